@@ -8,11 +8,10 @@ set(BRIGADE_ROOMS
     server/message
     server/hooks
     server/log
-    server/runtime
+    server/figures
     server/watch
     server/config
     server/settings
-    server/context
     server/filter
     server/crash
     server/expr
@@ -22,10 +21,14 @@ set(BRIGADE_ROOMS
     server/policy
     server/request
     server/remoteip
+    server/certs
     server/tls
+    server/client
+    server/mod_ssl
     server/cache
     server/h1
     server/h2
+    server/proxy
     server/core
     server/loader
     server/mpm
@@ -35,7 +38,7 @@ set(BRIGADE_ROOMS
     server/cli)
 
 if(NOT BRIGADE_TLS)
-    list(REMOVE_ITEM BRIGADE_ROOMS server/tls)
+    list(REMOVE_ITEM BRIGADE_ROOMS server/certs server/tls server/mod_ssl)
 endif()
 
 # What is written against the module API alone, as a third-party module is: no room below it is seen.
@@ -46,17 +49,22 @@ set(BRIGADE_API_ROOMS
     modules/access
     modules/alias
     modules/asn
+    modules/auth
     modules/autoindex
+    modules/cgid
     modules/dir
     modules/env
     modules/file
     modules/filter
     modules/headers
     modules/log_config
+    modules/mapping
     modules/mime
+    modules/programs
     modules/request
     modules/rewrite
     modules/status
+    modules/tracking
     modules/watchdog)
 
 if(NOT BRIGADE_ASN)
@@ -98,7 +106,7 @@ macro(brigade_rooms)
         brigade_room(${room} ${below} include)
         brigade_room_target(${room} target)
         list(APPEND BRIGADE_ROOM_TARGETS ${target})
-        if(room STREQUAL "server/tls")
+        if(room MATCHES "^server/(certs|tls|mod_ssl)$")
             target_link_libraries(${target} PUBLIC PkgConfig::OPENSSL)
         endif()
         if(room MATCHES "^server/")

@@ -125,9 +125,9 @@ class Tree:
 
     def is_api(self, name):
         """APR's, declared in include/, made there by a macro for hooks, or the structure of a module."""
-        hook = re.match(r"(?:ap|brg)_(?:run|hook_get|hook)_(\w+)", name)
+        hooks = [h for p in ("run", "hook_get", "hook") for h in re.findall(rf"^(?:ap|brg)_{p}_(\w+)", name)]
         return (name.startswith("apr_") or name.endswith("_module") or name in self.public or
-                bool(hook and hook.group(1) in self.public))
+                any(h in self.public for h in hooks))
 
 
 def main():

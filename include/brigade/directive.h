@@ -40,6 +40,12 @@ BRG_DECLARE(void) brg_nearest_offer_filters(brg_nearest *nearest, int input);
 /** "; did you mean 'NAME'?", or "" where no name is near. Threads: any. Blocking: no. */
 BRG_DECLARE(const char *) brg_nearest_question(apr_pool_t *p, const brg_nearest *nearest);
 
+/**
+ * 1 if a LoadModule line of this configuration names a built-in module, which may be there without one. Call it in post_config
+ * or later. Threads: any. Blocking: no.
+ */
+BRG_DECLARE(int) brg_module_is_named(const module *m);
+
 #ifdef __cplusplus
 }
 #endif

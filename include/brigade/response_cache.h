@@ -148,6 +148,26 @@ brg_cache_dated_field(request_rec *r, const char *name, apr_interval_time_t afte
 BRG_DECLARE(void) brg_cache_declare(module *m, brg_cache_fn *fn);
 
 /**
+ * The module never looks at the query of a request that is answered with a plain file (r->args, or what stands behind
+ * the '?' of r->unparsed_uri and r->the_request), or does so in redirects and refusals alone. Expressions of the
+ * configuration need not be counted, the server sees what they take. Where this is true of all modules that hook
+ * requests, one stored response answers a file's target with whatever query; else each query has its own.
+ *
+ * Call from the module's register_hooks function, after brg_cache_declare().
+ */
+BRG_DECLARE(void) brg_cache_leaves_query(module *m);
+
+/**
+ * An output filter leaves each body as it is: it may look at data, and change the head before the first data passes,
+ * but passes on the same bytes. Responses that it stands in the way of may then be stored; what it does with the head
+ * is asked of its module as ever.
+ *
+ * @param frec  as ap_register_output_filter() returned it
+ * Call from the module's register_hooks function; the module has to declare itself, too (brg_cache_declare()).
+ */
+BRG_DECLARE(void) brg_filter_leaves_body(ap_filter_rec_t *frec);
+
+/**
  * As brg_cache_declare for "may run on an event loop", but responses that this module took
  * part in are never remembered. For a handler such as a directory listing.
  */
@@ -236,6 +256,21 @@ BRG_DECLARE(int) brg_request_rerun_on_worker(request_rec *r);
  * for the requests that follow.
  */
 BRG_DECLARE(void) brg_phases_need_worker(void);
+
+/**
+ * Asked before the phases of a request: may a hook of the module wait in one of them?
+ *
+ * @param r  head, server and r->uri are known; nothing else is
+ * @return   1: they run on a worker thread; 0
+ * Threads: the loop that serves the request. Blocking: must not.
+ */
+typedef int brg_phases_wait_fn(const request_rec *r);
+
+/**
+ * After brg_cache_declare() or brg_nonblocking_declare(): the promise does not hold for requests of which @a fn returns 1.
+ * Call from the module's register_hooks function.
+ */
+BRG_DECLARE(void) brg_phases_wait_declare(module *m, brg_phases_wait_fn *fn);
 
 /**
  * 1 if the module that registered the filter declared that it does not wait. For a filter that runs

@@ -65,6 +65,9 @@ BRG_DECLARE(const char *) brg_stored_response_field(const brg_stored_answer *a, 
 BRG_DECLARE(const char *) brg_stored_env(const brg_stored_answer *a, const char *name);
 BRG_DECLARE(const char *) brg_stored_note(const brg_stored_answer *a, const char *name);
 
+/** r->user of such a request; NULL: it was not asked who sent it. Valid during the call, until it is called again. */
+BRG_DECLARE(const char *) brg_stored_user(const brg_stored_answer *a);
+
 /** @return 1 if brg_stored_log_fn can do for @a a what log_transaction would. Nothing may be done yet.
  * Threads: the loop that answers. Blocking: no. */
 typedef int brg_stored_ready_fn(const brg_stored_answer *a);

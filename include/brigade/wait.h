@@ -4,7 +4,7 @@
 
 /**
  * @file brigade/wait.h
- * How a handler waits for something other than its client without holding a thread: a descriptor, a deadline, an order of
+ * How a handler, or a hook of access control, waits for something other than its client without holding a thread: a descriptor, a deadline, an order of
  * another thread, more of the request's body, room for more output.
  *
  *     static int clock_go_on(request_rec *r, void *baton, int came)
@@ -26,7 +26,16 @@
  * thread's stack meanwhile. go_on() then continues as the handler would: it reads the body without blocking, passes
  * brigades to r->output_filters, waits again, or ends the request by what it returns.
  *
- * go_on() is called on the event loop: it must not block.
+ * go_on() is called on the event loop: it must not block. An internal redirect may: where go_on() makes one before it has passed
+ * anything on, a worker calls the handler again, which has to make the same redirect.
+ *
+ * Hooks of access_checker, access_checker_ex, check_user_id and auth_checker may wait, too, say for another server's word on
+ * a password: for requests from the network, not for sub-requests and redirects. For them go_on() keeps what it learned
+ * with the request (in r->request_config) and returns
+ * - OK: all hooks of access control are called once more, from the first one on and by a worker thread; the hook that
+ *   waited finds what it needs with the request, and decides,
+ * - an error: the request is refused with it,
+ * - what brg_wait() returned: it waits again.
  */
 #include "httpd.h"
 #include "brigade/declare.h"
@@ -63,7 +72,7 @@ typedef struct brg_wait_for {
  * Go on with a request whose wait is over.
  *
  * @param came  set of BRG_WAIT_*
- * @return as a handler: OK, DONE, a status, or what brg_wait() returned
+ * @return as a handler: OK, DONE, a status, or what brg_wait() returned; for hooks of access control see above
  * Threads: the event loop of the connection. Blocking: must not.
  */
 typedef int brg_wait_go_on_fn(request_rec *r, void *baton, int came);
@@ -76,14 +85,14 @@ typedef int brg_wait_go_on_fn(request_rec *r, void *baton, int came);
 typedef void brg_wait_gone_fn(request_rec *r, void *baton);
 
 /**
- * May the handler of @a r wait by brg_wait()? Not for a sub-request, whose result somebody waits for, nor where the
- * connection is not the server's own (streams of mod_http2).
+ * May the handler, or the hook of access control, that runs for @a r wait by brg_wait()? In other phases: may its handler
+ * do so? Not for a sub-request, whose result somebody waits for, nor where the connection is not the server's own (streams of mod_http2).
  * Threads: the request's. Blocking: no.
  */
 BRG_DECLARE(int) brg_wait_possible(const request_rec *r);
 
 /**
- * Wait. The handler, or go_on(), returns at once what this returns; once for each wait.
+ * Wait. The handler, the hook, or go_on(), returns at once what this returns; once for each wait.
  *
  * @param wanted  is copied
  * @param gone    NULL: there is nothing to be done
@@ -102,6 +111,13 @@ brg_wait(request_rec *r, const brg_wait_for *wanted, brg_wait_go_on_fn *go_on,
  * Threads: any. Blocking: for no more than a wake-up.
  */
 BRG_DECLARE(void) brg_wait_resume(brg_waiting *waiting);
+
+/**
+ * The handler of @a r reads the request's body by BRG_WAIT_BODY, as it comes: it may run on the event loop while the body is on
+ * its way. Without this a request with a body is left to a worker, which may wait for it. For hooks up to insert_filter.
+ * Threads: the request's. Blocking: no.
+ */
+BRG_DECLARE(void) brg_wait_reads_body(request_rec *r);
 
 /** Bytes of output of @a r's connection that wait for the client in memory. Threads: the request's. */
 BRG_DECLARE(apr_size_t) brg_wait_output(const request_rec *r);

@@ -43,7 +43,10 @@ struct authz_node {
     unsigned negate : 1;
     unsigned merged : 1; /**< made by AuthMerging, not by a container in a file */
     unsigned
-        is_volatile : 1; /**< the outcome depends on more than path, method and configuration */
+        is_volatile : 1;   /**< the outcome depends on more than path, method and configuration */
+    unsigned of_user : 1;  /**< it depends on the user, as providers in BRG_AUTHZ_USER_GROUP do */
+    unsigned of_more : 1;  /**< and on more than path, method, configuration and user */
+    unsigned may_wait : 1; /**< on an event loop its provider may wait without saying so */
 };
 
 typedef struct authz_dir_conf {
@@ -87,6 +90,9 @@ authz_status authz_eval(request_rec *r, const authz_node *node, authz_op parent_
 
 /** Register all, env, method and expr. */
 void authz_providers_register(apr_pool_t *p);
+
+/** The rules at and below @a node as text in @a p, equal if and only if they are. */
+const char *authz_tree_text(apr_pool_t *p, const authz_node *node);
 
 /** 1 if the provider's answer depends only on path, method and configuration. */
 int authz_provider_is_static(const authz_provider *provider);

@@ -14,6 +14,7 @@
 #include "ap_provider.h"
 #include "apr_strings.h"
 #include "brigade/assert.h"
+#include "brigade/auth.h"
 #include "brigade/response_cache.h"
 
 APLOG_USE_MODULE(authz_core);
@@ -59,6 +60,9 @@ static void authz_node_add(authz_node *parent, authz_node *child)
     parent->last = child;
     parent->limited |= child->limited;
     parent->is_volatile |= child->is_volatile;
+    parent->of_user |= child->of_user;
+    parent->of_more |= child->of_more;
+    parent->may_wait |= child->may_wait;
 }
 
 /* The container that the directive being read stands in. */
@@ -80,6 +84,33 @@ void authz_tree_finish(authz_dir_conf *conf)
 
     conf->grants_all = one && !one->next && !root->merged && one->limited == -1 && !one->negate &&
                        one->provider && authz_provider_grants_all(one->provider, one->parsed);
+}
+
+/* What its outcome depends on. */
+static void authz_node_classify(authz_node *node)
+{
+    const int is_static = authz_provider_is_static(node->provider);
+    const int tells =
+        ap_lookup_provider(BRG_CACHE_AUTHZ_GROUP, node->provider_name, "0") == node->provider;
+    const int of_user =
+        ap_lookup_provider(BRG_AUTHZ_USER_GROUP, node->provider_name, "0") == node->provider &&
+        !strchr(node->args, '%') && !strchr(node->args, '$');
+
+    node->is_volatile = !is_static && !tells && !of_user;
+    node->of_user = of_user;
+    node->of_more = !is_static && !of_user;
+    node->may_wait = !authz_provider_is_own(node->provider) && !tells && !of_user;
+}
+
+const char *authz_tree_text(apr_pool_t *p, const authz_node *node)
+{
+    const char *text =
+        apr_psprintf(p, "%d%d%" APR_INT64_T_FMT "%s %s", node->op, node->negate, node->limited,
+                     node->provider ? node->provider_name : "(", node->args ? node->args : "");
+
+    for (const authz_node *child = node->first; child; child = child->next)
+        text = apr_pstrcat(p, text, "\n", authz_tree_text(p, child), NULL);
+    return node->provider ? text : apr_pstrcat(p, text, "\n)", NULL);
 }
 
 const char *authz_cmd_require(cmd_parms *cmd, void *mconfig, const char *args)
@@ -105,9 +136,7 @@ const char *authz_cmd_require(cmd_parms *cmd, void *mconfig, const char *args)
                             "authorization modules",
                             node->provider_name);
     }
-    node->is_volatile =
-        !authz_provider_is_static(node->provider) &&
-        ap_lookup_provider(BRG_CACHE_AUTHZ_GROUP, node->provider_name, "0") != node->provider;
+    authz_node_classify(node);
     if ((err = authz_parse_line(cmd, node->provider, node->provider_name, args, &node->parsed)))
         return err;
     parent = authz_open_node(cmd, conf);

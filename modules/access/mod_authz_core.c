@@ -8,6 +8,8 @@
 #include "http_log.h"
 #include "http_protocol.h"
 #include "ap_provider.h"
+#include "brigade/auth.h"
+#include "brigade/files.h"
 #include "brigade/response_cache.h"
 
 APLOG_USE_MODULE(authz_core);
@@ -22,14 +24,36 @@ static void authz_mark_volatile(request_rec *r)
         ap_set_module_config(r->request_config, &authz_core_module, &authz_was_volatile);
 }
 
+static APR_OPTIONAL_FN_TYPE(brg_authn_vouches) * authz_vouches;
+
+/* 1 if the rules ask for no user, or mod_authn_core tells for whom the answer is. */
+static int authz_users_are_told(request_rec *r)
+{
+    const authz_dir_conf *conf = ap_get_module_config(r->per_dir_config, &authz_core_module);
+
+    return !conf->root || !conf->root->of_user || (authz_vouches && authz_vouches(r));
+}
+
+static const char *brg_authz_user_rules(request_rec *r)
+{
+    const authz_dir_conf *conf = ap_get_module_config(r->per_dir_config, &authz_core_module);
+
+    return conf->root && !conf->root->of_more ? authz_tree_text(r->pool, conf->root) : NULL;
+}
+
+static void authz_find_vouches(void)
+{
+    authz_vouches = APR_RETRIEVE_OPTIONAL_FN(brg_authn_vouches);
+}
+
 static int authz_depends(request_rec *r)
 {
     const authz_dir_conf *conf = ap_get_module_config(r->per_dir_config, &authz_core_module);
 
     if (conf->root && conf->root->is_volatile)
         return BRG_CACHE_VOLATILE;
-    for (const request_rec *q = r; q; q = q->prev)
-        if (ap_get_module_config(q->request_config, &authz_core_module))
+    for (request_rec *q = r; q; q = q->prev)
+        if (ap_get_module_config(q->request_config, &authz_core_module) || !authz_users_are_told(q))
             return BRG_CACHE_VOLATILE;
     return BRG_CACHE_STATIC;
 }
@@ -96,6 +120,8 @@ static int authz_judge(request_rec *r, int after_authn)
     case AUTHZ_GENERAL_ERROR:
         break;
     }
+    if (brg_auth_waits(r))
+        return BRG_WOULD_WAIT;
     return HTTP_INTERNAL_SERVER_ERROR;
 }
 
@@ -106,6 +132,10 @@ static int authz_check_userless(request_rec *r)
 
 static int authz_check_user(request_rec *r)
 {
+    const authz_dir_conf *conf = ap_get_module_config(r->per_dir_config, &authz_core_module);
+
+    if (conf->root && conf->root->may_wait && brg_auth_may_defer(r))
+        return BRG_WOULD_WAIT;
     return authz_judge(r, 1);
 }
 
@@ -137,6 +167,8 @@ static void authz_register_hooks(apr_pool_t *p)
 {
     APR_REGISTER_OPTIONAL_FN(authz_some_auth_required);
     APR_REGISTER_OPTIONAL_FN(authz_ap_list_provider_names);
+    APR_REGISTER_OPTIONAL_FN(brg_authz_user_rules);
+    ap_hook_optional_fn_retrieve(authz_find_vouches, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_pre_config(authz_pre_config, NULL, NULL, APR_HOOK_FIRST);
     ap_hook_check_config(authz_check_config, NULL, NULL, APR_HOOK_FIRST);
     ap_hook_check_access_ex(authz_check_userless, NULL, NULL, APR_HOOK_LAST,
@@ -144,6 +176,7 @@ static void authz_register_hooks(apr_pool_t *p)
     ap_hook_check_authz(authz_check_user, NULL, NULL, APR_HOOK_LAST, AP_AUTH_INTERNAL_PER_CONF);
     authz_providers_register(p);
     brg_cache_declare(&authz_core_module, authz_depends);
+    brg_auth_declare(&authz_core_module);
 }
 
 static const command_rec authz_directives[] = {

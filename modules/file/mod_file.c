@@ -27,6 +27,7 @@
 #include "apr_lib.h"
 #include "apr_strings.h"
 #include <errno.h>
+#include <stdlib.h>
 
 #define FILE_DIGEST_ON 1                 /* core_dir_config.content_md5: ContentDigest On */
 #define FILE_FILTER_BUFFER 32000         /* what filters get at once of what is not kept */
@@ -82,14 +83,16 @@ static apr_status_t file_read_bucket(request_rec *r, apr_file_t *file, apr_off_t
                                      apr_size_t *len, apr_bucket **e)
 {
     apr_bucket_alloc_t *ba = r->connection->bucket_alloc;
-    char *data = apr_bucket_alloc(*len, ba);
-    apr_status_t rv = brg_file_pread(r, file, data, len, offset);
+    /* A stream of HTTP/2 sends it after the request, and takes memory of malloc() over. */
+    char *data = r->connection->master ? malloc(*len) : apr_bucket_alloc(*len, ba);
+    void (*const end)(void *) = r->connection->master ? free : apr_bucket_free;
+    apr_status_t rv = data ? brg_file_pread(r, file, data, len, offset) : APR_ENOMEM;
 
     if (rv != APR_SUCCESS) {
-        apr_bucket_free(data);
+        end(data);
         return rv;
     }
-    *e = apr_bucket_heap_create(data, *len, apr_bucket_free, ba);
+    *e = apr_bucket_heap_create(data, *len, end, ba);
     return APR_SUCCESS;
 }
 

@@ -77,6 +77,16 @@ LOG_STORED(log_stored_bytes_clf)
     log_out_number_or_dash(out, a->body_sent);
 }
 
+LOG_STORED(log_stored_user)
+{
+    const char *user = brg_stored_user(a);
+
+    if (user && !*user)
+        log_out_bytes(out, "\"\"", 2);
+    else
+        log_out_escaped(out, user);
+}
+
 LOG_STORED_TEXT(log_stored_filename, a->filename)
 LOG_STORED_TEXT(log_stored_uri, a->uri)
 LOG_STORED(log_stored_method)
@@ -209,7 +219,7 @@ static const struct {
     {"r", log_stored_request_line, ANY_ARG},
     {"R", log_stored_handler, ANY_ARG},
     {"s", log_stored_status, ANY_ARG},
-    {"u", log_stored_dash, ANY_ARG},
+    {"u", log_stored_user, ANY_ARG},
     {"U", log_stored_uri, ANY_ARG},
     {"v", log_stored_server, ANY_ARG},
     {"X", log_stored_connection, ANY_ARG},

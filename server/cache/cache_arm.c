@@ -155,12 +155,23 @@ static int arm_stat_is_enough(request_rec *r)
            found && !found->more && !found->link_policy;
 }
 
+static int arm_stat(response_cache *c, cache_entry *e, request_rec *r, policy_reason *reason)
+{
+    if (c->watch)
+        watch_remove(c->watch, &e->owner); /* those of its paths that could be watched */
+    if (!arm_stat_is_enough(r))
+        return cache_refuse(reason, "what it depends on cannot be watched (kind of file "
+                                    "system, rights, or FileCacheValidate)");
+    e->source = CACHE_SOURCE_STAT;
+    return 0;
+}
+
 int cache_arm(response_cache *c, cache_entry *e, request_rec *r, policy_reason *reason)
 {
     const request_dependencies *found = request_dependencies_of(r);
     uint64_t main_seen = 0;
 
-    BRG_ASSERT(e->in_cache && !e->filled && !e->watched && !e->fingerprint);
+    BRG_ASSERT(e->in_cache && !e->filled && !e->source && !e->fingerprint);
     e->server = r->server;
     if (!found || found->too_many)
         return cache_refuse(reason, "it depends on more files than are kept");
@@ -169,16 +180,14 @@ int cache_arm(response_cache *c, cache_entry *e, request_rec *r, policy_reason *
                             "its target led to another file, by rules that may look at more "
                             "than is watched");
     if (!c->watch || arm_watch(c, e, r, &main_seen))
-        return arm_stat_is_enough(r)
-                   ? 0
-                   : cache_refuse(reason, "what it depends on cannot be watched (kind of file "
-                                          "system, rights, or FileCacheValidate)");
+        return arm_stat(c, e, r, reason);
+    e->source = CACHE_SOURCE_WATCHES;
     if (cache_layers_arm(e, r, arm_paths(r),
                          arm_overrides_possible(r) ? arm_access_names(r) : NULL))
         return cache_refuse(reason, "it depends on more files of an overlay than are looked at");
-    e->watched = 1;
-    e->layered = e->looks != NULL;
-    e->compared = !e->layered && arm_saw_all(c, r, main_seen);
+    if (e->looks)
+        e->source = CACHE_SOURCE_LAYERS;
+    e->compared = !e->looks && arm_saw_all(c, r, main_seen);
     if (!(e->fingerprint = strdup(cache_fingerprint(r))))
         return cache_refuse(reason, "out of memory");
     c->figures.armed++;
@@ -190,7 +199,7 @@ static int arm_begin(request_rec *r)
 {
     const response_cache *c = cache_store_cache();
 
-    if (c && c->watch && !c->is_workers) /* the set is the loop's */
+    if (c && c->watch)
         request_dependencies_since(r, watch_seen(c->watch));
     return OK;
 }

@@ -148,6 +148,17 @@ static void observe_env(request_rec *r, const struct cache_observed *o, const ht
             apr_table_addn(r->subprocess_env, o->pair[i].name, o->pair[i].value);
 }
 
+static void observe_user(request_rec *r, const cache_entry *e, const http_head *h)
+{
+    char user[BRG_CACHE_USER_ROOM];
+    const char *type;
+
+    if (!e->vary_n || !cache_vary_user(e, h, user, &type))
+        return;
+    r->user = apr_pstrdup(r->pool, user);
+    r->ap_auth_type = (char *)(uintptr_t)type;
+}
+
 /* The entry is held while r lives, so r may point into it. */
 static void observe_fill(request_rec *r, const cache_entry *e, const http_head *h,
                          const cache_observed_answer *sent)
@@ -161,6 +172,7 @@ static void observe_fill(request_rec *r, const cache_entry *e, const http_head *
     r->handler = o->handler;
     r->content_type = o->content_type;
     r->uri = (char *)(uintptr_t)o->uri;
+    observe_user(r, e, h);
     if (!e->any_query)
         r->args = (char *)(uintptr_t)o->args;
     r->finfo = o->finfo;

@@ -5,6 +5,7 @@
 #include "connection.h"
 #include "http_condition.h"
 #include "cache_private.h"
+#include "filter_registry.h"
 #include "request_context.h"
 #include "brigade/response_cache.h"
 #include "http_core.h"
@@ -22,35 +23,12 @@ response_cache *cache_store_cache(void)
     return loop->cache->buckets_n ? loop->cache : NULL;
 }
 
-static int filter_leaves_body(const ap_filter_t *f)
-{
-    static const char *const core[] = {"byterange",
-                                       "content_length",
-                                       "http_header",
-                                       "http_outerror",
-                                       "http_limits",
-                                       "old_write",
-                                       "core",
-                                       "reqtimeout",
-                                       "chunk",
-                                       "protocol_ok",
-                                       "not_sent",
-                                       "fixup_headers_out",
-                                       "fixup_headers_err",
-                                       "mod_expires"};
-
-    for (size_t i = 0; i < sizeof core / sizeof *core; i++)
-        if (!strcmp(f->frec->name, core[i]))
-            return 1;
-    return policy_filter_leaves(f->frec);
-}
-
 /* As filters_leave_body(), but for filters that make the *codings. */
 static int filters_leave_or_code(const ap_filter_t *f, int *codings)
 {
     *codings = 0;
     for (; f; f = f->next)
-        if (!filter_leaves_body(f) && !coding_add(codings, f))
+        if (!filter_leaves_body(f->frec) && !coding_add(codings, f))
             return 0;
     return 1;
 }
@@ -68,7 +46,7 @@ static int offer_coding(const request_rec *r, int codings)
 static int filters_leave_body(const ap_filter_t *f)
 {
     for (; f; f = f->next)
-        if (!filter_leaves_body(f))
+        if (!filter_leaves_body(f->frec))
             return 0;
     return 1;
 }
@@ -122,7 +100,7 @@ static void offer_capture(response_cache *c, request_rec *r, request_offer *offe
     const cache_entry *e;
     uint64_t hash;
 
-    if (!c->watch || !cache_request_is_plain(r) || !(e = cache_find_for(c, r, &hash)) ||
+    if (!c->watches || !cache_request_is_plain(r) || !(e = cache_find_for(c, r, &hash)) ||
         e->filled || e->uncacheable || e->fill)
         return;
     BRG_ASSERT(e->in_cache && !offer->capture && offer->coded);

@@ -6,7 +6,7 @@
  * @file cache_private.h
  * Shared by the files of this room: response_cache.c (answers), cache_table.c (look-up, memory,
  * displacement), cache_body.c (bodies), cache_admission.c (what is worth a place), cache_store.c
- * (which answers are stored, and when), cache_arm.c (what they depend on is watched), cache_fill.c (what is taken of one), cache_offer.c (what
+ * (which answers are stored, and when), cache_arm.c (what they depend on is watched), cache_source.c (what keeps them current), cache_fill.c (what is taken of one), cache_offer.c (what
  * handlers and filters offer), cache_tell.c (why not), cache_hot.c (targets that are stored at once), cache_capture.c (what filters make of it), cache_vary.c (fields that
  * answers depend on), cache_client.c (clients that they depend on), cache_worker_fill.c (answers made by workers), cache_parts.c (requests with a range), cache_observe.c and cache_stored_log.c (logs).
  *
@@ -34,7 +34,10 @@
 #include "request_context.h"
 #include "placement.h"
 #include "brigade/assert.h"
+#include "brigade/auth.h"
 #include "brigade/response_cache.h"
+
+#include "cache_source_private.h"
 
 typedef struct cache_capture cache_capture;
 typedef struct cache_worker_fill cache_worker_fill;
@@ -127,7 +130,7 @@ enum { CACHE_ANSWERS, CACHE_ERRORS, CACHE_QUEUES };
  * |-------------|-----------------------------------------------|------------------------------------|
  * | new         | cache_add(), cache_vary_take()                | to arm it, or to forget it         |
  * | armed       | a full run of the same request: cache_fill()  | look-up; answers nothing;          |
- * |             | or, if e->compared, by the run that armed it  | watches are set (e->watched)       |
+ * |             | or, if e->compared, by the run that armed it  | e->source is set                   |
  * | armed, fill | a worker has it: cache_to_worker(); back:     | look-up; answers nothing; another  |
  * |             | cache_from_worker()                           | request does not fill it           |
  * | uncacheable | a change, or displacement                     | look-up; answers nothing           |
@@ -154,8 +157,7 @@ struct cache_entry {
     uint8_t filled_304; /**< validators and the head of 304 are there, the rest may not be */
     uint8_t filled_206; /**< validators, body and the head of 206; that of 200 may not be there */
     uint8_t observed;   /**< log_transaction hooks want every request */
-    uint8_t watched;    /**< else validated by stat */
-    uint8_t layered;    /**< looks is there */
+    uint8_t source;     /**< cache_source_id: what keeps it current */
     uint8_t in_cache;
     uint8_t queue;     /**< CACHE_ANSWERS or CACHE_ERRORS */
     uint8_t uses;      /**< how often it was used in the recent past */
@@ -195,7 +197,7 @@ struct cache_entry {
     char last_modified[32]; /**< its text, "" = the answer has none */
     char etag[64];          /**< what If-None-Match is compared with; "" = none, or too long */
     uint8_t last_modified_len, etag_len; /**< of these */
-    char key[];             /**< host, then URI, as sent, and a NUL */
+    char key[];                          /**< host, then URI, as sent, and a NUL */
 };
 
 /** The body's length in bytes, with what frames it. */
@@ -208,8 +210,10 @@ static inline apr_off_t cache_body_len(const cache_entry *e)
 
 struct response_cache {
     brg_loop *loop;
-    watch_set *watch; /**< NULL: stat */
-    int is_workers;   /**< to a worker, for one request */
+    watch_set *watch; /**< NULL: none, or it is that of a worker */
+    uint8_t
+        watches; /**< what entries depend on can be under watch; of a worker's: in its loop's cache */
+    uint8_t is_workers; /**< to a worker, for one request */
     cache_entry **bucket;
     uint32_t buckets_n; /**< a power of two */
     uint32_t entries_n;
@@ -319,6 +323,9 @@ int cache_vary_same(const cache_entry *e, request_rec *r);
 /** 1 if @a r, the first one, was found to depend on the client's address (cache_client.c); -1: in a way that cannot be told
  * of the next request. */
 int cache_varies_by_client(const request_rec *r);
+/** The user who sent a request that @a e answers, in @a out (BRG_CACHE_USER_ROOM bytes), and how it was told; NULL: it is
+ * for all. */
+const char *cache_vary_user(const cache_entry *e, const http_head *h, char *out, const char **type);
 void cache_vary_drop(cache_entry *e);
 
 /** @a e was added: are there too many for its target? */
@@ -375,8 +382,7 @@ size_t cache_layers_bytes(const cache_entry *e);
 /** @} */
 
 /**
- * Put all that the answer to @a r depends on under watch. Sets e->watched and e->compared; neither: one stat for each
- * answer is enough.
+ * Put all that the answer to @a r depends on under watch. Sets e->source and e->compared.
  * @return 0; -1: it is not to be stored, *reason says why (cache_arm.c)
  */
 int cache_arm(response_cache *c, cache_entry *e, request_rec *r, policy_reason *reason);
@@ -395,13 +401,21 @@ void cache_arm_register(void);
  * was stored, if that is so; module NULL before. (cache_store.c) */
 void cache_store(response_cache *c, request_rec *r, policy_reason *reason);
 
-/** Why answers of this kind are not stored, whatever modules say of them; NULL if they are. */
-const char *cache_kind_is_not(const response_cache *c, const request_rec *r);
-
 /** The core's reasons that figures tell apart. */
-extern const char cache_why_recent[], cache_why_seldom[], cache_why_request[];
+typedef enum cache_refusal {
+    CACHE_REFUSED_NOT,    /**< none of them */
+    CACHE_REFUSED_SELDOM, /**< asked for too seldom: passes by itself */
+    CACHE_REFUSED_RECENT, /**< too young: passes by itself */
+    CACHE_REFUSED_REQUEST /**< such requests are never stored */
+} cache_refusal;
 
-/** Set *reason to one of the core's own. @return -1 */
+/** Set *reason to one of these. @return -1 */
+int cache_refuse_by(policy_reason *reason, cache_refusal why);
+
+/** Why answers of this kind are not stored, whatever modules say of them; CACHE_REFUSED_NOT if they are. */
+cache_refusal cache_kind_is_not(const response_cache *c, const request_rec *r);
+
+/** Set *reason to another of the core's own. @return -1 */
 int cache_refuse(policy_reason *reason, const char *why);
 
 /** 1 if the answer to such a request may be kept. */

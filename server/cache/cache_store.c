@@ -20,17 +20,24 @@
 
 int cache_refuse(policy_reason *reason, const char *why)
 {
-    *reason = (policy_reason){"the core", why};
+    *reason = (policy_reason){"the core", why, CACHE_REFUSED_NOT};
+    return -1;
+}
+
+int cache_refuse_by(policy_reason *reason, cache_refusal why)
+{
+    static const char *const text[] = {
+        [CACHE_REFUSED_SELDOM] = "it is asked for too seldom, or too large for FileCacheSize",
+        [CACHE_REFUSED_RECENT] = "the file changed in the last two seconds, or the answer is not "
+                                 "of a kind that is stored",
+        [CACHE_REFUSED_REQUEST] = "it is no plain GET request, and no HEAD of a file"};
+
+    BRG_ASSERT(why > CACHE_REFUSED_NOT && why <= CACHE_REFUSED_REQUEST);
+    *reason = (policy_reason){"the core", text[why], why};
     return -1;
 }
 
 /* ---- deciding ---- */
-
-const char cache_why_seldom[] = "it is asked for too seldom, or too large for FileCacheSize";
-const char cache_why_request[] = "it is no plain GET request, and no HEAD of a file";
-
-const char cache_why_recent[] =
-    "the file changed in the last two seconds, or the answer is not of a kind that is stored";
 
 static int store_is_at_rest(const request_rec *r, const apr_finfo_t *finfo)
 {
@@ -73,7 +80,7 @@ static int store_answer_is_lasting(const response_cache *c, const request_rec *r
         return (r->status == HTTP_OK || r->status == HTTP_NOT_MODIFIED ||
                 store_is_part_of_file(r)) &&
                (!r->path_info || !*r->path_info) && store_is_at_rest(r, &r->finfo);
-    if (!c->watch || !r->filename || r->filename[0] != '/')
+    if (!c->watches || !r->filename || r->filename[0] != '/')
         return 0;
     if (offer->from)
         return (r->status == HTTP_OK || r->status == HTTP_NOT_MODIFIED) &&
@@ -144,7 +151,7 @@ static cache_entry *store_new(response_cache *c, request_rec *r, policy_reason *
     int count;
 
     if (c->is_workers || !store_is_wanted(c, r, &key, &count)) {
-        cache_refuse(reason, cache_why_seldom);
+        cache_refuse_by(reason, CACHE_REFUSED_SELDOM);
         return NULL;
     }
     e = cache_add(c, bc->listener, cache_chain_of(bc), key.host, key.host_len, r->unparsed_uri,
@@ -179,7 +186,7 @@ static int store_client_is_open(const request_rec *r, policy_reason *reason)
 
     if (changer)
         *reason = (policy_reason){
-            changer, "it may give clients other addresses, on which the answer depends"};
+            changer, "it may give clients other addresses, on which the answer depends", 0};
     else if (varies < 0)
         cache_refuse(reason, "it depends on the client's address, and on more");
     return changer || varies < 0;
@@ -204,10 +211,9 @@ static int store_ask(request_rec *r, policy_reason *reason)
     return depends;
 }
 
-/* A shadow entry has no watches of its own. */
 static int store_has_changed(response_cache *c, cache_entry *e)
 {
-    return c->watch && !c->is_workers && watch_changed(c->watch, &e->owner);
+    return cache_sources[e->source].has_changed(c, e);
 }
 
 static int store_has_part(const cache_entry *e, const request_rec *r)
@@ -248,7 +254,7 @@ static cache_entry *store_entry(response_cache *c, request_rec *r, cache_entry *
         return e;
     }
     e = store_new(c, r, reason);
-    if (!e || (e->watched && !e->compared))
+    if (!e || !(cache_sources[e->source].fills_at_once || e->compared))
         return NULL; /* armed: the next full run fills it */
     if (r->status != HTTP_OK &&
         r->status < HTTP_BAD_REQUEST) { /* not enough to be validated by stat */
@@ -258,11 +264,11 @@ static cache_entry *store_entry(response_cache *c, request_rec *r, cache_entry *
     return e;
 }
 
-const char *cache_kind_is_not(const response_cache *c, const request_rec *r)
+cache_refusal cache_kind_is_not(const response_cache *c, const request_rec *r)
 {
     if (!cache_request_is_plain(r) && !store_is_head_of_file(r))
-        return cache_why_request;
-    return store_answer_is_lasting(c, r) ? NULL : cache_why_recent;
+        return CACHE_REFUSED_REQUEST;
+    return store_answer_is_lasting(c, r) ? CACHE_REFUSED_NOT : CACHE_REFUSED_RECENT;
 }
 
 /* A range that is out of reach of a file that is stored: the page of 416 is stored beside it. */
@@ -306,13 +312,13 @@ static void store_fill(response_cache *c, cache_entry *e, request_rec *r, policy
 
 void cache_store(response_cache *c, request_rec *r, policy_reason *reason)
 {
-    const char *why = cache_kind_is_not(c, r);
+    const cache_refusal why = cache_kind_is_not(c, r);
     cache_entry *e;
     uint64_t hash;
     int depends;
 
     if (why) {
-        cache_refuse(reason, why);
+        cache_refuse_by(reason, why);
         return;
     }
     e = cache_find_for(c, r, &hash);
@@ -339,7 +345,7 @@ void cache_store(response_cache *c, request_rec *r, policy_reason *reason)
 
 cache_entry *cache_armed_for(response_cache *c, request_rec *r)
 {
-    policy_reason reason = {NULL, NULL};
+    policy_reason reason = {.module = NULL};
     cache_entry *e;
     uint64_t hash;
 
@@ -350,7 +356,7 @@ cache_entry *cache_armed_for(response_cache *c, request_rec *r)
                    ? e
                    : NULL;
     if (store_ask(r, &reason) != BRG_CACHE_VOLATILE && (e = store_new(c, r, &reason)) != NULL &&
-        !e->watched)
-        cache_forget(c, e); /* validated by stat: who arms it fills it, and r is not answered yet */
+        cache_sources[e->source].fills_at_once)
+        cache_forget(c, e); /* who arms it fills it, and r is not answered yet */
     return NULL;
 }

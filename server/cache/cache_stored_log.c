@@ -14,9 +14,11 @@ typedef struct stored_view {
     const http_head *head;
     const cache_observed_answer *sent;
     const struct cache_observed *kept;
+    const cache_entry *entry;
     char date[APR_RFC822_DATE_LEN];         /* of the dated field */
     char range[HTTP_PART_ROOM], length[24]; /* of parts */
     char stream[CACHE_STREAM_ROOM];
+    char user[BRG_CACHE_USER_ROOM];
 } stored_view;
 
 static brg_text view_text(const char *at, size_t len)
@@ -110,6 +112,14 @@ BRG_DECLARE(const char *) brg_stored_note(const brg_stored_answer *a, const char
     return view_pair(kept->pair + kept->env_n, kept->notes_n, name);
 }
 
+BRG_DECLARE(const char *) brg_stored_user(const brg_stored_answer *a)
+{
+    stored_view *v = (stored_view *)(uintptr_t)a->core;
+    const char *type;
+
+    return cache_vary_user(v->entry, v->head, v->user, &type);
+}
+
 #define QUERY_ROOM 1024
 
 /* The query of this request, where the entry is for any. -1: it is too long */
@@ -153,6 +163,7 @@ static int log_directly(const policy_stored_loggers *loggers, cache_entry *e, co
                            .core = &v};
 
     v.head = h;
+    v.entry = e;
     v.sent = sent;
     v.kept = e->log;
     BRG_ASSERT_DEBUG(e->observed && a.connection);

@@ -2,7 +2,6 @@
 /* The table of stored answers, what they are charged with, and which of them go when there are too
  * many. */
 #include "cache_private.h"
-#include "query.h"
 #include "universal_hash.h"
 #include <stdlib.h>
 #include <string.h>
@@ -34,12 +33,27 @@ table_find(response_cache *c, const brg_listener *l, const void *chain, const ch
     return NULL;
 }
 
+/* The query consists of the characters that RFC 3986, 3.4 has for queries: a target with others may be refused. */
+static int cache_query_is_regular(const char *query, size_t len)
+{
+    static const char others[] = "-._~!$&'()*+,;=:@/?%";
+
+    for (size_t i = 0; i < len; i++) {
+        char c = query[i], letter = (char)(c | 0x20);
+
+        if (!(letter >= 'a' && letter <= 'z') && !(c >= '0' && c <= '9') &&
+            !memchr(others, c, sizeof others - 1))
+            return 0;
+    }
+    return 1;
+}
+
 size_t cache_path_len(const char *uri, size_t uri_len)
 {
     const char *mark = memchr(uri, '?', uri_len);
     size_t len = mark ? (size_t)(mark - uri) : uri_len;
 
-    return mark && query_is_regular(mark + 1, uri_len - len - 1) ? len : uri_len;
+    return mark && cache_query_is_regular(mark + 1, uri_len - len - 1) ? len : uri_len;
 }
 
 /* An entry that is for its path with any query. Apart, so that a plain hit saves no registers for it. */
@@ -249,8 +263,7 @@ void cache_forget(response_cache *c, cache_entry *e)
     *p = e->next;
     queue_take_out(c, e);
     files_take_out(c, e);
-    if (c->watch && !c->is_workers) /* a shadow entry has no watches, and the set is the loop's */
-        watch_remove(c->watch, &e->owner);
+    cache_sources[e->source].end(c, e);
     if (e->body)
         cache_body_unuse(c, e->body);
     BRG_ASSERT(c->queue[e->queue].bytes >= e->bytes && c->bytes >= e->bytes);
@@ -306,7 +319,7 @@ void cache_account(response_cache *c, cache_entry *e)
 
 size_t cache_bytes(const response_cache *c)
 {
-    return c->bytes + (c->watch && !c->is_workers ? watch_bytes(c->watch) : 0);
+    return c->bytes + (c->watch ? watch_bytes(c->watch) : 0);
 }
 
 /* ---- displacement ---- */
@@ -359,7 +372,7 @@ static void displace(response_cache *c, cache_entry *e)
 
 static unsigned entry_uses(response_cache *c, cache_entry *e)
 {
-    if (e->watched && watch_changed(c->watch, &e->owner))
+    if (cache_sources[e->source].has_changed(c, e))
         return 0; /* it would never be sent again */
     return admission_uses(&c->admission, e->uses, e->stamp);
 }

@@ -23,27 +23,28 @@ void cache_tell_to(cache_teller_fn *fn, void *baton)
 /* What keeps the answer from being stored, but for LogLevel. */
 static void tell_judge(const response_cache *c, request_rec *r, policy_reason *reason)
 {
-    const char *why;
+    cache_refusal why;
 
     if (policy_undeclared(reason))
         return;
     if (!request_offer_of(r))
         *reason = (policy_reason){r->handler ? r->handler : "its handler",
                                   "the answer is no file or page that was offered, or a filter "
-                                  "makes it anew"};
+                                  "makes it anew",
+                                  CACHE_REFUSED_NOT};
     else if (!cache_request_may_arm(r))
         cache_refuse(reason, "it is no plain GET or HEAD request");
     else if (policy_ask_modules(r, reason) == BRG_CACHE_VOLATILE)
         return;
-    else if (c && (why = cache_kind_is_not(c, r)) != NULL)
-        cache_refuse(reason, why);
+    else if (c && (why = cache_kind_is_not(c, r)) != CACHE_REFUSED_NOT)
+        cache_refuse_by(reason, why);
     else
         reason->module = NULL;
 }
 
 static void tell_log(const response_cache *c, request_rec *r)
 {
-    policy_reason reason = {NULL, NULL};
+    policy_reason reason = {.module = NULL};
 
     tell_judge(c, r, &reason);
     if (reason.module)
@@ -99,16 +100,12 @@ void cache_tell_busiest(response_cache *c)
 
 static brg_figure_id tell_figure(const policy_reason *reason)
 {
-    static const struct {
-        const char *why;
-        brg_figure_id id;
-    } own[] = {{cache_why_recent, BRG_FIGURE_UNKEPT_RECENT},
-               {cache_why_seldom, BRG_FIGURE_UNKEPT_SELDOM},
-               {cache_why_request, BRG_FIGURE_UNKEPT_REQUEST}};
+    static const brg_figure_id own[] = {[CACHE_REFUSED_SELDOM] = BRG_FIGURE_UNKEPT_SELDOM,
+                                        [CACHE_REFUSED_RECENT] = BRG_FIGURE_UNKEPT_RECENT,
+                                        [CACHE_REFUSED_REQUEST] = BRG_FIGURE_UNKEPT_REQUEST};
 
-    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
-        if (reason->why == own[i].why)
-            return own[i].id;
+    if (reason->kind != CACHE_REFUSED_NOT)
+        return own[reason->kind];
     return strcmp(reason->module, "the core") ? BRG_FIGURE_UNKEPT_MODULE : BRG_FIGURE_UNKEPT_OTHER;
 }
 
@@ -131,7 +128,8 @@ static void tell_count(const response_cache *c, const request_rec *r, const poli
 /* Those that pass by themselves are no reason. */
 static int tell_is_final(const policy_reason *reason)
 {
-    return reason->module && reason->why != cache_why_recent && reason->why != cache_why_seldom;
+    return reason->module && reason->kind != CACHE_REFUSED_RECENT &&
+           reason->kind != CACHE_REFUSED_SELDOM;
 }
 
 cache_verdict cache_verdict_of(const response_cache *c)
@@ -142,7 +140,7 @@ cache_verdict cache_verdict_of(const response_cache *c)
 void cache_consider(request_rec *r)
 {
     response_cache *c = cache_store_cache();
-    policy_reason reason = {NULL, NULL};
+    policy_reason reason = {.module = NULL};
 
     if (!r->main && request_is_debugged(r))
         tell_log(c, r);

@@ -41,11 +41,26 @@ brg_cache_vary(request_rec *r, const char *name, brg_cache_variant_fn *kind, con
     const vary_wish *have = list ? (const vary_wish *)(const void *)list->elts : NULL;
 
     for (int i = 0; list && i < list->nelts; i++)
-        if (have[i].name && !strcasecmp(have[i].name, name) && have[i].kind == kind &&
-            have[i].data == data)
+        if (have[i].name && !have[i].users && !strcasecmp(have[i].name, name) &&
+            have[i].kind == kind && have[i].data == data)
             return;
     if (list)
         APR_ARRAY_PUSH(list, vary_wish) = (vary_wish){.name = name, .kind = kind, .data = data};
+}
+
+BRG_DECLARE(void)
+brg_cache_vary_user(request_rec *r, const char *field, const brg_cache_users *users,
+                    const apr_uint64_t realm[2])
+{
+    apr_array_header_t *list = cache_vary_wishes(r);
+    const vary_wish *have = list ? (const vary_wish *)(const void *)list->elts : NULL;
+
+    for (int i = 0; list && i < list->nelts; i++)
+        if (have[i].users == users && have[i].realm[0] == realm[0] && have[i].realm[1] == realm[1])
+            return;
+    if (list)
+        APR_ARRAY_PUSH(list, vary_wish) =
+            (vary_wish){.name = field, .users = users, .realm = {realm[0], realm[1]}};
 }
 
 BRG_DECLARE(int) brg_cache_vary_fields(const request_rec *r, const char **names, int most)
@@ -156,7 +171,10 @@ int cache_vary_matches(response_cache *c, const cache_entry *e, const cache_aske
         }
         if (!vary_value(asked, s, &value, &len))
             return 0;
-        if (s->kind) {
+        if (s->users) {
+            if (!value || !s->users->knows(s->realm, value, len))
+                return 0;
+        } else if (s->kind) {
             if (!vary_is_variant(c, s, value, len))
                 return 0;
         } else if (!value != !s->value || len != s->value_len ||
@@ -185,11 +203,15 @@ static int vary_take(response_cache *c, cache_vary_key *s, const vary_wish *wish
     s->id = s->name_len ? (uint8_t)http_field_id_of(wish->name, s->name_len) : HTTP_F_OTHER;
     s->kind = wish->kind;
     s->data = wish->data;
-    value = vary_value_in_request(asked->r, wish->name);
+    s->users = wish->users;
+    memcpy(s->realm, wish->realm, sizeof s->realm);
+    value = s->users ? NULL : vary_value_in_request(asked->r, wish->name);
     len = value ? strlen(value) : 0;
     if (!(s->name = malloc(s->name_len + len + 2)))
         return -1;
     memcpy(s->name, wish->name, s->name_len + 1);
+    if (s->users)
+        return 0;
     if (s->kind)
         return (s->value_variant = vary_variant(c, s, value, len)) >= 0 ? 0 : -1;
     s->value_len = (uint32_t)len;
@@ -224,7 +246,9 @@ static int vary_is_for(const cache_vary_key *s, const vary_wish *wish)
     if (s->client || wish->client)
         return s->client == wish->client && s->data == wish->data &&
                s->client_variant == wish->variant;
-    return !strcasecmp(s->name, wish->name) && s->kind == wish->kind && s->data == wish->data;
+    return !strcasecmp(s->name, wish->name) && s->kind == wish->kind && s->data == wish->data &&
+           s->users == wish->users && s->realm[0] == wish->realm[0] &&
+           s->realm[1] == wish->realm[1];
 }
 
 /* 1 if e was made for all that r was found to depend on, and nothing else. */
@@ -254,6 +278,22 @@ size_t cache_vary_bytes(const cache_entry *e)
     for (int i = 0; i < e->vary_n; i++)
         bytes += e->vary[i].name ? cache_block(e->vary[i].name_len + e->vary[i].value_len + 2) : 0;
     return bytes;
+}
+
+const char *cache_vary_user(const cache_entry *e, const http_head *h, char *out, const char **type)
+{
+    for (int i = 0; i < e->vary_n; i++) {
+        const cache_vary_key *s = &e->vary[i];
+        const char *value;
+        size_t len;
+
+        if (!s->users || !vary_value_in_head(h, s, &value, &len) || !value ||
+            !s->users->name(value, len, out))
+            continue;
+        *type = s->users->type;
+        return out;
+    }
+    return NULL;
 }
 
 void cache_vary_drop(cache_entry *e)

@@ -7,6 +7,7 @@
  * What answers depend on beside the target: request fields (cache_vary.c) and the client's address (cache_client.c).
  */
 #include "cache_private.h"
+#include "brigade/auth.h"
 
 /** What a request says that its answer depends on, while it is answered. */
 typedef struct vary_wish {
@@ -15,6 +16,8 @@ typedef struct vary_wish {
     brg_cache_client_fn *client;
     const void *data;
     apr_int64_t variant; /**< of the client, by which this request was decided */
+    const brg_cache_users *users; /**< NULL, or the field tells who sent it */
+    apr_uint64_t realm[2];        /**< where they are let in */
 } vary_wish;
 
 #define CACHE_VARY_SEEN_MOST 46 /**< bytes of a value that is compared before it is classified */
@@ -36,6 +39,8 @@ struct cache_vary_key {
     const char *value; /**< without a variant function; NULL: absent */
     uint32_t value_len;
     apr_int64_t client_variant;
+    const brg_cache_users *users;
+    apr_uint64_t realm[2];
 };
 
 /** The wishes of the request that led to @a r, of vary_wish. NULL: it was made by a module, and is not stored. */

@@ -39,8 +39,8 @@ response_cache *cache_of_worker(void)
 void cache_worker_fill_begin(brg_conn *bc)
 {
     BRG_ASSERT(!fill_here); /* a worker serves one request at a time */
-    BRG_ASSERT(!bc->fill || bc->fill->entry->fill);
-    fill_here = bc->fill;
+    BRG_ASSERT(!bc->kept.fill || bc->kept.fill->entry->fill);
+    fill_here = bc->kept.fill;
 }
 
 void cache_worker_fill_end(void)
@@ -59,8 +59,8 @@ void cache_seen_on_worker(request_rec *r)
     if (loop_self() || r->main || r->prev || r->no_cache || !cache_request_is_plain(r))
         return;
     host = apr_table_get(r->headers_in, "Host");
-    bc->asked = cache_hash(bc->listener, cache_chain_of(bc), host, strlen(host), r->unparsed_uri,
-                           cache_target_len(r));
+    bc->kept.asked = cache_hash(bc->listener, cache_chain_of(bc), host, strlen(host),
+                                r->unparsed_uri, cache_target_len(r));
 }
 
 /* ---- on the loop, on the way to a worker ---- */
@@ -73,7 +73,7 @@ static cache_entry *shadow_create(cache_worker_fill *work, const cache_entry *e,
     if (!t)
         return NULL;
     cache_hold(t);
-    t->watched = 1;
+    t->source = CACHE_SOURCE_LOOP;
     t->any_query = e->any_query;
     t->server = e->server;
     if (!cache_vary_take(&work->cache, t, r) && (t->fingerprint = strdup(e->fingerprint)) != NULL)
@@ -90,7 +90,7 @@ static void fill_begin(response_cache *c, cache_entry *e, brg_conn *bc, request_
     if (!work)
         return;
     work->cache.is_workers = 1;
-    work->cache.watch = c->watch; /* says that there is one; the shadow entry has no watches */
+    work->cache.watches = c->watches;
     work->cache.bucket = &work->bucket;
     work->cache.buckets_n = 1;
     work->cache.files_most = 1;
@@ -98,11 +98,11 @@ static void fill_begin(response_cache *c, cache_entry *e, brg_conn *bc, request_
         free(work);
         return;
     }
-    BRG_ASSERT(!bc->fill && !e->fill && e->in_cache);
+    BRG_ASSERT(!bc->kept.fill && !e->fill && e->in_cache);
     work->entry = e;
     e->fill = 1;
     cache_hold(e);
-    bc->fill = work;
+    bc->kept.fill = work;
 }
 
 void cache_to_worker(brg_conn *bc, request_rec *r)
@@ -113,8 +113,8 @@ void cache_to_worker(brg_conn *bc, request_rec *r)
     if (!c || !c->watch || !cache_offer_early(r))
         return;
     e = cache_armed_for(c, r);
-    if (e && !e->filled && !e->uncacheable && !e->fill && e->watched &&
-        !watch_changed(c->watch, &e->owner))
+    if (e && !e->filled && !e->uncacheable && !e->fill && !cache_sources[e->source].fills_at_once &&
+        !cache_sources[e->source].has_changed(c, e))
         fill_begin(c, e, bc, r);
     request_offer_drop(r);
 }
@@ -169,30 +169,30 @@ static void adopt(response_cache *c, cache_entry *e, response_cache *from, cache
 
 static void count_asked(response_cache *c, brg_conn *bc)
 {
-    if (bc->asked && c->buckets_n) {
+    if (bc->kept.asked && c->buckets_n) {
         admission_sample(&c->admission, c->entries_n);
-        (void)admission_count(&c->admission, bc->asked);
+        (void)admission_count(&c->admission, bc->kept.asked);
     }
-    bc->asked = 0;
+    bc->kept.asked = 0;
 }
 
 void cache_from_worker(brg_conn *bc)
 {
     response_cache *c = bc->loop->cache;
-    cache_worker_fill *work = bc->fill;
+    cache_worker_fill *work = bc->kept.fill;
     cache_entry *e, *t;
 
     BRG_ASSERT(loop_self() == bc->loop);
     count_asked(c, bc);
     if (!work)
         return;
-    bc->fill = NULL;
+    bc->kept.fill = NULL;
     e = work->entry;
     t = work->shadow;
     BRG_ASSERT(e->fill && work->cache.is_workers);
     e->fill = 0;
     if (t->filled && t->in_cache && e->in_cache && !e->filled && !e->body &&
-        !watch_changed(c->watch, &e->owner))
+        !cache_sources[e->source].has_changed(c, e))
         adopt(c, e, &work->cache, t);
     else if (!e->filled)
         e->uncacheable = t->uncacheable || ++e->tries >= FILL_TRIES;

@@ -33,19 +33,10 @@ ANSWER_INLINE int head_names_range(const http_head *h)
 
 ANSWER_INLINE int entry_is_current(response_cache *c, cache_entry *e)
 {
-    const brg_core_conf *conf;
-
     BRG_ASSERT_DEBUG(e->in_cache);
-    if (e->watched)
-        return !watch_changed(c->watch, &e->owner) && (!e->layered || cache_layers_same(e));
-    conf = core_conf_of(e->server);
-    if (conf->file_cache_validate == BRG_VALIDATE_AGE &&
-        c->loop->monotonic - e->checked < conf->file_cache_age_us)
-        return 1;
-    if (!cache_stat_same(e))
-        return 0;
-    e->checked = c->loop->monotonic;
-    return 1;
+    if (e->source == CACHE_SOURCE_WATCHES) /* most are: without a call */
+        return !watch_changed(c->watch, &e->owner);
+    return cache_sources[e->source].is_current(c, e);
 }
 
 enum { COND_NONE, COND_NOT_MODIFIED, COND_ASK };
@@ -156,6 +147,34 @@ ANSWER_INLINE void put_choice(response_cache *c, cache_entry *e, brg_conn *bc,
         cache_put_parts(c, e, bc, choice);
 }
 
+enum { PICK_NONE, PICK_WHOLE, PICK_NOT_MODIFIED, PICK_CHOSEN };
+
+/* What of an entry answers a request. */
+typedef struct cache_pick {
+    cache_head *head;
+    const cache_choice *choice;    /* of a request with a range; NULL: the whole body, or none */
+    apr_off_t len;                 /* bytes of the body, with what frames it */
+    int frame_before, frame_after; /* of them */
+} cache_pick;
+
+/* @param choice  set, if what was picked is PICK_CHOSEN */
+ANSWER_INLINE cache_pick pick_of(cache_entry *e, const http_head *h, int picked,
+                                 const cache_choice *choice)
+{
+    const int has_body =
+        picked == PICK_WHOLE && h->method_id == HTTP_METHOD_GET && cache_body_len(e) > 0;
+
+    BRG_ASSERT_DEBUG(picked != PICK_NONE);
+    BRG_ASSERT(picked == PICK_NOT_MODIFIED ? e->head_304.answer != NULL
+                                           : e->filled || picked == PICK_CHOSEN);
+    if (picked == PICK_CHOSEN)
+        return (cache_pick){choice->head, choice, choice->len, choice->before, choice->after};
+    return (cache_pick){.head = picked == PICK_NOT_MODIFIED ? &e->head_304 : &e->head,
+                        .len = has_body ? cache_body_len(e) : 0,
+                        .frame_before = has_body ? e->frame_before : 0,
+                        .frame_after = has_body ? e->frame_after : 0};
+}
+
 ANSWER_INLINE void answer_count(cache_entry *e, const cache_head *head)
 {
     const int status = head == &e->head ? e->status : head->answer->status;
@@ -165,53 +184,46 @@ ANSWER_INLINE void answer_count(cache_entry *e, const cache_head *head)
     figures_add(&e->count[figures_class(status)], 1);
 }
 
-/* @param choice  NULL: the first @a len bytes of the body are sent */
+/* It is answered: figures, displacement and logs are told. @param head_sent  bytes, without frames of the body */
+ANSWER_INLINE void answer_note(response_cache *c, cache_entry *e, brg_conn *bc, const http_head *h,
+                               const cache_pick *pick, size_t head_sent, int frame)
+{
+    cache_touch(c, e);
+    c->figures.hits++;
+    answer_count(e, pick->head);
+    if (e->observed)
+        cache_observe(e, bc, h,
+                      &(cache_observed_answer){.answer = pick->head->answer,
+                                               .part = choice_part(pick->choice),
+                                               .partial = pick->choice && pick->choice->n,
+                                               .head_sent = head_sent + (size_t)frame,
+                                               .body_sent = pick->len - pick->frame_before -
+                                                            pick->frame_after});
+}
+
 ANSWER_INLINE int answer(response_cache *c, cache_entry *e, brg_conn *bc, const http_head *h,
-                         const http_codec *codec, cache_head *head, const cache_choice *choice,
-                         apr_off_t len)
+                         const http_codec *codec, const cache_pick *pick)
 {
     const server_rec *s = e->server;
     int keep = answer_keeps(bc, s, h);
     size_t head_sent;
 
-    if (!gather_has_room(bc->loop->out) || (choice && choice->n > 1))
+    if (!gather_has_room(bc->loop->out) || (pick->choice && pick->choice->n > 1))
         gather_flush(bc->loop->out, bc, 0);
-    head_sent = put_head(c, head, choice, bc, s, h, codec, keep);
+    head_sent = put_head(c, pick->head, pick->choice, bc, s, h, codec, keep);
     if (!head_sent)
         return 0;
-    if (choice)
-        put_choice(c, e, bc, choice);
-    else if (len)
-        put_body(c, e, bc, 0, len);
+    if (pick->choice)
+        put_choice(c, e, bc, pick->choice);
+    else if (pick->len)
+        put_body(c, e, bc, 0, pick->len);
     if (!keep)
         /* A client of TLS still sends close_notify, which would reset what it has not read. */
         bc->close_after =
             (h->close || h->minor == 0) && transport_is_plain(bc) ? CONN_SHUT : CONN_DRAIN;
     bc->idle_until = c->loop->monotonic + s->keep_alive_timeout;
-    answer_count(e, head);
-    if (e->observed) {
-        const int frame = choice ? choice->before + choice->after
-                          : len  ? e->frame_before + e->frame_after
-                                 : 0;
-
-        cache_observe(e, bc, h,
-                      &(cache_observed_answer){.answer = head->answer,
-                                               .part = choice_part(choice),
-                                               .partial = choice && choice->n,
-                                               .head_sent = head_sent + (size_t)frame,
-                                               .body_sent = len - frame});
-    }
+    answer_note(c, e, bc, h, pick, head_sent, pick->frame_before + pick->frame_after);
     return 1;
-}
-
-ANSWER_INLINE int answer_whole(response_cache *c, cache_entry *e, brg_conn *bc, const http_head *h,
-                               const http_codec *codec, int not_modified)
-{
-    BRG_ASSERT(not_modified ? e->head_304.answer != NULL : e->filled);
-    cache_touch(c, e);
-    c->figures.hits++;
-    return answer(c, e, bc, h, codec, not_modified ? &e->head_304 : &e->head, NULL,
-                  !not_modified && h->method_id == HTTP_METHOD_GET ? cache_body_len(e) : 0);
 }
 
 /* A 304 beside Range: a date settles it only if the file was at rest for a minute, as
@@ -225,8 +237,6 @@ static int range_condition(const cache_entry *e, const http_head *h, apr_time_t 
                ? COND_ASK
                : cond;
 }
-
-enum { PICK_NONE, PICK_WHOLE, PICK_NOT_MODIFIED, PICK_CHOSEN };
 
 /* What answers a request with Range or If-Range; PICK_NONE: the full way. */
 static int range_pick(response_cache *c, const cache_entry *e, const http_head *h,
@@ -251,14 +261,14 @@ static int __attribute__((noinline)) answer_range(response_cache *c, cache_entry
                                                   const http_head *h, const http_codec *codec)
 {
     cache_choice choice;
-    const int pick = range_pick(c, e, h, codec, &choice);
+    const int picked = range_pick(c, e, h, codec, &choice);
+    cache_pick pick;
 
-    if (pick != PICK_CHOSEN)
-        return pick == PICK_NONE ? 0 : answer_whole(c, e, bc, h, codec, pick == PICK_NOT_MODIFIED);
-    BRG_ASSERT(!e->coded && e->body);
-    cache_touch(c, e);
-    c->figures.hits++;
-    return answer(c, e, bc, h, codec, choice.head, &choice, choice.len);
+    BRG_ASSERT(picked != PICK_CHOSEN || (!e->coded && e->body));
+    if (picked == PICK_NONE)
+        return 0;
+    pick = pick_of(e, h, picked, &choice);
+    return answer(c, e, bc, h, codec, &pick);
 }
 
 /* 0: it is for the full way; an entry that is out of date is forgotten. */
@@ -296,58 +306,34 @@ ANSWER_INLINE cache_entry *answer_entry(response_cache *c, const brg_conn *bc, c
     return NULL;
 }
 
-/* COND_ASK: the full way has to answer. */
-ANSWER_INLINE int answer_condition(response_cache *c, const cache_entry *e, const http_head *h)
+/* What answers a request without a range; PICK_NONE: the full way. */
+ANSWER_INLINE int plain_pick(response_cache *c, const cache_entry *e, const http_head *h)
 {
     const int cond = e->status == HTTP_OK ? entry_condition(e, h, c->loop->wall) : COND_NONE;
 
-    if (cond != COND_ASK && (cond == COND_NOT_MODIFIED ? e->head_304.answer != NULL : e->filled))
-        return cond;
+    if (cond == COND_NOT_MODIFIED && e->head_304.answer)
+        return PICK_NOT_MODIFIED;
+    if (cond == COND_NONE && e->filled)
+        return PICK_WHOLE;
     c->figures.misses++;
-    return COND_ASK;
-}
-
-/* As answer_range() and answer_whole(), for cache_reply_to(): a choice of all of the body has n = 0 and
- * no page. */
-static int reply_pick(response_cache *c, cache_entry *e, const http_head *h,
-                      const http_codec *codec, cache_choice *choice)
-{
-    int pick;
-
-    if (head_names_range(h)) {
-        pick = range_pick(c, e, h, codec, choice);
-    } else {
-        const int cond = answer_condition(c, e, h);
-
-        pick = cond == COND_ASK            ? PICK_NONE
-               : cond == COND_NOT_MODIFIED ? PICK_NOT_MODIFIED
-                                           : PICK_WHOLE;
-    }
-    if (pick != PICK_CHOSEN) {
-        choice->page = NULL;
-        choice->n = 0;
-        choice->head = pick == PICK_NOT_MODIFIED ? &e->head_304 : &e->head;
-        choice->len = pick == PICK_WHOLE && h->method_id == HTTP_METHOD_GET ? cache_body_len(e) : 0;
-        choice->before = choice->len ? e->frame_before : 0;
-        choice->after = choice->len ? e->frame_after : 0;
-    }
-    return pick != PICK_NONE;
+    return PICK_NONE;
 }
 
 /* The bytes of the body, without what frames it. -1: no memory. */
-static int reply_body(cache_entry *e, const cache_choice *choice, cache_reply *reply)
+static int reply_body(cache_entry *e, const cache_pick *pick, cache_reply *reply)
 {
-    const apr_off_t first = choice->n == 1 ? choice->part->first : 0;
+    const cache_choice *choice = pick->choice;
+    const apr_off_t first = choice && choice->n == 1 ? choice->part->first : 0;
 
-    if (choice->n > 1)
+    if (choice && choice->n > 1)
         return cache_reply_parts(e, choice, reply);
     shared_hold(reply->owner = &e->ref);
-    if (!choice->len)
+    if (!pick->len)
         return 0;
-    reply->len = (size_t)choice->len - choice->before - choice->after;
-    reply->piece = choice->page
-                       ? (cache_piece){.data = choice->page + choice->before, .len = reply->len}
-                       : cache_piece_of(e->body, choice->before + first, reply->len);
+    reply->len = (size_t)(pick->len - pick->frame_before - pick->frame_after);
+    reply->piece = choice && choice->page
+                       ? (cache_piece){.data = choice->page + pick->frame_before, .len = reply->len}
+                       : cache_piece_of(e->body, pick->frame_before + first, reply->len);
     return 0;
 }
 
@@ -358,42 +344,44 @@ int cache_reply_to(response_cache *c, brg_conn *bc, const http_head *h, const ht
     cache_entry *e = answer_entry(c, bc, h);
     http_stored_head *form;
     cache_choice choice;
+    cache_pick pick;
+    int picked;
 
-    if (!e || !reply_pick(c, e, h, codec, &choice))
+    if (!e)
         return 0;
-    form = &choice.head->form[codec->id];
-    if (!form->text && codec->serialise(form, choice.head->answer))
+    picked = head_names_range(h) ? range_pick(c, e, h, codec, &choice) : plain_pick(c, e, h);
+    if (picked == PICK_NONE)
+        return 0;
+    pick = pick_of(e, h, picked, &choice);
+    form = &pick.head->form[codec->id];
+    if (!form->text && codec->serialise(form, pick.head->answer))
         return 0;
     *reply = (cache_reply){.urgency = form->urgency};
-    if (reply_body(e, &choice, reply))
+    if (reply_body(e, &pick, reply))
         return 0;
-    cache_touch(c, e);
-    c->figures.hits++;
-    answer_count(e, choice.head);
-    reply->head_len = choice.n ? codec->put_part(out, form, choice.head->answer, &terms,
-                                                 choice_part(&choice), choice.len)
-                               : codec->put(out, form, choice.head->answer, &terms);
-    if (e->observed)
-        cache_observe(e, bc, h,
-                      &(cache_observed_answer){.answer = choice.head->answer,
-                                               .part = choice_part(&choice),
-                                               .partial = choice.n != 0,
-                                               .head_sent = reply->head_len,
-                                               .body_sent = (apr_off_t)reply->len});
+    reply->head_len = pick.choice && pick.choice->n
+                          ? codec->put_part(out, form, pick.head->answer, &terms,
+                                            choice_part(pick.choice), pick.len)
+                          : codec->put(out, form, pick.head->answer, &terms);
+    answer_note(c, e, bc, h, &pick, reply->head_len, 0);
     return 1;
 }
 
 int cache_answer(response_cache *c, brg_conn *bc, const http_head *h, const http_codec *codec)
 {
     cache_entry *e = answer_entry(c, bc, h);
-    int cond;
+    cache_pick pick;
+    int picked;
 
     if (!e)
         return 0;
     if (head_names_range(h))
         return answer_range(c, e, bc, h, codec);
-    cond = answer_condition(c, e, h);
-    return cond == COND_ASK ? 0 : answer_whole(c, e, bc, h, codec, cond == COND_NOT_MODIFIED);
+    picked = plain_pick(c, e, h);
+    if (picked == PICK_NONE)
+        return 0;
+    pick = pick_of(e, h, picked, NULL);
+    return answer(c, e, bc, h, codec, &pick);
 }
 
 void cache_refresh(brg_loop *loop)
@@ -436,6 +424,7 @@ void cache_create(brg_loop *loop)
         c->watch = watch_set_create((size_t)conf->file_cache_entries_n);
     if (c->watch && !loop->prefork) /* modules' waits are that thread's, too */
         watch_ring_open(c->watch);
+    c->watches = c->watch != NULL;
 }
 
 void cache_destroy(brg_loop *loop)
@@ -450,6 +439,7 @@ void cache_destroy(brg_loop *loop)
     if (c->watch)
         watch_set_destroy(c->watch);
     c->watch = NULL;
+    c->watches = 0;
     admission_destroy(&c->admission);
     memory_file_release(c->memory);
     c->memory = NULL;

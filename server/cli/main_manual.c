@@ -3,6 +3,7 @@
 #include "apr_strings.h"
 #include "brigade/assert.h"
 #include "configuration.h"
+#include "module_rows.h"
 #include "main_parts.h"
 #include "manual.h"
 #include <stdio.h>
@@ -36,7 +37,7 @@ static int manual_contains(const char *name, size_t len, const char *part)
 
 static void manual_tell_missing(const char *name)
 {
-    const char *from = stock_directive_module(name),
+    const char *from = module_rows_directive(name),
                *before = "Directives with that in their name: ";
     size_t len;
 

@@ -17,18 +17,20 @@
 #include "http_core.h"
 #include "http_log.h"
 #include "http_request.h"
+#include "brigade/directive.h"
 #include "apr_hooks.h"
 #include "apr_lib.h"
 #include "apr_strings.h"
 #include "configuration.h"
+#include "config_family_private.h"
+#include "module_rows.h"
 #include "declarations.h"
 #include "provider.h"
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
 APLOG_USE_MODULE(core);
-
-#define CONF_BUILTIN_MAX 64
 
 typedef enum conf_presence {
     CONF_PRESENT_AUTO,
@@ -42,78 +44,28 @@ static int conf_mpm_named;         /* there was one for a process model */
 static int conf_of_apache;         /* by these lines it is a configuration of Apache's */
 static int conf_reread;            /* reading has to start over, with what was found out */
 static conf_presence conf_present; /* what holds for the reading that goes on */
-static conf_presence conf_present_asked;         /* by BuiltinModules; AUTO: not yet */
-static char conf_switched_off[CONF_BUILTIN_MAX]; /* by BuiltinModule; by place in the table */
-/* CONF_ON, or CONF_UNLESS_LACKING by Auto. */
-enum { CONF_ON = 1, CONF_UNLESS_LACKING };
-static char conf_switched_on[CONF_BUILTIN_MAX];
-static char conf_replaceable[CONF_BUILTIN_MAX]; /* LoadModule named a file that is there */
-static char conf_named[CONF_BUILTIN_MAX];       /* LoadModule named it */
-static char conf_lacks[CONF_BUILTIN_MAX]
-                      [512]; /* what a built-in module does not offer, and where */
+static conf_presence conf_present_asked; /* by BuiltinModules; AUTO: not yet */
 
-/* Built-in modules that Apache has as shared ones, in Debian's package for instance. */
-static int conf_builtin_is_shared(const module *m)
-{
-    static const char *const shared[] = {"mod_access_compat.c",
-                                         "mod_alias.c",
-                                         "mod_authz_core.c",
-                                         "mod_authz_host.c",
-                                         "mod_autoindex.c",
-                                         "mod_brotli.c",
-                                         "mod_deflate.c",
-                                         "mod_dir.c",
-                                         "mod_env.c",
-                                         "mod_expires.c",
-                                         "mod_filter.c",
-                                         "mod_headers.c",
-                                         "mod_http2.c",
-                                         "mod_include.c",
-                                         "mod_mime.c",
-                                         "mod_remoteip.c",
-                                         "mod_reqtimeout.c",
-                                         "mod_request.c",
-                                         "mod_rewrite.c",
-                                         "mod_setenvif.c",
-                                         "mod_ssl.c",
-                                         "mod_status.c",
-                                         "mod_zstd.c",
-                                         NULL};
+/* By the row. A lack lasts until another configuration is read, the rest until reading starts over. */
+static conf_module_state conf_states[MODULE_ROWS_MOST];
 
-    for (int i = 0; shared[i]; i++)
-        if (!strcmp(m->name, shared[i]))
-            return 1;
-    return 0;
-}
-
-/* Built-in modules that LoadModule takes in a configuration of Apache's only if BuiltinModule NAME On or Auto stands
- * before it. */
-static int conf_builtin_is_second(const module *m)
-{
-    return !strcmp(m->name, "mod_deflate.c") || !strcmp(m->name, "mod_brotli.c");
-}
-
-/* Whether BuiltinModule switched a built-in module off. */
-static char *conf_switch_of(const module *m)
+/* The place of a built-in module's row. */
+static int conf_place(const module *m)
 {
     int i = 0;
+    const module_row *row;
 
     while (ap_prelinked_modules[i] && ap_prelinked_modules[i] != m)
         i++;
-    BRG_ASSERT(ap_prelinked_modules[i] == m && i < CONF_BUILTIN_MAX);
-    return &conf_switched_off[i];
+    BRG_ASSERT(ap_prelinked_modules[i] == m);
+    row = module_row_of_symbol(ap_prelinked_module_symbols[i].name);
+    BRG_ASSERT(row != NULL && row->is_builtin);
+    return (int)(row - module_rows);
 }
 
-/* Whether it switched one on. */
-static char *conf_switch_on_of(const module *m)
+static const module_row *conf_row(const module *m)
 {
-    return &conf_switched_on[conf_switch_of(m) - conf_switched_off];
-}
-
-/* What this configuration asks of a built-in module that it does not offer; "": nothing. */
-static char *conf_lack_of(const module *m)
-{
-    return conf_lacks[conf_switch_of(m) - conf_switched_off];
+    return &module_rows[conf_place(m)];
 }
 
 module *conf_builtin_find(const char *symbol)
@@ -124,19 +76,38 @@ module *conf_builtin_find(const char *symbol)
     return NULL;
 }
 
-/* LoadModule takes the file that it names: where something lacks; of modules that are second to Apache's, in
- * configurations of Apache's and in those that name what is built in; and HTTP/2 of our own goes over TLS of our own. */
+static conf_module_state *conf_state(const module *m)
+{
+    return &conf_states[conf_place(m)];
+}
+
+static int conf_is_out(int place)
+{
+    return conf_family_is_out(module_rows, conf_states, module_rows_n, place);
+}
+
+/* Whether another one, on which this one is built, is left to a file. */
+static int conf_needs_what_is_out(const module_row *row)
+{
+    const module *m = row->needs ? conf_builtin_find(row->needs) : NULL;
+
+    return m && (*conf_state(m)->lack || conf_state(m)->off);
+}
+
+/* LoadModule takes the file that it names: where something lacks, to the module or to one of its family; and of modules
+ * that are second to Apache's, in configurations of Apache's and in those that name what is built in. */
 static int conf_builtin_gives_way(const module *m)
 {
-    const module *ssl = conf_builtin_find("ssl_module");
+    const int place = conf_place(m);
+    const module_row *row = &module_rows[place];
 
-    if (*conf_lack_of(m))
+    if (*conf_states[place].lack || conf_is_out(place))
         return 1;
-    if (*conf_switch_on_of(m))
+    if (conf_states[place].on)
         return 0;
-    if (conf_builtin_is_second(m))
+    if (row->second)
         return conf_present != CONF_PRESENT_AUTO;
-    return !strcmp(m->name, "mod_http2.c") && ssl && (*conf_lack_of(ssl) || *conf_switch_of(ssl));
+    return conf_needs_what_is_out(row);
 }
 
 static const char *conf_builtin_symbol(const module *m)
@@ -153,15 +124,14 @@ AP_DECLARE(const char *) ap_setup_prelinked_modules(process_rec *process)
     for (module **m = ap_prelinked_modules; *m; m++)
         if ((*m)->module_index != -1)
             ap_remove_loaded_module(*m);
-    memset(conf_switched_off, 0, sizeof conf_switched_off);
-    memset(conf_switched_on, 0, sizeof conf_switched_on);
-    memset(conf_replaceable, 0, sizeof conf_replaceable);
-    memset(conf_named, 0, sizeof conf_named);
+    for (int i = 0; i < MODULE_ROWS_MOST; i++)
+        memset(&conf_states[i], 0, offsetof(conf_module_state, lack));
     for (module **m = ap_prelinked_modules; *m; m++) {
         const char *error;
 
         (*m)->name = apr_filepath_name_get((*m)->name);
-        if (conf_present == CONF_PRESENT_LOADED && conf_builtin_is_shared(*m))
+        if ((conf_present == CONF_PRESENT_LOADED && conf_row(*m)->shared) ||
+            conf_is_out(conf_place(*m)))
             continue;
         error = ap_add_loaded_module(*m, process->pool, conf_builtin_symbol(*m));
         if (error)
@@ -177,7 +147,7 @@ void conf_builtin_begin(void)
 {
     conf_present = conf_present_asked = CONF_PRESENT_AUTO;
     conf_reread = conf_stock_loaded = conf_mpm_named = conf_of_apache = 0;
-    memset(conf_lacks, 0, sizeof conf_lacks);
+    memset(conf_states, 0, sizeof conf_states);
 }
 
 int conf_loads_stock(void)
@@ -226,7 +196,7 @@ const char *conf_builtin_modules(const char *which)
 static int conf_is_apaches(const char *symbol)
 {
     conf_mpm_named |= !strncmp(symbol, "mpm_", 4);
-    conf_stock_loaded |= stock_module_is(symbol);
+    conf_stock_loaded |= module_rows_apaches(symbol);
     if (strcmp(symbol, "authz_core_module") != 0 && !(conf_mpm_named && conf_stock_loaded))
         return 0;
     conf_of_apache = 1;
@@ -237,7 +207,7 @@ const char *conf_builtin_stock_load(const char *symbol)
 {
     const module *m = conf_builtin_find(symbol);
 
-    if (!conf_is_apaches(symbol) || conf_present != CONF_PRESENT_AUTO || (m && *conf_switch_of(m)))
+    if (!conf_is_apaches(symbol) || conf_present != CONF_PRESENT_AUTO || (m && conf_state(m)->off))
         return NULL;
     conf_present = CONF_PRESENT_LOADED;
     conf_reread = 1;
@@ -248,26 +218,26 @@ module *conf_builtin_absent(const char *symbol)
 {
     module *m = conf_builtin_find(symbol);
 
-    if (!m || m->module_index != -1 || *conf_switch_of(m))
+    if (!m || m->module_index != -1 || conf_state(m)->off)
         return NULL;
     return conf_builtin_gives_way(m) ? NULL : m;
 }
 
 int conf_builtin_waits_for_load(const module *m)
 {
-    return conf_present == CONF_PRESENT_LOADED && conf_builtin_is_shared(m);
+    return conf_present == CONF_PRESENT_LOADED && conf_row(m)->shared;
 }
 
 void conf_builtin_print(void)
 {
     printf("Compiled in modules:\n");
     for (module **m = ap_prelinked_modules; *m; m++)
-        if (!conf_builtin_is_shared(*m))
+        if (!conf_row(*m)->shared)
             printf("  %s\n", (*m)->name);
     printf("Compiled in, but only present where LoadModule names them if a configuration loads "
            "modules of Apache (see BuiltinModules):\n");
     for (module **m = ap_prelinked_modules; *m; m++)
-        if (conf_builtin_is_shared(*m))
+        if (conf_row(*m)->shared)
             printf("  %s\n", (*m)->name);
 }
 
@@ -278,18 +248,6 @@ int conf_builtin_is_off(const char *symbol)
     const module *m = conf_builtin_find(symbol);
 
     return m && m->module_index == -1;
-}
-
-/* The server needs these. */
-static int conf_builtin_is_vital(const module *m)
-{
-    static const char *const vital[] = {"core.c",  "http_core.c", "mod_so.c",
-                                        "event.c", "prefork.c",   NULL};
-
-    for (int i = 0; vital[i]; i++)
-        if (!strcmp(m->name, vital[i]))
-            return 1;
-    return 0;
 }
 
 void conf_builtin_replace(module *m)
@@ -316,8 +274,8 @@ const char *conf_builtin_on(const char *name, int unless_lacking)
 {
     const module *m = conf_builtin_named(name);
 
-    if (m && !*conf_switch_of(m) && (m->module_index != -1 || conf_builtin_waits_for_load(m))) {
-        *conf_switch_on_of(m) = unless_lacking ? CONF_UNLESS_LACKING : CONF_ON;
+    if (m && !conf_state(m)->off && (m->module_index != -1 || conf_builtin_waits_for_load(m))) {
+        conf_state(m)->on = unless_lacking ? CONF_UNLESS_LACKING : CONF_ON;
         return NULL;
     }
     if (conf_find_module(name))
@@ -327,54 +285,107 @@ const char *conf_builtin_on(const char *name, int unless_lacking)
 
 /* ---- what a built-in module does not offer ---- */
 
-void conf_builtin_named_file(const char *symbol, int is_there)
+static void conf_note_active(void)
+{
+    for (module **m = ap_prelinked_modules; *m; m++)
+        conf_state(*m)->active = (*m)->module_index != -1;
+}
+
+static void conf_note_lack(const cmd_parms *cmd, int place, const char *what)
+{
+    apr_snprintf(conf_states[place].lack, sizeof conf_states[place].lack, "%s:%d: %s",
+                 cmd->directive->filename, cmd->directive->line_num, what);
+}
+
+/* A file of a family: those of it that are built in give way. */
+static const char *conf_family_from_file(const cmd_parms *cmd, const module_row *row)
+{
+    const int place = row ? (int)(row - module_rows) : 0;
+
+    if (!row || !row->family || !cmd->directive || conf_is_out(place) ||
+        conf_family_is_kept(module_rows, conf_states, module_rows_n, place))
+        return NULL;
+    conf_note_lack(cmd, place, row->symbol);
+    conf_note_active();
+    if (!conf_family_is_active(module_rows, conf_states, module_rows_n, place))
+        return NULL;
+    conf_reread = 1;
+    return conf_again;
+}
+
+const char *conf_builtin_named_file(const cmd_parms *cmd, const char *symbol, int is_there)
 {
     module *m = conf_builtin_find(symbol);
 
-    if (!m || *conf_switch_of(m))
-        return;
-    conf_named[conf_switch_of(m) - conf_switched_off] = 1;
-    conf_replaceable[conf_switch_of(m) - conf_switched_off] = is_there != 0;
+    if (!m || conf_state(m)->off)
+        return is_there ? conf_family_from_file(cmd, module_row_of_symbol(symbol)) : NULL;
+    conf_state(m)->named = 1;
+    conf_state(m)->replaceable = is_there != 0;
     if (m->module_index != -1 && conf_builtin_gives_way(m))
         conf_builtin_replace(m);
+    return NULL;
 }
 
 int conf_builtin_was_named(const module *m)
 {
-    return conf_named[conf_switch_of(m) - conf_switched_off];
+    return conf_state(m)->named;
+}
+
+/* Whether files can take the places of all that would have to give way. */
+static int conf_is_replaceable(const module *m)
+{
+    const module_row *row = conf_row(m);
+
+    if (!row->family)
+        return conf_state(m)->replaceable;
+    conf_note_active();
+    return !conf_family_is_kept(module_rows, conf_states, module_rows_n, conf_place(m)) &&
+           conf_family_has_files(module_rows, conf_states, module_rows_n, conf_place(m));
+}
+
+BRG_DECLARE(int) brg_module_is_named(const module *m)
+{
+    return conf_builtin_was_named(m);
 }
 
 const char *conf_builtin_lacks(const cmd_parms *cmd, const module *m, const char *what)
 {
     BRG_ASSERT(m->module_index != -1 && what != NULL);
-    if (conf_is_htaccess(cmd) || !cmd->directive || *conf_switch_on_of(m) == CONF_ON ||
-        !conf_replaceable[conf_switch_of(m) - conf_switched_off])
+    if (conf_is_htaccess(cmd) || !cmd->directive || conf_state(m)->on == CONF_ON ||
+        !conf_is_replaceable(m))
         return NULL;
-    apr_snprintf(conf_lack_of(m), sizeof *conf_lacks, "%s:%d: %s", cmd->directive->filename,
-                 cmd->directive->line_num, what);
+    conf_note_lack(cmd, conf_place(m), what);
     conf_reread = 1;
     return conf_again;
 }
 
 void conf_builtin_tell_lacks(const server_rec *s)
 {
-    for (module **m = ap_prelinked_modules; *m; m++)
-        if (*conf_lack_of(*m))
+    for (int i = 0; i < module_rows_n; i++) {
+        const module_row *row = &module_rows[i];
+
+        if (*conf_states[i].lack && row->family)
+            ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, s,
+                         "%s is not offered by the built-in modules: the files that LoadModule "
+                         "names are used in place of all that belong to the %s modules",
+                         conf_states[i].lack, row->family);
+        else if (*conf_states[i].lack)
             ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, s,
                          "%s is not offered by the built-in %s: the file that LoadModule names is "
                          "used in its place",
-                         conf_lack_of(*m), (*m)->name);
+                         conf_states[i].lack, row->name);
+    }
 }
 
 const char *conf_builtin_off(const char *name)
 {
     module *m = conf_builtin_named(name);
 
-    if (!m || *conf_switch_of(m))
+    if (!m || conf_state(m)->off)
         return "no such built-in module (see -l)";
-    if (conf_builtin_is_vital(m))
+    if (conf_row(m)->vital)
         return "the server cannot do without this module";
-    *conf_switch_of(m) = 1;
+    conf_state(m)->off = 1;
     if (m->module_index != -1)
         conf_builtin_replace(m);
     return NULL;

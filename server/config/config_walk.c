@@ -7,6 +7,7 @@
 #include "http_protocol.h"
 #include "apr_strings.h"
 #include "configuration.h"
+#include "module_rows.h"
 #include "manual.h"
 #include "brigade/assert.h"
 #include "brigade/directive.h"
@@ -52,7 +53,7 @@ static const char *conf_unknown(ap_directive_t *d, cmd_parms *parms)
     const char *mod, *why;
 
     if (!conf_is_htaccess(parms) && !conf_is_misspelt(d, parms->temp_pool) &&
-        (mod = stock_directive_module(name)) != NULL) {
+        (mod = module_rows_directive(name)) != NULL) {
         conf_unsupported_add(parms->pool, d, mod);
         return NULL;
     }

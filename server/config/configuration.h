@@ -51,9 +51,13 @@ const char *conf_builtin_off(const char *name);
  */
 const char *conf_builtin_on(const char *name, int unless_lacking);
 
-/** LoadModule named a file for module @a symbol, and whether it is there. A built-in module that lacks
- * something is taken out for this generation. */
-void conf_builtin_named_file(const char *symbol, int is_there);
+/**
+ * LoadModule @a cmd named a file for module @a symbol, and whether it is there. A built-in module that lacks something
+ * is taken out for this generation; and if the file is of a family of modules (module_rows.def) of which others are
+ * built in, these are left to files, too.
+ * @return a message (of no interest to anyone) if reading has to start over; else NULL
+ */
+const char *conf_builtin_named_file(const cmd_parms *cmd, const char *symbol, int is_there);
 
 /** 1 if a LoadModule line named the built-in module @a m. Threads: main. */
 int conf_builtin_was_named(const module *m);
@@ -66,7 +70,7 @@ int conf_builtin_was_named(const module *m);
  */
 const char *conf_builtin_lacks(const cmd_parms *cmd, const module *m, const char *what);
 
-/** Log for which line each such module was left out. */
+/** Log for which line each such module, or family of modules, was left out. */
 void conf_builtin_tell_lacks(const server_rec *s);
 
 /** Take @a m out for this generation, to be followed by another in its place. */
@@ -143,17 +147,7 @@ const conf_command *conf_commands_find(const char *name);
 void conf_commands_add(module *m);
 void conf_commands_remove(const module *gone);
 
-/* ---- directives of Apache that no active module offers: stock_directives.c ---- */
-
-/** Name of the Apache module ("mod_rewrite") whose directive @a name (without '<', any case) is;
- * NULL if unknown. */
-const char *stock_directive_module(const char *name);
-
-/** 1 if @a symbol ("rewrite_module") is of a module that comes with Apache 2.4 and is no MPM. */
-int stock_module_is(const char *symbol);
-
-/** The module symbol of one of Apache's other MPMs ("mpm_prefork_module", "mpm_worker_module")? */
-int stock_other_mpm(const char *symbol);
+/* ---- directives that no active module offers: config_unsupported.c ---- */
 
 /** Note an unsupported line of the configuration that is being read. */
 void conf_unsupported_add(apr_pool_t *p, const ap_directive_t *d, const char *mod);

@@ -19,6 +19,7 @@
  * set aside.
  */
 #include "core_output_private.h"
+#include "bucket_part.h"
 #include "memory_refusal.h"
 #include "brigade/assert.h"
 #include "brigade/connection.h"
@@ -307,6 +308,8 @@ static void core_output_count(output_scan *seen, const apr_bucket *e)
 {
     if (APR_BUCKET_IS_EOS(e) || AP_BUCKET_IS_EOR(e))
         seen->ends = 1;
+    if (bucket_is_part(e))
+        seen->bytes++; /* it gathers as data does */
     if (APR_BUCKET_IS_METADATA(e))
         return;
     seen->bytes += (apr_off_t)e->length;

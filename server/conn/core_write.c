@@ -2,6 +2,8 @@
 /*
  * From buckets to system calls: the cheapest sequence that puts a brigade on a non-blocking socket.
  *
+ * A stream (bc->master) has no socket: its transport takes data, files and the parts of a response (bucket_part.h) in turn.
+ *
  * Memory is gathered into one sendmsg. A small piece of a file is read behind it and leaves in the
  * same call; a large one follows by sendfile, announced with MSG_MORE so that the head does not
  * travel in a packet of its own. Where sendfile is not wanted (EnableSendfile Off, descriptors that
@@ -17,6 +19,7 @@
  * of a wrong one.
  */
 #include "core_output_private.h"
+#include "bucket_part.h"
 #include "file_output.h"
 #include "brigade/assert.h"
 #include "transport.h"
@@ -28,6 +31,7 @@
 #include "apr_portable.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 
@@ -36,6 +40,8 @@ APLOG_USE_MODULE(core);
 #define WRITE_IOVECS 64
 /* Up to this a file is read behind the head: cheaper than sendfile. */
 #define WRITE_INLINE_BYTES (16 * 1024)
+/* Less is copied by a stream, behind what is there already. */
+#define WRITE_GIVE_BYTES 2048
 /* After this much, an event loop looks at its other connections. */
 #define WRITE_TURN_BYTES (4 * 1024 * 1024)
 
@@ -46,6 +52,8 @@ typedef struct core_batch {
     apr_size_t bytes;   /* in vec */
     apr_bucket *last;   /* last bucket that vec holds, whole or in part */
     apr_bucket *file;   /* a file to send after vec */
+    apr_bucket *part;   /* a part of a stream's response, after vec */
+    apr_bucket *gift;   /* memory that a stream takes over, after vec */
     file_window window; /* the last vector, if it is of a file */
     apr_status_t stop;  /* why gathering ended early, if it is to be told */
     int cold;           /* because of a file that is not in memory */
@@ -63,6 +71,9 @@ static int core_write_file_fd(const apr_bucket *e)
 static int core_write_may_sendfile(const struct core_output *out, const apr_bucket *e)
 {
     const apr_bucket_file *a = e->data;
+
+    if (out->bc && transport_takes_parts(out->bc))
+        return 1;
     return !out->no_sendfile && (!out->bc || transport_sends_files(out->bc)) &&
            e->length > WRITE_INLINE_BYTES &&
            (apr_file_flags_get(a->fd) & APR_FOPEN_SENDFILE_ENABLED) != 0;
@@ -110,15 +121,32 @@ static apr_status_t core_batch_open_file(core_batch *b, const struct core_output
     return APR_SUCCESS;
 }
 
+/* Much memory of malloc() that nobody else has. */
+static int core_write_may_give(const struct core_output *out, const apr_bucket *e)
+{
+    const apr_bucket_heap *h = e->data;
+
+    return APR_BUCKET_IS_HEAP(e) && e->length >= WRITE_GIVE_BYTES && h->free_func == free &&
+           h->refcount.refcount == 1 && out->bc && transport_takes_parts(out->bc);
+}
+
 /* 1: go on with the bucket after e. */
 static int core_batch_take(core_batch *b, const struct core_output *out, apr_bucket *e)
 {
     const char *data;
     apr_size_t len;
 
+    if (bucket_is_part(e)) {
+        b->part = e;
+        return 0;
+    }
     if (APR_BUCKET_IS_METADATA(e) || !e->length) {
         core_batch_add(b, e, NULL, 0);
         return 1;
+    }
+    if (core_write_may_give(out, e)) {
+        b->gift = e;
+        return 0;
     }
     if (APR_BUCKET_IS_FILE(e)) {
         if (core_write_may_sendfile(out, e))
@@ -140,7 +168,7 @@ static void core_batch_fill(core_batch *b, const struct core_output *out)
 
     b->n = 0;
     b->bytes = 0;
-    b->last = b->file = NULL;
+    b->last = b->file = b->part = b->gift = NULL;
     b->window.map = NULL;
     b->cold = 0;
     b->stop = APR_SUCCESS;
@@ -223,10 +251,23 @@ static void core_write_drop(struct core_output *out, const core_batch *b, apr_si
     }
 }
 
+static ssize_t core_send_some_of_file(const struct core_output *out, const apr_bucket *e)
+{
+    const int fd = core_write_file_fd(e);
+    const file_wait wait = core_write_may_wait(out);
+    ssize_t n;
+
+    if (!out->bc || !transport_takes_parts(out->bc))
+        return file_output_sendfile(out->bc, out->fd, fd, e->start, e->length, wait);
+    do
+        n = out->bc->transport->send_file(out->bc, fd, e->start, e->length, wait);
+    while (n < 0 && errno == EINTR);
+    return n;
+}
+
 static apr_status_t core_sendfile(struct core_output *out, apr_bucket *e)
 {
-    ssize_t n = file_output_sendfile(out->bc, out->fd, core_write_file_fd(e), e->start, e->length,
-                                     core_write_may_wait(out));
+    ssize_t n = core_send_some_of_file(out, e);
 
     if (n < 0 && errno == EINVAL) {
         out->no_sendfile = 1;
@@ -238,6 +279,43 @@ static apr_status_t core_sendfile(struct core_output *out, apr_bucket *e)
         return APR_EOF;
     out->bytes += n;
     core_write_drop_first(out, (apr_size_t)n);
+    return APR_SUCCESS;
+}
+
+static void core_given(void *base)
+{
+}
+
+static apr_status_t core_give(struct core_output *out, apr_bucket *e)
+{
+    apr_bucket_heap *h = e->data;
+    const apr_size_t len = e->length;
+    ssize_t n;
+
+    h->free_func = core_given;
+    do
+        n = out->bc->transport->give(out->bc, h->base, h->base + e->start, len);
+    while (n < 0 && errno == EINTR);
+    if (n != (ssize_t)len)
+        h->free_func = free;
+    if (n < 0)
+        return errno == EWOULDBLOCK ? APR_EAGAIN : errno;
+    out->bytes += n;
+    core_write_drop_first(out, (apr_size_t)n);
+    return APR_SUCCESS;
+}
+
+static apr_status_t core_put_part(struct core_output *out, apr_bucket *e)
+{
+    ssize_t n;
+
+    BRG_ASSERT(out->bc && transport_takes_parts(out->bc) && e == APR_BRIGADE_FIRST(out->bb));
+    n = out->bc->transport->put(out->bc, bucket_part_take(e));
+    if (n < 0)
+        return errno;
+    out->bytes += n;
+    out->reported += n;
+    apr_bucket_delete(e);
     return APR_SUCCESS;
 }
 
@@ -255,8 +333,13 @@ static apr_status_t core_write_batch(struct core_output *out)
     core_write_drop(out, &b, sent);
     if (rv == APR_SUCCESS && b.cold && out->bc)
         out->bc->cold = 1;
-    if (rv == APR_SUCCESS)
-        rv = b.file ? core_sendfile(out, b.file) : b.stop;
+    if (rv != APR_SUCCESS)
+        return rv;
+    if (b.part)
+        return core_put_part(out, b.part);
+    if (b.gift)
+        return core_give(out, b.gift);
+    rv = b.file ? core_sendfile(out, b.file) : b.stop;
     return rv;
 }
 

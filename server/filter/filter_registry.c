@@ -10,6 +10,8 @@
 #include "http_config.h"
 #include "util_filter.h"
 #include "filter_registry.h"
+#include "module_rows.h"
+#include "brigade/response_cache.h"
 #include "apr_hooks.h"
 #include "apr_lib.h"
 #include "apr_strings.h"
@@ -23,6 +25,7 @@ typedef struct filter_record {
     const char *owner;   /* module name */
     const module
         *built_in; /* the owner, if it is one; with BuiltinModule NAME Off the record is nobody's */
+    int leaves_body; /* brg_filter_leaves_body() */
 } filter_record;
 
 typedef struct filter_slot {
@@ -132,6 +135,7 @@ static ap_filter_rec_t *filter_register(filter_registry *reg, const char *name, 
     }
     ((filter_record *)slot->frec)->owner = apr_hook_debug_current;
     ((filter_record *)slot->frec)->built_in = filter_registrar();
+    ((filter_record *)slot->frec)->leaves_body = 0;
     filter_generation++;
     slot->frec->filter_func = func;
     slot->frec->filter_init_func = init;
@@ -153,13 +157,24 @@ typedef struct filter_found {
     const ap_filter_rec_t *frec;
     const char *owner;
     const declaration *declared;
+    int leaves_body;
     unsigned generation;
 } filter_found;
+
+/* Of one of the registry's. */
+static int filter_says_plain(const filter_record *f)
+{
+    const module_row *row = module_row_named(f->owner);
+
+    return f->leaves_body ||
+           (row && module_list_has(row->plain_filters, f->rec.name, strlen(f->rec.name)));
+}
 
 static __attribute__((noinline)) void filter_look_up(filter_found *f, const ap_filter_rec_t *frec)
 {
     f->owner = filter_owner_find(frec);
     f->declared = declaration_of(f->owner);
+    f->leaves_body = f->declared && filter_says_plain((const filter_record *)frec);
     f->frec = frec;
     f->generation = filter_generation;
 }
@@ -184,6 +199,19 @@ const char *filter_owner(const ap_filter_rec_t *frec)
 const declaration *filter_declaration(const ap_filter_rec_t *frec)
 {
     return filter_find_owner(frec)->declared;
+}
+
+int filter_leaves_body(const ap_filter_rec_t *frec)
+{
+    return filter_find_owner(frec)->leaves_body;
+}
+
+BRG_DECLARE(void) brg_filter_leaves_body(ap_filter_rec_t *frec)
+{
+    if (frec != filter_find(&filter_outputs, frec->name))
+        return; /* not of the registry: nothing is kept of it */
+    ((filter_record *)frec)->leaves_body = 1;
+    filter_generation++;
 }
 
 void filter_declarations_changed(void)

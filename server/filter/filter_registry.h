@@ -25,6 +25,10 @@ const char *filter_owner(const ap_filter_rec_t *frec);
  * the configuration was read. */
 const declaration *filter_declaration(const ap_filter_rec_t *frec);
 
+/** 1 if an output filter leaves bodies as they are, as its declared module says by brg_filter_leaves_body() or by its row
+ * in hooks/module_rows.def. Threads: any, once the configuration was read. */
+int filter_leaves_body(const ap_filter_rec_t *frec);
+
 /** Declarations of modules changed: they are looked up again. Threads: main. */
 void filter_declarations_changed(void);
 

@@ -6,6 +6,7 @@
  *   NONE     no body: EOS
  *   LENGTH   Content-Length bytes
  *   CHUNKED  h1_chunked says what is data; trailers are kept
+ *   STREAM   the length is not known, and the transport tells the end (HTTP/2)
  *   TO_EOF   a response that mod_proxy reads: until the origin closes
  *   ENDED    EOS was given out
  *
@@ -15,9 +16,11 @@
 #include "http_response.h"
 #include "h1_chunked.h"
 #include "h1_trailers.h"
+#include "connection.h"
 #include "core_settings.h"
 #include "h1_request.h"
 #include "request_context.h"
+#include "transport.h"
 #include "http_config.h"
 #include "http_log.h"
 #include "http_protocol.h"
@@ -37,6 +40,7 @@ typedef enum body_kind {
     BODY_NONE,
     BODY_LENGTH,
     BODY_CHUNKED,
+    BODY_STREAM,
     BODY_TO_EOF,
     BODY_ENDED,
     BODY_BROKEN
@@ -82,6 +86,14 @@ static apr_status_t body_overflow(ap_filter_t *f, body_ctx *ctx)
     return body_break(f, ctx, APR_ENOSPC);
 }
 
+/* The stream that the body comes on; NULL: HTTP/1 frames it. */
+static brg_conn *body_stream(const ap_filter_t *f)
+{
+    brg_conn *bc = connection_of(f->c);
+
+    return bc && bc->master && transport_takes_parts(bc) ? bc : NULL;
+}
+
 /* Taken and announced, if that is a number that can be. */
 static apr_off_t body_length_so_far(const body_ctx *ctx)
 {
@@ -92,7 +104,7 @@ static apr_off_t body_length_so_far(const body_ctx *ctx)
 
 static apr_status_t body_too_large(ap_filter_t *f, body_ctx *ctx)
 {
-    if (ctx->kind == BODY_CHUNKED) {
+    if (ctx->kind != BODY_LENGTH) {
         ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, f->r,
                       APLOGNO(01591) "Read content length of %" APR_OFF_T_FMT
                                      " is larger than the configured limit of %" APR_OFF_T_FMT,
@@ -141,7 +153,7 @@ static apr_status_t body_start(ap_filter_t *f, body_ctx *ctx)
     BRG_ASSERT(ctx->kind == BODY_NONE && !ctx->bb);
     ctx->limit = http_body_limit(r);
     if (coding && ap_is_chunked(r->pool, coding))
-        ctx->kind = BODY_CHUNKED;
+        ctx->kind = body_stream(f) ? BODY_STREAM : BODY_CHUNKED;
     else if (coding && r->proxyreq != PROXYREQ_RESPONSE)
         return body_break(f, ctx, APR_EGENERAL);
     else if (coding)
@@ -329,6 +341,43 @@ static apr_status_t body_read_chunked(ap_filter_t *f, body_ctx *ctx, apr_bucket_
     return APR_SUCCESS;
 }
 
+static apr_status_t body_stream_over(ap_filter_t *f, body_ctx *ctx, apr_bucket_brigade *out)
+{
+    brg_conn *bc = body_stream(f);
+    const http_field *field;
+    const char *why;
+    int n;
+
+    if (!bc->read_eof || conn_in_size(bc))
+        return APR_INCOMPLETE;
+    field = bc->transport->trailers(bc, &n);
+    why = h1_trailers_take(&ctx->trailers, f->r, field, n);
+    return why ? body_malformed(f, ctx, why) : body_end(f, ctx, out);
+}
+
+/* Of what goes beyond the limit, a byte is asked for. */
+static apr_status_t body_read_stream(ap_filter_t *f, body_ctx *ctx, apr_bucket_brigade *out,
+                                     ap_input_mode_t mode, apr_read_type_e block, apr_off_t most)
+{
+    const apr_off_t may = ctx->limit ? ctx->limit - ctx->taken : INT64_MAX;
+    apr_off_t n;
+    int over;
+    apr_status_t rv = body_fetch(f, out, mode, block, most <= may ? most : may + 1, &n, &over);
+
+    BRG_ASSERT(may >= 0);
+    if (APR_STATUS_IS_EOF(rv))
+        return body_stream_over(f, ctx, out);
+    if (rv != APR_SUCCESS)
+        return rv;
+    if (n > may) {
+        apr_brigade_cleanup(out);
+        ctx->chunked.left = (uint64_t)n; /* what the log tells */
+        return body_too_large(f, ctx);
+    }
+    ctx->taken += n;
+    return over ? body_stream_over(f, ctx, out) : APR_SUCCESS;
+}
+
 static apr_status_t body_read_to_eof(ap_filter_t *f, body_ctx *ctx, apr_bucket_brigade *out,
                                      ap_input_mode_t mode, apr_read_type_e block, apr_off_t most)
 {
@@ -350,6 +399,8 @@ static apr_status_t body_read(ap_filter_t *f, body_ctx *ctx, apr_bucket_brigade 
         return body_read_length(f, ctx, out, mode, block, most);
     case BODY_CHUNKED:
         return body_read_chunked(f, ctx, out, mode, block, most);
+    case BODY_STREAM:
+        return body_read_stream(f, ctx, out, mode, block, most);
     case BODY_TO_EOF:
         return body_read_to_eof(f, ctx, out, mode, block, most);
     case BODY_BROKEN:
@@ -374,7 +425,7 @@ apr_status_t ap_http_filter(ap_filter_t *f, apr_bucket_brigade *b, ap_input_mode
         rv = body_start(f, ctx);
         if (rv != APR_SUCCESS)
             return rv;
-        if (ctx->kind == BODY_LENGTH || ctx->kind == BODY_CHUNKED)
+        if (ctx->kind == BODY_LENGTH || ctx->kind == BODY_CHUNKED || ctx->kind == BODY_STREAM)
             body_continue(f->r);
     }
     rv = body_read(f, ctx, b, mode, block, readbytes > 0 ? readbytes : HUGE_STRING_LEN);

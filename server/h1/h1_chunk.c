@@ -6,23 +6,15 @@
  * A body that was cut short by an error must not look complete, so after an error bucket no last
  * chunk is sent.
  *
- * Trailers (r->trailers_out) are sent in streams alone, as by Apache: an HTTP/1 client would have to say that it takes
- * them, and what lies between may drop them.
+ * Trailers (r->trailers_out) are sent in streams alone (h1_stream.c), as by Apache: an HTTP/1 client would have to say that it
+ * takes them, and what lies between may drop them.
  */
 #include "h1_response.h"
-#include "conn.h"
-#include "connection.h"
-#include "http_fields.h"
-#include "http_head.h"
 #include "http_connection.h"
-#include "http_log.h"
 #include "http_protocol.h"
 #include "mod_core.h"
-#include "apr_strings.h"
 #include "brigade/assert.h"
 #include <string.h>
-
-APLOG_USE_MODULE(http);
 
 #define CHUNK_TAG 0x43484e4bu /* "CHNK" */
 
@@ -75,67 +67,11 @@ static void chunk_wrap(apr_bucket *from, apr_bucket *upto, apr_off_t size,
     APR_BUCKET_INSERT_BEFORE(upto, e);
 }
 
-/* What a body is framed with cannot stand behind it. */
-static int trailer_is_of_frame(const char *name)
+static void chunk_last(apr_bucket *eos, apr_bucket_alloc_t *alloc)
 {
-    switch (http_field_id_of(name, strlen(name))) {
-    case HTTP_F_CONTENT_LENGTH:
-    case HTTP_F_TRANSFER_ENCODING:
-    case HTTP_F_TRAILER:
-        return 1;
-    default:
-        return 0;
-    }
-}
-
-static int trailer_put(void *bb, const char *name, const char *value)
-{
-    if (trailer_is_of_frame(name))
-        return 1;
-    if (!http_field_is_safe(name, value))
-        return 0;
-    apr_brigade_putstrs(bb, NULL, NULL, name, ": ", value, "\r\n", NULL);
-    return 1;
-}
-
-/* Before at. @return 0; -1: they cannot be sent */
-static int chunk_trailers(const request_rec *r, apr_bucket *at)
-{
-    apr_bucket_brigade *bb = apr_brigade_create(r->pool, r->connection->bucket_alloc);
-    const int all = apr_table_do(trailer_put, bb, r->trailers_out, NULL);
-
-    if (all) {
-        for (apr_bucket *e = APR_BRIGADE_FIRST(bb), *next; e != APR_BRIGADE_SENTINEL(bb);
-             e = next) {
-            next = APR_BUCKET_NEXT(e);
-            APR_BUCKET_REMOVE(e);
-            APR_BUCKET_INSERT_BEFORE(at, e);
-        }
-    } else {
-        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
-                      "a trailer that cannot be sent: the response stays incomplete");
-    }
-    apr_brigade_destroy(bb);
-    return all ? 0 : -1;
-}
-
-static int chunk_has_trailers(const request_rec *r)
-{
-    const brg_conn *bc = apr_is_empty_table(r->trailers_out) ? NULL : connection_of(r->connection);
-
-    return bc && bc->master;
-}
-
-static void chunk_last(const request_rec *r, apr_bucket *eos, apr_bucket_alloc_t *alloc)
-{
-    const int trailers = chunk_has_trailers(r);
-    apr_bucket *e = apr_bucket_immortal_create("0\r\n\r\n", trailers ? 3 : 5, alloc);
+    apr_bucket *e = apr_bucket_immortal_create("0\r\n\r\n", 5, alloc);
 
     BRG_ASSERT(APR_BUCKET_IS_EOS(eos));
-    APR_BUCKET_INSERT_BEFORE(eos, e);
-    if (!trailers || chunk_trailers(r, eos))
-        return; /* without the empty line it is not complete */
-    e = apr_bucket_immortal_create("\r\n", 2, alloc);
     APR_BUCKET_INSERT_BEFORE(eos, e);
 }
 
@@ -155,6 +91,8 @@ static apr_status_t chunk_measure(apr_bucket *e, apr_off_t have, int *stop)
 
 typedef struct chunk_span {
     apr_bucket *from; /* first data bucket, NULL = none */
+    apr_bucket *
+        end; /* behind the last data bucket: a FLUSH that follows takes the end of the chunk along */
     apr_bucket *upto; /* where the span ends: EOS, the bucket that would block, or the sentinel */
     apr_off_t size;
     int eos, blocked;
@@ -192,6 +130,8 @@ static apr_status_t chunk_find(chunk_ctx *ctx, apr_bucket_brigade *bb, chunk_spa
         if (e->length && !span->from)
             span->from = e;
         span->size += (apr_off_t)e->length;
+        if (e->length)
+            span->end = APR_BUCKET_NEXT(e);
     }
     return APR_SUCCESS;
 }
@@ -217,9 +157,9 @@ apr_status_t ap_http_chunk_filter(ap_filter_t *f, apr_bucket_brigade *bb)
         }
         BRG_ASSERT(!span.from == !span.size);
         if (span.from)
-            chunk_wrap(span.from, span.upto, span.size, alloc);
+            chunk_wrap(span.from, span.end, span.size, alloc);
         if (span.eos && !ctx->broken)
-            chunk_last(f->r, span.upto, alloc);
+            chunk_last(span.upto, alloc);
         if (span.blocked)
             APR_BRIGADE_INSERT_TAIL(bb, apr_bucket_flush_create(alloc));
         rv = ap_pass_brigade(f->next, bb);

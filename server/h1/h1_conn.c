@@ -26,9 +26,9 @@ APLOG_USE_MODULE(core);
 void h1_conn_close(brg_conn *bc)
 {
     pending_drop(bc);
-    if (bc->r && bc->state != CONN_WORKER)
+    if (bc->held.r && bc->state != CONN_WORKER)
         h1_body_abandon(bc);
-    if (bc->waiting)
+    if (bc->held.waiting)
         request_wait_abandon(bc);
     if (bc->c)
         connection_detach(bc);
@@ -106,20 +106,20 @@ int h1_conn_after_request(brg_conn *bc)
     return h1_conn_written(bc);
 }
 
-/* What the phases say, or H1_TO_WORKER: the rest, as bc->r_status tells, is a worker's. */
+/* What the phases say, or H1_TO_WORKER: the rest, as bc->held.status tells, is a worker's. */
 static int h1_conn_phases(brg_conn *bc, request_rec *r)
 {
     if (r->status != HTTP_OK)
         return r->status;
-    bc->r_status = H1_PHASES_PENDING;
+    bc->held.status = H1_PHASES_PENDING;
     if (!phases_may_run_inline() || phases_may_wait(r))
         return H1_TO_WORKER;
-    bc->r_status = request_phases(r);
-    if (bc->r_status == REQUEST_AUTH_PENDING)
+    bc->held.status = request_phases(r);
+    if (bc->held.status == REQUEST_AUTH_PENDING)
         return H1_TO_WORKER;
-    if (bc->r_status == OK && h1_body_is_unwanted(r))
+    if (bc->held.status == OK && h1_body_is_unwanted(r))
         return H1_DISCARD;
-    return bc->r_status != OK || request_may_run_inline(r) ? bc->r_status : H1_TO_WORKER;
+    return bc->held.status != OK || request_may_run_inline(r) ? bc->held.status : H1_TO_WORKER;
 }
 
 /* Apache's way. 1: the request is over, go on with the next head. */
@@ -156,7 +156,7 @@ static int h1_conn_full(brg_conn *bc, const http_head *head)
     if (status == OK && loop_later(bc->loop, bc)) {
         crash_serving(NULL);
         loop_request_pauses(bc->loop);
-        bc->r = r;
+        bc->held.r = r;
         return 0;
     }
     return h1_conn_handle(bc, r, status);
@@ -164,9 +164,9 @@ static int h1_conn_full(brg_conn *bc, const http_head *head)
 
 int h1_conn_handle_waiting(brg_conn *bc, int status)
 {
-    request_rec *r = bc->r;
+    request_rec *r = bc->held.r;
 
-    bc->r = NULL;
+    bc->held.r = NULL;
     loop_request_begins(bc->loop, r->the_request, strlen(r->the_request));
     scoreboard_thread(bc->loop->config->slot, bc->loop->index, SERVER_BUSY_WRITE);
     return h1_conn_handle(bc, r, status);
@@ -198,7 +198,7 @@ int h1_conn_handle(brg_conn *bc, request_rec *r, int status)
     const uint64_t page = status == OK && !loop->prefork ? loop_page_of(r) : 0;
     request_end end = REQUEST_LEFT;
 
-    BRG_ASSERT(bc->state == CONN_REQUEST && !bc->r);
+    BRG_ASSERT(bc->state == CONN_REQUEST && !bc->held.r);
     crash_serving(r);
     loop_request_runs(loop, r);
     if (page && loop_takes_long(loop, page) && h1_conn_long_to_worker(bc, r, page)) {
@@ -210,7 +210,7 @@ int h1_conn_handle(brg_conn *bc, request_rec *r, int status)
     if (status != H1_TO_WORKER) {
         end = request_finish_on_loop(r, &status);
         if (end == REQUEST_LEFT)
-            bc->r_status = status;
+            bc->held.status = status;
     }
     crash_serving(NULL);
     return h1_conn_handled(bc, r, end, page);

@@ -69,7 +69,7 @@ uint32_t h1_body_to_wait_for(const brg_conn *bc, const request_rec *r)
 static apr_time_t body_due(const brg_conn *bc)
 {
     const brg_read_timeout *t = &h1_read_timeouts(h1_conn_server(bc))->body;
-    uint64_t came = bc->consumed - bc->body_from + conn_in_size(bc);
+    uint64_t came = bc->consumed - bc->body.from + conn_in_size(bc);
 
     return h1_conn_read_due(bc, t, came);
 }
@@ -100,8 +100,8 @@ static int body_step(brg_conn *bc, request_rec *r)
 {
     apr_status_t rv;
 
-    if (!bc->body_discard)
-        return conn_in_size(bc) >= bc->body_wanted || bc->read_eof ? H1_TO_WORKER : H1_BODY_MORE;
+    if (!bc->body.discard)
+        return conn_in_size(bc) >= bc->body.wanted || bc->read_eof ? H1_TO_WORKER : H1_BODY_MORE;
     rv = body_drop(bc, r);
     if (APR_STATUS_IS_EAGAIN(rv))
         return H1_BODY_MORE;
@@ -122,8 +122,8 @@ int h1_body_go_on(brg_conn *bc)
 {
     int status;
 
-    BRG_ASSERT(bc->state == CONN_BODY && bc->r && loop_self() == bc->loop);
-    status = body_step(bc, bc->r);
+    BRG_ASSERT(bc->state == CONN_BODY && bc->held.r && loop_self() == bc->loop);
+    status = body_step(bc, bc->held.r);
     if (status != H1_BODY_MORE)
         return body_end(bc, status);
     if (bc->rd_ready)
@@ -134,19 +134,19 @@ int h1_body_go_on(brg_conn *bc)
 
 int h1_body_begin(brg_conn *bc, request_rec *r, uint32_t wait_for)
 {
-    BRG_ASSERT(bc->state == CONN_REQUEST && !bc->r && loop_self() == bc->loop);
-    bc->r = r;
-    bc->body_discard = wait_for == 0;
-    bc->body_wanted = wait_for;
+    BRG_ASSERT(bc->state == CONN_REQUEST && !bc->held.r && loop_self() == bc->loop);
+    bc->held.r = r;
+    bc->body.discard = wait_for == 0;
+    bc->body.wanted = wait_for;
     bc->head_began = bc->loop->monotonic;
-    bc->body_from = bc->consumed;
+    bc->body.from = bc->consumed;
     conn_enter(bc, CONN_BODY);
     return h1_body_go_on(bc);
 }
 
 void h1_body_expired(brg_conn *bc)
 {
-    BRG_ASSERT(bc->state == CONN_BODY && bc->r);
+    BRG_ASSERT(bc->state == CONN_BODY && bc->held.r);
     connection_log_late(bc, "body");
     bc->c->keepalive = AP_CONN_CLOSE;
     body_end(bc, HTTP_REQUEST_TIME_OUT);
@@ -154,10 +154,10 @@ void h1_body_expired(brg_conn *bc)
 
 void h1_body_abandon(brg_conn *bc)
 {
-    request_rec *r = bc->r;
+    request_rec *r = bc->held.r;
 
     BRG_ASSERT((bc->state == CONN_BODY || bc->state == CONN_REQUEST) && r);
-    bc->r = NULL;
+    bc->held.r = NULL;
     bc->c->aborted = 1;
     request_end_with_error(r, HTTP_REQUEST_TIME_OUT,
                            0); /* nothing is sent: it is logged, and ends */

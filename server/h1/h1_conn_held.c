@@ -57,7 +57,7 @@ static int held_wait(brg_conn *bc)
 
 int h1_held_begin(brg_conn *bc)
 {
-    BRG_ASSERT(bc->state == CONN_REQUEST && bc->waiting && !bc->r);
+    BRG_ASSERT(bc->state == CONN_REQUEST && bc->held.waiting && !bc->held.r);
     conn_enter(bc, CONN_WAIT);
     if (request_wait_reads(bc))
         conn_fill(bc);
@@ -82,7 +82,7 @@ static int held_end(brg_conn *bc)
     end = request_wait_end(bc, &first, &status);
     crash_serving(NULL);
     if (end == REQUEST_LEFT)
-        bc->r_status = status;
+        bc->held.status = status;
     return h1_conn_handled(bc, first, end, 0);
 }
 

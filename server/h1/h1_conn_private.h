@@ -74,7 +74,7 @@ int h1_body_is_unwanted(request_rec *r);
 uint32_t h1_body_to_wait_for(const brg_conn *bc, const request_rec *r);
 
 /**
- * Wait for r's body: for so much of it, or (0) to throw away all of it. bc->r is r meanwhile.
+ * Wait for r's body: for so much of it, or (0) to throw away all of it. bc->held.r is r meanwhile.
  * @return as h1_conn_handle(), or 0 while it is waited for
  */
 int h1_body_begin(brg_conn *bc, request_rec *r, uint32_t wait_for);
@@ -91,7 +91,7 @@ void h1_body_abandon(brg_conn *bc);
 /* ---- h1_conn.c, for the other parts; all on the loop that owns bc ---- */
 
 /**
- * r's handler, or what status asks for; H1_TO_WORKER: on a worker, with bc->r_status.
+ * r's handler, or what status asks for; H1_TO_WORKER: on a worker, with bc->held.status.
  * @return 1: the request is over, go on with the next head; 0: bc waits, or is gone
  */
 int h1_conn_handle(brg_conn *bc, request_rec *r, int status);
@@ -110,7 +110,7 @@ int h1_conn_others_claim(const brg_conn *bc);
 /** Its driver takes bc, which is in CONN_HEAD. */
 void h1_conn_to_others(brg_conn *bc);
 
-/** As h1_conn_handle(), of bc->r, which waited since its phases ran: for its body, or for the phases of others. */
+/** As h1_conn_handle(), of bc->held.r, which waited since its phases ran: for its body, or for the phases of others. */
 int h1_conn_handle_waiting(brg_conn *bc, int status);
 
 /** The request is over, and its pool may be gone. @return as h1_conn_written() */
@@ -132,7 +132,7 @@ void h1_conn_count_bytes(brg_conn *bc);
 /* ---- h1_conn_worker.c; on the loop that owns bc, but for h1_conn_work() ---- */
 
 /**
- * A worker is to go on with bc: with r as bc->r_status says, or with NULL, where modules drive bc.
+ * A worker is to go on with bc: with r as bc->held.status says, or with NULL, where modules drive bc.
  * @return 0: from here on the worker owns bc, and it is on no list of the loop; else the queue is full, and the
  *         loop has it still, in CONN_WORKER
  */
@@ -154,7 +154,7 @@ int h1_conn_to_worker(brg_conn *bc, request_rec *r);
  */
 int h1_conn_long_to_worker(brg_conn *bc, request_rec *r, uint64_t page);
 
-/** conn_driver.work: what bc->r_status left to a worker, to its end. On the worker; may block. */
+/** conn_driver.work: what bc->held.status left to a worker, to its end. On the worker; may block. */
 void h1_conn_work(brg_conn *bc);
 
 /** A worker gave bc back. @return as h1_conn_handle() */

@@ -32,11 +32,11 @@ APLOG_USE_MODULE(core);
 /* From here on a worker owns bc: the loop has it on no list and waits for nothing. 0 on success. */
 int h1_conn_hand_over(brg_conn *bc, request_rec *r)
 {
-    BRG_ASSERT(loop_self() == bc->loop && bc->c && !bc->r && bc->state != CONN_WORKER);
+    BRG_ASSERT(loop_self() == bc->loop && bc->c && !bc->held.r && bc->state != CONN_WORKER);
     wheel_cancel(&bc->loop->wheel, &bc->timer);
     loop_unlist(bc->loop, bc);
-    bc->r = r;
-    bc->must_run = r ? bc->r_status == SUSPENDED : bc->r_status == H1_WRITE_PENDING;
+    bc->held.r = r;
+    bc->must_run = r ? bc->held.status == SUSPENDED : bc->held.status == H1_WRITE_PENDING;
     bc->queued_at = bc->loop->monotonic;
     conn_enter(bc, CONN_WORKER);
     return worker_pool_submit(bc->loop->workers, bc);
@@ -50,19 +50,19 @@ void h1_conn_write_cold(brg_conn *bc)
         return;
     }
     figures_add(&bc->loop->figures->own.value[BRG_FIGURE_COLD], 1);
-    bc->r_status = H1_WRITE_PENDING;
+    bc->held.status = H1_WRITE_PENDING;
     if (h1_conn_hand_over(bc, NULL))
         h1_conn_drop(bc);
 }
 
 int h1_conn_is_back_from_disk(brg_conn *bc)
 {
-    if (bc->state != CONN_WORKER || bc->r_status != H1_WRITE_PENDING)
+    if (bc->state != CONN_WORKER || bc->held.status != H1_WRITE_PENDING)
         return 0;
-    BRG_ASSERT(!bc->r && !bc->refused);
+    BRG_ASSERT(!bc->held.r && !bc->refused);
     connection_on_thread(bc);
-    bc->r_status = OK;
-    conn_enter(bc, bc->waiting ? CONN_WAIT : CONN_WRITE);
+    bc->held.status = OK;
+    conn_enter(bc, bc->held.waiting ? CONN_WAIT : CONN_WRITE);
     return 1;
 }
 
@@ -78,14 +78,14 @@ static void long_set(brg_conn *bc, int takes_long)
 static int worker_refuse(brg_conn *bc, const char *why)
 {
     static _Thread_local apr_time_t said;
-    request_rec *r = bc->r;
+    request_rec *r = bc->held.r;
 
     conn_enter(bc, CONN_REQUEST);
-    bc->r = NULL;
+    bc->held.r = NULL;
     bc->refused = CONN_NOT_REFUSED;
     long_set(bc, 0);
     cache_from_worker(bc);
-    if (bc->r_status == SUSPENDED) { /* nobody but its module can end it */
+    if (bc->held.status == SUSPENDED) { /* nobody but its module can end it */
         request_await_module(bc->c);
         return h1_conn_after_request(bc);
     }
@@ -102,7 +102,7 @@ static int worker_refuse(brg_conn *bc, const char *why)
 
 int h1_conn_to_worker(brg_conn *bc, request_rec *r)
 {
-    if (bc->r_status == OK)
+    if (bc->held.status == OK)
         cache_to_worker(bc, r);
     if (h1_conn_hand_over(bc, r) == 0)
         return 0;
@@ -111,7 +111,7 @@ int h1_conn_to_worker(brg_conn *bc, request_rec *r)
 
 int h1_conn_long_to_worker(brg_conn *bc, request_rec *r, uint64_t page)
 {
-    bc->r_status = OK;
+    bc->held.status = OK;
     bc->page = page;
     long_set(bc, 1);
     cache_to_worker(bc, r);
@@ -119,7 +119,7 @@ int h1_conn_long_to_worker(brg_conn *bc, request_rec *r, uint64_t page)
         return 1;
     conn_enter(bc, CONN_REQUEST);
     long_set(bc, 0);
-    bc->r = NULL;
+    bc->held.r = NULL;
     cache_from_worker(bc);
     return 0;
 }
@@ -128,7 +128,7 @@ int h1_conn_long_to_worker(brg_conn *bc, request_rec *r, uint64_t page)
 void h1_conn_refused(brg_conn *bc)
 {
     BRG_ASSERT(bc->state == CONN_WORKER && bc->refused);
-    if (!bc->r) { /* modules drive it: there is no request to answer */
+    if (!bc->held.r) { /* modules drive it: there is no request to answer */
         h1_conn_drop(bc);
         return;
     }
@@ -155,10 +155,14 @@ static void worker_run(brg_conn *bc, request_rec *r, int status)
         status = request_phases(r);
     else if (status == REQUEST_AUTH_PENDING)
         status = request_phases_resume(r);
+    if (status == SUSPENDED && bc->held.waiting) { /* in a phase: the loop goes on with it */
+        crash_serving(NULL);
+        return;
+    }
     if (status == OK &&
         h1_body_is_unwanted(r)) { /* the loop throws it away, however slowly it comes */
-        bc->r = r;
-        bc->r_status = OK;
+        bc->held.r = r;
+        bc->held.status = OK;
         crash_serving(NULL);
         return;
     }
@@ -180,24 +184,24 @@ static void worker_run_long(brg_conn *bc, request_rec *r)
 
 void h1_conn_work(brg_conn *bc)
 {
-    request_rec *r = bc->r;
-    const int suspended = r && bc->r_status == SUSPENDED;
+    request_rec *r = bc->held.r;
+    const int suspended = r && bc->held.status == SUSPENDED;
 
     BRG_ASSERT(bc->state == CONN_WORKER && bc->c);
-    bc->r = NULL;
+    bc->held.r = NULL;
     if (suspended) /* a handler on the loop left it to a thread of its module, which has the connection */
         request_await_module(bc->c);
     connection_on_thread(bc);
     if (suspended)
-        bc->r_status = OK;
-    else if (bc->r_status == H1_WRITE_PENDING && bc->pending)
+        bc->held.status = OK;
+    else if (bc->held.status == H1_WRITE_PENDING && bc->pending)
         pending_read_disk(bc);
-    else if (bc->r_status == H1_WRITE_PENDING)
+    else if (bc->held.status == H1_WRITE_PENDING)
         core_output_flush(bc); /* what goes wrong is latched: the loop sees it */
     else if (bc->takes_long)
         worker_run_long(bc, r);
     else if (r)
-        worker_run(bc, r, bc->r_status);
+        worker_run(bc, r, bc->held.status);
     else
         h1_module_driven_work(bc);
     ap_update_child_status(bc->c->sbh, SERVER_READY, NULL);
@@ -216,12 +220,12 @@ int h1_conn_returned(brg_conn *bc)
     }
     conn_enter(bc, CONN_REQUEST);
     cache_from_worker(bc);
-    if (bc->waiting)
+    if (bc->held.waiting)
         return h1_held_begin(bc);
-    if (bc->r) {
-        request_rec *r = bc->r;
+    if (bc->held.r) {
+        request_rec *r = bc->held.r;
 
-        bc->r = NULL;
+        bc->held.r = NULL;
         return h1_body_begin(bc, r, 0);
     }
     return h1_conn_after_request(bc);

@@ -80,17 +80,22 @@ static char *h1_put_field(char *p, const char *name, const char *value)
     return H1_PUT(p, "\r\n");
 }
 
-/* Status line, Date, Server. A proxied response may have its own Date and Server. */
+/* A proxied response may have its own Date and Server. */
+static const char *h1_top_own(const request_rec *r, const char *name)
+{
+    return r->proxyreq != PROXYREQ_NONE ? apr_table_get(r->headers_out, name) : NULL;
+}
+
+/* Status line, Date, Server. */
 static char *h1_put_top(const request_rec *r, char *p)
 {
-    const char *own = NULL, *text = h1_status_text(r);
+    const char *own, *text = h1_status_text(r);
 
     p = h1_put(p, h1_response_protocol(r), 8);
     *p++ = ' ';
     p = h1_put(p, text, strlen(text));
     p = H1_PUT(p, "\r\n");
-    if (r->proxyreq != PROXYREQ_NONE)
-        own = apr_table_get(r->headers_out, "Date");
+    own = h1_top_own(r, "Date");
     if (!own) {
         p = H1_PUT(p, "Date: ");
         p = h1_put(p, http_date_now(r->request_time), HTTP_DATE_LEN);
@@ -98,7 +103,7 @@ static char *h1_put_top(const request_rec *r, char *p)
     } else {
         p = h1_put_field(p, "Date", own);
     }
-    own = r->proxyreq != PROXYREQ_NONE ? apr_table_get(r->headers_out, "Server") : NULL;
+    own = h1_top_own(r, "Server");
     if (!own)
         own = ap_get_server_banner();
     return *own ? h1_put_field(p, "Server", own) : p;
@@ -125,6 +130,48 @@ size_t h1_format_head(const request_rec *r, char *buf)
             p = h1_put_field(p, e[i].key, e[i].val);
     p = H1_PUT(p, "\r\n");
     return (size_t)(p - buf);
+}
+
+/* ---- heads of streams ---- */
+
+static void h1_list_field(http_field *f, const char *name, const char *value, size_t value_len)
+{
+    *f = (http_field){.name = name,
+                      .value = value,
+                      .name_len = (uint32_t)strlen(name),
+                      .value_len = (uint32_t)value_len};
+}
+
+int h1_list_head(const request_rec *r, http_field *field)
+{
+    const apr_array_header_t *fields = apr_table_elts(r->headers_out);
+    const apr_table_entry_t *e = (const apr_table_entry_t *)fields->elts;
+    const char *own = h1_top_own(r, "Date");
+    int n = 0;
+
+    if (own)
+        h1_list_field(&field[n++], "Date", own, strlen(own));
+    else
+        h1_list_field(&field[n++], "Date", http_date_now(r->request_time), HTTP_DATE_LEN);
+    if (!(own = h1_top_own(r, "Server")))
+        own = ap_get_server_banner();
+    if (*own)
+        h1_list_field(&field[n++], "Server", own, strlen(own));
+    for (int i = 0; i < fields->nelts; i++)
+        if (!h1_is_of_top(e[i].key))
+            h1_list_field(&field[n++], e[i].key, e[i].val, strlen(e[i].val));
+    BRG_ASSERT(n <= fields->nelts + H1_TOP_FIELDS);
+    return n;
+}
+
+int h1_list_table(const apr_table_t *table, http_field *field)
+{
+    const apr_array_header_t *fields = apr_table_elts(table);
+    const apr_table_entry_t *e = (const apr_table_entry_t *)fields->elts;
+
+    for (int i = 0; i < fields->nelts; i++)
+        h1_list_field(&field[i], e[i].key, e[i].val, strlen(e[i].val));
+    return fields->nelts;
 }
 
 /* ---- stored heads ---- */

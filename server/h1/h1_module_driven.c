@@ -37,7 +37,7 @@ int h1_module_driven_is_others(brg_conn *bc)
         if (conn_read(bc, APR_BLOCK_READ, h1_conn_server(bc)->timeout) != APR_SUCCESS)
             return 0;
     if (claims)
-        bc->r_status = H1_OTHERS;
+        bc->held.status = H1_OTHERS;
     return claims;
 }
 
@@ -71,14 +71,14 @@ void h1_module_driven_work(brg_conn *bc)
     if (bc->resumed)
         ap_run_resume_connection(c, NULL);
     bc->resumed = 0;
-    bc->r_status = OK;
+    bc->held.status = OK;
     do {
         if (bc->close_after != CONN_KEEP)
             break;
         c->cs->state = CONN_STATE_PROCESSING;
         c->cs->sense = CONN_SENSE_DEFAULT;
         ap_process_connection(c, ap_get_conn_socket(c));
-        if (bc->r_status == H1_OTHERS)
+        if (bc->held.status == H1_OTHERS)
             return;
         if (!driven_goes_on(c))
             bc->close_after = CONN_DRAIN;
@@ -178,8 +178,8 @@ void h1_module_driven_returned(brg_conn *bc)
         return;
     }
     connection_on_thread(bc);
-    if (bc->r_status == H1_OTHERS && !bc->c->aborted) {
-        bc->r_status = OK;
+    if (bc->held.status == H1_OTHERS && !bc->c->aborted) {
+        bc->held.status = OK;
         bc->module_driven = 0;
         conn_enter(bc, CONN_HEAD);
         h1_conn_to_others(bc);

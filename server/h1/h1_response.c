@@ -2,15 +2,14 @@
 /*
  * The HTTP_HEADER filter: completes the response headers, puts the head in front of the first
  * brigade, and takes itself off the chain; a static answer passes it once, as one brigade of head,
- * body and EOS.
+ * body and EOS. Of a stream it stays to the end, which it tells.
  *
  * What is difficult: bodies that may not be sent (HEAD, 204, 304) are dropped here although
  * handlers produce them; an error bucket turns the answer into another one; and a field that could
  * split the response must not leave.
  */
 #include "h1_response.h"
-#include "conn.h"
-#include "connection.h"
+#include "bucket_part.h"
 #include "http_response.h"
 #include "request_context.h"
 #include "http_config.h"
@@ -29,6 +28,8 @@ APLOG_USE_MODULE(http);
 /* The filter's states, what f->ctx points to; NULL at first. */
 static char header_dying; /* headers were refused once already */
 static char header_sent;  /* the head is out; what follows is body to be swallowed */
+/* Of a stream: the head is out, and the end follows at EOS, unless the body breaks off. */
+static char header_stream, header_broken;
 
 /* A module frames the body by itself: the client must be able to tell where it ends (RFC 9112, 6.3). */
 static int header_frame_own(request_rec *r, const char *coding)
@@ -53,7 +54,9 @@ static int header_frame(request_rec *r)
     BRG_ASSERT(!r->assbackwards);
     if (AP_STATUS_IS_HEADER_ONLY(r->status))
         return 1;
-    if (r->chunked) {
+    if (r->chunked && h1_stream_is(r)) {
+        apr_table_unset(r->headers_out, "Content-Length");
+    } else if (r->chunked) {
         apr_table_mergen(r->headers_out, "Transfer-Encoding", "chunked");
         apr_table_unset(r->headers_out, "Content-Length");
     } else if ((coding = apr_table_get(r->headers_out, "Transfer-Encoding")) != NULL) {
@@ -132,32 +135,18 @@ static void header_drop_body(apr_bucket_brigade *bb)
     }
 }
 
-/* A stream takes the response as text of HTTP/1, and can say more: a length, and trailers behind the body. So the text has
- * chunks although there is a length. */
-static int header_is_for_stream(const request_rec *r)
+/* @param whole  no body follows. @return NULL: no memory */
+static apr_bucket *header_bucket(request_rec *r, int whole)
 {
-    const brg_conn *bc = connection_of(r->connection);
-    const char *length;
-
-    if (!bc || !bc->master || r->chunked)
-        return 0;
-    length = apr_table_get(r->headers_out, "Content-Length");
-    return !length || strcmp(length, "0") || !apr_is_empty_table(r->trailers_out);
-}
-
-/* @param for_stream  header_is_for_stream() */
-static apr_bucket *header_bucket(request_rec *r, int for_stream)
-{
-    static const char chunked[] = "Transfer-Encoding: chunked\r\n\r\n";
     apr_bucket_alloc_t *alloc = r->connection->bucket_alloc;
-    const size_t cap = h1_head_size(r) + (for_stream ? sizeof chunked : 0);
-    char *buf = apr_bucket_alloc(cap, alloc);
-    size_t len = h1_format_head(r, buf);
+    size_t cap, len;
+    char *buf;
 
-    if (for_stream) {
-        memcpy(buf + len - 2, chunked, sizeof chunked - 1);
-        len += sizeof chunked - 3;
-    }
+    if (h1_stream_is(r))
+        return h1_stream_head(r, whole);
+    cap = h1_head_size(r);
+    buf = apr_bucket_alloc(cap, alloc);
+    len = h1_format_head(r, buf);
     BRG_ASSERT(len > 0 && len <= cap);
     return apr_bucket_heap_create(buf, len, apr_bucket_free, alloc);
 }
@@ -167,6 +156,7 @@ static apr_bucket *header_bucket(request_rec *r, int for_stream)
 static apr_status_t header_send_bare(ap_filter_t *f, apr_bucket_brigade *bb, int status)
 {
     request_rec *r = f->r;
+    apr_bucket *head;
 
     BRG_ASSERT(f->ctx == &header_dying);
     r->status = status;
@@ -178,7 +168,9 @@ static apr_status_t header_send_bare(ap_filter_t *f, apr_bucket_brigade *bb, int
     r->sent_bodyct = 1;
     f->ctx = &header_sent;
     header_drop_body(bb);
-    APR_BRIGADE_INSERT_HEAD(bb, header_bucket(r, 0));
+    if (!(head = header_bucket(r, 1)))
+        return APR_ENOMEM;
+    APR_BRIGADE_INSERT_HEAD(bb, head);
     return ap_pass_brigade(f->next, bb);
 }
 
@@ -205,26 +197,49 @@ static apr_status_t header_refuse(ap_filter_t *f, apr_bucket_brigade *bb)
     return header_die(f, bb, HTTP_INTERNAL_SERVER_ERROR);
 }
 
+/* The body of a stream's response passes as it is: its end is told where EOS stands. */
+static apr_status_t header_stream_body(ap_filter_t *f, apr_bucket_brigade *bb)
+{
+    apr_bucket *end;
+
+    for (apr_bucket *e = APR_BRIGADE_FIRST(bb); e != APR_BRIGADE_SENTINEL(bb);
+         e = APR_BUCKET_NEXT(e)) {
+        if (AP_BUCKET_IS_ERROR(e))
+            f->ctx = &header_broken;
+        if (!APR_BUCKET_IS_EOS(e))
+            continue;
+        if (f->ctx == &header_stream && (end = h1_stream_end(f->r)) != NULL)
+            APR_BUCKET_INSERT_BEFORE(e, end);
+        ap_remove_output_filter(f);
+        break;
+    }
+    return ap_pass_brigade(f->next, bb);
+}
+
 static apr_status_t header_send(ap_filter_t *f, apr_bucket_brigade *bb)
 {
     request_rec *r = f->r;
     apr_bucket *head;
-    int bare, for_stream;
+    int bare;
 
     if (!header_complete(r) || !http_response_is_sendable(r))
         return header_refuse(f, bb);
     bare = r->header_only || AP_STATUS_IS_HEADER_ONLY(r->status);
-    for_stream = !bare && header_is_for_stream(r);
-    head = header_bucket(r, for_stream);
+    if (!(head = header_bucket(r, bare)))
+        return APR_ENOMEM;
     r->sent_bodyct = 1;
     if (bare) {
         f->ctx = &header_sent;
         header_drop_body(bb);
-        APR_BRIGADE_INSERT_HEAD(bb, head);
-        return ap_pass_brigade(f->next, bb);
     }
     APR_BRIGADE_INSERT_HEAD(bb, head);
-    if (r->chunked || for_stream)
+    if (bare)
+        return ap_pass_brigade(f->next, bb);
+    if (bucket_is_part(head)) {
+        f->ctx = &header_stream;
+        return header_stream_body(f, bb);
+    }
+    if (r->chunked)
         h1_chunk_insert(r, head);
     ap_remove_output_filter(f);
     return ap_pass_brigade(f->next, bb);
@@ -235,6 +250,8 @@ AP_DECLARE_NONSTD(apr_status_t) ap_http_header_filter(ap_filter_t *f, apr_bucket
     request_rec *r = f->r;
     int status, eoc;
 
+    if (f->ctx == &header_stream || f->ctx == &header_broken)
+        return header_stream_body(f, bb);
     BRG_ASSERT(!f->ctx || f->ctx == &header_dying || f->ctx == &header_sent);
     if (f->ctx == &header_sent) {
         header_drop_body(bb);

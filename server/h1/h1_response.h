@@ -5,11 +5,12 @@
 /**
  * @file h1_response.h
  * Response heads: how a request_rec's status and header tables become bytes (h1_head_format.c),
- * what the HTTP_HEADER filter does before that (h1_response.c), and the parts that a stored
- * answer is patched with.
+ * what the HTTP_HEADER filter does before that (h1_response.c), the parts that a stored
+ * answer is patched with, and how a stream of another protocol gets the same response without such bytes (h1_stream.c).
  */
 #include "httpd.h"
 #include "http_answer.h"
+#include "http_head.h"
 #include "http_text.h"
 #include "util_filter.h"
 #include <stddef.h>
@@ -43,6 +44,39 @@ size_t h1_head_size(const request_rec *r);
  */
 size_t h1_format_connection(char *buf, int close, int asked, apr_interval_time_t timeout, int left);
 #define H1_CONNECTION_MAX 96
+
+#define H1_TOP_FIELDS 2 /**< Date, Server */
+
+/**
+ * The fields of the same head, Date and Server first.
+ * @param field  [out] room for H1_TOP_FIELDS more than headers_out has; they point into r's tables
+ * @return how many
+ */
+int h1_list_head(const request_rec *r, http_field *field);
+
+/** The fields of @a table, in order. @return how many */
+int h1_list_table(const apr_table_t *table, http_field *field);
+
+/* ---- h1_stream.c; r's thread ---- */
+
+/** 1 if r's connection is a stream that takes parts of responses (transport.h) rather than bytes. */
+int h1_stream_is(const request_rec *r);
+
+/**
+ * Its head, for the front of the first brigade.
+ * @param whole  no body follows
+ * @return NULL: no memory
+ */
+apr_bucket *h1_stream_head(request_rec *r, int whole);
+
+/** An interim response. NULL: no memory. @param fields  headers_out is sent, too, but for what could split a response */
+apr_bucket *h1_stream_interim(request_rec *r, int fields);
+
+/**
+ * The end of the response, with r->trailers_out, for where EOS stands.
+ * @return NULL: a trailer cannot be sent, which is logged, or no memory: the response is to stay incomplete
+ */
+apr_bucket *h1_stream_end(request_rec *r);
 
 /**
  * For the CHUNK filter: the response head that leads the first brigade and must not be chunked.

@@ -28,8 +28,24 @@ static const char *trailers_over(const h1_trailers *t, const h1_limits *limits)
                : NULL;
 }
 
+static const char *trailers_add(h1_trailers *t, request_rec *r, const http_field *field,
+                                apr_size_t len, const h1_limits *limits)
+{
+    const char *why;
+
+    t->lines++;
+    t->bytes += len;
+    if ((why = trailers_over(t, limits)) != NULL)
+        return why;
+    if (!t->fields)
+        t->fields = apr_table_make(r->pool, 5);
+    apr_table_addn(t->fields, apr_pstrmemdup(r->pool, field->name, field->name_len),
+                   apr_pstrmemdup(r->pool, field->value, field->value_len));
+    return NULL;
+}
+
 /* A complete line, without its end. */
-static const char *trailers_take(h1_trailers *t, request_rec *r, const char *line, apr_size_t len)
+static const char *trailers_line(h1_trailers *t, request_rec *r, const char *line, apr_size_t len)
 {
     h1_limits limits;
     http_field field;
@@ -37,18 +53,8 @@ static const char *trailers_take(h1_trailers *t, request_rec *r, const char *lin
 
     BRG_ASSERT(len > 0);
     h1_limits_of(r->server, &limits);
-    t->lines++;
-    t->bytes += len;
-    why = trailers_over(t, &limits);
-    if (!why)
-        why = h1_parse_field(&field, line, len, &limits);
-    if (why)
-        return why;
-    if (!t->fields)
-        t->fields = apr_table_make(r->pool, 5);
-    apr_table_addn(t->fields, apr_pstrmemdup(r->pool, field.name, field.name_len),
-                   apr_pstrmemdup(r->pool, field.value, field.value_len));
-    return NULL;
+    why = h1_parse_field(&field, line, len, &limits);
+    return why ? why : trailers_add(t, r, &field, len, &limits);
 }
 
 /* As the values of a head: those of one name are one value, which has a limit as well. */
@@ -119,5 +125,23 @@ const char *h1_trailers_feed(h1_trailers *t, request_rec *r, const char *data, a
     if (len < 2 || t->line[len - 2] != '\r')
         return "(bare LF in the trailers)";
     *done = len == 2;
-    return *done ? trailers_end(t, r) : trailers_take(t, r, t->line, len - 2);
+    return *done ? trailers_end(t, r) : trailers_line(t, r, t->line, len - 2);
+}
+
+const char *h1_trailers_take(h1_trailers *t, request_rec *r, const http_field *field, int n)
+{
+    const char *why = NULL;
+    h1_limits limits;
+
+    BRG_ASSERT(!t->lines && !t->line_len);
+    if (!n)
+        return NULL;
+    h1_limits_of(r->server, &limits);
+    for (int i = 0; i < n && !why; i++) {
+        const apr_size_t len = (apr_size_t)field[i].name_len + 2 + field[i].value_len;
+
+        why = len > limits.field_size ? "(trailer line too long)"
+                                      : trailers_add(t, r, &field[i], len, &limits);
+    }
+    return why ? why : trailers_end(t, r);
 }

@@ -8,6 +8,7 @@
  * r->trailers_in and, with MergeTrailers, to r->headers_in; no field that says how the message is read goes there.
  */
 #include "httpd.h"
+#include "http_head.h"
 
 /** A trailer section that is being read. All zero: nothing came. Its memory is the request's. */
 typedef struct h1_trailers {
@@ -27,5 +28,11 @@ typedef struct h1_trailers {
  */
 const char *h1_trailers_feed(h1_trailers *t, request_rec *r, const char *data, apr_size_t len,
                              int *done);
+
+/**
+ * A whole section that came as fields, each of which may be one.
+ * @return as h1_trailers_feed()
+ */
+const char *h1_trailers_take(h1_trailers *t, request_rec *r, const http_field *field, int n);
 
 #endif

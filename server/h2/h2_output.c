@@ -331,8 +331,8 @@ static void output_chunk_sent(h2_stream *s, h2_chunk *c, size_t n)
     c->off += (uint32_t)n;
     p->out_bytes -= n;
     s->session->out_bytes -= n;
-    if (c->off < c->cap && (c->next || c->off < c->len || !p->over))
-        return;
+    if (c->off < c->len || (c->len < c->cap && !c->next && !p->over))
+        return; /* it is filled further */
     p->out = c->next;
     if (p->out_last == c)
         p->out_last = NULL;

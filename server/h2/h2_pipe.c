@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The transport of a stream that runs as a request: HTTP/1 reads the body here, in chunks if its length is not known,
- * and writes its response, which h2_answer.c turns into field blocks and data.
+/* The transport of a stream that runs as a request: the body of the request comes from here as it is, and the response
+ * comes in parts, of which h2_parts.c and h2_answer.c make field blocks and data.
  *
  * The loop or a worker reads and writes; the loop alone brings bodies and takes output. What they share is under the
  * session's lock, which nobody holds for longer than it takes to copy some kilobytes. */
@@ -9,6 +9,7 @@
 #include "connection.h"
 #include "h1_conn.h"
 #include "loop_drain.h"
+#include "thread_self.h"
 #include "transport.h"
 #include "brigade/assert.h"
 #include "brigade/memory.h"
@@ -16,8 +17,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-
-#define PIPE_CHUNK_ROOM 12 /* what frames a chunk of the body */
 
 static h2_stream *pipe_stream(const brg_conn *bc)
 {
@@ -86,7 +85,7 @@ static void pipe_changed(h2_stream *s)
 
 /* ---- begin and end ---- */
 
-int h2_pipe_begin(h2_stream *s, int chunked)
+int h2_pipe_begin(h2_stream *s)
 {
     h2_session *h = s->session;
     h2_pipe *p = calloc(1, sizeof *p);
@@ -102,7 +101,6 @@ int h2_pipe_begin(h2_stream *s, int chunked)
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     pthread_cond_init(&p->changed, &attr);
     pthread_condattr_destroy(&attr);
-    p->chunked = chunked;
     p->blocks_tail = &p->blocks;
     p->out_most = h->conf.max_memory;
     s->pipe = p;
@@ -161,7 +159,7 @@ void h2_pipe_free(h2_stream *s)
     h2_answer_free(&p->answer);
     pthread_cond_destroy(&p->changed);
     free(p->in);
-    free(p->tail);
+    free(p->trailers_in);
     free(p);
     s->pipe = NULL;
 }
@@ -261,51 +259,29 @@ int h2_pipe_body(h2_stream *s, const uint8_t *data, size_t len)
     return rc;
 }
 
-void h2_pipe_body_over(h2_stream *s, char *trailers, size_t len)
+void h2_pipe_body_over(h2_stream *s, http_field *trailers, int n)
 {
     h2_pipe *p = s->pipe;
 
-    BRG_ASSERT(s->remote_closed && !p->in_over); /* END_STREAM comes once */
+    BRG_ASSERT(s->remote_closed && !p->in_over && !p->trailers_in); /* END_STREAM comes once */
     pipe_lock(s);
     p->in_over = 1;
-    if (p->chunked && (p->tail = malloc(3 + len + 2)) != NULL) {
-        memcpy(p->tail, "0\r\n", 3);
-        if (len)
-            memcpy(p->tail + 3, trailers, len);
-        memcpy(p->tail + 3 + len, "\r\n", 2);
-        p->tail_len = (uint32_t)len + 5;
-    }
+    p->trailers_in = trailers;
+    p->trailers_in_n = n;
     pthread_cond_broadcast(&p->changed);
     pipe_unlock(s);
-    free(trailers);
 }
 
-/* "SIZE\r\n" DATA "\r\n" */
-static size_t pipe_put_chunk(h2_pipe *p, char *buf, size_t len)
+/* transport.trailers. They change no more when recv() told the end. */
+static const http_field *pipe_trailers(brg_conn *bc, int *n)
 {
-    static const char digits[] = "0123456789abcdef";
-    size_t n = p->in_len - p->in_off;
-    char *to = buf;
+    const h2_pipe *p = pipe_stream(bc)->pipe;
 
-    if (n > len - PIPE_CHUNK_ROOM)
-        n = len - PIPE_CHUNK_ROOM;
-    if (n > 0xffff)
-        n = 0xffff;
-    for (int shift = 12; shift >= 0; shift -= 4)
-        *to++ = digits[n >> shift & 15];
-    *to++ = '\r';
-    *to++ = '\n';
-    memcpy(to, p->in + p->in_off, n);
-    brg_buffer_copied(n);
-    to += n;
-    *to++ = '\r';
-    *to++ = '\n';
-    p->in_off += (uint32_t)n;
-    p->owed += (uint32_t)n;
-    return (size_t)(to - buf);
+    *n = p->trailers_in_n;
+    return p->trailers_in;
 }
 
-static size_t pipe_put_plain(h2_pipe *p, char *buf, size_t len)
+static size_t pipe_take_body(h2_pipe *p, char *buf, size_t len)
 {
     size_t n = p->in_len - p->in_off;
 
@@ -325,15 +301,7 @@ static ssize_t pipe_read(h2_pipe *p, char *buf, size_t len)
         return -1;
     }
     if (p->in_off < p->in_len)
-        return (ssize_t)(p->chunked ? pipe_put_chunk(p, buf, len) : pipe_put_plain(p, buf, len));
-    if (p->in_over && p->tail_off < p->tail_len) {
-        size_t n = p->tail_len - p->tail_off;
-
-        n = n < len ? n : len;
-        memcpy(buf, p->tail + p->tail_off, n);
-        p->tail_off += (uint32_t)n;
-        return (ssize_t)n;
-    }
+        return (ssize_t)pipe_take_body(p, buf, len);
     if (p->in_over)
         return 0;
     errno = EAGAIN;
@@ -346,11 +314,6 @@ static ssize_t pipe_recv(brg_conn *bc, void *buf, size_t len)
     uint32_t owed;
     ssize_t n;
 
-    if (s->pipe->chunked && len <= PIPE_CHUNK_ROOM) { /* what is in the buffer is taken first */
-        bc->rd_ready = 1;
-        errno = EAGAIN;
-        return -1;
-    }
     pipe_lock(s);
     n = pipe_read(s->pipe, buf, len);
     owed = s->pipe->owed;
@@ -396,6 +359,132 @@ static ssize_t pipe_sendv(brg_conn *bc, const struct iovec *iov, int n, int more
     }
     errno = EAGAIN;
     return -1;
+}
+
+/* transport.put */
+static ssize_t pipe_put(brg_conn *bc, shared_ref *part)
+{
+    h2_stream *s = pipe_stream(bc);
+    ssize_t n = -1;
+
+    pipe_lock(s);
+    if (!s->pipe->reset && !s->pipe->answer.bad)
+        n = h2_parts_put(s, part);
+    else if (part)
+        shared_release(part);
+    pipe_unlock(s);
+    if (n < 0)
+        errno = EPIPE;
+    else
+        pipe_changed(s);
+    return n;
+}
+
+/* What may be queued of len bytes as a chunk of its own.
+ * @return -1: errno; 0: they are few and behind others, or text, and go the way of sendv() */
+static ssize_t pipe_room(h2_stream *s, size_t len)
+{
+    size_t room;
+    int reset, own;
+
+    pipe_lock(s);
+    room = h2_answer_room(s, len, &own);
+    own = own && s->pipe->answer.state == H2_ANSWER_PARTS;
+    reset = s->pipe->reset || s->pipe->answer.bad;
+    pipe_unlock(s);
+    if (!reset && room)
+        return own ? (ssize_t)room : 0;
+    errno = reset ? EPIPE : EAGAIN;
+    return -1;
+}
+
+/* Queue it. The lock was not held since pipe_room(), but nobody else adds to the response. */
+static ssize_t pipe_add(h2_stream *s, h2_chunk *c)
+{
+    size_t n = 0;
+    int reset;
+
+    pipe_lock(s);
+    reset = s->pipe->reset || s->pipe->answer.bad;
+    if (!reset)
+        n = h2_answer_add(s, c);
+    pipe_unlock(s);
+    if (!reset) {
+        pipe_changed(s);
+        return (ssize_t)n;
+    }
+    c->given = NULL;
+    shared_release(&c->ref);
+    errno = EPIPE;
+    return -1;
+}
+
+static ssize_t pipe_send(brg_conn *bc, const char *data, size_t len)
+{
+    struct iovec iov = {.iov_base = (void *)(uintptr_t)data, .iov_len = len};
+
+    return pipe_sendv(bc, &iov, 1, 0);
+}
+
+/* transport.give */
+static ssize_t pipe_give(brg_conn *bc, void *base, const char *data, size_t len)
+{
+    h2_stream *s = pipe_stream(bc);
+    ssize_t n = pipe_room(s, len);
+    h2_chunk *c = n > 0 ? h2_chunk_of(base, data, len) : NULL;
+
+    if (n < 0 || c)
+        return c ? pipe_add(s, c) : n;
+    n = pipe_send(bc, data, len);
+    if (n == (ssize_t)len)
+        free(base);
+    return n;
+}
+
+static ssize_t pipe_read_file(brg_conn *bc, int fd, void *buf, size_t len, off_t off,
+                              file_wait wait)
+{
+    ssize_t n = file_output_read(fd, buf, len, off, wait);
+
+    if (n < 0 && errno == EAGAIN)
+        bc->cold = 1;
+    return n;
+}
+
+static ssize_t pipe_send_read(brg_conn *bc, int fd, off_t off, size_t len, file_wait wait)
+{
+    char *buffer = thread_buffer();
+    ssize_t n;
+
+    if (!buffer) {
+        errno = ENOMEM;
+        return -1;
+    }
+    n = pipe_read_file(bc, fd, buffer, len < THREAD_BUFFER_BYTES ? len : THREAD_BUFFER_BYTES, off,
+                       wait);
+    return n > 0 ? pipe_send(bc, buffer, (size_t)n) : n;
+}
+
+/* transport.send_file: into the memory that frames are sent from. */
+static ssize_t pipe_send_file(brg_conn *bc, int fd, off_t off, size_t len, file_wait wait)
+{
+    h2_stream *s = pipe_stream(bc);
+    ssize_t n = pipe_room(s, len);
+    h2_chunk *c;
+
+    if (n <= 0)
+        return n < 0 ? n : pipe_send_read(bc, fd, off, len, wait);
+    if (!(c = h2_chunk_new((size_t)n))) {
+        errno = ENOMEM;
+        return -1;
+    }
+    n = pipe_read_file(bc, fd, c->data, c->cap, off, wait);
+    if (n > 0) {
+        c->len = (uint32_t)n;
+        return pipe_add(s, c);
+    }
+    shared_release(&c->ref);
+    return n;
 }
 
 static int pipe_shut(brg_conn *bc)
@@ -454,6 +543,11 @@ const struct conn_transport h2_pipe_transport = {.name = "h2 stream",
                                                  .is_unwanted = pipe_is_unwanted,
                                                  .recv = pipe_recv,
                                                  .sendv = pipe_sendv,
+                                                 .encode = h2_parts_encode,
+                                                 .put = pipe_put,
+                                                 .send_file = pipe_send_file,
+                                                 .give = pipe_give,
+                                                 .trailers = pipe_trailers,
                                                  .shut = pipe_shut,
                                                  .end = pipe_end,
                                                  .wait = pipe_wait};

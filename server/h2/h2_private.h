@@ -12,7 +12,8 @@
  *   h2_waiting.c  requests that wait for their turn
  *   h2_stream.c   streams: found, opened, ended
  *   h2_pipe.c     the transport of a stream that runs as a request: body in, response out
- *   h2_answer.c   the response that comes out, from HTTP/1 text to field blocks and data
+ *   h2_parts.c    the response that comes out: fields to blocks, and the end
+ *   h2_answer.c   data of it; and what programs write as HTTP/1 text
  *   h2_priority.c what clients and content types say about that
  *   h2_output.c   which stream sends next, and frames in as few writes as possible
  *   h2_file.c     bodies of stored responses that are in files
@@ -47,6 +48,7 @@
 #include "loop.h"
 #include "response_cache.h"
 #include "shared_ref.h"
+#include "transport.h"
 #include "httpd.h"
 #include "http_config.h"
 #include <pthread.h>
@@ -116,7 +118,9 @@ typedef struct h2_chunk {
     shared_ref ref; /**< one for the queue, one for each write */
     struct h2_chunk *next;
     uint32_t off, len, cap; /**< off: sent; len: filled */
-    uint8_t data[];
+    uint8_t *data;          /**< own, or in given */
+    void *given;            /**< malloc(), freed with it; NULL: own */
+    uint8_t own[];
 } h2_chunk;
 
 /** A field block that is to be sent. */
@@ -125,15 +129,20 @@ typedef struct h2_block {
     struct h2_block *next;
     uint32_t len;
     int last; /**< no data follows: END_STREAM */
+    /* Of a part (h2_parts.c): */
+    uint16_t status; /**< 0: trailers */
+    uint8_t urgency;
+    uint64_t length; /**< of the body; UINT64_MAX: unknown */
     uint8_t data[];
 } h2_block;
 
-/** What runs in a stream, from HTTP/1 text (h2_answer.c). Under the session's lock. */
+/** The response of what runs in a stream (h2_parts.c, h2_answer.c). Under the session's lock. */
 typedef struct h2_answer {
     char *head; /**< a head that is not complete; malloc() */
     size_t head_len, head_cap;
     enum {
         H2_ANSWER_HEAD,
+        H2_ANSWER_PARTS,
         H2_ANSWER_LENGTH,
         H2_ANSWER_CHUNKED,
         H2_ANSWER_TO_END,
@@ -150,11 +159,10 @@ typedef struct h2_pipe {
     /* The body of the request: */
     char *in;
     uint32_t in_off, in_len, in_cap;
-    uint32_t owed; /**< bytes that were read, and not yet told the client */
-    int chunked;   /**< it is given as chunks: its length is not known */
-    int in_over;   /**< END_STREAM came */
-    char *tail;    /**< what then ends the chunks */
-    uint32_t tail_off, tail_len;
+    uint32_t owed;           /**< bytes that were read, and not yet told the client */
+    int in_over;             /**< END_STREAM came */
+    http_field *trailers_in; /**< with it; malloc(), their text in the same block */
+    int trailers_in_n;
     /* The response: */
     h2_answer answer;
     h2_block *blocks, **blocks_tail; /**< to be sent before data */
@@ -368,11 +376,11 @@ void h2_stream_release(h2_stream *s);
 /* ---- h2_pipe.c ---- */
 
 /** Give the stream what runs in it: a brg_conn and a pipe. @return 0; -1: no memory */
-int h2_pipe_begin(h2_stream *s, int chunked);
+int h2_pipe_begin(h2_stream *s);
 /** Body data came. @return 0; -1: no memory. Threads: the loop */
 int h2_pipe_body(h2_stream *s, const uint8_t *data, size_t len);
-/** It is over. @param trailers  lines of HTTP/1, malloc(), is taken over; NULL: none. Threads: the loop */
-void h2_pipe_body_over(h2_stream *s, char *trailers, size_t len);
+/** It is over. @param trailers  @a n of them, in one block of malloc() with their text, which is taken over. Threads: the loop */
+void h2_pipe_body_over(h2_stream *s, http_field *trailers, int n);
 /** What runs is of no use: tell it. Threads: the loop */
 void h2_pipe_cancel(h2_stream *s);
 /** Its response is complete: the rest of the body is not waited for. Threads: the loop */
@@ -428,15 +436,28 @@ void h2_head_judge(http_head *head, const hpack_list *list, const server_rec *s)
 void h2_head_add(http_head *head, const char *name, size_t name_len, const char *value,
                  size_t value_len);
 
+/* ---- h2_parts.c ---- */
+
+/** conn_transport.encode. Threads: any */
+shared_ref *h2_parts_encode(brg_conn *bc, const stream_fields *fields);
+/** conn_transport.put, under the session's lock. */
+ssize_t h2_parts_put(h2_stream *s, shared_ref *part);
+
 /* ---- h2_answer.c; under the session's lock ---- */
 
 /** An empty piece of output. NULL: no memory. Threads: any */
 h2_chunk *h2_chunk_new(size_t cap);
-/** Take HTTP/1 text. @return bytes taken, all or up to where the queue is full */
+/** A full one, in memory that it takes over. NULL: no memory, and @a base is the caller's. Threads: any */
+h2_chunk *h2_chunk_of(void *base, const char *data, size_t len);
+/** Take data between parts, or HTTP/1 text where no part came. @return bytes taken, all or up to where the queue is full */
 size_t h2_answer_take(h2_stream *s, const char *data, size_t len);
 /** No more text comes. */
 void h2_answer_end(h2_stream *s);
 void h2_answer_free(h2_answer *a);
+/** Room for bytes of a file; 0: none. *@a own: they are many enough for a chunk of their own, which h2_answer_add() queues. */
+size_t h2_answer_room(const h2_stream *s, size_t len, int *own);
+/** Queue a chunk, which is taken over. @return bytes taken: less where the response is shorter */
+size_t h2_answer_add(h2_stream *s, h2_chunk *c);
 
 /* ---- h2_output.c; the loop ---- */
 

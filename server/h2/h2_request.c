@@ -61,7 +61,7 @@ static void request_wait(h2_stream *s, http_head *head)
     }
     head->has_body = !s->remote_closed;
     head->content_length = s->has_length ? s->expects : 0;
-    if (h2_pipe_begin(s, chunked) || h2_wait(s, head)) {
+    if (h2_pipe_begin(s) || h2_wait(s, head)) {
         h2_stream_reset(s, H2_INTERNAL_ERROR);
         return;
     }
@@ -136,37 +136,46 @@ static void request_take(h2_session *h, uint32_t id, unsigned flags, request_scr
 
 /* ---- trailers ---- */
 
+/* With their text behind them. NULL: no memory, or none of them */
+static http_field *trailers_copy(const hpack_list *list)
+{
+    size_t size = list->n * sizeof(http_field);
+    http_field *field;
+    char *to;
+
+    for (uint32_t i = 0; i < list->n; i++)
+        size += (size_t)list->field[i].name_len + list->field[i].value_len;
+    if (!list->n || !(field = malloc(size)))
+        return NULL;
+    to = (char *)(field + list->n);
+    for (uint32_t i = 0; i < list->n; i++) {
+        const hpack_field *f = &list->field[i];
+
+        field[i] = (http_field){.name = to,
+                                .value = to + f->name_len,
+                                .name_len = f->name_len,
+                                .value_len = f->value_len};
+        memcpy(to, f->name, f->name_len);
+        memcpy(to + f->name_len, f->value, f->value_len);
+        to += f->name_len + f->value_len;
+    }
+    BRG_ASSERT((size_t)(to - (char *)field) == size);
+    return field;
+}
+
 static void trailers_take(h2_stream *s, const hpack_list *list)
 {
-    size_t size = 0;
-    char *text, *to;
+    http_field *field = s->pipe ? trailers_copy(list) : NULL;
 
     BRG_ASSERT(s->remote_closed && !s->local_closed);
-    for (uint32_t i = 0; i < list->n; i++)
-        size += list->field[i].name_len + list->field[i].value_len + 4U;
-    text = to = size ? malloc(size) : NULL;
-    if (size && !text) {
+    if (!s->pipe)
+        return;
+    if (list->n && !field) {
         h2_stream_reset(s, H2_INTERNAL_ERROR);
         return;
     }
-    for (uint32_t i = 0; text && i < list->n; i++) {
-        const hpack_field *f = &list->field[i];
-
-        memcpy(to, f->name, f->name_len);
-        to += f->name_len;
-        memcpy(to, ": ", 2);
-        memcpy(to + 2, f->value, f->value_len);
-        to += 2 + f->value_len;
-        memcpy(to, "\r\n", 2);
-        to += 2;
-    }
-    BRG_ASSERT((size_t)(to - text) == size);
-    if (s->pipe) {
-        h2_pipe_body_over(s, text, (size_t)(to - text));
-        h2_pipe_go_on(s);
-    } else {
-        free(text);
-    }
+    h2_pipe_body_over(s, field, (int)list->n);
+    h2_pipe_go_on(s);
 }
 
 static void block_of_trailers(h2_session *h, h2_stream *s, unsigned flags, const hpack_list *list)

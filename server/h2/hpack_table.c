@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define HPACK_SLOTS 128
+
 #define LINE(name, value)                              \
     {                                                  \
         name, value, sizeof name - 1, sizeof value - 1 \
@@ -83,12 +85,32 @@ const hpack_line *hpack_static(unsigned index)
     return &static_table[index];
 }
 
+/* Entries by name: the first of a slot, and the next one of the same slot; 0: none. */
+static uint8_t static_slot[HPACK_SLOTS], static_next[HPACK_STATIC_ENTRIES + 1];
+
+static unsigned hpack_slot(const char *name, size_t len)
+{
+    return (unsigned)(len * 5 + (uint8_t)name[0] * 3 + (uint8_t)name[len - 1] * 11) % HPACK_SLOTS;
+}
+
+/* Before any thread is there. From the last on, so that the first of a name is found first. */
+__attribute__((constructor)) static void hpack_static_make(void)
+{
+    for (unsigned i = HPACK_STATIC_ENTRIES; i; i--) {
+        const unsigned slot = hpack_slot(static_table[i].name, static_table[i].name_len);
+
+        static_next[i] = static_slot[slot];
+        static_slot[slot] = (uint8_t)i;
+    }
+}
+
 unsigned hpack_static_of_name(const char *name, size_t len)
 {
-    for (unsigned i = 1; i <= HPACK_STATIC_ENTRIES; i++)
-        if (static_table[i].name_len == len && !memcmp(static_table[i].name, name, len))
-            return i;
-    return 0;
+    unsigned i = len ? static_slot[hpack_slot(name, len)] : 0;
+
+    while (i && (static_table[i].name_len != len || memcmp(static_table[i].name, name, len) != 0))
+        i = static_next[i];
+    return i;
 }
 
 void hpack_table_init(hpack_table *t, uint32_t limit)

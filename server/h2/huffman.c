@@ -7,6 +7,7 @@
  */
 #include "huffman.h"
 
+#include <endian.h>
 #include <string.h>
 
 #define HUFFMAN_SYMBOLS 257
@@ -86,15 +87,23 @@ size_t huffman_size(const char *text, size_t len)
 uint8_t *huffman_encode(uint8_t *out, const char *text, size_t len)
 {
     uint64_t held = 0;
-    unsigned n = 0; /* bits in held, fewer than 8 between two symbols */
+    unsigned n = 0; /* bits in held, fewer than 32 between two symbols */
 
     for (size_t i = 0; i < len; i++) {
-        unsigned symbol = (uint8_t)text[i];
+        const unsigned symbol = (uint8_t)text[i];
 
         held = held << huffman_bits[symbol] | huffman_code[symbol];
-        for (n += huffman_bits[symbol]; n >= 8; n -= 8)
-            *out++ = (uint8_t)(held >> (n - 8));
+        n += huffman_bits[symbol];
+        if (n >= 32) {
+            const uint32_t word = htobe32((uint32_t)(held >> (n - 32)));
+
+            memcpy(out, &word, sizeof word);
+            out += sizeof word;
+            n -= 32;
+        }
     }
+    for (; n >= 8; n -= 8)
+        *out++ = (uint8_t)(held >> (n - 8));
     if (n) /* padded with the beginning of EOS: ones */
         *out++ = (uint8_t)(held << (8 - n) | 0xffu >> n);
     return out;

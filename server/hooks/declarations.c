@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "declarations.h"
+#include "module_rows.h"
 #include "apr_hooks.h"
 #include "brigade/assert.h"
 #include <stdatomic.h>
@@ -36,6 +37,13 @@ void declarations_forget(void)
     declarations_n = 0; /* what directives asked for stays */
 }
 
+static int declaration_row_says(const char *name)
+{
+    const module_row *row = module_row_named(name);
+
+    return row && row->query_free;
+}
+
 declaration *declaration_add(const module *m, brg_cache_fn *fn, int never)
 {
     BRG_ASSERT(m->name != NULL && !(fn && never));
@@ -51,6 +59,7 @@ declaration *declaration_add(const module *m, brg_cache_fn *fn, int never)
         d = &declarations[declarations_n++];
         memset(d, 0, sizeof *d);
         d->name = m->name;
+        d->query_free = declaration_row_says(m->name);
     }
     d->of = m;
     d->fn = fn;
@@ -104,9 +113,42 @@ BRG_DECLARE(void) brg_stored_observe(module *m, brg_stored_ready_fn *ready)
         d->unobserved = ready;
 }
 
+BRG_DECLARE(void) brg_auth_declare(module *m)
+{
+    declaration *d = declaration_of(m->name);
+
+    if (d)
+        d->auth_inline = 1;
+}
+
+BRG_DECLARE(void) brg_auth_ask(module *m, brg_auth_waits_fn *fn)
+{
+    declaration *d = declaration_of(m->name);
+
+    if (d)
+        d->auth_waits = fn;
+}
+
+BRG_DECLARE(void) brg_cache_leaves_query(module *m)
+{
+    declaration *d = declaration_of(m->name);
+
+    if (d)
+        d->query_free = 1;
+}
+
 BRG_DECLARE(void) brg_nonblocking_declare(module *m)
 {
     declaration_add(m, NULL, 1);
+}
+
+BRG_DECLARE(void) brg_phases_wait_declare(module *m, brg_phases_wait_fn *fn)
+{
+    declaration *d = declaration_of(m->name);
+
+    BRG_ASSERT(d != NULL || declarations_n == DECLARATIONS_MOST);
+    if (d)
+        d->phases_wait = fn;
 }
 
 BRG_DECLARE(void) brg_phases_need_worker(void)

@@ -11,6 +11,7 @@
  */
 #include "httpd.h"
 #include "http_config.h"
+#include "brigade/auth.h"
 #include "brigade/response_cache.h"
 #include "brigade/stored_answer.h"
 
@@ -26,9 +27,13 @@ typedef struct declaration {
     const struct stock_rule *stock; /**< declared in its stead (stock_policy.h), or NULL */
     int hooks_requests;             /**< it hooks a phase of requests */
     int hooks_phases;               /**< one that is no handler */
+    int query_free;                 /**< brg_cache_leaves_query(), or its row says so */
     brg_stored_ready_fn *log_ready; /**< brg_stored_log_declare(), or NULL */
     brg_stored_log_fn *log_stored;
     brg_stored_ready_fn *unobserved; /**< brg_stored_observe(), or NULL */
+    brg_phases_wait_fn *phases_wait; /**< brg_phases_wait_declare(), or NULL */
+    int auth_inline;                 /**< brg_auth_declare() */
+    brg_auth_waits_fn *auth_waits;   /**< brg_auth_ask(), or NULL */
 } declaration;
 
 extern declaration declarations[DECLARATIONS_MOST];

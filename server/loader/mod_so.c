@@ -16,6 +16,7 @@
 #include "apr_dso.h"
 #include "apr_strings.h"
 #include "configuration.h"
+#include "module_rows.h"
 #include "stock_policy.h"
 #include "brigade/response_cache.h"
 #include "brigade/assert.h"
@@ -208,7 +209,7 @@ static int so_is_here(cmd_parms *cmd, const char *symbol, const char *file)
         so_note_built_in(cmd, symbol);
         return 1;
     }
-    if (stock_other_mpm(symbol)) {
+    if (module_rows_other_mpm(symbol)) {
         ap_log_perror(APLOG_MARK, APLOG_NOTICE, 0, cmd->pool,
                       "%s: this server has a process model of its own; %s is not opened", symbol,
                       file);
@@ -256,7 +257,8 @@ static const char *so_load_module(cmd_parms *cmd, void *unused, const char *symb
     }
     if ((error = conf_builtin_stock_load(symbol)) != NULL)
         return error;
-    conf_builtin_named_file(symbol, so_is_file(cmd, name));
+    if ((error = conf_builtin_named_file(cmd, symbol, so_is_file(cmd, name))) != NULL)
+        return error;
     if ((mod = conf_builtin_absent(symbol)) != NULL)
         return so_enter_built_in(cmd, symbol, mod);
     if (so_is_here(cmd, symbol, name))

@@ -21,7 +21,7 @@
  *                                                                     one turn only. Between phases
  *                                                                     and handler it may be on the
  *                                                                     list of loop_later()
- *   CONN_BODY     the request's body came (h1_conn_body.c)    loop    read; r waits in bc->r
+ *   CONN_BODY     the request's body came (h1_conn_body.c)    loop    read; r waits in bc->held.r
  *   CONN_WAIT     what its handler waits for came, or the     loop    write what there is; the handler
  *                 client left (request_wait.h)                        goes on in CONN_REQUEST
  *   CONN_WORKER   worker_pool_submit() ... loop_return()      worker  everything, by the worker alone;
@@ -102,6 +102,27 @@ struct conn_peer {
     char ip[46]; /**< the address as text; "" where family is 0 */
 };
 
+/** A request that does not run: it waits for a worker, its body, its handler's turn (loop_later()), or for what its
+ * handler waits for. */
+struct conn_held {
+    request_rec *r;
+    struct brg_waiting *waiting; /**< what its handler waits for (request_wait.h), or NULL */
+    int status;                  /**< with a worker: what the phases said; see H1_PHASES_PENDING */
+};
+
+/** A body that is waited for, or thrown away. */
+struct conn_body {
+    uint64_t from;   /**< brg_conn.consumed when CONN_BODY was entered */
+    uint32_t wanted; /**< bytes of input to wait for */
+    uint8_t discard; /**< it is thrown away */
+};
+
+/** What a worker makes that may be stored. */
+struct conn_kept {
+    struct cache_worker_fill *fill; /**< where its answer goes, or NULL */
+    uint64_t asked;                 /**< hash of the target that it answered with a file; 0: none */
+};
+
 #define CONN_TAG 0x434f4e4eu /**< brg_conn.tag */
 
 struct brg_conn {
@@ -135,9 +156,7 @@ struct brg_conn {
     uint8_t longs_n;    /**< so many of its streams are such */
     uint8_t http2;      /**< it speaks HTTP/2, or is a stream of one that does */
     uint8_t cold;       /**< the loop's last write ended at a file that is not in memory */
-    uint8_t body_discard; /**< in CONN_BODY: the body is thrown away; else it is waited for */
-    uint32_t body_wanted; /**< in CONN_BODY: bytes of input to wait for */
-    uint32_t requests;    /**< answered on this connection */
+    uint32_t requests;  /**< answered on this connection */
     _Atomic uint32_t
         ended;      /**< module-driven: requests that ended and are not counted yet; threads of
                                modules end some */
@@ -150,9 +169,8 @@ struct brg_conn {
     /* Input not yet consumed: in[in_off .. in_len). NULL while empty and waiting. */
     char *in;
     uint32_t in_off, in_len, in_cap;
+    uint32_t scanned;      /**< of them: how far the search for the end of the head came */
     uint64_t consumed;     /**< bytes that requests took so far */
-    uint64_t body_from;    /**< in CONN_BODY: consumed when it was entered */
-    uint32_t scanned;      /**< how far the search for the end of the head came */
     apr_time_t head_began; /**< when the head being read began to arrive; in CONN_BODY,
                               when that was entered */
     apr_time_t queued_at;  /**< in CONN_WORKER: when that was entered */
@@ -166,13 +184,10 @@ struct brg_conn {
     struct core_output *out; /**< core_output.c's state; NULL until attached */
     uint64_t page;  /**< with a worker, takes_long: loop_page_of() what it runs; 0: not quick */
     uint64_t round; /**< its place, or its last stream's, in the queue (worker_queue.h) */
-    uint64_t asked; /**< with a worker: hash of the target that it answered with a file; 0: none */
-    struct cache_worker_fill *fill; /**< with a worker: where its answer may be kept, or NULL */
-    struct conn_drain *drain;       /**< the loop's: with a worker, output that the loop sends */
-    request_rec *r;              /**< a request that waits: for a worker, its body, or its handler's
-                                       turn (loop_later()) */
-    struct brg_waiting *waiting; /**< what the handler of its request waits for, or NULL */
-    int r_status;                /**< with a worker: what the phases said; see H1_PHASES_PENDING */
+    struct conn_drain *drain; /**< the loop's: with a worker, output that the loop sends */
+    struct conn_held held;    /**< the driver's: its request, while that waits */
+    struct conn_body body;    /**< the driver's, in CONN_BODY */
+    struct conn_kept kept;    /**< the response cache's, with a worker */
 };
 
 /* ---- conn_client.c ---- */

@@ -16,6 +16,9 @@
  * None blocks. Threads: the owner of the connection.
  */
 #include "conn.h"
+#include "file_output.h"
+#include "http_head.h"
+#include "shared_ref.h"
 #include <errno.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
@@ -27,6 +30,15 @@ struct transport_sink {
     ssize_t (*take)(struct transport_sink *sink, const struct iovec *iov, int n);
 };
 
+/** A head or a trailer section of a stream, before its protocol has given it a form. */
+typedef struct stream_fields {
+    int status;   /**< 100 to 999; 0: trailers */
+    int is_whole; /**< with status: no body follows */
+    int n;
+    const http_field *
+        field; /**< names in any case, ids are not looked at; what is of one connection is left out */
+} stream_fields;
+
 struct conn_transport {
     const char *name; /**< for logs and figures */
     /** 1: the loop may call sendv() while a worker owns the connection and does not (loop_drain.h). */
@@ -34,6 +46,32 @@ struct conn_transport {
     ssize_t (*recv)(brg_conn *bc, void *buf, size_t len);
     /** @param more  further bytes follow at once */
     ssize_t (*sendv)(brg_conn *bc, const struct iovec *iov, int n, int more);
+    /**
+     * Streams: a head or trailers in the form of the stream's protocol, for put(). NULL as a function: the transport takes
+     * bytes alone. @return NULL: no memory. The caller releases what it does not put. Threads: the owner of the connection.
+     */
+    shared_ref *(*encode)(brg_conn *bc, const stream_fields *fields);
+    /**
+     * Streams: what encode() made, behind all that was sent. It is taken over, in case of errors, too. Never EAGAIN.
+     * @param part  of trailers: the response is complete, as it is with NULL; else a head
+     * @return bytes that it counts as; -1 with errno
+     */
+    ssize_t (*put)(brg_conn *bc, shared_ref *part);
+    /**
+     * Streams: as sendv() with bytes of a file, of any length. @return as sendv(); 0: the file ended; EAGAIN with bc->cold:
+     * the disk would have to be asked, and @a wait forbids it
+     */
+    ssize_t (*send_file)(brg_conn *bc, int fd, off_t off, size_t len, file_wait wait);
+    /**
+     * Streams: as sendv() of @a len bytes at @a data, which lie in @a base of malloc(). @a base is taken over if all are
+     * taken, and is the caller's if not.
+     */
+    ssize_t (*give)(brg_conn *bc, void *base, const char *data, size_t len);
+    /**
+     * Streams: what came behind the body, whose end recv() told: bytes come as they are, whether their length is known or not.
+     * @return valid as long as the stream; *@a n 0: nothing
+     */
+    const http_field *(*trailers)(brg_conn *bc, int *n);
     /** NULL: files are read and sent by sendv. */
     ssize_t (*sendfile)(brg_conn *bc, int fd, off_t *off, size_t len);
     /** No further byte is sent. 0 on success. */
@@ -85,6 +123,12 @@ static inline ssize_t transport_sendv(brg_conn *bc, const struct iovec *iov, int
 static inline int transport_is_unwanted(const brg_conn *bc)
 {
     return !transport_is_plain(bc) && bc->transport->is_unwanted && bc->transport->is_unwanted(bc);
+}
+
+/** 1 if it is a stream's: responses leave as parts and data, and bodies of requests come as bytes, without HTTP/1's framing. */
+static inline int transport_takes_parts(const brg_conn *bc)
+{
+    return !transport_is_plain(bc) && bc->transport->encode != NULL;
 }
 
 /** 1 if files may leave by transport_sendfile(). */

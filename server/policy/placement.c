@@ -5,13 +5,13 @@
 #include "brigade/assert.h"
 #include "placement.h"
 #include "coding.h"
-#include "query.h"
 #include "conn.h"
 #include "declarations.h"
 #include "request_context.h"
 #include "stock_policy.h"
 #include "filter_registry.h"
 #include "brigade/response_cache.h"
+#include "brigade/wait.h"
 #include "http_config.h"
 #include "http_connection.h"
 #include "http_core.h"
@@ -27,15 +27,19 @@
 APLOG_USE_MODULE(core);
 
 static const char *phases_undeclared; /* the first module without a declaration, where not plain */
-static int phases_plain, handlers_plain, phases_authenticate;
+static int phases_plain, handlers_plain, phases_authenticate, auth_plain;
 static atomic_int phases_differ;
 static _Atomic(policy_waits_fn *) phases_asked;   /* by policy_phases_ask() */
 static ap_HOOK_post_read_request_t *observers[4]; /* hooks of modules whose rule observes */
 static int observers_n;
 /* Those whose answer may be other than BRG_CACHE_STATIC. */
 static const declaration *asked[DECLARATIONS_MOST];
-static const declaration *stock[DECLARATIONS_MOST]; /* of stock modules */
-static const char *client_changer;                  /* policy_client_changer() */
+static const declaration *stock[DECLARATIONS_MOST];   /* of stock modules */
+static const declaration *waiters[DECLARATIONS_MOST]; /* with brg_phases_wait_declare() */
+static int waiters_n;
+static const char *client_changer;               /* policy_client_changer() */
+static brg_auth_waits_fn *auth_asked[4];            /* brg_auth_ask() */
+static int auth_asked_n;
 static int asked_n, stock_n, stock_filters_wait; /* the latter: filters of some of them may wait */
 static int phases_query;    /* a module that hooks requests may look at the query */
 static int phases_rewrite;  /* mod_rewrite is there, which does so where RewriteEngine is on */
@@ -221,10 +225,37 @@ const policy_stored_loggers *policy_stored_log(void)
     return stored_loggers.n < 0 || declarations_phases_wait() ? NULL : &stored_loggers;
 }
 
+/* Who takes part in authentication. */
+static void survey_auth(void)
+{
+    static hook_get_fn *const hooks[] = {ap_hook_get_check_user_id, ap_hook_get_auth_checker};
+
+    auth_plain = 1;
+    auth_asked_n = 0;
+    for (size_t i = 0; i < sizeof hooks / sizeof *hooks; i++) {
+        const apr_array_header_t *links = hooks[i]();
+        const hook_link *l;
+
+        for (int k = 0; (l = hook_link_at(links, k)) != NULL; k++) {
+            const declaration *d = declaration_of(l->module);
+
+            auth_plain &= d && d->auth_inline;
+        }
+    }
+    for (const declaration *d = declarations; d < declarations + declarations_n; d++)
+        if (d->auth_waits && auth_asked_n < (int)(sizeof auth_asked / sizeof *auth_asked))
+            auth_asked[auth_asked_n++] = d->auth_waits;
+}
+
+int policy_auth_runs_inline(void)
+{
+    return auth_plain;
+}
+
 /* Of whom requests have to ask something. */
 static void survey_declarations(void)
 {
-    asked_n = stock_n = stock_filters_wait = 0;
+    asked_n = stock_n = stock_filters_wait = waiters_n = 0;
     client_changer = NULL;
     phases_authenticate = phases_query = phases_rewrite = 0;
     atomic_store(&phases_differ, atomic_load(&phases_asked) != NULL);
@@ -234,7 +265,11 @@ static void survey_declarations(void)
         if (d->stock && !strcmp(d->name, "mod_rewrite.c"))
             phases_rewrite = 1;
         else
-            phases_query |= d->hooks_requests && !query_is_left_by(d->name);
+            phases_query |= d->hooks_requests && !d->query_free;
+        if (d->phases_wait) {
+            waiters[waiters_n++] = d;
+            atomic_store(&phases_differ, 1);
+        }
         if (!d->stock)
             continue;
         if (d->stock->changes_client)
@@ -261,6 +296,7 @@ void policy_survey_hooks(void)
     policy_surveyed = 1;
     handlers_plain = survey(handler_hooks, 1, "handlers");
     phases_plain = survey(phase_hooks, sizeof phase_hooks / sizeof *phase_hooks, "requests");
+    survey_auth();
     survey_declarations();
 }
 
@@ -293,12 +329,27 @@ static int phases_wait_for(const request_rec *r)
     for (int i = 0; i < stock_n; i++)
         if (stock[i]->stock->phases_wait && stock[i]->stock->phases_wait(r))
             return 1;
+    for (int i = 0; i < waiters_n; i++)
+        if (waiters[i]->phases_wait(r))
+            return 1;
+    return 0;
+}
+
+static int phases_authenticate_for(const request_rec *r)
+{
+    const char *field = apr_table_get(r->headers_in, "Authorization");
+
+    if (!field || phases_authenticate)
+        return field != NULL;
+    for (int i = 0; i < auth_asked_n; i++)
+        if (auth_asked[i](r, field))
+            return 1;
     return 0;
 }
 
 int phases_may_wait(const request_rec *r)
 {
-    return (phases_authenticate && apr_table_get(r->headers_in, "Authorization")) ||
+    return ((phases_authenticate || auth_asked_n) && phases_authenticate_for(r)) ||
            (atomic_load_explicit(&phases_differ, memory_order_relaxed) && phases_wait_for(r));
 }
 
@@ -337,13 +388,6 @@ BRG_DECLARE(int) brg_filter_is_declared(const ap_filter_rec_t *frec)
     return filter_declaration(frec) != NULL;
 }
 
-int policy_filter_leaves(const ap_filter_rec_t *frec)
-{
-    const declaration *d = declaration_of(filter_owner(frec));
-
-    return d && stock_rule_leaves(d->stock, frec->name);
-}
-
 static int filters_declared(const ap_filter_t *f)
 {
     for (; f; f = f->next)
@@ -358,11 +402,21 @@ int request_handler_may_run_inline(request_rec *r)
            filters_declared(r->input_filters) && !stock_waits(r);
 }
 
-int request_may_run_inline(request_rec *r)
+static int request_is_without_body(const request_rec *r)
 {
     return !r->read_chunked && r->remaining == 0 &&
            !apr_table_get(r->headers_in, "Content-Length") &&
-           !apr_table_get(r->headers_in, "Transfer-Encoding") && request_handler_may_run_inline(r);
+           !apr_table_get(r->headers_in, "Transfer-Encoding");
+}
+
+int request_may_run_inline(request_rec *r)
+{
+    return (request_reads(r) || request_is_without_body(r)) && request_handler_may_run_inline(r);
+}
+
+BRG_DECLARE(void) brg_wait_reads_body(request_rec *r)
+{
+    request_mark_reads(r);
 }
 
 static const char policy_unknown[] = "it may depend on anything, or wait: it runs for each request";
@@ -387,8 +441,8 @@ static policy_reason policy_reason_of(const declaration *d, const request_rec *r
 {
     const char *who, *marked = request_volatile_why(r, &who);
 
-    return d->fn == request_depends && marked ? (policy_reason){who, marked}
-                                              : (policy_reason){d->name, why};
+    return d->fn == request_depends && marked ? (policy_reason){who, marked, 0}
+                                              : (policy_reason){d->name, why, 0};
 }
 
 static int policy_is_in(hook_get_fn *const *hooks, size_t n, const module *m)
@@ -426,7 +480,7 @@ int policy_keeps_out(const module *m, policy_reason *reason)
     const declaration *d = declaration_of(m->name);
 
     BRG_ASSERT(policy_surveyed);
-    *reason = (policy_reason){m->name, d ? policy_each_time : policy_unknown};
+    *reason = (policy_reason){m->name, d ? policy_each_time : policy_unknown, 0};
     return d ? d->never && d->hooks_phases : policy_hooks_requests(m);
 }
 
@@ -434,7 +488,7 @@ int policy_undeclared(policy_reason *reason)
 {
     const int is_unknown = !phases_plain || !handlers_plain;
 
-    *reason = (policy_reason){is_unknown ? phases_undeclared : NULL, policy_unknown};
+    *reason = (policy_reason){is_unknown ? phases_undeclared : NULL, policy_unknown, 0};
     return is_unknown;
 }
 
@@ -453,7 +507,7 @@ int policy_ask_modules(request_rec *r, policy_reason *reason)
         *reason = policy_reason_of(asked[i], r, why);
     }
     if (worst < BRG_CACHE_VOLATILE && (changes = changed_fields_vary(r)) != NULL) {
-        *reason = (policy_reason){changes, "it changes a field that the answer depends on"};
+        *reason = (policy_reason){changes, "it changes a field that the answer depends on", 0};
         worst = BRG_CACHE_VOLATILE;
     }
     return worst;

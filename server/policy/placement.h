@@ -30,6 +30,7 @@ int policy_hooks_connections(const module *m);
 typedef struct policy_reason {
     const char *module; /**< its file name (mod_x.c); NULL: nobody */
     const char *why;
+    int kind; /**< cache_refusal (cache_private.h), if it is one of the core's that figures tell apart; else 0 */
 } policy_reason;
 
 /** 1 if a module of which nothing is known hooks requests: no answer is stored. *reason names it. */
@@ -46,11 +47,9 @@ const char *policy_client_changer(void);
  * was. */
 int policy_ask_modules(request_rec *r, policy_reason *reason);
 
-/** 1 if the query of the target may have been looked at for @a r, which is answered with a plain file (query.h). */
+/** 1 if the query of the target may have been looked at for @a r, which is answered with a plain file: by an
+ * expression, or by a module that hooks requests and did not say that it leaves it (brg_cache_leaves_query()). */
 int policy_query_counts(const request_rec *r);
-
-/** 1 if a stock module's output filter leaves heads and bodies as they are. */
-int policy_filter_leaves(const ap_filter_rec_t *frec);
 
 /** 1 if no module but the core's own takes part in connections (create_connection, pre_connection, process_connection). */
 int connections_are_plain(void);
@@ -66,6 +65,10 @@ int phases_may_run_inline(void);
  * the request itself or for one that it leads to, or for what its target asks for. Call before the
  * phases. */
 int phases_may_wait(const request_rec *r);
+
+/** 1 if all who take part in authentication and authorization tell by themselves when they would wait
+ * (brg_auth_declare()). */
+int policy_auth_runs_inline(void);
 
 /** From now on ask @a fn, too, whether phases of a request may wait. NULL: no longer. Threads: any */
 typedef int policy_waits_fn(const request_rec *r);

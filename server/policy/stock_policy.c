@@ -10,6 +10,7 @@
 #include "connection.h"
 #include "stock_policy.h"
 #include "configuration.h"
+#include "module_rows.h"
 #include "conn.h"
 #include "http_core.h"
 #include "http_protocol.h"
@@ -195,127 +196,24 @@ static int stock_cache_waits(request_rec *r)
 
 #define PHP_HANDLERS "application/x-httpd-php application/x-httpd-php-source php-script"
 
+#define SHARED
+#define SECOND
+#define VITAL
+#define NOT_APACHES
+#define OTHER_MPM
+#define QUERY_FREE
+#define NEEDS(id)
+#define FAMILY(id)
+#define PLAIN_FILTERS(list)
+#define DIRECTIVES(list)
+#define DIRECTIVES_OF(who, list)
+#define RULE(...) .is_known = 1, __VA_ARGS__
+#define MODULE(id, file, ...) {.name = file ".c", __VA_ARGS__},
+#define BUILTIN(id, linkage, ...) MODULE(id, __VA_ARGS__)
+
+/* Rows without a rule are not known. */
 static const stock_rule rules[] = {
-    {.name = "mod_actions.c",
-     .depends = stock_static,
-     .waits = stock_action_waits,
-     .marks = "Action Script"},
-    {.name = "mod_allowmethods.c", .depends = stock_static},
-    {.name = "mod_asis.c", .depends = stock_static, .handlers = "send-as-is httpd/send-as-is"},
-    {.name = "mod_auth_basic.c", .depends = stock_authentication},
-    {.name = "mod_auth_form.c",
-     .depends = stock_authentication,
-     .handlers = "form-login-handler form-logout-handler form-redirect-handler"},
-    {.name = "mod_auth_digest.c", .depends = stock_authentication},
-    {.name = "mod_authn_anon.c", .depends = stock_authentication},
-    {.name = "mod_authn_core.c", .depends = stock_authentication},
-    {.name = "mod_authn_file.c", .depends = stock_authentication},
-    {.name = "mod_authnz_fcgi.c", .depends = stock_authentication},
-    {.name = "mod_authnz_ldap.c", .depends = stock_authentication},
-    {.name = "mod_authz_groupfile.c", .depends = stock_authentication},
-    {.name = "mod_authz_owner.c", .depends = stock_authentication},
-    {.name = "mod_authz_svn.c",
-     .depends = stock_authentication,
-     .unless = "AuthzSVNAccessFile AuthzSVNReposRelativeAccessFile"},
-    {.name = "mod_authz_user.c", .depends = stock_authentication},
-    {.name = "mod_brotli.c",
-     .depends = stock_static,
-     .waits = stock_compression_waits,
-     .filters_work = 1},
-    {.name = "mod_cache.c",
-     .depends = stock_cache,
-     .waits = stock_cache_waits,
-     .phases_wait = stock_cache_enabled},
-    {.name = "mod_cern_meta.c", .depends = stock_static, .unless = "MetaFiles"},
-    {.name = "mod_cgi.c", .depends = stock_static, .handlers = "cgi-script"},
-    {.name = "mod_cgid.c", .depends = stock_static, .handlers = "cgi-script"},
-    {.name = "mod_charset_lite.c", .depends = stock_static, .unless = "CharsetSourceEnc"},
-    {.name = "mod_dav.c", .depends = stock_static, .handlers = "dav-handler"},
-    {.name = "mod_dav_fs.c", .depends = stock_static},
-    /* what lies in a repository is no file */
-    {.name = "mod_dav_svn.c", .depends = stock_static, .handlers = "dav-handler"},
-    {.name = "mod_deflate.c",
-     .depends = stock_static,
-     .waits = stock_compression_waits,
-     .filters_work = 1},
-    {.name = "mod_dialup.c", .depends = stock_static, .unless = "ModemStandard"},
-    {.name = "mod_evasive20.c", .depends = NULL, .unless = "DOSEmailNotify DOSSystemCommand"},
-    {.name = "mod_fcgid.c",
-     .depends = stock_static,
-     .handlers = "fcgid-script",
-     .unless = "FcgidAccessChecker FcgidAuthenticator FcgidAuthorizer"},
-    {.name = "mod_file_cache.c", .depends = stock_static, .unless = "CacheFile MMapFile"},
-    {.name = "mod_geoip.c", .depends = stock_static, .unless = "GeoIPEnable"},
-    {.name = "mod_heartmonitor.c", .depends = stock_static, .handlers = "heartbeat"},
-    {.name = "mod_http2.c", .depends = stock_plain_connection, .by_filters = 1, .filters_work = 1},
-    {.name = "mod_imagemap.c", .depends = stock_static, .handlers = "imap-file"},
-    {.name = "mod_info.c", .depends = stock_static, .handlers = "server-info"},
-    {.name = "mod_log_debug.c", .depends = stock_static, .unless = "LogMessage"},
-    {.name = "mod_log_forensic.c", .depends = stock_static, .unless = "ForensicLog"},
-    {.name = "mod_lua.c",
-     .depends = stock_static,
-     .handlers = "lua-script",
-     .unless =
-         "LuaAuthzProvider LuaHookPreTranslateName <LuaHookPreTranslateName LuaHookTranslateName "
-         "<LuaHookTranslateName LuaHookFixups <LuaHookFixups LuaHookMapToStorage "
-         "<LuaHookMapToStorage LuaHookCheckUserID <LuaHookCheckUserID LuaHookTypeChecker "
-         "<LuaHookTypeChecker LuaHookAccessChecker <LuaHookAccessChecker LuaHookAuthChecker "
-         "<LuaHookAuthChecker LuaHookInsertFilter LuaHookLog LuaQuickHandler "
-         "<LuaQuickHandler LuaMapHandler LuaOutputFilter LuaInputFilter"},
-    {.name = "mod_md.c",
-     .depends = stock_static,
-     .handlers = "md-status",
-     .unless = "MDomain <MDomain <MDomainSet ManagedDomain"},
-    {.name = "mod_negotiation.c", .depends = stock_negotiation, .waits = stock_type_map_waits},
-    {.name = "mod_php.c", .depends = stock_static, .handlers = PHP_HANDLERS},
-    {.name = "mod_proxy.c", .depends = stock_proxy, .waits = stock_proxy_waits},
-    {.name = "mod_proxy_balancer.c", .depends = stock_static, .handlers = "balancer-manager"},
-    {.name = "mod_proxy_express.c", .depends = stock_static, .unless = "ProxyExpressEnable"},
-    {.name = "mod_proxy_html.c", .depends = stock_static},
-    {.name = "mod_reflector.c", .depends = stock_static, .handlers = "reflector"},
-    {.name = "mod_remoteip.c",
-     .depends = stock_plain_connection,
-     .by_filters = 1,
-     .filters_work = 1,
-     .observes = 1},
-    /* a map may ask a program or a database */
-    {.name = "mod_rewrite.c",
-     .depends = stock_rewrite,
-     .unless = "RewriteMap",
-     .marks = "RewriteEngine"},
-    {.name = "mod_rpaf-2.0.c",
-     .depends = stock_rpaf,
-     .marks = "RPAFsethostname",
-     .changes_client = 1,
-     .observes = 1},
-    {.name = "mod_security2.c",
-     .depends = stock_static,
-     .by_filters = 1,
-     .unless = "SecRuleEngine SecGuardianLog SecConnEngine SecReadStateLimit SecWriteStateLimit "
-               "SecConnReadStateLimit SecConnWriteStateLimit"},
-    {.name = "mod_session.c",
-     .depends = stock_static,
-     .unless = "Session SessionEnv",
-     .filters_work = 1,
-     .leaves = "MOD_SESSION_OUT"},
-    {.name = "mod_speling.c", .depends = stock_speling, .marks = "CheckSpelling"},
-    {.name = "mod_ssl.c",
-     .depends = stock_plain_connection,
-     .unless = "SSLRequire",
-     .by_filters = 1,
-     .filters_work = 1},
-    {.name = "mod_unique_id.c", .depends = NULL},
-    {.name = "util_ldap.c", .depends = stock_static, .handlers = "ldap-status"},
-    {.name = "mod_userdir.c", .depends = stock_userdir, .phases_wait = stock_may_name_user},
-    {.name = "mod_usertrack.c", .depends = stock_static, .unless = "CookieTracking"},
-    {.name = "mod_vhost_alias.c",
-     .depends = stock_static,
-     .unless = "VirtualDocumentRootIP VirtualScriptAliasIP"},
-    {.name = "mod_wsgi.c",
-     .depends = stock_static,
-     .handlers = "wsgi-script",
-     .unless = "WSGIAccessScript WSGIAuthUserScript WSGIAuthGroupScript WSGIHandlerScript"},
-    {.name = "mod_xsendfile.c", .depends = stock_static},
+#include "module_rows.def"
 };
 
 /* mod_remoteip changes the client's address where a request has its field: such a request is not answered by what
@@ -335,19 +233,9 @@ static struct {
     atomic_uchar is_void, is_marked;
 } stock_state[RULES_N];
 
-/* 1 if @a name is one of the words of @a list. */
 static int stock_has_word(const char *list, const char *name)
 {
-    size_t len = strlen(name);
-
-    while (list && *list) {
-        size_t n = strcspn(list, " ");
-
-        if (n == len && !ap_cstr_casecmpn(list, name, len))
-            return 1;
-        list += n + (list[n] == ' ');
-    }
-    return 0;
+    return module_list_has(list, name, strlen(name));
 }
 
 /* "off" is how most directives say that nothing is to be done. */
@@ -367,7 +255,7 @@ static int stock_is_used(const ap_directive_t *d, const char *list)
 static const stock_rule *stock_rule_named(const char *name)
 {
     for (size_t i = 0; i < RULES_N; i++)
-        if (!strcmp(rules[i].name, name))
+        if (rules[i].is_known && !strcmp(rules[i].name, name))
             return &rules[i];
     return NULL;
 }
@@ -418,11 +306,6 @@ const stock_rule *stock_rule_of(const module *m)
     if (stock_is_used(ap_conftree, rule->marks))
         atomic_store_explicit(&stock_state[rule - rules].is_marked, 1, memory_order_relaxed);
     return rule;
-}
-
-int stock_rule_leaves(const stock_rule *rule, const char *filter)
-{
-    return rule && rule->leaves && stock_has_word(rule->leaves, filter);
 }
 
 int stock_rule_waits(const stock_rule *rule, request_rec *r)

@@ -16,6 +16,7 @@
  * not count. */
 typedef struct stock_rule {
     const char *name;      /**< module->name */
+    int is_known;          /**< 0: the row of module_rows.def has no rule */
     brg_cache_fn *depends; /**< NULL: answers are never stored, but nothing waits */
     /** After the phases: 1 if its handler or a filter may wait, or work long; or NULL. */
     int (*waits)(request_rec *r);
@@ -28,8 +29,6 @@ typedef struct stock_rule {
      * another protocol. */
     int by_filters;
     int filters_work; /**< its filters do not wait, but for what waits() says */
-    const char
-        *leaves; /**< output filters of its that leave bodies and heads as they are; or NULL */
     int changes_client; /**< it gives requests another client's address by fields that are not known here */
     int observes; /**< logs want what its post_read_request hook makes of a request */
 } stock_rule;
@@ -62,9 +61,6 @@ int stock_rule_authenticates(const stock_rule *rule);
 
 /** 1 if the handler or a filter of that module may wait, or work long, for @a r. */
 int stock_rule_waits(const stock_rule *rule, request_rec *r);
-
-/** 1 if the output filter of that name, of that module, leaves what passes it as it is. */
-int stock_rule_leaves(const stock_rule *rule, const char *filter);
 
 /** 1 if a directive of rule->marks is used, for the module of that name, which has a rule. */
 int stock_is_marked(const char *name);

@@ -234,7 +234,7 @@ static void redirect_move_resource(request_rec *r, request_rec *rr)
  * handler that it would have had. */
 static void redirect_note_dependence(request_rec *r)
 {
-    policy_reason reason = {"core.c", "LogLevel asks for debug messages"};
+    policy_reason reason = {.module = "core.c", .why = "LogLevel asks for debug messages"};
     const char *handler = r->handler;
 
     r->handler = NULL;

@@ -220,6 +220,8 @@ request_end request_finish_on_loop(request_rec *r, int *status)
     const conn_rec *c = r->connection;
 
     BRG_ASSERT(conn_on_loop());
+    if (*status == SUSPENDED && request_waits(c)) /* a hook of access control */
+        return REQUEST_WAITS;
     *status = request_check_memory(r, *status);
     if (*status == OK) {
         request_allow_rerun(r);
@@ -242,6 +244,8 @@ request_end request_go_on(request_rec *first, request_rec *r, int *status)
     BRG_ASSERT(conn_on_loop() && !first->prev);
     if (request_waits(r->connection))
         return REQUEST_WAITS;
+    if (r == first && request_takes_rerun(r, status))
+        return REQUEST_LEFT;
     *status = request_lost_status(r, request_check_memory(r, *status));
     if (request_error_may_wait(r, *status) && request_head_is_unsent(r))
         return REQUEST_LEFT;

@@ -8,7 +8,9 @@
 #include "request_wait.h"
 #include "connection.h"
 #include "loop.h"
+#include "request_context.h"
 #include "request_parts.h"
+#include "request_context.h"
 #include "request_wait_private.h"
 #include "brigade/assert.h"
 #include "brigade/wait.h"
@@ -41,7 +43,7 @@ static struct brg_waiting *waiting_of(const conn_rec *c)
 {
     const brg_conn *bc = connection_of((conn_rec *)(uintptr_t)c);
 
-    return bc ? bc->waiting : NULL;
+    return bc ? bc->held.waiting : NULL;
 }
 
 int request_waits(const conn_rec *c)
@@ -60,14 +62,15 @@ BRG_DECLARE(int) brg_wait_possible(const request_rec *r)
 {
     const brg_conn *bc = connection_of(r->connection);
 
-    return !r->main && bc && !bc->module_driven && !bc->waiting;
+    return !r->main && bc && !bc->module_driven && !bc->held.waiting &&
+           request_wait_place_of(r) != REQUEST_WAITS_NOWHERE;
 }
 
 /* The driver is to run. */
 static void waiting_came(brg_conn *bc, int what)
 {
-    BRG_ASSERT(bc->waiting->bc == bc && !bc->waiting->over);
-    bc->waiting->came |= what;
+    BRG_ASSERT(bc->held.waiting->bc == bc && !bc->held.waiting->over);
+    bc->held.waiting->came |= what;
     if (bc->state == CONN_WAIT) /* else a worker has it, and looks when it is back */
         loop_ready(bc->loop, bc);
 }
@@ -96,7 +99,7 @@ brg_wait(request_rec *r, const brg_wait_for *wanted, brg_wait_go_on_fn *go_on,
 
     if (!w) {
         ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
-                      "the handler of this request wants to wait, which is not possible here");
+                      "a module wants this request to wait, which is not possible here");
         return HTTP_INTERNAL_SERVER_ERROR;
     }
     w->note.run = waiting_resumed;
@@ -108,7 +111,7 @@ brg_wait(request_rec *r, const brg_wait_for *wanted, brg_wait_go_on_fn *go_on,
     w->baton = baton;
     w->input = waiting_input(w->bc);
     w->last = waiting_is_last(r);
-    w->bc->waiting = w;
+    w->bc->held.waiting = w;
     if (wanted->waiting)
         *wanted->waiting = w;
     return SUSPENDED;
@@ -117,6 +120,12 @@ brg_wait(request_rec *r, const brg_wait_for *wanted, brg_wait_go_on_fn *go_on,
 BRG_DECLARE(void) brg_wait_resume(brg_waiting *w)
 {
     loop_note_post(w->bc->loop, &w->note);
+}
+
+void request_wait_came(struct brg_waiting *w)
+{
+    BRG_ASSERT(loop_self() == w->bc->loop);
+    waiting_came(w->bc, BRG_WAIT_RESUMED);
 }
 
 BRG_DECLARE(apr_size_t) brg_wait_output(const request_rec *r)
@@ -138,7 +147,7 @@ static void waiting_ready(struct loop_io *io, uint32_t events)
 
 int request_wait_arm(brg_conn *bc)
 {
-    struct brg_waiting *w = bc->waiting;
+    struct brg_waiting *w = bc->held.waiting;
     apr_interval_time_t timeout = w->wanted.timeout;
     uint32_t events = 0;
     int error;
@@ -161,22 +170,22 @@ int request_wait_arm(brg_conn *bc)
 
 apr_time_t request_wait_due(const brg_conn *bc)
 {
-    return bc->waiting->due;
+    return bc->held.waiting->due;
 }
 
 int request_wait_is_last(const brg_conn *bc)
 {
-    return bc->waiting->last;
+    return bc->held.waiting->last;
 }
 
 int request_wait_reads(const brg_conn *bc)
 {
-    return bc->waiting->wanted.body;
+    return bc->held.waiting->wanted.body;
 }
 
 void request_wait_look(brg_conn *bc)
 {
-    struct brg_waiting *w = bc->waiting;
+    struct brg_waiting *w = bc->held.waiting;
 
     if (w->wanted.body && (bc->read_eof || waiting_input(bc) > w->input))
         w->came |= BRG_WAIT_BODY;
@@ -186,7 +195,7 @@ void request_wait_look(brg_conn *bc)
 
 void request_wait_expired(brg_conn *bc)
 {
-    bc->waiting->came |= BRG_WAIT_TIMEOUT;
+    bc->held.waiting->came |= BRG_WAIT_TIMEOUT;
 }
 
 void request_wait_failed(brg_conn *bc)
@@ -196,24 +205,24 @@ void request_wait_failed(brg_conn *bc)
 
 request_rec *request_wait_of(const brg_conn *bc)
 {
-    return bc->waiting->r;
+    return bc->held.waiting->r;
 }
 
 int request_wait_is_over(const brg_conn *bc)
 {
-    return bc->waiting->came != 0;
+    return bc->held.waiting->came != 0;
 }
 
 /* Nothing of it reaches the connection any more. Another thread may still resume it, until go_on() or gone() has
  * told it not to: so it is freed after these. */
 static struct brg_waiting *waiting_take(brg_conn *bc)
 {
-    struct brg_waiting *w = bc->waiting;
+    struct brg_waiting *w = bc->held.waiting;
 
     BRG_ASSERT(w->bc == bc && !w->over); /* it is taken once */
     if (w->polled)
         loop_io_remove(bc->loop, &w->io, w->wanted.fd);
-    bc->waiting = NULL;
+    bc->held.waiting = NULL;
     w->over = 1;
     return w;
 }
@@ -239,8 +248,16 @@ request_end request_wait_end(brg_conn *bc, request_rec **first, int *status)
 
     BRG_ASSERT(bc->state == CONN_REQUEST && w->came && loop_self() == bc->loop);
     *first = request_first(r);
+    if (r == *first && request_wait_place_of(r) ==
+                           REQUEST_WAITS_IN_HANDLER) /* an internal redirect of go_on() may wait */
+        request_allow_rerun(r);
     *status = w->go_on(r, w->baton, w->came);
     waiting_free(w);
+    if (request_wait_place_of(r) == REQUEST_WAITS_IN_ACCESS &&
+        (*status == OK || *status == DECLINED) && !request_waits(r->connection)) {
+        *status = REQUEST_AUTH_PENDING; /* its hooks once more */
+        return REQUEST_LEFT;
+    }
     return request_go_on(*first, r, status);
 }
 

@@ -6,7 +6,7 @@
  * @file request_wait.h
  * A request that waits on its loop (brigade/wait.h), as the driver of its connection sees it.
  *
- *   handler, go_on      brg_wait(): bc->waiting is set, SUSPENDED
+ *   handler, go_on      brg_wait(): bc->held.waiting is set, SUSPENDED
  *   driver              CONN_WAIT; request_wait_arm()
  *   loop                what was waited for comes: its event puts the connection on the list of the turn
  *   driver              request_wait_end(): go_on(), and what follows a handler
@@ -37,6 +37,9 @@ int request_wait_is_last(const brg_conn *bc);
 
 /** 1 if the handler waits for the request's body. */
 int request_wait_reads(const brg_conn *bc);
+
+/** As brg_wait_resume(), for callers on the loop of the connection: without a note. */
+void request_wait_came(struct brg_waiting *waiting);
 
 /** The time is up. */
 void request_wait_expired(brg_conn *bc);

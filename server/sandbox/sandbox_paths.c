@@ -103,6 +103,7 @@ static const struct {
     {"VirtualDocumentRoot", NAMES_PATTERN, SANDBOX_READ},
     {"VirtualScriptAlias", NAMES_PATTERN, SANDBOX_READ},
     {"VirtualDocumentRootIP", NAMES_PATTERN, SANDBOX_READ},
+    {"VirtualScriptAliasIP", NAMES_PATTERN, SANDBOX_READ},
     {"XSendFilePath", NAMES_PATH, SANDBOX_READ},
     {"LuaRoot", NAMES_PATH, SANDBOX_READ},
     {"MimeMagicFile", NAMES_PATH, SANDBOX_READ},
@@ -166,6 +167,10 @@ static const struct {
     /* paths of URLs */
     {"<Location", NAMES_NONE, SANDBOX_READ},
     {"ErrorDocument", NAMES_NONE, SANDBOX_READ},
+    {"Action", NAMES_NONE, SANDBOX_READ},
+    {"Script", NAMES_NONE, SANDBOX_READ},
+    {"ScriptSock", NAMES_NONE, SANDBOX_READ},
+    {"UserDir", NAMES_NONE, SANDBOX_READ}, /* paths_note() says so */
     {"ServerPath", NAMES_NONE, SANDBOX_READ},
     {"Redirect", NAMES_NONE, SANDBOX_READ},
     {"RedirectTemp", NAMES_NONE, SANDBOX_READ},
@@ -260,10 +265,12 @@ static void paths_of_directive(const finder *f, const ap_directive_t *d)
 
 /* ---- what will not work ---- */
 
-/* Without mod_cgid, whose daemon is outside, the server process itself starts scripts. */
+/* Apache's mod_cgi has the server process itself start scripts; the daemon of others is outside. */
 static int paths_scripts_are_ours(void)
 {
-    return !ap_find_linked_module("mod_cgid.c") && ap_find_linked_module("mod_cgi.c");
+    const module *cgi = ap_find_linked_module("mod_cgi.c");
+
+    return !ap_find_linked_module("mod_cgid.c") && cgi && cgi->dynamic_load_handle;
 }
 
 static int paths_has_word(const finder *f, const char *args, const char *wanted)

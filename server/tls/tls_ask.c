@@ -4,9 +4,10 @@
  * authentication after the handshake; HTTP/2 allows neither (RFC 9113, section 9.2.1).
  *
  * Runs on the worker that owns the connection, for as long as Timeout says. */
+#include "tls_ask.h"
 #include "tls_context_private.h"
-#include "tls_request_private.h"
 #include "connection.h"
+#include "placement.h"
 #include "transport.h"
 #include "http_core.h"
 #include "http_log.h"
@@ -20,6 +21,22 @@
 APLOG_USE_MODULE(ssl);
 
 /* ---- what is asked for ---- */
+
+/* What requests of this configuration need is asked of their clients by workers: it takes time. */
+static int ask_may_wait(const request_rec *r)
+{
+    return !r->connection->master && tls_of(r->connection) != NULL;
+}
+
+void tls_ask_of_directories(void)
+{
+    policy_phases_ask(ask_may_wait);
+}
+
+void tls_ask_forget(void)
+{
+    policy_phases_ask(NULL);
+}
 
 /* 1 if the cipher in use is none of @a list. TLS 1.3 has ciphers of its own. */
 static int wish_cipher(const tls_conn *t, const char *list)

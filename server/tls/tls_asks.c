@@ -42,7 +42,7 @@ void tls_asked(const SSL *ssl, int where, int value)
     if (t && !t->established && where == SSL_CB_WRITE_ALERT && value >> 8 == SSL3_AL_FATAL)
         t->alerted = 1;
     if (!t || !t->established || t->shut || t->failed ||
-        !(where == SSL_CB_ACCEPT_LOOP ||
+        !(where == SSL_CB_ACCEPT_LOOP || (where == SSL_CB_CONNECT_LOOP && !t->records) ||
           (where == SSL_CB_WRITE_ALERT && value >> 8 == SSL3_AL_WARNING)))
         return;
     (void)tls_asks(t);

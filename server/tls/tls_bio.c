@@ -220,7 +220,8 @@ ssize_t tls_input_more(tls_conn *t, tls_scratch *in)
     do
         n = recv(t->bc->fd, in->input + in->input_len, room, 0);
     while (n < 0 && errno == EINTR);
-    t->drained = n < (ssize_t)room;
+    /* While a server's end may have come with its bytes, nothing tells of it once more. */
+    t->drained = n < (t->client && !t->established ? 0 : (ssize_t)room);
     t->eof = n == 0;
     if (n > 0)
         in->input_len += (size_t)n;

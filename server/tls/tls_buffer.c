@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The body of a request whose client is asked for more (tls_ask.c): it comes before the client's answer,
  * so it is read first, and handed out by a filter. */
-#include "tls_request_private.h"
+#include "tls_ask.h"
 #include "conn.h"
 #include "http_log.h"
 #include "http_protocol.h"

@@ -2,7 +2,8 @@
 /* Which virtual hosts one handshake reaches (SSLVHostSNIPolicy), and whose sessions may be resumed. Each
  * server's settings are put into a text; servers whose texts are equal are alike. */
 #include "tls_context_private.h"
-#include "tls_request_private.h"
+#include "tls_ask.h"
+#include "tls_connection.h"
 #include "http_core.h"
 #include "http_log.h"
 #include "apr_escape.h"
@@ -168,7 +169,7 @@ int tls_compat_begin(server_rec *main_server, apr_pool_t *ptemp)
         text = apr_pstrcat(ptemp, text, "\n", compat_parts(sc, COMPAT_AUTH, ptemp), NULL);
         sc->reach = compat_number(reaches, ptemp, text);
         if (compat_policy == TLS_SNI_INSECURE && sc->verify > TLS_VERIFY_NONE)
-            tls_access_of_directories();
+            tls_ask_of_directories();
         differs |= sc->reach != 0 || sc->strict_sni == 1;
     }
     return differs;

@@ -8,6 +8,7 @@
  *
  * tls_begin.c      a connection before its ClientHello is there
  * tls_handshake.c  the driver of connections until the handshake is done
+ * tls_client.c     connections that this server makes (tls_client.h)
  * tls_transport.c  struct conn_transport over TLS
  * tls_bio.c        between OpenSSL and the socket
  * tls_asks.c       what a client may ask for without sending data
@@ -21,6 +22,7 @@
  */
 #include "conn.h"
 #include "loop.h"
+#include "tls_connection.h"
 #include <openssl/ssl.h>
 #include <time.h>
 
@@ -66,6 +68,8 @@ typedef struct tls_loop {
     apr_time_t
         refused_at; /**< when a session was offered that could not be taken up, and the loop signed */
     struct tls_conn *sign_first, **sign_tail; /**< those that wait for it */
+    struct tls_proxy_ctx **clients;           /**< by tls_proxy_ctx.index; see tls_client_here() */
+    int clients_n;
 } tls_loop;
 
 typedef struct tls_records tls_records;
@@ -73,10 +77,11 @@ typedef struct tls_records tls_records;
 /** A connection's TLS: brg_conn.below. */
 #define TLS_CONN_TAG 0x544c5343u
 
-typedef struct tls_conn {
+struct tls_conn {
     uint32_t tag; /**< TLS_CONN_TAG */
     brg_conn *bc;
-    SSL *ssl; /**< NULL until the ClientHello is there; with t->shared: of several connections, to be looked at alone */
+    SSL *
+        ssl; /**< NULL until the ClientHello is there; with t->shared: of several connections, to be looked at alone */
     tls_loop *loop;
     server_rec *server;  /**< that the handshake was for */
     unsigned char *held; /**< ciphertext that the socket did not take; malloc() */
@@ -93,10 +98,12 @@ typedef struct tls_conn {
     /* What was read from the socket and not used: plaintext, then ciphertext. malloc(), or NULL */
     unsigned char *kept;
     uint32_t kept_off, kept_plain, kept_len;
-    time_t session_ends; /**< of the session that was taken up, or looked at last; seconds since the epoch */
-    int mode;     /**< SSL_VERIFY_*: what its handshakes asked for */
+    time_t
+        session_ends; /**< of the session that was taken up, or looked at last; seconds since the epoch */
+    int mode;         /**< SSL_VERIFY_*: what its handshakes asked for */
     uint8_t step; /**< tls_handshake.c: what a worker's step of the handshake came to */
     struct tls_conn *sign_next; /**< with t->queues */
+    struct tls_client *client;  /**< this server made the connection; NULL: it was accepted */
     unsigned signs : 1;         /**< its ClientHello was left to a worker */
     unsigned queues : 1;        /**< for that */
     unsigned offers : 1;        /**< it was not: the client offers a session */
@@ -106,7 +113,7 @@ typedef struct tls_conn {
     unsigned generous : 1; /**< a certificate of an unknown authority counts (optional_no_ca) */
     unsigned drained : 1, last : 1, more : 1, established : 1, shut : 1, failed : 1, sni : 1,
         eof : 1, shared : 1;
-} tls_conn;
+};
 
 /** What a thread needs within a call of this room; nothing stays in it. */
 typedef struct tls_scratch {
@@ -131,12 +138,6 @@ int tls_handshake_signs_long(SSL *ssl);
 
 /** Take @a t, which ends, out of the queue for signatures. Threads: the loop's, or after all threads ended */
 void tls_handshake_forget(tls_conn *t);
-
-/** The TLS of a connection or of the connection that a stream is of; NULL: there is none. */
-tls_conn *tls_of(conn_rec *c);
-
-/** 1 if c is a clear connection on which a client was told to speak TLS. */
-int tls_is_misdirected(conn_rec *c);
 
 /* ---- tls_begin.c; threads: the loop's ---- */
 
@@ -209,10 +210,13 @@ void tls_keys_count(int sent, int version, int type, const void *data, size_t le
 /** See that it works with this OpenSSL. @return 1; 0: it does not, and that was logged. Threads: main. */
 int tls_selftest(const server_rec *log);
 
+/** The same for connections that this server makes. */
+int tls_selftest_client(const server_rec *log);
+
 /** During a handshake: @a records learn its secrets. NULL: no longer. Threads: the caller's alone. */
 void tls_kdf_listen(tls_records *records);
 
-/** Room for keys: before the handshake. Without it the records stay OpenSSL's. */
+/** Room for keys: before the handshake. Without it the records stay OpenSSL's. With t->client: for that role. */
 void tls_keys_expect(tls_conn *t);
 
 /** The handshake is done: from now on records are our own. @return 0; -1: they stay OpenSSL's */
@@ -234,6 +238,17 @@ void tls_share_forget(tls_loop *l);
 
 /** The configuration was read. Threads: main. */
 void tls_share_begin(void);
+
+/* ---- tls_client.c: connections that this server makes; threads: the owner of the connection ---- */
+
+/** The handshake is over, and no session comes any more: the SSL is not needed. */
+void tls_client_settle(tls_conn *t);
+
+/** A failure of the connection, for the log. @param what  "read" or "write" */
+void tls_client_tell(tls_conn *t, const char *what);
+
+/** Free what it has. */
+void tls_client_free(tls_conn *t);
 
 /** Wipe and free. */
 void tls_keys_drop(tls_conn *t);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tls_certificate_private.h"
+#include "tls_certificate.h"
 #include "tls_context_private.h"
 #include "http_log.h"
 #include "apr_strings.h"
@@ -60,18 +60,6 @@ static uint64_t context_options(const tls_server_conf *sc)
 }
 
 /* ---- pieces of a context ---- */
-
-const char *tls_place(char buf[TLS_PLACE_BYTES], const server_rec *s)
-{
-    const char *name = s->server_hostname ? s->server_hostname : "*";
-
-    if (s->defn_name)
-        apr_snprintf(buf, TLS_PLACE_BYTES, "%s, line %u of %s", name, s->defn_line_number,
-                     s->defn_name);
-    else
-        apr_cpystrn(buf, name, TLS_PLACE_BYTES);
-    return buf;
-}
 
 int tls_context_failed(const tls_server_conf *sc, const char *what, const char *value)
 {

@@ -20,7 +20,7 @@
  *
  * A loop has an OSSL_LIB_CTX and SSL_CTXs of its own, so that loops share no lock of OpenSSL.
  */
-#include "tls_conf_private.h"
+#include "tls_conf.h"
 #include "tls_conn_private.h"
 
 struct tls_der;
@@ -64,15 +64,10 @@ const unsigned char *tls_clients_digest(const tls_server_conf *sc);
  * @param chain  what came with it; NULL: nothing
  * Threads: the owner of the connection; a worker, where SSLOCSPEnable is on.
  */
-int tls_clients_vouch(SSL *ssl, X509 *x, STACK_OF(X509) *chain, int depth);
+int tls_clients_vouch(SSL *ssl, X509 *x, STACK_OF(X509) * chain, int depth);
 
 /** Certificates of SSLOCSPResponderCertificateFile; NULL: none. They stay sc's. */
 STACK_OF(X509) * tls_clients_signers(const tls_server_conf *sc);
-
-#define TLS_PLACE_BYTES 512
-
-/** Which virtual host @a s is, for messages: its name, and the line that it begins in. @return @a buf */
-const char *tls_place(char buf[TLS_PLACE_BYTES], const server_rec *s);
 
 /** Log that something of a context cannot be. @return -1 */
 int tls_context_failed(const tls_server_conf *sc, const char *what, const char *value);
@@ -96,8 +91,6 @@ int tls_context_verified(int ok, X509_STORE_CTX *store);
 int tls_tickets_begin(void);
 int tls_sessions_begin(apr_size_t bytes);
 
-#define TLS_TICKET_KEY 48 /**< bytes of SSLSessionTicketKeyFile: name, HMAC key, AES key */
-
 /** Let tickets of this context be made with @a key; NULL: with those of all. One that replaces @a like
  * takes tickets of its key, too. @return 0, or -1: no memory */
 int tls_tickets_use(SSL_CTX *ctx, const struct tls_der *key, const SSL_CTX *like);
@@ -119,12 +112,8 @@ int tls_resume_allows(SSL *ssl, const SSL_SESSION *session);
 
 /* ---- tls_setup.c ---- */
 
-/** See that all servers with TLS would work: before a reload takes place, and for -t. */
-int tls_check_config(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *main_server);
-int tls_post_config(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *main_server);
-
-/** The servers with TLS, by index; NULL: there are no more. */
-const tls_server_conf *tls_setup_server(int index);
+/** Loops have what connections of this server's own need. @return 0; -1: logged. Threads: main */
+int tls_setup_clients(const server_rec *s);
 
 /** 1 if records are made without OpenSSL. */
 int tls_records_are_ours(void);
@@ -136,9 +125,6 @@ SSL_CTX *tls_context_of(tls_loop *loop, const server_rec *s);
 int tls_view_set(const tls_conn *t);
 
 /* ---- tls_staple.c ---- */
-
-/** 1 if a certificate of this configuration names an OCSP responder. Blocking: reads files. */
-int tls_staple_is_wanted(const ap_directive_t *node, apr_pool_t *p);
 
 /** Tell modules of the certificates of a server (sc->stapled). Threads: main, of the supervisor. */
 void tls_staple_begin(tls_server_conf *sc, const apr_array_header_t *pairs, apr_pool_t *p,
@@ -173,12 +159,6 @@ int tls_compat_begin(server_rec *main_server, apr_pool_t *ptemp);
 
 /** Set sc->sid, by what tls_clients_read() read, too. Threads: main */
 void tls_compat_session_id(tls_server_conf *sc, apr_pool_t *p);
-
-/** The SSLVHostSNIPolicy in force. */
-const char *tls_compat_policy(void);
-
-/** The directive by which two servers with other numbers differ. */
-const char *tls_compat_difference(const server_rec *a, const server_rec *b, apr_pool_t *p);
 
 /* ---- tls_hello.c ---- */
 

@@ -4,8 +4,10 @@
  * peer that sends such records without end is given up. */
 #include "tls_record_private.h"
 #include "http_log.h"
+#include "apr_strings.h"
 #include "brigade/assert.h"
 #include <errno.h>
+#include <openssl/err.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +16,12 @@ APLOG_USE_MODULE(ssl);
 #define IDLE_MOST 32    /* records without data in a row, as OpenSSL has it */
 #define WARNINGS_MOST 5 /* alerts */
 
-enum { HANDSHAKE_CLIENT_HELLO = 1, HANDSHAKE_KEY_UPDATE = 24 };
+enum {
+    HANDSHAKE_HELLO_REQUEST = 0,
+    HANDSHAKE_CLIENT_HELLO = 1,
+    HANDSHAKE_NEW_SESSION_TICKET = 4,
+    HANDSHAKE_KEY_UPDATE = 24
+};
 
 /* ---- sending what is not data ---- */
 
@@ -33,13 +40,21 @@ int tls_records_say(tls_conn *t, unsigned type, const void *data, size_t len)
     return n ? 0 : -1;
 }
 
+static void input_tell(tls_conn *t, const char *why)
+{
+    if (t->client)
+        tls_client_tell(t, why);
+    else
+        ap_log_error(APLOG_MARK, APLOG_INFO, 0, t->server,
+                     APLOGNO(02008) "SSL library error in read: %s (server %s)", why,
+                     t->server->server_hostname ? t->server->server_hostname : "");
+}
+
 __attribute__((cold)) static ssize_t input_refuse(tls_conn *t, unsigned alert, const char *why)
 {
     const unsigned char data[2] = {SSL3_AL_FATAL, (unsigned char)alert};
 
-    ap_log_error(APLOG_MARK, APLOG_INFO, 0, t->server,
-                 APLOGNO(02008) "SSL library error in read: %s (server %s)", why,
-                 t->server->server_hostname ? t->server->server_hostname : "");
+    input_tell(t, why);
     if (!t->held_len) {
         (void)tls_records_say(t, TLS_TYPE_ALERT, data, sizeof data);
         (void)tls_flush(t);
@@ -79,10 +94,11 @@ static ssize_t input_alert(tls_conn *t, const unsigned char *data, size_t len)
         return 0;
     }
     if (data[1] != SSL_AD_USER_CANCELLED && (rec->v13 || data[0] != SSL3_AL_WARNING)) {
-        ap_log_error(APLOG_MARK, APLOG_INFO, 0, t->server,
-                     APLOGNO(02008) "SSL library error in read: the client sent alert %d (server "
-                                    "%s)",
-                     data[1], t->server->server_hostname ? t->server->server_hostname : "");
+        char why[64];
+
+        apr_snprintf(why, sizeof why, "the %s sent alert %d", t->client ? "server" : "client",
+                     data[1]);
+        input_tell(t, why);
         t->failed = 1;
         return -1;
     }
@@ -114,7 +130,7 @@ static ssize_t input_renegotiation(tls_conn *t, const unsigned char *data, size_
     static const unsigned char no[2] = {SSL3_AL_WARNING, SSL_AD_NO_RENEGOTIATION};
 
     BRG_ASSERT(!t->records->v13);
-    if (!len || data[0] != HANDSHAKE_CLIENT_HELLO)
+    if (!len || data[0] != (t->records->client ? HANDSHAKE_HELLO_REQUEST : HANDSHAKE_CLIENT_HELLO))
         return input_refuse(t, SSL_AD_UNEXPECTED_MESSAGE,
                             "a handshake message after the handshake");
     if (tls_asks(t))
@@ -123,6 +139,75 @@ static ssize_t input_renegotiation(tls_conn *t, const unsigned char *data, size_
         t->failed |= errno != EAGAIN;
         return t->failed ? -1 : 0;
     }
+    return 0;
+}
+
+/* Go over messages of a server, which are NewSessionTickets alone. @return 0, or -1 */
+static int input_messages(tls_records *rec, const unsigned char *data, size_t len)
+{
+    while (len) {
+        size_t n = rec->message_left < len ? rec->message_left : len;
+
+        rec->message_left -= (uint32_t)n;
+        data += n;
+        len -= n;
+        while (len && !rec->message_left && rec->head_n < sizeof rec->head) {
+            rec->head[rec->head_n++] = *data++;
+            len--;
+        }
+        if (rec->message_left || rec->head_n < sizeof rec->head)
+            continue;
+        if (rec->head[0] != HANDSHAKE_NEW_SESSION_TICKET)
+            return -1;
+        rec->message_left =
+            (uint32_t)rec->head[1] << 16 | (uint32_t)rec->head[2] << 8 | rec->head[3];
+        rec->head_n = 0;
+    }
+    return 0;
+}
+
+/* OpenSSL makes sessions of a server's messages. It takes no more than this record. */
+static void input_session(tls_conn *t, tls_scratch *in, unsigned char *record, size_t len)
+{
+    const size_t off = in->input_off, input_len = in->input_len;
+    const int reads = t->reads_left;
+    char byte;
+    int n;
+
+    BRG_ASSERT(t->records->tickets && t->ssl && in->input_of == t);
+    in->input_off = (size_t)(record - in->input);
+    in->input_len = in->input_off + len;
+    t->reads_left = 0;
+    ERR_clear_error();
+    n = SSL_read(t->ssl, &byte, 1);
+    if (n > 0 || SSL_get_error(t->ssl, n) != SSL_ERROR_WANT_READ || in->input_off != in->input_len)
+        tls_client_settle(t);
+    else
+        SSL_free_buffers(t->ssl);
+    ERR_clear_error();
+    in->input_off = off;
+    in->input_len = input_len;
+    t->reads_left = reads;
+}
+
+/* @param record  as it came, or NULL: it was decrypted in place */
+static ssize_t input_of_server(tls_conn *t, tls_scratch *in, unsigned char *record, size_t size,
+                               const unsigned char *data, size_t len)
+{
+    tls_records *rec = t->records;
+
+    BRG_ASSERT(rec->client && rec->v13);
+    if (!record || !len || (!rec->message_left && !rec->head_n && *data == HANDSHAKE_KEY_UPDATE))
+        tls_client_settle(t);
+    if (len && !rec->message_left && !rec->head_n && *data == HANDSHAKE_KEY_UPDATE)
+        return input_key_update(t, data, len);
+    if (!len || input_messages(rec, data, len))
+        return input_refuse(t, SSL_AD_UNEXPECTED_MESSAGE,
+                            "a handshake message after the handshake");
+    if (tls_asks(t))
+        return -1;
+    if (rec->tickets)
+        input_session(t, in, record, size);
     return 0;
 }
 
@@ -164,13 +249,22 @@ static ssize_t input_split(tls_conn *t, tls_scratch *in, const unsigned char *da
     return (ssize_t)room;
 }
 
+/* Where a record goes that the caller has no room for, if OpenSSL may want it, too; NULL: nowhere, it is decrypted in place. */
+static unsigned char *input_aside(const tls_records *rec, tls_scratch *in, size_t len)
+{
+    return rec->tickets && tls_record_room(rec, len) <= sizeof in->staged
+               ? (unsigned char *)in->staged
+               : NULL;
+}
+
 /* Bytes of data, 0: the record held none; -1 with t->failed */
 static ssize_t input_record(tls_conn *t, tls_scratch *in, size_t len, char *buf, size_t room)
 {
     tls_records *rec = t->records;
     unsigned char *record = in->input + in->input_off;
     int fits = tls_record_room(rec, len) <= room;
-    unsigned char *out = fits ? (unsigned char *)buf : NULL;
+    unsigned char *out = fits ? (unsigned char *)buf : input_aside(rec, in, len);
+    const int in_place = !out;
     unsigned type = 0;
     ssize_t n = tls_open(rec, record, len, &out, &type);
 
@@ -178,6 +272,14 @@ static ssize_t input_record(tls_conn *t, tls_scratch *in, size_t len, char *buf,
     in->input_off += len;
     if (n < 0)
         return input_refuse(t, SSL_AD_BAD_RECORD_MAC, "a record that cannot be decrypted");
+    if (__builtin_expect(rec->client, 0)) {
+        if (type == TLS_TYPE_HANDSHAKE && rec->v13)
+            return input_of_server(t, in, in_place ? NULL : record, len, out, (size_t)n);
+        if (rec->message_left || rec->head_n)
+            return input_refuse(t, SSL_AD_UNEXPECTED_MESSAGE, "half a handshake message");
+        if (t->ssl)
+            tls_client_settle(t);
+    }
     if (type != TLS_TYPE_DATA || !n)
         return input_other(t, type, out, (size_t)n);
     rec->idle = 0;
@@ -216,7 +318,7 @@ static size_t input_fill(tls_conn *t, tls_scratch *in, char *buf, size_t len)
             rec->ended |= !n;
             if (n < 0 && errno != EAGAIN) {
                 t->failed = 1;
-                if (got) /* the caller of the next call is told of an end alone */
+                if (got && !t->client) /* the caller of the next call is told of an end alone */
                     conn_fail(t->bc, errno, "cannot read from the client");
             }
             break;

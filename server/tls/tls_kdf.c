@@ -117,10 +117,13 @@ static void kdf_learn(const asked *a, const unsigned char *secret, size_t len)
     if (label_is(a, "c ap traffic")) {
         memcpy(rec->in.secret, secret, len);
         rec->known |= TLS_KNOWS_CLIENT;
+        if (rec->client)
+            rec->out.seq = 0; /* tls_keys_count() */
     } else if (label_is(a, "s ap traffic")) {
         memcpy(rec->out.secret, secret, len);
         rec->known |= TLS_KNOWS_SERVER;
-        rec->out.seq = 0; /* tls_keys_count() */
+        if (!rec->client)
+            rec->out.seq = 0;
     } else {
         return;
     }

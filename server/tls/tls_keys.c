@@ -102,6 +102,17 @@ static int keys_aead(const SSL_CIPHER *cipher)
     }
 }
 
+/* The client's secret is what it sends with. */
+static void keys_swap(tls_records *rec)
+{
+    unsigned char own[SECRET_MOST];
+
+    memcpy(own, rec->in.secret, sizeof own);
+    memcpy(rec->in.secret, rec->out.secret, sizeof own);
+    memcpy(rec->out.secret, own, sizeof own);
+    OPENSSL_cleanse(own, sizeof own);
+}
+
 static int keys_13(const tls_loop *l, tls_records *rec)
 {
     uint64_t sent = rec->out.seq;
@@ -111,6 +122,9 @@ static int keys_13(const tls_loop *l, tls_records *rec)
         return -1;
     BRG_ASSERT(rec->secret_len <= sizeof rec->in.secret && !rec->in.ctx && !rec->out.ctx);
     rec->v13 = 1;
+    rec->tickets = rec->client;
+    if (rec->client)
+        keys_swap(rec);
     failed = tls_half_begin(l, rec, &rec->in, 0) || tls_half_begin(l, rec, &rec->out, 1);
     rec->out.seq = sent;
     rec->out_first = (uint8_t)sent;
@@ -123,6 +137,8 @@ static int keys_12(const tls_loop *l, tls_records *rec)
     const tls_aead *aead = rec->aead;
     const int explicit_iv = aead != l->aead[TLS_CHACHA20];
     const size_t key = aead->key_len, iv = explicit_iv ? TLS_FIXED_IV : TLS_IV;
+    tls_half *const client = rec->client ? &rec->out : &rec->in;
+    tls_half *const server = rec->client ? &rec->in : &rec->out;
     unsigned char block[2 * TLS_SECRET_MOST];
     int failed;
 
@@ -132,11 +148,11 @@ static int keys_12(const tls_loop *l, tls_records *rec)
     memcpy(block, rec->in.secret, TLS_SECRET_MOST);
     memcpy(block + TLS_SECRET_MOST, rec->out.secret, TLS_SECRET_MOST);
     rec->explicit_iv = explicit_iv;
-    failed =
-        tls_half_key(&rec->in, aead, block, 0) || tls_half_key(&rec->out, aead, block + key, 1);
-    memcpy(rec->in.iv, block + 2 * key, iv);
-    memcpy(rec->out.iv, block + 2 * key + iv, iv);
-    memcpy(rec->in.secret, block, key);
+    failed = tls_half_key(client, aead, block, rec->client) ||
+             tls_half_key(server, aead, block + key, !rec->client);
+    memcpy(client->iv, block + 2 * key, iv);
+    memcpy(server->iv, block + 2 * key + iv, iv);
+    memcpy(rec->in.secret, rec->client ? block + key : block, key);
     rec->in.seq = rec->out.seq = 1; /* Finished was 0 */
     rec->in_first = rec->out_first = 1;
     OPENSSL_cleanse(block, sizeof block);
@@ -147,6 +163,8 @@ void tls_keys_expect(tls_conn *t)
 {
     BRG_ASSERT(t->records == NULL && !t->established);
     t->records = calloc(1, sizeof *t->records);
+    if (t->records)
+        t->records->client = t->client != NULL;
 }
 
 int tls_keys_take(tls_conn *t)

@@ -210,7 +210,7 @@ static int machine_use(SSL *ssl, const tls_machine *m)
 int tls_machine_choose(SSL *ssl, void *data)
 {
     const tls_proxy_ctx *px = data;
-    const conn_rec *c = SSL_get_app_data(ssl);
+    const conn_rec *c;
     const STACK_OF(X509_NAME) *names = SSL_get0_peer_CA_list(ssl);
 
     BRG_ASSERT(px->machines > 0);
@@ -219,6 +219,8 @@ int tls_machine_choose(SSL *ssl, void *data)
     for (int i = 0; i < px->machines; i++)
         if (machine_fits(&px->machine[i], names))
             return machine_use(ssl, &px->machine[i]);
+    if (!APLOG_IS_LEVEL(px->server, APLOG_DEBUG) || !(c = tls_proxy_blamed(ssl, 0, NULL)))
+        return 1;
     ap_log_cerror(APLOG_MARK, APLOG_DEBUG, 0, c,
                   APLOGNO(02270) "Proxy client certificate callback: (%s:%d) no client certificate "
                                  "found!?",

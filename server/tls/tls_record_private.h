@@ -49,7 +49,8 @@ typedef struct tls_half {
     unsigned char secret[TLS_SECRET_MOST]; /**< TLS 1.2: in.secret is the client's key */
 } tls_half;
 
-/** What a handshake told of keys. The block of TLS 1.2 begins in in.secret and goes on in out.secret. */
+/** What a handshake told of keys. in.secret is the client's until the keys are taken. The block of TLS 1.2 begins in
+ * in.secret and goes on in out.secret. */
 enum { TLS_KNOWS_CLIENT = 1, TLS_KNOWS_SERVER = 2, TLS_KNOWS_BLOCK = 4 };
 
 struct tls_records {
@@ -62,6 +63,11 @@ struct tls_records {
     uint8_t updated;             /**< keys changed by KeyUpdate */
     uint8_t in_first, out_first; /**< numbers of the first records of ours */
     uint8_t ended;               /**< the peer sends nothing more */
+    uint8_t client;              /**< this server is the client */
+    uint8_t tickets; /**< client, TLS 1.3: all records so far were OpenSSL's, too: sessions come */
+    uint8_t head_n;  /**< bytes of ... */
+    uint8_t head[4]; /**< ... the header of a handshake message that goes over records */
+    uint32_t message_left; /**< bytes of it that are to come */
     uint8_t session_len;
     unsigned char session[SSL_MAX_SSL_SESSION_ID_LENGTH]; /**< with t->shared: its id */
     tls_half in, out;

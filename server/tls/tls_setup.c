@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* After the configuration was read: which servers have TLS, with what, and what each loop gets. */
-#include "tls_certificate_private.h"
+#include "tls_certificate.h"
 #include "tls_context_private.h"
-#include "tls_request_private.h"
+#include "tls_proxy_private.h"
+#include "tls_setup.h"
 #include "clock.h"
-#include "configuration.h"
 #include "transport.h"
 #include "vhosts.h"
 #include "http_core.h"
@@ -50,6 +50,14 @@ static apr_array_header_t *setup_try(tls_server_conf *sc, int complete, apr_pool
     return ctx ? pairs : NULL;
 }
 
+static int setup_works(const tls_server_conf *sc, const apr_array_header_t *pairs)
+{
+    SSL_CTX *ctx = tls_context_make(sc, pairs, NULL, NULL);
+
+    SSL_CTX_free(ctx);
+    return ctx != NULL;
+}
+
 static apr_status_t setup_server(tls_server_conf *sc, apr_pool_t *p, apr_pool_t *ptemp)
 {
     apr_array_header_t *pairs = setup_try(sc, 1, p, ptemp);
@@ -84,14 +92,10 @@ static void setup_settle(server_rec *s, apr_pool_t *p)
         sc->enabled = 1;
     }
     sc->index = TLS_UNSET;
-    if (sc->enabled == 1)
-        tls_request_needed();
 }
 
 int tls_check_config(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *main_server)
 {
-    if (conf_builtin_was_named(&ssl_module))
-        tls_request_needed(); /* .htaccess files may have its directives */
     for (server_rec *s = main_server; s; s = s->next) {
         tls_server_conf *sc = tls_conf_of(s);
 
@@ -140,12 +144,6 @@ int tls_view_set(const tls_conn *t)
     if (view)
         t->bc->chain = view;
     return view ? 0 : -1;
-}
-
-const tls_server_conf *tls_setup_server(int index)
-{
-    BRG_ASSERT(index >= 0);
-    return index < setup_servers_n ? setup_servers[index] : NULL;
 }
 
 /* The SSL_CTX of a server out of what is in the store. Connections that began keep theirs. */
@@ -198,16 +196,17 @@ static void setup_begin(brg_loop *loop)
 {
     tls_loop *l = calloc(1, sizeof *l);
 
-    BRG_ASSERT(loop->layer == NULL && setup_servers_n > 0);
+    BRG_ASSERT(loop->layer == NULL);
     tls_store_open();
-    if (!l || !(l->ctx = calloc((size_t)setup_servers_n, sizeof(*l->ctx))) ||
-        !(l->versions = calloc((size_t)setup_servers_n, sizeof(*l->versions))) ||
+    if (!l || !(l->ctx = calloc((size_t)setup_servers_n + 1, sizeof(*l->ctx))) ||
+        !(l->versions = calloc((size_t)setup_servers_n + 1, sizeof(*l->versions))) ||
         !(l->lib = OSSL_LIB_CTX_new()) || tls_keys_begin(l)) {
         ap_log_error(APLOG_MARK, APLOG_EMERG, ENOMEM, loop->server, "TLS: no memory for a loop");
         ap_abort_on_oom(); /* another process may find some */
     }
     for (int i = 0; i < setup_servers_n; i++)
         context_take(l, i);
+    tls_client_loop_begin(l);
     loop->layer = l;
 }
 
@@ -224,6 +223,7 @@ static void setup_end(brg_loop *loop)
     }
     for (int i = 0; l->ctx && i < setup_servers_n; i++)
         SSL_CTX_free(l->ctx[i]);
+    tls_client_loop_end(l);
     tls_share_forget(l);
     tls_keys_end(l);
     OSSL_LIB_CTX_free(l->lib);
@@ -258,11 +258,22 @@ static const loop_layer setup_layer = {.accepted = setup_accepted,
                                        .end = setup_end,
                                        .thread_end = OPENSSL_thread_stop};
 
+int tls_setup_clients(const server_rec *s)
+{
+    if (tls_bio_begin()) {
+        ap_log_error(APLOG_MARK, APLOG_EMERG, 0, s, "TLS: no memory for connections");
+        return -1;
+    }
+    loop_layer_set(&setup_layer);
+    return 0;
+}
+
 static apr_status_t setup_forget(void *unused)
 {
     loop_layer_set(NULL);
     setup_servers_n = 0;
     setup_servers = NULL;
+    tls_servers_set(NULL, 0);
     return APR_SUCCESS;
 }
 
@@ -298,10 +309,11 @@ int tls_post_config(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp, server_r
             return HTTP_INTERNAL_SERVER_ERROR;
     }
     tls_share_begin();
+    tls_servers_set(setup_servers, setup_servers_n);
     setup_records = setup_servers_n && tls_selftest(main_server);
     if (setup_servers_n) {
         loop_layer_set(&setup_layer);
-        tls_exchange_begin(p, setup_servers, setup_servers_n);
+        tls_exchange_begin(p, setup_servers, setup_servers_n, setup_works);
     }
     return OK;
 }

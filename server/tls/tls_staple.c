@@ -2,9 +2,9 @@
 /* OCSP responses sent with the certificate. Modules fetch and keep them (mod_md: MDStapling); this file
  * tells them of the certificates and asks them in handshakes. A loop keeps what it was told for a
  * while, since they take a lock. */
-#include "tls_certificate_private.h"
+#include "tls_certificate.h"
 #include "tls_context_private.h"
-#include "tls_request_private.h"
+#include "tls_setup.h"
 #include "connection.h"
 #include "http_config.h"
 #include "http_log.h"

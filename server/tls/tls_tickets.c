@@ -4,7 +4,7 @@
  * and tickets of the two before it are still taken. Whoever finds the current key too old makes the
  * next one; readers look at the number of keys made, and at slots that are not written any more. Any server process can
  * write there: no number is believed to be one that was put. */
-#include "tls_certificate_private.h"
+#include "tls_certificate.h"
 #include "tls_context_private.h"
 #include "kept_memory.h"
 #include "brigade/assert.h"

@@ -4,11 +4,10 @@
  * sendv() encrypts pieces of memory into as few records as hold them. When the socket does not take
  * all of the records, all but one byte of what they hold is reported as sent: so the caller comes
  * again with that byte, the rest of the records is written first, and then the byte counts as sent. */
-#include "tls_conf_private.h"
+#include "tls_conf.h"
 #include "tls_record_private.h"
 #include "transport.h"
 #include "clock.h"
-#include "connection.h"
 #include "http_log.h"
 #include "brigade/assert.h"
 #include <errno.h>
@@ -24,25 +23,14 @@ APLOG_USE_MODULE(ssl);
 
 /* ---- errors ---- */
 
-void tls_log_errors(const server_rec *s, int level)
-{
-    const char *data, *file;
-    unsigned long e;
-    int line, flags;
-    char text[256];
-
-    while ((e = ERR_get_error_all(&file, &line, NULL, &data, &flags)) != 0) {
-        ERR_error_string_n(e, text, sizeof text);
-        ap_log_error(APLOG_MARK, level, 0, s, "SSL Library Error: %s%s%s%s", text,
-                     data && *data ? " (" : "", data && *data ? data : "",
-                     data && *data ? ")" : "");
-    }
-}
-
 static void tls_tell(tls_conn *t, const char *what)
 {
     server_rec *s = t->server;
 
+    if (t->client) {
+        tls_client_tell(t, what);
+        return;
+    }
     if (APLOG_IS_LEVEL(s, APLOG_INFO)) {
         ap_log_error(APLOG_MARK, APLOG_INFO, 0, s,
                      APLOGNO(02008) "SSL library error in %s (server %s)", what,
@@ -150,11 +138,15 @@ static ssize_t tls_recv(brg_conn *bc, void *buf, size_t len)
 
     BRG_ASSERT_TAG(t, TLS_CONN_TAG);
     BRG_ASSERT(t->bc == bc && bc->transport == &tls_transport);
-    if (t->shut)
+    if (t->shut && !t->client)
         return tls_recv_raw(bc, buf, len);
     if (!t->established) { /* that is the handshake driver's */
         bc->rd_ready = 1;
         errno = EAGAIN;
+        return -1;
+    }
+    if (t->failed && t->client) { /* an end would be taken for that of a response */
+        errno = ECONNABORTED;
         return -1;
     }
     if (t->failed)
@@ -226,7 +218,7 @@ static const char *cursor_piece(const tls_cursor *c, size_t len)
  * record is one. */
 static size_t tls_record_bytes(tls_conn *t, size_t left)
 {
-    return t->burst < TLS_SMALL_BYTES && left > TLS_RECORD ? TLS_SMALL : TLS_RECORD;
+    return t->burst < TLS_SMALL_BYTES && left > TLS_RECORD && !t->client ? TLS_SMALL : TLS_RECORD;
 }
 
 static void tls_burst(tls_conn *t)
@@ -406,6 +398,7 @@ void tls_release(brg_conn *bc)
             SSL_set_shutdown(t->ssl, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
         SSL_free(t->ssl);
     }
+    tls_client_free(t);
     tls_keys_drop(t);
     tls_kept_drop(t);
     free(t->held);
@@ -434,13 +427,3 @@ const struct conn_transport tls_transport = {.name = "tls",
                                              .shut = tls_shut,
                                              .end = tls_end,
                                              .divert = tls_divert};
-
-tls_conn *tls_of(conn_rec *c)
-{
-    brg_conn *bc;
-
-    while (c && c->master)
-        c = c->master;
-    bc = c ? connection_of(c) : NULL;
-    return bc && bc->transport == &tls_transport ? bc->below : NULL;
-}

@@ -37,12 +37,13 @@ AddOutputFilter INCLUDES .shtml
 </Directory>
 Listen 127.0.0.1:{plain}
 """
+HTTP2 = """Listen 127.0.0.1:{http2}
+Protocols h2c http/1.1
+"""
 STORED = """<Files coded.bin>
     PrecompressedFiles gzip
 </Files>
 Listen 127.0.0.1:{log}
-Listen 127.0.0.1:{http2}
-Protocols h2c http/1.1
 LogFormat "%h %l %u %t \\"%r\\" %>s %O \\"%{{Referer}}i\\" \\"%{{User-Agent}}i\\"" combined
 <VirtualHost 127.0.0.1:{log}>
     CustomLog {root}/access_log combined
@@ -74,6 +75,8 @@ SHAPES = {
     "tls": ("stored", "tls", "/10k.bin", "", "10 KB from memory over TLS 1.3"),
     "http2": ("stored", "http2", "/10k.bin", "", "10 KB from memory over HTTP/2"),
     "full": ("full", "plain", "/10k.bin", "", "10 KB, all phases, filters and the file"),
+    "http2-full": ("full", "http2", "/10k.bin", "", "10 KB over HTTP/2, all phases, filters and the file"),
+    "http2-ssi": ("full", "http2", "/page.shtml", "", "a page with six elements over HTTP/2, rendered"),
     "ssi": ("full", "plain", "/page.shtml", "", "a page with six elements, rendered"),
 }
 
@@ -125,7 +128,7 @@ class Server:
         os.mkdir(self.root)
         os.chmod(self.root, 0o777)
         self.ports = {name: free_port() for name in ("plain", "log", "tls", "http2")}
-        text = BASE + (FULL if configuration == "full" else STORED + (TLS if has_tls(program) else ""))
+        text = BASE + HTTP2 + (FULL if configuration == "full" else STORED + (TLS if has_tls(program) else ""))
         with open(f"{self.root}/httpd.conf", "w", encoding="utf-8") as f:
             f.write(text.format(root=self.root, site=site.root, **self.ports))
         who = {"user": "nobody", "group": "nogroup"} if os.getuid() == 0 else {}

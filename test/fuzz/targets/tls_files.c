@@ -5,9 +5,8 @@
  * put into the store and comes out of it the same; what a certificate says ends.
  * Covers: server/tls/tls_credentials.c server/tls/tls_certificate.c server/tls/tls_store.c
  */
-#include "tls_certificate_private.h"
+#include "tls_certificate.h"
 #include "tls_context_private.h"
-#include "tls_request_private.h"
 #include "http_log.h"
 #include "test_config.h"
 #include "apr_strings.h"

@@ -6,6 +6,7 @@
  * Covers: server/tls/tls_hello.c server/tls/tls_context.c
  */
 #include "tls_context_private.h"
+#include "tls_setup.h"
 #include "test_config.h"
 #include "transport.h"
 #include "vhosts.h"
@@ -84,7 +85,7 @@ static void begin_once(void)
     check(!test_config_setup(NULL) && test_config_read(configuration()));
     check(!tls_post_config(test_process->pool, test_process->pool, test_process->pool,
                            ap_server_conf));
-    while ((servers[n] = tls_setup_server(n)) != NULL)
+    while ((servers[n] = tls_server_at(n)) != NULL)
         n++;
     check(n == 3);
     tls.ctx = calloc((size_t)n, sizeof(*tls.ctx));

@@ -4,7 +4,7 @@
  * of one of these. A file whose stamp is another one after it is told as changed.
  * Covers: server/watch/watch.c
  */
-#include "tls_certificate_private.h"
+#include "tls_certificate.h"
 #include "test_config.h"
 #include "watch.h"
 #include "apr_strings.h"

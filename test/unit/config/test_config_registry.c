@@ -9,6 +9,7 @@
 #include <cmocka.h>
 #include "test_config.h"
 #include "configuration.h"
+#include "module_rows.h"
 #include "apr_strings.h"
 
 static int hooks_run;
@@ -153,14 +154,14 @@ static void test_load_module(void **state)
 
 static void test_known(void **state)
 {
-    assert_string_equal(stock_directive_module("rewriteengine"), "mod_rewrite");
-    assert_string_equal(stock_directive_module("Macro"), "mod_macro");
-    assert_string_equal(stock_directive_module("xml2EncDefault"), "mod_xml2enc");
-    assert_string_equal(stock_directive_module("Anonymous_LogEmail"), "mod_authn_anon");
-    assert_null(stock_directive_module("Rewrite"));
-    assert_null(stock_directive_module("RewriteEngine "));
-    assert_null(stock_directive_module("RewriteEngine RewriteLock"));
-    assert_null(stock_directive_module(""));
+    assert_string_equal(module_rows_directive("rewriteengine"), "mod_rewrite");
+    assert_string_equal(module_rows_directive("Macro"), "mod_macro");
+    assert_string_equal(module_rows_directive("xml2EncDefault"), "mod_xml2enc");
+    assert_string_equal(module_rows_directive("Anonymous_LogEmail"), "mod_authn_anon");
+    assert_null(module_rows_directive("Rewrite"));
+    assert_null(module_rows_directive("RewriteEngine "));
+    assert_null(module_rows_directive("RewriteEngine RewriteLock"));
+    assert_null(module_rows_directive(""));
 }
 
 static void test_retained(void **state)

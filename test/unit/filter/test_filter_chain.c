@@ -10,6 +10,7 @@
 #include "http_protocol.h"
 #include "util_filter.h"
 #include "filter_registry.h"
+#include "brigade/response_cache.h"
 #include "apr_hooks.h"
 #include "apr_strings.h"
 
@@ -68,6 +69,31 @@ static int setup(void **state)
     return 0;
 }
 
+static void bodies_left_alone(void **state)
+{
+    static module m = {.name = "mod_test.c"}, headers = {.name = "mod_headers.c"};
+    ap_filter_rec_t *one, *two, *row, foreign = {.name = "one"};
+
+    apr_hook_debug_current = m.name;
+    one = ap_register_output_filter("ONE", tracing_filter, NULL, AP_FTYPE_RESOURCE);
+    two = ap_register_output_filter("TWO", tracing_filter, NULL, AP_FTYPE_RESOURCE);
+    brg_filter_leaves_body(one);
+    brg_filter_leaves_body(&foreign);
+    assert_false(filter_leaves_body(one)); /* nothing is declared of its module */
+    brg_cache_declare(&m, NULL);
+    filter_declarations_changed();
+    assert_true(filter_leaves_body(one));
+    assert_false(filter_leaves_body(two));
+    assert_false(filter_leaves_body(&foreign));
+    apr_hook_debug_current = headers.name;
+    brg_cache_declare(&headers, NULL);
+    row = ap_register_output_filter("FIXUP_HEADERS_OUT", tracing_filter, NULL, AP_FTYPE_RESOURCE);
+    assert_true(filter_leaves_body(row));
+    one = ap_register_output_filter("ONE", tracing_filter, NULL, AP_FTYPE_RESOURCE);
+    assert_false(filter_leaves_body(one)); /* another one now */
+    apr_hook_debug_current = NULL;
+}
+
 static int teardown(void **state)
 {
     world *w = *state;
@@ -81,9 +107,8 @@ static const char *names_from(world *w, const ap_filter_t *f)
 {
     const char *names = "";
 
-    for (; f; f = f->next) {
+    for (; f; f = f->next)
         names = apr_pstrcat(w->pool, names, *names ? " " : "", f->frec->name, NULL);
-    }
     return names;
 }
 
@@ -96,9 +121,8 @@ static void pass(world *w, ap_filter_t *f, int with_eos)
 {
     apr_bucket_brigade *bb = apr_brigade_create(w->pool, w->c.bucket_alloc);
 
-    if (with_eos) {
+    if (with_eos)
         APR_BRIGADE_INSERT_TAIL(bb, apr_bucket_eos_create(w->c.bucket_alloc));
-    }
     trace[0] = '\0';
     assert_int_equal(ap_pass_brigade(f, bb), APR_SUCCESS);
     apr_brigade_destroy(bb);
@@ -182,9 +206,8 @@ static void order_is_by_type_then_time(void **state)
         w->c.output_filters = NULL;
         ap_add_output_filter("net", NULL, NULL, &w->c);
         enter(&w->r, &w->c);
-        for (int n = 0; t->add[n]; n++) {
+        for (int n = 0; t->add[n]; n++)
             add(&w->r, t->add[n]);
-        }
         assert_string_equal(names_from(w, w->r.output_filters), t->content);
         assert_string_equal(names_from(w, w->r.proto_output_filters), t->proto);
         assert_string_equal(names_from(w, w->c.output_filters), t->conn);
@@ -208,9 +231,8 @@ static void removal_keeps_the_entry_points(void **state)
         w->c.output_filters = NULL;
         ap_add_output_filter("net", NULL, NULL, &w->c);
         enter(&w->r, &w->c);
-        for (int n = 0; n < 5; n++) {
+        for (int n = 0; n < 5; n++)
             add(&w->r, all[n]);
-        }
         for (f = w->r.output_filters; strcmp(f->frec->name, all[i]); f = f->next) {
         }
         ap_remove_output_filter(f);
@@ -319,6 +341,7 @@ static void the_end_of_a_chain_answers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        CHAIN_TEST(bodies_left_alone),
         CHAIN_TEST(names_are_folded),
         CHAIN_TEST(many_names_are_found),
         CHAIN_TEST(order_is_by_type_then_time),

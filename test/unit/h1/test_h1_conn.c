@@ -296,7 +296,7 @@ static void test_a_body_for_a_file(void **state)
     say("GET /a HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n01234");
     assert_string_equal(answers(), "");
     assert_int_equal(conn->state, CONN_BODY);
-    assert_non_null(conn->r);
+    assert_non_null(conn->held.r);
     assert_non_null(conn->timer.prev);
     say("56789" ASK);
     assert_int_equal(count(answers(), "\r\n\r\nfile a"), 2);
@@ -309,7 +309,7 @@ static void test_a_body_for_a_worker(void **state)
     say("POST /waits HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n01234");
     assert_string_equal(answers(), "");
     assert_int_equal(conn->state, CONN_BODY);
-    assert_int_equal(conn->body_wanted, 10);
+    assert_int_equal(conn->body.wanted, 10);
     say("56789");
     for (int i = 0; i < WAIT_TRIES && !count(answers(), "by a worker"); i++)
         usleep(1000);

@@ -409,11 +409,12 @@ static unsigned long fail_at; /* from 1 on; 0: none fails */
 /* Pools have rules of their own (out_of_memory.c): what calls has to lie beside a function of HTTP/2, or of the loop. */
 static int is_ours(const void *caller)
 {
-    const void *const beside[] = {
-        h2_answer_take, h2_answer_end,  h2_input_headers, h2_fail,      h2_take_block, h2_head_fill,
-        h2_input,       h2_limit_cheap, h2_output,        h2_ctl,       h2_pipe_begin, h2_pipe_body,
-        h2_stream_open, hpack_decode,   hpack_table_add,  gather_flush, pending_flush, loop_stream,
-        conn_fill,      loop_in_get,    h2_file_read,     h2_chunk_new};
+    const void *const beside[] = {h2_answer_take, h2_answer_end, h2_input_headers, h2_fail,
+                                  h2_take_block,  h2_head_fill,  h2_input,         h2_limit_cheap,
+                                  h2_output,      h2_ctl,        h2_pipe_begin,    h2_pipe_body,
+                                  h2_stream_open, hpack_decode,  hpack_table_add,  gather_flush,
+                                  pending_flush,  loop_stream,   conn_fill,        loop_in_get,
+                                  h2_file_read,   h2_chunk_new,  h2_parts_encode};
 
     for (size_t i = 0; i < sizeof beside / sizeof *beside; i++)
         if ((uintptr_t)caller - (uintptr_t)beside[i] + 2048 < 4096)

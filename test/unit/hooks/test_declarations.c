@@ -62,6 +62,22 @@ static void test_declared_again(void **state)
     assert_ptr_equal(declaration_of("mod_one.c")->fn, depends);
 }
 
+/* By its row, or because it says so; a module of which nothing is known may look at it. */
+static void test_query(void **state)
+{
+    static module alias = {.name = "mod_alias.c"};
+
+    brg_cache_leaves_query(&one); /* not declared: nothing to keep it in */
+    brg_cache_declare(&one, depends);
+    brg_cache_declare(&two, depends);
+    brg_cache_declare(&alias, depends);
+    assert_false(declaration_of("mod_one.c")->query_free);
+    assert_true(declaration_of("mod_alias.c")->query_free);
+    brg_cache_leaves_query(&one);
+    assert_true(declaration_of("mod_one.c")->query_free);
+    assert_false(declaration_of("mod_two.c")->query_free);
+}
+
 static void test_unloaded_modules(void **state)
 {
     module **before = ap_loaded_modules;
@@ -103,8 +119,8 @@ static void test_phases_on_workers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_found_by_name), TEST(test_declared_again),    TEST(test_unloaded_modules),
-        TEST(test_no_more_room),  TEST(test_phases_on_workers),
+        TEST(test_found_by_name), TEST(test_declared_again), TEST(test_unloaded_modules),
+        TEST(test_no_more_room),  TEST(test_query),          TEST(test_phases_on_workers),
     };
 
     return cmocka_run_group_tests_name("declarations", tests, NULL, NULL);

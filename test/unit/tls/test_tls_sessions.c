@@ -12,7 +12,7 @@
 #include <openssl/evp.h>
 #include <openssl/x509.h>
 #include "tls_context_private.h"
-#include "tls_proxy_private.h"
+#include "tls_proxy.h"
 
 #define CACHE_BYTES 8192 /* the least of SSLSessionCache */
 
@@ -154,36 +154,6 @@ static void threads_share_the_cache(void **state)
     }
 }
 
-static void words_of_protocols(void **state)
-{
-    static const struct {
-        const char *words;
-        int bits; /* -1: refused */
-    } cases[] = {{"all", TLS_V_ALL},
-                 {"all -TLSv1 -TLSv1.1", TLS_V1_2 | TLS_V1_3},
-                 {"TLSv1.2", TLS_V1_2},
-                 {"-all +TLSv1.3", TLS_V1_3},
-                 {"all -SSLv3", TLS_V_ALL},
-                 {"all -SSLv2", TLS_V_ALL},
-                 {"tlsv1.2 +TLSV1.3", TLS_V1_2 | TLS_V1_3},
-                 {"-all", 0},
-                 {"SSLv3", -1},
-                 {"SSLv2", -1},
-                 {"TLSv1.4", -1}};
-    static command_rec rec = {.name = "SSLProtocol"};
-    cmd_parms cmd = {.cmd = &rec};
-
-    apr_pool_create(&cmd.pool, NULL);
-    cmd.temp_pool = cmd.pool;
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        int bits = -1;
-
-        assert_int_equal(tls_protocols(&cmd, cases[i].words, &bits) == NULL, cases[i].bits >= 0);
-        assert_int_equal(bits, cases[i].bits);
-    }
-    apr_pool_destroy(cmd.pool);
-}
-
 static void proxy_settings_merge(void **state)
 {
     tls_proxy_conf base, add, *both;
@@ -217,7 +187,6 @@ int main(void)
         cmocka_unit_test(contexts_share_the_cache),
         cmocka_unit_test(a_session_of_another_context_id_is_not_resumed),
         cmocka_unit_test(threads_share_the_cache),
-        cmocka_unit_test(words_of_protocols),
         cmocka_unit_test(proxy_settings_merge),
     };
     int failed;

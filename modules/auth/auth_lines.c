@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "auth_lines.h"
+#include "http_config.h"
+#include "apr_strings.h"
+#include <string.h>
+
+/* The text up to a colon, or to the end. */
+static char *lines_part(request_rec *r, const char *at)
+{
+    return apr_pstrmemdup(r->pool, at, strcspn(at, ":"));
+}
+
+/* @return what stands behind "name:", or NULL: the line has another name */
+static const char *lines_behind(const char *line, const char *name, apr_size_t len)
+{
+    if (strncmp(line, name, len) != 0 || (line[len] && line[len] != ':'))
+        return NULL;
+    line += len;
+    while (*line == ':') /* as Apache's words end */
+        line++;
+    return line;
+}
+
+static const char *lines_first_hash(request_rec *r, const char *line)
+{
+    const char *colon = strchr(line, ':');
+
+    return colon && colon[1] ? lines_part(r, colon + 1) : NULL;
+}
+
+apr_status_t auth_lines_find(request_rec *r, const char *path, const char *user, const char *realm,
+                             auth_line *found)
+{
+    const apr_size_t user_len = strlen(user), realm_len = realm ? strlen(realm) : 0;
+    char line[MAX_STRING_LEN];
+    ap_configfile_t *f;
+    apr_status_t rv = ap_pcfg_openfile(&f, r->pool, path);
+
+    if (rv != APR_SUCCESS)
+        return rv;
+    while (!found->hash && ap_cfg_getline(line, sizeof line, f) == APR_SUCCESS) {
+        const char *rest;
+
+        if (!*line || *line == '#')
+            continue;
+        if (!found->like)
+            found->like = lines_first_hash(r, line);
+        rest = lines_behind(line, user, user_len);
+        if (rest && realm)
+            rest = lines_behind(rest, realm, realm_len);
+        if (rest)
+            found->hash = lines_part(r, rest);
+    }
+    ap_cfg_closefile(f);
+    return APR_SUCCESS;
+}

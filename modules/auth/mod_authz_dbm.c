@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Require dbm-group NAME... and Require dbm-file-group: the groups of a user from a DBM file, "group,group" or
+ * "hash:group,group:more". */
+#include "auth_authz.h"
+#include "auth_dbm.h"
+#include "http_core.h"
+#include "http_log.h"
+#include "http_request.h"
+#include "ap_expr.h"
+#include "apr_strings.h"
+#include "brigade/response_cache.h"
+
+extern module AP_MODULE_DECLARE_DATA authz_dbm_module;
+APLOG_USE_MODULE(authz_dbm);
+
+typedef struct authz_dbm_conf {
+    const char *path, *type;
+} authz_dbm_conf;
+
+static APR_OPTIONAL_FN_TYPE(authz_owner_get_file_group) * authz_dbm_of_file;
+
+static void *authz_dbm_create(apr_pool_t *p, char *dir)
+{
+    authz_dbm_conf *conf = apr_pcalloc(p, sizeof *conf);
+
+    conf->type = "default";
+    return conf;
+}
+
+/* Of a value that is an entry of a password file, too, it is the second part. */
+static char *authz_dbm_part(char *value)
+{
+    char *first = value ? strchr(value, ':') : NULL;
+
+    if (!first)
+        return value;
+    first++;
+    first[strcspn(first, ":")] = '\0';
+    return first;
+}
+
+/* @return APR_SUCCESS, and the user's groups; NULL: there is no such user */
+static apr_status_t authz_dbm_groups(request_rec *r, const authz_dbm_conf *conf, char **groups)
+{
+    const char *realm = ap_auth_name(r);
+    const char *with_realm = apr_pstrcat(r->pool, r->user, ":", realm ? realm : "", NULL);
+    apr_status_t rv = auth_dbm_get(r, conf->type, conf->path, with_realm, groups);
+
+    if (rv == APR_SUCCESS && !*groups)
+        rv = auth_dbm_get(r, conf->type, conf->path, r->user, groups);
+    if (rv != APR_SUCCESS)
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, rv, r,
+                      APLOGNO(01799) "could not open dbm (type %s) group access file: %s",
+                      conf->type, conf->path);
+    else
+        *groups = authz_dbm_part(*groups);
+    return rv;
+}
+
+static int authz_dbm_has(request_rec *r, const char *groups, const char *name)
+{
+    while (*groups)
+        if (!strcmp(ap_getword(r->pool, &groups, ','), name))
+            return 1;
+    return 0;
+}
+
+static authz_status authz_dbm_judge(request_rec *r, const char *groups, const void *parsed)
+{
+    const char *err = NULL, *names = ap_expr_str_exec(r, parsed, &err), *name;
+
+    if (err) {
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
+                      APLOGNO(02591) "authz_dbm authorize: require dbm-group: Can't evaluate "
+                                     "require expression: %s",
+                      err);
+        return AUTHZ_DENIED;
+    }
+    while (*(name = ap_getword_white(r->pool, &names)))
+        if (authz_dbm_has(r, groups, name))
+            return AUTHZ_GRANTED;
+    ap_log_rerror(
+        APLOG_MARK, APLOG_ERR, 0, r,
+        APLOGNO(01801) "Authorization of user %s to access %s failed, reason: user is not "
+                       "part of the 'require'ed group(s).",
+        r->user, r->uri);
+    return AUTHZ_DENIED;
+}
+
+static authz_status authz_dbm_check(request_rec *r, const char *line, const void *parsed)
+{
+    const authz_dbm_conf *conf = ap_get_module_config(r->per_dir_config, &authz_dbm_module);
+    char *groups;
+
+    if (!r->user)
+        return AUTHZ_DENIED_NO_USER;
+    if (!conf->path) {
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
+                      APLOGNO(01798) "No group file was specified in the configuration");
+        return AUTHZ_DENIED;
+    }
+    if (authz_dbm_groups(r, conf, &groups) != APR_SUCCESS)
+        return AUTHZ_GENERAL_ERROR;
+    if (!groups) {
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
+                      APLOGNO(01800) "Authorization of user %s to access %s failed, reason: user "
+                                     "doesn't appear in DBM group file (%s).",
+                      r->user, r->uri, conf->path);
+        return AUTHZ_DENIED;
+    }
+    return authz_dbm_judge(r, groups, parsed);
+}
+
+static authz_status authz_dbm_check_file(request_rec *r, const char *line, const void *parsed)
+{
+    const authz_dbm_conf *conf = ap_get_module_config(r->per_dir_config, &authz_dbm_module);
+    const char *group;
+    char *groups;
+
+    if (!r->user)
+        return AUTHZ_DENIED_NO_USER;
+    if (!conf->path) {
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
+                      APLOGNO(01802) "No group file was specified in the configuration");
+        return AUTHZ_DENIED;
+    }
+    if (authz_dbm_groups(r, conf, &groups) != APR_SUCCESS)
+        return AUTHZ_DENIED;
+    if (!groups) {
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
+                      APLOGNO(01804) "Authorization of user %s to access %s failed, reason: user "
+                                     "doesn't appear in DBM group file (%s).",
+                      r->user, r->uri, conf->path);
+        return AUTHZ_DENIED;
+    }
+    group = authz_dbm_of_file ? authz_dbm_of_file(r) : NULL;
+    if (group && authz_dbm_has(r, groups, group))
+        return AUTHZ_GRANTED;
+    ap_log_rerror(
+        APLOG_MARK, APLOG_ERR, 0, r,
+        APLOGNO(01805) "Authorization of user %s to access %s failed, reason: user is not "
+                       "part of the 'require'ed group(s).",
+        r->user, r->uri);
+    return AUTHZ_DENIED;
+}
+
+static const authz_provider authz_dbm_provider = {authz_dbm_check, auth_authz_parse};
+static const authz_provider authz_dbm_file_provider = {authz_dbm_check_file, NULL};
+
+static void authz_dbm_find_owner(void)
+{
+    authz_dbm_of_file = APR_RETRIEVE_OPTIONAL_FN(authz_owner_get_file_group);
+}
+
+static void authz_dbm_register_hooks(apr_pool_t *p)
+{
+    auth_authz_register_open(p, "dbm-group", &authz_dbm_provider);
+    auth_authz_register_open(p, "dbm-file-group", &authz_dbm_file_provider);
+    ap_hook_optional_fn_retrieve(authz_dbm_find_owner, NULL, NULL, APR_HOOK_MIDDLE);
+    brg_cache_declare(&authz_dbm_module, NULL);
+}
+
+static const command_rec authz_dbm_directives[] = {
+    AP_INIT_TAKE1("AuthDBMGroupFile", ap_set_file_slot, (void *)APR_OFFSETOF(authz_dbm_conf, path),
+                  OR_AUTHCFG, "a DBM file with users and their groups"),
+    AP_INIT_TAKE1("AuthzDBMType", ap_set_string_slot, (void *)APR_OFFSETOF(authz_dbm_conf, type),
+                  OR_AUTHCFG, "the kind of DBM file: default, or one that APR-util knows"),
+    {NULL, {NULL}, NULL, 0, RAW_ARGS, NULL},
+};
+
+module AP_MODULE_DECLARE_DATA authz_dbm_module = {
+    STANDARD20_MODULE_STUFF, authz_dbm_create,         NULL, NULL, NULL,
+    authz_dbm_directives,    authz_dbm_register_hooks, 0,
+};

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BRIGADE_CLIENT_CLIENT_H
+#define BRIGADE_CLIENT_CLIENT_H
+
+/**
+ * @file client.h
+ * Connections that this server makes: to backends. An origin is a place that connections lead to (address, Unix socket, TLS
+ * settings); each event loop keeps idle connections to it, so that a request of a loop takes one of its own without a lock.
+ * Workers, which serve requests that may block, share a place of their own.
+ *
+ *   client_conn   what moves it on                         whose
+ *   -----------   ---------------------------------------  ----------------------------------------
+ *   connecting    client_go(): the socket, then TLS        the exchange that opened it
+ *   ready         client_send(), client_recv()             the exchange
+ *   idle          client_take(); data, an end, ttl: closed its place: the loop polls it
+ *   closed        client_close()                           freed at the end of the turn
+ *
+ * The room knows connections and bytes, and no protocol of backends: codecs are in server/proxy.
+ *
+ * Threads: a client_conn has one owner at a time, its loop or one worker. Nothing blocks on a loop; on a worker name look-ups
+ * and client_wait() do.
+ */
+#include "conn.h"
+#include "httpd.h"
+#include "apr_buckets.h"
+#include <stdatomic.h>
+#include <sys/uio.h>
+
+struct tls_proxy_ctx;
+
+typedef struct client_origin client_origin;
+typedef struct client_conn client_conn;
+
+#define CLIENT_BLOCK (32 * 1024) /**< bytes that the network is read into; they leave as buckets */
+
+/** What the configuration says of an origin. Strings live as long as the origin. */
+typedef struct client_settings {
+    server_rec *server; /**< whose log and Timeout count */
+    const char *host;   /**< name or address, without brackets; NULL with path */
+    apr_port_t port;
+    const char *path;                                         /**< of a Unix socket; NULL: TCP */
+    const struct tls_proxy_ctx *tls; /* tls_client_context */ /**< NULL: clear */
+    const char *sni;         /**< name for TLS; NULL: the host, if it is a name */
+    const char *alpn;        /**< wire form; NULL: none */
+    apr_sockaddr_t *from;    /**< local address (ProxySourceAddress), or NULL */
+    int max;                 /**< open connections of this process; 0: any number */
+    int smax;                /**< idle ones that are kept whatever their age; -1: none beyond ttl */
+    apr_interval_time_t ttl; /**< idle connections live so long, microseconds; 0: 60 s */
+    apr_interval_time_t
+        address_ttl;    /**< addresses are looked up again after it; 0: 60 s, in the background */
+    int receive_buffer; /**< SO_RCVBUF; 0: the system's */
+    unsigned reuse : 1; /**< connections are kept */
+    unsigned keepalive : 1; /**< SO_KEEPALIVE */
+} client_settings;
+
+/**
+ * Make an origin that lives as long as the configuration.
+ * @param p  pconf; strings of @a settings live as long
+ * Threads: main, while the configuration is read.
+ */
+client_origin *client_origin_make(apr_pool_t *p, const client_settings *settings);
+
+/**
+ * Make an origin for one request: it keeps no connections.
+ * @param p  the request's: the caller's hold ends with it; strings of @a settings are copied
+ * @return NULL: no memory
+ * Threads: the request's. Blocking: no.
+ */
+client_origin *client_origin_once(apr_pool_t *p, const client_settings *settings);
+
+const client_settings *client_origin_settings(const client_origin *origin);
+
+/** Open connections to it now, idle ones among them. Threads: any. */
+unsigned client_origin_open(const client_origin *origin);
+unsigned client_origin_idle(const client_origin *origin);
+
+/** Forget what is known of its address: connecting failed. Threads: any. */
+void client_origin_doubt(client_origin *origin);
+
+/* ---- waiting ---- */
+
+/** How a loop tells an exchange that something came: an event, an address, its turn. Threads: the loop's. */
+typedef void client_notify_fn(void *baton);
+
+/** A place in the queue for a connection, or for an address: embedded in the exchange. Zeroed at first. */
+typedef struct client_ticket {
+    struct client_ticket *next, **prev; /**< prev NULL: not queued */
+    struct client_place *place;
+    client_notify_fn *notify; /**< set by the owner */
+    void *baton;
+} client_ticket;
+
+/** Leave the queue. Also where it is not in one. Threads: the loop's. */
+void client_ticket_leave(client_ticket *ticket);
+
+/* ---- connections ---- */
+
+typedef enum client_failure {
+    CLIENT_FINE,
+    CLIENT_NO_ADDRESS,  /**< the name has none */
+    CLIENT_NO_CONNECT,  /**< refused, unreachable, out of descriptors: error says it */
+    CLIENT_NO_HANDSHAKE /**< TLS: why says it */
+} client_failure;
+
+struct client_conn {
+    brg_conn bc; /**< socket, loop and transport; on no list of the loop's */
+    client_origin *origin;
+    struct client_place *place;
+    client_conn *next, **prev; /**< of the place's idle ones */
+    client_notify_fn *notify;  /**< an event came; NULL while idle */
+    void *baton;
+    char *block; /**< bytes that came and are not taken yet: block[from .. to) */
+    uint32_t from, to, cap;
+    uint32_t uses;       /**< exchanges so far, this one included */
+    apr_status_t error;  /**< with a failure */
+    const char *why;     /**< of TLS; a constant or of the connection */
+    uint16_t address_at; /**< which of the origin's addresses it tries */
+    uint8_t state;
+    uint8_t failure;            /**< client_failure */
+    uint8_t rd_ready, wr_ready; /**< the socket may give or take something */
+    uint8_t hung_up; /**< the end stands behind what can be read: no event tells of it again */
+    uint8_t eof;
+    uint8_t on_loop;
+    uint8_t opened;              /**< it is counted */
+    apr_time_t idle_since;       /**< monotonic */
+    struct client_tries *tries;  /**< addresses, while it connects */
+    uint8_t wants_write;         /**< the handshake waits for room */
+    char peer[CONN_CLIENT_TEXT]; /**< the address that it leads to, as text */
+};
+
+/** An idle connection of this loop, or of the workers (@a loop NULL); NULL: there is none. Blocking: no. */
+client_conn *client_take(client_origin *origin, brg_loop *loop);
+
+/**
+ * Begin to connect.
+ *
+ * @param ticket  on a loop: queued, and told, where APR_EAGAIN is returned since an address is looked up or as many
+ *                connections are open as may; the caller then tries client_take() and this again
+ * @return APR_SUCCESS: *cc is to be gone on with by client_go(); APR_EAGAIN; APR_ENOMEM;
+ *         APR_NOTFOUND: the name has no address
+ * Threads: the loop's, or a worker. Blocking: on workers for a name.
+ */
+apr_status_t client_open(client_origin *origin, brg_loop *loop, client_ticket *ticket,
+                         client_conn **cc);
+
+/**
+ * Go on with connecting, the next address included, and with the handshake.
+ * @return APR_SUCCESS: ready; APR_EAGAIN: client_wants() says what for; else cc->failure, cc->error, cc->why
+ * Blocking: no.
+ */
+apr_status_t client_go(client_conn *cc);
+
+/** POLLIN or POLLOUT: what client_go() waits for. */
+short client_wants(const client_conn *cc);
+
+/** Wait for the socket. Threads: workers. Blocking. @return APR_SUCCESS, APR_TIMEUP, an error */
+apr_status_t client_wait(client_conn *cc, short events, apr_interval_time_t timeout);
+
+/**
+ * Send. @param sent [out] bytes taken @param more further bytes follow at once
+ * @return APR_SUCCESS, APR_EAGAIN (with *sent 0) or the error. Blocking: no.
+ */
+apr_status_t client_send(client_conn *cc, const struct iovec *iov, int n, int more,
+                         apr_size_t *sent);
+
+/**
+ * Read into cc->block once.
+ * @param most  bytes the block may hold (a head that is larger is an error: APR_ENOSPC)
+ * @return APR_SUCCESS: more is there; APR_EAGAIN, APR_EOF, APR_ENOSPC, APR_ENOMEM or the error. Blocking: no.
+ */
+apr_status_t client_recv(client_conn *cc, uint32_t most);
+
+static inline uint32_t client_in_size(const client_conn *cc)
+{
+    return cc->to - cc->from;
+}
+
+static inline const char *client_in(const client_conn *cc)
+{
+    return cc->block + cc->from;
+}
+
+/** Drop @a n bytes from the front. */
+void client_in_take(client_conn *cc, uint32_t n);
+
+/** The first @a n bytes as a bucket: without a copy where they are many. The connection reads into another block then. */
+apr_bucket *client_in_bucket(client_conn *cc, uint32_t n, apr_bucket_alloc_t *alloc);
+
+/** No bytes wait and none are to come: the exchange is over, keep the connection for another. It is not the caller's any more. */
+void client_keep(client_conn *cc);
+
+/** Close it. It is not the caller's any more. */
+void client_close(client_conn *cc);
+
+#endif

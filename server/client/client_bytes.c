@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Bytes of outgoing connections. The network is read into a block of its own, which leaves as a bucket: nothing is copied
+ * but small pieces, for which a whole block would be too much to hold. */
+#include "client_private.h"
+#include "transport.h"
+#include "brigade/assert.h"
+#include <stdlib.h>
+#include <string.h>
+
+#define CLIENT_COPIED 4096 /* bytes up to which a piece is copied */
+#define CLIENT_SPARE 32    /* free blocks that a thread keeps */
+
+/* Blocks are freed where their last bucket ends: mostly the loop that read them. */
+static _Thread_local struct {
+    void *first;
+    unsigned n;
+} block_spare;
+
+static char *block_get(void)
+{
+    void *block = block_spare.first;
+
+    if (!block)
+        return malloc(CLIENT_BLOCK);
+    block_spare.first = *(void **)block;
+    block_spare.n--;
+    return block;
+}
+
+static void block_put(void *block)
+{
+    if (block_spare.n >= CLIENT_SPARE) {
+        free(block);
+        return;
+    }
+    *(void **)block = block_spare.first;
+    block_spare.first = block;
+    block_spare.n++;
+}
+
+void client_block_end(client_conn *cc)
+{
+    if (cc->cap == CLIENT_BLOCK)
+        block_put(cc->block);
+    else
+        free(cc->block);
+    cc->block = NULL;
+    cc->from = cc->to = cc->cap = 0;
+}
+
+/* Room for more behind what is here. */
+static apr_status_t block_room(client_conn *cc, uint32_t most)
+{
+    char *bigger;
+    uint32_t cap;
+
+    if (!cc->block) {
+        cc->block = block_get();
+        cc->cap = cc->block ? CLIENT_BLOCK : 0;
+        return cc->block ? APR_SUCCESS : APR_ENOMEM;
+    }
+    if (cc->to < cc->cap)
+        return APR_SUCCESS;
+    if (cc->from) {
+        memmove(cc->block, cc->block + cc->from, client_in_size(cc));
+        cc->to -= cc->from;
+        cc->from = 0;
+        return APR_SUCCESS;
+    }
+    if (cc->cap >= most)
+        return APR_ENOSPC;
+    cap = cc->cap * 2;
+    bigger = malloc(cap);
+    if (!bigger)
+        return APR_ENOMEM;
+    memcpy(bigger, cc->block, cc->to);
+    if (cc->cap == CLIENT_BLOCK)
+        block_put(cc->block);
+    else
+        free(cc->block);
+    cc->block = bigger;
+    cc->cap = cap;
+    return APR_SUCCESS;
+}
+
+apr_status_t client_recv(client_conn *cc, uint32_t most)
+{
+    apr_status_t rv;
+    size_t room;
+    ssize_t n;
+
+    if (cc->eof)
+        return APR_EOF;
+    if (!cc->rd_ready)
+        return APR_EAGAIN;
+    if ((rv = block_room(cc, most)) != APR_SUCCESS)
+        return rv;
+    room = cc->cap - cc->to;
+    do
+        n = transport_recv(&cc->bc, cc->block + cc->to, room);
+    while (n < 0 && errno == EINTR);
+    if (n > 0) {
+        cc->to += (uint32_t)n;
+        /* A short read emptied the socket, and the next event tells of more; a layer says if it holds another record. */
+        if ((size_t)n < room && !cc->hung_up && !cc->bc.rd_ready)
+            cc->rd_ready = 0;
+        return APR_SUCCESS;
+    }
+    if (n == 0) {
+        cc->eof = 1;
+        return APR_EOF;
+    }
+    if (errno == EAGAIN) {
+        cc->rd_ready = 0;
+        return APR_EAGAIN;
+    }
+    cc->eof = 1;
+    return errno;
+}
+
+apr_status_t client_send(client_conn *cc, const struct iovec *iov, int n, int more,
+                         apr_size_t *sent)
+{
+    ssize_t got;
+
+    *sent = 0;
+    if (!cc->wr_ready)
+        return APR_EAGAIN;
+    do
+        got = transport_sendv(&cc->bc, iov, n, more);
+    while (got < 0 && errno == EINTR);
+    if (got >= 0) {
+        *sent = (apr_size_t)got;
+        return APR_SUCCESS;
+    }
+    if (errno != EAGAIN)
+        return errno;
+    cc->wr_ready = 0;
+    return APR_EAGAIN;
+}
+
+void client_in_take(client_conn *cc, uint32_t n)
+{
+    BRG_ASSERT(n <= client_in_size(cc));
+    cc->from += n;
+    if (cc->from == cc->to)
+        cc->from = cc->to = 0;
+}
+
+static apr_bucket *bucket_of_block(client_conn *cc, uint32_t n, apr_bucket_alloc_t *alloc)
+{
+    apr_bucket *e;
+    void (*end)(void *) = cc->cap == CLIENT_BLOCK ? block_put : free;
+
+    e = apr_bucket_heap_create(cc->block, cc->cap, end, alloc);
+    e->start = cc->from;
+    e->length = n;
+    cc->block = NULL;
+    cc->from = cc->to = cc->cap = 0;
+    return e;
+}
+
+apr_bucket *client_in_bucket(client_conn *cc, uint32_t n, apr_bucket_alloc_t *alloc)
+{
+    apr_bucket *e;
+
+    BRG_ASSERT(n && n <= client_in_size(cc));
+    if (n > CLIENT_COPIED && n == client_in_size(cc))
+        return bucket_of_block(cc, n, alloc);
+    e = apr_bucket_heap_create(client_in(cc), n, NULL, alloc);
+    client_in_take(cc, n);
+    return e;
+}

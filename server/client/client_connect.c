@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Connecting: a socket for each address in turn, then TLS. A connection that is taken from the idle ones skips all of it. */
+#include "client_private.h"
+#include "transport.h"
+#include "brigade/assert.h"
+#include "apr_strings.h"
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <arpa/inet.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+/* The addresses of a connection that is being made; freed once it is there. */
+struct client_tries {
+    client_addresses all;
+};
+
+static void connect_name(client_conn *cc, const client_address *a)
+{
+    const struct sockaddr_in *in = (const void *)&a->to.storage;
+    const struct sockaddr_in6 *in6 = (const void *)&a->to.storage;
+    const struct sockaddr_un *un = (const void *)&a->to.storage;
+    char text[INET6_ADDRSTRLEN] = "";
+
+    switch (a->to.any.sa_family) {
+    case AF_INET:
+        inet_ntop(AF_INET, &in->sin_addr, cc->peer, sizeof cc->peer);
+        break;
+    case AF_INET6:
+        inet_ntop(AF_INET6, &in6->sin6_addr, text, sizeof text);
+        apr_cpystrn(cc->peer, text, sizeof cc->peer);
+        break;
+    default:
+        apr_cpystrn(cc->peer, un->sun_path, sizeof cc->peer);
+    }
+}
+
+static void connect_options(const client_conn *cc, int fd, int family)
+{
+    const client_settings *conf = &cc->origin->conf;
+    const int one = 1;
+
+    if (conf->receive_buffer)
+        setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &conf->receive_buffer, sizeof conf->receive_buffer);
+    if (family == AF_UNIX)
+        return;
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    if (conf->keepalive)
+        setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof one);
+}
+
+/* The local address, if it is of the same family. @return 0, or errno */
+static int connect_from(const client_conn *cc, int fd, int family)
+{
+    const apr_sockaddr_t *from = cc->origin->conf.from;
+
+    if (!from || from->family != family)
+        return 0;
+    return bind(fd, (const struct sockaddr *)&from->sa, from->salen) ? errno : 0;
+}
+
+static int connect_poll(client_conn *cc)
+{
+    if (!cc->on_loop)
+        return 0;
+    return loop_io_add(cc->bc.loop, &cc->bc.io, cc->bc.fd,
+                       EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET);
+}
+
+static void connect_socket_end(client_conn *cc)
+{
+    if (cc->bc.fd < 0)
+        return;
+    if (cc->on_loop && cc->bc.polled)
+        loop_io_remove(cc->bc.loop, &cc->bc.io, cc->bc.fd);
+    cc->bc.polled = 0;
+    close(cc->bc.fd);
+    cc->bc.fd = -1;
+}
+
+/* @return 0: connected, or on the way; else errno */
+static int connect_to(client_conn *cc, const client_address *a)
+{
+    const int family = a->to.any.sa_family;
+    int error, fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+    if (fd < 0)
+        return errno;
+    cc->bc.fd = fd;
+    connect_options(cc, fd, family);
+    connect_name(cc, a);
+    if ((error = connect_from(cc, fd, family)) != 0)
+        return error;
+    if (connect(fd, &a->to.any, a->len) == 0)
+        cc->wr_ready = 1;
+    else if (errno != EINPROGRESS)
+        return errno;
+    error = connect_poll(cc);
+    cc->bc.polled = cc->on_loop && !error;
+    return error;
+}
+
+/* The next address, until one is on its way. */
+static apr_status_t connect_next(client_conn *cc, int error)
+{
+    const client_addresses *all = &cc->tries->all;
+
+    while (cc->address_at < all->n) {
+        connect_socket_end(cc);
+        error = connect_to(cc, &all->at[cc->address_at++]);
+        if (!error)
+            return APR_SUCCESS;
+    }
+    connect_socket_end(cc);
+    cc->failure = CLIENT_NO_CONNECT;
+    cc->error = error;
+    return error;
+}
+
+/* @return APR_SUCCESS, APR_EAGAIN or how it failed */
+static apr_status_t connect_outcome(client_conn *cc)
+{
+    struct pollfd p = {.fd = cc->bc.fd, .events = POLLOUT};
+    socklen_t len = sizeof(int);
+    int error = 0;
+
+    if (poll(&p, 1, 0) <= 0)
+        return APR_EAGAIN;
+    if (getsockopt(cc->bc.fd, SOL_SOCKET, SO_ERROR, &error, &len))
+        return errno;
+    return error;
+}
+
+static void connect_done(client_conn *cc)
+{
+    free(cc->tries);
+    cc->tries = NULL;
+    cc->wr_ready = 1;
+    cc->state = cc->origin->conf.tls ? CLIENT_HANDSHAKE : CLIENT_READY;
+}
+
+static apr_status_t connect_go(client_conn *cc)
+{
+    apr_status_t rv;
+
+    for (;;) {
+        rv = connect_outcome(cc);
+        if (rv == APR_EAGAIN)
+            return rv;
+        if (rv == APR_SUCCESS) {
+            connect_done(cc);
+            return rv;
+        }
+        if ((rv = connect_next(cc, rv)) != APR_SUCCESS)
+            return rv;
+    }
+}
+
+apr_status_t client_go(client_conn *cc)
+{
+    apr_status_t rv = APR_SUCCESS;
+
+    BRG_ASSERT(cc->state < CLIENT_IDLE);
+    if (cc->failure)
+        return cc->error;
+    if (cc->state == CLIENT_CONNECTING)
+        rv = connect_go(cc);
+    if (rv == APR_SUCCESS && cc->state == CLIENT_HANDSHAKE) {
+        rv = client_handshake(cc);
+        if (rv == APR_SUCCESS)
+            cc->state = CLIENT_READY;
+    }
+    return rv;
+}
+
+short client_wants(const client_conn *cc)
+{
+    return cc->state == CLIENT_CONNECTING || cc->wants_write ? POLLOUT : POLLIN;
+}
+
+apr_status_t client_wait(client_conn *cc, short events, apr_interval_time_t timeout)
+{
+    struct pollfd p = {.fd = cc->bc.fd, .events = events};
+    int n;
+
+    BRG_ASSERT(!cc->on_loop);
+    do
+        n = poll(&p, 1, timeout < 0 ? -1 : (int)((timeout + 999) / 1000));
+    while (n < 0 && errno == EINTR);
+    cc->rd_ready = cc->wr_ready = 1;
+    return n > 0 ? APR_SUCCESS : n == 0 ? APR_TIMEUP : errno;
+}
+
+static client_conn *connect_object(client_origin *o, client_place *place, brg_loop *loop)
+{
+    client_conn *cc = calloc(1, sizeof *cc);
+
+    if (!cc || !(cc->tries = calloc(1, sizeof *cc->tries))) {
+        free(cc);
+        return NULL;
+    }
+    client_origin_hold(o);
+    cc->bc.tag = CONN_TAG;
+    cc->bc.loop = loop;
+    cc->bc.fd = -1;
+    cc->bc.io.ready = client_ready;
+    cc->bc.timer.expired = client_expired;
+    cc->origin = o;
+    cc->place = place;
+    cc->on_loop = loop != NULL;
+    cc->opened = 1;
+    cc->uses = 1;
+    return cc;
+}
+
+/* Another loop may have an idle one that counts. */
+static void open_ask_others(client_origin *o, const client_place *mine)
+{
+    for (int i = 0; i < client_places(o); i++) {
+        client_place *place = atomic_load_explicit(&o->place[i], memory_order_acquire);
+
+        if (place && place != mine && atomic_load(&place->idle_n)) {
+            atomic_store(&place->wanted, 1);
+            loop_note_post(place->loop, &place->note);
+            return;
+        }
+    }
+}
+
+apr_status_t client_open(client_origin *o, brg_loop *loop, client_ticket *ticket, client_conn **out)
+{
+    client_place *place = client_place_of(o, loop);
+    client_addresses all;
+    apr_status_t rv = client_resolve(o, !loop, &all);
+    client_conn *cc;
+
+    *out = NULL;
+    if (rv == APR_EAGAIN)
+        client_ticket_wait(place, ticket);
+    if (rv != APR_SUCCESS)
+        return rv;
+    if (!client_count_open(o, !loop)) {
+        client_ticket_wait(place, ticket);
+        open_ask_others(o, place);
+        return APR_EAGAIN;
+    }
+    cc = connect_object(o, place, loop);
+    if (!cc) {
+        client_count_closed(o);
+        return APR_ENOMEM;
+    }
+    cc->tries->all = all;
+    (void)connect_next(cc, 0); /* what fails is told by client_go() */
+    if (cc->wr_ready)
+        connect_done(cc);
+    *out = cc;
+    return APR_SUCCESS;
+}

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Origins, their places by loop, and the number of their connections.
+ *
+ * Places are made by their own loop and never moved, so a loop finds its own by one load. Another thread reaches a place
+ * by its note alone. */
+#include "client_private.h"
+#include "clock.h"
+#include "brigade/assert.h"
+#include "apr_strings.h"
+#include <arpa/inet.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/un.h>
+
+static void origin_fix_path(client_origin *o, const char *path)
+{
+    struct sockaddr_un *un = (void *)&o->fixed.to.storage;
+
+    un->sun_family = AF_UNIX;
+    apr_cpystrn(un->sun_path, path, sizeof un->sun_path);
+    o->fixed.len = (socklen_t)sizeof *un;
+    o->is_fixed = 1;
+}
+
+static void origin_fix_address(client_origin *o, const char *host, apr_port_t port)
+{
+    struct sockaddr_in *in = (void *)&o->fixed.to.storage;
+    struct sockaddr_in6 *in6 = (void *)&o->fixed.to.storage;
+
+    if (inet_pton(AF_INET, host, &in->sin_addr) == 1) {
+        in->sin_family = AF_INET;
+        in->sin_port = htons(port);
+        o->fixed.len = sizeof *in;
+        o->is_fixed = 1;
+    } else if (inet_pton(AF_INET6, host, &in6->sin6_addr) == 1) {
+        in6->sin6_family = AF_INET6;
+        in6->sin6_port = htons(port);
+        o->fixed.len = sizeof *in6;
+        o->is_fixed = 1;
+    }
+}
+
+static void place_note(struct loop_note *note)
+{
+    client_place *place = loop_io_of(note, client_place, note);
+
+    if (atomic_exchange(&place->wanted, 0) && place->idle && !place->first)
+        client_close(place->idle);
+    client_place_tell(place);
+    client_origin_release(place->origin);
+}
+
+static void place_begin(client_place *place, client_origin *o, brg_loop *loop)
+{
+    place->origin = o;
+    place->loop = loop;
+    place->last = &place->first;
+    place->note.run = place_note;
+}
+
+static void origin_begin(client_origin *o, const client_settings *settings)
+{
+    BRG_ASSERT(settings->server && (settings->host || settings->path));
+    o->conf = *settings;
+    if (!o->conf.ttl)
+        o->conf.ttl = CLIENT_TTL_US;
+    place_begin(&o->workers, o, NULL);
+    pthread_mutex_init(&o->workers.lock, NULL);
+    if (settings->path)
+        origin_fix_path(o, settings->path);
+    else
+        origin_fix_address(o, settings->host, settings->port);
+}
+
+client_origin *client_origin_make(apr_pool_t *p, const client_settings *settings)
+{
+    client_origin *o = apr_pcalloc(p, sizeof *o + CLIENT_LOOPS_MOST * sizeof o->place[0]);
+
+    o->is_kept = 1;
+    origin_begin(o, settings);
+    return o;
+}
+
+/* ---- origins of one request ---- */
+
+struct origin_once {
+    client_place place;
+    char *host, *path, *sni;
+    client_origin origin;
+};
+
+void client_origin_hold(client_origin *o)
+{
+    if (!o->is_kept)
+        atomic_fetch_add_explicit(&o->refs, 1, memory_order_relaxed);
+}
+
+void client_origin_release(client_origin *o)
+{
+    struct origin_once *once;
+
+    if (o->is_kept || atomic_fetch_sub(&o->refs, 1) != 1)
+        return;
+    once = loop_io_of(o, struct origin_once, origin);
+    pthread_mutex_destroy(&o->workers.lock);
+    free(atomic_load(&o->addresses));
+    free(o->older);
+    free(once->host);
+    free(once->path);
+    free(once->sni);
+    free(once);
+}
+
+static apr_status_t origin_once_end(void *o)
+{
+    client_origin_release(o);
+    return APR_SUCCESS;
+}
+
+static char *origin_copy(const char *s)
+{
+    return s ? strdup(s) : NULL;
+}
+
+client_origin *client_origin_once(apr_pool_t *p, const client_settings *settings)
+{
+    struct origin_once *once = calloc(1, sizeof *once + sizeof once->origin.place[0]);
+    client_settings conf = *settings;
+
+    if (!once)
+        return NULL;
+    conf.host = once->host = origin_copy(settings->host);
+    conf.path = once->path = origin_copy(settings->path);
+    conf.sni = once->sni = origin_copy(settings->sni);
+    conf.reuse = 0;
+    conf.max = 0;
+    atomic_store(&once->origin.refs, 1);
+    if (!conf.host && !conf.path) { /* no memory */
+        free(once->sni);
+        free(once);
+        return NULL;
+    }
+    origin_begin(&once->origin, &conf);
+    apr_pool_cleanup_register(p, &once->origin, origin_once_end, apr_pool_cleanup_null);
+    return &once->origin;
+}
+
+const client_settings *client_origin_settings(const client_origin *origin)
+{
+    return &origin->conf;
+}
+
+static client_place *place_make(client_origin *o, brg_loop *loop)
+{
+    client_place *place = o->is_kept ? apr_pcalloc(loop->pool, sizeof *place)
+                                     : &loop_io_of(o, struct origin_once, origin)->place;
+
+    place_begin(place, o, loop);
+    return place;
+}
+
+client_place *client_place_of(client_origin *o, brg_loop *loop)
+{
+    const int at = o->is_kept && loop ? loop->index : 0;
+    client_place *place;
+
+    if (!loop)
+        return &o->workers;
+    BRG_ASSERT(at >= 0 && at < CLIENT_LOOPS_MOST);
+    place = atomic_load_explicit(&o->place[at], memory_order_acquire);
+    if (place)
+        return place;
+    place = place_make(o, loop);
+    atomic_store_explicit(&o->place[at], place, memory_order_release);
+    return place;
+}
+
+void client_place_tell(client_place *place)
+{
+    client_ticket *t = place->first, *next;
+
+    place->first = NULL;
+    place->last = &place->first;
+    atomic_store(&place->waiting_n, 0);
+    for (; t; t = next) {
+        next = t->next;
+        t->prev = NULL;
+        t->notify(t->baton);
+    }
+}
+
+void client_origin_tell(client_origin *o)
+{
+    for (int i = 0; i < client_places(o); i++) {
+        client_place *place = atomic_load_explicit(&o->place[i], memory_order_acquire);
+
+        if (place && atomic_load(&place->waiting_n)) {
+            client_origin_hold(
+                o); /* once: nothing but the resolver tells of an origin of one request */
+            loop_note_post(place->loop, &place->note);
+        }
+    }
+}
+
+void client_ticket_wait(client_place *place, client_ticket *t)
+{
+    BRG_ASSERT(!t->prev && t->notify && loop_self() == place->loop);
+    t->place = place;
+    t->next = NULL;
+    t->prev = place->last;
+    *place->last = t;
+    place->last = &t->next;
+    atomic_fetch_add(&place->waiting_n, 1);
+}
+
+void client_ticket_leave(client_ticket *t)
+{
+    client_place *place = t->place;
+
+    if (!t->prev)
+        return;
+    *t->prev = t->next;
+    if (t->next)
+        t->next->prev = t->prev;
+    else
+        place->last = t->prev;
+    t->prev = NULL;
+    atomic_fetch_sub(&place->waiting_n, 1);
+}
+
+unsigned client_origin_open(const client_origin *o)
+{
+    return atomic_load_explicit(&o->open, memory_order_relaxed);
+}
+
+unsigned client_origin_idle(const client_origin *o)
+{
+    unsigned sum = atomic_load_explicit(&o->workers.idle_n, memory_order_relaxed);
+
+    for (int i = 0; i < client_places(o); i++) {
+        const client_place *place = atomic_load_explicit(&o->place[i], memory_order_acquire);
+
+        sum += place ? atomic_load_explicit(&place->idle_n, memory_order_relaxed) : 0;
+    }
+    return sum;
+}
+
+int client_count_open(client_origin *o, int must)
+{
+    unsigned n = atomic_load_explicit(&o->open, memory_order_relaxed);
+
+    do {
+        if (!must && o->conf.max && n >= (unsigned)o->conf.max)
+            return 0;
+    } while (!atomic_compare_exchange_weak(&o->open, &n, n + 1));
+    return 1;
+}
+
+void client_count_closed(client_origin *o)
+{
+    atomic_fetch_sub(&o->open, 1);
+    if (o->conf.max)
+        client_origin_tell(o);
+}

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Connections between exchanges. On a loop they stay in the poll set, edge-triggered: they cost nothing in a turn, and the
+ * event of a backend that closes, or says what nobody asked for, closes ours. Those of workers are looked at when they are
+ * taken. */
+#include "client_private.h"
+#include "clock.h"
+#include "transport.h"
+#include "brigade/assert.h"
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+static void idle_lock(client_place *place)
+{
+    if (!place->loop)
+        pthread_mutex_lock(&place->lock);
+}
+
+static void idle_unlock(client_place *place)
+{
+    if (!place->loop)
+        pthread_mutex_unlock(&place->lock);
+}
+
+static void idle_remove(client_place *place, client_conn *cc)
+{
+    *cc->prev = cc->next;
+    if (cc->next)
+        cc->next->prev = cc->prev;
+    cc->prev = NULL;
+    atomic_fetch_sub_explicit(&place->idle_n, 1, memory_order_relaxed);
+}
+
+static void idle_insert(client_place *place, client_conn *cc)
+{
+    cc->next = place->idle;
+    cc->prev = &place->idle;
+    if (cc->next)
+        cc->next->prev = &cc->next;
+    place->idle = cc;
+    atomic_fetch_add_explicit(&place->idle_n, 1, memory_order_relaxed);
+}
+
+/* Nothing came, and the backend did not close. */
+static int idle_is_good(const client_conn *cc)
+{
+    char c;
+
+    if (cc->on_loop)
+        return 1; /* else its event had closed it */
+    if (clock_monotonic() - cc->idle_since >= cc->origin->conf.ttl)
+        return 0;
+    return recv(cc->bc.fd, &c, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN;
+}
+
+client_conn *client_take(client_origin *o, brg_loop *loop)
+{
+    client_place *place;
+    client_conn *cc;
+
+    if (!o->conf.reuse)
+        return NULL;
+    place = client_place_of(o, loop);
+    for (;;) {
+        idle_lock(place);
+        if ((cc = place->idle) != NULL)
+            idle_remove(place, cc);
+        idle_unlock(place);
+        if (!cc)
+            return NULL;
+        if (loop)
+            wheel_cancel(&loop->wheel, &cc->bc.timer);
+        cc->state = CLIENT_READY;
+        if (idle_is_good(cc)) {
+            cc->uses++;
+            if (!loop)
+                cc->rd_ready = cc->wr_ready = 1;
+            return cc;
+        }
+        client_close(cc);
+    }
+}
+
+void client_keep(client_conn *cc)
+{
+    client_place *place = cc->place;
+    brg_loop *loop = place->loop;
+
+    BRG_ASSERT(cc->state == CLIENT_READY);
+    if (!cc->origin->conf.reuse || cc->eof || client_in_size(cc) || !cc->wr_ready ||
+        (loop && loop->draining)) {
+        client_close(cc);
+        return;
+    }
+    client_block_end(cc);
+    cc->state = CLIENT_IDLE;
+    cc->notify = NULL;
+    cc->idle_since = loop ? loop->monotonic : clock_monotonic();
+    idle_lock(place);
+    idle_insert(place, cc);
+    idle_unlock(place);
+    if (!loop)
+        return;
+    wheel_set(&loop->wheel, &cc->bc.timer, cc->idle_since + cc->origin->conf.ttl);
+    if (place->first)
+        client_place_tell(place);
+    else if (cc->origin->conf.max)
+        client_origin_tell(cc->origin);
+}
+
+static void close_object(client_conn *cc)
+{
+    client_origin *o = cc->origin;
+
+    client_block_end(cc);
+    free(cc->tries);
+    cc->bc.tag = 0;
+    free(cc);
+    client_origin_release(o);
+}
+
+void client_close(client_conn *cc)
+{
+    client_place *place = cc->place;
+
+    BRG_ASSERT(cc->state != CLIENT_CLOSED);
+    if (cc->state == CLIENT_IDLE) {
+        idle_lock(place);
+        idle_remove(place, cc);
+        idle_unlock(place);
+    }
+    cc->state = CLIENT_CLOSED;
+    cc->notify = NULL;
+    if (cc->on_loop)
+        wheel_cancel(&cc->bc.loop->wheel, &cc->bc.timer);
+    if (cc->bc.fd >= 0) {
+        if (cc->bc.polled)
+            loop_io_remove(cc->bc.loop, &cc->bc.io, cc->bc.fd);
+        transport_end(&cc->bc);
+        close(cc->bc.fd);
+        cc->bc.fd = -1;
+    }
+    if (cc->opened)
+        client_count_closed(cc->origin);
+    close_object(cc);
+}
+
+void client_ready(struct loop_io *io, uint32_t events)
+{
+    client_conn *cc = loop_io_of(io, client_conn, bc.io);
+
+    BRG_ASSERT_TAG(&cc->bc, CONN_TAG);
+    if (events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR))
+        cc->rd_ready = 1;
+    if (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR))
+        cc->hung_up = 1;
+    if (events & (EPOLLOUT | EPOLLHUP | EPOLLERR))
+        cc->wr_ready = 1;
+    if (cc->state != CLIENT_IDLE) {
+        if (cc->notify)
+            cc->notify(cc->baton);
+        return;
+    }
+    if (events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR))
+        client_close(cc);
+}
+
+void client_expired(struct loop_timer *timer)
+{
+    client_conn *cc = loop_io_of(timer, client_conn, bc.timer);
+
+    BRG_ASSERT(cc->state == CLIENT_IDLE);
+    client_close(cc);
+}

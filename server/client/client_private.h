@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BRIGADE_CLIENT_CLIENT_PRIVATE_H
+#define BRIGADE_CLIENT_CLIENT_PRIVATE_H
+
+/**
+ * @file client_private.h
+ * Between the files of the room: origins with their places and addresses (client_origin.c, client_resolve.c), connecting
+ * (client_connect.c), bytes (client_bytes.c), idle connections (client_pool.c).
+ */
+#include "client.h"
+#include "loop.h"
+#include <pthread.h>
+#include <sys/socket.h>
+
+#define CLIENT_LOOPS_MOST 256    /**< loops of a process that have a place of their own */
+#define CLIENT_ADDRESSES_MOST 16 /**< addresses of a name that are tried */
+#define CLIENT_TTL_US apr_time_from_sec(60)
+#define CLIENT_ADDRESS_TTL_US apr_time_from_sec(60)
+
+/** A socket address, as connect() takes it. */
+typedef struct client_address {
+    socklen_t len;
+    union {
+        struct sockaddr any;
+        struct sockaddr_storage storage;
+    } to;
+} client_address;
+
+/** Never changed once it is published. */
+typedef struct client_addresses {
+    unsigned n;
+    client_address at[CLIENT_ADDRESSES_MOST];
+} client_addresses;
+
+struct tls_client_sessions;
+
+/** What one loop, or the workers, have of an origin. */
+typedef struct client_place {
+    client_origin *origin;
+    brg_loop *loop;    /**< NULL: the workers' */
+    client_conn *idle; /**< the one that was used last is first */
+    _Atomic unsigned idle_n;
+    client_ticket *first, **last; /**< those that wait */
+    _Atomic unsigned waiting_n;
+    struct loop_note
+        note; /**< an address came, a connection may be opened, or one is wanted elsewhere */
+    struct tls_client_sessions *sessions; /**< of TLS; NULL: none yet */
+    atomic_int wanted;    /**< another loop waits for a connection: close an idle one */
+    pthread_mutex_t lock; /**< of the workers' place */
+} client_place;
+
+typedef enum client_resolve_state {
+    CLIENT_UNKNOWN,
+    CLIENT_ASKED,
+    CLIENT_KNOWN,
+    CLIENT_NAMELESS
+} client_resolve_state;
+
+struct client_origin {
+    client_settings conf;
+    _Atomic unsigned open;
+    _Atomic(client_addresses *) addresses;
+    client_addresses *older;     /**< the resolver's: freed with the next but one */
+    _Atomic apr_time_t known_at; /**< monotonic */
+    atomic_int resolving;        /**< client_resolve_state */
+    client_origin *resolve_next; /**< in the resolver's queue */
+    client_address fixed;        /**< of a Unix socket, or an address that is no name */
+    unsigned is_fixed : 1;
+    unsigned is_kept : 1;  /**< of the configuration; else of one request, and counted */
+    _Atomic unsigned refs; /**< of one request's: that request, the resolver, a note on its way */
+    client_place workers;
+    _Atomic(client_place *)
+        place[]; /**< kept: [CLIENT_LOOPS_MOST], by the index of loops; else [1] */
+};
+
+enum { CLIENT_CONNECTING, CLIENT_HANDSHAKE, CLIENT_READY, CLIENT_IDLE, CLIENT_CLOSED };
+
+/** The place of @a loop, made when it is first asked for; NULL loop: the workers'. NULL: no memory. */
+client_place *client_place_of(client_origin *origin, brg_loop *loop);
+
+/** Be queued in @a place, and told. Threads: its loop's. */
+void client_ticket_wait(client_place *place, client_ticket *ticket);
+
+/** Tell those that wait in @a place that they may try again. Threads: its loop's. */
+void client_place_tell(client_place *place);
+
+/** Have all places told that have somebody waiting. Threads: any. */
+void client_origin_tell(client_origin *origin);
+
+/**
+ * Addresses to connect to.
+ * @return APR_SUCCESS; APR_EAGAIN: asked, the places are told later; APR_NOTFOUND
+ * Blocking: on workers (@a may_block).
+ */
+apr_status_t client_resolve(client_origin *origin, int may_block, client_addresses *copy);
+
+/** Places in origin->place. */
+static inline int client_places(const client_origin *origin)
+{
+    return origin->is_kept ? CLIENT_LOOPS_MOST : 1;
+}
+
+/** Of an origin of one request: somebody else has it, too; no longer. Others ignore it. Threads: any. */
+void client_origin_hold(client_origin *origin);
+void client_origin_release(client_origin *origin);
+
+/** Count one more open connection, if there may be, or @a must: a worker does not wait, since there are few of them.
+ * @return 0: there may not */
+int client_count_open(client_origin *origin, int must);
+void client_count_closed(client_origin *origin);
+
+/** loop_io_fn and loop_timer_fn of its brg_conn. */
+void client_ready(struct loop_io *io, uint32_t events);
+void client_expired(struct loop_timer *timer);
+
+/** Give its block back. */
+void client_block_end(client_conn *cc);
+
+/** The TLS half of client_go(). @return as that */
+apr_status_t client_handshake(client_conn *cc);
+
+#endif

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* TLS of outgoing connections. Its contexts are a loop's own, so a worker has none. */
+#include "client_private.h"
+#include "brigade/assert.h"
+#if BRIGADE_TLS
+#include "tls_client.h"
+#include <arpa/inet.h>
+
+static apr_status_t handshake_fails(client_conn *cc, apr_status_t error, const char *why)
+{
+    cc->failure = CLIENT_NO_HANDSHAKE;
+    cc->error = error;
+    cc->why = why;
+    return error;
+}
+
+static apr_status_t handshake_begin(client_conn *cc)
+{
+    const client_settings *conf = &cc->origin->conf;
+    client_place *place = cc->place;
+    apr_status_t rv;
+
+    if (!place->loop)
+        return handshake_fails(cc, APR_ENOTIMPL,
+                               "a worker cannot speak TLS to a backend: a filter of this request "
+                               "may block, or it is a "
+                               "sub-request");
+    if (!place->sessions && cc->origin->is_kept)
+        place->sessions = apr_pcalloc(place->loop->pool, sizeof *place->sessions);
+    rv = tls_client_begin(&cc->bc, conf->tls, conf->sni ? conf->sni : conf->host, conf->alpn,
+                          place->sessions);
+    return rv == APR_SUCCESS ? rv : handshake_fails(cc, rv, "TLS cannot begin");
+}
+
+apr_status_t client_handshake(client_conn *cc)
+{
+    apr_status_t rv = cc->bc.transport ? APR_SUCCESS : handshake_begin(cc);
+
+    if (rv != APR_SUCCESS)
+        return rv;
+    switch (tls_client_step(&cc->bc)) {
+    case TLS_CLIENT_DONE:
+        cc->rd_ready = cc->wr_ready = 1;
+        return APR_SUCCESS;
+    case TLS_CLIENT_WANT_READ:
+        cc->wants_write = 0;
+        return APR_EAGAIN;
+    case TLS_CLIENT_WANT_WRITE:
+        cc->wants_write = 1;
+        return APR_EAGAIN;
+    default:
+        return handshake_fails(cc, APR_EGENERAL, tls_client_failure_of(&cc->bc).reason);
+    }
+}
+#else
+apr_status_t client_handshake(client_conn *cc)
+{
+    cc->failure = CLIENT_NO_HANDSHAKE;
+    cc->why = "this server was built without TLS";
+    return cc->error = APR_ENOTIMPL;
+}
+#endif

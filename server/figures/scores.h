@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BRIGADE_FIGURES_SCORES_H
+#define BRIGADE_FIGURES_SCORES_H
+
+/**
+ * @file scores.h
+ * The scoreboard's own half: counters of the event loops, beside Apache's worker_score in the same
+ * shared memory.
+ *
+ * Each counter has one writer, the thread of its loop, and any number of readers in any process.
+ * Writers use plain relaxed stores, so counting costs no locked instruction; readers see each
+ * counter whole, but not two counters at the same moment.
+ */
+#include "httpd.h"
+#include "scoreboard.h"
+#include <stdatomic.h>
+#include <stdint.h>
+
+/** Alignment of a loop's counters, bytes: two cache lines, since processors fetch lines in pairs. */
+#define LOOP_SCORE_LINE 128
+
+/** The counters of one loop. */
+typedef struct loop_score {
+    _Alignas(LOOP_SCORE_LINE) _Atomic uint64_t accesses; /**< requests that ended */
+    _Atomic uint64_t bytes;                              /**< bytes of responses, heads included */
+    _Atomic uint64_t accepted;                           /**< connections accepted */
+    _Atomic uint64_t connections;                        /**< open now */
+    _Atomic uint64_t reading;                            /**< of these: a head is arriving */
+    _Atomic uint64_t writing;   /**< of these: output waits for the socket */
+    _Atomic uint64_t keepalive; /**< of these: idle between requests */
+    _Atomic uint64_t lingering; /**< of these: closing */
+    _Atomic uint64_t busy;      /**< of these: owned by a worker */
+    _Atomic uint64_t http2;     /**< of the connections: they speak HTTP/2 */
+    _Atomic uint64_t streams;   /**< and have so many streams open */
+    _Atomic uint64_t turns;     /**< turns of the loop */
+} loop_score;
+
+#define HTTP2_SCORES 64 /**< connections of HTTP/2 of a loop that are told one by one */
+
+/** A connection of HTTP/2. */
+typedef struct http2_score {
+    _Atomic uint64_t since;     /**< microseconds since the epoch; 0: nobody's */
+    _Atomic uint64_t client[6]; /**< its address as text, NUL-terminated */
+    _Atomic uint64_t tls;       /**< 1: with TLS of the server's own */
+    _Atomic uint64_t open;      /**< streams that are open */
+    _Atomic uint64_t streams;   /**< and those that there were, in all */
+} http2_score;
+
+/** Set a counter. Writer only. */
+static inline void loop_score_set(_Atomic uint64_t *counter, uint64_t value)
+{
+    atomic_store_explicit(counter, value, memory_order_relaxed);
+}
+
+/** Add to a counter. Writer only: this is no atomic addition. */
+static inline void loop_score_add(_Atomic uint64_t *counter, uint64_t n)
+{
+    atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + n,
+                          memory_order_relaxed);
+}
+
+/** Read a counter. Threads: any, of any process. */
+static inline uint64_t loop_score_get(const _Atomic uint64_t *counter)
+{
+    return atomic_load_explicit(counter, memory_order_relaxed);
+}
+
+/** A time, or a number of bytes, out of memory that any server process can write: 0 where it is none, so that sums of some do
+ * not overflow. */
+static inline int64_t score_held(int64_t value)
+{
+    return value < 0 || value > INT64_MAX / 8 ? 0 : value;
+}
+
+/** What the scoreboard has to hold; set by the supervisor before pre_mpm. */
+typedef struct scoreboard_limits {
+    int processes;  /**< slots for server processes, those of ending generations included */
+    int threads;    /**< loops and workers of one process */
+    int loops;      /**< loops of one process */
+    int generation; /**< of the processes that will be started */
+    int totals_stay; /**< a graceful restart: totals, and the time since when they count, stay. Otherwise they begin
+                          at 0, and processes of generations before this one do not count */
+} scoreboard_limits;
+
+/** The program before this one left its scoreboard: use it, with its counts and the slots of processes that live on.
+ * One of another layout is left alone. Supervisor only, before pre_mpm. */
+void scoreboard_take_left(void);
+
+/** Every process has its connection, and no more processes may be started: set by the supervisor,
+ * read by loops. */
+void scoreboard_set_full(int full);
+int scoreboard_is_full(void);
+
+/** The server is about to end: set by the supervisor, for readiness endpoints. */
+void scoreboard_set_draining(void);
+
+void scoreboard_set_limits(const scoreboard_limits *limits);
+
+/**
+ * Counters of loop @a loop in process slot @a slot. Never NULL: beyond the limits, or without a
+ * scoreboard, a private dummy is returned.
+ */
+struct loop_score *scoreboard_loop(int slot, int loop);
+
+/** Show what a thread does: one of SERVER_*, and nothing else of its line. */
+void scoreboard_thread(int slot, int thread, int status);
+
+/** As above for readers; NULL where there is none. */
+const struct loop_score *scoreboard_loop_if(int slot, int loop);
+
+/** HTTP2_SCORES connections of a loop; NULL: there is no such loop, or no scoreboard. */
+http2_score *scoreboard_http2(int slot, int loop);
+
+/** What the scoreboard was made for, out of this process's own memory; 0: there is none. global_score says the same to
+ * modules, but any server process can write it. */
+int scoreboard_loops(void);
+int scoreboard_processes(void);
+int scoreboard_threads(void); /**< of one process, its loops included */
+
+/** Add to the number of access log lines that were lost since the start; 0: only look. @return it */
+uint64_t scoreboard_log_lines_lost(uint64_t more);
+
+/**
+ * A process starts in @a slot: its workers' entries are cleared, and the totals of the slot's
+ * former process are added to those of the ended processes. Supervisor only.
+ */
+void scoreboard_slot_start(int slot, pid_t pid, int generation);
+
+/** The process of @a slot is gone. Supervisor only. */
+void scoreboard_slot_end(int slot);
+
+/** When the server was started, microseconds since the epoch; kept over restarts. */
+apr_time_t scoreboard_started(void);
+
+/** 1 if what processes of @a generation counted is part of the totals. */
+int scoreboard_counts(int generation);
+
+/** Totals of processes that have ended since the server started. */
+void scoreboard_ended_totals(uint64_t *accesses, uint64_t *bytes);
+
+#endif

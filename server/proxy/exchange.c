@@ -1,0 +1,520 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The exchange: states, tries, and the two directions of its connection (proxy_exchange.h). */
+#include "exchange_private.h"
+#include "clock.h"
+#include "loop.h"
+#include "brigade/assert.h"
+#include "http_log.h"
+#include "http_protocol.h"
+#include "apr_strings.h"
+
+APLOG_USE_MODULE(proxy);
+
+#define EXCHANGE_IOV 32
+#define EXCHANGE_HOLD_US apr_time_from_sec(1) /* for a 100 of the backend; then the body is sent */
+
+apr_time_t exchange_now(const proxy_exchange *x)
+{
+    return x->loop ? x->loop->monotonic : clock_monotonic();
+}
+
+void exchange_done(proxy_exchange *x, int status)
+{
+    x->state = EXCHANGE_DONE;
+    x->status = status;
+    x->wants_body = x->wants_room = 0;
+}
+
+static void exchange_drop(proxy_exchange *x)
+{
+    if (x->cc)
+        client_close(x->cc);
+    x->cc = NULL;
+}
+
+void exchange_give_back(proxy_exchange *x)
+{
+    client_conn *cc = x->cc;
+
+    if (!cc)
+        return;
+    x->cc = NULL;
+    if (x->keep && x->complete && x->body_ended && !x->out_n)
+        client_keep(cc);
+    else
+        client_close(cc);
+}
+
+static void exchange_release(proxy_exchange *x)
+{
+    if (x->target->chosen)
+        proxy_release(x->r, x->target, x->sent, x->got);
+}
+
+void exchange_end(proxy_exchange *x)
+{
+    client_ticket_leave(&x->ticket);
+    exchange_drop(x);
+    exchange_release(x);
+    x->state = EXCHANGE_DONE;
+}
+
+/* ---- failures ---- */
+
+static int failure_status(proxy_failure why)
+{
+    switch (why) {
+    case PROXY_FAILED_TIMEOUT:
+        return HTTP_GATEWAY_TIME_OUT;
+    case PROXY_FAILED_BROKEN:
+        return HTTP_BAD_GATEWAY;
+    case PROXY_FAILED_RESOLVE:
+        return HTTP_BAD_GATEWAY;
+    default:
+        return HTTP_SERVICE_UNAVAILABLE;
+    }
+}
+
+/* What the page says of it. */
+static const char *failure_reason(const proxy_exchange *x, proxy_failure why)
+{
+    switch (why) {
+    case PROXY_FAILED_RESOLVE:
+        return apr_pstrcat(x->r->pool, "DNS lookup failure for: ", x->target->host, NULL);
+    case PROXY_FAILED_TIMEOUT:
+    case PROXY_FAILED_BROKEN:
+        return x->got ? "Error reading from remote server" : "Error reading from remote server";
+    default:
+        return NULL;
+    }
+}
+
+static int failure_page(proxy_exchange *x, proxy_failure why)
+{
+    request_rec *r = x->r;
+    const char *reason = failure_reason(x, why);
+    const int status = failure_status(why);
+
+    if (!reason)
+        return status;
+    apr_table_setn(r->notes, "error-notes",
+                   apr_pstrcat(r->pool,
+                               "The proxy server could not handle the request<p>Reason: <strong>",
+                               ap_escape_html(r->pool, reason), "</strong></p>\n", NULL));
+    apr_table_setn(r->notes, "verbose-error-to", "*");
+    ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r, APLOGNO(00898) "%s returned by %s", reason, r->uri);
+    return status;
+}
+
+static void failure_log(proxy_exchange *x, proxy_failure why, apr_status_t error, const char *text)
+{
+    const proxy_target *t = x->target;
+    const char *peer = x->cc ? x->cc->peer : "";
+
+    switch (why) {
+    case PROXY_FAILED_RESOLVE:
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, error, x->r,
+                      APLOGNO(00898) "DNS lookup failure for: %s", t->host);
+        break;
+    case PROXY_FAILED_CONNECT:
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, error, x->r,
+                      APLOGNO(00957) "%s: attempt to connect to %s:%u (%s) failed%s%s",
+                      t->scheme_name, t->socket ? t->socket : t->host, (unsigned)t->port, peer,
+                      text ? ": " : "", text ? text : "");
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, x->r,
+                      APLOGNO(01114) "%s: failed to make connection to backend: %s", x->codec->name,
+                      t->socket ? t->socket : t->host);
+        break;
+    case PROXY_FAILED_BUSY:
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, error, x->r,
+                      APLOGNO(00941) "%s: failed to acquire connection for (%s:%u)", t->scheme_name,
+                      t->host, (unsigned)t->port);
+        break;
+    default:
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, error, x->r,
+                      APLOGNO(01102) "error reading status line from remote server %s:%u%s%s",
+                      t->host, (unsigned)t->port, text ? ": " : "", text ? text : "");
+    }
+}
+
+/* A kept connection that its backend closed in this moment: nothing was lost, and it is no fault. */
+static int failure_is_stale(const proxy_exchange *x, proxy_failure why)
+{
+    return x->reused && !x->got && why == PROXY_FAILED_BROKEN && !x->bad && exchange_may_repeat(x);
+}
+
+static void exchange_try_again(proxy_exchange *x)
+{
+    exchange_drop(x);
+    apr_brigade_cleanup(x->out);
+    x->out_n = 0;
+    x->sent = x->got = 0;
+    x->reused = 0;
+    x->state = EXCHANGE_CONNECT;
+}
+
+/* Another member of the balancer. @return 0: there is none */
+static int exchange_try_other(proxy_exchange *x)
+{
+    int status;
+
+    if (!exchange_may_repeat(x) || !proxy_may_retry(x->r, x->target, x->attempt))
+        return 0;
+    exchange_release(x);
+    x->attempt++;
+    status = proxy_next_try(x);
+    if (status != OK) {
+        exchange_drop(x);
+        exchange_done(x, status);
+        return 1;
+    }
+    x->fresh = 0;
+    exchange_try_again(x);
+    return 1;
+}
+
+/* Before the answer's head: another try, or a page. */
+void exchange_fail(proxy_exchange *x, proxy_failure why, apr_status_t error, const char *text)
+{
+    if (failure_is_stale(x, why)) {
+        x->fresh = 1;
+        exchange_try_again(x);
+        return;
+    }
+    if (x->passed) {
+        ap_log_rerror(
+            APLOG_MARK, APLOG_ERR, error, x->r,
+            APLOGNO(01110) "Network error reading response from %s:%u%s%s: the answer is cut off",
+            x->target->host, (unsigned)x->target->port, text ? ": " : "", text ? text : "");
+        exchange_drop(x);
+        exchange_cut(x);
+        exchange_done(x, OK);
+        return;
+    }
+    failure_log(x, why, error, text);
+    if (why == PROXY_FAILED_CONNECT || why == PROXY_FAILED_RESOLVE)
+        client_origin_doubt(x->origin);
+    proxy_failed(x->r, x->target, why);
+    if (exchange_try_other(x))
+        return;
+    exchange_drop(x);
+    exchange_done(x, failure_page(x, why));
+}
+
+/* ---- connecting ---- */
+
+static void exchange_told(void *baton)
+{
+    proxy_exchange *x = baton;
+
+    x->ticket.notify(x->ticket.baton);
+}
+
+/* Of this request: connections that served nobody else (proxy-initial-not-pooled). */
+static int exchange_wants_fresh(const proxy_exchange *x)
+{
+    const request_rec *r = x->r;
+
+    return x->fresh || (!r->connection->keepalives &&
+                        apr_table_get(r->subprocess_env, "proxy-initial-not-pooled"));
+}
+
+static apr_status_t exchange_connect(proxy_exchange *x)
+{
+    apr_status_t rv;
+
+    if (!x->cc) {
+        client_ticket_leave(&x->ticket);
+        x->cc = exchange_wants_fresh(x) ? NULL : client_take(x->origin, x->loop);
+        x->reused = x->cc != NULL;
+    }
+    if (!x->cc) {
+        rv = client_open(x->origin, x->loop, &x->ticket, &x->cc);
+        if (rv == APR_NOTFOUND)
+            exchange_fail(x, PROXY_FAILED_RESOLVE, 0, NULL);
+        else if (rv != APR_SUCCESS && rv != APR_EAGAIN)
+            exchange_fail(x, PROXY_FAILED_CONNECT, rv, NULL);
+        if (rv != APR_SUCCESS)
+            return rv;
+    }
+    x->cc->notify = exchange_told;
+    x->cc->baton = x;
+    rv = client_go(x->cc);
+    if (rv != APR_SUCCESS && rv != APR_EAGAIN)
+        exchange_fail(x, PROXY_FAILED_CONNECT, rv, x->cc->why);
+    return rv;
+}
+
+/* What a small body has of itself may be told by its length (Apache reads 16 KiB ahead for the same). */
+static apr_status_t exchange_begin(proxy_exchange *x)
+{
+    int status;
+
+    x->answered = x->complete = x->keep = x->swallow = 0;
+    x->bad = NULL;
+    x->body_ended = x->body_over;
+    if ((status = x->codec->begin(x)) != OK) {
+        exchange_drop(x);
+        exchange_done(x, status);
+        return APR_EGENERAL;
+    }
+    exchange_body_begin(x);
+    x->state = EXCHANGE_TALK;
+    return APR_SUCCESS;
+}
+
+/* ---- talking ---- */
+
+static int talk_gather(proxy_exchange *x, struct iovec *iov)
+{
+    int n = 0;
+
+    for (apr_bucket *e = APR_BRIGADE_FIRST(x->out);
+         e != APR_BRIGADE_SENTINEL(x->out) && n < EXCHANGE_IOV; e = APR_BUCKET_NEXT(e)) {
+        const char *data;
+        apr_size_t len;
+
+        if (apr_bucket_read(e, &data, &len, APR_BLOCK_READ) != APR_SUCCESS || !len)
+            continue;
+        iov[n].iov_base = (void *)(uintptr_t)data;
+        iov[n++].iov_len = len;
+    }
+    return n;
+}
+
+static void talk_sent(proxy_exchange *x, apr_size_t n)
+{
+    x->sent += (apr_off_t)n;
+    x->out_n -= (apr_off_t)n;
+    while (!APR_BRIGADE_EMPTY(x->out)) {
+        apr_bucket *e = APR_BRIGADE_FIRST(x->out);
+
+        if (e->length > n) {
+            if (n) {
+                apr_bucket_split(e, n);
+                apr_bucket_delete(e);
+            }
+            return;
+        }
+        n -= e->length;
+        apr_bucket_delete(e);
+    }
+}
+
+/* A backend that answers and closes before it has read all is heard all the same. */
+static void talk_send_failed(proxy_exchange *x)
+{
+    apr_brigade_cleanup(x->out);
+    x->out_n = 0;
+    x->body_lost = 1;
+    x->body_ended = 0;
+    x->body_over = 1;
+    x->cc->rd_ready = 1;
+}
+
+/* @return 1: something was sent */
+int exchange_send(proxy_exchange *x)
+{
+    struct iovec iov[EXCHANGE_IOV];
+    apr_size_t n;
+    int any = 0;
+
+    while (x->out_n) {
+        apr_status_t rv = client_send(x->cc, iov, talk_gather(x, iov), 0, &n);
+
+        if (rv == APR_EAGAIN)
+            return any;
+        if (rv != APR_SUCCESS) {
+            talk_send_failed(x);
+            return any;
+        }
+        talk_sent(x, n);
+        any = 1;
+    }
+    return any;
+}
+
+static uint32_t talk_head_most(const proxy_exchange *x)
+{
+    const apr_size_t size = x->target->worker->params.field_size;
+
+    return size > EXCHANGE_HEAD_MOST / 2 ? (uint32_t)size * 2 : EXCHANGE_HEAD_MOST;
+}
+
+static apr_status_t talk_take(proxy_exchange *x)
+{
+    apr_status_t rv;
+
+    do
+        rv = x->codec->take(x);
+    while (rv == APR_SUCCESS && !x->complete && x->state == EXCHANGE_TALK && client_in_size(x->cc));
+    return rv == APR_EAGAIN ? APR_SUCCESS : rv;
+}
+
+static void talk_broken(proxy_exchange *x, apr_status_t rv)
+{
+    exchange_fail(x, PROXY_FAILED_BROKEN, APR_STATUS_IS_EOF(rv) ? 0 : rv, x->bad);
+}
+
+/* One read. @return APR_SUCCESS: go on; APR_EAGAIN: nothing is there; else it is over */
+static apr_status_t talk_receive(proxy_exchange *x)
+{
+    const uint32_t before = client_in_size(x->cc);
+    apr_status_t rv = client_recv(x->cc, talk_head_most(x));
+
+    if (rv == APR_SUCCESS) {
+        x->got += client_in_size(x->cc) - before;
+        rv = talk_take(x);
+    } else if (rv == APR_EAGAIN) {
+        return rv;
+    } else if (x->answered && APR_STATUS_IS_EOF(rv)) {
+        rv = x->codec->end(x);
+    } else if (rv == APR_ENOSPC) {
+        x->bad = "the head is too large";
+    }
+    if (rv != APR_SUCCESS)
+        talk_broken(x, rv);
+    return rv;
+}
+
+/* The last piece goes to the client after the connection went to the next request. */
+static void talk_finish(proxy_exchange *x)
+{
+    exchange_give_back(x);
+    exchange_release(x);
+    exchange_done(x, x->status);
+    exchange_pass(x);
+}
+
+static int talk_is_behind(proxy_exchange *x)
+{
+    x->wants_room = x->loop && x->passed && brg_wait_output(x->r) > EXCHANGE_BEHIND;
+    return x->wants_room;
+}
+
+/* Until the client has no more, or the backend takes no more. @return 0: the body cannot be read */
+static int talk_forward(proxy_exchange *x)
+{
+    int any;
+
+    do {
+        if (exchange_body_pump(x) != APR_SUCCESS) {
+            exchange_drop(x);
+            exchange_done(x, x->status);
+            return 0;
+        }
+        any = exchange_send(x);
+    } while (any && !x->body_over && !x->holds);
+    return 1;
+}
+
+static apr_status_t exchange_talk(proxy_exchange *x)
+{
+    apr_status_t rv;
+
+    if (!talk_forward(x))
+        return APR_EGENERAL;
+    for (;;) {
+        if (talk_is_behind(x))
+            return APR_EAGAIN;
+        rv = talk_receive(x);
+        if (x->state != EXCHANGE_TALK)
+            return APR_SUCCESS;
+        if (rv == APR_EAGAIN)
+            return rv;
+        if (x->complete) {
+            talk_finish(x);
+            return APR_SUCCESS;
+        }
+        if (!APR_BRIGADE_EMPTY(x->in))
+            exchange_pass(x);
+        if (!x->holds && !x->body_ended && x->loop)
+            return exchange_talk(x); /* a 100 came, or room: the body goes on */
+    }
+}
+
+/* ---- all of it ---- */
+
+apr_status_t exchange_go(proxy_exchange *x)
+{
+    apr_status_t rv;
+
+    for (;;) {
+        switch (x->state) {
+        case EXCHANGE_BODY:
+            rv = exchange_body_whole(x);
+            if (rv == APR_EAGAIN)
+                return rv;
+            if (rv == APR_SUCCESS)
+                x->state = EXCHANGE_CONNECT;
+            else
+                exchange_done(x, x->status);
+            break;
+        case EXCHANGE_CONNECT:
+            x->wants_body = 0;
+            rv = exchange_connect(x);
+            if (rv == APR_EAGAIN)
+                return rv;
+            if (rv == APR_SUCCESS)
+                exchange_begin(x);
+            break;
+        case EXCHANGE_TALK:
+            rv = exchange_talk(x);
+            if (rv == APR_EAGAIN)
+                return rv;
+            break;
+        case EXCHANGE_TUNNEL:
+            rv = exchange_tunnel_go(x);
+            if (rv == APR_EAGAIN)
+                return rv;
+            break;
+        case EXCHANGE_DONE:
+            return APR_SUCCESS;
+        }
+    }
+}
+
+/* ---- time ---- */
+
+apr_interval_time_t exchange_patience(const proxy_exchange *x)
+{
+    const proxy_worker *w = x->target->worker;
+    server_rec *s = x->r->server;
+
+    switch (x->state) {
+    case EXCHANGE_BODY:
+        return s->timeout;
+    case EXCHANGE_CONNECT:
+        return !x->cc && w->params.set & PROXY_PARAM_ACQUIRE ? w->params.acquire
+                                                             : proxy_connect_timeout(w, s);
+    case EXCHANGE_TALK:
+        return x->holds ? EXCHANGE_HOLD_US : proxy_timeout(w, s);
+    default:
+        return proxy_timeout(w, s);
+    }
+}
+
+void exchange_expired(proxy_exchange *x)
+{
+    switch (x->state) {
+    case EXCHANGE_BODY:
+        exchange_done(x, HTTP_REQUEST_TIME_OUT);
+        break;
+    case EXCHANGE_CONNECT:
+        exchange_fail(x, x->cc ? PROXY_FAILED_CONNECT : PROXY_FAILED_BUSY, APR_TIMEUP, NULL);
+        break;
+    case EXCHANGE_TALK:
+        if (x->holds)
+            x->holds = 0;
+        else if (x->wants_body && !x->answered)
+            exchange_done(x, HTTP_REQUEST_TIME_OUT);
+        else
+            exchange_fail(x, PROXY_FAILED_TIMEOUT, APR_TIMEUP, NULL);
+        break;
+    case EXCHANGE_TUNNEL:
+        exchange_done(x, OK);
+        break;
+    case EXCHANGE_DONE:
+        break;
+    }
+}

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The backend's answer on its way to the client: its fields into r, its pieces into the output filters. */
+#include "exchange_private.h"
+#include "http_fields.h"
+#include "brigade/assert.h"
+#include "http_connection.h"
+#include "http_core.h"
+#include "http_log.h"
+#include "http_protocol.h"
+#include "http_request.h"
+#include "apr_lib.h"
+#include "apr_strings.h"
+
+APLOG_USE_MODULE(proxy_http);
+
+/* Fields between the backend and this server (RFC 9110, 7.6.1). */
+static int answer_is_hop(const http_field *f)
+{
+    static const char *const names[] = {"Connection", "Proxy-Connection",  "Keep-Alive", "TE",
+                                        "Trailer",    "Transfer-Encoding", "Upgrade",    NULL};
+
+    for (int i = 0; names[i]; i++)
+        if (f->name_len == strlen(names[i]) && !strncasecmp(f->name, names[i], f->name_len))
+            return 1;
+    return 0;
+}
+
+/* Named by the backend's Connection field. */
+static int answer_is_named(request_rec *r, const char *connection, const char *name)
+{
+    return connection && ap_find_token(r->pool, connection, name);
+}
+
+static const char *answer_reversed(proxy_exchange *x, const char *name, const char *value)
+{
+    switch (apr_tolower(*name)) {
+    case 'l':
+        return strcasecmp(name, "Location") ? value : proxy_reverse_url(x->r, x->target, value);
+    case 'c':
+        return strcasecmp(name, "Content-Location") ? value
+                                                    : proxy_reverse_url(x->r, x->target, value);
+    case 'u':
+        return strcasecmp(name, "URI") ? value : proxy_reverse_url(x->r, x->target, value);
+    case 'd':
+        return strcasecmp(name, "Destination") ? value : proxy_reverse_url(x->r, x->target, value);
+    case 's':
+        return strcasecmp(name, "Set-Cookie") ? value : proxy_reverse_cookie(x->r, value);
+    default:
+        return value;
+    }
+}
+
+/* The head in one piece, in the request's pool, with NULs behind names and values. */
+static char *answer_copy(request_rec *r, const http_head *head, const char *end)
+{
+    const apr_size_t len = (apr_size_t)(end - head->line);
+    char *copy = apr_pstrmemdup(r->pool, head->line, len);
+
+    for (int i = 0; i < head->n_fields; i++) {
+        const http_field *f = &head->field[i];
+
+        copy[f->name + f->name_len - head->line] = '\0';
+        copy[f->value + f->value_len - head->line] = '\0';
+    }
+    return copy;
+}
+
+static const char *answer_head_end(const http_head *head)
+{
+    const http_field *last = head->n_fields ? &head->field[head->n_fields - 1] : NULL;
+
+    return last ? last->value + last->value_len : head->line + head->line_len;
+}
+
+static void answer_fields(proxy_exchange *x, const http_head *head)
+{
+    request_rec *r = x->r;
+    const char *end = answer_head_end(head), *connection = NULL;
+    char *copy = answer_copy(r, head, end);
+    const int at = head->known[HTTP_F_CONNECTION];
+
+    if (at >= 0)
+        connection = copy + (head->field[at].value - head->line);
+    for (int i = 0; i < head->n_fields; i++) {
+        const http_field *f = &head->field[i];
+        const char *name = copy + (f->name - head->line), *value = copy + (f->value - head->line);
+
+        if (answer_is_hop(f) || answer_is_named(r, connection, name))
+            continue;
+        apr_table_addn(r->headers_out, name, answer_reversed(x, name, value));
+    }
+}
+
+static void answer_via(proxy_exchange *x)
+{
+    request_rec *r = x->r;
+    const proxy_server_settings *conf = proxy_settings_of(r->server);
+    const char *name = ap_get_server_name(r);
+
+    if (conf->via == PROXY_VIA_BLOCK)
+        apr_table_unset(r->headers_out, "Via");
+    if (conf->via != PROXY_VIA_ON && conf->via != PROXY_VIA_FULL)
+        return;
+    if (ap_get_server_port(r) != ap_default_port(r))
+        name = apr_psprintf(r->pool, "%s:%d", name, ap_get_server_port(r));
+    if (conf->via == PROXY_VIA_FULL)
+        name = apr_psprintf(r->pool, "%s (%s)", name, AP_SERVER_BASEVERSION);
+    apr_table_mergen(r->headers_out, "Via", apr_psprintf(r->pool, "%d.%d %s", 1, 1, name));
+}
+
+static void answer_status(request_rec *r, int code, const char *reason, apr_size_t len)
+{
+    r->status = code;
+    r->status_line = apr_psprintf(r->pool, "%d %.*s", code, (int)len, reason);
+}
+
+const char *exchange_head(proxy_exchange *x, const http_head *head)
+{
+    request_rec *r = x->r;
+    const char *reason, *type;
+    const apr_size_t len = h1_response_reason(head, &reason);
+
+    r->headers_out = apr_table_make(r->pool, head->n_fields + 4);
+    answer_status(r, head->code, reason, len);
+    answer_fields(x, head);
+    answer_via(x);
+    type = apr_table_get(r->headers_out, "Content-Type");
+    if (type)
+        ap_set_content_type(r, type);
+    return NULL;
+}
+
+void exchange_head_done(proxy_exchange *x)
+{
+    request_rec *r = x->r;
+
+    x->answered = 1;
+    proxy_answered(r, x->target, r->status, exchange_now(x) - x->chosen_at);
+    x->status = OK;
+    if (r->status != HTTP_SWITCHING_PROTOCOLS && proxy_overrides(r, r->status)) {
+        x->swallow = 1;
+        x->status = r->status;
+        r->status = HTTP_OK;
+        r->status_line = NULL;
+        apr_table_setn(r->subprocess_env, "proxy-error-override", "1");
+    }
+}
+
+/* Pieces go at once where nothing more is here: the client of a slow or endless answer waits for each. */
+static int answer_flushes(const proxy_exchange *x)
+{
+    return !x->complete && (x->flush || !x->cc || !x->cc->rd_ready);
+}
+
+void exchange_pass(proxy_exchange *x)
+{
+    request_rec *r = x->r;
+    apr_bucket_alloc_t *alloc = r->connection->bucket_alloc;
+
+    if (x->swallow) {
+        apr_brigade_cleanup(x->in);
+        return;
+    }
+    if (answer_flushes(x))
+        APR_BRIGADE_INSERT_TAIL(x->in, apr_bucket_flush_create(alloc));
+    if (x->complete)
+        APR_BRIGADE_INSERT_TAIL(x->in, apr_bucket_eos_create(alloc));
+    x->passed = 1;
+    if (ap_pass_brigade(r->output_filters, x->in) != APR_SUCCESS || r->connection->aborted) {
+        /* The client is gone: what else comes is nobody's. */
+        apr_brigade_cleanup(x->in);
+        if (x->state != EXCHANGE_DONE) {
+            x->keep = 0;
+            exchange_give_back(x);
+            exchange_done(x, OK);
+        }
+        return;
+    }
+    apr_brigade_cleanup(x->in);
+}
+
+void exchange_cut(proxy_exchange *x)
+{
+    request_rec *r = x->r;
+    apr_bucket_alloc_t *alloc = r->connection->bucket_alloc;
+
+    r->connection->keepalive = AP_CONN_CLOSE;
+    apr_brigade_cleanup(x->in);
+    APR_BRIGADE_INSERT_TAIL(x->in, ap_bucket_error_create(HTTP_BAD_GATEWAY, NULL, r->pool, alloc));
+    APR_BRIGADE_INSERT_TAIL(x->in, ap_bucket_eoc_create(alloc));
+    APR_BRIGADE_INSERT_TAIL(x->in, apr_bucket_eos_create(alloc));
+    (void)ap_pass_brigade(r->output_filters, x->in);
+    apr_brigade_cleanup(x->in);
+}

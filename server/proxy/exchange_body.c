@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The request's body on its way to a backend. Pieces are sent as they come; no more is read while much waits for the backend.
+ * The beginning is kept, so that a request whose backend went away can be sent to another. */
+#include "exchange_private.h"
+#include "connection.h"
+#include "loop.h"
+#include "brigade/assert.h"
+#include "http_log.h"
+#include "http_protocol.h"
+#include "http_request.h"
+
+APLOG_USE_MODULE(proxy_http);
+
+#define EXCHANGE_BODY_AHEAD (16 * 1024)
+
+void exchange_out(proxy_exchange *x, apr_bucket *e)
+{
+    if (e->length != (apr_size_t)-1)
+        x->out_n += (apr_off_t)e->length;
+    APR_BRIGADE_INSERT_TAIL(x->out, e);
+}
+
+/* A worker reads with waiting where the backend has nothing for it. */
+static apr_read_type_e body_how(const proxy_exchange *x)
+{
+    return x->loop || x->out_n ? APR_NONBLOCK_READ : APR_BLOCK_READ;
+}
+
+/* Data of unknown length and of others is had at hand, so that lengths can be told and nothing ends before it is sent. */
+static apr_status_t body_own(proxy_exchange *x, apr_bucket_brigade *bb)
+{
+    apr_bucket *e = APR_BRIGADE_FIRST(bb), *next;
+    apr_status_t rv = APR_SUCCESS;
+
+    for (; e != APR_BRIGADE_SENTINEL(bb) && rv == APR_SUCCESS; e = next) {
+        const char *data;
+        apr_size_t len;
+
+        if (APR_BUCKET_IS_EOS(e))
+            x->body_over = 1;
+        if (APR_BUCKET_IS_METADATA(e)) {
+            next = APR_BUCKET_NEXT(e);
+            apr_bucket_delete(e);
+            continue;
+        }
+        rv = apr_bucket_read(e, &data, &len, APR_BLOCK_READ);
+        next = APR_BUCKET_NEXT(e);
+        if (rv == APR_SUCCESS)
+            rv = apr_bucket_setaside(e, x->r->pool);
+        if (rv == APR_ENOTIMPL)
+            rv = APR_SUCCESS;
+        x->body_n += (apr_off_t)e->length;
+    }
+    return rv;
+}
+
+apr_status_t exchange_body_read(proxy_exchange *x, apr_bucket_brigade *bb)
+{
+    request_rec *r = x->r;
+    const apr_read_type_e how = body_how(x);
+    apr_status_t rv = ap_get_brigade(r->input_filters, bb, AP_MODE_READBYTES, how, EXCHANGE_PIECE);
+
+    if (rv == APR_SUCCESS && APR_BRIGADE_EMPTY(bb))
+        rv = APR_EAGAIN;
+    if (rv == APR_SUCCESS)
+        rv = body_own(x, bb);
+    if (rv == APR_SUCCESS || APR_STATUS_IS_EAGAIN(rv))
+        return rv == APR_SUCCESS ? rv : APR_EAGAIN;
+    x->status = ap_map_http_request_error(rv, HTTP_BAD_REQUEST);
+    ap_log_rerror(APLOG_MARK, APLOG_INFO, rv, r,
+                  APLOGNO(01095) "prefetch request body failed to %s (%s) from %s (%s)",
+                  x->target->url, x->target->host, r->useragent_ip,
+                  r->connection->remote_host ? r->connection->remote_host : "");
+    return rv;
+}
+
+/* Keep a copy of the pieces, by reference, for as long as they are few. */
+static void body_keep(proxy_exchange *x, apr_bucket_brigade *bb)
+{
+    apr_bucket *e;
+
+    if (x->body_lost)
+        return;
+    if (x->body_n > EXCHANGE_REPLAY) {
+        apr_brigade_cleanup(x->body);
+        x->body_lost = 1;
+        return;
+    }
+    for (e = APR_BRIGADE_FIRST(bb); e != APR_BRIGADE_SENTINEL(bb); e = APR_BUCKET_NEXT(e)) {
+        apr_bucket *copy;
+
+        if (apr_bucket_copy(e, &copy) == APR_SUCCESS)
+            APR_BRIGADE_INSERT_TAIL(x->body, copy);
+        else
+            x->body_lost = 1;
+    }
+}
+
+/* What was kept goes first. */
+static void body_again(proxy_exchange *x)
+{
+    apr_bucket_brigade *bb = apr_brigade_create(x->r->pool, x->r->connection->bucket_alloc);
+    apr_bucket *e;
+
+    for (e = APR_BRIGADE_FIRST(x->body); e != APR_BRIGADE_SENTINEL(x->body);
+         e = APR_BUCKET_NEXT(e)) {
+        apr_bucket *copy;
+
+        if (apr_bucket_copy(e, &copy) == APR_SUCCESS)
+            APR_BRIGADE_INSERT_TAIL(bb, copy);
+    }
+    x->codec->body(x, bb, x->body_over);
+    x->body_ended = x->body_over;
+    apr_brigade_destroy(bb);
+}
+
+void exchange_body_begin(proxy_exchange *x)
+{
+    x->body_ended = 0;
+    if (x->body_n || x->body_over)
+        body_again(x);
+}
+
+apr_status_t exchange_body_pump(proxy_exchange *x)
+{
+    apr_bucket_brigade *bb;
+    apr_status_t rv = APR_SUCCESS;
+
+    x->wants_body = 0;
+    if (x->body_over || x->holds || x->complete)
+        return APR_SUCCESS;
+    bb = apr_brigade_create(x->r->pool, x->r->connection->bucket_alloc);
+    while (rv == APR_SUCCESS && !x->body_over && x->out_n < EXCHANGE_AHEAD) {
+        rv = exchange_body_read(x, bb);
+        if (rv == APR_SUCCESS) {
+            body_keep(x, bb);
+            x->codec->body(x, bb, x->body_over);
+            x->body_ended = x->body_over;
+        }
+        apr_brigade_cleanup(bb);
+    }
+    apr_brigade_destroy(bb);
+    x->wants_body = !x->body_over && x->out_n < EXCHANGE_AHEAD;
+    return APR_STATUS_IS_EAGAIN(rv) ? APR_SUCCESS : rv;
+}
+
+apr_status_t exchange_body_ahead(proxy_exchange *x)
+{
+    apr_bucket_brigade *bb = apr_brigade_create(x->r->pool, x->r->connection->bucket_alloc);
+    apr_status_t rv = APR_SUCCESS;
+
+    while (rv == APR_SUCCESS && !x->body_over && x->body_n < EXCHANGE_BODY_AHEAD) {
+        rv = exchange_body_read(x, bb);
+        if (rv == APR_SUCCESS)
+            APR_BRIGADE_CONCAT(x->body, bb);
+        apr_brigade_cleanup(bb);
+    }
+    apr_brigade_destroy(bb);
+    return rv;
+}
+
+apr_status_t exchange_body_whole(proxy_exchange *x)
+{
+    apr_bucket_brigade *bb = apr_brigade_create(x->r->pool, x->r->connection->bucket_alloc);
+    apr_status_t rv = APR_SUCCESS;
+
+    while (rv == APR_SUCCESS && !x->body_over && x->body_n < EXCHANGE_REPLAY) {
+        rv = exchange_body_read(x, bb);
+        if (rv == APR_SUCCESS)
+            APR_BRIGADE_CONCAT(x->body, bb);
+        apr_brigade_cleanup(bb);
+    }
+    apr_brigade_destroy(bb);
+    x->wants_body = APR_STATUS_IS_EAGAIN(rv);
+    return rv;
+}
+
+/* RFC 9110, 9.2.2 */
+static int method_is_idempotent(const request_rec *r)
+{
+    switch (r->method_number) {
+    case M_GET:
+    case M_PUT:
+    case M_DELETE:
+    case M_OPTIONS:
+    case M_TRACE:
+    case M_PROPFIND:
+        return 1;
+    default:
+        return 0;
+    }
+}
+
+int exchange_may_repeat(const proxy_exchange *x)
+{
+    return !x->answered && !x->body_lost && (!x->sent || method_is_idempotent(x->r));
+}

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The built-in mod_proxy: its directives and hooks. */
+#include "proxy_private.h"
+#include "proxy_commands_private.h"
+#include "proxy_origin.h"
+#include "proxy_check.h"
+#include "brigade/loop.h"
+#include "brigade/response_cache.h"
+#include "brigade/wait.h"
+#include "http_log.h"
+#include "http_main.h"
+#include "http_core.h"
+#include "http_protocol.h"
+#include "http_request.h"
+#include "mod_status.h"
+#include <string.h>
+#include <strings.h>
+
+/* ---- directives ---- */
+
+#define PROXY_ANY (RSRC_CONF | ACCESS_CONF)
+
+static const command_rec proxy_commands[] = {
+    AP_INIT_RAW_ARGS(
+        "<Proxy", proxy_section, NULL, RSRC_CONF,
+        "Container for directives affecting resources located in the proxied location"),
+    AP_INIT_RAW_ARGS(
+        "<ProxyMatch", proxy_section, (void *)1, RSRC_CONF,
+        "Container for directives affecting resources located in the proxied location, in regular "
+        "expression syntax"),
+    AP_INIT_FLAG("ProxyRequests", proxy_requests_cmd, NULL, RSRC_CONF,
+                 "on if the true proxy requests should be accepted"),
+    AP_INIT_TAKE23("ProxyRemote", proxy_remote_cmd, NULL, RSRC_CONF,
+                   "a scheme, partial URL or '*' and a proxy server"),
+    AP_INIT_TAKE23("ProxyRemoteMatch", proxy_remote_match_cmd, NULL, RSRC_CONF,
+                   "a regex pattern and a proxy server"),
+    AP_INIT_FLAG("ProxyPassInterpolateEnv", proxy_interpolate_cmd, NULL, PROXY_ANY,
+                 "Interpolate Env Vars in reverse Proxy"),
+    AP_INIT_RAW_ARGS("ProxyPass", proxy_pass_cmd, NULL, PROXY_ANY, "a virtual path and a URL"),
+    AP_INIT_RAW_ARGS("ProxyPassMatch", proxy_pass_cmd, (void *)1, PROXY_ANY,
+                     "a virtual path and a URL"),
+    AP_INIT_TAKE123("ProxyPassReverse", proxy_reverse_cmd, NULL, PROXY_ANY,
+                    "a virtual path and a URL for reverse proxy behaviour"),
+    AP_INIT_TAKE23("ProxyPassReverseCookiePath", proxy_cookie_path_cmd, NULL, PROXY_ANY,
+                   "Path rewrite rule for proxying cookies"),
+    AP_INIT_TAKE23("ProxyPassReverseCookieDomain", proxy_cookie_domain_cmd, NULL, PROXY_ANY,
+                   "Domain rewrite rule for proxying cookies"),
+    AP_INIT_ITERATE("ProxyBlock", proxy_block_cmd, NULL, RSRC_CONF,
+                    "A list of names, hosts or domains to which the proxy will not connect"),
+    AP_INIT_TAKE1("ProxyReceiveBufferSize", proxy_receive_buffer_cmd, NULL, RSRC_CONF,
+                  "Receive buffer size for outgoing HTTP and FTP connections in bytes"),
+    AP_INIT_TAKE1("ProxyIOBufferSize", proxy_io_buffer_cmd, NULL, RSRC_CONF,
+                  "IO buffer size for outgoing HTTP and FTP connections in bytes"),
+    AP_INIT_TAKE1("ProxyMaxForwards", proxy_max_forwards_cmd, NULL, RSRC_CONF,
+                  "The maximum number of proxies a request may be forwarded through."),
+    AP_INIT_ITERATE(
+        "NoProxy", proxy_direct_cmd, NULL, RSRC_CONF,
+        "A list of domains, hosts, or subnets to which the proxy will connect directly"),
+    AP_INIT_TAKE1("ProxyDomain", proxy_domain_cmd, NULL, RSRC_CONF,
+                  "The default intranet domain name (in absence of a domain in the URL)"),
+    AP_INIT_TAKE1("ProxyVia", proxy_via_cmd, NULL, RSRC_CONF,
+                  "Configure Via: proxy header header to one of: on | off | block | full"),
+    AP_INIT_ITERATE("ProxyErrorOverride", proxy_override_cmd, NULL, PROXY_ANY,
+                    "use our error handling pages instead of the servers' we are proxying"),
+    AP_INIT_FLAG("ProxyPreserveHost", proxy_preserve_host_cmd, NULL, PROXY_ANY,
+                 "on if we should preserve host header while proxying"),
+    AP_INIT_TAKE1(
+        "ProxyTimeout", proxy_timeout_cmd, NULL, RSRC_CONF,
+        "Set the timeout (in seconds) for a proxied connection. This overrides the server timeout"),
+    AP_INIT_TAKE1("ProxyBadHeader", proxy_bad_header_cmd, NULL, RSRC_CONF,
+                  "How to handle bad header line in response: IsError | Ignore | StartBody"),
+    AP_INIT_RAW_ARGS("BalancerMember", proxy_member_cmd, NULL, PROXY_ANY,
+                     "A balancer name and scheme with list of params"),
+    AP_INIT_TAKE1("BalancerGrowth", proxy_growth_cmd, NULL, RSRC_CONF,
+                  "Number of additional Balancers that can be added post-config"),
+    AP_INIT_FLAG("BalancerPersist", proxy_persist_cmd, NULL, RSRC_CONF,
+                 "on if the balancer should persist changes on reboot/restart made via the "
+                 "Balancer Manager"),
+    AP_INIT_FLAG("BalancerInherit", proxy_inherit_cmd, NULL, RSRC_CONF,
+                 "on if this server should inherit Balancers and Workers defined in the main "
+                 "server (Setting to off "
+                 "recommended if using the Balancer Manager)"),
+    AP_INIT_FLAG("ProxyPassInherit", proxy_pass_inherit_cmd, NULL, RSRC_CONF,
+                 "on if this server should inherit all ProxyPass directives defined in the main "
+                 "server (Setting to "
+                 "off recommended if using the Balancer Manager)"),
+    AP_INIT_TAKE1("ProxyStatus", proxy_status_cmd, NULL, RSRC_CONF,
+                  "Configure Status: proxy status to one of: on | off | full"),
+    AP_INIT_RAW_ARGS("ProxySet", proxy_set_cmd, NULL, PROXY_ANY,
+                     "A balancer or worker name with list of params"),
+    AP_INIT_TAKE1("ProxySourceAddress", proxy_source_cmd, NULL, RSRC_CONF,
+                  "Configure local source IP used for request forward"),
+    AP_INIT_FLAG("ProxyAddHeaders", proxy_add_headers_cmd, NULL, PROXY_ANY,
+                 "on if X-Forwarded-* headers should be added or completed"),
+    AP_INIT_FLAG("Proxy100Continue", proxy_continue_cmd, NULL, PROXY_ANY,
+                 "on if 100-Continue should be forwarded to the origin server, off if the proxy "
+                 "should handle it by "
+                 "itself"),
+    {NULL}};
+
+/* ---- what an answer depends on ---- */
+
+/* Which paths ProxyPass names follows from the path and the configuration; so files beside them are answered from
+ * memory. What has to do with a backend never is. */
+static int proxy_depends(request_rec *r)
+{
+    if (r->proxyreq || (r->filename && !strncmp(r->filename, "proxy:", 6)) ||
+        (r->handler && (!strcmp(r->handler, "proxy-server") || !strncmp(r->handler, "proxy:", 6) ||
+                        !strcmp(r->handler, "balancer-manager"))))
+        return BRG_CACHE_VOLATILE;
+    return apr_table_get(r->notes, "proxy-unless-upgrade") ? BRG_CACHE_VOLATILE : BRG_CACHE_STATIC;
+}
+
+/* The handler waits for its backend: on the loop where that can be, else on a worker. */
+static int proxy_waits(request_rec *r)
+{
+    if (!r->proxyreq && !(r->handler && !strncmp(r->handler, "proxy:", 6)))
+        return DECLINED;
+    if (brg_wait_possible(r))
+        brg_wait_reads_body(r);
+    else
+        brg_request_needs_worker(r);
+    return DECLINED;
+}
+
+static int proxy_post_config(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *main)
+{
+    int rv;
+
+    (void)plog;
+    (void)ptemp;
+    if (ap_state_query(AP_SQ_MAIN_STATE) == AP_SQ_MS_CREATE_PRE_CONFIG)
+        return OK; /* all is read once more */
+    rv = proxy_share(p, main);
+    if (rv == OK) {
+        proxy_origins_make(p, main);
+        proxy_checks_make(p, main);
+    }
+    if (rv == OK && ap_exists_config_define("DUMP_PROXY"))
+        proxy_dump(p, main);
+    return rv;
+}
+
+static int proxy_pre_config(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp)
+{
+    (void)plog;
+    (void)ptemp;
+    APR_OPTIONAL_HOOK(ap, status_hook, proxy_status_page, NULL, NULL, APR_HOOK_MIDDLE);
+    (void)p;
+    return OK;
+}
+
+static void proxy_hooks(apr_pool_t *p)
+{
+    static const char *const before[] = {"http_core.c", NULL};
+    brg_cache_declare(&proxy_module, proxy_depends);
+    ap_hook_pre_config(proxy_pre_config, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_post_config(proxy_post_config, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_post_read_request(proxy_detect, NULL, NULL, APR_HOOK_FIRST);
+    ap_hook_pre_translate_name(proxy_pre_translate, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_translate_name(proxy_translate, NULL, before, APR_HOOK_FIRST);
+    ap_hook_map_to_storage(proxy_map_to_storage, NULL, before, APR_HOOK_FIRST);
+    ap_hook_fixups(proxy_fixup, NULL, NULL, APR_HOOK_FIRST);
+    ap_hook_fixups(proxy_waits, NULL, NULL, APR_HOOK_REALLY_LAST);
+    ap_hook_handler(proxy_handler, NULL, NULL, APR_HOOK_FIRST);
+    brg_hook_turn_end(proxy_checks_run, NULL, NULL, APR_HOOK_MIDDLE);
+}
+
+module AP_MODULE_DECLARE_DATA proxy_module = {
+    STANDARD20_MODULE_STUFF, proxy_dir_create, proxy_dir_merge, proxy_server_create,
+    proxy_server_merge,      proxy_commands,   proxy_hooks,     0};

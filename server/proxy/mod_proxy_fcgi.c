@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ProxyFCGIBackendType, ProxyFCGISetEnvIf. */
+#include "proxy_private.h"
+#include "proxy_gateway_private.h"
+#include "apr_strings.h"
+#include "http_log.h"
+#include <string.h>
+#include <strings.h>
+
+APLOG_USE_MODULE(proxy_fcgi);
+
+typedef struct fcgi_variable {
+    const ap_expr_info_t *when, *value; /* value NULL: unset */
+    const char *name;
+} fcgi_variable;
+
+typedef struct fcgi_dir {
+    int generic; /* PROXY_UNSET: FPM */
+    apr_array_header_t *variables;
+} fcgi_dir;
+
+static void *fcgi_create(apr_pool_t *p, char *path)
+{
+    fcgi_dir *d = apr_palloc(p, sizeof *d);
+
+    (void)path;
+    d->generic = PROXY_UNSET;
+    d->variables = apr_array_make(p, 0, sizeof(fcgi_variable));
+    return d;
+}
+
+static void *fcgi_merge(apr_pool_t *p, void *basev, void *addv)
+{
+    const fcgi_dir *base = basev, *mine = addv;
+    fcgi_dir *d = apr_palloc(p, sizeof *d);
+
+    d->generic = mine->generic == PROXY_UNSET ? base->generic : mine->generic;
+    d->variables = apr_array_append(p, base->variables, mine->variables);
+    return d;
+}
+
+static const fcgi_dir *fcgi_dir_of(const request_rec *r)
+{
+    return proxy_fcgi_module.module_index == -1
+               ? NULL
+               : ap_get_module_config(r->per_dir_config, &proxy_fcgi_module);
+}
+
+int proxy_fcgi_is_generic(const request_rec *r)
+{
+    const fcgi_dir *d = fcgi_dir_of(r);
+
+    return d && d->generic == 1;
+}
+
+int proxy_fcgi_set_variables(request_rec *r)
+{
+    const fcgi_dir *d = fcgi_dir_of(r);
+
+    for (int i = 0; d && i < d->variables->nelts; i++) {
+        const fcgi_variable *v = &APR_ARRAY_IDX(d->variables, i, fcgi_variable);
+        const char *error = NULL, *value;
+        const int rv = ap_expr_exec(r, v->when, &error);
+
+        if (rv < 0) {
+            ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
+                          APLOGNO(10241) "fix_cgivars: Condition eval returned %d: %s", rv,
+                          error ? error : "");
+            continue;
+        }
+        if (!rv)
+            continue;
+        if (!v->value) {
+            apr_table_unset(r->subprocess_env, v->name);
+            continue;
+        }
+        value = ap_expr_str_exec(r, v->value, &error);
+        if (error)
+            ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
+                          APLOGNO(03514) "Error evaluating expression for replacement of %s: '%s'",
+                          v->name, error);
+        else
+            apr_table_setn(r->subprocess_env, v->name, value);
+    }
+    return OK;
+}
+
+static const char *fcgi_type_cmd(cmd_parms *cmd, void *dconf, const char *arg)
+{
+    fcgi_dir *d = dconf;
+
+    if (!strcasecmp(arg, "GENERIC"))
+        d->generic = 1;
+    else if (!strcasecmp(arg, "FPM"))
+        d->generic = 0;
+    else
+        return "ProxyFCGIBackendType requires one of the following arguments: 'GENERIC', 'FPM'";
+    return NULL;
+}
+
+static const char *fcgi_set_cmd(cmd_parms *cmd, void *dconf, const char *when, const char *name,
+                                const char *value)
+{
+    fcgi_dir *d = dconf;
+    fcgi_variable *v = apr_array_push(d->variables);
+    const char *error = NULL;
+
+    v->value = NULL;
+    v->name = name;
+    v->when = ap_expr_parse_cmd(cmd, when, 0, &error, NULL);
+    if (error)
+        return apr_psprintf(cmd->pool, "Could not parse expression \"%s\": %s", when, error);
+    if (*name == '!') {
+        if (!name[1])
+            return "ProxyFCGISetEnvIf: \"!\" is not a valid variable name";
+        if (value)
+            return apr_psprintf(cmd->pool,
+                                "Third argument (\"%s\") is not allowed when using "
+                                "ProxyFCGISetEnvIf's unset mode (%s)",
+                                value, name);
+        v->name = name + 1;
+        return NULL;
+    }
+    v->value = ap_expr_parse_cmd(cmd, value ? value : "", AP_EXPR_FLAG_STRING_RESULT, &error, NULL);
+    return error ? apr_psprintf(cmd->pool, "Could not parse expression \"%s\": %s", value, error)
+                 : NULL;
+}
+
+static const command_rec fcgi_commands[] = {
+    AP_INIT_TAKE1("ProxyFCGIBackendType", fcgi_type_cmd, NULL, OR_FILEINFO,
+                  "Specify the type of FastCGI server: 'Generic', 'FPM'"),
+    AP_INIT_TAKE23("ProxyFCGISetEnvIf", fcgi_set_cmd, NULL, OR_FILEINFO,
+                   "expr-condition env-name expr-value"),
+    {NULL}};
+
+static void fcgi_hooks(apr_pool_t *p)
+{
+    (void)p;
+}
+
+module AP_MODULE_DECLARE_DATA proxy_fcgi_module = {
+    STANDARD20_MODULE_STUFF, fcgi_create, fcgi_merge, NULL, NULL, fcgi_commands, fcgi_hooks, 0};

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BRIGADE_PROXY_EXCHANGE_H
+#define BRIGADE_PROXY_EXCHANGE_H
+
+/**
+ * @file proxy_exchange.h
+ * One request at one backend: a machine without a thread of its own. exchange_go() does what can be done at once and says what it
+ * waits for; proxy_handler.c lets it wait on an event loop (brigade/wait.h), or on a worker by poll().
+ *
+ *   state     what moves it on                              on failure
+ *   --------  --------------------------------------------  ------------------------------------------
+ *   BODY      the codec wants the whole body first: it came  the client's fault
+ *   CONNECT   an idle connection, or a new one is ready      another address, another worker, 503
+ *   TALK      the answer is complete                         before its head: the next try, or 502, 504;
+ *                                                            after it: the client's connection ends
+ *   TUNNEL    both sides have closed                         -
+ *   DONE
+ *
+ * How a backend is spoken to is a codec's (HTTP/1, FastCGI, SCGI, uwsgi).
+ *
+ * Threads: the owner of the request. Blocking: exchange_go() never on a loop.
+ */
+#include "client.h"
+#include "h1_chunked.h"
+#include "h1_response_head.h"
+#include "proxy.h"
+#include "proxy_settings.h"
+#include "brigade/wait.h"
+
+#define EXCHANGE_PIECE 32768 /**< bytes of a body that are read from the client at once */
+#define EXCHANGE_AHEAD \
+    (64 * 1024) /**< of a request body that wait for the backend, before more is read */
+#define EXCHANGE_BEHIND \
+    (256 * 1024) /**< of an answer that wait for the client, before more is read */
+#define EXCHANGE_HEAD_MOST \
+    (256 * 1024)                    /**< of an answer's head, if responsefieldsize= does not say */
+#define EXCHANGE_REPLAY (64 * 1024) /**< of a request body that are kept, to be sent once more */
+#define EXCHANGE_INTERIM_MOST 32    /**< 1xx answers to one request */
+
+typedef struct proxy_exchange proxy_exchange;
+
+typedef struct proxy_codec {
+    const char *name;   /**< in the log, as Apache's: "HTTP", "FCGI" */
+    unsigned whole : 1; /**< the whole body is there before anything is sent */
+    unsigned
+        close : 1; /**< the backend serves one exchange for each connection unless it is told otherwise */
+    /** Put what is sent first into x->out. @return OK or a status */
+    int (*begin)(proxy_exchange *x);
+    /** Frame a piece of the request's body, all of @a bb, into x->out. @param last  it ends with this */
+    void (*body)(proxy_exchange *x, apr_bucket_brigade *bb, int last);
+    /** Take what came: the head (x->answered), the body into x->in, the end (x->complete).
+     * @return APR_SUCCESS: something was taken; APR_EAGAIN: more is needed; else what came is no answer (x->bad says why) */
+    apr_status_t (*take)(proxy_exchange *x);
+    /** The backend closed. @return APR_SUCCESS: that was the end of the answer, and x->complete is set */
+    apr_status_t (*end)(proxy_exchange *x);
+} proxy_codec;
+
+extern const proxy_codec proxy_http_codec, proxy_fcgi_codec, proxy_scgi_codec, proxy_uwsgi_codec;
+
+typedef enum exchange_state {
+    EXCHANGE_BODY,
+    EXCHANGE_CONNECT,
+    EXCHANGE_TALK,
+    EXCHANGE_TUNNEL,
+    EXCHANGE_DONE
+} exchange_state;
+
+struct proxy_exchange {
+    request_rec *r;
+    proxy_target *target;
+    const proxy_codec *codec;
+    proxy_request_settings conf;
+    client_origin *origin;
+    client_conn *cc; /**< NULL until connected, and when it was given back */
+    brg_loop *loop;  /**< NULL: a worker runs it */
+    client_ticket ticket;
+    brg_waiting *waiting;
+    exchange_state state;
+    int attempt;
+    int status;      /**< DONE: what the handler returns */
+    const char *bad; /**< why what came is no answer */
+
+    apr_bucket_brigade *out; /**< to the backend, framed */
+    apr_bucket_brigade *in;  /**< of the answer, to r->output_filters */
+    apr_bucket_brigade
+        *body; /**< of the request's body: whole (codec->whole), or kept to be sent once more */
+    apr_off_t out_n;      /**< bytes in out */
+    apr_off_t body_n;     /**< of the request's body, read so far */
+    apr_off_t sent, got;  /**< to and from the backend, in this try */
+    apr_time_t chosen_at; /**< monotonic */
+
+    uint8_t came;         /**< set of BRG_WAIT_*, since the last wait */
+    uint8_t has_body;     /**< the request has one */
+    uint8_t body_chunked; /**< to the backend: in chunks */
+    uint8_t body_over;    /**< all of it was read */
+    uint8_t body_lost;    /**< some of it was sent and not kept: no other try */
+    uint8_t body_ended;   /**< all of it, and its end, are in out */
+    uint8_t holds;        /**< Expect: 100-continue: the body waits for the backend */
+    uint8_t reused;       /**< the connection served others before */
+    uint8_t fresh;        /**< the next try is to have a new connection */
+    uint8_t answered;     /**< the answer's head was taken */
+    uint8_t passed;       /**< and went to the client */
+    uint8_t complete;     /**< the answer ended */
+    uint8_t keep;         /**< the connection may be used again */
+    uint8_t swallow;      /**< the body of the answer is dropped: another page is sent */
+    uint8_t interims;
+    uint8_t upgrade;                /**< an Upgrade was sent to the backend */
+    uint8_t flush;                  /**< each piece at once */
+    uint8_t wants_body, wants_room; /**< beside the backend's socket */
+
+    /* Of HTTP/1. */
+    h1_body_end body_end;
+    h1_chunked chunked;
+    uint64_t left; /**< H1_BODY_LENGTH */
+
+    void *script; /**< of the codec: FastCGI, SCGI, uwsgi */
+};
+
+/** Microseconds of the clock that the exchange goes by. */
+apr_time_t exchange_now(const proxy_exchange *x);
+
+/**
+ * Go on as far as possible.
+ * @return APR_SUCCESS: DONE, x->status is set; APR_EAGAIN: it waits
+ */
+apr_status_t exchange_go(proxy_exchange *x);
+
+/** How long it may wait, microseconds. */
+apr_interval_time_t exchange_patience(const proxy_exchange *x);
+
+/** That time is over. */
+void exchange_expired(proxy_exchange *x);
+
+/** Give all that is held back: the client has left, or it is DONE. */
+void exchange_end(proxy_exchange *x);
+
+/* ---- exchange_body.c: the request's body ---- */
+
+/** @return APR_SUCCESS: x->body_over, or something was read; APR_EAGAIN; else x->status says what is wrong with it */
+apr_status_t exchange_body_read(proxy_exchange *x, apr_bucket_brigade *bb);
+
+/** Put pieces of the body that came into x->out. @return as above */
+apr_status_t exchange_body_pump(proxy_exchange *x);
+
+/** Read what is here of the body, up to 16 KiB, and keep it: one that is whole is told by its length. Errors are found later. */
+apr_status_t exchange_body_ahead(proxy_exchange *x);
+
+/** Read the whole body into x->body. @return as above */
+apr_status_t exchange_body_whole(proxy_exchange *x);
+
+/** 1: the request may be sent to a backend once more: nothing of its body is lost, and it may be repeated. */
+int exchange_may_repeat(const proxy_exchange *x);
+
+/** Add to x->out. */
+void exchange_out(proxy_exchange *x, apr_bucket *e);
+
+/* ---- exchange_answer.c ---- */
+
+/** A head came, by fields: set status, fields and type of r. @return 0, or why it is refused */
+const char *exchange_head(proxy_exchange *x, const http_head *head);
+
+/** A head came that the codec set in r. The answer may have another page in its place, or be a redirect here. */
+void exchange_head_done(proxy_exchange *x);
+
+/** Pass x->in on. */
+void exchange_pass(proxy_exchange *x);
+
+/** The answer cannot be completed: its client must see that. */
+void exchange_cut(proxy_exchange *x);
+
+/* ---- exchange_tunnel.c ---- */
+
+/** 101 or CONNECT: from now on bytes go both ways. */
+void exchange_tunnel_begin(proxy_exchange *x);
+apr_status_t exchange_tunnel_go(proxy_exchange *x);
+
+/* ---- proxy_fields.c ---- */
+
+/** The head of a request to an HTTP/1 backend, as one bucket. */
+apr_bucket *proxy_request_head(proxy_exchange *x);
+
+#endif

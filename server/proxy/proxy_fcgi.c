@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* FastCGI 1.0, role responder. PHP-FPM serves one exchange of a connection at a time and its children wait for a connection
+ * that is kept, so none is unless enablereuse= asks for it. What a request begins with leaves in one write: BEGIN, PARAMS and the
+ * body, which is here by then. */
+#include "proxy_script.h"
+#include "exchange_private.h"
+#include "brigade/assert.h"
+#include "http_log.h"
+#include "apr_strings.h"
+#include <string.h>
+
+APLOG_USE_MODULE(proxy_fcgi);
+
+enum {
+    FCGI_BEGIN_REQUEST = 1,
+    FCGI_END_REQUEST = 3,
+    FCGI_PARAMS = 4,
+    FCGI_STDIN = 5,
+    FCGI_STDOUT = 6,
+    FCGI_STDERR = 7
+};
+
+#define FCGI_VERSION_1 1
+#define FCGI_RESPONDER 1
+#define FCGI_KEEP_CONN 1
+#define FCGI_ID 1             /* the only request of its connection */
+#define FCGI_HEADER 8         /* bytes of a record's header */
+#define FCGI_RECORD 65528     /* bytes of content in a record that is sent */
+#define FCGI_STDERR_MOST 8192 /* bytes of a line in the error log */
+
+typedef struct fcgi_state {
+    script_head head;
+    unsigned char header[FCGI_HEADER]; /* of the record that comes */
+    uint8_t header_n;
+    uint8_t padding; /* bytes behind its content */
+    uint8_t type;
+    uint16_t left; /* bytes of its content to come */
+    uint8_t in_record;
+    uint8_t ended; /* END_REQUEST was complete */
+    char *errors;  /* text of STDERR that is not logged yet */
+    apr_size_t errors_n;
+} fcgi_state;
+
+static void fcgi_header(unsigned char *h, int type, apr_size_t len, int padding)
+{
+    h[0] = FCGI_VERSION_1;
+    h[1] = (unsigned char)type;
+    h[2] = 0;
+    h[3] = FCGI_ID;
+    h[4] = (unsigned char)(len >> 8);
+    h[5] = (unsigned char)len;
+    h[6] = (unsigned char)padding;
+    h[7] = 0;
+}
+
+/* ---- variables ---- */
+
+static apr_size_t fcgi_length_size(apr_size_t n)
+{
+    return n < 128 ? 1 : 4;
+}
+
+static unsigned char *fcgi_length_put(unsigned char *p, apr_size_t n)
+{
+    if (n < 128) {
+        *p++ = (unsigned char)n;
+        return p;
+    }
+    *p++ = (unsigned char)(0x80 | n >> 24);
+    *p++ = (unsigned char)(n >> 16);
+    *p++ = (unsigned char)(n >> 8);
+    *p++ = (unsigned char)n;
+    return p;
+}
+
+static apr_size_t fcgi_params_size(const apr_table_t *env)
+{
+    const apr_array_header_t *all = apr_table_elts(env);
+    const apr_table_entry_t *e = (const void *)all->elts;
+    apr_size_t sum = 0;
+
+    for (int i = 0; i < all->nelts; i++) {
+        const apr_size_t name = strlen(e[i].key), value = strlen(e[i].val);
+
+        sum += fcgi_length_size(name) + fcgi_length_size(value) + name + value;
+    }
+    return sum;
+}
+
+static void fcgi_params_put(const apr_table_t *env, unsigned char *p)
+{
+    const apr_array_header_t *all = apr_table_elts(env);
+    const apr_table_entry_t *e = (const void *)all->elts;
+
+    for (int i = 0; i < all->nelts; i++) {
+        const apr_size_t name = strlen(e[i].key), value = strlen(e[i].val);
+
+        p = fcgi_length_put(p, name);
+        p = fcgi_length_put(p, value);
+        memcpy(p, e[i].key, name);
+        memcpy(p + name, e[i].val, value);
+        p += name + value;
+    }
+}
+
+/* A stream as records: its headers are put between its bytes. @return where it ends */
+static unsigned char *fcgi_stream_put(unsigned char *to, int type, const unsigned char *data,
+                                      apr_size_t len)
+{
+    while (len) {
+        const apr_size_t n = len < FCGI_RECORD ? len : FCGI_RECORD;
+
+        fcgi_header(to, type, n, 0);
+        memcpy(to + FCGI_HEADER, data, n);
+        to += FCGI_HEADER + n;
+        data += n;
+        len -= n;
+    }
+    fcgi_header(to, type, 0, 0);
+    return to + FCGI_HEADER;
+}
+
+static int fcgi_begin(proxy_exchange *x)
+{
+    request_rec *r = x->r;
+    apr_bucket_alloc_t *alloc = r->connection->bucket_alloc;
+    const int keep = client_origin_settings(x->origin)->reuse;
+    int status = script_environment(x);
+    unsigned char *params, *p;
+    apr_size_t n, all;
+    char *buf;
+
+    if (status != OK)
+        return status;
+    x->script = apr_pcalloc(r->pool, sizeof(fcgi_state));
+    x->keep = (uint8_t)keep;
+    n = fcgi_params_size(r->subprocess_env);
+    all = 2 * FCGI_HEADER + n + (n / FCGI_RECORD + 2) * FCGI_HEADER;
+    params = apr_palloc(r->pool, n);
+    fcgi_params_put(r->subprocess_env, params);
+    buf = apr_palloc(r->pool, all);
+    p = (unsigned char *)buf;
+    fcgi_header(p, FCGI_BEGIN_REQUEST, 8, 0);
+    memset(p + FCGI_HEADER, 0, 8);
+    p[FCGI_HEADER + 1] = FCGI_RESPONDER;
+    p[FCGI_HEADER + 2] = keep ? FCGI_KEEP_CONN : 0;
+    p = fcgi_stream_put(p + 2 * FCGI_HEADER, FCGI_PARAMS, params, n);
+    BRG_ASSERT((apr_size_t)(p - (unsigned char *)buf) <= all);
+    exchange_out(
+        x, apr_bucket_pool_create(buf, (apr_size_t)(p - (unsigned char *)buf), r->pool, alloc));
+    return OK;
+}
+
+/* One record for what is here, and an empty one at the end. */
+static void fcgi_body(proxy_exchange *x, apr_bucket_brigade *bb, int last)
+{
+    apr_bucket_alloc_t *alloc = x->r->connection->bucket_alloc;
+    unsigned char header[FCGI_HEADER];
+
+    while (!APR_BRIGADE_EMPTY(bb)) {
+        apr_bucket *e = APR_BRIGADE_FIRST(bb);
+
+        if (e->length > FCGI_RECORD)
+            apr_bucket_split(e, FCGI_RECORD);
+        APR_BUCKET_REMOVE(e);
+        if (!e->length) {
+            apr_bucket_destroy(e);
+            continue;
+        }
+        fcgi_header(header, FCGI_STDIN, e->length, 0);
+        exchange_out(x, apr_bucket_heap_create((char *)header, FCGI_HEADER, NULL, alloc));
+        exchange_out(x, e);
+    }
+    if (!last)
+        return;
+    fcgi_header(header, FCGI_STDIN, 0, 0);
+    exchange_out(x, apr_bucket_heap_create((char *)header, FCGI_HEADER, NULL, alloc));
+}
+
+/* ---- what comes back ---- */
+
+/* PHP writes messages there. */
+static void fcgi_log_errors(proxy_exchange *x, fcgi_state *s)
+{
+    if (!s->errors_n)
+        return;
+    ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, x->r, APLOGNO(01071) "Got error '%.*s'",
+                  (int)s->errors_n, s->errors);
+    s->errors_n = 0;
+}
+
+static void fcgi_errors(proxy_exchange *x, fcgi_state *s, const char *data, apr_size_t len)
+{
+    if (!s->errors)
+        s->errors = apr_palloc(x->r->pool, FCGI_STDERR_MOST);
+    while (len) {
+        apr_size_t n = FCGI_STDERR_MOST - s->errors_n;
+
+        if (n > len)
+            n = len;
+        memcpy(s->errors + s->errors_n, data, n);
+        s->errors_n += n;
+        data += n;
+        len -= n;
+        if (s->errors_n == FCGI_STDERR_MOST)
+            fcgi_log_errors(x, s);
+    }
+}
+
+/* Eight bytes, in whatever pieces. @return bytes taken */
+static apr_size_t fcgi_take_header(proxy_exchange *x, fcgi_state *s, const char *data,
+                                   apr_size_t len)
+{
+    apr_size_t n = FCGI_HEADER - s->header_n;
+
+    if (n > len)
+        n = len;
+    memcpy(s->header + s->header_n, data, n);
+    s->header_n = (uint8_t)(s->header_n + n);
+    if (s->header_n < FCGI_HEADER)
+        return n;
+    if (s->header[0] != FCGI_VERSION_1)
+        x->bad = "a record of another version of FastCGI";
+    else if (s->header[2] != 0 || s->header[3] != FCGI_ID)
+        x->bad = "a record of another request";
+    s->type = s->header[1];
+    s->left = (uint16_t)(s->header[4] << 8 | s->header[5]);
+    s->padding = s->header[6];
+    s->in_record = 1;
+    s->header_n = 0;
+    return n;
+}
+
+static void fcgi_record_ends(proxy_exchange *x, fcgi_state *s)
+{
+    if (s->left || s->padding)
+        return;
+    s->in_record = 0;
+    if (s->type != FCGI_END_REQUEST)
+        return;
+    fcgi_log_errors(x, s);
+    s->ended = 1;
+    if (!x->answered)
+        x->bad = "the request ended without an answer";
+    x->complete = 1;
+}
+
+/* Content of STDOUT: the head first. @param is_body [out] the bytes taken are the answer's body @return bytes taken */
+static apr_size_t fcgi_take_output(proxy_exchange *x, fcgi_state *s, const char *data,
+                                   apr_size_t len, int *is_body)
+{
+    apr_size_t n;
+    int done;
+
+    *is_body = x->answered;
+    if (x->answered)
+        return len;
+    n = script_head_take(x, &s->head, data, len, &done);
+    if (done && !x->bad && script_head_read(x, &s->head) == APR_SUCCESS) {
+        fcgi_log_errors(x, s);
+        exchange_head_done(x);
+    }
+    return n;
+}
+
+/* @return bytes taken */
+static apr_size_t fcgi_take_content(proxy_exchange *x, fcgi_state *s, const char *data,
+                                    apr_size_t len, int *is_body)
+{
+    apr_size_t n = len < s->left ? len : s->left;
+
+    if (!s->left) {
+        n = len < s->padding ? len : s->padding;
+        s->padding = (uint8_t)(s->padding - n);
+        return n;
+    }
+    if (s->type == FCGI_STDOUT)
+        n = fcgi_take_output(x, s, data, n, is_body);
+    else if (s->type == FCGI_STDERR)
+        fcgi_errors(x, s, data, n);
+    s->left = (uint16_t)(s->left - n);
+    return n;
+}
+
+static apr_size_t fcgi_take_some(proxy_exchange *x, fcgi_state *s, const char *data, apr_size_t len,
+                                 int *is_body)
+{
+    apr_size_t n;
+
+    *is_body = 0;
+    if (!s->in_record) {
+        n = fcgi_take_header(x, s, data, len);
+        if (s->in_record && !x->bad)
+            fcgi_record_ends(x, s); /* an empty one */
+        return n;
+    }
+    n = fcgi_take_content(x, s, data, len, is_body);
+    fcgi_record_ends(x, s);
+    return n;
+}
+
+/* All that came is one bucket; content of the body stays of it. */
+static apr_status_t fcgi_take(proxy_exchange *x)
+{
+    fcgi_state *s = x->script;
+    apr_bucket *e, *next;
+
+    if (!client_in_size(x->cc))
+        return APR_EAGAIN;
+    e = client_in_bucket(x->cc, client_in_size(x->cc), x->r->connection->bucket_alloc);
+    APR_BRIGADE_INSERT_TAIL(x->in, e);
+    while (e != APR_BRIGADE_SENTINEL(x->in) && !x->bad) {
+        const char *data;
+        apr_size_t len, n;
+        int is_body = 0;
+
+        (void)apr_bucket_read(e, &data, &len, APR_BLOCK_READ);
+        n = s->ended ? len : fcgi_take_some(x, s, data, len, &is_body);
+        if (s->ended && n == len && !is_body && len > n)
+            x->keep = 0;
+        if (n < len && !x->bad)
+            apr_bucket_split(e, n);
+        next = APR_BUCKET_NEXT(e);
+        if (!is_body)
+            apr_bucket_delete(e);
+        e = next;
+    }
+    return x->bad ? APR_EGENERAL : APR_SUCCESS;
+}
+
+static apr_status_t fcgi_end(proxy_exchange *x)
+{
+    fcgi_log_errors(x, x->script);
+    return APR_EOF;
+}
+
+const proxy_codec proxy_fcgi_codec = {.name = "FCGI",
+                                      .whole = 1,
+                                      .close = 1,
+                                      .begin = fcgi_begin,
+                                      .body = fcgi_body,
+                                      .take = fcgi_take,
+                                      .end = fcgi_end};

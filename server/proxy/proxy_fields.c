@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The head of a request to an HTTP/1 backend. Its framing is generated, whatever the client's was; fields between the client
+ * and this server stay here; what is left goes on in its order, as Apache's mod_proxy_http has it:
+ *
+ *     request line, Host, fields of the client, Via, X-Forwarded-*, Content-Length or Transfer-Encoding, Upgrade, Connection
+ *
+ * A field that Connection names is one between client and server, but for those that tell who the client is or what it may do:
+ * naming them must not take them away (CVE-2022-31813). */
+#include "proxy_exchange.h"
+#include "http_fields.h"
+#include "brigade/assert.h"
+#include "http_core.h"
+#include "http_protocol.h"
+#include "http_request.h"
+#include "apr_lib.h"
+#include "apr_strings.h"
+#include <string.h>
+
+typedef struct fields_line {
+    const char *name, *value;
+    apr_size_t name_len, value_len;
+} fields_line;
+
+typedef struct fields_head {
+    request_rec *r;
+    fields_line *line;
+    int n, most;
+    apr_size_t size;
+    const char *connection; /* of the client; NULL */
+    unsigned seen_for : 1, seen_host : 1, seen_server : 1, seen_via : 1;
+} fields_head;
+
+static void fields_add(fields_head *h, const char *name, const char *value)
+{
+    fields_line *l;
+
+    if (!http_field_is_safe(name, value))
+        return;
+    if (h->n == h->most) {
+        fields_line *more = apr_palloc(h->r->pool, sizeof *more * (apr_size_t)h->most * 2);
+
+        memcpy(more, h->line, sizeof *more * (apr_size_t)h->n);
+        h->line = more;
+        h->most *= 2;
+    }
+    l = &h->line[h->n++];
+    l->name = name;
+    l->value = value;
+    l->name_len = strlen(name);
+    l->value_len = strlen(value);
+    h->size += l->name_len + l->value_len + 4;
+}
+
+/* 0: it stays here. */
+static int fields_goes_on(const proxy_exchange *x, const char *name)
+{
+    static const char *const here[] = {"Host",
+                                       "Connection",
+                                       "Keep-Alive",
+                                       "Proxy-Connection",
+                                       "Trailer",
+                                       "Transfer-Encoding",
+                                       "Content-Length",
+                                       "Upgrade",
+                                       "TE",
+                                       NULL};
+    static const char *const conditions[] = {
+        "If-Match", "If-Modified-Since", "If-Range", "If-Unmodified-Since", "If-None-Match", NULL};
+    const request_rec *r = x->r;
+
+    for (int i = 0; here[i]; i++)
+        if (!strcasecmp(name, here[i]))
+            return 0;
+    if (!strcasecmp(name, "Expect"))
+        return x->holds;
+    if (x->target->forward && !strcasecmp(name, "Proxy-Authorization"))
+        return apr_table_get(r->subprocess_env, "Proxy-Chain-Auth") != NULL;
+    for (int i = 0; r->main && conditions[i]; i++)
+        if (!strcasecmp(name, conditions[i]))
+            return 0;
+    return 1;
+}
+
+static int fields_is_named(const fields_head *h, const char *name)
+{
+    static const char *const kept[] = {"Authorization",
+                                       "Cookie",
+                                       "X-Forwarded-For",
+                                       "X-Forwarded-Host",
+                                       "X-Forwarded-Server",
+                                       "X-Forwarded-Proto",
+                                       "X-Real-IP",
+                                       "Forwarded",
+                                       NULL};
+
+    if (!h->connection || !ap_find_token(h->r->pool, h->connection, name))
+        return 0;
+    for (int i = 0; kept[i]; i++)
+        if (!strcasecmp(name, kept[i]))
+            return 0;
+    return 1;
+}
+
+static const char *fields_merge(const fields_head *h, const char *old, const char *value)
+{
+    return old && *old ? apr_pstrcat(h->r->pool, old, ", ", value, NULL) : value;
+}
+
+static const char *fields_client_host(const request_rec *r)
+{
+    return apr_table_get(r->headers_in, "Host");
+}
+
+/* The value that a field of ours has behind the client's, or NULL: it is another one. */
+static const char *fields_forwarded(const proxy_exchange *x, fields_head *h, const char *name,
+                                    const char *value)
+{
+    const request_rec *r = x->r;
+    const char *host;
+
+    if (!x->conf.add_fields || strncasecmp(name, "X-Forwarded-", 12))
+        return value;
+    if (!strcasecmp(name + 12, "For")) {
+        if (h->seen_for++)
+            return value;
+        return fields_merge(h, value, r->useragent_ip);
+    }
+    if (!strcasecmp(name + 12, "Host") && (host = fields_client_host(r)) != NULL) {
+        if (h->seen_host++)
+            return value;
+        return fields_merge(h, value, host);
+    }
+    if (!strcasecmp(name + 12, "Server")) {
+        if (h->seen_server++)
+            return value;
+        return fields_merge(h, value, r->server->server_hostname);
+    }
+    return value;
+}
+
+static const char *fields_via(const request_rec *r, proxy_via via)
+{
+    const char *name = ap_get_server_name((request_rec *)(uintptr_t)r);
+    const int major = HTTP_VERSION_MAJOR(r->proto_num), minor = HTTP_VERSION_MINOR(r->proto_num);
+    const apr_port_t port = ap_get_server_port(r);
+
+    if (port != ap_default_port(r))
+        name = apr_psprintf(r->pool, "%s:%u", name, (unsigned)port);
+    if (via == PROXY_VIA_FULL)
+        return apr_psprintf(r->pool, "%d.%d %s (%s)", major, minor, name, AP_SERVER_BASEVERSION);
+    return apr_psprintf(r->pool, "%d.%d %s", major, minor, name);
+}
+
+static void fields_of_client(const proxy_exchange *x, fields_head *h)
+{
+    const request_rec *r = x->r;
+    const proxy_via via = proxy_settings_of(r->server)->via;
+    const apr_array_header_t *all = apr_table_elts(r->headers_in);
+    const apr_table_entry_t *e = (const void *)all->elts;
+
+    for (int i = 0; i < all->nelts; i++) {
+        const char *value = e[i].val;
+
+        if (!e[i].key || !value || !fields_goes_on(x, e[i].key) || fields_is_named(h, e[i].key))
+            continue;
+        if (!strcasecmp(e[i].key, "Via")) {
+            if (via == PROXY_VIA_BLOCK)
+                continue;
+            if (via != PROXY_VIA_OFF && !h->seen_via++)
+                value = fields_merge(h, value, fields_via(r, via));
+        }
+        fields_add(h, e[i].key, fields_forwarded(x, h, e[i].key, value));
+    }
+    if ((via == PROXY_VIA_ON || via == PROXY_VIA_FULL) && !h->seen_via)
+        fields_add(h, "Via", fields_via(r, via));
+}
+
+static void fields_of_ours(const proxy_exchange *x, fields_head *h)
+{
+    const request_rec *r = x->r;
+    const char *host = fields_client_host(r);
+
+    if (!x->conf.add_fields)
+        return;
+    if (!h->seen_for)
+        fields_add(h, "X-Forwarded-For", r->useragent_ip);
+    if (!h->seen_host && host)
+        fields_add(h, "X-Forwarded-Host", host);
+    if (!h->seen_server)
+        fields_add(h, "X-Forwarded-Server", r->server->server_hostname);
+}
+
+/* How the body is framed towards the backend. */
+static void fields_of_body(proxy_exchange *x, fields_head *h, int is_10)
+{
+    request_rec *r = x->r;
+    const char *length = apr_table_get(r->headers_in, "Content-Length");
+
+    x->body_chunked = 0;
+    if (x->target->scheme == PROXY_SCHEME_CONNECT)
+        return;
+    if (x->body_over && (x->has_body || length)) {
+        fields_add(h, "Content-Length", apr_psprintf(r->pool, "%" APR_OFF_T_FMT, x->body_n));
+    } else if (x->has_body && length && !apr_table_get(r->headers_in, "Transfer-Encoding") &&
+               r->input_filters == r->proto_input_filters) {
+        fields_add(h, "Content-Length", length);
+    } else if (x->has_body && !is_10) {
+        x->body_chunked = 1;
+        fields_add(h, "Transfer-Encoding", "chunked");
+    }
+}
+
+/* Upgrade passes only where the configuration lets it. */
+static const char *fields_upgrade(proxy_exchange *x)
+{
+    const char *upgrade = apr_table_get(x->r->headers_in, "Upgrade");
+
+    x->upgrade = 0;
+    if (!upgrade || !proxy_may_upgrade(x->r, x->target->worker, upgrade))
+        return NULL;
+    x->upgrade = 1;
+    return upgrade;
+}
+
+static void fields_of_connection(proxy_exchange *x, fields_head *h, int is_10)
+{
+    request_rec *r = x->r;
+    const char *upgrade = is_10 ? NULL : fields_upgrade(x);
+
+    if (upgrade) {
+        fields_add(h, "Upgrade", upgrade);
+        fields_add(h, "Connection", "Upgrade");
+        return;
+    }
+    if (apr_table_get(r->headers_in, "TE") &&
+        ap_find_token(r->pool, apr_table_get(r->headers_in, "TE"), "trailers") && !is_10) {
+        fields_add(h, "TE", "trailers");
+        fields_add(h, "Connection", "TE");
+    }
+    fields_add(h, "Connection",
+               x->origin && client_origin_settings(x->origin)->reuse &&
+                       !apr_table_get(r->subprocess_env, "proxy-nokeepalive")
+                   ? "Keep-Alive"
+                   : "close");
+}
+
+static char *fields_put(char *p, const char *s, apr_size_t n)
+{
+    memcpy(p, s, n);
+    return p + n;
+}
+
+static const char *fields_host(const proxy_exchange *x)
+{
+    const char *host = x->conf.preserve_host ? fields_client_host(x->r) : NULL;
+
+    return host ? host : x->target->authority;
+}
+
+static apr_bucket *fields_write(const fields_head *h, const char *line, apr_size_t len)
+{
+    apr_bucket_alloc_t *alloc = h->r->connection->bucket_alloc;
+    const apr_size_t all = len + h->size + 2;
+    char *buf = apr_bucket_alloc(all, alloc), *p = fields_put(buf, line, len);
+
+    for (const fields_line *l = h->line; l < h->line + h->n; l++) {
+        p = fields_put(p, l->name, l->name_len);
+        p = fields_put(p, ": ", 2);
+        p = fields_put(p, l->value, l->value_len);
+        p = fields_put(p, "\r\n", 2);
+    }
+    p = fields_put(p, "\r\n", 2);
+    BRG_ASSERT((apr_size_t)(p - buf) == all);
+    return apr_bucket_heap_create(buf, all, apr_bucket_free, alloc);
+}
+
+apr_bucket *proxy_request_head(proxy_exchange *x)
+{
+    request_rec *r = x->r;
+    const proxy_target *t = x->target;
+    const int is_10 = apr_table_get(r->subprocess_env, "force-proxy-request-1.0") != NULL;
+    const int absolute = t->remotes_n && t->scheme == PROXY_SCHEME_HTTP;
+    const char *line =
+        apr_pstrcat(r->pool, t->scheme == PROXY_SCHEME_CONNECT ? "CONNECT" : r->method, " ",
+                    absolute ? t->url : t->path, is_10 ? " HTTP/1.0\r\n" : " HTTP/1.1\r\n", NULL);
+    fields_head h = {.r = r, .most = apr_table_elts(r->headers_in)->nelts + 12};
+    const apr_size_t len = strlen(line);
+
+    if (strcspn(line, "\r\n") + 2 != len) /* nothing of a target can begin another line */
+        return NULL;
+    h.line = apr_palloc(r->pool, sizeof *h.line * (apr_size_t)h.most);
+    h.connection = apr_table_get(r->headers_in, "Connection");
+    fields_add(&h, "Host", fields_host(x));
+    fields_of_client(x, &h);
+    fields_of_ours(x, &h);
+    fields_of_body(x, &h, is_10);
+    fields_of_connection(x, &h, is_10);
+    return fields_write(&h, line, len);
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BRIGADE_PROXY_GATEWAY_PRIVATE_H
+#define BRIGADE_PROXY_GATEWAY_PRIVATE_H
+
+/* Settings of the modules for FastCGI and SCGI. */
+#include "proxy_settings.h"
+
+int proxy_fcgi_is_generic(const request_rec *r);
+/* Variables of ProxyFCGISetEnvIf into r->subprocess_env. @return OK or a status */
+int proxy_fcgi_set_variables(request_rec *r);
+void proxy_scgi_settings(const request_rec *r, proxy_request_settings *to);
+
+#endif

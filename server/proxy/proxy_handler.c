@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The handler of what another server answers. It chooses a backend, lets the exchange run, and tries another one where that is
+ * allowed.
+ *
+ * On a loop the exchange waits by brg_wait(): its backend's socket is in the poll set of the loop all the time, so a wait costs
+ * no system call. A request whose handler runs on a worker goes back to its loop, unless it cannot wait there: a sub-request, or
+ * one with filters that may block. Then the worker polls.
+ */
+#include "exchange_private.h"
+#include "proxy_origin.h"
+#include "connection.h"
+#include "loop.h"
+#include "request_wait.h"
+#include "clock.h"
+#include "brigade/assert.h"
+#include "brigade/response_cache.h"
+#include "http_config.h"
+#include "http_core.h"
+#include "http_log.h"
+#include "http_protocol.h"
+#include "http_request.h"
+#include "mod_core.h"
+#include "apr_strings.h"
+#include <poll.h>
+
+APLOG_USE_MODULE(proxy);
+
+static int proxy_run(proxy_exchange *x);
+
+static int proxy_go_on(request_rec *r, void *baton, int came)
+{
+    proxy_exchange *x = baton;
+
+    BRG_ASSERT(x->r == r);
+    x->waiting = NULL;
+    x->came |= (uint8_t)came;
+    if (!x->loop) /* it began on a worker */
+        x->loop = loop_self();
+    if (came == BRG_WAIT_TIMEOUT)
+        exchange_expired(x);
+    return proxy_run(x);
+}
+
+static void proxy_gone(request_rec *r, void *baton)
+{
+    proxy_exchange *x = baton;
+
+    x->waiting = NULL;
+    exchange_end(x);
+}
+
+/* An event of the backend's socket, or the turn of the request in a queue. */
+static void proxy_notified(void *baton)
+{
+    proxy_exchange *x = baton;
+
+    if (x->waiting)
+        request_wait_came(x->waiting);
+}
+
+static int proxy_wait(proxy_exchange *x)
+{
+    const brg_wait_for wanted = {.fd = -1,
+                                 .timeout = exchange_patience(x),
+                                 .body = x->wants_body,
+                                 .room = x->wants_room,
+                                 .waiting = &x->waiting};
+
+    x->came = 0;
+    return brg_wait(x->r, &wanted, proxy_go_on, proxy_gone, x);
+}
+
+/* On a worker: wait here. */
+static void proxy_block(proxy_exchange *x)
+{
+    apr_status_t rv;
+
+    if (!x->cc) /* as many connections are open as may be; one of them ends soon */
+        rv = APR_TIMEUP;
+    else
+        rv = client_wait(x->cc, (short)(client_wants(x->cc) | (x->out_n ? POLLOUT : 0)),
+                         exchange_patience(x));
+    if (APR_STATUS_IS_TIMEUP(rv))
+        exchange_expired(x);
+}
+
+static int proxy_run(proxy_exchange *x)
+{
+    int status;
+
+    while (exchange_go(x) == APR_EAGAIN) {
+        if (x->loop)
+            return proxy_wait(x);
+        proxy_block(x);
+    }
+    BRG_ASSERT(x->state == EXCHANGE_DONE);
+    status = x->status;
+    exchange_end(x);
+    return status;
+}
+
+static apr_status_t proxy_pool_ends(void *baton)
+{
+    exchange_end(baton);
+    return APR_SUCCESS;
+}
+
+static const proxy_codec *proxy_codec_of(proxy_scheme scheme)
+{
+    switch (scheme) {
+    case PROXY_SCHEME_HTTP:
+    case PROXY_SCHEME_HTTPS:
+    case PROXY_SCHEME_WS:
+    case PROXY_SCHEME_WSS:
+    case PROXY_SCHEME_CONNECT:
+        return &proxy_http_codec;
+    case PROXY_SCHEME_FCGI:
+        return &proxy_fcgi_codec;
+    case PROXY_SCHEME_SCGI:
+        return &proxy_scgi_codec;
+    case PROXY_SCHEME_UWSGI:
+        return &proxy_uwsgi_codec;
+    default:
+        return NULL;
+    }
+}
+
+/* The backend of the next try. @return OK or a status */
+int proxy_next_try(proxy_exchange *x)
+{
+    request_rec *r = x->r;
+    int status = proxy_choose(r, x->target, x->attempt);
+
+    if (status != OK)
+        return status;
+    x->chosen_at = exchange_now(x);
+    x->codec = proxy_codec_of(x->target->scheme);
+    if (!x->codec) {
+        ap_log_rerror(APLOG_MARK, APLOG_WARNING, 0, r,
+                      APLOGNO(01144) "No protocol handler was valid for the URL %s "
+                                     "(scheme '%s'). If you are using a DSO version of mod_proxy, "
+                                     "make sure the proxy submodules are included in the "
+                                     "configuration using LoadModule.",
+                      r->uri, x->target->scheme_name);
+        return HTTP_INTERNAL_SERVER_ERROR;
+    }
+    x->origin = proxy_origin_of(r, x->target);
+    return x->origin ? OK : HTTP_SERVICE_UNAVAILABLE;
+}
+
+/* TRACE and OPTIONS that have gone far enough are answered here (RFC 9110, 7.6.2). @return DECLINED: it goes on */
+static int proxy_max_forwards(request_rec *r)
+{
+    const char *text = apr_table_get(r->headers_in, "Max-Forwards");
+    apr_int64_t n;
+    char *end;
+
+    if (!text || (r->method_number != M_TRACE && r->method_number != M_OPTIONS))
+        return DECLINED;
+    n = apr_strtoi64(text, &end, 10);
+    if (end == text || *end || n < 0)
+        return HTTP_BAD_REQUEST;
+    if (n > 0) {
+        apr_table_setn(r->headers_in, "Max-Forwards",
+                       apr_psprintf(r->pool, "%" APR_INT64_T_FMT, n - 1));
+        return DECLINED;
+    }
+    if (r->method_number == M_TRACE)
+        return ap_send_http_trace(r);
+    return ap_send_http_options(r) == OK ? OK : HTTP_INTERNAL_SERVER_ERROR;
+}
+
+static proxy_exchange *proxy_exchange_make(request_rec *r, proxy_target *target)
+{
+    proxy_exchange *x = apr_pcalloc(r->pool, sizeof *x);
+    apr_bucket_alloc_t *alloc = r->connection->bucket_alloc;
+
+    x->r = r;
+    x->target = target;
+    x->loop = loop_self();
+    x->ticket.notify = proxy_notified;
+    x->ticket.baton = x;
+    x->out = apr_brigade_create(r->pool, alloc);
+    x->in = apr_brigade_create(r->pool, alloc);
+    x->body = apr_brigade_create(r->pool, alloc);
+    x->has_body = (uint8_t)(ap_request_has_body(r) != 0);
+    x->body_over = !x->has_body;
+    proxy_settings_for(r, &x->conf);
+    apr_pool_cleanup_register(r->pool, x, proxy_pool_ends, apr_pool_cleanup_null);
+    return x;
+}
+
+/* 1: this thread is a worker, and the request may wait on its loop. */
+static int proxy_goes_to_loop(request_rec *r)
+{
+    return !conn_on_loop() && brg_wait_possible(r) && !brg_request_may_wait(r);
+}
+
+int proxy_handler(request_rec *r)
+{
+    proxy_exchange *x;
+    proxy_target *target;
+    int status = proxy_resolve(r, &target);
+
+    if (status != OK)
+        return status;
+    if ((status = proxy_max_forwards(r)) != DECLINED)
+        return status;
+    x = proxy_exchange_make(r, target);
+    if ((status = proxy_next_try(x)) != OK) {
+        exchange_end(x);
+        return status;
+    }
+    x->state = x->codec->whole ? EXCHANGE_BODY : EXCHANGE_CONNECT;
+    if (proxy_goes_to_loop(r)) {
+        status = proxy_wait(x);
+        if (status == SUSPENDED)
+            brg_wait_resume(x->waiting);
+        return status;
+    }
+    if (x->loop && !brg_wait_possible(r)) { /* the hook that keeps it off the loop was passed by */
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
+                      "proxy: %s cannot be asked for from here: the request may not wait",
+                      target->url);
+        exchange_end(x);
+        return HTTP_SERVICE_UNAVAILABLE;
+    }
+    return proxy_run(x);
+}

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* HTTP/1 towards backends. Framing is judged by h1_response_head.h: an answer that could be read in two ways is none, and no
+ * connection is used again on which a byte stands that was not asked for. */
+#include "exchange_private.h"
+#include "brigade/assert.h"
+#include "http_log.h"
+#include "http_protocol.h"
+#include "apr_strings.h"
+#include <string.h>
+
+APLOG_USE_MODULE(proxy_http);
+
+#define HTTP_FIELD_SIZE 8192     /* of an answer, where responsefieldsize= does not say */
+#define HTTP_TRAILERS_MOST 16384 /* bytes of a trailer section */
+
+static int http_asked_method(const request_rec *r)
+{
+    return r->header_only ? HTTP_METHOD_HEAD : HTTP_METHOD_GET;
+}
+
+static int http_begin(proxy_exchange *x)
+{
+    request_rec *r = x->r;
+    apr_bucket *head;
+
+    x->left = 0;
+    x->chunked = (h1_chunked){0};
+    x->holds =
+        x->has_body && !x->body_n && r->expecting_100 && x->conf.pass_continue && !x->body_over;
+    if (x->has_body && !x->holds && !x->body_over && !x->body_n)
+        (void)exchange_body_ahead(x);
+    head = proxy_request_head(x);
+    if (!head)
+        return HTTP_BAD_REQUEST;
+    exchange_out(x, head);
+    if (x->target->scheme == PROXY_SCHEME_CONNECT)
+        x->body_over = x->body_ended = 1;
+    return OK;
+}
+
+static void http_body(proxy_exchange *x, apr_bucket_brigade *bb, int last)
+{
+    apr_bucket_alloc_t *alloc = x->r->connection->bucket_alloc;
+    apr_off_t n = 0;
+    char line[24];
+    int len;
+
+    apr_brigade_length(bb, 1, &n);
+    if (!x->body_chunked) {
+        x->out_n += n;
+        APR_BRIGADE_CONCAT(x->out, bb);
+        return;
+    }
+    if (n > 0) {
+        len = apr_snprintf(line, sizeof line, "%" APR_UINT64_T_HEX_FMT "\r\n", (apr_uint64_t)n);
+        exchange_out(x, apr_bucket_heap_create(line, (apr_size_t)len, NULL, alloc));
+        x->out_n += n;
+        APR_BRIGADE_CONCAT(x->out, bb);
+        exchange_out(x, apr_bucket_immortal_create("\r\n", 2, alloc));
+    }
+    if (last)
+        exchange_out(x, apr_bucket_immortal_create("0\r\n\r\n", 5, alloc));
+}
+
+/* ---- heads ---- */
+
+/* 1xx: on to the client, where it can take it; a 100 lets the body go. */
+static apr_status_t http_interim(proxy_exchange *x, const http_head *head)
+{
+    request_rec *r = x->r;
+    const int status = r->status;
+    const char *line = r->status_line;
+    apr_table_t *fields = r->headers_out;
+
+    if (++x->interims > EXCHANGE_INTERIM_MOST) {
+        x->bad = "too many interim answers";
+        return APR_EGENERAL;
+    }
+    x->holds = 0;
+    (void)exchange_head(x, head);
+    ap_send_interim_response(r, 1);
+    r->status = status;
+    r->status_line = line;
+    r->headers_out = fields;
+    return APR_SUCCESS;
+}
+
+static const char *http_bad(proxy_exchange *x, const http_head *head)
+{
+    return apr_psprintf(x->r->pool, head->why ? head->why : "malformed head", (int)head->bad_len,
+                        head->bad ? head->bad : "", "");
+}
+
+/* RFC 9112, 9.3: what both sides have said of the connection. */
+static int http_may_keep(const proxy_exchange *x, const http_head *head)
+{
+    if (head->close || x->body_end == H1_BODY_CLOSE || x->body_end == H1_BODY_TUNNEL ||
+        apr_table_get(x->r->subprocess_env, "proxy-nokeepalive"))
+        return 0;
+    return head->minor >= 1 || head->keep_alive;
+}
+
+static void http_framed(proxy_exchange *x, const http_head *head)
+{
+    x->keep = (uint8_t)http_may_keep(x, head);
+    x->left = head->content_length;
+    if (x->body_end == H1_BODY_NONE || (x->body_end == H1_BODY_LENGTH && !x->left))
+        x->complete = 1;
+}
+
+/* A protocol that was not asked for. */
+static int http_is_uncalled(const proxy_exchange *x, const http_head *head)
+{
+    return head->code == HTTP_SWITCHING_PROTOCOLS && !x->upgrade;
+}
+
+static apr_status_t http_head_taken(proxy_exchange *x, const http_head *head)
+{
+    const int connect = x->target->scheme == PROXY_SCHEME_CONNECT && !x->target->remotes_n;
+
+    if (http_is_uncalled(x, head)) {
+        x->bad = "101 was not asked for";
+        return APR_EGENERAL;
+    }
+    if (head->code < 200 && head->code != HTTP_SWITCHING_PROTOCOLS)
+        return http_interim(x, head);
+    x->holds = 0;
+    x->body_end = h1_response_body(head, http_asked_method(x->r), connect);
+    (void)exchange_head(x, head);
+    if (head->code == HTTP_SWITCHING_PROTOCOLS) {
+        const http_field *f =
+            &head->field[head->known[HTTP_F_UPGRADE] >= 0 ? head->known[HTTP_F_UPGRADE] : 0];
+
+        if (head->known[HTTP_F_UPGRADE] >= 0)
+            apr_table_setn(x->r->headers_out, "Upgrade",
+                           apr_pstrmemdup(x->r->pool, f->value, f->value_len));
+        apr_table_setn(x->r->headers_out, "Connection", "Upgrade");
+    }
+    http_framed(x, head);
+    return APR_SUCCESS;
+}
+
+static apr_status_t http_take_head(proxy_exchange *x)
+{
+    const apr_size_t size = x->target->worker->params.field_size;
+    const h1_limits limits = {.line = (uint32_t)(size ? size : HTTP_FIELD_SIZE),
+                              .field_size = (uint32_t)(size ? size : HTTP_FIELD_SIZE),
+                              .unsafe = 1};
+    http_head head;
+    size_t scanned = 0;
+    apr_status_t rv;
+
+    switch (h1_parse_response(&head, client_in(x->cc), client_in_size(x->cc), &scanned, &limits)) {
+    case H1_MORE:
+        return APR_EAGAIN;
+    case H1_BAD:
+        x->bad = http_bad(x, &head);
+        return APR_EGENERAL;
+    default:
+        break;
+    }
+    rv = http_head_taken(x, &head);
+    client_in_take(x->cc, head.head_len);
+    if (rv != APR_SUCCESS || (head.code < 200 && head.code != HTTP_SWITCHING_PROTOCOLS))
+        return rv;
+    exchange_head_done(x);
+    if (x->body_end == H1_BODY_TUNNEL)
+        exchange_tunnel_begin(x);
+    return APR_SUCCESS;
+}
+
+/* ---- bodies ---- */
+
+static void http_take_bytes(proxy_exchange *x, uint32_t n)
+{
+    APR_BRIGADE_INSERT_TAIL(x->in, client_in_bucket(x->cc, n, x->r->connection->bucket_alloc));
+}
+
+static apr_status_t http_take_length(proxy_exchange *x)
+{
+    uint32_t n = client_in_size(x->cc);
+
+    if (n > x->left)
+        n = (uint32_t)x->left;
+    http_take_bytes(x, n);
+    x->left -= n;
+    x->complete = !x->left;
+    return APR_SUCCESS;
+}
+
+/* A line of the trailer section, in pieces. They go on as trailers, never as fields (RFC 9110, 6.5). */
+typedef struct http_trailers {
+    apr_size_t all;
+    apr_size_t len;
+    char line[2048];
+} http_trailers;
+
+static const char *http_trailer(proxy_exchange *x, http_trailers *t)
+{
+    static const h1_limits limits = {.line = HTTP_FIELD_SIZE, .field_size = HTTP_FIELD_SIZE};
+    request_rec *r = x->r;
+    const char *te = apr_table_get(r->headers_in, "TE");
+    http_field f;
+    const char *bad;
+
+    if (t->len && t->line[t->len - 1] == '\r')
+        t->len--;
+    if (!t->len) {
+        x->complete = 1;
+        return NULL;
+    }
+    bad = h1_parse_field(&f, t->line, t->len, &limits);
+    if (!bad && te && ap_find_token(r->pool, te, "trailers"))
+        apr_table_addn(r->trailers_out, apr_pstrmemdup(r->pool, f.name, f.name_len),
+                       apr_pstrmemdup(r->pool, f.value, f.value_len));
+    t->len = 0;
+    return bad;
+}
+
+/* @return bytes taken */
+static apr_size_t http_take_trailers(proxy_exchange *x, const char *data, apr_size_t len)
+{
+    http_trailers *t = x->script;
+    apr_size_t i = 0;
+
+    if (!t)
+        x->script = t = apr_pcalloc(x->r->pool, sizeof *t);
+    while (i < len && !x->complete && !x->bad) {
+        const char c = data[i++];
+
+        if (++t->all > HTTP_TRAILERS_MOST || (c != '\n' && t->len == sizeof t->line))
+            x->bad = "the trailers are too large";
+        else if (c == '\n')
+            x->bad = http_trailer(x, t);
+        else
+            t->line[t->len++] = c;
+    }
+    return i;
+}
+
+static apr_size_t http_take_framing(proxy_exchange *x, const char *data, apr_size_t len)
+{
+    apr_size_t n = 0;
+
+    if (x->chunked.state != H1_CHUNK_TRAILER)
+        n = h1_chunked_feed(&x->chunked, data, len);
+    if (x->chunked.state == H1_CHUNK_BAD)
+        x->bad = "malformed chunk";
+    else if (x->chunked.state == H1_CHUNK_TRAILER && n < len)
+        n += http_take_trailers(x, data + n, len - n);
+    return n;
+}
+
+/* All that came is one bucket, of which framing is cut out: pieces of a block share it. */
+static apr_status_t http_take_chunked(proxy_exchange *x)
+{
+    apr_bucket *e = client_in_bucket(x->cc, client_in_size(x->cc), x->r->connection->bucket_alloc),
+               *next;
+
+    APR_BRIGADE_INSERT_TAIL(x->in, e);
+    while (e != APR_BRIGADE_SENTINEL(x->in) && !x->bad) {
+        const char *data;
+        apr_size_t len, n;
+        int is_data = x->chunked.state == H1_CHUNK_DATA;
+
+        (void)apr_bucket_read(e, &data, &len, APR_BLOCK_READ);
+        if (x->complete) { /* bytes that nobody asked for */
+            x->keep = 0;
+            is_data = 0;
+            n = len;
+        } else if (is_data) {
+            n = len < x->chunked.left ? len : (apr_size_t)x->chunked.left;
+            h1_chunked_took(&x->chunked, n);
+        } else {
+            n = http_take_framing(x, data, len);
+        }
+        if (n < len)
+            apr_bucket_split(e, n);
+        next = APR_BUCKET_NEXT(e);
+        if (!is_data)
+            apr_bucket_delete(e);
+        e = next;
+    }
+    return x->bad ? APR_EGENERAL : APR_SUCCESS;
+}
+
+static apr_status_t http_take(proxy_exchange *x)
+{
+    if (!x->answered)
+        return http_take_head(x);
+    if (!client_in_size(x->cc))
+        return APR_EAGAIN;
+    switch (x->body_end) {
+    case H1_BODY_LENGTH:
+        return http_take_length(x);
+    case H1_BODY_CHUNKED:
+        return http_take_chunked(x);
+    default:
+        http_take_bytes(x, client_in_size(x->cc));
+        return APR_SUCCESS;
+    }
+}
+
+static apr_status_t http_end(proxy_exchange *x)
+{
+    if (x->body_end != H1_BODY_CLOSE)
+        return APR_EOF;
+    x->complete = 1;
+    x->keep = 0;
+    return APR_SUCCESS;
+}
+
+const proxy_codec proxy_http_codec = {
+    .name = "HTTP", .begin = http_begin, .body = http_body, .take = http_take, .end = http_end};

@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which requests are the proxy's: the phases up to the handler. */
+#include "proxy_private.h"
+#include "apr_fnmatch.h"
+#include "apr_strings.h"
+#include "http_core.h"
+#include "http_log.h"
+#include "http_protocol.h"
+#include "http_request.h"
+#include "http_vhost.h"
+#include <string.h>
+#include <strings.h>
+
+APLOG_USE_MODULE(proxy);
+
+/* ---- names of the environment in URLs: ${NAME} ---- */
+
+const char *proxy_interpolate(request_rec *r, const char *text)
+{
+    const char *start = strstr(text, "${"), *end = start ? strchr(start, '}') : NULL, *value;
+
+    if (!end)
+        return text;
+    value = apr_table_get(r->subprocess_env,
+                          apr_pstrmemdup(r->pool, start + 2, (apr_size_t)(end - start - 2)));
+    return apr_pstrcat(r->pool, apr_pstrmemdup(r->pool, text, (apr_size_t)(start - text)),
+                       value ? value : "", proxy_interpolate(r, end + 1), NULL);
+}
+
+/* ---- forward proxy ---- */
+
+static int detect_forward(request_rec *r)
+{
+    if (proxy_conf_of(r->server)->requests != 1)
+        return 0;
+    if (r->method_number == M_CONNECT)
+        return r->parsed_uri.hostname && r->parsed_uri.port_str;
+    if (!r->parsed_uri.scheme)
+        return 0;
+    /* A URL that names this very host is answered here. */
+    return !(r->parsed_uri.hostname && !ap_cstr_casecmp(r->parsed_uri.scheme, ap_http_scheme(r)) &&
+             ap_matches_request_vhost(
+                 r, r->parsed_uri.hostname,
+                 (apr_port_t)(r->parsed_uri.port_str ? r->parsed_uri.port : ap_default_port(r))));
+}
+
+int proxy_detect(request_rec *r)
+{
+    if (!detect_forward(r))
+        return DECLINED;
+    r->proxyreq = PROXYREQ_PROXY;
+    r->uri = r->unparsed_uri;
+    r->filename = apr_pstrcat(r->pool, "proxy:", r->uri, NULL);
+    r->handler = "proxy-server";
+    return OK;
+}
+
+/* ---- ProxyPass ---- */
+
+/* How much of a path a name covers: slashes in a row are as many as they like, and a name ends at a slash or at the
+ * path's end. 0: it does not. */
+static size_t alias_covers(const char *uri, const char *name)
+{
+    const char *u = uri, *n = name;
+
+    while (*n) {
+        if (*n == '/') {
+            if (*u != '/')
+                return 0;
+            for (; *n == '/'; n++)
+                ;
+            for (; *u == '/'; u++)
+                ;
+        } else if (*u++ != *n++)
+            return 0;
+    }
+    if (n > name && n[-1] != '/' && *u && *u != '/')
+        return 0;
+    return (size_t)(u - uri);
+}
+
+/* Servlet containers take ";name=value" off each segment before they look at a path: so does mapping=servlet. */
+static const char *alias_servlet_uri(request_rec *r)
+{
+    char *uri = apr_pstrdup(r->pool, r->uri), *to = uri;
+
+    for (const char *from = uri; *from;)
+        if (*from == ';')
+            from += strcspn(from, "/");
+        else
+            *to++ = *from++;
+    *to = '\0';
+    ap_normalize_path(uri, AP_NORMALIZE_MERGE_SLASHES | AP_NORMALIZE_NOT_ABOVE_ROOT |
+                               AP_NORMALIZE_ALLOW_RELATIVE);
+    return uri;
+}
+
+typedef struct alias_run {
+    request_rec *r;
+    const proxy_alias *alias;
+    const char *fake, *real, *uri; /* interpolated; what is matched */
+    int unsafe;                    /* nocanon, but the raw path does not match */
+    const char *found;
+} alias_run;
+
+static int alias_pattern(alias_run *a)
+{
+    request_rec *r = a->r;
+    ap_regmatch_t match[AP_MAX_REG_MATCH];
+    const char *use = a->uri, *to;
+
+    if (ap_regexec(a->alias->regex, a->uri, AP_MAX_REG_MATCH, match, 0))
+        return HTTP_CONTINUE;
+    if (!strcmp(a->real, "!"))
+        return DECLINED;
+    if (a->alias->flags & ALIAS_NOCANON) {
+        if (!ap_regexec(a->alias->regex, r->unparsed_uri, AP_MAX_REG_MATCH, match, 0))
+            use = r->unparsed_uri;
+        else {
+            a->unsafe = 1;
+            ap_regexec(a->alias->regex, a->uri, AP_MAX_REG_MATCH, match, 0);
+        }
+    }
+    to = ap_pregsub(r->pool, a->real, use, AP_MAX_REG_MATCH, match);
+    if (!to) {
+        ap_log_rerror(
+            APLOG_MARK, APLOG_ERR, 0, r,
+            APLOGNO(01135) "Substitution in regular expression failed. Replacement too long?");
+        return HTTP_INTERNAL_SERVER_ERROR;
+    }
+    /* A target without $1 gets the whole path. */
+    a->found = apr_pstrcat(r->pool, "proxy:", to, strcmp(to, a->real) ? "" : use, NULL);
+    return OK;
+}
+
+static int alias_prefix(alias_run *a)
+{
+    size_t len = alias_covers(a->uri, a->fake);
+    const char *use = a->uri;
+
+    if (!len)
+        return HTTP_CONTINUE;
+    if (!strcmp(a->real, "!"))
+        return DECLINED;
+    if (a->alias->flags & ALIAS_NOCANON) {
+        if (alias_covers(a->r->unparsed_uri, a->fake) == len)
+            use = a->r->unparsed_uri;
+        else
+            a->unsafe = 1;
+    }
+    a->found = apr_pstrcat(a->r->pool, "proxy:", a->real, use + len, NULL);
+    return OK;
+}
+
+/* mod_proxy_wstunnel's: a target of ws: takes only those who ask for an upgrade, unless plain HTTP may go there. */
+static int alias_takes(request_rec *r, const char *url)
+{
+    const char *upgrade;
+
+    if (strncasecmp(url, "ws:", 3) != 0 && strncasecmp(url, "wss:", 4) != 0)
+        return 1;
+    if (proxy_websocket_is_http(r))
+        return 1;
+    upgrade = apr_table_get(r->headers_in, "Upgrade");
+    return upgrade && !strcasecmp(upgrade, "WebSocket");
+}
+
+static void alias_notes(const alias_run *a)
+{
+    const unsigned flags = a->alias->flags;
+
+    if ((flags & ALIAS_NOCANON) && !a->unsafe)
+        apr_table_setn(a->r->notes, "proxy-nocanon", "1");
+    if (flags & ALIAS_NOQUERY)
+        apr_table_setn(a->r->notes, "proxy-noquery", "1");
+    if (flags & ALIAS_ENCODED)
+        apr_table_setn(a->r->notes, "proxy-noencode", "1");
+}
+
+/* OK, DONE: it is the proxy's; DECLINED: it is not to be; HTTP_CONTINUE: it does not match; or a status. */
+static int alias_match(request_rec *r, const proxy_alias *alias, const proxy_dir_conf *dir)
+{
+    const int interpolates = (alias->flags & ALIAS_INTERPOLATE) && dir && dir->interpolate == 1;
+    alias_run a = {r, alias, alias->fake, alias->real, r->uri, 0, NULL};
+    int rv;
+
+    if (interpolates) {
+        a.fake = proxy_interpolate(r, alias->fake);
+        a.real = proxy_interpolate(r, alias->real);
+    }
+    if (alias->flags & ALIAS_SERVLET)
+        a.uri = alias_servlet_uri(r);
+    rv = alias->regex ? alias_pattern(&a) : alias_prefix(&a);
+    if (rv != OK)
+        return rv;
+    if (a.unsafe)
+        ap_log_rerror(
+            APLOG_MARK, APLOG_WARNING, 0, r,
+            APLOGNO(01136) "Unescaped URL path matched ProxyPass; ignoring unsafe nocanon");
+    if (!alias_takes(r, a.found + 6))
+        return HTTP_CONTINUE;
+    r->filename = (char *)a.found;
+    r->handler = "proxy-server";
+    r->proxyreq = PROXYREQ_REVERSE;
+    alias_notes(&a);
+    if (!(alias->flags & ALIAS_SERVLET))
+        return OK;
+    r->uri = (char *)a.uri;
+    return DONE;
+}
+
+static int alias_of_phase(const proxy_alias *alias, int early)
+{
+    return ((alias->flags & ALIAS_ENCODED) != 0) == early;
+}
+
+static int proxy_find_alias(request_rec *r, int early)
+{
+    const proxy_server_conf *conf = proxy_conf_of(r->server);
+    const proxy_dir_conf *dir = proxy_dir_of(r);
+
+    if (dir->alias && alias_of_phase(dir->alias, early)) {
+        const int rv = alias_match(r, dir->alias, dir);
+
+        if (rv != HTTP_CONTINUE)
+            return rv;
+    }
+    for (int i = 0; i < conf->aliases->nelts; i++) {
+        const proxy_alias *alias = &APR_ARRAY_IDX(conf->aliases, i, proxy_alias);
+        const int rv = alias_of_phase(alias, early) ? alias_match(r, alias, dir) : HTTP_CONTINUE;
+
+        if (rv != HTTP_CONTINUE)
+            return rv;
+    }
+    return DECLINED;
+}
+
+static int proxy_is_barred(request_rec *r)
+{
+    return apr_table_get(r->subprocess_env, "no-proxy") != NULL;
+}
+
+/* mapping=encoded and mapping=servlet look at the path before it is decoded. */
+int proxy_pre_translate(request_rec *r)
+{
+    const proxy_alias *alias = proxy_dir_of(r)->alias;
+
+    if (r->proxyreq || proxy_is_barred(r) || *r->uri != '/')
+        return DECLINED;
+    if (!proxy_conf_of(r->server)->encoded_some && !(alias && (alias->flags & ALIAS_ENCODED)))
+        return DECLINED;
+    return proxy_find_alias(r, 1);
+}
+
+int proxy_translate(request_rec *r)
+{
+    if (r->proxyreq)
+        return OK; /* found before */
+    if (proxy_is_barred(r) || *r->uri != '/')
+        return DECLINED;
+    return proxy_find_alias(r, 0);
+}
+
+/* ---- <Proxy> ---- */
+
+static int section_matches(request_rec *r, const proxy_dir_conf *d, const char *url)
+{
+    if (d->regex) {
+        ap_regmatch_t match[AP_MAX_REG_MATCH];
+
+        if (ap_regexec(d->regex, url, AP_MAX_REG_MATCH, match, 0))
+            return 0;
+        for (int i = 0; d->refs && i < d->refs->nelts && i < AP_MAX_REG_MATCH; i++)
+            if (APR_ARRAY_IDX(d->refs, i, char *) && match[i].rm_so >= 0)
+                apr_table_setn(r->subprocess_env, APR_ARRAY_IDX(d->refs, i, char *),
+                               apr_pstrmemdup(r->pool, url + match[i].rm_so,
+                                              (apr_size_t)(match[i].rm_eo - match[i].rm_so)));
+        return 1;
+    }
+    if (d->is_fnmatch)
+        return apr_fnmatch(d->path, url, 0) == APR_SUCCESS;
+    return !strncmp(url, d->path, strlen(d->path));
+}
+
+static void sections_apply(request_rec *r)
+{
+    const apr_array_header_t *sections = proxy_conf_of(r->server)->sections;
+    ap_conf_vector_t *conf = r->server->lookup_defaults;
+    const char *socket, *url = proxy_split_socket(r->pool, r->filename + 6, &socket);
+
+    for (int i = 0; i < sections->nelts; i++) {
+        ap_conf_vector_t *section = APR_ARRAY_IDX(sections, i, ap_conf_vector_t *);
+
+        if (section_matches(r, ap_get_module_config(section, &proxy_module),
+                            url ? url : r->filename + 6))
+            conf = ap_merge_per_dir_configs(r->pool, conf, section);
+    }
+    r->per_dir_config = conf;
+}
+
+int proxy_map_to_storage(request_rec *r)
+{
+    if (!r->proxyreq || !r->filename || strncmp(r->filename, "proxy:", 6) != 0)
+        return DECLINED;
+    sections_apply(r);
+    return OK;
+}
+
+/* ---- the URL's form ---- */
+
+int proxy_take_socket(request_rec *r)
+{
+    const char *url = r->filename + 6, *socket;
+
+    if (strncasecmp(url, "unix:", 5) != 0)
+        return DECLINED;
+    url = proxy_split_socket(r->pool, url, &socket);
+    if (!url || !socket || !*socket) {
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r, APLOGNO(10292) "Invalid proxy UDS filename (%s)",
+                      r->filename);
+        return HTTP_INTERNAL_SERVER_ERROR;
+    }
+    apr_table_setn(r->notes, PROXY_SOCKET_NOTE, socket);
+    r->filename = apr_pstrcat(r->pool, "proxy:", url, NULL);
+    return OK;
+}
+
+int proxy_fixup(request_rec *r)
+{
+    const char *url;
+    int rv;
+
+    if (!r->proxyreq || !r->filename || strncmp(r->filename, "proxy:", 6) != 0)
+        return DECLINED;
+    rv = proxy_take_socket(r);
+    if (rv != OK && rv != DECLINED)
+        return rv;
+    url = strchr(r->filename + 6, ':');
+    if (!url || url == r->filename + 6)
+        return HTTP_BAD_REQUEST;
+    rv = proxy_canonical(r, r->filename + 6);
+    return rv == DECLINED ? OK : rv;
+}

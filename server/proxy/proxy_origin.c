@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From workers to origins. A worker of the configuration has an origin for good, whose connections loops keep; a target without
+ * a worker of its own has one for its request. */
+#include "proxy_origin.h"
+#include "proxy_settings.h"
+#include "http_log.h"
+#if BRIGADE_TLS
+#include "tls_client.h"
+#endif
+
+APLOG_USE_MODULE(proxy);
+
+static void origin_settings(const proxy_worker *w, server_rec *s, client_settings *to)
+{
+    const proxy_server_settings *conf = proxy_settings_of(s);
+    const proxy_params *p = &w->params;
+
+    *to = (client_settings){.server = s,
+                            .host = w->host,
+                            .port = w->port,
+                            .path = w->socket,
+                            .max = p->set & PROXY_PARAM_MAX ? p->max : 0,
+                            .smax = p->smax,
+                            .ttl = p->ttl,
+                            .address_ttl = p->address_ttl,
+                            .receive_buffer =
+                                (int)(p->receive_buffer ? p->receive_buffer : conf->receive_buffer),
+                            .from = (apr_sockaddr_t *)(uintptr_t)conf->source,
+                            .reuse = !p->no_reuse,
+                            .keepalive = p->keepalive};
+}
+
+/* @return 0: the backend is spoken to over TLS, and its settings do not work */
+static int origin_tls_of_worker(apr_pool_t *p, const proxy_worker *w, server_rec *s,
+                                client_settings *to)
+{
+    if (!proxy_scheme_is_tls(w->scheme))
+        return 1;
+#if BRIGADE_TLS
+    to->tls = tls_client_context_make(p, s, w->section);
+#endif
+    return to->tls != NULL;
+}
+
+static int origin_tls_of_request(request_rec *r, const proxy_target *target, client_settings *to)
+{
+    if (!proxy_scheme_is_tls(target->scheme))
+        return 1;
+#if BRIGADE_TLS
+    to->tls = tls_client_context_of(r->server, r->per_dir_config);
+#endif
+    if (!to->tls)
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
+                      APLOGNO(01961) "SSL Proxy requested for %s but not enabled for us.",
+                      target->url);
+    return to->tls != NULL;
+}
+
+void proxy_origins_make(apr_pool_t *pconf, server_rec *s)
+{
+    for (int i = 0; i < proxy_workers(); i++) {
+        proxy_worker *w = proxy_worker_get(i);
+        client_settings settings;
+
+        if (!w || w->generic || !w->host || (!w->port && !w->socket))
+            continue;
+        origin_settings(w, w->server ? w->server : s, &settings);
+        if (!origin_tls_of_worker(pconf, w, w->server ? w->server : s, &settings))
+            continue; /* each request says why */
+        w->origin = client_origin_make(pconf, &settings);
+    }
+}
+
+/* Of one request: where its URL leads. */
+static client_origin *origin_of_request(request_rec *r, const proxy_target *target)
+{
+    client_settings settings;
+
+    origin_settings(target->worker, r->server, &settings);
+    settings.host = target->host;
+    settings.port = target->port;
+    settings.path = target->socket;
+    settings.reuse = 0;
+    if (!origin_tls_of_request(r, target, &settings))
+        return NULL;
+    return client_origin_once(r->pool, &settings);
+}
+
+client_origin *proxy_origin_of(request_rec *r, const proxy_target *target)
+{
+    if (target->worker->origin && !target->dynamic)
+        return target->worker->origin;
+    return origin_of_request(r, target);
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BRIGADE_PROXY_ORIGIN_H
+#define BRIGADE_PROXY_ORIGIN_H
+
+/**
+ * @file proxy_origin.h
+ * Which origin of the room client a target's connections lead to.
+ */
+#include "client.h"
+#include "proxy.h"
+
+/** Make the origins of all workers: at the end of post_config. Threads: main. */
+void proxy_origins_make(apr_pool_t *pconf, server_rec *s);
+
+/** Of the worker, or of the request alone. NULL: it cannot be made; the log has a line. Threads: the request's. */
+client_origin *proxy_origin_of(request_rec *r, const proxy_target *target);
+
+#endif

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BRIGADE_PROXY_PRIVATE_H
+#define BRIGADE_PROXY_PRIVATE_H
+
+/* What the files of this room share. */
+#include "proxy.h"
+#include "proxy_settings.h"
+#include "ap_expr.h"
+#include "ap_regex.h"
+#include "apr_hash.h"
+#include "apr_tables.h"
+
+/* The modules of Apache that this room is. */
+#define PROXY_MODULE(name) extern module AP_MODULE_DECLARE_DATA name##_module
+PROXY_MODULE(proxy);
+PROXY_MODULE(proxy_http);
+PROXY_MODULE(proxy_http2);
+PROXY_MODULE(proxy_connect);
+PROXY_MODULE(proxy_fcgi);
+PROXY_MODULE(proxy_scgi);
+PROXY_MODULE(proxy_uwsgi);
+PROXY_MODULE(proxy_wstunnel);
+PROXY_MODULE(proxy_balancer);
+PROXY_MODULE(proxy_hcheck);
+PROXY_MODULE(lbmethod_byrequests);
+PROXY_MODULE(lbmethod_bytraffic);
+PROXY_MODULE(lbmethod_bybusyness);
+PROXY_MODULE(slotmem_shm);
+
+#define PROXY_UNSET (-1)
+
+/* ---- balancers ---- */
+
+typedef enum proxy_method {
+    PROXY_METHOD_BYREQUESTS,
+    PROXY_METHOD_BYTRAFFIC,
+    PROXY_METHOD_BYBUSYNESS,
+    PROXY_METHOD_RANDOM2, /* the less busy of two that chance takes */
+    PROXY_METHOD_HASH     /* by a key, with bounded load */
+} proxy_method;
+
+/* Bits of proxy_balancer.set. */
+enum {
+    BALANCER_SET_STICKY = 1u << 0,
+    BALANCER_SET_SEPARATOR = 1u << 1,
+    BALANCER_SET_FORCE = 1u << 2,
+    BALANCER_SET_TIMEOUT = 1u << 3,
+    BALANCER_SET_ATTEMPTS = 1u << 4,
+    BALANCER_SET_METHOD = 1u << 5,
+    BALANCER_SET_SCOLON = 1u << 6,
+    BALANCER_SET_NONCE = 1u << 7,
+    BALANCER_SET_GROWTH = 1u << 8,
+    BALANCER_SET_RECOVERY = 1u << 9
+};
+
+#define BALANCER_STICKY_SIZE 64
+#define BALANCER_NONCE_SIZE 37
+
+/* What all processes share of a balancer; balancer-manager changes it. */
+typedef struct balancer_state {
+    _Atomic uint64_t key;
+    _Atomic uint32_t configured;
+    _Atomic int32_t method, attempts, force, scolon, separator;
+    _Atomic int64_t timeout, updated_at;
+    _Atomic uint32_t names; /* odd while the two below are written */
+    char sticky[BALANCER_STICKY_SIZE], sticky_path[BALANCER_STICKY_SIZE];
+    char nonce[BALANCER_NONCE_SIZE]; /* written before there are server processes */
+    _Atomic uint64_t retries,
+        spent; /* of the retry budget: tries that are not the first, and all, lately */
+} balancer_state;
+
+struct proxy_balancer {
+    const char *name; /* "balancer://name" */
+    uint32_t set;     /* BALANCER_SET_* */
+    const char *sticky, *sticky_path;
+    char separator;
+    int force, scolon, attempts, growth, recovery, fail_on_timeout;
+    apr_interval_time_t timeout;
+    proxy_method method;
+    const char *nonce;                 /* NULL: to be made up; "": none */
+    apr_array_header_t *fail_statuses; /* of int */
+    const char *hash_key; /* hashkey=: "uri", "client" or a name of a field; NULL: uri */
+    int retry_budget;     /* retrybudget=: tries in hundred that are not the first; 0: all may be */
+    apr_array_header_t *members; /* of proxy_worker * */
+    ap_conf_vector_t *section;
+    server_rec *server;
+    balancer_state *state;
+    const char *manager_path, *manager_host; /* of the virtual host and path that ProxyPass gave */
+};
+
+/* ---- configuration of a server ---- */
+
+enum {
+    ALIAS_NOCANON = 1,
+    ALIAS_INTERPOLATE = 2,
+    ALIAS_NOQUERY = 4,
+    ALIAS_ENCODED = 8,
+    ALIAS_SERVLET = 16
+};
+
+/* ProxyPass, ProxyPassMatch */
+typedef struct proxy_alias {
+    const char *fake; /* path, or pattern */
+    const char *real; /* URL, or "!" */
+    ap_regex_t *regex;
+    unsigned flags;   /* ALIAS_* */
+    const char *file; /* where it stands */
+    int line;
+} proxy_alias;
+
+/* ProxyPassReverse and its forms for cookies */
+typedef struct proxy_reverse {
+    const char *fake, *real;
+    int interpolate;
+} proxy_reverse;
+
+/* ProxyRemote, ProxyRemoteMatch */
+typedef struct proxy_remote_rule {
+    const char *scheme; /* "*", a scheme, or the beginning of a URL */
+    ap_regex_t *regex;
+    proxy_remote to;
+} proxy_remote_rule;
+
+/* NoProxy */
+typedef struct proxy_direct {
+    const char *name;
+    apr_ipsubnet_t *net; /* NULL: it is a name */
+} proxy_direct;
+
+/* ProxyBlock */
+typedef struct proxy_block {
+    const char *name;
+    apr_sockaddr_t *addresses;
+} proxy_block;
+
+typedef struct proxy_server_conf {
+    server_rec *server;
+    apr_array_header_t *aliases;   /* of proxy_alias */
+    apr_array_header_t *sections;  /* of ap_conf_vector_t *: <Proxy>, <ProxyMatch> */
+    apr_array_header_t *workers;   /* of proxy_worker * */
+    apr_array_header_t *balancers; /* of proxy_balancer * */
+    apr_array_header_t *remotes;   /* of proxy_remote_rule */
+    apr_array_header_t *directs;   /* of proxy_direct */
+    apr_array_header_t *blocks;    /* of proxy_block */
+    proxy_worker *forward, *reverse;
+    const char *domain;
+    int requests, status, growth, persist, inherit, pass_inherit; /* PROXY_UNSET: not named */
+    proxy_server_settings settings;
+    unsigned via_set : 1, bad_set : 1, forwards_set : 1, io_set : 1, receive_set : 1;
+    unsigned encoded_some : 1, encoded_all : 1; /* of the aliases: mapping= */
+} proxy_server_conf;
+
+typedef struct proxy_dir_conf {
+    const char *path; /* of <Proxy path> */
+    ap_regex_t *regex;
+    apr_array_header_t *refs;
+    int is_fnmatch;
+    proxy_alias *alias;
+    apr_array_header_t *reverses, *cookie_paths, *cookie_domains; /* of proxy_reverse */
+    int interpolate, override, preserve_host, add_fields,
+        pass_continue;                     /* PROXY_UNSET: not named */
+    apr_array_header_t *override_statuses; /* of int; NULL: all */
+} proxy_dir_conf;
+
+proxy_server_conf *proxy_conf_of(const server_rec *s);
+proxy_dir_conf *proxy_dir_of(const request_rec *r);
+void *proxy_server_create(apr_pool_t *p, server_rec *s);
+void *proxy_server_merge(apr_pool_t *p, void *base, void *add);
+void *proxy_dir_create(apr_pool_t *p, char *path);
+void *proxy_dir_merge(apr_pool_t *p, void *base, void *add);
+
+/* ---- parameters: NULL or a message ---- */
+
+const char *proxy_param_set(apr_pool_t *p, server_rec *s, proxy_worker *worker, const char *key,
+                            const char *value);
+const char *proxy_param_balancer(apr_pool_t *p, proxy_balancer *balancer, const char *key,
+                                 const char *value);
+/* Those of health checks (mod_proxy_hcheck), also of ProxyHCTemplate. */
+const char *proxy_param_check(apr_pool_t *p, server_rec *s, proxy_params *params, const char *key,
+                              const char *value);
+/* The bit of a status letter; 0: there is none. */
+uint32_t proxy_status_bit(char letter);
+/* Words of a status, each with a space after it, as Apache shows them. */
+const char *proxy_status_words(apr_pool_t *p, uint32_t status);
+
+/* ---- workers and balancers by URL ---- */
+
+enum { WORKER_MATCH = 1 }; /* of ProxyPassMatch: the URL may have $1 ... */
+
+/* "unix:path|url" in two. @return what follows '|', @a socket is set; @a url itself, socket NULL; NULL: wrong */
+const char *proxy_split_socket(apr_pool_t *p, const char *url, const char **socket);
+const char *proxy_worker_define(apr_pool_t *p, proxy_worker **to, proxy_server_conf *conf,
+                                proxy_balancer *balancer, const char *url, int flags);
+const char *proxy_balancer_define(apr_pool_t *p, proxy_balancer **to, proxy_server_conf *conf,
+                                  const char *url);
+proxy_balancer *proxy_balancer_find(const proxy_server_conf *conf, const char *url);
+/* The worker whose name is the longest beginning of @a url; members of @a balancer if it is not NULL. */
+proxy_worker *proxy_worker_find(const proxy_server_conf *conf, const proxy_balancer *balancer,
+                                const char *url, const char *socket);
+/* One of this very name. */
+proxy_worker *proxy_worker_named(const apr_array_header_t *workers, const char *url,
+                                 const char *socket, apr_pool_t *p);
+int proxy_is_balancer(const char *url);
+
+/* ---- requests ---- */
+
+const char *proxy_section(cmd_parms *cmd, void *dconf, const char *arg);
+/* setters that several tables share */
+const char *proxy_pass_cmd(cmd_parms *cmd, void *dconf, const char *args);
+const char *proxy_member_cmd(cmd_parms *cmd, void *dconf, const char *args);
+const char *proxy_set_cmd(cmd_parms *cmd, void *dconf, const char *args);
+
+int proxy_detect(request_rec *r);
+int proxy_pre_translate(request_rec *r);
+int proxy_translate(request_rec *r);
+int proxy_map_to_storage(request_rec *r);
+int proxy_fixup(request_rec *r);
+/* "proxy:unix:path|url" in r->filename: the socket goes into a note. @return OK, DECLINED or a status */
+int proxy_take_socket(request_rec *r);
+#define PROXY_SOCKET_NOTE "uds_path"
+
+/* Bring url (after "proxy:") in r->filename into its canonical form. @return OK, DECLINED or a status */
+int proxy_canonical(request_rec *r, const char *url);
+/* Encode what is not allowed in a path. NULL: it cannot be. */
+char *proxy_encode_path(apr_pool_t *p, const char *path, int keep_encoded_slash);
+/* "//[user[:password]@]host[:port][/path]". @return NULL or what is wrong; *url is what follows the first '/' */
+const char *proxy_netloc(apr_pool_t *p, const char **url, const char **host, apr_port_t *port);
+const char *proxy_interpolate(request_rec *r, const char *text);
+/* Host and port in brackets where needed; no port if it is the scheme's. */
+const char *proxy_authority(apr_pool_t *p, const char *host, apr_port_t port, apr_port_t usual);
+
+/* NoProxy, ProxyRemote: proxies to go by. */
+void proxy_find_remotes(request_rec *r, proxy_target *t);
+/* ProxyBlock by the name. OK or 403 */
+int proxy_check_name(request_rec *r, const char *host);
+/* 1: the module that has this scheme is loaded. */
+int proxy_scheme_is_served(proxy_scheme scheme);
+
+/* Lists of ProxyPassReverse as they hold for r, interpolated. */
+const apr_array_header_t *proxy_reverses(request_rec *r);
+
+/* ---- AllowCONNECT ---- */
+int proxy_connect_allows(const server_rec *s, apr_port_t port);
+/* ---- mod_proxy_wstunnel ---- */
+int proxy_websocket_is_http(const request_rec *r);
+/* ---- mod_proxy_hcheck ---- */
+const ap_expr_info_t *proxy_check_expr(const server_rec *s, const char *name);
+
+/* ---- shared state ---- */
+int proxy_share(apr_pool_t *pconf, server_rec *main);
+/* status and strings of a state */
+void proxy_text_write(_Atomic uint32_t *names, char *to, const char *from, size_t size);
+const char *proxy_text_read(_Atomic uint32_t *names, const char *from, char *to, size_t size);
+
+/* ---- choice ---- */
+proxy_worker *proxy_balance(request_rec *r, proxy_target *t, apr_time_t now);
+int proxy_worker_usable(request_rec *r, proxy_worker *w, apr_time_t now);
+void proxy_method_took(proxy_balancer *b, proxy_worker *w);
+proxy_worker *proxy_sticky(request_rec *r, proxy_target *t, const char **route,
+                           const char **sticky);
+const char *proxy_method_name(int method);
+int proxy_method_of(const char *name); /* negative: there is none */
+
+int balancer_manager(request_rec *r);
+int proxy_status_page(request_rec *r, int flags);
+void proxy_dump(apr_pool_t *p, server_rec *main);
+
+#endif

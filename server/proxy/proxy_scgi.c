@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SCGI and uwsgi: variables in front, then the body as it is; the answer ends with the connection. SCGI answers as a CGI program,
+ * uwsgi with a status line. */
+#include "proxy_script.h"
+#include "exchange_private.h"
+#include "brigade/assert.h"
+#include "http_log.h"
+#include "http_protocol.h"
+#include "http_request.h"
+#include "apr_strings.h"
+#include <string.h>
+
+APLOG_USE_MODULE(proxy_scgi);
+
+#define UWSGI_MOST 65535 /* bytes of variables: two bytes tell them */
+
+static void plain_body(proxy_exchange *x, apr_bucket_brigade *bb, int last)
+{
+    apr_off_t n = 0;
+
+    (void)last;
+    apr_brigade_length(bb, 1, &n);
+    x->out_n += n;
+    APR_BRIGADE_CONCAT(x->out, bb);
+}
+
+static apr_status_t plain_end(proxy_exchange *x)
+{
+    if (!x->answered)
+        return APR_EOF;
+    x->complete = 1;
+    x->keep = 0;
+    return APR_SUCCESS;
+}
+
+static void plain_take(proxy_exchange *x)
+{
+    APR_BRIGADE_INSERT_TAIL(
+        x->in, client_in_bucket(x->cc, client_in_size(x->cc), x->r->connection->bucket_alloc));
+}
+
+/* ---- SCGI ---- */
+
+static char *scgi_put(char *p, const char *s)
+{
+    const apr_size_t n = strlen(s) + 1;
+
+    memcpy(p, s, n);
+    return p + n;
+}
+
+static apr_size_t scgi_size(const apr_table_t *env)
+{
+    const apr_array_header_t *all = apr_table_elts(env);
+    const apr_table_entry_t *e = (const void *)all->elts;
+    apr_size_t sum = 0;
+
+    for (int i = 0; i < all->nelts; i++)
+        if (strcmp(e[i].key, "CONTENT_LENGTH") && strcmp(e[i].key, "SCGI"))
+            sum += strlen(e[i].key) + strlen(e[i].val) + 2;
+    return sum;
+}
+
+/* CONTENT_LENGTH is the first; all is a netstring. */
+static int scgi_begin(proxy_exchange *x)
+{
+    request_rec *r = x->r;
+    const int status = script_environment(x);
+    const apr_array_header_t *all;
+    const apr_table_entry_t *e;
+    const char *length, *first;
+    apr_size_t n;
+    char *buf, *p;
+
+    if (status != OK)
+        return status;
+    x->script = apr_pcalloc(r->pool, sizeof(script_head));
+    length = apr_table_get(r->subprocess_env, "CONTENT_LENGTH");
+    if (!length)
+        length = "0";
+    n = scgi_size(r->subprocess_env) + sizeof "CONTENT_LENGTH" + strlen(length) + 1 +
+        sizeof "SCGI" + 2;
+    first = apr_psprintf(r->pool, "%" APR_SIZE_T_FMT ":", n);
+    buf = apr_palloc(r->pool, strlen(first) + n + 2);
+    p = scgi_put(buf, first) - 1;
+    p = scgi_put(scgi_put(p, "CONTENT_LENGTH"), length);
+    p = scgi_put(scgi_put(p, "SCGI"), "1");
+    all = apr_table_elts(r->subprocess_env);
+    e = (const void *)all->elts;
+    for (int i = 0; i < all->nelts; i++)
+        if (strcmp(e[i].key, "CONTENT_LENGTH") && strcmp(e[i].key, "SCGI"))
+            p = scgi_put(scgi_put(p, e[i].key), e[i].val);
+    *p++ = ',';
+    exchange_out(x, apr_bucket_pool_create(buf, (apr_size_t)(p - buf), r->pool,
+                                           r->connection->bucket_alloc));
+    return OK;
+}
+
+static apr_status_t scgi_take(proxy_exchange *x)
+{
+    apr_size_t n;
+    int done;
+
+    if (!client_in_size(x->cc))
+        return APR_EAGAIN;
+    if (x->answered) {
+        plain_take(x);
+        return APR_SUCCESS;
+    }
+    n = script_head_take(x, x->script, client_in(x->cc), client_in_size(x->cc), &done);
+    if (x->bad)
+        return APR_EGENERAL;
+    client_in_take(x->cc, (uint32_t)n);
+    if (!done)
+        return APR_EAGAIN;
+    if (script_head_read(x, x->script) != APR_SUCCESS)
+        return APR_EGENERAL;
+    exchange_head_done(x);
+    return APR_SUCCESS;
+}
+
+/* ---- uwsgi ---- */
+
+static char *uwsgi_put(char *p, const char *s)
+{
+    const apr_size_t n = strlen(s);
+
+    *p++ = (char)(n & 0xff);
+    *p++ = (char)(n >> 8);
+    memcpy(p, s, n);
+    return p + n;
+}
+
+static int uwsgi_begin(proxy_exchange *x)
+{
+    request_rec *r = x->r;
+    const int status = script_environment(x);
+    const apr_array_header_t *all = apr_table_elts(r->subprocess_env);
+    const apr_table_entry_t *e = (const void *)all->elts;
+    apr_size_t n = 0;
+    char *buf, *p;
+
+    if (status != OK)
+        return status;
+    for (int i = 0; i < all->nelts; i++)
+        n += strlen(e[i].key) + strlen(e[i].val) + 4;
+    if (n > UWSGI_MOST) {
+        ap_log_rerror(
+            APLOG_MARK, APLOG_ERR, 0, r,
+            APLOGNO(10259) "can't send headers to %s:%u: packet size too large (%" APR_SIZE_T_FMT
+                           ")",
+            x->target->host, (unsigned)x->target->port, n);
+        return HTTP_INTERNAL_SERVER_ERROR;
+    }
+    p = buf = apr_palloc(r->pool, n + 4);
+    *p++ = 0;
+    *p++ = (char)(n & 0xff);
+    *p++ = (char)(n >> 8);
+    *p++ = 0;
+    for (int i = 0; i < all->nelts; i++)
+        p = uwsgi_put(uwsgi_put(p, e[i].key), e[i].val);
+    exchange_out(x, apr_bucket_pool_create(buf, n + 4, r->pool, r->connection->bucket_alloc));
+    return OK;
+}
+
+static apr_status_t uwsgi_take(proxy_exchange *x)
+{
+    static const h1_limits limits = {.line = 8192, .field_size = SCRIPT_HEAD_MOST, .unsafe = 1};
+    http_head head;
+    size_t scanned = 0;
+
+    if (!client_in_size(x->cc))
+        return APR_EAGAIN;
+    if (x->answered) {
+        plain_take(x);
+        return APR_SUCCESS;
+    }
+    switch (h1_parse_response(&head, client_in(x->cc), client_in_size(x->cc), &scanned, &limits)) {
+    case H1_MORE:
+        return APR_EAGAIN;
+    case H1_BAD:
+        x->bad = "malformed head";
+        return APR_EGENERAL;
+    default:
+        break;
+    }
+    (void)exchange_head(x, &head);
+    client_in_take(x->cc, head.head_len);
+    exchange_head_done(x);
+    return APR_SUCCESS;
+}
+
+const proxy_codec proxy_scgi_codec = {.name = "SCGI",
+                                      .whole = 1,
+                                      .close = 1,
+                                      .begin = scgi_begin,
+                                      .body = plain_body,
+                                      .take = scgi_take,
+                                      .end = plain_end};
+
+const proxy_codec proxy_uwsgi_codec = {.name = "UWSGI",
+                                       .whole = 1,
+                                       .close = 1,
+                                       .begin = uwsgi_begin,
+                                       .body = plain_body,
+                                       .take = uwsgi_take,
+                                       .end = plain_end};

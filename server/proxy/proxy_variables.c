@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Variables of CGI for FastCGI, SCGI and uwsgi. */
+#include "proxy_private.h"
+#include "proxy_gateway_private.h"
+#include "apr_strings.h"
+#include "http_core.h"
+#include "util_script.h"
+#include <string.h>
+
+/* The file that a URL of FastCGI names: the path behind the host, without what is no part of the file's name. */
+static const char *variables_file(request_rec *r, const char *filename)
+{
+    const char *path = strstr(filename, "://");
+
+    path = path ? strchr(path + 3, '/') : NULL;
+    return path ? apr_pstrmemdup(r->pool, path, strcspn(path, "?")) : filename;
+}
+
+/* PHP-FPM takes the proxy's name off SCRIPT_FILENAME itself, and the query with it; other servers get a path. */
+static void variables_of_fcgi(request_rec *r)
+{
+    char *filename = r->filename;
+    const int generic = proxy_fcgi_is_generic(r);
+
+    if (generic || !strncmp(filename, "proxy:balancer://", 17))
+        r->filename = (char *)variables_file(r, filename);
+    ap_add_common_vars(r);
+    ap_add_cgi_vars(r);
+    r->filename = filename;
+}
+
+int proxy_script_environment(request_rec *r, const struct proxy_target *target)
+{
+    if (target->scheme != PROXY_SCHEME_FCGI) {
+        ap_add_common_vars(r);
+        ap_add_cgi_vars(r);
+        return OK;
+    }
+    variables_of_fcgi(r);
+    return proxy_fcgi_set_variables(r);
+}

@@ -1,0 +1,431 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The block behind r->request_config: notes of modules, and what the core marks about a request. What it
+ * looked at in the file system is in request_depends.c, what modules set for it in request_info.c.
+ */
+#include "httpd.h"
+#include "http_core.h"
+#include "http_log.h"
+#include "http_protocol.h"
+#include "configuration.h"
+#include "request_context_private.h"
+#include "brigade/assert.h"
+#include "brigade/auth.h"
+#include "brigade/response_cache.h"
+#include "brigade/stored_answer.h"
+#include "apr_hooks.h"
+#include <stddef.h>
+
+APLOG_USE_MODULE(core);
+
+/* ---- notes ---- */
+
+/* Grows while modules are initialised; fixed before the first request. */
+static apr_size_t request_notes_n = AP_NUM_STD_NOTES;
+
+static apr_status_t request_notes_reset(void *data)
+{
+    request_notes_n = AP_NUM_STD_NOTES;
+    return APR_SUCCESS;
+}
+
+AP_DECLARE(apr_size_t) ap_register_request_note(void)
+{
+    if (apr_hook_global_pool) {
+        apr_pool_cleanup_register(apr_hook_global_pool, NULL, request_notes_reset,
+                                  apr_pool_cleanup_null);
+    }
+    return request_notes_n++;
+}
+
+AP_DECLARE(void **) ap_get_request_note(request_rec *r, apr_size_t note_num)
+{
+    core_request_config *conf;
+
+    if (note_num >= request_notes_n || !r->request_config)
+        return NULL;
+    conf = ap_get_core_module_config(r->request_config);
+    return conf ? &conf->notes[note_num] : NULL;
+}
+
+int request_conf_create(request_rec *r)
+{
+    request_conf_block *block =
+        apr_palloc(r->pool, sizeof *block + request_notes_n * sizeof(void *));
+    core_request_config *conf = &block->conf;
+
+    BRG_ASSERT(!r->main || ap_get_core_module_config(r->main->request_config));
+    memset(block, 0, offsetof(request_conf_block, offer));
+    memset(block->notes, 0, request_notes_n * sizeof(void *));
+    conf->notes = block->notes;
+    conf->deliver_script = 1;
+    if (r->main) {
+        const core_request_config *main_conf = ap_get_core_module_config(r->main->request_config);
+
+        conf->bb = main_conf->bb;
+    } else {
+        block->bb.p = r->pool;
+        block->bb.bucket_alloc = r->connection->bucket_alloc;
+        APR_RING_INIT(&block->bb.list, apr_bucket, link);
+        conf->bb = &block->bb;
+    }
+    ap_set_core_module_config(r->request_config, conf);
+    return OK;
+}
+
+request_conf_block *request_block_of(const request_rec *r)
+{
+    request_conf_block *block =
+        r->request_config ? ap_get_core_module_config(r->request_config) : NULL;
+
+    /* Only our own have their notes right behind them. */
+    return block && block->conf.notes == block->notes ? block : NULL;
+}
+
+request_rec *request_led_to(const request_rec *r)
+{
+    const request_conf_block *block = request_block_of(r);
+
+    return block && block->apart ? NULL : r->prev ? r->prev : r->main;
+}
+
+void request_set_apart(request_rec *r)
+{
+    request_conf_block *block = request_block_of(r);
+
+    BRG_ASSERT(r->main != NULL);
+    if (block)
+        block->apart = 1;
+}
+
+void request_mark_volatile(request_rec *r, const char *who, const char *why)
+{
+    for (; r; r = request_led_to(r)) {
+        request_conf_block *block = request_block_of(r);
+
+        if (block && !block->volatile_why) {
+            block->volatile_why = why;
+            block->volatile_module = who;
+        }
+    }
+}
+
+const char *request_volatile_why(const request_rec *r, const char **who)
+{
+    const request_conf_block *block = request_block_of(r);
+
+    *who = block ? block->volatile_module : NULL;
+    return block ? block->volatile_why : NULL;
+}
+
+void request_set_announces(request_rec *r, int on)
+{
+    request_conf_block *block = request_block_of(r);
+
+    if (block)
+        block->announces = on;
+}
+
+int request_announces(const request_rec *r)
+{
+    const request_conf_block *block = request_block_of(r);
+
+    return block && block->announces;
+}
+
+void request_set_connection(request_rec *r, int before, const char *value)
+{
+    request_conf_block *block = request_block_of(r);
+
+    BRG_ASSERT(before >= 0);
+    if (!block)
+        return;
+    block->fields_before = before;
+    block->connection = value;
+}
+
+const char *request_connection(const request_rec *r, int *before)
+{
+    const request_conf_block *block = request_block_of(r);
+
+    *before = block ? block->fields_before : 0;
+    return block ? block->connection : NULL;
+}
+
+void request_body_failed(request_rec *r, int status)
+{
+    request_conf_block *block = request_block_of(r);
+
+    if (block)
+        block->body_status = status;
+}
+
+int request_body_status(const request_rec *r)
+{
+    const request_conf_block *block = request_block_of(r);
+
+    return block ? block->body_status : OK;
+}
+
+void request_mark_stored(request_rec *r)
+{
+    request_conf_block *block = request_block_of(r);
+
+    if (block)
+        block->stored = 1;
+}
+
+BRG_DECLARE(int) brg_request_is_stored(const request_rec *r)
+{
+    const request_conf_block *block = request_block_of(r);
+
+    return block && block->stored;
+}
+
+void request_mark_blocking(request_rec *r)
+{
+    for (; r; r = request_led_to(r)) {
+        request_conf_block *block = request_block_of(r);
+
+        if (block)
+            block->may_block = 1;
+    }
+}
+
+int request_may_block(const request_rec *r)
+{
+    const request_conf_block *block = request_block_of(r);
+
+    return !block || block->may_block;
+}
+
+void request_mark_reads(request_rec *r)
+{
+    request_conf_block *block = request_block_of(r);
+
+    if (block)
+        block->reads = 1;
+}
+
+int request_reads(const request_rec *r)
+{
+    const request_conf_block *block = request_block_of(r);
+
+    return block && block->reads;
+}
+
+void request_allow_rerun(request_rec *r)
+{
+    request_conf_block *block = request_block_of(r);
+
+    if (block)
+        block->may_rerun = 1;
+}
+
+int request_mark_rerun(request_rec *r)
+{
+    request_conf_block *block = r->main || r->prev ? NULL : request_block_of(r);
+
+    if (!block || !block->may_rerun)
+        return 0;
+    request_mark_blocking(r);
+    return block->reruns = 1;
+}
+
+void request_rerun_fails(request_rec *r, int status)
+{
+    request_conf_block *block = request_block_of(r);
+
+    BRG_ASSERT(block && block->reruns);
+    block->rerun_status = status;
+}
+
+int request_is_left(const request_rec *r)
+{
+    const request_conf_block *block = request_block_of(r);
+
+    return block && block->reruns;
+}
+
+int request_takes_rerun(request_rec *r, int *status)
+{
+    request_conf_block *block = request_block_of(r);
+
+    BRG_ASSERT(status && *status != SUSPENDED);
+    if (!block)
+        return 0;
+    block->may_rerun = 0;
+    if (!block->reruns)
+        return 0;
+    *status = block->rerun_status;
+    block->reruns = block->rerun_status = 0;
+    return 1;
+}
+
+void request_allow_defer(request_rec *r, int on)
+{
+    request_conf_block *block = request_block_of(r);
+
+    if (block)
+        block->may_defer = on;
+}
+
+int request_may_leave_thread(const request_rec *r)
+{
+    const request_conf_block *block = r->main || r->prev ? NULL : request_block_of(r);
+
+    return block && (block->may_defer || block->may_rerun);
+}
+
+void request_allow_lookups_to_fail(request_rec *r, int on)
+{
+    request_conf_block *block = request_block_of(r);
+
+    if (block)
+        block->lookups_may_fail = on;
+}
+
+int request_lookup_may_fail(const request_rec *r)
+{
+    const request_conf_block *block;
+
+    if (!r->main)
+        return 0;
+    while (r->main || r->prev)
+        r = r->prev ? r->prev : r->main;
+    block = request_block_of(r);
+    return block && block->may_rerun && block->lookups_may_fail;
+}
+
+void request_set_wait_place(request_rec *r, request_wait_place place)
+{
+    request_conf_block *block = request_block_of(r);
+
+    if (block)
+        block->waits_in = place;
+}
+
+request_wait_place request_wait_place_of(const request_rec *r)
+{
+    const request_conf_block *block = request_block_of((request_rec *)(uintptr_t)r);
+
+    return block ? (request_wait_place)block->waits_in : REQUEST_WAITS_IN_HANDLER;
+}
+
+BRG_DECLARE(void) brg_auth_would_wait(request_rec *r)
+{
+    request_conf_block *block = request_block_of(r);
+
+    if (block)
+        block->auth_waits = 1;
+}
+
+BRG_DECLARE(int) brg_auth_waits(request_rec *r)
+{
+    request_conf_block *block = request_block_of(r);
+    const int waits = block && block->auth_waits;
+
+    if (block)
+        block->auth_waits = 0;
+    return waits;
+}
+
+request_files *request_files_of(const request_rec *r)
+{
+    request_conf_block *block = request_block_of(r);
+
+    return block ? &block->files : NULL;
+}
+
+int request_is_debugged(const request_rec *r)
+{
+    const struct ap_logconf *log = ap_get_request_logconf(r);
+
+    if (log->level > APLOG_INFO)
+        return 1;
+    for (int i = 0; log->module_levels && i < conf_vector_slots(); i++)
+        if (log->module_levels[i] > APLOG_INFO)
+            return 1;
+    return 0;
+}
+
+int request_depends(request_rec *r)
+{
+    const request_conf_block *block = request_block_of(r);
+
+    return !block || block->volatile_why ? BRG_CACHE_VOLATILE : BRG_CACHE_STATIC;
+}
+
+apr_array_header_t **request_vary_fields(const request_rec *r)
+{
+    request_conf_block *block = request_block_of(r);
+
+    return block ? &block->vary : NULL;
+}
+
+request_dated *request_dated_field(const request_rec *r)
+{
+    request_conf_block *block = request_block_of(r);
+
+    return block ? &block->dated : NULL;
+}
+
+request_offer *request_offer_begin(request_rec *r)
+{
+    request_conf_block *block = request_block_of(r);
+
+    if (!block)
+        return NULL;
+    memset(&block->offer, 0, sizeof block->offer);
+    block->offered = 1;
+    return &block->offer;
+}
+
+request_offer *request_offer_of(const request_rec *r)
+{
+    request_conf_block *block = request_block_of(r);
+
+    return block && block->offered ? &block->offer : NULL;
+}
+
+void request_offer_drop(request_rec *r)
+{
+    for (; r; r = request_led_to(r)) {
+        request_conf_block *block = request_block_of(r);
+
+        if (block)
+            block->offered = 0;
+    }
+}
+
+BRG_DECLARE(void)
+brg_cache_dated_field(request_rec *r, const char *name, apr_interval_time_t after)
+{
+    request_dated *dated = request_dated_field(r);
+
+    if (!dated || (dated->name && (strcmp(dated->name, name) || dated->after != after))) {
+        request_mark_volatile(r, "core.c", "two modules set dates that go with the time");
+        return;
+    }
+    dated->name = name;
+    dated->after = after;
+}
+
+ap_filter_t *request_conf_filter(request_rec *r)
+{
+    request_conf_block *block = request_block_of(r);
+
+    if (!block || block->filters_used == REQUEST_FILTERS)
+        return apr_palloc(r->pool, sizeof(ap_filter_t));
+    BRG_ASSERT(block->filters_used < REQUEST_FILTERS);
+    return &block->filters[block->filters_used++];
+}
+
+void request_conf_end(request_rec *r)
+{
+    core_request_config *conf =
+        r->request_config ? ap_get_core_module_config(r->request_config) : NULL;
+
+    if (conf && conf->bb)
+        apr_brigade_cleanup(conf->bb);
+}

@@ -1,0 +1,386 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Requests that an HTTP backend answers: what it gets, what the client gets, connections that are kept, and backends on bad days."""
+import re
+import socket
+import threading
+
+import pytest
+
+from backend import Backend, answer
+from brigade import wait_until
+
+pytestmark = pytest.mark.only("brigade")
+
+
+def config(backend, more="", parameters=""):
+    return f"""
+EventLoops 1
+ProxyPass /p/ http://127.0.0.1:{backend.port}/ {parameters}
+{more}
+"""
+
+
+@pytest.fixture
+def backend():
+    with Backend() as backend:
+        yield backend
+
+
+def test_what_the_backend_gets(serve, backend):
+    server = serve(config(backend))
+    got = server.get("/p/a%20b?x=1", headers={"X-A": "1", "Connection": "X-A", "Cookie": "a=b", "X-Forwarded-For": "192.0.2.1"})
+    assert got.status == 200 and got.body == b"ok\n"
+    request = backend.requests[0]
+    assert request.line == "GET /a%20b?x=1 HTTP/1.1"
+    assert request["Host"] == f"127.0.0.1:{backend.port}"
+    assert request["X-A"] is None and request["Cookie"] == "a=b"
+    assert request["X-Forwarded-For"] == "192.0.2.1, 127.0.0.1"
+    assert request["X-Forwarded-Server"] and request["X-Forwarded-Host"]
+    assert request["Connection"] == "Keep-Alive"
+
+
+def test_what_the_client_gets(serve, backend):
+    backend.scripts["/x"] = answer(b"gone\n", "410 Away", [("Server", "theirs"), ("Set-Cookie", "a=b"), ("Set-Cookie", "c=d"),
+                                                           ("X-Hop", "1"), ("Connection", "X-Hop"), ("Keep-Alive", "timeout=5"), ("Upgrade", "h2")])
+    server = serve(config(backend))
+    got = server.get("/p/x")
+    assert (got.status, got.reason, got.body) == (410, "Away", b"gone\n")
+    assert got["Server"] == "theirs" and got.all("Set-Cookie") == ["a=b", "c=d"]
+    assert got["X-Hop"] is None and got["Keep-Alive"] != "timeout=5" and got["Upgrade"] is None
+
+
+def test_one_connection_serves_many(serve, backend):
+    server = serve(config(backend))
+    for n in range(20):
+        assert server.get(f"/p/{n}").body == b"ok\n"
+    assert backend.connections == 1 and len(backend.requests) == 20
+
+
+def test_no_reuse(serve, backend):
+    server = serve(config(backend, parameters="disablereuse=on"))
+    for n in range(3):
+        assert server.get(f"/p/{n}").body == b"ok\n"
+    assert backend.connections == 3 and all(r["Connection"] == "close" for r in backend.requests)
+
+
+SIZES = [0, 1, 4096, 70000, 3000000]
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("framing", ["length", "chunked", "close"])
+def test_bodies_of_answers(serve, backend, size, framing):
+    body = bytes(i * 7 & 255 for i in range(256)) * (size // 256 + 1)
+    body = body[:size]
+
+    def script(connection, request):
+        if framing == "length":
+            return answer(body)
+        if framing == "close":
+            connection.send(b"HTTP/1.1 200 OK\r\n\r\n" + body)
+            return False
+        connection.send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+        at, n = 0, 1
+        while at < size:
+            piece = body[at:at + n]
+            connection.send(b"%x;x=y\r\n" % len(piece) + piece + b"\r\n")
+            at, n = at + n, n * 3 + 1
+        return b"0\r\nX-Trailer: 1\r\n\r\n"
+    backend.scripts["/body"] = script
+    server = serve(config(backend))
+    for _ in range(3):
+        assert server.get("/p/body").body == body
+    assert backend.connections == (3 if framing == "close" else 1)
+    head = server.request("HEAD", "/p/none")
+    assert head.status == 200 and head.body == b""
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("framing", ["length", "chunked"])
+def test_bodies_of_requests(serve, backend, size, framing):
+    body = bytes(i * 11 & 255 for i in range(256)) * (size // 256 + 1)
+    body = body[:size]
+    server = serve(config(backend))
+    with server.connect() as client:
+        client.send(b"POST /p/post HTTP/1.1\r\nHost: x\r\n")
+        if framing == "length":
+            client.send(b"Content-Length: %d\r\n\r\n" % size + body)
+        else:
+            client.send(b"Transfer-Encoding: chunked\r\n\r\n")
+            for at in range(0, size, 9000):
+                piece = body[at:at + 9000]
+                client.send(b"%x\r\n" % len(piece) + piece + b"\r\n")
+            client.send(b"0\r\n\r\n")
+        assert client.read_response().status == 200
+        client.send(b"GET /p/next HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert client.read_response().status == 200
+    assert backend.requests[0].body == body
+    assert [r.line for r in backend.requests] == ["POST /post HTTP/1.1", "GET /next HTTP/1.1"]
+
+
+def test_pieces_are_sent_at_once(serve, backend):
+    go = threading.Event()
+
+    def script(connection, request):
+        connection.send(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nfirst\r\n")
+        assert go.wait(20)
+        return b"6\r\nsecond\r\n0\r\n\r\n"
+    backend.scripts["/events"] = script
+    server = serve(config(backend))
+    with server.connect() as client:
+        client.send(b"GET /p/events HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert client.read_until(b"first\r\n")
+        go.set()
+        assert client.read_until(b"0\r\n\r\n")
+
+
+def test_expect(serve, backend):
+    def script(connection, request):
+        connection.send(b"HTTP/1.1 100 Continue\r\n\r\n")
+        return answer(backend.body(connection, request))
+    backend.scripts["/c"] = script
+    backend.scripts["/no"] = lambda connection, request: connection.send(answer(b"", "413 Too Large")) or False
+    server = serve(config(backend))
+    with server.connect() as client:
+        client.send(b"PUT /p/c HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n")
+        assert b" 100 " in client.read_until(b"\r\n\r\n")
+        client.send(b"hello")
+        assert client.read_response().body == b"hello"
+    with server.connect() as client:
+        client.send(b"PUT /p/no HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n")
+        assert client.read_response().status == 413
+
+
+def test_interim_answers(serve, backend):
+    backend.scripts["/hints"] = (b"HTTP/1.1 103 Early Hints\r\nLink: </a.css>\r\n\r\n" + answer())
+    backend.scripts["/many"] = b"HTTP/1.1 102 Processing\r\n\r\n" * 100000 + answer()
+    server = serve(config(backend))
+    with server.connect() as client:
+        client.send(b"GET /p/hints HTTP/1.1\r\nHost: x\r\n\r\n")
+        hints = client.read_until(b"\r\n\r\n")
+        assert b" 103 " in hints and b"Link: </a.css>" in hints
+        assert client.read_response().body == b"ok\n"
+    with server.connect() as client:
+        client.send(b"GET /p/many HTTP/1.1\r\nHost: x\r\n\r\n")
+        status = 102
+        while status < 200:
+            status = int(client.read_until(b"\r\n\r\n").split()[1])
+        assert status == 502
+
+
+def test_websocket(serve, backend):
+    def script(connection, request):
+        connection.send(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\nhello")
+        while True:
+            try:
+                connection.more()
+            except Exception:
+                return False
+            connection.send(connection.buffer.upper())
+            connection.buffer = b""
+    backend.scripts["/ws"] = script
+    server = serve(config(backend, parameters="upgrade=websocket"))
+    with server.connect() as client:
+        client.send(b"GET /p/ws HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\nearly")
+        head = client.read_until(b"\r\n\r\n")
+        assert b" 101 " in head and b"websocket" in head
+        assert client.read_until(b"hello") is not None
+        assert client.read_until(b"EARLY") is not None
+        for n in range(10):
+            client.send(b"ping%d!" % n)
+            assert client.read_until(b"PING%d!" % n) is not None
+    wait_until(lambda: backend.open == 0, "the backend's connection ends with the client's")
+
+
+# ---- bad days ----
+
+def garbage(data):
+    return lambda connection, request: connection.send(data) or False
+
+
+BAD = {
+    "nothing": (b"", 502), "garbage": (b"garbage\r\n\r\n", 502), "half a line": (b"HTTP/1.1 20", 502), "half a head": (b"HTTP/1.1 200 OK\r\nA: b\r\n", 502),
+    "two lengths": (b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\nabc", 502),
+    "length and chunks": (b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 502),
+    "negative": (b"HTTP/1.1 200 OK\r\nContent-Length: -2\r\n\r\n", 502), "coding": (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n", 502),
+    "uncalled 101": (b"HTTP/1.1 101 Switching\r\n\r\n", 502), "endless head": (b"HTTP/1.1 200 OK\r\n" + b"A: " + b"x" * 3000000, 502),
+    "endless fields": (b"HTTP/1.1 200 OK\r\n" + b"A: x\r\n" * 300000, 502), "HTTP/2": (b"HTTP/2 200 OK\r\n\r\n", 502),
+}
+
+
+@pytest.mark.parametrize("kind", BAD)
+def test_bad_answers(serve, backend, kind):
+    data, status = BAD[kind]
+    backend.scripts["/bad"] = garbage(data)
+    server = serve(config(backend))
+    got = server.get("/p/bad")
+    assert got.status == status
+    assert server.get("/p/good").status == 200
+    assert re.search(rb"proxy.*127.0.0.1", server.read("logs/error_log"))
+
+
+@pytest.mark.parametrize("data", [b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nshort", b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab",
+                                  b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"])
+def test_cut_bodies(serve, backend, data):
+    backend.scripts["/cut"] = garbage(data)
+    server = serve(config(backend))
+    with server.connect() as client:
+        client.send(b"GET /p/cut HTTP/1.1\r\nHost: x\r\n\r\n")
+        all_of_it = client.read_to_end()
+    assert not all_of_it.endswith(b"0\r\n\r\n"), "a client must see that it was cut"
+    assert server.get("/p/good").status == 200
+
+
+def test_refused(serve):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    server = serve(f"ProxyPass /p/ http://127.0.0.1:{port}/ retry=0")
+    assert server.get("/p/x").status == 503
+    assert b"AH00957" in server.read("logs/error_log") and b"AH01114" in server.read("logs/error_log")
+
+
+def test_no_name(serve):
+    server = serve("ProxyPass /p/ http://no.such.host.invalid/")
+    assert server.get("/p/x").status == 502
+    assert server.get("/").status != 502
+
+
+def test_silence(serve, backend):
+    held = threading.Event()
+    backend.scripts["/silent"] = lambda connection, request: held.wait(20) and False
+    server = serve(config(backend, parameters="timeout=1"))
+    assert server.get("/p/silent").status == 504
+    held.set()
+    assert server.get("/p/x").status == 200
+
+
+@pytest.mark.parametrize("method", ["GET", "PUT", "POST"])
+def test_a_kept_connection_that_closes(serve, backend, method):
+    """It closes when the next request is on its way: nothing is lost, and POST is never sent twice."""
+    seen = []
+
+    def script(connection, request):
+        if connection.served == 1:
+            return answer()
+        seen.append(request.line)
+        if len(seen) == 1:
+            return False
+        return answer()
+    backend.scripts["*"] = script
+    server = serve(config(backend))
+    assert server.get("/p/first").status == 200
+    backend.scripts["*"] = lambda connection, request: False if connection.served == 2 and not seen.append(1) else answer()
+    got = server.request(method, "/p/second", body=b"x" if method != "GET" else b"")
+    assert got.status == (502 if method == "POST" else 200)
+    assert len([r for r in backend.requests if r.target == "/second"]) == (1 if method == "POST" else 2)
+
+
+def test_a_backend_that_restarts(serve, backend):
+    server = serve(config(backend))
+    for _ in range(20):
+        assert server.get("/p/x").status == 200
+        backend.close_connections()
+        wait_until(lambda: backend.open == 0, "closed")
+        assert server.request("POST", "/p/x", body=b"data").status == 200
+
+
+def test_unasked_bytes(serve, backend):
+    """What follows an answer is not the next one's."""
+    backend.scripts["/more"] = answer() + answer(b"evil\n")
+    server = serve(config(backend))
+    for _ in range(3):
+        assert server.get("/p/more").body == b"ok\n"
+        assert server.get("/p/next").body == b"ok\n"
+
+
+def test_clients_that_leave(serve, backend):
+    held = threading.Event()
+    backend.scripts["/slow"] = lambda connection, request: held.wait(20) and answer()
+    server = serve(config(backend))
+    for _ in range(5):
+        with server.connect() as client:
+            client.send(b"GET /p/slow HTTP/1.1\r\nHost: x\r\n\r\n")
+            n = len(backend.requests)
+            wait_until(lambda: len(backend.requests) > n or backend.open, "the request is there")
+    held.set()
+    wait_until(lambda: backend.open == 0, "connections of clients that left are closed")
+    assert server.get("/p/x").status == 200
+
+
+def test_clients_that_do_not_read(serve, backend):
+    backend.scripts["/big"] = answer(b"x" * 30000000)
+    server = serve(config(backend))
+    clients = [server.connect() for _ in range(20)]
+    for client in clients:
+        client.send(b"GET /p/big HTTP/1.1\r\nHost: x\r\n\r\n")
+    assert server.get("/p/x").status == 200
+    for client in clients[:5]:
+        assert len(client.read_response().body) == 30000000
+    for client in clients:
+        client.close()
+    assert server.get("/p/x").status == 200
+
+
+def test_an_answer_before_the_body_ends(serve):
+    def script(connection, request):
+        connection.send(answer(b"early\n", "403 Forbidden"))
+        return False
+    with Backend({"/early": script}, bodies=False) as backend:
+        server = serve(config(backend))
+        with server.connect() as client:
+            client.send(b"POST /p/early HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n" + b"x" * 100000)
+            got = client.read_response()
+            assert got.status == 403 and got.body == b"early\n"
+        assert server.get("/p/x").status == 200
+
+
+def test_max(serve):
+    """No more connections than that, whoever waits."""
+    most, lock, now = [0], threading.Lock(), [0]
+
+    def script(connection, request):
+        with lock:
+            now[0] += 1
+            most[0] = max(most[0], now[0])
+        threading.Event().wait(0.01)
+        with lock:
+            now[0] -= 1
+        return answer()
+    with Backend({"*": script}) as backend:
+        server = serve(config(backend, parameters="max=3"))
+        results = []
+
+        def client():
+            for _ in range(5):
+                results.append(server.get("/p/x").status)
+        threads = [threading.Thread(target=client) for _ in range(12)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        assert results == [200] * 60 and most[0] <= 3 and backend.connections <= 3
+
+
+def test_unix_socket(serve, tmp_path):
+    path = f"{tmp_path}/s"
+    with Backend(address=path) as backend:
+        server = serve(f"ProxyPass /p/ unix:{path}|http://app/base/")
+        assert server.get("/p/x").body == b"ok\n"
+        assert backend.requests[0].line == "GET /base/x HTTP/1.1" and backend.requests[0]["Host"] == "app"
+
+
+def test_included(serve, backend):
+    backend.scripts["/part"] = answer(b"part")
+    server = serve(config(backend, "<Location />\nAddOutputFilter INCLUDES .shtml\nOptions +Includes\n</Location>"),
+                   {"p.shtml": "[<!--#include virtual='/p/part' -->|<!--#include virtual='/p/part' -->]"})
+    for _ in range(3):
+        assert server.get("/p.shtml").body == b"[part|part]"
+
+
+def test_http2(serve, backend):
+    backend.scripts["/big"] = answer(b"x" * 1000000)
+    server = serve(config(backend, "Protocols h2c http/1.1"))
+    import h2_client
+    with h2_client.Client("127.0.0.1", server.port, 20) as client:
+        assert client.get("/p/big").body == b"x" * 1000000
+        assert client.request("POST", "/p/post", body=b"y" * 200000).status == 200
+    assert backend.requests[-1].body == b"y" * 200000
