@@ -161,9 +161,9 @@ def asked(targets):
     return [{"path": path, "headers": headers} for path in targets.split() for headers in HEADERS]
 
 
-def case(conf, requests, htaccess=None, trace=True):
-    return {"name": "", "conf": (conf[:0] + ([TRACE] if trace else []) + [SHOW] + conf), "files": FILES, "requests": requests, "load": ["rewrite"],
-            "htaccess": htaccess or {}}
+def case(conf, requests, htaccess=None, trace=True, proxy=False):
+    return {"name": "", "conf": ([TRACE] if trace else []) + [SHOW] + conf, "files": FILES, "requests": requests, "htaccess": htaccess or {},
+            "load": ["rewrite"] + (["proxy", "proxy_http"] if proxy else []), "unload": [] if proxy else ["proxy"]}
 
 
 class Without(Result):
@@ -229,6 +229,15 @@ def test_conditions(name, where):
         compare(server_case(cond_lines(name, "^/(.*)"), targets + " /x/abc"))
     else:
         compare(section_case(cond_lines(name, "(.*)"), targets, where))
+
+
+@pytest.mark.parametrize("lines", ["RewriteRule ^/?(x.*) http://localhost:1/$1 [P]", "RewriteRule ^/?(x.*) http://localhost:1/$1 [P,NE]", "RewriteRule ^/?(x.*) http://localhost:1/$1?a=b%20c [P,QSA]",
+                                   "RewriteRule ^/?(x.*) /y/$1 [P]", "RewriteRule ^/?(x.*) unknown://x/ [P]", "RewriteRule ^/?(x.*) - [P]", "RewriteRule ^/?(x.*) \"http://localhost:1/a b\" [P]"])
+def test_proxied(lines):
+    """Nobody answers there: what would be asked for stands in the trace."""
+    targets = asked("/x /x/a%20b?c=d%20e /x/%3f")
+    compare(case(["RewriteEngine On", lines], targets, proxy=True))
+    compare(case([], asked("/dir/x /dir/x/a%20b?c=d%20e"), {"dir": "RewriteEngine On\n" + lines + "\n"}, proxy=True))
 
 
 OR = """RewriteCond %{HTTP:X-A} one [OR]
