@@ -81,7 +81,7 @@ static int apply_conditions(rewrite_run *run, const rewrite_rule *rule)
 /* An escaped '?' of the target became the beginning of a query. */
 static int apply_is_unsafe(const rewrite_run *run, const rewrite_rule *rule)
 {
-    return run->is_unsafe && !(rule->flags & REWRITE_F_ALLOW3F) &&
+    return run->is_unsafe && !(rule->flags & (REWRITE_F_ALLOW3F | REWRITE_F_QSLAST)) &&
            ap_strcasestr(run->r->unparsed_uri, "%3f") != NULL;
 }
 
@@ -131,6 +131,9 @@ static apply_outcome apply_direction(rewrite_run *run, const rewrite_rule *rule)
         r->status = rule->status;
         return APPLY_CHANGED;
     }
+    if (!(rule->flags & REWRITE_F_UNC) && strncmp(rule->output, "//", 2) != 0)
+        while (r->filename[0] == '/' && r->filename[1] == '/')
+            r->filename++;
     rewrite_reduce(r);
     if (rewrite_scheme(r->filename, NULL)) {
         REWRITE_LOG(r, 2, run->directory, "implicitly forcing redirect (rc=%d with %s",
@@ -167,9 +170,6 @@ static apply_outcome apply_rule(rewrite_run *run, const rewrite_rule *rule)
     rewrite_set_cookies(run, rule);
     if (!uri)
         return apply_no_substitution(run, rule);
-    if (!(rule->flags & REWRITE_F_UNC) && strncmp(rule->output, "//", 2) != 0)
-        while (uri[0] == '/' && uri[1] == '/')
-            uri++;
     r->filename = uri;
     if (run->directory && (rule->flags & REWRITE_F_DISCARDPATH))
         r->path_info = NULL;

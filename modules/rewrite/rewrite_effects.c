@@ -90,8 +90,6 @@ static void cookie_set(request_rec *r, char *const part[COOKIE_PARTS])
 
     while (first->main)
         first = first->main;
-    while (first->prev)
-        first = first->prev;
     apr_pool_userdata_get(&there, note, first->pool);
     if (there) {
         REWRITE_LOG(first, 5, NULL, "skipping already set cookie '%s'", part[COOKIE_NAME]);

@@ -17,7 +17,7 @@ from test_compare import APACHE, pytestmark  # noqa: F401
 
 TRACE = "LogLevel warn rewrite:trace8"
 # Addresses of objects, which are in each line of the trace.
-IDS = r"\b(sid|rid)#[0-9a-f]+"
+IDS = r"\b(sid|rid)#[0-9a-f]+|(?<=brigade-test-)\w+"
 
 FILES = {
     "index.html": "index\n", "a.txt": "a\n", "b.txt": "b\n", "empty.txt": "", "dir/index.html": "dir\n", "dir/a.txt": "dir a\n",
