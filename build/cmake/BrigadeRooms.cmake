@@ -63,6 +63,7 @@ set(BRIGADE_API_ROOMS
     modules/negotiation
     modules/programs
     modules/request
+    modules/rewrite
     modules/status
     modules/tracking
     modules/watchdog)

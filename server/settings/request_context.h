@@ -25,6 +25,7 @@
  */
 #include "httpd.h"
 #include "util_filter.h"
+#include "brigade/response_cache.h"
 
 /** create_request hook: core_request_config with room for all registered notes. @return OK */
 int request_conf_create(request_rec *r);
@@ -155,7 +156,7 @@ int request_is_debugged(const request_rec *r);
 
 /** In the list of fields, instead of a name: the request line, whose target is the key of the
  * response cache. Only GET is stored. */
-#define REQUEST_VARY_LINE ":line"
+#define REQUEST_VARY_LINE BRG_CACHE_VARY_LINE
 
 /**
  * The request fields that the answer to @a r is selected by, kept for the cache (cache_vary.c): NULL until there is one.
