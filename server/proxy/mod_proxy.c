@@ -169,7 +169,6 @@ static void proxy_hooks(apr_pool_t *p)
     ap_hook_fixups(proxy_fixup, NULL, NULL, APR_HOOK_FIRST);
     ap_hook_fixups(proxy_waits, NULL, NULL, APR_HOOK_REALLY_LAST);
     ap_hook_handler(proxy_handler, NULL, NULL, APR_HOOK_FIRST);
-    brg_hook_turn_end(proxy_checks_run, NULL, NULL, APR_HOOK_MIDDLE);
 }
 
 module AP_MODULE_DECLARE_DATA proxy_module = {

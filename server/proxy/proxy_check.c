@@ -6,6 +6,7 @@
 #include "h1_response_head.h"
 #include "loop.h"
 #include "brigade/assert.h"
+#include "brigade/loop.h"
 #include "http_log.h"
 #include "apr_strings.h"
 #include <stdlib.h>
@@ -90,6 +91,8 @@ void proxy_checks_make(apr_pool_t *pconf, server_rec *s)
         checks_n++;
     }
     (void)s;
+    if (checks_n) /* else each turn of each loop would ask */
+        brg_hook_turn_end(proxy_checks_run, NULL, NULL, APR_HOOK_MIDDLE);
 }
 
 static void check_end(check_run *run, int ok)
