@@ -78,22 +78,29 @@ const char *digest_nonce_make(apr_pool_t *p, const request_rec *r, apr_time_t ti
     return nonce;
 }
 
-int digest_nonce_is_ours(request_rec *r, const digest_field *field, apr_time_t *time,
-                         const char **hash)
+int digest_nonce_matches(const char *realm, const digest_field *field, apr_time_t *time, char *sum)
 {
-    char *wanted = apr_palloc(r->pool, DIGEST_NONCE_LEN + 1), text[DIGEST_TIME_LEN + 1];
+    char text[DIGEST_TIME_LEN + 1];
     unsigned char bytes[DIGEST_TIME_LEN];
     int differs = 0;
 
     memcpy(text, field->nonce, DIGEST_TIME_LEN);
     text[DIGEST_TIME_LEN] = '\0';
-    nonce_hash(wanted, field->nonce, nonce_realm(r), field->opaque);
-    *hash = wanted;
+    nonce_hash(sum, field->nonce, realm, field->opaque);
     for (int i = 0; i < DIGEST_NONCE_LEN - DIGEST_TIME_LEN; i++)
-        differs |= wanted[i] ^ field->nonce[DIGEST_TIME_LEN + i];
+        differs |= sum[i] ^ field->nonce[DIGEST_TIME_LEN + i];
     if (differs || apr_base64_decode_len(text) > (int)sizeof bytes ||
         apr_base64_decode_binary(bytes, text) != (int)sizeof *time)
         return 0;
     memcpy(time, bytes, sizeof *time);
     return 1;
+}
+
+int digest_nonce_is_ours(request_rec *r, const digest_field *field, apr_time_t *time,
+                         const char **hash)
+{
+    char *sum = apr_palloc(r->pool, DIGEST_NONCE_LEN - DIGEST_TIME_LEN + 1);
+
+    *hash = sum;
+    return digest_nonce_matches(nonce_realm(r), field, time, sum);
 }
