@@ -13,9 +13,9 @@ static const char *field_skip(const char *at)
     return at;
 }
 
-static const char *field_token(const char *at, char *out, const char *ends)
+static const char *field_token(const char *at, char *out, char end, char other)
 {
-    while (*at && !strchr(ends, *at) && !apr_isspace(*at))
+    while (*at && *at != end && *at != other && !apr_isspace(*at))
         *out++ = *at++;
     *out = '\0';
     return at;
@@ -36,10 +36,10 @@ static const char *field_quoted(const char *at, char *out)
 static const char *field_pair(const char *at, char *name, char *value)
 {
     *value = '\0';
-    at = field_skip(field_token(field_skip(at), name, "=,"));
+    at = field_skip(field_token(field_skip(at), name, '=', ','));
     if (*at == '=') {
         at = field_skip(at + 1);
-        at = *at == '"' ? field_quoted(at + 1, value) : field_token(at, value, ",");
+        at = *at == '"' ? field_quoted(at + 1, value) : field_token(at, value, ',', ',');
     }
     while (*at && *at != ',')
         at++;
@@ -60,7 +60,7 @@ static const char **field_part(digest_field *field, const char *name)
     };
 
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        if (!strcasecmp(name, parts[i].name))
+        if ((*name | 0x20) == *parts[i].name && !strcasecmp(name, parts[i].name))
             return parts[i].part;
     return NULL;
 }
@@ -68,7 +68,7 @@ static const char **field_part(digest_field *field, const char *name)
 /* As ap_getword_white(). @return behind the blanks that follow */
 static const char *field_scheme(char **to, const char *text, const char **scheme)
 {
-    const char *end = field_token(text, *to, "");
+    const char *end = field_token(text, *to, '\0', '\0');
 
     *scheme = *to;
     *to += end - text + 1;
