@@ -47,18 +47,33 @@ BRG_DECLARE(void) brg_auth_ask(module *m, brg_auth_waits_fn *fn);
 /** Room for a user's name in brg_cache_users.name(), with its NUL. */
 #define BRG_CACHE_USER_ROOM 400
 
+/** Room for a field that is added to an answer, with its name. */
+#define BRG_CACHE_ADDED_ROOM 400
+
+/** A request whose sender is asked for. Nothing of it is terminated. */
+typedef struct brg_cache_bearer {
+    const char *value; /**< of the field */
+    apr_size_t len;
+    const char *method, *target;
+    apr_size_t method_len, target_len;
+    apr_time_t now; /**< microseconds since the epoch */
+} brg_cache_bearer;
+
 /** Who sent a request, by a field of it. */
 typedef struct brg_cache_users {
     /**
-     * 1 if the bearer of @a value is let in where @a realm holds.
+     * Is the bearer let in where @a realm holds?
      * @param realm  as given to brg_cache_vary_user()
-     * @param value  @a len bytes, not terminated
+     * @param added  [out] where adds is set: the value of that field, at most BRG_CACHE_ADDED_ROOM - 64 bytes
+     * @return -1: it cannot be said, and the request is processed in full; else bytes at @a added
      * Threads: loops. Blocking: must not.
      */
-    int (*knows)(const apr_uint64_t realm[2], const char *value, apr_size_t len);
+    int (*knows)(const apr_uint64_t realm[2], const brg_cache_bearer *bearer, char *added);
     /** Write r->user of such a request to @a out (BRG_CACHE_USER_ROOM bytes). @return 0: it has none */
     int (*name)(const char *value, apr_size_t len, char *out);
     const char *type; /**< r->ap_auth_type */
+    const char
+        *adds; /**< a field of the response that has another value for each request; NULL: none */
 } brg_cache_users;
 
 /**

@@ -13,9 +13,9 @@ static const char *field_skip(const char *at)
     return at;
 }
 
-static const char *field_token(const char *at, char *out, const char *ends)
+static const char *field_token(const char *at, char *out, char end, char other)
 {
-    while (*at && !strchr(ends, *at) && !apr_isspace(*at))
+    while (*at && *at != end && *at != other && !apr_isspace(*at))
         *out++ = *at++;
     *out = '\0';
     return at;
@@ -36,10 +36,10 @@ static const char *field_quoted(const char *at, char *out)
 static const char *field_pair(const char *at, char *name, char *value)
 {
     *value = '\0';
-    at = field_skip(field_token(field_skip(at), name, "=,"));
+    at = field_skip(field_token(field_skip(at), name, '=', ','));
     if (*at == '=') {
         at = field_skip(at + 1);
-        at = *at == '"' ? field_quoted(at + 1, value) : field_token(at, value, ",");
+        at = *at == '"' ? field_quoted(at + 1, value) : field_token(at, value, ',', ',');
     }
     while (*at && *at != ',')
         at++;
@@ -60,29 +60,37 @@ static const char **field_part(digest_field *field, const char *name)
     };
 
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        if (!strcasecmp(name, parts[i].name))
+        if ((*name | 0x20) == *parts[i].name && !strcasecmp(name, parts[i].name))
             return parts[i].part;
     return NULL;
 }
 
-digest_kind digest_field_read(apr_pool_t *p, const char *text, digest_field *field)
+/* As ap_getword_white(). @return behind the blanks that follow */
+static const char *field_scheme(char **to, const char *text, const char **scheme)
 {
-    char *name, *value;
+    const char *end = field_token(text, *to, '\0', '\0');
+
+    *scheme = *to;
+    *to += end - text + 1;
+    return field_skip(end);
+}
+
+digest_kind digest_field_parse(char *room, const char *text, digest_field *field)
+{
+    char *name = room, *to = room + strlen(text) + 1;
 
     memset(field, 0, sizeof *field);
-    if (!text)
-        return DIGEST_ABSENT;
-    field->scheme = ap_getword_white(p, &text);
+    text = field_scheme(&to, text, &field->scheme);
     if (strcasecmp(field->scheme, "Digest") != 0)
         return DIGEST_OTHER;
-    name = apr_palloc(p, strlen(text) + 1);
-    value = apr_palloc(p, strlen(text) + 1);
     while (*text) {
         const char **part;
 
-        text = field_pair(text, name, value);
-        if ((part = field_part(field, name)))
-            *part = apr_pstrdup(p, value);
+        text = field_pair(text, name, to);
+        if ((part = field_part(field, name))) {
+            *part = to;
+            to += strlen(to) + 1;
+        }
     }
     if (!field->username || !field->realm || !field->nonce || !field->uri || !field->response ||
         (field->qop && (!field->cnonce || !field->nc)) ||
@@ -91,4 +99,12 @@ digest_kind digest_field_read(apr_pool_t *p, const char *text, digest_field *fie
     if (field->opaque)
         field->client = strtoul(field->opaque, NULL, 16);
     return DIGEST_WHOLE;
+}
+
+digest_kind digest_field_read(apr_pool_t *p, const char *text, digest_field *field)
+{
+    if (text)
+        return digest_field_parse(apr_palloc(p, DIGEST_FIELD_ROOM(strlen(text))), text, field);
+    memset(field, 0, sizeof *field);
+    return DIGEST_ABSENT;
 }

@@ -5,14 +5,14 @@
 #include "http_core.h"
 #include "apr_base64.h"
 #include "apr_general.h"
-#include "apr_sha1.h"
+#include "apr_siphash.h"
 #include "apr_strings.h"
 #include <string.h>
 
-#define NONCE_KEY_BYTES 32
+#define NONCE_KEYS 3
 
 static struct {
-    unsigned char key[NONCE_KEY_BYTES];
+    unsigned char key[NONCE_KEYS][APR_SIPHASH_KSIZE];
     int set;
 } nonce_secret;
 
@@ -20,40 +20,39 @@ apr_status_t digest_nonce_open(void)
 {
     apr_status_t rv = APR_SUCCESS;
 
-    if (!nonce_secret.set &&
-        (rv = apr_generate_random_bytes(nonce_secret.key, NONCE_KEY_BYTES)) == APR_SUCCESS)
+    if (!nonce_secret.set && (rv = apr_generate_random_bytes(
+                                  nonce_secret.key[0], sizeof nonce_secret.key)) == APR_SUCCESS)
         nonce_secret.set = 1;
     return rv;
 }
 
-/* The sum is under the key on both sides: as HMAC has it (RFC 2104). */
-static void nonce_pad(apr_sha1_ctx_t *sha, unsigned char with)
-{
-    unsigned char block[64];
+/* What counts of a realm, and of what a client sends as opaque; their lengths count as a whole. */
+#define NONCE_REALM_MOST 512
+#define NONCE_OPAQUE_MOST 64
 
-    memset(block, with, sizeof block);
-    for (int i = 0; i < NONCE_KEY_BYTES; i++)
-        block[i] ^= nonce_secret.key[i];
-    apr_sha1_init(sha);
-    apr_sha1_update_binary(sha, block, sizeof block);
-    explicit_bzero(block, sizeof block);
+static unsigned char *nonce_add(unsigned char *to, const char *text, size_t most)
+{
+    const size_t len = strlen(text), n = len < most ? len : most;
+
+    memcpy(to, &len, sizeof len);
+    memcpy(to + sizeof len, text, n);
+    return to + sizeof len + n;
 }
 
+/* 160 bits of SipHash, under three keys. */
 static void nonce_hash(char *out, const char *time, const char *realm, const char *opaque)
 {
-    unsigned char digest[APR_SHA1_DIGESTSIZE];
-    apr_sha1_ctx_t sha;
+    unsigned char text[DIGEST_TIME_LEN + NONCE_REALM_MOST + NONCE_OPAQUE_MOST + 2 * sizeof(size_t)];
+    unsigned char *end = text + DIGEST_TIME_LEN;
+    apr_uint64_t sum[NONCE_KEYS];
 
-    nonce_pad(&sha, 0x36);
-    apr_sha1_update_binary(&sha, (const unsigned char *)time, DIGEST_TIME_LEN);
-    apr_sha1_update_binary(&sha, (const unsigned char *)realm, (unsigned)strlen(realm) + 1);
+    memcpy(text, time, DIGEST_TIME_LEN);
+    end = nonce_add(end, realm, NONCE_REALM_MOST);
     if (opaque)
-        apr_sha1_update_binary(&sha, (const unsigned char *)opaque, (unsigned)strlen(opaque));
-    apr_sha1_final(digest, &sha);
-    nonce_pad(&sha, 0x5c);
-    apr_sha1_update_binary(&sha, digest, sizeof digest);
-    apr_sha1_final(digest, &sha);
-    ap_bin2hex(digest, sizeof digest, out);
+        end = nonce_add(end, opaque, NONCE_OPAQUE_MOST);
+    for (int i = 0; i < NONCE_KEYS; i++)
+        sum[i] = apr_siphash24(text, (apr_size_t)(end - text), nonce_secret.key[i]);
+    ap_bin2hex(sum, (DIGEST_NONCE_LEN - DIGEST_TIME_LEN) / 2, out);
 }
 
 static const char *nonce_realm(const request_rec *r)
@@ -78,22 +77,29 @@ const char *digest_nonce_make(apr_pool_t *p, const request_rec *r, apr_time_t ti
     return nonce;
 }
 
-int digest_nonce_is_ours(request_rec *r, const digest_field *field, apr_time_t *time,
-                         const char **hash)
+int digest_nonce_matches(const char *realm, const digest_field *field, apr_time_t *time, char *sum)
 {
-    char *wanted = apr_palloc(r->pool, DIGEST_NONCE_LEN + 1), text[DIGEST_TIME_LEN + 1];
+    char text[DIGEST_TIME_LEN + 1];
     unsigned char bytes[DIGEST_TIME_LEN];
     int differs = 0;
 
     memcpy(text, field->nonce, DIGEST_TIME_LEN);
     text[DIGEST_TIME_LEN] = '\0';
-    nonce_hash(wanted, field->nonce, nonce_realm(r), field->opaque);
-    *hash = wanted;
+    nonce_hash(sum, field->nonce, realm, field->opaque);
     for (int i = 0; i < DIGEST_NONCE_LEN - DIGEST_TIME_LEN; i++)
-        differs |= wanted[i] ^ field->nonce[DIGEST_TIME_LEN + i];
+        differs |= sum[i] ^ field->nonce[DIGEST_TIME_LEN + i];
     if (differs || apr_base64_decode_len(text) > (int)sizeof bytes ||
         apr_base64_decode_binary(bytes, text) != (int)sizeof *time)
         return 0;
     memcpy(time, bytes, sizeof *time);
     return 1;
+}
+
+int digest_nonce_is_ours(request_rec *r, const digest_field *field, apr_time_t *time,
+                         const char **hash)
+{
+    char *sum = apr_palloc(r->pool, DIGEST_NONCE_LEN - DIGEST_TIME_LEN + 1);
+
+    *hash = sum;
+    return digest_nonce_matches(nonce_realm(r), field, time, sum);
 }

@@ -54,6 +54,9 @@ typedef enum digest_kind {
     DIGEST_WHOLE
 } digest_kind;
 
+/** Read a field, without a pool: all of it is in @a room, of DIGEST_FIELD_ROOM(strlen(text)) bytes. */
+digest_kind digest_field_parse(char *room, const char *text, digest_field *field);
+#define DIGEST_FIELD_ROOM(len) (3 * (len) + 8)
 /** Read a field; all of it is in @a p. NULL: there is none. */
 digest_kind digest_field_read(apr_pool_t *p, const char *text, digest_field *field);
 /** @} */
@@ -70,6 +73,9 @@ apr_status_t digest_nonce_open(void);
 const char *digest_nonce_make(apr_pool_t *p, const request_rec *r, apr_time_t time,
                               apr_uint64_t number, const char *opaque);
 
+/** The sum that the nonce of a field for that realm should have: 40 bytes and a NUL at @a sum. 1 if it has; *time is what it
+ * says. */
+int digest_nonce_matches(const char *realm, const digest_field *field, apr_time_t *time, char *sum);
 /** 1 if it is a nonce of this server for that realm. *time is what it says. */
 int digest_nonce_is_ours(request_rec *r, const digest_field *field, apr_time_t *time,
                          const char **hash);
@@ -93,6 +99,10 @@ apr_uint64_t digest_number_next(void);
 /** Size of an entry. */
 apr_size_t digest_client_bytes(void);
 /** @} */
+
+/** The response to a request: 32 bytes and a NUL at @a out. @param method empty: that of the server (rspauth) */
+void digest_response_put(char *out, const digest_field *field, const char *hash, const char *method,
+                         apr_size_t method_len);
 
 /** AuthDigestShmemSize, bytes. */
 extern apr_size_t auth_digest_shmem;

@@ -50,7 +50,10 @@ typedef struct auth_note {
     const char *like; /**< a hash of the kind that the passwords of the file asked have, or NULL */
     int absent_n;
     auth_mark absent[AUTH_FILES_MOST]; /**< of files that have no such user */
-    apr_uint64_t realm[2];             /**< with realm_set: of who is let in */
+    const char *proof;            /**< Digest: the hash of user, realm and password; else NULL */
+    apr_interval_time_t lifetime; /**< Digest: of nonces */
+    const char *info;             /**< Digest: Authentication-Info as it was sent */
+    apr_uint64_t realm[2];        /**< with realm_set: of who is let in */
 } auth_note;
 
 /** A note for @a r, instead of one that it may have. */

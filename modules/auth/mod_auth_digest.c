@@ -206,16 +206,13 @@ static int digest_parts_check(request_rec *r, digest_request *d)
     return OK;
 }
 
-/* The response to a request, or, for rspauth, that of the server: it has no method. */
+/* Or, for rspauth, that of the server: it has no method. */
 static const char *digest_response(request_rec *r, const digest_request *d, const char *method)
 {
-    const digest_field *f = &d->field;
-    const char *target = apr_pstrcat(r->pool, method, ":", f->uri, NULL);
+    char *out = apr_palloc(r->pool, 33);
 
-    target = ap_md5(r->pool, (const unsigned char *)target);
-    return ap_md5(r->pool, (const unsigned char *)apr_pstrcat(r->pool, d->hash, ":", f->nonce, ":",
-                                                              f->nc, ":", f->cnonce, ":", f->qop,
-                                                              ":", target, NULL));
+    digest_response_put(out, &d->field, d->hash, method, strlen(method));
+    return out;
 }
 
 static int digest_equal(const char *a, const char *b)
@@ -374,6 +371,20 @@ static int digest_check(request_rec *r, digest_request *d)
     return status;
 }
 
+/* Where requests are counted, or nonces are for one each, all are processed in full. */
+static void digest_note(request_rec *r, const digest_request *d)
+{
+    const auth_digest_conf *conf = digest_conf_of(r);
+    auth_note *note = auth_note_of(r);
+
+    auth_note_asked(r, note, apr_psprintf(r->pool, "%" APR_TIME_T_FMT, conf->lifetime));
+    if (digest_counts(conf) || d->field.opaque)
+        auth_note_open(note);
+    note->proof = d->hash;
+    note->lifetime = conf->lifetime;
+    auth_note_grant(note);
+}
+
 static int digest_authenticate(request_rec *r)
 {
     const char *type = ap_auth_type(r);
@@ -401,7 +412,7 @@ static int digest_authenticate(request_rec *r)
         r->user = r->ap_auth_type = NULL;
         d->needed = 0;
     } else if (status == OK) {
-        auth_note_grant(auth_note_of(r));
+        digest_note(r, d);
     }
     return status;
 }
@@ -424,15 +435,18 @@ static int digest_info(request_rec *r)
     const digest_request *d =
         ap_get_module_config(digest_first(r)->request_config, &auth_digest_module);
     const digest_field *f = d ? &d->field : NULL;
+    const char *value;
 
     if (!d || !d->needed || !d->hash)
         return OK;
+    value = apr_pstrcat(r->pool, "rspauth=\"", digest_response(r, d, ""), "\"",
+                        digest_info_next(r, d), ", cnonce=\"", ap_escape_quotes(r->pool, f->cnonce),
+                        "\", nc=", f->nc, ", qop=", f->qop, NULL);
+    if (auth_note_of(r))
+        auth_note_of(r)->info = value;
     apr_table_mergen(
         r->headers_out,
-        r->proxyreq == PROXYREQ_PROXY ? "Proxy-Authentication-Info" : "Authentication-Info",
-        apr_pstrcat(r->pool, "rspauth=\"", digest_response(r, d, ""), "\"", digest_info_next(r, d),
-                    ", cnonce=\"", ap_escape_quotes(r->pool, f->cnonce), "\", nc=", f->nc,
-                    ", qop=", f->qop, NULL));
+        r->proxyreq == PROXYREQ_PROXY ? "Proxy-Authentication-Info" : "Authentication-Info", value);
     return OK;
 }
 

@@ -7,6 +7,7 @@
  * led to is for everyone whose field has such a mark. The mark goes with the state of the files, and the answer with any
  * change of them; so who loses the right has neither.
  */
+#include "auth_digest_memory.h"
 #include "authn_core_private.h"
 #include "http_core.h"
 #include "http_log.h"
@@ -169,22 +170,29 @@ static int realm_mark(auth_mark *mark, const apr_uint64_t realm[2], const char *
 
 #define REALM_FIELD_MOST 512 /* the name in it has room in BRG_CACHE_USER_ROOM */
 
+static int realm_learn_field(const auth_note *note, const char *field)
+{
+    auth_mark mark;
+
+    if (strlen(field) > REALM_FIELD_MOST || !realm_mark(&mark, note->realm, field, strlen(field)))
+        return 0;
+    if (!auth_memory_knows(&mark))
+        auth_memory_learn(&mark, note->until);
+    return 1;
+}
+
 /* Once all have let the request in. */
 static int authn_core_remember(request_rec *r)
 {
     auth_note *note = auth_note_of(r);
     const char *field = apr_table_get(r->headers_in, "Authorization"), *rules;
-    auth_mark mark;
 
     if (!note || !note->granted || note->open || !note->until || !note->files_n || !field ||
-        strcmp(note->scheme, "Basic") != 0 || strlen(field) > REALM_FIELD_MOST || r->proxyreq ||
-        r->method_number != M_GET || authn_core_of(r)->varies || ap_satisfies(r) == SATISFY_ANY ||
-        !authn_core_rules || !(rules = authn_core_rules(r)) || !realm_make(r, note, rules) ||
-        !realm_mark(&mark, note->realm, field, strlen(field)))
+        r->proxyreq || r->method_number != M_GET || authn_core_of(r)->varies ||
+        ap_satisfies(r) == SATISFY_ANY || !authn_core_rules || !(rules = authn_core_rules(r)) ||
+        !realm_make(r, note, rules))
         return DECLINED;
-    note->realm_set = 1;
-    if (!auth_memory_knows(&mark))
-        auth_memory_learn(&mark, note->until);
+    note->realm_set = note->proof ? auth_digest_learn(r, note) : realm_learn_field(note, field);
     return DECLINED;
 }
 
@@ -220,25 +228,38 @@ static int users_are_guessed_at(const char *value, apr_size_t len)
     return !auth_guess_is_quiet() && (!users_name(value, len, user) || auth_guess_concerns(user));
 }
 
-static int users_knows(const apr_uint64_t realm[2], const char *value, apr_size_t len)
+static int users_knows(const apr_uint64_t realm[2], const brg_cache_bearer *bearer, char *added)
 {
     auth_mark mark;
 
-    return len <= REALM_FIELD_MOST && realm_mark(&mark, realm, value, len) &&
-           auth_memory_knows(&mark) && !users_are_guessed_at(value, len);
+    return bearer->len <= REALM_FIELD_MOST &&
+                   realm_mark(&mark, realm, bearer->value, bearer->len) &&
+                   auth_memory_knows(&mark) && !users_are_guessed_at(bearer->value, bearer->len)
+               ? 0
+               : -1;
 }
 
-static const brg_cache_users authn_core_users = {users_knows, users_name, "Basic"};
+static const brg_cache_users authn_core_users = {users_knows, users_name, "Basic", NULL};
+
+/* The proof of the server is what this request alone led to. */
+static int authn_core_proves_once(const request_rec *r, const auth_note *note)
+{
+    const char *sent = apr_table_get(r->headers_out, "Authentication-Info");
+
+    return !r->main && !r->prev && note->r == r && note->info &&
+           (r->status == HTTP_NOT_MODIFIED || (sent && !strcmp(sent, note->info)));
+}
 
 static int authn_core_vouches_for(request_rec *r)
 {
     const auth_note *note = auth_note_for(r);
 
-    if (!note || !note->realm_set)
+    if (!note || !note->realm_set || (note->proof && !authn_core_proves_once(r, note)))
         return 0;
     for (int i = 0; i < note->files_n; i++)
         brg_cache_depends_on(r, note->file[i].path);
-    brg_cache_vary_user(r, "Authorization", &authn_core_users, note->realm);
+    brg_cache_vary_user(r, "Authorization", note->proof ? &auth_digest_users : &authn_core_users,
+                        note->realm);
     return 1;
 }
 

@@ -42,12 +42,20 @@ static int fill_dated_is_right(request_rec *r, const request_dated *dated)
 int cache_fill_head(request_rec *r, cache_head *out)
 {
     const request_dated *dated = request_dated_field(r);
+    const char *added = cache_vary_added(r), *value = NULL;
 
     cache_head_drop(out);
     if (dated && dated->name && !fill_dated_is_right(r, dated))
         return -1;
+    if (added && (value = apr_table_get(r->headers_out, added)) != NULL)
+        apr_table_unset(r->headers_out, added);
     out->answer =
         http_answer_of(r, dated ? dated->name : NULL, dated && dated->name ? dated->after : 0);
+    if (value) { /* logs see it */
+        apr_table_setn(r->headers_out, added, value);
+        if (out->answer)
+            out->answer->added = 1;
+    }
     return out->answer ? 0 : -1;
 }
 

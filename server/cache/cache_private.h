@@ -230,6 +230,10 @@ struct response_cache {
     cache_figures figures;
     cache_verdict verdict; /**< on the last response that was considered */
     cache_classified classified[CACHE_CLASSIFIED];
+    const char *
+        added_name; /**< a field for the request that is looked up, or NULL: cache_vary_matches() */
+    int added_len;
+    char added[BRG_CACHE_ADDED_ROOM]; /**< its value */
 };
 
 /** What a block from malloc() takes. */
@@ -329,6 +333,9 @@ int cache_vary_same(const cache_entry *e, request_rec *r);
 /** 1 if @a r, the first one, was found to depend on the client's address (cache_client.c); -1: in a way that cannot be told
  * of the next request. */
 int cache_varies_by_client(const request_rec *r);
+/** The field of the answer to @a r that has another value for each request, or NULL. */
+const char *cache_vary_added(request_rec *r);
+
 /** The user who sent a request that @a e answers, in @a out (BRG_CACHE_USER_ROOM bytes), and how it was told; NULL: it is
  * for all. */
 const char *cache_vary_user(const cache_entry *e, const http_head *h, char *out, const char **type);

@@ -157,8 +157,41 @@ static int vary_is_variant(response_cache *c, cache_vary_key *s, const char *val
     return 1;
 }
 
+static brg_cache_bearer vary_bearer(const response_cache *c, const cache_asked *asked,
+                                    const char *value, size_t len)
+{
+    const http_head *h = asked->head;
+    const request_rec *r = asked->r;
+
+    return h ? (brg_cache_bearer){value,         len,        h->method,    h->uri,
+                                  h->method_len, h->uri_len, c->loop->wall}
+             : (brg_cache_bearer){value,
+                                  len,
+                                  r->method,
+                                  r->unparsed_uri,
+                                  strlen(r->method),
+                                  strlen(r->unparsed_uri),
+                                  r->request_time};
+}
+
+/* 1 if the bearer is let in; what is to be added to the answer is noted. */
+static int vary_knows(response_cache *c, const cache_vary_key *s, const cache_asked *asked,
+                      const char *value, size_t len)
+{
+    const brg_cache_bearer bearer = vary_bearer(c, asked, value, len);
+    const int added = value ? s->users->knows(s->realm, &bearer, c->added) : -1;
+
+    BRG_ASSERT(added <= BRG_CACHE_ADDED_ROOM - 64);
+    if (added > 0) {
+        c->added_name = s->users->adds;
+        c->added_len = added;
+    }
+    return added >= 0;
+}
+
 int cache_vary_matches(response_cache *c, const cache_entry *e, const cache_asked *asked)
 {
+    c->added_name = NULL;
     for (int i = 0; i < e->vary_n; i++) {
         cache_vary_key *s = &e->vary[i];
         const char *value;
@@ -172,7 +205,7 @@ int cache_vary_matches(response_cache *c, const cache_entry *e, const cache_aske
         if (!vary_value(asked, s, &value, &len))
             return 0;
         if (s->users) {
-            if (!value || !s->users->knows(s->realm, value, len))
+            if (!vary_knows(c, s, asked, value, len))
                 return 0;
         } else if (s->kind) {
             if (!vary_is_variant(c, s, value, len))
@@ -278,6 +311,17 @@ size_t cache_vary_bytes(const cache_entry *e)
     for (int i = 0; i < e->vary_n; i++)
         bytes += e->vary[i].name ? cache_block(e->vary[i].name_len + e->vary[i].value_len + 2) : 0;
     return bytes;
+}
+
+const char *cache_vary_added(request_rec *r)
+{
+    apr_array_header_t **list = request_vary_fields(vary_first(r));
+    const vary_wish *have = list && *list ? (const vary_wish *)(const void *)(*list)->elts : NULL;
+
+    for (int i = 0; have && i < (*list)->nelts; i++)
+        if (have[i].users && have[i].users->adds)
+            return have[i].users->adds;
+    return NULL;
 }
 
 const char *cache_vary_user(const cache_entry *e, const http_head *h, char *out, const char **type)

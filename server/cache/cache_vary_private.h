@@ -15,7 +15,7 @@ typedef struct vary_wish {
     brg_cache_variant_fn *kind;
     brg_cache_client_fn *client;
     const void *data;
-    apr_int64_t variant; /**< of the client, by which this request was decided */
+    apr_int64_t variant;          /**< of the client, by which this request was decided */
     const brg_cache_users *users; /**< NULL, or the field tells who sent it */
     apr_uint64_t realm[2];        /**< where they are let in */
 } vary_wish;

@@ -95,6 +95,24 @@ ANSWER_INLINE const http_part *choice_part(const cache_choice *choice)
     return choice && choice->n == 1 ? choice->part : NULL;
 }
 
+/* The field that is for this request alone stands behind all others. @return 0: there is no room */
+static size_t __attribute__((noinline)) put_added(const response_cache *c, char *out, size_t len)
+{
+    const size_t name = strlen(c->added_name), value = (size_t)c->added_len;
+    char *to = out + len - 2; /* the empty line comes behind it */
+
+    if (len < 2 || len + name + value + 4 > GATHER_HEAD_MAX)
+        return 0;
+    memcpy(to, c->added_name, name);
+    to += name;
+    *to++ = ':';
+    *to++ = ' ';
+    memcpy(to, c->added, value);
+    to += value;
+    memcpy(to, "\r\n\r\n", 4);
+    return (size_t)(to + 4 - out);
+}
+
 /* @return its length; 0: it cannot be sent in this form, or there is no memory */
 ANSWER_INLINE size_t put_head(response_cache *c, cache_head *head, const cache_choice *choice,
                               const brg_conn *bc, const server_rec *s, const http_head *h,
@@ -115,6 +133,12 @@ ANSWER_INLINE size_t put_head(response_cache *c, cache_head *head, const cache_c
     len = choice && choice->n ? codec->put_part(gather_head(bc->loop->out), form, head->answer,
                                                 &terms, choice_part(choice), choice->len)
                               : codec->put(gather_head(bc->loop->out), form, head->answer, &terms);
+    if (head->answer->added) {
+        BRG_ASSERT(c->added_name != NULL);
+        len = put_added(c, gather_head(bc->loop->out), len);
+        if (!len)
+            return 0;
+    }
     gather_add_head(bc->loop->out, len);
     return len;
 }
@@ -354,6 +378,8 @@ int cache_reply_to(response_cache *c, brg_conn *bc, const http_head *h, const ht
         return 0;
     pick = pick_of(e, h, picked, &choice);
     form = &pick.head->form[codec->protocol];
+    if (pick.head->answer->added)
+        return 0; /* it is added to heads of HTTP/1 alone */
     if (!form->text && codec->serialise(form, pick.head->answer))
         return 0;
     *reply = (cache_reply){.urgency = form->urgency};

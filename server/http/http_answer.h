@@ -34,6 +34,8 @@ typedef struct http_answer {
         conn_at; /**< what is about the connection stands before this field; HTTP_NO_FIELD: behind all */
     uint16_t own_at;              /**< with connection: it stands before this field */
     uint16_t length_at, range_at; /**< Content-Length and Content-Range, or HTTP_NO_FIELD */
+    uint8_t
+        added; /**< a field that each answer has with another value stands behind all others, and is not here */
     http_answer_field field[]; /**< in the order in which they are sent; no Date, no Server, nothing
                                   of one connection (Connection, Keep-Alive, Upgrade) */
 } http_answer;

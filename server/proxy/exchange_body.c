@@ -12,6 +12,7 @@
 APLOG_USE_MODULE(proxy_http);
 
 #define EXCHANGE_BODY_AHEAD (16 * 1024)
+#define EXCHANGE_WHOLE (16 * 1024 * 1024) /* of a body that a script must be told the length of */
 
 void exchange_out(proxy_exchange *x, apr_bucket *e)
 {
@@ -159,12 +160,24 @@ apr_status_t exchange_body_ahead(proxy_exchange *x)
     return rv;
 }
 
+/* A script is told the length of its body. @return the status of one whose length is not known and that is too large to be kept */
+static apr_status_t body_is_endless(proxy_exchange *x)
+{
+    ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, x->r,
+                  "proxy: %s: a body without a length has more than %d bytes, which are kept in memory", x->target->url,
+                  EXCHANGE_WHOLE);
+    x->status = HTTP_LENGTH_REQUIRED;
+    return APR_EGENERAL;
+}
+
 apr_status_t exchange_body_whole(proxy_exchange *x)
 {
+    const int is_told = apr_table_get(x->r->headers_in, "Content-Length") != NULL;
+    const apr_off_t most = is_told ? EXCHANGE_REPLAY : EXCHANGE_WHOLE;
     apr_bucket_brigade *bb = apr_brigade_create(x->r->pool, x->r->connection->bucket_alloc);
     apr_status_t rv = APR_SUCCESS;
 
-    while (rv == APR_SUCCESS && !x->body_over && x->body_n < EXCHANGE_REPLAY) {
+    while (rv == APR_SUCCESS && !x->body_over && x->body_n < most) {
         rv = exchange_body_read(x, bb);
         if (rv == APR_SUCCESS)
             APR_BRIGADE_CONCAT(x->body, bb);
@@ -172,6 +185,8 @@ apr_status_t exchange_body_whole(proxy_exchange *x)
     }
     apr_brigade_destroy(bb);
     x->wants_body = APR_STATUS_IS_EAGAIN(rv);
+    if (rv == APR_SUCCESS && !is_told && !x->body_over)
+        return body_is_endless(x);
     return rv;
 }
 

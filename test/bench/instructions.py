@@ -9,6 +9,7 @@ instruction counts, by request, is what one request costs. --other measures a se
 """
 import argparse
 import gzip
+import hashlib
 import os
 import re
 import signal
@@ -68,6 +69,15 @@ SSLCertificateFile {root}/cert.pem
 SSLCertificateKeyFile {root}/key.pem
 """
 
+# Behind a password: the hash does not matter, since it is checked once.
+AUTH = """<Location />
+AuthType {kind}
+AuthName r
+AuthUserFile {root}/{file}
+Require valid-user
+</Location>
+"""
+
 # name: (target, request fields, further configuration)
 SHAPES = {
     "stored-10k-popular": ("/10k.bin", "", LOADED),
@@ -84,6 +94,8 @@ SHAPES = {
     "log-asn-stored": ("/10k.bin", "User-Agent: Mozilla/5.0 (X11; Linux x86_64)\r\nReferer: http://localhost/\r\n", NETWORKS + LOG.replace('%h', '%{asn}C %h', 1)),
     "require-ip-stored": ("/10k.bin", "", "<Location />\nRequire ip 127.0.0.0/8\n</Location>\n"),
     "require-asn-stored": ("/10k.bin", "", NETWORKS + "<Location />\nRequire asn 64000-65000\n</Location>\n"),
+    "basic-stored": ("/10k.bin", "Authorization: Basic am9lOnNlY3JldA==\r\n", AUTH.replace("{kind}", "Basic").replace("{file}", "users")),
+    "digest-stored": ("/10k.bin", "Authorization: @DIGEST@\r\n", AUTH.replace("{kind}", "Digest").replace("{file}", "digest")),
     "not-modified-stored": ("/10k.bin", "If-None-Match: @ETAG@\r\n", ""),
     "coded-stored": ("/coded.bin", "Accept-Encoding: gzip, deflate\r\n", "PrecompressedFiles gzip\n"),
     "listing": ("/dir/", "", ""),
@@ -98,6 +110,18 @@ SHAPES = {
 }
 
 
+def md5(text):
+    return hashlib.md5(text.encode()).hexdigest()
+
+
+def digest(head, target):
+    """The field for a challenge."""
+    nonce = re.search(rb'nonce="([^"]+)', head)
+    nonce = nonce.group(1).decode() if nonce else ""
+    proof = md5(f"{md5('joe:r:secret')}:{nonce}:00000001:c:auth:{md5('GET:' + target)}")
+    return f'Digest username="joe", realm="r", nonce="{nonce}", uri="{target}", qop=auth, nc=00000001, cnonce="c", response="{proof}"'
+
+
 def site(root):
     os.makedirs(f"{root}/htdocs/dir")
     with open(f"{root}/mime.types", "w", encoding="utf-8") as f:
@@ -110,6 +134,10 @@ def site(root):
             f.write(b"y" * i)
     with open(f"{root}/nets.txt", "w", encoding="ascii") as f:
         f.writelines(f"{a}.{b}.0.0/16 {64000 + b}\n{a}.{b}.0.0/24 {64001 + b}\n" for a in (126, 127) for b in range(256))
+    with open(f"{root}/users", "w", encoding="ascii") as f:
+        f.write("joe:{SHA}5en6G6MezRroT3XKqkdPOmY/BfQ=\n")
+    with open(f"{root}/digest", "w", encoding="ascii") as f:
+        f.write(f"joe:r:{md5('joe:r:secret')}\n")
     old = time.time() - 3600
     for at, _, files in os.walk(f"{root}/htdocs"):
         for f in files:
@@ -216,7 +244,7 @@ def talk(connect, target, fields, n, way=None):
             s.sendall(request(""))
             head, rest = response(s, b"")
         tag = re.search(rb'(?i)etag: ("[^"]*")', head)
-        fields = fields.replace("@ETAG@", tag.group(1).decode() if tag else '""')
+        fields = fields.replace("@ETAG@", tag.group(1).decode() if tag else '""').replace("@DIGEST@", digest(head, target))
         for _ in range(n):
             s.sendall(request(fields))
             head, rest = response(s, rest)

@@ -297,6 +297,52 @@ def test_nonces_outlive_a_reload(site):
     assert server.get("/b/a.txt", digest(nonce, "/b/a.txt", 4, "other")).status == 200
 
 
+def test_digest_from_memory(site):
+    """Each answer from memory has the proof for its own request, and who proves nothing gets none."""
+    def prepare(server):
+        server.write("digest", f"joe:d:{md5('joe:d:secret')}\n", base="conf")
+
+    server = site(area(rules="AuthType Digest\nAuthName d\nRequire valid-user", file="digest"), prepare)
+    target = "/b/a.txt?x=1"
+    nonce = re.search('nonce="([^"]+)', server.get(target)["WWW-Authenticate"])[1]
+
+    def proof(nc):
+        return md5(f"{md5('joe:d:secret')}:{nonce}:{nc:08x}:c:auth:{md5(':' + target)}")
+
+    before = hits(server)
+    with server.connect() as c:
+        for nc in range(1, 9):
+            answer = c.get(target, digest(nonce, target, nc))
+            assert answer.status == 200 and answer.body == b"a\n"
+            assert answer.all("Authentication-Info") == [f'rspauth="{proof(nc)}", cnonce="c", nc={nc:08x}, qop=auth']
+        part = c.get(target, {**digest(nonce, target, 9), "Range": "bytes=0-0"})
+        assert part.status == 206 and f'rspauth="{proof(9)}"' in part["Authentication-Info"]
+        assert c.get(target, {**digest(nonce, target, 10), "If-None-Match": answer["ETag"]}).status == 304
+        assert c.get(target, {**digest(nonce, target, 11), "If-None-Match": answer["ETag"]}).status == 304
+    if not brigade.PROTOCOL:
+        await_hits(server, before + 4)
+    server.wait_for_log("(joe 200 /b/a.txt\n){8}", "logs/users")
+    assert server.get(target, digest(nonce, target, 12, "wrong")).status == 401
+    assert server.get(target, {"Authorization": digest(nonce, target)["Authorization"].replace('username="joe"', 'username="ann"')}).status == 401
+    assert server.get("/b/a.txt?y", digest(nonce, target, 13)).status == 400
+    assert server.get(target, digest(nonce[:-1] + ("0" if nonce[-1] != "0" else "1"), target, 14))["WWW-Authenticate"].count("stale=true") == 1
+    assert server.get(target).status == 401
+    server.write("digest", f"joe:d:{md5('joe:d:other')}\n", base="conf")
+    for nc in range(20, 24):
+        assert server.get(target, digest(nonce, target, nc)).status == 401
+        assert server.get(target, digest(nonce, target, nc, "other")).status == 200
+
+
+def test_digest_with_nonces_that_end_soon(site):
+    def prepare(server):
+        server.write("digest", f"joe:d:{md5('joe:d:secret')}\n", base="conf")
+
+    server = site(area(rules="AuthType Digest\nAuthName d\nRequire valid-user\nAuthDigestNonceLifetime 25", file="digest"), prepare)
+    nonce = re.search('nonce="([^"]+)', server.get("/b/a.txt")["WWW-Authenticate"])[1]
+    for nc in range(1, 6):
+        assert "nextnonce=" in server.get("/b/a.txt", digest(nonce, "/b/a.txt", nc))["Authentication-Info"]
+
+
 @pytest.mark.parametrize("off", ["authn_file", "auth_basic", "authz_user", "authn_core", "authz_core"])
 def test_beside_apaches_binary(site, off):
     """Each of Apache's modules works with the others built in."""
