@@ -8,7 +8,7 @@
  *
  * Threads: any. Blocking: no. Source: RFC 9110, section 14; RFC 9111, sections 3.3 and 3.4.
  */
-#include "freshness.h"
+#include "fresh_vary.h"
 
 #define FRESH_RANGES_MOST 32 /**< of a request; one with more is answered whole */
 

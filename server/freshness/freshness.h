@@ -61,7 +61,9 @@ typedef struct fresh_policy {
     uint8_t store_private;  /**< CacheStorePrivate */
     uint8_t
         store_cookies; /**< responses with Set-Cookie are stored if they are explicitly fresh, without that field */
-    uint8_t ignore_query;        /**< CacheIgnoreQueryString */
+    uint8_t ignore_query; /**< CacheIgnoreQueryString */
+    uint8_t
+        ignore_no_last_mod; /**< CacheIgnoreNoLastMod: default_expire without a validator, too */
     uint8_t queries_need_expiry; /**< targets with a query: only with explicit freshness */
     uint8_t
         strict; /**< directives with a wrong form make a response stale; else such a directive is ignored */
