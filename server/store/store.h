@@ -66,6 +66,9 @@ void store_process_ended(store *s, int64_t pid);
 /** Rows of processes that are no more, by kill(pid, 0): for a program that took over. Threads: as above. */
 void store_look_for_ended(store *s);
 
+/** Keys are made with this secret from now on: of a store that is empty, so that a disk tier's keys are its own. Threads: main */
+void store_secret_use(store *s, const uint64_t secret[2]);
+
 /** A row for a loop. @return NULL: all rows are in use */
 store_reader *store_reader_open(store *s);
 /** All views are closed. */
@@ -117,12 +120,10 @@ typedef struct store_found {
 
 /**
  * Look a key up. Counts as a hit for eviction.
- * @param mark  0, or the mark of the key whose variant this is
- * @param now   for the end of a pass
+ * @param now  for the end of a pass
  * @return 1 if anything was found. The view has to be released
  */
-int store_find(store_reader *reader, const store_key *key, uint64_t mark, apr_time_t now,
-               store_found *found);
+int store_find(store_reader *reader, const store_key *key, apr_time_t now, store_found *found);
 
 /** Hold it once more, for another user of the same reader. */
 void store_hold(store_view *to, const store_view *from);
