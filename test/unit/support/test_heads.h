@@ -17,7 +17,8 @@ typedef struct test_head {
 } test_head;
 
 /** @param code  0: a request with @a method. The result leads into @a lines and @a to */
-static inline const fresh_head *test_head_of(test_head *to, int code, const char *method, const char *lines)
+static inline const fresh_head *test_head_of(test_head *to, int code, const char *method,
+                                             const char *lines)
 {
     uint32_t n = 0;
 
@@ -32,7 +33,8 @@ static inline const fresh_head *test_head_of(test_head *to, int code, const char
         f->id = (uint8_t)http_field_id_of(f->name, f->name_len);
         lines = *end ? end + 1 : end;
     }
-    to->head = (fresh_head){to->field, n, (uint16_t)code, method, method ? (uint32_t)strlen(method) : 0};
+    to->head =
+        (fresh_head){to->field, n, (uint16_t)code, method, method ? (uint32_t)strlen(method) : 0};
     return &to->head;
 }
 
