@@ -2,6 +2,7 @@
 /* Dates of HTTP in their three forms. A form that RFC 9110 does not have is no date: Expires with one is in the past,
  * so a response is never kept longer than its origin meant. */
 #include "fresh_fields.h"
+#include "brigade/assert.h"
 
 #include <string.h>
 #include <strings.h>
@@ -17,6 +18,7 @@ static int fresh_month(const char *p)
 {
     static const char names[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
 
+    BRG_ASSERT_DEBUG(p);
     for (int i = 0; i < 12; i++)
         if (!strncasecmp(p, names + 3 * i, 3))
             return i;

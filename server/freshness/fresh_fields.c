@@ -26,6 +26,7 @@ int fresh_span(const char *value, size_t len, uint32_t *seconds)
         if (n < FRESH_SPAN_MOST)
             n = n * 10 + (uint64_t)(value[i] - '0');
     }
+    BRG_ASSERT(n <= 10 * (uint64_t)FRESH_SPAN_MOST);
     *seconds = n > FRESH_SPAN_MOST ? FRESH_SPAN_MOST : (uint32_t)n;
     return 0;
 }
@@ -128,6 +129,7 @@ int fresh_cc_next(const char **p, const char *end, const char **name, size_t *na
         --*name_len;
     while (!*quoted && *arg_len && ((*arg)[*arg_len - 1] == ' ' || (*arg)[*arg_len - 1] == '\t'))
         --*arg_len;
+    BRG_ASSERT(at <= end && at > *p);
     *p = at;
     return 1;
 }
@@ -158,6 +160,7 @@ void fresh_cc_add(fresh_cc *cc, const char *value, size_t len)
     size_t name_len, arg_len;
     int quoted;
 
+    BRG_ASSERT(value || !len);
     cc->has |= FRESH_CC_PRESENT;
     while (fresh_cc_next(&p, end, &name, &name_len, &arg, &arg_len, &quoted)) {
         const fresh_directive *d = fresh_directive_of(name, name_len);
@@ -238,6 +241,7 @@ int fresh_tag_next(const char **p, const char *end, fresh_tag *tag)
              tag->len && (begin[tag->len - 1] == ' ' || begin[tag->len - 1] == '\t');)
             tag->len--;
     }
+    BRG_ASSERT(at <= end && at > *p);
     tag->opaque = begin;
     *p = at;
     return 1;

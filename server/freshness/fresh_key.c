@@ -31,6 +31,7 @@ void fresh_key(fresh_text *key, const fresh_target *target, const fresh_policy *
     const char *query = memchr(target->path, '?', target->path_len);
     static const char hex[] = "0123456789abcdef";
 
+    BRG_ASSERT(target->path_len && target->scheme);
     if (target->base) {
         fresh_text_add(key, target->base, strlen(target->base));
         if (key->len && key->at[key->len - 1] == '/')
@@ -125,6 +126,7 @@ static size_t fresh_undot(char *path, size_t len)
         }
         i = next;
     }
+    BRG_ASSERT(to <= len);
     return to;
 }
 
@@ -158,5 +160,6 @@ size_t fresh_invalidated_path(char *room, size_t room_len, const fresh_target *t
     path = query ? (size_t)(query - room) : out.len;
     base = fresh_undot(room, path);
     memmove(room + base, room + path, out.len - path);
+    BRG_ASSERT(base <= path && path <= out.len);
     return base + out.len - path;
 }

@@ -79,6 +79,7 @@ fresh_range_says fresh_ranges(const char *value, size_t len, uint64_t total, fre
         if (there)
             out[(*n)++] = range;
     }
+    BRG_ASSERT(*n <= asked && asked <= FRESH_RANGES_MOST);
     return *n ? FRESH_RANGE_PARTS : asked ? FRESH_RANGE_NONE : FRESH_RANGE_WHOLE;
 }
 
@@ -100,6 +101,7 @@ int fresh_parts_add(fresh_parts *parts, fresh_range range, uint64_t total)
     }
     if (to == from && parts->n == FRESH_RANGES_MOST)
         return -1;
+    BRG_ASSERT(from <= to && to <= parts->n && parts->n <= FRESH_RANGES_MOST);
     memmove(parts->part + from + 1, parts->part + to, (parts->n - to) * sizeof range);
     parts->part[from] = range;
     parts->n = parts->n - (to - from) + 1;
@@ -179,5 +181,6 @@ size_t fresh_content_range_text(char *room, size_t len, const fresh_range *range
     FRESH_TEXT_ADD(&out, "/");
     fresh_text_add(&out, total == FRESH_LENGTH_UNKNOWN ? "*" : text[2],
                    total == FRESH_LENGTH_UNKNOWN ? 1 : strlen(text[2]));
+    BRG_ASSERT(out.len <= len);
     return out.over ? 0 : out.len;
 }

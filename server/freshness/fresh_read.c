@@ -44,6 +44,7 @@ fresh_method fresh_method_of(const char *name, size_t len)
 
 static void fresh_request_field(fresh_request *request, const http_field *f, fresh_cc *pragma)
 {
+    BRG_ASSERT(f->id < HTTP_FIELD_IDS && pragma != &request->cc);
     switch (f->id != HTTP_F_OTHER ? f->id : http_field_id_of(f->name, f->name_len)) {
     case HTTP_F_CACHE_CONTROL:
         fresh_cc_add(&request->cc, f->value, f->value_len);

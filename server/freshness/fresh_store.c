@@ -116,6 +116,7 @@ fresh_why fresh_may_store(const fresh_request *request, const fresh_response *re
 {
     fresh_why why;
 
+    BRG_ASSERT(response->head.code && !request->head.code);
     if (request->method != FRESH_GET && request->method != FRESH_QUERY &&
         request->method != FRESH_HEAD)
         return FRESH_WHY_METHOD;
@@ -235,5 +236,6 @@ uint32_t fresh_stored_fields(http_field *out, const fresh_response *response,
             continue;
         out[n++] = *f;
     }
+    BRG_ASSERT(n <= head->n);
     return n;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Cache-Status (RFC 9211), Cache-Groups (RFC 9875), and fields with tags. */
 #include "fresh_tell.h"
+#include "brigade/assert.h"
 #include "http_scan.h"
 #include "structured_field.h"
 

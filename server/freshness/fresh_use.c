@@ -80,6 +80,7 @@ void fresh_terms_make(fresh_terms *terms, const fresh_response *response,
     int guessed = 0;
 
     *terms = (fresh_terms){.stored = came, .code = response->head.code};
+    BRG_ASSERT(response->head.code);
     terms->age = corrected > FRESH_SPAN_MOST ? FRESH_SPAN_MOST : (uint32_t)corrected;
     if (response->date && apparent > terms->age)
         terms->age = apparent;
@@ -147,6 +148,7 @@ static fresh_use fresh_use_stale(const fresh_terms *terms, const fresh_request *
 {
     const fresh_cc *cc = &request->cc;
 
+    BRG_ASSERT(late >= 0);
     if (terms->flags & (FRESH_T_MUST_REVALIDATE | FRESH_T_NO_CACHE))
         return FRESH_VALIDATE;
     if (!policy->ignore_request && (cc->has & FRESH_CC_MAX_STALE) &&

@@ -101,6 +101,7 @@ uint32_t fresh_merge(http_field *out, const fresh_head *stored, const fresh_head
     for (uint32_t i = 0; i < stored->n; i++)
         if (!fresh_replaced(stored->field + i, fresh, take))
             out[kept++] = stored->field[i];
+    BRG_ASSERT(kept <= stored->n && take <= answer->n);
     memmove(out + kept, fresh, take * sizeof *out);
     return kept + take;
 }
@@ -160,6 +161,7 @@ int fresh_client_condition(const fresh_request *request, const fresh_head *store
     const apr_time_t modified = fresh_modified(stored);
     apr_time_t t;
 
+    BRG_ASSERT(!request->head.code);
     if (stored->code != 200 && stored->code != 203)
         return 0;
     if (request->if_match) {

@@ -80,6 +80,7 @@ int fresh_vary_names(fresh_text *names, const fresh_head *response)
             FRESH_TEXT_ADD(names, ",");
         fresh_text_lower(names, name[i].at, name[i].len);
     }
+    BRG_ASSERT(n <= FRESH_VARY_MOST);
     return names->over ? -1 : 0;
 }
 
@@ -163,6 +164,7 @@ static int fresh_variant_weighted(fresh_text *key, const char *name, size_t len,
 
     if (n < 0)
         return 0;
+    BRG_ASSERT(n <= FRESH_WEIGHTED_MOST);
     qsort(list, (size_t)n, sizeof *list, fresh_weighted_compare);
     for (int i = 0; i < n; i++) {
         const char weight[6] = {';',

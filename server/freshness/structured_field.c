@@ -202,6 +202,7 @@ static int sf_params(sf_cursor *at, sf_item *item)
                 return -1;
         }
     }
+    BRG_ASSERT(at->p >= item->params && at->p <= at->end);
     item->params_len = (size_t)(at->p - item->params);
     return 0;
 }
@@ -229,6 +230,7 @@ static int sf_inner(sf_cursor *at, sf_item *item)
 
 static int sf_member(sf_cursor *at, sf_item *item)
 {
+    BRG_ASSERT(at->p <= at->end);
     *item = (sf_item){0};
     if ((at->p < at->end && *at->p == '(' ? sf_inner : sf_bare)(at, item))
         return -1;

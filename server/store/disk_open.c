@@ -182,6 +182,7 @@ static disk *disk_new(const disk_limits *limits)
 
     if (!d)
         return NULL;
+    BRG_ASSERT(limits->root);
     d->limits = *limits;
     if (!d->limits.files || d->limits.files > DISK_FILES)
         d->limits.files = d->limits.files ? DISK_FILES : 1;
@@ -246,6 +247,7 @@ apr_status_t disk_close(disk **d)
 {
     apr_status_t rv = APR_SUCCESS;
 
+    BRG_ASSERT(*d && (*d)->shared);
     for (uint32_t i = 0; i < (*d)->limits.files; i++)
         if (fdatasync((*d)->fd[i]))
             rv = errno;

@@ -137,6 +137,7 @@ void disk_index_put(disk *d, const store_key *key, uint32_t file, uint64_t at, u
     disk_entry *to = NULL;
     const uint64_t boot = verified ? atomic_load(&d->shared->boots) & 0xffff : 0xffff;
 
+    BRG_ASSERT(file < d->limits.files && !(at % DISK_UNIT) && !(bytes % DISK_UNIT));
     disk_forget(d, key);
     for (int i = 0; i < DISK_BUCKET && !to; i++) {
         disk_entry *e = disk_entry_of(d, key, i);
@@ -223,6 +224,7 @@ apr_status_t disk_read(const disk *d, const disk_place *place, uint64_t off, voi
     const off_t from = (off_t)(disk_offset(d, place->at) + off);
     char *p = to;
 
+    BRG_ASSERT(place->file < d->limits.files);
     if (off > place->bytes || n > place->bytes - off || !disk_is_current(d, place))
         return APR_EGENERAL;
     while (n) {
@@ -317,6 +319,7 @@ static uint64_t disk_reserve(disk *d, uint32_t file, uint64_t bytes)
 {
     uint64_t at = atomic_load(&d->shared->reserved[file]);
 
+    BRG_ASSERT(bytes && bytes <= d->room);
     at = (at + DISK_UNIT - 1) / DISK_UNIT * DISK_UNIT;
     if (d->room - disk_offset(d, at) < bytes)
         at += d->room - disk_offset(d, at); /* none goes over the end */
@@ -414,6 +417,7 @@ static apr_status_t disk_write_at(disk *d, uint32_t file, disk_record *r, char *
     const size_t head_bytes = sizeof *r + r->head_bytes;
     apr_status_t rv;
 
+    BRG_ASSERT(off + r->bytes <= d->room);
     r->sum = disk_sum_of(r, offsetof(disk_record, sum));
     memcpy(head, r, sizeof *r);
     rv = disk_put(d->fd[file], head, head_bytes, off);

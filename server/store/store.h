@@ -223,8 +223,8 @@ size_t store_write_room(store_writer *w, char **p);
 void store_write_commit(store_writer *w, size_t n);
 /** Room and commit with a copy. @return 0; -1: beyond the limits, give up */
 int store_write(store_writer *w, const char *p, size_t n);
-/** A view of it, for the connection that the leader serves. */
-void store_write_view(const store_writer *w, store_view *view);
+/** A view of it, for the connection that the leader serves. @return 0: the memory was spoilt, give up */
+int store_write_view(const store_writer *w, store_view *view);
 /** The body is whole: it takes the place of the object of that key. Ends the flight. */
 apr_status_t store_write_end(store_writer **w);
 /** It is not: readers see STORE_BROKEN. Ends the flight. */

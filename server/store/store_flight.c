@@ -216,6 +216,7 @@ store_lead store_flight_begin(store_reader *reader, const store_key *key, uint64
     }
     if (store_pass_holds(s, key, now) || !(own = store_flight_new(reader, key, mark)))
         return STORE_ALONE;
+    BRG_ASSERT(store_flight_of(s, own));
     at = store_slot_put(s, key, store_flight_slot(key, own));
     STORE_STEP("flight put");
     if (!at) {
@@ -301,6 +302,7 @@ void store_flight_end(store_reader *reader, uint32_t flight, apr_time_t pass_unt
 
     if (!f)
         return;
+    BRG_ASSERT(store_flight_of(reader->s, flight) == f);
     key = f->key;
     store_flight_finish(reader->s, flight, pass_until ? STORE_FLIGHT_PASS : STORE_FLIGHT_FAILED);
     if (pass_until)

@@ -161,6 +161,7 @@ static int store_find_object(store_reader *reader, const store_key *key, _Atomic
         store_unpin(reader, segment);
         return 0;
     }
+    BRG_ASSERT(segment < s->segments);
     purged = store_is_purged(s, r, &parts);
     if (purged == 2 || !store_view_make(reader, r, view)) {
         store_object_forget(s, key, slot);
@@ -179,6 +180,7 @@ int store_find(store_reader *reader, const store_key *key, apr_time_t now, store
     const store *s = reader->s;
     int any = 0;
 
+    BRG_ASSERT(reader->row < s->limits.readers);
     *found = (store_found){0};
     for (int i = 0; i < STORE_SLOTS; i++) {
         _Atomic uint64_t *at = store_slot_at(s, key, i);
@@ -214,6 +216,7 @@ int store_find(store_reader *reader, const store_key *key, apr_time_t now, store
 
 void store_hold(store_view *to, const store_view *from)
 {
+    BRG_ASSERT(from->reader);
     *to = *from;
     store_pin(to->reader, to->segment);
     if (to->body_segment != to->segment)
@@ -238,6 +241,7 @@ store_state store_view_state(const store_view *view, uint64_t *length)
     /* After the state: what was committed before it ended is seen. */
     const uint64_t len = atomic_load_explicit(&r->length, memory_order_acquire);
 
+    BRG_ASSERT(r && view->segment < s->segments);
     if (length)
         *length = len;
     switch (word & STORE_REC_STATE) {
@@ -264,6 +268,7 @@ size_t store_body(const store_view *view, uint64_t off, const char **p, int *los
     uint64_t begin = 0;
     store_parts parts;
 
+    BRG_ASSERT(r && view->body_segment < s->segments);
     *lost = 0;
     for (uint32_t pieces = 0; off < len && pieces <= s->segments; pieces++) {
         uint64_t has;

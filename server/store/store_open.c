@@ -120,6 +120,7 @@ store *store_open(void *memory, const store_limits *limits)
         return NULL;
     s->limits = store_limits_sane(limits);
     store_layout_make(&l, &s->limits);
+    BRG_ASSERT(l.end > l.data && l.data > l.pin && !(l.buckets & (l.buckets - 1)));
     s->base = memory;
     s->bytes = l.end;
     s->segments = l.segments;
@@ -150,6 +151,7 @@ void store_secret_use(store *s, const uint64_t secret[2])
 
 void store_close(store **s)
 {
+    BRG_ASSERT(*s);
     free(*s);
     *s = NULL;
 }
@@ -164,6 +166,7 @@ int store_owner_lives(const store *s, uint32_t owner)
 
 void store_process_ended(store *s, int64_t pid)
 {
+    BRG_ASSERT(pid > 0);
     for (uint32_t i = 0; i < s->limits.readers; i++) {
         uint32_t state = atomic_load(&s->row[i].state);
 
@@ -223,6 +226,7 @@ void store_reader_close(store_reader **reader)
 {
     store_reader *r = *reader;
 
+    BRG_ASSERT(r && r->row < r->s->limits.readers);
     for (int i = 0; i < STORE_CLASSES; i++)
         if (r->open[i])
             store_segment_seal(r->s, r->open[i] - 1);

@@ -67,6 +67,7 @@ static store_purge *store_purge_place(store *s, uint64_t mark)
 
 static void store_purge_add(store *s, uint64_t mark)
 {
+    BRG_ASSERT(mark);
     STORE_COUNT(s, purges);
     for (int tries = 0; tries < 64; tries++) {
         store_purge *e = store_purge_place(s, mark);
@@ -197,6 +198,7 @@ apr_status_t store_purge_prefix(store *s, const char *text, size_t len, int soft
 {
     const uint64_t now = (uint64_t)apr_time_now();
 
+    BRG_ASSERT(text || !len);
     if (len > STORE_PREFIX_MOST)
         return APR_EINVAL;
     STORE_COUNT(s, purges);

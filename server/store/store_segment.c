@@ -62,6 +62,7 @@ static void store_punch(store_reader *reader, uint32_t segment)
     store *s = reader->s;
     store_segment *g = s->segment + segment;
 
+    BRG_ASSERT(segment < s->segments);
     STORE_STEP("before the hole");
     if (madvise(s->data + (size_t)segment * STORE_SEGMENT, STORE_SEGMENT, MADV_REMOVE))
         memset(s->data + (size_t)segment * STORE_SEGMENT, 0,
@@ -176,6 +177,7 @@ store_record *store_alloc(store_reader *reader, int kind, int evict, uint32_t by
         reader->open[kind] = (uint32_t)next + 1;
         reader->used[kind] = 0;
     }
+    BRG_ASSERT(reader->open[kind] && reader->used[kind] + granules <= STORE_GRANULES);
     *segment = reader->open[kind] - 1;
     g = s->segment + *segment;
     used = reader->used[kind];
@@ -204,6 +206,7 @@ static int store_promote_view(store_reader *reader, const store_view *view, _Ato
         (atomic_load(&body->word) & STORE_REC_LINKED && body != r && body_parts.link) ||
         length > body_parts.body_room)
         return 0;
+    BRG_ASSERT(parts.body >= parts.marks && view->reader == reader);
     head = (uint32_t)(parts.body - parts.marks);
     bytes = (uint32_t)sizeof *r + head + (uint32_t)length;
     if (bytes > STORE_SHARED_MOST ||

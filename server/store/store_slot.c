@@ -30,6 +30,7 @@ static uint32_t store_slot_worth(uint64_t slot)
 
 _Atomic uint64_t *store_slot_put(store *s, const store_key *key, uint64_t slot)
 {
+    BRG_ASSERT(slot && (slot & 0xffff) == (key->b & 0xffff));
     for (int tries = 0; tries < 8; tries++) {
         _Atomic uint64_t *best = NULL;
         uint64_t old = 0;

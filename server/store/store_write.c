@@ -24,6 +24,7 @@ static void store_record_fill(store_record *r, const store_head *head, uint32_t 
     const uint16_t text_len = (uint16_t)head->text_len;
     char *p = (char *)(r + 1);
 
+    BRG_ASSERT(head->text_len <= UINT16_MAX && head->marks_n < 127);
     r->key = head->key;
     atomic_store(&r->stamp, head->epoch);
     r->head_len = 2 + head->text_len + STORE_TERMS + head->head_len;
@@ -130,7 +131,11 @@ store_writer *store_write_begin(store_reader *reader, const store_head *head, ui
     }
     store_pin(reader, w->segment);
     store_record_fill(w->record, head, flags | (own ? STORE_REC_LINKED : 0), 0);
-    BRG_ASSERT(!store_record_parts(s, w->record, &parts));
+    if (store_record_parts(s, w->record, &parts)) { /* somebody wrote over it */
+        store_unpin(reader, w->segment);
+        *why = "the memory was spoilt";
+        goto refused;
+    }
     w->key = head->key;
     w->mark = head->mark;
     w->asked = head->length;
@@ -191,6 +196,7 @@ size_t store_write_room(store_writer *w, char **p)
     store_parts parts;
     uint64_t left = w->reader->s->limits.object_bytes;
 
+    BRG_ASSERT(w->piece_used <= w->piece_room);
     left = left > w->total ? left - w->total : 0;
     if (w->asked != STORE_LENGTH_UNKNOWN && left > w->asked - w->total)
         left = w->asked - w->total;
@@ -237,12 +243,13 @@ int store_write(store_writer *w, const char *p, size_t n)
     return 0;
 }
 
-void store_write_view(const store_writer *w, store_view *view)
+int store_write_view(const store_writer *w, store_view *view)
 {
-    const int made = store_view_make(w->reader, w->record, view);
-
-    BRG_ASSERT(made);
-    store_pin(w->reader, view->segment);
+    store_pin(w->reader, w->segment);
+    if (store_view_make(w->reader, w->record, view))
+        return 1;
+    store_unpin(w->reader, w->segment);
+    return 0;
 }
 
 /* The other objects of this key leave the table. */
@@ -323,6 +330,7 @@ static void store_write_over(store_writer **writer, int drop)
     store_writer *w = *writer;
     store *s = w->reader->s;
 
+    BRG_ASSERT(w->segment < s->segments && w->piece_segment < s->segments);
     if (w->own) {
         store_segment_seal(s, w->piece_segment);
         store_segment_seal(s, w->segment);
@@ -345,6 +353,7 @@ apr_status_t store_write_end(store_writer **writer)
         store_write_give_up(writer);
         return APR_EGENERAL;
     }
+    BRG_ASSERT(w->asked == STORE_LENGTH_UNKNOWN || w->total == w->asked);
     compact = store_compact(w);
     STORE_STEP("before the end");
     store_word_state(w->record, STORE_REC_COMPLETE);
@@ -361,6 +370,7 @@ void store_write_give_up(store_writer **writer)
 {
     store_writer *w = *writer;
 
+    BRG_ASSERT(w && w->record);
     store_word_state(w->record, STORE_REC_BROKEN);
     STORE_COUNT(w->reader->s, broken);
     if (w->flight)
