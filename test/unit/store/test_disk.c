@@ -28,6 +28,7 @@ static void *memory;
 static size_t memory_bytes;
 static const char terms[STORE_TERMS] = "terms";
 static disk_limits limits;
+static int strict; /* a record that may be served before its sum is known has to be right */
 
 static void open_disk(int scanned)
 {
@@ -45,6 +46,7 @@ static int set_up(void **state)
     store_limits most;
 
     (void)state;
+    strict = 0;
     strcpy(root, "/tmp/test_disk_XXXXXX");
     assert_non_null(mkdtemp(root));
     limits = (disk_limits){root, 4u << 20, 1u << 20, 2, 0};
@@ -167,9 +169,10 @@ static int has(const char *text, uint64_t length)
                 if (bytes[n + i] != byte_at(text, i))
                     right = -1;
         }
-    }
+    } else
+        place.verified = 0;
     free(bytes);
-    return right;
+    return !right && strict && place.verified && disk_is_current(d, &place) ? -1 : right;
 }
 
 static void test_what_is_written_is_read(void **state)
@@ -362,8 +365,8 @@ static void test_a_full_disk(void **state)
     assert_int_not_equal(disk_open(&none, &other, &scanned), APR_SUCCESS);
     assert_null(none);
     setrlimit(RLIMIT_FSIZE, &old);
-    open_disk(0); /* its file is empty now: no record agrees with the index */
-    assert_int_equal(has("http://a/1", 3000) + has("http://a/2", 200000) < 2, 1);
+    open_disk(0); /* one of its files is empty now: no record there agrees with the index */
+    assert_true(has("http://a/1", 3000) >= 0 && has("http://a/2", 200000) >= 0);
 }
 
 static void test_without_waiting(void **state)
@@ -418,6 +421,7 @@ static void test_killed_at_each_step(void **state)
     int steps = 0, ended = 0;
 
     (void)state;
+    strict = 1;
     for (; !ended && steps < 5000; steps += steps < 60 ? 1 : 17) {
         int status;
         const pid_t pid = fork();
@@ -448,6 +452,7 @@ static void test_killed_at_each_step(void **state)
 static void test_killed_at_any_time(void **state)
 {
     (void)state;
+    strict = 1;
     srand(9);
     for (int round = 0; round < 60; round++) {
         const pid_t pid = fork();
