@@ -6,9 +6,11 @@ set(BRIGADE_ROOMS
     memory
     server/base
     server/message
+    server/freshness
     server/hooks
     server/log
     server/figures
+    server/store
     server/watch
     server/config
     server/settings

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Validation: towards the origin (sections 4.3.1, 4.3.3 to 4.3.5), and for clients (section 4.3.2). */
+#include "freshness.h"
+#include "brigade/assert.h"
+
+#include <string.h>
+#include <strings.h>
+
+int fresh_condition(fresh_validators *validators, const fresh_head *stored)
+{
+    const http_field *tag = FRESH_FIND(stored, "etag"),
+                     *modified = FRESH_FIND(stored, "last-modified");
+
+    *validators = (fresh_validators){0};
+    if (tag && tag->value_len) {
+        validators->tag = tag->value;
+        validators->tag_len = tag->value_len;
+    }
+    if (modified && fresh_date(modified->value, modified->value_len, 0)) {
+        validators->modified = modified->value;
+        validators->modified_len = modified->value_len;
+    }
+    return validators->tag_len || validators->modified_len;
+}
+
+static int fresh_field_tag(const fresh_head *head, fresh_tag *tag)
+{
+    const http_field *f = FRESH_FIND(head, "etag");
+    const char *p = f ? f->value : NULL;
+
+    return f && f->value_len && fresh_tag_next(&p, f->value + f->value_len, tag);
+}
+
+static int fresh_same_value(const fresh_head *a, const fresh_head *b, const char *name)
+{
+    const http_field *x = fresh_find(a, name, strlen(name)), *y = fresh_find(b, name, strlen(name));
+
+    return !x || !y || (x->value_len == y->value_len && !memcmp(x->value, y->value, x->value_len));
+}
+
+int fresh_304_selects(const fresh_head *stored, const fresh_head *answer)
+{
+    fresh_tag ours, theirs;
+
+    if (answer->code != 304)
+        return 0;
+    if (fresh_field_tag(answer, &theirs))
+        return fresh_field_tag(stored, &ours) &&
+               fresh_tag_same(&ours, &theirs, !theirs.weak && !ours.weak);
+    return fresh_same_value(stored, answer, "last-modified");
+}
+
+/* What a 304 never changes: section 3.2, and what describes bytes that stay as they are. */
+static int fresh_stays(const http_field *f)
+{
+    static const char *const names[] = {"content-length",
+                                        "content-encoding",
+                                        "content-type",
+                                        "content-range",
+                                        "connection",
+                                        "keep-alive",
+                                        "proxy-connection",
+                                        "te",
+                                        "transfer-encoding",
+                                        "trailer",
+                                        "upgrade",
+                                        "proxy-authenticate",
+                                        "proxy-authentication-info",
+                                        "set-cookie",
+                                        "set-cookie2",
+                                        "age"};
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (fresh_name_is(f->name, f->name_len, names[i], strlen(names[i])))
+            return 1;
+    return 0;
+}
+
+static int fresh_replaced(const http_field *f, const http_field *by, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (f->name_len == by[i].name_len && !strncasecmp(f->name, by[i].name, f->name_len))
+            return 1;
+    return 0;
+}
+
+/* The fields that are new lie at the end of the room until it is known which of the old ones stay. */
+uint32_t fresh_merge(http_field *out, const fresh_head *stored, const fresh_head *answer,
+                     const fresh_policy *policy)
+{
+    http_field *fresh = out + stored->n;
+    fresh_response response;
+    uint32_t n = 0, take = 0, kept = 0;
+
+    BRG_ASSERT(answer->code);
+    fresh_response_read(&response, answer, policy);
+    n = fresh_stored_fields(fresh, &response, policy);
+    for (uint32_t i = 0; i < n; i++)
+        if (!fresh_stays(fresh + i))
+            fresh[take++] = fresh[i];
+    for (uint32_t i = 0; i < stored->n; i++)
+        if (!fresh_replaced(stored->field + i, fresh, take))
+            out[kept++] = stored->field[i];
+    BRG_ASSERT(kept <= stored->n && take <= answer->n);
+    memmove(out + kept, fresh, take * sizeof *out);
+    return kept + take;
+}
+
+fresh_head_says fresh_head_compare(const fresh_head *stored, const fresh_head *answer)
+{
+    fresh_tag ours, theirs;
+
+    if (answer->code != 200 || stored->code != 200)
+        return FRESH_HEAD_NOTHING;
+    if (fresh_field_tag(answer, &theirs) &&
+        (!fresh_field_tag(stored, &ours) || ours.weak != theirs.weak ||
+         !fresh_tag_same(&ours, &theirs, 0)))
+        return FRESH_HEAD_ENDS;
+    if (!fresh_same_value(stored, answer, "last-modified") ||
+        !fresh_same_value(stored, answer, "content-length"))
+        return FRESH_HEAD_ENDS;
+    return FRESH_HEAD_FRESHENS;
+}
+
+/* 1 if some line of the field lists the stored tag, or "*". */
+static int fresh_tags_match(const fresh_request *request, const char *name,
+                            const fresh_head *stored, int strong)
+{
+    fresh_tag ours = {0}, theirs;
+    const int has = fresh_field_tag(stored, &ours);
+
+    for (uint32_t i = 0; i < request->head.n; i++) {
+        const http_field *f = request->head.field + i;
+        const char *p = f->value;
+
+        if (!fresh_name_is(f->name, f->name_len, name, strlen(name)))
+            continue;
+        while (fresh_tag_next(&p, f->value + f->value_len, &theirs)) {
+            if (!theirs.quoted && theirs.len == 1 && *theirs.opaque == '*')
+                return 1;
+            if (has && fresh_tag_same(&ours, &theirs, strong))
+                return 1;
+        }
+    }
+    return 0;
+}
+
+/* The date of a stored response that If-Modified-Since is compared with: Last-Modified, else Date, else nothing. */
+static apr_time_t fresh_modified(const fresh_head *stored)
+{
+    const http_field *f = FRESH_FIND(stored, "last-modified");
+
+    if (!f)
+        f = FRESH_FIND(stored, "date");
+    return f ? fresh_date(f->value, f->value_len, 0) : 0;
+}
+
+int fresh_client_condition(const fresh_request *request, const fresh_head *stored)
+{
+    const http_field *since = request->if_modified_since, *before = request->if_unmodified_since;
+    const apr_time_t modified = fresh_modified(stored);
+    apr_time_t t;
+
+    BRG_ASSERT(!request->head.code);
+    if (stored->code != 200 && stored->code != 203)
+        return 0;
+    if (request->if_match) {
+        if (!fresh_tags_match(request, "if-match", stored, 1))
+            return 412;
+    } else if (before && (t = fresh_date(before->value, before->value_len, 0)) && modified &&
+               modified > t) {
+        return 412;
+    }
+    if (request->if_none_match)
+        return fresh_tags_match(request, "if-none-match", stored, 0) ? 304 : 0;
+    if (since && (t = fresh_date(since->value, since->value_len, 0)) && modified && modified <= t)
+        return 304;
+    return 0;
+}
+
+int fresh_range_counts(const fresh_request *request, const fresh_head *stored)
+{
+    const http_field *f = request->if_range, *modified, *date;
+    fresh_tag ours, theirs;
+    const char *p;
+    apr_time_t t, then;
+
+    if (!request->range || request->method != FRESH_GET)
+        return 0;
+    if (!f)
+        return 1;
+    p = f->value;
+    t = fresh_date(f->value, f->value_len, 0);
+    if (!t)
+        return fresh_field_tag(stored, &ours) &&
+               fresh_tag_next(&p, f->value + f->value_len, &theirs) && theirs.quoted &&
+               fresh_tag_same(&ours, &theirs, 1);
+    modified = FRESH_FIND(stored, "last-modified");
+    date = FRESH_FIND(stored, "date");
+    then = modified ? fresh_date(modified->value, modified->value_len, 0) : 0;
+    /* A date is a strong validator only if it is a second older than the response: RFC 9110, 8.8.2.2. */
+    return then && then == t && date && fresh_date(date->value, date->value_len, 0) > then;
+}
+
+uint32_t fresh_304_fields(http_field *out, const fresh_head *stored)
+{
+    static const char *const drop[] = {"content-length",   "content-type",  "content-encoding",
+                                       "content-language", "content-range", "transfer-encoding",
+                                       "last-modified"};
+    const int tag = FRESH_FIND(stored, "etag") != NULL;
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < stored->n; i++) {
+        const http_field *f = stored->field + i;
+        int left_out = 0;
+
+        for (size_t k = 0; k < sizeof drop / sizeof *drop; k++)
+            if (fresh_name_is(f->name, f->name_len, drop[k], strlen(drop[k])))
+                left_out = k + 1 < sizeof drop / sizeof *drop ||
+                           tag; /* a date is of use where there is no tag */
+        if (!left_out)
+            out[n++] = *f;
+    }
+    return n;
+}

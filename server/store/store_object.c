@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Objects as readers see them. All that is read from the memory is held to its bounds once, and used as it was read. */
+#include "store_private.h"
+
+#include <string.h>
+
+/* May the memory of this link be read? Its segment is pinned by the caller, or he is its owner. */
+static int store_link_holds(const store *s, uint64_t link)
+{
+    const uint32_t segment = store_link_segment(link);
+    uint32_t state;
+
+    if (segment >= s->segments)
+        return 0;
+    state = atomic_load(&s->segment[segment].state);
+    return (state == STORE_SEG_OPEN || state == STORE_SEG_SEALED || state == STORE_SEG_SWEEPING) &&
+           (atomic_load(&s->segment[segment].generation) & 0x1ff) == (link >> 34 & 0x1ff);
+}
+
+store_record *store_record_at(const store *s, uint64_t link)
+{
+    const uint32_t segment = store_link_segment(link), granule = (uint32_t)link & 0xffff;
+    store_record *r =
+        (void *)(s->data + (size_t)segment * STORE_SEGMENT + (size_t)granule * STORE_GRANULE);
+    uint32_t granules;
+
+    if (segment >= s->segments || granule + 3 > STORE_GRANULES)
+        return NULL;
+    granules = atomic_load_explicit(&r->size, memory_order_acquire) & 0x1ffff;
+    return granules < 3 || granules > STORE_GRANULES - granule ? NULL : r;
+}
+
+int store_record_parts(const store *s, const store_record *r, store_parts *parts)
+{
+    const uint32_t size = atomic_load(&r->size), word = atomic_load(&r->word);
+    const uint32_t bytes = (size & 0x1ffff) * STORE_GRANULE, head = r->head_len;
+    const char *p = (const char *)(r + 1);
+    uint32_t at = sizeof *r;
+    uint16_t text_len;
+
+    if (bytes > STORE_SEGMENT - store_granule_of(s, r) * STORE_GRANULE)
+        return -1;
+    *parts = (store_parts){.marks_n = size >> 17 & 0x7f};
+    if (word & STORE_REC_LINKED) {
+        if (at + 8 > bytes)
+            return -1;
+        memcpy(&parts->link, p, 8);
+        p += 8;
+        at += 8;
+    }
+    parts->marks = p;
+    if (head > bytes || at + parts->marks_n * 8 + head > bytes)
+        return -1;
+    at += parts->marks_n * 8 + head;
+    p += parts->marks_n * 8;
+    parts->body = p + head;
+    parts->body_room = bytes - at;
+    if (word & STORE_REC_PIECE)
+        return 0;
+    if (head < 2 + STORE_TERMS)
+        return -1;
+    memcpy(&text_len, p, 2);
+    if ((uint32_t)text_len + 2 + STORE_TERMS > head)
+        return -1;
+    parts->text = p + 2;
+    parts->text_len = text_len;
+    parts->terms = parts->text + text_len;
+    parts->head = parts->terms + STORE_TERMS;
+    parts->head_len = head - 2 - text_len - STORE_TERMS;
+    return 0;
+}
+
+/* The body of another record, whose segment is pinned, too. */
+static int store_view_borrow(store_reader *reader, store_record *r, const store_parts *parts,
+                             store_view *view)
+{
+    store *s = reader->s;
+    const uint32_t segment = store_link_segment(parts->link);
+    store_record *body;
+
+    if (segment >= s->segments)
+        return 0;
+    store_pin(reader, segment);
+    if (store_link_holds(s, parts->link) && (body = store_record_at(s, parts->link)) &&
+        body->key.a == r->key.a && body->key.b == r->key.b &&
+        (atomic_load(&body->word) & STORE_REC_STATE) == STORE_REC_COMPLETE) {
+        view->body = body;
+        view->body_segment = segment;
+        return 1;
+    }
+    store_unpin(reader, segment);
+    return 0;
+}
+
+int store_view_make(store_reader *reader, store_record *r, store_view *view)
+{
+    const store *s = reader->s;
+    const uint32_t word = atomic_load(&r->word);
+    store_parts parts;
+
+    if (store_record_parts(s, r, &parts) || (word & STORE_REC_PIECE))
+        return 0;
+    *view =
+        (store_view){.reader = reader, .record = r, .body = r, .segment = store_segment_of(s, r)};
+    view->body_segment = view->segment;
+    view->text = parts.text;
+    view->text_len = parts.text_len;
+    view->terms = parts.terms;
+    view->head = parts.head;
+    view->head_len = parts.head_len;
+    view->soft = (word & STORE_REC_SOFT) != 0;
+    view->vary = (word & STORE_REC_VARY) != 0;
+    if ((word & STORE_REC_BORROWS) && !store_view_borrow(reader, r, &parts, view)) {
+        view->reader = NULL;
+        return 0;
+    }
+    return 1;
+}
+
+void store_object_gone(store *s, uint64_t slot)
+{
+    const store_record *r = store_record_at(s, store_slot_link(slot));
+    store_parts parts;
+    uint64_t mark;
+
+    atomic_fetch_sub(&s->shared->objects, 1);
+    if (!r || !(atomic_load(&r->word) & STORE_REC_VARIANT) || store_record_parts(s, r, &parts) ||
+        !parts.marks_n)
+        return;
+    memcpy(&mark, parts.marks, 8);
+    store_variants_add(s, mark, -1);
+}
+
+void store_object_forget(store *s, const store_key *key, uint64_t slot)
+{
+    _Atomic uint64_t *at = store_slot_find(s, key, slot);
+
+    if (at && atomic_compare_exchange_strong(at, &slot, 0))
+        store_object_gone(s, slot);
+}
+
+/* One slot of the right tag. 1: the view is open */
+static int store_find_object(store_reader *reader, const store_key *key, _Atomic uint64_t *at,
+                             uint64_t slot, store_view *view)
+{
+    store *s = reader->s;
+    const uint64_t link = store_slot_link(slot);
+    const uint32_t segment = store_link_segment(link);
+    store_record *r;
+    store_parts parts;
+    int purged;
+
+    if (segment >= s->segments)
+        return 0;
+    store_pin(reader, segment);
+    /* The slot once more: who takes it away looks for pins afterwards. */
+    if (!store_link_holds(s, link) || store_slot_link(atomic_load(at)) != link ||
+        !(r = store_record_at(s, link)) || r->key.a != key->a || r->key.b != key->b ||
+        (atomic_load(&r->word) & STORE_REC_STATE) != STORE_REC_COMPLETE ||
+        store_record_parts(s, r, &parts)) {
+        store_unpin(reader, segment);
+        return 0;
+    }
+    BRG_ASSERT(segment < s->segments);
+    purged = store_is_purged(s, r, &parts);
+    if (purged == 2 || !store_view_make(reader, r, view)) {
+        store_object_forget(s, key, slot);
+        store_unpin(reader, segment);
+        return 0;
+    }
+    view->soft |= purged == 1;
+    view->hits = store_slot_hits(slot);
+    if (view->hits < 7)
+        atomic_compare_exchange_strong(at, &slot, slot + (1ull << 59));
+    return 1;
+}
+
+int store_find(store_reader *reader, const store_key *key, apr_time_t now, store_found *found)
+{
+    const store *s = reader->s;
+    int any = 0;
+
+    BRG_ASSERT(reader->row < s->limits.readers);
+    *found = (store_found){0};
+    for (int i = 0; i < STORE_SLOTS; i++) {
+        _Atomic uint64_t *at = store_slot_at(s, key, i);
+        const uint64_t slot = atomic_load(at);
+
+        if (!slot || (slot & 0xffff) != (key->b & 0xffff))
+            continue;
+        switch (store_slot_kind(slot)) {
+        case STORE_SLOT_OBJECT:
+            if (!found->view.reader)
+                any |= store_find_object(reader, key, at, slot, &found->view);
+            break;
+        case STORE_SLOT_FLIGHT: {
+            const uint32_t flight = (uint32_t)(store_slot_link(slot) >> 16 & 0xffff) << 16 |
+                                    (uint32_t)(store_slot_link(slot) & 0xffff);
+
+            if (store_flight_look(reader, flight, key, NULL) <= STORE_FLIGHT_GROWS) {
+                found->flight = flight;
+                any = 1;
+            }
+            break;
+        }
+        default:
+            if (store_slot_is_pass(key, slot) &&
+                (uint32_t)(slot >> 16) > (uint64_t)apr_time_sec(now)) {
+                found->pass = 1;
+                any = 1;
+            }
+        }
+    }
+    return any;
+}
+
+void store_hold(store_view *to, const store_view *from)
+{
+    BRG_ASSERT(from->reader);
+    *to = *from;
+    store_pin(to->reader, to->segment);
+    if (to->body_segment != to->segment)
+        store_pin(to->reader, to->body_segment);
+}
+
+void store_release(store_view *view)
+{
+    if (!view->reader)
+        return;
+    store_unpin(view->reader, view->segment);
+    if (view->body_segment != view->segment)
+        store_unpin(view->reader, view->body_segment);
+    view->reader = NULL;
+}
+
+store_state store_view_state(const store_view *view, uint64_t *length)
+{
+    const store_record *r = view->body;
+    const uint32_t word = atomic_load(&r->word);
+    const store *s = view->reader->s;
+    /* After the state: what was committed before it ended is seen. */
+    const uint64_t len = atomic_load_explicit(&r->length, memory_order_acquire);
+
+    BRG_ASSERT(r && view->segment < s->segments);
+    if (length)
+        *length = len;
+    switch (word & STORE_REC_STATE) {
+    case STORE_REC_COMPLETE:
+        return STORE_COMPLETE;
+    case STORE_REC_WRITING:
+        return store_owner_lives(s, word >> STORE_REC_OWNER) ? STORE_WRITING : STORE_ORPHAN;
+    default:
+        return STORE_BROKEN;
+    }
+}
+
+/* Bytes of a piece that are there, of a body of which len are. */
+static uint64_t store_piece_has(uint64_t begin, uint64_t room, uint64_t len)
+{
+    return len <= begin ? 0 : len - begin < room ? len - begin : room;
+}
+
+size_t store_body(const store_view *view, uint64_t off, const char **p, int *lost)
+{
+    const store *s = view->reader->s;
+    const store_record *r = view->body;
+    const uint64_t len = atomic_load_explicit(&r->length, memory_order_acquire);
+    uint64_t begin = 0;
+    store_parts parts;
+
+    BRG_ASSERT(r && view->body_segment < s->segments);
+    *lost = 0;
+    for (uint32_t pieces = 0; off < len && pieces <= s->segments; pieces++) {
+        uint64_t has;
+
+        if (store_record_parts(s, r, &parts))
+            break;
+        has = store_piece_has(begin, parts.body_room, len);
+        if (off - begin < has) {
+            *p = parts.body + (off - begin);
+            return (size_t)(has - (off - begin));
+        }
+        begin += has;
+        if (!parts.link || !store_link_holds(s, parts.link) ||
+            !(r = store_record_at(s, parts.link)) || !(atomic_load(&r->word) & STORE_REC_PIECE))
+            break;
+    }
+    *lost = off < len;
+    return 0;
+}
+
+void store_each(store_reader *reader, store_each_fn *fn, void *data)
+{
+    const store *s = reader->s;
+
+    for (uint64_t i = 0; i < (uint64_t)s->buckets * STORE_BUCKET; i++) {
+        const uint64_t slot = atomic_load(s->slot + i), link = store_slot_link(slot);
+        store_record *r;
+        store_view view;
+        int more = 1;
+
+        if (store_slot_kind(slot) != STORE_SLOT_OBJECT || store_link_segment(link) >= s->segments)
+            continue;
+        store_pin(reader, store_link_segment(link));
+        if (!store_link_holds(s, link) || atomic_load(s->slot + i) != slot ||
+            !(r = store_record_at(s, link)) ||
+            (atomic_load(&r->word) & STORE_REC_STATE) != STORE_REC_COMPLETE ||
+            !store_view_make(reader, r, &view)) {
+            store_unpin(reader, store_link_segment(link));
+            continue;
+        }
+        view.hits = store_slot_hits(slot);
+        more = fn(data, &view, atomic_load(&((store_record *)view.body)->length));
+        store_release(&view);
+        if (!more)
+            return;
+    }
+}
+
+void store_figures_get(const store *s, store_figures *f)
+{
+    const store_shared *h = s->shared;
+
+    *f = (store_figures){.objects = h->objects,
+                         .flights = h->flights,
+                         .flight_bytes = h->flight_bytes,
+                         .stored = h->stored,
+                         .evicted = h->evicted,
+                         .promoted = h->promoted,
+                         .refused = h->refused,
+                         .purges = h->purges,
+                         .broken = h->broken,
+                         .orphans = h->orphans,
+                         .collapsed = h->collapsed,
+                         .segments = s->segments};
+    f->bytes = store_bytes_used(s, &f->segments_free);
+    for (uint32_t i = 0; i < s->segments; i++)
+        f->segments_dying += atomic_load(&s->segment[i].state) >= STORE_SEG_DYING;
+}

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table: slots that are written by compare-and-swap. */
+#include "store_private.h"
+
+_Atomic uint64_t *store_slot_find(const store *s, const store_key *key, uint64_t slot)
+{
+    for (int i = 0; i < STORE_SLOTS; i++) {
+        _Atomic uint64_t *at = store_slot_at(s, key, i);
+
+        if (atomic_load(at) == slot)
+            return at;
+    }
+    return NULL;
+}
+
+/* How much is lost if this slot goes: flights are never taken. */
+static uint32_t store_slot_worth(uint64_t slot)
+{
+    switch (store_slot_kind(slot)) {
+    case STORE_SLOT_NONE:
+        return 0;
+    case STORE_SLOT_PASS:
+        return slot >> 61 & 1 ? 1 : 2;
+    case STORE_SLOT_OBJECT:
+        return 3 + store_slot_hits(slot);
+    default:
+        return 100;
+    }
+}
+
+_Atomic uint64_t *store_slot_put(store *s, const store_key *key, uint64_t slot)
+{
+    BRG_ASSERT(slot && (slot & 0xffff) == (key->b & 0xffff));
+    for (int tries = 0; tries < 8; tries++) {
+        _Atomic uint64_t *best = NULL;
+        uint64_t old = 0;
+        uint32_t least = 100;
+
+        for (int i = 0; i < STORE_SLOTS; i++) {
+            _Atomic uint64_t *at = store_slot_at(s, key, i);
+            const uint64_t there = atomic_load(at);
+            const uint32_t worth = store_slot_worth(there);
+
+            if (worth < least) {
+                least = worth;
+                best = at;
+                old = there;
+            }
+        }
+        if (!best)
+            return NULL;
+        STORE_STEP("slot chosen");
+        if (atomic_compare_exchange_strong(best, &old, slot)) {
+            if (least >= 3) {
+                STORE_COUNT(s, evicted);
+                store_object_gone(s, old);
+            }
+            return best;
+        }
+    }
+    return NULL;
+}
+
+static uint64_t store_pass_tag(const store_key *key)
+{
+    return (key->b & 0xffff) | (key->a >> 51) << 48;
+}
+
+#define STORE_PASS_TAG 0x1fff00000000ffffull
+
+int store_slot_is_pass(const store_key *key, uint64_t slot)
+{
+    return store_slot_kind(slot) == STORE_SLOT_PASS &&
+           (slot & STORE_PASS_TAG) == store_pass_tag(key);
+}
+
+int store_slot_has_ghost(const store *s, const store_key *key)
+{
+    for (int i = 0; i < STORE_SLOTS; i++) {
+        const uint64_t slot = atomic_load(store_slot_at(s, key, i));
+
+        if (store_slot_is_pass(key, slot) && slot >> 61 & 1)
+            return 1;
+    }
+    return 0;
+}
+
+void store_slot_pass(store *s, const store_key *key, uint32_t until)
+{
+    const uint64_t slot = (uint64_t)STORE_SLOT_PASS << 62 | (uint64_t)!until << 61 |
+                          (uint64_t)until << 16 | store_pass_tag(key);
+
+    for (int i = 0; i < STORE_SLOTS; i++) {
+        _Atomic uint64_t *at = store_slot_at(s, key, i);
+        uint64_t old = atomic_load(at);
+
+        if (store_slot_is_pass(key, old)) {
+            atomic_compare_exchange_strong(at, &old, slot);
+            return;
+        }
+    }
+    store_slot_put(s, key, slot);
+}
+
+/* ---- how many variants: in a cell the key that comes most often stays, as in the frequent items of Misra and Gries. */
+
+static uint32_t store_variant_bits(uint64_t mark)
+{
+    return (uint32_t)(mark >> 20 & 0xffff) << 16;
+}
+
+uint32_t store_variants(const store *s, uint64_t mark)
+{
+    const uint32_t cell = atomic_load(&s->shared->variants[(mark >> 1) % STORE_VARIANT_COUNTS]);
+
+    return (cell & 0xffff0000u) == store_variant_bits(mark) ? cell & 0xffff : 0;
+}
+
+void store_variants_add(store *s, uint64_t mark, int by)
+{
+    _Atomic uint32_t *at = &s->shared->variants[(mark >> 1) % STORE_VARIANT_COUNTS];
+    uint32_t cell = atomic_load(at), next;
+
+    do {
+        const uint32_t n = cell & 0xffff;
+
+        if ((cell & 0xffff0000u) == store_variant_bits(mark))
+            next = by > 0 ? cell + (n < 0xffff) : cell - (n > 0);
+        else if (by < 0)
+            return;
+        else
+            next = n ? cell - 1 : store_variant_bits(mark) | 1;
+    } while (!atomic_compare_exchange_weak(at, &cell, next));
+}
