@@ -4,6 +4,7 @@
 #include "proxy_private.h"
 #include "apr_lib.h"
 #include "apr_strings.h"
+#include "brigade/assert.h"
 #include "http_core.h"
 #include "http_log.h"
 #include <stdlib.h>
@@ -137,6 +138,7 @@ static const canon_kind *canon_kind_of(const char *url, size_t len)
 
 static int canon_refuse(request_rec *r, int number, const char *what, int log_url, const char *url)
 {
+    BRG_ASSERT(number > 0);
     if (log_url)
         ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
                       "AH%05d: To be forwarded %s contains control characters (%s)", number, what,
@@ -166,6 +168,7 @@ static int canon_path(request_rec *r, const canon_kind *kind, const char *url, c
     const core_dir_config *core = ap_get_core_module_config(r->per_dir_config);
     const int reverse = r->proxyreq == PROXYREQ_REVERSE;
 
+    BRG_ASSERT(kind->no_path > 0 && (!kind->query || kind->no_query > 0));
     *query = NULL;
     if (!reverse || apr_table_get(r->notes, "proxy-nocanon"))
         *path = url; /* a query is still at its end */
@@ -197,6 +200,7 @@ int proxy_canonical(request_rec *r, const char *url)
     apr_port_t port = usual;
     int rv;
 
+    BRG_ASSERT(r->proxyreq != PROXYREQ_NONE);
     if (!kind)
         return DECLINED;
     rest = colon + 1;

@@ -3,6 +3,7 @@
 #include "proxy_private.h"
 #include "proxy_gateway_private.h"
 #include "apr_strings.h"
+#include "brigade/assert.h"
 #include "http_core.h"
 #include "util_script.h"
 #include <string.h>
@@ -22,6 +23,7 @@ static void variables_of_fcgi(request_rec *r)
     char *filename = r->filename;
     const int generic = proxy_fcgi_is_generic(r);
 
+    BRG_ASSERT(!strncmp(r->filename, "proxy:", 6));
     if (generic || !strncmp(filename, "proxy:balancer://", 17))
         r->filename = (char *)variables_file(r, filename);
     ap_add_common_vars(r);
@@ -31,6 +33,7 @@ static void variables_of_fcgi(request_rec *r)
 
 int proxy_script_environment(request_rec *r, const struct proxy_target *target)
 {
+    BRG_ASSERT(r->proxyreq != PROXYREQ_NONE);
     if (target->scheme != PROXY_SCHEME_FCGI) {
         ap_add_common_vars(r);
         ap_add_cgi_vars(r);
