@@ -115,6 +115,8 @@ const char *proxy_netloc(apr_pool_t *p, const char **url, const char **host, apr
 
 /* ---- by scheme ---- */
 
+#define CANON_FCGI 10414
+
 typedef struct canon_kind {
     const char *scheme;
     int query;             /* r->args belong to the URL */
@@ -155,7 +157,7 @@ static int canon_is_raw(request_rec *r, const canon_kind *kind, const char *path
 {
     const char *bad = ap_scan_vchar_obstext(path);
 
-    if (kind->no_path == 10414 && apr_table_get(r->notes, "proxy-sethandler"))
+    if (kind->no_path == CANON_FCGI && apr_table_get(r->notes, "proxy-sethandler"))
         while (*bad == ' ')
             bad = ap_scan_vchar_obstext(bad + 1);
     return *bad != '\0';
@@ -170,7 +172,8 @@ static int canon_path(request_rec *r, const canon_kind *kind, const char *url, c
 
     BRG_ASSERT(kind->no_path > 0 && (!kind->query || kind->no_query > 0));
     *query = NULL;
-    if (!reverse || apr_table_get(r->notes, "proxy-nocanon"))
+    if (!reverse || apr_table_get(r->notes, "proxy-nocanon") ||
+        (kind->no_path == CANON_FCGI && apr_table_get(r->notes, "proxy-sethandler")))
         *path = url; /* a query is still at its end */
     else if (apr_table_get(r->notes, "proxy-noencode")) {
         *path = url;
@@ -185,7 +188,7 @@ static int canon_path(request_rec *r, const canon_kind *kind, const char *url, c
     if (!kind->query)
         *query = NULL;
     if (*path == url && canon_is_raw(r, kind, *path))
-        return canon_refuse(r, kind->no_path, "path", kind->no_path == 10414, *path);
+        return canon_refuse(r, kind->no_path, "path", kind->no_path == CANON_FCGI, *path);
     if (*query && *ap_scan_vchar_obstext(*query))
         return canon_refuse(r, kind->no_query, "query string", 0, NULL);
     return OK;

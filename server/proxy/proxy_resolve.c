@@ -108,6 +108,8 @@ static void resolve_worker(request_rec *r, proxy_target *t)
     if (!t->worker) {
         t->worker = t->forward ? conf->forward : conf->reverse;
         t->dynamic = 1;
+        if (!t->forward)
+            apr_table_setn(r->subprocess_env, "proxy-nokeepalive", "1");
     } else if (t->worker->generic)
         t->dynamic = 1;
 }
