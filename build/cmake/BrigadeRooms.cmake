@@ -60,8 +60,10 @@ set(BRIGADE_API_ROOMS
     modules/log_config
     modules/mapping
     modules/mime
+    modules/negotiation
     modules/programs
     modules/request
+    modules/rewrite
     modules/status
     modules/tracking
     modules/watchdog)

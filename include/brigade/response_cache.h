@@ -63,6 +63,14 @@ typedef int brg_cache_variant_fn(const void *data, const char *value, apr_size_t
 BRG_DECLARE(void)
 brg_cache_vary(request_rec *r, const char *name, brg_cache_variant_fn *kind, const void *data);
 
+/** Instead of a field's name, for brg_cache_vary() without a kind: the outcome depends on the method, or on the version
+ * of HTTP in the request line. */
+#define BRG_CACHE_VARY_LINE ":line"
+
+/** The outcome of @a r depends on the query of its target, which most modules leave alone. Threads: the request's.
+ * Blocking: no. */
+BRG_DECLARE(void) brg_cache_depends_on_query(request_rec *r);
+
 /**
  * Which of a few kinds the address of a client is, as far as an outcome depends on it.
  *

@@ -4,7 +4,7 @@
 
 /**
  * @file brigade/wait.h
- * How a handler waits for something other than its client without holding a thread: a descriptor, a deadline, an order of
+ * How a handler, or a hook of access control, waits for something other than its client without holding a thread: a descriptor, a deadline, an order of
  * another thread, more of the request's body, room for more output.
  *
  *     static int clock_go_on(request_rec *r, void *baton, int came)
@@ -28,6 +28,14 @@
  *
  * go_on() is called on the event loop: it must not block. An internal redirect may: where go_on() makes one before it has passed
  * anything on, a worker calls the handler again, which has to make the same redirect.
+ *
+ * Hooks of access_checker, access_checker_ex, check_user_id and auth_checker may wait, too, say for another server's word on
+ * a password: for requests from the network, not for sub-requests and redirects. For them go_on() keeps what it learned
+ * with the request (in r->request_config) and returns
+ * - OK: all hooks of access control are called once more, from the first one on and by a worker thread; the hook that
+ *   waited finds what it needs with the request, and decides,
+ * - an error: the request is refused with it,
+ * - what brg_wait() returned: it waits again.
  */
 #include "httpd.h"
 #include "brigade/declare.h"
@@ -64,7 +72,7 @@ typedef struct brg_wait_for {
  * Go on with a request whose wait is over.
  *
  * @param came  set of BRG_WAIT_*
- * @return as a handler: OK, DONE, a status, or what brg_wait() returned
+ * @return as a handler: OK, DONE, a status, or what brg_wait() returned; for hooks of access control see above
  * Threads: the event loop of the connection. Blocking: must not.
  */
 typedef int brg_wait_go_on_fn(request_rec *r, void *baton, int came);
@@ -77,14 +85,14 @@ typedef int brg_wait_go_on_fn(request_rec *r, void *baton, int came);
 typedef void brg_wait_gone_fn(request_rec *r, void *baton);
 
 /**
- * May the handler of @a r wait by brg_wait()? Not for a sub-request, whose result somebody waits for, nor where the
- * connection is not the server's own (streams of mod_http2).
+ * May the handler, or the hook of access control, that runs for @a r wait by brg_wait()? In other phases: may its handler
+ * do so? Not for a sub-request, whose result somebody waits for, nor where the connection is not the server's own (streams of mod_http2).
  * Threads: the request's. Blocking: no.
  */
 BRG_DECLARE(int) brg_wait_possible(const request_rec *r);
 
 /**
- * Wait. The handler, or go_on(), returns at once what this returns; once for each wait.
+ * Wait. The handler, the hook, or go_on(), returns at once what this returns; once for each wait.
  *
  * @param wanted  is copied
  * @param gone    NULL: there is nothing to be done

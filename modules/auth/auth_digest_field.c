@@ -85,7 +85,8 @@ digest_kind digest_field_read(apr_pool_t *p, const char *text, digest_field *fie
             *part = apr_pstrdup(p, value);
     }
     if (!field->username || !field->realm || !field->nonce || !field->uri || !field->response ||
-        (field->qop && (!field->cnonce || !field->nc)) || strlen(field->nonce) != DIGEST_NONCE_LEN)
+        (field->qop && (!field->cnonce || !field->nc)) ||
+        strlen(field->nonce) != DIGEST_NONCE_LEN || field->nonce[DIGEST_TIME_LEN - 1] != '=')
         return DIGEST_PARTIAL;
     if (field->opaque)
         field->client = strtoul(field->opaque, NULL, 16);

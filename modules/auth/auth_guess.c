@@ -64,18 +64,66 @@ static int guess_is_full(const char *client, const char *user, apr_time_t most, 
     return b->of == key && b->empty - now > most;
 }
 
-static void guess_add(const char *client, const char *user, apr_time_t each, apr_time_t now)
+/* @return until when its bucket is full, if it is */
+static apr_time_t guess_add(const char *client, const char *user, apr_time_t each, int places,
+                            apr_time_t now)
 {
     apr_uint64_t key;
     guess_bucket *b;
 
     if (!guess_key(&key, client, user))
-        return;
+        return 0;
     b = guess_find(key);
     if (b->of != key || b->empty < now)
         b->empty = now;
     b->of = key;
     b->empty += each;
+    return b->empty - (places - 1) * each;
+}
+
+/* ---- who is concerned ---- */
+
+/* Until when some client's guesses at a user are refused, by the user's hash; at any user; of any user by some client. */
+#define GUESS_USERS 4096 /* a power of two */
+static _Atomic apr_int64_t guess_user_until[GUESS_USERS], guess_users_until, guess_client_until;
+
+static void guess_reach(_Atomic apr_int64_t *until, apr_time_t when)
+{
+    if (atomic_load_explicit(until, memory_order_relaxed) < when)
+        atomic_store_explicit(until, when, memory_order_relaxed);
+}
+
+static int guess_lasts(const _Atomic apr_int64_t *until, apr_time_t now)
+{
+    return atomic_load_explicit(until, memory_order_relaxed) > now;
+}
+
+/* @return 0: it has no place */
+static int guess_user_place(const char *user, apr_size_t len, apr_uint64_t *place)
+{
+    const auth_piece piece = {user, len};
+    auth_mark mark;
+
+    if (!auth_mark_make(&mark, 'U', &piece, 1))
+        return 0;
+    *place = mark.word[0] & (GUESS_USERS - 1);
+    return 1;
+}
+
+int auth_guess_is_quiet(void)
+{
+    const apr_time_t now = brg_monotonic_now();
+
+    return !guess_lasts(&guess_client_until, now) && !guess_lasts(&guess_users_until, now);
+}
+
+int auth_guess_concerns(const char *user)
+{
+    const apr_time_t now = brg_monotonic_now();
+    apr_uint64_t place;
+
+    return guess_lasts(&guess_client_until, now) || !guess_user_place(user, strlen(user), &place) ||
+           guess_lasts(&guess_user_until[place], now);
 }
 
 int auth_guess_is_refused(const char *client, const char *user)
@@ -89,9 +137,18 @@ int auth_guess_is_refused(const char *client, const char *user)
 void auth_guess_was_wrong(const char *client, const char *user)
 {
     const apr_time_t now = brg_monotonic_now();
+    apr_uint64_t place;
+    apr_time_t full;
 
     pthread_mutex_lock(&guess_lock);
-    guess_add(client, user, GUESS_USER_US, now);
-    guess_add(client, NULL, GUESS_CLIENT_US, now);
+    full = guess_add(client, user, GUESS_USER_US, GUESS_USER_PLACES, now);
+    if (full > now) {
+        guess_reach(&guess_users_until, full);
+        if (guess_user_place(user, strlen(user), &place))
+            guess_reach(&guess_user_until[place], full);
+    }
+    full = guess_add(client, NULL, GUESS_CLIENT_US, GUESS_CLIENT_PLACES, now);
+    if (full > now)
+        guess_reach(&guess_client_until, full);
     pthread_mutex_unlock(&guess_lock);
 }

@@ -147,7 +147,9 @@ void auth_memory_learn(const auth_mark *mark, apr_time_t until)
     BRG_ASSERT(until > 0);
     if (!memory_store)
         return;
-    pthread_mutex_lock(&memory_write);
+    if (brg_thread_is_loop() ? pthread_mutex_trylock(&memory_write)
+                             : pthread_mutex_lock(&memory_write))
+        return; /* the next request learns it */
     slot = memory_place(mark);
     atomic_store_explicit(&slot->until, 0, memory_order_relaxed);
     atomic_thread_fence(memory_order_release);

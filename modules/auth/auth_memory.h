@@ -13,7 +13,8 @@
  * was learned of a file ends with the first change of it.
  *
  * Each process has a memory of its own, from child_init on; before, and without memory, nothing is known.
- * All functions: threads: any; none blocks, but for auth_memory_learn(), which takes a lock for a few stores.
+ * All functions: threads: any. None blocks a loop; on workers auth_memory_learn() takes a lock for a few stores, and leaves it
+ * at that on a loop if another thread has it.
  */
 #include "apr.h"
 #include "apr_pools.h"
@@ -52,6 +53,10 @@ void auth_memory_learn(const auth_mark *mark, apr_time_t until);
 /** @{ */
 /** 1 if that client has guessed wrong so often that this one is not to be checked. */
 int auth_guess_is_refused(const char *client, const char *user);
+/** 1 if nobody's guesses are refused now. */
+int auth_guess_is_quiet(void);
+/** 1 if some client's guesses at that user may be refused now: it has to be asked which client this one is. */
+int auth_guess_concerns(const char *user);
 /** It was wrong. */
 void auth_guess_was_wrong(const char *client, const char *user);
 /** @} */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "auth_password.h"
+#include "auth_flight.h"
 #include "auth_hashes.h"
 #include "http_log.h"
 #include "brigade/loop.h"
@@ -10,6 +11,31 @@
 APLOG_USE_MODULE(auth_basic);
 
 #define PASSWORD_RIGHT 'p'
+
+/* Who guesses is not told that a guess was right because the user is known: while a client's guesses are refused, what is
+ * known counts for it only if it was let in with the same before. */
+static int password_client_mark(auth_mark *mark, const request_rec *r, const auth_mark *known)
+{
+    const auth_piece piece[] = {{known, sizeof *known}, {r->useragent_ip, strlen(r->useragent_ip)}};
+
+    return auth_mark_make(mark, 'c', piece, 2);
+}
+
+static int password_counts_for(const request_rec *r, const char *user, const auth_mark *known)
+{
+    auth_mark mark;
+
+    return !auth_guess_is_refused(r->useragent_ip, user) ||
+           (password_client_mark(&mark, r, known) && auth_memory_knows(&mark));
+}
+
+static void password_of_client(const request_rec *r, const auth_mark *known, apr_time_t until)
+{
+    auth_mark mark;
+
+    if (password_client_mark(&mark, r, known) && !auth_memory_knows(&mark))
+        auth_memory_learn(&mark, until);
+}
 
 int auth_password_is_known(request_rec *r, const auth_file *file, const char *user,
                            const char *password, auth_known *known)
@@ -23,7 +49,10 @@ int auth_password_is_known(request_rec *r, const auth_file *file, const char *us
 
     known->set = file->state.rests && auth_mark_make(&known->mark, PASSWORD_RIGHT, piece, 4);
     until = known->set ? auth_memory_knows(&known->mark) : 0;
+    if (until && !password_counts_for(r, user, &known->mark))
+        until = 0;
     if (until) {
+        password_of_client(r, &known->mark, until);
         auth_note_file(note, file->path, &file->state);
         auth_note_until(note, until);
     }
@@ -40,23 +69,41 @@ static int password_is_refused(request_rec *r, const char *user)
     return 1;
 }
 
+/* What was right is known before those who wait are told. */
+static int password_is_right(const char *password, const char *hash, const auth_known *known,
+                             apr_time_t until)
+{
+    auth_flight *flight = NULL;
+    int right = -1;
+
+    if (known && known->set)
+        flight = auth_flight_begin(&known->mark, &right);
+    if (right >= 0)
+        return right;
+    right = apr_password_validate(password, hash) == APR_SUCCESS;
+    if (right && known && known->set)
+        auth_memory_learn(&known->mark, until);
+    if (flight)
+        auth_flight_end(flight, right);
+    return right;
+}
+
 authn_status auth_password_check(request_rec *r, const auth_file *file, const char *user,
                                  const char *password, const char *hash, const auth_known *known)
 {
+    const apr_time_t until = brg_monotonic_now() + AUTH_MEMORY_US;
     auth_note *note = auth_note_of(r);
 
     if (password_is_refused(r, user))
         return AUTH_DENIED;
-    if (apr_password_validate(password, hash) != APR_SUCCESS) {
+    if (!password_is_right(password, hash, known, until)) {
         auth_guess_was_wrong(r->useragent_ip, user);
         return AUTH_DENIED;
     }
     if (file)
         auth_note_file(note, file->path, &file->state);
     if (known && known->set) {
-        const apr_time_t until = brg_monotonic_now() + AUTH_MEMORY_US;
-
-        auth_memory_learn(&known->mark, until);
+        password_of_client(r, &known->mark, until);
         auth_note_until(note, until);
     } else {
         auth_note_open(note);

@@ -188,14 +188,6 @@ static int authn_core_remember(request_rec *r)
     return DECLINED;
 }
 
-static int users_knows(const apr_uint64_t realm[2], const char *value, apr_size_t len)
-{
-    auth_mark mark;
-
-    return len <= REALM_FIELD_MOST && realm_mark(&mark, realm, value, len) &&
-           auth_memory_knows(&mark);
-}
-
 /* Of a field that users_knows(). */
 static int users_name(const char *value, apr_size_t len, char *out)
 {
@@ -218,6 +210,22 @@ static int users_name(const char *value, apr_size_t len, char *out)
     if (end)
         explicit_bzero(end, strlen(end));
     return 1;
+}
+
+/* 1 if it has to be asked which client this is: somebody guesses at the user's password. */
+static int users_are_guessed_at(const char *value, apr_size_t len)
+{
+    char user[BRG_CACHE_USER_ROOM];
+
+    return !auth_guess_is_quiet() && (!users_name(value, len, user) || auth_guess_concerns(user));
+}
+
+static int users_knows(const apr_uint64_t realm[2], const char *value, apr_size_t len)
+{
+    auth_mark mark;
+
+    return len <= REALM_FIELD_MOST && realm_mark(&mark, realm, value, len) &&
+           auth_memory_knows(&mark) && !users_are_guessed_at(value, len);
 }
 
 static const brg_cache_users authn_core_users = {users_knows, users_name, "Basic"};

@@ -204,7 +204,7 @@ static authz_status groupfile_check_file(request_rec *r, const char *line, const
         return AUTHZ_DENIED;
     }
     if (apr_is_empty_table(groups)) {
-        ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r,
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
                       APLOGNO(01670) "Authorization of user %s to access %s failed, reason: user "
                                      "doesn't appear in group file (%s).",
                       r->user, r->uri, path);

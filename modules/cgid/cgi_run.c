@@ -26,7 +26,7 @@
 APLOG_USE_MODULE(cgid);
 
 #define RUN_READ 16384 /* bytes of output that are read at a time */
-#define RUN_STEP 16    /* such reads, and pieces of the body, before others have their turn */
+#define RUN_STEP 16    /* such reads before others have their turn */
 #define RUN_HEAD_MOST (1 << 20) /* bytes of the head */
 #define RUN_WAITS (-1)          /* no status yet: wait */
 
@@ -122,7 +122,7 @@ static int run_send_brigade(cgi_run *run)
 static int run_body(cgi_run *run, int may_block)
 {
     run->wants_out = 0;
-    for (int i = 0; run->body_open && i < RUN_STEP; i++) {
+    while (run->body_open) { /* until nothing is left of what came: more of it is what is waited for */
         apr_status_t rv;
 
         if (!run_send_brigade(run) || !run->body_open)

@@ -82,9 +82,10 @@ cache_entry *cache_find_for(response_cache *c, const request_rec *r, uint64_t *h
     const brg_conn *bc = connection_of(r->connection);
     const char *host = apr_table_get(r->headers_in, "Host");
     const cache_asked asked = {.r = r};
+    const cache_place at = cache_place_of(bc);
 
-    return cache_find(c, bc->listener, cache_chain_of(bc), host, strlen(host), r->unparsed_uri,
-                      strlen(r->unparsed_uri), &asked, hash);
+    return cache_find(c, &at, host, strlen(host), r->unparsed_uri, strlen(r->unparsed_uri), &asked,
+                      hash);
 }
 
 size_t cache_target_len(const request_rec *r)

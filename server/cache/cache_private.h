@@ -45,7 +45,7 @@ typedef struct cache_worker_fill cache_worker_fill;
 /** A response head, and its forms by protocol. */
 typedef struct cache_head {
     http_answer *answer; /**< NULL: none */
-    http_stored_head form[HTTP_CODECS];
+    http_stored_head form[CONN_PROTOCOLS];
 } cache_head;
 
 /** What an entry depends on, and the value or variant it is for (cache_vary_private.h). */
@@ -152,6 +152,7 @@ struct cache_entry {
     const brg_listener *listener; /**< key: where it came in */
     const void *chain;            /**< key: virtual hosts of the local address */
     uint32_t host_len, uri_len;
+    uint8_t protocol; /**< key: conn_protocol_number */
     uint8_t vary_n;
     uint8_t filled;     /**< else armed only */
     uint8_t filled_304; /**< validators and the head of 304 are there, the rest may not be */
@@ -292,21 +293,26 @@ int cache_make_room(response_cache *c, const brg_core_conf *conf, int queue, uns
 /** Length of a target without its query; with it, if that is irregular. Threads: any. */
 size_t cache_path_len(const char *uri, size_t uri_len);
 
-/** Of an entry's key. Threads: any. */
-uint64_t cache_hash(const brg_listener *l, const void *chain, const char *host, size_t host_len,
-                    const char *uri, size_t uri_len);
+/** The part of an entry's key that the connection tells. What a request depends on may be its protocol: each has entries of its
+ * own, whose bodies are shared. */
+typedef struct cache_place {
+    const brg_listener *listener;
+    const void *chain; /**< virtual hosts of the local address */
+    unsigned protocol; /**< conn_protocol_number */
+} cache_place;
 
-/** The part of the key that tells virtual hosts apart. What a request depends on may be its protocol: HTTP/2 has
- * entries of its own, whose bodies are shared. */
-static inline const void *cache_chain_of(const brg_conn *bc)
+static inline cache_place cache_place_of(const brg_conn *bc)
 {
-    return (const void *)((uintptr_t)bc->chain + (bc->http2 != 0));
+    return (cache_place){.listener = bc->listener, .chain = bc->chain, .protocol = bc->protocol};
 }
 
+/** Of an entry's key. Threads: any. */
+uint64_t cache_hash(const cache_place *at, const char *host, size_t host_len, const char *uri,
+                    size_t uri_len);
+
 /** Find the entry for a head, or NULL: that of its target, else one for whatever query. */
-cache_entry *cache_find(response_cache *c, const brg_listener *l, const void *chain,
-                        const char *host, size_t host_len, const char *uri, size_t uri_len,
-                        const cache_asked *asked, uint64_t *hash);
+cache_entry *cache_find(response_cache *c, const cache_place *at, const char *host, size_t host_len,
+                        const char *uri, size_t uri_len, const cache_asked *asked, uint64_t *hash);
 
 /** 1 if both are for the same target (entries of equal hash). */
 int cache_same_key(const cache_entry *a, const cache_entry *b);
@@ -351,9 +357,8 @@ char *cache_capture_take(cache_capture *capture, request_rec *r, cache_entry *e,
 void cache_capture_register(void);
 /** @} */
 
-cache_entry *cache_add(response_cache *c, const brg_listener *l, const void *chain,
-                       const char *host, size_t host_len, const char *uri, size_t uri_len,
-                       uint64_t hash, int queue);
+cache_entry *cache_add(response_cache *c, const cache_place *at, const char *host, size_t host_len,
+                       const char *uri, size_t uri_len, uint64_t hash, int queue);
 
 /** Take an entry out of the cache; answers that still hold it finish first. */
 void cache_forget(response_cache *c, cache_entry *e);

@@ -115,11 +115,11 @@ typedef struct store_key {
 static store_key store_key_of(const brg_conn *bc, request_rec *r)
 {
     store_key key = {.host = apr_table_get(r->headers_in, "Host")};
+    const cache_place at = cache_place_of(bc);
 
     key.host_len = strlen(key.host);
     key.uri_len = cache_leaves_query(r) ? cache_target_len(r) : strlen(r->unparsed_uri);
-    key.hash = cache_hash(bc->listener, cache_chain_of(bc), key.host, key.host_len, r->unparsed_uri,
-                          key.uri_len);
+    key.hash = cache_hash(&at, key.host, key.host_len, r->unparsed_uri, key.uri_len);
     return key;
 }
 
@@ -154,8 +154,8 @@ static cache_entry *store_new(response_cache *c, request_rec *r, policy_reason *
         cache_refuse_by(reason, CACHE_REFUSED_SELDOM);
         return NULL;
     }
-    e = cache_add(c, bc->listener, cache_chain_of(bc), key.host, key.host_len, r->unparsed_uri,
-                  key.uri_len, key.hash, store_queue(r));
+    e = cache_add(c, &(cache_place){bc->listener, bc->chain, bc->protocol}, key.host, key.host_len,
+                  r->unparsed_uri, key.uri_len, key.hash, store_queue(r));
     if (!e) {
         cache_refuse(reason, "there is no room in the cache");
         return NULL;

@@ -11,23 +11,25 @@
 
 /* ---- look-up ---- */
 
-uint64_t cache_hash(const brg_listener *l, const void *chain, const char *host, size_t host_len,
-                    const char *uri, size_t uri_len)
+uint64_t cache_hash(const cache_place *at, const char *host, size_t host_len, const char *uri,
+                    size_t uri_len)
 {
-    return universal_hash((uint64_t)(uintptr_t)l ^ (uint64_t)(uintptr_t)chain << 16, host, host_len,
-                          uri, uri_len);
+    const uint64_t seed = (uint64_t)(uintptr_t)at->listener ^ (uint64_t)(uintptr_t)at->chain << 16 ^
+                          (uint64_t)at->protocol << 8;
+
+    return universal_hash(seed, host, host_len, uri, uri_len);
 }
 
 static inline __attribute__((always_inline)) cache_entry *
-table_find(response_cache *c, const brg_listener *l, const void *chain, const char *host,
-           size_t host_len, const char *uri, size_t uri_len, const cache_asked *asked, uint64_t h)
+table_find(response_cache *c, const cache_place *at, const char *host, size_t host_len,
+           const char *uri, size_t uri_len, const cache_asked *asked, uint64_t h)
 {
     cache_entry *e = c->bucket[h & (c->buckets_n - 1)];
 
     for (; e; e = e->next)
-        if (e->hash == h && e->host_len == host_len && e->uri_len == uri_len && e->listener == l &&
-            e->chain == chain && !memcmp(e->key, host, host_len) &&
-            !memcmp(e->key + host_len, uri, uri_len) &&
+        if (e->hash == h && e->host_len == host_len && e->uri_len == uri_len &&
+            e->listener == at->listener && e->chain == at->chain && e->protocol == at->protocol &&
+            !memcmp(e->key, host, host_len) && !memcmp(e->key + host_len, uri, uri_len) &&
             (!e->vary_n || cache_vary_matches(c, e, asked)))
             return e;
     return NULL;
@@ -58,34 +60,34 @@ size_t cache_path_len(const char *uri, size_t uri_len)
 
 /* An entry that is for its path with any query. Apart, so that a plain hit saves no registers for it. */
 static __attribute__((noinline)) cache_entry *
-table_find_path(response_cache *c, const brg_listener *l, const void *chain, const char *host,
-                size_t host_len, const char *uri, size_t uri_len, const cache_asked *asked)
+table_find_path(response_cache *c, const cache_place *at, const char *host, size_t host_len,
+                const char *uri, size_t uri_len, const cache_asked *asked)
 {
     const size_t path_len = cache_path_len(uri, uri_len);
     cache_entry *e;
 
     if (path_len == uri_len)
         return NULL;
-    e = table_find(c, l, chain, host, host_len, uri, path_len, asked,
-                   cache_hash(l, chain, host, host_len, uri, path_len));
+    e = table_find(c, at, host, host_len, uri, path_len, asked,
+                   cache_hash(at, host, host_len, uri, path_len));
     return e && e->any_query ? e : NULL;
 }
 
-cache_entry *cache_find(response_cache *c, const brg_listener *l, const void *chain,
-                        const char *host, size_t host_len, const char *uri, size_t uri_len,
-                        const cache_asked *asked, uint64_t *hash)
+cache_entry *cache_find(response_cache *c, const cache_place *at, const char *host, size_t host_len,
+                        const char *uri, size_t uri_len, const cache_asked *asked, uint64_t *hash)
 {
     cache_entry *e;
 
-    *hash = cache_hash(l, chain, host, host_len, uri, uri_len);
-    e = table_find(c, l, chain, host, host_len, uri, uri_len, asked, *hash);
-    return e ? e : table_find_path(c, l, chain, host, host_len, uri, uri_len, asked);
+    *hash = cache_hash(at, host, host_len, uri, uri_len);
+    e = table_find(c, at, host, host_len, uri, uri_len, asked, *hash);
+    return e ? e : table_find_path(c, at, host, host_len, uri, uri_len, asked);
 }
 
 int cache_same_key(const cache_entry *a, const cache_entry *b)
 {
     return a->host_len == b->host_len && a->uri_len == b->uri_len && a->listener == b->listener &&
-           a->chain == b->chain && !memcmp(a->key, b->key, a->host_len + a->uri_len);
+           a->chain == b->chain && a->protocol == b->protocol &&
+           !memcmp(a->key, b->key, a->host_len + a->uri_len);
 }
 
 /* ---- by last use ---- */
@@ -217,9 +219,8 @@ void cache_release(cache_entry *e)
     shared_release(&e->ref);
 }
 
-cache_entry *cache_add(response_cache *c, const brg_listener *l, const void *chain,
-                       const char *host, size_t host_len, const char *uri, size_t uri_len,
-                       uint64_t hash, int queue)
+cache_entry *cache_add(response_cache *c, const cache_place *at, const char *host, size_t host_len,
+                       const char *uri, size_t uri_len, uint64_t hash, int queue)
 {
     cache_entry *e = calloc(1, sizeof *e + host_len + uri_len + 1), **bucket;
 
@@ -230,8 +231,9 @@ cache_entry *cache_add(response_cache *c, const brg_listener *l, const void *cha
     memcpy(e->key + host_len, uri, uri_len);
     e->host_len = (uint32_t)host_len;
     e->uri_len = (uint32_t)uri_len;
-    e->listener = l;
-    e->chain = chain;
+    e->listener = at->listener;
+    e->chain = at->chain;
+    e->protocol = (uint8_t)at->protocol;
     e->hash = hash;
     e->queue = (uint8_t)queue;
     e->stamp = admission_now(&c->admission);
@@ -282,7 +284,7 @@ static size_t head_bytes(const cache_head *head)
 {
     size_t one = head->answer ? cache_block(head->answer->bytes) : 0;
 
-    return one * (1 + HTTP_CODECS);
+    return one * (1 + CONN_PROTOCOLS);
 }
 
 static size_t text_bytes(const char *text)

@@ -55,20 +55,22 @@ void cache_seen_on_worker(request_rec *r)
 {
     brg_conn *bc = connection_of(r->connection);
     const char *host;
+    cache_place at;
 
     if (loop_self() || r->main || r->prev || r->no_cache || !cache_request_is_plain(r))
         return;
     host = apr_table_get(r->headers_in, "Host");
-    bc->kept.asked = cache_hash(bc->listener, cache_chain_of(bc), host, strlen(host),
-                                r->unparsed_uri, cache_target_len(r));
+    at = cache_place_of(bc);
+    bc->kept.asked = cache_hash(&at, host, strlen(host), r->unparsed_uri, cache_target_len(r));
 }
 
 /* ---- on the loop, on the way to a worker ---- */
 
 static cache_entry *shadow_create(cache_worker_fill *work, const cache_entry *e, request_rec *r)
 {
-    cache_entry *t = cache_add(&work->cache, e->listener, e->chain, e->key, e->host_len,
-                               e->key + e->host_len, e->uri_len, e->hash, e->queue);
+    const cache_place at = {e->listener, e->chain, e->protocol};
+    cache_entry *t = cache_add(&work->cache, &at, e->key, e->host_len, e->key + e->host_len,
+                               e->uri_len, e->hash, e->queue);
 
     if (!t)
         return NULL;

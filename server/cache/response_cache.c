@@ -100,7 +100,7 @@ ANSWER_INLINE size_t put_head(response_cache *c, cache_head *head, const cache_c
                               const brg_conn *bc, const server_rec *s, const http_head *h,
                               const http_codec *codec, int keep)
 {
-    http_stored_head *form = &head->form[codec->id];
+    http_stored_head *form = &head->form[codec->protocol];
     const http_answer_terms terms = {
         .now = c->loop->wall,
         .first = bc->requests == 0,
@@ -291,6 +291,7 @@ ANSWER_INLINE int entry_may_answer(response_cache *c, cache_entry *e, const brg_
 ANSWER_INLINE cache_entry *answer_entry(response_cache *c, const brg_conn *bc, const http_head *h)
 {
     const cache_asked asked = {.head = h, .bc = bc};
+    const cache_place at = cache_place_of(bc);
     const http_field *host;
     cache_entry *e;
     uint64_t hash;
@@ -298,8 +299,7 @@ ANSWER_INLINE cache_entry *answer_entry(response_cache *c, const brg_conn *bc, c
     if (!c->buckets_n || !head_is_simple(h) || h->known[HTTP_F_HOST] < 0 || bc->failed)
         return NULL;
     host = &h->field[h->known[HTTP_F_HOST]];
-    e = cache_find(c, bc->listener, cache_chain_of(bc), host->value, host->value_len, h->uri,
-                   h->uri_len, &asked, &hash);
+    e = cache_find(c, &at, host->value, host->value_len, h->uri, h->uri_len, &asked, &hash);
     if (e && entry_may_answer(c, e, bc, h))
         return e;
     c->figures.misses++;
@@ -353,7 +353,7 @@ int cache_reply_to(response_cache *c, brg_conn *bc, const http_head *h, const ht
     if (picked == PICK_NONE)
         return 0;
     pick = pick_of(e, h, picked, &choice);
-    form = &pick.head->form[codec->id];
+    form = &pick.head->form[codec->protocol];
     if (!form->text && codec->serialise(form, pick.head->answer))
         return 0;
     *reply = (cache_reply){.urgency = form->urgency};

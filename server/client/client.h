@@ -121,10 +121,12 @@ struct client_conn {
     uint8_t hung_up; /**< the end stands behind what can be read: no event tells of it again */
     uint8_t eof;
     uint8_t on_loop;
-    uint8_t opened;              /**< it is counted */
-    apr_time_t idle_since;       /**< monotonic */
-    struct client_tries *tries;  /**< addresses, while it connects */
-    uint8_t wants_write;         /**< the handshake waits for room */
+    uint8_t opened;             /**< it is counted */
+    apr_time_t idle_since;      /**< monotonic */
+    struct client_tries *tries; /**< addresses, while it connects */
+    uint8_t wants_write;        /**< the handshake waits for room */
+    void *session;              /**< of the protocol, as long as the connection; NULL */
+    void (*session_end)(void *session);
     char peer[CONN_CLIENT_TEXT]; /**< the address that it leads to, as text */
 };
 

@@ -96,6 +96,7 @@ apr_status_t client_recv(client_conn *cc, uint32_t most)
     if ((rv = block_room(cc, most)) != APR_SUCCESS)
         return rv;
     room = cc->cap - cc->to;
+    cc->bc.rd_ready = 0;
     do
         n = transport_recv(&cc->bc, cc->block + cc->to, room);
     while (n < 0 && errno == EINTR);

@@ -113,6 +113,8 @@ static void close_object(client_conn *cc)
     client_origin *o = cc->origin;
 
     client_block_end(cc);
+    if (cc->session)
+        cc->session_end(cc->session);
     free(cc->tries);
     cc->bc.tag = 0;
     free(cc);

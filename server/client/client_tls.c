@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* TLS of outgoing connections. Its contexts are a loop's own, so a worker has none. */
+/* TLS of outgoing connections. Sessions are a loop's own: workers, which share a place, keep none. */
 #include "client_private.h"
 #include "brigade/assert.h"
 #if BRIGADE_TLS
@@ -20,13 +20,9 @@ static apr_status_t handshake_begin(client_conn *cc)
     client_place *place = cc->place;
     apr_status_t rv;
 
-    if (!place->loop)
-        return handshake_fails(cc, APR_ENOTIMPL,
-                               "a worker cannot speak TLS to a backend: a filter of this request "
-                               "may block, or it is a "
-                               "sub-request");
-    if (!place->sessions && cc->origin->is_kept)
+    if (place->loop && !place->sessions && cc->origin->is_kept)
         place->sessions = apr_pcalloc(place->loop->pool, sizeof *place->sessions);
+    cc->bc.base = conf->server;
     rv = tls_client_begin(&cc->bc, conf->tls, conf->sni ? conf->sni : conf->host, conf->alpn,
                           place->sessions);
     return rv == APR_SUCCESS ? rv : handshake_fails(cc, rv, "TLS cannot begin");

@@ -185,7 +185,7 @@ static ssize_t core_sendv(const struct core_output *out, const core_batch *b)
     struct msghdr msg = {.msg_iov = (struct iovec *)(uintptr_t)b->vec, .msg_iovlen = (size_t)b->n};
 
     if (out->bc && !transport_is_plain(out->bc))
-        return transport_sendv(out->bc, b->vec, b->n, b->file != NULL);
+        return transport_sendv(out->bc, b->vec, b->n, b->file || transport_takes_parts(out->bc));
     return sendmsg(out->fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT | (b->file ? MSG_MORE : 0));
 }
 
@@ -358,6 +358,7 @@ static void core_write_log(const struct core_output *out, apr_status_t rv)
 apr_status_t core_write(struct core_output *out)
 {
     apr_off_t start = out->bytes;
+    const int to_stream = out->bc && transport_takes_parts(out->bc) && !APR_BRIGADE_EMPTY(out->bb);
     apr_status_t rv = APR_SUCCESS;
 
     BRG_ASSERT(!out->error); /* nothing is sent after a gap */
@@ -369,11 +370,13 @@ apr_status_t core_write(struct core_output *out)
             /* The socket may be far from full: no event would say that it goes on. */
             if (conn_on_loop())
                 loop_again(out->bc->loop, out->bc);
-            out->blocked = 1;
-            return APR_EAGAIN;
+            rv = APR_EAGAIN;
+            break;
         }
         rv = core_write_batch(out);
     }
+    if (to_stream)
+        out->bc->transport->sent(out->bc);
     out->blocked = rv == APR_EAGAIN;
     if (rv != APR_SUCCESS && rv != APR_EAGAIN)
         core_write_log(out, rv);

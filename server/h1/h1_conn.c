@@ -73,8 +73,7 @@ int h1_conn_written(brg_conn *bc)
     }
     if (bc->above) { /* it was asked for another protocol */
         conn_enter(bc, CONN_HEAD);
-        bc->driver = conn_protocol_of()->driver;
-        bc->driver->run(bc);
+        h1_conn_to_others(bc);
         return 0;
     }
     if (bc->close_after != CONN_KEEP) {
@@ -275,16 +274,32 @@ static void h1_conn_head_ended(brg_conn *bc)
     h1_conn_linger(bc);
 }
 
-int h1_conn_others_claim(const brg_conn *bc)
+int h1_conn_others_claim(brg_conn *bc)
 {
-    const conn_protocol *other = bc->requests || bc->master ? NULL : conn_protocol_of();
+    int open = 0;
 
-    return other && conn_in_size(bc) ? other->claims(bc, bc->in + bc->in_off, conn_in_size(bc)) : 0;
+    if (bc->requests || bc->master || !conn_in_size(bc))
+        return 0;
+    for (unsigned i = CONN_HTTP1 + 1; i < CONN_PROTOCOLS; i++) {
+        const conn_protocol *other = conn_protocol_of(i);
+        const int claims =
+            other && other->claims ? other->claims(bc, bc->in + bc->in_off, conn_in_size(bc)) : 0;
+
+        if (claims > 0) {
+            bc->becomes = other->number;
+            return 1;
+        }
+        open |= claims;
+    }
+    return open;
 }
 
 void h1_conn_to_others(brg_conn *bc)
 {
-    bc->driver = conn_protocol_of()->driver;
+    const conn_protocol *other = conn_protocol_of(bc->becomes);
+
+    BRG_ASSERT(other && bc->becomes != CONN_HTTP1);
+    bc->driver = other->driver;
     bc->driver->run(bc);
 }
 

@@ -103,11 +103,11 @@ int h1_conn_handle(brg_conn *bc, request_rec *r, int status);
  */
 int h1_conn_handled(brg_conn *bc, request_rec *r, request_end end, uint64_t page);
 
-/** 1: the first bytes are those of another protocol (conn_protocol); -1: too few are here to tell; 0: they are not, or
- * are none. Threads: the owner of bc */
-int h1_conn_others_claim(const brg_conn *bc);
+/** 1: the first bytes are those of another protocol (conn_protocol), which is in bc->becomes; -1: too few are here to tell; 0:
+ * they are not, or are none. Threads: the owner of bc */
+int h1_conn_others_claim(brg_conn *bc);
 
-/** Its driver takes bc, which is in CONN_HEAD. */
+/** The driver of bc->becomes takes bc, which is in CONN_HEAD. */
 void h1_conn_to_others(brg_conn *bc);
 
 /** As h1_conn_handle(), of bc->held.r, which waited since its phases ran: for its body, or for the phases of others. */

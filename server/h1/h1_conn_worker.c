@@ -155,6 +155,10 @@ static void worker_run(brg_conn *bc, request_rec *r, int status)
         status = request_phases(r);
     else if (status == REQUEST_AUTH_PENDING)
         status = request_phases_resume(r);
+    if (status == SUSPENDED && bc->held.waiting) { /* in a phase: the loop goes on with it */
+        crash_serving(NULL);
+        return;
+    }
     if (status == OK &&
         h1_body_is_unwanted(r)) { /* the loop throws it away, however slowly it comes */
         bc->held.r = r;

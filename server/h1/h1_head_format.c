@@ -6,6 +6,7 @@
  * The order of fields is Apache's: Date, Server, then headers_out as it was filled.
  */
 #include "h1_response.h"
+#include "conn.h"
 #include "http_scan.h"
 #include "http_core.h"
 #include "http_protocol.h"
@@ -397,5 +398,7 @@ static size_t h1_put_part(char *out, http_stored_head *head, const http_answer *
     return h1_put_changed(out, head, a, t, part, bytes);
 }
 
-const http_codec h1_codec = {
-    .id = HTTP_CODEC_H1, .serialise = h1_serialise, .put = h1_put_stored, .put_part = h1_put_part};
+const http_codec h1_codec = {.protocol = CONN_HTTP1,
+                             .serialise = h1_serialise,
+                             .put = h1_put_stored,
+                             .put_part = h1_put_part};

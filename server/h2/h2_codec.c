@@ -136,7 +136,7 @@ static size_t codec_put_part(char *to, http_stored_head *head, const http_answer
     return (size_t)(p - (uint8_t *)to);
 }
 
-const http_codec h2_codec = {.id = HTTP_CODEC_H2,
+const http_codec h2_codec = {.protocol = CONN_HTTP2,
                              .serialise = codec_serialise,
                              .put = codec_put,
                              .put_part = codec_put_part};

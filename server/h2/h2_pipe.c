@@ -354,7 +354,8 @@ static ssize_t pipe_sendv(brg_conn *bc, const struct iovec *iov, int n, int more
         return -1;
     }
     if (done) {
-        pipe_changed(s);
+        if (!more)
+            pipe_changed(s);
         return (ssize_t)done;
     }
     errno = EAGAIN;
@@ -375,8 +376,6 @@ static ssize_t pipe_put(brg_conn *bc, shared_ref *part)
     pipe_unlock(s);
     if (n < 0)
         errno = EPIPE;
-    else
-        pipe_changed(s);
     return n;
 }
 
@@ -409,10 +408,8 @@ static ssize_t pipe_add(h2_stream *s, h2_chunk *c)
     if (!reset)
         n = h2_answer_add(s, c);
     pipe_unlock(s);
-    if (!reset) {
-        pipe_changed(s);
+    if (!reset)
         return (ssize_t)n;
-    }
     c->given = NULL;
     shared_release(&c->ref);
     errno = EPIPE;
@@ -423,7 +420,7 @@ static ssize_t pipe_send(brg_conn *bc, const char *data, size_t len)
 {
     struct iovec iov = {.iov_base = (void *)(uintptr_t)data, .iov_len = len};
 
-    return pipe_sendv(bc, &iov, 1, 0);
+    return pipe_sendv(bc, &iov, 1, 1);
 }
 
 /* transport.give */
@@ -487,6 +484,12 @@ static ssize_t pipe_send_file(brg_conn *bc, int fd, off_t off, size_t len, file_
     return n;
 }
 
+/* transport.sent. Once for all that a worker made, so that the loop has one turn with it. */
+static void pipe_sent(brg_conn *bc)
+{
+    pipe_changed(pipe_stream(bc));
+}
+
 static int pipe_shut(brg_conn *bc)
 {
     return 0;
@@ -547,6 +550,7 @@ const struct conn_transport h2_pipe_transport = {.name = "h2 stream",
                                                  .put = pipe_put,
                                                  .send_file = pipe_send_file,
                                                  .give = pipe_give,
+                                                 .sent = pipe_sent,
                                                  .trailers = pipe_trailers,
                                                  .shut = pipe_shut,
                                                  .end = pipe_end,

@@ -77,7 +77,7 @@ static h2_session *session_new(brg_conn *bc)
     h->note.run = h2_pipe_note;
     h->frame_began = h->progress = bc->loop->monotonic;
     bc->above = h;
-    bc->http2 = 1;
+    bc->protocol = CONN_HTTP2;
     bc->loop->http2_n++;
     h2_score_begin(h);
     session_settings(h);

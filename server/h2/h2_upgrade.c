@@ -140,6 +140,7 @@ static void upgrade_put_all(upgrade_text *t, const request_rec *r)
 
 void h2_upgrade_begin(const request_rec *r)
 {
+    brg_conn *bc = connection_of(r->connection);
     apr_pool_t *p = r->connection->pool;
     h2_upgrade *up = apr_pcalloc(p, sizeof *up);
     upgrade_text text = {.pool = p};
@@ -155,7 +156,8 @@ void h2_upgrade_begin(const request_rec *r)
     upgrade_put_all(&text, r);
     up->block_len = (uint32_t)(text.at - up->block);
     BRG_ASSERT(up->block_len <= text.size / 2);
-    connection_of(r->connection)->above = up;
+    bc->above = up;
+    bc->becomes = CONN_HTTP2;
 }
 
 /* ---- on the loop ---- */

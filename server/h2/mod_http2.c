@@ -82,7 +82,8 @@ static int protocol_is_modern(const server_rec *s)
     return conf.modern;
 }
 
-static const conn_protocol protocol = {.name = "h2",
+static const conn_protocol protocol = {.number = CONN_HTTP2,
+                                       .name = "h2",
                                        .driver = &h2_driver,
                                        .claims = protocol_claims,
                                        .chosen = protocol_chosen,
@@ -101,7 +102,8 @@ static int propose(conn_rec *c, request_rec *r, server_rec *s, const apr_array_h
 {
     const char *name = r ? "h2c" : "h2";
 
-    if (!offers || !conn_protocol_of() || list_index(offers, name) < 0 || !may_become(c, r))
+    if (!offers || !conn_protocol_of(CONN_HTTP2) || list_index(offers, name) < 0 ||
+        !may_become(c, r))
         return DECLINED;
     APR_ARRAY_PUSH(proposals, const char *) = name;
     return OK;
@@ -110,7 +112,7 @@ static int propose(conn_rec *c, request_rec *r, server_rec *s, const apr_array_h
 /* The transport below goes on with it. */
 static int take_over(conn_rec *c, request_rec *r, server_rec *s, const char *name)
 {
-    if (!conn_protocol_of() || strcmp(name, r ? "h2c" : "h2"))
+    if (!conn_protocol_of(CONN_HTTP2) || strcmp(name, r ? "h2c" : "h2"))
         return DECLINED;
     if (r)
         h2_upgrade_begin(r);
@@ -121,14 +123,14 @@ static const char *spoken(const conn_rec *c)
 {
     const brg_conn *bc = connection_of((conn_rec *)(uintptr_t)c);
 
-    if (!bc || !bc->http2)
+    if (!bc || bc->protocol != CONN_HTTP2)
         return NULL;
     return (bc->master ? bc->master : bc)->transport ? "h2" : "h2c";
 }
 
 static apr_status_t protocol_unset(void *unused)
 {
-    conn_protocol_set(NULL, 0);
+    conn_protocol_set(CONN_HTTP2, NULL, 0);
     return APR_SUCCESS;
 }
 
@@ -146,7 +148,7 @@ static int module_post_config(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp
                                     "(mpm_prefork) cannot serve several streams at once");
         wanted = 0;
     }
-    conn_protocol_set(wanted ? &protocol : NULL, 1);
+    conn_protocol_set(CONN_HTTP2, wanted ? &protocol : NULL, 1);
     return OK;
 }
 
@@ -155,7 +157,7 @@ static int module_post_config(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp
 static const h2_stream *stream_of(const conn_rec *c)
 {
     const brg_conn *bc = connection_of((conn_rec *)(uintptr_t)c);
-    const h2_stream *s = bc && bc->master && bc->http2 ? bc->below : NULL;
+    const h2_stream *s = bc && bc->master && bc->protocol == CONN_HTTP2 ? bc->below : NULL;
 
     BRG_ASSERT(!s || (s->tag == H2_STREAM_TAG && s->bc == bc));
     return s;

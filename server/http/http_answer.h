@@ -62,11 +62,8 @@ typedef struct http_answer_terms {
     int left;                       /**< requests still allowed; negative = no limit */
 } http_answer_terms;
 
-/** Protocols with a form of their own. */
-enum { HTTP_CODEC_H1, HTTP_CODEC_H2, HTTP_CODECS };
-
 typedef struct http_codec {
-    int id; /**< HTTP_CODEC_* */
+    unsigned protocol; /**< conn_protocol_number */
     /** @return 0; -1: out of memory, or it cannot be said in this form */
     int (*serialise)(http_stored_head *out, const http_answer *answer);
     /** Write a head. @param out room for HTTP_HEAD_ROOM bytes @return its length */

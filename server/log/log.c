@@ -232,18 +232,20 @@ static const apr_array_header_t *log_choose_format(const ap_errorlog_info *info)
     const core_server_config *conf = info->s && info->s->module_config
                                          ? ap_get_core_module_config(info->s->module_config)
                                          : NULL;
+    const int outgoing = info->c && info->c->outgoing;
     const apr_array_header_t *main_json;
 
     if (info->startup)
-        return (main_json = log_startup_json()) ? main_json : log_format_builtin(LOG_STYLE_STARTUP);
+        return (main_json = log_startup_json()) ? main_json
+                                                : log_format_builtin(LOG_STYLE_STARTUP, outgoing);
     if (conf && conf->error_log_format)
         return conf->error_log_format;
     if (!info->s && (main_json = log_main_json()) != NULL)
         return main_json;
     if (info->module_index < 0)
-        return log_format_builtin(info->using_syslog ? LOG_STYLE_SYSLOG_NAMELESS
-                                                     : LOG_STYLE_FILE_NAMELESS);
-    return log_format_builtin(info->using_syslog ? LOG_STYLE_SYSLOG : LOG_STYLE_FILE);
+        return log_format_builtin(
+            info->using_syslog ? LOG_STYLE_SYSLOG_NAMELESS : LOG_STYLE_FILE_NAMELESS, outgoing);
+    return log_format_builtin(info->using_syslog ? LOG_STYLE_SYSLOG : LOG_STYLE_FILE, outgoing);
 }
 
 static void log_write_once(log_target *target, const ap_errorlog_info *info,

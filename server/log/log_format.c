@@ -233,34 +233,42 @@ const char *log_set_error_format(cmd_parms *cmd, void *dummy, const char *arg1, 
 
 /* ---- built-in formats ---- */
 
-#define LOG_FORMAT_REST " [pid %P:tid %T] %7F: %E: [client\\ %a] %M% ,\\ referer:\\ %{Referer}i"
+#define LOG_FORMAT_REST " [pid %P:tid %T]"
 
-static apr_array_header_t *log_builtin[5];
-static apr_pool_t *log_builtin_pool; /* for ever */
+static apr_array_header_t *log_builtin[5][2]; /* the second: of connections that this server made */
+static apr_pool_t *log_builtin_pool;          /* for ever */
 
 static void log_builtin_make(void)
 {
-    static const char *const formats[] = {
-        [LOG_STYLE_FILE] = "[%{u}t] [%m:%l]" LOG_FORMAT_REST,
-        [LOG_STYLE_FILE_NAMELESS] = "[%{u}t] [:%l]" LOG_FORMAT_REST,
-        [LOG_STYLE_SYSLOG] = "[%m:%l]" LOG_FORMAT_REST,
-        [LOG_STYLE_SYSLOG_NAMELESS] = "[:%l]" LOG_FORMAT_REST,
-        [LOG_STYLE_STARTUP] = "%7F: %E: [client\\ %a] %M",
-    };
+    static const char *const formats[] = {[LOG_STYLE_FILE] = "[%{u}t] [%m:%l]" LOG_FORMAT_REST,
+                                          [LOG_STYLE_FILE_NAMELESS] =
+                                              "[%{u}t] [:%l]" LOG_FORMAT_REST,
+                                          [LOG_STYLE_SYSLOG] = "[%m:%l]" LOG_FORMAT_REST,
+                                          [LOG_STYLE_SYSLOG_NAMELESS] = "[:%l]" LOG_FORMAT_REST,
+                                          [LOG_STYLE_STARTUP] = ""};
+    static const char *const peers[] = {"%7F: %E: [client\\ %a] %M", "%7F: %E: [remote\\ %a] %M"};
 
     log_items_register();
     apr_pool_create(&log_builtin_pool, NULL);
     for (int i = 0; i < 5; i++)
-        log_format_parse(log_builtin_pool, formats[i], 0, &log_builtin[i]);
+        for (int k = 0; k < 2; k++) {
+            const char *begin =
+                *formats[i] ? apr_pstrcat(log_builtin_pool, formats[i], " ", NULL) : "";
+            const char *end = *formats[i] ? "% ,\\ referer:\\ %{Referer}i" : "";
+
+            log_format_parse(log_builtin_pool,
+                             apr_pstrcat(log_builtin_pool, begin, peers[k], end, NULL), 0,
+                             &log_builtin[i][k]);
+        }
 }
 
-const apr_array_header_t *log_format_builtin(log_style style)
+const apr_array_header_t *log_format_builtin(log_style style, int outgoing)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
 
     pthread_once(&once, log_builtin_make);
-    BRG_ASSERT(log_builtin[style] != NULL);
-    return log_builtin[style];
+    BRG_ASSERT(log_builtin[style][0] != NULL && log_builtin[style][1] != NULL);
+    return log_builtin[style][outgoing != 0];
 }
 
 /* ---- lines ---- */

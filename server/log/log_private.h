@@ -41,8 +41,9 @@ typedef enum {
     LOG_STYLE_STARTUP
 } log_style;
 
-/** The built-in format. Made at the first call; never NULL. Threads: any. */
-const apr_array_header_t *log_format_builtin(log_style style);
+/** The built-in format. Made at the first call; never NULL. @param outgoing  of a connection that this server made.
+ * Threads: any. */
+const apr_array_header_t *log_format_builtin(log_style style, int outgoing);
 
 /**
  * Parse an ErrorLogFormat string.

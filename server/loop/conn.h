@@ -54,6 +54,10 @@ struct conn_driver;
 struct conn_transport;
 struct conn_drain;
 
+/** The versions of HTTP that connections speak, by number. Each has a driver (driver.h), a form of stored heads
+ * (http_answer.h), and entries of the response cache of its own. */
+typedef enum conn_protocol_number { CONN_HTTP1, CONN_HTTP2, CONN_PROTOCOLS } conn_protocol_number;
+
 /** A listening socket of one loop. Made by listen.c; lives as long as the generation that inherits
  * it. */
 typedef struct brg_listener {
@@ -134,7 +138,7 @@ struct brg_conn {
     const struct conn_driver *driver;       /**< the protocol (driver.h) */
     const struct conn_transport *transport; /**< NULL: the plain socket (transport.h) */
     void *below;                            /**< the transport's own */
-    void *above; /**< the driver's own; with that of HTTP/1: another one is to follow */
+    void *above; /**< the driver's own; with that of HTTP/1: the one of becomes is to follow */
     /** A stream: the connection that carries it. It has that one's descriptor, is in no poll set and on
      * no list of open connections, and its transport is what the other connection's driver gave it. */
     brg_conn *master;
@@ -154,7 +158,8 @@ struct brg_conn {
     uint8_t must_run;      /**< the worker pool may not refuse it */
     uint8_t takes_long; /**< with a worker since it takes long, not since it waits (loop_long.c) */
     uint8_t longs_n;    /**< so many of its streams are such */
-    uint8_t http2;      /**< it speaks HTTP/2, or is a stream of one that does */
+    uint8_t protocol;   /**< conn_protocol_number: what it speaks; of a stream, its master */
+    uint8_t becomes;    /**< what it is to speak when its driver lets go of it; CONN_HTTP1: that */
     uint8_t cold;       /**< the loop's last write ended at a file that is not in memory */
     uint32_t requests;  /**< answered on this connection */
     _Atomic uint32_t

@@ -31,6 +31,7 @@ struct conn_driver {
 
 /** Another protocol than HTTP/1, for connections of the server's own. */
 typedef struct conn_protocol {
+    uint8_t number;   /**< conn_protocol_number */
     const char *name; /**< in ALPN, as Protocols has it */
     const struct conn_driver *driver;
     /** 1 if a clear connection whose first bytes are these is to be driven by it; -1: too few are here to tell. NULL: none
@@ -46,17 +47,21 @@ typedef struct conn_protocol {
 
 /**
  * For the server processes to come.
- * @param protocol  NULL: none
+ * @param number    of it; not CONN_HTTP1, which is always spoken
+ * @param protocol  NULL: it is not offered
  * @param proposes  hooks of the kind protocol_propose that its module has, whether it is offered or not
  * Threads: main, while the configuration is read.
  */
-void conn_protocol_set(const conn_protocol *protocol, int proposes);
+void conn_protocol_set(conn_protocol_number number, const conn_protocol *protocol, int proposes);
 
-/** The @a proposes of conn_protocol_set(): where there are more such hooks, modules speak other protocols. */
-int conn_protocol_proposes(void);
+/** The @a proposes of all protocols: where there are more such hooks, modules speak other ones. */
+int conn_protocols_propose(void);
 
-/** What was set, or NULL. Threads: any, while no configuration is read. */
-const conn_protocol *conn_protocol_of(void);
+/** What is offered by a number, or NULL. Threads: any, while no configuration is read. */
+const conn_protocol *conn_protocol_of(unsigned number);
+
+/** What is offered by that name, or NULL. Threads: as above. */
+const conn_protocol *conn_protocol_named(const char *name, size_t len);
 
 /** What lives on a loop beside its connections. */
 typedef struct loop_services {

@@ -86,7 +86,7 @@ brg_conn *loop_stream(brg_conn *master)
     bc->chain = master->chain;
     bc->peer = master->peer;
     bc->base = master->base;
-    bc->http2 = master->http2;
+    bc->protocol = master->protocol;
     bc->rd_ready = 1;
     bc->head_began = loop->monotonic;
     loop->stream_n[CONN_HEAD]++;

@@ -16,12 +16,13 @@ typedef struct shed_span {
     unsigned n;             /* how many they are */
 } shed_span;
 
-/* Nothing was asked yet; or a head was begun, some time ago. A stream may be open on HTTP/2 from its first request on. */
+/* Nothing was asked yet; or a head was begun, some time ago. A stream may be open from the first request on, where there are
+ * streams. */
 static int shed_owes_head(const brg_conn *bc)
 {
     if (bc->state != CONN_HEAD || (bc->c && bc->module_driven))
         return 0;
-    if (bc->requests ? bc->http2 : !conn_in_size(bc))
+    if (bc->requests ? bc->protocol != CONN_HTTP1 : !conn_in_size(bc))
         return !bc->requests;
     return bc->loop->monotonic - bc->head_began >= SHED_PART_US;
 }

@@ -11,6 +11,7 @@
 #include "brigade/memory.h"
 #include <errno.h>
 #include <stddef.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -44,23 +45,38 @@ void loop_front_done(brg_conn *bc)
     loops_behind_front(bc);
 }
 
-static const conn_protocol *loops_protocol;
-static int loops_proposes;
+static const conn_protocol *loops_protocol[CONN_PROTOCOLS];
+static int loops_proposes[CONN_PROTOCOLS];
 
-void conn_protocol_set(const conn_protocol *protocol, int proposes)
+void conn_protocol_set(conn_protocol_number number, const conn_protocol *protocol, int proposes)
 {
-    loops_protocol = protocol;
-    loops_proposes = proposes;
+    BRG_ASSERT(number > CONN_HTTP1 && number < CONN_PROTOCOLS);
+    BRG_ASSERT(!protocol || protocol->number == number);
+    loops_protocol[number] = protocol;
+    loops_proposes[number] = proposes;
 }
 
-int conn_protocol_proposes(void)
+int conn_protocols_propose(void)
 {
-    return loops_proposes;
+    int n = 0;
+
+    for (unsigned i = 0; i < CONN_PROTOCOLS; i++)
+        n += loops_proposes[i];
+    return n;
 }
 
-const conn_protocol *conn_protocol_of(void)
+const conn_protocol *conn_protocol_of(unsigned number)
 {
-    return loops_protocol;
+    return number < CONN_PROTOCOLS ? loops_protocol[number] : NULL;
+}
+
+const conn_protocol *conn_protocol_named(const char *name, size_t len)
+{
+    for (unsigned i = 0; i < CONN_PROTOCOLS; i++)
+        if (loops_protocol[i] && strlen(loops_protocol[i]->name) == len &&
+            !memcmp(loops_protocol[i]->name, name, len))
+            return loops_protocol[i];
+    return NULL;
 }
 
 /* Its destructors of thread-local data run after it no longer counts: too late. */

@@ -67,6 +67,8 @@ struct conn_transport {
      * taken, and is the caller's if not.
      */
     ssize_t (*give)(brg_conn *bc, void *base, const char *data, size_t len);
+    /** Streams: nothing follows what was put, sent with @a more, or given: it may leave. Threads: the owner of the connection. */
+    void (*sent)(brg_conn *bc);
     /**
      * Streams: what came behind the body, whose end recv() told: bytes come as they are, whether their length is known or not.
      * @return valid as long as the stream; *@a n 0: nothing

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How mod_proxy and others come to TLS for their connections, and what is checked before the server
  * starts. */
+#include "tls_client.h"
 #include "tls_proxy_filter_private.h"
 #include "http_log.h"
 #include "http_ssl.h"
@@ -76,7 +77,7 @@ static int proxy_post_config(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp,
     for (; s; s = s->next) {
         const tls_proxy_conf *conf = tls_proxy_conf_of(s->lookup_defaults);
 
-        if (tls_proxy_is_on(conf) && !tls_proxy_context(conf, s))
+        if (tls_proxy_is_on(conf) && !tls_client_context_make(p, s, NULL))
             return HTTP_INTERNAL_SERVER_ERROR;
     }
     return OK;
@@ -85,11 +86,11 @@ static int proxy_post_config(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp,
 static int proxy_section(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *s,
                          ap_conf_vector_t *section)
 {
-    tls_dir_conf *dc = tls_proxy_section(p, s, section);
+    const tls_dir_conf *dc = tls_proxy_section(p, s, section);
 
-    return dc && tls_proxy_is_on(dc->proxy) && !tls_proxy_context(dc->proxy, s)
-               ? HTTP_INTERNAL_SERVER_ERROR
-               : OK;
+    if (dc && tls_proxy_is_on(dc->proxy) && !tls_client_context_make(p, s, section))
+        return HTTP_INTERNAL_SERVER_ERROR;
+    return OK;
 }
 
 void tls_proxy_hooks(void)

@@ -4,13 +4,16 @@
 #include "clock.h"
 #include "loop.h"
 #include "brigade/assert.h"
+#include "http_connection.h"
 #include "http_log.h"
 #include "http_protocol.h"
 #include "apr_strings.h"
+#include <string.h>
 
 APLOG_USE_MODULE(proxy);
 
 #define EXCHANGE_IOV 32
+#define EXCHANGE_AGAIN_MOST 3
 #define EXCHANGE_HOLD_US apr_time_from_sec(1) /* for a 100 of the backend; then the body is sent */
 
 apr_time_t exchange_now(const proxy_exchange *x)
@@ -39,7 +42,7 @@ void exchange_give_back(proxy_exchange *x)
     if (!cc)
         return;
     x->cc = NULL;
-    if (x->keep && x->complete && x->body_ended && !x->out_n)
+    if (x->keep && x->complete && x->body_ended && !x->out_n && !x->held_n)
         client_keep(cc);
     else
         client_close(cc);
@@ -61,15 +64,17 @@ void exchange_end(proxy_exchange *x)
 
 /* ---- failures ---- */
 
-static int failure_status(proxy_failure why)
+static int failure_status(const proxy_exchange *x, proxy_failure why)
 {
     switch (why) {
     case PROXY_FAILED_TIMEOUT:
         return HTTP_GATEWAY_TIME_OUT;
-    case PROXY_FAILED_BROKEN:
-        return HTTP_BAD_GATEWAY;
+    case PROXY_FAILED_BROKEN: /* as Apache's modules have it */
+        return x->codec == &proxy_fcgi_codec ? HTTP_SERVICE_UNAVAILABLE : HTTP_BAD_GATEWAY;
     case PROXY_FAILED_RESOLVE:
         return HTTP_BAD_GATEWAY;
+    case PROXY_FAILED_SHAKE:
+        return HTTP_INTERNAL_SERVER_ERROR;
     default:
         return HTTP_SERVICE_UNAVAILABLE;
     }
@@ -83,27 +88,76 @@ static const char *failure_reason(const proxy_exchange *x, proxy_failure why)
         return apr_pstrcat(x->r->pool, "DNS lookup failure for: ", x->target->host, NULL);
     case PROXY_FAILED_TIMEOUT:
     case PROXY_FAILED_BROKEN:
-        return x->got ? "Error reading from remote server" : "Error reading from remote server";
+        return "Error reading from remote server";
+    case PROXY_FAILED_SHAKE:
+        return "Error during SSL Handshake with remote server";
     default:
         return NULL;
     }
+}
+
+/* The status line is there, and the head ends behind it. */
+static int failure_is_within_head(const proxy_exchange *x)
+{
+    return x->cc && client_in_size(x->cc) && memchr(client_in(x->cc), '\n', client_in_size(x->cc));
+}
+
+/* A client that has had answers on its connection may well ask again: as for a connection that closes between requests, it
+ * gets no answer. @return 1: so it was told */
+static int failure_is_clients_to_repeat(proxy_exchange *x, proxy_failure why, apr_status_t error)
+{
+    request_rec *r = x->r;
+    apr_bucket_alloc_t *alloc = r->connection->bucket_alloc;
+
+    if (x->codec != &proxy_http_codec || why != PROXY_FAILED_BROKEN ||
+        r->proxyreq != PROXYREQ_REVERSE || !r->connection->keepalives ||
+        failure_is_within_head(x) || x->bad)
+        return 0;
+    ap_log_rerror(APLOG_MARK, APLOG_DEBUG, error, r,
+                  APLOGNO(01103) "Closing connection to client because reading from backend server "
+                                 "%s:%u failed. Number "
+                                 "of keepalives %i",
+                  x->target->host, (unsigned)x->target->port, r->connection->keepalives);
+    APR_BRIGADE_INSERT_TAIL(x->in, ap_bucket_error_create(HTTP_BAD_GATEWAY, NULL, r->pool, alloc));
+    APR_BRIGADE_INSERT_TAIL(x->in, ap_bucket_eoc_create(alloc));
+    APR_BRIGADE_INSERT_TAIL(x->in, apr_bucket_eos_create(alloc));
+    r->connection->keepalive = AP_CONN_CLOSE;
+    (void)ap_pass_brigade(r->output_filters, x->in);
+    apr_brigade_cleanup(x->in);
+    return 1;
 }
 
 static int failure_page(proxy_exchange *x, proxy_failure why)
 {
     request_rec *r = x->r;
     const char *reason = failure_reason(x, why);
-    const int status = failure_status(why);
+    const int status = failure_status(x, why);
 
-    if (!reason)
+    if (!reason || failure_is_within_head(x))
         return status;
+    r->status_line = apr_psprintf(r->pool, "%3.3u Proxy Error", (unsigned)status);
     apr_table_setn(r->notes, "error-notes",
                    apr_pstrcat(r->pool,
                                "The proxy server could not handle the request<p>Reason: <strong>",
-                               ap_escape_html(r->pool, reason), "</strong></p>\n", NULL));
+                               ap_escape_html(r->pool, reason), "</strong></p>", NULL));
     apr_table_setn(r->notes, "verbose-error-to", "*");
     ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r, APLOGNO(00898) "%s returned by %s", reason, r->uri);
     return status;
+}
+
+/* Apache finds out while it sends a request. */
+static void failure_log_shake(const proxy_exchange *x, apr_status_t error, const char *peer)
+{
+    const request_rec *r = x->r;
+    const proxy_target *t = x->target;
+
+    ap_log_rerror(APLOG_MARK, APLOG_ERR, error, r,
+                  APLOGNO(01084) "pass request body failed to %s:%u (%s)", peer, (unsigned)t->port,
+                  t->host);
+    ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
+                  APLOGNO(01097) "pass request body failed to %s:%u (%s) from %s (%s)", peer,
+                  (unsigned)t->port, t->host, r->useragent_ip,
+                  r->connection->remote_host ? r->connection->remote_host : "");
 }
 
 static void failure_log(proxy_exchange *x, proxy_failure why, apr_status_t error, const char *text)
@@ -125,12 +179,21 @@ static void failure_log(proxy_exchange *x, proxy_failure why, apr_status_t error
                       APLOGNO(01114) "%s: failed to make connection to backend: %s", x->codec->name,
                       t->socket ? t->socket : t->host);
         break;
+    case PROXY_FAILED_SHAKE:
+        failure_log_shake(x, error, peer);
+        break;
     case PROXY_FAILED_BUSY:
         ap_log_rerror(APLOG_MARK, APLOG_ERR, error, x->r,
                       APLOGNO(00941) "%s: failed to acquire connection for (%s:%u)", t->scheme_name,
                       t->host, (unsigned)t->port);
         break;
     default:
+        if (x->codec == &proxy_fcgi_codec) {
+            ap_log_rerror(APLOG_MARK, APLOG_ERR, error, x->r,
+                          APLOGNO(01075) "Error dispatching request to %s: %s", t->socket ? t->socket : t->host,
+                          text ? text : "");
+            return;
+        }
         ap_log_rerror(APLOG_MARK, APLOG_ERR, error, x->r,
                       APLOGNO(01102) "error reading status line from remote server %s:%u%s%s",
                       t->host, (unsigned)t->port, text ? ": " : "", text ? text : "");
@@ -138,8 +201,10 @@ static void failure_log(proxy_exchange *x, proxy_failure why, apr_status_t error
 }
 
 /* A kept connection that its backend closed in this moment: nothing was lost, and it is no fault. */
-static int failure_is_stale(const proxy_exchange *x, proxy_failure why)
+static int failure_is_stale(proxy_exchange *x, proxy_failure why)
 {
+    if (x->untouched)
+        return !x->body_lost && ++x->again_n <= EXCHANGE_AGAIN_MOST;
     return x->reused && !x->got && why == PROXY_FAILED_BROKEN && !x->bad && exchange_may_repeat(x);
 }
 
@@ -148,8 +213,10 @@ static void exchange_try_again(proxy_exchange *x)
     exchange_drop(x);
     apr_brigade_cleanup(x->out);
     x->out_n = 0;
+    x->held_n = 0;
     x->sent = x->got = 0;
-    x->reused = 0;
+    x->reused = x->untouched = 0;
+    x->bad = NULL;
     x->state = EXCHANGE_CONNECT;
 }
 
@@ -195,10 +262,13 @@ void exchange_fail(proxy_exchange *x, proxy_failure why, apr_status_t error, con
     if (why == PROXY_FAILED_CONNECT || why == PROXY_FAILED_RESOLVE)
         client_origin_doubt(x->origin);
     proxy_failed(x->r, x->target, why);
-    if (exchange_try_other(x))
+    if (why != PROXY_FAILED_SHAKE && exchange_try_other(x))
         return;
+    if (failure_is_clients_to_repeat(x, why, error))
+        exchange_done(x, OK);
+    else
+        exchange_done(x, failure_page(x, why));
     exchange_drop(x);
-    exchange_done(x, failure_page(x, why));
 }
 
 /* ---- connecting ---- */
@@ -241,7 +311,9 @@ static apr_status_t exchange_connect(proxy_exchange *x)
     x->cc->baton = x;
     rv = client_go(x->cc);
     if (rv != APR_SUCCESS && rv != APR_EAGAIN)
-        exchange_fail(x, PROXY_FAILED_CONNECT, rv, x->cc->why);
+        exchange_fail(
+            x, x->cc->failure == CLIENT_NO_HANDSHAKE ? PROXY_FAILED_SHAKE : PROXY_FAILED_CONNECT,
+            rv, x->cc->why);
     return rv;
 }
 
@@ -426,8 +498,12 @@ static apr_status_t exchange_talk(proxy_exchange *x)
             talk_finish(x);
             return APR_SUCCESS;
         }
+        if (x->out_n) /* what the codec answers to what came */
+            (void)exchange_send(x);
         if (!APR_BRIGADE_EMPTY(x->in))
             exchange_pass(x);
+        if (x->state != EXCHANGE_TALK)
+            return APR_SUCCESS;
         if (!x->holds && !x->body_ended && x->loop)
             return exchange_talk(x); /* a 100 came, or room: the body goes on */
     }

@@ -14,13 +14,13 @@
 APLOG_USE_MODULE(proxy_http);
 
 /* Fields between the backend and this server (RFC 9110, 7.6.1). */
-static int answer_is_hop(const http_field *f)
+static int answer_is_hop(const char *name)
 {
     static const char *const names[] = {"Connection", "Proxy-Connection",  "Keep-Alive", "TE",
                                         "Trailer",    "Transfer-Encoding", "Upgrade",    NULL};
 
     for (int i = 0; names[i]; i++)
-        if (f->name_len == strlen(names[i]) && !strncasecmp(f->name, names[i], f->name_len))
+        if (!strcasecmp(name, names[i]))
             return 1;
     return 0;
 }
@@ -48,6 +48,12 @@ static const char *answer_reversed(proxy_exchange *x, const char *name, const ch
     default:
         return value;
     }
+}
+
+void exchange_field(proxy_exchange *x, const char *name, const char *value)
+{
+    if (!answer_is_hop(name))
+        apr_table_addn(x->r->headers_out, name, answer_reversed(x, name, value));
 }
 
 /* The head in one piece, in the request's pool, with NULs behind names and values. */
@@ -85,9 +91,8 @@ static void answer_fields(proxy_exchange *x, const http_head *head)
         const http_field *f = &head->field[i];
         const char *name = copy + (f->name - head->line), *value = copy + (f->value - head->line);
 
-        if (answer_is_hop(f) || answer_is_named(r, connection, name))
-            continue;
-        apr_table_addn(r->headers_out, name, answer_reversed(x, name, value));
+        if (!answer_is_named(r, connection, name))
+            exchange_field(x, name, value);
     }
 }
 
@@ -108,26 +113,57 @@ static void answer_via(proxy_exchange *x)
     apr_table_mergen(r->headers_out, "Via", apr_psprintf(r->pool, "%d.%d %s", 1, 1, name));
 }
 
-static void answer_status(request_rec *r, int code, const char *reason, apr_size_t len)
-{
-    r->status = code;
-    r->status_line = apr_psprintf(r->pool, "%d %.*s", code, (int)len, reason);
-}
-
-const char *exchange_head(proxy_exchange *x, const http_head *head)
+void exchange_status(proxy_exchange *x, int code, const char *reason, apr_size_t len)
 {
     request_rec *r = x->r;
-    const char *reason, *type;
+
+    r->headers_out = apr_table_make(r->pool, 16);
+    r->status = code;
+    r->status_line = reason ? apr_psprintf(r->pool, "%d %.*s", code, (int)len, reason) : NULL;
+}
+
+void exchange_fields_done(proxy_exchange *x)
+{
+    const char *type;
+
+    answer_via(x);
+    type = apr_table_get(x->r->headers_out, "Content-Type");
+    if (type)
+        ap_set_content_type(x->r, type);
+}
+
+void exchange_head(proxy_exchange *x, const http_head *head)
+{
+    const char *reason;
     const apr_size_t len = h1_response_reason(head, &reason);
 
-    r->headers_out = apr_table_make(r->pool, head->n_fields + 4);
-    answer_status(r, head->code, reason, len);
+    exchange_status(x, head->code, reason, len);
     answer_fields(x, head);
-    answer_via(x);
-    type = apr_table_get(r->headers_out, "Content-Type");
-    if (type)
-        ap_set_content_type(r, type);
-    return NULL;
+    exchange_fields_done(x);
+}
+
+void exchange_interim_begin(proxy_exchange *x, int code)
+{
+    request_rec *r = x->r;
+
+    x->interim_status = r->status;
+    x->interim_line = r->status_line;
+    x->interim_fields = r->headers_out;
+    if (++x->interims > EXCHANGE_INTERIM_MOST)
+        x->bad = "too many interim answers";
+    x->holds = 0;
+    exchange_status(x, code, NULL, 0);
+}
+
+void exchange_interim_end(proxy_exchange *x)
+{
+    request_rec *r = x->r;
+
+    if (!x->bad)
+        ap_send_interim_response(r, 1);
+    r->status = x->interim_status;
+    r->status_line = x->interim_line;
+    r->headers_out = x->interim_fields;
 }
 
 void exchange_head_done(proxy_exchange *x)

@@ -130,7 +130,7 @@ apr_status_t exchange_body_pump(proxy_exchange *x)
     if (x->body_over || x->holds || x->complete)
         return APR_SUCCESS;
     bb = apr_brigade_create(x->r->pool, x->r->connection->bucket_alloc);
-    while (rv == APR_SUCCESS && !x->body_over && x->out_n < EXCHANGE_AHEAD) {
+    while (rv == APR_SUCCESS && !x->body_over && x->out_n + x->held_n < EXCHANGE_AHEAD) {
         rv = exchange_body_read(x, bb);
         if (rv == APR_SUCCESS) {
             body_keep(x, bb);
@@ -140,7 +140,7 @@ apr_status_t exchange_body_pump(proxy_exchange *x)
         apr_brigade_cleanup(bb);
     }
     apr_brigade_destroy(bb);
-    x->wants_body = !x->body_over && x->out_n < EXCHANGE_AHEAD;
+    x->wants_body = !x->body_over && x->out_n + x->held_n < EXCHANGE_AHEAD;
     return APR_STATUS_IS_EAGAIN(rv) ? APR_SUCCESS : rv;
 }
 

@@ -269,7 +269,8 @@ int proxy_may_retry(const request_rec *r, const proxy_target *target, int attemp
 
 typedef enum proxy_failure {
     PROXY_FAILED_RESOLVE, /**< its name has no address */
-    PROXY_FAILED_CONNECT, /**< refused, unreachable, no answer in time; TLS failed */
+    PROXY_FAILED_CONNECT, /**< refused, unreachable, no answer in time */
+    PROXY_FAILED_SHAKE,   /**< connected, but TLS failed: no other is asked, as with Apache */
     PROXY_FAILED_TIMEOUT, /**< connected, but nothing came in time */
     PROXY_FAILED_BROKEN,  /**< closed too early, or what came is no answer */
     PROXY_FAILED_BUSY     /**< no connection was free in time (acquire): no fault of its */

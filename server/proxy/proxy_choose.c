@@ -160,6 +160,7 @@ static void failed_count(proxy_state *s, proxy_failure why)
     switch (why) {
     case PROXY_FAILED_RESOLVE:
     case PROXY_FAILED_CONNECT:
+    case PROXY_FAILED_SHAKE:
         atomic_fetch_add(&s->refused, 1);
         break;
     case PROXY_FAILED_TIMEOUT:

@@ -55,7 +55,8 @@ typedef struct proxy_codec {
     apr_status_t (*end)(proxy_exchange *x);
 } proxy_codec;
 
-extern const proxy_codec proxy_http_codec, proxy_fcgi_codec, proxy_scgi_codec, proxy_uwsgi_codec;
+extern const proxy_codec proxy_http_codec, proxy_h2_codec, proxy_fcgi_codec, proxy_scgi_codec,
+    proxy_uwsgi_codec;
 
 typedef enum exchange_state {
     EXCHANGE_BODY,
@@ -85,25 +86,28 @@ struct proxy_exchange {
     apr_bucket_brigade
         *body; /**< of the request's body: whole (codec->whole), or kept to be sent once more */
     apr_off_t out_n;      /**< bytes in out */
+    apr_off_t held_n;     /**< of the body, that the codec holds until the backend has room */
     apr_off_t body_n;     /**< of the request's body, read so far */
     apr_off_t sent, got;  /**< to and from the backend, in this try */
     apr_time_t chosen_at; /**< monotonic */
 
-    uint8_t came;         /**< set of BRG_WAIT_*, since the last wait */
-    uint8_t has_body;     /**< the request has one */
-    uint8_t body_chunked; /**< to the backend: in chunks */
-    uint8_t body_over;    /**< all of it was read */
-    uint8_t body_lost;    /**< some of it was sent and not kept: no other try */
-    uint8_t body_ended;   /**< all of it, and its end, are in out */
-    uint8_t holds;        /**< Expect: 100-continue: the body waits for the backend */
-    uint8_t reused;       /**< the connection served others before */
-    uint8_t fresh;        /**< the next try is to have a new connection */
-    uint8_t answered;     /**< the answer's head was taken */
-    uint8_t passed;       /**< and went to the client */
-    uint8_t complete;     /**< the answer ended */
-    uint8_t keep;         /**< the connection may be used again */
-    uint8_t swallow;      /**< the body of the answer is dropped: another page is sent */
+    uint8_t came;             /**< set of BRG_WAIT_*, since the last wait */
+    uint8_t has_body;         /**< the request has one */
+    uint8_t body_chunked;     /**< to the backend: in chunks */
+    uint8_t body_over;        /**< all of it was read */
+    uint8_t body_lost;        /**< some of it was sent and not kept: no other try */
+    uint8_t body_ended;       /**< all of it, and its end, are in out */
+    uint8_t holds;            /**< Expect: 100-continue: the body waits for the backend */
+    uint8_t reused;           /**< the connection served others before */
+    uint8_t fresh;            /**< the next try is to have a new connection */
+    uint8_t answered;         /**< the answer's head was taken */
+    uint8_t passed;           /**< and went to the client */
+    uint8_t complete;         /**< the answer ended */
+    uint8_t keep;             /**< the connection may be used again */
+    uint8_t swallow;          /**< the body of the answer is dropped: another page is sent */
     uint8_t interims;
+    uint8_t untouched;              /**< the backend said that it did not look at the request */
+    uint8_t again_n;                /**< tries at no charge */
     uint8_t upgrade;                /**< an Upgrade was sent to the backend */
     uint8_t flush;                  /**< each piece at once */
     uint8_t wants_body, wants_room; /**< beside the backend's socket */
@@ -112,6 +116,10 @@ struct proxy_exchange {
     h1_body_end body_end;
     h1_chunked chunked;
     uint64_t left; /**< H1_BODY_LENGTH */
+
+    int interim_status; /**< of the answer proper, while a 1xx is told */
+    const char *interim_line;
+    apr_table_t *interim_fields;
 
     void *script; /**< of the codec: FastCGI, SCGI, uwsgi */
 };
@@ -156,8 +164,17 @@ void exchange_out(proxy_exchange *x, apr_bucket *e);
 
 /* ---- exchange_answer.c ---- */
 
-/** A head came, by fields: set status, fields and type of r. @return 0, or why it is refused */
-const char *exchange_head(proxy_exchange *x, const http_head *head);
+/** A head came, by fields: set status, fields and type of r. */
+void exchange_head(proxy_exchange *x, const http_head *head);
+
+/** The same in steps: the status (@a reason NULL: the usual), each field (strings live as long as r), and the end. */
+void exchange_status(proxy_exchange *x, int code, const char *reason, apr_size_t len);
+void exchange_field(proxy_exchange *x, const char *name, const char *value);
+void exchange_fields_done(proxy_exchange *x);
+
+/** A 1xx answer: between these its fields are told; then it goes on to the client, unless x->bad is set. */
+void exchange_interim_begin(proxy_exchange *x, int code);
+void exchange_interim_end(proxy_exchange *x);
 
 /** A head came that the codec set in r. The answer may have another page in its place, or be a redirect here. */
 void exchange_head_done(proxy_exchange *x);

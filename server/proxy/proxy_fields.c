@@ -6,7 +6,7 @@
  *
  * A field that Connection names is one between client and server, but for those that tell who the client is or what it may do:
  * naming them must not take them away (CVE-2022-31813). */
-#include "proxy_exchange.h"
+#include "proxy_fields.h"
 #include "http_fields.h"
 #include "brigade/assert.h"
 #include "http_core.h"
@@ -16,14 +16,9 @@
 #include "apr_strings.h"
 #include <string.h>
 
-typedef struct fields_line {
-    const char *name, *value;
-    apr_size_t name_len, value_len;
-} fields_line;
-
 typedef struct fields_head {
     request_rec *r;
-    fields_line *line;
+    proxy_line *line;
     int n, most;
     apr_size_t size;
     const char *connection; /* of the client; NULL */
@@ -32,12 +27,12 @@ typedef struct fields_head {
 
 static void fields_add(fields_head *h, const char *name, const char *value)
 {
-    fields_line *l;
+    proxy_line *l;
 
     if (!http_field_is_safe(name, value))
         return;
     if (h->n == h->most) {
-        fields_line *more = apr_palloc(h->r->pool, sizeof *more * (apr_size_t)h->most * 2);
+        proxy_line *more = apr_palloc(h->r->pool, sizeof *more * (apr_size_t)h->most * 2);
 
         memcpy(more, h->line, sizeof *more * (apr_size_t)h->n);
         h->line = more;
@@ -263,7 +258,7 @@ static apr_bucket *fields_write(const fields_head *h, const char *line, apr_size
     const apr_size_t all = len + h->size + 2;
     char *buf = apr_bucket_alloc(all, alloc), *p = fields_put(buf, line, len);
 
-    for (const fields_line *l = h->line; l < h->line + h->n; l++) {
+    for (const proxy_line *l = h->line; l < h->line + h->n; l++) {
         p = fields_put(p, l->name, l->name_len);
         p = fields_put(p, ": ", 2);
         p = fields_put(p, l->value, l->value_len);
@@ -272,6 +267,39 @@ static apr_bucket *fields_write(const fields_head *h, const char *line, apr_size
     p = fields_put(p, "\r\n", 2);
     BRG_ASSERT((apr_size_t)(p - buf) == all);
     return apr_bucket_heap_create(buf, all, apr_bucket_free, alloc);
+}
+
+/* What every version has. */
+static void fields_collect(proxy_exchange *x, fields_head *h)
+{
+    request_rec *r = x->r;
+
+    h->r = r;
+    h->most = apr_table_elts(r->headers_in)->nelts + 12;
+    h->line = apr_palloc(r->pool, sizeof *h->line * (apr_size_t)h->most);
+    h->connection = apr_table_get(r->headers_in, "Connection");
+}
+
+int proxy_request_lines(proxy_exchange *x, const proxy_line **lines, const char **host)
+{
+    request_rec *r = x->r;
+    const char *length = apr_table_get(r->headers_in, "Content-Length"),
+               *te = apr_table_get(r->headers_in, "TE");
+    fields_head h = {0};
+
+    fields_collect(x, &h);
+    fields_of_client(x, &h);
+    fields_of_ours(x, &h);
+    if (x->body_over && (x->has_body || length))
+        fields_add(&h, "Content-Length", apr_psprintf(r->pool, "%" APR_OFF_T_FMT, x->body_n));
+    else if (x->has_body && length && !apr_table_get(r->headers_in, "Transfer-Encoding") &&
+             r->input_filters == r->proto_input_filters)
+        fields_add(&h, "Content-Length", length);
+    if (te && ap_find_token(r->pool, te, "trailers"))
+        fields_add(&h, "TE", "trailers");
+    *host = fields_host(x);
+    *lines = h.line;
+    return h.n;
 }
 
 apr_bucket *proxy_request_head(proxy_exchange *x)
@@ -283,13 +311,12 @@ apr_bucket *proxy_request_head(proxy_exchange *x)
     const char *line =
         apr_pstrcat(r->pool, t->scheme == PROXY_SCHEME_CONNECT ? "CONNECT" : r->method, " ",
                     absolute ? t->url : t->path, is_10 ? " HTTP/1.0\r\n" : " HTTP/1.1\r\n", NULL);
-    fields_head h = {.r = r, .most = apr_table_elts(r->headers_in)->nelts + 12};
+    fields_head h = {0};
     const apr_size_t len = strlen(line);
 
     if (strcspn(line, "\r\n") + 2 != len) /* nothing of a target can begin another line */
         return NULL;
-    h.line = apr_palloc(r->pool, sizeof *h.line * (apr_size_t)h.most);
-    h.connection = apr_table_get(r->headers_in, "Connection");
+    fields_collect(x, &h);
     fields_add(&h, "Host", fields_host(x));
     fields_of_client(x, &h);
     fields_of_ours(x, &h);

@@ -115,6 +115,9 @@ static const proxy_codec *proxy_codec_of(proxy_scheme scheme)
     case PROXY_SCHEME_WSS:
     case PROXY_SCHEME_CONNECT:
         return &proxy_http_codec;
+    case PROXY_SCHEME_H2:
+    case PROXY_SCHEME_H2C:
+        return &proxy_h2_codec;
     case PROXY_SCHEME_FCGI:
         return &proxy_fcgi_codec;
     case PROXY_SCHEME_SCGI:
@@ -146,7 +149,7 @@ int proxy_next_try(proxy_exchange *x)
         return HTTP_INTERNAL_SERVER_ERROR;
     }
     x->origin = proxy_origin_of(r, x->target);
-    return x->origin ? OK : HTTP_SERVICE_UNAVAILABLE;
+    return x->origin ? OK : HTTP_INTERNAL_SERVER_ERROR; /* TLS that is not enabled */
 }
 
 /* TRACE and OPTIONS that have gone far enough are answered here (RFC 9110, 7.6.2). @return DECLINED: it goes on */

@@ -67,22 +67,10 @@ static void http_body(proxy_exchange *x, apr_bucket_brigade *bb, int last)
 /* 1xx: on to the client, where it can take it; a 100 lets the body go. */
 static apr_status_t http_interim(proxy_exchange *x, const http_head *head)
 {
-    request_rec *r = x->r;
-    const int status = r->status;
-    const char *line = r->status_line;
-    apr_table_t *fields = r->headers_out;
-
-    if (++x->interims > EXCHANGE_INTERIM_MOST) {
-        x->bad = "too many interim answers";
-        return APR_EGENERAL;
-    }
-    x->holds = 0;
-    (void)exchange_head(x, head);
-    ap_send_interim_response(r, 1);
-    r->status = status;
-    r->status_line = line;
-    r->headers_out = fields;
-    return APR_SUCCESS;
+    exchange_interim_begin(x, head->code);
+    exchange_head(x, head);
+    exchange_interim_end(x);
+    return x->bad ? APR_EGENERAL : APR_SUCCESS;
 }
 
 static const char *http_bad(proxy_exchange *x, const http_head *head)
@@ -126,7 +114,7 @@ static apr_status_t http_head_taken(proxy_exchange *x, const http_head *head)
         return http_interim(x, head);
     x->holds = 0;
     x->body_end = h1_response_body(head, http_asked_method(x->r), connect);
-    (void)exchange_head(x, head);
+    exchange_head(x, head);
     if (head->code == HTTP_SWITCHING_PROTOCOLS) {
         const http_field *f =
             &head->field[head->known[HTTP_F_UPGRADE] >= 0 ? head->known[HTTP_F_UPGRADE] : 0];

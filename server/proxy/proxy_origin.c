@@ -26,6 +26,7 @@ static void origin_settings(const proxy_worker *w, server_rec *s, client_setting
                             .receive_buffer =
                                 (int)(p->receive_buffer ? p->receive_buffer : conf->receive_buffer),
                             .from = (apr_sockaddr_t *)(uintptr_t)conf->source,
+                            .alpn = w->scheme == PROXY_SCHEME_H2 ? "\2h2" : NULL,
                             .reuse = !p->no_reuse,
                             .keepalive = p->keepalive};
 }
@@ -49,10 +50,14 @@ static int origin_tls_of_request(request_rec *r, const proxy_target *target, cli
 #if BRIGADE_TLS
     to->tls = tls_client_context_of(r->server, r->per_dir_config);
 #endif
-    if (!to->tls)
+    if (!to->tls) {
         ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
-                      APLOGNO(01961) "SSL Proxy requested for %s but not enabled for us.",
-                      target->url);
+                      APLOGNO(01961) " failed to enable ssl support [Hint: if using mod_ssl, see "
+                                     "SSLProxyEngine]");
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
+                      APLOGNO(00961) "%s: failed to enable ssl support for %s:%u (%s)",
+                      target->scheme_name, target->host, (unsigned)target->port, target->host);
+    }
     return to->tls != NULL;
 }
 

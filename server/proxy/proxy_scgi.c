@@ -184,7 +184,7 @@ static apr_status_t uwsgi_take(proxy_exchange *x)
     default:
         break;
     }
-    (void)exchange_head(x, &head);
+    exchange_head(x, &head);
     client_in_take(x->cc, head.head_len);
     exchange_head_done(x);
     return APR_SUCCESS;

@@ -17,6 +17,7 @@
 #include "placement.h"
 #include "regex_limits.h"
 #include "request_parts.h"
+#include "request_wait.h"
 #include "scoreboard.h"
 #include "walk_private.h"
 #include "request_context.h"
@@ -114,7 +115,7 @@ static int request_pre_translate(request_rec *r)
 /* ---- phases that continue on a worker ---- */
 
 /* Where they continue: request_files.stage. */
-enum { REQUEST_AT_AUTH, REQUEST_AT_STORAGE };
+enum { REQUEST_AT_AUTH, REQUEST_AT_STORAGE, REQUEST_AT_ACCESS };
 
 static int request_stop(request_rec *r, int stage)
 {
@@ -240,11 +241,28 @@ static int request_access(request_rec *r, int may_stop)
     }
     any = ap_satisfies(r) == SATISFY_ANY;
     status = request_undecided(r, ap_run_access_checker(r), "check access");
+    if (status == SUSPENDED)
+        return status;
     if (any ? status == OK : status != OK)
         return status;
     status = ap_run_access_checker_ex(r);
     if (status == DECLINED || (!any && status == OK && ap_run_force_authn(r) == OK))
         return request_authenticate_here(r, may_stop);
+    return status;
+}
+
+/* Hooks of access control of a request from the network may wait on its loop (brigade/wait.h): SUSPENDED. All of them are
+ * called once more afterwards. @param from  REQUEST_AT_ACCESS: all of it; REQUEST_AT_AUTH: what request_stop() left */
+static int request_access_waits(request_rec *r, int may_stop, int from)
+{
+    int status;
+
+    request_set_wait_place(r, r->main || r->prev ? REQUEST_WAITS_NOWHERE : REQUEST_WAITS_IN_ACCESS);
+    status = from == REQUEST_AT_ACCESS ? request_access(r, may_stop) : request_authenticate(r);
+    if (status == SUSPENDED && request_waits(r->connection))
+        request_files_of(r)->stage = from;
+    else
+        request_set_wait_place(r, REQUEST_WAITS_IN_HANDLER);
     return status;
 }
 
@@ -269,7 +287,7 @@ static int request_serve_file(request_rec *r, int may_stop)
     /* What may wait came with an .htaccess file of this request: no one knew of it when the request began. */
     if (conn_on_loop() && !phases_may_run_inline() && (may_stop || request_lookup_may_fail(r)))
         return request_stop(r, REQUEST_AT_STORAGE);
-    status = request_access(r, may_stop);
+    status = request_access_waits(r, may_stop, REQUEST_AT_ACCESS);
     return status == OK ? request_type_and_fix(r) : status;
 }
 
@@ -284,7 +302,7 @@ static int request_phases_run(request_rec *r, int may_stop)
  * allow what a rule forbids: such a request fails. @param failures  regex_failures() before the phases */
 static int request_check_regex(request_rec *r, unsigned failures, int status)
 {
-    if (regex_failures() == failures || ap_is_HTTP_ERROR(status))
+    if (regex_failures() == failures || ap_is_HTTP_ERROR(status) || status == SUSPENDED)
         return status;
     ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
                   "%s: the match of a regular expression was given up, so the request is refused",
@@ -345,10 +363,9 @@ int request_phases_resume(request_rec *r)
 
     BRG_ASSERT(files != NULL);
     BRG_ASSERT(!conn_on_loop());
-    BRG_ASSERT(files->stage == REQUEST_AT_STORAGE || files->stage == REQUEST_AT_AUTH);
     if (files->stage == REQUEST_AT_STORAGE)
         status = request_serve_file(r, 0);
-    else if ((status = request_authenticate(r)) == OK)
+    else if ((status = request_access_waits(r, 0, files->stage)) == OK)
         status = request_type_and_fix(r);
     status = request_check_regex(r, failures, status);
     return status == OK ? handler_prepare(r) : status;

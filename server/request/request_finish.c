@@ -220,6 +220,8 @@ request_end request_finish_on_loop(request_rec *r, int *status)
     const conn_rec *c = r->connection;
 
     BRG_ASSERT(conn_on_loop());
+    if (*status == SUSPENDED && request_waits(c)) /* a hook of access control */
+        return REQUEST_WAITS;
     *status = request_check_memory(r, *status);
     if (*status == OK) {
         request_allow_rerun(r);

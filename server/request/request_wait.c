@@ -10,6 +10,7 @@
 #include "loop.h"
 #include "request_context.h"
 #include "request_parts.h"
+#include "request_context.h"
 #include "request_wait_private.h"
 #include "brigade/assert.h"
 #include "brigade/wait.h"
@@ -61,7 +62,8 @@ BRG_DECLARE(int) brg_wait_possible(const request_rec *r)
 {
     const brg_conn *bc = connection_of(r->connection);
 
-    return !r->main && bc && !bc->module_driven && !bc->held.waiting;
+    return !r->main && bc && !bc->module_driven && !bc->held.waiting &&
+           request_wait_place_of(r) != REQUEST_WAITS_NOWHERE;
 }
 
 /* The driver is to run. */
@@ -97,7 +99,7 @@ brg_wait(request_rec *r, const brg_wait_for *wanted, brg_wait_go_on_fn *go_on,
 
     if (!w) {
         ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
-                      "the handler of this request wants to wait, which is not possible here");
+                      "a module wants this request to wait, which is not possible here");
         return HTTP_INTERNAL_SERVER_ERROR;
     }
     w->note.run = waiting_resumed;
@@ -246,10 +248,16 @@ request_end request_wait_end(brg_conn *bc, request_rec **first, int *status)
 
     BRG_ASSERT(bc->state == CONN_REQUEST && w->came && loop_self() == bc->loop);
     *first = request_first(r);
-    if (r == *first) /* an internal redirect of go_on() may wait */
+    if (r == *first && request_wait_place_of(r) ==
+                           REQUEST_WAITS_IN_HANDLER) /* an internal redirect of go_on() may wait */
         request_allow_rerun(r);
     *status = w->go_on(r, w->baton, w->came);
     waiting_free(w);
+    if (request_wait_place_of(r) == REQUEST_WAITS_IN_ACCESS &&
+        (*status == OK || *status == DECLINED) && !request_waits(r->connection)) {
+        *status = REQUEST_AUTH_PENDING; /* its hooks once more */
+        return REQUEST_LEFT;
+    }
     return request_go_on(*first, r, status);
 }
 

@@ -297,6 +297,21 @@ int request_lookup_may_fail(const request_rec *r)
     return block && block->may_rerun && block->lookups_may_fail;
 }
 
+void request_set_wait_place(request_rec *r, request_wait_place place)
+{
+    request_conf_block *block = request_block_of(r);
+
+    if (block)
+        block->waits_in = place;
+}
+
+request_wait_place request_wait_place_of(const request_rec *r)
+{
+    const request_conf_block *block = request_block_of((request_rec *)(uintptr_t)r);
+
+    return block ? (request_wait_place)block->waits_in : REQUEST_WAITS_IN_HANDLER;
+}
+
 BRG_DECLARE(void) brg_auth_would_wait(request_rec *r)
 {
     request_conf_block *block = request_block_of(r);

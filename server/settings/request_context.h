@@ -25,6 +25,7 @@
  */
 #include "httpd.h"
 #include "util_filter.h"
+#include "brigade/response_cache.h"
 
 /** create_request hook: core_request_config with room for all registered notes. @return OK */
 int request_conf_create(request_rec *r);
@@ -119,6 +120,16 @@ void request_allow_lookups_to_fail(request_rec *r, int on);
  * network again. */
 int request_lookup_may_fail(const request_rec *r);
 
+/** What of @a r may wait by brg_wait(). */
+typedef enum request_wait_place {
+    REQUEST_WAITS_IN_HANDLER,
+    REQUEST_WAITS_IN_ACCESS, /**< hooks of access control, which run now: they are called once more, by a worker */
+    REQUEST_WAITS_NOWHERE /**< such hooks run now, for a request that somebody else waits for */
+} request_wait_place;
+
+void request_set_wait_place(request_rec *r, request_wait_place place);
+request_wait_place request_wait_place_of(const request_rec *r);
+
 /** What the directory walk found out about the file of a request, for brg_file_open(). */
 typedef struct request_files {
     apr_file_t *opened; /**< the walk's descriptor of r->filename, in r->pool, or NULL */
@@ -145,7 +156,7 @@ int request_is_debugged(const request_rec *r);
 
 /** In the list of fields, instead of a name: the request line, whose target is the key of the
  * response cache. Only GET is stored. */
-#define REQUEST_VARY_LINE ":line"
+#define REQUEST_VARY_LINE BRG_CACHE_VARY_LINE
 
 /**
  * The request fields that the answer to @a r is selected by, kept for the cache (cache_vary.c): NULL until there is one.

@@ -28,6 +28,7 @@ typedef struct request_conf_block {
     int auth_waits;              /**< brg_auth_would_wait() */
     int may_defer;               /**< phases may continue on a worker: request_allow_defer() */
     int lookups_may_fail;        /**< request_allow_lookups_to_fail() */
+    int waits_in;                /**< request_wait_place */
     int announces;               /**< request_set_announces() */
     int fields_before;           /**< request_set_connection() */
     const char *connection;      /**< the same */

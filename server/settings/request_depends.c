@@ -53,6 +53,11 @@ void request_query_counts(const request_rec *r)
         block->depends.query = 1;
 }
 
+BRG_DECLARE(void) brg_cache_depends_on_query(request_rec *r)
+{
+    request_query_counts(r);
+}
+
 /* A path is looked at several times within a short while, if at all; a second mention is harmless. */
 #define DEPENDS_COMPARED 16
 

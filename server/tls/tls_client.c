@@ -167,7 +167,7 @@ int tls_client_session_new(SSL *ssl, SSL_SESSION *session)
 
 static void session_offer(tls_conn *t)
 {
-    const apr_time_t now = apr_time_sec(t->bc->loop->wall);
+    const apr_time_t now = apr_time_sec(t->bc->loop ? t->bc->loop->wall : apr_time_now());
     SSL_SESSION *session =
         t->client->sessions ? tls_client_session_get(t->client->sessions, now) : NULL;
 
@@ -204,9 +204,17 @@ static int begin_ssl(tls_conn *t, const char *alpn)
         begin_alpn(t, alpn);
     session_offer(t);
     /* A server may ask for a certificate in the middle of a connection: that is OpenSSL's. */
-    if (tls_client_records_are_ours() && !client->px->machines)
+    if (t->loop && tls_client_records_are_ours() && !client->px->machines)
         tls_keys_expect(t);
     return 0;
+}
+
+/* Of the loop, or of all workers. */
+static tls_proxy_ctx *begin_context(const brg_conn *bc, const tls_client_context *context)
+{
+    if (!bc->loop)
+        return context->of_workers;
+    return bc->loop->layer ? tls_client_here(bc->loop->layer, context) : NULL;
 }
 
 static tls_conn *begin_conn(brg_conn *bc)
@@ -225,8 +233,8 @@ static tls_conn *begin_conn(brg_conn *bc)
 apr_status_t tls_client_begin(brg_conn *bc, const tls_client_context *context, const char *name,
                               const char *alpn, tls_client_sessions *sessions)
 {
-    tls_loop *l = bc->loop->layer;
-    tls_proxy_ctx *here = l ? tls_client_here(l, context) : NULL;
+    tls_loop *l = bc->loop ? bc->loop->layer : NULL;
+    tls_proxy_ctx *here = begin_context(bc, context);
     tls_conn *t;
 
     BRG_ASSERT(!bc->transport && !bc->below && bc->fd >= 0);
@@ -235,7 +243,7 @@ apr_status_t tls_client_begin(brg_conn *bc, const tls_client_context *context, c
     if (!(t = begin_conn(bc)))
         return APR_ENOMEM;
     t->loop = l;
-    t->server = here->server;
+    t->server = bc->base ? bc->base : here->server;
     t->client->px = here;
     t->client->name = name;
     t->client->sessions = sessions;

@@ -12,7 +12,8 @@
  *   afterwards     transport_recv() and transport_sendv(), as on accepted connections (transport.h)
  *   the end        transport_end(), which sends close_notify unless bc->failed is set, and frees it all
  *
- * bc needs: loop, fd (connected, non-blocking), tag; transport and below NULL. Nothing else of it is read. bc->rd_ready is
+ * bc needs: loop (NULL: a worker has the connection), fd (connected, non-blocking), tag; transport and
+ * below NULL; base: whose log is written, or NULL for the context's. Nothing else of it is read. bc->rd_ready is
  * set where a further transport_recv() gives something though no event of the socket will tell: after any call here or of the
  * transport, look at it before you wait. When an event tells that the peer shut its side (EPOLLRDHUP), read once more even if
  * the last read got less than it had room for, as with a clear socket.
@@ -21,11 +22,13 @@
  * a broken connection are never an end: -1 with ECONNABORTED. The server may shut its side while this one goes on to send.
  *
  * Records are made without OpenSSL where that is right (TLS 1.3; 1.2 with AES-GCM or ChaCha20), else by it: with other
- * ciphers, and where this server has certificates to show, since a server may ask for one at any time. Without those, a
+ * ciphers, on workers, and where this server has certificates to show, since a server may ask for one at any time. Without those, a
  * server that asks to renegotiate TLS 1.2 gets a warning that it will not be done.
  *
  * What fails is logged with the numbers and words of Apache's mod_ssl, at its levels, as of the remote server.
- * Threads: the loop that owns bc, unless said otherwise. Blocking: nothing, unless said otherwise.
+ * Signatures with a certificate of this server's are made on the loop.
+ *
+ * Threads: the loop or the worker that owns bc, unless said otherwise. Blocking: nothing, unless said otherwise.
  */
 #include "conn.h"
 

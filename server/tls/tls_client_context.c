@@ -217,6 +217,7 @@ static int here_context(tls_proxy_ctx *here, server_rec *s)
 {
     SSL_CTX *ctx = here->ctx;
 
+    BRG_ASSERT(here->of_conns);
     if (tls_proxy_policy(here, &here->conf, s) || tls_proxy_ciphers(ctx, &here->conf, s))
         return -1;
     SSL_CTX_set_read_ahead(ctx, 0);                         /* tls_bio.c: no more than it needs */
@@ -239,6 +240,7 @@ static tls_proxy_ctx *here_make(tls_loop *l, const tls_proxy_ctx *px)
         here->server = px->server;
         here->index = px->index;
         here->loop = l;
+        here->of_conns = 1;
         here->ctx = SSL_CTX_new_ex(l->lib, NULL, TLS_client_method());
         if (here->ctx && !here_machines(l, here, px) && !here_context(here, px->server) &&
             !here_trust(l, here, px))
@@ -268,6 +270,24 @@ tls_proxy_ctx *tls_client_here(tls_loop *l, const tls_proxy_ctx *px)
     return l->clients[px->index];
 }
 
+/* All workers share it, with OpenSSL's locks: they may wait. It has what px has, which lives longer. */
+int tls_client_of_workers(tls_proxy_ctx *px)
+{
+    tls_proxy_ctx *all = calloc(1, sizeof *all);
+
+    BRG_ASSERT(!px->of_workers);
+    px->of_workers = all;
+    if (!all || !(all->ctx = SSL_CTX_new(TLS_client_method())))
+        return -1;
+    all->conf = px->conf;
+    all->server = px->server;
+    all->machine = px->machine;
+    all->machines = px->machines;
+    all->of_conns = 1;
+    SSL_CTX_set1_cert_store(all->ctx, SSL_CTX_get_cert_store(px->ctx));
+    return here_context(all, px->server);
+}
+
 void tls_client_loop_begin(tls_loop *l)
 {
     for (const tls_proxy_ctx *px = NULL; (px = tls_proxy_context_next(px)) != NULL;)
@@ -286,10 +306,15 @@ void tls_client_loop_end(tls_loop *l)
 
 /* ---- for what uses them ---- */
 
-/* NULL also where the module is another one than ours. */
+/* NULL also where the module is another one than ours. A section that says nothing of TLS has no settings. */
 static const tls_proxy_conf *client_conf(const server_rec *s, const struct ap_conf_vector_t *dir)
 {
-    return ssl_module.module_index < 0 ? NULL : tls_proxy_conf_of(dir ? dir : s->lookup_defaults);
+    const tls_proxy_conf *conf;
+
+    if (ssl_module.module_index < 0)
+        return NULL;
+    conf = tls_proxy_conf_of(dir);
+    return conf ? conf : tls_proxy_conf_of(s->lookup_defaults);
 }
 
 int tls_client_is_on(const server_rec *s, const struct ap_conf_vector_t *dir)

@@ -93,17 +93,15 @@ static void handshake_expired(brg_conn *bc)
 /* By what ALPN chose. */
 static const struct conn_driver *handshake_driver_of(const brg_conn *bc)
 {
-    const conn_protocol *other = conn_protocol_of();
+    const conn_protocol *other;
     const tls_conn *t = bc->transport == &tls_transport ? bc->below : NULL;
     const unsigned char *name = NULL;
     unsigned len = 0;
 
-    if (other && t)
+    if (t)
         SSL_get0_alpn_selected(t->ssl, &name, &len);
-    return len && !bc->module_driven && len == strlen(other->name) &&
-                   !memcmp(name, other->name, len)
-               ? other->driver
-               : bc->loop->config->services->driver;
+    other = len && !bc->module_driven ? conn_protocol_named((const char *)name, len) : NULL;
+    return other ? other->driver : bc->loop->config->services->driver;
 }
 
 static void handshake_done(brg_conn *bc)
@@ -400,10 +398,11 @@ static void sign_unqueue(tls_conn *t)
 /* The next one goes when it is its turn: it may be on a list of this one. */
 static void sign_give_back(tls_conn *t)
 {
-    tls_conn *next = t->loop->sign_first;
+    tls_conn *next;
 
     if (!t->signing)
         return;
+    next = t->loop->sign_first;
     t->signing = 0;
     t->loop->signing--;
     if (!next || !loop_self())

@@ -116,21 +116,6 @@ static int alpn_has(const unsigned char *in, unsigned in_len, const char *name,
     return 0;
 }
 
-/* @param without  is left out; NULL: nothing is */
-static apr_array_header_t *alpn_offers(apr_pool_t *p, const unsigned char *in, unsigned in_len,
-                                       const char *without)
-{
-    apr_array_header_t *offers = apr_array_make(p, 4, sizeof(char *));
-
-    for (unsigned at = 0; at < in_len && at + 1 + in[at] <= in_len; at += 1U + in[at]) {
-        const char *name = apr_pstrmemdup(p, (const char *)in + at + 1, in[at]);
-
-        if (!without || strcmp(name, without))
-            APR_ARRAY_PUSH(offers, const char *) = name;
-    }
-    return offers;
-}
-
 /* As conn_protocol.is_modern means it, of the handshake that goes on. */
 static int alpn_is_modern(const SSL *ssl)
 {
@@ -141,6 +126,27 @@ static int alpn_is_modern(const SSL *ssl)
         return version >= TLS1_2_VERSION;
     return version == TLS1_2_VERSION && SSL_CIPHER_is_aead(cipher) &&
            (exchange == NID_kx_ecdhe || exchange == NID_kx_dhe);
+}
+
+static int alpn_fits(const tls_conn *t, const conn_protocol *ours)
+{
+    return !ours->is_modern || !ours->is_modern(t->server) || alpn_is_modern(t->ssl);
+}
+
+/* A protocol of ours that does not fit the handshake is left out. */
+static apr_array_header_t *alpn_offers(const tls_conn *t, const unsigned char *in, unsigned in_len)
+{
+    apr_pool_t *p = t->bc->c->pool;
+    apr_array_header_t *offers = apr_array_make(p, 4, sizeof(char *));
+
+    for (unsigned at = 0; at < in_len && at + 1 + in[at] <= in_len; at += 1U + in[at]) {
+        const char *name = apr_pstrmemdup(p, (const char *)in + at + 1, in[at]);
+        const conn_protocol *ours = conn_protocol_named(name, in[at]);
+
+        if (!ours || alpn_fits(t, ours))
+            APR_ARRAY_PUSH(offers, const char *) = name;
+    }
+    return offers;
 }
 
 /* ---- proofs for an authority (tls-alpn-01) ---- */
@@ -183,17 +189,8 @@ static void alpn_challenge(tls_conn *t)
     BIO_free(key_bio);
 }
 
-/* The handshake's end gives the connection to the driver of that protocol. */
-static int alpn_is_ours(const char *chosen)
-{
-    const conn_protocol *ours = conn_protocol_of();
-
-    return ours && !strcmp(chosen, ours->name);
-}
-
 /* Modules speak other protocols: let them choose. What they choose is driven by them. */
-static const char *alpn_ask(tls_conn *t, const unsigned char *in, unsigned in_len,
-                            const char *without)
+static const char *alpn_ask(tls_conn *t, const unsigned char *in, unsigned in_len)
 {
     brg_conn *bc = t->bc;
     const char *chosen;
@@ -201,14 +198,13 @@ static const char *alpn_ask(tls_conn *t, const unsigned char *in, unsigned in_le
     BRG_ASSERT(bc->below == t && bc->state == CONN_HEAD);
     if (!bc->c && connection_attach(bc) != APR_SUCCESS)
         return NULL;
-    chosen =
-        ap_select_protocol(bc->c, NULL, t->server, alpn_offers(bc->c->pool, in, in_len, without));
+    chosen = ap_select_protocol(bc->c, NULL, t->server, alpn_offers(t, in, in_len));
     if (!chosen || !strcmp(chosen, ap_get_protocol(bc->c)))
         return chosen;
     if (ap_switch_protocol(bc->c, NULL, t->server, chosen) != APR_SUCCESS)
         return NULL;
-    if (alpn_is_ours(chosen))
-        return chosen;
+    if (conn_protocol_named(chosen, strlen(chosen)))
+        return chosen; /* the handshake's end gives the connection to its driver */
     bc->module_driven = 1;
     alpn_challenge(t);
     return chosen;
@@ -218,24 +214,34 @@ int tls_others_propose(void)
 {
     const apr_array_header_t *hooks = ap_hook_get_protocol_propose();
 
-    return hooks && hooks->nelts > conn_protocol_proposes();
+    return hooks && hooks->nelts > conn_protocols_propose();
+}
+
+/* Where no module proposes anything. */
+static const char *alpn_choose(const tls_conn *t, const unsigned char *in, unsigned in_len)
+{
+    for (unsigned i = CONN_HTTP1 + 1; i < CONN_PROTOCOLS; i++) {
+        const conn_protocol *ours = conn_protocol_of(i);
+
+        if (ours && ours->chosen && alpn_fits(t, ours) && ours->chosen(t->server, in, in_len))
+            return ours->name;
+    }
+    return AP_PROTOCOL_HTTP1;
 }
 
 int tls_alpn(SSL *ssl, const unsigned char **out, unsigned char *out_len, const unsigned char *in,
              unsigned in_len, void *unused)
 {
     tls_conn *t = SSL_get_app_data(ssl);
-    const conn_protocol *ours = conn_protocol_of();
-    const char *chosen = AP_PROTOCOL_HTTP1;
-    const int fits = ours && (!ours->is_modern(t->server) || alpn_is_modern(ssl));
+    const char *chosen;
 
     BRG_ASSERT_TAG(t, TLS_CONN_TAG);
-    if (t->established)
-        chosen = t->bc->c ? ap_get_protocol(t->bc->c) : chosen; /* stays */
+    if (t->established) /* stays */
+        chosen = t->bc->c ? ap_get_protocol(t->bc->c) : AP_PROTOCOL_HTTP1;
     else if (tls_others_propose())
-        chosen = alpn_ask(t, in, in_len, ours && !fits ? ours->name : NULL);
-    else if (fits && ours->chosen(t->server, in, in_len))
-        chosen = ours->name;
+        chosen = alpn_ask(t, in, in_len);
+    else
+        chosen = alpn_choose(t, in, in_len);
     return chosen && alpn_has(in, in_len, chosen, out, out_len) ? SSL_TLSEXT_ERR_OK
                                                                 : SSL_TLSEXT_ERR_NOACK;
 }

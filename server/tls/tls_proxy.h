@@ -66,13 +66,14 @@ typedef struct tls_machine {
 /** An SSL_CTX, and what its callbacks need. */
 typedef struct tls_proxy_ctx {
     struct tls_proxy_ctx *next;
-    const void *owner;   /**< the configuration that it was made for */
-    tls_proxy_conf conf; /**< that it was made for */
-    server_rec *server;  /**< for the log */
-    int index;           /**< among those of the configuration */
-    int asked;           /**< for loops: tls_client_context_make() */
-    struct tls_loop
-        *loop; /**< NULL: for workers. Else SSL_get_app_data() is a tls_conn, not a conn_rec */
+    const void *owner;                /**< the configuration that it was made for */
+    tls_proxy_conf conf;              /**< that it was made for */
+    server_rec *server;               /**< for the log */
+    int index;                        /**< among those of the configuration */
+    int asked;                        /**< for loops: tls_client_context_make() */
+    struct tls_loop *loop;            /**< NULL: for workers */
+    int of_conns;                     /**< SSL_get_app_data() is a tls_conn, not a conn_rec */
+    struct tls_proxy_ctx *of_workers; /**< the same for connections of tls_client.h on workers */
     /* Who vouches for servers, to be taken over by loops; tls_client_trust_read() */
     STACK_OF(X509) * authorities;
     STACK_OF(X509_CRL) * revocations;

@@ -61,8 +61,8 @@ const conn_rec *tls_proxy_blamed(const SSL *ssl, unsigned number, const char *re
 {
     const tls_proxy_ctx *px = SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl));
 
-    return px->loop ? tls_client_blamed(SSL_get_app_data(ssl), number, reason)
-                    : SSL_get_app_data(ssl);
+    return px->of_conns ? tls_client_blamed(SSL_get_app_data(ssl), number, reason)
+                        : SSL_get_app_data(ssl);
 }
 
 void tls_proxy_tell_connect(const conn_rec *c, apr_status_t rv, const char *host)
@@ -206,6 +206,9 @@ void tls_proxy_free(tls_proxy_ctx *px)
     tls_machine_free(px);
     SSL_CTX_free(px->ctx);
     tls_client_trust_free(px);
+    if (px->of_workers)
+        SSL_CTX_free(px->of_workers->ctx); /* the rest of it is px's */
+    free(px->of_workers);
     free(px);
 }
 
@@ -222,7 +225,7 @@ static tls_proxy_ctx *px_make(const tls_proxy_conf *conf, server_rec *s)
         px_failed(s, "Unable to create a new SSL context for proxied servers", NULL);
     else if (!tls_machine_read(px, conf, s) && !tls_proxy_policy(px, conf, s) &&
              !tls_proxy_ciphers(px->ctx, conf, s) && !px_authorities(px->ctx, conf, s) &&
-             !px_crls(px->ctx, conf, s) && !tls_client_trust_read(px))
+             !px_crls(px->ctx, conf, s) && !tls_client_trust_read(px) && !tls_client_of_workers(px))
         return px;
     tls_proxy_free(px);
     return NULL;

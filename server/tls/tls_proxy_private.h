@@ -42,6 +42,9 @@ int tls_machine_choose(SSL *ssl, void *data);
 int tls_client_trust_read(tls_proxy_ctx *px);
 void tls_client_trust_free(tls_proxy_ctx *px);
 
+/** Make px->of_workers. @return 0, or -1: logged */
+int tls_client_of_workers(tls_proxy_ctx *px);
+
 /** The loop's own of @a px: made with the first call. NULL: logged. Threads: the loop's */
 tls_proxy_ctx *tls_client_here(struct tls_loop *l, const tls_proxy_ctx *px);
 

@@ -131,6 +131,17 @@ static ssize_t tls_recv_some(tls_conn *t, char *buf, size_t len)
     return (ssize_t)got;
 }
 
+static ssize_t tls_recv_records(tls_conn *t, char *buf, size_t len)
+{
+    ssize_t n;
+
+    if (t->records)
+        return tls_records_recv(t, buf, len);
+    n = tls_recv_some(t, buf, len);
+    tls_flush_quietly(t);
+    return n;
+}
+
 static ssize_t tls_recv(brg_conn *bc, void *buf, size_t len)
 {
     tls_conn *t = bc->below;
@@ -153,10 +164,10 @@ static ssize_t tls_recv(brg_conn *bc, void *buf, size_t len)
         return 0;
     if (t->kept_plain)
         return tls_kept_take(t, buf, len);
-    if (t->records)
-        return tls_records_recv(t, buf, len);
-    n = tls_recv_some(t, buf, len);
-    tls_flush_quietly(t);
+    /* Of a server, whose socket has more than a call reads at most, no event tells again. */
+    do
+        n = tls_recv_records(t, buf, len);
+    while (n < 0 && errno == EAGAIN && t->client && !t->drained && !t->failed);
     return n;
 }
 

@@ -71,7 +71,7 @@ static void fill(cache_entry *e, size_t bytes)
 
 static void store(const char *uri, size_t len, uint64_t hash, unsigned count, size_t bytes)
 {
-    cache_entry *e = cache_add(&cache, NULL, NULL, "h", 1, uri, len, hash, CACHE_ANSWERS);
+    cache_entry *e = cache_add(&cache, &(cache_place){NULL}, "h", 1, uri, len, hash, CACHE_ANSWERS);
 
     e->uses = (uint8_t)count;
     e->path = calloc(1, HEAD_BYTES - 512);
@@ -88,7 +88,7 @@ static int table_ask(long number)
     char uri[24];
     size_t len = (size_t)snprintf(uri, sizeof uri, "/%ld", number), bytes = files[number].bytes;
     uint64_t hash;
-    cache_entry *e = cache_find(&cache, NULL, NULL, "h", 1, uri, len, NULL, &hash);
+    cache_entry *e = cache_find(&cache, &(cache_place){NULL}, "h", 1, uri, len, NULL, &hash);
     unsigned count;
 
     if (e) {

@@ -44,7 +44,8 @@ def steps(server):
         "escaped": {"username": '"j\\oe"'}, "others": {"foo": "bar", "baz": '"q,w"'},
     }.items():
         yield name, t, "GET", field(c, t, **parts)
-    for name, nonce in {"short": "short", "sum": c["nonce"][:-4] + "0000", "time": "!!!!" + c["nonce"][4:]}.items():
+    for name, nonce in {"short": "short", "sum": c["nonce"][:-4] + "0000", "time": "!!!!" + c["nonce"][4:], "x": 52 * "x", "no end": c["nonce"][:11] + "x" + c["nonce"][12:],
+                        "two ends": 10 * "x" + "==" + c["nonce"][12:]}.items():
         yield f"nonce {name}", t, "GET", field({**c, "nonce": nonce}, t)
     good = field(c, t)
     for name, text in {"basic": "Basic am9lOnNlY3JldA==", "empty": "Digest ", "bare": "Digest", "junk": "Digest ,,,=,=;;",

@@ -7,6 +7,9 @@
  *   /w/flood?KIB    for room for its output  /w/twice       one wait after the other, with output between
  *   /w/status?N     for the time, then ends with a status   /w/long   for ever: until the client leaves
  *   /w/count        how many waits began, went on, and were given up
+ *
+ * And hooks of access control that do, below /auth and /any: for the time that ?MS says. "user" and "refuse" in the
+ * field X-Waits say what comes of it; "access", "twice" and "long", in which way.
  */
 #include "httpd.h"
 #include "http_config.h"
@@ -258,8 +261,64 @@ static int waits_handler(request_rec *r)
     return waits(r, s, &wanted, time_go_on);
 }
 
+/* ---- access control ---- */
+
+static int has(request_rec *r, const char *word)
+{
+    const char *field = apr_table_get(r->headers_in, "X-Waits");
+
+    return field && strstr(field, word);
+}
+
+static int access_go_on(request_rec *r, void *baton, int came)
+{
+    state *s = baton;
+
+    went_on++;
+    if (s->steps-- > 1) {
+        brg_wait_for again = {.timeout = 1000, .fd = -1};
+
+        return waits(r, s, &again, access_go_on);
+    }
+    apr_table_setn(r->notes, "learned", "1");
+    return has(r, "refuse") ? HTTP_FORBIDDEN : OK;
+}
+
+static int access_wait(request_rec *r)
+{
+    state *s = apr_pcalloc(r->pool, sizeof *s);
+    brg_wait_for wanted = {.fd = -1, .timeout = 1000};
+
+    if (!brg_wait_possible(r))
+        return HTTP_SERVICE_UNAVAILABLE;
+    s->steps = has(r, "twice") ? 2 : 1;
+    wanted.timeout = apr_time_from_msec(r->args ? atoi(r->args) : 0);
+    if (has(r, "long"))
+        wanted.timeout = apr_time_from_sec(3600);
+    return waits(r, s, &wanted, access_go_on);
+}
+
+static int waits_access(request_rec *r)
+{
+    return has(r, "access") && !apr_table_get(r->notes, "learned") ? access_wait(r) : OK;
+}
+
+static int waits_user(request_rec *r)
+{
+    if (strncmp(r->uri, "/auth/", 6) && strncmp(r->uri, "/any/", 5))
+        return DECLINED;
+    if (!apr_table_get(r->notes, "learned"))
+        return access_wait(r);
+    if (!has(r, "user"))
+        return HTTP_UNAUTHORIZED;
+    r->user = apr_pstrdup(r->pool, "someone");
+    return OK;
+}
+
 static void waits_hooks(apr_pool_t *p)
 {
+    ap_hook_access_checker(waits_access, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_check_user_id(waits_user, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_handler(waits_handler, NULL, NULL, APR_HOOK_MIDDLE);
     if (!getenv("WAITS_UNDECLARED"))
         brg_nonblocking_declare(&waits_module);

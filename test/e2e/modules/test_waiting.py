@@ -22,6 +22,16 @@ CONFIG = """
     Options +Includes
     SetOutputFilter INCLUDES
 </Location>
+<Location "/auth/">
+    Require expr "%{REMOTE_USER} == 'someone'"
+</Location>
+<Location "/any/">
+    Satisfy any
+    Require expr "%{REMOTE_USER} == 'someone'"
+</Location>
+<Location "/lost/">
+    ErrorDocument 404 /auth/a.txt
+</Location>
 ErrorDocument 409 /w/twice
 Alias /to /nowhere
 Redirect 409 /teapot
@@ -29,7 +39,8 @@ CustomLog logs/access_log "status %>s of %U"
 Timeout 20
 Protocols h2c http/1.1
 """
-FILES = {"a.txt": "plain\n", "page/p.shtml": '[<!--#include virtual="/w/time?1" -->]'}
+FILES = {"a.txt": "plain\n", "auth/a.txt": "for users\n", "any/a.txt": "for any\n",
+         "page/auth.shtml": '[<!--#include virtual="/auth/a.txt?1" -->]', "page/p.shtml": '[<!--#include virtual="/w/time?1" -->]'}
 
 
 @pytest.fixture(params=["loop", "worker"])
@@ -163,3 +174,62 @@ def test_stop_gives_up(server):
         wait_until(lambda: counts(server)[0] == 1, "it waits")
         server.stop()
         assert client.recv(100) == b""
+
+
+# ---- hooks of access control ----
+
+def asked(server, path, waits):
+    return server.get(path, headers={"X-Waits": waits})
+
+
+@pytest.mark.parametrize("waits, status", [("user", 200), ("user twice", 200), ("user access", 200), ("user access twice", 200),
+                                           ("nobody", 401), ("refuse", 403), ("refuse access", 403)])
+def test_access(server, waits, status):
+    for _ in range(3):
+        answer = asked(server, "/auth/a.txt?5", waits)
+        assert answer.status == status
+        assert answer.body == b"for users\n" or status != 200
+    began, went_on, gone = counts(server)
+    assert began == went_on and began >= 3 * (1 + ("twice" in waits)) and gone == 0
+
+
+def test_access_satisfy_any(server):
+    """A wait is no refusal by address, after which the user would be asked for, and no permission."""
+    assert asked(server, "/any/a.txt?5", "access").status == 200
+    assert asked(server, "/any/a.txt?5", "access refuse").status == 403
+
+
+def test_access_then_a_handler_that_waits(server):
+    assert asked(server, "/w/time?5", "access").body == b"time\n"
+    began, went_on, gone = counts(server)
+    assert began == went_on == 2 and gone == 0
+
+
+@pytest.mark.parametrize("path", ["/page/auth.shtml", "/lost/nothing"])
+def test_access_of_sub_requests_and_redirects_cannot_wait(server, path):
+    assert b"for users" not in server.get(path).body
+    assert counts(server)[0] == 0
+
+
+def test_access_clients_that_leave(server):
+    clients = []
+    for _ in range(10):
+        client = socket.create_connection(("127.0.0.1", server.port))
+        client.sendall(b"GET /auth/a.txt HTTP/1.1\r\nHost: x\r\nX-Waits: long\r\n\r\n")
+        clients.append(client)
+    wait_until(lambda: counts(server)[0] == 10, "they wait")
+    for client in clients:
+        client.close()
+    wait_until(lambda: counts(server)[2] == 10, "all are given up")
+    assert asked(server, "/auth/a.txt?1", "user").body == b"for users\n"
+
+
+def test_access_of_streams(server):
+    with h2_client.Connection(server.port) as connection:
+        for n in range(20):
+            connection.request(stream=2 * n + 1, path="/auth/a.txt?20", fields=[("x-waits", "user access")])
+        ended = set()
+        while len(ended) < 20:
+            _, flags, stream, _ = connection.expect(h2_client.HEADERS, h2_client.DATA)
+            ended |= {stream} if flags & h2_client.END_STREAM else set()
+    assert counts(server)[2] == 0

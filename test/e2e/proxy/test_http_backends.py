@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Requests that an HTTP backend answers: what it gets, what the client gets, connections that are kept, and backends on bad days."""
+import os
 import re
 import socket
+import subprocess
+import tempfile
 import threading
 
 import pytest
@@ -360,9 +363,12 @@ def test_max(serve):
         assert results == [200] * 60 and most[0] <= 3 and backend.connections <= 3
 
 
-def test_unix_socket(serve, tmp_path):
-    path = f"{tmp_path}/s"
+def test_unix_socket(serve):
+    folder = tempfile.mkdtemp()
+    os.chmod(folder, 0o755)
+    path = f"{folder}/s"
     with Backend(address=path) as backend:
+        os.chmod(path, 0o777)
         server = serve(f"ProxyPass /p/ unix:{path}|http://app/base/")
         assert server.get("/p/x").body == b"ok\n"
         assert backend.requests[0].line == "GET /base/x HTTP/1.1" and backend.requests[0]["Host"] == "app"
@@ -384,3 +390,45 @@ def test_http2(serve, backend):
         assert client.get("/p/big").body == b"x" * 1000000
         assert client.request("POST", "/p/post", body=b"y" * 200000).status == 200
     assert backend.requests[-1].body == b"y" * 200000
+
+
+@pytest.mark.parametrize("scheme", ["h2c", "h2"])
+def test_http2_backends(serve, scheme, request):
+    """To a server of our own: heads, bodies of every size in both directions, connections that are kept."""
+    tls = ""
+    if scheme == "h2":
+        site = request.getfixturevalue("certificate_folder")
+        tls = f"SSLEngine on\nSSLCertificateFile {site}/cert.pem\nSSLCertificateKeyFile {site}/key.pem\n"
+    files = {f"{n}.bin": bytes(i * 7 & 255 for i in range(256)) * (n // 256 + 1) for n in (1, 5000, 70000, 3000000)}
+    with Backend({"*": lambda connection, r: answer(r.method.encode() + b" %d" % len(r.body))}) as last:
+        behind = serve(f"EventLoops 1\nProtocols h2 h2c http/1.1\n{tls}ProxyPass /p/ http://127.0.0.1:{last.port}/\n", files)
+        front = serve(f"EventLoops 1\nSSLProxyEngine on\nProxyPass / {scheme}://127.0.0.1:{behind.port}/\n")
+        for _ in range(2):
+            for name, content in files.items():
+                assert front.get("/" + name).body == content
+        assert front.get("/none").status == 404
+        assert front.request("HEAD", "/70000.bin").body == b""
+        for n in (1, 5000, 70000, 3000000):
+            assert front.request("POST", "/p/x", body=b"z" * n).body == b"POST %d" % n
+        assert front.get("/p/x").body == b"GET 0"
+
+
+@pytest.fixture(scope="module")
+def certificate_folder():
+    folder = tempfile.mkdtemp()
+    os.chmod(folder, 0o755)
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj", "/CN=127.0.0.1",
+                    "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", f"{folder}/key.pem", "-out", f"{folder}/cert.pem"], check=True, capture_output=True)
+    return folder
+
+
+def test_tls_backends(serve, certificate_folder):
+    """Bodies both ways over records of our own."""
+    with Backend({"*": lambda connection, r: answer(r.method.encode() + b" %d" % len(r.body))}) as last:
+        behind = serve(f"EventLoops 1\nSSLEngine on\nSSLCertificateFile {certificate_folder}/cert.pem\nSSLCertificateKeyFile {certificate_folder}/key.pem\n"
+                       f"ProxyPass /p/ http://127.0.0.1:{last.port}/\n", {"big.bin": b"0123456789" * 500000})
+        front = serve(f"EventLoops 1\nSSLProxyEngine on\nSSLProxyVerify require\nSSLProxyCACertificateFile {certificate_folder}/cert.pem\n"
+                      f"ProxyPass / https://127.0.0.1:{behind.port}/\n")
+        for _ in range(3):
+            assert front.get("/big.bin").body == b"0123456789" * 500000
+            assert front.request("POST", "/p/x", body=b"z" * 1000000).body == b"POST 1000000"

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Records of the server's own over a socket, both ways. The first byte chooses the cipher, the protocol and the
- * direction; the others are steps: records that a client makes with the right keys, bytes that are none, reads and
+ * Records of the server's own over a socket, both ways. The first byte chooses the cipher, the protocol, the
+ * direction, and whether the connection was accepted or made by this server; the others are steps: records that a client makes with the right keys, bytes that are none, reads and
  * writes of any size. What is read is the beginning of what was sent, and all of it if nothing else came; what is
  * written comes out whole.
  * Covers: server/tls/tls_record.c server/tls/tls_input.c server/tls/tls_bio.c
  */
+#include "tls_client.h"
 #include "tls_record_private.h"
 #include "connection.h"
 #include "test_config.h"
@@ -32,6 +33,8 @@ typedef struct ends {
 } ends;
 
 static tls_loop loop;
+static brg_loop of_clients = {.layer = &loop};
+static const tls_client_context *context;
 
 static void check(int right)
 {
@@ -51,10 +54,12 @@ static void begin_once(void)
 {
     if (loop.lib)
         return;
-    check(!test_config_setup(NULL) && test_config_read(""));
+    check(!test_config_setup(NULL) && test_config_read("SSLProxyEngine on"));
     loop.lib = OSSL_LIB_CTX_new();
     tls_keys_begin(&loop);
     tls_bio_begin();
+    context = tls_client_context_make(ap_server_conf->process->pconf, ap_server_conf, NULL);
+    check(context != NULL);
 }
 
 static void keys(tls_records *rec, int aead, int v13, int server)
@@ -71,6 +76,30 @@ static void keys(tls_records *rec, int aead, int v13, int server)
           !tls_half_key(&rec->out, rec->aead, key, 1));
 }
 
+static void begin_accepted(ends *e)
+{
+    e->t = calloc(1, sizeof *e->t);
+    e->t->tag = TLS_CONN_TAG;
+    e->t->bc = &e->bc;
+    e->t->loop = &loop;
+    e->t->server = ap_server_conf;
+    e->bc.base = ap_server_conf;
+    e->bc.below = e->t;
+    e->bc.transport = &tls_transport;
+    tls_keys_expect(e->t);
+    e->t->established = 1;
+}
+
+/* Without what OpenSSL makes of a server's messages: it had no handshake. */
+static void begin_made(ends *e)
+{
+    e->bc.loop = &of_clients;
+    check(!tls_client_begin(&e->bc, context, "localhost", NULL, NULL));
+    e->t = e->bc.below;
+    e->t->established = 1;
+    tls_client_settle(e->t);
+}
+
 static void ends_begin(ends *e, unsigned flags)
 {
     int fds[2], aead = (int)(flags % TLS_AEADS), v13 = (flags >> 2) & 1;
@@ -78,18 +107,12 @@ static void ends_begin(ends *e, unsigned flags)
     memset(e, 0, sizeof *e);
     check(!socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fds));
     e->fd = fds[1];
-    e->t = calloc(1, sizeof *e->t);
-    e->t->tag = TLS_CONN_TAG;
-    e->t->bc = &e->bc;
-    e->t->loop = &loop;
-    e->t->server = ap_server_conf;
     e->bc.tag = CONN_TAG;
     e->bc.fd = fds[0];
-    e->bc.base = ap_server_conf;
-    e->bc.below = e->t;
-    e->bc.transport = &tls_transport;
-    tls_keys_expect(e->t);
-    e->t->established = 1;
+    if (flags & 16)
+        begin_made(e);
+    else
+        begin_accepted(e);
     keys(e->t->records, aead, v13, 1);
     keys(&e->peer, aead, v13, 0);
 }

@@ -39,7 +39,7 @@ static cache_entry *look_up(model *m, unsigned key, uint64_t *hash)
     char uri[16];
     int len = snprintf(uri, sizeof uri, "/%u", key);
 
-    return cache_find(&m->cache, NULL, NULL, "host", 4, uri, (size_t)len, NULL, hash);
+    return cache_find(&m->cache, &(cache_place){NULL}, "host", 4, uri, (size_t)len, NULL, hash);
 }
 
 static file_identity file_of(unsigned number)
@@ -72,7 +72,7 @@ static void add(model *m, unsigned key)
 
     if (e || !cache_make_room(&m->cache, &m->conf, queue, count, 500 + pick(m, 3000)))
         return;
-    e = cache_add(&m->cache, NULL, NULL, "host", 4, uri, (size_t)len, hash, queue);
+    e = cache_add(&m->cache, &(cache_place){NULL}, "host", 4, uri, (size_t)len, hash, queue);
     assert_non_null(e);
     e->uses = (uint8_t)count;
     if (pick(m, 3)) {
@@ -244,7 +244,7 @@ static void test_chains_are_bounded(void **state)
         char uri[16];
 
         snprintf(uri, sizeof uri, "/%d", i);
-        cache_add(c, NULL, NULL, "h", 1, uri, strlen(uri), 5, CACHE_ANSWERS);
+        cache_add(c, &(cache_place){NULL}, "h", 1, uri, strlen(uri), 5, CACHE_ANSWERS);
     }
     for (const cache_entry *e = first; e; e = e->next)
         n++;

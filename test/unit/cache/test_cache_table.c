@@ -64,7 +64,7 @@ static int ask(table *t, long number, size_t bytes)
     char uri[24];
     size_t len = (size_t)snprintf(uri, sizeof uri, "/%ld", number);
     uint64_t hash;
-    cache_entry *e = cache_find(&t->cache, NULL, NULL, "h", 1, uri, len, NULL, &hash);
+    cache_entry *e = cache_find(&t->cache, &(cache_place){NULL}, "h", 1, uri, len, NULL, &hash);
     unsigned count;
     int hit = e && e->filled;
 
@@ -78,7 +78,7 @@ static int ask(table *t, long number, size_t bytes)
     count = admission_count(&t->cache.admission, hash);
     if (count < 2 || !cache_make_room(&t->cache, &t->conf, CACHE_ANSWERS, count, HEAD + bytes))
         return 0;
-    e = cache_add(&t->cache, NULL, NULL, "h", 1, uri, len, hash, CACHE_ANSWERS);
+    e = cache_add(&t->cache, &(cache_place){NULL}, "h", 1, uri, len, hash, CACHE_ANSWERS);
     e->uses = (uint8_t)count;
     e->reserved = bytes + 256;
     cache_account(&t->cache, e);
@@ -148,8 +148,8 @@ static cache_entry *add(table *t, const char *kind, int number, int fd)
 {
     char uri[32];
     size_t len = (size_t)snprintf(uri, sizeof uri, "/%s/%d", kind, number);
-    cache_entry *e = cache_add(&t->cache, NULL, NULL, "h", 1, uri, len,
-                               cache_hash(NULL, NULL, "h", 1, uri, len), CACHE_ANSWERS);
+    cache_entry *e = cache_add(&t->cache, &(cache_place){NULL}, "h", 1, uri, len,
+                               cache_hash(&(cache_place){NULL}, "h", 1, uri, len), CACHE_ANSWERS);
 
     assert_non_null(e);
     e->filled = 1;

@@ -169,7 +169,7 @@ static void lines_keep_their_bounds(void **state)
     text[sizeof text - 1] = '\0';
     for (int room = 1; room < 400; room++) {
         memset(line, '#', sizeof line);
-        log_format_line(log_format_builtin(LOG_STYLE_FILE), &info, text, line, room);
+        log_format_line(log_format_builtin(LOG_STYLE_FILE, 0), &info, text, line, room);
         assert_int_equal(line[room], '#');
         assert_non_null(memchr(line, '\0', (size_t)room));
     }
@@ -183,7 +183,7 @@ static void builtin_format_is_apaches(void **state)
     (void)state;
     make_records();
     info = info_for(WITH_R, APLOG_ERR, 13);
-    log_format_line(log_format_builtin(LOG_STYLE_FILE_NAMELESS), &info, "AH00035: text", line,
+    log_format_line(log_format_builtin(LOG_STYLE_FILE_NAMELESS, 0), &info, "AH00035: text", line,
                     sizeof line);
     apr_snprintf(expect, sizeof expect,
                  "] [:error] [pid %d:tid %d] (13)Permission denied: [client 198.51.100.7:4711] "
@@ -193,8 +193,10 @@ static void builtin_format_is_apaches(void **state)
     assert_string_equal(strchr(line, ']'), expect);
     /* [Thu May 12 08:28:57.652118 2011] */
     assert_int_equal(strchr(line, ']') - line, 32);
+    log_format_line(log_format_builtin(LOG_STYLE_FILE, 1), &info, "text", line, sizeof line);
+    assert_non_null(strstr(line, ": [remote 198.51.100.7:4711] text, referer: "));
     info = info_for(NONE, APLOG_ERR, 0);
-    log_format_line(log_format_builtin(LOG_STYLE_STARTUP), &info, "text", line, sizeof line);
+    log_format_line(log_format_builtin(LOG_STYLE_STARTUP, 0), &info, "text", line, sizeof line);
     assert_string_equal(line + strspn(line, " "), "text");
 }
 
@@ -207,6 +209,6 @@ int main(void)
     };
 
     apr_initialize();
-    log_format_builtin(LOG_STYLE_FILE); /* registers the items */
+    log_format_builtin(LOG_STYLE_FILE, 0); /* registers the items */
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,6 +14,7 @@
 
 #include "test_server.h"
 #include "tls_client.h"
+#include "tls_proxy.h"
 #include "tls_record_private.h"
 #include "transport.h"
 
@@ -119,6 +120,8 @@ static void papers_write(void)
 
 /* ---- both ends ---- */
 
+static int on_worker; /* connections are */
+
 typedef struct pair {
     brg_conn bc;
     int fd; /* the other end's */
@@ -175,8 +178,8 @@ static void pair_begin(pair *p, SSL_CTX *ctx, const char *host, const char *name
     memset(p, 0, sizeof *p);
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fd), 0);
     p->bc.tag = CONN_TAG;
-    p->bc.loop = test_loop();
-    p->bc.loop->wall = apr_time_now();
+    test_loop()->wall = apr_time_now();
+    p->bc.loop = on_worker ? NULL : test_loop();
     p->bc.fd = fd[0];
     p->fd = fd[1];
     p->ctx = ctx;
@@ -377,6 +380,30 @@ static void close_notify_is_sent(void **state)
     server_says(&p, "still", 5); /* the other direction goes on */
     assert_int_equal(client_hears(&p, got, 5), 5);
     assert_memory_equal(got, "still", 5);
+    pair_end(&p);
+}
+
+/* The socket takes nothing of the first message. */
+static void a_full_socket_is_waited_for(void **state)
+{
+    static char junk[65536];
+    size_t full = 0;
+    ssize_t n;
+    pair p;
+
+    pair_begin(&p, server_ctx(&good, TLS1_3_VERSION), "require", "localhost", NULL);
+    while ((n = write(p.bc.fd, junk, sizeof junk)) > 0)
+        full += (size_t)n;
+    assert_int_equal(tls_client_step(&p.bc), TLS_CLIENT_WANT_WRITE);
+    assert_int_equal(tls_client_step(&p.bc), TLS_CLIENT_WANT_WRITE);
+    while (full > 0) {
+        n = read(p.fd, junk, full < sizeof junk ? full : sizeof junk);
+        assert_true(n > 0);
+        full -= (size_t)n;
+    }
+    assert_int_equal(tls_client_step(&p.bc), TLS_CLIENT_WANT_READ);
+    assert_int_equal(shake(&p), TLS_CLIENT_DONE);
+    exchange(&p);
     pair_end(&p);
 }
 
@@ -640,6 +667,18 @@ static void an_end_is_told_from_a_break(void **state)
     }
 }
 
+static void workers_have_it(void **state)
+{
+    on_worker = 1;
+    with("require", TLS1_3_VERSION, NULL, 0, MANY);
+    with("require", TLS1_2_VERSION, NULL, 0, 1000);
+    with("folder", TLS1_3_VERSION, NULL, 0, MANY);
+    shown_where_asked_for(state);
+    certificates_are_judged(state);
+    closed_in_the_handshake(state);
+    on_worker = 0;
+}
+
 static void a_context_is_of_settings(void **state)
 {
     for (server_rec *s = ap_server_conf; s; s = s->next)
@@ -650,6 +689,38 @@ static void a_context_is_of_settings(void **state)
         }
     assert_ptr_equal(context("require"), context("again"));
     assert_ptr_not_equal(context("require"), context("plain"));
+}
+
+static server_rec *server_named(const char *host)
+{
+    server_rec *s = ap_server_conf;
+
+    while (strcmp(s->server_hostname, host) != 0)
+        s = s->next;
+    return s;
+}
+
+/* A section has what it says itself, and the rest from its server. */
+static void a_section_has_one(void **state)
+{
+    apr_pool_t *p = test_process->pconf;
+    ap_conf_vector_t *section = ap_create_per_dir_config(p);
+    tls_dir_conf *dc = ssl_module.create_dir_config(p, NULL);
+    server_rec *s = server_named("require"), *off = server_named("off");
+    const tls_client_context *made;
+
+    ap_set_module_config(section, &ssl_module, dc);
+    dc->proxy = tls_proxy_merge(p, NULL, tls_proxy_conf_of(server_named("loose")->lookup_defaults));
+    assert_non_null(made = tls_client_context_make(p, s, section));
+    assert_ptr_not_equal(made, context("require"));
+    assert_ptr_not_equal(made, context("loose"));
+    assert_int_equal(made->verify, TLS_VERIFY_REQUIRE);
+    assert_int_equal(made->conf.number[TLS_PX_CHECK_EXPIRE], 0);
+    assert_ptr_equal(tls_client_context_of(s, section), made);
+    section = ap_create_per_dir_config(p);
+    assert_false(tls_client_is_on(off, section));
+    assert_null(tls_client_context_make(p, off, section));
+    assert_ptr_equal(tls_client_context_make(p, s, section), context("require"));
 }
 
 /* ---- the configuration ---- */
@@ -727,7 +798,9 @@ static int group_end(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(a_context_is_of_settings),
+                                       cmocka_unit_test(a_section_has_one),
                                        cmocka_unit_test(all_ciphers),
+                                       cmocka_unit_test(a_full_socket_is_waited_for),
                                        cmocka_unit_test(one_byte_at_a_time),
                                        cmocka_unit_test(a_folder_of_authorities),
                                        cmocka_unit_test(close_notify_is_sent),
@@ -741,7 +814,8 @@ int main(void)
                                        cmocka_unit_test(versions_do_not_meet),
                                        cmocka_unit_test(garbage_instead_of_a_server),
                                        cmocka_unit_test(closed_in_the_handshake),
-                                       cmocka_unit_test(an_end_is_told_from_a_break)};
+                                       cmocka_unit_test(an_end_is_told_from_a_break),
+                                       cmocka_unit_test(workers_have_it)};
 
     return cmocka_run_group_tests(tests, group_setup, group_end);
 }

@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: Apache-2.0
+"""FastCGI, SCGI and uwsgi: what scripts get, what clients get, and scripts on bad days."""
+import os
+import socket
+import struct
+import tempfile
+import threading
+
+import pytest
+
+from brigade import wait_until
+
+pytestmark = pytest.mark.only("brigade")
+BEGIN, END, PARAMS, STDIN, STDOUT, STDERR = 1, 3, 4, 5, 6, 7
+
+
+def record(kind, data=b"", padding=0, number=1):
+    return struct.pack("!BBHHBx", 1, kind, number, len(data), padding) + data + b"p" * padding
+
+
+def end():
+    return record(END, b"\0" * 8)
+
+
+class Script:
+    """A server of one of the three protocols. script(params, body, send) answers."""
+
+    def __init__(self, protocol, script):
+        self.protocol, self.script, self.seen, self.open = protocol, script, [], 0
+        self.folder = tempfile.mkdtemp()
+        os.chmod(self.folder, 0o755)
+        self.path = f"{self.folder}/s"
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(self.path)
+        os.chmod(self.path, 0o777)
+        self.listener.listen(64)
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self):
+        while True:
+            try:
+                connection = self.listener.accept()[0]
+            except OSError:
+                return
+            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+
+    def _serve(self, connection):
+        self.open += 1
+        try:
+            with connection, connection.makefile("rb") as f:
+                while True:
+                    params, body, keep = getattr(self, "_read_" + self.protocol)(f)
+                    self.seen.append((params, body))
+                    if self.script(params, body, connection.sendall) is False or not keep:
+                        return
+        except (OSError, EOFError, struct.error, ValueError):
+            pass
+        finally:
+            self.open -= 1
+
+    @staticmethod
+    def _read_fcgi(f):
+        params, body, keep = b"", b"", False
+        while True:
+            head = f.read(8)
+            if len(head) < 8:
+                raise EOFError
+            version, kind, number, n, padding = struct.unpack("!BBHHBx", head)
+            assert version == 1 and number == 1
+            data = f.read(n)
+            f.read(padding)
+            if kind == BEGIN:
+                keep = bool(data[2] & 1)
+            elif kind == PARAMS:
+                params += data
+            elif kind == STDIN and n:
+                body += data
+            elif kind == STDIN:
+                return Script._pairs(params), body, keep
+
+    @staticmethod
+    def _pairs(data):
+        found, at = {}, 0
+
+        def length():
+            nonlocal at
+            n = data[at]
+            if n & 0x80:
+                n = struct.unpack("!I", data[at:at + 4])[0] & 0x7fffffff
+                at += 3
+            at += 1
+            return n
+        while at < len(data):
+            name, value = length(), length()
+            found[data[at:at + name].decode()] = data[at + name:at + name + value].decode()
+            at += name + value
+        return found
+
+    @staticmethod
+    def _read_scgi(f):
+        n = b""
+        while not n.endswith(b":"):
+            c = f.read(1)
+            if not c:
+                raise EOFError
+            n += c
+        words = f.read(int(n[:-1])).split(b"\0")[:-1]
+        assert f.read(1) == b","
+        params = {words[i].decode(): words[i + 1].decode() for i in range(0, len(words), 2)}
+        assert words[0] == b"CONTENT_LENGTH" and params["SCGI"] == "1"
+        return params, f.read(int(params["CONTENT_LENGTH"])), False
+
+    @staticmethod
+    def _read_uwsgi(f):
+        head = f.read(4)
+        if len(head) < 4:
+            raise EOFError
+        data, at, params = f.read(struct.unpack("<xHx", head)[0]), 0, {}
+        while at < len(data):
+            pair = []
+            for _ in range(2):
+                n = struct.unpack("<H", data[at:at + 2])[0]
+                pair.append(data[at + 2:at + 2 + n].decode())
+                at += 2 + n
+            params[pair[0]] = pair[1]
+        return params, f.read(int(params.get("CONTENT_LENGTH") or 0)), False
+
+    def answer(self, send, body, status="200 OK", fields=""):
+        if self.protocol == "uwsgi":
+            send(f"HTTP/1.1 {status}\r\nContent-Type: text/plain\r\n{fields}\r\n".encode() + body)
+            return
+        text = f"Status: {status}\r\nContent-Type: text/plain\r\n{fields}\r\n".encode() + body
+        if self.protocol == "scgi":
+            send(text)
+            return
+        for at in range(0, len(text), 60000):
+            send(record(STDOUT, text[at:at + 60000], padding=at % 7))
+        send(record(STDOUT) + end())
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.listener.close()
+
+
+def config(script, more=""):
+    return f'EventLoops 1\nProxyPass /s/ "unix:{script.path}|{script.protocol}://localhost/srv/" {more}\n'
+
+
+@pytest.mark.parametrize("protocol", ["fcgi", "scgi", "uwsgi"])
+def test_requests(serve, protocol):
+    def script(params, body, send):
+        one.answer(send, b"%s %d " % (params["REQUEST_METHOD"].encode(), len(body)) + body[:3])
+    with Script(protocol, script) as one:
+        server = serve(config(one))
+        got = server.get("/s/a.php?q=1", headers={"X-Y": "z", "Proxy": "evil"})
+        assert got.status == 200 and got.body == b"GET 0 " and got["Content-Type"] == "text/plain"
+        params = one.seen[0][0]
+        assert params["QUERY_STRING"] == "q=1" and params["REQUEST_URI"] == "/s/a.php?q=1" and params["HTTP_X_Y"] == "z"
+        assert "HTTP_PROXY" not in params
+        for size in (1, 5000, 60000, 3000000):
+            body = b"abc" + b"x" * size
+            assert server.request("POST", "/s/b.php", body=body).body == b"POST %d abc" % len(body)
+            assert one.seen[-1][1] == body and one.seen[-1][0]["CONTENT_LENGTH"] == str(len(body))
+        with server.connect() as client:
+            client.send(b"POST /s/c HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n")
+            assert client.read_response().body == b"POST 5 abc"
+        wait_until(lambda: one.open == 0, "no connection is kept")
+
+
+@pytest.mark.parametrize("protocol", ["fcgi", "scgi", "uwsgi"])
+def test_answers(serve, protocol):
+    big = bytes(range(256)) * 8000
+
+    def script(params, body, send):
+        which = params["REQUEST_URI"].split("/")[-1]
+        if which == "big":
+            one.answer(send, big)
+        elif which == "missing":
+            one.answer(send, b"no\n", "404 Not Here", "X-A: b\r\n")
+        else:
+            one.answer(send, b"", "302 Found", "Location: http://elsewhere/\r\n")
+    with Script(protocol, script) as one:
+        server = serve(config(one))
+        for _ in range(2):
+            assert server.get("/s/big").body == big
+        got = server.get("/s/missing")
+        assert got.status == 404 and got.body == b"no\n" and got["X-A"] == "b"
+        got = server.get("/s/moved")
+        assert got.status == 302 and got["Location"] == "http://elsewhere/"
+
+
+def test_handler(serve):
+    """As PHP-FPM is set up: SetHandler."""
+    with Script("fcgi", lambda params, body, send: one.answer(send, params["SCRIPT_FILENAME"].encode())) as one:
+        server = serve(f'<FilesMatch "\\.php$">\nSetHandler "proxy:unix:{one.path}|fcgi://localhost/"\n</FilesMatch>\nAcceptPathInfo On\n',
+                       {"a.php": "<?php ?>"})
+        assert server.get("/a.php").body == b"proxy:fcgi://localhost/" + server.path("htdocs", "a.php").encode()  # as Apache; FPM knows it
+        assert server.get("/a.php/info").status == 200 and one.seen[-1][0]["PATH_INFO"] == "/info"
+        assert server.get("/none.php").status in (200, 404)
+
+
+def test_pieces_of_records(serve):
+    """Records in every cut."""
+    text = record(STDERR, b"message") + record(STDOUT, b"Content-Type: text/plain\r\n\r\nab") + record(STDOUT, b"", 5) + record(STDOUT, b"cd", 3) + end()
+
+    def script(params, body, send):
+        n = int(params["QUERY_STRING"])
+        for at in range(0, len(text), n):
+            send(text[at:at + n])
+    with Script("fcgi", script) as one:
+        server = serve(config(one))
+        for n in range(1, 30):
+            assert server.get(f"/s/x?{n}").body == b"abcd"
+        assert server.error_log().count(b"AH01071: Got error 'message'") == 29
+
+
+def test_kept_connections(serve):
+    with Script("fcgi", lambda params, body, send: one.answer(send, b"x")) as one:
+        server = serve(config(one, "enablereuse=on"))
+        for _ in range(10):
+            assert server.get("/s/x").body == b"x"
+        assert one.open == 1
+
+
+BAD = {"nothing": b"", "end alone": end(), "another version": b"\2" + record(STDOUT, b"x")[1:], "another request": record(STDOUT, b"Status: 200\r\n\r\n", number=7),
+       "half a head": record(STDOUT, b"Status: 200"), "no fields": record(STDOUT, b"what\r\n\r\n") + end(), "endless": record(STDOUT, b"X: " + b"y" * 60000) * 30}
+
+
+@pytest.mark.parametrize("how", BAD)
+def test_bad_answers(serve, how):
+    with Script("fcgi", lambda params, body, send: send(BAD[how]) or False) as one:
+        server = serve(config(one))
+        assert server.get("/s/x").status in (500, 502, 503)
+        assert server.get("/").status != 503
+
+
+def test_a_cut_answer(serve):
+    with Script("fcgi", lambda params, body, send: send(record(STDOUT, b"Content-Type: text/plain\r\n\r\nabc")) or False) as one:
+        server = serve(config(one))
+        with server.connect() as client:
+            client.send(b"GET /s/x HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert not client.read_to_end().endswith(b"0\r\n\r\n")

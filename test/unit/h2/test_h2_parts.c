@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Responses in parts: heads and trailers as fields, data between them, and the end.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "h2_private.h"
+
+/* "Name: value|Name: value" as fields, or NULL: no such part. */
+typedef struct parts_case {
+    int interim;
+    int status;
+    int whole;
+    const char *head, *data;
+    const char *end; /* NULL: the body breaks off */
+    int is_head;
+    /* what comes of it: */
+    const char *blocks, *out, *trailers;
+    int bad, over_at_head;
+} parts_case;
+
+static const parts_case cases[] = {
+    {0, 200, 0, "Content-Length: 3|X-A: b", "abc", "", 0, ":status=200 content-length=3 x-a=b ",
+     "abc", "", 0, 0},
+    {0, 200, 0, "Content-Length: 3", "abcdef", "", 0, ":status=200 content-length=3 ", "abc", "", 0,
+     0},
+    {0, 200, 0, "Content-Length: 3", "ab", "", 0, ":status=200 content-length=3 ", "ab", "", 1, 0},
+    {0, 200, 0, "Content-Length: 0", "", "", 0, ":status=200 content-length=0 ", "", "", 0, 1},
+    {0, 200, 0, "Content-Length: 3", "abc", "", 1, ":status=200 content-length=3 ", "", "", 0, 1},
+    {0, 200, 1, "Content-Length: 3", "abc", "", 0, ":status=200 content-length=3 ", "", "", 0, 1},
+    {0, 200, 0, "Content-Length: x", "abc", "", 0, ":status=200 content-length=x ", "abc", "", 0,
+     0},
+    {0, 304, 0, "ETag: \"x\"", "", "", 0, ":status=304 etag=\"x\" ", "", "", 0, 1},
+    {0, 204, 0, "", "abc", "", 0, ":status=204 ", "", "", 0, 1},
+    {0, 418, 0, "", "abc", "", 0, ":status=418 ", "abc", "", 0, 0},
+    {100, 200, 0, "", "x", "", 0, ":status=100 :status=200 ", "x", "", 0, 0},
+    {103, 200, 0, "", "x", "", 0, ":status=200 ", "x", "", 0, 0},
+    {0, 200, 0,
+     "Connection: close|Keep-Alive: x|Upgrade: h2|Transfer-Encoding: chunked|Proxy-Connection: "
+     "x|TE: x",
+     "abcde", "", 0, ":status=200 te=x ", "abcde", "", 0, 0},
+    {0, 200, 0, "", "a", "X-End: 1", 0, ":status=200 ", "a", "x-end=1 ", 0, 0},
+    {0, 200, 0, "Content-Length: 2", "a", "X-End: 1", 0, ":status=200 content-length=2 ", "a", "",
+     1, 0},
+    {0, 200, 0, "", "a", "Connection: x", 0, ":status=200 ", "a", "", 0, 0},
+    {0, 200, 0, "", "abc", NULL, 0, ":status=200 ", "abc", "", 1, 0},
+    {0, 200, 0, "Content-Length: 3", "abc", NULL, 0, ":status=200 content-length=3 ", "abc", "", 1,
+     0},
+    {0, 0, 0, NULL, "", "", 0, "", "", "", 1, 0},
+};
+
+typedef struct fixture {
+    h2_session session;
+    h2_stream stream;
+    h2_pipe pipe;
+} fixture;
+
+static void fixture_begin(fixture *f, int is_head)
+{
+    memset(f, 0, sizeof *f);
+    f->session.conf.max_block = 65536;
+    f->stream.session = &f->session;
+    f->stream.pipe = &f->pipe;
+    f->stream.is_head = (uint8_t)is_head;
+    f->pipe.blocks_tail = &f->pipe.blocks;
+    f->pipe.out_most = 1 << 20;
+}
+
+static shared_ref *encode(int status, int whole, const char *text)
+{
+    http_field field[16];
+    stream_fields fields = {.status = status, .is_whole = whole, .field = field};
+    shared_ref *part;
+
+    while (*text) {
+        const size_t name = strcspn(text, ":"), value = strcspn(text + name + 2, "|");
+
+        field[fields.n++] = (http_field){.name = text,
+                                         .name_len = (uint32_t)name,
+                                         .value = text + name + 2,
+                                         .value_len = (uint32_t)value};
+        text += name + 2 + value;
+        text += *text == '|';
+    }
+    assert_non_null(part = h2_parts_encode(NULL, &fields));
+    return part;
+}
+
+static void put_block(const h2_block *b, char *out, size_t room)
+{
+    hpack_field field[32];
+    char text[1024];
+    hpack_list list = {.text = text, .room = sizeof text, .field = field, .most = 32};
+    hpack_table t;
+
+    hpack_table_init(&t, 4096);
+    assert_int_equal(hpack_decode(&t, b->data, b->len, &list), HPACK_OK);
+    for (uint32_t i = 0; i < list.n; i++)
+        snprintf(out + strlen(out), room - strlen(out), "%.*s=%.*s ", (int)field[i].name_len,
+                 field[i].name, (int)field[i].value_len, field[i].value);
+    hpack_table_free(&t);
+}
+
+static void fixture_end(fixture *f, const parts_case *c)
+{
+    char blocks[2048] = "", out[2048] = "", trailers[1024] = "";
+
+    h2_answer_end(&f->stream);
+    for (h2_block *b = f->pipe.blocks, *next; b; b = next) {
+        next = b->next;
+        put_block(b, blocks, sizeof blocks);
+        assert_int_equal(b->last, !next && c->over_at_head);
+        shared_release(&b->ref);
+    }
+    for (h2_chunk *k = f->pipe.out, *next; k; k = next) {
+        next = k->next;
+        strncat(out, (char *)k->data, k->len);
+        shared_release(&k->ref);
+    }
+    assert_int_equal(strlen(out), f->pipe.out_bytes);
+    if (f->pipe.trailers) {
+        put_block(f->pipe.trailers, trailers, sizeof trailers);
+        shared_release(&f->pipe.trailers->ref);
+    }
+    assert_string_equal(blocks, c->blocks);
+    assert_string_equal(out, c->out);
+    assert_string_equal(trailers, c->trailers);
+    assert_int_equal(f->pipe.answer.bad, c->bad);
+    assert_int_equal(f->pipe.over, !c->bad);
+    h2_answer_free(&f->pipe.answer);
+}
+
+/* @param way  how the data comes: copied; a byte at a time; as a chunk of its own */
+static void send_data(fixture *f, const char *data, int way)
+{
+    const size_t len = strlen(data);
+    h2_chunk *c;
+    void *given;
+
+    if (way == 2 && len && f->pipe.answer.state == H2_ANSWER_PARTS) {
+        assert_non_null(given = strdup(data));
+        assert_non_null(c = h2_chunk_of(given, given, len));
+        assert_int_equal(h2_answer_add(&f->stream, c), len);
+        return;
+    }
+    for (size_t at = 0; at < len; at += way ? 1 : len)
+        assert_int_equal(h2_answer_take(&f->stream, data + at, way ? 1 : len), way ? 1 : len);
+}
+
+static void every_case(void **state)
+{
+    for (size_t i = 0; i < 3 * (sizeof cases / sizeof *cases); i++) {
+        const parts_case *c = &cases[i / 3];
+        fixture f;
+
+        fixture_begin(&f, c->is_head);
+        if (c->interim)
+            assert_true(h2_parts_put(&f.stream, encode(c->interim, 0, "")) >= 0);
+        if (c->head)
+            assert_true(h2_parts_put(&f.stream, encode(c->status, c->whole, c->head)) > 0);
+        send_data(&f, c->data, (int)(i % 3));
+        if (c->end)
+            h2_parts_put(&f.stream, *c->end ? encode(0, 0, c->end) : NULL);
+        fixture_end(&f, c);
+    }
+}
+
+/* Text that a module wrote before a head, a second head, and a head that is too long are no response. */
+static void wrong_order(void **state)
+{
+    fixture f;
+
+    fixture_begin(&f, 0);
+    h2_answer_take(&f.stream, "HTTP/1.1 200", 12);
+    assert_int_equal(h2_parts_put(&f.stream, encode(200, 0, "")), -1);
+    assert_true(f.pipe.answer.bad);
+    h2_answer_free(&f.pipe.answer);
+
+    fixture_begin(&f, 0);
+    assert_true(h2_parts_put(&f.stream, encode(200, 0, "")) > 0);
+    assert_int_equal(h2_parts_put(&f.stream, encode(200, 0, "")), -1);
+    assert_true(f.pipe.answer.bad);
+    shared_release(&f.pipe.blocks->ref);
+
+    fixture_begin(&f, 0);
+    f.session.conf.max_block = 10;
+    assert_int_equal(h2_parts_put(&f.stream, encode(200, 0, "X-Long: 0123456789")), -1);
+    assert_true(f.pipe.answer.bad && !f.pipe.blocks);
+}
+
+/* A little goes behind what is there, much gets a chunk of its own, and a full queue takes nothing. */
+static void room(void **state)
+{
+    fixture f;
+    int own;
+
+    fixture_begin(&f, 0);
+    assert_true(h2_parts_put(&f.stream, encode(200, 0, "")) > 0);
+    assert_int_equal(h2_answer_room(&f.stream, 100, &own), 100);
+    assert_true(own);
+    assert_int_equal(h2_answer_take(&f.stream, "abc", 3), 3);
+    assert_int_equal(h2_answer_room(&f.stream, 100, &own), 100);
+    assert_false(own);
+    assert_int_equal(h2_answer_room(&f.stream, 1 << 20, &own), H2_CHUNK);
+    assert_true(own);
+    f.pipe.out_most = 3;
+    assert_int_equal(h2_answer_room(&f.stream, 100, &own), 0);
+    shared_release(&f.pipe.blocks->ref);
+    shared_release(&f.pipe.out->ref);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_case), cmocka_unit_test(wrong_order),
+                                       cmocka_unit_test(room)};
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
