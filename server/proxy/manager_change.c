@@ -2,6 +2,7 @@
 /* What the forms of balancer-manager change. A value that is not valid changes nothing. */
 #include "manager_private.h"
 #include "apr_strings.h"
+#include "brigade/assert.h"
 #include "http_log.h"
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,7 @@ const char *manager_sticky(apr_pool_t *p, balancer_state *s, int with_path)
 {
     char cookie[BALANCER_STICKY_SIZE], path[BALANCER_STICKY_SIZE];
 
+    BRG_ASSERT(with_path == 0 || with_path == 1);
     proxy_text_read(&s->names, s->sticky, cookie, sizeof cookie);
     proxy_text_read(&s->names, s->sticky_path, path, sizeof path);
     return with_path && strcmp(cookie, path) != 0 ? apr_pstrcat(p, cookie, "|", path, NULL)
@@ -48,6 +50,7 @@ static void change_number(const manager_call *m, const char *name, int least, in
     char *end;
     const long n = value ? strtol(value, &end, 10) : -1;
 
+    BRG_ASSERT(least <= most);
     if (value && n >= least && n <= most)
         atomic_store(to, (int32_t)n);
 }
@@ -89,6 +92,7 @@ static void change_status(const manager_call *m, proxy_state *s)
 /* A share or a set that is new: all begin anew, at once with their own share (@a share) or with nothing. */
 static void change_reset(const proxy_balancer *b, int share)
 {
+    BRG_ASSERT(share == 0 || share == 1);
     for (int i = 0; i < b->members->nelts; i++) {
         proxy_state *s = APR_ARRAY_IDX(b->members, i, proxy_worker *)->state;
 
@@ -100,6 +104,7 @@ static void change_worker(const manager_call *m)
 {
     proxy_state *s = m->worker->state;
 
+    BRG_ASSERT(m->worker->balancer == m->balancer);
     change_factor(m, s);
     change_number(m, "w_ls", 0, 99, &s->lbset);
     change_route(m, "w_wr", s, s->route);
@@ -146,6 +151,7 @@ static void change_balancer(const manager_call *m)
     const char *timeout = apr_table_get(m->params, "b_tmo");
     const long seconds = timeout ? strtol(timeout, NULL, 10) : -1;
 
+    BRG_ASSERT(m->balancer && !m->worker);
     change_method(m, s);
     if (seconds >= 0 && seconds <= 7200)
         atomic_store(&s->timeout, apr_time_from_sec(seconds));

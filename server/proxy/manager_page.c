@@ -2,6 +2,7 @@
 /* The page of balancer-manager, and its forms. */
 #include "manager_private.h"
 #include "apr_strings.h"
+#include "brigade/assert.h"
 #include "http_core.h"
 #include "http_protocol.h"
 #include <string.h>
@@ -53,6 +54,7 @@ static const char *page_check_name(proxy_check check)
     static const char *const names[] = {"NONE", "TCP",       "OPTIONS", "HEAD",
                                         "GET",  "OPTIONS11", "HEAD11",  "GET11"};
 
+    BRG_ASSERT(check >= PROXY_CHECK_NONE && check <= PROXY_CHECK_GET11);
     return names[check];
 }
 
@@ -127,6 +129,7 @@ static void form_end(const manager_call *m)
 {
     request_rec *r = m->r;
 
+    BRG_ASSERT(m->balancer && (!m->worker || m->worker->balancer == m->balancer));
     if (m->worker)
         ap_rvputs(r, "<input type=hidden name='w' id='w' value=\"", html(r, m->worker->name),
                   "\">\n", NULL);
@@ -155,6 +158,7 @@ static void form_worker(const manager_call *m)
     const proxy_worker *w = m->worker;
     const uint32_t status = atomic_load(&w->state->status);
 
+    BRG_ASSERT(m->worker->balancer == m->balancer);
     form_begin(m, "worker", w->name);
     ap_rprintf(r,
                "<tr><td>Load factor:</td><td><input name='w_lf' id='w_lf' type=text "
@@ -183,6 +187,7 @@ static void form_balancer(const manager_call *m)
     request_rec *r = m->r;
     balancer_state *s = m->balancer->state;
 
+    BRG_ASSERT(m->balancer && !m->worker);
     form_begin(m, "balancer", m->balancer->name);
     ap_rputs("\n<tr><td>LBmethod:</td><td>\n<select name='b_lbm' id='b_lbm'>", r);
     for (int i = 0; *proxy_method_name(i); i++)

@@ -2,6 +2,7 @@
 /* The built-in mod_proxy_balancer: the handler balancer-manager. */
 #include "manager_private.h"
 #include "apr_strings.h"
+#include "brigade/assert.h"
 #include "apr_uri.h"
 #include "brigade/response_cache.h"
 #include "http_core.h"
@@ -81,6 +82,7 @@ static void manager_find(manager_call *m)
 {
     const char *name = apr_table_get(m->params, "b"), *worker = apr_table_get(m->params, "w");
 
+    BRG_ASSERT(!m->balancer && !m->worker);
     if (!name)
         return;
     m->balancer = proxy_balancer_find(m->conf, apr_pstrcat(m->r->pool, "balancer://", name, NULL));
@@ -98,6 +100,7 @@ static int manager_may_change(const manager_call *m)
 {
     const char *nonce = apr_table_get(m->params, "nonce");
 
+    BRG_ASSERT(!m->worker || m->worker->balancer == m->balancer);
     if (m->r->method_number != M_POST || !m->balancer)
         return 0;
     return nonce && !strcmp(nonce, m->balancer->state->nonce);

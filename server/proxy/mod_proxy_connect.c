@@ -3,6 +3,7 @@
 #include "proxy_private.h"
 #include "apr_lib.h"
 #include "apr_strings.h"
+#include "brigade/assert.h"
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,6 +31,7 @@ int proxy_connect_allows(const server_rec *s, apr_port_t port)
             ? NULL
             : ap_get_module_config(s->module_config, &proxy_connect_module);
 
+    BRG_ASSERT(port > 0);
     if (!ranges)
         return 0;
     for (int i = 0; i < ranges->nelts; i++) {

@@ -60,7 +60,9 @@ int proxy_fcgi_set_variables(request_rec *r)
     for (int i = 0; d && i < d->variables->nelts; i++) {
         const fcgi_variable *v = &APR_ARRAY_IDX(d->variables, i, fcgi_variable);
         const char *error = NULL, *value;
-        const int rv = ap_expr_exec(r, v->when, &error);
+        ap_regmatch_t match[AP_MAX_REG_MATCH] = {{-1, -1}};
+        const char *source = NULL;
+        const int rv = ap_expr_exec_re(r, v->when, AP_MAX_REG_MATCH, match, &source, &error);
 
         if (rv < 0) {
             ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
@@ -74,7 +76,7 @@ int proxy_fcgi_set_variables(request_rec *r)
             apr_table_unset(r->subprocess_env, v->name);
             continue;
         }
-        value = ap_expr_str_exec(r, v->value, &error);
+        value = ap_expr_str_exec_re(r, v->value, AP_MAX_REG_MATCH, match, &source, &error);
         if (error)
             ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
                           APLOGNO(03514) "Error evaluating expression for replacement of %s: '%s'",

@@ -5,6 +5,7 @@
 #include "http_head.h"
 #include "ap_expr.h"
 #include "apr_strings.h"
+#include "brigade/assert.h"
 #include "http_log.h"
 #include <stdlib.h>
 #include <string.h>
@@ -57,6 +58,7 @@ const char *proxy_check_text(const server_rec *s, int n, const char **text)
     const hcheck_conf *c = hcheck_of(s);
     const hcheck_name *e;
 
+    BRG_ASSERT(n >= 0);
     if (!c || n >= c->names->nelts)
         return NULL;
     e = &APR_ARRAY_IDX(c->names, n, hcheck_name);

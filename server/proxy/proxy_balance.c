@@ -6,6 +6,7 @@
  * the same member, and the counts even that out. */
 #include "proxy_private.h"
 #include "apr_strings.h"
+#include "brigade/assert.h"
 #include "http_log.h"
 #include <stdlib.h>
 #include <string.h>
@@ -34,6 +35,7 @@ static int32_t balance_factor(const proxy_worker *w, apr_time_t now)
     const apr_time_t since = now - atomic_load(&w->state->usable_at);
     int32_t part;
 
+    BRG_ASSERT(w->params.slow_start >= 0);
     if (!w->params.slow_start || since < 0 || since >= w->params.slow_start)
         return factor;
     part = (int32_t)(factor * since / w->params.slow_start);
@@ -45,6 +47,7 @@ static void balance_by_requests(balance_run *b, proxy_worker *w)
     const int32_t factor = balance_factor(w, b->now);
     const int32_t status = atomic_fetch_add(&w->state->lbstatus, factor) + factor;
 
+    BRG_ASSERT(b->total >= 0);
     b->total += factor;
     if (b->best && status <= b->value)
         return;
@@ -71,6 +74,7 @@ static void balance_by_busyness(balance_run *b, proxy_worker *w)
     const int32_t status = atomic_fetch_add(&w->state->lbstatus, factor) + factor;
     const int64_t busy = atomic_load(&w->state->busy);
 
+    BRG_ASSERT(b->total >= 0);
     b->total += factor;
     if (b->best &&
         (busy > b->value || (busy == b->value && status <= atomic_load(&b->best->state->lbstatus))))
@@ -81,6 +85,7 @@ static void balance_by_busyness(balance_run *b, proxy_worker *w)
 
 static void balance_consider(balance_run *b, proxy_worker *w)
 {
+    BRG_ASSERT(w->balancer == b->t->balancer);
     switch (b->method) {
     case PROXY_METHOD_BYTRAFFIC:
         balance_by_traffic(b, w);
@@ -112,6 +117,7 @@ static proxy_worker *balance_random(const balance_run *b)
     const uint32_t last = (uint32_t)b->n - 1;
     uint32_t one, two;
 
+    BRG_ASSERT(b->n > 0);
     if (!last)
         return b->in[0];
     one = ap_random_pick(0, last);
@@ -153,6 +159,7 @@ static proxy_worker *balance_hash(const balance_run *b)
     proxy_worker *best = NULL;
     uint64_t most = 0;
 
+    BRG_ASSERT(b->n > 0 && b->method == PROXY_METHOD_HASH);
     for (int i = 0; i < b->n; i++) {
         all += atomic_load(&b->in[i]->state->busy);
         factors += balance_factor(b->in[i], b->now);
@@ -175,6 +182,7 @@ static proxy_worker *balance_hash(const balance_run *b)
 
 static int balance_was_tried(const proxy_target *t, const proxy_worker *w)
 {
+    BRG_ASSERT(t->tried_n >= 0);
     for (int i = 0; i < t->tried_n; i++)
         if (t->tried[i] == w)
             return 1;
@@ -188,6 +196,7 @@ static int balance_set(balance_run *b, int set, int standby)
     proxy_worker *spares[BALANCE_MOST];
     int spares_n = 0, out = 0, last = 0;
 
+    BRG_ASSERT(set >= 0 && (standby == 0 || standby == 1));
     for (int i = 0; i < members->nelts; i++) {
         proxy_worker *w = APR_ARRAY_IDX(members, i, proxy_worker *);
         uint32_t status = atomic_load(&w->state->status);
@@ -214,6 +223,7 @@ static proxy_worker *balance_best(balance_run *b)
 {
     int last = 0;
 
+    BRG_ASSERT(!b->best && !b->n);
     for (int set = 0; set <= last && !b->best; set++)
         for (int standby = 0; standby < 2 && !b->best; standby++) {
             last = balance_set(b, set, standby);
@@ -230,6 +240,7 @@ static proxy_worker *balance_best(balance_run *b)
 /* Where all members are in error, waiting for retry= helps nobody: they are tried again at once. */
 static void balance_recover(request_rec *r, const proxy_balancer *b, apr_time_t now)
 {
+    BRG_ASSERT(now > 0);
     for (int i = 0; i < b->members->nelts; i++) {
         proxy_worker *w = APR_ARRAY_IDX(b->members, i, proxy_worker *);
 
@@ -253,6 +264,7 @@ static void balance_took(const proxy_balancer *b, proxy_worker *took, apr_time_t
 {
     int32_t total = 0;
 
+    BRG_ASSERT(took->balancer == b);
     for (int i = 0; i < b->members->nelts; i++) {
         proxy_worker *w = APR_ARRAY_IDX(b->members, i, proxy_worker *);
 
@@ -276,6 +288,7 @@ static int balance_has_route(const proxy_balancer *b, const char *route)
 
 static void balance_session(request_rec *r, const char *route, const char *sticky)
 {
+    BRG_ASSERT(*sticky);
     apr_table_setn(r->notes, "session-sticky", sticky);
     apr_table_setn(r->notes, "session-route", route);
     apr_table_setn(r->subprocess_env, "BALANCER_SESSION_STICKY", sticky);
@@ -287,6 +300,7 @@ static proxy_worker *balance_other(balance_run *run, const char *route, const ch
     const proxy_balancer *b = run->t->balancer;
     proxy_worker *w;
 
+    BRG_ASSERT(!run->best && !run->n);
     if (route && atomic_load(&b->state->force) && balance_has_route(b, route)) {
         run->t->no_failover = 1;
         ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, run->r,
@@ -310,6 +324,7 @@ proxy_worker *proxy_balance(request_rec *r, proxy_target *t, apr_time_t now)
     const char *route = NULL, *sticky = NULL;
     proxy_worker *w;
 
+    BRG_ASSERT(t->balancer && !t->chosen);
     if (run.method >= PROXY_METHOD_RANDOM2)
         run.in = apr_palloc(r->pool, BALANCE_MOST * sizeof *run.in);
     balance_recover(r, t->balancer, now);

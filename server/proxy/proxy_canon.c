@@ -4,6 +4,7 @@
 #include "proxy_private.h"
 #include "apr_lib.h"
 #include "apr_strings.h"
+#include "brigade/assert.h"
 #include "http_core.h"
 #include "http_log.h"
 #include <stdlib.h>
@@ -114,6 +115,8 @@ const char *proxy_netloc(apr_pool_t *p, const char **url, const char **host, apr
 
 /* ---- by scheme ---- */
 
+#define CANON_FCGI 10414
+
 typedef struct canon_kind {
     const char *scheme;
     int query;             /* r->args belong to the URL */
@@ -137,6 +140,7 @@ static const canon_kind *canon_kind_of(const char *url, size_t len)
 
 static int canon_refuse(request_rec *r, int number, const char *what, int log_url, const char *url)
 {
+    BRG_ASSERT(number > 0);
     if (log_url)
         ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
                       "AH%05d: To be forwarded %s contains control characters (%s)", number, what,
@@ -153,7 +157,7 @@ static int canon_is_raw(request_rec *r, const canon_kind *kind, const char *path
 {
     const char *bad = ap_scan_vchar_obstext(path);
 
-    if (kind->no_path == 10414 && apr_table_get(r->notes, "proxy-sethandler"))
+    if (kind->no_path == CANON_FCGI && apr_table_get(r->notes, "proxy-sethandler"))
         while (*bad == ' ')
             bad = ap_scan_vchar_obstext(bad + 1);
     return *bad != '\0';
@@ -166,8 +170,10 @@ static int canon_path(request_rec *r, const canon_kind *kind, const char *url, c
     const core_dir_config *core = ap_get_core_module_config(r->per_dir_config);
     const int reverse = r->proxyreq == PROXYREQ_REVERSE;
 
+    BRG_ASSERT(kind->no_path > 0 && (!kind->query || kind->no_query > 0));
     *query = NULL;
-    if (!reverse || apr_table_get(r->notes, "proxy-nocanon"))
+    if (!reverse || apr_table_get(r->notes, "proxy-nocanon") ||
+        (kind->no_path == CANON_FCGI && apr_table_get(r->notes, "proxy-sethandler")))
         *path = url; /* a query is still at its end */
     else if (apr_table_get(r->notes, "proxy-noencode")) {
         *path = url;
@@ -182,7 +188,7 @@ static int canon_path(request_rec *r, const canon_kind *kind, const char *url, c
     if (!kind->query)
         *query = NULL;
     if (*path == url && canon_is_raw(r, kind, *path))
-        return canon_refuse(r, kind->no_path, "path", kind->no_path == 10414, *path);
+        return canon_refuse(r, kind->no_path, "path", kind->no_path == CANON_FCGI, *path);
     if (*query && *ap_scan_vchar_obstext(*query))
         return canon_refuse(r, kind->no_query, "query string", 0, NULL);
     return OK;
@@ -197,6 +203,7 @@ int proxy_canonical(request_rec *r, const char *url)
     apr_port_t port = usual;
     int rv;
 
+    BRG_ASSERT(r->proxyreq != PROXYREQ_NONE);
     if (!kind)
         return DECLINED;
     rest = colon + 1;

@@ -16,6 +16,7 @@ int proxy_worker_usable(request_rec *r, proxy_worker *w, apr_time_t now)
     proxy_state *s = w->state;
     const uint32_t status = atomic_load(&s->status);
 
+    BRG_ASSERT(now > 0 && w->state);
     if (!(status & PROXY_STATUS_UNUSABLE))
         return 1;
     if (!(status & PROXY_STATUS_IN_ERROR) || (status & PROXY_STATUS_STOPPED))
@@ -35,6 +36,7 @@ int proxy_worker_usable(request_rec *r, proxy_worker *w, apr_time_t now)
 
 static void worker_has_error(request_rec *r, proxy_worker *w)
 {
+    BRG_ASSERT(!w->generic);
     atomic_store(&w->state->error_at, apr_time_now());
     atomic_fetch_or(&w->state->status, PROXY_STATUS_IN_ERROR);
     (void)r;
@@ -49,6 +51,7 @@ static int worker_ignores_errors(const proxy_worker *w)
 
 static int choose_alone(request_rec *r, proxy_target *t, apr_time_t now)
 {
+    BRG_ASSERT(!t->balancer && t->worker);
     if (t->worker->generic || proxy_worker_usable(r, t->worker, now))
         return OK;
     ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r, APLOGNO(00940) "%s: disabled connection for (%s:%d)",
@@ -62,6 +65,7 @@ static void choose_address(request_rec *r, proxy_target *t)
     const proxy_worker *w = t->worker;
     const char *path = r->filename + 6 + strlen("balancer://");
 
+    BRG_ASSERT(t->balancer == w->balancer && !strncmp(r->filename, "proxy:", 6));
     path += strcspn(path, "/");
     t->scheme = w->scheme;
     t->scheme_name = w->scheme_name;
@@ -81,6 +85,7 @@ static void choose_environment(request_rec *r, const proxy_target *t)
     char route[PROXY_ROUTE_SIZE];
     apr_table_t *env = r->subprocess_env;
 
+    BRG_ASSERT(t->balancer && t->worker->balancer == t->balancer);
     apr_table_setn(env, "BALANCER_NAME", t->balancer->name);
     apr_table_setn(env, "BALANCER_WORKER_NAME", t->worker->name);
     apr_table_set(env, "BALANCER_WORKER_ROUTE", proxy_route(t->worker, route));
@@ -119,6 +124,7 @@ static int budget_allows(const proxy_balancer *b)
     balancer_state *s = b->state;
     const uint64_t spent = atomic_load(&s->spent), retries = atomic_load(&s->retries);
 
+    BRG_ASSERT(b->retry_budget >= 0 && b->retry_budget <= 100);
     if (!b->retry_budget)
         return 1;
     if (spent > 10000) { /* the past counts half */
@@ -136,6 +142,7 @@ int proxy_may_retry(const request_rec *r, const proxy_target *t, int attempt)
 {
     int most;
 
+    BRG_ASSERT(attempt >= 0);
     (void)r;
     if (!t->balancer || t->no_failover)
         return 0;
@@ -149,6 +156,7 @@ int proxy_may_retry(const request_rec *r, const proxy_target *t, int attempt)
 
 static void failed_count(proxy_state *s, proxy_failure why)
 {
+    BRG_ASSERT(why >= PROXY_FAILED_RESOLVE && why <= PROXY_FAILED_BUSY);
     switch (why) {
     case PROXY_FAILED_RESOLVE:
     case PROXY_FAILED_CONNECT:
@@ -170,6 +178,7 @@ static void failed_tried(request_rec *r, proxy_target *t)
 {
     proxy_worker **tried = apr_palloc(r->pool, ((size_t)t->tried_n + 1) * sizeof *tried);
 
+    BRG_ASSERT(t->tried_n >= 0);
     if (t->tried_n)
         memcpy(tried, t->tried, (size_t)t->tried_n * sizeof *tried);
     tried[t->tried_n++] = t->worker;
@@ -181,6 +190,7 @@ static int failed_eject(const proxy_worker *w, int failures)
 {
     int out = 0;
 
+    BRG_ASSERT(failures > 0);
     if (!w->params.eject || failures < w->params.eject || !w->balancer)
         return 0;
     for (int i = 0; i < w->balancer->members->nelts; i++)
@@ -192,6 +202,7 @@ static int failed_eject(const proxy_worker *w, int failures)
 
 static void failed_timeout(request_rec *r, proxy_target *t)
 {
+    BRG_ASSERT(t->chosen);
     apr_table_setn(r->notes, "proxy_timedout", "1");
     if (!t->balancer || !t->balancer->fail_on_timeout)
         return;
@@ -239,6 +250,7 @@ static void answered_status(request_rec *r, proxy_target *t, int status)
 {
     const apr_array_header_t *bad = t->balancer->fail_statuses;
 
+    BRG_ASSERT(t->balancer && t->worker->balancer == t->balancer);
     for (int i = 0; i < bad->nelts; i++) {
         if (APR_ARRAY_IDX(bad, i, int) != status)
             continue;
@@ -294,6 +306,7 @@ void proxy_checked(proxy_worker *w, int ok, apr_time_t now)
     proxy_state *s = w->state;
     const uint32_t status = atomic_load(&s->status);
 
+    BRG_ASSERT(!w->generic && now > 0);
     atomic_store(&s->check_at, now);
     if (ok) {
         atomic_store(&s->failed, 0);

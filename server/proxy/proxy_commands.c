@@ -4,6 +4,7 @@
 #include "http_log.h"
 #include "apr_fnmatch.h"
 #include "apr_strings.h"
+#include "brigade/assert.h"
 #include <string.h>
 #include <strings.h>
 
@@ -84,6 +85,7 @@ static const char *pass_alias(cmd_parms *cmd, proxy_dir_conf *dir, proxy_server_
     proxy_alias *alias;
     ap_regex_t *regex = NULL;
 
+    BRG_ASSERT(w->path && w->url);
     if (w->regex && !(regex = ap_pregcomp(cmd->pool, w->path, AP_REG_EXTENDED)))
         return "Regular expression could not be compiled.";
     if (cmd->path)
@@ -106,6 +108,7 @@ static const char *pass_balancer(cmd_parms *cmd, proxy_server_conf *conf, const 
     proxy_balancer *b = proxy_balancer_find(conf, w->url);
     const char *error = b ? NULL : proxy_balancer_define(cmd->pool, &b, conf, w->url);
 
+    BRG_ASSERT(proxy_is_balancer(w->url));
     for (int i = 0; !error && i < list->nelts; i++) {
         const apr_table_entry_t *e = &APR_ARRAY_IDX(list, i, apr_table_entry_t);
 
@@ -125,6 +128,7 @@ static const char *params_apply(cmd_parms *cmd, proxy_worker *worker, const apr_
     const apr_array_header_t *list = apr_table_elts(params);
     const char *error = NULL;
 
+    BRG_ASSERT(number > 0 && (shared == 0 || shared == 1));
     for (int i = 0; !error && i < list->nelts; i++) {
         const apr_table_entry_t *e = &APR_ARRAY_IDX(list, i, apr_table_entry_t);
 
@@ -146,6 +150,7 @@ static const char *pass_worker(cmd_parms *cmd, proxy_server_conf *conf, const pa
     const int shared = worker != NULL;
     const char *error = NULL;
 
+    BRG_ASSERT(strcmp(w->url, "!") != 0);
     if (shared)
         ap_log_error(APLOG_MARK, APLOG_INFO, 0, cmd->server,
                      APLOGNO(01145) "Sharing worker '%s' instead of creating new worker '%s'",

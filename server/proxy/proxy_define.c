@@ -3,6 +3,7 @@
 #include "proxy_private.h"
 #include "apr_lib.h"
 #include "apr_strings.h"
+#include "brigade/assert.h"
 #include "apr_uri.h"
 #include <string.h>
 #include <strings.h>
@@ -140,6 +141,7 @@ static void worker_defaults(proxy_worker *w)
 {
     proxy_params *to = &w->params;
 
+    BRG_ASSERT(w->params.set == 0);
     to->retry = apr_time_from_sec(60);
     to->flush_wait = 10000;
     to->loadfactor = 100;
@@ -200,6 +202,7 @@ const char *proxy_worker_define(apr_pool_t *p, proxy_worker **to, proxy_server_c
     const char *name = proxy_split_socket(p, url, &w->socket), *error, *fixed;
     int host_open = 0;
 
+    BRG_ASSERT(!balancer || !(flags & WORKER_MATCH));
     if (!name)
         return apr_pstrcat(p, "URL must be absolute!: ", url, NULL);
     fixed = flags & WORKER_MATCH ? worker_fixed(p, name, &host_open) : name;

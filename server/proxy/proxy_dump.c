@@ -50,7 +50,8 @@ static void dump_server(const server_rec *s)
         return;
     if (s->is_virtual)
         printf("  %s:%u (%s:%u)\n", s->server_hostname ? s->server_hostname : "*",
-               (unsigned)(s->addrs ? s->addrs->host_port : s->port), s->defn_name ? s->defn_name : "", s->defn_line_number);
+               (unsigned)(s->addrs ? s->addrs->host_port : s->port),
+               s->defn_name ? s->defn_name : "", s->defn_line_number);
     else
         printf("  main server\n");
     if (c->requests == 1)

@@ -2,6 +2,7 @@
 /* ProxyBlock, NoProxy, ProxyRemote: where the proxy may connect to, and by which way. */
 #include "proxy_private.h"
 #include "apr_strings.h"
+#include "brigade/assert.h"
 #include "http_log.h"
 #include <string.h>
 #include <strings.h>
@@ -68,6 +69,7 @@ static int direct_matches(const proxy_direct *d, const char *host, apr_pool_t *p
 
 static int remote_matches(const proxy_remote_rule *rule, const proxy_target *t)
 {
+    BRG_ASSERT(rule->regex || rule->scheme);
     if (rule->regex)
         return !ap_regexec(rule->regex, t->url, 0, NULL, 0);
     if (!strcmp(rule->scheme, "*") || !strcasecmp(rule->scheme, t->scheme_name))
@@ -80,6 +82,7 @@ void proxy_find_remotes(request_rec *r, proxy_target *t)
     const proxy_server_conf *conf = proxy_conf_of(r->server);
     proxy_remote *to;
 
+    BRG_ASSERT(!t->socket && t->remotes_n == 0);
     if (!conf->remotes->nelts)
         return;
     for (int i = 0; t->host && i < conf->directs->nelts; i++)

@@ -4,6 +4,7 @@
 #include "request_context.h"
 #include "apr_fnmatch.h"
 #include "apr_strings.h"
+#include "brigade/assert.h"
 #include "http_core.h"
 #include "http_log.h"
 #include "http_protocol.h"
@@ -102,6 +103,7 @@ static const char *alias_servlet_rest(const char *uri, const char *servlet, size
 {
     const char *end = servlet + len, *s = servlet;
 
+    BRG_ASSERT(len > 0);
     while (s < end) {
         if (*uri == ';')
             uri += strcspn(uri, "/");
@@ -132,6 +134,7 @@ static int alias_pattern(alias_run *a)
     ap_regmatch_t match[AP_MAX_REG_MATCH];
     const char *use = a->uri, *to;
 
+    BRG_ASSERT(a->alias->regex && !a->found);
     if (ap_regexec(a->alias->regex, a->uri, AP_MAX_REG_MATCH, match, 0))
         return HTTP_CONTINUE;
     if (!strcmp(a->real, "!"))
@@ -162,6 +165,7 @@ static int alias_prefix(alias_run *a)
     size_t len = alias_covers(a->uri, a->fake);
     const char *use = a->uri;
 
+    BRG_ASSERT(!a->alias->regex && !a->found);
     if (!len)
         return HTTP_CONTINUE;
     if (!strcmp(a->real, "!"))
@@ -247,6 +251,7 @@ static int proxy_find_alias(request_rec *r, int early)
     const proxy_server_conf *conf = proxy_conf_of(r->server);
     const proxy_dir_conf *dir = proxy_dir_of(r);
 
+    BRG_ASSERT(early == 0 || early == 1);
     if (dir->alias && alias_of_phase(dir->alias, early)) {
         const int rv = alias_match(r, dir->alias, dir);
 
@@ -316,6 +321,7 @@ static void sections_apply(request_rec *r)
     ap_conf_vector_t *conf = r->server->lookup_defaults;
     const char *socket, *url = proxy_split_socket(r->pool, r->filename + 6, &socket);
 
+    BRG_ASSERT(!strncmp(r->filename, "proxy:", 6));
     for (int i = 0; i < sections->nelts; i++) {
         ap_conf_vector_t *section = APR_ARRAY_IDX(sections, i, ap_conf_vector_t *);
 
@@ -340,6 +346,7 @@ int proxy_take_socket(request_rec *r)
 {
     const char *url = r->filename + 6, *socket;
 
+    BRG_ASSERT(!strncmp(r->filename, "proxy:", 6));
     if (strncasecmp(url, "unix:", 5) != 0)
         return DECLINED;
     url = proxy_split_socket(r->pool, url, &socket);

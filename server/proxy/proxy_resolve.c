@@ -2,6 +2,7 @@
 /* The target of a request. */
 #include "proxy_private.h"
 #include "apr_strings.h"
+#include "brigade/assert.h"
 #include "http_log.h"
 #include "http_protocol.h"
 #include <stdlib.h>
@@ -14,6 +15,7 @@ int proxy_error(request_rec *r, int status, const char *reason)
 {
     const char *text = ap_escape_html(r->pool, reason);
 
+    BRG_ASSERT(status >= 400);
     apr_table_setn(r->notes, "error-notes",
                    apr_pstrcat(r->pool,
                                "The proxy server could not handle the request<p>Reason: <strong>",
@@ -30,6 +32,7 @@ static int resolve_handler(request_rec *r)
     char *file = r->filename;
     int rv;
 
+    BRG_ASSERT(!r->proxyreq && !strncmp(r->handler, "proxy:", 6));
     r->proxyreq = PROXYREQ_REVERSE;
     r->filename = apr_pstrcat(r->pool, r->handler, file, NULL);
     apr_table_setn(r->notes, "proxy-sethandler", "1");
@@ -47,6 +50,7 @@ static int resolve_connect(request_rec *r, proxy_target *t)
     apr_port_t port = 0;
     char *host, *scope;
 
+    BRG_ASSERT(t->forward);
     if (apr_parse_addr_port(&host, &scope, &port, t->url, r->pool) != APR_SUCCESS || !host || scope)
         return proxy_error(r, HTTP_BAD_REQUEST,
                            apr_pstrcat(r->pool, "URI cannot be parsed: ", t->url, NULL));
@@ -67,6 +71,7 @@ static int resolve_url(request_rec *r, proxy_target *t)
     const char *colon = strchr(t->url, ':'), *rest, *error;
     apr_port_t usual;
 
+    BRG_ASSERT(strchr(t->url, ':') != NULL);
     t->scheme_name = apr_pstrmemdup(r->pool, t->url, (apr_size_t)(colon - t->url));
     t->scheme = proxy_scheme_of(t->scheme_name, strlen(t->scheme_name));
     if (t->scheme == PROXY_SCHEME_NONE || !proxy_scheme_is_served(t->scheme)) {
@@ -94,6 +99,7 @@ static void resolve_worker(request_rec *r, proxy_target *t)
 {
     proxy_server_conf *conf = proxy_conf_of(r->server);
 
+    BRG_ASSERT(t->scheme != PROXY_SCHEME_NONE && !t->worker);
     if (t->scheme == PROXY_SCHEME_BALANCER) {
         t->balancer = proxy_balancer_find(conf, t->url);
         return;
@@ -102,6 +108,8 @@ static void resolve_worker(request_rec *r, proxy_target *t)
     if (!t->worker) {
         t->worker = t->forward ? conf->forward : conf->reverse;
         t->dynamic = 1;
+        if (!t->forward)
+            apr_table_setn(r->subprocess_env, "proxy-nokeepalive", "1");
     } else if (t->worker->generic)
         t->dynamic = 1;
 }

@@ -3,6 +3,7 @@
 #include "proxy_private.h"
 #include "apr_lib.h"
 #include "apr_strings.h"
+#include "brigade/assert.h"
 #include "http_core.h"
 #include "http_protocol.h"
 #include <string.h>
@@ -28,6 +29,7 @@ static const apr_array_header_t *reverse_list(request_rec *r, const apr_array_he
 
 const apr_array_header_t *proxy_reverses(request_rec *r)
 {
+    BRG_ASSERT(r->per_dir_config != NULL);
     return reverse_list(r, proxy_dir_of(r)->reverses);
 }
 
@@ -110,6 +112,7 @@ static const char *cookie_attribute(const char *cookie, const char *name, size_t
 static const char *cookie_replace(request_rec *r, const char *cookie, const char *at, size_t len,
                                   const char *to)
 {
+    BRG_ASSERT(at >= cookie && strlen(at) >= len);
     return apr_pstrcat(r->pool, apr_pstrmemdup(r->pool, cookie, (apr_size_t)(at - cookie)), to,
                        at + len, NULL);
 }

@@ -3,6 +3,7 @@
 #include "proxy_private.h"
 #include "apr_fnmatch.h"
 #include "apr_strings.h"
+#include "brigade/assert.h"
 #include "http_core.h"
 #include <string.h>
 #include <strings.h>
@@ -35,6 +36,7 @@ static const char *section_subject(cmd_parms *cmd, const char *url, const char *
     proxy_balancer *b = NULL;
     proxy_worker *w = NULL;
 
+    BRG_ASSERT(strstr(url, "://") != NULL);
     if (!bare)
         return "<Proxy/ProxyMatch > uses an invalid \"unix:\" URL";
     if (proxy_is_balancer(bare)) {
@@ -83,6 +85,7 @@ static const char *section_walk(cmd_parms *cmd, const char *args, int match)
     ap_regex_t *regex = NULL;
     const char *error, *socket;
 
+    BRG_ASSERT(match == 0 || match == 1);
     if (match && !(regex = ap_pregcomp(cmd->pool, cmd->path, AP_REG_EXTENDED)))
         return "Regex could not be compiled";
     if (!strncasecmp(cmd->path, "proxy:", 6))

@@ -42,6 +42,7 @@ void proxy_text_write(_Atomic uint32_t *names, char *to, const char *from, size_
 {
     uint32_t n = atomic_load(names);
 
+    BRG_ASSERT(size > 0);
     /* Writers are few: administrators. One that finds another at work, or what a dead one left, goes on. */
     atomic_store(names, n | 1);
     atomic_thread_fence(memory_order_release);
@@ -56,6 +57,7 @@ void proxy_text_write(_Atomic uint32_t *names, char *to, const char *from, size_
 
 const char *proxy_text_read(_Atomic uint32_t *names, const char *from, char *to, size_t size)
 {
+    BRG_ASSERT(size > 0);
     for (int tries = 0; tries < 100; tries++) {
         const uint32_t n = atomic_load(names);
 
@@ -71,6 +73,7 @@ const char *proxy_text_read(_Atomic uint32_t *names, const char *from, char *to,
 
 const char *proxy_route(const proxy_worker *worker, char to[PROXY_ROUTE_SIZE])
 {
+    BRG_ASSERT(worker->state && !worker->generic);
     return proxy_text_read(&worker->state->names, worker->state->route, to, PROXY_ROUTE_SIZE);
 }
 
@@ -105,6 +108,7 @@ static uint64_t share_worker_key(const proxy_worker *w)
 {
     uint64_t h = share_hash(share_server_key(w->server), w->balancer ? w->balancer->name : "");
 
+    BRG_ASSERT(!w->generic || !w->balancer);
     h = share_hash(share_hash(h, w->name), w->socket ? w->socket : "");
     return h ? h : 1;
 }
@@ -129,6 +133,7 @@ static void share_worker_settings(proxy_worker *w, int persist)
     proxy_state *s = w->state;
     const uint32_t configured = share_worker_configured(w), was = atomic_load(&s->configured);
 
+    BRG_ASSERT(persist == 0 || persist == 1);
     if (was == configured && persist)
         return;
     /* An error stays, where the configuration says nothing else. */
@@ -143,6 +148,7 @@ static void share_worker_settings(proxy_worker *w, int persist)
 
 static proxy_state *share_worker_place(uint64_t key)
 {
+    BRG_ASSERT(key != 0);
     for (size_t i = 0; i < SHARE_WORKERS; i++) {
         proxy_state *s = &share->worker[(key + i) % SHARE_WORKERS];
         uint64_t free_key = 0;
@@ -155,6 +161,7 @@ static proxy_state *share_worker_place(uint64_t key)
 
 static balancer_state *share_balancer_place(uint64_t key)
 {
+    BRG_ASSERT(key != 0);
     for (size_t i = 0; i < SHARE_BALANCERS; i++) {
         balancer_state *s = &share->balancer[(key + i) % SHARE_BALANCERS];
         uint64_t free_key = 0;
@@ -167,6 +174,7 @@ static balancer_state *share_balancer_place(uint64_t key)
 
 static int share_worker(apr_pool_t *p, proxy_worker *w, int persist)
 {
+    BRG_ASSERT(share_n >= 0 && (share_n == 0 || share_list));
     if (w->state)
         return 0; /* a virtual host has it from the main server */
     w->state = share ? share_worker_place(share_worker_key(w)) : apr_pcalloc(p, sizeof *w->state);
@@ -219,16 +227,19 @@ static void share_notices(const proxy_balancer *b)
 {
     if (b->set & BALANCER_SET_GROWTH)
         ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, b->server,
-                     "growth= of %s has no effect: members are added in the configuration", b->name);
+                     "growth= of %s has no effect: members are added in the configuration",
+                     b->name);
     if (b->set & BALANCER_SET_TIMEOUT)
         ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, b->server,
-                     "timeout= of %s has no effect: requests do not wait for a member to come back", b->name);
+                     "timeout= of %s has no effect: requests do not wait for a member to come back",
+                     b->name);
 }
 
 static int share_balancer(apr_pool_t *p, proxy_balancer *b, int persist)
 {
     uint64_t key = share_hash(share_server_key(b->server), b->name);
 
+    BRG_ASSERT(b->fail_statuses && b->members);
     if (b->state)
         return 0;
     b->state = share ? share_balancer_place(key ? key : 1) : apr_pcalloc(p, sizeof *b->state);
@@ -247,6 +258,7 @@ static int share_server(apr_pool_t *p, server_rec *s)
     proxy_server_conf *c = proxy_conf_of(s);
     int failed = share_worker(p, c->forward, 0) || share_worker(p, c->reverse, 0);
 
+    BRG_ASSERT(share_n >= 0);
     for (int i = 0; !failed && i < c->workers->nelts; i++)
         failed = share_worker(p, APR_ARRAY_IDX(c->workers, i, proxy_worker *), 0);
     for (int i = 0; !failed && i < c->balancers->nelts; i++)
@@ -260,6 +272,7 @@ static int share_map(server_rec *main)
 {
     static struct share_tables *mapped;
 
+    BRG_ASSERT(!main->is_virtual);
     share = NULL;
     if (trial_runs())
         return 0;
@@ -276,6 +289,7 @@ static int share_map(server_rec *main)
 
 int proxy_share(apr_pool_t *pconf, server_rec *main)
 {
+    BRG_ASSERT(!main->is_virtual);
     share_n = 0;
     share_list = NULL;
     if (share_map(main))

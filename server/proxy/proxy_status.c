@@ -2,6 +2,7 @@
 /* Balancers on the page of server-status. */
 #include "proxy_private.h"
 #include "apr_strings.h"
+#include "brigade/assert.h"
 #include "http_protocol.h"
 #include "mod_status.h"
 #include <string.h>
@@ -15,6 +16,7 @@ static void status_short_member(request_rec *r, const proxy_worker *w, int b, in
 {
     const proxy_state *s = w->state;
 
+    BRG_ASSERT(b >= 0 && m >= 0);
     ap_rprintf(r, "ProxyBalancer[%d]Worker[%d]Name: %s\n", b, m, w->name);
     ap_rprintf(r, "ProxyBalancer[%d]Worker[%d]Status: %s\n", b, m,
                proxy_status_words(r->pool, atomic_load(&s->status)));

@@ -3,6 +3,7 @@
 #include "proxy_private.h"
 #include "apr_lib.h"
 #include "apr_strings.h"
+#include "brigade/assert.h"
 #include "http_log.h"
 #include <string.h>
 
@@ -27,6 +28,7 @@ static const char *sticky_of_field(apr_pool_t *p, const char *field, const char 
 {
     const size_t len = strlen(name);
 
+    BRG_ASSERT(*name);
     for (const char *at = strstr(field, name); at; at = strstr(at + 1, name)) {
         const char *value = at + len;
 
@@ -54,6 +56,7 @@ static proxy_worker *sticky_member(request_rec *r, const proxy_target *t, const 
     const apr_array_header_t *members = t->balancer->members;
     const apr_time_t now = apr_time_now();
 
+    BRG_ASSERT(redirects >= 0 && redirects <= STICKY_REDIRECTS);
     for (int standby = 0; standby < 2; standby++)
         for (int i = 0; i < members->nelts; i++) {
             proxy_worker *w = APR_ARRAY_IDX(members, i, proxy_worker *), *other;
@@ -76,6 +79,7 @@ static proxy_worker *sticky_member(request_rec *r, const proxy_target *t, const 
 
 static int sticky_was_tried(const proxy_target *t, const proxy_worker *w)
 {
+    BRG_ASSERT(t->tried_n >= 0);
     for (int i = 0; i < t->tried_n; i++)
         if (t->tried[i] == w)
             return 1;
@@ -93,6 +97,7 @@ proxy_worker *proxy_sticky(request_rec *r, proxy_target *t, const char **route, 
     const char *value;
     proxy_worker *w;
 
+    BRG_ASSERT(t->balancer && !*route && !*sticky);
     proxy_text_read(&s->names, s->sticky, cookie, sizeof cookie);
     if (!*cookie)
         return NULL;

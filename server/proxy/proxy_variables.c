@@ -3,6 +3,7 @@
 #include "proxy_private.h"
 #include "proxy_gateway_private.h"
 #include "apr_strings.h"
+#include "brigade/assert.h"
 #include "http_core.h"
 #include "util_script.h"
 #include <string.h>
@@ -17,13 +18,17 @@ static const char *variables_file(request_rec *r, const char *filename)
 }
 
 /* PHP-FPM takes the proxy's name off SCRIPT_FILENAME itself, and the query with it; other servers get a path. */
-static void variables_of_fcgi(request_rec *r)
+static void variables_of_fcgi(request_rec *r, const struct proxy_target *target)
 {
     char *filename = r->filename;
-    const int generic = proxy_fcgi_is_generic(r);
 
-    if (generic || !strncmp(filename, "proxy:balancer://", 17))
-        r->filename = (char *)variables_file(r, filename);
+    BRG_ASSERT(!strncmp(r->filename, "proxy:", 6));
+    if (target->balancer) /* the member's name, not the balancer's */
+        r->filename = apr_pstrcat(
+            r->pool, "proxy:", apr_pstrmemdup(r->pool, target->url, strcspn(target->url, "?")),
+            NULL);
+    if (proxy_fcgi_is_generic(r))
+        r->filename = (char *)variables_file(r, r->filename);
     ap_add_common_vars(r);
     ap_add_cgi_vars(r);
     r->filename = filename;
@@ -31,11 +36,12 @@ static void variables_of_fcgi(request_rec *r)
 
 int proxy_script_environment(request_rec *r, const struct proxy_target *target)
 {
+    BRG_ASSERT(r->proxyreq != PROXYREQ_NONE);
     if (target->scheme != PROXY_SCHEME_FCGI) {
         ap_add_common_vars(r);
         ap_add_cgi_vars(r);
         return OK;
     }
-    variables_of_fcgi(r);
+    variables_of_fcgi(r, target);
     return proxy_fcgi_set_variables(r);
 }

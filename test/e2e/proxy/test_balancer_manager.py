@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Balancers while the server runs: balancer-manager changes them, nobody else does, and what it changed lasts over a reload if asked."""
+import signal
+
+import pytest
+
+from backend import Backend
+from brigade import wait_until
+
+pytestmark = pytest.mark.only("brigade")
+
+
+@pytest.fixture
+def pair():
+    with Backend() as one, Backend() as two:
+        yield one, two
+
+
+def config(pair, more=""):
+    one, two = pair
+    return f"""
+EventLoops 1
+<Proxy "balancer://app">
+BalancerMember "http://127.0.0.1:{one.port}" route=a
+BalancerMember "http://127.0.0.1:{two.port}" route=b
+ProxySet nonce=secret
+</Proxy>
+ProxyPass "/app/" "balancer://app/"
+<Location "/manager">
+SetHandler balancer-manager
+</Location>
+{more}
+"""
+
+
+def change(server, pair, form, nonce="secret", referer="http://localhost/manager"):
+    body = f"b=app&nonce={nonce}&w=http://127.0.0.1:{pair[0].port}&{form}".encode()
+    fields = {"Content-Type": "application/x-www-form-urlencoded", "Content-Length": str(len(body))}
+    if referer:
+        fields["Referer"] = referer
+    return server.request("POST", "/manager", headers=fields, body=body)
+
+
+def statuses(server):
+    text = server.get("/manager?xml=1", headers={"Referer": "http://localhost/manager"}).body.decode()
+    return [part.split("<")[0] for part in text.split("<httpd:status>")[1:]]
+
+
+def asked(server, n=6):
+    for i in range(n):
+        assert server.get(f"/app/{i}").status == 200
+
+
+def test_a_member_is_taken_out(serve, pair):
+    server = serve(config(pair))
+    asked(server)
+    assert [len(backend.requests) for backend in pair] == [3, 3]
+    assert change(server, pair, "w_status_D=1").status == 200
+    assert statuses(server) == ["Init Dis ", "Init Ok "]
+    asked(server)
+    assert [len(backend.requests) for backend in pair] == [3, 9]
+
+
+@pytest.mark.parametrize("how", [{"nonce": "guessed"}, {"referer": None}, {"referer": "http://evil.example/"}])
+def test_others_change_nothing(serve, pair, how):
+    server = serve(config(pair))
+    assert change(server, pair, "w_status_D=1", **how).status == 200
+    assert server.get(f"/manager?b=app&nonce=secret&w=http://127.0.0.1:{pair[0].port}&w_status_D=1",
+                      headers={"Referer": "http://localhost/manager"}).status == 200
+    assert statuses(server) == ["Init Ok ", "Init Ok "]
+
+
+@pytest.mark.parametrize("persist", [True, False])
+def test_changes_over_a_reload(serve, pair, persist):
+    server = serve(config(pair, "BalancerPersist On" if persist else ""))
+    asked(server)
+    change(server, pair, "w_status_D=1&w_lf=7")
+    before = server.get("/manager").body
+    assert b"7.00" in before
+    server.signal(signal.SIGUSR1)
+    server.wait_for_log("(?s)resuming.*resuming")
+    wait_until(lambda: (statuses(server)[0] == "Init Dis ") == persist, "the new generation answers")
+    text = server.get("/manager?xml=1", headers={"Referer": "http://localhost/manager"}).body
+    assert text.count(b"<httpd:elected>3</httpd:elected>") == 2, "what was counted stays"
+    assert (b"<httpd:loadfactor>7.00" in text) == persist
