@@ -72,7 +72,6 @@ static int failure_status(const proxy_exchange *x, proxy_failure why)
     case PROXY_FAILED_BROKEN: /* as Apache's modules have it */
         return x->codec == &proxy_fcgi_codec ? HTTP_SERVICE_UNAVAILABLE : HTTP_BAD_GATEWAY;
     case PROXY_FAILED_RESOLVE:
-        return HTTP_BAD_GATEWAY;
     case PROXY_FAILED_SHAKE:
         return HTTP_INTERNAL_SERVER_ERROR;
     default:
@@ -129,20 +128,12 @@ static int failure_is_clients_to_repeat(proxy_exchange *x, proxy_failure why, ap
 
 static int failure_page(proxy_exchange *x, proxy_failure why)
 {
-    request_rec *r = x->r;
     const char *reason = failure_reason(x, why);
     const int status = failure_status(x, why);
 
     if (!reason || failure_is_within_head(x))
         return status;
-    r->status_line = apr_psprintf(r->pool, "%3.3u Proxy Error", (unsigned)status);
-    apr_table_setn(r->notes, "error-notes",
-                   apr_pstrcat(r->pool,
-                               "The proxy server could not handle the request<p>Reason: <strong>",
-                               ap_escape_html(r->pool, reason), "</strong></p>", NULL));
-    apr_table_setn(r->notes, "verbose-error-to", "*");
-    ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r, APLOGNO(00898) "%s returned by %s", reason, r->uri);
-    return status;
+    return proxy_error(x->r, status, reason);
 }
 
 /* Apache finds out while it sends a request. */
@@ -166,9 +157,7 @@ static void failure_log(proxy_exchange *x, proxy_failure why, apr_status_t error
     const char *peer = x->cc ? x->cc->peer : "";
 
     switch (why) {
-    case PROXY_FAILED_RESOLVE:
-        ap_log_rerror(APLOG_MARK, APLOG_ERR, error, x->r,
-                      APLOGNO(00898) "DNS lookup failure for: %s", t->host);
+    case PROXY_FAILED_RESOLVE: /* proxy_error() says it */
         break;
     case PROXY_FAILED_CONNECT:
         ap_log_rerror(APLOG_MARK, APLOG_ERR, error, x->r,
