@@ -274,7 +274,8 @@ const char *conf_builtin_on(const char *name, int unless_lacking)
 {
     const module *m = conf_builtin_named(name);
 
-    if (m && !conf_state(m)->off && (m->module_index != -1 || conf_builtin_waits_for_load(m))) {
+    if (m && !conf_state(m)->off &&
+        (m->module_index != -1 || conf_builtin_waits_for_load(m) || conf_is_out(conf_place(m)))) {
         conf_state(m)->on = unless_lacking ? CONF_UNLESS_LACKING : CONF_ON;
         return NULL;
     }

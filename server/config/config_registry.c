@@ -13,6 +13,7 @@
 #include "http_main.h"
 #include "apr_strings.h"
 #include "configuration.h"
+#include "module_rows.h"
 #include "brigade/assert.h"
 
 APLOG_USE_MODULE(core);
@@ -128,6 +129,7 @@ static const char *conf_module_compatible(apr_pool_t *p, const module *m)
 /* Give m an index and its names. */
 static const char *conf_module_enter(module *m, apr_pool_t *p, const char *symbol)
 {
+    const module_row *row = symbol ? module_row_of_symbol(symbol) : NULL;
     int index = -1;
 
     BRG_ASSERT(m->module_index == -1);
@@ -140,6 +142,11 @@ static const char *conf_module_enter(module *m, apr_pool_t *p, const char *symbo
     BRG_ASSERT(index < CONF_MAX_MODULES);
     m->module_index = index;
     conf_slots[index].mod = m;
+    if (row) { /* the pool may be the program's, which would grow with each reading */
+        conf_slots[index].symbol = row->symbol;
+        conf_slots[index].short_name = row->short_name;
+        return NULL;
+    }
     conf_slots[index].symbol = symbol ? apr_pstrdup(p, symbol) : m->name;
     conf_slots[index].short_name = conf_short_name(p, conf_slots[index].symbol);
     return NULL;

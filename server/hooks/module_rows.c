@@ -16,7 +16,7 @@
 #define DIRECTIVES(list) .directives = list,
 #define DIRECTIVES_OF(who, list) .label = who, .directives = list,
 #define MODULE(id, base, ...) \
-    {.symbol = #id "_module", .file = base, .name = base ".c", __VA_ARGS__},
+    {.short_name = #id, .symbol = #id "_module", .file = base, .name = base ".c", __VA_ARGS__},
 #define BUILTIN(id, linkage, ...) MODULE(id, __VA_ARGS__.is_builtin = 1)
 
 const module_row module_rows[] = {

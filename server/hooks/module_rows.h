@@ -12,6 +12,7 @@
 #include <stddef.h>
 
 typedef struct module_row {
+    const char *short_name;    /**< "alias" */
     const char *symbol;        /**< "alias_module" */
     const char *name;          /**< module->name: "mod_alias.c" */
     const char *file;          /**< the name without its end: "mod_alias" */

@@ -154,6 +154,7 @@ static void proxy_hooks(apr_pool_t *p)
 {
     static const char *const before[] = {"http_core.c", NULL};
     brg_cache_declare(&proxy_module, proxy_depends);
+    brg_cache_leaves_query(&proxy_module); /* but for nocanon: request_query_counts() */
     ap_hook_pre_config(proxy_pre_config, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_post_config(proxy_post_config, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_post_read_request(proxy_detect, NULL, NULL, APR_HOOK_FIRST);

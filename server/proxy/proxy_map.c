@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which requests are the proxy's: the phases up to the handler. */
 #include "proxy_private.h"
+#include "request_context.h"
 #include "apr_fnmatch.h"
 #include "apr_strings.h"
 #include "http_core.h"
@@ -114,6 +115,7 @@ static int alias_pattern(alias_run *a)
     if (!strcmp(a->real, "!"))
         return DECLINED;
     if (a->alias->flags & ALIAS_NOCANON) {
+        request_query_counts(r);
         if (!ap_regexec(a->alias->regex, r->unparsed_uri, AP_MAX_REG_MATCH, match, 0))
             use = r->unparsed_uri;
         else {
@@ -143,6 +145,7 @@ static int alias_prefix(alias_run *a)
     if (!strcmp(a->real, "!"))
         return DECLINED;
     if (a->alias->flags & ALIAS_NOCANON) {
+        request_query_counts(a->r);
         if (alias_covers(a->r->unparsed_uri, a->fake) == len)
             use = a->r->unparsed_uri;
         else

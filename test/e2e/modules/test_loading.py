@@ -229,3 +229,37 @@ def test_fifty_reloads_do_not_make_it_grow(serve):
     assert server.get("/a.txt").body == b"A"
     (resident, mappings, open_files), after = sizes
     assert after[1] <= mappings + 3 and after[2] == open_files and after[0] < resident + 300, sizes
+
+
+# ---- families of modules: all built in, or all files ----
+
+def proxies(*names):
+    return "".join(f"LoadModule {name}_module {brigade.APACHE_MODULES}/mod_{name}.so\n" for name in names)
+
+
+@pytest.mark.parametrize("config, shared, reason", [
+    (proxies("proxy", "proxy_http"), [], None),
+    (proxies("proxy", "proxy_http", "proxy_ajp"), ["proxy", "proxy_ajp", "proxy_http"], "proxy_ajp_module"),
+    (proxies("proxy") + "BuiltinModule proxy_http Off\n" + proxies("proxy_http"), ["proxy", "proxy_http"], "proxy_http_module"),
+    ("BuiltinModule proxy Auto\n" + proxies("proxy", "proxy_ajp"), ["proxy", "proxy_ajp"], "proxy_ajp_module"),
+])
+def test_a_family_is_built_in_or_files(serve, config, shared, reason):
+    """No module of the family stays built in beside a file, not even one that no line names."""
+    server = serve.unstarted(config)
+    done = server.run("-t")
+    assert done.returncode == 0, done.stderr
+    said = re.findall(rb":(\d+): (\w+) is not offered by the built-in modules: .* of all that belong to the proxy modules", done.stderr)
+    assert [name.decode() for _, name in said] == ([reason] if reason else [])
+    listed = server.run("-M").stdout.decode()
+    found = re.findall(r"(proxy\w*)_module \((\w+)\)", listed)
+    if shared:
+        assert sorted(found) == [(name, "shared") for name in shared]
+        assert "lbmethod" not in listed
+    else:
+        assert set(found) >= {("proxy", "static"), ("proxy_http", "static")} and not [name for name, kind in found if kind == "shared"]
+
+
+def test_a_family_that_is_kept(serve):
+    """BuiltinModule On: the file has to do with what is built in, and says what it misses."""
+    done = serve.unstarted("BuiltinModule proxy On\n" + proxies("proxy", "proxy_ajp")).run("-t")
+    assert done.returncode == 1 and b"mod_proxy_ajp.so needs" in done.stderr
