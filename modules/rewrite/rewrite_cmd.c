@@ -308,8 +308,6 @@ const char *rewrite_set_rule(cmd_parms *cmd, void *dir, const char *line)
     if (!rule->regex)
         return apr_pstrcat(cmd->pool, "RewriteRule: cannot compile regular expression '",
                            rule->pattern, "'", NULL);
-    if (conf->options & REWRITE_O_PREFIXSTAT)
-        rule->flags |= REWRITE_F_PREFIXSTAT;
     rewrite_look_at_output(rule, arg[1]);
     rule->conds = conf->conds;
     conf->conds = apr_array_make(cmd->pool, 2, sizeof(rewrite_cond));
