@@ -68,6 +68,8 @@ static int server_to_path(request_rec *r, const rewrite_conf *conf, const rewrit
     REWRITE_LOG(r, 2, NULL, "local path result: %s", r->filename);
     if (*r->filename != '/')
         return HTTP_BAD_REQUEST;
+    if (conf->options & REWRITE_O_PREFIXSTAT)
+        last = NULL;
     if (!(conf->options & REWRITE_O_LEGACY_PREFIX))
         reduced = apr_table_get(r->notes, "mod_rewrite_uri_reduced");
     if (!rewrite_is_real_prefix(r, r->filename, last) || reduced) {
