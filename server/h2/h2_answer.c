@@ -230,39 +230,6 @@ static size_t answer_head_line(h2_stream *s, const char *data, size_t len)
 
 /* ---- data ---- */
 
-static void chunk_end(shared_ref *ref)
-{
-    h2_chunk *c = (h2_chunk *)(void *)ref;
-
-    free(c->given);
-    free(c);
-}
-
-h2_chunk *h2_chunk_new(size_t cap)
-{
-    h2_chunk *c = malloc(sizeof *c + cap);
-
-    if (!c)
-        return NULL;
-    *c = (h2_chunk){.ref = {1, chunk_end}, .cap = (uint32_t)cap};
-    c->data = c->own;
-    return c;
-}
-
-h2_chunk *h2_chunk_of(void *base, const char *data, size_t len)
-{
-    h2_chunk *c = malloc(sizeof *c);
-
-    BRG_ASSERT(len > 0 && len <= UINT32_MAX);
-    if (c)
-        *c = (h2_chunk){.ref = {1, chunk_end},
-                        .len = (uint32_t)len,
-                        .cap = (uint32_t)len,
-                        .data = (uint8_t *)(uintptr_t)data,
-                        .given = base};
-    return c;
-}
-
 static h2_chunk *answer_chunk(h2_pipe *p)
 {
     h2_chunk *c = p->out_last;
@@ -332,45 +299,6 @@ static size_t answer_parts(h2_stream *s, const char *data, size_t len)
     n = answer_data(s, data, len < a->left ? len : (size_t)a->left);
     a->left -= n;
     return n;
-}
-
-size_t h2_answer_room(const h2_stream *s, size_t len, int *own)
-{
-    const h2_chunk *last = s->pipe->out_last;
-    const uint32_t left = last ? last->cap - last->len : 0;
-
-    *own = 0;
-    if (!h2_pipe_has_room(s))
-        return 0;
-    if (len <= left)
-        return len;
-    *own = 1;
-    return len < H2_CHUNK ? len : H2_CHUNK;
-}
-
-size_t h2_answer_add(h2_stream *s, h2_chunk *c)
-{
-    h2_pipe *p = s->pipe;
-    h2_answer *a = &p->answer;
-    const uint32_t len = c->len;
-
-    BRG_ASSERT(a->state == H2_ANSWER_PARTS && !c->next && !c->off && len);
-    if (a->left < len)
-        c->len = (uint32_t)a->left;
-    if (a->left != UINT64_MAX)
-        a->left -= c->len;
-    if (!c->len) {
-        shared_release(&c->ref);
-        return len;
-    }
-    if (p->out_last)
-        p->out_last->next = c;
-    else
-        p->out = c;
-    p->out_last = c;
-    p->out_bytes += c->len;
-    s->session->out_bytes += c->len;
-    return len;
 }
 
 static size_t answer_length(h2_stream *s, const char *data, size_t len)

@@ -442,22 +442,22 @@ void h2_head_add(http_head *head, const char *name, size_t name_len, const char 
 shared_ref *h2_parts_encode(brg_conn *bc, const stream_fields *fields);
 /** conn_transport.put, under the session's lock. */
 ssize_t h2_parts_put(h2_stream *s, shared_ref *part);
-
-/* ---- h2_answer.c; under the session's lock ---- */
-
 /** An empty piece of output. NULL: no memory. Threads: any */
 h2_chunk *h2_chunk_new(size_t cap);
 /** A full one, in memory that it takes over. NULL: no memory, and @a base is the caller's. Threads: any */
 h2_chunk *h2_chunk_of(void *base, const char *data, size_t len);
+/** Room for bytes of a file; 0: none. *@a own: they are many enough for a chunk of their own, which h2_answer_add() queues. */
+size_t h2_answer_room(const h2_stream *s, size_t len, int *own);
+/** Queue a chunk, which is taken over. @return bytes taken: less where the response is shorter */
+size_t h2_answer_add(h2_stream *s, h2_chunk *c);
+
+/* ---- h2_answer.c; under the session's lock ---- */
+
 /** Take data between parts, or HTTP/1 text where no part came. @return bytes taken, all or up to where the queue is full */
 size_t h2_answer_take(h2_stream *s, const char *data, size_t len);
 /** No more text comes. */
 void h2_answer_end(h2_stream *s);
 void h2_answer_free(h2_answer *a);
-/** Room for bytes of a file; 0: none. *@a own: they are many enough for a chunk of their own, which h2_answer_add() queues. */
-size_t h2_answer_room(const h2_stream *s, size_t len, int *own);
-/** Queue a chunk, which is taken over. @return bytes taken: less where the response is shorter */
-size_t h2_answer_add(h2_stream *s, h2_chunk *c);
 
 /* ---- h2_output.c; the loop ---- */
 

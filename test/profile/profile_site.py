@@ -76,7 +76,6 @@ SHAPES = {
     "http2": ("stored", "http2", "/10k.bin", "", "10 KB from memory over HTTP/2"),
     "full": ("full", "plain", "/10k.bin", "", "10 KB, all phases, filters and the file"),
     "http2-full": ("full", "http2", "/10k.bin", "", "10 KB over HTTP/2, all phases, filters and the file"),
-    "http2-ssi": ("full", "http2", "/page.shtml", "", "a page with six elements over HTTP/2, rendered"),
     "ssi": ("full", "plain", "/page.shtml", "", "a page with six elements, rendered"),
 }
 
