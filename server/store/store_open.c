@@ -53,7 +53,7 @@ static void store_layout_make(store_layout *l, const store_limits *limits)
                    objects = limits->objects ? limits->objects : limits->bytes / 1024;
 
     l->segments = full > 120000 ? 240000 : (uint32_t)(2 * full + 16);
-    l->buckets = store_power(objects / 6, 1u << 28);
+    l->buckets = objects / 6 > 1u << 28 ? 1u << 28 : (uint32_t)(objects / 6) + 64;
     l->purges = store_power(limits->purges, 1u << 24);
     l->row = store_pages(sizeof(store_shared));
     l->segment = l->row + store_pages(limits->readers * sizeof(store_row));
@@ -120,7 +120,7 @@ store *store_open(void *memory, const store_limits *limits)
         return NULL;
     s->limits = store_limits_sane(limits);
     store_layout_make(&l, &s->limits);
-    BRG_ASSERT(l.end > l.data && l.data > l.pin && !(l.buckets & (l.buckets - 1)));
+    BRG_ASSERT(l.end > l.data && l.data > l.pin && l.buckets);
     s->base = memory;
     s->bytes = l.end;
     s->segments = l.segments;

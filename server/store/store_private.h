@@ -207,8 +207,9 @@ static inline uint64_t store_slot_link(uint64_t slot)
 /* The 16 slots of a key, in two buckets; i from 0. */
 static inline _Atomic uint64_t *store_slot_at(const store *s, const store_key *key, int i)
 {
+    const uint32_t part = i < STORE_BUCKET ? (uint32_t)key->a : (uint32_t)(key->b >> 16);
     const uint64_t bucket =
-        i < STORE_BUCKET ? key->a & (s->buckets - 1) : (key->b >> 16) & (s->buckets - 1);
+        (uint64_t)part * s->buckets >> 32; /* any number of buckets, without a division */
 
     return s->slot + bucket * STORE_BUCKET + (unsigned)i % STORE_BUCKET;
 }

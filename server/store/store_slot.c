@@ -28,6 +28,17 @@ static uint32_t store_slot_worth(uint64_t slot)
     }
 }
 
+/* Of two buckets the emptier one, so that hardly any is ever full (Azar et al., "Balanced Allocations", 1994). */
+static int store_slot_emptier(const store *s, const store_key *key)
+{
+    int used[2] = {0, 0};
+
+    for (int i = 0; i < STORE_SLOTS; i++)
+        used[i / STORE_BUCKET] +=
+            atomic_load_explicit(store_slot_at(s, key, i), memory_order_relaxed) != 0;
+    return used[1] < used[0] ? STORE_BUCKET : 0;
+}
+
 _Atomic uint64_t *store_slot_put(store *s, const store_key *key, uint64_t slot)
 {
     BRG_ASSERT(slot && (slot & 0xffff) == (key->b & 0xffff));
@@ -36,8 +47,10 @@ _Atomic uint64_t *store_slot_put(store *s, const store_key *key, uint64_t slot)
         uint64_t old = 0;
         uint32_t least = 100;
 
-        for (int i = 0; i < STORE_SLOTS; i++) {
-            _Atomic uint64_t *at = store_slot_at(s, key, i);
+        const int first = store_slot_emptier(s, key);
+
+        for (int k = 0; k < STORE_SLOTS; k++) {
+            _Atomic uint64_t *at = store_slot_at(s, key, (k + first) % STORE_SLOTS);
             const uint64_t there = atomic_load(at);
             const uint32_t worth = store_slot_worth(there);
 
