@@ -143,6 +143,7 @@ apr_status_t client_send(client_conn *cc, const struct iovec *iov, int n, int mo
 void client_in_take(client_conn *cc, uint32_t n)
 {
     BRG_ASSERT(n <= client_in_size(cc));
+    BRG_ASSERT(cc->block || !n);
     cc->from += n;
     if (cc->from == cc->to)
         cc->from = cc->to = 0;

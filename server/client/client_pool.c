@@ -24,6 +24,7 @@ static void idle_unlock(client_place *place)
 
 static void idle_remove(client_place *place, client_conn *cc)
 {
+    BRG_ASSERT(cc->prev && cc->place == place);
     *cc->prev = cc->next;
     if (cc->next)
         cc->next->prev = cc->prev;
@@ -33,6 +34,7 @@ static void idle_remove(client_place *place, client_conn *cc)
 
 static void idle_insert(client_place *place, client_conn *cc)
 {
+    BRG_ASSERT(!cc->prev && cc->state == CLIENT_IDLE && !cc->block);
     cc->next = place->idle;
     cc->prev = &place->idle;
     if (cc->next)

@@ -41,6 +41,7 @@ void exchange_give_back(proxy_exchange *x)
 
     if (!cc)
         return;
+    BRG_ASSERT(cc->baton == x); /* nobody else has it */
     x->cc = NULL;
     if (x->keep && x->complete && x->body_ended && !x->out_n && !x->held_n)
         client_keep(cc);
@@ -179,8 +180,8 @@ static void failure_log(proxy_exchange *x, proxy_failure why, apr_status_t error
     default:
         if (x->codec == &proxy_fcgi_codec) {
             ap_log_rerror(APLOG_MARK, APLOG_ERR, error, x->r,
-                          APLOGNO(01075) "Error dispatching request to %s: %s", t->socket ? t->socket : t->host,
-                          text ? text : "");
+                          APLOGNO(01075) "Error dispatching request to %s: %s",
+                          t->socket ? t->socket : t->host, text ? text : "");
             return;
         }
         ap_log_rerror(APLOG_MARK, APLOG_ERR, error, x->r,
@@ -199,6 +200,8 @@ static int failure_is_stale(proxy_exchange *x, proxy_failure why)
 
 static void exchange_try_again(proxy_exchange *x)
 {
+    BRG_ASSERT(!x->passed &&
+               x->state != EXCHANGE_DONE); /* the client has seen nothing of a try that failed */
     exchange_drop(x);
     apr_brigade_cleanup(x->out);
     x->out_n = 0;
@@ -311,6 +314,7 @@ static apr_status_t exchange_begin(proxy_exchange *x)
 {
     int status;
 
+    BRG_ASSERT(x->cc && x->state == EXCHANGE_CONNECT && !x->out_n);
     x->answered = x->complete = x->keep = x->swallow = 0;
     x->bad = NULL;
     x->body_ended = x->body_over;
@@ -345,6 +349,7 @@ static int talk_gather(proxy_exchange *x, struct iovec *iov)
 
 static void talk_sent(proxy_exchange *x, apr_size_t n)
 {
+    BRG_ASSERT((apr_off_t)n <= x->out_n);
     x->sent += (apr_off_t)n;
     x->out_n -= (apr_off_t)n;
     while (!APR_BRIGADE_EMPTY(x->out)) {
@@ -365,6 +370,7 @@ static void talk_sent(proxy_exchange *x, apr_size_t n)
 /* A backend that answers and closes before it has read all is heard all the same. */
 static void talk_send_failed(proxy_exchange *x)
 {
+    BRG_ASSERT(x->cc && x->state != EXCHANGE_DONE);
     apr_brigade_cleanup(x->out);
     x->out_n = 0;
     x->body_lost = 1;
@@ -441,6 +447,7 @@ static apr_status_t talk_receive(proxy_exchange *x)
 /* The last piece goes to the client after the connection went to the next request. */
 static void talk_finish(proxy_exchange *x)
 {
+    BRG_ASSERT(x->answered && x->complete);
     exchange_give_back(x);
     exchange_release(x);
     exchange_done(x, x->status);

@@ -146,6 +146,7 @@ void exchange_interim_begin(proxy_exchange *x, int code)
 {
     request_rec *r = x->r;
 
+    BRG_ASSERT(!x->answered && code < 200);
     x->interim_status = r->status;
     x->interim_line = r->status_line;
     x->interim_fields = r->headers_out;
@@ -170,6 +171,7 @@ void exchange_head_done(proxy_exchange *x)
 {
     request_rec *r = x->r;
 
+    BRG_ASSERT(!x->answered && !x->passed && r->status >= 101);
     x->answered = 1;
     proxy_answered(r, x->target, r->status, exchange_now(x) - x->chosen_at);
     x->status = OK;
@@ -220,6 +222,7 @@ void exchange_cut(proxy_exchange *x)
     request_rec *r = x->r;
     apr_bucket_alloc_t *alloc = r->connection->bucket_alloc;
 
+    BRG_ASSERT(x->passed && !x->complete);
     r->connection->keepalive = AP_CONN_CLOSE;
     apr_brigade_cleanup(x->in);
     APR_BRIGADE_INSERT_TAIL(x->in, ap_bucket_error_create(HTTP_BAD_GATEWAY, NULL, r->pool, alloc));

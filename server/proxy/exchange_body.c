@@ -59,6 +59,8 @@ apr_status_t exchange_body_read(proxy_exchange *x, apr_bucket_brigade *bb)
 {
     request_rec *r = x->r;
     const apr_read_type_e how = body_how(x);
+
+    BRG_ASSERT(!x->body_over && x->has_body);
     apr_status_t rv = ap_get_brigade(r->input_filters, bb, AP_MODE_READBYTES, how, EXCHANGE_PIECE);
 
     if (rv == APR_SUCCESS && APR_BRIGADE_EMPTY(bb))
@@ -163,9 +165,10 @@ apr_status_t exchange_body_ahead(proxy_exchange *x)
 /* A script is told the length of its body. @return the status of one whose length is not known and that is too large to be kept */
 static apr_status_t body_is_endless(proxy_exchange *x)
 {
-    ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, x->r,
-                  "proxy: %s: a body without a length has more than %d bytes, which are kept in memory", x->target->url,
-                  EXCHANGE_WHOLE);
+    ap_log_rerror(
+        APLOG_MARK, APLOG_ERR, 0, x->r,
+        "proxy: %s: a body without a length has more than %d bytes, which are kept in memory",
+        x->target->url, EXCHANGE_WHOLE);
     x->status = HTTP_LENGTH_REQUIRED;
     return APR_EGENERAL;
 }

@@ -37,6 +37,7 @@ void exchange_tunnel_begin(proxy_exchange *x)
 {
     request_rec *r = x->r;
 
+    BRG_ASSERT(x->answered && x->state == EXCHANGE_TALK);
     x->script = apr_pcalloc(r->pool, sizeof(exchange_tunnel));
     x->passed = 1;
     x->keep = 0;
@@ -141,6 +142,7 @@ static int tunnel_to_client(proxy_exchange *x, exchange_tunnel *t)
 
 static void tunnel_end(proxy_exchange *x)
 {
+    BRG_ASSERT(x->state == EXCHANGE_TUNNEL);
     x->keep = 0;
     exchange_give_back(x);
     exchange_done(x, OK);

@@ -213,6 +213,7 @@ static apr_size_t fcgi_take_header(proxy_exchange *x, fcgi_state *s, const char 
 {
     apr_size_t n = FCGI_HEADER - s->header_n;
 
+    BRG_ASSERT(s->header_n < FCGI_HEADER && !s->in_record);
     if (n > len)
         n = len;
     memcpy(s->header + s->header_n, data, n);

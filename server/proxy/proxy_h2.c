@@ -62,6 +62,7 @@ static void h2c_session_end(void *baton)
 {
     h2c_session *s = baton;
 
+    BRG_ASSERT(s->next & 1); /* streams of a client are odd */
     hpack_table_free(&s->table);
     free(s);
 }
@@ -227,6 +228,7 @@ static void h2c_put_data(proxy_exchange *x, h2c_stream *st, apr_size_t n)
     uint8_t head[H2_FRAME_HEAD];
     apr_bucket *e;
 
+    BRG_ASSERT(!st->ended && (apr_off_t)n <= x->held_n);
     h2_put_frame(head, n, H2_DATA, ends ? H2_END_STREAM : 0, st->id);
     h2c_out(x, head, sizeof head);
     s->window -= (int64_t)n;

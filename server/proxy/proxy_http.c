@@ -168,6 +168,7 @@ static apr_status_t http_take_length(proxy_exchange *x)
 {
     uint32_t n = client_in_size(x->cc);
 
+    BRG_ASSERT(n && x->left && !x->complete);
     if (n > x->left)
         n = (uint32_t)x->left;
     http_take_bytes(x, n);

@@ -158,15 +158,15 @@ static void test_includes(void **state)
 /* Lines for modules that are not here are all reported, and can be passed over. */
 static void test_unsupported(void **state)
 {
-    static const char text[] = "RewriteEngine On\n"
-                               "<Proxy *>\nNonsense\n</Proxy>\n"
+    static const char text[] = "DavLockDB x\n"
+                               "<MDomainSet x>\nNonsense\n</MDomainSet>\n"
                                "<IfModule mod_md.c>\n<Foo\nMDBaseServer On\n</Foo>\n</IfModule>\n"
                                "MDBaseServer On";
 
     assert_false(test_config_read(text));
     assert_non_null(
-        strstr(test_messages, ":1: unsupported: RewriteEngine, offered by mod_rewrite;"));
-    assert_non_null(strstr(test_messages, ":2: unsupported: <Proxy>, offered by mod_proxy;"));
+        strstr(test_messages, ":1: unsupported: DavLockDB, offered by mod_dav_fs;"));
+    assert_non_null(strstr(test_messages, ":2: unsupported: <MDomainSet>, offered by mod_md;"));
     assert_non_null(strstr(test_messages, ":10: unsupported: MDBaseServer, offered by mod_md;"));
     assert_null(strstr(test_messages, "Nonsense"));
     assert_true(test_config_read(apr_pstrcat(test_process->pool, "Define LENIENT\n", text, NULL)));

@@ -43,7 +43,7 @@ static void test_sections(void **state)
         {"IfFile /nonexistent", "IfFile", 0},
         {"IfDirective ServerName", "IfDirective", 1},
         {"IfDirective servername", "IfDirective", 1},
-        {"IfDirective RewriteEngine", "IfDirective", 0},
+        {"IfDirective DavLockDB", "IfDirective", 0},
         {"IfSection IfFile", "IfSection", 1},
         {"IfSection Nope", "IfSection", 0},
         {"IfVersion 2.4.71", "IfVersion", 1},

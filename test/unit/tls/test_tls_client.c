@@ -76,6 +76,12 @@ static paper paper_make(const char *cn, const char *san, long days, const paper 
     return p;
 }
 
+static void paper_free(paper *p)
+{
+    EVP_PKEY_free(p->key);
+    X509_free(p->x);
+}
+
 static FILE *file_open(const char *name)
 {
     char path[128];
@@ -731,14 +737,17 @@ static void a_section_has_one(void **state)
 
 static int group_setup(void **state)
 {
+    paper root;
+
     static char directives[4096];
 
     for (size_t i = 0; i < MANY; i++)
         sent[i] = (unsigned char)(i * 7 + i / 251);
     assert_non_null(mkdtemp(folder));
     authority = paper_make("authority", NULL, 20, NULL);
-    foreign = paper_make("foreign", NULL, 20, NULL);
-    foreign = paper_make("localhost", "DNS:localhost", 20, &foreign);
+    root = paper_make("foreign", NULL, 20, NULL);
+    foreign = paper_make("localhost", "DNS:localhost", 20, &root);
+    paper_free(&root);
     good = paper_make("localhost", "DNS:localhost", 20, &authority);
     expired = paper_make("localhost", "DNS:localhost", -1, &authority);
     other = paper_make("other.test", "DNS:other.test", 20, &authority);
@@ -771,12 +780,6 @@ static int group_setup(void **state)
     assert_non_null(layer);
     layer->begin(test_loop());
     return 0;
-}
-
-static void paper_free(paper *p)
-{
-    EVP_PKEY_free(p->key);
-    X509_free(p->x);
 }
 
 static int group_end(void **state)
