@@ -2,6 +2,7 @@
 /* From workers to origins. A worker of the configuration has an origin for good, whose connections loops keep; a target without
  * a worker of its own has one for its request. */
 #include "proxy_origin.h"
+#include "proxy_private.h"
 #include "proxy_settings.h"
 #include "http_log.h"
 #if BRIGADE_TLS
@@ -69,6 +70,8 @@ void proxy_origins_make(apr_pool_t *pconf, server_rec *s)
 
         if (!w || w->generic || !w->host || (!w->port && !w->socket))
             continue;
+        if (w->server && !w->section)
+            proxy_section_find(w);
         origin_settings(w, w->server ? w->server : s, &settings);
         if (!origin_tls_of_worker(pconf, w, w->server ? w->server : s, &settings))
             continue; /* each request says why */

@@ -162,6 +162,9 @@ typedef struct proxy_dir_conf {
     apr_array_header_t *override_statuses; /* of int; NULL: all */
 } proxy_dir_conf;
 
+/** Give @a w the settings of the <Proxy URL> that it lies in, if it has none. Threads: main. */
+void proxy_section_find(proxy_worker *w);
+
 proxy_server_conf *proxy_conf_of(const server_rec *s);
 proxy_dir_conf *proxy_dir_of(const request_rec *r);
 void *proxy_server_create(apr_pool_t *p, server_rec *s);

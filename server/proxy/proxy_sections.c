@@ -62,6 +62,21 @@ static int section_is_url(const char *path)
     return strstr(path, "://") != NULL;
 }
 
+/* A section may stand before the line that makes its worker. */
+void proxy_section_find(proxy_worker *w)
+{
+    const apr_array_header_t *sections = proxy_conf_of(w->server)->sections;
+
+    for (int i = sections->nelts; i-- > 0 && !w->section;) {
+        ap_conf_vector_t *vector = APR_ARRAY_IDX(sections, i, ap_conf_vector_t *);
+        const proxy_dir_conf *dir = ap_get_module_config(vector, &proxy_module);
+
+        if (!dir->regex && !dir->is_fnmatch && section_is_url(dir->path) &&
+            !strncmp(w->name, dir->path, strlen(dir->path)))
+            w->section = vector;
+    }
+}
+
 static void section_enter(cmd_parms *cmd, proxy_server_conf *conf, const char *path,
                           ap_regex_t *regex, ap_conf_vector_t *vector)
 {
