@@ -16,6 +16,27 @@ static _Thread_local struct {
     unsigned n;
 } block_spare;
 
+static pthread_key_t block_key;
+static pthread_once_t block_once = PTHREAD_ONCE_INIT;
+
+/* A thread ends: its spare blocks do. */
+static void block_thread_ends(void *unused)
+{
+    (void)unused;
+    while (block_spare.first) {
+        void *block = block_spare.first;
+
+        block_spare.first = *(void **)block;
+        free(block);
+    }
+    block_spare.n = 0;
+}
+
+static void block_begin(void)
+{
+    pthread_key_create(&block_key, block_thread_ends);
+}
+
 static char *block_get(void)
 {
     void *block = block_spare.first;
@@ -29,6 +50,9 @@ static char *block_get(void)
 
 static void block_put(void *block)
 {
+    pthread_once(&block_once, block_begin);
+    if (!block_spare.n)
+        pthread_setspecific(block_key, &block_spare);
     if (block_spare.n >= CLIENT_SPARE) {
         free(block);
         return;

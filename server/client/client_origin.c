@@ -150,12 +150,26 @@ const client_settings *client_origin_settings(const client_origin *origin)
     return &origin->conf;
 }
 
+/* Behind the loop's last connection of a client. */
+static void place_end(struct loop_guest *guest)
+{
+    client_place *place = loop_io_of(guest, client_place, guest);
+
+    while (place->idle)
+        client_close(place->idle);
+    client_sessions_end(place);
+}
+
 static client_place *place_make(client_origin *o, brg_loop *loop)
 {
     client_place *place = o->is_kept ? apr_pcalloc(loop->pool, sizeof *place)
                                      : &loop_io_of(o, struct origin_once, origin)->place;
 
     place_begin(place, o, loop);
+    if (o->is_kept) {
+        place->guest.end = place_end;
+        loop_guest_add(loop, &place->guest);
+    }
     return place;
 }
 

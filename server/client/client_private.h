@@ -42,6 +42,7 @@ typedef struct client_place {
     _Atomic unsigned idle_n;
     client_ticket *first, **last; /**< those that wait */
     _Atomic unsigned waiting_n;
+    struct loop_guest guest; /**< the loop ends: so do idle connections */
     struct loop_note
         note; /**< an address came, a connection may be opened, or one is wanted elsewhere */
     struct tls_client_sessions *sessions; /**< of TLS; NULL: none yet */
@@ -115,6 +116,9 @@ void client_expired(struct loop_timer *timer);
 
 /** Give its block back. */
 void client_block_end(client_conn *cc);
+
+/** Free sessions of TLS that are kept. */
+void client_sessions_end(client_place *place);
 
 /** The TLS half of client_go(). @return as that */
 apr_status_t client_handshake(client_conn *cc);

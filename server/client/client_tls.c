@@ -48,7 +48,19 @@ apr_status_t client_handshake(client_conn *cc)
         return handshake_fails(cc, APR_EGENERAL, tls_client_failure_of(&cc->bc).reason);
     }
 }
+
+void client_sessions_end(client_place *place)
+{
+    if (place->sessions)
+        tls_client_sessions_clear(place->sessions);
+    place->sessions = NULL;
+}
 #else
+void client_sessions_end(client_place *place)
+{
+    (void)place;
+}
+
 apr_status_t client_handshake(client_conn *cc)
 {
     cc->failure = CLIENT_NO_HANDSHAKE;

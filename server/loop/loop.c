@@ -298,6 +298,23 @@ static void loop_begin_drain(brg_loop *loop)
     }
 }
 
+void loop_guest_add(brg_loop *loop, struct loop_guest *guest)
+{
+    BRG_ASSERT(loop_self() == loop && guest->end);
+    guest->next = loop->guests;
+    loop->guests = guest;
+}
+
+static void loop_guests_end(brg_loop *loop)
+{
+    struct loop_guest *guest;
+
+    while ((guest = loop->guests) != NULL) {
+        loop->guests = guest->next;
+        guest->end(guest);
+    }
+}
+
 void loop_begin(brg_loop *loop)
 {
     thread_self_set(loop, loop->index);
@@ -326,6 +343,7 @@ void loop_main(brg_loop *loop)
         loop_turn(loop);
     }
     loop_drop_conns(loop, 0);
+    loop_guests_end(loop);
     brg_run_turn_end(apr_time_now());
     loop_figures_second(loop); /* else what was counted since the last second is lost */
     scoreboard_thread(loop->config->slot, loop->index, SERVER_DEAD);

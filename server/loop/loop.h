@@ -68,6 +68,12 @@ struct loop_listener {
     brg_listener *listener;
 };
 
+/** What lives on a loop beside connections of clients, and has to end on its thread: embedded in an object of the owner's. */
+struct loop_guest {
+    struct loop_guest *next;
+    void (*end)(struct loop_guest *guest); /**< the loop ends: nothing of it is used behind this */
+};
+
 struct brg_loop {
     int index;                   /**< among the loops of this process */
     int poll_fd;                 /**< epoll */
@@ -161,6 +167,7 @@ struct brg_loop {
     struct loop_score *score;     /**< counters in the scoreboard; never NULL */
     loop_figures *figures;        /**< and those of figures.h; never NULL */
     apr_pool_t *pool;             /**< the loop's own, with an allocator of its own */
+    struct loop_guest *guests;    /**< loop_guest_add() */
 };
 
 /** How a server process ends: written by the main thread, read by loops and workers (relaxed: a
@@ -171,6 +178,9 @@ extern atomic_int loops_phase;
 /** Have note->run() called in the next turn, before connections are driven; once, however often it is posted
  * before. Threads: any. Blocks for no more than a wake-up. */
 void loop_note_post(brg_loop *loop, struct loop_note *note);
+
+/** Have guest->end() called when the loop ends, on its thread. Threads: the loop's own. */
+void loop_guest_add(brg_loop *loop, struct loop_guest *guest);
 
 /** Bring the figures in the scoreboard up to date. */
 void loop_publish(brg_loop *loop);
