@@ -139,14 +139,12 @@ static void rewrite_child_init(apr_pool_t *p, server_rec *s)
 
 static void rewrite_register_hooks(apr_pool_t *p)
 {
-    static const char *const before_us[] = {"mod_proxy.c", NULL};
-
     APR_REGISTER_OPTIONAL_FN(ap_register_rewrite_mapfunc);
     ap_hook_handler(rewrite_handler, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_pre_config(rewrite_pre_config, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_post_config(rewrite_post_config, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_child_init(rewrite_child_init, NULL, NULL, APR_HOOK_MIDDLE);
-    ap_hook_fixups(rewrite_fixup, before_us, NULL, APR_HOOK_FIRST);
+    ap_hook_fixups(rewrite_fixup, NULL, NULL, APR_HOOK_FIRST);
     ap_hook_fixups(rewrite_fixup_type, NULL, NULL, APR_HOOK_LAST);
     ap_hook_translate_name(rewrite_translate, NULL, NULL, APR_HOOK_FIRST);
     brg_cache_declare(&rewrite_module, rewrite_depends);

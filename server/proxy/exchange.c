@@ -318,6 +318,13 @@ static apr_status_t exchange_begin(proxy_exchange *x)
     x->answered = x->complete = x->keep = x->swallow = 0;
     x->bad = NULL;
     x->body_ended = x->body_over;
+    if (x->target->scheme == PROXY_SCHEME_CONNECT && !x->target->remotes_n) {
+        x->r->status = HTTP_OK;
+        x->state = EXCHANGE_TALK;
+        exchange_head_done(x);
+        exchange_tunnel_begin(x);
+        return APR_SUCCESS;
+    }
     if ((status = x->codec->begin(x)) != OK) {
         exchange_drop(x);
         exchange_done(x, status);

@@ -110,7 +110,8 @@ static void answer_via(proxy_exchange *x)
         name = apr_psprintf(r->pool, "%s:%d", name, ap_get_server_port(r));
     if (conf->via == PROXY_VIA_FULL)
         name = apr_psprintf(r->pool, "%s (%s)", name, AP_SERVER_BASEVERSION);
-    apr_table_mergen(r->headers_out, "Via", apr_psprintf(r->pool, "%d.%d %s", 1, 1, name));
+    apr_table_mergen(r->headers_out, "Via",
+                     apr_psprintf(r->pool, "%d.%d %s", x->major, x->minor, name));
 }
 
 void exchange_status(proxy_exchange *x, int code, const char *reason, apr_size_t len)
@@ -137,6 +138,8 @@ void exchange_head(proxy_exchange *x, const http_head *head)
     const char *reason;
     const apr_size_t len = h1_response_reason(head, &reason);
 
+    x->major = head->major;
+    x->minor = head->minor;
     exchange_status(x, head->code, reason, len);
     answer_fields(x, head);
     exchange_fields_done(x);
@@ -198,6 +201,12 @@ void exchange_pass(proxy_exchange *x)
     if (x->swallow) {
         apr_brigade_cleanup(x->in);
         return;
+    }
+    /* Trailers stand behind a body whose length is not told (but by the backend), as with Apache. */
+    if (x->complete && !APR_BRIGADE_EMPTY(x->in) && !apr_is_empty_table(r->trailers_out)) {
+        if (ap_pass_brigade(r->output_filters, x->in) != APR_SUCCESS)
+            r->connection->aborted = 1;
+        apr_brigade_cleanup(x->in);
     }
     if (answer_flushes(x))
         APR_BRIGADE_INSERT_TAIL(x->in, apr_bucket_flush_create(alloc));

@@ -156,7 +156,7 @@ static int proxy_pre_config(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp)
 
 static void proxy_hooks(apr_pool_t *p)
 {
-    static const char *const before[] = {"http_core.c", NULL};
+    static const char *const before[] = {"http_core.c", NULL}, *const after[] = {"mod_rewrite.c", NULL};
     brg_cache_declare(&proxy_module, proxy_depends);
     brg_cache_leaves_query(&proxy_module); /* but for nocanon: request_query_counts() */
     ap_hook_pre_config(proxy_pre_config, NULL, NULL, APR_HOOK_MIDDLE);
@@ -166,7 +166,7 @@ static void proxy_hooks(apr_pool_t *p)
     ap_hook_pre_translate_name(proxy_pre_translate, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_translate_name(proxy_translate, NULL, before, APR_HOOK_FIRST);
     ap_hook_map_to_storage(proxy_map_to_storage, NULL, before, APR_HOOK_FIRST);
-    ap_hook_fixups(proxy_fixup, NULL, NULL, APR_HOOK_FIRST);
+    ap_hook_fixups(proxy_fixup, NULL, after, APR_HOOK_FIRST);
     ap_hook_fixups(proxy_waits, NULL, NULL, APR_HOOK_REALLY_LAST);
     ap_hook_handler(proxy_handler, NULL, NULL, APR_HOOK_FIRST);
 }

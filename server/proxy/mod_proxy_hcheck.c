@@ -204,6 +204,14 @@ static request_rec *hcheck_request(apr_pool_t *p, server_rec *s, const http_head
     r->subprocess_env = apr_table_make(p, 1);
     r->notes = apr_table_make(p, 1);
     r->per_dir_config = s->lookup_defaults;
+    r->request_config = ap_create_request_config(p);
+    r->connection = apr_pcalloc(p, sizeof *r->connection);
+    r->connection->pool = p;
+    r->connection->base_server = s;
+    r->connection->notes = apr_table_make(p, 1);
+    r->connection->conn_config = ap_create_conn_config(p);
+    r->useragent_ip = r->connection->client_ip = apr_pstrdup(p, "127.0.0.1");
+    r->the_request = r->uri = r->unparsed_uri = apr_pstrdup(p, "");
     for (int i = 0; i < head->n_fields; i++) {
         const http_field *f = &head->field[i];
 

@@ -448,9 +448,8 @@ static apr_status_t h2c_answer(proxy_exchange *x, const hpack_list *list)
 static apr_status_t h2c_trailers(proxy_exchange *x, const hpack_list *list)
 {
     request_rec *r = x->r;
-    const char *te = apr_table_get(r->headers_in, "TE");
 
-    for (uint32_t i = 0; te && ap_find_token(r->pool, te, "trailers") && i < list->n; i++)
+    for (uint32_t i = 0; i < list->n; i++)
         if (list->field[i].name_len && list->field[i].name[0] != ':')
             apr_table_addn(r->trailers_out,
                            apr_pstrmemdup(r->pool, list->field[i].name, list->field[i].name_len),

@@ -9,6 +9,7 @@
  */
 #include "exchange_private.h"
 #include "proxy_origin.h"
+#include "proxy_private.h"
 #include "connection.h"
 #include "loop.h"
 #include "request_wait.h"
@@ -72,7 +73,7 @@ static int proxy_wait(proxy_exchange *x)
 }
 
 /* On a worker: wait here. */
-static void proxy_block(proxy_exchange *x)
+static void proxy_poll(proxy_exchange *x)
 {
     apr_status_t rv;
 
@@ -92,7 +93,7 @@ static int proxy_run(proxy_exchange *x)
     while (exchange_go(x) == APR_EAGAIN) {
         if (x->loop)
             return proxy_wait(x);
-        proxy_block(x);
+        proxy_poll(x);
     }
     BRG_ASSERT(x->state == EXCHANGE_DONE);
     status = x->status;
@@ -106,8 +107,36 @@ static apr_status_t proxy_pool_ends(void *baton)
     return APR_SUCCESS;
 }
 
+/* Without the module of a scheme there is no handler for it. */
+static int proxy_scheme_is_offered(proxy_scheme scheme)
+{
+    switch (scheme) {
+    case PROXY_SCHEME_HTTP:
+    case PROXY_SCHEME_HTTPS:
+        return proxy_http_module.module_index != -1;
+    case PROXY_SCHEME_WS:
+    case PROXY_SCHEME_WSS:
+        return proxy_wstunnel_module.module_index != -1 || proxy_http_module.module_index != -1;
+    case PROXY_SCHEME_CONNECT:
+        return proxy_connect_module.module_index != -1;
+    case PROXY_SCHEME_H2:
+    case PROXY_SCHEME_H2C:
+        return proxy_http2_module.module_index != -1;
+    case PROXY_SCHEME_FCGI:
+        return proxy_fcgi_module.module_index != -1;
+    case PROXY_SCHEME_SCGI:
+        return proxy_scgi_module.module_index != -1;
+    case PROXY_SCHEME_UWSGI:
+        return proxy_uwsgi_module.module_index != -1;
+    default:
+        return 0;
+    }
+}
+
 static const proxy_codec *proxy_codec_of(proxy_scheme scheme)
 {
+    if (!proxy_scheme_is_offered(scheme))
+        return NULL;
     switch (scheme) {
     case PROXY_SCHEME_HTTP:
     case PROXY_SCHEME_HTTPS:
@@ -180,6 +209,7 @@ static proxy_exchange *proxy_exchange_make(request_rec *r, proxy_target *target)
     apr_bucket_alloc_t *alloc = r->connection->bucket_alloc;
 
     x->r = r;
+    x->major = x->minor = 1;
     x->target = target;
     x->loop = loop_self();
     x->ticket.notify = proxy_notified;

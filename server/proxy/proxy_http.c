@@ -188,7 +188,6 @@ static const char *http_trailer(proxy_exchange *x, http_trailers *t)
 {
     static const h1_limits limits = {.line = HTTP_FIELD_SIZE, .field_size = HTTP_FIELD_SIZE};
     request_rec *r = x->r;
-    const char *te = apr_table_get(r->headers_in, "TE");
     http_field f;
     const char *bad;
 
@@ -199,7 +198,7 @@ static const char *http_trailer(proxy_exchange *x, http_trailers *t)
         return NULL;
     }
     bad = h1_parse_field(&f, t->line, t->len, &limits);
-    if (!bad && te && ap_find_token(r->pool, te, "trailers"))
+    if (!bad) /* clients of HTTP/2 get them, those of HTTP/1 do not, as from Apache */
         apr_table_addn(r->trailers_out, apr_pstrmemdup(r->pool, f.name, f.name_len),
                        apr_pstrmemdup(r->pool, f.value, f.value_len));
     t->len = 0;

@@ -89,6 +89,12 @@ static client_origin *origin_of_request(request_rec *r, const proxy_target *targ
     settings.port = target->port;
     settings.path = target->socket;
     settings.reuse = 0;
+    if (target->remotes_n) { /* the first of them */
+        settings.host = target->remotes[0].host;
+        settings.port = target->remotes[0].port;
+        settings.path = NULL;
+        return client_origin_once(r->pool, &settings);
+    }
     if (!origin_tls_of_request(r, target, &settings))
         return NULL;
     return client_origin_once(r->pool, &settings);
@@ -96,7 +102,7 @@ static client_origin *origin_of_request(request_rec *r, const proxy_target *targ
 
 client_origin *proxy_origin_of(request_rec *r, const proxy_target *target)
 {
-    if (target->worker->origin && !target->dynamic)
+    if (target->worker->origin && !target->dynamic && !target->remotes_n)
         return target->worker->origin;
     return origin_of_request(r, target);
 }

@@ -110,7 +110,12 @@ apr_status_t script_head_read(proxy_exchange *x, script_head *head)
 int script_environment(proxy_exchange *x)
 {
     request_rec *r = x->r;
-    const int status = proxy_script_environment(r, x->target);
+    int status;
+
+    if (x->codec != &proxy_fcgi_codec && x->has_body &&
+        !apr_table_get(r->headers_in, "Content-Length"))
+        return HTTP_LENGTH_REQUIRED; /* as Apache's modules */
+    status = proxy_script_environment(r, x->target);
 
     if (status == OK && x->body_over && x->has_body)
         apr_table_setn(r->subprocess_env, "CONTENT_LENGTH",
