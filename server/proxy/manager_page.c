@@ -77,9 +77,10 @@ static void page_worker_row(request_rec *r, const proxy_balancer *b, const proxy
     char size[5];
 
     ap_rvputs(r, "<tr>\n<td><a href=\"", html(r, r->uri), "?b=", page_short(b),
-              "&amp;w=", html(r, ap_escape_uri(r->pool, w->name)), "&amp;nonce=", b->state->nonce,
-              "\">", html(r, w->name), "</a></td><td>", html(r, manager_route(r->pool, w)),
-              "</td><td>", html(r, manager_redirect(r->pool, w)), NULL);
+              "&amp;w=", html(r, ap_escape_uri(r->pool, w->name)),
+              "&amp;nonce=", html(r, proxy_nonce(r->pool, b)), "\">", html(r, w->name),
+              "</a></td><td>", html(r, manager_route(r->pool, w)), "</td><td>",
+              html(r, manager_redirect(r->pool, w)), NULL);
     ap_rprintf(r, "</td><td>%.2f</td><td>%d</td><td>%s</td><td>%lu</td><td>%lu</td><td>%d</td>",
                atomic_load(&s->lbfactor) / 100.0, (int)atomic_load(&s->lbset),
                proxy_status_words(r->pool, atomic_load(&s->status)),
@@ -94,8 +95,8 @@ static void page_worker_row(request_rec *r, const proxy_balancer *b, const proxy
 static void page_balancer(request_rec *r, const proxy_balancer *b)
 {
     ap_rvputs(r, "<hr />\n<h3>LoadBalancer Status for <a href=\"", html(r, r->uri),
-              "?b=", page_short(b), "&amp;nonce=", b->state->nonce, "\">", html(r, b->name),
-              "</a> [",
+              "?b=", page_short(b), "&amp;nonce=", html(r, proxy_nonce(r->pool, b)), "\">",
+              html(r, b->name), "</a> [",
               apr_psprintf(r->pool, "p%08x_%s",
                            (unsigned)(atomic_load(&b->state->key) & 0xffffffff), page_short(b)),
               "]</h3>\n", NULL);
@@ -135,7 +136,7 @@ static void form_end(const manager_call *m)
                   "\">\n", NULL);
     ap_rvputs(r, "<input type=hidden name='b' id='b' value=\"", html(r, page_short(m->balancer)),
               "\">\n", "<input type=hidden name='nonce' id='nonce' value='",
-              html(r, m->balancer->state->nonce), "'>\n</form>\n<hr />\n", NULL);
+              html(r, proxy_nonce(r->pool, m->balancer)), "'>\n</form>\n<hr />\n", NULL);
 }
 
 static void form_text(request_rec *r, const char *label, const char *name, const char *value)

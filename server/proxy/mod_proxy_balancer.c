@@ -103,7 +103,7 @@ static int manager_may_change(const manager_call *m)
     BRG_ASSERT(!m->worker || m->worker->balancer == m->balancer);
     if (m->r->method_number != M_POST || !m->balancer)
         return 0;
-    return nonce && !strcmp(nonce, m->balancer->state->nonce);
+    return nonce && !strcmp(nonce, proxy_nonce(m->r->pool, m->balancer));
 }
 
 int balancer_manager(request_rec *r)

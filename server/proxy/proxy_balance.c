@@ -14,6 +14,8 @@
 
 APLOG_USE_MODULE(proxy);
 
+#define BALANCE_FACTOR_MOST 10000 /* loadfactor=100 */
+#define BALANCE_SET_MOST 99
 #define BALANCE_MOST 1024 /* members of a set that are looked at */
 
 typedef struct balance_run {
@@ -31,8 +33,13 @@ typedef struct balance_run {
 /* slowstart=: the share of a member that came back grows from a tenth to the whole. */
 static int32_t balance_factor(const proxy_worker *w, apr_time_t now)
 {
-    const int32_t factor = atomic_load(&w->state->lbfactor);
-    const apr_time_t since = now - atomic_load(&w->state->usable_at);
+    /* Any process can write both: sums of factors have to stay in their bounds. */
+    const int32_t written = atomic_load(&w->state->lbfactor);
+    const int32_t factor = written < 0                     ? 0
+                           : written > BALANCE_FACTOR_MOST ? BALANCE_FACTOR_MOST
+                                                           : written;
+    const apr_time_t since =
+        (apr_time_t)((uint64_t)now - (uint64_t)atomic_load(&w->state->usable_at));
     int32_t part;
 
     BRG_ASSERT(w->params.slow_start >= 0);
@@ -202,7 +209,7 @@ static int balance_set(balance_run *b, int set, int standby)
         uint32_t status = atomic_load(&w->state->status);
         const int mine = atomic_load(&w->state->lbset);
 
-        if (mine > last)
+        if (mine > last && mine <= BALANCE_SET_MOST)
             last = mine;
         if (mine != set || ((status & PROXY_STATUS_HOT_STANDBY) != 0) != standby ||
             (status & PROXY_STATUS_DRAIN))

@@ -88,6 +88,9 @@ struct proxy_balancer {
     const char *manager_path, *manager_host; /* of the virtual host and path that ProxyPass gave */
 };
 
+/* Of the shared state, which any server process can write: a copy that ends. */
+const char *proxy_nonce(apr_pool_t *p, const proxy_balancer *b);
+
 /* ---- configuration of a server ---- */
 
 enum {

@@ -77,6 +77,12 @@ const char *proxy_route(const proxy_worker *worker, char to[PROXY_ROUTE_SIZE])
     return proxy_text_read(&worker->state->names, worker->state->route, to, PROXY_ROUTE_SIZE);
 }
 
+const char *proxy_nonce(apr_pool_t *p, const proxy_balancer *b)
+{
+    BRG_ASSERT(b->state);
+    return apr_pstrndup(p, b->state->nonce, sizeof b->state->nonce - 1);
+}
+
 /* ---- keys: FNV-1a, the same in each program ---- */
 
 static uint64_t share_hash(uint64_t h, const char *text)
@@ -146,30 +152,59 @@ static void share_worker_settings(proxy_worker *w, int persist)
     atomic_store(&s->configured, configured);
 }
 
+/* Places of this configuration, in memory of this process: none goes to two workers, whatever is written in the tables. */
+static unsigned char share_worker_taken[SHARE_WORKERS], share_balancer_taken[SHARE_BALANCERS];
+
+/* The place of this key, or a free one. If there is none, one that an earlier configuration left: keys are never taken
+ * back, and a server process can write all of them. Its reset is seen by processes of that configuration, which end. */
 static proxy_state *share_worker_place(uint64_t key)
 {
+    proxy_state *left = NULL, *s;
+
     BRG_ASSERT(key != 0);
     for (size_t i = 0; i < SHARE_WORKERS; i++) {
-        proxy_state *s = &share->worker[(key + i) % SHARE_WORKERS];
-        uint64_t free_key = 0;
+        const size_t at = (key + i) % SHARE_WORKERS;
+        uint64_t found = 0;
 
-        if (atomic_load(&s->key) == key || atomic_compare_exchange_strong(&s->key, &free_key, key))
+        s = &share->worker[at];
+        if (atomic_compare_exchange_strong(&s->key, &found, key) || found == key) {
+            share_worker_taken[at] = 1;
             return s;
+        }
+        if (!left && !share_worker_taken[at])
+            left = s;
     }
-    return NULL;
+    if (!left)
+        return NULL;
+    share_worker_taken[left - share->worker] = 1;
+    memset(left, 0, sizeof *left);
+    atomic_store(&left->key, key);
+    return left;
 }
 
 static balancer_state *share_balancer_place(uint64_t key)
 {
+    balancer_state *left = NULL, *s;
+
     BRG_ASSERT(key != 0);
     for (size_t i = 0; i < SHARE_BALANCERS; i++) {
-        balancer_state *s = &share->balancer[(key + i) % SHARE_BALANCERS];
-        uint64_t free_key = 0;
+        const size_t at = (key + i) % SHARE_BALANCERS;
+        uint64_t found = 0;
 
-        if (atomic_load(&s->key) == key || atomic_compare_exchange_strong(&s->key, &free_key, key))
+        s = &share->balancer[at];
+        if (atomic_compare_exchange_strong(&s->key, &found, key) || found == key) {
+            share_balancer_taken[at] = 1;
             return s;
+        }
+        if (!left && !share_balancer_taken[at])
+            left = s;
     }
-    return NULL;
+    if (!left)
+        return NULL;
+    share_balancer_taken[left - share->balancer] = 1;
+    memset(left, 0, sizeof *left);
+    atomic_store(&left->key, key);
+    return left;
 }
 
 static int share_worker(apr_pool_t *p, proxy_worker *w, int persist)
@@ -292,6 +327,8 @@ int proxy_share(apr_pool_t *pconf, server_rec *main)
     BRG_ASSERT(!main->is_virtual);
     share_n = 0;
     share_list = NULL;
+    memset(share_worker_taken, 0, sizeof share_worker_taken);
+    memset(share_balancer_taken, 0, sizeof share_balancer_taken);
     if (share_map(main))
         return HTTP_INTERNAL_SERVER_ERROR;
     for (server_rec *s = main; s; s = s->next)
