@@ -30,7 +30,11 @@ AddType text/html .shtml
 </DirectoryMatch>
 """
 PARTS = 6
-CREDENTIALS = {"Authorization": "Basic " + base64.b64encode(b"user:word").decode()}
+USERS = ["parts", "list", "file", "plain"]  # a password that was checked once is known: each test has its own
+
+
+def credentials(user):
+    return {"Authorization": "Basic " + base64.b64encode(f"{user}:word".encode()).decode()}
 
 
 @pytest.fixture(scope="module")
@@ -38,17 +42,17 @@ def server(serve_module):
     files = {"a.txt": "a", "private/part.txt": "part", "page.shtml": '<!--#include virtual="private/part.txt" -->' * PARTS, "plain.shtml": '<!--#include virtual="a.txt" -->'}
     files.update({f"list/inner{i}/x.txt": "x" for i in range(PARTS)})
     made = serve_module.unstarted(CONFIG, files, modules=())
-    line = subprocess.run(["htpasswd", "-nbBC", "11", "user", "word"], check=True, capture_output=True, text=True).stdout
-    made.write("passwords", line, base=".")
+    lines = [subprocess.run(["htpasswd", "-nbBC", "11", user, "word"], check=True, capture_output=True, text=True).stdout.strip() for user in USERS]
+    made.write("passwords", "\n".join(lines) + "\n", base=".")
     return made.start()
 
 
-@pytest.mark.parametrize("target,has", [("/page.shtml", b"part" * PARTS), ("/list/", b"inner5/"), ("/private/part.txt", b"part")])
-def test_others_are_served(server, target, has):
+@pytest.mark.parametrize("target,user,has", [("/page.shtml", "parts", b"part" * PARTS), ("/list/", "list", b"inner5/"), ("/private/part.txt", "file", b"part")])
+def test_others_are_served(server, target, user, has):
     """The answer to who came second is there first."""
     with server.connect() as slow, server.connect() as quick:
         assert quick.get("/a.txt").body == b"a"
-        slow.send(f"GET {target} HTTP/1.1\r\nHost: localhost\r\nAuthorization: {CREDENTIALS['Authorization']}\r\n\r\n".encode())
+        slow.send(f"GET {target} HTTP/1.1\r\nHost: localhost\r\nAuthorization: {credentials(user)['Authorization']}\r\n\r\n".encode())
         for _ in range(2):
             assert quick.get("/a.txt").body == b"a"
         assert not select.select([slow.socket], [], [], 0)[0], "the loop waited"
@@ -59,4 +63,4 @@ def test_others_are_served(server, target, has):
 def test_who_may_not(server):
     assert server.get("/private/part.txt").status == 401
     assert b"part" not in server.get("/page.shtml").body
-    assert server.get("/plain.shtml", CREDENTIALS).body == b"a"
+    assert server.get("/plain.shtml", credentials("plain")).body == b"a"
