@@ -111,14 +111,17 @@ static void answer_via(proxy_exchange *x)
     if (conf->via == PROXY_VIA_FULL)
         name = apr_psprintf(r->pool, "%s (%s)", name, AP_SERVER_BASEVERSION);
     apr_table_mergen(r->headers_out, "Via",
-                     apr_psprintf(r->pool, "%d.%d %s", x->major, x->minor, name));
+                     apr_psprintf(r->pool, "%d.%d %s", HTTP_VERSION_MAJOR(r->proto_num),
+                                  HTTP_VERSION_MINOR(r->proto_num), name));
 }
 
 void exchange_status(proxy_exchange *x, int code, const char *reason, apr_size_t len)
 {
     request_rec *r = x->r;
 
-    r->headers_out = apr_table_make(r->pool, 16);
+    if (x->codec != &proxy_h2_codec ||
+        code < 200) /* what the server says of itself stays beside those, as with Apache */
+        r->headers_out = apr_table_make(r->pool, 16);
     r->status = code;
     r->status_line = reason ? apr_psprintf(r->pool, "%d %.*s", code, (int)len, reason) : NULL;
 }
@@ -138,8 +141,6 @@ void exchange_head(proxy_exchange *x, const http_head *head)
     const char *reason;
     const apr_size_t len = h1_response_reason(head, &reason);
 
-    x->major = head->major;
-    x->minor = head->minor;
     exchange_status(x, head->code, reason, len);
     answer_fields(x, head);
     exchange_fields_done(x);

@@ -156,7 +156,8 @@ static int proxy_pre_config(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp)
 
 static void proxy_hooks(apr_pool_t *p)
 {
-    static const char *const before[] = {"http_core.c", NULL}, *const after[] = {"mod_rewrite.c", NULL};
+    static const char *const before[] = {"http_core.c", NULL}, *const after[] = {"mod_rewrite.c",
+                                                                                 NULL};
     brg_cache_declare(&proxy_module, proxy_depends);
     brg_cache_leaves_query(&proxy_module); /* but for nocanon: request_query_counts() */
     ap_hook_pre_config(proxy_pre_config, NULL, NULL, APR_HOOK_MIDDLE);

@@ -316,7 +316,7 @@ void proxy_checked(proxy_worker *w, int ok, apr_time_t now)
         atomic_store(&s->passed, 0);
         atomic_store(&s->usable_at, now);
         atomic_fetch_and(&s->status, ~PROXY_STATUS_CHECK_FAILED);
-        ap_log_error(APLOG_MARK, APLOG_INFO, 0, w->server,
+        ap_log_error(__FILE__, __LINE__, proxy_hcheck_module.module_index, APLOG_INFO, 0, w->server,
                      APLOGNO(03302) "%sHealth check ENABLING %s", "", w->name);
     } else {
         atomic_store(&s->passed, 0);
@@ -326,7 +326,7 @@ void proxy_checked(proxy_worker *w, int ok, apr_time_t now)
         atomic_store(&s->failed, 0);
         atomic_store(&s->error_at, now);
         atomic_fetch_or(&s->status, PROXY_STATUS_CHECK_FAILED);
-        ap_log_error(APLOG_MARK, APLOG_INFO, 0, w->server,
+        ap_log_error(__FILE__, __LINE__, proxy_hcheck_module.module_index, APLOG_INFO, 0, w->server,
                      APLOGNO(03303) "%sHealth check DISABLING %s", "", w->name);
     }
 }

@@ -106,7 +106,6 @@ struct proxy_exchange {
     uint8_t keep;             /**< the connection may be used again */
     uint8_t swallow;          /**< the body of the answer is dropped: another page is sent */
     uint8_t interims;
-    uint8_t major, minor; /**< version of the answer, for Via */
     uint8_t untouched;              /**< the backend said that it did not look at the request */
     uint8_t again_n;                /**< tries at no charge */
     uint8_t upgrade;                /**< an Upgrade was sent to the backend */

@@ -209,7 +209,6 @@ static proxy_exchange *proxy_exchange_make(request_rec *r, proxy_target *target)
     apr_bucket_alloc_t *alloc = r->connection->bucket_alloc;
 
     x->r = r;
-    x->major = x->minor = 1;
     x->target = target;
     x->loop = loop_self();
     x->ticket.notify = proxy_notified;

