@@ -136,6 +136,14 @@ static void header_drop_body(apr_bucket_brigade *bb)
 }
 
 /* @param whole  no body follows. @return NULL: no memory */
+/* Nothing follows the head of a stream: no body, and no trailers. */
+static int header_is_all(const request_rec *r)
+{
+    const char *length = apr_table_get(r->headers_out, "Content-Length");
+
+    return length && !strcmp(length, "0") && apr_is_empty_table(r->trailers_out);
+}
+
 static apr_bucket *header_bucket(request_rec *r, int whole)
 {
     apr_bucket_alloc_t *alloc = r->connection->bucket_alloc;
@@ -143,7 +151,7 @@ static apr_bucket *header_bucket(request_rec *r, int whole)
     char *buf;
 
     if (h1_stream_is(r))
-        return h1_stream_head(r, whole);
+        return h1_stream_head(r, whole || header_is_all(r));
     cap = h1_head_size(r);
     buf = apr_bucket_alloc(cap, alloc);
     len = h1_format_head(r, buf);

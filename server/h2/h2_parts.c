@@ -118,7 +118,7 @@ static void parts_begin_body(h2_stream *s, h2_block *b)
     h2_pipe *p = s->pipe;
     h2_answer *a = &p->answer;
 
-    if (s->is_head || b->status == 204 || b->status == 304 || !b->length)
+    if (s->is_head || b->status == 204 || b->status == 304)
         b->last = 1;
     a->left = b->length;
     a->state = b->last ? H2_ANSWER_OVER : H2_ANSWER_PARTS;
