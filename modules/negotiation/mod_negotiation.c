@@ -305,6 +305,8 @@ static const char *neg_coding_asked(const apr_array_header_t *asked, const char 
     return NULL;
 }
 
+#define NEG_CODING_NOTE "negotiation-coding" /* the file has one, whose name goes by what the client calls it */
+
 /* The client gets the name of the coding that it uses. */
 static int neg_fix_encoding(request_rec *r)
 {
@@ -313,6 +315,7 @@ static int neg_fix_encoding(request_rec *r)
 
     if (!coding || !*coding)
         return DECLINED;
+    apr_table_setn(r->notes, NEG_CODING_NOTE, "1");
     asked = neg_ranges(r->pool, apr_table_get(r->headers_in, "Accept-Encoding"));
     if (!asked || !asked->nelts)
         return DECLINED;
@@ -358,7 +361,8 @@ static int neg_was_chosen(const request_rec *r)
 
 static int neg_depends(request_rec *r)
 {
-    if (r->content_encoding || r->vlist_validator)
+    /* A coding that a handler chooses later is not this module's. */
+    if (apr_table_get(r->notes, NEG_CODING_NOTE))
         return BRG_CACHE_VOLATILE;
     for (const request_rec *q = r; q; q = q->prev)
         if (neg_is_map(q))
