@@ -235,7 +235,7 @@ WARM = STATUS + ("EventLoops 1\nMaxKeepAliveRequests 0\nFileCacheEntries 0\nLogF
 
 @pytest.mark.default_memory
 def test_warm_requests_allocate_little(serve):
-    """At most 40 allocations (120 were usual once), no chunk beyond the first, nothing from below the arena."""
+    """At most 44 allocations (120 were usual once; each built-in module that hooks requests may cost one), no chunk beyond the first, nothing from below the arena."""
     server = serve(WARM, FILES)
     with server.connect() as c:
         for _ in range(50):
@@ -250,7 +250,7 @@ def test_warm_requests_allocate_little(serve):
         assert scopes[scope_name]["systems"][0]["refills"] == 0
     lines = wait_until(lambda: (x := re.findall(rb"^/a.txt (\d+)$", server.read("logs/access"), re.M)) and len(x) == 1050 and x,
                        "the log")
-    assert max(int(n) for n in lines[50:]) <= 40
+    assert max(int(n) for n in lines[50:]) <= 44
 
 
 @pytest.mark.default_memory
