@@ -35,8 +35,8 @@ static int handler_is_aliased(const request_rec *r)
 
 static int handler_refuses(cgi_run *run, int status, const char *number, const char *error)
 {
-    ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, run->r, "%sstderr from %s: %s", number,
-                  run->r->filename, error);
+    ap_log_rerror(__FILE__, __LINE__, cgi_log_index(), APLOG_ERR, 0, run->r, "%sstderr from %s: %s",
+                  number, run->r->filename, error);
     cgi_log_script(run, status, error, NULL);
     return status;
 }
@@ -52,7 +52,9 @@ static int handler_check(cgi_run *run)
         return handler_refuses(run, HTTP_FORBIDDEN, APLOGNO(01263),
                                "attempt to include NPH CGI script");
     if (r->finfo.filetype == APR_NOFILE)
-        return handler_refuses(run, HTTP_NOT_FOUND, APLOGNO(01264),
+        return handler_refuses(run, HTTP_NOT_FOUND,
+                               cgi_log_index() == cgid_module.module_index ? APLOGNO(01264)
+                                                                           : APLOGNO(02811),
                                "script not found or unable to stat");
     if (r->finfo.filetype == APR_DIR)
         return handler_refuses(run, HTTP_FORBIDDEN, APLOGNO(01265),

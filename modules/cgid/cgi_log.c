@@ -27,8 +27,8 @@ static void log_line(cgi_run *run)
     run->line[len] = '\0';
     run->line_bytes = 0;
     if (len)
-        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, run->r, APLOGNO(01215) "stderr from %s: %s",
-                      run->r->filename, run->line);
+        ap_log_rerror(__FILE__, __LINE__, cgi_log_index(), APLOG_ERR, 0, run->r,
+                      APLOGNO(01215) "stderr from %s: %s", run->r->filename, run->line);
 }
 
 /* A program that floods the log is cut off; it goes on, and what it writes is read. */

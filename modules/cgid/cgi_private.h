@@ -6,6 +6,7 @@
  * @file cgi_private.h
  * What mod_cgid and mod_cgi share: both names of Apache's are the same module here, with a daemon.
  */
+#include "brigade/directive.h"
 #include "httpd.h"
 #include "http_config.h"
 #include "apr_buckets.h"
@@ -58,6 +59,14 @@ typedef struct cgi_run {
 
 extern module cgid_module;
 extern module cgi_module;
+
+/** The module that messages about programs name: the one that LoadModule does. Threads: any, behind post_config. */
+static inline int cgi_log_index(void)
+{
+    return brg_module_is_named(&cgi_module) && !brg_module_is_named(&cgid_module)
+               ? cgi_module.module_index
+               : cgid_module.module_index;
+}
 
 /** The handlers' common part. @param m  whose configuration counts */
 int cgi_handle(request_rec *r, const module *m);

@@ -25,8 +25,8 @@
 
 APLOG_USE_MODULE(cgid);
 
-#define RUN_READ 16384 /* bytes of output that are read at a time */
-#define RUN_STEP 16    /* such reads before others have their turn */
+#define RUN_READ 16384          /* bytes of output that are read at a time */
+#define RUN_STEP 16             /* such reads before others have their turn */
 #define RUN_HEAD_MOST (1 << 20) /* bytes of the head */
 #define RUN_WAITS (-1)          /* no status yet: wait */
 
@@ -122,7 +122,8 @@ static int run_send_brigade(cgi_run *run)
 static int run_body(cgi_run *run, int may_block)
 {
     run->wants_out = 0;
-    while (run->body_open) { /* until nothing is left of what came: more of it is what is waited for */
+    while (
+        run->body_open) { /* until nothing is left of what came: more of it is what is waited for */
         apr_status_t rv;
 
         if (!run_send_brigade(run) || !run->body_open)
@@ -190,7 +191,7 @@ static int run_head(cgi_run *run)
     request_rec *r = run->r;
     char bad[MAX_STRING_LEN] = "";
     const char *location;
-    int status = ap_scan_script_header_err_brigade_ex(r, run->out, bad, APLOG_MODULE_INDEX);
+    int status = ap_scan_script_header_err_brigade_ex(r, run->out, bad, cgi_log_index());
 
     run->head_done = 1;
     if (status != OK) {
@@ -301,13 +302,13 @@ static int run_timed_out(cgi_run *run)
 
     cgi_log_errors(run);
     if (!run->head_done) {
-        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r, "Script timed out before returning headers: %s",
-                      run->name);
+        ap_log_rerror(__FILE__, __LINE__, cgi_log_index(), APLOG_ERR, 0, r,
+                      "Script timed out before returning headers: %s", run->name);
         cgi_log_script(run, HTTP_GATEWAY_TIME_OUT, NULL, NULL);
         cgi_run_close(run, 1);
         return HTTP_GATEWAY_TIME_OUT;
     }
-    ap_log_rerror(APLOG_MARK, APLOG_ERR, APR_TIMEUP, r,
+    ap_log_rerror(__FILE__, __LINE__, cgi_log_index(), APLOG_ERR, APR_TIMEUP, r,
                   APLOGNO(01220) "Timeout waiting for output from CGI script %s", r->filename);
     cgi_run_close(run, 1);
     /* The client is to see that the rest is missing. */

@@ -10,6 +10,7 @@
 #include "http_request.h"
 #include "util_script.h"
 #include "apr_strings.h"
+#include "brigade/directive.h"
 #include "brigade/response_cache.h"
 #include <string.h>
 
@@ -305,7 +306,8 @@ static const char *neg_coding_asked(const apr_array_header_t *asked, const char 
     return NULL;
 }
 
-#define NEG_CODING_NOTE "negotiation-coding" /* the file has one, whose name goes by what the client calls it */
+#define NEG_CODING_NOTE \
+    "negotiation-coding" /* the file has one, whose name goes by what the client calls it */
 
 /* The client gets the name of the coding that it uses. */
 static int neg_fix_encoding(request_rec *r)
@@ -336,7 +338,8 @@ static int neg_fixup(request_rec *r)
 {
     if (neg_is_map(r))
         brg_request_needs_worker(r);
-    return neg_fix_encoding(r);
+    /* A configuration that does not name the module keeps the names of codings that it gives. */
+    return brg_module_is_named(&negotiation_module) ? neg_fix_encoding(r) : DECLINED;
 }
 
 static const char *neg_last_segment(const char *path)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The exchange: states, tries, and the two directions of its connection (proxy_exchange.h). */
 #include "exchange_private.h"
+#include "proxy_private.h"
 #include "clock.h"
 #include "loop.h"
 #include "brigade/assert.h"
@@ -152,6 +153,40 @@ static void failure_log_shake(const proxy_exchange *x, apr_status_t error, const
                   r->connection->remote_host ? r->connection->remote_host : "");
 }
 
+/* The module that speaks the protocol. */
+static int failure_module(const proxy_exchange *x)
+{
+    if (x->codec == &proxy_fcgi_codec)
+        return proxy_fcgi_module.module_index;
+    if (x->codec == &proxy_scgi_codec)
+        return proxy_scgi_module.module_index;
+    if (x->codec == &proxy_uwsgi_codec)
+        return proxy_uwsgi_module.module_index;
+    return x->codec == &proxy_h2_codec ? proxy_http2_module.module_index
+                                       : proxy_http_module.module_index;
+}
+
+static void failure_log_connect(const proxy_exchange *x, apr_status_t error, const char *peer,
+                                const char *text)
+{
+    const proxy_target *t = x->target;
+    const char *why = text ? text : "", *mark = text ? ": " : "";
+
+    if (t->socket)
+        ap_log_error(
+            APLOG_MARK, APLOG_ERR, error, x->r->server,
+            APLOGNO(02454) "%s: attempt to connect to Unix domain socket %s (%s:%u) failed%s%s",
+            t->scheme_name, t->socket, t->host, (unsigned)t->port, mark, why);
+    else
+        ap_log_error(APLOG_MARK, APLOG_ERR, error, x->r->server,
+                     APLOGNO(00957) "%s: attempt to connect to %s:%u (%s:%u) failed%s%s",
+                     t->scheme_name, t->host, (unsigned)t->port, peer, (unsigned)t->port, mark,
+                     why);
+    ap_log_rerror(__FILE__, __LINE__, failure_module(x), APLOG_ERR, 0, x->r,
+                  APLOGNO(01114) "%s: failed to make connection to backend: %s", x->codec->name,
+                  t->socket ? t->socket : t->host);
+}
+
 static void failure_log(proxy_exchange *x, proxy_failure why, apr_status_t error, const char *text)
 {
     const proxy_target *t = x->target;
@@ -161,13 +196,7 @@ static void failure_log(proxy_exchange *x, proxy_failure why, apr_status_t error
     case PROXY_FAILED_RESOLVE: /* proxy_error() says it */
         break;
     case PROXY_FAILED_CONNECT:
-        ap_log_rerror(APLOG_MARK, APLOG_ERR, error, x->r,
-                      APLOGNO(00957) "%s: attempt to connect to %s:%u (%s) failed%s%s",
-                      t->scheme_name, t->socket ? t->socket : t->host, (unsigned)t->port, peer,
-                      text ? ": " : "", text ? text : "");
-        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, x->r,
-                      APLOGNO(01114) "%s: failed to make connection to backend: %s", x->codec->name,
-                      t->socket ? t->socket : t->host);
+        failure_log_connect(x, error, peer, text);
         break;
     case PROXY_FAILED_SHAKE:
         failure_log_shake(x, error, peer);

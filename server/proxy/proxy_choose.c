@@ -54,8 +54,9 @@ static int choose_alone(request_rec *r, proxy_target *t, apr_time_t now)
     BRG_ASSERT(!t->balancer && t->worker);
     if (t->worker->generic || proxy_worker_usable(r, t->worker, now))
         return OK;
-    ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r, APLOGNO(00940) "%s: disabled connection for (%s:%d)",
-                  t->scheme_name, t->worker->host, t->worker->port);
+    ap_log_error(APLOG_MARK, APLOG_ERR, 0, r->server,
+                 APLOGNO(00940) "%s: disabled connection for (%s:%d)", t->scheme_name,
+                 t->worker->host, t->worker->port);
     return HTTP_SERVICE_UNAVAILABLE;
 }
 
@@ -229,8 +230,8 @@ void proxy_failed(request_rec *r, proxy_target *t, proxy_failure why)
     if (worker_ignores_errors(w))
         return;
     if (why == PROXY_FAILED_CONNECT || why == PROXY_FAILED_RESOLVE) {
-        ap_log_rerror(
-            APLOG_MARK, APLOG_ERR, 0, r,
+        ap_log_error(
+            APLOG_MARK, APLOG_ERR, 0, r->server,
             APLOGNO(
                 00959) "ap_proxy_connect_backend disabling worker for (%s:%d) for %" APR_TIME_T_FMT
                        "s",
