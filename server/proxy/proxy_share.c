@@ -45,9 +45,8 @@ void proxy_text_write(_Atomic uint32_t *names, char *to, const char *from, size_
     BRG_ASSERT(size > 0);
     /* Writers are few: administrators. One that finds another at work, or what a dead one left, goes on. */
     atomic_store(names, n | 1);
-    atomic_thread_fence(memory_order_release);
     for (size_t i = 0; i < size; i++) {
-        __atomic_store_n(to + i, *from, __ATOMIC_RELAXED);
+        __atomic_store_n(to + i, *from, __ATOMIC_RELEASE); /* not before the number is odd */
         if (*from)
             from++;
     }
@@ -62,8 +61,7 @@ const char *proxy_text_read(_Atomic uint32_t *names, const char *from, char *to,
         const uint32_t n = atomic_load(names);
 
         for (size_t i = 0; i < size; i++)
-            to[i] = __atomic_load_n(from + i, __ATOMIC_RELAXED);
-        atomic_thread_fence(memory_order_acquire);
+            to[i] = __atomic_load_n(from + i, __ATOMIC_ACQUIRE); /* before the number is read again */
         if (!(n & 1) && atomic_load(names) == n)
             break;
     }

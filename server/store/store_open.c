@@ -105,8 +105,7 @@ static void store_format(store *s, uint64_t layout)
     }
     s->shared->epoch = 1;
     s->shared->layout = layout;
-    atomic_thread_fence(memory_order_release);
-    s->shared->magic = STORE_MAGIC;
+    __atomic_store_n(&s->shared->magic, STORE_MAGIC, __ATOMIC_RELEASE); /* after all else */
 }
 
 store *store_open(void *memory, const store_limits *limits)

@@ -200,6 +200,8 @@ class Server:
         if self.apache and self.modules is not None:
             text = apache_preamble(self.modules, self.mpm) + text
         skip_without_modules(self.expand(text))
+        if re.search(r"^\s*Sandbox (On|Required)$", text, re.M):
+            self.env["ASAN_OPTIONS"] += ":detect_leaks=0"  # they are looked for by ptrace, which the sandbox refuses
         self.write("httpd.conf", self.expand(text), base="conf")
         if not os.path.exists(self.path("conf/mime.types")):
             shutil.copy(os.path.join(os.path.dirname(__file__), "mime.types"), self.path("conf/mime.types"))

@@ -125,7 +125,8 @@ def test_a_full_queue_refuses(serve):
 def test_all_at_work_is_told_of(serve, limits):
     """Once in a while in the log, with each request in a figure."""
     server = serve("EventLoops 2\nStartServers 2\n<Location /metrics>\nSetHandler metrics\n</Location>\n" + limits + with_sleep(), FILES)
-    status(server)  # later ones are answered by a loop
+    for _ in range(24):
+        status(server)  # later ones are answered by a loop, once each loop has had one
     with_worker = occupy(server, 5, 1500)
     wait_until(lambda: figures(server)["busy"] == 5, "all workers at work")
     assert b"AH00484" not in server.error_log() and status(server)["workers"]["full"] == 0

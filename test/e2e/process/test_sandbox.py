@@ -40,7 +40,6 @@ def landlock():
     return ctypes.CDLL(None).syscall(444, None, 0, 1)
 
 
-NO_LEAKS = ":detect_leaks=0"  # they are looked for by ptrace, which the sandbox refuses
 # As older kernels have it: 2 is of Debian 12, 3 of Linux 6.2, 4 of 6.7, 6 of 6.12.
 VERSIONS = sorted({0, 1, 2, 3, 4, 6, landlock()} & set(range(landlock() + 1)))
 needs_landlock = pytest.mark.skipif(not landlock(), reason="the kernel has no Landlock, or it is switched off")
@@ -88,7 +87,6 @@ def escaping(serve, other, abstract):
         os.chmod(server.path("logs"), 0o777)
         server.write("old_log", "", base="logs")
         os.chmod(server.path("logs/old_log"), 0o666)
-        server.env["ASAN_OPTIONS"] += NO_LEAKS
         server.env.update(env or {})
         server.env.update(ESCAPE_PID=str(other), ESCAPE_ABSTRACT=abstract, ESCAPE_FIFO=server.path("temp/fifo"),
                           ESCAPE_LOG=server.path("logs/old_log"), ESCAPE_LOG_MOVED=server.path("logs/older_log"))
@@ -179,7 +177,6 @@ def test_authorities_of_a_folder_are_found(serve):
     os.mkdir(server.path("temp"))
     os.chmod(server.path("temp"), 0o777)
     server.env["TMPDIR"] = server.path("temp")  # what lies below it can be reached
-    server.env["ASAN_OPTIONS"] += NO_LEAKS
     certificate(server)
     authority = TLSAuthority(server.path("made"))
     client = authority.make("client", "client")
