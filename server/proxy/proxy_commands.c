@@ -146,7 +146,7 @@ static const char *params_apply(cmd_parms *cmd, proxy_worker *worker, const apr_
 static const char *pass_worker(cmd_parms *cmd, proxy_server_conf *conf, const pass_words *w)
 {
     const char *socket, *url = proxy_split_socket(cmd->pool, w->url, &socket);
-    proxy_worker *worker = proxy_worker_named(conf->workers, url, socket, cmd->pool);
+    proxy_worker *worker = proxy_worker_shared(conf->workers, url, socket, cmd->pool);
     const int shared = worker != NULL;
     const char *error = NULL;
 
@@ -224,7 +224,7 @@ const char *proxy_member_cmd(cmd_parms *cmd, void *dconf, const char *args)
     b = proxy_balancer_find(conf, path);
     if (!b && (error = proxy_balancer_define(cmd->pool, &b, conf, path)))
         return apr_pstrcat(cmd->temp_pool, "BalancerMember ", error, NULL);
-    w = proxy_worker_named(b->members, url, socket, cmd->pool);
+    w = proxy_worker_shared(b->members, url, socket, cmd->pool);
     shared = w != NULL;
     if (shared)
         ap_log_error(APLOG_MARK, APLOG_INFO, 0, cmd->server,

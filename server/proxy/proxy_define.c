@@ -105,18 +105,25 @@ proxy_worker *proxy_worker_find(const proxy_server_conf *conf, const proxy_balan
     return best;
 }
 
-proxy_worker *proxy_worker_named(const apr_array_header_t *workers, const char *url,
-                                 const char *socket, apr_pool_t *p)
+proxy_worker *proxy_worker_shared(const apr_array_header_t *workers, const char *url,
+                                  const char *socket, apr_pool_t *p)
 {
     const char *name = worker_name_of(p, url);
+    const size_t least = url_authority_len(name);
+    proxy_worker *best = NULL;
+    size_t best_len = 0;
 
     for (int i = 0; i < workers->nelts; i++) {
         proxy_worker *w = APR_ARRAY_IDX(workers, i, proxy_worker *);
+        const size_t len = strlen(w->name);
 
-        if (!strcmp(w->name, name) && (socket ? socket_is(w, socket) : !w->socket))
-            return w;
+        if (len >= least && len > best_len && !strncmp(name, w->name, len) &&
+            (socket ? socket_is(w, socket) : !w->socket)) {
+            best = w;
+            best_len = len;
+        }
     }
-    return NULL;
+    return best;
 }
 
 proxy_balancer *proxy_balancer_find(const proxy_server_conf *conf, const char *url)

@@ -44,7 +44,7 @@ static const char *section_subject(cmd_parms *cmd, const char *url, const char *
         if (!b && *words)
             error = proxy_balancer_define(cmd->pool, &b, conf, bare);
     } else {
-        w = proxy_worker_named(conf->workers, bare, socket, cmd->pool);
+        w = proxy_worker_shared(conf->workers, bare, socket, cmd->pool);
         if (!w && *words)
             error = proxy_worker_define(cmd->pool, &w, conf, NULL, url, 0);
     }

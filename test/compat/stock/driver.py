@@ -60,12 +60,13 @@ class Case:
 class Step:
     """A request: "METHOD TARGET" or "TARGET", below the case's folder unless it begins with /. Headers and body may be
     functions of the responses so far; check is called with the response of both servers; skip_body leaves the body and its
-    length out."""
+    length out, skip the fields that it names."""
 
-    def __init__(self, line, headers=None, body=b"", check=None, skip_body=False, host=None, version="1.1", unify=()):
+    def __init__(self, line, headers=None, body=b"", check=None, skip_body=False, host=None, version="1.1", unify=(), skip=()):
         method, _, target = line.rpartition(" ")
         self.method, self.target, self.headers, self.body = method or "GET", target, headers or {}, body
         self.check, self.skip_body, self.host, self.version, self.unify = check, skip_body, host, version, list(unify)
+        self.skip = ("date", "server", *skip)
 
     def url(self, case):
         return self.target if self.target.startswith(("/", "*", "http:")) else f"/{case.name}/{self.target}"
@@ -209,7 +210,7 @@ def normal(server, case, step, response):
     fields = []
     for name, value in response.headers:
         name = name.lower()
-        if name in ("date", "server"):
+        if name in step.skip:
             continue
         if name in ("allow", "vary"):
             value = ", ".join(sorted(re.split(r"\s*,\s*", value)))

@@ -26,7 +26,9 @@ def proxied(name, more=""):
 BACK = {"b/a.txt": "behind\n", "b/long.txt": LONG, "b/dir/index.html": "dir\n", "b/empty.txt": ""}
 PROXY_STEPS = ["p/a.txt", "HEAD p/a.txt", "p/long.txt", "p/none", "p/dir", "p/dir/", "p/empty.txt", Step("p/a.txt", {"Range": "bytes=1-2"}), Step("p/long.txt", {"Range": "bytes=100-90000"}),
                Step("p/a.txt", lambda rs: {"If-None-Match": rs[0]["ETag"]}), Step("POST p/a.txt", {}, "b" * 100000), Step("p/a.txt", version="1.0"),
-               Step("POST p/a.txt", {"Transfer-Encoding": "chunked"}, b"3\r\nabc\r\n0\r\n\r\n"), "OPTIONS p/a.txt", Step("POST p/a.txt", {"Expect": "100-continue"}, "abc")]
+               Step("POST p/a.txt", {"Transfer-Encoding": "chunked"}, b"3\r\nabc\r\n0\r\n\r\n"), "OPTIONS p/a.txt",
+               # Brigade behind it answers for a file without asking for the body, and closes: see differences.py, malformed/body.
+               Step("POST p/a.txt", {"Expect": "100-continue"}, "abc", skip=["connection"])]
 
 
 def certificate(path):
