@@ -102,7 +102,10 @@ SERVER = {
 CONDS = {
     "files": "%{REQUEST_FILENAME} -f|%{REQUEST_FILENAME} !-f|%{DOCUMENT_ROOT}%{REQUEST_URI} -f|%{DOCUMENT_ROOT}%{REQUEST_URI} -d|%{DOCUMENT_ROOT}/empty.txt -s|%{DOCUMENT_ROOT}/a.txt -s|"
              "%{DOCUMENT_ROOT}/link.txt -l|%{DOCUMENT_ROOT}/link.txt -h|%{DOCUMENT_ROOT}/link.txt -L|%{DOCUMENT_ROOT}/a.txt -l|%{DOCUMENT_ROOT}/link.txt -f|%{DOCUMENT_ROOT}/prog.sh -x|%{DOCUMENT_ROOT}/a.txt -x|"
-             "%{DOCUMENT_ROOT}/a.txt -H|a -f|\"\" -f|/ -d|%{DOCUMENT_ROOT}/dir -x|%{REQUEST_URI} -U|/none -U|/dir/ -U|%{REQUEST_FILENAME} -F|%{DOCUMENT_ROOT}/a.txt -F|%{DOCUMENT_ROOT}/none -F|a.txt !-F",
+             "%{DOCUMENT_ROOT}/a.txt -H|a -f|\"\" -f|/ -d|%{DOCUMENT_ROOT}/dir -x",
+    # One for each, since a look ahead runs all rules again, ten deep: with several, Apache writes gigabytes.
+    **{f"ahead{n}": cond for n, cond in enumerate(["%{REQUEST_URI} -U", "/none -U", "/dir/ -U", "%{REQUEST_FILENAME} -F", "%{DOCUMENT_ROOT}/a.txt -F",
+                                                   "%{DOCUMENT_ROOT}/none -F", "a.txt !-F"])},
     "text": "a <b|a >b|a =a|a =A [NC]|a <=a|a >=a|aa <b|b >aa|%{REQUEST_URI} =/x|\"\" =\"\"|%{QUERY_STRING} =\"\"|a !=a|a !<b|Ab <aC [NC]|a <A [NC]",
     "numbers": "5 -eq5|5 -lt6|5 -gt4|5 -le5|5 -ge6|5 -ne5|5 -ne4|5 !-eq5|5x \"-eq 5\"|x -eq0|-3 -lt-2|5 -e5|5 -eq|5 -ltx|5 !-ne5|5 \"-lt  6\"",
     "regex": "%{REQUEST_URI} ^/x|%{REQUEST_URI} !^/x|%{REQUEST_URI} ^/X [NC]|%{HTTP_USER_AGENT} test|%{HTTP_USER_AGENT} ^$|%{HTTP:X-A} one|%{HTTP:X-A} !one|%{HTTP:X-A} (o)(n) [NV]|%{HTTP_HOST} localhost|"
