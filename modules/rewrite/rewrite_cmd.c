@@ -159,12 +159,8 @@ static const char *rewrite_compile_expr(cmd_parms *cmd, rewrite_cond *cond)
 {
     const int in_htaccess = rewrite_in_htaccess(cmd);
     const char *error = NULL;
-    unsigned flags = AP_EXPR_FLAG_DONT_VARY;
+    const unsigned flags = cond->no_vary ? AP_EXPR_FLAG_DONT_VARY : 0;
 
-    if (!cond->no_vary)
-        flags = 0;
-    if (in_htaccess)
-        flags |= AP_EXPR_FLAG_RESTRICTED;
     cond->test = REWRITE_EXPR;
     cond->expr = ap_expr_parse_cmd(cmd, cond->shown, flags, &error, NULL);
     if (!error)
@@ -210,6 +206,7 @@ const char *rewrite_set_cond(cmd_parms *cmd, void *dir, const char *line)
     if (arg[2] && (error = rewrite_parse_flags(cmd->pool, cond, arg[2], rewrite_cond_flag)) != NULL)
         return apr_pstrcat(cmd->pool, "RewriteCond: ", error, NULL);
     cond->negated = *arg[1] == '!';
+    cond->marked = cond->negated;
     cond->shown = arg[1] + cond->negated;
     cond->lasting = !rewrite_in_htaccess(cmd);
     if ((error = rewrite_compile_cond(cmd, cond)) != NULL)

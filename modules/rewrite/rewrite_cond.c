@@ -242,7 +242,7 @@ int rewrite_cond_holds(rewrite_run *run, const rewrite_cond *cond)
     holds = input ? cond_test(run, cond, input) : cond_expr(run, cond);
     holds = holds != (int)cond->negated;
     REWRITE_LOG(run->r, 4, run->directory, "RewriteCond: input='%s' pattern='%s%s'%s => %s",
-                input ? input : "(null)", cond->negated ? "!" : "", cond->shown,
+                input ? input : "(null)", cond->marked ? "!" : "", cond->shown,
                 cond->nocase ? " [NC]" : "", holds ? "matched" : "not-matched");
     return holds;
 }

@@ -53,6 +53,7 @@ typedef struct rewrite_cond {
         *field; /**< the request field that the test string consists of; NULL: it is another one */
     rewrite_test test;
     unsigned negated : 1;
+    unsigned marked : 1; /**< written with '!'; -ne is negated, too */
     unsigned nocase : 1;
     unsigned or_next : 1;
     unsigned no_vary : 1;

@@ -225,7 +225,9 @@ def cond_lines(name, pattern):
     lines = []
     for n, cond in enumerate(CONDS[name].split("|") if name != "regex" else re.split(r"\|(?=[%$])", CONDS[name])):
         lines += [f"RewriteCond {cond}"] * (1 if " " in cond else 0) or [f"RewriteCond {cond} ^"]
-        lines += [f"RewriteRule {pattern} - [E=A:%{{ENV:A}}:{n}-%1-%2]"]
+        # Behind an expression without a match, what Apache has of the captures before depends on what is on its stack.
+        captures = "" if "expr" in cond.lower() and "=~" not in cond else "-%1-%2"
+        lines += [f"RewriteRule {pattern} - [E=A:%{{ENV:A}}:{n}{captures}]"]
     return lines
 
 
