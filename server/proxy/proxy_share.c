@@ -61,7 +61,8 @@ const char *proxy_text_read(_Atomic uint32_t *names, const char *from, char *to,
         const uint32_t n = atomic_load(names);
 
         for (size_t i = 0; i < size; i++)
-            to[i] = __atomic_load_n(from + i, __ATOMIC_ACQUIRE); /* before the number is read again */
+            to[i] =
+                __atomic_load_n(from + i, __ATOMIC_ACQUIRE); /* before the number is read again */
         if (!(n & 1) && atomic_load(names) == n)
             break;
     }
