@@ -4,6 +4,7 @@
  * "?data=N": samples from number N on, as JSON.
  */
 #include "metrics_private.h"
+#include "status_backends.h"
 #include "status_private.h"
 #include "http_core.h"
 #include "http_protocol.h"
@@ -180,6 +181,7 @@ static int live_write_data(request_rec *r, const char *from)
     live_targets(r, "slowest", t, brg_figures_slowest(t));
     live_targets(r, "busiest", t, brg_figures_busiest(t));
     live_scopes(r);
+    status_backends_write_json(r);
     ap_rputs(",\n", r);
     status_json_string(r, "server", ap_get_server_name(r));
     ap_rputs(",", r);

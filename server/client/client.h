@@ -70,6 +70,16 @@ client_origin *client_origin_once(apr_pool_t *p, const client_settings *settings
 
 const client_settings *client_origin_settings(const client_origin *origin);
 
+/** Counts of an origin's connections, of this process, that others look at. */
+typedef struct client_gauges {
+    _Atomic int32_t open, idle; /**< connections, the idle ones among the open */
+    _Atomic int32_t waiting;    /**< requests that wait for a connection or an address */
+} client_gauges;
+
+/** Count in @a gauges, which live as long as the process. Of origins that live as long as the configuration.
+ * Threads: main, before loops and workers start. */
+void client_origin_gauges(client_origin *origin, client_gauges *gauges);
+
 /** Open connections to it now, idle ones among them. Threads: any. */
 unsigned client_origin_open(const client_origin *origin);
 unsigned client_origin_idle(const client_origin *origin);

@@ -62,6 +62,7 @@ static void origin_begin(client_origin *o, const client_settings *settings)
 {
     BRG_ASSERT(settings->server && (settings->host || settings->path));
     o->conf = *settings;
+    o->gauges = &o->own;
     if (!o->conf.ttl)
         o->conf.ttl = CLIENT_TTL_US;
     place_begin(&o->workers, o, NULL);
@@ -79,6 +80,12 @@ client_origin *client_origin_make(apr_pool_t *p, const client_settings *settings
     o->is_kept = 1;
     origin_begin(o, settings);
     return o;
+}
+
+void client_origin_gauges(client_origin *o, client_gauges *gauges)
+{
+    BRG_ASSERT(o->is_kept && !atomic_load(&o->open));
+    o->gauges = gauges;
 }
 
 /* ---- origins of one request ---- */
@@ -193,6 +200,8 @@ void client_place_tell(client_place *place)
 {
     client_ticket *t = place->first, *next;
 
+    atomic_fetch_sub_explicit(&place->origin->gauges->waiting,
+                              (int32_t)atomic_load(&place->waiting_n), memory_order_relaxed);
     place->first = NULL;
     place->last = &place->first;
     atomic_store(&place->waiting_n, 0);
@@ -225,6 +234,7 @@ void client_ticket_wait(client_place *place, client_ticket *t)
     *place->last = t;
     place->last = &t->next;
     atomic_fetch_add(&place->waiting_n, 1);
+    atomic_fetch_add_explicit(&place->origin->gauges->waiting, 1, memory_order_relaxed);
 }
 
 void client_ticket_leave(client_ticket *t)
@@ -240,6 +250,7 @@ void client_ticket_leave(client_ticket *t)
         place->last = t->prev;
     t->prev = NULL;
     atomic_fetch_sub(&place->waiting_n, 1);
+    atomic_fetch_sub_explicit(&place->origin->gauges->waiting, 1, memory_order_relaxed);
 }
 
 unsigned client_origin_open(const client_origin *o)
@@ -267,12 +278,14 @@ int client_count_open(client_origin *o, int must)
         if (!must && o->conf.max && n >= (unsigned)o->conf.max)
             return 0;
     } while (!atomic_compare_exchange_weak(&o->open, &n, n + 1));
+    atomic_fetch_add_explicit(&o->gauges->open, 1, memory_order_relaxed);
     return 1;
 }
 
 void client_count_closed(client_origin *o)
 {
     atomic_fetch_sub(&o->open, 1);
+    atomic_fetch_sub_explicit(&o->gauges->open, 1, memory_order_relaxed);
     if (o->conf.max)
         client_origin_tell(o);
 }

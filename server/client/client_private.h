@@ -59,6 +59,7 @@ typedef enum client_resolve_state {
 
 struct client_origin {
     client_settings conf;
+    client_gauges *gauges, own; /**< gauges: own, unless somebody looks at them */
     _Atomic unsigned open;
     _Atomic(client_addresses *) addresses;
     client_addresses *older;     /**< the resolver's: freed with the next but one */

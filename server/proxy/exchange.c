@@ -238,6 +238,7 @@ static void exchange_try_again(proxy_exchange *x)
     x->sent = x->got = 0;
     x->reused = x->untouched = 0;
     x->bad = NULL;
+    x->told.received = 0;
     x->state = EXCHANGE_CONNECT;
 }
 
@@ -266,6 +267,7 @@ void exchange_fail(proxy_exchange *x, proxy_failure why, apr_status_t error, con
 {
     if (failure_is_stale(x, why)) {
         x->fresh = 1;
+        x->told.tries++;
         exchange_try_again(x);
         return;
     }
@@ -279,6 +281,8 @@ void exchange_fail(proxy_exchange *x, proxy_failure why, apr_status_t error, con
         exchange_done(x, OK);
         return;
     }
+    x->told.error = proxy_tell_error(why, error, x->bad != NULL);
+    x->told.received = 0;
     failure_log(x, why, error, text);
     if (why == PROXY_FAILED_CONNECT || why == PROXY_FAILED_RESOLVE)
         client_origin_doubt(x->origin);
@@ -287,8 +291,11 @@ void exchange_fail(proxy_exchange *x, proxy_failure why, apr_status_t error, con
         return;
     if (failure_is_clients_to_repeat(x, why, error))
         exchange_done(x, OK);
-    else
+    else {
+        if (x->conf.status_field)
+            proxy_tell_field(x->r, &x->told, 1);
         exchange_done(x, failure_page(x, why));
+    }
     exchange_drop(x);
 }
 
@@ -331,6 +338,8 @@ static apr_status_t exchange_connect(proxy_exchange *x)
     x->cc->notify = exchange_told;
     x->cc->baton = x;
     rv = client_go(x->cc);
+    if (rv != APR_EAGAIN)
+        proxy_tell_peer(&x->told, x->cc->peer);
     if (rv != APR_SUCCESS && rv != APR_EAGAIN)
         exchange_fail(
             x, x->cc->failure == CLIENT_NO_HANDSHAKE ? PROXY_FAILED_SHAKE : PROXY_FAILED_CONNECT,

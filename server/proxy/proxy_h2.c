@@ -645,5 +645,9 @@ static apr_status_t h2c_end(proxy_exchange *x)
     return APR_EOF;
 }
 
-const proxy_codec proxy_h2_codec = {
-    .name = "H2", .begin = h2c_begin, .body = h2c_body, .take = h2c_take, .end = h2c_end};
+const proxy_codec proxy_h2_codec = {.name = "H2",
+                                    .protocol = "h2",
+                                    .begin = h2c_begin,
+                                    .body = h2c_body,
+                                    .take = h2c_take,
+                                    .end = h2c_end};

@@ -158,16 +158,30 @@ static const proxy_codec *proxy_codec_of(proxy_scheme scheme)
     }
 }
 
+/* No member may be asked. After a failure that failure is told. */
+static void proxy_no_backend(proxy_exchange *x)
+{
+    if (!x->told.error)
+        x->told.error = "destination_unavailable";
+    if (x->conf.status_field)
+        proxy_tell_field(x->r, &x->told, 1);
+}
+
 /* The backend of the next try. @return OK or a status */
 int proxy_next_try(proxy_exchange *x)
 {
     request_rec *r = x->r;
     int status = proxy_choose(r, x->target, x->attempt);
 
-    if (status != OK)
+    if (status != OK) {
+        proxy_no_backend(x);
         return status;
+    }
     x->chosen_at = exchange_now(x);
     x->codec = proxy_codec_of(x->target->scheme);
+    x->told.tries++;
+    x->told.port = x->target->port;
+    x->told.protocol = x->codec ? x->codec->protocol : NULL;
     if (!x->codec) {
         ap_log_rerror(APLOG_MARK, APLOG_WARNING, 0, r,
                       APLOGNO(01144) "No protocol handler was valid for the URL %s "
@@ -219,6 +233,7 @@ static proxy_exchange *proxy_exchange_make(request_rec *r, proxy_target *target)
     x->has_body = (uint8_t)(ap_request_has_body(r) != 0);
     x->body_over = !x->has_body;
     proxy_settings_for(r, &x->conf);
+    proxy_tell_begin(r, &x->told);
     apr_pool_cleanup_register(r->pool, x, proxy_pool_ends, apr_pool_cleanup_null);
     return x;
 }

@@ -15,7 +15,7 @@
 
 APLOG_USE_MODULE(proxy);
 
-#define SHARE_WORKERS 4096
+#define SHARE_WORKERS PROXY_STATES_MOST
 #define SHARE_BALANCERS 512
 
 static proxy_worker **share_list; /* in pconf */
@@ -34,6 +34,11 @@ proxy_worker *proxy_worker_get(int number)
 {
     BRG_ASSERT(number >= 0 && number < share_n);
     return share_list[number];
+}
+
+int proxy_share_place_of(const proxy_state *state)
+{
+    return share && state ? (int)(state - share->worker) : -1;
 }
 
 /* ---- texts that are written while others read ---- */
@@ -61,7 +66,8 @@ const char *proxy_text_read(_Atomic uint32_t *names, const char *from, char *to,
         const uint32_t n = atomic_load(names);
 
         for (size_t i = 0; i < size; i++)
-            to[i] = __atomic_load_n(from + i, __ATOMIC_ACQUIRE); /* before the number is read again */
+            to[i] =
+                __atomic_load_n(from + i, __ATOMIC_ACQUIRE); /* before the number is read again */
         if (!(n & 1) && atomic_load(names) == n)
             break;
     }
@@ -310,7 +316,7 @@ static int share_map(server_rec *main)
     if (trial_runs())
         return 0;
     if (!mapped)
-        mapped = kept_memory_map("proxy-workers-1", sizeof *mapped);
+        mapped = kept_memory_map("proxy-workers-2", sizeof *mapped);
     if (!mapped) {
         ap_log_error(APLOG_MARK, APLOG_EMERG, errno, main,
                      "no memory that processes share for the state of workers");
