@@ -7,6 +7,7 @@
 #include "hpack_decode.h"
 #include "hpack_encode.h"
 #include "proxy_fields.h"
+#include "http_scan.h"
 #include "brigade/assert.h"
 #include "http_log.h"
 #include "http_protocol.h"
@@ -51,6 +52,8 @@ typedef struct h2c_stream {
     apr_size_t block_n;
     uint8_t block_open, block_ends;
     unsigned control;
+    int64_t length; /* Content-Length of the answer; -1: it has none */
+    int64_t came;   /* bytes of its body */
 } h2c_stream;
 
 static h2c_session *h2c_session_of(const proxy_exchange *x)
@@ -214,6 +217,7 @@ static int h2c_begin(proxy_exchange *x)
     st->window = s->initial;
     st->body = apr_brigade_create(r->pool, r->connection->bucket_alloc);
     st->ended = x->body_over && !x->body_n;
+    st->length = -1;
     x->script = st;
     x->held_n = 0;
     x->keep = s->next < H2_STREAM_MAX - 2;
@@ -404,27 +408,60 @@ static int h2c_status(const hpack_list *list)
     return status;
 }
 
-static const char *h2c_fields(proxy_exchange *x, const hpack_list *list)
+/* What could be taken for something else once it is a line of HTTP/1 (RFC 9113, 8.2.1). */
+static int h2c_field_is_bad(const hpack_field *f)
+{
+    const char *name_end = f->name + f->name_len, *end = f->value + f->value_len;
+
+    for (uint32_t i = 0; i < f->name_len; i++)
+        if (apr_isupper(f->name[i]))
+            return 1;
+    return !f->name_len || h1_scan_token(f->name, name_end) != name_end ||
+           http_scan_value(f->value, end) != end;
+}
+
+/* @return 0: there is another length, or it is none */
+static int h2c_length(h2c_stream *st, const hpack_field *f)
+{
+    int64_t n = 0;
+
+    if (!f->value_len || f->value_len > 18)
+        return 0;
+    for (uint32_t i = 0; i < f->value_len; i++) {
+        if (!apr_isdigit(f->value[i]))
+            return 0;
+        n = n * 10 + f->value[i] - '0';
+    }
+    if (st->length >= 0 && st->length != n)
+        return 0;
+    st->length = n;
+    return 1;
+}
+
+/* @param st  NULL: of an interim answer */
+static const char *h2c_fields(proxy_exchange *x, h2c_stream *st, const hpack_list *list)
 {
     request_rec *r = x->r;
 
     for (uint32_t i = 0; i < list->n; i++) {
         const hpack_field *f = &list->field[i];
+        const int is_length = f->name_len == 14 && !memcmp(f->name, "content-length", 14);
 
-        if (!f->name_len || (f->name[0] == ':' && f->name_len != 7))
-            return "a malformed field";
-        if (f->name[0] == ':')
+        if (f->name_len == 7 && !memcmp(f->name, ":status", 7))
             continue;
-        if (memchr(f->value, '\r', f->value_len) || memchr(f->value, '\n', f->value_len) ||
-            memchr(f->value, '\0', f->value_len) || memchr(f->name, ':', f->name_len))
+        if (h2c_field_is_bad(f))
             return "a malformed field";
+        if (is_length && st && st->length >= 0 && h2c_length(st, f))
+            continue; /* once more the same */
+        if (is_length && st && !h2c_length(st, f))
+            return "a wrong Content-Length";
         exchange_field(x, apr_pstrmemdup(r->pool, f->name, f->name_len),
                        apr_pstrmemdup(r->pool, f->value, f->value_len));
     }
     return NULL;
 }
 
-static apr_status_t h2c_answer(proxy_exchange *x, const hpack_list *list)
+static apr_status_t h2c_answer(proxy_exchange *x, h2c_stream *st, const hpack_list *list)
 {
     const int status = h2c_status(list);
     const char *bad;
@@ -433,27 +470,48 @@ static apr_status_t h2c_answer(proxy_exchange *x, const hpack_list *list)
         return h2c_bad(x, "a head without a status");
     if (status < 200) {
         exchange_interim_begin(x, status);
-        bad = h2c_fields(x, list);
+        bad = h2c_fields(x, NULL, list);
         exchange_interim_end(x);
         return bad || x->bad ? h2c_bad(x, bad ? bad : x->bad) : APR_SUCCESS;
     }
     exchange_status(x, status, NULL, 0);
-    if ((bad = h2c_fields(x, list)) != NULL)
+    if ((bad = h2c_fields(x, st, list)) != NULL)
         return h2c_bad(x, bad);
     exchange_fields_done(x);
     exchange_head_done(x);
     return APR_SUCCESS;
 }
 
-static apr_status_t h2c_trailers(proxy_exchange *x, const hpack_list *list)
+static apr_status_t h2c_trailers(proxy_exchange *x, const h2c_stream *st, const hpack_list *list)
 {
     request_rec *r = x->r;
 
-    for (uint32_t i = 0; i < list->n; i++)
-        if (list->field[i].name_len && list->field[i].name[0] != ':')
-            apr_table_addn(r->trailers_out,
-                           apr_pstrmemdup(r->pool, list->field[i].name, list->field[i].name_len),
-                           apr_pstrmemdup(r->pool, list->field[i].value, list->field[i].value_len));
+    if (!st->block_ends)
+        return h2c_bad(x, "trailers that end nothing");
+    for (uint32_t i = 0; i < list->n; i++) {
+        const hpack_field *f = &list->field[i];
+
+        if (h2c_field_is_bad(f))
+            return h2c_bad(x, "a malformed trailer");
+        apr_table_addn(r->trailers_out, apr_pstrmemdup(r->pool, f->name, f->name_len),
+                       apr_pstrmemdup(r->pool, f->value, f->value_len));
+    }
+    return APR_SUCCESS;
+}
+
+/* An answer to HEAD, 204 and 304 have none, whatever their Content-Length. */
+static int h2c_has_no_body(const proxy_exchange *x)
+{
+    return x->r->header_only || x->r->status == HTTP_NO_CONTENT ||
+           x->r->status == HTTP_NOT_MODIFIED;
+}
+
+/* The stream ended: as much came as was told (RFC 9113, 8.1.1). */
+static apr_status_t h2c_complete(proxy_exchange *x, const h2c_stream *st)
+{
+    if (st->length >= 0 && st->came != st->length && !h2c_has_no_body(x))
+        return h2c_bad(x, "a body of another length than was told");
+    x->complete = 1;
     return APR_SUCCESS;
 }
 
@@ -470,12 +528,10 @@ static apr_status_t h2c_block_done(proxy_exchange *x, h2c_stream *st)
         list.cut)
         return h2c_bad(x, list.cut ? "the head is too large" : "a malformed field block");
     st->block_n = 0;
-    rv = x->answered ? h2c_trailers(x, &list) : h2c_answer(x, &list);
+    rv = x->answered ? h2c_trailers(x, st, &list) : h2c_answer(x, st, &list);
     if (rv == APR_SUCCESS && st->block_ends && !x->answered)
         return h2c_bad(x, "the stream ended without an answer");
-    if (rv == APR_SUCCESS && st->block_ends)
-        x->complete = 1;
-    return rv;
+    return rv == APR_SUCCESS && st->block_ends ? h2c_complete(x, st) : rv;
 }
 
 static apr_status_t h2c_block_part(proxy_exchange *x, h2c_stream *st, const h2_frame *f,
@@ -536,12 +592,12 @@ static void h2c_credit(proxy_exchange *x, h2c_stream *st, apr_size_t n)
     }
 }
 
-static void h2c_data_done(proxy_exchange *x, h2c_stream *st)
+static apr_status_t h2c_data_done(proxy_exchange *x, h2c_stream *st)
 {
-    if (!st->data_left && !st->padding && st->data_ends) {
-        st->data_ends = 0;
-        x->complete = 1;
-    }
+    if (st->data_left || st->padding || !st->data_ends)
+        return APR_SUCCESS;
+    st->data_ends = 0;
+    return h2c_complete(x, st);
 }
 
 static apr_status_t h2c_take_data(proxy_exchange *x, h2c_stream *st)
@@ -558,8 +614,7 @@ static apr_status_t h2c_take_data(proxy_exchange *x, h2c_stream *st)
         st->padding -= n;
     }
     h2c_credit(x, st, n);
-    h2c_data_done(x, st);
-    return APR_SUCCESS;
+    return h2c_data_done(x, st);
 }
 
 static apr_status_t h2c_data_begin(proxy_exchange *x, h2c_stream *st, const h2_frame *f)
@@ -580,10 +635,14 @@ static apr_status_t h2c_data_begin(proxy_exchange *x, h2c_stream *st, const h2_f
         h2c_credit(x, st, 1);
     }
     client_in_take(x->cc, head);
+    st->came += n;
+    if (n && (h2c_has_no_body(x) || (st->length >= 0 && st->came > st->length)))
+        return h2c_bad(x, "more of a body than was told");
+    if (!n && ++st->control > H2C_CONTROL_MOST)
+        return h2c_bad(x, "a flood of frames");
     st->data_left = n;
     st->data_ends = (f->flags & H2_END_STREAM) != 0;
-    h2c_data_done(x, st);
-    return APR_SUCCESS;
+    return h2c_data_done(x, st);
 }
 
 /* ---- frames ---- */
