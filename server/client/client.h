@@ -40,8 +40,10 @@ typedef struct client_settings {
     apr_port_t port;
     const char *path;                                         /**< of a Unix socket; NULL: TCP */
     const struct tls_proxy_ctx *tls; /* tls_client_context */ /**< NULL: clear */
-    const char *sni;         /**< name for TLS; NULL: the host, if it is a name */
-    const char *alpn;        /**< wire form; NULL: none */
+    const char *sni;  /**< name for TLS; NULL: the host, if it is a name */
+    const char *alpn; /**< wire form; NULL: none */
+    const char *
+        tunnel; /**< the head of a CONNECT, which a proxy gets before TLS begins; NULL: none is on the way */
     apr_sockaddr_t *from;    /**< local address (ProxySourceAddress), or NULL */
     int max;                 /**< open connections of this process; 0: any number */
     int smax;                /**< idle ones that are kept whatever their age; -1: none beyond ttl */
@@ -134,7 +136,8 @@ struct client_conn {
     uint8_t opened;             /**< it is counted */
     apr_time_t idle_since;      /**< monotonic */
     struct client_tries *tries; /**< addresses, while it connects */
-    uint8_t wants_write;        /**< the handshake waits for room */
+    uint8_t wants_write;        /**< the handshake, or what goes before it, waits for room */
+    uint32_t tunnel_sent;       /**< bytes of the CONNECT */
     void *session;              /**< of the protocol, as long as the connection; NULL */
     void (*session_end)(void *session);
     char peer[CONN_CLIENT_TEXT]; /**< the address that it leads to, as text */

@@ -92,7 +92,7 @@ void client_origin_gauges(client_origin *o, client_gauges *gauges)
 
 struct origin_once {
     client_place place;
-    char *host, *path, *sni;
+    char *host, *path, *sni, *tunnel;
     client_origin origin;
 };
 
@@ -115,6 +115,7 @@ void client_origin_release(client_origin *o)
     free(once->host);
     free(once->path);
     free(once->sni);
+    free(once->tunnel);
     free(once);
 }
 
@@ -139,10 +140,14 @@ client_origin *client_origin_once(apr_pool_t *p, const client_settings *settings
     conf.host = once->host = origin_copy(settings->host);
     conf.path = once->path = origin_copy(settings->path);
     conf.sni = once->sni = origin_copy(settings->sni);
+    conf.tunnel = once->tunnel = origin_copy(settings->tunnel);
     conf.reuse = 0;
     conf.max = 0;
     atomic_store(&once->origin.refs, 1);
-    if (!conf.host && !conf.path) { /* no memory */
+    if ((!conf.host && !conf.path) || (settings->tunnel && !conf.tunnel)) { /* no memory */
+        free(once->host);
+        free(once->path);
+        free(once->tunnel);
         free(once->sni);
         free(once);
         return NULL;

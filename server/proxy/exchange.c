@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The exchange: states, tries, and the two directions of its connection (proxy_exchange.h). */
 #include "exchange_private.h"
+#include "proxy_origin.h"
 #include "proxy_private.h"
 #include "clock.h"
 #include "loop.h"
@@ -138,6 +139,17 @@ static int failure_page(proxy_exchange *x, proxy_failure why)
     return proxy_error(x->r, status, reason);
 }
 
+/* Whom the connection leads to: the target, or a proxy on the way. */
+static const char *failure_host(const proxy_target *t)
+{
+    return t->remotes_n ? t->remotes[0].host : t->host;
+}
+
+static unsigned failure_port(const proxy_target *t)
+{
+    return t->remotes_n ? t->remotes[0].port : t->port;
+}
+
 /* Apache finds out while it sends a request. */
 static void failure_log_shake(const proxy_exchange *x, apr_status_t error, const char *peer)
 {
@@ -145,11 +157,11 @@ static void failure_log_shake(const proxy_exchange *x, apr_status_t error, const
     const proxy_target *t = x->target;
 
     ap_log_rerror(APLOG_MARK, APLOG_ERR, error, r,
-                  APLOGNO(01084) "pass request body failed to %s:%u (%s)", peer, (unsigned)t->port,
-                  t->host);
+                  APLOGNO(01084) "pass request body failed to %s:%u (%s)", peer, failure_port(t),
+                  failure_host(t));
     ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
                   APLOGNO(01097) "pass request body failed to %s:%u (%s) from %s (%s)", peer,
-                  (unsigned)t->port, t->host, r->useragent_ip,
+                  failure_port(t), failure_host(t), r->useragent_ip,
                   r->connection->remote_host ? r->connection->remote_host : "");
 }
 
@@ -176,15 +188,15 @@ static void failure_log_connect(const proxy_exchange *x, apr_status_t error, con
         ap_log_error(
             APLOG_MARK, APLOG_ERR, error, x->r->server,
             APLOGNO(02454) "%s: attempt to connect to Unix domain socket %s (%s:%u) failed%s%s",
-            t->scheme_name, t->socket, t->host, (unsigned)t->port, mark, why);
+            t->scheme_name, t->socket, failure_host(t), failure_port(t), mark, why);
     else
         ap_log_error(APLOG_MARK, APLOG_ERR, error, x->r->server,
                      APLOGNO(00957) "%s: attempt to connect to %s:%u (%s:%u) failed%s%s",
-                     t->scheme_name, t->host, (unsigned)t->port, peer, (unsigned)t->port, mark,
+                     t->scheme_name, failure_host(t), failure_port(t), peer, failure_port(t), mark,
                      why);
     ap_log_rerror(__FILE__, __LINE__, failure_module(x), APLOG_ERR, 0, x->r,
                   APLOGNO(01114) "%s: failed to make connection to backend: %s", x->codec->name,
-                  t->socket ? t->socket : t->host);
+                  t->socket ? t->socket : failure_host(t));
 }
 
 static void failure_log(proxy_exchange *x, proxy_failure why, apr_status_t error, const char *text)
@@ -204,18 +216,18 @@ static void failure_log(proxy_exchange *x, proxy_failure why, apr_status_t error
     case PROXY_FAILED_BUSY:
         ap_log_rerror(APLOG_MARK, APLOG_ERR, error, x->r,
                       APLOGNO(00941) "%s: failed to acquire connection for (%s:%u)", t->scheme_name,
-                      t->host, (unsigned)t->port);
+                      failure_host(t), failure_port(t));
         break;
     default:
         if (x->codec == &proxy_fcgi_codec) {
             ap_log_rerror(APLOG_MARK, APLOG_ERR, error, x->r,
                           APLOGNO(01075) "Error dispatching request to %s: %s",
-                          t->socket ? t->socket : t->host, text ? text : "");
+                          t->socket ? t->socket : failure_host(t), text ? text : "");
             return;
         }
         ap_log_rerror(APLOG_MARK, APLOG_ERR, error, x->r,
                       APLOGNO(01102) "error reading status line from remote server %s:%u%s%s",
-                      t->host, (unsigned)t->port, text ? ": " : "", text ? text : "");
+                      failure_host(t), failure_port(t), text ? ": " : "", text ? text : "");
     }
 }
 
@@ -262,6 +274,26 @@ static int exchange_try_other(proxy_exchange *x)
     return 1;
 }
 
+/* A proxy on the way gave no answer: the next one that ProxyRemote names, then none, as Apache does. @return 0: no other way */
+static int exchange_try_other_way(proxy_exchange *x, proxy_failure why)
+{
+    proxy_target *t = x->target;
+
+    if (!t->remotes_n || why != PROXY_FAILED_BROKEN || !exchange_may_repeat(x))
+        return 0;
+    t->remotes++;
+    t->remotes_n--;
+    exchange_drop(x);
+    x->origin = proxy_origin_of(x->r, t);
+    if (!x->origin) {
+        exchange_done(x, HTTP_INTERNAL_SERVER_ERROR);
+        return 1;
+    }
+    x->told.tries++;
+    exchange_try_again(x);
+    return 1;
+}
+
 /* Before the answer's head: another try, or a page. */
 void exchange_fail(proxy_exchange *x, proxy_failure why, apr_status_t error, const char *text)
 {
@@ -286,6 +318,8 @@ void exchange_fail(proxy_exchange *x, proxy_failure why, apr_status_t error, con
     failure_log(x, why, error, text);
     if (why == PROXY_FAILED_CONNECT || why == PROXY_FAILED_RESOLVE)
         client_origin_doubt(x->origin);
+    if (exchange_try_other_way(x, why))
+        return;
     proxy_failed(x->r, x->target, why);
     if (why != PROXY_FAILED_SHAKE && exchange_try_other(x))
         return;

@@ -195,26 +195,43 @@ int proxy_next_try(proxy_exchange *x)
     return x->origin ? OK : HTTP_INTERNAL_SERVER_ERROR; /* TLS that is not enabled */
 }
 
-/* TRACE and OPTIONS that have gone far enough are answered here (RFC 9110, 7.6.2). @return DECLINED: it goes on */
+/* The request has gone as far as it may (RFC 9110, 7.6.2). */
+static int proxy_goes_no_further(request_rec *r)
+{
+    int status;
+
+    switch (r->method_number) {
+    case M_TRACE:
+        r->proxyreq = PROXYREQ_NONE;
+        status = ap_send_http_trace(r);
+        break;
+    case M_OPTIONS:
+        status = ap_send_http_options(r);
+        break;
+    default:
+        return proxy_error(r, HTTP_BAD_REQUEST, "Max-Forwards has reached zero - proxy loop?");
+    }
+    return status == DONE ? OK : status;
+}
+
+/* Max-Forwards of the client, or ProxyMaxForwards. @return DECLINED: it goes on */
 static int proxy_max_forwards(request_rec *r)
 {
     const char *text = apr_table_get(r->headers_in, "Max-Forwards");
-    apr_int64_t n;
+    apr_off_t n = proxy_settings_of(r->server)->max_forwards;
     char *end;
 
-    if (!text || (r->method_number != M_TRACE && r->method_number != M_OPTIONS))
-        return DECLINED;
-    n = apr_strtoi64(text, &end, 10);
-    if (end == text || *end || n < 0)
-        return HTTP_BAD_REQUEST;
-    if (n > 0) {
-        apr_table_setn(r->headers_in, "Max-Forwards",
-                       apr_psprintf(r->pool, "%" APR_INT64_T_FMT, n - 1));
-        return DECLINED;
+    if (text) {
+        if (apr_strtoff(&n, text, &end, 10) != APR_SUCCESS || *end || n < 0)
+            return proxy_error(r, HTTP_BAD_REQUEST,
+                               "Max-Forwards request header could not be parsed");
+        if (n == 0)
+            return proxy_goes_no_further(r);
+        n--;
     }
-    if (r->method_number == M_TRACE)
-        return ap_send_http_trace(r);
-    return ap_send_http_options(r) == OK ? OK : HTTP_INTERNAL_SERVER_ERROR;
+    if (n >= 0)
+        apr_table_setn(r->headers_in, "Max-Forwards", apr_psprintf(r->pool, "%" APR_OFF_T_FMT, n));
+    return DECLINED;
 }
 
 static proxy_exchange *proxy_exchange_make(request_rec *r, proxy_target *target)
