@@ -75,12 +75,12 @@ int auth_hashes_put(const auth_mark *key, const char *hash, apr_time_t until)
     pthread_mutex_lock(&hashes_lock);
     slot = hashes_place(key);
     atomic_fetch_add_explicit(&slot->writings, 1, memory_order_relaxed);
-    atomic_thread_fence(memory_order_release);
+    /* Each release: not before the number is odd. */
     for (int i = 0; i < 2; i++)
-        atomic_store_explicit(&slot->key[i], key->word[i], memory_order_relaxed);
+        atomic_store_explicit(&slot->key[i], key->word[i], memory_order_release);
     for (size_t i = 0; i < HASHES_WORDS; i++)
-        atomic_store_explicit(&slot->hash[i], words[i], memory_order_relaxed);
-    atomic_store_explicit(&slot->until, until, memory_order_relaxed);
+        atomic_store_explicit(&slot->hash[i], words[i], memory_order_release);
+    atomic_store_explicit(&slot->until, until, memory_order_release);
     atomic_fetch_add_explicit(&slot->writings, 1, memory_order_release);
     pthread_mutex_unlock(&hashes_lock);
     explicit_bzero(words, sizeof words);
@@ -91,12 +91,12 @@ int auth_hashes_put(const auth_mark *key, const char *hash, apr_time_t until)
 static apr_time_t slot_copy(const hashes_slot *slot, char *hash)
 {
     const apr_uint64_t before = atomic_load_explicit(&slot->writings, memory_order_acquire);
-    const apr_time_t until = atomic_load_explicit(&slot->until, memory_order_relaxed);
+    const apr_time_t until = atomic_load_explicit(&slot->until, memory_order_acquire);
     apr_uint64_t words[HASHES_WORDS];
 
+    /* Each acquire: before the number is read again. */
     for (size_t i = 0; i < HASHES_WORDS; i++)
-        words[i] = atomic_load_explicit(&slot->hash[i], memory_order_relaxed);
-    atomic_thread_fence(memory_order_acquire);
+        words[i] = atomic_load_explicit(&slot->hash[i], memory_order_acquire);
     if (before & 1 || atomic_load_explicit(&slot->writings, memory_order_relaxed) != before)
         return 0;
     memcpy(hash, words, sizeof words);

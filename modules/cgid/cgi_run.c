@@ -203,7 +203,10 @@ static int run_head(cgi_run *run)
         cgi_run_close(run, 0);
         return status;
     }
-    apr_table_unset(r->headers_in, "Range"); /* Apache sends no parts of what has no length yet */
+    /* Apache sends no parts of what has no length yet; a file in its place has a length. */
+    if (!apr_table_get(r->headers_out, "X-Sendfile") &&
+        !apr_table_get(r->err_headers_out, "X-Sendfile"))
+        apr_table_unset(r->headers_in, "Range");
     location = apr_table_get(r->headers_out, "Location");
     return location && r->status == HTTP_OK ? run_redirects(run, location) : RUN_WAITS;
 }

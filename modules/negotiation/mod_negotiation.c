@@ -333,13 +333,21 @@ static int neg_fix_encoding(request_rec *r)
 
 /* ---- where it runs ---- */
 
+static int neg_is_named; /* by a LoadModule line */
+
+static int neg_post_config(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *s)
+{
+    neg_is_named = brg_module_is_named(&negotiation_module);
+    return OK;
+}
+
 /* A map's handler redirects, and cannot be called twice for that. */
 static int neg_fixup(request_rec *r)
 {
     if (neg_is_map(r))
         brg_request_needs_worker(r);
     /* A configuration that does not name the module keeps the names of codings that it gives. */
-    return brg_module_is_named(&negotiation_module) ? neg_fix_encoding(r) : DECLINED;
+    return neg_is_named ? neg_fix_encoding(r) : DECLINED;
 }
 
 static const char *neg_last_segment(const char *path)
@@ -387,6 +395,7 @@ static const command_rec neg_commands[] = {
 
 static void neg_register_hooks(apr_pool_t *p)
 {
+    ap_hook_post_config(neg_post_config, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_fixups(neg_fixup, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_type_checker(neg_views, NULL, NULL, APR_HOOK_FIRST);
     ap_hook_handler(neg_map_handler, NULL, NULL, APR_HOOK_MIDDLE);

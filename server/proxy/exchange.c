@@ -194,9 +194,6 @@ static void failure_log_connect(const proxy_exchange *x, apr_status_t error, con
                      APLOGNO(00957) "%s: attempt to connect to %s:%u (%s:%u) failed%s%s",
                      t->scheme_name, failure_host(t), failure_port(t), peer, failure_port(t), mark,
                      why);
-    ap_log_rerror(__FILE__, __LINE__, failure_module(x), APLOG_ERR, 0, x->r,
-                  APLOGNO(01114) "%s: failed to make connection to backend: %s", x->codec->name,
-                  t->socket ? t->socket : failure_host(t));
 }
 
 static void failure_log(proxy_exchange *x, proxy_failure why, apr_status_t error, const char *text)
@@ -321,6 +318,10 @@ void exchange_fail(proxy_exchange *x, proxy_failure why, apr_status_t error, con
     if (exchange_try_other_way(x, why))
         return;
     proxy_failed(x->r, x->target, why);
+    if (why == PROXY_FAILED_CONNECT)
+        ap_log_rerror(__FILE__, __LINE__, failure_module(x), APLOG_ERR, 0, x->r,
+                      APLOGNO(01114) "%s: failed to make connection to backend: %s", x->codec->name,
+                      x->target->socket ? x->target->socket : failure_host(x->target));
     if (why != PROXY_FAILED_SHAKE && exchange_try_other(x))
         return;
     if (failure_is_clients_to_repeat(x, why, error))

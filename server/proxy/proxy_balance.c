@@ -260,9 +260,9 @@ static void balance_recover(request_rec *r, const proxy_balancer *b, apr_time_t 
 
         atomic_fetch_add(&w->state->retries, 1);
         atomic_fetch_and(&w->state->status, ~PROXY_STATUS_IN_ERROR);
-        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
-                      APLOGNO(01165) "%s: Forcing recovery for worker (%s:%d)", b->name, w->host,
-                      w->port);
+        ap_log_error(__FILE__, __LINE__, proxy_balancer_module.module_index, APLOG_DEBUG, 0,
+                     r->server, APLOGNO(01165) "%s: Forcing recovery for worker (%s:%d)", b->name,
+                     w->host, w->port);
     }
 }
 

@@ -221,7 +221,9 @@ const char *proxy_worker_define(apr_pool_t *p, proxy_worker **to, proxy_server_c
     w->server = conf->server;
     w->balancer = balancer;
     worker_defaults(w);
-    w->generic = host_open; /* each request names its own host */
+    if (!balancer)
+        w->params.status |= PROXY_STATUS_IGNORE_ERRORS; /* there is none to take its place */
+    w->generic = host_open;                             /* each request names its own host */
     if (host_open)
         w->params.no_reuse = 1;
     APR_ARRAY_PUSH(balancer ? balancer->members : conf->workers, proxy_worker *) = w;

@@ -41,7 +41,9 @@ DEFAULT_STEPS = [
 ]
 MORE_STEPS = DEFAULT_STEPS + [
     "/private/a.txt", Step("/private/a.txt", GOOD), Step("/private/a.txt", BAD), Step("HEAD /private/a.txt", GOOD), Step("POST /private/a.txt", GOOD, "body"), "/app/", "/app/some/where?x=1", "/app/old", "/app/index.html",
-    Step("/neg/page", {"Accept-Language": "de"}), Step("/neg/page", {"Accept-Language": "en"}), "/neg/page.html", "/neg/none", "/cgi/a.cgi?q=1", Step("POST /cgi/a.cgi", {}, "posted"), "HEAD /cgi/a.cgi",
+    Step("/neg/page", {"Accept-Language": "de"}), Step("/neg/page", {"Accept-Language": "en"}), "/neg/page.html", "/neg/none",
+    # Whether mod_deflate is asked depends on how much of the output has come: see docs/differences-from-apache.md.
+    Step("/cgi/a.cgi?q=1", skip=["vary"]), Step("POST /cgi/a.cgi", {}, "posted", skip=["vary"]), Step("HEAD /cgi/a.cgi", skip=["vary"]),
     Step("/private/a.txt", GOOD), "/private/a.txt", Step("/private/a.txt", {**GOOD, **GZIP}),
 ]
 # Apache leaves the quotation mark at the end of a negotiated entity tag out.

@@ -114,7 +114,7 @@ def packaged_loads(cases, apache, seen):
     for name in dict.fromkeys(d for case in cases for p in case.packaged for d in depends(p)):
         if name.startswith("mpm_") or name in seen:
             continue
-        if apache or f"mod_{name}.c" not in built_in():
+        if apache or f"mod_{name}.c" not in built_in() or name == "unique_id":  # which names requests only where it is loaded
             lines.append(f"Include {AVAILABLE}/{name}.load")
         if any(name in case.packaged for case in cases) and os.path.exists(f"{AVAILABLE}/{name}.conf"):
             lines.append(f"Include {AVAILABLE}/{name}.conf")
