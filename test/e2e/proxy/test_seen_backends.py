@@ -144,7 +144,11 @@ def test_proxy_status(serve, backend, dead):
 ServerName www.example
 ProxyStatusField On
 ProxyPass /p/ http://127.0.0.1:{backend.port}/
-ProxyPass /d/ http://127.0.0.1:{dead}/ retry=600
+ProxyPass /d/ http://127.0.0.1:{dead}/
+ProxyPass /e/ balancer://e/
+<Proxy balancer://e>
+BalancerMember http://127.0.0.1:{backend.port} status=+D
+</Proxy>
 ProxyPass /n/ http://no.such.host.invalid/ retry=0
 <Location /off>
 ProxyStatusField Off
@@ -165,6 +169,6 @@ ProxyPass http://127.0.0.1:{backend.port}
     assert server.get("/p/none")["Proxy-Status"] == f'"www.example"; error=connection_terminated; {hop}'
     dead_hop = f'next-hop="127.0.0.1:{dead}"; next-protocol=http/1.1'
     assert server.get("/d/")["Proxy-Status"] == f'"www.example"; error=connection_refused; {dead_hop}'
-    again = server.get("/d/")
-    assert again.status == 503 and again["Proxy-Status"] == '"www.example"; error=destination_unavailable'
+    nobody = server.get("/e/")
+    assert nobody.status == 503 and nobody["Proxy-Status"] == '"www.example"; error=destination_unavailable'
     assert server.get("/n/")["Proxy-Status"] == '"www.example"; error=dns_error; next-protocol=http/1.1'

@@ -32,7 +32,7 @@ static void check_worker(const proxy_worker *w)
     check(p->retry >= 0 && p->ttl >= 0 && p->acquire >= 0 && p->timeout >= 0);
     check(p->flush_wait >= 0 && p->flush_wait <= 1000000 && p->address_ttl >= -1);
     check(strlen(p->route) < PROXY_ROUTE_SIZE && strlen(p->redirect) < PROXY_ROUTE_SIZE);
-    check(p->check_passes >= 1 && p->check_fails >= 1);
+    check(p->check_passes >= 0 && p->check_fails >= 0);
 }
 
 static void check_balancer(const proxy_balancer *b)
