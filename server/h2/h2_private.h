@@ -11,7 +11,7 @@
  *   h2_request.c  field blocks to request heads; trailers
  *   h2_waiting.c  requests that wait for their turn
  *   h2_stream.c   streams: found, opened, ended
- *   h2_pipe.c     the transport of a stream that runs as a request: body in, response out
+ *   h2_pipe.c     the transport of a stream that runs as a request: body in, response out (h2_pipe_output.c)
  *   h2_parts.c    the response that comes out: fields to blocks, and the end
  *   h2_answer.c   data of it; and what programs write as HTTP/1 text
  *   h2_priority.c what clients and content types say about that
