@@ -124,7 +124,7 @@ def test_no_request_fails(serve, backends, way):
     assert sum(b["retries"] for b in counts) > 0 and all(b["answers"][1] > 10 for b in counts)
     wait_until(lambda: len(server.children()) == 1, "the end of the old processes")
     at_rest(server)
-    assert sum(b["connections"] for b in figures(server)) == wait_until(lambda: sum(b.open for b in backends), "connections")
+    assert wait_until(lambda: sum(b["connections"] for b in figures(server)) == sum(b.open for b in backends), "connections that are known")
 
 
 def test_a_killed_process_takes_only_its_own_along(serve, backends):

@@ -94,7 +94,7 @@ static void values_arrive(void **state)
     assert_int_equal(proxy_timeout(w, ap_server_conf), apr_time_from_sec(7));
     assert_int_equal(w->params.flush, PROXY_FLUSH_AUTO);
     assert_string_equal(w->params.upgrade, "*");
-    assert_int_equal(w->params.status, PROXY_STATUS_HOT_STANDBY);
+    assert_int_equal(w->params.status, PROXY_STATUS_HOT_STANDBY | PROXY_STATUS_IGNORE_ERRORS);
     w = APR_ARRAY_IDX(proxy_conf_of(ap_server_conf)->workers, 1, proxy_worker *);
     assert_string_equal(w->name, "http://b:8080/X");
     assert_string_equal(w->host, "b");

@@ -243,8 +243,8 @@ static void the_longest_name_wins(void **state)
 {
     proxy_server_conf *c;
 
-    site_of("ProxyPass /a http://one/\nProxyPass /b http://one/long\nProxyPass /c "
-            "http://one/long/er\n");
+    site_of("ProxyPass /c http://one/long/er\nProxyPass /b http://one/long\nProxyPass /a "
+            "http://one/\n");
     c = proxy_conf_of(ap_server_conf);
     assert_string_equal(proxy_worker_find(c, NULL, "http://one/long/er/x", NULL)->name,
                         "http://one/long/er");
