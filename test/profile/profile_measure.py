@@ -18,6 +18,7 @@ from profile_site import SHAPES, Client, Server, Site, has_tls
 WARM = 40
 REQUESTS = {"stored": 1000, "full": 250}  # by configuration
 TRACED = 100
+AGAIN = 6
 OCCASIONAL = {"admission_age"}  # once in some thousand requests: whether it is seen is chance
 TIMED = {"epoll_wait"}  # how often depends on when the client's packets come
 
@@ -226,9 +227,24 @@ def measure(program, shapes=None):
             run(count_system_calls, configuration)
         for t in threads:
             t.join()
+        if not errors:
+            count_again(site, program, into)
     if errors:
         raise errors[0]
     return into
+
+
+def count_again(site, program, into):
+    """A page that takes two milliseconds on a loop goes to workers. Under valgrind that depends on what else the machine does:
+    such a page is counted once more, with nothing beside it, until it stays on the loop."""
+    for _ in range(AGAIN):
+        if into.get("ssi") is None or not into["ssi"].functions["worker_pool_submit"]:
+            return
+        profile = Profile()
+        profile.own_names, profile.system_calls = into["ssi"].own_names, into["ssi"].system_calls
+        count_instructions(site, program, SHAPES["ssi"][0], ["ssi"], {"ssi": profile})
+        if sum(profile.functions.values()) < sum(into["ssi"].functions.values()):
+            into["ssi"] = profile
 
 
 def copied_bytes(program, shape):
