@@ -96,7 +96,7 @@ static apr_status_t exchange_connect(proxy_exchange *x)
     x->cc->baton = x;
     rv = client_go(x->cc);
     if (rv != APR_EAGAIN)
-        proxy_tell_peer(&x->told, x->cc->peer);
+        proxy_tell_peer(&x->told, x->cc->peer, client_origin_settings(x->origin)->port);
     if (rv != APR_SUCCESS && rv != APR_EAGAIN)
         exchange_fail(
             x, x->cc->failure == CLIENT_NO_HANDSHAKE ? PROXY_FAILED_SHAKE : PROXY_FAILED_CONNECT,

@@ -180,7 +180,6 @@ int proxy_next_try(proxy_exchange *x)
     x->chosen_at = exchange_now(x);
     x->codec = proxy_codec_of(x->target->scheme);
     x->told.tries++;
-    x->told.port = x->target->port;
     x->told.protocol = x->codec ? x->codec->protocol : NULL;
     if (!x->codec) {
         ap_log_rerror(APLOG_MARK, APLOG_WARNING, 0, r,

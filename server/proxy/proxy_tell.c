@@ -20,8 +20,9 @@ void proxy_tell_begin(request_rec *r, proxy_told *told)
     ap_set_module_config(r->request_config, &proxy_module, told);
 }
 
-void proxy_tell_peer(proxy_told *told, const char *peer)
+void proxy_tell_peer(proxy_told *told, const char *peer, apr_port_t port)
 {
+    told->port = port;
     apr_cpystrn(told->peer, peer, sizeof told->peer);
 }
 

@@ -24,8 +24,8 @@ typedef struct proxy_told {
 /** The items of @a r say what @a told has when the request is logged. */
 void proxy_tell_begin(request_rec *r, proxy_told *told);
 
-/** @param peer  see client_conn.peer */
-void proxy_tell_peer(proxy_told *told, const char *peer);
+/** Whom the connection leads to: the backend, or a proxy on the way. @param peer  see client_conn.peer */
+void proxy_tell_peer(proxy_told *told, const char *peer, apr_port_t port);
 
 /** The name of a failure. @param is_malformed  what came is no answer */
 const char *proxy_tell_error(proxy_failure why, apr_status_t error, int is_malformed);
