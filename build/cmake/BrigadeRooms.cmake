@@ -60,6 +60,7 @@ set(BRIGADE_API_ROOMS
     modules/filter
     modules/headers
     modules/log_config
+    modules/macro
     modules/mapping
     modules/mime
     modules/negotiation
