@@ -47,6 +47,7 @@ endif()
 set(BRIGADE_API_ROOMS
     filters
     filters/compress
+    filters/ratelimit
     filters/ssi
     modules/access
     modules/alias

@@ -15,6 +15,7 @@
 #include "util_script.h"
 #include "apr_lib.h"
 #include "apr_strings.h"
+#include "brigade/response_cache.h"
 #include "brigade/wait.h"
 #include <errno.h>
 #include <poll.h>
@@ -396,9 +397,19 @@ static apr_status_t run_cleanup(void *data)
     return APR_SUCCESS;
 }
 
+int cgi_may_wait(request_rec *r)
+{
+    if (!brg_wait_possible(r))
+        return 0;
+    for (const ap_filter_t *f = r->output_filters; f && f->r; f = f->next)
+        if (f->frec->providers ? brg_request_may_wait(r) : !brg_filter_is_declared(f->frec))
+            return 0;
+    return 1;
+}
+
 int cgi_run_begin(cgi_run *run)
 {
-    const int waits = brg_wait_possible(run->r);
+    const int waits = cgi_may_wait(run->r);
     int status;
 
     apr_pool_pre_cleanup_register(run->r->pool, run, run_cleanup);

@@ -190,6 +190,13 @@ def test_our_own_decompression_passes(broken, tmp_path, args):
     assert status == 0, text
 
 
+@pytest.mark.parametrize("args", [["1000000", "--only", "cut"], ["1000000", "--only", "random", "--runs", "5"], ["2", "--only", "random", "--runs", "5", "--no-flush"]])
+def test_our_own_rate_limit_passes(broken, args):
+    """Cut at every byte, and in pieces; between pieces it waits, so there are few of these runs."""
+    status, text = check("builtin", "RATE_LIMIT", "-c", f"SetEnv rate-limit {args[0]}", *args[1:])
+    assert status == 0, text
+
+
 def test_our_own_includes_pass(broken):
     data = INPUT + b'<!--#set var="a" value="1" --><!--#if expr="v(\'a\') -eq 1" -->yes<!--#else -->no<!--#endif -->\n'
     status, text = check("builtin", "INCLUDES", "-c", "Options +Includes", data=data)
