@@ -49,6 +49,7 @@ set(BRIGADE_API_ROOMS
     filters/compress
     filters/ratelimit
     filters/ssi
+    filters/substitute
     modules/access
     modules/alias
     modules/asn

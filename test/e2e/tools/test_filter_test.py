@@ -190,6 +190,13 @@ def test_our_own_decompression_passes(broken, tmp_path, args):
     assert status == 0, text
 
 
+@pytest.mark.parametrize("rules", [["s/line/row/", "s/an/AN/"], ["s/b(a)/$1$1b/i"], ["s/ba/x/n", "s/(x|a)n/[$0]/q", "s/na/N/nq"], ["s/\\\\n/;/"], ["s/x*/-/"]])
+def test_our_own_substitutions_pass(broken, rules):
+    """Cut at every byte: lines are put together again."""
+    status, text = check("builtin", "SUBSTITUTE", *(a for r in rules for a in ("-c", f'Substitute "{r}"')))
+    assert status == 0, text
+
+
 @pytest.mark.parametrize("args", [["1000000", "--only", "cut"], ["1000000", "--only", "random", "--runs", "5"], ["2", "--only", "random", "--runs", "5", "--no-flush"]])
 def test_our_own_rate_limit_passes(broken, args):
     """Cut at every byte, and in pieces; between pieces it waits, so there are few of these runs."""
