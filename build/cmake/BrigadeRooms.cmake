@@ -61,6 +61,7 @@ set(BRIGADE_API_ROOMS
     modules/file
     modules/filter
     modules/headers
+    modules/info
     modules/log_config
     modules/macro
     modules/mapping
