@@ -186,6 +186,18 @@ static int run_redirects(cgi_run *run, const char *location)
     return cgi_run_redirect(run);
 }
 
+/* Apache sends no parts of what has no length yet. A filter that sends a file in place of the output (mod_xsendfile) looks for
+ * the note. */
+static void run_keep_range(request_rec *r)
+{
+    const char *range = apr_table_get(r->headers_in, "Range");
+
+    if (!range)
+        return;
+    apr_table_set(r->notes, "brg-range", range);
+    apr_table_unset(r->headers_in, "Range");
+}
+
 /* @return RUN_WAITS: output follows; or the status of the answer */
 static int run_head(cgi_run *run)
 {
@@ -204,7 +216,7 @@ static int run_head(cgi_run *run)
         cgi_run_close(run, 0);
         return status;
     }
-    apr_table_unset(r->headers_in, "Range"); /* Apache sends no parts of what has no length yet */
+    run_keep_range(r);
     location = apr_table_get(r->headers_out, "Location");
     return location && r->status == HTTP_OK ? run_redirects(run, location) : RUN_WAITS;
 }

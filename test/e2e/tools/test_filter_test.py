@@ -197,6 +197,14 @@ def test_our_own_substitutions_pass(broken, rules):
     assert status == 0, text
 
 
+def test_a_file_in_place_of_the_body_passes(broken, tmp_path):
+    """However the program's own body is cut; what comes behind the file is not passed on."""
+    (tmp_path / "file").write_bytes(INPUT * 3)
+    status, text = check("builtin", "XSENDFILE", "--insert", "-c", "XSendFile On", "-c", f"XSendFilePath {tmp_path}",
+                         "-c", f"Header set X-Sendfile {tmp_path}/file", "--no-flush", "--no-metadata")
+    assert status == 0, text
+
+
 @pytest.mark.parametrize("args", [["1000000", "--only", "cut"], ["1000000", "--only", "random", "--runs", "5"], ["2", "--only", "random", "--runs", "5", "--no-flush"]])
 def test_our_own_rate_limit_passes(broken, args):
     """Cut at every byte, and in pieces; between pieces it waits, so there are few of these runs."""
