@@ -84,18 +84,14 @@ static void info_one_hook(request_rec *r, const info_hook *hook, char separator)
 {
     const apr_array_header_t *links = hook->get();
 
-    ap_rprintf(
-        r,
-        "\n<dt><strong>%s:</strong>\n <br /><tt>\n" +
-            (hook == info_startup_hooks || hook == info_request_hooks || hook == info_other_hooks),
-        hook->title);
+    ap_rprintf(r, "<dt><strong>%s:</strong>\n <br /><tt>\n", hook->title);
     for (int i = 0; links && i < links->nelts; i++) {
         const info_link *link = &APR_ARRAY_IDX(links, i, const info_link);
 
         ap_rprintf(r, "&nbsp;&nbsp; %02d <a href=\"%c%s\">%s</a> <br/>", link->nOrder, separator,
                    link->szName, link->szName);
     }
-    ap_rputs("\n  </tt>\n</dt>", r);
+    ap_rputs("\n  </tt>\n</dt>\n", r);
 }
 
 static void info_group(request_rec *r, const char *name, const char *title, const info_hook *hooks,
@@ -104,7 +100,7 @@ static void info_group(request_rec *r, const char *name, const char *title, cons
     ap_rprintf(r, "<h2><a name=\"%s_hooks\">%s Hooks</a></h2>\n<dl>", name, title);
     for (; hooks->title; hooks++)
         info_one_hook(r, hooks, separator);
-    ap_rputs("\n</dl>\n<hr />\n", r);
+    ap_rputs("</dl>\n<hr />\n", r);
 }
 
 void info_hooks(request_rec *r, char separator)
