@@ -835,4 +835,9 @@ LDAPTrustedClientCert CERT_BASE64 @C@/cert.pem
 !LDAPTrustedGlobalCert CA_BASE64 @C@/cert.pem
 !LDAPTrustedMode NONE
 !LDAPVerifyServerCert Off
+[xsendfile]
+XSendFile On
+XSendFileIgnoreEtag On
+XSendFileIgnoreLastModified On
+XSendFilePath @C@
 """

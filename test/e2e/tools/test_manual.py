@@ -84,8 +84,8 @@ def test_entries_in_the_terminal():
         done = subprocess.run([BINARY, "-L", name], capture_output=True, text=True, timeout=60)
         assert done.returncode == 0 and re.findall(r"^(\S+) \(mod_alias\.c\)$", done.stdout, re.M) == \
             [e.name for m in MODULES if m.title == "mod_alias" for e in m.entries]
-    done = subprocess.run([BINARY, "-L", "Substitute"], capture_output=True, text=True, timeout=60)
-    assert done.returncode == 1 and "mod_substitute" in done.stderr
+    done = subprocess.run([BINARY, "-L", "LuaRoot"], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1 and "mod_lua" in done.stderr
 
 
 def test_pages_have_no_dead_links(tmp_path):
