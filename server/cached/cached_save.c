@@ -29,7 +29,7 @@ static apr_table_t *save_table(request_rec *r)
     if (!apr_table_get(t, "Date")) {
         char *date = apr_palloc(r->pool, APR_RFC822_DATE_LEN);
 
-        ap_recent_rfc822_date(date, r->request_time);
+        ap_recent_rfc822_date(date, brg_now());
         apr_table_setn(t, "Date", date);
     }
     return t;

@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One fetch for many: clients that ask for what is on its way wait for it, on all loops, and get it while it comes."""
+import socket
+import threading
+import time
+
+import pytest
+
+from backend import Backend, answer
+from brigade import wait_until
+from cached_site import config, fields, kind
+
+pytestmark = pytest.mark.only("brigade")
+
+
+@pytest.fixture
+def backend():
+    with Backend() as backend:
+        yield backend
+
+
+class Gate:
+    """A script that answers when it is told to."""
+
+    def __init__(self, result):
+        self.result, self.open = result, threading.Event()
+
+    def __call__(self, connection, request):
+        assert self.open.wait(20)
+        return self.result
+
+
+def many(server, path, n, headers=None):
+    got = [None] * n
+
+    def one(i):
+        try:
+            got[i] = server.get(path, headers=headers or {})
+        except Exception as e:  # noqa: BLE001
+            got[i] = e
+
+    threads = [threading.Thread(target=one, args=(i,)) for i in range(n)]
+    for t in threads:
+        t.start()
+    return got, threads
+
+
+def end(threads):
+    for t in threads:
+        t.join(30)
+        assert not t.is_alive()
+
+
+@pytest.mark.parametrize("loops", [1, 4])
+def test_one_fetch_for_many(serve, backend, loops):
+    gate = backend.scripts["/a"] = Gate(answer(b"once\n", fields=fields()))
+    server = serve(config(backend, loops=loops))
+    got, threads = many(server, "/p/a", 50)
+    wait_until(lambda: backend.requests, "the first one")
+    time.sleep(0.3)  # all others are there by now; if one was not, it hits
+    gate.open.set()
+    end(threads)
+    assert len(backend.requests) == 1
+    assert all(g.body == b"once\n" for g in got), got
+    assert sorted({kind(g) for g in got}) == ["HIT", "MISS"] and sum(kind(g) == "MISS" for g in got) == 1
+
+
+def test_what_cannot_be_stored_is_fetched_by_all_at_once(serve, backend):
+    inside, most, lock = [0], [0], threading.Lock()
+
+    def script(connection, request):
+        with lock:
+            inside[0] += 1
+            most[0] = max(most[0], inside[0])
+        time.sleep(0.3)
+        with lock:
+            inside[0] -= 1
+        return answer(b"own\n", fields=[("Cache-Control", "no-store")])
+
+    backend.scripts["/a"] = script
+    server = serve(config(backend))
+    got, threads = many(server, "/p/a", 10)
+    end(threads)
+    assert all(g.body == b"own\n" for g in got) and len(backend.requests) == 10 and most[0] >= 8
+
+
+def test_body_comes_while_it_is_fetched(serve, backend):
+    more = threading.Event()
+
+    def script(connection, request):
+        connection.send(b"HTTP/1.1 200 OK\r\nCache-Control: max-age=100\r\nContent-Length: 8\r\n\r\nhead")
+        assert more.wait(20)
+        return b"tail"
+
+    backend.scripts["/a"] = script
+    server = serve(config(backend, loops=2))
+    sockets = []
+    for _ in range(8):
+        s = socket.create_connection(("127.0.0.1", server.port))
+        s.settimeout(20)
+        s.sendall(b"GET /p/a HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        sockets.append(s)
+    data = [b""] * 8
+    for i, s in enumerate(sockets):
+        while not data[i].endswith(b"head"):
+            data[i] += s.recv(4096)
+    more.set()
+    for i, s in enumerate(sockets):
+        while True:
+            piece = s.recv(4096)
+            if not piece:
+                break
+            data[i] += piece
+        assert data[i].endswith(b"headtail")
+    assert len(backend.requests) == 1
+
+
+def test_another_one_leads_when_the_first_client_leaves(serve, backend):
+    seen = []
+
+    def script(connection, request):
+        seen.append(request)
+        if len(seen) == 1:
+            try:  # until the connection ends with the client
+                connection.more()
+            except Exception:  # noqa: BLE001
+                pass
+            return False
+        return answer(b"second\n", fields=fields())
+
+    backend.scripts["/a"] = script
+    server = serve(config(backend))
+    first = socket.create_connection(("127.0.0.1", server.port))
+    first.sendall(b"GET /p/a HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    wait_until(lambda: seen, "the first one")
+    got, threads = many(server, "/p/a", 5)
+    time.sleep(0.2)
+    first.close()
+    end(threads)
+    assert all(g.body == b"second\n" for g in got), got
+    assert len(seen) == 2
+
+
+def test_variants_do_not_wait_for_each_other_for_ever(serve, backend):
+    backend.scripts["/a"] = lambda c, r: time.sleep(0.2) or answer(r["Accept-Language"].encode(), fields=fields(("Vary", "Accept-Language")))
+    server = serve(config(backend))
+    de, one = many(server, "/p/a", 5, {"Accept-Language": "de"})
+    fr, two = many(server, "/p/a", 5, {"Accept-Language": "fr"})
+    end(one + two)
+    assert {g.body for g in de} == {b"de"} and {g.body for g in fr} == {b"fr"}
+    assert len(backend.requests) <= 4
+
+
+def test_stale_while_revalidate(serve, backend):
+    line = [("Cache-Control", "max-age=1, stale-while-revalidate=60"), ("ETag", '"1"')]
+    backend.scripts["/a"] = answer(b"old\n", fields=line)
+    server = serve(config(backend))
+    server.get("/p/a")
+    gate = backend.scripts["/a"] = Gate(answer(b"new\n", fields=line))
+    time.sleep(1.1)
+    first, one = many(server, "/p/a", 1)
+    wait_until(lambda: len(backend.requests) == 2, "it is validated")
+    assert server.get("/p/a").body == b"old\n"
+    gate.open.set()
+    end(one)
+    assert first[0].body == b"new\n" and server.get("/p/a").body == b"new\n"
+    assert len(backend.requests) == 2
+
+
+def test_slow_clients(serve, backend):
+    body = b"0123456789abcdef" * 65536 * 4  # 4 MiB
+    backend.scripts["/a"] = lambda c, r: time.sleep(0.2) or answer(body, fields=fields())
+    server = serve(config(backend, "CacheMaxFileSize 10000000"))
+    got, threads = many(server, "/p/a", 6)
+    end(threads)
+    assert all(g.body == body for g in got) and len(backend.requests) == 1
+
+
+def test_lock_off(serve, backend):
+    gate = backend.scripts["/a"] = Gate(answer(b"each\n", fields=fields()))
+    server = serve(config(backend, "CacheLock Off"))
+    got, threads = many(server, "/p/a", 5)
+    wait_until(lambda: len(backend.requests) == 5, "each one asks")
+    gate.open.set()
+    end(threads)
+    assert all(g.body == b"each\n" for g in got)
