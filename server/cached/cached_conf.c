@@ -152,31 +152,49 @@ static int cached_scope_is(const cached_scope *scope, request_rec *r)
     return path && !strncmp(url->path, path, scope->path_len);
 }
 
-static int cached_provider_is_there(const char *name)
+static cached_tier cached_tier_of(const char *provider)
 {
-    return !strcmp(name, "memory") ||
-           (!strcmp(name, "disk") && cache_disk_module.module_index >= 0);
+    if (!strcmp(provider, "memory"))
+        return CACHED_MEMORY;
+    return !strcmp(provider, "disk") && cached_disk_is_open() ? CACHED_DISK : CACHED_NOWHERE;
 }
 
-int cached_is_enabled(request_rec *r, int sections)
+static int cached_is_disabled(request_rec *r)
+{
+    const cached_server *s = cached_server_of(r->server);
+
+    for (int i = 0; i < s->disable->nelts; i++)
+        if (cached_scope_is(&APR_ARRAY_IDX(s->disable, i, cached_scope), r))
+            return 1;
+    return cached_section_of(r)->disable == CACHED_ON;
+}
+
+cached_tier cached_is_enabled(request_rec *r, int sections)
 {
     const cached_server *s = cached_server_of(r->server);
     const cached_section *c = cached_section_of(r);
+    cached_tier tier = CACHED_NOWHERE;
 
     BRG_ASSERT(s && c);
-    for (int i = 0; i < s->disable->nelts; i++)
-        if (cached_scope_is(&APR_ARRAY_IDX(s->disable, i, cached_scope), r))
-            return 0;
-    if (c->disable == CACHED_ON)
-        return 0;
-    for (int i = 0; sections && c->enable && i < c->enable->nelts; i++)
-        if (cached_provider_is_there(APR_ARRAY_IDX(c->enable, i, const char *)))
-            return 1;
-    for (int i = 0; i < s->enable->nelts; i++) {
+    for (int i = 0; sections && c->enable && !tier && i < c->enable->nelts; i++)
+        tier = cached_tier_of(APR_ARRAY_IDX(c->enable, i, const char *));
+    for (int i = 0; !tier && i < s->enable->nelts; i++) {
         const cached_scope *scope = &APR_ARRAY_IDX(s->enable, i, cached_scope);
 
-        if (cached_provider_is_there(scope->provider) && cached_scope_is(scope, r))
-            return 1;
+        if (cached_scope_is(scope, r))
+            tier = cached_tier_of(scope->provider);
+    }
+    return tier && cached_is_disabled(r) ? CACHED_NOWHERE : tier;
+}
+
+int cached_names_disk(const server_rec *main)
+{
+    for (const server_rec *s = main; s; s = s->next) {
+        const apr_array_header_t *enable = cached_server_of(s)->enable;
+
+        for (int i = 0; i < enable->nelts; i++)
+            if (!strcmp(APR_ARRAY_IDX(enable, i, cached_scope).provider, "disk"))
+                return 1;
     }
     return 0;
 }

@@ -176,23 +176,32 @@ static const char *cached_lock_age_cmd(cmd_parms *cmd, void *dir, const char *ar
     return NULL;
 }
 
-static const char *cached_memory_cmd(cmd_parms *cmd, void *dir, const char *arg)
+int cached_bytes(const char *arg, uint64_t *bytes)
 {
-    const char *error = ap_check_cmd_context(cmd, GLOBAL_ONLY);
     char *end;
-    apr_int64_t n = apr_strtoi64(arg, &end, 10);
+    const apr_int64_t n = apr_strtoi64(arg, &end, 10);
     const int shift = *end == 'K' || *end == 'k'   ? 10
                       : *end == 'M' || *end == 'm' ? 20
                       : *end == 'G' || *end == 'g' ? 30
                                                    : 0;
 
+    if (end == arg || (*end && (!shift || end[1])) || n < 1 || n > INT64_MAX >> (shift + 1))
+        return -1;
+    *bytes = (uint64_t)n << shift;
+    return 0;
+}
+
+static const char *cached_memory_cmd(cmd_parms *cmd, void *dir, const char *arg)
+{
+    const char *error = ap_check_cmd_context(cmd, GLOBAL_ONLY);
+    uint64_t bytes;
+
     (void)dir;
     if (error)
         return error;
-    if (end == arg || (*end && (!shift || end[1])) || n < 1 || n > INT64_MAX >> (shift + 1) ||
-        (n << shift) < 8 << 20 || (n << shift) > (apr_int64_t)96 << 30)
+    if (cached_bytes(arg, &bytes) || bytes < 8u << 20 || bytes > 96ull << 30)
         return "CacheMemory must be a number of bytes, or with K, M or G behind it, from 8M to 96G";
-    cached_conf_of(cmd)->memory = (uint64_t)n << shift;
+    cached_conf_of(cmd)->memory = bytes;
     return NULL;
 }
 

@@ -23,11 +23,13 @@ APLOG_USE_MODULE(cache);
 
 static int follow_run(cached_request *q);
 
-/* Only what is asked of a backend goes on without a thread afterwards. */
+/* A handler that runs on a loop may go on there; of those that run on workers what is asked of a backend may. */
 static int follow_may_wait(request_rec *r)
 {
-    return (r->proxyreq != PROXYREQ_NONE || (r->handler && !strncmp(r->handler, "proxy:", 6))) &&
-           brg_wait_possible(r) && (conn_on_loop() || !brg_request_may_wait(r));
+    const int proxied =
+        r->proxyreq != PROXYREQ_NONE || (r->handler && !strncmp(r->handler, "proxy:", 6));
+
+    return brg_wait_possible(r) && (conn_on_loop() || (proxied && !brg_request_may_wait(r)));
 }
 
 static void follow_leave(cached_request *q)
@@ -151,7 +153,7 @@ static int follow_begin_stream(cached_request *q, store_view *view, int *status)
     cached_request was = *q;
 
     q->view.reader = NULL;
-    if (!follow_may_stream(q) || !cached_open(q, view)) {
+    if (view->vary || !follow_may_stream(q) || !cached_open(q, view)) {
         store_release(view);
         q->view = was.view;
         return 0;
@@ -175,17 +177,16 @@ static int follow_begin_stream(cached_request *q, store_view *view, int *status)
 
 /* ---- waiting for a head ---- */
 
-/* It ended with an object: is it for this request? */
-static int follow_done(cached_request *q)
+/* It lies on disk, and no wish of the request is against that. */
+static int follow_is_on_disk(const cached_request *q, const store_key *key)
 {
-    cached_drop(q);
-    cached_find(q);
-    q->alone = 1; /* whatever it is, it is not waited for once more */
-    if (follow_is_use((fresh_use)q->use))
-        return cached_serve(q, cached_filters_behind(q->r), "cache hit", 0);
-    if (q->use == FRESH_VALIDATE)
-        cached_ask_own(q);
-    return DECLINED;
+    return q->tier == CACHED_DISK && !q->view.reader &&
+           !(q->request.cc.has & (FRESH_CC_NO_CACHE | FRESH_CC_NO_STORE)) && cached_disk_has(key);
+}
+
+static int follow_from_disk(cached_request *q, const store_key *key, uint32_t flight)
+{
+    return follow_is_on_disk(q, key) && cached_disk_fetch(key, flight);
 }
 
 static int follow_begin(cached_request *q)
@@ -197,6 +198,11 @@ static int follow_begin(cached_request *q)
     switch (store_flight_begin(cached_reader(q->place), &key, store_mark_of_key(&q->key), brg_now(),
                                &flight)) {
     case STORE_LEAD:
+        if (follow_from_disk(q, &key, flight)) {
+            q->follows = flight;
+            q->follows_key = key;
+            return OK;
+        }
         q->flight = flight;
         q->flight_key = key;
         q->epoch = store_epoch(cached_store());
@@ -210,6 +216,29 @@ static int follow_begin(cached_request *q)
         q->alone = 1;
         return DECLINED;
     }
+}
+
+/* It ended with an object: is it for this request? */
+static int follow_done(cached_request *q, int *status)
+{
+    const int had_variant = q->has_variant;
+
+    cached_drop(q);
+    cached_find(q);
+    if (follow_is_use((fresh_use)q->use)) {
+        *status = cached_serve(q, cached_filters_behind(q->r), "cache hit", 0);
+        return 0;
+    }
+    /* Names of fields came from disk: the variant may lie there, too. */
+    if (!had_variant && q->has_variant && !q->view.reader) {
+        *status = follow_begin(q);
+        return *status == OK;
+    }
+    q->alone = 1; /* whatever it is, it is not waited for once more */
+    if (q->use == FRESH_VALIDATE)
+        cached_ask_own(q);
+    *status = DECLINED;
+    return 0;
 }
 
 /* @return 1: look again; 0: *status */
@@ -253,15 +282,46 @@ static int follow_run(cached_request *q)
             }
             return follow_wait(q, 0);
         case STORE_FLIGHT_DONE:
-            return follow_done(q);
+            if (!follow_done(q, &status))
+                return status;
+            break;
         case STORE_FLIGHT_PASS:
             q->alone = 1;
             return DECLINED;
         default:
             if (!follow_again(q, &status))
                 return status;
+            break;
         }
     }
+}
+
+/* A worker waits for the disk itself, for the key and then for its variant. */
+static int lead_from_disk(cached_request *q)
+{
+    for (int i = 0; i < 2; i++) {
+        const store_key key = q->has_variant ? q->variant : q->key;
+        const int had_variant = q->has_variant;
+        store_reader *reader = cached_reader(cached_place_here());
+        uint32_t flight;
+
+        if (conn_on_loop() || !follow_is_on_disk(q, &key) ||
+            store_flight_begin(reader, &key, store_mark_of_key(&q->key), brg_now(), &flight) !=
+                STORE_LEAD)
+            return DECLINED;
+        if (!cached_disk_fetch_wait(&key, flight)) {
+            store_flight_end(reader, flight, 0);
+            return DECLINED;
+        }
+        cached_find(q);
+        if (follow_is_use((fresh_use)q->use))
+            return cached_serve(q, cached_filters_behind(q->r), "cache hit", 0);
+        if (q->use == FRESH_VALIDATE)
+            cached_ask_own(q);
+        if (had_variant || !q->has_variant)
+            return DECLINED;
+    }
+    return DECLINED;
 }
 
 int cached_lead(cached_request *q)
@@ -271,8 +331,10 @@ int cached_lead(cached_request *q)
     q->epoch = store_epoch(cached_store());
     q->asked = brg_now();
     if (q->alone || q->flight || q->request.method != FRESH_GET ||
-        cached_server_of(r->server)->lock == CACHED_OFF || !follow_may_wait(r))
+        cached_server_of(r->server)->lock == CACHED_OFF)
         return DECLINED;
+    if (!follow_may_wait(r))
+        return lead_from_disk(q);
     if (follow_begin(q) != OK)
         return DECLINED;
     /* Another one fetches it. What is stale within stale-while-revalidate goes out meanwhile. */

@@ -48,7 +48,7 @@ static void invalidate_named(cached_request *q, const char *value)
     fresh_key(&key, &target, &q->policy);
     named = store_key_of(cached_store(), key.at, key.len, NULL, 0);
     if (!key.over)
-        store_purge_key(cached_store(), &named, 0);
+        cached_purge(&named);
 }
 
 static void invalidate_now(cached_request *q)
@@ -64,7 +64,7 @@ static void invalidate_now(cached_request *q)
             r->method, r->status, r->uri);
         return;
     }
-    store_purge_key(cached_store(), &q->key, 0);
+    cached_purge(&q->key);
     invalidate_named(q, apr_table_get(r->headers_out, "Location"));
     invalidate_named(q, apr_table_get(r->headers_out, "Content-Location"));
     cached_tell(r, CACHED_INVALIDATE, apr_psprintf(r->pool, "cache invalidated by %s", r->method));

@@ -81,11 +81,12 @@ int cached_map(apr_pool_t *pconf, server_rec *main)
     BRG_ASSERT(!main->is_virtual);
     if (trial_runs() || !place_is_used(main))
         return OK;
-    if (!place_store)
-        return place_open(main, bytes);
+    if (!place_store && place_open(main, bytes) != OK)
+        return HTTP_INTERNAL_SERVER_ERROR;
     if (bytes != place_bytes)
         ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, main,
                      "CacheMemory takes effect when the server is restarted, not by a reload");
+    cached_disk_open(main);
     return OK;
 }
 
@@ -149,6 +150,11 @@ static cached_place *place_make(brg_loop *loop)
 static void place_make_workers(void)
 {
     place_workers = place_make(NULL);
+}
+
+cached_place *cached_place_new(void)
+{
+    return place_store ? place_make(NULL) : NULL;
 }
 
 cached_place *cached_place_here(void)

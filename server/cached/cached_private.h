@@ -58,6 +58,7 @@ typedef struct cached_disk_section {
 
 typedef struct cached_disk_server {
     const char *root;
+    uint64_t bytes; /**< CacheMaxSize; 0: not named */
     int levels, length;
 } cached_disk_server;
 
@@ -80,11 +81,20 @@ static inline const cached_section *cached_section_of(const request_rec *r)
     return ap_get_module_config(r->per_dir_config, &cache_module);
 }
 
+/** "100", "8K", "1M", "2G". @return 0, or -1: no such number */
+int cached_bytes(const char *arg, uint64_t *bytes);
+
 /** Bytes that a body may have, by CacheMinFileSize and CacheMaxFileSize. */
 void cached_sizes(const request_rec *r, uint64_t *least, uint64_t *most);
 
-/** 1 if CacheEnable names this request and CacheDisable does not. @param sections  those of r count, too */
-int cached_is_enabled(request_rec *r, int sections);
+/** Where a request's response may be stored. */
+typedef enum cached_tier { CACHED_NOWHERE, CACHED_MEMORY, CACHED_DISK } cached_tier;
+
+/** What CacheEnable says of this request, unless CacheDisable does. @param sections  those of r count, too */
+cached_tier cached_is_enabled(request_rec *r, int sections);
+
+/** 1 if some CacheEnable outside of sections says disk. */
+int cached_names_disk(const server_rec *main);
 
 /** The rules for this request. Lives as long as the configuration. */
 void cached_policy(const request_rec *r, fresh_policy *policy);
@@ -113,6 +123,26 @@ void cached_follower_remove(cached_place *place, struct cached_request *q);
 
 /** Wake those that wait for this flight: on loops of this process at once; others look by themselves. */
 void cached_wake(cached_place *place, uint32_t flight);
+
+/** A place for a thread that is neither a loop nor a worker; it ends with the process. NULL: no row is free */
+cached_place *cached_place_new(void);
+
+/* ---- the tier below (cached_disk.c): none of this blocks, if nothing else is said ---- */
+
+/** Open the files; the supervisor, before there are server processes. */
+void cached_disk_open(server_rec *main);
+/** 1: CacheRoot is configured, and its files are open. */
+int cached_disk_is_open(void);
+/** An object lies there. */
+int cached_disk_has(const store_key *key);
+/** Have it read into memory: the flight, which the caller led, is this one's from now on. @return 0: it stays the caller's */
+int cached_disk_fetch(const store_key *key, uint32_t flight);
+/** The same, and wait until it is over. Blocks: for workers. */
+int cached_disk_fetch_wait(const store_key *key, uint32_t flight);
+/** Have an object that is complete in memory written. @param asked  when its origin was asked */
+void cached_disk_write(const store_key *key, apr_time_t asked);
+/** All of a key is gone from both tiers. */
+void cached_purge(const store_key *key);
 
 /* ---- stored heads (cached_head.c) ---- */
 
@@ -155,6 +185,7 @@ typedef struct cached_request {
     uint8_t use;        /**< fresh_use */
     uint8_t phase;      /**< cached_phase */
     uint8_t known;      /**< the object was looked for */
+    uint8_t tier;       /**< cached_tier */
     uint8_t soft;       /**< it was purged softly: stale */
     uint8_t asked_own;  /**< conditions of the request were put away */
     uint8_t decided;    /**< the first piece of the answer passed */

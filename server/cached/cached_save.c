@@ -188,7 +188,7 @@ static void save_not(cached_request *q, const char *reason, fresh_why why)
 
     q->phase = CACHED_PASSES;
     if (q->view.reader && !save_is_of_request(why) && r->status < 500)
-        store_purge_key(cached_store(), &q->key, 0); /* what is stored is not so any more */
+        cached_purge(&q->key); /* what is stored is not so any more */
     cached_land(q, !save_is_of_request(why));
     cached_tell(r, CACHED_MISS, reason);
     ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r,
@@ -284,6 +284,7 @@ static void save_give_up(cached_request *q)
 static void save_end(cached_request *q)
 {
     const uint32_t flight = q->flight;
+    apr_status_t rv;
 
     if (q->written < q->least) {
         save_give_up(q);
@@ -292,10 +293,15 @@ static void save_end(cached_request *q)
     q->phase = CACHED_PASSES;
     q->flight = 0;
     cached_lock(q->place);
-    (void)store_write_end(&q->writer);
+    rv = store_write_end(&q->writer);
     cached_unlock(q->place);
     if (flight)
         cached_wake(q->place, flight);
+    if (rv == APR_SUCCESS && q->tier == CACHED_DISK) {
+        if (q->has_variant)
+            cached_disk_write(&q->key, q->asked);
+        cached_disk_write(q->has_variant ? &q->variant : &q->key, q->asked);
+    }
 }
 
 static void save_bytes(cached_request *q, const char *p, apr_size_t n)

@@ -22,16 +22,20 @@ static void validated_store(cached_request *q, const fresh_terms *terms)
     const char *bytes =
         cached_head_write(q->r->pool, q->stored.line, q->stored.head.field, q->stored.head.n, &len);
     const uint32_t flight = q->flight;
+    apr_status_t rv;
 
     cached_head_fill(q, &head, terms, bytes, len, &q->stored.head);
     head.key = q->has_variant ? q->variant : q->key;
     head.mark = q->has_variant ? store_mark_of_key(&q->key) : 0;
     cached_lock(q->place);
-    if (store_write_refreshed(cached_reader(q->place), &head, &q->view, flight) == APR_SUCCESS)
-        q->flight = 0;
+    rv = store_write_refreshed(cached_reader(q->place), &head, &q->view, flight);
     cached_unlock(q->place);
+    if (rv == APR_SUCCESS)
+        q->flight = 0;
     if (flight)
         cached_wake(q->place, flight);
+    if (rv == APR_SUCCESS && q->tier == CACHED_DISK)
+        cached_disk_write(&head.key, q->asked);
 }
 
 int cached_validated(cached_request *q, ap_filter_t *f, apr_status_t *rv)
@@ -48,7 +52,7 @@ int cached_validated(cached_request *q, ap_filter_t *f, apr_status_t *rv)
     answer.field = field;
     if (!fresh_304_selects(&stored, &answer)) {
         /* It is about something that is not here: what is here was right until now, and is asked for anew. */
-        store_purge_key(cached_store(), &q->key, 0);
+        cached_purge(&q->key);
         merged = (http_field *)(uintptr_t)stored.field;
     } else {
         merged = apr_palloc(r->pool, (stored.n + answer.n + 1) * sizeof *merged);
@@ -60,7 +64,7 @@ int cached_validated(cached_request *q, ap_filter_t *f, apr_status_t *rv)
         if (fresh_may_store(&q->request, &response, &q->policy) == FRESH_STORE)
             validated_store(q, &terms);
         else
-            store_purge_key(cached_store(), &q->key, 0);
+            cached_purge(&q->key);
     }
     q->phase = CACHED_SWALLOWS;
     cached_land(q, 0);

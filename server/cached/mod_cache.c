@@ -30,11 +30,12 @@ static int cache_miss(cached_request *q)
 
 static int cache_consider(request_rec *r, int sections, int quick)
 {
+    const cached_tier tier = cached_store() ? cached_is_enabled(r, sections) : CACHED_NOWHERE;
     cached_request *q;
 
-    if (!cached_store() || !cached_is_enabled(r, sections) ||
-        apr_table_get(r->subprocess_env, "no-cache") || !(q = cached_request_begin(r)))
+    if (!tier || apr_table_get(r->subprocess_env, "no-cache") || !(q = cached_request_begin(r)))
         return DECLINED;
+    q->tier = (uint8_t)tier;
     if (q->request.method == FRESH_UNSAFE) {
         ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r,
                       APLOGNO(02463) "PUT/POST/DELETE: Adding CACHE_INVALIDATE filter for %s",

@@ -59,10 +59,8 @@ static const char *disk_root_cmd(cmd_parms *cmd, void *dir, const char *arg)
     cached_disk_server *c = ap_get_module_config(cmd->server->module_config, &cache_disk_module);
 
     (void)dir;
-    c->root = arg;
-    conf_notice_no_effect(cmd, cache_disk_module.module_index,
-                          "responses are stored in memory that processes share (CacheMemory)");
-    return NULL;
+    c->root = ap_server_root_relative(cmd->pool, arg);
+    return c->root ? NULL : apr_psprintf(cmd->pool, "Invalid CacheRoot path %s", arg);
 }
 
 /* Both numbers, and what they make together. */
@@ -81,6 +79,19 @@ static const char *disk_levels_cmd(cmd_parms *cmd, void *dir, const char *arg)
     *to = (int)n;
     conf_notice_no_effect(cmd, cache_disk_module.module_index, disk_files);
     return NULL;
+}
+
+static const char *disk_max_cmd(cmd_parms *cmd, void *dir, const char *arg)
+{
+    cached_disk_server *c = ap_get_module_config(cmd->server->module_config, &cache_disk_module);
+    const char *error = ap_check_cmd_context(cmd, GLOBAL_ONLY);
+
+    (void)dir;
+    if (error)
+        return error;
+    return cached_bytes(arg, &c->bytes) || c->bytes < 4u << 20
+               ? "CacheMaxSize must be a number of bytes, or with K, M or G behind it, from 4M on"
+               : NULL;
 }
 
 static const char *disk_number(const char *arg, int64_t *n)
@@ -132,6 +143,8 @@ static const char *disk_read_cmd(cmd_parms *cmd, void *dir, const char *arg)
 static const command_rec disk_commands[] = {
     AP_INIT_TAKE1("CacheRoot", disk_root_cmd, NULL, RSRC_CONF,
                   "The directory to store cache files"),
+    AP_INIT_TAKE1("CacheMaxSize", disk_max_cmd, NULL, RSRC_CONF,
+                  "Bytes of the files below CacheRoot, of all stored responses together"),
     AP_INIT_TAKE1("CacheDirLevels", disk_levels_cmd, NULL, RSRC_CONF,
                   "The number of levels of subdirectories in the cache"),
     AP_INIT_TAKE1("CacheDirLength", disk_levels_cmd, (void *)1, RSRC_CONF,
