@@ -273,6 +273,10 @@ void cached_find(cached_request *q)
                                     brg_now());
     if (q->view.reader && q->soft && (q->use == FRESH_SERVE || q->use == FRESH_SERVE_STALE))
         q->use = FRESH_VALIDATE;
+    /* no-cache: what is stored has no say in the answer, as with Apache. */
+    if (q->use == FRESH_VALIDATE && (q->request.cc.has & FRESH_CC_NO_CACHE) &&
+        !q->policy.ignore_request)
+        q->use = FRESH_FETCH;
     /* While it is validated for one, the others have the stale one: RFC 5861, 3. */
     if (q->use == FRESH_SERVE_REFRESH && !found.flight)
         q->use = FRESH_VALIDATE;

@@ -31,6 +31,7 @@ static void serve_known(request_rec *r)
 
     if (type)
         ap_set_content_type(r, type);
+    apr_table_unset(r->headers_out, "Content-Type");
     r->content_encoding = coding;
     if (modified) {
         const apr_time_t t = apr_date_parse_http(modified);
