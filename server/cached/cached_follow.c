@@ -147,19 +147,26 @@ static int follow_is_use(fresh_use use)
     return use == FRESH_SERVE || use == FRESH_SERVE_STALE || use == FRESH_SERVE_REFRESH;
 }
 
+/* Some of the body is there, too: until then another one may still be asked in place of a backend that fails. */
+static int follow_has_begun(const cached_request *q)
+{
+    uint64_t length;
+
+    return store_view_state(&q->view, &length) == STORE_COMPLETE || length;
+}
+
 /* The head is there, in a view that is open. @return 1: it is sent; *status */
 static int follow_begin_stream(cached_request *q, store_view *view, int *status)
 {
     cached_request was = *q;
 
     q->view.reader = NULL;
-    if (view->vary || !follow_may_stream(q) || !cached_open(q, view)) {
+    if (view->vary || !follow_may_stream(q) || !cached_open(q, view))
         store_release(view);
-        q->view = was.view;
-        return 0;
-    }
-    if (!follow_is_use(fresh_use_now(&q->terms, &q->request, &q->policy, brg_now()))) {
+    else if (!follow_has_begun(q) ||
+             !follow_is_use(fresh_use_now(&q->terms, &q->request, &q->policy, brg_now())))
         store_release(&q->view);
+    if (!q->view.reader) {
         q->view = was.view;
         q->terms = was.terms;
         q->stored = was.stored;
@@ -205,6 +212,7 @@ static int follow_begin(cached_request *q)
         }
         q->flight = flight;
         q->flight_key = key;
+        cached_stay(q, 1);
         q->epoch = store_epoch(cached_store());
         q->asked = brg_now();
         return DECLINED;

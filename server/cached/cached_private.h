@@ -203,6 +203,7 @@ typedef struct cached_request {
     /* waiting for another one */
     uint32_t follows;
     store_key follows_key;
+    uint8_t stays; /**< cached_stay() */
     uint8_t grows; /**< the view is of an object that grows */
     uint64_t sent;
     apr_time_t follows_since;
@@ -228,6 +229,9 @@ void cached_drop(cached_request *q);
 void cached_ask_own(cached_request *q);
 /** The request has its own conditions again. */
 void cached_ask_restore(cached_request *q);
+
+/** Others wait for what it fetches: it goes on if its client leaves. @param on  0: no more */
+void cached_stay(cached_request *q, int on);
 
 /** The lead ends without an object. @param pass  responses cannot be stored: nobody waits for them for a while */
 void cached_land(cached_request *q, int pass);

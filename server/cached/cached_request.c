@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A request as the cache sees it: its key, what is stored for it, and how that may be used. */
 #include "cached_private.h"
+#include "request_wait.h"
 #include "brigade/assert.h"
 #include "brigade/loop.h"
 #include "http_core.h"
@@ -14,6 +15,7 @@ APLOG_USE_MODULE(cache);
 /* What a request asks for on conditions of its own; put away while the backend is asked with those of the store. */
 static const char *const cached_conditions[] = {
     "If-None-Match", "If-Modified-Since", "If-Match", "If-Unmodified-Since", "Range", "If-Range"};
+#define STORE_ROWS 1024
 #define CONDITIONS (sizeof cached_conditions / sizeof *cached_conditions)
 _Static_assert(CONDITIONS == sizeof((cached_request *)0)->own / sizeof(const char *),
                "one place each");
@@ -183,6 +185,27 @@ void cached_drop(cached_request *q)
     q->use = FRESH_FETCH;
 }
 
+/* Of @a baton: somebody waits for its flight. */
+static int request_has_followers(void *baton)
+{
+    const cached_request *q = baton;
+    uint64_t rows[STORE_ROWS / 64];
+    const size_t words =
+        q->flight ? store_flight_waiters(cached_reader(q->place), q->flight, rows, STORE_ROWS / 64)
+                  : 0;
+
+    for (size_t i = 0; i < words; i++)
+        if (rows[i])
+            return 1;
+    return 0;
+}
+
+void cached_stay(cached_request *q, int on)
+{
+    if (on || q->stays)
+        q->stays = (uint8_t)(request_wait_stays(q->r, on ? request_has_followers : NULL, q) && on);
+}
+
 void cached_land(cached_request *q, int pass)
 {
     const uint32_t flight = q->flight;
@@ -190,6 +213,7 @@ void cached_land(cached_request *q, int pass)
     if (!flight)
         return;
     q->flight = 0;
+    cached_stay(q, 0);
     /* Those that wait are read before the flight's entry may have another use; who comes between looks by itself. */
     cached_wake(q->place, flight);
     store_flight_end(cached_reader(q->place), flight, pass ? brg_now() + apr_time_from_sec(10) : 0);
@@ -200,6 +224,7 @@ void cached_request_end(cached_request *q)
 {
     if (q->waits_at)
         cached_follower_remove(q->waits_at, q);
+    cached_stay(q, 0);
     if (q->writer) {
         q->flight = 0;
         cached_lock(q->place);

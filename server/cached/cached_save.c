@@ -115,6 +115,8 @@ static void save_lead_variant(cached_request *q)
     cached_land(q, 0);
     q->flight = flight;
     q->flight_key = q->variant;
+    if (flight)
+        cached_stay(q, 1);
 }
 
 static int save_variant(cached_request *q, const fresh_response *response, store_head *head)
@@ -274,6 +276,7 @@ static void save_give_up(cached_request *q)
     if (!q->writer)
         return;
     q->flight = 0;
+    cached_stay(q, 0);
     cached_lock(q->place);
     store_write_give_up(&q->writer);
     cached_unlock(q->place);
@@ -292,6 +295,7 @@ static void save_end(cached_request *q)
     }
     q->phase = CACHED_PASSES;
     q->flight = 0;
+    cached_stay(q, 0);
     cached_lock(q->place);
     rv = store_write_end(&q->writer);
     cached_unlock(q->place);

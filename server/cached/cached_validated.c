@@ -30,8 +30,10 @@ static void validated_store(cached_request *q, const fresh_terms *terms)
     cached_lock(q->place);
     rv = store_write_refreshed(cached_reader(q->place), &head, &q->view, flight);
     cached_unlock(q->place);
-    if (rv == APR_SUCCESS)
+    if (rv == APR_SUCCESS) {
         q->flight = 0;
+        cached_stay(q, 0);
+    }
     if (flight)
         cached_wake(q->place, flight);
     if (rv == APR_SUCCESS && q->tier == CACHED_DISK)

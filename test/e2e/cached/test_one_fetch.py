@@ -115,30 +115,98 @@ def test_body_comes_while_it_is_fetched(serve, backend):
     assert len(backend.requests) == 1
 
 
-def test_another_one_leads_when_the_first_client_leaves(serve, backend):
-    seen = []
+@pytest.mark.parametrize("begun", [False, True])
+def test_the_first_client_leaves(serve, backend, begun):
+    """Others wait for its fetch, so that goes on."""
+    more, half = threading.Event(), b"h" * 100000
 
     def script(connection, request):
-        seen.append(request)
-        if len(seen) == 1:
-            try:  # until the connection ends with the client
-                connection.more()
-            except Exception:  # noqa: BLE001
-                pass
-            return False
-        return answer(b"second\n", fields=fields())
+        if begun:
+            connection.send(b"HTTP/1.1 200 OK\r\nCache-Control: max-age=100\r\nContent-Length: 200000\r\n\r\n" + half)
+        assert more.wait(20)
+        return half if begun else answer(2 * half, fields=fields())
 
     backend.scripts["/a"] = script
     server = serve(config(backend))
     first = socket.create_connection(("127.0.0.1", server.port))
     first.sendall(b"GET /p/a HTTP/1.1\r\nHost: localhost\r\n\r\n")
-    wait_until(lambda: seen, "the first one")
+    wait_until(lambda: backend.requests, "the first one")
     got, threads = many(server, "/p/a", 5)
-    time.sleep(0.2)
+    time.sleep(0.3)
+    first.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
     first.close()
+    time.sleep(0.2)
+    more.set()
     end(threads)
-    assert all(g.body == b"second\n" for g in got), got
-    assert len(seen) == 2
+    assert all(not isinstance(g, Exception) and g.body == 2 * half for g in got), got
+    assert len(backend.requests) == 1
+    assert kind(server.get("/p/a")) == "HIT"
+
+
+def test_the_only_client_leaves(serve, backend):
+    """Nobody else wants it: the backend learns of it."""
+    gone = threading.Event()
+
+    def script(connection, request):
+        try:
+            connection.more()
+        except Exception:  # noqa: BLE001
+            gone.set()
+        return False
+
+    backend.scripts["/a"] = script
+    server = serve(config(backend))
+    first = socket.create_connection(("127.0.0.1", server.port))
+    first.sendall(b"GET /p/a HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    wait_until(lambda: backend.requests, "the first one")
+    first.close()
+    assert gone.wait(10)
+    backend.scripts["/a"] = answer(fields=fields())
+    assert kind(server.get("/p/a")) == "MISS"
+
+
+def test_the_first_client_leaves_before_what_cannot_be_stored(serve, backend):
+    more = threading.Event()
+
+    def script(connection, request):
+        assert len(backend.requests) > 1 or more.wait(20)
+        return answer(b"own\n", fields=[("Cache-Control", "no-store")])
+
+    backend.scripts["/a"] = script
+    server = serve(config(backend))
+    first = socket.create_connection(("127.0.0.1", server.port))
+    first.sendall(b"GET /p/a HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    wait_until(lambda: backend.requests, "the first one")
+    got, threads = many(server, "/p/a", 5)
+    time.sleep(0.3)
+    first.close()
+    time.sleep(0.1)
+    more.set()
+    end(threads)
+    assert all(g.body == b"own\n" for g in got), got
+    assert len(backend.requests) == 6
+
+
+def test_the_backend_cuts_what_others_wait_for(serve, backend):
+    more = threading.Event()
+
+    def script(connection, request):
+        if len(backend.requests) > 1:
+            return answer(b"second\n", fields=fields())
+        assert more.wait(20)
+        connection.send(b"HTTP/1.1 200 OK\r\nCache-Control: max-age=100\r\nContent-Length: 10\r\n\r\n")
+        return False
+
+    backend.scripts["/a"] = script
+    server = serve(config(backend))
+    got, threads = many(server, "/p/a", 5)
+    wait_until(lambda: backend.requests, "the first one")
+    time.sleep(0.2)
+    more.set()
+    end(threads)
+    assert sorted(g.status for g in got) == [200] * 4 + [502], got
+    assert all(g.body == b"second\n" for g in got if g.status == 200)
+    assert server.get("/p/a").body == b"second\n"
 
 
 def test_variants_do_not_wait_for_each_other_for_ever(serve, backend):
