@@ -62,6 +62,8 @@ void *cached_section_merge(apr_pool_t *p, void *base, void *add)
         c->enable = b->enable;
     else if (b->enable)
         c->enable = apr_array_append(p, b->enable, a->enable);
+    if (!a->purgers)
+        c->purgers = b->purgers;
     c->factor = a->factor < 0 ? b->factor : a->factor;
     c->most = a->most < 0 ? b->most : a->most;
     c->least = a->least < 0 ? b->least : a->least;

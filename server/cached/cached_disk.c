@@ -347,11 +347,18 @@ void cached_disk_write(const store_key *key, apr_time_t asked)
         (void)disk_post(DISK_WRITES, key, 0, asked, NULL);
 }
 
+void cached_disk_purge(uint64_t mark)
+{
+    static const store_key none;
+
+    if (!disk_tier)
+        return;
+    disk_purge_begin(disk_tier, mark, apr_time_now());
+    (void)disk_post(DISK_PURGED, &none, 0, 0, NULL);
+}
+
 void cached_purge(const store_key *key)
 {
     store_purge_key(cached_store(), key, 0);
-    if (!disk_tier)
-        return;
-    disk_purge_begin(disk_tier, store_mark_of_key(key), apr_time_now());
-    (void)disk_post(DISK_PURGED, key, 0, 0, NULL);
+    cached_disk_purge(store_mark_of_key(key));
 }

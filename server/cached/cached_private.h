@@ -44,9 +44,10 @@ typedef struct cached_server {
 } cached_server;
 
 typedef struct cached_section {
-    apr_array_header_t *enable; /**< of const char *, providers; NULL: none */
-    double factor;              /**< < 0: not named */
-    int64_t most, least, usual; /**< seconds; -1: not named */
+    apr_array_header_t *enable;  /**< of const char *, providers; NULL: none */
+    apr_array_header_t *purgers; /**< of apr_ipsubnet_t *, CachePurge; NULL: not named */
+    double factor;               /**< < 0: not named */
+    int64_t most, least, usual;  /**< seconds; -1: not named */
     uint8_t disable, no_last_mod, expired, is_private, no_store, tell, detail,
         stale; /**< CACHED_* */
 } cached_section;
@@ -143,6 +144,8 @@ int cached_disk_fetch_wait(const store_key *key, uint32_t flight);
 void cached_disk_write(const store_key *key, apr_time_t asked);
 /** All of a key is gone from both tiers. */
 void cached_purge(const store_key *key);
+/** What has this mark is gone from the disk, too; 0: all is. */
+void cached_disk_purge(uint64_t mark);
 
 /* ---- stored heads (cached_head.c) ---- */
 
@@ -279,6 +282,13 @@ void cached_head_fill(cached_request *q, store_head *head, const fresh_terms *te
 apr_status_t cached_send_stale(cached_request *q, ap_filter_t *f, int code);
 /** Fields of the response as they would be sent. */
 uint32_t cached_response_fields(request_rec *r, http_field **field);
+
+/* ---- purging (cached_purge.c) ---- */
+
+/** Setter of CachePurge. */
+const char *cached_purge_cmd(cmd_parms *cmd, void *dir, const char *arg);
+/** A request to purge, of a client that may do so. @return DECLINED: it is none; or a status */
+int cached_purge_request(cached_request *q);
 
 /* ---- one fetch for many (cached_follow.c) ---- */
 

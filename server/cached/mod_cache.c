@@ -37,6 +37,10 @@ static int cache_consider(request_rec *r, int sections, int quick)
         return DECLINED;
     q->tier = (uint8_t)tier;
     if (q->request.method == FRESH_UNSAFE) {
+        const int status = cached_purge_request(q);
+
+        if (status != DECLINED)
+            return status;
         ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r,
                       APLOGNO(02463) "PUT/POST/DELETE: Adding CACHE_INVALIDATE filter for %s",
                       r->uri);
