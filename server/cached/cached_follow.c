@@ -49,7 +49,11 @@ static int follow_go_on(request_rec *r, void *baton, int came)
     BRG_ASSERT(q->r == r);
     follow_leave(q);
     status = follow_run(q);
-    return status == DECLINED ? ap_run_handler(r) : status;
+    if (status != DECLINED)
+        return status;
+    if (q->use == FRESH_VALIDATE)
+        cached_ask_own(q);
+    return ap_run_handler(r);
 }
 
 static void follow_gone(request_rec *r, void *baton)
@@ -243,8 +247,6 @@ static int follow_done(cached_request *q, int *status)
         return *status == OK;
     }
     q->alone = 1; /* whatever it is, it is not waited for once more */
-    if (q->use == FRESH_VALIDATE)
-        cached_ask_own(q);
     *status = DECLINED;
     return 0;
 }
@@ -262,8 +264,6 @@ static int follow_again(cached_request *q, int *status)
         *status = cached_serve(q, cached_filters_behind(q->r), "cache hit", 0);
         return 0;
     }
-    if (q->use == FRESH_VALIDATE)
-        cached_ask_own(q);
     *status = q->alone ? DECLINED : follow_begin(q);
     return *status == OK;
 }
@@ -324,8 +324,6 @@ static int lead_from_disk(cached_request *q)
         cached_find(q);
         if (follow_is_use((fresh_use)q->use))
             return cached_serve(q, cached_filters_behind(q->r), "cache hit", 0);
-        if (q->use == FRESH_VALIDATE)
-            cached_ask_own(q);
         if (had_variant || !q->has_variant)
             return DECLINED;
     }
@@ -348,10 +346,8 @@ int cached_lead(cached_request *q)
     /* Another one fetches it. What is stale within stale-while-revalidate goes out meanwhile. */
     if (q->view.reader &&
         fresh_use_now(&q->terms, &q->request, &q->policy, brg_now()) == FRESH_SERVE_REFRESH &&
-        !q->soft) {
-        cached_ask_restore(q);
+        !q->soft)
         return cached_serve(q, cached_filters_behind(r), "cache hit", 0);
-    }
     q->follows_since = brg_monotonic_now();
     if (!conn_on_loop())
         return follow_wait(q, 0);

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
@@ -54,6 +55,22 @@ static int place_is_used(const server_rec *main)
     return cached_server_of(main)->memory || cached_sections_enable();
 }
 
+/* Of providers that are not there nothing is stored; Apache says so to nobody. */
+static void place_tell_unknown(const server_rec *main)
+{
+    for (const server_rec *s = main; s; s = s->next) {
+        const apr_array_header_t *enable = cached_server_of(s)->enable;
+
+        for (int i = 0; i < enable->nelts; i++) {
+            const char *name = APR_ARRAY_IDX(enable, i, cached_scope).provider;
+
+            if (strcmp(name, "memory") != 0 && strcmp(name, "disk") != 0)
+                ap_log_error(APLOG_MARK, APLOG_WARNING | APLOG_STARTUP, 0, s,
+                             "CacheEnable %s: nothing is stored, there is no such provider", name);
+        }
+    }
+}
+
 static int place_open(server_rec *main, uint64_t bytes)
 {
     store_limits limits;
@@ -81,6 +98,7 @@ int cached_map(apr_pool_t *pconf, server_rec *main)
     BRG_ASSERT(!main->is_virtual);
     if (trial_runs() || !place_is_used(main))
         return OK;
+    place_tell_unknown(main);
     if (!place_store && place_open(main, bytes) != OK)
         return HTTP_INTERNAL_SERVER_ERROR;
     if (bytes != place_bytes)

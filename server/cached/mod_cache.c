@@ -86,9 +86,10 @@ static int cache_handler(request_rec *r)
     }
     if (!q || !q->known || q->decided)
         return DECLINED;
-    if (q->use == FRESH_VALIDATE)
+    status = cached_lead(q);
+    if (status == DECLINED && q->use == FRESH_VALIDATE)
         cached_ask_own(q);
-    return cached_lead(q);
+    return status;
 }
 
 /* The handler failed, so its filters are gone: what is stored may be sent in place of an error page. */

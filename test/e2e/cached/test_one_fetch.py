@@ -235,6 +235,25 @@ def test_stale_while_revalidate(serve, backend):
     assert len(backend.requests) == 2
 
 
+@pytest.mark.parametrize("changed", [False, True])
+def test_one_validation_for_many(serve, backend, changed):
+    line = fields(("ETag", '"1"'), age=1)
+    backend.scripts["/a"] = answer(b"old\n", fields=line)
+    server = serve(config(backend, loops=2))
+    server.get("/p/a")
+    same = answer(b"", "304 Not Modified", fields(("ETag", '"1"'))).replace(b"Content-Length: 0\r\n", b"")
+    gate = backend.scripts["/a"] = Gate(answer(b"new\n", fields=fields(("ETag", '"2"'))) if changed else same)
+    time.sleep(1.1)
+    got, threads = many(server, "/p/a", 20)
+    wait_until(lambda: len(backend.requests) == 2, "it is validated")
+    time.sleep(0.3)
+    gate.open.set()
+    end(threads)
+    assert all((g.status, g.body) == (200, b"new\n" if changed else b"old\n") for g in got), got
+    assert len(backend.requests) == 2 and backend.requests[1]["If-None-Match"] == '"1"'
+    assert server.get("/p/a", headers={"If-None-Match": '"2"' if changed else '"1"'}).status == 304
+
+
 def test_slow_clients(serve, backend):
     body = b"0123456789abcdef" * 65536 * 4  # 4 MiB
     backend.scripts["/a"] = lambda c, r: time.sleep(0.2) or answer(body, fields=fields())
