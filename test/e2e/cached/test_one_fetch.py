@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """One fetch for many: clients that ask for what is on its way wait for it, on all loops, and get it while it comes."""
+import os
 import socket
 import threading
 import time
@@ -17,6 +18,11 @@ pytestmark = pytest.mark.only("brigade")
 def backend():
     with Backend() as backend:
         yield backend
+
+
+def sockets(server):
+    folder = f"/proc/{server.children()[0]}/fd"
+    return sum("socket" in os.readlink(f"{folder}/{fd}") for fd in os.listdir(folder) if os.path.islink(f"{folder}/{fd}"))
 
 
 class Gate:
@@ -115,8 +121,9 @@ def test_body_comes_while_it_is_fetched(serve, backend):
     assert len(backend.requests) == 1
 
 
+@pytest.mark.parametrize("reset", [False, True])
 @pytest.mark.parametrize("begun", [False, True])
-def test_the_first_client_leaves(serve, backend, begun):
+def test_the_first_client_leaves(serve, backend, begun, reset):
     """Others wait for its fetch, so that goes on."""
     more, half = threading.Event(), b"h" * 100000
 
@@ -128,19 +135,23 @@ def test_the_first_client_leaves(serve, backend, begun):
 
     backend.scripts["/a"] = script
     server = serve(config(backend))
+    server.get("/p/other"), server.get("/p/other")
+    open_before = sockets(server)
     first = socket.create_connection(("127.0.0.1", server.port))
     first.sendall(b"GET /p/a HTTP/1.1\r\nHost: localhost\r\n\r\n")
-    wait_until(lambda: backend.requests, "the first one")
+    wait_until(lambda: len(backend.requests) > 2, "the first one")
     got, threads = many(server, "/p/a", 5)
     time.sleep(0.3)
-    first.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+    if reset:
+        first.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
     first.close()
     time.sleep(0.2)
     more.set()
     end(threads)
     assert all(not isinstance(g, Exception) and g.body == 2 * half for g in got), got
-    assert len(backend.requests) == 1
+    assert len(backend.requests) == 3
     assert kind(server.get("/p/a")) == "HIT"
+    wait_until(lambda: sockets(server) <= open_before, "its connection is closed")
 
 
 def test_the_only_client_leaves(serve, backend):
