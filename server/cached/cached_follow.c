@@ -330,6 +330,51 @@ static int lead_from_disk(cached_request *q)
     return DECLINED;
 }
 
+/* ---- stale-while-revalidate ---- */
+
+static int lead_stays(void *baton)
+{
+    (void)baton;
+    return 1;
+}
+
+static int lead_is_refresh(const cached_request *q)
+{
+    return q->view.reader && !q->soft &&
+           fresh_use_now(&q->terms, &q->request, &q->policy, brg_now()) == FRESH_SERVE_REFRESH;
+}
+
+void cached_restore_answer(const cached_request *q)
+{
+    if (!q->answered)
+        return;
+    q->r->status = q->status;
+    q->r->status_line = q->status_line;
+    q->r->headers_out = q->fields;
+    if (!q->r->connection->aborted)
+        q->r->connection->keepalive = q->keepalive;
+}
+
+/* The client has the stale answer at once; its request goes on, and what the handler answers is for the store alone. */
+static int lead_refresh(cached_request *q)
+{
+    request_rec *r = q->r;
+    const int status = cached_serve(q, cached_filters_behind(r), "cache hit", 0);
+
+    if (status != OK)
+        return status;
+    q->answered = 1;
+    q->keepalive = r->connection->keepalive;
+    q->status = r->status;
+    q->status_line = r->status_line;
+    q->fields = r->headers_out;
+    r->headers_out = apr_table_make(r->pool, 8);
+    r->status = HTTP_OK;
+    r->status_line = NULL;
+    q->stays = (uint8_t)request_wait_stays(r, lead_stays, q);
+    return DECLINED;
+}
+
 int cached_lead(cached_request *q)
 {
     request_rec *r = q->r;
@@ -342,11 +387,8 @@ int cached_lead(cached_request *q)
     if (!follow_may_wait(r))
         return lead_from_disk(q);
     if (follow_begin(q) != OK)
-        return DECLINED;
-    /* Another one fetches it. What is stale within stale-while-revalidate goes out meanwhile. */
-    if (q->view.reader &&
-        fresh_use_now(&q->terms, &q->request, &q->policy, brg_now()) == FRESH_SERVE_REFRESH &&
-        !q->soft)
+        return q->flight && conn_on_loop() && lead_is_refresh(q) ? lead_refresh(q) : DECLINED;
+    if (lead_is_refresh(q)) /* another one validates it */
         return cached_serve(q, cached_filters_behind(r), "cache hit", 0);
     q->follows_since = brg_monotonic_now();
     if (!conn_on_loop())

@@ -207,6 +207,12 @@ typedef struct cached_request {
     uint32_t follows;
     store_key follows_key;
     uint8_t stays; /**< cached_stay() */
+    uint8_t
+        answered; /**< the client has the stale answer; what the handler answers is stored alone */
+    int status;   /**< of that answer, for logs */
+    const char *status_line;
+    apr_table_t *fields;
+    ap_conn_keepalive_e keepalive;
     uint8_t grows; /**< the view is of an object that grows */
     uint64_t sent;
     apr_time_t follows_since;
@@ -269,9 +275,12 @@ const char *cached_why(const cached_request *q, fresh_why why, int code);
 
 /* ---- storing (cached_save.c, cached_validated.c) ---- */
 
-extern ap_filter_rec_t *cached_save_filter, *cached_place_filter, *cached_invalidate_filter;
+extern ap_filter_rec_t *cached_save_filter, *cached_place_filter, *cached_invalidate_filter,
+    *cached_drop_filter;
 apr_status_t cached_save(ap_filter_t *f, apr_bucket_brigade *in);
 apr_status_t cached_invalidate(ap_filter_t *f, apr_bucket_brigade *in);
+/** The client has its answer, see cached_request.answered: r says so again. */
+void cached_restore_answer(const cached_request *q);
 /** A 304 came to what was asked with validators of what is stored. @return 1: the client was answered */
 int cached_validated(cached_request *q, ap_filter_t *f, apr_status_t *rv);
 /** An error came: is what is stored sent in place of it? */

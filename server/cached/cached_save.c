@@ -11,7 +11,8 @@
 
 APLOG_USE_MODULE(cache);
 
-ap_filter_rec_t *cached_save_filter, *cached_place_filter, *cached_invalidate_filter;
+ap_filter_rec_t *cached_save_filter, *cached_place_filter, *cached_invalidate_filter,
+    *cached_drop_filter;
 
 #define SAVE_MARKS 32
 
@@ -192,7 +193,8 @@ static void save_not(cached_request *q, const char *reason, fresh_why why)
     if (q->view.reader && !save_is_of_request(why) && r->status < 500)
         cached_purge(&q->key); /* what is stored is not so any more */
     cached_land(q, !save_is_of_request(why));
-    cached_tell(r, CACHED_MISS, reason);
+    if (!q->answered)
+        cached_tell(r, CACHED_MISS, reason);
     ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r,
                   APLOGNO(00768) "cache: %s not cached for request %s. Reason: %s",
                   apr_pstrmemdup(r->pool, q->text, q->text_len), r->uri, reason);
@@ -226,7 +228,8 @@ static void save_begin(cached_request *q, const fresh_response *response)
     q->phase = CACHED_SAVES;
     if (q->flight)
         cached_wake(q->place, q->flight);
-    cached_tell(r, CACHED_MISS, "cache miss: attempting entity save");
+    if (!q->answered)
+        cached_tell(r, CACHED_MISS, "cache miss: attempting entity save");
     ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r,
                   APLOGNO(00769) "cache: Caching url %s for request %s",
                   apr_pstrmemdup(r->pool, q->text, q->text_len), r->uri);
@@ -252,7 +255,7 @@ static int save_decide(cached_request *q, ap_filter_t *f, apr_status_t *rv)
     if (r->status >= 500 && cached_stale_on_error(q, r->status)) {
         cached_land(q, 0);
         q->phase = CACHED_SWALLOWS;
-        *rv = cached_send_stale(q, f, r->status);
+        *rv = q->answered ? APR_SUCCESS : cached_send_stale(q, f, r->status);
         return 1;
     }
     head.n = cached_response_fields(r, &field);
@@ -346,14 +349,24 @@ static apr_status_t save_bucket(cached_request *q, apr_bucket *b, apr_read_type_
     return rv;
 }
 
+/* To the client, unless it has its answer already. */
+static apr_status_t save_forward(cached_request *q, ap_filter_t *f, apr_bucket_brigade *in)
+{
+    if (!q->answered)
+        return ap_pass_brigade(f->next, in);
+    apr_brigade_cleanup(in);
+    return APR_SUCCESS;
+}
+
 /* Bytes of a program come when they come: what was there before them goes on first. */
-static apr_status_t save_pass(ap_filter_t *f, apr_bucket_brigade *in, apr_bucket *up_to)
+static apr_status_t save_pass(cached_request *q, ap_filter_t *f, apr_bucket_brigade *in,
+                              apr_bucket *up_to)
 {
     apr_bucket_brigade *rest = apr_brigade_split(in, up_to);
     apr_status_t rv;
 
     APR_BRIGADE_INSERT_TAIL(in, apr_bucket_flush_create(f->c->bucket_alloc));
-    rv = ap_pass_brigade(f->next, in);
+    rv = save_forward(q, f, in);
     apr_brigade_cleanup(in);
     APR_BRIGADE_CONCAT(in, rest);
     return rv;
@@ -367,7 +380,7 @@ static apr_status_t save_body(cached_request *q, ap_filter_t *f, apr_bucket_brig
         apr_status_t rv = save_bucket(q, b, APR_NONBLOCK_READ);
 
         if (APR_STATUS_IS_EAGAIN(rv)) {
-            rv = save_pass(f, in, b);
+            rv = save_pass(q, f, in, b);
             if (rv == APR_SUCCESS && q->writer)
                 rv = save_bucket(q, b, APR_BLOCK_READ);
         }
@@ -377,7 +390,7 @@ static apr_status_t save_body(cached_request *q, ap_filter_t *f, apr_bucket_brig
         }
         b = APR_BUCKET_NEXT(b);
     }
-    return ap_pass_brigade(f->next, in);
+    return save_forward(q, f, in);
 }
 
 static int save_has_begun(apr_bucket_brigade *in)
@@ -396,15 +409,17 @@ apr_status_t cached_save(ap_filter_t *f, apr_bucket_brigade *in)
 
     BRG_ASSERT(q);
     if (!q->decided && !save_has_begun(in))
-        return ap_pass_brigade(f->next, in);
+        return save_forward(q, f, in);
     q->r = f->r; /* an internal redirect answers in place of the first request */
     if (!q->decided && save_decide(q, f, &rv)) {
+        cached_restore_answer(q);
         apr_brigade_cleanup(in);
         return rv;
     }
+    cached_restore_answer(q);
     if (q->phase == CACHED_SWALLOWS) {
         apr_brigade_cleanup(in);
         return APR_SUCCESS;
     }
-    return q->writer ? save_body(q, f, in) : ap_pass_brigade(f->next, in);
+    return q->writer ? save_body(q, f, in) : save_forward(q, f, in);
 }

@@ -70,6 +70,9 @@ int cached_validated(cached_request *q, ap_filter_t *f, apr_status_t *rv)
     }
     q->phase = CACHED_SWALLOWS;
     cached_land(q, 0);
+    *rv = APR_SUCCESS;
+    if (q->answered)
+        return 1;
     apr_table_clear(r->headers_out);
     status = cached_serve(q, f->next, "conditional cache hit: entity refreshed", 1);
     *rv = status == OK ? APR_SUCCESS : APR_EGENERAL;

@@ -97,6 +97,11 @@ static void cache_error_filter(request_rec *r)
 {
     cached_request *q = cached_of(r);
 
+    if (q && q->answered) { /* the client has an answer: this one is for nobody */
+        cached_land(q, 1);
+        ap_add_output_filter_handle(cached_drop_filter, q, r, r->connection);
+        return;
+    }
     if (!q || !q->known || q->decided)
         return;
     cached_ask_restore(q);
@@ -104,6 +109,22 @@ static void cache_error_filter(request_rec *r)
         ap_add_output_filter_handle(cached_save_filter, q, r, r->connection);
     else
         cached_land(q, r->status >= 500);
+}
+
+static apr_status_t cache_drop(ap_filter_t *f, apr_bucket_brigade *in)
+{
+    (void)f;
+    apr_brigade_cleanup(in);
+    return APR_SUCCESS;
+}
+
+static int cache_log(request_rec *r)
+{
+    const cached_request *q = cached_of(r);
+
+    if (q)
+        cached_restore_answer(q);
+    return DECLINED;
 }
 
 /* "CACHE" in SetOutputFilter is a place, and does nothing by itself. */
@@ -150,6 +171,9 @@ static void cache_hooks(apr_pool_t *p)
     ap_hook_quick_handler(cache_quick, NULL, NULL, APR_HOOK_FIRST);
     ap_hook_handler(cache_handler, NULL, NULL, APR_HOOK_REALLY_FIRST);
     ap_hook_insert_error_filter(cache_error_filter, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_log_transaction(cache_log, NULL, NULL, APR_HOOK_REALLY_FIRST);
+    cached_drop_filter =
+        ap_register_output_filter("CACHE_DROP", cache_drop, NULL, AP_FTYPE_RESOURCE);
     cached_save_filter = ap_register_output_filter("CACHE_SAVE", cached_save, NULL,
                                                    (ap_filter_type)(AP_FTYPE_CONTENT_SET + 1));
     cached_place_filter = ap_register_output_filter("CACHE", cache_place, NULL,

@@ -230,19 +230,58 @@ def test_variants_do_not_wait_for_each_other_for_ever(serve, backend):
     assert len(backend.requests) <= 4
 
 
-def test_stale_while_revalidate(serve, backend):
-    line = [("Cache-Control", "max-age=1, stale-while-revalidate=60"), ("ETag", '"1"')]
-    backend.scripts["/a"] = answer(b"old\n", fields=line)
+SWR = [("Cache-Control", "max-age=1, stale-while-revalidate=60"), ("ETag", '"1"')]
+
+
+@pytest.mark.parametrize("what", ["same", "changed", "gone", "failed", "cut"])
+def test_stale_while_revalidate(serve, backend, what):
+    """Nobody waits for the validation, whatever comes of it."""
+    backend.scripts["/a"] = answer(b"old\n", fields=SWR)
     server = serve(config(backend))
     server.get("/p/a")
-    gate = backend.scripts["/a"] = Gate(answer(b"new\n", fields=line))
+    answers = {"same": answer(b"", "304 Not Modified", SWR).replace(b"Content-Length: 0\r\n", b""),
+               "changed": answer(b"new\n", fields=SWR), "gone": answer(b"gone\n", "404 Not Found", fields()),
+               "failed": answer(b"bad\n", "503 No"), "cut": b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\nCache-Control: max-age=9\r\n\r\nxx"}
+    gate = backend.scripts["/a"] = Gate(answers[what])
     time.sleep(1.1)
-    first, one = many(server, "/p/a", 1)
+    with server.connect() as client:
+        assert client.request("GET", "/p/a").body == b"old\n"
+        wait_until(lambda: len(backend.requests) == 2, "it is validated")
+        for _ in range(3):
+            got = server.get("/p/a")
+            assert got.body == b"old\n" and kind(got) == "HIT"
+        gate.open.set()
+        if what == "cut":
+            backend.close_connections()
+        wanted = {"same": b"old\n", "changed": b"new\n", "gone": b"gone\n"}.get(what, b"old\n")
+        if what in ("same", "changed", "gone"):
+            wait_until(lambda: client.request("GET", "/p/a").body == wanted and not kind(server.get("/p/a")) == "MISS", "it is stored")
+            assert len(backend.requests) == 2
+        else:
+            backend.scripts["/a"] = answer(b"later\n", fields=SWR)
+            assert client.request("GET", "/p/a").body in (b"old\n", b"later\n")
+            wait_until(lambda: server.get("/p/a").body == b"later\n", "it is asked for anew")
+    server.wait_for_log("GET /p/a cache hit TCP_HIT", "logs/access.log")
+    lines = server.read("logs/access.log").decode().splitlines()
+    assert all("TCP_" in line for line in lines)
+
+
+def test_client_leaves_while_it_is_validated(serve, backend):
+    backend.scripts["/a"] = answer(b"old\n", fields=SWR)
+    server = serve(config(backend))
+    server.get("/p/a")
+    gate = backend.scripts["/a"] = Gate(answer(b"new\n", fields=SWR))
+    time.sleep(1.1)
+    client = socket.create_connection(("127.0.0.1", server.port))
+    client.sendall(b"GET /p/a HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    data = b""
+    while not data.endswith(b"old\n"):
+        data += client.recv(4096)
+    client.close()
     wait_until(lambda: len(backend.requests) == 2, "it is validated")
-    assert server.get("/p/a").body == b"old\n"
+    time.sleep(0.2)
     gate.open.set()
-    end(one)
-    assert first[0].body == b"new\n" and server.get("/p/a").body == b"new\n"
+    wait_until(lambda: server.get("/p/a").body == b"new\n", "it is stored")
     assert len(backend.requests) == 2
 
 
