@@ -188,11 +188,18 @@ static int follow_begin_stream(cached_request *q, store_view *view, int *status)
 
 /* ---- waiting for a head ---- */
 
+/* It asks for an answer of its own: it may lead, and follows nobody. */
+static int follow_wants_own(const cached_request *q)
+{
+    return !q->policy.ignore_request &&
+           (q->request.cc.has & (FRESH_CC_NO_CACHE | FRESH_CC_NO_STORE));
+}
+
 /* It lies on disk, and no wish of the request is against that. */
 static int follow_is_on_disk(const cached_request *q, const store_key *key)
 {
-    return q->tier == CACHED_DISK && !q->view.reader &&
-           !(q->request.cc.has & (FRESH_CC_NO_CACHE | FRESH_CC_NO_STORE)) && cached_disk_has(key);
+    return q->tier == CACHED_DISK && !q->view.reader && !follow_wants_own(q) &&
+           cached_disk_has(key);
 }
 
 static int follow_from_disk(cached_request *q, const store_key *key, uint32_t flight)
@@ -388,6 +395,10 @@ int cached_lead(cached_request *q)
         return lead_from_disk(q);
     if (follow_begin(q) != OK)
         return q->flight && conn_on_loop() && lead_is_refresh(q) ? lead_refresh(q) : DECLINED;
+    if (follow_wants_own(q)) {
+        q->alone = 1;
+        return DECLINED;
+    }
     if (lead_is_refresh(q)) /* another one validates it */
         return cached_serve(q, cached_filters_behind(r), "cache hit", 0);
     q->follows_since = brg_monotonic_now();

@@ -279,6 +279,8 @@ extern ap_filter_rec_t *cached_save_filter, *cached_place_filter, *cached_invali
     *cached_drop_filter;
 apr_status_t cached_save(ap_filter_t *f, apr_bucket_brigade *in);
 apr_status_t cached_invalidate(ap_filter_t *f, apr_bucket_brigade *in);
+/** 1: this response is not stored, but the next one to the same target may be. */
+int cached_is_of_request(const request_rec *r, fresh_why why);
 /** The client has its answer, see cached_request.answered: r says so again. */
 void cached_restore_answer(const cached_request *q);
 /** A 304 came to what was asked with validators of what is stored. @return 1: the client was answered */

@@ -164,7 +164,7 @@ static const char *save_refused(cached_request *q, const fresh_response *respons
     request_rec *r = q->r;
     const uint64_t length = save_length(r);
 
-    *why = FRESH_STORE;
+    *why = FRESH_WHY_METHOD; /* of this request alone */
     if (apr_table_get(r->subprocess_env, "no-cache"))
         return "environment variable 'no-cache' is set";
     if (r->no_cache)
@@ -179,20 +179,38 @@ static const char *save_refused(cached_request *q, const fresh_response *respons
     return NULL;
 }
 
-static int save_is_of_request(fresh_why why)
+/* 1: the next request may get another answer, one that is stored. */
+int cached_is_of_request(const request_rec *r, fresh_why why)
 {
-    return why == FRESH_WHY_METHOD || why == FRESH_WHY_REQUEST_NO_STORE ||
-           why == FRESH_WHY_AUTHORIZATION;
+    switch (r->status) {
+    case HTTP_PARTIAL_CONTENT:
+    case HTTP_NOT_MODIFIED:
+    case HTTP_PRECONDITION_FAILED:
+    case HTTP_RANGE_NOT_SATISFIABLE:
+        return 1;
+    default:
+        return why == FRESH_WHY_METHOD || why == FRESH_WHY_REQUEST_NO_STORE ||
+               why == FRESH_WHY_AUTHORIZATION;
+    }
+}
+
+/* What is stored is not so any more: the target says so, and not something about this client. */
+static int save_ends_stored(const request_rec *r)
+{
+    return ap_is_HTTP_SUCCESS(r->status) || r->status == HTTP_MOVED_PERMANENTLY ||
+           r->status == HTTP_PERMANENT_REDIRECT || r->status == HTTP_NOT_FOUND ||
+           r->status == HTTP_GONE;
 }
 
 static void save_not(cached_request *q, const char *reason, fresh_why why)
 {
     request_rec *r = q->r;
+    const int of_request = cached_is_of_request(r, why);
 
     q->phase = CACHED_PASSES;
-    if (q->view.reader && !save_is_of_request(why) && r->status < 500)
-        cached_purge(&q->key); /* what is stored is not so any more */
-    cached_land(q, !save_is_of_request(why));
+    if (q->view.reader && !of_request && save_ends_stored(r))
+        cached_purge(&q->key);
+    cached_land(q, !of_request);
     if (!q->answered)
         cached_tell(r, CACHED_MISS, reason);
     ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r,

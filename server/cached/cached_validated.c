@@ -46,7 +46,9 @@ int cached_validated(cached_request *q, ap_filter_t *f, apr_status_t *rv)
     http_field *field, *merged;
     fresh_head answer = {.code = HTTP_NOT_MODIFIED}, stored = q->stored.head;
     fresh_response response;
+    fresh_request request = q->request;
     fresh_terms terms;
+    fresh_why why;
     int status;
 
     BRG_ASSERT(r->status == HTTP_NOT_MODIFIED && q->view.reader);
@@ -63,9 +65,11 @@ int cached_validated(cached_request *q, ap_filter_t *f, apr_status_t *rv)
         fresh_response_read(&response, &q->stored.head, &q->policy);
         fresh_terms_make(&terms, &response, &q->policy, q->asked, brg_now());
         q->terms = terms;
-        if (fresh_may_store(&q->request, &response, &q->policy) == FRESH_STORE)
+        request.method = FRESH_GET; /* a HEAD freshens what a GET stored */
+        why = fresh_may_store(&request, &response, &q->policy);
+        if (why == FRESH_STORE)
             validated_store(q, &terms);
-        else
+        else if (why != FRESH_WHY_REQUEST_NO_STORE && why != FRESH_WHY_AUTHORIZATION)
             cached_purge(&q->key);
     }
     q->phase = CACHED_SWALLOWS;

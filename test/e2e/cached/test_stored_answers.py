@@ -153,6 +153,31 @@ def test_validation(serve, backend):
     assert server.get("/p/a").body == b"two\n" and len(backend.requests) == 4
 
 
+def test_what_one_request_wants_ends_nothing(serve, backend):
+    """Ranges, conditions, HEAD: what is not stored of them leaves what is stored as it is."""
+    def script(connection, request):
+        line = fields(("ETag", '"1"'), age=2)
+        if request["Range"]:
+            return answer(b"ab", "206 Partial Content", [*line, ("Content-Range", "bytes 0-1/6")])
+        if request["If-None-Match"]:
+            return answer(b"", "304 Not Modified", line).replace(b"Content-Length: 0\r\n", b"")
+        if request.method == "HEAD":
+            return answer(b"", fields=line).replace(b"Content-Length: 0", b"Content-Length: 6")
+        return answer(b"abcdef", fields=line)
+
+    backend.scripts["/a"] = script
+    server = serve(config(backend))
+    server.get("/p/a")
+    for more in ({"Range": "bytes=0-1"}, {"If-None-Match": '"1"'}):
+        assert server.get("/p/a", headers={"Cache-Control": "no-cache", **more}).status in (206, 304)
+        assert kind(server.get("/p/a")) == "HIT"
+    time.sleep(2.1)
+    got = server.request("HEAD", "/p/a")
+    assert got.status == 200 and got["Content-Length"] == "6"
+    got = server.get("/p/a")
+    assert kind(got) == "HIT" and got.body == b"abcdef"
+
+
 def test_wishes_of_requests(serve, backend):
     backend.scripts["/a"] = answer(fields=fields())
     server = serve(config(backend))
