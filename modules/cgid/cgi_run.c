@@ -82,10 +82,11 @@ static apr_size_t run_send(cgi_run *run, const char *data, apr_size_t len)
     }
     if (errno == EAGAIN || errno == EINTR)
         return 0;
-    /* The rest of the body is read all the same: another request follows it. */
+    /* The rest of the body is read all the same: another request follows it. The program waits for no more of it. */
     ap_log_rerror(APLOG_MARK, APLOG_INFO, errno, run->r,
                   APLOGNO(02651) "Error writing request body to script %s", run->r->filename);
     run->deaf = 1;
+    shutdown(run->io, SHUT_WR);
     return len;
 }
 

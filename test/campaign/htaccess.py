@@ -200,6 +200,9 @@ class Request:
                 r = c.request(self.method, base + self.target, fields, b"a=1" if self.method == "POST" else b"", host=self.host)
             return Answer(f"HTTP/2 {r.status}".encode(), [(n.lower(), v) for n, v in r.headers], r.body, False)
         data = request_bytes(self.method, base + self.target, fields, b"a=1" if self.method == "POST" else b"", "1.0" if self.way == "http/1.0" else "1.1", self.host)
+        data = data.replace(b"Connection: keep-alive", b"Connection: close")
+        if b"\r\nConnection:" not in data and self.way != "http/1.0":  # the last one: a client that says more and closes has left
+            data = data.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n", 1)
         if self.way == "tls":
             return Answer.of(self.over_tls(server, data))
         return Answer.of(raw_exchange("127.0.0.1", server.port, data, brigade.PATIENCE, half_close=True))
@@ -209,7 +212,7 @@ class Request:
         import socket
         got = []
         with socket.create_connection(("127.0.0.1", server.tls_port), timeout=brigade.PATIENCE) as s, server.context.wrap_socket(s) as t:
-            t.sendall(data.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n", 1) if b"\r\nConnection:" not in data else data.replace(b"Connection: keep-alive", b"Connection: close"))
+            t.sendall(data)
             while piece := t.recv(65536):
                 got.append(piece)
         return b"".join(got)

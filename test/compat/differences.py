@@ -63,6 +63,9 @@ OTHERS = {
                                     "read; one with bad framing then ends the connection. Apache reads it first, and answers 400.",
     "merged trailers": "MergeTrailers On merges them when the body is read, for a file or a refusal behind its response. In Apache conditions "
                        "and Connection of a trailer still count there.",
+    "output of programs, compressed": "What a program has written is compressed and sent at once. Apache waits for 69 bytes or the end.",
+    "half-closed connections": "A client that ends its sending behind a request which may have others after it has left, where the server waits for "
+                               "a program or a backend. Apache goes on.",
     "TRACE": "TraceEnable is off unless a configuration turns it on.",
     "expressions that take too long": "The match of a regular expression is given up after RegexMatchLimit steps, and its "
                                       "request gets 500. Apache takes it for an expression that does not match.",

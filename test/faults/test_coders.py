@@ -20,7 +20,8 @@ pytestmark = [pytest.mark.only("brigade"), needs_all,
               pytest.mark.skipif(not os.path.exists(LIBRARY), reason=f"{LIBRARY} is not built")]
 
 TEXT = b"".join(b"line %d of a text that can be compressed, as most of them can\n" % (i * i) for i in range(3000))
-CONFIG = """LoadModule cgi_module @MODULES@/mod_cgi.so
+CONFIG = """FileCacheEntries 0
+LoadModule cgi_module @MODULES@/mod_cgi.so
 <Location />
     Options +ExecCGI
 </Location>

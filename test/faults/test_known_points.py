@@ -65,7 +65,7 @@ def test_an_answer_that_is_lost_before_its_head_is_500(serve, tmp_path):
     assert exchange(site, shape).end == "whole"
     seen = []
     for n in range(1, 8):
-        with faults.armed("read", "pipe", EIO, n, pid=pid):
+        with faults.armed("recv", "socket", EIO, n, pid=pid):
             outcome = exchange(site, shape)
         seen.append([answer.status for answer in outcome.answers])
         assert outcome.end in ("whole", "closed"), outcome
