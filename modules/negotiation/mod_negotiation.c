@@ -103,7 +103,7 @@ static negotiation *neg_begin(request_rec *r)
     n->conf = ap_get_module_config(r->per_dir_config, &negotiation_module);
     n->folder = ap_make_dirstr_parent(r->pool, r->filename);
     n->variants = apr_array_make(r->pool, 4, sizeof(neg_variant));
-    n->transparent = !r->path_info || !*r->path_info;
+    n->transparent = r->method_number == M_GET && (!r->path_info || !*r->path_info);
     neg_read_client(n);
     return n;
 }

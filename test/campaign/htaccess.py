@@ -20,6 +20,7 @@ import sys
 import tempfile
 import time
 import zlib
+import zlib
 from email.utils import parsedate_to_datetime
 
 import support
@@ -254,6 +255,8 @@ class Answer:
                 answer.body = dechunk(body)[0]
             except (ValueError, IndexError):
                 pass
+        if answer.script and answer.body[:2] == b"\x1f\x8b":  # it is compressed in as many pieces as the machine makes of it
+            answer.body = zlib.decompress(answer.body, 47)
         return answer
 
     def get(self, name):

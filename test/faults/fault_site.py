@@ -221,7 +221,7 @@ class Shape:
     lacks      a response may lack a field that is compared, if the log says why
     http2      over TLS and HTTP/2
     begin      bytes before the first request, from another address
-    stock      calls that are not the server's own: mod_cgid's to its daemon, which cannot be short or fail while that lives
+    stock      calls that are left out: messages to mod_cgid's daemon, which are whole, and cannot fail while that lives
     """
 
     def __init__(self, *requests, touched=(), at_once=False, tls=False, config="", needs=None, marks=b"",
@@ -260,8 +260,8 @@ SHAPES = {
     "pipelined": Shape(("GET", "/a.txt"), ("GET", "/middle.bin"), ("HEAD", "/a.txt"), ("GET", "/big.bin"),
                        ("GET", "/none.txt"), ("GET", "/list/"), ("GET", "/a.txt"), at_once=True, marks=LIST),
     "cgid": Shape(("POST", "/cgi/count.cgi", (), UPLOAD), config=CGID, needs="cgid", marks=b"length ",
-                  stock=(("writev", "socket"), ("shutdown", "socket"))),
-    "cgi": Shape(("POST", "/cgi/count.cgi", (), UPLOAD), config=CGI_FORK, needs="cgi", marks=b"length "),
+                  stock=(("writev", "socket"), ("shutdown", "socket"), ("sendmsg", "socket"))),
+    "cgi": Shape(("POST", "/cgi/count.cgi", (), UPLOAD), config=CGI_FORK, needs="cgi", marks=b"length ", stock=(("sendmsg", "socket"),)),
     "cgi-long": Shape(("GET", "/cgi/long.cgi"), config=CGI_FORK, needs="cgi"),
     "deflate": Shape(("GET", "/big.bin", [("Accept-Encoding", "gzip")]), touched=("big.bin",), config=DEFLATE,
                      needs="deflate"),

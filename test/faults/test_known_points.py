@@ -64,11 +64,14 @@ def test_an_answer_that_is_lost_before_its_head_is_500(serve, tmp_path):
     pid = wait_until(site.processes, "a server process")[0]
     assert exchange(site, shape).end == "whole"
     seen = []
-    for n in range(1, 8):
+    # The first calls are for the request. How many are for the program, and which finds the beginning, is chance.
+    for n in [*range(1, 16)] * 8:
         with faults.armed("recv", "socket", EIO, n, pid=pid):
             outcome = exchange(site, shape)
         seen.append([answer.status for answer in outcome.answers])
         assert outcome.end in ("whole", "closed"), outcome
+        if [500] in seen:
+            break
     assert [500] in seen, seen
 
 
