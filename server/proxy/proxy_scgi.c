@@ -209,6 +209,8 @@ static apr_status_t uwsgi_take(proxy_exchange *x)
     }
     exchange_head(x, &head);
     client_in_take(x->cc, head.head_len);
+    if (!script_status_is_final(x))
+        return APR_EGENERAL;
     exchange_head_done(x);
     return APR_SUCCESS;
 }

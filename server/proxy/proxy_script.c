@@ -83,6 +83,14 @@ static int head_gets(char *buf, int len, void *baton)
     return 1;
 }
 
+int script_status_is_final(proxy_exchange *x)
+{
+    if (x->r->status >= 200 && x->r->status <= 999)
+        return 1;
+    x->bad = "a status that ends no request";
+    return 0;
+}
+
 apr_status_t script_head_read(proxy_exchange *x, script_head *head)
 {
     request_rec *r = x->r;
@@ -104,7 +112,7 @@ apr_status_t script_head_read(proxy_exchange *x, script_head *head)
         x->bad = buf[0] ? apr_pstrdup(r->pool, buf) : "malformed head of a script";
         return APR_EGENERAL;
     }
-    return APR_SUCCESS;
+    return script_status_is_final(x) ? APR_SUCCESS : APR_EGENERAL;
 }
 
 int script_environment(proxy_exchange *x)
