@@ -42,6 +42,13 @@ install(FILES build/apxs/rules.mk build/apxs/special.mk DESTINATION share/brigad
 install(FILES build/conf/mime.types DESTINATION conf)
 install(DIRECTORY include/ DESTINATION include FILES_MATCHING PATTERN "*.h")
 install(DIRECTORY test/site/ DESTINATION htdocs)
+if(Python3_FOUND)
+    add_custom_command(OUTPUT ${CMAKE_BINARY_DIR}/downloads/sample.bin
+        COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_SOURCE_DIR}/build/tools/make_sample.py ${CMAKE_BINARY_DIR}/downloads/sample.bin
+        DEPENDS build/tools/make_sample.py COMMENT "The sample site's download" VERBATIM)
+    add_custom_target(sample ALL DEPENDS ${CMAKE_BINARY_DIR}/downloads/sample.bin)
+    install(FILES ${CMAKE_BINARY_DIR}/downloads/sample.bin DESTINATION htdocs/downloads)
+endif()
 install(DIRECTORY DESTINATION logs)
 install(FILES docs/manual/brigade.8 docs/manual/brigade-migrate.8 DESTINATION share/man/man8)
 install(FILES docs/manual/brigade-apxs.1 docs/manual/brigade-filter-test.1 DESTINATION share/man/man1)

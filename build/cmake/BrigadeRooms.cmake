@@ -47,7 +47,9 @@ endif()
 set(BRIGADE_API_ROOMS
     filters
     filters/compress
+    filters/ratelimit
     filters/ssi
+    filters/substitute
     modules/access
     modules/alias
     modules/asn
@@ -59,7 +61,9 @@ set(BRIGADE_API_ROOMS
     modules/file
     modules/filter
     modules/headers
+    modules/info
     modules/log_config
+    modules/macro
     modules/mapping
     modules/mime
     modules/negotiation

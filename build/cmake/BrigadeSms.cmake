@@ -64,5 +64,6 @@ if(BRIGADE_MEMORY AND NOT BRIGADE_SANITIZE AND EXISTS ${CMAKE_SOURCE_DIR}/memory
     file(COPY ${bench}/traces DESTINATION ${CMAKE_BINARY_DIR})
     install(TARGETS brigade-membench brigade-membench-stock RUNTIME DESTINATION bin)
     install(DIRECTORY ${bench}/traces DESTINATION share/brigade)
-    install(FILES ${CMAKE_SOURCE_DIR}/docs/manual/brigade-membench.1 DESTINATION share/man/man1)
+    install(FILES ${CMAKE_SOURCE_DIR}/docs/manual/brigade-membench.1 ${CMAKE_SOURCE_DIR}/docs/manual/brigade-membench-stock.1
+        DESTINATION share/man/man1)
 endif()

@@ -16,7 +16,7 @@ import subprocess
 import sys
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-DOCUMENTS = ["ARCHITECTURE.md", "CONTRIBUTING.md", "README.md", "include/README.md", "test/README.md",
+DOCUMENTS = ["ARCHITECTURE.md", "CONTRIBUTING.md", "README.md", "SECURITY.md", "include/README.md", "test/README.md",
              *sorted(glob.glob("docs/*.md", root_dir=TOP) + glob.glob("docs/internals/*.md", root_dir=TOP))]
 BASES = ["", "server", "memory", "test", "test/e2e", "test/campaign", "test/faults", "include", "filters"]
 ENDINGS = "c|h|py|md|cmake|in|txt|json|supp"
@@ -24,7 +24,7 @@ FILE = re.compile(r"(?<![\w/.*<>${}~:-])[\w*][\w.*/-]*\.(?:%s)(?![\w/.]\w|\w)" %
 FOLDER = re.compile(r"(?<![\w/.*<>${}~:-])[a-z][\w-]*(?:/[\w-]+)*/(?![\w*<])")
 
 # Names that a reader chooses, headers of other projects, folders that a build or an installation makes.
-NOT_OURS = re.compile(r"^(_private\.h|apr\w*\.h|out/.*|mod_x\.c|modules/mod_x\.c|mod_(first|upper)\.c|other\.c|de/|.*/small\.txt)$")
+NOT_OURS = re.compile(r"^(share/doc/.*|_private\.h|apr\w*\.h|out/.*|mod_x\.c|modules/mod_x\.c|mod_(first|upper)\.c|other\.c|de/|.*/small\.txt)$")
 
 
 def names(path):

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write the sample download: 3 MiB that look random and are the same every time.
+"""Write the sample download: 3 MiB of numbered records of 32 bytes, the same every time. A range shows where it was taken from.
 
     python3 build/tools/make_sample.py FILE
 """
-import hashlib
 import os
 import sys
 
@@ -11,7 +10,7 @@ SIZE = 3 * 1024 * 1024
 
 
 def sample():
-    return b"".join(hashlib.sha256(b"brigade %d" % i).digest() for i in range(SIZE // 32))
+    return b"".join(b"record %08d at byte %07d\n" % (i, 32 * i) for i in range(SIZE // 32))
 
 
 if __name__ == "__main__":

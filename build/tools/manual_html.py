@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The manual as pages: one per module, one per how-to, a list of all directives, and a search that needs no server."""
+"""The manual as pages: one per module (several where it has many directives), one per how-to, a list of all directives, and a
+search that needs no server and knows what people type (docs/manual/html/synonyms.txt)."""
 import html
 import json
+import math
 import re
 import shutil
 
@@ -34,7 +36,16 @@ def linked(text, links):
                    for part in re.split(r"(\w+)", text))
 
 
-def page(title, body):
+ENTRIES_OF_A_PAGE = 30
+
+
+def page(title, body, contents="", before=None, after=None):
+    """contents: links of the table of contents; before, after: (address, title) of the neighbours."""
+    relations = "".join(f'\n<link rel="{rel}" href="{to[0]}">' for rel, to in (("prev", before), ("next", after)) if to)
+    steps = "".join(f'<a rel="{rel}" href="{to[0]}"><span>{word}</span> {html.escape(to[1])}</a>'
+                    for rel, word, to in (("prev", "Previous:", before), ("next", "Next:", after)) if to)
+    aside = f'<nav class="toc" aria-label="On this page">{contents}</nav>\n' if contents else ""
+    foot = f'\n<nav class="steps" aria-label="Neighbours">{steps}</nav>' if steps else ""
     return f"""<!doctype html>
 <html lang="en">
 <head>
@@ -43,19 +54,22 @@ def page(title, body):
 <meta name="color-scheme" content="light dark">
 <title>{html.escape(title)} - Brigade</title>
 <link rel="icon" href="data:,">
-<link rel="stylesheet" href="style.css">
+<link rel="stylesheet" href="style.css">{relations}
 <script src="index.js" defer></script>
 <script src="search.js" defer></script>
 </head>
 <body>
+<a class="skip" href="#content">Skip to the content</a>
 <header>
-<nav><a href="index.html">Brigade</a> <a href="directives.html">Directives</a></nav>
+<nav aria-label="The manual"><a href="index.html">Brigade</a> <a href="directives.html">Directives</a></nav>
 <form role="search"><label for="q">Search</label> <input id="q" type="search" autocomplete="off" aria-controls="found"></form>
 </header>
 <div id="found" role="status" hidden></div>
-<main>
-{body}
+<div class="{"beside" if contents else "alone"}">
+{aside}<main id="content" tabindex="-1">
+{body}{foot}
 </main>
+</div>
 </body>
 </html>
 """
@@ -99,8 +113,10 @@ def markdown(text, links):
                 continue
             if heading:
                 level = len(heading[1])
-                anchor = re.sub(r"[^a-z0-9]+", "-", heading[2].lower()).strip("-")
-                out.append(f'<h{level} id="{anchor}">{inline(heading[2], links)}</h{level}>')
+                text_of_it = inline(heading[2], links)
+                if level > 1 and "<a " not in text_of_it:
+                    text_of_it = f'<a href="#{anchor_of(heading[2])}">{text_of_it}</a>'
+                out.append(f'<h{level} id="{anchor_of(heading[2])}">{text_of_it}</h{level}>')
             elif lines[0].startswith("|"):
                 out.append(table(lines, links))
             elif re.match(r"(-|\d+\.) ", lines[0]):
@@ -127,33 +143,117 @@ def start_page(modules, howtos):
 def all_directives(modules):
     entries = sorted((e for m in modules for e in m.entries), key=lambda e: e.key)
     out = ["<h1>All directives</h1>", '<ul class="all">']
-    out += [f'<li><a href="{e.module.page}#{e.anchor}">{html.escape(e.name)}</a></li>' for e in entries]
+    out += [f'<li><a href="{e.page}#{e.anchor}">{html.escape(e.name)}</a></li>' for e in entries]
     return page("Directives", "\n".join(out) + "</ul>")
 
 
-def search_index(modules, howtos):
-    rows = [[e.name, f"{e.module.page}#{e.anchor}", e.module.title, " ".join(e.text()).replace("`", "")] for m in modules for e in m.entries]
-    rows += [[m.title, m.page, "module", " ".join(m.intro).strip().replace("`", "")] for m in modules]
-    rows += [[title, name, "how to", re.sub(r"[`*#|]|\]\([^)]*\)|\[", " ", text)] for name, title, text in howtos]
+def anchor_of(heading):
+    return re.sub(r"[^a-z0-9]+", "-", heading.lower()).strip("-")
+
+
+def sections(text):
+    """[(heading, text)] of a how-to; what stands before the first heading of its own has none. A # in fenced code is no heading."""
+    parts = [("", [])]
+    fenced = False
+    for line in text.splitlines()[1:]:
+        fenced ^= line.startswith("```")
+        if line.startswith("## ") and not fenced:
+            parts.append((line[3:], []))
+        else:
+            parts[-1][1].append(line)
+    return [(heading, "\n".join(lines)) for heading, lines in parts]
+
+
+def plain(text):
+    """Text of a how-to for the search: without marks and addresses."""
+    text = re.sub(r"^```.*$|^#+ |^\|[-| ]+\|$", "", text, flags=re.M)
+    return " ".join(re.sub(r"[`*\[]|\]\([^)]*\)", "", text).replace("|", " ").split())
+
+
+def read_synonyms(path):
+    """{target: [[words, rank], ...]}; rank 0 is the best answer to these words."""
+    known = {}
+    for line in path.read_text().splitlines():
+        if not line.strip() or line.startswith("#"):
+            continue
+        words, targets = line.rsplit(": ", 1)
+        for rank, target in enumerate(targets.split()):
+            known.setdefault(target.strip("<>").lower(), []).extend([w.strip(), rank] for w in words.split(","))
+    return known
+
+
+def search_index(modules, howtos, synonyms):
+    """Rows of name, address, kind, text and the words that lead here. Of a how-to, each part has a row."""
+    left = dict(synonyms)
+    rows = [[e.name, f"{e.page}#{e.anchor}", e.module.title, " ".join(e.text()).replace("`", ""), left.pop(e.key, [])]
+            for m in modules for e in m.entries]
+    rows += [[m.title, m.page, "module", " ".join(m.intro).strip().replace("`", ""), left.pop(m.title.lower(), [])] for m in modules]
+    for name, title, text in howtos:
+        for heading, part in sections(text):
+            address = name + (f"#{anchor_of(heading)}" if heading else "")
+            rows.append([f"{title}: {plain(heading)}" if heading else title, address, "how to", plain(part) or plain(text),
+                         [] if heading else left.pop(name.removesuffix(".html"), [])])
+    if left:
+        raise SystemExit(f"synonyms.txt: there is nothing of these names: {' '.join(sorted(left))}")
     return "const manualIndex = " + json.dumps(rows, separators=(",", ":")).replace("</", "<\\/") + ";\n"
 
 
+def divide(module):
+    """[(page, entries)]: a module with many entries has several pages, of about the same length."""
+    count = max(1, math.ceil(len(module.entries) / ENTRIES_OF_A_PAGE))
+    size = math.ceil(len(module.entries) / count)
+    parts = []
+    for i in range(count):
+        name = module.page if i == 0 else f"{module.title}-{i + 1}.html"
+        parts.append((name, module.entries[i * size:(i + 1) * size]))
+        for e in parts[-1][1]:
+            e.page = name
+    return parts
+
+
+def module_pages(module, links):
+    """[(name, title, body, contents)] of a module."""
+    parts, out = divide(module), []
+    for number, (name, entries) in enumerate(parts, 1):
+        of_all = f" <small>part {number} of {len(parts)}</small>" if len(parts) > 1 else ""
+        body = f'<h1>{module.title}{of_all}</h1><p>{inline(" ".join(module.intro).strip(), links)}</p>'
+        contents = [f'<a href="#{e.anchor}">{html.escape(e.name)}</a>' for e in entries]
+        for other, (address, others) in enumerate(parts, 1):
+            if other != number and others:
+                contents.append(f'<a class="part" href="{address}">Part {other}: {html.escape(others[0].name)} to {html.escape(others[-1].name)}</a>')
+        title = module.title + (f", part {number}" if number > 1 else "")
+        out.append((name, title, body + "\n".join(entry_html(e, links) for e in entries), "\n".join(contents)))
+    return out
+
+
+def howto_pages(howtos, links):
+    for name, title, text in howtos:
+        headings = [heading for heading, _ in sections(text) if heading]
+        contents = [f'<a href="#{anchor_of(h)}">{html.escape(plain(h))}</a>' for h in headings] if len(headings) > 1 else []
+        yield name, title, markdown(text, links), "\n".join(contents)
+
+
+def write_in_order(folder, pages):
+    """Each leads to the one before and the one after it."""
+    for i, (name, title, body, contents) in enumerate(pages):
+        before, after = (pages[n][:2] if 0 <= n < len(pages) else None for n in (i - 1, i + 1))
+        (folder / name).write_text(page(title, body, contents, before, after))
+
+
 def write(modules, howto_files, static, folder):
-    links = {e.key: f"{e.module.page}#{e.anchor}" for m in modules for e in m.entries}
+    for m in modules:
+        divide(m)
+    links = {e.key: f"{e.page}#{e.anchor}" for m in modules for e in m.entries}
     howtos = []
     for path in howto_files:
         text = path.read_text()
         howtos.append((re.sub(r"^\d+-", "", path.stem) + ".html", re.match(r"# (.*)", text)[1], text))
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    for name, title, text in howtos:
-        (folder / name).write_text(page(title, markdown(text, links)))
-    for m in modules:
-        toc = " ".join(f'<a href="#{e.anchor}">{html.escape(e.name)}</a>' for e in m.entries)
-        body = f'<h1>{m.title}</h1><p>{inline(" ".join(m.intro).strip(), links)}</p><p class="toc">{toc}</p>'
-        (folder / m.page).write_text(page(m.title, body + "\n".join(entry_html(e, links) for e in m.entries)))
+    write_in_order(folder, list(howto_pages(howtos, links)))
+    write_in_order(folder, [one for m in modules for one in module_pages(m, links)])
     (folder / "directives.html").write_text(all_directives(modules))
-    (folder / "index.js").write_text(search_index(modules, howtos))
+    (folder / "index.js").write_text(search_index(modules, howtos, read_synonyms(static / "synonyms.txt")))
     for name in ("style.css", "search.js"):
         shutil.copyfile(static / name, folder / name)
     (folder / "index.html").write_text(start_page(modules, howtos))

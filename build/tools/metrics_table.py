@@ -30,6 +30,8 @@ def table(text):
         said = labels.get(name, {})
         if name.startswith(("brigade_http_requests", "brigade_certificate", "brigade_asn")):
             said = {label: [] for label in said}
+        elif name.startswith("brigade_backend"):
+            said = {label: [] if label in ("backend", "balancer", "host") else values for label, values in said.items()}
         words = ", ".join(label + (": " + ", ".join(f"`{v}`" for v in dict.fromkeys(values)) if values else "")
                           for label, values in said.items())
         yield f"| `{name}` | {kind} | {words} | {about} |"

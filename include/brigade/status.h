@@ -138,6 +138,36 @@ typedef struct brg_status_certificate {
 APR_DECLARE_OPTIONAL_FN(int, brg_status_certificate_get,
                         (int n, apr_pool_t *p, brg_status_certificate *out));
 
+/** A backend of the built-in proxy. Counters go on over reloads and upgrades. */
+typedef struct brg_status_backend {
+    const char
+        *name; /**< as configured: "http://app:8080", "unix:/run/php.sock|fcgi://localhost" */
+    const char *balancer; /**< that it is a member of; "" */
+    const char *server;   /**< the virtual host that has it; "" */
+    const char *
+        state; /**< "ok", "error", "check failed", "drain", "disabled", "stopped", "standby", "spare" */
+    int up;                    /**< requests may go to it */
+    int64_t in_flight;         /**< requests that it has now, of all processes */
+    int64_t connections, idle; /**< open now, and those of them that no request has */
+    int64_t queue;             /**< requests that wait for a connection */
+    uint64_t answers[5];       /**< by class of status, from 1xx */
+    uint64_t retries;          /**< requests that came to it since another backend failed */
+    uint64_t refused;          /**< no address, no connection, no handshake */
+    uint64_t timeouts, broken; /**< no answer in time; an answer that ended early, or was none */
+    uint64_t sent, received;   /**< bytes to it and from it */
+    uint64_t waited_us,
+        waited_n; /**< until heads of answers, microseconds in all, and how many these were */
+} brg_status_backend;
+
+/**
+ * Optional function of the built-in proxy_module: look at one backend.
+ * @param n  from 0
+ * @param p  for what @a out points to
+ * @return 1: @a out is filled; 0: this one is not in use; -1: there are no more
+ */
+APR_DECLARE_OPTIONAL_FN(int, brg_status_backend_get,
+                        (int n, apr_pool_t *p, brg_status_backend *out));
+
 /** A source of networks (ASTable). Each number is right by itself. */
 typedef struct brg_status_network_source {
     const char *name;    /**< "file /etc/networks.txt", "bgp 192.0.2.1" */

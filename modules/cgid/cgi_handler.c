@@ -216,7 +216,7 @@ static int handler_wait(handler_message *m)
     const brg_wait_for wanted = {.timeout = HANDLER_AGAIN, .fd = -1};
     struct pollfd daemon = {.fd = cgi_daemon_socket(), .events = POLLOUT};
 
-    if (brg_wait_possible(m->run->r))
+    if (cgi_may_wait(m->run->r))
         return brg_wait(m->run->r, &wanted, handler_again, handler_gone, m);
     if (poll(&daemon, 1, (int)apr_time_as_msec(m->run->r->server->timeout)) <= 0)
         return handler_fails(m->run, ETIMEDOUT);

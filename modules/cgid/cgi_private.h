@@ -71,6 +71,9 @@ static inline int cgi_log_index(void)
 /** The handlers' common part. @param m  whose configuration counts */
 int cgi_handle(request_rec *r, const module *m);
 
+/** 1: the request may wait on its loop, where its filters run from then on: not where one of them may wait itself. */
+int cgi_may_wait(request_rec *r);
+
 /** Serve a program that was started, to its end: OK, SUSPENDED, or a status. */
 int cgi_run_begin(cgi_run *run);
 

@@ -15,6 +15,7 @@
 #include "util_script.h"
 #include "apr_lib.h"
 #include "apr_strings.h"
+#include "brigade/response_cache.h"
 #include "brigade/wait.h"
 #include <errno.h>
 #include <poll.h>
@@ -186,6 +187,18 @@ static int run_redirects(cgi_run *run, const char *location)
     return cgi_run_redirect(run);
 }
 
+/* Apache sends no parts of what has no length yet. A filter that sends a file in place of the output (mod_xsendfile) looks for
+ * the note. */
+static void run_keep_range(request_rec *r)
+{
+    const char *range = apr_table_get(r->headers_in, "Range");
+
+    if (!range)
+        return;
+    apr_table_set(r->notes, "brg-range", range);
+    apr_table_unset(r->headers_in, "Range");
+}
+
 /* @return RUN_WAITS: output follows; or the status of the answer */
 static int run_head(cgi_run *run)
 {
@@ -204,10 +217,7 @@ static int run_head(cgi_run *run)
         cgi_run_close(run, 0);
         return status;
     }
-    /* Apache sends no parts of what has no length yet; a file in its place has a length. */
-    if (!apr_table_get(r->headers_out, "X-Sendfile") &&
-        !apr_table_get(r->err_headers_out, "X-Sendfile"))
-        apr_table_unset(r->headers_in, "Range");
+    run_keep_range(r);
     location = apr_table_get(r->headers_out, "Location");
     return location && r->status == HTTP_OK ? run_redirects(run, location) : RUN_WAITS;
 }
@@ -400,9 +410,19 @@ static apr_status_t run_cleanup(void *data)
     return APR_SUCCESS;
 }
 
+int cgi_may_wait(request_rec *r)
+{
+    if (!brg_wait_possible(r))
+        return 0;
+    for (const ap_filter_t *f = r->output_filters; f && f->r; f = f->next)
+        if (f->frec->providers ? brg_request_may_wait(r) : !brg_filter_is_declared(f->frec))
+            return 0;
+    return 1;
+}
+
 int cgi_run_begin(cgi_run *run)
 {
-    const int waits = brg_wait_possible(run->r);
+    const int waits = cgi_may_wait(run->r);
     int status;
 
     apr_pool_pre_cleanup_register(run->r->pool, run, run_cleanup);

@@ -4,12 +4,15 @@
  * "?data=N": samples from number N on, as JSON.
  */
 #include "metrics_private.h"
+#include "status_backends.h"
+#include "status_certificates.h"
 #include "status_private.h"
 #include "http_core.h"
 #include "http_protocol.h"
 #include "http_request.h"
 #include "apr_strings.h"
 #include "brigade/memory.h"
+#include "brigade/status.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -163,6 +166,40 @@ static void live_scopes(request_rec *r)
     ap_rprintf(r, "],\n\"reported\":%d", brg_memory_reported() != 0);
 }
 
+/* Where the installed configuration has the manual; NULL: this server has it not, or something else there. */
+static const char *live_manual(request_rec *r)
+{
+    static const char end[] = "/brigade/html/index.html";
+    request_rec *found = ap_sub_req_lookup_uri("/docs/index.html", r, NULL);
+    const size_t len = found->filename ? strlen(found->filename) : 0;
+    const int is_ours = found->status == HTTP_OK && found->finfo.filetype == APR_REG &&
+                        len >= sizeof end - 1 &&
+                        !strcmp(found->filename + len + 1 - sizeof end, end);
+
+    ap_destroy_sub_req(found);
+    return is_ours ? "/docs/" : NULL;
+}
+
+static void live_server(request_rec *r)
+{
+    const char *manual = live_manual(r);
+    brg_status_totals totals;
+
+    ap_rputs(",\n", r);
+    status_json_string(r, "server", ap_get_server_name(r));
+    ap_rputs(",", r);
+    status_json_string(r, "version", ap_get_server_description());
+    if (!brg_status_sum(&totals))
+        ap_rprintf(r, ",\"up\":%" APR_TIME_T_FMT,
+                   apr_time_sec(apr_time_now() - totals.restart_time));
+    if (manual) {
+        ap_rputs(",", r);
+        status_json_string(r, "manual", manual);
+    }
+    ap_rputs(",\n", r);
+    status_certificates_list(r);
+}
+
 static int live_write_data(request_rec *r, const char *from)
 {
     brg_target *t = apr_palloc(r->pool, BRG_TARGETS * sizeof *t);
@@ -180,10 +217,8 @@ static int live_write_data(request_rec *r, const char *from)
     live_targets(r, "slowest", t, brg_figures_slowest(t));
     live_targets(r, "busiest", t, brg_figures_busiest(t));
     live_scopes(r);
-    ap_rputs(",\n", r);
-    status_json_string(r, "server", ap_get_server_name(r));
-    ap_rputs(",", r);
-    status_json_string(r, "version", ap_get_server_description());
+    status_backends_write_json(r);
+    live_server(r);
     ap_rputs("}\n", r);
     return OK;
 }

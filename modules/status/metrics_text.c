@@ -4,6 +4,7 @@
  * (OpenMetrics says TYPE and HELP of the name without "_total"), and in the end of the text.
  */
 #include "metrics_private.h"
+#include "status_backends.h"
 #include "status_certificates.h"
 #include "status_networks.h"
 #include "http_config.h"
@@ -112,6 +113,7 @@ void metrics_write_text(request_rec *r, const brg_figures *f, int open)
     text_requests(r, f, open);
     status_certificates_write(r);
     status_networks_write_text(r, open);
+    status_backends_write_text(r, open);
     if (open)
         ap_rputs("# EOF\n", r);
 }

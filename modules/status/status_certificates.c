@@ -37,12 +37,12 @@ static int certificates_are_known(void)
     return APR_RETRIEVE_OPTIONAL_FN(brg_status_certificate_get) != NULL;
 }
 
-static void certificates_write_json(request_rec *r)
+void status_certificates_list(request_rec *r)
 {
     brg_status_certificate c;
     const char *comma = "";
 
-    ap_rputs("{\"certificates\":[", r);
+    ap_rputs("\"certificates\":[", r);
     for (int n = 0; certificate_next(r, &n, &c); comma = ",\n") {
         ap_rvputs(r, comma, "{", NULL);
         status_json_string(r, "server", c.server);
@@ -58,7 +58,14 @@ static void certificates_write_json(request_rec *r)
                    (double)c.from / 1e6, (double)c.until / 1e6, (double)c.since / 1e6,
                    certificate_days(&c));
     }
-    ap_rputs("]}\n", r);
+    ap_rputs("]", r);
+}
+
+static void certificates_write_json(request_rec *r)
+{
+    ap_rputs("{", r);
+    status_certificates_list(r);
+    ap_rputs("}\n", r);
 }
 
 static void prometheus_label(request_rec *r, const char *name, const char *value)

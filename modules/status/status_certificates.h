@@ -12,6 +12,9 @@
 /** Answer "?certificates=what". @return as handlers do */
 int status_certificates_handle(request_rec *r, const char *what);
 
+/** Write the member "certificates" of a JSON object: an empty array where there is no built-in TLS. */
+void status_certificates_list(request_rec *r);
+
 /** The samples alone, for Prometheus and OpenMetrics. */
 void status_certificates_write(request_rec *r);
 

@@ -4,6 +4,7 @@
  * seconds, sizes bytes. Text that clients sent may be any bytes: what is not ASCII is written as
  * the code point of that value.
  */
+#include "status_backends.h"
 #include "status_private.h"
 #include "http_config.h"
 #include "http_core.h"
@@ -189,5 +190,7 @@ void status_write_json(request_rec *r, const status_snapshot *snap)
         ap_rputs(i ? "," : "", r);
         json_process(r, snap, &APR_ARRAY_IDX(snap->processes, i, status_process));
     }
-    ap_rputs("]}\n", r);
+    ap_rputs("]", r);
+    status_backends_write_json(r);
+    ap_rputs("}\n", r);
 }

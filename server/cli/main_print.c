@@ -39,6 +39,8 @@ static void main_print_libraries(void)
            apu_version_string(), pcre);
     printf("Compiled using: APR %s, APR-UTIL %s, PCRE %d.%d %s\n", APR_VERSION_STRING,
            APU_VERSION_STRING, PCRE2_MAJOR, PCRE2_MINOR, APR_STRINGIFY(PCRE2_DATE));
+    printf("  and:          %s\n", MAIN_LIBRARIES[0] ? MAIN_LIBRARIES : "no further libraries");
+    printf("Built as:       %s, %s\n", MAIN_BUILD, MAIN_BUILD_OPTIONS);
 }
 
 static void main_print_switches(const main_options *options)

@@ -40,8 +40,10 @@ typedef struct client_settings {
     apr_port_t port;
     const char *path;                                         /**< of a Unix socket; NULL: TCP */
     const struct tls_proxy_ctx *tls; /* tls_client_context */ /**< NULL: clear */
-    const char *sni;         /**< name for TLS; NULL: the host, if it is a name */
-    const char *alpn;        /**< wire form; NULL: none */
+    const char *sni;  /**< name for TLS; NULL: the host, if it is a name */
+    const char *alpn; /**< wire form; NULL: none */
+    const char *
+        tunnel; /**< the head of a CONNECT, which a proxy gets before TLS begins; NULL: none is on the way */
     apr_sockaddr_t *from;    /**< local address (ProxySourceAddress), or NULL */
     int max;                 /**< open connections of this process; 0: any number */
     int smax;                /**< idle ones that are kept whatever their age; -1: none beyond ttl */
@@ -69,6 +71,16 @@ client_origin *client_origin_make(apr_pool_t *p, const client_settings *settings
 client_origin *client_origin_once(apr_pool_t *p, const client_settings *settings);
 
 const client_settings *client_origin_settings(const client_origin *origin);
+
+/** Counts of an origin's connections, of this process, that others look at. */
+typedef struct client_gauges {
+    _Atomic int32_t open, idle; /**< connections, the idle ones among the open */
+    _Atomic int32_t waiting;    /**< requests that wait for a connection or an address */
+} client_gauges;
+
+/** Count in @a gauges, which live as long as the process. Of origins that live as long as the configuration.
+ * Threads: main, before loops and workers start. */
+void client_origin_gauges(client_origin *origin, client_gauges *gauges);
 
 /** Open connections to it now, idle ones among them. Threads: any. */
 unsigned client_origin_open(const client_origin *origin);
@@ -124,7 +136,8 @@ struct client_conn {
     uint8_t opened;             /**< it is counted */
     apr_time_t idle_since;      /**< monotonic */
     struct client_tries *tries; /**< addresses, while it connects */
-    uint8_t wants_write;        /**< the handshake waits for room */
+    uint8_t wants_write;        /**< the handshake, or what goes before it, waits for room */
+    uint32_t tunnel_sent;       /**< bytes of the CONNECT */
     void *session;              /**< of the protocol, as long as the connection; NULL */
     void (*session_end)(void *session);
     char peer[CONN_CLIENT_TEXT]; /**< the address that it leads to, as text */

@@ -141,7 +141,9 @@ static void connect_done(client_conn *cc)
     free(cc->tries);
     cc->tries = NULL;
     cc->wr_ready = 1;
-    cc->state = cc->origin->conf.tls ? CLIENT_HANDSHAKE : CLIENT_READY;
+    cc->state = cc->origin->conf.tunnel ? CLIENT_TUNNEL
+                : cc->origin->conf.tls  ? CLIENT_HANDSHAKE
+                                        : CLIENT_READY;
 }
 
 static apr_status_t connect_go(client_conn *cc)
@@ -170,6 +172,11 @@ apr_status_t client_go(client_conn *cc)
         return cc->error;
     if (cc->state == CLIENT_CONNECTING)
         rv = connect_go(cc);
+    if (rv == APR_SUCCESS && cc->state == CLIENT_TUNNEL) {
+        rv = client_tunnel(cc);
+        if (rv == APR_SUCCESS)
+            cc->state = CLIENT_HANDSHAKE;
+    }
     if (rv == APR_SUCCESS && cc->state == CLIENT_HANDSHAKE) {
         rv = client_handshake(cc);
         if (rv == APR_SUCCESS)

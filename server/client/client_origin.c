@@ -62,6 +62,7 @@ static void origin_begin(client_origin *o, const client_settings *settings)
 {
     BRG_ASSERT(settings->server && (settings->host || settings->path));
     o->conf = *settings;
+    o->gauges = &o->own;
     if (!o->conf.ttl)
         o->conf.ttl = CLIENT_TTL_US;
     place_begin(&o->workers, o, NULL);
@@ -81,11 +82,17 @@ client_origin *client_origin_make(apr_pool_t *p, const client_settings *settings
     return o;
 }
 
+void client_origin_gauges(client_origin *o, client_gauges *gauges)
+{
+    BRG_ASSERT(o->is_kept && !atomic_load(&o->open));
+    o->gauges = gauges;
+}
+
 /* ---- origins of one request ---- */
 
 struct origin_once {
     client_place place;
-    char *host, *path, *sni;
+    char *host, *path, *sni, *tunnel;
     client_origin origin;
 };
 
@@ -108,6 +115,7 @@ void client_origin_release(client_origin *o)
     free(once->host);
     free(once->path);
     free(once->sni);
+    free(once->tunnel);
     free(once);
 }
 
@@ -132,10 +140,14 @@ client_origin *client_origin_once(apr_pool_t *p, const client_settings *settings
     conf.host = once->host = origin_copy(settings->host);
     conf.path = once->path = origin_copy(settings->path);
     conf.sni = once->sni = origin_copy(settings->sni);
+    conf.tunnel = once->tunnel = origin_copy(settings->tunnel);
     conf.reuse = 0;
     conf.max = 0;
     atomic_store(&once->origin.refs, 1);
-    if (!conf.host && !conf.path) { /* no memory */
+    if ((!conf.host && !conf.path) || (settings->tunnel && !conf.tunnel)) { /* no memory */
+        free(once->host);
+        free(once->path);
+        free(once->tunnel);
         free(once->sni);
         free(once);
         return NULL;
@@ -193,6 +205,8 @@ void client_place_tell(client_place *place)
 {
     client_ticket *t = place->first, *next;
 
+    atomic_fetch_sub_explicit(&place->origin->gauges->waiting,
+                              (int32_t)atomic_load(&place->waiting_n), memory_order_relaxed);
     place->first = NULL;
     place->last = &place->first;
     atomic_store(&place->waiting_n, 0);
@@ -225,6 +239,7 @@ void client_ticket_wait(client_place *place, client_ticket *t)
     *place->last = t;
     place->last = &t->next;
     atomic_fetch_add(&place->waiting_n, 1);
+    atomic_fetch_add_explicit(&place->origin->gauges->waiting, 1, memory_order_relaxed);
 }
 
 void client_ticket_leave(client_ticket *t)
@@ -240,6 +255,7 @@ void client_ticket_leave(client_ticket *t)
         place->last = t->prev;
     t->prev = NULL;
     atomic_fetch_sub(&place->waiting_n, 1);
+    atomic_fetch_sub_explicit(&place->origin->gauges->waiting, 1, memory_order_relaxed);
 }
 
 unsigned client_origin_open(const client_origin *o)
@@ -267,12 +283,14 @@ int client_count_open(client_origin *o, int must)
         if (!must && o->conf.max && n >= (unsigned)o->conf.max)
             return 0;
     } while (!atomic_compare_exchange_weak(&o->open, &n, n + 1));
+    atomic_fetch_add_explicit(&o->gauges->open, 1, memory_order_relaxed);
     return 1;
 }
 
 void client_count_closed(client_origin *o)
 {
     atomic_fetch_sub(&o->open, 1);
+    atomic_fetch_sub_explicit(&o->gauges->open, 1, memory_order_relaxed);
     if (o->conf.max)
         client_origin_tell(o);
 }

@@ -30,6 +30,7 @@ static void idle_remove(client_place *place, client_conn *cc)
         cc->next->prev = cc->prev;
     cc->prev = NULL;
     atomic_fetch_sub_explicit(&place->idle_n, 1, memory_order_relaxed);
+    atomic_fetch_sub_explicit(&place->origin->gauges->idle, 1, memory_order_relaxed);
 }
 
 static void idle_insert(client_place *place, client_conn *cc)
@@ -41,6 +42,7 @@ static void idle_insert(client_place *place, client_conn *cc)
         cc->next->prev = &cc->next;
     place->idle = cc;
     atomic_fetch_add_explicit(&place->idle_n, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&place->origin->gauges->idle, 1, memory_order_relaxed);
 }
 
 /* Nothing came, and the backend did not close. */

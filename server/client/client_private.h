@@ -59,6 +59,7 @@ typedef enum client_resolve_state {
 
 struct client_origin {
     client_settings conf;
+    client_gauges *gauges, own; /**< gauges: own, unless somebody looks at them */
     _Atomic unsigned open;
     _Atomic(client_addresses *) addresses;
     client_addresses *older;     /**< the resolver's: freed with the next but one */
@@ -74,7 +75,14 @@ struct client_origin {
         place[]; /**< kept: [CLIENT_LOOPS_MOST], by the index of loops; else [1] */
 };
 
-enum { CLIENT_CONNECTING, CLIENT_HANDSHAKE, CLIENT_READY, CLIENT_IDLE, CLIENT_CLOSED };
+enum {
+    CLIENT_CONNECTING,
+    CLIENT_TUNNEL,
+    CLIENT_HANDSHAKE,
+    CLIENT_READY,
+    CLIENT_IDLE,
+    CLIENT_CLOSED
+};
 
 /** The place of @a loop, made when it is first asked for; NULL loop: the workers'. NULL: no memory. */
 client_place *client_place_of(client_origin *origin, brg_loop *loop);
@@ -119,6 +127,9 @@ void client_block_end(client_conn *cc);
 
 /** Free sessions of TLS that are kept. */
 void client_sessions_end(client_place *place);
+
+/** The proxy on the way: a CONNECT to it, and its answer. @return as client_go() (client_tunnel.c) */
+apr_status_t client_tunnel(client_conn *cc);
 
 /** The TLS half of client_go(). @return as that */
 apr_status_t client_handshake(client_conn *cc);

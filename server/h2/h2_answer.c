@@ -164,7 +164,7 @@ static void answer_take_head(h2_stream *s)
     answer_said said = {.status = answer_status(a->head, lf), .urgency = H2_URGENCY_DEFAULT};
 
     BRG_ASSERT(a->state == H2_ANSWER_HEAD && a->head_len <= a->head_cap);
-    if (!b || said.status < 100) {
+    if (!b || said.status < 100 || (s->is_tunnel && said.status >= 200 && said.status < 300)) {
         free(b);
         a->bad = 1;
         return;

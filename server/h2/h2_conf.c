@@ -33,6 +33,7 @@ void *h2_server_create(apr_pool_t *p, server_rec *s)
                            .modern = H2_UNSET,
                            .padding = H2_UNSET,
                            .buffering = H2_UNSET,
+                           .websockets = H2_UNSET,
                            .stream_timeout = H2_UNSET};
     return sc;
 }
@@ -63,6 +64,7 @@ void *h2_server_merge(apr_pool_t *p, void *basev, void *addv)
     MERGE(modern);
     MERGE(padding);
     MERGE(buffering);
+    MERGE(websockets);
     MERGE(stream_timeout);
     sc->pushes = merge_hints(p, base->pushes, sc->pushes);
     sc->hints = merge_hints(p, base->hints, sc->hints);
@@ -111,6 +113,7 @@ void h2_conf_of(const server_rec *s, h2_server_conf *out)
     out->modern = conf_value(sc->modern, 1);
     out->padding = conf_value(sc->padding, 0);
     out->buffering = conf_value(sc->buffering, 1);
+    out->websockets = conf_value(sc->websockets, 0);
     if (sc->stream_timeout == H2_UNSET)
         out->stream_timeout = 0;
 }
@@ -289,14 +292,6 @@ static const char *set_off(cmd_parms *cmd, void *unused, int on)
                                NULL);
 }
 
-static const char *set_off_switch(cmd_parms *cmd, void *unused, const char *arg)
-{
-    int on = 0;
-    const char *error = parse_switch(cmd, arg, &on);
-
-    return error ? error : set_off(cmd, unused, on);
-}
-
 #define SWITCH(name, field, text) \
     AP_INIT_TAKE1(name, set_switch, (void *)AT(field), RSRC_CONF, text)
 #define NUMBER(name, rule, text) \
@@ -340,8 +335,8 @@ const command_rec h2_commands[] = {
         "H2Upgrade", set_upgrade, NULL, OR_FILEINFO,
         "off: clients in the clear cannot change to HTTP/2 by an Upgrade field; default: on"),
     OFF("H2ProxyRequests", OR_FILEINFO, "a forward proxy over HTTP/2"),
-    AP_INIT_TAKE1("H2WebSockets", set_off_switch, (void *)(uintptr_t) "the extended CONNECT",
-                  RSRC_CONF, "off: the extended CONNECT is not done"),
+    SWITCH("H2WebSockets", websockets,
+           "on: WebSocket over HTTP/2 (RFC 8441), for backends of the proxy; default: off"),
     NOTICE("H2Push", set_notice_switch, OR_FILEINFO, no_push),
     AP_INIT_TAKE23("H2PushPriority", set_notice_words, (void *)(uintptr_t)no_push, RSRC_CONF,
                    no_push),

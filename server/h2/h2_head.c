@@ -6,6 +6,7 @@
 #include "http_log.h"
 #include "http_scan.h"
 #include "brigade/assert.h"
+#include "apr_base64.h"
 #include <string.h>
 
 static int field_is(const hpack_field *f, const char *lit, size_t len)
@@ -70,6 +71,7 @@ static const hpack_field **parts_pseudo(h2_request_parts *p, const hpack_field *
            : FIELD_IS(f, ":scheme")    ? &p->scheme
            : FIELD_IS(f, ":authority") ? &p->authority
            : FIELD_IS(f, ":path")      ? &p->path
+           : FIELD_IS(f, ":protocol")  ? &p->protocol
                                        : NULL;
 }
 
@@ -138,7 +140,15 @@ static int method_is_bad(const hpack_field *f)
     return !f->value_len;
 }
 
-void h2_parts_of(h2_request_parts *p, const hpack_list *list)
+/* Of another protocol than WebSocket nothing is known here. */
+static int protocol_is_bad(const h2_request_parts *p, int tunnels)
+{
+    return !tunnels || p->method->value_len != 7 || memcmp(p->method->value, "CONNECT", 7) ||
+           !p->authority || p->protocol->value_len != 9 ||
+           strncasecmp(p->protocol->value, "websocket", 9);
+}
+
+void h2_parts_of(h2_request_parts *p, const hpack_list *list, int tunnels)
 {
     int late = 0;
 
@@ -159,6 +169,8 @@ void h2_parts_of(h2_request_parts *p, const hpack_list *list)
         p->why = "pseudo field missing";
     else if (method_is_bad(p->method) || path_is_bad(p->path, p->method))
         p->why = "bad method or path";
+    else if (p->protocol && protocol_is_bad(p, tunnels))
+        p->why = "bad :protocol";
     else if (p->authority && p->host >= 0 &&
              (p->authority->value_len != list->field[p->host].value_len ||
               strncasecmp(p->authority->value, list->field[p->host].value,
@@ -247,6 +259,25 @@ static int scheme_is_of_http(const hpack_field *f)
            (!memcmp(f->value, "https", 5) || !strncasecmp(f->value, "https", 5));
 }
 
+/* As WebSocket over HTTP/1 begins: so modules and backends know it. The nonce is no secret (RFC 6455, 10.3), and its answer
+ * goes no further than to the proxy. @return behind what was written */
+static char *head_of_tunnel(http_head *head, char *to)
+{
+    unsigned char nonce[16];
+    const int len = apr_base64_encode_len(sizeof nonce) - 1;
+
+    head->method = "GET";
+    head->method_len = 3;
+    head->method_id = HTTP_METHOD_GET;
+    head->upgrade = 1;
+    ap_random_insecure_bytes(nonce, sizeof nonce);
+    apr_base64_encode_binary(to, nonce, sizeof nonce);
+    h2_head_add(head, "Upgrade", 7, "websocket", 9);
+    h2_head_add(head, "Connection", 10, "Upgrade", 7);
+    h2_head_add(head, "Sec-WebSocket-Key", 17, to, (size_t)len);
+    return to + len + 1;
+}
+
 void h2_head_fill(http_head *head, const h2_request_parts *p, const hpack_list *list, char *to)
 {
     const hpack_field *host = p->authority && p->authority->value_len ? p->authority : NULL;
@@ -266,8 +297,12 @@ void h2_head_fill(http_head *head, const h2_request_parts *p, const hpack_list *
 
         if (f->name[0] == ':' || (int)i == p->host || (p->cookies_n > 1 && FIELD_IS(f, "cookie")))
             continue;
+        if (p->protocol && (FIELD_IS(f, "sec-websocket-key") || FIELD_IS(f, "content-length")))
+            continue;
         h2_head_add(head, f->name, f->name_len, f->value, f->value_len);
     }
+    if (p->protocol)
+        to = head_of_tunnel(head, to);
     if (p->cookies_n > 1)
         head_add_cookies(head, list, to);
     if (!scheme_is_of_http(p->scheme))

@@ -82,6 +82,23 @@ static size_t parts_room(const stream_fields *fields, size_t *longest)
     return room;
 }
 
+/* A 101 to the extended CONNECT is 200 (RFC 8441, 5). @return behind the status */
+static uint8_t *parts_tunnel(const brg_conn *bc, h2_block *b)
+{
+    const h2_stream *s = bc->below;
+
+    b->is_tunnel = s->is_tunnel;
+    if (b->is_tunnel)
+        b->status = HTTP_OK;
+    return hpack_put_status(b->data, b->status);
+}
+
+/* It answers the nonce of this server. */
+static int parts_is_accept(const http_field *f)
+{
+    return f->name_len == 20 && !strncasecmp(f->name, "Sec-WebSocket-Accept", 20);
+}
+
 shared_ref *h2_parts_encode(brg_conn *bc, const stream_fields *fields)
 {
     size_t longest, room = parts_room(fields, &longest);
@@ -96,10 +113,12 @@ shared_ref *h2_parts_encode(brg_conn *bc, const stream_fields *fields)
                     .urgency = H2_URGENCY_DEFAULT,
                     .length = UINT64_MAX};
     p = fields->status ? hpack_put_status(b->data, fields->status) : b->data;
+    if (fields->status == HTTP_SWITCHING_PROTOCOLS)
+        p = parts_tunnel(bc, b);
     for (int i = 0; i < fields->n; i++) {
         const http_field *f = &fields->field[i];
 
-        if (!f->name_len || parts_leave_out(f))
+        if (!f->name_len || parts_leave_out(f) || (b->is_tunnel && parts_is_accept(f)))
             continue;
         if (fields->status)
             parts_note(b, f);
@@ -121,7 +140,7 @@ static void parts_begin_body(h2_stream *s, h2_block *b)
     if (s->is_head || b->status == 204 || b->status == 304)
         b->last = 1;
     a->left = b->length;
-    a->state = b->last ? H2_ANSWER_OVER : H2_ANSWER_PARTS;
+    a->state = b->last ? H2_ANSWER_OVER : b->is_tunnel ? H2_ANSWER_TO_END : H2_ANSWER_PARTS;
     p->over = b->last;
     p->ranked = s->session->unranked = 1;
     p->urgency = b->urgency;
@@ -135,6 +154,8 @@ static int parts_take_head(h2_stream *s, h2_block *b)
 
     if (p->answer.head_len || b->len > (uint32_t)s->session->conf.max_block)
         return -1;
+    if (s->is_tunnel && !b->is_tunnel && b->status >= 200 && b->status < 300)
+        return -1; /* the client would take it for a tunnel */
     if (b->status == 103 && !s->session->conf.early_hints) {
         shared_release(&b->ref);
         return 0;

@@ -11,7 +11,7 @@
  *   h2_request.c  field blocks to request heads; trailers
  *   h2_waiting.c  requests that wait for their turn
  *   h2_stream.c   streams: found, opened, ended
- *   h2_pipe.c     the transport of a stream that runs as a request: body in, response out
+ *   h2_pipe.c     the transport of a stream that runs as a request: body in, response out (h2_pipe_output.c)
  *   h2_parts.c    the response that comes out: fields to blocks, and the end
  *   h2_answer.c   data of it; and what programs write as HTTP/1 text
  *   h2_priority.c what clients and content types say about that
@@ -85,9 +85,10 @@ typedef struct h2_hint {
 typedef struct h2_server_conf {
     int max_streams, window, max_errors, max_memory, max_block;
     int direct, early_hints, max_frame;
-    int modern;    /**< no HTTP/2 over ciphers that RFC 9113 lists as bad */
-    int padding;   /**< a frame gets less than 2^padding bytes of it */
-    int buffering; /**< small pieces of a response gather */
+    int modern;     /**< no HTTP/2 over ciphers that RFC 9113 lists as bad */
+    int padding;    /**< a frame gets less than 2^padding bytes of it */
+    int websockets; /**< the extended CONNECT (RFC 8441) is offered */
+    int buffering;  /**< small pieces of a response gather */
     apr_interval_time_t stream_timeout;
     apr_array_header_t *pushes, *hints; /**< of h2_hint; NULL: none */
 } h2_server_conf;
@@ -130,7 +131,8 @@ typedef struct h2_block {
     uint32_t len;
     int last; /**< no data follows: END_STREAM */
     /* Of a part (h2_parts.c): */
-    uint16_t status; /**< 0: trailers */
+    uint16_t status;   /**< 0: trailers */
+    uint8_t is_tunnel; /**< it was a 101, and bytes follow */
     uint8_t urgency;
     uint64_t length; /**< of the body; UINT64_MAX: unknown */
     uint8_t data[];
@@ -197,6 +199,7 @@ struct h2_stream {
     uint8_t asked;   /**< by the client: its response does not change it */
     uint8_t is_head; /**< the method is HEAD */
     uint8_t has_length;
+    uint8_t is_tunnel; /**< the extended CONNECT: bytes go both ways behind a 101 of what runs */
     uint8_t remote_closed, local_closed;
     uint8_t answered; /**< the final HEADERS were sent */
     uint8_t failed;   /**< RST_STREAM is due instead of the rest */
@@ -413,6 +416,7 @@ void h2_input_continuation(h2_session *h, const h2_frame *f, const uint8_t *payl
 /** Pseudo fields, and what is found on the way. */
 typedef struct h2_request_parts {
     const hpack_field *method, *scheme, *authority, *path;
+    const hpack_field *protocol; /* of the extended CONNECT: RFC 8441, 4 */
     const hpack_field *priority;
     const char *why; /* it is malformed */
     size_t cookies;  /* bytes of all Cookie lines */
@@ -420,8 +424,8 @@ typedef struct h2_request_parts {
     int host; /* index in the list, -1 */
 } h2_request_parts;
 
-/** What the field lines of a request are; parts->why is set if it is malformed. */
-void h2_parts_of(h2_request_parts *p, const hpack_list *list);
+/** What the field lines of a request are; parts->why is set if it is malformed. @param tunnels  the extended CONNECT is offered */
+void h2_parts_of(h2_request_parts *p, const hpack_list *list, int tunnels);
 /** Why a field must not be sent; NULL: it may. */
 const char *h2_field_why(const hpack_field *f);
 /** An empty head of this protocol. */

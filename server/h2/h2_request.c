@@ -52,14 +52,14 @@ static void request_malformed(h2_session *h, uint32_t id, const char *why)
 /* The stream waits for its turn: its request is over here. */
 static void request_wait(h2_stream *s, http_head *head)
 {
-    const int chunked = !s->remote_closed && !s->has_length;
+    const int chunked = !s->remote_closed && !s->has_length && !s->is_tunnel;
 
     BRG_ASSERT(!s->bc && !s->pipe && !s->asked_head);
     if (chunked) { /* as modules know bodies without a length */
         h2_head_add(head, "Transfer-Encoding", 17, "chunked", 7);
         head->chunked = 1;
     }
-    head->has_body = !s->remote_closed;
+    head->has_body = !s->remote_closed && !s->is_tunnel;
     head->content_length = s->has_length ? s->expects : 0;
     if (h2_pipe_begin(s) || h2_wait(s, head)) {
         h2_stream_reset(s, H2_INTERNAL_ERROR);
@@ -113,7 +113,7 @@ static void request_take(h2_session *h, uint32_t id, unsigned flags, request_scr
     }
     h->requests++;
     h->bc->requests++;
-    if (flags & H2_END_STREAM && h2_memory_answers(h, head, &reply)) {
+    if (flags & H2_END_STREAM && !p->protocol && h2_memory_answers(h, head, &reply)) {
         if (h2_output_stored(h, id, &reply, &as))
             h2_reset_id(h, id, H2_INTERNAL_ERROR);
         return;
@@ -128,6 +128,7 @@ static void request_take(h2_session *h, uint32_t id, unsigned flags, request_scr
     s->asked = as.asked;
     s->is_head = head->method_id == HTTP_METHOD_HEAD;
     s->has_length = length >= 0;
+    s->is_tunnel = p->protocol != NULL;
     s->expects = as.expects;
     s->remote_closed = (flags & H2_END_STREAM) != 0;
     h2_head_spell(head, t->text, t->room);
@@ -225,7 +226,7 @@ static void block_of_request(h2_session *h, uint32_t id, unsigned flags, request
         h2_limit_waste(h, "more streams than H2MaxSessionStreams, again and again");
         return;
     }
-    h2_parts_of(&parts, list);
+    h2_parts_of(&parts, list, h->conf.websockets);
     if (parts.why)
         request_malformed(h, id, parts.why);
     else

@@ -31,16 +31,18 @@ static server_rec *session_server(const brg_conn *bc)
 
 static void session_settings(h2_session *h)
 {
-    uint8_t payload[24], *p = payload;
+    uint8_t payload[30], *p = payload;
     const struct {
         uint16_t id;
         uint32_t value;
     } ours[] = {{H2_SET_MAX_CONCURRENT_STREAMS, (uint32_t)h->conf.max_streams},
                 {H2_SET_INITIAL_WINDOW_SIZE, (uint32_t)h->conf.window},
                 {H2_SET_MAX_HEADER_LIST_SIZE, (uint32_t)h->conf.max_block},
-                {H2_SET_NO_RFC7540_PRIORITIES, 1}};
+                {H2_SET_NO_RFC7540_PRIORITIES, 1},
+                {H2_SET_ENABLE_CONNECT_PROTOCOL, 1}};
+    const size_t n = sizeof ours / sizeof *ours - !h->conf.websockets;
 
-    for (size_t i = 0; i < sizeof ours / sizeof *ours; i++) {
+    for (size_t i = 0; i < n; i++) {
         *p++ = (uint8_t)(ours[i].id >> 8);
         *p++ = (uint8_t)ours[i].id;
         p = h2_put32(p, ours[i].value);

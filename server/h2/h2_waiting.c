@@ -109,7 +109,7 @@ static int waiting_from_memory(h2_stream *s)
     cache_reply reply;
 
     BRG_ASSERT(s->asked_head && !s->answered && !s->local_closed);
-    if (!s->remote_closed || !h2_memory_answers(h, &s->asked_head->head, &reply))
+    if (!s->remote_closed || s->is_tunnel || !h2_memory_answers(h, &s->asked_head->head, &reply))
         return 0;
     h2_stream_cancel(s); /* what is stored needs nothing of it */
     if (h2_output_stored(h, id, &reply, &as))

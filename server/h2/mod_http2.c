@@ -134,6 +134,19 @@ static apr_status_t protocol_unset(void *unused)
     return APR_SUCCESS;
 }
 
+/* Apache's mod_proxy polls the client's socket, which a stream has not. */
+static void tunnels_check(server_rec *s)
+{
+    h2_server_conf *conf = ap_get_module_config(s->module_config, &http2_module);
+    const module *proxy = ap_find_linked_module("mod_proxy.c");
+
+    if (conf->websockets != 1 || !proxy || !proxy->dynamic_load_handle)
+        return;
+    conf->websockets = 0;
+    ap_log_error(APLOG_MARK, APLOG_WARNING, 0, s,
+                 "H2WebSockets On has no effect: it needs the built-in mod_proxy");
+}
+
 static int module_post_config(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *s)
 {
     int threaded = 1, wanted = 0;
@@ -148,6 +161,8 @@ static int module_post_config(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp
                                     "(mpm_prefork) cannot serve several streams at once");
         wanted = 0;
     }
+    for (server_rec *v = s; v; v = v->next)
+        tunnels_check(v);
     conn_protocol_set(CONN_HTTP2, wanted ? &protocol : NULL, 1);
     return OK;
 }

@@ -177,7 +177,10 @@ void exchange_head_done(proxy_exchange *x)
 
     BRG_ASSERT(!x->answered && !x->passed && r->status >= 101);
     x->answered = 1;
-    proxy_answered(r, x->target, r->status, exchange_now(x) - x->chosen_at);
+    x->told.waited = exchange_now(x) - x->chosen_at;
+    x->told.received = (uint16_t)r->status;
+    x->told.error = NULL;
+    proxy_answered(r, x->target, r->status, x->told.waited);
     x->status = OK;
     if (r->status != HTTP_SWITCHING_PROTOCOLS && proxy_overrides(r, r->status)) {
         x->swallow = 1;
@@ -186,6 +189,8 @@ void exchange_head_done(proxy_exchange *x)
         r->status_line = NULL;
         apr_table_setn(r->subprocess_env, "proxy-error-override", "1");
     }
+    if (x->conf.status_field)
+        proxy_tell_field(r, &x->told, x->swallow);
 }
 
 /* Pieces go at once where nothing more is here: the client of a slow or endless answer waits for each. */

@@ -11,7 +11,13 @@
 /** It is over; the handler returns @a status. */
 void exchange_done(proxy_exchange *x, int status);
 
-/** The backend failed. Another try is begun, or the exchange is over. @param text  may be NULL */
+/** Close the connection, if there is one. */
+void exchange_drop(proxy_exchange *x);
+
+/** Give the worker back, if it is not yet. */
+void exchange_release(proxy_exchange *x);
+
+/** The backend failed. Another try is begun, or the exchange is over. @param text  may be NULL (exchange_fail.c) */
 void exchange_fail(proxy_exchange *x, proxy_failure why, apr_status_t error, const char *text);
 
 /** The connection goes back to its place, or is closed where it cannot be used again. */

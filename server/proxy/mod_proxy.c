@@ -4,6 +4,7 @@
 #include "proxy_commands_private.h"
 #include "proxy_origin.h"
 #include "proxy_check.h"
+#include "proxy_tell.h"
 #include "brigade/loop.h"
 #include "brigade/response_cache.h"
 #include "brigade/wait.h"
@@ -64,6 +65,8 @@ static const command_rec proxy_commands[] = {
                     "use our error handling pages instead of the servers' we are proxying"),
     AP_INIT_FLAG("ProxyPreserveHost", proxy_preserve_host_cmd, NULL, PROXY_ANY,
                  "on if we should preserve host header while proxying"),
+    AP_INIT_FLAG("ProxyStatusField", proxy_status_field_cmd, NULL, PROXY_ANY,
+                 "on if the field Proxy-Status says what a backend answered, or why it did not"),
     AP_INIT_TAKE1(
         "ProxyTimeout", proxy_timeout_cmd, NULL, RSRC_CONF,
         "Set the timeout (in seconds) for a proxied connection. This overrides the server timeout"),
@@ -132,11 +135,20 @@ static int proxy_post_config(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp,
     if (ap_state_query(AP_SQ_MAIN_STATE) == AP_SQ_MS_CREATE_PRE_CONFIG)
         return OK; /* all is read once more */
     rv = proxy_share(p, main);
+    if (rv == OK)
+        rv = proxy_gauges_map(main);
     if (rv == OK) {
         proxy_origins_make(p, main);
         proxy_checks_make(p, main);
     }
     return rv;
+}
+
+static void proxy_child_init(apr_pool_t *p, server_rec *s)
+{
+    (void)p;
+    (void)s;
+    proxy_gauges_begin();
 }
 
 static void proxy_test_config(apr_pool_t *p, server_rec *main)
@@ -150,7 +162,7 @@ static int proxy_pre_config(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp)
     (void)plog;
     (void)ptemp;
     APR_OPTIONAL_HOOK(ap, status_hook, proxy_status_page, NULL, NULL, APR_HOOK_MIDDLE);
-    (void)p;
+    proxy_tell_register(p);
     return OK;
 }
 
@@ -163,6 +175,8 @@ static void proxy_hooks(apr_pool_t *p)
     ap_hook_pre_config(proxy_pre_config, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_test_config(proxy_test_config, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_post_config(proxy_post_config, NULL, NULL, APR_HOOK_MIDDLE);
+    APR_REGISTER_OPTIONAL_FN(brg_status_backend_get);
+    ap_hook_child_init(proxy_child_init, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_post_read_request(proxy_detect, NULL, NULL, APR_HOOK_FIRST);
     ap_hook_pre_translate_name(proxy_pre_translate, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_translate_name(proxy_translate, NULL, before, APR_HOOK_FIRST);

@@ -163,9 +163,7 @@ typedef struct proxy_state {
     _Atomic uint64_t answers[5];             /**< by class of status, from 1xx */
     _Atomic uint64_t refused, timeouts, broken, retried;
     _Atomic uint64_t waited_us, waited_n; /**< until the answer's head */
-    _Atomic int64_t connections, idle; /**< for the room client: open ones, unused ones of them */
-    _Atomic int64_t queued;      /**< for the room client: requests that wait for a connection */
-    _Atomic uint32_t names;      /**< odd while route and redirect are written */
+    _Atomic uint32_t names;               /**< odd while route and redirect are written */
     _Atomic uint32_t configured; /**< hash of what the configuration says of the fields above */
     char route[PROXY_ROUTE_SIZE], redirect[PROXY_ROUTE_SIZE]; /**< see proxy_route() */
 } proxy_state;
@@ -195,6 +193,8 @@ typedef struct proxy_worker {
     ap_conf_vector_t *
         section; /**< of <Proxy URL>: settings of TLS (SSLProxy*); NULL: those of the request's server */
     void *origin; /**< of the room client, set after post_config; NULL before */
+    struct proxy_gauges
+        *gauges; /**< what this process has of it; NULL: before child_init, in tests */
 } proxy_worker;
 
 /** Workers of all servers, generic ones included, once post_config is over; members that balancer-manager may add are

@@ -92,6 +92,12 @@ static void choose_environment(request_rec *r, const proxy_target *t)
     apr_table_set(env, "BALANCER_WORKER_ROUTE", proxy_route(t->worker, route));
 }
 
+static void choose_gauge(const proxy_worker *w, int n)
+{
+    if (w->gauges)
+        atomic_fetch_add_explicit(&w->gauges->busy, n, memory_order_relaxed);
+}
+
 int proxy_choose(request_rec *r, proxy_target *t, int attempt)
 {
     const apr_time_t now = apr_time_now();
@@ -111,6 +117,7 @@ int proxy_choose(request_rec *r, proxy_target *t, int attempt)
     if (rv != OK)
         return rv;
     atomic_fetch_add(&t->worker->state->busy, 1);
+    choose_gauge(t->worker, 1);
     if (attempt)
         atomic_fetch_add(&t->worker->state->retried, 1);
     t->chosen = 1;
@@ -294,6 +301,7 @@ void proxy_release(request_rec *r, proxy_target *t, apr_off_t written, apr_off_t
     (void)r;
     BRG_ASSERT(t->chosen);
     t->chosen = 0;
+    choose_gauge(t->worker, -1);
     atomic_fetch_add(&s->written, (uint64_t)written);
     atomic_fetch_add(&s->read, (uint64_t)read);
     if (atomic_fetch_sub(&s->busy, 1) <= 0)

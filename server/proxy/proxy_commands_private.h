@@ -11,8 +11,8 @@ typedef const char *proxy_three_fn(cmd_parms *cmd, void *dconf, const char *a, c
                                    const char *c);
 
 proxy_flag_fn proxy_requests_cmd, proxy_persist_cmd, proxy_inherit_cmd, proxy_pass_inherit_cmd;
-proxy_flag_fn proxy_interpolate_cmd, proxy_preserve_host_cmd, proxy_add_headers_cmd,
-    proxy_continue_cmd;
+proxy_flag_fn proxy_interpolate_cmd, proxy_preserve_host_cmd, proxy_status_field_cmd,
+    proxy_add_headers_cmd, proxy_continue_cmd;
 proxy_word_fn proxy_via_cmd, proxy_bad_header_cmd, proxy_status_cmd, proxy_timeout_cmd;
 proxy_word_fn proxy_receive_buffer_cmd, proxy_io_buffer_cmd, proxy_max_forwards_cmd,
     proxy_growth_cmd;

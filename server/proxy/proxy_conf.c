@@ -127,7 +127,7 @@ void *proxy_dir_create(apr_pool_t *p, char *path)
     d->reverses = apr_array_make(p, 0, sizeof(proxy_reverse));
     d->cookie_paths = apr_array_make(p, 0, sizeof(proxy_reverse));
     d->cookie_domains = apr_array_make(p, 0, sizeof(proxy_reverse));
-    d->interpolate = d->override = d->preserve_host = PROXY_UNSET;
+    d->interpolate = d->override = d->preserve_host = d->status_field = PROXY_UNSET;
     d->add_fields = d->pass_continue = PROXY_UNSET;
     return d;
 }
@@ -143,6 +143,7 @@ void *proxy_dir_merge(apr_pool_t *p, void *basev, void *addv)
     d->cookie_domains = apr_array_append(p, base->cookie_domains, mine->cookie_domains);
     d->interpolate = number(mine->interpolate, base->interpolate);
     d->preserve_host = number(mine->preserve_host, base->preserve_host);
+    d->status_field = number(mine->status_field, base->status_field);
     d->add_fields = number(mine->add_fields, base->add_fields);
     d->pass_continue = number(mine->pass_continue, base->pass_continue);
     if (mine->override == PROXY_UNSET) {

@@ -56,6 +56,12 @@ const char *proxy_interpolate_cmd(cmd_parms *cmd, void *dconf, int on)
     return NULL;
 }
 
+const char *proxy_status_field_cmd(cmd_parms *cmd, void *dconf, int on)
+{
+    ((proxy_dir_conf *)dconf)->status_field = on != 0;
+    return NULL;
+}
+
 const char *proxy_preserve_host_cmd(cmd_parms *cmd, void *dconf, int on)
 {
     ((proxy_dir_conf *)dconf)->preserve_host = on != 0;

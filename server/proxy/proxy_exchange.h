@@ -25,6 +25,7 @@
 #include "h1_response_head.h"
 #include "proxy.h"
 #include "proxy_settings.h"
+#include "proxy_tell.h"
 #include "brigade/wait.h"
 
 #define EXCHANGE_PIECE 32768 /**< bytes of a body that are read from the client at once */
@@ -40,8 +41,9 @@
 typedef struct proxy_exchange proxy_exchange;
 
 typedef struct proxy_codec {
-    const char *name;   /**< in the log, as Apache's: "HTTP", "FCGI" */
-    unsigned whole : 1; /**< the whole body is there before anything is sent */
+    const char *name;     /**< in the log, as Apache's: "HTTP", "FCGI" */
+    const char *protocol; /**< of ALPN; NULL */
+    unsigned whole : 1;   /**< the whole body is there before anything is sent */
     unsigned
         close : 1; /**< the backend serves one exchange for each connection unless it is told otherwise */
     /** Put what is sent first into x->out. @return OK or a status */
@@ -91,20 +93,20 @@ struct proxy_exchange {
     apr_off_t sent, got;  /**< to and from the backend, in this try */
     apr_time_t chosen_at; /**< monotonic */
 
-    uint8_t came;             /**< set of BRG_WAIT_*, since the last wait */
-    uint8_t has_body;         /**< the request has one */
-    uint8_t body_chunked;     /**< to the backend: in chunks */
-    uint8_t body_over;        /**< all of it was read */
-    uint8_t body_lost;        /**< some of it was sent and not kept: no other try */
-    uint8_t body_ended;       /**< all of it, and its end, are in out */
-    uint8_t holds;            /**< Expect: 100-continue: the body waits for the backend */
-    uint8_t reused;           /**< the connection served others before */
-    uint8_t fresh;            /**< the next try is to have a new connection */
-    uint8_t answered;         /**< the answer's head was taken */
-    uint8_t passed;           /**< and went to the client */
-    uint8_t complete;         /**< the answer ended */
-    uint8_t keep;             /**< the connection may be used again */
-    uint8_t swallow;          /**< the body of the answer is dropped: another page is sent */
+    uint8_t came;         /**< set of BRG_WAIT_*, since the last wait */
+    uint8_t has_body;     /**< the request has one */
+    uint8_t body_chunked; /**< to the backend: in chunks */
+    uint8_t body_over;    /**< all of it was read */
+    uint8_t body_lost;    /**< some of it was sent and not kept: no other try */
+    uint8_t body_ended;   /**< all of it, and its end, are in out */
+    uint8_t holds;        /**< Expect: 100-continue: the body waits for the backend */
+    uint8_t reused;       /**< the connection served others before */
+    uint8_t fresh;        /**< the next try is to have a new connection */
+    uint8_t answered;     /**< the answer's head was taken */
+    uint8_t passed;       /**< and went to the client */
+    uint8_t complete;     /**< the answer ended */
+    uint8_t keep;         /**< the connection may be used again */
+    uint8_t swallow;      /**< the body of the answer is dropped: another page is sent */
     uint8_t interims;
     uint8_t untouched;              /**< the backend said that it did not look at the request */
     uint8_t again_n;                /**< tries at no charge */
@@ -121,6 +123,7 @@ struct proxy_exchange {
     const char *interim_line;
     apr_table_t *interim_fields;
 
+    proxy_told told;
     void *script; /**< of the codec: FastCGI, SCGI, uwsgi */
 };
 

@@ -245,6 +245,17 @@ static char *fields_put(char *p, const char *s, apr_size_t n)
     return p + n;
 }
 
+/* Credentials of ProxyRemote, for the proxy that the request goes to. Within a tunnel the backend gets none. */
+static void fields_of_remote(const proxy_exchange *x, fields_head *h)
+{
+    const proxy_target *t = x->target;
+
+    if (!t->remotes_n || proxy_scheme_is_tls(t->scheme) || !t->remotes[0].credentials)
+        return;
+    fields_add(h, "Proxy-Authorization",
+               apr_pstrcat(x->r->pool, "Basic ", t->remotes[0].credentials, NULL));
+}
+
 static const char *fields_host(const proxy_exchange *x)
 {
     const char *host = x->conf.preserve_host ? fields_client_host(x->r) : NULL;
@@ -275,7 +286,7 @@ static void fields_collect(proxy_exchange *x, fields_head *h)
     request_rec *r = x->r;
 
     h->r = r;
-    h->most = apr_table_elts(r->headers_in)->nelts + 12;
+    h->most = apr_table_elts(r->headers_in)->nelts + 13;
     h->line = apr_palloc(r->pool, sizeof *h->line * (apr_size_t)h->most);
     h->connection = apr_table_get(r->headers_in, "Connection");
 }
@@ -318,6 +329,7 @@ apr_bucket *proxy_request_head(proxy_exchange *x)
         return NULL;
     fields_collect(x, &h);
     fields_add(&h, "Host", fields_host(x));
+    fields_of_remote(x, &h);
     fields_of_client(x, &h);
     fields_of_ours(x, &h);
     fields_of_body(x, &h, is_10);

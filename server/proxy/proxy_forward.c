@@ -85,7 +85,8 @@ void proxy_find_remotes(request_rec *r, proxy_target *t)
     BRG_ASSERT(!t->socket && t->remotes_n == 0);
     if (!conf->remotes->nelts)
         return;
-    for (int i = 0; t->host && i < conf->directs->nelts; i++)
+    /* The host that a client named, as with Apache: ProxyPass is not asked about. */
+    for (int i = 0; t->forward && t->host && i < conf->directs->nelts; i++)
         if (direct_matches(&APR_ARRAY_IDX(conf->directs, i, proxy_direct), t->host, r->pool))
             return;
     t->remotes = to = apr_palloc(r->pool, REMOTES_MOST * sizeof *to);

@@ -2,16 +2,9 @@
 /* HTTP/2 towards backends (h2:// over TLS, h2c:// with prior knowledge): one stream after the other on a connection that is kept,
  * so each request has the connection's windows for itself. What this side sends uses no dynamic table; that of the backend
  * lives as long as the connection. Source: RFC 9113. */
-#include "exchange_private.h"
-#include "h2_frame.h"
-#include "hpack_decode.h"
-#include "hpack_encode.h"
-#include "proxy_fields.h"
+#include "proxy_h2_private.h"
 #include "brigade/assert.h"
 #include "http_log.h"
-#include "http_protocol.h"
-#include "apr_lib.h"
-#include "apr_strings.h"
 #include <stdlib.h>
 #include <string.h>
 #if BRIGADE_TLS
@@ -20,44 +13,6 @@
 
 APLOG_USE_MODULE(proxy_http2);
 
-#define H2C_WINDOW (1 << 20)       /* of a stream, that the backend may fill */
-#define H2C_WINDOW_ALL (16 << 20)  /* of the connection */
-#define H2C_HEAD_MOST (256 * 1024) /* bytes of a field block, packed and unpacked */
-#define H2C_FIELDS_MOST 1000
-#define H2C_CONTROL_MOST 10000 /* frames in an exchange that carry nothing of it: a flood beyond */
-
-/* Of a connection, as long as that. */
-typedef struct h2c_session {
-    hpack_table table;
-    uint32_t next;       /* stream that is opened next */
-    int64_t window;      /* bytes that may be sent on the connection */
-    uint32_t initial;    /* SETTINGS_INITIAL_WINDOW_SIZE of the backend */
-    uint32_t frame_most; /* and its SETTINGS_MAX_FRAME_SIZE */
-    uint64_t taken;      /* bytes of DATA that were read and not given back by WINDOW_UPDATE */
-} h2c_session;
-
-/* Of an exchange. */
-typedef struct h2c_stream {
-    uint32_t id;
-    int64_t window; /* bytes that may be sent on it */
-    uint64_t taken;
-    apr_bucket_brigade *body; /* waits for a window */
-    uint8_t last;             /* the body ends with what waits */
-    uint8_t ended;            /* END_STREAM was sent */
-    uint32_t data_left;       /* of a DATA frame that arrives in pieces */
-    uint32_t padding;         /* behind it */
-    uint8_t data_ends;        /* and it ends the stream */
-    uint8_t *block;           /* a field block that arrives in pieces */
-    apr_size_t block_n;
-    uint8_t block_open, block_ends;
-    unsigned control;
-} h2c_stream;
-
-static h2c_session *h2c_session_of(const proxy_exchange *x)
-{
-    return x->cc->session;
-}
-
 static void h2c_session_end(void *baton)
 {
     h2c_session *s = baton;
@@ -65,42 +20,6 @@ static void h2c_session_end(void *baton)
     BRG_ASSERT(s->next & 1); /* streams of a client are odd */
     hpack_table_free(&s->table);
     free(s);
-}
-
-/* ---- what is sent ---- */
-
-static void h2c_out(proxy_exchange *x, const uint8_t *data, apr_size_t len)
-{
-    exchange_out(
-        x, apr_bucket_heap_create((const char *)data, len, NULL, x->r->connection->bucket_alloc));
-}
-
-static void h2c_put_number(proxy_exchange *x, h2_frame_type type, uint32_t stream, uint32_t value)
-{
-    uint8_t frame[H2_FRAME_HEAD + 4];
-
-    h2_put32(h2_put_frame(frame, 4, type, 0, stream), value);
-    h2c_out(x, frame, sizeof frame);
-}
-
-static uint8_t *h2c_put_setting(uint8_t *p, h2_setting name, uint32_t value)
-{
-    *p++ = 0;
-    *p++ = (uint8_t)name;
-    return h2_put32(p, value);
-}
-
-static void h2c_greet(proxy_exchange *x)
-{
-    uint8_t text[H2_PREFACE_LEN + H2_FRAME_HEAD + 18], *p = text;
-
-    memcpy(p, H2_PREFACE, H2_PREFACE_LEN);
-    p = h2_put_frame(p + H2_PREFACE_LEN, 18, H2_SETTINGS, 0, 0);
-    p = h2c_put_setting(p, H2_SET_ENABLE_PUSH, 0);
-    p = h2c_put_setting(p, H2_SET_INITIAL_WINDOW_SIZE, H2C_WINDOW);
-    p = h2c_put_setting(p, H2_SET_MAX_HEADER_LIST_SIZE, H2C_HEAD_MOST);
-    h2c_out(x, text, (apr_size_t)(p - text));
-    h2c_put_number(x, H2_WINDOW_UPDATE, 0, H2C_WINDOW_ALL - H2_WINDOW_DEFAULT);
 }
 
 /* @return 0: no memory */
@@ -122,66 +41,6 @@ static int h2c_session_begin(proxy_exchange *x)
     x->cc->session_end = h2c_session_end;
     h2c_greet(x);
     return 1;
-}
-
-static uint8_t *h2c_put_field(uint8_t *p, request_rec *r, const proxy_line *l)
-{
-    char *name = apr_pstrmemdup(r->pool, l->name, l->name_len);
-    const int secret = !strcasecmp(l->name, "Authorization") || !strcasecmp(l->name, "Cookie");
-
-    for (char *c = name; *c; c++)
-        *c = apr_tolower(*c);
-    return hpack_put_line(p, name, l->name_len, l->value, l->value_len, secret);
-}
-
-static uint8_t *h2c_put_pseudo(uint8_t *p, const char *name, const char *value)
-{
-    return hpack_put_line(p, name, strlen(name), value, strlen(value), 0);
-}
-
-/* A block as HEADERS and as many CONTINUATIONs as it needs. */
-static void h2c_put_block(proxy_exchange *x, uint32_t id, const uint8_t *block, apr_size_t len,
-                          int ends)
-{
-    uint8_t head[H2_FRAME_HEAD];
-    h2_frame_type type = H2_HEADERS;
-    unsigned flags = ends ? H2_END_STREAM : 0;
-
-    do {
-        const apr_size_t n = len < H2_FRAME_MAX ? len : H2_FRAME_MAX;
-
-        h2_put_frame(head, n, type, flags | (n == len ? H2_END_HEADERS : 0), id);
-        h2c_out(x, head, sizeof head);
-        h2c_out(x, block, n);
-        block += n;
-        len -= n;
-        type = H2_CONTINUATION;
-        flags = 0;
-    } while (len);
-}
-
-static void h2c_request(proxy_exchange *x, const h2c_stream *st)
-{
-    request_rec *r = x->r;
-    const proxy_line *lines;
-    const char *host, *scheme = x->target->scheme == PROXY_SCHEME_H2 ? "https" : "http";
-    const int n = proxy_request_lines(x, &lines, &host);
-    apr_size_t room = HPACK_LINE_ROOM(8, strlen(r->method)) + HPACK_LINE_ROOM(8, 8) +
-                      HPACK_LINE_ROOM(12, strlen(host)) +
-                      HPACK_LINE_ROOM(6, strlen(x->target->path));
-    uint8_t *block, *p;
-
-    for (int i = 0; i < n; i++)
-        room += HPACK_LINE_ROOM(lines[i].name_len, lines[i].value_len);
-    p = block = apr_palloc(r->pool, room);
-    p = h2c_put_pseudo(p, ":method", r->method);
-    p = h2c_put_pseudo(p, ":scheme", scheme);
-    p = h2c_put_pseudo(p, ":authority", host);
-    p = h2c_put_pseudo(p, ":path", x->target->path);
-    for (int i = 0; i < n; i++)
-        p = h2c_put_field(p, r, &lines[i]);
-    BRG_ASSERT((apr_size_t)(p - block) <= room);
-    h2c_put_block(x, st->id, block, (apr_size_t)(p - block), st->ended);
 }
 
 static int h2c_speaks(const proxy_exchange *x)
@@ -214,6 +73,7 @@ static int h2c_begin(proxy_exchange *x)
     st->window = s->initial;
     st->body = apr_brigade_create(r->pool, r->connection->bucket_alloc);
     st->ended = x->body_over && !x->body_n;
+    st->length = -1;
     x->script = st;
     x->held_n = 0;
     x->keep = s->next < H2_STREAM_MAX - 2;
@@ -221,74 +81,7 @@ static int h2c_begin(proxy_exchange *x)
     return OK;
 }
 
-static void h2c_put_data(proxy_exchange *x, h2c_stream *st, apr_size_t n)
-{
-    h2c_session *s = h2c_session_of(x);
-    const int ends = st->last && n == (apr_size_t)x->held_n;
-    uint8_t head[H2_FRAME_HEAD];
-    apr_bucket *e;
-
-    BRG_ASSERT(!st->ended && (apr_off_t)n <= x->held_n);
-    h2_put_frame(head, n, H2_DATA, ends ? H2_END_STREAM : 0, st->id);
-    h2c_out(x, head, sizeof head);
-    s->window -= (int64_t)n;
-    st->window -= (int64_t)n;
-    x->held_n -= (apr_off_t)n;
-    st->ended |= (uint8_t)ends;
-    while (n) {
-        e = APR_BRIGADE_FIRST(st->body);
-        if (e->length > n)
-            apr_bucket_split(e, n);
-        n -= e->length;
-        APR_BUCKET_REMOVE(e);
-        exchange_out(x, e);
-    }
-}
-
-/* As much as the windows let. */
-static void h2c_flush(proxy_exchange *x, h2c_stream *st)
-{
-    const h2c_session *s = h2c_session_of(x);
-
-    while (x->held_n > 0 && s->window > 0 && st->window > 0) {
-        int64_t n = x->held_n;
-
-        if (n > s->window)
-            n = s->window;
-        if (n > st->window)
-            n = st->window;
-        h2c_put_data(x, st, (apr_size_t)(n > s->frame_most ? s->frame_most : n));
-    }
-    if (st->last && !st->ended && !x->held_n)
-        h2c_put_data(x, st, 0);
-}
-
-static void h2c_body(proxy_exchange *x, apr_bucket_brigade *bb, int last)
-{
-    h2c_stream *st = x->script;
-    apr_off_t n = 0;
-
-    if (st->ended)
-        return;
-    for (apr_bucket *e = APR_BRIGADE_FIRST(bb), *next; e != APR_BRIGADE_SENTINEL(bb); e = next) {
-        next = APR_BUCKET_NEXT(e);
-        if (!e->length)
-            apr_bucket_delete(e);
-    }
-    apr_brigade_length(bb, 1, &n);
-    x->held_n += n;
-    st->last |= (uint8_t)last;
-    APR_BRIGADE_CONCAT(st->body, bb);
-    h2c_flush(x, st);
-}
-
 /* ---- what comes ---- */
-
-static apr_status_t h2c_bad(proxy_exchange *x, const char *why)
-{
-    x->bad = why;
-    return APR_EGENERAL;
-}
 
 static apr_status_t h2c_settings(proxy_exchange *x, h2c_stream *st, const h2_frame *f,
                                  const uint8_t *p)
@@ -382,210 +175,6 @@ static apr_status_t h2c_goaway(proxy_exchange *x, const h2c_stream *st, const h2
     return APR_SUCCESS;
 }
 
-/* ---- heads ---- */
-
-static int h2c_status(const hpack_list *list)
-{
-    int status = 0;
-
-    for (uint32_t i = 0; i < list->n; i++) {
-        const hpack_field *f = &list->field[i];
-
-        if (f->name_len != 7 || memcmp(f->name, ":status", 7) != 0)
-            continue;
-        if (status || f->value_len != 3)
-            return -1;
-        for (int k = 0; k < 3; k++) {
-            if (!apr_isdigit(f->value[k]))
-                return -1;
-            status = status * 10 + f->value[k] - '0';
-        }
-    }
-    return status;
-}
-
-static const char *h2c_fields(proxy_exchange *x, const hpack_list *list)
-{
-    request_rec *r = x->r;
-
-    for (uint32_t i = 0; i < list->n; i++) {
-        const hpack_field *f = &list->field[i];
-
-        if (!f->name_len || (f->name[0] == ':' && f->name_len != 7))
-            return "a malformed field";
-        if (f->name[0] == ':')
-            continue;
-        if (memchr(f->value, '\r', f->value_len) || memchr(f->value, '\n', f->value_len) ||
-            memchr(f->value, '\0', f->value_len) || memchr(f->name, ':', f->name_len))
-            return "a malformed field";
-        exchange_field(x, apr_pstrmemdup(r->pool, f->name, f->name_len),
-                       apr_pstrmemdup(r->pool, f->value, f->value_len));
-    }
-    return NULL;
-}
-
-static apr_status_t h2c_answer(proxy_exchange *x, const hpack_list *list)
-{
-    const int status = h2c_status(list);
-    const char *bad;
-
-    if (status < 100 || status == HTTP_SWITCHING_PROTOCOLS)
-        return h2c_bad(x, "a head without a status");
-    if (status < 200) {
-        exchange_interim_begin(x, status);
-        bad = h2c_fields(x, list);
-        exchange_interim_end(x);
-        return bad || x->bad ? h2c_bad(x, bad ? bad : x->bad) : APR_SUCCESS;
-    }
-    exchange_status(x, status, NULL, 0);
-    if ((bad = h2c_fields(x, list)) != NULL)
-        return h2c_bad(x, bad);
-    exchange_fields_done(x);
-    exchange_head_done(x);
-    return APR_SUCCESS;
-}
-
-static apr_status_t h2c_trailers(proxy_exchange *x, const hpack_list *list)
-{
-    request_rec *r = x->r;
-
-    for (uint32_t i = 0; i < list->n; i++)
-        if (list->field[i].name_len && list->field[i].name[0] != ':')
-            apr_table_addn(r->trailers_out,
-                           apr_pstrmemdup(r->pool, list->field[i].name, list->field[i].name_len),
-                           apr_pstrmemdup(r->pool, list->field[i].value, list->field[i].value_len));
-    return APR_SUCCESS;
-}
-
-static apr_status_t h2c_block_done(proxy_exchange *x, h2c_stream *st)
-{
-    hpack_list list = {.text = apr_palloc(x->r->pool, H2C_HEAD_MOST),
-                       .room = H2C_HEAD_MOST,
-                       .field = apr_palloc(x->r->pool, sizeof(hpack_field) * H2C_FIELDS_MOST),
-                       .most = H2C_FIELDS_MOST};
-    apr_status_t rv;
-
-    st->block_open = 0;
-    if (hpack_decode(&h2c_session_of(x)->table, st->block, st->block_n, &list) != HPACK_OK ||
-        list.cut)
-        return h2c_bad(x, list.cut ? "the head is too large" : "a malformed field block");
-    st->block_n = 0;
-    rv = x->answered ? h2c_trailers(x, &list) : h2c_answer(x, &list);
-    if (rv == APR_SUCCESS && st->block_ends && !x->answered)
-        return h2c_bad(x, "the stream ended without an answer");
-    if (rv == APR_SUCCESS && st->block_ends)
-        x->complete = 1;
-    return rv;
-}
-
-static apr_status_t h2c_block_part(proxy_exchange *x, h2c_stream *st, const h2_frame *f,
-                                   const uint8_t *p, apr_size_t n)
-{
-    if (st->block_n + n > H2C_HEAD_MOST)
-        return h2c_bad(x, "the head is too large");
-    if (!st->block)
-        st->block = apr_palloc(x->r->pool, H2C_HEAD_MOST);
-    memcpy(st->block + st->block_n, p, n);
-    st->block_n += n;
-    st->block_open = 1;
-    return f->flags & H2_END_HEADERS ? h2c_block_done(x, st) : APR_SUCCESS;
-}
-
-static apr_status_t h2c_headers(proxy_exchange *x, h2c_stream *st, const h2_frame *f,
-                                const uint8_t *p)
-{
-    apr_size_t n = f->len, padding = 0;
-
-    if (f->stream != st->id)
-        return h2c_bad(x, "HEADERS of a stream that was not asked for");
-    if (f->flags & H2_PADDED) {
-        if (n < 1)
-            return h2c_bad(x, "malformed HEADERS");
-        padding = *p++;
-        n--;
-    }
-    if (f->flags & H2_HAS_PRIORITY) {
-        if (n < 5)
-            return h2c_bad(x, "malformed HEADERS");
-        p += 5;
-        n -= 5;
-    }
-    if (padding > n)
-        return h2c_bad(x, "malformed HEADERS");
-    st->block_ends = (f->flags & H2_END_STREAM) != 0;
-    st->block_n = 0;
-    return h2c_block_part(x, st, f, p, n - padding);
-}
-
-/* ---- bodies ---- */
-
-/* Give the room back once half of it is used. */
-static void h2c_credit(proxy_exchange *x, h2c_stream *st, apr_size_t n)
-{
-    h2c_session *s = h2c_session_of(x);
-
-    s->taken += n;
-    st->taken += n;
-    if (s->taken >= H2C_WINDOW_ALL / 2) {
-        h2c_put_number(x, H2_WINDOW_UPDATE, 0, (uint32_t)s->taken);
-        s->taken = 0;
-    }
-    if (st->taken >= H2C_WINDOW / 2) {
-        h2c_put_number(x, H2_WINDOW_UPDATE, st->id, (uint32_t)st->taken);
-        st->taken = 0;
-    }
-}
-
-static void h2c_data_done(proxy_exchange *x, h2c_stream *st)
-{
-    if (!st->data_left && !st->padding && st->data_ends) {
-        st->data_ends = 0;
-        x->complete = 1;
-    }
-}
-
-static apr_status_t h2c_take_data(proxy_exchange *x, h2c_stream *st)
-{
-    uint32_t n = client_in_size(x->cc);
-
-    if (st->data_left) {
-        n = n < st->data_left ? n : st->data_left;
-        APR_BRIGADE_INSERT_TAIL(x->in, client_in_bucket(x->cc, n, x->r->connection->bucket_alloc));
-        st->data_left -= n;
-    } else {
-        n = n < st->padding ? n : st->padding;
-        client_in_take(x->cc, n);
-        st->padding -= n;
-    }
-    h2c_credit(x, st, n);
-    h2c_data_done(x, st);
-    return APR_SUCCESS;
-}
-
-static apr_status_t h2c_data_begin(proxy_exchange *x, h2c_stream *st, const h2_frame *f)
-{
-    uint32_t n = f->len, head = H2_FRAME_HEAD;
-
-    if (f->stream != st->id || !x->answered)
-        return h2c_bad(x, "DATA that was not asked for");
-    st->padding = 0;
-    if (f->flags & H2_PADDED) {
-        if (client_in_size(x->cc) < H2_FRAME_HEAD + 1)
-            return APR_EAGAIN;
-        st->padding = (uint8_t)client_in(x->cc)[H2_FRAME_HEAD];
-        head++;
-        if (!n || st->padding > n - 1)
-            return h2c_bad(x, "malformed DATA");
-        n -= st->padding + 1;
-        h2c_credit(x, st, 1);
-    }
-    client_in_take(x->cc, head);
-    st->data_left = n;
-    st->data_ends = (f->flags & H2_END_STREAM) != 0;
-    h2c_data_done(x, st);
-    return APR_SUCCESS;
-}
-
 /* ---- frames ---- */
 
 static apr_status_t h2c_frame(proxy_exchange *x, h2c_stream *st, const h2_frame *f,
@@ -645,5 +234,9 @@ static apr_status_t h2c_end(proxy_exchange *x)
     return APR_EOF;
 }
 
-const proxy_codec proxy_h2_codec = {
-    .name = "H2", .begin = h2c_begin, .body = h2c_body, .take = h2c_take, .end = h2c_end};
+const proxy_codec proxy_h2_codec = {.name = "H2",
+                                    .protocol = "h2",
+                                    .begin = h2c_begin,
+                                    .body = h2c_body,
+                                    .take = h2c_take,
+                                    .end = h2c_end};

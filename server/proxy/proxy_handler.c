@@ -158,16 +158,29 @@ static const proxy_codec *proxy_codec_of(proxy_scheme scheme)
     }
 }
 
+/* No member may be asked. After a failure that failure is told. */
+static void proxy_no_backend(proxy_exchange *x)
+{
+    if (!x->told.error)
+        x->told.error = "destination_unavailable";
+    if (x->conf.status_field)
+        proxy_tell_field(x->r, &x->told, 1);
+}
+
 /* The backend of the next try. @return OK or a status */
 int proxy_next_try(proxy_exchange *x)
 {
     request_rec *r = x->r;
     int status = proxy_choose(r, x->target, x->attempt);
 
-    if (status != OK)
+    if (status != OK) {
+        proxy_no_backend(x);
         return status;
+    }
     x->chosen_at = exchange_now(x);
     x->codec = proxy_codec_of(x->target->scheme);
+    x->told.tries++;
+    x->told.protocol = x->codec ? x->codec->protocol : NULL;
     if (!x->codec) {
         ap_log_rerror(APLOG_MARK, APLOG_WARNING, 0, r,
                       APLOGNO(01144) "No protocol handler was valid for the URL %s "
@@ -181,26 +194,43 @@ int proxy_next_try(proxy_exchange *x)
     return x->origin ? OK : HTTP_INTERNAL_SERVER_ERROR; /* TLS that is not enabled */
 }
 
-/* TRACE and OPTIONS that have gone far enough are answered here (RFC 9110, 7.6.2). @return DECLINED: it goes on */
+/* The request has gone as far as it may (RFC 9110, 7.6.2). */
+static int proxy_goes_no_further(request_rec *r)
+{
+    int status;
+
+    switch (r->method_number) {
+    case M_TRACE:
+        r->proxyreq = PROXYREQ_NONE;
+        status = ap_send_http_trace(r);
+        break;
+    case M_OPTIONS:
+        status = ap_send_http_options(r);
+        break;
+    default:
+        return proxy_error(r, HTTP_BAD_REQUEST, "Max-Forwards has reached zero - proxy loop?");
+    }
+    return status == DONE ? OK : status;
+}
+
+/* Max-Forwards of the client, or ProxyMaxForwards. @return DECLINED: it goes on */
 static int proxy_max_forwards(request_rec *r)
 {
     const char *text = apr_table_get(r->headers_in, "Max-Forwards");
-    apr_int64_t n;
+    apr_off_t n = proxy_settings_of(r->server)->max_forwards;
     char *end;
 
-    if (!text || (r->method_number != M_TRACE && r->method_number != M_OPTIONS))
-        return DECLINED;
-    n = apr_strtoi64(text, &end, 10);
-    if (end == text || *end || n < 0)
-        return HTTP_BAD_REQUEST;
-    if (n > 0) {
-        apr_table_setn(r->headers_in, "Max-Forwards",
-                       apr_psprintf(r->pool, "%" APR_INT64_T_FMT, n - 1));
-        return DECLINED;
+    if (text) {
+        if (apr_strtoff(&n, text, &end, 10) != APR_SUCCESS || *end || n < 0)
+            return proxy_error(r, HTTP_BAD_REQUEST,
+                               "Max-Forwards request header could not be parsed");
+        if (n == 0)
+            return proxy_goes_no_further(r);
+        n--;
     }
-    if (r->method_number == M_TRACE)
-        return ap_send_http_trace(r);
-    return ap_send_http_options(r) == OK ? OK : HTTP_INTERNAL_SERVER_ERROR;
+    if (n >= 0)
+        apr_table_setn(r->headers_in, "Max-Forwards", apr_psprintf(r->pool, "%" APR_OFF_T_FMT, n));
+    return DECLINED;
 }
 
 static proxy_exchange *proxy_exchange_make(request_rec *r, proxy_target *target)
@@ -219,6 +249,7 @@ static proxy_exchange *proxy_exchange_make(request_rec *r, proxy_target *target)
     x->has_body = (uint8_t)(ap_request_has_body(r) != 0);
     x->body_over = !x->has_body;
     proxy_settings_for(r, &x->conf);
+    proxy_tell_begin(r, &x->told);
     apr_pool_cleanup_register(r->pool, x, proxy_pool_ends, apr_pool_cleanup_null);
     return x;
 }

@@ -298,5 +298,9 @@ static apr_status_t http_end(proxy_exchange *x)
     return APR_SUCCESS;
 }
 
-const proxy_codec proxy_http_codec = {
-    .name = "HTTP", .begin = http_begin, .body = http_body, .take = http_take, .end = http_end};
+const proxy_codec proxy_http_codec = {.name = "HTTP",
+                                      .protocol = "http/1.1",
+                                      .begin = http_begin,
+                                      .body = http_body,
+                                      .take = http_take,
+                                      .end = http_end};

@@ -4,6 +4,8 @@
 #include "proxy_origin.h"
 #include "proxy_private.h"
 #include "proxy_settings.h"
+#include "apr_strings.h"
+#include "http_core.h"
 #include "http_log.h"
 #if BRIGADE_TLS
 #include "tls_client.h"
@@ -79,6 +81,19 @@ void proxy_origins_make(apr_pool_t *pconf, server_rec *s)
     }
 }
 
+/* What a proxy on the way to a backend of TLS gets first. */
+static const char *origin_tunnel(request_rec *r, const proxy_target *t)
+{
+    const char *credentials = t->remotes[0].credentials;
+
+    return apr_psprintf(
+        r->pool,
+        strchr(t->host, ':') ? "CONNECT [%s]:%u HTTP/1.0\r\n%s%s%sProxy-agent: %s\r\n\r\n"
+                             : "CONNECT %s:%u HTTP/1.0\r\n%s%s%sProxy-agent: %s\r\n\r\n",
+        t->host, (unsigned)t->port, credentials ? "Proxy-Authorization: Basic " : "",
+        credentials ? credentials : "", credentials ? "\r\n" : "", ap_get_server_banner());
+}
+
 /* Of one request: where its URL leads. */
 static client_origin *origin_of_request(request_rec *r, const proxy_target *target)
 {
@@ -93,7 +108,10 @@ static client_origin *origin_of_request(request_rec *r, const proxy_target *targ
         settings.host = target->remotes[0].host;
         settings.port = target->remotes[0].port;
         settings.path = NULL;
-        return client_origin_once(r->pool, &settings);
+    }
+    if (target->remotes_n && proxy_scheme_is_tls(target->scheme)) {
+        settings.tunnel = origin_tunnel(r, target);
+        settings.sni = target->host;
     }
     if (!origin_tls_of_request(r, target, &settings))
         return NULL;

@@ -5,6 +5,8 @@
 /* What the files of this room share. */
 #include "proxy.h"
 #include "proxy_settings.h"
+#include "client.h"
+#include "brigade/status.h"
 #include "ap_expr.h"
 #include "ap_regex.h"
 #include "apr_hash.h"
@@ -160,7 +162,7 @@ typedef struct proxy_dir_conf {
     int is_fnmatch;
     proxy_alias *alias;
     apr_array_header_t *reverses, *cookie_paths, *cookie_domains; /* of proxy_reverse */
-    int interpolate, override, preserve_host, add_fields,
+    int interpolate, override, preserve_host, status_field, add_fields,
         pass_continue;                     /* PROXY_UNSET: not named */
     apr_array_header_t *override_statuses; /* of int; NULL: all */
 } proxy_dir_conf;
@@ -260,6 +262,23 @@ int proxy_share(apr_pool_t *pconf, server_rec *main);
 /* status and strings of a state */
 void proxy_text_write(_Atomic uint32_t *names, char *to, const char *from, size_t size);
 const char *proxy_text_read(_Atomic uint32_t *names, const char *from, char *to, size_t size);
+
+#define PROXY_STATES_MOST 4096
+/* The number of a state in shared memory, below PROXY_STATES_MOST; -1: it is not shared. */
+int proxy_share_place_of(const proxy_state *state);
+
+/* ---- gauges: what each process has of a worker now ---- */
+typedef struct proxy_gauges {
+    client_gauges connections;
+    _Atomic int32_t busy; /* requests that are chosen for it and not released */
+} proxy_gauges;
+
+/* Map their memory. Threads: main, behind proxy_share(). @return OK or a status */
+int proxy_gauges_map(server_rec *main);
+/* This server process begins: its own row is empty, and what a process that died left there is taken from the shared counts. */
+void proxy_gauges_begin(void);
+/* brigade/status.h: optional function */
+int brg_status_backend_get(int n, apr_pool_t *p, brg_status_backend *out);
 
 /* ---- choice ---- */
 proxy_worker *proxy_balance(request_rec *r, proxy_target *t, apr_time_t now);

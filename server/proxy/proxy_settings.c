@@ -12,6 +12,7 @@ void proxy_settings_for(const request_rec *r, proxy_request_settings *to)
 
     memset(to, 0, sizeof *to);
     to->preserve_host = d->preserve_host == 1;
+    to->status_field = d->status_field == 1;
     to->add_fields = d->add_fields != 0;
     to->pass_continue = d->pass_continue != 0;
     to->websocket_is_http = proxy_websocket_is_http(r) != 0;

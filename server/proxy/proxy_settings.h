@@ -35,6 +35,7 @@ const proxy_server_settings *proxy_settings_of(const server_rec *s);
 /** Of a request. */
 typedef struct proxy_request_settings {
     unsigned preserve_host : 1;     /**< ProxyPreserveHost */
+    unsigned status_field : 1;      /**< ProxyStatusField */
     unsigned add_fields : 1;        /**< ProxyAddHeaders: X-Forwarded-For, -Host, -Server */
     unsigned pass_continue : 1;     /**< Proxy100Continue: Expect is sent on */
     unsigned websocket_is_http : 1; /**< ProxyWebsocketFallbackToProxyHttp */

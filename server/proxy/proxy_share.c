@@ -15,7 +15,7 @@
 
 APLOG_USE_MODULE(proxy);
 
-#define SHARE_WORKERS 4096
+#define SHARE_WORKERS PROXY_STATES_MOST
 #define SHARE_BALANCERS 512
 
 static proxy_worker **share_list; /* in pconf */
@@ -34,6 +34,11 @@ proxy_worker *proxy_worker_get(int number)
 {
     BRG_ASSERT(number >= 0 && number < share_n);
     return share_list[number];
+}
+
+int proxy_share_place_of(const proxy_state *state)
+{
+    return share && state ? (int)(state - share->worker) : -1;
 }
 
 /* ---- texts that are written while others read ---- */
@@ -311,7 +316,7 @@ static int share_map(server_rec *main)
     if (trial_runs())
         return 0;
     if (!mapped)
-        mapped = kept_memory_map("proxy-workers-1", sizeof *mapped);
+        mapped = kept_memory_map("proxy-workers-2", sizeof *mapped);
     if (!mapped) {
         ap_log_error(APLOG_MARK, APLOG_EMERG, errno, main,
                      "no memory that processes share for the state of workers");

@@ -39,7 +39,7 @@ DIFFERENCES = [
     (r"IndexOptions", r'""', "Brigade", "an empty word is passed over"),
     (r"AsyncRequestWorkerFactor", r"", "Brigade", "0 is taken"),
     (r"H2EarlyHint", r"", "Apache", "what cannot be sent as a field"),
-    (r"H2ProxyRequests|H2WebSockets", r"(?i)\bon\b", "Apache", "not offered by the built-in module (docs/)"),
+    (r"H2ProxyRequests", r"(?i)\bon\b", "Apache", "not offered by the built-in module (docs/)"),
     (r"H2PushPriority", r"", "Brigade", "nothing is pushed, so its words are only counted"),
     (r"SSL(CARevocationCheck|OCSPEnable|ProxyCARevocationCheck)", r'""', "Brigade", "an empty word is refused"),
     (r"SSLCryptoDevice|SSLInsecureRenegotiation|SSLSRP\w+", r"", "Apache", "not offered by the built-in module (docs/)"),

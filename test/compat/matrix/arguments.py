@@ -423,7 +423,7 @@ H2StreamTimeout 10
 H2TLSCoolDownSecs 2
 H2TLSWarmUpSize 0
 H2Upgrade on
-H2WebSockets off
+H2WebSockets on
 H2WindowSize 70000
 [ident]
 IdentityCheck off
@@ -835,4 +835,9 @@ LDAPTrustedClientCert CERT_BASE64 @C@/cert.pem
 !LDAPTrustedGlobalCert CA_BASE64 @C@/cert.pem
 !LDAPTrustedMode NONE
 !LDAPVerifyServerCert Off
+[xsendfile]
+XSendFile On
+XSendFileIgnoreEtag On
+XSendFileIgnoreLastModified On
+XSendFilePath @C@
 """

@@ -3,11 +3,12 @@
 import json
 import os
 import re
+import subprocess
 import time
 
 import pytest
 
-from brigade import wait_until
+from brigade import free_port, wait_until
 
 pytestmark = pytest.mark.only("brigade")
 
@@ -62,6 +63,35 @@ def test_samples_and_targets(serve):
     assert "secret" not in json.dumps(said)
     assert data(server, said["next"])["samples"] == [] or data(server)["next"] > said["next"]
     assert len(data(server, 10 ** 6)["samples"]) >= 1
+
+
+def test_the_server_tells_of_itself(serve):
+    """How long it runs, where its manual is, and its certificates with days left; none of the latter where there is none."""
+    server = serve(CONFIG, {"docs/index.html": "not the manual"})
+    said = data(server)
+    assert 0 <= said["up"] < 60 and "manual" not in said and said["certificates"] == [] and "Brigade/" in said["version"]
+    server = serve('Alias "/docs/" "@ROOT@/htdocs/brigade/html/"\n' + CONFIG, {"brigade/html/index.html": "the manual"})
+    assert data(server)["manual"] == "/docs/"
+    for path in ("/status", "/metrics"):
+        page = server.get(f"{path}/live").body
+        assert b'id="certificates"' in page and b'id="links"' in page and b'id="up"' in page
+
+
+def test_certificates_with_days_left(serve):
+    tls = free_port()
+    server = serve.unstarted(CONFIG + f"""Listen 127.0.0.1:{tls}
+<VirtualHost *:{tls}>
+ServerName secure.example
+SSLEngine On
+SSLCertificateFile @ROOT@/cert.pem
+SSLCertificateKeyFile @ROOT@/key.pem
+</VirtualHost>
+""")
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "30", "-subj",
+                    "/CN=secure.example", "-keyout", server.path("key.pem"), "-out", server.path("cert.pem")], check=True, capture_output=True, timeout=60)
+    server.start()
+    (found,) = data(server)["certificates"]
+    assert found["days_left"] == 29 and "secure.example" in found["server"] and "secure.example" in found["names"]
 
 
 def test_slow_requests_are_named(serve):

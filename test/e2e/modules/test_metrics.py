@@ -67,7 +67,7 @@ def parse(text, is_open=False):
                 assert name not in families, f"{name} twice"
                 families[name], now = None, name
             else:
-                assert name == now and families[name] is None and what in ("counter", "gauge", "histogram"), line
+                assert name == now and families[name] is None and what in ("counter", "gauge", "histogram", "summary"), line
                 families[name] = what
             continue
         match = SAMPLE.match(line)
@@ -76,6 +76,8 @@ def parse(text, is_open=False):
         assert family_of(match[1], families) == now, f"{line} outside of its family"
         if families[now] == "counter":
             assert match[1].endswith("_total") and (match[1] == now + "_total" if is_open else match[1] == now), line
+        elif families[now] == "summary":
+            assert match[1] in (now + "_sum", now + "_count"), line
         elif families[now] == "gauge":
             assert match[1] == now and not now.endswith("_total"), line
         assert (match[1], labels) not in samples, line
@@ -232,6 +234,7 @@ def test_tls_and_http2_are_told_apart(serve):
     server = serve.unstarted(f"""Listen 127.0.0.1:{tls}
         ASTable bgp 127.0.0.1 asn=65000 peer-asn=65001
         ASTable file @ROOT@/conf/networks
+        ProxyPass /backend/ http://127.0.0.1:1/
         CustomLog @ROOT@/logs/networks %{{asn}}C
         SSLCertificateFile @ROOT@/conf/cert.pem
         SSLCertificateKeyFile @ROOT@/conf/key.pem

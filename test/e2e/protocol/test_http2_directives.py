@@ -22,11 +22,11 @@ BASE = "Protocols h2c http/1.1\n"
 HONOURED = {"H2Direct": "off", "H2EarlyHints": "on", "H2ModernTLSOnly": "off", "H2OutputBuffering": "off", "H2MaxSessionStreams": "10",
             "H2WindowSize": "65535", "H2StreamMaxMemSize": "32768", "H2MaxHeaderBlockLen": "16384", "H2MaxStreamErrors": "3",
             "H2MaxDataFrameLen": "1000", "H2Padding": "4", "H2StreamTimeout": "5", "H2EarlyHint": "Link </a>", "H2PushResource": "/a.css",
-            "H2Upgrade": "on"}
+            "H2Upgrade": "on", "H2WebSockets": "on"}
 NOTICES = {"H2Push": "on", "H2PushPriority": "* after", "H2PushDiarySize": "64", "H2MinWorkers": "1", "H2MaxWorkers": "9",
            "H2MaxWorkerIdleSeconds": "9", "H2TLSWarmUpSize": "9", "H2TLSCoolDownSecs": "9", "H2CopyFiles": "on",
            "H2SerializeHeaders": "on", "H2SessionExtraFiles": "5"}
-REFUSED = {"H2ProxyRequests": "on", "H2WebSockets": "on"}
+REFUSED = {"H2ProxyRequests": "on"}
 
 
 def stock_commands():
@@ -173,7 +173,7 @@ SSL = "LoadModule ssl_module @MODULES@/mod_ssl.so\n"
 @pytest.mark.skipif(not os.path.exists(f"{brigade.APACHE_MODULES}/mod_http2.so"), reason="no mod_http2.so")
 @pytest.mark.parametrize("lines,kind", [
     (LOAD, b"static"), (APACHES + LOAD, b"static"), (APACHES + LOAD + SSL, b"static"), (APACHES + "BuiltinModule http2_module Off\n" + LOAD, b"shared"),
-    (APACHES + LOAD + "H2WebSockets on\n", b"shared"), (APACHES + LOAD + SSL + "SSLEngine optional\n", b"shared"),
+    (APACHES + LOAD + "H2ProxyRequests on\n", b"shared"), (APACHES + LOAD + "H2WebSockets on\n", b"static"), (APACHES + LOAD + SSL + "SSLEngine optional\n", b"shared"),
     (APACHES + "BuiltinModule ssl_module Off\n" + LOAD + SSL, b"shared")])
 def test_which_module_is_taken(serve, lines, kind):
     done = serve.unstarted(lines, {}, modules=()).run("-M")

@@ -247,3 +247,14 @@ def test_a_cut_answer(serve):
         with server.connect() as client:
             client.send(b"GET /s/x HTTP/1.1\r\nHost: x\r\n\r\n")
             assert not client.read_to_end().endswith(b"0\r\n\r\n")
+
+
+@pytest.mark.parametrize("protocol,head_bytes", [("uwsgi", b"HTTP/1.1 100 Continue\r\n\r\n"), ("uwsgi", b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n"),
+                                                 ("scgi", b"Status: 100 Continue\r\n\r\n"), ("scgi", b"Status: 0\r\n\r\n"), ("fcgi", b"Status: 101 X\r\n\r\n"),
+                                                 ("uwsgi", b"HTTP/1.1 099 X\r\n\r\n"), ("uwsgi", b"HTTP/1.1 200 OK\r\nA: b\nC\r\n\r\n")])
+def test_statuses_that_end_no_request(serve, protocol, head_bytes):
+    with Script(protocol, lambda params, body, send: send(head_bytes + b"body")) as script:
+        server = serve(f"EventLoops 1\nProxyPass /s/ unix:{script.path}|{protocol}://localhost/\n")
+        for _ in range(2):
+            assert server.get("/s/x").status in (500, 502, 503)
+        assert server.get("/").status != 500

@@ -190,6 +190,28 @@ def test_our_own_decompression_passes(broken, tmp_path, args):
     assert status == 0, text
 
 
+@pytest.mark.parametrize("rules", [["s/line/row/", "s/an/AN/"], ["s/b(a)/$1$1b/i"], ["s/ba/x/n", "s/(x|a)n/[$0]/q", "s/na/N/nq"], ["s/\\\\n/;/"], ["s/x*/-/"]])
+def test_our_own_substitutions_pass(broken, rules):
+    """Cut at every byte: lines are put together again."""
+    status, text = check("builtin", "SUBSTITUTE", *(a for r in rules for a in ("-c", f'Substitute "{r}"')))
+    assert status == 0, text
+
+
+def test_a_file_in_place_of_the_body_passes(broken, tmp_path):
+    """However the program's own body is cut; what comes behind the file is not passed on."""
+    (tmp_path / "file").write_bytes(INPUT * 3)
+    status, text = check("builtin", "XSENDFILE", "--insert", "-c", "XSendFile On", "-c", f"XSendFilePath {tmp_path}",
+                         "-c", f"Header set X-Sendfile {tmp_path}/file", "--no-flush", "--no-metadata")
+    assert status == 0, text
+
+
+@pytest.mark.parametrize("args", [["1000000", "--only", "cut"], ["1000000", "--only", "random", "--runs", "5"], ["2", "--only", "random", "--runs", "5", "--no-flush"]])
+def test_our_own_rate_limit_passes(broken, args):
+    """Cut at every byte, and in pieces; between pieces it waits, so there are few of these runs."""
+    status, text = check("builtin", "RATE_LIMIT", "-c", f"SetEnv rate-limit {args[0]}", *args[1:])
+    assert status == 0, text
+
+
 def test_our_own_includes_pass(broken):
     data = INPUT + b'<!--#set var="a" value="1" --><!--#if expr="v(\'a\') -eq 1" -->yes<!--#else -->no<!--#endif -->\n'
     status, text = check("builtin", "INCLUDES", "-c", "Options +Includes", data=data)

@@ -4,6 +4,7 @@ import html
 import json
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 
@@ -84,8 +85,8 @@ def test_entries_in_the_terminal():
         done = subprocess.run([BINARY, "-L", name], capture_output=True, text=True, timeout=60)
         assert done.returncode == 0 and re.findall(r"^(\S+) \(mod_alias\.c\)$", done.stdout, re.M) == \
             [e.name for m in MODULES if m.title == "mod_alias" for e in m.entries]
-    done = subprocess.run([BINARY, "-L", "Substitute"], capture_output=True, text=True, timeout=60)
-    assert done.returncode == 1 and "mod_substitute" in done.stderr
+    done = subprocess.run([BINARY, "-L", "LuaRoot"], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1 and "mod_lua" in done.stderr
 
 
 def test_pages_have_no_dead_links(tmp_path):
@@ -106,6 +107,79 @@ def test_pages_have_no_dead_links(tmp_path):
             dead.append((name, to))
     assert not dead and len(targets) > 1000
     assert (tmp_path / "man5").read_text().count("\n.SS ") == sum(len(m.entries) for m in MODULES)
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("manual") / "html"
+    subprocess.run([sys.executable, "-B", ROOT / "build/tools/manual.py", "--html", folder], check=True, timeout=60)
+    return folder
+
+
+ASK = """const fs = require("fs"), vm = require("vm"), folder = process.argv[1] + "/";
+vm.runInThisContext(fs.readFileSync(folder + "index.js") + "\\n" + fs.readFileSync(folder + "search.js") + `
+  globalThis.answers = query => searchManual(query).map(row => [row[0], row[1], excerpt(row[3], plainWords(query)), row[3]]);`);
+console.log(JSON.stringify(JSON.parse(process.argv[2]).map(answers)));"""
+
+
+def ask(pages, *queries):
+    """What the search of the pages finds: for each query rows of name, address, excerpt and text."""
+    if not shutil.which("node"):
+        pytest.skip("node is not installed")
+    done = subprocess.run(["node", "-e", ASK, pages, json.dumps(queries)], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return dict(zip(queries, json.loads(done.stdout)))
+
+
+FIRST = {"hsts": "https.html", "cors": "Header", "rewrite": "RewriteRule", "cache headers": "static-site.html", "gzip": "compression.html",
+         "http2": "http2.html", "redirect": "Redirect", "password": "passwords.html", "php": "php-fpm.html", "proxy": "ProxyPass",
+         "load balancer": "load-balancer.html", "HTTP/2": "http2.html", "https": "https.html", "load bal": "load-balancer.html",
+         "ssietag": "SSIETag", "<VirtualHost>": "<VirtualHost>", "proxy_pass": "ProxyPass", "benchmark": "benchmarking.html"}
+
+
+def test_the_search_knows_what_people_type(pages):
+    found = ask(pages, *FIRST)
+    assert {query: rows[0][:2] for query, rows in found.items() if not rows or FIRST[query] not in rows[0][:2]} == {}
+
+
+def test_the_search_knows_each_synonym(pages):
+    """The first three that a phrase leads to are among the first six of the answer."""
+    lines = [line.rsplit(": ", 1) for line in (ROOT / "docs/manual/html/synonyms.txt").read_text().splitlines() if line and line[0] != "#"]
+    wanted = {}
+    for phrases, targets in lines:
+        for phrase in phrases.split(","):
+            wanted.setdefault(phrase.strip(), [t.strip("<>").lower() for t in targets.split()][:3])
+    assert len(wanted) > 200
+    for phrase, rows in ask(pages, *wanted).items():
+        names = {row[0].strip("<>").lower() for row in rows[:6]} | {row[1].removesuffix(".html") for row in rows[:6]}
+        assert set(wanted[phrase]) <= names, (phrase, names)
+
+
+def test_excerpts_have_whole_words(pages):
+    rows = [row for rows in ask(pages, "timeout", "certificate", "memory", "cache", "slash", "reads").values() for row in rows]
+    assert len(rows) > 40
+    for name, _, excerpt, text in rows:
+        part = excerpt.removeprefix("\u2026 ").removesuffix(" \u2026")
+        assert len(part) <= 160 and f" {part} " in f" {text} ", (name, excerpt)
+    assert [row[0] for row in ask(pages, "nosuchwordanywhere")["nosuchwordanywhere"]] == []
+
+
+def test_pages_lead_on(pages):
+    """A skip link, a table of contents, anchors at entries, neighbours; no page has more than thirty entries."""
+    seen, name = [], MODULES[0].page
+    while name:
+        text = (pages / name).read_text()
+        seen.append(name)
+        entries = re.findall(r'<section id="([^"]+)"', text)
+        assert len(entries) <= 30 and text.index('href="#content"') < text.index("<header>")
+        contents = re.search(r'(?s)<nav class="toc" aria-label="[^"]+">(.*?)</nav>', text)
+        assert re.findall(r'href="#([^"]+)"', contents[1] if contents else "") == entries
+        assert all(f'<a href="#{e}">' in text.split("<main")[1] for e in entries)
+        following = re.search(r'<a rel="next" href="([^"]+)">', text)
+        name = following and following[1]
+        assert not following or f'<a rel="prev" href="{seen[-1]}">' in (pages / name).read_text()
+    assert len(seen) == len(set(seen)) and {m.page for m in MODULES} < set(seen) and "core-2.html" in seen
+    assert 'rel="next"' in (pages / "https.html").read_text()
 
 
 def complete(program, *words):
@@ -136,7 +210,8 @@ def howto_blocks():
 
 @pytest.mark.parametrize("text", howto_blocks())
 def test_howto_configurations(tmp_path, text):
-    """What the how-tos put into a configuration is taken. Certificates are made where they are named."""
+    """What the how-tos put into a configuration is taken. Certificates are made where they are named. Those that are complete
+    are in test_howto_sites.py."""
     for module in re.findall(r"^LoadModule \S+\s+(/\S+)", text, re.M):
         if not pathlib.Path(module).exists():
             pytest.skip(f"{module} is not installed")

@@ -163,12 +163,12 @@ def test_a_configuration_that_cannot_be_read(tmp_path):
 def test_lines_that_are_not_offered(tmp_path):
     """A file by its name; a line of a module that is not loaded is named with file and line."""
     (tmp_path / "logs").mkdir()
-    (tmp_path / "more.conf").write_text("# one\nSubstitute \\\n  s/a/b/\n")
+    (tmp_path / "more.conf").write_text("# one\nLuaRoot \\\n  /srv/lua\n")
     conf = tmp_path / "site.conf"
     conf.write_text(f"ServerRoot {tmp_path}\nListen 127.0.0.1:1\nServerName x\nTypesConfig /dev/null\nInclude more.conf\nStartServers 2\n")
     status, out, err = migrate(str(conf))
     assert status == 1
-    assert f"NO   {tmp_path}/more.conf:2: Substitute   s/a/b/\n     not offered: it is in mod_substitute" in out, out
+    assert f"NO   {tmp_path}/more.conf:2: LuaRoot   /srv/lua\n     not offered: it is in mod_lua" in out, out
     assert f"map  {conf}:6: StartServers 2\n" in out
     assert "4 lines offered or in sections that are not read, 1 mapped to something else, 1 not offered" in out
     assert migrate(str(tmp_path / "none.conf"))[0] == 2

@@ -145,8 +145,9 @@ static void open_once(void)
     if (open)
         return;
     open = 1;
-    site_open("MaxKeepAliveRequests 0\nH2EarlyHints on\nH2MaxSessionStreams 20\n"
-              "H2StreamMaxMemSize 20000\nH2MaxHeaderBlockLen 4096\nLogLevel crit\n");
+    site_open(
+        "MaxKeepAliveRequests 0\nH2EarlyHints on\nH2MaxSessionStreams 20\n"
+        "H2StreamMaxMemSize 20000\nH2MaxHeaderBlockLen 4096\nH2WebSockets on\nLogLevel crit\n");
     site_begin();
     atexit(end);
 }

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A try that failed: lines of the log and pages as Apache's modules have them, and what follows: once more, another way, another
+ * member of the balancer, or the end. */
+#include "exchange_private.h"
+#include "proxy_origin.h"
+#include "proxy_private.h"
+#include "brigade/assert.h"
+#include "http_connection.h"
+#include "http_log.h"
+#include "http_protocol.h"
+#include "apr_strings.h"
+#include <string.h>
+
+APLOG_USE_MODULE(proxy);
+
+#define EXCHANGE_AGAIN_MOST 3
+
+static int failure_status(const proxy_exchange *x, proxy_failure why)
+{
+    switch (why) {
+    case PROXY_FAILED_TIMEOUT:
+        return HTTP_GATEWAY_TIME_OUT;
+    case PROXY_FAILED_BROKEN: /* as Apache's modules have it */
+        return x->codec == &proxy_fcgi_codec ? HTTP_SERVICE_UNAVAILABLE : HTTP_BAD_GATEWAY;
+    case PROXY_FAILED_RESOLVE:
+    case PROXY_FAILED_SHAKE:
+        return HTTP_INTERNAL_SERVER_ERROR;
+    default:
+        return HTTP_SERVICE_UNAVAILABLE;
+    }
+}
+
+/* What the page says of it. */
+static const char *failure_reason(const proxy_exchange *x, proxy_failure why)
+{
+    switch (why) {
+    case PROXY_FAILED_RESOLVE:
+        return apr_pstrcat(x->r->pool, "DNS lookup failure for: ", x->target->host, NULL);
+    case PROXY_FAILED_TIMEOUT:
+    case PROXY_FAILED_BROKEN:
+        return "Error reading from remote server";
+    case PROXY_FAILED_SHAKE:
+        return "Error during SSL Handshake with remote server";
+    default:
+        return NULL;
+    }
+}
+
+/* The status line is there, and the head ends behind it. */
+static int failure_is_within_head(const proxy_exchange *x)
+{
+    return x->cc && client_in_size(x->cc) && memchr(client_in(x->cc), '\n', client_in_size(x->cc));
+}
+
+/* A client that has had answers on its connection may well ask again: as for a connection that closes between requests, it
+ * gets no answer. @return 1: so it was told */
+static int failure_is_clients_to_repeat(proxy_exchange *x, proxy_failure why, apr_status_t error)
+{
+    request_rec *r = x->r;
+    apr_bucket_alloc_t *alloc = r->connection->bucket_alloc;
+
+    if (x->codec != &proxy_http_codec || why != PROXY_FAILED_BROKEN ||
+        r->proxyreq != PROXYREQ_REVERSE || !r->connection->keepalives ||
+        failure_is_within_head(x) || x->bad)
+        return 0;
+    ap_log_rerror(APLOG_MARK, APLOG_DEBUG, error, r,
+                  APLOGNO(01103) "Closing connection to client because reading from backend server "
+                                 "%s:%u failed. Number "
+                                 "of keepalives %i",
+                  x->target->host, (unsigned)x->target->port, r->connection->keepalives);
+    APR_BRIGADE_INSERT_TAIL(x->in, ap_bucket_error_create(HTTP_BAD_GATEWAY, NULL, r->pool, alloc));
+    APR_BRIGADE_INSERT_TAIL(x->in, ap_bucket_eoc_create(alloc));
+    APR_BRIGADE_INSERT_TAIL(x->in, apr_bucket_eos_create(alloc));
+    r->connection->keepalive = AP_CONN_CLOSE;
+    (void)ap_pass_brigade(r->output_filters, x->in);
+    apr_brigade_cleanup(x->in);
+    return 1;
+}
+
+static int failure_page(proxy_exchange *x, proxy_failure why)
+{
+    const char *reason = failure_reason(x, why);
+    const int status = failure_status(x, why);
+
+    if (!reason || failure_is_within_head(x))
+        return status;
+    return proxy_error(x->r, status, reason);
+}
+
+/* Whom the connection leads to: the target, or a proxy on the way. */
+static const char *failure_host(const proxy_target *t)
+{
+    return t->remotes_n ? t->remotes[0].host : t->host;
+}
+
+static unsigned failure_port(const proxy_target *t)
+{
+    return t->remotes_n ? t->remotes[0].port : t->port;
+}
+
+/* Apache finds out while it sends a request. */
+static void failure_log_shake(const proxy_exchange *x, apr_status_t error, const char *peer)
+{
+    const request_rec *r = x->r;
+    const proxy_target *t = x->target;
+
+    ap_log_rerror(APLOG_MARK, APLOG_ERR, error, r,
+                  APLOGNO(01084) "pass request body failed to %s:%u (%s)", peer, failure_port(t),
+                  failure_host(t));
+    ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
+                  APLOGNO(01097) "pass request body failed to %s:%u (%s) from %s (%s)", peer,
+                  failure_port(t), failure_host(t), r->useragent_ip,
+                  r->connection->remote_host ? r->connection->remote_host : "");
+}
+
+/* The module that speaks the protocol. */
+static int failure_module(const proxy_exchange *x)
+{
+    if (x->codec == &proxy_fcgi_codec)
+        return proxy_fcgi_module.module_index;
+    if (x->codec == &proxy_scgi_codec)
+        return proxy_scgi_module.module_index;
+    if (x->codec == &proxy_uwsgi_codec)
+        return proxy_uwsgi_module.module_index;
+    return x->codec == &proxy_h2_codec ? proxy_http2_module.module_index
+                                       : proxy_http_module.module_index;
+}
+
+static void failure_log_connect(const proxy_exchange *x, apr_status_t error, const char *peer,
+                                const char *text)
+{
+    const proxy_target *t = x->target;
+    const char *why = text ? text : "", *mark = text ? ": " : "";
+
+    if (t->socket)
+        ap_log_error(
+            APLOG_MARK, APLOG_ERR, error, x->r->server,
+            APLOGNO(02454) "%s: attempt to connect to Unix domain socket %s (%s:%u) failed%s%s",
+            t->scheme_name, t->socket, failure_host(t), failure_port(t), mark, why);
+    else
+        ap_log_error(APLOG_MARK, APLOG_ERR, error, x->r->server,
+                     APLOGNO(00957) "%s: attempt to connect to %s:%u (%s:%u) failed%s%s",
+                     t->scheme_name, failure_host(t), failure_port(t), peer, failure_port(t), mark,
+                     why);
+}
+
+static void failure_log(proxy_exchange *x, proxy_failure why, apr_status_t error, const char *text)
+{
+    const proxy_target *t = x->target;
+    const char *peer = x->cc ? x->cc->peer : "";
+
+    switch (why) {
+    case PROXY_FAILED_RESOLVE: /* proxy_error() says it */
+        break;
+    case PROXY_FAILED_CONNECT:
+        failure_log_connect(x, error, peer, text);
+        break;
+    case PROXY_FAILED_SHAKE:
+        failure_log_shake(x, error, peer);
+        break;
+    case PROXY_FAILED_BUSY:
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, error, x->r,
+                      APLOGNO(00941) "%s: failed to acquire connection for (%s:%u)", t->scheme_name,
+                      failure_host(t), failure_port(t));
+        break;
+    default:
+        if (x->codec == &proxy_fcgi_codec) {
+            ap_log_rerror(APLOG_MARK, APLOG_ERR, error, x->r,
+                          APLOGNO(01075) "Error dispatching request to %s: %s",
+                          t->socket ? t->socket : failure_host(t), text ? text : "");
+            return;
+        }
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, error, x->r,
+                      APLOGNO(01102) "error reading status line from remote server %s:%u%s%s",
+                      failure_host(t), failure_port(t), text ? ": " : "", text ? text : "");
+    }
+}
+
+/* A kept connection that its backend closed in this moment: nothing was lost, and it is no fault. */
+static int failure_is_stale(proxy_exchange *x, proxy_failure why)
+{
+    if (x->untouched)
+        return !x->body_lost && ++x->again_n <= EXCHANGE_AGAIN_MOST;
+    return x->reused && !x->got && why == PROXY_FAILED_BROKEN && !x->bad && exchange_may_repeat(x);
+}
+
+static void exchange_try_again(proxy_exchange *x)
+{
+    BRG_ASSERT(!x->passed &&
+               x->state != EXCHANGE_DONE); /* the client has seen nothing of a try that failed */
+    exchange_drop(x);
+    apr_brigade_cleanup(x->out);
+    x->out_n = 0;
+    x->held_n = 0;
+    x->sent = x->got = 0;
+    x->reused = x->untouched = 0;
+    x->bad = NULL;
+    x->told.received = 0;
+    x->state = EXCHANGE_CONNECT;
+}
+
+/* Another member of the balancer. @return 0: there is none */
+static int exchange_try_other(proxy_exchange *x)
+{
+    int status;
+
+    if (!exchange_may_repeat(x) || !proxy_may_retry(x->r, x->target, x->attempt))
+        return 0;
+    exchange_release(x);
+    x->attempt++;
+    status = proxy_next_try(x);
+    if (status != OK) {
+        exchange_drop(x);
+        exchange_done(x, status);
+        return 1;
+    }
+    x->fresh = 0;
+    exchange_try_again(x);
+    return 1;
+}
+
+/* A proxy on the way gave no answer: the next one that ProxyRemote names, then none, as Apache does. @return 0: no other way */
+static int exchange_try_other_way(proxy_exchange *x, proxy_failure why)
+{
+    proxy_target *t = x->target;
+
+    if (!t->remotes_n || why != PROXY_FAILED_BROKEN || !exchange_may_repeat(x))
+        return 0;
+    t->remotes++;
+    t->remotes_n--;
+    exchange_drop(x);
+    x->origin = proxy_origin_of(x->r, t);
+    if (!x->origin) {
+        exchange_done(x, HTTP_INTERNAL_SERVER_ERROR);
+        return 1;
+    }
+    x->told.tries++;
+    exchange_try_again(x);
+    return 1;
+}
+
+/* Before the answer's head: another try, or a page. */
+void exchange_fail(proxy_exchange *x, proxy_failure why, apr_status_t error, const char *text)
+{
+    if (failure_is_stale(x, why)) {
+        x->fresh = 1;
+        x->told.tries++;
+        exchange_try_again(x);
+        return;
+    }
+    if (x->passed) {
+        ap_log_rerror(
+            APLOG_MARK, APLOG_ERR, error, x->r,
+            APLOGNO(01110) "Network error reading response from %s:%u%s%s: the answer is cut off",
+            x->target->host, (unsigned)x->target->port, text ? ": " : "", text ? text : "");
+        exchange_drop(x);
+        exchange_cut(x);
+        exchange_done(x, OK);
+        return;
+    }
+    x->told.error = proxy_tell_error(why, error, x->bad != NULL);
+    x->told.received = 0;
+    failure_log(x, why, error, text);
+    if (why == PROXY_FAILED_CONNECT || why == PROXY_FAILED_RESOLVE)
+        client_origin_doubt(x->origin);
+    if (exchange_try_other_way(x, why))
+        return;
+    proxy_failed(x->r, x->target, why);
+    if (why == PROXY_FAILED_CONNECT)
+        ap_log_rerror(__FILE__, __LINE__, failure_module(x), APLOG_ERR, 0, x->r,
+                      APLOGNO(01114) "%s: failed to make connection to backend: %s", x->codec->name,
+                      x->target->socket ? x->target->socket : failure_host(x->target));
+    if (why != PROXY_FAILED_SHAKE && exchange_try_other(x))
+        return;
+    if (failure_is_clients_to_repeat(x, why, error))
+        exchange_done(x, OK);
+    else {
+        if (x->conf.status_field)
+            proxy_tell_field(x->r, &x->told, 1);
+        exchange_done(x, failure_page(x, why));
+    }
+    exchange_drop(x);
+}

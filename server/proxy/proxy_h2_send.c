@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* HTTP/2 towards backends: the greeting, heads of requests, and their bodies as far as the backend's windows let. Nothing that is
+ * sent uses the dynamic table. Source: RFC 9113, 3.4, 6.9, 8.3. */
+#include "proxy_h2_private.h"
+#include "hpack_encode.h"
+#include "proxy_fields.h"
+#include "brigade/assert.h"
+#include "apr_lib.h"
+#include "apr_strings.h"
+#include <string.h>
+
+void h2c_out(proxy_exchange *x, const uint8_t *data, apr_size_t len)
+{
+    exchange_out(
+        x, apr_bucket_heap_create((const char *)data, len, NULL, x->r->connection->bucket_alloc));
+}
+
+void h2c_put_number(proxy_exchange *x, h2_frame_type type, uint32_t stream, uint32_t value)
+{
+    uint8_t frame[H2_FRAME_HEAD + 4];
+
+    h2_put32(h2_put_frame(frame, 4, type, 0, stream), value);
+    h2c_out(x, frame, sizeof frame);
+}
+
+static uint8_t *h2c_put_setting(uint8_t *p, h2_setting name, uint32_t value)
+{
+    *p++ = 0;
+    *p++ = (uint8_t)name;
+    return h2_put32(p, value);
+}
+
+void h2c_greet(proxy_exchange *x)
+{
+    uint8_t text[H2_PREFACE_LEN + H2_FRAME_HEAD + 18], *p = text;
+
+    memcpy(p, H2_PREFACE, H2_PREFACE_LEN);
+    p = h2_put_frame(p + H2_PREFACE_LEN, 18, H2_SETTINGS, 0, 0);
+    p = h2c_put_setting(p, H2_SET_ENABLE_PUSH, 0);
+    p = h2c_put_setting(p, H2_SET_INITIAL_WINDOW_SIZE, H2C_WINDOW);
+    p = h2c_put_setting(p, H2_SET_MAX_HEADER_LIST_SIZE, H2C_HEAD_MOST);
+    h2c_out(x, text, (apr_size_t)(p - text));
+    h2c_put_number(x, H2_WINDOW_UPDATE, 0, H2C_WINDOW_ALL - H2_WINDOW_DEFAULT);
+}
+
+static uint8_t *h2c_put_field(uint8_t *p, request_rec *r, const proxy_line *l)
+{
+    char *name = apr_pstrmemdup(r->pool, l->name, l->name_len);
+    const int secret = !strcasecmp(l->name, "Authorization") || !strcasecmp(l->name, "Cookie");
+
+    for (char *c = name; *c; c++)
+        *c = apr_tolower(*c);
+    return hpack_put_line(p, name, l->name_len, l->value, l->value_len, secret);
+}
+
+static uint8_t *h2c_put_pseudo(uint8_t *p, const char *name, const char *value)
+{
+    return hpack_put_line(p, name, strlen(name), value, strlen(value), 0);
+}
+
+/* A block as HEADERS and as many CONTINUATIONs as it needs. */
+static void h2c_put_block(proxy_exchange *x, uint32_t id, const uint8_t *block, apr_size_t len,
+                          int ends)
+{
+    uint8_t head[H2_FRAME_HEAD];
+    h2_frame_type type = H2_HEADERS;
+    unsigned flags = ends ? H2_END_STREAM : 0;
+
+    do {
+        const apr_size_t n = len < H2_FRAME_MAX ? len : H2_FRAME_MAX;
+
+        h2_put_frame(head, n, type, flags | (n == len ? H2_END_HEADERS : 0), id);
+        h2c_out(x, head, sizeof head);
+        h2c_out(x, block, n);
+        block += n;
+        len -= n;
+        type = H2_CONTINUATION;
+        flags = 0;
+    } while (len);
+}
+
+void h2c_request(proxy_exchange *x, const h2c_stream *st)
+{
+    request_rec *r = x->r;
+    const proxy_line *lines;
+    const char *host, *scheme = x->target->scheme == PROXY_SCHEME_H2 ? "https" : "http";
+    const int n = proxy_request_lines(x, &lines, &host);
+    apr_size_t room = HPACK_LINE_ROOM(8, strlen(r->method)) + HPACK_LINE_ROOM(8, 8) +
+                      HPACK_LINE_ROOM(12, strlen(host)) +
+                      HPACK_LINE_ROOM(6, strlen(x->target->path));
+    uint8_t *block, *p;
+
+    for (int i = 0; i < n; i++)
+        room += HPACK_LINE_ROOM(lines[i].name_len, lines[i].value_len);
+    p = block = apr_palloc(r->pool, room);
+    p = h2c_put_pseudo(p, ":method", r->method);
+    p = h2c_put_pseudo(p, ":scheme", scheme);
+    p = h2c_put_pseudo(p, ":authority", host);
+    p = h2c_put_pseudo(p, ":path", x->target->path);
+    for (int i = 0; i < n; i++)
+        p = h2c_put_field(p, r, &lines[i]);
+    BRG_ASSERT((apr_size_t)(p - block) <= room);
+    h2c_put_block(x, st->id, block, (apr_size_t)(p - block), st->ended);
+}
+
+static void h2c_put_data(proxy_exchange *x, h2c_stream *st, apr_size_t n)
+{
+    h2c_session *s = h2c_session_of(x);
+    const int ends = st->last && n == (apr_size_t)x->held_n;
+    uint8_t head[H2_FRAME_HEAD];
+    apr_bucket *e;
+
+    BRG_ASSERT(!st->ended && (apr_off_t)n <= x->held_n);
+    h2_put_frame(head, n, H2_DATA, ends ? H2_END_STREAM : 0, st->id);
+    h2c_out(x, head, sizeof head);
+    s->window -= (int64_t)n;
+    st->window -= (int64_t)n;
+    x->held_n -= (apr_off_t)n;
+    st->ended |= (uint8_t)ends;
+    while (n) {
+        e = APR_BRIGADE_FIRST(st->body);
+        if (e->length > n)
+            apr_bucket_split(e, n);
+        n -= e->length;
+        APR_BUCKET_REMOVE(e);
+        exchange_out(x, e);
+    }
+}
+
+/* As much as the windows let. */
+void h2c_flush(proxy_exchange *x, h2c_stream *st)
+{
+    const h2c_session *s = h2c_session_of(x);
+
+    while (x->held_n > 0 && s->window > 0 && st->window > 0) {
+        int64_t n = x->held_n;
+
+        if (n > s->window)
+            n = s->window;
+        if (n > st->window)
+            n = st->window;
+        h2c_put_data(x, st, (apr_size_t)(n > s->frame_most ? s->frame_most : n));
+    }
+    if (st->last && !st->ended && !x->held_n)
+        h2c_put_data(x, st, 0);
+}
+
+void h2c_body(proxy_exchange *x, apr_bucket_brigade *bb, int last)
+{
+    h2c_stream *st = x->script;
+    apr_off_t n = 0;
+
+    if (st->ended)
+        return;
+    for (apr_bucket *e = APR_BRIGADE_FIRST(bb), *next; e != APR_BRIGADE_SENTINEL(bb); e = next) {
+        next = APR_BUCKET_NEXT(e);
+        if (!e->length)
+            apr_bucket_delete(e);
+    }
+    apr_brigade_length(bb, 1, &n);
+    x->held_n += n;
+    st->last |= (uint8_t)last;
+    APR_BRIGADE_CONCAT(st->body, bb);
+    h2c_flush(x, st);
+}

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reloads, upgrades and killed processes while clients ask and a backend comes and goes."""
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import threading
+
+import pytest
+
+from backend import Backend, answer
+from brigade import BINARY, wait_until
+from processes import Load, configured, reload
+
+pytestmark = pytest.mark.only("brigade")
+
+ROUNDS = int(os.environ.get("TEST_UPGRADES", "2"))  # 20 by hand
+CONFIG = """EventLoops 2
+MaxKeepAliveRequests 0
+KeepAliveTimeout 30
+<Proxy balancer://b>
+@MEMBERS@
+</Proxy>
+ProxyPass /b/ balancer://b/
+<Location /metrics>
+SetHandler metrics
+</Location>
+"""
+
+
+class Flapping(Backend):
+    """A backend that goes away, with all its connections, and comes back by the same port, which nobody else gets meanwhile."""
+
+    def down(self):
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
+        self.listener = socket.socket()
+        self.listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self.listener.bind(("127.0.0.1", self.port))
+        self.close_connections()
+
+    def up(self):
+        self.listener.listen(512)
+        threading.Thread(target=self._accept, daemon=True).start()
+
+
+class Flaps:
+    """It goes each time that it has served some requests, and comes once others have served some."""
+
+    def __init__(self, backend, load):
+        self.backend, self.load, self.end, self.times = backend, load, threading.Event(), 0
+        self.thread = threading.Thread(target=self._run)
+
+    def _reached(self, count, more):
+        target = count() + more
+        wait_until(lambda: count() >= target or self.end.is_set(), "requests")
+
+    def _run(self):
+        while not self.end.is_set():
+            self._reached(lambda: len(self.backend.requests), 10)
+            self.backend.down()
+            self._reached(lambda: self.load.done, 20)
+            self.backend.up()
+            self.times += 1
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.end.set()
+        self.thread.join()
+
+
+@pytest.fixture
+def backends():
+    scripts = {"*": answer(b"A\n")}
+    with Backend(scripts) as first, Backend(scripts) as second, Flapping(scripts) as flapping:
+        yield first, second, flapping
+
+
+def site(serve, backends, parameters="retry=0", more=""):
+    members = "\n".join(f"BalancerMember http://127.0.0.1:{b.port} {parameters}" for b in backends)
+    server = serve.unstarted(CONFIG.replace("@MEMBERS@", members) + more, {})
+    server.binary = server.path("brigade")
+    shutil.copy(BINARY, server.binary)
+    server.start()
+    wait_until(lambda: configured(server), "the start")
+    wait_until(server.children, "processes")
+    return server
+
+
+def upgrade(server):
+    before, count = set(server.children()), configured(server)
+    shutil.copy(BINARY, server.binary + ".new")
+    os.rename(server.binary + ".new", server.binary)
+    done = subprocess.run(server.command("-k", "upgrade"), capture_output=True, env=server.env, timeout=60, check=False)
+    assert done.returncode == 0, done
+    wait_until(lambda: configured(server) > count, "the new program")
+    wait_until(lambda: set(server.children()) - before, "new processes")
+
+
+def figures(server):
+    return json.loads(server.get("/metrics?json").body)["backends"]
+
+
+def at_rest(server):
+    """No request is counted, and each connection that a backend has is one that the server knows of."""
+    return wait_until(lambda: all(b["in_flight"] == 0 == b["queue"] and b["connections"] == b["idle"] for b in figures(server)), "rest")
+
+
+@pytest.mark.parametrize("way", [reload, upgrade], ids=["reload", "upgrade"])
+def test_no_request_fails(serve, backends, way):
+    server = site(serve, backends)
+    with Load(server, clients=2, target="/b/x") as kept, Load(server, clients=1, keepalive=False, target="/b/y") as fresh:
+        with Flaps(backends[2], kept) as flaps:
+            for _ in range(ROUNDS):
+                way(server)
+            wait_until(lambda: flaps.times >= 3, "a backend that came and went")
+    assert not kept.failed and not fresh.failed, (kept.failed[:5], fresh.failed[:5])
+    counts = figures(server)
+    assert sum(b["retries"] for b in counts) > 0 and all(b["answers"][1] > 10 for b in counts)
+    wait_until(lambda: len(server.children()) == 1, "the end of the old processes")
+    at_rest(server)
+    assert wait_until(lambda: sum(b["connections"] for b in figures(server)) == sum(b.open for b in backends), "connections that are known")
+
+
+def test_a_killed_process_takes_only_its_own_along(serve, backends):
+    server = site(serve, backends[:2], parameters="", more="ServerProcesses 2\n")
+    wait_until(lambda: len(server.children()) == 2, "two processes")
+    with Load(server, clients=3, target="/b/x") as load:
+        for _ in range(3):
+            before = server.children()
+            os.kill(before[0], signal.SIGKILL)
+            wait_until(lambda: len(server.children()) == 2 and server.children() != before, "another process")
+            done = load.done
+            wait_until(lambda: load.done > done + 30, "further answers")
+    assert all("truncated" in f or "Reset" in f or "Broken" in f for f in load.failed), load.failed  # no 502, no 503
+    at_rest(server)
+    assert all(b["up"] and not sum(b["failures"].values()) for b in figures(server))
+    wait_until(lambda: sum(b.open for b in backends) == sum(b["connections"] for b in figures(server)), "the end of what the killed ones had")
