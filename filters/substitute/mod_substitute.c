@@ -183,10 +183,7 @@ static apr_status_t subst_filter(ap_filter_t *f, apr_bucket_brigade *bb)
     subst_ctx *ctx = f->ctx;
     apr_status_t rv;
 
-    if (!conf->rules->nelts) {
-        ap_remove_output_filter(f);
-        return ap_pass_brigade(f->next, bb);
-    }
+    /* Without a rule, too, the length is not known and the end comes apart, as in Apache. */
     if (!ctx)
         ctx = f->ctx = subst_begin(f);
     rv = ctx->failed;
