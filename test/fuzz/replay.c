@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs a fuzz target over files and folders named on the command line: the way in without
+/* Runs a fuzz target, which the first argument names, over files and folders: the way in without
  * libFuzzer. Each input is also given with every prefix cut off at a few places, so that truncated
  * inputs are part of every replay. */
 #include <dirent.h>
@@ -9,8 +9,21 @@
 #include <string.h>
 #include <sys/stat.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#define TEST(name) int name(const uint8_t *data, size_t size);
+#include TEST_LIST
+#undef TEST
 
+typedef int replay_target(const uint8_t *data, size_t size);
+
+static const struct {
+    const char *name;
+    replay_target *run;
+} targets[] = {
+#define TEST(name) {#name, name},
+#include TEST_LIST
+};
+
+static replay_target *target;
 static unsigned long runs;
 
 static void replay_bytes(const uint8_t *data, size_t size)
@@ -21,7 +34,7 @@ static void replay_bytes(const uint8_t *data, size_t size)
     if (!copy)
         abort();
     memcpy(copy, data, size);
-    LLVMFuzzerTestOneInput(copy, size);
+    target(copy, size);
     free(copy);
     runs++;
 }
@@ -73,8 +86,15 @@ int main(int argc, char **argv)
 {
     static const uint8_t none[1];
 
+    for (size_t i = 0; argc > 1 && i < sizeof targets / sizeof *targets; i++)
+        if (!strcmp(targets[i].name, argv[1]))
+            target = targets[i].run;
+    if (!target) {
+        fprintf(stderr, "The first argument names a target.\n");
+        return 1;
+    }
     replay_bytes(none, 0);
-    for (int i = 1; i < argc; i++)
+    for (int i = 2; i < argc; i++)
         replay_path(argv[i]);
     printf("%lu inputs\n", runs);
     return runs > 1 ? 0 : 1;

@@ -492,7 +492,7 @@ static void test_two_processes(void **state)
     check_all(0);
 }
 
-int main(int argc, char **argv)
+int main(void)
 {
     const struct CMUnitTest tests[] = {
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -512,7 +512,5 @@ int main(int argc, char **argv)
 #endif
     };
 
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

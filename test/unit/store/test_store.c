@@ -786,7 +786,7 @@ static void test_hostile_memory(void **state)
     }
 }
 
-int main(int argc, char **argv)
+int main(void)
 {
     const struct CMUnitTest tests[] = {
 #define T(name) cmocka_unit_test_setup_teardown(name, open_store, close_store)
@@ -814,7 +814,5 @@ int main(int argc, char **argv)
 #endif
     };
 
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
