@@ -33,11 +33,11 @@ def covers(target):
     return re.findall(r"[\w/]+\.c", comment[1]) if comment else []
 
 
-def build(names):
+def build():
     quiet = {"check": True, "stdout": subprocess.DEVNULL, "cwd": TOP}
     subprocess.run(["cmake", "--preset", "dev", "-B", BUILD, "-DCMAKE_C_COMPILER=clang", "-DBRIGADE_WERROR=OFF",
                     "-DCMAKE_C_FLAGS=-fprofile-instr-generate -fcoverage-mapping"], **quiet)
-    subprocess.run(["cmake", "--build", BUILD, "--target", *(f"fuzz_{name}" for name in names)], **quiet)
+    subprocess.run(["cmake", "--build", BUILD, "--target", "fuzz_replay"], **quiet)
 
 
 def inputs(target, more):
@@ -48,8 +48,8 @@ def inputs(target, more):
 
 def replay(target, more, work):
     """Path of the program and of what it counted."""
-    program, raw, profile = os.path.join(BUILD, "test", f"fuzz_{target}"), os.path.join(work, "raw"), os.path.join(work, target)
-    subprocess.run([program, *inputs(target, more)], check=True, cwd=work, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    program, raw, profile = os.path.join(BUILD, "test", "fuzz_replay"), os.path.join(work, "raw"), os.path.join(work, target)
+    subprocess.run([program, f"fuzz_{target}", *inputs(target, more)], check=True, cwd=work, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                    env={**os.environ, "LLVM_PROFILE_FILE": raw})
     subprocess.run(["llvm-profdata", "merge", "-sparse", raw, "-o", profile], check=True)
     os.remove(raw)
@@ -77,7 +77,7 @@ def main():
     parser.add_argument("--lines", action="store_true")
     options = parser.parse_args()
     names = options.targets or targets()
-    build(names)
+    build()
     print("| Target | Inputs | Functions | Lines | Branches | Of |\n|---|---|---|---|---|---|")
     with tempfile.TemporaryDirectory() as work:
         for name in names:
