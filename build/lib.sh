@@ -103,6 +103,17 @@ brg_keep_enabled() {
     return $result
 }
 
+# brg_report FOLDER NAME passed|failed|skipped TEXT: a JUnit report of one test.
+brg_report() {
+    local inner=
+    case $3 in
+        failed) inner="<failure message=\"$4\"/>" ;;
+        skipped) inner="<skipped message=\"$4\"/>" ;;
+    esac
+    printf '<testsuite name="%s" tests="1"><testcase name="%s">%s</testcase></testsuite>\n' "$2" "$2" "$inner" > "$1/$2.xml"
+    brg_say "$2: $3${4:+ ($4)}"
+}
+
 # The place for what is built must be ours: a build by root leaves one that nobody else can write to.
 brg_writable_out() {
     mkdir -p "$brg_root/out" 2>/dev/null

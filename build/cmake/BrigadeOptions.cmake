@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-option(BRIGADE_TESTS "Build the unit tests, fuzz replays and benchmarks" ON)
+option(BRIGADE_TESTS "Build the unit tests, fuzz replays and benchmarks (the presets do)" OFF)
 option(BRIGADE_TLS "Build the TLS of the server's own (needs OpenSSL)" ON)
 option(BRIGADE_ASN "Build mod_asn: networks of clients, by files and BGP" ON)
 option(BRIGADE_AUTOINDEX "Build mod_autoindex: listings of directories" ON)

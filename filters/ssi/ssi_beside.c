@@ -106,7 +106,7 @@ static apr_status_t beside_wait_for_room(ssi_beside *b, apr_size_t len)
 
 static apr_status_t beside_add(ssi_beside *b, const char *data, apr_size_t len)
 {
-    beside_chunk *c;
+    beside_chunk *c = NULL;
     apr_status_t rv;
 
     pthread_mutex_lock(&b->lock);

@@ -38,6 +38,9 @@ typedef enum brg_figure_kind {
         "the kernel had it in memory, cold: a worker had to wait for the disk."
 #define BRG_SHAKES \
     "brigade_tls_handshakes_total", "TLS handshakes of the built-in ssl module, by outcome."
+#define BRG_VERSIONS              \
+    "brigade_tls_versions_total", \
+        "TLS handshakes of the built-in ssl module that succeeded, by version of the protocol."
 #define BRG_SCOPE_HELD                                   \
     "brigade_memory_held_bytes",                         \
         "Memory that the memory systems of a scope hold" \
@@ -120,6 +123,9 @@ typedef enum brg_figure_kind {
     X(SHAKES_FULL, BRG_COUNTER, 1, BRG_SHAKES, "outcome=\"full\"")                                 \
     X(SHAKES_RESUMED, BRG_COUNTER, 1, BRG_SHAKES, "outcome=\"resumed\"")                           \
     X(SHAKES_FAILED, BRG_COUNTER, 1, BRG_SHAKES, "outcome=\"failed\"")                             \
+    X(VERSION_13, BRG_COUNTER, 1, BRG_VERSIONS, "version=\"1.3\"")                                 \
+    X(VERSION_12, BRG_COUNTER, 1, BRG_VERSIONS, "version=\"1.2\"")                                 \
+    X(VERSION_OLD, BRG_COUNTER, 1, BRG_VERSIONS, "version=\"older\"")                              \
     X(LOST, BRG_COUNTER, 1, "brigade_log_lines_lost_total",                                        \
       "Lines of logs that could not be written.", NULL)                                            \
     X(CPU_USER, BRG_COUNTER, 1000000, BRG_CPU, "mode=\"user\"")                                    \
@@ -230,6 +236,13 @@ BRG_DECLARE(int) brg_figures_sample(uint64_t n, brg_sample *out);
 
 /** How many samples were taken since the server started: the number of the next. Threads: any. */
 BRG_DECLARE(uint64_t) brg_figures_samples(void);
+
+#define BRG_DAY_SECONDS 300 /**< between two samples of the last day */
+#define BRG_DAY_SAMPLES 288 /**< kept: a day */
+
+/** The same of the last day, in wider steps. */
+BRG_DECLARE(int) brg_figures_day_sample(uint64_t n, brg_sample *out);
+BRG_DECLARE(uint64_t) brg_figures_day_samples(void);
 
 #define BRG_TARGET 112 /**< bytes of a target's name, NUL included */
 #define BRG_TARGETS 24 /**< busiest and slowest targets that are kept */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The page that draws the last hour: one document without outside parts (metrics_live.html). It asks for its data with
- * "?data=N": samples from number N on, as JSON.
+ * "?data=N", or "?day=N" for the last day: samples from number N on, as JSON.
  */
 #include "metrics_private.h"
 #include "status_backends.h"
@@ -89,6 +89,12 @@ static const struct {
     {"system", BRG_FIGURE_CPU_SYSTEM},
     {"processes", BRG_FIGURE_PROCESSES},
     {"lost", BRG_FIGURE_LOST},
+    {"full", BRG_FIGURE_SHAKES_FULL},
+    {"resumed", BRG_FIGURE_SHAKES_RESUMED},
+    {"failed", BRG_FIGURE_SHAKES_FAILED},
+    {"tls13", BRG_FIGURE_VERSION_13},
+    {"tls12", BRG_FIGURE_VERSION_12},
+    {"tlsold", BRG_FIGURE_VERSION_OLD},
 };
 
 static void live_numbers(request_rec *r, const uint64_t *n, size_t count)
@@ -117,17 +123,30 @@ static void live_sample(request_rec *r, const brg_sample *s)
     ap_rputs("]}", r);
 }
 
+/* The last hour, or the last day. */
+typedef struct live_span {
+    uint64_t (*taken)(void);
+    int (*get)(uint64_t n, brg_sample *out);
+    uint64_t kept;
+    int seconds;
+} live_span;
+
+static const live_span live_hour = {brg_figures_samples, brg_figures_sample, BRG_SAMPLES,
+                                    BRG_SAMPLE_SECONDS},
+                       live_day = {brg_figures_day_samples, brg_figures_day_sample, BRG_DAY_SAMPLES,
+                                   BRG_DAY_SECONDS};
+
 /* @return the number of the next sample */
-static uint64_t live_samples(request_rec *r, uint64_t from)
+static uint64_t live_samples(request_rec *r, const live_span *span, uint64_t from)
 {
-    const uint64_t taken = brg_figures_samples();
+    const uint64_t taken = span->taken();
     brg_sample *s = apr_palloc(r->pool, sizeof *s);
     const char *comma = "";
     int found;
 
-    if (from > taken || from + BRG_SAMPLES < taken) /* another server's number, or an old one */
-        from = taken > BRG_SAMPLES ? taken - BRG_SAMPLES : 0;
-    for (; (found = brg_figures_sample(from, s)) >= 0; from++) {
+    if (from > taken || from + span->kept < taken) /* another server's number, or an old one */
+        from = taken > span->kept ? taken - span->kept : 0;
+    for (; (found = span->get(from, s)) >= 0; from++) {
         if (!found)
             continue;
         ap_rputs(comma, r);
@@ -152,6 +171,43 @@ static void live_targets(request_rec *r, const char *name, const brg_target *t, 
     ap_rvputs(r, ",\n\"", name, "\":[", NULL);
     for (int i = 0; i < n; i++)
         live_target(r, i ? ",\n" : "", &t[i]);
+    ap_rputs("]", r);
+}
+
+static void live_host(request_rec *r, const brg_figures *f, int host)
+{
+    uint64_t by_class[BRG_CLASSES_N] = {0}, by_protocol[BRG_PROTOCOLS_N] = {0};
+
+    for (int protocol = 0; protocol < BRG_PROTOCOLS_N; protocol++)
+        for (int class = 0; class < BRG_CLASSES_N; class ++) {
+            by_class[class] += f->requests[host][protocol][class];
+            by_protocol[protocol] += f->requests[host][protocol][class];
+        }
+    ap_rputs("{", r);
+    status_json_string(r, "name", metrics_host(r->pool, host));
+    ap_rputs(",\"class\":", r);
+    live_numbers(r, by_class, BRG_CLASSES_N);
+    ap_rputs(",\"protocol\":", r);
+    live_numbers(r, by_protocol, BRG_PROTOCOLS_N);
+    ap_rputs("}", r);
+}
+
+/* Virtual hosts that had requests: BRG_FIGURE_HOSTS at most. */
+static void live_hosts(request_rec *r)
+{
+    static const uint64_t none[BRG_PROTOCOLS_N][BRG_CLASSES_N];
+    brg_figures *f = apr_palloc(r->pool, sizeof *f);
+    const char *comma = "";
+
+    ap_rputs(",\n\"hosts\":[", r);
+    if (!brg_figures_sum(f))
+        for (int host = 0; host < BRG_FIGURE_HOSTS; host++) {
+            if (!memcmp(f->requests[host], none, sizeof none))
+                continue;
+            ap_rputs(comma, r);
+            live_host(r, f, host);
+            comma = ",\n";
+        }
     ap_rputs("]", r);
 }
 
@@ -200,7 +256,7 @@ static void live_server(request_rec *r)
     status_certificates_list(r);
 }
 
-static int live_write_data(request_rec *r, const char *from)
+static int live_write_data(request_rec *r, const live_span *span, const char *from)
 {
     brg_target *t = apr_palloc(r->pool, BRG_TARGETS * sizeof *t);
     uint64_t bounds[BRG_BUCKETS];
@@ -210,13 +266,14 @@ static int live_write_data(request_rec *r, const char *from)
         bounds[i] = brg_bucket_bound(i);
     ap_set_content_type_ex(r, "application/json", 1);
     ap_rputs("{\"samples\":[", r);
-    next = live_samples(r, strtoull(from, NULL, 10));
+    next = live_samples(r, span, strtoull(from, NULL, 10));
     ap_rprintf(r, "],\n\"next\":%" APR_UINT64_T_FMT ",\"seconds\":%d,\"bounds\":", next,
-               BRG_SAMPLE_SECONDS);
+               span->seconds);
     live_numbers(r, bounds, BRG_BUCKETS);
     live_targets(r, "slowest", t, brg_figures_slowest(t));
     live_targets(r, "busiest", t, brg_figures_busiest(t));
     live_scopes(r);
+    live_hosts(r);
     status_backends_write_json(r);
     live_server(r);
     ap_rputs("}\n", r);
@@ -238,6 +295,8 @@ int metrics_live_handle(request_rec *r)
     apr_table_setn(r->headers_out, "Cache-Control", "no-store");
     apr_table_setn(r->headers_out, "X-Content-Type-Options", "nosniff");
     if (r->args && !strncmp(r->args, "data=", 5))
-        return live_write_data(r, r->args + 5);
+        return live_write_data(r, &live_hour, r->args + 5);
+    if (r->args && !strncmp(r->args, "day=", 4))
+        return live_write_data(r, &live_day, r->args + 4);
     return live_write_page(r);
 }

@@ -17,6 +17,7 @@
 #include "ap_mpm.h"
 #include "apr_optional_hooks.h"
 #include "apr_strings.h"
+#include "brigade/pages.h"
 #include "brigade/response_cache.h"
 #include <stdlib.h>
 
@@ -101,6 +102,9 @@ static int status_handler(request_rec *r)
     } else if (status_query(r, "auto")) {
         ap_set_content_type_ex(r, "text/plain; charset=ISO-8859-1", 1);
         status_write_auto(r, &snap, flags | AP_STATUS_SHORT);
+    } else if (brg_pages_of(r) != BRG_PAGES_APACHE && !status_query(r, "notable")) {
+        ap_set_content_type_ex(r, "text/html; charset=utf-8", 1);
+        status_write_page(r, &snap, flags);
     } else {
         ap_set_content_type_ex(r, "text/html; charset=ISO-8859-1", 1);
         if (status_query(r, "notable"))

@@ -4,13 +4,11 @@
  * the table of event loops is Brigade's.
  */
 #include "status_private.h"
-#include "metrics_private.h"
 #include "http_config.h"
 #include "http_core.h"
 #include "http_protocol.h"
 #include "mod_status.h"
 #include "apr_strings.h"
-#include "brigade/pages.h"
 
 #define STATUS_LINE_LETTERS 64
 #define STATUS_KB 1024.0
@@ -27,38 +25,14 @@ static const char *status_bytes(apr_pool_t *p, double bytes)
     return apr_psprintf(p, "%.1f GB", bytes / STATUS_MB / 1024);
 }
 
-/* What scripts pick apart stays as it is; people get a page that fits their screen, in the colours that they chose. */
-static const char status_modern_head[] =
-    "<meta name=\"viewport\" content=\"width=device-width\">\n"
-    "<meta name=\"color-scheme\" content=\"light dark\">\n"
-    "<style>body{font:15px/1.45 system-ui,sans-serif;overflow-wrap:anywhere}h1{font-size:1.4rem}"
-    "pre{white-space:pre-wrap}table{display:block;overflow-x:auto;overflow-wrap:normal}</style>\n";
-
-/* To the page that draws the last hour, which the same handler has. */
-static const char *status_live_link(request_rec *r)
-{
-    apr_size_t len = strlen(r->uri);
-    const char *uri;
-
-    while (len && r->uri[len - 1] == '/')
-        len--;
-    uri = ap_os_escape_path(r->pool, apr_pstrmemdup(r->pool, r->uri, len), 1);
-    return apr_pstrcat(r->pool, "<p><a href=\"", ap_escape_html(r->pool, uri),
-                       METRICS_LIVE "\">The last hour, drawn</a></p>\n", NULL);
-}
-
 static void status_html_server(request_rec *r, const status_snapshot *snap)
 {
-    const int modern = brg_pages_of(r) != BRG_PAGES_APACHE;
-
     ap_rvputs(r,
               "<!DOCTYPE HTML PUBLIC \"-//W3C//DTD HTML 4.01//EN\" "
               "\"http://www.w3.org/TR/html4/strict.dtd\">\n<html><head>\n"
-              "<title>Apache Status</title>\n",
-              modern ? status_modern_head : "", "</head><body>\n<h1>Apache Server Status for ",
+              "<title>Apache Status</title>\n</head><body>\n<h1>Apache Server Status for ",
               ap_escape_html(r->pool, ap_get_server_name(r)), " (via ", r->connection->local_ip,
-              ")</h1>\n\n", modern ? status_live_link(r) : "",
-              "<dl><dt>Server Version: ", ap_get_server_description(),
+              ")</h1>\n\n<dl><dt>Server Version: ", ap_get_server_description(),
               "</dt>\n<dt>Server MPM: ", ap_show_mpm(),
               "</dt>\n<dt>Server Built: ", ap_get_server_built(), "\n</dt></dl><hr /><dl>\n", NULL);
     ap_rvputs(r, "<dt>Current Time: ", status_time(r->pool, snap->now),

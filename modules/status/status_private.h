@@ -49,6 +49,7 @@ const char *status_time(apr_pool_t *p, apr_time_t t);
 
 /** The report in each format. */
 void status_write_html(request_rec *r, const status_snapshot *snap, int flags);
+void status_write_page(request_rec *r, const status_snapshot *snap, int flags);
 void status_write_auto(request_rec *r, const status_snapshot *snap, int flags);
 void status_write_json(request_rec *r, const status_snapshot *snap);
 

@@ -20,6 +20,9 @@
 #include "configuration.h"
 #include "core_settings.h"
 #include "main_parts.h"
+#if BRIGADE_TLS
+#include "tls_abilities.h"
+#endif
 
 /* ---- versions ---- */
 
@@ -28,6 +31,16 @@ void main_print_version(void)
     printf("Server version: " BRG_PRODUCT "/" BRIGADE_VERSION " Apache/" AP_SERVER_BASEREVISION
            "-compatible\n");
     printf("Server built:   %s\n", ap_get_server_built());
+}
+
+static void main_print_tls(void)
+{
+#if BRIGADE_TLS
+    char abilities[TLS_ABILITIES_BYTES];
+
+    tls_abilities(abilities);
+    printf("TLS:            %s\n", abilities);
+#endif
 }
 
 static void main_print_libraries(void)
@@ -40,6 +53,7 @@ static void main_print_libraries(void)
     printf("Compiled using: APR %s, APR-UTIL %s, PCRE %d.%d %s\n", APR_VERSION_STRING,
            APU_VERSION_STRING, PCRE2_MAJOR, PCRE2_MINOR, APR_STRINGIFY(PCRE2_DATE));
     printf("  and:          %s\n", MAIN_LIBRARIES[0] ? MAIN_LIBRARIES : "no further libraries");
+    main_print_tls();
     printf("Built as:       %s, %s\n", MAIN_BUILD, MAIN_BUILD_OPTIONS);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The figures of the last hour: a ring of samples in memory that processes share. Whichever loop comes first when a sample
+/* The figures of the last hour and of the last day: rings of samples in memory that processes share. Whichever loop comes first when a sample
  * is due takes it. */
 #include "figures.h"
 #include "scores.h"
@@ -10,11 +10,14 @@
 #include <string.h>
 
 #define HISTORY_LINE 128
+#define HISTORY_DAY_EVERY (BRG_DAY_SECONDS / BRG_SAMPLE_SECONDS)
 
 typedef struct figures_history {
     _Alignas(HISTORY_LINE) _Atomic apr_time_t due; /* the next sample; clock_monotonic() */
     _Atomic uint64_t n;                            /* samples taken so far */
     brg_sample sample[BRG_SAMPLES];
+    _Atomic uint64_t day_n; /* the same for the day: one of HISTORY_DAY_EVERY goes there, too */
+    brg_sample day[BRG_DAY_SAMPLES];
 } figures_history;
 
 static figures_history *history;
@@ -34,7 +37,7 @@ void figures_history_place(void *at)
 
 static void history_put(brg_sample *sample, const brg_figures *f)
 {
-    BRG_ASSERT(sample >= history->sample && sample < history->sample + BRG_SAMPLES);
+    BRG_ASSERT(history != NULL);
     sample->at = apr_time_now();
     memcpy(sample->value, f->value, sizeof sample->value);
     memcpy(sample->took, f->took, sizeof sample->took);
@@ -45,11 +48,22 @@ static void history_put(brg_sample *sample, const brg_figures *f)
                 sample->by_class[class] += f->requests[host][protocol][class];
 }
 
+static void history_take(const brg_figures *f)
+{
+    const uint64_t n = atomic_load(&history->n), day = atomic_load(&history->day_n);
+
+    history_put(&history->sample[n % BRG_SAMPLES], f);
+    if (n % HISTORY_DAY_EVERY == 0) {
+        history->day[day % BRG_DAY_SAMPLES] = history->sample[n % BRG_SAMPLES];
+        atomic_store(&history->day_n, day + 1);
+    }
+    atomic_store(&history->n, n + 1);
+}
+
 void figures_sample(apr_time_t now)
 {
     apr_time_t due = history ? atomic_load_explicit(&history->due, memory_order_relaxed) : 0;
     brg_figures *f;
-    uint64_t n;
 
     if (!history || now < due ||
         !atomic_compare_exchange_strong(&history->due, &due,
@@ -58,11 +72,8 @@ void figures_sample(apr_time_t now)
     figures_targets_age();
     if (!(f = malloc(sizeof *f)))
         return;
-    if (!brg_figures_sum(f)) {
-        n = atomic_load(&history->n);
-        history_put(&history->sample[n % BRG_SAMPLES], f);
-        atomic_store(&history->n, n + 1);
-    }
+    if (!brg_figures_sum(f))
+        history_take(f);
     free(f);
 }
 
@@ -71,16 +82,33 @@ BRG_DECLARE(uint64_t) brg_figures_samples(void)
     return history ? atomic_load(&history->n) : 0;
 }
 
-BRG_DECLARE(int) brg_figures_sample(uint64_t n, brg_sample *out)
+BRG_DECLARE(uint64_t) brg_figures_day_samples(void)
 {
-    uint64_t taken = brg_figures_samples();
+    return history ? atomic_load(&history->day_n) : 0;
+}
 
-    if (n >= taken)
+/* One of a ring of @a size, of which *taken were taken. */
+static int history_get(const brg_sample *ring, uint64_t size, _Atomic uint64_t *taken, uint64_t n,
+                       brg_sample *out)
+{
+    const uint64_t before = atomic_load(taken);
+
+    if (n >= before)
         return -1;
-    if (n + BRG_SAMPLES <= taken)
+    if (n + size <= before)
         return 0;
-    *out = history->sample[n % BRG_SAMPLES];
+    *out = ring[n % size];
     out->at = score_held(out->at);
     atomic_thread_fence(memory_order_acquire);
-    return n + BRG_SAMPLES > atomic_load(&history->n); /* else it was being written over */
+    return n + size > atomic_load(taken); /* else it was being written over */
+}
+
+BRG_DECLARE(int) brg_figures_sample(uint64_t n, brg_sample *out)
+{
+    return history ? history_get(history->sample, BRG_SAMPLES, &history->n, n, out) : -1;
+}
+
+BRG_DECLARE(int) brg_figures_day_sample(uint64_t n, brg_sample *out)
+{
+    return history ? history_get(history->day, BRG_DAY_SAMPLES, &history->day_n, n, out) : -1;
 }

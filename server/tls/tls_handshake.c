@@ -142,6 +142,18 @@ static void handshake_was_http(brg_conn *bc)
     handshake_done(bc);
 }
 
+static brg_figure_id handshake_version(const SSL *ssl)
+{
+    switch (SSL_version(ssl)) {
+    case TLS1_3_VERSION:
+        return BRG_FIGURE_VERSION_13;
+    case TLS1_2_VERSION:
+        return BRG_FIGURE_VERSION_12;
+    default:
+        return BRG_FIGURE_VERSION_OLD;
+    }
+}
+
 static void handshake_succeeded(brg_conn *bc)
 {
     tls_conn *t = bc->below;
@@ -152,6 +164,7 @@ static void handshake_succeeded(brg_conn *bc)
     figures_add(&bc->loop->figures->own.value[SSL_session_reused(t->ssl) ? BRG_FIGURE_SHAKES_RESUMED
                                                                          : BRG_FIGURE_SHAKES_FULL],
                 1);
+    figures_add(&bc->loop->figures->own.value[handshake_version(t->ssl)], 1);
     t->mode = SSL_get_verify_mode(t->ssl);
     t->generous = tls_conf_of(t->server)->verify == TLS_VERIFY_OPTIONAL_NO_CA;
     if (tls_view_set(t))

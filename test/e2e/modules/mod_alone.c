@@ -11,6 +11,7 @@
 #include "http_protocol.h"
 #include "http_request.h"
 #include "ap_mpm.h"
+#include "mpm_common.h"
 #include "apr_strings.h"
 #include <stdlib.h>
 #include <string.h>

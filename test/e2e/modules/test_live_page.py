@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import time
 
@@ -110,8 +111,58 @@ def test_slow_requests_are_named(serve):
 
 @pytest.mark.parametrize("path", ["/status", "/status/"])
 def test_the_status_page_leads_to_it(serve, path):
-    """Where pages need not be Apache's to the byte."""
-    page = serve(CONFIG + "BuiltinPages modern\n")
-    link = re.search(rb'<a href="(/status/live)">', page.get(path).body)[1].decode()
-    assert b"<title>Apache Status</title>" in page.get(path).body and page.get(link).status == 200
-    assert b"<style>" not in serve(CONFIG).get(path).body
+    """Where pages need not be Apache's to the byte: a page of ours, which names its tables; `?notable` and Apache's pages are as they were."""
+    server = serve(CONFIG + "BuiltinPages modern\n")
+    answer = server.get(path)
+    page = answer.body.decode()
+    link = re.search(r'<a href="(/status/live)">', page)[1]
+    assert server.get(link).status == 200 and answer["Content-Type"] == "text/html; charset=utf-8"
+    assert page.startswith("<!doctype html>\n<html lang=\"en\">") and "Apache" not in page.split("Version</dt>")[0]
+    for name in re.findall(r'aria-labelledby="(\w+)"', page):
+        assert f'<h2 id="{name}">' in page
+    assert page.count('tabindex="0"') == page.count("<table>") == page.count("</table>") == 3
+    assert b"<title>Apache Status</title>" in server.get(path + "?notable").body
+    apache = serve(CONFIG).get(path).body
+    assert b"<style>" not in apache and b"<title>Apache Status</title>" in apache
+
+
+def test_virtual_hosts_have_rows(serve):
+    """As many as had requests, with classes and protocols."""
+    port = free_port()
+    server = serve(CONFIG + f"Listen 127.0.0.1:{port}\n<VirtualHost *:{port}>\nServerName second.example\n</VirtualHost>\n", {"a.txt": "A"})
+    for _ in range(3):
+        assert server.get("/a.txt").status == 200
+    assert server.get("/none").status == 404
+
+    def rows():
+        return {h["name"]: h for h in data(server)["hosts"]}
+    found = wait_until(lambda: rows() if sum(sum(h["class"]) for h in rows().values()) >= 5 else None, "the requests to be counted")
+    assert not any("second.example" in name for name in found)
+    (first,) = [h for name, h in found.items() if name.startswith("localhost")]
+    assert first["class"][3] == 1 and first["class"][1] >= 3 and sum(first["protocol"]) == sum(first["class"])
+
+
+def test_the_day_has_samples_of_its_own(serve):
+    server = serve(CONFIG)
+    assert wait_until(lambda: data(server)["samples"], "the first sample")
+    said = json.loads(server.get("/status/live?day=0").body)
+    assert said["seconds"] == 300 and len(said["samples"]) == 1 == said["next"]
+
+
+CHROMIUM = shutil.which("chromium")
+
+
+@pytest.mark.skipif(not CHROMIUM, reason="chromium is not installed")
+@pytest.mark.parametrize("forced", ["", "--force-high-contrast"])
+def test_a_browser_draws_it(serve, tmp_path, forced):
+    """Its script runs to the end: tiles, a row for the virtual host, lines that differ by more than colour, controls for three spans."""
+    server = serve(CONFIG, {"a.txt": "A"})
+    server.get("/a.txt")
+    assert wait_until(lambda: len(data(server)["samples"]) > 1, "two samples", 60)
+    done = subprocess.run([CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", *filter(None, [forced]), f"--user-data-dir={tmp_path}", "--window-size=390,800",
+                           "--virtual-time-budget=8000", "--dump-dom", f"http://127.0.0.1:{server.port}/status/live"], capture_output=True, text=True, timeout=120)
+    page = done.stdout
+    assert 'id="state" role="status" class="">as of ' in page, page[-2000:] + done.stderr[-1000:]
+    assert re.search(r'id="hosts">.*?<td class="t">localhost', page, re.S)
+    assert page.count('type="radio"') == 3 and page.count('class="chart"') == 10
+    assert re.search(r'<path class="line s0" d="M\d', page)

@@ -418,7 +418,7 @@ static void *merger_run(void *data)
 static void threads_get_the_same_results(void **state)
 {
     static merger mergers[MERGERS];
-    ap_conf_vector_t *secs[MERGES];
+    static ap_conf_vector_t *secs[MERGES];
     core_dir_config *core;
 
     for (int i = 0; i < MERGES; i++) {
