@@ -3,6 +3,7 @@
 #include "cached_private.h"
 #include "brigade/assert.h"
 #include "brigade/response_cache.h"
+#include "brigade/stored_answer.h"
 #include "http_log.h"
 #include "http_core.h"
 #include "http_main.h"
@@ -118,6 +119,7 @@ static apr_status_t cache_drop(ap_filter_t *f, apr_bucket_brigade *in)
     return APR_SUCCESS;
 }
 
+/* What a client was told is what is logged. */
 static int cache_log(request_rec *r)
 {
     const cached_request *q = cached_of(r);
@@ -125,6 +127,18 @@ static int cache_log(request_rec *r)
     if (q)
         cached_restore_answer(q);
     return DECLINED;
+}
+
+/* An answer from the memory of files was never one of this module's. */
+static int cache_log_ready(const brg_stored_answer *a)
+{
+    (void)a;
+    return 1;
+}
+
+static void cache_log_stored(const brg_stored_answer *a)
+{
+    (void)a;
 }
 
 /* "CACHE" in SetOutputFilter is a place, and does nothing by itself. */
@@ -166,6 +180,7 @@ static void cache_hooks(apr_pool_t *p)
     BRG_ASSERT(p);
     brg_cache_declare(&cache_module, cache_depends);
     brg_cache_leaves_query(&cache_module);
+    brg_stored_log_declare(&cache_module, cache_log_ready, cache_log_stored);
     ap_hook_pre_config(cache_pre_config, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_post_config(cache_post_config, NULL, NULL, APR_HOOK_REALLY_FIRST);
     ap_hook_quick_handler(cache_quick, NULL, NULL, APR_HOOK_FIRST);
