@@ -31,6 +31,7 @@ set(BRIGADE_ROOMS
     server/h1
     server/h2
     server/proxy
+    server/cached
     server/core
     server/loader
     server/mpm

@@ -197,6 +197,14 @@ static apr_status_t core_send(struct core_output *out, const core_batch *b, apr_
     do
         n = core_sendv(out, b);
     while (n < 0 && errno == EINTR);
+    if (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EFAULT && out->bc) {
+        const int error = errno;
+
+        if (conn_outlive(out->bc))
+            n = core_sendv(out, b);
+        else
+            errno = error;
+    }
     if (n < 0)
         return errno == EWOULDBLOCK ? APR_EAGAIN : errno;
     *sent = (apr_size_t)n;

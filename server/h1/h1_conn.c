@@ -365,7 +365,7 @@ static void h1_conn_run(brg_conn *bc)
         }
         return;
     }
-    if (bc->failed && bc->state != CONN_WORKER) {
+    if (bc->failed && bc->state != CONN_WORKER && bc->state != CONN_WAIT) {
         h1_conn_close(bc);
         return;
     }

@@ -14,9 +14,23 @@
 
 static int held_client_left(const brg_conn *bc)
 {
+    if (bc->transport == &conn_nobody) /* it left long ago: now nobody wants the response */
+        return bc->c->aborted;
     return bc->failed || bc->c->aborted ||
            (bc->read_eof && !conn_in_size(bc) && !request_wait_reads(bc) &&
             !request_wait_is_last(bc) && !bc->master);
+}
+
+/* The request may have others to serve. @return 0: it ends, bc is gone */
+static int held_outlives(brg_conn *bc)
+{
+    if (bc->transport == &conn_nobody || !conn_outlive(bc)) {
+        h1_conn_drop(bc);
+        return 0;
+    }
+    bc->c->aborted = 0;
+    bc->c->keepalive = AP_CONN_CLOSE;
+    return 1;
 }
 
 /* @return 0: bc is gone, or a worker has it */
@@ -34,8 +48,7 @@ static int held_write(brg_conn *bc)
     }
     if (rv == APR_SUCCESS || APR_STATUS_IS_EAGAIN(rv))
         return 1;
-    h1_conn_drop(bc);
-    return 0;
+    return held_outlives(bc);
 }
 
 static apr_time_t held_due(const brg_conn *bc)
@@ -91,10 +104,8 @@ int h1_held_go_on(brg_conn *bc)
     BRG_ASSERT(bc->state == CONN_WAIT && loop_self() == bc->loop);
     if (request_wait_reads(bc))
         conn_fill(bc);
-    if (held_client_left(bc)) {
-        h1_conn_drop(bc);
+    if (held_client_left(bc) && !held_outlives(bc))
         return 0;
-    }
     if (!held_write(bc))
         return 0;
     request_wait_look(bc);
@@ -103,10 +114,8 @@ int h1_held_go_on(brg_conn *bc)
 
 int h1_held_expired(brg_conn *bc)
 {
-    if (bc->loop->monotonic < request_wait_due(bc)) { /* the client took no output for Timeout */
-        h1_conn_drop(bc);
-        return 0;
-    }
+    if (bc->loop->monotonic < request_wait_due(bc)) /* the client took no output for Timeout */
+        return held_outlives(bc) && held_write(bc) ? held_wait(bc) : 0;
     request_wait_expired(bc);
     return held_end(bc);
 }

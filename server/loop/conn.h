@@ -112,6 +112,8 @@ struct conn_held {
     request_rec *r;
     struct brg_waiting *waiting; /**< what its handler waits for (request_wait.h), or NULL */
     int status;                  /**< with a worker: what the phases said; see H1_PHASES_PENDING */
+    int (*stays)(void *baton);   /**< the client left: 1 if the request goes on; NULL: it does not */
+    void *stays_baton;
 };
 
 /** A body that is waited for, or thrown away. */
@@ -194,6 +196,18 @@ struct brg_conn {
     struct conn_body body;    /**< the driver's, in CONN_BODY */
     struct conn_kept kept;    /**< the response cache's, with a worker */
 };
+
+/* ---- conn_outlive.c ---- */
+
+/** In place of a transport whose client left, while its request goes on for others: output is dropped, input has ended. */
+extern const struct conn_transport conn_nobody;
+
+/**
+ * The client left. If the request goes on for others (bc->held.stays), what lies below the connection ends, and nothing but its request
+ * is left of it.
+ * @return 1; 0: it ends. Threads: the owner of the connection
+ */
+int conn_outlive(brg_conn *bc);
 
 /* ---- conn_client.c ---- */
 

@@ -128,6 +128,19 @@ void request_wait_came(struct brg_waiting *w)
     waiting_came(w->bc, BRG_WAIT_RESUMED);
 }
 
+int request_wait_stays(request_rec *r, int (*stays)(void *baton), void *baton)
+{
+    brg_conn *bc = connection_of(r->connection);
+
+    if (!bc || bc->master || bc->module_driven)
+        return 0;
+    bc->held.stays = stays;
+    bc->held.stays_baton = baton;
+    if (!stays && bc->transport == &conn_nobody)
+        r->connection->aborted = 1;
+    return 1;
+}
+
 BRG_DECLARE(apr_size_t) brg_wait_output(const request_rec *r)
 {
     const brg_conn *bc = connection_of(r->connection);

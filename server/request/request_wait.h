@@ -47,6 +47,14 @@ void request_wait_expired(brg_conn *bc);
 /** The descriptor cannot be polled: the handler finds out why. */
 void request_wait_failed(brg_conn *bc);
 
+/**
+ * The request of @a r's connection goes on when its client leaves while the handler waits, if @a stays returns 1 then: its output is
+ * dropped.
+ * @param stays  NULL: no more; if the client left already, the request ends as soon as may be
+ * @return 1; 0: the connection is not one that can do so. Threads: the request's
+ */
+int request_wait_stays(request_rec *r, int (*stays)(void *baton), void *baton);
+
 /** The request whose handler waits: that from the network, or what it was redirected to. */
 request_rec *request_wait_of(const brg_conn *bc);
 

@@ -17,7 +17,7 @@
  *
  * File names begin with "brigade-cache", which htcacheclean passes over. They belong to the user of server processes.
  *
- * Threads: disk_open(), disk_write(), disk_purge() and disk_read() with wait by workers, since they block; all others by
+ * Threads: disk_open(), disk_write(), disk_purge(), disk_purge_wait() and disk_read() with wait by workers, since they block; all others by
  * any thread. After a fork both processes go on with it.
  */
 #include "store.h"
@@ -114,7 +114,11 @@ apr_status_t disk_write(disk *d, const store_key *key, const store_view *view, a
 /** Forget a key. Does not block. */
 void disk_forget(disk *d, const store_key *key);
 
-/** What has this mark, stored before @a when, is gone; a mark of 0: all. Blocks until it would survive a crash. */
+/** What has this mark, stored before @a when, is gone; a mark of 0: all. Does not block; survives the end of all processes. */
+void disk_purge_begin(disk *d, uint64_t mark, apr_time_t when);
+/** What was purged until now stays so if the machine crashes. Blocks. */
+apr_status_t disk_purge_wait(disk *d);
+/** Both. */
 apr_status_t disk_purge(disk *d, uint64_t mark, apr_time_t when);
 
 typedef struct disk_figures {

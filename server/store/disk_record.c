@@ -182,7 +182,7 @@ static void disk_later(_Atomic int64_t *to, int64_t when)
         ;
 }
 
-apr_status_t disk_purge(disk *d, uint64_t mark, apr_time_t when)
+void disk_purge_begin(disk *d, uint64_t mark, apr_time_t when)
 {
     disk_mark *oldest = NULL;
 
@@ -208,12 +208,24 @@ apr_status_t disk_purge(disk *d, uint64_t mark, apr_time_t when)
                 disk_later(&d->purges->all, atomic_load(&oldest->when));
             atomic_store(&oldest->when, 0);
             STORE_STEP("purge entry");
-            if (!atomic_compare_exchange_strong(&oldest->mark, &there, mark))
-                return disk_purge(d, 0, when);
+            if (!atomic_compare_exchange_strong(&oldest->mark, &there, mark)) {
+                disk_later(&d->purges->all, when);
+                return;
+            }
         }
         disk_later(&oldest->when, when);
     }
+}
+
+apr_status_t disk_purge_wait(disk *d)
+{
     return msync(d->purges, sizeof *d->purges, MS_SYNC) ? errno : APR_SUCCESS;
+}
+
+apr_status_t disk_purge(disk *d, uint64_t mark, apr_time_t when)
+{
+    disk_purge_begin(d, mark, when);
+    return disk_purge_wait(d);
 }
 
 /* ---- reading */

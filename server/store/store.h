@@ -19,7 +19,9 @@
  * that it waited for (store_process_ended()), and reads nothing else. Equals hold each length and offset that they read
  * to its bounds (docs/internals/trust.md).
  *
- * Threads: a store_reader is used by one thread at a time, and so is each view of it. Blocking: no.
+ * Threads: what writes with a store_reader (store_write...()) is done by one thread at a time, and each view is used by one at a
+ * time; looking up, holding, releasing, flights and purges may be done by several with one reader, since they are single atomic
+ * operations. Blocking: no.
  */
 #include "apr_errno.h"
 #include "apr_time.h"

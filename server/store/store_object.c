@@ -44,7 +44,9 @@ int store_record_parts(const store *s, const store_record *r, store_parts *parts
     if (word & STORE_REC_LINKED) {
         if (at + 8 > bytes)
             return -1;
-        memcpy(&parts->link, p, 8);
+        /* That of a piece that is still filled may be written at this moment. */
+        parts->link = atomic_load_explicit(store_record_link((store_record *)(uintptr_t)r),
+                                           memory_order_relaxed);
         p += 8;
         at += 8;
     }

@@ -228,6 +228,11 @@ int store_slot_has_ghost(const store *s, const store_key *key);
 /* ---- records */
 /* The record that a link leads to, held to its bounds. NULL: it is gone. The segment is pinned, or its owner asks. */
 store_record *store_record_at(const store *s, uint64_t link);
+/* Of a record with STORE_REC_LINKED: the link behind its header. */
+static inline _Atomic uint64_t *store_record_link(store_record *r)
+{
+    return (void *)(r + 1);
+}
 /* Its layout within the segment; -1: it does not fit there */
 typedef struct store_parts {
     uint64_t link;

@@ -175,13 +175,12 @@ static int store_write_next(store_writer *w)
                  atomic_load(&s->segment[w->segment].generation));
     atomic_store(&s->segment[segment].anchor, w->segment);
     piece->key = w->key;
-    link = 0;
-    memcpy(piece + 1, &link, 8);
+    atomic_store_explicit(store_record_link(piece), 0, memory_order_relaxed);
     atomic_store(&piece->word, STORE_REC_COMPLETE | STORE_REC_PIECE | STORE_REC_LINKED);
     STORE_STEP("piece begun");
     link = store_link_of(s, piece) | STORE_LINK_SET;
     /* Nobody follows a link before a length says that there is more behind it. */
-    memcpy(w->piece + 1, &link, 8);
+    atomic_store_explicit(store_record_link(w->piece), link, memory_order_relaxed);
     if (w->piece_segment != w->segment)
         store_segment_seal(s, w->piece_segment);
     w->piece = piece;

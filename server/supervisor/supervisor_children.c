@@ -9,6 +9,7 @@
  * without having accepted a connection: then each further attempt waits longer. One that a request
  * killed is no reason to wait, however young it was: others want to be served.
  */
+#include "cached.h"
 #include "supervisor_parts.h"
 #include "listen_sockets.h"
 #include "brigade/loop.h"
@@ -481,6 +482,7 @@ int sup_children_reap(apr_pool_t *pconf, server_rec *s)
         apr_proc_t proc = {.pid = pid};
         sup_process *c = sup_processes;
 
+        cached_process_ended(pid);
         while (c && c->pid != pid)
             c = c->next;
         if (!c) {

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the directives of mod_cache and mod_cache_disk say, and which requests they are about. */
+#include "cached_private.h"
+#include "brigade/assert.h"
+#include "http_core.h"
+#include "http_protocol.h"
+#include "apr_strings.h"
+#include <strings.h>
+
+void *cached_server_create(apr_pool_t *p, server_rec *s)
+{
+    cached_server *c = apr_pcalloc(p, sizeof *c);
+
+    (void)s;
+    c->enable = apr_array_make(p, 2, sizeof(cached_scope));
+    c->disable = apr_array_make(p, 2, sizeof(cached_scope));
+    return c;
+}
+
+static uint8_t cached_either(uint8_t base, uint8_t add)
+{
+    return add ? add : base;
+}
+
+void *cached_server_merge(apr_pool_t *p, void *base, void *add)
+{
+    const cached_server *b = base, *a = add;
+    cached_server *c = apr_pmemdup(p, a, sizeof *c);
+
+    c->enable = apr_array_append(p, b->enable, a->enable);
+    c->disable = apr_array_append(p, b->disable, a->disable);
+    if (!a->ignore_fields)
+        c->ignore_fields = b->ignore_fields;
+    if (!a->ignore_sessions)
+        c->ignore_sessions = b->ignore_sessions;
+    if (!a->base)
+        c->base = b->base;
+    c->quick = cached_either(b->quick, a->quick);
+    c->ignore_control = cached_either(b->ignore_control, a->ignore_control);
+    c->ignore_query = cached_either(b->ignore_query, a->ignore_query);
+    c->lock = cached_either(b->lock, a->lock);
+    c->memory = b->memory;
+    return c;
+}
+
+void *cached_section_create(apr_pool_t *p, char *path)
+{
+    cached_section *c = apr_pcalloc(p, sizeof *c);
+
+    (void)path;
+    c->factor = -1;
+    c->most = c->least = c->usual = -1;
+    return c;
+}
+
+void *cached_section_merge(apr_pool_t *p, void *base, void *add)
+{
+    const cached_section *b = base, *a = add;
+    cached_section *c = apr_pmemdup(p, a, sizeof *c);
+
+    if (!a->enable)
+        c->enable = b->enable;
+    else if (b->enable)
+        c->enable = apr_array_append(p, b->enable, a->enable);
+    if (!a->purgers)
+        c->purgers = b->purgers;
+    c->factor = a->factor < 0 ? b->factor : a->factor;
+    c->most = a->most < 0 ? b->most : a->most;
+    c->least = a->least < 0 ? b->least : a->least;
+    c->usual = a->usual < 0 ? b->usual : a->usual;
+    c->disable = cached_either(b->disable, a->disable);
+    c->no_last_mod = cached_either(b->no_last_mod, a->no_last_mod);
+    c->expired = cached_either(b->expired, a->expired);
+    c->is_private = cached_either(b->is_private, a->is_private);
+    c->no_store = cached_either(b->no_store, a->no_store);
+    c->tell = cached_either(b->tell, a->tell);
+    c->detail = cached_either(b->detail, a->detail);
+    c->stale = cached_either(b->stale, a->stale);
+    return c;
+}
+
+static uint32_t cached_span(int64_t given, uint32_t usual)
+{
+    return given < 0 ? usual : given > UINT32_MAX / 2 ? UINT32_MAX / 2 : (uint32_t)given;
+}
+
+/* Without CacheIgnoreHeaders all fields are stored that may be. */
+static fresh_names cached_ignored(const cached_server *s)
+{
+    const apr_array_header_t *names = s->ignore_fields;
+
+    return names ? (fresh_names){(const char *const *)names->elts, (uint32_t)names->nelts}
+                 : (fresh_names){NULL, 0};
+}
+
+void cached_policy(const request_rec *r, fresh_policy *policy)
+{
+    const cached_server *s = cached_server_of(r->server);
+    const cached_section *c = cached_section_of(r);
+
+    fresh_policy_default(policy);
+    policy->ignored_fields = cached_ignored(s);
+    if (c->factor >= 0)
+        policy->last_modified_factor = c->factor;
+    policy->max_expire = cached_span(c->most, policy->max_expire);
+    policy->min_expire = cached_span(c->least, policy->min_expire);
+    policy->default_expire = cached_span(c->usual, policy->default_expire);
+    policy->ignore_no_last_mod = c->no_last_mod == CACHED_ON;
+    policy->store_expired = c->expired == CACHED_ON;
+    policy->store_private = c->is_private == CACHED_ON;
+    policy->store_no_store = c->no_store == CACHED_ON;
+    policy->stale_on_error = c->stale == CACHED_OFF ? 0 : policy->keep;
+    policy->ignore_request = s->ignore_control == CACHED_ON;
+    policy->ignore_query = s->ignore_query == CACHED_ON;
+    if (policy->ignore_query)
+        policy->queries_need_expiry = 0;
+}
+
+/* ---- which requests ---- */
+
+/* "*.example.org" and ".example.org": hosts of that domain. */
+static int cached_host_is(const char *named, const char *host)
+{
+    const apr_size_t len = strlen(named), has = strlen(host);
+
+    if (*named == '*')
+        return has >= len - 1 && !strcasecmp(host + (has - (len - 1)), named + 1);
+    if (*named == '.')
+        return has >= len && !strcasecmp(host + (has - len), named);
+    return !strcasecmp(named, host);
+}
+
+static int cached_scope_is(const cached_scope *scope, request_rec *r)
+{
+    const apr_uri_t *url = &scope->url;
+    const char *path = r->parsed_uri.path ? r->parsed_uri.path : r->uri;
+    const int absolute = r->proxyreq == PROXYREQ_PROXY;
+
+    if (url->scheme && *url->scheme &&
+        strcasecmp(url->scheme,
+                   absolute && r->parsed_uri.scheme ? r->parsed_uri.scheme : ap_http_scheme(r)))
+        return 0;
+    if (url->hostname && *url->hostname) {
+        const char *host = absolute ? r->parsed_uri.hostname : r->hostname;
+
+        if (!host || !cached_host_is(url->hostname, host))
+            return 0;
+    }
+    if (url->port_str && *url->port_str &&
+        url->port != (absolute && r->parsed_uri.port ? r->parsed_uri.port : ap_get_server_port(r)))
+        return 0;
+    if (!scope->path_len)
+        return 1;
+    return path && !strncmp(url->path, path, scope->path_len);
+}
+
+static cached_tier cached_tier_of(const char *provider)
+{
+    if (!strcmp(provider, "memory"))
+        return CACHED_MEMORY;
+    return !strcmp(provider, "disk") && cached_disk_is_open() ? CACHED_DISK : CACHED_NOWHERE;
+}
+
+static int cached_is_disabled(request_rec *r)
+{
+    const cached_server *s = cached_server_of(r->server);
+
+    for (int i = 0; i < s->disable->nelts; i++)
+        if (cached_scope_is(&APR_ARRAY_IDX(s->disable, i, cached_scope), r))
+            return 1;
+    return cached_section_of(r)->disable == CACHED_ON;
+}
+
+cached_tier cached_is_enabled(request_rec *r, int sections)
+{
+    const cached_server *s = cached_server_of(r->server);
+    const cached_section *c = cached_section_of(r);
+    cached_tier tier = CACHED_NOWHERE;
+
+    BRG_ASSERT(s && c);
+    for (int i = 0; sections && c->enable && !tier && i < c->enable->nelts; i++)
+        tier = cached_tier_of(APR_ARRAY_IDX(c->enable, i, const char *));
+    for (int i = 0; !tier && i < s->enable->nelts; i++) {
+        const cached_scope *scope = &APR_ARRAY_IDX(s->enable, i, cached_scope);
+
+        if (cached_scope_is(scope, r))
+            tier = cached_tier_of(scope->provider);
+    }
+    return tier && cached_is_disabled(r) ? CACHED_NOWHERE : tier;
+}
+
+int cached_names_disk(const server_rec *main)
+{
+    for (const server_rec *s = main; s; s = s->next) {
+        const apr_array_header_t *enable = cached_server_of(s)->enable;
+
+        for (int i = 0; i < enable->nelts; i++)
+            if (!strcmp(APR_ARRAY_IDX(enable, i, cached_scope).provider, "disk"))
+                return 1;
+    }
+    return 0;
+}

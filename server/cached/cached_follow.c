@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One fetch for many: who asks first for what is not there leads, the others wait for him on their loops, and get the body
+ * while it comes. If he fails, one of them leads.
+ */
+#include "cached_private.h"
+#include "conn.h"
+#include "request_wait.h"
+#include "brigade/assert.h"
+#include "brigade/loop.h"
+#include "brigade/response_cache.h"
+#include "http_connection.h"
+#include "http_core.h"
+#include "http_log.h"
+#include "http_protocol.h"
+#include "http_request.h"
+#include <string.h>
+
+APLOG_USE_MODULE(cache);
+
+#define FOLLOW_ROUNDS 3
+#define FOLLOW_OUTPUT (256 * 1024) /* bytes that wait for the client */
+
+static int follow_run(cached_request *q);
+
+/* A handler that runs on a loop may go on there; of those that run on workers what is asked of a backend may. */
+static int follow_may_wait(request_rec *r)
+{
+    const int proxied =
+        r->proxyreq != PROXYREQ_NONE || (r->handler && !strncmp(r->handler, "proxy:", 6));
+
+    return brg_wait_possible(r) && (conn_on_loop() || (proxied && !brg_request_may_wait(r)));
+}
+
+static void follow_leave(cached_request *q)
+{
+    if (q->waits_at)
+        cached_follower_remove(q->waits_at, q);
+    q->waits_at = NULL;
+    q->waiting = NULL;
+}
+
+static int follow_go_on(request_rec *r, void *baton, int came)
+{
+    cached_request *q = baton;
+    int status;
+
+    (void)came;
+    BRG_ASSERT(q->r == r);
+    follow_leave(q);
+    status = follow_run(q);
+    if (status != DECLINED)
+        return status;
+    if (q->use == FRESH_VALIDATE)
+        cached_ask_own(q);
+    return ap_run_handler(r);
+}
+
+static void follow_gone(request_rec *r, void *baton)
+{
+    (void)r;
+    follow_leave(baton);
+}
+
+static int follow_wait(cached_request *q, int room)
+{
+    const brg_wait_for wanted = {
+        .fd = -1, .timeout = apr_time_from_sec(1), .room = room != 0, .waiting = &q->waiting};
+    const int status = brg_wait(q->r, &wanted, follow_go_on, follow_gone, q);
+
+    if (status != SUSPENDED)
+        return status;
+    if (!conn_on_loop()) {
+        brg_wait_resume(q->waiting); /* goes on on its loop */
+    } else if (!room) {
+        q->waits_at = cached_place_here();
+        cached_follower_add(q->waits_at, q);
+    }
+    return status;
+}
+
+void cached_followers_look(cached_request *first)
+{
+    for (cached_request *q = first; q; q = q->next) {
+        store_reader *reader = cached_reader(q->waits_at);
+        uint64_t length = 0;
+
+        BRG_ASSERT(q->waiting);
+        if (q->grows ? store_view_state(&q->view, &length) != STORE_WRITING || length > q->sent
+                     : store_flight_look(reader, q->follows, &q->follows_key, NULL) !=
+                           STORE_FLIGHT_WAITS)
+            request_wait_came(q->waiting);
+    }
+}
+
+/* ---- a body that comes ---- */
+
+static int follow_cut(cached_request *q)
+{
+    request_rec *r = q->r;
+    apr_bucket_alloc_t *alloc = r->connection->bucket_alloc;
+    apr_bucket_brigade *bb = apr_brigade_create(r->pool, alloc);
+
+    r->connection->keepalive = AP_CONN_CLOSE;
+    APR_BRIGADE_INSERT_TAIL(bb, ap_bucket_error_create(HTTP_BAD_GATEWAY, NULL, r->pool, alloc));
+    APR_BRIGADE_INSERT_TAIL(bb, ap_bucket_eoc_create(alloc));
+    APR_BRIGADE_INSERT_TAIL(bb, apr_bucket_eos_create(alloc));
+    (void)ap_pass_brigade(cached_filters_behind(r), bb);
+    return OK;
+}
+
+static int follow_stream(cached_request *q)
+{
+    request_rec *r = q->r;
+    apr_bucket_alloc_t *alloc = r->connection->bucket_alloc;
+    apr_bucket_brigade *bb;
+    uint64_t length;
+    store_state state;
+
+    store_flight_wait(cached_reader(cached_place_here()), q->follows);
+    if (brg_wait_output(r) > FOLLOW_OUTPUT)
+        return follow_wait(q, 1);
+    state = store_view_state(&q->view, &length);
+    if (length == q->sent && state == STORE_WRITING)
+        return follow_wait(q, 0);
+    if (length == q->sent && state != STORE_COMPLETE)
+        return follow_cut(q);
+    bb = apr_brigade_create(r->pool, alloc);
+    if (length > q->sent)
+        APR_BRIGADE_INSERT_TAIL(bb, cached_bucket(&q->view, q->sent, length - q->sent, alloc));
+    q->sent = length;
+    APR_BRIGADE_INSERT_TAIL(bb, state == STORE_COMPLETE ? apr_bucket_eos_create(alloc)
+                                                        : apr_bucket_flush_create(alloc));
+    if (ap_pass_brigade(cached_filters_behind(r), bb) != APR_SUCCESS || r->connection->aborted ||
+        state == STORE_COMPLETE)
+        return OK;
+    return follow_wait(q, brg_wait_output(r) > FOLLOW_OUTPUT);
+}
+
+/* Conditions of the client are answered when all is there; ranges, too. */
+static int follow_may_stream(const cached_request *q)
+{
+    const fresh_request *w = &q->request;
+
+    return !w->range && !w->if_none_match && !w->if_modified_since && !w->if_match &&
+           !w->if_unmodified_since;
+}
+
+static int follow_is_use(fresh_use use)
+{
+    return use == FRESH_SERVE || use == FRESH_SERVE_STALE || use == FRESH_SERVE_REFRESH;
+}
+
+/* Some of the body is there, too: until then another one may still be asked in place of a backend that fails. */
+static int follow_has_begun(const cached_request *q)
+{
+    uint64_t length;
+
+    return store_view_state(&q->view, &length) == STORE_COMPLETE || length;
+}
+
+/* The head is there, in a view that is open. @return 1: it is sent; *status */
+static int follow_begin_stream(cached_request *q, store_view *view, int *status)
+{
+    cached_request was = *q;
+
+    q->view.reader = NULL;
+    if (view->vary || !follow_may_stream(q) || !cached_open(q, view))
+        store_release(view);
+    else if (!follow_has_begun(q) ||
+             !follow_is_use(fresh_use_now(&q->terms, &q->request, &q->policy, brg_now())))
+        store_release(&q->view);
+    if (!q->view.reader) {
+        q->view = was.view;
+        q->terms = was.terms;
+        q->stored = was.stored;
+        q->soft = was.soft;
+        return 0;
+    }
+    store_release(&was.view);
+    q->grows = 1;
+    q->sent = 0;
+    cached_head_apply(q, 1);
+    cached_tell(q->r, CACHED_HIT, "cache hit");
+    *status = follow_stream(q);
+    return 1;
+}
+
+/* ---- waiting for a head ---- */
+
+/* It asks for an answer of its own: it may lead, and follows nobody. */
+static int follow_wants_own(const cached_request *q)
+{
+    return !q->policy.ignore_request &&
+           (q->request.cc.has & (FRESH_CC_NO_CACHE | FRESH_CC_NO_STORE));
+}
+
+/* It lies on disk, and no wish of the request is against that. */
+static int follow_is_on_disk(const cached_request *q, const store_key *key)
+{
+    return q->tier == CACHED_DISK && !q->view.reader && !follow_wants_own(q) &&
+           cached_disk_has(key);
+}
+
+static int follow_from_disk(cached_request *q, const store_key *key, uint32_t flight)
+{
+    return follow_is_on_disk(q, key) && cached_disk_fetch(key, flight);
+}
+
+static int follow_begin(cached_request *q)
+{
+    const store_key key = q->has_variant ? q->variant : q->key;
+    uint32_t flight;
+
+    q->place = cached_place_here();
+    switch (store_flight_begin(cached_reader(q->place), &key, store_mark_of_key(&q->key), brg_now(),
+                               &flight)) {
+    case STORE_LEAD:
+        if (follow_from_disk(q, &key, flight)) {
+            q->follows = flight;
+            q->follows_key = key;
+            return OK;
+        }
+        q->flight = flight;
+        q->flight_key = key;
+        cached_stay(q, 1);
+        q->epoch = store_epoch(cached_store());
+        q->asked = brg_now();
+        return DECLINED;
+    case STORE_FOLLOW:
+        q->follows = flight;
+        q->follows_key = key;
+        return OK;
+    default:
+        q->alone = 1;
+        return DECLINED;
+    }
+}
+
+/* It ended with an object: is it for this request? */
+static int follow_done(cached_request *q, int *status)
+{
+    const int had_variant = q->has_variant;
+
+    cached_drop(q);
+    cached_find(q);
+    if (follow_is_use((fresh_use)q->use)) {
+        *status = cached_serve(q, cached_filters_behind(q->r), "cache hit", 0);
+        return 0;
+    }
+    /* Names of fields came from disk: the variant may lie there, too. */
+    if (!had_variant && q->has_variant && !q->view.reader) {
+        *status = follow_begin(q);
+        return *status == OK;
+    }
+    q->alone = 1; /* whatever it is, it is not waited for once more */
+    *status = DECLINED;
+    return 0;
+}
+
+/* @return 1: look again; 0: *status */
+static int follow_again(cached_request *q, int *status)
+{
+    q->follows = 0;
+    if (++q->rounds > FOLLOW_ROUNDS)
+        q->alone = 1;
+    /* Meanwhile it may be there, or be known to have variants. */
+    cached_drop(q);
+    cached_find(q);
+    if (follow_is_use((fresh_use)q->use)) {
+        *status = cached_serve(q, cached_filters_behind(q->r), "cache hit", 0);
+        return 0;
+    }
+    *status = q->alone ? DECLINED : follow_begin(q);
+    return *status == OK;
+}
+
+static int follow_run(cached_request *q)
+{
+    store_reader *reader = cached_reader(cached_place_here());
+    store_view view = {0};
+    int status;
+
+    if (q->grows)
+        return follow_stream(q);
+    for (;;) {
+        store_flight_wait(reader, q->follows);
+        switch (store_flight_look(reader, q->follows, &q->follows_key, &view)) {
+        case STORE_FLIGHT_GROWS:
+            if (follow_begin_stream(q, &view, &status))
+                return status;
+            /* fall through */
+        case STORE_FLIGHT_WAITS:
+            if (brg_monotonic_now() - q->follows_since > q->r->server->timeout) {
+                q->alone = 1;
+                return DECLINED;
+            }
+            return follow_wait(q, 0);
+        case STORE_FLIGHT_DONE:
+            if (!follow_done(q, &status))
+                return status;
+            break;
+        case STORE_FLIGHT_PASS:
+            q->alone = 1;
+            return DECLINED;
+        default:
+            if (!follow_again(q, &status))
+                return status;
+            break;
+        }
+    }
+}
+
+/* A worker waits for the disk itself, for the key and then for its variant. */
+static int lead_from_disk(cached_request *q)
+{
+    for (int i = 0; i < 2; i++) {
+        const store_key key = q->has_variant ? q->variant : q->key;
+        const int had_variant = q->has_variant;
+        store_reader *reader = cached_reader(cached_place_here());
+        uint32_t flight;
+
+        if (conn_on_loop() || !follow_is_on_disk(q, &key) ||
+            store_flight_begin(reader, &key, store_mark_of_key(&q->key), brg_now(), &flight) !=
+                STORE_LEAD)
+            return DECLINED;
+        if (!cached_disk_fetch_wait(&key, flight)) {
+            store_flight_end(reader, flight, 0);
+            return DECLINED;
+        }
+        cached_find(q);
+        if (follow_is_use((fresh_use)q->use))
+            return cached_serve(q, cached_filters_behind(q->r), "cache hit", 0);
+        if (had_variant || !q->has_variant)
+            return DECLINED;
+    }
+    return DECLINED;
+}
+
+/* ---- stale-while-revalidate ---- */
+
+static int lead_stays(void *baton)
+{
+    (void)baton;
+    return 1;
+}
+
+static int lead_is_refresh(const cached_request *q)
+{
+    return q->view.reader && !q->soft &&
+           fresh_use_now(&q->terms, &q->request, &q->policy, brg_now()) == FRESH_SERVE_REFRESH;
+}
+
+void cached_restore_answer(const cached_request *q)
+{
+    if (!q->answered)
+        return;
+    q->r->status = q->status;
+    q->r->status_line = q->status_line;
+    q->r->headers_out = q->fields;
+    if (!q->r->connection->aborted)
+        q->r->connection->keepalive = q->keepalive;
+}
+
+/* The client has the stale answer at once; its request goes on, and what the handler answers is for the store alone. */
+static int lead_refresh(cached_request *q)
+{
+    request_rec *r = q->r;
+    const int status = cached_serve(q, cached_filters_behind(r), "cache hit", 0);
+
+    if (status != OK)
+        return status;
+    q->answered = 1;
+    q->keepalive = r->connection->keepalive;
+    q->status = r->status;
+    q->status_line = r->status_line;
+    q->fields = r->headers_out;
+    r->headers_out = apr_table_make(r->pool, 8);
+    r->status = HTTP_OK;
+    r->status_line = NULL;
+    q->stays = (uint8_t)request_wait_stays(r, lead_stays, q);
+    return DECLINED;
+}
+
+int cached_lead(cached_request *q)
+{
+    request_rec *r = q->r;
+
+    q->epoch = store_epoch(cached_store());
+    q->asked = brg_now();
+    if (q->alone || q->flight || q->request.method != FRESH_GET ||
+        cached_server_of(r->server)->lock == CACHED_OFF)
+        return DECLINED;
+    if (!follow_may_wait(r))
+        return lead_from_disk(q);
+    if (follow_begin(q) != OK)
+        return q->flight && conn_on_loop() && lead_is_refresh(q) ? lead_refresh(q) : DECLINED;
+    if (follow_wants_own(q)) {
+        q->alone = 1;
+        return DECLINED;
+    }
+    if (lead_is_refresh(q)) /* another one validates it */
+        return cached_serve(q, cached_filters_behind(r), "cache hit", 0);
+    q->follows_since = brg_monotonic_now();
+    if (!conn_on_loop())
+        return follow_wait(q, 0);
+    return follow_run(q);
+}

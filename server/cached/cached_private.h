@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BRIGADE_CACHED_CACHED_PRIVATE_H
+#define BRIGADE_CACHED_CACHED_PRIVATE_H
+
+/**
+ * @file cached_private.h
+ * Between the files of the room.
+ *
+ *   quick handler   cached_request_begin(): may this request be answered from the store, by which key, which policy
+ *                   cached_find(): an object, and how it may be used; a hit is sent at once (cached_serve())
+ *   handler         who fetches: cached_lead() takes the flight of the key, or waits for who has it (cached_follow.c)
+ *   filter          cached_save.c: what the handler answers goes to the client and into the store
+ */
+#include "fresh_tell.h"
+#include "fresh_vary.h"
+#include "store.h"
+#include "httpd.h"
+#include "http_config.h"
+#include "util_filter.h"
+#include "apr_uri.h"
+#include "brigade/wait.h"
+
+extern module AP_MODULE_DECLARE_DATA cache_module;
+extern module AP_MODULE_DECLARE_DATA cache_disk_module;
+
+/* ---- configuration ---- */
+
+/** What CacheEnable or CacheDisable names. */
+typedef struct cached_scope {
+    const char *provider; /**< NULL: of CacheDisable */
+    apr_uri_t url;
+    apr_size_t path_len;
+} cached_scope;
+
+/** A switch of the configuration: not named, off, on. */
+enum { CACHED_UNSET, CACHED_OFF, CACHED_ON };
+
+typedef struct cached_server {
+    apr_array_header_t *enable, *disable;                /**< of cached_scope */
+    apr_array_header_t *ignore_fields, *ignore_sessions; /**< of const char *; NULL: not named */
+    const char *base;                                    /**< CacheKeyBaseURL */
+    uint8_t quick, ignore_control, ignore_query, lock;   /**< CACHED_* */
+    uint64_t memory;                                     /**< CacheMemory; 0: not named */
+} cached_server;
+
+typedef struct cached_section {
+    apr_array_header_t *enable;  /**< of const char *, providers; NULL: none */
+    apr_array_header_t *purgers; /**< of apr_ipsubnet_t *, CachePurge; NULL: not named */
+    double factor;               /**< < 0: not named */
+    int64_t most, least, usual;  /**< seconds; -1: not named */
+    uint8_t disable, no_last_mod, expired, is_private, no_store, tell, detail,
+        stale; /**< CACHED_* */
+} cached_section;
+
+/** Of mod_cache_disk. */
+typedef struct cached_disk_section {
+    int64_t least, most; /**< bytes; -1: not named */
+} cached_disk_section;
+
+typedef struct cached_disk_server {
+    const char *root;
+    uint64_t bytes; /**< CacheMaxSize; 0: not named */
+    int levels, length;
+} cached_disk_server;
+
+void *cached_server_create(apr_pool_t *p, server_rec *s);
+void *cached_server_merge(apr_pool_t *p, void *base, void *add);
+void *cached_section_create(apr_pool_t *p, char *path);
+void *cached_section_merge(apr_pool_t *p, void *base, void *add);
+extern const command_rec cached_commands[];
+
+/** Was CacheEnable in a section? Asked once a reading; begins anew with cached_sections_forget(). */
+int cached_sections_enable(void);
+void cached_sections_forget(void);
+
+static inline const cached_server *cached_server_of(const server_rec *s)
+{
+    return ap_get_module_config(s->module_config, &cache_module);
+}
+static inline const cached_section *cached_section_of(const request_rec *r)
+{
+    return ap_get_module_config(r->per_dir_config, &cache_module);
+}
+
+/** "100", "8K", "1M", "2G". @return 0, or -1: no such number */
+int cached_bytes(const char *arg, uint64_t *bytes);
+
+/** Bytes that a body may have, by CacheMinFileSize and CacheMaxFileSize. */
+void cached_sizes(const request_rec *r, uint64_t *least, uint64_t *most);
+
+/** Where a request's response may be stored. */
+typedef enum cached_tier { CACHED_NOWHERE, CACHED_MEMORY, CACHED_DISK } cached_tier;
+
+/** What CacheEnable says of this request, unless CacheDisable does. @param sections  those of r count, too */
+cached_tier cached_is_enabled(request_rec *r, int sections);
+
+/** 1 if some CacheEnable outside of sections says disk. */
+int cached_names_disk(const server_rec *main);
+
+/** The rules for this request. Lives as long as the configuration. */
+void cached_policy(const request_rec *r, fresh_policy *policy);
+
+/* ---- the store in this process (cached_place.c) ---- */
+
+struct cached_request;
+/** What a loop, or the workers of a process, have. */
+typedef struct cached_place cached_place;
+
+/** Map the store; the supervisor, before there are server processes. @return OK or an error that stops the start */
+int cached_map(apr_pool_t *pconf, server_rec *main);
+store *cached_store(void);
+
+/** That of the calling thread; NULL: there is no store, or no row in it is free. */
+cached_place *cached_place_here(void);
+store_reader *cached_reader(const cached_place *place);
+
+/** Around all that writes with a place's reader: workers share theirs. */
+void cached_lock(cached_place *place);
+void cached_unlock(cached_place *place);
+
+/** A request of this loop waits for another one's fetch, or does so no more. */
+void cached_follower_add(cached_place *place, struct cached_request *q);
+void cached_follower_remove(cached_place *place, struct cached_request *q);
+
+/** Wake those that wait for this flight: on loops of this process at once; others look by themselves. */
+void cached_wake(cached_place *place, uint32_t flight);
+
+/** A place for a thread that is neither a loop nor a worker; it ends with the process. NULL: no row is free */
+cached_place *cached_place_new(void);
+
+/* ---- the tier below (cached_disk.c): none of this blocks, if nothing else is said ---- */
+
+/** Open the files; the supervisor, before there are server processes. */
+void cached_disk_open(server_rec *main);
+/** 1: CacheRoot is configured, and its files are open. */
+int cached_disk_is_open(void);
+/** An object lies there. */
+int cached_disk_has(const store_key *key);
+/** Have it read into memory: the flight, which the caller led, is this one's from now on. @return 0: it stays the caller's */
+int cached_disk_fetch(const store_key *key, uint32_t flight);
+/** The same, and wait until it is over. Blocks: for workers. */
+int cached_disk_fetch_wait(const store_key *key, uint32_t flight);
+/** Have an object that is complete in memory written. @param asked  when its origin was asked */
+void cached_disk_write(const store_key *key, apr_time_t asked);
+/** All of a key is gone from both tiers. */
+void cached_purge(const store_key *key);
+/** What has this mark is gone from the disk, too; 0: all is. */
+void cached_disk_purge(uint64_t mark);
+
+/* ---- stored heads (cached_head.c) ---- */
+
+/** The head of a stored response: line and fields. */
+typedef struct cached_head {
+    const char *line; /**< "200 OK", ends with NUL; NULL: the usual one of its status */
+    fresh_head head;  /**< names and values end with NUL */
+} cached_head;
+
+/** Bytes of a head; in pool. */
+const char *cached_head_write(apr_pool_t *p, const char *line, const http_field *field, uint32_t n,
+                              uint32_t *len);
+/** @return 0, or -1: no such head. Pointers lead into @a bytes */
+int cached_head_read(apr_pool_t *p, const char *bytes, uint32_t len, cached_head *head);
+
+/** Fields of a table, after those of @a field. @return how many there are */
+uint32_t cached_fields(apr_pool_t *p, const apr_table_t *table, http_field **field);
+
+/* ---- a request (cached_request.c) ---- */
+
+typedef enum cached_phase {
+    CACHED_FETCHES,   /**< nothing usable is there: the handler answers */
+    CACHED_VALIDATES, /**< the handler is asked with the validators of what is there */
+    CACHED_SAVES,     /**< its answer is written into the store */
+    CACHED_PASSES,    /**< its answer is only passed on */
+    CACHED_SWALLOWS   /**< another answer was sent in place of it */
+} cached_phase;
+
+typedef struct cached_request {
+    request_rec *r;
+    fresh_policy policy;
+    fresh_request request;
+    const char *text; /**< of the key */
+    uint32_t text_len;
+    store_key key, variant; /**< variant: what is looked up in the end */
+    int has_variant;
+    store_view view; /**< what was found; view.reader NULL: nothing */
+    fresh_terms terms;
+    cached_head stored;
+    uint8_t use;        /**< fresh_use */
+    uint8_t phase;      /**< cached_phase */
+    uint8_t known;      /**< the object was looked for */
+    uint8_t tier;       /**< cached_tier */
+    uint8_t soft;       /**< it was purged softly: stale */
+    uint8_t asked_own;  /**< conditions of the request were put away */
+    uint8_t decided;    /**< the first piece of the answer passed */
+    uint8_t rounds;     /**< how often it waited for another one's fetch in vain */
+    uint8_t alone;      /**< it does not wait for others */
+    const char *own[6]; /**< conditions of the request, by cached_conditions[] */
+    /* who fetches */
+    cached_place *place; /**< whose reader has the lead, or writes */
+    uint32_t flight;     /**< this request leads; 0 */
+    store_key flight_key;
+    store_writer *writer;
+    uint64_t written, least, most;
+    uint32_t epoch;
+    apr_time_t asked;
+    /* waiting for another one */
+    uint32_t follows;
+    store_key follows_key;
+    uint8_t stays; /**< cached_stay() */
+    uint8_t
+        answered; /**< the client has the stale answer; what the handler answers is stored alone */
+    int status;   /**< of that answer, for logs */
+    const char *status_line;
+    apr_table_t *fields;
+    ap_conn_keepalive_e keepalive;
+    uint8_t grows; /**< the view is of an object that grows */
+    uint64_t sent;
+    apr_time_t follows_since;
+    cached_place *waits_at;
+    struct cached_request *next, **prev;
+    brg_waiting *waiting;
+} cached_request;
+
+/** NULL: it has nothing to do with the cache. */
+cached_request *cached_of(const request_rec *r);
+
+/** @return NULL: this request is not for the cache */
+cached_request *cached_request_begin(request_rec *r);
+
+/** Look its key up. Sets use, view, terms, stored. */
+void cached_find(cached_request *q);
+
+/** Has a view of an object: read its head and terms. 0: they cannot be read */
+int cached_open(cached_request *q, const store_view *view);
+void cached_drop(cached_request *q);
+
+/** Ask with the validators of what is stored. */
+void cached_ask_own(cached_request *q);
+/** The request has its own conditions again. */
+void cached_ask_restore(cached_request *q);
+
+/** Others wait for what it fetches: it goes on if its client leaves. @param on  0: no more */
+void cached_stay(cached_request *q, int on);
+
+/** The lead ends without an object. @param pass  responses cannot be stored: nobody waits for them for a while */
+void cached_land(cached_request *q, int pass);
+
+/** The end of q: what it holds is let go. */
+void cached_request_end(cached_request *q);
+
+/* ---- sending (cached_serve.c) ---- */
+
+/** Fields and status of what is stored, as the response of r. @param age  with Age */
+void cached_head_apply(cached_request *q, int age);
+/** Send what is stored to the filters from @a to on. @return OK, or a status */
+int cached_serve(cached_request *q, ap_filter_t *to, const char *reason, int revalidated);
+/** Bytes of a body as a bucket. */
+apr_bucket *cached_bucket(const store_view *view, uint64_t begin, uint64_t length,
+                          apr_bucket_alloc_t *alloc);
+/** The filter behind those that made what is stored. */
+ap_filter_t *cached_filters_behind(request_rec *r);
+
+/* ---- what is told (cached_tell.c) ---- */
+
+typedef enum cached_status {
+    CACHED_HIT,
+    CACHED_REVALIDATE,
+    CACHED_MISS,
+    CACHED_INVALIDATE
+} cached_status;
+
+/** Variables and fields that say what the cache did. */
+void cached_tell(request_rec *r, cached_status status, const char *reason);
+const char *cached_why(const cached_request *q, fresh_why why, int code);
+
+/* ---- storing (cached_save.c, cached_validated.c) ---- */
+
+extern ap_filter_rec_t *cached_save_filter, *cached_place_filter, *cached_invalidate_filter,
+    *cached_drop_filter;
+apr_status_t cached_save(ap_filter_t *f, apr_bucket_brigade *in);
+apr_status_t cached_invalidate(ap_filter_t *f, apr_bucket_brigade *in);
+/** 1: this response is not stored, but the next one to the same target may be. */
+int cached_is_of_request(const request_rec *r, fresh_why why);
+/** The client has its answer, see cached_request.answered: r says so again. */
+void cached_restore_answer(const cached_request *q);
+/** A 304 came to what was asked with validators of what is stored. @return 1: the client was answered */
+int cached_validated(cached_request *q, ap_filter_t *f, apr_status_t *rv);
+/** An error came: is what is stored sent in place of it? */
+int cached_stale_on_error(cached_request *q, int code);
+void cached_head_fill(cached_request *q, store_head *head, const fresh_terms *terms,
+                      const char *bytes, uint32_t len, const fresh_head *fields);
+/** Send what is stored in place of an error. */
+apr_status_t cached_send_stale(cached_request *q, ap_filter_t *f, int code);
+/** Fields of the response as they would be sent. */
+uint32_t cached_response_fields(request_rec *r, http_field **field);
+
+/* ---- purging (cached_purge.c) ---- */
+
+/** Setter of CachePurge. */
+const char *cached_purge_cmd(cmd_parms *cmd, void *dir, const char *arg);
+/** A request to purge, of a client that may do so. @return DECLINED: it is none; or a status */
+int cached_purge_request(cached_request *q);
+
+/* ---- one fetch for many (cached_follow.c) ---- */
+
+/** Before the handler: take the lead, or wait. @return DECLINED: fetch; or the status of a handler */
+int cached_lead(cached_request *q);
+/** Those that wait on this loop. */
+void cached_followers_look(cached_request *first);
+
+#endif

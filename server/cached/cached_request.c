@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A request as the cache sees it: its key, what is stored for it, and how that may be used. */
+#include "cached_private.h"
+#include "request_wait.h"
+#include "brigade/assert.h"
+#include "brigade/loop.h"
+#include "http_core.h"
+#include "http_log.h"
+#include "http_protocol.h"
+#include "apr_strings.h"
+#include <string.h>
+
+APLOG_USE_MODULE(cache);
+
+/* What a request asks for on conditions of its own; put away while the backend is asked with those of the store. */
+static const char *const cached_conditions[] = {
+    "If-None-Match", "If-Modified-Since", "If-Match", "If-Unmodified-Since", "Range", "If-Range"};
+#define STORE_ROWS 1024
+#define CONDITIONS (sizeof cached_conditions / sizeof *cached_conditions)
+_Static_assert(CONDITIONS == sizeof((cached_request *)0)->own / sizeof(const char *),
+               "one place each");
+
+cached_request *cached_of(const request_rec *r)
+{
+    return cache_module.module_index < 0 ? NULL
+                                         : ap_get_module_config(r->request_config, &cache_module);
+}
+
+/* ---- the key ---- */
+
+/* The host and port that the client named, so that answers to different ones are never mixed up. */
+static const char *request_authority(request_rec *r)
+{
+    const char *host = apr_table_get(r->headers_in, "Host");
+
+    if (r->parsed_uri.hostname) /* an absolute target, of a forward proxy or not */
+        return r->parsed_uri.port_str && *r->parsed_uri.port_str
+                   ? apr_pstrcat(r->pool, r->parsed_uri.hostname, ":", r->parsed_uri.port_str, NULL)
+                   : r->parsed_uri.hostname;
+    if (host && *host)
+        return host;
+    return apr_psprintf(r->pool, "%s:%u", r->hostname ? r->hostname : r->server->server_hostname,
+                        ap_get_server_port(r));
+}
+
+/* 1: these bytes are "NAME=..." of a name of CacheIgnoreURLSessionIdentifiers. */
+static int request_is_session(const apr_array_header_t *names, const char *p, apr_size_t len)
+{
+    for (int i = 0; i < names->nelts; i++) {
+        const char *name = APR_ARRAY_IDX(names, i, const char *);
+        const apr_size_t n = strlen(name);
+
+        if (len > n && !strncmp(p, name, n) && p[n] == '=')
+            return 1;
+    }
+    return 0;
+}
+
+/* "/path;NAME=id" */
+static const char *request_path_without(const apr_array_header_t *names, apr_pool_t *p,
+                                        const char *path)
+{
+    const char *at = strrchr(path, ';');
+
+    return at && !strchr(at, '/') && request_is_session(names, at + 1, strlen(at + 1))
+               ? apr_pstrmemdup(p, path, (apr_size_t)(at - path))
+               : path;
+}
+
+/* "NAME=id&..." */
+static const char *request_query_without(const apr_array_header_t *names, apr_pool_t *p,
+                                         const char *query)
+{
+    char *out = apr_palloc(p, strlen(query) + 1), *to = out;
+
+    while (*query) {
+        const apr_size_t len = strcspn(query, "&");
+
+        if (!request_is_session(names, query, len)) {
+            if (to > out)
+                *to++ = '&';
+            memcpy(to, query, len);
+            to += len;
+        }
+        query += len + (query[len] == '&');
+    }
+    *to = '\0';
+    return out;
+}
+
+static const char *request_target(request_rec *r)
+{
+    const cached_server *s = cached_server_of(r->server);
+    const char *path = r->parsed_uri.path ? r->parsed_uri.path : r->uri,
+               *query = r->parsed_uri.query;
+
+    if (s->ignore_sessions && s->ignore_sessions->nelts) {
+        path = request_path_without(s->ignore_sessions, r->pool, path);
+        if (query)
+            query = request_query_without(s->ignore_sessions, r->pool, query);
+    }
+    if (s->ignore_query == CACHED_ON)
+        query = NULL;
+    return query ? apr_pstrcat(r->pool, path, "?", query, NULL) : path;
+}
+
+static int request_key(cached_request *q)
+{
+    request_rec *r = q->r;
+    const char *authority = request_authority(r), *path = request_target(r);
+    const fresh_target target = {
+        .scheme = r->proxyreq == PROXYREQ_PROXY && r->parsed_uri.scheme ? r->parsed_uri.scheme
+                                                                        : ap_http_scheme(r),
+        .authority = authority,
+        .authority_len = strlen(authority),
+        .path = path,
+        .path_len = strlen(path),
+        .base = r->proxyreq == PROXYREQ_PROXY ? NULL : cached_server_of(r->server)->base};
+    fresh_text key = {.room = target.authority_len + target.path_len + 64 +
+                              (target.base ? strlen(target.base) : 0)};
+
+    key.at = apr_palloc(r->pool, key.room);
+    fresh_key(&key, &target, &q->policy);
+    if (key.over || key.len > UINT16_MAX)
+        return 0;
+    q->text = key.at;
+    q->text_len = (uint32_t)key.len;
+    q->key = store_key_of(cached_store(), q->text, q->text_len, NULL, 0);
+    return 1;
+}
+
+/* ---- its life ---- */
+
+static apr_status_t request_pool_ends(void *baton)
+{
+    cached_request_end(baton);
+    return APR_SUCCESS;
+}
+
+static void request_read(cached_request *q)
+{
+    request_rec *r = q->r;
+    http_field *field;
+    const uint32_t n = cached_fields(r->pool, r->headers_in, &field);
+    const fresh_head head = {
+        .field = field, .n = n, .method = r->method, .method_len = (uint32_t)strlen(r->method)};
+
+    fresh_request_read(&q->request, &head);
+    q->request.has_query = r->parsed_uri.query != NULL;
+}
+
+/* Requests from the network, of methods that a cache has to do with, in their first round. */
+static int request_is_for_cache(const request_rec *r)
+{
+    const fresh_method method = fresh_method_of(r->method, strlen(r->method));
+
+    return !r->main && !r->prev && !r->assbackwards && r->status == HTTP_OK &&
+           (method == FRESH_GET || method == FRESH_HEAD || method == FRESH_UNSAFE) &&
+           strcmp(r->method, "CONNECT") != 0;
+}
+
+cached_request *cached_request_begin(request_rec *r)
+{
+    cached_place *place = request_is_for_cache(r) ? cached_place_here() : NULL;
+    cached_request *q;
+
+    if (!place)
+        return NULL;
+    q = apr_pcalloc(r->pool, sizeof *q);
+    q->r = r;
+    cached_policy(r, &q->policy);
+    request_read(q);
+    if (!request_key(q))
+        return NULL;
+    cached_sizes(r, &q->least, &q->most);
+    q->place = place;
+    ap_set_module_config(r->request_config, &cache_module, q);
+    apr_pool_cleanup_register(r->pool, q, request_pool_ends, apr_pool_cleanup_null);
+    return q;
+}
+
+void cached_drop(cached_request *q)
+{
+    store_release(&q->view);
+    q->use = FRESH_FETCH;
+}
+
+/* Of @a baton: somebody waits for its flight. */
+static int request_has_followers(void *baton)
+{
+    const cached_request *q = baton;
+    uint64_t rows[STORE_ROWS / 64];
+    const size_t words =
+        q->flight ? store_flight_waiters(cached_reader(q->place), q->flight, rows, STORE_ROWS / 64)
+                  : 0;
+
+    for (size_t i = 0; i < words; i++)
+        if (rows[i])
+            return 1;
+    return 0;
+}
+
+void cached_stay(cached_request *q, int on)
+{
+    if (on || q->stays)
+        q->stays = (uint8_t)(request_wait_stays(q->r, on ? request_has_followers : NULL, q) && on);
+}
+
+void cached_land(cached_request *q, int pass)
+{
+    const uint32_t flight = q->flight;
+
+    if (!flight)
+        return;
+    q->flight = 0;
+    cached_stay(q, 0);
+    /* Those that wait are read before the flight's entry may have another use; who comes between looks by itself. */
+    cached_wake(q->place, flight);
+    store_flight_end(cached_reader(q->place), flight, pass ? brg_now() + apr_time_from_sec(10) : 0);
+    cached_wake(q->place, flight);
+}
+
+void cached_request_end(cached_request *q)
+{
+    if (q->waits_at)
+        cached_follower_remove(q->waits_at, q);
+    cached_stay(q, 0);
+    if (q->writer) {
+        q->flight = 0;
+        cached_lock(q->place);
+        store_write_give_up(&q->writer);
+        cached_unlock(q->place);
+    }
+    cached_land(q, 0);
+    store_release(&q->view);
+}
+
+/* ---- what is stored ---- */
+
+int cached_open(cached_request *q, const store_view *view)
+{
+    const char *head = apr_pmemdup(q->r->pool, view->head, view->head_len);
+
+    memcpy(&q->terms, view->terms, sizeof q->terms);
+    if (cached_head_read(q->r->pool, head, view->head_len, &q->stored) || q->terms.code < 200 ||
+        q->terms.code > 599)
+        return 0;
+    q->stored.head.code = q->terms.code;
+    q->view = *view;
+    q->soft = view->soft;
+    return 1;
+}
+
+_Static_assert(sizeof(fresh_terms) == STORE_TERMS, "terms lie in the store as they are");
+
+static void request_variant(cached_request *q, const char *names, apr_size_t len)
+{
+    fresh_text text = {.room = FRESH_VARIANT_MOST};
+
+    text.at = apr_palloc(q->r->pool, text.room);
+    fresh_variant(&text, names, len, &q->request.head);
+    q->has_variant = !text.over;
+    if (q->has_variant)
+        q->variant = store_key_of(cached_store(), q->text, q->text_len, text.at, text.len);
+}
+
+/* Names of the fields of Vary lead to the variant for this request. */
+static int request_find_variant(cached_request *q, store_reader *reader, store_found *found)
+{
+    char *names = apr_pstrmemdup(q->r->pool, found->view.head, found->view.head_len);
+    const apr_size_t len = found->view.head_len;
+
+    store_release(&found->view);
+    if (len > FRESH_VARY_TEXT)
+        return 0;
+    request_variant(q, names, len);
+    if (!q->has_variant)
+        return 0;
+    return store_find(reader, &q->variant, brg_now(), found);
+}
+
+void cached_find(cached_request *q)
+{
+    store_reader *reader = cached_reader(cached_place_here());
+    store_found found;
+    int any;
+
+    BRG_ASSERT(!q->view.reader);
+    q->known = 1;
+    q->has_variant = 0;
+    any = store_find(reader, &q->key, brg_now(), &found);
+    if (any && found.view.reader && found.view.vary)
+        any = request_find_variant(q, reader, &found);
+    q->alone = any && found.pass;
+    if (any && found.view.reader && !cached_open(q, &found.view))
+        store_release(&found.view);
+    q->use = (uint8_t)fresh_use_now(q->view.reader ? &q->terms : NULL, &q->request, &q->policy,
+                                    brg_now());
+    if (q->view.reader && q->soft && (q->use == FRESH_SERVE || q->use == FRESH_SERVE_STALE))
+        q->use = FRESH_VALIDATE;
+    /* no-cache: what is stored has no say in the answer, as with Apache. */
+    if (q->use == FRESH_VALIDATE && (q->request.cc.has & FRESH_CC_NO_CACHE) &&
+        !q->policy.ignore_request)
+        q->use = FRESH_FETCH;
+    /* While it is validated for one, the others have the stale one: RFC 5861, 3. */
+    if (q->use == FRESH_SERVE_REFRESH && !found.flight)
+        q->use = FRESH_VALIDATE;
+}
+
+/* ---- conditions ---- */
+
+void cached_ask_own(cached_request *q)
+{
+    apr_table_t *in = q->r->headers_in;
+    fresh_validators v;
+
+    if (q->asked_own || !fresh_condition(&v, &q->stored.head))
+        return;
+    q->asked_own = 1;
+    for (size_t i = 0; i < CONDITIONS; i++) {
+        q->own[i] = apr_table_get(in, cached_conditions[i]);
+        apr_table_unset(in, cached_conditions[i]);
+    }
+    if (v.tag_len)
+        apr_table_setn(in, "If-None-Match", apr_pstrmemdup(q->r->pool, v.tag, v.tag_len));
+    if (v.modified_len)
+        apr_table_setn(in, "If-Modified-Since",
+                       apr_pstrmemdup(q->r->pool, v.modified, v.modified_len));
+    q->phase = CACHED_VALIDATES;
+}
+
+void cached_ask_restore(cached_request *q)
+{
+    apr_table_t *in = q->r->headers_in;
+
+    if (!q->asked_own)
+        return;
+    q->asked_own = 0;
+    for (size_t i = 0; i < CONDITIONS; i++) {
+        apr_table_unset(in, cached_conditions[i]);
+        if (q->own[i])
+            apr_table_setn(in, cached_conditions[i], q->own[i]);
+    }
+}

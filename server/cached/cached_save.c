@@ -1,0 +1,443 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The filter that writes what a handler answers into the store, while it goes to the client. */
+#include "cached_private.h"
+#include "brigade/assert.h"
+#include "brigade/loop.h"
+#include "http_core.h"
+#include "http_log.h"
+#include "http_protocol.h"
+#include "util_time.h"
+#include "apr_strings.h"
+
+APLOG_USE_MODULE(cache);
+
+ap_filter_rec_t *cached_save_filter, *cached_place_filter, *cached_invalidate_filter,
+    *cached_drop_filter;
+
+#define SAVE_MARKS 32
+
+/* ---- the head ---- */
+
+static apr_table_t *save_table(request_rec *r)
+{
+    apr_table_t *t = apr_table_overlay(r->pool, r->headers_out, r->err_headers_out);
+    const char *type = r->content_type ? ap_make_content_type(r, r->content_type) : NULL;
+
+    if (type)
+        apr_table_setn(t, "Content-Type", type);
+    if (r->content_encoding)
+        apr_table_setn(t, "Content-Encoding", r->content_encoding);
+    if (!apr_table_get(t, "Date")) {
+        char *date = apr_palloc(r->pool, APR_RFC822_DATE_LEN);
+
+        ap_recent_rfc822_date(date, brg_now());
+        apr_table_setn(t, "Date", date);
+    }
+    return t;
+}
+
+uint32_t cached_response_fields(request_rec *r, http_field **field)
+{
+    return cached_fields(r->pool, save_table(r), field);
+}
+
+/* Tags by which it is purged. */
+static uint32_t save_marks(const fresh_head *fields, uint64_t *marks)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < fields->n; i++) {
+        const http_field *f = fields->field + i;
+        const fresh_tags kind = fresh_tags_of(f);
+        const char *p = f->value, *tag;
+        size_t len;
+
+        while (kind && n < SAVE_MARKS &&
+               fresh_tags_next(kind, &p, f->value + f->value_len, &tag, &len))
+            marks[n++] = store_mark_of(cached_store(), tag, len);
+    }
+    return n;
+}
+
+void cached_head_fill(cached_request *q, store_head *head, const fresh_terms *terms,
+                      const char *bytes, uint32_t len, const fresh_head *fields)
+{
+    uint64_t *marks = apr_palloc(q->r->pool, SAVE_MARKS * sizeof *marks);
+
+    *head = (store_head){.key = q->key,
+                         .text = q->text,
+                         .text_len = q->text_len,
+                         .terms = terms,
+                         .head = bytes,
+                         .head_len = len,
+                         .marks = marks,
+                         .marks_n = save_marks(fields, marks),
+                         .length = STORE_LENGTH_UNKNOWN,
+                         .epoch = q->epoch};
+}
+
+/* ---- variants ---- */
+
+/* Under the key itself lie the names of the fields that tell variants apart. @return 0: it was not stored */
+static int save_names(cached_request *q, const char *names, uint32_t len)
+{
+    static const char none[STORE_TERMS];
+    const store_head head = {.key = q->key,
+                             .text = q->text,
+                             .text_len = q->text_len,
+                             .terms = none,
+                             .head = names,
+                             .head_len = len,
+                             .vary = 1,
+                             .length = 0,
+                             .epoch = q->epoch};
+    const char *why;
+    store_writer *w;
+    int stored = 0;
+
+    cached_lock(q->place);
+    w = store_write_begin(cached_reader(q->place), &head, 0, &why);
+    if (w)
+        stored = store_write_end(&w) == APR_SUCCESS;
+    cached_unlock(q->place);
+    return stored;
+}
+
+/* The lead for the key becomes one for the variant: those that wait for another variant begin anew. */
+static void save_lead_variant(cached_request *q)
+{
+    uint32_t flight = 0;
+
+    if (!q->flight || (q->flight_key.a == q->variant.a && q->flight_key.b == q->variant.b))
+        return;
+    if (store_flight_begin(cached_reader(q->place), &q->variant, store_mark_of_key(&q->key),
+                           brg_now(), &flight) != STORE_LEAD)
+        flight = 0;
+    cached_land(q, 0);
+    q->flight = flight;
+    q->flight_key = q->variant;
+    if (flight)
+        cached_stay(q, 1);
+}
+
+static int save_variant(cached_request *q, const fresh_response *response, store_head *head)
+{
+    fresh_text names = {.room = FRESH_VARY_TEXT}, text = {.room = FRESH_VARIANT_MOST};
+
+    q->has_variant = 0;
+    if (!response->has_vary)
+        return 1;
+    names.at = apr_palloc(q->r->pool, names.room);
+    text.at = apr_palloc(q->r->pool, text.room);
+    if (fresh_vary_names(&names, &response->head) || names.over)
+        return 0;
+    if (!names.len)
+        return 1;
+    fresh_variant(&text, names.at, names.len, &q->request.head);
+    if (text.over || !save_names(q, names.at, (uint32_t)names.len))
+        return 0;
+    q->has_variant = 1;
+    q->variant = store_key_of(cached_store(), q->text, q->text_len, text.at, text.len);
+    head->key = q->variant;
+    head->mark = store_mark_of_key(&q->key);
+    save_lead_variant(q);
+    return 1;
+}
+
+/* ---- may it be stored ---- */
+
+static uint64_t save_length(const request_rec *r)
+{
+    const char *text = apr_table_get(r->headers_out, "Content-Length");
+    char *end;
+    apr_int64_t n;
+
+    if (!text)
+        return STORE_LENGTH_UNKNOWN;
+    n = apr_strtoi64(text, &end, 10);
+    return *end || n < 0 ? STORE_LENGTH_UNKNOWN : (uint64_t)n;
+}
+
+/* @return NULL: it may; *why says whether that is so of this request alone */
+static const char *save_refused(cached_request *q, const fresh_response *response, fresh_why *why)
+{
+    request_rec *r = q->r;
+    const uint64_t length = save_length(r);
+
+    *why = FRESH_WHY_METHOD; /* of this request alone */
+    if (apr_table_get(r->subprocess_env, "no-cache"))
+        return "environment variable 'no-cache' is set";
+    if (r->no_cache)
+        return "r->no_cache present";
+    *why = fresh_may_store(&q->request, response, &q->policy);
+    if (*why)
+        return cached_why(q, *why, r->status);
+    if (r->status == HTTP_PARTIAL_CONTENT)
+        return cached_why(q, FRESH_WHY_STATUS, r->status);
+    if (length != STORE_LENGTH_UNKNOWN && (length > q->most || length < q->least))
+        return "cache miss: cache unwilling to store response";
+    return NULL;
+}
+
+/* 1: the next request may get another answer, one that is stored. */
+int cached_is_of_request(const request_rec *r, fresh_why why)
+{
+    switch (r->status) {
+    case HTTP_PARTIAL_CONTENT:
+    case HTTP_NOT_MODIFIED:
+    case HTTP_PRECONDITION_FAILED:
+    case HTTP_RANGE_NOT_SATISFIABLE:
+        return 1;
+    default:
+        return why == FRESH_WHY_METHOD || why == FRESH_WHY_REQUEST_NO_STORE ||
+               why == FRESH_WHY_AUTHORIZATION;
+    }
+}
+
+/* What is stored is not so any more: the target says so, and not something about this client. */
+static int save_ends_stored(const request_rec *r)
+{
+    return ap_is_HTTP_SUCCESS(r->status) || r->status == HTTP_MOVED_PERMANENTLY ||
+           r->status == HTTP_PERMANENT_REDIRECT || r->status == HTTP_NOT_FOUND ||
+           r->status == HTTP_GONE;
+}
+
+static void save_not(cached_request *q, const char *reason, fresh_why why)
+{
+    request_rec *r = q->r;
+    const int of_request = cached_is_of_request(r, why);
+
+    q->phase = CACHED_PASSES;
+    if (q->view.reader && !of_request && save_ends_stored(r))
+        cached_purge(&q->key);
+    cached_land(q, !of_request);
+    if (!q->answered)
+        cached_tell(r, CACHED_MISS, reason);
+    ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r,
+                  APLOGNO(00768) "cache: %s not cached for request %s. Reason: %s",
+                  apr_pstrmemdup(r->pool, q->text, q->text_len), r->uri, reason);
+}
+
+static void save_begin(cached_request *q, const fresh_response *response)
+{
+    request_rec *r = q->r;
+    http_field *kept = apr_palloc(r->pool, (response->head.n + 1) * sizeof *kept);
+    const uint32_t n = fresh_stored_fields(kept, response, &q->policy);
+    fresh_terms terms;
+    store_head head;
+    uint32_t len;
+    const char *why = "cache miss: store_headers failed",
+               *bytes = cached_head_write(r->pool, r->status_line, kept, n, &len);
+
+    fresh_terms_make(&terms, response, &q->policy, q->asked, brg_now());
+    cached_head_fill(q, &head, &terms, bytes, len, &response->head);
+    head.length = save_length(r);
+    if (!save_variant(q, response, &head)) {
+        save_not(q, why, FRESH_WHY_METHOD);
+        return;
+    }
+    cached_lock(q->place);
+    q->writer = store_write_begin(cached_reader(q->place), &head, q->flight, &why);
+    cached_unlock(q->place);
+    if (!q->writer) {
+        save_not(q, why, FRESH_WHY_METHOD);
+        return;
+    }
+    q->phase = CACHED_SAVES;
+    if (q->flight)
+        cached_wake(q->place, q->flight);
+    if (!q->answered)
+        cached_tell(r, CACHED_MISS, "cache miss: attempting entity save");
+    ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r,
+                  APLOGNO(00769) "cache: Caching url %s for request %s",
+                  apr_pstrmemdup(r->pool, q->text, q->text_len), r->uri);
+}
+
+/* The head of the response is there. @return 1: the client was answered with what is stored; *rv */
+static int save_decide(cached_request *q, ap_filter_t *f, apr_status_t *rv)
+{
+    request_rec *r = q->r;
+    const int validates = q->phase == CACHED_VALIDATES;
+    fresh_response response;
+    http_field *field;
+    fresh_head head = {.code = (uint16_t)r->status};
+    const char *reason;
+    fresh_why why;
+
+    q->decided = 1;
+    cached_ask_restore(q);
+    if (!q->writer && !q->flight)
+        q->place = cached_place_here();
+    if (validates && r->status == HTTP_NOT_MODIFIED)
+        return cached_validated(q, f, rv);
+    if (r->status >= 500 && cached_stale_on_error(q, r->status)) {
+        cached_land(q, 0);
+        q->phase = CACHED_SWALLOWS;
+        *rv = q->answered ? APR_SUCCESS : cached_send_stale(q, f, r->status);
+        return 1;
+    }
+    head.n = cached_response_fields(r, &field);
+    head.field = field;
+    fresh_response_read(&response, &head, &q->policy);
+    reason = save_refused(q, &response, &why);
+    if (reason)
+        save_not(q, reason, why);
+    else
+        save_begin(q, &response);
+    return 0;
+}
+
+/* ---- the body ---- */
+
+static void save_give_up(cached_request *q)
+{
+    const uint32_t flight = q->flight;
+
+    q->phase = CACHED_PASSES;
+    if (!q->writer)
+        return;
+    q->flight = 0;
+    cached_stay(q, 0);
+    cached_lock(q->place);
+    store_write_give_up(&q->writer);
+    cached_unlock(q->place);
+    if (flight)
+        cached_wake(q->place, flight);
+}
+
+static void save_end(cached_request *q)
+{
+    const uint32_t flight = q->flight;
+    apr_status_t rv;
+
+    if (q->written < q->least) {
+        save_give_up(q);
+        return;
+    }
+    q->phase = CACHED_PASSES;
+    q->flight = 0;
+    cached_stay(q, 0);
+    cached_lock(q->place);
+    rv = store_write_end(&q->writer);
+    cached_unlock(q->place);
+    if (flight)
+        cached_wake(q->place, flight);
+    if (rv == APR_SUCCESS && q->tier == CACHED_DISK) {
+        if (q->has_variant)
+            cached_disk_write(&q->key, q->asked);
+        cached_disk_write(q->has_variant ? &q->variant : &q->key, q->asked);
+    }
+}
+
+static void save_bytes(cached_request *q, const char *p, apr_size_t n)
+{
+    int failed;
+
+    q->written += n;
+    failed = q->written > q->most;
+    if (!failed) {
+        cached_lock(q->place);
+        failed = store_write(q->writer, p, n);
+        cached_unlock(q->place);
+    }
+    if (failed)
+        save_give_up(q);
+}
+
+/* One bucket. @return an error of reading it; APR_EAGAIN: its bytes are not there yet */
+static apr_status_t save_bucket(cached_request *q, apr_bucket *b, apr_read_type_e block)
+{
+    const char *p;
+    apr_size_t n;
+    apr_status_t rv;
+
+    if (AP_BUCKET_IS_ERROR(b)) {
+        save_give_up(q);
+        return APR_SUCCESS;
+    }
+    if (APR_BUCKET_IS_EOS(b)) {
+        save_end(q);
+        return APR_SUCCESS;
+    }
+    if (APR_BUCKET_IS_METADATA(b))
+        return APR_SUCCESS;
+    rv = apr_bucket_read(b, &p, &n, block);
+    if (rv == APR_SUCCESS && n)
+        save_bytes(q, p, n);
+    return rv;
+}
+
+/* To the client, unless it has its answer already. */
+static apr_status_t save_forward(cached_request *q, ap_filter_t *f, apr_bucket_brigade *in)
+{
+    if (!q->answered)
+        return ap_pass_brigade(f->next, in);
+    apr_brigade_cleanup(in);
+    return APR_SUCCESS;
+}
+
+/* Bytes of a program come when they come: what was there before them goes on first. */
+static apr_status_t save_pass(cached_request *q, ap_filter_t *f, apr_bucket_brigade *in,
+                              apr_bucket *up_to)
+{
+    apr_bucket_brigade *rest = apr_brigade_split(in, up_to);
+    apr_status_t rv;
+
+    APR_BRIGADE_INSERT_TAIL(in, apr_bucket_flush_create(f->c->bucket_alloc));
+    rv = save_forward(q, f, in);
+    apr_brigade_cleanup(in);
+    APR_BRIGADE_CONCAT(in, rest);
+    return rv;
+}
+
+static apr_status_t save_body(cached_request *q, ap_filter_t *f, apr_bucket_brigade *in)
+{
+    apr_bucket *b = APR_BRIGADE_FIRST(in);
+
+    while (b != APR_BRIGADE_SENTINEL(in) && q->writer) {
+        apr_status_t rv = save_bucket(q, b, APR_NONBLOCK_READ);
+
+        if (APR_STATUS_IS_EAGAIN(rv)) {
+            rv = save_pass(q, f, in, b);
+            if (rv == APR_SUCCESS && q->writer)
+                rv = save_bucket(q, b, APR_BLOCK_READ);
+        }
+        if (rv != APR_SUCCESS) {
+            save_give_up(q);
+            return rv;
+        }
+        b = APR_BUCKET_NEXT(b);
+    }
+    return save_forward(q, f, in);
+}
+
+static int save_has_begun(apr_bucket_brigade *in)
+{
+    for (apr_bucket *b = APR_BRIGADE_FIRST(in); b != APR_BRIGADE_SENTINEL(in);
+         b = APR_BUCKET_NEXT(b))
+        if (!APR_BUCKET_IS_METADATA(b) || APR_BUCKET_IS_EOS(b) || AP_BUCKET_IS_ERROR(b))
+            return 1;
+    return 0;
+}
+
+apr_status_t cached_save(ap_filter_t *f, apr_bucket_brigade *in)
+{
+    cached_request *q = f->ctx;
+    apr_status_t rv;
+
+    BRG_ASSERT(q);
+    if (!q->decided && !save_has_begun(in))
+        return save_forward(q, f, in);
+    q->r = f->r; /* an internal redirect answers in place of the first request */
+    if (!q->decided && save_decide(q, f, &rv)) {
+        cached_restore_answer(q);
+        apr_brigade_cleanup(in);
+        return rv;
+    }
+    cached_restore_answer(q);
+    if (q->phase == CACHED_SWALLOWS) {
+        apr_brigade_cleanup(in);
+        return APR_SUCCESS;
+    }
+    return q->writer ? save_body(q, f, in) : save_forward(q, f, in);
+}

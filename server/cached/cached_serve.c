@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A stored response on its way to a client. */
+#include "cached_private.h"
+#include "brigade/assert.h"
+#include "brigade/loop.h"
+#include "http_core.h"
+#include "http_log.h"
+#include "http_protocol.h"
+#include "http_request.h"
+#include "apr_date.h"
+#include "apr_strings.h"
+#include <strings.h>
+
+APLOG_USE_MODULE(cache);
+
+/* Fields of the request's own that the stored ones replace go first, since some of these come more than once. */
+static void serve_fields(request_rec *r, const fresh_head *head)
+{
+    for (uint32_t i = 0; i < head->n; i++)
+        apr_table_unset(r->headers_out, head->field[i].name);
+    for (uint32_t i = 0; i < head->n; i++)
+        apr_table_addn(r->headers_out, head->field[i].name, head->field[i].value);
+}
+
+/* What is kept in r beside its table. */
+static void serve_known(request_rec *r)
+{
+    const char *type = apr_table_get(r->headers_out, "Content-Type"),
+               *coding = apr_table_get(r->headers_out, "Content-Encoding"),
+               *modified = apr_table_get(r->headers_out, "Last-Modified");
+
+    if (type)
+        ap_set_content_type(r, type);
+    apr_table_unset(r->headers_out, "Content-Type");
+    r->content_encoding = coding;
+    if (modified) {
+        const apr_time_t t = apr_date_parse_http(modified);
+
+        r->mtime = 0;
+        if (t != APR_DATE_BAD)
+            ap_update_mtime(r, t);
+    }
+}
+
+void cached_head_apply(cached_request *q, int age)
+{
+    request_rec *r = q->r;
+
+    BRG_ASSERT(q->stored.head.code >= 200);
+    r->status = q->stored.head.code;
+    r->status_line = q->stored.line;
+    serve_fields(r, &q->stored.head);
+    serve_known(r);
+    if (age)
+        apr_table_setn(r->headers_out, "Age",
+                       apr_psprintf(r->pool, "%u", fresh_age(&q->terms, brg_now())));
+}
+
+ap_filter_t *cached_filters_behind(request_rec *r)
+{
+    for (ap_filter_t *f = r->output_filters; f; f = f->next)
+        if (f->frec == cached_place_filter || f->frec == cached_save_filter)
+            return f->next;
+    for (ap_filter_t *f = r->output_filters; f; f = f->next)
+        if (f->frec->ftype > AP_FTYPE_CONTENT_SET)
+            return f;
+    return r->output_filters;
+}
+
+/* The body, or the end alone where a condition of the client says so. */
+static apr_bucket_brigade *serve_body(cached_request *q, uint64_t length)
+{
+    request_rec *r = q->r;
+    apr_bucket_alloc_t *alloc = r->connection->bucket_alloc;
+    apr_bucket_brigade *bb = apr_brigade_create(r->pool, alloc);
+
+    if (r->status != HTTP_NOT_MODIFIED && !AP_STATUS_IS_HEADER_ONLY(r->status)) {
+        ap_set_content_length(r, (apr_off_t)length);
+        if (length && !r->header_only)
+            APR_BRIGADE_INSERT_TAIL(bb, cached_bucket(&q->view, 0, length, alloc));
+    }
+    APR_BRIGADE_INSERT_TAIL(bb, apr_bucket_eos_create(alloc));
+    return bb;
+}
+
+int cached_serve(cached_request *q, ap_filter_t *to, const char *reason, int revalidated)
+{
+    request_rec *r = q->r;
+    uint64_t length;
+    int status;
+
+    if (store_view_state(&q->view, &length) != STORE_COMPLETE)
+        return DECLINED;
+    cached_head_apply(q, !revalidated);
+    cached_tell(r, revalidated ? CACHED_REVALIDATE : CACHED_HIT, reason);
+    if (r->status == HTTP_OK && (status = ap_meets_conditions(r)) != OK) {
+        r->status_line = NULL;
+        if (status != HTTP_NOT_MODIFIED && !revalidated)
+            return status;
+        r->status = status;
+    }
+    ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r,
+                  revalidated ? APLOGNO(02971) "cache: serving %s (revalidated)"
+                              : APLOGNO(00764) "cache: serving %s",
+                  r->uri);
+    (void)ap_pass_brigade(to, serve_body(q, length));
+    return OK;
+}
+
+apr_status_t cached_send_stale(cached_request *q, ap_filter_t *f, int code)
+{
+    request_rec *r = q->r;
+    uint64_t length;
+
+    BRG_ASSERT(q->view.reader);
+    if (store_view_state(&q->view, &length) != STORE_COMPLETE)
+        length = 0;
+    apr_table_clear(r->headers_out);
+    apr_table_setn(r->headers_out, "Warning", "111 Revalidation failed");
+    cached_head_apply(q, 0);
+    cached_tell(r, CACHED_HIT,
+                apr_psprintf(r->pool, "cache hit: %d status; stale content returned", code));
+    if (r->status == HTTP_OK && ap_meets_conditions(r) == HTTP_NOT_MODIFIED) {
+        r->status = HTTP_NOT_MODIFIED;
+        r->status_line = NULL;
+    }
+    return ap_pass_brigade(f->next, serve_body(q, length));
+}

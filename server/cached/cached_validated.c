@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The backend said that what is stored still holds; or that it cannot say. */
+#include "cached_private.h"
+#include "brigade/assert.h"
+#include "brigade/loop.h"
+#include "http_log.h"
+#include "http_protocol.h"
+
+APLOG_USE_MODULE(cache);
+
+int cached_stale_on_error(cached_request *q, int code)
+{
+    return q->view.reader && !q->grows && cached_section_of(q->r)->stale != CACHED_OFF &&
+           fresh_use_on_error(&q->terms, &q->request, &q->policy, code, brg_now());
+}
+
+/* The merged head beside the body that stays. */
+static void validated_store(cached_request *q, const fresh_terms *terms)
+{
+    store_head head;
+    uint32_t len;
+    const char *bytes =
+        cached_head_write(q->r->pool, q->stored.line, q->stored.head.field, q->stored.head.n, &len);
+    const uint32_t flight = q->flight;
+    apr_status_t rv;
+
+    cached_head_fill(q, &head, terms, bytes, len, &q->stored.head);
+    head.key = q->has_variant ? q->variant : q->key;
+    head.mark = q->has_variant ? store_mark_of_key(&q->key) : 0;
+    cached_lock(q->place);
+    rv = store_write_refreshed(cached_reader(q->place), &head, &q->view, flight);
+    cached_unlock(q->place);
+    if (rv == APR_SUCCESS) {
+        q->flight = 0;
+        cached_stay(q, 0);
+    }
+    if (flight)
+        cached_wake(q->place, flight);
+    if (rv == APR_SUCCESS && q->tier == CACHED_DISK)
+        cached_disk_write(&head.key, q->asked);
+}
+
+int cached_validated(cached_request *q, ap_filter_t *f, apr_status_t *rv)
+{
+    request_rec *r = q->r;
+    http_field *field, *merged;
+    fresh_head answer = {.code = HTTP_NOT_MODIFIED}, stored = q->stored.head;
+    fresh_response response;
+    fresh_request request = q->request;
+    fresh_terms terms;
+    fresh_why why;
+    int status;
+
+    BRG_ASSERT(r->status == HTTP_NOT_MODIFIED && q->view.reader);
+    answer.n = cached_response_fields(r, &field);
+    answer.field = field;
+    if (!fresh_304_selects(&stored, &answer)) {
+        /* It is about something that is not here: what is here was right until now, and is asked for anew. */
+        cached_purge(&q->key);
+        merged = (http_field *)(uintptr_t)stored.field;
+    } else {
+        merged = apr_palloc(r->pool, (stored.n + answer.n + 1) * sizeof *merged);
+        q->stored.head.n = fresh_merge(merged, &stored, &answer, &q->policy);
+        q->stored.head.field = merged;
+        fresh_response_read(&response, &q->stored.head, &q->policy);
+        fresh_terms_make(&terms, &response, &q->policy, q->asked, brg_now());
+        q->terms = terms;
+        request.method = FRESH_GET; /* a HEAD freshens what a GET stored */
+        why = fresh_may_store(&request, &response, &q->policy);
+        if (why == FRESH_STORE)
+            validated_store(q, &terms);
+        else if (why != FRESH_WHY_REQUEST_NO_STORE && why != FRESH_WHY_AUTHORIZATION)
+            cached_purge(&q->key);
+    }
+    q->phase = CACHED_SWALLOWS;
+    cached_land(q, 0);
+    *rv = APR_SUCCESS;
+    if (q->answered)
+        return 1;
+    apr_table_clear(r->headers_out);
+    status = cached_serve(q, f->next, "conditional cache hit: entity refreshed", 1);
+    *rv = status == OK ? APR_SUCCESS : APR_EGENERAL;
+    return 1;
+}

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The built-in mod_cache: its hooks and filters. */
+#include "cached_private.h"
+#include "brigade/assert.h"
+#include "brigade/response_cache.h"
+#include "brigade/stored_answer.h"
+#include "http_log.h"
+#include "http_core.h"
+#include "http_main.h"
+#include "http_protocol.h"
+#include "http_request.h"
+
+APLOG_USE_MODULE(cache);
+
+/* What is not answered from the store: the answer is looked at when it comes. */
+static int cache_miss(cached_request *q)
+{
+    request_rec *r = q->r;
+
+    ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r, APLOGNO(00750) "Adding CACHE_SAVE filter for %s",
+                  r->uri);
+    for (ap_filter_t *f = r->output_filters; f; f = f->next)
+        if (f->frec == cached_place_filter) { /* SetOutputFilter says where */
+            f->frec = cached_save_filter;
+            f->ctx = q;
+            return DECLINED;
+        }
+    ap_add_output_filter_handle(cached_save_filter, q, r, r->connection);
+    return DECLINED;
+}
+
+static int cache_consider(request_rec *r, int sections, int quick)
+{
+    const cached_tier tier = cached_store() ? cached_is_enabled(r, sections) : CACHED_NOWHERE;
+    cached_request *q;
+
+    if (!tier || apr_table_get(r->subprocess_env, "no-cache") || !(q = cached_request_begin(r)))
+        return DECLINED;
+    q->tier = (uint8_t)tier;
+    if (q->request.method == FRESH_UNSAFE) {
+        const int status = cached_purge_request(q);
+
+        if (status != DECLINED)
+            return status;
+        ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r,
+                      APLOGNO(02463) "PUT/POST/DELETE: Adding CACHE_INVALIDATE filter for %s",
+                      r->uri);
+        ap_add_output_filter_handle(cached_invalidate_filter, q, r, r->connection);
+        return DECLINED;
+    }
+    if (ap_request_has_body(r))
+        return DECLINED;
+    cached_find(q);
+    switch (q->use) {
+    case FRESH_SERVE:
+    case FRESH_SERVE_STALE:
+    case FRESH_SERVE_REFRESH: {
+        const int status =
+            cached_serve(q, quick ? r->output_filters : cached_filters_behind(r), "cache hit", 0);
+
+        return status == DECLINED ? cache_miss(q) : status;
+    }
+    case FRESH_REFUSE:
+        return HTTP_GATEWAY_TIME_OUT;
+    default:
+        return cache_miss(q);
+    }
+}
+
+static int cache_quick(request_rec *r, int lookup)
+{
+    if (lookup || cached_server_of(r->server)->quick == CACHED_OFF)
+        return DECLINED;
+    return cache_consider(r, 0, 1);
+}
+
+static int cache_handler(request_rec *r)
+{
+    cached_request *q = cached_of(r);
+    int status;
+
+    if (!q && cached_server_of(r->server)->quick == CACHED_OFF) {
+        status = cache_consider(r, 1, 0);
+        if (status != DECLINED)
+            return status;
+        q = cached_of(r);
+    }
+    if (!q || !q->known || q->decided)
+        return DECLINED;
+    status = cached_lead(q);
+    if (status == DECLINED && q->use == FRESH_VALIDATE)
+        cached_ask_own(q);
+    return status;
+}
+
+/* The handler failed, so its filters are gone: what is stored may be sent in place of an error page. */
+static void cache_error_filter(request_rec *r)
+{
+    cached_request *q = cached_of(r);
+
+    if (q && q->answered) { /* the client has an answer: this one is for nobody */
+        cached_land(q, 1);
+        ap_add_output_filter_handle(cached_drop_filter, q, r, r->connection);
+        return;
+    }
+    if (!q || !q->known || q->decided)
+        return;
+    cached_ask_restore(q);
+    if (cached_stale_on_error(q, r->status))
+        ap_add_output_filter_handle(cached_save_filter, q, r, r->connection);
+    else
+        cached_land(q, r->status >= 500);
+}
+
+static apr_status_t cache_drop(ap_filter_t *f, apr_bucket_brigade *in)
+{
+    (void)f;
+    apr_brigade_cleanup(in);
+    return APR_SUCCESS;
+}
+
+/* What a client was told is what is logged. */
+static int cache_log(request_rec *r)
+{
+    const cached_request *q = cached_of(r);
+
+    if (q)
+        cached_restore_answer(q);
+    return DECLINED;
+}
+
+/* An answer from the memory of files was never one of this module's. */
+static int cache_log_ready(const brg_stored_answer *a)
+{
+    (void)a;
+    return 1;
+}
+
+static void cache_log_stored(const brg_stored_answer *a)
+{
+    (void)a;
+}
+
+/* "CACHE" in SetOutputFilter is a place, and does nothing by itself. */
+static apr_status_t cache_place(ap_filter_t *f, apr_bucket_brigade *in)
+{
+    ap_remove_output_filter(f);
+    return ap_pass_brigade(f->next, in);
+}
+
+/* What the cache had a say in is not remembered as a response of files. */
+static int cache_depends(request_rec *r)
+{
+    for (const request_rec *q = r; q; q = q->prev)
+        if (cached_of(q))
+            return BRG_CACHE_VOLATILE;
+    return BRG_CACHE_STATIC;
+}
+
+static int cache_pre_config(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp)
+{
+    (void)p;
+    (void)plog;
+    (void)ptemp;
+    cached_sections_forget();
+    return OK;
+}
+
+static int cache_post_config(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *main)
+{
+    (void)plog;
+    (void)ptemp;
+    if (ap_state_query(AP_SQ_MAIN_STATE) == AP_SQ_MS_CREATE_PRE_CONFIG)
+        return OK; /* all is read once more */
+    return cached_map(p, main);
+}
+
+static void cache_hooks(apr_pool_t *p)
+{
+    BRG_ASSERT(p);
+    brg_cache_declare(&cache_module, cache_depends);
+    brg_cache_leaves_query(&cache_module);
+    brg_stored_log_declare(&cache_module, cache_log_ready, cache_log_stored);
+    ap_hook_pre_config(cache_pre_config, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_post_config(cache_post_config, NULL, NULL, APR_HOOK_REALLY_FIRST);
+    ap_hook_quick_handler(cache_quick, NULL, NULL, APR_HOOK_FIRST);
+    ap_hook_handler(cache_handler, NULL, NULL, APR_HOOK_REALLY_FIRST);
+    ap_hook_insert_error_filter(cache_error_filter, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_log_transaction(cache_log, NULL, NULL, APR_HOOK_REALLY_FIRST);
+    cached_drop_filter =
+        ap_register_output_filter("CACHE_DROP", cache_drop, NULL, AP_FTYPE_RESOURCE);
+    cached_save_filter = ap_register_output_filter("CACHE_SAVE", cached_save, NULL,
+                                                   (ap_filter_type)(AP_FTYPE_CONTENT_SET + 1));
+    cached_place_filter = ap_register_output_filter("CACHE", cache_place, NULL,
+                                                    (ap_filter_type)(AP_FTYPE_CONTENT_SET - 1));
+    cached_invalidate_filter = ap_register_output_filter("CACHE_INVALIDATE", cached_invalidate,
+                                                         NULL, (ap_filter_type)(AP_FTYPE_PROTOCOL));
+}
+
+module AP_MODULE_DECLARE_DATA cache_module = {
+    STANDARD20_MODULE_STUFF, cached_section_create, cached_section_merge, cached_server_create,
+    cached_server_merge,     cached_commands,       cache_hooks,          0};

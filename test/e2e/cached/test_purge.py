@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""PURGE: by target with all variants, by prefix and by tag, from clients that CachePurge names alone."""
+
+import pytest
+
+from backend import Backend, answer
+from cached_site import config, fields, kind
+
+pytestmark = pytest.mark.only("brigade")
+
+
+@pytest.fixture
+def backend():
+    with Backend() as backend:
+        yield backend
+
+
+def tagged(connection, request):
+    tags = {"/a": "red,green", "/b": "green", "/c": "blue"}.get(request.target, "none")
+    return answer(request.target.encode(), fields=fields(("Cache-Tag", tags), ("Vary", "Accept-Language"), ("ETag", '"1"')))
+
+
+def known(server, *paths):
+    return [kind(server.get(p, headers={"Accept-Language": "de"})) for p in paths]
+
+
+PATHS = ("/p/a", "/p/b", "/p/c", "/p/x/d", "/p/x/e?q")
+
+
+@pytest.mark.parametrize("target,more,gone", [
+    ("/p/a", {}, {"/p/a"}),
+    ("/p/x/*", {}, {"/p/x/d", "/p/x/e?q"}),
+    ("/p/*", {}, set(PATHS)),
+    ("/p/nothing", {"Cache-Tag": "green"}, {"/p/a", "/p/b"}),
+    ("/p/nothing", {"Surrogate-Key": "red blue"}, {"/p/a", "/p/c"}),
+    ("/p/nothing", {"Cache-Tag": "other"}, set())])
+def test_purge(serve, backend, target, more, gone):
+    backend.scripts["*"] = tagged
+    server = serve(config(backend, "CachePurge 127.0.0.0/8"))
+    known(server, *PATHS)
+    assert known(server, *PATHS) == ["HIT"] * 5
+    got = server.request("PURGE", target, headers=more)
+    assert got.status == 200 and got.body.startswith(b"purged: ")
+    assert known(server, *PATHS) == ["MISS" if p in gone else "HIT" for p in PATHS]
+    assert not [r for r in backend.requests if r.method == "PURGE"]
+
+
+def test_soft(serve, backend):
+    backend.scripts["/a"] = lambda c, r: answer(b"", "304 Not Modified", fields(("ETag", '"1"'))).replace(b"Content-Length: 0\r\n", b"") \
+        if r["If-None-Match"] else answer(b"body", fields=fields(("ETag", '"1"')))
+    server = serve(config(backend, "CachePurge 127.0.0.1"))
+    server.get("/p/a")
+    assert server.request("PURGE", "/p/a", headers={"Fastly-Soft-Purge": "1"}).status == 200
+    assert [kind(server.get("/p/a")) for _ in range(2)] == ["REVALIDATE", "HIT"]
+
+
+@pytest.mark.parametrize("line", ["", "CachePurge None", "CachePurge 192.0.2.1"])
+def test_others_are_not_heard(serve, backend, line):
+    backend.scripts["/a"] = lambda c, r: answer(b"no", "405 Not Allowed") if r.method == "PURGE" else answer(fields=fields())
+    server = serve(config(backend, line))
+    server.get("/p/a")
+    assert server.request("PURGE", "/p/a").status == 405
+    assert kind(server.get("/p/a")) == "HIT"
+
+
