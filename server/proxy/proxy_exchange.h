@@ -33,6 +33,9 @@
     (64 * 1024) /**< of a request body that wait for the backend, before more is read */
 #define EXCHANGE_BEHIND \
     (256 * 1024) /**< of an answer that wait for the client, before more is read */
+#define EXCHANGE_SPOOLED (32 * 1024) /**< the same, in memory, while the rest waits on disk */
+#define EXCHANGE_PATIENCE_US \
+    apr_time_from_msec(250) /**< for the client of one answer; then it waits on disk */
 #define EXCHANGE_HEAD_MOST \
     (256 * 1024)                    /**< of an answer's head, if responsefieldsize= does not say */
 #define EXCHANGE_REPLAY (64 * 1024) /**< of a request body that are kept, to be sent once more */
@@ -113,6 +116,9 @@ struct proxy_exchange {
     uint8_t upgrade;                /**< an Upgrade was sent to the backend */
     uint8_t flush;                  /**< each piece at once */
     uint8_t wants_body, wants_room; /**< beside the backend's socket */
+    uint8_t spools;                 /**< what the client leaves goes to disk */
+    apr_time_t behind_at;           /**< since then it is waited for; 0: it is not */
+    apr_interval_time_t behind_us;  /**< and was so far */
 
     /* Of HTTP/1. */
     h1_body_end body_end;
