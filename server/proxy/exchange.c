@@ -80,6 +80,8 @@ static apr_status_t exchange_connect(proxy_exchange *x)
     apr_status_t rv;
 
     if (!x->cc) {
+        if (!x->connect_at)
+            x->connect_at = exchange_now(x);
         client_ticket_leave(&x->ticket);
         x->cc = exchange_wants_fresh(x) ? NULL : client_take(x->origin, x->loop);
         x->reused = x->cc != NULL;
@@ -378,6 +380,14 @@ apr_status_t exchange_go(proxy_exchange *x)
 
 /* ---- time ---- */
 
+/* The time to connect is that of all waits together: a full backlog is tried again and again. */
+static apr_interval_time_t exchange_left(const proxy_exchange *x, apr_interval_time_t all)
+{
+    const apr_interval_time_t left = all - (exchange_now(x) - x->connect_at);
+
+    return left > 0 ? left : 1;
+}
+
 apr_interval_time_t exchange_patience(const proxy_exchange *x)
 {
     const proxy_worker *w = x->target->worker;
@@ -387,8 +397,9 @@ apr_interval_time_t exchange_patience(const proxy_exchange *x)
     case EXCHANGE_BODY:
         return s->timeout;
     case EXCHANGE_CONNECT:
-        return !x->cc && w->params.set & PROXY_PARAM_ACQUIRE ? w->params.acquire
-                                                             : proxy_connect_timeout(w, s);
+        return !x->cc && w->params.set & PROXY_PARAM_ACQUIRE
+                   ? w->params.acquire
+                   : exchange_left(x, proxy_connect_timeout(w, s));
     case EXCHANGE_TALK:
         if (x->wants_room && !x->spools)
             return EXCHANGE_PATIENCE_US - x->behind_us;

@@ -90,11 +90,12 @@ struct proxy_exchange {
     apr_bucket_brigade *in;  /**< of the answer, to r->output_filters */
     apr_bucket_brigade
         *body; /**< of the request's body: whole (codec->whole), or kept to be sent once more */
-    apr_off_t out_n;      /**< bytes in out */
-    apr_off_t held_n;     /**< of the body, that the codec holds until the backend has room */
-    apr_off_t body_n;     /**< of the request's body, read so far */
-    apr_off_t sent, got;  /**< to and from the backend, in this try */
-    apr_time_t chosen_at; /**< monotonic */
+    apr_off_t out_n;       /**< bytes in out */
+    apr_off_t held_n;      /**< of the body, that the codec holds until the backend has room */
+    apr_off_t body_n;      /**< of the request's body, read so far */
+    apr_off_t sent, got;   /**< to and from the backend, in this try */
+    apr_time_t chosen_at;  /**< monotonic */
+    apr_time_t connect_at; /**< when this try began to connect; 0: it did not */
 
     uint8_t came;         /**< set of BRG_WAIT_*, since the last wait */
     uint8_t has_body;     /**< the request has one */
