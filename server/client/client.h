@@ -118,7 +118,7 @@ struct client_conn {
     brg_conn bc; /**< socket, loop and transport; on no list of the loop's */
     client_origin *origin;
     struct client_place *place;
-    client_conn *next, **prev; /**< of the place's idle ones */
+    client_conn *next, **prev; /**< of the place's idle ones, or those before a full backlog */
     client_notify_fn *notify;  /**< an event came; NULL while idle */
     void *baton;
     char *block; /**< bytes that came and are not taken yet: block[from .. to) */
@@ -133,12 +133,14 @@ struct client_conn {
     uint8_t hung_up; /**< the end stands behind what can be read: no event tells of it again */
     uint8_t eof;
     uint8_t on_loop;
-    uint8_t opened;             /**< it is counted */
-    apr_time_t idle_since;      /**< monotonic */
-    struct client_tries *tries; /**< addresses, while it connects */
-    uint8_t wants_write;        /**< the handshake, or what goes before it, waits for room */
-    uint32_t tunnel_sent;       /**< bytes of the CONNECT */
-    void *session;              /**< of the protocol, as long as the connection; NULL */
+    uint8_t opened;                 /**< it is counted */
+    uint8_t crowded;                /**< it waits for a place in a full backlog */
+    apr_interval_time_t crowded_us; /**< a worker's, so far */
+    apr_time_t idle_since;          /**< monotonic */
+    struct client_tries *tries;     /**< addresses, while it connects */
+    uint8_t wants_write;            /**< the handshake, or what goes before it, waits for room */
+    uint32_t tunnel_sent;           /**< bytes of the CONNECT */
+    void *session;                  /**< of the protocol, as long as the connection; NULL */
     void (*session_end)(void *session);
     char peer[CONN_CLIENT_TEXT]; /**< the address that it leads to, as text */
 };

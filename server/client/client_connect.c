@@ -15,6 +15,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#define CLIENT_CROWDED_US \
+    apr_time_from_msec(50)   /* until a full backlog is tried again, by a loop */
+#define CLIENT_CROWDED_MS 10 /* and by a worker */
+
 /* The addresses of a connection that is being made; freed once it is there. */
 struct client_tries {
     client_addresses all;
@@ -105,14 +109,95 @@ static int connect_to(client_conn *cc, const client_address *a)
     return error;
 }
 
+/* ---- a backlog that is full ---- */
+
+/* A Unix socket whose backlog is full says so at once (connect(2): EAGAIN), where TCP tries again by itself: the connection waits on
+ * its loop, first come, first served, until another one to the same socket ends, or a moment passed. Requests whose handler names
+ * the socket (SetHandler) have origins of their own, so all that wait are in one list. */
+static _Thread_local client_conn *crowd;
+
+static client_conn *crowd_find(const char *path)
+{
+    client_conn *cc = crowd;
+
+    while (cc && (!path || strcmp(cc->origin->conf.path, path) != 0))
+        cc = cc->next;
+    return cc;
+}
+
+static void crowd_enter(client_conn *cc, int first)
+{
+    client_conn **at = &crowd;
+
+    BRG_ASSERT(!cc->prev && cc->on_loop && cc->bc.fd < 0 && cc->origin->conf.path);
+    while (*at && !first)
+        at = &(*at)->next;
+    cc->next = *at;
+    cc->prev = at;
+    if (cc->next)
+        cc->next->prev = &cc->next;
+    *at = cc;
+    atomic_fetch_add_explicit(&cc->origin->gauges->waiting, 1, memory_order_relaxed);
+    wheel_set(&cc->bc.loop->wheel, &cc->bc.timer, cc->bc.loop->monotonic + CLIENT_CROWDED_US);
+}
+
+void client_crowd_leave(client_conn *cc)
+{
+    if (!cc->crowded || !cc->prev)
+        return;
+    *cc->prev = cc->next;
+    if (cc->next)
+        cc->next->prev = cc->prev;
+    cc->prev = NULL;
+    atomic_fetch_sub_explicit(&cc->origin->gauges->waiting, 1, memory_order_relaxed);
+    wheel_cancel(&cc->bc.loop->wheel, &cc->bc.timer);
+}
+
+void client_crowd_tell(const client_origin *o)
+{
+    client_conn *cc = __builtin_expect(crowd != NULL, 0) ? crowd_find(o->conf.path) : NULL;
+
+    if (!cc)
+        return;
+    client_crowd_leave(cc);
+    if (cc->notify)
+        cc->notify(cc->baton);
+}
+
+/* Others wait already, or this socket has no room. */
+static apr_status_t connect_waits(client_conn *cc)
+{
+    const int first = cc->crowded; /* it was told, and in vain */
+
+    connect_socket_end(cc);
+    cc->crowded = 1;
+    if (cc->on_loop)
+        crowd_enter(cc, first);
+    return APR_SUCCESS;
+}
+
+static int connect_is_crowded(const client_conn *cc, const client_address *a)
+{
+    return a->to.any.sa_family == AF_UNIX && cc->on_loop && !cc->crowded && crowd &&
+           crowd_find(cc->origin->conf.path);
+}
+
 /* The next address, until one is on its way. */
 static apr_status_t connect_next(client_conn *cc, int error)
 {
     const client_addresses *all = &cc->tries->all;
 
     while (cc->address_at < all->n) {
+        const client_address *a = &all->at[cc->address_at];
+
         connect_socket_end(cc);
-        error = connect_to(cc, &all->at[cc->address_at++]);
+        if (connect_is_crowded(cc, a))
+            return connect_waits(cc);
+        error = connect_to(cc, a);
+        if (error == EAGAIN && a->to.any.sa_family == AF_UNIX)
+            return connect_waits(cc);
+        cc->crowded = 0;
+        cc->address_at++;
         if (!error)
             return APR_SUCCESS;
     }
@@ -146,10 +231,26 @@ static void connect_done(client_conn *cc)
                                         : CLIENT_READY;
 }
 
-static apr_status_t connect_go(client_conn *cc)
+static apr_status_t connect_again(client_conn *cc)
 {
     apr_status_t rv;
 
+    if (cc->prev) /* its turn has not come */
+        return APR_EAGAIN;
+    rv = connect_next(cc, 0);
+    if (rv == APR_SUCCESS && cc->crowded)
+        return APR_EAGAIN;
+    if (cc->on_loop)
+        client_crowd_tell(cc->origin); /* there may be room for more */
+    return rv;
+}
+
+static apr_status_t connect_go(client_conn *cc)
+{
+    apr_status_t rv = cc->crowded ? connect_again(cc) : APR_SUCCESS;
+
+    if (rv != APR_SUCCESS)
+        return rv;
     for (;;) {
         rv = connect_outcome(cc);
         if (rv == APR_EAGAIN)
@@ -190,12 +291,22 @@ short client_wants(const client_conn *cc)
     return cc->state == CLIENT_CONNECTING || cc->wants_write ? POLLOUT : POLLIN;
 }
 
+/* A worker tries again now and then. */
+static apr_status_t connect_wait_crowded(client_conn *cc, apr_interval_time_t timeout)
+{
+    (void)poll(NULL, 0, CLIENT_CROWDED_MS);
+    cc->crowded_us += apr_time_from_msec(CLIENT_CROWDED_MS);
+    return timeout >= 0 && cc->crowded_us >= timeout ? APR_TIMEUP : APR_SUCCESS;
+}
+
 apr_status_t client_wait(client_conn *cc, short events, apr_interval_time_t timeout)
 {
     struct pollfd p = {.fd = cc->bc.fd, .events = events};
     int n;
 
     BRG_ASSERT(!cc->on_loop);
+    if (cc->crowded)
+        return connect_wait_crowded(cc, timeout);
     do
         n = poll(&p, 1, timeout < 0 ? -1 : (int)((timeout + 999) / 1000));
     while (n < 0 && errno == EINTR);
@@ -263,7 +374,7 @@ apr_status_t client_open(client_origin *o, brg_loop *loop, client_ticket *ticket
     }
     cc->tries->all = all;
     (void)connect_next(cc, 0); /* what fails is told by client_go() */
-    if (cc->wr_ready)
+    if (cc->wr_ready && !cc->crowded)
         connect_done(cc);
     *out = cc;
     return APR_SUCCESS;

@@ -135,6 +135,7 @@ void client_close(client_conn *cc)
         idle_remove(place, cc);
         idle_unlock(place);
     }
+    client_crowd_leave(cc);
     cc->state = CLIENT_CLOSED;
     cc->notify = NULL;
     if (cc->on_loop)
@@ -148,6 +149,8 @@ void client_close(client_conn *cc)
     }
     if (cc->opened)
         client_count_closed(cc->origin);
+    if (cc->on_loop)
+        client_crowd_tell(cc->origin);
     close_object(cc);
 }
 
@@ -175,6 +178,11 @@ void client_expired(struct loop_timer *timer)
 {
     client_conn *cc = loop_io_of(timer, client_conn, bc.timer);
 
+    if (cc->crowded) {
+        client_crowd_leave(cc);
+        cc->notify(cc->baton);
+        return;
+    }
     BRG_ASSERT(cc->state == CLIENT_IDLE);
     client_close(cc);
 }

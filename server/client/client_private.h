@@ -41,6 +41,7 @@ typedef struct client_place {
     client_conn *idle; /**< the one that was used last is first */
     _Atomic unsigned idle_n;
     client_ticket *first, **last; /**< those that wait */
+    client_conn *crowded;         /**< those that found its backlog full, in order, by next */
     _Atomic unsigned waiting_n;
     struct loop_guest guest; /**< the loop ends: so do idle connections */
     struct loop_note
@@ -121,6 +122,11 @@ void client_count_closed(client_origin *origin);
 /** loop_io_fn and loop_timer_fn of its brg_conn. */
 void client_ready(struct loop_io *io, uint32_t events);
 void client_expired(struct loop_timer *timer);
+
+/** Leave the queue before a full backlog; also where it is not in it. Tell the first that waits for the same socket. Threads: the
+ * loop's. (client_connect.c) */
+void client_crowd_leave(client_conn *cc);
+void client_crowd_tell(const client_origin *origin);
 
 /** Give its block back. */
 void client_block_end(client_conn *cc);

@@ -69,6 +69,19 @@ int core_output_pending(const brg_conn *bc);
 /** Bytes of memory in it. */
 apr_size_t core_output_memory(const brg_conn *bc);
 
+/** 1 if output of all connections of the loop that waits in memory is much. Threads: the loop. */
+int core_output_is_pressed(const brg_conn *bc);
+
+/** A worker gets the connection: its output does not count any more. Threads: the loop. */
+void core_output_leaves_loop(brg_conn *bc);
+
+/**
+ * The client is slow: what waits in memory goes to disk, and so does what is added until all is sent.
+ * @return 1: some of it is on its way; 0: it stays in memory (OutputSpoolSize, a disk that failed)
+ * Threads: the loop. Blocking: no.
+ */
+int core_output_park(brg_conn *bc);
+
 /** 1 while what waits does so only to share a call with the answer to the next request, which is
  * here. */
 int core_output_gathers(const brg_conn *bc);

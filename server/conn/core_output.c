@@ -11,7 +11,8 @@
  *   Wait or not?    A loop never waits: what the socket does not take stays for core_output_flush.
  *                   A worker waits when a FLUSH asks for it or when more than FlushMaxThreshold bytes
  *                   of memory are pending, but for no longer than OUTPUT_PATIENCE_US in a response:
- *                   then the output goes to disk, and the loop sends it (core_spool.c).
+ *                   then the output goes to disk, and the loop sends it (core_spool.c). Of a handler that
+ *                   waits on a loop, what a slow client leaves goes there, too (core_park.c).
  *   Copy or keep?   What stays is set aside: transient data is copied, files are kept by reference.
  *
  * Buckets that wait are always set aside already. So when something waits, new buckets are set
@@ -90,6 +91,8 @@ static void core_output_update(struct core_output *out)
         out->responses = 0;
         out->blocked = 0;
     }
+    if (__builtin_expect(out->memory != out->counted || out->park, 0))
+        core_park_update(out);
 }
 
 /* The error is latched before anything is destroyed, so that whoever logs the requests that go with
@@ -110,6 +113,7 @@ void core_output_drop(struct core_output *out)
 {
     if (core_output_waits(out))
         core_output_fail(out, APR_ECONNABORTED);
+    core_park_drop(out);
     core_spool_drop(out);
 }
 

@@ -28,6 +28,8 @@ struct core_output {
     int responses;                 /**< whole responses that wait in bb */
     apr_interval_time_t waited_us; /**< that workers waited for the client in this response */
     struct core_spool *spool;      /**< output on disk, in front of bb; NULL until it is needed */
+    struct core_park *park;        /**< memory of bb that goes to disk; NULL until it is needed */
+    apr_size_t counted;            /**< of memory, in loop->output_memory */
     unsigned blocked : 1;          /**< the last write left something: bb waits for the socket */
     unsigned no_sendfile : 1;      /**< the kernel refused it once on this connection */
     unsigned at_once : 1;          /**< small pieces do not gather */
@@ -94,6 +96,23 @@ void core_spool_fail(struct core_output *out, apr_status_t error);
 
 /** The connection ends. Threads: its loop, or the last thread of the process. */
 void core_spool_drop(struct core_output *out);
+
+/**
+ * core_park.c: what a loop has and a slow client does not take. Memory of out->bb is written to a file by a thread of its own, so
+ * that no loop waits for a disk, and becomes file buckets in its place; until then it is sent from memory as before.
+ *
+ *   state     what moves it on                                      memory of bb
+ *   --------  ----------------------------------------------------  -----------------------------------
+ *   none      core_output_park(), or much waits on the loop         stays
+ *   active    bb is empty                                           goes to disk, a job after the other
+ *   refused   bb is empty; the disk failed, or OutputSpoolSize      stays
+ */
+
+/** After output was written, or added: count it, and have it parked where that was begun. Threads: the loop; others: nothing. */
+void core_park_update(struct core_output *out);
+
+/** The connection ends. Threads: its loop, or the last thread of the process. */
+void core_park_drop(struct core_output *out);
 
 /** 1 if bucket @a e holds memory of its own as long as it waits, which FlushMaxThreshold bounds. */
 static inline int core_output_is_memory(const apr_bucket *e)

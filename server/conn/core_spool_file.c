@@ -29,11 +29,11 @@ void spool_log(const struct core_output *out, apr_status_t rv, const char *what)
 
     if ((!last || now - last >= SPOOL_LOG_US) && atomic_compare_exchange_strong(&said, &last, now))
         ap_log_cerror(APLOG_MARK, APLOG_ERR, rv, out->c,
-                      "%s in %s: workers wait for slow clients (this is said once a minute)", what,
+                      "%s in %s: slow clients are waited for (this is said once a minute)", what,
                       out->bc->loop->config->spool_dir);
 }
 
-static int spool_open(const char *dir)
+int spool_open(const char *dir)
 {
     int fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
     char name[APR_PATH_MAX];
@@ -86,12 +86,18 @@ int spool_charge(struct core_spool *sp, spool_pos end)
 
     if (more <= 0)
         return 1;
-    if (atomic_fetch_add(&spool_total, more) + more > sp->out->bc->loop->config->spool_total) {
-        atomic_fetch_sub(&spool_total, more);
+    if (!spool_reserve(sp->out->bc->loop->config, more))
         return 0;
-    }
     sp->high = end;
     return 1;
+}
+
+int spool_reserve(const loops_config *config, spool_pos bytes)
+{
+    if (atomic_fetch_add(&spool_total, bytes) + bytes <= config->spool_total)
+        return 1;
+    atomic_fetch_sub(&spool_total, bytes);
+    return 0;
 }
 
 void spool_freed(spool_pos bytes)

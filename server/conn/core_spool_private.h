@@ -6,10 +6,11 @@
  * @file core_spool_private.h
  * Between the parts of output on disk: core_spool_file.c (the file, and what it costs the process)
  * and core_spool.c (who writes, who sends, who waits), core_spool_layer.c (what the file holds where
- * the connection has a layer over its socket).
+ * the connection has a layer over its socket). core_park.c has files of its own, which count, too.
  */
 #include "core_output_private.h"
 #include "loop_drain.h"
+#include "loops.h"
 #include "transport.h"
 
 #include <pthread.h>
@@ -33,7 +34,7 @@ struct core_spool {
     _Atomic spool_pos wanted; /* room that the worker waits for; 0 = it does not */
     _Atomic apr_time_t
         took; /* clock_monotonic() when the client last took something, or could begin to */
-    pthread_mutex_t lock;     /* of the condition alone */
+    pthread_mutex_t lock; /* of the condition alone */
     pthread_cond_t room;
     uint8_t cold;           /* the sender's: the disk has to be asked */
     uint8_t active, failed; /* the owner's; failed: nothing more is written to it */
@@ -41,6 +42,9 @@ struct core_spool {
 
 /** One line in the error log, at most once a minute: workers have to wait. Threads: workers. */
 void spool_log(const struct core_output *out, apr_status_t rv, const char *what);
+
+/** A file without a name in @a dir. @return its descriptor; -1: errno. Blocking: on the disk. */
+int spool_open(const char *dir);
 
 /** The state of a spool, without a file. Allocated from the connection's pool. */
 struct core_spool *spool_create(struct core_output *out);
@@ -56,6 +60,9 @@ void spool_close(struct core_spool *sp);
  * @return 1; 0: all spools together have reached their limit
  */
 int spool_charge(struct core_spool *sp, spool_pos end);
+
+/** Files of the process are to grow by @a bytes. @return 1; 0: OutputSpoolSize forbids it. Threads: any. */
+int spool_reserve(const loops_config *config, spool_pos bytes);
 
 /** Append bytes as they are to leave. @return as core_spool_append() */
 apr_status_t spool_append_bytes(struct core_output *out, const char *data, apr_size_t len,

@@ -154,6 +154,7 @@ struct brg_loop {
     _Atomic(brg_conn *) returned; /**< pushed by workers, taken by the loop (release / acquire) */
     _Atomic(struct loop_note *) notes;          /**< pushed by any thread, taken by the loop */
     _Atomic(struct conn_drain *) drains_posted; /**< the same for loop_drain_post() */
+    size_t output_memory;           /**< bytes of output of its connections that wait in memory */
     struct conn_drain *drains;      /**< output that workers still produce (loop_drain.h) */
     struct loop_note shed_note;     /**< another loop of the process is short of descriptors */
     apr_time_t shed_last;           /**< when this one closed silent connections to make room */

@@ -2,6 +2,7 @@
 /* The exchange: states, tries, and the two directions of its connection (proxy_exchange.h). */
 #include "exchange_private.h"
 #include "clock.h"
+#include "connection.h"
 #include "loop.h"
 #include "brigade/assert.h"
 #include <string.h>
@@ -79,6 +80,8 @@ static apr_status_t exchange_connect(proxy_exchange *x)
     apr_status_t rv;
 
     if (!x->cc) {
+        if (!x->connect_at)
+            x->connect_at = exchange_now(x);
         client_ticket_leave(&x->ticket);
         x->cc = exchange_wants_fresh(x) ? NULL : client_take(x->origin, x->loop);
         x->reused = x->cc != NULL;
@@ -256,10 +259,36 @@ static void talk_finish(proxy_exchange *x)
     exchange_pass(x);
 }
 
+/* The time that the client was waited for counts for all of an answer: one that takes a little now and then is slow, too. */
+static void talk_count_behind(proxy_exchange *x)
+{
+    const apr_time_t now = exchange_now(x);
+
+    if (x->behind_at)
+        x->behind_us += now - x->behind_at;
+    x->behind_at = now;
+    if (x->behind_us >= EXCHANGE_PATIENCE_US)
+        x->spools = 1;
+}
+
+/* The client has not taken much of what was passed: the backend waits, unless the rest can wait on disk. @return 1: wait for room */
 static int talk_is_behind(proxy_exchange *x)
 {
-    x->wants_room = x->loop && x->passed && brg_wait_output(x->r) > EXCHANGE_BEHIND;
-    return x->wants_room;
+    brg_conn *bc;
+
+    x->wants_room = 0;
+    if (!x->loop || !x->passed || brg_wait_output(x->r) <= EXCHANGE_SPOOLED)
+        return 0;
+    bc = connection_of(x->r->connection);
+    if (core_output_is_pressed(bc))
+        x->spools = 1;
+    if (!x->spools && brg_wait_output(x->r) <= EXCHANGE_BEHIND)
+        return 0;
+    talk_count_behind(x);
+    if (x->spools)
+        (void)core_output_park(bc); /* where it cannot, the client is waited for */
+    x->wants_room = 1;
+    return 1;
 }
 
 /* Until the client has no more, or the backend takes no more. @return 0: the body cannot be read */
@@ -287,6 +316,7 @@ static apr_status_t exchange_talk(proxy_exchange *x)
     for (;;) {
         if (talk_is_behind(x))
             return APR_EAGAIN;
+        x->behind_at = 0;
         rv = talk_receive(x);
         if (x->state != EXCHANGE_TALK)
             return APR_SUCCESS;
@@ -350,6 +380,14 @@ apr_status_t exchange_go(proxy_exchange *x)
 
 /* ---- time ---- */
 
+/* The time to connect is that of all waits together: a full backlog is tried again and again. */
+static apr_interval_time_t exchange_left(const proxy_exchange *x, apr_interval_time_t all)
+{
+    const apr_interval_time_t left = all - (exchange_now(x) - x->connect_at);
+
+    return left > 0 ? left : 1;
+}
+
 apr_interval_time_t exchange_patience(const proxy_exchange *x)
 {
     const proxy_worker *w = x->target->worker;
@@ -359,9 +397,12 @@ apr_interval_time_t exchange_patience(const proxy_exchange *x)
     case EXCHANGE_BODY:
         return s->timeout;
     case EXCHANGE_CONNECT:
-        return !x->cc && w->params.set & PROXY_PARAM_ACQUIRE ? w->params.acquire
-                                                             : proxy_connect_timeout(w, s);
+        return !x->cc && w->params.set & PROXY_PARAM_ACQUIRE
+                   ? w->params.acquire
+                   : exchange_left(x, proxy_connect_timeout(w, s));
     case EXCHANGE_TALK:
+        if (x->wants_room && !x->spools)
+            return EXCHANGE_PATIENCE_US - x->behind_us;
         return x->holds ? EXCHANGE_HOLD_US : proxy_timeout(w, s);
     default:
         return proxy_timeout(w, s);
@@ -380,6 +421,8 @@ void exchange_expired(proxy_exchange *x)
     case EXCHANGE_TALK:
         if (x->holds)
             x->holds = 0;
+        else if (x->wants_room && !x->spools)
+            x->spools = 1;
         else if (x->wants_body && !x->answered)
             exchange_done(x, HTTP_REQUEST_TIME_OUT);
         else

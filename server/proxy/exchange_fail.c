@@ -196,6 +196,7 @@ static void exchange_try_again(proxy_exchange *x)
     x->reused = x->untouched = 0;
     x->bad = NULL;
     x->told.received = 0;
+    x->connect_at = 0;
     x->state = EXCHANGE_CONNECT;
 }
 

@@ -33,6 +33,9 @@
     (64 * 1024) /**< of a request body that wait for the backend, before more is read */
 #define EXCHANGE_BEHIND \
     (256 * 1024) /**< of an answer that wait for the client, before more is read */
+#define EXCHANGE_SPOOLED (32 * 1024) /**< the same, in memory, while the rest waits on disk */
+#define EXCHANGE_PATIENCE_US \
+    apr_time_from_msec(250) /**< for the client of one answer; then it waits on disk */
 #define EXCHANGE_HEAD_MOST \
     (256 * 1024)                    /**< of an answer's head, if responsefieldsize= does not say */
 #define EXCHANGE_REPLAY (64 * 1024) /**< of a request body that are kept, to be sent once more */
@@ -87,11 +90,12 @@ struct proxy_exchange {
     apr_bucket_brigade *in;  /**< of the answer, to r->output_filters */
     apr_bucket_brigade
         *body; /**< of the request's body: whole (codec->whole), or kept to be sent once more */
-    apr_off_t out_n;      /**< bytes in out */
-    apr_off_t held_n;     /**< of the body, that the codec holds until the backend has room */
-    apr_off_t body_n;     /**< of the request's body, read so far */
-    apr_off_t sent, got;  /**< to and from the backend, in this try */
-    apr_time_t chosen_at; /**< monotonic */
+    apr_off_t out_n;       /**< bytes in out */
+    apr_off_t held_n;      /**< of the body, that the codec holds until the backend has room */
+    apr_off_t body_n;      /**< of the request's body, read so far */
+    apr_off_t sent, got;   /**< to and from the backend, in this try */
+    apr_time_t chosen_at;  /**< monotonic */
+    apr_time_t connect_at; /**< when this try began to connect; 0: it did not */
 
     uint8_t came;         /**< set of BRG_WAIT_*, since the last wait */
     uint8_t has_body;     /**< the request has one */
@@ -113,6 +117,9 @@ struct proxy_exchange {
     uint8_t upgrade;                /**< an Upgrade was sent to the backend */
     uint8_t flush;                  /**< each piece at once */
     uint8_t wants_body, wants_room; /**< beside the backend's socket */
+    uint8_t spools;                 /**< what the client leaves goes to disk */
+    apr_time_t behind_at;           /**< since then it is waited for; 0: it is not */
+    apr_interval_time_t behind_us;  /**< and was so far */
 
     /* Of HTTP/1. */
     h1_body_end body_end;

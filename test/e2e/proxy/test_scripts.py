@@ -221,6 +221,55 @@ def test_pieces_of_records(serve):
         assert server.error_log().count(b"AH01071: Got error 'message'") == 29
 
 
+class Narrow(Script):
+    """One child, and hardly a backlog, as PHP-FPM on a busy day."""
+
+    def __init__(self, script):
+        super().__init__("fcgi", script)
+
+    def _accept(self):
+        self.listener.listen(0)
+        while True:
+            try:
+                self._serve(self.listener.accept()[0])
+            except OSError:
+                return
+
+
+@pytest.mark.parametrize("how", ["ProxyPass", "SetHandler", "worker"])
+def test_a_full_backlog_is_waited_for(serve, how):
+    """60 clients at once: all get their answers, and nobody is told that the socket has no room."""
+    with Narrow(lambda params, body, send: one.answer(send, params["QUERY_STRING"].encode())) as one:
+        if how == "SetHandler":
+            more, target = f'<Location /s>\nSetHandler "proxy:unix:{one.path}|fcgi://localhost/"\n</Location>\n', "/s"
+        elif how == "ProxyPass":
+            more, target = config(one), "/s/x"
+        else:  # a sub-request runs on a worker
+            more, target = config(one) + "<Directory @ROOT@/htdocs>\nOptions +Includes\nAddOutputFilter INCLUDES .shtml\n</Directory>\n", "/a.shtml"
+        server = serve("EventLoops 1\n" + more, {"s": "", "a.shtml": '<!--#include virtual="/s/x?$QUERY_STRING" -->'})
+        clients = [server.connect() for _ in range(60)]
+        for n, c in enumerate(clients):
+            c.send(f"GET {target}?{n} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        for n, c in enumerate(clients):
+            got = c.read_response()
+            assert got.status == 200 and (how == "worker" or got.body == b"%d" % n), (n, got)
+        assert b"AH02454" not in server.error_log()
+
+
+def test_a_backlog_that_stays_full(serve):
+    """It is waited for no longer than for a connection."""
+    with Narrow(lambda params, body, send: done.wait(30)) as one:
+        done = threading.Event()
+        server = serve(config(one, "connectiontimeout=1 timeout=20"))
+        clients = [server.connect() for _ in range(6)]
+        for c in clients:
+            c.send("GET /s/x HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        server.wait_for_log("AH02454")
+        done.set()
+        assert {c.read_response().status for c in clients} >= {503}
+        assert server.get("/").status != 503
+
+
 def test_kept_connections(serve):
     with Script("fcgi", lambda params, body, send: one.answer(send, b"x")) as one:
         server = serve(config(one, "enablereuse=on"))
