@@ -27,6 +27,7 @@ set(BRIGADE_ROOMS
     server/tls
     server/client
     server/mod_ssl
+    server/md
     server/cache
     server/h1
     server/h2
@@ -41,7 +42,7 @@ set(BRIGADE_ROOMS
     server/cli)
 
 if(NOT BRIGADE_TLS)
-    list(REMOVE_ITEM BRIGADE_ROOMS server/certs server/tls server/mod_ssl)
+    list(REMOVE_ITEM BRIGADE_ROOMS server/certs server/tls server/mod_ssl server/md)
 endif()
 
 # What is written against the module API alone, as a third-party module is: no room below it is seen.
@@ -114,7 +115,7 @@ macro(brigade_rooms)
         brigade_room(${room} ${below} include)
         brigade_room_target(${room} target)
         list(APPEND BRIGADE_ROOM_TARGETS ${target})
-        if(room MATCHES "^server/(certs|tls|mod_ssl)$")
+        if(room MATCHES "^server/(certs|tls|mod_ssl|md)$")
             target_link_libraries(${target} PUBLIC PkgConfig::OPENSSL)
         endif()
         if(room MATCHES "^server/")

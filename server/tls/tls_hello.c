@@ -3,6 +3,7 @@
 #include "tls_context_private.h"
 #include "connection.h"
 #include "driver.h"
+#include "tls_setup.h"
 #include "vhosts.h"
 #include "http_log.h"
 #include "http_protocol.h"
@@ -210,11 +211,18 @@ static const char *alpn_ask(tls_conn *t, const unsigned char *in, unsigned in_le
     return chosen;
 }
 
+static int hello_challenges;
+
+void tls_challenges_set(int on)
+{
+    hello_challenges = on;
+}
+
 int tls_others_propose(void)
 {
     const apr_array_header_t *hooks = ap_hook_get_protocol_propose();
 
-    return hooks && hooks->nelts > conn_protocols_propose();
+    return hooks && hooks->nelts > conn_protocols_propose() + hello_challenges;
 }
 
 /* Where no module proposes anything. */
@@ -238,7 +246,8 @@ int tls_alpn(SSL *ssl, const unsigned char **out, unsigned char *out_len, const 
     BRG_ASSERT_TAG(t, TLS_CONN_TAG);
     if (t->established) /* stays */
         chosen = t->bc->c ? ap_get_protocol(t->bc->c) : AP_PROTOCOL_HTTP1;
-    else if (tls_others_propose())
+    else if (tls_others_propose() ||
+             (hello_challenges && alpn_has(in, in_len, "acme-tls/1", out, out_len)))
         chosen = alpn_ask(t, in, in_len);
     else
         chosen = alpn_choose(t, in, in_len);

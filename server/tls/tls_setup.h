@@ -12,6 +12,9 @@
 int tls_check_config(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *main_server);
 int tls_post_config(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *main_server);
 
+/** 1: a module proposes acme-tls/1, and nothing else: handshakes that do not offer it need not ask modules. Threads: main. */
+void tls_challenges_set(int on);
+
 /** 1 if a certificate of this configuration names an OCSP responder. Blocking: reads files. */
 int tls_staple_is_wanted(const ap_directive_t *node, apr_pool_t *p);
 

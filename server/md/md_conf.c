@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "md_conf.h"
+#include "md_head.h"
+#include "apr_strings.h"
+#include <stdlib.h>
+#include <string.h>
+
+md_globals md_all;
+apr_array_header_t *md_domains;
+
+void md_globals_reset(apr_pool_t *p)
+{
+    md_all = (md_globals){.port_http = 80,
+                          .port_https = 443,
+                          .server_status = 1,
+                          .certificate_status = 1,
+                          .retry_delay = 5 * APR_USEC_PER_SEC,
+                          .check_interval = 12 * 3600 * APR_USEC_PER_SEC,
+                          .retry_failover = 13,
+                          .dns_version = 1};
+    md_domains = apr_array_make(p, 4, sizeof(md_domain *));
+}
+
+md_settings *md_settings_new(apr_pool_t *p)
+{
+    md_settings *s = apr_pcalloc(p, sizeof *s);
+
+    s->mode = s->must_staple = s->require_https = s->transitive = MD_UNSET;
+    s->profile_mandatory = s->ari = MD_UNSET;
+    return s;
+}
+
+#define MERGE_TEXT(field) \
+    if (add->field)       \
+    s->field = add->field
+#define MERGE_NUMBER(field)     \
+    if (add->field != MD_UNSET) \
+    s->field = add->field
+
+md_settings *md_settings_merge(apr_pool_t *p, const md_settings *base, const md_settings *add)
+{
+    md_settings *s = apr_pmemdup(p, base, sizeof *s);
+
+    MERGE_TEXT(authorities);
+    MERGE_TEXT(challenges);
+    MERGE_TEXT(keys);
+    MERGE_TEXT(contact);
+    MERGE_TEXT(agreement);
+    MERGE_TEXT(profile);
+    MERGE_TEXT(dns_command);
+    MERGE_TEXT(renew);
+    MERGE_TEXT(warn);
+    MERGE_NUMBER(mode);
+    MERGE_NUMBER(must_staple);
+    MERGE_NUMBER(require_https);
+    MERGE_NUMBER(transitive);
+    MERGE_NUMBER(profile_mandatory);
+    MERGE_NUMBER(ari);
+    if (add->binding_set) {
+        s->binding_set = 1;
+        s->binding_kid = add->binding_kid;
+        s->binding_hmac = add->binding_hmac;
+    }
+    if (add->proxy_set) {
+        s->proxy_set = 1;
+        s->proxy = add->proxy;
+    }
+    if (add->ca_file_set) {
+        s->ca_file_set = 1;
+        s->ca_file = add->ca_file;
+    }
+    return s;
+}
+
+/* ---- defaults ---- */
+
+static const char *const settings_challenges[] = {"http-01", "tls-alpn-01", "dns-01"};
+
+static apr_array_header_t *settings_default_challenges(apr_pool_t *p)
+{
+    apr_array_header_t *all = apr_array_make(p, 3, sizeof(const char *));
+
+    for (int i = 0; i < 3; i++)
+        APR_ARRAY_PUSH(all, const char *) = settings_challenges[i];
+    return all;
+}
+
+static apr_array_header_t *settings_one(apr_pool_t *p, const char *text)
+{
+    apr_array_header_t *one = apr_array_make(p, 1, sizeof(const char *));
+
+    APR_ARRAY_PUSH(one, const char *) = text;
+    return one;
+}
+
+#define DEFAULT_NUMBER(field, value) \
+    if (s->field == MD_UNSET)        \
+    s->field = value
+
+void md_settings_finish(apr_pool_t *p, md_domain *domain)
+{
+    md_settings *s = md_settings_merge(p, md_conf_of(domain->server)->set, domain->own);
+    const char *why;
+
+    if (!s->authorities)
+        s->authorities = settings_one(p, md_authority(p, "letsencrypt", &why));
+    if (!s->challenges)
+        s->challenges = settings_default_challenges(p);
+    if (!s->keys) {
+        s->keys = apr_array_make(p, 1, sizeof(md_key_spec));
+        APR_ARRAY_PUSH(s->keys, md_key_spec) = (md_key_spec){.bits = 2048};
+    }
+    if (!s->renew)
+        s->renew = apr_pmemdup(p, &(md_window){.percent = 33}, sizeof(md_window));
+    if (!s->warn)
+        s->warn = apr_pmemdup(p, &(md_window){.percent = 10}, sizeof(md_window));
+    DEFAULT_NUMBER(mode, MD_AUTO);
+    DEFAULT_NUMBER(must_staple, 0);
+    DEFAULT_NUMBER(require_https, MD_HTTPS_OFF);
+    DEFAULT_NUMBER(transitive, 1);
+    DEFAULT_NUMBER(profile_mandatory, 0);
+    DEFAULT_NUMBER(ari, 1);
+    domain->set = s;
+    domain->contact = s->contact ? s->contact : domain->server->server_admin;
+    if (domain->contact && !strcmp(domain->contact, DEFAULT_ADMIN))
+        domain->contact = NULL; /* nobody set it */
+}
+
+md_domain *md_domain_of_name(const char *name)
+{
+    for (int i = 0; md_domains && i < md_domains->nelts; i++) {
+        md_domain *domain = APR_ARRAY_IDX(md_domains, i, md_domain *);
+
+        for (int k = 0; k < domain->names->nelts; k++)
+            if (md_name_matches(APR_ARRAY_IDX(domain->names, k, const char *), name))
+                return domain;
+    }
+    return NULL;
+}
+
+/* ---- words ---- */
+
+int md_duration(const char *text, char unit, apr_interval_time_t *length)
+{
+    static const struct {
+        const char *name;
+        apr_interval_time_t of;
+    } units[] = {{"d", 86400 * APR_USEC_PER_SEC}, {"h", 3600 * APR_USEC_PER_SEC},
+                 {"mi", 60 * APR_USEC_PER_SEC},   {"m", 60 * APR_USEC_PER_SEC},
+                 {"s", APR_USEC_PER_SEC},         {"ms", 1000}};
+    char *end, own[] = {unit, '\0'};
+    const apr_int64_t n = apr_strtoi64(text, &end, 10);
+
+    if (end == text || n > 1000000 || n < -1000000)
+        return -1;
+    if (!*end)
+        end = own;
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+        if (!strcasecmp(end, units[i].name)) {
+            *length = n * units[i].of;
+            return 0;
+        }
+    return -1;
+}
+
+const char *md_window_read(const char *text, md_window *window)
+{
+    char *end;
+    const long percent = strtol(text, &end, 10);
+
+    *window = (md_window){0};
+    if (end > text && !strcmp(end, "%")) {
+        if (percent >= 100)
+            return "a length of 100% or more is not allowed.";
+        window->percent = percent > 0 ? (int)percent : 0;
+        return NULL;
+    }
+    return md_duration(text, 'd', &window->length) ? "has unrecognized format" : NULL;
+}
+
+const char *md_authority(apr_pool_t *p, const char *text, const char **why)
+{
+    static const struct {
+        const char *name, *url;
+    } known[] = {{"LetsEncrypt", "https://acme-v02.api.letsencrypt.org/directory"},
+                 {"LetsEncrypt-Test", "https://acme-staging-v02.api.letsencrypt.org/directory"},
+                 {"Buypass", "https://api.buypass.com/acme/directory"},
+                 {"Buypass-Test", "https://api.test4.buypass.no/acme/directory"}};
+    const char *names = "";
+    md_url url;
+
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        if (!strcasecmp(text, known[i].name))
+            return known[i].url;
+        names = apr_pstrcat(p, names, i ? " " : "", known[i].name, NULL);
+    }
+    if (!md_url_read(p, text, &url))
+        return text;
+    *why = apr_pstrcat(p, "The CA name '", text, "' is not known and it is not a URL either (",
+                       strchr(text, ':') ? "none of http or https" : "missing uri scheme",
+                       "). Known CA names are: ", names, ".", NULL);
+    return NULL;
+}

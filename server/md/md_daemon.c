@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The daemon's process, and how jobs begin and end. It keeps three capabilities of root: to write to the store, whoever has
+ * it, and to let programs of the administrator run as the user of server processes. */
+#include "md_daemon.h"
+#include "md_job.h"
+#include "md_shared.h"
+#include "http_log.h"
+#include "http_main.h"
+#include "mpm_common.h"
+#include "apr_strings.h"
+#include "brigade/log_service.h"
+#include "brigade/loop.h"
+#include "brigade/process.h"
+#include <errno.h>
+#include <linux/capability.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+APLOG_USE_MODULE(md);
+
+#define DAEMON_JOBS 4                          /* at a time */
+#define DAEMON_JOB_US (900 * APR_USEC_PER_SEC) /* a job that takes longer is ended */
+#define DAEMON_LOOK_MS 100                     /* while jobs run */
+#define DAEMON_HOUR (3600 * APR_USEC_PER_SEC)  /* the date may be set meanwhile */
+#define DAEMON_WARN (24 * DAEMON_HOUR)
+
+enum { JOB_GET, JOB_ASK };
+
+/* A managed domain as the daemon sees it. */
+typedef struct daemon_domain {
+    const md_domain *domain;
+    pid_t job;        /* 0: none */
+    int kind;         /* JOB_* */
+    apr_time_t until; /* the job's, monotonic */
+    md_state state;
+    md_public public;
+    apr_time_t ari_again; /* 0: the authority is not asked */
+    apr_time_t warn;      /* of the next warning; monotonic */
+    apr_pool_t *pool;     /* of what was read last */
+} daemon_domain;
+
+typedef struct md_daemon {
+    server_rec *s;
+    const md_store *store;
+    apr_pool_t *pool;
+    pid_t supervisor;
+    int control, n, working;
+    daemon_domain *domains;
+} md_daemon;
+
+static volatile sig_atomic_t daemon_asked;
+
+static void daemon_end(int signal)
+{
+    daemon_asked = 1;
+}
+
+/* ---- the process ---- */
+
+static void daemon_signals(void)
+{
+    static const int defaults[] = {SIGCHLD, SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL};
+    static const int ignored[] = {SIGHUP, SIGUSR1, SIGWINCH, SIGUSR2, SIGPIPE};
+    sigset_t none;
+
+    for (size_t i = 0; i < sizeof defaults / sizeof *defaults; i++)
+        signal(defaults[i], SIG_DFL);
+    for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++)
+        signal(ignored[i], SIG_IGN);
+    sigaction(SIGTERM, &(struct sigaction){.sa_handler = daemon_end}, NULL);
+    sigaction(SIGINT, &(struct sigaction){.sa_handler = daemon_end}, NULL);
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+static void daemon_close_between(int first, int last)
+{
+    if (first <= last)
+        close_range((unsigned)first, (unsigned)last, 0);
+}
+
+/* Listening sockets above all: they would stay open when the server ends. */
+static void daemon_close_others(const md_daemon *d)
+{
+    const int log = brg_error_log_descriptor(d->s);
+    const int a = d->control < log ? d->control : log, b = d->control < log ? log : d->control;
+
+    daemon_close_between(STDERR_FILENO + 1, (a > STDERR_FILENO ? a : b) - 1);
+    if (a > STDERR_FILENO)
+        daemon_close_between(a + 1, b - 1);
+    daemon_close_between(b + 1, INT_MAX);
+}
+
+static void daemon_drop_capabilities(void)
+{
+    struct __user_cap_header_struct head = {_LINUX_CAPABILITY_VERSION_3, 0};
+    struct __user_cap_data_struct data[2] = {{0}};
+    const unsigned keep = 1u << CAP_DAC_OVERRIDE | 1u << CAP_SETUID | 1u << CAP_SETGID;
+
+    if (geteuid() != 0 || syscall(SYS_capget, &head, data))
+        return;
+    data[0].effective = data[0].permitted = data[0].permitted & keep;
+    data[1].effective = data[1].permitted = 0;
+    data[0].inheritable = data[1].inheritable = 0;
+    syscall(SYS_capset, &head, data);
+}
+
+/* ---- what is known ---- */
+
+static void public_text(char *to, size_t room, const char *text)
+{
+    apr_cpystrn(to, text ? text : "", room);
+}
+
+static void domain_publish(daemon_domain *dd, const md_cert *cert, const md_record *record)
+{
+    md_public *p = &dd->public;
+
+    *p = (md_public){.known = 1,
+                     .complete = dd->state.complete,
+                     .working = dd->job && dd->kind == JOB_GET,
+                     .errors = record->errors,
+                     .from = cert ? cert->from : 0,
+                     .until = cert ? cert->until : 0,
+                     .renew_at = md_renew_at(&dd->state, apr_time_now()),
+                     .last_run = record->last_run,
+                     .next_run = record->next_try,
+                     .ari_from = record->ari_from,
+                     .ari_until = record->ari_until};
+    public_text(p->serial, sizeof p->serial, cert ? cert->serial : NULL);
+    public_text(p->fingerprint, sizeof p->fingerprint, cert ? cert->fingerprint : NULL);
+    public_text(p->problem, sizeof p->problem, record->problem);
+    public_text(p->authority, sizeof p->authority,
+                APR_ARRAY_IDX(dd->domain->set->authorities, 0, const char *));
+    md_shared_tell(dd->domain->index, p);
+}
+
+/* Where in the advised time: the same for a certificate as long as it is there. */
+static double domain_chance(const md_cert *cert)
+{
+    unsigned value = 0;
+
+    if (sscanf(cert->fingerprint, "%4x", &value) != 1)
+        return 0.5;
+    return value / 65536.0;
+}
+
+static void domain_read(md_daemon *d, daemon_domain *dd)
+{
+    const md_domain *domain = dd->domain;
+    md_record record;
+    md_cert *cert;
+    int complete;
+
+    apr_pool_clear(dd->pool);
+    cert = md_store_certificate(dd->pool, d->store, domain, &complete);
+    md_record_read(dd->pool, d->store, domain, &record);
+    dd->state = (md_state){.mode = domain->static_certs ? MD_MANUAL : (md_mode)domain->set->mode,
+                           .used = domain->servers_n > 0,
+                           .complete = complete,
+                           .window = *domain->set->renew,
+                           .errors = record.errors,
+                           .next_try = record.next_try};
+    dd->ari_again = 0;
+    if (cert) {
+        dd->state.from = cert->from;
+        dd->state.until = cert->until;
+        dd->state.chance = domain_chance(cert);
+    }
+    if (cert && cert->ari && complete && domain->set->ari && dd->state.mode != MD_MANUAL) {
+        const int known = record.ari_for && !strcmp(record.ari_for, cert->ari);
+
+        dd->ari_again = known && record.ari_again ? record.ari_again : apr_time_now();
+        dd->state.ari_from = known ? record.ari_from : 0;
+        dd->state.ari_until = known ? record.ari_until : 0;
+    }
+    domain_publish(dd, cert, &record);
+}
+
+static void domain_warn(md_daemon *d, daemon_domain *dd, apr_time_t now)
+{
+    const md_state *s = &dd->state;
+    const apr_time_t left = s->until - apr_time_now();
+
+    if (!s->until || now < dd->warn ||
+        left > md_window_of(dd->domain->set->warn, s->from, s->until))
+        return;
+    dd->warn = now + DAEMON_WARN;
+    ap_log_error(APLOG_MARK, APLOG_WARNING, 0, d->s,
+                 "%s: the certificate expires in %d days, and was not renewed so far",
+                 dd->domain->name, (int)(left / (86400 * APR_USEC_PER_SEC)));
+    md_command_tell(dd->pool, d->s, dd->domain, "expiring");
+}
+
+/* ---- a job ---- */
+
+static void job_tell(md_job *job, int rc)
+{
+    const md_record *r = &job->record;
+
+    if (!rc)
+        return;
+    ap_log_error(APLOG_MARK, APLOG_ERR, 0, job->s, APLOGNO(10056) "processing %s: %s",
+                 job->domain->name, r->problem);
+    ap_log_error(APLOG_MARK, APLOG_INFO, 0, job->s,
+                 APLOGNO(10057) "%s: encountered error for the %d. time, next run in %d seconds",
+                 job->domain->name, r->errors, (int)apr_time_sec(r->next_try - apr_time_now()));
+}
+
+static int job_get(md_job *job)
+{
+    const int rc = md_job_get(job);
+
+    if (rc) {
+        md_record_error(job->p, job->domain, &job->record, job->acme.problem, job->acme.retry_at);
+        job_tell(job, rc);
+        md_command_tell(job->p, job->s, job->domain, "errored");
+        return rc;
+    }
+    job->record.errors = 0;
+    job->record.problem = NULL;
+    job->record.next_try = 0;
+    job->record.last_run = apr_time_now();
+    ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, job->s,
+                 "The Managed Domain %s has a new certificate; it is used from now on",
+                 job->domain->name);
+    md_command_tell(job->p, job->s, job->domain, "renewed");
+    md_command_tell(job->p, job->s, job->domain, "installed");
+    return 0;
+}
+
+static int job_ask(md_job *job)
+{
+    const int rc = md_job_ask(job);
+
+    if (rc)
+        ap_log_error(APLOG_MARK, APLOG_INFO, 0, job->s, "%s: no advice on renewal: %s",
+                     job->domain->name, job->acme.problem ? job->acme.problem : "");
+    return rc;
+}
+
+static void __attribute__((noreturn)) job_run(md_daemon *d, daemon_domain *dd, int kind)
+{
+    md_job job = {.s = dd->domain->server, .store = d->store, .domain = dd->domain};
+    int rc;
+
+    signal(SIGTERM, SIG_DFL);
+    signal(SIGINT, SIG_DFL);
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (getppid() == d->supervisor)
+        _exit(1);
+    apr_pool_create(&job.p, NULL);
+    md_record_read(job.p, d->store, dd->domain, &job.record);
+    rc = kind == JOB_GET ? job_get(&job) : job_ask(&job);
+    md_record_write(job.p, d->store, dd->domain, &job.record);
+    _exit(rc ? 1 : 0);
+}
+
+static void job_begin(md_daemon *d, daemon_domain *dd, int kind)
+{
+    const pid_t pid = fork();
+
+    if (!pid)
+        job_run(d, dd, kind);
+    if (pid < 0) {
+        ap_log_error(APLOG_MARK, APLOG_ERR, errno, d->s, "%s: no process for a job",
+                     dd->domain->name);
+        dd->state.next_try = apr_time_now() + 60 * APR_USEC_PER_SEC;
+        return;
+    }
+    dd->job = pid;
+    dd->kind = kind;
+    dd->until = brg_monotonic_now() + DAEMON_JOB_US;
+    dd->public.working = kind == JOB_GET;
+    md_shared_tell(dd->domain->index, &dd->public);
+    d->working++;
+}
+
+/* A job that did not end by itself could not say so. */
+static void job_died(md_daemon *d, daemon_domain *dd, int status)
+{
+    md_record record;
+    apr_pool_t *p;
+
+    apr_pool_create(&p, d->pool);
+    md_record_read(p, d->store, dd->domain, &record);
+    md_record_error(p, dd->domain, &record, "the job came to no end", 0);
+    record.ari_again = apr_time_now() + DAEMON_HOUR;
+    md_record_write(p, d->store, dd->domain, &record);
+    ap_log_error(APLOG_MARK, APLOG_ERR, 0, d->s, "%s: the job died (status %d)", dd->domain->name,
+                 status);
+    md_store_clean(p, d->store, dd->domain->name);
+    apr_pool_destroy(p);
+}
+
+static void job_over(md_daemon *d, daemon_domain *dd, int status)
+{
+    md_shared_forget((int)dd->job);
+    dd->job = 0;
+    d->working--;
+    if (!WIFEXITED(status))
+        job_died(d, dd, status);
+    domain_read(d, dd);
+}
+
+static void jobs_reap(md_daemon *d)
+{
+    const apr_time_t now = brg_monotonic_now();
+
+    for (int i = 0; i < d->n; i++) {
+        daemon_domain *dd = &d->domains[i];
+        int status;
+
+        if (!dd->job)
+            continue;
+        if (now >= dd->until)
+            kill(dd->job, SIGKILL);
+        if (waitpid(dd->job, &status, WNOHANG) == dd->job)
+            job_over(d, dd, status);
+    }
+}
+
+static void jobs_end(md_daemon *d)
+{
+    for (int i = 0; i < d->n; i++)
+        if (d->domains[i].job)
+            kill(d->domains[i].job, SIGTERM);
+}
+
+/* ---- waiting ---- */
+
+/* @return when there is something to do for this one next; 0: never */
+static apr_time_t domain_due(const daemon_domain *dd, apr_time_t now, int *kind)
+{
+    const apr_time_t renew = md_renew_at(&dd->state, now), ask = dd->ari_again;
+
+    *kind = ask && ask > dd->state.next_try && (!renew || (ask < renew && renew > now)) ? JOB_ASK
+                                                                                        : JOB_GET;
+    return *kind == JOB_ASK ? ask : renew;
+}
+
+/* @return how long nothing will be due */
+static apr_interval_time_t jobs_look(md_daemon *d)
+{
+    apr_interval_time_t wait = DAEMON_HOUR;
+
+    if (md_all.check_interval < wait)
+        wait = md_all.check_interval;
+    for (int i = 0; i < d->n; i++) {
+        daemon_domain *dd = &d->domains[i];
+        const apr_time_t now = apr_time_now();
+        apr_time_t due;
+        int kind;
+
+        if (dd->job)
+            continue;
+        domain_warn(d, dd, brg_monotonic_now());
+        due = domain_due(dd, now, &kind);
+        if (due && due <= now && d->working < DAEMON_JOBS)
+            job_begin(d, dd, kind);
+        else if (due && due - now < wait)
+            wait = due > now ? due - now : 0;
+    }
+    return wait;
+}
+
+/* @return 0: the supervisor, or its configuration, is gone */
+static int daemon_wait(md_daemon *d, apr_interval_time_t wait)
+{
+    struct pollfd polled = {.fd = d->control, .events = POLLIN};
+    int ms = wait / 1000 > 3600000 ? 3600000 : (int)(wait / 1000) + 1;
+
+    if (d->working && (ms > DAEMON_LOOK_MS || wait <= 0))
+        ms = DAEMON_LOOK_MS;
+    return poll(&polled, 1, ms) <= 0;
+}
+
+static void daemon_begin(md_daemon *d)
+{
+    d->n = md_domains->nelts;
+    d->domains = apr_pcalloc(d->pool, sizeof(*d->domains) * (apr_size_t)d->n);
+    for (int i = 0; i < d->n; i++) {
+        daemon_domain *dd = &d->domains[i];
+
+        dd->domain = APR_ARRAY_IDX(md_domains, i, md_domain *);
+        apr_pool_create(&dd->pool, d->pool);
+        md_store_clean(dd->pool, d->store, dd->domain->name);
+        domain_read(d, dd);
+    }
+}
+
+void md_daemon_run(server_rec *s, const md_store *store, int control, pid_t supervisor)
+{
+    md_daemon d = {.s = s, .store = store, .control = control, .supervisor = supervisor};
+    int goes_on = 1;
+
+    daemon_signals();
+    prctl(PR_SET_NAME, "brigade-md");
+    daemon_close_others(&d);
+    daemon_drop_capabilities();
+    prctl(PR_SET_DUMPABLE, 0);
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    apr_pool_create(&d.pool, NULL);
+    daemon_begin(&d);
+    if (md_all.initial_delay)
+        goes_on = daemon_wait(&d, md_all.initial_delay);
+    while (goes_on && !daemon_asked && getppid() == supervisor) {
+        jobs_reap(&d);
+        goes_on = daemon_wait(&d, jobs_look(&d));
+    }
+    jobs_end(&d);
+    _exit(0);
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BRIGADE_MD_HEAD_H
+#define BRIGADE_MD_HEAD_H
+
+/**
+ * @file md_head.h
+ * Answers of an authority over HTTP/1, from their bytes: the connection was closed behind them. Threads: any. Blocking: no.
+ */
+#include "apr_pools.h"
+#include "apr_tables.h"
+#include "apr_time.h"
+
+/** An answer. */
+typedef struct md_answer {
+    int status;
+    apr_table_t *fields;
+    const char *body; /**< @a len bytes, and a NUL */
+    apr_size_t len;
+} md_answer;
+
+/** A URL in its parts. */
+typedef struct md_url {
+    int is_tls, port;
+    const char *host;      /**< without the brackets of an address */
+    const char *path;      /**< with the query */
+    const char *authority; /**< for Host */
+} md_url;
+
+/** @return 0, or -1: it is none of http or https, or has a user, or blanks and control characters */
+int md_url_read(apr_pool_t *p, const char *text, md_url *url);
+
+/** @return where the first line behind the head begins, 0: it is not complete */
+apr_size_t md_head_end(const char *data, apr_size_t len);
+
+/** How many bytes an answer has whose head is complete; -1: it ends with the connection; -2: it is damaged. */
+apr_int64_t md_answer_length(apr_pool_t *p, const char *data, apr_size_t len);
+
+/** Read an answer. @param no_body  1: its head is all (HEAD, CONNECT). @return NULL, or what is wrong with it */
+const char *md_answer_read(apr_pool_t *p, const char *data, apr_size_t len, int no_body,
+                           md_answer *answer);
+
+/** The target of the first Link field with this relation; NULL: there is none. */
+const char *md_answer_link(apr_pool_t *p, const md_answer *answer, const char *relation);
+
+/** Retry-After: until when; 0: it does not say. */
+apr_time_t md_answer_retry(const md_answer *answer, apr_time_t now);
+
+#endif

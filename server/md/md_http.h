@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BRIGADE_MD_HTTP_H
+#define BRIGADE_MD_HTTP_H
+
+/**
+ * @file md_http.h
+ * Requests to an authority, each over a connection of its own. Certificates are always verified. Redirects are not followed.
+ * Threads: the process of a job. Blocking: at most MD_HTTP_SECONDS.
+ */
+#include "md_head.h"
+
+#define MD_HTTP_SECONDS 60
+#define MD_HTTP_MOST (1 << 20) /**< bytes of an answer */
+
+typedef struct md_http {
+    const char *proxy;   /**< URL of http; NULL: none */
+    const char *ca_file; /**< MDCACertificateFile; NULL: those of the system */
+    const char *agent;
+} md_http;
+
+/**
+ * @param method  GET, HEAD or POST
+ * @param type    of @a body; NULL: there is none
+ * @param error   [out] why there is no answer
+ * @return NULL: there is none
+ */
+md_answer *md_http_ask(const md_http *http, apr_pool_t *p, const char *method, const char *url,
+                       const char *type, const char *body, const char **error);
+
+#endif

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The handler md-status, and /.httpd/certificate-status: JSON with members as Apache's mod_md has them. */
+#include "md_conf.h"
+#include "md_json.h"
+#include "md_request.h"
+#include "md_shared.h"
+#include "http_core.h"
+#include "http_protocol.h"
+#include "http_ssl.h"
+#include "apr_strings.h"
+#include <string.h>
+
+#define STATUS_CERTIFICATE "/.httpd/certificate-status"
+
+static const char *status_date(apr_pool_t *p, apr_time_t at)
+{
+    char *text = apr_palloc(p, APR_RFC822_DATE_LEN);
+
+    apr_rfc822_date(text, at);
+    return apr_pstrcat(p, "\"", text, "\"", NULL);
+}
+
+static const char *status_time(apr_pool_t *p, const char *name, apr_time_t at)
+{
+    return at ? apr_pstrcat(p, ",\n  \"", name, "\": ", status_date(p, at), NULL) : "";
+}
+
+static const char *status_valid(apr_pool_t *p, const md_public *s)
+{
+    return apr_pstrcat(p, "\"valid\": {\n    \"from\": ", status_date(p, s->from),
+                       ",\n    \"until\": ", status_date(p, s->until), "\n  }", NULL);
+}
+
+static const char *status_certificate(apr_pool_t *p, const md_public *s)
+{
+    if (!s->until)
+        return "{}";
+    return apr_pstrcat(
+        p, "{\n  ", status_valid(p, s), ",\n  \"serial\": ", md_json_quote(p, s->serial),
+        ",\n  \"sha256-fingerprint\": ", md_json_quote(p, s->fingerprint), "\n}", NULL);
+}
+
+static const char *status_renewal(apr_pool_t *p, const md_public *s)
+{
+    if (!s->working && !s->errors)
+        return "";
+    return apr_pstrcat(
+        p, ",\n  \"renewal\": {\n  \"errors\": ", apr_itoa(p, s->errors),
+        ",\n  \"finished\": false", status_time(p, "last-run", s->last_run),
+        status_time(p, "next-run", s->next_run), *s->problem ? ",\n  \"last\": {\"detail\": " : "",
+        *s->problem ? md_json_quote(p, s->problem) : "", *s->problem ? "}" : "", "\n  }", NULL);
+}
+
+static const char *status_domain(apr_pool_t *p, const md_domain *domain)
+{
+    md_public s = {0};
+
+    md_shared_state(domain->index, &s);
+    return apr_pstrcat(
+        p, "{\n  \"name\": ", md_json_quote(p, domain->name),
+        ",\n  \"domains\": ", md_json_list(p, domain->names),
+        ",\n  \"ca\": {\"proto\": \"ACME\", \"urls\": ", md_json_list(p, domain->set->authorities),
+        "},\n  \"state\": ", s.complete ? "2" : "1",
+        ",\n  \"renew-mode\": ", apr_itoa(p, domain->set->mode),
+        ",\n  \"cert\": ", status_certificate(p, &s), status_time(p, "renew-at", s.renew_at),
+        status_time(p, "ari-from", s.ari_from), status_time(p, "ari-until", s.ari_until),
+        status_renewal(p, &s), "\n}", NULL);
+}
+
+static const char *status_all(apr_pool_t *p)
+{
+    const char *text = "";
+
+    for (int i = 0; i < md_domains->nelts; i++)
+        text = apr_pstrcat(p, text, i ? ",\n" : "",
+                           status_domain(p, APR_ARRAY_IDX(md_domains, i, const md_domain *)), NULL);
+    return apr_pstrcat(p, "{\n\"managed-domains\": [\n", text, "\n]\n}\n", NULL);
+}
+
+/* @return the domain that a path ends with; NULL: none */
+static const md_domain *status_of_path(const char *path)
+{
+    const char *name = path && *path == '/' ? path + 1 : "";
+
+    for (int i = 0; i < md_domains->nelts; i++)
+        if (!strcmp(APR_ARRAY_IDX(md_domains, i, const md_domain *)->name, name))
+            return APR_ARRAY_IDX(md_domains, i, const md_domain *);
+    return NULL;
+}
+
+static int status_send(request_rec *r, const char *text)
+{
+    ap_set_content_type(r, "application/json");
+    apr_table_setn(r->headers_out, "Cache-Control", "no-store");
+    ap_set_content_length(r, (apr_off_t)strlen(text));
+    if (!r->header_only)
+        ap_rputs(text, r);
+    return OK;
+}
+
+static int status_is_certificate(const request_rec *r)
+{
+    return md_all.certificate_status && r->parsed_uri.path &&
+           !strcmp(r->parsed_uri.path, STATUS_CERTIFICATE) && md_conf_of(r->server)->domain;
+}
+
+int md_status_is_asked(const request_rec *r)
+{
+    return (r->handler && !strcmp(r->handler, "md-status")) || status_is_certificate(r);
+}
+
+int md_status_handler(request_rec *r)
+{
+    const md_domain *domain;
+    md_public s = {0};
+
+    if (!md_status_is_asked(r))
+        return DECLINED;
+    if (r->method_number != M_GET)
+        return HTTP_NOT_IMPLEMENTED;
+    if (status_is_certificate(r)) {
+        md_shared_state(md_conf_of(r->server)->domain->index, &s);
+        return status_send(r, apr_pstrcat(r->pool, status_certificate(r->pool, &s), "\n", NULL));
+    }
+    if (!r->path_info || !strcmp(r->path_info, "/") || !*r->path_info)
+        domain = status_of_path(strrchr(r->uri, '/'));
+    else
+        domain = status_of_path(r->path_info);
+    return status_send(r, domain ? apr_pstrcat(r->pool, status_domain(r->pool, domain), "\n", NULL)
+                                 : status_all(r->pool));
+}
