@@ -5,6 +5,7 @@
  */
 #include "ssi_private.h"
 #include "apr_strings.h"
+#include "brigade/memory.h"
 
 void ssi_out_init(ssi_out *out, ap_filter_t *f)
 {
@@ -138,8 +139,10 @@ char *ssi_grow(apr_pool_t *p, char *data, apr_size_t len, apr_size_t more, apr_s
         return data;
     *room = (len + more) * 2 + 256;
     grown = apr_palloc(p, *room);
-    if (len)
+    if (len) {
         memcpy(grown, data, len);
+        brg_buffer_copied(len);
+    }
     return grown;
 }
 

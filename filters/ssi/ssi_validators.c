@@ -155,14 +155,32 @@ int ssi_validators_meet(request_rec *r, const ssi_validators *known)
     return OK;
 }
 
-static int complete_validators(include_ctx_t *ctx, const char *body, apr_size_t len)
+/* What is read of files stays in the buckets, which are sent next. @return -1: it cannot be read */
+static int complete_digest(const apr_bucket_brigade *bb, ssi_digest *digest)
+{
+    for (apr_bucket *e = APR_BRIGADE_FIRST(bb); e != APR_BRIGADE_SENTINEL(bb);
+         e = APR_BUCKET_NEXT(e)) {
+        const char *data;
+        apr_size_t len;
+
+        if (APR_BUCKET_IS_METADATA(e))
+            continue;
+        if (apr_bucket_read(e, &data, &len, APR_BLOCK_READ) != APR_SUCCESS)
+            return -1;
+        digest_add(digest, data, len);
+    }
+    return 0;
+}
+
+static int complete_validators(include_ctx_t *ctx)
 {
     request_rec *r = ctx->r;
     ssi_digest digest = {0};
     ssi_validators found;
 
     BRG_ASSERT(!(ctx->intern->top->depends & SSI_DEPENDS_VOLATILE));
-    digest_add(&digest, body, len);
+    if (complete_digest(ctx->intern->out.bb, &digest))
+        return OK;
     found = complete_found(ctx, &digest);
     ssi_validators_set(r, ctx->intern->conf, &found);
     if (!(ctx->intern->top->depends & SSI_DEPENDS_MODULES))
@@ -194,16 +212,6 @@ static int complete_streamed(include_ctx_t *ctx)
     return HTTP_BAD_GATEWAY;
 }
 
-static const char *complete_flat(include_ctx_t *ctx, apr_size_t len)
-{
-    char *body = apr_palloc(ctx->pool, len + 1);
-    apr_size_t n = len;
-
-    brg_buffer_copied(len);
-    return apr_brigade_flatten(ctx->intern->out.bb, body, &n) == APR_SUCCESS && n == len ? body
-                                                                                         : NULL;
-}
-
 static int complete_is_outermost(const include_ctx_t *ctx)
 {
     return !ctx->r->main && ctx->intern->top->r == ctx->r;
@@ -216,7 +224,6 @@ int ssi_complete(include_ctx_t *ctx)
     apr_size_t len = s->out.held;
     int parts = s->conf->last_modified == SSI_PARTS || s->conf->etag == SSI_PARTS;
     int is_volatile = s->top->depends & SSI_DEPENDS_VOLATILE, status = OK;
-    const char *body;
 
     BRG_ASSERT_TAG(s, SSI_STATE_TAG);
     BRG_ASSERT_TAG(s->top, SSI_TOP_TAG);
@@ -233,15 +240,15 @@ int ssi_complete(include_ctx_t *ctx)
     if (s->top->besides)
         return OK; /* the length of what other workers make is not known */
     ap_set_content_length(r, (apr_off_t)len);
-    if (is_volatile || (!parts && s->top->depends) || !(body = complete_flat(ctx, len)))
+    if (is_volatile || (!parts && s->top->depends))
         return OK;
     if (parts)
-        status = complete_validators(ctx, body, len);
+        status = complete_validators(ctx);
     if (!s->top->depends) {
         BRG_ASSERT(s->top->paths && s->top->paths->nelts > 0); /* the page's own file */
         APR_ARRAY_PUSH(s->top->paths, const char *) = NULL;
-        brg_cache_offer_body(r, s->f->next, body, len,
-                             (const char *const *)(const void *)s->top->paths->elts);
+        brg_cache_offer_brigade(r, s->f->next, s->out.bb, len,
+                                (const char *const *)(const void *)s->top->paths->elts);
     }
     return status;
 }

@@ -198,6 +198,18 @@ brg_cache_offer_body(request_rec *r, ap_filter_t *next, const char *body, apr_si
                      const char *const *paths);
 
 /**
+ * As brg_cache_offer_body(), with the body as a brigade: it is copied only if this response is to be stored now, so a
+ * filter may offer each page that it makes.
+ *
+ * @param bb   the whole body, of @a len bytes; buckets of unknown length are read. It stays as it is otherwise, and is
+ * not needed once this returns. The same error as for a body that cannot be read: the offer is not taken
+ * Threads: the request's. Blocking: only for buckets that wait when they are read.
+ */
+BRG_DECLARE(void)
+brg_cache_offer_brigade(request_rec *r, ap_filter_t *next, apr_bucket_brigade *bb, apr_size_t len,
+                        const char *const *paths);
+
+/**
  * The outcome of @a r depends on what @a path leads to, or on its not being there. The directory walk
  * says so for r->filename of every request and sub-request, and the cache adds the access files and
  * symbolic links on the way; so a module calls this only for files that it looks at by itself.

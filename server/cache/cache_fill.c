@@ -158,9 +158,14 @@ static int fill_data(response_cache *c, cache_entry *e, char *data, size_t len)
 
 static int fill_body(response_cache *c, cache_entry *e, const request_offer *offer)
 {
-    char *data = malloc(offer->len + 1);
+    char *data;
 
-    if (!data)
+    if (offer->flat) {
+        data = offer->flat->data;
+        offer->flat->data = NULL;
+        return data ? fill_data(c, e, data, offer->len) : -1;
+    }
+    if (!offer->body || !(data = malloc(offer->len + 1)))
         return -1;
     memcpy(data, offer->body, offer->len);
     brg_buffer_created();

@@ -7,11 +7,13 @@
 #include "cache_private.h"
 #include "filter_registry.h"
 #include "request_context.h"
+#include "brigade/memory.h"
 #include "brigade/response_cache.h"
 #include "http_core.h"
 #include "http_request.h"
 #include "util_filter.h"
 #include "apr_strings.h"
+#include <stdlib.h>
 #include <string.h>
 
 response_cache *cache_store_cache(void)
@@ -178,4 +180,48 @@ brg_cache_offer_body(request_rec *r, ap_filter_t *next, const char *body, apr_si
     offer->body = body;
     offer->len = len;
     offer->from = paths;
+}
+
+/* A page's entry is filled by a request that finds it armed (store_entry()). */
+static int offer_may_fill(response_cache *c, request_rec *r)
+{
+    const cache_entry *e;
+    uint64_t hash;
+
+    return cache_request_is_plain(r) && (e = cache_find_for(c, r, &hash)) != NULL && !e->filled &&
+           !e->uncacheable && !e->fill;
+}
+
+static apr_status_t offer_flat_end(void *flat)
+{
+    free(((cache_flat *)flat)->data);
+    return APR_SUCCESS;
+}
+
+/* NULL: no memory, or its length is another one. */
+static cache_flat *offer_flatten(request_rec *r, apr_bucket_brigade *bb, apr_size_t len)
+{
+    cache_flat *flat = apr_palloc(r->pool, sizeof *flat);
+    apr_size_t n = len;
+
+    if (!(flat->data = malloc(len + 1)))
+        return NULL;
+    apr_pool_cleanup_register(r->pool, flat, offer_flat_end, apr_pool_cleanup_null);
+    brg_buffer_created();
+    brg_buffer_copied(len);
+    return apr_brigade_flatten(bb, flat->data, &n) == APR_SUCCESS && n == len ? flat : NULL;
+}
+
+BRG_DECLARE(void)
+brg_cache_offer_brigade(request_rec *r, ap_filter_t *next, apr_bucket_brigade *bb, apr_size_t len,
+                        const char *const *paths)
+{
+    request_offer *offer = offer_take(r, next);
+
+    if (!offer)
+        return;
+    offer->len = len;
+    offer->from = paths;
+    if (!offer->coded && offer_may_fill(cache_store_cache(), r))
+        offer->flat = offer_flatten(r, bb, len);
 }

@@ -448,6 +448,11 @@ response_cache *cache_of_worker(void);
 /** Bytes of the target of @a r that its entry has in the key, should it be answered with a file. */
 size_t cache_target_len(const request_rec *r);
 
+/** A page that was offered as a brigade, copied since an entry waits for it. */
+typedef struct cache_flat {
+    char *data; /**< from malloc(); freed with the request, or NULL: the cache took it over */
+} cache_flat;
+
 /** As if the handler for files had offered the file of @a r, which filters are going to compress: 1
  * if it would be taken. */
 int cache_offer_early(request_rec *r);

@@ -4,6 +4,7 @@
 #include "client_private.h"
 #include "transport.h"
 #include "brigade/assert.h"
+#include "brigade/memory.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -98,6 +99,7 @@ static apr_status_t block_room(client_conn *cc, uint32_t most)
     if (!bigger)
         return APR_ENOMEM;
     memcpy(bigger, cc->block, cc->to);
+    brg_buffer_copied(cc->to);
     if (cc->cap == CLIENT_BLOCK)
         block_put(cc->block);
     else

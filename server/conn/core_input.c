@@ -20,9 +20,13 @@
 #include "http_log.h"
 #include "brigade/read_timeout.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 APLOG_USE_MODULE(core);
+
+/* Bytes: what is shorter is copied, and the buffer stays free for more. */
+#define CORE_INPUT_COPIED 1024
 
 /* Bytes: a longer line is handed on in pieces, as APR's line splitter does. */
 #define CORE_INPUT_LINE_MAX 8192
@@ -36,6 +40,9 @@ struct core_input {
     brg_conn *bc; /* NULL: bb is the source */
     apr_socket_t *csd;
     apr_bucket_brigade *bb;
+    apr_bucket
+        *whole;  /* owns the buffer of bc while buckets refer to it (brg_conn.in_shared), or NULL */
+    int cleaned; /* core_input_end() is registered */
     /* RequestReadTimeout body=, counted anew for each request. */
     brg_read_timeout limit;
     apr_time_t started, deadline;
@@ -92,6 +99,8 @@ static apr_status_t core_input_open_brigade(struct core_input *in)
         apr_brigade_write(in->bb, NULL, NULL, in->bc->in + in->bc->in_off, n);
         conn_in_consume(in->bc, n);
     }
+    if (in->bc && in->bc->in_shared)
+        conn_in_unshare(in->bc);
     in->bc = NULL;
     return ap_run_insert_network_bucket(in->c, in->bb, in->csd);
 }
@@ -221,13 +230,64 @@ static void core_input_consume(struct core_input *in, apr_size_t n)
     apr_bucket_delete(e);
 }
 
-/* Move n bytes of what peek showed into bb. The buffer is reused by the next read, so they are
- * copied; buckets of a brigade change hands as they are. */
+/* ---- buckets that refer to the buffer ---- */
+
+static void core_input_unshare(struct core_input *in)
+{
+    if (in->whole)
+        apr_bucket_destroy(in->whole);
+    in->whole = NULL;
+}
+
+/* Before the end of the bucket allocator. */
+static apr_status_t core_input_end(void *data)
+{
+    struct core_input *in = data;
+
+    if (in->whole && in->bc && in->bc->in_shared)
+        conn_in_unshare(in->bc);
+    core_input_unshare(in);
+    return APR_SUCCESS;
+}
+
+/* 1: in->whole is the connection's buffer. */
+static int core_input_share(struct core_input *in, apr_bucket_alloc_t *list)
+{
+    if (in->bc->in_shared) {
+        BRG_ASSERT(in->whole && ((apr_bucket_heap *)in->whole->data)->base == in->bc->in);
+        return in->whole->list == list;
+    }
+    core_input_unshare(in); /* the connection let go of that one */
+    if (list != in->c->bucket_alloc)
+        return 0;
+    in->whole = apr_bucket_heap_create(in->bc->in, in->bc->in_cap, free, list);
+    in->bc->in_shared = 1;
+    if (!in->cleaned)
+        apr_pool_cleanup_register(in->c->pool, in, core_input_end, apr_pool_cleanup_null);
+    in->cleaned = 1;
+    return 1;
+}
+
+/* Bytes of the connection's buffer. What is long refers to it, and the next read goes behind it. */
+static apr_bucket *core_input_bucket(struct core_input *in, const char *data, apr_size_t n,
+                                     apr_bucket_alloc_t *list)
+{
+    apr_bucket *e;
+
+    if (n <= CORE_INPUT_COPIED || !core_input_share(in, list) ||
+        apr_bucket_copy(in->whole, &e) != APR_SUCCESS)
+        return apr_bucket_heap_create(data, n, NULL, list);
+    e->start = data - in->bc->in;
+    e->length = n;
+    return e;
+}
+
+/* Move n bytes of what peek showed into bb. */
 static void core_input_take(struct core_input *in, apr_bucket_brigade *bb, const char *data,
                             apr_size_t n)
 {
     if (in->bc) {
-        APR_BRIGADE_INSERT_TAIL(bb, apr_bucket_heap_create(data, n, NULL, bb->bucket_alloc));
+        APR_BRIGADE_INSERT_TAIL(bb, core_input_bucket(in, data, n, bb->bucket_alloc));
         core_input_consume(in, n);
         return;
     }
@@ -274,7 +334,8 @@ static apr_status_t core_input_speculate(struct core_input *in, apr_bucket_briga
         return core_input_nothing(rv, block);
     if ((apr_off_t)len > readbytes)
         len = (apr_size_t)readbytes;
-    APR_BRIGADE_INSERT_TAIL(bb, apr_bucket_heap_create(data, len, NULL, bb->bucket_alloc));
+    APR_BRIGADE_INSERT_TAIL(bb, in->bc ? core_input_bucket(in, data, len, bb->bucket_alloc)
+                                       : apr_bucket_heap_create(data, len, NULL, bb->bucket_alloc));
     return APR_SUCCESS;
 }
 

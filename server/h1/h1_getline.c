@@ -11,6 +11,7 @@
 #include "h1_fields.h"
 #include "apr_strings.h"
 #include "brigade/assert.h"
+#include "brigade/memory.h"
 #include <string.h>
 
 APLOG_USE_MODULE(core);
@@ -36,12 +37,15 @@ static void getline_append(request_rec *r, getline_buf *b, const char *data, apr
         apr_size_t cap = 2 * (b->len + len + 1);
         char *bigger = apr_palloc(r->pool, cap = cap < b->most ? cap : b->most);
 
-        if (b->len)
+        if (b->len) {
             memcpy(bigger, b->data, b->len);
+            brg_buffer_copied(b->len);
+        }
         b->data = bigger;
         b->cap = cap;
     }
     memcpy(b->data + b->len, data, len);
+    brg_buffer_copied(len);
     b->len += len;
 }
 

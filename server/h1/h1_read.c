@@ -16,6 +16,7 @@
 #include "request_parts.h"
 #include "apr_strings.h"
 #include "brigade/assert.h"
+#include "brigade/memory.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,10 +42,12 @@ static void reader_append(head_reader *rd, const char *data, apr_size_t len)
         char *bigger = apr_palloc(rd->p, cap);
 
         memcpy(bigger, rd->buf, rd->len);
+        brg_buffer_copied(rd->len);
         rd->buf = bigger;
         rd->cap = cap;
     }
     memcpy(rd->buf + rd->len, data, len);
+    brg_buffer_copied(len);
     rd->len += len;
 }
 

@@ -6,6 +6,7 @@
 #include "h1_request.h"
 #include "apr_strings.h"
 #include "brigade/assert.h"
+#include "brigade/memory.h"
 #include <string.h>
 
 /* All lines of a trailer section together may be as long as so many fields. */
@@ -103,12 +104,15 @@ static const char *trailers_append(h1_trailers *t, request_rec *r, const char *d
         const apr_size_t cap = 2 * (t->line_len + len) + 64;
         char *bigger = apr_palloc(r->pool, cap);
 
-        if (t->line_len)
+        if (t->line_len) {
             memcpy(bigger, t->line, t->line_len);
+            brg_buffer_copied(t->line_len);
+        }
         t->line = bigger;
         t->line_cap = cap;
     }
     memcpy(t->line + t->line_len, data, len);
+    brg_buffer_copied(len);
     t->line_len += len;
     return NULL;
 }

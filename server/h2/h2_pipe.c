@@ -221,6 +221,7 @@ int h2_pipe_body(h2_stream *s, const uint8_t *data, size_t len)
         memmove(p->in, p->in + p->in_off, p->in_len - p->in_off);
         p->in_len -= p->in_off;
         p->in_off = 0;
+        brg_buffer_copied(p->in_len);
     }
     if (p->in_len + len > p->in_cap) {
         size_t cap = p->in_len + len < H2_CHUNK ? H2_CHUNK : (p->in_len + len) * 2;

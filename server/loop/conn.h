@@ -176,6 +176,8 @@ struct brg_conn {
     /* Input not yet consumed: in[in_off .. in_len). NULL while empty and waiting. */
     char *in;
     uint32_t in_off, in_len, in_cap;
+    uint8_t
+        in_shared; /**< buckets refer to it, and own it: it is appended to, and neither moved nor freed */
     uint32_t scanned;      /**< of them: how far the search for the end of the head came */
     uint64_t consumed;     /**< bytes that requests took so far */
     apr_time_t head_began; /**< when the head being read began to arrive; in CONN_BODY,
@@ -254,9 +256,13 @@ static inline void conn_in_consume(brg_conn *bc, size_t n)
     bc->in_off += (uint32_t)n;
     bc->consumed += n;
     bc->scanned = 0;
-    if (bc->in_off >= bc->in_len)
+    if (bc->in_off >= bc->in_len && !bc->in_shared)
         bc->in_off = bc->in_len = 0;
 }
+
+/** What is not consumed moves to a buffer of the connection's own: buckets keep the one that they share. With no memory for
+ * it, the input ends as at an error. Threads: the owner of bc. */
+void conn_in_unshare(brg_conn *bc);
 
 /** 1 when the caller runs on an event loop and must not wait. */
 int conn_on_loop(void);

@@ -7,6 +7,7 @@
 #include "loop.h"
 #include "transport.h"
 #include "brigade/assert.h"
+#include "brigade/memory.h"
 #include "http_config.h"
 #include "http_log.h"
 #include <errno.h>
@@ -54,10 +55,52 @@ void conn_fail(brg_conn *bc, apr_status_t rv, const char *what)
                      "%s: connection closed", what);
 }
 
+/* A buffer for a body that fills one after the other. */
+#define CONN_IN_BODY 65536
+
+/* Into another buffer. The one before is freed, unless buckets have it. @param cap  LOOP_IN_BYTES or more */
+static int conn_in_move(brg_conn *bc, uint32_t cap)
+{
+    const uint32_t size = (uint32_t)conn_in_size(bc);
+    char *in = malloc(cap);
+
+    if (!in)
+        return -1;
+    if (size) {
+        memcpy(in, bc->in + bc->in_off, size);
+        brg_buffer_copied(size);
+    }
+    if (bc->in_shared)
+        bc->in_shared = 0;
+    else if (bc->in_cap == LOOP_IN_BYTES && conn_on_loop())
+        loop_in_put(bc->loop, bc->in);
+    else
+        free(bc->in);
+    bc->in = in;
+    bc->in_off = 0;
+    bc->in_len = size;
+    bc->in_cap = cap;
+    return 0;
+}
+
+void conn_in_unshare(brg_conn *bc)
+{
+    uint32_t cap = LOOP_IN_BYTES;
+
+    BRG_ASSERT(bc->in_shared && bc->in);
+    while (cap < conn_in_size(bc))
+        cap *= 2;
+    if (!conn_in_size(bc) || conn_in_move(bc, cap)) {
+        if (conn_in_size(bc))
+            bc->read_eof = bc->failed = 1;
+        conn_in_release(bc);
+    }
+}
+
 /* Make room for at least one more byte. Moves or grows the buffer, so pointers into it end here. */
 static int conn_in_room(brg_conn *bc)
 {
-    char *bigger;
+    const uint32_t more = bc->in_cap * 2;
 
     if (!bc->in) {
         /* Workers read too, and the loop's free list is not theirs. */
@@ -68,29 +111,29 @@ static int conn_in_room(brg_conn *bc)
     }
     if (bc->in_len < bc->in_cap)
         return 0;
+    if (bc->in_shared) {
+        const int grows = more <= CONN_IN_BODY ||
+                          (conn_in_size(bc) > bc->in_cap / 2 && bc->in_cap < LOOP_IN_MOST);
+
+        return conn_in_move(bc, grows ? more : bc->in_cap);
+    }
     if (bc->in_off) {
         memmove(bc->in, bc->in + bc->in_off, bc->in_len - bc->in_off);
+        brg_buffer_copied(bc->in_len - bc->in_off);
         bc->in_len -= bc->in_off;
         bc->in_off = 0;
         return 0;
     }
-    if (bc->in_cap >= LOOP_IN_MOST || !(bigger = malloc((size_t)bc->in_cap * 2)))
-        return -1;
-    memcpy(bigger, bc->in, bc->in_len);
-    if (bc->in_cap == LOOP_IN_BYTES && conn_on_loop())
-        loop_in_put(bc->loop, bc->in);
-    else
-        free(bc->in);
-    bc->in = bigger;
-    bc->in_cap *= 2;
-    return 0;
+    return bc->in_cap >= LOOP_IN_MOST ? -1 : conn_in_move(bc, more);
 }
 
 void conn_in_release(brg_conn *bc)
 {
     if (!bc->in)
         return;
-    if (bc->in_cap == LOOP_IN_BYTES)
+    if (bc->in_shared)
+        bc->in_shared = 0;
+    else if (bc->in_cap == LOOP_IN_BYTES)
         loop_in_put(bc->loop, bc->in);
     else
         free(bc->in);

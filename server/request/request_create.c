@@ -137,6 +137,7 @@ static void request_copy_head(request_rec *r, const http_head *head, const char 
 
     BRG_ASSERT(len >= head->line_len);
     memcpy(copy, head->line, len);
+    brg_buffer_copied(len);
     copy[len] = '\0';
     copy[head->line_len] = '\0';
     r->the_request = copy;

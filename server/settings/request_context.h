@@ -202,6 +202,7 @@ void request_link_policy_counts(const request_rec *r);
 void request_query_counts(const request_rec *r);
 
 struct cache_capture;
+struct cache_flat;
 
 /** What a handler or filter offers to be stored as the body of a response. */
 typedef struct request_offer {
@@ -210,9 +211,10 @@ typedef struct request_offer {
     const char *etag;        /**< before any filter changed it, or NULL */
     const char *path;        /**< the file that is the whole body, or NULL */
     const char *body;        /**< the bytes that are the whole body, or NULL */
-    apr_size_t len;          /**< of body */
+    apr_size_t len;          /**< of body, also where that is neither in body nor in flat */
     const char *part_type;   /**< what its parts tell as their media type, if several were sent */
     const char *const *from; /**< with body: the files that it was made from, or NULL */
+    struct cache_flat *flat; /**< instead of body: a copy that the cache may take over, or NULL */
     struct cache_capture *capture; /**< collects what filters make of the body, or NULL */
 } request_offer;
 

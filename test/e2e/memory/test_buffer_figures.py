@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Figures of buffers: what is made, shared by reference and copied on the way to the client."""
+import hashlib
 import json
 import os
 import subprocess
@@ -21,9 +22,9 @@ SSI = ("AddType text/html .shtml\n<Directory @ROOT@/htdocs>\nOptions +Includes\n
        "AddOutputFilter INCLUDES .shtml\n</Directory>\n")
 
 
-def serve_old(serve, config):
+def serve_old(serve, config, files=None):
     """The files are old enough to be remembered."""
-    server = serve(config, FILES)
+    server = serve(config, files or FILES)
     for folder, _, names in os.walk(server.path("htdocs")):
         for name in names:
             os.utime(os.path.join(folder, name), (1.7e9, 1.7e9))
@@ -131,3 +132,60 @@ def test_http2_counts_what_it_copies(serve):
         done = subprocess.run(["curl", "-s", "--http2-prior-knowledge", "-o", "/dev/null", "-w", "%{size_download}", f"http://127.0.0.1:{server.port}/large.bin"], capture_output=True)
         assert int(done.stdout) == len(LARGE)
     assert counted(server, what)["copied_bytes"] < len(LARGE) / 100
+
+
+PARTS = "x" * 20000 + '<!--#include virtual="/small.txt" -->' + "y" * 20000
+
+
+@pytest.mark.parametrize("more", ["", "<Directory @ROOT@/htdocs>\nSSIETag parts\nSSILastModified parts\n</Directory>\n"], ids=["files alone", "with an ETag"])
+def test_pages_that_nobody_stores_are_not_flattened(serve, more):
+    """A page that is made of files alone, rendered at every request: the cache takes nothing, so nothing is copied for it, nor for its ETag."""
+    server = serve(ONE + WHOLE_WAY + SSI + more, {**FILES, "page.shtml": PARTS})
+
+    def what(client):
+        for _ in range(20):
+            assert len(client.request("GET", "/page.shtml").body) == 40600
+    counted(server, what)
+    grown = counted(server, what)
+    assert grown["copied_bytes"] < 20 * 1000, grown
+
+
+def test_a_page_with_an_etag_is_not_flattened_for_each_client(serve):
+    """It depends on a cookie, so it is rendered for each of its values."""
+    page = "x" * 20000 + '<!--#if expr="%{HTTP_COOKIE} =~ /a/" -->a<!--#endif -->' + "y" * 20000
+    server = serve(ONE + SSI + "<Directory @ROOT@/htdocs>\nSSIETag parts\n</Directory>\n", {**FILES, "page.shtml": page})
+
+    def what(client):
+        for i in range(20):
+            answer = client.request("GET", "/page.shtml", headers={"Cookie": f"b={i}"})
+            assert len(answer.body) == 40000 and "ETag" in dict(answer.headers)
+    counted(server, what)
+    grown = counted(server, what)
+    assert grown["copied_bytes"] < 20 * 1000, grown
+
+
+def test_a_page_is_copied_when_it_is_stored(serve):
+    server = serve_old(serve, ONE + SSI, {**FILES, "page.shtml": PARTS})
+
+    def what(client):
+        for _ in range(20):
+            assert len(client.request("GET", "/page.shtml").body) == 40600
+    grown = counted(server, what)
+    # Once more where the run that armed the entry looked at other files than the next: the entry is armed anew.
+    assert 40600 <= grown["copied_bytes"] < 2 * 40600 + 4 * 1000, grown
+
+
+def test_request_bodies_are_not_copied(serve):
+    """What is read from a client lies in blocks that become the handler's buckets: the first small reads are copied, no more."""
+    server = serve_old(serve, ONE + 'ScriptAlias /run "@ROOT@/run.cgi"\n<Directory @ROOT@>\nOptions +ExecCGI\nRequire all granted\n</Directory>\n')
+    with open(server.path("run.cgi"), "w", encoding="utf-8") as f:
+        f.write("#!/bin/sh\nprintf 'Content-Type: text/plain\\n\\n'\nmd5sum\n")
+    os.chmod(server.path("run.cgi"), 0o755)
+    body = os.urandom(1 << 20)
+
+    def what(client):
+        for _ in range(4):
+            assert client.request("POST", "/run", body=body).body.decode().split()[0] == hashlib.md5(body).hexdigest()
+    counted(server, what)
+    grown = counted(server, what)
+    assert grown["copied_bytes"] < 4 * len(body) / 20, grown

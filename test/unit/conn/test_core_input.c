@@ -228,6 +228,64 @@ static void outgoing_connection_works_alike(void **state)
     close(theirs);
 }
 
+/* Bytes of a body lie where they were read: buckets refer to the buffer, and what is read next goes behind them. */
+static void long_pieces_are_shared(void **state)
+{
+    apr_bucket_brigade *first = apr_brigade_create(conn.c->pool, conn.c->bucket_alloc);
+    char text[3001], got[3001];
+    apr_size_t n = 2000;
+    const char *data, *at;
+
+    (void)state;
+    memset(text, 'x', 1500);
+    memset(text + 1500, 'y', 1500);
+    text[3000] = '\0';
+    say(text);
+    assert_int_equal(
+        ap_get_brigade(conn.c->input_filters, first, AP_MODE_READBYTES, APR_BLOCK_READ, 1500),
+        APR_SUCCESS);
+    assert_true(conn.in_shared);
+    at = conn.in;
+    assert_int_equal(apr_bucket_read(APR_BRIGADE_FIRST(first), &data, &n, APR_BLOCK_READ),
+                     APR_SUCCESS);
+    assert_ptr_equal(data, at);
+    assert_int_equal(get(AP_MODE_READBYTES, APR_BLOCK_READ, 8192), APR_SUCCESS);
+    expect(text + 1500);
+    say("next"); /* behind what is referred to */
+    assert_int_equal(get(AP_MODE_SPECULATIVE, APR_BLOCK_READ, 4), APR_SUCCESS);
+    expect("next");
+    assert_ptr_equal(conn.in + conn.in_off, at + 3000);
+    say(text); /* more than there is room for: another buffer */
+    while (conn_in_size(&conn) < 3004)
+        assert_int_equal(conn_read(&conn, APR_BLOCK_READ, -1), APR_SUCCESS);
+    assert_ptr_not_equal(conn.in, at);
+    assert_false(conn.in_shared);
+    n = sizeof got;
+    assert_int_equal(apr_brigade_flatten(first, got, &n), APR_SUCCESS);
+    assert_int_equal(n, 1500);
+    assert_memory_equal(got, text, 1500);
+    assert_memory_equal(conn.in + conn.in_off, "nextxxx", 7);
+}
+
+/* The connection goes on after its conn_rec, with what nobody has read. */
+static void shared_input_is_kept_when_the_connection_is_detached(void **state)
+{
+    char text[2004];
+
+    (void)state;
+    memset(text, 'x', 1999);
+    memcpy(text + 1999, "head", 5);
+    say(text);
+    assert_int_equal(get(AP_MODE_READBYTES, APR_BLOCK_READ, 1999), APR_SUCCESS);
+    assert_true(conn.in_shared);
+    apr_brigade_destroy(bb);
+    connection_detach(&conn);
+    assert_false(conn.in_shared);
+    expect_left("head");
+    assert_int_equal(connection_attach(&conn), APR_SUCCESS);
+    bb = apr_brigade_create(conn.c->pool, conn.c->bucket_alloc);
+}
+
 #define CONNECTED(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
 static int group_set_up(void **state)
@@ -244,6 +302,8 @@ int main(void)
         CONNECTED(long_line_comes_in_pieces),
         CONNECTED(bytes_up_to_a_number),
         CONNECTED(data_outlives_the_buffer),
+        CONNECTED(long_pieces_are_shared),
+        CONNECTED(shared_input_is_kept_when_the_connection_is_detached),
         CONNECTED(nothing_yet_is_an_empty_success),
         CONNECTED(blank_lines_are_eaten),
         CONNECTED(waiting_has_an_end),
