@@ -35,6 +35,17 @@ void exchange_body_memory(proxy_exchange *x);
 /** The loop of the request's connection, also where a worker runs it. */
 struct brg_loop *exchange_loop(const proxy_exchange *x);
 
+/* ---- exchange_here.c: answers of scripts that name one of this server ---- */
+
+/** The head came: does it name a path, or a file? */
+void exchange_look_here(proxy_exchange *x);
+
+/** The exchange is DONE: send what it named. @return what the handler returns */
+int exchange_answer_here(proxy_exchange *x);
+
+/** The redirect that an exchange of @a r led to, made now. @return OK; @a otherwise: there was none */
+int exchange_redirect_here(request_rec *r, int otherwise);
+
 /* ---- exchange_spool.c: of the request's body, on disk in front of x->body ---- */
 
 /** Bytes of it that are there, or on their way. */

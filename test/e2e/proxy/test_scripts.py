@@ -219,7 +219,50 @@ def test_pieces_of_records(serve):
         server = serve(config(one))
         for n in range(1, 30):
             assert server.get(f"/s/x?{n}").body == b"abcd"
-        assert server.error_log().count(b"AH01071: Got error 'message'") == 29
+        assert server.error_log().count(b"AH01071: Got error 'message', script: ") == 29
+
+
+FILE = b"content of a file\n" * 100
+
+
+@pytest.mark.parametrize("protocol,directive,field", [
+    ("fcgi", "ProxyFCGIInternalRedirect On", "X-Accel-Redirect"), ("fcgi", "ProxyFCGIInternalRedirect X-Here", "X-Here"),
+    ("scgi", "", "Location"), ("scgi", "ProxySCGIInternalRedirect X-Here", "X-Here")])
+def test_answers_that_name_one_of_this_server(serve, protocol, directive, field):
+    with Script(protocol, lambda params, body, send: one.answer(send, b"not this" * 9000, fields=f"{field}: /a.txt\r\nSet-Cookie: a=b\r\n")) as one:
+        server = serve(config(one) + directive + "\n", {"a.txt": FILE.decode()})
+        for method in ("GET", "POST"):
+            got = server.request(method, "/s/x", body=b"" if method == "GET" else b"y" * 100)
+            assert got.status == 200 and got.body == FILE and got["Set-Cookie"] == "a=b" and got[field] is None
+        assert server.get("/s/x", headers={"Range": "bytes=0-6"}).body == FILE[:7]
+        assert server.get("/a.txt").body == FILE and len(one.seen) == 3
+        wait_until(lambda: one.open == 0, "no connection is kept")
+
+
+@pytest.mark.parametrize("protocol,directive,field", [
+    ("fcgi", "", "X-Accel-Redirect"), ("fcgi", "ProxyFCGIInternalRedirect Off", "X-Accel-Redirect"), ("fcgi", "", "X-Sendfile"),
+    ("scgi", "ProxySCGIInternalRedirect Off", "Location"), ("scgi", "", "X-Sendfile")])
+def test_answers_that_may_not(serve, protocol, directive, field):
+    with Script(protocol, lambda params, body, send: one.answer(send, b"this", fields=f"{field}: /a.txt\r\n")) as one:
+        server = serve(config(one) + directive + "\n", {"a.txt": FILE.decode()})
+        got = server.get("/s/x")
+        assert got.body == b"this" and got[field] == "/a.txt"
+
+
+@pytest.mark.parametrize("protocol,directive", [("scgi", "ProxySCGISendfile On"), ("fcgi", "XSendFile On\nXSendFilePath @ROOT@/htdocs/files")])
+def test_answers_that_name_a_file(serve, protocol, directive):
+    with Script(protocol, lambda params, body, send: one.answer(send, b"not this", fields=f"X-Sendfile: {name}\r\n")) as one:
+        more = "LoadModule xsendfile_module @MODULES@/mod_xsendfile.so\nBuiltinModule xsendfile_module On\n" if protocol == "fcgi" else ""
+        server = serve.unstarted(more + config(one) + directive + "\n")
+        os.makedirs(server.path("htdocs", "files"))
+        name = server.path("htdocs", "files", "a.txt")
+        with open(name, "wb") as f:
+            f.write(FILE)
+        server.start()
+        got = server.get("/s/x")
+        assert got.status == 200 and got.body == FILE and got["X-Sendfile"] is None
+        os.unlink(name)
+        assert server.get("/s/x").status == (404 if protocol == "fcgi" else 500)  # as Apache's modules
 
 
 BODY_SIZES = [16384, 16385, 65536, 70000, 131072, 1000001, 6000000]
