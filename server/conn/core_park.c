@@ -3,10 +3,11 @@
  * What a slow client leaves of output that a loop made: memory becomes a file without a name. So the handler, and the backend
  * that it has the output from, are done long before the client is (core_output_private.h has the states).
  *
- * The data is copied once, into a job that a thread writes (core_park_write.c). A bucket of the job's memory stands in its place
+ * The data is copied once, into a job that a thread writes (spool_job.c). A bucket of the job's memory stands in its place
  * meanwhile, and is sent if the client takes it; what is left of it when the job is done becomes a bucket of the file.
  */
-#include "core_park_private.h"
+#include "core_spool_private.h"
+#include "spool_job.h"
 
 #include "brigade/assert.h"
 
@@ -20,9 +21,17 @@
 #define PARK_PRESSURE \
     (8 * 1024 * 1024) /* of a loop: from then on no client keeps more than it must */
 
+/* A piece of memory on its way to disk. The bucket that holds it is one of its two references, the note the other one. */
+struct park_job {
+    spool_job to_disk;
+    struct core_output *out; /* NULL: nobody waits for it any more; the loop's */
+    _Atomic int refs;
+    char data[];
+};
+
 struct core_park {
     struct park_job *job; /* on its way; one at a time, so that the file is in order */
-    struct park_file *file;
+    spool_file *file;
     apr_file_t *handle; /* of file, for buckets; in out->kept */
     uint8_t active, refused;
 };
@@ -101,14 +110,14 @@ static apr_bucket *park_fill(struct core_output *out, struct park_job *job, apr_
 {
     apr_size_t done = 0;
 
-    while (done < job->len) {
+    while (done < job->to_disk.len) {
         apr_bucket *next;
         const char *data;
         apr_size_t len;
 
         if (!APR_BUCKET_IS_FLUSH(e)) {
-            if (e->length > job->len - done)
-                apr_bucket_split(e, job->len - done);
+            if (e->length > job->to_disk.len - done)
+                apr_bucket_split(e, job->to_disk.len - done);
             if (apr_bucket_read(e, &data, &len, APR_BLOCK_READ) != APR_SUCCESS || len != e->length)
                 return NULL;
             memcpy(job->data + done, data, len);
@@ -125,21 +134,10 @@ static apr_bucket *park_fill(struct core_output *out, struct park_job *job, apr_
 
 /* ---- files ---- */
 
-static struct park_file *park_file_new(void)
-{
-    struct park_file *file = calloc(1, sizeof *file);
-
-    if (file) {
-        file->fd = -1;
-        atomic_init(&file->refs, 1);
-    }
-    return file;
-}
-
 static void park_file_end(struct core_park *park)
 {
     if (park->file)
-        park_file_release(park->file);
+        spool_file_release(park->file);
     park->file = NULL;
     park->handle = NULL;
 }
@@ -154,26 +152,24 @@ static int park_file_is_used(const struct core_output *out)
     return 0;
 }
 
-/* Room for so much more. @return 0: there is none, now or for this output */
-static int park_reserve(struct core_output *out, apr_size_t len)
+/* Room for so much more. @return where it begins; -1: there is none, now or for this output */
+static spool_pos park_reserve(struct core_output *out, apr_size_t len)
 {
     const loops_config *config = out->bc->loop->config;
     struct core_park *park = out->park;
+    spool_pos at;
 
     if (park->file && park->file->high + (spool_pos)len > config->spool_most) {
         if (park_file_is_used(out))
-            return 0;
+            return -1;
         park_file_end(park);
     }
-    if ((spool_pos)len > config->spool_most)
-        return 0;
-    if (!park->file && !(park->file = park_file_new()))
-        return 0;
-    if (!spool_reserve(config, (spool_pos)len)) {
+    if ((spool_pos)len > config->spool_most || (!park->file && !(park->file = spool_file_new())))
+        return -1;
+    at = spool_file_grow(park->file, config, len);
+    if (at < 0)
         spool_log(out, 0, "OutputSpoolSize: all responses together have reached their limit");
-        return 0;
-    }
-    return 1;
+    return at;
 }
 
 /* ---- a job's way ---- */
@@ -186,14 +182,9 @@ static struct park_job *park_job_new(struct core_output *out, apr_size_t len)
 
     if (!job)
         return NULL;
-    job->note = (struct loop_note){.run = park_written};
-    job->next = NULL;
+    job->to_disk = (spool_job){
+        .note = {.run = park_written}, .loop = out->bc->loop, .data = job->data, .len = len};
     job->out = out;
-    job->file = NULL;
-    job->loop = out->bc->loop;
-    job->dir = out->bc->loop->config->spool_dir;
-    job->len = len;
-    job->error = 0;
     atomic_init(&job->refs, 2);
     return job;
 }
@@ -202,17 +193,15 @@ static void park_start(struct core_output *out, struct park_job *job)
 {
     struct core_park *park = out->park;
 
-    job->file = park->file;
-    job->at = job->file->high;
-    if (!park_submit(job)) {
-        park->refused = 1;
-        park_job_release(job);
-        spool_freed((spool_pos)job->len);
+    job->to_disk.file = park->file;
+    spool_file_hold(park->file);
+    if (spool_job_submit(&job->to_disk)) {
+        park->job = job;
         return;
     }
-    atomic_fetch_add(&job->file->refs, 1);
-    job->file->high += (spool_pos)job->len;
-    park->job = job;
+    park->refused = 1;
+    spool_file_release(park->file);
+    park_job_release(job);
 }
 
 /* The next piece. @return 1: it is on its way */
@@ -223,10 +212,10 @@ static int park_next(struct core_output *out)
     struct park_job *job;
 
     BRG_ASSERT(!out->park->job);
-    if (!len || !park_reserve(out, len))
+    if (!len || !(job = park_job_new(out, len)))
         return 0;
-    if (!(job = park_job_new(out, len))) {
-        spool_freed((spool_pos)len);
+    if ((job->to_disk.at = park_reserve(out, len)) < 0) {
+        free(job);
         return 0;
     }
     next = park_fill(out, job, e);
@@ -258,7 +247,7 @@ int core_output_park(brg_conn *bc)
 static apr_bucket *park_bucket(struct core_output *out, const struct park_job *job, apr_off_t at,
                                apr_size_t len)
 {
-    apr_os_file_t fd = job->file->fd;
+    apr_os_file_t fd = job->to_disk.file->fd;
     struct core_park *park = out->park;
 
     if (!park->handle)
@@ -269,7 +258,7 @@ static apr_bucket *park_bucket(struct core_output *out, const struct park_job *j
 /* What is left of e is in the file: it is one piece with that before it, if there is such. */
 static void park_replace(struct core_output *out, const struct park_job *job, apr_bucket *e)
 {
-    const apr_off_t at = job->at + e->start;
+    const apr_off_t at = job->to_disk.at + e->start;
     apr_bucket *before = APR_BUCKET_PREV(e);
 
     if (before != APR_BRIGADE_SENTINEL(out->bb) && APR_BUCKET_IS_FILE(before) &&
@@ -287,8 +276,8 @@ static void park_take(struct core_output *out, const struct park_job *job)
 {
     apr_bucket *e = APR_BRIGADE_FIRST(out->bb), *next;
 
-    if (job->error) {
-        spool_log(out, job->error, "cannot write output");
+    if (job->to_disk.error) {
+        spool_log(out, job->to_disk.error, "cannot write output");
         out->park->refused = 1;
         return;
     }
@@ -305,7 +294,7 @@ static void park_take(struct core_output *out, const struct park_job *job)
 /* loop_note.run. A worker that has the connection meanwhile sends the memory. */
 static void park_written(struct loop_note *note)
 {
-    struct park_job *job = loop_io_of(note, struct park_job, note);
+    struct park_job *job = loop_io_of(note, struct park_job, to_disk.note);
     struct core_output *out = job->out;
 
     if (out) {
@@ -313,7 +302,7 @@ static void park_written(struct loop_note *note)
         if (out->bc->state != CONN_WORKER)
             park_take(out, job);
     }
-    park_file_release(job->file);
+    spool_file_release(job->to_disk.file);
     park_job_release(job);
 }
 

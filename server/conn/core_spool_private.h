@@ -6,7 +6,7 @@
  * @file core_spool_private.h
  * Between the parts of output on disk: core_spool_file.c (the file, and what it costs the process)
  * and core_spool.c (who writes, who sends, who waits), core_spool_layer.c (what the file holds where
- * the connection has a layer over its socket). core_park.c has files of its own, which count, too.
+ * the connection has a layer over its socket). spool_job.c has files of its own, which count, too.
  */
 #include "core_output_private.h"
 #include "loop_drain.h"

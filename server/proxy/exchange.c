@@ -49,8 +49,14 @@ void exchange_release(proxy_exchange *x)
         proxy_release(x->r, x->target, x->sent, x->got);
 }
 
+struct brg_loop *exchange_loop(const proxy_exchange *x)
+{
+    return x->loop ? x->loop : connection_of(x->r->connection)->loop;
+}
+
 void exchange_end(proxy_exchange *x)
 {
+    exchange_spool_end(x);
     client_ticket_leave(&x->ticket);
     exchange_drop(x);
     exchange_release(x);
@@ -178,6 +184,7 @@ static void talk_send_failed(proxy_exchange *x)
     BRG_ASSERT(x->cc && x->state != EXCHANGE_DONE);
     apr_brigade_cleanup(x->out);
     x->out_n = 0;
+    exchange_spool_forget(x);
     x->body_lost = 1;
     x->body_ended = 0;
     x->body_over = 1;
@@ -303,7 +310,7 @@ static int talk_forward(proxy_exchange *x)
             return 0;
         }
         any = exchange_send(x);
-    } while (any && !x->body_over && !x->holds);
+    } while (any && (!x->body_over || exchange_spool_left(x)) && !x->holds);
     return 1;
 }
 
@@ -413,7 +420,8 @@ void exchange_expired(proxy_exchange *x)
 {
     switch (x->state) {
     case EXCHANGE_BODY:
-        exchange_done(x, HTTP_REQUEST_TIME_OUT);
+        exchange_done(x,
+                      exchange_spool_is_busy(x) ? HTTP_SERVICE_UNAVAILABLE : HTTP_REQUEST_TIME_OUT);
         break;
     case EXCHANGE_CONNECT:
         exchange_fail(x, x->cc ? PROXY_FAILED_CONNECT : PROXY_FAILED_BUSY, APR_TIMEUP, NULL);

@@ -189,6 +189,8 @@ void exchange_head_done(proxy_exchange *x)
         r->status_line = NULL;
         apr_table_setn(r->subprocess_env, "proxy-error-override", "1");
     }
+    if (x->codec == &proxy_fcgi_codec || x->codec == &proxy_scgi_codec)
+        exchange_look_here(x);
     if (x->conf.status_field)
         proxy_tell_field(r, &x->told, x->swallow);
 }

@@ -12,7 +12,8 @@
 APLOG_USE_MODULE(proxy_http);
 
 #define EXCHANGE_BODY_AHEAD (16 * 1024)
-#define EXCHANGE_WHOLE (16 * 1024 * 1024) /* of a body that a script must be told the length of */
+#define EXCHANGE_WHOLE \
+    (16 * 1024 * 1024) /* in memory, of a body that a script must be told the length of */
 
 void exchange_out(proxy_exchange *x, apr_bucket *e)
 {
@@ -100,7 +101,7 @@ static void body_keep(proxy_exchange *x, apr_bucket_brigade *bb)
 }
 
 /* What was kept goes first. */
-static void body_again(proxy_exchange *x)
+void exchange_body_memory(proxy_exchange *x)
 {
     apr_bucket_brigade *bb = apr_brigade_create(x->r->pool, x->r->connection->bucket_alloc);
     apr_bucket *e;
@@ -120,8 +121,19 @@ static void body_again(proxy_exchange *x)
 void exchange_body_begin(proxy_exchange *x)
 {
     x->body_ended = 0;
-    if (x->body_n || x->body_over)
-        body_again(x);
+    exchange_spool_rewind(x);
+    if (!exchange_spool_left(x) && (x->body_n || x->body_over))
+        exchange_body_memory(x);
+}
+
+static apr_status_t body_from_disk(proxy_exchange *x)
+{
+    if (x->out_n + x->held_n < EXCHANGE_AHEAD && !x->spool_error)
+        exchange_spool_get(x);
+    if (!x->spool_error)
+        return APR_SUCCESS;
+    x->status = HTTP_INTERNAL_SERVER_ERROR;
+    return APR_EGENERAL;
 }
 
 apr_status_t exchange_body_pump(proxy_exchange *x)
@@ -130,6 +142,8 @@ apr_status_t exchange_body_pump(proxy_exchange *x)
     apr_status_t rv = APR_SUCCESS;
 
     x->wants_body = 0;
+    if (exchange_spool_left(x) && !x->complete)
+        return body_from_disk(x);
     if (x->body_over || x->holds || x->complete)
         return APR_SUCCESS;
     bb = apr_brigade_create(x->r->pool, x->r->connection->bucket_alloc);
@@ -173,14 +187,27 @@ static apr_status_t body_is_endless(proxy_exchange *x)
     return APR_EGENERAL;
 }
 
+/* Make room for more of it. @return 1: there is; 0: not before the disk took some; -1: no more is kept */
+static int body_make_room(proxy_exchange *x, apr_off_t most)
+{
+    const apr_off_t memory = x->body_n - exchange_spooled(x);
+
+    if (memory < EXCHANGE_BODY_AHEAD)
+        return 1;
+    if (exchange_spool_is_busy(x))
+        return memory < EXCHANGE_REPLAY;
+    return exchange_spool_put(x) || memory < most ? 1 : -1;
+}
+
 apr_status_t exchange_body_whole(proxy_exchange *x)
 {
     const int is_told = apr_table_get(x->r->headers_in, "Content-Length") != NULL;
     const apr_off_t most = is_told ? EXCHANGE_REPLAY : EXCHANGE_WHOLE;
     apr_bucket_brigade *bb = apr_brigade_create(x->r->pool, x->r->connection->bucket_alloc);
     apr_status_t rv = APR_SUCCESS;
+    int room = 1;
 
-    while (rv == APR_SUCCESS && !x->body_over && x->body_n < most) {
+    while (rv == APR_SUCCESS && !x->body_over && (room = body_make_room(x, most)) > 0) {
         rv = exchange_body_read(x, bb);
         if (rv == APR_SUCCESS)
             APR_BRIGADE_CONCAT(x->body, bb);
@@ -188,6 +215,8 @@ apr_status_t exchange_body_whole(proxy_exchange *x)
     }
     apr_brigade_destroy(bb);
     x->wants_body = APR_STATUS_IS_EAGAIN(rv);
+    if (rv == APR_SUCCESS && room >= 0 && exchange_spool_is_busy(x))
+        return APR_EAGAIN;
     if (rv == APR_SUCCESS && !is_told && !x->body_over)
         return body_is_endless(x);
     return rv;

@@ -29,6 +29,45 @@ int exchange_send(proxy_exchange *x);
 /** Begin with what is kept of the body: after codec->begin(). */
 void exchange_body_begin(proxy_exchange *x);
 
+/** Send what is kept of the body in memory, and its end if it is over (exchange_body.c) */
+void exchange_body_memory(proxy_exchange *x);
+
+/** The loop of the request's connection, also where a worker runs it. */
+struct brg_loop *exchange_loop(const proxy_exchange *x);
+
+/* ---- exchange_here.c: answers of scripts that name one of this server ---- */
+
+/** The head came: does it name a path, or a file? */
+void exchange_look_here(proxy_exchange *x);
+
+/** The exchange is DONE: send what it named. @return what the handler returns */
+int exchange_answer_here(proxy_exchange *x);
+
+/** The redirect that an exchange of @a r led to, made now. @return OK; @a otherwise: there was none */
+int exchange_redirect_here(request_rec *r, int otherwise);
+
+/* ---- exchange_spool.c: of the request's body, on disk in front of x->body ---- */
+
+/** Bytes of it that are there, or on their way. */
+apr_off_t exchange_spooled(const proxy_exchange *x);
+
+/** A piece is on its way to disk or back: the exchange is told when it is there. */
+int exchange_spool_is_busy(const proxy_exchange *x);
+
+/** Put x->body behind what is there; none is on its way. @return 0: it stays in memory (OutputSpoolSize, a disk that failed) */
+int exchange_spool_put(proxy_exchange *x);
+
+/** 1: some of it is to be sent in this try, before x->body. */
+int exchange_spool_left(const proxy_exchange *x);
+
+/** Have the next piece of it framed into x->out; x->spool_error is set where that cannot be. */
+void exchange_spool_get(proxy_exchange *x);
+
+/** Another try begins; no more of it is wanted; the exchange ends. */
+void exchange_spool_rewind(proxy_exchange *x);
+void exchange_spool_forget(proxy_exchange *x);
+void exchange_spool_end(proxy_exchange *x);
+
 /** The next try: a worker, its codec and its origin. @return OK or a status */
 int proxy_next_try(proxy_exchange *x);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The built-in mod_proxy: its directives and hooks. */
 #include "proxy_private.h"
+#include "proxy_gateway_private.h"
 #include "proxy_commands_private.h"
 #include "proxy_origin.h"
 #include "proxy_check.h"
@@ -117,9 +118,12 @@ static int proxy_depends(request_rec *r)
 /* The handler waits for its backend: on the loop where that can be, else on a worker. */
 static int proxy_waits(request_rec *r)
 {
+    proxy_request_settings conf;
+
     if (!r->proxyreq && !(r->handler && !strncmp(r->handler, "proxy:", 6)))
         return DECLINED;
-    if (brg_wait_possible(r))
+    proxy_scgi_settings(r, &conf);
+    if (brg_wait_possible(r) && !conf.scgi_sendfile)
         brg_wait_reads_body(r);
     else
         brg_request_needs_worker(r);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ProxyFCGIBackendType, ProxyFCGISetEnvIf. */
+/* ProxyFCGIBackendType, ProxyFCGIInternalRedirect, ProxyFCGISetEnvIf. */
 #include "proxy_private.h"
 #include "proxy_gateway_private.h"
 #include "apr_strings.h"
@@ -15,7 +15,8 @@ typedef struct fcgi_variable {
 } fcgi_variable;
 
 typedef struct fcgi_dir {
-    int generic; /* PROXY_UNSET: FPM */
+    int generic;          /* PROXY_UNSET: FPM */
+    const char *redirect; /* "": off. NULL: not named */
     apr_array_header_t *variables;
 } fcgi_dir;
 
@@ -25,6 +26,7 @@ static void *fcgi_create(apr_pool_t *p, char *path)
 
     (void)path;
     d->generic = PROXY_UNSET;
+    d->redirect = NULL;
     d->variables = apr_array_make(p, 0, sizeof(fcgi_variable));
     return d;
 }
@@ -35,6 +37,7 @@ static void *fcgi_merge(apr_pool_t *p, void *basev, void *addv)
     fcgi_dir *d = apr_palloc(p, sizeof *d);
 
     d->generic = mine->generic == PROXY_UNSET ? base->generic : mine->generic;
+    d->redirect = mine->redirect ? mine->redirect : base->redirect;
     d->variables = apr_array_append(p, base->variables, mine->variables);
     return d;
 }
@@ -51,6 +54,13 @@ int proxy_fcgi_is_generic(const request_rec *r)
     const fcgi_dir *d = fcgi_dir_of(r);
 
     return d && d->generic == 1;
+}
+
+const char *proxy_fcgi_redirect_field(const request_rec *r)
+{
+    const fcgi_dir *d = fcgi_dir_of(r);
+
+    return d && d->redirect && *d->redirect ? d->redirect : NULL;
 }
 
 int proxy_fcgi_set_variables(request_rec *r)
@@ -100,6 +110,14 @@ static const char *fcgi_type_cmd(cmd_parms *cmd, void *dconf, const char *arg)
     return NULL;
 }
 
+static const char *fcgi_redirect_cmd(cmd_parms *cmd, void *dconf, const char *arg)
+{
+    ((fcgi_dir *)dconf)->redirect = !strcasecmp(arg, "on")    ? "X-Accel-Redirect"
+                                    : !strcasecmp(arg, "off") ? ""
+                                                              : arg;
+    return NULL;
+}
+
 static const char *fcgi_set_cmd(cmd_parms *cmd, void *dconf, const char *when, const char *name,
                                 const char *value)
 {
@@ -131,6 +149,8 @@ static const char *fcgi_set_cmd(cmd_parms *cmd, void *dconf, const char *when, c
 static const command_rec fcgi_commands[] = {
     AP_INIT_TAKE1("ProxyFCGIBackendType", fcgi_type_cmd, NULL, OR_FILEINFO,
                   "Specify the type of FastCGI server: 'Generic', 'FPM'"),
+    AP_INIT_TAKE1("ProxyFCGIInternalRedirect", fcgi_redirect_cmd, NULL, RSRC_CONF | ACCESS_CONF,
+                  "On, Off, or the name of the field of an answer whose path is answered here"),
     AP_INIT_TAKE23("ProxyFCGISetEnvIf", fcgi_set_cmd, NULL, OR_FILEINFO,
                    "expr-condition env-name expr-value"),
     {NULL}};

@@ -97,6 +97,10 @@ struct proxy_exchange {
     apr_time_t chosen_at;  /**< monotonic */
     apr_time_t connect_at; /**< when this try began to connect; 0: it did not */
 
+    const char *here_file;        /**< name of what is sent in place of the answer's body; NULL */
+    struct exchange_spool *spool; /**< of the body, on disk in front of body; NULL: nothing is */
+    uint8_t spool_error;          /**< it cannot be read any more */
+
     uint8_t came;         /**< set of BRG_WAIT_*, since the last wait */
     uint8_t has_body;     /**< the request has one */
     uint8_t body_chunked; /**< to the backend: in chunks */
@@ -163,7 +167,7 @@ apr_status_t exchange_body_pump(proxy_exchange *x);
 /** Read what is here of the body, up to 16 KiB, and keep it: one that is whole is told by its length. Errors are found later. */
 apr_status_t exchange_body_ahead(proxy_exchange *x);
 
-/** Read the whole body into x->body. @return as above */
+/** Read the whole body into x->body, and to disk beyond 16 KiB. @return as above */
 apr_status_t exchange_body_whole(proxy_exchange *x);
 
 /** 1: the request may be sent to a backend once more: nothing of its body is lost, and it may be repeated. */

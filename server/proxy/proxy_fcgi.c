@@ -182,10 +182,12 @@ static void fcgi_body(proxy_exchange *x, apr_bucket_brigade *bb, int last)
 /* PHP writes messages there. */
 static void fcgi_log_errors(proxy_exchange *x, fcgi_state *s)
 {
+    const char *script = apr_table_get(x->r->subprocess_env, "SCRIPT_FILENAME");
+
     if (!s->errors_n)
         return;
-    ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, x->r, APLOGNO(01071) "Got error '%.*s'",
-                  (int)s->errors_n, s->errors);
+    ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, x->r, APLOGNO(01071) "Got error '%.*s', script: %s",
+                  (int)s->errors_n, s->errors, script ? script : x->r->uri);
     s->errors_n = 0;
 }
 

@@ -6,6 +6,8 @@
 #include "proxy_settings.h"
 
 int proxy_fcgi_is_generic(const request_rec *r);
+/* ProxyFCGIInternalRedirect: the name of the field; NULL: off */
+const char *proxy_fcgi_redirect_field(const request_rec *r);
 /* Variables of ProxyFCGISetEnvIf into r->subprocess_env. @return OK or a status */
 int proxy_fcgi_set_variables(request_rec *r);
 void proxy_scgi_settings(const request_rec *r, proxy_request_settings *to);

@@ -95,8 +95,7 @@ static int proxy_run(proxy_exchange *x)
             return proxy_wait(x);
         proxy_poll(x);
     }
-    BRG_ASSERT(x->state == EXCHANGE_DONE);
-    status = x->status;
+    status = exchange_answer_here(x);
     exchange_end(x);
     return status;
 }
@@ -264,9 +263,11 @@ int proxy_handler(request_rec *r)
 {
     proxy_exchange *x;
     proxy_target *target;
-    int status = proxy_resolve(r, &target);
+    int status = exchange_redirect_here(r, DECLINED);
 
-    if (status != OK)
+    if (status != DECLINED)
+        return status;
+    if ((status = proxy_resolve(r, &target)) != OK)
         return status;
     if ((status = proxy_max_forwards(r)) != DECLINED)
         return status;

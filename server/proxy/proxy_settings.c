@@ -17,6 +17,7 @@ void proxy_settings_for(const request_rec *r, proxy_request_settings *to)
     to->pass_continue = d->pass_continue != 0;
     to->websocket_is_http = proxy_websocket_is_http(r) != 0;
     to->fcgi_generic = proxy_fcgi_is_generic(r) != 0;
+    to->fcgi_redirect_field = proxy_fcgi_redirect_field(r);
     proxy_scgi_settings(r, to);
 }
 

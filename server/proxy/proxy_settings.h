@@ -44,6 +44,7 @@ typedef struct proxy_request_settings {
         scgi_redirect : 1; /**< ProxySCGIInternalRedirect: Location of a path is answered here */
     const char *scgi_redirect_field; /**< name of the field; NULL: "Location" */
     const char *scgi_sendfile;       /**< ProxySCGISendfile: name of the field; NULL: off */
+    const char *fcgi_redirect_field; /**< ProxyFCGIInternalRedirect: name of the field; NULL: off */
 } proxy_request_settings;
 
 /** @param to  [out] */

@@ -5,6 +5,7 @@ import socket
 import struct
 import tempfile
 import threading
+import zlib
 
 import pytest
 
@@ -218,7 +219,109 @@ def test_pieces_of_records(serve):
         server = serve(config(one))
         for n in range(1, 30):
             assert server.get(f"/s/x?{n}").body == b"abcd"
-        assert server.error_log().count(b"AH01071: Got error 'message'") == 29
+        assert server.error_log().count(b"AH01071: Got error 'message', script: ") == 29
+
+
+FILE = b"content of a file\n" * 100
+
+
+@pytest.mark.parametrize("protocol,directive,field", [
+    ("fcgi", "ProxyFCGIInternalRedirect On", "X-Accel-Redirect"), ("fcgi", "ProxyFCGIInternalRedirect X-Here", "X-Here"),
+    ("scgi", "", "Location"), ("scgi", "ProxySCGIInternalRedirect X-Here", "X-Here")])
+def test_answers_that_name_one_of_this_server(serve, protocol, directive, field):
+    with Script(protocol, lambda params, body, send: one.answer(send, b"not this" * 9000, fields=f"{field}: /a.txt\r\nSet-Cookie: a=b\r\n")) as one:
+        server = serve(config(one) + directive + "\n", {"a.txt": FILE.decode()})
+        for method in ("GET", "POST"):
+            got = server.request(method, "/s/x", body=b"" if method == "GET" else b"y" * 100)
+            assert got.status == 200 and got.body == FILE and got["Set-Cookie"] == "a=b" and got[field] is None
+        assert server.get("/s/x", headers={"Range": "bytes=0-6"}).body == FILE[:7]
+        assert server.get("/a.txt").body == FILE and len(one.seen) == 3
+        wait_until(lambda: one.open == 0, "no connection is kept")
+
+
+@pytest.mark.parametrize("protocol,directive,field", [
+    ("fcgi", "", "X-Accel-Redirect"), ("fcgi", "ProxyFCGIInternalRedirect Off", "X-Accel-Redirect"), ("fcgi", "", "X-Sendfile"),
+    ("scgi", "ProxySCGIInternalRedirect Off", "Location"), ("scgi", "", "X-Sendfile")])
+def test_answers_that_may_not(serve, protocol, directive, field):
+    with Script(protocol, lambda params, body, send: one.answer(send, b"this", fields=f"{field}: /a.txt\r\n")) as one:
+        server = serve(config(one) + directive + "\n", {"a.txt": FILE.decode()})
+        got = server.get("/s/x")
+        assert got.body == b"this" and got[field] == "/a.txt"
+
+
+@pytest.mark.parametrize("protocol,directive", [("scgi", "ProxySCGISendfile On"), ("fcgi", "XSendFile On\nXSendFilePath @ROOT@/htdocs/files")])
+def test_answers_that_name_a_file(serve, protocol, directive):
+    with Script(protocol, lambda params, body, send: one.answer(send, b"not this", fields=f"X-Sendfile: {name}\r\n")) as one:
+        more = "LoadModule xsendfile_module @MODULES@/mod_xsendfile.so\nBuiltinModule xsendfile_module On\n" if protocol == "fcgi" else ""
+        server = serve.unstarted(more + config(one) + directive + "\n")
+        os.makedirs(server.path("htdocs", "files"))
+        name = server.path("htdocs", "files", "a.txt")
+        with open(name, "wb") as f:
+            f.write(FILE)
+        server.start()
+        got = server.get("/s/x")
+        assert got.status == 200 and got.body == FILE and got["X-Sendfile"] is None
+        os.unlink(name)
+        assert server.get("/s/x").status == (404 if protocol == "fcgi" else 500)  # as Apache's modules
+
+
+BODY_SIZES = [16384, 16385, 65536, 70000, 131072, 1000001, 6000000]
+
+
+@pytest.mark.parametrize("kind", ["length", "chunked"])
+@pytest.mark.parametrize("limit", ["", "OutputSpoolSize 131072 262144\n", "OutputSpoolSize 0\n", "OutputSpoolDir @ROOT@/gone\n"], ids=["disk", "limit", "off", "gone"])
+def test_bodies_that_go_by_disk(serve, kind, limit):
+    """They reach the script whole, also where the disk takes none, or a part, of them."""
+    with Script("fcgi", lambda params, body, send: one.answer(send, b"%d" % zlib.crc32(body))) as one:
+        server = serve.unstarted(config(one) + limit + "LimitRequestBody 0\n")
+        os.mkdir(server.path("gone"))
+        server.start()
+        assert server.get("/s/x").status == 200
+        os.rmdir(server.path("gone"))
+        for size in BODY_SIZES:
+            body = os.urandom(1024) * (size // 1024) + b"x" * (size % 1024)
+            with server.connect() as c:
+                head = "Content-Length: %d" % size if kind == "length" else "Transfer-Encoding: chunked"
+                c.send(f"POST /s/x HTTP/1.1\r\nHost: localhost\r\n{head}\r\n\r\n")
+                c.send(body if kind == "length" else b"%x\r\n%s\r\n0\r\n\r\n" % (size, body))
+                assert c.read_response().body == b"%d" % zlib.crc32(body)
+            assert one.seen[-1][0]["CONTENT_LENGTH"] == str(size)
+
+
+def test_a_script_waits_for_no_slow_client(serve):
+    """A body is there before the script is asked, whatever its size; the body of one that leaves is nobody's."""
+    with Script("fcgi", lambda params, body, send: one.answer(send, b"%d" % len(body))) as one:
+        server = serve(config(one) + "ServerLimit 1\n")
+        with server.connect() as c, server.connect() as other:
+            for client in (c, other):
+                client.send("POST /s/x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000\r\n\r\n" + "y" * 999999)
+            assert server.get("/s/y").status == 200
+            wait_until(lambda: spools(server) == 2, "two files")
+            assert len(one.seen) == 1 and one.open == 0
+            other.close()
+            c.send("y")
+            assert c.read_response().body == b"1000000"
+        wait_until(lambda: spools(server) == 0, "the files to go")
+
+
+def spools(server):
+    return sum("(deleted)" in os.readlink(f"/proc/{pid}/fd/{fd}") and "/#" in os.readlink(f"/proc/{pid}/fd/{fd}")
+               for pid in server.children() for fd in os.listdir(f"/proc/{pid}/fd") if os.path.lexists(f"/proc/{pid}/fd/{fd}"))
+
+
+def test_a_body_on_disk_is_sent_once_more(serve):
+    """The first member takes the request and closes."""
+    with Script("fcgi", lambda params, body, send: False) as bad, Script("fcgi", lambda params, body, send: good.answer(send, b"%d" % zlib.crc32(body))) as good:
+        server = serve(f"""EventLoops 1
+<Proxy balancer://b>
+BalancerMember unix:{bad.path}|fcgi://bad lbset=0
+BalancerMember unix:{good.path}|fcgi://good lbset=1
+</Proxy>
+ProxyPass /s/ balancer://b/
+""")
+        body = os.urandom(500000)
+        assert server.request("PUT", "/s/x", body=body).body == b"%d" % zlib.crc32(body)
+        assert bad.seen[0][1] == body
 
 
 class Narrow(Script):

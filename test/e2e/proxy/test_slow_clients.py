@@ -159,9 +159,9 @@ def test_over_http2(serve, backend):
 def test_what_is_read_late_is_whole(serve, backend, framing):
     """An answer that is made in pieces, some of which are sent while others go to disk."""
     def script(connection, request):
-        head = {"length": f"Content-Length: {6 * MIB}", "chunked": "Transfer-Encoding: chunked", "close": "Connection: close"}[framing]
+        head = {"length": f"Content-Length: {12 * MIB}", "chunked": "Transfer-Encoding: chunked", "close": "Connection: close"}[framing]
         connection.send(f"HTTP/1.1 200 OK\r\n{head}\r\n\r\n".encode())
-        for _ in range(6):
+        for _ in range(12):
             connection.send(b"%x\r\n%s\r\n" % (MIB, BODY) if framing == "chunked" else BODY)
         if framing == "chunked":
             connection.send(b"0\r\n\r\n")
@@ -169,12 +169,13 @@ def test_what_is_read_late_is_whole(serve, backend, framing):
     backend.scripts["*"] = script
     server = serve(config(backend))
     with server.connect() as c:
+        c.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
         for _ in range(2):
             c.send(request_bytes("GET", "/p/x"))
             head = c.read_exactly(1)
             wait_until(lambda: spools(server), "the file")
             c.buffer = head + c.buffer
-            assert c.read_response().body == BODY * 6
+            assert c.read_response().body == BODY * 12
     wait_until(lambda: not spools(server), "the files to go")
 
 
