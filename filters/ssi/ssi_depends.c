@@ -102,7 +102,8 @@ void ssi_depends_variable(include_ctx_t *ctx, const char *name)
         return;
     }
     for (size_t i = 0; i < sizeof depends_volatile / sizeof *depends_volatile; i++)
-        if (!strcasecmp(name, depends_volatile[i]))
+        if (apr_toupper(name[0]) == depends_volatile[i][0] &&
+            !strcasecmp(name, depends_volatile[i]))
             top->depends |= SSI_DEPENDS_VOLATILE;
 }
 

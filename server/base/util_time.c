@@ -220,24 +220,75 @@ static const char *util_gmt_format(apr_pool_t *p, const char *fmt)
     return out;
 }
 
+/*
+ * Local times that were shown, by thread. Pages show the dates of the same files again and again, and strftime() asks each
+ * time whether the machine's zone has changed (stat of /etc/localtime). A change shows after SHOWN_USES times at most.
+ */
+#define SHOWN_PLACES 8
+#define SHOWN_USES 64
+
+typedef struct util_shown {
+    apr_int64_t second;
+    int left; /* so often it may be shown; 0: nothing is here */
+    apr_size_t len;
+    char format[40], text[56];
+} util_shown;
+
+static util_shown *util_shown_at(apr_int64_t second)
+{
+    static _Thread_local util_shown shown[SHOWN_PLACES];
+
+    return &shown[((apr_uint64_t)second * 0x9e3779b97f4a7c15ull) >> 61];
+}
+
+static void util_shown_keep(util_shown *s, apr_int64_t second, const char *fmt, const char *text,
+                            apr_size_t len)
+{
+    const apr_size_t format_len = strlen(fmt);
+
+    if (format_len >= sizeof s->format || len > sizeof s->text)
+        return;
+    memcpy(s->format, fmt, format_len + 1);
+    memcpy(s->text, text, len);
+    s->second = second;
+    s->len = len;
+    s->left = SHOWN_USES;
+}
+
+static char *util_local_time(apr_pool_t *p, apr_time_t t, const char *fmt)
+{
+    const apr_int64_t second = apr_time_sec(t);
+    util_shown *s = util_shown_at(second);
+    char text[MAX_STRING_LEN];
+    apr_time_exp_t tm;
+    apr_size_t len = 0;
+
+    if (s->left && s->second == second && !strcmp(s->format, fmt)) {
+        s->left--;
+        return apr_pstrmemdup(p, s->text, s->len);
+    }
+    ap_explode_recent_localtime(&tm, t);
+    apr_strftime(text, &len, sizeof(text), fmt, &tm);
+    util_shown_keep(s, second, fmt, text, len);
+    return apr_pstrmemdup(p, text, len);
+}
+
 AP_DECLARE(char *) ap_ht_time(apr_pool_t *p, apr_time_t t, const char *fmt, int gmt)
 {
     char text[MAX_STRING_LEN];
     apr_time_exp_t tm;
     apr_size_t len = 0;
 
-    if (gmt) {
-        ap_explode_recent_gmt(&tm, t);
-        if (strcmp(fmt, "%a, %d %b %Y %H:%M:%S %Z") == 0) {
-            char *date = apr_palloc(p, APR_RFC822_DATE_LEN);
+    if (!gmt)
+        return util_local_time(p, t, fmt);
+    ap_explode_recent_gmt(&tm, t);
+    if (strcmp(fmt, "%a, %d %b %Y %H:%M:%S %Z") == 0) {
+        char *date = apr_palloc(p, APR_RFC822_DATE_LEN);
 
-            util_put_rfc1123(date, &tm);
-            return date;
-        }
-        fmt = util_gmt_format(p, fmt);
-    } else {
-        ap_explode_recent_localtime(&tm, t);
+        util_put_rfc1123(date, &tm);
+        return date;
     }
+    fmt = util_gmt_format(p, fmt);
     apr_strftime(text, &len, sizeof(text), fmt, &tm);
     return apr_pstrmemdup(p, text, len);
 }

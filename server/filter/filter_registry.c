@@ -184,10 +184,14 @@ static __attribute__((noinline)) void filter_look_up(filter_found *f, const ap_f
 static const filter_found *filter_find_owner(const ap_filter_rec_t *frec)
 {
     static _Thread_local filter_found found[FILTER_OWNERS];
-    filter_found *f = &found[((uintptr_t)frec >> 5) % FILTER_OWNERS];
+    filter_found *f = &found[((uintptr_t)frec >> 5) % FILTER_OWNERS & ~(uintptr_t)1];
 
-    if (f->frec != frec || f->generation != filter_generation)
-        filter_look_up(f, frec);
+    /* Two for each place: of filters of every request that share one, none drives the other out. */
+    for (int i = 0; i < 2; i++)
+        if (f[i].frec == frec && f[i].generation == filter_generation)
+            return &f[i];
+    f += f->frec && f->generation == filter_generation;
+    filter_look_up(f, frec);
     return f;
 }
 

@@ -37,8 +37,8 @@ static const declaration *asked[DECLARATIONS_MOST];
 static const declaration *stock[DECLARATIONS_MOST];   /* of stock modules */
 static const declaration *waiters[DECLARATIONS_MOST]; /* with brg_phases_wait_declare() */
 static int waiters_n;
-static const char *client_changer;               /* policy_client_changer() */
-static brg_auth_waits_fn *auth_asked[4];            /* brg_auth_ask() */
+static const char *client_changer;       /* policy_client_changer() */
+static brg_auth_waits_fn *auth_asked[4]; /* brg_auth_ask() */
 static int auth_asked_n;
 static int asked_n, stock_n, stock_filters_wait; /* the latter: filters of some of them may wait */
 static int phases_query;    /* a module that hooks requests may look at the query */
@@ -260,7 +260,8 @@ static void survey_declarations(void)
     phases_authenticate = phases_query = phases_rewrite = 0;
     atomic_store(&phases_differ, atomic_load(&phases_asked) != NULL);
     for (const declaration *d = declarations; d < declarations + declarations_n; d++) {
-        if (d->stock || (d->never && d->hooks_phases) || (d->fn && d->hooks_requests))
+        if ((d->never && d->hooks_phases) ||
+            (d->fn && d->hooks_requests && !(d->stock && stock_rule_says_static(d->stock))))
             asked[asked_n++] = d;
         if (d->stock && !strcmp(d->name, "mod_rewrite.c"))
             phases_rewrite = 1;
@@ -425,15 +426,18 @@ static const char policy_each_time[] = "it has to run for each request";
 static int policy_ask_one(const declaration *d, request_rec *r, const char **why)
 {
     BRG_ASSERT(!(d->fn && d->never));
-    if (stock_rule_is_void(d->stock))
-        *why = "an .htaccess file uses a directive with which it may depend on anything";
-    else if (d->never && d->hooks_phases)
-        *why = policy_each_time;
-    else if (d->fn && d->hooks_requests)
-        *why = "the answer depends on more than its target, files and request fields";
-    else
-        return BRG_CACHE_STATIC;
-    return d->fn && !d->never && !stock_rule_is_void(d->stock) ? d->fn(r) : BRG_CACHE_VOLATILE;
+    *why = d->never ? policy_each_time
+                    : "the answer depends on more than its target, files and request fields";
+    return d->never ? BRG_CACHE_VOLATILE : d->fn(r);
+}
+
+/* A module whose rule a directive of an .htaccess file ended, or NULL. */
+static const declaration *policy_void(void)
+{
+    for (int i = 0; stock_rules_are_void() && i < stock_n; i++)
+        if (stock_rule_is_void(stock[i]->stock))
+            return stock[i];
+    return NULL;
 }
 
 /* What the core says may be what another module said of the request that led to this one. */
@@ -495,8 +499,15 @@ int policy_undeclared(policy_reason *reason)
 int policy_ask_modules(request_rec *r, policy_reason *reason)
 {
     int worst = policy_undeclared(reason) ? BRG_CACHE_VOLATILE : BRG_CACHE_STATIC;
+    const declaration *ended = policy_void();
     const char *changes;
 
+    if (ended && worst < BRG_CACHE_VOLATILE) {
+        *reason = (policy_reason){
+            ended->name, "an .htaccess file uses a directive with which it may depend on anything",
+            0};
+        worst = BRG_CACHE_VOLATILE;
+    }
     for (int i = 0; i < asked_n && worst < BRG_CACHE_VOLATILE; i++) {
         const char *why = NULL;
         int answer = policy_ask_one(asked[i], r, &why);

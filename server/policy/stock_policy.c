@@ -232,6 +232,7 @@ int stock_rule_authenticates(const stock_rule *rule)
 static struct {
     atomic_uchar is_void, is_marked;
 } stock_state[RULES_N];
+static atomic_int stock_voids; /* some rule is void */
 
 static int stock_has_word(const char *list, const char *name)
 {
@@ -266,6 +267,16 @@ int stock_rule_is_void(const stock_rule *rule)
     return rule && atomic_load_explicit(&stock_state[rule - rules].is_void, memory_order_relaxed);
 }
 
+int stock_rules_are_void(void)
+{
+    return atomic_load_explicit(&stock_voids, memory_order_relaxed);
+}
+
+int stock_rule_says_static(const stock_rule *rule)
+{
+    return rule->depends == stock_static;
+}
+
 int stock_is_marked(const char *name)
 {
     const stock_rule *rule = stock_rule_named(name);
@@ -292,6 +303,7 @@ void stock_policy_directive(const module *m, const cmd_parms *cmd, ap_conf_vecto
         return;
     if (stock_is_use(d, rule->unless))
         atomic_store_explicit(&stock_state[rule - rules].is_void, 1, memory_order_relaxed);
+    atomic_store_explicit(&stock_voids, 1, memory_order_relaxed);
     if (stock_is_use(d, rule->marks))
         atomic_store_explicit(&stock_state[rule - rules].is_marked, 1, memory_order_relaxed);
 }

@@ -85,4 +85,10 @@ int changed_fields_in(const http_head *head);
 /** 1 if a directive ended what was known of the module of that rule. */
 int stock_rule_is_void(const stock_rule *rule);
 
+/** 1 if some rule is void. */
+int stock_rules_are_void(void);
+
+/** 1 if rule->depends says of each request that it does not depend on more than files. */
+int stock_rule_says_static(const stock_rule *rule);
+
 #endif

@@ -108,6 +108,24 @@ static void test_ht_time(void **state)
                             cases[i].text);
 }
 
+/* Dates that were shown are kept by their second and format; a new zone shows after some uses. */
+static void test_local_times_are_kept(void **state)
+{
+    const char *last = "";
+    int n;
+
+    for (int i = 0; i < 3; i++) {
+        assert_string_equal(ap_ht_time(test_pool, MAY_2024, "%H:%M:%S %Z", 0), "07:53:20 EST");
+        assert_string_equal(ap_ht_time(test_pool, MAY_2024, "%M %Z", 0), "53 EST");
+        assert_string_equal(ap_ht_time(test_pool, MAY_2024 + APR_USEC_PER_SEC, "%M:%S", 0), "53:21");
+    }
+    assert_string_equal(ap_ht_time(test_pool, MAY_2024, "%H %Z", 0), "07 EST");
+    setenv("TZ", "XYZ-1", 1);
+    for (n = 0; n < 1000 && strcmp(last, "XYZ"); n++)
+        last = ap_ht_time(test_pool, MAY_2024, "%H %Z", 0) + 3;
+    assert_in_range(n, 2, 100);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -115,6 +133,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_rfc1123, set_zone, test_pool_teardown),
         cmocka_unit_test_setup_teardown(test_ctime, set_zone, test_pool_teardown),
         cmocka_unit_test_setup_teardown(test_ht_time, set_zone, test_pool_teardown),
+        cmocka_unit_test_setup_teardown(test_local_times_are_kept, set_zone, test_pool_teardown),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
