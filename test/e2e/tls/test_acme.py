@@ -137,6 +137,8 @@ def test_renewed(site):
     brigade.wait_until(lambda: shown(site.ports["TLS"], "md.test") != before, "another certificate")
     assert site.authority.orders[-1]["asked"]["replaces"] == asked[len("/renewal/"):]
     assert site.authority.accounts_made == 1
+    brigade.wait_until(lambda: len({p for p in site.authority.asked if p.startswith("/renewal/")}) == 2, "a question about the new one")
+    assert len(site.authority.orders) == 2, "the same advice for the new one is not followed at once"
 
 
 def test_six_days(site):
