@@ -59,6 +59,8 @@ typedef struct md_domain {
     int index;     /**< of md_shared.h */
     int servers_n; /**< that have it */
     int tls_ports; /**< a server with it is reached over TLS */
+    long hsts;     /**< seconds; 0: as Apache's mod_md */
+    int waits;     /**< of AutoHTTPS: nobody is sent to https before there is a certificate */
     const char *contact;
 } md_domain;
 

@@ -293,4 +293,7 @@ const command_rec md_commands[] = {
         "Determines if a configured CA profile is mandatory."),
     ONE("MDRenewViaARI", md_set_switch, SETTING(ari),
         "Enable/Disable ACME ARI (RFC 9773) to trigger renewals."),
+    AP_INIT_TAKE12(
+        "AutoHTTPS", md_set_auto, NULL, RSRC_CONF,
+        "On: the server gets a certificate by itself, and serves over TLS; hsts=SECONDS"),
     {NULL}};

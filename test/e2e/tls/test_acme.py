@@ -58,9 +58,9 @@ def status(port, name, target="/", scheme="https", headers=()):
 
 
 class Site:
-    def __init__(self, serve, config="MDomain md.test\n", **more):
+    def __init__(self, serve, config="MDomain md.test\n", auto=None, **more):
         self.ports = {name: brigade.free_port() for name in ("HTTP", "TLS")}
-        self.server = serve.unstarted(CONFIG + config, files={"index.html": "the page"})
+        self.server = serve.unstarted(auto or CONFIG + config, files={"index.html": "the page"})
         self.authority = Authority(self.server.path("made"), self.ports, **more)
         for name, value in {**self.ports, "ACME": self.authority.url}.items():
             self.server.config = self.server.config.replace(f"@{name}@", str(value))
@@ -270,3 +270,44 @@ def test_status(site):
         return json.loads(done.stdout)
     brigade.wait_until(lambda: told()["state"] == 2, "the state")
     assert told()["domains"] == ["md.test", "www.md.test"] and "valid" in told()["cert"]
+
+
+AUTO = """
+ServerName md.test
+MDStoreDir @ROOT@/md
+MDCertificateAuthority @ACME@/dir
+MDCACertificateFile @ROOT@/made/ca.pem
+MDPortMap http:@HTTP@ https:@TLS@
+MDRetryDelay 100ms
+Listen 127.0.0.1:@HTTP@
+"""
+
+
+@pytest.mark.parametrize("lines,hsts", [
+    ("AutoHTTPS On\n", None),
+    ("AutoHTTPS On hsts=600\n", "600"),
+    ("<VirtualHost *:@HTTP@>\nServerName http://md.test:@HTTP@\nServerAlias www.md.test\nAutoHTTPS on\nHeader set X-Of host\n</VirtualHost>\n", None)])
+def test_auto_https(site, lines, hsts):
+    """A name is enough: TLS, HTTP/2, a redirect as soon as there is a certificate, and HSTS by choice."""
+    site = site(auto=AUTO + lines)
+    site.authority.lies.add("busy")
+    site.start()
+    assert " 200" in status(site.ports["HTTP"], "md.test", scheme="http").split("\n")[0], "in the clear, until there is a certificate"
+    site.authority.lies.clear()
+    site.wait()
+    brigade.wait_until(lambda: "HTTP/2 200" in status(site.ports["TLS"], "md.test"), "an answer")
+    answer = status(site.ports["TLS"], "md.test")
+    assert (f"strict-transport-security: max-age={hsts}" in answer) if hsts else "strict-transport" not in answer
+    assert ("x-of: host" in answer) == ("X-Of" in lines)
+    answer = status(site.ports["HTTP"], "md.test", "/x", "http")
+    assert (" 301" if hsts else " 302") in answer.split("\n")[0] and "Location: https://md.test/x\r\n" in answer
+    if "www" in lines:
+        assert "DNS:www.md.test" in shown(site.ports["TLS"], "md.test")
+
+
+@pytest.mark.parametrize("lines,message", [("AutoHTTPS maybe\n", "unknown 'maybe'"), ("AutoHTTPS On hsts=x\n", "a number of seconds"),
+                                           ("<VirtualHost *:9>\nAutoHTTPS On\n</VirtualHost>\n", "needs a ServerName"),
+                                           ("MDPortMap https:-\nAutoHTTPS On\n", "no port is reached")])
+def test_auto_https_mistakes(serve, lines, message):
+    done = serve.unstarted("ServerName x.test\n" + lines).run("-t")
+    assert done.returncode and message in done.stderr.decode()
