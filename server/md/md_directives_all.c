@@ -155,7 +155,11 @@ static const char *set_check_interval(cmd_parms *cmd, void *dummy, const char *a
 
 static const char *set_activation_delay(cmd_parms *cmd, void *dummy, const char *arg)
 {
-    return time_read(cmd, arg, 'd', &md_all.activation_delay);
+    apr_interval_time_t delay = 0;
+    const char *error = time_read(cmd, arg, 'd', &delay);
+
+    return !error && delay ? md_directive_not_offered(cmd, "a new certificate is used at once")
+                           : error;
 }
 
 static const char *set_locks(cmd_parms *cmd, void *dummy, const char *arg)
