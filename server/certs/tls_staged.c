@@ -72,9 +72,17 @@ static const char *staged_store(apr_pool_t *p)
     return ap_server_root_relative(p, base);
 }
 
+/* The one that is built in stages nothing: its certificates are exchanged as any. */
+static int staged_is_used(void)
+{
+    const module *m = ap_find_linked_module("mod_md.c");
+
+    return m && m->dynamic_load_handle;
+}
+
 void tls_staged_begin(apr_pool_t *p)
 {
-    const char *store = staged_store(p);
+    const char *store = staged_is_used() ? staged_store(p) : NULL;
 
     staged_due = 0;
     staged_dir = store ? apr_pstrcat(p, store, "/staging", NULL) : NULL;

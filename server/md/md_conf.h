@@ -41,7 +41,7 @@ typedef struct md_globals {
     const char *message_command, *notify_command;
     int base_server, server_names; /**< MDBaseServer, MDMatchNames servernames */
     int certificate_status, server_status;
-    apr_interval_time_t retry_delay, initial_delay, check_interval, activation_delay;
+    apr_interval_time_t retry_delay, initial_delay, check_interval;
     apr_interval_time_t lock_wait; /**< MDStoreLocks; 0: no lock */
     int retry_failover, dns_version;
 } md_globals;
@@ -59,6 +59,8 @@ typedef struct md_domain {
     int index;     /**< of md_shared.h */
     int servers_n; /**< that have it */
     int tls_ports; /**< a server with it is reached over TLS */
+    long hsts;     /**< seconds; 0: as Apache's mod_md */
+    int waits;     /**< of AutoHTTPS: nobody is sent to https before there is a certificate */
     const char *contact;
 } md_domain;
 

@@ -168,6 +168,7 @@ static void domain_read(md_daemon *d, daemon_domain *dd)
                            .complete = complete,
                            .window = *domain->set->renew,
                            .errors = record.errors,
+                           .last_run = record.last_run,
                            .next_try = record.next_try};
     dd->ari_again = 0;
     if (cert) {

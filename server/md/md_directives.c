@@ -98,6 +98,15 @@ static const char *directive_keep(md_domain *domain)
     return NULL;
 }
 
+md_domain *md_directive_new_domain(cmd_parms *cmd, const char *name)
+{
+    md_domain *domain = directive_new_domain(cmd);
+
+    directive_add_name(cmd, domain, name);
+    directive_keep(domain);
+    return domain;
+}
+
 static const char *directive_words(cmd_parms *cmd, md_domain *domain, const char *args)
 {
     while (*args) {

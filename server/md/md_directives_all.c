@@ -155,7 +155,11 @@ static const char *set_check_interval(cmd_parms *cmd, void *dummy, const char *a
 
 static const char *set_activation_delay(cmd_parms *cmd, void *dummy, const char *arg)
 {
-    return time_read(cmd, arg, 'd', &md_all.activation_delay);
+    apr_interval_time_t delay = 0;
+    const char *error = time_read(cmd, arg, 'd', &delay);
+
+    return !error && delay ? md_directive_not_offered(cmd, "a new certificate is used at once")
+                           : error;
 }
 
 static const char *set_locks(cmd_parms *cmd, void *dummy, const char *arg)
@@ -293,4 +297,7 @@ const command_rec md_commands[] = {
         "Determines if a configured CA profile is mandatory."),
     ONE("MDRenewViaARI", md_set_switch, SETTING(ari),
         "Enable/Disable ACME ARI (RFC 9773) to trigger renewals."),
+    AP_INIT_TAKE12(
+        "AutoHTTPS", md_set_auto, NULL, RSRC_CONF,
+        "On: the server gets a certificate by itself, and serves over TLS; hsts=SECONDS"),
     {NULL}};

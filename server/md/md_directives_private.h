@@ -15,7 +15,11 @@ const char *md_directive_not_offered(const cmd_parms *cmd, const char *why);
 /** Read on or off. */
 const char *md_directive_flag(cmd_parms *cmd, const char *arg, int *to);
 
+/** A managed domain with this name. */
+md_domain *md_directive_new_domain(cmd_parms *cmd, const char *name);
+
 /* For the table. */
+const char *md_set_auto(cmd_parms *cmd, void *dummy, const char *arg, const char *more);
 const char *md_set_domain(cmd_parms *cmd, void *dummy, const char *args);
 const char *md_set_section(cmd_parms *cmd, void *dummy, const char *args);
 const char *md_set_members(cmd_parms *cmd, void *dummy, const char *args);

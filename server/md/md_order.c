@@ -5,6 +5,8 @@
 #define ORDER_WAIT (APR_USEC_PER_SEC / 4)
 #define ORDER_WAIT_MOST (10 * APR_USEC_PER_SEC)
 #define ORDER_ASKED_MOST (60 * APR_USEC_PER_SEC)
+#define ADVICE_AGAIN \
+    (3600 * APR_USEC_PER_SEC) /* an authority that always advises it gets no more orders */
 #define RETRY_MOST (24 * 3600 * APR_USEC_PER_SEC)
 
 md_status md_status_of(const char *word)
@@ -99,6 +101,8 @@ static apr_time_t plan_renewal(const md_state *s)
     if (!s->ari_from || s->ari_until <= s->ari_from)
         return own;
     advised = s->ari_from + (apr_time_t)((double)(s->ari_until - s->ari_from) * s->chance);
+    if (advised < s->last_run + ADVICE_AGAIN)
+        advised = s->last_run + ADVICE_AGAIN;
     return advised < own ? advised : own; /* advice never makes it later than MDRenewWindow */
 }
 

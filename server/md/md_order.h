@@ -80,6 +80,7 @@ typedef struct md_state {
     apr_time_t ari_from, ari_until; /**< the authority's advice; 0: none */
     double chance;                  /**< 0 to 1: where in the advised time this server is */
     md_window window;               /**< MDRenewWindow */
+    apr_time_t last_run;            /**< of the last job; 0: none */
     int errors;                     /**< attempts that failed, one after the other */
     apr_time_t next_try;            /**< not before, after an error; 0: none */
 } md_state;

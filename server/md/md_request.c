@@ -109,10 +109,13 @@ static int request_read(request_rec *r)
             return HTTP_SERVICE_UNAVAILABLE;
         if (domain->set->require_https == MD_HTTPS_PERMANENT &&
             !apr_table_get(r->headers_out, "Strict-Transport-Security"))
-            apr_table_setn(r->headers_out, "Strict-Transport-Security", REQUEST_HSTS);
+            apr_table_setn(r->headers_out, "Strict-Transport-Security",
+                           domain->hsts ? apr_psprintf(r->pool, "max-age=%ld", domain->hsts)
+                                        : REQUEST_HSTS);
         return DECLINED;
     }
     if (domain->set->require_https > MD_HTTPS_OFF && r->parsed_uri.path &&
+        (!domain->waits || request_has_certificate(domain)) &&
         strncmp(r->parsed_uri.path, REQUEST_WELL_KNOWN, sizeof REQUEST_WELL_KNOWN - 1) != 0)
         return request_redirect(r, domain);
     return DECLINED;
@@ -124,7 +127,8 @@ int md_request_depends(request_rec *r)
 
     if (request_is_challenge(r) || md_status_is_asked(r))
         return BRG_CACHE_VOLATILE;
-    return domain && ap_ssl_conn_is_ssl(r->connection) && !request_has_certificate(domain)
+    return domain && (domain->waits || ap_ssl_conn_is_ssl(r->connection)) &&
+                   !request_has_certificate(domain)
                ? BRG_CACHE_VOLATILE
                : BRG_CACHE_STATIC;
 }

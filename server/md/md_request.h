@@ -18,4 +18,7 @@ int md_request_depends(request_rec *r);
 int md_status_handler(request_rec *r);
 int md_status_is_asked(const request_rec *r);
 
+/** A part of the server's status page. */
+int md_status_page(request_rec *r, int flags);
+
 #endif

@@ -8,6 +8,7 @@
 #include "http_protocol.h"
 #include "http_ssl.h"
 #include "apr_strings.h"
+#include "mod_status.h"
 #include <string.h>
 
 #define STATUS_CERTIFICATE "/.httpd/certificate-status"
@@ -128,4 +129,71 @@ int md_status_handler(request_rec *r)
         domain = status_of_path(r->path_info);
     return status_send(r, domain ? apr_pstrcat(r->pool, status_domain(r->pool, domain), "\n", NULL)
                                  : status_all(r->pool));
+}
+
+/* ---- the server's status page ---- */
+
+typedef struct status_counts {
+    int ok, renew, errored;
+} status_counts;
+
+static status_counts status_count(void)
+{
+    status_counts n = {0};
+
+    for (int i = 0; i < md_domains->nelts; i++) {
+        md_public s = {0};
+
+        md_shared_state(i, &s);
+        n.ok += s.complete;
+        n.renew += s.working || !s.complete;
+        n.errored += s.errors > 0;
+    }
+    return n;
+}
+
+static const char *status_words(apr_pool_t *p, const md_public *s)
+{
+    if (s->errors)
+        return apr_psprintf(p, "%d errors: %s", s->errors, s->problem);
+    return s->working ? "is being got" : s->complete ? "good" : "none yet";
+}
+
+static void status_row(request_rec *r, const md_domain *domain)
+{
+    char until[APR_RFC822_DATE_LEN] = "-", renew[APR_RFC822_DATE_LEN] = "-";
+    md_public s = {0};
+
+    md_shared_state(domain->index, &s);
+    if (s.until)
+        apr_rfc822_date(until, s.until);
+    if (s.renew_at)
+        apr_rfc822_date(renew, s.renew_at);
+    ap_rprintf(r, "<tr><td>%s</td><td>%s</td><td>%s</td><td>%s</td><td>%s</td></tr>\n",
+               ap_escape_html(r->pool, domain->name),
+               ap_escape_html(r->pool, apr_array_pstrcat(r->pool, domain->names, ' ')),
+               ap_escape_html(r->pool, status_words(r->pool, &s)), until, renew);
+}
+
+int md_status_page(request_rec *r, int flags)
+{
+    const status_counts n = md_domains && md_domains->nelts ? status_count() : (status_counts){0};
+
+    if (!md_all.server_status || !md_domains || !md_domains->nelts)
+        return OK;
+    if (flags & AP_STATUS_SHORT) {
+        ap_rprintf(r,
+                   "ManagedCertificatesTotal: %d\nManagedCertificatesOK: %d\n"
+                   "ManagedCertificatesRenew: %d\nManagedCertificatesErrored: %d\n",
+                   md_domains->nelts, n.ok, n.renew, n.errored);
+        return OK;
+    }
+    ap_rputs("<hr>\n<h3>Managed Certificates</h3>\n<table "
+             "class='md_status'>\n<tr><th>Domain</th><th>Names"
+             "</th><th>Certificate</th><th>Valid until</th><th>Renewal</th></tr>\n",
+             r);
+    for (int i = 0; i < md_domains->nelts; i++)
+        status_row(r, APR_ARRAY_IDX(md_domains, i, const md_domain *));
+    ap_rputs("</table>\n", r);
+    return OK;
 }

@@ -10,6 +10,8 @@
 #include "http_ssl.h"
 #include "mpm_common.h"
 #include "scoreboard.h"
+#include "mod_status.h"
+#include "apr_optional_hooks.h"
 #include "apr_strings.h"
 #include "brigade/response_cache.h"
 #include <string.h>
@@ -159,6 +161,7 @@ static void module_hooks(apr_pool_t *p)
     ap_hook_pre_mpm(module_pre_mpm, NULL, NULL, APR_HOOK_LAST);
     ap_hook_monitor(module_monitor, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_child_init(module_child_init, NULL, NULL, APR_HOOK_REALLY_FIRST);
+    APR_OPTIONAL_HOOK(ap, status_hook, md_status_page, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_ssl_add_cert_files(module_cert_files, NULL, NULL, APR_HOOK_MIDDLE);
     brg_cache_declare(&md_module, md_request_depends);
     brg_cache_leaves_query(&md_module);

@@ -147,6 +147,16 @@ static const struct {
     {"SSLCACertificateFile", NAMES_NONE, SANDBOX_READ},
     {"SSLCARevocationFile", NAMES_NONE, SANDBOX_READ},
     {"SSLCADNRequestFile", NAMES_NONE, SANDBOX_READ},
+    {"MDCertificateFile", NAMES_NONE, SANDBOX_READ},
+    {"MDCertificateKeyFile", NAMES_NONE, SANDBOX_READ},
+    {"MDCACertificateFile", NAMES_NONE, SANDBOX_READ},
+    {"MDExternalAccountBinding", NAMES_NONE, SANDBOX_READ},
+    {"MDChallengeDns01", NAMES_NONE, SANDBOX_READ},
+    {"MDMessageCmd", NAMES_NONE, SANDBOX_READ},
+    {"MDNotifyCmd", NAMES_NONE, SANDBOX_READ},
+    {"MDCertificateAuthority", NAMES_NONE, SANDBOX_READ},
+    {"MDCertificateAgreement", NAMES_NONE, SANDBOX_READ},
+    {"MDHttpProxy", NAMES_NONE, SANDBOX_READ},
     {"SSLCADNRequestPath", NAMES_NONE, SANDBOX_READ},
     {"SSLOCSPResponderCertificateFile", NAMES_NONE, SANDBOX_READ},
     {"SSLProxyMachineCertificateFile", NAMES_NONE, SANDBOX_READ},
@@ -243,6 +253,14 @@ static const char *paths_section_word(apr_pool_t *p, const char *args)
     return *word && strcmp(word, "~") ? word : NULL;
 }
 
+/* The store of the built-in mod_md is its daemon's: keys are in it. */
+static int paths_is_store_of_daemon(const ap_directive_t *d)
+{
+    const module *m = ap_find_linked_module("mod_md.c");
+
+    return !ap_cstr_casecmp(d->directive, "MDStoreDir") && m && !m->dynamic_load_handle;
+}
+
 static void paths_of_directive(const finder *f, const ap_directive_t *d)
 {
     for (size_t i = 0; i < sizeof paths_of / sizeof *paths_of; i++) {
@@ -250,7 +268,7 @@ static void paths_of_directive(const finder *f, const ap_directive_t *d)
 
         if (ap_cstr_casecmp(d->directive, paths_of[i].directive))
             continue;
-        if (paths_of[i].kind == NAMES_NONE)
+        if (paths_of[i].kind == NAMES_NONE || paths_is_store_of_daemon(d))
             return;
         word = *d->directive == '<' ? paths_section_word(f->p, d->args)
                                     : paths_last_word(f->p, d->args);

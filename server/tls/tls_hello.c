@@ -161,8 +161,10 @@ static int challenge_use(SSL *ssl, BIO *cert, BIO *key)
 {
     X509 *x = cert ? PEM_read_bio_X509(cert, NULL, NULL, NULL) : NULL;
     EVP_PKEY *k = key ? PEM_read_bio_PrivateKey(key, NULL, NULL, NULL) : NULL;
-    int ok = x && k && SSL_use_cert_and_key(ssl, x, k, NULL, 1);
+    int ok;
 
+    SSL_certs_clear(ssl); /* one with a key of another kind would be shown, too */
+    ok = x && k && SSL_use_cert_and_key(ssl, x, k, NULL, 1);
     X509_free(x);
     EVP_PKEY_free(k);
     return ok;
