@@ -271,6 +271,8 @@ void cached_request_end(cached_request *q);
 
 /** Fields and status of what is stored, as the response of r. @param age  with Age */
 void cached_head_apply(cached_request *q, int age);
+/** The head of r is sent as it was stored, with Date and Server of its origin: RFC 9111, 4. */
+void cached_head_is_stored(request_rec *r);
 /** Send what is stored to the filters from @a to on. @return OK, or a status */
 int cached_serve(cached_request *q, ap_filter_t *to, const char *reason, int revalidated);
 /** Bytes of a body as a bucket. */

@@ -266,6 +266,8 @@ static int save_decide(cached_request *q, ap_filter_t *f, apr_status_t *rv)
     fresh_why why;
 
     q->decided = 1;
+    if (AP_STATUS_IS_HEADER_ONLY(r->status))
+        q->least = 0;
     cached_ask_restore(q);
     if (!q->writer && !q->flight)
         q->place = cached_place_here();

@@ -67,6 +67,12 @@ ap_filter_t *cached_filters_behind(request_rec *r)
     return r->output_filters;
 }
 
+void cached_head_is_stored(request_rec *r)
+{
+    if (r->proxyreq == PROXYREQ_NONE)
+        r->proxyreq = PROXYREQ_REVERSE;
+}
+
 /* The body, or the end alone where a condition of the client says so. */
 static apr_bucket_brigade *serve_body(cached_request *q, uint64_t length)
 {
@@ -112,6 +118,7 @@ int cached_serve(cached_request *q, ap_filter_t *to, const char *reason, int rev
                   revalidated ? APLOGNO(02971) "cache: serving %s (revalidated)"
                               : APLOGNO(00764) "cache: serving %s",
                   r->uri);
+    cached_head_is_stored(r);
     (void)ap_pass_brigade(to, serve_body(q, length));
     return OK;
 }
@@ -133,5 +140,6 @@ apr_status_t cached_send_stale(cached_request *q, ap_filter_t *f, int code)
         r->status = HTTP_NOT_MODIFIED;
         r->status_line = NULL;
     }
+    cached_head_is_stored(r);
     return ap_pass_brigade(f->next, serve_body(q, length));
 }

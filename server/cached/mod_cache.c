@@ -11,6 +11,7 @@
 #include "http_main.h"
 #include "http_protocol.h"
 #include "http_request.h"
+#include "proxy.h"
 
 APLOG_USE_MODULE(cache);
 
@@ -19,6 +20,8 @@ static int cache_miss(cached_request *q)
 {
     request_rec *r = q->r;
 
+    /* Whoever waits for this answer, or has a stale one, wants to know that there is none. */
+    apr_table_setn(r->notes, PROXY_ANSWERS_FAILURES, "1");
     ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r, APLOGNO(00750) "Adding CACHE_SAVE filter for %s",
                   r->uri);
     for (ap_filter_t *f = r->output_filters; f; f = f->next)
