@@ -168,6 +168,26 @@ typedef struct brg_status_backend {
 APR_DECLARE_OPTIONAL_FN(int, brg_status_backend_get,
                         (int n, apr_pool_t *p, brg_status_backend *out));
 
+/** Requests that the built-in cache_module had to do with, and what it stores. All processes together. Counters go on over
+ * reloads and upgrades. */
+typedef struct brg_status_cache {
+    uint64_t hits;        /**< answered with what is stored, and fresh */
+    uint64_t stale;       /**< answered with what is stored, and stale */
+    uint64_t revalidated; /**< answered with what is stored, which the backend said still holds */
+    uint64_t collapsed;   /**< answered by what was fetched for another request */
+    uint64_t misses;      /**< fetched, and stored */
+    uint64_t passed;      /**< fetched, and not stored */
+    uint64_t invalidated; /**< unsafe requests that ended what was stored of their targets */
+    uint64_t objects, bytes, bytes_most;       /**< in memory now; CacheMemory */
+    uint64_t fetches;                          /**< for which others may wait, now */
+    uint64_t stored, evicted, refused, purges; /**< refused: there was no room */
+    uint64_t disk_bytes_most;                  /**< CacheMaxSize; 0: there is no tier on disk */
+    uint64_t disk_written, disk_damaged, disk_failed; /**< bytes; records; reads and writes */
+} brg_status_cache;
+
+/** Optional function of the built-in cache_module. @return 1: @a out is filled; 0: nothing is stored by this configuration */
+APR_DECLARE_OPTIONAL_FN(int, brg_status_cache_get, (brg_status_cache * out));
+
 /** A source of networks (ASTable). Each number is right by itself. */
 typedef struct brg_status_network_source {
     const char *name;    /**< "file /etc/networks.txt", "bgp 192.0.2.1" */

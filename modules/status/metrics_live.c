@@ -5,6 +5,7 @@
  */
 #include "metrics_private.h"
 #include "status_backends.h"
+#include "status_cache.h"
 #include "status_certificates.h"
 #include "status_private.h"
 #include "http_core.h"
@@ -275,6 +276,7 @@ static int live_write_data(request_rec *r, const live_span *span, const char *fr
     live_scopes(r);
     live_hosts(r);
     status_backends_write_json(r);
+    status_cache_write_json(r);
     live_server(r);
     ap_rputs("}\n", r);
     return OK;

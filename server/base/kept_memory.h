@@ -11,7 +11,7 @@
  */
 #include <stddef.h>
 
-#define KEPT_MEMORY_MOST 8 /**< pieces that are handed on */
+#define KEPT_MEMORY_MOST 16 /**< pieces that are handed on */
 #define KEPT_MEMORY_NAME 32
 
 typedef struct kept_memory {

@@ -75,6 +75,7 @@ void *cached_section_merge(apr_pool_t *p, void *base, void *add)
     c->no_store = cached_either(b->no_store, a->no_store);
     c->tell = cached_either(b->tell, a->tell);
     c->detail = cached_either(b->detail, a->detail);
+    c->standard = cached_either(b->standard, a->standard);
     c->stale = cached_either(b->stale, a->stale);
     return c;
 }

@@ -254,6 +254,8 @@ const command_rec cached_commands[] = {
                  "Add a X-Cache header to responses. Default is off."),
     AP_INIT_FLAG("CacheDetailHeader", cached_section_flag_cmd, SECTION(detail), CACHED_ANY,
                  "Add a X-Cache-Detail header to responses. Default is off."),
+    AP_INIT_FLAG("CacheStatusHeader", cached_section_flag_cmd, SECTION(standard), CACHED_ANY,
+                 "Add this cache to the Cache-Status header of responses. Default is off."),
     AP_INIT_TAKE1("CacheKeyBaseURL", cached_base_cmd, NULL, RSRC_CONF,
                   "Override the base URL of reverse proxied cache keys."),
     AP_INIT_FLAG("CacheStaleOnError", cached_section_flag_cmd, SECTION(stale), CACHED_ANY,

@@ -314,6 +314,13 @@ static int disk_post(disk_what what, const store_key *key, uint32_t flight, apr_
     return 1;
 }
 
+int cached_disk_figures(disk_figures *figures)
+{
+    if (disk_tier && disk_wanted)
+        disk_figures_get(disk_tier, figures);
+    return disk_tier && disk_wanted;
+}
+
 int cached_disk_has(const store_key *key)
 {
     disk_place place;

@@ -181,7 +181,8 @@ static int follow_begin_stream(cached_request *q, store_view *view, int *status)
     q->grows = 1;
     q->sent = 0;
     cached_head_apply(q, 1);
-    cached_tell(q->r, CACHED_HIT, "cache hit");
+    cached_head_is_stored(q->r);
+    cached_tell(q, CACHED_COLLAPSED, "cache hit", 0);
     *status = follow_stream(q);
     return 1;
 }

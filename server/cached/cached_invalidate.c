@@ -67,7 +67,8 @@ static void invalidate_now(cached_request *q)
     cached_purge(&q->key);
     invalidate_named(q, apr_table_get(r->headers_out, "Location"));
     invalidate_named(q, apr_table_get(r->headers_out, "Content-Location"));
-    cached_tell(r, CACHED_INVALIDATE, apr_psprintf(r->pool, "cache invalidated by %s", r->method));
+    cached_tell(q, CACHED_INVALIDATED, apr_psprintf(r->pool, "cache invalidated by %s", r->method),
+                0);
     ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r,
                   APLOGNO(02467) "cache: Invalidating all cached entities in response to '%s' "
                                  "request for %s",

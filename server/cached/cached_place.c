@@ -18,7 +18,6 @@
 APLOG_USE_MODULE(cache);
 
 #define PLACE_MEMORY (128ull << 20)
-#define PLACE_ROWS 1024
 #define PLACE_LOOK_NS 4000000 /* those that wait for a fetch of another process look so often */
 
 struct cached_place {
@@ -33,7 +32,7 @@ struct cached_place {
 
 static store *place_store; /* for the processes that are forked from here on */
 static uint64_t place_bytes;
-static _Atomic(cached_place *) place_of_row[PLACE_ROWS]; /* of this process */
+static _Atomic(cached_place *) place_of_row[CACHED_ROWS]; /* of this process */
 static _Thread_local cached_place *place_mine;
 static cached_place *place_workers;
 static pthread_once_t place_once = PTHREAD_ONCE_INIT;
@@ -101,6 +100,8 @@ int cached_map(apr_pool_t *pconf, server_rec *main)
     place_tell_unknown(main);
     if (!place_store && place_open(main, bytes) != OK)
         return HTTP_INTERNAL_SERVER_ERROR;
+    if (cached_count_map(main, place_bytes) != OK)
+        return HTTP_INTERNAL_SERVER_ERROR;
     if (bytes != place_bytes)
         ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, main,
                      "CacheMemory takes effect when the server is restarted, not by a reload");
@@ -154,7 +155,7 @@ static cached_place *place_make(brg_loop *loop)
             store_reader_close(&reader);
         return NULL;
     }
-    BRG_ASSERT(store_reader_row(reader) < PLACE_ROWS);
+    BRG_ASSERT(store_reader_row(reader) < CACHED_ROWS);
     place->reader = reader;
     place->loop = loop;
     place->note.run = place_noted;
@@ -204,8 +205,8 @@ void cached_unlock(cached_place *place)
 
 void cached_wake(cached_place *place, uint32_t flight)
 {
-    uint64_t rows[PLACE_ROWS / 64];
-    const size_t words = store_flight_waiters(place->reader, flight, rows, PLACE_ROWS / 64);
+    uint64_t rows[CACHED_ROWS / 64];
+    const size_t words = store_flight_waiters(place->reader, flight, rows, CACHED_ROWS / 64);
 
     for (size_t w = 0; w < words; w++)
         while (rows[w]) {

@@ -48,8 +48,8 @@ typedef struct cached_section {
     apr_array_header_t *purgers; /**< of apr_ipsubnet_t *, CachePurge; NULL: not named */
     double factor;               /**< < 0: not named */
     int64_t most, least, usual;  /**< seconds; -1: not named */
-    uint8_t disable, no_last_mod, expired, is_private, no_store, tell, detail,
-        stale; /**< CACHED_* */
+    uint8_t disable, no_last_mod, expired, is_private, no_store, tell, detail, standard,
+        stale; /**< CACHED_*; standard: CacheStatusHeader */
 } cached_section;
 
 /** Of mod_cache_disk. */
@@ -125,6 +125,8 @@ void cached_follower_remove(cached_place *place, struct cached_request *q);
 /** Wake those that wait for this flight: on loops of this process at once; others look by themselves. */
 void cached_wake(cached_place *place, uint32_t flight);
 
+#define CACHED_ROWS 1024 /**< readers of the store, at most */
+
 /** A place for a thread that is neither a loop nor a worker; it ends with the process. NULL: no row is free */
 cached_place *cached_place_new(void);
 
@@ -132,6 +134,9 @@ cached_place *cached_place_new(void);
 
 /** Open the files; the supervisor, before there are server processes. */
 void cached_disk_open(server_rec *main);
+struct disk_figures;
+/** @return 0: there is no such tier */
+int cached_disk_figures(struct disk_figures *figures);
 /** 1: CacheRoot is configured, and its files are open. */
 int cached_disk_is_open(void);
 /** An object lies there. */
@@ -174,6 +179,18 @@ typedef enum cached_phase {
     CACHED_SWALLOWS   /**< another answer was sent in place of it */
 } cached_phase;
 
+/** How it ended, for figures and Cache-Status. */
+typedef enum cached_outcome {
+    CACHED_PASSED, /**< the handler's answer, which is not stored */
+    CACHED_STORED, /**< the same, and it is */
+    CACHED_FROM_STORE,
+    CACHED_STALE,       /**< what is stored, though it is stale */
+    CACHED_REVALIDATED, /**< what is stored: it still holds */
+    CACHED_COLLAPSED,   /**< what is fetched for another one */
+    CACHED_INVALIDATED, /**< it changed its target */
+    CACHED_OUTCOMES
+} cached_outcome;
+
 typedef struct cached_request {
     request_rec *r;
     fresh_policy policy;
@@ -194,6 +211,8 @@ typedef struct cached_request {
     uint8_t decided;    /**< the first piece of the answer passed */
     uint8_t rounds;     /**< how often it waited for another one's fetch in vain */
     uint8_t alone;      /**< it does not wait for others */
+    uint8_t outcome;    /**< cached_outcome */
+    uint8_t forward;    /**< fresh_fwd: why the handler is asked, if it is */
     const char *own[6]; /**< conditions of the request, by cached_conditions[] */
     /* who fetches */
     cached_place *place; /**< whose reader has the lead, or writes */
@@ -252,6 +271,8 @@ void cached_request_end(cached_request *q);
 
 /** Fields and status of what is stored, as the response of r. @param age  with Age */
 void cached_head_apply(cached_request *q, int age);
+/** The head of r is sent as it was stored, with Date and Server of its origin: RFC 9111, 4. */
+void cached_head_is_stored(request_rec *r);
 /** Send what is stored to the filters from @a to on. @return OK, or a status */
 int cached_serve(cached_request *q, ap_filter_t *to, const char *reason, int revalidated);
 /** Bytes of a body as a bucket. */
@@ -262,16 +283,21 @@ ap_filter_t *cached_filters_behind(request_rec *r);
 
 /* ---- what is told (cached_tell.c) ---- */
 
-typedef enum cached_status {
-    CACHED_HIT,
-    CACHED_REVALIDATE,
-    CACHED_MISS,
-    CACHED_INVALIDATE
-} cached_status;
-
-/** Variables and fields that say what the cache did. */
-void cached_tell(request_rec *r, cached_status status, const char *reason);
+/**
+ * Variables and fields that say what the cache did, and what is counted of it.
+ * @param code  of the handler's answer, where another one is sent in its place; 0
+ */
+void cached_tell(cached_request *q, cached_outcome outcome, const char *reason, int code);
 const char *cached_why(const cached_request *q, fresh_why why, int code);
+
+/* ---- figures (cached_count.c) ---- */
+
+/** The supervisor. @param bytes  CacheMemory. @return OK or an error that stops the start */
+int cached_count_map(const server_rec *main, uint64_t bytes);
+/** A request of the cache's ended. */
+void cached_count(const cached_request *q);
+struct brg_status_cache;
+int brg_status_cache_get(struct brg_status_cache *out);
 
 /* ---- storing (cached_save.c, cached_validated.c) ---- */
 

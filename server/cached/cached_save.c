@@ -212,7 +212,7 @@ static void save_not(cached_request *q, const char *reason, fresh_why why)
         cached_purge(&q->key);
     cached_land(q, !of_request);
     if (!q->answered)
-        cached_tell(r, CACHED_MISS, reason);
+        cached_tell(q, CACHED_PASSED, reason, 0);
     ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r,
                   APLOGNO(00768) "cache: %s not cached for request %s. Reason: %s",
                   apr_pstrmemdup(r->pool, q->text, q->text_len), r->uri, reason);
@@ -244,10 +244,11 @@ static void save_begin(cached_request *q, const fresh_response *response)
         return;
     }
     q->phase = CACHED_SAVES;
+    q->terms = terms;
     if (q->flight)
         cached_wake(q->place, q->flight);
     if (!q->answered)
-        cached_tell(r, CACHED_MISS, "cache miss: attempting entity save");
+        cached_tell(q, CACHED_STORED, "cache miss: attempting entity save", 0);
     ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r,
                   APLOGNO(00769) "cache: Caching url %s for request %s",
                   apr_pstrmemdup(r->pool, q->text, q->text_len), r->uri);
@@ -265,6 +266,8 @@ static int save_decide(cached_request *q, ap_filter_t *f, apr_status_t *rv)
     fresh_why why;
 
     q->decided = 1;
+    if (AP_STATUS_IS_HEADER_ONLY(r->status))
+        q->least = 0;
     cached_ask_restore(q);
     if (!q->writer && !q->flight)
         q->place = cached_place_here();

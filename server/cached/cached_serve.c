@@ -67,6 +67,12 @@ ap_filter_t *cached_filters_behind(request_rec *r)
     return r->output_filters;
 }
 
+void cached_head_is_stored(request_rec *r)
+{
+    if (r->proxyreq == PROXYREQ_NONE)
+        r->proxyreq = PROXYREQ_REVERSE;
+}
+
 /* The body, or the end alone where a condition of the client says so. */
 static apr_bucket_brigade *serve_body(cached_request *q, uint64_t length)
 {
@@ -83,6 +89,15 @@ static apr_bucket_brigade *serve_body(cached_request *q, uint64_t length)
     return bb;
 }
 
+static cached_outcome serve_outcome(const cached_request *q, int revalidated)
+{
+    if (revalidated)
+        return CACHED_REVALIDATED;
+    if (q->follows)
+        return CACHED_COLLAPSED;
+    return fresh_left(&q->terms, brg_now()) < 0 ? CACHED_STALE : CACHED_FROM_STORE;
+}
+
 int cached_serve(cached_request *q, ap_filter_t *to, const char *reason, int revalidated)
 {
     request_rec *r = q->r;
@@ -92,7 +107,7 @@ int cached_serve(cached_request *q, ap_filter_t *to, const char *reason, int rev
     if (store_view_state(&q->view, &length) != STORE_COMPLETE)
         return DECLINED;
     cached_head_apply(q, !revalidated);
-    cached_tell(r, revalidated ? CACHED_REVALIDATE : CACHED_HIT, reason);
+    cached_tell(q, serve_outcome(q, revalidated), reason, revalidated ? HTTP_NOT_MODIFIED : 0);
     if (r->status == HTTP_OK && (status = ap_meets_conditions(r)) != OK) {
         r->status_line = NULL;
         if (status != HTTP_NOT_MODIFIED && !revalidated)
@@ -103,6 +118,7 @@ int cached_serve(cached_request *q, ap_filter_t *to, const char *reason, int rev
                   revalidated ? APLOGNO(02971) "cache: serving %s (revalidated)"
                               : APLOGNO(00764) "cache: serving %s",
                   r->uri);
+    cached_head_is_stored(r);
     (void)ap_pass_brigade(to, serve_body(q, length));
     return OK;
 }
@@ -118,11 +134,12 @@ apr_status_t cached_send_stale(cached_request *q, ap_filter_t *f, int code)
     apr_table_clear(r->headers_out);
     apr_table_setn(r->headers_out, "Warning", "111 Revalidation failed");
     cached_head_apply(q, 0);
-    cached_tell(r, CACHED_HIT,
-                apr_psprintf(r->pool, "cache hit: %d status; stale content returned", code));
+    cached_tell(q, CACHED_STALE,
+                apr_psprintf(r->pool, "cache hit: %d status; stale content returned", code), code);
     if (r->status == HTTP_OK && ap_meets_conditions(r) == HTTP_NOT_MODIFIED) {
         r->status = HTTP_NOT_MODIFIED;
         r->status_line = NULL;
     }
+    cached_head_is_stored(r);
     return ap_pass_brigade(f->next, serve_body(q, length));
 }

@@ -2,13 +2,16 @@
 /* The built-in mod_cache: its hooks and filters. */
 #include "cached_private.h"
 #include "brigade/assert.h"
+#include "brigade/loop.h"
 #include "brigade/response_cache.h"
+#include "brigade/status.h"
 #include "brigade/stored_answer.h"
 #include "http_log.h"
 #include "http_core.h"
 #include "http_main.h"
 #include "http_protocol.h"
 #include "http_request.h"
+#include "proxy.h"
 
 APLOG_USE_MODULE(cache);
 
@@ -17,6 +20,8 @@ static int cache_miss(cached_request *q)
 {
     request_rec *r = q->r;
 
+    /* Whoever waits for this answer, or has a stale one, wants to know that there is none. */
+    apr_table_setn(r->notes, PROXY_ANSWERS_FAILURES, "1");
     ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r, APLOGNO(00750) "Adding CACHE_SAVE filter for %s",
                   r->uri);
     for (ap_filter_t *f = r->output_filters; f; f = f->next)
@@ -27,6 +32,15 @@ static int cache_miss(cached_request *q)
         }
     ap_add_output_filter_handle(cached_save_filter, q, r, r->connection);
     return DECLINED;
+}
+
+/* Why the handler is asked, if it is: RFC 9211, 2.2. */
+static uint8_t cache_forward(const cached_request *q)
+{
+    if (!q->view.reader)
+        return q->has_variant ? FRESH_FWD_VARY_MISS : FRESH_FWD_URI_MISS;
+    return q->request.cc.has && !q->soft && fresh_left(&q->terms, brg_now()) > 0 ? FRESH_FWD_REQUEST
+                                                                                 : FRESH_FWD_STALE;
 }
 
 static int cache_consider(request_rec *r, int sections, int quick)
@@ -51,6 +65,7 @@ static int cache_consider(request_rec *r, int sections, int quick)
     if (ap_request_has_body(r))
         return DECLINED;
     cached_find(q);
+    q->forward = cache_forward(q);
     switch (q->use) {
     case FRESH_SERVE:
     case FRESH_SERVE_STALE:
@@ -76,7 +91,7 @@ static int cache_quick(request_rec *r, int lookup)
 
 static int cache_handler(request_rec *r)
 {
-    cached_request *q = cached_of(r);
+    cached_request *q = cached_store() ? cached_of(r) : NULL;
     int status;
 
     if (!q && cached_server_of(r->server)->quick == CACHED_OFF) {
@@ -124,8 +139,10 @@ static int cache_log(request_rec *r)
 {
     const cached_request *q = cached_of(r);
 
-    if (q)
+    if (q) {
         cached_restore_answer(q);
+        cached_count(q);
+    }
     return DECLINED;
 }
 
@@ -151,7 +168,7 @@ static apr_status_t cache_place(ap_filter_t *f, apr_bucket_brigade *in)
 /* What the cache had a say in is not remembered as a response of files. */
 static int cache_depends(request_rec *r)
 {
-    for (const request_rec *q = r; q; q = q->prev)
+    for (const request_rec *q = cached_store() ? r : NULL; q; q = q->prev)
         if (cached_of(q))
             return BRG_CACHE_VOLATILE;
     return BRG_CACHE_STATIC;
@@ -181,6 +198,7 @@ static void cache_hooks(apr_pool_t *p)
     brg_cache_declare(&cache_module, cache_depends);
     brg_cache_leaves_query(&cache_module);
     brg_stored_log_declare(&cache_module, cache_log_ready, cache_log_stored);
+    APR_REGISTER_OPTIONAL_FN(brg_status_cache_get);
     ap_hook_pre_config(cache_pre_config, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_post_config(cache_post_config, NULL, NULL, APR_HOOK_REALLY_FIRST);
     ap_hook_quick_handler(cache_quick, NULL, NULL, APR_HOOK_FIRST);

@@ -61,7 +61,7 @@ static int failure_is_clients_to_repeat(proxy_exchange *x, proxy_failure why, ap
 
     if (x->codec != &proxy_http_codec || why != PROXY_FAILED_BROKEN ||
         r->proxyreq != PROXYREQ_REVERSE || !r->connection->keepalives ||
-        failure_is_within_head(x) || x->bad)
+        failure_is_within_head(x) || x->bad || apr_table_get(r->notes, PROXY_ANSWERS_FAILURES))
         return 0;
     ap_log_rerror(APLOG_MARK, APLOG_DEBUG, error, r,
                   APLOGNO(01103) "Closing connection to client because reading from backend server "

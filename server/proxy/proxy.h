@@ -20,6 +20,10 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+/** In r->notes: a backend that fails is told by a status in any case. Without it a client of a connection that has had answers gets none
+ * where its backend closes without an answer, so that it asks again. */
+#define PROXY_ANSWERS_FAILURES "brigade-proxy-answers-failures"
+
 /* ---- schemes ---- */
 
 typedef enum proxy_scheme {

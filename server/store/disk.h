@@ -122,7 +122,8 @@ apr_status_t disk_purge_wait(disk *d);
 apr_status_t disk_purge(disk *d, uint64_t mark, apr_time_t when);
 
 typedef struct disk_figures {
-    uint64_t bytes, written, objects_written, damaged, failed;
+    uint64_t bytes; /**< that its files may have */
+    uint64_t written, objects_written, damaged, failed;
 } disk_figures;
 void disk_figures_get(const disk *d, disk_figures *figures);
 

@@ -282,6 +282,7 @@ CacheMaxExpire 1000
 CacheMinExpire 10
 CacheQuickHandler off
 CacheStaleOnError off
+CacheStatusHeader on
 CacheStoreExpired On
 CacheStoreNoStore On
 CacheStorePrivate On

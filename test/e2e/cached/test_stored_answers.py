@@ -332,3 +332,33 @@ def test_memory_is_bounded(serve, backend):
     assert len(backend.requests) == 300
     last = server.get("/p/299")
     assert last.body.startswith(b"/299.")
+
+
+def test_head_is_the_stored_one(serve, backend):
+    backend.scripts["*"] = answer(b"x", fields=fields(("Date", DATE), ("Server", "origin"), age=10**9))
+    server = serve(config(backend))
+    for expected in ("MISS", "HIT", "HIT"):
+        got = server.get("/p/a")
+        assert (kind(got), got["Date"], got["Server"]) == (expected, DATE, "origin")
+
+
+def test_answers_without_a_body_of_their_status_are_stored(serve, backend):
+    backend.scripts["*"] = answer(b"", "204 No Content", fields())
+    server = serve(config(backend))
+    assert [(kind(got), got.status) for got in (server.get("/p/a"), server.get("/p/a"))] == [("MISS", 204), ("HIT", 204)]
+
+
+def closes(connection, request):
+    raise ConnectionResetError
+
+
+@pytest.mark.parametrize("control,status", [("max-age=0", 200), ("max-age=0, must-revalidate", 502), ("max-age=0, s-maxage=0", 502), ("no-cache", 502)])
+def test_backend_that_closes_in_place_of_a_validation(serve, backend, control, status):
+    """On a connection that has had answers, too: RFC 9111, 5.2.2.2."""
+    backend.scripts["*"] = answer(b"stored", fields=[("Cache-Control", control), ("ETag", '"1"')])
+    server = serve(config(backend))
+    with server.connect() as c:
+        assert c.get("/p/a").status == 200
+        backend.scripts["*"] = closes
+        got = c.get("/p/a")
+    assert got.status == status and (status != 200 or got.body == b"stored")

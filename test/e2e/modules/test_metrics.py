@@ -235,6 +235,7 @@ def test_tls_and_http2_are_told_apart(serve):
         ASTable bgp 127.0.0.1 asn=65000 peer-asn=65001
         ASTable file @ROOT@/conf/networks
         ProxyPass /backend/ http://127.0.0.1:1/
+        CacheEnable memory /backend/
         CustomLog @ROOT@/logs/networks %{{asn}}C
         SSLCertificateFile @ROOT@/conf/cert.pem
         SSLCertificateKeyFile @ROOT@/conf/key.pem

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How requests ended, counted for all processes in memory that outlives them: each row of the store has counters of its own, so
+ * that loops share no cache line.
+ */
+#include "cached_private.h"
+#include "disk.h"
+#include "kept_memory.h"
+#include "brigade/assert.h"
+#include "brigade/status.h"
+#include "http_log.h"
+#include <errno.h>
+#include <stdatomic.h>
+#include <string.h>
+
+APLOG_USE_MODULE(cache);
+
+typedef struct count_row {
+    _Atomic uint64_t n[CACHED_OUTCOMES];
+    char rest[64 - CACHED_OUTCOMES * sizeof(uint64_t) % 64];
+} count_row;
+
+static count_row *count_rows; /* [CACHED_ROWS]; pages that nobody writes take no memory */
+static uint64_t count_memory; /* CacheMemory that is in force */
+
+int cached_count_map(const server_rec *main, uint64_t bytes)
+{
+    count_memory = bytes;
+    if (!count_rows)
+        count_rows = kept_memory_map("cached-counts-1", CACHED_ROWS * sizeof *count_rows);
+    if (count_rows)
+        return OK;
+    ap_log_error(APLOG_MARK, APLOG_EMERG, errno, main,
+                 "no memory that processes share for what became of requests to the cache");
+    return HTTP_INTERNAL_SERVER_ERROR;
+}
+
+void cached_count(const cached_request *q)
+{
+    const cached_place *place = cached_place_here();
+    count_row *row;
+
+    BRG_ASSERT(q->outcome < CACHED_OUTCOMES);
+    if (!place || !count_rows || (!q->known && q->outcome == CACHED_PASSED))
+        return; /* it was never looked up */
+    row = &count_rows[store_reader_row(cached_reader(place)) % CACHED_ROWS];
+    atomic_fetch_add_explicit(&row->n[q->outcome], 1, memory_order_relaxed);
+}
+
+static uint64_t count_of(cached_outcome outcome)
+{
+    uint64_t n = 0;
+
+    for (int i = 0; i < CACHED_ROWS; i++)
+        n += atomic_load_explicit(&count_rows[i].n[outcome], memory_order_relaxed);
+    return n;
+}
+
+static void count_stored(brg_status_cache *out)
+{
+    store_figures s;
+
+    store_figures_get(cached_store(), &s);
+    out->objects = s.objects;
+    out->bytes = s.bytes;
+    out->bytes_most = count_memory;
+    out->fetches = s.flights;
+    out->stored = s.stored;
+    out->evicted = s.evicted;
+    out->refused = s.refused;
+    out->purges = s.purges;
+}
+
+int brg_status_cache_get(brg_status_cache *out)
+{
+    disk_figures d;
+
+    if (!cached_store() || !count_rows)
+        return 0;
+    memset(out, 0, sizeof *out);
+    out->hits = count_of(CACHED_FROM_STORE);
+    out->stale = count_of(CACHED_STALE);
+    out->revalidated = count_of(CACHED_REVALIDATED);
+    out->collapsed = count_of(CACHED_COLLAPSED);
+    out->misses = count_of(CACHED_STORED);
+    out->passed = count_of(CACHED_PASSED);
+    out->invalidated = count_of(CACHED_INVALIDATED);
+    count_stored(out);
+    if (cached_disk_figures(&d)) {
+        out->disk_bytes_most = d.bytes;
+        out->disk_written = d.written;
+        out->disk_damaged = d.damaged;
+        out->disk_failed = d.failed;
+    }
+    return 1;
+}

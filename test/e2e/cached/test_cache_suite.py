@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The suite of HTTP caches that npm has as http-cache-tests, where it is installed: what it requires, and what it calls optimal. Each
+exception is named with its reason.
+
+    npm install -g http-cache-tests    # or HTTP_CACHE_TESTS=FOLDER
+"""
+import json
+import os
+import shutil
+import subprocess
+
+import pytest
+
+from brigade import free_port, wait_until
+
+pytestmark = pytest.mark.only("brigade")
+
+KINDS = """import tests from "./tests/index.mjs";
+console.log(JSON.stringify(Object.fromEntries(tests.flatMap(s => s.tests.filter(t => !t.browser_only).map(t => [t.id, t.kind || "required"])))))"""
+
+AGE = "RFC 9111, 5.1: of several values of Age the first counts, and what is no number is ignored"
+COOKIE = "answers with Set-Cookie are not stored"
+PARTIAL = "answers of 206 are not stored"
+JUDGED = "the page of an error has no field of the suite's server, so the suite takes it for a stored answer"
+EXCEPTIONS = {
+    **dict.fromkeys(["age-parse-" + i for i in ("nonnumeric", "negative", "float", "prefix-twoline", "dup-0", "dup-0-twoline", "dup-old",
+                                                "parameter", "numeric-parameter")], AGE),
+    **dict.fromkeys(["headers-store-Set-Cookie", "headers-store-Set-Cookie2", "304-etag-update-response-Set-Cookie",
+                     "304-etag-update-response-Set-Cookie2", "other-set-cookie"], COOKIE),
+    **dict.fromkeys(["partial-store-partial-" + i for i in ("reuse-partial", "reuse-partial-byterange", "reuse-partial-absent",
+                                                            "reuse-partial-suffix", "complete")], PARTIAL),
+    **dict.fromkeys(["stale-close-" + i for i in ("must-revalidate", "proxy-revalidate", "no-cache", "s-maxage=2")], JUDGED),
+    "headers-store-Transfer-Encoding": "an answer with a coding that is not known is refused: RFC 9112, 6.1",
+    "304-etag-update-response-Content-MD5": "RFC 9111, 3.2 excepts no such field",
+    "304-etag-update-response-Content-Type": "the type stays that of the stored bytes: RFC 9111, 3.2 lets a cache do so",
+    "304-etag-update-response-ETag": "a 304 with another tag is not about what is stored: RFC 9111, 4.3.4",
+    "method-POST": "answers to POST are not stored",
+    "vary-normalise-lang-select": "Content-Language is not read",
+    "conditional-lm-fresh-no-lm": "If-Modified-Since is compared with Last-Modified alone",
+}
+
+
+def suite():
+    """The folder; None: it is not installed."""
+    where = os.environ.get("HTTP_CACHE_TESTS")
+    if not where and shutil.which("npm") and shutil.which("node"):
+        root = subprocess.run(["npm", "root", "-g"], capture_output=True, text=True, check=False).stdout.strip()
+        where = os.path.join(root, "http-cache-tests")
+    return where if where and shutil.which("node") and os.path.exists(os.path.join(where, "cli.mjs")) else None
+
+
+def node(where, *args, **variables):
+    environment = {**os.environ, "npm_package_config_id": "", "npm_config_protocol": "http", **variables}
+    return subprocess.Popen(["node", "--no-warnings", *args], cwd=where, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def test_suite(serve, tmp_path):
+    where = suite()
+    if not where:
+        pytest.skip("http-cache-tests is not installed")
+    port = free_port()
+    maps = "".join(f"ProxyPass /{path} http://localhost:{port}/{path}\n" for path in ("test", "config", "state"))
+    server = serve(f"EventLoops 1\n{maps}CacheEnable memory /test\n")
+    kinds = json.loads(node(where, "--input-type=module", "-e", KINDS).communicate(timeout=30)[0])
+    origin = node(where, "server/server.mjs", npm_config_port=str(port), npm_config_pidfile=str(tmp_path / "pid"))
+    try:
+        wait_until(lambda: server.get("/state/none").status != 503, "the suite's server")
+        client = node(where, "cli.mjs", npm_config_base=f"http://127.0.0.1:{server.port}")
+        results = json.loads(client.communicate(timeout=240)[0])
+    finally:
+        origin.terminate()
+        origin.communicate()
+    judged = {i: results.get(i) for i, kind in kinds.items() if kind != "check" and i in results}
+    assert len(judged) > 200
+    failed = {i: r for i, r in judged.items() if r is not True}
+    assert {i: r for i, r in failed.items() if i not in EXCEPTIONS} == {}
+    assert [i for i in EXCEPTIONS if judged.get(i) is True] == []
