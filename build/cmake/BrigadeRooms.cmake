@@ -28,6 +28,7 @@ set(BRIGADE_ROOMS
     server/client
     server/mod_ssl
     server/cache
+    server/limit
     server/h1
     server/h2
     server/proxy
