@@ -2,6 +2,7 @@
 /* The figures as JSON: names, labels and units are those of the text formats. */
 #include "metrics_private.h"
 #include "status_backends.h"
+#include "status_limits.h"
 #include "status_networks.h"
 #include "http_config.h"
 #include "http_core.h"
@@ -81,5 +82,6 @@ void metrics_write_json(request_rec *r, const brg_figures *f)
     ap_rputs("]", r);
     status_networks_write_json(r);
     status_backends_write_json(r);
+    status_limits_write_json(r);
     ap_rputs("}\n", r);
 }

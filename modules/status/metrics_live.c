@@ -5,6 +5,7 @@
  */
 #include "metrics_private.h"
 #include "status_backends.h"
+#include "status_limits.h"
 #include "status_certificates.h"
 #include "status_private.h"
 #include "http_core.h"
@@ -218,6 +219,7 @@ static int live_write_data(request_rec *r, const char *from)
     live_targets(r, "busiest", t, brg_figures_busiest(t));
     live_scopes(r);
     status_backends_write_json(r);
+    status_limits_write_json(r);
     live_server(r);
     ap_rputs("}\n", r);
     return OK;

@@ -6,6 +6,7 @@
 #include "metrics_private.h"
 #include "status_backends.h"
 #include "status_certificates.h"
+#include "status_limits.h"
 #include "status_networks.h"
 #include "http_config.h"
 #include "http_core.h"
@@ -114,6 +115,7 @@ void metrics_write_text(request_rec *r, const brg_figures *f, int open)
     status_certificates_write(r);
     status_networks_write_text(r, open);
     status_backends_write_text(r, open);
+    status_limits_write_text(r, open);
     if (open)
         ap_rputs("# EOF\n", r);
 }

@@ -5,6 +5,7 @@
  * the code point of that value.
  */
 #include "status_backends.h"
+#include "status_limits.h"
 #include "status_private.h"
 #include "http_config.h"
 #include "http_core.h"
@@ -192,5 +193,6 @@ void status_write_json(request_rec *r, const status_snapshot *snap)
     }
     ap_rputs("]", r);
     status_backends_write_json(r);
+    status_limits_write_json(r);
     ap_rputs("}\n", r);
 }

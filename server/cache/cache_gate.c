@@ -21,15 +21,27 @@ void cache_gate(request_rec *r, cache_gate_fn *fn, const void *data, uint64_t fi
         APR_ARRAY_PUSH(list, vary_wish) = (vary_wish){.gate = fn, .data = data, .fixed = fixed};
 }
 
-int cache_gates_admit(cache_entry *e, brg_conn *bc, const http_head *head, apr_off_t len)
+static inline int gates_ask(const cache_entry *e, const cache_visit *visit)
 {
-    const cache_visit visit = {.bc = bc, .head = head, .entry = e, .len = len};
-
-    BRG_ASSERT_DEBUG(e->gated && e->in_cache);
     for (int i = 0; i < e->vary_n; i++)
-        if (e->vary[i].gate && !e->vary[i].gate(e->vary[i].data, e->vary[i].fixed, &visit))
+        if (e->vary[i].gate && !e->vary[i].gate(e->vary[i].data, e->vary[i].fixed, visit))
             return 0;
     return 1;
+}
+
+int cache_gates_admit(cache_entry *e, brg_conn *bc, const http_head *head, apr_off_t len)
+{
+    cache_visit visit = {.bc = bc, .head = head, .entry = e, .len = len};
+
+    BRG_ASSERT_DEBUG(e->gated && e->in_cache);
+    /* What one gate counted is counted again by the full way, if another one sends the request there. */
+    if (e->gated > 1) {
+        visit.only_looks = 1;
+        if (!gates_ask(e, &visit))
+            return 0;
+        visit.only_looks = 0;
+    }
+    return gates_ask(e, &visit);
 }
 
 const char *cache_visit_field(const cache_visit *visit, int id, const char *name, size_t name_len,

@@ -15,7 +15,8 @@ typedef struct cache_visit {
     brg_conn *bc; /**< where it came in; over HTTP/2 the connection of the stream */
     const http_head *head;
     const cache_entry *entry;
-    apr_off_t len; /**< bytes of the body that would be sent */
+    apr_off_t len;  /**< bytes of the body that would be sent */
+    int only_looks; /**< nothing is counted yet: another gate is asked after this one */
 } cache_visit;
 
 /**

@@ -157,7 +157,7 @@ struct cache_entry {
     uint8_t filled;     /**< else armed only */
     uint8_t filled_304; /**< validators and the head of 304 are there, the rest may not be */
     uint8_t filled_206; /**< validators, body and the head of 206; that of 200 may not be there */
-    uint8_t gated;      /**< each request is asked for: cache_gates_admit() */
+    uint8_t gated;      /**< so many gates are asked for each request: cache_gates_admit() */
     uint8_t observed;   /**< log_transaction hooks want every request */
     uint8_t source;     /**< cache_source_id: what keeps it current */
     uint8_t in_cache;

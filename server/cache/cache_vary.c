@@ -276,7 +276,7 @@ int cache_vary_take(response_cache *c, cache_entry *e, request_rec *r)
         return -1;
     for (int i = 0; i < (*list)->nelts; i++) {
         e->vary_n = i + 1;
-        e->gated |= APR_ARRAY_IDX(*list, i, vary_wish).gate != NULL;
+        e->gated += APR_ARRAY_IDX(*list, i, vary_wish).gate != NULL;
         if (vary_take(c, &e->vary[i], &APR_ARRAY_IDX(*list, i, vary_wish), &asked))
             return -1;
     }

@@ -9,6 +9,7 @@
 #include "http_request.h"
 #include "util_filter.h"
 #include "brigade/assert.h"
+#include "brigade/loop.h"
 #include "brigade/response_cache.h"
 
 #define PIECE_LEAST 4096  /* bytes that are sent at a time, */
@@ -35,8 +36,23 @@ void limit_bandwidth_add(request_rec *r, const limit *l, uint64_t key)
     if (b->piece < PIECE_LEAST)
         b->piece = PIECE_LEAST;
     ap_add_output_filter_handle(bandwidth_filter, b, r, r->connection);
-    if (!l->is_dry)
-        brg_request_needs_worker(r);
+}
+
+/* A file that the burst allows needs no waiting, so it may be sent by a loop, and from memory the next time. */
+static int bandwidth_allows(const request_rec *r, const bandwidth *b)
+{
+    const uint64_t ahead = limit_rate_ahead(&limit_shared, b->key, limit_now());
+
+    return b->l->is_dry ||
+           (r->finfo.filetype == APR_REG && r->finfo.size <= (apr_off_t)b->l->most &&
+            ahead + limit_cost(b->l, r->finfo.size) <= b->l->burst);
+}
+
+static void bandwidth_insert(request_rec *r)
+{
+    for (ap_filter_t *f = r->output_filters; limit_all && f; f = f->next)
+        if (f->frec == bandwidth_filter && !bandwidth_allows(r, f->ctx))
+            brg_request_needs_worker(r);
 }
 
 /* Until the key may send again. */
@@ -44,7 +60,7 @@ static void bandwidth_wait(const bandwidth *b, const conn_rec *c)
 {
     uint64_t ahead;
 
-    while (!c->aborted &&
+    while (!c->aborted && !brg_thread_is_loop() &&
            (ahead = limit_rate_ahead(&limit_shared, b->key, limit_now())) > b->l->burst) {
         const uint64_t us = (ahead - b->l->burst) / 1000 + 1;
 
@@ -115,4 +131,5 @@ void limit_bandwidth_register(void)
     bandwidth_filter = ap_register_output_filter("REQUEST_LIMIT", bandwidth_out, NULL,
                                                  (ap_filter_type)(AP_FTYPE_CONNECTION - 1));
     brg_filter_leaves_body(bandwidth_filter);
+    ap_hook_insert_filter(bandwidth_insert, NULL, NULL, APR_HOOK_LAST);
 }

@@ -42,26 +42,28 @@ static __attribute__((noinline)) void stored_note(const limit *l, uint64_t key,
     limit_busy_note(&limit_shared, key, l->row, text, len, LIMIT_SAMPLE, 0, now);
 }
 
-static int stored_rate(const limit *l, uint64_t key, uint64_t now)
+/* Take @a cost, or only look whether it could be taken. */
+static int stored_take(const cache_visit *v, uint64_t key, uint64_t cost, uint64_t burst,
+                       uint64_t now)
 {
     uint64_t ahead;
 
-    return limit_rate_take(&limit_shared, key, l->each,
-                           l->excess == LIMIT_DELAYS ? l->undelayed : l->burst, now, &ahead);
+    if (v->only_looks)
+        return limit_rate_ahead(&limit_shared, key, now) <= burst;
+    return limit_rate_take(&limit_shared, key, cost, burst, now, &ahead);
 }
 
 static int stored_takes(const limit *l, uint64_t key, const cache_visit *v, uint64_t now)
 {
-    uint64_t ahead;
-
     switch (l->measure) {
     case LIMIT_RATE:
-        return stored_rate(l, key, now);
+        return stored_take(v, key, l->each, l->excess == LIMIT_DELAYS ? l->undelayed : l->burst,
+                           now);
     case LIMIT_IN_FLIGHT:
         return v->len < LIMIT_LONG_BODY && limit_count_of(&limit_shared, key) < l->most;
     case LIMIT_BANDWIDTH:
         return v->len <= (apr_off_t)l->most &&
-               limit_rate_take(&limit_shared, key, limit_cost(l, v->len), l->burst, now, &ahead);
+               stored_take(v, key, limit_cost(l, v->len), l->burst, now);
     default:
         return 1;
     }
@@ -82,7 +84,7 @@ int limit_admits(const void *data, uint64_t fixed, const cache_visit *visit)
     if (told <= 0)
         return told < 0;
     key = limit_key_of(l, fixed, &parts);
-    if (++asked % LIMIT_SAMPLE == 0)
+    if (!visit->only_looks && ++asked % LIMIT_SAMPLE == 0)
         stored_note(l, key, &parts, now);
     return stored_takes(l, key, visit, now);
 }
