@@ -8,6 +8,7 @@ import re
 import signal
 import socket
 import ssl
+import subprocess
 import time
 
 import pytest
@@ -411,3 +412,14 @@ def test_mistakes(serve, line, says):
     server = serve.unstarted(line + "\n", FILES)
     ran = server.run("-t")
     assert ran.returncode and says in ran.stderr.decode(), ran.stderr
+
+
+def test_a_takeover_names_the_lines_of_other_modules(serve):
+    server = serve.unstarted("DOSSiteCount 50\nDOSHTTPStatus 429\n<IfModule !none.c>\nQS_LocRequestLimit /a 30\nQS_SrvMaxConnPerIP 40\n</IfModule>\n")
+    server.port = brigade.free_port()
+    server.write_config()
+    said = subprocess.run([server.binary, "--takeover-check", server.path("conf/httpd.conf")], capture_output=True, text=True,
+                          timeout=brigade.PATIENCE).stdout
+    assert "DOSSiteCount 50: RequestLimit site by=client rate=50/s burst=50" in said, said
+    assert "DOSHTTPStatus 429: status=429" in said and "<Location /a> RequestLimit place by=all inflight=30" in said
+    assert "QS_SrvMaxConnPerIP 40: RequestLimit connections by=client connections=40" in said
