@@ -29,6 +29,7 @@ set(BRIGADE_ROOMS
     server/mod_ssl
     server/md
     server/cache
+    server/limit
     server/h1
     server/h2
     server/proxy

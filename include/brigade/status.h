@@ -239,6 +239,36 @@ APR_DECLARE_OPTIONAL_FN(apr_size_t, brg_status_network_table_bytes, (void));
  */
 BRG_DECLARE(char) brg_status_letter(int status);
 
+/** A limit of RequestLimit, and the requests that it held back since the server started. */
+typedef struct brg_status_limit {
+    const char *name;
+    const char *server;  /**< of which virtual host; "": of the main server */
+    const char *section; /**< where it stands; "": in no section */
+    int dry_run;         /**< it only counts */
+    uint64_t refused;
+    uint64_t delayed;
+    uint64_t closed; /**< connections closed without an answer */
+    uint64_t dry;    /**< what would have been one of these */
+} brg_status_limit;
+
+#define BRG_STATUS_LIMIT_KEYS 24 /**< busiest keys that are told */
+
+/** A key of a limit that is asked for often. Texts as long as the pool that was given. */
+typedef struct brg_status_limit_key {
+    const char *limit; /**< its name */
+    const char *key;   /**< an address, a user, ...: no quotes and control characters are in it */
+    uint64_t asked;    /**< about how often lately; half of it is forgotten in ten minutes */
+    uint64_t refused;  /**< of these: held back */
+} brg_status_limit_key;
+
+/** Optional functions of mod_limit. Threads: any. Blocking: no. */
+/** The @a n th limit, from 0. @return 1; 0: there are no more */
+APR_DECLARE_OPTIONAL_FN(int, brg_status_limit_get, (int n, brg_status_limit *out));
+/** The busiest keys, the busiest first. @param out  room for BRG_STATUS_LIMIT_KEYS @return how many */
+APR_DECLARE_OPTIONAL_FN(int, brg_status_limit_keys, (brg_status_limit_key * out, apr_pool_t *p));
+/** Keys that lost their place while they still counted, and requests in flight that got none (RequestLimitKeys). */
+APR_DECLARE_OPTIONAL_FN(void, brg_status_limit_memory, (uint64_t *displaced, uint64_t *unkept));
+
 #ifdef __cplusplus
 }
 #endif

@@ -3,6 +3,7 @@
 #include "metrics_private.h"
 #include "status_backends.h"
 #include "status_cache.h"
+#include "status_limits.h"
 #include "status_networks.h"
 #include "http_config.h"
 #include "http_core.h"
@@ -83,5 +84,6 @@ void metrics_write_json(request_rec *r, const brg_figures *f)
     status_networks_write_json(r);
     status_backends_write_json(r);
     status_cache_write_json(r);
+    status_limits_write_json(r);
     ap_rputs("}\n", r);
 }

@@ -6,6 +6,7 @@
 #include "metrics_private.h"
 #include "status_backends.h"
 #include "status_cache.h"
+#include "status_limits.h"
 #include "status_certificates.h"
 #include "status_private.h"
 #include "http_core.h"
@@ -277,6 +278,7 @@ static int live_write_data(request_rec *r, const live_span *span, const char *fr
     live_hosts(r);
     status_backends_write_json(r);
     status_cache_write_json(r);
+    status_limits_write_json(r);
     live_server(r);
     ap_rputs("}\n", r);
     return OK;

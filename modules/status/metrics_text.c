@@ -7,6 +7,7 @@
 #include "status_backends.h"
 #include "status_cache.h"
 #include "status_certificates.h"
+#include "status_limits.h"
 #include "status_networks.h"
 #include "http_config.h"
 #include "http_core.h"
@@ -116,6 +117,7 @@ void metrics_write_text(request_rec *r, const brg_figures *f, int open)
     status_networks_write_text(r, open);
     status_backends_write_text(r, open);
     status_cache_write_text(r, open);
+    status_limits_write_text(r, open);
     if (open)
         ap_rputs("# EOF\n", r);
 }

@@ -6,6 +6,7 @@
 #include "status_private.h"
 #include "metrics_private.h"
 #include "status_certificates.h"
+#include "status_limits.h"
 #include "status_networks.h"
 #include "status_filters.h"
 #include "status_memory.h"
@@ -130,6 +131,7 @@ static void status_register_hooks(apr_pool_t *p)
     status_filters_register(p);
     status_certificates_register(p);
     status_networks_register(p);
+    status_limits_register(p);
     brg_nonblocking_declare(&status_module);
 }
 

@@ -6,6 +6,7 @@
  */
 #include "status_backends.h"
 #include "status_cache.h"
+#include "status_limits.h"
 #include "status_private.h"
 #include "http_config.h"
 #include "http_core.h"
@@ -194,5 +195,6 @@ void status_write_json(request_rec *r, const status_snapshot *snap)
     ap_rputs("]", r);
     status_backends_write_json(r);
     status_cache_write_json(r);
+    status_limits_write_json(r);
     ap_rputs("}\n", r);
 }

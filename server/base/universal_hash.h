@@ -94,6 +94,20 @@ static inline universal_sum universal_part(const uint64_t **key, const char *s, 
     return sum;
 }
 
+/** universal_hash() by another secret, for strings of together at most UNIVERSAL_HASH_MOST bytes. */
+static inline uint64_t universal_hash_by(const universal_hash_secret *secret, uint64_t number,
+                                         const char *a, size_t a_len, const char *b, size_t b_len)
+{
+    const uint64_t *key = secret->word + 2;
+    universal_sum sum;
+
+    sum = universal_pair(secret->word, number, (uint64_t)a_len << 32 | b_len);
+    sum += universal_part(&key, a, a_len);
+    sum += universal_part(&key, b, b_len);
+    sum = secret->a * (uint64_t)sum + secret->b * (uint64_t)(sum >> 64) + secret->c;
+    return (uint64_t)(sum >> 64);
+}
+
 /**
  * @return the hash of a number and two strings; the border between the strings counts
  * @param a_len, b_len  below 2^32
@@ -101,17 +115,9 @@ static inline universal_sum universal_part(const uint64_t **key, const char *s, 
 static inline uint64_t universal_hash(uint64_t number, const char *a, size_t a_len, const char *b,
                                       size_t b_len)
 {
-    const uint64_t *key = universal_hash_key.word + 2;
-    universal_sum sum;
-
-    if (a_len + b_len > UNIVERSAL_HASH_MOST)
-        return universal_hash_long(number, a, a_len, b, b_len);
-    sum = universal_pair(universal_hash_key.word, number, (uint64_t)a_len << 32 | b_len);
-    sum += universal_part(&key, a, a_len);
-    sum += universal_part(&key, b, b_len);
-    sum = universal_hash_key.a * (uint64_t)sum + universal_hash_key.b * (uint64_t)(sum >> 64) +
-          universal_hash_key.c;
-    return (uint64_t)(sum >> 64);
+    return a_len + b_len > UNIVERSAL_HASH_MOST
+               ? universal_hash_long(number, a, a_len, b, b_len)
+               : universal_hash_by(&universal_hash_key, number, a, a_len, b, b_len);
 }
 
 #endif

@@ -51,7 +51,7 @@ typedef struct cache_head {
 /** What an entry depends on, and the value or variant it is for (cache_vary_private.h). */
 typedef struct cache_vary_key cache_vary_key;
 
-#define CACHE_VARY_MOST 4    /**< fields at most that one answer may depend on */
+#define CACHE_VARY_MOST 12   /**< fields, and limits, at most that one answer may depend on */
 #define CACHE_VARIANTS 8     /**< entries at most for one target */
 #define CACHE_CLASSIFIED 128 /**< values whose variant is kept; a power of two */
 
@@ -157,6 +157,7 @@ struct cache_entry {
     uint8_t filled;     /**< else armed only */
     uint8_t filled_304; /**< validators and the head of 304 are there, the rest may not be */
     uint8_t filled_206; /**< validators, body and the head of 206; that of 200 may not be there */
+    uint8_t gated;      /**< so many gates are asked for each request: cache_gates_admit() */
     uint8_t observed;   /**< log_transaction hooks want every request */
     uint8_t source;     /**< cache_source_id: what keeps it current */
     uint8_t in_cache;
@@ -323,6 +324,9 @@ int cache_same_key(const cache_entry *a, const cache_entry *b);
 
 /** 1 if the request has the variants of values that @a e is for. */
 int cache_vary_matches(response_cache *c, const cache_entry *e, const cache_asked *asked);
+
+/** 1 if all gates let the request pass, which a body of @a len bytes answers (cache_gate.c). */
+int cache_gates_admit(cache_entry *e, brg_conn *bc, const http_head *head, apr_off_t len);
 
 /** Let @a e be for the fields of @a r that its modules named. -1: it cannot be. */
 int cache_vary_take(response_cache *c, cache_entry *e, request_rec *r);

@@ -197,6 +197,8 @@ int cache_vary_matches(response_cache *c, const cache_entry *e, const cache_aske
         const char *value;
         size_t len;
 
+        if (s->gate)
+            continue;
         if (s->client) {
             if (!cache_vary_client_matches(s, asked))
                 return 0;
@@ -225,6 +227,12 @@ static int vary_take(response_cache *c, cache_vary_key *s, const vary_wish *wish
     const char *value;
     size_t len;
 
+    if (wish->gate) {
+        s->gate = wish->gate;
+        s->data = wish->data;
+        s->fixed = wish->fixed;
+        return 0;
+    }
     if (wish->client) {
         s->client = wish->client;
         s->data = wish->data;
@@ -268,6 +276,7 @@ int cache_vary_take(response_cache *c, cache_entry *e, request_rec *r)
         return -1;
     for (int i = 0; i < (*list)->nelts; i++) {
         e->vary_n = i + 1;
+        e->gated += APR_ARRAY_IDX(*list, i, vary_wish).gate != NULL;
         if (vary_take(c, &e->vary[i], &APR_ARRAY_IDX(*list, i, vary_wish), &asked))
             return -1;
     }
@@ -276,6 +285,8 @@ int cache_vary_take(response_cache *c, cache_entry *e, request_rec *r)
 
 static int vary_is_for(const cache_vary_key *s, const vary_wish *wish)
 {
+    if (s->gate || wish->gate)
+        return s->gate == wish->gate && s->data == wish->data && s->fixed == wish->fixed;
     if (s->client || wish->client)
         return s->client == wish->client && s->data == wish->data &&
                s->client_variant == wish->variant;

@@ -7,6 +7,7 @@
  * What answers depend on beside the target: request fields (cache_vary.c) and the client's address (cache_client.c).
  */
 #include "cache_private.h"
+#include "cache_gate.h"
 #include "brigade/auth.h"
 
 /** What a request says that its answer depends on, while it is answered. */
@@ -18,6 +19,8 @@ typedef struct vary_wish {
     apr_int64_t variant;          /**< of the client, by which this request was decided */
     const brg_cache_users *users; /**< NULL, or the field tells who sent it */
     apr_uint64_t realm[2];        /**< where they are let in */
+    cache_gate_fn *gate;          /**< NULL, or each request is asked for (cache_gate.c) */
+    uint64_t fixed;               /**< for gate */
 } vary_wish;
 
 #define CACHE_VARY_SEEN_MOST 46 /**< bytes of a value that is compared before it is classified */
@@ -41,6 +44,8 @@ struct cache_vary_key {
     apr_int64_t client_variant;
     const brg_cache_users *users;
     apr_uint64_t realm[2];
+    cache_gate_fn *gate; /**< then nothing else but data and fixed counts */
+    uint64_t fixed;
 };
 
 /** The wishes of the request that led to @a r, of vary_wish. NULL: it was made by a module, and is not stored. */

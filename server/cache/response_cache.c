@@ -292,7 +292,8 @@ static int __attribute__((noinline)) answer_range(response_cache *c, cache_entry
     if (picked == PICK_NONE)
         return 0;
     pick = pick_of(e, h, picked, &choice);
-    return answer(c, e, bc, h, codec, &pick);
+    return (!e->gated || cache_gates_admit(e, bc, h, pick.len)) &&
+           answer(c, e, bc, h, codec, &pick);
 }
 
 /* 0: it is for the full way; an entry that is out of date is forgotten. */
@@ -382,6 +383,8 @@ int cache_reply_to(response_cache *c, brg_conn *bc, const http_head *h, const ht
         return 0; /* it is added to heads of HTTP/1 alone */
     if (!form->text && codec->serialise(form, pick.head->answer))
         return 0;
+    if (e->gated && !cache_gates_admit(e, bc, h, pick.len))
+        return 0;
     *reply = (cache_reply){.urgency = form->urgency};
     if (reply_body(e, &pick, reply))
         return 0;
@@ -407,7 +410,8 @@ int cache_answer(response_cache *c, brg_conn *bc, const http_head *h, const http
     if (picked == PICK_NONE)
         return 0;
     pick = pick_of(e, h, picked, NULL);
-    return answer(c, e, bc, h, codec, &pick);
+    return (!e->gated || cache_gates_admit(e, bc, h, pick.len)) &&
+           answer(c, e, bc, h, codec, &pick);
 }
 
 void cache_refresh(brg_loop *loop)

@@ -7,6 +7,7 @@
  * The parts of the program's start, as main() calls them. All on the main thread.
  */
 #include "httpd.h"
+#include "http_config.h"
 #include "mpm_settings.h"
 
 #include <stdio.h>
@@ -40,6 +41,10 @@ void main_calibrate(process_rec *process);
 void main_takeover(process_rec *process);
 
 int main_takeover_is_asked(void);
+
+/** Print what RequestLimit does in place of lines of mod_evasive and mod_qos, in @a d and what it has inside. (takeover_limits.c)
+ * @param found  0: none was printed before. @return 1 if one was */
+int main_takeover_limits(apr_pool_t *p, const ap_directive_t *d, int found);
 
 /** test_config hook: what such a check ends with. Ends the program with 1 if lines are refused. */
 void main_takeover_report(apr_pool_t *p, server_rec *s);

@@ -229,6 +229,7 @@ void main_takeover_report(apr_pool_t *p, server_rec *s)
     printf("\n%s\n", takeover_dir);
     takeover_modules();
     takeover_mapped();
+    main_takeover_limits(p, ap_conftree, 0);
     printf("Refused: %d lines%s\n", refused, refused ? " (they are named above)" : "");
     takeover_differs();
     takeover_memory();

@@ -129,6 +129,8 @@ struct conn_kept {
     uint64_t asked;                 /**< hash of the target that it answered with a file; 0: none */
 };
 
+#define CONN_PLACES 2 /**< places that a doorkeeper gives a connection at most */
+
 #define CONN_TAG 0x434f4e4eu /**< brg_conn.tag */
 
 struct brg_conn {
@@ -197,6 +199,9 @@ struct brg_conn {
     struct conn_held held;    /**< the driver's: its request, while that waits */
     struct conn_body body;    /**< the driver's, in CONN_BODY */
     struct conn_kept kept;    /**< the response cache's, with a worker */
+    uint8_t client_len;       /**< bytes of client; 0: nobody asked yet (conn_client_address()) */
+    uint8_t client[16];
+    uint32_t held_places[CONN_PLACES]; /**< the doorkeeper's (driver.h); 0: none */
 };
 
 /* ---- conn_outlive.c ---- */
@@ -218,6 +223,14 @@ int conn_outlive(brg_conn *bc);
 /** Whom a connection is with: as a proxy said, or the socket's peer, as text. Threads: any that may use bc. Blocking: no.
  * @return @a text; "a client" in it if the address is not known */
 const char *conn_client(const brg_conn *bc, char text[CONN_CLIENT_TEXT]);
+
+/**
+ * The same as bytes, asked of the kernel once: 4 bytes of IPv4, also of one that is written as IPv6, else 16.
+ * @param address  [out] lives as long as the connection
+ * @return how many; 0: it is not known, or none of these
+ * Threads: the loop's. Blocking: no.
+ */
+size_t conn_client_address(brg_conn *bc, const uint8_t **address);
 
 /* ---- conn_input.c ---- */
 

@@ -95,6 +95,20 @@ typedef struct loop_layer {
  * calls loop_front_done(), at once or later. For the server processes to come. Threads: main. */
 void loop_front_set(void (*accepted)(brg_conn *bc));
 
+/** Says of each connection whether it may stay. */
+typedef struct loop_doorkeeper {
+    /** It is known whom bc is with, and bc->base is set. @return 0: it is closed, without a word */
+    int (*enters)(brg_conn *bc);
+    /** bc, which has a place (bc->held_places), is closed. */
+    void (*leaves)(brg_conn *bc);
+} loop_doorkeeper;
+
+/** For the server processes to come; NULL: all may stay. Lives as long as they. Threads: main. */
+void loop_doorkeeper_set(const loop_doorkeeper *keeper);
+
+/** bc is closed: its places are given back. Threads: its loop's. */
+void loop_doorkeeper_leave(brg_conn *bc);
+
 /** bc goes on as if it were accepted now. Threads: its loop's. */
 void loop_front_done(brg_conn *bc);
 

@@ -110,6 +110,8 @@ void loop_close(brg_loop *loop, brg_conn *bc)
         return;
     }
     BRG_ASSERT(loop->conns_n > 0 && loop->state_n[bc->state] > 0);
+    if (bc->held_places[0])
+        loop_doorkeeper_leave(bc);
     wheel_cancel(&loop->wheel, &bc->timer);
     if (bc->polled)
         loop_io_remove(loop, &bc->io, bc->fd);

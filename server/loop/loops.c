@@ -45,6 +45,28 @@ void loop_front_done(brg_conn *bc)
     loops_behind_front(bc);
 }
 
+/* Asked when it is known whom the connection is with: behind a front, before everything else. */
+static const loop_doorkeeper *loops_keeper;
+static void (*loops_behind_keeper)(brg_conn *bc);
+
+void loop_doorkeeper_set(const loop_doorkeeper *keeper)
+{
+    loops_keeper = keeper;
+}
+
+void loop_doorkeeper_leave(brg_conn *bc)
+{
+    BRG_ASSERT(loops_keeper != NULL && !bc->master);
+    loops_keeper->leaves(bc);
+}
+
+static void loops_ask_keeper(brg_conn *bc)
+{
+    loops_behind_keeper(bc);
+    if (!loops_keeper->enters(bc))
+        bc->failed = 1;
+}
+
 static const conn_protocol *loops_protocol[CONN_PROTOCOLS];
 static int loops_proposes[CONN_PROTOCOLS];
 
@@ -181,6 +203,10 @@ apr_status_t loops_start(apr_pool_t *pchild, const loops_config *config)
     loops_services = *config->services;
     if (loops_layer)
         loops_services.accepted = loops_layer->accepted;
+    if (loops_keeper) {
+        loops_behind_keeper = loops_services.accepted;
+        loops_services.accepted = loops_ask_keeper;
+    }
     if (loops_front) {
         loops_behind_front = loops_services.accepted;
         loops_services.accepted = loops_front;

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Gates of stored answers. They are kept among what the answer depends on, so that an answer that was made under other limits
+ * is another one. */
+#include "cache_gate.h"
+#include "cache_vary_private.h"
+#include "stock_policy.h"
+#include <strings.h>
+
+void cache_gate(request_rec *r, cache_gate_fn *fn, const void *data, uint64_t fixed)
+{
+    apr_array_header_t *list = cache_vary_wishes(r);
+
+    BRG_ASSERT(fn && data);
+    for (int i = 0; list && i < list->nelts; i++) {
+        const vary_wish *have = &APR_ARRAY_IDX(list, i, vary_wish);
+
+        if (have->gate == fn && have->data == data && have->fixed == fixed)
+            return;
+    }
+    if (list)
+        APR_ARRAY_PUSH(list, vary_wish) = (vary_wish){.gate = fn, .data = data, .fixed = fixed};
+}
+
+static inline int gates_ask(const cache_entry *e, const cache_visit *visit)
+{
+    for (int i = 0; i < e->vary_n; i++)
+        if (e->vary[i].gate && !e->vary[i].gate(e->vary[i].data, e->vary[i].fixed, visit))
+            return 0;
+    return 1;
+}
+
+int cache_gates_admit(cache_entry *e, brg_conn *bc, const http_head *head, apr_off_t len)
+{
+    cache_visit visit = {.bc = bc, .head = head, .entry = e, .len = len};
+
+    BRG_ASSERT_DEBUG(e->gated && e->in_cache);
+    /* What one gate counted is counted again by the full way, if another one sends the request there. */
+    if (e->gated > 1) {
+        visit.only_looks = 1;
+        if (!gates_ask(e, &visit))
+            return 0;
+        visit.only_looks = 0;
+    }
+    return gates_ask(e, &visit);
+}
+
+const char *cache_visit_field(const cache_visit *visit, int id, const char *name, size_t name_len,
+                              size_t *len)
+{
+    const http_head *h = visit->head;
+    int at = id == HTTP_F_OTHER ? -1 : h->known[id];
+
+    for (int i = 0; id == HTTP_F_OTHER && at < 0 && i < h->n_fields; i++)
+        if (h->field[i].name_len == name_len && !strncasecmp(h->field[i].name, name, name_len))
+            at = i;
+    *len = at >= 0 ? h->field[at].value_len : 0;
+    return at >= 0 ? h->field[at].value : NULL;
+}
+
+const char *cache_visit_user(const cache_visit *visit, char *out)
+{
+    const char *type;
+
+    return cache_vary_user(visit->entry, visit->head, out, &type);
+}
+
+int cache_visit_is_changed(const cache_visit *visit)
+{
+    return changed_fields_in(visit->head);
+}

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Keys: a hash of the limit, of what is the same for all requests of a target (its host, its path, an expression), of the
+ * client's address and of what else the request tells. The secret of the hash is in the shared memory, so that all processes
+ * have the same keys, and nobody outside can find two of them.
+ */
+#include "limit_private.h"
+#include "request_context.h"
+#include "expr_depends.h"
+#include "http_log.h"
+#include "brigade/assert.h"
+#include "brigade/loop.h"
+#include "apr_strings.h"
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <string.h>
+
+APLOG_USE_MODULE(limit);
+
+#define KEY_PIECE 256 /* bytes that are hashed in one go */
+
+uint64_t limit_now(void)
+{
+    return (uint64_t)brg_monotonic_now() * 1000;
+}
+
+uint64_t limit_cost(const limit *l, apr_off_t bytes)
+{
+    const double cost = (double)bytes * (double)l->each / (double)(1 << 20);
+
+    return cost < 1e18 ? (uint64_t)cost : UINT64_C(1000000000000000000);
+}
+
+/* ---- hashes ---- */
+
+static uint64_t key_add(uint64_t number, const char *s, size_t len)
+{
+    const universal_hash_secret *secret = &limit_shared.header->secret;
+
+    for (; len > KEY_PIECE; s += KEY_PIECE, len -= KEY_PIECE)
+        number = universal_hash_by(secret, number, s, KEY_PIECE, "", 0);
+    return universal_hash_by(secret, number, s, len, "", 0);
+}
+
+uint64_t limit_key_of(const limit *l, uint64_t fixed, const limit_parts *parts)
+{
+    const uint64_t number = l->id ^ fixed;
+    uint64_t key;
+
+    if (parts->what_len > KEY_PIECE)
+        key = key_add(key_add(number, parts->who, parts->who_len), parts->what, parts->what_len);
+    else
+        key = universal_hash_by(&limit_shared.header->secret, number, parts->who, parts->who_len,
+                                parts->what, parts->what_len);
+    return key ? key : 1;
+}
+
+/* ---- the address ---- */
+
+static void who_prefix(const limit *l, limit_parts *parts, const uint8_t *address, size_t len)
+{
+    unsigned bits = l->bits[len == 16];
+
+    for (size_t i = 0; i<len; i++, bits = bits> 8 ? bits - 8 : 0)
+        parts->room[i] = (char)(address[i] & (bits >= 8 ? 0xff : 0xff00 >> bits));
+    parts->who_len = len;
+}
+
+/* As the table of networks is asked. 0: nobody knows. */
+static __attribute__((noinline)) int who_network(const limit *l, limit_parts *parts,
+                                                 const uint8_t *address, size_t len)
+{
+    APR_OPTIONAL_FN_TYPE(brg_client_network_put) *put =
+        APR_RETRIEVE_OPTIONAL_FN(brg_client_network_put);
+    apr_sockaddr_t client;
+    int ready = 0;
+
+    memset(&client, 0, sizeof client);
+    client.family = len == 4 ? AF_INET : AF_INET6;
+    client.sa.sin.sin_family = (sa_family_t)client.family;
+    client.ipaddr_ptr = len == 4 ? (void *)&client.sa.sin.sin_addr : &client.sa.sin6.sin6_addr;
+    client.ipaddr_len = (int)len;
+    client.salen = len == 4 ? sizeof client.sa.sin : sizeof client.sa.sin6;
+    memcpy(client.ipaddr_ptr, address, len);
+    parts->who_len = put ? put(l->network, &client, parts->room, &ready) : 0;
+    return ready && parts->who_len && strcmp(parts->room, "-");
+}
+
+int limit_parts_who(const limit *l, limit_parts *parts, const uint8_t *address, size_t len)
+{
+    parts->who = parts->room;
+    switch (l->who) {
+    case LIMIT_ANYONE:
+        parts->who_len = 0;
+        return 1;
+    case LIMIT_CLIENT:
+        parts->who = (const char *)address;
+        parts->who_len = len;
+        break;
+    case LIMIT_PREFIX:
+        who_prefix(l, parts, address, len);
+        break;
+    case LIMIT_NETWORK:
+        return len && who_network(l, parts, address, len);
+    }
+    return len != 0;
+}
+
+/* The bytes of an address, those of IPv4 also where it is written as IPv6. */
+static size_t who_bytes(const apr_sockaddr_t *a, const uint8_t **address)
+{
+    const uint8_t *at = a->ipaddr_ptr;
+
+    *address = at;
+    if (a->family == AF_INET)
+        return 4;
+    if (a->family != AF_INET6)
+        return 0;
+    if (!IN6_IS_ADDR_V4MAPPED(&a->sa.sin6.sin6_addr))
+        return 16;
+    *address = at + 12;
+    return 4;
+}
+
+/* ---- a request on the full way ---- */
+
+int limit_fixed(request_rec *r, const limit *l, uint64_t *fixed)
+{
+    const char *err = NULL, *text;
+
+    *fixed = 0;
+    if (l->by_host)
+        *fixed = key_add(1, r->hostname ? r->hostname : "", r->hostname ? strlen(r->hostname) : 0);
+    if (l->by_path)
+        *fixed = key_add(*fixed + 2, r->uri, strlen(r->uri));
+    if (!l->key)
+        return 1;
+    if (expr_depends(l->key))
+        request_mark_volatile(r, "mod_limit.c", "the key of a RequestLimit looks at the request");
+    text = ap_expr_str_exec(r, l->key, &err);
+    if (err || !text)
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r, "RequestLimit %s: key: %s", l->name,
+                      err ? err : "no value");
+    if (!text || !*text)
+        return 0;
+    *fixed = key_add(*fixed + 3, text, strlen(text));
+    return 1;
+}
+
+int limit_parts_of(request_rec *r, const limit *l, limit_parts *parts)
+{
+    const uint8_t *address;
+    const size_t len = who_bytes(r->useragent_addr, &address);
+
+    if (!limit_parts_who(l, parts, address, len))
+        return 0;
+    parts->what = l->what == LIMIT_USER    ? r->user
+                  : l->what == LIMIT_FIELD ? apr_table_get(r->headers_in, l->field)
+                                           : "";
+    parts->what_len = parts->what ? strlen(parts->what) : 0;
+    return l->what == LIMIT_NOTHING || parts->what_len;
+}
+
+/* ---- for people ---- */
+
+static size_t text_address(const limit *l, const limit_parts *parts, char *out)
+{
+    const int family = parts->who_len == 4 ? AF_INET : AF_INET6;
+
+    if (!inet_ntop(family, parts->who, out, INET6_ADDRSTRLEN))
+        return 0;
+    if (l->who == LIMIT_PREFIX)
+        apr_snprintf(out + strlen(out), 8, "/%u", l->bits[family == AF_INET6]);
+    return strlen(out);
+}
+
+/* Control characters and quotes of a field do not reach pages and figures as such. */
+static size_t text_add(char *out, size_t at, size_t room, const char *s, size_t len)
+{
+    for (size_t i = 0; i < len && at + 1 < room; i++)
+        out[at++] = s[i] < ' ' || s[i] == '"' || s[i] == '\\' || s[i] == 127 ? '?' : s[i];
+    return at;
+}
+
+size_t limit_text(const limit *l, const limit_parts *parts, char *out, size_t room)
+{
+    char address[INET6_ADDRSTRLEN + 8];
+    size_t at = 0;
+
+    BRG_ASSERT(room > 1);
+    if (l->who == LIMIT_NETWORK)
+        at = text_add(out, at, room, parts->who, parts->who_len);
+    else if (l->who != LIMIT_ANYONE)
+        at = text_add(out, at, room, address, text_address(l, parts, address));
+    if (at && parts->what_len)
+        at = text_add(out, at, room, " ", 1);
+    at = text_add(out, at, room, parts->what, parts->what_len);
+    if (!at)
+        at = text_add(out, at, room, "all", 3);
+    out[at] = '\0';
+    return at;
+}
