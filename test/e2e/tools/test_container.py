@@ -88,7 +88,7 @@ def test_as_in_a_container(open_folder):
     assert [line for line in lines if line["path"] == "/index.html" and line["status"] == 200], lines
     assert [line for line in logs[1].read_text().splitlines() if ":notice]" not in line] == []
     left = sorted(str(p.relative_to(tmp_path)) for p in tmp_path.rglob("*"))
-    assert left == ["brigade", "brigade.conf", "err", "out", "run", "www", "www/index.html"]
+    assert left == ["brigade", "brigade.conf", "err", "mime.types", "out", "run", "www", "www/index.html"]
     assert subprocess.run([RECIPE / "brigade-health", str(port)], capture_output=True, timeout=20).returncode == 1
 
 
