@@ -94,14 +94,14 @@ static void page_totals(request_rec *r, const status_snapshot *snap)
     page_fact(r, "Sent", page_bytes(r->pool, (double)counts->bytes));
     if (up > 0)
         page_fact(r, "On average",
-                  apr_psprintf(r->pool, "%.3g requests and %s per second", n / up,
+                  apr_psprintf(r->pool, "%.2f requests and %s per second", n / up,
                                page_bytes(r->pool, (double)counts->bytes / up)));
     if (n > 0)
         page_fact(r, "Per request",
-                  apr_psprintf(r->pool, "%s, %.3g ms",
+                  apr_psprintf(r->pool, "%s, %.2f ms",
                                page_bytes(r->pool, (double)counts->bytes / n),
                                (double)counts->duration_us / 1000 / n));
-    page_fact(r, "Processor", apr_psprintf(r->pool, "%.3g %% of one core", status_cpu_load(snap)));
+    page_fact(r, "Processor", apr_psprintf(r->pool, "%.2f %% of one core", status_cpu_load(snap)));
 }
 
 static void page_facts(request_rec *r, const status_snapshot *snap)
@@ -113,8 +113,8 @@ static void page_facts(request_rec *r, const status_snapshot *snap)
     page_fact(r, "Time", status_time(r->pool, snap->now));
     page_fact(r, "Restarted", status_time(r->pool, snap->totals.restart_time));
     page_fact(r, "Up for", status_duration(r->pool, snap->uptime_s));
-    page_fact(r, "Configuration read",
-              apr_psprintf(r->pool, "%d times", snap->totals.config_generation + 1));
+    page_fact(r, "Generation of the configuration",
+              apr_psprintf(r->pool, "%d", snap->totals.config_generation));
     page_fact(r, "Load",
               apr_psprintf(r->pool, "%.2f %.2f %.2f", (double)snap->load.loadavg,
                            (double)snap->load.loadavg5, (double)snap->load.loadavg15));

@@ -150,7 +150,7 @@ def test_request_system_of_virtual_host(serve):
 
 
 def test_limit_ends_the_request_only(serve):
-    server = serve("MemorySystem request limit(48k) arena\nLimitRequestFieldSize 60000\n", FILES)
+    server = serve("MemorySystem request limit(48k) arena\nLimitRequestFieldSize 60000\nFileCacheEntries 0\n", FILES)
     with server.connect() as other:
         for _ in range(5):
             assert server.get("/a.txt", headers=[("X-Large", "x" * 55000)]).status == 503

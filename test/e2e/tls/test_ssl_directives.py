@@ -40,7 +40,7 @@ REFUSED = [
     ("SSLCryptoDevice pkcs11", "gives engines up"), ("SSLCompression on", "CRIME"), ("SSLInsecureRenegotiation on", "CVE-2009-3555"), ("SSLFIPS on", "openssl.cnf"),
     ("SSLEngine optional", "RFC 2817"), ("SSLSessionCache dbm:@ROOT@/cache", "shmcb"), ("SSLCertificateFile pkcs11:object=x", "from files"),
 ]
-NOT_BY_DEBIAN = {"SSLCryptoDevice pkcs11", "SSLCompression on", "SSLSessionCache dbm:@ROOT@/cache"}
+NOT_BY_DEBIAN = {"SSLCryptoDevice pkcs11", "SSLSessionCache dbm:@ROOT@/cache"}
 # Apache refuses these, too.
 GONE = {"SSLLog": "use ErrorLog", "SSLLogLevel": "use LogLevel"}
 IN_DIRECTORIES = {"SSLRequire", "SSLRequireSSL", "SSLRenegBufferSize"}
@@ -99,7 +99,9 @@ def test_refused(check, text, why):
 def test_what_is_refused_takes_the_binary(check, text):
     """With a notice; what Debian's module has not either is refused by that, as by itself."""
     done, by_itself = check([text], "Auto"), check([text], "Off")
-    assert done.returncode == by_itself.returncode == int(text in NOT_BY_DEBIAN), done.stderr
+    assert done.returncode == by_itself.returncode, done.stderr
+    if text != "SSLCompression on":  # OpenSSL of Debian 13 has it, that of 12 has not
+        assert done.returncode == int(text in NOT_BY_DEBIAN), done.stderr
     if done.returncode:
         assert done.stderr.splitlines()[1:] == by_itself.stderr.splitlines()[1:]
     else:

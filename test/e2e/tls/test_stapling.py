@@ -47,7 +47,7 @@ def site(serve, everywhere="", responder=None, key=()):
 def stapled(server, *options):
     out = subprocess.run(["openssl", "s_client", "-connect", f"127.0.0.1:{server.tls}", "-servername", "a.test", "-status", *options], input=b"",
                          capture_output=True, timeout=brigade.PATIENCE).stdout
-    assert b"CN = a.test" in out
+    assert b"CN=a.test" in out.replace(b" = ", b"=")  # as openssl 3.2 and later write it
     return b"OCSP Response Status: successful" in out and b"Cert Status: good" in out
 
 

@@ -52,11 +52,12 @@ def test_as_in_a_container(open_folder):
     tmp_path = open_folder
     port = brigade.free_port()
     text = (RECIPE / "brigade.conf").read_text().replace("GracefulDrainDelay 5", "GracefulDrainDelay 0")
-    for old, new in (("Listen 8080", f"Listen 127.0.0.1:{port}"), ("/opt/brigade/conf/mime.types", str(TOP / "build/conf/mime.types")),
+    for old, new in (("Listen 8080", f"Listen 127.0.0.1:{port}"), ("/opt/brigade/conf/mime.types", str(tmp_path / "mime.types")),
                      ("/etc/brigade", str(tmp_path)), ("/run/brigade", str(tmp_path / "run")), ("/srv/www", str(tmp_path / "www"))):
         assert old in text
         text = text.replace(old, new)
     (tmp_path / "brigade.conf").write_text(text)
+    shutil.copy(TOP / "build/conf/mime.types", tmp_path)  # others may not enter the clone
     for name in ("run", "www"):
         (tmp_path / name).mkdir()
     (tmp_path / "www/index.html").write_text("in a container\n")
@@ -87,7 +88,7 @@ def test_as_in_a_container(open_folder):
     assert [line for line in lines if line["path"] == "/index.html" and line["status"] == 200], lines
     assert [line for line in logs[1].read_text().splitlines() if ":notice]" not in line] == []
     left = sorted(str(p.relative_to(tmp_path)) for p in tmp_path.rglob("*"))
-    assert left == ["brigade", "brigade.conf", "err", "out", "run", "www", "www/index.html"]
+    assert left == ["brigade", "brigade.conf", "err", "mime.types", "out", "run", "www", "www/index.html"]
     assert subprocess.run([RECIPE / "brigade-health", str(port)], capture_output=True, timeout=20).returncode == 1
 
 
