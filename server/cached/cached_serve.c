@@ -16,7 +16,7 @@ APLOG_USE_MODULE(cache);
 /* Fields of the request's own that the stored ones replace go first, since some of these come more than once. */
 static void serve_fields(request_rec *r, const fresh_head *head)
 {
-    for (uint32_t i = 0; i < head->n; i++)
+    for (uint32_t i = 0; i < head->n && !apr_is_empty_table(r->headers_out); i++)
         apr_table_unset(r->headers_out, head->field[i].name);
     for (uint32_t i = 0; i < head->n; i++)
         apr_table_addn(r->headers_out, head->field[i].name, head->field[i].value);
@@ -53,7 +53,7 @@ void cached_head_apply(cached_request *q, int age)
     serve_known(r);
     if (age)
         apr_table_setn(r->headers_out, "Age",
-                       apr_psprintf(r->pool, "%u", fresh_age(&q->terms, brg_now())));
+                       apr_ltoa(r->pool, (long)fresh_age(&q->terms, brg_now())));
 }
 
 ap_filter_t *cached_filters_behind(request_rec *r)

@@ -66,6 +66,8 @@ OTHERS = {
     "output of programs, compressed": "What a program has written is compressed and sent at once. Apache waits for 69 bytes or the end.",
     "half-closed connections": "A client that ends its sending behind a request which may have others after it has left, where the server waits for "
                                "a program or a backend. Apache goes on.",
+    "stored answers of backends": "mod_cache keeps the rules of RFC 9111 where Apache's does not: Date and Server are those of the stored answer, those who "
+                                  "ask for what is fetched wait for it, cookies are not stored, stale-while-revalidate and stale-if-error hold.",
     "TRACE": "TraceEnable is off unless a configuration turns it on.",
     "expressions that take too long": "The match of a regular expression is given up after RegexMatchLimit steps, and its "
                                       "request gets 500. Apache takes it for an expression that does not match.",

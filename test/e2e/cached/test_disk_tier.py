@@ -2,6 +2,7 @@
 """What CacheRoot keeps: found again after a restart, read when memory has given it up, and never after it was purged."""
 import os
 import pwd
+import re
 import signal
 
 import pytest
@@ -38,11 +39,17 @@ CacheRoot {root}
 CacheMaxSize 64M
 CacheMaxFileSize 4000000
 CacheHeader On
+<Location /metrics>
+SetHandler metrics
+</Location>
 {more}
 """)
     return server, root
 
 
+def is_written(server, least=1):
+    """Records are whole: their bytes are seen in the files before."""
+    return int(re.search(rb"^brigade_shared_cache_disk_written_bytes_total (\d+)", server.get("/metrics").body, re.M)[1]) >= least
 
 
 def files(root):
@@ -55,7 +62,7 @@ def test_found_again_after_a_restart(serve, backend, tmp_path):
     backend.scripts["/short"] = answer(b"short-body\n", fields=fields(age=1000))
     server, root = start(serve, backend, tmp_path)
     assert server.get("/p/long").body == body and server.get("/p/short").body == b"short-body\n"
-    wait_until(lambda: body[-100:] in files(root) and b"short-body\n" in files(root), "they are written")
+    wait_until(lambda: is_written(server, 3000000) and b"short-body\n" in files(root), "they are written")
     if os.geteuid() == 0:
         assert {os.stat(root / name).st_uid for name in os.listdir(root)} == {pwd.getpwnam(unprivileged_user()).pw_uid}
     server.stop()
@@ -86,7 +93,7 @@ def test_purged_ones_stay_away(serve, backend, tmp_path):
     backend.scripts["/a"] = lambda c, r: answer(b"body-%d\n" % len(backend.requests), fields=fields(age=1000))
     server, root = start(serve, backend, tmp_path)
     server.get("/p/a")
-    wait_until(lambda: b"body-1\n" in files(root), "it is written")
+    wait_until(lambda: is_written(server), "it is written")
     server.request("DELETE", "/p/a")
     server.stop()
     server, root = start(serve, backend, tmp_path)
@@ -110,7 +117,7 @@ def test_damaged_records_are_fetched_anew(serve, backend, tmp_path):
     backend.scripts["/a"] = answer(b"good-body" * 1000, fields=fields(age=1000))
     server, root = start(serve, backend, tmp_path)
     server.get("/p/a")
-    wait_until(lambda: b"good-body" in files(root), "it is written")
+    wait_until(lambda: is_written(server, 9000), "it is written")
     server.stop()
     for i in range(4):
         path = root / f"brigade-cache.{i}"
@@ -134,7 +141,7 @@ def test_programs_of_this_server(serve, backend, tmp_path):
     server, root = start(serve, backend, tmp_path, more)
     first = server.get("/x/a.cgi")
     assert first.status == 200
-    wait_until(lambda: b"made-" in files(root), "it is written")
+    wait_until(lambda: is_written(server), "it is written")
     server.stop()
     server, root = start(serve, backend, tmp_path, more)
     got = server.get("/x/a.cgi")
