@@ -16,13 +16,21 @@ APLOG_USE_MODULE(proxy_http);
 /* Fields between the backend and this server (RFC 9110, 7.6.1). */
 static int answer_is_hop(const char *name)
 {
-    static const char *const names[] = {"Connection", "Proxy-Connection",  "Keep-Alive", "TE",
-                                        "Trailer",    "Transfer-Encoding", "Upgrade",    NULL};
-
-    for (int i = 0; names[i]; i++)
-        if (!strcasecmp(name, names[i]))
-            return 1;
-    return 0;
+    switch (*name | 0x20) {
+    case 'c':
+        return !strcasecmp(name, "Connection");
+    case 'k':
+        return !strcasecmp(name, "Keep-Alive");
+    case 'p':
+        return !strcasecmp(name, "Proxy-Connection");
+    case 't':
+        return !strcasecmp(name, "TE") || !strcasecmp(name, "Trailer") ||
+               !strcasecmp(name, "Transfer-Encoding");
+    case 'u':
+        return !strcasecmp(name, "Upgrade");
+    default:
+        return 0;
+    }
 }
 
 /* Named by the backend's Connection field. */

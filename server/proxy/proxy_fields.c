@@ -64,7 +64,7 @@ static int fields_goes_on(const proxy_exchange *x, const char *name)
     const request_rec *r = x->r;
 
     for (int i = 0; here[i]; i++)
-        if (!strcasecmp(name, here[i]))
+        if ((*here[i] | 0x20) == (*name | 0x20) && !strcasecmp(name, here[i]))
             return 0;
     if (!strcasecmp(name, "Expect"))
         return x->holds;
