@@ -13,11 +13,13 @@ import subprocess
 import threading
 import time
 
-from profile_site import SHAPES, Client, Server, Site, has_tls
+from profile_site import ANEW, SHAPES, Client, Server, Site, has_tls
 
 WARM = 40
 REQUESTS = {"stored": 1000, "full": 250}  # by configuration
+DUMPED = 60  # of shapes of one request on each connection: callgrind writes a file at each of them
 TRACED = 100
+TICKS = 40  # of 10 ms: as long as times are measured
 AGAIN = 6
 OCCASIONAL = {"admission_age"}  # once in some thousand requests: whether it is seen is chance
 TIMED = {"epoll_wait"}  # how often depends on when the client's packets come
@@ -152,10 +154,10 @@ class Dumps:
 
 
 def count_instructions(site, program, configuration, shapes, into):
-    requests = REQUESTS[configuration]
     with Server(site, program, configuration, ["valgrind", *Dumps.OPTIONS], patience=180) as server:
         dumps = Dumps(server)
         for shape in shapes:
+            requests = DUMPED if shape in ANEW else REQUESTS[configuration]
             client = Client(server, shape)
             client.run(WARM)
             settle(dumps)
@@ -245,6 +247,27 @@ def count_again(site, program, into):
         count_instructions(site, program, SHAPES["ssi"][0], ["ssi"], {"ssi": profile})
         if sum(profile.functions.values()) < sum(into["ssi"].functions.values()):
             into["ssi"] = profile
+
+
+def times_of(pid):
+    """(user, system) in ticks, of all threads"""
+    with open(f"/proc/{pid}/stat", encoding="ascii") as f:
+        fields = f.read().rpartition(")")[2].split()
+    return int(fields[11]), int(fields[12])
+
+
+def user_share(program, shape):
+    """Of the processor time of a request, the kernel's included, that of the program: what instructions are a part of."""
+    with Site() as site, Server(site, program, SHAPES[shape][0]) as server:
+        client = Client(server, shape)
+        client.run(WARM)
+        before = times_of(server.process.pid)
+        user = system = 0
+        while user + system < TICKS:
+            client.run(TRACED)
+            user, system = (now - then for now, then in zip(times_of(server.process.pid), before))
+        client.close()
+    return user / (user + system)
 
 
 def copied_bytes(program, shape):

@@ -47,6 +47,12 @@ def test_instructions(profiles):
     check(findings, lambda: [f"Compared by proportion: {differs}"] if differs else [])
 
 
+def test_the_search_for_tags_is_cheap(profiles):
+    """In 2001 it was a quarter of the time of a page, the kernel's included."""
+    found = sum(n for name, n in profiles["scan"].functions.items() if name.startswith(("ssi_scan", "ssi_find")))
+    assert 0 < found / profiles["scan"].instructions * measure.user_share(PROGRAM, "scan") < 0.05
+
+
 def test_what_grew_is_named():
     """A file that has less is not kept to, and the function is named."""
     p = measure.Profile()
