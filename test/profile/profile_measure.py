@@ -9,6 +9,7 @@ import re
 import shutil
 import signal
 import socket
+import statistics
 import subprocess
 import threading
 import time
@@ -45,6 +46,7 @@ class Profile:
         self.functions = collections.Counter()
         self.calls = collections.Counter()
         self.system_calls = {}
+        self.taken = {}  # from the request's pool, by the server's own count: inlined allocations are no calls
         self.status = 0
         self.own_names = frozenset()
 
@@ -192,6 +194,27 @@ def count_system_calls(site, program, configuration, shapes, into):
             into[shape].system_calls = read_strace(path)
 
 
+TAKEN = """LogFormat "%H %U %{{allocs}}M %{{bytes}}M" taken
+CustomLog {root}/taken taken
+"""
+
+
+def count_taken(site, program, configuration, shapes, into):
+    """Allocations and bytes of a request, inlined ones included. The log makes a request_rec, so the shapes of stored answers have none."""
+    with Server(site, program, configuration, more=TAKEN) as server:
+        for shape in shapes:
+            client = Client(server, shape)
+            client.run(WARM)
+            client.close()
+        server.stop()
+        with open(f"{server.root}/taken", encoding="utf-8") as f:
+            lines = [line.split() for line in f]
+    for shape in shapes:
+        protocol = "HTTP/2.0" if SHAPES[shape][1] == "http2" else "HTTP/1.1"
+        found = [(int(line[2]), int(line[3])) for line in lines if line[:2] == [protocol, SHAPES[shape][2]]][WARM // 2:]
+        into[shape].taken = dict(zip(("allocations", "bytes"), map(statistics.median_low, zip(*found))))
+
+
 def read_strace(path):
     """Calls of each kind, per request. What occurs less than once in two requests is of the clock, not of the request."""
     counts = {}
@@ -227,6 +250,7 @@ def measure(program, shapes=None):
             t.start()
         for configuration in ("stored", "full"):
             run(count_system_calls, configuration)
+        run(count_taken, "full")
         for t in threads:
             t.join()
         if not errors:
@@ -243,7 +267,7 @@ def count_again(site, program, into):
         if into.get("ssi") is None or not into["ssi"].functions["worker_pool_submit"]:
             return
         profile = Profile()
-        profile.own_names, profile.system_calls = into["ssi"].own_names, into["ssi"].system_calls
+        profile.own_names, profile.system_calls, profile.taken = into["ssi"].own_names, into["ssi"].system_calls, into["ssi"].taken
         count_instructions(site, program, SHAPES["ssi"][0], ["ssi"], {"ssi": profile})
         if sum(profile.functions.values()) < sum(into["ssi"].functions.values()):
             into["ssi"] = profile

@@ -133,7 +133,7 @@ class Server:
 
     made = 0
 
-    def __init__(self, site, program, configuration, under=(), patience=60):
+    def __init__(self, site, program, configuration, under=(), patience=60, more=""):
         Server.made += 1
         self.root = f"{site.root}/{configuration}-{Server.made}"
         os.mkdir(self.root)
@@ -141,7 +141,7 @@ class Server:
         self.ports = {name: free_port() for name in ("plain", "log", "squid", "tls", "http2")}
         text = BASE + HTTP2 + (FULL if configuration == "full" else STORED + (TLS if has_tls(program) else ""))
         with open(f"{self.root}/httpd.conf", "w", encoding="utf-8") as f:
-            f.write(text.format(root=self.root, site=site.root, **self.ports))
+            f.write((text + more).format(root=self.root, site=site.root, **self.ports))
         who = {"user": "nobody", "group": "nogroup"} if os.getuid() == 0 else {}
         self.log = open(f"{self.root}/output", "wb")
         self.process = subprocess.Popen([w.replace("@ROOT@", self.root) for w in under] + [program, "-X", "-f", f"{self.root}/httpd.conf"],

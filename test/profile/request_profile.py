@@ -48,7 +48,7 @@ KEPT = 5  # functions with fewer instructions per request are not in the file
 
 def as_golden(profiles, signature):
     return {"signature": signature,
-            "shapes": {shape: {"status": p.status, "instructions": round(p.instructions), "own": round(p.own), "system calls": dict(sorted(p.system_calls.items())),
+            "shapes": {shape: {"status": p.status, "instructions": round(p.instructions), "own": round(p.own), "system calls": dict(sorted(p.system_calls.items())), "taken": p.taken,
                                "calls": {kind: round(sum(p.calls_of(kind).values()), 1) for kind in measure.KINDS},
                                "functions": {name: round(n) for name, n in sorted(p.functions.items()) if n >= KEPT}}
                        for shape, p in profiles.items()}}
@@ -132,6 +132,17 @@ def more_than_others(golden, profiles, other_compiler):
     return findings
 
 
+def more_taken(golden, profiles):
+    """Of its pool: one allocation more, or 2 % more bytes, on any machine."""
+    findings = []
+    for shape, p in profiles.items():
+        old = golden["shapes"].get(shape, {}).get("taken", {})
+        for kind, most in (("allocations", 0), ("bytes", TOLERANCE)):
+            if p.taken.get(kind, 0) > old.get(kind, p.taken.get(kind, 0)) * (1 + most):
+                findings.append(f"{shape}: {p.taken[kind]} {kind} of a request's pool, were {old[kind]}")
+    return findings
+
+
 def more(golden, profiles, differs):
     """All but the system calls. @param differs  of same_signature()"""
     if not differs:
@@ -164,6 +175,7 @@ def ranked(counter, most):
 def text_of(shape, p, other=None, copies=None):
     lines = [f"{shape}: {SHAPES[shape][4]} ({p.status})", "",
              f"  instructions {p.instructions:10.0f}" + (f"   other {other.instructions:.0f}, {p.instructions / other.instructions:.4f}" if other else ""),
+             *(f"  {kind:12} {n:10}   of the request's pool" for kind, n in p.taken.items()),
              "  system calls " + (", ".join(f"{n} {call}" for call, n in sorted(p.system_calls.items())) or "none"), ""]
     for kind in measure.KINDS:
         sites = p.calls_of(kind)
@@ -249,7 +261,7 @@ def main():
         if differs and arguments.shapes:  # the others are what a shape is compared with
             print("Against golden.json: all shapes are needed; " + differs)
             return
-        findings = more_system_calls(golden, profiles) + more(golden, profiles, differs)
+        findings = more_system_calls(golden, profiles) + more_taken(golden, profiles) + more(golden, profiles, differs)
         ratios = "; ratios " + ", ".join(f"{shape} {r:.3f}" for shape, r in own_ratios(golden, profiles).items()) if differs else ""
         print("\n".join(["Against golden.json" + (f" (by proportion; {differs}{ratios})" if differs else "") + ":", *(findings or ["nothing grew"])]))
 

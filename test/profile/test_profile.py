@@ -36,6 +36,10 @@ def test_system_calls(profiles):
     check(profile.more_system_calls(profile.load_golden(), profiles))
 
 
+def test_allocations(profiles):
+    check(profile.more_taken(profile.load_golden(), profiles))
+
+
 def test_instructions(profiles):
     golden = profile.load_golden()
     differs = profile.same_signature(golden, measure.signature(PROGRAM, profiles))
@@ -68,6 +72,11 @@ def test_what_grew_is_named():
     assert profile.more_calls(golden, {"stored": p}) == ["stored: 4.4 memcpy for a request, were 3: reader 3.4, writer 1.0"]
     p.functions["small"] += 23
     p.system_calls["writev"] += 1
+    golden["shapes"]["stored"]["taken"] = {"allocations": 20, "bytes": 3000}
+    p.taken = {"allocations": 20, "bytes": 3050}
+    assert not profile.more_taken(golden, {"stored": p})
+    p.taken = {"allocations": 21, "bytes": 3100}
+    assert profile.more_taken(golden, {"stored": p}) == ["stored: 21 allocations of a request's pool, were 20", "stored: 3100 bytes of a request's pool, were 3000"]
     assert profile.more_instructions(golden, {"stored": p}) == ["stored: 1123 instructions, were 1100 (+2.1 %)\n    small: 123, was 100"]
     assert profile.more_system_calls(golden, {"stored": p}) == ["stored: 3 calls of writev for a request, were 2"]
 
