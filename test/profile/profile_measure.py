@@ -80,8 +80,9 @@ def functions_of(program):
     return frozenset(plain_name(fields[2]) for fields in map(str.split, symbols.splitlines()) if len(fields) == 3 and fields[1] in "tTwWi")
 
 
-def read_callgrind(path, names):
-    """Self cost by function, and calls. @param names  of this server's earlier dumps: they are numbered once"""
+def read_callgrind(path, names, events=None):
+    """Self cost by function, and calls. @param names  of this server's earlier dumps: they are numbered once
+    @param events  the events of a cost line in their order: costs are by (event, function); None: instructions by function"""
     functions, calls = collections.Counter(), collections.Counter()
     current = callee = None
     skip = False
@@ -102,8 +103,11 @@ def read_callgrind(path, names):
                 calls[current, callee] += int(line[6:].split()[0])
                 skip = True
             elif line[0] in "+-*0123456789":
-                if not skip:
-                    functions[current] += int(line.split()[1])
+                costs = () if skip else line.split()[1:]
+                if events:
+                    functions.update({(event, current): int(n) for event, n in zip(events, costs) if n != "0"})
+                elif costs:
+                    functions[current] += int(costs[0])
                 skip = False
     return functions, calls
 
@@ -113,8 +117,9 @@ class Dumps:
 
     OPTIONS = ["--tool=callgrind", "--callgrind-out-file=@ROOT@/cost", "--dump-before=loop_accept", "--vgdb=no"]
 
-    def __init__(self, server):
+    def __init__(self, server, events=None):
         self.server = server
+        self.events = events
         self.names = {}
         self.read = 0
 
@@ -140,7 +145,7 @@ class Dumps:
         functions, calls = collections.Counter(), collections.Counter()
         while self.read < after:
             self.read += 1
-            more = read_callgrind(f"{self.server.root}/cost.{self.read}", self.names)
+            more = read_callgrind(f"{self.server.root}/cost.{self.read}", self.names, self.events)
             functions.update(more[0])
             calls.update(more[1])
         return functions, calls

@@ -7,6 +7,8 @@
     build/profile --copies              copied bytes by call site, too (valgrind's dhat; some seconds for each shape)
     build/profile --other OLD/brigade   beside another program: which functions grew and shrank
     build/profile --trend               what each commit that changed golden.json did to requests: before and after
+    build/profile --caches full ssi     loads, stores and misses of the processor's caches by function, in caches of one size on every machine
+    build/profile --caches --systems full   the same by memory system, as a table
     build/profile --times               the kernel's share of the processor time, too (a second for each shape)
     build/profile --renew               write test/profile/golden.json and build/cmake/hot_functions.ld anew
 
@@ -28,6 +30,7 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 
+import profile_caches as caches  # noqa: E402
 import profile_measure as measure  # noqa: E402
 import profile_order as order  # noqa: E402
 import profile_trend  # noqa: E402
@@ -219,6 +222,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--renew", action="store_true")
     parser.add_argument("--copies", action="store_true")
+    parser.add_argument("--caches", action="store_true")
+    parser.add_argument("--systems", action="store_true")
     parser.add_argument("--times", action="store_true")
     parser.add_argument("--trend", action="store_true")
     parser.add_argument("--other")
@@ -234,6 +239,10 @@ def main():
     if measure.missing_tools():
         sys.exit(f"not installed: {', '.join(measure.missing_tools())}")
     program = os.path.abspath(os.environ.get("BRIGADE", os.path.join(HERE, "..", "..", "out", "release", "brigade")))
+    if arguments.caches:
+        shapes = arguments.shapes or [s for s in SHAPES if s != "tls"]
+        print(caches.table(program, shapes) if arguments.systems else "\n".join(caches.text_of(s, c) for s, c in caches.measure(program, shapes).items()))
+        return
     profiles = measure.measure(program, arguments.shapes)
     others = measure.measure(os.path.abspath(arguments.other), arguments.shapes) if arguments.other else {}
     os.makedirs(arguments.out, exist_ok=True)

@@ -8,6 +8,7 @@ import pytest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
+import profile_caches as caches  # noqa: E402
 import profile_measure as measure  # noqa: E402
 import profile_order as order  # noqa: E402
 import profile_trend as trend  # noqa: E402
@@ -55,6 +56,15 @@ def test_the_search_for_tags_is_cheap(profiles):
     """In 2001 it was a quarter of the time of a page, the kernel's included."""
     found = sum(n for name, n in profiles["scan"].functions.items() if name.startswith(("ssi_scan", "ssi_find")))
     assert 0 < found / profiles["scan"].instructions * measure.user_share(PROGRAM, "scan") < 0.05
+
+
+@pytest.mark.skipif(measure.missing_tools() != [] or not os.path.exists(PROGRAM), reason="not built")
+def test_arenas_spare_the_caches():
+    """malloc() for each allocation was the first in loads and the second in stores of 2007."""
+    arena, malloc = (caches.measure(PROGRAM, ["full"], system)["full"] for system in ("arena", "system"))
+    assert arena.sum(("Dr",)) < malloc.sum(("Dr",)) and arena.sum(("Dw",)) < malloc.sum(("Dw",))
+    assert arena.sum(("I1mr", "D1mr", "D1mw")) < malloc.sum(("I1mr", "D1mr", "D1mw"))
+    assert not [name for name, _ in arena.functions(("Dr", "Dw"), 12) if name.endswith(("malloc", "free"))]
 
 
 def test_what_grew_is_named():
