@@ -157,6 +157,23 @@ LOG_STORED(log_stored_header_in)
 }
 
 LOG_STORED_TEXT(log_stored_header_out, brg_stored_response_field(a, item->arg))
+
+/* As log_emit_header_out() shows it: without parameters. */
+LOG_STORED(log_stored_content_type)
+{
+    const char *type = a->content_type;
+    apr_size_t len;
+
+    if (!type) {
+        log_stored_header_out(out, a, item, entry);
+        return;
+    }
+    len = strcspn(type, ";");
+    while (type[len] && len && apr_isspace(type[len - 1]))
+        len--;
+    log_out_text(out, (brg_text){type, len});
+}
+
 LOG_STORED_TEXT(log_stored_note, brg_stored_note(a, item->arg))
 LOG_STORED_TEXT(log_stored_env, brg_stored_env(a, item->arg))
 LOG_STORED_TEXT(log_stored_server, a->server->server_hostname)
@@ -230,9 +247,8 @@ static const struct {
 
 static log_stored_fn *log_stored_of(const char *tag, const char *arg)
 {
-    /* What is shown of it has no parameters: see log_emit_header_out(). */
     if (!strcmp(tag, "o") && !strcasecmp(arg, "Content-Type"))
-        return NULL;
+        return log_stored_content_type;
     for (apr_size_t i = 0; i < sizeof(log_stored_items) / sizeof(log_stored_items[0]); i++)
         if (!strcmp(tag, log_stored_items[i].tag))
             return log_stored_items[i].arg == ANY_ARG || !*arg ? log_stored_items[i].fn : NULL;

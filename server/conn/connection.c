@@ -176,16 +176,19 @@ static int connection_pre_hook(conn_rec *c, void *csd)
     connection_rec *cr = connection_ours(c);
     brg_conn *bc = cr ? cr->bc : NULL;
     struct core_output *out;
+    struct core_input *in;
 
     BRG_ASSERT(!bc || bc->c == c);
     if ((c->master && !bc) || (cr && cr->filtered)) /* streams of modules have filters of theirs */
         return DONE;
     if (!bc)
         apr_socket_timeout_set(csd, c->base_server->timeout);
+    in = core_input_create(c, bc, csd);
     out = core_output_create(c, bc, csd);
-    ap_add_input_filter_handle(ap_core_input_filter_handle, core_input_create(c, bc, csd), NULL, c);
+    ap_add_input_filter_handle(ap_core_input_filter_handle, in, NULL, c);
     ap_add_output_filter_handle(ap_core_output_filter_handle, out, NULL, c);
     if (cr) {
+        cr->in = in;
         cr->out = out;
         cr->filtered = 1;
     }
@@ -343,6 +346,15 @@ void connection_on_thread(brg_conn *bc)
 }
 
 /* ---- end ---- */
+
+void connection_input_idle(brg_conn *bc)
+{
+    connection_rec *cr = (connection_rec *)bc->c;
+
+    BRG_ASSERT_TAG(bc, CONN_TAG);
+    if (cr && cr->in)
+        core_input_idle(cr->in);
+}
 
 static int connection_pre_close(conn_rec *c)
 {

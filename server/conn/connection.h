@@ -37,6 +37,9 @@ conn_rec *connection_copy(conn_rec *of, apr_pool_t *p);
  * the loop. */
 void connection_detach(brg_conn *bc);
 
+/** Nothing is waiting to be read: the buffer that a request's body was read into is let go. Threads: the owner of bc. */
+void connection_input_idle(brg_conn *bc);
+
 /** bc->c is run by the calling thread from now on: its line of the scoreboard is this thread's. */
 void connection_on_thread(brg_conn *bc);
 
@@ -144,6 +147,7 @@ void connection_disown(apr_socket_t *csd, apr_pool_t *p);
 /** Context of CORE_IN for @a c. @a bc is NULL for a connection that is not of this server's
  * sockets. */
 struct core_input *core_input_create(conn_rec *c, brg_conn *bc, apr_socket_t *csd);
+void core_input_idle(struct core_input *in); /**< for connection_input_idle() */
 apr_status_t core_input_insert_network_bucket(conn_rec *c, apr_bucket_brigade *bb,
                                               apr_socket_t *csd);
 void core_input_register(apr_pool_t *p);

@@ -250,6 +250,12 @@ static apr_status_t core_input_end(void *data)
     return APR_SUCCESS;
 }
 
+void core_input_idle(struct core_input *in)
+{
+    if (!in->bc || !in->bc->in_shared)
+        core_input_unshare(in);
+}
+
 /* 1: in->whole is the connection's buffer. */
 static int core_input_share(struct core_input *in, apr_bucket_alloc_t *list)
 {
@@ -261,6 +267,8 @@ static int core_input_share(struct core_input *in, apr_bucket_alloc_t *list)
     if (list != in->c->bucket_alloc)
         return 0;
     in->whole = apr_bucket_heap_create(in->bc->in, in->bc->in_cap, free, list);
+    if (!in->whole)
+        return 0;
     in->bc->in_shared = 1;
     if (!in->cleaned)
         apr_pool_cleanup_register(in->c->pool, in, core_input_end, apr_pool_cleanup_null);

@@ -74,6 +74,7 @@ void h1_conn_wait_head(brg_conn *bc)
         return;
     }
     conn_in_release(bc);
+    connection_input_idle(bc);
     if (bc->requests)
         conn_enter(bc, CONN_IDLE);
     h1_conn_wait(bc, bc->requests ? h1_conn_idle_due(bc) : h1_conn_head_due(bc));

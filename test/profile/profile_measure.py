@@ -9,15 +9,18 @@ import re
 import shutil
 import signal
 import socket
+import statistics
 import subprocess
 import threading
 import time
 
-from profile_site import SHAPES, Client, Server, Site, has_tls
+from profile_site import ANEW, SHAPES, Client, Server, Site, has_tls
 
 WARM = 40
 REQUESTS = {"stored": 1000, "full": 250}  # by configuration
+DUMPED = 60  # of shapes of one request on each connection: callgrind writes a file at each of them
 TRACED = 100
+TICKS = 40  # of 10 ms: as long as times are measured
 AGAIN = 6
 OCCASIONAL = {"admission_age"}  # once in some thousand requests: whether it is seen is chance
 TIMED = {"epoll_wait"}  # how often depends on when the client's packets come
@@ -43,6 +46,7 @@ class Profile:
         self.functions = collections.Counter()
         self.calls = collections.Counter()
         self.system_calls = {}
+        self.taken = {}  # from the request's pool, by the server's own count: inlined allocations are no calls
         self.status = 0
         self.own_names = frozenset()
 
@@ -76,8 +80,9 @@ def functions_of(program):
     return frozenset(plain_name(fields[2]) for fields in map(str.split, symbols.splitlines()) if len(fields) == 3 and fields[1] in "tTwWi")
 
 
-def read_callgrind(path, names):
-    """Self cost by function, and calls. @param names  of this server's earlier dumps: they are numbered once"""
+def read_callgrind(path, names, events=None):
+    """Self cost by function, and calls. @param names  of this server's earlier dumps: they are numbered once
+    @param events  the events of a cost line in their order: costs are by (event, function); None: instructions by function"""
     functions, calls = collections.Counter(), collections.Counter()
     current = callee = None
     skip = False
@@ -98,8 +103,11 @@ def read_callgrind(path, names):
                 calls[current, callee] += int(line[6:].split()[0])
                 skip = True
             elif line[0] in "+-*0123456789":
-                if not skip:
-                    functions[current] += int(line.split()[1])
+                costs = () if skip else line.split()[1:]
+                if events:
+                    functions.update({(event, current): int(n) for event, n in zip(events, costs) if n != "0"})
+                elif costs:
+                    functions[current] += int(costs[0])
                 skip = False
     return functions, calls
 
@@ -109,8 +117,9 @@ class Dumps:
 
     OPTIONS = ["--tool=callgrind", "--callgrind-out-file=@ROOT@/cost", "--dump-before=loop_accept", "--vgdb=no"]
 
-    def __init__(self, server):
+    def __init__(self, server, events=None):
         self.server = server
+        self.events = events
         self.names = {}
         self.read = 0
 
@@ -136,7 +145,7 @@ class Dumps:
         functions, calls = collections.Counter(), collections.Counter()
         while self.read < after:
             self.read += 1
-            more = read_callgrind(f"{self.server.root}/cost.{self.read}", self.names)
+            more = read_callgrind(f"{self.server.root}/cost.{self.read}", self.names, self.events)
             functions.update(more[0])
             calls.update(more[1])
         return functions, calls
@@ -152,10 +161,10 @@ class Dumps:
 
 
 def count_instructions(site, program, configuration, shapes, into):
-    requests = REQUESTS[configuration]
     with Server(site, program, configuration, ["valgrind", *Dumps.OPTIONS], patience=180) as server:
         dumps = Dumps(server)
         for shape in shapes:
+            requests = DUMPED if shape in ANEW else REQUESTS[configuration]
             client = Client(server, shape)
             client.run(WARM)
             settle(dumps)
@@ -188,6 +197,27 @@ def count_system_calls(site, program, configuration, shapes, into):
             tracer.communicate()
             client.close()
             into[shape].system_calls = read_strace(path)
+
+
+TAKEN = """LogFormat "%H %U %{{allocs}}M %{{bytes}}M" taken
+CustomLog {root}/taken taken
+"""
+
+
+def count_taken(site, program, configuration, shapes, into):
+    """Allocations and bytes of a request, inlined ones included. The log makes a request_rec, so the shapes of stored answers have none."""
+    with Server(site, program, configuration, more=TAKEN) as server:
+        for shape in shapes:
+            client = Client(server, shape)
+            client.run(WARM)
+            client.close()
+        server.stop()
+        with open(f"{server.root}/taken", encoding="utf-8") as f:
+            lines = [line.split() for line in f]
+    for shape in shapes:
+        protocol = "HTTP/2.0" if SHAPES[shape][1] == "http2" else "HTTP/1.1"
+        found = [(int(line[2]), int(line[3])) for line in lines if line[:2] == [protocol, SHAPES[shape][2]]][WARM // 2:]
+        into[shape].taken = dict(zip(("allocations", "bytes"), map(statistics.median_low, zip(*found))))
 
 
 def read_strace(path):
@@ -225,6 +255,7 @@ def measure(program, shapes=None):
             t.start()
         for configuration in ("stored", "full"):
             run(count_system_calls, configuration)
+        run(count_taken, "full")
         for t in threads:
             t.join()
         if not errors:
@@ -241,10 +272,31 @@ def count_again(site, program, into):
         if into.get("ssi") is None or not into["ssi"].functions["worker_pool_submit"]:
             return
         profile = Profile()
-        profile.own_names, profile.system_calls = into["ssi"].own_names, into["ssi"].system_calls
+        profile.own_names, profile.system_calls, profile.taken = into["ssi"].own_names, into["ssi"].system_calls, into["ssi"].taken
         count_instructions(site, program, SHAPES["ssi"][0], ["ssi"], {"ssi": profile})
         if sum(profile.functions.values()) < sum(into["ssi"].functions.values()):
             into["ssi"] = profile
+
+
+def times_of(pid):
+    """(user, system) in ticks, of all threads"""
+    with open(f"/proc/{pid}/stat", encoding="ascii") as f:
+        fields = f.read().rpartition(")")[2].split()
+    return int(fields[11]), int(fields[12])
+
+
+def user_share(program, shape):
+    """Of the processor time of a request, the kernel's included, that of the program: what instructions are a part of."""
+    with Site() as site, Server(site, program, SHAPES[shape][0]) as server:
+        client = Client(server, shape)
+        client.run(WARM)
+        before = times_of(server.process.pid)
+        user = system = 0
+        while user + system < TICKS:
+            client.run(TRACED)
+            user, system = (now - then for now, then in zip(times_of(server.process.pid), before))
+        client.close()
+    return user / (user + system)
 
 
 def copied_bytes(program, shape):

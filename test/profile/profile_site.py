@@ -30,7 +30,8 @@ MaxKeepAliveRequests 0
 LogLevel crit
 TypesConfig {site}/mime.types
 AddType text/html .shtml
-AddOutputFilter INCLUDES .shtml
+AddOutputFilter INCLUDES .shtml .scan
+AddHandler send-as-is .asis .scan
 <Directory {site}/htdocs>
     Options +Includes
     Require all granted
@@ -44,9 +45,13 @@ STORED = """<Files coded.bin>
     PrecompressedFiles gzip
 </Files>
 Listen 127.0.0.1:{log}
+Listen 127.0.0.1:{squid}
 LogFormat "%h %l %u %t \\"%r\\" %>s %O \\"%{{Referer}}i\\" \\"%{{User-Agent}}i\\"" combined
 <VirtualHost 127.0.0.1:{log}>
     CustomLog {root}/access_log combined
+</VirtualHost>
+<VirtualHost 127.0.0.1:{squid}>
+    CustomLog {root}/squid_log squid
 </VirtualHost>
 """
 TLS = """Listen 127.0.0.1:{tls}
@@ -61,6 +66,7 @@ PAGE = """<html><head><title>page</title></head><body>
 <!--#set var="a" value="b" --><!--#if expr="$a = /b/" --><p>yes</p><!--#else --><p>no</p><!--#endif -->
 <!--#include virtual="/part.html" --><!--#echo var="DOCUMENT_NAME" --><!--#flastmod file="part.html" -->
 """ + "<p>some text that stands between the elements</p>\n" * 40 + "</body></html>\n"
+TEXT = "Content-Type: text/html\n\n" + "<p>some text that stands between the elements of a page, and goes on for a while</p>\n" * 120 + "<!-- a comment -->\n" + '<!--#echo var="DOCUMENT_NAME" -->\n'
 AGENT = "User-Agent: Mozilla/5.0 (X11; Linux x86_64)\r\nAccept: */*\r\n"
 UNCODED = "Accept-Encoding: identity\r\n"  # of shapes that have none of their own
 
@@ -77,7 +83,12 @@ SHAPES = {
     "full": ("full", "plain", "/10k.bin", "", "10 KB, all phases, filters and the file"),
     "http2-full": ("full", "http2", "/10k.bin", "", "10 KB over HTTP/2, all phases, filters and the file"),
     "ssi": ("full", "plain", "/page.shtml", "", "a page with six elements, rendered"),
+    "scan": ("full", "plain", "/text.scan", "", "text of 10 KB that a handler sends through SSI: it is searched, not compiled"),
+    "worker": ("full", "plain", "/page.asis", "", "a page that a worker sends"),
+    "squid": ("stored", "squid", "/10k.bin", "", "10 KB from memory, the log of Squid"),
+    "connection": ("stored", "log", "/10k.bin", "", "10 KB from memory, combined log, a connection for each request"),
 }
+ANEW = {"connection"}  # shapes of one request on each connection
 
 
 def make_site(root):
@@ -86,6 +97,7 @@ def make_site(root):
     os.chmod(root, 0o777)
     for name, content in {"htdocs/10k.bin": b"x" * 10240, "htdocs/64k.bin": b"x" * 65536, "htdocs/coded.bin": b"x" * 10240,
                           "htdocs/coded.bin.gz": gzip.compress(b"x" * 10240), "htdocs/part.html": b"<p>part</p>\n", "htdocs/page.shtml": PAGE.encode(),
+                          "htdocs/text.scan": TEXT.encode(), "htdocs/page.asis": b"Content-Type: text/html\n\n<p>page</p>\n",
                           "mime.types": b"text/html html\n"}.items():
         with open(f"{root}/{name}", "wb") as f:
             f.write(content)
@@ -121,15 +133,15 @@ class Server:
 
     made = 0
 
-    def __init__(self, site, program, configuration, under=(), patience=60):
+    def __init__(self, site, program, configuration, under=(), patience=60, more=""):
         Server.made += 1
         self.root = f"{site.root}/{configuration}-{Server.made}"
         os.mkdir(self.root)
         os.chmod(self.root, 0o777)
-        self.ports = {name: free_port() for name in ("plain", "log", "tls", "http2")}
+        self.ports = {name: free_port() for name in ("plain", "log", "squid", "tls", "http2")}
         text = BASE + HTTP2 + (FULL if configuration == "full" else STORED + (TLS if has_tls(program) else ""))
         with open(f"{self.root}/httpd.conf", "w", encoding="utf-8") as f:
-            f.write(text.format(root=self.root, site=site.root, **self.ports))
+            f.write((text + more).format(root=self.root, site=site.root, **self.ports))
         who = {"user": "nobody", "group": "nogroup"} if os.getuid() == 0 else {}
         self.log = open(f"{self.root}/output", "wb")
         self.process = subprocess.Popen([w.replace("@ROOT@", self.root) for w in under] + [program, "-X", "-f", f"{self.root}/httpd.conf"],
@@ -181,8 +193,8 @@ class Client:
             self.http2 = h2_client.Connection(server.ports[port])
             self.stream, self.update = 1, b""
             return
-        self.sock = socket.create_connection(("127.0.0.1", server.ports[port]), timeout=120)
-        self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.address, self.anew = ("127.0.0.1", server.ports[port]), shape in ANEW
+        self._connect()
         if port == "tls":
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
             context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
@@ -192,6 +204,10 @@ class Client:
             head = self._get(self.fields.replace("@ETAG@", '"none"'))
             self.fields = self.fields.replace("@ETAG@", re.search(rb'(?i)etag: ("[^"]*")', head).group(1).decode())
 
+    def _connect(self):
+        self.sock = socket.create_connection(self.address, timeout=120)
+        self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
     def _get(self, fields):
         self.sock.sendall(f"GET {self.target} HTTP/1.1\r\nHost: localhost\r\n{self.agent}{fields}\r\n".encode())
         data = b""
@@ -200,7 +216,7 @@ class Client:
         head, _, rest = data.partition(b"\r\n\r\n")
         length = re.search(rb"(?i)content-length: (\d+)", head)
         want = int(length.group(1)) if length and b" 304 " not in head[:16] else 0
-        while len(rest) < want:
+        while len(rest) < want or (not length and b"chunked" in head and not rest.endswith(b"0\r\n\r\n")):
             rest += self._more()
         return head
 
@@ -214,6 +230,9 @@ class Client:
         """@return the status of the last response"""
         if not self.http2:
             for _ in range(n):
+                if self.anew:
+                    self.sock.close()
+                    self._connect()
                 head = self._get(self.fields)
             return int(head.split(b" ", 2)[1])
         for _ in range(n):

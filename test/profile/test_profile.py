@@ -8,6 +8,7 @@ import pytest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
+import profile_caches as caches  # noqa: E402
 import profile_measure as measure  # noqa: E402
 import profile_order as order  # noqa: E402
 import profile_trend as trend  # noqa: E402
@@ -36,6 +37,10 @@ def test_system_calls(profiles):
     check(profile.more_system_calls(profile.load_golden(), profiles))
 
 
+def test_allocations(profiles):
+    check(profile.more_taken(profile.load_golden(), profiles))
+
+
 def test_instructions(profiles):
     golden = profile.load_golden()
     differs = profile.same_signature(golden, measure.signature(PROGRAM, profiles))
@@ -45,6 +50,21 @@ def test_instructions(profiles):
         again = None if differs else sorted({f.split(":")[0] for f in findings})
         findings = profile.more(golden, measure.measure(PROGRAM, again), differs)
     check(findings, lambda: [f"Compared by proportion: {differs}"] if differs else [])
+
+
+def test_the_search_for_tags_is_cheap(profiles):
+    """In 2001 it was a quarter of the time of a page, the kernel's included."""
+    found = sum(n for name, n in profiles["scan"].functions.items() if name.startswith(("ssi_scan", "ssi_find")))
+    assert 0 < found / profiles["scan"].instructions * measure.user_share(PROGRAM, "scan") < 0.05
+
+
+@pytest.mark.skipif(measure.missing_tools() != [] or not os.path.exists(PROGRAM), reason="not built")
+def test_arenas_spare_the_caches():
+    """malloc() for each allocation was the first in loads and the second in stores of 2007."""
+    arena, malloc = (caches.measure(PROGRAM, ["full"], system)["full"] for system in ("arena", "system"))
+    assert arena.sum(("Dr",)) < malloc.sum(("Dr",)) and arena.sum(("Dw",)) < malloc.sum(("Dw",))
+    assert arena.sum(("I1mr", "D1mr", "D1mw")) < malloc.sum(("I1mr", "D1mr", "D1mw"))
+    assert not [name for name, _ in arena.functions(("Dr", "Dw"), 12) if name.endswith(("malloc", "free"))]
 
 
 def test_what_grew_is_named():
@@ -62,6 +82,11 @@ def test_what_grew_is_named():
     assert profile.more_calls(golden, {"stored": p}) == ["stored: 4.4 memcpy for a request, were 3: reader 3.4, writer 1.0"]
     p.functions["small"] += 23
     p.system_calls["writev"] += 1
+    golden["shapes"]["stored"]["taken"] = {"allocations": 20, "bytes": 3000}
+    p.taken = {"allocations": 20, "bytes": 3050}
+    assert not profile.more_taken(golden, {"stored": p})
+    p.taken = {"allocations": 21, "bytes": 3100}
+    assert profile.more_taken(golden, {"stored": p}) == ["stored: 21 allocations of a request's pool, were 20", "stored: 3100 bytes of a request's pool, were 3000"]
     assert profile.more_instructions(golden, {"stored": p}) == ["stored: 1123 instructions, were 1100 (+2.1 %)\n    small: 123, was 100"]
     assert profile.more_system_calls(golden, {"stored": p}) == ["stored: 3 calls of writev for a request, were 2"]
 

@@ -13,7 +13,7 @@ ITEMS = ["%a", "%{c}a", "%A", "%b", "%B", "%{K}C", "%{SET}e", "%{NONE}e", "%f", 
          "%p", "%{canonical}p", "%{remote}p", "%P", "%q", "%r", "%R", "%s", "%>s", "%<s", "%u", "%U", "%v", "%X", "%I", "%O", "%S", "%{sec}t", "%404,200{User-Agent}i",
          "%!200,304{Referer}i", "100%%", "a\\tb", "%{begin:%Y}t", "%{Connection}o", "%{Date}o", "%{Server}o", "%{Expires}o"]
 VARYING = {"%P", "%{remote}p", "%p", "%{canonical}p", "%{sec}t", "%r", "%{Date}o", "%{Expires}o", "%f"}  # two servers differ in them
-NO_FORM = {"%{c}a", "%{K}C", "%{c}h", "%{Content-Type}o"}  # a request_rec is made for these
+NO_FORM = {"%{c}a", "%{K}C", "%{c}h"}  # a request_rec is made for these
 REQUESTS = [("GET", "/a.txt", {}), ("HEAD", "/a.txt", {}), ("GET", "/a.txt?b=c%20d&\"e", {}), ("GET", "/a.txt", {"Range": "bytes=1-2"}), ("GET", "/none", {}),
             ("GET", "/a.txt", {"If-None-Match": "@TAG@"}), ("GET", "/a.txt", {"User-Agent": "quote\" back\\ \x80 tab\t" + "x" * 40 + '"' + "y" * 30, "Referer": "r"}),
             ("GET", "/a.txt", [("X-Twice", "1"), ("x-twice", "2"), ("Cookie", "K=v")]), ("GET", "/page.shtml", {}), ("GET", "/a.txt", {"Connection": "close"})]

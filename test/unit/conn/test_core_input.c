@@ -267,6 +267,26 @@ static void long_pieces_are_shared(void **state)
     assert_memory_equal(conn.in + conn.in_off, "nextxxx", 7);
 }
 
+/* An idle connection holds no buffer. */
+static void shared_input_is_let_go_when_the_connection_is_idle(void **state)
+{
+    char text[2001];
+    const char *at;
+
+    (void)state;
+    memset(text, 'x', 2000);
+    text[2000] = '\0';
+    say(text);
+    assert_int_equal(get(AP_MODE_READBYTES, APR_BLOCK_READ, 8192), APR_SUCCESS);
+    at = ((apr_bucket_heap *)APR_BRIGADE_FIRST(bb)->data)->base;
+    assert_int_equal(((apr_bucket_refcount *)APR_BRIGADE_FIRST(bb)->data)->refcount, 2);
+    conn_in_release(&conn);
+    connection_input_idle(&conn);
+    assert_null(conn.in);
+    assert_int_equal(((apr_bucket_refcount *)APR_BRIGADE_FIRST(bb)->data)->refcount, 1);
+    assert_memory_equal(at, text, 2000);
+}
+
 /* The connection goes on after its conn_rec, with what nobody has read. */
 static void shared_input_is_kept_when_the_connection_is_detached(void **state)
 {
@@ -303,6 +323,7 @@ int main(void)
         CONNECTED(bytes_up_to_a_number),
         CONNECTED(data_outlives_the_buffer),
         CONNECTED(long_pieces_are_shared),
+        CONNECTED(shared_input_is_let_go_when_the_connection_is_idle),
         CONNECTED(shared_input_is_kept_when_the_connection_is_detached),
         CONNECTED(nothing_yet_is_an_empty_success),
         CONNECTED(blank_lines_are_eaten),
