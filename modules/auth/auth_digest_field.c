@@ -4,7 +4,9 @@
 #include "auth_digest_private.h"
 #include "apr_lib.h"
 #include "apr_strings.h"
+#include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 static const char *field_skip(const char *at)
 {
@@ -13,19 +15,29 @@ static const char *field_skip(const char *at)
     return at;
 }
 
-static const char *field_token(const char *at, char *out, char end, char other)
+#define FIELD_BLANKS " \t\n\v\f\r" /* as apr_isspace() has them */
+
+/* Up to one of @a ends, which libc finds many bytes at a time. */
+static const char *field_token(const char *at, char *out, const char *ends)
 {
-    while (*at && *at != end && *at != other && !apr_isspace(*at))
-        *out++ = *at++;
-    *out = '\0';
-    return at;
+    const size_t len = strcspn(at, ends);
+
+    memcpy(out, at, len);
+    out[len] = '\0';
+    return at + len;
 }
 
 static const char *field_quoted(const char *at, char *out)
 {
-    while (*at && *at != '"') {
-        if (*at == '\\' && at[1])
-            at++;
+    for (;;) {
+        const size_t len = strcspn(at, "\"\\");
+
+        memcpy(out, at, len);
+        at += len;
+        out += len;
+        if (*at != '\\')
+            break;
+        at += at[1] != '\0';
         *out++ = *at++;
     }
     *out = '\0';
@@ -36,39 +48,42 @@ static const char *field_quoted(const char *at, char *out)
 static const char *field_pair(const char *at, char *name, char *value)
 {
     *value = '\0';
-    at = field_skip(field_token(field_skip(at), name, '=', ','));
+    at = field_skip(field_token(field_skip(at), name, "=," FIELD_BLANKS));
     if (*at == '=') {
         at = field_skip(at + 1);
-        at = *at == '"' ? field_quoted(at + 1, value) : field_token(at, value, ',', ',');
+        at = *at == '"' ? field_quoted(at + 1, value) : field_token(at, value, "," FIELD_BLANKS);
     }
     while (*at && *at != ',')
         at++;
     return *at ? at + 1 : at;
 }
 
+#define FIELD_PART(name)                    \
+    {                                       \
+#name, offsetof(digest_field, name) \
+    }
+
+static const struct {
+    const char *name;
+    size_t at;
+} field_parts[] = {
+    FIELD_PART(username), FIELD_PART(realm),     FIELD_PART(nonce),  FIELD_PART(uri),
+    FIELD_PART(response), FIELD_PART(algorithm), FIELD_PART(cnonce), FIELD_PART(opaque),
+    FIELD_PART(qop),      FIELD_PART(nc),
+};
+
 static const char **field_part(digest_field *field, const char *name)
 {
-    const struct {
-        const char *name;
-        const char **part;
-    } parts[] = {
-        {"username", &field->username}, {"realm", &field->realm},
-        {"nonce", &field->nonce},       {"uri", &field->uri},
-        {"response", &field->response}, {"algorithm", &field->algorithm},
-        {"cnonce", &field->cnonce},     {"opaque", &field->opaque},
-        {"qop", &field->qop},           {"nc", &field->nc},
-    };
-
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        if ((*name | 0x20) == *parts[i].name && !strcasecmp(name, parts[i].name))
-            return parts[i].part;
+    for (size_t i = 0; i < sizeof field_parts / sizeof *field_parts; i++)
+        if ((*name | 0x20) == *field_parts[i].name && !strcasecmp(name, field_parts[i].name))
+            return (const char **)(void *)((char *)field + field_parts[i].at);
     return NULL;
 }
 
 /* As ap_getword_white(). @return behind the blanks that follow */
 static const char *field_scheme(char **to, const char *text, const char **scheme)
 {
-    const char *end = field_token(text, *to, '\0', '\0');
+    const char *end = field_token(text, *to, FIELD_BLANKS);
 
     *scheme = *to;
     *to += end - text + 1;

@@ -38,7 +38,7 @@ int cache_varies_by_client(const request_rec *r)
 
         if (wish->client && wish->variant < 0)
             return -1;
-        varies |= wish->client != NULL;
+        varies |= wish->client != NULL || wish->gate != NULL;
     }
     return varies;
 }

@@ -34,6 +34,8 @@ int cache_gates_admit(cache_entry *e, brg_conn *bc, const http_head *head, apr_o
     cache_visit visit = {.bc = bc, .head = head, .entry = e, .len = len};
 
     BRG_ASSERT_DEBUG(e->gated && e->in_cache);
+    if (e->vary_n == 1)
+        return e->vary->gate(e->vary->data, e->vary->fixed, &visit);
     /* What one gate counted is counted again by the full way, if another one sends the request there. */
     if (e->gated > 1) {
         visit.only_looks = 1;

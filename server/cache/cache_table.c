@@ -30,7 +30,7 @@ table_find(response_cache *c, const cache_place *at, const char *host, size_t ho
         if (e->hash == h && e->host_len == host_len && e->uri_len == uri_len &&
             e->listener == at->listener && e->chain == at->chain && e->protocol == at->protocol &&
             !memcmp(e->key, host, host_len) && !memcmp(e->key + host_len, uri, uri_len) &&
-            (!e->vary_n || cache_vary_matches(c, e, asked)))
+            (e->vary_n == e->gated || cache_vary_matches(c, e, asked)))
             return e;
     return NULL;
 }

@@ -42,9 +42,8 @@ static uint64_t key_add(uint64_t number, const char *s, size_t len)
     return universal_hash_by(secret, number, s, len, "", 0);
 }
 
-uint64_t limit_key_of(const limit *l, uint64_t fixed, const limit_parts *parts)
+uint64_t limit_key_long(uint64_t number, const limit_parts *parts)
 {
-    const uint64_t number = l->id ^ fixed;
     uint64_t key;
 
     if (parts->what_len > KEY_PIECE)
@@ -63,6 +62,7 @@ static void who_prefix(const limit *l, limit_parts *parts, const uint8_t *addres
 
     for (size_t i = 0; i<len; i++, bits = bits> 8 ? bits - 8 : 0)
         parts->room[i] = (char)(address[i] & (bits >= 8 ? 0xff : 0xff00 >> bits));
+    parts->who = parts->room;
     parts->who_len = len;
 }
 
@@ -72,6 +72,7 @@ static __attribute__((noinline)) int who_network(const limit *l, limit_parts *pa
 {
     APR_OPTIONAL_FN_TYPE(brg_client_network_put) *put =
         APR_RETRIEVE_OPTIONAL_FN(brg_client_network_put);
+    char name[BRG_CLIENT_NETWORK_ROOM];
     apr_sockaddr_t client;
     int ready = 0;
 
@@ -82,27 +83,20 @@ static __attribute__((noinline)) int who_network(const limit *l, limit_parts *pa
     client.ipaddr_len = (int)len;
     client.salen = len == 4 ? sizeof client.sa.sin : sizeof client.sa.sin6;
     memcpy(client.ipaddr_ptr, address, len);
-    parts->who_len = put ? put(l->network, &client, parts->room, &ready) : 0;
-    return ready && parts->who_len && strcmp(parts->room, "-");
+    parts->who_len = put ? put(l->network, &client, name, &ready) : 0;
+    if (!ready || !parts->who_len || parts->who_len >= LIMIT_WHO_ROOM || !strcmp(name, "-"))
+        return 0;
+    parts->who = memcpy(parts->room, name, parts->who_len);
+    return 1;
 }
 
-int limit_parts_who(const limit *l, limit_parts *parts, const uint8_t *address, size_t len)
+int limit_parts_made(const limit *l, limit_parts *parts, const uint8_t *address, size_t len)
 {
-    parts->who = parts->room;
-    switch (l->who) {
-    case LIMIT_ANYONE:
-        parts->who_len = 0;
-        return 1;
-    case LIMIT_CLIENT:
-        parts->who = (const char *)address;
-        parts->who_len = len;
-        break;
-    case LIMIT_PREFIX:
+    BRG_ASSERT(len == 0 || len == 4 || len == 16);
+    if (len && l->who == LIMIT_NETWORK)
+        return who_network(l, parts, address, len);
+    if (len)
         who_prefix(l, parts, address, len);
-        break;
-    case LIMIT_NETWORK:
-        return len && who_network(l, parts, address, len);
-    }
     return len != 0;
 }
 

@@ -91,18 +91,52 @@ void *limit_conf_merge(apr_pool_t *p, void *base, void *add);
 
 /** @name limit_key.c */
 /** @{ */
+#define LIMIT_WHO_ROOM 56 /**< bytes of a network's name, with its NUL */
+
 /** The parts of a key that each request tells anew. */
 typedef struct limit_parts {
     const char *who, *what; /**< what is not used is "" */
     size_t who_len, what_len;
-    char room[BRG_CLIENT_NETWORK_ROOM]; /**< of who, where it is made */
+    char room[LIMIT_WHO_ROOM]; /**< of who, where it is made */
 } limit_parts;
 
+/** limit_parts_who() for what is made of an address. */
+int limit_parts_made(const limit *l, limit_parts *parts, const uint8_t *address, size_t len);
+
 /** The part of an address (of @a len bytes, 4 or 16) that counts. @return 0: nothing is known of it */
-int limit_parts_who(const limit *l, limit_parts *parts, const uint8_t *address, size_t len);
+static inline int limit_parts_who(const limit *l, limit_parts *parts, const uint8_t *address,
+                                  size_t len)
+{
+    if (l->who > LIMIT_CLIENT)
+        return limit_parts_made(l, parts, address, len);
+    parts->who = (const char *)address;
+    parts->who_len = l->who == LIMIT_CLIENT ? len : 0;
+    return l->who == LIMIT_ANYONE || len;
+}
+
+/** limit_key_of() in the general case. */
+uint64_t limit_key_long(uint64_t number, const limit_parts *parts);
 
 /** The key; never 0. @param fixed  limit_fixed() */
-uint64_t limit_key_of(const limit *l, uint64_t fixed, const limit_parts *parts);
+static inline uint64_t limit_key_of(const limit *l, uint64_t fixed, const limit_parts *parts)
+{
+    const universal_hash_secret *secret = &limit_shared.header->secret;
+    const uint64_t number = l->id ^ fixed;
+    uint64_t a, b = 0, key;
+    universal_sum sum;
+
+    if (parts->what_len || (parts->who_len != 4 && parts->who_len != 16))
+        return limit_key_long(number, parts);
+    /* An address: the same sum, without asking for lengths. */
+    a = parts->who_len == 4 ? universal_half(parts->who) : universal_word(parts->who);
+    if (parts->who_len == 16)
+        b = universal_word(parts->who + 8);
+    sum = universal_pair(secret->word, number, parts->who_len) +
+          universal_pair(secret->word + 2, a, b);
+    key = (uint64_t)((secret->a * (uint64_t)sum + secret->b * (uint64_t)(sum >> 64) + secret->c) >>
+                     64);
+    return key ? key : 1;
+}
 
 /** The parts of the key of @a r that its target and the configuration tell. @return 0: there is no key, *fixed else */
 int limit_fixed(request_rec *r, const limit *l, uint64_t *fixed);
@@ -121,7 +155,7 @@ uint64_t limit_now(void);
 uint64_t limit_cost(const limit *l, apr_off_t bytes);
 
 /** Of each limit's requests one in LIMIT_SAMPLE is noted as busy. */
-#define LIMIT_SAMPLE 16
+#define LIMIT_SAMPLE 128
 
 static inline limit_row *limit_row_at(const limit *l)
 {
@@ -130,6 +164,9 @@ static inline limit_row *limit_row_at(const limit *l)
 
 /** A body from so many bytes on counts as in flight while it is sent: such answers are not sent from memory. */
 #define LIMIT_LONG_BODY 65536
+
+/** 1 if a module changes what is known of clients by a field. */
+extern int limit_clients_change;
 
 /** The gate of stored answers (limit_stored.c). @param data  a limit */
 int limit_admits(const void *data, uint64_t fixed, const cache_visit *visit);

@@ -6,31 +6,24 @@
 #include "loop.h"
 #include <string.h>
 
-/* What the limit's key is made of. @return 1; 0: it cannot be told here; -1: the request has none */
-static inline __attribute__((always_inline)) int stored_parts(const limit *l, limit_parts *parts,
-                                                              const cache_visit *v, char *user)
-{
-    const uint8_t *address = NULL;
-    size_t len = 0;
+#define STORED_INLINE static inline __attribute__((always_inline))
 
-    if ((l->who != LIMIT_ANYONE || l->what == LIMIT_FIELD) && cache_visit_is_changed(v))
+int limit_clients_change;
+
+/* What the limit's key has of the client. @return 1; 0: it cannot be told here; -1: the request has none */
+STORED_INLINE int stored_who(const limit *l, limit_parts *parts, const cache_visit *v)
+{
+    const uint8_t *address = v->bc->client;
+    size_t len = v->bc->client_len;
+
+    if (limit_clients_change && (l->who != LIMIT_ANYONE || l->what == LIMIT_FIELD) &&
+        cache_visit_is_changed(v))
         return 0;
-    if (l->who != LIMIT_ANYONE && !(len = conn_client_address(v->bc, &address)))
+    if (l->who != LIMIT_ANYONE && !len && !(len = conn_client_address(v->bc, &address)))
         return 0;
-    if (!limit_parts_who(l, parts, address, len))
-        return -1;
     parts->what = "";
     parts->what_len = 0;
-    if (l->what == LIMIT_NOTHING)
-        return 1;
-    if (l->what == LIMIT_USER) {
-        if (!(parts->what = cache_visit_user(v, user)))
-            return 0;
-        parts->what_len = strlen(parts->what);
-        return 1;
-    }
-    parts->what = cache_visit_field(v, l->field_id, l->field, l->field_len, &parts->what_len);
-    return parts->what_len ? 1 : -1;
+    return limit_parts_who(l, parts, address, len) ? 1 : -1;
 }
 
 static __attribute__((noinline)) void stored_note(const limit *l, uint64_t key,
@@ -43,17 +36,15 @@ static __attribute__((noinline)) void stored_note(const limit *l, uint64_t key,
 }
 
 /* Take @a cost, or only look whether it could be taken. */
-static int stored_take(const cache_visit *v, uint64_t key, uint64_t cost, uint64_t burst,
-                       uint64_t now)
+STORED_INLINE int stored_take(const cache_visit *v, uint64_t key, uint64_t cost, uint64_t burst,
+                              uint64_t now)
 {
-    uint64_t ahead;
-
     if (v->only_looks)
         return limit_rate_ahead(&limit_shared, key, now) <= burst;
-    return limit_rate_take(&limit_shared, key, cost, burst, now, &ahead);
+    return limit_rate_takes(&limit_shared, key, cost, burst, now);
 }
 
-static int stored_takes(const limit *l, uint64_t key, const cache_visit *v, uint64_t now)
+STORED_INLINE int stored_takes(const limit *l, uint64_t key, const cache_visit *v, uint64_t now)
 {
     switch (l->measure) {
     case LIMIT_RATE:
@@ -69,22 +60,44 @@ static int stored_takes(const limit *l, uint64_t key, const cache_visit *v, uint
     }
 }
 
-int limit_admits(const void *data, uint64_t fixed, const cache_visit *visit)
+STORED_INLINE int stored_asked(const limit *l, uint64_t fixed, const limit_parts *parts,
+                               const cache_visit *v)
 {
     static _Thread_local unsigned asked;
-    const limit *l = data;
-    char user[BRG_CACHE_USER_ROOM];
-    const uint64_t now = (uint64_t)visit->bc->loop->monotonic * 1000;
-    limit_parts parts;
-    uint64_t key;
-    int told;
+    const uint64_t now = (uint64_t)v->bc->loop->monotonic * 1000;
+    const uint64_t key = limit_key_of(l, fixed, parts);
 
     BRG_ASSERT_DEBUG(limit_shared.header != NULL);
-    told = stored_parts(l, &parts, visit, user);
+    if (!v->only_looks && ++asked % LIMIT_SAMPLE == 0)
+        stored_note(l, key, parts, now);
+    return stored_takes(l, key, v, now);
+}
+
+static __attribute__((noinline)) int stored_by_user(const limit *l, uint64_t fixed,
+                                                    limit_parts *parts, const cache_visit *v)
+{
+    char user[BRG_CACHE_USER_ROOM];
+
+    if (!(parts->what = cache_visit_user(v, user)))
+        return 0;
+    parts->what_len = strlen(parts->what);
+    return stored_asked(l, fixed, parts, v);
+}
+
+int limit_admits(const void *data, uint64_t fixed, const cache_visit *visit)
+{
+    const limit *l = data;
+    limit_parts parts;
+    const int told = stored_who(l, &parts, visit);
+
     if (told <= 0)
         return told < 0;
-    key = limit_key_of(l, fixed, &parts);
-    if (!visit->only_looks && ++asked % LIMIT_SAMPLE == 0)
-        stored_note(l, key, &parts, now);
-    return stored_takes(l, key, visit, now);
+    if (l->what == LIMIT_USER)
+        return stored_by_user(l, fixed, &parts, visit);
+    if (l->what == LIMIT_FIELD) {
+        parts.what = cache_visit_field(visit, l->field_id, l->field, l->field_len, &parts.what_len);
+        if (!parts.what_len)
+            return 1;
+    }
+    return stored_asked(l, fixed, &parts, visit);
 }

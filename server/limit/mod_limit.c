@@ -6,6 +6,7 @@
 #include "limit_private.h"
 #include "kept_memory.h"
 #include "trial.h"
+#include "stock_policy.h"
 #include "mpm_common.h"
 #include "http_log.h"
 #include "scoreboard.h"
@@ -136,6 +137,7 @@ static int limits_pre_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *pt
 
 static int limits_post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *s)
 {
+    limit_clients_change = changed_fields_are_there();
     limit_conn_watch(pconf);
     return OK;
 }

@@ -61,6 +61,11 @@ const char *changed_fields_vary(const request_rec *r)
     return n > CHANGED_VARY_MOST ? APR_ARRAY_IDX(changed_fields, 0, changed_field).module : NULL;
 }
 
+int changed_fields_are_there(void)
+{
+    return changed_fields != NULL;
+}
+
 int changed_fields_in(const http_head *head)
 {
     for (int k = 0; changed_fields && k < changed_fields->nelts; k++) {

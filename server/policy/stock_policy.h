@@ -78,6 +78,9 @@ void stock_remoteip_directive(const cmd_parms *cmd, const char *name, const char
 /** The module that changes a field by which the answer to @a r is selected (brg_cache_changes_field()), or NULL. Once all
  * modules were asked. */
 const char *changed_fields_vary(const request_rec *r);
+/** 1 if there are such fields at all. Once the configuration is read. */
+int changed_fields_are_there(void);
+
 /** 1 if the head has a field that a module changes, or takes the client's address from. Threads: any. */
 int changed_fields_in(const http_head *head);
 /** @} */

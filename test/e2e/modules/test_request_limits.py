@@ -120,6 +120,23 @@ def test_addresses(serve, by, apart):
     assert ask("127.0.0.9") == [200 if apart else 429] * 5
 
 
+@pytest.mark.parametrize("by,apart", [("as", False), ("route", True)])
+def test_networks(serve, by, apart):
+    """Two routes of one AS; a client of no known network is not counted."""
+    server = serve.unstarted(f"ASTable file @ROOT@/conf/nets\nRequestLimit one rate=1/h burst=4 by={by}\n", FILES)
+    server.write("nets", "127.0.0.0/24 64500\n127.1.0.0/24 64500\n", base="conf")
+    server.start()
+    os.utime(server.path("htdocs", "a.txt"), (1, 1))
+
+    def ask(source):
+        with Client("127.0.0.1", server.port, 20, source=source) as c:
+            return [c.request("GET", "/a.txt").status for _ in range(6)]
+    server.wait_for_log("routes")
+    wait_until(lambda: 429 in ask("127.0.0.1"), "the table")
+    assert ask("127.1.0.1") == ([200] * 5 + [429] if apart else [429] * 6)
+    assert ask("127.2.0.1") == [200] * 6
+
+
 def test_without_a_value_of_the_field_nothing_is_counted(serve):
     server = started(serve, "RequestLimit one rate=1/h by=field:X-Api-Key\n")
     assert statuses(server, 8) == [200] * 8

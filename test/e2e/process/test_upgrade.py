@@ -555,3 +555,12 @@ def test_a_program_that_others_can_exchange(own, what, why):
     count = configured(server)
     server.signal(signal.SIGUSR2)
     wait_until(lambda: configured(server) > count, "the upgrade")
+
+
+def test_limits_count_on(own):
+    """What keys have used is in memory that the new program takes over."""
+    server = up(own("RequestLimit one rate=1/h burst=9\n"))
+    while server.get("/a.txt").status == 200:
+        pass
+    upgrade(server)
+    assert server.get("/a.txt").status == 429

@@ -47,9 +47,7 @@ static uint64_t key_of(uint64_t n)
 
 static int take(uint64_t n, uint64_t burst, uint64_t now)
 {
-    uint64_t ahead;
-
-    return limit_rate_take(&table, key_of(n), 10 * MS, burst * 10 * MS, now, &ahead);
+    return limit_rate_takes(&table, key_of(n), 10 * MS, burst * 10 * MS, now);
 }
 
 static void test_a_burst_and_then_the_rate(void **state)
