@@ -158,6 +158,9 @@ void tls_exchange_child(apr_pool_t *p, server_rec *s);
 
 /* ---- tls_staged.c: threads: main, of the supervisor ---- */
 
+/** 1 if Apache's mod_md is loaded: the one that is built in stages nothing, and has no OCSP responses. */
+int tls_staged_is_loaded(void);
+
 /** Look for what mod_md has staged, if the configuration has managed domains. */
 void tls_staged_begin(apr_pool_t *p);
 void tls_staged_end(void);

@@ -73,7 +73,7 @@ static const char *staged_store(apr_pool_t *p)
 }
 
 /* The one that is built in stages nothing: its certificates are exchanged as any. */
-static int staged_is_used(void)
+int tls_staged_is_loaded(void)
 {
     const module *m = ap_find_linked_module("mod_md.c");
 
@@ -82,7 +82,7 @@ static int staged_is_used(void)
 
 void tls_staged_begin(apr_pool_t *p)
 {
-    const char *store = staged_is_used() ? staged_store(p) : NULL;
+    const char *store = tls_staged_is_loaded() ? staged_store(p) : NULL;
 
     staged_due = 0;
     staged_dir = store ? apr_pstrcat(p, store, "/staging", NULL) : NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The daemon's process, and how jobs begin and end. It keeps three capabilities of root: to write to the store, whoever has
+/* The daemon's process, and how jobs begin and end. It keeps three capabilities at most: to write to the store, whoever has
  * it, and to let programs of the administrator run as the user of server processes. */
 #include "md_daemon.h"
 #include "md_job.h"
@@ -105,7 +105,8 @@ static void daemon_drop_capabilities(void)
     struct __user_cap_data_struct data[2] = {{0}};
     const unsigned keep = 1u << CAP_DAC_OVERRIDE | 1u << CAP_SETUID | 1u << CAP_SETGID;
 
-    if (geteuid() != 0 || syscall(SYS_capget, &head, data))
+    prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+    if (syscall(SYS_capget, &head, data))
         return;
     data[0].effective = data[0].permitted = data[0].permitted & keep;
     data[1].effective = data[1].permitted = 0;

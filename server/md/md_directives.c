@@ -338,7 +338,8 @@ const char *md_set_switch(cmd_parms *cmd, void *dummy, const char *arg)
 const char *md_set_require(cmd_parms *cmd, void *dummy, const char *arg)
 {
     static const char *const words[] = {"off", "temporary", "permanent"};
-    const char *error = directive_domain ? NULL : ap_check_cmd_context(cmd, NOT_IN_DIR_CONTEXT);
+    const char *error =
+        directive_domain ? NULL : ap_check_cmd_context(cmd, NOT_IN_DIR_LOC_FILE | NOT_IN_HTACCESS);
 
     if (error)
         return error;

@@ -15,16 +15,29 @@
 
 /* ---- keys ---- */
 
-static const char *key_group(const char *curve)
+/* Names as in SSL, of NIST (P-256), and of OpenSSL. */
+static int key_nid(const char *curve)
 {
-    return !strcmp(curve, "secp256r1")   ? "prime256v1"
-           : !strcmp(curve, "secp192r1") ? "prime192v1"
-                                         : curve;
+    char nist[16] = "P-";
+    int nid;
+
+    if (!strcmp(curve, "secp256r1"))
+        return NID_X9_62_prime256v1;
+    if (!strcmp(curve, "secp192r1"))
+        return NID_X9_62_prime192v1;
+    if (!strncmp(curve, "p-", 2) && strlen(curve) < sizeof nist) {
+        strcpy(nist, curve);
+        *nist = 'P';
+        nid = EC_curve_nist2nid(nist);
+        if (nid != NID_undef)
+            return nid;
+    }
+    return OBJ_sn2nid(curve);
 }
 
 int md_key_curve_is_known(const char *curve)
 {
-    const int nid = OBJ_sn2nid(key_group(curve));
+    const int nid = key_nid(curve);
     EC_GROUP *group = nid != NID_undef ? EC_GROUP_new_by_curve_name(nid) : NULL;
 
     EC_GROUP_free(group);
@@ -39,8 +52,9 @@ const char *md_key_suffix(apr_pool_t *p, const md_key_spec *spec)
 
 EVP_PKEY *md_key_make(const md_key_spec *spec)
 {
-    EVP_PKEY *key = spec->bits ? EVP_RSA_gen((unsigned)spec->bits)
-                               : EVP_PKEY_Q_keygen(NULL, NULL, "EC", key_group(spec->curve));
+    EVP_PKEY *key = spec->bits
+                        ? EVP_RSA_gen((unsigned)spec->bits)
+                        : EVP_PKEY_Q_keygen(NULL, NULL, "EC", OBJ_nid2sn(key_nid(spec->curve)));
 
     ERR_clear_error();
     return key;
@@ -101,7 +115,7 @@ int md_key_is(const EVP_PKEY *key, const md_key_spec *spec)
     if (spec->bits)
         return EVP_PKEY_is_a(key, "RSA") && EVP_PKEY_get_bits(key) == spec->bits;
     return EVP_PKEY_is_a(key, "EC") && EVP_PKEY_get_group_name(key, group, sizeof group, NULL) &&
-           OBJ_sn2nid(group) == OBJ_sn2nid(key_group(spec->curve));
+           OBJ_sn2nid(group) == key_nid(spec->curve);
 }
 
 /* ---- extensions ---- */

@@ -498,6 +498,7 @@ MacroIgnoreEmptyArgs
 -UndefMacro it needs a macro that is used nowhere else
 -Use it needs a macro defined before it, and its body stands for other directives
 [md]
+-AutoHTTPS with it the server asks for a certificate
 -MDomain with it the server asks for a certificate
 -<MDomain with it the server asks for a certificate
 -<MDomainSet with it the server asks for a certificate

@@ -205,7 +205,7 @@ def test_nothing_is_started(serve, config):
 @pytest.mark.parametrize("config,pattern", [
     ("Dav On\n", r"Dav.*mod_dav"),
     ("Session On\n", r"Session.*mod_session"),
-    ("MDBaseServer On\n", r"MDBaseServer.*mod_md"),
+    ("AuthLDAPBindDN x\n", r"AuthLDAPBindDN.*mod_authnz_ldap"),
 ])
 def test_directive_of_a_module_that_is_not_here(serve, config, pattern):
     server = serve.unstarted(config)

@@ -159,15 +159,14 @@ static void test_includes(void **state)
 static void test_unsupported(void **state)
 {
     static const char text[] = "DavLockDB x\n"
-                               "<MDomainSet x>\nNonsense\n</MDomainSet>\n"
-                               "<IfModule mod_md.c>\n<Foo\nMDBaseServer On\n</Foo>\n</IfModule>\n"
-                               "MDBaseServer On";
+                               "<LuaHookLog x>\nNonsense\n</LuaHookLog>\n"
+                               "<IfModule mod_lua.c>\n<Foo\nLuaScope x\n</Foo>\n</IfModule>\n"
+                               "LuaScope x";
 
     assert_false(test_config_read(text));
-    assert_non_null(
-        strstr(test_messages, ":1: unsupported: DavLockDB, offered by mod_dav_fs;"));
-    assert_non_null(strstr(test_messages, ":2: unsupported: <MDomainSet>, offered by mod_md;"));
-    assert_non_null(strstr(test_messages, ":10: unsupported: MDBaseServer, offered by mod_md;"));
+    assert_non_null(strstr(test_messages, ":1: unsupported: DavLockDB, offered by mod_dav_fs;"));
+    assert_non_null(strstr(test_messages, ":2: unsupported: <LuaHookLog>, offered by mod_lua;"));
+    assert_non_null(strstr(test_messages, ":10: unsupported: LuaScope, offered by mod_lua;"));
     assert_null(strstr(test_messages, "Nonsense"));
     assert_true(test_config_read(apr_pstrcat(test_process->pool, "Define LENIENT\n", text, NULL)));
     assert_non_null(strstr(test_messages, "ignored (-D LENIENT)"));
