@@ -117,7 +117,8 @@ static void test_local_times_are_kept(void **state)
     for (int i = 0; i < 3; i++) {
         assert_string_equal(ap_ht_time(test_pool, MAY_2024, "%H:%M:%S %Z", 0), "07:53:20 EST");
         assert_string_equal(ap_ht_time(test_pool, MAY_2024, "%M %Z", 0), "53 EST");
-        assert_string_equal(ap_ht_time(test_pool, MAY_2024 + APR_USEC_PER_SEC, "%M:%S", 0), "53:21");
+        assert_string_equal(ap_ht_time(test_pool, MAY_2024 + APR_USEC_PER_SEC, "%M:%S", 0),
+                            "53:21");
     }
     assert_string_equal(ap_ht_time(test_pool, MAY_2024, "%H %Z", 0), "07 EST");
     setenv("TZ", "XYZ-1", 1);
