@@ -5,6 +5,7 @@
 #include "md_jose.h"
 #include "apr_date.h"
 #include "apr_strings.h"
+#include "brigade/assert.h"
 #include <string.h>
 
 #define ACME_NONCES 5 /* attempts with another nonce */
@@ -13,6 +14,7 @@
 
 int md_acme_fail(md_acme *acme, const char *problem)
 {
+    BRG_ASSERT(acme->p && problem);
     if (!acme->problem)
         acme->problem = problem;
     return -1;
@@ -20,6 +22,7 @@ int md_acme_fail(md_acme *acme, const char *problem)
 
 void md_acme_forget(md_acme *acme)
 {
+    BRG_ASSERT(acme != NULL);
     acme->problem = NULL;
     acme->problem_type = "";
     acme->status = 0;
@@ -63,6 +66,7 @@ static int acme_problem(md_acme *acme, const char *url, const md_answer *answer)
     const char *text = md_acme_problem_of(acme->p, body), *type = md_json_text(body, "type");
     const size_t prefix = strlen(ACME_ERROR);
 
+    BRG_ASSERT(answer->status >= 100 && answer->body);
     acme->status = answer->status;
     acme->retry_at = md_answer_retry(answer, apr_time_now());
     acme->problem_type = type && !strncmp(type, ACME_ERROR, prefix) ? type + prefix : "";
@@ -77,6 +81,7 @@ static void acme_note_nonce(md_acme *acme, const md_answer *answer)
     const char *nonce = apr_table_get(answer->fields, "Replay-Nonce");
     apr_size_t len;
 
+    BRG_ASSERT(answer->fields != NULL);
     acme->nonce =
         nonce && *nonce && strlen(nonce) <= 512 && md_base64url_decode(acme->p, nonce, &len) ? nonce
                                                                                              : NULL;
@@ -87,6 +92,7 @@ static const md_answer *acme_get(md_acme *acme, const char *method, const char *
     const char *error;
     const md_answer *answer = md_http_ask(&acme->http, acme->p, method, url, NULL, NULL, &error);
 
+    BRG_ASSERT(method && url);
     if (!answer) {
         md_acme_fail(acme, error);
         return NULL;
@@ -116,6 +122,7 @@ static int acme_want_nonce(md_acme *acme)
     const char *url = md_json_text(acme->index, "newNonce");
     const md_answer *answer;
 
+    BRG_ASSERT(acme->index != NULL);
     if (acme->nonce)
         return 0;
     if (!(answer = acme_get(acme, "HEAD", url)))
@@ -131,6 +138,7 @@ static const md_answer *acme_post_once(md_acme *acme, const char *url, const cha
     const char *body, *error;
     const md_answer *answer;
 
+    BRG_ASSERT(acme->key && payload);
     if (acme_want_nonce(acme))
         return NULL;
     body = md_jws(acme->p, acme->key, acme->account, acme->nonce, url, payload);
@@ -155,6 +163,7 @@ const md_answer *md_acme_post(md_acme *acme, const char *url, const char *payloa
 {
     const md_answer *answer = NULL;
 
+    BRG_ASSERT(acme->index && url);
     for (int i = 0; i < ACME_NONCES && !answer; i++) {
         if (i) {
             if (strcmp(acme->problem_type, "badNonce") != 0)
@@ -189,6 +198,7 @@ int md_acme_open(md_acme *acme)
     const md_answer *answer;
     md_url url;
 
+    BRG_ASSERT(acme->directory != NULL);
     md_acme_forget(acme);
     if (!(acme->index = md_acme_get(acme, acme->directory, &answer)))
         return -1;
@@ -205,6 +215,7 @@ int md_acme_open(md_acme *acme)
 
 int md_acme_has_profile(const md_acme *acme, const char *profile)
 {
+    BRG_ASSERT(profile != NULL);
     return md_json_get(md_json_get(md_json_get(acme->index, "meta"), "profiles"), profile) != NULL;
 }
 
@@ -247,6 +258,7 @@ int md_acme_renewal_info(md_acme *acme, const char *ari, apr_time_t *from, apr_t
     const md_json *body, *window;
     const md_answer *answer;
 
+    BRG_ASSERT(acme->index && ari);
     *from = *until = *again = 0;
     *url = NULL;
     if (!base)

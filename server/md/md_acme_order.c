@@ -4,6 +4,7 @@
 #include "md_jose.h"
 #include "md_key.h"
 #include "apr_strings.h"
+#include "brigade/assert.h"
 #include <string.h>
 
 #define ACME_AUTHZS 200 /* of an order */
@@ -15,6 +16,7 @@ static const char *account_terms(md_acme *acme, const md_account *account, int *
     const char *terms = md_json_text(md_json_get(acme->index, "meta"), "termsOfService");
     const char *agreed = account->agreement;
 
+    BRG_ASSERT(account->contacts && bad);
     *bad = 0;
     if (!terms || (agreed && (!strcasecmp(agreed, "accepted") || !strcmp(agreed, terms))))
         return terms ? ",\"termsOfServiceAgreed\":true" : "";
@@ -31,6 +33,7 @@ static const char *account_binding(md_acme *acme, const md_account *account, int
 {
     const char *url = md_json_text(acme->index, "newAccount"), *binding;
 
+    BRG_ASSERT(!account->binding_kid == !account->binding_hmac);
     *bad = 0;
     if (!account->binding_kid) {
         *bad = md_json_is_true(md_json_get(acme->index, "meta"), "externalAccountRequired");
@@ -53,6 +56,7 @@ static int account_take(md_acme *acme, const md_answer *answer)
     const char *location = apr_table_get(answer->fields, "Location");
     md_url url;
 
+    BRG_ASSERT(!acme->account);
     if (!location || md_url_read(acme->p, location, &url))
         return md_acme_fail(acme, "the authority does not say where the account is");
     acme->account = location;
@@ -78,6 +82,7 @@ int md_acme_account(md_acme *acme, const md_account *account)
     const char *terms, *binding;
     int bad, bad_binding;
 
+    BRG_ASSERT(acme->index && acme->key);
     acme->account = NULL;
     if (!account_find(acme))
         return 0;
@@ -103,6 +108,7 @@ static int order_take(md_acme *acme, md_order *order, const md_json *body)
     const md_json *error = md_json_get(body, "error");
     const md_status before = order->status;
 
+    BRG_ASSERT(body->kind == MD_JSON_OBJECT);
     order->status = md_status_of(md_json_text(body, "status"));
     order->finalize = md_json_text(body, "finalize");
     order->certificate = md_json_text(body, "certificate");
@@ -116,6 +122,7 @@ static int order_authzs(md_acme *acme, md_order *order, const md_json *body)
 {
     const md_json *item = md_json_items(md_json_get(body, "authorizations"));
 
+    BRG_ASSERT(!order->authzs);
     order->authzs = apr_array_make(acme->p, 4, sizeof(md_authz));
     for (; item; item = item->next) {
         md_authz *authz = apr_array_push(order->authzs);
@@ -131,6 +138,7 @@ static const char *order_identifiers(apr_pool_t *p, const apr_array_header_t *na
 {
     const char *list = "";
 
+    BRG_ASSERT(names->nelts > 0);
     for (int i = 0; i < names->nelts; i++)
         list = apr_pstrcat(p, list, i ? "," : "", "{\"type\":\"dns\",\"value\":",
                            md_json_quote(p, APR_ARRAY_IDX(names, i, const char *)), "}", NULL);
@@ -145,6 +153,7 @@ int md_acme_order(md_acme *acme, const apr_array_header_t *names, const char *pr
     const md_answer *answer;
     const md_json *body;
 
+    BRG_ASSERT(acme->account && names->nelts > 0);
     if (profile)
         payload =
             apr_pstrcat(acme->p, payload, ",\"profile\":", md_json_quote(acme->p, profile), NULL);
@@ -171,6 +180,7 @@ int md_acme_poll(md_acme *acme, md_order *order, apr_interval_time_t *retry)
     const md_answer *answer;
     const md_json *body = md_acme_post_json(acme, order->url, "", &answer);
 
+    BRG_ASSERT(acme->account && order->url);
     order->looks++;
     *retry = answer ? order_retry(answer) : 0;
     return body ? order_take(acme, order, body) : -1;
@@ -183,6 +193,7 @@ static const char *authz_choose(md_acme *acme, md_authz *authz, const md_json *c
 {
     apr_array_header_t *offered = apr_array_make(acme->p, 4, sizeof(const char *));
 
+    BRG_ASSERT(authz->name && !authz->type);
     for (const md_json *c = challenges; c; c = c->next)
         if (md_json_text(c, "type"))
             APR_ARRAY_PUSH(offered, const char *) = md_json_text(c, "type");
@@ -201,6 +212,7 @@ static int authz_take_challenge(md_acme *acme, md_authz *authz, const md_json *c
 {
     md_url url;
 
+    BRG_ASSERT(authz->type != NULL);
     authz->token = md_json_text(c, "token");
     authz->challenge_url = md_json_text(c, "url");
     if (!authz->token || !md_token_is_sane(authz->token) || !authz->challenge_url ||
@@ -225,6 +237,7 @@ int md_acme_look(md_acme *acme, md_authz *authz, const apr_array_header_t *wante
     const md_answer *answer;
     const md_json *body = md_acme_post_json(acme, authz->url, "", &answer), *challenges;
 
+    BRG_ASSERT(acme->account && authz->url);
     *retry = answer ? order_retry(answer) : 0;
     if (!body)
         return -1;
@@ -247,6 +260,7 @@ int md_acme_look(md_acme *acme, md_authz *authz, const apr_array_header_t *wante
 
 int md_acme_answer(md_acme *acme, md_authz *authz)
 {
+    BRG_ASSERT(authz->challenge_url && !authz->answered);
     authz->answered = 1;
     return md_acme_post(acme, authz->challenge_url, "{}") ? 0 : -1;
 }
@@ -259,6 +273,7 @@ int md_acme_finalize(md_acme *acme, md_order *order, const char *csr)
     const md_json *body = md_acme_post_json(
         acme, order->finalize, apr_pstrcat(acme->p, "{\"csr\":\"", csr, "\"}", NULL), &answer);
 
+    BRG_ASSERT(!order->finalized && order->finalize);
     order->finalized = 1;
     return body ? order_take(acme, order, body) : -1;
 }
@@ -267,6 +282,7 @@ const char *md_acme_download(md_acme *acme, const md_order *order)
 {
     const md_answer *answer = md_acme_post(acme, order->certificate, "");
 
+    BRG_ASSERT(order->certificate != NULL);
     if (!answer)
         return NULL;
     if (memchr(answer->body, 0, answer->len) ||

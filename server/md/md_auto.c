@@ -3,6 +3,7 @@
  * added stand at the end of the configuration, which is being read on: they are read as if they stood in its file. */
 #include "md_directives_private.h"
 #include "apr_strings.h"
+#include "brigade/assert.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +16,7 @@ static ap_directive_t *auto_line(apr_pool_t *p, const ap_directive_t *like, ap_d
 {
     ap_directive_t *d = apr_pcalloc(p, sizeof *d);
 
+    BRG_ASSERT(like->filename && args);
     d->directive = name;
     d->args = args;
     d->filename = like->filename;
@@ -92,6 +94,7 @@ static void auto_append(apr_pool_t *p, const ap_directive_t *like, const char *p
 {
     ap_directive_t **end = auto_end(&ap_conftree);
 
+    BRG_ASSERT(section->first_child && !section->next);
     if (!auto_listens(ap_conftree, port)) {
         *end = auto_line(p, like, NULL, "Listen", port);
         end = &(*end)->next;
@@ -109,6 +112,7 @@ static ap_directive_t *auto_section(apr_pool_t *p, const ap_directive_t *like,
         auto_line(p, like, NULL, "<VirtualHost", apr_pstrcat(p, "*:", port, ">", NULL));
     ap_directive_t **end = &section->first_child;
 
+    BRG_ASSERT(name && port);
     *end = host ? auto_copy(p, host->first_child, section)
                 : auto_line(p, like, section, "ServerName", name);
     *auto_end(end) = auto_line(p, like, section, "SSLEngine", "on");
@@ -133,6 +137,7 @@ static void auto_domain(cmd_parms *cmd, const char *name, long hsts)
 {
     md_domain *domain = md_domain_of_name(name);
 
+    BRG_ASSERT(hsts >= 0);
     if (!domain) {
         domain = md_directive_new_domain(cmd, name);
         domain->own->agreement = "accepted";

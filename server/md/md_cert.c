@@ -4,6 +4,7 @@
 #include "md_jose.h"
 #include "apr_lib.h"
 #include "apr_strings.h"
+#include "brigade/assert.h"
 #include <arpa/inet.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
@@ -26,6 +27,7 @@ static const char *cert_hex(apr_pool_t *p, const unsigned char *data, int len)
 {
     char *text = apr_palloc(p, 2 * (apr_size_t)len + 1);
 
+    BRG_ASSERT(len >= 0);
     for (int i = 0; i < len; i++)
         apr_snprintf(text + 2 * i, 3, "%02x", data[i]);
     text[2 * len] = '\0';
@@ -107,6 +109,7 @@ static void cert_fill(apr_pool_t *p, md_cert *cert, X509 *x)
     char issuer[256];
     const int len = i2d_ASN1_INTEGER(X509_get_serialNumber(x), &der);
 
+    BRG_ASSERT(cert->n == 1);
     cert->from = cert_time(X509_get0_notBefore(x));
     cert->until = cert_time(X509_get0_notAfter(x));
     cert->names = cert_names(p, x);
@@ -145,6 +148,7 @@ int md_name_matches(const char *pattern, const char *name)
 {
     const char *dot;
 
+    BRG_ASSERT(pattern && name);
     if (!strcasecmp(pattern, name))
         return 1;
     if (strncmp(pattern, "*.", 2) != 0 || !(dot = strchr(name, '.')))
@@ -154,6 +158,7 @@ int md_name_matches(const char *pattern, const char *name)
 
 const char *md_cert_lacks(const md_cert *cert, const apr_array_header_t *names)
 {
+    BRG_ASSERT(cert->names && names);
     for (int i = 0; i < names->nelts; i++) {
         const char *name = APR_ARRAY_IDX(names, i, const char *);
         int found = 0;
@@ -172,6 +177,7 @@ int md_cert_is_for_key(const char *pem, const EVP_PKEY *key)
     X509 *x = bio ? PEM_read_bio_X509(bio, NULL, NULL, NULL) : NULL;
     const int fits = x && EVP_PKEY_eq(X509_get0_pubkey(x), key) == 1;
 
+    BRG_ASSERT(pem && key);
     X509_free(x);
     BIO_free(bio);
     ERR_clear_error();

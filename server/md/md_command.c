@@ -5,6 +5,7 @@
 #include "unixd.h"
 #include "apr_strings.h"
 #include "brigade/loop.h"
+#include "brigade/assert.h"
 #include <errno.h>
 #include <grp.h>
 #include <signal.h>
@@ -76,6 +77,7 @@ int md_command_run(apr_pool_t *p, server_rec *s, const char *command, const char
     pid_t pid;
     int code;
 
+    BRG_ASSERT(command && more);
     if (!words[0])
         return -1;
     pid = fork();
@@ -94,6 +96,7 @@ int md_command_tell(apr_pool_t *p, server_rec *s, const md_domain *domain, const
     const char **names = apr_pcalloc(p, sizeof(*names) * ((apr_size_t)domain->names->nelts + 1));
     int code = 0;
 
+    BRG_ASSERT(domain->name && event);
     if (md_all.message_command)
         code = md_command_run(p, s, md_all.message_command, told);
     if (md_all.notify_command && !strcmp(event, "renewed")) {

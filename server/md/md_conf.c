@@ -2,6 +2,7 @@
 #include "md_conf.h"
 #include "md_head.h"
 #include "apr_strings.h"
+#include "brigade/assert.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,6 +42,7 @@ md_settings *md_settings_merge(apr_pool_t *p, const md_settings *base, const md_
 {
     md_settings *s = apr_pmemdup(p, base, sizeof *s);
 
+    BRG_ASSERT(base && add);
     MERGE_TEXT(authorities);
     MERGE_TEXT(challenges);
     MERGE_TEXT(keys);
@@ -102,6 +104,7 @@ void md_settings_finish(apr_pool_t *p, md_domain *domain)
     md_settings *s = md_settings_merge(p, md_conf_of(domain->server)->set, domain->own);
     const char *why;
 
+    BRG_ASSERT(domain->server && domain->own && !domain->set);
     if (!s->authorities)
         s->authorities = settings_one(p, md_authority(p, "letsencrypt", &why));
     if (!s->challenges)
@@ -151,6 +154,7 @@ int md_duration(const char *text, char unit, apr_interval_time_t *length)
     char *end, own[] = {unit, '\0'};
     const apr_int64_t n = apr_strtoi64(text, &end, 10);
 
+    BRG_ASSERT(unit == 'd' || unit == 's');
     if (end == text || n > 1000000 || n < -1000000)
         return -1;
     if (!*end)

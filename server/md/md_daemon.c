@@ -11,6 +11,7 @@
 #include "brigade/log_service.h"
 #include "brigade/loop.h"
 #include "brigade/process.h"
+#include "brigade/assert.h"
 #include <errno.h>
 #include <linux/capability.h>
 #include <limits.h>
@@ -125,6 +126,7 @@ static void domain_publish(daemon_domain *dd, const md_cert *cert, const md_reco
 {
     md_public *p = &dd->public;
 
+    BRG_ASSERT(dd->domain->set->authorities->nelts > 0);
     *p = (md_public){.known = 1,
                      .complete = dd->state.complete,
                      .working = dd->job && dd->kind == JOB_GET,
@@ -149,6 +151,7 @@ static double domain_chance(const md_cert *cert)
 {
     unsigned value = 0;
 
+    BRG_ASSERT(cert->fingerprint != NULL);
     if (sscanf(cert->fingerprint, "%4x", &value) != 1)
         return 0.5;
     return value / 65536.0;
@@ -161,6 +164,7 @@ static void domain_read(md_daemon *d, daemon_domain *dd)
     md_cert *cert;
     int complete;
 
+    BRG_ASSERT(!dd->job && dd->pool);
     apr_pool_clear(dd->pool);
     cert = md_store_certificate(dd->pool, d->store, domain, &complete);
     md_record_read(dd->pool, d->store, domain, &record);
@@ -208,6 +212,7 @@ static void job_tell(md_job *job, int rc)
 {
     const md_record *r = &job->record;
 
+    BRG_ASSERT(job->domain != NULL);
     if (!rc)
         return;
     ap_log_error(APLOG_MARK, APLOG_ERR, 0, job->s, APLOGNO(10056) "processing %s: %s",
@@ -270,6 +275,7 @@ static void job_begin(md_daemon *d, daemon_domain *dd, int kind)
 {
     const pid_t pid = fork();
 
+    BRG_ASSERT(!dd->job && d->working < DAEMON_JOBS);
     if (!pid)
         job_run(d, dd, kind);
     if (pid < 0) {
@@ -292,6 +298,7 @@ static void job_died(md_daemon *d, daemon_domain *dd, int status)
     md_record record;
     apr_pool_t *p;
 
+    BRG_ASSERT(!dd->job && !WIFEXITED(status));
     apr_pool_create(&p, d->pool);
     md_record_read(p, d->store, dd->domain, &record);
     md_record_error(p, dd->domain, &record, "the job came to no end", 0);
@@ -305,6 +312,7 @@ static void job_died(md_daemon *d, daemon_domain *dd, int status)
 
 static void job_over(md_daemon *d, daemon_domain *dd, int status)
 {
+    BRG_ASSERT(dd->job > 0 && d->working > 0);
     md_shared_forget((int)dd->job);
     dd->job = 0;
     d->working--;
@@ -380,6 +388,7 @@ static int daemon_wait(md_daemon *d, apr_interval_time_t wait)
     struct pollfd polled = {.fd = d->control, .events = POLLIN};
     int ms = wait / 1000 > 3600000 ? 3600000 : (int)(wait / 1000) + 1;
 
+    BRG_ASSERT(d->control >= 0 && d->working >= 0);
     if (d->working && (ms > DAEMON_LOOK_MS || wait <= 0))
         ms = DAEMON_LOOK_MS;
     return poll(&polled, 1, ms) <= 0;
@@ -387,6 +396,7 @@ static int daemon_wait(md_daemon *d, apr_interval_time_t wait)
 
 static void daemon_begin(md_daemon *d)
 {
+    BRG_ASSERT(!d->domains && md_domains->nelts > 0);
     d->n = md_domains->nelts;
     d->domains = apr_pcalloc(d->pool, sizeof(*d->domains) * (apr_size_t)d->n);
     for (int i = 0; i < d->n; i++) {

@@ -34,6 +34,7 @@ static void starter_told(int reason, void *data, apr_wait_t status);
 
 static void starter_close(md_starter *c, int end)
 {
+    BRG_ASSERT(end == 0 || end == 1);
     if (c->control[end] >= 0)
         close(c->control[end]);
     c->control[end] = -1;
@@ -44,6 +45,7 @@ static apr_status_t starter_spawn(md_starter *c, server_rec *s)
     apr_status_t rv = APR_SUCCESS;
     pid_t pid;
 
+    BRG_ASSERT(!c->process.pid && c->control[0] < 0);
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, c->control))
         return errno;
     md_shared_hand(1);

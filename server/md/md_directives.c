@@ -8,6 +8,7 @@
 #include "apr_strings.h"
 #include "http_core.h"
 #include "http_log.h"
+#include "brigade/assert.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -71,6 +72,7 @@ static void directive_add_name(cmd_parms *cmd, md_domain *domain, const char *wo
 {
     char *name = apr_pstrdup(cmd->pool, word);
 
+    BRG_ASSERT(domain->names != NULL);
     ap_str_tolower(name);
     if (!ap_array_str_contains(domain->names, name))
         APR_ARRAY_PUSH(domain->names, const char *) = name;
@@ -90,6 +92,7 @@ static md_domain *directive_new_domain(cmd_parms *cmd)
 
 static const char *directive_keep(md_domain *domain)
 {
+    BRG_ASSERT(!domain->name && domain->own);
     if (!domain->names->nelts)
         return "needs at least one domain name";
     domain->name = APR_ARRAY_IDX(domain->names, 0, const char *);
@@ -371,6 +374,7 @@ const char *md_set_window(cmd_parms *cmd, void *dummy, const char *arg)
 
 static int keys_have(const apr_array_header_t *keys, const char *curve)
 {
+    BRG_ASSERT(keys != NULL);
     for (int i = 0; i < keys->nelts; i++) {
         const md_key_spec *spec = &APR_ARRAY_IDX(keys, i, md_key_spec);
 
@@ -399,6 +403,7 @@ static const char *key_add(cmd_parms *cmd, apr_array_header_t *keys, char *const
     md_key_spec spec = {0};
     const char *word = argv[*i], *error = NULL;
 
+    BRG_ASSERT(*i >= 0 && *i < argc);
     if (!strncasecmp(word, "rsa", 3) && (!word[3] || apr_isdigit(word[3]))) {
         spec.bits = MD_KEY_BITS;
         if (keys_have(keys, NULL))

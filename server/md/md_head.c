@@ -3,6 +3,7 @@
 #include "apr_date.h"
 #include "apr_lib.h"
 #include "apr_strings.h"
+#include "brigade/assert.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -119,6 +120,7 @@ static int head_read(apr_pool_t *p, const char *data, apr_size_t end, apr_table_
     const int status = line ? head_status(line) : 0;
     int n = 0;
 
+    BRG_ASSERT(end > 0);
     *fields = apr_table_make(p, 16);
     while (status && (line = head_line(p, &at, data + end)) != NULL && *line)
         if (++n > HEAD_FIELDS || head_field(p, line, *fields))
@@ -172,6 +174,7 @@ static char *body_decode(apr_pool_t *p, const char *data, apr_size_t len, apr_si
     char *body = apr_palloc(p, len + 1), *to = body;
     apr_size_t size;
 
+    BRG_ASSERT(decoded != NULL);
     while ((at = body_chunk(at, end, &size)) != NULL && size) {
         if ((apr_size_t)(end - at) < size)
             return NULL;
@@ -264,6 +267,7 @@ static int link_look(void *data, const char *name, const char *value)
 
 const char *md_answer_link(apr_pool_t *p, const md_answer *answer, const char *relation)
 {
+    BRG_ASSERT(answer->fields && relation);
     link_search s = {p, relation, NULL};
 
     apr_table_do(link_look, &s, answer->fields, "Link", NULL);
@@ -276,6 +280,7 @@ apr_time_t md_answer_retry(const md_answer *answer, apr_time_t now)
     const apr_time_t most = now + apr_time_from_sec(HEAD_RETRY_MOST);
     apr_time_t at;
 
+    BRG_ASSERT(answer->fields && now > 0);
     if (!text || !*text)
         return 0;
     if (!text[strspn(text, "0123456789")])

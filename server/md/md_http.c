@@ -2,6 +2,7 @@
 #include "md_http.h"
 #include "apr_strings.h"
 #include "brigade/loop.h"
+#include "brigade/assert.h"
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -41,6 +42,7 @@ static int http_wait(http_conn *c, short events, apr_time_t deadline)
     struct pollfd polled = {.fd = c->fd, .events = events};
     int n;
 
+    BRG_ASSERT(c->fd >= 0);
     do {
         const apr_time_t left = deadline - brg_monotonic_now();
 
@@ -79,6 +81,7 @@ static int http_connect(http_conn *c, const char *host, int port)
     const char *service = apr_itoa(c->p, port);
     int rc = getaddrinfo(host, service, &hints, &all), done = -1;
 
+    BRG_ASSERT(c->fd < 0 && port > 0 && port < 65536);
     if (rc == EAI_NONAME || rc == EAI_ADDRFAMILY) /* an address of a machine without a network */
         rc = getaddrinfo(host, service, &(struct addrinfo){.ai_socktype = SOCK_STREAM}, &all);
     if (rc)
@@ -96,6 +99,7 @@ static int http_tls_failed(http_conn *c)
     const long verified = SSL_get_verify_result(c->ssl);
     char text[256];
 
+    BRG_ASSERT(c->ssl != NULL);
     if (verified != X509_V_OK)
         return http_fail(c, apr_pstrcat(c->p, "its certificate is not trusted: ",
                                         X509_verify_cert_error_string(verified), NULL));
@@ -106,6 +110,7 @@ static int http_tls_failed(http_conn *c)
 /* @return 1: try again; 0: the peer closed; -1: failed */
 static int http_tls_again(http_conn *c, int rc)
 {
+    BRG_ASSERT(c->ssl && c->fd >= 0);
     switch (SSL_get_error(c->ssl, rc)) {
     case SSL_ERROR_WANT_READ:
         return http_wait(c, POLLIN, c->deadline) ? -1 : 1;
@@ -120,6 +125,7 @@ static int http_tls_again(http_conn *c, int rc)
 
 static int http_trust(http_conn *c, const md_http *http)
 {
+    BRG_ASSERT(!c->ctx);
     if (!(c->ctx = SSL_CTX_new(TLS_client_method())))
         return http_fail(c, "no memory");
     SSL_CTX_set_min_proto_version(c->ctx, TLS1_2_VERSION);
@@ -137,6 +143,7 @@ static int http_tls(http_conn *c, const md_http *http, const char *host)
     int rc, is_address =
                 inet_pton(AF_INET, host, address) == 1 || inet_pton(AF_INET6, host, address) == 1;
 
+    BRG_ASSERT(!c->ssl && c->fd >= 0);
     if (http_trust(c, http))
         return -1;
     if (!(c->ssl = SSL_new(c->ctx)) || !SSL_set_fd(c->ssl, c->fd) ||
@@ -158,6 +165,7 @@ static int http_tls(http_conn *c, const md_http *http, const char *host)
 
 static int http_write(http_conn *c, const char *data, size_t len)
 {
+    BRG_ASSERT(c->fd >= 0);
     while (len) {
         ssize_t n;
         int again = 1;
@@ -184,6 +192,7 @@ static int http_write(http_conn *c, const char *data, size_t len)
 /* @return 0: the end; -1: failed */
 static ssize_t http_read(http_conn *c, char *to, size_t room)
 {
+    BRG_ASSERT(c->fd >= 0 && room > 0);
     for (;;) {
         ssize_t n;
         int again;
@@ -269,6 +278,7 @@ static int http_open(http_conn *c, const md_http *http, const md_url *url)
 {
     md_url proxy = {0};
 
+    BRG_ASSERT(c->fd < 0 && url->host);
     if (!http->proxy)
         return http_connect(c, url->host, url->port) ||
                (url->is_tls && http_tls(c, http, url->host));
@@ -285,6 +295,7 @@ static const char *http_request(apr_pool_t *p, const md_http *http, const char *
                                    "\r\nUser-Agent: ", http->agent,
                                    "\r\nAccept-Language: en\r\nConnection: close\r\n", NULL);
 
+    BRG_ASSERT(!type == !body);
     if (!type)
         return apr_pstrcat(p, head, "\r\n", NULL);
     return apr_psprintf(p, "%sContent-Type: %s\r\nContent-Length: %" APR_SIZE_T_FMT "\r\n\r\n%s",

@@ -3,6 +3,7 @@
 #include "md_job.h"
 #include "http_log.h"
 #include "apr_strings.h"
+#include "brigade/assert.h"
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
@@ -25,6 +26,7 @@ static const char *job_authority(const md_job *job)
     const apr_array_header_t *all = job->domain->set->authorities;
     const int turn = job->record.errors / md_all.retry_failover;
 
+    BRG_ASSERT(md_all.retry_failover > 0 && all->nelts > 0);
     return APR_ARRAY_IDX(all, turn % all->nelts, const char *);
 }
 
@@ -52,6 +54,7 @@ static int account_new(md_job *job, const char *contact)
     md_account account = {contacts, set->agreement, set->binding_kid, set->binding_hmac};
     md_stored_account stored = {0};
 
+    BRG_ASSERT(!job->acme.key);
     if (contact)
         APR_ARRAY_PUSH(contacts, const char *) = contact;
     if (!(job->acme.key = md_key_make(&(md_key_spec){.bits = JOB_ACCOUNT_BITS})))
@@ -83,6 +86,7 @@ static int job_account(md_job *job)
     md_stored_account stored = {0};
     int rc = 0;
 
+    BRG_ASSERT(job->authority && !job->acme.account);
     if (lock < 0)
         return md_job_errno(job, "the store's lock");
     if (!md_store_account(job->p, job->store, job->authority, &stored)) {
@@ -112,6 +116,7 @@ static int job_profile(md_job *job, const char **profile)
 {
     const md_settings *set = job->domain->set;
 
+    BRG_ASSERT(job->acme.index != NULL);
     *profile = set->profile;
     if (!set->profile || md_acme_has_profile(&job->acme, set->profile))
         return 0;
@@ -151,6 +156,7 @@ static int job_describe(md_job *job)
         domain->set->agreement ? md_json_quote(job->p, domain->set->agreement) : "",
         "\n  },\n  \"state\": 2\n}\n", NULL);
 
+    BRG_ASSERT(job->attempt && job->account);
     return md_file_write(job->p, apr_pstrcat(job->p, job->attempt, "/md.json", NULL), text)
                ? md_job_errno(job, "the store")
                : 0;
@@ -161,6 +167,7 @@ static int job_orders(md_job *job)
     const apr_array_header_t *keys = job->domain->set->keys;
     const char *profile;
 
+    BRG_ASSERT(keys->nelts > 0 && job->attempt);
     if (job_profile(job, &profile))
         return -1;
     for (int i = 0; i < keys->nelts; i++) {
@@ -178,6 +185,7 @@ static int job_install(md_job *job)
     const int lock = md_store_lock(job->p, job->store, "store.lock", wait);
     int rc;
 
+    BRG_ASSERT(job->attempt != NULL);
     if (lock < 0)
         return md_job_errno(job, "the store's lock");
     rc = md_store_install(job->p, job->store, job->domain, job->attempt);
@@ -189,6 +197,7 @@ int md_job_get(md_job *job)
 {
     int rc = -1;
 
+    BRG_ASSERT(job->store && job->domain->set);
     md_acme_forget(&job->acme);
     if (md_command_tell(job->p, job->s, job->domain, "renewing"))
         return md_acme_fail(&job->acme, "the program of MDMessageCmd prevents it (renewing)");
@@ -215,6 +224,7 @@ int md_job_ask(md_job *job)
     int complete, rc;
     const md_cert *cert = md_store_certificate(job->p, job->store, job->domain, &complete);
 
+    BRG_ASSERT(job->store && job->domain->set);
     r->ari_from = r->ari_until = 0;
     r->ari_for = cert ? cert->ari : NULL;
     if (!r->ari_for)

@@ -4,6 +4,7 @@
 #include "http_log.h"
 #include "apr_strings.h"
 #include "brigade/loop.h"
+#include "brigade/assert.h"
 #include <string.h>
 #include <unistd.h>
 
@@ -28,6 +29,7 @@ static void order_wait(job_order *o)
 
 static md_authz *order_authz(job_order *o, int which)
 {
+    BRG_ASSERT(which >= 0 && which < o->order.authzs->nelts);
     return &APR_ARRAY_IDX(o->order.authzs, which, md_authz);
 }
 
@@ -36,6 +38,7 @@ static int order_answer(job_order *o, md_authz *authz)
 {
     md_job *job = o->job;
 
+    BRG_ASSERT(authz->status == MD_PENDING && !authz->answered);
     if (!authz->token) {
         if (md_acme_look(&job->acme, authz, o->ways, &o->asked))
             return -1;
@@ -51,6 +54,7 @@ static int order_look(job_order *o, md_authz *authz)
     const md_status before = authz->status;
     int rc;
 
+    BRG_ASSERT(authz->answered);
     order_wait(o);
     rc = md_acme_look(&o->job->acme, authz, o->ways, &o->asked);
     o->order.looks = !rc && authz->status != before ? 0 : o->order.looks + 1;
@@ -70,6 +74,7 @@ static int order_finalize(job_order *o)
     md_job *job = o->job;
     const char *csr;
 
+    BRG_ASSERT(!o->key && o->order.status == MD_READY);
     if (!(o->key = md_key_make(o->spec)))
         return md_acme_fail(&job->acme, "no key of MDPrivateKeys can be made");
     csr = md_csr(job->p, o->key, job->domain->names, job->domain->set->must_staple == 1);
@@ -101,6 +106,7 @@ static int order_keep(job_order *o, const char *pem)
     const char *suffix = md_key_suffix(job->p, o->spec);
     const char *objection = order_objection(o, pem), *key;
 
+    BRG_ASSERT(o->key != NULL);
     if (objection)
         return md_acme_fail(&job->acme, objection);
     key = md_key_pem(job->p, o->key, NULL, 0);
@@ -182,6 +188,7 @@ int md_job_order(md_job *job, const md_key_spec *spec, const char *profile, cons
     job_order o = {.job = job, .spec = spec, .ways = md_job_ways(job)};
     int rc;
 
+    BRG_ASSERT(job->attempt && job->acme.account);
     if (!o.ways)
         return -1;
     o.order.deadline = brg_monotonic_now() + apr_time_from_sec(ORDER_SECONDS);

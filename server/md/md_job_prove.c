@@ -8,6 +8,7 @@
 #include "http_log.h"
 #include "http_protocol.h"
 #include "apr_strings.h"
+#include "brigade/assert.h"
 #include <openssl/evp.h>
 #include <string.h>
 
@@ -74,6 +75,7 @@ apr_array_header_t *md_job_ways(md_job *job)
 
 static int prove_publish(md_job *job, md_authz *authz, const md_challenge *challenge)
 {
+    BRG_ASSERT(authz->slot < 0 && *challenge->name);
     authz->slot = md_shared_prove(challenge);
     return authz->slot >= 0
                ? 0
@@ -82,6 +84,7 @@ static int prove_publish(md_job *job, md_authz *authz, const md_challenge *chall
 
 static int prove_copy(md_job *job, char *to, size_t room, const char *text)
 {
+    BRG_ASSERT(room > 0);
     if (!text || strlen(text) >= room)
         return md_acme_fail(&job->acme, "the challenge is too long");
     strcpy(to, text);
@@ -109,6 +112,7 @@ static int prove_dns(md_job *job, const md_authz *authz, const char *word)
     unsigned char digest[32];
     const char *more[4] = {word, authz->name, NULL, NULL};
 
+    BRG_ASSERT(job->domain->set->dns_command && authz->token);
     if (!authorization ||
         !EVP_Digest(authorization, strlen(authorization), digest, NULL, EVP_sha256(), NULL))
         return -1;
@@ -122,6 +126,7 @@ int md_job_prove(md_job *job, md_authz *authz)
     const char *authorization = md_key_authorization(job->p, authz->token, job->acme.key);
     md_challenge c = {0};
 
+    BRG_ASSERT(authz->token && authz->type && authz->name);
     if (!authorization)
         return md_acme_fail(&job->acme, "the account's key cannot be used");
     if (md_command_tell(

@@ -2,6 +2,7 @@
 #include "md_jose.h"
 #include "md_json.h"
 #include "apr_strings.h"
+#include "brigade/assert.h"
 #include <openssl/bn.h>
 #include <openssl/core_names.h>
 #include <openssl/ecdsa.h>
@@ -22,6 +23,7 @@ const char *md_base64url(apr_pool_t *p, const void *data, apr_size_t len)
     const unsigned char *in = data;
     char *text = apr_palloc(p, len / 3 * 4 + 5), *to = text;
 
+    BRG_ASSERT(data != NULL);
     for (apr_size_t i = 0; i < len; i += 3) {
         const apr_size_t n = len - i < 3 ? len - i : 3;
         const unsigned long bits = (unsigned long)in[i] << 16 |
@@ -77,6 +79,7 @@ static const char *jose_number(apr_pool_t *p, const EVP_PKEY *key, const char *n
     BIGNUM *n = NULL;
     int len;
 
+    BRG_ASSERT(width >= 0 && width <= JOSE_COORDINATE_MOST);
     if (!EVP_PKEY_get_bn_param(key, name, &n))
         return NULL;
     len = width ? width : BN_num_bytes(n);
@@ -158,6 +161,7 @@ static const char *jose_ecdsa(apr_pool_t *p, const unsigned char *der, size_t le
     ECDSA_SIG *sig = d2i_ECDSA_SIG(NULL, &der, (long)len);
     int ok;
 
+    BRG_ASSERT(width > 0 && width <= JOSE_COORDINATE_MOST);
     if (!sig)
         return NULL;
     ok = BN_bn2binpad(ECDSA_SIG_get0_r(sig), both, width) == width &&
@@ -195,6 +199,7 @@ const char *md_jws(apr_pool_t *p, EVP_PKEY *key, const char *kid, const char *no
     const char *jwk = md_jwk(p, key), *head, *body = jose_text64(p, payload);
     int width = 0;
 
+    BRG_ASSERT(key && nonce && url && payload);
     if (!jwk)
         return NULL;
     jose_curve(key, &width);
@@ -219,6 +224,7 @@ const char *md_jws_binding(apr_pool_t *p, const char *kid, const char *hmac, con
     apr_size_t len;
     unsigned n = sizeof mac;
 
+    BRG_ASSERT(kid && hmac && url);
     secret = md_base64url_decode(p, hmac, &len);
     if (!jwk || !secret || !len)
         return NULL;

@@ -2,6 +2,7 @@
 #include "md_json.h"
 #include "brigade/json.h"
 #include "apr_strings.h"
+#include "brigade/assert.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -55,6 +56,7 @@ static int json_hex(const unsigned char *at, const unsigned char *end)
 
 static char *json_put_character(char *to, unsigned long c)
 {
+    BRG_ASSERT(c > 0 && c < 0x110000);
     if (c < 0x80) {
         *to++ = (char)c;
         return to;
@@ -194,6 +196,7 @@ static int json_word(json_reader *r, const char *word)
 
 static int json_scalar(json_reader *r, md_json *v)
 {
+    BRG_ASSERT(r->at < r->end);
     if (*r->at == '"') {
         v->kind = MD_JSON_TEXT;
         return (v->text = json_text(r)) != NULL;
@@ -225,6 +228,7 @@ static int json_members(json_reader *r, md_json *v, char end, int depth)
 {
     md_json **last = &v->first;
 
+    BRG_ASSERT(v->kind == MD_JSON_OBJECT || v->kind == MD_JSON_ARRAY);
     if (json_take(r, end))
         return 1;
     do {

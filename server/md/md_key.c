@@ -3,6 +3,7 @@
 #include "md_key.h"
 #include "md_jose.h"
 #include "apr_strings.h"
+#include "brigade/assert.h"
 #include <openssl/ec.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
@@ -47,6 +48,7 @@ int md_key_curve_is_known(const char *curve)
 
 const char *md_key_suffix(apr_pool_t *p, const md_key_spec *spec)
 {
+    BRG_ASSERT(spec->bits > 0 || spec->curve);
     return spec->bits ? "" : apr_pstrcat(p, ".", spec->curve, NULL);
 }
 
@@ -78,6 +80,7 @@ const char *md_key_pem(apr_pool_t *p, EVP_PKEY *key, const unsigned char *pass, 
     const int ok = bio && PEM_write_bio_PKCS8PrivateKey(bio, key, pass ? EVP_aes_256_cbc() : NULL,
                                                         (const char *)pass, (int)len, NULL, NULL);
 
+    BRG_ASSERT(key && (pass || !len));
     return key_of_bio(p, bio, ok);
 }
 
@@ -112,6 +115,7 @@ int md_key_is(const EVP_PKEY *key, const md_key_spec *spec)
 {
     char group[64];
 
+    BRG_ASSERT(spec->bits > 0 || spec->curve);
     if (spec->bits)
         return EVP_PKEY_is_a(key, "RSA") && EVP_PKEY_get_bits(key) == spec->bits;
     return EVP_PKEY_is_a(key, "EC") && EVP_PKEY_get_group_name(key, group, sizeof group, NULL) &&
@@ -134,6 +138,7 @@ static X509_EXTENSION *key_names(apr_pool_t *p, const apr_array_header_t *names)
 {
     const char *list = "";
 
+    BRG_ASSERT(names->nelts > 0);
     for (int i = 0; i < names->nelts; i++) {
         const char *name = APR_ARRAY_IDX(names, i, const char *);
 
@@ -208,6 +213,7 @@ static X509 *cert_begin(EVP_PKEY *key, const char *subject, int days)
     X509 *x = X509_new();
     X509_NAME *name = x ? X509_get_subject_name(x) : NULL;
 
+    BRG_ASSERT(days > 0);
     if (name && X509_set_version(x, 2) && cert_serial(x) &&
         X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_UTF8, (const unsigned char *)subject, -1,
                                    -1, 0) &&

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "md_order.h"
+#include "brigade/assert.h"
 #include <string.h>
 
 #define ORDER_WAIT (APR_USEC_PER_SEC / 4)
@@ -26,6 +27,7 @@ static md_step order_pending(const md_order *order, int *which)
     const md_authz *all = (const md_authz *)order->authzs->elts;
     const int n = order->authzs->nelts;
 
+    BRG_ASSERT(order->authzs != NULL);
     for (int i = 0; i < n; i++)
         if (all[i].status != MD_VALID && all[i].status != MD_PENDING) {
             *which = i;
@@ -46,6 +48,7 @@ static md_step order_pending(const md_order *order, int *which)
 
 md_step md_order_next(const md_order *order, apr_time_t now, int *which)
 {
+    BRG_ASSERT(order->deadline > 0);
     *which = -1;
     if (now >= order->deadline || order->status == MD_INVALID)
         return MD_STEP_FAIL;
@@ -65,6 +68,7 @@ apr_interval_time_t md_order_wait(const md_order *order, apr_interval_time_t ask
 {
     apr_interval_time_t wait = ORDER_WAIT;
 
+    BRG_ASSERT(order->looks >= 0);
     if (asked > 0)
         return asked < ORDER_ASKED_MOST ? asked : ORDER_ASKED_MOST;
     for (int i = 0; i < order->looks && wait < ORDER_WAIT_MOST; i++)
@@ -74,6 +78,7 @@ apr_interval_time_t md_order_wait(const md_order *order, apr_interval_time_t ask
 
 const char *md_challenge_choose(const apr_array_header_t *wanted, const apr_array_header_t *offered)
 {
+    BRG_ASSERT(wanted && offered);
     for (int i = 0; i < wanted->nelts; i++)
         for (int k = 0; k < offered->nelts; k++)
             if (!strcmp(APR_ARRAY_IDX(wanted, i, const char *),
@@ -88,6 +93,7 @@ apr_interval_time_t md_window_of(const md_window *window, apr_time_t from, apr_t
 {
     const apr_interval_time_t life = until > from ? until - from : 0;
 
+    BRG_ASSERT(window->percent >= 0 && window->percent < 100);
     if (window->percent)
         return life / 100 * window->percent;
     return window->length < life ? window->length : life / 3;
@@ -98,6 +104,7 @@ static apr_time_t plan_renewal(const md_state *s)
     const apr_time_t own = s->until - md_window_of(&s->window, s->from, s->until);
     apr_time_t advised;
 
+    BRG_ASSERT(s->complete && s->chance >= 0 && s->chance <= 1);
     if (!s->ari_from || s->ari_until <= s->ari_from)
         return own;
     advised = s->ari_from + (apr_time_t)((double)(s->ari_until - s->ari_from) * s->chance);
@@ -120,6 +127,7 @@ apr_interval_time_t md_retry_after(apr_interval_time_t delay, int errors, double
 {
     apr_interval_time_t wait = delay > 0 ? delay : APR_USEC_PER_SEC;
 
+    BRG_ASSERT(errors >= 0 && chance >= 0 && chance <= 1);
     for (int i = 1; i < errors && wait < RETRY_MOST; i++)
         wait *= 2;
     wait = wait < RETRY_MOST ? wait : RETRY_MOST;

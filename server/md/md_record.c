@@ -4,6 +4,7 @@
 #include "md_json.h"
 #include "apr_strings.h"
 #include "brigade/process.h"
+#include "brigade/assert.h"
 #include <openssl/evp.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,6 +48,7 @@ void md_record_read(apr_pool_t *p, const md_store *store, const md_domain *domai
     const md_json *json = text ? md_json_read(p, text, strlen(text)) : NULL;
     const apr_time_t most = apr_time_now() + 2 * 86400 * APR_USEC_PER_SEC;
 
+    BRG_ASSERT(store->folder && domain->set);
     *record = (md_record){.settings = record_settings(p, domain)};
     record->ari_for = md_json_text(json, "ari-for");
     record->ari_from = record_time(json, "ari-from");
@@ -96,6 +98,7 @@ void md_record_error(apr_pool_t *p, const md_domain *domain, md_record *record, 
     const apr_time_t now = apr_time_now();
     unsigned char chance;
 
+    BRG_ASSERT(problem != NULL);
     ap_random_insecure_bytes(&chance, 1);
     record->errors++;
     record->problem = problem;

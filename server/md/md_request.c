@@ -11,6 +11,7 @@
 #include "http_ssl.h"
 #include "apr_strings.h"
 #include "brigade/response_cache.h"
+#include "brigade/assert.h"
 #include <string.h>
 
 APLOG_USE_MODULE(md);
@@ -33,6 +34,7 @@ static int challenge_send(request_rec *r, const char *proof)
     apr_bucket_brigade *bb = apr_brigade_create(r->pool, r->connection->bucket_alloc);
     const apr_size_t len = strlen(proof);
 
+    BRG_ASSERT(*proof != '\0');
     r->status = HTTP_OK;
     ap_set_content_type(r, "text/plain");
     ap_set_content_length(r, (apr_off_t)len);
@@ -79,6 +81,7 @@ static int request_redirect(request_rec *r, const md_domain *domain)
     const int forever = domain->set->require_https == MD_HTTPS_PERMANENT;
     apr_uri_t uri = r->parsed_uri;
 
+    BRG_ASSERT(domain->set->require_https > MD_HTTPS_OFF);
     uri.scheme = apr_pstrdup(r->pool, "https");
     uri.hostname = apr_pstrdup(r->pool, ap_get_server_name_for_url(r));
     uri.port = 443;

@@ -6,6 +6,7 @@
 #include "http_log.h"
 #include "http_protocol.h"
 #include "apr_strings.h"
+#include "brigade/assert.h"
 #include <string.h>
 
 APLOG_USE_MODULE(md);
@@ -110,6 +111,7 @@ static void domain_cover(md_domain *domain, const server_rec *s, const char *nam
 
 static void domain_take(md_domain *domain, server_rec *s, apr_pool_t *p)
 {
+    BRG_ASSERT(domain->set && s->server_hostname);
     md_conf_of(s)->domain = domain;
     domain->servers_n++;
     if (tls_conf_of(s)->enabled == 1 && ap_is_allowed_protocol(NULL, NULL, s, "acme-tls/1"))
@@ -158,6 +160,7 @@ static int domain_check(const md_domain *domain, const server_rec *main_server)
     const int certs = domain->static_certs ? domain->static_certs->nelts : 0,
               keys = domain->static_keys ? domain->static_keys->nelts : 0;
 
+    BRG_ASSERT(domain->servers_n >= 0);
     if (!certs && keys) {
         ap_log_error(APLOG_MARK, APLOG_ERR, 0, domain->server,
                      APLOGNO(10171) "The Managed Domain '%s' has MDCertificateKeyFile(s) but no "

@@ -51,6 +51,7 @@ apr_status_t md_shared_begin(int n, apr_pool_t *p)
 
 void md_shared_hand(int on)
 {
+    BRG_ASSERT(shared != NULL);
     brg_one_writer_hand(shared, on);
 }
 
@@ -76,6 +77,7 @@ int md_shared_prove(const md_challenge *challenge)
 {
     shared_memory *m = shared_write();
 
+    BRG_ASSERT(*challenge->name && (*challenge->token || *challenge->cert));
     for (int i = 0; i < MD_CHALLENGES; i++) {
         shared_slot *slot = &m->slots[i];
         int nobody = 0;
@@ -108,6 +110,7 @@ void md_shared_forget(int pid)
 {
     shared_memory *m = shared_write();
 
+    BRG_ASSERT(pid > 0);
     for (int i = 0; i < MD_CHALLENGES; i++)
         if (atomic_load(&m->slots[i].owner) == pid)
             md_shared_proven(i);

@@ -4,6 +4,7 @@
 #include "md_jose.h"
 #include "md_json.h"
 #include "apr_strings.h"
+#include "brigade/assert.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <openssl/rand.h>
@@ -41,6 +42,7 @@ const char *md_file_read(apr_pool_t *p, const char *file)
 
 static int file_fill(int fd, const char *text, size_t len)
 {
+    BRG_ASSERT(fd >= 0);
     while (len) {
         const ssize_t n = write(fd, text, len);
 
@@ -111,6 +113,7 @@ int md_store_open(apr_pool_t *p, const char *folder, md_store *store)
 {
     static const char *const groups[] = {"accounts", "domains", "archive", "live", "jobs"};
 
+    BRG_ASSERT(*folder == '/');
     store->folder = folder;
     if (folder_make(folder, 0755))
         return -1;
@@ -167,6 +170,7 @@ static int store_fallback(apr_pool_t *p, const md_store *store, const md_domain 
     const md_cert *known = before ? md_cert_read(p, before) : NULL;
     EVP_PKEY *key;
 
+    BRG_ASSERT(domain->set && domain->names->nelts > 0);
     if (known && !access(key_file, R_OK) && known->until > apr_time_now() &&
         !md_cert_lacks(known, domain->names))
         return 0;
@@ -208,6 +212,7 @@ static int store_point(apr_pool_t *p, const md_store *store, const char *name, c
 
 int md_store_go_live(apr_pool_t *p, const md_store *store, const md_domain *domain)
 {
+    BRG_ASSERT(domain->set->keys->nelts > 0);
     if (folder_make(store_path(p, store, "live", domain->name), 0700))
         return -1;
     for (int i = 0; i < domain->set->keys->nelts; i++) {
@@ -223,6 +228,7 @@ int md_store_go_live(apr_pool_t *p, const md_store *store, const md_domain *doma
 
 int md_store_prepare(apr_pool_t *p, const md_store *store, const md_domain *domain)
 {
+    BRG_ASSERT(store->folder && domain->set);
     if (folder_make(store_path(p, store, "domains", domain->name), 0700))
         return -1;
     for (int i = 0; i < domain->set->keys->nelts; i++) {
@@ -254,6 +260,7 @@ md_cert *md_store_certificate(apr_pool_t *p, const md_store *store, const md_dom
 {
     md_cert *first = NULL;
 
+    BRG_ASSERT(domain->set->keys->nelts > 0);
     *complete = 1;
     for (int i = 0; i < domain->set->keys->nelts; i++) {
         int fits;

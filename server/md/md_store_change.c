@@ -9,6 +9,7 @@
 #include "apr_file_info.h"
 #include "apr_file_io.h"
 #include "apr_strings.h"
+#include "brigade/assert.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -46,6 +47,7 @@ const char *md_store_attempt(apr_pool_t *p, const md_store *store, const char *n
 {
     const char *folder = apr_psprintf(p, "%s.%d", change_path(p, store, "jobs", name), job);
 
+    BRG_ASSERT(job > 0);
     folder_remove(p, folder);
     return mkdir(folder, 0700) ? NULL : folder;
 }
@@ -86,6 +88,7 @@ int md_store_install(apr_pool_t *p, const md_store *store, const md_domain *doma
 {
     const char *to = change_path(p, store, "domains", domain->name);
 
+    BRG_ASSERT(attempt && domain->set);
     if (!renameat2(AT_FDCWD, attempt, AT_FDCWD, to, RENAME_EXCHANGE)) {
         change_archive(p, store, domain->name, attempt);
         return md_store_go_live(p, store, domain);
@@ -117,6 +120,7 @@ static int account_read(apr_pool_t *p, const md_store *store, const char *id, co
     const char *url = md_json_text(json, "url"), *at = md_json_text(json, "ca-url"),
                *status = md_json_text(json, "status");
 
+    BRG_ASSERT(store->pass && authority);
     if (!pem || !url || !at || strcmp(at, authority) != 0 ||
         (status && strcmp(status, "valid") != 0))
         return -1;
@@ -147,6 +151,7 @@ int md_store_account_put(apr_pool_t *p, const md_store *store, const char *autho
 {
     const char *pattern = account_pattern(p, authority), *folder = NULL, *text, *pem;
 
+    BRG_ASSERT(account->key && account->url && !account->id);
     for (int i = 0; pattern && i < CHANGE_ACCOUNTS && !folder; i++) {
         account->id = apr_psprintf(p, "%s%04d", pattern, i);
         folder = change_path(p, store, "accounts", account->id);

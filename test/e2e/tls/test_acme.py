@@ -13,6 +13,7 @@ from acme_site import CONFIG, FALLBACK, shown, status
 from tls_site import start
 
 pytestmark = [pytest.mark.skipif(not shutil.which("openssl"), reason="openssl is not installed"),
+              pytest.mark.skipif(not shutil.which("curl"), reason="curl is not installed"),
               pytest.mark.skipif(brigade.is_apache(brigade.BINARY), reason="of the built-in md module")]
 
 class Site:
