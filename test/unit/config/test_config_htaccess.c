@@ -62,7 +62,7 @@ static void test_allowed(void **state)
         {"Options Indexes", {OR_NONE | NONFATAL_OVERRIDE, 0, NULL}, NULL},
         {"Nope", {OR_ALL | NONFATAL_UNKNOWN, OPT_ALL, NULL}, NULL},
         {"Nope", everything, "Invalid command 'Nope', perhaps misspelled"},
-        {"MDBaseServer On", everything, "Invalid command 'MDBaseServer'"},
+        {"LuaRoot x", everything, "Invalid command 'LuaRoot'"},
         {"ServerName x", everything, "ServerName not allowed here"},
         {"AllowOverride All", everything, "AllowOverride not allowed here"},
         {"Include x", everything, "Include not allowed here"},
