@@ -352,6 +352,8 @@ apr_status_t exchange_go(proxy_exchange *x)
 
     for (;;) {
         switch (x->state) {
+        case EXCHANGE_CHOOSE:
+            return APR_EAGAIN;
         case EXCHANGE_BODY:
             rv = exchange_body_whole(x);
             if (rv == APR_EAGAIN)
@@ -401,6 +403,8 @@ apr_interval_time_t exchange_patience(const proxy_exchange *x)
     server_rec *s = x->r->server;
 
     switch (x->state) {
+    case EXCHANGE_CHOOSE:
+        return exchange_choose_pause(x);
     case EXCHANGE_BODY:
         return s->timeout;
     case EXCHANGE_CONNECT:
@@ -419,6 +423,9 @@ apr_interval_time_t exchange_patience(const proxy_exchange *x)
 void exchange_expired(proxy_exchange *x)
 {
     switch (x->state) {
+    case EXCHANGE_CHOOSE:
+        exchange_choose_again(x);
+        break;
     case EXCHANGE_BODY:
         exchange_done(x,
                       exchange_spool_is_busy(x) ? HTTP_SERVICE_UNAVAILABLE : HTTP_REQUEST_TIME_OUT);

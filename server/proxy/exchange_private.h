@@ -68,6 +68,14 @@ void exchange_spool_rewind(proxy_exchange *x);
 void exchange_spool_forget(proxy_exchange *x);
 void exchange_spool_end(proxy_exchange *x);
 
+/** The first try. Where no member of the balancer may be asked, and its timeout= says so, the exchange waits in EXCHANGE_CHOOSE.
+ * @return OK or a status */
+int exchange_choose(proxy_exchange *x);
+
+/** In EXCHANGE_CHOOSE: microseconds until the members are looked at again; that look. */
+apr_interval_time_t exchange_choose_pause(const proxy_exchange *x);
+void exchange_choose_again(proxy_exchange *x);
+
 /** The next try: a worker, its codec and its origin. @return OK or a status */
 int proxy_next_try(proxy_exchange *x);
 

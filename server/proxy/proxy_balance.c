@@ -310,16 +310,17 @@ static proxy_worker *balance_other(balance_run *run, const char *route, const ch
     BRG_ASSERT(!run->best && !run->n);
     if (route && atomic_load(&b->state->force) && balance_has_route(b, route)) {
         run->t->no_failover = 1;
-        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, run->r,
-                      APLOGNO(01166) "%s: All workers are in error state for route (%s)", b->name,
-                      route);
+        if (!run->t->quiet)
+            ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, run->r,
+                          APLOGNO(01166) "%s: All workers are in error state for route (%s)",
+                          b->name, route);
         return NULL;
     }
     w = balance_best(run);
-    if (!w)
+    if (!w && !run->t->quiet)
         ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, run->r,
                       APLOGNO(01167) "%s: All workers are in error state", b->name);
-    else if (sticky)
+    if (w && sticky)
         apr_table_setn(run->r->subprocess_env, "BALANCER_ROUTE_CHANGED", "1");
     return w;
 }

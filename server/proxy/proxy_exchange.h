@@ -64,6 +64,7 @@ extern const proxy_codec proxy_http_codec, proxy_h2_codec, proxy_fcgi_codec, pro
     proxy_uwsgi_codec;
 
 typedef enum exchange_state {
+    EXCHANGE_CHOOSE, /**< no member of the balancer may be asked yet: timeout= of it */
     EXCHANGE_BODY,
     EXCHANGE_CONNECT,
     EXCHANGE_TALK,
@@ -90,12 +91,13 @@ struct proxy_exchange {
     apr_bucket_brigade *in;  /**< of the answer, to r->output_filters */
     apr_bucket_brigade
         *body; /**< of the request's body: whole (codec->whole), or kept to be sent once more */
-    apr_off_t out_n;       /**< bytes in out */
-    apr_off_t held_n;      /**< of the body, that the codec holds until the backend has room */
-    apr_off_t body_n;      /**< of the request's body, read so far */
-    apr_off_t sent, got;   /**< to and from the backend, in this try */
-    apr_time_t chosen_at;  /**< monotonic */
-    apr_time_t connect_at; /**< when this try began to connect; 0: it did not */
+    apr_off_t out_n;         /**< bytes in out */
+    apr_off_t held_n;        /**< of the body, that the codec holds until the backend has room */
+    apr_off_t body_n;        /**< of the request's body, read so far */
+    apr_off_t sent, got;     /**< to and from the backend, in this try */
+    apr_time_t chosen_at;    /**< monotonic */
+    apr_time_t choose_until; /**< EXCHANGE_CHOOSE: so long a member is waited for */
+    apr_time_t connect_at;   /**< when this try began to connect; 0: it did not */
 
     const char *here_file;        /**< name of what is sent in place of the answer's body; NULL */
     struct exchange_spool *spool; /**< of the body, on disk in front of body; NULL: nothing is */

@@ -77,7 +77,10 @@ static void proxy_poll(proxy_exchange *x)
 {
     apr_status_t rv;
 
-    if (!x->cc) /* as many connections are open as may be; one of them ends soon */
+    if (x->state == EXCHANGE_CHOOSE) {
+        apr_sleep(exchange_patience(x));
+        rv = APR_TIMEUP;
+    } else if (!x->cc) /* as many connections are open as may be; one of them ends soon */
         rv = APR_TIMEUP;
     else
         rv = client_wait(x->cc, (short)(client_wants(x->cc) | (x->out_n ? POLLOUT : 0)),
@@ -173,9 +176,11 @@ int proxy_next_try(proxy_exchange *x)
     int status = proxy_choose(r, x->target, x->attempt);
 
     if (status != OK) {
-        proxy_no_backend(x);
+        if (!x->target->quiet)
+            proxy_no_backend(x);
         return status;
     }
+    x->target->quiet = 0;
     x->chosen_at = exchange_now(x);
     x->codec = proxy_codec_of(x->target->scheme);
     x->told.tries++;
@@ -272,11 +277,10 @@ int proxy_handler(request_rec *r)
     if ((status = proxy_max_forwards(r)) != DECLINED)
         return status;
     x = proxy_exchange_make(r, target);
-    if ((status = proxy_next_try(x)) != OK) {
+    if ((status = exchange_choose(x)) != OK) {
         exchange_end(x);
         return status;
     }
-    x->state = x->codec->whole ? EXCHANGE_BODY : EXCHANGE_CONNECT;
     if (proxy_goes_to_loop(r)) {
         status = proxy_wait(x);
         if (status == SUSPENDED)

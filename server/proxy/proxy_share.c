@@ -268,10 +268,6 @@ static void share_notices(const proxy_balancer *b)
         ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, b->server,
                      "growth= of %s has no effect: members are added in the configuration",
                      b->name);
-    if (b->set & BALANCER_SET_TIMEOUT)
-        ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, b->server,
-                     "timeout= of %s has no effect: requests do not wait for a member to come back",
-                     b->name);
 }
 
 static int share_balancer(apr_pool_t *p, proxy_balancer *b, int persist)

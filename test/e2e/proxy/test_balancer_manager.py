@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Balancers while the server runs: balancer-manager changes them, nobody else does, and what it changed lasts over a reload if asked."""
+import select
 import signal
 
 import pytest
@@ -68,6 +69,33 @@ def test_others_change_nothing(serve, pair, how):
     assert server.get(f"/manager?b=app&nonce=secret&w=http://127.0.0.1:{pair[0].port}&w_status_D=1",
                       headers={"Referer": "http://localhost/manager"}).status == 200
     assert statuses(server) == ["Init Ok ", "Init Ok "]
+
+
+@pytest.mark.parametrize("worker", [False, True])
+def test_a_request_waits_for_a_member(serve, pair, worker):
+    """timeout= of the balancer: as long as no member may be asked. A sub-request waits on its worker."""
+    page = '<!--#include virtual="/app/x" -->' if worker else ""
+    server = serve(config(pair, "ProxySet balancer://app timeout=60\n<Directory @ROOT@/htdocs>\nOptions +Includes\nAddOutputFilter INCLUDES .shtml\n</Directory>"), {"a.shtml": page})
+    for backend in pair:
+        assert server.request("POST", "/manager", headers=(fields := {"Content-Type": "application/x-www-form-urlencoded", "Referer": "http://localhost/manager"}),
+                              body=f"b=app&nonce=secret&w=http://127.0.0.1:{backend.port}&w_status_D=1".encode()).status == 200, fields
+    with server.connect() as waiting:
+        waiting.send(f"GET {'/a.shtml' if worker else '/app/x'} HTTP/1.1\r\nHost: a\r\n\r\n".encode())
+        assert select.select([waiting.socket], [], [], 0.3)[0] == []
+        change(server, pair, "w_status_D=0")
+        assert waiting.read_response().status == 200
+    assert [len(backend.requests) for backend in pair] == [1, 0]
+    assert b"AH01167" not in server.read("logs/error_log")
+
+
+def test_a_request_waits_no_longer(serve, pair):
+    server = serve(config(pair, "ProxySet balancer://app timeout=1"))
+    for backend in pair:
+        backend.close()
+    change(server, pair, "w_status_D=1")
+    change(server, pair[::-1], "w_status_D=1")
+    assert server.get("/app/x").status == 503
+    assert server.read("logs/error_log").count(b"AH01167") == 1
 
 
 @pytest.mark.parametrize("persist", [True, False])
