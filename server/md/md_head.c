@@ -172,7 +172,7 @@ static char *body_decode(apr_pool_t *p, const char *data, apr_size_t len, apr_si
 {
     const char *at = data, *end = data + len;
     char *body = apr_palloc(p, len + 1), *to = body;
-    apr_size_t size;
+    apr_size_t size = 0;
 
     BRG_ASSERT(decoded != NULL);
     while ((at = body_chunk(at, end, &size)) != NULL && size) {
