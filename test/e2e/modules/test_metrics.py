@@ -253,7 +253,8 @@ def test_tls_and_http2_are_told_apart(serve):
         subprocess.run(["curl", "-skf", *options, "--resolve", f"secure.test:{tls}:127.0.0.1", f"https://secure.test:{tls}/a.txt"],
                        check=True, capture_output=True, timeout=20)
     with server.connect() as c:  # until one of the look-ups that are looked at closer was of a known network
-        brigade.wait_until(lambda: c.get("/a.txt").body == b"A" and (b"brigade_asn_busiest{" in c.get("/metrics").body), "the busiest network")
+        brigade.wait_until(lambda: c.get("/a.txt").body == b"A" and all(n in c.get("/metrics").body for n in (b"brigade_asn_busiest{", b"brigade_limit_busiest{")),
+                           "the busiest network and client")
     samples = figures(server)
     host = f"secure.test:{tls}"
     assert [value(samples, "brigade_http_requests_total", host=host, protocol=p, tls="yes") for p in ("h1", "h2")] == [2, 1]
