@@ -164,6 +164,7 @@ static int disk_body_get(store_writer *w, const disk_job *job, const disk_place 
             return 0;
         n = n < DISK_PIECE ? n : DISK_PIECE;
         n = n < left ? n : (size_t)left;
+        BRG_ASSERT(n > 0 && n <= left);
         if (disk_read(disk_tier, place, head->body + done, p, n, 1) != APR_SUCCESS)
             return 0;
         disk_sum_add(&sum, p, n);
@@ -218,6 +219,7 @@ static void disk_do_read(const disk_job *job)
     char *bytes =
         disk_find(disk_tier, &job->key, &place) ? disk_head_get(&job->key, &place, &head) : NULL;
 
+    BRG_ASSERT(job->what == DISK_READS && job->flight);
     if (bytes)
         disk_copy(job, &place, &head, epoch);
     else
@@ -232,6 +234,7 @@ static void disk_do_write(const disk_job *job)
 {
     store_found found;
 
+    BRG_ASSERT(job->what == DISK_WRITES && !job->over);
     if (!store_find(cached_reader(disk_place_mine), &job->key, apr_time_now(), &found) ||
         !found.view.reader)
         return;
@@ -254,6 +257,7 @@ static void disk_do(disk_job *job)
     }
     if (job->over)
         sem_post(job->over);
+    BRG_ASSERT(atomic_load(&disk_jobs_n) > 0); /* disk_post() counted it */
     free(job);
     atomic_fetch_sub(&disk_jobs_n, 1);
 }

@@ -73,6 +73,7 @@ static int follow_wait(cached_request *q, int room)
     if (!conn_on_loop()) {
         brg_wait_resume(q->waiting); /* goes on on its loop */
     } else if (!room) {
+        BRG_ASSERT(!q->waits_at && !q->prev); /* follow_leave() */
         q->waits_at = cached_place_here();
         cached_follower_add(q->waits_at, q);
     }
@@ -86,6 +87,7 @@ void cached_followers_look(cached_request *first)
         uint64_t length = 0;
 
         BRG_ASSERT(q->waiting);
+        BRG_ASSERT(*q->prev == q && q->waits_at);
         if (q->grows ? store_view_state(&q->view, &length) != STORE_WRITING || length > q->sent
                      : store_flight_look(reader, q->follows, &q->follows_key, NULL) !=
                            STORE_FLIGHT_WAITS)
@@ -117,6 +119,7 @@ static int follow_stream(cached_request *q)
     uint64_t length;
     store_state state;
 
+    BRG_ASSERT(q->grows && q->view.reader && q->follows);
     store_flight_wait(cached_reader(cached_place_here()), q->follows);
     if (brg_wait_output(r) > FOLLOW_OUTPUT)
         return follow_wait(q, 1);
@@ -213,6 +216,7 @@ static int follow_begin(cached_request *q)
     const store_key key = q->has_variant ? q->variant : q->key;
     uint32_t flight;
 
+    BRG_ASSERT(!q->flight); /* who leads follows nobody */
     q->place = cached_place_here();
     switch (store_flight_begin(cached_reader(q->place), &key, store_mark_of_key(&q->key), brg_now(),
                                &flight)) {
@@ -367,8 +371,10 @@ void cached_restore_answer(const cached_request *q)
 static int lead_refresh(cached_request *q)
 {
     request_rec *r = q->r;
-    const int status = cached_serve(q, cached_filters_behind(r), "cache hit", 0);
+    int status;
 
+    BRG_ASSERT(q->flight && q->view.reader && conn_on_loop());
+    status = cached_serve(q, cached_filters_behind(r), "cache hit", 0);
     if (status != OK)
         return status;
     q->answered = 1;

@@ -141,6 +141,7 @@ static void place_timed(struct loop_io *io, uint32_t events)
     uint64_t times;
 
     (void)events;
+    BRG_ASSERT(place->loop == loop_self() && place->timer_fd >= 0);
     if (read(place->timer_fd, &times, sizeof times) == (ssize_t)sizeof times)
         cached_followers_look(place->followers);
 }
@@ -150,6 +151,7 @@ static cached_place *place_make(brg_loop *loop)
     store_reader *reader = store_reader_open(place_store);
     cached_place *place = reader ? calloc(1, sizeof *place) : NULL;
 
+    BRG_ASSERT(!loop || loop == loop_self());
     if (!place) {
         if (reader)
             store_reader_close(&reader);
@@ -188,6 +190,7 @@ cached_place *cached_place_here(void)
     }
     if (!place_mine)
         place_mine = place_make(loop);
+    BRG_ASSERT(!place_mine || place_mine->loop == loop);
     return place_mine;
 }
 
@@ -255,6 +258,7 @@ void cached_follower_remove(cached_place *place, cached_request *q)
 {
     if (!q->prev)
         return;
+    BRG_ASSERT(*q->prev == q && (!q->next || q->next->prev == &q->next));
     *q->prev = q->next;
     if (q->next)
         q->next->prev = q->prev;

@@ -233,6 +233,7 @@ void cached_request_end(cached_request *q)
     }
     cached_land(q, 0);
     store_release(&q->view);
+    BRG_ASSERT(!q->writer && !q->flight && !q->view.reader && !q->prev);
 }
 
 /* ---- what is stored ---- */
@@ -240,6 +241,8 @@ void cached_request_end(cached_request *q)
 int cached_open(cached_request *q, const store_view *view)
 {
     const char *head = apr_pmemdup(q->r->pool, view->head, view->head_len);
+
+    BRG_ASSERT(!q->view.reader && view->reader); /* a view is released before the next */
 
     memcpy(&q->terms, view->terms, sizeof q->terms);
     if (cached_head_read(q->r->pool, head, view->head_len, &q->stored) || q->terms.code < 200 ||

@@ -236,6 +236,7 @@ static void save_begin(cached_request *q, const fresh_response *response)
         save_not(q, why, FRESH_WHY_METHOD);
         return;
     }
+    BRG_ASSERT(q->decided && !q->writer); /* once a request */
     cached_lock(q->place);
     q->writer = store_write_begin(cached_reader(q->place), &head, q->flight, &why);
     cached_unlock(q->place);
@@ -313,6 +314,7 @@ static void save_end(cached_request *q)
     const uint32_t flight = q->flight;
     apr_status_t rv;
 
+    BRG_ASSERT(q->writer && q->written <= q->most); /* save_bytes() gives up */
     if (q->written < q->least) {
         save_give_up(q);
         return;
@@ -336,6 +338,7 @@ static void save_bytes(cached_request *q, const char *p, apr_size_t n)
 {
     int failed;
 
+    BRG_ASSERT(q->writer && n > 0);
     q->written += n;
     failed = q->written > q->most;
     if (!failed) {

@@ -9,6 +9,7 @@
 #include "apr_signal.h"
 #include "apr_strings.h"
 #include "apr_thread_proc.h"
+#include "brigade/assert.h"
 #include <fcntl.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
@@ -82,6 +83,7 @@ static int pass_read_line(apr_file_t *out, char *buf, int size, apr_status_t *rv
     }
     while (n && (buf[n - 1] == '\r' || buf[n - 1] == '\n'))
         n--;
+    BRG_ASSERT(n >= 0 && n < size);
     buf[n] = '\0';
     return n;
 }
@@ -93,6 +95,7 @@ static const char **pass_exec_argv(const pass_asked *asked)
     const server_rec *s = asked->sc->server;
     const char **argv = apr_pcalloc(asked->p, 4 * sizeof(*argv));
 
+    BRG_ASSERT(asked->n >= 0 && !tls_settings.pass_pipe);
     argv[0] = tls_settings.pass_program;
     argv[1] = apr_psprintf(asked->p, "%s:%u", s->server_hostname ? s->server_hostname : "",
                            s->port ? s->port : 443);

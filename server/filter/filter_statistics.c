@@ -60,6 +60,7 @@ static _Thread_local fstat_frame *fstat_top;
 
 static void fstat_thread_ends(void *data)
 {
+    BRG_ASSERT(atomic_load(&((fstat_thread *)data)->used) == 1);
     atomic_store(&((fstat_thread *)data)->used, 0);
 }
 
@@ -125,6 +126,7 @@ static uint64_t fstat_bytes(const apr_bucket_brigade *bb)
 
 static void fstat_enter(fstat_frame *frame, unsigned slot, int counts)
 {
+    BRG_ASSERT(slot < FSTAT_SLOTS);
     *frame =
         (fstat_frame){.below = fstat_top, .slot = slot, .counts = counts, .began = fstat_cpu()};
     fstat_top = frame;
@@ -251,6 +253,7 @@ static uint64_t fstat_sum(unsigned slot, int figure)
 {
     uint64_t sum = 0;
 
+    BRG_ASSERT(slot < FSTAT_SLOTS && figure >= 0 && figure < FSTAT_FIGURES);
     for (fstat_thread *t = atomic_load(&fstat_threads); t; t = t->next)
         sum += atomic_load_explicit(&t->figures[slot][figure], memory_order_relaxed);
     return sum;

@@ -30,6 +30,7 @@ void limit_bandwidth_add(request_rec *r, const limit *l, uint64_t key)
     bandwidth *b = apr_pcalloc(r->pool, sizeof *b);
     const double rate = (double)(1 << 20) * 1e9 / (double)l->each;
 
+    BRG_ASSERT(l->measure == LIMIT_BANDWIDTH);
     b->l = l;
     b->key = key;
     b->piece = (apr_off_t)(rate / PIECE_PART);
@@ -89,8 +90,10 @@ static apr_status_t bandwidth_piece(ap_filter_t *f, bandwidth *b, apr_bucket_bri
 {
     apr_off_t len = 0;
     uint64_t ahead;
-    apr_status_t rv = bandwidth_cut(b, out, &len);
+    apr_status_t rv;
 
+    BRG_ASSERT(b->piece >= PIECE_LEAST && !APR_BRIGADE_EMPTY(b->held) && APR_BRIGADE_EMPTY(out));
+    rv = bandwidth_cut(b, out, &len);
     if (rv != APR_SUCCESS)
         return rv;
     if (len > 0) {

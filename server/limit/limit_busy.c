@@ -49,6 +49,7 @@ static void busy_age_once(limit_table *t)
         if (one.asked)
             t->header->busy[kept++] = one;
     }
+    BRG_ASSERT(kept <= LIMIT_BUSY);
     atomic_store(&t->header->busy_n, kept);
 }
 
@@ -126,6 +127,7 @@ int limit_busy_get(limit_table *t, limit_busy out[LIMIT_BUSY], uint64_t now)
             return 0;
     busy_age(t, now);
     n = busy_length(t);
+    BRG_ASSERT(n <= LIMIT_BUSY); /* busy_length() */
     memcpy(out, t->header->busy, n * sizeof *out);
     busy_give_back(t);
     for (uint32_t i = 0; i < n; i++)

@@ -12,6 +12,7 @@ APLOG_USE_MODULE(limit);
 
 static void conn_leaves(brg_conn *bc)
 {
+    BRG_ASSERT(bc->held_places[0] || !bc->held_places[1]); /* filled in turn */
     for (int i = 0; i < CONN_PLACES; i++)
         if (bc->held_places[i])
             limit_count_leave(&limit_shared, (uint32_t)bc->loop->config->slot, bc->held_places[i]);
@@ -25,6 +26,7 @@ static int conn_excess(const limit *l, const brg_conn *bc, const limit_parts *pa
     const size_t len = limit_text(l, parts, text, sizeof text);
     limit_row *row = limit_row_at(l);
 
+    BRG_ASSERT(l->measure == LIMIT_CONNECTIONS && l->row < LIMIT_ROWS);
     atomic_fetch_add_explicit(l->is_dry ? &row->dry : &row->closed, 1, memory_order_relaxed);
     limit_busy_note(&limit_shared, key, l->row, text, len, 1, 1, limit_now());
     ap_log_error(APLOG_MARK, APLOG_INFO, 0, bc->base,
@@ -67,6 +69,7 @@ static int conn_enters(brg_conn *bc)
         if (place)
             bc->held_places[n++] = place;
     }
+    BRG_ASSERT(n <= CONN_PLACES);
     return 1;
 }
 

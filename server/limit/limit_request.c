@@ -85,6 +85,7 @@ static int excess(request_rec *r, const limit *l, const limit_parts *parts, uint
     limit_row *row = limit_row_at(l);
     const int closes = l->excess == LIMIT_CLOSES;
 
+    BRG_ASSERT(l->measure == LIMIT_RATE || l->measure == LIMIT_IN_FLIGHT);
     atomic_fetch_add_explicit(l->is_dry ? &row->dry
                               : closes  ? &row->closed
                                         : &row->refused,
@@ -124,6 +125,7 @@ static apr_status_t flight_ends(void *data)
 {
     const flight_place *p = data;
 
+    BRG_ASSERT(p->place > 0); /* else it is not registered */
     limit_count_leave(&limit_shared, p->process, p->place);
     return APR_SUCCESS;
 }
@@ -186,6 +188,7 @@ static int request_ask(request_rec *r, const limit *l)
     limit_parts parts;
     uint64_t fixed, key;
 
+    BRG_ASSERT(!l->is_off && l->measure != LIMIT_CONNECTIONS && !r->main && !r->prev);
     if (!request_is_meant(r, l) || !limit_fixed(r, l, &fixed))
         return OK;
     cache_gate(r, limit_admits, l, fixed);

@@ -47,6 +47,8 @@ int limit_table_open(limit_table *t, void *memory, uint32_t keys, uint32_t proce
     t->header = memory;
     t->rate_sets = table_sets(keys);
     t->count_sets = table_count_sets(keys);
+    BRG_ASSERT(!(t->rate_sets & (t->rate_sets - 1)) &&
+               !(t->count_sets & (t->count_sets - 1))); /* place_set() */
     t->processes = processes;
     t->rates = (limit_place *)(void *)(at += table_header_bytes());
     t->counts = t->rates + (size_t)t->rate_sets * LIMIT_WAYS;
@@ -205,6 +207,7 @@ int limit_count_enter(limit_table *t, uint64_t key, uint64_t most, uint32_t proc
         if (lost)
             continue;
         *place = (uint32_t)(p - t->counts) + 1;
+        BRG_ASSERT(*place > 0 && *place <= t->count_sets * LIMIT_WAYS); /* limit_count_leave() */
         atomic_fetch_add_explicit(
             &t->held[(size_t)process * t->count_sets * LIMIT_WAYS + *place - 1], 1,
             memory_order_relaxed);
@@ -269,6 +272,7 @@ int limit_row_of(limit_table *t, uint64_t id, const char *name, unsigned char *t
     BRG_ASSERT(id != 0);
     if (!row)
         return -1;
+    BRG_ASSERT(row >= t->header->row && row < t->header->row + LIMIT_ROWS);
     memcpy(row->name, name, len < LIMIT_NAME_ROOM ? len : LIMIT_NAME_ROOM - 1);
     taken[row - t->header->row] = 1;
     return (int)(row - t->header->row);

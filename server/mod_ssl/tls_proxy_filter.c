@@ -127,6 +127,7 @@ static apr_status_t px_fill(tls_px *pc, apr_read_type_e block)
     } while (block == APR_BLOCK_READ && APR_STATUS_IS_EAGAIN(rv));
     if (n > 0)
         pc->len += (size_t)n;
+    BRG_ASSERT(pc->len <= TLS_PX_BUFFER);
     if (!APR_BRIGADE_EMPTY(pc->bb_out)) /* a new key, an alert */
         (void)tls_px_send(pc, 1);
     return rv;
@@ -174,6 +175,7 @@ static apr_status_t px_input(ap_filter_t *f, apr_bucket_brigade *bb, ap_input_mo
     n = mode == AP_MODE_GETLINE ? px_line(pc) : (size_t)readbytes;
     if (!n || n > pc->len - pc->off)
         n = pc->len - pc->off;
+    BRG_ASSERT(pc->ready && n > 0 && pc->off + n <= pc->len);
     APR_BRIGADE_INSERT_TAIL(bb,
                             apr_bucket_transient_create(pc->data + pc->off, n, f->c->bucket_alloc));
     if (mode != AP_MODE_SPECULATIVE)
@@ -224,6 +226,7 @@ static apr_status_t px_put(tls_px *pc, const char *data, size_t len)
         rv = px_write_piece(pc);
     if (rv != APR_SUCCESS || len > TLS_PX_SMALL)
         return rv == APR_SUCCESS ? px_write(pc, data, len) : rv;
+    BRG_ASSERT(pc->piece_len + len <= TLS_PX_SMALL);
     memcpy(pc->piece + pc->piece_len, data, len);
     pc->piece_len += len;
     return APR_SUCCESS;
@@ -356,6 +359,7 @@ void tls_proxy_end(conn_rec *c)
 
     if (!pc || pc->ready)
         return;
+    BRG_ASSERT_TAG(pc, TLS_PX_TAG);
     ap_remove_input_filter(pc->in);
     ap_remove_output_filter(pc->out);
     ap_set_module_config(c->conn_config, &ssl_module, NULL);

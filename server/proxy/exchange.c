@@ -61,6 +61,7 @@ void exchange_end(proxy_exchange *x)
     exchange_drop(x);
     exchange_release(x);
     x->state = EXCHANGE_DONE;
+    BRG_ASSERT(!x->cc && !x->spool);
 }
 
 /* ---- connecting ---- */
@@ -85,6 +86,7 @@ static apr_status_t exchange_connect(proxy_exchange *x)
 {
     apr_status_t rv;
 
+    BRG_ASSERT(x->state == EXCHANGE_CONNECT);
     if (!x->cc) {
         if (!x->connect_at)
             x->connect_at = exchange_now(x);
@@ -271,6 +273,7 @@ static void talk_count_behind(proxy_exchange *x)
 {
     const apr_time_t now = exchange_now(x);
 
+    BRG_ASSERT(x->loop && x->passed); /* a worker waits by itself */
     if (x->behind_at)
         x->behind_us += now - x->behind_at;
     x->behind_at = now;
@@ -318,6 +321,7 @@ static apr_status_t exchange_talk(proxy_exchange *x)
 {
     apr_status_t rv;
 
+    BRG_ASSERT(x->state == EXCHANGE_TALK && x->cc);
     if (!talk_forward(x))
         return APR_EGENERAL;
     for (;;) {

@@ -192,6 +192,7 @@ static int body_make_room(proxy_exchange *x, apr_off_t most)
 {
     const apr_off_t memory = x->body_n - exchange_spooled(x);
 
+    BRG_ASSERT(memory >= 0); /* the file has a part of what came */
     if (memory < EXCHANGE_BODY_AHEAD)
         return 1;
     if (exchange_spool_is_busy(x))

@@ -68,6 +68,7 @@ static int piece_was_written(spool_piece *piece)
 {
     proxy_exchange *x = piece->x;
 
+    BRG_ASSERT(!piece->job.reads && !x->spool->piece);
     if (!piece->job.error) {
         x->spool->n += (apr_off_t)piece->job.len;
         return 0;
@@ -94,6 +95,7 @@ static int piece_was_read(spool_piece *piece)
         return 0;
     }
     sp->at += (apr_off_t)piece->job.len;
+    BRG_ASSERT(sp->at <= sp->n); /* else a rewind has not let go of the piece */
     bb = apr_brigade_create(x->r->pool, x->r->connection->bucket_alloc);
     APR_BRIGADE_INSERT_TAIL(bb, piece_bucket(piece));
     x->codec->body(x, bb, 0);
@@ -134,6 +136,7 @@ static int piece_start(spool_piece *piece)
 {
     proxy_exchange *x = piece->x;
 
+    BRG_ASSERT(!x->spool->piece && piece->job.at >= 0); /* one at a time */
     spool_file_hold(piece->job.file);
     x->spool->piece = piece;
     if (!x->loop) {
@@ -152,6 +155,7 @@ static spool_piece *piece_new(proxy_exchange *x, apr_size_t len, int reads)
 {
     spool_piece *piece = malloc(sizeof *piece + len);
 
+    BRG_ASSERT(len > 0 && x->spool->file && !x->spool->piece);
     if (!piece)
         return NULL;
     piece->job = (spool_job){.note = {.run = piece_came},

@@ -157,6 +157,7 @@ static void tunnel_block(proxy_exchange *x)
         {.fd = bc ? bc->fd : -1, .events = POLLIN}};
     const int n = poll(p, bc ? 2 : 1, (int)(exchange_patience(x) / 1000));
 
+    BRG_ASSERT(!x->loop);
     x->cc->rd_ready = x->cc->wr_ready = 1;
     if (n == 0)
         exchange_expired(x);
@@ -167,6 +168,7 @@ apr_status_t exchange_tunnel_go(proxy_exchange *x)
     exchange_tunnel *t = x->script;
     int any;
 
+    BRG_ASSERT(x->state == EXCHANGE_TUNNEL && x->cc);
     do {
         any = tunnel_to_backend(x, t);
         any |= tunnel_to_client(x, t);
