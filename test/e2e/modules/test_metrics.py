@@ -236,6 +236,7 @@ def test_tls_and_http2_are_told_apart(serve):
         ASTable file @ROOT@/conf/networks
         ProxyPass /backend/ http://127.0.0.1:1/
         CacheEnable memory /backend/
+        MaxKeepAliveRequests 0
         RequestLimit many rate=1000000/s
         CustomLog @ROOT@/logs/networks %{{asn}}C
         SSLCertificateFile @ROOT@/conf/cert.pem
