@@ -35,7 +35,9 @@ int h1_conn_hand_over(brg_conn *bc, request_rec *r)
     BRG_ASSERT(loop_self() == bc->loop && bc->c && !bc->held.r && bc->state != CONN_WORKER);
     wheel_cancel(&bc->loop->wheel, &bc->timer);
     loop_unlist(bc->loop, bc);
-    core_output_leaves_loop(bc);
+    /* A thread of a module may have the output of a suspended request already: that stays counted until the loop has it again. */
+    if (!r || bc->held.status != SUSPENDED)
+        core_output_leaves_loop(bc);
     bc->held.r = r;
     bc->must_run = r ? bc->held.status == SUSPENDED : bc->held.status == H1_WRITE_PENDING;
     bc->queued_at = bc->loop->monotonic;
