@@ -187,13 +187,14 @@ def test_body(servers, tmp_path, reader, protocol):
             path = {"fpm": "/fpm/sum.php", "dav": f"/dav/{protocol}-{size}{'-chunked' if chunked else ''}"}.get(reader, f"/{reader}")
             answers = [send(server, protocol, path, file, *chunked, *(["-X", "PUT"] if reader == "dav" else [])) for server in servers]
             answers = [re.sub(rb"(?i)apache/[\d.]+[^\n<]*|brigade/[\d.]+[^\n<]*", b"SERVER", re.sub(rb"(?i)localhost:\d+|port \d+", b"", a)) for a in answers]
-            assert answers[0] == answers[1], (size, chunked)
+            # A long body without a length reaches PHP-FPM through Brigade (docs/differences-from-apache.md), not through Apache.
+            assert answers[0] == answers[1] or (chunked and reader == "fpm" and answers[0].startswith(b"POST 0 ")), (size, chunked)
             if reader == "dav":
                 for server in servers:
                     with open(server.path("dav/files", os.path.basename(path)), "rb") as f:
                         assert f.read() == body(size), (size, chunked)
             elif not (chunked and answers[0].endswith(b"\n411 1.1")):
-                assert hashlib.md5(body(size)).hexdigest().encode() in answers[1] or (chunked and reader == "fpm"), (size, chunked, answers)
+                assert hashlib.md5(body(size)).hexdigest().encode() in answers[1], (size, chunked, answers)
 
 
 LIMITED = {"cgi": "/cgi", "proxy": "/proxy", "fpm": "/fpm/sum.php", "wsgi": "/wsgi", "dav": "/dav/limited", "lua": "/store.lua", "file": "/page.txt", "forbidden": "/forbidden"}
