@@ -12,7 +12,7 @@ NOTES = {
     "proxy_ajp": "tried without a back end", "proxy_ftp": "tried without a back end", "proxy_fdpass": "tried without a back end",
     "proxy_express": "tried with an empty map", "authnz_ldap": "tried without a directory", "socache_memcache": "tried without its server",
     "socache_redis": "tried without its server", "lbmethod_heartbeat": "loaded only", "slotmem_plain": "loaded only", "suexec": "loaded only",
-    "md": "with the built-in ssl module: tried with pebble", "session_dbd": "loaded only", "ident": "tried against no ident server",
+    "md": "with the built-in ssl module: tried with pebble; the built-in one gets no OCSP responses (guide 03)", "session_dbd": "loaded only", "ident": "tried against no ident server",
 }
 
 # The same of modules of other projects, by the names of their .load files.
