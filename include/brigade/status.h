@@ -267,7 +267,7 @@ APR_DECLARE_OPTIONAL_FN(int, brg_status_limit_get, (int n, brg_status_limit *out
 /** The busiest keys, the busiest first. @param out  room for BRG_STATUS_LIMIT_KEYS @return how many */
 APR_DECLARE_OPTIONAL_FN(int, brg_status_limit_keys, (brg_status_limit_key * out, apr_pool_t *p));
 /** Keys that lost their place while they still counted, and requests in flight that got none (RequestLimitKeys). */
-APR_DECLARE_OPTIONAL_FN(void, brg_status_limit_memory, (uint64_t *displaced, uint64_t *unkept));
+APR_DECLARE_OPTIONAL_FN(void, brg_status_limit_memory, (uint64_t * displaced, uint64_t *unkept));
 
 #ifdef __cplusplus
 }

@@ -112,7 +112,7 @@ struct conn_held {
     request_rec *r;
     struct brg_waiting *waiting; /**< what its handler waits for (request_wait.h), or NULL */
     int status;                  /**< with a worker: what the phases said; see H1_PHASES_PENDING */
-    int (*stays)(void *baton);   /**< the client left: 1 if the request goes on; NULL: it does not */
+    int (*stays)(void *baton); /**< the client left: 1 if the request goes on; NULL: it does not */
     void *stays_baton;
 };
 

@@ -94,8 +94,7 @@ static const char *set_fips(cmd_parms *cmd, void *dir, int on)
 /* Modules have the responses: without one, a certificate that names a responder needs Apache's module. */
 static const char *set_stapling(cmd_parms *cmd, void *dir, int on)
 {
-    if (on && !tls_staged_is_loaded() &&
-        tls_staple_is_wanted(ap_conftree, cmd->temp_pool))
+    if (on && !tls_staged_is_loaded() && tls_staple_is_wanted(ap_conftree, cmd->temp_pool))
         return tls_not_offered(cmd, "On", "responses are those of mod_md, which is not loaded");
     of_server(cmd)->stapling = on;
     return NULL;

@@ -75,9 +75,8 @@ static int group_teardown(void **state)
     static const char *const files[] = {"/a/fifo",        "/a/loop", "/a/dangling", "/a/b/flink",
                                         "/a/b/.htaccess", "/a/link", "/a/other",    "/a/b/file"};
 
-    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
         unlink(under(files[i]));
-    }
     rmdir(under("/a/b"));
     rmdir(under("/a"));
     rmdir(root);
@@ -200,9 +199,8 @@ static void check_names(int count)
 
         stats = 0;
         status = ap_directory_walk(r);
-        if (status != t->status || (count && stats > t->stats)) {
+        if (status != t->status || (count && stats > t->stats))
             fail_msg("%s: status %d, %d stats", t->path, status, stats);
-        }
         if (status == OK) {
             assert_string_equal(r->filename, under(t->filename ? t->filename : t->path));
             assert_string_equal(r->path_info, t->path_info);
@@ -421,16 +419,14 @@ static void threads_get_the_same_results(void **state)
     static ap_conf_vector_t *secs[MERGES];
     core_dir_config *core;
 
-    for (int i = 0; i < MERGES; i++) {
+    for (int i = 0; i < MERGES; i++)
         secs[i] = vector(&core);
-    }
     for (int t = 0; t < MERGERS; t++) {
         mergers[t].r = request("/");
         mergers[t].secs = secs;
     }
-    for (int t = 0; t < MERGERS; t++) {
+    for (int t = 0; t < MERGERS; t++)
         assert_int_equal(pthread_create(&mergers[t].thread, NULL, merger_run, &mergers[t]), 0);
-    }
     for (int t = 0; t < MERGERS; t++) {
         pthread_join(mergers[t].thread, NULL);
         assert_memory_equal(mergers[t].results, mergers[0].results, sizeof mergers[0].results);
@@ -478,9 +474,8 @@ static void locations(void **state)
         r->uri = apr_pstrdup(pool, location_cases[i].uri);
         ap_location_walk(r);
         mark = core_of(r)->mime_type ? core_of(r)->mime_type : "none";
-        if (strcmp(mark, location_cases[i].mark)) {
+        if (strcmp(mark, location_cases[i].mark))
             fail_msg("%s: %s", location_cases[i].uri, mark);
-        }
     }
 }
 
