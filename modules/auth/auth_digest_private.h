@@ -88,12 +88,12 @@ apr_status_t digest_clients_open(apr_pool_t *p, apr_size_t bytes);
 /** A new one; 0: there is no memory. */
 unsigned long digest_client_make(void);
 /** 1 if it is known. */
-int digest_client_is_known(unsigned long client);
+int digest_client_is_known(unsigned long number);
 /** Its request with that count: 1 if it is above all that came; *last is the largest that came. -1: it is unknown. */
-int digest_client_counts(unsigned long client, unsigned long nc, unsigned long *last);
+int digest_client_counts(unsigned long number, unsigned long nc, unsigned long *last);
 /** 1 if that is the nonce that it was given last; -1: it is unknown. */
-int digest_client_has_nonce(unsigned long client, const char *nonce);
-void digest_client_give(unsigned long client, const char *nonce);
+int digest_client_has_nonce(unsigned long number, const char *nonce);
+void digest_client_give(unsigned long number, const char *nonce);
 /** Numbers of nonces for one request. */
 apr_uint64_t digest_number_next(void);
 /** Size of an entry. */

@@ -174,7 +174,7 @@ typedef const char *rewrite_flag_fn(apr_pool_t *p, void *target, char *name, cha
 /** Split [A,B=x] and call @a fn for each. NULL or a message. Changes @a field. */
 const char *rewrite_parse_flags(apr_pool_t *p, void *target, char *field, rewrite_flag_fn *fn);
 /** A rewrite_flag_fn for a rewrite_rule. */
-const char *rewrite_rule_flag(apr_pool_t *p, void *rule, char *name, char *value);
+const char *rewrite_rule_flag(apr_pool_t *p, void *target, char *name, char *value);
 
 /**
  * Cut a line into its two or three arguments, in place.
@@ -225,7 +225,7 @@ rewrite_result rewrite_apply(request_rec *r, const apr_array_header_t *rules, co
 /** Evaluate a condition. */
 int rewrite_cond_holds(rewrite_run *run, const rewrite_cond *cond);
 /** A brg_cache_variant_fn: whether a condition with a field holds for a value. */
-int rewrite_cond_kind(const void *cond, const char *value, apr_size_t len);
+int rewrite_cond_kind(const void *data, const char *value, apr_size_t len);
 
 /** Expand $N, %N, ${MAP:KEY|DEFAULT} and %{NAME}. @a rule: whose flags say how $N is escaped, or NULL. */
 char *rewrite_expand(rewrite_run *run, const char *text, const rewrite_rule *rule);
@@ -240,8 +240,8 @@ const char *rewrite_header(rewrite_run *run, const char *name);
 /** 1 if a sub-request for a look-ahead is possible: not within one for the same URI. */
 int rewrite_may_look_up(const request_rec *r);
 
-/** The value of a key; NULL if there is none. */
-const char *rewrite_lookup(request_rec *r, const char *map, char *key);
+/** The value of a key in the map of that name; NULL if there is none. */
+const char *rewrite_lookup(request_rec *r, const char *name, char *key);
 struct rewrite_text_map *rewrite_text_make(apr_pool_t *p, const char *file);
 /** Read the file if it is another one than was read. */
 void rewrite_text_prepare(struct rewrite_text_map *map);

@@ -264,4 +264,4 @@ const command_rec cached_commands[] = {
                     "Addresses or networks of clients that may purge, or None"),
     AP_INIT_TAKE1("CacheMemory", cached_memory_cmd, NULL, RSRC_CONF,
                   "Bytes of memory for stored responses, of all processes together"),
-    {NULL}};
+    {.name = NULL}};

@@ -157,7 +157,7 @@ static const command_rec disk_commands[] = {
                   "The maximum quantity of data to attempt to read and cache in one go"),
     AP_INIT_TAKE1("CacheReadTime", disk_read_cmd, (void *)1, DISK_ANY,
                   "The maximum time taken to attempt to read and cache in go"),
-    {NULL}};
+    {.name = NULL}};
 
 static void disk_hooks(apr_pool_t *p)
 {

@@ -153,12 +153,12 @@ client_conn *client_take(client_origin *origin, brg_loop *loop);
  *
  * @param ticket  on a loop: queued, and told, where APR_EAGAIN is returned since an address is looked up or as many
  *                connections are open as may; the caller then tries client_take() and this again
- * @return APR_SUCCESS: *cc is to be gone on with by client_go(); APR_EAGAIN; APR_ENOMEM;
+ * @return APR_SUCCESS: *out is to be gone on with by client_go(); APR_EAGAIN; APR_ENOMEM;
  *         APR_NOTFOUND: the name has no address
  * Threads: the loop's, or a worker. Blocking: on workers for a name.
  */
 apr_status_t client_open(client_origin *origin, brg_loop *loop, client_ticket *ticket,
-                         client_conn **cc);
+                         client_conn **out);
 
 /**
  * Go on with connecting, the next address included, and with the handshake.

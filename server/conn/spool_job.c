@@ -59,28 +59,17 @@ int64_t spool_file_grow(spool_file *file, const loops_config *config, apr_size_t
 
 /* ---- a job ---- */
 
-static int job_write(const spool_job *job)
+/* All of it. @return 0 or errno */
+static int job_move(const spool_job *job)
 {
     apr_size_t done = 0;
 
     while (done < job->len) {
-        ssize_t n = pwrite(job->file->fd, job->data + done, job->len - done, job->at + (off_t)done);
-
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return n ? errno : EIO;
-        done += (apr_size_t)n;
-    }
-    return 0;
-}
-
-static int job_read(const spool_job *job)
-{
-    apr_size_t done = 0;
-
-    while (done < job->len) {
-        ssize_t n = pread(job->file->fd, job->data + done, job->len - done, job->at + (off_t)done);
+        char *at = job->data + done;
+        const apr_size_t left = job->len - done;
+        const off_t place = job->at + (off_t)done;
+        const ssize_t n = job->reads ? pread(job->file->fd, at, left, place)
+                                     : pwrite(job->file->fd, at, left, place);
 
         if (n < 0 && errno == EINTR)
             continue;
@@ -98,7 +87,7 @@ void spool_job_run(spool_job *job)
     BRG_ASSERT(job->len && !(job->reads && file->fd < 0));
     if (file->fd < 0)
         file->fd = spool_open(job->loop->config->spool_dir);
-    job->error = file->fd < 0 ? errno : job->reads ? job_read(job) : job_write(job);
+    job->error = file->fd < 0 ? errno : job_move(job);
 }
 
 /* ---- the thread ---- */

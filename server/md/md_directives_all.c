@@ -300,4 +300,4 @@ const command_rec md_commands[] = {
     AP_INIT_TAKE12(
         "AutoHTTPS", md_set_auto, NULL, RSRC_CONF,
         "On: the server gets a certificate by itself, and serves over TLS; hsts=SECONDS"),
-    {NULL}};
+    {.name = NULL}};

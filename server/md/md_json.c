@@ -25,7 +25,7 @@ static void json_blanks(json_reader *r)
 static int json_take(json_reader *r, char c)
 {
     json_blanks(r);
-    if (r->at >= r->end || *r->at != c)
+    if (r->at >= r->end || *r->at != (unsigned char)c)
         return 0;
     r->at++;
     return 1;

@@ -48,9 +48,9 @@ void md_shared_hand(int on);
 
 void md_shared_tell(int index, const md_public *state);
 
-/** @return a slot, -1: all are taken */
+/** @return i, the number of a slot; -1: all are taken */
 int md_shared_prove(const md_challenge *challenge);
-void md_shared_proven(int slot);
+void md_shared_proven(int i);
 
 /** Take all challenges of a job back. */
 void md_shared_forget(int pid);

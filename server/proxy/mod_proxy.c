@@ -100,7 +100,7 @@ static const command_rec proxy_commands[] = {
                  "on if 100-Continue should be forwarded to the origin server, off if the proxy "
                  "should handle it by "
                  "itself"),
-    {NULL}};
+    {.name = NULL}};
 
 /* ---- what an answer depends on ---- */
 

@@ -79,7 +79,7 @@ static const char *connect_cmd(cmd_parms *cmd, void *dconf, const char *arg)
 static const command_rec connect_commands[] = {
     AP_INIT_ITERATE("AllowCONNECT", connect_cmd, NULL, RSRC_CONF,
                     "A list of ports or port ranges which CONNECT may connect to"),
-    {NULL}};
+    {.name = NULL}};
 
 static void connect_hooks(apr_pool_t *p)
 {

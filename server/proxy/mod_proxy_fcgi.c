@@ -153,7 +153,7 @@ static const command_rec fcgi_commands[] = {
                   "On, Off, or the name of the field of an answer whose path is answered here"),
     AP_INIT_TAKE23("ProxyFCGISetEnvIf", fcgi_set_cmd, NULL, OR_FILEINFO,
                    "expr-condition env-name expr-value"),
-    {NULL}};
+    {.name = NULL}};
 
 static void fcgi_hooks(apr_pool_t *p)
 {

@@ -316,7 +316,7 @@ static const command_rec hcheck_commands[] = {
                      "Define a health check condition ruleset expression"),
     AP_INIT_TAKE1("ProxyHCTPsize", hcheck_threads_cmd, NULL, RSRC_CONF,
                   "Set size of health check thread pool"),
-    {NULL}};
+    {.name = NULL}};
 
 static void hcheck_hooks(apr_pool_t *p)
 {

@@ -58,7 +58,7 @@ static const command_rec scgi_commands[] = {
                   "The name of the X-Sendfile pseudo response header or On or Off"),
     AP_INIT_TAKE1("ProxySCGIInternalRedirect", scgi_redirect_cmd, NULL, RSRC_CONF | ACCESS_CONF,
                   "The name of the pseudo response header or On or Off"),
-    {NULL}};
+    {.name = NULL}};
 
 static void scgi_hooks(apr_pool_t *p)
 {

@@ -42,7 +42,7 @@ static const char *wstunnel_cmd(cmd_parms *cmd, void *dconf, int on)
 static const command_rec wstunnel_commands[] = {
     AP_INIT_FLAG("ProxyWebsocketFallbackToProxyHttp", wstunnel_cmd, NULL, RSRC_CONF | ACCESS_CONF,
                  "whether to let mod_proxy_http handle the upgrade and tunneling, On by default"),
-    {NULL}};
+    {.name = NULL}};
 
 static void wstunnel_hooks(apr_pool_t *p)
 {

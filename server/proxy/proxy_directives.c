@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Directives that set a value of a server or of a directory. */
 #include "proxy_private.h"
+#include "configuration.h"
 #include "apr_lib.h"
 #include "apr_strings.h"
 #include "http_log.h"
@@ -171,6 +172,9 @@ const char *proxy_growth_cmd(cmd_parms *cmd, void *dconf, const char *arg)
     if (n < 0 || n > 1000)
         return "BalancerGrowth must be between 0 and 1000";
     conf_of(cmd)->growth = (int)n;
+    if (n)
+        conf_notice_no_effect(cmd, proxy_module.module_index,
+                              "balancers are added in the configuration");
     return NULL;
 }
 

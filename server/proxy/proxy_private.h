@@ -184,7 +184,7 @@ const char *proxy_param_set(apr_pool_t *p, server_rec *s, proxy_worker *worker, 
 const char *proxy_param_balancer(apr_pool_t *p, proxy_balancer *balancer, const char *key,
                                  const char *value);
 /* Those of health checks (mod_proxy_hcheck), also of ProxyHCTemplate. */
-const char *proxy_param_check(apr_pool_t *p, server_rec *s, proxy_params *params, const char *key,
+const char *proxy_param_check(apr_pool_t *p, server_rec *s, proxy_params *to, const char *key,
                               const char *value);
 /* The bit of a status letter; 0: there is none. */
 uint32_t proxy_status_bit(char letter);

@@ -69,8 +69,8 @@ AP_DECLARE_NONSTD(int) ap_core_translate(request_rec *r)
         return HTTP_FORBIDDEN;
     if (!path || (path[0] != '/' && strcmp(path, "*"))) {
         ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
-                      APLOGNO(00126) "Invalid URI in request '%s' '%s'",
-                      path ? path : "-", r->the_request ? r->the_request : "-");
+                      APLOGNO(00126) "Invalid URI in request '%s' '%s'", path ? path : "-",
+                      r->the_request ? r->the_request : "-");
         return HTTP_BAD_REQUEST;
     }
     if (r->server->path && translate_has_prefix(path, r->server->path, r->server->pathlen))

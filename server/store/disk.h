@@ -37,7 +37,7 @@ typedef struct disk_limits {
  * @param scanned  [out] 1: there was no index that could be used, so records were looked for
  * @return APR_ENOSPC and the like: there is no tier
  */
-apr_status_t disk_open(disk **d, const disk_limits *limits, int *scanned);
+apr_status_t disk_open(disk **to, const disk_limits *limits, int *scanned);
 
 /** Write back what the system has not yet written, and close. */
 apr_status_t disk_close(disk **d);
