@@ -156,6 +156,7 @@ static const char *headers_compile(cmd_parms *cmd, headers_conf *conf, headers_w
         conf->rules[where] = apr_array_make(cmd->pool, 2, sizeof(headers_rule));
     APR_ARRAY_PUSH(conf->rules[where], headers_rule) = *rule;
     conf->varies |= headers_rule_varies(rule, where);
+    conf->early |= rule->early;
     return NULL;
 }
 

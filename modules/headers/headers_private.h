@@ -68,6 +68,7 @@ typedef struct headers_rule {
 typedef struct headers_conf {
     apr_array_header_t *rules[HEADERS_ALWAYS + 1]; /**< headers_rule; NULL = none */
     int varies; /**< a rule's outcome depends on more than URI, configuration, file and environment */
+    int early; /**< some rule runs before the phases of a request */
 } headers_conf;
 
 /**

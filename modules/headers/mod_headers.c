@@ -37,6 +37,7 @@ static void *headers_merge_conf(apr_pool_t *p, void *base_conf, void *add_conf)
         else
             conf->rules[i] = base->rules[i] ? base->rules[i] : add->rules[i];
     conf->varies = base->varies || add->varies;
+    conf->early = base->early || add->early;
     return conf;
 }
 
@@ -106,7 +107,10 @@ static void headers_insert_error_filter(request_rec *r)
 
 static int headers_depends(request_rec *r)
 {
-    return headers_conf_of(r)->varies ? BRG_CACHE_VOLATILE : BRG_CACHE_STATIC;
+    const headers_conf *conf = headers_conf_of(r);
+
+    /* Without a file name a quick handler answered, before rules that are not early. */
+    return (r->filename ? conf->varies : conf->early) ? BRG_CACHE_VOLATILE : BRG_CACHE_STATIC;
 }
 
 static void headers_register_hooks(apr_pool_t *p)

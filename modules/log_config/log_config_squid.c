@@ -27,12 +27,18 @@ static const char *squid_from_cache(const char *result, int status)
     return status == HTTP_NOT_MODIFIED ? "TCP_IMS_HIT" : result;
 }
 
+/* What mod_cache answers before the phases of a request has no file name. */
+static int squid_is_of_mod_cache(const request_rec *r)
+{
+    return !r->filename && apr_table_get(r->subprocess_env, "cache-hit");
+}
+
 static const char *squid_result(const request_rec *r)
 {
     static const int unread[] = {400, 408, 413, 414, 417, 431, 501, 505, 0};
     static const int denied[] = {401, 403, 407, 0};
 
-    if (brg_request_is_stored(r))
+    if (brg_request_is_stored(r) && !squid_is_of_mod_cache(r))
         return squid_from_cache("TCP_MEM_HIT", r->status);
     for (size_t i = 0; i < sizeof squid_of_mod_cache / sizeof *squid_of_mod_cache; i++)
         if (apr_table_get(r->subprocess_env, squid_of_mod_cache[i].variable))
@@ -57,7 +63,8 @@ static void squid_emit_result(log_out *out, request_rec *r, const log_item *item
 static void squid_stored_result(log_out *out, const brg_stored_answer *a, const log_item *item,
                                 log_entry *entry)
 {
-    const char *result = squid_from_cache("TCP_MEM_HIT", a->status);
+    const int is_file = a->filename || !brg_stored_env(a, "cache-hit");
+    const char *result = squid_from_cache(is_file ? "TCP_MEM_HIT" : "TCP_HIT", a->status);
 
     log_out_bytes(out, result, strlen(result));
     if (a->connection->aborted)

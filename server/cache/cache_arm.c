@@ -96,8 +96,12 @@ int cache_leaves_query(const request_rec *r)
  * page have got another part. */
 const char *cache_fingerprint(request_rec *r)
 {
-    apr_array_header_t *parts = arm_paths(r);
+    const cache_stored *stored = request_offer_of(r)->stored;
+    apr_array_header_t *parts;
 
+    if (stored)
+        return cache_lifetime_fingerprint(r->pool, stored);
+    parts = arm_paths(r);
     APR_ARRAY_PUSH(parts, const char *) = apr_psprintf(
         r->pool, "%d%d%d", arm_origin(r), arm_overrides_possible(r), cache_leaves_query(r));
     return apr_array_pstrcat(r->pool, parts, '\n');
@@ -166,6 +170,16 @@ static int arm_stat(response_cache *c, cache_entry *e, request_rec *r, policy_re
     return 0;
 }
 
+/* All that decides which answer fills it. */
+static int arm_end(response_cache *c, cache_entry *e, request_rec *r, policy_reason *reason)
+{
+    if (!(e->fingerprint = strdup(cache_fingerprint(r))))
+        return cache_refuse(reason, "out of memory");
+    c->figures.armed++;
+    cache_account(c, e);
+    return 0;
+}
+
 int cache_arm(response_cache *c, cache_entry *e, request_rec *r, policy_reason *reason)
 {
     const request_dependencies *found = request_dependencies_of(r);
@@ -173,6 +187,9 @@ int cache_arm(response_cache *c, cache_entry *e, request_rec *r, policy_reason *
 
     BRG_ASSERT(e->in_cache && !e->filled && !e->source && !e->fingerprint);
     e->server = r->server;
+    if (request_offer_of(r)->stored)
+        return cache_lifetime_arm(e, r) ? cache_refuse(reason, "out of memory")
+                                        : arm_end(c, e, r, reason);
     if (!found || found->too_many)
         return cache_refuse(reason, "it depends on more files than are kept");
     if (arm_origin(r) == ARM_FAR)
@@ -188,11 +205,7 @@ int cache_arm(response_cache *c, cache_entry *e, request_rec *r, policy_reason *
     if (e->looks)
         e->source = CACHE_SOURCE_LAYERS;
     e->compared = !e->looks && arm_saw_all(c, r, main_seen);
-    if (!(e->fingerprint = strdup(cache_fingerprint(r))))
-        return cache_refuse(reason, "out of memory");
-    c->figures.armed++;
-    cache_account(c, e);
-    return 0;
+    return arm_end(c, e, r, reason);
 }
 
 static int arm_begin(request_rec *r)

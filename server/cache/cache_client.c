@@ -38,7 +38,7 @@ int cache_varies_by_client(const request_rec *r)
 
         if (wish->client && wish->variant < 0)
             return -1;
-        varies |= wish->client != NULL || wish->gate != NULL;
+        varies |= (wish->client && wish->client != cache_vary_plain) || wish->gate;
     }
     return varies;
 }
@@ -86,6 +86,8 @@ int cache_vary_client_matches(const cache_vary_key *s, const cache_asked *asked)
     apr_sockaddr_t room, *client;
 
     BRG_ASSERT(s->client && s->client_variant >= 0);
+    if (s->client == cache_vary_plain)
+        return cache_vary_plain_matches(asked);
     if (asked->r)
         return s->client(s->data, asked->r->useragent_addr) == s->client_variant;
     if (changed_fields_in(asked->head)) /* it may name another client */

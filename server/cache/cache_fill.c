@@ -193,12 +193,22 @@ static int fill_captured(response_cache *c, cache_entry *e, request_rec *r,
     return data ? fill_data(c, e, data, len) : -1;
 }
 
+/* An answer without a body has none. */
+static int fill_stored(response_cache *c, cache_entry *e, const request_offer *offer)
+{
+    char *data = offer->len ? cache_lifetime_body(offer->stored) : NULL;
+
+    return !offer->len ? 0 : data ? fill_data(c, e, data, offer->len) : -1;
+}
+
 static int fill_any_body(response_cache *c, cache_entry *e, request_rec *r)
 {
     const request_offer *offer = request_offer_of(r);
 
     if (!offer)
         return -1;
+    if (offer->stored)
+        return fill_stored(c, e, offer);
     if (offer->coded)
         return offer->capture ? fill_captured(c, e, r, offer) : -1;
     return offer->path ? fill_file(c, e, r, offer->path) : fill_body(c, e, offer);
@@ -215,10 +225,20 @@ static void fill_validators(cache_entry *e, request_rec *r)
     e->etag_len = fill_text(e->etag, sizeof e->etag, request_offer_of(r)->etag);
 }
 
+static int fill_head(cache_entry *e, request_rec *r, cache_head *head)
+{
+    return cache_fill_head(r, head) || (e->lifetime && cache_lifetime_take_head(e, head)) ? -1 : 0;
+}
+
+static int fill_observed(cache_entry *e, request_rec *r)
+{
+    return e->observed & CACHE_OBSERVED_BY_LOGS ? cache_observe_keep(e, r) : 0;
+}
+
 int cache_fill_304(response_cache *c, cache_entry *e, request_rec *r)
 {
     BRG_ASSERT(e->in_cache && r->status == HTTP_NOT_MODIFIED);
-    if (cache_fill_head(r, &e->head_304) || (e->observed && !e->log && cache_observe_keep(e, r))) {
+    if (fill_head(e, r, &e->head_304) || (!e->log && fill_observed(e, r))) {
         cache_head_drop(&e->head_304);
         return -1;
     }
@@ -294,7 +314,7 @@ int cache_fill_206(response_cache *c, cache_entry *e, request_rec *r)
     if (!ranges || (many && fill_part_type(ranges, r)))
         return -1;
     head = many ? &ranges->parts : &ranges->part;
-    if (fill_ranges_head(e, r, head) || (e->observed && !e->log && cache_observe_keep(e, r)) ||
+    if (fill_ranges_head(e, r, head) || (!e->log && fill_observed(e, r)) ||
         (!e->body && fill_any_body(c, e, r))) {
         cache_head_drop(head);
         return -1;
@@ -349,7 +369,7 @@ int cache_fill(response_cache *c, cache_entry *e, request_rec *r)
 {
     BRG_ASSERT(e->in_cache && !e->filled);
     cache_observe_drop(e);
-    if (cache_fill_head(r, &e->head) || (e->observed && cache_observe_keep(e, r)))
+    if (fill_head(e, r, &e->head) || fill_observed(e, r))
         return -1;
     if (e->body ? !fill_body_is_same(e, r) : fill_any_body(c, e, r))
         return e->uncacheable ? 0 : -1;

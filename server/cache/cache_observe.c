@@ -102,6 +102,10 @@ static void observe_dated(request_rec *r, const http_answer *answer)
 static void observe_fields(request_rec *r, const http_answer *answer)
 {
     BRG_ASSERT(answer->status == r->status);
+    if (answer->date) /* what its origin said is among the fields */
+        apr_table_setn(r->headers_out, "Date", answer->date);
+    if (answer->own_server)
+        apr_table_setn(r->headers_out, "Server", answer->server);
     for (int i = 0; i < answer->n_fields; i++)
         apr_table_addn(r->headers_out, answer->field[i].name, answer->field[i].value);
     if (answer->dated_name)
@@ -194,6 +198,11 @@ void cache_observe(cache_entry *e, brg_conn *bc, const http_head *head,
 {
     request_rec *r;
 
+    if (e->lifetime) {
+        cache_lifetime_used(e);
+        if (!(e->observed & CACHE_OBSERVED_BY_LOGS))
+            return;
+    }
     BRG_ASSERT(e->observed && e->log && (e->filled || e->filled_304 || e->filled_206));
     BRG_ASSERT(loop_self() == bc->loop);
     if (!bc->c && connection_attach(bc) != APR_SUCCESS)

@@ -48,6 +48,10 @@ typedef struct cache_head {
     http_stored_head form[CONN_PROTOCOLS];
 } cache_head;
 
+/** What an entry of CACHE_SOURCE_LIFETIME is a copy of (cache_lifetime.c). */
+typedef struct cache_lifetime cache_lifetime;
+typedef struct cache_stored cache_stored;
+
 /** What an entry depends on, and the value or variant it is for (cache_vary_private.h). */
 typedef struct cache_vary_key cache_vary_key;
 
@@ -143,6 +147,9 @@ enum { CACHE_ANSWERS, CACHE_ERRORS, CACHE_QUEUES };
  */
 typedef struct cache_looks cache_looks;
 
+#define CACHE_OBSERVED_BY_LOGS 1  /**< log_transaction hooks */
+#define CACHE_OBSERVED_BY_STORE 2 /**< it counts hits */
+
 struct cache_entry {
     /* What a hit on the whole answer reads comes first, up to head: where there are many entries, none of their
      * lines is in the processor's caches. */
@@ -158,7 +165,7 @@ struct cache_entry {
     uint8_t filled_304; /**< validators and the head of 304 are there, the rest may not be */
     uint8_t filled_206; /**< validators, body and the head of 206; that of 200 may not be there */
     uint8_t gated;      /**< so many gates are asked for each request: cache_gates_admit() */
-    uint8_t observed;   /**< log_transaction hooks want every request */
+    uint8_t observed;   /**< CACHE_OBSERVED_*: who wants every request */
     uint8_t source;     /**< cache_source_id: what keeps it current */
     uint8_t in_cache;
     uint8_t queue;     /**< CACHE_ANSWERS or CACHE_ERRORS */
@@ -189,15 +196,16 @@ struct cache_entry {
     size_t reserved;   /**< while armed: bytes of heads and body that will come, charged already */
     char *fingerprint; /**< armed: cache_fingerprint() of the answer whose dependencies are watched;
                                    else NULL */
-    cache_ranges *ranges;   /**< NULL: no request with a range was answered the full way */
-    size_t bytes;           /**< charged to its queue */
-    cache_looks *looks;     /**< watched, but not by all ways in which it may change; or NULL */
-    char *path;             /**< of the file, for validation */
-    file_identity identity; /**< of the file, where it is validated by stat */
-    apr_time_t checked;     /**< when identity was last compared */
-    apr_time_t mtime;       /**< Last-Modified, microseconds */
-    char last_modified[32]; /**< its text, "" = the answer has none */
-    char etag[64];          /**< what If-None-Match is compared with; "" = none, or too long */
+    cache_lifetime *lifetime; /**< NULL: it is no copy */
+    cache_ranges *ranges;     /**< NULL: no request with a range was answered the full way */
+    size_t bytes;             /**< charged to its queue */
+    cache_looks *looks;       /**< watched, but not by all ways in which it may change; or NULL */
+    char *path;               /**< of the file, for validation */
+    file_identity identity;   /**< of the file, where it is validated by stat */
+    apr_time_t checked;       /**< when identity was last compared */
+    apr_time_t mtime;         /**< Last-Modified, microseconds */
+    char last_modified[32];   /**< its text, "" = the answer has none */
+    char etag[64];            /**< what If-None-Match is compared with; "" = none, or too long */
     uint8_t last_modified_len, etag_len; /**< of these */
     char key[];                          /**< host, then URI, as sent, and a NUL */
 };
@@ -385,6 +393,24 @@ void cache_touch(response_cache *c, cache_entry *e);
 
 /** The cache of the calling thread's loop; NULL on other threads, and where nothing is kept. */
 response_cache *cache_store_cache(void);
+
+/** @name cache_lifetime.c: copies of what lies in the store */
+/** @{ */
+/** @a e is for the answer that @a r offers. -1: no memory */
+int cache_lifetime_arm(cache_entry *e, request_rec *r);
+/** 1 if @a e, of whatever kind, is for what @a r offers. */
+int cache_lifetime_is_of(const cache_entry *e, const request_rec *r);
+/** A head of @a e was taken: fields that tell the time are written anew from now on. -1: they cannot be */
+int cache_lifetime_take_head(cache_entry *e, cache_head *head);
+/** The body, from malloc(). NULL: it is not there as a whole, or no memory */
+char *cache_lifetime_body(const cache_stored *stored);
+const char *cache_lifetime_fingerprint(apr_pool_t *p, const cache_stored *stored);
+int cache_lifetime_is_current(response_cache *c, cache_entry *e);
+/** It answered a request. */
+void cache_lifetime_used(const cache_entry *e);
+void cache_lifetime_drop(cache_entry *e);
+size_t cache_lifetime_bytes(const cache_entry *e);
+/** @} */
 
 /** @name cache_layers.c: what the watches of an entry do not see */
 /** @{ */

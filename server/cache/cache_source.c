@@ -55,5 +55,6 @@ const cache_source cache_sources[CACHE_SOURCES] = {
                               source_watches_end, 0},
     [CACHE_SOURCE_LAYERS] = {source_layers_are_current, source_watches_changed, source_watches_end,
                              0},
+    [CACHE_SOURCE_LIFETIME] = {cache_lifetime_is_current, source_never, source_has_nothing, 1},
     [CACHE_SOURCE_LOOP] = {source_never, source_never, source_has_nothing, 1},
 };

@@ -7,9 +7,6 @@
  * What keeps an entry current. An entry has one source, from the time that it is armed; what the source needs of it
  * (watches, looks, the file's identity) lies in the entry.
  *
- * A source for answers that did not come from files of this machine has its place here, too: its is_current() compares
- * a lifetime with the loop's clock.
- *
  * Threads: as for the cache. Blocking: is_current() may call stat().
  */
 typedef enum cache_source_id {
@@ -17,6 +14,7 @@ typedef enum cache_source_id {
     CACHE_SOURCE_STAT, /**< one file, compared before each answer, or as FileCacheValidate has it */
     CACHE_SOURCE_WATCHES, /**< all that it depends on is under watch */
     CACHE_SOURCE_LAYERS, /**< the same, and what watches do not tell of is looked at (cache_layers.c) */
+    CACHE_SOURCE_LIFETIME, /**< a copy of what the store has: while that is fresh and in its place (cache_lifetime.c) */
     CACHE_SOURCE_LOOP, /**< of a worker's entry: the entry that it is made for, on its loop, has one */
     CACHE_SOURCES
 } cache_source_id;

@@ -74,6 +74,8 @@ static int store_answer_is_lasting(const response_cache *c, const request_rec *r
 {
     const request_offer *offer = request_offer_of(r);
 
+    if (offer->stored)
+        return 1;
     if (store_variants_change(r))
         return 0;
     if (offer->path)
@@ -201,7 +203,8 @@ static int store_ask(request_rec *r, policy_reason *reason)
         cache_refuse(reason, "LogLevel asks for debug messages: what phases say is said each time");
         return BRG_CACHE_VOLATILE;
     }
-    depends = policy_ask_modules(r, reason);
+    depends =
+        request_offer_of(r)->stored ? policy_ask_early(r, reason) : policy_ask_modules(r, reason);
     if (depends != BRG_CACHE_VOLATILE && store_client_is_open(r, reason))
         depends = BRG_CACHE_VOLATILE;
     if (depends != BRG_CACHE_VOLATILE && codings)
@@ -256,8 +259,8 @@ static cache_entry *store_entry(response_cache *c, request_rec *r, cache_entry *
     e = store_new(c, r, reason);
     if (!e || !(cache_sources[e->source].fills_at_once || e->compared))
         return NULL; /* armed: the next full run fills it */
-    if (r->status != HTTP_OK &&
-        r->status < HTTP_BAD_REQUEST) { /* not enough to be validated by stat */
+    if (r->status != HTTP_OK && r->status < HTTP_BAD_REQUEST &&
+        !e->lifetime) { /* not enough to be validated by stat */
         cache_forget(c, e);
         return NULL;
     }
@@ -322,6 +325,10 @@ void cache_store(response_cache *c, request_rec *r, policy_reason *reason)
         return;
     }
     e = cache_find_for(c, r, &hash);
+    if (e && !cache_lifetime_is_of(e, r)) { /* an answer of another kind, or of before */
+        cache_forget(c, e);
+        e = NULL;
+    }
     if (e ? store_has_all(e, r) : r->status == HTTP_RANGE_NOT_SATISFIABLE)
         return;
     depends = store_ask(r, reason);
@@ -339,7 +346,8 @@ void cache_store(response_cache *c, request_rec *r, policy_reason *reason)
     if (!(e = store_entry(c, r, e, reason)))
         return;
     if (!e->filled)
-        e->observed = depends == BRG_CACHE_OBSERVED;
+        e->observed = (depends == BRG_CACHE_OBSERVED ? CACHE_OBSERVED_BY_LOGS : 0) |
+                      (e->lifetime ? CACHE_OBSERVED_BY_STORE : 0);
     store_fill(c, e, r, reason);
 }
 

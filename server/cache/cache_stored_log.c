@@ -86,6 +86,10 @@ BRG_DECLARE(const char *) brg_stored_response_field(const brg_stored_answer *a, 
     for (int i = 0; i < answer->n_fields; i++)
         if (!strcasecmp(answer->field[i].name, name))
             return view_changing(a, v, i);
+    if (answer->date && !strcasecmp(name, "Date")) /* of its origin, as the next */
+        return answer->date;
+    if (answer->own_server && !strcasecmp(name, "Server"))
+        return answer->server;
     return NULL;
 }
 

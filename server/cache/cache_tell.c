@@ -34,7 +34,8 @@ static void tell_judge(const response_cache *c, request_rec *r, policy_reason *r
                                   CACHE_REFUSED_NOT};
     else if (!cache_request_may_arm(r))
         cache_refuse(reason, "it is no plain GET or HEAD request");
-    else if (policy_ask_modules(r, reason) == BRG_CACHE_VOLATILE)
+    else if ((request_offer_of(r)->stored ? policy_ask_early(r, reason)
+                                          : policy_ask_modules(r, reason)) == BRG_CACHE_VOLATILE)
         return;
     else if (c && (why = cache_kind_is_not(c, r)) != CACHE_REFUSED_NOT)
         cache_refuse_by(reason, why);

@@ -51,6 +51,10 @@ struct cache_vary_key {
 /** The wishes of the request that led to @a r, of vary_wish. NULL: it was made by a module, and is not stored. */
 apr_array_header_t *cache_vary_wishes(request_rec *r);
 
+/** In place of a client's kind: requests that say nothing of how stored answers may be used (cache_lifetime.c). */
+apr_int64_t cache_vary_plain(const void *data, apr_sockaddr_t *client);
+int cache_vary_plain_matches(const cache_asked *asked);
+
 /** 1 if the client of the request is of the kind that @a s is for (cache_client.c). */
 int cache_vary_client_matches(const cache_vary_key *s, const cache_asked *asked);
 

@@ -47,6 +47,13 @@ void cached_count(const cached_request *q)
     atomic_fetch_add_explicit(&row->n[q->outcome], 1, memory_order_relaxed);
 }
 
+_Atomic uint64_t *cached_count_hits(const cached_place *place)
+{
+    return count_rows ? &count_rows[store_reader_row(cached_reader(place)) % CACHED_ROWS]
+                             .n[CACHED_FROM_STORE]
+                      : NULL;
+}
+
 static uint64_t count_of(cached_outcome outcome)
 {
     uint64_t n = 0;

@@ -14,6 +14,7 @@
 #include "fresh_tell.h"
 #include "fresh_vary.h"
 #include "store.h"
+#include "cache_stored.h"
 #include "httpd.h"
 #include "http_config.h"
 #include "util_filter.h"
@@ -200,6 +201,13 @@ typedef struct cached_request {
     store_key key, variant; /**< variant: what is looked up in the end */
     int has_variant;
     store_view view; /**< what was found; view.reader NULL: nothing */
+    store_place
+        places[CACHE_STORED_PLACES]; /**< of the view, and, first, of what led to it by Vary */
+    uint8_t places_n;
+    uint8_t quick;   /**< it is answered before its phases */
+    uint8_t offered; /**< the loop's own cache may answer such requests by itself */
+    const char
+        *names; /**< what led to the variant: names of fields, joined by ","; NULL: no variant */
     fresh_terms terms;
     cached_head stored;
     uint8_t use;        /**< fresh_use */
@@ -278,6 +286,8 @@ int cached_serve(cached_request *q, ap_filter_t *to, const char *reason, int rev
 /** Bytes of a body as a bucket. */
 apr_bucket *cached_bucket(const store_view *view, uint64_t begin, uint64_t length,
                           apr_bucket_alloc_t *alloc);
+/** Let the loop's own cache have what is about to be sent: cached_front.c */
+void cached_offer(cached_request *q);
 /** The filter behind those that made what is stored. */
 ap_filter_t *cached_filters_behind(request_rec *r);
 
@@ -296,6 +306,8 @@ const char *cached_why(const cached_request *q, fresh_why why, int code);
 int cached_count_map(const server_rec *main, uint64_t bytes);
 /** A request of the cache's ended. */
 void cached_count(const cached_request *q);
+/** What counts hits of the calling loop; NULL: there is no place for it */
+_Atomic uint64_t *cached_count_hits(const cached_place *place);
 struct brg_status_cache;
 int brg_status_cache_get(struct brg_status_cache *out);
 

@@ -273,6 +273,8 @@ static int request_find_variant(cached_request *q, store_reader *reader, store_f
     char *names = apr_pstrmemdup(q->r->pool, found->view.head, found->view.head_len);
     const apr_size_t len = found->view.head_len;
 
+    q->places[q->places_n++] = found->place;
+    q->names = names;
     store_release(&found->view);
     if (len > FRESH_VARY_TEXT)
         return 0;
@@ -291,12 +293,17 @@ void cached_find(cached_request *q)
     BRG_ASSERT(!q->view.reader);
     q->known = 1;
     q->has_variant = 0;
+    q->places_n = 0;
+    q->names = NULL;
     any = store_find(reader, &q->key, brg_now(), &found);
     if (any && found.view.reader && found.view.vary)
         any = request_find_variant(q, reader, &found);
     q->alone = any && found.pass;
-    if (any && found.view.reader && !cached_open(q, &found.view))
-        store_release(&found.view);
+    if (any && found.view.reader) {
+        q->places[q->places_n++] = found.place;
+        if (!cached_open(q, &found.view))
+            store_release(&found.view);
+    }
     q->use = (uint8_t)fresh_use_now(q->view.reader ? &q->terms : NULL, &q->request, &q->policy,
                                     brg_now());
     if (q->view.reader && q->soft && (q->use == FRESH_SERVE || q->use == FRESH_SERVE_STALE))

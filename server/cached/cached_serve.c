@@ -119,6 +119,8 @@ int cached_serve(cached_request *q, ap_filter_t *to, const char *reason, int rev
                               : APLOGNO(00764) "cache: serving %s",
                   r->uri);
     cached_head_is_stored(r);
+    if (q->quick)
+        cached_offer(q);
     (void)ap_pass_brigade(to, serve_body(q, length));
     return OK;
 }

@@ -51,6 +51,7 @@ static int cache_consider(request_rec *r, int sections, int quick)
     if (!tier || apr_table_get(r->subprocess_env, "no-cache") || !(q = cached_request_begin(r)))
         return DECLINED;
     q->tier = (uint8_t)tier;
+    q->quick = (uint8_t)quick;
     if (q->request.method == FRESH_UNSAFE) {
         const int status = cached_purge_request(q);
 
@@ -146,7 +147,7 @@ static int cache_log(request_rec *r)
     return DECLINED;
 }
 
-/* An answer from the memory of files was never one of this module's. */
+/* What the loop's own cache answers counts as a hit there (cached_count_hits()). */
 static int cache_log_ready(const brg_stored_answer *a)
 {
     (void)a;
@@ -165,12 +166,15 @@ static apr_status_t cache_place(ap_filter_t *f, apr_bucket_brigade *in)
     return ap_pass_brigade(f->next, in);
 }
 
-/* What the cache had a say in is not remembered as a response of files. */
+/* What the cache had a say in is not remembered as a response of files, but as its own, if it offered it as that. */
 static int cache_depends(request_rec *r)
 {
-    for (const request_rec *q = cached_store() ? r : NULL; q; q = q->prev)
-        if (cached_of(q))
+    for (const request_rec *at = cached_store() ? r : NULL; at; at = at->prev) {
+        const cached_request *q = cached_of(at);
+
+        if (q && !q->offered)
             return BRG_CACHE_VOLATILE;
+    }
     return BRG_CACHE_STATIC;
 }
 

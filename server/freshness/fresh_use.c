@@ -115,6 +115,11 @@ int64_t fresh_left(const fresh_terms *terms, apr_time_t now)
     return left > 0 ? apr_time_sec(left + APR_USEC_PER_SEC - 1) : -apr_time_sec(-left);
 }
 
+apr_time_t fresh_until(const fresh_terms *terms)
+{
+    return terms->stored + apr_time_from_sec((int64_t)terms->lifetime - (int64_t)terms->age);
+}
+
 apr_time_t fresh_end(const fresh_terms *terms, const fresh_policy *policy)
 {
     const uint32_t stale = terms->swr > terms->sie ? terms->swr : terms->sie;

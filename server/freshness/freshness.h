@@ -178,6 +178,9 @@ uint32_t fresh_age(const fresh_terms *terms, apr_time_t now);
 /** Seconds that it stays fresh; negative: for so long it has been stale. */
 int64_t fresh_left(const fresh_terms *terms, apr_time_t now);
 
+/** When it ends to be fresh. */
+apr_time_t fresh_until(const fresh_terms *terms);
+
 /** When nothing can use it any more: lifetime, its stale spans and CacheKeep. */
 apr_time_t fresh_end(const fresh_terms *terms, const fresh_policy *policy);
 

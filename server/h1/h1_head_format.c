@@ -180,7 +180,7 @@ int h1_list_table(const apr_table_t *table, http_field *field)
 static size_t h1_stored_size(const http_answer *a)
 {
     size_t size = sizeof("HTTP/1.1 \r\nDate: \r\nServer: \r\n\r\n") + HTTP_DATE_LEN +
-                  strlen(a->reason) + strlen(a->server);
+                  strlen(a->reason) + strlen(a->server) + (a->date ? strlen(a->date) : 0);
 
     for (int i = 0; i < a->n_fields; i++)
         size += strlen(a->field[i].name) + strlen(a->field[i].value) + 4;
@@ -204,8 +204,12 @@ static char *h1_put_stored_top(const http_answer *a, char *p, http_stored_head *
     p = h1_put(p, a->reason, strlen(a->reason));
     p = H1_PUT(p, "\r\nDate: ");
     out->date_off = (uint32_t)(p - out->text);
-    memset(p, ' ', HTTP_DATE_LEN);
-    p += HTTP_DATE_LEN;
+    if (a->date) {
+        p = h1_put(p, a->date, strlen(a->date));
+    } else {
+        memset(p, ' ', HTTP_DATE_LEN);
+        p += HTTP_DATE_LEN;
+    }
     p = H1_PUT(p, "\r\n");
     return *a->server ? h1_put_field(p, "Server", a->server) : p;
 }
@@ -251,6 +255,8 @@ static int h1_serialise(http_stored_head *out, const http_answer *a)
     p = H1_PUT(p, "\r\n");
     out->len = (uint32_t)(p - out->text);
     BRG_ASSERT(out->len <= size && out->conn_off < out->len && out->date_off < out->conn_off);
+    if (a->date) /* h1_put_stored() writes the time there, and then what follows over it */
+        out->date_off = out->conn_off;
     return 0;
 }
 
@@ -356,7 +362,8 @@ h1_put_changed(char *out, http_stored_head *head, const http_answer *a, const ht
     h1_patch patch[4];
     int n = h1_patch_connection(patch, first, conn, head, a, t);
 
-    BRG_ASSERT(head->date_off < head->first_off && head->first_off <= head->conn_off);
+    BRG_ASSERT(a->date || head->date_off < head->first_off);
+    BRG_ASSERT(head->first_off <= head->conn_off);
     if (bytes >= 0)
         patch[n++] = (h1_patch){.off = head->length_off,
                                 .skip = (uint32_t)strlen(a->field[a->length_at].value),
@@ -369,7 +376,8 @@ h1_put_changed(char *out, http_stored_head *head, const http_answer *a, const ht
                                 .len = http_part_text(range, part)};
     if (head->dated_off)
         h1_set_dated(head, a, t->now);
-    memcpy(head->text + head->date_off, http_date_now(t->now), HTTP_DATE_LEN);
+    if (!a->date)
+        memcpy(head->text + head->date_off, http_date_now(t->now), HTTP_DATE_LEN);
     return h1_put_patched(out, head, patch, n);
 }
 

@@ -25,7 +25,8 @@ static int codec_leaves_out(const char *name)
 static size_t codec_size(const http_answer *a)
 {
     size_t size = HPACK_LINE_ROOM(7, 3) + HPACK_LINE_ROOM(4, HTTP_DATE_LEN) +
-                  HPACK_LINE_ROOM(6, strlen(a->server));
+                  HPACK_LINE_ROOM(6, strlen(a->server)) +
+                  (a->date ? HPACK_LINE_ROOM(4, strlen(a->date)) : 0);
 
     for (int i = 0; i < a->n_fields; i++)
         size += HPACK_LINE_ROOM(strlen(a->field[i].name), strlen(a->field[i].value));
@@ -76,7 +77,7 @@ static int codec_serialise(http_stored_head *out, const http_answer *a)
 {
     static const char blank[HTTP_DATE_LEN + 1] = "                             ";
     const size_t size = codec_size(a);
-    uint8_t *p, *date;
+    uint8_t *p, *date = NULL;
 
     BRG_ASSERT(!out->text && a->status >= 200);
     if (size + CODEC_PART_ROOM > HTTP_HEAD_ROOM || !(out->text = malloc(size)))
@@ -85,8 +86,10 @@ static int codec_serialise(http_stored_head *out, const http_answer *a)
     out->dated_off = 0;
     out->dated_second = -1;
     p = hpack_put_status((uint8_t *)out->text, a->status);
-    p = hpack_put_plain(p, CODEC_DATE, blank, HTTP_DATE_LEN, &date);
-    out->date_off = (uint32_t)(date - (uint8_t *)out->text);
+    if (a->date)
+        p = hpack_put_line(p, "date", 4, a->date, strlen(a->date), 0);
+    else
+        p = hpack_put_plain(p, CODEC_DATE, blank, HTTP_DATE_LEN, &date);
     if (*a->server)
         p = hpack_put_line(p, "server", 6, a->server, strlen(a->server), 0);
     for (int i = 0; i < a->n_fields && p; i++) {
@@ -101,6 +104,8 @@ static int codec_serialise(http_stored_head *out, const http_answer *a)
         return -1;
     }
     out->len = out->conn_off = (uint32_t)(p - (uint8_t *)out->text);
+    /* A date of its own: that of the time is written behind the end. */
+    out->date_off = a->date ? out->len : (uint32_t)(date - (uint8_t *)out->text);
     BRG_ASSERT(out->len <= size);
     return 0;
 }

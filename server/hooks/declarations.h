@@ -27,6 +27,7 @@ typedef struct declaration {
     const struct stock_rule *stock; /**< declared in its stead (stock_policy.h), or NULL */
     int hooks_requests;             /**< it hooks a phase of requests */
     int hooks_phases;               /**< one that is no handler */
+    int hooks_early;                /**< one that comes before all others, or logs */
     int query_free;                 /**< brg_cache_leaves_query(), or its row says so */
     brg_stored_ready_fn *log_ready; /**< brg_stored_log_declare(), or NULL */
     brg_stored_log_fn *log_stored;

@@ -40,11 +40,21 @@ static const char *answer_reason(const request_rec *r)
 }
 
 /* A proxied response may have its own. */
+static const char *answer_own(const request_rec *r, const char *name)
+{
+    return r->proxyreq != PROXYREQ_NONE ? apr_table_get(r->headers_out, name) : NULL;
+}
+
 static const char *answer_server(const request_rec *r)
 {
-    const char *own = r->proxyreq != PROXYREQ_NONE ? apr_table_get(r->headers_out, "Server") : NULL;
+    const char *own = answer_own(r, "Server");
 
     return own ? own : ap_get_server_banner();
+}
+
+static const char *answer_date(const request_rec *r)
+{
+    return answer_own(r, "Date");
 }
 
 static size_t answer_text_size(const request_rec *r, const apr_table_entry_t *e, int n,
@@ -57,6 +67,7 @@ static size_t answer_text_size(const request_rec *r, const apr_table_entry_t *e,
         size += strlen(e[i].key) + strlen(e[i].val) + 2;
     size += answer_upgrade(r) ? strlen(answer_upgrade(r)) + 1 : 0;
     size += own ? strlen(own) + 1 : 0;
+    size += answer_date(r) ? strlen(answer_date(r)) + 1 : 0;
     return size + (dated_name ? strlen(dated_name) + 1 : 0);
 }
 
@@ -81,15 +92,15 @@ http_answer *http_answer_of(const request_rec *r, const char *dated_name,
     char *to;
 
     BRG_ASSERT(r->status >= 200 && !r->main);
-    if (text > HTTP_HEAD_ROOM ||
-        (r->proxyreq != PROXYREQ_NONE && apr_table_get(r->headers_out, "Date")) ||
-        !(a = calloc(1, fixed + text)))
+    if (text > HTTP_HEAD_ROOM || !(a = calloc(1, fixed + text)))
         return NULL;
     to = (char *)a + fixed;
     a->bytes = (uint32_t)(fixed + text);
     a->status = r->status;
     a->reason = answer_put(&to, answer_reason(r));
     a->server = answer_put(&to, answer_server(r));
+    a->own_server = answer_own(r, "Server") != NULL;
+    a->date = answer_date(r) ? answer_put(&to, answer_date(r)) : NULL;
     a->upgrade = answer_upgrade(r) ? answer_put(&to, answer_upgrade(r)) : NULL;
     a->connection = own ? answer_put(&to, own) : NULL;
     a->dated_name = dated_name ? answer_put(&to, dated_name) : NULL;

@@ -23,6 +23,8 @@ typedef struct http_answer {
     int status;
     const char *reason; /**< status and phrase: "200 OK" */
     const char *server; /**< value of Server, "" = none */
+    const char *
+        date; /**< value of Date, of the origin of a proxied response; NULL: the time of each answer */
     const char
         *upgrade; /**< what Upgrade tells in the first response of a connection; NULL: nothing */
     const char *connection;          /**< Connection as modules set it; NULL: they did not */
@@ -34,6 +36,7 @@ typedef struct http_answer {
         conn_at; /**< what is about the connection stands before this field; HTTP_NO_FIELD: behind all */
     uint16_t own_at;              /**< with connection: it stands before this field */
     uint16_t length_at, range_at; /**< Content-Length and Content-Range, or HTTP_NO_FIELD */
+    uint8_t own_server;           /**< server is that of the origin of a proxied response */
     uint8_t
         added; /**< a field that each answer has with another value stands behind all others, and is not here */
     http_answer_field field[]; /**< in the order in which they are sent; no Date, no Server, nothing
@@ -44,7 +47,8 @@ typedef struct http_answer {
 typedef struct http_stored_head {
     char *text; /**< from malloc(); NULL: not serialised yet */
     uint32_t len;
-    uint32_t date_off;  /**< where the value of Date is */
+    uint32_t
+        date_off; /**< where the value of Date is; where the answer has its own, a place that is written over */
     uint32_t conn_off;  /**< where what is about the connection goes */
     uint32_t own_off;   /**< where the value of http_answer.connection ends; 0 = there is none */
     uint32_t first_off; /**< and where, what the first response of one tells of it */
@@ -84,7 +88,7 @@ typedef struct http_codec {
 /**
  * The head of r's final response, as the protocol's last filter has completed it.
  * @param dated_name, dated_after  see http_answer; NULL, 0: none
- * @return NULL: it cannot be stored (a Date of its own, too long) or there is no memory
+ * @return NULL: it cannot be stored (too long) or there is no memory
  */
 http_answer *http_answer_of(const request_rec *r, const char *dated_name,
                             apr_interval_time_t dated_after);

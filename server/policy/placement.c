@@ -62,6 +62,12 @@ static hook_get_fn *const phase_hooks[] = {
     ap_hook_get_force_authn,        ap_hook_get_insert_error_filter,
 };
 
+/* Those of a request that a quick handler answers. */
+static hook_get_fn *const early_hooks[] = {
+    ap_hook_get_create_request, ap_hook_get_pre_read_request, ap_hook_get_post_read_request,
+    ap_hook_get_quick_handler,  ap_hook_get_log_transaction,
+};
+
 static hook_get_fn *const handler_hooks[] = {ap_hook_get_handler};
 
 static hook_get_fn *const connection_hooks[] = {
@@ -225,6 +231,24 @@ const policy_stored_loggers *policy_stored_log(void)
     return stored_loggers.n < 0 || declarations_phases_wait() ? NULL : &stored_loggers;
 }
 
+/* The core always has a say. */
+static void survey_early(void)
+{
+    for (declaration *d = declarations; d < declarations + declarations_n; d++)
+        d->hooks_early = d->fn == request_depends;
+    for (size_t i = 0; i < sizeof early_hooks / sizeof *early_hooks; i++) {
+        const apr_array_header_t *links = early_hooks[i]();
+        const hook_link *l;
+
+        for (int k = 0; (l = hook_link_at(links, k)) != NULL; k++) {
+            declaration *d = declaration_of(l->module);
+
+            if (d)
+                d->hooks_early = 1;
+        }
+    }
+}
+
 /* Who takes part in authentication. */
 static void survey_auth(void)
 {
@@ -297,6 +321,7 @@ void policy_survey_hooks(void)
     policy_surveyed = 1;
     handlers_plain = survey(handler_hooks, 1, "handlers");
     phases_plain = survey(phase_hooks, sizeof phase_hooks / sizeof *phase_hooks, "requests");
+    survey_early();
     survey_auth();
     survey_declarations();
 }
@@ -496,7 +521,8 @@ int policy_undeclared(policy_reason *reason)
     return is_unknown;
 }
 
-int policy_ask_modules(request_rec *r, policy_reason *reason)
+/* @param early  only of those that hook requests before their phases */
+static int policy_ask(request_rec *r, policy_reason *reason, int early)
 {
     int worst = policy_undeclared(reason) ? BRG_CACHE_VOLATILE : BRG_CACHE_STATIC;
     const declaration *ended = policy_void();
@@ -510,8 +536,11 @@ int policy_ask_modules(request_rec *r, policy_reason *reason)
     }
     for (int i = 0; i < asked_n && worst < BRG_CACHE_VOLATILE; i++) {
         const char *why = NULL;
-        int answer = policy_ask_one(asked[i], r, &why);
+        int answer;
 
+        if (early && !asked[i]->hooks_early)
+            continue;
+        answer = policy_ask_one(asked[i], r, &why);
         if (answer <= worst)
             continue;
         worst = answer;
@@ -522,6 +551,16 @@ int policy_ask_modules(request_rec *r, policy_reason *reason)
         worst = BRG_CACHE_VOLATILE;
     }
     return worst;
+}
+
+int policy_ask_modules(request_rec *r, policy_reason *reason)
+{
+    return policy_ask(r, reason, 0);
+}
+
+int policy_ask_early(request_rec *r, policy_reason *reason)
+{
+    return policy_ask(r, reason, 1);
 }
 
 const char *policy_client_changer(void)

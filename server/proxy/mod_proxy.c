@@ -106,8 +106,16 @@ static const command_rec proxy_commands[] = {
 
 /* Which paths ProxyPass names follows from the path and the configuration; so files beside them are answered from
  * memory. What has to do with a backend never is. */
+/* Nothing was mapped: a quick handler answered with what a backend said to another request. */
+static int proxy_is_stored(const request_rec *r)
+{
+    return r->proxyreq == PROXYREQ_REVERSE && !r->filename && !r->handler;
+}
+
 static int proxy_depends(request_rec *r)
 {
+    if (proxy_is_stored(r))
+        return BRG_CACHE_STATIC;
     if (r->proxyreq || (r->filename && !strncmp(r->filename, "proxy:", 6)) ||
         (r->handler && (!strcmp(r->handler, "proxy-server") || !strncmp(r->handler, "proxy:", 6) ||
                         !strcmp(r->handler, "balancer-manager"))))

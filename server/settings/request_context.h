@@ -203,6 +203,7 @@ void request_query_counts(const request_rec *r);
 
 struct cache_capture;
 struct cache_flat;
+struct cache_stored;
 
 /** What a handler or filter offers to be stored as the body of a response. */
 typedef struct request_offer {
@@ -216,6 +217,8 @@ typedef struct request_offer {
     const char *const *from; /**< with body: the files that it was made from, or NULL */
     struct cache_flat *flat; /**< instead of body: a copy that the cache may take over, or NULL */
     struct cache_capture *capture; /**< collects what filters make of the body, or NULL */
+    const struct cache_stored
+        *stored; /**< it is out of the store of what others answered, or NULL */
 } request_offer;
 
 /** A new offer of @a r, in place of an earlier one; all zero. NULL if r->request_config is not the

@@ -113,11 +113,20 @@ typedef struct store_view {
     uint32_t hits; /**< since it came, at most 7 */
 } store_view;
 
+/** Where the table leads to an object, for who keeps a copy of it: the copy holds while store_place_holds(). */
+typedef struct store_place {
+    _Atomic uint64_t *slot;
+    uint64_t value; /**< of the slot, without its hits */
+    uint32_t epoch; /**< purges up to this one were looked at */
+    store_key key;
+} store_place;
+
 /** What a look-up found. Object and flight may be there both: one is served while another one is fetched. */
 typedef struct store_found {
-    store_view view; /**< view.reader is NULL: no object */
-    uint32_t flight; /**< a fetch that is under way, 0: none */
-    uint8_t pass;    /**< responses of this key cannot be stored: do not wait for others */
+    store_view view;   /**< view.reader is NULL: no object */
+    store_place place; /**< of the view, if there is one */
+    uint32_t flight;   /**< a fetch that is under way, 0: none */
+    uint8_t pass;      /**< responses of this key cannot be stored: do not wait for others */
 } store_found;
 
 /**
@@ -126,6 +135,18 @@ typedef struct store_found {
  * @return 1 if anything was found. The view has to be released
  */
 int store_find(store_reader *reader, const store_key *key, apr_time_t now, store_found *found);
+
+/**
+ * 1: a look-up would find the same object now, and not purged, also not softly. Two loads, while nothing was purged.
+ * Threads: one at a time for each place. Blocking: no.
+ */
+int store_place_holds(store_reader *reader, store_place *place);
+
+/** The same with a look at the object itself: for places that nobody asked about for long. */
+int store_place_look(store_reader *reader, store_place *place);
+
+/** Counts as a hit for eviction. */
+void store_place_hit(const store_place *place);
 
 /** Hold it once more, for another user of the same reader. */
 void store_hold(store_view *to, const store_view *from);

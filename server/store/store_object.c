@@ -141,28 +141,41 @@ void store_object_forget(store *s, const store_key *key, uint64_t slot)
         store_object_gone(s, slot);
 }
 
-/* One slot of the right tag. 1: the view is open */
-static int store_find_object(store_reader *reader, const store_key *key, _Atomic uint64_t *at,
-                             uint64_t slot, store_view *view)
+/* The object that a slot leads to, whose segment is pinned then; NULL: it is another key's, or gone. */
+static store_record *store_slot_pin(store_reader *reader, const store_key *key,
+                                    _Atomic uint64_t *at, uint64_t slot, store_parts *parts)
 {
-    store *s = reader->s;
+    const store *s = reader->s;
     const uint64_t link = store_slot_link(slot);
     const uint32_t segment = store_link_segment(link);
     store_record *r;
-    store_parts parts;
-    int purged;
 
     if (segment >= s->segments)
-        return 0;
+        return NULL;
     store_pin(reader, segment);
     /* The slot once more: who takes it away looks for pins afterwards. */
-    if (!store_link_holds(s, link) || store_slot_link(atomic_load(at)) != link ||
-        !(r = store_record_at(s, link)) || r->key.a != key->a || r->key.b != key->b ||
-        (atomic_load(&r->word) & STORE_REC_STATE) != STORE_REC_COMPLETE ||
-        store_record_parts(s, r, &parts)) {
-        store_unpin(reader, segment);
+    if (store_link_holds(s, link) && store_slot_link(atomic_load(at)) == link &&
+        (r = store_record_at(s, link)) && r->key.a == key->a && r->key.b == key->b &&
+        (atomic_load(&r->word) & STORE_REC_STATE) == STORE_REC_COMPLETE &&
+        !store_record_parts(s, r, parts))
+        return r;
+    store_unpin(reader, segment);
+    return NULL;
+}
+
+/* One slot of the right tag. 1: the view is open */
+static int store_find_object(store_reader *reader, const store_key *key, _Atomic uint64_t *at,
+                             uint64_t slot, store_found *found)
+{
+    store *s = reader->s;
+    const uint32_t segment = store_link_segment(store_slot_link(slot)), epoch = store_epoch(s);
+    store_view *view = &found->view;
+    store_parts parts;
+    store_record *r = store_slot_pin(reader, key, at, slot, &parts);
+    int purged;
+
+    if (!r)
         return 0;
-    }
     BRG_ASSERT(segment < s->segments);
     purged = store_is_purged(s, r, &parts);
     if (purged == 2 || !store_view_make(reader, r, view)) {
@@ -172,9 +185,47 @@ static int store_find_object(store_reader *reader, const store_key *key, _Atomic
     }
     view->soft |= purged == 1;
     view->hits = store_slot_hits(slot);
+    found->place = (store_place){at, slot & ~STORE_SLOT_HITS, epoch, *key};
     if (view->hits < 7)
-        atomic_compare_exchange_strong(at, &slot, slot + (1ull << 59));
+        atomic_compare_exchange_strong(at, &slot, slot + STORE_SLOT_HIT);
     return 1;
+}
+
+/* ---- copies */
+
+int store_place_look(store_reader *reader, store_place *place)
+{
+    store *s = reader->s;
+    const uint64_t slot = atomic_load(place->slot);
+    const uint32_t epoch = store_epoch(s); /* before the purges are looked at */
+    store_parts parts;
+    store_record *r;
+    int is_whole;
+
+    BRG_ASSERT(store_slot_kind(place->value) == STORE_SLOT_OBJECT);
+    if ((slot & ~STORE_SLOT_HITS) != place->value ||
+        !(r = store_slot_pin(reader, &place->key, place->slot, slot, &parts)))
+        return 0;
+    is_whole = !store_is_purged(s, r, &parts) && !(atomic_load(&r->word) & STORE_REC_SOFT);
+    store_unpin(reader, store_link_segment(store_slot_link(slot)));
+    place->epoch = epoch;
+    return is_whole;
+}
+
+int store_place_holds(store_reader *reader, store_place *place)
+{
+    if (store_epoch(reader->s) != place->epoch)
+        return store_place_look(reader, place);
+    return (atomic_load(place->slot) & ~STORE_SLOT_HITS) == place->value;
+}
+
+void store_place_hit(const store_place *place)
+{
+    uint64_t slot = atomic_load_explicit(place->slot, memory_order_relaxed);
+
+    if ((slot & ~STORE_SLOT_HITS) == place->value &&
+        (slot & STORE_SLOT_HITS) != STORE_SLOT_HITS) /* written seven times, not at each hit */
+        atomic_compare_exchange_strong(place->slot, &slot, slot + STORE_SLOT_HIT);
 }
 
 int store_find(store_reader *reader, const store_key *key, apr_time_t now, store_found *found)
@@ -193,7 +244,7 @@ int store_find(store_reader *reader, const store_key *key, apr_time_t now, store
         switch (store_slot_kind(slot)) {
         case STORE_SLOT_OBJECT:
             if (!found->view.reader)
-                any |= store_find_object(reader, key, at, slot, &found->view);
+                any |= store_find_object(reader, key, at, slot, found);
             break;
         case STORE_SLOT_FLIGHT: {
             const uint32_t flight = (uint32_t)(store_slot_link(slot) >> 16 & 0xffff) << 16 |

@@ -214,6 +214,8 @@ static inline _Atomic uint64_t *store_slot_at(const store *s, const store_key *k
     return s->slot + bucket * STORE_BUCKET + (unsigned)i % STORE_BUCKET;
 }
 #define STORE_SLOTS (2 * STORE_BUCKET)
+#define STORE_SLOT_HIT (1ull << 59)
+#define STORE_SLOT_HITS (7ull << 59)
 
 /* Put a slot in: into an empty place, or that of what is least missed. */
 _Atomic uint64_t *store_slot_put(store *s, const store_key *key, uint64_t slot);

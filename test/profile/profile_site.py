@@ -46,12 +46,17 @@ STORED = """<Files coded.bin>
 </Files>
 Listen 127.0.0.1:{log}
 Listen 127.0.0.1:{squid}
+Listen 127.0.0.1:{hit}
 LogFormat "%h %l %u %t \\"%r\\" %>s %O \\"%{{Referer}}i\\" \\"%{{User-Agent}}i\\"" combined
 <VirtualHost 127.0.0.1:{log}>
     CustomLog {root}/access_log combined
 </VirtualHost>
 <VirtualHost 127.0.0.1:{squid}>
     CustomLog {root}/squid_log squid
+</VirtualHost>
+<VirtualHost 127.0.0.1:{hit}>
+    ProxyPass / http://127.0.0.1:{plain}/
+    CacheEnable memory /
 </VirtualHost>
 """
 TLS = """Listen 127.0.0.1:{tls}
@@ -73,6 +78,7 @@ UNCODED = "Accept-Encoding: identity\r\n"  # of shapes that have none of their o
 # name: (configuration, port, target, request fields, what it is)
 SHAPES = {
     "stored": ("stored", "plain", "/10k.bin", "", "10 KB from memory"),
+    "hit": ("stored", "hit", "/10k.bin", "", "10 KB of a backend, stored and fresh"),
     "not-modified": ("stored", "plain", "/10k.bin", "If-None-Match: @ETAG@\r\n", "304 from memory"),
     "range": ("stored", "plain", "/10k.bin", "Range: bytes=100-4195\r\n", "4 KB of 10 KB from memory"),
     "large": ("stored", "plain", "/64k.bin", "", "64 KB from memory, which the kernel sends without a copy"),
@@ -138,7 +144,7 @@ class Server:
         self.root = f"{site.root}/{configuration}-{Server.made}"
         os.mkdir(self.root)
         os.chmod(self.root, 0o777)
-        self.ports = {name: free_port() for name in ("plain", "log", "squid", "tls", "http2")}
+        self.ports = {name: free_port() for name in ("plain", "log", "squid", "hit", "tls", "http2")}
         text = BASE + HTTP2 + (FULL if configuration == "full" else STORED + (TLS if has_tls(program) else ""))
         with open(f"{self.root}/httpd.conf", "w", encoding="utf-8") as f:
             f.write((text + more).format(root=self.root, site=site.root, **self.ports))

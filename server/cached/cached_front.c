@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The loop's own cache stands in front of the store: a hit that any later request of its kind would get, too, is offered to it. */
+#include "cached_private.h"
+#include "conn.h"
+#include "brigade/assert.h"
+#include "brigade/loop.h"
+#include "apr_strings.h"
+
+/* NULL-terminated. */
+static const char *const *front_names(const cached_request *q)
+{
+    apr_array_header_t *names = apr_array_make(q->r->pool, 4, sizeof(const char *));
+    const char *rest = q->names;
+    char *name;
+
+    while (rest && *(name = ap_getword(q->r->pool, &rest, ',')) != '\0')
+        APR_ARRAY_PUSH(names, const char *) = name;
+    APR_ARRAY_PUSH(names, const char *) = NULL;
+    return (const char *const *)(const void *)names->elts;
+}
+
+/* Fresh, and for whoever asks: what a request says of it for itself alone is not looked at there. */
+static int front_is_for_all(const cached_request *q)
+{
+    return q->use == FRESH_SERVE && q->outcome == CACHED_FROM_STORE && !q->soft && !q->follows &&
+           q->places_n && !q->request.cc.has && !q->request.authorized;
+}
+
+void cached_offer(cached_request *q)
+{
+    cached_place *here = cached_place_here();
+    cache_stored *stored;
+    uint64_t length;
+
+    if (!front_is_for_all(q) || !conn_on_loop() || here != q->place || !cached_count_hits(here))
+        return;
+    BRG_ASSERT(q->places_n <= CACHE_STORED_PLACES && q->view.reader);
+    if (store_view_state(&q->view, &length) != STORE_COMPLETE)
+        return;
+    stored = apr_pcalloc(q->r->pool, sizeof *stored);
+    *stored = (cache_stored){.view = &q->view,
+                             .length = length,
+                             .reader = cached_reader(here),
+                             .places_n = q->places_n,
+                             .terms = q->terms,
+                             .vary = q->names ? front_names(q) : NULL,
+                             .hits = cached_count_hits(here),
+                             .tells_ttl = cached_section_of(q->r)->standard == CACHED_ON};
+    for (int i = 0; i < q->places_n; i++)
+        stored->place[i] = q->places[i];
+    q->offered = 1;
+    cache_offer_stored(q->r, stored);
+}

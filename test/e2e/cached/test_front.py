@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Stored answers that the loops' own caches send: they are what the store would have sent, are logged and counted as that, and end with it."""
+import email.utils
+import re
+import time
+
+import pytest
+
+from backend import Backend, answer
+from brigade import wait_until
+from cache_site import await_hits, hits
+from cached_site import DATE, config, fields, kind
+
+pytestmark = pytest.mark.only("brigade")
+
+METRICS = "<Location /metrics>\nSetHandler metrics\n</Location>\n"
+ALL = METRICS + """LogLevel info
+CacheStatusHeader On
+Protocols h2c http/1.1
+SetEnvIf User-Agent old agent=old
+CustomLog @ROOT@/logs/all.log "%m %U%q %>s %b %O %{X-A}o %{Server}o %{ETag}o %{Content-Type}o %f %{cache-hit}e %{agent}e %{Age}o"
+CustomLog @ROOT@/logs/squid.log "%{cache-result}e/%>s %O %m %U%q %{cache-hierarchy}e"
+"""
+NOW = email.utils.formatdate(usegmt=True)
+BACKED = [("Date", NOW), ("Server", "origin"), ("ETag", '"e"'), ("Last-Modified", DATE), ("Content-Type", "text/plain"), ("X-A", "1")]
+
+
+@pytest.fixture
+def backend():
+    with Backend() as backend:
+        yield backend
+
+
+def answered(backend):
+    backend.scripts.update({
+        "/a": answer(b"0123456789" * 100, fields=fields(*BACKED)),
+        "/plain": answer(b"no validators\n", fields=fields()),
+        "/weak": answer(b"weak\n", fields=fields(("ETag", 'W/"w"'), ("Date", NOW))),
+        "/long": answer(b"long " * 40000, fields=fields(*BACKED)),
+        "/empty": answer(b"", fields=fields(*BACKED)),
+        "/gone": answer(b"gone\n", "410 Not here", fields(*BACKED)),
+        "/moved": answer(b"moved\n", "301 Moved Permanently", fields(("Location", "/b"))),
+        "/cookie": answer(b"for all\n", fields=[("Cache-Control", "public, max-age=100"), ("X-A", "2")]),
+        "/vary": lambda c, r: answer(f"{r['X-Kind']} {r['Accept-Language']}\n".encode(), fields=fields(("Vary", "X-Kind, Accept-Language"), *BACKED)),
+    })
+
+
+def sent(got):
+    """All that came, but for what goes with the clock."""
+    head = re.sub(rb"(?m)^(Age|Date): .*$", rb"\1", got.head) if b"origin" not in got.head else re.sub(rb"(?m)^Age: .*$", b"Age", got.head)
+    return re.sub(rb"ttl=\d+", b"ttl", head), got.body
+
+
+PLAIN = [{}] * 4
+ASKED = {
+    "/p/a": [*PLAIN, {"If-None-Match": '"e"'}, {"If-None-Match": '"e"'}, {"If-None-Match": '"e"'}, {"If-None-Match": '"x"'}, {"If-None-Match": 'W/"e"'},
+             {"If-None-Match": '"x", "e"'}, {"If-None-Match": "*"}, {"If-Modified-Since": DATE}, {"If-Modified-Since": "Sun, 01 Nov 2026 10:00:00 GMT"},
+             {"If-Match": '"e"'}, {"If-Match": '"x"'}, {"Range": "bytes=2-4"}, {"Range": "bytes=2-4"}, {"Range": "bytes=5000-"},
+             {"Range": "bytes=0-1", "If-Range": '"x"'}, {"Range": "bytes=0-1", "If-None-Match": '"e"'}, {"Cache-Control": "max-age=1000"},
+             {"Cache-Control": "only-if-cached"}, {"Cookie": "a=b"}, {"User-Agent": "old"}, {"User-Agent": "old"}, {"User-Agent": "old"},
+             {"Host": "LOCALHOST"}, {"Connection": "keep-alive"}, {"Connection": "close"}, *PLAIN],
+    "/p/plain": [*PLAIN, {"If-None-Match": '"e"'}, {"If-Modified-Since": DATE}, *PLAIN],
+    "/p/weak": [*PLAIN, {"If-None-Match": 'W/"w"'}, {"If-None-Match": '"w"'}, *PLAIN],
+    "/p/long": PLAIN, "/p/empty": PLAIN, "/p/gone": [*PLAIN, {"If-None-Match": '"e"'}], "/p/moved": PLAIN,
+    "/p/cookie": [*PLAIN, {"Authorization": "Basic eDp5"}, {"Authorization": "Basic eDp5"}, *PLAIN],
+    "/p/vary": [*PLAIN, *[{"X-Kind": k, "Accept-Language": v} for k in "ab" for v in ("de", "fr") for i in range(3)],
+                {"X-Kind": "a"}, {"x-kind": "b", "accept-language": "fr"}, {"X-Kind": "a", "Accept-Language": "DE"}, *PLAIN],
+}
+
+
+def log_of(server, name):
+    def text():
+        return open(f"{server.root}/logs/{name}", encoding="latin-1").read()
+    wait_until(lambda: text().count("\n") >= len(REQUESTS) + 1 and text().endswith("\n"), f"all lines of {name}")
+    return [re.sub(r" \d+$", "", line) for line in text().splitlines() if "/p/" in line]
+
+
+REQUESTS = [("GET", path, headers) for path, asked in ASKED.items() for headers in asked] + [("HEAD", path, {}) for path in ASKED for i in range(2)]
+
+
+def figures(server):
+    text = server.get("/metrics").body.decode()
+    return dict(re.findall(r'^brigade_shared_cache_requests_total\{result="(\w+)"\} (\d+)$', text, re.M))
+
+
+def test_as_the_store_does(serve, backend):
+    """The same requests, to a server whose loops have no cache."""
+    answered(backend)
+    servers = [serve(config(backend, ALL + f"FileCacheEntries {n}")) for n in (1000, 0)]
+    for method, path, headers in REQUESTS:
+        got = [sent(server.request(method, path, headers=headers)) for server in servers]
+        assert got[0] == got[1], (method, path, headers)
+    server = servers[0]
+    await_hits(server, 40)
+    assert hits(servers[1]) == 0
+    assert figures(server) == figures(servers[1])
+    for server in servers:
+        server.get("/metrics")
+    for name in ("access.log", "all.log", "squid.log"):
+        assert log_of(servers[0], name) == log_of(servers[1], name)
+
+
+def test_age(serve, backend):
+    backend.scripts["/a"] = answer(b"x", fields=[("Cache-Control", "max-age=4"), ("Age", "1")])
+    server = serve(config(backend, METRICS + "CacheStatusHeader On"))
+    begin = time.monotonic()
+    seen = set()
+    while time.monotonic() - begin < 2.8:
+        got = server.get("/p/a")
+        if kind(got) == "HIT":
+            age, left = int(got["Age"]), int(re.search(r"ttl=(\d+)", got["Cache-Status"]).group(1))
+            assert age + left == 4
+            seen.add(age)
+        time.sleep(0.02)
+    assert {1, 2, 3} <= seen and len(backend.requests) == 1
+    await_hits(server, 20)
+    wait_until(lambda: kind(server.get("/p/a")) != "HIT", "its end")
+    assert time.monotonic() - begin > 2.9
+
+
+@pytest.mark.parametrize("end", ["PURGE", "soft", "tag", "prefix", "POST"])
+def test_ends_for_all_loops_at_once(serve, backend, end):
+    state = {"n": 0}
+
+    def script(connection, request):
+        state["n"] += 1
+        return answer(b"%d" % state["n"], fields=fields(("Cache-Tag", "t"), ("ETag", f'"{state["n"]}"')))
+
+    backend.scripts["/a"] = script
+    server = serve(config(backend, METRICS + "CachePurge 127.0.0.1", loops=4))
+    clients = [server.connect() for i in range(12)]
+
+    def ask(client):
+        client.send(b"GET /p/a HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        return client.read_response("GET").body
+
+    for rounds in range(6):
+        before = state["n"]
+        for i in range(4):
+            bodies = {ask(client) for client in clients}
+        assert bodies == {b"%d" % state["n"]} and state["n"] == before + (rounds == 0)
+        if end == "POST":
+            backend.scripts["/a"] = answer(b"done\n")
+            server.request("POST", "/p/a", body=b"x")
+            backend.scripts["/a"] = script
+        else:
+            headers = {"soft": {"Fastly-Soft-Purge": "1"}, "tag": {"Cache-Tag": "t"}}.get(end, {})
+            assert server.request("PURGE", "/p/*" if end == "prefix" else "/p/a", headers=headers).status == 200
+        assert ask(clients[rounds]) == b"%d" % (state["n"])
+        assert state["n"] == before + 1 + (rounds == 0)
+    await_hits(server, 100)
