@@ -141,9 +141,8 @@ void store_object_forget(store *s, const store_key *key, uint64_t slot)
         store_object_gone(s, slot);
 }
 
-/* The object that a slot leads to, whose segment is pinned then; NULL: it is another key's, or gone. */
-static store_record *store_slot_pin(store_reader *reader, const store_key *key,
-                                    _Atomic uint64_t *at, uint64_t slot, store_parts *parts)
+store_record *store_slot_pin(store_reader *reader, const store_key *key, _Atomic uint64_t *at,
+                             uint64_t slot, store_parts *parts)
 {
     const store *s = reader->s;
     const uint64_t link = store_slot_link(slot);
@@ -189,43 +188,6 @@ static int store_find_object(store_reader *reader, const store_key *key, _Atomic
     if (view->hits < 7)
         atomic_compare_exchange_strong(at, &slot, slot + STORE_SLOT_HIT);
     return 1;
-}
-
-/* ---- copies */
-
-int store_place_look(store_reader *reader, store_place *place)
-{
-    store *s = reader->s;
-    const uint64_t slot = atomic_load(place->slot);
-    const uint32_t epoch = store_epoch(s); /* before the purges are looked at */
-    store_parts parts;
-    store_record *r;
-    int is_whole;
-
-    BRG_ASSERT(store_slot_kind(place->value) == STORE_SLOT_OBJECT);
-    if ((slot & ~STORE_SLOT_HITS) != place->value ||
-        !(r = store_slot_pin(reader, &place->key, place->slot, slot, &parts)))
-        return 0;
-    is_whole = !store_is_purged(s, r, &parts) && !(atomic_load(&r->word) & STORE_REC_SOFT);
-    store_unpin(reader, store_link_segment(store_slot_link(slot)));
-    place->epoch = epoch;
-    return is_whole;
-}
-
-int store_place_holds(store_reader *reader, store_place *place)
-{
-    if (store_epoch(reader->s) != place->epoch)
-        return store_place_look(reader, place);
-    return (atomic_load(place->slot) & ~STORE_SLOT_HITS) == place->value;
-}
-
-void store_place_hit(const store_place *place)
-{
-    uint64_t slot = atomic_load_explicit(place->slot, memory_order_relaxed);
-
-    if ((slot & ~STORE_SLOT_HITS) == place->value &&
-        (slot & STORE_SLOT_HITS) != STORE_SLOT_HITS) /* written seven times, not at each hit */
-        atomic_compare_exchange_strong(place->slot, &slot, slot + STORE_SLOT_HIT);
 }
 
 int store_find(store_reader *reader, const store_key *key, apr_time_t now, store_found *found)

@@ -242,6 +242,9 @@ typedef struct store_parts {
     uint32_t marks_n, text_len, head_len, body_room;
 } store_parts;
 int store_record_parts(const store *s, const store_record *r, store_parts *parts);
+/* The object that a slot leads to, whose segment is pinned then; NULL: it is another key's, or gone. */
+store_record *store_slot_pin(store_reader *reader, const store_key *key, _Atomic uint64_t *at,
+                             uint64_t slot, store_parts *parts);
 /* Is an object of this key purged? 0, 1 softly, 2 */
 int store_is_purged(store *s, store_record *r, const store_parts *parts);
 /* The object leaves the table. */
