@@ -17,6 +17,8 @@
 #define LIFETIME_AGE 24
 #define LIFETIME_STATUS 256 /* bytes of Cache-Status */
 #define LIFETIME_BEHIND 64
+#define LIFETIME_HEAD_MOST \
+    (HTTP_HEAD_ROOM - 512) /* with what is added to it a longer one finds no room */
 
 struct cache_lifetime {
     cache_stored of;
@@ -75,14 +77,20 @@ void cache_offer_stored(request_rec *r, const cache_stored *stored)
     BRG_ASSERT(stored->places_n > 0 && stored->view->reader == stored->reader);
     if (!c || c->is_workers || !cache_request_is_plain(r) || !lifetime_is_asked_plainly(r) ||
         (apr_off_t)stored->length > core_conf_of(r->server)->file_cache_max_file_bytes ||
-        r->no_cache || !brg_output_is_plain(r) || !lifetime_vary(r, stored) ||
-        !(offer = request_offer_begin(r)))
+        stored->view->head_len > LIFETIME_HEAD_MOST || r->no_cache || !brg_output_is_plain(r) ||
+        !lifetime_vary(r, stored) || !(offer = request_offer_begin(r)))
         return;
     offer->stored = stored;
     offer->len = (apr_size_t)stored->length;
     offer->etag = apr_table_get(r->headers_out, "ETag");
     if (offer->etag && *offer->etag != '"')
         offer->etag = NULL; /* a weak one is compared on the full way */
+}
+
+/* Of a target each variant has to be asked for more than once by itself: there may be many. */
+uint64_t cache_lifetime_hash(uint64_t hash, const cache_stored *stored)
+{
+    return stored->places_n > 1 ? hash ^ stored->place[1].value * 0x9e3779b97f4a7c15ull : hash;
 }
 
 const char *cache_lifetime_fingerprint(apr_pool_t *p, const cache_stored *stored)

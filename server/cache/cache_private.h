@@ -354,7 +354,7 @@ const char *cache_vary_user(const cache_entry *e, const http_head *h, char *out,
 void cache_vary_drop(cache_entry *e);
 
 /** @a e was added: are there too many for its target? */
-void cache_limit_variants(response_cache *c, const cache_entry *e);
+void cache_limit_variants(response_cache *c, cache_entry *e);
 
 /** @name what filters make of an offered body (cache_capture.c) */
 /** @{ */
@@ -404,6 +404,8 @@ int cache_lifetime_is_of(const cache_entry *e, const request_rec *r);
 int cache_lifetime_take_head(cache_entry *e, cache_head *head);
 /** The body, from malloc(). NULL: it is not there as a whole, or no memory */
 char *cache_lifetime_body(const cache_stored *stored);
+/** By which it is counted how often it is asked for. @param hash  of its target */
+uint64_t cache_lifetime_hash(uint64_t hash, const cache_stored *stored);
 const char *cache_lifetime_fingerprint(apr_pool_t *p, const cache_stored *stored);
 int cache_lifetime_is_current(response_cache *c, cache_entry *e);
 /** It answered a request. */

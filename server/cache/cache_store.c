@@ -131,9 +131,11 @@ static int store_is_wanted(response_cache *c, const request_rec *r, const store_
                            int *count)
 {
     const brg_core_conf *conf = core_conf_of(r->server);
+    const cache_stored *stored = request_offer_of(r)->stored;
 
     admission_sample(&c->admission, c->entries_n);
-    *count = (int)admission_count(&c->admission, key->hash);
+    *count = (int)admission_count(&c->admission,
+                                  stored ? cache_lifetime_hash(key->hash, stored) : key->hash);
     if (*count == 1 &&
         cache_hot_is(key->host, key->host_len, r->unparsed_uri, key->uri_len, c->loop->monotonic))
         *count = 2;
@@ -142,6 +144,19 @@ static int store_is_wanted(response_cache *c, const request_rec *r, const store_
         return 1;
     c->figures.rejected++;
     return 0;
+}
+
+/* It may be the one that has to go. 1: it is there still */
+static int store_bound(response_cache *c, cache_entry *e, const request_rec *r)
+{
+    int stays;
+
+    cache_hold(e);
+    cache_limit_variants(c, e);
+    cache_trim(c, core_conf_of(r->server));
+    stays = e->in_cache;
+    cache_release(e);
+    return stays;
 }
 
 /* Armed, or validated by stat; NULL: it cannot be stored, or is not worth it. */
@@ -175,9 +190,7 @@ static cache_entry *store_new(response_cache *c, request_rec *r, policy_reason *
         cache_forget(c, e);
         return NULL;
     }
-    cache_limit_variants(c, e);
-    cache_trim(c, core_conf_of(r->server));
-    return e->in_cache ? e : NULL;
+    return store_bound(c, e, r) ? e : NULL;
 }
 
 /* 1 if r depends on the client's address, and later requests cannot be told apart by it. */

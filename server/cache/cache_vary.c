@@ -360,7 +360,7 @@ void cache_vary_drop(cache_entry *e)
     e->vary_n = 0;
 }
 
-void cache_limit_variants(response_cache *c, const cache_entry *e)
+void cache_limit_variants(response_cache *c, cache_entry *e)
 {
     cache_entry *last = NULL;
     int n = 0;
@@ -371,6 +371,10 @@ void cache_limit_variants(response_cache *c, const cache_entry *e)
             n++;
             last = o; /* new ones come first */
         }
-    if (n >= CACHE_VARIANTS)
-        cache_forget(c, last);
+    if (n < CACHE_VARIANTS)
+        return;
+    /* Of a backend's answer there may be many more, each of which would drive out another one. */
+    if (e->lifetime && admission_uses(&c->admission, last->uses, last->stamp) >= e->uses)
+        last = e;
+    cache_forget(c, last);
 }

@@ -1,17 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Stored answers that the loops' own caches send: they are what the store would have sent, are logged and counted as that, and end with it."""
 import email.utils
+import random
 import re
+import threading
 import time
 
 import pytest
 
+import h2_client
 from backend import Backend, answer
 from brigade import wait_until
 from cache_site import await_hits, hits
 from cached_site import DATE, config, fields, kind
 
-pytestmark = pytest.mark.only("brigade")
+pytestmark = [pytest.mark.only("brigade"), pytest.mark.threads]
 
 METRICS = "<Location /metrics>\nSetHandler metrics\n</Location>\n"
 ALL = METRICS + """LogLevel info
@@ -47,7 +50,8 @@ def answered(backend):
 
 def sent(got):
     """All that came, but for what goes with the clock."""
-    head = re.sub(rb"(?m)^(Age|Date): .*$", rb"\1", got.head) if b"origin" not in got.head else re.sub(rb"(?m)^Age: .*$", b"Age", got.head)
+    clock = rb"(?mi)^(age): .*$" if b"origin" in got.head else rb"(?mi)^(age|date): .*$"
+    head = re.sub(clock, rb"\1", got.head)
     return re.sub(rb"ttl=\d+", b"ttl", head), got.body
 
 
@@ -83,12 +87,16 @@ def figures(server):
     return dict(re.findall(r'^brigade_shared_cache_requests_total\{result="(\w+)"\} (\d+)$', text, re.M))
 
 
-def test_as_the_store_does(serve, backend):
+@pytest.mark.parametrize("protocol", ["HTTP/1.1", "HTTP/2"])
+def test_as_the_store_does(serve, backend, protocol):
     """The same requests, to a server whose loops have no cache."""
     answered(backend)
     servers = [serve(config(backend, ALL + f"FileCacheEntries {n}")) for n in (1000, 0)]
+    clients = servers if protocol == "HTTP/1.1" else [h2_client.Client("127.0.0.1", server.port, 20) for server in servers]
     for method, path, headers in REQUESTS:
-        got = [sent(server.request(method, path, headers=headers)) for server in servers]
+        if protocol == "HTTP/2":
+            headers = {name: value for name, value in headers.items() if name not in ("Host", "Connection")}
+        got = [sent(client.request(method, path, headers=headers)) for client in clients]
         assert got[0] == got[1], (method, path, headers)
     server = servers[0]
     await_hits(server, 40)
@@ -98,6 +106,18 @@ def test_as_the_store_does(serve, backend):
         server.get("/metrics")
     for name in ("access.log", "all.log", "squid.log"):
         assert log_of(servers[0], name) == log_of(servers[1], name)
+
+
+def test_more_variants_than_a_loop_keeps(serve, backend):
+    backend.scripts["/a"] = lambda c, r: answer(r["X-Kind"].encode(), fields=fields(("Vary", "X-Kind")))
+    server = serve(config(backend, METRICS + "MaxKeepAliveRequests 0"))
+    with server.connect() as client:
+        for i in range(600):
+            name = f"{i % 3}" if i % 2 else f"{i % 40}"
+            got = client.get("/p/a", {"X-Kind": name})
+            assert got.body == name.encode()
+    assert len(backend.requests) == 21
+    await_hits(server, 200)
 
 
 def test_age(serve, backend):
@@ -149,3 +169,50 @@ def test_ends_for_all_loops_at_once(serve, backend, end):
         assert ask(clients[rounds]) == b"%d" % (state["n"])
         assert state["n"] == before + 1 + (rounds == 0)
     await_hits(server, 100)
+
+
+def test_nothing_old_after_a_purge(serve, backend):
+    """Clients of all loops ask while others purge: who begins to ask after the end of a purge gets what came later."""
+    paths = [f"/p/{i}" for i in range(6)]
+    made, least = dict.fromkeys(paths, 0), dict.fromkeys(paths, 0)
+    lock, faults = threading.Lock(), []
+    until = time.monotonic() + 2
+
+    def script(connection, request):
+        path = "/p" + request.target
+        with lock:
+            made[path] += 1
+            return answer(b"%d" % made[path], fields=fields(("Cache-Tag", request.target[1:])))
+
+    def ask():
+        with server.connect() as client:
+            while time.monotonic() < until and not faults:
+                path = random.choice(paths)
+                with lock:
+                    wanted = least[path]
+                got = client.get(path)
+                if got.status != 200 or int(got.body) < wanted:
+                    faults.append((path, wanted, got))
+
+    def purge():
+        with server.connect() as client:
+            while time.monotonic() < until and not faults:
+                path = random.choice(paths)
+                with lock:
+                    wanted = made[path] + 1
+                client.request("PURGE", path, headers=[("Cache-Tag", path[3:])] if random.random() < 0.5 else [])
+                with lock:
+                    least[path] = max(least[path], wanted)
+
+    for path in paths:
+        backend.scripts[path[2:]] = script
+    server = serve(config(backend, METRICS + "CachePurge 127.0.0.1\nMaxKeepAliveRequests 0", loops=2))
+    for path in paths:
+        server.get(path)
+    threads = [threading.Thread(target=ask) for i in range(6)] + [threading.Thread(target=purge)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not faults and sum(made.values()) > 20
+    await_hits(server, 20)

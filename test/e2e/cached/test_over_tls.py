@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Stored answers over TLS: hits, and a client that leaves while others wait for what it asked for."""
+import re
 import threading
 import time
 
@@ -34,6 +35,14 @@ def test_hits(server, backend):
     for wanted in ("MISS", "HIT", "HIT"):
         got = client.request("GET", "/p/a")
         assert got.body == body and kind(got) == wanted
+
+
+def test_hits_of_the_loops_cache(server, backend):
+    backend.scripts["/a"] = answer(b"stored\n", fields=fields())
+    client = TLSClient(server)
+    got = [client.request("GET", "/p/a") for i in range(10)]
+    assert [kind(g) for g in got] == ["MISS"] + ["HIT"] * 9 and {g.body for g in got} == {b"stored\n"}
+    assert len({re.sub(rb"Age: \d+", b"", g.head) for g in got[1:]}) == 1 and len(backend.requests) == 1
 
 
 def test_the_first_client_leaves(server, backend):
