@@ -214,8 +214,7 @@ static int __attribute__((noinline)) lifetime_renew(cache_entry *e, apr_time_t n
 {
     struct cache_lifetime *l = e->lifetime;
     const fresh_terms *terms = &l->of.terms;
-    const apr_time_t resident = now > terms->stored ? now - terms->stored : 0,
-                     end = fresh_until(terms);
+    const apr_time_t resident = now > terms->stored ? now - terms->stored : 0, end = l->of.until;
 
     BRG_ASSERT(l->of.places_n <= CACHE_STORED_PLACES);
     if (now >= end)

@@ -21,6 +21,7 @@ typedef struct cache_stored {
         place[CACHE_STORED_PLACES]; /**< of the object; of that which led to it by Vary, first */
     int places_n;
     fresh_terms terms;
+    apr_time_t until;        /**< it is not used any longer than this, fresh as it may be */
     const char *const *vary; /**< names of the fields that Vary names, ends with NULL; NULL: none */
     _Atomic uint64_t *hits;  /**< counts requests that are answered with it */
     uint8_t

@@ -49,7 +49,7 @@ void *cached_section_create(apr_pool_t *p, char *path)
 
     (void)path;
     c->factor = -1;
-    c->most = c->least = c->usual = -1;
+    c->most = c->least = c->usual = c->ahead = -1;
     return c;
 }
 
@@ -68,6 +68,11 @@ void *cached_section_merge(apr_pool_t *p, void *base, void *add)
     c->most = a->most < 0 ? b->most : a->most;
     c->least = a->least < 0 ? b->least : a->least;
     c->usual = a->usual < 0 ? b->usual : a->usual;
+    if (a->ahead < 0) {
+        c->ahead = b->ahead;
+        c->ahead_most = b->ahead_most;
+        c->ahead_is_part = b->ahead_is_part;
+    }
     c->disable = cached_either(b->disable, a->disable);
     c->no_last_mod = cached_either(b->no_last_mod, a->no_last_mod);
     c->expired = cached_either(b->expired, a->expired);

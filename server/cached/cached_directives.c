@@ -260,6 +260,9 @@ const command_rec cached_commands[] = {
                   "Override the base URL of reverse proxied cache keys."),
     AP_INIT_FLAG("CacheStaleOnError", cached_section_flag_cmd, SECTION(stale), CACHED_ANY,
                  "Serve stale content on 5xx errors if present. Defaults to on."),
+    AP_INIT_TAKE12("CacheRefreshAhead", cached_ahead_cmd, NULL, CACHED_ANY,
+                   "Seconds, or a part of the lifetime, before its end in which a response is "
+                   "fetched anew, and how many requests a backend gets for that at a time"),
     AP_INIT_ITERATE("CachePurge", cached_purge_cmd, NULL, CACHED_ANY,
                     "Addresses or networks of clients that may purge, or None"),
     AP_INIT_TAKE1("CacheMemory", cached_memory_cmd, NULL, RSRC_CONF,

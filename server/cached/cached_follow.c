@@ -389,12 +389,28 @@ static int lead_refresh(cached_request *q)
     return DECLINED;
 }
 
+/* It is fresh: whoever may not ask for it ahead of its end sends it and does nothing else. */
+static int lead_ahead(cached_request *q)
+{
+    if (follow_may_wait(q->r) && conn_on_loop() && cached_ahead_begin(q)) {
+        follow_begin(q);
+        if (q->flight)
+            return lead_refresh(q);
+    }
+    cached_ahead_end(q);
+    q->follows = 0;
+    q->use = FRESH_SERVE;
+    return cached_serve(q, cached_filters_behind(q->r), "cache hit", 0);
+}
+
 int cached_lead(cached_request *q)
 {
     request_rec *r = q->r;
 
     q->epoch = store_epoch(cached_store());
     q->asked = brg_now();
+    if (q->ahead)
+        return lead_ahead(q);
     if (q->alone || q->flight || q->request.method != FRESH_GET ||
         cached_server_of(r->server)->lock == CACHED_OFF)
         return DECLINED;

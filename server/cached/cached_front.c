@@ -35,7 +35,7 @@ void cached_offer(cached_request *q)
     if (!front_is_for_all(q) || !conn_on_loop() || here != q->place || !cached_count_hits(here))
         return;
     BRG_ASSERT(q->places_n <= CACHE_STORED_PLACES && q->view.reader);
-    if (store_view_state(&q->view, &length) != STORE_COMPLETE)
+    if (store_view_state(&q->view, &length) != STORE_COMPLETE || brg_now() >= cached_ahead_of(q))
         return;
     stored = apr_pcalloc(q->r->pool, sizeof *stored);
     *stored = (cache_stored){.view = &q->view,
@@ -43,6 +43,7 @@ void cached_offer(cached_request *q)
                              .reader = cached_reader(here),
                              .places_n = q->places_n,
                              .terms = q->terms,
+                             .until = cached_ahead_of(q),
                              .vary = q->names ? front_names(q) : NULL,
                              .hits = cached_count_hits(here),
                              .tells_ttl = cached_section_of(q->r)->standard == CACHED_ON};

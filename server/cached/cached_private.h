@@ -49,6 +49,9 @@ typedef struct cached_section {
     apr_array_header_t *purgers; /**< of apr_ipsubnet_t *, CachePurge; NULL: not named */
     double factor;               /**< < 0: not named */
     int64_t most, least, usual;  /**< seconds; -1: not named */
+    int64_t ahead;         /**< CacheRefreshAhead: seconds, or percent; 0: off; -1: not named */
+    uint16_t ahead_most;   /**< requests at a time to a backend */
+    uint8_t ahead_is_part; /**< percent */
     uint8_t disable, no_last_mod, expired, is_private, no_store, tell, detail, standard,
         stale; /**< CACHED_*; standard: CacheStatusHeader */
 } cached_section;
@@ -214,6 +217,8 @@ typedef struct cached_request {
     uint8_t phase;      /**< cached_phase */
     uint8_t known;      /**< the object was looked for */
     uint8_t tier;       /**< cached_tier */
+    uint8_t ahead;      /**< it is fresh, and fetched ahead of its end */
+    uint8_t renewed;    /**< its answer was stored, or made what is stored fresh */
     uint8_t soft;       /**< it was purged softly: stale */
     uint8_t asked_own;  /**< conditions of the request were put away */
     uint8_t decided;    /**< the first piece of the answer passed */
@@ -233,7 +238,8 @@ typedef struct cached_request {
     /* waiting for another one */
     uint32_t follows;
     store_key follows_key;
-    uint8_t stays; /**< cached_stay() */
+    uint8_t stays;                  /**< cached_stay() */
+    _Atomic uint32_t *ahead_counts; /**< its backend's requests ahead of time count it; NULL */
     uint8_t
         answered; /**< the client has the stale answer; what the handler answers is stored alone */
     int status;   /**< of that answer, for logs */
@@ -331,6 +337,18 @@ void cached_head_fill(cached_request *q, store_head *head, const fresh_terms *te
 apr_status_t cached_send_stale(cached_request *q, ap_filter_t *f, int code);
 /** Fields of the response as they would be sent. */
 uint32_t cached_response_fields(request_rec *r, http_field **field);
+
+/* ---- before it is stale (cached_ahead.c) ---- */
+
+/** Setter of CacheRefreshAhead. */
+const char *cached_ahead_cmd(cmd_parms *cmd, void *dir, const char *span, const char *most);
+/** From when on what is stored is fetched anew. */
+apr_time_t cached_ahead_of(const cached_request *q);
+/** 1 if it is time. */
+int cached_ahead_is_due(const cached_request *q);
+/** Counts it. @return 0: its backend has as many of these requests as it may. Ends with cached_ahead_end(), also if it never began */
+int cached_ahead_begin(cached_request *q);
+void cached_ahead_end(cached_request *q);
 
 /* ---- purging (cached_purge.c) ---- */
 

@@ -232,6 +232,7 @@ void cached_request_end(cached_request *q)
         cached_unlock(q->place);
     }
     cached_land(q, 0);
+    cached_ahead_end(q);
     store_release(&q->view);
     BRG_ASSERT(!q->writer && !q->flight && !q->view.reader && !q->prev);
 }
@@ -288,6 +289,7 @@ void cached_find(cached_request *q)
 {
     store_reader *reader = cached_reader(cached_place_here());
     store_found found;
+    const int is_first = !q->known; /* what it waited for is never fetched once more */
     int any;
 
     BRG_ASSERT(!q->view.reader);
@@ -307,6 +309,9 @@ void cached_find(cached_request *q)
     q->use = (uint8_t)fresh_use_now(q->view.reader ? &q->terms : NULL, &q->request, &q->policy,
                                     brg_now());
     if (q->view.reader && q->soft && (q->use == FRESH_SERVE || q->use == FRESH_SERVE_STALE))
+        q->use = FRESH_VALIDATE;
+    q->ahead = (uint8_t)(is_first && cached_ahead_is_due(q) && !found.flight);
+    if (q->ahead)
         q->use = FRESH_VALIDATE;
     /* no-cache: what is stored has no say in the answer, as with Apache. */
     if (q->use == FRESH_VALIDATE && (q->request.cc.has & FRESH_CC_NO_CACHE) &&

@@ -325,6 +325,7 @@ static void save_end(cached_request *q)
     cached_lock(q->place);
     rv = store_write_end(&q->writer);
     cached_unlock(q->place);
+    q->renewed = rv == APR_SUCCESS;
     if (flight)
         cached_wake(q->place, flight);
     if (rv == APR_SUCCESS && q->tier == CACHED_DISK) {

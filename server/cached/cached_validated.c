@@ -30,6 +30,7 @@ static void validated_store(cached_request *q, const fresh_terms *terms)
     cached_lock(q->place);
     rv = store_write_refreshed(cached_reader(q->place), &head, &q->view, flight);
     cached_unlock(q->place);
+    q->renewed = rv == APR_SUCCESS;
     if (rv == APR_SUCCESS) {
         q->flight = 0;
         cached_stay(q, 0);

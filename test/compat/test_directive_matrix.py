@@ -51,7 +51,8 @@ def contexts():
 
 
 # Directives of ours in modules of Apache's names.
-OWN = {("cache", "cachestatusheader"), ("md", "autohttps")}
+OWN = {("cache", "cachestatusheader"), ("cache", "cachememory"), ("cache", "cachepurge"), ("cache", "cacherefreshahead"),
+       ("cache_disk", "cachemaxsize"), ("md", "autohttps")}
 
 
 def test_the_table_is_complete():

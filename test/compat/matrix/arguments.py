@@ -279,8 +279,11 @@ CacheLock on
 CacheLockMaxAge 5
 CacheLockPath @ROOT@/logs
 CacheMaxExpire 1000
+!CacheMemory 64M
 CacheMinExpire 10
+CachePurge 127.0.0.1
 CacheQuickHandler off
+CacheRefreshAhead 10% 4
 CacheStaleOnError off
 CacheStatusHeader on
 CacheStoreExpired On
@@ -290,6 +293,7 @@ CacheStorePrivate On
 CacheDirLength 2
 CacheDirLevels 2
 CacheMaxFileSize 100000
+!CacheMaxSize 64M
 CacheMinFileSize 2
 CacheReadSize 1000
 CacheReadTime 100
