@@ -22,9 +22,19 @@ static void serve_fields(request_rec *r, const fresh_head *head)
         apr_table_addn(r->headers_out, head->field[i].name, head->field[i].value);
 }
 
-/* What is kept in r beside its table. */
-static void serve_known(request_rec *r)
+/* What If-Modified-Since is compared with, where nothing says when it was modified: RFC 9111, 4.3.2. */
+static apr_time_t serve_date(const cached_request *q)
 {
+    const char *date = apr_table_get(q->r->headers_out, "Date");
+    const apr_time_t t = date ? apr_date_parse_http(date) : APR_DATE_BAD;
+
+    return t == APR_DATE_BAD ? q->terms.stored : t;
+}
+
+/* What is kept in r beside its table. */
+static void serve_known(cached_request *q)
+{
+    request_rec *r = q->r;
     const char *type = apr_table_get(r->headers_out, "Content-Type"),
                *coding = apr_table_get(r->headers_out, "Content-Encoding"),
                *modified = apr_table_get(r->headers_out, "Last-Modified");
@@ -39,6 +49,8 @@ static void serve_known(request_rec *r)
         r->mtime = 0;
         if (t != APR_DATE_BAD)
             ap_update_mtime(r, t);
+    } else if (q->request.if_modified_since) {
+        r->mtime = serve_date(q);
     }
 }
 
@@ -50,7 +62,7 @@ void cached_head_apply(cached_request *q, int age)
     r->status = q->stored.head.code;
     r->status_line = q->stored.line;
     serve_fields(r, &q->stored.head);
-    serve_known(r);
+    serve_known(q);
     if (age)
         apr_table_setn(r->headers_out, "Age",
                        apr_ltoa(r->pool, (long)fresh_age(&q->terms, brg_now())));

@@ -21,6 +21,7 @@ int fresh_status_is_understood(int code)
     return 0;
 }
 
+/* 405 and 501, too, by the standard; but a field that a client sends, of another method say, may bring them about. */
 int fresh_status_is_heuristic(int code)
 {
     switch (code) {
@@ -32,10 +33,8 @@ int fresh_status_is_heuristic(int code)
     case 301:
     case 308:
     case 404:
-    case 405:
     case 410:
     case 414:
-    case 501:
         return 1;
     default:
         return 0;

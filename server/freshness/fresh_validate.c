@@ -57,6 +57,7 @@ static int fresh_stays(const http_field *f)
                                         "content-encoding",
                                         "content-type",
                                         "content-range",
+                                        "content-md5", /* of the bytes, which stay */
                                         "connection",
                                         "keep-alive",
                                         "proxy-connection",

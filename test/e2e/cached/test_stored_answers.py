@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Answers of backends from the store: what is stored, for whom, how long, and what ends it."""
+import email.utils
 import os
 import signal
 import socket
@@ -362,3 +363,18 @@ def test_backend_that_closes_in_place_of_a_validation(serve, backend, control, s
         backend.scripts["*"] = closes
         got = c.get("/p/a")
     assert got.status == status and (status != 200 or got.body == b"stored")
+
+
+def test_if_modified_since_without_last_modified(serve, backend):
+    """RFC 9111, 4.3.2: Date counts."""
+    now = time.time()
+    date = [email.utils.formatdate(now + more, usegmt=True) for more in (-10, 0, 5)]
+    backend.scripts["/a"] = answer(b"stored\n", fields=fields(("Date", date[1]), age=1000))
+    server = serve(config(backend))
+    server.get("/p/a")
+    for rounds in range(3):
+        assert server.get("/p/a", headers={"If-Modified-Since": date[0]}).status == 200
+        got = server.get("/p/a", headers={"If-Modified-Since": date[1]})
+        assert got.status == 304 and got["Last-Modified"] is None and kind(got) == "HIT"
+        assert server.get("/p/a").body == b"stored\n"
+    assert len(backend.requests) == 1
