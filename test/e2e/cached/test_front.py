@@ -182,6 +182,17 @@ def test_ends_for_all_loops_at_once(serve, backend, end):
     await_hits(server, 100)
 
 
+def test_a_newer_one_for_all_loops_at_once(serve, backend):
+    backend.scripts["/a"] = lambda c, r: answer(b"%d" % len(backend.requests), fields=fields())
+    server = serve(config(backend, METRICS, loops=4))
+    clients = [server.connect() for i in range(12)]
+    for rounds in range(1, 6):
+        assert clients[rounds].get("/p/a", {"Cache-Control": "no-cache"}).body == b"%d" % rounds
+        for i in range(4):
+            assert {client.get("/p/a").body for client in clients} == {b"%d" % rounds}
+    await_hits(server, 100)
+
+
 def test_nothing_old_after_a_purge(serve, backend):
     """Clients of all loops ask while others purge: who begins to ask after the end of a purge gets what came later."""
     paths = [f"/p/{i}" for i in range(6)]
