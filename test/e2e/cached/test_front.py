@@ -119,6 +119,38 @@ def test_as_the_store_does(serve, backend, protocol):
         assert all(abs(bytes_of(a) - bytes_of(b)) <= 2 for a, b in zip(ours, stored))
 
 
+BEFORE = {
+    "no-cache": ("SetEnvIf X-No 1 no-cache", [{}, {}, {"X-No": "1"}, {}, {"X-No": "1"}, {"X-No": "0"}, {}]),
+    "early field": ("RequestHeader set X-Kind evil early", [{}, {"X-Kind": "a"}, {"X-Kind": "a"}, {}, {"X-Kind": "evil"}]),
+    "early edit": ("RequestHeader edit X-Kind a b early", [{}, {"X-Kind": "a"}, {"X-Kind": "b"}, {}, {"X-Kind": "a"}, {"X-Kind": "c"}]),
+    "late field": ("RequestHeader set X-Other 1", [{}, {}, {"X-Kind": "a"}, {"X-Kind": "a"}, {"X-Kind": "a"}]),
+    "client": ("RemoteIPHeader X-Client\nSetEnvIf Remote_Addr ^10\\. no-cache", [{}, {}, {"X-Client": "10.0.0.1"}, {}, {"X-Client": "192.0.2.1"}, {"X-Client": "10.0.0.2"}]),
+    "client by table": ("SetEnvIf Remote_Addr ^127 no-cache", [{}, {}, {}]),
+    "method": ("SetEnvIf Request_Method HEAD no-cache", [{}, {}, {}]),
+    "keep-alive": ("BrowserMatch old nokeepalive", [{}, {}, {"User-Agent": "old"}, {"User-Agent": "new"}, {"User-Agent": "old"}, {}]),
+    "limit": ("RequestLimit one rate=1/h burst=11", [{}] * 20),
+    "id": ("RequestId On", [{}, {}]),
+    "header": ("Header set X-Late %t\nHeader set X-Soon 1 early", [{}, {}]),
+    "in the handler": ("CacheQuickHandler Off", [{}, {}, {"X-Kind": "a"}, {"X-Kind": "a"}]),
+    "rewritten": ("RewriteEngine On\nRewriteCond %{HTTP:X-Kind} a\nRewriteRule ^/p/a$ /p/b [PT]", [{}, {}, {"X-Kind": "a"}, {"X-Kind": "a"}, {}]),
+    "denied": ("<Location /p/>\nRequire all denied\n</Location>", [{}, {}, {}]),
+}
+
+
+@pytest.mark.parametrize("before", BEFORE)
+def test_what_comes_before_the_phases(serve, backend, before):
+    """Modules that look at a request before the cache does have their say."""
+    backend.scripts["*"] = lambda c, r: answer(f"{r.target} {r['X-Kind']}".encode(), fields=fields(("Vary", "X-Kind"), ("Date", NOW), ("Server", "origin")))
+    more, asked = BEFORE[before]
+    servers = [serve(config(backend, ALL + f"{more}\nFileCacheEntries {n}")) for n in (1000, 0)]
+    for headers in asked * 4:
+        got = [server.get("/p/a", headers=headers) for server in servers]
+        assert [sent(g)[1] for g in got] == [sent(g)[1] for g in got][:1] * 2 and [g.status for g in got] == [got[1].status] * 2, headers
+        assert kind(got[0]) == kind(got[1]), headers
+        if before not in ("id", "limit", "header"):
+            assert sent(got[0]) == sent(got[1]), headers
+
+
 def test_more_variants_than_a_loop_keeps(serve, backend):
     backend.scripts["/a"] = lambda c, r: answer(r["X-Kind"].encode(), fields=fields(("Vary", "X-Kind")))
     server = serve(config(backend, METRICS + "MaxKeepAliveRequests 0"))
