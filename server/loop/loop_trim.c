@@ -26,6 +26,8 @@ void loop_spares_free(brg_loop *loop)
         free(buf);
     }
     loop->spare_n = loop->spare_in_n = 0;
+    free(loop->spare_waiting);
+    loop->spare_waiting = NULL;
 }
 
 void loop_trim(brg_loop *loop)

@@ -87,8 +87,9 @@ struct proxy_exchange {
     int status;      /**< DONE: what the handler returns */
     const char *bad; /**< why what came is no answer */
 
-    apr_bucket_brigade *out; /**< to the backend, framed */
-    apr_bucket_brigade *in;  /**< of the answer, to r->output_filters */
+    apr_bucket_brigade own[3]; /**< the three below: without cleanups of their own */
+    apr_bucket_brigade *out;   /**< to the backend, framed */
+    apr_bucket_brigade *in;    /**< of the answer, to r->output_filters */
     apr_bucket_brigade
         *body; /**< of the request's body: whole (codec->whole), or kept to be sent once more */
     apr_off_t out_n;         /**< bytes in out */
