@@ -79,11 +79,12 @@ static proxy_target *exchange_target(apr_pool_t *p, proxy_scheme scheme, const c
 }
 
 /**
- * A request that was sent, whose answer begins.
+ * A request that was sent over @a cc, whose answer begins.
  * @param body  bytes of the request's body that follow; 0: it has none
  */
-static proxy_exchange *exchange_make(apr_pool_t *p, const proxy_codec *codec, proxy_scheme scheme,
-                                     const char *name, apr_off_t body)
+static proxy_exchange *exchange_make_on(apr_pool_t *p, const proxy_codec *codec,
+                                        proxy_scheme scheme, const char *name, apr_off_t body,
+                                        client_conn *cc)
 {
     proxy_exchange *x = apr_pcalloc(p, sizeof *x);
     request_rec *r = exchange_request(p);
@@ -94,7 +95,7 @@ static proxy_exchange *exchange_make(apr_pool_t *p, const proxy_codec *codec, pr
     x->codec = codec;
     x->target = exchange_target(p, scheme, name);
     x->origin = client_origin_once(p, &settings);
-    x->cc = apr_pcalloc(p, sizeof *x->cc);
+    x->cc = cc;
     x->out = apr_brigade_create(p, r->connection->bucket_alloc);
     x->in = apr_brigade_create(p, r->connection->bucket_alloc);
     x->body = apr_brigade_create(p, r->connection->bucket_alloc);
@@ -105,6 +106,12 @@ static proxy_exchange *exchange_make(apr_pool_t *p, const proxy_codec *codec, pr
     proxy_settings_for(r, &x->conf);
     exchange_check(codec->begin(x) == OK);
     return x;
+}
+
+static proxy_exchange *exchange_make(apr_pool_t *p, const proxy_codec *codec, proxy_scheme scheme,
+                                     const char *name, apr_off_t body)
+{
+    return exchange_make_on(p, codec, scheme, name, body, apr_pcalloc(p, sizeof(client_conn)));
 }
 
 static void exchange_free(proxy_exchange *x)
