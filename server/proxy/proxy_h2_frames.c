@@ -389,6 +389,9 @@ static int data_begin(h2c_session *s, const h2_frame *f)
     h2c_stream *st = h2c_stream_find(s, f->stream);
     uint32_t n = f->len, head = H2_FRAME_HEAD;
 
+    if (st && st->over) /* as of one that has left */
+        st = NULL;
+
     if (!frames_is_past(s, f->stream)) {
         h2c_session_fault(s, "DATA that was not asked for");
         return 0;
@@ -410,8 +413,6 @@ static int data_begin(h2c_session *s, const h2_frame *f)
     }
     if (st && !st->headed)
         stream_fault(st, "DATA that was not asked for");
-    if (st && st->over)
-        stream_fault(st, "DATA behind the end");
     client_in_take(s->cc, head);
     if (n && st)
         s->control = 0;

@@ -252,6 +252,6 @@ void h2c_stream_leave(h2c_stream *st)
         h2c_write(s);
     if (!s->first)
         session_rest(s);
-    else if (h2c_session_has_room(s))
+    else if (s->cc->on_loop && h2c_session_has_room(s))
         client_shared_tell(s->cc);
 }
