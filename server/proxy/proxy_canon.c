@@ -257,6 +257,34 @@ static char *canon_join(apr_pool_t *p, const char *scheme, const char *authority
     return text;
 }
 
+/* What ProxyPass made of the path: its beginning is known. @return DECLINED: it is not */
+static int canon_of_place(request_rec *r)
+{
+    static const canon_kind kind = {"http", 1, 10415, 10408};
+    const char *rest, *path, *query;
+    const proxy_place *place = proxy_place_of(r, &rest);
+    apr_size_t path_len, query_len;
+    char *to;
+    int rv;
+
+    if (!place || apr_table_get(r->notes, "proxy-nocanon") ||
+        apr_table_get(r->notes, "proxy-noencode"))
+        return DECLINED;
+    if ((rv = canon_path(r, &kind, rest, &path, &query)) != OK)
+        return rv;
+    path_len = strlen(path);
+    query_len = query ? strlen(query) : 0;
+    r->filename = to = apr_palloc(r->pool, place->start_len + path_len + query_len + 2);
+    to = canon_put(canon_put(to, place->start, place->start_len), path, path_len);
+    if (query) {
+        *to++ = '?';
+        to = canon_put(to, query, query_len);
+    }
+    *to = '\0';
+    proxy_place_canonical(r);
+    return OK;
+}
+
 int proxy_canonical(request_rec *r, const char *url)
 {
     const char *colon = strchr(url, ':'), *host, *path, *query, *rest, *error;
@@ -267,6 +295,8 @@ int proxy_canonical(request_rec *r, const char *url)
     int rv;
 
     BRG_ASSERT(r->proxyreq != PROXYREQ_NONE);
+    if ((rv = canon_of_place(r)) != DECLINED)
+        return rv;
     if (!kind)
         return DECLINED;
     rest = colon + 1;

@@ -235,6 +235,7 @@ static int alias_match(request_rec *r, const proxy_alias *alias, const proxy_dir
     r->handler = "proxy-server";
     r->proxyreq = PROXYREQ_REVERSE;
     alias_notes(&a);
+    proxy_place_mapped(r, alias->place);
     if (!(alias->flags & ALIAS_SERVLET))
         return OK;
     r->uri = (char *)a.uri;
