@@ -92,7 +92,8 @@ static int waiting_is_last(request_rec *r)
            ap_find_token(r->pool, apr_table_get(r->headers_in, "Connection"), "close");
 }
 
-/* A loop keeps one: most requests that wait do so one after the other. */
+#define WAITING_SPARE 64 /* that a loop keeps */
+
 static struct brg_waiting *waiting_make(void)
 {
     brg_loop *loop = loop_self();
@@ -100,7 +101,8 @@ static struct brg_waiting *waiting_make(void)
 
     if (!w)
         return calloc(1, sizeof *w);
-    loop->spare_waiting = NULL;
+    loop->spare_waiting = *(void **)w;
+    loop->spare_waiting_n--;
     memset(w, 0, sizeof *w);
     return w;
 }
@@ -260,10 +262,13 @@ static void waiting_free(struct brg_waiting *w)
 
     if (atomic_load(&w->note.posted)) /* waiting_resumed() frees it */
         return;
-    if (loop && !loop->spare_waiting)
-        loop->spare_waiting = w;
-    else
+    if (!loop || loop->spare_waiting_n >= WAITING_SPARE) {
         free(w);
+        return;
+    }
+    *(void **)w = loop->spare_waiting;
+    loop->spare_waiting = w;
+    loop->spare_waiting_n++;
 }
 
 /* The request that came from the network. */
