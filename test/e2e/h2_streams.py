@@ -16,9 +16,14 @@ class Stream:
     def path(self):
         return self.fields[":path"]
 
-    def answer(self, body=b"ok\n", status="200", end=True):
+    def answer(self, body=b"ok\n", status="200"):
+        """A small one in one piece: an answer that has begun is not asked for once more."""
+        if len(body) < 1000:
+            self.connection.take_window(self.number, len(body))
+            self.connection.send(frame(HEADERS, END_HEADERS, self.number, line(":status", status)) + frame(DATA, END_STREAM, self.number, body))
+            return
         self.head(status)
-        self.data(body, end)
+        self.data(body, end=True)
 
     def head(self, status="200", *lines):
         self.connection.send(frame(HEADERS, END_HEADERS, self.number, line(":status", status) + b"".join(lines)))
@@ -180,8 +185,14 @@ class Backend:
         return self
 
     def __exit__(self, *_):
-        self.listener.shutdown(socket.SHUT_RDWR)
+        try:
+            self.listener.shutdown(socket.SHUT_RDWR)
+        except OSError:  # it does not listen just now
+            pass
         self.listener.close()
+        self.close_connections()
+
+    def close_connections(self):
         for connection in self.connections:
             try:
                 connection.close()

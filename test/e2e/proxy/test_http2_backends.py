@@ -303,15 +303,16 @@ def test_connections_that_are_not_shared(serve, parameters):
         assert all(r.status == 200 for r in clients.answers().values()) and len(backend.connections) == 3
 
 
+@pytest.mark.threads
 def test_through_another_brigade(serve):
-    """Bodies of all sizes, both ways, at the same time, over one connection of HTTP/2."""
+    """Bodies of all sizes, both ways, at the same time, over a connection of HTTP/2 of each loop."""
     def script(connection, request):
         n = int(request.target.split("/")[1].split("?")[0])
         return b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % (n + len(request.body)) + b"b" * n + request.body
 
     with Http1Backend({"*": script}) as last:
         middle = serve(f"Protocols h2c http/1.1\nEventLoops 1\nProxyPass /p/ http://127.0.0.1:{last.port}/\n")
-        server = serve(f"EventLoops 1\nServerProcesses 1\nProxyPass /q/ h2c://127.0.0.1:{middle.port}/p/\n")
+        server = serve(f"EventLoops 2\nServerProcesses 1\nProxyPass /q/ h2c://127.0.0.1:{middle.port}/p/\n")
         wrong = []
 
         def client(seed):
