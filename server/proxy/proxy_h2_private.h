@@ -45,6 +45,7 @@ typedef struct h2c_session {
     client_conn *cc;
     hpack_table table;
     h2c_stream *first, **last; /* who sent data last is last */
+    h2c_stream *found;         /* whose frame came last; NULL */
     unsigned streams_n, most;  /* SETTINGS_MAX_CONCURRENT_STREAMS of the backend */
     uint32_t next;             /* stream that is opened next */
     int64_t window;            /* bytes that may be sent on the connection */
@@ -125,7 +126,7 @@ h2c_stream *h2c_stream_open(h2c_session *s, proxy_exchange *x);
 void h2c_stream_leave(h2c_stream *st);
 
 /** NULL: there is none (any more). */
-h2c_stream *h2c_stream_find(const h2c_session *s, uint32_t id);
+h2c_stream *h2c_stream_find(h2c_session *s, uint32_t id);
 
 /** Its exchange has something to do. */
 void h2c_stream_wake(h2c_stream *st);

@@ -21,6 +21,8 @@ static void stream_unlink(h2c_stream *st)
     s->streams_n--;
     if (s->data_of == st)
         s->data_of = NULL; /* the rest of that frame is nobody's */
+    if (s->found == st)
+        s->found = NULL;
     st->s = NULL;
 }
 
@@ -59,12 +61,15 @@ h2c_stream *h2c_stream_open(h2c_session *s, proxy_exchange *x)
     return st;
 }
 
-h2c_stream *h2c_stream_find(const h2c_session *s, uint32_t id)
+h2c_stream *h2c_stream_find(h2c_session *s, uint32_t id)
 {
-    h2c_stream *st = s->first;
+    h2c_stream *st = s->found;
 
-    while (st && st->id != id)
+    if (st && st->id == id)
+        return st;
+    for (st = s->first; st && st->id != id;)
         st = st->next;
+    s->found = st;
     return st;
 }
 

@@ -1,5 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Backends of HTTP/2 whose connections carry several requests at a time."""
+import os
+import pwd
+import shutil
+import subprocess
+import tempfile
 import threading
 import time
 
@@ -9,6 +14,8 @@ from backend import Backend as Http1Backend
 from brigade import wait_until
 from h2_client import PING, RST_STREAM, WINDOW_UPDATE
 from h2_streams import Backend
+from ports import free_port
+from processes import accepts
 
 pytestmark = pytest.mark.only("brigade")
 
@@ -330,6 +337,53 @@ def test_through_another_brigade(serve):
         for t in threads:
             t.join(120)
         assert not wrong
+
+
+NGINX = """daemon off; pid @/pid; error_log @/errors; worker_processes 1; user @USER@;
+events { worker_connections 512; }
+http { log_format c "$connection $uri $status"; access_log @/access c; keepalive_requests 100000;
+client_body_temp_path @/b; proxy_temp_path @/p; fastcgi_temp_path @/f; uwsgi_temp_path @/u; scgi_temp_path @/s;
+server { listen 127.0.0.1:@PORT@ http2; root @/site; } }
+"""
+
+
+@pytest.mark.skipif(not shutil.which("nginx"), reason="nginx is not installed")
+def test_nginx(serve):
+    with tempfile.TemporaryDirectory(prefix="brigade-nginx-") as folder:
+        os.chmod(folder, 0o755)
+        os.mkdir(f"{folder}/site")
+        bodies = {f"/{n}": os.urandom(n) for n in (1, 1000, 16384, 70000, 1000000)}
+        for name, body in bodies.items():
+            with open(f"{folder}/site{name}", "wb") as f:
+                f.write(body)
+        port, user = free_port(), pwd.getpwuid(os.getuid()).pw_name
+        with open(f"{folder}/conf", "w", encoding="utf-8") as f:
+            f.write(NGINX.replace("@USER@", user).replace("@PORT@", str(port)).replace("@", folder))
+        with subprocess.Popen(["nginx", "-c", f"{folder}/conf", "-e", f"{folder}/errors"]) as nginx:
+            try:
+                wait_until(lambda: accepts(port), "nginx")
+                server = serve(f"EventLoops 1\nServerProcesses 1\nProxyPass /p/ h2c://127.0.0.1:{port}/\n")
+                wrong = []
+
+                def client():
+                    with server.connect() as c:
+                        for _ in range(4):
+                            for name, body in bodies.items():
+                                got = c.request("GET", f"/p{name}")
+                                if got.status != 200 or got.body != body:
+                                    wrong.append((name, got.status, len(got.body)))
+
+                threads = [threading.Thread(target=client) for _ in range(20)]
+                for t in threads:
+                    t.start()
+                for t in threads:
+                    t.join(120)
+                assert not wrong
+            finally:
+                nginx.terminate()
+        with open(f"{folder}/access", encoding="utf-8") as f:
+            lines = [line.split() for line in f]
+        assert len(lines) == 400 and len({line[0] for line in lines}) == 1
 
 
 def test_streams_are_reset_once_they_are_over_here(serve):
