@@ -285,7 +285,7 @@ static int canon_of_place(request_rec *r)
     return OK;
 }
 
-int proxy_canonical(request_rec *r, const char *url)
+static int canon_of_url(request_rec *r, const char *url)
 {
     const char *colon = strchr(url, ':'), *host, *path, *query, *rest, *error;
     const size_t len = colon ? (size_t)(colon - url) : 0;
@@ -294,9 +294,6 @@ int proxy_canonical(request_rec *r, const char *url)
     apr_port_t port = usual;
     int rv;
 
-    BRG_ASSERT(r->proxyreq != PROXYREQ_NONE);
-    if ((rv = canon_of_place(r)) != DECLINED)
-        return rv;
     if (!kind)
         return DECLINED;
     rest = colon + 1;
@@ -312,4 +309,12 @@ int proxy_canonical(request_rec *r, const char *url)
     r->filename =
         canon_join(r->pool, kind->scheme, proxy_authority(r->pool, host, port, usual), path, query);
     return OK;
+}
+
+int proxy_canonical(request_rec *r, const char *url)
+{
+    const int rv = canon_of_place(r);
+
+    BRG_ASSERT(r->proxyreq != PROXYREQ_NONE);
+    return rv != DECLINED ? rv : canon_of_url(r, url);
 }

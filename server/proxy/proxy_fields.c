@@ -279,12 +279,22 @@ static const char *fields_host(const proxy_exchange *x)
     return host ? host : x->target->authority;
 }
 
-static apr_bucket *fields_write(const fields_head *h, const char *line, apr_size_t len)
+/* @return NULL: what is no part of a request line would begin another line */
+static apr_bucket *fields_write(const fields_head *h, const char *method, const char *target,
+                                const char *version)
 {
     apr_bucket_alloc_t *alloc = h->r->connection->bucket_alloc;
-    const apr_size_t all = len + h->size + 2;
-    char *buf = apr_bucket_alloc(all, alloc), *p = fields_put(buf, line, len);
+    const apr_size_t method_len = strcspn(method, "\r\n"), target_len = strcspn(target, "\r\n"),
+                     all = method_len + 1 + target_len + strlen(" HTTP/1.1\r\n") + h->size + 2;
+    char *buf, *p;
 
+    if (method[method_len] || target[target_len])
+        return NULL;
+    buf = apr_bucket_alloc(all, alloc);
+    p = fields_put(buf, method, method_len);
+    *p++ = ' ';
+    p = fields_put(p, target, target_len);
+    p = fields_put(p, version, strlen(" HTTP/1.1\r\n"));
     for (const proxy_line *l = h->line; l < h->line + h->n; l++) {
         p = fields_put(p, l->name, l->name_len);
         p = fields_put(p, ": ", 2);
@@ -335,14 +345,8 @@ apr_bucket *proxy_request_head(proxy_exchange *x)
     const proxy_target *t = x->target;
     const int is_10 = apr_table_get(r->subprocess_env, "force-proxy-request-1.0") != NULL;
     const int absolute = t->remotes_n && t->scheme == PROXY_SCHEME_HTTP;
-    const char *line =
-        apr_pstrcat(r->pool, t->scheme == PROXY_SCHEME_CONNECT ? "CONNECT" : r->method, " ",
-                    absolute ? t->url : t->path, is_10 ? " HTTP/1.0\r\n" : " HTTP/1.1\r\n", NULL);
     fields_head h = {0};
-    const apr_size_t len = strlen(line);
 
-    if (strcspn(line, "\r\n") + 2 != len) /* nothing of a target can begin another line */
-        return NULL;
     fields_collect(x, &h);
     fields_add(&h, "Host", fields_host(x));
     fields_of_remote(x, &h);
@@ -350,5 +354,6 @@ apr_bucket *proxy_request_head(proxy_exchange *x)
     fields_of_ours(x, &h);
     fields_of_body(x, &h, is_10);
     fields_of_connection(x, &h, is_10);
-    return fields_write(&h, line, len);
+    return fields_write(&h, t->scheme == PROXY_SCHEME_CONNECT ? "CONNECT" : r->method,
+                        absolute ? t->url : t->path, is_10 ? " HTTP/1.0\r\n" : " HTTP/1.1\r\n");
 }

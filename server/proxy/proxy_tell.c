@@ -23,7 +23,7 @@ void proxy_tell_begin(request_rec *r, proxy_told *told)
 void proxy_tell_peer(proxy_told *told, const char *peer, apr_port_t port)
 {
     told->port = port;
-    apr_cpystrn(told->peer, peer, sizeof told->peer);
+    memcpy(told->peer, peer, sizeof told->peer);
 }
 
 /* An error page is a request of its own, behind the one that the backend did not answer. */

@@ -339,6 +339,31 @@ def test_through_another_brigade(serve):
         assert not wrong
 
 
+@pytest.mark.threads
+def test_workers_have_connections_of_their_own(serve):
+    """An included page is asked for by a worker, which waits: nobody else uses its connection meanwhile."""
+    def script(stream):
+        if stream.path == "/large":
+            stream.answer(b"l" * 600000)
+        else:
+            stream.answer(stream.path.encode())
+
+    with Backend(script) as backend:
+        server = serve(config(backend, more="<Location />\nAddOutputFilter INCLUDES .shtml\nOptions +Includes\n</Location>"),
+                       {"p.shtml": "[<!--#include virtual='/p/a' -->|<!--#include virtual='/p/large' -->|<!--#include virtual='/p/b' -->]"})
+        clients = Clients(server)
+        for i in range(12):
+            clients.ask(f"/p.shtml?{i}")
+            clients.ask(f"/p/{i}")
+        got = clients.answers()
+        for i in range(12):
+            assert got[f"/p.shtml?{i}"].body == b"[/a|" + b"l" * 600000 + b"|/b]" and got[f"/p/{i}"].body == f"/{i}".encode()
+        before = len(backend.connections)
+        assert server.get("/p.shtml").body.endswith(b"|/b]") and len(backend.connections) == before  # they are kept
+        backend.connections[-1].close()
+        assert server.get("/p.shtml").status == 200
+
+
 NGINX = """daemon off; pid @/pid; error_log @/errors; worker_processes 1; user @USER@;
 events { worker_connections 512; }
 http { log_format c "$connection $uri $status"; access_log @/access c; keepalive_requests 100000;
