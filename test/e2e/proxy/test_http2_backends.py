@@ -16,6 +16,7 @@ from h2_client import PING, RST_STREAM, WINDOW_UPDATE
 from h2_streams import Backend
 from ports import free_port
 from processes import accepts
+from tls_site import certificate
 
 pytestmark = pytest.mark.only("brigade")
 
@@ -311,15 +312,21 @@ def test_connections_that_are_not_shared(serve, parameters):
 
 
 @pytest.mark.threads
-def test_through_another_brigade(serve):
+@pytest.mark.parametrize("scheme", ["h2c", "h2"])
+def test_through_another_brigade(serve, scheme):
     """Bodies of all sizes, both ways, at the same time, over a connection of HTTP/2 of each loop."""
     def script(connection, request):
         n = int(request.target.split("/")[1].split("?")[0])
         return b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % (n + len(request.body)) + b"b" * n + request.body
 
     with Http1Backend({"*": script}) as last:
-        middle = serve(f"Protocols h2c http/1.1\nEventLoops 1\nProxyPass /p/ http://127.0.0.1:{last.port}/\n")
-        server = serve(f"EventLoops 2\nServerProcesses 1\nProxyPass /q/ h2c://127.0.0.1:{middle.port}/p/\n")
+        tls = "SSLEngine on\nSSLCertificateFile @ROOT@/conf/cert.pem\nSSLCertificateKeyFile @ROOT@/conf/key.pem\n" if scheme == "h2" else ""
+        middle = serve.unstarted(f"EventLoops 1\nProtocols {scheme} http/1.1\n{tls}ProxyPass /p/ http://127.0.0.1:{last.port}/\n", {}, wait=not tls)
+        if tls:
+            certificate(middle)
+        middle.start()
+        wait_until(lambda: accepts(middle.port), "the backend")
+        server = serve(f"EventLoops 2\nServerProcesses 1\nSSLProxyEngine on\nProxyPass /q/ {scheme}://localhost:{middle.port}/p/\n")
         wrong = []
 
         def client(seed):
