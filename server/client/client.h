@@ -12,6 +12,7 @@
  *   -----------   ---------------------------------------  ----------------------------------------
  *   connecting    client_go(): the socket, then TLS        the exchange that opened it
  *   ready         client_send(), client_recv()             the exchange
+ *   shared        client_keep(), client_close()            its protocol's session
  *   idle          client_take(); data, an end, ttl: closed its place: the loop polls it
  *   closed        client_close()                           freed at the end of the turn
  *
@@ -49,9 +50,10 @@ typedef struct client_settings {
     int smax;                /**< idle ones that are kept whatever their age; -1: none beyond ttl */
     apr_interval_time_t ttl; /**< idle connections live so long, microseconds; 0: 60 s */
     apr_interval_time_t
-        address_ttl;    /**< addresses are looked up again after it; 0: 60 s, in the background */
-    int receive_buffer; /**< SO_RCVBUF; 0: the system's */
-    unsigned reuse : 1; /**< connections are kept */
+        address_ttl;     /**< addresses are looked up again after it; 0: 60 s, in the background */
+    int receive_buffer;  /**< SO_RCVBUF; 0: the system's */
+    unsigned reuse : 1;  /**< connections are kept */
+    unsigned shared : 1; /**< several exchanges of a loop use one at a time (client_share()) */
     unsigned keepalive : 1; /**< SO_KEEPALIVE */
 } client_settings;
 
@@ -142,6 +144,12 @@ struct client_conn {
     uint32_t tunnel_sent;           /**< bytes of the CONNECT */
     void *session;                  /**< of the protocol, as long as the connection; NULL */
     void (*session_end)(void *session);
+    int (*session_idle)(
+        void *
+            session); /**< an event while it is idle, of a protocol in which that may be; NULL: it is closed.
+                                           @return 1: it stays, and all that came was taken */
+    uint8_t shared;              /**< on its place's list */
+    uint8_t connecting;          /**< counted there */
     char peer[CONN_CLIENT_TEXT]; /**< the address that it leads to, as text */
 };
 
@@ -166,6 +174,26 @@ apr_status_t client_open(client_origin *origin, brg_loop *loop, client_ticket *t
  * Blocking: no.
  */
 apr_status_t client_go(client_conn *cc);
+
+/* ---- connections of settings.shared, on loops ---- */
+
+/** Let others find a connection that is ready, and tell those that wait. */
+void client_share(client_conn *cc);
+
+/** They find it no more. Also where it is not shared. */
+void client_unshare(client_conn *cc);
+
+/** The first that is shared on this loop; those behind it follow by next. NULL: there is none. */
+client_conn *client_shared(client_origin *origin, brg_loop *loop);
+
+/** 1: one is being connected on this loop, for which @a ticket now waits. */
+int client_awaits_shared(client_origin *origin, brg_loop *loop, client_ticket *ticket);
+
+/** What the protocol remembers of the backend, on this loop: exchanges that a connection takes at a time. 0 at first. */
+unsigned *client_shared_most(client_conn *cc);
+
+/** A shared one can take another exchange: tell those that wait. */
+void client_shared_tell(client_conn *cc);
 
 /** POLLIN or POLLOUT: what client_go() waits for. */
 short client_wants(const client_conn *cc);

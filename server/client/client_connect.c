@@ -333,6 +333,8 @@ static client_conn *connect_object(client_origin *o, client_place *place, brg_lo
     cc->on_loop = loop != NULL;
     cc->opened = 1;
     cc->uses = 1;
+    cc->connecting = loop && o->conf.shared;
+    place->connecting_n += cc->connecting;
     return cc;
 }
 

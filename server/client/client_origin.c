@@ -142,6 +142,7 @@ client_origin *client_origin_once(apr_pool_t *p, const client_settings *settings
     conf.sni = once->sni = origin_copy(settings->sni);
     conf.tunnel = once->tunnel = origin_copy(settings->tunnel);
     conf.reuse = 0;
+    conf.shared = 0;
     conf.max = 0;
     atomic_store(&once->origin.refs, 1);
     if ((!conf.host && !conf.path) || (settings->tunnel && !conf.tunnel)) { /* no memory */

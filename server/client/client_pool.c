@@ -97,6 +97,7 @@ void client_keep(client_conn *cc)
         return;
     }
     client_block_end(cc);
+    client_unshare(cc);
     cc->state = CLIENT_IDLE;
     cc->notify = NULL;
     cc->idle_since = loop ? loop->monotonic : clock_monotonic();
@@ -136,6 +137,7 @@ void client_close(client_conn *cc)
         idle_unlock(place);
     }
     client_crowd_leave(cc);
+    client_unshare(cc);
     cc->state = CLIENT_CLOSED;
     cc->notify = NULL;
     if (cc->on_loop)
@@ -151,6 +153,7 @@ void client_close(client_conn *cc)
         client_count_closed(cc->origin);
     if (cc->on_loop)
         client_crowd_tell(cc->origin);
+    client_connecting_over(cc);
     close_object(cc);
 }
 
@@ -170,7 +173,11 @@ void client_ready(struct loop_io *io, uint32_t events)
             cc->notify(cc->baton);
         return;
     }
-    if (events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR))
+    if (!(events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR)))
+        return;
+    if (cc->session_idle && cc->session_idle(cc->session))
+        client_block_end(cc);
+    else
         client_close(cc);
 }
 

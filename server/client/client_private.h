@@ -42,6 +42,10 @@ typedef struct client_place {
     _Atomic unsigned idle_n;
     client_ticket *first, **last; /**< those that wait */
     client_conn *crowded;         /**< those that found its backlog full, in order, by next */
+    client_conn
+        *shared; /**< settings.shared: that have exchanges, in the order of client_share() */
+    unsigned shared_most;  /**< client_shared_most() */
+    unsigned connecting_n; /**< settings.shared: that are being connected */
     _Atomic unsigned waiting_n;
     struct loop_guest guest; /**< the loop ends: so do idle connections */
     struct loop_note
@@ -130,6 +134,10 @@ void client_crowd_tell(const client_origin *origin);
 
 /** Give its block back. */
 void client_block_end(client_conn *cc);
+
+/** One of settings.shared is connected, or not to be: those that wait for it are told. Also where it was told before
+ * (client_shared.c). */
+void client_connecting_over(client_conn *cc);
 
 /** Free sessions of TLS that are kept. */
 void client_sessions_end(client_place *place);

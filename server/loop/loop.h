@@ -117,6 +117,8 @@ struct brg_loop {
     unsigned conns_most; /**< this loop's share of max_connections */
     void *spare_in;
     unsigned spare_in_n;
+    void *spare_waiting; /**< of requests that waited (request/request_wait.c), linked */
+    unsigned spare_waiting_n;
     unsigned ended_n;                 /**< requests that ended in this turn */
     unsigned full_n;                  /**< of these: not answered from memory */
     uint64_t read_n;                  /**< bytes that the loop read and has not told yet */

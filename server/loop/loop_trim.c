@@ -25,7 +25,11 @@ void loop_spares_free(brg_loop *loop)
         loop->spare_in = *(void **)buf;
         free(buf);
     }
-    loop->spare_n = loop->spare_in_n = 0;
+    while ((buf = loop->spare_waiting) != NULL) {
+        loop->spare_waiting = *(void **)buf;
+        free(buf);
+    }
+    loop->spare_n = loop->spare_in_n = loop->spare_waiting_n = 0;
 }
 
 void loop_trim(brg_loop *loop)

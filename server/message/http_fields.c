@@ -89,18 +89,12 @@ int http_host_is_valid(const char *p, size_t len)
 
 int http_name_is_safe(const char *name)
 {
-    if (!*name)
-        return 0;
-    while (http_is(*name, HTTP_C_TOKEN))
-        name++;
-    return *name == '\0';
+    return http_is_token(name, strlen(name));
 }
 
 int http_value_is_safe(const char *value)
 {
-    const char *end = value + strlen(value);
-
-    return http_scan_value(value, end) == end;
+    return http_is_value(value, strlen(value));
 }
 
 int http_field_is_safe(const char *name, const char *value)

@@ -117,6 +117,59 @@ static inline const char *h1_scan_token(const char *p, const char *end)
     return p;
 }
 
+/** 1 if each of the @a n bytes may stand in a field value. Of short strings whose length is known: the last bytes are looked at
+ * twice rather than one by one. */
+static inline int http_is_value(const char *p, size_t n)
+{
+#if defined(__SSE2__)
+    const __m128i low = _mm_set1_epi8(0x1f), tab = _mm_set1_epi8('\t'), del = _mm_set1_epi8(0x7f);
+
+    if (n >= 8) {
+        const char *last = p + n - (n >= 16 ? 16 : 8);
+        __m128i x, bad = _mm_setzero_si128();
+
+        for (int more = 1; more;) {
+            if (n < 16) {
+                x = _mm_unpacklo_epi64(_mm_loadl_epi64((const __m128i *)(const void *)p),
+                                       _mm_loadl_epi64((const __m128i *)(const void *)last));
+                more = 0;
+            } else {
+                more = p < last;
+                x = _mm_loadu_si128((const __m128i *)(const void *)(more ? p : last));
+                p += 16;
+            }
+            bad = _mm_or_si128(
+                bad, _mm_or_si128(_mm_andnot_si128(_mm_cmpeq_epi8(x, tab),
+                                                   _mm_cmpeq_epi8(_mm_min_epu8(x, low), x)),
+                                  _mm_cmpeq_epi8(x, del)));
+        }
+        return !_mm_movemask_epi8(bad);
+    }
+#endif
+    return http_scan_value(p, p + n) == p + n;
+}
+
+/** 1 if the @a n bytes, at least one, are a token. */
+static inline int http_is_token(const char *p, size_t n)
+{
+#if defined(__SSE2__)
+    const __m128i fold = _mm_set1_epi8(0x20), a = _mm_set1_epi8('a'),
+                  last = _mm_set1_epi8('z' - 'a');
+
+    if (n >= 8 && n <= 16) { /* two halves that overlap; of letters and "-" mostly */
+        const __m128i x =
+            _mm_unpacklo_epi64(_mm_loadl_epi64((const __m128i *)(const void *)p),
+                               _mm_loadl_epi64((const __m128i *)(const void *)(p + n - 8)));
+        const __m128i letter = _mm_sub_epi8(_mm_or_si128(x, fold), a);
+
+        if (_mm_movemask_epi8(_mm_or_si128(_mm_cmpeq_epi8(_mm_min_epu8(letter, last), letter),
+                                           _mm_cmpeq_epi8(x, _mm_set1_epi8('-')))) == 0xffff)
+            return 1;
+    }
+#endif
+    return n && h1_scan_token(p, p + n) == p + n;
+}
+
 /** 1 if the n bytes at p, in any case, are the lower-case @a lit. n is a constant wherever it
  * matters. */
 static inline __attribute__((always_inline)) int http_same(const char *p, const char *lit, size_t n)

@@ -24,6 +24,10 @@ void exchange_done(proxy_exchange *x, int status)
 
 void exchange_drop(proxy_exchange *x)
 {
+    if (x->codec && x->codec->mux && (x->cc || x->script)) {
+        x->codec->mux->leave(x);
+        return;
+    }
     if (x->cc)
         client_close(x->cc);
     x->cc = NULL;
@@ -35,6 +39,10 @@ void exchange_give_back(proxy_exchange *x)
 
     if (!cc)
         return;
+    if (x->codec->mux) {
+        x->codec->mux->leave(x);
+        return;
+    }
     BRG_ASSERT(cc->baton == x); /* nobody else has it */
     x->cc = NULL;
     if (x->keep && x->complete && x->body_ended && !x->out_n && !x->held_n)
@@ -82,18 +90,33 @@ static int exchange_wants_fresh(const proxy_exchange *x)
                         apr_table_get(r->subprocess_env, "proxy-initial-not-pooled"));
 }
 
+/* A connection that is there. @return APR_SUCCESS: x->cc is set; APR_NOTFOUND; APR_EAGAIN: the exchange is told */
+static apr_status_t connect_known(proxy_exchange *x)
+{
+    apr_status_t rv = APR_NOTFOUND;
+
+    BRG_ASSERT(!x->cc);
+
+    if (!x->connect_at)
+        x->connect_at = exchange_now(x);
+    client_ticket_leave(&x->ticket);
+    if (!exchange_wants_fresh(x)) {
+        if (x->codec->mux && x->loop)
+            rv = x->codec->mux->join(x);
+        if (rv == APR_NOTFOUND && (x->cc = client_take(x->origin, x->loop)) != NULL)
+            rv = APR_SUCCESS;
+    }
+    x->reused = rv == APR_SUCCESS;
+    return rv;
+}
+
 static apr_status_t exchange_connect(proxy_exchange *x)
 {
     apr_status_t rv;
 
     BRG_ASSERT(x->state == EXCHANGE_CONNECT);
-    if (!x->cc) {
-        if (!x->connect_at)
-            x->connect_at = exchange_now(x);
-        client_ticket_leave(&x->ticket);
-        x->cc = exchange_wants_fresh(x) ? NULL : client_take(x->origin, x->loop);
-        x->reused = x->cc != NULL;
-    }
+    if (!x->cc && connect_known(x) == APR_EAGAIN)
+        return APR_EAGAIN;
     if (!x->cc) {
         rv = client_open(x->origin, x->loop, &x->ticket, &x->cc);
         if (rv == APR_NOTFOUND)
@@ -103,8 +126,10 @@ static apr_status_t exchange_connect(proxy_exchange *x)
         if (rv != APR_SUCCESS)
             return rv;
     }
-    x->cc->notify = exchange_told;
-    x->cc->baton = x;
+    if (!x->cc->session) { /* which has its events itself */
+        x->cc->notify = exchange_told;
+        x->cc->baton = x;
+    }
     rv = client_go(x->cc);
     if (rv != APR_EAGAIN)
         proxy_tell_peer(&x->told, x->cc->peer, client_origin_settings(x->origin)->port);
@@ -200,6 +225,8 @@ int exchange_send(proxy_exchange *x)
     apr_size_t n;
     int any = 0;
 
+    if (x->codec->mux)
+        return x->codec->mux->send(x);
     while (x->out_n) {
         apr_status_t rv = client_send(x->cc, iov, talk_gather(x, iov), 0, &n);
 
@@ -235,6 +262,16 @@ static apr_status_t talk_take(proxy_exchange *x)
 static void talk_broken(proxy_exchange *x, apr_status_t rv)
 {
     exchange_fail(x, PROXY_FAILED_BROKEN, APR_STATUS_IS_EOF(rv) ? 0 : rv, x->bad);
+}
+
+/* Of a connection that others use, too. @return as talk_receive() */
+static apr_status_t talk_receive_shared(proxy_exchange *x)
+{
+    const apr_status_t rv = x->codec->mux->receive(x);
+
+    if (rv != APR_SUCCESS && rv != APR_EAGAIN)
+        talk_broken(x, rv);
+    return rv;
 }
 
 /* One read. @return APR_SUCCESS: go on; APR_EAGAIN: nothing is there; else it is over */
@@ -328,7 +365,7 @@ static apr_status_t exchange_talk(proxy_exchange *x)
         if (talk_is_behind(x))
             return APR_EAGAIN;
         x->behind_at = 0;
-        rv = talk_receive(x);
+        rv = x->codec->mux ? talk_receive_shared(x) : talk_receive(x);
         if (x->state != EXCHANGE_TALK)
             return APR_SUCCESS;
         if (rv == APR_EAGAIN)

@@ -8,26 +8,26 @@
 #include "http_log.h"
 #include "http_protocol.h"
 #include "http_request.h"
-#include "apr_lib.h"
 #include "apr_strings.h"
+#include <string.h>
+#include <strings.h>
 
 APLOG_USE_MODULE(proxy_http);
 
 /* Fields between the backend and this server (RFC 9110, 7.6.1). */
-static int answer_is_hop(const char *name)
+static int answer_is_hop(const char *name, apr_size_t len)
 {
-    switch (*name | 0x20) {
-    case 'c':
-        return !strcasecmp(name, "Connection");
-    case 'k':
-        return !strcasecmp(name, "Keep-Alive");
-    case 'p':
+    switch (len) {
+    case 2:
+        return !strcasecmp(name, "TE");
+    case 7:
+        return !strcasecmp(name, "Trailer") || !strcasecmp(name, "Upgrade");
+    case 10:
+        return !strcasecmp(name, "Connection") || !strcasecmp(name, "Keep-Alive");
+    case 16:
         return !strcasecmp(name, "Proxy-Connection");
-    case 't':
-        return !strcasecmp(name, "TE") || !strcasecmp(name, "Trailer") ||
-               !strcasecmp(name, "Transfer-Encoding");
-    case 'u':
-        return !strcasecmp(name, "Upgrade");
+    case 17:
+        return !strcasecmp(name, "Transfer-Encoding");
     default:
         return 0;
     }
@@ -39,20 +39,21 @@ static int answer_is_named(request_rec *r, const char *connection, const char *n
     return connection && ap_find_token(r->pool, connection, name);
 }
 
-static const char *answer_reversed(proxy_exchange *x, const char *name, const char *value)
+static const char *answer_reversed(proxy_exchange *x, const char *name, apr_size_t len,
+                                   const char *value)
 {
-    switch (apr_tolower(*name)) {
-    case 'l':
+    switch (len) {
+    case 3:
+        return strcasecmp(name, "URI") ? value : proxy_reverse_url(x->r, x->target, value);
+    case 8:
         return strcasecmp(name, "Location") ? value : proxy_reverse_url(x->r, x->target, value);
-    case 'c':
+    case 10:
+        return strcasecmp(name, "Set-Cookie") ? value : proxy_reverse_cookie(x->r, value);
+    case 11:
+        return strcasecmp(name, "Destination") ? value : proxy_reverse_url(x->r, x->target, value);
+    case 16:
         return strcasecmp(name, "Content-Location") ? value
                                                     : proxy_reverse_url(x->r, x->target, value);
-    case 'u':
-        return strcasecmp(name, "URI") ? value : proxy_reverse_url(x->r, x->target, value);
-    case 'd':
-        return strcasecmp(name, "Destination") ? value : proxy_reverse_url(x->r, x->target, value);
-    case 's':
-        return strcasecmp(name, "Set-Cookie") ? value : proxy_reverse_cookie(x->r, value);
     default:
         return value;
     }
@@ -60,8 +61,10 @@ static const char *answer_reversed(proxy_exchange *x, const char *name, const ch
 
 void exchange_field(proxy_exchange *x, const char *name, const char *value)
 {
-    if (!answer_is_hop(name))
-        apr_table_addn(x->r->headers_out, name, answer_reversed(x, name, value));
+    const apr_size_t len = strlen(name);
+
+    if (!answer_is_hop(name, len))
+        apr_table_addn(x->r->headers_out, name, answer_reversed(x, name, len, value));
 }
 
 /* The head in one piece, in the request's pool, with NULs behind names and values. */
@@ -123,6 +126,20 @@ static void answer_via(proxy_exchange *x)
                                   HTTP_VERSION_MINOR(r->proto_num), name));
 }
 
+static const char *answer_line(apr_pool_t *p, int code, const char *reason, apr_size_t len)
+{
+    char *line = apr_palloc(p, len + sizeof "200 ");
+
+    BRG_ASSERT(code >= 100 && code <= 999);
+    line[0] = (char)('0' + code / 100);
+    line[1] = (char)('0' + code / 10 % 10);
+    line[2] = (char)('0' + code % 10);
+    line[3] = ' ';
+    memcpy(line + 4, reason, len);
+    line[len + 4] = '\0';
+    return line;
+}
+
 void exchange_status(proxy_exchange *x, int code, const char *reason, apr_size_t len)
 {
     request_rec *r = x->r;
@@ -131,7 +148,7 @@ void exchange_status(proxy_exchange *x, int code, const char *reason, apr_size_t
         code < 200) /* what the server says of itself stays beside those, as with Apache */
         r->headers_out = apr_table_make(r->pool, 16);
     r->status = code;
-    r->status_line = reason ? apr_psprintf(r->pool, "%d %.*s", code, (int)len, reason) : NULL;
+    r->status_line = reason ? answer_line(r->pool, code, reason, len) : NULL;
 }
 
 void exchange_fields_done(proxy_exchange *x)

@@ -103,19 +103,20 @@ static void body_keep(proxy_exchange *x, apr_bucket_brigade *bb)
 /* What was kept goes first. */
 void exchange_body_memory(proxy_exchange *x)
 {
-    apr_bucket_brigade *bb = apr_brigade_create(x->r->pool, x->r->connection->bucket_alloc);
+    apr_bucket_brigade bb = {.p = x->r->pool, .bucket_alloc = x->r->connection->bucket_alloc};
     apr_bucket *e;
 
+    APR_RING_INIT(&bb.list, apr_bucket, link);
     for (e = APR_BRIGADE_FIRST(x->body); e != APR_BRIGADE_SENTINEL(x->body);
          e = APR_BUCKET_NEXT(e)) {
         apr_bucket *copy;
 
         if (apr_bucket_copy(e, &copy) == APR_SUCCESS)
-            APR_BRIGADE_INSERT_TAIL(bb, copy);
+            APR_BRIGADE_INSERT_TAIL(&bb, copy);
     }
-    x->codec->body(x, bb, x->body_over);
+    x->codec->body(x, &bb, x->body_over);
     x->body_ended = x->body_over;
-    apr_brigade_destroy(bb);
+    apr_brigade_cleanup(&bb);
 }
 
 void exchange_body_begin(proxy_exchange *x)

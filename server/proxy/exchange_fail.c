@@ -49,7 +49,8 @@ static const char *failure_reason(const proxy_exchange *x, proxy_failure why)
 /* The status line is there, and the head ends behind it. */
 static int failure_is_within_head(const proxy_exchange *x)
 {
-    return x->cc && client_in_size(x->cc) && memchr(client_in(x->cc), '\n', client_in_size(x->cc));
+    return x->cc && !x->codec->mux && client_in_size(x->cc) &&
+           memchr(client_in(x->cc), '\n', client_in_size(x->cc));
 }
 
 /* A client that has had answers on its connection may well ask again: as for a connection that closes between requests, it
@@ -181,7 +182,8 @@ static int failure_is_stale(proxy_exchange *x, proxy_failure why)
 {
     if (x->untouched)
         return !x->body_lost && ++x->again_n <= EXCHANGE_AGAIN_MOST;
-    return x->reused && !x->got && why == PROXY_FAILED_BROKEN && !x->bad && exchange_may_repeat(x);
+    return x->reused && !x->got && why == PROXY_FAILED_BROKEN && !x->bad &&
+           exchange_may_repeat(x) && (!x->codec->mux || ++x->again_n <= EXCHANGE_AGAIN_MOST);
 }
 
 static void exchange_try_again(proxy_exchange *x)
@@ -192,6 +194,7 @@ static void exchange_try_again(proxy_exchange *x)
     apr_brigade_cleanup(x->out);
     x->out_n = 0;
     x->held_n = 0;
+    x->script = NULL;
     x->sent = x->got = 0;
     x->reused = x->untouched = 0;
     x->bad = NULL;
@@ -207,11 +210,11 @@ static int exchange_try_other(proxy_exchange *x)
 
     if (!exchange_may_repeat(x) || !proxy_may_retry(x->r, x->target, x->attempt))
         return 0;
+    exchange_drop(x); /* by its codec: the other member may have another */
     exchange_release(x);
     x->attempt++;
     status = proxy_next_try(x);
     if (status != OK) {
-        exchange_drop(x);
         exchange_done(x, status);
         return 1;
     }
@@ -244,7 +247,7 @@ static int exchange_try_other_way(proxy_exchange *x, proxy_failure why)
 void exchange_fail(proxy_exchange *x, proxy_failure why, apr_status_t error, const char *text)
 {
     if (failure_is_stale(x, why)) {
-        x->fresh = 1;
+        x->fresh = !x->codec->mux; /* others of a shared one may have a new one by now */
         x->told.tries++;
         exchange_try_again(x);
         return;

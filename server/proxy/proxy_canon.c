@@ -4,6 +4,7 @@
 #include "proxy_private.h"
 #include "apr_lib.h"
 #include "apr_strings.h"
+#include "http_scan.h"
 #include "brigade/assert.h"
 #include "http_core.h"
 #include "http_log.h"
@@ -13,7 +14,12 @@
 
 APLOG_USE_MODULE(proxy);
 
-static const char canon_allowed[] = "~$-_.+!*'(),;:@&=/";
+/* What stands in a path as it is. */
+static const uint8_t canon_plain[256] = {
+    ['a' ... 'z'] = 1, ['A' ... 'Z'] = 1, ['0' ... '9'] = 1, ['~'] = 1, ['$'] = 1, ['-'] = 1,
+    ['_'] = 1,         ['.'] = 1,         ['+'] = 1,         ['!'] = 1, ['*'] = 1, ['\''] = 1,
+    ['('] = 1,         [')'] = 1,         [','] = 1,         [';'] = 1, [':'] = 1, ['@'] = 1,
+    ['&'] = 1,         ['='] = 1,         ['/'] = 1};
 
 char *proxy_encode_path(apr_pool_t *p, const char *path, int keep_encoded_slash)
 {
@@ -23,7 +29,7 @@ char *proxy_encode_path(apr_pool_t *p, const char *path, int keep_encoded_slash)
     for (; *path; path++) {
         const unsigned char c = (unsigned char)*path;
 
-        if (apr_isalnum(c) || strchr(canon_allowed, c))
+        if (canon_plain[c])
             *out++ = (char)c;
         else if (keep_encoded_slash && c == '%' &&
                  (!apr_isxdigit(path[1]) || !apr_isxdigit(path[2])))
@@ -43,12 +49,38 @@ char *proxy_encode_path(apr_pool_t *p, const char *path, int keep_encoded_slash)
     return to;
 }
 
+static void authority_port(char *to, unsigned port)
+{
+    char digits[5];
+    int n = 0;
+
+    for (; port; port /= 10)
+        digits[n++] = (char)('0' + port % 10);
+    *to++ = ':';
+    while (n)
+        *to++ = digits[--n];
+    *to = '\0';
+}
+
 const char *proxy_authority(apr_pool_t *p, const char *host, apr_port_t port, apr_port_t usual)
 {
-    const int v6 = strchr(host, ':') != NULL;
-    const char *name = v6 ? apr_pstrcat(p, "[", host, "]", NULL) : host;
+    const apr_size_t len = strlen(host);
+    const int v6 = memchr(host, ':', len) != NULL;
+    char *text, *to;
 
-    return port == usual || !port ? name : apr_psprintf(p, "%s:%u", name, (unsigned)port);
+    if ((port == usual || !port) && !v6)
+        return host;
+    text = to = apr_palloc(p, len + sizeof "[]:65535");
+    if (v6)
+        *to++ = '[';
+    memcpy(to, host, len);
+    to += len;
+    if (v6)
+        *to++ = ']';
+    *to = '\0';
+    if (port != usual && port)
+        authority_port(to, port);
+    return text;
 }
 
 static const char *netloc_port(char *text, apr_port_t *port)
@@ -72,7 +104,8 @@ static const char *netloc_port(char *text, apr_port_t *port)
 static int netloc_host_is_wrong(const char *host)
 {
     for (; *host; host++)
-        if (!apr_isgraph(*host) || strchr("%\"<>\\^`{|}#?/@[]", *host))
+        if (!http_is(*host, HTTP_C_HOST) && *host != '.' &&
+            (!apr_isgraph(*host) || strchr("%\"<>\\^`{|}#?/@[]", *host)))
             return 1;
     return 0;
 }
@@ -114,6 +147,12 @@ const char *proxy_netloc(apr_pool_t *p, const char **url, const char **host, apr
 }
 
 /* ---- by scheme ---- */
+
+static char *canon_put(char *to, const char *s, apr_size_t n)
+{
+    memcpy(to, s, n);
+    return to + n;
+}
 
 #define CANON_FCGI 10414
 
@@ -194,7 +233,59 @@ static int canon_path(request_rec *r, const canon_kind *kind, const char *url, c
     return OK;
 }
 
-int proxy_canonical(request_rec *r, const char *url)
+/* "proxy:SCHEME://AUTHORITY/PATH?QUERY" */
+static char *canon_join(apr_pool_t *p, const char *scheme, const char *authority, const char *path,
+                        const char *query)
+{
+    const apr_size_t scheme_len = strlen(scheme), authority_len = strlen(authority),
+                     path_len = strlen(path), query_len = query ? strlen(query) : 0;
+    char *text = apr_palloc(p, scheme_len + authority_len + path_len + query_len +
+                                   sizeof "proxy::///?"),
+         *to = text;
+
+    memcpy(to, "proxy:", 6);
+    to = canon_put(to + 6, scheme, scheme_len);
+    memcpy(to, "://", 3);
+    to = canon_put(to + 3, authority, authority_len);
+    *to++ = '/';
+    to = canon_put(to, path, path_len);
+    if (query) {
+        *to++ = '?';
+        to = canon_put(to, query, query_len);
+    }
+    *to = '\0';
+    return text;
+}
+
+/* What ProxyPass made of the path: its beginning is known. @return DECLINED: it is not */
+static int canon_of_place(request_rec *r)
+{
+    static const canon_kind kind = {"http", 1, 10415, 10408};
+    const char *rest, *path, *query;
+    const proxy_place *place = proxy_place_of(r, &rest);
+    apr_size_t path_len, query_len;
+    char *to;
+    int rv;
+
+    if (!place || apr_table_get(r->notes, "proxy-nocanon") ||
+        apr_table_get(r->notes, "proxy-noencode"))
+        return DECLINED;
+    if ((rv = canon_path(r, &kind, rest, &path, &query)) != OK)
+        return rv;
+    path_len = strlen(path);
+    query_len = query ? strlen(query) : 0;
+    r->filename = to = apr_palloc(r->pool, place->start_len + path_len + query_len + 2);
+    to = canon_put(canon_put(to, place->start, place->start_len), path, path_len);
+    if (query) {
+        *to++ = '?';
+        to = canon_put(to, query, query_len);
+    }
+    *to = '\0';
+    proxy_place_canonical(r);
+    return OK;
+}
+
+static int canon_of_url(request_rec *r, const char *url)
 {
     const char *colon = strchr(url, ':'), *host, *path, *query, *rest, *error;
     const size_t len = colon ? (size_t)(colon - url) : 0;
@@ -203,7 +294,6 @@ int proxy_canonical(request_rec *r, const char *url)
     apr_port_t port = usual;
     int rv;
 
-    BRG_ASSERT(r->proxyreq != PROXYREQ_NONE);
     if (!kind)
         return DECLINED;
     rest = colon + 1;
@@ -216,8 +306,15 @@ int proxy_canonical(request_rec *r, const char *url)
     rv = canon_path(r, kind, rest, &path, &query);
     if (rv != OK)
         return rv;
-    r->filename = apr_pstrcat(r->pool, "proxy:", kind->scheme, "://",
-                              proxy_authority(r->pool, host, port, usual), "/", path,
-                              query ? "?" : "", query ? query : "", NULL);
+    r->filename =
+        canon_join(r->pool, kind->scheme, proxy_authority(r->pool, host, port, usual), path, query);
     return OK;
+}
+
+int proxy_canonical(request_rec *r, const char *url)
+{
+    const int rv = canon_of_place(r);
+
+    BRG_ASSERT(r->proxyreq != PROXYREQ_NONE);
+    return rv != DECLINED ? rv : canon_of_url(r, url);
 }

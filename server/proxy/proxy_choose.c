@@ -49,10 +49,13 @@ static int worker_ignores_errors(const proxy_worker *w)
 
 /* ---- choose ---- */
 
-static int choose_alone(request_rec *r, proxy_target *t, apr_time_t now)
+static int choose_alone(request_rec *r, proxy_target *t)
 {
-    BRG_ASSERT(!t->balancer && t->worker);
-    if (t->worker->generic || proxy_worker_usable(r, t->worker, now))
+    const proxy_worker *w = t->worker;
+
+    BRG_ASSERT(!t->balancer && w);
+    if (w->generic || !(atomic_load(&w->state->status) & PROXY_STATUS_UNUSABLE) ||
+        proxy_worker_usable(r, t->worker, apr_time_now()))
         return OK;
     ap_log_error(APLOG_MARK, APLOG_ERR, 0, r->server,
                  APLOGNO(00940) "%s: disabled connection for (%s:%d)", t->scheme_name,
@@ -100,11 +103,12 @@ static void choose_gauge(const proxy_worker *w, int n)
 
 int proxy_choose(request_rec *r, proxy_target *t, int attempt)
 {
-    const apr_time_t now = apr_time_now();
     int rv = OK;
 
     BRG_ASSERT(!t->chosen && attempt >= 0);
     if (t->balancer) {
+        const apr_time_t now = apr_time_now();
+
         t->worker = proxy_balance(r, t, now);
         if (!t->worker)
             rv = HTTP_SERVICE_UNAVAILABLE;
@@ -113,7 +117,7 @@ int proxy_choose(request_rec *r, proxy_target *t, int attempt)
             choose_environment(r, t);
         }
     } else
-        rv = choose_alone(r, t, now);
+        rv = choose_alone(r, t);
     if (rv != OK)
         return rv;
     atomic_fetch_add(&t->worker->state->busy, 1);

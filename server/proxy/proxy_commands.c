@@ -96,6 +96,7 @@ static const char *pass_alias(cmd_parms *cmd, proxy_dir_conf *dir, proxy_server_
     alias->real = apr_pstrdup(cmd->pool, w->url);
     alias->flags = w->flags;
     alias->regex = regex;
+    alias->place = proxy_place_make(cmd->pool, alias);
     alias->file = cmd->directive ? cmd->directive->filename : "";
     alias->line = cmd->directive ? cmd->directive->line_num : 0;
     conf->encoded_some |= (w->flags & ALIAS_ENCODED) != 0;

@@ -43,9 +43,23 @@
 
 typedef struct proxy_exchange proxy_exchange;
 
+/** Of a codec whose connections several exchanges share. x->cc is then the codec's from begin() on. */
+typedef struct proxy_mux {
+    /** Take part in a connection of this loop. @return APR_SUCCESS: x->cc is set, and ready; APR_EAGAIN: it is told by its ticket;
+     * APR_NOTFOUND: there is none */
+    apr_status_t (*join)(proxy_exchange *x);
+    /** Send what can be sent. @return 1: some of the body that the codec held */
+    int (*send)(proxy_exchange *x);
+    /** As take(), of what the connection has for it, or has to be read. */
+    apr_status_t (*receive)(proxy_exchange *x);
+    /** Whatever its state: x->cc is not its any more. */
+    void (*leave)(proxy_exchange *x);
+} proxy_mux;
+
 typedef struct proxy_codec {
     const char *name;     /**< in the log, as Apache's: "HTTP", "FCGI" */
     const char *protocol; /**< of ALPN; NULL */
+    const proxy_mux *mux; /**< NULL: an exchange has its connection for itself */
     unsigned whole : 1;   /**< the whole body is there before anything is sent */
     unsigned
         close : 1; /**< the backend serves one exchange for each connection unless it is told otherwise */
@@ -87,8 +101,9 @@ struct proxy_exchange {
     int status;      /**< DONE: what the handler returns */
     const char *bad; /**< why what came is no answer */
 
-    apr_bucket_brigade *out; /**< to the backend, framed */
-    apr_bucket_brigade *in;  /**< of the answer, to r->output_filters */
+    apr_bucket_brigade own[3]; /**< the three below: without cleanups of their own */
+    apr_bucket_brigade *out;   /**< to the backend, framed */
+    apr_bucket_brigade *in;    /**< of the answer, to r->output_filters */
     apr_bucket_brigade
         *body; /**< of the request's body: whole (codec->whole), or kept to be sent once more */
     apr_off_t out_n;         /**< bytes in out */

@@ -7,7 +7,8 @@
  * A field that Connection names is one between client and server, but for those that tell who the client is or what it may do:
  * naming them must not take them away (CVE-2022-31813). */
 #include "proxy_fields.h"
-#include "http_fields.h"
+#include "http_head.h"
+#include "http_scan.h"
 #include "brigade/assert.h"
 #include "http_core.h"
 #include "http_protocol.h"
@@ -25,54 +26,68 @@ typedef struct fields_head {
     unsigned seen_for : 1, seen_host : 1, seen_server : 1, seen_via : 1;
 } fields_head;
 
-static void fields_add(fields_head *h, const char *name, const char *value)
+static void fields_grow(fields_head *h)
 {
+    proxy_line *more = apr_palloc(h->r->pool, sizeof *more * (apr_size_t)h->most * 2);
+
+    memcpy(more, h->line, sizeof *more * (apr_size_t)h->n);
+    h->line = more;
+    h->most *= 2;
+}
+
+static void fields_add_named(fields_head *h, const char *name, apr_size_t name_len,
+                             const char *value)
+{
+    const apr_size_t value_len = strlen(value);
     proxy_line *l;
 
-    if (!http_field_is_safe(name, value))
+    if (!http_is_token(name, name_len) || !http_is_value(value, value_len))
         return;
-    if (h->n == h->most) {
-        proxy_line *more = apr_palloc(h->r->pool, sizeof *more * (apr_size_t)h->most * 2);
-
-        memcpy(more, h->line, sizeof *more * (apr_size_t)h->n);
-        h->line = more;
-        h->most *= 2;
-    }
+    if (h->n == h->most)
+        fields_grow(h);
     l = &h->line[h->n++];
     l->name = name;
     l->value = value;
-    l->name_len = strlen(name);
-    l->value_len = strlen(value);
-    h->size += l->name_len + l->value_len + 4;
+    l->name_len = name_len;
+    l->value_len = value_len;
+    h->size += name_len + value_len + 4;
+}
+
+static void fields_add(fields_head *h, const char *name, const char *value)
+{
+    fields_add_named(h, name, strlen(name), value);
 }
 
 /* 0: it stays here. */
-static int fields_goes_on(const proxy_exchange *x, const char *name)
+static int fields_goes_on(const proxy_exchange *x, const char *name, apr_size_t len)
 {
-    static const char *const here[] = {"Host",
-                                       "Connection",
-                                       "Keep-Alive",
-                                       "Proxy-Connection",
-                                       "Trailer",
-                                       "Transfer-Encoding",
-                                       "Content-Length",
-                                       "Upgrade",
-                                       "TE",
-                                       NULL};
-    static const char *const conditions[] = {
-        "If-Match", "If-Modified-Since", "If-Range", "If-Unmodified-Since", "If-None-Match", NULL};
     const request_rec *r = x->r;
 
-    for (int i = 0; here[i]; i++)
-        if ((*here[i] | 0x20) == (*name | 0x20) && !strcasecmp(name, here[i]))
-            return 0;
-    if (!strcasecmp(name, "Expect"))
+    switch (http_field_id_of(name, len)) {
+    case HTTP_F_HOST:
+    case HTTP_F_CONNECTION:
+    case HTTP_F_KEEP_ALIVE:
+    case HTTP_F_TRAILER:
+    case HTTP_F_TRANSFER_ENCODING:
+    case HTTP_F_CONTENT_LENGTH:
+    case HTTP_F_UPGRADE:
+    case HTTP_F_TE:
+        return 0;
+    case HTTP_F_EXPECT:
         return x->holds;
-    if (x->target->forward && !strcasecmp(name, "Proxy-Authorization"))
+    case HTTP_F_IF_MATCH:
+    case HTTP_F_IF_MODIFIED_SINCE:
+    case HTTP_F_IF_RANGE:
+    case HTTP_F_IF_UNMODIFIED_SINCE:
+    case HTTP_F_IF_NONE_MATCH:
+        return !r->main;
+    default:
+        break;
+    }
+    if (len == 16 && !strcasecmp(name, "Proxy-Connection"))
+        return 0;
+    if (x->target->forward && len == 19 && !strcasecmp(name, "Proxy-Authorization"))
         return apr_table_get(r->subprocess_env, "Proxy-Chain-Auth") != NULL;
-    for (int i = 0; r->main && conditions[i]; i++)
-        if (!strcasecmp(name, conditions[i]))
-            return 0;
     return 1;
 }
 
@@ -113,7 +128,7 @@ static const char *fields_forwarded(const proxy_exchange *x, fields_head *h, con
     const request_rec *r = x->r;
     const char *host;
 
-    if (!x->conf.add_fields || strncasecmp(name, "X-Forwarded-", 12))
+    if (!x->conf.add_fields || (*name | 0x20) != 'x' || strncasecmp(name, "X-Forwarded-", 12))
         return value;
     if (!strcasecmp(name + 12, "For")) {
         if (h->seen_for++)
@@ -155,16 +170,17 @@ static void fields_of_client(const proxy_exchange *x, fields_head *h)
 
     for (int i = 0; i < all->nelts; i++) {
         const char *value = e[i].val;
+        const apr_size_t len = e[i].key ? strlen(e[i].key) : 0;
 
-        if (!e[i].key || !value || !fields_goes_on(x, e[i].key) || fields_is_named(h, e[i].key))
+        if (!len || !value || !fields_goes_on(x, e[i].key, len) || fields_is_named(h, e[i].key))
             continue;
-        if (!strcasecmp(e[i].key, "Via")) {
+        if (len == 3 && !strcasecmp(e[i].key, "Via")) {
             if (via == PROXY_VIA_BLOCK)
                 continue;
             if (via != PROXY_VIA_OFF && !h->seen_via++)
                 value = fields_merge(h, value, fields_via(r, via));
         }
-        fields_add(h, e[i].key, fields_forwarded(x, h, e[i].key, value));
+        fields_add_named(h, e[i].key, len, fields_forwarded(x, h, e[i].key, value));
     }
     if ((via == PROXY_VIA_ON || via == PROXY_VIA_FULL) && !h->seen_via)
         fields_add(h, "Via", fields_via(r, via));
@@ -263,12 +279,22 @@ static const char *fields_host(const proxy_exchange *x)
     return host ? host : x->target->authority;
 }
 
-static apr_bucket *fields_write(const fields_head *h, const char *line, apr_size_t len)
+/* @return NULL: what is no part of a request line would begin another line */
+static apr_bucket *fields_write(const fields_head *h, const char *method, const char *target,
+                                const char *version)
 {
     apr_bucket_alloc_t *alloc = h->r->connection->bucket_alloc;
-    const apr_size_t all = len + h->size + 2;
-    char *buf = apr_bucket_alloc(all, alloc), *p = fields_put(buf, line, len);
+    const apr_size_t method_len = strcspn(method, "\r\n"), target_len = strcspn(target, "\r\n"),
+                     all = method_len + 1 + target_len + strlen(" HTTP/1.1\r\n") + h->size + 2;
+    char *buf, *p;
 
+    if (method[method_len] || target[target_len])
+        return NULL;
+    buf = apr_bucket_alloc(all, alloc);
+    p = fields_put(buf, method, method_len);
+    *p++ = ' ';
+    p = fields_put(p, target, target_len);
+    p = fields_put(p, version, strlen(" HTTP/1.1\r\n"));
     for (const proxy_line *l = h->line; l < h->line + h->n; l++) {
         p = fields_put(p, l->name, l->name_len);
         p = fields_put(p, ": ", 2);
@@ -319,14 +345,8 @@ apr_bucket *proxy_request_head(proxy_exchange *x)
     const proxy_target *t = x->target;
     const int is_10 = apr_table_get(r->subprocess_env, "force-proxy-request-1.0") != NULL;
     const int absolute = t->remotes_n && t->scheme == PROXY_SCHEME_HTTP;
-    const char *line =
-        apr_pstrcat(r->pool, t->scheme == PROXY_SCHEME_CONNECT ? "CONNECT" : r->method, " ",
-                    absolute ? t->url : t->path, is_10 ? " HTTP/1.0\r\n" : " HTTP/1.1\r\n", NULL);
     fields_head h = {0};
-    const apr_size_t len = strlen(line);
 
-    if (strcspn(line, "\r\n") + 2 != len) /* nothing of a target can begin another line */
-        return NULL;
     fields_collect(x, &h);
     fields_add(&h, "Host", fields_host(x));
     fields_of_remote(x, &h);
@@ -334,5 +354,6 @@ apr_bucket *proxy_request_head(proxy_exchange *x)
     fields_of_ours(x, &h);
     fields_of_body(x, &h, is_10);
     fields_of_connection(x, &h, is_10);
-    return fields_write(&h, line, len);
+    return fields_write(&h, t->scheme == PROXY_SCHEME_CONNECT ? "CONNECT" : r->method,
+                        absolute ? t->url : t->path, is_10 ? " HTTP/1.0\r\n" : " HTTP/1.1\r\n");
 }

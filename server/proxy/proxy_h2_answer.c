@@ -5,6 +5,7 @@
 #include "http_protocol.h"
 #include "apr_lib.h"
 #include "apr_strings.h"
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- heads ---- */
@@ -103,12 +104,10 @@ static apr_status_t h2c_answer(proxy_exchange *x, h2c_stream *st, const hpack_li
     return APR_SUCCESS;
 }
 
-static apr_status_t h2c_trailers(proxy_exchange *x, const h2c_stream *st, const hpack_list *list)
+static apr_status_t h2c_trailers(proxy_exchange *x, const hpack_list *list)
 {
     request_rec *r = x->r;
 
-    if (!st->block_ends)
-        return h2c_bad(x, "trailers that end nothing");
     for (uint32_t i = 0; i < list->n; i++) {
         const hpack_field *f = &list->field[i];
 
@@ -136,131 +135,80 @@ static apr_status_t h2c_complete(proxy_exchange *x, const h2c_stream *st)
     return APR_SUCCESS;
 }
 
-static apr_status_t h2c_block_done(proxy_exchange *x, h2c_stream *st)
-{
-    hpack_list list = {.text = apr_palloc(x->r->pool, H2C_HEAD_MOST),
-                       .room = H2C_HEAD_MOST,
-                       .field = apr_palloc(x->r->pool, sizeof(hpack_field) * H2C_FIELDS_MOST),
-                       .most = H2C_FIELDS_MOST};
-    apr_status_t rv;
-
-    st->block_open = 0;
-    if (hpack_decode(&h2c_session_of(x)->table, st->block, st->block_n, &list) != HPACK_OK ||
-        list.cut)
-        return h2c_bad(x, list.cut ? "the head is too large" : "a malformed field block");
-    st->block_n = 0;
-    rv = x->answered ? h2c_trailers(x, st, &list) : h2c_answer(x, st, &list);
-    if (rv == APR_SUCCESS && st->block_ends && !x->answered)
-        return h2c_bad(x, "the stream ended without an answer");
-    return rv == APR_SUCCESS && st->block_ends ? h2c_complete(x, st) : rv;
-}
-
-apr_status_t h2c_block_part(proxy_exchange *x, h2c_stream *st, const h2_frame *f, const uint8_t *p,
-                            apr_size_t n)
-{
-    if (st->block_n + n > H2C_HEAD_MOST)
-        return h2c_bad(x, "the head is too large");
-    if (!st->block)
-        st->block = apr_palloc(x->r->pool, H2C_HEAD_MOST);
-    memcpy(st->block + st->block_n, p, n);
-    st->block_n += n;
-    st->block_open = 1;
-    return f->flags & H2_END_HEADERS ? h2c_block_done(x, st) : APR_SUCCESS;
-}
-
-apr_status_t h2c_headers(proxy_exchange *x, h2c_stream *st, const h2_frame *f, const uint8_t *p)
-{
-    apr_size_t n = f->len, padding = 0;
-
-    if (f->stream != st->id)
-        return h2c_bad(x, "HEADERS of a stream that was not asked for");
-    if (f->flags & H2_PADDED) {
-        if (n < 1)
-            return h2c_bad(x, "malformed HEADERS");
-        padding = *p++;
-        n--;
-    }
-    if (f->flags & H2_HAS_PRIORITY) {
-        if (n < 5)
-            return h2c_bad(x, "malformed HEADERS");
-        p += 5;
-        n -= 5;
-    }
-    if (padding > n)
-        return h2c_bad(x, "malformed HEADERS");
-    st->block_ends = (f->flags & H2_END_STREAM) != 0;
-    st->block_n = 0;
-    return h2c_block_part(x, st, f, p, n - padding);
-}
-
 /* ---- bodies ---- */
 
 /* Give the room back once half of it is used. */
-static void h2c_credit(proxy_exchange *x, h2c_stream *st, apr_size_t n)
+static void h2c_credit(h2c_stream *st, apr_size_t n)
 {
-    h2c_session *s = h2c_session_of(x);
-
-    s->taken += n;
-    st->taken += n;
-    if (s->taken >= H2C_WINDOW_ALL / 2) {
-        h2c_put_number(x, H2_WINDOW_UPDATE, 0, (uint32_t)s->taken);
-        s->taken = 0;
-    }
-    if (st->taken >= H2C_WINDOW / 2) {
-        h2c_put_number(x, H2_WINDOW_UPDATE, st->id, (uint32_t)st->taken);
-        st->taken = 0;
-    }
+    st->given += (uint32_t)n;
+    if (st->over || st->given < H2C_WINDOW / 2)
+        return;
+    h2c_put_number(st->s, H2_WINDOW_UPDATE, st->id, st->given);
+    st->owed -= st->given;
+    st->given = 0;
 }
 
-static apr_status_t h2c_data_done(proxy_exchange *x, h2c_stream *st)
+static apr_status_t h2c_data(proxy_exchange *x, h2c_stream *st)
 {
-    if (st->data_left || st->padding || !st->data_ends)
-        return APR_SUCCESS;
-    st->data_ends = 0;
-    return h2c_complete(x, st);
-}
+    const apr_size_t n = st->data_n;
 
-apr_status_t h2c_take_data(proxy_exchange *x, h2c_stream *st)
-{
-    uint32_t n = client_in_size(x->cc);
-
-    if (st->data_left) {
-        n = n < st->data_left ? n : st->data_left;
-        APR_BRIGADE_INSERT_TAIL(x->in, client_in_bucket(x->cc, n, x->r->connection->bucket_alloc));
-        st->data_left -= n;
-    } else {
-        n = n < st->padding ? n : st->padding;
-        client_in_take(x->cc, n);
-        st->padding -= n;
-    }
-    h2c_credit(x, st, n);
-    return h2c_data_done(x, st);
-}
-
-apr_status_t h2c_data_begin(proxy_exchange *x, h2c_stream *st, const h2_frame *f)
-{
-    uint32_t n = f->len, head = H2_FRAME_HEAD;
-
-    if (f->stream != st->id || !x->answered)
-        return h2c_bad(x, "DATA that was not asked for");
-    st->padding = 0;
-    if (f->flags & H2_PADDED) {
-        if (client_in_size(x->cc) < H2_FRAME_HEAD + 1)
-            return APR_EAGAIN;
-        st->padding = (uint8_t)client_in(x->cc)[H2_FRAME_HEAD];
-        head++;
-        if (!n || st->padding > n - 1)
-            return h2c_bad(x, "malformed DATA");
-        n -= st->padding + 1;
-        h2c_credit(x, st, 1);
-    }
-    client_in_take(x->cc, head);
-    st->came += n;
-    if (n && (h2c_has_no_body(x) || (st->length >= 0 && st->came > st->length)))
+    st->came += (int64_t)n;
+    if (!x->answered || h2c_has_no_body(x) || (st->length >= 0 && st->came > st->length))
         return h2c_bad(x, "more of a body than was told");
-    if (!n && ++st->control > H2C_CONTROL_MOST)
-        return h2c_bad(x, "a flood of frames");
-    st->data_left = n;
-    st->data_ends = (f->flags & H2_END_STREAM) != 0;
-    return h2c_data_done(x, st);
+    APR_BRIGADE_INSERT_TAIL(
+        x->in, apr_bucket_heap_create(st->data, n, free, x->r->connection->bucket_alloc));
+    st->data = NULL;
+    st->data_n = st->data_cap = 0;
+    h2c_credit(st, n);
+    return APR_SUCCESS;
+}
+
+/* ---- all of it ---- */
+
+static apr_status_t h2c_block_taken(proxy_exchange *x, h2c_stream *st)
+{
+    h2c_block *b = st->blocks;
+    const hpack_list list = {.field = b->field, .n = b->n};
+    apr_status_t rv;
+
+    st->blocks = b->next;
+    if (!st->blocks)
+        st->blocks_last = &st->blocks;
+    st->blocks_n--;
+    rv = x->answered ? h2c_trailers(x, &list) : h2c_answer(x, st, &list);
+    free(b);
+    return rv;
+}
+
+static apr_status_t h2c_take_ended(proxy_exchange *x, h2c_stream *st)
+{
+    if (st->bad) {
+        x->untouched = st->untouched;
+        return h2c_bad(x, st->bad);
+    }
+    if (st->over)
+        return h2c_complete(x, st);
+    if (!st->s)
+        return APR_EOF;
+    if (st->s->bad)
+        return h2c_bad(x, st->s->bad);
+    return st->s->broken != APR_SUCCESS ? st->s->broken : APR_EAGAIN;
+}
+
+/* Heads, then the body, then trailers, then the end. */
+apr_status_t h2c_take(proxy_exchange *x, h2c_stream *st)
+{
+    const int any = st->blocks || st->data_n;
+    apr_status_t rv = APR_SUCCESS;
+
+    while (rv == APR_SUCCESS && st->blocks && !x->answered)
+        rv = h2c_block_taken(x, st);
+    if (rv == APR_SUCCESS && st->data_n)
+        rv = h2c_data(x, st);
+    while (rv == APR_SUCCESS && st->blocks)
+        rv = h2c_block_taken(x, st);
+    if (rv != APR_SUCCESS)
+        return rv;
+    rv = h2c_take_ended(x, st);
+    return any && rv == APR_EAGAIN ? APR_SUCCESS : rv;
 }

@@ -7,20 +7,66 @@
 #include "brigade/assert.h"
 #include "apr_lib.h"
 #include "apr_strings.h"
+#include <stdlib.h>
 #include <string.h>
 
-void h2c_out(proxy_exchange *x, const uint8_t *data, apr_size_t len)
+/* @return 0: no memory */
+static int out_room(h2c_session *s, apr_size_t len)
 {
-    exchange_out(
-        x, apr_bucket_heap_create((const char *)data, len, NULL, x->r->connection->bucket_alloc));
+    apr_size_t cap = s->out_cap ? s->out_cap : 1024;
+    uint8_t *more;
+
+    if (s->out_from == s->out_to)
+        s->out_from = s->out_to = 0;
+    if (s->out_to + len <= s->out_cap)
+        return 1;
+    while (cap < s->out_to + len)
+        cap *= 2;
+    if (!(more = realloc(s->out, cap)))
+        return 0;
+    s->out = more;
+    s->out_cap = cap;
+    return 1;
 }
 
-void h2c_put_number(proxy_exchange *x, h2_frame_type type, uint32_t stream, uint32_t value)
+void h2c_out(h2c_session *s, const uint8_t *data, apr_size_t len)
+{
+    if (s->bad || s->broken != APR_SUCCESS)
+        return;
+    if (!out_room(s, len)) {
+        h2c_session_fault(s, "no memory");
+        return;
+    }
+    memcpy(s->out + s->out_to, data, len);
+    s->out_to += len;
+}
+
+void h2c_write(h2c_session *s)
+{
+    while (s->out_from < s->out_to && s->broken == APR_SUCCESS) {
+        const struct iovec iov = {s->out + s->out_from, s->out_to - s->out_from};
+        apr_size_t n;
+        const apr_status_t rv = client_send(s->cc, &iov, 1, 0, &n);
+
+        s->out_from += n;
+        if (rv == APR_EAGAIN)
+            return;
+        if (rv != APR_SUCCESS) { /* what it said before it closed is heard first */
+            s->out_from = s->out_to;
+            s->cc->rd_ready = 1;
+            h2c_session_read(s);
+            if (!s->bad && s->broken == APR_SUCCESS)
+                h2c_session_broken(s, rv);
+        }
+    }
+}
+
+void h2c_put_number(h2c_session *s, h2_frame_type type, uint32_t stream, uint32_t value)
 {
     uint8_t frame[H2_FRAME_HEAD + 4];
 
     h2_put32(h2_put_frame(frame, 4, type, 0, stream), value);
-    h2c_out(x, frame, sizeof frame);
+    h2c_out(s, frame, sizeof frame);
 }
 
 static uint8_t *h2c_put_setting(uint8_t *p, h2_setting name, uint32_t value)
@@ -30,7 +76,7 @@ static uint8_t *h2c_put_setting(uint8_t *p, h2_setting name, uint32_t value)
     return h2_put32(p, value);
 }
 
-void h2c_greet(proxy_exchange *x)
+void h2c_greet(h2c_session *s)
 {
     uint8_t text[H2_PREFACE_LEN + H2_FRAME_HEAD + 18], *p = text;
 
@@ -39,8 +85,8 @@ void h2c_greet(proxy_exchange *x)
     p = h2c_put_setting(p, H2_SET_ENABLE_PUSH, 0);
     p = h2c_put_setting(p, H2_SET_INITIAL_WINDOW_SIZE, H2C_WINDOW);
     p = h2c_put_setting(p, H2_SET_MAX_HEADER_LIST_SIZE, H2C_HEAD_MOST);
-    h2c_out(x, text, (apr_size_t)(p - text));
-    h2c_put_number(x, H2_WINDOW_UPDATE, 0, H2C_WINDOW_ALL - H2_WINDOW_DEFAULT);
+    h2c_out(s, text, (apr_size_t)(p - text));
+    h2c_put_number(s, H2_WINDOW_UPDATE, 0, H2C_WINDOW_ALL - H2_WINDOW_DEFAULT);
 }
 
 static uint8_t *h2c_put_field(uint8_t *p, request_rec *r, const proxy_line *l)
@@ -59,7 +105,7 @@ static uint8_t *h2c_put_pseudo(uint8_t *p, const char *name, const char *value)
 }
 
 /* A block as HEADERS and as many CONTINUATIONs as it needs. */
-static void h2c_put_block(proxy_exchange *x, uint32_t id, const uint8_t *block, apr_size_t len,
+static void h2c_put_block(h2c_session *s, uint32_t id, const uint8_t *block, apr_size_t len,
                           int ends)
 {
     uint8_t head[H2_FRAME_HEAD];
@@ -70,8 +116,8 @@ static void h2c_put_block(proxy_exchange *x, uint32_t id, const uint8_t *block, 
         const apr_size_t n = len < H2_FRAME_MAX ? len : H2_FRAME_MAX;
 
         h2_put_frame(head, n, type, flags | (n == len ? H2_END_HEADERS : 0), id);
-        h2c_out(x, head, sizeof head);
-        h2c_out(x, block, n);
+        h2c_out(s, head, sizeof head);
+        h2c_out(s, block, n);
         block += n;
         len -= n;
         type = H2_CONTINUATION;
@@ -79,7 +125,7 @@ static void h2c_put_block(proxy_exchange *x, uint32_t id, const uint8_t *block, 
     } while (len);
 }
 
-void h2c_request(proxy_exchange *x, const h2c_stream *st)
+apr_size_t h2c_request(proxy_exchange *x, const h2c_stream *st)
 {
     request_rec *r = x->r;
     const proxy_line *lines;
@@ -100,49 +146,86 @@ void h2c_request(proxy_exchange *x, const h2c_stream *st)
     for (int i = 0; i < n; i++)
         p = h2c_put_field(p, r, &lines[i]);
     BRG_ASSERT((apr_size_t)(p - block) <= room);
-    h2c_put_block(x, st->id, block, (apr_size_t)(p - block), st->ended);
+    h2c_put_block(st->s, st->id, block, (apr_size_t)(p - block), st->ended);
+    return (apr_size_t)(p - block);
 }
 
-static void h2c_put_data(proxy_exchange *x, h2c_stream *st, apr_size_t n)
+/* Who sends goes behind the others: each gets its share of a window that is short. */
+static void send_last(h2c_session *s, h2c_stream *st)
 {
-    h2c_session *s = h2c_session_of(x);
+    if (!st->next)
+        return;
+    *st->prev = st->next;
+    st->next->prev = st->prev;
+    st->next = NULL;
+    st->prev = s->last;
+    *s->last = st;
+    s->last = &st->next;
+}
+
+/* @return 0: the body cannot be read */
+static int send_copy(h2c_session *s, h2c_stream *st, apr_size_t n)
+{
+    while (n) {
+        apr_bucket *e = APR_BRIGADE_FIRST(st->body);
+        const char *data;
+        apr_size_t len;
+
+        if (apr_bucket_read(e, &data, &len, APR_BLOCK_READ) != APR_SUCCESS)
+            return 0;
+        if (len > n) {
+            apr_bucket_split(e, n);
+            len = n;
+        }
+        h2c_out(s, (const uint8_t *)data, len);
+        apr_bucket_delete(e);
+        n -= len;
+    }
+    return 1;
+}
+
+static void send_data(proxy_exchange *x, h2c_stream *st, apr_size_t n)
+{
+    h2c_session *s = st->s;
     const int ends = st->last && n == (apr_size_t)x->held_n;
     uint8_t head[H2_FRAME_HEAD];
-    apr_bucket *e;
 
     BRG_ASSERT(!st->ended && (apr_off_t)n <= x->held_n);
     h2_put_frame(head, n, H2_DATA, ends ? H2_END_STREAM : 0, st->id);
-    h2c_out(x, head, sizeof head);
+    h2c_out(s, head, sizeof head);
+    if (!send_copy(s, st, n))
+        h2c_session_fault(s, "the body of the request cannot be read"); /* the frame has begun */
     s->window -= (int64_t)n;
     st->window -= (int64_t)n;
     x->held_n -= (apr_off_t)n;
+    x->sent += (apr_off_t)n;
     st->ended |= (uint8_t)ends;
-    while (n) {
-        e = APR_BRIGADE_FIRST(st->body);
-        if (e->length > n)
-            apr_bucket_split(e, n);
-        n -= e->length;
-        APR_BUCKET_REMOVE(e);
-        exchange_out(x, e);
-    }
+    s->control = 0;
 }
 
-/* As much as the windows let. */
-void h2c_flush(proxy_exchange *x, h2c_stream *st)
+int h2c_flush(proxy_exchange *x, h2c_stream *st)
 {
-    const h2c_session *s = h2c_session_of(x);
+    h2c_session *s = st->s;
+    int any = 0;
 
-    while (x->held_n > 0 && s->window > 0 && st->window > 0) {
+    while (!st->ended && !s->bad && s->broken == APR_SUCCESS && x->held_n > 0 && s->window > 0 &&
+           st->window > 0 && s->out_to - s->out_from < H2C_OUT) {
         int64_t n = x->held_n;
 
         if (n > s->window)
             n = s->window;
         if (n > st->window)
             n = st->window;
-        h2c_put_data(x, st, (apr_size_t)(n > s->frame_most ? s->frame_most : n));
+        send_data(x, st, (apr_size_t)(n > s->frame_most ? s->frame_most : n));
+        any = 1;
     }
-    if (st->last && !st->ended && !x->held_n)
-        h2c_put_data(x, st, 0);
+    if (any)
+        send_last(s, st);
+    if (st->last && !st->ended && !x->held_n) {
+        send_data(x, st, 0);
+        any = 1;
+    }
+    return any;
 }
 
 void h2c_body(proxy_exchange *x, apr_bucket_brigade *bb, int last)
@@ -150,8 +233,10 @@ void h2c_body(proxy_exchange *x, apr_bucket_brigade *bb, int last)
     h2c_stream *st = x->script;
     apr_off_t n = 0;
 
-    if (st->ended)
+    if (st->ended) {
+        apr_brigade_cleanup(bb);
         return;
+    }
     for (apr_bucket *e = APR_BRIGADE_FIRST(bb), *next; e != APR_BRIGADE_SENTINEL(bb); e = next) {
         next = APR_BUCKET_NEXT(e);
         if (!e->length)
@@ -161,5 +246,6 @@ void h2c_body(proxy_exchange *x, apr_bucket_brigade *bb, int last)
     x->held_n += n;
     st->last |= (uint8_t)last;
     APR_BRIGADE_CONCAT(st->body, bb);
-    h2c_flush(x, st);
+    if (st->s)
+        (void)h2c_flush(x, st);
 }

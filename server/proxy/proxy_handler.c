@@ -105,7 +105,11 @@ static int proxy_run(proxy_exchange *x)
 
 static apr_status_t proxy_pool_ends(void *baton)
 {
-    exchange_end(baton);
+    proxy_exchange *x = baton;
+
+    exchange_end(x);
+    for (int i = 0; i < 3; i++)
+        apr_brigade_cleanup(&x->own[i]);
     return APR_SUCCESS;
 }
 
@@ -240,16 +244,20 @@ static int proxy_max_forwards(request_rec *r)
 static proxy_exchange *proxy_exchange_make(request_rec *r, proxy_target *target)
 {
     proxy_exchange *x = apr_pcalloc(r->pool, sizeof *x);
-    apr_bucket_alloc_t *alloc = r->connection->bucket_alloc;
 
+    for (int i = 0; i < 3; i++) {
+        x->own[i].p = r->pool;
+        x->own[i].bucket_alloc = r->connection->bucket_alloc;
+        APR_RING_INIT(&x->own[i].list, apr_bucket, link);
+    }
     x->r = r;
     x->target = target;
     x->loop = loop_self();
     x->ticket.notify = proxy_notified;
     x->ticket.baton = x;
-    x->out = apr_brigade_create(r->pool, alloc);
-    x->in = apr_brigade_create(r->pool, alloc);
-    x->body = apr_brigade_create(r->pool, alloc);
+    x->out = &x->own[0];
+    x->in = &x->own[1];
+    x->body = &x->own[2];
     x->has_body = (uint8_t)(ap_request_has_body(r) != 0);
     x->body_over = !x->has_body;
     proxy_settings_for(r, &x->conf);

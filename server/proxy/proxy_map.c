@@ -187,7 +187,8 @@ static int alias_takes(request_rec *r, const char *url)
 {
     const char *upgrade;
 
-    if (strncasecmp(url, "ws:", 3) != 0 && strncasecmp(url, "wss:", 4) != 0)
+    if ((*url | 0x20) != 'w' ||
+        (strncasecmp(url, "ws:", 3) != 0 && strncasecmp(url, "wss:", 4) != 0))
         return 1;
     if (proxy_websocket_is_http(r))
         return 1;
@@ -235,6 +236,7 @@ static int alias_match(request_rec *r, const proxy_alias *alias, const proxy_dir
     r->handler = "proxy-server";
     r->proxyreq = PROXYREQ_REVERSE;
     alias_notes(&a);
+    proxy_place_mapped(r, alias->place);
     if (!(alias->flags & ALIAS_SERVLET))
         return OK;
     r->uri = (char *)a.uri;
@@ -319,9 +321,10 @@ static void sections_apply(request_rec *r)
 {
     const apr_array_header_t *sections = proxy_conf_of(r->server)->sections;
     ap_conf_vector_t *conf = r->server->lookup_defaults;
-    const char *socket, *url = proxy_split_socket(r->pool, r->filename + 6, &socket);
+    const char *socket, *url;
 
     BRG_ASSERT(!strncmp(r->filename, "proxy:", 6));
+    url = sections->nelts ? proxy_split_socket(r->pool, r->filename + 6, &socket) : NULL;
     for (int i = 0; i < sections->nelts; i++) {
         ap_conf_vector_t *section = APR_ARRAY_IDX(sections, i, ap_conf_vector_t *);
 
@@ -347,7 +350,7 @@ int proxy_take_socket(request_rec *r)
     const char *url = r->filename + 6, *socket;
 
     BRG_ASSERT(!strncmp(r->filename, "proxy:", 6));
-    if (strncasecmp(url, "unix:", 5) != 0)
+    if ((*url | 0x20) != 'u' || strncasecmp(url, "unix:", 5) != 0)
         return DECLINED;
     url = proxy_split_socket(r->pool, url, &socket);
     if (!url || !socket || !*socket) {

@@ -18,20 +18,21 @@ static void origin_settings(const proxy_worker *w, server_rec *s, client_setting
     const proxy_server_settings *conf = proxy_settings_of(s);
     const proxy_params *p = &w->params;
 
-    *to = (client_settings){.server = s,
-                            .host = w->host,
-                            .port = w->port,
-                            .path = w->socket,
-                            .max = p->set & PROXY_PARAM_MAX ? p->max : 0,
-                            .smax = p->smax,
-                            .ttl = p->ttl,
-                            .address_ttl = p->address_ttl,
-                            .receive_buffer =
-                                (int)(p->receive_buffer ? p->receive_buffer : conf->receive_buffer),
-                            .from = (apr_sockaddr_t *)(uintptr_t)conf->source,
-                            .alpn = w->scheme == PROXY_SCHEME_H2 ? "\2h2" : NULL,
-                            .reuse = !p->no_reuse,
-                            .keepalive = p->keepalive};
+    *to = (client_settings){
+        .server = s,
+        .host = w->host,
+        .port = w->port,
+        .path = w->socket,
+        .max = p->set & PROXY_PARAM_MAX ? p->max : 0,
+        .smax = p->smax,
+        .ttl = p->ttl,
+        .address_ttl = p->address_ttl,
+        .receive_buffer = (int)(p->receive_buffer ? p->receive_buffer : conf->receive_buffer),
+        .from = (apr_sockaddr_t *)(uintptr_t)conf->source,
+        .alpn = w->scheme == PROXY_SCHEME_H2 ? "\2h2" : NULL,
+        .reuse = !p->no_reuse,
+        .shared = !p->no_reuse && (w->scheme == PROXY_SCHEME_H2 || w->scheme == PROXY_SCHEME_H2C),
+        .keepalive = p->keepalive};
 }
 
 /* @return 0: the backend is spoken to over TLS, and its settings do not work */

@@ -103,10 +103,24 @@ enum {
     ALIAS_SERVLET = 16
 };
 
+/* Where requests of a ProxyPass go, whatever the rest of their path (proxy_place.c). */
+typedef struct proxy_place {
+    const char
+        *start; /* "proxy:SCHEME://AUTHORITY/PATH", in canonical form; the encoded rest follows */
+    size_t start_len;
+    size_t path_at; /* in start: the path's slash */
+    size_t
+        real_len; /* of "proxy:" and the URL as it was written: the rest follows in r->filename */
+    proxy_scheme scheme;
+    const char *real, *scheme_name, *host, *authority;
+    apr_port_t port;
+} proxy_place;
+
 /* ProxyPass, ProxyPassMatch */
 typedef struct proxy_alias {
-    const char *fake; /* path, or pattern */
-    const char *real; /* URL, or "!" */
+    const proxy_place *place; /* NULL: each request has to look */
+    const char *fake;         /* path, or pattern */
+    const char *real;         /* URL, or "!" */
     ap_regex_t *regex;
     unsigned flags;   /* ALIAS_* */
     const char *file; /* where it stands */
@@ -217,6 +231,29 @@ const char *proxy_section(cmd_parms *cmd, void *dconf, const char *arg);
 const char *proxy_pass_cmd(cmd_parms *cmd, void *dconf, const char *args);
 const char *proxy_member_cmd(cmd_parms *cmd, void *dconf, const char *args);
 const char *proxy_set_cmd(cmd_parms *cmd, void *dconf, const char *args);
+
+/* What this room keeps of a request. */
+typedef struct proxy_request {
+    const struct proxy_told *told; /* NULL: its handler did not run */
+    const proxy_place *place;
+    const char *mapped,
+        *canonical; /* r->filename that place holds for, before and behind the fixups; NULL */
+} proxy_request;
+
+proxy_request *proxy_request_of(request_rec *r);
+
+/* @return NULL: there is none */
+const proxy_place *proxy_place_make(apr_pool_t *p, const proxy_alias *alias);
+
+/* r->filename was made of it. @param place  may be NULL */
+void proxy_place_mapped(request_rec *r, const proxy_place *place);
+
+/* What it was made of; NULL: something else. @param rest  [out] the rest of the path, not encoded yet */
+const proxy_place *proxy_place_of(const request_rec *r, const char **rest);
+
+/* r->filename is now its canonical form, of the same place; and whether it still is. */
+void proxy_place_canonical(request_rec *r);
+const proxy_place *proxy_place_resolved(const request_rec *r);
 
 int proxy_detect(request_rec *r);
 int proxy_pre_translate(request_rec *r);

@@ -95,6 +95,22 @@ static int resolve_url(request_rec *r, proxy_target *t)
     return OK;
 }
 
+/* The same, of what is known of a ProxyPass. @return 0: it is not what was resolved */
+static int resolve_place(request_rec *r, proxy_target *t)
+{
+    const proxy_place *place = proxy_place_resolved(r);
+
+    if (!place || !proxy_scheme_is_served(place->scheme))
+        return 0;
+    t->scheme_name = place->scheme_name;
+    t->scheme = place->scheme;
+    t->host = place->host;
+    t->port = place->port;
+    t->authority = place->authority;
+    t->path = r->filename + place->path_at;
+    return 1;
+}
+
 static void resolve_worker(request_rec *r, proxy_target *t)
 {
     proxy_server_conf *conf = proxy_conf_of(r->server);
@@ -114,18 +130,11 @@ static void resolve_worker(request_rec *r, proxy_target *t)
         t->dynamic = 1;
 }
 
-static int resolve_target(request_rec *r, proxy_target *t)
+/* Worker or balancer, and proxies on the way. */
+static int resolve_way(request_rec *r, proxy_target *t)
 {
     int rv;
 
-    if (!strchr(t->url, ':')) {
-        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r, APLOGNO(01141) "proxy_handler no URL in %s",
-                      r->filename);
-        return HTTP_BAD_REQUEST;
-    }
-    rv = t->forward && r->method_number == M_CONNECT ? resolve_connect(r, t) : resolve_url(r, t);
-    if (rv != OK)
-        return rv;
     if (t->scheme == PROXY_SCHEME_CONNECT)
         t->worker = proxy_conf_of(r->server)->forward;
     else
@@ -138,6 +147,23 @@ static int resolve_target(request_rec *r, proxy_target *t)
     if (!t->socket)
         proxy_find_remotes(r, t);
     return OK;
+}
+
+static int resolve_target(request_rec *r, proxy_target *t)
+{
+    int rv;
+
+    if (resolve_place(r, t))
+        return resolve_way(r, t);
+    if (!strchr(t->url, ':')) {
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r, APLOGNO(01141) "proxy_handler no URL in %s",
+                      r->filename);
+        return HTTP_BAD_REQUEST;
+    }
+    rv = t->forward && r->method_number == M_CONNECT ? resolve_connect(r, t) : resolve_url(r, t);
+    if (rv != OK)
+        return rv;
+    return resolve_way(r, t);
 }
 
 /* ProxyDomain: names without a dot are sent back with the domain that users leave out. */

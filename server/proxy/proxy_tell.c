@@ -17,13 +17,13 @@ void proxy_tell_begin(request_rec *r, proxy_told *told)
 {
     BRG_ASSERT(told->tries == 0);
     told->waited = -1;
-    ap_set_module_config(r->request_config, &proxy_module, told);
+    proxy_request_of(r)->told = told;
 }
 
 void proxy_tell_peer(proxy_told *told, const char *peer, apr_port_t port)
 {
     told->port = port;
-    apr_cpystrn(told->peer, peer, sizeof told->peer);
+    memcpy(told->peer, peer, sizeof told->peer);
 }
 
 /* An error page is a request of its own, behind the one that the backend did not answer. */
@@ -31,8 +31,11 @@ static const proxy_told *told_of(const request_rec *r)
 {
     const proxy_told *told = NULL;
 
-    for (; r && !told; r = r->prev)
-        told = ap_get_module_config(r->request_config, &proxy_module);
+    for (; r && !told; r = r->prev) {
+        const proxy_request *pr = ap_get_module_config(r->request_config, &proxy_module);
+
+        told = pr ? pr->told : NULL;
+    }
     return told;
 }
 

@@ -32,12 +32,12 @@ void request_on_answered(void (*fn)(request_rec *r))
 }
 
 /* Threads and timed callbacks of modules wait for this lock before they touch a request whose handler still
- * runs. Most requests on a loop have no handler but that for files, which gives its request to no other
- * thread: they need no lock. */
+ * runs. Most requests on a loop have no handler but that for files, or the proxy's, which give their requests to
+ * no other thread: they need no lock. */
 static void request_lock(request_rec *r)
 {
 #if APR_HAS_THREADS
-    if (!r->invoke_mtx && (r->handler || !conn_on_loop()))
+    if (!r->invoke_mtx && ((r->handler && !r->proxyreq) || !conn_on_loop()))
         apr_thread_mutex_create(&r->invoke_mtx, APR_THREAD_MUTEX_DEFAULT, r->pool);
     if (r->invoke_mtx)
         apr_thread_mutex_lock(r->invoke_mtx);

@@ -17,6 +17,7 @@
 #include "http_log.h"
 #include "apr_poll.h"
 #include <stdlib.h>
+#include <string.h>
 #include <sys/epoll.h>
 
 APLOG_USE_MODULE(core);
@@ -91,11 +92,26 @@ static int waiting_is_last(request_rec *r)
            ap_find_token(r->pool, apr_table_get(r->headers_in, "Connection"), "close");
 }
 
+#define WAITING_SPARE 64 /* that a loop keeps */
+
+static struct brg_waiting *waiting_make(void)
+{
+    brg_loop *loop = loop_self();
+    struct brg_waiting *w = loop ? loop->spare_waiting : NULL;
+
+    if (!w)
+        return calloc(1, sizeof *w);
+    loop->spare_waiting = *(void **)w;
+    loop->spare_waiting_n--;
+    memset(w, 0, sizeof *w);
+    return w;
+}
+
 BRG_DECLARE(int)
 brg_wait(request_rec *r, const brg_wait_for *wanted, brg_wait_go_on_fn *go_on,
          brg_wait_gone_fn *gone, void *baton)
 {
-    struct brg_waiting *w = brg_wait_possible(r) && go_on ? calloc(1, sizeof *w) : NULL;
+    struct brg_waiting *w = brg_wait_possible(r) && go_on ? waiting_make() : NULL;
 
     if (!w) {
         ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
@@ -242,8 +258,17 @@ static struct brg_waiting *waiting_take(brg_conn *bc)
 
 static void waiting_free(struct brg_waiting *w)
 {
-    if (!atomic_load(&w->note.posted)) /* else waiting_resumed() does */
+    brg_loop *loop = loop_self();
+
+    if (atomic_load(&w->note.posted)) /* waiting_resumed() frees it */
+        return;
+    if (!loop || loop->spare_waiting_n >= WAITING_SPARE) {
         free(w);
+        return;
+    }
+    *(void **)w = loop->spare_waiting;
+    loop->spare_waiting = w;
+    loop->spare_waiting_n++;
 }
 
 /* The request that came from the network. */

@@ -9,6 +9,7 @@ import ssl
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -66,7 +67,14 @@ TLS = """Listen 127.0.0.1:{tls}
     SSLCertificateKeyFile {site}/key.pem
 </VirtualHost>
 """
-FULL = "FileCacheEntries 0\n"
+FULL = """FileCacheEntries 0
+Listen 127.0.0.1:{proxied}
+<VirtualHost 127.0.0.1:{proxied}>
+    ProxyPass /p/ http://127.0.0.1:{backend}/
+</VirtualHost>
+"""
+BACKEND = (b"HTTP/1.1 200 OK\r\nDate: Fri, 20 Nov 2026 08:00:00 GMT\r\nServer: backend\r\nLast-Modified: Fri, 20 Nov 2026 08:00:00 GMT\r\n"
+           b"ETag: \"v1-1000\"\r\nCache-Control: no-store\r\nContent-Type: text/html\r\nContent-Length: 1000\r\n\r\n" + b"x" * 1000)
 PAGE = """<html><head><title>page</title></head><body>
 <!--#set var="a" value="b" --><!--#if expr="$a = /b/" --><p>yes</p><!--#else --><p>no</p><!--#endif -->
 <!--#include virtual="/part.html" --><!--#echo var="DOCUMENT_NAME" --><!--#flastmod file="part.html" -->
@@ -90,6 +98,7 @@ SHAPES = {
     "http2-full": ("full", "http2", "/10k.bin", "", "10 KB over HTTP/2, all phases, filters and the file"),
     "ssi": ("full", "plain", "/page.shtml", "", "a page with six elements, rendered"),
     "scan": ("full", "plain", "/text.scan", "", "text of 10 KB that a handler sends through SSI: it is searched, not compiled"),
+    "proxied": ("full", "proxied", "/p/page", "", "1 KB that another server answers"),
     "worker": ("full", "plain", "/page.asis", "", "a page that a worker sends"),
     "squid": ("stored", "squid", "/10k.bin", "", "10 KB from memory, the log of Squid"),
     "connection": ("stored", "log", "/10k.bin", "", "10 KB from memory, combined log, a connection for each request"),
@@ -120,6 +129,38 @@ def has_tls(program):
     return b"SSLEngine" in open(program, "rb").read()
 
 
+class Backend:
+    """Another server: the same answer to each request, over connections that it keeps."""
+
+    def __init__(self):
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self):
+        while True:
+            try:
+                connection, _ = self.listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+
+    @staticmethod
+    def _serve(connection):
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        with connection:
+            head = b""
+            while data := connection.recv(65536):
+                head += data
+                if b"\r\n\r\n" in head:
+                    connection.sendall(BACKEND)
+                    head = b""
+
+    def close(self):
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
+
+
 class Site:
     """What is served, old enough to be remembered."""
 
@@ -128,9 +169,11 @@ class Site:
         self.root = self.folder.name
         make_site(self.root)
         self.at_rest = time.monotonic() + AT_REST
+        self.backend = Backend()
         return self
 
     def __exit__(self, *_):
+        self.backend.close()
         self.folder.cleanup()
 
 
@@ -144,10 +187,10 @@ class Server:
         self.root = f"{site.root}/{configuration}-{Server.made}"
         os.mkdir(self.root)
         os.chmod(self.root, 0o777)
-        self.ports = {name: free_port() for name in ("plain", "log", "squid", "hit", "tls", "http2")}
+        self.ports = {name: free_port() for name in ("plain", "log", "squid", "hit", "tls", "http2", "proxied")}
         text = BASE + HTTP2 + (FULL if configuration == "full" else STORED + (TLS if has_tls(program) else ""))
         with open(f"{self.root}/httpd.conf", "w", encoding="utf-8") as f:
-            f.write((text + more).format(root=self.root, site=site.root, **self.ports))
+            f.write((text + more).format(root=self.root, site=site.root, backend=site.backend.port, **self.ports))
         who = {"user": "nobody", "group": "nogroup"} if os.getuid() == 0 else {}
         self.log = open(f"{self.root}/output", "wb")
         self.process = subprocess.Popen([w.replace("@ROOT@", self.root) for w in under] + [program, "-X", "-f", f"{self.root}/httpd.conf"],

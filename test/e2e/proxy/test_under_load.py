@@ -2,6 +2,7 @@
 """Reloads, upgrades and killed processes while clients ask and a backend comes and goes."""
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -11,12 +12,14 @@ import threading
 import pytest
 
 from backend import Backend, answer
+import h2_streams
 from brigade import BINARY, wait_until
 from processes import Load, configured, reload
 
 pytestmark = pytest.mark.only("brigade")
 
 ROUNDS = int(os.environ.get("TEST_UPGRADES", "2"))  # 20 by hand
+LONG = os.environ.get("TEST_LONG") == "all"  # build/test all
 CONFIG = """EventLoops 2
 MaxKeepAliveRequests 0
 KeepAliveTimeout 30
@@ -44,6 +47,26 @@ class Flapping(Backend):
     def up(self):
         self.listener.listen(512)
         threading.Thread(target=self._accept, daemon=True).start()
+
+
+class FlappingStreams(h2_streams.Backend):
+    """The same, of HTTP/2."""
+
+    def down(self):
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
+        self.listener = socket.socket()
+        self.listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self.listener.bind(("127.0.0.1", self.port))
+        self.close_connections()
+
+    def up(self):
+        self.listener.listen(512)
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    @property
+    def requests(self):
+        return self.streams
 
 
 class Flaps:
@@ -81,8 +104,8 @@ def backends():
         yield first, second, flapping
 
 
-def site(serve, backends, parameters="retry=0", more=""):
-    members = "\n".join(f"BalancerMember http://127.0.0.1:{b.port} {parameters}" for b in backends)
+def site(serve, backends, parameters="retry=0", more="", scheme="http"):
+    members = "\n".join(f"BalancerMember {scheme}://127.0.0.1:{b.port} {parameters}" for b in backends)
     server = serve.unstarted(CONFIG.replace("@MEMBERS@", members) + more, {})
     server.binary = server.path("brigade")
     shutil.copy(BINARY, server.binary)
@@ -125,6 +148,54 @@ def test_no_request_fails(serve, backends, way):
     wait_until(lambda: len(server.children()) == 1, "the end of the old processes")
     at_rest(server)
     assert wait_until(lambda: sum(b["connections"] for b in figures(server)) == sum(b.open for b in backends), "connections that are known")
+
+
+class Wrk:
+    """wrk, for as long as wanted."""
+
+    def __init__(self, server, target):
+        self.process = subprocess.Popen(["wrk", "-t1", "-c8", "-d3600s", f"http://127.0.0.1:{server.port}{target}"], stdout=subprocess.PIPE, text=True)
+
+    def end(self):
+        """@return requests; what failed"""
+        self.process.send_signal(signal.SIGINT)
+        output = self.process.communicate(timeout=60)[0]
+        return int(re.search(r"(\d+) requests in", output)[1]), re.findall(r"Socket errors.*|Non-2xx.*", output)
+
+
+class Served:
+    """Requests that backends got, as Flaps counts those of clients."""
+
+    def __init__(self, backends):
+        self.backends = backends
+
+    @property
+    def done(self):
+        return sum(len(b.requests) for b in self.backends)
+
+
+def streams_of(n):
+    return [FlappingStreams(lambda stream: stream.answer(b"A\n")) for _ in range(n)]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not shutil.which("wrk"), reason="wrk is not installed")
+@pytest.mark.parametrize("scheme", ["http", "h2c"])
+@pytest.mark.parametrize("way, rounds", [(reload, 100 if LONG else 5), (upgrade, 20 if LONG else 2)], ids=["reload", "upgrade"])
+def test_no_request_of_wrk_fails(serve, scheme, way, rounds):
+    """A hundred reloads, twenty upgrades; one of three backends comes and goes."""
+    three = streams_of(3) if scheme == "h2c" else [Flapping({"*": answer(b"A\n")}) for _ in range(3)]
+    with three[0], three[1], three[2]:
+        server = site(serve, three, scheme=scheme)
+        load = Wrk(server, "/b/x")
+        with Flaps(three[2], Served(three[:2])) as flaps:
+            for _ in range(rounds):
+                way(server)
+            wait_until(lambda: flaps.times >= 3, "a backend that came and went")
+        requests, failed = load.end()
+        assert not failed and requests > 100, (failed, requests)
+        wait_until(lambda: len(server.children()) == 1, "the end of the old processes")
+        at_rest(server)
 
 
 def test_a_killed_process_takes_only_its_own_along(serve, backends):

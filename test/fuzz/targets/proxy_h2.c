@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Frames of an HTTP/2 backend. The first byte says in what pieces they arrive, the second how they are written (as they are, or
+ * Frames of an HTTP/2 backend for two streams. The first byte says in what pieces they arrive, the second how they are written (as they are, or
  * from steps of type, flags, stream, length and payload) and the length of the request's body. The cuts change nothing; what is
  * sent are whole frames, and no more data than the backend's windows let.
- * Covers: server/proxy/proxy_h2.c server/proxy/proxy_h2_answer.c server/proxy/proxy_h2_send.c
+ * Covers: server/proxy/proxy_h2.c server/proxy/proxy_h2_answer.c server/proxy/proxy_h2_frames.c server/proxy/proxy_h2_send.c
  */
+#include "proxy_h2_private.h"
 #include "test_exchange.h"
-#include "h2_frame.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -55,13 +55,12 @@ static void body(proxy_exchange *x, size_t len)
 /* DATA that was sent, with what waits, is the body. */
 static void check_sent(proxy_exchange *x, size_t len)
 {
-    apr_size_t n = (apr_size_t)x->out_n;
-    uint8_t *out = apr_palloc(x->r->pool, n + 1), *p = out + H2_PREFACE_LEN, *end;
+    const h2c_session *s = x->cc->session;
+    const uint8_t *p = s->out + s->out_from + H2_PREFACE_LEN, *end = s->out + s->out_to;
     size_t sent = 0;
 
-    exchange_check(apr_brigade_flatten(x->out, (char *)out, &n) == APR_SUCCESS &&
-                   n == (apr_size_t)x->out_n && n >= H2_PREFACE_LEN);
-    for (end = out + n; p < end;) {
+    exchange_check(s->out_from == 0 && s->out_to >= H2_PREFACE_LEN);
+    while (p < end) {
         const h2_frame f = h2_get_frame(p);
 
         exchange_check(end - p >= H2_FRAME_HEAD && f.len <= 65536 &&
@@ -70,21 +69,45 @@ static void check_sent(proxy_exchange *x, size_t len)
             sent += f.len;
         p += H2_FRAME_HEAD + f.len;
     }
-    exchange_check(sent + (size_t)x->held_n == len / 2 * 2);
+    exchange_check(s->bad || sent + (size_t)x->held_n == len / 2 * 2);
 }
 
+/* Both exchanges take what came of their streams. */
+static void take(proxy_exchange *x, exchange_body_text *to)
+{
+    apr_status_t rv = APR_SUCCESS;
+
+    while (rv == APR_SUCCESS && !x->complete && !x->bad) {
+        rv = h2c_take(x, x->script);
+        exchange_check(rv == APR_SUCCESS || rv == APR_EAGAIN || x->bad);
+    }
+    if (!x->bad)
+        exchange_collect(x, to);
+}
+
+/* The answers to two requests of one connection; the first has a body. */
 static const char *outcome(apr_pool_t *p, const uint8_t *data, size_t size, size_t step, size_t len)
 {
     proxy_exchange *x =
         exchange_make(p, &proxy_h2_codec, PROXY_SCHEME_H2C, "h2c", (apr_off_t)(len / 2 * 2));
-    const char *text;
+    proxy_exchange *other = exchange_make_on(p, &proxy_h2_codec, PROXY_SCHEME_H2C, "h2c", 0, x->cc);
+    exchange_body_text text = {0}, others_text = {0};
+    const char *all;
 
     if (len)
         body(x, len);
-    text = exchange_run(x, data, size, step);
+    for (size_t at = 0; at < size; at += step) {
+        exchange_append(x->cc, data + at, least(step, size - at));
+        h2c_demux(x->cc->session);
+        take(x, &text);
+        take(other, &others_text);
+    }
+    all = apr_pstrcat(p, exchange_text(x, &text), "\n", exchange_text(other, &others_text), NULL);
     check_sent(x, len);
+    apr_brigade_destroy(other->in);
+    apr_brigade_destroy(other->out);
     exchange_free(x);
-    return text;
+    return all;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

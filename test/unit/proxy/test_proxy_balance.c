@@ -34,6 +34,7 @@ static request_rec *request_of(const char *uri)
     request_rec *r = test_request(pool);
 
     r->server = ap_server_conf;
+    r->request_config = ap_create_request_config(pool);
     r->per_dir_config = ap_server_conf->lookup_defaults;
     r->uri = r->unparsed_uri = apr_pstrdup(pool, uri);
     r->args = NULL;

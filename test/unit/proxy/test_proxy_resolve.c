@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <string.h>
+#include "http_config.h"
 #include "http_core.h"
 #include "proxy_private.h"
 #include "test_config.h"
@@ -27,6 +28,7 @@ static request_rec *request_of(const char *target)
     char *uri = apr_pstrdup(pool, target), *query = strchr(uri, '?');
 
     r->server = ap_server_conf;
+    r->request_config = ap_create_request_config(pool);
     r->per_dir_config = ap_server_conf->lookup_defaults;
     r->unparsed_uri = apr_pstrdup(pool, target);
     if (query)

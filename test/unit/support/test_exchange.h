@@ -79,11 +79,12 @@ static proxy_target *exchange_target(apr_pool_t *p, proxy_scheme scheme, const c
 }
 
 /**
- * A request that was sent, whose answer begins.
+ * A request that was sent over @a cc, whose answer begins.
  * @param body  bytes of the request's body that follow; 0: it has none
  */
-static proxy_exchange *exchange_make(apr_pool_t *p, const proxy_codec *codec, proxy_scheme scheme,
-                                     const char *name, apr_off_t body)
+static proxy_exchange *exchange_make_on(apr_pool_t *p, const proxy_codec *codec,
+                                        proxy_scheme scheme, const char *name, apr_off_t body,
+                                        client_conn *cc)
 {
     proxy_exchange *x = apr_pcalloc(p, sizeof *x);
     request_rec *r = exchange_request(p);
@@ -94,7 +95,7 @@ static proxy_exchange *exchange_make(apr_pool_t *p, const proxy_codec *codec, pr
     x->codec = codec;
     x->target = exchange_target(p, scheme, name);
     x->origin = client_origin_once(p, &settings);
-    x->cc = apr_pcalloc(p, sizeof *x->cc);
+    x->cc = cc;
     x->out = apr_brigade_create(p, r->connection->bucket_alloc);
     x->in = apr_brigade_create(p, r->connection->bucket_alloc);
     x->body = apr_brigade_create(p, r->connection->bucket_alloc);
@@ -107,7 +108,13 @@ static proxy_exchange *exchange_make(apr_pool_t *p, const proxy_codec *codec, pr
     return x;
 }
 
-static void exchange_free(proxy_exchange *x)
+static inline proxy_exchange *exchange_make(apr_pool_t *p, const proxy_codec *codec,
+                                            proxy_scheme scheme, const char *name, apr_off_t body)
+{
+    return exchange_make_on(p, codec, scheme, name, body, apr_pcalloc(p, sizeof(client_conn)));
+}
+
+static inline void exchange_free(proxy_exchange *x)
 {
     if (x->cc->session)
         x->cc->session_end(x->cc->session);
@@ -139,7 +146,7 @@ typedef struct exchange_body_text {
     size_t len;
 } exchange_body_text;
 
-static void exchange_collect(proxy_exchange *x, exchange_body_text *to)
+static inline void exchange_collect(proxy_exchange *x, exchange_body_text *to)
 {
     apr_off_t n = 0;
     apr_size_t len;
@@ -156,7 +163,8 @@ static void exchange_collect(proxy_exchange *x, exchange_body_text *to)
 }
 
 /** Take these bytes. @return 1: more may be given */
-static int exchange_feed(proxy_exchange *x, const uint8_t *data, size_t len, exchange_body_text *to)
+static inline int exchange_feed(proxy_exchange *x, const uint8_t *data, size_t len,
+                                exchange_body_text *to)
 {
     apr_status_t rv;
 
@@ -181,7 +189,7 @@ typedef struct exchange_outcome {
     const char *text;
 } exchange_outcome;
 
-static int exchange_line(void *data, const char *name, const char *value)
+static inline int exchange_line(void *data, const char *name, const char *value)
 {
     exchange_outcome *out = data;
 
@@ -190,30 +198,36 @@ static int exchange_line(void *data, const char *name, const char *value)
     return 1;
 }
 
-/**
- * Of an answer in pieces of @a step bytes: status, fields and body, and if it ended; or why it is none.
- */
-static const char *exchange_run(proxy_exchange *x, const uint8_t *data, size_t size, size_t step)
+/** Status, fields and body, and if it ended; or why it is none. Frees @a body. */
+static inline const char *exchange_text(proxy_exchange *x, exchange_body_text *body)
 {
     request_rec *r = x->r;
     exchange_outcome out = {r->pool, ""};
-    exchange_body_text body = {0};
-    int more = 1;
 
-    for (size_t at = 0; more && at < size; at += step)
-        more = exchange_feed(x, data + at, size - at < step ? size - at : step, &body);
     if (!x->bad && x->answered) {
         out.text =
             apr_psprintf(r->pool, "%d %s\n", r->status, r->status_line ? r->status_line : "");
         apr_table_do(exchange_line, &out, r->headers_out, NULL);
         apr_table_do(exchange_line, &out, r->trailers_out, NULL);
         out.text = apr_pstrcat(r->pool, out.text, x->complete ? "whole\n" : "cut\n",
-                               apr_pescape_hex(r->pool, body.text, body.len, 0), NULL);
+                               apr_pescape_hex(r->pool, body->text, body->len, 0), NULL);
     } else if (x->bad) {
         out.text = x->bad;
     }
-    free(body.text);
+    free(body->text);
     return out.text;
+}
+
+/** Of an answer in pieces of @a step bytes: exchange_text(). */
+static inline const char *exchange_run(proxy_exchange *x, const uint8_t *data, size_t size,
+                                       size_t step)
+{
+    exchange_body_text body = {0};
+    int more = 1;
+
+    for (size_t at = 0; more && at < size; at += step)
+        more = exchange_feed(x, data + at, size - at < step ? size - at : step, &body);
+    return exchange_text(x, &body);
 }
 
 #endif

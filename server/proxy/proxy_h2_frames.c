@@ -1,0 +1,505 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* HTTP/2 towards backends: the frames that come. Each stream gets what is its own; what breaks a rule of the connection ends all of
+ * them, what breaks one of a stream that stream. Source: RFC 9113, 4.3, 5.1, 6. */
+#include "proxy_h2_private.h"
+#include "brigade/assert.h"
+#include <stdlib.h>
+#include <string.h>
+
+/* Answers to the backend wait while it reads nothing. @return 0: too many */
+static int frames_answer(h2c_session *s, const uint8_t *data, apr_size_t len)
+{
+    if (s->out_to - s->out_from > H2C_OUT_MOST) {
+        h2c_session_fault(s, "a flood of frames");
+        return 0;
+    }
+    h2c_out(s, data, len);
+    return 1;
+}
+
+static void stream_fault(h2c_stream *st, const char *why)
+{
+    if (!st->bad)
+        st->bad = why;
+    h2c_stream_wake(st);
+}
+
+/* A stream that was opened and has ended since. */
+static int frames_is_past(const h2c_session *s, uint32_t id)
+{
+    return (id & 1) && id < s->next;
+}
+
+/* ---- the connection ---- */
+
+/* @return NULL, or what is wrong */
+static const char *settings_window(h2c_session *s, uint32_t value)
+{
+    if (value > H2_WINDOW_MAX)
+        return "a window that is too large";
+    for (h2c_stream *st = s->first; st; st = st->next) {
+        st->window += (int64_t)value - s->initial;
+        if (st->window > H2_WINDOW_MAX)
+            return "a window that is too large";
+    }
+    s->initial = value;
+    h2c_session_wake_senders(s);
+    return NULL;
+}
+
+static const char *settings_one(h2c_session *s, unsigned name, uint32_t value)
+{
+    switch (name) {
+    case H2_SET_INITIAL_WINDOW_SIZE:
+        return settings_window(s, value);
+    case H2_SET_MAX_FRAME_SIZE:
+        if (value < H2_FRAME_MAX || value > 0xffffff)
+            return "malformed SETTINGS";
+        s->frame_most = value < 65536 ? value : 65536;
+        return NULL;
+    case H2_SET_MAX_CONCURRENT_STREAMS:
+        s->most = value < H2C_STREAMS_MOST ? value : H2C_STREAMS_MOST;
+        if (!s->cc->on_loop)
+            return NULL;
+        *client_shared_most(s->cc) = s->most;
+        if (h2c_session_has_room(s))
+            client_shared_tell(s->cc);
+        return NULL;
+    default:
+        return NULL;
+    }
+}
+
+static void frames_settings(h2c_session *s, const h2_frame *f, const uint8_t *p)
+{
+    uint8_t ack[H2_FRAME_HEAD];
+    const char *why = NULL;
+
+    if (f->flags & H2_ACK)
+        return;
+    if (f->stream || f->len % 6)
+        why = "malformed SETTINGS";
+    for (const uint8_t *end = p + f->len; !why && p < end; p += 6)
+        why = settings_one(s, (unsigned)p[0] << 8 | p[1], h2_get32(p + 2));
+    if (why) {
+        h2c_session_fault(s, why);
+        return;
+    }
+    h2_put_frame(ack, 0, H2_SETTINGS, H2_ACK, 0);
+    (void)frames_answer(s, ack, sizeof ack);
+}
+
+static void frames_ping(h2c_session *s, const h2_frame *f, const uint8_t *p)
+{
+    uint8_t pong[H2_FRAME_HEAD + 8];
+
+    if (f->len != 8 || f->stream) {
+        h2c_session_fault(s, "malformed PING");
+        return;
+    }
+    if (f->flags & H2_ACK)
+        return;
+    memcpy(h2_put_frame(pong, 8, H2_PING, H2_ACK, 0), p, 8);
+    (void)frames_answer(s, pong, sizeof pong);
+}
+
+static void frames_window(h2c_session *s, const h2_frame *f, const uint8_t *p)
+{
+    h2c_stream *st = f->stream ? h2c_stream_find(s, f->stream) : NULL;
+    int64_t *window = f->stream ? (st ? &st->window : NULL) : &s->window;
+
+    if (f->len != 4) {
+        h2c_session_fault(s, "malformed WINDOW_UPDATE");
+        return;
+    }
+    if (!window)
+        return;
+    *window += h2_get32(p) & H2_WINDOW_MAX;
+    if (*window > H2_WINDOW_MAX)
+        h2c_session_fault(s, "a window that is too large");
+    else if (st)
+        h2c_stream_wake(st);
+    else
+        h2c_session_wake_senders(s);
+}
+
+/* RFC 9113, 8.7: the backend has not looked at the request, so it is sent again at no charge. */
+static void stream_untouched(h2c_stream *st)
+{
+    st->untouched = 1;
+    stream_fault(st, "the backend refused the stream");
+}
+
+static void frames_reset(h2c_session *s, const h2_frame *f, const uint8_t *p)
+{
+    h2c_stream *st = h2c_stream_find(s, f->stream);
+
+    if (f->len != 4) {
+        h2c_session_fault(s, "malformed RST_STREAM");
+        return;
+    }
+    if (!st)
+        return;
+    st->ended = 1; /* no more is sent */
+    if (st->over)
+        return;
+    st->over = 1;
+    if (h2_get32(p) == H2_REFUSED_STREAM && !st->headed) {
+        if (s->streams_n > 1 && s->most >= s->streams_n)
+            s->most = s->streams_n - 1;
+        stream_untouched(st);
+    } else {
+        stream_fault(st, "the backend reset the stream");
+    }
+}
+
+static void frames_goaway(h2c_session *s, const h2_frame *f, const uint8_t *p)
+{
+    if (f->len < 8) {
+        h2c_session_fault(s, "malformed GOAWAY");
+        return;
+    }
+    s->leaving = 1;
+    client_unshare(s->cc);
+    for (h2c_stream *st = s->first; st; st = st->next)
+        if ((h2_get32(p) & H2_STREAM_MAX) < st->id && !st->headed)
+            stream_untouched(st);
+}
+
+/* ---- heads ---- */
+
+static int block_is_interim(const hpack_list *list)
+{
+    const hpack_field *f = list->field;
+
+    return list->n && f->name_len == 7 && !memcmp(f->name, ":status", 7) && f->value_len == 3 &&
+           *f->value == '1';
+}
+
+/* A copy that has just the size of what it holds. */
+static h2c_block *block_copy(const hpack_list *list)
+{
+    apr_size_t text = 0;
+    h2c_block *b;
+    char *to;
+
+    for (uint32_t i = 0; i < list->n; i++)
+        text += (apr_size_t)list->field[i].name_len + list->field[i].value_len;
+    b = malloc(sizeof *b + list->n * sizeof *b->field + text);
+    if (!b)
+        return NULL;
+    b->next = NULL;
+    b->n = list->n;
+    to = (char *)(b->field + b->n);
+    for (uint32_t i = 0; i < list->n; i++) {
+        const hpack_field *f = &list->field[i];
+
+        b->field[i] = (hpack_field){to, to + f->name_len, f->name_len, f->value_len};
+        memcpy(to, f->name, f->name_len);
+        memcpy(to + f->name_len, f->value, f->value_len);
+        to += f->name_len + f->value_len;
+    }
+    return b;
+}
+
+static void block_for(h2c_session *s, h2c_stream *st, const hpack_list *list)
+{
+    h2c_block *b;
+
+    if (st->bad || st->over)
+        return;
+    if (list->cut) {
+        stream_fault(st, "the head is too large");
+        return;
+    }
+    if (st->blocks_n > EXCHANGE_INTERIM_MOST + 1) {
+        stream_fault(st, "too many interim answers");
+        return;
+    }
+    if (!(b = block_copy(list))) {
+        stream_fault(st, "no memory");
+        return;
+    }
+    if (st->headed && !s->block_ends)
+        stream_fault(st, "trailers that end nothing");
+    if (!st->headed)
+        st->headed = !block_is_interim(list);
+    *st->blocks_last = b;
+    st->blocks_last = &b->next;
+    st->blocks_n++;
+    st->x->got += (apr_off_t)s->block_n;
+    st->over = s->block_ends;
+    if (st->over && !st->headed)
+        stream_fault(st, "the stream ended without an answer");
+    h2c_stream_wake(st);
+}
+
+/* All blocks are decoded, also those that nobody wants: the table follows. */
+static void block_done(h2c_session *s, const uint8_t *data)
+{
+    h2c_stream *st = h2c_stream_find(s, s->block_stream);
+    char *text = malloc(H2C_HEAD_MOST + sizeof(hpack_field) * H2C_FIELDS_MOST);
+    hpack_list list = {.room = H2C_HEAD_MOST, .most = H2C_FIELDS_MOST};
+
+    s->block_open = 0;
+    if (!text) {
+        h2c_session_fault(s, "no memory");
+        return;
+    }
+    list.field = (hpack_field *)(void *)text;
+    list.text = text + sizeof(hpack_field) * H2C_FIELDS_MOST;
+    if (hpack_decode(&s->table, data, s->block_n, &list) != HPACK_OK)
+        h2c_session_fault(s, "a malformed field block");
+    else if (st)
+        block_for(s, st, &list);
+    else if (++s->control > H2C_CONTROL_MOST)
+        h2c_session_fault(s, "a flood of frames");
+    free(text);
+    free(s->block);
+    s->block = NULL;
+    s->block_n = s->block_cap = 0;
+}
+
+static void block_part(h2c_session *s, const h2_frame *f, const uint8_t *p, apr_size_t n)
+{
+    const int whole = !s->block_n && (f->flags & H2_END_HEADERS);
+
+    if (s->block_n + n > H2C_HEAD_MOST) {
+        h2c_session_fault(s, "the head is too large");
+        return;
+    }
+    if (!whole && s->block_n + n > s->block_cap) {
+        const apr_size_t cap = (s->block_n + n) * 2;
+        uint8_t *more = realloc(s->block, cap);
+
+        if (!more) {
+            h2c_session_fault(s, "no memory");
+            return;
+        }
+        s->block = more;
+        s->block_cap = cap;
+    }
+    if (!whole && n)
+        memcpy(s->block + s->block_n, p, n);
+    s->block_n += n;
+    s->block_open = 1;
+    if (f->flags & H2_END_HEADERS)
+        block_done(s, whole ? p : s->block);
+}
+
+static void frames_headers(h2c_session *s, const h2_frame *f, const uint8_t *p)
+{
+    apr_size_t n = f->len, padding = 0, before = 0;
+
+    if (!frames_is_past(s, f->stream)) {
+        h2c_session_fault(s, "HEADERS of a stream that was not asked for");
+        return;
+    }
+    if (f->flags & H2_PADDED) {
+        padding = n ? *p : 0;
+        before = 1;
+    }
+    if (f->flags & H2_HAS_PRIORITY)
+        before += 5;
+    if (before + padding > n) {
+        h2c_session_fault(s, "malformed HEADERS");
+        return;
+    }
+    s->block_stream = f->stream;
+    s->block_ends = (f->flags & H2_END_STREAM) != 0;
+    s->block_n = 0;
+    block_part(s, f, p + before, n - before - padding);
+}
+
+/* ---- bodies ---- */
+
+/* The connection's room is given back at once: a slow client holds up nobody else. */
+static void data_credit(h2c_session *s, h2c_stream *st, uint32_t n)
+{
+    s->taken += n;
+    if (s->taken >= H2C_WINDOW_ALL / 2) {
+        h2c_put_number(s, H2_WINDOW_UPDATE, 0, (uint32_t)s->taken);
+        s->taken = 0;
+    }
+    if (!st)
+        return;
+    st->owed += n;
+    if (st->owed > H2C_WINDOW)
+        stream_fault(st, "more than the window lets");
+}
+
+static void data_keep(h2c_session *s, h2c_stream *st, const char *from, uint32_t n)
+{
+    if (st->bad)
+        return;
+    if (st->data_n + n > st->data_cap) {
+        const apr_size_t need = st->data_n + s->data_left,
+                         cap = need > 2 * st->data_cap ? need : 2 * st->data_cap;
+        char *more = realloc(st->data, cap);
+
+        if (!more) {
+            stream_fault(st, "no memory");
+            return;
+        }
+        st->data = more;
+        st->data_cap = cap;
+    }
+    memcpy(st->data + st->data_n, from, n);
+    st->data_n += n;
+    st->x->got += n;
+    h2c_stream_wake(st);
+}
+
+static void data_done(h2c_session *s)
+{
+    if (s->data_left || s->padding || !s->data_ends)
+        return;
+    s->data_ends = 0;
+    if (!s->data_of)
+        return;
+    s->data_of->over = 1;
+    h2c_stream_wake(s->data_of);
+}
+
+/* What is here of a DATA frame. */
+static void data_part(h2c_session *s)
+{
+    uint32_t n = client_in_size(s->cc);
+
+    if (s->data_left) {
+        n = n < s->data_left ? n : s->data_left;
+        data_credit(s, s->data_of, n);
+        if (s->data_of)
+            data_keep(s, s->data_of, client_in(s->cc), n);
+        s->data_left -= n;
+    } else {
+        n = n < s->padding ? n : s->padding;
+        data_credit(s, NULL, n);
+        if (s->data_of)
+            s->data_of->owed += n, s->data_of->given += n;
+        s->padding -= n;
+    }
+    client_in_take(s->cc, n);
+    data_done(s);
+}
+
+/* @return 0: more is needed */
+static int data_begin(h2c_session *s, const h2_frame *f)
+{
+    h2c_stream *st = h2c_stream_find(s, f->stream);
+    uint32_t n = f->len, head = H2_FRAME_HEAD;
+
+    if (st && st->over) /* as of one that has left */
+        st = NULL;
+
+    if (!frames_is_past(s, f->stream)) {
+        h2c_session_fault(s, "DATA that was not asked for");
+        return 0;
+    }
+    s->padding = 0;
+    if (f->flags & H2_PADDED) {
+        if (client_in_size(s->cc) < H2_FRAME_HEAD + 1)
+            return 0;
+        s->padding = (uint8_t)client_in(s->cc)[H2_FRAME_HEAD];
+        head++;
+        if (!n || s->padding > n - 1) {
+            h2c_session_fault(s, "malformed DATA");
+            return 0;
+        }
+        n -= s->padding + 1;
+        data_credit(s, NULL, 1);
+        if (st)
+            st->owed++, st->given++;
+    }
+    if (st && !st->headed)
+        stream_fault(st, "DATA that was not asked for");
+    client_in_take(s->cc, head);
+    if (n && st)
+        s->control = 0;
+    else if (++s->control > H2C_CONTROL_MOST)
+        h2c_session_fault(s, "a flood of frames");
+    s->data_of = st;
+    s->data_left = n;
+    s->data_ends = (f->flags & H2_END_STREAM) != 0;
+    data_done(s);
+    return 1;
+}
+
+/* ---- all of them ---- */
+
+static void frames_one(h2c_session *s, const h2_frame *f, const uint8_t *p)
+{
+    if (f->type != H2_HEADERS && f->type != H2_CONTINUATION && ++s->control > H2C_CONTROL_MOST) {
+        h2c_session_fault(s, "a flood of frames");
+        return;
+    }
+    switch (f->type) {
+    case H2_HEADERS:
+        frames_headers(s, f, p);
+        break;
+    case H2_CONTINUATION:
+        if (!s->block_open)
+            h2c_session_fault(s, "CONTINUATION of nothing");
+        else if (++s->control > H2C_CONTROL_MOST)
+            h2c_session_fault(s, "a flood of frames");
+        else
+            block_part(s, f, p, f->len);
+        break;
+    case H2_SETTINGS:
+        frames_settings(s, f, p);
+        break;
+    case H2_PING:
+        frames_ping(s, f, p);
+        break;
+    case H2_WINDOW_UPDATE:
+        frames_window(s, f, p);
+        break;
+    case H2_RST_STREAM:
+        frames_reset(s, f, p);
+        break;
+    case H2_GOAWAY:
+        frames_goaway(s, f, p);
+        break;
+    case H2_PUSH_PROMISE:
+        h2c_session_fault(s, "PUSH_PROMISE, which was forbidden");
+        break;
+    default:
+        break;
+    }
+}
+
+/* @return 0: more is needed, or it is over */
+static int frames_next(h2c_session *s)
+{
+    const uint8_t *p = (const uint8_t *)client_in(s->cc);
+    h2_frame f;
+
+    if (s->data_left || s->padding) {
+        data_part(s);
+        return 1;
+    }
+    if (client_in_size(s->cc) < H2_FRAME_HEAD)
+        return 0;
+    f = h2_get_frame(p);
+    if (f.len > H2_FRAME_MAX) {
+        h2c_session_fault(s, "a frame that is too large");
+        return 0;
+    }
+    if (s->block_open && (f.type != H2_CONTINUATION || f.stream != s->block_stream)) {
+        h2c_session_fault(s, "a field block that does not end");
+        return 0;
+    }
+    if (f.type == H2_DATA)
+        return data_begin(s, &f);
+    if (client_in_size(s->cc) < H2_FRAME_HEAD + f.len)
+        return 0;
+    frames_one(s, &f, p + H2_FRAME_HEAD);
+    client_in_take(s->cc, H2_FRAME_HEAD + f.len);
+    return 1;
+}
+
+void h2c_demux(h2c_session *s)
+{
+    while (!s->bad && client_in_size(s->cc) && frames_next(s)) {
+    }
+}
