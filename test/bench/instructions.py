@@ -121,6 +121,7 @@ SHAPES = {
     "require-ip-stored": ("/10k.bin", "", "<Location />\nRequire ip 127.0.0.0/8\n</Location>\n"),
     "require-asn-stored": ("/10k.bin", "", NETWORKS + "<Location />\nRequire asn 64000-65000\n</Location>\n"),
     "limit-stored": ("/10k.bin", "", "RequestLimit one rate=1000000/s burst=1000000\n"),
+    "field-stored": ("/10k.bin", "X-Api-Key: 0123456789abcdef\r\n", ""),  # what limit-field-stored is compared with
     "limit-field-stored": ("/10k.bin", "X-Api-Key: 0123456789abcdef\r\n", "RequestLimit one rate=1000000/s burst=1000000 by=field:X-Api-Key\n"),
     "limit-inflight-stored": ("/10k.bin", "", "RequestLimit one inflight=50\n"),
     "basic-stored": ("/10k.bin", "Authorization: Basic am9lOnNlY3JldA==\r\n", AUTH.replace("{kind}", "Basic").replace("{file}", "users")),
