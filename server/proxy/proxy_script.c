@@ -98,7 +98,8 @@ apr_status_t script_head_read(proxy_exchange *x, script_head *head)
     char buf[8192];
     int status;
 
-    r->status = HTTP_OK; /* what the server says of itself stays beside the script's fields, as with Apache */
+    r->status =
+        HTTP_OK; /* what the server says of itself stays beside the script's fields, as with Apache */
     r->status_line = NULL;
     buf[0] = '\0';
     status = ap_scan_script_header_err_core_ex(r, buf, head_gets, &in, APLOG_MODULE_INDEX);
