@@ -69,6 +69,7 @@ set(BRIGADE_API_ROOMS
     modules/macro
     modules/mapping
     modules/mime
+    modules/mime_magic
     modules/negotiation
     modules/programs
     modules/request
@@ -130,6 +131,8 @@ macro(brigade_rooms)
         list(APPEND BRIGADE_ROOM_TARGETS ${target})
         if(room STREQUAL "filters/compress")
             target_link_libraries(${target} PUBLIC ${BRIGADE_CODINGS})
+        elseif(room STREQUAL "modules/mime_magic" AND BRIGADE_HAS_DEFLATE)
+            target_link_libraries(${target} PUBLIC PkgConfig::BRIGADE_ZLIB_LIBRARY)
         elseif(room STREQUAL "modules/asn")
             target_link_libraries(${target} PUBLIC ${BRIGADE_MAXMIND})
         endif()

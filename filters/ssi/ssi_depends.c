@@ -133,7 +133,8 @@ static void depends_looked_at(ssi_top *top, const request_rec *sub)
 }
 
 /* If the modules that took part in a look-up declare so, its outcome depends on files alone. Its path is
- * watched whether a file was found or not. */
+ * watched whether a file was found or not. A file that was chosen among others is sent past this filter, and the
+ * choice is not among the paths. */
 void ssi_depends_lookup(include_ctx_t *ctx, request_rec *sub)
 {
     ssi_top *top = ctx->intern->top;
@@ -141,7 +142,8 @@ void ssi_depends_lookup(include_ctx_t *ctx, request_rec *sub)
     if (top->depends & SSI_DEPENDS_VOLATILE)
         return;
     if ((sub->finfo.filetype != APR_REG && sub->finfo.filetype != APR_NOFILE) ||
-        (sub->status != HTTP_OK && sub->status != HTTP_NOT_FOUND)) {
+        (sub->status != HTTP_OK && sub->status != HTTP_NOT_FOUND) ||
+        brg_cache_dependencies(sub, 0, NULL, 0) < 0) {
         top->depends |= SSI_DEPENDS_VOLATILE;
         return;
     }

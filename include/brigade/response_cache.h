@@ -221,12 +221,22 @@ brg_cache_offer_brigade(request_rec *r, ap_filter_t *next, apr_bucket_brigade *b
 BRG_DECLARE(void) brg_cache_depends_on(request_rec *r, const char *path);
 
 /**
+ * The outcome of @a r depends on which names there are in @a folder, out of which a file may be chosen for r->uri: names
+ * that come and go count, whether they have to do with the choice or not. The files that are looked at are named by
+ * brg_cache_depends_on(), as sub-requests do. From a hook that has not changed r->uri yet.
+ *
+ * @param folder  absolute; copied
+ * Threads: the request's. Blocking: no.
+ */
+BRG_DECLARE(void) brg_cache_depends_on_names(request_rec *r, const char *folder);
+
+/**
  * The paths that @a r, its sub-requests and the requests that led to it depend on so far, in the
  * order in which they were named first.
  *
  * @param from   index of the first that is wanted
  * @param paths  at most @a most of them are put here
- * @return how many there are, from the beginning; -1: more than are kept
+ * @return how many there are, from the beginning; -1: more than are kept, or all names of a folder
  * Threads: the request's. Blocking: no.
  */
 BRG_DECLARE(int)

@@ -238,6 +238,16 @@ static int neg_map_handler(request_rec *r)
 
 /* ---- MultiViews ---- */
 
+/* Every value of a field is a kind of its own: which of them the choice goes by depends on all variants. */
+static void neg_note_choice(request_rec *r)
+{
+    static const char *const fields[] = {"Accept", "Accept-Charset", "Accept-Encoding",
+                                         "Accept-Language", "Negotiate"};
+
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+        brg_cache_vary(r, fields[i], NULL, NULL);
+}
+
 static int neg_wants_views(request_rec *r)
 {
     return r->finfo.filetype == APR_NOFILE && r->filename && (ap_allow_options(r) & OPT_MULTI);
@@ -274,11 +284,13 @@ static int neg_views(request_rec *r)
     if (!neg_wants_views(r))
         return DECLINED;
     n = neg_begin(r);
+    brg_cache_depends_on_names(r, n->folder);
     status = neg_read_folder(n);
     if (status != OK)
         return status;
     if (!n->variants->nelts)
         return DECLINED;
+    neg_note_choice(r);
     if (n->variants->nelts == 1 && APR_ARRAY_IDX(n->variants, 0, neg_variant).sub->handler &&
         !strcmp(APR_ARRAY_IDX(n->variants, 0, neg_variant).sub->handler, NEG_TYPE_MAP)) {
         neg_take(r, APR_ARRAY_IDX(n->variants, 0, neg_variant).sub);
@@ -350,36 +362,14 @@ static int neg_fixup(request_rec *r)
     return neg_is_named ? neg_fix_encoding(r) : DECLINED;
 }
 
-static const char *neg_last_segment(const char *path)
-{
-    const char *slash = path ? strrchr(path, '/') : NULL;
-
-    return slash ? slash + 1 : path;
-}
-
-/* The file's name is not that of the target. */
-static int neg_was_chosen(const request_rec *r)
-{
-    const char *asked, *got = neg_last_segment(r->filename);
-    size_t len;
-
-    while (r->prev)
-        r = r->prev;
-    len = r->unparsed_uri ? strcspn(r->unparsed_uri, "?") : 0;
-    asked = len ? neg_last_segment(apr_pstrmemdup(r->pool, r->unparsed_uri, len)) : NULL;
-    return !asked || !got || strcmp(asked, got) != 0;
-}
-
 static int neg_depends(request_rec *r)
 {
     /* A coding that a handler chooses later is not this module's. */
     if (apr_table_get(r->notes, NEG_CODING_NOTE))
-        return BRG_CACHE_VOLATILE;
+        brg_cache_vary(r, "Accept-Encoding", NULL, NULL);
     for (const request_rec *q = r; q; q = q->prev)
         if (neg_is_map(q))
             return BRG_CACHE_VOLATILE;
-    if ((ap_allow_options(r) & OPT_MULTI) && (r->finfo.filetype == APR_NOFILE || neg_was_chosen(r)))
-        return BRG_CACHE_VOLATILE;
     return BRG_CACHE_STATIC;
 }
 

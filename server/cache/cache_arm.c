@@ -40,12 +40,13 @@ static const char *const *arm_access_names(request_rec *r)
 }
 
 /* How the URI came to the file. An index file depends on every entry of its directory, since
- * another one of the DirectoryIndex list may appear; anything farther away (FallbackResource, say)
- * on files that nobody tells us of. */
-enum { ARM_DIRECT, ARM_INDEX, ARM_FAR };
+ * another one of the DirectoryIndex list may appear, and so does a file that was chosen among those
+ * of its folder; anything farther away (FallbackResource, say) on files that nobody tells us of. */
+enum { ARM_DIRECT, ARM_INDEX, ARM_CHOSEN, ARM_FAR };
 
 static int arm_origin(request_rec *r)
 {
+    const request_dependencies *found = request_dependencies_of(r);
     char *asked = apr_pstrdup(r->pool, r->parsed_uri.path ? r->parsed_uri.path : "");
     size_t len;
 
@@ -53,6 +54,8 @@ static int arm_origin(request_rec *r)
         return ARM_FAR;
     if (!strcmp(asked, r->uri))
         return ARM_DIRECT;
+    if (found && found->chosen_for && !strcmp(asked, found->chosen_for))
+        return ARM_CHOSEN;
     len = strlen(asked);
     return len && asked[len - 1] == '/' && !strncmp(asked, r->uri, len) &&
                    !strchr(r->uri + len, '/')
@@ -96,15 +99,30 @@ int cache_leaves_query(const request_rec *r)
  * page have got another part. */
 const char *cache_fingerprint(request_rec *r)
 {
+    const request_dependencies *found = request_dependencies_of(r);
     const cache_stored *stored = request_offer_of(r)->stored;
     apr_array_header_t *parts;
 
     if (stored)
         return cache_lifetime_fingerprint(r->pool, stored);
     parts = arm_paths(r);
+    for (int i = 0; found && found->folders && i < found->folders->nelts; i++)
+        APR_ARRAY_PUSH(parts, const char *) = APR_ARRAY_IDX(found->folders, i, const char *);
     APR_ARRAY_PUSH(parts, const char *) = apr_psprintf(
         r->pool, "%d%d%d", arm_origin(r), arm_overrides_possible(r), cache_leaves_query(r));
     return apr_array_pstrcat(r->pool, parts, '\n');
+}
+
+/* Folders of which every name counts. */
+static int arm_watch_folders(response_cache *c, cache_entry *e, request_rec *r)
+{
+    const request_dependencies *found = request_dependencies_of(r);
+
+    for (int i = 0; found->folders && i < found->folders->nelts; i++)
+        if (watch_add(c->watch, &e->owner, APR_ARRAY_IDX(found->folders, i, const char *),
+                      WATCH_ENTRIES))
+            return -1;
+    return 0;
 }
 
 /* @param main_seen  what the main path added to watch_seen() */
@@ -126,7 +144,7 @@ static int arm_watch(response_cache *c, cache_entry *e, request_rec *r, uint64_t
         if (names && names[0] && watch_add_names(c->watch, &e->owner, path, names))
             return -1;
     }
-    return 0;
+    return arm_watch_folders(c, e, r);
 }
 
 /* A change of the file after r looked at it shows in its time stamps. */
@@ -156,7 +174,7 @@ static int arm_stat_is_enough(request_rec *r)
     const request_dependencies *found = request_dependencies_of(r);
 
     return request_offer_of(r)->path && arm_origin(r) == ARM_DIRECT && !arm_overrides_possible(r) &&
-           found && !found->more && !found->link_policy;
+           found && !found->more && !found->folders && !found->link_policy;
 }
 
 static int arm_stat(response_cache *c, cache_entry *e, request_rec *r, policy_reason *reason)
@@ -202,6 +220,8 @@ int cache_arm(response_cache *c, cache_entry *e, request_rec *r, policy_reason *
     if (cache_layers_arm(e, r, arm_paths(r),
                          arm_overrides_possible(r) ? arm_access_names(r) : NULL))
         return cache_refuse(reason, "it depends on more files of an overlay than are looked at");
+    if (e->looks && found->folders)
+        return cache_refuse(reason, "the names of a folder of an overlay are not looked at");
     if (e->looks)
         e->source = CACHE_SOURCE_LAYERS;
     e->compared = !e->looks && arm_saw_all(c, r, main_seen);

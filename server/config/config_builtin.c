@@ -95,7 +95,7 @@ static int conf_needs_what_is_out(const module_row *row)
 }
 
 /* LoadModule takes the file that it names: where something lacks, to the module or to one of its family; and of modules
- * that are second to Apache's, in configurations of Apache's and in those that name what is built in. */
+ * that are second to Apache's, in configurations of Apache's and in those that name what is built in, if it is there. */
 static int conf_builtin_gives_way(const module *m)
 {
     const int place = conf_place(m);
@@ -106,7 +106,7 @@ static int conf_builtin_gives_way(const module *m)
     if (conf_states[place].on)
         return 0;
     if (row->second)
-        return conf_present != CONF_PRESENT_AUTO;
+        return conf_present != CONF_PRESENT_AUTO && conf_states[place].replaceable;
     return conf_needs_what_is_out(row);
 }
 

@@ -8,6 +8,7 @@
 #define VITAL .vital = 1,
 #define NOT_APACHES .not_apaches = 1,
 #define OTHER_MPM .other_mpm = 1,
+#define IDLE .idle = 1,
 #define QUERY_FREE .query_free = 1,
 #define NEEDS(id) .needs = #id "_module",
 #define FAMILY(id) .family = #id,
@@ -77,4 +78,11 @@ int module_rows_other_mpm(const char *symbol)
     const module_row *row = module_row_of_symbol(symbol);
 
     return row && row->other_mpm;
+}
+
+int module_rows_idle(const char *symbol)
+{
+    const module_row *row = module_row_of_symbol(symbol);
+
+    return row && row->idle;
 }

@@ -27,6 +27,7 @@ typedef struct module_row {
     unsigned vital : 1;       /**< the server needs it */
     unsigned not_apaches : 1; /**< does not come with Apache 2.4 */
     unsigned other_mpm : 1;   /**< a process model that is not ours */
+    unsigned idle : 1;        /**< it serves modules of Apache's alone */
     unsigned query_free : 1;  /**< never looks at the query of a plain file */
 } module_row;
 
@@ -54,5 +55,8 @@ int module_rows_apaches(const char *symbol);
 
 /** The module symbol of one of Apache's other MPMs ("mpm_worker_module")? */
 int module_rows_other_mpm(const char *symbol);
+
+/** The module symbol of one that serves other modules of Apache's, and none that is built in ("slotmem_shm_module")? */
+int module_rows_idle(const char *symbol);
 
 #endif

@@ -15,6 +15,8 @@ APLOG_USE_MODULE(limit);
 
 #define CONFIG_MOST 1000000000 /* of any number */
 #define SECOND UINT64_C(1000000000)
+#define CONFIG_AHEAD_MOST \
+    (UINT64_C(1) << 61) /* nanoseconds of a burst: 73 years; no sum with a clock overflows */
 #define CONFIG_BODY_LEAST 65536 /* bytes of burst of a bandwidth, if nothing is said */
 
 apr_array_header_t *limit_all;
@@ -323,22 +325,31 @@ static const char *config_fits(const config_line *c)
     return NULL;
 }
 
-static void config_terms(config_line *c)
+static const char *config_rate_terms(const config_line *c)
+{
+    limit *l = c->l;
+    const uint64_t burst = c->burst > 0 ? (uint64_t)c->burst : 0,
+                   free = c->delay > 0 ? (uint64_t)c->delay : 0;
+
+    l->each = c->per * SECOND / c->number;
+    l->each += !l->each;
+    if (burst > CONFIG_AHEAD_MOST / l->each)
+        return "burst= is more than the rate allows in 73 years";
+    l->burst = burst * l->each;
+    l->undelayed = (free < burst ? free : burst) * l->each;
+    l->quota = c->number;
+    l->window = c->per;
+    return NULL;
+}
+
+static const char *config_terms(const config_line *c)
 {
     limit *l = c->l;
 
     l->most = c->number;
-    if (l->measure == LIMIT_RATE) {
-        const uint64_t burst = c->burst > 0 ? (uint64_t)c->burst : 0;
-
-        l->each = c->per * SECOND / c->number;
-        l->each += !l->each;
-        l->burst = burst * l->each;
-        l->undelayed = c->delay > 0 ? (uint64_t)c->delay * l->each : 0;
-        l->undelayed = l->undelayed < l->burst ? l->undelayed : l->burst;
-        l->quota = c->number;
-        l->window = c->per;
-    } else if (l->measure == LIMIT_BANDWIDTH) {
+    if (l->measure == LIMIT_RATE)
+        return config_rate_terms(c);
+    if (l->measure == LIMIT_BANDWIDTH) {
         const uint64_t rate = c->number,
                        least = rate > CONFIG_BODY_LEAST ? rate : CONFIG_BODY_LEAST;
 
@@ -346,6 +357,7 @@ static void config_terms(config_line *c)
         l->most = c->burst > 0 ? (uint64_t)c->burst : least;
         l->burst = limit_cost(l, (apr_off_t)l->most);
     }
+    return NULL;
 }
 
 /* 1 if @a a stands in the way of @a b of an outer place: it has the same name. */
@@ -408,13 +420,12 @@ static const char *config_limit(cmd_parms *cmd, void *dir, const char *args)
     }
     while (!err && *(word = ap_getword_conf(cmd->pool, &args)))
         err = config_word(&c, word);
-    if (!err && (err = config_fits(&c)) != NULL)
+    if (!err && ((err = config_fits(&c)) != NULL || (err = config_terms(&c)) != NULL))
         err = apr_psprintf(cmd->pool, "RequestLimit %s: %s", l->name, err);
     if (err)
         return err;
     if (!c.has_by && !l->key)
         l->who = LIMIT_CLIENT;
-    config_terms(&c);
     return config_add(cmd, conf, l);
 }
 

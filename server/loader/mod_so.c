@@ -197,7 +197,14 @@ static int so_was_named(const cmd_parms *cmd, const char *symbol)
     return 0;
 }
 
-/* Lines that ask for what is here already. */
+static int so_is_file(cmd_parms *cmd, const char *name)
+{
+    const char *file = ap_server_root_relative(cmd->temp_pool, name);
+
+    return file && access(file, R_OK) == 0;
+}
+
+/* Lines that ask for what is here already, or is needed by nobody. */
 static int so_is_here(cmd_parms *cmd, const char *symbol, const char *file)
 {
     if (so_find(cmd->server, symbol) || so_was_named(cmd, symbol)) {
@@ -215,14 +222,12 @@ static int so_is_here(cmd_parms *cmd, const char *symbol, const char *file)
                       file);
         return 1;
     }
+    if (module_rows_idle(symbol) && !so_is_file(cmd, file)) {
+        ap_log_perror(APLOG_MARK, APLOG_NOTICE, 0, cmd->pool,
+                      "%s: what is built in needs it for nothing; %s is not there", symbol, file);
+        return 1;
+    }
     return 0;
-}
-
-static int so_is_file(cmd_parms *cmd, const char *name)
-{
-    const char *file = ap_server_root_relative(cmd->temp_pool, name);
-
-    return file && access(file, R_OK) == 0;
 }
 
 /* A configuration has one process model at most. */

@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "md_conf.h"
 #include "md_head.h"
+#include "apr_lib.h"
 #include "apr_strings.h"
 #include "brigade/assert.h"
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define MD_DURATION_MOST \
+    (APR_INT64_C(36500) * 86400 * APR_USEC_PER_SEC) /* what is longer is as long */
 
 md_globals md_all;
 apr_array_header_t *md_domains;
@@ -143,28 +148,40 @@ md_domain *md_domain_of_name(const char *name)
 
 /* ---- words ---- */
 
+/* Microseconds of a unit; as with Apache its first letter tells it, or the first two of "ms" and "mi". 0: none is meant. */
+static apr_interval_time_t duration_unit(const char *name)
+{
+    switch (apr_tolower(name[0])) {
+    case 'd':
+        return 86400 * APR_USEC_PER_SEC;
+    case 'h':
+        return 3600 * APR_USEC_PER_SEC;
+    case 's':
+        return APR_USEC_PER_SEC;
+    case 'm':
+        return apr_tolower(name[1]) == 's'   ? 1000
+               : apr_tolower(name[1]) == 'i' ? 60 * APR_USEC_PER_SEC
+                                             : 0;
+    default:
+        return 0;
+    }
+}
+
 int md_duration(const char *text, char unit, apr_interval_time_t *length)
 {
-    static const struct {
-        const char *name;
-        apr_interval_time_t of;
-    } units[] = {{"d", 86400 * APR_USEC_PER_SEC}, {"h", 3600 * APR_USEC_PER_SEC},
-                 {"mi", 60 * APR_USEC_PER_SEC},   {"m", 60 * APR_USEC_PER_SEC},
-                 {"s", APR_USEC_PER_SEC},         {"ms", 1000}};
     char *end, own[] = {unit, '\0'};
-    const apr_int64_t n = apr_strtoi64(text, &end, 10);
+    apr_int64_t n, most;
+    apr_interval_time_t of;
 
     BRG_ASSERT(unit == 'd' || unit == 's');
-    if (end == text || n > 1000000 || n < -1000000)
+    errno = 0;
+    n = apr_strtoi64(text, &end, 10);
+    of = duration_unit(*end ? end : own);
+    if (end == text || errno || !of)
         return -1;
-    if (!*end)
-        end = own;
-    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
-        if (!strcasecmp(end, units[i].name)) {
-            *length = n * units[i].of;
-            return 0;
-        }
-    return -1;
+    most = MD_DURATION_MOST / of;
+    *length = (n > most ? most : n < -most ? -most : n) * of;
+    return 0;
 }
 
 const char *md_window_read(const char *text, md_window *window)
@@ -173,10 +190,12 @@ const char *md_window_read(const char *text, md_window *window)
     const long percent = strtol(text, &end, 10);
 
     *window = (md_window){0};
-    if (end > text && !strcmp(end, "%")) {
+    if (end > text && *end == '%') {
+        if (percent < 0)
+            return "has a negative percentage";
         if (percent >= 100)
             return "a length of 100% or more is not allowed.";
-        window->percent = percent > 0 ? (int)percent : 0;
+        window->percent = (int)percent;
         return NULL;
     }
     return md_duration(text, 'd', &window->length) ? "has unrecognized format" : NULL;

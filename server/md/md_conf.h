@@ -85,7 +85,8 @@ static inline md_server_conf *md_conf_of(const server_rec *s)
     return ap_get_module_config(s->module_config, &md_module);
 }
 
-/** "5", "30d", "12h", "10mi", "5s", "5ms". @param unit  where none is given: 'd' or 's'. @return 0, or -1 */
+/** "5", "30d", "12h", "10mi", "5s", "5ms"; more letters behind a unit do not count, and what is longer than a hundred years is
+ * a hundred years. @param unit  where none is given: 'd' or 's'. @return 0, or -1 */
 int md_duration(const char *text, char unit, apr_interval_time_t *length);
 
 /** A length of time, or "33%". @return NULL; what is wrong with it */

@@ -198,6 +198,7 @@ int md_job_get(md_job *job)
     int rc = -1;
 
     BRG_ASSERT(job->store && job->domain->set);
+    job->acme.p = job->p; /* for what goes wrong before the authority is asked */
     md_acme_forget(&job->acme);
     if (md_command_tell(job->p, job->s, job->domain, "renewing"))
         return md_acme_fail(&job->acme, "the program of MDMessageCmd prevents it (renewing)");

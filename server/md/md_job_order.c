@@ -46,7 +46,7 @@ static int order_answer(job_order *o, md_authz *authz)
         if (authz->status != MD_PENDING)
             return 0;
     }
-    return md_job_prove(job, authz) || md_acme_answer(&job->acme, authz);
+    return md_job_prove(job, authz) || md_acme_answer(&job->acme, authz) ? -1 : 0;
 }
 
 static int order_look(job_order *o, md_authz *authz)
@@ -197,6 +197,7 @@ int md_job_order(md_job *job, const md_key_spec *spec, const char *profile, cons
         rc = order_step(&o);
     for (int i = 0; o.order.authzs && i < o.order.authzs->nelts; i++)
         md_job_proven(job, order_authz(&o, i));
+    BRG_ASSERT(rc < 0 || o.key); /* what is installed next has a key */
     EVP_PKEY_free(o.key);
     return rc > 0 ? 0 : -1;
 }

@@ -201,6 +201,7 @@ static int stock_cache_waits(request_rec *r)
 #define VITAL
 #define NOT_APACHES
 #define OTHER_MPM
+#define IDLE
 #define QUERY_FREE
 #define NEEDS(id)
 #define FAMILY(id)

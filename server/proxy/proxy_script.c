@@ -98,8 +98,8 @@ apr_status_t script_head_read(proxy_exchange *x, script_head *head)
     char buf[8192];
     int status;
 
-    r->headers_out = apr_table_make(r->pool, 12);
-    r->status = HTTP_OK;
+    r->status =
+        HTTP_OK; /* what the server says of itself stays beside the script's fields, as with Apache */
     r->status_line = NULL;
     buf[0] = '\0';
     status = ap_scan_script_header_err_core_ex(r, buf, head_gets, &in, APLOG_MODULE_INDEX);

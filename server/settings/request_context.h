@@ -181,11 +181,14 @@ request_dated *request_dated_field(const request_rec *r);
  * do for every name that they look at, found or not.
  */
 typedef struct request_dependencies {
-    const char *first;        /**< absolute path, or NULL: none yet */
-    apr_array_header_t *more; /**< const char *, or NULL */
-    uint64_t since;           /**< watch_seen() when the request came; 0: nothing was watched */
-    uint8_t too_many;         /**< there were more than are kept: nothing is to be stored */
-    uint8_t query;            /**< an expression looked at the query */
+    const char *first;           /**< absolute path, or NULL: none yet */
+    apr_array_header_t *more;    /**< const char *, or NULL */
+    apr_array_header_t *folders; /**< const char *, or NULL: all of whose names count */
+    const char *
+        chosen_for; /**< the path for which a file was chosen among those of its folder; NULL: none was */
+    uint64_t since;      /**< watch_seen() when the request came; 0: nothing was watched */
+    uint8_t too_many;    /**< there were more than are kept: nothing is to be stored */
+    uint8_t query;       /**< an expression looked at the query */
     uint8_t link_policy; /**< whether links were allowed was looked at, component by component */
 } request_dependencies;
 

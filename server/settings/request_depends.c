@@ -103,13 +103,33 @@ BRG_DECLARE(void) brg_cache_depends_on(request_rec *r, const char *path)
         APR_ARRAY_PUSH(d->more, const char *) = apr_pstrdup(p, path);
 }
 
+BRG_DECLARE(void) brg_cache_depends_on_names(request_rec *r, const char *folder)
+{
+    request_conf_block *block = request_first_block(r);
+    request_dependencies *d = block ? &block->depends : NULL;
+    apr_pool_t *p = depends_first(r)->pool;
+
+    if (!d)
+        return;
+    if (!d->folders)
+        d->folders = apr_array_make(p, 1, sizeof(char *));
+    if (!r->main && !r->prev)
+        d->chosen_for = apr_pstrdup(p, r->uri);
+    for (int i = 0; i < d->folders->nelts; i++)
+        if (!strcmp(APR_ARRAY_IDX(d->folders, i, const char *), folder))
+            return;
+    d->too_many |= d->folders->nelts >= REQUEST_DEPENDENCIES_MOST;
+    if (!d->too_many)
+        APR_ARRAY_PUSH(d->folders, const char *) = apr_pstrdup(p, folder);
+}
+
 BRG_DECLARE(int)
 brg_cache_dependencies(const request_rec *r, int from, const char **paths, int most)
 {
     const request_dependencies *d = request_dependencies_of(r);
     int n = d && d->first ? 1 + (d->more ? d->more->nelts : 0) : 0;
 
-    if (!d || d->too_many)
+    if (!d || d->too_many || d->folders)
         return -1;
     for (int i = from; i < n && i - from < most; i++)
         paths[i - from] = i ? APR_ARRAY_IDX(d->more, i - 1, const char *) : d->first;

@@ -78,6 +78,32 @@ Require valid-user
 </Location>
 """
 
+# Files that are chosen among five languages.
+NEGOTIATED = """<Directory {root}/htdocs/languages>
+Options MultiViews
+AddLanguage de .de
+AddLanguage en .en
+AddLanguage es .es
+AddLanguage fr .fr
+AddLanguage it .it
+AddHandler type-map .var
+</Directory>
+"""
+LANGUAGES = "Accept: text/html,*/*;q=0.8\r\nAccept-Encoding: gzip, deflate\r\nAccept-Language: de,en;q=0.7\r\n"
+
+# The rules that WordPress writes, for a file that is there.
+REWRITTEN = """<Directory {root}/htdocs>
+RewriteEngine On
+RewriteRule .* - [E=HTTP_AUTHORIZATION:%{HTTP:Authorization}]
+RewriteBase /
+RewriteRule ^index\\.php$ - [L]
+RewriteCond %{REQUEST_FILENAME} !-f
+RewriteCond %{REQUEST_FILENAME} !-d
+RewriteRule . /index.php [L]
+</Directory>
+"""
+MAPPED = "RewriteEngine On\nRewriteMap m txt:{root}/%s\nRewriteRule ^/m/(.*)$ /${m:$1} [PT]\n"
+
 # name: (target, request fields, further configuration)
 SHAPES = {
     "stored-10k-popular": ("/10k.bin", "", LOADED),
@@ -95,10 +121,19 @@ SHAPES = {
     "require-ip-stored": ("/10k.bin", "", "<Location />\nRequire ip 127.0.0.0/8\n</Location>\n"),
     "require-asn-stored": ("/10k.bin", "", NETWORKS + "<Location />\nRequire asn 64000-65000\n</Location>\n"),
     "limit-stored": ("/10k.bin", "", "RequestLimit one rate=1000000/s burst=1000000\n"),
+    "field-stored": ("/10k.bin", "X-Api-Key: 0123456789abcdef\r\n", ""),  # what limit-field-stored is compared with
     "limit-field-stored": ("/10k.bin", "X-Api-Key: 0123456789abcdef\r\n", "RequestLimit one rate=1000000/s burst=1000000 by=field:X-Api-Key\n"),
     "limit-inflight-stored": ("/10k.bin", "", "RequestLimit one inflight=50\n"),
     "basic-stored": ("/10k.bin", "Authorization: Basic am9lOnNlY3JldA==\r\n", AUTH.replace("{kind}", "Basic").replace("{file}", "users")),
     "digest-stored": ("/10k.bin", "Authorization: @DIGEST@\r\n", AUTH.replace("{kind}", "Digest").replace("{file}", "digest")),
+    "bcrypt-stored": ("/10k.bin", "Authorization: Basic am9lOnNlY3JldA==\r\n", AUTH.replace("{kind}", "Basic").replace("{file}", "bcrypt")),
+    "rewrite-stored": ("/10k.bin", "", REWRITTEN),
+    "rewrite-full": ("/10k.bin", "", REWRITTEN + "FileCacheEntries 0\n"),
+    "map-10": ("/m/k7", "", MAPPED % "map10"),
+    "map-100000": ("/m/k7", "", MAPPED % "map100000"),
+    "negotiated-stored": ("/languages/page", LANGUAGES, NEGOTIATED),
+    "negotiated-full": ("/languages/page", LANGUAGES, NEGOTIATED + "FileCacheEntries 0\n"),
+    "type-map": ("/languages/map.var", LANGUAGES, NEGOTIATED),
     "not-modified-stored": ("/10k.bin", "If-None-Match: @ETAG@\r\n", ""),
     "coded-stored": ("/coded.bin", "Accept-Encoding: gzip, deflate\r\n", "PrecompressedFiles gzip\n"),
     "listing": ("/dir/", "", ""),
@@ -127,11 +162,20 @@ def digest(head, target):
 
 def site(root):
     os.makedirs(f"{root}/htdocs/dir")
+    os.makedirs(f"{root}/htdocs/languages")
     with open(f"{root}/mime.types", "w", encoding="utf-8") as f:
         f.write("text/html html\n")
     for name, content in {"10k.bin": b"x" * 10240, "coded.bin": b"x" * 10240, "coded.bin.gz": gzip.compress(b"x" * 10240), "1m.bin": b"z" * (1 << 20), "part.html": b"<p>part</p>\n", "page.shtml": PAGE.encode()}.items():
         with open(f"{root}/htdocs/{name}", "wb") as f:
             f.write(content)
+    for language in ("de", "en", "es", "fr", "it"):
+        with open(f"{root}/htdocs/languages/page.html.{language}", "wb") as f:
+            f.write(b"l" * 10240)
+    with open(f"{root}/htdocs/languages/map.var", "w", encoding="ascii") as f:
+        f.writelines(f"URI: page.html.{n}\nContent-Type: text/html\nContent-Language: {n}\n\n" for n in ("de", "en"))
+    for n in (10, 100000):
+        with open(f"{root}/map{n}", "w", encoding="ascii") as f:
+            f.writelines(f"k{i} 10k.bin\n" for i in range(n))
     for i in range(40):
         with open(f"{root}/htdocs/dir/file{i}.txt", "wb") as f:
             f.write(b"y" * i)
@@ -139,12 +183,15 @@ def site(root):
         f.writelines(f"{a}.{b}.0.0/16 {64000 + b}\n{a}.{b}.0.0/24 {64001 + b}\n" for a in (126, 127) for b in range(256))
     with open(f"{root}/users", "w", encoding="ascii") as f:
         f.write("joe:{SHA}5en6G6MezRroT3XKqkdPOmY/BfQ=\n")
+    with open(f"{root}/bcrypt", "w", encoding="ascii") as f:
+        f.write("joe:$2y$05$abcdefghijklmnopqrstuuOQiyCxlgf/oeuTqixKmWdcYUh4Hjl0a\n")
     with open(f"{root}/digest", "w", encoding="ascii") as f:
         f.write(f"joe:r:{md5('joe:r:secret')}\n")
     old = time.time() - 3600
     for at, _, files in os.walk(f"{root}/htdocs"):
         for f in files:
             os.utime(f"{at}/{f}", (old, old))
+        os.utime(at, (old, old))
     time.sleep(AT_REST)
 
 

@@ -57,6 +57,8 @@ DIFFERENCES = {
 
 # Differences that no single request shows.
 OTHERS = {
+    "types by magic files": "test_mime_magic.py: texts of rules that ask for more than their value, negative offsets, blanks behind a "
+                            "type, files of pack.",
     "bare line feeds": "An empty line before a request ends with CR LF; a bare line feed is refused. Apache passes it over "
                        "if it came together with the request before.",
     "bodies that a handler leaves": "The response of a handler that does not read the request's body is sent before the body is "

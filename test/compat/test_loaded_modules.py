@@ -32,6 +32,7 @@ CASES = {
     "cache": (["cache", "cache_disk"], "CacheRoot @ROOT@/run\nCacheEnable disk /sub\nCacheEnable disk /big\nCacheIgnoreNoLastMod On\nCacheDefaultExpire 60\n",
               [Step(p, unify=[(r"^\d+$", "N")]) for p in [*PAGES, "/sub/x.html", "/SUB/x.html", "/%73ub/x.html"]]),
     "speling": (["speling"], "CheckSpelling On\n", [*PAGES, "/Index.html", "/image.pgn", "/index.html/more"]),
+    "mime_magic": (["mime_magic"], "", [*PAGES, "/magic/html", "/magic/script", "/magic/plain", "/magic/empty"]),
     "usertrack": (["usertrack"], "<Location /big.html>\nCookieTracking On\n</Location>\n", [Step(p, h, unify=[(r"Apache=[^;]*", "COOKIE")]) for p in PAGES for h in ({}, {"Cookie": "Apache=1"})]),
     "vhost_alias": (["vhost_alias"], "UseCanonicalName Off\n<VirtualHost *:@PORT@>\nServerName other\nServerAlias *.test\nVirtualDocumentRoot @ROOT@/www/html/%1\n</VirtualHost>\n",
                     [Step(p, host=h) for p in ("/x.html", "/index.html") for h in ("sub.test", "users.test", "none.test", "localhost")]),
@@ -50,7 +51,7 @@ CASES = {
     "evasive": (["evasive"], "<IfModule mod_evasive20.c>\nDOSPageCount 1000\nDOSSiteCount 1000\n</IfModule>\n", PAGES),
     "xsendfile": (["xsendfile"], "<Location /big.html>\nXSendFile On\n</Location>\n", PAGES),
 }
-FILES = {"sub/x.html": "x\n", "users/a.html": "a\n", f"users/{ROOT}/a.html": "a\n", f"users/{ROOT}/index.html": "i\n", "users/index.html": "users\n",
+FILES = {"sub/x.html": "x\n", "magic/html": "<html> \n", "magic/script": "#!/bin/sh\n" + "x" * 80, "magic/plain": "a\n", "magic/empty": "", "users/a.html": "a\n", f"users/{ROOT}/a.html": "a\n", f"users/{ROOT}/index.html": "i\n", "users/index.html": "users\n",
          "flags.wsgi": "def application(e, start):\n    start('200 OK', [('Content-Type', 'text/plain')])\n    return [repr((e['wsgi.multiprocess'], e['wsgi.multithread'], e['wsgi.run_once'])).encode()]\n",
          "app.wsgi": "def application(e, start):\n    start('200 OK', [('Content-Type', 'text/plain')])\n    return [e['PATH_INFO'].encode()]\n"}
 
@@ -96,7 +97,7 @@ def test_a_name_like_one_that_was_missing():
 
 
 # Out of memory by what they are for, or because nothing is known of them.
-KEEPS_OUT = {"dump_io", "echo", "case_filter", "mime_magic", "qos", "evasive", "security2", "unique_id", "dnssd"}
+KEEPS_OUT = {"dump_io", "echo", "case_filter", "qos", "evasive", "security2", "unique_id", "dnssd"}
 AVAILABLE = [m for m in names("mods-available") if not m.startswith(("mpm_", "php")) and m not in ENABLED]
 
 

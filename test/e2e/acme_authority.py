@@ -214,8 +214,8 @@ class Authority:
         subprocess.run(["openssl", "x509", "-req", *request, "-CA", self.ca, "-CAkey", os.path.join(self.folder, "ca.key"),
                         "-days", str(self.days), "-set_serial", str(int.from_bytes(os.urandom(8), "big")), "-extfile", f"{path}.cnf",
                         "-out", f"{path}.pem"], check=True, capture_output=True)
-        with open(f"{path}.pem") as f:
-            self.certs.append(f.read())
+        with open(f"{path}.pem") as f, open(self.ca) as chain:
+            self.certs.append(f.read() + chain.read())
         order["cert"], order["status"] = len(self.certs) - 1, "valid"
 
     def renewal(self, name):

@@ -1,62 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Certificates that the built-in md module gets from pebble, an ACME authority for tests: nonces that it does not take, accounts that
 are bound, profiles, both ways of proofs."""
-import json
 import os
-import shutil
-import socket
 import subprocess
 
 import pytest
 
 import brigade
 from acme_site import CONFIG, shown
-from tls_site import TLSAuthority, start
-
-
-def program(name):
-    return shutil.which(name) or shutil.which(name, path=os.path.expanduser("~/go/bin"))
+from pebble_authority import Pebble, program
+from tls_site import start
 
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not program("pebble") or not program("pebble-challtestsrv"), reason="pebble is not installed"),
               pytest.mark.skipif(brigade.is_apache(brigade.BINARY), reason="of the built-in md module")]
-
-
-class Pebble:
-    """The authority; it asks for proofs at the server's ports."""
-
-    def __init__(self, folder, ports, env=None, **more):
-        made = TLSAuthority(folder).make("127.0.0.1", "pebble", extensions="subjectAltName=IP:127.0.0.1\n")
-        self.port, manage, dns, self.processes = brigade.free_port(), brigade.free_port(), brigade.free_port(), []
-        with open(os.path.join(folder, "pebble.json"), "w") as f:
-            json.dump({"pebble": {"listenAddress": f"127.0.0.1:{self.port}", "managementListenAddress": f"127.0.0.1:{manage}",
-                                  "certificate": made["cert"], "privateKey": made["key"], "httpPort": ports["HTTP"], "tlsPort": ports["TLS"],
-                                  "ocspResponderURL": "", "externalAccountBindingRequired": False, **more}}, f)
-        self.out = open(os.path.join(folder, "pebble.log"), "wb")
-        tool = program("pebble-challtestsrv")
-        known = subprocess.run([tool, "-h"], capture_output=True).stderr.decode()
-        options = ["-dnsserver" if "-dnsserver" in known else "-dns01", f"127.0.0.1:{dns}", *(["-doh", ""] if "-doh" in known else [])]
-        self._start(tool, "-defaultIPv4", "127.0.0.1", "-defaultIPv6", "", *options, "-http01", "", "-https01", "", "-tlsalpn01", "",
-                    "-management", f"127.0.0.1:{brigade.free_port()}")
-        self._start(program("pebble"), "-config", os.path.join(folder, "pebble.json"), "-dnsserver", f"127.0.0.1:{dns}", env=env)
-        brigade.wait_until(self._answers, "pebble")
-
-    def _start(self, *command, env=None):
-        self.processes.append(subprocess.Popen(command, stdout=self.out, stderr=self.out,
-                                               env={**os.environ, "PEBBLE_VA_NOSLEEP": "1", **(env or {})}))
-
-    def _answers(self):
-        try:
-            socket.create_connection(("127.0.0.1", self.port), 1).close()
-            return True
-        except OSError:
-            return False
-
-    def end(self):
-        for process in self.processes:
-            process.terminate()
-            process.wait()
-        self.out.close()
 
 
 @pytest.fixture(name="got")

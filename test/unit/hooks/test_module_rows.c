@@ -60,6 +60,9 @@ static void test_apaches(void **state)
     assert_false(module_rows_apaches("mpm_worker_module"));
     assert_true(module_rows_other_mpm("mpm_worker_module"));
     assert_false(module_rows_other_mpm("mpm_prefork_module"));
+    assert_true(module_rows_idle("socache_shmcb_module"));
+    assert_false(module_rows_idle("socache_dbm_module"));
+    assert_false(module_rows_idle("none_module"));
 }
 
 static void test_words(void **state)

@@ -167,11 +167,19 @@ static void test_lengths_of_time(void **state)
     assert_int_equal(md_duration("x", 's', &length), -1);
     assert_int_equal(md_duration("", 's', &length), -1);
     assert_int_equal(md_duration("3w", 's', &length), -1);
+    assert_int_equal(md_duration("1m", 's', &length), -1);
+    assert_int_equal(md_duration("10minutes", 's', &length), 0);
+    assert_int_equal(length, 600 * APR_USEC_PER_SEC);
+    assert_int_equal(md_duration("-1h", 's', &length), 0);
+    assert_int_equal(length, -3600 * APR_USEC_PER_SEC);
+    assert_int_equal(md_duration("99999999999d", 's', &length), 0);
+    assert_int_equal(length, 36500 * DAY);
     assert_int_equal(md_duration("99999999999999999999", 's', &length), -1);
     assert_null(md_window_read("33%", &window));
     assert_int_equal(window.percent, 33);
     assert_non_null(md_window_read("100%", &window));
     assert_non_null(md_window_read("%", &window));
+    assert_non_null(md_window_read("-1%", &window));
 }
 
 static void test_challenges(void **state)
