@@ -17,6 +17,7 @@
 #include <pcre2.h>
 #include <grp.h>
 #include <stdio.h>
+#include <unistd.h>
 #include "configuration.h"
 #include "core_settings.h"
 #include "main_parts.h"
