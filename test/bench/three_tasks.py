@@ -216,25 +216,34 @@ WANTED = os.environ.get("SERVERS", "Brigade Apache nginx Caddy").split()
 NEEDED = {"Brigade": ["curl"], "Apache": ["apache2", "apxs"], "nginx": ["nginx"], "Caddy": ["caddy", "go"]}
 
 
+def processor():
+    """Seconds of the processor that commands and servers took that have ended."""
+    now = os.times()
+    return now.children_user + now.children_system
+
+
+def attempt(task, server, do):
+    """A line of the table."""
+    with tempfile.TemporaryDirectory(prefix="brigade-tasks-", ignore_cleanup_errors=True) as folder:
+        t, before = Trial(folder), processor()
+        try:
+            told = do(t) or {}
+            took = time.monotonic() - t.began
+        except (RuntimeError, AssertionError, subprocess.SubprocessError) as e:
+            return f"{task:8} {server:8} failed: {e}"
+        finally:
+            t.stop()
+        return f"{task:8} {server:8} {t.commands:8} {t.lines:6} {took:8.1f} {processor() - before:10.1f}  " + ", ".join(f"{k}: {v}" for k, v in told.items())
+
+
 def main():
-    print(f"{'task':8} {'server':8} {'commands':>8} {'lines':>6} {'seconds':>8}  what it told")
+    print(f"{'task':8} {'server':8} {'commands':>8} {'lines':>6} {'seconds':>8} {'of a core':>10}  what it told")
     for task, servers in TASKS.items():
         for server, do in servers.items():
             if server not in WANTED:
                 continue
-            if not all(map(shutil.which, NEEDED[server])) or (task == "memory" and not shutil.which("wrk")):
-                print(f"{task:8} {server:8} not installed")
-                continue
-            with tempfile.TemporaryDirectory(prefix="brigade-tasks-") as folder:
-                t = Trial(folder)
-                try:
-                    told = do(t)
-                    took = time.monotonic() - t.began
-                    print(f"{task:8} {server:8} {t.commands:8} {t.lines:6} {took:8.1f}  {', '.join(f'{k}: {v}' for k, v in (told or {}).items())}", flush=True)
-                except (RuntimeError, AssertionError) as e:
-                    print(f"{task:8} {server:8} failed: {e}", flush=True)
-                finally:
-                    t.stop()
+            there = all(map(shutil.which, NEEDED[server])) and (task != "memory" or shutil.which("wrk"))
+            print(attempt(task, server, do) if there else f"{task:8} {server:8} not installed", flush=True)
 
 
 if __name__ == "__main__":
