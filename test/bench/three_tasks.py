@@ -68,7 +68,7 @@ class Trial:
 
     def run(self, command, environment=None):
         self.commands += 1
-        done = subprocess.run(["bash", "-c", self.fill(command)], cwd=self.folder, capture_output=True, text=True, timeout=600,
+        done = subprocess.run(["bash", "-c", self.fill(command)], cwd=self.folder, capture_output=True, text=True, timeout=1800,
                               env={**os.environ, **(environment or {})})
         if done.returncode:
             raise RuntimeError(f"{command}: {done.stdout[-1500:]}{done.stderr[-1500:]}")
