@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What holds for every test: one that does not come to its end fails, and the others run."""
+"""What holds for every test: one that does not come to its end fails, and the others run; a share of them can be asked for."""
+import collections
 import os
 import signal
+import zlib
 
 import pytest
 
 SECONDS = int(os.environ.get("TEST_SECONDS", "600"))  # of one test; 0: no bound
+SHARE = os.environ.get("TEST_SHARE")  # "1/5": the second of five
+LONG = 30  # tests of a file that is shared out by test: others share what they start, and are taken or left as a whole
+WHOLE = ("profile",)  # takes of its shapes as many
 UNBOUNDED = ("applications", "campaign", "faults", "soak")  # each of these has its own bounds
 
 
@@ -23,3 +28,21 @@ def pytest_runtest_call(item):
     if bounded:
         signal.alarm(0)
         signal.signal(signal.SIGALRM, before)
+
+
+def keep_share(items, share):
+    which, shares = map(int, share.split("/"))
+    files = collections.Counter(item.nodeid.split("::")[0] for item in items)
+
+    def is_kept(item):
+        file = item.nodeid.split("::")[0]
+        if file.split("/")[0] in WHOLE:
+            return True
+        return zlib.crc32((item.nodeid if files[file] > LONG else file).encode()) % shares == which
+
+    items[:] = [item for item in items if is_kept(item)]
+
+
+def pytest_collection_modifyitems(items):
+    if SHARE:
+        keep_share(items, SHARE)

@@ -16,28 +16,7 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "threads: worth running under ThreadSanitizer")
 
 
-# Tests of the program as it is installed, and files with tests that sanitizers disturb or leave out.
-OF_RELEASE = ("e2e/tools/", "e2e/memory/", "cache/test_cache_limits.py", "clients/test_difficult_clients.py", "clients/test_load_generators.py",
-              "modules/test_loading.py", "process/test_crashes.py", "process/test_sandbox.py", "process/test_upgrade.py",
-              "tls/test_certificate_files.py")
-
-
-def keep_share(items, share):
-    """Every n-th test, chosen by its name: TEST_SHARE="1/3" keeps the second of three shares."""
-    which, shares = map(int, share.split("/"))
-    items[:] = [item for item in items if zlib.crc32(item.nodeid.encode()) % shares == which]
-
-
-def keep_release(items):
-    """TEST_RELEASE=some: those of OF_RELEASE, and a quarter of the others."""
-    items[:] = [item for item in items if any(name in item.nodeid for name in OF_RELEASE) or zlib.crc32(item.nodeid.encode()) % 4 == 0]
-
-
 def pytest_collection_modifyitems(items):
-    if os.environ.get("TEST_RELEASE") == "some":
-        keep_release(items)
-    if os.environ.get("TEST_SHARE"):
-        keep_share(items, os.environ["TEST_SHARE"])
     kind = "apache" if brigade.is_apache(brigade.BINARY) else "brigade"
     for item in items:
         marker = item.get_closest_marker("only")

@@ -15,6 +15,7 @@ import profile_trend as trend  # noqa: E402
 import request_profile as profile  # noqa: E402
 import train  # noqa: E402
 
+ALWAYS = ("stored", "http2", "full", "ssi", "scan")
 PROGRAM = os.path.abspath(os.environ.get("BRIGADE", os.path.join(profile.HERE, "..", "..", "out", "release", "brigade")))
 
 
@@ -22,7 +23,16 @@ PROGRAM = os.path.abspath(os.environ.get("BRIGADE", os.path.join(profile.HERE, "
 def profiles():
     if measure.missing_tools():
         pytest.skip(f"not installed: {', '.join(measure.missing_tools())}")
-    return measure.measure(PROGRAM)
+    return measure.measure(PROGRAM, shapes_of(os.environ.get("TEST_SHARE")))
+
+
+def shapes_of(share):
+    """Some always, since shapes are compared with others; of the rest those of TEST_SHARE."""
+    if not share:
+        return None
+    which, shares = map(int, share.split("/"))
+    rest = [shape for shape in profile.SHAPES if shape not in ALWAYS]
+    return [*ALWAYS, *rest[which % shares::shares]]
 
 
 def check(findings, more=lambda: []):
@@ -65,6 +75,10 @@ def test_arenas_spare_the_caches():
     assert arena.sum(("Dr",)) < malloc.sum(("Dr",)) and arena.sum(("Dw",)) < malloc.sum(("Dw",))
     assert arena.sum(("I1mr", "D1mr", "D1mw")) < malloc.sum(("I1mr", "D1mr", "D1mw"))
     assert not [name for name, _ in arena.functions(("Dr", "Dw"), 12) if name.endswith(("malloc", "free"))]
+
+
+def test_shares_leave_no_shape_out():
+    assert set().union(*(shapes_of(f"{n}/5") for n in range(5))) == set(profile.SHAPES) and shapes_of(None) is None
 
 
 def test_what_grew_is_named():
