@@ -7,9 +7,16 @@
 #define BRIGADE_LIBC_GAPS_H
 
 #include <semaphore.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+
+/* The kernel tells the mount behind the numbers of the device; musl's structure has room there, without a name. */
+#if defined(STATX_TYPE) && !defined(STATX_MNT_ID)
+#define STATX_MNT_ID 0x1000u
+#define stx_mnt_id __pad1[0]
+#endif
 
 static inline int close_range(unsigned first, unsigned last, int flags)
 {
