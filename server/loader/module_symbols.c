@@ -79,7 +79,7 @@ static const char *module_other_file(const void *address, const char *path)
     Dl_info info;
 
     BRG_ASSERT(address != NULL);
-#ifdef RTLD_DL_LINKMAP /* the name is that of dlopen(), and nothing for the program */
+#ifdef __GLIBC__ /* the name is that of dlopen(), and nothing for the program */
     struct link_map *map = NULL;
 
     if (!dladdr1(address, &info, (void **)&map, RTLD_DL_LINKMAP) || !map)
