@@ -144,6 +144,16 @@ brg_have_h2spec() {
     brg_say "h2spec is not there (Go builds it): conformance of HTTP/2 is not tested"
 }
 
+# brg_have_markup_checker: the Nu Html Checker in out/tools, where npm can get it and java run it (test/e2e/tools/test_pages.py).
+brg_have_markup_checker() {
+    local folder=$brg_root/out/tools
+    [ -n "${VNU_JAR:-}" ] || [ -e "$folder/node_modules/vnu-jar/build/dist/vnu.jar" ] && return 0
+    command -v java > /dev/null && command -v npm > /dev/null && mkdir -p "$folder" &&
+        timeout 300 npm install --silent --no-audit --no-fund --ignore-scripts --prefix "$folder" vnu-jar > "$brg_root/out/markup-checker.log" 2>&1 &&
+        return 0
+    brg_say "The checker of markup is not there (npm gets it, java runs it): pages are looked at in a browser alone"
+}
+
 # A python3 that has pytest; nothing if there is none.
 brg_python() {
     local python

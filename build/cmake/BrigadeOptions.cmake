@@ -31,6 +31,14 @@ target_compile_definitions(brigade_flags INTERFACE $<$<CONFIG:Debug>:BRIGADE_FIL
     $<$<CONFIG:Debug>:BRG_DEBUG_ASSERTIONS>)
 target_compile_definitions(brigade_flags INTERFACE BRIGADE_TLS=$<BOOL:${BRIGADE_TLS}>
     BRIGADE_ASN=$<BOOL:${BRIGADE_ASN}> BRIGADE_AUTOINDEX=$<BOOL:${BRIGADE_AUTOINDEX}>)
+# musl lacks calls that the GNU C library has; musl-gcc uses another folder of headers than the compiler's own.
+include(CheckSymbolExists)
+set(CMAKE_REQUIRED_DEFINITIONS -D_GNU_SOURCE)
+check_symbol_exists(close_range unistd.h BRIGADE_LIBC_IS_WHOLE)
+unset(CMAKE_REQUIRED_DEFINITIONS)
+if(NOT BRIGADE_LIBC_IS_WHOLE)
+    target_compile_options(brigade_flags INTERFACE "SHELL:-include ${CMAKE_SOURCE_DIR}/build/cmake/libc_gaps.h")
+endif()
 if(BRIGADE_WERROR)
     target_compile_options(brigade_flags INTERFACE -Werror)
 endif()

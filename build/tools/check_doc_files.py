@@ -8,6 +8,7 @@ Looks at what stands between back-ticks or in a fenced block: a word that ends l
 (`loop/loop.c`, `supervisor*.c`, `test/e2e/config/`). It is looked for from the top of the repository, from the folders
 in BASES and from the document's own; a bare file name may be anywhere. A name that cannot be found fails, with its line.
 """
+import contextlib
 import fnmatch
 import glob
 import os
@@ -44,9 +45,11 @@ def names(path):
 
 
 def tracked():
-    listed = subprocess.run(["git", "-C", TOP, "ls-files", "--cached", "--others", "--exclude-standard"], capture_output=True, text=True)
-    if listed.returncode == 0:
-        return [os.path.basename(name) for name in listed.stdout.splitlines()]
+    """Names of files that the repository has; where there is no git, or a tree without its history, of all that lie there."""
+    with contextlib.suppress(OSError):
+        listed = subprocess.run(["git", "-C", TOP, "ls-files", "--cached", "--others", "--exclude-standard"], capture_output=True, text=True)
+        if listed.returncode == 0:
+            return [os.path.basename(name) for name in listed.stdout.splitlines()]
     return [name for _, _, files in os.walk(TOP) for name in files]
 
 

@@ -58,7 +58,7 @@ static void daemon_limit(int what, const cgi_limit *limit)
     const struct rlimit to = {.rlim_cur = limit->soft, .rlim_max = limit->hard};
 
     if (limit->is_set)
-        setrlimit((__rlimit_resource_t)what, &to);
+        setrlimit(what, &to);
 }
 
 /* Runs in memory that the daemon shares until the program is there: system calls alone. */

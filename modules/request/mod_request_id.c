@@ -16,6 +16,7 @@
 #include "brigade/stored_answer.h"
 #include <stdatomic.h>
 #include <string.h>
+#include <unistd.h>
 
 APLOG_USE_MODULE(request_id);
 

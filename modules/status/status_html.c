@@ -10,6 +10,8 @@
 #include "mod_status.h"
 #include "apr_strings.h"
 
+#include <unistd.h>
+
 #define STATUS_LINE_LETTERS 64
 #define STATUS_KB 1024.0
 #define STATUS_MB (1024.0 * 1024.0)

@@ -23,7 +23,7 @@ static int watchdog_sleep(ap_watchdog_t *w, apr_interval_time_t for_us)
 
     pthread_mutex_lock(&w->lock);
     if (!w->stop && for_us > 0)
-        pthread_cond_clockwait(&w->wake, &w->lock, CLOCK_MONOTONIC, &at);
+        pthread_cond_timedwait(&w->wake, &w->lock, &at);
     stop = w->stop;
     pthread_mutex_unlock(&w->lock);
     return stop;
@@ -160,11 +160,15 @@ static apr_status_t watchdog_end(void *data)
 apr_status_t watchdog_start(ap_watchdog_t *w, apr_pool_t *p)
 {
     apr_status_t rv = APR_SUCCESS;
+    pthread_condattr_t by_clock;
 
     if (w->only)
         rv = apr_proc_mutex_child_init(&w->only, w->only_file, p);
     pthread_mutex_init(&w->lock, NULL);
-    pthread_cond_init(&w->wake, NULL);
+    pthread_condattr_init(&by_clock);
+    pthread_condattr_setclock(&by_clock, CLOCK_MONOTONIC);
+    pthread_cond_init(&w->wake, &by_clock);
+    pthread_condattr_destroy(&by_clock);
     w->stop = 0;
     w->pid = getpid();
     if (rv == APR_SUCCESS)

@@ -332,10 +332,12 @@ void main_long_options(process_rec *process)
         return;
     if (strcmp(arg, "--help") && strcmp(arg, "--version"))
         main_long_refused(process, arg);
-    if (!strcmp(arg, "--help"))
+    if (!strcmp(arg, "--help")) {
         main_print_usage(stdout, process->argv[0]);
-    else
+    } else {
         main_print_version();
+        main_print_libraries();
+    }
     mpm_process_exit(process, 0);
 }
 

@@ -78,8 +78,9 @@ void main_try(process_rec *process, const char *url) __attribute__((noreturn));
 /** 1 if there is a file to read. */
 int main_has_configuration(apr_pool_t *p, const main_options *options);
 
-/** -v, -V, -h (main_print.c). */
+/** -v, --version, -V, -h (main_print.c). */
 void main_print_version(void);
+void main_print_libraries(void);
 void main_print_settings(const main_options *options);
 void main_print_usage(FILE *out, const char *program);
 

@@ -17,6 +17,7 @@
 #include <pcre2.h>
 #include <grp.h>
 #include <stdio.h>
+#include <unistd.h>
 #include "configuration.h"
 #include "core_settings.h"
 #include "main_parts.h"
@@ -43,7 +44,7 @@ static void main_print_tls(void)
 #endif
 }
 
-static void main_print_libraries(void)
+void main_print_libraries(void)
 {
     char pcre[64] = "";
 
@@ -99,8 +100,9 @@ void main_print_usage(FILE *out, const char *program)
         "  -e level           : level of messages at start (see LogLevel)",
         "  -E file            : a file for messages at start",
         "  -k command         : start, restart, graceful, graceful-stop, stop or upgrade",
-        "  -v, --version      : print the version",
-        "  -V                 : print the version and how it was built",
+        "  -v                 : print the version",
+        "  --version          : print the version, libraries and options of the build",
+        "  -V                 : print these and how it was built",
         "  -h, --help         : print this",
         "  -l                 : print the built-in modules",
         "  -L                 : print the directives of the built-in modules",

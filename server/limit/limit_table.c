@@ -48,7 +48,7 @@ int limit_table_open(limit_table *t, void *memory, uint32_t keys, uint32_t proce
     t->rate_sets = table_sets(keys);
     t->count_sets = table_count_sets(keys);
     BRG_ASSERT(!(t->rate_sets & (t->rate_sets - 1)) &&
-               !(t->count_sets & (t->count_sets - 1))); /* place_set() */
+               !(t->count_sets & (t->count_sets - 1))); /* limit_set() */
     t->processes = processes;
     t->rates = (limit_place *)(void *)(at += table_header_bytes());
     t->counts = t->rates + (size_t)t->rate_sets * LIMIT_WAYS;
@@ -62,11 +62,6 @@ int limit_table_open(limit_table *t, void *memory, uint32_t keys, uint32_t proce
 }
 
 /* ---- rates ---- */
-
-static inline limit_place *place_set(limit_place *places, uint32_t sets, uint64_t key)
-{
-    return places + (key & (sets - 1)) * LIMIT_WAYS;
-}
 
 static inline limit_place *place_find(limit_place *set, uint64_t key)
 {
@@ -105,7 +100,7 @@ static __attribute__((noinline)) limit_place *rate_claim(limit_table *t, limit_p
 
 static inline limit_place *rate_place(limit_table *t, uint64_t key, uint64_t now)
 {
-    limit_place *set = place_set(t->rates, t->rate_sets, key), *p = place_find(set, key);
+    limit_place *set = limit_set(t->rates, t->rate_sets, key), *p = place_find(set, key);
 
     return p ? p : rate_claim(t, set, key, now);
 }
@@ -145,7 +140,7 @@ uint64_t limit_rate_charge(limit_table *t, uint64_t key, uint64_t cost, uint64_t
 
 uint64_t limit_rate_ahead(limit_table *t, uint64_t key, uint64_t now)
 {
-    const limit_place *p = place_find(place_set(t->rates, t->rate_sets, key), key);
+    const limit_place *p = place_find(limit_set(t->rates, t->rate_sets, key), key);
     const uint64_t until = p ? atomic_load_explicit(&p->value, memory_order_relaxed) : 0;
 
     return until > now ? until - now : 0;
@@ -155,7 +150,7 @@ uint64_t limit_rate_ahead(limit_table *t, uint64_t key, uint64_t now)
 
 uint64_t limit_count_of(limit_table *t, uint64_t key)
 {
-    const limit_place *p = place_find(place_set(t->counts, t->count_sets, key), key);
+    const limit_place *p = place_find(limit_set(t->counts, t->count_sets, key), key);
 
     return p ? atomic_load_explicit(&p->value, memory_order_relaxed) : 0;
 }
@@ -188,7 +183,7 @@ static int count_add(limit_place *p, uint64_t key, uint64_t most)
 int limit_count_enter(limit_table *t, uint64_t key, uint64_t most, uint32_t process,
                       uint32_t *place)
 {
-    limit_place *set = place_set(t->counts, t->count_sets, key);
+    limit_place *set = limit_set(t->counts, t->count_sets, key);
     int lost = 1;
 
     BRG_ASSERT(key != 0 && process < t->processes);

@@ -87,11 +87,18 @@ int limit_table_open(limit_table *t, void *memory, uint32_t keys, uint32_t proce
 int limit_rate_take(limit_table *t, uint64_t key, uint64_t cost, uint64_t burst, uint64_t now,
                     uint64_t *ahead);
 
+/** The places of a key: @a sets is a power of two. Hashes of numbers in a row lie evenly spaced, and with some secrets in few sets. */
+static inline limit_place *limit_set(limit_place *places, uint32_t sets, uint64_t key)
+{
+    key = (key ^ key >> 32) * 0x9e3779b97f4a7c15u;
+    return places + (key >> 32 & (sets - 1)) * LIMIT_WAYS;
+}
+
 /** limit_rate_take() without its value, where most requests end at once. */
 static inline int limit_rate_takes(limit_table *t, uint64_t key, uint64_t cost, uint64_t burst,
                                    uint64_t now)
 {
-    limit_place *place = t->rates + (key & (t->rate_sets - 1)) * LIMIT_WAYS;
+    limit_place *place = limit_set(t->rates, t->rate_sets, key);
     uint64_t was, from, ahead;
 
     if (atomic_load_explicit(&place->key, memory_order_relaxed) == key) {

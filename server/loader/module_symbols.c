@@ -75,13 +75,22 @@ static int module_is_common(const char *name)
 /* The file that an address is in: NULL if it is @a path, which may be loaded still. */
 static const char *module_other_file(const void *address, const char *path)
 {
-    struct link_map *map = NULL;
+    const char *name;
     Dl_info info;
 
     BRG_ASSERT(address != NULL);
+#ifdef __GLIBC__ /* the name is that of dlopen(), and nothing for the program */
+    struct link_map *map = NULL;
+
     if (!dladdr1(address, &info, (void **)&map, RTLD_DL_LINKMAP) || !map)
         return "";
-    return strcmp(map->l_name, path) ? map->l_name : NULL;
+    name = map->l_name;
+#else
+    if (!dladdr(address, &info))
+        return "";
+    name = info.dli_fname;
+#endif
+    return strcmp(name, path) ? name : NULL;
 }
 
 apr_array_header_t *module_symbols_twice(const module_file *file, const char *path, apr_pool_t *p)

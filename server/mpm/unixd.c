@@ -203,7 +203,7 @@ ap_unixd_set_rlimit(cmd_parms *cmd, struct rlimit **plimit, const char *arg, con
     const char *err = unixd_parse_limit(arg, &soft);
 
     *plimit = limit;
-    if (getrlimit((__rlimit_resource_t)type, limit) != 0) {
+    if (getrlimit(type, limit) != 0) {
         ap_log_error(APLOG_MARK, APLOG_ERR | APLOG_STARTUP, errno, cmd->server,
                      APLOGNO(02172) "%s: getrlimit failed", cmd->cmd->name);
         return;

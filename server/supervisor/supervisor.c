@@ -29,6 +29,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 MPM_USE_LOG_MODULE;
 

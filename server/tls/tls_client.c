@@ -4,6 +4,7 @@
 #include "tls_client.h"
 #include "tls_proxy_private.h"
 #include "tls_record_private.h"
+#include "tls_session_private.h"
 #include "transport.h"
 #include "http_config.h"
 #include "http_log.h"
@@ -124,7 +125,7 @@ void tls_client_session_put(tls_client_sessions *sessions, SSL_SESSION *session)
 
 static int session_is_valid(const SSL_SESSION *session, apr_time_t now)
 {
-    const apr_time_t age = now - (apr_time_t)SSL_SESSION_get_time(session);
+    const apr_time_t age = now - tls_session_time(session);
 
     return SSL_SESSION_is_resumable(session) && age >= 0 &&
            age < (apr_time_t)SSL_SESSION_get_timeout(session);

@@ -219,7 +219,8 @@ static int context_fill(SSL_CTX *ctx, const tls_server_conf *sc, const apr_array
     for (int i = 0; i < pairs->nelts; i++)
         if (context_pair(ctx, sc, &APR_ARRAY_IDX(pairs, i, tls_pair), lib))
             return -1;
-    tls_abilities_compress(ctx);
+    if (!sc->stapled) /* what is compressed beforehand has no room for a response */
+        tls_abilities_compress(ctx);
     if (context_dh(ctx, sc, &APR_ARRAY_IDX(pairs, 0, tls_pair), lib) ||
         tls_tickets_use(ctx, APR_ARRAY_IDX(pairs, 0, tls_pair).ticket, like))
         return -1;

@@ -3,6 +3,7 @@
  * made under the same settings and files; here it is seen that it is not too old, and that the client's certificate, if it
  * has one, would be accepted now. If not, a whole handshake is made. */
 #include "tls_context_private.h"
+#include "tls_session_private.h"
 #include "http_log.h"
 #include "brigade/assert.h"
 #include <time.h>
@@ -15,7 +16,7 @@ int tls_resume_allows(SSL *ssl, const SSL_SESSION *session)
 {
     tls_conn *t = SSL_get_app_data(ssl);
     X509 *peer = SSL_SESSION_get0_peer((SSL_SESSION *)(uintptr_t)session);
-    const time_t made = SSL_SESSION_get_time(session), now = time(NULL);
+    const time_t made = tls_session_time(session), now = time(NULL);
 
     BRG_ASSERT_TAG(t, TLS_CONN_TAG);
     t->session_ends = made + SSL_SESSION_get_timeout(session);
@@ -44,7 +45,7 @@ static int resume_seal(SSL *ssl, void *unused)
     left = (long)(t->session_ends - time(NULL));
     if (left < 1) { /* its client took its time; no ticket says 0 seconds */
         left = 1;
-        SSL_SESSION_set_time(session, (long)t->session_ends - left);
+        tls_session_set_time(session, t->session_ends - left);
     }
     return SSL_SESSION_set_timeout(session, left) ? 1 : 0;
 }

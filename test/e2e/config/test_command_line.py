@@ -79,7 +79,7 @@ def test_mutex_mechanisms(serve, mechanism):
 
 @pytest.mark.only("brigade")
 @pytest.mark.parametrize("arguments,code,patterns", [
-    (["--help"], 0, [r"^Usage: "]), (["--version"], 0, [r"^Server version: "]),
+    (["--help"], 0, [r"^Usage: "]), (["--version"], 0, [r"^Server version: ", r"^Server loaded: +APR ", r"^Built as: .* TLS="]),
     (["--advise"], 1, [r"no option --advise; did you mean --advice\?"]), (["--takeover-chek"], 1, [r"did you mean --takeover-check\?"]),
     (["--cheque-module", "x.so"], 1, [r"did you mean --check-module\?"]), (["-X", "--hlep"], 1, [r"did you mean --help\?"]),
     (["-t", "--check-ssi", "x"], 1, [r"--check-ssi has to be the first argument"])])

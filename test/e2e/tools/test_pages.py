@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pages that people see: sample site, manual, listing, status, live figures, errors. Their markup has no errors; they fit narrow and
+wide screens, light and dark; texts, boxes and the focus stand out from what is behind them.
+
+TEST_PICTURES=FOLDER keeps a picture of each page on each screen."""
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+import brigade
+import browser_pipe
+
+pytestmark = [pytest.mark.only("brigade"), pytest.mark.slow]
+ROOT = pathlib.Path(brigade.REPOSITORY)
+SITE = ROOT / "test/site"
+CONFIG = """
+BuiltinPages modern
+DirectoryIndex index.html
+ErrorDocument 404 /errors/404.html
+AddOutputFilter INCLUDES .shtml
+<Directory @ROOT@/htdocs>
+Options +IncludesNoExec +Indexes
+<FilesMatch "^(head|nav|foot)\\.html$">
+SetOutputFilter INCLUDES
+</FilesMatch>
+</Directory>
+<Location /refused>
+Require all denied
+</Location>
+<Location /moved>
+Redirect temp "http://a.test/there"
+</Location>
+<Location /none>
+ErrorDocument 404 default
+</Location>
+<Location /server-status>
+SetHandler server-status
+</Location>
+"""
+PAGES = {  # what it is: (path, status)
+    "start": ("/", 200),
+    "parts": ("/parts.shtml", 200),
+    "live": ("/live.shtml", 200),
+    "way": ("/path.html", 200),
+    "configuration": ("/configuration.html", 200),
+    "download": ("/download.html", 200),
+    "missing": ("/no/such/page", 404),
+    "refused": ("/refused", 403),
+    "not-there": ("/none/x", 404),
+    "moved": ("/moved", 302),
+    "listing": ("/files/", 200),
+    "status": ("/server-status", 200),
+    "figures": ("/server-status/live", 200),
+    "manual": ("/docs/index.html", 200),
+    "manual-howto": ("/docs/https.html", 200),
+    "manual-module": ("/docs/mod_include.html", 200),
+}
+SCREENS = [(width, dark) for width in (1280, 390) for dark in (False, True)]
+
+
+@pytest.fixture(scope="module")
+def shown():
+    files = {str(path.relative_to(SITE)): path.read_bytes() for path in SITE.rglob("*") if path.is_file()}
+    with brigade.Server(CONFIG, files) as server:
+        subprocess.run([sys.executable, "-B", ROOT / "build/tools/manual.py", "--html", server.path("htdocs/docs")], check=True, timeout=60)
+        yield server
+
+
+# ---- markup ----
+
+def checker():
+    """The command of the Nu Html Checker: from VNU_JAR, or where build/test puts it."""
+    jar = os.environ.get("VNU_JAR") or ROOT / "out/tools/node_modules/vnu-jar/build/dist/vnu.jar"
+    if not shutil.which("java") or not os.path.exists(jar):
+        pytest.skip("the checker of markup (vnu-jar) is not there, or no java for it")
+    return ["java", "-Xss2m", "-jar", str(jar), "--format", "json", "--also-check-css", "--also-check-svg"]
+
+
+def complaints(command, files):
+    done = subprocess.run([*command, *map(str, files)], capture_output=True, text=True, timeout=300)
+    return [f"{pathlib.Path(m.get('url', '?')).name}:{m.get('lastLine')}: {m['message']}" for m in json.loads(done.stderr)["messages"]
+            if m["type"] == "error" or m.get("subType") == "warning"]
+
+
+def test_markup(shown, tmp_path):
+    """Each page, whole, and each of the manual."""
+    command = checker()
+    for name, (path, status) in PAGES.items():
+        answer = shown.get(path)
+        assert answer.status == status, path
+        (tmp_path / f"{name}.html").write_bytes(answer.body)
+    files = [*sorted(tmp_path.iterdir()), *sorted(pathlib.Path(shown.path("htdocs/docs")).glob("*.html")), *sorted(SITE.rglob("*.svg")),
+             *sorted(SITE.rglob("*.css"))]
+    assert len(files) > 110
+    assert complaints(command, files) == []
+
+
+def test_the_checker_checks(tmp_path):
+    command = checker()
+    (tmp_path / "wrong.html").write_text("<!doctype html><html lang=en><title>x</title><p><b></p>")
+    assert any("Unclosed element" in one for one in complaints(command, [tmp_path / "wrong.html"]))
+
+
+# ---- screens ----
+
+LOOK = r"""(() => {
+  const probe = document.body.appendChild(document.createElement('div'));
+  probe.style.background = 'Canvas';
+  const parts = text => { const n = text.match(/[\d.]+/g).map(Number); return text.startsWith('color(srgb') ? [n[0] * 255, n[1] * 255, n[2] * 255, n[3] ?? 1] :
+                                                                              [n[0], n[1], n[2], n[3] ?? 1]; };
+  const canvas = parts(getComputedStyle(probe).backgroundColor);
+  probe.remove();
+  const over = (top, under) => [0, 1, 2].map(i => top[i] * top[3] + under[i] * (1 - top[3])).concat(1);
+  const light = c => { const [r, g, b] = c.slice(0, 3).map(v => v / 255).map(v => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+                       return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
+  const contrast = (a, b) => { const [x, y] = [light(a), light(b)].sort((p, q) => q - p); return (x + 0.05) / (y + 0.05); };
+  const behind = e => { const all = []; for (; e; e = e.parentElement) all.push(parts(getComputedStyle(e).backgroundColor));
+                        return all.reverse().reduce((under, top) => over(top, under), canvas); };
+  const faded = e => { let o = 1; for (; e; e = e.parentElement) o *= Number(getComputedStyle(e).opacity); return o; };
+  const seen = e => e.checkVisibility({checkOpacity: true, checkVisibilityCSS: true}) && e.getBoundingClientRect().width > 1;
+  const told = e => e.tagName.toLowerCase() + (e.id ? '#' + e.id : '') + (typeof e.className == 'string' && e.className ? '.' + e.className : '') + ' ' +
+                    JSON.stringify((e.innerText || '').slice(0, 40));
+  const against = (colour, e, under) => contrast(over([...colour.slice(0, 3), colour[3] * faded(e)], under), under);
+  return {parts, against, behind, seen, told};
+})()"""
+
+FAULTS = r"""(({parts, against, behind, seen, told}) => {
+  const found = [];
+  if (document.documentElement.scrollWidth > document.documentElement.clientWidth)
+    found.push(`the page is ${document.documentElement.scrollWidth} wide`);
+  for (const e of document.querySelectorAll('body, body *')) {
+    const style = getComputedStyle(e);
+    if (!seen(e) || e.closest('svg') || ['SCRIPT', 'STYLE', 'OPTION'].includes(e.tagName)) continue;
+    if ([...e.childNodes].some(n => n.nodeType == 3 && n.data.trim())) {
+      const size = parseFloat(style.fontSize), large = size >= 24 || (size >= 18.66 && style.fontWeight >= 700);
+      const c = against(parts(style.color), e, behind(e));
+      if (c < (large ? 3 : 4.5) && !e.disabled) found.push(`text ${c.toFixed(2)}: ${told(e)}`);
+    }
+    const sides = ['Top', 'Right', 'Bottom', 'Left'].filter(s => style[`border${s}Style`] != 'none' && parseFloat(style[`border${s}Width`]) > 0);
+    const control = ['INPUT', 'BUTTON', 'SELECT', 'TEXTAREA'].includes(e.tagName) && !(['checkbox', 'radio'].includes(e.type) && style.appearance == 'auto');
+    if (sides.length == 4 || (control && sides.length)) {
+      const c = Math.min(...sides.map(s => against(parts(style[`border${s}Color`]), e, behind(e.parentElement))));
+      if (c < 3) found.push(`border ${c.toFixed(2)}: ${told(e)}`);
+    }
+  }
+  return found;
+})(LOOK)""".replace("LOOK", LOOK)
+
+FOCUS = r"""(({parts, against, behind, seen, told}) => {
+  const e = document.activeElement;
+  if (!e || e == document.body) return null;
+  const style = getComputedStyle(e), box = e.getBoundingClientRect();
+  if (!e.matches(':focus-visible') || style.outlineStyle == 'none' || parseFloat(style.outlineWidth) < 1) return `no outline: ${told(e)}`;
+  if (box.right <= 0 || box.bottom <= 0 || box.left >= innerWidth || box.top >= innerHeight) return `out of sight: ${told(e)}`;
+  const c = against(parts(style.outlineColor), e, behind(e.parentElement));
+  return style.outlineStyle != 'auto' && c < 3 ? `outline ${c.toFixed(2)}: ${told(e)}` : '';
+})(LOOK)""".replace("LOOK", LOOK)
+
+
+@pytest.fixture(scope="module")
+def tab():
+    if not browser_pipe.PROGRAM:
+        pytest.skip("neither chromium-headless-shell nor chromium is installed")
+    with browser_pipe.browser() as browser:
+        yield browser.page()
+
+
+@pytest.mark.parametrize("name", [name for name, (_, status) in PAGES.items() if status != 302])
+def test_screens(shown, tab, name):
+    found = []
+    for width, dark in SCREENS:
+        screen = f"{width}-{'dark' if dark else 'light'}"
+        tab.show(f"http://127.0.0.1:{shown.port}{PAGES[name][0]}", width, dark=dark)
+        if name == "figures":
+            brigade.wait_until(lambda: tab.run("document.getElementById('state').textContent.startsWith('as of')"), "the first figures")
+        if os.environ.get("TEST_PICTURES"):
+            os.makedirs(os.environ["TEST_PICTURES"], exist_ok=True)
+            tab.picture(os.path.join(os.environ["TEST_PICTURES"], f"{name}-{screen}.png"))
+        found += [f"{screen}: {one}" for one in tab.run(FAULTS)]
+        for _ in range(12):
+            tab.tab()
+            fault = tab.run(FOCUS)
+            if fault:
+                found.append(f"{screen}: focus, {fault}")
+    assert found == []
+
+
+def test_faults_are_seen(tab, tmp_path):
+    """The look itself: faint text, a faint box, no outline, too wide."""
+    (tmp_path / "faint.html").write_text("""<!doctype html><html lang=en><title>x</title><style>a{outline:none}</style>
+<p style="color:#aaa">faint</p><p style="opacity:.4">faded</p><div style="border:1px solid #ccc">box</div><div style="width:3000px">wide</div><a href="#x">on</a>""")
+    tab.show(f"file://{tmp_path}/faint.html", 1280)
+    found = tab.run(FAULTS)
+    assert [re.match(r"\w+ \w+", one)[0] for one in found] == ["the page", "text 2", "text 2", "border 1"], found
+    tab.tab()
+    assert tab.run(FOCUS) == 'no outline: a "on"'
