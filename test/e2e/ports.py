@@ -7,6 +7,19 @@ import os
 import random
 import socket
 
+import pytest
+
+
+def resolves(name):
+    try:
+        return bool(socket.getaddrinfo(name, 1))
+    except OSError:
+        return False
+
+
+# A minimal root has no /etc/hosts.
+named_localhost = pytest.mark.skipif(not resolves("localhost"), reason="localhost has no address here")
+
 FIRST, LAST = 12_000, 31_999  # below the kernel's range for outgoing connections, above what services and browsers forbid
 KEPT = 200  # the newest ports of this process stay its own, until its servers listen there
 

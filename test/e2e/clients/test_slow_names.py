@@ -6,6 +6,7 @@ import pytest
 
 import module_source
 from brigade import wait_until
+from ports import named_localhost
 
 # Who asks for a name says so by a file, and waits for another one.
 NAMES = r"""
@@ -29,6 +30,7 @@ int getnameinfo(const struct sockaddr *sa, socklen_t len, char *host, socklen_t 
 """
 
 
+@named_localhost
 @pytest.mark.only("brigade")
 @pytest.mark.parametrize("rule", ["Require host localhost", "Order deny,allow\nDeny from all\nAllow from localhost"])
 @pytest.mark.parametrize("target", ["/in/a.txt", "/page.shtml"])

@@ -8,6 +8,7 @@ import pytest
 
 from backend import Backend
 from brigade import SANDBOX
+from ports import named_localhost
 
 sys.path.insert(0, os.path.dirname(__file__))
 from test_scripts import Script  # noqa: E402
@@ -18,7 +19,7 @@ pytestmark = [pytest.mark.only("brigade"), pytest.mark.skipif(bool(SANDBOX), rea
 ON = "Sandbox Required\nEventLoops 1\n"
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
+@pytest.mark.parametrize("host", ["127.0.0.1", pytest.param("localhost", marks=named_localhost)])
 def test_tcp(serve, host):
     with Backend() as backend:
         assert serve(f"{ON}ProxyPass /p/ http://{host}:{backend.port}/\n").get("/p/x").body == b"ok\n"
@@ -39,6 +40,7 @@ def test_fastcgi_of_a_handler(serve):
         assert serve(ON + handler, {"a.php": ""}).get("/a.php").body == b"script"
 
 
+@named_localhost
 def test_tls(serve, papers):  # noqa: F811
     with TLSBackend(papers["good"]) as backend:
         assert serve("Sandbox Required\n" + config(backend, papers)).get("/p/x").body == b"ok\n"

@@ -11,11 +11,12 @@ import pytest
 
 import brigade
 from backend import Backend, answer
+from ports import named_localhost
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "..", "compat"))
 from proxy_authority import Authority  # noqa: E402
 
-pytestmark = [pytest.mark.only("brigade"), pytest.mark.skipif(not shutil.which("openssl"), reason="openssl is not installed")]
+pytestmark = [named_localhost, pytest.mark.only("brigade"), pytest.mark.skipif(not shutil.which("openssl"), reason="openssl is not installed")]
 VERSIONS = [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3]
 
 
