@@ -17,7 +17,7 @@
 #include "apr_strings.h"
 #include "brigade/directive.h"
 
-#define FILTER_OWNERS 64 /* answers that a thread keeps */
+#define FILTER_OWNERS_BITS 7 /* so many answers that a thread keeps, as a power of 2 */
 
 /* A record as modules see it, with the module that registered it behind. */
 typedef struct filter_record {
@@ -183,8 +183,9 @@ static __attribute__((noinline)) void filter_look_up(filter_found *f, const ap_f
  * true while a generation serves, in which no filter is registered any more. */
 static const filter_found *filter_find_owner(const ap_filter_rec_t *frec)
 {
-    static _Thread_local filter_found found[FILTER_OWNERS];
-    filter_found *f = &found[((uintptr_t)frec >> 5) % FILTER_OWNERS & ~(uintptr_t)1];
+    static _Thread_local filter_found found[1 << FILTER_OWNERS_BITS];
+    const uint64_t spread = (uintptr_t)frec * UINT64_C(0x9e3779b97f4a7c15);
+    filter_found *f = &found[spread >> (64 - FILTER_OWNERS_BITS) & ~UINT64_C(1)];
 
     /* Two for each place: of filters of every request that share one, none drives the other out. */
     for (int i = 0; i < 2; i++)
