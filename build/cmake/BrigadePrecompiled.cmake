@@ -16,7 +16,8 @@ function(brigade_precompiled name)
     target_precompile_headers(${name} PRIVATE ${ARGN} ${BRIGADE_COMMON_HEADERS})
 endfunction()
 
-# For the rooms, those of the server with the pools' inline path in it as brigade_memory_inline() has it.
+# For the rooms, those of the server with the pools' inline path in it as brigade_memory_inline() has it. Not for memory, which
+# declares APR's functions as its own to offer before it reads a header (memory/apr_declared.h).
 function(brigade_precompile_rooms)
     if(NOT BRIGADE_PRECOMPILED)
         return()
@@ -28,7 +29,9 @@ function(brigade_precompile_rooms)
         target_compile_definitions(brigade_headers_server PRIVATE BRIGADE_POOL_INLINE)
         set(server brigade_headers_server)
     endif()
-    foreach(target ${BRIGADE_ROOM_TARGETS})
+    set(targets ${BRIGADE_ROOM_TARGETS})
+    list(REMOVE_ITEM targets brigade_memory)
+    foreach(target ${targets})
         if(target IN_LIST BRIGADE_SERVER_TARGETS)
             target_precompile_headers(${target} REUSE_FROM ${server})
         else()
