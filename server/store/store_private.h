@@ -21,7 +21,7 @@
 #include "brigade/assert.h"
 #include <stdatomic.h>
 
-#define STORE_MAGIC 0x3165726f74736272ull
+#define STORE_MAGIC 0x3265726f74736272ull
 #define STORE_GRANULE 16u
 #define STORE_GRANULES (STORE_SEGMENT / STORE_GRANULE)
 #define STORE_BUCKET 8                  /* slots */
@@ -96,13 +96,12 @@ typedef struct store_flight {
 
 typedef struct store_purge {
     _Atomic uint64_t mark;
-    _Atomic uint32_t epoch;
-    uint32_t rest;
+    _Atomic uint64_t epoch; /* beyond 32 bits: it is being made (store_purge.c) */
 } store_purge;
 
 typedef struct store_prefix {
-    _Atomic uint32_t epoch, state; /* state: 0 none, 1 is written, 2 ready */
-    _Atomic uint64_t since;
+    _Atomic uint64_t epoch, since; /* epoch: as of a store_purge */
+    _Atomic uint32_t state;        /* 0 none, 1 is written, 2 ready */
     uint32_t soft, len;
     char text[STORE_PREFIX_MOST];
 } store_prefix;
@@ -111,7 +110,7 @@ typedef struct store_shared {
     uint64_t magic, layout; /* layout: a sum over the limits */
     uint64_t secret[2];
     _Atomic uint64_t order;
-    _Atomic uint32_t epoch, floor, all_hard, all_soft, next_flight, flights;
+    _Atomic uint32_t epoch, floor, all_hard, all_soft, next_flight, flights, purgers;
     _Atomic uint64_t flight_bytes, objects;
     _Atomic uint64_t stored, evicted, promoted, refused, purges, broken, orphans, collapsed;
     store_prefix prefix[STORE_PREFIXES];

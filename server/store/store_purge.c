@@ -7,8 +7,6 @@
 #include <string.h>
 
 #define STORE_PURGE_PROBES 8
-#define STORE_PURGE_NOW \
-    UINT32_MAX /* being made: it counts for all objects, until somebody gives it its number */
 #define STORE_SOFT_MARK 0x9e3779b97f4a7c14ull
 
 uint32_t store_epoch(const store *s)
@@ -24,20 +22,31 @@ static void store_raise(_Atomic uint32_t *to, uint32_t epoch)
         ;
 }
 
-/* The number of a purge that is visible already. Readers help, so nobody waits for a purger who died. */
-static uint32_t store_purge_number(store *s, _Atomic uint32_t *epoch)
+/* In place of its number while a purge is being made: it counts for all objects. No two are the same, so that who gives it its
+ * number late does not give it to the next one of that mark. */
+static uint64_t store_purge_begun(store *s)
 {
-    uint32_t number = atomic_load(epoch);
+    return UINT64_C(1) << 63 | atomic_fetch_add(&s->shared->purgers, 1);
+}
 
-    if (number != STORE_PURGE_NOW)
-        return number;
-    number = atomic_fetch_add(&s->shared->epoch, 1) + 1;
-    {
-        uint32_t now = STORE_PURGE_NOW;
+/* The number of a purge that is visible already, or more than UINT32_MAX if that mark was purged anew. Readers help, so nobody
+ * waits for a purger who died. */
+static uint64_t store_purge_number(store *s, _Atomic uint64_t *epoch)
+{
+    uint64_t now = atomic_load(epoch);
 
-        atomic_compare_exchange_strong(epoch, &now, number);
-    }
+    if (now <= UINT32_MAX)
+        return now;
+    atomic_compare_exchange_strong(epoch, &now, atomic_fetch_add(&s->shared->epoch, 1) + 1);
     return atomic_load(epoch);
+}
+
+/* All that was stored before it is purged. */
+static void store_raise_floor(store *s, _Atomic uint64_t *epoch)
+{
+    const uint64_t number = store_purge_number(s, epoch);
+
+    store_raise(&s->shared->floor, number > UINT32_MAX ? store_epoch(s) : (uint32_t)number);
 }
 
 static store_purge *store_purge_at(const store *s, uint64_t mark, uint32_t probe)
@@ -48,12 +57,12 @@ static store_purge *store_purge_at(const store *s, uint64_t mark, uint32_t probe
 static store_purge *store_purge_place(store *s, uint64_t mark)
 {
     store_purge *oldest = NULL;
-    uint32_t least = STORE_PURGE_NOW;
+    uint64_t least = UINT64_MAX;
 
     for (uint32_t i = 0; i < STORE_PURGE_PROBES; i++) {
         store_purge *e = store_purge_at(s, mark, i);
         const uint64_t there = atomic_load(&e->mark);
-        const uint32_t epoch = there ? store_purge_number(s, &e->epoch) : 0;
+        const uint64_t epoch = there ? store_purge_number(s, &e->epoch) : 0;
 
         if (there == mark)
             return e;
@@ -74,11 +83,12 @@ static void store_purge_add(store *s, uint64_t mark)
         uint64_t there = atomic_load(&e->mark);
 
         if (there != mark) {
-            store_raise(&s->shared->floor, there ? atomic_load(&e->epoch) : 0);
+            if (there)
+                store_raise_floor(s, &e->epoch);
             if (!atomic_compare_exchange_strong(&e->mark, &there, mark))
                 continue;
         }
-        atomic_store(&e->epoch, STORE_PURGE_NOW);
+        atomic_store(&e->epoch, store_purge_begun(s));
         STORE_STEP("purge written");
         store_purge_number(s, &e->epoch);
         if (atomic_load(&e->mark) == mark)
@@ -208,16 +218,17 @@ apr_status_t store_purge_prefix(store *s, const char *text, size_t len, int soft
 
         if (!e)
             break;
-        if (state)
-            store_raise(&s->shared->floor,
-                        state == 2 ? store_purge_number(s, &e->epoch) : store_epoch(s));
+        if (state == 2)
+            store_raise_floor(s, &e->epoch);
+        else if (state)
+            store_raise(&s->shared->floor, store_epoch(s));
         if (!atomic_compare_exchange_strong(&e->state, &state, 1))
             continue;
         atomic_store(&e->since, now);
         e->len = (uint32_t)len;
         e->soft = (uint32_t)soft;
         memcpy(e->text, text, len);
-        atomic_store(&e->epoch, STORE_PURGE_NOW);
+        atomic_store(&e->epoch, store_purge_begun(s));
         STORE_STEP("prefix written");
         atomic_store(&e->state, 2);
         store_purge_number(s, &e->epoch);
