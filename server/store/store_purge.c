@@ -34,10 +34,13 @@ static uint64_t store_purge_begun(store *s)
 static uint64_t store_purge_number(store *s, _Atomic uint64_t *epoch)
 {
     uint64_t now = atomic_load(epoch);
+    uint32_t number;
 
     if (now <= UINT32_MAX)
         return now;
-    atomic_compare_exchange_strong(epoch, &now, atomic_fetch_add(&s->shared->epoch, 1) + 1);
+    number = atomic_fetch_add(&s->shared->epoch, 1) + 1;
+    STORE_STEP("purge numbered");
+    atomic_compare_exchange_strong(epoch, &now, number);
     return atomic_load(epoch);
 }
 

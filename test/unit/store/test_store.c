@@ -407,6 +407,45 @@ static void test_purges_that_do_not_fit(void **state)
     assert_int_equal(has(f.r, "http://a/", 10), -1);
 }
 
+static jmp_buf purger_died;
+
+static void die_once_it_is_seen(const char *where)
+{
+    if (strcmp(where, "purge written") == 0)
+        longjmp(purger_died, 1);
+}
+
+/* Between the number of a purge and its place in the table: another purge of that mark, an answer, and one more purge, which
+ * everybody sees and whose purger dies. */
+static void purge_meanwhile(const char *where)
+{
+    const store_key key = key_of("http://a/");
+
+    if (strcmp(where, "purge numbered") != 0)
+        return;
+    store_test_step = NULL;
+    store_purge_key(f.s, &key, 0);
+    assert_int_equal(put("http://a/", 10), APR_SUCCESS);
+    store_test_step = die_once_it_is_seen;
+    if (!setjmp(purger_died))
+        store_purge_key(f.s, &key, 0);
+    store_test_step = NULL;
+}
+
+static void test_a_purge_that_is_numbered_late(void **state)
+{
+    const store_key key = key_of("http://a/"), another = key_of("http://b/");
+
+    (void)state;
+    store_test_step = purge_meanwhile;
+    store_purge_key(f.s, &key, 0);
+    assert_null(store_test_step);
+    store_purge_key(f.s, &another, 0); /* what began before is looked at by now */
+    assert_int_equal(has(f.r, "http://a/", 10), -1);
+    assert_int_equal(put("http://a/", 10), APR_SUCCESS);
+    assert_int_equal(has(f.r, "http://a/", 10), 0);
+}
+
 /* Four times what has room: the bound holds, and all that is found is right. */
 static void test_eviction(void **state)
 {
@@ -800,6 +839,7 @@ int main(void)
         T(test_a_new_head_keeps_the_body),
         T(test_purges),
         T(test_purges_that_do_not_fit),
+        T(test_a_purge_that_is_numbered_late),
         T(test_eviction),
         T(test_what_is_held_stays),
         T(test_what_was_given_up_is_held),
