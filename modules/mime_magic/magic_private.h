@@ -74,7 +74,7 @@ typedef struct magic_rule {
  * @return 1; 0: it has no type (other faults make it another rule, but are no error of the file)
  * Threads: any. Blocking: no.
  */
-int magic_parse(apr_pool_t *p, const char *line, magic_rule *rule, apr_array_header_t *faults);
+int magic_parse(apr_pool_t *p, const char *text, magic_rule *rule, apr_array_header_t *faults);
 
 /** Text of a type, in pieces, as it is put together. Longer than its buffer: cut. */
 typedef struct magic_result {

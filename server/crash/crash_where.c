@@ -37,7 +37,7 @@ typedef struct crash_object {
 /* @return 0 if @a at is in no object's mapping */
 static int crash_object_at(uintptr_t at, crash_object *out)
 {
-#ifdef DLFO_STRUCT_HAS_EH_DBASE /* comes with _dl_find_object() */
+#ifdef DLFO_STRUCT_HAS_EH_DBASE  /* comes with _dl_find_object() */
     struct dl_find_object found; /* takes no lock */
 
     if (!at || _dl_find_object((void *)at, &found))

@@ -90,13 +90,11 @@ static void host_values(void **state)
         memset(exact, '9', sizeof exact);
         memcpy(exact, t->value, len);
         if (vhost_host_parse(exact, len, 1, &host) != t->strict ||
-            vhost_host_parse(exact, len, 0, &host) != t->unsafe) {
+            vhost_host_parse(exact, len, 0, &host) != t->unsafe)
             fail_msg("Host: %s", t->value);
-        }
-        if (t->unsafe && (host.port != t->port || host.len != strlen(name) ||
-                          memcmp(host.name, name, host.len))) {
+        if (t->unsafe &&
+            (host.port != t->port || host.len != strlen(name) || memcmp(host.name, name, host.len)))
             fail_msg("Host: %s gives %.*s port %u", t->value, (int)host.len, host.name, host.port);
-        }
     }
 }
 
@@ -120,9 +118,8 @@ static server_rec *server(const char *addrs, const char *name, const char *alias
 
         *(char **)apr_array_push(strchr(alias, '*') ? s->wild_names : s->names) = alias;
     }
-    if (addrs) {
+    if (addrs)
         assert_null(ap_parse_vhost_addrs(pool, addrs, s));
-    }
     *last_server = s;
     last_server = &s->next;
     return s;
