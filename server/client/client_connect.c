@@ -334,7 +334,8 @@ static client_conn *connect_object(client_origin *o, client_place *place, brg_lo
     cc->opened = 1;
     cc->uses = 1;
     cc->connecting = loop && o->conf.shared;
-    place->connecting_n += cc->connecting;
+    if (cc->connecting) /* workers share a place, and leave the loops' counter alone */
+        place->connecting_n++;
     return cc;
 }
 

@@ -171,10 +171,17 @@ def test_peer_says_why(serve, router):
     says(server, "administrative shutdown (6/2): going?[1m ?")
 
 
+def connected(port):
+    try:
+        return socket.create_connection(("127.0.0.1", port))
+    except ConnectionRefusedError:
+        return None
+
+
 def test_server_that_waits(serve):
     port = free_port()
     server = start(serve, f"listen=127.0.0.1:{port}")
-    with socket.create_connection(("127.0.0.1", port)) as c:
+    with wait_until(lambda: connected(port), "the collector listens") as c:
         c.settimeout(20)
         head = c.recv(19)
         assert head[18] == OPEN
