@@ -8,6 +8,7 @@
 #include "http_main.h"
 #include "ap_mpm.h"
 #include "mpm_common.h"
+#include "cached.h"
 #include "upgrade.h"
 #include "generation.h"
 #include "listen_sockets.h"
@@ -33,18 +34,27 @@ static void main_end_test(process_rec *process)
 }
 
 /* -k: the process model knows the commands. Ends the program unless a server is to be started. */
-static void main_signal(process_rec *process)
+static void main_signal(process_rec *process, const main_options *options)
 {
     APR_OPTIONAL_FN_TYPE(ap_signal_server) *signal_server =
         APR_RETRIEVE_OPTIONAL_FN(ap_signal_server);
+    const int verb = cached_verb_of(mpm_command());
     int status = 0;
 
+    if (verb) {
+        const pid_t pid = mpm_running(process->pconf);
+
+        mpm_process_exit(process,
+                         pid ? cached_command(process->pconf, ap_server_conf, pid,
+                                              (cached_verb)verb, options->named, options->named_n)
+                             : CACHED_COMMAND_FAILED);
+    }
     if (signal_server && signal_server(&status, process->pconf))
         mpm_process_exit(process, status);
 }
 
 /* The first reading: all checks, and what they are made for. */
-static void main_first_pass(process_rec *process)
+static void main_first_pass(process_rec *process, const main_options *options)
 {
     apr_status_t rv;
 
@@ -60,7 +70,7 @@ static void main_first_pass(process_rec *process)
         conf_notices_write();
         main_end_test(process);
     }
-    main_signal(process);
+    main_signal(process, options);
     if (!mpm_foreground()) /* a terminal; the log gets them from the second reading */
         conf_notices_write();
     if (conf_generation_open(process, CONF_DEPTH_FULL) != APR_SUCCESS)
@@ -146,6 +156,6 @@ int main(int argc, const char *const *argv)
         main_show_settings(process, &options);
     if (options.tried)
         main_try(process, options.tried);
-    main_first_pass(process);
+    main_first_pass(process, &options);
     mpm_process_exit(process, main_serve(process));
 }

@@ -23,11 +23,29 @@ typedef struct count_row {
 static count_row *count_rows; /* [CACHED_ROWS]; pages that nobody writes take no memory */
 static uint64_t count_memory; /* CacheMemory that is in force */
 
+#define COUNT_BYTES (CACHED_ROWS * sizeof(count_row))
+
+/* Behind the counters lie reasons: cached_why.c. */
+static void count_use(void *memory)
+{
+    count_rows = memory;
+    if (memory)
+        cached_why_use((char *)memory + COUNT_BYTES);
+}
+
+int cached_count_attach(void *memory, size_t bytes)
+{
+    if (bytes != COUNT_BYTES + cached_why_size())
+        return -1;
+    count_use(memory);
+    return 0;
+}
+
 int cached_count_map(const server_rec *main, uint64_t bytes)
 {
     count_memory = bytes;
     if (!count_rows)
-        count_rows = kept_memory_map("cached-counts-1", CACHED_ROWS * sizeof *count_rows);
+        count_use(kept_memory_map(CACHED_COUNTS, COUNT_BYTES + cached_why_size()));
     if (count_rows)
         return OK;
     ap_log_error(APLOG_MARK, APLOG_EMERG, errno, main,

@@ -41,6 +41,7 @@ typedef struct disk_job {
 
 static disk *disk_tier; /* for the processes that are forked from here on */
 static const char *disk_root;
+static int disk_is_direct;            /* this program is no server: it has no thread for it */
 static int disk_wanted;               /* by the configuration that is in force */
 static _Atomic(disk_job *) disk_jobs; /* the latest is first */
 static atomic_uint disk_jobs_n;
@@ -120,6 +121,17 @@ void cached_disk_open(server_rec *main)
         ap_log_error(APLOG_MARK, APLOG_INFO, 0, main,
                      "%s: there was no index that could be used; it was made from what is stored",
                      root);
+}
+
+/* The command line: purges are on disk when it ends. */
+void cached_disk_attach(const server_rec *main)
+{
+    disk_limits limits = {.files = DISK_AT_A_TIME};
+
+    limits.root = disk_configured(main, &limits.bytes);
+    limits.object_bytes = limits.bytes / DISK_AT_A_TIME / 4;
+    disk_is_direct = limits.root && disk_attach(&disk_tier, &limits) == APR_SUCCESS;
+    disk_wanted = disk_is_direct;
 }
 
 int cached_disk_is_open(void)
@@ -364,6 +376,10 @@ void cached_disk_purge(uint64_t mark)
 
     if (!disk_tier)
         return;
+    if (disk_is_direct) {
+        (void)disk_purge(disk_tier, mark, apr_time_now());
+        return;
+    }
     disk_purge_begin(disk_tier, mark, apr_time_now());
     (void)disk_post(DISK_PURGED, &none, 0, 0, NULL);
 }

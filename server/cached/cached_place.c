@@ -76,7 +76,7 @@ static int place_open(server_rec *main, uint64_t bytes)
     void *memory;
 
     store_limits_default(&limits, bytes);
-    memory = kept_memory_map("cached-store-1", store_size(&limits));
+    memory = kept_memory_map(CACHED_STORE, store_size(&limits));
     if (memory)
         place_store = store_open(memory, &limits);
     if (!place_store) {
@@ -84,7 +84,6 @@ static int place_open(server_rec *main, uint64_t bytes)
                      "no memory that processes share for stored responses (CacheMemory)");
         return HTTP_INTERNAL_SERVER_ERROR;
     }
-    store_look_for_ended(place_store);
     place_bytes = bytes;
     return OK;
 }
@@ -100,6 +99,7 @@ int cached_map(apr_pool_t *pconf, server_rec *main)
     place_tell_unknown(main);
     if (!place_store && place_open(main, bytes) != OK)
         return HTTP_INTERNAL_SERVER_ERROR;
+    store_look_for_ended(place_store); /* a command line that was killed, too */
     if (cached_count_map(main, place_bytes) != OK)
         return HTTP_INTERNAL_SERVER_ERROR;
     if (bytes != place_bytes)
@@ -107,6 +107,19 @@ int cached_map(apr_pool_t *pconf, server_rec *main)
                      "CacheMemory takes effect when the server is restarted, not by a reload");
     cached_disk_open(main);
     return OK;
+}
+
+int cached_place_attach(void *memory, size_t bytes)
+{
+    BRG_ASSERT(!place_store);
+    place_store = store_attach(memory, bytes);
+    return place_store ? 0 : -1;
+}
+
+void cached_place_detach(void)
+{
+    if (place_workers)
+        store_reader_close(&place_workers->reader);
 }
 
 void cached_process_ended(pid_t pid)

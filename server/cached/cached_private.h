@@ -131,6 +131,10 @@ void cached_wake(cached_place *place, uint32_t flight);
 
 #define CACHED_ROWS 1024 /**< readers of the store, at most */
 
+/** Names of the memory that is kept over upgrades: they change with what lies in it. */
+#define CACHED_STORE "cached-store-2"
+#define CACHED_COUNTS "cached-counts-2"
+
 /** A place for a thread that is neither a loop nor a worker; it ends with the process. NULL: no row is free */
 cached_place *cached_place_new(void);
 
@@ -253,6 +257,68 @@ typedef struct cached_request {
     struct cached_request *next, **prev;
     brg_waiting *waiting;
 } cached_request;
+
+/* ---- keys (cached_key.c) ---- */
+
+/** The text of a key, as fresh_key() makes it, in @a p. @param of  its path is not looked at. @return NULL: too long */
+const char *cached_key_text(apr_pool_t *p, const cached_server *s, const fresh_target *of,
+                            const char *path, const char *query, uint32_t *len);
+
+/** What somebody names. */
+typedef struct cached_named {
+    enum { CACHED_TARGET, CACHED_PREFIX, CACHED_TAG } what;
+    const char *text; /**< of a key or of what it begins with; a tag. Ends nowhere */
+    uint32_t len;
+} cached_named;
+
+/** "URL", "URL*" and "tag:NAME". @return NULL, or what is wrong with it */
+const char *cached_named_read(apr_pool_t *p, const server_rec *main, const char *arg,
+                              cached_named *named);
+
+/** It ends, in memory and on disk. @return 0; -1: a prefix that is too long */
+int cached_purge_named(const cached_named *named, int soft);
+
+/* ---- what is stored of a target (cached_report.c) ---- */
+
+typedef void cached_put_fn(void *to, const char *line);
+
+/**
+ * Say in lines what is stored of what is named, and why something was not. Goes through the whole store.
+ * @return how many objects there are. Blocking: yes; for workers
+ */
+int cached_report(apr_pool_t *p, const cached_named *named, cached_put_fn *put, void *to);
+
+/** The handler cache-manager. */
+int cached_manager(request_rec *r);
+
+/* ---- why answers were not stored (cached_why.c) ---- */
+
+#define CACHED_WHY_TEXT 88
+
+typedef struct cached_reason {
+    apr_time_t when;
+    uint32_t times; /**< in a row, at most 65535 */
+    uint16_t code;  /**< of the answer */
+    char text[CACHED_WHY_TEXT];
+} cached_reason;
+
+/** Bytes of memory that processes share, and that these are from now on. */
+size_t cached_why_size(void);
+void cached_why_use(void *memory);
+
+/** An answer of this key was not stored. */
+void cached_why_note(const store_key *key, int code, const char *reason);
+/** @return 0: nothing is known of it */
+int cached_why_get(const store_key *key, cached_reason *reason);
+
+/* ---- the store of a server that runs (cached_command.c) ---- */
+
+/** Use memory that is this server's already, for a program that is none of it. @return 0, or -1: it has another form */
+int cached_place_attach(void *memory, size_t bytes);
+void cached_place_detach(void);
+int cached_count_attach(void *memory, size_t bytes);
+/** Files below CacheRoot, if they are there. */
+void cached_disk_attach(const server_rec *main);
 
 /** NULL: it has nothing to do with the cache. */
 cached_request *cached_of(const request_rec *r);

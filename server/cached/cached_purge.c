@@ -48,6 +48,25 @@ static int purge_is_allowed(const request_rec *r)
     return 0;
 }
 
+int cached_purge_named(const cached_named *named, int soft)
+{
+    const store_key key = store_key_of(cached_store(), named->text, named->len, NULL, 0);
+    const uint64_t mark = named->what == CACHED_TAG
+                              ? store_mark_of(cached_store(), named->text, named->len)
+                              : store_mark_of_key(&key);
+
+    BRG_ASSERT(named->text);
+    if (named->what == CACHED_PREFIX) {
+        if (store_purge_prefix(cached_store(), named->text, named->len, soft) != APR_SUCCESS)
+            return -1;
+        cached_disk_purge(0); /* records of the disk are not found by prefixes */
+        return 0;
+    }
+    store_purge_mark(cached_store(), mark, soft);
+    cached_disk_purge(mark);
+    return 0;
+}
+
 /* Tags of the request's fields. @return how many; 0: there is no such field, or nothing in it */
 static int purge_tags(const cached_request *q, int soft)
 {
@@ -60,10 +79,9 @@ static int purge_tags(const cached_request *q, int soft)
         size_t len;
 
         while (kind && fresh_tags_next(kind, &p, f->value + f->value_len, &tag, &len)) {
-            const uint64_t mark = store_mark_of(cached_store(), tag, len);
+            const cached_named named = {.what = CACHED_TAG, .text = tag, .len = (uint32_t)len};
 
-            store_purge_mark(cached_store(), mark, soft);
-            cached_disk_purge(mark);
+            (void)cached_purge_named(&named, soft);
             n++;
         }
     }
@@ -92,12 +110,13 @@ int cached_purge_request(cached_request *q)
         return purge_answer(r,
                             apr_psprintf(r->pool, "purged: %d tag%s\n", tags, tags > 1 ? "s" : ""));
     if (q->text[q->text_len - 1] == '*') {
-        if (store_purge_prefix(cached_store(), q->text, q->text_len - 1, soft) != APR_SUCCESS)
-            return HTTP_REQUEST_URI_TOO_LARGE;
-        cached_disk_purge(0); /* records of the disk are not found by prefixes */
-        return purge_answer(r, "purged: all that begins so\n");
+        const cached_named prefix = {
+            .what = CACHED_PREFIX, .text = q->text, .len = q->text_len - 1};
+
+        return cached_purge_named(&prefix, soft) ? HTTP_REQUEST_URI_TOO_LARGE
+                                                 : purge_answer(r, "purged: all that begins so\n");
     }
-    store_purge_key(cached_store(), &q->key, soft);
-    cached_disk_purge(store_mark_of_key(&q->key));
+    (void)cached_purge_named(
+        &(cached_named){.what = CACHED_TARGET, .text = q->text, .len = q->text_len}, soft);
     return purge_answer(r, "purged: this target\n");
 }

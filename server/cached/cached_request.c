@@ -43,88 +43,22 @@ static const char *request_authority(request_rec *r)
                         ap_get_server_port(r));
 }
 
-/* 1: these bytes are "NAME=..." of a name of CacheIgnoreURLSessionIdentifiers. */
-static int request_is_session(const apr_array_header_t *names, const char *p, apr_size_t len)
-{
-    for (int i = 0; i < names->nelts; i++) {
-        const char *name = APR_ARRAY_IDX(names, i, const char *);
-        const apr_size_t n = strlen(name);
-
-        if (len > n && !strncmp(p, name, n) && p[n] == '=')
-            return 1;
-    }
-    return 0;
-}
-
-/* "/path;NAME=id" */
-static const char *request_path_without(const apr_array_header_t *names, apr_pool_t *p,
-                                        const char *path)
-{
-    const char *at = strrchr(path, ';');
-
-    return at && !strchr(at, '/') && request_is_session(names, at + 1, strlen(at + 1))
-               ? apr_pstrmemdup(p, path, (apr_size_t)(at - path))
-               : path;
-}
-
-/* "NAME=id&..." */
-static const char *request_query_without(const apr_array_header_t *names, apr_pool_t *p,
-                                         const char *query)
-{
-    char *out = apr_palloc(p, strlen(query) + 1), *to = out;
-
-    while (*query) {
-        const apr_size_t len = strcspn(query, "&");
-
-        if (!request_is_session(names, query, len)) {
-            if (to > out)
-                *to++ = '&';
-            memcpy(to, query, len);
-            to += len;
-        }
-        query += len + (query[len] == '&');
-    }
-    *to = '\0';
-    return out;
-}
-
-static const char *request_target(request_rec *r)
-{
-    const cached_server *s = cached_server_of(r->server);
-    const char *path = r->parsed_uri.path ? r->parsed_uri.path : r->uri,
-               *query = r->parsed_uri.query;
-
-    if (s->ignore_sessions && s->ignore_sessions->nelts) {
-        path = request_path_without(s->ignore_sessions, r->pool, path);
-        if (query)
-            query = request_query_without(s->ignore_sessions, r->pool, query);
-    }
-    if (s->ignore_query == CACHED_ON)
-        query = NULL;
-    return query ? apr_pstrcat(r->pool, path, "?", query, NULL) : path;
-}
-
 static int request_key(cached_request *q)
 {
     request_rec *r = q->r;
-    const char *authority = request_authority(r), *path = request_target(r);
+    const char *authority = request_authority(r);
     const fresh_target target = {
         .scheme = r->proxyreq == PROXYREQ_PROXY && r->parsed_uri.scheme ? r->parsed_uri.scheme
                                                                         : ap_http_scheme(r),
         .authority = authority,
         .authority_len = strlen(authority),
-        .path = path,
-        .path_len = strlen(path),
         .base = r->proxyreq == PROXYREQ_PROXY ? NULL : cached_server_of(r->server)->base};
-    fresh_text key = {.room = target.authority_len + target.path_len + 64 +
-                              (target.base ? strlen(target.base) : 0)};
 
-    key.at = apr_palloc(r->pool, key.room);
-    fresh_key(&key, &target, &q->policy);
-    if (key.over || key.len > UINT16_MAX)
+    q->text = cached_key_text(r->pool, cached_server_of(r->server), &target,
+                              r->parsed_uri.path ? r->parsed_uri.path : r->uri, r->parsed_uri.query,
+                              &q->text_len);
+    if (!q->text)
         return 0;
-    q->text = key.at;
-    q->text_len = (uint32_t)key.len;
     q->key = store_key_of(cached_store(), q->text, q->text_len, NULL, 0);
     return 1;
 }

@@ -208,6 +208,7 @@ static void save_not(cached_request *q, const char *reason, fresh_why why)
     const int of_request = cached_is_of_request(r, why);
 
     q->phase = CACHED_PASSES;
+    cached_why_note(&q->key, r->status, reason);
     if (q->view.reader && !of_request && save_ends_stored(r))
         cached_purge(&q->key);
     cached_land(q, !of_request);
@@ -347,8 +348,11 @@ static void save_bytes(cached_request *q, const char *p, apr_size_t n)
         failed = store_write(q->writer, p, n);
         cached_unlock(q->place);
     }
-    if (failed)
-        save_give_up(q);
+    if (!failed)
+        return;
+    cached_why_note(&q->key, q->r->status,
+                    "it is longer than may be stored, or no memory was free");
+    save_give_up(q);
 }
 
 /* One bucket. @return an error of reading it; APR_EAGAIN: its bytes are not there yet */

@@ -207,6 +207,7 @@ static void cache_hooks(apr_pool_t *p)
     ap_hook_post_config(cache_post_config, NULL, NULL, APR_HOOK_REALLY_FIRST);
     ap_hook_quick_handler(cache_quick, NULL, NULL, APR_HOOK_FIRST);
     ap_hook_handler(cache_handler, NULL, NULL, APR_HOOK_REALLY_FIRST);
+    ap_hook_handler(cached_manager, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_insert_error_filter(cache_error_filter, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_log_transaction(cache_log, NULL, NULL, APR_HOOK_REALLY_FIRST);
     cached_drop_filter =

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "brigade/ssi.h"
+#include "cached.h"
 #include "configuration.h"
 #include "main_parts.h"
 #include "module_check.h"
@@ -362,6 +363,11 @@ void main_options_read(process_rec *process, main_options *options)
     if (ap_exists_config_define("DUMP_CACHE") && opt->ind == opt->argc - 1) {
         options->tried = opt->argv[opt->ind++];
         ap_run_mode = AP_SQ_RM_NORMAL; /* modules are to do all that they do for a server */
+    }
+    if (cached_verb_of(mpm_command())) {
+        options->named = opt->argv + opt->ind;
+        options->named_n = opt->argc - opt->ind;
+        opt->ind = opt->argc;
     }
     if (printing == 'L' && opt->ind == opt->argc - 1)
         options->about = opt->argv[opt->ind++];

@@ -19,6 +19,8 @@ typedef struct main_options {
     int settings;         /**< -V: once the configuration says which process model there is */
     const char *tried;    /**< with -D DUMP_CACHE: the URL behind the options; else NULL */
     const char *about;    /**< with -L: the name behind the options; else NULL */
+    const char *const *named; /**< with -k purge and its like: what stands behind the options */
+    int named_n;
 } main_options;
 
 /** Pools, APR and the command line. Ends the program if that fails. */

@@ -100,6 +100,9 @@ void main_print_usage(FILE *out, const char *program)
         "  -e level           : level of messages at start (see LogLevel)",
         "  -E file            : a file for messages at start",
         "  -k command         : start, restart, graceful, graceful-stop, stop or upgrade",
+        "  -k purge URL..     : end what is stored of it (soft-purge: it is stale); URL* or "
+        "tag:NAME, too",
+        "  -k cache URL..     : what is stored of it, and why not",
         "  -v                 : print the version",
         "  --version          : print the version, libraries and options of the build",
         "  -V                 : print these and how it was built",
@@ -130,6 +133,7 @@ void main_print_usage(FILE *out, const char *program)
             "Usage: %s [-D name] [-d directory] [-f file]\n"
             "       [-C \"directive\"] [-c \"directive\"]\n"
             "       [-k start|restart|graceful|graceful-stop|stop|upgrade]\n"
+            "       [-k purge|soft-purge|cache URL...]\n"
             "       [-v] [-V] [-h] [-l] [-L] [-t] [-T] [-S] [-M] [-X]\nOptions:\n",
             program);
     for (int i = 0; lines[i]; i++)

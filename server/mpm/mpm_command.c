@@ -135,6 +135,22 @@ static int mpm_find_running(apr_pool_t *p, pid_t *pid, const char **status)
     return 1;
 }
 
+const char *mpm_command(void)
+{
+    return mpm_dash_k;
+}
+
+pid_t mpm_running(apr_pool_t *pconf)
+{
+    const char *status;
+    pid_t pid = 0;
+
+    if (mpm_find_running(pconf, &pid, &status))
+        return pid;
+    fprintf(stderr, "%s: %s\n", ap_server_argv0, status);
+    return 0;
+}
+
 static int mpm_send(pid_t pid, int sig)
 {
     BRG_ASSERT(pid > 0 && sig > 0); /* kill() takes other numbers for groups of processes */
@@ -188,7 +204,8 @@ int ap_signal_server(int *exit_status, apr_pool_t *pconf)
         verb++;
     if (verb == end) {
         fprintf(stderr,
-                "%s: -k takes start, restart, graceful, graceful-stop, stop or upgrade, not %s\n",
+                "%s: -k takes start, restart, graceful, graceful-stop, stop, upgrade, purge, "
+                "soft-purge or cache, not %s\n",
                 ap_server_argv0, mpm_dash_k);
         *exit_status = 1;
         return 1;

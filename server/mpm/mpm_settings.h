@@ -105,6 +105,12 @@ extern _Atomic int mpm_state;
 
 /** -X, -D DEBUG and the like, asked of the command line. */
 int mpm_one_process(void);
+
+/** The word behind -k; NULL: there was none. */
+const char *mpm_command(void);
+
+/** The supervisor of the server that runs with this configuration. @return 0: there is none, which is said on standard error */
+pid_t mpm_running(apr_pool_t *pconf);
 int mpm_foreground(void);
 
 /** Which generation a process belongs to; in the supervisor that of its newest processes. */

@@ -39,6 +39,9 @@ typedef struct disk_limits {
  */
 apr_status_t disk_open(disk **to, const disk_limits *limits, int *scanned);
 
+/** Use files that other processes have open: nothing is made, nothing of another form is used. */
+apr_status_t disk_attach(disk **to, const disk_limits *limits);
+
 /** Write back what the system has not yet written, and close. */
 apr_status_t disk_close(disk **d);
 

@@ -25,10 +25,17 @@ static int disk_file(const disk *d, const char *name, uint64_t bytes, int *fresh
         errno = ENAMETOOLONG;
         return -1;
     }
-    fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    fd = open(path, O_RDWR | (d->attached ? 0 : O_CREAT) | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0)
         return -1;
     if (fstat(fd, &st) || !S_ISREG(st.st_mode)) {
+        close(fd);
+        errno = EINVAL;
+        return -1;
+    }
+    if (d->attached && (uint64_t)st.st_size == bytes)
+        return fd;
+    if (d->attached) {
         close(fd);
         errno = EINVAL;
         return -1;
@@ -124,8 +131,10 @@ static apr_status_t disk_map_purges(disk *d)
     close(fd);
     if (at == MAP_FAILED)
         return errno;
-    (void)mlock(at, sizeof(disk_purges));
     d->purges = at;
+    if (d->attached)
+        return d->purges->magic == DISK_MAGIC ? APR_SUCCESS : APR_EGENERAL;
+    (void)mlock(at, sizeof(disk_purges));
     if (d->purges->magic != DISK_MAGIC) {
         memset(d->purges, 0, sizeof *d->purges);
         d->purges->all = apr_time_now();
@@ -153,7 +162,8 @@ static apr_status_t disk_map(disk *d)
     base = mmap(NULL, d->map_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, d->index, 0);
     if (base == MAP_FAILED)
         return errno;
-    (void)mlock(base, d->map_bytes); /* where it is allowed: loops read it */
+    if (!d->attached)
+        (void)mlock(base, d->map_bytes); /* where it is allowed: loops read it */
     d->shared = (void *)base;
     d->entry = (void *)(base + 4096);
     return APR_SUCCESS;
@@ -200,10 +210,52 @@ static disk *disk_new(const disk_limits *limits)
     return d;
 }
 
+static apr_status_t disk_records(disk *d)
+{
+    char name[16];
+
+    for (uint32_t i = 0; i < d->limits.files; i++) {
+        int is_new;
+
+        snprintf(name, sizeof name, "%u", i);
+        d->fd[i] = disk_file(d, name, d->room, &is_new);
+        if (d->fd[i] < 0)
+            return errno;
+    }
+    return APR_SUCCESS;
+}
+
+static uint64_t disk_layout(const disk *d)
+{
+    return d->map_bytes ^ d->room << 20 ^ d->limits.files;
+}
+
+apr_status_t disk_attach(disk **to, const disk_limits *limits)
+{
+    disk *d = disk_new(limits);
+    apr_status_t rv;
+
+    *to = NULL;
+    if (!d)
+        return APR_ENOMEM;
+    d->attached = 1;
+    rv = disk_records(d);
+    if (!rv)
+        rv = disk_map(d);
+    if (!rv)
+        rv = disk_map_purges(d);
+    if (!rv && (d->shared->magic != DISK_MAGIC || d->shared->layout != disk_layout(d)))
+        rv = APR_EGENERAL;
+    if (rv)
+        disk_free(d);
+    else
+        *to = d;
+    return rv;
+}
+
 apr_status_t disk_open(disk **to, const disk_limits *limits, int *scanned)
 {
     disk *d = disk_new(limits);
-    char name[16];
     int fresh, lost;
     apr_status_t rv;
 
@@ -211,18 +263,9 @@ apr_status_t disk_open(disk **to, const disk_limits *limits, int *scanned)
     *scanned = 0;
     if (!d)
         return APR_ENOMEM;
-    for (uint32_t i = 0; i < d->limits.files; i++) {
-        int is_new;
-
-        snprintf(name, sizeof name, "%u", i);
-        d->fd[i] = disk_file(d, name, d->room, &is_new);
-        if (d->fd[i] < 0) {
-            rv = errno;
-            disk_free(d);
-            return rv;
-        }
-    }
-    rv = disk_map(d);
+    rv = disk_records(d);
+    if (!rv)
+        rv = disk_map(d);
     if (!rv)
         rv = disk_map_purges(d);
     if (!rv)
@@ -231,7 +274,7 @@ apr_status_t disk_open(disk **to, const disk_limits *limits, int *scanned)
         disk_free(d);
         return rv;
     }
-    fresh = disk_index_check(d, d->map_bytes ^ d->room << 20 ^ d->limits.files);
+    fresh = disk_index_check(d, disk_layout(d));
     if (fresh) {
         if (!lost)
             disk_scan(d);

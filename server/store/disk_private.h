@@ -63,9 +63,9 @@ struct disk {
     disk_entry *entry;
     disk_purges *purges;
     uint32_t buckets;
-    uint64_t room; /* of a file, in front of which nothing stands */
-    int fd[DISK_FILES], index;
-    pthread_mutex_t lock[DISK_FILES]; /* of this process; between processes a lock on the file */
+    uint64_t room;                       /* of a file, in front of which nothing stands */
+    int fd[DISK_FILES], index, attached; /* attached: the files are others', nothing is made */
+    pthread_mutex_t lock[DISK_FILES];    /* of this process; between processes a lock on the file */
 };
 
 uint64_t disk_sum_of(const void *p, size_t n);

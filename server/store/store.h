@@ -62,6 +62,12 @@ size_t store_size(const store_limits *limits);
 store *store_open(void *memory, const store_limits *limits);
 void store_close(store **s);
 
+/**
+ * Use memory that other processes use as a store, with limits of store_limits_default(): nothing is formatted.
+ * @return NULL: it is none of this program's form, or there is no memory. Threads: main
+ */
+store *store_attach(void *memory, size_t bytes);
+
 /** A process ended: what its loops held is free for others. Threads: main of the supervisor, or any server process. */
 void store_process_ended(store *s, int64_t pid);
 
@@ -160,6 +166,12 @@ store_state store_view_state(const store_view *view, uint64_t *length);
  * @return how many lie there from @a off on; 0: that is all by now, or the rest is lost (then *lost is set)
  */
 size_t store_body(const store_view *view, uint64_t off, const char **p, int *lost);
+
+/** The key of an object that is held; of a variant its own. */
+store_key store_view_key(const store_view *view);
+
+/** 1: it has this mark, as that of a tag. */
+int store_view_has_mark(const store_view *view, uint64_t mark);
 
 /** Where in the file in memory this lies, for sendfile(2). */
 uint64_t store_offset(const store *s, const char *p);
@@ -277,7 +289,7 @@ typedef struct store_figures {
 
 void store_figures_get(const store *s, store_figures *figures);
 
-/** Called for each object that is stored. Return 0 to stop. */
+/** Called for each object that is stored and not purged; it counts as no hit. Return 0 to stop. Blocking: as long as the table is */
 typedef int store_each_fn(void *data, const store_view *view, uint64_t length);
 void store_each(store_reader *reader, store_each_fn *fn, void *data);
 

@@ -269,6 +269,23 @@ store_state store_view_state(const store_view *view, uint64_t *length)
     }
 }
 
+store_key store_view_key(const store_view *view)
+{
+    return ((const store_record *)view->record)->key;
+}
+
+int store_view_has_mark(const store_view *view, uint64_t mark)
+{
+    store_parts parts;
+
+    if (store_record_parts(view->reader->s, view->record, &parts))
+        return 0;
+    for (uint32_t i = 0; i < parts.marks_n; i++)
+        if (!memcmp(parts.marks + 8 * (size_t)i, &mark, 8))
+            return 1;
+    return 0;
+}
+
 /* Bytes of a piece that are there, of a body of which len are. */
 static uint64_t store_piece_has(uint64_t begin, uint64_t room, uint64_t len)
 {
@@ -304,31 +321,42 @@ size_t store_body(const store_view *view, uint64_t off, const char **p, int *los
     return 0;
 }
 
+/* The object of a slot, as a look-up would find it. 0: there is none */
+static int store_each_view(store_reader *reader, _Atomic uint64_t *at, store_view *view)
+{
+    store *s = reader->s;
+    const uint64_t slot = atomic_load(at), link = store_slot_link(slot);
+    const uint32_t segment = store_link_segment(link);
+    store_parts parts;
+    store_record *r;
+    int purged;
+
+    if (store_slot_kind(slot) != STORE_SLOT_OBJECT || segment >= s->segments)
+        return 0;
+    store_pin(reader, segment);
+    if (!store_link_holds(s, link) || atomic_load(at) != slot || !(r = store_record_at(s, link)) ||
+        (atomic_load(&r->word) & STORE_REC_STATE) != STORE_REC_COMPLETE ||
+        store_record_parts(s, r, &parts) || (purged = store_is_purged(s, r, &parts)) == 2 ||
+        !store_view_make(reader, r, view)) {
+        store_unpin(reader, segment);
+        return 0;
+    }
+    view->soft |= purged == 1;
+    view->hits = store_slot_hits(slot);
+    return 1;
+}
+
 void store_each(store_reader *reader, store_each_fn *fn, void *data)
 {
     const store *s = reader->s;
+    store_view view;
+    int more = 1;
 
-    for (uint64_t i = 0; i < (uint64_t)s->buckets * STORE_BUCKET; i++) {
-        const uint64_t slot = atomic_load(s->slot + i), link = store_slot_link(slot);
-        store_record *r;
-        store_view view;
-        int more = 1;
-
-        if (store_slot_kind(slot) != STORE_SLOT_OBJECT || store_link_segment(link) >= s->segments)
+    for (uint64_t i = 0; more && i < (uint64_t)s->buckets * STORE_BUCKET; i++) {
+        if (!store_each_view(reader, s->slot + i, &view))
             continue;
-        store_pin(reader, store_link_segment(link));
-        if (!store_link_holds(s, link) || atomic_load(s->slot + i) != slot ||
-            !(r = store_record_at(s, link)) ||
-            (atomic_load(&r->word) & STORE_REC_STATE) != STORE_REC_COMPLETE ||
-            !store_view_make(reader, r, &view)) {
-            store_unpin(reader, store_link_segment(link));
-            continue;
-        }
-        view.hits = store_slot_hits(slot);
         more = fn(data, &view, atomic_load(&((store_record *)view.body)->length));
         store_release(&view);
-        if (!more)
-            return;
     }
 }
 

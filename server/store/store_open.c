@@ -104,15 +104,15 @@ static void store_format(store *s, uint64_t layout)
         memcpy(s->shared->secret, keyed_hash_key, sizeof keyed_hash_key);
     }
     s->shared->epoch = 1;
+    s->shared->bytes = s->limits.bytes;
     s->shared->layout = layout;
     __atomic_store_n(&s->shared->magic, STORE_MAGIC, __ATOMIC_RELEASE); /* after all else */
 }
 
-store *store_open(void *memory, const store_limits *limits)
+static store *store_describe(void *memory, const store_limits *limits, uint64_t *layout)
 {
     store *s = calloc(1, sizeof *s);
     store_layout l;
-    uint64_t layout;
 
     BRG_ASSERT(memory && !((uintptr_t)memory & 4095));
     if (!s)
@@ -133,10 +133,37 @@ store *store_open(void *memory, const store_limits *limits)
     s->purge = (void *)(s->base + l.purge);
     s->pin = (void *)(s->base + l.pin);
     s->data = s->base + l.data;
-    layout =
+    *layout =
         l.end ^ (uint64_t)l.buckets << 40 ^ (uint64_t)s->limits.readers << 20 ^ s->limits.flights;
-    if (s->shared->magic != STORE_MAGIC || s->shared->layout != layout)
+    return s;
+}
+
+store *store_open(void *memory, const store_limits *limits)
+{
+    uint64_t layout;
+    store *s = store_describe(memory, limits, &layout);
+
+    if (s && (s->shared->magic != STORE_MAGIC || s->shared->layout != layout))
         store_format(s, layout);
+    return s;
+}
+
+store *store_attach(void *memory, size_t bytes)
+{
+    const store_shared *shared = memory;
+    store_limits limits;
+    uint64_t layout;
+    store *s;
+
+    if (bytes < sizeof *shared || shared->magic != STORE_MAGIC ||
+        shared->bytes > (uint64_t)bytes) /* it is a hint, as all that lies there */
+        return NULL;
+    store_limits_default(&limits, shared->bytes);
+    if (store_size(&limits) != bytes)
+        return NULL;
+    s = store_describe(memory, &limits, &layout);
+    if (s && shared->layout != layout)
+        store_close(&s);
     return s;
 }
 

@@ -21,7 +21,7 @@
 #include "brigade/assert.h"
 #include <stdatomic.h>
 
-#define STORE_MAGIC 0x3265726f74736272ull
+#define STORE_MAGIC 0x3365726f74736272ull
 #define STORE_GRANULE 16u
 #define STORE_GRANULES (STORE_SEGMENT / STORE_GRANULE)
 #define STORE_BUCKET 8                  /* slots */
@@ -108,6 +108,7 @@ typedef struct store_prefix {
 
 typedef struct store_shared {
     uint64_t magic, layout; /* layout: a sum over the limits */
+    uint64_t bytes;         /* of the limits */
     uint64_t secret[2];
     _Atomic uint64_t order;
     _Atomic uint32_t epoch, floor, all_hard, all_soft, next_flight, flights, purgers;

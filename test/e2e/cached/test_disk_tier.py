@@ -9,7 +9,7 @@ import pytest
 
 from backend import Backend, answer
 from brigade import unprivileged_user, wait_until
-from cached_site import fields, kind
+from cached_site import fields, is_written, kind, start_with_disk as start
 
 pytestmark = pytest.mark.only("brigade")
 
@@ -18,38 +18,6 @@ pytestmark = pytest.mark.only("brigade")
 def backend():
     with Backend() as backend:
         yield backend
-
-
-def start(serve, backend, tmp_path, more="", program=False):
-    tmp_path.chmod(0o755)
-    root = tmp_path / "root"
-    if not root.exists():
-        root.mkdir()
-        if os.geteuid() == 0:
-            user = pwd.getpwnam(unprivileged_user())
-            os.chown(root, user.pw_uid, user.pw_gid)
-    for folder in tmp_path.parents:
-        if folder != folder.parent and os.stat(folder).st_uid == os.geteuid() and str(folder).startswith("/tmp/pytest"):
-            folder.chmod(0o755)
-    server = serve(f"""
-EventLoops 2
-ProxyPass /p/ http://127.0.0.1:{backend.port}/
-CacheEnable disk /
-CacheRoot {root}
-CacheMaxSize 64M
-CacheMaxFileSize 4000000
-CacheHeader On
-<Location /metrics>
-SetHandler metrics
-</Location>
-{more}
-""")
-    return server, root
-
-
-def is_written(server, least=1):
-    """Records are whole: their bytes are seen in the files before."""
-    return int(re.search(rb"^brigade_shared_cache_disk_written_bytes_total (\d+)", server.get("/metrics").body, re.M)[1]) >= least
 
 
 def files(root):

@@ -190,6 +190,31 @@ static void test_what_is_written_is_read(void **state)
     assert_int_not_equal(put("http://a/5", 900000), APR_SUCCESS); /* a quarter of a file at most */
 }
 
+/* Another program finds and purges what is there; it makes nothing, and takes no files of another form. */
+static void test_another_program_attaches(void **state)
+{
+    const uint64_t red = store_mark_of(s, "red", 3);
+    const store_key key = key_of("http://a/1");
+    disk_limits other = limits;
+    disk_place place;
+    char path[128];
+    disk *theirs;
+
+    (void)state;
+    assert_int_equal(put_at("http://a/1", 3000, apr_time_now(), red), APR_SUCCESS);
+    other.bytes *= 2;
+    assert_int_not_equal(disk_attach(&theirs, &other), APR_SUCCESS);
+    assert_int_equal(disk_attach(&theirs, &limits), APR_SUCCESS);
+    assert_true(disk_find(theirs, &key, &place));
+    assert_int_equal(disk_purge(theirs, red, apr_time_now() + 1), APR_SUCCESS);
+    disk_close(&theirs);
+    assert_int_equal(has("http://a/1", 3000), 0);
+    name_of(path, sizeof path, "purges");
+    unlink(path);
+    assert_int_not_equal(disk_attach(&theirs, &limits), APR_SUCCESS);
+    assert_int_not_equal(access(path, F_OK), 0);
+}
+
 static void test_round_and_round(void **state)
 {
     char text[40];
@@ -497,6 +522,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
         T(test_what_is_written_is_read),
+        T(test_another_program_attaches),
         T(test_round_and_round),
         T(test_an_overtaken_reader_learns_it),
         T(test_opened_again),

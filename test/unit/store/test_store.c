@@ -389,6 +389,88 @@ static void test_purges(void **state)
     assert_int_equal(has(f.r, "http://b/1", 10), -1);
 }
 
+typedef struct seen {
+    uint64_t mark;
+    int n, soft, marked, stop;
+    size_t sum;
+} seen;
+
+/* All that a view leads to is read. */
+static int see(void *data, const store_view *view, uint64_t length)
+{
+    seen *t = data;
+
+    t->n++;
+    t->soft += view->soft;
+    t->marked += store_view_has_mark(view, t->mark);
+    for (uint32_t i = 0; i < view->text_len; i++)
+        t->sum += (unsigned char)view->text[i];
+    for (uint32_t i = 0; i < view->head_len; i++)
+        t->sum += (unsigned char)view->head[i];
+    t->sum += (size_t)length + (size_t)store_view_key(view).a;
+    return !t->stop;
+}
+
+static void test_each_is_seen(void **state)
+{
+    const uint64_t red = store_mark_of(f.s, "red", 3);
+    const store_key key = key_of("http://a/1");
+    store_head head = head_of("http://a/1", 10);
+    seen t = {.mark = red};
+
+    (void)state;
+    head.marks = &red;
+    head.marks_n = 1;
+    put_with(&head, 10, 0);
+    put("http://a/2", 20);
+    put("http://b/1", 3500000);
+    store_each(f.other, see, &t);
+    assert_int_equal(t.n, 3);
+    assert_int_equal(t.marked, 1);
+    store_purge_prefix(f.s, "http://b/", 9, 1);
+    store_purge_key(f.s, &key, 0);
+    t = (seen){0};
+    store_each(f.other, see, &t);
+    assert_int_equal(t.n, 2);
+    assert_int_equal(t.soft, 1);
+    t = (seen){.stop = 1};
+    store_each(f.other, see, &t);
+    assert_int_equal(t.n, 1);
+}
+
+static void test_another_program_attaches(void **state)
+{
+    store_limits limits;
+    store *mine, *theirs;
+    store_reader *r;
+    size_t bytes;
+    void *memory;
+
+    (void)state;
+    store_limits_default(&limits, 9 * STORE_SEGMENT);
+    bytes = store_size(&limits);
+    memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE,
+                  -1, 0);
+    assert_true(memory != MAP_FAILED);
+    assert_null(store_attach(memory, bytes)); /* nobody made a store of it */
+    assert_int_equal(*(uint64_t *)memory, 0);
+    mine = store_open(memory, &limits);
+    assert_null(store_attach(memory, bytes - 4096));
+    theirs = store_attach(memory, bytes);
+    assert_non_null(theirs);
+    r = store_reader_open(theirs);
+    assert_non_null(r);
+    store_reader_close(&r);
+    store_close(&theirs);
+    mine->shared->bytes = UINT64_MAX;
+    assert_null(store_attach(memory, bytes));
+    mine->shared->bytes = limits.bytes;
+    mine->shared->layout++;
+    assert_null(store_attach(memory, bytes));
+    store_close(&mine);
+    munmap(memory, bytes);
+}
+
 static void test_purges_that_do_not_fit(void **state)
 {
     char text[32];
@@ -822,6 +904,7 @@ static void test_hostile_memory(void **state)
                 store_release(&found.view);
             }
         }
+        store_each(f.other, see, &(seen){0});
     }
 }
 
@@ -838,6 +921,8 @@ int main(void)
         T(test_a_lead_that_fails),
         T(test_a_new_head_keeps_the_body),
         T(test_purges),
+        T(test_each_is_seen),
+        T(test_another_program_attaches),
         T(test_purges_that_do_not_fit),
         T(test_a_purge_that_is_numbered_late),
         T(test_eviction),

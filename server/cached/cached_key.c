@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Keys of targets: of requests, and of URLs that somebody names on the command line or on the page. */
+#include "cached_private.h"
+#include "brigade/assert.h"
+#include "apr_strings.h"
+#include <string.h>
+#include <strings.h>
+
+/* 1: these bytes are "NAME=..." of a name of CacheIgnoreURLSessionIdentifiers. */
+static int key_is_session(const apr_array_header_t *names, const char *p, apr_size_t len)
+{
+    for (int i = 0; i < names->nelts; i++) {
+        const char *name = APR_ARRAY_IDX(names, i, const char *);
+        const apr_size_t n = strlen(name);
+
+        if (len > n && !strncmp(p, name, n) && p[n] == '=')
+            return 1;
+    }
+    return 0;
+}
+
+/* "/path;NAME=id" */
+static const char *key_path_without(const apr_array_header_t *names, apr_pool_t *p,
+                                    const char *path)
+{
+    const char *at = strrchr(path, ';');
+
+    return at && !strchr(at, '/') && key_is_session(names, at + 1, strlen(at + 1))
+               ? apr_pstrmemdup(p, path, (apr_size_t)(at - path))
+               : path;
+}
+
+/* "NAME=id&..." */
+static const char *key_query_without(const apr_array_header_t *names, apr_pool_t *p,
+                                     const char *query)
+{
+    char *out = apr_palloc(p, strlen(query) + 1), *to = out;
+
+    while (*query) {
+        const apr_size_t len = strcspn(query, "&");
+
+        if (!key_is_session(names, query, len)) {
+            if (to > out)
+                *to++ = '&';
+            memcpy(to, query, len);
+            to += len;
+        }
+        query += len + (query[len] == '&');
+    }
+    *to = '\0';
+    return out;
+}
+
+static const char *key_target(apr_pool_t *p, const cached_server *s, const char *path,
+                              const char *query)
+{
+    if (s->ignore_sessions && s->ignore_sessions->nelts) {
+        path = key_path_without(s->ignore_sessions, p, path);
+        if (query)
+            query = key_query_without(s->ignore_sessions, p, query);
+    }
+    if (s->ignore_query == CACHED_ON)
+        query = NULL;
+    return query ? apr_pstrcat(p, path, "?", query, NULL) : path;
+}
+
+const char *cached_key_text(apr_pool_t *p, const cached_server *s, const fresh_target *of,
+                            const char *path, const char *query, uint32_t *len)
+{
+    const fresh_policy policy = {.ignore_query = s->ignore_query == CACHED_ON};
+    fresh_target target = *of;
+    fresh_text key = {0};
+
+    BRG_ASSERT(path && of->scheme && of->authority);
+    target.path = key_target(p, s, path, query);
+    target.path_len = strlen(target.path);
+    key.room =
+        target.authority_len + target.path_len + 64 + (target.base ? strlen(target.base) : 0);
+    key.at = apr_palloc(p, key.room);
+    fresh_key(&key, &target, &policy);
+    *len = (uint32_t)key.len;
+    return key.over || key.len > UINT16_MAX ? NULL : key.at;
+}
+
+/* ---- URLs ---- */
+
+static int key_is_of(const server_rec *s, const char *host)
+{
+    if (s->server_hostname && !strcasecmp(s->server_hostname, host))
+        return 1;
+    for (int i = 0; s->names && i < s->names->nelts; i++)
+        if (!strcasecmp(APR_ARRAY_IDX(s->names, i, const char *), host))
+            return 1;
+    for (int i = 0; s->wild_names && i < s->wild_names->nelts; i++)
+        if (!ap_strcasecmp_match(host, APR_ARRAY_IDX(s->wild_names, i, const char *)))
+            return 1;
+    return 0;
+}
+
+/* What CacheKeyBaseURL and the like are of that host; of two of a name, the first. */
+static const cached_server *key_server(const server_rec *main, const char *host)
+{
+    for (const server_rec *s = main; s; s = s->next)
+        if (key_is_of(s, host))
+            return cached_server_of(s);
+    return cached_server_of(main);
+}
+
+const char *cached_named_read(apr_pool_t *p, const server_rec *main, const char *arg,
+                              cached_named *named)
+{
+    fresh_target target = {0};
+    apr_uri_t url;
+
+    *named = (cached_named){.what = CACHED_TARGET};
+    if (!strncmp(arg, "tag:", 4)) {
+        named->what = CACHED_TAG;
+        named->text = arg + 4;
+        named->len = (uint32_t)strlen(named->text);
+        return named->len ? NULL : "a tag has a name: tag:NAME";
+    }
+    if (apr_uri_parse(p, arg, &url) != APR_SUCCESS || !url.scheme || !url.hostname ||
+        !*url.hostname || url.user ||
+        (strcasecmp(url.scheme, "http") != 0 && strcasecmp(url.scheme, "https") != 0))
+        return "neither a URL (http://HOST/PATH or https://HOST/PATH) nor tag:NAME";
+    ap_str_tolower(url.scheme);
+    target.scheme = url.scheme;
+    target.authority = url.hostinfo;
+    target.authority_len = strlen(url.hostinfo);
+    target.base = key_server(main, url.hostname)->base;
+    named->text = cached_key_text(p, key_server(main, url.hostname), &target,
+                                  url.path && *url.path ? url.path : "/", url.query, &named->len);
+    if (!named->text)
+        return "too long";
+    if (named->text[named->len - 1] == '*') {
+        named->what = CACHED_PREFIX;
+        named->len--;
+    }
+    return NULL;
+}

@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: Apache-2.0
+"""-k purge, -k soft-purge and -k cache: what the command line ends, and says, of answers that a running server has stored."""
+import os
+import re
+import shutil
+import signal
+import subprocess
+
+import pytest
+
+from backend import Backend, answer
+from brigade import wait_until
+from cached_site import config, fields, is_written, kind, start_with_disk
+from tls_site import TLSClient, certificate, start
+
+pytestmark = pytest.mark.only("brigade")
+
+
+@pytest.fixture
+def backend():
+    with Backend() as backend:
+        yield backend
+
+
+def tagged(connection, request):
+    if request["If-None-Match"]:
+        return b"HTTP/1.1 304 Not Modified\r\nETag: \"1\"\r\n\r\n"
+    tags = {"/a": "red,green", "/b": "green", "/c": "blue"}.get(request.target, "none")
+    return answer(request.target.encode(), fields=fields(("Cache-Tag", tags), ("Vary", "Accept-Language"), ("ETag", '"1"'),
+                                                         ("Content-Language", request["Accept-Language"])))
+
+
+def told(server, *args):
+    """Of the command line, which finds the server by its PidFile."""
+    wait_until(lambda: server.read("logs/httpd.pid").strip(), "the PidFile")
+    return server.run("-k", *args)
+
+
+def known(server, *paths, language="de"):
+    return [kind(server.get(p, headers={"Accept-Language": language})) for p in paths]
+
+
+PATHS = ("/p/a", "/p/b", "/p/c", "/p/x/d", "/p/x/e?q")
+
+
+@pytest.mark.parametrize("names,gone", [
+    (["http://localhost/p/a"], {"/p/a"}),
+    (["HTTP://LOCALHOST/p/x/*"], {"/p/x/d", "/p/x/e?q"}),
+    (["http://localhost/p/*"], set(PATHS)),
+    (["tag:green"], {"/p/a", "/p/b"}),
+    (["tag:red", "http://localhost/p/c"], {"/p/a", "/p/c"}),
+    (["tag:other", "http://elsewhere/p/a", "https://localhost/p/a"], set())])
+def test_purge(serve, backend, names, gone):
+    backend.scripts["*"] = tagged
+    server = serve(config(backend, loops=2))
+    known(server, *PATHS)
+    assert known(server, *PATHS) == ["HIT"] * 5
+    done = told(server, "purge", *names)
+    assert done.returncode == 0 and done.stdout.decode().splitlines() == ["purged: " + n for n in names], done
+    assert known(server, *PATHS) == ["MISS" if p in gone else "HIT" for p in PATHS]
+
+
+def test_soft(serve, backend):
+    backend.scripts["*"] = tagged
+    server = serve(config(backend))
+    known(server, "/p/a")
+    done = told(server, "soft-purge", "http://localhost/p/a")
+    assert (done.returncode, done.stdout) == (0, b"stale: http://localhost/p/a\n")
+    assert "purged softly" in told(server, "cache", "http://localhost/p/a").stdout.decode()
+    assert known(server, "/p/a", "/p/a") == ["REVALIDATE", "HIT"]
+
+
+def test_purge_of_https(serve, backend):
+    server = serve.unstarted(config(backend, "SSLEngine On\nSSLCertificateFile @ROOT@/conf/cert.pem\nSSLCertificateKeyFile @ROOT@/conf/key.pem\n"))
+    certificate(server)
+    start(server)
+    backend.scripts["/a"] = answer(b"of https\n", fields=fields())
+    client = TLSClient(server)
+    assert [kind(client.request("GET", "/p/a")) for _ in range(3)] == ["MISS", "HIT", "HIT"]
+    text = told(server, "cache", "https://localhost/*").stdout.decode()
+    url = re.search(r"^https://\S+$", text, re.M)[0]
+    assert told(server, "purge", url.replace("https:", "http:")).returncode == 0
+    assert kind(client.request("GET", "/p/a")) == "HIT"
+    assert told(server, "purge", url).returncode == 0
+    assert kind(client.request("GET", "/p/a")) == "MISS"
+
+
+def test_what_is_stored(serve, backend):
+    backend.scripts["*"] = tagged
+    server = serve(config(backend))
+    known(server, "/p/a")
+    known(server, "/p/a", "/p/a", language="fr")
+    done = told(server, "cache", "http://localhost/p/a")
+    text = done.stdout.decode()
+    assert done.returncode == 0 and done.stderr == b"", done
+    for line in ("varies by accept-language", "answer 200 OK, de, 2 bytes", "answer 200 OK, fr, 2 bytes", "tags red, green",
+                 "lies in memory", r"age \d+ s", r"fresh for \d+ s, its lifetime is 100 s", r"hits \d"):
+        assert re.search("^  " + line.replace(" ", " +") + "$", text, re.M), (line, text)
+    assert told(server, "cache", "tag:red").stdout.count(b"  answer") == 2
+    assert told(server, "cache", "http://localhost/p/*").stdout.count(b"  answer") == 2
+    # Looking is no hit.
+    assert re.findall(r"hits +(\S+)", told(server, "cache", "http://localhost/p/a").stdout.decode()) == re.findall(r"hits +(\S+)", text)
+
+
+def test_why_it_was_not_stored(serve, backend):
+    backend.scripts["/a"] = answer(b"a", fields=[("Cache-Control", "no-store")])
+    server = serve(config(backend))
+    assert known(server, "/p/a", "/p/a", "/p/a") == ["MISS"] * 3
+    done = told(server, "cache", "http://localhost/p/a")
+    assert done.returncode == 1
+    assert re.fullmatch(rb"nothing is in memory\nan answer was not stored \(status 200, \d+ s ago, 3 in a row\): Cache-Control: no-store present\n",
+                        done.stdout), done
+    assert told(server, "cache", "http://localhost/p/b").stdout == b"nothing is in memory\n"
+
+
+def test_the_disk(serve, backend, tmp_path):
+    backend.scripts["*"] = tagged
+    server, _ = start_with_disk(serve, backend, tmp_path)
+    known(server, "/p/b")
+    wait_until(lambda: is_written(server), "the disk")
+    wait_until(lambda: b"in memory and on disk" in told(server, "cache", "http://localhost/p/b").stdout, "the record")
+    assert told(server, "purge", "tag:green").returncode == 0
+    server.stop()
+    server.start()
+    assert known(server, "/p/b") == ["MISS"]
+
+
+@pytest.mark.parametrize("args,said", [
+    ([], "which URL, URL* or tag:NAME?"),
+    (["/p/a"], "/p/a: neither a URL (http://HOST/PATH or https://HOST/PATH) nor tag:NAME"),
+    (["ftp://localhost/"], "ftp://localhost/: neither a URL"),
+    (["http://user@localhost/"], "neither a URL"),
+    (["tag:"], "tag:: a tag has a name"),
+    (["http://localhost/" + 600 * "x" + "*"], "a longer beginning than 512 bytes")])
+def test_mistakes(serve, backend, args, said):
+    server = serve(config(backend))
+    done = told(server, "purge", *args)
+    assert done.returncode == 2 and said in done.stderr.decode(), done
+
+
+def test_no_server(serve, backend):
+    server = serve(config(backend))
+    wait_until(lambda: server.read("logs/httpd.pid").strip(), "the PidFile")
+    server.stop()
+    done = server.run("-k", "purge", "http://localhost/p/a")
+    assert done.returncode == 2 and b"not running" in done.stderr
+
+
+def test_a_server_without_stored_answers(serve):
+    done = told(serve(""), "cache", "http://localhost/")
+    assert done.returncode == 2 and b"stores no answers" in done.stderr, done
+
+
+def test_after_a_reload(serve, backend):
+    backend.scripts["*"] = tagged
+    server = serve(config(backend))
+    known(server, "/p/a")
+    server.signal(signal.SIGUSR1)
+    server.wait_for_log("AH00493|Graceful restart requested|generation")
+    assert told(server, "purge", "http://localhost/p/a").returncode == 0
+    assert known(server, "/p/a") == ["MISS"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+def test_root_gives_its_rights_up(serve, backend):
+    """What reads memory that server processes can write does so with their rights."""
+    backend.scripts["*"] = tagged
+    server = serve(config(backend))
+    known(server, "/p/a")
+    wait_until(lambda: server.read("logs/httpd.pid").strip(), "the PidFile")
+    trace = server.path("trace")
+    if not shutil.which("strace"):
+        pytest.skip("needs strace")
+    subprocess.run(["strace", "-f", "-o", trace, "-e", "trace=setuid,setgid,setgroups,write", *server.command("-k", "cache", "http://localhost/p/a")],
+                   check=True, env=server.env, capture_output=True)
+    calls = open(trace).read()
+    assert re.search(r"setuid\([1-9]\d*\) += 0.*write\(1", calls, re.S), calls
+
+
+MANAGER = """<Location /cache>
+SetHandler cache-manager
+{}
+</Location>
+<Location /open>
+SetHandler cache-manager
+</Location>
+"""
+
+
+def test_the_page(serve, backend):
+    backend.scripts["*"] = tagged
+    server = serve(config(backend, MANAGER.format("Require ip 127.0.0.1")))
+    known(server, "/p/a", "/p/b")
+    got = server.get("/cache?http://localhost/p/a")
+    assert got.status == 200 and got["Cache-Control"] == "no-store" and b"tags     red, green" in got.body, got.body
+    assert b"POST" in server.get("/cache").body
+    assert server.get("/cache?nothing").status == 400
+    assert server.request("POST", "/cache?http%3A%2F%2Flocalhost/p/a", headers={"Sec-Fetch-Site": "cross-site"}).status == 403
+    assert server.request("POST", "/cache?http://localhost/p/a", headers={"Origin": "http://elsewhere.example"}).status == 403
+    assert known(server, "/p/a") == ["HIT"]
+    assert server.request("POST", "/cache?http%3A%2F%2Flocalhost/p/a", headers={"Sec-Fetch-Site": "none"}).body == b"purged\n"
+    assert known(server, "/p/a", "/p/b") == ["MISS", "HIT"]
+    assert server.request("POST", "/cache?soft&tag:green").body == b"stale\n"
+    assert known(server, "/p/a", "/p/b") == ["REVALIDATE"] * 2
+    assert server.request("PUT", "/cache?tag:green").status == 405
+
+
+@pytest.mark.parametrize("require", ["Require ip 192.0.2.1", "Require all denied"])
+def test_the_page_is_denied(serve, backend, require):
+    server = serve(config(backend, MANAGER.format(require)))
+    assert server.get("/cache?tag:green").status == 403
+    assert server.request("POST", "/cache?tag:green").status == 403
+
+
+def test_the_page_is_denied_without_require(serve, backend):
+    server = serve.unstarted("")
+    server.bare = True
+    server.config = "\n".join(line for line in server.preamble().splitlines() if "Directory" not in line and "Require" not in line
+                              and "Options" not in line and "AllowOverride" not in line) + "\n" + config(backend, MANAGER.format("Require all granted"))
+    server.start()
+    assert server.get("/open?tag:green").status == 403
+    assert server.get("/cache?tag:green").status == 200
+    assert b"no Require says who may use it" in server.error_log()
