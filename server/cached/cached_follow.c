@@ -51,8 +51,7 @@ static int follow_go_on(request_rec *r, void *baton, int came)
     status = follow_run(q);
     if (status != DECLINED)
         return status;
-    if (q->use == FRESH_VALIDATE)
-        cached_ask_own(q);
+    cached_ask(q);
     return ap_run_handler(r);
 }
 
@@ -170,6 +169,8 @@ static int follow_begin_stream(cached_request *q, store_view *view, int *status)
     q->view.reader = NULL;
     if (view->vary || !follow_may_stream(q) || !cached_open(q, view))
         store_release(view);
+    else if (q->terms.flags & FRESH_T_PARTIAL)
+        store_release(&q->view);
     else if (!follow_has_begun(q) ||
              !follow_is_use(fresh_use_now(&q->terms, &q->request, &q->policy, brg_now())))
         store_release(&q->view);

@@ -11,6 +11,7 @@
  *   handler         who fetches: cached_lead() takes the flight of the key, or waits for who has it (cached_follow.c)
  *   filter          cached_save.c: what the handler answers goes to the client and into the store
  */
+#include "fresh_range.h"
 #include "fresh_tell.h"
 #include "fresh_vary.h"
 #include "store.h"
@@ -199,6 +200,22 @@ typedef enum cached_outcome {
     CACHED_OUTCOMES
 } cached_outcome;
 
+/** Some bytes of a representation: what a 206 had, or a 200 that was cut. */
+typedef struct cached_part {
+    store_view
+        view; /**< put aside, since it does not answer the request; its reader NULL: nothing is */
+    cached_head head; /**< of that */
+    store_key key;
+    fresh_range range;
+    uint64_t total;
+    uint64_t before,
+        behind;         /**< bytes of it that are stored in front of what comes, and behind that */
+    uint8_t joins;      /**< what comes is of it, and touches it */
+    uint8_t serves;     /**< the request's view is a part, that has what is asked for: @a wanted */
+    uint8_t asked_rest; /**< the handler is asked for what is missing */
+    fresh_range wanted;
+} cached_part;
+
 typedef struct cached_request {
     request_rec *r;
     fresh_policy policy;
@@ -207,7 +224,8 @@ typedef struct cached_request {
     uint32_t text_len;
     store_key key, variant; /**< variant: what is looked up in the end */
     int has_variant;
-    store_view view; /**< what was found; view.reader NULL: nothing */
+    store_view view;  /**< what was found; view.reader NULL: nothing */
+    cached_part part; /**< some bytes of it, if these are all that is stored */
     store_place
         places[CACHE_STORED_PLACES]; /**< of the view, and, first, of what led to it by Vary */
     uint8_t places_n;
@@ -237,6 +255,7 @@ typedef struct cached_request {
     store_key flight_key;
     store_writer *writer;
     uint64_t written, least, most;
+    uint64_t length; /**< that is announced of what is written */
     uint32_t epoch;
     apr_time_t asked;
     /* waiting for another one */
@@ -335,6 +354,8 @@ void cached_drop(cached_request *q);
 
 /** Ask with the validators of what is stored. */
 void cached_ask_own(cached_request *q);
+/** Ask for what the handler has to be asked: validation, or the rest of a part. */
+void cached_ask(cached_request *q);
 /** The request has its own conditions again. */
 void cached_ask_restore(cached_request *q);
 
@@ -346,6 +367,37 @@ void cached_land(cached_request *q, int pass);
 
 /** The end of q: what it holds is let go. */
 void cached_request_end(cached_request *q);
+
+/* ---- parts (cached_part.c): RFC 9111, 3.3 and 3.4 ---- */
+
+/** What was found is a part: may it answer the request? If not it is put aside, and nothing is found. @return 1: it may */
+int cached_part_found(cached_request *q, const store_key *key);
+void cached_part_drop(cached_request *q);
+/** The head of r is that of a part. @param begin  [out] where in the view's body it begins. @return its bytes */
+uint64_t cached_part_apply(cached_request *q, uint64_t *begin);
+
+/** Ask for what is missing of the whole, if that may be. */
+void cached_ask_rest(cached_request *q);
+/** The client's own fields again. */
+void cached_rest_restore(cached_request *q);
+/**
+ * The answer to cached_ask_rest() begins: if it is the rest, r and @a in become those of the whole.
+ * @return 0; -1: it is nothing that the client may have
+ */
+int cached_rest_came(cached_request *q, const fresh_head *answer, apr_bucket_brigade *in);
+
+/** NULL: this 206 may be stored, alone or with what is put aside; else why not. */
+const char *cached_part_refused(cached_request *q, const fresh_head *answer, uint64_t length);
+/** Fields of what is joined: those of the part that is there, and in their place those that came. */
+uint32_t cached_part_fields(cached_request *q, const fresh_head *answer, http_field **field);
+/** The head under which it is stored. @param n  [in,out] of fields, which have room for two more */
+void cached_part_head(cached_request *q, http_field *field, uint32_t *n, fresh_terms *terms,
+                      uint64_t *length);
+/** Write what lies in front of it, or behind it. @return -1: give up */
+int cached_part_before(cached_request *q);
+int cached_part_behind(cached_request *q);
+/** The answer was cut: what came of it is stored. The writer is given up in any case. */
+void cached_part_keep(cached_request *q);
 
 /* ---- sending (cached_serve.c) ---- */
 

@@ -40,7 +40,8 @@ static const char *report_time(apr_pool_t *p, apr_time_t when)
 /* ", WHAT value" of fields that tell variants apart. */
 static const char *report_kind(const report *t, const fresh_head *head)
 {
-    static const char *const names[] = {"content-type", "content-encoding", "content-language"};
+    static const char *const names[] = {"content-type", "content-encoding", "content-language",
+                                        "content-range"};
     const char *kind = "";
 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {

@@ -115,6 +115,7 @@ cached_request *cached_request_begin(request_rec *r)
 
 void cached_drop(cached_request *q)
 {
+    cached_part_drop(q);
     store_release(&q->view);
     q->use = FRESH_FETCH;
 }
@@ -167,6 +168,7 @@ void cached_request_end(cached_request *q)
     }
     cached_land(q, 0);
     cached_ahead_end(q);
+    cached_part_drop(q);
     store_release(&q->view);
     BRG_ASSERT(!q->writer && !q->flight && !q->view.reader && !q->prev);
 }
@@ -228,6 +230,7 @@ void cached_find(cached_request *q)
 
     BRG_ASSERT(!q->view.reader);
     q->known = 1;
+    cached_part_drop(q);
     q->has_variant = 0;
     q->places_n = 0;
     q->names = NULL;
@@ -244,6 +247,11 @@ void cached_find(cached_request *q)
                                     brg_now());
     if (q->view.reader && q->soft && (q->use == FRESH_SERVE || q->use == FRESH_SERVE_STALE))
         q->use = FRESH_VALIDATE;
+    if (q->view.reader && (q->terms.flags & FRESH_T_PARTIAL)) {
+        if (cached_part_found(q, q->has_variant ? &q->variant : &q->key))
+            return;
+        q->use = (uint8_t)fresh_use_now(NULL, &q->request, &q->policy, brg_now());
+    }
     q->ahead = (uint8_t)(is_first && cached_ahead_is_due(q) && !found.flight);
     if (q->ahead)
         q->use = FRESH_VALIDATE;
@@ -278,10 +286,19 @@ void cached_ask_own(cached_request *q)
     q->phase = CACHED_VALIDATES;
 }
 
+void cached_ask(cached_request *q)
+{
+    if (q->use == FRESH_VALIDATE)
+        cached_ask_own(q);
+    else
+        cached_ask_rest(q);
+}
+
 void cached_ask_restore(cached_request *q)
 {
     apr_table_t *in = q->r->headers_in;
 
+    cached_rest_restore(q);
     if (!q->asked_own)
         return;
     q->asked_own = 0;

@@ -172,8 +172,12 @@ static const char *save_refused(cached_request *q, const fresh_response *respons
     *why = fresh_may_store(&q->request, response, &q->policy);
     if (*why)
         return cached_why(q, *why, r->status);
-    if (r->status == HTTP_PARTIAL_CONTENT)
-        return cached_why(q, FRESH_WHY_STATUS, r->status);
+    if (r->status == HTTP_PARTIAL_CONTENT) {
+        const char *refused = cached_part_refused(q, &response->head, length);
+
+        if (refused)
+            return refused;
+    }
     if (length != STORE_LENGTH_UNKNOWN && (length > q->most || length < q->least))
         return "cache miss: cache unwilling to store response";
     return NULL;
@@ -219,21 +223,53 @@ static void save_not(cached_request *q, const char *reason, fresh_why why)
                   apr_pstrmemdup(r->pool, q->text, q->text_len), r->uri, reason);
 }
 
+static void save_give_up(cached_request *q)
+{
+    const uint32_t flight = q->flight;
+
+    q->phase = CACHED_PASSES;
+    if (!q->writer)
+        return;
+    q->flight = 0;
+    cached_stay(q, 0);
+    cached_lock(q->place);
+    store_write_give_up(&q->writer);
+    cached_unlock(q->place);
+    if (flight)
+        cached_wake(q->place, flight);
+}
+
+/* What is joined is of the same variant. */
+static int save_fits_part(const cached_request *q, const store_head *head)
+{
+    const cached_part *part = &q->part;
+
+    return !part->joins ||
+           (part->key.a == head->key.a && part->key.b == head->key.b);
+}
+
 static void save_begin(cached_request *q, const fresh_response *response)
 {
     request_rec *r = q->r;
-    http_field *kept = apr_palloc(r->pool, (response->head.n + 1) * sizeof *kept);
-    const uint32_t n = fresh_stored_fields(kept, response, &q->policy);
+    http_field *kept = apr_palloc(r->pool, (response->head.n + 2) * sizeof *kept);
+    uint32_t n = fresh_stored_fields(kept, response, &q->policy), len;
+    const int is_part = r->status == HTTP_PARTIAL_CONTENT;
     fresh_terms terms;
     store_head head;
-    uint32_t len;
-    const char *why = "cache miss: store_headers failed",
-               *bytes = cached_head_write(r->pool, r->status_line, kept, n, &len);
+    const char *why = "cache miss: store_headers failed", *bytes;
 
     fresh_terms_make(&terms, response, &q->policy, q->asked, brg_now());
+    q->length = save_length(r);
+    if (is_part && q->part.joins)
+        n = cached_part_fields(q, &response->head, &kept);
+    if (is_part) {
+        cached_part_head(q, kept, &n, &terms, &q->length);
+        cached_land(q, 0); /* others want what it has not */
+    }
+    bytes = cached_head_write(r->pool, is_part ? NULL : r->status_line, kept, n, &len);
     cached_head_fill(q, &head, &terms, bytes, len, &response->head);
-    head.length = save_length(r);
-    if (!save_variant(q, response, &head)) {
+    head.length = q->length;
+    if (!save_variant(q, response, &head) || !save_fits_part(q, &head)) {
         save_not(q, why, FRESH_WHY_METHOD);
         return;
     }
@@ -249,6 +285,11 @@ static void save_begin(cached_request *q, const fresh_response *response)
     q->terms = terms;
     if (q->flight)
         cached_wake(q->place, q->flight);
+    if (is_part && cached_part_before(q)) {
+        save_give_up(q);
+        save_not(q, why, FRESH_WHY_METHOD);
+        return;
+    }
     if (!q->answered)
         cached_tell(q, CACHED_STORED, "cache miss: attempting entity save", 0);
     ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r,
@@ -256,8 +297,25 @@ static void save_begin(cached_request *q, const fresh_response *response)
                   apr_pstrmemdup(r->pool, q->text, q->text_len), r->uri);
 }
 
+/* It is neither the rest of what is stored nor the whole: the client asked for no range, and gets none. */
+static int save_no_rest(cached_request *q, ap_filter_t *f, apr_status_t *rv)
+{
+    request_rec *r = q->r;
+    apr_bucket_alloc_t *alloc = f->c->bucket_alloc;
+    apr_bucket_brigade *bb = apr_brigade_create(r->pool, alloc);
+
+    cached_purge(&q->key);
+    cached_part_drop(q);
+    save_not(q, "the rest of what is stored did not come", FRESH_WHY_STATUS);
+    q->phase = CACHED_SWALLOWS;
+    APR_BRIGADE_INSERT_TAIL(bb, ap_bucket_error_create(HTTP_BAD_GATEWAY, NULL, r->pool, alloc));
+    APR_BRIGADE_INSERT_TAIL(bb, apr_bucket_eos_create(alloc));
+    *rv = q->answered ? APR_SUCCESS : ap_pass_brigade(f->next, bb);
+    return 1;
+}
+
 /* The head of the response is there. @return 1: the client was answered with what is stored; *rv */
-static int save_decide(cached_request *q, ap_filter_t *f, apr_status_t *rv)
+static int save_decide(cached_request *q, ap_filter_t *f, apr_bucket_brigade *in, apr_status_t *rv)
 {
     request_rec *r = q->r;
     const int validates = q->phase == CACHED_VALIDATES;
@@ -283,6 +341,13 @@ static int save_decide(cached_request *q, ap_filter_t *f, apr_status_t *rv)
     }
     head.n = cached_response_fields(r, &field);
     head.field = field;
+    if (q->part.asked_rest) {
+        if (cached_rest_came(q, &head, in))
+            return save_no_rest(q, f, rv);
+        head.code = (uint16_t)r->status;
+        head.n = cached_response_fields(r, &field);
+        head.field = field;
+    }
     fresh_response_read(&response, &head, &q->policy);
     reason = save_refused(q, &response, &why);
     if (reason)
@@ -294,29 +359,13 @@ static int save_decide(cached_request *q, ap_filter_t *f, apr_status_t *rv)
 
 /* ---- the body ---- */
 
-static void save_give_up(cached_request *q)
-{
-    const uint32_t flight = q->flight;
-
-    q->phase = CACHED_PASSES;
-    if (!q->writer)
-        return;
-    q->flight = 0;
-    cached_stay(q, 0);
-    cached_lock(q->place);
-    store_write_give_up(&q->writer);
-    cached_unlock(q->place);
-    if (flight)
-        cached_wake(q->place, flight);
-}
-
 static void save_end(cached_request *q)
 {
     const uint32_t flight = q->flight;
     apr_status_t rv;
 
     BRG_ASSERT(q->writer && q->written <= q->most); /* save_bytes() gives up */
-    if (q->written < q->least) {
+    if (q->written < q->least || cached_part_behind(q)) {
         save_give_up(q);
         return;
     }
@@ -355,6 +404,21 @@ static void save_bytes(cached_request *q, const char *p, apr_size_t n)
     save_give_up(q);
 }
 
+/* Its end does not come. */
+static void save_cut(cached_request *q)
+{
+    const uint32_t flight = q->flight;
+
+    if (!q->writer)
+        return;
+    q->phase = CACHED_PASSES;
+    q->flight = 0;
+    cached_stay(q, 0);
+    cached_part_keep(q);
+    if (flight)
+        cached_wake(q->place, flight);
+}
+
 /* One bucket. @return an error of reading it; APR_EAGAIN: its bytes are not there yet */
 static apr_status_t save_bucket(cached_request *q, apr_bucket *b, apr_read_type_e block)
 {
@@ -363,7 +427,7 @@ static apr_status_t save_bucket(cached_request *q, apr_bucket *b, apr_read_type_
     apr_status_t rv;
 
     if (AP_BUCKET_IS_ERROR(b)) {
-        save_give_up(q);
+        save_cut(q);
         return APR_SUCCESS;
     }
     if (APR_BUCKET_IS_EOS(b)) {
@@ -414,7 +478,7 @@ static apr_status_t save_body(cached_request *q, ap_filter_t *f, apr_bucket_brig
                 rv = save_bucket(q, b, APR_BLOCK_READ);
         }
         if (rv != APR_SUCCESS) {
-            save_give_up(q);
+            save_cut(q);
             return rv;
         }
         b = APR_BUCKET_NEXT(b);
@@ -440,7 +504,7 @@ apr_status_t cached_save(ap_filter_t *f, apr_bucket_brigade *in)
     if (!q->decided && !save_has_begun(in))
         return save_forward(q, f, in);
     q->r = f->r; /* an internal redirect answers in place of the first request */
-    if (!q->decided && save_decide(q, f, &rv)) {
+    if (!q->decided && save_decide(q, f, in, &rv)) {
         cached_restore_answer(q);
         apr_brigade_cleanup(in);
         return rv;

@@ -86,7 +86,7 @@ void cached_head_is_stored(request_rec *r)
 }
 
 /* The body, or the end alone where a condition of the client says so. */
-static apr_bucket_brigade *serve_body(cached_request *q, uint64_t length)
+static apr_bucket_brigade *serve_body(cached_request *q, uint64_t begin, uint64_t length)
 {
     request_rec *r = q->r;
     apr_bucket_alloc_t *alloc = r->connection->bucket_alloc;
@@ -95,7 +95,7 @@ static apr_bucket_brigade *serve_body(cached_request *q, uint64_t length)
     if (r->status != HTTP_NOT_MODIFIED && !AP_STATUS_IS_HEADER_ONLY(r->status)) {
         ap_set_content_length(r, (apr_off_t)length);
         if (length && !r->header_only)
-            APR_BRIGADE_INSERT_TAIL(bb, cached_bucket(&q->view, 0, length, alloc));
+            APR_BRIGADE_INSERT_TAIL(bb, cached_bucket(&q->view, begin, length, alloc));
     }
     APR_BRIGADE_INSERT_TAIL(bb, apr_bucket_eos_create(alloc));
     return bb;
@@ -113,12 +113,14 @@ static cached_outcome serve_outcome(const cached_request *q, int revalidated)
 int cached_serve(cached_request *q, ap_filter_t *to, const char *reason, int revalidated)
 {
     request_rec *r = q->r;
-    uint64_t length;
+    uint64_t length, begin = 0;
     int status;
 
     if (store_view_state(&q->view, &length) != STORE_COMPLETE)
         return DECLINED;
     cached_head_apply(q, !revalidated);
+    if (q->part.serves)
+        length = cached_part_apply(q, &begin);
     cached_tell(q, serve_outcome(q, revalidated), reason, revalidated ? HTTP_NOT_MODIFIED : 0);
     if (r->status == HTTP_OK && (status = ap_meets_conditions(r)) != OK) {
         r->status_line = NULL;
@@ -131,9 +133,9 @@ int cached_serve(cached_request *q, ap_filter_t *to, const char *reason, int rev
                               : APLOGNO(00764) "cache: serving %s",
                   r->uri);
     cached_head_is_stored(r);
-    if (q->quick)
+    if (q->quick && !q->part.serves)
         cached_offer(q);
-    (void)ap_pass_brigade(to, serve_body(q, length));
+    (void)ap_pass_brigade(to, serve_body(q, begin, length));
     return OK;
 }
 
@@ -155,5 +157,5 @@ apr_status_t cached_send_stale(cached_request *q, ap_filter_t *f, int code)
         r->status_line = NULL;
     }
     cached_head_is_stored(r);
-    return ap_pass_brigade(f->next, serve_body(q, length));
+    return ap_pass_brigade(f->next, serve_body(q, 0, length));
 }

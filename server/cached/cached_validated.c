@@ -53,6 +53,8 @@ int cached_validated(cached_request *q, ap_filter_t *f, apr_status_t *rv)
     int status;
 
     BRG_ASSERT(r->status == HTTP_NOT_MODIFIED && q->view.reader);
+    if (!apr_table_get(r->headers_out, "Content-Type"))
+        r->content_type = NULL; /* a guess by the name of the target, and not the origin's word */
     answer.n = cached_response_fields(r, &field);
     answer.field = field;
     if (!fresh_304_selects(&stored, &answer)) {

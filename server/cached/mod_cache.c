@@ -37,6 +37,8 @@ static int cache_miss(cached_request *q)
 /* Why the handler is asked, if it is: RFC 9211, 2.2. */
 static uint8_t cache_forward(const cached_request *q)
 {
+    if (q->part.view.reader)
+        return FRESH_FWD_PARTIAL;
     if (!q->view.reader)
         return q->has_variant ? FRESH_FWD_VARY_MISS : FRESH_FWD_URI_MISS;
     return q->request.cc.has && !q->soft && fresh_left(&q->terms, brg_now()) > 0 ? FRESH_FWD_REQUEST
@@ -104,8 +106,8 @@ static int cache_handler(request_rec *r)
     if (!q || !q->known || q->decided)
         return DECLINED;
     status = cached_lead(q);
-    if (status == DECLINED && q->use == FRESH_VALIDATE)
-        cached_ask_own(q);
+    if (status == DECLINED)
+        cached_ask(q);
     return status;
 }
 

@@ -50,12 +50,11 @@ int fresh_304_selects(const fresh_head *stored, const fresh_head *answer)
     return fresh_same_value(stored, answer, "last-modified");
 }
 
-/* What a 304 never changes: section 3.2, and what describes bytes that stay as they are. */
+/* What a 304 never changes: section 3.2, and what says how the bytes are coded, which stay as they are. */
 static int fresh_stays(const http_field *f)
 {
     static const char *const names[] = {"content-length",
                                         "content-encoding",
-                                        "content-type",
                                         "content-range",
                                         "content-md5", /* of the bytes, which stay */
                                         "connection",

@@ -378,3 +378,19 @@ def test_if_modified_since_without_last_modified(serve, backend):
         assert got.status == 304 and got["Last-Modified"] is None and kind(got) == "HIT"
         assert server.get("/p/a").body == b"stored\n"
     assert len(backend.requests) == 1
+
+
+@pytest.mark.parametrize("said,wanted", [([("Content-Type", "text/plain;charset=utf-8")], "text/plain;charset=utf-8"), ([], "text/x-stored")])
+def test_the_type_that_a_304_says(serve, backend, said, wanted):
+    """It is that of the stored bytes from then on: RFC 9111, 3.2. What the server guesses by the name is not."""
+    def script(connection, request):
+        if request["If-None-Match"]:
+            return answer(b"", "304 Not Modified", fields(("ETag", '"1"'), *said)).replace(b"Content-Length: 0\r\n", b"")
+        return answer(b"body", fields=fields(("ETag", '"1"'), ("Content-Type", "text/x-stored"), age=0))
+
+    backend.scripts["/a.html"] = script
+    server = serve(config(backend, "AddType text/html .html"))
+    server.get("/p/a.html")
+    for kind_of in ("REVALIDATE", "HIT"):
+        got = server.get("/p/a.html")
+        assert (kind(got), got["Content-Type"]) == (kind_of, wanted)

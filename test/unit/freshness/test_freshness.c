@@ -376,6 +376,9 @@ static void test_a_304_is_merged(void **state)
     assert_true(fresh_304_selects(stored_head, answer));
     fields_are(out, fresh_merge(out, stored_head, answer, &policy),
                "Content-Length: 5|Y: 2|Content-Type: a|ETag: \"a\"|x: 9|Cache-Control: max-age=5");
+    answer = test_head_of(&a, 304, NULL, "ETag: \"a\"|Content-Type: b|Content-Encoding: gzip");
+    fields_are(out, fresh_merge(out, stored_head, answer, &policy),
+               "Content-Length: 5|X: 1|Y: 2|X: 3|ETag: \"a\"|Content-Type: b");
     assert_false(
         fresh_304_selects(stored_head, test_head_of(&a, 304, NULL, "ETag: \"b\""))); /* 4.3.4 */
     assert_false(fresh_304_selects(stored_head, test_head_of(&a, 200, NULL, "ETag: \"a\"")));

@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Parts of a representation (RFC 9111, 3.3 and 3.4): a 206 is stored, and so is what came of a 200 that was cut. It answers ranges that lie
+ * within it. A part that has the same strong tag and touches it is joined to it; who asks for the whole has the rest fetched.
+ */
+#include "cached_private.h"
+#include "brigade/assert.h"
+#include "http_core.h"
+#include "http_log.h"
+#include "http_protocol.h"
+#include "apr_strings.h"
+#include <stdatomic.h>
+#include <string.h>
+#include <strings.h>
+
+APLOG_USE_MODULE(cache);
+
+#define PART_COPY_MOST (4u << 20) /* bytes that are copied to join parts: it is done at once */
+#define PART_CUT_LEAST 4096       /* less of a 200 is not worth a request of its own */
+#define PART_VAIN 1024            /* keys of which it is known that their rest is not sent */
+
+static _Atomic uint64_t part_vain[PART_VAIN]; /* of this process */
+
+static uint64_t part_length(const fresh_range *range)
+{
+    return range->last - range->first + 1;
+}
+
+/* ---- looking up ---- */
+
+static int part_content_range(const fresh_head *head, fresh_range *range, uint64_t *total)
+{
+    const http_field *f = FRESH_FIND(head, "content-range");
+
+    return f && !fresh_content_range(f->value, f->value_len, range, total);
+}
+
+/* Its head and its bytes agree. */
+static int part_is_sound(cached_request *q)
+{
+    uint64_t length;
+
+    return part_content_range(&q->stored.head, &q->part.range, &q->part.total) &&
+           q->part.total != FRESH_LENGTH_UNKNOWN &&
+           store_view_state(&q->view, &length) == STORE_COMPLETE &&
+           length == part_length(&q->part.range);
+}
+
+static int part_has_conditions(const fresh_request *w)
+{
+    return w->if_none_match || w->if_modified_since || w->if_match || w->if_unmodified_since;
+}
+
+/* One range that lies within it, and If-Range, if there is one, names it. */
+static int part_answers(cached_request *q)
+{
+    const fresh_request *w = &q->request;
+    fresh_range range[FRESH_RANGES_MOST];
+    uint32_t n;
+
+    if (w->method != FRESH_GET || !w->range || part_has_conditions(w) ||
+        !fresh_range_counts(w, &q->stored.head) ||
+        fresh_ranges(w->range->value, w->range->value_len, q->part.total, range, &n) !=
+            FRESH_RANGE_PARTS ||
+        n != 1 || memchr(w->range->value, ',', w->range->value_len) ||
+        range[0].first < q->part.range.first || range[0].last > q->part.range.last)
+        return 0;
+    q->part.wanted = range[0];
+    return 1;
+}
+
+void cached_part_drop(cached_request *q)
+{
+    store_release(&q->part.view);
+    q->part.serves = 0;
+}
+
+int cached_part_found(cached_request *q, const store_key *key)
+{
+    cached_part *part = &q->part;
+
+    BRG_ASSERT(q->view.reader && !part->view.reader && (q->terms.flags & FRESH_T_PARTIAL));
+    if (!part_is_sound(q)) {
+        store_release(&q->view);
+        return 0;
+    }
+    if ((q->use == FRESH_SERVE || q->use == FRESH_SERVE_STALE) && part_answers(q)) {
+        part->serves = 1;
+        return 1;
+    }
+    part->view = q->view;
+    part->head = q->stored;
+    part->key = *key;
+    q->view.reader = NULL;
+    q->soft = 0;
+    return 0;
+}
+
+uint64_t cached_part_apply(cached_request *q, uint64_t *begin)
+{
+    request_rec *r = q->r;
+    const fresh_range *wanted = &q->part.wanted;
+    char *text = apr_pcalloc(r->pool, 96);
+
+    BRG_ASSERT(wanted->first >= q->part.range.first && wanted->last <= q->part.range.last);
+    fresh_content_range_text(text, 95, wanted, q->part.total);
+    apr_table_setn(r->headers_out, "Content-Range", text);
+    *begin = wanted->first - q->part.range.first;
+    return part_length(wanted);
+}
+
+/* ---- asking for the rest ---- */
+
+/* Its origin says that it sends ranges; and it did so when it was asked last: a client could bring a part about of what has none. */
+static int part_may_be_asked(const cached_request *q)
+{
+    const http_field *f = FRESH_FIND(&q->part.head.head, "accept-ranges");
+    const uint64_t vain =
+        atomic_load_explicit(&part_vain[q->part.key.b % PART_VAIN], memory_order_relaxed);
+
+    return f && f->value_len == 5 && !strncasecmp(f->value, "bytes", 5) &&
+           vain != (q->part.key.a | 1);
+}
+
+static const char *part_tag(const cached_request *q)
+{
+    const http_field *f = FRESH_FIND(&q->part.head.head, "etag");
+
+    /* Combined with itself: it has a tag, and a strong one. */
+    return f && fresh_parts_combine(&q->part.head.head, &q->part.head.head)
+               ? apr_pstrmemdup(q->r->pool, f->value, f->value_len)
+               : NULL;
+}
+
+void cached_ask_rest(cached_request *q)
+{
+    const fresh_request *w = &q->request;
+    cached_part *part = &q->part;
+    const char *tag;
+
+    if (!part->view.reader || part->asked_rest || q->asked_own || w->method != FRESH_GET ||
+        w->range || part_has_conditions(w) || (w->cc.has & FRESH_CC_NO_CACHE) ||
+        part->range.first || part_length(&part->range) > PART_COPY_MOST || !part_may_be_asked(q) ||
+        !(tag = part_tag(q)))
+        return;
+    part->asked_rest = 1;
+    q->forward = FRESH_FWD_PARTIAL;
+    apr_table_setn(q->r->headers_in, "Range",
+                   apr_psprintf(q->r->pool, "bytes=%" APR_UINT64_T_FMT "-", part->range.last + 1));
+    apr_table_setn(q->r->headers_in, "If-Range", tag);
+}
+
+void cached_rest_restore(cached_request *q)
+{
+    if (!q->part.asked_rest)
+        return;
+    apr_table_unset(q->r->headers_in, "Range");
+    apr_table_unset(q->r->headers_in, "If-Range");
+}
+
+static int part_is_rest(const cached_request *q, const fresh_head *answer)
+{
+    const cached_part *part = &q->part;
+    fresh_range rest;
+    uint64_t total;
+
+    return part_content_range(answer, &rest, &total) && rest.first == part->range.last + 1 &&
+           total == part->total && rest.last + 1 == total &&
+           fresh_parts_combine(&part->head.head, answer);
+}
+
+/* What the head of the part has, and that of the rest need not repeat: RFC 9110, 15.3.7. */
+static void part_fields_apply(cached_request *q)
+{
+    request_rec *r = q->r;
+    const fresh_head *head = &q->part.head.head;
+
+    for (uint32_t i = 0; i < head->n; i++) {
+        const http_field *f = head->field + i;
+
+        if (!strcasecmp(f->name, "Content-Type"))
+            ap_set_content_type(r, f->value);
+        else if (!strcasecmp(f->name, "Content-Encoding"))
+            r->content_encoding = f->value;
+        else if (!apr_table_get(r->headers_out, f->name))
+            apr_table_setn(r->headers_out, f->name, f->value);
+    }
+}
+
+int cached_rest_came(cached_request *q, const fresh_head *answer, apr_bucket_brigade *in)
+{
+    request_rec *r = q->r;
+    cached_part *part = &q->part;
+
+    BRG_ASSERT(part->asked_rest && part->view.reader);
+    part->asked_rest = 0;
+    if (r->status != HTTP_PARTIAL_CONTENT && r->status != HTTP_RANGE_NOT_SATISFIABLE)
+        return 0;
+    if (r->status != HTTP_PARTIAL_CONTENT || !part_is_rest(q, answer)) {
+        atomic_store_explicit(&part_vain[part->key.b % PART_VAIN], part->key.a | 1,
+                              memory_order_relaxed);
+        return -1;
+    }
+    r->status = HTTP_OK;
+    r->status_line = NULL;
+    part_fields_apply(q);
+    apr_table_unset(r->headers_out, "Content-Range");
+    ap_set_content_length(r, (apr_off_t)part->total);
+    APR_BRIGADE_INSERT_HEAD(
+        in, cached_bucket(&part->view, 0, part_length(&part->range), r->connection->bucket_alloc));
+    return 0;
+}
+
+/* ---- storing ---- */
+
+/* Does what came touch what is there, or overlap it? Sets how much of that is written beside it. */
+static int part_joins(cached_request *q, const fresh_range *came, uint64_t total,
+                      const fresh_head *answer)
+{
+    cached_part *part = &q->part;
+    const fresh_range *has = &part->range;
+
+    if (total != part->total || part_length(has) > PART_COPY_MOST || came->first > has->last + 1 ||
+        has->first > came->last + 1 || !fresh_parts_combine(&part->head.head, answer))
+        return 0;
+    part->before = came->first > has->first ? came->first - has->first : 0;
+    part->behind = has->last > came->last ? has->last - came->last : 0;
+    return 1;
+}
+
+const char *cached_part_refused(cached_request *q, const fresh_head *answer, uint64_t length)
+{
+    cached_part *part = &q->part;
+    fresh_range came;
+    uint64_t total;
+
+    part->before = part->behind = 0;
+    part->joins = 0;
+    if (q->view.reader)
+        return "a part of what is stored as a whole";
+    if (!part_content_range(answer, &came, &total) || total == FRESH_LENGTH_UNKNOWN ||
+        length != part_length(&came))
+        return "its Content-Range does not say what it has";
+    part->joins = part->view.reader && part_joins(q, &came, total, answer);
+    if (q->request.if_range && !part->joins) /* RFC 9110, 15.3.7: the client has the others */
+        return "a part for If-Range may lack fields";
+    if (part->view.reader && !part->joins && part_length(&part->range) > length &&
+        fresh_parts_combine(&part->head.head, answer))
+        return "a larger part is stored";
+    part->range = came;
+    part->total = total;
+    return NULL;
+}
+
+static void part_set_field(http_field *field, uint32_t *n, const char *name, const char *value)
+{
+    const size_t len = strlen(name);
+    uint32_t kept = 0;
+
+    for (uint32_t i = 0; i < *n; i++)
+        if (field[i].name_len != len || strncasecmp(field[i].name, name, len) != 0)
+            field[kept++] = field[i];
+    if (value)
+        field[kept++] = (http_field){.name = name,
+                                     .name_len = (uint32_t)len,
+                                     .value = value,
+                                     .value_len = (uint32_t)strlen(value)};
+    *n = kept;
+}
+
+uint32_t cached_part_fields(cached_request *q, const fresh_head *answer, http_field **field)
+{
+    const fresh_head *has = &q->part.head.head;
+
+    *field = apr_palloc(q->r->pool, (has->n + answer->n + 2) * sizeof **field);
+    return fresh_merge(*field, has, answer, &q->policy);
+}
+
+void cached_part_head(cached_request *q, http_field *field, uint32_t *n, fresh_terms *terms,
+                      uint64_t *length)
+{
+    const cached_part *part = &q->part;
+    const fresh_range all = {part->range.first - part->before, part->range.last + part->behind};
+    const int whole = !all.first && all.last + 1 == part->total;
+    char *text = apr_pcalloc(q->r->pool, 96);
+
+    *length = part_length(&all);
+    fresh_content_range_text(text, 95, &all, part->total);
+    part_set_field(field, n, "Content-Range", whole ? NULL : text);
+    part_set_field(field, n, "Content-Length",
+                   apr_psprintf(q->r->pool, "%" APR_UINT64_T_FMT, *length));
+    if (!whole)
+        return;
+    terms->code = HTTP_OK;
+    terms->flags &= (uint16_t)~FRESH_T_PARTIAL;
+}
+
+/* @a n bytes of a view from @a from on, into the writer. */
+static int part_copy(cached_request *q, const store_view *view, uint64_t from, uint64_t n)
+{
+    int failed = 0;
+
+    BRG_ASSERT(q->writer && n <= PART_COPY_MOST);
+    cached_lock(q->place);
+    while (n && !failed) {
+        const char *p;
+        int lost;
+        size_t has = store_body(view, from, &p, &lost);
+
+        has = has < n ? has : (size_t)n;
+        failed = !has || store_write(q->writer, p, has);
+        from += has;
+        n -= has;
+    }
+    cached_unlock(q->place);
+    return failed ? -1 : 0;
+}
+
+int cached_part_before(cached_request *q)
+{
+    q->written += q->part.before;
+    return q->part.before ? part_copy(q, &q->part.view, 0, q->part.before) : 0;
+}
+
+int cached_part_behind(cached_request *q)
+{
+    uint64_t length;
+
+    if (!q->part.behind)
+        return 0;
+    (void)store_view_state(&q->part.view, &length);
+    q->written += q->part.behind;
+    return part_copy(q, &q->part.view, length - q->part.behind, q->part.behind);
+}
+
+/* ---- an answer that was cut ---- */
+
+/* Its stored head, as that of a 206. @return 0: that may not be */
+static int part_of_cut(cached_request *q, const store_view *cut, uint64_t length, store_head *head)
+{
+    const char *bytes = apr_pmemdup(q->r->pool, cut->head, cut->head_len);
+    cached_part *part = &q->part;
+    fresh_terms *terms = apr_palloc(q->r->pool, sizeof *terms);
+    http_field *field;
+    cached_head read;
+    uint32_t n, len;
+
+    memcpy(terms, cut->terms, sizeof *terms);
+    if (terms->code != HTTP_OK || cached_head_read(q->r->pool, bytes, cut->head_len, &read) ||
+        !fresh_parts_combine(&read.head, &read.head))
+        return 0;
+    cached_part_drop(q);
+    *part = (cached_part){.range = {0, length - 1}, .total = q->length};
+    n = read.head.n;
+    field = apr_palloc(q->r->pool, (n + 2) * sizeof *field);
+    memcpy(field, read.head.field, n * sizeof *field);
+    terms->code = HTTP_PARTIAL_CONTENT;
+    terms->flags |= FRESH_T_PARTIAL;
+    cached_part_head(q, field, &n, terms, &length);
+    bytes = cached_head_write(q->r->pool, NULL, field, n, &len);
+    cached_head_fill(q, head, terms, bytes, len, &(fresh_head){.field = field, .n = n});
+    head->length = length;
+    if (q->has_variant) {
+        head->key = q->variant;
+        head->mark = store_mark_of_key(&q->key);
+    }
+    return 1;
+}
+
+void cached_part_keep(cached_request *q)
+{
+    store_view cut = {0};
+    store_head head;
+    uint64_t length = 0;
+    const char *why;
+    int open = q->length != STORE_LENGTH_UNKNOWN && store_write_view(q->writer, &cut);
+
+    if (open)
+        (void)store_view_state(&cut, &length);
+    cached_lock(q->place);
+    store_write_give_up(&q->writer);
+    cached_unlock(q->place);
+    if (open && length >= PART_CUT_LEAST && length <= PART_COPY_MOST && length < q->length &&
+        part_of_cut(q, &cut, length, &head)) {
+        cached_lock(q->place);
+        q->writer = store_write_begin(cached_reader(q->place), &head, 0, &why);
+        cached_unlock(q->place);
+        if (q->writer && part_copy(q, &cut, 0, length) == 0) {
+            cached_lock(q->place);
+            (void)store_write_end(&q->writer);
+            cached_unlock(q->place);
+            ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, q->r,
+                          "cache: %" APR_UINT64_T_FMT " of %" APR_UINT64_T_FMT
+                          " bytes are stored of an answer that was cut",
+                          length, q->length);
+        } else if (q->writer) {
+            cached_lock(q->place);
+            store_write_give_up(&q->writer);
+            cached_unlock(q->place);
+        }
+    }
+    store_release(&cut);
+}
