@@ -7,6 +7,7 @@
 #include "ssi_private.h"
 #include "http_protocol.h"
 #include "http_request.h"
+#include "apr_date.h"
 #include "apr_lib.h"
 #include "apr_strings.h"
 #include "brigade/response_cache.h"
@@ -154,4 +155,24 @@ void ssi_depends_lookup(include_ctx_t *ctx, request_rec *sub)
         depends_looked_at(top, sub);
         ssi_rendering_htaccess(top, sub, ctx->r->htaccess);
     }
+}
+
+int ssi_is_stored(request_rec *sub)
+{
+    return sub->status == HTTP_OK && sub->finfo.filetype == APR_NOFILE &&
+           ap_run_quick_handler(sub, 1) == OK;
+}
+
+void ssi_depends_stored(include_ctx_t *ctx, request_rec *sub)
+{
+    ssi_top *top = ctx->intern->top;
+    const char *date = apr_table_get(sub->headers_out, "Last-Modified");
+    const apr_time_t modified = date ? apr_date_parse_http(date) : APR_DATE_BAD;
+
+    BRG_ASSERT_TAG(top, SSI_TOP_TAG);
+    top->depends |= SSI_DEPENDS_MODULES;
+    if (modified == APR_DATE_BAD)
+        top->depends |= SSI_DEPENDS_UNDATED;
+    else if (modified > top->newest)
+        top->newest = modified;
 }

@@ -269,7 +269,7 @@ void ssi_log_failed(const request_rec *r, const char *target, int status)
                   r->filename, status);
 }
 
-static int include_run(include_ctx_t *ctx, const ssi_arg *arg, request_rec *sub)
+static int include_run(include_ctx_t *ctx, const ssi_arg *arg, request_rec *sub, int stored)
 {
     ssi_state *s = ctx->intern;
     ssi_link *outer = s->capture_link;
@@ -279,7 +279,9 @@ static int include_run(include_ctx_t *ctx, const ssi_arg *arg, request_rec *sub)
     s->capture_link = ssi_sub_begin(ctx, sub, ssi_include_deadline(s));
     status = ap_run_sub_req(sub);
     s->capture_link = outer;
-    if (!plain && (sub->finfo.filetype != APR_NOFILE || status != HTTP_NOT_FOUND))
+    if (stored && !status)
+        ssi_depends_stored(ctx, sub);
+    else if (!plain && (sub->finfo.filetype != APR_NOFILE || status != HTTP_NOT_FOUND))
         ssi_depends(ctx, SSI_DEPENDS_VOLATILE);
     if (ssi_sub_is_late(sub, status)) {
         ssi_log_late(ctx->r, arg->decoded);
@@ -295,7 +297,7 @@ static int include_run(include_ctx_t *ctx, const ssi_arg *arg, request_rec *sub)
 static int include_one(include_ctx_t *ctx, const ssi_arg *arg, const char *target)
 {
     request_rec *sub = include_look_up(ctx, arg, target);
-    int ok;
+    int ok, stored;
 
     if (!sub)
         return 0;
@@ -304,8 +306,10 @@ static int include_one(include_ctx_t *ctx, const ssi_arg *arg, const char *targe
         ap_destroy_sub_req(sub);
         return 1;
     }
-    ssi_depends_lookup(ctx, sub);
-    ok = include_allowed(ctx, arg, sub) && include_run(ctx, arg, sub);
+    stored = ssi_is_stored(sub);
+    if (!stored)
+        ssi_depends_lookup(ctx, sub);
+    ok = include_allowed(ctx, arg, sub) && include_run(ctx, arg, sub, stored);
     ssi_sub_end(sub);
     return ok;
 }
@@ -320,11 +324,15 @@ static int include_beside(include_ctx_t *ctx, const ssi_arg *arg, const char *ta
                           const char *stub)
 {
     request_rec *sub;
-    int ok;
+    int ok, stored;
 
     ssi_env_ready(ctx);
     sub = brg_sub_req_apart(target, ctx->r, &ctx->intern->capture);
-    if (sub->status == HTTP_OK && ssi_beside_is_for(sub) && include_allowed(ctx, arg, sub)) {
+    stored = ssi_is_stored(sub);
+    if (stored && !stub) {
+        ok = include_allowed(ctx, arg, sub) && include_run(ctx, arg, sub, stored);
+    } else if (!stored && sub->status == HTTP_OK && ssi_beside_is_for(sub) &&
+               include_allowed(ctx, arg, sub)) {
         if (ssi_beside_start(ctx, arg, sub, stub))
             return 1;
         ok = INCLUDE_HERE;
@@ -332,7 +340,7 @@ static int include_beside(include_ctx_t *ctx, const ssi_arg *arg, const char *ta
         ok = INCLUDE_HERE;
     } else {
         ssi_depends_lookup(ctx, sub);
-        ok = include_allowed(ctx, arg, sub) && include_run(ctx, arg, sub);
+        ok = include_allowed(ctx, arg, sub) && include_run(ctx, arg, sub, 0);
     }
     ssi_sub_end(sub);
     return ok;

@@ -149,6 +149,7 @@ char *ssi_grow(apr_pool_t *p, char *data, apr_size_t len, apr_size_t more, apr_s
 #define SSI_DEPENDS_VOLATILE 1 /**< output depends on something that cannot be watched */
 #define SSI_DEPENDS_FIELDS 2   /**< on request fields: may have an ETag, is not stored */
 #define SSI_DEPENDS_MODULES 4 /**< modules decided about a part of it: validators, but not stored */
+#define SSI_DEPENDS_UNDATED 8 /**< a part has no date: no Last-Modified */
 
 /** A file that a page was made from. */
 typedef struct ssi_part {
@@ -195,7 +196,7 @@ struct ssi_top {
     apr_array_header_t *parts_kept; /**< of ssi_part, or NULL */
     apr_array_header_t *reads;      /**< of ssi_read, or NULL */
     ssi_names reads_seen;           /**< the names of these, and of the page's own */
-    ssi_digest digest;         /**< of what was passed on */
+    ssi_digest digest;              /**< of what was passed on */
     const char *announced_tag; /**< the ETag that was sent before the page was complete, or NULL */
     apr_time_t newest;         /**< modification time of the newest part */
     unsigned includes;         /**< that were run */
@@ -446,6 +447,11 @@ int ssi_beside_start(include_ctx_t *ctx, const ssi_arg *arg, request_rec *sub, c
 apr_status_t ssi_beside_output(ap_filter_t *f, apr_bucket_brigade *bb);
 
 /* ---- ssi_depends.c ---- */
+
+/** 1: a cache has this part, and sends it when it is run: nobody waits for it. */
+int ssi_is_stored(request_rec *sub);
+/** The page depends on a part that came so, after it was run. */
+void ssi_depends_stored(include_ctx_t *ctx, request_rec *sub);
 
 /** The page depends on @a what, SSI_DEPENDS_*. */
 void ssi_depends(include_ctx_t *ctx, int what);

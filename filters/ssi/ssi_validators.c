@@ -103,10 +103,11 @@ static ssi_validators complete_found(include_ctx_t *ctx, const ssi_digest *diges
 {
     ssi_top *top = ctx->intern->top;
 
-    return (ssi_validators){.etag = digest_tag(top->r->pool, digest),
-                            .vary = complete_vary(top),
-                            .newest = top->depends & SSI_DEPENDS_FIELDS ? 0 : top->newest,
-                            .large = ctx->intern->out.passed};
+    return (ssi_validators){
+        .etag = digest_tag(top->r->pool, digest),
+        .vary = complete_vary(top),
+        .newest = top->depends & (SSI_DEPENDS_FIELDS | SSI_DEPENDS_UNDATED) ? 0 : top->newest,
+        .large = ctx->intern->out.passed};
 }
 
 static void validators_set_vary(request_rec *r, const char *fields)

@@ -32,7 +32,8 @@ void cached_offer(cached_request *q)
     cache_stored *stored;
     uint64_t length;
 
-    if (!front_is_for_all(q) || !conn_on_loop() || here != q->place || !cached_count_hits(here))
+    if (q->r->main || !front_is_for_all(q) || !conn_on_loop() || here != q->place ||
+        !cached_count_hits(here))
         return;
     BRG_ASSERT(q->places_n <= CACHE_STORED_PLACES && q->view.reader);
     if (store_view_state(&q->view, &length) != STORE_COMPLETE || brg_now() >= cached_ahead_of(q))

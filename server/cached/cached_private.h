@@ -339,6 +339,9 @@ int cached_count_attach(void *memory, size_t bytes);
 /** Files below CacheRoot, if they are there. */
 void cached_disk_attach(const server_rec *main);
 
+/** 1: a part of a page, whose output goes to the page. */
+int cached_is_part(const request_rec *r);
+
 /** NULL: it has nothing to do with the cache. */
 cached_request *cached_of(const request_rec *r);
 
@@ -439,6 +442,9 @@ int brg_status_cache_get(struct brg_status_cache *out);
 
 extern ap_filter_rec_t *cached_save_filter, *cached_place_filter, *cached_invalidate_filter,
     *cached_drop_filter;
+extern ap_filter_rec_t *cached_part_filter; /**< cached_save_filter of a part of a page */
+/** What the handler answers comes to q. */
+void cached_add_save(cached_request *q, request_rec *r);
 apr_status_t cached_save(ap_filter_t *f, apr_bucket_brigade *in);
 apr_status_t cached_invalidate(ap_filter_t *f, apr_bucket_brigade *in);
 /** 1: this response is not stored, but the next one to the same target may be. */

@@ -83,12 +83,29 @@ static void request_read(cached_request *q)
     q->request.has_query = r->parsed_uri.query != NULL;
 }
 
-/* Requests from the network, of methods that a cache has to do with, in their first round. */
+int cached_is_part(const request_rec *r)
+{
+    for (const ap_filter_t *f = r->main ? r->output_filters : NULL; f; f = f->next)
+        if (f->frec == ap_subreq_core_filter_handle)
+            return 1;
+    return 0;
+}
+
+/* Conditions and ranges are of the page that a part stands in. */
+static void request_is_whole(request_rec *r)
+{
+    for (size_t i = 0; i < CONDITIONS; i++)
+        apr_table_unset(r->headers_in, cached_conditions[i]);
+}
+
+/* Requests from the network, of methods that a cache has to do with, in their first round; parts of pages. */
 static int request_is_for_cache(const request_rec *r)
 {
     const fresh_method method = fresh_method_of(r->method, strlen(r->method));
 
-    return !r->main && !r->prev && !r->assbackwards && r->status == HTTP_OK &&
+    if (r->main)
+        return cached_is_part(r) && !r->prev && method == FRESH_GET && r->status == HTTP_OK;
+    return !r->prev && !r->assbackwards && r->status == HTTP_OK &&
            (method == FRESH_GET || method == FRESH_HEAD || method == FRESH_UNSAFE) &&
            strcmp(r->method, "CONNECT") != 0;
 }
@@ -102,6 +119,8 @@ cached_request *cached_request_begin(request_rec *r)
         return NULL;
     q = apr_pcalloc(r->pool, sizeof *q);
     q->r = r;
+    if (r->main)
+        request_is_whole(r);
     cached_policy(r, &q->policy);
     request_read(q);
     if (!request_key(q))
@@ -168,6 +187,8 @@ void cached_request_end(cached_request *q)
     }
     cached_land(q, 0);
     cached_ahead_end(q);
+    if (q->r->main)
+        cached_count(q); /* nothing is logged of it */
     cached_part_drop(q);
     store_release(&q->view);
     BRG_ASSERT(!q->writer && !q->flight && !q->view.reader && !q->prev);

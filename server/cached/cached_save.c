@@ -12,9 +12,15 @@
 APLOG_USE_MODULE(cache);
 
 ap_filter_rec_t *cached_save_filter, *cached_place_filter, *cached_invalidate_filter,
-    *cached_drop_filter;
+    *cached_drop_filter, *cached_part_filter;
 
 #define SAVE_MARKS 32
+
+void cached_add_save(cached_request *q, request_rec *r)
+{
+    ap_add_output_filter_handle(r->main ? cached_part_filter : cached_save_filter, q, r,
+                                r->connection);
+}
 
 /* ---- the head ---- */
 
@@ -244,8 +250,7 @@ static int save_fits_part(const cached_request *q, const store_head *head)
 {
     const cached_part *part = &q->part;
 
-    return !part->joins ||
-           (part->key.a == head->key.a && part->key.b == head->key.b);
+    return !part->joins || (part->key.a == head->key.a && part->key.b == head->key.b);
 }
 
 static void save_begin(cached_request *q, const fresh_response *response)

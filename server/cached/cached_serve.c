@@ -71,10 +71,11 @@ void cached_head_apply(cached_request *q, int age)
 ap_filter_t *cached_filters_behind(request_rec *r)
 {
     for (ap_filter_t *f = r->output_filters; f; f = f->next)
-        if (f->frec == cached_place_filter || f->frec == cached_save_filter)
+        if (f->frec == cached_place_filter || f->frec == cached_save_filter ||
+            f->frec == cached_part_filter)
             return f->next;
     for (ap_filter_t *f = r->output_filters; f; f = f->next)
-        if (f->frec->ftype > AP_FTYPE_CONTENT_SET)
+        if (f->frec->ftype > AP_FTYPE_CONTENT_SET || f->frec == ap_subreq_core_filter_handle)
             return f;
     return r->output_filters;
 }

@@ -24,13 +24,13 @@ static int cache_miss(cached_request *q)
     apr_table_setn(r->notes, PROXY_ANSWERS_FAILURES, "1");
     ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r, APLOGNO(00750) "Adding CACHE_SAVE filter for %s",
                   r->uri);
-    for (ap_filter_t *f = r->output_filters; f; f = f->next)
+    for (ap_filter_t *f = r->output_filters; f && f->r == r; f = f->next)
         if (f->frec == cached_place_filter) { /* SetOutputFilter says where */
             f->frec = cached_save_filter;
             f->ctx = q;
             return DECLINED;
         }
-    ap_add_output_filter_handle(cached_save_filter, q, r, r->connection);
+    cached_add_save(q, r);
     return DECLINED;
 }
 
@@ -85,10 +85,40 @@ static int cache_consider(request_rec *r, int sections, int quick)
     }
 }
 
+static int cache_is_hit(const cached_request *q)
+{
+    return q && q->known && q->view.reader && !q->decided &&
+           (q->use == FRESH_SERVE || q->use == FRESH_SERVE_STALE || q->use == FRESH_SERVE_REFRESH);
+}
+
+/* Would a part of a page come from the store? It is held for the time when the part is run, unless another thread is to do that. */
+static int cache_look(request_rec *r)
+{
+    const cached_tier tier = cached_store() && r->filename && cached_is_part(r)
+                                 ? cached_is_enabled(r, 0)
+                                 : CACHED_NOWHERE;
+    cached_request *q;
+
+    if (!tier || apr_table_get(r->subprocess_env, "no-cache") || !(q = cached_request_begin(r)))
+        return DECLINED;
+    q->tier = (uint8_t)tier;
+    q->quick = 1;
+    cached_find(q);
+    q->forward = cache_forward(q);
+    if (cache_is_hit(q))
+        return OK;
+    ap_set_module_config(r->request_config, &cache_module, NULL); /* it is asked about once more */
+    return DECLINED;
+}
+
 static int cache_quick(request_rec *r, int lookup)
 {
-    if (lookup || cached_server_of(r->server)->quick == CACHED_OFF)
+    if (cached_server_of(r->server)->quick == CACHED_OFF)
         return DECLINED;
+    if (lookup)
+        return cache_look(r);
+    if (r->main && cache_is_hit(cached_of(r)))
+        return cached_serve(cached_of(r), r->output_filters, "cache hit", 0);
     return cache_consider(r, 0, 1);
 }
 
@@ -125,7 +155,7 @@ static void cache_error_filter(request_rec *r)
         return;
     cached_ask_restore(q);
     if (cached_stale_on_error(q, r->status))
-        ap_add_output_filter_handle(cached_save_filter, q, r, r->connection);
+        cached_add_save(q, r);
     else
         cached_land(q, r->status >= 500);
 }
@@ -216,6 +246,8 @@ static void cache_hooks(apr_pool_t *p)
         ap_register_output_filter("CACHE_DROP", cache_drop, NULL, AP_FTYPE_RESOURCE);
     cached_save_filter = ap_register_output_filter("CACHE_SAVE", cached_save, NULL,
                                                    (ap_filter_type)(AP_FTYPE_CONTENT_SET + 1));
+    cached_part_filter = ap_register_output_filter("CACHE_SAVE_PART", cached_save, NULL,
+                                                   (ap_filter_type)(AP_FTYPE_CONTENT_SET - 1));
     cached_place_filter = ap_register_output_filter("CACHE", cache_place, NULL,
                                                     (ap_filter_type)(AP_FTYPE_CONTENT_SET - 1));
     cached_invalidate_filter = ap_register_output_filter("CACHE_INVALIDATE", cached_invalidate,
