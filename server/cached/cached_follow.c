@@ -293,6 +293,11 @@ static int follow_run(cached_request *q)
         store_flight_wait(reader, q->follows);
         switch (store_flight_look(reader, q->follows, &q->follows_key, &view)) {
         case STORE_FLIGHT_GROWS:
+            if (store_view_is_purged(&view, q->epoch)) { /* it was asked for before that */
+                store_release(&view);
+                q->alone = 1;
+                return DECLINED;
+            }
             if (follow_begin_stream(q, &view, &status))
                 return status;
             /* fall through */

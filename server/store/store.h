@@ -173,6 +173,12 @@ store_key store_view_key(const store_view *view);
 /** 1: it has this mark, as that of a tag. */
 int store_view_has_mark(const store_view *view, uint64_t mark);
 
+/**
+ * For who came by a flight to what grows, and asked when store_epoch() was @a epoch: 1 if it is purged, also softly, and that may have been
+ * before he asked. Those that asked before it may go on with it.
+ */
+int store_view_is_purged(const store_view *view, uint32_t epoch);
+
 /** Where in the file in memory this lies, for sendfile(2). */
 uint64_t store_offset(const store *s, const char *p);
 

@@ -286,6 +286,16 @@ int store_view_has_mark(const store_view *view, uint64_t mark)
     return 0;
 }
 
+int store_view_is_purged(const store_view *view, uint32_t epoch)
+{
+    store_record *r = view->record;
+    store *s = view->reader->s;
+    store_parts parts;
+
+    return atomic_load(&r->stamp) < epoch &&
+           (store_record_parts(s, r, &parts) || store_is_purged(s, r, &parts));
+}
+
 /* Bytes of a piece that are there, of a body of which len are. */
 static uint64_t store_piece_has(uint64_t begin, uint64_t room, uint64_t len)
 {

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """PURGE: by target with all variants, by prefix and by tag, from clients that CachePurge names alone."""
 
+import threading
+
 import pytest
 
 from backend import Backend, answer
@@ -63,3 +65,26 @@ def test_others_are_not_heard(serve, backend, line):
     assert kind(server.get("/p/a")) == "HIT"
 
 
+@pytest.mark.parametrize("by", ["key", "tag"])
+def test_while_it_is_fetched(serve, backend, by):
+    """Who asks after a purge gets nothing that was asked for before it, also if that is on its way."""
+    more, n = threading.Event(), []
+
+    def script(connection, request):
+        n.append(1)
+        if len(n) > 1:
+            return answer(b"new", fields=fields(("Cache-Tag", "red")))
+        connection.send(b"HTTP/1.1 200 OK\r\nCache-Control: max-age=100\r\nCache-Tag: red\r\nContent-Length: 6\r\n\r\nold")
+        assert more.wait(20)
+        return b"old"
+
+    backend.scripts["/a"] = script
+    server = serve(config(backend, "CachePurge 127.0.0.1"))
+    with server.connect() as first:
+        first.send(b"GET /p/a HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert first.read_head().status == 200 and first.read_exactly(3) == b"old"
+        assert server.request("PURGE", "/p/a", headers={"Cache-Tag": "red"} if by == "tag" else {}).status == 200
+        assert server.get("/p/a").body == b"new"
+        more.set()
+        assert first.read_exactly(3) == b"old"
+    assert server.get("/p/a").body == b"new"

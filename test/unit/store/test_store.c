@@ -471,6 +471,37 @@ static void test_another_program_attaches(void **state)
     munmap(memory, bytes);
 }
 
+/* Who asks after a purge does not get what was asked for before it. */
+static void test_a_purge_while_it_grows(void **state)
+{
+    const uint64_t red = store_mark_of(f.s, "red", 3);
+    const store_key key = key_of("http://a/1");
+    store_head head = head_of("http://a/1", 20);
+    const uint32_t before = store_epoch(f.s);
+    store_view view = {0};
+    uint32_t flight, seen_flight;
+    const char *why;
+    store_writer *w;
+
+    (void)state;
+    head.marks = &red;
+    head.marks_n = 1;
+    assert_int_equal(store_flight_begin(f.r, &key, 0, NOW, &flight), STORE_LEAD);
+    w = store_write_begin(f.r, &head, flight, &why);
+    assert_non_null(w);
+    assert_int_equal(store_flight_begin(f.other, &key, 0, NOW, &seen_flight), STORE_FOLLOW);
+    assert_int_equal(store_flight_look(f.other, seen_flight, &key, &view), STORE_FLIGHT_GROWS);
+    store_purge_mark(f.s, store_mark_of(f.s, "blue", 4), 0);
+    assert_false(store_view_is_purged(&view, store_epoch(f.s)));
+    store_purge_mark(f.s, red, 1);
+    assert_true(store_view_is_purged(&view, store_epoch(f.s)));
+    assert_false(store_view_is_purged(&view, before));
+    store_purge_key(f.s, &key, 0);
+    assert_true(store_view_is_purged(&view, store_epoch(f.s)));
+    store_release(&view);
+    store_write_give_up(&w);
+}
+
 static void test_purges_that_do_not_fit(void **state)
 {
     char text[32];
@@ -922,6 +953,7 @@ int main(void)
         T(test_a_new_head_keeps_the_body),
         T(test_purges),
         T(test_each_is_seen),
+        T(test_a_purge_while_it_grows),
         T(test_another_program_attaches),
         T(test_purges_that_do_not_fit),
         T(test_a_purge_that_is_numbered_late),
