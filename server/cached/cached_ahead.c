@@ -104,9 +104,10 @@ static _Atomic uint32_t *ahead_count(const request_rec *r)
 int cached_ahead_begin(cached_request *q)
 {
     _Atomic uint32_t *count = ahead_count(q->r);
+    const uint16_t given = cached_section_of(q->r)->ahead_most;
 
     BRG_ASSERT(!q->ahead_counts);
-    if (atomic_fetch_add(count, 1) >= cached_section_of(q->r)->ahead_most) {
+    if (atomic_fetch_add(count, 1) >= (given ? given : AHEAD_USUAL)) {
         atomic_fetch_sub(count, 1);
         return 0;
     }

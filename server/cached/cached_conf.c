@@ -99,6 +99,15 @@ static fresh_names cached_ignored(const cached_server *s)
                  : (fresh_names){NULL, 0};
 }
 
+/* CacheIgnoreHeaders Set-Cookie: what sets a cookie is for all but for that field. */
+static int cached_ignores_cookies(const fresh_names *names)
+{
+    for (uint32_t i = 0; i < names->n; i++)
+        if (!strcasecmp(names->name[i], "Set-Cookie"))
+            return 1;
+    return 0;
+}
+
 void cached_policy(const request_rec *r, fresh_policy *policy)
 {
     const cached_server *s = cached_server_of(r->server);
@@ -106,6 +115,7 @@ void cached_policy(const request_rec *r, fresh_policy *policy)
 
     fresh_policy_default(policy);
     policy->ignored_fields = cached_ignored(s);
+    policy->store_cookies = (uint8_t)cached_ignores_cookies(&policy->ignored_fields);
     if (c->factor >= 0)
         policy->last_modified_factor = c->factor;
     policy->max_expire = cached_span(c->most, policy->max_expire);

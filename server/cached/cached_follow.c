@@ -409,6 +409,15 @@ static int lead_ahead(cached_request *q)
     return cached_serve(q, cached_filters_behind(q->r), "cache hit", 0);
 }
 
+/* It is stale, and this one leads: as many at a time as its backend may be asked for what nobody waits for. */
+static int lead_stale(cached_request *q)
+{
+    if (cached_ahead_begin(q))
+        return lead_refresh(q);
+    cached_land(q, 0);
+    return cached_serve(q, cached_filters_behind(q->r), "cache hit", 0);
+}
+
 int cached_lead(cached_request *q)
 {
     request_rec *r = q->r;
@@ -423,7 +432,7 @@ int cached_lead(cached_request *q)
     if (!follow_may_wait(r))
         return lead_from_disk(q);
     if (follow_begin(q) != OK)
-        return q->flight && conn_on_loop() && lead_is_refresh(q) ? lead_refresh(q) : DECLINED;
+        return q->flight && conn_on_loop() && lead_is_refresh(q) ? lead_stale(q) : DECLINED;
     if (follow_wants_own(q)) {
         q->alone = 1;
         return DECLINED;

@@ -67,7 +67,7 @@ int main(int argc, char **argv)
                               .head = head,
                               .head_len = sizeof head - 1,
                               .marks = &mark,
-                              .marks_n = 0,
+                              .marks_n = 1,
                               .length = body,
                               .epoch = store_epoch(s)};
         const char *why;
@@ -100,6 +100,6 @@ int main(int argc, char **argv)
     printf("find: %.3f us each; %u of %u found\n", t / n, there, n);
     t = now_us();
     store_purge_mark(s, mark, 0);
-    printf("purge of a tag: %.3f us\n", now_us() - t);
+    printf("purge of a tag that all of them have: %.3f us\n", now_us() - t);
     return 0;
 }

@@ -70,6 +70,33 @@ def test_a_backend_has_a_limit(serve, backend):
     assert max(times.values()) == 2
 
 
+@pytest.mark.parametrize("line,most", [("CacheRefreshAhead 1 2", 2), ("", 8)])
+def test_stale_ones_have_the_same_limit(serve, backend, line, most):
+    """stale-while-revalidate: who comes beyond it gets the stale one, and the next client asks again."""
+    names, again, goes_on = [f"/{i}" for i in range(12)], [], threading.Event()
+    first = dict.fromkeys(names, True)
+    stale = [("Cache-Control", "max-age=10, stale-while-revalidate=10000"), ("Age", "100")]
+
+    def script(connection, request):
+        if not first[request.target]:
+            again.append(request.target)
+            goes_on.wait(20)
+            return answer(b"new", fields=fields())
+        first[request.target] = False
+        return answer(b"old", fields=stale)
+
+    backend.scripts.update({name: script for name in names})
+    server = serve(config(backend, line))
+    for name in names:
+        server.get("/p" + name)
+    for _ in range(2):
+        assert [server.get("/p" + name).body for name in names] == [b"old"] * 12
+    wait_until(lambda: len(again) == most, "the requests that may be sent")
+    assert server.get("/p" + names[-1]).body == b"old" and len(again) == most
+    goes_on.set()
+    wait_until(lambda: [server.get("/p" + name).body for name in names] == [b"new"] * 12, "the new ones")
+
+
 def test_a_backend_that_fails_is_left_alone(serve, backend):
     backend.scripts["/a"] = answer(b"stored\n", fields=fields(age=4))
     server = serve(config(backend, "CacheRefreshAhead 50%"))

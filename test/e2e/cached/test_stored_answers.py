@@ -394,3 +394,15 @@ def test_the_type_that_a_304_says(serve, backend, said, wanted):
     for kind_of in ("REVALIDATE", "HIT"):
         got = server.get("/p/a.html")
         assert (kind(got), got["Content-Type"]) == (kind_of, wanted)
+
+
+@pytest.mark.parametrize("line,second", [("", "MISS"), ("CacheIgnoreHeaders Set-Cookie", "HIT"), ("CacheIgnoreHeaders X-Other", "MISS")])
+def test_cookies_that_are_not_to_be_stored(serve, backend, line, second):
+    """Who leaves the field out has the rest stored, if it says for how long; each client but the first comes without the cookie."""
+    backend.scripts["/a"] = answer(fields=fields(("Set-Cookie", "a=1")))
+    backend.scripts["/guess"] = answer(fields=[("Set-Cookie", "a=1"), ("Last-Modified", DATE)])
+    server = serve(config(backend, line))
+    assert server.get("/p/a")["Set-Cookie"] == "a=1"
+    got = server.get("/p/a")
+    assert kind(got) == second and got["Set-Cookie"] == (None if second == "HIT" else "a=1")
+    assert kinds(server, ("/p/guess", {}), ("/p/guess", {})) == ["MISS", "MISS"]
