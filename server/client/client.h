@@ -31,6 +31,7 @@ struct tls_proxy_ctx;
 
 typedef struct client_origin client_origin;
 typedef struct client_conn client_conn;
+struct client_address;
 
 #define CLIENT_BLOCK (32 * 1024) /**< bytes that the network is read into; they leave as buckets */
 
@@ -135,14 +136,16 @@ struct client_conn {
     uint8_t hung_up; /**< the end stands behind what can be read: no event tells of it again */
     uint8_t eof;
     uint8_t on_loop;
-    uint8_t opened;                 /**< it is counted */
-    uint8_t crowded;                /**< it waits for a place in a full backlog */
-    apr_interval_time_t crowded_us; /**< a worker's, so far */
-    apr_time_t idle_since;          /**< monotonic */
-    struct client_tries *tries;     /**< addresses, while it connects */
-    uint8_t wants_write;            /**< the handshake, or what goes before it, waits for room */
-    uint32_t tunnel_sent;           /**< bytes of the CONNECT */
-    void *session;                  /**< of the protocol, as long as the connection; NULL */
+    uint8_t opened;                         /**< it is counted */
+    uint8_t crowded;                        /**< it waits for a place in a full backlog */
+    apr_interval_time_t crowded_us;         /**< a worker's, so far */
+    apr_time_t idle_since;                  /**< monotonic */
+    const struct client_address *addresses; /**< while it connects */
+    uint16_t addresses_n;
+    uint8_t polls_room;   /**< the loop's poll set tells of room to write */
+    uint8_t wants_write;  /**< the handshake, or what goes before it, waits for room */
+    uint32_t tunnel_sent; /**< bytes of the CONNECT */
+    void *session;        /**< of the protocol, as long as the connection; NULL */
     void (*session_end)(void *session);
     int (*session_idle)(
         void *

@@ -7,6 +7,7 @@
 #include "brigade/memory.h"
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 
 #define CLIENT_COPIED 4096 /* bytes up to which a piece is copied */
 #define CLIENT_SPARE 32    /* free blocks that a thread keeps */
@@ -145,6 +146,19 @@ apr_status_t client_recv(client_conn *cc, uint32_t most)
     return errno;
 }
 
+/* From now on it is asked for: what there is already is told, too. @return APR_EAGAIN or an error */
+static apr_status_t send_poll_room(client_conn *cc)
+{
+    int error;
+
+    if (!cc->on_loop || cc->polls_room)
+        return APR_EAGAIN;
+    error = loop_io_change(cc->bc.loop, &cc->bc.io, cc->bc.fd,
+                           EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET);
+    cc->polls_room = !error;
+    return error ? error : APR_EAGAIN;
+}
+
 apr_status_t client_send(client_conn *cc, const struct iovec *iov, int n, int more,
                          apr_size_t *sent)
 {
@@ -163,7 +177,7 @@ apr_status_t client_send(client_conn *cc, const struct iovec *iov, int n, int mo
     if (errno != EAGAIN)
         return errno;
     cc->wr_ready = 0;
-    return APR_EAGAIN;
+    return send_poll_room(cc);
 }
 
 void client_in_take(client_conn *cc, uint32_t n)
