@@ -243,9 +243,10 @@ typedef struct proxy_target {
     const proxy_remote
         *remotes; /**< proxies to go by, the first that is reached; remotes_n of them */
     int remotes_n;
-    unsigned dynamic : 1; /**< it has no worker of its own: its connection is not kept */
-    unsigned forward : 1; /**< r->proxyreq is PROXYREQ_PROXY */
-    unsigned chosen : 1;  /**< proxy_choose() counted it as busy */
+    struct client_origin *origin; /**< of the handler's URL, that the loop keeps; NULL */
+    unsigned dynamic : 1;         /**< it has no worker of its own: its connection is not kept */
+    unsigned forward : 1;         /**< r->proxyreq is PROXYREQ_PROXY */
+    unsigned chosen : 1;          /**< proxy_choose() counted it as busy */
     unsigned
         quiet : 1; /**< where no member may be asked the log does not hear it: one is waited for */
     unsigned no_failover : 1; /**< of a session: other members must not take it */

@@ -255,6 +255,10 @@ const proxy_place *proxy_place_of(const request_rec *r, const char **rest);
 void proxy_place_canonical(request_rec *r);
 const proxy_place *proxy_place_resolved(const request_rec *r);
 
+/* r->handler is a URL of FastCGI that this loop knows: r->filename, a file, becomes its canonical form, and @a origin the one for its
+ * connections. Threads: the request's. @return 0: it is not; nothing was changed */
+int proxy_handled(request_rec *r, client_origin **origin);
+
 int proxy_detect(request_rec *r);
 int proxy_pre_translate(request_rec *r);
 int proxy_translate(request_rec *r);
@@ -268,6 +272,8 @@ int proxy_take_socket(request_rec *r);
 int proxy_canonical(request_rec *r, const char *url);
 /* Encode what is not allowed in a path. NULL: it cannot be. */
 char *proxy_encode_path(apr_pool_t *p, const char *path, int keep_encoded_slash);
+/* Where a file's name that becomes a path of FastCGI has what may not stand there; its end. */
+const char *proxy_file_end(const char *path);
 /* "//[user[:password]@]host[:port][/path]". @return NULL or what is wrong; *url is what follows the first '/' */
 const char *proxy_netloc(apr_pool_t *p, const char **url, const char **host, apr_port_t *port);
 const char *proxy_interpolate(request_rec *r, const char *text);
