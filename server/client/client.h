@@ -218,6 +218,18 @@ apr_status_t client_send(client_conn *cc, const struct iovec *iov, int n, int mo
  */
 apr_status_t client_recv(client_conn *cc, uint32_t most);
 
+/**
+ * Read once, of a body whose bytes nobody looks at: past cc->block, into buckets.
+ * @param most  bytes of it that are to come. More than those may be read: the caller cuts them off
+ * @param got   [out] bytes that were added to @a bb
+ * @return as client_recv(), without APR_ENOSPC. Blocking: no.
+ */
+apr_status_t client_recv_into(client_conn *cc, apr_bucket_brigade *bb, apr_size_t most,
+                              apr_size_t *got);
+
+/** 1: that may be called now: nothing lies between the socket and the body. */
+int client_can_recv_into(const client_conn *cc);
+
 static inline uint32_t client_in_size(const client_conn *cc)
 {
     return cc->to - cc->from;
