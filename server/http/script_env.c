@@ -13,6 +13,7 @@
 #include "brigade/assert.h"
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <strings.h>
 
 APLOG_USE_MODULE(core);
@@ -151,15 +152,18 @@ static void script_add_redirect(request_rec *r, apr_table_t *env)
     script_set(env, "REDIRECT_QUERY_STRING", r->prev->args);
 }
 
-#define SCRIPT_SLOTS 256 /* twice as many as there are variables, as a rule */
+#define SCRIPT_SLOTS 256 /* of script_slot(); twice as many as there are variables, as a rule */
 
-static unsigned script_slot(const char *name)
+/* Of the first four letters, the length and the last two, whatever their case. */
+static unsigned script_slot(const apr_table_entry_t *e)
 {
-    unsigned hash = 5381;
+    const size_t len = strlen(e->key);
+    unsigned hash = e->key_checksum ^ (unsigned)len << 3;
 
-    for (; *name; name++)
-        hash = hash * 33 + ((unsigned char)*name & 0xdfu);
-    return hash % SCRIPT_SLOTS;
+    if (len > 1)
+        hash ^= ((unsigned char)e->key[len - 1] & 0xdfu) << 9 ^
+                ((unsigned char)e->key[len - 2] & 0xdfu) << 17;
+    return hash * 2654435761u >> 24;
 }
 
 /* 1: two names of @a env are the same but for case, or there are too many to tell. */
@@ -172,7 +176,7 @@ static int script_names_repeat(const apr_table_t *env)
     if (all->nelts > SCRIPT_SLOTS / 2)
         return 1;
     for (int i = 0; i < all->nelts; i++) {
-        unsigned slot = script_slot(e[i].key);
+        unsigned slot = script_slot(&e[i]);
 
         for (; taken[slot]; slot = (slot + 1) % SCRIPT_SLOTS)
             if (!strcasecmp(e[taken[slot] - 1].key, e[i].key))

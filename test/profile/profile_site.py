@@ -60,6 +60,9 @@ LogFormat "%h %l %u %t \\"%r\\" %>s %O \\"%{{Referer}}i\\" \\"%{{User-Agent}}i\\
     ProxyPass / http://127.0.0.1:{plain}/
     CacheEnable memory /
 </VirtualHost>
+<Files page.script>
+    SetHandler "proxy:unix:{site}/script.sock|fcgi://localhost/"
+</Files>
 """
 TLS = """Listen 127.0.0.1:{tls}
 <VirtualHost 127.0.0.1:{tls}>
@@ -73,9 +76,6 @@ Listen 127.0.0.1:{proxied}
 <VirtualHost 127.0.0.1:{proxied}>
     ProxyPass /p/ http://127.0.0.1:{backend}/
 </VirtualHost>
-<Files page.script>
-    SetHandler "proxy:unix:{site}/script.sock|fcgi://localhost/"
-</Files>
 """
 BACKEND = (b"HTTP/1.1 200 OK\r\nDate: Fri, 20 Nov 2026 08:00:00 GMT\r\nServer: backend\r\nLast-Modified: Fri, 20 Nov 2026 08:00:00 GMT\r\n"
            b"ETag: \"v1-1000\"\r\nCache-Control: no-store\r\nContent-Type: text/html\r\nContent-Length: 1000\r\n\r\n" + b"x" * 1000)
@@ -104,7 +104,7 @@ SHAPES = {
     "ssi": ("full", "plain", "/page.shtml", "", "a page with six elements, rendered"),
     "scan": ("full", "plain", "/text.scan", "", "text of 10 KB that a handler sends through SSI: it is searched, not compiled"),
     "proxied": ("full", "proxied", "/p/page", "", "1 KB that another server answers"),
-    "fastcgi": ("full", "plain", "/page.script", "", "1 KB of a FastCGI backend, over a connection of its own"),
+    "fastcgi": ("stored", "plain", "/page.script", "", "1 KB of a FastCGI backend, over a connection of its own"),
     "worker": ("full", "plain", "/page.asis", "", "a page that a worker sends"),
     "squid": ("stored", "squid", "/10k.bin", "", "10 KB from memory, the log of Squid"),
     "connection": ("stored", "log", "/10k.bin", "", "10 KB from memory, combined log, a connection for each request"),
