@@ -60,8 +60,8 @@ typedef struct client_settings {
 
 /**
  * Make an origin that lives as long as the configuration.
- * @param p  pconf; strings of @a settings live as long
- * Threads: main, while the configuration is read.
+ * @param p  pconf, or a pool that lives as long as the process; strings of @a settings live as long
+ * Threads: main, while the configuration is read; later one that has @a p for itself.
  */
 client_origin *client_origin_make(apr_pool_t *p, const client_settings *settings);
 

@@ -149,6 +149,7 @@ typedef struct proxy_params {
     (PROXY_STATUS_IN_SHUTDOWN | PROXY_STATUS_DISABLED | PROXY_STATUS_STOPPED | \
      PROXY_STATUS_IN_ERROR | PROXY_STATUS_CHECK_FAILED)
 
+#define PROXY_URL_SIZE 256  /**< bytes of a URL that is added, NUL included */
 #define PROXY_ROUTE_SIZE 64 /**< bytes of a route, NUL included */
 
 /** What all processes share of a worker. Read and written by single atomic operations. */
@@ -169,6 +170,8 @@ typedef struct proxy_state {
     _Atomic uint64_t waited_us, waited_n; /**< until the answer's head */
     _Atomic uint32_t names;               /**< odd while route and redirect are written */
     _Atomic uint32_t configured; /**< hash of what the configuration says of the fields above */
+    _Atomic uint32_t spare;      /**< of a member that may be added: proxy_growth.c */
+    char url[PROXY_URL_SIZE];    /**< and its URL */
     char route[PROXY_ROUTE_SIZE], redirect[PROXY_ROUTE_SIZE]; /**< see proxy_route() */
 } proxy_state;
 

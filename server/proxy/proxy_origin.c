@@ -119,6 +119,21 @@ static client_origin *origin_of_request(request_rec *r, const proxy_target *targ
     return client_origin_once(r->pool, &settings);
 }
 
+client_origin *proxy_origin_of_member(apr_pool_t *p, const proxy_worker *w)
+{
+    client_settings settings;
+
+    origin_settings(w, w->server, &settings);
+#if BRIGADE_TLS
+    if (proxy_scheme_is_tls(w->scheme))
+        settings.tls = tls_client_context_of(w->server, NULL);
+#endif
+    if (!w->port && !w->socket)
+        return NULL;
+    return settings.tls || !proxy_scheme_is_tls(w->scheme) ? client_origin_make(p, &settings)
+                                                           : NULL;
+}
+
 client_origin *proxy_origin_of_handler(apr_pool_t *p, server_rec *s, const char *host,
                                        apr_port_t port, const char *socket)
 {
