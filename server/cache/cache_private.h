@@ -232,9 +232,10 @@ struct response_cache {
     int files_n, files_most; /**< bodies with an open file */
     cache_entry *file_newest, *file_oldest; /**< entries with one, by last use */
     cache_queue queue[CACHE_QUEUES];
-    cache_body **bodies; /**< bodies_n of them, by identity */
-    uint32_t bodies_n;   /**< a power of two */
-    memory_file *memory; /**< of large bodies; NULL: none yet, or the kernel has none */
+    cache_body **bodies;       /**< bodies_n of them, by identity */
+    uint32_t bodies_n;         /**< a power of two */
+    struct cache_known *known; /**< files of scripts (cache_known.c); NULL: none yet */
+    memory_file *memory;       /**< of large bodies; NULL: none yet, or the kernel has none */
     cache_admission admission;
     cache_figures figures;
     cache_verdict verdict; /**< on the last response that was considered */
@@ -412,6 +413,12 @@ int cache_lifetime_is_current(response_cache *c, cache_entry *e);
 void cache_lifetime_used(const cache_entry *e);
 void cache_lifetime_drop(cache_entry *e);
 size_t cache_lifetime_bytes(const cache_entry *e);
+/** @} */
+
+/** @name cache_known.c: what is known of files whose handlers ask a backend */
+/** @{ */
+void cache_known_end(response_cache *c);
+void cache_known_register(void);
 /** @} */
 
 /** @name cache_layers.c: what the watches of an entry do not see */

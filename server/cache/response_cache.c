@@ -416,7 +416,7 @@ int cache_answer(response_cache *c, brg_conn *bc, const http_head *h, const http
 
 void cache_refresh(brg_loop *loop)
 {
-    if (loop->cache->watch && loop->cache->entries_n)
+    if (loop->cache->watch && (loop->cache->entries_n || loop->cache->known))
         watch_drain(loop->cache->watch);
 }
 
@@ -464,6 +464,7 @@ void cache_destroy(brg_loop *loop)
     for (int queue = 0; queue < CACHE_QUEUES; queue++)
         while (c->queue[queue].oldest)
             cache_forget(c, c->queue[queue].oldest);
+    cache_known_end(c);
     BRG_ASSERT(c->entries_n == 0 && c->bytes == 0 && c->files_n == 0);
     BRG_ASSERT(!c->file_newest && !c->file_oldest);
     if (c->watch)

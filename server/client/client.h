@@ -31,6 +31,7 @@ struct tls_proxy_ctx;
 
 typedef struct client_origin client_origin;
 typedef struct client_conn client_conn;
+struct client_address;
 
 #define CLIENT_BLOCK (32 * 1024) /**< bytes that the network is read into; they leave as buckets */
 
@@ -59,8 +60,8 @@ typedef struct client_settings {
 
 /**
  * Make an origin that lives as long as the configuration.
- * @param p  pconf; strings of @a settings live as long
- * Threads: main, while the configuration is read.
+ * @param p  pconf, or a pool that lives as long as the process; strings of @a settings live as long
+ * Threads: main, while the configuration is read; later one that has @a p for itself.
  */
 client_origin *client_origin_make(apr_pool_t *p, const client_settings *settings);
 
@@ -135,14 +136,16 @@ struct client_conn {
     uint8_t hung_up; /**< the end stands behind what can be read: no event tells of it again */
     uint8_t eof;
     uint8_t on_loop;
-    uint8_t opened;                 /**< it is counted */
-    uint8_t crowded;                /**< it waits for a place in a full backlog */
-    apr_interval_time_t crowded_us; /**< a worker's, so far */
-    apr_time_t idle_since;          /**< monotonic */
-    struct client_tries *tries;     /**< addresses, while it connects */
-    uint8_t wants_write;            /**< the handshake, or what goes before it, waits for room */
-    uint32_t tunnel_sent;           /**< bytes of the CONNECT */
-    void *session;                  /**< of the protocol, as long as the connection; NULL */
+    uint8_t opened;                         /**< it is counted */
+    uint8_t crowded;                        /**< it waits for a place in a full backlog */
+    apr_interval_time_t crowded_us;         /**< a worker's, so far */
+    apr_time_t idle_since;                  /**< monotonic */
+    const struct client_address *addresses; /**< while it connects */
+    uint16_t addresses_n;
+    uint8_t polls_room;   /**< the loop's poll set tells of room to write */
+    uint8_t wants_write;  /**< the handshake, or what goes before it, waits for room */
+    uint32_t tunnel_sent; /**< bytes of the CONNECT */
+    void *session;        /**< of the protocol, as long as the connection; NULL */
     void (*session_end)(void *session);
     int (*session_idle)(
         void *
@@ -214,6 +217,18 @@ apr_status_t client_send(client_conn *cc, const struct iovec *iov, int n, int mo
  * @return APR_SUCCESS: more is there; APR_EAGAIN, APR_EOF, APR_ENOSPC, APR_ENOMEM or the error. Blocking: no.
  */
 apr_status_t client_recv(client_conn *cc, uint32_t most);
+
+/**
+ * Read once, of a body whose bytes nobody looks at: past cc->block, into buckets.
+ * @param most  bytes of it that are to come. More than those may be read: the caller cuts them off
+ * @param got   [out] bytes that were added to @a bb
+ * @return as client_recv(), without APR_ENOSPC. Blocking: no.
+ */
+apr_status_t client_recv_into(client_conn *cc, apr_bucket_brigade *bb, apr_size_t most,
+                              apr_size_t *got);
+
+/** 1: that may be called now: nothing lies between the socket and the body. */
+int client_can_recv_into(const client_conn *cc);
 
 static inline uint32_t client_in_size(const client_conn *cc)
 {

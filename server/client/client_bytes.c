@@ -7,9 +7,11 @@
 #include "brigade/memory.h"
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 
 #define CLIENT_COPIED 4096 /* bytes up to which a piece is copied */
 #define CLIENT_SPARE 32    /* free blocks that a thread keeps */
+#define CLIENT_BLOCKS 4    /* that a long body is read into at once */
 
 /* Blocks are freed where their last bucket ends: mostly the loop that read them. */
 static _Thread_local struct {
@@ -109,6 +111,23 @@ static apr_status_t block_room(client_conn *cc, uint32_t most)
     return APR_SUCCESS;
 }
 
+/* Of a read of @a n bytes, or errno, into @a room. */
+static apr_status_t recv_outcome(client_conn *cc, ssize_t n, size_t room)
+{
+    if (n > 0) {
+        /* A short read emptied the socket, and the next event tells of more; a layer says if it holds another record. */
+        if ((size_t)n < room && !cc->hung_up && !cc->bc.rd_ready)
+            cc->rd_ready = 0;
+        return APR_SUCCESS;
+    }
+    if (n < 0 && errno == EAGAIN) {
+        cc->rd_ready = 0;
+        return APR_EAGAIN;
+    }
+    cc->eof = 1;
+    return n == 0 ? APR_EOF : errno;
+}
+
 apr_status_t client_recv(client_conn *cc, uint32_t most)
 {
     apr_status_t rv;
@@ -126,23 +145,86 @@ apr_status_t client_recv(client_conn *cc, uint32_t most)
     do
         n = transport_recv(&cc->bc, cc->block + cc->to, room);
     while (n < 0 && errno == EINTR);
-    if (n > 0) {
+    if (n > 0)
         cc->to += (uint32_t)n;
-        /* A short read emptied the socket, and the next event tells of more; a layer says if it holds another record. */
-        if ((size_t)n < room && !cc->hung_up && !cc->bc.rd_ready)
-            cc->rd_ready = 0;
-        return APR_SUCCESS;
+    return recv_outcome(cc, n, room);
+}
+
+/* Blocks for @a most bytes, and room for one more, so that a read which takes all is a short one. @return how many there are */
+static int blocks_get(struct iovec *iov, apr_size_t most)
+{
+    int n = 0;
+
+    do {
+        iov[n].iov_base = block_get();
+        if (!iov[n].iov_base)
+            break;
+        iov[n].iov_len = CLIENT_BLOCK;
+    } while (++n < CLIENT_BLOCKS && (apr_size_t)n * CLIENT_BLOCK <= most);
+    return n;
+}
+
+/* What was read leaves in its blocks, a small piece at the end as a copy; the rest of the blocks goes back. */
+static void blocks_pass(const struct iovec *iov, int n, apr_size_t len, apr_bucket_brigade *bb)
+{
+    for (int i = 0; i < n; i++) {
+        char *block = iov[i].iov_base;
+        const apr_size_t here = len < CLIENT_BLOCK ? len : CLIENT_BLOCK;
+        apr_bucket *e = NULL;
+
+        if (here > CLIENT_COPIED)
+            e = apr_bucket_heap_create(block, CLIENT_BLOCK, block_put, bb->bucket_alloc);
+        else if (here)
+            e = apr_bucket_heap_create(block, here, NULL, bb->bucket_alloc);
+        if (here <= CLIENT_COPIED)
+            block_put(block);
+        if (!e)
+            continue;
+        e->length = here;
+        APR_BRIGADE_INSERT_TAIL(bb, e);
+        len -= here;
     }
-    if (n == 0) {
-        cc->eof = 1;
-        return APR_EOF;
-    }
-    if (errno == EAGAIN) {
-        cc->rd_ready = 0;
+}
+
+int client_can_recv_into(const client_conn *cc)
+{
+    return !client_in_size(cc) && transport_is_plain(&cc->bc);
+}
+
+apr_status_t client_recv_into(client_conn *cc, apr_bucket_brigade *bb, apr_size_t most,
+                              apr_size_t *got)
+{
+    struct iovec iov[CLIENT_BLOCKS];
+    apr_status_t rv;
+    ssize_t n;
+    int blocks;
+
+    BRG_ASSERT(client_can_recv_into(cc));
+    *got = 0;
+    if (cc->eof || !cc->rd_ready)
+        return cc->eof ? APR_EOF : APR_EAGAIN;
+    if ((blocks = blocks_get(iov, most)) == 0)
+        return APR_ENOMEM;
+    do
+        n = readv(cc->bc.fd, iov, blocks);
+    while (n < 0 && errno == EINTR);
+    rv = recv_outcome(cc, n, (apr_size_t)blocks * CLIENT_BLOCK);
+    *got = n > 0 ? (apr_size_t)n : 0;
+    blocks_pass(iov, blocks, *got, bb);
+    return rv;
+}
+
+/* From now on it is asked for: what there is already is told, too. @return APR_EAGAIN or an error */
+static apr_status_t send_poll_room(client_conn *cc)
+{
+    int error;
+
+    if (!cc->on_loop || cc->polls_room)
         return APR_EAGAIN;
-    }
-    cc->eof = 1;
-    return errno;
+    error = loop_io_change(cc->bc.loop, &cc->bc.io, cc->bc.fd,
+                           EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET);
+    cc->polls_room = !error;
+    return error ? error : APR_EAGAIN;
 }
 
 apr_status_t client_send(client_conn *cc, const struct iovec *iov, int n, int more,
@@ -163,7 +245,7 @@ apr_status_t client_send(client_conn *cc, const struct iovec *iov, int n, int mo
     if (errno != EAGAIN)
         return errno;
     cc->wr_ready = 0;
-    return APR_EAGAIN;
+    return send_poll_room(cc);
 }
 
 void client_in_take(client_conn *cc, uint32_t n)

@@ -19,11 +19,6 @@
     apr_time_from_msec(50)   /* until a full backlog is tried again, by a loop */
 #define CLIENT_CROWDED_MS 10 /* and by a worker */
 
-/* The addresses of a connection that is being made; freed once it is there. */
-struct client_tries {
-    client_addresses all;
-};
-
 static void connect_name(client_conn *cc, const client_address *a)
 {
     const struct sockaddr_in *in = (const void *)&a->to.storage;
@@ -68,12 +63,16 @@ static int connect_from(const client_conn *cc, int fd, int family)
     return bind(fd, (const struct sockaddr *)&from->sa, from->salen) ? errno : 0;
 }
 
-static int connect_poll(client_conn *cc)
+/* A Unix socket tells of room after each piece that its peer has read: nobody asks before there was none (client_send()). */
+static int connect_poll(client_conn *cc, int family)
 {
+    const uint32_t events = EPOLLIN | EPOLLRDHUP | EPOLLET;
+
     if (!cc->on_loop)
         return 0;
+    cc->polls_room = family != AF_UNIX || !cc->wr_ready || cc->origin->conf.tls;
     return loop_io_add(cc->bc.loop, &cc->bc.io, cc->bc.fd,
-                       EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET);
+                       cc->polls_room ? events | EPOLLOUT : events);
 }
 
 static void connect_socket_end(client_conn *cc)
@@ -104,7 +103,7 @@ static int connect_to(client_conn *cc, const client_address *a)
         cc->wr_ready = 1;
     else if (errno != EINPROGRESS)
         return errno;
-    error = connect_poll(cc);
+    error = connect_poll(cc, family);
     cc->bc.polled = cc->on_loop && !error;
     return error;
 }
@@ -185,10 +184,8 @@ static int connect_is_crowded(const client_conn *cc, const client_address *a)
 /* The next address, until one is on its way. */
 static apr_status_t connect_next(client_conn *cc, int error)
 {
-    const client_addresses *all = &cc->tries->all;
-
-    while (cc->address_at < all->n) {
-        const client_address *a = &all->at[cc->address_at];
+    while (cc->address_at < cc->addresses_n) {
+        const client_address *a = &cc->addresses[cc->address_at];
 
         connect_socket_end(cc);
         if (connect_is_crowded(cc, a))
@@ -223,8 +220,7 @@ static apr_status_t connect_outcome(client_conn *cc)
 
 static void connect_done(client_conn *cc)
 {
-    free(cc->tries);
-    cc->tries = NULL;
+    client_addresses_end(cc);
     cc->wr_ready = 1;
     cc->state = cc->origin->conf.tunnel ? CLIENT_TUNNEL
                 : cc->origin->conf.tls  ? CLIENT_HANDSHAKE
@@ -318,10 +314,8 @@ static client_conn *connect_object(client_origin *o, client_place *place, brg_lo
 {
     client_conn *cc = calloc(1, sizeof *cc);
 
-    if (!cc || !(cc->tries = calloc(1, sizeof *cc->tries))) {
-        free(cc);
+    if (!cc)
         return NULL;
-    }
     client_origin_hold(o);
     cc->bc.tag = CONN_TAG;
     cc->bc.loop = loop;
@@ -356,8 +350,9 @@ static void open_ask_others(client_origin *o, const client_place *mine)
 apr_status_t client_open(client_origin *o, brg_loop *loop, client_ticket *ticket, client_conn **out)
 {
     client_place *place = client_place_of(o, loop);
-    client_addresses all;
-    apr_status_t rv = client_resolve(o, !loop, &all);
+    const client_address *addresses = NULL;
+    unsigned n = 0;
+    apr_status_t rv = client_resolve(o, !loop, &addresses, &n);
     client_conn *cc;
 
     *out = NULL;
@@ -366,16 +361,19 @@ apr_status_t client_open(client_origin *o, brg_loop *loop, client_ticket *ticket
     if (rv != APR_SUCCESS)
         return rv;
     if (!client_count_open(o, !loop)) {
+        client_addresses_free(o, addresses);
         client_ticket_wait(place, ticket);
         open_ask_others(o, place);
         return APR_EAGAIN;
     }
     cc = connect_object(o, place, loop);
     if (!cc) {
+        client_addresses_free(o, addresses);
         client_count_closed(o);
         return APR_ENOMEM;
     }
-    cc->tries->all = all;
+    cc->addresses = addresses;
+    cc->addresses_n = (uint16_t)n;
     (void)connect_next(cc, 0); /* what fails is told by client_go() */
     if (cc->wr_ready && !cc->crowded)
         connect_done(cc);

@@ -120,7 +120,7 @@ static void close_object(client_conn *cc)
     client_block_end(cc);
     if (cc->session)
         cc->session_end(cc->session);
-    free(cc->tries);
+    client_addresses_end(cc);
     cc->bc.tag = 0;
     free(cc);
     client_origin_release(o);

@@ -12,19 +12,21 @@
 #include <pthread.h>
 #include <sys/socket.h>
 
+typedef struct client_address client_address;
+
 #define CLIENT_LOOPS_MOST 256    /**< loops of a process that have a place of their own */
 #define CLIENT_ADDRESSES_MOST 16 /**< addresses of a name that are tried */
 #define CLIENT_TTL_US apr_time_from_sec(60)
 #define CLIENT_ADDRESS_TTL_US apr_time_from_sec(60)
 
 /** A socket address, as connect() takes it. */
-typedef struct client_address {
+struct client_address {
     socklen_t len;
     union {
         struct sockaddr any;
         struct sockaddr_storage storage;
     } to;
-} client_address;
+};
 
 /** Never changed once it is published. */
 typedef struct client_addresses {
@@ -103,10 +105,16 @@ void client_origin_tell(client_origin *origin);
 
 /**
  * Addresses to connect to.
- * @return APR_SUCCESS; APR_EAGAIN: asked, the places are told later; APR_NOTFOUND
+ * @param to  [out] the origin's own, or a copy: client_addresses_free()
+ * @return APR_SUCCESS; APR_EAGAIN: asked, the places are told later; APR_NOTFOUND; APR_ENOMEM
  * Blocking: on workers (@a may_block).
  */
-apr_status_t client_resolve(client_origin *origin, int may_block, client_addresses *copy);
+apr_status_t client_resolve(client_origin *origin, int may_block, const client_address **to,
+                            unsigned *n);
+void client_addresses_free(const client_origin *origin, const client_address *addresses);
+
+/** The connection tries no more addresses. */
+void client_addresses_end(client_conn *cc);
 
 /** Places in origin->place. */
 static inline int client_places(const client_origin *origin)

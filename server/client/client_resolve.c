@@ -140,46 +140,68 @@ static apr_status_t resolve_again(client_origin *o, int state)
     return rv;
 }
 
-static apr_status_t resolve_copy(client_origin *o, client_addresses *copy)
+static apr_status_t resolve_copy(const client_addresses *all, const client_address **to,
+                                 unsigned *n)
+{
+    client_address *copy = malloc(all->n * sizeof *copy);
+
+    BRG_ASSERT(all->n > 0);
+    if (!copy)
+        return APR_ENOMEM;
+    memcpy(copy, all->at, all->n * sizeof *copy);
+    *to = copy;
+    *n = all->n;
+    return APR_SUCCESS;
+}
+
+static apr_status_t resolve_known(client_origin *o, const client_address **to, unsigned *n)
 {
     const client_addresses *all = atomic_load_explicit(&o->addresses, memory_order_acquire);
 
-    if (!all)
-        return APR_EAGAIN;
-    *copy = *all;
-    return APR_SUCCESS;
+    return all ? resolve_copy(all, to, n) : APR_EAGAIN;
 }
 
-static apr_status_t resolve_here(client_origin *o, client_addresses *copy)
+static apr_status_t resolve_here(client_origin *o, const client_address **to, unsigned *n)
 {
     client_addresses *all = resolve_name(&o->conf);
+    apr_status_t rv = all ? resolve_copy(all, to, n) : APR_NOTFOUND;
 
-    if (!all)
-        return APR_NOTFOUND;
-    *copy = *all;
     free(all);
-    return APR_SUCCESS;
+    return rv;
 }
 
-apr_status_t client_resolve(client_origin *o, int may_block, client_addresses *copy)
+apr_status_t client_resolve(client_origin *o, int may_block, const client_address **to, unsigned *n)
 {
     int state = atomic_load(&o->resolving);
     apr_status_t rv;
 
     if (o->is_fixed) {
-        copy->n = 1;
-        copy->at[0] = o->fixed;
+        *to = &o->fixed;
+        *n = 1;
         return APR_SUCCESS;
     }
     if (may_block)
-        return state == CLIENT_KNOWN && !resolve_is_old(o) ? resolve_copy(o, copy)
-                                                           : resolve_here(o, copy);
+        return state == CLIENT_KNOWN && !resolve_is_old(o) ? resolve_known(o, to, n)
+                                                           : resolve_here(o, to, n);
     if (state == CLIENT_NAMELESS && !resolve_is_old(o))
         return APR_NOTFOUND;
     if (state != CLIENT_ASKED && (state != CLIENT_KNOWN || resolve_is_old(o)) &&
         (rv = resolve_again(o, state)) != APR_SUCCESS)
         return rv;
-    return resolve_copy(o, copy);
+    return resolve_known(o, to, n);
+}
+
+void client_addresses_free(const client_origin *o, const client_address *addresses)
+{
+    if (addresses != &o->fixed)
+        free((void *)(uintptr_t)addresses);
+}
+
+void client_addresses_end(client_conn *cc)
+{
+    client_addresses_free(cc->origin, cc->addresses);
+    cc->addresses = NULL;
+    cc->addresses_n = 0;
 }
 
 /* The next look-up is due at once; an answer that says the same costs a second at most. */

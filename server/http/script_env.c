@@ -11,7 +11,10 @@
 #include "apr_lib.h"
 #include "apr_strings.h"
 #include "brigade/assert.h"
+#include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
+#include <strings.h>
 
 APLOG_USE_MODULE(core);
 
@@ -149,11 +152,46 @@ static void script_add_redirect(request_rec *r, apr_table_t *env)
     script_set(env, "REDIRECT_QUERY_STRING", r->prev->args);
 }
 
+#define SCRIPT_SLOTS 256 /* of script_slot(); twice as many as there are variables, as a rule */
+
+/* Of the first four letters, the length and the last two, whatever their case. */
+static unsigned script_slot(const apr_table_entry_t *e)
+{
+    const size_t len = strlen(e->key);
+    unsigned hash = e->key_checksum ^ (unsigned)len << 3;
+
+    if (len > 1)
+        hash ^= ((unsigned char)e->key[len - 1] & 0xdfu) << 9 ^
+                ((unsigned char)e->key[len - 2] & 0xdfu) << 17;
+    return hash * 2654435761u >> 24;
+}
+
+/* 1: two names of @a env are the same but for case, or there are too many to tell. */
+static int script_names_repeat(const apr_table_t *env)
+{
+    const apr_array_header_t *all = apr_table_elts(env);
+    const apr_table_entry_t *e = (const void *)all->elts;
+    uint8_t taken[SCRIPT_SLOTS] = {0}; /* by hash: 1 and the entry's index */
+
+    if (all->nelts > SCRIPT_SLOTS / 2)
+        return 1;
+    for (int i = 0; i < all->nelts; i++) {
+        unsigned slot = script_slot(&e[i]);
+
+        for (; taken[slot]; slot = (slot + 1) % SCRIPT_SLOTS)
+            if (!strcasecmp(e[taken[slot] - 1].key, e[i].key))
+                return 1;
+        taken[slot] = (uint8_t)(i + 1);
+    }
+    return 0;
+}
+
+/* What was in the environment before is replaced by what has the same name now. */
 AP_DECLARE(void) ap_add_common_vars(request_rec *r)
 {
     const apr_array_header_t *fields = apr_table_elts(r->headers_in);
-    int direct = apr_is_empty_table(r->subprocess_env);
-    apr_table_t *env = direct ? r->subprocess_env : apr_table_make(r->pool, 25 + fields->nelts);
+    apr_table_t *env = r->subprocess_env;
+    const int direct = apr_is_empty_table(env);
 
     for (int i = 0; i < fields->nelts; i++) {
         const apr_table_entry_t *field = &APR_ARRAY_IDX(fields, i, apr_table_entry_t);
@@ -165,8 +203,8 @@ AP_DECLARE(void) ap_add_common_vars(request_rec *r)
     script_add_client_port(r, env);
     script_add_user(r, env);
     script_add_redirect(r, env);
-    if (!direct)
-        apr_table_overlap(r->subprocess_env, env, APR_OVERLAP_TABLES_SET);
+    if (!direct && script_names_repeat(env))
+        apr_table_compress(env, APR_OVERLAP_TABLES_SET);
 }
 
 /* ---- CGI ---- */

@@ -274,25 +274,58 @@ static apr_status_t talk_receive_shared(proxy_exchange *x)
     return rv;
 }
 
+static apr_status_t talk_read(proxy_exchange *x)
+{
+    const uint32_t before = client_in_size(x->cc);
+    apr_status_t rv = x->codec->receive ? x->codec->receive(x) : APR_ENOTIMPL;
+
+    if (rv != APR_ENOTIMPL)
+        return rv;
+    rv = client_recv(x->cc, talk_head_most(x));
+    if (rv != APR_SUCCESS)
+        return rv;
+    x->got += client_in_size(x->cc) - before;
+    return talk_take(x);
+}
+
 /* One read. @return APR_SUCCESS: go on; APR_EAGAIN: nothing is there; else it is over */
 static apr_status_t talk_receive(proxy_exchange *x)
 {
-    const uint32_t before = client_in_size(x->cc);
-    apr_status_t rv = client_recv(x->cc, talk_head_most(x));
+    apr_status_t rv = talk_read(x);
 
-    if (rv == APR_SUCCESS) {
-        x->got += client_in_size(x->cc) - before;
-        rv = talk_take(x);
-    } else if (rv == APR_EAGAIN) {
+    if (rv == APR_EAGAIN)
         return rv;
-    } else if (x->answered && APR_STATUS_IS_EOF(rv)) {
+    if (x->answered && APR_STATUS_IS_EOF(rv))
         rv = x->codec->end(x);
-    } else if (rv == APR_ENOSPC) {
+    else if (rv == APR_ENOSPC)
         x->bad = "the head is too large";
-    }
-    if (rv != APR_SUCCESS)
+    if (rv == APR_SUCCESS)
+        return rv;
+    if (x->gathers)
+        exchange_pass(x);
+    if (x->state == EXCHANGE_TALK)
         talk_broken(x, rv);
     return rv;
+}
+
+/* The beginning of an answer, of which more is here, leaves with that. */
+static int talk_gathers(const proxy_exchange *x)
+{
+    apr_off_t n = 0;
+
+    if (x->passed || x->codec->mux || !x->cc->rd_ready || x->flush || APR_BRIGADE_EMPTY(x->in))
+        return 0;
+    (void)apr_brigade_length(x->in, 0, &n);
+    return n < EXCHANGE_GATHERED;
+}
+
+/* Nothing more is here. @return APR_EAGAIN, or APR_SUCCESS: the client has left */
+static apr_status_t talk_pause(proxy_exchange *x)
+{
+    if (x->gathers)
+        exchange_pass(x);
+    x->gathers = 0;
+    return x->state == EXCHANGE_TALK ? APR_EAGAIN : APR_SUCCESS;
 }
 
 /* The last piece goes to the client after the connection went to the next request. */
@@ -369,14 +402,15 @@ static apr_status_t exchange_talk(proxy_exchange *x)
         if (x->state != EXCHANGE_TALK)
             return APR_SUCCESS;
         if (rv == APR_EAGAIN)
-            return rv;
+            return talk_pause(x);
         if (x->complete) {
             talk_finish(x);
             return APR_SUCCESS;
         }
         if (x->out_n) /* what the codec answers to what came */
             (void)exchange_send(x);
-        if (!APR_BRIGADE_EMPTY(x->in))
+        x->gathers = (uint8_t)talk_gathers(x);
+        if (!x->gathers && !APR_BRIGADE_EMPTY(x->in))
             exchange_pass(x);
         if (x->state != EXCHANGE_TALK)
             return APR_SUCCESS;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the forms of balancer-manager change. A value that is not valid changes nothing. */
 #include "manager_private.h"
+#include "proxy_growth.h"
 #include "apr_strings.h"
 #include "brigade/assert.h"
 #include "http_log.h"
@@ -93,8 +94,8 @@ static void change_status(const manager_call *m, proxy_state *s)
 static void change_reset(const proxy_balancer *b, int share)
 {
     BRG_ASSERT(share == 0 || share == 1);
-    for (int i = 0; i < b->members->nelts; i++) {
-        proxy_state *s = APR_ARRAY_IDX(b->members, i, proxy_worker *)->state;
+    for (int i = 0; i < proxy_members(b)->nelts; i++) {
+        proxy_state *s = APR_ARRAY_IDX(proxy_members(b), i, proxy_worker *)->state;
 
         atomic_store(&s->lbstatus, share ? atomic_load(&s->lbfactor) : 0);
     }
@@ -145,7 +146,16 @@ static void change_sticky(const manager_call *m, balancer_state *s)
     proxy_text_write(&s->names, s->sticky_path, bar ? bar + 1 : value, sizeof s->sticky_path);
 }
 
-static void change_balancer(const manager_call *m)
+/* @return OK or a status */
+static int change_add(const manager_call *m)
+{
+    const char *url = apr_table_get(m->params, "b_nwrkr"),
+               *sure = apr_table_get(m->params, "b_wyes");
+
+    return url && sure && atoi(sure) ? proxy_member_add(m->r, m->balancer, url) : OK;
+}
+
+static int change_balancer(const manager_call *m)
 {
     balancer_state *s = m->balancer->state;
     const char *timeout = apr_table_get(m->params, "b_tmo");
@@ -161,12 +171,13 @@ static void change_balancer(const manager_call *m)
     atomic_store(&s->updated_at, apr_time_now());
     ap_log_rerror(APLOG_MARK, APLOG_NOTICE, 0, m->r, "balancer-manager changed %s",
                   m->balancer->name);
+    return change_add(m);
 }
 
-void manager_change(const manager_call *m)
+int manager_change(const manager_call *m)
 {
-    if (m->worker)
-        change_worker(m);
-    else
-        change_balancer(m);
+    if (!m->worker)
+        return change_balancer(m);
+    change_worker(m);
+    return OK;
 }

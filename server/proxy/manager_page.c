@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The page of balancer-manager, and its forms. */
 #include "manager_private.h"
+#include "proxy_growth.h"
 #include "apr_strings.h"
 #include "brigade/assert.h"
 #include "http_core.h"
@@ -32,12 +33,13 @@ static void page_balancer_row(request_rec *r, const proxy_balancer *b)
 {
     balancer_state *s = b->state;
     const char *sticky = manager_sticky(r->pool, s, 1);
+    const int used = proxy_members(b)->nelts;
 
     ap_rputs("\n\n<table><tr><th>MaxMembers</th><th>StickySession</th><th>DisableFailover</"
              "th><th>Timeout</th>"
              "<th>FailoverAttempts</th><th>Method</th><th>Path</th><th>Active</th></tr>\n",
              r);
-    ap_rprintf(r, "<tr><td>%d [%d Used]</td>\n", b->members->nelts, b->members->nelts);
+    ap_rprintf(r, "<tr><td>%d [%d Used]</td>\n", used + proxy_growth_room(b), used);
     if (*sticky)
         ap_rvputs(r, "<td>", html(r, sticky), "</td>", NULL);
     else
@@ -110,8 +112,8 @@ static void page_balancer(request_rec *r, const proxy_balancer *b)
                  "uri</th><th>HC Expr</th>",
                  r);
     ap_rputs("</tr>\n", r);
-    for (int i = 0; i < b->members->nelts; i++)
-        page_worker_row(r, b, APR_ARRAY_IDX(b->members, i, proxy_worker *));
+    for (int i = 0; i < proxy_members(b)->nelts; i++)
+        page_worker_row(r, b, APR_ARRAY_IDX(proxy_members(b), i, proxy_worker *));
     ap_rputs("</table>\n", r);
 }
 
@@ -183,6 +185,11 @@ static void form_worker(const manager_call *m)
     form_end(m);
 }
 
+static const char form_new_worker[] =
+    "<tr><td>Add New Worker:</td><td><input name='b_nwrkr' id='b_nwrkr' size=32 type=text>"
+    "&nbsp;&nbsp;&nbsp;&nbsp;Are you sure? <input name='b_wyes' id='b_wyes' type=checkbox "
+    "value='1'></td></tr>";
+
 static void form_balancer(const manager_call *m)
 {
     request_rec *r = m->r;
@@ -210,9 +217,9 @@ static void form_balancer(const manager_call *m)
               "</tr>\n<tr><td>Sticky Session:</td><td><input name='b_ss' id='b_ss' size=64 "
               "type=text value =\"",
               html(r, manager_sticky(r->pool, s, 1)),
-              "\">&nbsp;&nbsp;&nbsp;&nbsp;(Use '-' to delete)</td></tr>\n"
-              "<tr><td colspan=2><input type=submit value='Submit'></td></tr>\n</table>\n",
-              NULL);
+              "\">&nbsp;&nbsp;&nbsp;&nbsp;(Use '-' to delete)</td></tr>\n",
+              proxy_growth_room(m->balancer) ? form_new_worker : "",
+              "<tr><td colspan=2><input type=submit value='Submit'></td></tr>\n</table>\n", NULL);
     form_end(m);
 }
 

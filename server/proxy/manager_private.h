@@ -15,8 +15,8 @@ typedef struct manager_call {
     proxy_worker *worker;     /* that w= names; NULL */
 } manager_call;
 
-/* Carry out what a form asks for. */
-void manager_change(const manager_call *m);
+/* Carry out what a form asks for. @return OK or a status */
+int manager_change(const manager_call *m);
 /* The page, or the document with xml=1. */
 void manager_page(const manager_call *m);
 void manager_xml(const manager_call *m);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* balancer-manager?xml=1 */
 #include "manager_private.h"
+#include "proxy_growth.h"
 #include "apr_strings.h"
 #include "http_protocol.h"
 
@@ -89,8 +90,8 @@ static void xml_balancer(request_rec *r, const proxy_balancer *b)
     if (*sticky)
         xml_text(r, in, "scolonpathdelim", atomic_load(&s->scolon) ? "On" : "Off");
     ap_rputs("      <httpd:workers>\n", r);
-    for (int i = 0; i < b->members->nelts; i++)
-        xml_worker(r, APR_ARRAY_IDX(b->members, i, proxy_worker *));
+    for (int i = 0; i < proxy_members(b)->nelts; i++)
+        xml_worker(r, APR_ARRAY_IDX(proxy_members(b), i, proxy_worker *));
     ap_rputs("      </httpd:workers>\n    </httpd:balancer>\n", r);
 }
 

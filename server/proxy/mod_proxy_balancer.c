@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The built-in mod_proxy_balancer: the handler balancer-manager. */
 #include "manager_private.h"
+#include "proxy_growth.h"
 #include "apr_strings.h"
 #include "brigade/assert.h"
 #include "apr_uri.h"
@@ -87,8 +88,8 @@ static void manager_find(manager_call *m)
         return;
     m->balancer = proxy_balancer_find(m->conf, apr_pstrcat(m->r->pool, "balancer://", name, NULL));
     if (m->balancer && worker)
-        for (int i = 0; i < m->balancer->members->nelts; i++) {
-            proxy_worker *w = APR_ARRAY_IDX(m->balancer->members, i, proxy_worker *);
+        for (int i = 0; i < proxy_members(m->balancer)->nelts; i++) {
+            proxy_worker *w = APR_ARRAY_IDX(proxy_members(m->balancer), i, proxy_worker *);
 
             if (!strcmp(w->name, worker))
                 m->worker = w;
@@ -122,8 +123,8 @@ int balancer_manager(request_rec *r)
     if (rv != OK)
         return rv;
     manager_find(&m);
-    if (manager_may_change(&m))
-        manager_change(&m);
+    if (manager_may_change(&m) && (rv = manager_change(&m)) != OK)
+        return rv;
     if (apr_table_get(m.params, "xml"))
         manager_xml(&m);
     else

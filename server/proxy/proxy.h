@@ -149,6 +149,7 @@ typedef struct proxy_params {
     (PROXY_STATUS_IN_SHUTDOWN | PROXY_STATUS_DISABLED | PROXY_STATUS_STOPPED | \
      PROXY_STATUS_IN_ERROR | PROXY_STATUS_CHECK_FAILED)
 
+#define PROXY_URL_SIZE 256  /**< bytes of a URL that is added, NUL included */
 #define PROXY_ROUTE_SIZE 64 /**< bytes of a route, NUL included */
 
 /** What all processes share of a worker. Read and written by single atomic operations. */
@@ -169,6 +170,8 @@ typedef struct proxy_state {
     _Atomic uint64_t waited_us, waited_n; /**< until the answer's head */
     _Atomic uint32_t names;               /**< odd while route and redirect are written */
     _Atomic uint32_t configured; /**< hash of what the configuration says of the fields above */
+    _Atomic uint32_t spare;      /**< of a member that may be added: proxy_growth.c */
+    char url[PROXY_URL_SIZE];    /**< and its URL */
     char route[PROXY_ROUTE_SIZE], redirect[PROXY_ROUTE_SIZE]; /**< see proxy_route() */
 } proxy_state;
 
@@ -243,9 +246,10 @@ typedef struct proxy_target {
     const proxy_remote
         *remotes; /**< proxies to go by, the first that is reached; remotes_n of them */
     int remotes_n;
-    unsigned dynamic : 1; /**< it has no worker of its own: its connection is not kept */
-    unsigned forward : 1; /**< r->proxyreq is PROXYREQ_PROXY */
-    unsigned chosen : 1;  /**< proxy_choose() counted it as busy */
+    struct client_origin *origin; /**< of the handler's URL, that the loop keeps; NULL */
+    unsigned dynamic : 1;         /**< it has no worker of its own: its connection is not kept */
+    unsigned forward : 1;         /**< r->proxyreq is PROXYREQ_PROXY */
+    unsigned chosen : 1;          /**< proxy_choose() counted it as busy */
     unsigned
         quiet : 1; /**< where no member may be asked the log does not hear it: one is waited for */
     unsigned no_failover : 1; /**< of a session: other members must not take it */

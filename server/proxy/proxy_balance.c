@@ -5,6 +5,7 @@
  * Counts are shared by all loops and changed by single additions. Two loops that choose in the same moment may choose
  * the same member, and the counts even that out. */
 #include "proxy_private.h"
+#include "proxy_growth.h"
 #include "apr_strings.h"
 #include "brigade/assert.h"
 #include "http_log.h"
@@ -199,7 +200,7 @@ static int balance_was_tried(const proxy_target *t, const proxy_worker *w)
 /* One set, regular members or those on standby. @return the highest number of a set */
 static int balance_set(balance_run *b, int set, int standby)
 {
-    const apr_array_header_t *members = b->t->balancer->members;
+    const apr_array_header_t *members = proxy_members(b->t->balancer);
     proxy_worker *spares[BALANCE_MOST];
     int spares_n = 0, out = 0, last = 0;
 
@@ -248,15 +249,15 @@ static proxy_worker *balance_best(balance_run *b)
 static void balance_recover(request_rec *r, const proxy_balancer *b, apr_time_t now)
 {
     BRG_ASSERT(now > 0);
-    for (int i = 0; i < b->members->nelts; i++) {
-        proxy_worker *w = APR_ARRAY_IDX(b->members, i, proxy_worker *);
+    for (int i = 0; i < proxy_members(b)->nelts; i++) {
+        proxy_worker *w = APR_ARRAY_IDX(proxy_members(b), i, proxy_worker *);
 
         if (!(atomic_load(&w->state->status) & PROXY_STATUS_IN_ERROR) ||
             proxy_worker_usable(r, w, now))
             return;
     }
-    for (int i = 0; b->recovery && i < b->members->nelts; i++) {
-        proxy_worker *w = APR_ARRAY_IDX(b->members, i, proxy_worker *);
+    for (int i = 0; b->recovery && i < proxy_members(b)->nelts; i++) {
+        proxy_worker *w = APR_ARRAY_IDX(proxy_members(b), i, proxy_worker *);
 
         atomic_fetch_add(&w->state->retries, 1);
         atomic_fetch_and(&w->state->status, ~PROXY_STATUS_IN_ERROR);
@@ -272,8 +273,8 @@ static void balance_took(const proxy_balancer *b, proxy_worker *took, apr_time_t
     int32_t total = 0;
 
     BRG_ASSERT(took->balancer == b);
-    for (int i = 0; i < b->members->nelts; i++) {
-        proxy_worker *w = APR_ARRAY_IDX(b->members, i, proxy_worker *);
+    for (int i = 0; i < proxy_members(b)->nelts; i++) {
+        proxy_worker *w = APR_ARRAY_IDX(proxy_members(b), i, proxy_worker *);
 
         if (atomic_load(&w->state->status) & PROXY_STATUS_UNUSABLE)
             continue;
@@ -287,8 +288,8 @@ static int balance_has_route(const proxy_balancer *b, const char *route)
 {
     char own[PROXY_ROUTE_SIZE];
 
-    for (int i = 0; *route && i < b->members->nelts; i++)
-        if (!strcmp(proxy_route(APR_ARRAY_IDX(b->members, i, proxy_worker *), own), route))
+    for (int i = 0; *route && i < proxy_members(b)->nelts; i++)
+        if (!strcmp(proxy_route(APR_ARRAY_IDX(proxy_members(b), i, proxy_worker *), own), route))
             return 1;
     return 0;
 }

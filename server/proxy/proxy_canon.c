@@ -191,15 +191,21 @@ static int canon_refuse(request_rec *r, int number, const char *what, int log_ur
     return HTTP_FORBIDDEN;
 }
 
-/* SetHandler gives FastCGI a file's name, which may have spaces. */
-static int canon_is_raw(request_rec *r, const canon_kind *kind, const char *path)
+const char *proxy_file_end(const char *path)
 {
     const char *bad = ap_scan_vchar_obstext(path);
 
+    while (*bad == ' ')
+        bad = ap_scan_vchar_obstext(bad + 1);
+    return bad;
+}
+
+/* SetHandler gives FastCGI a file's name, which may have spaces. */
+static int canon_is_raw(request_rec *r, const canon_kind *kind, const char *path)
+{
     if (kind->no_path == CANON_FCGI && apr_table_get(r->notes, "proxy-sethandler"))
-        while (*bad == ' ')
-            bad = ap_scan_vchar_obstext(bad + 1);
-    return *bad != '\0';
+        return *proxy_file_end(path) != '\0';
+    return *ap_scan_vchar_obstext(path) != '\0';
 }
 
 /* The path as it is sent, and the query. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which worker gets a request, and what its answer, or that there was none, says of the worker. */
 #include "proxy_private.h"
+#include "proxy_growth.h"
 #include "apr_strings.h"
 #include "brigade/assert.h"
 #include "http_log.h"
@@ -160,7 +161,7 @@ int proxy_may_retry(const request_rec *r, const proxy_target *t, int attempt)
         return 0;
     most = atomic_load(&t->balancer->state->attempts);
     if (most == PROXY_UNSET)
-        most = t->balancer->members->nelts - 1;
+        most = proxy_members(t->balancer)->nelts - 1;
     return attempt < most && budget_allows(t->balancer);
 }
 
@@ -205,11 +206,11 @@ static int failed_eject(const proxy_worker *w, int failures)
     BRG_ASSERT(failures > 0);
     if (!w->params.eject || failures < w->params.eject || !w->balancer)
         return 0;
-    for (int i = 0; i < w->balancer->members->nelts; i++)
-        out +=
-            (atomic_load(&APR_ARRAY_IDX(w->balancer->members, i, proxy_worker *)->state->status) &
-             PROXY_STATUS_UNUSABLE) != 0;
-    return 2 * (out + 1) <= w->balancer->members->nelts;
+    for (int i = 0; i < proxy_members(w->balancer)->nelts; i++)
+        out += (atomic_load(
+                    &APR_ARRAY_IDX(proxy_members(w->balancer), i, proxy_worker *)->state->status) &
+                PROXY_STATUS_UNUSABLE) != 0;
+    return 2 * (out + 1) <= proxy_members(w->balancer)->nelts;
 }
 
 static void failed_timeout(request_rec *r, proxy_target *t)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Workers and balancers: made from URLs, found by URLs. */
 #include "proxy_private.h"
+#include "proxy_growth.h"
 #include "apr_lib.h"
 #include "apr_strings.h"
 #include "brigade/assert.h"
@@ -92,7 +93,7 @@ static int worker_fits(const proxy_worker *w, const char *url, size_t least, con
 proxy_worker *proxy_worker_find(const proxy_server_conf *conf, const proxy_balancer *balancer,
                                 const char *url, const char *socket)
 {
-    const apr_array_header_t *from = balancer ? balancer->members : conf->workers;
+    const apr_array_header_t *from = balancer ? proxy_members(balancer) : conf->workers;
     const size_t least = url_authority_len(url);
     proxy_worker *best = NULL;
 
@@ -202,10 +203,9 @@ static const char *worker_place(apr_pool_t *p, proxy_worker *w, const char *url,
     return NULL;
 }
 
-const char *proxy_worker_define(apr_pool_t *p, proxy_worker **to, proxy_server_conf *conf,
-                                proxy_balancer *balancer, const char *url, int flags)
+const char *proxy_worker_fill(apr_pool_t *p, proxy_worker *w, proxy_balancer *balancer,
+                              const char *url, int flags)
 {
-    proxy_worker *w = apr_pcalloc(p, sizeof *w);
     const char *name = proxy_split_socket(p, url, &w->socket), *error, *fixed;
     int host_open = 0;
 
@@ -218,7 +218,6 @@ const char *proxy_worker_define(apr_pool_t *p, proxy_worker **to, proxy_server_c
         return error;
     w->name = worker_name_of(p, name);
     w->prefix_match = (flags & WORKER_MATCH) && strchr(name, '$') != NULL;
-    w->server = conf->server;
     w->balancer = balancer;
     worker_defaults(w);
     if (!balancer)
@@ -226,6 +225,18 @@ const char *proxy_worker_define(apr_pool_t *p, proxy_worker **to, proxy_server_c
     w->generic = host_open;                             /* each request names its own host */
     if (host_open)
         w->params.no_reuse = 1;
+    return NULL;
+}
+
+const char *proxy_worker_define(apr_pool_t *p, proxy_worker **to, proxy_server_conf *conf,
+                                proxy_balancer *balancer, const char *url, int flags)
+{
+    proxy_worker *w = apr_pcalloc(p, sizeof *w);
+    const char *error;
+
+    w->server = conf->server;
+    if ((error = proxy_worker_fill(p, w, balancer, url, flags)) != NULL)
+        return error;
     APR_ARRAY_PUSH(balancer ? balancer->members : conf->workers, proxy_worker *) = w;
     *to = w;
     return NULL;

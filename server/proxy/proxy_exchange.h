@@ -34,6 +34,8 @@
 #define EXCHANGE_BEHIND \
     (256 * 1024) /**< of an answer that wait for the client, before more is read */
 #define EXCHANGE_SPOOLED (32 * 1024) /**< the same, in memory, while the rest waits on disk */
+#define EXCHANGE_GATHERED \
+    (64 * 1024) /**< of an answer's beginning that wait for what is here of the rest */
 #define EXCHANGE_PATIENCE_US \
     apr_time_from_msec(250) /**< for the client of one answer; then it waits on disk */
 #define EXCHANGE_HEAD_MOST \
@@ -70,6 +72,8 @@ typedef struct proxy_codec {
     /** Take what came: the head (x->answered), the body into x->in, the end (x->complete).
      * @return APR_SUCCESS: something was taken; APR_EAGAIN: more is needed; else what came is no answer (x->bad says why) */
     apr_status_t (*take)(proxy_exchange *x);
+    /** NULL, or read bytes of the body itself, by client_recv_into(). @return as client_recv(); APR_ENOTIMPL: not what comes now */
+    apr_status_t (*receive)(proxy_exchange *x);
     /** The backend closed. @return APR_SUCCESS: that was the end of the answer, and x->complete is set */
     apr_status_t (*end)(proxy_exchange *x);
 } proxy_codec;
@@ -137,6 +141,7 @@ struct proxy_exchange {
     uint8_t again_n;                /**< tries at no charge */
     uint8_t upgrade;                /**< an Upgrade was sent to the backend */
     uint8_t flush;                  /**< each piece at once */
+    uint8_t gathers;                /**< x->in was not passed, since more is here */
     uint8_t wants_body, wants_room; /**< beside the backend's socket */
     uint8_t spools;                 /**< what the client leaves goes to disk */
     apr_time_t behind_at;           /**< since then it is waited for; 0: it is not */

@@ -36,8 +36,9 @@ typedef struct fcgi_state {
     uint8_t type;
     uint16_t left; /* bytes of its content to come */
     uint8_t in_record;
-    uint8_t ended; /* END_REQUEST was complete */
-    char *errors;  /* text of STDERR that is not logged yet */
+    uint8_t ended;    /* END_REQUEST was complete */
+    uint8_t bodiless; /* the end of STDIN left with the beginning */
+    char *errors;     /* text of STDERR that is not logged yet */
     apr_size_t errors_n;
 } fcgi_state;
 
@@ -73,81 +74,93 @@ static unsigned char *fcgi_length_put(unsigned char *p, apr_size_t n)
     return p;
 }
 
-static apr_size_t fcgi_params_size(const apr_table_t *env)
+/* Lengths of names and values, in turn. @return of all as they are sent */
+static apr_size_t fcgi_params_measure(const apr_table_t *env, apr_size_t *len)
 {
     const apr_array_header_t *all = apr_table_elts(env);
     const apr_table_entry_t *e = (const void *)all->elts;
     apr_size_t sum = 0;
 
-    for (int i = 0; i < all->nelts; i++) {
-        const apr_size_t name = strlen(e[i].key), value = strlen(e[i].val);
-
-        sum += fcgi_length_size(name) + fcgi_length_size(value) + name + value;
+    for (int i = 0; i < all->nelts; i++, len += 2) {
+        len[0] = strlen(e[i].key);
+        len[1] = strlen(e[i].val);
+        sum += fcgi_length_size(len[0]) + fcgi_length_size(len[1]) + len[0] + len[1];
     }
     return sum;
 }
 
-static void fcgi_params_put(const apr_table_t *env, unsigned char *p)
+static void fcgi_params_put(const apr_table_t *env, const apr_size_t *len, unsigned char *p)
 {
     const apr_array_header_t *all = apr_table_elts(env);
     const apr_table_entry_t *e = (const void *)all->elts;
 
-    for (int i = 0; i < all->nelts; i++) {
-        const apr_size_t name = strlen(e[i].key), value = strlen(e[i].val);
-
-        p = fcgi_length_put(p, name);
-        p = fcgi_length_put(p, value);
-        memcpy(p, e[i].key, name);
-        memcpy(p + name, e[i].val, value);
-        p += name + value;
+    for (int i = 0; i < all->nelts; i++, len += 2) {
+        p = fcgi_length_put(p, len[0]);
+        p = fcgi_length_put(p, len[1]);
+        memcpy(p, e[i].key, len[0]);
+        memcpy(p + len[0], e[i].val, len[1]);
+        p += len[0] + len[1];
     }
 }
 
-/* A stream as records: its headers are put between its bytes. @return where it ends */
-static unsigned char *fcgi_stream_put(unsigned char *to, int type, const unsigned char *data,
-                                      apr_size_t len)
+/* Content that begins behind room for the first header becomes records: what is beyond one of them moves on, the last first.
+ * @return where they end, an empty record included */
+static unsigned char *fcgi_stream_split(unsigned char *to, int type, apr_size_t len)
 {
-    while (len) {
-        const apr_size_t n = len < FCGI_RECORD ? len : FCGI_RECORD;
+    const apr_size_t records = (len + FCGI_RECORD - 1) / FCGI_RECORD;
+    const unsigned char *content = to + FCGI_HEADER;
 
-        fcgi_header(to, type, n, 0);
-        memcpy(to + FCGI_HEADER, data, n);
-        to += FCGI_HEADER + n;
-        data += n;
-        len -= n;
+    for (apr_size_t i = records; i-- > 0;) {
+        const apr_size_t at = i * FCGI_RECORD, n = len - at < FCGI_RECORD ? len - at : FCGI_RECORD;
+        unsigned char *record = to + i * (FCGI_HEADER + FCGI_RECORD);
+
+        if (i)
+            memmove(record + FCGI_HEADER, content + at, n);
+        fcgi_header(record, type, n, 0);
     }
+    to += records * FCGI_HEADER + len;
     fcgi_header(to, type, 0, 0);
     return to + FCGI_HEADER;
+}
+
+static unsigned char *fcgi_request_put(unsigned char *to, int keep)
+{
+    fcgi_header(to, FCGI_BEGIN_REQUEST, 8, 0);
+    memset(to + FCGI_HEADER, 0, 8);
+    to[FCGI_HEADER + 1] = FCGI_RESPONDER;
+    to[FCGI_HEADER + 2] = keep ? FCGI_KEEP_CONN : 0;
+    return to + 2 * FCGI_HEADER;
 }
 
 static int fcgi_begin(proxy_exchange *x)
 {
     request_rec *r = x->r;
-    apr_bucket_alloc_t *alloc = r->connection->bucket_alloc;
     const int keep = client_origin_settings(x->origin)->reuse;
     int status = script_environment(x);
-    unsigned char *params, *p;
-    apr_size_t n, all;
-    char *buf;
+    const apr_table_t *env = r->subprocess_env;
+    unsigned char *buf, *p;
+    apr_size_t *len, n, all;
+    fcgi_state *s;
 
     if (status != OK)
         return status;
-    x->script = apr_pcalloc(r->pool, sizeof(fcgi_state));
+    x->script = s = apr_pcalloc(r->pool, sizeof *s);
     x->keep = (uint8_t)keep;
-    n = fcgi_params_size(r->subprocess_env);
-    all = 2 * FCGI_HEADER + n + (n / FCGI_RECORD + 2) * FCGI_HEADER;
-    params = apr_palloc(r->pool, n);
-    fcgi_params_put(r->subprocess_env, params);
+    len = apr_palloc(r->pool, 2 * (apr_size_t)apr_table_elts(env)->nelts * sizeof *len);
+    n = fcgi_params_measure(env, len);
+    all = 2 * FCGI_HEADER + n + (n / FCGI_RECORD + 3) * FCGI_HEADER;
     buf = apr_palloc(r->pool, all);
-    p = (unsigned char *)buf;
-    fcgi_header(p, FCGI_BEGIN_REQUEST, 8, 0);
-    memset(p + FCGI_HEADER, 0, 8);
-    p[FCGI_HEADER + 1] = FCGI_RESPONDER;
-    p[FCGI_HEADER + 2] = keep ? FCGI_KEEP_CONN : 0;
-    p = fcgi_stream_put(p + 2 * FCGI_HEADER, FCGI_PARAMS, params, n);
-    BRG_ASSERT((apr_size_t)(p - (unsigned char *)buf) <= all);
-    exchange_out(
-        x, apr_bucket_pool_create(buf, (apr_size_t)(p - (unsigned char *)buf), r->pool, alloc));
+    p = fcgi_request_put(buf, keep);
+    fcgi_params_put(env, len, p + FCGI_HEADER);
+    p = fcgi_stream_split(p, FCGI_PARAMS, n);
+    if (x->body_over && !x->body_n) {
+        fcgi_header(p, FCGI_STDIN, 0, 0);
+        p += FCGI_HEADER;
+        s->bodiless = 1;
+    }
+    BRG_ASSERT((apr_size_t)(p - buf) <= all);
+    exchange_out(x, apr_bucket_pool_create((char *)buf, (apr_size_t)(p - buf), r->pool,
+                                           r->connection->bucket_alloc));
     return OK;
 }
 
@@ -171,7 +184,7 @@ static void fcgi_body(proxy_exchange *x, apr_bucket_brigade *bb, int last)
         exchange_out(x, apr_bucket_heap_create((char *)header, FCGI_HEADER, NULL, alloc));
         exchange_out(x, e);
     }
-    if (!last)
+    if (!last || ((const fcgi_state *)x->script)->bodiless)
         return;
     fcgi_header(header, FCGI_STDIN, 0, 0);
     exchange_out(x, apr_bucket_heap_create((char *)header, FCGI_HEADER, NULL, alloc));

@@ -44,24 +44,24 @@ static void gauges_forget(proxy_worker *w, proxy_gauges *g)
     memset(g, 0, sizeof *g);
 }
 
-void proxy_gauges_begin(void)
+void proxy_gauges_take(proxy_worker *w)
 {
-    const int slot = connection_child_slot();
+    const int slot = connection_child_slot(), place = proxy_share_place_of(w->state);
 
     BRG_ASSERT(slot >= 0);
-    if (!gauges || slot >= GAUGES_SLOTS)
+    if (!gauges || slot >= GAUGES_SLOTS || place < 0)
         return;
-    for (int i = 0; i < proxy_workers(); i++) {
-        proxy_worker *w = proxy_worker_get(i);
-        const int place = proxy_share_place_of(w->state);
+    w->gauges = &gauges[slot][place];
+    gauges_forget(w, w->gauges);
+    if (w->origin)
+        client_origin_gauges(w->origin, &w->gauges->connections);
+}
 
-        if (place < 0)
-            continue;
-        w->gauges = &gauges[slot][place];
-        gauges_forget(w, w->gauges);
-        if (w->origin)
-            client_origin_gauges(w->origin, &w->gauges->connections);
-    }
+void proxy_gauges_begin(void)
+{
+    for (int i = 0; i < proxy_workers(); i++)
+        if (proxy_worker_get(i))
+            proxy_gauges_take(proxy_worker_get(i));
 }
 
 /* ---- read ---- */
@@ -133,6 +133,8 @@ int brg_status_backend_get(int n, apr_pool_t *p, brg_status_backend *out)
     if (n < 0 || n >= proxy_workers())
         return -1;
     w = proxy_worker_get(n);
+    if (!w)
+        return 0;
     status = w->state ? atomic_load(&w->state->status) : PROXY_STATUS_FREE;
     if (!w->state || w->generic || status & PROXY_STATUS_FREE)
         return 0;

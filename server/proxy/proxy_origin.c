@@ -119,9 +119,39 @@ static client_origin *origin_of_request(request_rec *r, const proxy_target *targ
     return client_origin_once(r->pool, &settings);
 }
 
+client_origin *proxy_origin_of_member(apr_pool_t *p, const proxy_worker *w)
+{
+    client_settings settings;
+
+    origin_settings(w, w->server, &settings);
+#if BRIGADE_TLS
+    if (proxy_scheme_is_tls(w->scheme))
+        settings.tls = tls_client_context_of(w->server, NULL);
+#endif
+    if (!w->port && !w->socket)
+        return NULL;
+    return settings.tls || !proxy_scheme_is_tls(w->scheme) ? client_origin_make(p, &settings)
+                                                           : NULL;
+}
+
+client_origin *proxy_origin_of_handler(apr_pool_t *p, server_rec *s, const char *host,
+                                       apr_port_t port, const char *socket)
+{
+    client_settings settings;
+
+    origin_settings(proxy_conf_of(s)->reverse, s, &settings);
+    settings.host = host;
+    settings.port = port;
+    settings.path = socket;
+    settings.reuse = 0;
+    return client_origin_once(p, &settings);
+}
+
 client_origin *proxy_origin_of(request_rec *r, const proxy_target *target)
 {
     if (target->worker->origin && !target->dynamic && !target->remotes_n)
         return target->worker->origin;
+    if (target->origin && target->worker == proxy_conf_of(r->server)->reverse && !target->remotes_n)
+        return target->origin;
     return origin_of_request(r, target);
 }

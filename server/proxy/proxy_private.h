@@ -65,6 +65,7 @@ typedef struct balancer_state {
     _Atomic int32_t method, attempts, force, scolon, separator;
     _Atomic int64_t timeout, updated_at;
     _Atomic uint32_t names; /* odd while the two below are written */
+    _Atomic uint32_t grown; /* moves on with each member that is added */
     char sticky[BALANCER_STICKY_SIZE], sticky_path[BALANCER_STICKY_SIZE];
     char nonce[BALANCER_NONCE_SIZE]; /* written before there are server processes */
     _Atomic uint64_t retries,
@@ -83,10 +84,11 @@ struct proxy_balancer {
     apr_array_header_t *fail_statuses; /* of int */
     const char *hash_key; /* hashkey=: "uri", "client" or a name of a field; NULL: uri */
     int retry_budget;     /* retrybudget=: tries in hundred that are not the first; 0: all may be */
-    apr_array_header_t *members; /* of proxy_worker * */
+    apr_array_header_t *members; /* of proxy_worker *, as configured; see proxy_members() */
     ap_conf_vector_t *section;
     server_rec *server;
     balancer_state *state;
+    struct proxy_growth *grown;              /* NULL: no growth= */
     const char *manager_path, *manager_host; /* of the virtual host and path that ProxyPass gave */
 };
 
@@ -213,6 +215,9 @@ enum { WORKER_MATCH = 1 }; /* of ProxyPassMatch: the URL may have $1 ... */
 const char *proxy_split_socket(apr_pool_t *p, const char *url, const char **socket);
 const char *proxy_worker_define(apr_pool_t *p, proxy_worker **to, proxy_server_conf *conf,
                                 proxy_balancer *balancer, const char *url, int flags);
+/* What the URL says, and defaults, into @a w, whose server is set. @return NULL or what is wrong */
+const char *proxy_worker_fill(apr_pool_t *p, proxy_worker *w, proxy_balancer *balancer,
+                              const char *url, int flags);
 const char *proxy_balancer_define(apr_pool_t *p, proxy_balancer **to, proxy_server_conf *conf,
                                   const char *url);
 proxy_balancer *proxy_balancer_find(const proxy_server_conf *conf, const char *url);
@@ -255,6 +260,10 @@ const proxy_place *proxy_place_of(const request_rec *r, const char **rest);
 void proxy_place_canonical(request_rec *r);
 const proxy_place *proxy_place_resolved(const request_rec *r);
 
+/* r->handler is a URL of FastCGI that this loop knows: r->filename, a file, becomes its canonical form, and @a origin the one for its
+ * connections. Threads: the request's. @return 0: it is not; nothing was changed */
+int proxy_handled(request_rec *r, client_origin **origin);
+
 int proxy_detect(request_rec *r);
 int proxy_pre_translate(request_rec *r);
 int proxy_translate(request_rec *r);
@@ -268,6 +277,8 @@ int proxy_take_socket(request_rec *r);
 int proxy_canonical(request_rec *r, const char *url);
 /* Encode what is not allowed in a path. NULL: it cannot be. */
 char *proxy_encode_path(apr_pool_t *p, const char *path, int keep_encoded_slash);
+/* Where a file's name that becomes a path of FastCGI has what may not stand there; its end. */
+const char *proxy_file_end(const char *path);
 /* "//[user[:password]@]host[:port][/path]". @return NULL or what is wrong; *url is what follows the first '/' */
 const char *proxy_netloc(apr_pool_t *p, const char **url, const char **host, apr_port_t *port);
 const char *proxy_interpolate(request_rec *r, const char *text);
@@ -300,6 +311,11 @@ int proxy_share(apr_pool_t *pconf, server_rec *main);
 void proxy_text_write(_Atomic uint32_t *names, char *to, const char *from, size_t size);
 const char *proxy_text_read(_Atomic uint32_t *names, const char *from, char *to, size_t size);
 
+/* A number and a state for a member that may be added, the @a at -th of its balancer. @return 0, or -1: no room */
+int proxy_share_spare(apr_pool_t *p, proxy_worker *w, int at);
+/* It is a member now: proxy_worker_get() has it. */
+void proxy_worker_publish(proxy_worker *w);
+
 #define PROXY_STATES_MOST 4096
 /* The number of a state in shared memory, below PROXY_STATES_MOST; -1: it is not shared. */
 int proxy_share_place_of(const proxy_state *state);
@@ -314,6 +330,8 @@ typedef struct proxy_gauges {
 int proxy_gauges_map(server_rec *main);
 /* This server process begins: its own row is empty, and what a process that died left there is taken from the shared counts. */
 void proxy_gauges_begin(void);
+/* The same for a worker that is new in this process. */
+void proxy_gauges_take(proxy_worker *w);
 /* brigade/status.h: optional function */
 int brg_status_backend_get(int n, apr_pool_t *p, brg_status_backend *out);
 

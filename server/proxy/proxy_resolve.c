@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The target of a request. */
 #include "proxy_private.h"
+#include "response_cache.h"
 #include "apr_strings.h"
 #include "brigade/assert.h"
 #include "http_log.h"
@@ -27,15 +28,18 @@ int proxy_error(request_rec *r, int status, const char *reason)
 }
 
 /* SetHandler proxy:... and its like name a scheme and a host; the file's path goes behind it. */
-static int resolve_handler(request_rec *r)
+static int resolve_handler(request_rec *r, client_origin **origin)
 {
     char *file = r->filename;
     int rv;
 
     BRG_ASSERT(!r->proxyreq && !strncmp(r->handler, "proxy:", 6));
+    cache_known_note(r);
     r->proxyreq = PROXYREQ_REVERSE;
-    r->filename = apr_pstrcat(r->pool, r->handler, file, NULL);
     apr_table_setn(r->notes, "proxy-sethandler", "1");
+    if (proxy_handled(r, origin))
+        return OK;
+    r->filename = apr_pstrcat(r->pool, r->handler, file, NULL);
     rv = proxy_fixup(r);
     if (rv != OK) {
         r->filename = file;
@@ -185,6 +189,7 @@ static int resolve_domain(request_rec *r, const char *domain)
 
 int proxy_resolve(request_rec *r, proxy_target **to)
 {
+    client_origin *origin = NULL;
     proxy_target *t;
     int rv;
 
@@ -194,7 +199,7 @@ int proxy_resolve(request_rec *r, proxy_target **to)
         if (!r->handler || strncmp(r->handler, "proxy:", 6) != 0 ||
             !strncmp(r->filename, "proxy:", 6))
             return DECLINED;
-        rv = resolve_handler(r);
+        rv = resolve_handler(r, &origin);
         if (rv != OK)
             return rv;
     }
@@ -205,6 +210,7 @@ int proxy_resolve(request_rec *r, proxy_target **to)
         return rv;
     *to = t = apr_pcalloc(r->pool, sizeof *t);
     t->url = r->filename + 6;
+    t->origin = origin;
     t->forward = r->proxyreq == PROXYREQ_PROXY;
     t->socket = apr_table_get(r->notes, PROXY_SOCKET_NOTE);
     return resolve_target(r, t);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ProxyPassReverse and its forms for cookies: names of the backend in its answers become names of this server. */
 #include "proxy_private.h"
+#include "proxy_growth.h"
 #include "apr_lib.h"
 #include "apr_strings.h"
 #include "brigade/assert.h"
@@ -50,8 +51,8 @@ static size_t reverse_of_balancer(request_rec *r, const char *real, const char *
     const char *path = strchr(real + 11, '/');
     const size_t extra = path && path[1] ? strlen(path) : 0;
 
-    for (int i = 0; b && i < b->members->nelts; i++) {
-        const proxy_worker *w = APR_ARRAY_IDX(b->members, i, proxy_worker *);
+    for (int i = 0; b && i < proxy_members(b)->nelts; i++) {
+        const proxy_worker *w = APR_ARRAY_IDX(proxy_members(b), i, proxy_worker *);
         const size_t len = strlen(w->name);
 
         if (!strncasecmp(value, w->name, len) && (!extra || !strncmp(value + len, path, extra)))

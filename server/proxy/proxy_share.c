@@ -4,6 +4,7 @@
  * Two tables of places of one size. A place belongs to what its key says, a hash of the virtual host and the names;
  * so whoever is configured again finds its state. */
 #include "proxy_private.h"
+#include "proxy_growth.h"
 #include "kept_memory.h"
 #include "trial.h"
 #include "apr_strings.h"
@@ -33,7 +34,7 @@ int proxy_workers(void)
 proxy_worker *proxy_worker_get(int number)
 {
     BRG_ASSERT(number >= 0 && number < share_n);
-    return share_list[number];
+    return __atomic_load_n(&share_list[number], __ATOMIC_ACQUIRE);
 }
 
 int proxy_share_place_of(const proxy_state *state)
@@ -211,6 +212,19 @@ static balancer_state *share_balancer_place(uint64_t key)
     return left;
 }
 
+/* The next number for @a w. @param listed  who is found by it; NULL: nobody yet */
+static void share_number(apr_pool_t *p, proxy_worker *w, proxy_worker *listed)
+{
+    w->number = share_n;
+    share_list = (share_n & (share_n - 1)) || share_n == 0
+                     ? share_list
+                     : memcpy(apr_palloc(p, 2 * (size_t)share_n * sizeof *share_list), share_list,
+                              (size_t)share_n * sizeof *share_list);
+    if (!share_list)
+        share_list = apr_palloc(p, sizeof *share_list);
+    share_list[share_n++] = listed;
+}
+
 static int share_worker(apr_pool_t *p, proxy_worker *w, int persist)
 {
     BRG_ASSERT(share_n >= 0 && (share_n == 0 || share_list));
@@ -219,16 +233,26 @@ static int share_worker(apr_pool_t *p, proxy_worker *w, int persist)
     w->state = share ? share_worker_place(share_worker_key(w)) : apr_pcalloc(p, sizeof *w->state);
     if (!w->state)
         return -1;
-    w->number = share_n;
-    share_list = (share_n & (share_n - 1)) || share_n == 0
-                     ? share_list
-                     : memcpy(apr_palloc(p, 2 * (size_t)share_n * sizeof *share_list), share_list,
-                              (size_t)share_n * sizeof *share_list);
-    if (!share_list)
-        share_list = apr_palloc(p, sizeof *share_list);
-    share_list[share_n++] = w;
+    share_number(p, w, w);
     share_worker_settings(w, persist);
     return 0;
+}
+
+int proxy_share_spare(apr_pool_t *p, proxy_worker *w, int at)
+{
+    uint64_t h = share_hash(share_server_key(w->server), w->balancer->name);
+
+    h = share_hash_number(share_hash(h, "growth"), at);
+    w->state = share ? share_worker_place(h ? h : 1) : apr_pcalloc(p, sizeof *w->state);
+    if (!w->state)
+        return -1;
+    share_number(p, w, NULL);
+    return 0;
+}
+
+void proxy_worker_publish(proxy_worker *w)
+{
+    __atomic_store_n(&share_list[w->number], w, __ATOMIC_RELEASE);
 }
 
 static void share_balancer_settings(apr_pool_t *p, proxy_balancer *b, int persist)
@@ -262,14 +286,6 @@ static void share_balancer_settings(apr_pool_t *p, proxy_balancer *b, int persis
     atomic_store(&s->configured, configured);
 }
 
-static void share_notices(const proxy_balancer *b)
-{
-    if (b->set & BALANCER_SET_GROWTH)
-        ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, b->server,
-                     "growth= of %s has no effect: members are added in the configuration",
-                     b->name);
-}
-
 static int share_balancer(apr_pool_t *p, proxy_balancer *b, int persist)
 {
     uint64_t key = share_hash(share_server_key(b->server), b->name);
@@ -281,11 +297,10 @@ static int share_balancer(apr_pool_t *p, proxy_balancer *b, int persist)
     if (!b->state)
         return -1;
     share_balancer_settings(p, b, persist);
-    share_notices(b);
     for (int i = 0; i < b->members->nelts; i++)
         if (share_worker(p, APR_ARRAY_IDX(b->members, i, proxy_worker *), persist))
             return -1;
-    return 0;
+    return proxy_growth_make(p, b, persist);
 }
 
 static int share_server(apr_pool_t *p, server_rec *s)
@@ -312,7 +327,7 @@ static int share_map(server_rec *main)
     if (trial_runs())
         return 0;
     if (!mapped)
-        mapped = kept_memory_map("proxy-workers-2", sizeof *mapped);
+        mapped = kept_memory_map("proxy-workers-3", sizeof *mapped);
     if (!mapped) {
         ap_log_error(APLOG_MARK, APLOG_EMERG, errno, main,
                      "no memory that processes share for the state of workers");

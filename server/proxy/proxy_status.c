@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Balancers on the page of server-status. */
 #include "proxy_private.h"
+#include "proxy_growth.h"
 #include "apr_strings.h"
 #include "brigade/assert.h"
 #include "http_protocol.h"
@@ -36,8 +37,8 @@ static void status_short(request_rec *r, const proxy_server_conf *c)
         const proxy_balancer *b = APR_ARRAY_IDX(c->balancers, i, proxy_balancer *);
 
         ap_rprintf(r, "ProxyBalancer[%d]Name: %s\n", i, b->name);
-        for (int m = 0; m < b->members->nelts; m++)
-            status_short_member(r, APR_ARRAY_IDX(b->members, m, proxy_worker *), i, m);
+        for (int m = 0; m < proxy_members(b)->nelts; m++)
+            status_short_member(r, APR_ARRAY_IDX(proxy_members(b), m, proxy_worker *), i, m);
     }
 }
 
@@ -85,8 +86,8 @@ static void status_balancer(request_rec *r, const proxy_balancer *b)
              "border=\"0\"><tr><th>Sch</th><th>Host</th><th>Stat</th><th>Route</th><th>Redir</th>"
              "<th>F</th><th>Set</th><th>Acc</th><th>Busy</th><th>Wr</th><th>Rd</th></tr>\n",
              r);
-    for (int i = 0; i < b->members->nelts; i++)
-        status_member(r, APR_ARRAY_IDX(b->members, i, proxy_worker *));
+    for (int i = 0; i < proxy_members(b)->nelts; i++)
+        status_member(r, APR_ARRAY_IDX(proxy_members(b), i, proxy_worker *));
     ap_rputs("</table>\n", r);
 }
 

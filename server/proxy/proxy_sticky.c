@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sessions that stay with a member: its route stands in a parameter of the URL or in a cookie. */
 #include "proxy_private.h"
+#include "proxy_growth.h"
 #include "apr_lib.h"
 #include "apr_strings.h"
 #include "brigade/assert.h"
@@ -53,7 +54,7 @@ static const char *sticky_of_cookie(request_rec *r, const char *name)
 static proxy_worker *sticky_member(request_rec *r, const proxy_target *t, const char *route,
                                    int redirects)
 {
-    const apr_array_header_t *members = t->balancer->members;
+    const apr_array_header_t *members = proxy_members(t->balancer);
     const apr_time_t now = apr_time_now();
 
     BRG_ASSERT(redirects >= 0 && redirects <= STICKY_REDIRECTS);

@@ -6,6 +6,7 @@ import re
 import signal
 import socket
 import ssl
+import struct
 import subprocess
 import sys
 import tempfile
@@ -59,6 +60,9 @@ LogFormat "%h %l %u %t \\"%r\\" %>s %O \\"%{{Referer}}i\\" \\"%{{User-Agent}}i\\
     ProxyPass / http://127.0.0.1:{plain}/
     CacheEnable memory /
 </VirtualHost>
+<Files page.script>
+    SetHandler "proxy:unix:{site}/script.sock|fcgi://localhost/"
+</Files>
 """
 TLS = """Listen 127.0.0.1:{tls}
 <VirtualHost 127.0.0.1:{tls}>
@@ -75,6 +79,7 @@ Listen 127.0.0.1:{proxied}
 """
 BACKEND = (b"HTTP/1.1 200 OK\r\nDate: Fri, 20 Nov 2026 08:00:00 GMT\r\nServer: backend\r\nLast-Modified: Fri, 20 Nov 2026 08:00:00 GMT\r\n"
            b"ETag: \"v1-1000\"\r\nCache-Control: no-store\r\nContent-Type: text/html\r\nContent-Length: 1000\r\n\r\n" + b"x" * 1000)
+SCRIPT = b"Content-type: text/html;charset=UTF-8\r\n\r\n" + b"hello " * 200
 PAGE = """<html><head><title>page</title></head><body>
 <!--#set var="a" value="b" --><!--#if expr="$a = /b/" --><p>yes</p><!--#else --><p>no</p><!--#endif -->
 <!--#include virtual="/part.html" --><!--#echo var="DOCUMENT_NAME" --><!--#flastmod file="part.html" -->
@@ -99,6 +104,7 @@ SHAPES = {
     "ssi": ("full", "plain", "/page.shtml", "", "a page with six elements, rendered"),
     "scan": ("full", "plain", "/text.scan", "", "text of 10 KB that a handler sends through SSI: it is searched, not compiled"),
     "proxied": ("full", "proxied", "/p/page", "", "1 KB that another server answers"),
+    "fastcgi": ("stored", "plain", "/page.script", "", "1 KB of a FastCGI backend, over a connection of its own"),
     "worker": ("full", "plain", "/page.asis", "", "a page that a worker sends"),
     "squid": ("stored", "squid", "/10k.bin", "", "10 KB from memory, the log of Squid"),
     "connection": ("stored", "log", "/10k.bin", "", "10 KB from memory, combined log, a connection for each request"),
@@ -113,6 +119,7 @@ def make_site(root):
     for name, content in {"htdocs/10k.bin": b"x" * 10240, "htdocs/64k.bin": b"x" * 65536, "htdocs/coded.bin": b"x" * 10240,
                           "htdocs/coded.bin.gz": gzip.compress(b"x" * 10240), "htdocs/part.html": b"<p>part</p>\n", "htdocs/page.shtml": PAGE.encode(),
                           "htdocs/text.scan": TEXT.encode(), "htdocs/page.asis": b"Content-Type: text/html\n\n<p>page</p>\n",
+                          "htdocs/page.script": b"answered by a backend\n",
                           "mime.types": b"text/html html\n"}.items():
         with open(f"{root}/{name}", "wb") as f:
             f.write(content)
@@ -133,9 +140,13 @@ class Backend:
     """Another server: the same answer to each request, over connections that it keeps."""
 
     def __init__(self):
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.port = self.listener.getsockname()[1]
+        self.listener = self._listen()
         threading.Thread(target=self._accept, daemon=True).start()
+
+    def _listen(self):
+        listener = socket.create_server(("127.0.0.1", 0))
+        self.port = listener.getsockname()[1]
+        return listener
 
     def _accept(self):
         while True:
@@ -161,6 +172,32 @@ class Backend:
         self.listener.close()
 
 
+class Scripts(Backend):
+    """A FastCGI backend on a Unix socket, which closes each connection after its answer, as PHP-FPM does."""
+
+    def __init__(self, path):
+        self.path = path
+        super().__init__()
+
+    def _listen(self):
+        listener = socket.socket(socket.AF_UNIX)
+        listener.bind(self.path)
+        os.chmod(self.path, 0o777)
+        listener.listen(128)
+        return listener
+
+    @staticmethod
+    def _serve(connection):
+        with connection:
+            came = b""
+            while not came.endswith(b"\x01\x05\x00\x01\x00\x00\x00\x00"):  # the end of STDIN
+                if not (data := connection.recv(65536)):
+                    return
+                came += data
+            padding = -len(SCRIPT) % 8
+            connection.sendall(struct.pack("!BBHHBx", 1, 6, 1, len(SCRIPT), padding) + SCRIPT + bytes(padding) + struct.pack("!BBHHBx", 1, 3, 1, 8, 0) + bytes(8))
+
+
 class Site:
     """What is served, old enough to be remembered."""
 
@@ -169,11 +206,12 @@ class Site:
         self.root = self.folder.name
         make_site(self.root)
         self.at_rest = time.monotonic() + AT_REST
-        self.backend = Backend()
+        self.backend, self.scripts = Backend(), Scripts(f"{self.root}/script.sock")
         return self
 
     def __exit__(self, *_):
         self.backend.close()
+        self.scripts.close()
         self.folder.cleanup()
 
 

@@ -111,3 +111,67 @@ def test_changes_over_a_reload(serve, pair, persist):
     text = server.get("/manager?xml=1", headers={"Referer": "http://localhost/manager"}).body
     assert text.count(b"<httpd:elected>3</httpd:elected>") == 2, "what was counted stays"
     assert (b"<httpd:loadfactor>7.00" in text) == persist
+
+
+def added(server, url, sure="1"):
+    body = f"b=app&nonce=secret&b_nwrkr={url}&b_wyes={sure}".encode()
+    return server.request("POST", "/manager", headers={"Content-Type": "application/x-www-form-urlencoded", "Referer": "http://localhost/manager"}, body=body)
+
+
+def enabled(server, url):
+    return server.request("POST", "/manager", headers={"Content-Type": "application/x-www-form-urlencoded", "Referer": "http://localhost/manager"},
+                          body=f"b=app&nonce=secret&w={url}&w_status_D=0".encode())
+
+
+def used(server):
+    return server.get("/manager").body.decode().split(" Used]")[0].rsplit("<td>", 1)[1]
+
+
+@pytest.mark.threads
+def test_members_are_added(serve, pair):
+    """growth= says how many; all loops and processes have them, disabled at first."""
+    server = serve(config(pair, "ProxySet balancer://app growth=2\nEventLoops 2\nServerProcesses 2"))
+    assert used(server) == "4 [2"
+    with Backend() as three:
+        url = f"http://127.0.0.1:{three.port}"
+        assert added(server, url, sure="0").status == 200 and used(server) == "4 [2"
+        for wrong in ("nonsense", "", "http://", url[:-2] + "x" * 300, f"http://127.0.0.1:{pair[0].port}/more"):
+            assert added(server, wrong).status == 400
+        assert added(server, url).status == 200 and used(server) == "4 [3"
+        assert statuses(server) == ["Init Ok ", "Init Ok ", "Init Dis "]
+        asked(server, 12)
+        assert len(three.requests) == 0
+        assert enabled(server, url).status == 200
+        wait_until(lambda: asked(server, 1) or len(three.requests) >= 8, "it is asked")
+        assert f">{url}<" in server.get("/manager").body.decode()
+        assert added(server, url).status == 400 and used(server) == "4 [3"
+        assert added(server, "HTTP://127.0.0.1:1/Path").status == 200 and used(server) == "4 [4"
+        assert b"w=http://127.0.0.1:1/Path&" in server.get("/manager").body
+        assert b"Add New Worker" not in server.get("/manager?b=app&nonce=secret", headers={"Referer": "http://localhost/manager"}).body
+        assert added(server, "http://127.0.0.1:2").status == 400
+        log = server.error_log()
+        assert b"AH10163: balancer://app: failed to add worker nonsense" in log and f"AH10164: balancer://app: failed to add worker {url}".encode() in log
+
+
+def test_without_growth_none_is_added(serve, pair):
+    server = serve(config(pair))
+    assert used(server) == "2 [2" and added(server, "http://127.0.0.1:1").status == 400 and used(server) == "2 [2"
+
+
+@pytest.mark.parametrize("persist", [True, False])
+def test_added_members_over_a_reload(serve, pair, persist):
+    server = serve(config(pair, "ProxySet balancer://app growth=1\n" + ("BalancerPersist On" if persist else "")))
+    with Backend() as three:
+        url = f"http://127.0.0.1:{three.port}"
+        added(server, url)
+        enabled(server, url)
+        wait_until(lambda: asked(server, 1) or three.requests, "it is asked")
+        server.signal(signal.SIGUSR1)
+        server.wait_for_log("(?s)resuming.*resuming")
+        wait_until(lambda: used(server) == ("3 [3" if persist else "3 [2"), "the new generation answers")
+        if not persist:
+            assert added(server, url).status == 200
+            assert statuses(server)[-1] == "Init Dis "
+            enabled(server, url)
+        before = len(three.requests)
+        wait_until(lambda: asked(server, 1) or len(three.requests) > before, "it is asked again")

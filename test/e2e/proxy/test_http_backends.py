@@ -295,6 +295,56 @@ def test_unasked_bytes(serve, backend):
         assert server.get("/p/next").body == b"ok\n"
 
 
+@pytest.mark.parametrize("size", [70000, 98304, 400000])
+def test_unasked_bytes_behind_a_long_answer(serve, backend, size):
+    """A long body is read past its end: what stands there is nobody's, however long it is."""
+    body = bytes(range(251)) * (size // 251) + b"z" * (size % 251)
+    for n, more in enumerate((answer(b"evil\n"), b"y" * 3, answer(b"evil\n" * 30000))):
+        backend.scripts[f"/more{n}"] = answer(body) + more
+    server = serve(config(backend))
+    for n in range(9):
+        assert server.get(f"/p/more{n % 3}").body == body
+        assert server.get("/p/next").body == b"ok\n"
+
+
+@pytest.mark.parametrize("sent", [32768, 40000, 100000, 300000])
+def test_long_answers_that_are_cut(serve, backend, sent):
+    """What came of it goes to the client, who sees that it is cut."""
+    whole = answer(bytes(range(256)) * 2000)
+    backend.scripts["/cut"] = garbage(whole[:sent])
+    server = serve(config(backend))
+    for _ in range(3):
+        with server.connect() as client:
+            client.send(b"GET /p/cut HTTP/1.1\r\nHost: x\r\n\r\n")
+            head, _, body = client.read_to_end().partition(b"\r\n\r\n")
+        assert head.startswith(b"HTTP/1.1 200") and b"Content-Length: 512000" in head
+        assert body == whole[:sent].partition(b"\r\n\r\n")[2]
+    assert server.get("/p/good").status == 200
+
+
+def test_the_beginning_of_a_long_answer_is_sent_at_once(serve, backend):
+    """Where the rest is not here yet."""
+    go = threading.Event()
+    whole = answer(b"a" * 32768 + b"b" * 300000)
+
+    def script(connection, request):
+        connection.send(whole[:32768])
+        go.wait(30)
+        return whole[32768:]
+    backend.scripts["/slow"] = script
+    server = serve(config(backend))
+    with server.connect() as client:
+        client.send(b"GET /p/slow HTTP/1.1\r\nHost: x\r\n\r\n")
+        data = client.socket.recv(100)
+        assert data.startswith(b"HTTP/1.1 200")
+        go.set()
+        while len(data) < len(whole):
+            more = client.socket.recv(65536)
+            assert more
+            data += more
+        assert data.endswith(b"b" * 300000)
+
+
 def test_clients_that_leave(serve, backend):
     held = threading.Event()
     backend.scripts["/slow"] = lambda connection, request: held.wait(20) and answer()

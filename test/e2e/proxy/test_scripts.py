@@ -207,6 +207,68 @@ def test_handler(serve):
         assert server.get("/none.php").status in (200, 404)
 
 
+def test_handlers_of_one_server(serve):
+    """Each loop knows what they mean, whatever the file and the virtual host: two sockets, a URL with a path, one with variables."""
+    def text(params, body, send):
+        one.answer(send, f"one {params['SCRIPT_FILENAME']}".encode())
+
+    def other_text(params, body, send):
+        two.answer(send, f"two {params['SCRIPT_FILENAME']}".encode())
+    with Script("fcgi", text) as one, Script("fcgi", other_text) as two:
+        server = serve(f'EventLoops 1\n<Files "*.one">\nSetHandler "proxy:unix:{one.path}|fcgi://localhost/"\n</Files>\n'
+                       f'<Files "*.two">\nSetHandler "proxy:unix:{two.path}|fcgi://localhost/dir"\n</Files>\n'
+                       f'<Files "*.bare">\nSetHandler "proxy:unix:{two.path}|fcgi://localhost:9000"\n</Files>\n'
+                       f'<Files "*.each">\nSetHandler "expr=proxy:unix:{two.path}|fcgi://localhost/%{{QUERY_STRING}}"\n</Files>\n',
+                       {"a b.one": "", "c.two": "", "d.bare": "", "e.each": ""})
+        root = server.path("htdocs")
+        for n in range(40):
+            assert server.get("/a%20b.one").body == f"one proxy:fcgi://localhost/{root}/a b.one".encode()
+            assert server.get("/c.two").body == f"two proxy:fcgi://localhost/dir{root}/c.two".encode()
+            assert server.get("/d.bare").body == f"two proxy:fcgi://localhost:9000{root}/d.bare".encode()
+            assert server.get(f"/e.each?{n}").body == f"two proxy:fcgi://localhost/{n}{root}/e.each".encode()
+
+
+def test_scripts_that_read_slowly(serve):
+    """A socket that is full is gone on with when there is room, also a Unix socket, which is not asked for room before."""
+    def script(params, body, send):
+        one.answer(send, b"%d" % len(body))
+    with Script("fcgi", script) as one:
+        server = serve(config(one))
+        for size in (300000, 2000000, 7000000):
+            assert server.request("POST", "/s/a", body=b"x" * size).body == b"%d" % size
+
+
+def test_what_a_script_is_may_change(serve):
+    """What is known of its file ends with a change of its path: it becomes a folder, goes, comes back; its folder moves."""
+    with Script("fcgi", lambda params, body, send: one.answer(send, params["SCRIPT_FILENAME"].rsplit("/", 1)[1].encode())) as one:
+        server = serve(f'EventLoops 1\nDirectoryIndex index.html\n<FilesMatch "\\.php$">\nSetHandler "proxy:unix:{one.path}|fcgi://localhost/"\n</FilesMatch>\n'
+                       "AcceptPathInfo On\n", {"in/a.php": "<?php ?>", "other/index.html": "index"})
+        folder, path = server.path("htdocs", "in"), server.path("htdocs", "in", "a.php")
+
+        def known():
+            for _ in range(4):
+                assert server.get("/in/a.php").body == b"a.php"
+            assert server.get("/in/a.php/info").body == b"a.php" and one.seen[-1][0]["PATH_INFO"] == "/info"
+        known()
+        os.remove(path)
+        os.mkdir(path)
+        for _ in range(3):
+            got = server.get("/in/a.php")
+            assert got.status == 301 and got["Location"].endswith("/in/a.php/")
+        os.rmdir(path)
+        with open(path, "w", encoding="utf-8") as f:
+            f.write("<?php ?>")
+        known()
+        os.rename(folder, folder + "2")
+        os.symlink(server.path("htdocs", "other"), folder)
+        os.mkdir(server.path("htdocs", "other", "a.php"))
+        for _ in range(3):
+            assert server.get("/in/a.php").status == 301
+        os.remove(folder)
+        os.rename(folder + "2", folder)
+        known()
+
+
 def test_pieces_of_records(serve):
     """Records in every cut."""
     text = record(STDERR, b"message") + record(STDOUT, b"Content-Type: text/plain\r\n\r\nab") + record(STDOUT, b"", 5) + record(STDOUT, b"cd", 3) + end()
