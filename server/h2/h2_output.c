@@ -7,6 +7,7 @@
  * one that is not more urgent. */
 #include "h2_private.h"
 #include "connection.h"
+#include "counted_lock.h"
 #include "gather.h"
 #include "response_cache.h"
 #include "brigade/assert.h"
@@ -348,7 +349,7 @@ static int output_pipe(h2_stream *s, int *done)
     size_t n = 0, have;
     int more, last;
 
-    pthread_mutex_lock(&s->session->lock);
+    lock_counted(&s->session->lock, LOCK_HTTP2);
     blocks = p->blocks;
     p->blocks = NULL;
     p->blocks_tail = &p->blocks;
@@ -410,7 +411,7 @@ static int output_stream(h2_stream *s)
 /* Heads that came since the last turn told what their streams are worth. */
 static void output_rank(h2_session *h)
 {
-    pthread_mutex_lock(&h->lock);
+    lock_counted(&h->lock, LOCK_HTTP2);
     for (int i = 0; h->unranked && i < H2_BUCKETS; i++)
         for (h2_stream *s = h->bucket[i]; s; s = s->next)
             if (s->pipe && s->pipe->ranked) {

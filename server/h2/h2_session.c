@@ -11,6 +11,7 @@
  * this one's as its master. */
 #include "h2_private.h"
 #include "connection.h"
+#include "counted_lock.h"
 #include "gather.h"
 #include "h1_conn.h"
 #include "http_log.h"
@@ -388,7 +389,7 @@ void h2_pipe_note(struct loop_note *note)
     h2_session *h = (h2_session *)(void *)((char *)note - offsetof(h2_session, note));
 
     BRG_ASSERT_TAG(h, H2_SESSION_TAG);
-    pthread_mutex_lock(&h->lock);
+    lock_counted(&h->lock, LOCK_HTTP2);
     for (h2_stream *s = h->dirty; s; s = s->pipe->dirty_next) {
         s->pipe->dirty = 0;
         h2_stream_ready(s);
