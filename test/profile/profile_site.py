@@ -73,6 +73,7 @@ Listen 127.0.0.1:{proxied}
     ProxyPass /p/ http://127.0.0.1:{backend}/
 </VirtualHost>
 """
+PREFORK = "LoadModule mpm_prefork_module modules/mod_mpm_prefork.so\n"
 BACKEND = (b"HTTP/1.1 200 OK\r\nDate: Fri, 20 Nov 2026 08:00:00 GMT\r\nServer: backend\r\nLast-Modified: Fri, 20 Nov 2026 08:00:00 GMT\r\n"
            b"ETag: \"v1-1000\"\r\nCache-Control: no-store\r\nContent-Type: text/html\r\nContent-Length: 1000\r\n\r\n" + b"x" * 1000)
 PAGE = """<html><head><title>page</title></head><body>
@@ -101,8 +102,10 @@ SHAPES = {
     "proxied": ("full", "proxied", "/p/page", "", "1 KB that another server answers"),
     "worker": ("full", "plain", "/page.asis", "", "a page that a worker sends"),
     "squid": ("stored", "squid", "/10k.bin", "", "10 KB from memory, the log of Squid"),
+    "prefork": ("prefork", "plain", "/10k.bin", "", "10 KB, the full way in a process with one thread"),
     "connection": ("stored", "log", "/10k.bin", "", "10 KB from memory, combined log, a connection for each request"),
 }
+CONFIGURATIONS = ("stored", "full", "prefork")
 ANEW = {"connection"}  # shapes of one request on each connection
 
 
@@ -188,7 +191,8 @@ class Server:
         os.mkdir(self.root)
         os.chmod(self.root, 0o777)
         self.ports = {name: free_port() for name in ("plain", "log", "squid", "hit", "tls", "http2", "proxied")}
-        text = BASE + HTTP2 + (FULL if configuration == "full" else STORED + (TLS if has_tls(program) else ""))
+        text = BASE + HTTP2 + (STORED + (TLS if has_tls(program) else "") if configuration == "stored" else FULL)
+        text = (PREFORK if configuration == "prefork" else "") + text
         with open(f"{self.root}/httpd.conf", "w", encoding="utf-8") as f:
             f.write((text + more).format(root=self.root, site=site.root, backend=site.backend.port, **self.ports))
         who = {"user": "nobody", "group": "nogroup"} if os.getuid() == 0 else {}

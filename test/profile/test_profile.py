@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Requests cost what golden.json says, or less. `build/profile --renew` writes it anew; `build/profile` shows where the cost is."""
 import os
+import re
 import subprocess
 import sys
 
@@ -9,8 +10,10 @@ import pytest
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import profile_caches as caches  # noqa: E402
+import profile_graph as graph  # noqa: E402
 import profile_measure as measure  # noqa: E402
 import profile_order as order  # noqa: E402
+import profile_sites as sites  # noqa: E402
 import profile_trend as trend  # noqa: E402
 import request_profile as profile  # noqa: E402
 import train  # noqa: E402
@@ -49,6 +52,24 @@ def test_system_calls(profiles):
 
 def test_allocations(profiles):
     check(profile.more_taken(profile.load_golden(), profiles))
+
+
+@pytest.mark.skipif(measure.missing_tools() != [] or not os.path.exists(PROGRAM), reason="not built")
+def test_sites_of_all_allocations_are_known(profiles):
+    """Those that the compiler wrote out at their place, too: the sum is what the pool itself counted."""
+    found = sites.measure(PROGRAM, "full")
+    assert abs(sum(found.values()) - profiles["full"].taken["allocations"]) < 1
+    assert round(found["apr_table_make"]) >= 10 and round(found["request_create"]) >= 1
+
+
+def test_the_call_graph_is_whole(profiles):
+    """What a function costs with all below it is what its callers pay for it."""
+    found = {e[0]: e for e in graph.entries(profiles["full"])}
+    for name in ("ap_run_handler", "request_create", "ap_directory_walk"):
+        _, own, below, calls, callers, _ = found[name]
+        assert calls >= 1 and own > 0 and abs(own + below - sum(n for n, _ in callers.values())) < 0.02 * (own + below) + 5
+    text = graph.text_of("full", profiles["full"])
+    assert re.search(r"^ *[\d.]+ % +[\d.]+ +[\d.]+ +1\.00  request_create$", text, re.M)
 
 
 def test_instructions(profiles):
@@ -99,6 +120,9 @@ def test_what_grew_is_named():
     golden["shapes"]["stored"]["taken"] = {"allocations": 20, "bytes": 3000}
     p.taken = {"allocations": 20, "bytes": 3050}
     assert not profile.more_taken(golden, {"stored": p})
+    golden["shapes"]["stored"]["taken"]["zeroed"] = 1000
+    p.taken = {"allocations": 20, "bytes": 3000, "zeroed": 1100}
+    assert profile.more_taken(golden, {"stored": p}) == ["stored: 1100 zeroed of a request's pool, were 1000"]
     p.taken = {"allocations": 21, "bytes": 3100}
     assert profile.more_taken(golden, {"stored": p}) == ["stored: 21 allocations of a request's pool, were 20", "stored: 3100 bytes of a request's pool, were 3000"]
     assert profile.more_instructions(golden, {"stored": p}) == ["stored: 1123 instructions, were 1100 (+2.1 %)\n    small: 123, was 100"]
