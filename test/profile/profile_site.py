@@ -107,6 +107,7 @@ SHAPES = {
 }
 CONFIGURATIONS = ("stored", "full", "prefork")
 ANEW = {"connection"}  # shapes of one request on each connection
+ALONE = {"prefork"}  # while they have a connection, the server takes no other one: it ends with their requests
 
 
 def make_site(root):
@@ -247,6 +248,10 @@ class Client:
             self.stream, self.update = 1, b""
             return
         self.address, self.anew = ("127.0.0.1", server.ports[port]), shape in ANEW
+        self.alone = shape in ALONE
+        if self.alone:
+            self.sock = None
+            return
         self._connect()
         if port == "tls":
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -282,11 +287,15 @@ class Client:
     def run(self, n):
         """@return the status of the last response"""
         if not self.http2:
+            if self.alone:
+                self._connect()
             for _ in range(n):
                 if self.anew:
                     self.sock.close()
                     self._connect()
                 head = self._get(self.fields)
+            if self.alone:
+                self.close()
             return int(head.split(b" ", 2)[1])
         for _ in range(n):
             block = h2_client.request_block(path=self.target)
@@ -299,4 +308,6 @@ class Client:
         return int(status)
 
     def close(self):
-        (self.http2 or self).sock.close()
+        sock = (self.http2 or self).sock
+        if sock:
+            sock.close()
