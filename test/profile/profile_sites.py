@@ -2,6 +2,8 @@
 """Where a request allocates from its pools: callgrind counts each instruction, and the debug information says which of them are the
 allocation itself (pool_inline.h), which the compiler writes out at its place in the files of server/. What is a call is one of its callers."""
 import collections
+import os
+import re
 import subprocess
 
 from profile_measure import REQUESTS, WARM, Dumps, plain_name, settle
@@ -66,11 +68,11 @@ def in_file(program, costs, entries):
     return {(name, at - entries[name] + places[name]): n for (name, at), n in costs.items() if name in places and name in entries}
 
 
-def on_line(program, addresses, line):
-    """Those that the debug information has as the innermost of this line, FILE:NUMBER."""
+def of_files(program, addresses, wanted):
+    """Those that the debug information has as the innermost of files whose paths match."""
     said = subprocess.run(["addr2line", "-a", "-i", "-e", program], input="\n".join(map(hex, addresses)), capture_output=True, text=True, check=True).stdout
     lines = said.splitlines()
-    return {int(address, 16) for address, place in zip(lines, lines[1:]) if address.startswith("0x") and place.split(" ")[0].endswith(line)}
+    return {int(address, 16) for address, place in zip(lines, lines[1:]) if address.startswith("0x") and wanted.search(place)}
 
 
 def by_function(found):
@@ -90,47 +92,82 @@ def by_function(found):
     return places
 
 
+class Run:
+    """A shape under callgrind, by instruction: for each of the two states, what ran; and what apr_palloc() was called by."""
+
+    def __init__(self, program, shape):
+        configuration = SHAPES[shape][0]
+        self.requests = REQUESTS.get(configuration, REQUESTS["full"])
+        counts = []
+        with Site() as site, Server(site, program, configuration, ["valgrind", *Instructions.OPTIONS], patience=180) as server:
+            dumps = Instructions(server)
+            client = Client(server, shape)
+            client.run(WARM)
+            settle(dumps)
+            for n in (0, self.requests):
+                first = dumps.read
+                if n:
+                    client.run(n)
+                dumps.mark()
+                counts.append((first, dumps.read))
+            client.close()
+            names, entries, read, asked = {}, {}, {}, {}
+            for number in range(1, dumps.read + 1):
+                read[number], more, asked[number] = read_dump(f"{server.root}/cost.{number}", names)
+                entries.update(more)
+
+        def sums(of):
+            return (sum((of[n] for n in range(first + 1, last + 1)), collections.Counter()) for first, last in counts)
+
+        self.idle, self.busy = (in_file(program, costs, entries) for costs in sums(read))
+        self.asked_idle, self.asked = sums(asked)
+
+
+def executed(program, shape):
+    """{(function, address): executions for a request} of the program's own instructions"""
+    run = Run(program, shape)
+    return {key: (n - run.idle.get(key, 0)) / run.requests for key, n in run.busy.items() if n > run.idle.get(key, 0)}
+
+
 def measure(program, shape):
     """{function: allocations of pools in it, for a request}: written out there, or by its calls."""
-    from request_profile import HERE
-    wanted = counted_line(f"{HERE}/../../memory/pool_inline.h")
-    configuration = SHAPES[shape][0]
-    requests = REQUESTS.get(configuration, REQUESTS["full"])
-    counts = []
-    with Site() as site, Server(site, program, configuration, ["valgrind", *Instructions.OPTIONS], patience=180) as server:
-        dumps = Instructions(server)
-        client = Client(server, shape)
-        client.run(WARM)
-        settle(dumps)
-        for n in (0, requests):
-            first = dumps.read
-            if n:
-                client.run(n)
-            dumps.mark()
-            counts.append((first, dumps.read))
-        client.close()
-        names, entries, read, asked = {}, {}, {}, {}
-        for number in range(1, dumps.read + 1):
-            read[number], more, asked[number] = read_dump(f"{server.root}/cost.{number}", names)
-            entries.update(more)
-
-    def sums(of):
-        return (sum((of[n] for n in range(first + 1, last + 1)), collections.Counter()) for first, last in counts)
-
-    idle, busy = (in_file(program, costs, entries) for costs in sums(read))
-    places = on_line(program, sorted({at for _, at in busy}), f"pool_inline.h:{wanted}")
-    idle, busy = (by_function({key: n for key, n in costs.items() if key[1] in places}) for costs in (idle, busy))
+    wanted = counted_line(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../memory/pool_inline.h"))
+    run = Run(program, shape)
+    places = of_files(program, sorted({at for _, at in run.busy}), re.compile(rf"pool_inline\.h:{wanted}\b"))
+    idle, busy = (by_function({key: n for key, n in costs.items() if key[1] in places}) for costs in (run.idle, run.busy))
     busy.subtract(idle)
     found = collections.Counter()
     for name, n in busy.items():
         found[plain_name(name)] += n
     found.pop(CALLED, None)
-    before, after = sums(asked)
-    after.subtract(before)
-    found.update(after)
-    return {name: n / requests for name, n in found.items() if n > 0}
+    run.asked.subtract(run.asked_idle)
+    found.update(run.asked)
+    return {name: n / run.requests for name, n in found.items() if n > 0}
 
 
 def text_of(shape, found):
     lines = [f"{shape}: {sum(found.values()):.1f} allocations from pools for a request, by the function that has them written out, or calls apr_palloc()", ""]
     return "\n".join(lines + [f"  {n:8.1f}  {name}" for name, n in sorted(found.items(), key=lambda c: (-c[1], c[0])) if n >= 0.05]) + "\n"
+
+
+# What figures and the scoreboard cost, inlined or not.
+STATISTICS = re.compile(r"/server/figures/|/loop/loop_figures\.c|/filter/filter_statistics\.c|/memory/(memory_counts|apr_pools_counts)\.c")
+
+
+def statistics(program, shape):
+    """Instructions of a request that are statistics, by function, and all of the program: each counts for the file that its line is of."""
+    found = executed(program, shape)
+    places = of_files(program, sorted({at for _, at in found}), STATISTICS)
+    whole = sum(found.values())
+    by_name = collections.Counter()
+    for (name, at), n in found.items():
+        if at in places:
+            by_name[plain_name(name)] += n
+    return by_name, whole
+
+
+def statistics_text(program, shape):
+    by_name, whole = statistics(program, shape)
+    part = sum(by_name.values())
+    rows = [f"  {n:8.1f}  {name}" for name, n in by_name.most_common(12) if n >= 0.05]
+    return "\n".join([f"{shape}: {part:.0f} of {whole:.0f} instructions for a request are statistics, {100 * part / whole:.1f} %", "", *rows]) + "\n"

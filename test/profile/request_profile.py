@@ -7,6 +7,8 @@
     build/profile --copies              copied bytes by call site, too (valgrind's dhat; some seconds for each shape)
     build/profile --other OLD/brigade   beside another program: which functions grew and shrank
     build/profile --sites full          call sites of allocations from pools, those included that the compiler wrote out at their place
+    build/profile --perf stored full    stalls, misses and memory traffic as the processor counts them, where its counters can be read
+    build/profile --statistics stored   what figures and the scoreboard cost
     build/profile --trend               what each commit that changed golden.json did to requests: before and after
     build/profile --caches full ssi     loads, stores and misses of the processor's caches by function, in caches of one size on every machine
     build/profile --caches --systems full   the same by memory system, as a table
@@ -37,6 +39,7 @@ import profile_caches as caches  # noqa: E402
 import profile_graph as graph  # noqa: E402
 import profile_measure as measure  # noqa: E402
 import profile_order as order  # noqa: E402
+import profile_perf as perf  # noqa: E402
 import profile_sites as sites  # noqa: E402
 import profile_trend  # noqa: E402
 from profile_site import SHAPES  # noqa: E402
@@ -230,6 +233,8 @@ def main():
     parser.add_argument("--caches", action="store_true")
     parser.add_argument("--systems", action="store_true")
     parser.add_argument("--sites", action="store_true")
+    parser.add_argument("--perf", action="store_true")
+    parser.add_argument("--statistics", action="store_true")
     parser.add_argument("--times", action="store_true")
     parser.add_argument("--trend", action="store_true")
     parser.add_argument("--other")
@@ -248,6 +253,14 @@ def main():
     if arguments.caches:
         shapes = arguments.shapes or [s for s in SHAPES if s != "tls"]
         print(caches.table(program, shapes) if arguments.systems else "\n".join(caches.text_of(s, c) for s, c in caches.measure(program, shapes).items()))
+        return
+    if arguments.perf:
+        why_not = perf.supported()
+        print("\n".join(perf.text_of(shape, perf.measure(program, shape)) for shape in arguments.shapes or ["stored", "full", "ssi"]) if not why_not else why_not)
+        sys.exit(1 if why_not else 0)
+    if arguments.statistics:
+        for shape in arguments.shapes or ["stored", "full", "worker"]:
+            print(sites.statistics_text(program, shape), flush=True)
         return
     if arguments.sites:
         for shape in arguments.shapes or ["full", "ssi"]:

@@ -13,6 +13,7 @@ import profile_caches as caches  # noqa: E402
 import profile_graph as graph  # noqa: E402
 import profile_measure as measure  # noqa: E402
 import profile_order as order  # noqa: E402
+import profile_perf as perf  # noqa: E402
 import profile_sites as sites  # noqa: E402
 import profile_trend as trend  # noqa: E402
 import request_profile as profile  # noqa: E402
@@ -52,6 +53,24 @@ def test_system_calls(profiles):
 
 def test_allocations(profiles):
     check(profile.more_taken(profile.load_golden(), profiles))
+
+
+def test_a_connection_costs_accept_and_close(profiles):
+    """Where a log wants the client's address, too: nothing is asked that accept4() told or the listening socket knows."""
+    if "connection" not in profiles:
+        pytest.skip("not of this share")
+    calls = profiles["connection"].system_calls
+    assert calls["accept4"] <= 2 and calls["close"] == 1 and not {"fcntl", "getpeername", "getsockname", "setsockopt"} & set(calls), calls
+
+
+def test_a_worker_reads_the_clock_once(profiles):
+    """At the end of the request; the loop reads it in each of its two turns. It was nine times in all, and three locks."""
+    if "worker" not in profiles:
+        pytest.skip("not of this share")
+    reads = profiles["worker"].calls_of("clock reads")
+    assert round(reads["thread_self_read"]) == 1, reads
+    assert sum(reads[name] for name in ("worker_main", "worker_wait", "loop_request_ended", "score_update")) < 0.5, reads
+    assert sum(profiles["worker"].calls_of("locks").values()) < 2.5
 
 
 @pytest.mark.skipif(measure.missing_tools() != [] or not os.path.exists(PROGRAM), reason="not built")
@@ -96,6 +115,30 @@ def test_arenas_spare_the_caches():
     assert arena.sum(("Dr",)) < malloc.sum(("Dr",)) and arena.sum(("Dw",)) < malloc.sum(("Dw",))
     assert arena.sum(("I1mr", "D1mr", "D1mw")) < malloc.sum(("I1mr", "D1mr", "D1mw"))
     assert not [name for name, _ in arena.functions(("Dr", "Dw"), 12) if name.endswith(("malloc", "free"))]
+
+
+def test_counters_of_the_processor_are_read():
+    """As perf stat -x, writes them, with those that the processor does not have."""
+    text = "1000000,,instructions:u,1000,100.00,,\n<not supported>,,stalled-cycles-frontend:u,0,100.00,,\n500000,,cycles:u,1000,100.00,,\n640,,cache-misses:u,1000,100.00,,\n"
+    counts = perf.read_counts(text)
+    assert counts == {"instructions": 1000000, "cycles": 500000, "cache-misses": 640}
+    assert "40960 bytes" in perf.text_of("stored", counts) and "front end" not in perf.text_of("stored", counts)
+    counts["stalled-cycles-frontend"] = 100000
+    assert "20.0 % of the cycles" in perf.text_of("stored", counts)
+
+
+@pytest.mark.skipif(bool(perf.supported()) or not os.path.exists(PROGRAM), reason="no counters, or not built")
+def test_the_front_end_seldom_stalls():
+    counts = perf.measure(PROGRAM, "full")
+    assert counts["instructions"] > 10000 and counts.get("stalled-cycles-frontend", 0) < 0.6 * counts["cycles"]
+
+
+@pytest.mark.skipif(measure.missing_tools() != [] or not os.path.exists(PROGRAM), reason="not built")
+def test_statistics_are_a_small_part():
+    """Inlined ones included; of an answer from memory, and of a request that takes all phases."""
+    for shape, most in (("stored", 0.025), ("full", 0.045)):
+        part, whole = sites.statistics(PROGRAM, shape)
+        assert 0 < sum(part.values()) < most * whole, (shape, part.most_common(5))
 
 
 def test_shares_leave_no_shape_out():
