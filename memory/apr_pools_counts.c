@@ -28,6 +28,7 @@ void pool_tell(apr_pool_t *p)
     pool_tell_to(p, memory_counts_mine(p->scope), bytes);
     p->told_allocations += p->head.allocations;
     p->told_bytes += bytes;
+    p->told_zeroed += p->head.zeroed;
     p->head.allocations = p->head.zeroed = 0;
     p->pools_n = p->clears_n = p->cleanups_n = p->refills_n = 0;
     p->bytes_before = 0;

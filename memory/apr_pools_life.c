@@ -328,6 +328,7 @@ static inline void pool_account(apr_pool_t *p)
     parent->bytes_before += pool_bytes(p);
     parent->told_allocations += p->told_allocations;
     parent->told_bytes += p->told_bytes;
+    parent->told_zeroed += p->told_zeroed;
     parent->cleanups_n += p->cleanups_n;
     parent->refills_n += p->refills_n;
     parent->clears_n += p->clears_n;

@@ -107,10 +107,12 @@ BRG_DECLARE(void) brg_pool_figures_get(const apr_pool_t *pool, brg_pool_figures 
 
     out->allocations = pool->head.allocations + pool->told_allocations;
     out->bytes = pool_bytes(pool) + pool->told_bytes;
+    out->zeroed_bytes = pool->head.zeroed + pool->told_zeroed;
     for (child = pool->child; child != NULL; child = child->sibling)
         if (child->scope == pool->scope) {
             brg_pool_figures_get(child, &below);
             out->allocations += below.allocations;
             out->bytes += below.bytes;
+            out->zeroed_bytes += below.zeroed_bytes;
         }
 }

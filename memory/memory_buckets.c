@@ -38,6 +38,14 @@ BRG_DECLARE(void) brg_buffer_copied(apr_size_t bytes)
     memory_count(&mine->copied_bytes, bytes);
 }
 
+BRG_DECLARE(void) brg_buffer_grown(apr_size_t bytes)
+{
+    brg_buffer_figures *mine = buffers_mine();
+
+    memory_count(&mine->grown, 1);
+    memory_count(&mine->grown_bytes, bytes);
+}
+
 /* ---- in place of APR-util's ---- */
 
 APU_DECLARE(apr_bucket *)

@@ -103,6 +103,8 @@ static void counts_sum_buffers(brg_buffer_figures *out)
         out->shared += __atomic_load_n(&t->buffers.shared, __ATOMIC_RELAXED);
         out->copied += __atomic_load_n(&t->buffers.copied, __ATOMIC_RELAXED);
         out->copied_bytes += __atomic_load_n(&t->buffers.copied_bytes, __ATOMIC_RELAXED);
+        out->grown += __atomic_load_n(&t->buffers.grown, __ATOMIC_RELAXED);
+        out->grown_bytes += __atomic_load_n(&t->buffers.grown_bytes, __ATOMIC_RELAXED);
     }
 }
 
@@ -114,6 +116,8 @@ BRG_DECLARE(void) brg_buffer_figures_get(brg_buffer_figures *out)
     out->shared -= counts_buffers_base.shared;
     out->copied -= counts_buffers_base.copied;
     out->copied_bytes -= counts_buffers_base.copied_bytes;
+    out->grown -= counts_buffers_base.grown;
+    out->grown_bytes -= counts_buffers_base.grown_bytes;
     pthread_mutex_unlock(&counts_lock);
 }
 

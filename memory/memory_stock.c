@@ -65,6 +65,10 @@ BRG_DECLARE(void) brg_buffer_copied(apr_size_t bytes)
 {
 }
 
+BRG_DECLARE(void) brg_buffer_grown(apr_size_t bytes)
+{
+}
+
 BRG_DECLARE(void) brg_buffer_figures_get(brg_buffer_figures *out)
 {
     memset(out, 0, sizeof(*out));

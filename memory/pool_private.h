@@ -67,7 +67,7 @@ struct apr_pool_t {
     /* From head.allocations up to tag: zero in a pool that was just created or cleared. */
     apr_uint64_t bytes_before; /* of other chunks, and of pools below that ended */
     /* told to the thread's counters, since the pool was created or cleared */
-    apr_uint64_t told_allocations, told_bytes;
+    apr_uint64_t told_allocations, told_bytes, told_zeroed;
     /* as head.allocations, head.zeroed and pool_bytes(): not yet told */
     apr_uint32_t cleanups_n; /* registered */
     apr_uint32_t refills_n;

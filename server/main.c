@@ -145,6 +145,7 @@ int main(int argc, const char *const *argv)
     main_check_ssi(process); /* before the arguments of -k are taken out */
     main_takeover(process);
     main_advice(process);
+    main_compare_take(process);
     main_long_options(process);
     ap_run_rewrite_args(process);
     upgrade_begin(process);
@@ -156,6 +157,8 @@ int main(int argc, const char *const *argv)
         main_show_settings(process, &options);
     if (options.tried)
         main_try(process, options.tried);
+    if (main_compare_is_asked())
+        main_compare(process);
     main_first_pass(process, &options);
     mpm_process_exit(process, main_serve(process));
 }

@@ -141,7 +141,7 @@ char *ssi_grow(apr_pool_t *p, char *data, apr_size_t len, apr_size_t more, apr_s
     grown = apr_palloc(p, *room);
     if (len) {
         memcpy(grown, data, len);
-        brg_buffer_copied(len);
+        brg_buffer_grown(len);
     }
     return grown;
 }

@@ -36,6 +36,15 @@ typedef enum brg_figure_kind {
     "brigade_file_reads_total",                           \
         "Opens and reads of files on event loops: warm: " \
         "the kernel had it in memory, cold: a worker had to wait for the disk."
+#define BRG_WAYS                                                                     \
+    "brigade_sent_by_way_bytes_total",                                               \
+        "Bytes given to sockets, by the way they went: from memory, heads included;" \
+        " from a file by sendfile(), through a mapped window, or read into a buffer."
+#define BRG_LOCKS                                                                                  \
+    "brigade_lock_waits_total",                                                                    \
+        "How often a thread found a lock taken and had to wait for it, by lock: of the queues for" \
+        " worker threads; of the number of these; of merged sections; of HTTP/2 sessions; of idle" \
+        " connections to backends."
 #define BRG_SHAKES \
     "brigade_tls_handshakes_total", "TLS handshakes of the built-in ssl module, by outcome."
 #define BRG_VERSIONS              \
@@ -120,6 +129,15 @@ typedef enum brg_figure_kind {
       NULL)                                                                                        \
     X(WARM, BRG_COUNTER, 1, BRG_READS, "cache=\"warm\"")                                           \
     X(COLD, BRG_COUNTER, 1, BRG_READS, "cache=\"cold\"")                                           \
+    X(SENT_MEMORY, BRG_COUNTER, 1, BRG_WAYS, "way=\"memory\"")                                     \
+    X(SENT_SENDFILE, BRG_COUNTER, 1, BRG_WAYS, "way=\"sendfile\"")                                 \
+    X(SENT_WINDOW, BRG_COUNTER, 1, BRG_WAYS, "way=\"window\"")                                     \
+    X(SENT_READ, BRG_COUNTER, 1, BRG_WAYS, "way=\"read\"")                                         \
+    X(LOCK_WORKERS, BRG_COUNTER, 1, BRG_LOCKS, "lock=\"workers\"")                                 \
+    X(LOCK_THREADS, BRG_COUNTER, 1, BRG_LOCKS, "lock=\"threads\"")                                 \
+    X(LOCK_SECTIONS, BRG_COUNTER, 1, BRG_LOCKS, "lock=\"sections\"")                               \
+    X(LOCK_HTTP2, BRG_COUNTER, 1, BRG_LOCKS, "lock=\"http2\"")                                     \
+    X(LOCK_BACKENDS, BRG_COUNTER, 1, BRG_LOCKS, "lock=\"backends\"")                               \
     X(SHAKES_FULL, BRG_COUNTER, 1, BRG_SHAKES, "outcome=\"full\"")                                 \
     X(SHAKES_RESUMED, BRG_COUNTER, 1, BRG_SHAKES, "outcome=\"resumed\"")                           \
     X(SHAKES_FAILED, BRG_COUNTER, 1, BRG_SHAKES, "outcome=\"failed\"")                             \

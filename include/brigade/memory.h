@@ -48,6 +48,7 @@ typedef struct brg_memory_figures {
 typedef struct brg_pool_figures {
     uint64_t allocations;
     uint64_t bytes;
+    uint64_t zeroed_bytes; /**< of these: that the pool cleared (apr_pcalloc) */
 } brg_pool_figures;
 
 /** "request" and so on; NULL for what is no scope. */
@@ -93,6 +94,10 @@ typedef struct brg_buffer_figures {
                             *   once more in place of a copy */
     uint64_t copied;       /**< times that data was copied from one buffer into another */
     uint64_t copied_bytes; /**< in these */
+    uint64_t
+        grown; /**< times that a buffer was too small, and its data went into a larger one; not among
+                            *   the copies */
+    uint64_t grown_bytes; /**< in these */
 } brg_buffer_figures;
 
 /**
@@ -103,6 +108,7 @@ typedef struct brg_buffer_figures {
 BRG_DECLARE(void) brg_buffer_created(void);
 BRG_DECLARE(void) brg_buffer_shared(void);
 BRG_DECLARE(void) brg_buffer_copied(apr_size_t bytes);
+BRG_DECLARE(void) brg_buffer_grown(apr_size_t bytes);
 
 /** Threads: any. */
 BRG_DECLARE(void) brg_buffer_figures_get(brg_buffer_figures *out);

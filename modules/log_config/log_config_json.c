@@ -14,6 +14,9 @@
 #include <stdlib.h>
 
 #define LOG_ISO "%{rfc3339}t"
+#define LOG_SQUID                                                                          \
+    "%{end:sec}t.%{end:msec_frac}t %{ms}T %a %{cache-result}e/%>s %O %m %{cache-url}e %u " \
+    "%{cache-hierarchy}e %{Content-Type}o"
 
 static const struct {
     const char *name, *format;
@@ -34,12 +37,13 @@ static const struct {
             "\"http.response.status_code\":%>s,\"http.response.body.bytes\":%B,"
             "\"http.request.referrer\":\"%{Referer}i\",\"user_agent.original\":\"%{User-Agent}i\","
             "\"http.request.id\":\"%{X-Request-Id}i\",\"labels.traceparent\":\"%{traceparent}i\"}"},
-    {"squid", "%{sec}t.%{msec_frac}t %{ms}T %a %{cache-result}e/%>s %O %m %U%q %u "
-              "%{cache-hierarchy}e %{Content-Type}o"},
+    {"squid", LOG_SQUID},
 };
 
 const char *log_preset(const char *name)
 {
+    if (!strcmp(name, "squid") && log_foreign_find("asnC")) /* ASTable */
+        return LOG_SQUID " AS%{asn}C";
     for (apr_size_t i = 0; i < sizeof log_presets / sizeof *log_presets; i++)
         if (!strcmp(log_presets[i].name, name))
             return log_presets[i].format;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* %{allocs}M and %{bytes}M: what the request took from its pool, and from pools below that, until
+/* %{allocs}M, %{bytes}M and %{zeroed}M: what the request took from its pool, and from pools below that, until
  * it is logged. */
 #include "log_config_private.h"
 #include "brigade/memory.h"
@@ -7,9 +7,9 @@
 
 const char *log_memory_check(const char *arg)
 {
-    if (strcmp(arg, "allocs") == 0 || strcmp(arg, "bytes") == 0)
+    if (strcmp(arg, "allocs") == 0 || strcmp(arg, "bytes") == 0 || strcmp(arg, "zeroed") == 0)
         return NULL;
-    return "%M must be %{allocs}M or %{bytes}M";
+    return "%M must be %{allocs}M, %{bytes}M or %{zeroed}M";
 }
 
 void log_emit_memory(log_out *out, request_rec *r, const log_item *item, log_entry *entry)
@@ -17,5 +17,7 @@ void log_emit_memory(log_out *out, request_rec *r, const log_item *item, log_ent
     brg_pool_figures figures;
 
     brg_pool_figures_get(r->pool, &figures);
-    log_out_number(out, (apr_int64_t)(item->arg[0] == 'a' ? figures.allocations : figures.bytes));
+    log_out_number(out, (apr_int64_t)(item->arg[0] == 'a'   ? figures.allocations
+                                      : item->arg[0] == 'b' ? figures.bytes
+                                                            : figures.zeroed_bytes));
 }

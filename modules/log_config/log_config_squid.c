@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * %{cache-result}e and %{cache-hierarchy}e: what Squid's logs tell of a request in the words that its analysers know.
+ * %{cache-result}e, %{cache-hierarchy}e and %{cache-url}e: what Squid's logs tell of a request in the words that its analysers know.
  * Caches are the server's own memory, and mod_cache, which tells what it did in variables.
  */
 #include "log_config_private.h"
 #include "http_protocol.h"
+#include "http_ssl.h"
 #include "apr_lib.h"
 #include <strings.h>
 
@@ -104,13 +105,54 @@ static void squid_stored_hierarchy(log_out *out, const brg_stored_answer *a, con
     log_out_bytes(out, "HIER_NONE/-", 11);
 }
 
+/* A target that is a path is one of the host that was asked; others are whole, as those of forward proxies and CONNECT. */
+static void squid_out_url(log_out *out, int is_tls, brg_text host, brg_text target)
+{
+    if (target.len && target.at[0] == '/') {
+        log_out_bytes(out, "https://", is_tls ? 5 : 4);
+        log_out_bytes(out, "://", 3);
+        log_out_escaped_n(out, host.at, host.len);
+    }
+    log_out_escaped_n(out, target.at, target.len);
+}
+
+static brg_text squid_text(const char *text)
+{
+    return (brg_text){text, text ? strlen(text) : 0};
+}
+
+static void squid_emit_url(log_out *out, request_rec *r, const log_item *item, log_entry *entry)
+{
+    const char *host = apr_table_get(r->headers_in, "Host");
+
+    squid_out_url(out, !strcmp(ap_http_scheme(r), "https"), squid_text(host ? host : r->hostname),
+                  squid_text(r->unparsed_uri));
+}
+
+static void squid_stored_url(log_out *out, const brg_stored_answer *a, const log_item *item,
+                             log_entry *entry)
+{
+    unsigned from = 0;
+
+    squid_out_url(out, ap_ssl_conn_is_ssl(a->connection),
+                  brg_stored_request_field(a, "Host", 4, &from), a->target);
+}
+
 int log_squid_find(log_item *item, const char *tag)
 {
-    const int hierarchy = !strcmp(item->arg, "cache-hierarchy");
+    static const struct {
+        const char *name;
+        log_emit_fn *emit;
+        log_stored_fn *stored;
+    } items[] = {{"cache-result", squid_emit_result, squid_stored_result},
+                 {"cache-hierarchy", squid_emit_hierarchy, squid_stored_hierarchy},
+                 {"cache-url", squid_emit_url, squid_stored_url}};
 
-    if (strcmp(tag, "e") || (!hierarchy && strcmp(item->arg, "cache-result")))
-        return 0;
-    item->emit = hierarchy ? squid_emit_hierarchy : squid_emit_result;
-    item->stored = hierarchy ? squid_stored_hierarchy : squid_stored_result;
-    return 1;
+    for (size_t i = 0; !strcmp(tag, "e") && i < sizeof items / sizeof *items; i++)
+        if (!strcmp(item->arg, items[i].name)) {
+            item->emit = items[i].emit;
+            item->stored = items[i].stored;
+            return 1;
+        }
+    return 0;
 }

@@ -59,7 +59,8 @@ void status_write_auto(request_rec *r, const status_snapshot *snap, int flags)
                "\n",
                snap->totals.processes_n, snap->totals.stopping_n, counts->connections,
                counts->reading, counts->writing, counts->keepalive, counts->lingering);
-    ap_rprintf(r, "WorkersFull: %" APR_UINT64_T_FMT "\n", snap->waited_n);
+    ap_rprintf(r, "WorkersFull: %" APR_UINT64_T_FMT "\nSentByWay: %s\nLockWaits: %s\n",
+               snap->waited_n, snap->ways, snap->locks ? snap->locks : "none");
     ap_rprintf(r, "LogLinesLost: %" APR_UINT64_T_FMT "\n", snap->totals.log_lines_lost);
     ap_rvputs(r, "Scoreboard: ", snap->letters, "\n", NULL);
     status_run_hooks(r, flags);

@@ -52,11 +52,33 @@ static void status_look_at_process(status_snapshot *snap, status_process *proces
     snap->idle_n += process->idle_n;
 }
 
-static uint64_t status_waited(apr_pool_t *p)
+/* The figures from first to last, each behind the value of its label. */
+static const char *status_by_label(apr_pool_t *p, const brg_figures *f, int first, int last)
 {
-    brg_figures *figures = apr_palloc(p, sizeof *figures);
+    const char *text = "";
 
-    return brg_figures_sum(figures) ? 0 : figures->value[BRG_FIGURE_WORKERS_FULL];
+    for (int i = first; i <= last; i++) {
+        const char *label = strchr(brg_figure_of(i)->labels, '"') + 1;
+
+        text = apr_psprintf(p, "%s%s%.*s %" APR_UINT64_T_FMT, text, i > first ? ", " : "",
+                            (int)strcspn(label, "\""), label, f->value[i]);
+    }
+    return text;
+}
+
+static void status_add_figures(apr_pool_t *p, status_snapshot *snap)
+{
+    brg_figures *f = apr_pcalloc(p, sizeof *f);
+    uint64_t waits = 0;
+
+    if (brg_figures_sum(f))
+        memset(f, 0, sizeof *f);
+    snap->waited_n = f->value[BRG_FIGURE_WORKERS_FULL];
+    snap->ways = status_by_label(p, f, BRG_FIGURE_SENT_MEMORY, BRG_FIGURE_SENT_READ);
+    for (int i = BRG_FIGURE_LOCK_WORKERS; i <= BRG_FIGURE_LOCK_BACKENDS; i++)
+        waits += f->value[i];
+    if (waits)
+        snap->locks = status_by_label(p, f, BRG_FIGURE_LOCK_WORKERS, BRG_FIGURE_LOCK_BACKENDS);
 }
 
 int status_snapshot_take(request_rec *r, status_snapshot *snap)
@@ -83,7 +105,7 @@ int status_snapshot_take(request_rec *r, status_snapshot *snap)
     }
     APR_ARRAY_PUSH(letters, char) = '\0';
     snap->letters = letters->elts;
-    snap->waited_n = status_waited(r->pool);
+    status_add_figures(r->pool, snap);
     return 0;
 }
 

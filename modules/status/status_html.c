@@ -336,6 +336,9 @@ void status_write_html(request_rec *r, const status_snapshot *snap, int flags)
                    "<dt>%" APR_UINT64_T_FMT " requests had to wait since all workers that "
                    "MaxRequestWorkers allows were at work</dt>\n",
                    snap->waited_n);
+    ap_rvputs(r, "<dt>Bytes sent, by their way: ", snap->ways, "</dt>\n", NULL);
+    if (snap->locks)
+        ap_rvputs(r, "<dt>Waits for locks: ", snap->locks, "</dt>\n", NULL);
     ap_rputs("</dl>\n", r);
     status_html_processes(r, snap);
     status_html_scoreboard(r, snap);

@@ -59,6 +59,8 @@ static const status_figure buffer_figures[] = {
     BUFFER_FIGURE(shared, "Shared", "buffers shared by reference"),
     BUFFER_FIGURE(copied, "Copied", "buffers copied on write"),
     BUFFER_FIGURE(copied_bytes, "CopiedBytes", "bytes of buffers copied"),
+    BUFFER_FIGURE(grown, "Grown", "buffers that were too small, and moved into larger ones"),
+    BUFFER_FIGURE(grown_bytes, "GrownBytes", "bytes in these"),
 };
 
 #define TABLE(rows, family)                         \

@@ -126,6 +126,9 @@ static void page_facts(request_rec *r, const status_snapshot *snap)
     if (snap->waited_n)
         page_fact(r, "Had to wait for one",
                   apr_psprintf(r->pool, "%" APR_UINT64_T_FMT " requests", snap->waited_n));
+    page_fact(r, "Bytes sent, by their way", snap->ways);
+    if (snap->locks)
+        page_fact(r, "Waits for locks", snap->locks);
     ap_rputs("</dl>\n", r);
 }
 

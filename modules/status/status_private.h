@@ -26,6 +26,8 @@ typedef struct status_snapshot {
     apr_array_header_t *processes; /**< of status_process */
     int busy_n, graceful_n, idle_n;
     uint64_t waited_n;   /**< requests that had to wait since all worker threads were at work */
+    const char *ways;    /**< bytes by the way they went: "memory 12, sendfile 0, ..." */
+    const char *locks;   /**< how often threads waited for locks, in the same form; NULL: never */
     const char *letters; /**< one per thread, all processes */
     ap_loadavg_t load;
     double cpu_user, cpu_system, cpu_children_user, cpu_children_system; /**< seconds */

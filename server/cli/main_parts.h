@@ -77,6 +77,14 @@ void main_long_options(process_rec *process);
  * tried. (main_try.c) */
 void main_try(process_rec *process, const char *url) __attribute__((noreturn));
 
+/** `--compare-memory [SETTING...] URL...` behind the options: taken out of the arguments. (main_compare.c) */
+void main_compare_take(process_rec *process);
+
+int main_compare_is_asked(void);
+
+/** Serve these URLs with each memory system, print what they cost, and end the program: 0, or 2 if that cannot be done. */
+void main_compare(process_rec *process) __attribute__((noreturn));
+
 /** 1 if there is a file to read. */
 int main_has_configuration(apr_pool_t *p, const main_options *options);
 

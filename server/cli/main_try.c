@@ -20,6 +20,7 @@
 #include "generation.h"
 #include "loop.h"
 #include "main_parts.h"
+#include "main_trial.h"
 #include "memory_settings.h"
 #include "response_cache.h"
 #include "scores.h"
@@ -46,11 +47,13 @@ APLOG_USE_MODULE(core);
 #define TRY_WAIT_S 60
 #define TRY_WORKERS 4
 #define TRY_FIELDS 8
+#define TRY_LAST "Connection: close\r\n\r\n" /* in place of the last end of line */
 #define TRY_FIELDS_SENT "Accept-Encoding: gzip\r\n"
 
 static struct {
     apr_uri_t uri;
-    const char *url, *request;
+    const char *url, *host_field, *target;
+    const main_trial *asks;
     brg_listener listener;
     struct sockaddr_un address; /* of listener.fd */
     socklen_t address_len;
@@ -128,7 +131,7 @@ static void try_address(process_rec *process, apr_pool_t *p)
 
 static void try_target(process_rec *process, apr_pool_t *p)
 {
-    char *host, *target;
+    char *host;
 
     if (apr_uri_parse(p, trial.url, &trial.uri) != APR_SUCCESS || !trial.uri.path ||
         trial.uri.path[0] != '/' || strpbrk(trial.url, " \t\r\n"))
@@ -143,12 +146,20 @@ static void try_target(process_rec *process, apr_pool_t *p)
             ? apr_uri_unparse(p, &trial.uri, APR_URI_UNP_OMITPATHINFO | APR_URI_UNP_OMITUSERINFO) +
                   strlen("http://")
             : apr_pstrdup(p, "localhost");
-    target = apr_uri_unparse(p, &trial.uri, APR_URI_UNP_OMITSITEPART);
-    trial.request =
-        apr_psprintf(p,
-                     "GET %s HTTP/1.1\r\nHost: %s\r\n" TRY_FIELDS_SENT "\r\n"
-                     "GET %s HTTP/1.1\r\nHost: %s\r\n" TRY_FIELDS_SENT "Connection: close\r\n\r\n",
-                     target, host, target, host);
+    trial.host_field = host;
+    trial.target = apr_uri_unparse(p, &trial.uri, APR_URI_UNP_OMITSITEPART);
+}
+
+char *main_trial_requests(apr_pool_t *p, int n)
+{
+    char *one = apr_psprintf(p, "GET %s HTTP/1.1\r\nHost: %s\r\n" TRY_FIELDS_SENT "\r\n",
+                             trial.target, trial.host_field),
+         *text = apr_palloc(p, (apr_size_t)n * strlen(one) + sizeof TRY_LAST), *at = text;
+
+    for (int i = 0; i < n; i++)
+        at = apr_cpystrn(at, one, strlen(one) + 1);
+    strcpy(at - (n ? 2 : 0), TRY_LAST);
+    return text;
 }
 
 /* A name that the system chooses, and that only this process learns. */
@@ -179,26 +190,45 @@ static void try_read_all(int fd)
         trial.error = errno == EAGAIN ? "there was no answer in time" : strerror(errno);
 }
 
-static void try_ask(void)
+static int try_send(int fd, const char *request)
+{
+    for (size_t len = strlen(request); len;) {
+        const ssize_t n = send(fd, request, len, MSG_NOSIGNAL);
+
+        if (n < 0)
+            return -1;
+        request += n;
+        len -= (size_t)n;
+    }
+    return 0;
+}
+
+const char *main_trial_ask(const char *requests)
 {
     struct timeval limit = {.tv_sec = TRY_WAIT_S};
-    size_t len = strlen(trial.request);
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
     if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit) ||
-        connect(fd, (struct sockaddr *)&trial.address, trial.address_len) ||
-        send(fd, trial.request, len, MSG_NOSIGNAL) != (ssize_t)len)
+        connect(fd, (struct sockaddr *)&trial.address, trial.address_len) || try_send(fd, requests))
         trial.error = strerror(errno);
     else
         try_read_all(fd);
     if (fd >= 0)
         close(fd);
+    return trial.error;
+}
+
+static void try_rounds(void)
+{
+    const char *requests = main_trial_requests(ap_server_conf->process->pool, 2);
+
+    for (int i = 0; i < TRY_ROUNDS && !trial.error; i++)
+        main_trial_ask(requests);
 }
 
 static void *try_client(void *unused)
 {
-    for (int i = 0; i < TRY_ROUNDS && !trial.error; i++)
-        try_ask();
+    trial.asks->client();
     loops_stop(0);
     return NULL;
 }
@@ -313,9 +343,9 @@ static int try_print(void)
     return !figures.hits;
 }
 
-/* Twice, as for a start: many modules do in the second run what they put off in the first. */
-static void try_read(process_rec *process)
+void main_trial_read(process_rec *process)
 {
+    APR_ARRAY_PUSH(ap_server_config_defines, const char *) = "FOREGROUND";
     ap_main_state = AP_SQ_MS_CREATE_PRE_CONFIG;
     if (conf_generation_read(process, CONF_DEPTH_TRIAL) != APR_SUCCESS)
         mpm_process_exit(process, 2);
@@ -339,34 +369,39 @@ static int try_in_child(process_rec *process)
         return WIFEXITED(status) ? WEXITSTATUS(status) : 2;
     }
     serving = try_set_up(process);
-    cache_tell_to(try_teller, NULL);
+    cache_tell_to(trial.asks->teller, NULL);
     try_serve(process, serving);
-    if (trial.error || !trial.told)
+    if (trial.error || (trial.asks->teller && !trial.told))
         fprintf(stderr, "%s: %s: %s\n", process->short_name, trial.url,
                 trial.error ? trial.error : "it is refused before any module sees it");
     else
-        status = try_print();
+        status = trial.asks->tell();
     loops_free();
     apr_pool_destroy(serving);
     crash_exit_expected();
     exit(status);
 }
 
+int main_trial_run(process_rec *process, const char *url, const main_trial *asks)
+{
+    trial.url = url;
+    trial.asks = asks;
+    try_target(process, process->pool);
+    try_address(process, process->pool);
+    try_listen(process);
+    return try_in_child(process);
+}
+
 void main_try(process_rec *process, const char *url)
 {
-    apr_pool_t *p = process->pool;
+    static const main_trial asks = {.client = try_rounds, .tell = try_print, .teller = try_teller};
 
-    trial.url = url;
     if (!ap_cstr_casecmpn(url, "https://", 8)) {
         printf("%s\nKept in memory: no\n  over TLS each request is answered anew; ask for the "
                "http:// form to learn of the other modules\n",
                url);
         mpm_process_exit(process, 1);
     }
-    APR_ARRAY_PUSH(ap_server_config_defines, const char *) = "FOREGROUND";
-    try_read(process);
-    try_target(process, p);
-    try_address(process, p);
-    try_listen(process);
-    mpm_process_exit(process, try_in_child(process));
+    main_trial_read(process);
+    mpm_process_exit(process, main_trial_run(process, url, &asks));
 }

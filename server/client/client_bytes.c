@@ -101,7 +101,7 @@ static apr_status_t block_room(client_conn *cc, uint32_t most)
     if (!bigger)
         return APR_ENOMEM;
     memcpy(bigger, cc->block, cc->to);
-    brg_buffer_copied(cc->to);
+    brg_buffer_grown(cc->to);
     if (cc->cap == CLIENT_BLOCK)
         block_put(cc->block);
     else

@@ -4,6 +4,7 @@
  * taken. */
 #include "client_private.h"
 #include "clock.h"
+#include "counted_lock.h"
 #include "transport.h"
 #include "brigade/assert.h"
 #include <stdlib.h>
@@ -13,7 +14,7 @@
 static void idle_lock(client_place *place)
 {
     if (!place->loop)
-        pthread_mutex_lock(&place->lock);
+        lock_counted(&place->lock, LOCK_BACKENDS);
 }
 
 static void idle_unlock(client_place *place)

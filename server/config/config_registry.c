@@ -126,6 +126,11 @@ static const char *conf_module_compatible(apr_pool_t *p, const module *m)
                         m->name, m->version, MODULE_MAGIC_NUMBER_MAJOR);
 }
 
+int conf_has_module_files(void)
+{
+    return conf_dynamic_n > 0;
+}
+
 /* Give m an index and its names. */
 static const char *conf_module_enter(module *m, apr_pool_t *p, const char *symbol)
 {

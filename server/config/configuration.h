@@ -59,6 +59,9 @@ const char *conf_builtin_on(const char *name, int unless_lacking);
  */
 const char *conf_builtin_named_file(const cmd_parms *cmd, const char *symbol, int is_there);
 
+/** 1 if modules that are files are loaded, which may do what none of the built-in ones does. Threads: any. */
+int conf_has_module_files(void);
+
 /** 1 if a LoadModule line named the built-in module @a m. Threads: main. */
 int conf_builtin_was_named(const module *m);
 

@@ -40,13 +40,21 @@ static const request_rec *eor_last(const request_rec *r)
     return r;
 }
 
+static apr_time_t eor_now(const request_rec *r, const brg_conn *bc)
+{
+    brg_loop *own = loop_self();
+
+    if (own)
+        return loop_request_ends(own, r);
+    return bc ? worker_request_ends(bc->loop) : apr_time_now();
+}
+
 /* The figures of the whole server: virtual host, status, duration. */
 static void eor_figures(request_rec *r)
 {
     conn_rec *c = r->connection->master ? r->connection->master : r->connection;
     brg_conn *bc = connection_of(c);
-    brg_loop *own = loop_self();
-    apr_interval_time_t us = (own ? loop_request_ends(own, r) : apr_time_now()) - r->request_time;
+    apr_interval_time_t us = eor_now(r, bc) - r->request_time;
     figures_ended ended = {.host = figures_host(r->server),
                            .status = eor_last(r)->status,
                            .us = us > 0 ? (uint64_t)us : 0};

@@ -131,9 +131,14 @@ void connection_abort(conn_rec *c)
 
 static apr_status_t connection_set_addresses(conn_rec *c, apr_socket_t *csd)
 {
-    apr_status_t rv = apr_socket_addr_get(&c->client_addr, APR_REMOTE, csd);
+    const brg_conn *bc = connection_of_socket(csd);
+    apr_status_t rv = APR_SUCCESS;
 
-    if (rv == APR_SUCCESS)
+    c->client_addr = bc ? conn_client_sockaddr(bc, c->pool) : NULL;
+    c->local_addr = bc ? conn_local_sockaddr(bc, c->pool) : NULL;
+    if (!c->client_addr)
+        rv = apr_socket_addr_get(&c->client_addr, APR_REMOTE, csd);
+    if (!c->local_addr && rv == APR_SUCCESS)
         rv = apr_socket_addr_get(&c->local_addr, APR_LOCAL, csd);
     if (rv != APR_SUCCESS)
         return rv;
@@ -249,7 +254,7 @@ apr_status_t connection_attach(brg_conn *bc)
     c = rv == APR_SUCCESS ? connection_build(bc, p, csd) : NULL;
     if (!c) {
         if (csd)
-            connection_disown(csd, p);
+            connection_disown(csd);
         connection_pool_release(p);
         return rv == APR_SUCCESS ? APR_EGENERAL : rv;
     }
@@ -384,7 +389,7 @@ void connection_detach(brg_conn *bc)
     bc->c = NULL;
     bc->out = NULL;
     if (!bc->master)
-        connection_disown(cr->csd, p);
+        connection_disown(cr->csd);
     cr->magic = 0;
     connection_pool_release(p);
 }

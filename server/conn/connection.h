@@ -141,8 +141,11 @@ void connection_thread_fini(void);
 apr_status_t connection_socket(apr_socket_t **csd, brg_conn *bc, apr_pool_t *p,
                                apr_interval_time_t timeout);
 
-/** The socket has no descriptor any more: its pool goes. */
-void connection_disown(apr_socket_t *csd, apr_pool_t *p);
+/** The connection of connection_socket(); NULL: it has ended, or @a csd is another one. Threads: the owner of @a csd. */
+brg_conn *connection_of_socket(apr_socket_t *csd);
+
+/** The socket has no descriptor any more, and is the connection's no longer: its pool goes. Once for each connection_socket(). */
+void connection_disown(apr_socket_t *csd);
 
 /** Context of CORE_IN for @a c. @a bc is NULL for a connection that is not of this server's
  * sockets. */

@@ -422,6 +422,7 @@ void core_spool_count(struct core_output *out)
     if (n <= 0)
         return;
     sp->counted += n;
+    loop_sent(out->bc->loop, BRG_FIGURE_SENT_READ, (uint64_t)n);
     out->bytes += n;
     out->reported += n;
 }

@@ -170,6 +170,7 @@ static void core_batch_fill(core_batch *b, const struct core_output *out)
     b->bytes = 0;
     b->last = b->file = b->part = b->gift = NULL;
     b->window.map = NULL;
+    b->window.len = 0;
     b->cold = 0;
     b->stop = APR_SUCCESS;
     for (e = APR_BRIGADE_FIRST(bb); e != APR_BRIGADE_SENTINEL(bb) && b->n < WRITE_IOVECS;
@@ -187,6 +188,24 @@ static ssize_t core_sendv(const struct core_output *out, const core_batch *b)
     if (out->bc && !transport_is_plain(out->bc))
         return transport_sendv(out->bc, b->vec, b->n, b->file || transport_takes_parts(out->bc));
     return sendmsg(out->fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT | (b->file ? MSG_MORE : 0));
+}
+
+/* What a stream takes is counted when its connection sends it. */
+static void core_count(const struct core_output *out, brg_figure_id way, apr_size_t n)
+{
+    if (n && out->bc && !transport_takes_parts(out->bc))
+        loop_sent(out->bc->loop, way, n);
+}
+
+/* A file's bytes are the last ones. */
+static void core_count_batch(const struct core_output *out, const core_batch *b, apr_size_t sent)
+{
+    const apr_size_t before = b->bytes - b->window.len;
+
+    core_count(out, BRG_FIGURE_SENT_MEMORY, sent < before ? sent : before);
+    if (sent > before)
+        core_count(out, loop_file_way(b->window.map ? FILE_BY_WINDOW : FILE_BY_READS),
+                   sent - before);
 }
 
 static apr_status_t core_send(struct core_output *out, const core_batch *b, apr_size_t *sent)
@@ -209,6 +228,7 @@ static apr_status_t core_send(struct core_output *out, const core_batch *b, apr_
         return errno == EWOULDBLOCK ? APR_EAGAIN : errno;
     *sent = (apr_size_t)n;
     out->bytes += n;
+    core_count_batch(out, b, *sent);
     /* A window may have ended early with its file: no event would come for a socket that is not full. */
     return *sent < b->bytes && !b->window.map ? APR_EAGAIN : APR_SUCCESS;
 }
@@ -286,6 +306,7 @@ static apr_status_t core_sendfile(struct core_output *out, apr_bucket *e)
     if (n == 0)
         return APR_EOF;
     out->bytes += n;
+    core_count(out, BRG_FIGURE_SENT_SENDFILE, (apr_size_t)n);
     core_write_drop_first(out, (apr_size_t)n);
     return APR_SUCCESS;
 }

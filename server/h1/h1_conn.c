@@ -202,7 +202,7 @@ int h1_conn_handle(brg_conn *bc, request_rec *r, int status)
     loop_request_runs(loop, r);
     if (page && loop_takes_long(loop, page) && h1_conn_long_to_worker(bc, r, page)) {
         crash_serving(NULL);
-        loop_request_ended(loop);
+        loop_request_left(loop);
         scoreboard_thread(loop->config->slot, loop->index, SERVER_READY);
         return 0;
     }
@@ -222,6 +222,8 @@ int h1_conn_handled(brg_conn *bc, request_rec *r, request_end end, uint64_t page
 
     if (end == REQUEST_WAITS)
         loop_request_pauses(loop);
+    else if (end == REQUEST_LEFT && !page)
+        loop_request_left(loop);
     else
         took = loop_request_ended(loop);
     scoreboard_thread(loop->config->slot, loop->index, SERVER_READY);

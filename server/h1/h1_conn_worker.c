@@ -20,8 +20,10 @@
 #include "request_parts.h"
 #include "response_cache.h"
 #include "scoreboard.h"
+#include "scores.h"
 #include "transport.h"
 #include "brigade/assert.h"
+#include "brigade/loop.h"
 #include "http_log.h"
 
 APLOG_USE_MODULE(core);
@@ -207,7 +209,7 @@ void h1_conn_work(brg_conn *bc)
         worker_run(bc, r, bc->held.status);
     else
         h1_module_driven_work(bc);
-    ap_update_child_status(bc->c->sbh, SERVER_READY, NULL);
+    scoreboard_thread(bc->loop->config->slot, brg_thread_index(), SERVER_READY);
 }
 
 int h1_conn_returned(brg_conn *bc)

@@ -39,7 +39,7 @@ static void getline_append(request_rec *r, getline_buf *b, const char *data, apr
 
         if (b->len) {
             memcpy(bigger, b->data, b->len);
-            brg_buffer_copied(b->len);
+            brg_buffer_grown(b->len);
         }
         b->data = bigger;
         b->cap = cap;

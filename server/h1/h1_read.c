@@ -42,7 +42,7 @@ static void reader_append(head_reader *rd, const char *data, apr_size_t len)
         char *bigger = apr_palloc(rd->p, cap);
 
         memcpy(bigger, rd->buf, rd->len);
-        brg_buffer_copied(rd->len);
+        brg_buffer_grown(rd->len);
         rd->buf = bigger;
         rd->cap = cap;
     }

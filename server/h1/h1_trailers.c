@@ -106,7 +106,7 @@ static const char *trailers_append(h1_trailers *t, request_rec *r, const char *d
 
         if (t->line_len) {
             memcpy(bigger, t->line, t->line_len);
-            brg_buffer_copied(t->line_len);
+            brg_buffer_grown(t->line_len);
         }
         t->line = bigger;
         t->line_cap = cap;

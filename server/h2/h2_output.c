@@ -7,6 +7,7 @@
  * one that is not more urgent. */
 #include "h2_private.h"
 #include "connection.h"
+#include "counted_lock.h"
 #include "gather.h"
 #include "response_cache.h"
 #include "brigade/assert.h"
@@ -357,7 +358,7 @@ static int output_pipe(http_stream *s, int *done)
     size_t n = 0, have;
     int more, last;
 
-    pthread_mutex_lock(&s->session->lock);
+    lock_counted(&s->session->lock, LOCK_HTTP2);
     blocks = p->blocks;
     p->blocks = NULL;
     p->blocks_tail = &p->blocks;

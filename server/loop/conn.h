@@ -160,6 +160,7 @@ struct brg_conn {
     uint8_t resumed;       /**< module-driven: suspend_connection ran, resume_connection is due */
     uint8_t refused;       /**< conn_refusal: given back by the worker pool without having run */
     uint8_t must_run;      /**< the worker pool may not refuse it */
+    uint8_t waits;         /**< in the worker pool's queue: no thread was free for it */
     uint8_t takes_long; /**< with a worker since it takes long, not since it waits (loop_long.c) */
     uint8_t longs_n;    /**< so many of its streams are such */
     uint8_t protocol;   /**< conn_protocol_number: what it speaks; of a stream, its master */
@@ -200,6 +201,8 @@ struct brg_conn {
     struct conn_body body;    /**< the driver's, in CONN_BODY */
     struct conn_kept kept;    /**< the response cache's, with a worker */
     uint8_t client_len;       /**< bytes of client; 0: nobody asked yet (conn_client_address()) */
+    uint8_t told;         /**< accept4() told client and client_port: they are the socket's peer */
+    uint16_t client_port; /**< in host order */
     uint8_t client[16];
     uint32_t held_places[CONN_PLACES]; /**< the doorkeeper's (driver.h); 0: none */
 };
@@ -223,6 +226,21 @@ int conn_outlive(brg_conn *bc);
 /** Whom a connection is with: as a proxy said, or the socket's peer, as text. Threads: any that may use bc. Blocking: no.
  * @return @a text; "a client" in it if the address is not known */
 const char *conn_client(const brg_conn *bc, char text[CONN_CLIENT_TEXT]);
+
+/** @a peer is what accept4() said of bc's socket. Threads: the loop's. */
+void conn_client_told(brg_conn *bc, const struct sockaddr *peer);
+
+/**
+ * The socket's peer as APR has it, in memory of @a p.
+ * @return NULL: accept4() did not say, or a proxy did: the socket tells. Threads: the owner of bc. Blocking: no.
+ */
+apr_sockaddr_t *conn_client_sockaddr(const brg_conn *bc, apr_pool_t *p);
+
+/** The local address, where the listening socket is bound to one. @return NULL: the socket tells. As conn_client_sockaddr(). */
+apr_sockaddr_t *conn_local_sockaddr(const brg_conn *bc, apr_pool_t *p);
+
+/** An address of APR_INET or APR_INET6, @a bytes in network order, in memory of @a p. Threads: any. */
+apr_sockaddr_t *conn_sockaddr(apr_pool_t *p, int family, const void *bytes, apr_port_t port);
 
 /**
  * The same as bytes, asked of the kernel once: 4 bytes of IPv4, also of one that is written as IPv6, else 16.

@@ -39,6 +39,16 @@ static void client_keep(brg_conn *bc, const void *address, size_t len)
     bc->client_len = (uint8_t)len;
 }
 
+static void client_take(brg_conn *bc, const client_peer *peer)
+{
+    if (peer->any.sa_family == AF_INET)
+        client_keep(bc, &peer->v4.sin_addr, 4);
+    else if (peer->any.sa_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&peer->v6.sin6_addr))
+        client_keep(bc, &peer->v6.sin6_addr.s6_addr[12], 4);
+    else if (peer->any.sa_family == AF_INET6)
+        client_keep(bc, &peer->v6.sin6_addr, 16);
+}
+
 static __attribute__((noinline)) void client_ask(brg_conn *bc)
 {
     client_peer peer;
@@ -48,14 +58,66 @@ static __attribute__((noinline)) void client_ask(brg_conn *bc)
         client_keep(bc, bc->peer->address, bc->peer->family == AF_INET ? 4 : 16);
         return;
     }
-    if (getpeername(bc->fd, &peer.any, &len))
+    if (!getpeername(bc->fd, &peer.any, &len))
+        client_take(bc, &peer);
+}
+
+apr_sockaddr_t *conn_sockaddr(apr_pool_t *p, int family, const void *bytes, apr_port_t port)
+{
+    apr_sockaddr_t *a = apr_pcalloc(p, sizeof *a);
+    const int v6 = family == APR_INET6;
+
+    BRG_ASSERT(v6 || family == APR_INET);
+    a->pool = p;
+    a->family = family;
+    a->port = port;
+    a->sa.sin.sin_family = (sa_family_t)family;
+    a->sa.sin.sin_port = htons(port);
+    a->salen = v6 ? sizeof a->sa.sin6 : sizeof a->sa.sin;
+    a->addr_str_len = v6 ? INET6_ADDRSTRLEN : INET_ADDRSTRLEN;
+    a->ipaddr_len = v6 ? sizeof a->sa.sin6.sin6_addr : sizeof a->sa.sin.sin_addr;
+    a->ipaddr_ptr = v6 ? (void *)&a->sa.sin6.sin6_addr : (void *)&a->sa.sin.sin_addr;
+    memcpy(a->ipaddr_ptr, bytes, (size_t)a->ipaddr_len);
+    return a;
+}
+
+/* The scope of a link-local address has no place here: the socket is asked. */
+void conn_client_told(brg_conn *bc, const struct sockaddr *sa)
+{
+    const client_peer *peer = (const client_peer *)(const void *)sa;
+
+    BRG_ASSERT(!bc->client_len && !bc->peer);
+    if (sa->sa_family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&peer->v6.sin6_addr))
         return;
-    if (peer.any.sa_family == AF_INET)
-        client_keep(bc, &peer.v4.sin_addr, 4);
-    else if (peer.any.sa_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&peer.v6.sin6_addr))
-        client_keep(bc, &peer.v6.sin6_addr.s6_addr[12], 4);
-    else if (peer.any.sa_family == AF_INET6)
-        client_keep(bc, &peer.v6.sin6_addr, 16);
+    client_take(bc, peer);
+    bc->told = bc->client_len != 0;
+    if (bc->told) /* both kinds have it at the same place */
+        bc->client_port = ntohs(peer->v4.sin_port);
+}
+
+apr_sockaddr_t *conn_client_sockaddr(const brg_conn *bc, apr_pool_t *p)
+{
+    const apr_sockaddr_t *local = bc->listener ? bc->listener->addr : NULL;
+    uint8_t mapped[16] = {[10] = 0xff, 0xff};
+
+    if (!bc->told || !local)
+        return NULL;
+    if (bc->client_len == sizeof mapped || local->family != APR_INET6)
+        return conn_sockaddr(p, bc->client_len == sizeof mapped ? APR_INET6 : APR_INET, bc->client,
+                             bc->client_port);
+    memcpy(mapped + 12, bc->client, 4);
+    return conn_sockaddr(p, APR_INET6, mapped, bc->client_port);
+}
+
+apr_sockaddr_t *conn_local_sockaddr(const brg_conn *bc, apr_pool_t *p)
+{
+    const apr_sockaddr_t *local = bc->listener ? bc->listener->addr : NULL;
+
+    if (!local || (local->family != APR_INET && local->family != APR_INET6) ||
+        apr_sockaddr_is_wildcard(local) ||
+        (local->family == APR_INET6 && IN6_IS_ADDR_LINKLOCAL(&local->sa.sin6.sin6_addr)))
+        return NULL;
+    return conn_sockaddr(p, local->family, local->ipaddr_ptr, local->port);
 }
 
 size_t conn_client_address(brg_conn *bc, const uint8_t **address)

@@ -68,7 +68,7 @@ static int conn_in_move(brg_conn *bc, uint32_t cap)
         return -1;
     if (size) {
         memcpy(in, bc->in + bc->in_off, size);
-        brg_buffer_copied(size);
+        brg_buffer_grown(size);
     }
     if (bc->in_shared)
         bc->in_shared = 0;

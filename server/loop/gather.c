@@ -99,6 +99,12 @@ void pending_drop(brg_conn *bc)
     bc->pending = NULL;
 }
 
+static void sent(brg_conn *bc, brg_figure_id way, uint64_t n)
+{
+    loop_score_add(&bc->loop->score->bytes, n);
+    figures_add(&bc->loop->figures->own.value[way], n);
+}
+
 static file_wait file_may_wait(const brg_conn *bc)
 {
     return bc->loop->prefork ? FILE_WAITS : FILE_CACHED;
@@ -182,11 +188,20 @@ static ssize_t pending_write(brg_conn *bc, struct pending_part *part, int *full)
                       : file_send(bc, part->fd, part->off, part->len, &part->way, full);
 }
 
+/* @param by_sendfile  bytes that had a descriptor; where it failed, they have none any more */
+static brg_figure_id pending_way(const struct pending_part *part, int by_sendfile)
+{
+    if (!part->data)
+        return loop_file_way(part->way);
+    return by_sendfile && part->fd >= 0 ? BRG_FIGURE_SENT_SENDFILE : BRG_FIGURE_SENT_MEMORY;
+}
+
 apr_status_t pending_flush(brg_conn *bc)
 {
     struct pending_part *part;
 
     while (bc->pending && (part = bc->pending->first) != NULL) {
+        const int by_sendfile = part->data && part->fd >= 0;
         int full = 0;
         ssize_t n = pending_write(bc, part, &full);
 
@@ -201,7 +216,7 @@ apr_status_t pending_flush(brg_conn *bc)
             pending_drop(bc);
             return rv;
         }
-        loop_score_add(&bc->loop->score->bytes, (uint64_t)n);
+        sent(bc, pending_way(part, by_sendfile), (uint64_t)n);
         part->len -= n;
         part->off += n;
         if (part->data)
@@ -301,7 +316,7 @@ void gather_flush(gather *g, brg_conn *bc, int more)
             conn_fail(bc, errno, "cannot write to the client");
         if (n < 0)
             n = 0;
-        loop_score_add(&bc->loop->score->bytes, (uint64_t)n);
+        sent(bc, BRG_FIGURE_SENT_MEMORY, (uint64_t)n);
     }
     if ((size_t)n < g->bytes && !bc->failed)
         gather_keep(g, bc, (size_t)n);
@@ -322,17 +337,17 @@ static void pending_add_piece(brg_conn *bc, const memory_piece *piece, apr_off_t
 /* Bytes that left by sendfile(). Fewer than len: with EAGAIN the socket is full. */
 static size_t piece_send(brg_conn *bc, int fd, off_t at, size_t len)
 {
-    size_t sent = 0;
+    size_t gone = 0;
     ssize_t n;
 
     do {
-        n = transport_sendfile(bc, fd, &at, len - sent);
-        sent += n > 0 ? (size_t)n : 0;
+        n = transport_sendfile(bc, fd, &at, len - gone);
+        gone += n > 0 ? (size_t)n : 0;
         if (!n)
             errno = EINVAL;
-    } while (sent < len && (n > 0 || (n < 0 && errno == EINTR)));
-    loop_score_add(&bc->loop->score->bytes, (uint64_t)sent);
-    return sent;
+    } while (gone < len && (n > 0 || (n < 0 && errno == EINTR)));
+    sent(bc, BRG_FIGURE_SENT_SENDFILE, gone);
+    return gone;
 }
 
 /* Where sendfile() fails, the bytes are in memory: writev() finds the same error, or does without. */
@@ -344,10 +359,10 @@ void gather_send_piece(gather *g, brg_conn *bc, const memory_piece *piece, apr_o
     BRG_ASSERT(transport_is_plain(bc) && off >= 0 && (size_t)off + len <= piece->len);
     gather_flush(g, bc, 1);
     if (!bc->pending && !bc->failed) {
-        size_t sent = piece_send(bc, memory_piece_fd(piece), piece->off + off, len);
+        const size_t gone = piece_send(bc, memory_piece_fd(piece), piece->off + off, len);
 
-        off += (apr_off_t)sent;
-        len -= sent;
+        off += (apr_off_t)gone;
+        len -= gone;
         full = len && errno == EAGAIN;
     }
     if (len && !full) {
@@ -376,7 +391,7 @@ void gather_send_file(brg_conn *bc, shared_ref *owner, int fd, apr_off_t off, ap
             conn_fail(bc, n < 0 ? errno : APR_EOF, "cannot send a file");
             return;
         }
-        loop_score_add(&bc->loop->score->bytes, (uint64_t)n);
+        sent(bc, loop_file_way(way), (uint64_t)n);
         off += n;
         len -= n;
     }

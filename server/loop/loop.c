@@ -33,7 +33,7 @@ void loop_read_clocks(brg_loop *loop)
     loop->turn_began = loop->monotonic = clock_monotonic();
     if (loop->monotonic - loop->wall_read >= LOOP_DATE_US) {
         loop->wall_read = loop->monotonic;
-        loop->wall_ahead = apr_time_now() - loop->monotonic;
+        __atomic_store_n(&loop->wall_ahead, apr_time_now() - loop->monotonic, __ATOMIC_RELAXED);
     }
     loop->wall = loop->monotonic + loop->wall_ahead;
 }

@@ -13,6 +13,7 @@
  * before a request was sent is therefore in the watch queue before the request is answered.
  */
 #include "figures.h"
+#include "file_window.h"
 #include "loops.h"
 #include "timer_wheel.h"
 #include "worker_pool.h"
@@ -66,6 +67,7 @@ struct loop_listener {
     struct loop_io io;
     brg_loop *loop;
     brg_listener *listener;
+    uint64_t turn; /**< when it last had a connection, by the loop's count of turns */
 };
 
 /** What lives on a loop beside connections of clients, and has to end on its thread: embedded in an object of the owner's. */
@@ -147,6 +149,7 @@ struct brg_loop {
         apr_interval_time_t most;   /**< of the longest request of this turn */
         apr_time_t said;            /**< when the last slow turn was logged */
         unsigned requests;          /**< of this turn, not answered from memory */
+        unsigned left;              /**< to workers, before their handlers ran here */
         const request_rec *running; /**< what runs since then, once it is known */
         int ends;                   /**< it ended, and the clock was read when it did */
         char line[LOOP_SLOW_LINE], longest[LOOP_SLOW_LINE]; /**< request lines, NUL-terminated */
@@ -262,6 +265,19 @@ static inline void loop_request_runs(brg_loop *loop, const request_rec *r)
  * loop_request_ended(). */
 apr_time_t loop_request_ends(brg_loop *loop, const request_rec *r);
 
+/** On a worker: the date, now. @a loop is that of the request. One reading of the clock stands for this and for the end of
+ * the worker's turn. */
+apr_time_t worker_request_ends(const brg_loop *loop);
+
+/** How far the date is ahead of clock_monotonic(), at most a second old. Threads: any. */
+static inline apr_time_t loop_wall_ahead(const brg_loop *loop)
+{
+    return __atomic_load_n(&loop->wall_ahead, __ATOMIC_RELAXED);
+}
+
+/** It is left to a worker before its handler ran here. One in LOOP_MEASURED is measured as by loop_request_ended(). */
+void loop_request_left(brg_loop *loop);
+
 /** It goes on later in this turn, or when its body came: as loop_request_ended(), but it is counted then. */
 apr_interval_time_t loop_request_pauses(brg_loop *loop);
 
@@ -291,6 +307,21 @@ static inline int loop_turn_is_over(const brg_loop *loop, unsigned answered)
 
 /** The loop that the calling thread runs, or NULL. */
 brg_loop *loop_self(void);
+
+/** The figure of a way of a file. */
+static inline brg_figure_id loop_file_way(file_way way)
+{
+    return (brg_figure_id)(BRG_FIGURE_SENT_SENDFILE + (int)way);
+}
+
+/** @a n bytes went to a socket of the loop's, by a figure of BRG_WAYS. Threads: the owner of the connection. */
+static inline void loop_sent(brg_loop *loop, brg_figure_id way, uint64_t n)
+{
+    if (loop_self() == loop)
+        figures_add(&loop->figures->own.value[way], n);
+    else
+        figures_add_shared(&loop->figures->others.value[way], n);
+}
 
 /** Change bc's state, and the figures by state. */
 static inline void conn_enter(brg_conn *bc, conn_state_id state)

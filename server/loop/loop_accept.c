@@ -93,7 +93,7 @@ brg_conn *loop_stream(brg_conn *master)
     return bc;
 }
 
-static brg_conn *accept_conn(brg_loop *loop, brg_listener *l, int fd)
+static brg_conn *accept_conn(brg_loop *loop, brg_listener *l, int fd, const struct sockaddr *peer)
 {
     brg_conn *bc = conn_object(loop);
 
@@ -102,6 +102,7 @@ static brg_conn *accept_conn(brg_loop *loop, brg_listener *l, int fd)
     bc->listener = l;
     bc->fd = fd;
     bc->rd_ready = 1;
+    conn_client_told(bc, peer);
     bc->driver = loop->config->services->driver;
     loop->config->services->accepted(bc);
     bc->head_began = loop->monotonic;
@@ -167,6 +168,11 @@ int loop_is_full(const brg_loop *loop)
 /* One connection. 1: there may be more; 0: none waits; -1: there is no room, or it failed. */
 static int accept_one(brg_loop *loop, brg_listener *l)
 {
+    union {
+        struct sockaddr any;
+        struct sockaddr_storage most;
+    } peer;
+    socklen_t len = sizeof peer;
     brg_conn *bc;
     int fd;
 
@@ -174,9 +180,9 @@ static int accept_one(brg_loop *loop, brg_listener *l)
         loop_listeners(loop, 0); /* the backlog holds the rest */
         return -1;
     }
-    /* TCP_NODELAY is inherited from the listening socket; addresses are asked for when someone
-     * wants them. */
-    fd = accept4(l->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    /* TCP_NODELAY is inherited from the listening socket; the local address is asked for when
+     * someone wants it. */
+    fd = accept4(l->fd, &peer.any, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (fd < 0) {
         if (accept_is_fatal(errno)) {
             accept_failed(loop, errno);
@@ -184,7 +190,7 @@ static int accept_one(brg_loop *loop, brg_listener *l)
         }
         return errno == EAGAIN ? 0 : 1; /* a client gave up; behind it others may wait */
     }
-    if (!(bc = accept_conn(loop, l, fd))) {
+    if (!(bc = accept_conn(loop, l, fd, &peer.any))) {
         close(fd);
         accept_failed(loop, ENOMEM);
         return -1;
@@ -197,10 +203,14 @@ static int accept_one(brg_loop *loop, brg_listener *l)
 void loop_accept(struct loop_io *io, uint32_t events)
 {
     struct loop_listener *d = loop_io_of(io, struct loop_listener, io);
+    const uint64_t turn = loop_score_get(&d->loop->score->turns);
+    /* One that comes alone is alone as a rule: that no other waits would be asked in vain. The poll set tells of others. */
+    const int most = turn - d->turn <= 1 ? ACCEPT_BATCH : 1;
     int more = 1;
 
     (void)events;
-    for (int i = 0; more == 1 && i < ACCEPT_BATCH; i++)
+    d->turn = turn;
+    for (int i = 0; more == 1 && i < most; i++)
         more = accept_one(d->loop, d->listener);
 }
 

@@ -2,6 +2,10 @@
 /* What a loop tells of itself (brigade/figures.h): how long its turns take, and once a second what its workers do. */
 #include "loop.h"
 #include "clock.h"
+#include "counted_lock.h"
+
+_Static_assert(BRG_FIGURE_LOCK_BACKENDS - BRG_FIGURE_LOCK_WORKERS + 1 == LOCKS_N,
+               "a row for each lock");
 
 #define LONGEST_US apr_time_from_sec(60)
 
@@ -44,6 +48,17 @@ static uint64_t figures_longest(brg_loop *loop)
     return loop->longest.now > loop->longest.last ? loop->longest.now : loop->longest.last;
 }
 
+/* By whichever loop comes first. */
+static void figures_of_locks(uint64_t *value)
+{
+    for (int i = 0; i < LOCKS_N; i++) {
+        const uint64_t n = lock_waits_take((lock_name)i);
+
+        if (n)
+            figures_add(&value[BRG_FIGURE_LOCK_WORKERS + i], n);
+    }
+}
+
 void loop_figures_second(brg_loop *loop)
 {
     uint64_t *value = loop->figures->own.value;
@@ -54,6 +69,7 @@ void loop_figures_second(brg_loop *loop)
         loop_figures_turn(loop);
     figures_add(&value[BRG_FIGURE_READ], loop->read_n);
     loop->read_n = 0;
+    figures_of_locks(value);
     figures_set(&value[BRG_FIGURE_LONGEST], figures_longest(loop));
     worker_pool_figures(loop->workers, &alive, &busy, &waiting);
     figures_set(&value[BRG_FIGURE_WORKERS], (uint64_t)alive);

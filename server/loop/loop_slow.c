@@ -3,6 +3,7 @@
  * says what was served. Something on the loop waited that should be a worker's, or costs too much. */
 #include "loop.h"
 #include "clock.h"
+#include "thread_self.h"
 #include "brigade/assert.h"
 #include "http_config.h"
 #include "http_log.h"
@@ -51,6 +52,20 @@ apr_interval_time_t loop_request_ended(brg_loop *loop)
 {
     loop->slow.requests++;
     return loop_request_pauses(loop);
+}
+
+void loop_request_left(brg_loop *loop)
+{
+    if (++loop->slow.left % LOOP_MEASURED == 0)
+        loop_request_ended(loop);
+    loop->slow.ends = 0;
+    loop->slow.running = NULL;
+}
+
+apr_time_t worker_request_ends(const brg_loop *loop)
+{
+    BRG_ASSERT(!loop_self());
+    return thread_self_read() + loop_wall_ahead(loop);
 }
 
 static void slow_log(brg_loop *loop, apr_interval_time_t took)

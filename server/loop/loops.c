@@ -131,7 +131,8 @@ static struct loop_listener *loop_doors(brg_loop *loop, apr_pool_t *p)
         n++;
     doors = apr_pcalloc(p, (n + 1) * sizeof *doors);
     for (apr_size_t i = 0; i < n; i++)
-        doors[i] = (struct loop_listener){{loop_accept}, loop, loop->listeners[i]};
+        doors[i] = (struct loop_listener){
+            .io = {loop_accept}, .loop = loop, .listener = loop->listeners[i]};
     return doors;
 }
 

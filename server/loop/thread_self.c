@@ -9,6 +9,7 @@
 
 static PROGRAM_THREAD_LOCAL brg_loop *self_loop;
 static PROGRAM_THREAD_LOCAL int self_index = -1;
+static PROGRAM_THREAD_LOCAL apr_time_t self_read;
 
 APR_HOOK_STRUCT(APR_HOOK_LINK(turn_end))
 
@@ -29,6 +30,19 @@ void thread_self_end(void)
 brg_loop *loop_self(void)
 {
     return self_loop;
+}
+
+apr_time_t thread_self_read(void)
+{
+    return self_read = clock_monotonic();
+}
+
+apr_time_t thread_self_read_take(void)
+{
+    const apr_time_t read = self_read;
+
+    self_read = 0;
+    return read;
 }
 
 int conn_on_loop(void)

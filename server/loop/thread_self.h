@@ -17,6 +17,12 @@ void thread_self_set(brg_loop *loop, int index);
 /** Called at the end of a loop or worker. */
 void thread_self_end(void);
 
+/** Read clock_monotonic(), and keep what it said for thread_self_read_take(). */
+apr_time_t thread_self_read(void);
+
+/** What thread_self_read() said last. @return 0: nothing since the last call */
+apr_time_t thread_self_read_take(void);
+
 /** brg_thread_start() of brigade/loop.h, which modules call. */
 int thread_start(void *(*fn)(void *), void *baton, size_t stack_bytes, pthread_t *id);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker_pool_private.h"
 #include "clock.h"
+#include "counted_lock.h"
 #include "crash.h"
 #include "loop.h"
 #include "loop_lines.h"
@@ -123,7 +124,7 @@ brg_conn *worker_pool_refuse(worker_pool *wp, apr_time_t now)
     struct pollfd *p;
 
     BRG_ASSERT(loop_self() == wp->loop || !loop_self());
-    pthread_mutex_lock(&wp->lock);
+    lock_counted(&wp->lock, LOCK_WORKERS);
     const int n = wp->any.waiting + wp->longs.waiting;
 
     if (n && (p = calloc((size_t)n, sizeof *p)) != NULL) {
@@ -156,7 +157,7 @@ brg_conn *worker_pool_take(worker_pool *wp)
 {
     brg_conn *bc;
 
-    pthread_mutex_lock(&wp->lock);
+    lock_counted(&wp->lock, LOCK_WORKERS);
     bc = worker_first(wp);
     pthread_mutex_unlock(&wp->lock);
     return bc;
@@ -191,14 +192,12 @@ static int worker_has_work(const worker_pool *wp)
     return worker_takeable(wp) || wp->beside || wp->stopping;
 }
 
-/* With the lock of *at held, then and now. */
-static void worker_wait(worker_pool **at, int seconds)
+/* With the lock of *at held, then and now. @param until  by clock_monotonic() */
+static void worker_wait(worker_pool **at, apr_time_t until)
 {
-    struct timespec until;
+    const struct timespec end = {(time_t)apr_time_sec(until), (long)apr_time_usec(until) * 1000};
     int rc = 0;
 
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += seconds;
     do {
         worker_pool *wp;
 
@@ -208,7 +207,7 @@ static void worker_wait(worker_pool **at, int seconds)
         if (worker_has_work(wp) || rc)
             break;
         wp->idle++;
-        rc = pthread_cond_timedwait(&wp->work, &wp->lock, &until);
+        rc = pthread_cond_timedwait(&wp->work, &wp->lock, &end);
         wp->idle--;
         wp->waking = 0;
     } while (1);
@@ -225,7 +224,7 @@ static void worker_trim(worker_pool *wp)
     memory_trim_thread(wp->loop->server);
     if (dry)
         memory_trim_process();
-    pthread_mutex_lock(&wp->lock);
+    lock_counted(&wp->lock, LOCK_WORKERS);
 }
 
 static brg_beside *worker_first_beside(worker_pool *wp)
@@ -240,13 +239,13 @@ static brg_beside *worker_first_beside(worker_pool *wp)
     return work;
 }
 
-/* With the lock of *at held, then and now. 0: this thread is to end. */
-static int worker_next(worker_pool **at, brg_conn **bc, brg_beside **work)
+/* With the lock of *at held, then and now. 0: this thread is to end. @param now  clock_monotonic() */
+static int worker_next(worker_pool **at, brg_conn **bc, brg_beside **work, apr_time_t now)
 {
-    worker_wait(at, WORKER_TRIM_SECONDS);
+    worker_wait(at, now + apr_time_from_sec(WORKER_TRIM_SECONDS));
     if (!worker_has_work(*at)) {
         worker_trim(*at);
-        worker_wait(at, WORKER_IDLE_SECONDS - WORKER_TRIM_SECONDS);
+        worker_wait(at, now + apr_time_from_sec(WORKER_IDLE_SECONDS));
     }
     *bc = NULL;
     *work = worker_first_beside(*at);
@@ -259,9 +258,10 @@ static void worker_show(const worker_pool *wp, int slot, int status)
                                         status, NULL);
 }
 
+/* What a thread was free for has not waited, and the clock need not be read. */
 static void worker_run(brg_conn *bc)
 {
-    const apr_time_t now = clock_monotonic();
+    const apr_time_t now = bc->waits ? clock_monotonic() : bc->queued_at;
 
     BRG_ASSERT_TAG(bc, CONN_TAG);
     BRG_ASSERT(bc->state == CONN_WORKER && !bc->queued && !bc->timer.prev);
@@ -287,8 +287,9 @@ static worker_pool *worker_loop(worker_pool *wp)
     brg_beside *work;
     brg_conn *bc;
     int takes_long = 0;
+    apr_time_t now = clock_monotonic();
 
-    while (worker_next(&wp, &bc, &work)) {
+    while (worker_next(&wp, &bc, &work, now)) {
         const int took_long = takes_long;
 
         takes_long = bc && bc->takes_long;
@@ -302,10 +303,12 @@ static worker_pool *worker_loop(worker_pool *wp)
             work->run(work);
         else
             worker_run(bc);
-        brg_run_turn_end(apr_time_now());
+        if (!(now = thread_self_read_take()))
+            now = clock_monotonic();
+        brg_run_turn_end(now + loop_wall_ahead(wp->loop));
         if (bc)
             loop_return(bc);
-        pthread_mutex_lock(&wp->lock);
+        lock_counted(&wp->lock, LOCK_WORKERS);
         wp->running--;
         wp->longs_n -= takes_long;
         atomic_fetch_sub_explicit(running, 1, memory_order_relaxed);
@@ -321,7 +324,7 @@ static void worker_leave(worker_pool *wp, int slot)
     worker_unreserve(share, slot);
     if (atomic_load(&share->hungry))
         worker_replace(share);
-    pthread_mutex_lock(&wp->lock);
+    lock_counted(&wp->lock, LOCK_WORKERS);
     wp->alive--; /* nothing of the pool is used after that */
     pthread_mutex_unlock(&wp->lock);
 }
@@ -340,7 +343,7 @@ static void *worker_main(void *baton)
     worker_mine = wp;
     worker_show(wp, slot, SERVER_STARTING);
     worker_show(wp, slot, SERVER_READY);
-    pthread_mutex_lock(&wp->lock);
+    lock_counted(&wp->lock, LOCK_WORKERS);
     wp = worker_loop(wp);
     pthread_mutex_unlock(&wp->lock);
     brg_run_turn_end(apr_time_now());
@@ -412,7 +415,7 @@ int worker_pool_submit(worker_pool *wp, brg_conn *bc)
     BRG_ASSERT_TAG(bc, CONN_TAG);
     BRG_ASSERT(bc->state == CONN_WORKER && bc->loop == wp->loop && bc->fd >= 0);
     BRG_ASSERT(!bc->queued && !bc->timer.prev && !bc->refused);
-    pthread_mutex_lock(&wp->lock);
+    lock_counted(&wp->lock, LOCK_WORKERS);
     if (worker_is_full(wp, bc)) {
         pthread_mutex_unlock(&wp->lock);
         return WORKER_POOL_FULL;
@@ -424,6 +427,7 @@ int worker_pool_submit(worker_pool *wp, brg_conn *bc)
         ap_log_error(APLOG_MARK, APLOG_ERR, rc, wp->loop->server, "cannot start a worker thread");
         return -1;
     }
+    bc->waits = !worker_is_free(wp);
     worker_queue_add(bc->takes_long ? &wp->longs : &wp->any, bc);
     if ((is_hungry = rc != 0) != 0)
         worker_set_hungry(wp, 1);
@@ -453,7 +457,7 @@ BRG_DECLARE(int) brg_worker_beside(brg_beside *work)
 
     if (!wp)
         return 0;
-    pthread_mutex_lock(&wp->lock);
+    lock_counted(&wp->lock, LOCK_WORKERS);
     taken = work ? worker_takes_beside(wp) : worker_may_take_beside(wp);
     if (taken && work) {
         work->next = wp->beside;
@@ -481,7 +485,7 @@ int worker_pool_is_busy(worker_pool *wp)
 
     if (is_busy)
         return 1;
-    pthread_mutex_lock(&wp->lock);
+    lock_counted(&wp->lock, LOCK_WORKERS);
     is_busy = wp->any.waiting > 0;
     pthread_mutex_unlock(&wp->lock);
     return is_busy;
@@ -494,7 +498,7 @@ int worker_pool_is_short(const worker_pool *wp)
 
 void worker_pool_stop(worker_pool *wp)
 {
-    pthread_mutex_lock(&wp->lock);
+    lock_counted(&wp->lock, LOCK_WORKERS);
     wp->stopping = 1;
     pthread_cond_broadcast(&wp->work);
     pthread_mutex_unlock(&wp->lock);
@@ -504,7 +508,7 @@ int worker_pool_ended(worker_pool *wp)
 {
     int alive;
 
-    pthread_mutex_lock(&wp->lock);
+    lock_counted(&wp->lock, LOCK_WORKERS);
     alive = wp->alive;
     pthread_mutex_unlock(&wp->lock);
     return alive == 0;
@@ -512,7 +516,7 @@ int worker_pool_ended(worker_pool *wp)
 
 void worker_pool_figures(worker_pool *wp, int *alive, int *busy, int *waiting)
 {
-    pthread_mutex_lock(&wp->lock);
+    lock_counted(&wp->lock, LOCK_WORKERS);
     *alive = wp->alive;
     *busy = wp->alive - wp->idle;
     *waiting = wp->any.waiting + wp->longs.waiting;

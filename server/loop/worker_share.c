@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How the pools of a process share the number of its worker threads: see worker_pool_private.h. */
 #include "worker_pool_private.h"
+#include "counted_lock.h"
 #include "loop_lines.h"
 #include "brigade/assert.h"
 
@@ -21,7 +22,7 @@ int worker_reserve(worker_share *share)
 {
     int slot = -1;
 
-    pthread_mutex_lock(&share->lock);
+    lock_counted(&share->lock, LOCK_THREADS);
     if (atomic_load(&share->alive) < share->limit) {
         for (slot = 0; share->index_used[slot]; slot++)
             BRG_ASSERT(slot + 1 < share->limit);
@@ -34,7 +35,7 @@ int worker_reserve(worker_share *share)
 
 void worker_unreserve(worker_share *share, int slot)
 {
-    pthread_mutex_lock(&share->lock);
+    lock_counted(&share->lock, LOCK_THREADS);
     BRG_ASSERT(slot >= 0 && slot < share->limit && share->index_used[slot]);
     share->index_used[slot] = 0;
     atomic_fetch_sub(&share->alive, 1);
@@ -57,7 +58,7 @@ int worker_call_others(const worker_pool *wp)
     for (worker_pool *other = wp->share->pools; other && !called; other = other->next_pool) {
         if (other == wp)
             continue;
-        pthread_mutex_lock(&other->lock);
+        lock_counted(&other->lock, LOCK_WORKERS);
         if ((called = worker_is_free(other)) != 0)
             pthread_cond_signal(&other->work);
         pthread_mutex_unlock(&other->lock);
@@ -85,7 +86,7 @@ static worker_pool *worker_oldest(const worker_share *share, const worker_pool *
     for (worker_pool *wp = share->pools; wp; wp = wp->next_pool) {
         apr_time_t waits;
 
-        pthread_mutex_lock(&wp->lock);
+        lock_counted(&wp->lock, LOCK_WORKERS);
         waits = worker_waits_since(wp);
         if (waits && (wp->is_hungry || wp == own) && (!oldest || waits < since)) {
             since = waits;
@@ -101,7 +102,7 @@ static int worker_join(worker_pool *to)
 {
     int joins;
 
-    pthread_mutex_lock(&to->lock);
+    lock_counted(&to->lock, LOCK_WORKERS);
     joins = to->is_hungry && !to->stopping;
     to->alive += joins;
     pthread_mutex_unlock(&to->lock);
@@ -113,7 +114,7 @@ static void worker_part(worker_pool *from)
 {
     int is_hungry, work;
 
-    pthread_mutex_lock(&from->lock);
+    lock_counted(&from->lock, LOCK_WORKERS);
     BRG_ASSERT(from->alive > 0); /* the calling thread is one of them */
     from->alive--;
     work = worker_takeable(from) + from->beside_waiting;
@@ -139,7 +140,7 @@ worker_pool *worker_move(worker_pool **at)
         worker_part(from);
         *at = to;
     }
-    pthread_mutex_lock(&(*at)->lock);
+    lock_counted(&(*at)->lock, LOCK_WORKERS);
     return *at;
 }
 
@@ -147,7 +148,7 @@ worker_pool *worker_move(worker_pool **at)
 void worker_replace(const worker_share *share)
 {
     for (worker_pool *wp = share->pools; wp; wp = wp->next_pool) {
-        pthread_mutex_lock(&wp->lock);
+        lock_counted(&wp->lock, LOCK_WORKERS);
         if (wp->is_hungry && worker_takeable(wp) > wp->idle && !wp->stopping)
             worker_spawn(wp);
         pthread_mutex_unlock(&wp->lock);

@@ -30,33 +30,6 @@ static apr_array_header_t *remoteip_exceptions;
 
 /* ---- hooks ---- */
 
-apr_sockaddr_t *remoteip_address(apr_pool_t *p, int family, const void *bytes, apr_port_t port)
-{
-    apr_sockaddr_t *a = apr_pcalloc(p, sizeof *a);
-
-    BRG_ASSERT(family == AF_INET || family == AF_INET6);
-    a->pool = p;
-    a->family = family;
-    a->port = port;
-    if (family == AF_INET) {
-        a->salen = sizeof a->sa.sin;
-        a->addr_str_len = 16;
-        a->ipaddr_len = 4;
-        a->ipaddr_ptr = &a->sa.sin.sin_addr;
-        a->sa.sin.sin_family = AF_INET;
-        a->sa.sin.sin_port = htons(port);
-    } else {
-        a->salen = sizeof a->sa.sin6;
-        a->addr_str_len = 46;
-        a->ipaddr_len = 16;
-        a->ipaddr_ptr = &a->sa.sin6.sin6_addr;
-        a->sa.sin6.sin6_family = AF_INET6;
-        a->sa.sin6.sin6_port = htons(port);
-    }
-    memcpy(a->ipaddr_ptr, bytes, (size_t)a->ipaddr_len);
-    return a;
-}
-
 static int remoteip_pre_connection(conn_rec *c, void *csd)
 {
     brg_conn *bc = c->master ? NULL : connection_of(c);
@@ -68,8 +41,8 @@ static int remoteip_pre_connection(conn_rec *c, void *csd)
     if (!bc || !bc->peer)
         return DECLINED;
     client = apr_palloc(c->pool, sizeof *client);
-    client->address = bc->peer->family ? remoteip_address(c->pool, bc->peer->family,
-                                                          bc->peer->address, bc->peer->port)
+    client->address = bc->peer->family ? conn_sockaddr(c->pool, bc->peer->family, bc->peer->address,
+                                                       bc->peer->port)
                                        : c->client_addr;
     client->ip = bc->peer->family ? apr_pstrdup(c->pool, bc->peer->ip) : c->client_ip;
     ap_set_module_config(c->conn_config, &remoteip_module, client);

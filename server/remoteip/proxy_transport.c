@@ -60,6 +60,7 @@ static void proxy_done(brg_conn *bc)
     BRG_ASSERT_TAG(w, PROXY_TAG);
     BRG_ASSERT(loop_self() == bc->loop && !bc->peer);
     wheel_cancel(&bc->loop->wheel, &bc->timer);
+    bc->client_len = bc->told = 0; /* the client is another one than the socket's peer */
     if ((bc->peer = calloc(1, sizeof *bc->peer)) != NULL)
         proxy_tell(bc->peer, &w->source);
     else

@@ -61,11 +61,11 @@ static apr_sockaddr_t *forwarded_address(apr_pool_t *p, const char *text)
     unsigned char bytes[16];
 
     if (inet_pton(AF_INET, text, bytes) == 1)
-        return remoteip_address(p, AF_INET, bytes, 0);
+        return conn_sockaddr(p, AF_INET, bytes, 0);
     if (inet_pton(AF_INET6, text, bytes) != 1)
         return NULL;
     mapped = remoteip_mapped(bytes);
-    return remoteip_address(p, mapped ? AF_INET : AF_INET6, mapped ? mapped : bytes, 0);
+    return conn_sockaddr(p, mapped ? AF_INET : AF_INET6, mapped ? mapped : bytes, 0);
 }
 
 /* Networks that no proxy outside can have been asked by (RFC 6890); of IPv6 all but global unicast. */

@@ -41,9 +41,6 @@ static inline const unsigned char *remoteip_mapped(const unsigned char *bytes)
     return memcmp(bytes, prefix, sizeof prefix) ? NULL : bytes + sizeof prefix;
 }
 
-/** An address as APR has it. No name service is asked, and no system call made. Threads: any. */
-apr_sockaddr_t *remoteip_address(apr_pool_t *p, int family, const void *bytes, apr_port_t port);
-
 /** Take the client's address from the request field, as far as proxies are trusted. Threads: the request's. */
 void remoteip_forwarded(request_rec *r, const remoteip_conf *conf);
 

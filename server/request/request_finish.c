@@ -3,6 +3,7 @@
  * The last part of a request: its handler or error document, and the EOR bucket, which ends it when the
  * response is written. On an event loop, what would wait is left to a worker.
  */
+#include "configuration.h"
 #include "connection.h"
 #include "conn.h"
 #include "handler_private.h"
@@ -32,12 +33,13 @@ void request_on_answered(void (*fn)(request_rec *r))
 }
 
 /* Threads and timed callbacks of modules wait for this lock before they touch a request whose handler still
- * runs. Most requests on a loop have no handler but that for files, or the proxy's, which give their requests to
- * no other thread: they need no lock. */
+ * runs. The server's own modules give their requests to no other thread, and most requests on a loop have no handler of
+ * another one: they need no lock. */
 static void request_lock(request_rec *r)
 {
 #if APR_HAS_THREADS
-    if (!r->invoke_mtx && ((r->handler && !r->proxyreq) || !conn_on_loop()))
+    if (!r->invoke_mtx && conf_has_module_files() &&
+        ((r->handler && !r->proxyreq) || !conn_on_loop()))
         apr_thread_mutex_create(&r->invoke_mtx, APR_THREAD_MUTEX_DEFAULT, r->pool);
     if (r->invoke_mtx)
         apr_thread_mutex_lock(r->invoke_mtx);

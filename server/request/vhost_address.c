@@ -7,7 +7,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
-/* The local address is asked for (a system call) only where virtual hosts differ by address. */
+/* The local address is asked for (a system call) only where virtual hosts differ by address, and the listening socket
+ * has none. */
 void vhost_of_connection(brg_conn *bc)
 {
     apr_sockaddr_t local;
@@ -19,7 +20,7 @@ void vhost_of_connection(brg_conn *bc)
         bc->chain = vhost_chain_of(bc->listener->pretended, &bc->base);
         return;
     }
-    if (!vhost_wants_local_address()) {
+    if (!vhost_wants_local_address() || !apr_sockaddr_is_wildcard(bc->listener->addr)) {
         bc->chain = vhost_chain_of(bc->listener->addr, &bc->base);
         return;
     }

@@ -14,6 +14,7 @@
  */
 #include "walk_private.h"
 #include "apr_allocator.h"
+#include "counted_lock.h"
 #include "request_context.h"
 #include "brigade/assert.h"
 #include <pthread.h>
@@ -125,7 +126,7 @@ static ap_conf_vector_t *merge_add(ap_conf_vector_t *base, ap_conf_vector_t *sec
     ap_conf_vector_t *result;
 
     BRG_ASSERT(merge_pool != NULL);
-    pthread_mutex_lock(&merge_lock);
+    lock_counted(&merge_lock, LOCK_SECTIONS);
     result = merge_find(base, sec); /* another thread may have been first */
     if (!result && merge_used < MERGE_MAX) {
         merge_entry *e = apr_palloc(merge_pool, sizeof *e);

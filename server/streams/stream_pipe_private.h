@@ -6,6 +6,7 @@
  * @file stream_pipe_private.h
  * Between the halves of a stream's transport: what begins, ends and comes (stream_pipe.c), and the response (stream_pipe_output.c).
  */
+#include "counted_lock.h"
 #include "streams.h"
 #include "brigade/assert.h"
 
@@ -22,7 +23,7 @@ static inline http_stream *pipe_stream(const brg_conn *bc)
 /** The session's lock: nobody holds it for longer than it takes to copy some kilobytes. */
 static inline void pipe_lock(http_stream *s)
 {
-    pthread_mutex_lock(&s->session->lock);
+    lock_counted(&s->session->lock, LOCK_HTTP2);
 }
 
 static inline void pipe_unlock(http_stream *s)

@@ -2,6 +2,7 @@
 /* Which of a connection's streams goes first: what the client says (RFC 9218), and, where it says nothing, what pages need: style
  * sheets, scripts and fonts before documents, those before images. Of large responses each gets a frame in turn, so that a
  * small one behind them waits for no more than that. */
+#include "counted_lock.h"
 #include "streams.h"
 #include "http_fields.h"
 #include "brigade/assert.h"
@@ -60,7 +61,7 @@ void stream_rank(http_stream *s, uint8_t urgency, uint64_t len)
 
 void streams_rank(http_streams *all)
 {
-    pthread_mutex_lock(&all->lock);
+    lock_counted(&all->lock, LOCK_HTTP2);
     for (int i = 0; all->unranked && i < STREAM_BUCKETS; i++)
         for (http_stream *s = all->bucket[i]; s; s = s->next)
             if (s->pipe && s->pipe->ranked) {

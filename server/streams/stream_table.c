@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Streams of a connection: the table of those that are there, their lists, and how they end. */
+#include "counted_lock.h"
 #include "streams.h"
 #include "brigade/assert.h"
 #include <stdlib.h>
@@ -11,7 +12,7 @@ static void streams_note(struct loop_note *note)
 {
     http_streams *all = (http_streams *)(void *)((char *)note - offsetof(http_streams, note));
 
-    pthread_mutex_lock(&all->lock);
+    lock_counted(&all->lock, LOCK_HTTP2);
     for (http_stream *s = all->dirty; s; s = s->pipe->dirty_next) {
         s->pipe->dirty = 0;
         stream_ready(s);

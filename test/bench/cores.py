@@ -1,8 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Requests per second, processor time per request and balance of connections with one and two event loops and processes.
+"""Requests per second, processor time per request and balance of connections with one and two event loops and processes, or
+from one loop to as many as there are processors.
 
     BRIGADE=out/release/brigade test/bench/cores.py [--seconds 5] [--connections 64]
+    BRIGADE=out/release/brigade test/bench/cores.py --loops [N] [--pin] [--system arena --system system]
+
+--loops: one process with 1 to N event loops (the processors of the machine). --pin: each loop keeps to a processor of its own, and
+the client to those that are left, or to all where none is. --system: the same with each of these memory systems for
+requests, which then take the full way. 'of one' is how much of the rate of so many single loops is reached.
 
 Needs wrk. A stored file of 10 KiB is asked for over connections that are kept alive. What is shown for each setting:
 requests per second, processor time of the server per request (user and system, microseconds), and how the connections of
@@ -137,16 +143,37 @@ def requests_in(text):
     return int(re.search(r"(\d+) requests in", text).group(1))
 
 
-def measured(program, loops, processes, arguments):
+def threads_of_loops(pids, loops):
+    """(process, thread): those that used most processor time under load, one for each event loop."""
+    times = []
+    for pid in pids:
+        for path in glob.glob(f"/proc/{pid}/task/*/stat"):
+            fields = read(path).rpartition(")")[2].split()
+            if fields:
+                times.append((int(fields[11]) + int(fields[12]), int(path.split("/")[4])))
+    return [thread for _, thread in sorted(times, reverse=True)[:loops]]
+
+
+def pin(pids, loops):
+    """@return what stands before the client's command"""
+    cpus = sorted(os.sched_getaffinity(0))
+    for n, thread in enumerate(threads_of_loops(pids, loops)):
+        os.sched_setaffinity(thread, {cpus[n % len(cpus)]})
+    left = cpus[loops:] or cpus
+    return ["taskset", "-c", ",".join(map(str, left))]
+
+
+def measured(program, loops, processes, arguments, more=""):
     with tempfile.TemporaryDirectory(prefix="brigade-cores-") as root:
         site(root)
         port = free_port()
-        server = started(program, root, port, loops, processes)
+        server = started(program, root, port, loops, processes, more)
         try:
             load(port, arguments.connections, 1).communicate(timeout=60)
             pids = processes_of(server.pid)
+            where = pin(pids, loops * processes) if arguments.pin else []
             before = processor_seconds(pids)
-            client = load(port, arguments.connections, arguments.seconds)
+            client = load(port, arguments.connections, arguments.seconds, where)
             time.sleep(arguments.seconds / 2)
             counts = connections_by_loop(pids, port)
             text = client.communicate(timeout=arguments.seconds + 60)[0]
@@ -161,14 +188,33 @@ def measured(program, loops, processes, arguments):
     return rate, spent * 1e6 / requests_in(text), balance(counts, loops * processes)
 
 
+def by_loops(program, arguments):
+    """A table of 1 to N loops, for each memory system."""
+    most = arguments.loops or len(os.sched_getaffinity(0))
+    print(f"{'memory system':>14} {'loops':>5} {'requests/s':>11} {'us/request':>11} {'of one':>7} {'most':>6} {'fewest':>6}   load {os.getloadavg()[0]:.1f}")
+    for system in arguments.system or [None]:
+        more = f"FileCacheEntries 0\nMemorySystem request {system}\n" if system else ""
+        one = None
+        for loops in range(1, most + 1):
+            rate, cost, (largest, fewest) = measured(program, loops, 1, arguments, more)
+            one = one or rate
+            print(f"{system or 'default':>14} {loops:5} {rate:11.0f} {cost:11.2f} {100 * rate / one / loops:6.0f} % {largest:6} {fewest:6}", flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=int, default=5)
     parser.add_argument("--connections", type=int, default=64)
+    parser.add_argument("--loops", type=int, nargs="?", const=0, default=None)
+    parser.add_argument("--pin", action="store_true")
+    parser.add_argument("--system", action="append")
     arguments = parser.parse_args()
     if not shutil.which("wrk"):
         sys.exit("wrk is needed (Debian: wrk)")
     program = os.path.abspath(os.environ.get("BRIGADE", "out/release/brigade"))
+    if arguments.loops is not None:
+        by_loops(program, arguments)
+        return
     print(f"{'loops':>5} {'processes':>9} {'requests/s':>11} {'us/request':>11} {'most':>6} {'fewest':>6}   load {os.getloadavg()[0]:.1f}")
     for loops, processes in SETTINGS:
         rate, cost, (most, fewest) = measured(program, loops, processes, arguments)

@@ -136,6 +136,8 @@ SHAPES = {
     "type-map": ("/languages/map.var", LANGUAGES, NEGOTIATED),
     "not-modified-stored": ("/10k.bin", "If-None-Match: @ETAG@\r\n", ""),
     "coded-stored": ("/coded.bin", "Accept-Encoding: gzip, deflate\r\n", "PrecompressedFiles gzip\n"),
+    **{f"mix-{share}-stored": ("/10k.bin", "", "") for share in (0, 50, 95)},  # of a hundred, so many with If-None-Match
+    **{f"mix-{share}-full": ("/10k.bin", "", "FileCacheEntries 0\n") for share in (0, 50, 95)},
     "listing": ("/dir/", "", ""),
     "close-10k": ("/10k.bin", "", ""),
     "pipelined-10k": ("/10k.bin", "", ""),
@@ -280,8 +282,25 @@ def many_targets(way, request, n):
     return head
 
 
+def mixed(share):
+    """So many of a hundred requests have the file already: 304, else 200."""
+    def way(connect, request, n):
+        with connect.connect() as s:
+            s.sendall(request(""))
+            head, rest = response(s, b"")
+            tag = re.search(rb'(?i)etag: ("[^"]*")', head).group(1).decode()
+            for k in range(n):
+                known = (k + 1) * share // 100 > k * share // 100
+                s.sendall(request(f"If-None-Match: {tag}\r\n" if known else ""))
+                head, rest = response(s, rest)
+                if (b" 304 " in head[:16]) != known:
+                    raise RuntimeError(head.decode())
+        return head
+    return way
+
+
 # Shapes that are not asked for one by one on a connection.
-WAYS = {"close-10k": one_each, "https-close": one_each, "https-resumed": one_each, "pipelined-10k": pipelined, "targets-10k": many_targets}
+WAYS = {**{f"mix-{share}-{kind}": mixed(share) for share in (0, 50, 95) for kind in ("stored", "full")}, "close-10k": one_each, "https-close": one_each, "https-resumed": one_each, "pipelined-10k": pipelined, "targets-10k": many_targets}
 
 
 def talk(connect, target, fields, n, way=None):

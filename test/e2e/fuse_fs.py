@@ -3,6 +3,7 @@
 
 Speaks the kernel's protocol (linux/fuse.h) over /dev/fuse, so it needs no library; it needs root.
 """
+import collections
 import ctypes
 import errno
 import os
@@ -14,16 +15,19 @@ LIBC = ctypes.CDLL(None, use_errno=True)
 MNT_FORCE, MNT_DETACH = 1, 2
 LOOKUP, FORGET, GETATTR, OPEN, READ, STATFS, RELEASE, INIT, OPENDIR, RELEASEDIR, BATCH_FORGET = (
     1, 2, 3, 14, 15, 17, 18, 26, 27, 29, 42)
+NAMES = {LOOKUP: "lookup", GETATTR: "getattr", OPEN: "open", READ: "read", RELEASE: "release", STATFS: "statfs", OPENDIR: "opendir"}
 HEADER = struct.Struct("<IIQQIIIHH")
 ATTR = struct.Struct("<QQQQQQIIIIIIIIII")
 ATTR_VALID = 3600  # seconds for which the kernel believes what it was told
 
 
 class HangingFolder:
-    """files: name -> bytes. .hang() and it never answers again; .asked counts requests since then."""
+    """files: name -> bytes. .hang() and it never answers again; .asked counts requests since then. .trips counts what the kernel asked, by
+    name: what a file system of a network would have asked its server. valid: seconds for which the kernel believes what it was told."""
 
-    def __init__(self, path, files):
-        self.path, self.files, self.hung, self.asked = path, files, False, 0
+    def __init__(self, path, files, valid=ATTR_VALID):
+        self.path, self.files, self.hung, self.asked, self.valid = path, files, False, 0, valid
+        self.trips = collections.Counter()
         self.names = sorted(files)
         self.fd = os.open("/dev/fuse", os.O_RDWR | os.O_CLOEXEC)
         options = f"fd={self.fd},rootmode=40000,user_id=0,group_id=0,allow_other"
@@ -61,6 +65,7 @@ class HangingFolder:
                 continue
             if opcode in (FORGET, BATCH_FORGET):
                 continue
+            self.trips[NAMES.get(opcode, str(opcode))] += 1
             answer = self._answer(opcode, node, request[HEADER.size:])
             error = -answer if isinstance(answer, int) else 0
             data = b"" if error else answer
@@ -82,9 +87,9 @@ class HangingFolder:
             if name not in self.files:
                 return errno.ENOENT
             found = self.names.index(name) + 2
-            return struct.pack("<QQQQII", found, 0, ATTR_VALID, ATTR_VALID, 0, 0) + self._attr(found)
+            return struct.pack("<QQQQII", found, 0, self.valid, self.valid, 0, 0) + self._attr(found)
         if opcode == GETATTR:
-            return struct.pack("<QII", ATTR_VALID, 0, 0) + self._attr(node)
+            return struct.pack("<QII", self.valid, 0, 0) + self._attr(node)
         if opcode in (OPEN, OPENDIR):
             return struct.pack("<QII", 0, 0, 0)
         if opcode == READ:

@@ -10,6 +10,7 @@ EVENTS = ("Ir", "Dr", "Dw", "I1mr", "D1mr", "D1mw", "ILmr", "DLmr", "DLmw")
 CACHES = ["--cache-sim=yes", "--I1=32768,8,64", "--D1=32768,8,64", "--LL=1048576,16,64"]
 SYSTEMS = ("arena", "trivial", "blocks", "system")  # of requests, connections and buckets alike
 REQUESTS = 100
+LINE = 64
 ROWS = (("loads", ("Dr",)), ("stores", ("Dw",)), ("I1 misses", ("I1mr",)), ("D1 load misses", ("D1mr",)), ("D1 store misses", ("D1mw",)),
         ("LL misses", ("ILmr", "DLmr", "DLmw")))
 
@@ -54,11 +55,17 @@ def measure(program, shapes, system=None):
     return into
 
 
+def traffic(found):
+    """Bytes between memory and the last cache, for a request: each miss moves a line."""
+    return found.sum(("ILmr", "DLmr", "DLmw")) * LINE
+
+
 def text_of(shape, found):
     lines = [f"{shape}: {SHAPES[shape][4]}", ""]
     for row, events in ROWS:
         where = ", ".join(f"{name} {n:.1f}" for name, n in found.functions(events, 6) if n >= 0.05)
         lines.append(f"  {row:16} {found.sum(events):9.1f}   {where}")
+    lines.append(f"  {'memory traffic':16} {traffic(found):9.0f}   bytes, of lines that the last cache did not have")
     return "\n".join(lines) + "\n"
 
 

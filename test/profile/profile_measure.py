@@ -14,10 +14,10 @@ import subprocess
 import threading
 import time
 
-from profile_site import ANEW, SHAPES, Client, Server, Site, has_tls
+from profile_site import ANEW, CONFIGURATIONS, SHAPES, Client, Server, Site, has_tls
 
 WARM = 40
-REQUESTS = {"stored": 1000, "full": 250}  # by configuration
+REQUESTS = {"stored": 1000, "full": 250}  # by configuration; others as full
 DUMPED = 60  # of shapes of one request on each connection: callgrind writes a file at each of them
 TRACED = 100
 TICKS = 40  # of 10 ms: as long as times are measured
@@ -36,6 +36,13 @@ KINDS = {
     "apr_palloc": r"(apr_palloc|apr_pcalloc|apr_palloc_debug)$",
     "pstrdup": r"apr_(pstr(n|mem)?dup|pstrcat|pmemdup)$",
     "table look-ups": r"apr_table_(get|set|setn|merge|mergen|add|addn|unset)$",
+    "array pushes": r"apr_array_push(_noclear)?$",
+    "cleanups": r"apr_pool_(pre_)?cleanup_register$",
+    "brigades": r"apr_brigade_create(_ex)?$",
+    "brigade writes": r"apr_brigade_(write|puts|putc|putstrs|vputstrs|writev|printf|vprintf)$",
+    "regexes": r"(pcre2_(match|jit_match|dfa_match)(_8)?|regexec)(@.*)?$",
+    "realloc": r"realloc(@.*)?$",
+    "setsockopt": r"_*setsockopt(@.*)?$",
 }
 
 
@@ -45,6 +52,7 @@ class Profile:
     def __init__(self):
         self.functions = collections.Counter()
         self.calls = collections.Counter()
+        self.below = collections.Counter()  # instructions of calls, with all that is below them, by caller and callee
         self.system_calls = {}
         self.taken = {}  # from the request's pool, by the server's own count: inlined allocations are no calls
         self.status = 0
@@ -83,7 +91,7 @@ def functions_of(program):
 def read_callgrind(path, names, events=None):
     """Self cost by function, and calls. @param names  of this server's earlier dumps: they are numbered once
     @param events  the events of a cost line in their order: costs are by (event, function); None: instructions by function"""
-    functions, calls = collections.Counter(), collections.Counter()
+    functions, calls, below = collections.Counter(), collections.Counter(), collections.Counter()
     current = callee = None
     skip = False
 
@@ -103,18 +111,21 @@ def read_callgrind(path, names, events=None):
                 calls[current, callee] += int(line[6:].split()[0])
                 skip = True
             elif line[0] in "+-*0123456789":
-                costs = () if skip else line.split()[1:]
-                if events:
+                costs = line.split()[1:]
+                if skip:
+                    below[current, callee] += int(costs[0]) if costs else 0
+                elif events:
                     functions.update({(event, current): int(n) for event, n in zip(events, costs) if n != "0"})
                 elif costs:
                     functions[current] += int(costs[0])
                 skip = False
-    return functions, calls
+    return functions, calls, below
 
 
 class Dumps:
     """callgrind writes what it counted since the last time when the server accepts a connection: a mark between requests."""
 
+    reader = staticmethod(read_callgrind)
     OPTIONS = ["--tool=callgrind", "--callgrind-out-file=@ROOT@/cost", "--dump-before=loop_accept", "--vgdb=no"]
 
     def __init__(self, server, events=None):
@@ -130,7 +141,7 @@ class Dumps:
         return n
 
     def mark(self):
-        """@return costs since the last mark: by function, by caller and callee"""
+        """@return since the last mark: costs by function; calls, and the costs of these, by caller and callee"""
         before = after = self._count()
         with socket.create_connection(("127.0.0.1", self.server.ports["plain"]), timeout=60) as s:
             until = time.monotonic() + 60
@@ -142,13 +153,12 @@ class Dumps:
             # The dump was written before loop_accept() began: it must have ended, or it would accept the next mark as well.
             s.shutdown(socket.SHUT_WR)
             s.recv(1)
-        functions, calls = collections.Counter(), collections.Counter()
+        found = collections.Counter(), collections.Counter(), collections.Counter()
         while self.read < after:
             self.read += 1
-            more = read_callgrind(f"{self.server.root}/cost.{self.read}", self.names, self.events)
-            functions.update(more[0])
-            calls.update(more[1])
-        return functions, calls
+            for into, more in zip(found, self.reader(f"{self.server.root}/cost.{self.read}", self.names, self.events)):
+                into.update(more)
+        return found
 
     @staticmethod
     def _is_whole(path):
@@ -164,7 +174,7 @@ def count_instructions(site, program, configuration, shapes, into):
     with Server(site, program, configuration, ["valgrind", *Dumps.OPTIONS], patience=180) as server:
         dumps = Dumps(server)
         for shape in shapes:
-            requests = DUMPED if shape in ANEW else REQUESTS[configuration]
+            requests = DUMPED if shape in ANEW else REQUESTS.get(configuration, REQUESTS["full"])
             client = Client(server, shape)
             client.run(WARM)
             settle(dumps)
@@ -173,7 +183,7 @@ def count_instructions(site, program, configuration, shapes, into):
             busy = dumps.mark()
             client.close()
             into[shape].status = status
-            for to, more, less in ((into[shape].functions, busy[0], idle[0]), (into[shape].calls, busy[1], idle[1])):
+            for to, more, less in zip((into[shape].functions, into[shape].calls, into[shape].below), busy, idle):
                 for name, n in more.items():
                     if name not in OCCASIONAL:
                         to[name] += (n - less.get(name, 0)) / requests
@@ -199,14 +209,16 @@ def count_system_calls(site, program, configuration, shapes, into):
             into[shape].system_calls = read_strace(path)
 
 
-TAKEN = """LogFormat "%H %U %{{allocs}}M %{{bytes}}M" taken
+TAKEN = """LogFormat "%H %U %{{allocs}}M %{{bytes}}M{zeroed}" taken
 CustomLog {root}/taken taken
 """
 
 
 def count_taken(site, program, configuration, shapes, into):
     """Allocations and bytes of a request, inlined ones included. The log makes a request_rec, so the shapes of stored answers have none."""
-    with Server(site, program, configuration, more=TAKEN) as server:
+    with open(program, "rb") as f:  # older ones, as those of --other, do not have it
+        zeroed = " %{{zeroed}}M" if b"%{zeroed}M" in f.read() else ""
+    with Server(site, program, configuration, more=TAKEN.replace("{zeroed}", zeroed)) as server:
         for shape in shapes:
             client = Client(server, shape)
             client.run(WARM)
@@ -216,8 +228,8 @@ def count_taken(site, program, configuration, shapes, into):
             lines = [line.split() for line in f]
     for shape in shapes:
         protocol = "HTTP/2.0" if SHAPES[shape][1] == "http2" else "HTTP/1.1"
-        found = [(int(line[2]), int(line[3])) for line in lines if line[:2] == [protocol, SHAPES[shape][2]]][WARM // 2:]
-        into[shape].taken = dict(zip(("allocations", "bytes"), map(statistics.median_low, zip(*found))))
+        found = [tuple(map(int, line[2:5])) for line in lines if line[:2] == [protocol, SHAPES[shape][2]]][WARM // 2:]
+        into[shape].taken = dict(zip(("allocations", "bytes", "zeroed"), map(statistics.median_low, zip(*found))))
 
 
 def read_strace(path):
@@ -250,12 +262,13 @@ def measure(program, shapes=None):
             errors.append(error)
 
     with Site() as site:
-        threads = [threading.Thread(target=run, args=(count_instructions, c)) for c in ("stored", "full")]
+        threads = [threading.Thread(target=run, args=(count_instructions, c)) for c in CONFIGURATIONS]
         for t in threads:
             t.start()
-        for configuration in ("stored", "full"):
+        for configuration in CONFIGURATIONS:
             run(count_system_calls, configuration)
-        run(count_taken, "full")
+        for configuration in CONFIGURATIONS[1:]:
+            run(count_taken, configuration)
         for t in threads:
             t.join()
         if not errors:

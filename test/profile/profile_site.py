@@ -77,6 +77,7 @@ Listen 127.0.0.1:{proxied}
     ProxyPass /p/ http://127.0.0.1:{backend}/
 </VirtualHost>
 """
+PREFORK = "LoadModule mpm_prefork_module modules/mod_mpm_prefork.so\n"
 BACKEND = (b"HTTP/1.1 200 OK\r\nDate: Fri, 20 Nov 2026 08:00:00 GMT\r\nServer: backend\r\nLast-Modified: Fri, 20 Nov 2026 08:00:00 GMT\r\n"
            b"ETag: \"v1-1000\"\r\nCache-Control: no-store\r\nContent-Type: text/html\r\nContent-Length: 1000\r\n\r\n" + b"x" * 1000)
 SCRIPT = b"Content-type: text/html;charset=UTF-8\r\n\r\n" + b"hello " * 200
@@ -107,9 +108,12 @@ SHAPES = {
     "fastcgi": ("stored", "plain", "/page.script", "", "1 KB of a FastCGI backend, over a connection of its own"),
     "worker": ("full", "plain", "/page.asis", "", "a page that a worker sends"),
     "squid": ("stored", "squid", "/10k.bin", "", "10 KB from memory, the log of Squid"),
+    "prefork": ("prefork", "plain", "/10k.bin", "", "10 KB, the full way in a process with one thread"),
     "connection": ("stored", "log", "/10k.bin", "", "10 KB from memory, combined log, a connection for each request"),
 }
+CONFIGURATIONS = ("stored", "full", "prefork")
 ANEW = {"connection"}  # shapes of one request on each connection
+ALONE = {"prefork"}  # while they have a connection, the server takes no other one: it ends with their requests
 
 
 def make_site(root):
@@ -226,7 +230,8 @@ class Server:
         os.mkdir(self.root)
         os.chmod(self.root, 0o777)
         self.ports = {name: free_port() for name in ("plain", "log", "squid", "hit", "tls", "http2", "proxied")}
-        text = BASE + HTTP2 + (FULL if configuration == "full" else STORED + (TLS if has_tls(program) else ""))
+        text = BASE + HTTP2 + (STORED + (TLS if has_tls(program) else "") if configuration == "stored" else FULL)
+        text = (PREFORK if configuration == "prefork" else "") + text
         with open(f"{self.root}/httpd.conf", "w", encoding="utf-8") as f:
             f.write((text + more).format(root=self.root, site=site.root, backend=site.backend.port, **self.ports))
         who = {"user": "nobody", "group": "nogroup"} if os.getuid() == 0 else {}
@@ -281,6 +286,10 @@ class Client:
             self.stream, self.update = 1, b""
             return
         self.address, self.anew = ("127.0.0.1", server.ports[port]), shape in ANEW
+        self.alone = shape in ALONE
+        if self.alone:
+            self.sock = None
+            return
         self._connect()
         if port == "tls":
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -316,11 +325,15 @@ class Client:
     def run(self, n):
         """@return the status of the last response"""
         if not self.http2:
+            if self.alone:
+                self._connect()
             for _ in range(n):
                 if self.anew:
                     self.sock.close()
                     self._connect()
                 head = self._get(self.fields)
+            if self.alone:
+                self.close()
             return int(head.split(b" ", 2)[1])
         for _ in range(n):
             block = h2_client.request_block(path=self.target)
@@ -333,4 +346,6 @@ class Client:
         return int(status)
 
     def close(self):
-        (self.http2 or self).sock.close()
+        sock = (self.http2 or self).sock
+        if sock:
+            sock.close()

@@ -6,12 +6,17 @@
     build/profile stored full           some of them
     build/profile --copies              copied bytes by call site, too (valgrind's dhat; some seconds for each shape)
     build/profile --other OLD/brigade   beside another program: which functions grew and shrank
+    build/profile --sites full          call sites of allocations from pools, those included that the compiler wrote out at their place
+    build/profile --perf stored full    stalls, misses and memory traffic as the processor counts them, where its counters can be read
+    build/profile --statistics stored   what figures and the scoreboard cost
     build/profile --trend               what each commit that changed golden.json did to requests: before and after
     build/profile --caches full ssi     loads, stores and misses of the processor's caches by function, in caches of one size on every machine
     build/profile --caches --systems full   the same by memory system, as a table
     BRIGADE=out/dev/brigade build/profile --rooms   calls from one room into another
     build/profile --times               the kernel's share of the processor time, too (a second for each shape)
     build/profile --renew               write test/profile/golden.json and build/cmake/hot_functions.ld anew
+
+out/profile/SHAPE.graph has the call graph: for each function its callers and what it calls, with calls and instructions of each.
 
 Instructions are counted by callgrind, exactly: BRIGADE (out/release/brigade) is the program. build/test fails when a shape
 costs 2 % more instructions than golden.json says, or one system call, allocation or copy more, and names the function that grew. A change that
@@ -32,9 +37,12 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 
 import profile_caches as caches  # noqa: E402
+import profile_graph as graph  # noqa: E402
 import profile_measure as measure  # noqa: E402
 import profile_order as order  # noqa: E402
 import profile_rooms as rooms  # noqa: E402
+import profile_perf as perf  # noqa: E402
+import profile_sites as sites  # noqa: E402
 import profile_trend  # noqa: E402
 from profile_site import SHAPES  # noqa: E402
 
@@ -142,7 +150,7 @@ def more_taken(golden, profiles):
     findings = []
     for shape, p in profiles.items():
         old = golden["shapes"].get(shape, {}).get("taken", {})
-        for kind, most in (("allocations", 0), ("bytes", TOLERANCE)):
+        for kind, most in (("allocations", 0), ("bytes", TOLERANCE), ("zeroed", TOLERANCE)):
             if p.taken.get(kind, 0) > old.get(kind, p.taken.get(kind, 0)) * (1 + most):
                 findings.append(f"{shape}: {p.taken[kind]} {kind} of a request's pool, were {old[kind]}")
     return findings
@@ -227,6 +235,9 @@ def main():
     parser.add_argument("--caches", action="store_true")
     parser.add_argument("--systems", action="store_true")
     parser.add_argument("--rooms", action="store_true")
+    parser.add_argument("--sites", action="store_true")
+    parser.add_argument("--perf", action="store_true")
+    parser.add_argument("--statistics", action="store_true")
     parser.add_argument("--times", action="store_true")
     parser.add_argument("--trend", action="store_true")
     parser.add_argument("--other")
@@ -248,6 +259,17 @@ def main():
         return
     if arguments.rooms:
         print("\n".join(rooms.text_of(s, c) for s, c in rooms.measure(program, arguments.shapes or rooms.FLOWS).items()))
+    if arguments.perf:
+        why_not = perf.supported()
+        print("\n".join(perf.text_of(shape, perf.measure(program, shape)) for shape in arguments.shapes or ["stored", "full", "ssi"]) if not why_not else why_not)
+        sys.exit(1 if why_not else 0)
+    if arguments.statistics:
+        for shape in arguments.shapes or ["stored", "full", "worker"]:
+            print(sites.statistics_text(program, shape), flush=True)
+        return
+    if arguments.sites:
+        for shape in arguments.shapes or ["full", "ssi"]:
+            print(sites.text_of(shape, sites.measure(program, shape)), flush=True)
         return
     profiles = measure.measure(program, arguments.shapes)
     others = measure.measure(os.path.abspath(arguments.other), arguments.shapes) if arguments.other else {}
@@ -260,6 +282,8 @@ def main():
         print(text, flush=True)
         with open(os.path.join(arguments.out, f"{shape}.txt"), "w", encoding="utf-8") as f:
             f.write(text)
+        with open(os.path.join(arguments.out, f"{shape}.graph"), "w", encoding="utf-8") as f:
+            f.write(graph.text_of(shape, p))
     with open(os.path.join(arguments.out, "profile.svg"), "w", encoding="utf-8") as f:
         f.write(svg_of(profiles))
     if arguments.renew:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Requests cost what golden.json says, or less. `build/profile --renew` writes it anew; `build/profile` shows where the cost is."""
 import os
+import re
 import subprocess
 import sys
 
@@ -9,8 +10,11 @@ import pytest
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import profile_caches as caches  # noqa: E402
+import profile_graph as graph  # noqa: E402
 import profile_measure as measure  # noqa: E402
 import profile_order as order  # noqa: E402
+import profile_perf as perf  # noqa: E402
+import profile_sites as sites  # noqa: E402
 import profile_trend as trend  # noqa: E402
 import request_profile as profile  # noqa: E402
 import train  # noqa: E402
@@ -51,6 +55,42 @@ def test_allocations(profiles):
     check(profile.more_taken(profile.load_golden(), profiles))
 
 
+def test_a_connection_costs_accept_and_close(profiles):
+    """Where a log wants the client's address, too: nothing is asked that accept4() told or the listening socket knows."""
+    if "connection" not in profiles:
+        pytest.skip("not of this share")
+    calls = profiles["connection"].system_calls
+    assert calls["accept4"] <= 2 and calls["close"] == 1 and not {"fcntl", "getpeername", "getsockname", "setsockopt"} & set(calls), calls
+
+
+def test_a_worker_reads_the_clock_once(profiles):
+    """At the end of the request; the loop reads it in each of its two turns. It was nine times in all, and three locks."""
+    if "worker" not in profiles:
+        pytest.skip("not of this share")
+    reads = profiles["worker"].calls_of("clock reads")
+    assert round(reads["thread_self_read"]) == 1, reads
+    assert sum(reads[name] for name in ("worker_main", "worker_wait", "loop_request_ended", "score_update")) < 0.5, reads
+    assert sum(profiles["worker"].calls_of("locks").values()) < 2.5
+
+
+@pytest.mark.skipif(measure.missing_tools() != [] or not os.path.exists(PROGRAM), reason="not built")
+def test_sites_of_all_allocations_are_known(profiles):
+    """Those that the compiler wrote out at their place, too: the sum is what the pool itself counted."""
+    found = sites.measure(PROGRAM, "full")
+    assert abs(sum(found.values()) - profiles["full"].taken["allocations"]) < 1
+    assert round(found["apr_table_make"]) >= 10 and round(found["request_create"]) >= 1
+
+
+def test_the_call_graph_is_whole(profiles):
+    """What a function costs with all below it is what its callers pay for it."""
+    found = {e[0]: e for e in graph.entries(profiles["full"])}
+    for name in ("ap_run_handler", "request_create", "ap_directory_walk"):
+        _, own, below, calls, callers, _ = found[name]
+        assert calls >= 1 and own > 0 and abs(own + below - sum(n for n, _ in callers.values())) < 0.02 * (own + below) + 5
+    text = graph.text_of("full", profiles["full"])
+    assert re.search(r"^ *[\d.]+ % +[\d.]+ +[\d.]+ +1\.00  request_create$", text, re.M)
+
+
 def test_instructions(profiles):
     golden = profile.load_golden()
     differs = profile.same_signature(golden, measure.signature(PROGRAM, profiles))
@@ -77,6 +117,30 @@ def test_arenas_spare_the_caches():
     assert not [name for name, _ in arena.functions(("Dr", "Dw"), 12) if name.endswith(("malloc", "free"))]
 
 
+def test_counters_of_the_processor_are_read():
+    """As perf stat -x, writes them, with those that the processor does not have."""
+    text = "1000000,,instructions:u,1000,100.00,,\n<not supported>,,stalled-cycles-frontend:u,0,100.00,,\n500000,,cycles:u,1000,100.00,,\n640,,cache-misses:u,1000,100.00,,\n"
+    counts = perf.read_counts(text)
+    assert counts == {"instructions": 1000000, "cycles": 500000, "cache-misses": 640}
+    assert "40960 bytes" in perf.text_of("stored", counts) and "front end" not in perf.text_of("stored", counts)
+    counts["stalled-cycles-frontend"] = 100000
+    assert "20.0 % of the cycles" in perf.text_of("stored", counts)
+
+
+@pytest.mark.skipif(bool(perf.supported()) or not os.path.exists(PROGRAM), reason="no counters, or not built")
+def test_the_front_end_seldom_stalls():
+    counts = perf.measure(PROGRAM, "full")
+    assert counts["instructions"] > 10000 and counts.get("stalled-cycles-frontend", 0) < 0.6 * counts["cycles"]
+
+
+@pytest.mark.skipif(measure.missing_tools() != [] or not os.path.exists(PROGRAM), reason="not built")
+def test_statistics_are_a_small_part():
+    """Inlined ones included; of an answer from memory, and of a request that takes all phases."""
+    for shape, most in (("stored", 0.025), ("full", 0.045)):
+        part, whole = sites.statistics(PROGRAM, shape)
+        assert 0 < sum(part.values()) < most * whole, (shape, part.most_common(5))
+
+
 def test_shares_leave_no_shape_out():
     assert set().union(*(shapes_of(f"{n}/5") for n in range(5))) == set(profile.SHAPES) and shapes_of(None) is None
 
@@ -99,6 +163,9 @@ def test_what_grew_is_named():
     golden["shapes"]["stored"]["taken"] = {"allocations": 20, "bytes": 3000}
     p.taken = {"allocations": 20, "bytes": 3050}
     assert not profile.more_taken(golden, {"stored": p})
+    golden["shapes"]["stored"]["taken"]["zeroed"] = 1000
+    p.taken = {"allocations": 20, "bytes": 3000, "zeroed": 1100}
+    assert profile.more_taken(golden, {"stored": p}) == ["stored: 1100 zeroed of a request's pool, were 1000"]
     p.taken = {"allocations": 21, "bytes": 3100}
     assert profile.more_taken(golden, {"stored": p}) == ["stored: 21 allocations of a request's pool, were 20", "stored: 3100 bytes of a request's pool, were 3000"]
     assert profile.more_instructions(golden, {"stored": p}) == ["stored: 1123 instructions, were 1100 (+2.1 %)\n    small: 123, was 100"]

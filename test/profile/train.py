@@ -14,14 +14,14 @@ import tempfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 
-from profile_site import SHAPES, Client, Server, Site, has_tls  # noqa: E402
+from profile_site import CONFIGURATIONS, SHAPES, Client, Server, Site, has_tls  # noqa: E402
 
 
 def train(program, requests):
     """@return {shape: status of its answers}"""
     answered = {}
     with Site() as site:
-        for configuration in ("stored", "full"):
+        for configuration in CONFIGURATIONS:
             with Server(site, program, configuration) as server:
                 for shape, (wanted, *_) in SHAPES.items():
                     if wanted == configuration and (shape != "tls" or has_tls(program)):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Files on file systems that do not answer, and files that are no files."""
+import collections
 import contextlib
 import os
 import time
@@ -144,3 +145,35 @@ def test_a_fifo_in_place_of_an_access_file_is_refused_at_once(serve):
     server.wait_for_log("unable to check htaccess file")
     os.unlink(server.path("htdocs/d/.htaccess"))
     assert server.get("/d/b.txt").body == b"B"
+
+
+def trips(server, folder, target, n=20, status=200, **fields):
+    """What a request asks of the file system, besides what the kernel does when the file is closed."""
+    before = collections.Counter(folder.trips)
+    for _ in range(n):
+        assert server.get(target, **fields).status == status
+    folder.trips.pop("release", None)
+    return {name: (count - before[name]) / n for name, count in folder.trips.items() if count > before[name]}
+
+
+@pytest.mark.parametrize("kept", [0, 10000], ids=["full way", "kept"])
+def test_a_request_makes_few_round_trips(serve, kept):
+    """On a file system that asks its server each time, as NFS does: a file is looked up once and opened, and no stat() goes before that.
+    One that is kept costs a look at the file, since nothing else tells of changes there."""
+    server = serve(f"EventLoops 1\nFileCacheEntries {kept}\n<Directory @ROOT@/htdocs>\nAllowOverride None\n</Directory>\n", {"plain.txt": "P", "slow/below.txt": "not seen"})
+    try:
+        folder = HangingFolder(server.path("htdocs/slow"), {"a.txt": b"A" * 100, "b.txt": b"B"}, valid=0)
+    except OSError as e:
+        pytest.skip(f"no FUSE here: {e}")
+    with folder:
+        trips(server, folder, "/slow/a.txt", 5)
+        found = trips(server, folder, "/slow/a.txt")
+        tag = server.get("/slow/a.txt")["ETag"]
+        again = trips(server, folder, "/slow/a.txt", status=304, headers={"If-None-Match": tag})
+        missing = trips(server, folder, "/slow/none.txt", status=404)
+    assert set(found) <= {"lookup", "getattr", "open", "read"}, found
+    assert found.get("lookup", 0) <= 2 and found.get("getattr", 0) <= 2 and found.get("open", 0) <= 1 and found.get("read", 0) <= 1, found
+    assert sum(found.values()) <= 5 and sum(again.values()) <= 4 and again.get("read", 0) == 0, (found, again)
+    missing.pop("29", None)  # releasedir
+    assert sum(missing.values()) <= 4, missing  # the folder is opened, to tell "not there" from "not found here"
+    print("round trips", found, again, missing)

@@ -90,6 +90,19 @@ def test_remembered_bodies_are_shared(serve):
     assert grown["copied_bytes"] <= 50 * len(body) + 1000 and grown["created"] <= 20, grown
 
 
+def test_growth_is_no_copy(serve):
+    """The pieces of a head that is longer than a buffer of a connection: they move into larger ones, which counts apart."""
+    fields = {f"X-{n}": "v" * 1000 for n in range(12)}
+
+    def what(client):
+        for _ in range(5):
+            assert client.request("GET", "/a.txt", headers=fields).status == 200
+
+    grown = counted(serve_old(serve, ONE, {"a.txt": "a"}), what)
+    assert grown["grown"] >= 1 and grown["grown_bytes"] >= 4096, grown
+    assert grown["copied_bytes"] < 5 * 16000, grown
+
+
 def test_what_is_written_piece_by_piece_is_copied(serve):
     server = serve_old(serve, ONE)
     page = server.get("/dir/").body
@@ -112,14 +125,14 @@ def test_in_every_shape(serve):
     server = serve_old(serve, ONE + WHOLE_WAY)
     server.get("/dir/")
     text = server.get("/st?memory=prometheus").body.decode()
-    for name in ("created", "shared", "copied", "copied_bytes"):
+    for name in ("created", "shared", "copied", "copied_bytes", "grown", "grown_bytes"):
         assert re.search(r"^# TYPE brigade_memory_buffer_%s_total counter$" % name, text, re.M)
         assert re.search(r'^brigade_memory_buffer_%s_total\{pid="\d+"\} \d+$' % name, text, re.M)
     auto = server.get("/st?auto").body.decode()
     assert int(re.search(r"^MemoryBuffersCopiedBytes: (\d+)$", auto, re.M)[1]) > 500
     page = server.get("/st").body.decode()
     assert re.findall(r"<th[^>]*>(\w+)</th>", page[page.index("<th>Buffers</th>"):]) == [
-        "Buffers", "Created", "Shared", "Copied", "CopiedBytes"]
+        "Buffers", "Created", "Shared", "Copied", "CopiedBytes", "Grown", "GrownBytes"]
     server.request("POST", "/st?memory=reset")
     assert json.loads(server.get("/st?memory=json").body)["buffers"]["copied_bytes"] < 4000
 

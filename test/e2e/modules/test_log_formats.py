@@ -84,11 +84,33 @@ def test_json_of_ones_own(serve):
 @pytest.mark.parametrize("name,pattern", [
     ("combined", r'127\.0\.0\.1 - - \[[^]]+\] "GET /a\.txt HTTP/1\.1" 200 \d+ "-" "me"'),
     ("vhost_combined", r'localhost:\d+ 127\.0\.0\.1 - - \[[^]]+\] "GET /a\.txt HTTP/1\.1" 200 \d+ "-" "me"'),
-    ("squid", r"\d{10}\.\d{3} \d+ 127\.0\.0\.1 TCP_MISS/200 \d+ GET /a\.txt - HIER_NONE/- text/plain")])
+    ("squid", r"\d{10}\.\d{3} \d+ 127\.0\.0\.1 TCP_MISS/200 \d+ GET http://localhost/a\.txt\?x=1 - HIER_NONE/- text/plain")])
 def test_formats_known_by_name(serve, name, pattern):
     server = serve(f"CustomLog @ROOT@/logs/access.log {name}\n", FILES)
-    server.get("/a.txt", [("User-Agent", "me")])
+    server.get("/a.txt?x=1" if name == "squid" else "/a.txt", [("User-Agent", "me")])
     assert re.fullmatch(pattern, lines(server, 1)[0])
+
+
+def test_squids_line_ends_with_the_network(serve):
+    """As Lusca's did; answered from memory, too. Its time is the end of the request."""
+    server = serve("ASTable file @ROOT@/networks.txt\nCustomLog @ROOT@/logs/access.log squid\n", {**FILES, "../networks.txt": "127.0.0.0/8 64500\n"})
+    os.utime(server.path("htdocs/a.txt"), (time.time() - 3600,) * 2)
+    over_one_connection(server, [("/a.txt", "")] * 6)
+    said = lines(server, 6)
+    assert all(line.endswith(" text/plain AS64500") for line in said) and "TCP_MEM_HIT/200" in said[-1]
+    assert all(re.search(r" GET http://[^ /]+/a\.txt - ", line) for line in said)
+    server.raw(b"GET http://elsewhere.example/a.txt?x HTTP/1.1\r\nHost: elsewhere.example\r\nConnection: close\r\n\r\n")
+    assert " GET http://elsewhere.example/a.txt?x - " in lines(server, 7)[-1]
+
+
+def test_squids_time_is_the_end(serve):
+    server = serve("FileCacheEntries 0\nCustomLog @ROOT@/logs/access.log squid\nCustomLog @ROOT@/logs/times.log \"%{begin:sec}t.%{begin:msec_frac}t %{ms}T\"\n"
+                   "LoadModule ratelimit_module modules/mod_ratelimit.so\n<Location /slow.bin>\nSetOutputFilter RATE_LIMIT\nSetEnv rate-limit 100\n</Location>\n",
+                   {**FILES, "slow.bin": "x" * 60_000})
+    assert len(server.get("/slow.bin").body) == 60_000
+    end, took = (float(word) for word in lines(server, 1)[0].split()[:2])
+    begin = float(wait_until(lambda: server.read("logs/times.log").split(), "the other log")[0])
+    assert took >= 100 and abs(end - begin - took / 1000) < 0.05
 
 
 def test_a_format_of_that_name_goes_first(serve):

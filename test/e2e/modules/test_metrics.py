@@ -219,6 +219,37 @@ def test_workers_are_counted(serve):
     assert value(samples, "brigade_request_duration_seconds_count", by="handler") >= 5
 
 
+WAYS = ("memory", "sendfile", "window", "read")
+
+
+def sent_by_way(server):
+    samples = figures(server)
+    return {way: value(samples, "brigade_sent_by_way_bytes_total", way=way) for way in WAYS}
+
+
+@pytest.mark.parametrize("lines, size, way", [
+    ("", 5000, "memory"),
+    ("FileCacheEntries 0\nEnableSendfile On\n", 200_000, "sendfile"),
+    ("FileCacheEntries 0\nEnableSendfile Off\n", 200_000, "read"),
+    ("FileCacheEntries 0\nEnableSendfile Off\n", 20_000_000, "window")])
+def test_the_way_of_bodies_is_told(serve, lines, size, way):
+    server = serve("ServerProcesses 1\nEventLoops 1\n" + lines + METRICS, {"a.bin": b"x" * size})
+    before = sent_by_way(server)
+    for _ in range(3):
+        assert len(server.get("/a.bin").body) == size
+    after = sent_by_way(server)
+    grown = {name: after[name] - before[name] for name in WAYS}
+    assert sum(grown.values()) >= 3 * size
+    assert grown[way] >= (1 if way == "window" else 3 * size)  # what is left of a large file is read
+    assert way == "window" or sum(grown[name] for name in WAYS if name not in (way, "memory")) == 0
+    assert way == "memory" or grown["memory"] < size  # heads, and the figures themselves
+
+
+def test_waits_for_locks_are_told(serve):
+    samples = figures(serve(METRICS, {"a.txt": "A"}))
+    assert {dict(labels)["lock"] for name, labels in samples if name == "brigade_lock_waits_total"} == {"workers", "threads", "sections", "http2", "backends"}
+
+
 def check_manual(server):
     """docs/metrics.md has the table that the server has."""
     top = os.path.join(os.path.dirname(__file__), *[".."] * 3)

@@ -63,7 +63,7 @@ def test_items_of_log_formats(serve):
     """Each item of the table is taken, and none of those that every request has a value for is empty."""
     items = [item for words in first_cells(section("12-log-formats")) for item in words if item.startswith("%")]
     items = [item.replace("FORMAT", "%Y").replace("%{NAME}x", "%{SSL_PROTOCOL}x").replace("NAME", "Host") for item in items]
-    empty = {"%l", "%u", "%R", "%X", "%q", "%^FB", "%L", "%{SSL_PROTOCOL}x", "%S", "%{allocs}M", "%{bytes}M", "%b"} | {i for i in items if "Host}" in i and i != "%{Host}i"}
+    empty = {"%l", "%u", "%R", "%X", "%q", "%^FB", "%L", "%{SSL_PROTOCOL}x", "%S", "%{allocs}M", "%{bytes}M", "%{zeroed}M", "%b"} | {i for i in items if "Host}" in i and i != "%{Host}i"}
     empty |= {i for i in items if i.startswith("%{backend-")}
     assert len(items) > 45
     server = serve("".join(f'CustomLog logs/items "{n} {item}"\n' for n, item in enumerate(items)), {"a.txt": "a" * 10})

@@ -57,6 +57,7 @@ static void window_kept(shared_ref *ref)
 static int window_setup(void **state)
 {
     static _Alignas(LOOP_SCORE_LINE) struct loop_score score;
+    static loop_figures figures;
     static server_rec server;
     window_bench *b = calloc(1, sizeof *b);
     char path[] = "/tmp/brigade-window-XXXXXX";
@@ -68,6 +69,7 @@ static int window_setup(void **state)
     fcntl(pair[0], F_SETFL, O_NONBLOCK);
     server.log.level = APLOG_EMERG; /* what is tested is not logged */
     b->loop.score = &score;
+    b->loop.figures = &figures;
     b->loop.server = &server;
     b->bc.loop = &b->loop;
     b->bc.fd = pair[0];

@@ -85,6 +85,7 @@ static int bench_setup(void **state)
 {
     static const size_t sizes[] = {1, 100, 10240, 700000};
     static _Alignas(LOOP_SCORE_LINE) struct loop_score score;
+    static loop_figures figures;
     static server_rec server;
     bench *b = calloc(1, sizeof *b);
     int pair[2], small = 4096;
@@ -94,6 +95,7 @@ static int bench_setup(void **state)
     setsockopt(pair[0], SOL_SOCKET, SO_SNDBUF, &small, sizeof small);
     fcntl(pair[0], F_SETFL, O_NONBLOCK);
     b->loop.score = &score;
+    b->loop.figures = &figures;
     server.log.level = APLOG_EMERG; /* what is tested is not logged */
     b->loop.server = &server;
     b->bc.loop = &b->loop;

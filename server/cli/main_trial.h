@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BRIGADE_CLI_MAIN_TRIAL_H
+#define BRIGADE_CLI_MAIN_TRIAL_H
+
+/**
+ * @file main_trial.h
+ * A site that answers this process alone (main_try.c): the configuration is read as for a start, and its hooks run, but no
+ * log and no socket of the network is opened; a process of its own serves. For `-D DUMP_CACHE` and `--compare-memory`. All on the
+ * main thread, but the functions of main_trial.
+ */
+#include "httpd.h"
+#include "response_cache.h"
+
+/** What is asked, in the process that serves. */
+typedef struct main_trial {
+    void (*client)(void); /**< asks, on a thread that is none of the server's */
+    int (*tell)(
+        void); /**< nothing went wrong, and the loop has ended: says what came of it. @return the exit status */
+    cache_teller_fn *teller; /**< of what is stored, or NULL */
+} main_trial;
+
+/** Read the configuration, twice, as for a start: many modules do in the second run what they put off in the first. Ends the program
+ * where it cannot be used. */
+void main_trial_read(process_rec *process);
+
+/** Serve, and have @a asks ask for @a url. Once in a process. @return the exit status: 2 if it cannot be done, which is said */
+int main_trial_run(process_rec *process, const char *url, const main_trial *asks);
+
+/** For main_trial.client: @a n requests for the URL, the last of which closes the connection. From @a p */
+char *main_trial_requests(apr_pool_t *p, int n);
+
+/** For main_trial.client: send them on a new connection, and read until it is closed. @return NULL, or what went wrong. Blocks. */
+const char *main_trial_ask(const char *requests);
+
+#endif
