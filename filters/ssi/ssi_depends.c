@@ -155,3 +155,16 @@ void ssi_depends_lookup(include_ctx_t *ctx, request_rec *sub)
         ssi_rendering_htaccess(top, sub, ctx->r->htaccess);
     }
 }
+
+/* As ssi_depends_lookup(): the walk of a look-up names its file, and here nothing else was named. */
+void ssi_depends_file(include_ctx_t *ctx, const char *path, const apr_finfo_t *finfo)
+{
+    ssi_top *top = ctx->intern->top;
+
+    if (top->depends & SSI_DEPENDS_VOLATILE)
+        return;
+    brg_cache_depends_on(ctx->r, apr_pstrdup(top->r->pool, path));
+    ssi_depends_path(top, path, finfo);
+    if (top->kept_page)
+        top->cache_paths_n = brg_cache_dependencies(ctx->r, 0, NULL, 0);
+}

@@ -28,6 +28,13 @@ static int handler_is_file(const request_rec *r)
            handler_is_for_files(r);
 }
 
+static int handler_is_unfiltered(const request_rec *r)
+{
+    const ap_filter_t *f = r->output_filters;
+
+    return f && f->r == r && !strcmp(f->frec->name, "subreq_core") && (!f->next || f->next->r != r);
+}
+
 int ssi_is_plain_sub(const request_rec *sub)
 {
     if (!handler_is_file(sub))
@@ -243,7 +250,7 @@ static int handler_render(request_rec *r, ssi_page *page)
 int ssi_handler(request_rec *r)
 {
     const ap_filter_t *f = r->output_filters;
-    const ssi_link *link = ap_get_module_config(r->request_config, &include_module);
+    ssi_link *link = ap_get_module_config(r->request_config, &include_module);
     const core_dir_config *core = ap_get_core_module_config(r->per_dir_config);
     int parsed = f && f->frec == ssi_includes_handle;
     ssi_page *page;
@@ -267,6 +274,8 @@ int ssi_handler(request_rec *r)
         ssi_page_release(page);
         page = NULL;
     }
+    if (!parsed && page)
+        link->is_as_file = handler_is_unfiltered(r);
     if (!parsed || !page)
         return handler_send(r, page);
     status = handler_render(r, page);

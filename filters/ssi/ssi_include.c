@@ -269,14 +269,14 @@ void ssi_log_failed(const request_rec *r, const char *target, int status)
                   r->filename, status);
 }
 
-static int include_run(include_ctx_t *ctx, const ssi_arg *arg, request_rec *sub)
+static int include_run(include_ctx_t *ctx, const ssi_arg *arg, const char *target, request_rec *sub)
 {
     ssi_state *s = ctx->intern;
-    ssi_link *outer = s->capture_link;
+    ssi_link *outer = s->capture_link, *link;
     int plain = ssi_is_plain_sub(sub), status;
 
     BRG_ASSERT(sub->status == HTTP_OK);
-    s->capture_link = ssi_sub_begin(ctx, sub, ssi_include_deadline(s));
+    s->capture_link = link = ssi_sub_begin(ctx, sub, ssi_include_deadline(s));
     status = ap_run_sub_req(sub);
     s->capture_link = outer;
     if (!plain && (sub->finfo.filetype != APR_NOFILE || status != HTTP_NOT_FOUND))
@@ -285,6 +285,8 @@ static int include_run(include_ctx_t *ctx, const ssi_arg *arg, request_rec *sub)
         ssi_log_late(ctx->r, arg->decoded);
         return 0;
     }
+    if (!status && s->lookups && link->is_as_file)
+        ssi_lookup_keep(ctx, arg, target, sub, 1);
     if (!status)
         return 1;
     ssi_log_failed(ctx->r, arg->decoded, status);
@@ -305,7 +307,7 @@ static int include_one(include_ctx_t *ctx, const ssi_arg *arg, const char *targe
         return 1;
     }
     ssi_depends_lookup(ctx, sub);
-    ok = include_allowed(ctx, arg, sub) && include_run(ctx, arg, sub);
+    ok = include_allowed(ctx, arg, sub) && include_run(ctx, arg, target, sub);
     ssi_sub_end(sub);
     return ok;
 }
@@ -332,7 +334,7 @@ static int include_beside(include_ctx_t *ctx, const ssi_arg *arg, const char *ta
         ok = INCLUDE_HERE;
     } else {
         ssi_depends_lookup(ctx, sub);
-        ok = include_allowed(ctx, arg, sub) && include_run(ctx, arg, sub);
+        ok = include_allowed(ctx, arg, sub) && include_run(ctx, arg, target, sub);
     }
     ssi_sub_end(sub);
     return ok;
@@ -382,6 +384,8 @@ static int include_attempt(include_ctx_t *ctx, const ssi_arg *arg, const include
 
     if (include_limited(ctx))
         target = NULL;
+    else if (!inc->set && !inc->stub && ssi_lookup_show(ctx, arg, target))
+        return 1;
     else if (include_may_be_beside(ctx, arg, inc, stub)) {
         int ok = include_beside(ctx, arg, target, stub);
 

@@ -49,6 +49,7 @@
  *   ssi_elements_file.c            fsize, flastmod
  *   ssi_flow.c                     if, elif, else, endif; block, endblock
  *   ssi_include.c, ssi_timeout.c   include, and the time that it has
+ *   ssi_lookups.c                  files that directives led to, kept with the compiled page
  *   ssi_beside.c                   includes that another worker runs meanwhile
  *   ssi_exec.c                     exec
  *   ssi_vars.c                     variables and their replacement in values
@@ -195,7 +196,7 @@ struct ssi_top {
     apr_array_header_t *parts_kept; /**< of ssi_part, or NULL */
     apr_array_header_t *reads;      /**< of ssi_read, or NULL */
     ssi_names reads_seen;           /**< the names of these, and of the page's own */
-    ssi_digest digest;         /**< of what was passed on */
+    ssi_digest digest;              /**< of what was passed on */
     const char *announced_tag; /**< the ETag that was sent before the page was complete, or NULL */
     apr_time_t newest;         /**< modification time of the newest part */
     unsigned includes;         /**< that were run */
@@ -219,6 +220,7 @@ typedef struct ssi_link {
     int beside;          /**< another worker runs the request: top and parent are not its own */
     int besides; /**< another worker runs, or ran, a part of it: the request lives as long as top->r */
     server_rec *server; /**< ssi_timeout_server(), whose timeout ends with the include; or NULL */
+    int is_as_file;     /**< its output is the content of its file, from the page cache */
 } ssi_link;
 
 #define SSI_MATCHES AP_MAX_REG_MATCH
@@ -258,6 +260,7 @@ struct ssi_internal_ctx {
     unsigned arg_next; /**< the next of its attributes for ap_ssi_get_tag_and_value() */
     ssi_match match;
     ssi_page *page; /**< that is being rendered; NULL if input is streamed */
+    int lookups;    /**< look-ups of its directives may be used, and kept */
     ssi_block *blocks;
     ssi_memory block_memory; /**< output of the block that is open */
     const char *block_name;  /**< of the block that is open, or NULL */
@@ -427,6 +430,24 @@ void ssi_log_failed(const request_rec *r, const char *target, int status);
 /** A sub-request that was run on this thread is no longer needed. */
 void ssi_sub_end(request_rec *sub);
 
+/* ---- ssi_lookups.c ---- */
+
+/** @a ctx begins to render @a page: may look-ups of its directives be used? */
+void ssi_lookups_begin(include_ctx_t *ctx, ssi_page *page);
+/**
+ * The file that @a target of the running directive's @a arg led to before, if it would again; the page then depends on it.
+ * @param target  what ssi_expand() made of @a arg
+ * @return NULL: it has to be looked up. Valid until the next call
+ */
+const apr_finfo_t *ssi_lookup_find(include_ctx_t *ctx, const ssi_arg *arg, const char *target);
+/** The same, and its content becomes output of the page. @return 0: it is to be included as ever */
+int ssi_lookup_show(include_ctx_t *ctx, const ssi_arg *arg, const char *target);
+/** @a sub is what @a target of @a arg led to. Kept where nothing but the file had a say. @a as_file: its content was shown as it is */
+void ssi_lookup_keep(include_ctx_t *ctx, const ssi_arg *arg, const char *target, request_rec *sub,
+                     int as_file);
+/** Free all look-ups of @a page. */
+void ssi_lookups_free(ssi_page *page);
+
 /* ---- ssi_beside.c ---- */
 
 /** The type of buckets that stand for the output of an include that another worker runs. */
@@ -458,6 +479,8 @@ void ssi_depends_field(ssi_top *top, const char *name);
 void ssi_depends_variable(include_ctx_t *ctx, const char *name);
 /** On the outcome of a look-up. */
 void ssi_depends_lookup(include_ctx_t *ctx, request_rec *sub);
+/** The same of a look-up that would find @a path again, whose outcome depends on that file alone. */
+void ssi_depends_file(include_ctx_t *ctx, const char *path, const apr_finfo_t *finfo);
 
 /* ---- ssi_validators.c ---- */
 
