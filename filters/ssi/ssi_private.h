@@ -53,6 +53,7 @@
  *   ssi_beside.c                   includes that another worker runs meanwhile
  *   ssi_exec.c                     exec
  *   ssi_vars.c                     variables and their replacement in values
+ *   ssi_env.c                      the environment, which is made when it is needed
  *   ssi_encode.c                   encoding= and decoding=, HTML entities
  *   ssi_expr.c                     conditions in the expression language of Apache 2.4
  *   ssi_legacy_parse.c,            conditions in that of Apache 2.2
@@ -203,7 +204,11 @@ struct ssi_top {
     int besides;               /**< of these: by other workers */
     int beside_n;              /**< of these: not over yet. Atomic: other workers count down */
     apr_off_t bytes;           /**< of output */
-    int env_ready;             /**< the environment has its variables */
+    int env_ready;             /**< the environment has its variables; until then, for ssi_env.c: */
+    apr_table_t *env_before;   /**< as it was before the page set a variable; NULL: it did not */
+    apr_array_header_t *env_sets; /**< of ssi_env_set: what it set, in order; or NULL */
+    include_ctx_t *env_dates_of;  /**< the page gave a time format; or NULL */
+    const char *env_dates[3];     /**< values that were asked for, or NULL */
     int stopped; /**< no more output: SSIMaxBytes was reached, or the page runs again on a worker */
     int waits;   /**< some part had to be waited for, or was sent before the page was complete */
     int may_rerun; /**< it runs on an event loop, and nothing was sent yet */
@@ -308,12 +313,24 @@ __attribute__((cold)) void ssi_error(include_ctx_t *ctx);
 include_ctx_t *ssi_context_create(ap_filter_t *f);
 /** The link of @a r; made if there is none, for a page that no other includes. */
 ssi_link *ssi_link_of(request_rec *r);
+/* ---- ssi_env.c ---- */
+
 /** CGI variables and those of SSI are in the environment of the page from now on. */
 void ssi_env_ready(include_ctx_t *ctx);
 /** The same for a request whose page has no state yet. */
 void ssi_env_make(request_rec *r, ssi_top *top);
 /** QUERY_STRING and QUERY_STRING_UNESCAPED of @a r, if it has a query. */
 void ssi_env_add_query(request_rec *r, ssi_top *top);
+/** The variable's value without the environment. @return 0: it takes ssi_env_ready() */
+int ssi_env_early(include_ctx_t *ctx, const char *name, const char **value);
+/** The page sets a variable, which the environment may get later. Both strings live as long as top->r.
+ * @return 0: it takes ssi_env_ready() */
+int ssi_env_set_early(include_ctx_t *ctx, const char *name, const char *value);
+/** The time format changed: dates are formatted when they are asked for. @return as above */
+int ssi_env_dates_early(include_ctx_t *ctx);
+
+/* ---- ssi_context.c, continued ---- */
+
 /** The filter's init function: before the handler runs. */
 int ssi_filter_init(ap_filter_t *f);
 /** Headers that a parsed page may have, before its first byte. */
@@ -365,6 +382,10 @@ void ssi_vars_add(request_rec *r);
 void ssi_vars_resolve(include_ctx_t *ctx);
 /** The time format changed: dates are formatted again. */
 void ssi_vars_dates(include_ctx_t *ctx);
+/** The variables that are dates, as many as ssi_top.env_dates. */
+extern const char *const ssi_date_names[3];
+/** The value of one of them, in the pool of the outermost request. */
+const char *ssi_date(include_ctx_t *ctx, const char *name);
 /** The value of a variable that was not computed yet; compared by address. */
 extern const char ssi_lazy[];
 
