@@ -71,6 +71,8 @@ void ssi_env_make(request_rec *r, ssi_top *top)
     top->env_ready = 1;
     if (top->env_before)
         env_put_back(r->subprocess_env, top->env_before);
+    else if (top->may_rerun)
+        top->env_before = apr_table_copy(r->pool, r->subprocess_env);
     ap_add_common_vars(r);
     ap_add_cgi_vars(r);
     ssi_vars_add(r);

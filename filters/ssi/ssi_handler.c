@@ -177,7 +177,7 @@ static void handler_headers(request_rec *r)
 /* What a page changes in its request before its first byte is sent: put back if it runs again. */
 typedef struct handler_before {
     ssi_top *top; /* NULL: it cannot run again */
-    apr_table_t *env, *headers;
+    apr_table_t *headers;
 } handler_before;
 
 static void handler_note(request_rec *r, const ssi_page *page, handler_before *before)
@@ -188,7 +188,6 @@ static void handler_note(request_rec *r, const ssi_page *page, handler_before *b
     before->top = ssi_link_of(r)->top;
     before->top->may_rerun = 1;
     brg_request_let_lookups_fail(r);
-    before->env = apr_table_copy(r->pool, r->subprocess_env);
     before->headers = apr_table_copy(r->pool, r->headers_out);
 }
 
@@ -197,7 +196,8 @@ static int handler_reruns(request_rec *r, const handler_before *before)
     if (!before->top || !before->top->rerun || !brg_request_rerun_on_worker(r))
         return 0;
     BRG_ASSERT(brg_thread_is_loop() && !r->main && !r->prev);
-    r->subprocess_env = before->env;
+    if (before->top->env_before)
+        r->subprocess_env = before->top->env_before;
     r->headers_out = before->headers;
     r->output_filters->ctx = NULL;
     ap_set_module_config(r->request_config, &include_module, NULL);
@@ -228,7 +228,7 @@ static int handler_validate(request_rec *r, ssi_page *page)
 
 static int handler_render(request_rec *r, ssi_page *page)
 {
-    handler_before before = {NULL, NULL, NULL};
+    handler_before before = {NULL, NULL};
     int status;
 
     BRG_ASSERT_TAG(page, SSI_PAGE_TAG);

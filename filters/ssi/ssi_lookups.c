@@ -21,6 +21,7 @@ struct ssi_lookups {
 };
 
 struct ssi_lookup {
+    unsigned hash;      /* ssi_page_hash() */
     const ssi_arg *arg; /* the attribute of the directive that it is of */
     int as_file;        /* its content is shown as it is */
     apr_size_t bytes;
@@ -118,7 +119,7 @@ int ssi_lookup_show(include_ctx_t *ctx, const ssi_arg *arg, const char *target)
     ssi_page *file;
 
     if (!l || !l->as_file || !ssi_lookup_find(ctx, arg, target) ||
-        !(file = ssi_page_find(l->path, &l->finfo)))
+        !(file = ssi_page_find(l->path, l->hash, &l->finfo)))
         return 0;
     ssi_out_span(&ctx->intern->out, file, 0, file->len);
     ssi_page_release(file);
@@ -156,6 +157,7 @@ void ssi_lookup_keep(include_ctx_t *ctx, const ssi_arg *arg, const char *target,
     l->finfo.fname = l->finfo.name = NULL;
     l->finfo.filehand = NULL;
     memcpy(l->path, sub->filename, len);
+    l->hash = ssi_page_hash(l->path);
     d->lookup = l;
     ssi_page_charge(s->page, (apr_ssize_t)l->bytes);
 }

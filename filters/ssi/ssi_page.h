@@ -211,10 +211,12 @@ void ssi_compile(ssi_page *page);
 ssi_page *ssi_page_get(request_rec *r, const ssi_tags *tags);
 
 /**
- * A file that is sent as it is, if this thread's cache has it. @a finfo: a look at it just now.
+ * A file that is sent as it is, if this thread's cache has it. @a hash: ssi_page_hash(); @a finfo: a look at it just now.
  * @return a reference, for ssi_page_release(), or NULL
  */
-ssi_page *ssi_page_find(const char *path, const apr_finfo_t *finfo);
+ssi_page *ssi_page_find(const char *path, unsigned hash, const apr_finfo_t *finfo);
+/** The hash of such a file's path. */
+unsigned ssi_page_hash(const char *path);
 /** A file that no request asked for, not cached. @a p: for the open file. @return a reference, or NULL.
  * Blocking: yes. */
 ssi_page *ssi_page_read(const char *path, const ssi_tags *tags, apr_pool_t *p);

@@ -49,8 +49,8 @@ void ssi_page_release(ssi_page *page)
     if (before > 1)
         return;
     BRG_ASSERT(!page->cache); /* which would have a reference */
-    page->tag = 0;
     ssi_lookups_free(page);
+    page->tag = 0;
     ssi_renderings_free(page->renderings);
     if (page->pool)
         apr_pool_destroy(page->pool);
@@ -284,10 +284,15 @@ void ssi_page_charge(ssi_page *page, apr_ssize_t bytes)
     cache_self->bytes += (apr_size_t)bytes;
 }
 
-ssi_page *ssi_page_find(const char *path, const apr_finfo_t *finfo)
+unsigned ssi_page_hash(const char *path)
+{
+    return cache_hash(path, NULL);
+}
+
+ssi_page *ssi_page_find(const char *path, unsigned hash, const apr_finfo_t *finfo)
 {
     const ssi_identity id = ssi_identity_of(finfo);
-    ssi_page *page = cache_self ? cache_find(cache_self, path, NULL, cache_hash(path, NULL)) : NULL;
+    ssi_page *page = cache_self ? cache_find(cache_self, path, NULL, hash) : NULL;
 
     if (!page || !page_is_current(page, &id))
         return NULL;

@@ -205,7 +205,8 @@ struct ssi_top {
     int beside_n;              /**< of these: not over yet. Atomic: other workers count down */
     apr_off_t bytes;           /**< of output */
     int env_ready;             /**< the environment has its variables; until then, for ssi_env.c: */
-    apr_table_t *env_before;   /**< as it was before the page set a variable; NULL: it did not */
+    apr_table_t *
+        env_before; /**< as it was before the page changed it; NULL: it did not, or cannot run again */
     apr_array_header_t *env_sets; /**< of ssi_env_set: what it set, in order; or NULL */
     include_ctx_t *env_dates_of;  /**< the page gave a time format; or NULL */
     const char *env_dates[3];     /**< values that were asked for, or NULL */
