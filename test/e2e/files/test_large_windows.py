@@ -94,3 +94,15 @@ def test_the_ways_are_measured(tmp_path):
     assert all(len(row) == 4 and all(float(cost) > 0 for cost in row[1:]) for row in rows)
     failed = subprocess.run([BINARY, "--calibrate-delivery", tmp_path / "none"], capture_output=True, text=True, timeout=60, check=False)
     assert failed.returncode == 1 and "cannot make a file in" in failed.stderr
+
+
+@pytest.mark.parametrize("line, message", [
+    ("FileWindowLeast 0", b"FileWindowLeast must be from 1 to 2147483647 bytes"), ("FileWindowLeast 1", b""), ("FileWindowLeast 2G", b"FileWindowLeast must be"),
+    ("FileWindowSize 65535", b"FileWindowSize must be from 65536 to 1073741824 bytes"), ("FileWindowSize 64K", b""), ("FileWindowSize 1G", b""),
+    ("FileWindowSize 1025M", b"FileWindowSize must be"), ("FileWindowSize", b"FileWindowSize takes one argument"), ("FileWindowSize 8Q", b"FileWindowSize"),
+    ("FileSendfileLeast -1", b"FileSendfileLeast"), ("FileSendfileLeast 1m", b""), ("FileSendfileLeast 0", b"FileSendfileLeast must be"),
+    ("<VirtualHost *>\nFileWindowSize 1M\n</VirtualHost>", b"FileWindowSize cannot occur within <VirtualHost> section"),
+])
+def test_what_the_directives_take(serve, line, message):
+    result = serve.unstarted(line + "\n").run("-t")
+    assert (result.returncode == 0) == (message == b"") and message in result.stdout + result.stderr, result
