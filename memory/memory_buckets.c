@@ -60,11 +60,15 @@ apr_bucket_shared_make(apr_bucket *b, void *data, apr_off_t start, apr_size_t le
     return b;
 }
 
+/* A copy stands behind its head, and is freed with it. */
+static void heap_is_one(void *base)
+{
+}
+
 APU_DECLARE(apr_bucket *)
 apr_bucket_heap_make(apr_bucket *b, const char *buf, apr_size_t length, void (*free_func)(void *))
 {
-    apr_bucket_heap *h = apr_bucket_alloc(sizeof(*h), b->list);
-    char *own;
+    apr_bucket_heap *h = apr_bucket_alloc(sizeof(*h) + (free_func ? 0 : length), b->list);
 
     if (h == NULL)
         return NULL;
@@ -72,13 +76,10 @@ apr_bucket_heap_make(apr_bucket *b, const char *buf, apr_size_t length, void (*f
     h->alloc_len = length;
     h->free_func = free_func;
     if (free_func == NULL) {
-        own = apr_bucket_alloc(length, b->list);
-        if (own == NULL) {
-            apr_bucket_free(h);
-            return NULL;
-        }
-        h->base = length ? memcpy(own, buf, length) : own; /* modules have NULL for no bytes */
-        h->free_func = apr_bucket_free;
+        h->base = (char *)(h + 1);
+        if (length) /* modules have NULL for no bytes */
+            memcpy(h->base, buf, length);
+        h->free_func = heap_is_one;
         brg_buffer_copied(length);
     }
     apr_bucket_shared_make(b, h, 0, length);

@@ -33,20 +33,6 @@ static void context_join(request_rec *r, const ssi_link *link)
     r->finfo.mtime = link->parent->finfo.mtime;
 }
 
-/* For an included page, too: its query is the current one, and stays so after it. */
-void ssi_env_add_query(request_rec *r, ssi_top *top)
-{
-    apr_pool_t *p = top->r->pool;
-    char *args;
-
-    if (!r->args)
-        return;
-    args = apr_pstrdup(p, r->args);
-    apr_table_setn(r->subprocess_env, "QUERY_STRING", apr_pstrdup(p, r->args));
-    ap_unescape_url(args);
-    apr_table_setn(r->subprocess_env, "QUERY_STRING_UNESCAPED", ap_escape_shell_cmd(p, args));
-}
-
 include_ctx_t *ssi_context_create(ap_filter_t *f)
 {
     request_rec *r = f->r;
@@ -93,23 +79,6 @@ include_ctx_t *ssi_context_create(ap_filter_t *f)
     else
         ssi_depends(ctx, SSI_DEPENDS_VOLATILE);
     return ctx;
-}
-
-void ssi_env_make(request_rec *r, ssi_top *top)
-{
-    BRG_ASSERT_TAG(top, SSI_TOP_TAG);
-    if (top->env_ready)
-        return;
-    top->env_ready = 1;
-    ap_add_common_vars(r);
-    ap_add_cgi_vars(r);
-    ssi_vars_add(r);
-    ssi_env_add_query(r, top);
-}
-
-void ssi_env_ready(include_ctx_t *ctx)
-{
-    ssi_env_make(ctx->r, ctx->intern->top);
 }
 
 static int context_group_may_execute(const ssi_dir_conf *conf, const request_rec *r)

@@ -23,10 +23,23 @@ void ssi_depends(include_ctx_t *ctx, int what)
     ssi_depends_top(ctx->intern->top, what);
 }
 
-void ssi_depends_path(ssi_top *top, const char *path, const apr_finfo_t *finfo)
+/* @a path lives as long as top->r. */
+static void depends_add(ssi_top *top, const char *path, const apr_finfo_t *finfo)
 {
     apr_pool_t *p = top->r->pool;
 
+    if (finfo && finfo->mtime > top->newest)
+        top->newest = finfo->mtime;
+    if (!top->paths)
+        top->paths = apr_array_make(p, 8, sizeof(char *));
+    ssi_names_add(&top->paths_seen, p, path);
+    APR_ARRAY_PUSH(top->paths, const char *) = path;
+    if (top->kept_page)
+        ssi_rendering_part(top, path, finfo);
+}
+
+void ssi_depends_path(ssi_top *top, const char *path, const apr_finfo_t *finfo)
+{
     BRG_ASSERT_TAG(top, SSI_TOP_TAG);
     if (top->depends & SSI_DEPENDS_VOLATILE)
         return;
@@ -34,17 +47,12 @@ void ssi_depends_path(ssi_top *top, const char *path, const apr_finfo_t *finfo)
         top->depends |= SSI_DEPENDS_VOLATILE;
         return;
     }
-    if (finfo && finfo->mtime > top->newest)
-        top->newest = finfo->mtime;
-    if (!top->paths)
-        top->paths = apr_array_make(p, 8, sizeof(char *));
-    if (ssi_names_has(&top->paths_seen, path))
+    if (ssi_names_has(&top->paths_seen, path)) {
+        if (finfo && finfo->mtime > top->newest)
+            top->newest = finfo->mtime;
         return;
-    path = apr_pstrdup(p, path);
-    ssi_names_add(&top->paths_seen, p, path);
-    APR_ARRAY_PUSH(top->paths, const char *) = path;
-    if (top->kept_page)
-        ssi_rendering_part(top, path, finfo);
+    }
+    depends_add(top, apr_pstrdup(top->r->pool, path), finfo);
 }
 
 /* ---- variables ---- */
@@ -90,7 +98,7 @@ void ssi_depends_variable(include_ctx_t *ctx, const char *name)
 {
     ssi_top *top = ctx->intern->top;
 
-    if (top->depends & SSI_DEPENDS_VOLATILE)
+    if ((top->depends & SSI_DEPENDS_VOLATILE) || !strncasecmp(name, "DOCUMENT_", 9))
         return;
     if (!strncasecmp(name, "HTTP_", 5)) {
         if (strcasecmp(name + 5, "HOST"))
@@ -175,4 +183,18 @@ void ssi_depends_stored(include_ctx_t *ctx, request_rec *sub)
         top->depends |= SSI_DEPENDS_UNDATED;
     else if (modified > top->newest)
         top->newest = modified;
+}
+
+/* As ssi_depends_lookup(): the walk of a look-up names its file, and here nothing else was named. */
+void ssi_depends_file(include_ctx_t *ctx, const char *path, const apr_finfo_t *finfo)
+{
+    ssi_top *top = ctx->intern->top;
+
+    if (top->depends & SSI_DEPENDS_VOLATILE || ssi_names_has(&top->paths_seen, path))
+        return;
+    path = apr_pstrdup(top->r->pool, path);
+    brg_cache_depends_on(ctx->r, path);
+    depends_add(top, path, finfo);
+    if (top->kept_page)
+        top->cache_paths_n = brg_cache_dependencies(ctx->r, 0, NULL, 0);
 }

@@ -8,29 +8,33 @@
 #include "apr_strings.h"
 
 /* The outcome of a look-up by a sub-request that is never run. @return 1: there is such a file */
-static int file_info(include_ctx_t *ctx, request_rec *sub, apr_finfo_t *finfo)
+static int file_info(include_ctx_t *ctx, const ssi_arg *arg, const char *target, request_rec *sub,
+                     apr_finfo_t *finfo)
 {
     int found = sub->status == HTTP_OK && sub->finfo.filetype != APR_NOFILE;
 
     BRG_ASSERT(sub->main == ctx->r);
     ssi_depends_lookup(ctx, sub);
     *finfo = sub->finfo;
+    ssi_lookup_keep(ctx, arg, target, sub, 0);
     ap_destroy_sub_req(sub);
     return found;
 }
 
 /* Where a loop would wait for the file, the page runs again on a worker. */
-static int file_looked_up(include_ctx_t *ctx, request_rec *sub, apr_finfo_t *finfo)
+static int file_looked_up(include_ctx_t *ctx, const ssi_arg *arg, const char *target,
+                          request_rec *sub, apr_finfo_t *finfo)
 {
     if (sub->status != BRG_WOULD_WAIT)
-        return file_info(ctx, sub, finfo);
+        return file_info(ctx, arg, target, sub, finfo);
     ssi_about_to_wait(ctx);
     memset(finfo, 0, sizeof *finfo);
     ap_destroy_sub_req(sub);
     return 1;
 }
 
-static int file_by_name(include_ctx_t *ctx, const char *name, apr_finfo_t *finfo)
+static int file_by_name(include_ctx_t *ctx, const ssi_arg *arg, const char *name,
+                        apr_finfo_t *finfo)
 {
     request_rec *r = ctx->r;
     char *path;
@@ -43,7 +47,7 @@ static int file_by_name(include_ctx_t *ctx, const char *name, apr_finfo_t *finfo
                       r->filename);
         return 0;
     }
-    if (file_looked_up(ctx, ap_sub_req_lookup_file(path, r, NULL), finfo))
+    if (file_looked_up(ctx, arg, name, ap_sub_req_lookup_file(path, r, NULL), finfo))
         return 1;
     ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
                   APLOGNO(02670) "unable to lookup information about \"%s\" in parsed file %s",
@@ -51,9 +55,9 @@ static int file_by_name(include_ctx_t *ctx, const char *name, apr_finfo_t *finfo
     return 0;
 }
 
-static int file_by_uri(include_ctx_t *ctx, const char *uri, apr_finfo_t *finfo)
+static int file_by_uri(include_ctx_t *ctx, const ssi_arg *arg, const char *uri, apr_finfo_t *finfo)
 {
-    if (file_looked_up(ctx, ap_sub_req_lookup_uri(uri, ctx->r, NULL), finfo))
+    if (file_looked_up(ctx, arg, uri, ap_sub_req_lookup_uri(uri, ctx->r, NULL), finfo))
         return 1;
     ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, ctx->r,
                   APLOGNO(01339) "unable to get information about \"%s\" in parsed file %s", uri,
@@ -65,11 +69,16 @@ static int file_find(include_ctx_t *ctx, const char *element, const ssi_arg *arg
                      apr_finfo_t *finfo)
 {
     const char *name = ssi_expand(ctx, arg->decoded, SSI_EXPAND_DROP_NAME);
+    const apr_finfo_t *known = ssi_lookup_find(ctx, arg, name);
 
+    if (known) {
+        *finfo = *known;
+        return 1;
+    }
     if (!strcmp(arg->name, "file"))
-        return file_by_name(ctx, name, finfo);
+        return file_by_name(ctx, arg, name, finfo);
     if (!strcmp(arg->name, "virtual"))
-        return file_by_uri(ctx, name, finfo);
+        return file_by_uri(ctx, arg, name, finfo);
     ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, ctx->r,
                   APLOGNO(01340) "unknown parameter \"%s\" to tag %s in %s", arg->name, element,
                   ctx->r->filename);

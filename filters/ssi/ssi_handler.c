@@ -28,6 +28,13 @@ static int handler_is_file(const request_rec *r)
            handler_is_for_files(r);
 }
 
+static int handler_is_unfiltered(const request_rec *r)
+{
+    const ap_filter_t *f = r->output_filters;
+
+    return f && f->r == r && !strcmp(f->frec->name, "subreq_core") && (!f->next || f->next->r != r);
+}
+
 int ssi_is_plain_sub(const request_rec *sub)
 {
     if (!handler_is_file(sub))
@@ -170,7 +177,7 @@ static void handler_headers(request_rec *r)
 /* What a page changes in its request before its first byte is sent: put back if it runs again. */
 typedef struct handler_before {
     ssi_top *top; /* NULL: it cannot run again */
-    apr_table_t *env, *headers;
+    apr_table_t *headers;
 } handler_before;
 
 static void handler_note(request_rec *r, const ssi_page *page, handler_before *before)
@@ -181,7 +188,6 @@ static void handler_note(request_rec *r, const ssi_page *page, handler_before *b
     before->top = ssi_link_of(r)->top;
     before->top->may_rerun = 1;
     brg_request_let_lookups_fail(r);
-    before->env = apr_table_copy(r->pool, r->subprocess_env);
     before->headers = apr_table_copy(r->pool, r->headers_out);
 }
 
@@ -190,7 +196,8 @@ static int handler_reruns(request_rec *r, const handler_before *before)
     if (!before->top || !before->top->rerun || !brg_request_rerun_on_worker(r))
         return 0;
     BRG_ASSERT(brg_thread_is_loop() && !r->main && !r->prev);
-    r->subprocess_env = before->env;
+    if (before->top->env_before)
+        r->subprocess_env = before->top->env_before;
     r->headers_out = before->headers;
     r->output_filters->ctx = NULL;
     ap_set_module_config(r->request_config, &include_module, NULL);
@@ -221,7 +228,7 @@ static int handler_validate(request_rec *r, ssi_page *page)
 
 static int handler_render(request_rec *r, ssi_page *page)
 {
-    handler_before before = {NULL, NULL, NULL};
+    handler_before before = {NULL, NULL};
     int status;
 
     BRG_ASSERT_TAG(page, SSI_PAGE_TAG);
@@ -243,7 +250,7 @@ static int handler_render(request_rec *r, ssi_page *page)
 int ssi_handler(request_rec *r)
 {
     const ap_filter_t *f = r->output_filters;
-    const ssi_link *link = ap_get_module_config(r->request_config, &include_module);
+    ssi_link *link = ap_get_module_config(r->request_config, &include_module);
     const core_dir_config *core = ap_get_core_module_config(r->per_dir_config);
     int parsed = f && f->frec == ssi_includes_handle;
     ssi_page *page;
@@ -267,6 +274,8 @@ int ssi_handler(request_rec *r)
         ssi_page_release(page);
         page = NULL;
     }
+    if (!parsed && page)
+        link->is_as_file = handler_is_unfiltered(r);
     if (!parsed || !page)
         return handler_send(r, page);
     status = handler_render(r, page);

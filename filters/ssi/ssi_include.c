@@ -269,14 +269,15 @@ void ssi_log_failed(const request_rec *r, const char *target, int status)
                   r->filename, status);
 }
 
-static int include_run(include_ctx_t *ctx, const ssi_arg *arg, request_rec *sub, int stored)
+static int include_run(include_ctx_t *ctx, const ssi_arg *arg, const char *target, request_rec *sub,
+                       int stored)
 {
     ssi_state *s = ctx->intern;
-    ssi_link *outer = s->capture_link;
+    ssi_link *outer = s->capture_link, *link;
     int plain = ssi_is_plain_sub(sub), status;
 
     BRG_ASSERT(sub->status == HTTP_OK);
-    s->capture_link = ssi_sub_begin(ctx, sub, ssi_include_deadline(s));
+    s->capture_link = link = ssi_sub_begin(ctx, sub, ssi_include_deadline(s));
     status = ap_run_sub_req(sub);
     s->capture_link = outer;
     if (stored && !status)
@@ -287,6 +288,8 @@ static int include_run(include_ctx_t *ctx, const ssi_arg *arg, request_rec *sub,
         ssi_log_late(ctx->r, arg->decoded);
         return 0;
     }
+    if (!status && s->lookups && link->is_as_file)
+        ssi_lookup_keep(ctx, arg, target, sub, 1);
     if (!status)
         return 1;
     ssi_log_failed(ctx->r, arg->decoded, status);
@@ -309,7 +312,7 @@ static int include_one(include_ctx_t *ctx, const ssi_arg *arg, const char *targe
     stored = ssi_is_stored(sub);
     if (!stored)
         ssi_depends_lookup(ctx, sub);
-    ok = include_allowed(ctx, arg, sub) && include_run(ctx, arg, sub, stored);
+    ok = include_allowed(ctx, arg, sub) && include_run(ctx, arg, target, sub, stored);
     ssi_sub_end(sub);
     return ok;
 }
@@ -330,7 +333,7 @@ static int include_beside(include_ctx_t *ctx, const ssi_arg *arg, const char *ta
     sub = brg_sub_req_apart(target, ctx->r, &ctx->intern->capture);
     stored = ssi_is_stored(sub);
     if (stored && !stub) {
-        ok = include_allowed(ctx, arg, sub) && include_run(ctx, arg, sub, stored);
+        ok = include_allowed(ctx, arg, sub) && include_run(ctx, arg, target, sub, stored);
     } else if (!stored && sub->status == HTTP_OK && ssi_beside_is_for(sub) &&
                include_allowed(ctx, arg, sub)) {
         if (ssi_beside_start(ctx, arg, sub, stub))
@@ -340,7 +343,7 @@ static int include_beside(include_ctx_t *ctx, const ssi_arg *arg, const char *ta
         ok = INCLUDE_HERE;
     } else {
         ssi_depends_lookup(ctx, sub);
-        ok = include_allowed(ctx, arg, sub) && include_run(ctx, arg, sub, 0);
+        ok = include_allowed(ctx, arg, sub) && include_run(ctx, arg, target, sub, 0);
     }
     ssi_sub_end(sub);
     return ok;
@@ -390,6 +393,8 @@ static int include_attempt(include_ctx_t *ctx, const ssi_arg *arg, const include
 
     if (include_limited(ctx))
         target = NULL;
+    else if (!inc->set && !inc->stub && ssi_lookup_show(ctx, arg, target))
+        return 1;
     else if (include_may_be_beside(ctx, arg, inc, stub)) {
         int ok = include_beside(ctx, arg, target, stub);
 

@@ -62,8 +62,9 @@ enum { SSI_LEX_NO_NAME = 1, SSI_LEX_NO_ARG_BEFORE_QUOTE, SSI_LEX_NO_ARG_BEFORE_E
 
 struct ssi_expr;
 struct ssi_legacy;
+typedef struct ssi_lookup ssi_lookup; /* ssi_lookups.c */
 
-/** One directive: `<!--#name arg="value" -->`. Read-only but for expr and legacy. */
+/** One directive: `<!--#name arg="value" -->`. Read-only but for expr, legacy and lookup. */
 typedef struct ssi_directive {
     const ssi_element *element; /**< NULL: no such element */
     const char *name;           /**< lower case */
@@ -75,6 +76,8 @@ typedef struct ssi_directive {
     apr_pool_t *pool; /**< lives as long as the directive */
     struct ssi_expr *expr;     /**< condition of if or elif (ssi_expr.c); NULL: not evaluated yet */
     struct ssi_legacy *legacy; /**< the same in the language of Apache 2.2 (ssi_legacy_expr.c) */
+    ssi_lookup
+        *lookup; /**< the file that its attribute led to, for the cache's thread alone; or NULL */
 } ssi_directive;
 
 /** State of the lexer. Starts as {0}. Offsets count from the byte after the start tag. */
@@ -184,10 +187,12 @@ typedef struct ssi_page {
     unsigned has_module_element : 1; /**< an element of another module */
     apr_size_t bytes;                /**< charged to the cache */
     ssi_rendering *renderings;       /**< earlier renderings; for the cache's thread alone */
-    struct ssi_page_cache *cache;    /**< that it is in, or NULL */
-    unsigned hash;                   /**< of path and tags; 0 from ssi_page_read() */
-    struct ssi_page *next;           /**< in the same bucket of the cache */
-    struct ssi_page *newer, *older;  /**< by last use */
+    struct ssi_lookups
+        *lookups; /**< for which requests its directives have look-ups; the same; or NULL */
+    struct ssi_page_cache *cache;   /**< that it is in, or NULL */
+    unsigned hash;                  /**< of path and tags; 0 from ssi_page_read() */
+    struct ssi_page *next;          /**< in the same bucket of the cache */
+    struct ssi_page *newer, *older; /**< by last use */
 } ssi_page;
 
 /** Make the nodes of page->data. @a page is not compiled yet. Blocking: no. */
@@ -205,6 +210,13 @@ void ssi_compile(ssi_page *page);
  */
 ssi_page *ssi_page_get(request_rec *r, const ssi_tags *tags);
 
+/**
+ * A file that is sent as it is, if this thread's cache has it. @a hash: ssi_page_hash(); @a finfo: a look at it just now.
+ * @return a reference, for ssi_page_release(), or NULL
+ */
+ssi_page *ssi_page_find(const char *path, unsigned hash, const apr_finfo_t *finfo);
+/** The hash of such a file's path. */
+unsigned ssi_page_hash(const char *path);
 /** A file that no request asked for, not cached. @a p: for the open file. @return a reference, or NULL.
  * Blocking: yes. */
 ssi_page *ssi_page_read(const char *path, const ssi_tags *tags, apr_pool_t *p);

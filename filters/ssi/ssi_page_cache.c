@@ -49,10 +49,11 @@ void ssi_page_release(ssi_page *page)
     if (before > 1)
         return;
     BRG_ASSERT(!page->cache); /* which would have a reference */
+    ssi_lookups_free(page);
     page->tag = 0;
+    ssi_renderings_free(page->renderings);
     if (page->pool)
         apr_pool_destroy(page->pool);
-    ssi_renderings_free(page->renderings);
     free(page->nodes);
     free(page->data);
     free(page->path);
@@ -153,6 +154,14 @@ static void cache_link_age(ssi_page_cache *c, ssi_page *page)
     c->newest = page;
 }
 
+static void cache_used(ssi_page_cache *c, ssi_page *page)
+{
+    if (c->newest == page)
+        return;
+    cache_unlink_age(c, page);
+    cache_link_age(c, page);
+}
+
 static void cache_drop(ssi_page_cache *c, ssi_page *page)
 {
     ssi_page **p = &c->bucket[page->hash & (c->buckets_n - 1)];
@@ -220,10 +229,18 @@ static void cache_grow(ssi_page_cache *c)
 
 static unsigned cache_hash(const char *path, const ssi_tags *tags)
 {
-    apr_ssize_t len = APR_HASH_KEY_STRING;
-    unsigned h = apr_hashfunc_default(path, &len) ^ (unsigned)((apr_uintptr_t)tags >> 4);
+    apr_uint64_t h = (apr_uintptr_t)tags >> 4, w;
+    apr_size_t len = strlen(path);
 
-    return h ^ h >> 15;
+    for (; len >= sizeof w; path += sizeof w, len -= sizeof w) {
+        memcpy(&w, path, sizeof w);
+        h = (h ^ w) * 0x9e3779b97f4a7c15ull;
+        h ^= h >> 32;
+    }
+    w = 0;
+    memcpy(&w, path, len);
+    h = (h ^ w) * 0x9e3779b97f4a7c15ull;
+    return (unsigned)(h >> 32);
 }
 
 static ssi_page *cache_find(ssi_page_cache *c, const char *path, const ssi_tags *tags,
@@ -267,6 +284,23 @@ void ssi_page_charge(ssi_page *page, apr_ssize_t bytes)
     cache_self->bytes += (apr_size_t)bytes;
 }
 
+unsigned ssi_page_hash(const char *path)
+{
+    return cache_hash(path, NULL);
+}
+
+ssi_page *ssi_page_find(const char *path, unsigned hash, const apr_finfo_t *finfo)
+{
+    const ssi_identity id = ssi_identity_of(finfo);
+    ssi_page *page = cache_self ? cache_find(cache_self, path, NULL, hash) : NULL;
+
+    if (!page || !page_is_current(page, &id))
+        return NULL;
+    cache_used(cache_self, page);
+    ssi_page_hold(page);
+    return page;
+}
+
 ssi_page *ssi_page_get(request_rec *r, const ssi_tags *tags)
 {
     ssi_page_cache *c = cache_get();
@@ -282,10 +316,7 @@ ssi_page *ssi_page_get(request_rec *r, const ssi_tags *tags)
         return page_of_request(r, tags, hash);
     page = cache_find(c, r->filename, tags, hash);
     if (page && page_is_current(page, &id)) {
-        if (c->newest != page) {
-            cache_unlink_age(c, page);
-            cache_link_age(c, page);
-        }
+        cache_used(c, page);
         ssi_page_hold(page);
         return page;
     }

@@ -49,9 +49,11 @@
  *   ssi_elements_file.c            fsize, flastmod
  *   ssi_flow.c                     if, elif, else, endif; block, endblock
  *   ssi_include.c, ssi_timeout.c   include, and the time that it has
+ *   ssi_lookups.c                  files that directives led to, kept with the compiled page
  *   ssi_beside.c                   includes that another worker runs meanwhile
  *   ssi_exec.c                     exec
  *   ssi_vars.c                     variables and their replacement in values
+ *   ssi_env.c                      the environment, which is made when it is needed
  *   ssi_encode.c                   encoding= and decoding=, HTML entities
  *   ssi_expr.c                     conditions in the expression language of Apache 2.4
  *   ssi_legacy_parse.c,            conditions in that of Apache 2.2
@@ -203,7 +205,12 @@ struct ssi_top {
     int besides;               /**< of these: by other workers */
     int beside_n;              /**< of these: not over yet. Atomic: other workers count down */
     apr_off_t bytes;           /**< of output */
-    int env_ready;             /**< the environment has its variables */
+    int env_ready;             /**< the environment has its variables; until then, for ssi_env.c: */
+    apr_table_t *
+        env_before; /**< as it was before the page changed it; NULL: it did not, or cannot run again */
+    apr_array_header_t *env_sets; /**< of ssi_env_set: what it set, in order; or NULL */
+    include_ctx_t *env_dates_of;  /**< the page gave a time format; or NULL */
+    const char *env_dates[3];     /**< values that were asked for, or NULL */
     int stopped; /**< no more output: SSIMaxBytes was reached, or the page runs again on a worker */
     int waits;   /**< some part had to be waited for, or was sent before the page was complete */
     int may_rerun; /**< it runs on an event loop, and nothing was sent yet */
@@ -220,6 +227,7 @@ typedef struct ssi_link {
     int beside;          /**< another worker runs the request: top and parent are not its own */
     int besides; /**< another worker runs, or ran, a part of it: the request lives as long as top->r */
     server_rec *server; /**< ssi_timeout_server(), whose timeout ends with the include; or NULL */
+    int is_as_file;     /**< its output is the content of its file, from the page cache */
 } ssi_link;
 
 #define SSI_MATCHES AP_MAX_REG_MATCH
@@ -259,6 +267,7 @@ struct ssi_internal_ctx {
     unsigned arg_next; /**< the next of its attributes for ap_ssi_get_tag_and_value() */
     ssi_match match;
     ssi_page *page; /**< that is being rendered; NULL if input is streamed */
+    int lookups;    /**< look-ups of its directives may be used, and kept */
     ssi_block *blocks;
     ssi_memory block_memory; /**< output of the block that is open */
     const char *block_name;  /**< of the block that is open, or NULL */
@@ -306,12 +315,24 @@ __attribute__((cold)) void ssi_error(include_ctx_t *ctx);
 include_ctx_t *ssi_context_create(ap_filter_t *f);
 /** The link of @a r; made if there is none, for a page that no other includes. */
 ssi_link *ssi_link_of(request_rec *r);
+/* ---- ssi_env.c ---- */
+
 /** CGI variables and those of SSI are in the environment of the page from now on. */
 void ssi_env_ready(include_ctx_t *ctx);
 /** The same for a request whose page has no state yet. */
 void ssi_env_make(request_rec *r, ssi_top *top);
 /** QUERY_STRING and QUERY_STRING_UNESCAPED of @a r, if it has a query. */
 void ssi_env_add_query(request_rec *r, ssi_top *top);
+/** The variable's value without the environment. @return 0: it takes ssi_env_ready() */
+int ssi_env_early(include_ctx_t *ctx, const char *name, const char **value);
+/** The page sets a variable, which the environment may get later. Both strings live as long as top->r.
+ * @return 0: it takes ssi_env_ready() */
+int ssi_env_set_early(include_ctx_t *ctx, const char *name, const char *value);
+/** The time format changed: dates are formatted when they are asked for. @return as above */
+int ssi_env_dates_early(include_ctx_t *ctx);
+
+/* ---- ssi_context.c, continued ---- */
+
 /** The filter's init function: before the handler runs. */
 int ssi_filter_init(ap_filter_t *f);
 /** Headers that a parsed page may have, before its first byte. */
@@ -363,6 +384,10 @@ void ssi_vars_add(request_rec *r);
 void ssi_vars_resolve(include_ctx_t *ctx);
 /** The time format changed: dates are formatted again. */
 void ssi_vars_dates(include_ctx_t *ctx);
+/** The variables that are dates, as many as ssi_top.env_dates. */
+extern const char *const ssi_date_names[3];
+/** The value of one of them, in the pool of the outermost request. */
+const char *ssi_date(include_ctx_t *ctx, const char *name);
 /** The value of a variable that was not computed yet; compared by address. */
 extern const char ssi_lazy[];
 
@@ -428,6 +453,24 @@ void ssi_log_failed(const request_rec *r, const char *target, int status);
 /** A sub-request that was run on this thread is no longer needed. */
 void ssi_sub_end(request_rec *sub);
 
+/* ---- ssi_lookups.c ---- */
+
+/** @a ctx begins to render @a page: may look-ups of its directives be used? */
+void ssi_lookups_begin(include_ctx_t *ctx, ssi_page *page);
+/**
+ * The file that @a target of the running directive's @a arg led to before, if it would again; the page then depends on it.
+ * @param target  what ssi_expand() made of @a arg
+ * @return NULL: it has to be looked up. Valid until the next call
+ */
+const apr_finfo_t *ssi_lookup_find(include_ctx_t *ctx, const ssi_arg *arg, const char *target);
+/** The same, and its content becomes output of the page. @return 0: it is to be included as ever */
+int ssi_lookup_show(include_ctx_t *ctx, const ssi_arg *arg, const char *target);
+/** @a sub is what @a target of @a arg led to. Kept where nothing but the file had a say. @a as_file: its content was shown as it is */
+void ssi_lookup_keep(include_ctx_t *ctx, const ssi_arg *arg, const char *target, request_rec *sub,
+                     int as_file);
+/** Free all look-ups of @a page. */
+void ssi_lookups_free(ssi_page *page);
+
 /* ---- ssi_beside.c ---- */
 
 /** The type of buckets that stand for the output of an include that another worker runs. */
@@ -464,6 +507,8 @@ void ssi_depends_field(ssi_top *top, const char *name);
 void ssi_depends_variable(include_ctx_t *ctx, const char *name);
 /** On the outcome of a look-up. */
 void ssi_depends_lookup(include_ctx_t *ctx, request_rec *sub);
+/** The same of a look-up that would find @a path again, whose outcome depends on that file alone. */
+void ssi_depends_file(include_ctx_t *ctx, const char *path, const apr_finfo_t *finfo);
 
 /* ---- ssi_validators.c ---- */
 

@@ -136,6 +136,7 @@ void ssi_render(include_ctx_t *ctx, ssi_page *page)
     BRG_ASSERT_TAG(page, SSI_PAGE_TAG);
     BRG_ASSERT(!s->page && page->tags == s->tags);
     s->page = page;
+    ssi_lookups_begin(ctx, page);
     while (i < page->nodes_n && s->out.status == APR_SUCCESS && !s->top->stopped) {
         const ssi_node *node = &page->nodes[i++];
 
@@ -148,6 +149,7 @@ void ssi_render(include_ctx_t *ctx, ssi_page *page)
     }
     BRG_ASSERT(i <= page->nodes_n);
     s->page = NULL;
+    s->lookups = 0;
     if (s->link->depth == 0 && !s->top->rerun)
         ssi_thread_hint(page, s->top->waits || s->out.passed);
     ssi_finish(ctx, page->unfinished);

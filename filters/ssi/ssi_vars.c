@@ -30,6 +30,11 @@ static const char *var_date(include_ctx_t *ctx, const char *name, apr_pool_t *p)
     return ap_ht_time(p, r->finfo.mtime, ctx->time_str, 0);
 }
 
+const char *ssi_date(include_ctx_t *ctx, const char *name)
+{
+    return var_date(ctx, name, ctx->intern->top->r->pool);
+}
+
 static const char *var_resolve(include_ctx_t *ctx, const char *name)
 {
     apr_pool_t *p = ctx->intern->top->r->pool;
@@ -40,15 +45,15 @@ static const char *var_resolve(include_ctx_t *ctx, const char *name)
     return value;
 }
 
-static const char *const var_dates[] = {"DATE_LOCAL", "DATE_GMT", "LAST_MODIFIED"};
+const char *const ssi_date_names[3] = {"DATE_LOCAL", "DATE_GMT", "LAST_MODIFIED"};
 
 void ssi_vars_add(request_rec *r)
 {
     apr_table_t *env = r->subprocess_env;
     const char *slash = r->filename ? strrchr(r->filename, '/') : NULL;
 
-    for (size_t i = 0; i < sizeof var_dates / sizeof *var_dates; i++)
-        apr_table_setn(env, var_dates[i], ssi_lazy);
+    for (size_t i = 0; i < sizeof ssi_date_names / sizeof *ssi_date_names; i++)
+        apr_table_setn(env, ssi_date_names[i], ssi_lazy);
     apr_table_setn(env, "DOCUMENT_URI", r->uri);
     apr_table_setn(env, "DOCUMENT_ARGS", r->args ? r->args : "");
     if (r->path_info && *r->path_info)
@@ -59,9 +64,11 @@ void ssi_vars_add(request_rec *r)
 
 void ssi_vars_dates(include_ctx_t *ctx)
 {
+    if (ssi_env_dates_early(ctx))
+        return;
     ssi_env_ready(ctx);
-    for (size_t i = 0; i < sizeof var_dates / sizeof *var_dates; i++)
-        var_resolve(ctx, var_dates[i]);
+    for (size_t i = 0; i < sizeof ssi_date_names / sizeof *ssi_date_names; i++)
+        var_resolve(ctx, ssi_date_names[i]);
 }
 
 void ssi_vars_resolve(include_ctx_t *ctx)
@@ -121,9 +128,11 @@ const char *ssi_var_get(include_ctx_t *ctx, const char *name)
     BRG_ASSERT_TAG(ctx->intern, SSI_STATE_TAG);
     if (apr_isdigit(name[0]) && !name[1])
         return var_group(ctx, (apr_size_t)(name[0] - '0'));
-    ssi_env_ready(ctx);
     ssi_depends_variable(ctx, name);
-    value = apr_table_get(ctx->r->subprocess_env, name);
+    if (!ssi_env_early(ctx, name, &value)) {
+        ssi_env_ready(ctx);
+        value = apr_table_get(ctx->r->subprocess_env, name);
+    }
     var_note(ctx->intern->top, name, value);
     return value == ssi_lazy ? var_resolve(ctx, name) : value;
 }
@@ -133,9 +142,13 @@ void ssi_var_set(include_ctx_t *ctx, const char *name, const char *value)
     apr_pool_t *p = ctx->intern->top->r->pool;
 
     BRG_ASSERT_TAG(ctx->intern->top, SSI_TOP_TAG);
-    ssi_env_ready(ctx);
     ssi_rendering_read(ctx->intern->top, name, NULL, SSI_READ_PAGE);
-    apr_table_setn(ctx->r->subprocess_env, apr_pstrdup(p, name), apr_pstrdup(p, value));
+    name = apr_pstrdup(p, name);
+    value = apr_pstrdup(p, value);
+    if (ssi_env_set_early(ctx, name, value))
+        return;
+    ssi_env_ready(ctx);
+    apr_table_setn(ctx->r->subprocess_env, name, value);
 }
 
 /* ---- replacement ---- */

@@ -34,6 +34,25 @@ brg_sub_req_apart(const char *new_uri, const request_rec *r, ap_filter_t *next_f
  */
 BRG_DECLARE(void) brg_sub_req_leave(request_rec *sub, const ap_filter_t *next, ap_filter_t *to);
 
+/**
+ * 1 if another look-up of the same name for the same target would find the same, as long as brg_file_is_same() says so of
+ * sub->filename: all modules say that the outcome depends on target, configuration and that file alone, which is a plain one;
+ * no access file, no link and no variable had a say. For one that looks up the same again and again, in a request of the
+ * same virtual host, method and target.
+ * Threads: the request's. Blocking: no.
+ */
+BRG_DECLARE(int) brg_sub_req_is_settled(request_rec *sub);
+
+/**
+ * 1 if a look finds the version of the file that @a finfo tells of (device, inode, size, times). 0 also where the look would
+ * wait, and @a r may go on on a worker.
+ *
+ * @param path   absolute
+ * @param finfo  of an earlier look, with APR_FINFO_MIN
+ * Threads: the request's. Blocking: as the look-up of a sub-request of @a r.
+ */
+BRG_DECLARE(int) brg_file_is_same(const request_rec *r, const char *path, const apr_finfo_t *finfo);
+
 #ifdef __cplusplus
 }
 #endif

@@ -41,6 +41,7 @@ void cache_body_put(cache_body *b)
     if (--b->refs)
         return;
     BRG_ASSERT(b->users == 0);
+    file_kept_close(&b->kept);
     if (b->fd >= 0)
         close(b->fd);
     if (b->piece.file)
@@ -126,6 +127,8 @@ static cache_body *body_open(response_cache *c, int fd, const file_identity *id,
     }
     b->identity = *id;
     b->fd = fd;
+    if (!in_memory && !c->is_workers) /* what workers store may be sent by several loops */
+        b->kept.len = len;
     if (!in_memory)
         return b;
     if (file_read_exactly(fd, b->data, len)) {

@@ -155,7 +155,7 @@ void cache_put_parts(response_cache *c, cache_entry *e, brg_conn *bc, const cach
             cache_put_bytes(c, e, bc, part->first, (size_t)len);
         } else {
             gather_flush(g, bc, 1);
-            gather_send_file(bc, &e->ref, b->fd, part->first, len, e->way);
+            gather_send_file(bc, &e->ref, &e->body->kept, b->fd, part->first, len, e->way);
         }
     }
     gather_add_head(g, http_parts_end(gather_head(g)));

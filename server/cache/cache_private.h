@@ -87,7 +87,8 @@ typedef struct cache_body {
     char *data;              /**< in memory, or NULL */
     memory_piece
         piece; /**< where data is, if the kernel can send it without a copy; else data is from malloc() */
-    int fd; /**< open file for sendfile, or -1 */
+    int fd;         /**< open file for sendfile, or -1 */
+    file_kept kept; /**< with fd: its mapping */
     apr_off_t len;
     size_t bytes;           /**< of memory */
     file_identity identity; /**< of the file that it is all of; all zero: of none, not shared */

@@ -157,7 +157,7 @@ ANSWER_INLINE void put_body(response_cache *c, cache_entry *e, brg_conn *bc, apr
         return;
     }
     gather_flush(bc->loop->out, bc, 1);
-    gather_send_file(bc, &e->ref, b->fd, off, len, e->way);
+    gather_send_file(bc, &e->ref, &e->body->kept, b->fd, off, len, e->way);
 }
 
 ANSWER_INLINE void put_choice(response_cache *c, cache_entry *e, brg_conn *bc,

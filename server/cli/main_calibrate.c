@@ -20,13 +20,22 @@
 #include <unistd.h>
 
 #define CALIBRATE_MIB ((size_t)1 << 20)
-#define CALIBRATE_BYTES (128 * CALIBRATE_MIB) /* sent for each figure, at least */
+#define CALIBRATE_BYTES (128 * CALIBRATE_MIB) /* sent for each figure, at least, */
+#define CALIBRATE_TIMES 4096                  /* but a file no more often than that */
 #define CALIBRATE_TRIES 3                     /* the best one counts */
 #define CALIBRATE_WAIT apr_time_from_sec(10)  /* for the reader, which never waits itself */
 
-static const size_t calibrate_sizes[] = {16 << 10,           64 << 10,           256 << 10,
-                                         CALIBRATE_MIB,      4 * CALIBRATE_MIB,  8 * CALIBRATE_MIB,
-                                         16 * CALIBRATE_MIB, 100 * CALIBRATE_MIB};
+static const size_t calibrate_sizes[] = {1 << 10,
+                                         4 << 10,
+                                         8 << 10,
+                                         16 << 10,
+                                         64 << 10,
+                                         256 << 10,
+                                         CALIBRATE_MIB,
+                                         4 * CALIBRATE_MIB,
+                                         8 * CALIBRATE_MIB,
+                                         16 * CALIBRATE_MIB,
+                                         100 * CALIBRATE_MIB};
 
 typedef struct calibrate_link {
     int fd;
@@ -136,7 +145,8 @@ static double calibrate_cpu_ms(void)
 /* Milliseconds of CPU time for a GiB; negative: this way cannot be gone. */
 static double calibrate_cost(int to, int fd, size_t size, file_way way)
 {
-    const size_t times = CALIBRATE_BYTES / size + 1;
+    const size_t wanted = CALIBRATE_BYTES / size + 1;
+    const size_t times = wanted < CALIBRATE_TIMES ? wanted : CALIBRATE_TIMES;
     double best = -1;
 
     for (int i = 0; i < CALIBRATE_TRIES; i++) {
@@ -193,6 +203,9 @@ static int calibrate(const char *folder, apr_pool_t *p)
                "the one "
                "before it while\n%d KiB or more are left of a file, and reads the rest.\n",
                FILE_WINDOW_LEAST / 1024);
+    if (!rc)
+        printf("FileWindowLeast and FileSendfileLeast set where the second and the last column "
+               "begin.\n");
     close(l.fd);
     if (l.reader > 0)
         waitpid(l.reader, NULL, 0);

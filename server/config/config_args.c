@@ -211,6 +211,7 @@ const char *conf_invoke(const command_rec *cmd, cmd_parms *parms, void *mconfig,
     }
     parms->info = cmd->cmd_data;
     parms->cmd = cmd;
+    conf_env_note(cmd->name, args);
     outer =
         conf_place_set(d ? (conf_place){d->filename, d->line_num, d->directive} : (conf_place){0});
     error = conf_call(cmd, parms, mconfig, args);

@@ -157,6 +157,11 @@ static const char *conf_module_enter(module *m, apr_pool_t *p, const char *symbo
     return NULL;
 }
 
+int conf_has_dynamic_modules(void)
+{
+    return conf_dynamic_n > 0;
+}
+
 static int conf_module_is_listed(const module *m)
 {
     for (const module *i = ap_top_module; i; i = i->next)

@@ -231,6 +231,15 @@ void conf_parms_init(cmd_parms *parms, apr_pool_t *p, apr_pool_t *ptemp, server_
  */
 const char *conf_invoke(const command_rec *cmd, cmd_parms *parms, void *mconfig, const char *args);
 
+/** A directive is carried out: does it name a variable of requests (brg_env_may_be_read())? @a args: may be NULL. Threads: any. */
+void conf_env_note(const char *directive, const char *args);
+
+/** A configuration is about to be read: no directive of it names a variable so far. Main thread. */
+void conf_env_forget(void);
+
+/** 1 if a module was loaded from a file. */
+int conf_has_dynamic_modules(void);
+
 /** Called for each directive that a module took for @a section (config_walk.c). */
 typedef void conf_directive_fn(const module *m, const cmd_parms *cmd, ap_conf_vector_t *section,
                                const ap_directive_t *d);

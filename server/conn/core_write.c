@@ -38,8 +38,6 @@
 APLOG_USE_MODULE(core);
 
 #define WRITE_IOVECS 64
-/* Up to this a file is read behind the head: cheaper than sendfile. */
-#define WRITE_INLINE_BYTES (16 * 1024)
 /* Less is copied by a stream, behind what is there already. */
 #define WRITE_GIVE_BYTES 2048
 /* After this much, an event loop looks at its other connections. */
@@ -75,7 +73,7 @@ static int core_write_may_sendfile(const struct core_output *out, const apr_buck
     if (out->bc && transport_takes_parts(out->bc))
         return 1;
     return !out->no_sendfile && (!out->bc || transport_sends_files(out->bc)) &&
-           e->length > WRITE_INLINE_BYTES &&
+           e->length >= file_limits_now.sendfile_least &&
            (apr_file_flags_get(a->fd) & APR_FOPEN_SENDFILE_ENABLED) != 0;
 }
 
@@ -101,7 +99,8 @@ static file_wait core_write_may_wait(const struct core_output *out)
 static int core_write_may_map(const struct core_output *out, const apr_bucket *e)
 {
     return !out->no_window && out->bc && transport_is_plain(out->bc) &&
-           e->length >= FILE_WINDOW_LEAST && ((const apr_bucket_file *)e->data)->can_mmap;
+           e->length >= file_limits_now.window_least &&
+           ((const apr_bucket_file *)e->data)->can_mmap;
 }
 
 /* The buffer holds one piece of one file at a time. */
@@ -238,6 +237,9 @@ static apr_status_t core_send_window(struct core_output *out, core_batch *b, apr
 {
     apr_status_t rv = core_send(out, b, sent);
 
+    if (rv == APR_SUCCESS && *sent < b->bytes &&
+        file_reaches(core_write_file_fd(b->last), b->last->start + (off_t)b->window.len))
+        rv = APR_EAGAIN;
     file_window_close(&b->window);
     if (rv != EFAULT)
         return rv;

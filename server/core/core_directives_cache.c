@@ -6,6 +6,7 @@
 #include "apr_lib.h"
 #include "apr_strings.h"
 #include "core_private.h"
+#include "file_window.h"
 
 const char *core_set_cache_validate(cmd_parms *cmd, void *dir, const char *arg)
 {
@@ -55,6 +56,37 @@ const char *core_set_cache_size(cmd_parms *cmd, void *dir, const char *arg)
 const char *core_set_cache_max_file(cmd_parms *cmd, void *dir, const char *arg)
 {
     return core_size(cmd, arg, &core_conf_writable(cmd->server)->file_cache_max_file_bytes);
+}
+
+/* @a least, @a most: of the number of bytes */
+static const char *core_limit(cmd_parms *cmd, const char *arg, apr_off_t least, apr_off_t most,
+                              size_t *to)
+{
+    apr_off_t n = 0;
+    const char *error = core_size(cmd, arg, &n);
+
+    if (!error && (n < least || n > most))
+        return apr_psprintf(cmd->pool,
+                            "%s must be from %" APR_OFF_T_FMT " to %" APR_OFF_T_FMT " bytes",
+                            cmd->cmd->name, least, most);
+    if (!error)
+        *to = (size_t)n;
+    return error;
+}
+
+const char *core_set_window_least(cmd_parms *cmd, void *dir, const char *arg)
+{
+    return core_limit(cmd, arg, 1, APR_INT32_MAX, &file_limits_now.window_least);
+}
+
+const char *core_set_window_size(cmd_parms *cmd, void *dir, const char *arg)
+{
+    return core_limit(cmd, arg, 65536, 1 << 30, &file_limits_now.window_bytes);
+}
+
+const char *core_set_sendfile_least(cmd_parms *cmd, void *dir, const char *arg)
+{
+    return core_limit(cmd, arg, 1, APR_INT32_MAX, &file_limits_now.sendfile_least);
 }
 
 const char *core_set_cache_entries(cmd_parms *cmd, void *dir, const char *arg)

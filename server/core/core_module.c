@@ -18,6 +18,7 @@
 #include <stddef.h>
 #include "core_doubts_private.h"
 #include "core_private.h"
+#include "file_window.h"
 #include "regex_limits.h"
 #include "log_settings.h"
 #include "brigade/client_mask.h"
@@ -211,6 +212,12 @@ static const command_rec core_commands[] = {
                   "bytes of files that a loop keeps in memory"),
     AP_INIT_TAKE1("FileCacheMaxFile", core_set_cache_max_file, NULL, RSRC_CONF,
                   "bytes of the largest file kept in memory"),
+    AP_INIT_TAKE1("FileWindowLeast", core_set_window_least, NULL, RSRC_CONF,
+                  "bytes of a file from which on it is sent from a mapping"),
+    AP_INIT_TAKE1("FileWindowSize", core_set_window_size, NULL, RSRC_CONF,
+                  "bytes of a file that are mapped at once"),
+    AP_INIT_TAKE1("FileSendfileLeast", core_set_sendfile_least, NULL, RSRC_CONF,
+                  "bytes of a file from which on EnableSendfile counts"),
     AP_INIT_TAKE1("FileCacheEntries", core_set_cache_entries, NULL, RSRC_CONF,
                   "most responses that a loop stores"),
     AP_INIT_FLAG("FilterStatistics", core_set_filter_statistics, NULL, RSRC_CONF,
@@ -224,6 +231,7 @@ static int core_pre_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptem
     brg_client_mask_set(NULL);
     ap_regcomp_set_default_cflags(AP_REG_DEFAULT);
     regex_limit_set(REGEX_LIMIT_DEFAULT);
+    file_limits_reset();
     ap_mod_status_reqtail = 0;
     return OK;
 }

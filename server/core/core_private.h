@@ -71,6 +71,7 @@ core_take2_fn core_set_error_log, core_set_log_mask;
 void core_client_salt_register(void);
 
 /* core_directives_cache.c */
+core_take1_fn core_set_window_least, core_set_window_size, core_set_sendfile_least;
 core_take1_fn core_set_cache_validate, core_set_cache_size, core_set_cache_max_file,
     core_set_cache_entries;
 

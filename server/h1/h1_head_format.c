@@ -61,24 +61,39 @@ static const char *h1_status_text(const request_rec *r)
     return r->status_line ? r->status_line : ap_get_status_line_ex(r->pool, r->status);
 }
 
-size_t h1_head_size(const request_rec *r)
+size_t h1_head_size(const request_rec *r, h1_head_lengths *lengths)
 {
     const apr_array_header_t *fields = apr_table_elts(r->headers_out);
     const apr_table_entry_t *e = (const apr_table_entry_t *)fields->elts;
     size_t size = sizeof("HTTP/1.1 \r\nDate: \r\nServer: \r\n\r\n") + HTTP_DATE_LEN;
 
-    size += strlen(h1_status_text(r)) + strlen(ap_get_server_banner());
-    for (int i = 0; i < fields->nelts; i++)
-        size += strlen(e[i].key) + strlen(e[i].val) + 4;
+    lengths->status = h1_status_text(r);
+    lengths->status_len = strlen(lengths->status);
+    size += lengths->status_len + strlen(ap_get_server_banner());
+    for (int i = 0; i < fields->nelts; i++) {
+        const size_t name = strlen(e[i].key), value = strlen(e[i].val);
+
+        if (i < H1_LENGTHS_KEPT) {
+            lengths->field[i].name = name;
+            lengths->field[i].value = value;
+        }
+        size += name + value + 4;
+    }
     return size;
+}
+
+static char *h1_put_measured(char *p, const char *name, size_t name_len, const char *value,
+                             size_t value_len)
+{
+    p = h1_put(p, name, name_len);
+    p = H1_PUT(p, ": ");
+    p = h1_put(p, value, value_len);
+    return H1_PUT(p, "\r\n");
 }
 
 static char *h1_put_field(char *p, const char *name, const char *value)
 {
-    p = h1_put(p, name, strlen(name));
-    p = H1_PUT(p, ": ");
-    p = h1_put(p, value, strlen(value));
-    return H1_PUT(p, "\r\n");
+    return h1_put_measured(p, name, strlen(name), value, strlen(value));
 }
 
 /* A proxied response may have its own Date and Server. */
@@ -88,13 +103,13 @@ static const char *h1_top_own(const request_rec *r, const char *name)
 }
 
 /* Status line, Date, Server. */
-static char *h1_put_top(const request_rec *r, char *p)
+static char *h1_put_top(const request_rec *r, char *p, const h1_head_lengths *lengths)
 {
-    const char *own, *text = h1_status_text(r);
+    const char *own;
 
     p = h1_put(p, h1_response_protocol(r), 8);
     *p++ = ' ';
-    p = h1_put(p, text, strlen(text));
+    p = h1_put(p, lengths->status, lengths->status_len);
     p = H1_PUT(p, "\r\n");
     own = h1_top_own(r, "Date");
     if (!own) {
@@ -119,16 +134,22 @@ static int h1_is_of_top(const char *name)
            (first == 's' && !strcasecmp(name, "Server"));
 }
 
-size_t h1_format_head(const request_rec *r, char *buf)
+size_t h1_format_head(const request_rec *r, const h1_head_lengths *lengths, char *buf)
 {
     const apr_array_header_t *fields = apr_table_elts(r->headers_out);
     const apr_table_entry_t *e = (const apr_table_entry_t *)fields->elts;
     char *p = buf;
 
-    p = h1_put_top(r, p);
-    for (int i = 0; i < fields->nelts; i++)
-        if (!h1_is_of_top(e[i].key))
+    p = h1_put_top(r, p, lengths);
+    for (int i = 0; i < fields->nelts; i++) {
+        if (h1_is_of_top(e[i].key))
+            continue;
+        if (i < H1_LENGTHS_KEPT)
+            p = h1_put_measured(p, e[i].key, lengths->field[i].name, e[i].val,
+                                lengths->field[i].value);
+        else
             p = h1_put_field(p, e[i].key, e[i].val);
+    }
     p = H1_PUT(p, "\r\n");
     return (size_t)(p - buf);
 }

@@ -147,14 +147,15 @@ static int header_is_all(const request_rec *r)
 static apr_bucket *header_bucket(request_rec *r, int whole)
 {
     apr_bucket_alloc_t *alloc = r->connection->bucket_alloc;
+    h1_head_lengths lengths;
     size_t cap, len;
     char *buf;
 
     if (h1_stream_is(r))
         return h1_stream_head(r, whole || header_is_all(r));
-    cap = h1_head_size(r);
+    cap = h1_head_size(r, &lengths);
     buf = apr_bucket_alloc(cap, alloc);
-    len = h1_format_head(r, buf);
+    len = h1_format_head(r, &lengths, buf);
     BRG_ASSERT(len > 0 && len <= cap);
     return apr_bucket_heap_create(buf, len, apr_bucket_free, alloc);
 }
@@ -285,6 +286,7 @@ AP_DECLARE_NONSTD(apr_status_t) ap_http_header_filter(ap_filter_t *f, apr_bucket
 AP_DECLARE(void) ap_basic_http_header(request_rec *r, apr_bucket_brigade *bb)
 {
     apr_table_t *fields = r->headers_out;
+    h1_head_lengths lengths;
     apr_size_t len;
     size_t cap;
     char *buf;
@@ -304,9 +306,9 @@ AP_DECLARE(void) ap_basic_http_header(request_rec *r, apr_bucket_brigade *bb)
                 apr_table_addn(r->headers_out, kept[i], value);
         }
     }
-    cap = h1_head_size(r);
+    cap = h1_head_size(r, &lengths);
     buf = apr_palloc(r->pool, cap);
-    len = h1_format_head(r, buf);
+    len = h1_format_head(r, &lengths, buf);
     BRG_ASSERT(len > 2 && len <= cap);
     r->headers_out = fields;
     apr_table_unset(fields, "Date");

@@ -18,18 +18,30 @@
 /** How HTTP/1 sends stored responses. */
 extern const http_codec h1_codec;
 
+#define H1_LENGTHS_KEPT 24 /**< more fields than these are measured twice */
+
+/** What h1_head_size() measured. Its user's; not initialised before. */
+typedef struct h1_head_lengths {
+    const char *status; /**< code and reason */
+    size_t status_len;
+    struct {
+        size_t name, value;
+    } field[H1_LENGTHS_KEPT]; /**< in the order of headers_out */
+} h1_head_lengths;
+
+/** An upper bound of what h1_format_head() writes. Threads: r's. Blocking: no. */
+size_t h1_head_size(const request_rec *r, h1_head_lengths *lengths);
+
 /**
  * Write the head of r's final response: status line, Date, Server, headers_out in order, blank
  * line. headers_out is taken as it is; the HTTP_HEADER filter has merged and completed it by then.
  *
- * @param buf   [out] room for h1_head_size() bytes
+ * @param lengths  by h1_head_size(), since when r did not change
+ * @param buf      [out] room for h1_head_size() bytes
  * @return length
  * Threads: r's. Blocking: no.
  */
-size_t h1_format_head(const request_rec *r, char *buf);
-
-/** An upper bound of what h1_format_head() writes. */
-size_t h1_head_size(const request_rec *r);
+size_t h1_format_head(const request_rec *r, const h1_head_lengths *lengths, char *buf);
 
 /**
  * The Keep-Alive and Connection lines as Apache sends them.

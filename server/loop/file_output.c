@@ -47,25 +47,46 @@ static int file_open_read(file_window *w, int fd, off_t off, size_t len, file_wa
     n = file_output_read(fd, buffer, len < THREAD_BUFFER_BYTES ? len : THREAD_BUFFER_BYTES, off,
                          wait);
     w->data = buffer;
+    w->mapped = 0;
     w->len = n > 0 ? (size_t)n : 0;
     return n < 0 ? -1 : 0;
 }
 
+/* @return 1: open; 0: it cannot be mapped; -1 with errno EAGAIN: the disk would have to be asked */
+static int file_open_mapped(file_window *w, file_kept *kept, int fd, off_t off, size_t len,
+                            file_wait wait)
+{
+    const size_t most = file_limits_now.window_bytes;
+    const size_t warm = file_warm_part(fd, off, len < most ? len : most, wait);
+
+    if (!warm) {
+        errno = EAGAIN;
+        return -1;
+    }
+    if (!kept || file_kept_open(kept, fd))
+        return !file_window_open(w, fd, off, warm);
+    BRG_ASSERT((size_t)off + warm <= kept->len);
+    w->data = kept->map + off;
+    w->len = warm;
+    w->mapped = 1;
+    return 1;
+}
+
+int file_output_open_kept(file_window *w, file_kept *kept, int fd, off_t off, size_t len,
+                          file_way way, file_wait wait)
+{
+    int rc = 0;
+
+    w->map = NULL;
+    w->mapped = 0;
+    if (way == FILE_BY_WINDOW)
+        rc = file_open_mapped(w, kept, fd, off, len, wait);
+    return rc ? (rc > 0 ? 0 : -1) : file_open_read(w, fd, off, len, wait);
+}
+
 int file_output_open(file_window *w, int fd, off_t off, size_t len, file_way way, file_wait wait)
 {
-    w->map = NULL;
-    if (way == FILE_BY_WINDOW) {
-        size_t warm =
-            file_warm_part(fd, off, len < FILE_WINDOW_BYTES ? len : FILE_WINDOW_BYTES, wait);
-
-        if (!warm) {
-            errno = EAGAIN;
-            return -1;
-        }
-        if (!file_window_open(w, fd, off, warm))
-            return 0;
-    }
-    return file_open_read(w, fd, off, len, wait);
+    return file_output_open_kept(w, NULL, fd, off, len, way, wait);
 }
 
 /* Some file systems and transports cannot: these come before the first byte. */

@@ -28,11 +28,15 @@ ssize_t file_output_read(int fd, void *buf, size_t len, off_t off, file_wait wai
 
 /**
  * Bytes from @a off on for a vector: w->data, w->len of at most @a len. They are a window's if @a way is
- * FILE_BY_WINDOW and one can be had, else in the thread's buffer, with w->map NULL; file_window_close() fits both.
+ * FILE_BY_WINDOW and one can be had, else in the thread's buffer, with w->mapped 0; file_window_close() fits both.
  * @return 0, with w->len 0 at the end of the file; -1 with errno: EAGAIN if the disk would have to be asked, or ENOMEM, or
  * what the file system says
  */
 int file_output_open(file_window *w, int fd, off_t off, size_t len, file_way way, file_wait wait);
+
+/** The same of a file that stays open, whose mapping stays as well. @a kept: of all of the file; NULL: none */
+int file_output_open_kept(file_window *w, file_kept *kept, int fd, off_t off, size_t len,
+                          file_way way, file_wait wait);
 
 /**
  * As sendfile(2), and again after EINTR, of at most FILE_OUTPUT_MOST bytes.

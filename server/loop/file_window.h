@@ -15,22 +15,56 @@
 
 typedef enum file_way { FILE_BY_SENDFILE, FILE_BY_WINDOW, FILE_BY_READS } file_way;
 
-/** At once; a socket seldom takes more. */
+/** FileWindowSize: at once; a socket seldom takes more. */
 #define FILE_WINDOW_BYTES (8 * 1024 * 1024)
 
-/** Of what is shorter no window pays: its pages have to be mapped, which costs more than to copy them
+/** FileWindowLeast: of what is shorter no window pays: its pages have to be mapped, which costs more than to copy them
  * (brigade --calibrate-delivery). */
 #define FILE_WINDOW_LEAST (4 * 1024 * 1024)
 
+/** FileSendfileLeast: what is shorter is read behind the head of its response. */
+#define FILE_SENDFILE_LEAST (16 * 1024 + 1)
+
+/** What the configuration says of these. Written by the main thread while it reads a configuration; read by any. */
+typedef struct file_limits {
+    size_t window_bytes, window_least, sendfile_least;
+} file_limits;
+
+extern file_limits file_limits_now;
+
+/** They have their defaults again. */
+void file_limits_reset(void);
+
+/**
+ * All of a file that stays open, mapped when it is first sent from a window: what is sent again needs no mapping anew.
+ * For one thread at a time.
+ */
+typedef struct file_kept {
+    size_t len; /**< of the file; 0: it is not to be mapped */
+    char *map;  /**< NULL: not mapped */
+    int failed; /**< it cannot be */
+} file_kept;
+
+/** Longer files are mapped piece by piece; where addresses are short all are. */
+#define FILE_KEPT_MOST (sizeof(void *) > 4 ? (size_t)1 << 30 : 0)
+
+/** Map all of the file, if it is not mapped yet. @return 0; -1: it cannot be. Threads: any. Blocking: no. */
+int file_kept_open(file_kept *k, int fd);
+void file_kept_close(file_kept *k);
+
+/** 1 if the file still has @a end bytes: what a socket did not take of them was too much for the socket. Blocking: no. */
+int file_reaches(int fd, off_t end);
+
 typedef struct file_window {
-    char *map; /**< NULL: closed */
+    char *map; /**< NULL: closed, or no mapping of its own */
     size_t map_len;
+    int mapped;       /**< data is in a mapping, its own or a kept one */
     const char *data; /**< the bytes from the offset on */
     size_t len;
 } file_window;
 
 /**
- * Map up to FILE_WINDOW_BYTES from @a off; offsets need no alignment.
+ * Map up to FileWindowSize from @a off; offsets need no alignment.
  * @return 0; -1 with errno: it cannot be mapped, or there is no address space
  * Threads: any. Blocking: no.
  */

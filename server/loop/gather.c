@@ -21,6 +21,7 @@ struct pending_part {
     apr_off_t off, len; /* of the file; for bytes only len */
     int fd;             /* bytes: where sendfile() finds them at off, or -1 */
     file_way way;
+    file_kept *kept; /* of the owner's file, or NULL */
 };
 
 struct conn_pending {
@@ -112,29 +113,30 @@ static file_wait file_may_wait(const brg_conn *bc)
 
 /* *way is reads once a window failed. *full: the socket took less than was read, and what it did not take would be
  * read for nothing. */
-static ssize_t file_send_bytes(brg_conn *bc, int fd, off_t off, size_t len, file_way *way,
-                               int *full)
+static ssize_t file_send_bytes(brg_conn *bc, file_kept *kept, int fd, off_t off, size_t len,
+                               file_way *way, int *full)
 {
     struct iovec iov;
     file_window w;
     ssize_t n;
 
-    if (file_output_open(&w, fd, off, len, *way, file_may_wait(bc))) {
+    if (file_output_open_kept(&w, kept, fd, off, len, *way, file_may_wait(bc))) {
         bc->cold = errno == EAGAIN;
         return -1;
     }
-    if (!w.map)
+    if (!w.mapped)
         *way = FILE_BY_READS;
     if (!w.len)
         return 0;
     iov = (struct iovec){(void *)(uintptr_t)w.data, w.len};
-    n = transport_sendv(bc, &iov, 1, w.map && len > w.len);
-    *full = !w.map && n > 0 && (size_t)n < w.len;
+    n = transport_sendv(bc, &iov, 1, w.mapped && len > w.len);
+    /* A mapping may have ended early with its file: no event would come for a socket that is not full. */
+    *full = n > 0 && (size_t)n < w.len && (!w.mapped || file_reaches(fd, off + (off_t)w.len));
     file_window_close(&w);
     if (n >= 0 || errno != EFAULT || *way == FILE_BY_READS)
         return n;
     *way = FILE_BY_READS;
-    return file_send_bytes(bc, fd, off, len, way, full);
+    return file_send_bytes(bc, NULL, fd, off, len, way, full);
 }
 
 /* TLS would touch a mapping itself. What is left of a file is read. */
@@ -142,14 +144,16 @@ static file_way file_way_now(const brg_conn *bc, file_way way, apr_off_t len)
 {
     if (way == FILE_BY_SENDFILE)
         return transport_sends_files(bc) ? way : FILE_BY_READS;
-    return way == FILE_BY_WINDOW && transport_is_plain(bc) && len >= FILE_WINDOW_LEAST
+    return way == FILE_BY_WINDOW && transport_is_plain(bc) &&
+                   (size_t)len >= file_limits_now.window_least
                ? way
                : FILE_BY_READS;
 }
 
 /* >0 bytes went out; 0 the file ended early; -1 errno; EAGAIN with bc->cold: the disk has to be asked.
  * *way changes once it has failed. *full: the socket will take no more now. */
-static ssize_t file_send(brg_conn *bc, int fd, off_t off, apr_off_t len, file_way *way, int *full)
+static ssize_t file_send(brg_conn *bc, file_kept *kept, int fd, off_t off, apr_off_t len,
+                         file_way *way, int *full)
 {
     ssize_t n;
 
@@ -162,7 +166,7 @@ static ssize_t file_send(brg_conn *bc, int fd, off_t off, apr_off_t len, file_wa
             return n;
         *way = FILE_BY_READS;
     }
-    return file_send_bytes(bc, fd, off, (size_t)len, way, full);
+    return file_send_bytes(bc, kept, fd, off, (size_t)len, way, full);
 }
 
 /* Bytes, without a copy while the kernel can. */
@@ -185,7 +189,7 @@ static ssize_t pending_write(brg_conn *bc, struct pending_part *part, int *full)
 {
     bc->cold = 0;
     return part->data ? bytes_send(bc, part)
-                      : file_send(bc, part->fd, part->off, part->len, &part->way, full);
+                      : file_send(bc, part->kept, part->fd, part->off, part->len, &part->way, full);
 }
 
 /* @param by_sendfile  bytes that had a descriptor; where it failed, they have none any more */
@@ -374,14 +378,14 @@ void gather_send_piece(gather *g, brg_conn *bc, const memory_piece *piece, apr_o
         pending_add_piece(bc, piece, off, len, owner);
 }
 
-void gather_send_file(brg_conn *bc, shared_ref *owner, int fd, apr_off_t off, apr_off_t len,
-                      file_way way)
+void gather_send_file(brg_conn *bc, shared_ref *owner, file_kept *kept, int fd, apr_off_t off,
+                      apr_off_t len, file_way way)
 {
     struct pending_part *part;
     int full = 0;
 
     while (!bc->pending && !bc->failed && !full && len > 0) {
-        ssize_t n = file_send(bc, fd, off, len, &way, &full);
+        ssize_t n = file_send(bc, kept, fd, off, len, &way, &full);
 
         if (n < 0 && errno == EINTR)
             continue;
@@ -399,6 +403,7 @@ void gather_send_file(brg_conn *bc, shared_ref *owner, int fd, apr_off_t off, ap
         return;
     part->fd = fd;
     part->way = way;
+    part->kept = kept;
     part->off = off;
     part->len = len;
     part->owner = owner;

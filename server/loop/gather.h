@@ -72,9 +72,10 @@ void gather_flush(gather *g, brg_conn *bc, int more);
  * Send @a len bytes of the owner's file from @a off, after gather_flush(), by @a way or, where that cannot send
  * it, by another. Takes a reference where needed. If it cannot be sent, or memory is
  * short, bc->failed is set and nothing more is sent.
+ * @param kept  the mapping of that file, the owner's; NULL: it has none that stays
  */
-void gather_send_file(brg_conn *bc, shared_ref *owner, int fd, apr_off_t off, apr_off_t len,
-                      file_way way);
+void gather_send_file(brg_conn *bc, shared_ref *owner, file_kept *kept, int fd, apr_off_t off,
+                      apr_off_t len, file_way way);
 
 /**
  * Send what is gathered and @a len bytes of the owner's piece of memory from @a off, the latter by sendfile(). What the

@@ -77,6 +77,7 @@ static request_rec *subreq_make_in(apr_pool_t *pool, const request_rec *r, ap_fi
     ap_run_create_request(sub);
     BRG_ASSERT(sub->pool != r->pool);
     sub->used_path_info = AP_REQ_DEFAULT_PATH_INFO;
+    request_names_begin(sub);
     return sub;
 }
 

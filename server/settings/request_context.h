@@ -187,6 +187,7 @@ typedef struct request_dependencies {
     const char *
         chosen_for; /**< the path for which a file was chosen among those of its folder; NULL: none was */
     uint64_t since;      /**< watch_seen() when the request came; 0: nothing was watched */
+    uint32_t named;      /**< how often a path was named, also one that is in the list already */
     uint8_t too_many;    /**< there were more than are kept: nothing is to be stored */
     uint8_t query;       /**< an expression looked at the query */
     uint8_t link_policy; /**< whether links were allowed was looked at, component by component */
@@ -194,6 +195,12 @@ typedef struct request_dependencies {
 
 /** The list of @a r and those that led to it. NULL if r->request_config is not the core's. */
 const request_dependencies *request_dependencies_of(const request_rec *r);
+
+/** The sub-request @a sub is made. */
+void request_names_begin(const request_rec *sub);
+
+/** How often a path was named by brg_cache_depends_on() since @a sub was made. 0: that is not known. */
+uint32_t request_names_of(const request_rec *sub);
 
 /** The request begins: what its loop has seen of the file system so far. */
 void request_dependencies_since(const request_rec *r, uint64_t seen);

@@ -79,7 +79,10 @@ BRG_DECLARE(void) brg_cache_depends_on(request_rec *r, const char *path)
     request_dependencies *d = block ? &block->depends : NULL;
     apr_pool_t *p;
 
-    if (!d || d->too_many)
+    if (!d)
+        return;
+    d->named++;
+    if (d->too_many)
         return;
     if (!path) {
         d->too_many = 1;
@@ -101,6 +104,24 @@ BRG_DECLARE(void) brg_cache_depends_on(request_rec *r, const char *path)
     d->too_many = d->more->nelts >= REQUEST_DEPENDENCIES_MOST;
     if (!d->too_many)
         APR_ARRAY_PUSH(d->more, const char *) = apr_pstrdup(p, path);
+}
+
+/* A sub-request has no list of its own, so that its count is free for this. */
+void request_names_begin(const request_rec *sub)
+{
+    const request_dependencies *d = request_dependencies_of(sub);
+    request_conf_block *own = request_block_of(sub);
+
+    if (d && own)
+        own->depends.named = d->named;
+}
+
+uint32_t request_names_of(const request_rec *sub)
+{
+    const request_dependencies *d = request_dependencies_of(sub);
+    const request_conf_block *own = request_block_of(sub);
+
+    return d && own ? d->named - own->depends.named : 0;
 }
 
 BRG_DECLARE(void) brg_cache_depends_on_names(request_rec *r, const char *folder)

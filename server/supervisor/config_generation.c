@@ -80,6 +80,7 @@ static apr_status_t conf_phase_read(process_rec *process)
     conf_vars_reset(process->pconf);
     conf_unsupported_reset();
     conf_notices_reset();
+    conf_env_forget();
     core_banner_reset(process->pconf);
     ap_server_root = conf_gen.default_root;
     ap_init_vhost_config(process->pconf);

@@ -259,6 +259,7 @@ def main():
         return
     if arguments.rooms:
         print("\n".join(rooms.text_of(s, c) for s, c in rooms.measure(program, arguments.shapes or rooms.FLOWS).items()))
+        return
     if arguments.perf:
         why_not = perf.supported()
         print("\n".join(perf.text_of(shape, perf.measure(program, shape)) for shape in arguments.shapes or ["stored", "full", "ssi"]) if not why_not else why_not)

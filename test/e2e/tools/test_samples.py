@@ -4,6 +4,7 @@ head says; those that keep to Apache's API compile with Apache's own apxs too.""
 import os
 import re
 import shutil
+import signal
 import socket
 import subprocess
 
@@ -13,7 +14,7 @@ import brigade
 from module_source import run
 
 pytestmark = pytest.mark.only("brigade")
-SAMPLES = ["handler", "output", "input", "hook", "echo", "expr", "wait"]
+SAMPLES = ["handler", "output", "input", "hook", "echo", "expr", "wait", "storage"]
 OF_BRIGADE = {"wait"}  # they use what Apache does not offer
 
 
@@ -117,6 +118,47 @@ def test_waiting(serve, built):
     assert server.get("/later?20").body == b"waited for 20 ms\n"
     assert b"error" in server.get("/page/p.shtml").body  # an include cannot wait
     assert server.get("/later?0").status == 400
+
+
+def traced(server, what):
+    """Calls with names of files, and fstat, that the server's processes make meanwhile: (name of the call, the rest of the line)"""
+    path = server.path("logs", "trace")
+    tracer = subprocess.Popen(["strace", "-f", "-s", "200", "-e", "trace=%file,fstat", "-o", path, *[a for pid in server.children() for a in ("-p", str(pid))]],
+                              stderr=subprocess.PIPE)
+    try:
+        for _ in server.children():
+            tracer.stderr.readline()  # "Process ... attached"
+        what()
+    finally:
+        tracer.send_signal(signal.SIGINT)
+        tracer.communicate()
+    with open(path, encoding="utf-8") as f:
+        return re.findall(r"^\d+ +(\w+)\((.*)$", f.read(), re.M)
+
+
+def test_storage(serve, built):
+    server = serve(load(built, "storage") + "SampleObjects /objects objects\n<Location /objects>\n    Require all granted\n</Location>\n"
+                   "<Location /objects/4>\n    Require all denied\n</Location>\n", files={"objects.txt": "a file"})
+    folder = server.path("objects")
+    server.write(f"{folder}/11/4711", b"object")
+    server.write(f"{folder}/07/7", b"seven")
+    answer = server.get("/objects/4711")
+    assert answer.body == b"object" and answer["etag"] and answer["last-modified"]
+    assert server.get("/objects/4711", {"If-None-Match": answer["etag"]}).status == 304
+    assert server.get("/objects/4711", {"Range": "bytes=1-2"}).body == b"bj"
+    assert server.get("/objects/7").body == b"seven" and server.get("/objects.txt").body == b"a file"
+    assert server.get("/objects/8").status == 404 and server.get("/objects/4").status == 403
+    assert server.get("/objects/../objects.txt").status == 200 and server.get("/objects/1234567890123456789").status == 404
+    assert server.request("DELETE", "/objects/7").status == 405
+    os.mkfifo(f"{folder}/07/107")
+    assert server.get("/objects/107").status == 404
+    bad = serve.unstarted(load(built, "storage") + "SampleObjects /objects/ /srv\n").run("-t")
+    assert bad.returncode == 1 and b"does not end with one" in bad.stdout + bad.stderr
+    if shutil.which("strace"):
+        calls = traced(server, lambda: server.get("/objects/4711"))
+        named = [(call, rest) for call, rest in calls if folder in rest]
+        assert [call for call, _ in named] in (["openat"], ["open"]), named
+        assert sum(call in ("fstat", "newfstatat") for call, _ in calls) == 1, calls
 
 
 def test_memory_kind(serve, prefix, tmp_path):

@@ -119,7 +119,7 @@ static void window_drain(window_bench *b)
 
 static void window_send(window_bench *b, apr_off_t off, file_way way)
 {
-    gather_send_file(&b->bc, &b->ref, b->fd, off, FILE_LEN - off, way);
+    gather_send_file(&b->bc, &b->ref, NULL, b->fd, off, FILE_LEN - off, way);
     window_drain(b);
 }
 
@@ -196,7 +196,7 @@ static void test_cut_short(void **state)
     window_bench *b = *state;
     const apr_off_t cut = FILE_LEN / 2 + 77;
 
-    gather_send_file(&b->bc, &b->ref, b->fd, 0, FILE_LEN, FILE_BY_WINDOW);
+    gather_send_file(&b->bc, &b->ref, NULL, b->fd, 0, FILE_LEN, FILE_BY_WINDOW);
     assert_non_null(b->bc.pending);
     assert_int_equal(ftruncate(b->fd, cut), 0);
     window_drain(b);

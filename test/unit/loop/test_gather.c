@@ -197,7 +197,7 @@ static void test_file_after_a_head(void **state)
     gather_add_head(&g, 4);
     bench_expect(b, "head", 4);
     gather_flush(&g, &b->bc, 1);
-    gather_send_file(&b->bc, &e->ref, fd, 10, cache_body_len(e) - 10, FILE_BY_SENDFILE);
+    gather_send_file(&b->bc, &e->ref, NULL, fd, 10, cache_body_len(e) - 10, FILE_BY_SENDFILE);
     bench_expect(b, e->body->data + 10, (size_t)cache_body_len(e) - 10);
     bench_drain(b);
     close(fd);
@@ -284,7 +284,8 @@ static void send_file_over(bench *b, const struct conn_transport *transport)
     assert_int_equal(write(fd, e->body->data, (size_t)cache_body_len(e)), cache_body_len(e));
     b->bc.transport = transport;
     sendfile_calls = 0;
-    gather_send_file(&b->bc, &b->entry[3]->ref, fd, 10, cache_body_len(e) - 10, FILE_BY_SENDFILE);
+    gather_send_file(&b->bc, &b->entry[3]->ref, NULL, fd, 10, cache_body_len(e) - 10,
+                     FILE_BY_SENDFILE);
     bench_expect(b, e->body->data + 10, (size_t)cache_body_len(e) - 10);
     bench_drain(b);
     assert_false(b->bc.failed);
@@ -351,7 +352,8 @@ static void send_cold_file(bench *b, const struct conn_transport *transport)
         close(fd);
         skip(); /* a file system in memory */
     }
-    gather_send_file(&b->bc, &b->entry[3]->ref, fd, 0, (apr_off_t)b->expected_n, FILE_BY_SENDFILE);
+    gather_send_file(&b->bc, &b->entry[3]->ref, NULL, fd, 0, (apr_off_t)b->expected_n,
+                     FILE_BY_SENDFILE);
     assert_true(b->bc.pending && b->bc.cold);
     assert_true(drain_with_disk(b) > 0);
     bench_drain(b);
@@ -427,7 +429,7 @@ static void test_file_cut_short(void **state)
     assert_true(fd >= 0);
     unlink(path);
     assert_int_equal(write(fd, "abc", 3), 3);
-    gather_send_file(&b->bc, &b->entry[0]->ref, fd, 0, 100, FILE_BY_SENDFILE);
+    gather_send_file(&b->bc, &b->entry[0]->ref, NULL, fd, 0, 100, FILE_BY_SENDFILE);
     assert_true(b->bc.failed);
     assert_null(b->bc.pending);
     close(fd);

@@ -67,6 +67,25 @@ static void buffers_of_their_own(void **state)
     apr_bucket_destroy(e);
 }
 
+/* A split shares the one block, which goes with its last bucket. */
+static void copies_are_one_allocation(void **state)
+{
+    apr_bucket *e = apr_bucket_heap_create("in one block", 12, NULL, list), *rest;
+    const apr_bucket_heap *h = e->data;
+
+    assert_ptr_equal(h->base, (const char *)h + sizeof *h);
+    APR_BRIGADE_INSERT_TAIL(bb, e);
+    assert_int_equal(apr_bucket_split(e, 6), APR_SUCCESS);
+    rest = APR_BUCKET_NEXT(e);
+    assert_ptr_equal(rest->data, h);
+    apr_bucket_delete(e);
+    says(rest, " block");
+    apr_bucket_delete(rest);
+    e = apr_bucket_heap_create(NULL, 0, NULL, list);
+    says(e, "");
+    apr_bucket_destroy(e);
+}
+
 static void references(void **state)
 {
     apr_bucket *e = apr_bucket_heap_create("abcdef", 6, NULL, list), *copy;
@@ -140,9 +159,13 @@ static int started(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        WITH_POOL(buffers_of_their_own),  WITH_POOL(references),
-        WITH_POOL(text_without_an_owner), WITH_POOL(transient_data_is_copied_when_it_waits),
-        WITH_POOL(metadata_is_no_buffer), WITH_POOL(counted_by_hand),
+        WITH_POOL(copies_are_one_allocation),
+        WITH_POOL(buffers_of_their_own),
+        WITH_POOL(references),
+        WITH_POOL(text_without_an_owner),
+        WITH_POOL(transient_data_is_copied_when_it_waits),
+        WITH_POOL(metadata_is_no_buffer),
+        WITH_POOL(counted_by_hand),
     };
 
     return cmocka_run_group_tests(tests, started, NULL);
