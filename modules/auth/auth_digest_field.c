@@ -15,19 +15,32 @@ static const char *field_skip(const char *at)
     return at;
 }
 
-#define FIELD_BLANKS " \t\n\v\f\r" /* as apr_isspace() has them */
+enum { FIELD_BLANK = 1, FIELD_COMMA = 2, FIELD_EQUALS = 4 };
 
-/* Up to one of @a ends, which libc finds many bytes at a time. */
-static const char *field_token(const char *at, char *out, const char *ends)
+/* Blanks as apr_isspace() has them. */
+static const unsigned char field_ends[256] = {
+    ['\0'] = FIELD_BLANK | FIELD_COMMA | FIELD_EQUALS,
+    [' '] = FIELD_BLANK,
+    ['\t'] = FIELD_BLANK,
+    ['\n'] = FIELD_BLANK,
+    ['\v'] = FIELD_BLANK,
+    ['\f'] = FIELD_BLANK,
+    ['\r'] = FIELD_BLANK,
+    [','] = FIELD_COMMA,
+    ['='] = FIELD_EQUALS,
+};
+
+/* Up to one of @a ends. */
+static const char *field_token(const char *at, char *out, char **end, int ends)
 {
-    const size_t len = strcspn(at, ends);
-
-    memcpy(out, at, len);
-    out[len] = '\0';
-    return at + len;
+    while (!(field_ends[(unsigned char)*at] & ends))
+        *out++ = *at++;
+    *out = '\0';
+    *end = out;
+    return at;
 }
 
-static const char *field_quoted(const char *at, char *out)
+static const char *field_quoted(const char *at, char *out, char **end)
 {
     for (;;) {
         const size_t len = strcspn(at, "\"\\");
@@ -41,41 +54,46 @@ static const char *field_quoted(const char *at, char *out)
         *out++ = *at++;
     }
     *out = '\0';
+    *end = out;
     return *at ? at + 1 : at;
 }
 
-/* @return behind the pair and its comma */
-static const char *field_pair(const char *at, char *name, char *value)
+/* @param ends  of the name, and of the value. @return behind the pair and its comma */
+static const char *field_pair(const char *at, char *name, char *value, char *ends[2])
 {
     *value = '\0';
-    at = field_skip(field_token(field_skip(at), name, "=," FIELD_BLANKS));
+    ends[1] = value;
+    at = field_skip(
+        field_token(field_skip(at), name, &ends[0], FIELD_EQUALS | FIELD_COMMA | FIELD_BLANK));
     if (*at == '=') {
         at = field_skip(at + 1);
-        at = *at == '"' ? field_quoted(at + 1, value) : field_token(at, value, "," FIELD_BLANKS);
+        at = *at == '"' ? field_quoted(at + 1, value, &ends[1])
+                        : field_token(at, value, &ends[1], FIELD_COMMA | FIELD_BLANK);
     }
     while (*at && *at != ',')
         at++;
     return *at ? at + 1 : at;
 }
 
-#define FIELD_PART(name)                    \
-    {                                       \
-#name, offsetof(digest_field, name) \
+#define FIELD_PART(name)                                      \
+    {                                                         \
+#name, sizeof #name - 1, offsetof(digest_field, name) \
     }
 
 static const struct {
     const char *name;
-    size_t at;
+    size_t len, at;
 } field_parts[] = {
     FIELD_PART(username), FIELD_PART(realm),     FIELD_PART(nonce),  FIELD_PART(uri),
     FIELD_PART(response), FIELD_PART(algorithm), FIELD_PART(cnonce), FIELD_PART(opaque),
     FIELD_PART(qop),      FIELD_PART(nc),
 };
 
-static const char **field_part(digest_field *field, const char *name)
+static const char **field_part(digest_field *field, const char *name, size_t len)
 {
     for (size_t i = 0; i < sizeof field_parts / sizeof *field_parts; i++)
-        if ((*name | 0x20) == *field_parts[i].name && !strcasecmp(name, field_parts[i].name))
+        if (len == field_parts[i].len && (*name | 0x20) == *field_parts[i].name &&
+            !strcasecmp(name, field_parts[i].name))
             return (const char **)(void *)((char *)field + field_parts[i].at);
     return NULL;
 }
@@ -83,11 +101,12 @@ static const char **field_part(digest_field *field, const char *name)
 /* As ap_getword_white(). @return behind the blanks that follow */
 static const char *field_scheme(char **to, const char *text, const char **scheme)
 {
-    const char *end = field_token(text, *to, FIELD_BLANKS);
+    char *end;
 
     *scheme = *to;
-    *to += end - text + 1;
-    return field_skip(end);
+    text = field_token(text, *to, &end, FIELD_BLANK);
+    *to = end + 1;
+    return field_skip(text);
 }
 
 digest_kind digest_field_parse(char *room, const char *text, digest_field *field)
@@ -100,11 +119,12 @@ digest_kind digest_field_parse(char *room, const char *text, digest_field *field
         return DIGEST_OTHER;
     while (*text) {
         const char **part;
+        char *ends[2];
 
-        text = field_pair(text, name, to);
-        if ((part = field_part(field, name))) {
+        text = field_pair(text, name, to, ends);
+        if ((part = field_part(field, name, (size_t)(ends[0] - name)))) {
             *part = to;
-            to += strlen(to) + 1;
+            to = ends[1] + 1;
         }
     }
     if (!field->username || !field->realm || !field->nonce || !field->uri || !field->response ||

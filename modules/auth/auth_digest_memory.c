@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "auth_digest_memory.h"
-#include "auth_digest_private.h"
+#include "auth_digest_sums.h"
 #include "auth_hashes.h"
 #include "http_core.h"
 #include "http_request.h"
 #include "apr_md5.h"
 #include "apr_strings.h"
 #include "brigade/loop.h"
-#include <stdlib.h>
 #include <string.h>
 
 /* A nonce that ends so soon is replaced, which is the full way's. */
@@ -15,37 +14,28 @@
 
 #define MEMORY_FIELD_MOST 640
 #define MEMORY_CNONCE_MOST 128
-#define MEMORY_HASH_LEN 32
+#define MEMORY_HASH_LEN DIGEST_HASH_LEN
 
 /* ---- responses ---- */
-
-static void memory_md5(char *out, apr_md5_ctx_t *sum)
-{
-    unsigned char digest[APR_MD5_DIGESTSIZE];
-
-    apr_md5_final(digest, sum);
-    ap_bin2hex(digest, sizeof digest, out);
-}
 
 void digest_response_put(char *out, const digest_field *field, const char *hash, const char *method,
                          apr_size_t method_len)
 {
     const char *const parts[] = {hash, field->nonce, field->nc, field->cnonce, field->qop};
-    char target[MEMORY_HASH_LEN + 1];
-    apr_md5_ctx_t sum;
+    unsigned char sum[APR_MD5_DIGESTSIZE];
+    char target[MEMORY_HASH_LEN];
+    apr_md5_ctx_t md5;
 
-    apr_md5_init(&sum);
-    apr_md5_update(&sum, method, method_len);
-    apr_md5_update(&sum, ":", 1);
-    apr_md5_update(&sum, field->uri, strlen(field->uri));
-    memory_md5(target, &sum);
-    apr_md5_init(&sum);
+    digest_target_put(target, method, method_len, field->uri);
+    apr_md5_init(&md5);
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-        apr_md5_update(&sum, parts[i], strlen(parts[i]));
-        apr_md5_update(&sum, ":", 1);
+        apr_md5_update(&md5, parts[i], strlen(parts[i]));
+        apr_md5_update(&md5, ":", 1);
     }
-    apr_md5_update(&sum, target, MEMORY_HASH_LEN);
-    memory_md5(out, &sum);
+    apr_md5_update(&md5, target, MEMORY_HASH_LEN);
+    apr_md5_final(sum, &md5);
+    digest_hex_put(out, sum);
+    out[MEMORY_HASH_LEN] = '\0';
 }
 
 /* ---- the user ---- */
@@ -77,15 +67,20 @@ int auth_digest_learn(request_rec *r, const auth_note *note)
     return auth_hashes_get(&key, known) || auth_hashes_put(&key, text, note->until);
 }
 
-static int memory_find(memory_user *user, const apr_uint64_t realm[2], const char *name)
+static int memory_find(memory_user *user, const auth_mark *key)
 {
-    char *end;
-    auth_mark key;
+    char *at = user->text + MEMORY_HASH_LEN;
+    int is_endless;
 
-    if (!memory_key(&key, realm, name) || !auth_hashes_get(&key, user->text))
+    if (!auth_hashes_get(key, user->text))
         return 0;
-    user->lifetime = strtoll(user->text + MEMORY_HASH_LEN, &end, 10);
-    user->realm = end + 1;
+    is_endless = *at == '-';
+    user->lifetime = 0;
+    for (at += is_endless; *at != ' '; at++) /* as auth_digest_learn() wrote it */
+        user->lifetime = user->lifetime * 10 + (*at - '0');
+    if (is_endless)
+        user->lifetime = -1;
+    user->realm = at + 1;
     user->text[MEMORY_HASH_LEN] = '\0';
     return 1;
 }
@@ -110,15 +105,20 @@ static int memory_read(digest_field *field, char *room, const brg_cache_bearer *
            !strpbrk(field->cnonce, "\"\\");
 }
 
-static int memory_nonce_is_good(const memory_user *user, const digest_field *field, apr_time_t now)
+/* A nonce that was good once for a realm stays so, but for its lifetime. */
+static int memory_nonce_is_good(digest_session *session, const memory_user *user,
+                                const digest_field *field, apr_time_t now)
 {
     char sum[DIGEST_NONCE_LEN + 1];
-    apr_time_t time;
 
-    if (strcmp(field->realm, user->realm) != 0 ||
-        !digest_nonce_matches(user->realm, field, &time, sum))
+    if (strcmp(field->realm, user->realm) != 0)
         return 0;
-    return user->lifetime < 0 || (now >= time && now - time <= user->lifetime - MEMORY_NEXT_US);
+    if (!session->nonce_is_good)
+        session->nonce_is_good =
+            digest_nonce_matches(user->realm, field, &session->nonce_time, sum);
+    return session->nonce_is_good &&
+           (user->lifetime < 0 || (now >= session->nonce_time &&
+                                   now - session->nonce_time <= user->lifetime - MEMORY_NEXT_US));
 }
 
 static int memory_equal(const char *a, const char *b)
@@ -147,19 +147,20 @@ static int memory_info(char *out, const digest_field *field, const char *rspauth
 
 static int memory_knows(const apr_uint64_t realm[2], const brg_cache_bearer *bearer, char *added)
 {
-    char room[DIGEST_FIELD_ROOM(MEMORY_FIELD_MOST)], response[MEMORY_HASH_LEN + 1];
+    char room[DIGEST_FIELD_ROOM(MEMORY_FIELD_MOST)];
+    char client[MEMORY_HASH_LEN + 1], server[MEMORY_HASH_LEN + 1];
+    digest_session *session;
     digest_field field;
     memory_user user;
 
-    if (!memory_read(&field, room, bearer) || !memory_find(&user, realm, field.username) ||
-        !memory_nonce_is_good(&user, &field, bearer->now) ||
+    if (!memory_read(&field, room, bearer) || !(session = digest_session_of(realm, &field)) ||
+        !memory_find(&user, &session->key) ||
+        !memory_nonce_is_good(session, &user, &field, bearer->now) ||
         (!auth_guess_is_quiet() && auth_guess_concerns(field.username)))
         return -1;
-    digest_response_put(response, &field, user.text, bearer->method, bearer->method_len);
-    if (!memory_equal(response, field.response))
-        return -1;
-    digest_response_put(response, &field, user.text, "", 0);
-    return memory_info(added, &field, response);
+    digest_session_proofs(session, user.text, &field, bearer->method, bearer->method_len, client,
+                          server);
+    return memory_equal(client, field.response) ? memory_info(added, &field, server) : -1;
 }
 
 static int memory_name(const char *value, apr_size_t len, char *out)

@@ -117,12 +117,27 @@ static void neg_keep_from_caches(request_rec *r)
         r->no_cache = 1;
 }
 
-/* @return OK: *chosen is the variant; or the status of the answer */
+/* Every value of a field is a kind of its own: which of them the choice goes by depends on all variants. */
+static void neg_note_choice(request_rec *r)
+{
+    static const char *const fields[] = {"Accept", "Accept-Charset", "Accept-Encoding",
+                                         "Accept-Language", "Negotiate"};
+
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+        brg_cache_vary(r, fields[i], NULL, NULL);
+}
+
+static int neg_may_take(const negotiation *n, const neg_variant *chosen)
+{
+    return !n->transparent || (n->may_choose && neg_is_sure(n, chosen));
+}
+
+/* @param chosen  [in, out] neg_choose()
+ * @return OK: *chosen is the variant; or the status of the answer */
 static int neg_decide(negotiation *n, neg_variant **chosen)
 {
     neg_keep_from_caches(n->r);
-    *chosen = neg_choose(n);
-    if (*chosen && (!n->transparent || (n->may_choose && neg_is_sure(n, *chosen)))) {
+    if (*chosen && neg_may_take(n, *chosen)) {
         neg_set_fields(n, *chosen, OK);
         return OK;
     }
@@ -217,36 +232,97 @@ static const char *neg_target(const request_rec *r, const neg_variant *v)
     return r->args ? apr_pstrcat(r->pool, uri, "?", r->args, NULL) : uri;
 }
 
+static void neg_take(request_rec *r, request_rec *sub)
+{
+    char *list = r->vlist_validator;
+
+    sub->vlist_validator = list;
+    r->mtime = 0;
+    ap_internal_fast_redirect(sub, r);
+    r->vlist_validator = list;
+    r->mtime = sub->mtime;
+}
+
+#define NEG_TAKEN_NOTE "negotiation-taken" /* a file has taken the place of a map */
+
+/* 1 if no filter would make anything else of the file. */
+static int neg_is_plain(request_rec *sub)
+{
+    int plain;
+
+    ap_run_insert_filter(sub);
+    plain = brg_output_is_plain(sub);
+    while (sub->output_filters != sub->proto_output_filters)
+        ap_remove_output_filter(sub->output_filters);
+    return plain;
+}
+
+/* A plain file takes the place of its map at once, and its answers may be stored; for all else there is a request of its own,
+ * as with Apache. @return NULL: it is none */
+static request_rec *neg_plain_file(request_rec *r, const char *target)
+{
+    request_rec *sub;
+
+    if (r->main || r->prev || r->method_number != M_GET)
+        return NULL;
+    sub = ap_sub_req_lookup_uri(target, r, NULL);
+    if (sub->status == HTTP_OK && sub->finfo.filetype == APR_REG &&
+        (!sub->handler || !strcmp(sub->handler, "default-handler")) &&
+        (!sub->path_info || !*sub->path_info) && neg_is_plain(sub))
+        return sub;
+    ap_destroy_sub_req(sub);
+    return NULL;
+}
+
+/* Logs tell of the map. */
+static int neg_send_file(request_rec *r, request_rec *sub)
+{
+    char *uri = r->uri, *args = r->args;
+    int status;
+
+    neg_take(r, sub);
+    apr_table_setn(r->notes, NEG_TAKEN_NOTE, "1");
+    apr_table_setn(r->subprocess_env, "REDIRECT_STATUS", "200");
+    status = ap_invoke_handler(r);
+    r->uri = uri;
+    r->args = args;
+    return status;
+}
+
 static int neg_map_handler(request_rec *r)
 {
-    negotiation *n;
+    request_rec *sub = NULL;
     neg_variant *chosen;
+    const char *target;
+    negotiation *n;
     apr_file_t *file;
     int status;
 
     if (!neg_is_map(r))
         return DECLINED;
     n = neg_begin(r);
-    if ((status = neg_read_file(n, &file)) != OK || (status = neg_decide(n, &chosen)) != OK)
+    neg_note_choice(r);
+    if ((status = neg_read_file(n, &file)) != OK)
+        return status;
+    chosen = neg_choose(n);
+    target = chosen && !chosen->has_body ? neg_target(r, chosen) : NULL;
+    if (target && neg_may_take(n, chosen))
+        sub = neg_plain_file(r, target);
+    /* What is no file is made by a worker; nothing was done to r so far. */
+    if (!sub && brg_request_rerun_on_worker(r))
+        return OK;
+    if ((status = neg_decide(n, &chosen)) != OK)
         return status;
     if (chosen->has_body)
         return neg_send_body(n, chosen, file);
     r->vlist_validator = ap_make_etag(r, 0);
-    ap_internal_redirect(neg_target(r, chosen), r);
+    if (sub)
+        return neg_send_file(r, sub);
+    ap_internal_redirect(target, r);
     return OK;
 }
 
 /* ---- MultiViews ---- */
-
-/* Every value of a field is a kind of its own: which of them the choice goes by depends on all variants. */
-static void neg_note_choice(request_rec *r)
-{
-    static const char *const fields[] = {"Accept", "Accept-Charset", "Accept-Encoding",
-                                         "Accept-Language", "Negotiate"};
-
-    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
-        brg_cache_vary(r, fields[i], NULL, NULL);
-}
 
 static int neg_wants_views(request_rec *r)
 {
@@ -264,21 +340,10 @@ static void neg_validate_folder(const negotiation *n)
     r->vlist_validator = ap_make_etag(r, 0);
 }
 
-static void neg_take(request_rec *r, request_rec *sub)
-{
-    char *list = r->vlist_validator;
-
-    sub->vlist_validator = list;
-    r->mtime = 0;
-    ap_internal_fast_redirect(sub, r);
-    r->vlist_validator = list;
-    r->mtime = sub->mtime;
-}
-
 static int neg_views(request_rec *r)
 {
     negotiation *n;
-    neg_variant *chosen = NULL;
+    neg_variant *chosen;
     int status;
 
     if (!neg_wants_views(r))
@@ -296,6 +361,7 @@ static int neg_views(request_rec *r)
         neg_take(r, APR_ARRAY_IDX(n->variants, 0, neg_variant).sub);
         return OK;
     }
+    chosen = neg_choose(n);
     if ((status = neg_decide(n, &chosen)) != OK)
         return status;
     if (chosen->sub->status != HTTP_OK)
@@ -353,10 +419,10 @@ static int neg_post_config(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp, s
     return OK;
 }
 
-/* A map's handler redirects, and cannot be called twice for that. */
+/* A map's handler may redirect, on a worker; it can be called twice for that, but not for a request below another. */
 static int neg_fixup(request_rec *r)
 {
-    if (neg_is_map(r))
+    if (neg_is_map(r) && (r->main || r->prev))
         brg_request_needs_worker(r);
     /* A configuration that does not name the module keeps the names of codings that it gives. */
     return neg_is_named ? neg_fix_encoding(r) : DECLINED;
@@ -368,7 +434,7 @@ static int neg_depends(request_rec *r)
     if (apr_table_get(r->notes, NEG_CODING_NOTE))
         brg_cache_vary(r, "Accept-Encoding", NULL, NULL);
     for (const request_rec *q = r; q; q = q->prev)
-        if (neg_is_map(q))
+        if (neg_is_map(q) && !apr_table_get(q->notes, NEG_TAKEN_NOTE))
             return BRG_CACHE_VOLATILE;
     return BRG_CACHE_STATIC;
 }

@@ -46,17 +46,9 @@ int cache_gates_admit(cache_entry *e, brg_conn *bc, const http_head *head, apr_o
     return gates_ask(e, &visit);
 }
 
-const char *cache_visit_field(const cache_visit *visit, int id, const char *name, size_t name_len,
-                              size_t *len)
+int cache_visit_is_named(const char *a, const char *b, size_t len)
 {
-    const http_head *h = visit->head;
-    int at = id == HTTP_F_OTHER ? -1 : h->known[id];
-
-    for (int i = 0; id == HTTP_F_OTHER && at < 0 && i < h->n_fields; i++)
-        if (h->field[i].name_len == name_len && !strncasecmp(h->field[i].name, name, name_len))
-            at = i;
-    *len = at >= 0 ? h->field[at].value_len : 0;
-    return at >= 0 ? h->field[at].value : NULL;
+    return !strncasecmp(a, b, len);
 }
 
 const char *cache_visit_user(const cache_visit *visit, char *out)

@@ -9,6 +9,7 @@
 #include "conn.h"
 #include "http_head.h"
 #include "response_cache.h"
+#include <string.h>
 
 /** A request that @a entry would answer. */
 typedef struct cache_visit {
@@ -31,9 +32,38 @@ typedef int cache_gate_fn(const void *data, uint64_t fixed, const cache_visit *v
  * Threads: the request's. Blocking: no. */
 void cache_gate(request_rec *r, cache_gate_fn *fn, const void *data, uint64_t fixed);
 
+/** cache_visit_field() for a name that is not as it was given. */
+int cache_visit_is_named(const char *a, const char *b, size_t len);
+
+/* Most clients write a name as the configuration has it. */
+static inline int cache_visit_names(const char *a, const char *b, size_t len)
+{
+    uint64_t x[4];
+
+    if (len < sizeof *x || len > 2 * sizeof *x)
+        return cache_visit_is_named(a, b, len);
+    memcpy(&x[0], a, sizeof *x);
+    memcpy(&x[1], b, sizeof *x);
+    memcpy(&x[2], a + len - sizeof *x, sizeof *x);
+    memcpy(&x[3], b + len - sizeof *x, sizeof *x);
+    return (x[0] == x[1] && x[2] == x[3]) || cache_visit_is_named(a, b, len);
+}
+
 /** The value of a request field; NULL: there is none. @param id  http_field_id_of() */
-const char *cache_visit_field(const cache_visit *visit, int id, const char *name, size_t name_len,
-                              size_t *len);
+static inline const char *cache_visit_field(const cache_visit *visit, int id, const char *name,
+                                            size_t name_len, size_t *len)
+{
+    const http_head *h = visit->head;
+    const http_field *f = NULL;
+
+    if (id != HTTP_F_OTHER)
+        f = h->known[id] >= 0 ? &h->field[h->known[id]] : NULL;
+    for (int i = 0; id == HTTP_F_OTHER && i < h->n_fields && !f; i++)
+        if (h->field[i].name_len == name_len && cache_visit_names(h->field[i].name, name, name_len))
+            f = &h->field[i];
+    *len = f ? f->value_len : 0;
+    return f ? f->value : NULL;
+}
 
 /** Who sent it, in @a out (BRG_CACHE_USER_ROOM bytes); NULL: the answer is for all. */
 const char *cache_visit_user(const cache_visit *visit, char *out);

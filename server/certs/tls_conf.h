@@ -79,6 +79,7 @@ typedef struct tls_server_conf {
     /* After the configuration was read: */
     apr_array_header_t *pairs; /**< tls_pair, files alone: tls_store_get() has what is in them */
     int stapled;               /**< a module has OCSP responses */
+    int staple_follows;        /**< that module finds new certificates by itself */
     uint64_t stamp;            /**< tls_exchange_stamp() of them, before they were read */
     struct tls_trust *trust;   /**< who vouches for clients; NULL: nobody */
     int index;                 /**< of its SSL_CTX in each loop; -1: it has none */

@@ -194,7 +194,7 @@ static int exchange_put(const tls_server_conf *sc, const apr_array_header_t *pai
         return 0;
     }
     exchange_tell(sc, pairs, p);
-    if (sc->stapled) {
+    if (sc->stapled && !sc->staple_follows) {
         ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, sc->server,
                      "TLS: graceful restart, for OCSP responses of the new certificate");
         kill(getpid(), AP_SIG_GRACEFUL);

@@ -87,3 +87,36 @@ int expr_depends(const ap_expr_info_t *info)
         return 1;
     return expr_tree_depends(info->root_node, expr_has_match(info->root_node));
 }
+
+static int expr_node_is_of_head(const ap_expr_t *node)
+{
+    const expr_offer *offer;
+
+    switch (node->kind) {
+    case EXPR_VAR: /* those of a request's target are not in its head */
+        return (offer = expr_core_offer_of(node)) && offer->flags & EXPR_O_HEAD;
+    case EXPR_CALL:
+    case EXPR_UNARY:
+    case EXPR_BINARY:
+        return (offer = expr_core_offer_of(node)) && offer->flags & (EXPR_O_HEAD | EXPR_O_STATIC);
+    case EXPR_IN_CALL:
+        return 0;
+    default:
+        return 1;
+    }
+}
+
+static int expr_tree_is_of_head(const ap_expr_t *node)
+{
+    if (!expr_node_is_of_head(node))
+        return 0;
+    for (int i = 0; i < node->n; i++)
+        if (!expr_tree_is_of_head(node->part[i]))
+            return 0;
+    return 1;
+}
+
+int expr_is_of_head(const ap_expr_info_t *info)
+{
+    return info && info->root_node && expr_tree_is_of_head(info->root_node);
+}

@@ -9,4 +9,9 @@
  *  @return 0 if certainly not, so that a response may be stored with them; else 1. */
 int expr_depends(const ap_expr_info_t *info);
 
+/** Does it depend on the head of the request alone, on its method and its fields? Then a request_rec with pool, log, method and
+ * headers_in is all that its evaluation looks at.
+ *  @return 1 if certainly so, else 0 */
+int expr_is_of_head(const ap_expr_info_t *info);
+
 #endif

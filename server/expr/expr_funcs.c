@@ -178,9 +178,9 @@ static const char *expr_f_filesize(ap_expr_eval_ctx_t *ctx, const void *data, co
     }
 
 const expr_offer expr_core_funcs[] = {
-    OFFER("req", expr_f_req, 0),
-    OFFER("http", expr_f_req, 0),
-    OFFER("req_novary", expr_f_req_novary, 0),
+    OFFER("req", expr_f_req, EXPR_O_HEAD),
+    OFFER("http", expr_f_req, EXPR_O_HEAD),
+    OFFER("req_novary", expr_f_req_novary, EXPR_O_HEAD),
     OFFER("resp", expr_f_resp, 0),
     OFFER("reqenv", expr_f_reqenv, 0),
     OFFER("v", expr_f_reqenv, 0),

@@ -15,7 +15,6 @@
 #include "expr_depends.h"
 #include "apr_tables.h"
 
-
 /* ---- tree ---- */
 
 typedef enum expr_kind {
@@ -162,6 +161,7 @@ int expr_eval_cond(ap_expr_eval_ctx_t *ctx, const ap_expr_t *node);
 #define EXPR_O_RESTRICTED 1 /**< not where AP_EXPR_FLAG_RESTRICTED is set */
 #define EXPR_O_FILE 2       /**< nor where AP_EXPR_FLAG_RESTRICTED_FILE_FUNC is */
 #define EXPR_O_STATIC 4     /**< depends on its argument, the URI and the configuration alone */
+#define EXPR_O_HEAD 8       /**< depends on the method and the fields of the request alone */
 
 typedef struct expr_offer {
     const char *name;

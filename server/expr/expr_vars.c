@@ -267,9 +267,9 @@ static const char *expr_var_header_func(ap_expr_eval_ctx_t *ctx, const void *dat
     return apr_table_get(ctx->r->headers_in, name);
 }
 
-#define HEADER(name, index)                                      \
-    {                                                            \
-        name, (const void *)expr_var_header_func, 0, index, NULL \
+#define HEADER(name, index)                                                \
+    {                                                                      \
+        name, (const void *)expr_var_header_func, EXPR_O_HEAD, index, NULL \
     }
 #define REQUEST(name, id)                                      \
     {                                                          \
@@ -300,7 +300,7 @@ const expr_offer expr_core_vars[] = {
     HEADER("HTTP_PROXY_CONNECTION", 4),
     HEADER("HTTP_REFERER", 5),
     HEADER("HTTP_USER_AGENT", 6),
-    REQUEST("REQUEST_METHOD", EXPR_V_METHOD),
+    {"REQUEST_METHOD", (const void *)expr_var_request_func, EXPR_O_HEAD, EXPR_V_METHOD, NULL},
     REQUEST("REQUEST_SCHEME", EXPR_V_SCHEME),
     FIXED("REQUEST_URI", EXPR_V_URI),
     FIXED("DOCUMENT_URI", EXPR_V_URI),

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* RequestLimit and RequestLimitKeys. */
 #include "limit_private.h"
+#include "expr_depends.h"
 #include "http_head.h"
 #include "http_core.h"
 #include "http_log.h"
@@ -287,7 +288,7 @@ static const char *config_word(config_line *c, const char *word)
     if (CONFIG_IS("key"))
         return config_expr(c, word, value, &c->l->key, AP_EXPR_FLAG_STRING_RESULT);
     if (CONFIG_IS("when"))
-        return config_expr(c, word, value, &c->l->when, 0);
+        return config_expr(c, word, value, &c->l->when, AP_EXPR_FLAG_DONT_VARY);
     if (CONFIG_IS("burst"))
         return config_burst(c, word, value);
     if (CONFIG_IS("delay"))
@@ -426,6 +427,8 @@ static const char *config_limit(cmd_parms *cmd, void *dir, const char *args)
         return err;
     if (!c.has_by && !l->key)
         l->who = LIMIT_CLIENT;
+    l->key_of_head = l->key && expr_depends(l->key) && expr_is_of_head(l->key);
+    l->when_of_head = l->when && expr_depends(l->when) && expr_is_of_head(l->when);
     return config_add(cmd, conf, l);
 }
 

@@ -120,17 +120,22 @@ static size_t who_bytes(const apr_sockaddr_t *a, const uint8_t **address)
 
 int limit_fixed(request_rec *r, const limit *l, uint64_t *fixed)
 {
-    const char *err = NULL, *text;
-
     *fixed = 0;
     if (l->by_host)
         *fixed = key_add(1, r->hostname ? r->hostname : "", r->hostname ? strlen(r->hostname) : 0);
     if (l->by_path)
         *fixed = key_add(*fixed + 2, r->uri, strlen(r->uri));
-    if (!l->key)
+    if (!l->key || l->key_of_head)
         return 1;
     if (expr_depends(l->key))
         request_mark_volatile(r, "mod_limit.c", "the key of a RequestLimit looks at the request");
+    return limit_key_text(r, l, fixed);
+}
+
+int limit_key_text(request_rec *r, const limit *l, uint64_t *fixed)
+{
+    const char *err = NULL, *text;
+
     text = ap_expr_str_exec(r, l->key, &err);
     if (err || !text)
         ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r, "RequestLimit %s: key: %s", l->name,
@@ -139,6 +144,19 @@ int limit_fixed(request_rec *r, const limit *l, uint64_t *fixed)
         return 0;
     *fixed = key_add(*fixed + 3, text, strlen(text));
     return 1;
+}
+
+int limit_is_meant(request_rec *r, const limit *l)
+{
+    const char *err = NULL;
+    int rc;
+
+    BRG_ASSERT(l->when != NULL);
+    rc = ap_expr_exec(r, l->when, &err);
+    if (rc < 0)
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r, "RequestLimit %s: when: %s", l->name,
+                      err ? err : "cannot be evaluated");
+    return rc > 0;
 }
 
 int limit_parts_of(request_rec *r, const limit *l, limit_parts *parts)
@@ -157,11 +175,28 @@ int limit_parts_of(request_rec *r, const limit *l, limit_parts *parts)
 
 /* ---- for people ---- */
 
+/* inet_ntop() prints, which takes long. */
+static void text_ipv4(const unsigned char *address, char *out)
+{
+    for (int i = 0; i < 4; i++) {
+        const unsigned n = address[i];
+
+        if (n > 99)
+            *out++ = (char)('0' + n / 100);
+        if (n > 9)
+            *out++ = (char)('0' + n / 10 % 10);
+        *out++ = (char)('0' + n % 10);
+        *out++ = i < 3 ? '.' : '\0';
+    }
+}
+
 static size_t text_address(const limit *l, const limit_parts *parts, char *out)
 {
     const int family = parts->who_len == 4 ? AF_INET : AF_INET6;
 
-    if (!inet_ntop(family, parts->who, out, INET6_ADDRSTRLEN))
+    if (family == AF_INET)
+        text_ipv4((const unsigned char *)parts->who, out);
+    else if (!inet_ntop(family, parts->who, out, INET6_ADDRSTRLEN))
         return 0;
     if (l->who == LIMIT_PREFIX)
         apr_snprintf(out + strlen(out), 8, "/%u", l->bits[family == AF_INET6]);

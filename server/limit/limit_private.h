@@ -47,8 +47,10 @@ typedef struct limit {
     limit_what what;
     limit_excess excess;
     uint8_t is_off, is_dry, by_host, by_path;
-    uint8_t bits[2]; /**< of a prefix: IPv4, IPv6 */
-    int network;     /**< brg_client_network_variable() */
+    uint8_t key_of_head,
+        when_of_head; /**< they can be evaluated without a request_rec of the full way */
+    uint8_t bits[2];  /**< of a prefix: IPv4, IPv6 */
+    int network;      /**< brg_client_network_variable() */
     const char *field;
     size_t field_len;
     int field_id;               /**< http_field_id */
@@ -117,22 +119,29 @@ static inline int limit_parts_who(const limit *l, limit_parts *parts, const uint
 /** limit_key_of() in the general case. */
 uint64_t limit_key_long(uint64_t number, const limit_parts *parts);
 
+#define LIMIT_KEY_SHORT 16 /**< bytes of a part that is alone, and hashed without a call */
+
 /** The key; never 0. @param fixed  limit_fixed() */
 static inline uint64_t limit_key_of(const limit *l, uint64_t fixed, const limit_parts *parts)
 {
     const universal_hash_secret *secret = &limit_shared.header->secret;
     const uint64_t number = l->id ^ fixed;
-    uint64_t a, b = 0, key;
+    const char *at = parts->what_len ? parts->what : parts->who;
+    const size_t len = parts->what_len + parts->who_len;
+    uint64_t a, b, key;
     universal_sum sum;
 
-    if (parts->what_len || (parts->who_len != 4 && parts->who_len != 16))
+    if ((parts->what_len && parts->who_len) || len < 4 || len > LIMIT_KEY_SHORT)
         return limit_key_long(number, parts);
-    /* An address: the same sum, without asking for lengths. */
-    a = parts->who_len == 4 ? universal_half(parts->who) : universal_word(parts->who);
-    if (parts->who_len == 16)
-        b = universal_word(parts->who + 8);
-    sum = universal_pair(secret->word, number, parts->who_len) +
-          universal_pair(secret->word + 2, a, b);
+    /* One part, an address or a short field: such a sum in fewer steps. */
+    if (len < 8) {
+        a = universal_half(at);
+        b = universal_half(at + len - 4);
+    } else {
+        a = universal_word(at);
+        b = universal_word(at + len - 8);
+    }
+    sum = universal_pair(secret->word, number, len) + universal_pair(secret->word + 2, a, b);
     key = (uint64_t)((secret->a * (uint64_t)sum + secret->b * (uint64_t)(sum >> 64) + secret->c) >>
                      64);
     return key ? key : 1;
@@ -140,6 +149,12 @@ static inline uint64_t limit_key_of(const limit *l, uint64_t fixed, const limit_
 
 /** The parts of the key of @a r that its target and the configuration tell. @return 0: there is no key, *fixed else */
 int limit_fixed(request_rec *r, const limit *l, uint64_t *fixed);
+
+/** The key's expression, where it is of the head alone. @return 0: there is no key, *fixed else */
+int limit_key_text(request_rec *r, const limit *l, uint64_t *fixed);
+
+/** Is the request meant, by when=? */
+int limit_is_meant(request_rec *r, const limit *l);
 
 /** The other parts. @return 0: there is no key: what it is made of is not there */
 int limit_parts_of(request_rec *r, const limit *l, limit_parts *parts);

@@ -166,21 +166,15 @@ static int request_measure(request_rec *r, const limit *l, const limit_parts *pa
 
 /* ---- one limit ---- */
 
+/* What can be told of a target; else each request tells. */
 static int request_is_meant(request_rec *r, const limit *l)
 {
-    const char *err = NULL;
-    int rc;
-
-    if (!l->when)
+    if (!l->when || l->when_of_head)
         return 1;
     if (expr_depends(l->when))
         request_mark_volatile(r, "mod_limit.c",
                               "the condition of a RequestLimit looks at the request");
-    rc = ap_expr_exec(r, l->when, &err);
-    if (rc < 0)
-        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r, "RequestLimit %s: when: %s", l->name,
-                      err ? err : "cannot be evaluated");
-    return rc > 0;
+    return limit_is_meant(r, l);
 }
 
 static int request_ask(request_rec *r, const limit *l)
@@ -192,7 +186,8 @@ static int request_ask(request_rec *r, const limit *l)
     if (!request_is_meant(r, l) || !limit_fixed(r, l, &fixed))
         return OK;
     cache_gate(r, limit_admits, l, fixed);
-    if (!limit_parts_of(r, l, &parts))
+    if ((l->when_of_head && !limit_is_meant(r, l)) ||
+        (l->key_of_head && !limit_key_text(r, l, &fixed)) || !limit_parts_of(r, l, &parts))
         return OK;
     key = limit_key_of(l, fixed, &parts);
     return request_measure(r, l, &parts, key);

@@ -4,6 +4,10 @@
 #include "brigade/assert.h"
 #include "brigade/auth.h"
 #include "loop.h"
+#include "request_parts.h"
+#include "http_config.h"
+#include "http_log.h"
+#include "apr_strings.h"
 #include <string.h>
 
 #define STORED_INLINE static inline __attribute__((always_inline))
@@ -84,11 +88,57 @@ static __attribute__((noinline)) int stored_by_user(const limit *l, uint64_t fix
     return stored_asked(l, fixed, parts, v);
 }
 
+/* ---- expressions ---- */
+
+static apr_pool_t *head_pool(const brg_loop *loop)
+{
+    static _Thread_local apr_pool_t *scratch;
+
+    if (scratch)
+        apr_pool_clear(scratch);
+    else
+        apr_pool_create(&scratch, loop->pool);
+    return scratch;
+}
+
+/* As much of a request as expressions of its head look at (expr_is_of_head()); its pool lasts until the next one. */
+static request_rec *head_request(const cache_visit *v)
+{
+    static const struct ap_logconf silent = {.module_levels = NULL, .level = APLOG_EMERG};
+    apr_pool_t *p = head_pool(v->bc->loop);
+    request_rec *r = apr_pcalloc(p, sizeof *r);
+
+    r->pool = p;
+    r->log = &silent;
+    r->method = apr_pstrmemdup(p, v->head->method, v->head->method_len);
+    r->headers_in = apr_table_make(p, v->head->n_fields + 1);
+    request_fields_of(r, v->head);
+    return r;
+}
+
+/* @return 1: go on, with the key in *fixed; 0: the request is not meant, or has no key */
+static __attribute__((noinline)) int stored_by_head(const limit *l, uint64_t *fixed,
+                                                    const cache_visit *visit)
+{
+    request_rec *r = head_request(visit);
+
+    return (!l->when_of_head || limit_is_meant(r, l)) &&
+           (!l->key_of_head || limit_key_text(r, l, fixed));
+}
+
 int limit_admits(const void *data, uint64_t fixed, const cache_visit *visit)
 {
     const limit *l = data;
     limit_parts parts;
-    const int told = stored_who(l, &parts, visit);
+    int told;
+
+    if (l->key_of_head || l->when_of_head) {
+        if (limit_clients_change && cache_visit_is_changed(visit))
+            return 0;
+        if (!stored_by_head(l, &fixed, visit))
+            return 1;
+    }
+    told = stored_who(l, &parts, visit);
 
     if (told <= 0)
         return told < 0;

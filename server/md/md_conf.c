@@ -32,7 +32,7 @@ md_settings *md_settings_new(apr_pool_t *p)
     md_settings *s = apr_pcalloc(p, sizeof *s);
 
     s->mode = s->must_staple = s->require_https = s->transitive = MD_UNSET;
-    s->profile_mandatory = s->ari = MD_UNSET;
+    s->profile_mandatory = s->ari = s->stapling = s->staple_others = MD_UNSET;
     return s;
 }
 
@@ -57,12 +57,16 @@ md_settings *md_settings_merge(apr_pool_t *p, const md_settings *base, const md_
     MERGE_TEXT(dns_command);
     MERGE_TEXT(renew);
     MERGE_TEXT(warn);
+    MERGE_TEXT(staple_renew);
+    MERGE_TEXT(staple_keep);
     MERGE_NUMBER(mode);
     MERGE_NUMBER(must_staple);
     MERGE_NUMBER(require_https);
     MERGE_NUMBER(transitive);
     MERGE_NUMBER(profile_mandatory);
     MERGE_NUMBER(ari);
+    MERGE_NUMBER(stapling);
+    MERGE_NUMBER(staple_others);
     if (add->binding_set) {
         s->binding_set = 1;
         s->binding_kid = add->binding_kid;
@@ -190,9 +194,9 @@ const char *md_window_read(const char *text, md_window *window)
     const long percent = strtol(text, &end, 10);
 
     *window = (md_window){0};
-    if (end > text && *end == '%') {
+    if (*end == '%') {
         if (percent < 0)
-            return "has a negative percentage";
+            return "percent must be less than 100";
         if (percent >= 100)
             return "a length of 100% or more is not allowed.";
         window->percent = (int)percent;

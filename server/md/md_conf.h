@@ -31,7 +31,8 @@ typedef struct md_settings {
         *dns_command;
     int binding_set, proxy_set, ca_file_set;
     int mode, must_staple, require_https, transitive, profile_mandatory, ari;
-    md_window *renew, *warn;
+    int stapling, staple_others;
+    md_window *renew, *warn, *staple_renew, *staple_keep;
 } md_settings;
 
 /** Of all servers. */
@@ -42,7 +43,9 @@ typedef struct md_globals {
     int base_server, server_names; /**< MDBaseServer, MDMatchNames servernames */
     int certificate_status, server_status;
     apr_interval_time_t retry_delay, initial_delay, check_interval;
-    apr_interval_time_t lock_wait; /**< MDStoreLocks; 0: no lock */
+    apr_interval_time_t activation_delay; /**< MDActivationDelay */
+    const char *monitor, *monitor_url;    /**< MDCertificateCheck; NULL: none */
+    apr_interval_time_t lock_wait;        /**< MDStoreLocks; 0: no lock */
     int retry_failover, dns_version;
 } md_globals;
 
@@ -67,6 +70,7 @@ typedef struct md_domain {
 typedef struct md_server_conf {
     md_settings *set;
     md_domain *domain; /**< that the server has; NULL: none */
+    int stored;        /**< its certificates are those of the store */
 } md_server_conf;
 
 extern md_globals md_all; /**< settings of all */

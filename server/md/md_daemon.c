@@ -2,6 +2,7 @@
 /* The daemon's process, and how jobs begin and end. It keeps three capabilities at most: to write to the store, whoever has
  * it, and to let programs of the administrator run as the user of server processes. */
 #include "md_daemon.h"
+#include "md_daemon_staple.h"
 #include "md_job.h"
 #include "md_shared.h"
 #include "http_log.h"
@@ -33,7 +34,7 @@ APLOG_USE_MODULE(md);
 #define DAEMON_HOUR (3600 * APR_USEC_PER_SEC)  /* the date may be set meanwhile */
 #define DAEMON_WARN (24 * DAEMON_HOUR)
 
-enum { JOB_GET, JOB_ASK };
+enum { JOB_GET, JOB_ASK, JOB_USE };
 
 /* A managed domain as the daemon sees it. */
 typedef struct daemon_domain {
@@ -44,6 +45,7 @@ typedef struct daemon_domain {
     md_state state;
     md_public public;
     apr_time_t ari_again; /* 0: the authority is not asked */
+    apr_time_t use;       /* when what was got is used; 0: nothing waits */
     apr_time_t warn;      /* of the next warning; monotonic */
     apr_pool_t *pool;     /* of what was read last */
 } daemon_domain;
@@ -55,6 +57,7 @@ typedef struct md_daemon {
     pid_t supervisor;
     int control, n, working;
     daemon_domain *domains;
+    md_staple_jobs *staples;
 } md_daemon;
 
 static volatile sig_atomic_t daemon_asked;
@@ -176,6 +179,7 @@ static void domain_read(md_daemon *d, daemon_domain *dd)
                            .last_run = record.last_run,
                            .next_try = record.next_try};
     dd->ari_again = 0;
+    dd->use = md_job_activation(dd->pool, d->store, domain);
     if (cert) {
         dd->state.from = cert->from;
         dd->state.until = cert->until;
@@ -222,6 +226,18 @@ static void job_tell(md_job *job, int rc)
                  job->domain->name, r->errors, (int)apr_time_sec(r->next_try - apr_time_now()));
 }
 
+static void job_tell_use(md_job *job)
+{
+    char date[APR_RFC822_DATE_LEN];
+
+    apr_rfc822_date(date, job->used_from);
+    ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, job->s,
+                 "The Managed Domain %s has a new certificate; it is used from %s on",
+                 job->domain->name, job->used_from ? date : "now");
+    if (!job->used_from)
+        md_command_tell(job->p, job->s, job->domain, "installed");
+}
+
 static int job_get(md_job *job)
 {
     const int rc = md_job_get(job);
@@ -236,11 +252,22 @@ static int job_get(md_job *job)
     job->record.problem = NULL;
     job->record.next_try = 0;
     job->record.last_run = apr_time_now();
-    ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, job->s,
-                 "The Managed Domain %s has a new certificate; it is used from now on",
-                 job->domain->name);
+    md_record_write(job->p, job->store, job->domain, &job->record); /* the daemon may be ended */
     md_command_tell(job->p, job->s, job->domain, "renewed");
-    md_command_tell(job->p, job->s, job->domain, "installed");
+    job_tell_use(job);
+    return 0;
+}
+
+static int job_use(md_job *job)
+{
+    const int rc = md_job_activate(job);
+
+    if (rc) {
+        md_record_error(job->p, job->domain, &job->record, job->acme.problem, 0);
+        job_tell(job, rc);
+        return rc;
+    }
+    job_tell_use(job);
     return 0;
 }
 
@@ -266,7 +293,7 @@ static void __attribute__((noreturn)) job_run(md_daemon *d, daemon_domain *dd, i
         _exit(1);
     apr_pool_create(&job.p, NULL);
     md_record_read(job.p, d->store, dd->domain, &job.record);
-    rc = kind == JOB_GET ? job_get(&job) : job_ask(&job);
+    rc = kind == JOB_GET ? job_get(&job) : kind == JOB_USE ? job_use(&job) : job_ask(&job);
     md_record_write(job.p, d->store, dd->domain, &job.record);
     _exit(rc ? 1 : 0);
 }
@@ -319,6 +346,7 @@ static void job_over(md_daemon *d, daemon_domain *dd, int status)
     if (!WIFEXITED(status))
         job_died(d, dd, status);
     domain_read(d, dd);
+    md_staple_jobs_changed(d->staples, dd->domain);
 }
 
 static void jobs_reap(md_daemon *d)
@@ -352,6 +380,10 @@ static apr_time_t domain_due(const daemon_domain *dd, apr_time_t now, int *kind)
 {
     const apr_time_t renew = md_renew_at(&dd->state, now), ask = dd->ari_again;
 
+    if (dd->use && dd->state.complete) {
+        *kind = JOB_USE;
+        return dd->use > dd->state.next_try ? dd->use : dd->state.next_try;
+    }
     *kind = ask && ask > dd->state.next_try && (!renew || (ask < renew && renew > now)) ? JOB_ASK
                                                                                         : JOB_GET;
     return *kind == JOB_ASK ? ask : renew;
@@ -389,14 +421,14 @@ static int daemon_wait(md_daemon *d, apr_interval_time_t wait)
     int ms = wait / 1000 > 3600000 ? 3600000 : (int)(wait / 1000) + 1;
 
     BRG_ASSERT(d->control >= 0 && d->working >= 0);
-    if (d->working && (ms > DAEMON_LOOK_MS || wait <= 0))
+    if ((d->working || md_staple_jobs_working(d->staples)) && (ms > DAEMON_LOOK_MS || wait <= 0))
         ms = DAEMON_LOOK_MS;
     return poll(&polled, 1, ms) <= 0;
 }
 
 static void daemon_begin(md_daemon *d)
 {
-    BRG_ASSERT(!d->domains && md_domains->nelts > 0);
+    BRG_ASSERT(!d->domains && (md_domains->nelts || md_staples->nelts));
     d->n = md_domains->nelts;
     d->domains = apr_pcalloc(d->pool, sizeof(*d->domains) * (apr_size_t)d->n);
     for (int i = 0; i < d->n; i++) {
@@ -407,6 +439,7 @@ static void daemon_begin(md_daemon *d)
         md_store_clean(dd->pool, d->store, dd->domain->name);
         domain_read(d, dd);
     }
+    d->staples = md_staple_jobs_begin(d->s, d->store, d->supervisor, d->pool);
 }
 
 void md_daemon_run(server_rec *s, const md_store *store, int control, pid_t supervisor)
@@ -426,8 +459,10 @@ void md_daemon_run(server_rec *s, const md_store *store, int control, pid_t supe
         goes_on = daemon_wait(&d, md_all.initial_delay);
     while (goes_on && !daemon_asked && getppid() == supervisor) {
         jobs_reap(&d);
-        goes_on = daemon_wait(&d, jobs_look(&d));
+        md_staple_jobs_reap(d.staples);
+        goes_on = daemon_wait(&d, md_staple_jobs_look(d.staples, jobs_look(&d)));
     }
     jobs_end(&d);
+    md_staple_jobs_end(d.staples);
     _exit(0);
 }

@@ -2,6 +2,7 @@
 /* The supervisor's side of the daemon. */
 #include "md_daemon.h"
 #include "md_shared.h"
+#include "md_staple.h"
 #include "http_log.h"
 #include "http_main.h"
 #include "apr_strings.h"
@@ -49,6 +50,7 @@ static apr_status_t starter_spawn(md_starter *c, server_rec *s)
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, c->control))
         return errno;
     md_shared_hand(1);
+    md_staple_hand(1);
     pid = fork();
     if (pid < 0)
         rv = errno;
@@ -57,6 +59,7 @@ static apr_status_t starter_spawn(md_starter *c, server_rec *s)
         md_daemon_run(s, c->store, c->control[1], c->supervisor);
     }
     md_shared_hand(0);
+    md_staple_hand(0);
     starter_close(c, 1);
     c->started = brg_monotonic_now();
     if (rv) {

@@ -355,18 +355,23 @@ const char *md_set_require(cmd_parms *cmd, void *dummy, const char *arg)
                        "', supported parameter values are 'temporary' and 'permanent'", NULL);
 }
 
+/* cmd->info: which setting */
 const char *md_set_window(cmd_parms *cmd, void *dummy, const char *arg)
 {
-    md_settings *set = directive_settings(cmd);
-    md_window window;
+    const int is_staple = !strncmp(cmd->cmd->name, "MDStapling", 10);
+    const int is_keep = (size_t)cmd->info == offsetof(md_settings, staple_keep);
+    md_window window, **to;
     const char *error = md_window_read(arg, &window);
 
+    if (is_keep && error && *error == 'a') { /* of the usual time, not of a life */
+        window.percent = atoi(arg) < 10000 ? atoi(arg) : 10000;
+        error = NULL;
+    }
     if (error)
-        return apr_pstrcat(cmd->pool, cmd->cmd->name, " ", error, NULL);
-    if (cmd->info)
-        set->warn = apr_pmemdup(cmd->pool, &window, sizeof window);
-    else
-        set->renew = apr_pmemdup(cmd->pool, &window, sizeof window);
+        return apr_pstrcat(cmd->pool, cmd->cmd->name, *error == 'a' && is_staple ? " with " : " ",
+                           error, NULL);
+    to = (md_window **)(void *)((char *)directive_settings(cmd) + (size_t)cmd->info);
+    *to = apr_pmemdup(cmd->pool, &window, sizeof window);
     return NULL;
 }
 

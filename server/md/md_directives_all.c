@@ -155,11 +155,7 @@ static const char *set_check_interval(cmd_parms *cmd, void *dummy, const char *a
 
 static const char *set_activation_delay(cmd_parms *cmd, void *dummy, const char *arg)
 {
-    apr_interval_time_t delay = 0;
-    const char *error = time_read(cmd, arg, 'd', &delay);
-
-    return !error && delay ? md_directive_not_offered(cmd, "a new certificate is used at once")
-                           : error;
+    return time_read(cmd, arg, 'd', &md_all.activation_delay);
 }
 
 static const char *set_locks(cmd_parms *cmd, void *dummy, const char *arg)
@@ -176,29 +172,11 @@ static const char *set_locks(cmd_parms *cmd, void *dummy, const char *arg)
                                                     : NULL;
 }
 
-/* ---- OCSP, and monitors ---- */
-
-static const char *set_no_staple(cmd_parms *cmd, void *dummy, const char *arg)
+static const char *set_monitor(cmd_parms *cmd, void *dummy, const char *name, const char *url)
 {
-    int on;
-    const char *error = md_directive_flag(cmd, arg, &on);
-
-    return !error && on ? md_directive_not_offered(cmd, "it fetches no OCSP responses") : error;
-}
-
-static const char *set_no_staple_time(cmd_parms *cmd, void *dummy, const char *arg)
-{
-    md_window window;
-    const char *error = md_window_read(arg, &window);
-
-    if (error)
-        return apr_pstrcat(cmd->pool, cmd->cmd->name, *error == 'a' ? " with " : " ", error, NULL);
-    return md_directive_not_offered(cmd, "it fetches no OCSP responses");
-}
-
-static const char *set_no_monitor(cmd_parms *cmd, void *dummy, const char *name, const char *url)
-{
-    return md_directive_not_offered(cmd, "its status pages link to no other site");
+    md_all.monitor = name;
+    md_all.monitor_url = url;
+    return NULL;
 }
 
 /* ---- the table ---- */
@@ -242,7 +220,7 @@ const command_rec md_commands[] = {
         "URL of a HTTP(S) proxy to use for outgoing connections"),
     ONE("MDStoreDir", set_store, NULL,
         "the directory for file system storage of managed domain data."),
-    ONE("MDRenewWindow", md_set_window, NULL,
+    ONE("MDRenewWindow", md_set_window, SETTING(renew),
         "Time length for renewal before certificate expires (defaults to days)."),
     AP_INIT_TAKE1("MDRequireHttps", md_set_require, NULL, RSRC_CONF | OR_AUTHCFG,
                   "Redirect non-secure requests to the https: equivalent."),
@@ -262,19 +240,19 @@ const command_rec md_commands[] = {
         "On to see Managed Domains in server-status."),
     ONE("MDCertificateStatus", set_global_switch, GLOBAL(certificate_status),
         "On to see Managed Domain expose /.httpd/certificate-status."),
-    ONE("MDWarnWindow", md_set_window, (void *)1,
+    ONE("MDWarnWindow", md_set_window, SETTING(warn),
         "When less time remains for a certificate, send our/log a warning (defaults to days)"),
     AP_INIT_RAW_ARGS("MDMessageCmd", set_global_text, GLOBAL(message_command), RSRC_CONF,
                      "a program that is told what happens to a managed domain"),
-    ONE("MDStapling", set_no_staple, NULL,
+    ONE("MDStapling", md_set_switch, SETTING(stapling),
         "Enable/Disable OCSP Stapling for this/all Managed Domain(s)."),
-    ONE("MDStapleOthers", set_no_staple, NULL,
+    ONE("MDStapleOthers", md_set_switch, SETTING(staple_others),
         "Enable/Disable OCSP Stapling for certificates not in Managed Domains."),
-    ONE("MDStaplingKeepResponse", set_no_staple_time, NULL,
+    ONE("MDStaplingKeepResponse", md_set_window, SETTING(staple_keep),
         "The amount of time to keep an OCSP response in the store."),
-    ONE("MDStaplingRenewWindow", set_no_staple_time, NULL,
+    ONE("MDStaplingRenewWindow", md_set_window, SETTING(staple_renew),
         "Time length for renewal before OCSP responses expire (defaults to days)."),
-    AP_INIT_TAKE2("MDCertificateCheck", set_no_monitor, NULL, RSRC_CONF,
+    AP_INIT_TAKE2("MDCertificateCheck", set_monitor, NULL, RSRC_CONF,
                   "Set name and URL pattern for a certificate monitoring site."),
     ONE("MDActivationDelay", set_activation_delay, NULL,
         "How long to delay activation of new certificates"),

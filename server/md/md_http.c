@@ -289,17 +289,17 @@ static int http_open(http_conn *c, const md_http *http, const md_url *url)
 }
 
 static const char *http_request(apr_pool_t *p, const md_http *http, const char *method,
-                                const md_url *url, const char *type, const char *body)
+                                const md_url *url, const char *type, apr_size_t len)
 {
     const char *head = apr_pstrcat(p, method, " ", url->path, " HTTP/1.1\r\nHost: ", url->authority,
                                    "\r\nUser-Agent: ", http->agent,
                                    "\r\nAccept-Language: en\r\nConnection: close\r\n", NULL);
 
-    BRG_ASSERT(!type == !body);
+    BRG_ASSERT(type || !len);
     if (!type)
         return apr_pstrcat(p, head, "\r\n", NULL);
-    return apr_psprintf(p, "%sContent-Type: %s\r\nContent-Length: %" APR_SIZE_T_FMT "\r\n\r\n%s",
-                        head, type, strlen(body), body);
+    return apr_psprintf(p, "%sContent-Type: %s\r\nContent-Length: %" APR_SIZE_T_FMT "\r\n\r\n",
+                        head, type, len);
 }
 
 static void http_close(http_conn *c)
@@ -311,8 +311,8 @@ static void http_close(http_conn *c)
     ERR_clear_error();
 }
 
-md_answer *md_http_ask(const md_http *http, apr_pool_t *p, const char *method, const char *url,
-                       const char *type, const char *body, const char **error)
+md_answer *md_http_send(const md_http *http, apr_pool_t *p, const char *method, const char *url,
+                        const char *type, const char *body, apr_size_t body_len, const char **error)
 {
     http_conn c = {
         .p = p, .fd = -1, .deadline = brg_monotonic_now() + apr_time_from_sec(MD_HTTP_SECONDS)};
@@ -328,12 +328,19 @@ md_answer *md_http_ask(const md_http *http, apr_pool_t *p, const char *method, c
         *error = apr_pstrcat(p, "\"", url, "\" is no URL", NULL);
         return NULL;
     }
-    request = http_request(p, http, method, &parts, type, body);
-    if (!http_open(&c, http, &parts) && !http_write(&c, request, strlen(request)))
+    request = http_request(p, http, method, &parts, type, body_len);
+    if (!http_open(&c, http, &parts) && !http_write(&c, request, strlen(request)) &&
+        !http_write(&c, body, body_len))
         data = http_read_all(&c, no_body, &len);
     http_close(&c);
     if (data)
         c.error = md_answer_read(p, data, len, no_body, answer);
     *error = c.error ? apr_pstrcat(p, url, ": ", c.error, NULL) : NULL;
     return c.error ? NULL : answer;
+}
+
+md_answer *md_http_ask(const md_http *http, apr_pool_t *p, const char *method, const char *url,
+                       const char *type, const char *body, const char **error)
+{
+    return md_http_send(http, p, method, url, type, body, body ? strlen(body) : 0, error);
 }

@@ -27,4 +27,8 @@ typedef struct md_http {
 md_answer *md_http_ask(const md_http *http, apr_pool_t *p, const char *method, const char *url,
                        const char *type, const char *body, const char **error);
 
+/** The same with a body of @a len bytes. */
+md_answer *md_http_send(const md_http *http, apr_pool_t *p, const char *method, const char *url,
+                        const char *type, const char *body, apr_size_t len, const char **error);
+
 #endif

@@ -189,8 +189,47 @@ static int job_install(md_job *job)
     if (lock < 0)
         return md_job_errno(job, "the store's lock");
     rc = md_store_install(job->p, job->store, job->domain, job->attempt);
+    if (!rc)
+        md_store_unstage(job->p, job->store, job->domain->name);
     close(lock);
     return rc ? md_job_errno(job, "the certificate cannot be installed") : 0;
+}
+
+apr_time_t md_job_activation(apr_pool_t *p, const md_store *store, const md_domain *domain)
+{
+    apr_time_t from;
+    int complete;
+    const md_cert *used;
+
+    if (!md_store_staged(p, store, domain, &from))
+        return 0;
+    used = md_store_certificate(p, store, domain, &complete);
+    from += md_all.activation_delay;
+    return used && complete && used->until < from ? used->until : from;
+}
+
+/* 1: it waits. Nothing else can be used meanwhile: it is used at once. */
+static int job_stage(md_job *job)
+{
+    const char *name = job->domain->name;
+    int complete;
+
+    md_store_certificate(job->p, job->store, job->domain, &complete);
+    if (md_all.activation_delay <= 0 || !complete ||
+        md_store_stage(job->p, job->store, name, job->attempt))
+        return 0;
+    job->used_from = md_job_activation(job->p, job->store, job->domain);
+    return job->used_from != 0;
+}
+
+int md_job_activate(md_job *job)
+{
+    apr_time_t from;
+
+    job->acme.p = job->p;
+    md_acme_forget(&job->acme);
+    job->attempt = md_store_staged(job->p, job->store, job->domain, &from);
+    return job->attempt ? job_install(job) : 0;
 }
 
 int md_job_get(md_job *job)
@@ -206,7 +245,7 @@ int md_job_get(md_job *job)
     if (!job->attempt) {
         md_job_errno(job, "the store");
     } else if (!job_open(job) && !job_account(job)) {
-        rc = job_orders(job) || job_install(job) ? -1 : 0;
+        rc = job_orders(job) || (!job_stage(job) && job_install(job)) ? -1 : 0;
         if (rc)
             job_account_lost(job);
     }

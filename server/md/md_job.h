@@ -45,12 +45,20 @@ typedef struct md_job {
     md_acme acme;
     md_record record;
     const char *authority;
-    const char *attempt; /**< the folder of this attempt */
-    const char *account; /**< its name in the store */
+    const char *attempt;  /**< the folder of this attempt */
+    const char *account;  /**< its name in the store */
+    apr_time_t used_from; /**< what was got is used then; 0: at once */
 } md_job;
 
 /** Get certificates. @return 0; -1: job->acme.problem */
 int md_job_get(md_job *job);
+
+/** Use what was got, and had to wait. @return 0; -1: job->acme.problem */
+int md_job_activate(md_job *job);
+
+/** When what was got is used: MDActivationDelay after its beginning, but not after the end of what is used now.
+ * @return 0: nothing waits */
+apr_time_t md_job_activation(apr_pool_t *p, const md_store *store, const md_domain *domain);
 
 /** Ask when to renew. */
 int md_job_ask(md_job *job);

@@ -39,7 +39,7 @@ apr_status_t md_shared_begin(int n, apr_pool_t *p)
 {
     apr_status_t rv;
 
-    BRG_ASSERT(n > 0);
+    BRG_ASSERT(n >= 0 && !shared);
     rv = brg_one_writer_create(&shared, "brigade-md",
                                sizeof(shared_memory) + (apr_size_t)n * sizeof(shared_state), p);
     if (rv != APR_SUCCESS)

@@ -38,7 +38,7 @@ typedef struct md_public {
     char problem[MD_TEXT];
 } md_public;
 
-/** For @a n managed domains, as long as @a p. Threads: main. */
+/** For @a n managed domains (0: OCSP responses are all there is), as long as @a p. Threads: main. */
 apr_status_t md_shared_begin(int n, apr_pool_t *p);
 
 /** The next process that is forked may write (1), or not (0). Threads: main. */

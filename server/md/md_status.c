@@ -4,6 +4,7 @@
 #include "md_json.h"
 #include "md_request.h"
 #include "md_shared.h"
+#include "md_staple.h"
 #include "http_core.h"
 #include "http_protocol.h"
 #include "http_ssl.h"
@@ -32,13 +33,42 @@ static const char *status_valid(apr_pool_t *p, const md_public *s)
                        ",\n    \"until\": ", status_date(p, s->until), "\n  }", NULL);
 }
 
-static const char *status_certificate(apr_pool_t *p, const md_public *s)
+static const char *status_ocsp_word(const md_staple_state *state)
+{
+    return !state->until ? "unknown" : state->revoked ? "revoked" : "good";
+}
+
+/* The OCSP response of a managed domain's first certificate. */
+static const char *status_ocsp(apr_pool_t *p, const md_domain *domain)
+{
+    for (int i = 0; domain && i < md_staples->nelts; i++) {
+        md_staple_state state = {0};
+
+        if (APR_ARRAY_IDX(md_staples, i, const md_staple).domain != domain ||
+            md_staple_state_of(i, &state) || !state.known)
+            continue;
+        return apr_pstrcat(p, ",\n  \"ocsp\": {\"status\": \"", status_ocsp_word(&state), "\"",
+                           state.until ? ", \"valid\": {\"from\": " : "",
+                           state.until ? status_date(p, state.from) : "",
+                           state.until ? ", \"until\": " : "",
+                           state.until ? status_date(p, state.until) : "", state.until ? "}" : "",
+                           ", \"renewal\": {\"errors\": ", apr_itoa(p, state.errors),
+                           *state.problem ? ", \"last\": {\"detail\": " : "",
+                           *state.problem ? md_json_quote(p, state.problem) : "",
+                           *state.problem ? "}" : "", "}}", NULL);
+    }
+    return "";
+}
+
+/* @param domain  NULL: without OCSP */
+static const char *status_certificate(apr_pool_t *p, const md_public *s, const md_domain *domain)
 {
     if (!s->until)
         return "{}";
-    return apr_pstrcat(
-        p, "{\n  ", status_valid(p, s), ",\n  \"serial\": ", md_json_quote(p, s->serial),
-        ",\n  \"sha256-fingerprint\": ", md_json_quote(p, s->fingerprint), "\n}", NULL);
+    return apr_pstrcat(p, "{\n  ", status_valid(p, s),
+                       ",\n  \"serial\": ", md_json_quote(p, s->serial),
+                       ",\n  \"sha256-fingerprint\": ", md_json_quote(p, s->fingerprint),
+                       status_ocsp(p, domain), "\n}", NULL);
 }
 
 static const char *status_renewal(apr_pool_t *p, const md_public *s)
@@ -63,9 +93,10 @@ static const char *status_domain(apr_pool_t *p, const md_domain *domain)
         ",\n  \"ca\": {\"proto\": \"ACME\", \"urls\": ", md_json_list(p, domain->set->authorities),
         "},\n  \"state\": ", s.complete ? "2" : "1",
         ",\n  \"renew-mode\": ", apr_itoa(p, domain->set->mode),
-        ",\n  \"cert\": ", status_certificate(p, &s), status_time(p, "renew-at", s.renew_at),
-        status_time(p, "ari-from", s.ari_from), status_time(p, "ari-until", s.ari_until),
-        status_renewal(p, &s), "\n}", NULL);
+        ",\n  \"stapling\": ", domain->set->stapling == 1 ? "true" : "false",
+        ",\n  \"cert\": ", status_certificate(p, &s, domain),
+        status_time(p, "renew-at", s.renew_at), status_time(p, "ari-from", s.ari_from),
+        status_time(p, "ari-until", s.ari_until), status_renewal(p, &s), "\n}", NULL);
 }
 
 static const char *status_all(apr_pool_t *p)
@@ -121,7 +152,8 @@ int md_status_handler(request_rec *r)
         return HTTP_NOT_IMPLEMENTED;
     if (status_is_certificate(r)) {
         md_shared_state(md_conf_of(r->server)->domain->index, &s);
-        return status_send(r, apr_pstrcat(r->pool, status_certificate(r->pool, &s), "\n", NULL));
+        return status_send(r,
+                           apr_pstrcat(r->pool, status_certificate(r->pool, &s, NULL), "\n", NULL));
     }
     if (!r->path_info || !strcmp(r->path_info, "/") || !*r->path_info)
         domain = status_of_path(strrchr(r->uri, '/'));
@@ -159,6 +191,15 @@ static const char *status_words(apr_pool_t *p, const md_public *s)
     return s->working ? "is being got" : s->complete ? "good" : "none yet";
 }
 
+/* MDCertificateCheck: the fingerprint is appended to the site's URL. */
+static const char *status_monitor(apr_pool_t *p, const md_public *s)
+{
+    if (!md_all.monitor_url || !*s->fingerprint)
+        return "";
+    return apr_pstrcat(p, " <a href=\"", ap_escape_html2(p, md_all.monitor_url, 0), s->fingerprint,
+                       "\">", ap_escape_html(p, md_all.monitor), "</a>", NULL);
+}
+
 static void status_row(request_rec *r, const md_domain *domain)
 {
     char until[APR_RFC822_DATE_LEN] = "-", renew[APR_RFC822_DATE_LEN] = "-";
@@ -169,24 +210,57 @@ static void status_row(request_rec *r, const md_domain *domain)
         apr_rfc822_date(until, s.until);
     if (s.renew_at)
         apr_rfc822_date(renew, s.renew_at);
-    ap_rprintf(r, "<tr><td>%s</td><td>%s</td><td>%s</td><td>%s</td><td>%s</td></tr>\n",
+    ap_rprintf(r, "<tr><td>%s</td><td>%s</td><td>%s%s</td><td>%s</td><td>%s</td></tr>\n",
                ap_escape_html(r->pool, domain->name),
                ap_escape_html(r->pool, apr_array_pstrcat(r->pool, domain->names, ' ')),
-               ap_escape_html(r->pool, status_words(r->pool, &s)), until, renew);
+               ap_escape_html(r->pool, status_words(r->pool, &s)), status_monitor(r->pool, &s),
+               until, renew);
 }
 
-int md_status_page(request_rec *r, int flags)
+static void status_staple(request_rec *r, const char *name, const md_staple_state *state)
 {
-    const status_counts n = md_domains && md_domains->nelts ? status_count() : (status_counts){0};
+    char until[APR_RFC822_DATE_LEN] = "-", renew[APR_RFC822_DATE_LEN] = "-";
+    const char *words = status_ocsp_word(state);
 
-    if (!md_all.server_status || !md_domains || !md_domains->nelts)
-        return OK;
-    if (flags & AP_STATUS_SHORT) {
+    if (state->until)
+        apr_rfc822_date(until, state->until);
+    if (state->next_run)
+        apr_rfc822_date(renew, state->next_run);
+    if (state->errors)
+        words = apr_psprintf(r->pool, "%s, %d errors: %s", words, state->errors, state->problem);
+    ap_rprintf(r, "<tr><td>%s</td><td>%s</td><td>%s</td><td>%s</td><td>%s</td></tr>\n",
+               ap_escape_html(r->pool, name), md_ocsp_id_text(r->pool, state->id),
+               ap_escape_html(r->pool, words), until, renew);
+}
+
+static void status_staples(request_rec *r)
+{
+    if (!md_staples || !md_staples->nelts)
+        return;
+    ap_rputs(
+        "<hr>\n<h3>Managed Staplings</h3>\n<table class='md_ocsp_status'>\n<tr><th>Domain</th>"
+        "<th>Certificate ID</th><th>OCSP Status</th><th>Valid until</th><th>Renewal</th></tr>\n",
+        r);
+    for (int i = 0; i < md_staples->nelts; i++) {
+        md_staple_state state = {0};
+
+        if (!md_staple_state_of(i, &state) && state.known)
+            status_staple(r, APR_ARRAY_IDX(md_staples, i, const md_staple).name, &state);
+    }
+    ap_rputs("</table>\n", r);
+}
+
+/* @param is_text  for machines */
+static void status_domains(request_rec *r, int is_text)
+{
+    const status_counts n = status_count();
+
+    if (is_text) {
         ap_rprintf(r,
                    "ManagedCertificatesTotal: %d\nManagedCertificatesOK: %d\n"
                    "ManagedCertificatesRenew: %d\nManagedCertificatesErrored: %d\n",
                    md_domains->nelts, n.ok, n.renew, n.errored);
-        return OK;
+        return;
     }
     ap_rputs("<hr>\n<h3>Managed Certificates</h3>\n<table "
              "class='md_status'>\n<tr><th>Domain</th><th>Names"
@@ -195,5 +269,17 @@ int md_status_page(request_rec *r, int flags)
     for (int i = 0; i < md_domains->nelts; i++)
         status_row(r, APR_ARRAY_IDX(md_domains, i, const md_domain *));
     ap_rputs("</table>\n", r);
+}
+
+int md_status_page(request_rec *r, int flags)
+{
+    const int is_text = (flags & AP_STATUS_SHORT) != 0;
+
+    if (!md_all.server_status || !md_domains)
+        return OK;
+    if (md_domains->nelts)
+        status_domains(r, is_text);
+    if (!is_text)
+        status_staples(r);
     return OK;
 }

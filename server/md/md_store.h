@@ -17,6 +17,8 @@
  *   live/NAME/                 links to the files that are in use
  *   jobs/NAME.json             when an attempt was made last, and what came of it
  *   jobs/NAME.N/               what an attempt has so far
+ *   jobs/NAME.staged/          what one got, before it is used
+ *   ocsp/NAME/ocsp-ID.json     OCSP responses, as Apache's (md_ocsp.h)
  *
  * A certificate and its key take the place of those before in one step. All belongs to the user of the supervisor; server
  * processes cannot read it. Blocking: reads and writes files. Threads: main, and processes of jobs. Functions return 0, or
@@ -64,6 +66,16 @@ const char *md_store_attempt(apr_pool_t *p, const md_store *store, const char *n
 /** What an attempt got takes its place in domains/, and goes live. */
 int md_store_install(apr_pool_t *p, const md_store *store, const md_domain *domain,
                      const char *attempt);
+
+/** What an attempt got waits in jobs/NAME.staged for its time (MDActivationDelay). */
+int md_store_stage(apr_pool_t *p, const md_store *store, const char *name, const char *attempt);
+
+/** What waits, as an attempt. @param from  [out] when its certificate began. @return NULL: nothing does */
+const char *md_store_staged(apr_pool_t *p, const md_store *store, const md_domain *domain,
+                            apr_time_t *from);
+
+/** Nothing waits any more. */
+void md_store_unstage(apr_pool_t *p, const md_store *store, const char *name);
 
 /** Remove folders of attempts that are over. */
 void md_store_clean(apr_pool_t *p, const md_store *store, const char *name);

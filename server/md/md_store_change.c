@@ -68,6 +68,38 @@ void md_store_clean(apr_pool_t *p, const md_store *store, const char *name)
     apr_dir_close(dir);
 }
 
+static const char *staged_folder(apr_pool_t *p, const md_store *store, const char *name)
+{
+    return apr_pstrcat(p, change_path(p, store, "jobs", name), ".staged", NULL);
+}
+
+int md_store_stage(apr_pool_t *p, const md_store *store, const char *name, const char *attempt)
+{
+    md_store_unstage(p, store, name);
+    return rename(attempt, staged_folder(p, store, name));
+}
+
+void md_store_unstage(apr_pool_t *p, const md_store *store, const char *name)
+{
+    folder_remove(p, staged_folder(p, store, name));
+}
+
+const char *md_store_staged(apr_pool_t *p, const md_store *store, const md_domain *domain,
+                            apr_time_t *from)
+{
+    const char *folder = staged_folder(p, store, domain->name), *suffix, *pem;
+    const md_cert *cert;
+
+    BRG_ASSERT(domain->set->keys->nelts > 0);
+    suffix = md_key_suffix(p, &APR_ARRAY_IDX(domain->set->keys, 0, md_key_spec));
+    pem = md_file_read(p, apr_pstrcat(p, folder, "/pubcert", suffix, ".pem", NULL));
+    cert = pem ? md_cert_read(p, pem) : NULL;
+    if (!cert || cert->until <= apr_time_now())
+        return NULL;
+    *from = cert->from;
+    return folder;
+}
+
 /* The first number that is free; the oldest archives are not touched. */
 static void change_archive(apr_pool_t *p, const md_store *store, const char *name,
                            const char *folder)

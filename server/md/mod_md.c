@@ -4,6 +4,7 @@
 #include "md_daemon.h"
 #include "md_request.h"
 #include "md_shared.h"
+#include "md_staple.h"
 #include "trial.h"
 #include "http_log.h"
 #include "http_main.h"
@@ -43,6 +44,7 @@ static void *module_merge(apr_pool_t *p, void *base, void *add)
 static int module_pre_config(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp)
 {
     md_globals_reset(p);
+    md_staple_reset(p);
     md_request_sleep();
     return OK;
 }
@@ -70,7 +72,7 @@ static int module_post_config(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp
     apr_status_t rv;
 
     module_pconf = p;
-    if (!md_domains->nelts)
+    if (!md_domains->nelts && !md_staple_is_wanted(s))
         return OK;
     if (!md_all.store)
         md_all.store = ap_server_root_relative(p, "md");
@@ -89,8 +91,12 @@ static int module_post_config(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp
 
 static int module_pre_mpm(apr_pool_t *p, ap_scoreboard_e kind)
 {
-    if (!md_domains->nelts || trial_runs())
+    if ((!md_domains->nelts && !md_staples->nelts) || trial_runs())
         return OK;
+    if (md_staple_share(module_pconf) != APR_SUCCESS) {
+        ap_log_error(APLOG_MARK, APLOG_CRIT, 0, ap_server_conf, "no memory for OCSP responses");
+        return HTTP_INTERNAL_SERVER_ERROR;
+    }
     return md_daemon_start(ap_server_conf, &module_store, module_pconf) == APR_SUCCESS
                ? OK
                : HTTP_INTERNAL_SERVER_ERROR;
@@ -140,6 +146,7 @@ static int module_cert_files(server_rec *s, apr_pool_t *p, apr_array_header_t *c
                      module_store.folder);
         return DECLINED;
     }
+    md_conf_of(s)->stored = 1;
     for (int i = 0; i < domain->set->keys->nelts; i++) {
         const md_key_spec *spec = &APR_ARRAY_IDX(domain->set->keys, i, md_key_spec);
 
@@ -149,6 +156,22 @@ static int module_cert_files(server_rec *s, apr_pool_t *p, apr_array_header_t *c
             md_store_link(p, &module_store, domain->name, "privkey", spec);
     }
     return DONE;
+}
+
+/* ---- OCSP responses for it ---- */
+
+static int module_ocsp_response(server_rec *s, conn_rec *c, const char *id, apr_size_t id_len,
+                                ap_ssl_ocsp_copy_resp *take, void *data)
+{
+    unsigned char der[MD_OCSP_MOST];
+    int len = id_len == MD_OCSP_ID
+                  ? md_staple_response((const unsigned char *)id, apr_time_now(), der)
+                  : -1;
+
+    if (len < 0)
+        return DECLINED;
+    take(der, (apr_size_t)len, data);
+    return OK;
 }
 
 static void module_hooks(apr_pool_t *p)
@@ -163,6 +186,8 @@ static void module_hooks(apr_pool_t *p)
     ap_hook_child_init(module_child_init, NULL, NULL, APR_HOOK_REALLY_FIRST);
     APR_OPTIONAL_HOOK(ap, status_hook, md_status_page, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_ssl_add_cert_files(module_cert_files, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_ssl_ocsp_prime_hook(md_staple_prime, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_ssl_ocsp_get_resp_hook(module_ocsp_response, NULL, NULL, APR_HOOK_MIDDLE);
     brg_cache_declare(&md_module, md_request_depends);
     brg_cache_leaves_query(&md_module);
 }

@@ -91,11 +91,12 @@ static const char *set_fips(cmd_parms *cmd, void *dir, int on)
     return error ? error : set_off_only(cmd, dir, on);
 }
 
-/* Modules have the responses: without one, a certificate that names a responder needs Apache's module. */
+/* mod_md has the responses, the built-in one or Apache's. */
 static const char *set_stapling(cmd_parms *cmd, void *dir, int on)
 {
-    if (on && !tls_staged_is_loaded() && tls_staple_is_wanted(ap_conftree, cmd->temp_pool))
-        return tls_not_offered(cmd, "On", "responses are those of mod_md, which is not loaded");
+    if (on && !ap_find_linked_module("mod_md.c") &&
+        tls_staple_is_wanted(ap_conftree, cmd->temp_pool))
+        return tls_not_offered(cmd, "On", "responses are those of mod_md, which takes no part");
     of_server(cmd)->stapling = on;
     return NULL;
 }

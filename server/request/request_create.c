@@ -94,7 +94,7 @@ static void request_take_fields(request_rec *r, const http_head *head, char *cop
 }
 
 /* Fields that do not lie in one piece. */
-static void request_copy_fields(request_rec *r, const http_head *head)
+static void request_copy_each(request_rec *r, const http_head *head)
 {
     for (int i = 0; i < head->n_fields; i++) {
         const http_field *f = &head->field[i];
@@ -111,6 +111,12 @@ static void request_take_authority(request_rec *r, const http_head *head)
     if (head->authority)
         apr_table_setn(r->headers_in, "Host",
                        apr_pstrmemdup(r->pool, head->authority, head->authority_len));
+}
+
+void request_fields_of(request_rec *r, const http_head *head)
+{
+    request_copy_each(r, head);
+    request_take_authority(r, head);
 }
 
 /* The request line that HTTP/1 would have sent: logs and modules show it. */
@@ -232,7 +238,7 @@ request_rec *request_create(conn_rec *c, const http_head *head)
         request_copy_head(r, head, request_head_end(head));
     } else if (head->method && head->uri) {
         r->the_request = request_line_of(r, head);
-        request_copy_fields(r, head);
+        request_copy_each(r, head);
     } else {
         r->the_request = apr_pstrdup(r->pool, "");
     }

@@ -23,6 +23,9 @@
  */
 request_rec *request_create(conn_rec *c, const http_head *head);
 
+/** Fill r->headers_in, with copies in r->pool, as the request of that head has it. */
+void request_fields_of(request_rec *r, const http_head *head);
+
 /**
  * Fill r from a head's request line: method, target, protocol. r->the_request is set already.
  * @return OK or the status to refuse with
@@ -66,7 +69,7 @@ void request_end_with_error(request_rec *r, int status, int retry_s);
 
 /** What became of a request on an event loop. */
 typedef enum request_end {
-    REQUEST_LEFT,  /**< a worker has to go on: by request_finish(r, *status), or, where *status is SUSPENDED, by
+    REQUEST_LEFT, /**< a worker has to go on: by request_finish(r, *status), or, where *status is SUSPENDED, by
                       request_await_module(), and r must not be touched after the call */
     REQUEST_ENDED, /**< r must not be touched */
     REQUEST_WAITS  /**< its handler waits on the loop (request_wait.h) */

@@ -123,6 +123,8 @@ SHAPES = {
     "limit-stored": ("/10k.bin", "", "RequestLimit one rate=1000000/s burst=1000000\n"),
     "field-stored": ("/10k.bin", "X-Api-Key: 0123456789abcdef\r\n", ""),  # what limit-field-stored is compared with
     "limit-field-stored": ("/10k.bin", "X-Api-Key: 0123456789abcdef\r\n", "RequestLimit one rate=1000000/s burst=1000000 by=field:X-Api-Key\n"),
+    "limit-key-stored": ("/10k.bin", "X-Api-Key: 0123456789abcdef\r\n", 'RequestLimit one rate=1000000/s burst=1000000 "key=%{HTTP:X-Api-Key}"\n'),
+    "limit-when-stored": ("/10k.bin", "X-Api-Key: 0123456789abcdef\r\n", "RequestLimit one rate=1000000/s burst=1000000 \"when=%{REQUEST_METHOD} == 'GET'\"\n"),
     "limit-inflight-stored": ("/10k.bin", "", "RequestLimit one inflight=50\n"),
     "basic-stored": ("/10k.bin", "Authorization: Basic am9lOnNlY3JldA==\r\n", AUTH.replace("{kind}", "Basic").replace("{file}", "users")),
     "digest-stored": ("/10k.bin", "Authorization: @DIGEST@\r\n", AUTH.replace("{kind}", "Digest").replace("{file}", "digest")),

@@ -47,6 +47,7 @@ class Authority:
         self.ca = os.path.join(folder, "ca.pem")
         self.lies, self.nonces, self.accounts, self.orders, self.authzs, self.certs = set(), set(), {}, [], [], []
         self.asked, self.advice, self.lock, self.accounts_made = [], None, threading.RLock(), 0
+        self.extensions, self.issued = "", None  # of certificates; who is told of them
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.server.daemon_threads = True
         self.server.authority = self
@@ -205,7 +206,7 @@ class Authority:
         if "other-name" in self.lies:
             names = ["DNS:other.test"]
         with open(f"{path}.cnf", "w") as f:
-            f.write(f"subjectAltName={','.join(names)}\nauthorityKeyIdentifier=keyid\n")
+            f.write(f"subjectAltName={','.join(names)}\nauthorityKeyIdentifier=keyid\n{self.extensions}")
         request = ["-in", f"{path}.der", "-inform", "DER"]
         if "other-key" in self.lies:
             subprocess.run(["openssl", "req", "-new", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj", "/CN=x",
@@ -216,6 +217,8 @@ class Authority:
                         "-out", f"{path}.pem"], check=True, capture_output=True)
         with open(f"{path}.pem") as f, open(self.ca) as chain:
             self.certs.append(f.read() + chain.read())
+        if self.issued:
+            self.issued(self.certs[-1].encode())
         order["cert"], order["status"] = len(self.certs) - 1, "valid"
 
     def renewal(self, name):

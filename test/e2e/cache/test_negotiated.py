@@ -145,3 +145,51 @@ def test_many_values(server):
         assert server.get("/page", {"Accept-Language": f"de;q=0.{n + 100}, x-{n}"}).body == b"deutsch\n"
         assert server.get("/page", EN).body == b"english\n"
     assert server.get("/page", DE).body == b"deutsch\n"
+
+
+MAP = "URI: page.html.en\nContent-Type: text/html\nContent-Language: en\n\nURI: page.html.de\nContent-Type: text/html\nContent-Language: de\n"
+
+
+@pytest.fixture(name="mapped")
+def fixture_mapped(serve):
+    config = CONFIG + 'AddHandler type-map .var\nAddOutputFilter INCLUDES .shtml\n<Directory @ROOT@/htdocs>\nOptions +Includes\n</Directory>\nCustomLog @ROOT@/logs/own "%U %f %s %>s"\n'
+    server = one_loop(serve, config, files={**FILES, "map.var": MAP, "include.shtml": '<!--#include virtual="/map.var" -->\n',
+                                            "pages.var": "URI: include.shtml\nContent-Type: text/html\n",
+                                            "body.var": "Content-Language: en\nContent-Type: text/plain\nBody:----end\nin the map\n----end\n"})
+    settle(server.path("htdocs"))
+    return server
+
+
+def test_a_type_map(mapped):
+    """Its variants come from memory; logs have the map's name and the variant's file."""
+    for headers, body in ((DE, b"deutsch\n"), (EN, b"english\n")):
+        r = stored(mapped, "/map.var", headers, body)
+        assert r["Vary"] == "negotiate,accept-language" and r["Content-Location"] == f"page.html.{headers['Accept-Language']}"
+        assert r["Content-Language"] == headers["Accept-Language"] and ";" in r["ETag"]
+        assert mapped.get("/map.var", {**headers, "If-None-Match": r["ETag"]}).status == 304
+    assert mapped.get("/map.var", {**IT, "Accept": "image/png"}).status == 406
+    own = {line for line in mapped.read("logs/own").decode().splitlines() if line.startswith("/map.var ") and line.endswith(" 200 200")}
+    assert own == {f"/map.var {mapped.path('htdocs')}/page.html.{n} 200 200" for n in ("de", "en")}
+
+
+def test_changes_of_a_type_map(mapped):
+    stored(mapped, "/map.var", DE, b"deutsch\n")
+    mapped.write("page.html.de", "anders\n")
+    assert mapped.get("/map.var", DE).body == b"anders\n"
+    settle(mapped.path("htdocs"))
+    stored(mapped, "/map.var", DE, b"anders\n")
+    mapped.write("map.var", MAP.replace("page.html.de", "index.html.de"))
+    assert mapped.get("/map.var", DE).body == b"Index\n"
+    settle(mapped.path("htdocs"))
+    stored(mapped, "/map.var", DE, b"Index\n")
+    mapped.write(".htaccess", "<Files index.html.de>\nRequire all denied\n</Files>\n")
+    assert mapped.get("/map.var", DE).status == 403
+
+
+def test_what_a_type_map_does_not_take(mapped):
+    """A page with includes, a variant in the map itself, a map in a page, POST: as ever."""
+    for _ in range(3):
+        assert mapped.get("/pages.var", DE).body == b"deutsch\n\n"
+        assert mapped.get("/body.var").body == b"in the map\n"
+        assert mapped.get("/include.shtml", EN).body == b"english\n\n"
+        assert mapped.request("POST", "/map.var", DE, body=b"x").status in (200, 405)

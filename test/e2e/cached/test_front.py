@@ -24,8 +24,14 @@ SetEnvIf User-Agent old agent=old
 CustomLog @ROOT@/logs/all.log "%m %U%q %>s %b %{X-A}o %{Server}o %{ETag}o %{Content-Type}o %f %{cache-hit}e %{agent}e %{Age}o %O"
 CustomLog @ROOT@/logs/squid.log "%{cache-result}e/%>s %m %U%q %{cache-hierarchy}e %O"
 """
-NOW = email.utils.formatdate(usegmt=True)
-BACKED = [("Date", NOW), ("Server", "origin"), ("ETag", '"e"'), ("Last-Modified", DATE), ("Content-Type", "text/plain"), ("X-A", "1")]
+
+
+def now():
+    """Of the test, not of the time when it was collected: that may be as long ago as answers are fresh."""
+    return email.utils.formatdate(usegmt=True)
+
+
+BACKED = [("Server", "origin"), ("ETag", '"e"'), ("Last-Modified", DATE), ("Content-Type", "text/plain"), ("X-A", "1")]
 
 
 @pytest.fixture
@@ -35,16 +41,17 @@ def backend():
 
 
 def answered(backend):
+    dated = [("Date", now()), *BACKED]
     backend.scripts.update({
-        "/a": answer(b"0123456789" * 100, fields=fields(*BACKED)),
+        "/a": answer(b"0123456789" * 100, fields=fields(*dated)),
         "/plain": answer(b"no validators\n", fields=fields()),
-        "/weak": answer(b"weak\n", fields=fields(("ETag", 'W/"w"'), ("Date", NOW))),
-        "/long": answer(b"long " * 40000, fields=fields(*BACKED)),
-        "/empty": answer(b"", fields=fields(*BACKED)),
-        "/gone": answer(b"gone\n", "410 Not here", fields(*BACKED)),
+        "/weak": answer(b"weak\n", fields=fields(("ETag", 'W/"w"'), dated[0])),
+        "/long": answer(b"long " * 40000, fields=fields(*dated)),
+        "/empty": answer(b"", fields=fields(*dated)),
+        "/gone": answer(b"gone\n", "410 Not here", fields(*dated)),
         "/moved": answer(b"moved\n", "301 Moved Permanently", fields(("Location", "/b"))),
         "/cookie": answer(b"for all\n", fields=[("Cache-Control", "public, max-age=100"), ("X-A", "2")]),
-        "/vary": lambda c, r: answer(f"{r['X-Kind']} {r['Accept-Language']}\n".encode(), fields=fields(("Vary", "X-Kind, Accept-Language"), *BACKED)),
+        "/vary": lambda c, r: answer(f"{r['X-Kind']} {r['Accept-Language']}\n".encode(), fields=fields(("Vary", "X-Kind, Accept-Language"), *dated)),
     })
 
 
@@ -140,7 +147,8 @@ BEFORE = {
 @pytest.mark.parametrize("before", BEFORE)
 def test_what_comes_before_the_phases(serve, backend, before):
     """Modules that look at a request before the cache does have their say."""
-    backend.scripts["*"] = lambda c, r: answer(f"{r.target} {r['X-Kind']}".encode(), fields=fields(("Vary", "X-Kind"), ("Date", NOW), ("Server", "origin")))
+    date = now()
+    backend.scripts["*"] = lambda c, r: answer(f"{r.target} {r['X-Kind']}".encode(), fields=fields(("Vary", "X-Kind"), ("Date", date), ("Server", "origin")))
     more, asked = BEFORE[before]
     servers = [serve(config(backend, ALL + f"{more}\nFileCacheEntries {n}")) for n in (1000, 0)]
     for headers in asked * 4:

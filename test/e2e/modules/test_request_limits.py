@@ -97,7 +97,9 @@ KEYS = [("by=client", {}, {}),
         ("by=client,path", {}, {"target": "/b.txt"}),
         ("by=host", {"host": "one"}, {"host": "two"}),
         ('"key=%{REQUEST_URI}"', {}, {"target": "/b.txt"}),
-        ('"key=%{HTTP:X-Api-Key}"', {"headers": [("X-Api-Key", "one")]}, {"headers": [("X-Api-Key", "two")]})]
+        ('"key=%{HTTP:X-Api-Key}"', {"headers": [("X-Api-Key", "one")]}, {"headers": [("X-Api-Key", "two")]}),
+        ('"key=%{tolower:%{HTTP_USER_AGENT}}-%{REQUEST_METHOD}"', {"headers": [("User-Agent", "One")]}, {"headers": [("User-Agent", "two")]}),
+        ("\"when=%{HTTP:X-Api-Key} =~ /^o/\"", {"headers": [("X-Api-Key", "one")]}, {})]
 
 
 @pytest.mark.parametrize("key,mine,others", KEYS)
@@ -107,6 +109,26 @@ def test_keys(serve, key, mine, others):
     assert statuses(server, 12, **mine) == [200] * 10 + [429] * 2
     if others:
         assert statuses(server, 12, **others) == [200] * 10 + [429] * 2
+
+
+HEADS = [('"key=%{HTTP:X-Api-Key}"', [("X-Api-Key", "one")]),
+         ('"key=%{REQUEST_METHOD} %{req_novary:X-Api-Key}"', [("x-api-key", "one"), ("X-Api-Key", "two")]),
+         ("\"when=-n %{HTTP:X-Api-Key} && %{HTTP_HOST} != 'other'\"", [("X-Api-Key", "one")]),
+         ("\"when=%{HTTP_USER_AGENT} =~ /bot/\" \"key=%{HTTP_USER_AGENT}\" by=client", [("User-Agent", "a bot")])]
+
+
+@pytest.mark.parametrize("terms,headers", HEADS)
+def test_expressions_of_heads_count_answers_from_memory(serve, terms, headers):
+    """The full way is taken by none but those that are too many; others are not counted."""
+    server = started(serve, f"RequestLimit one rate=1/h burst=99 {terms}\n" + FIGURES)
+    assert statuses(server, 50, headers=headers) == [200] * 50
+    wait_until(lambda: hits(server) >= 45, "figures, once a second")
+    others = [s for _ in range(2) for s in statuses(server, 60, headers=[("User-Agent", "other")])]
+    if "REQUEST_METHOD" in terms:  # those for figures have this key, too
+        assert others == sorted(others) and others.count(429) >= 20
+    else:
+        assert others == [200] * 120
+    assert statuses(server, 60, headers=headers) == [200] * 50 + [429] * 10
 
 
 @pytest.mark.parametrize("by,apart", [("client", True), ("prefix/24/64", False), ("prefix", False), ("prefix/32/128", True)])

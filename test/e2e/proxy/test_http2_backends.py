@@ -14,7 +14,7 @@ from backend import Backend as Http1Backend
 from brigade import wait_until
 from h2_client import PING, RST_STREAM, WINDOW_UPDATE
 from h2_streams import Backend
-from ports import free_port
+from ports import free_port, named_localhost
 from processes import accepts
 from tls_site import certificate
 
@@ -311,6 +311,7 @@ def test_connections_that_are_not_shared(serve, parameters):
         assert all(r.status == 200 for r in clients.answers().values()) and len(backend.connections) == 3
 
 
+@named_localhost
 @pytest.mark.threads
 @pytest.mark.parametrize("scheme", ["h2c", "h2"])
 def test_through_another_brigade(serve, scheme):

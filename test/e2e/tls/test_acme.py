@@ -270,3 +270,25 @@ def test_auto_https(site, lines, hsts):
 def test_auto_https_mistakes(serve, lines, message):
     done = serve.unstarted("ServerName x.test\n" + lines).run("-t")
     assert done.returncode and message in done.stderr.decode()
+
+
+def test_used_later(site):
+    """MDActivationDelay: a new certificate waits, where there is one to go on with; the next start has another delay."""
+    site = site("MDActivationDelay 1d\nMDomain md.test\n").start()
+    site.wait()
+    before = shown(site.ports["TLS"], "md.test")
+    brigade.wait_until(lambda: any(p.startswith("/renewal/") for p in site.authority.asked), "a question about renewal")
+    site.server.stop()
+    site.authority.advice = (1, 2)
+    os.unlink(site.server.path("md/jobs/md.test.json"))
+    site.start()
+    site.server.wait_for_log(r"md.test has a new certificate; it is used from \w+, .* on")
+    site.server.stop()
+    assert os.path.exists(site.server.path("md/jobs/md.test.staged/privkey.secp256r1.pem"))
+    site.start()
+    assert shown(site.ports["TLS"], "md.test") == before and len(site.authority.orders) == 2
+    site.server.stop()
+    site.server.config = site.server.config.replace("MDActivationDelay 1d", "MDActivationDelay 0")
+    site.start()
+    brigade.wait_until(lambda: shown(site.ports["TLS"], "md.test") != before, "the new one")
+    assert not os.path.exists(site.server.path("md/jobs/md.test.staged")) and len(site.authority.orders) == 2

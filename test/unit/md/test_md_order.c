@@ -178,7 +178,8 @@ static void test_lengths_of_time(void **state)
     assert_null(md_window_read("33%", &window));
     assert_int_equal(window.percent, 33);
     assert_non_null(md_window_read("100%", &window));
-    assert_non_null(md_window_read("%", &window));
+    assert_null(md_window_read("%", &window));
+    assert_int_equal(window.percent, 0);
     assert_non_null(md_window_read("-1%", &window));
 }
 
