@@ -80,6 +80,7 @@ void cached_head_fill(cached_request *q, store_head *head, const fresh_terms *te
                          .marks_n = save_marks(fields, marks),
                          .length = STORE_LENGTH_UNKNOWN,
                          .epoch = q->epoch};
+    BRG_ASSERT(head->marks_n <= SAVE_MARKS);
 }
 
 /* ---- variants ---- */
@@ -114,6 +115,7 @@ static void save_lead_variant(cached_request *q)
 {
     uint32_t flight = 0;
 
+    BRG_ASSERT(q->has_variant);
     if (!q->flight || (q->flight_key.a == q->variant.a && q->flight_key.b == q->variant.b))
         return;
     if (store_flight_begin(cached_reader(q->place), &q->variant, store_mark_of_key(&q->key),

@@ -19,6 +19,7 @@ static int frames_answer(h2c_session *s, const uint8_t *data, apr_size_t len)
 
 static void stream_fault(h2c_stream *st, const char *why)
 {
+    BRG_ASSERT(st->s); /* who has left hears no frames */
     if (!st->bad)
         st->bad = why;
     h2c_stream_wake(st);
@@ -188,6 +189,7 @@ static h2c_block *block_copy(const http_field_block *list)
     b = malloc(sizeof *b + list->n * sizeof *b->field + text);
     if (!b)
         return NULL;
+    BRG_ASSERT(!list->cut && list->n <= H2C_FIELDS_MOST);
     b->next = NULL;
     b->n = list->n;
     to = (char *)(b->field + b->n);
@@ -224,6 +226,7 @@ static void block_for(h2c_session *s, h2c_stream *st, const http_field_block *li
         stream_fault(st, "trailers that end nothing");
     if (!st->headed)
         st->headed = !block_is_interim(list);
+    BRG_ASSERT(!*st->blocks_last); /* behind those that its exchange has not taken */
     *st->blocks_last = b;
     st->blocks_last = &b->next;
     st->blocks_n++;
@@ -264,6 +267,7 @@ static void block_part(h2c_session *s, const h2_frame *f, const uint8_t *p, apr_
 {
     const int whole = !s->block_n && (f->flags & H2_END_HEADERS);
 
+    BRG_ASSERT(s->block_n <= s->block_cap);
     if (s->block_n + n > H2C_HEAD_MOST) {
         h2c_session_fault(s, "the head is too large");
         return;
@@ -344,6 +348,7 @@ static void data_keep(h2c_session *s, h2c_stream *st, const char *from, uint32_t
         st->data = more;
         st->data_cap = cap;
     }
+    BRG_ASSERT(n <= s->data_left && st->data_n + n <= st->data_cap);
     memcpy(st->data + st->data_n, from, n);
     st->data_n += n;
     st->x->got += n;

@@ -16,6 +16,7 @@ static int out_room(h2c_session *s, apr_size_t len)
     apr_size_t cap = s->out_cap ? s->out_cap : 1024;
     uint8_t *more;
 
+    BRG_ASSERT(s->out_from <= s->out_to && s->out_to <= s->out_cap);
     if (s->out_from == s->out_to)
         s->out_from = s->out_to = 0;
     if (s->out_to + len <= s->out_cap)
@@ -48,6 +49,7 @@ void h2c_write(h2c_session *s)
         apr_size_t n;
         const apr_status_t rv = client_send(s->cc, &iov, 1, 0, &n);
 
+        BRG_ASSERT(n <= iov.iov_len);
         s->out_from += n;
         if (rv == APR_EAGAIN)
             return;
@@ -153,6 +155,7 @@ apr_size_t h2c_request(proxy_exchange *x, const h2c_stream *st)
 /* Who sends goes behind the others: each gets its share of a window that is short. */
 static void send_last(h2c_session *s, h2c_stream *st)
 {
+    BRG_ASSERT(*st->prev == st);
     if (!st->next)
         return;
     *st->prev = st->next;
@@ -195,6 +198,7 @@ static void send_data(proxy_exchange *x, h2c_stream *st, apr_size_t n)
     h2c_out(s, head, sizeof head);
     if (!send_copy(s, st, n))
         h2c_session_fault(s, "the body of the request cannot be read"); /* the frame has begun */
+    BRG_ASSERT((int64_t)n <= s->window || !n);                          /* h2c_flush() */
     s->window -= (int64_t)n;
     st->window -= (int64_t)n;
     x->held_n -= (apr_off_t)n;

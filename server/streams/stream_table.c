@@ -12,6 +12,7 @@ static void streams_note(struct loop_note *note)
 {
     http_streams *all = (http_streams *)(void *)((char *)note - offsetof(http_streams, note));
 
+    BRG_ASSERT(all->bc->loop && !all->bc->master); /* of the connection, not of a stream */
     lock_counted(&all->lock, LOCK_HTTP2);
     for (http_stream *s = all->dirty; s; s = s->pipe->dirty_next) {
         s->pipe->dirty = 0;
@@ -69,6 +70,7 @@ http_stream *stream_find(const http_streams *all, uint32_t id)
 {
     http_stream *s = all->bucket[stream_bucket(id)];
 
+    BRG_ASSERT(!s || s->session == all);
     while (s && s->id != id)
         s = s->next;
     return s;

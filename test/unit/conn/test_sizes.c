@@ -26,8 +26,8 @@ static const struct {
     size_t is, most;
 } budgets[] = {
     BUDGET(brg_conn, 416),          /* a connection that is open, and a stream that runs */
-    BUDGET(h2_session, 1024),       /* a connection of HTTP/2 more */
-    BUDGET(h2_stream, 192),         /* a stream that is open */
+    BUDGET(h2_session, 1088),       /* a connection of HTTP/2 more */
+    BUDGET(http_stream, 192),         /* a stream that is open */
     BUDGET(cache_entry, 704),       /* an answer that is kept */
     BUDGET(http_head, 8448),        /* the head that is parsed */
     BUDGET(struct apr_pool_t, 256), /* a pool, cleared by each request */
