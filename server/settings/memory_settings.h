@@ -26,6 +26,9 @@ void memory_trim_thread(server_rec *main_server);
 /** The same for malloc, of all threads. Takes its locks. */
 void memory_trim_process(void);
 
+/** Have malloc keep some megabytes between busy turns: memory_trim_idle() gives them back. Threads: main, before there are others. */
+void memory_keep_process(void);
+
 /** Every few seconds, by a thread that may block: what threads keep that are idle, those of modules too, goes back to the
  * operating system. */
 void memory_trim_idle(void);

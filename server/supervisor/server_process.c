@@ -243,6 +243,7 @@ static void process_lock(const server_process *sp)
     int rules = sandbox_open(sp->s);
 
     BRG_ASSERT(sp->pool != NULL);
+    memory_keep_process();
     kept_memory_leave();
     if (rules < -1)
         process_fail(sp, "the sandbox", 0, APEXIT_CHILDFATAL);

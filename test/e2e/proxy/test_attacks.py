@@ -6,7 +6,7 @@ import threading
 import h2_client
 import pytest
 
-from backend import Backend
+from backend import Backend, answer
 from h2_client import CONTINUATION, DATA, END_HEADERS, END_STREAM, GOAWAY, HEADERS, PING, RST_STREAM, SETTINGS, frame, line
 
 pytestmark = pytest.mark.only("brigade")
@@ -109,6 +109,77 @@ RewriteRule ^/r/(.*)$ http://127.0.0.1:{backend.port}/$1 [P]
         assert other.connections == 0
         for request in backend.requests:
             assert request["Host"] == f"127.0.0.1:{backend.port}" and request["X"] is None and request["X:y"] is None
+
+
+def test_trailers_of_answers_are_no_fields(serve, backend):
+    backend.scripts["/t"] = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\nSet-Cookie: evil=1\r\nContent-Length: 9\r\n\r\n"
+    server = site(serve, backend)
+    for _ in range(2):
+        got = server.get("/p/t")
+        assert got.body == b"ok" and got["Set-Cookie"] is None
+        assert server.get("/p/next").body == b"ok\n"
+
+
+@pytest.mark.parametrize("head", ["204 No Content", "304 Not Modified", "204 No Content\r\nContent-Length: 38", "304 Not Modified\r\nTransfer-Encoding: chunked"])
+def test_answers_that_have_no_body(serve, backend, head):
+    """What follows is neither their body nor the next answer."""
+    backend.scripts["/none"] = f"HTTP/1.1 {head}\r\n\r\n".encode() + answer(b"evil\n")
+    server = site(serve, backend)
+    for _ in range(3):
+        got = server.raw(b"GET /p/none HTTP/1.1\r\nHost: x\r\n\r\nGET /p/next HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        assert got.count(b"HTTP/1.1 ") == 2 and b"evil" not in got and got.endswith(b"ok\n")
+
+
+@pytest.mark.parametrize("field,value", [("Upgrade", "websocket"), ("Upgrade", "h3"), ("Upgrade", "TLS/1.0")])
+def test_upgrades_that_nobody_configured(serve, backend, field, value):
+    """Without ProxyPass ws: or upgrade= no Upgrade goes on, and a 101 is no answer."""
+    backend.scripts["/evil"] = b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: " + value.encode() + b"\r\n\r\n"
+    server = site(serve, backend)
+    assert server.get("/p/a", headers={"Connection": "Upgrade, HTTP2-Settings", field: value, "HTTP2-Settings": "AAMAAABkAAQAAP__"}).status == 200
+    request = backend.requests[0]
+    assert request["Upgrade"] is None and request["HTTP2-Settings"] is None and "pgrade" not in (request["Connection"] or "")
+    assert server.get("/p/evil", headers={"Connection": "Upgrade", field: value}).status == 502
+    assert server.get("/p/next").status == 200
+
+
+@pytest.mark.parametrize("early", [b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nno", b"HTTP/1.1 417 No\r\nContent-Length: 0\r\n\r\n"])
+@pytest.mark.parametrize("framing", ["length", "chunks", "expectation"])
+def test_an_early_answer_ends_the_connection(serve, early, framing):
+    """What a client sends of its body behind the backend's answer is nobody's request, at either connection."""
+    def script(connection, request):
+        connection.send(early)
+        return None
+    with Backend({"/early": script}, bodies=False) as backend:
+        server = site(serve, backend, "Proxy100Continue On\n")
+        fields = {"length": b"Content-Length: 1000000\r\n", "chunks": b"Transfer-Encoding: chunked\r\n", "expectation": b"Expect: 100-continue\r\nContent-Length: %d\r\n" % len(EVIL)}[framing]
+        with server.connect() as client:
+            client.send(b"POST /p/early HTTP/1.1\r\nHost: x\r\n" + fields + b"\r\n" + (b"" if framing == "expectation" else b"5\r\nabcde\r\n"))
+            assert client.read_response().status in (200, 417)
+            try:
+                client.send(EVIL)
+                client.read_to_end()
+            except OSError:
+                pass
+        for _ in range(3):
+            assert server.get("/p/next").status == 200
+        assert [r.target for r in backend.requests if r.target not in ("/early", "/next")] == []
+        assert backend.requests[-1].target == "/next" and backend.requests[-1].connection != backend.requests[0].connection
+
+
+@pytest.mark.parametrize("target,sent", [("/p/a;x=1", "/a;x=1"), ("/p/a%2fb", None), ("/p/a%00b", None), ("/p/..%2fsecret", None), ("/p/%2e%2e/secret", None), ("/p/./a", "/a"),
+                                         ("/p/a/../b", "/b"), ("/p/a%3b.css", "/a;.css"), ("/p//a", "/a"), ("/p/%61", "/a"), ("/p/a%20b", "/a%20b"), ("/p/a%25b", "/a%25b"),
+                                         ("/p/a%5cb", "/a%5Cb"), ("/p/a#b", None), ("/P/a", None)])
+def test_one_path_decides(serve, backend, target, sent):
+    """Sections see the path that the backend gets: what is denied by its name cannot be written in another way."""
+    server = site(serve, backend, '<Location "/p/secret">\nRequire all denied\n</Location>\n')
+    got = server.raw(f"GET {target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
+    if sent is None:
+        assert got.startswith((b"HTTP/1.1 400 ", b"HTTP/1.1 403 ", b"HTTP/1.1 404 ")) and not backend.requests
+    else:
+        assert got.startswith(b"HTTP/1.1 200 ") and [r.target for r in backend.requests] == [sent]
+    for hidden in ("/p/secret", "/p/./secret", "/p/a/../secret", "/p/%73ecret", "/p//secret", "/p/secret/", "/p/secret/a", "/p/secret%2fa", "/p/secret;x"):
+        server.raw(f"GET {hidden} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
+    assert not [r for r in backend.requests if r.target.split(";")[0].rstrip("/") == "/secret" and ";" not in r.target or r.target.startswith("/secret/")]
 
 
 # ---- backends of HTTP/2 ----

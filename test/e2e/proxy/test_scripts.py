@@ -269,6 +269,30 @@ def test_what_a_script_is_may_change(serve):
         known()
 
 
+@pytest.mark.parametrize("kind", ["server-status", "balancer-manager", "proxy:http://127.0.0.1:1/", "proxy-server", "cgi-script", "httpd/send-as-is"])
+@pytest.mark.parametrize("protocol,directive,field", [("fcgi", "ProxyFCGIInternalRedirect On", "X-Accel-Redirect"), ("scgi", "", "Location"), ("fcgi", "", "X-None")])
+def test_types_are_no_handlers(serve, protocol, directive, field, kind):
+    """What a script says of its answer's type chooses no handler here, not even where the answer leads to a file of this server."""
+    def script(params, body, send):
+        text = f"Content-Type: {kind}\r\n{field}: /a.txt\r\n\r\nfrom the script".encode()
+        send(text if protocol == "scgi" else record(STDOUT, text) + end())
+    with Script(protocol, script) as one:
+        server = serve(config(one) + directive + "\n", {"a.txt": "from the file"})
+        for _ in range(2):
+            assert server.get("/s/x").body == (b"from the script" if field == "X-None" else b"from the file")
+
+
+@pytest.mark.parametrize("protocol", ["fcgi", "scgi", "uwsgi"])
+def test_names_of_fields(serve, protocol):
+    """Two fields never become one variable: only letters, digits and hyphens do."""
+    with Script(protocol, lambda params, body, send: one.answer(send, b"ok")) as one:
+        server = serve(config(one))
+        got = server.raw(b"GET /s/a HTTP/1.1\r\nHost: x\r\nX-Own: mine\r\nX_Own: theirs\r\nX.Own: theirs\r\nProxy: evil\r\nAuth_User: root\r\nConnection: close\r\n\r\n")
+        assert got.startswith(b"HTTP/1.1 200 ")
+        params = one.seen[0][0]
+        assert params["HTTP_X_OWN"] == "mine" and not {"HTTP_PROXY", "HTTP_AUTH_USER"} & set(params)
+
+
 def test_pieces_of_records(serve):
     """Records in every cut."""
     text = record(STDERR, b"message") + record(STDOUT, b"Content-Type: text/plain\r\n\r\nab") + record(STDOUT, b"", 5) + record(STDOUT, b"cd", 3) + end()
