@@ -49,9 +49,24 @@ static void serve_known(cached_request *q)
         r->mtime = 0;
         if (t != APR_DATE_BAD)
             ap_update_mtime(r, t);
-    } else if (q->request.if_modified_since) {
-        r->mtime = serve_date(q);
     }
+}
+
+/* Without Last-Modified the client's date is compared with that of the answer; no client is told that it is one. */
+static int serve_conditions(cached_request *q)
+{
+    request_rec *r = q->r;
+    const int dated =
+        q->request.if_modified_since && !apr_table_get(r->headers_out, "Last-Modified");
+    char *date = dated ? apr_palloc(r->pool, APR_RFC822_DATE_LEN) : NULL;
+    int status;
+
+    if (dated && apr_rfc822_date(date, serve_date(q)) == APR_SUCCESS)
+        apr_table_setn(r->headers_out, "Last-Modified", date);
+    status = ap_meets_conditions(r);
+    if (dated)
+        apr_table_unset(r->headers_out, "Last-Modified");
+    return status;
 }
 
 void cached_head_apply(cached_request *q, int age)
@@ -123,7 +138,7 @@ int cached_serve(cached_request *q, ap_filter_t *to, const char *reason, int rev
     if (q->part.serves)
         length = cached_part_apply(q, &begin);
     cached_tell(q, serve_outcome(q, revalidated), reason, revalidated ? HTTP_NOT_MODIFIED : 0);
-    if (r->status == HTTP_OK && (status = ap_meets_conditions(r)) != OK) {
+    if (r->status == HTTP_OK && (status = serve_conditions(q)) != OK) {
         r->status_line = NULL;
         if (status != HTTP_NOT_MODIFIED && !revalidated)
             return status;
@@ -153,7 +168,7 @@ apr_status_t cached_send_stale(cached_request *q, ap_filter_t *f, int code)
     cached_head_apply(q, 0);
     cached_tell(q, CACHED_STALE,
                 apr_psprintf(r->pool, "cache hit: %d status; stale content returned", code), code);
-    if (r->status == HTTP_OK && ap_meets_conditions(r) == HTTP_NOT_MODIFIED) {
+    if (r->status == HTTP_OK && serve_conditions(q) == HTTP_NOT_MODIFIED) {
         r->status = HTTP_NOT_MODIFIED;
         r->status_line = NULL;
     }

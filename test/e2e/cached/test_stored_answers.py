@@ -368,7 +368,7 @@ def test_backend_that_closes_in_place_of_a_validation(serve, backend, control, s
 def test_if_modified_since_without_last_modified(serve, backend):
     """RFC 9111, 4.3.2: Date counts."""
     now = time.time()
-    date = [email.utils.formatdate(now + more, usegmt=True) for more in (-10, 0, 5)]
+    date = [email.utils.formatdate(now + more, usegmt=True) for more in (-20, -10)]  # not the second of the requests
     backend.scripts["/a"] = answer(b"stored\n", fields=fields(("Date", date[1]), age=1000))
     server = serve(config(backend))
     server.get("/p/a")
