@@ -12,6 +12,7 @@
     build/profile --trend               what each commit that changed golden.json did to requests: before and after
     build/profile --caches full ssi     loads, stores and misses of the processor's caches by function, in caches of one size on every machine
     build/profile --caches --systems full   the same by memory system, as a table
+    BRIGADE=out/dev/brigade build/profile --rooms   calls from one room into another
     build/profile --times               the kernel's share of the processor time, too (a second for each shape)
     build/profile --renew               write test/profile/golden.json and build/cmake/hot_functions.ld anew
 
@@ -40,6 +41,7 @@ import profile_graph as graph  # noqa: E402
 import profile_measure as measure  # noqa: E402
 import profile_order as order  # noqa: E402
 import profile_perf as perf  # noqa: E402
+import profile_rooms as rooms  # noqa: E402
 import profile_sites as sites  # noqa: E402
 import profile_trend  # noqa: E402
 from profile_site import SHAPES  # noqa: E402
@@ -235,6 +237,7 @@ def main():
     parser.add_argument("--sites", action="store_true")
     parser.add_argument("--perf", action="store_true")
     parser.add_argument("--statistics", action="store_true")
+    parser.add_argument("--rooms", action="store_true")
     parser.add_argument("--times", action="store_true")
     parser.add_argument("--trend", action="store_true")
     parser.add_argument("--other")
@@ -265,6 +268,9 @@ def main():
     if arguments.sites:
         for shape in arguments.shapes or ["full", "ssi"]:
             print(sites.text_of(shape, sites.measure(program, shape)), flush=True)
+        return
+    if arguments.rooms:
+        print("\n".join(rooms.text_of(s, c) for s, c in rooms.measure(program, arguments.shapes or rooms.FLOWS).items()))
         return
     profiles = measure.measure(program, arguments.shapes)
     others = measure.measure(os.path.abspath(arguments.other), arguments.shapes) if arguments.other else {}
