@@ -26,7 +26,7 @@ static const struct {
     size_t is, most;
 } budgets[] = {
     BUDGET(brg_conn, 416),          /* a connection that is open, and a stream that runs */
-    BUDGET(h2_session, 1024),       /* a connection of HTTP/2 more */
+    BUDGET(h2_session, 1088),       /* a connection of HTTP/2 more */
     BUDGET(http_stream, 224),       /* a stream that is open */
     BUDGET(cache_entry, 704),       /* an answer that is kept */
     BUDGET(http_head, 8448),        /* the head that is parsed */
