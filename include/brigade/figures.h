@@ -43,7 +43,8 @@ typedef enum brg_figure_kind {
 #define BRG_LOCKS                                                                                  \
     "brigade_lock_waits_total",                                                                    \
         "How often a thread found a lock taken and had to wait for it, by lock: of the queues for" \
-        " worker threads; of the number of these; of merged sections; of HTTP/2 sessions; of idle" \
+        " worker threads; of the number of these; of merged sections; of a connection's streams; " \
+        "of idle"                                                                                  \
         " connections to backends."
 #define BRG_SHAKES \
     "brigade_tls_handshakes_total", "TLS handshakes of the built-in ssl module, by outcome."
@@ -136,7 +137,7 @@ typedef enum brg_figure_kind {
     X(LOCK_WORKERS, BRG_COUNTER, 1, BRG_LOCKS, "lock=\"workers\"")                                 \
     X(LOCK_THREADS, BRG_COUNTER, 1, BRG_LOCKS, "lock=\"threads\"")                                 \
     X(LOCK_SECTIONS, BRG_COUNTER, 1, BRG_LOCKS, "lock=\"sections\"")                               \
-    X(LOCK_HTTP2, BRG_COUNTER, 1, BRG_LOCKS, "lock=\"http2\"")                                     \
+    X(LOCK_STREAMS, BRG_COUNTER, 1, BRG_LOCKS, "lock=\"streams\"")                                 \
     X(LOCK_BACKENDS, BRG_COUNTER, 1, BRG_LOCKS, "lock=\"backends\"")                               \
     X(SHAKES_FULL, BRG_COUNTER, 1, BRG_SHAKES, "outcome=\"full\"")                                 \
     X(SHAKES_RESUMED, BRG_COUNTER, 1, BRG_SHAKES, "outcome=\"resumed\"")                           \

@@ -15,7 +15,7 @@ typedef enum lock_name {
     LOCK_WORKERS,  /**< the queue of a loop and its worker threads */
     LOCK_THREADS,  /**< the number of worker threads, which the loops share */
     LOCK_SECTIONS, /**< merged configurations of sections */
-    LOCK_HTTP2,    /**< an HTTP/2 session and its streams on workers */
+    LOCK_STREAMS,  /**< the streams of a connection, some of which workers run */
     LOCK_BACKENDS, /**< idle connections to backends that loops share */
     LOCKS_N
 } lock_name;

@@ -358,7 +358,7 @@ static int output_pipe(http_stream *s, int *done)
     size_t n = 0, have;
     int more, last;
 
-    lock_counted(&s->session->lock, LOCK_HTTP2);
+    lock_counted(&s->session->lock, LOCK_STREAMS);
     blocks = p->blocks;
     p->blocks = NULL;
     p->blocks_tail = &p->blocks;

@@ -204,8 +204,10 @@ void loop_accept(struct loop_io *io, uint32_t events)
 {
     struct loop_listener *d = loop_io_of(io, struct loop_listener, io);
     const uint64_t turn = loop_score_get(&d->loop->score->turns);
-    /* One that comes alone is alone as a rule: that no other waits would be asked in vain. The poll set tells of others. */
-    const int most = turn - d->turn <= 1 ? ACCEPT_BATCH : 1;
+    /* One that comes alone is alone as a rule: whether another waits would be asked in vain, and the poll set tells of it. Not
+     * where others poll the same socket: the kernel has woken this loop alone, which must see at once that it is full. */
+    const int is_shared = d->loop->prefork || d->listener->shared;
+    const int most = is_shared || turn - d->turn <= 1 ? ACCEPT_BATCH : 1;
     int more = 1;
 
     (void)events;

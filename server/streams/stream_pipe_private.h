@@ -23,7 +23,7 @@ static inline http_stream *pipe_stream(const brg_conn *bc)
 /** The session's lock: nobody holds it for longer than it takes to copy some kilobytes. */
 static inline void pipe_lock(http_stream *s)
 {
-    lock_counted(&s->session->lock, LOCK_HTTP2);
+    lock_counted(&s->session->lock, LOCK_STREAMS);
 }
 
 static inline void pipe_unlock(http_stream *s)

@@ -62,7 +62,7 @@ void stream_rank(http_stream *s, uint8_t urgency, uint64_t len)
 void streams_rank(http_streams *all)
 {
     BRG_ASSERT_DEBUG(all->n > 0); /* its caller looks first */
-    lock_counted(&all->lock, LOCK_HTTP2);
+    lock_counted(&all->lock, LOCK_STREAMS);
     for (int i = 0; all->unranked && i < STREAM_BUCKETS; i++)
         for (http_stream *s = all->bucket[i]; s; s = s->next)
             if (s->pipe && s->pipe->ranked) {

@@ -13,7 +13,7 @@ static void streams_note(struct loop_note *note)
     http_streams *all = (http_streams *)(void *)((char *)note - offsetof(http_streams, note));
 
     BRG_ASSERT(all->bc->loop && !all->bc->master); /* of the connection, not of a stream */
-    lock_counted(&all->lock, LOCK_HTTP2);
+    lock_counted(&all->lock, LOCK_STREAMS);
     for (http_stream *s = all->dirty; s; s = s->pipe->dirty_next) {
         s->pipe->dirty = 0;
         stream_ready(s);

@@ -40,8 +40,8 @@ import profile_caches as caches  # noqa: E402
 import profile_graph as graph  # noqa: E402
 import profile_measure as measure  # noqa: E402
 import profile_order as order  # noqa: E402
-import profile_rooms as rooms  # noqa: E402
 import profile_perf as perf  # noqa: E402
+import profile_rooms as rooms  # noqa: E402
 import profile_sites as sites  # noqa: E402
 import profile_trend  # noqa: E402
 from profile_site import SHAPES  # noqa: E402
@@ -234,10 +234,10 @@ def main():
     parser.add_argument("--copies", action="store_true")
     parser.add_argument("--caches", action="store_true")
     parser.add_argument("--systems", action="store_true")
-    parser.add_argument("--rooms", action="store_true")
     parser.add_argument("--sites", action="store_true")
     parser.add_argument("--perf", action="store_true")
     parser.add_argument("--statistics", action="store_true")
+    parser.add_argument("--rooms", action="store_true")
     parser.add_argument("--times", action="store_true")
     parser.add_argument("--trend", action="store_true")
     parser.add_argument("--other")
@@ -257,9 +257,6 @@ def main():
         shapes = arguments.shapes or [s for s in SHAPES if s != "tls"]
         print(caches.table(program, shapes) if arguments.systems else "\n".join(caches.text_of(s, c) for s, c in caches.measure(program, shapes).items()))
         return
-    if arguments.rooms:
-        print("\n".join(rooms.text_of(s, c) for s, c in rooms.measure(program, arguments.shapes or rooms.FLOWS).items()))
-        return
     if arguments.perf:
         why_not = perf.supported()
         print("\n".join(perf.text_of(shape, perf.measure(program, shape)) for shape in arguments.shapes or ["stored", "full", "ssi"]) if not why_not else why_not)
@@ -271,6 +268,9 @@ def main():
     if arguments.sites:
         for shape in arguments.shapes or ["full", "ssi"]:
             print(sites.text_of(shape, sites.measure(program, shape)), flush=True)
+        return
+    if arguments.rooms:
+        print("\n".join(rooms.text_of(s, c) for s, c in rooms.measure(program, arguments.shapes or rooms.FLOWS).items()))
         return
     profiles = measure.measure(program, arguments.shapes)
     others = measure.measure(os.path.abspath(arguments.other), arguments.shapes) if arguments.other else {}

@@ -247,7 +247,7 @@ def test_the_way_of_bodies_is_told(serve, lines, size, way):
 
 def test_waits_for_locks_are_told(serve):
     samples = figures(serve(METRICS, {"a.txt": "A"}))
-    assert {dict(labels)["lock"] for name, labels in samples if name == "brigade_lock_waits_total"} == {"workers", "threads", "sections", "http2", "backends"}
+    assert {dict(labels)["lock"] for name, labels in samples if name == "brigade_lock_waits_total"} == {"workers", "threads", "sections", "streams", "backends"}
 
 
 def check_manual(server):

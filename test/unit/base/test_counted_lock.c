@@ -18,7 +18,7 @@ static void *waits(void *baton)
 {
     (void)baton;
     comes = 1;
-    lock_counted(&lock, LOCK_HTTP2);
+    lock_counted(&lock, LOCK_STREAMS);
     pthread_mutex_unlock(&lock);
     return NULL;
 }
@@ -27,7 +27,7 @@ static void free_locks_count_nothing(void **state)
 {
     (void)state;
     for (int i = 0; i < 3; i++) {
-        lock_counted(&lock, LOCK_HTTP2);
+        lock_counted(&lock, LOCK_STREAMS);
         assert_int_equal(pthread_mutex_trylock(&lock), EBUSY); /* it is held */
         pthread_mutex_unlock(&lock);
     }
@@ -45,7 +45,7 @@ static void a_wait_counts_once(void **state)
     assert_int_equal(pthread_create(&other, NULL, waits, NULL), 0);
     while (!n) {
         sched_yield();
-        n = lock_waits_take(LOCK_HTTP2);
+        n = lock_waits_take(LOCK_STREAMS);
     }
     assert_int_equal(comes, 1);
     pthread_mutex_unlock(&lock);

@@ -27,7 +27,7 @@ static const struct {
 } budgets[] = {
     BUDGET(brg_conn, 416),          /* a connection that is open, and a stream that runs */
     BUDGET(h2_session, 1088),       /* a connection of HTTP/2 more */
-    BUDGET(http_stream, 192),         /* a stream that is open */
+    BUDGET(http_stream, 224),       /* a stream that is open */
     BUDGET(cache_entry, 704),       /* an answer that is kept */
     BUDGET(http_head, 8448),        /* the head that is parsed */
     BUDGET(struct apr_pool_t, 256), /* a pool, cleared by each request */
