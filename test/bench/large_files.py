@@ -36,12 +36,8 @@ def bytes_of(text):
 
 
 def cpu(pids):
-    ticks = 0
-    for pid in pids:
-        with open(f"/proc/{pid}/stat", encoding="ascii") as f:
-            fields = f.read().rpartition(")")[2].split()
-        ticks += int(fields[11]) + int(fields[12])
-    return ticks / os.sysconf("SC_CLK_TCK")
+    """Seconds, by the clock of each process (clock_getcpuclockid(3)): ticks would be too coarse."""
+    return sum(time.clock_gettime((~pid << 3) | 2) for pid in pids)
 
 
 def connect(server):
