@@ -31,6 +31,7 @@ set(BRIGADE_ROOMS
     server/cache
     server/limit
     server/h1
+    server/streams
     server/h2
     server/proxy
     server/cached

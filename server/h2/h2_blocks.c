@@ -37,7 +37,7 @@ void h2_input_headers(h2_session *h, const h2_frame *f, const uint8_t *payload)
 {
     uint32_t len;
 
-    BRG_ASSERT_DEBUG(!h->block_stream && !h->ending); /* input_frame(), h2_input() */
+    BRG_ASSERT_DEBUG(!h->block_stream && !h->streams.ending); /* input_frame(), h2_input() */
     if (!(f->stream & 1)) {
         h2_fail(h, H2_PROTOCOL_ERROR, "HEADERS on a stream that is not the client's");
         return;

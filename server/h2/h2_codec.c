@@ -82,7 +82,7 @@ static int codec_serialise(http_stored_head *out, const http_answer *a)
     BRG_ASSERT(!out->text && a->status >= 200);
     if (size + CODEC_PART_ROOM > HTTP_HEAD_ROOM || !(out->text = malloc(size)))
         return -1;
-    out->urgency = H2_URGENCY_DEFAULT;
+    out->urgency = STREAM_URGENCY_DEFAULT;
     out->dated_off = 0;
     out->dated_second = -1;
     p = hpack_put_status((uint8_t *)out->text, a->status);
@@ -94,7 +94,7 @@ static int codec_serialise(http_stored_head *out, const http_answer *a)
         p = hpack_put_line(p, "server", 6, a->server, strlen(a->server), 0);
     for (int i = 0; i < a->n_fields && p; i++) {
         if (!strcasecmp(a->field[i].name, "Content-Type"))
-            out->urgency = h2_urgency_of_type(a->field[i].value, strlen(a->field[i].value));
+            out->urgency = stream_urgency_of_type(a->field[i].value, strlen(a->field[i].value));
         if (!codec_is_of_part(a, i))
             p = codec_put_field(p, a, &a->field[i], out);
     }

@@ -21,17 +21,9 @@ static int input_add_window(int64_t *window, uint32_t bytes)
     return *window > H2_WINDOW_MAX ? -1 : 0;
 }
 
-/* The connection's window was closed. */
-static void input_all_ready(h2_session *h)
-{
-    for (int i = 0; i < H2_BUCKETS; i++)
-        for (h2_stream *s = h->bucket[i]; s; s = s->next)
-            h2_stream_ready(s);
-}
-
 static void input_window_update(h2_session *h, const h2_frame *f, const uint8_t *payload)
 {
-    h2_stream *s = f->stream ? h2_stream_find(h, f->stream) : NULL;
+    http_stream *s = f->stream ? stream_find(&h->streams, f->stream) : NULL;
     uint32_t bytes;
 
     if (f->len != 4) {
@@ -45,7 +37,7 @@ static void input_window_update(h2_session *h, const h2_frame *f, const uint8_t 
         else if (input_add_window(&h->window, bytes))
             h2_fail(h, H2_FLOW_CONTROL_ERROR, "window over 2^31 - 1");
         else if (h->window == bytes)
-            input_all_ready(h);
+            streams_ready(&h->streams); /* it was closed */
         return;
     }
     if (!s) {
@@ -62,7 +54,7 @@ static void input_window_update(h2_session *h, const h2_frame *f, const uint8_t 
     }
     if (bytes < 16 && h2_limit_cheap(h, "tiny WINDOW_UPDATE frames"))
         return;
-    h2_stream_ready(s);
+    stream_ready(s);
 }
 
 /* ---- SETTINGS ---- */
@@ -72,15 +64,15 @@ static void input_initial_window(h2_session *h, uint32_t value)
     int64_t delta = (int64_t)value - h->peer_window;
 
     h->peer_window = value;
-    for (int i = 0; i < H2_BUCKETS; i++)
-        for (h2_stream *s = h->bucket[i]; s; s = s->next) {
+    for (int i = 0; i < STREAM_BUCKETS; i++)
+        for (http_stream *s = h->streams.bucket[i]; s; s = s->next) {
             s->window += delta;
             if (s->window > H2_WINDOW_MAX) {
                 h2_fail(h, H2_FLOW_CONTROL_ERROR, "window over 2^31 - 1");
                 return;
             }
             if (s->window > 0 && !s->local_closed)
-                h2_stream_ready(s);
+                stream_ready(s);
         }
 }
 
@@ -109,7 +101,7 @@ static void input_setting(h2_session *h, unsigned id, uint32_t value)
 void h2_input_settings(h2_session *h, const uint8_t *payload, uint32_t len)
 {
     BRG_ASSERT(len % 6 == 0);
-    for (uint32_t i = 0; i + 6 <= len && !h->ending; i += 6)
+    for (uint32_t i = 0; i + 6 <= len && !h->streams.ending; i += 6)
         input_setting(h, (unsigned)payload[i] << 8 | payload[i + 1], h2_get32(payload + i + 2));
 }
 
@@ -123,7 +115,8 @@ static void input_settings(h2_session *h, const h2_frame *f, const uint8_t *payl
         h2_fail(h, H2_ENHANCE_YOUR_CALM, "SETTINGS with too many values");
     } else if (!(f->flags & H2_ACK)) {
         h2_input_settings(h, payload, f->len);
-        if (!h->ending && !(h->settings_came && h2_limit_cheap(h, "SETTINGS, again and again")))
+        if (!h->streams.ending &&
+            !(h->settings_came && h2_limit_cheap(h, "SETTINGS, again and again")))
             h2_ctl(h, H2_SETTINGS, H2_ACK, 0, NULL, 0);
         h->settings_came = 1;
     } else {
@@ -170,7 +163,7 @@ static void input_data_late(h2_session *h, const h2_frame *f)
 }
 
 /* Data of s is complete as the stream has it. @return 0; -1: it is not what Content-Length said */
-static int input_over(h2_stream *s)
+static int input_over(http_stream *s)
 {
     if (s->has_length && s->came != s->expects)
         return -1;
@@ -178,17 +171,17 @@ static int input_over(h2_stream *s)
     return 0;
 }
 
-static void input_data_bad(h2_stream *s, h2_error code)
+static void input_data_bad(http_stream *s, h2_error code)
 {
-    h2_session *h = s->session;
+    h2_session *h = h2_session_of(s);
 
     h2_stream_reset(s, code);
     h2_limit_fault(h, "faults in request bodies, again and again");
 }
 
-static void input_data_take(h2_stream *s, const h2_frame *f, const uint8_t *payload, uint32_t len)
+static void input_data_take(http_stream *s, const h2_frame *f, const uint8_t *payload, uint32_t len)
 {
-    h2_session *h = s->session;
+    h2_session *h = h2_session_of(s);
 
     BRG_ASSERT(!s->remote_closed && !s->local_closed && len <= f->len);
     s->came += len;
@@ -205,7 +198,7 @@ static void input_data_take(h2_stream *s, const h2_frame *f, const uint8_t *payl
     }
     if (!s->bc) {
         h2_credit(h, 0, len);
-    } else if (len && h2_pipe_body(s, payload, len)) {
+    } else if (len && stream_pipe_body(s, payload, len)) {
         h2_credit(h, 0, len);
         h2_stream_reset(s, H2_INTERNAL_ERROR);
         return;
@@ -216,15 +209,15 @@ static void input_data_take(h2_stream *s, const h2_frame *f, const uint8_t *payl
             return;
         }
         if (s->pipe)
-            h2_pipe_body_over(s, NULL, 0);
+            stream_pipe_body_over(s, NULL, 0);
     }
     if (s->pipe)
-        h2_pipe_go_on(s);
+        stream_pipe_go_on(s);
 }
 
 static void input_data(h2_session *h, const h2_frame *f, const uint8_t *payload)
 {
-    h2_stream *s = f->stream ? h2_stream_find(h, f->stream) : NULL;
+    http_stream *s = f->stream ? stream_find(&h->streams, f->stream) : NULL;
     uint32_t len;
 
     if (!f->stream) {
@@ -262,13 +255,13 @@ static void input_data(h2_session *h, const h2_frame *f, const uint8_t *payload)
 
 static void input_priority(h2_session *h, const h2_frame *f, const uint8_t *payload)
 {
-    h2_stream *s;
+    http_stream *s;
 
     if (!f->stream) {
         h2_fail(h, H2_PROTOCOL_ERROR, "PRIORITY on stream 0");
         return;
     }
-    s = h2_stream_find(h, f->stream);
+    s = stream_find(&h->streams, f->stream);
     if (f->len != 5) {
         if (s) {
             h2_stream_reset(s, H2_FRAME_SIZE_ERROR);
@@ -287,7 +280,7 @@ static void input_priority(h2_session *h, const h2_frame *f, const uint8_t *payl
 
 static void input_rst(h2_session *h, const h2_frame *f)
 {
-    h2_stream *s;
+    http_stream *s;
 
     if (!f->stream || f->len != 4) {
         h2_fail(h, f->stream ? H2_FRAME_SIZE_ERROR : H2_PROTOCOL_ERROR, "wrong RST_STREAM");
@@ -297,9 +290,9 @@ static void input_rst(h2_session *h, const h2_frame *f)
         h2_fail(h, H2_PROTOCOL_ERROR, "RST_STREAM for a stream that is not open");
         return;
     }
-    s = h2_stream_find(h, f->stream);
+    s = stream_find(&h->streams, f->stream);
     if (s && !s->local_closed)
-        h2_stream_cancel(s);
+        stream_cancel(s);
     h2_limit_waste(h, "streams reset by the client, again and again");
 }
 
@@ -330,7 +323,7 @@ static void input_goaway(h2_session *h, const h2_frame *f)
 static void input_priority_update(h2_session *h, const h2_frame *f, const uint8_t *payload)
 {
     uint32_t id;
-    h2_stream *s;
+    http_stream *s;
 
     if (f->stream || f->len < 4) {
         h2_fail(h, f->stream ? H2_PROTOCOL_ERROR : H2_FRAME_SIZE_ERROR, "wrong PRIORITY_UPDATE");
@@ -343,9 +336,9 @@ static void input_priority_update(h2_session *h, const h2_frame *f, const uint8_
     }
     if (h2_limit_cheap(h, "PRIORITY_UPDATE frames, again and again"))
         return;
-    s = h2_stream_find(h, id);
+    s = stream_find(&h->streams, id);
     if (s)
-        h2_set_priority(s, (const char *)payload + 4, f->len - 4);
+        stream_set_priority(s, (const char *)payload + 4, f->len - 4);
 }
 
 static void input_frame(h2_session *h, const h2_frame *f, const uint8_t *payload)
@@ -406,10 +399,10 @@ static void input_frame(h2_session *h, const h2_frame *f, const uint8_t *payload
 
 static int input_preface(h2_session *h)
 {
-    brg_conn *bc = h->bc;
+    brg_conn *bc = h->streams.bc;
     size_t n = conn_in_size(bc) < H2_PREFACE_LEN ? conn_in_size(bc) : H2_PREFACE_LEN;
 
-    BRG_ASSERT(!h->streams_n && !h->last_id); /* stream 1 of an upgrade waits for the preface */
+    BRG_ASSERT(!h->streams.n && !h->last_id); /* stream 1 of an upgrade waits for the preface */
     if (memcmp(bc->in + bc->in_off, H2_PREFACE, n) != 0) {
         h2_fail(h, H2_PROTOCOL_ERROR, "no preface of HTTP/2");
         return 0;
@@ -424,14 +417,14 @@ static int input_preface(h2_session *h)
 
 void h2_input(h2_session *h)
 {
-    brg_conn *bc = h->bc;
+    brg_conn *bc = h->streams.bc;
 
-    BRG_ASSERT_DEBUG(loop_self() == bc->loop && h->running && !h->ending);
+    BRG_ASSERT_DEBUG(loop_self() == bc->loop && h->running && !h->streams.ending);
     if (!h->preface && conn_in_size(bc) && !input_preface(h))
         return;
-    while (!h->ending && conn_in_size(bc) >= H2_FRAME_HEAD) {
-        if (h2_turn_is_over(h)) {
-            h->more = 1;
+    while (!h->streams.ending && conn_in_size(bc) >= H2_FRAME_HEAD) {
+        if (stream_turn_is_over(&h->streams)) {
+            h->streams.more = 1;
             return;
         }
         const uint8_t *in = (const uint8_t *)bc->in + bc->in_off;

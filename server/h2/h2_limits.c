@@ -6,7 +6,7 @@
  *            so that a client which cancels now and then never notices it
  *   faults   malformed requests and the like: the same with H2MaxStreamErrors
  *   streams  H2MaxSessionStreams, as the client counts them. Those that were reset while a worker runs them hold back others
- *            (h2_waiting.c)
+ *            (stream_waiting.c)
  *
  * What is passed ends the connection with ENHANCE_YOUR_CALM and a line in the error log. */
 #include "h2_private.h"
@@ -16,7 +16,7 @@
 
 int h2_limit_cheap(h2_session *h, const char *what)
 {
-    apr_time_t second = apr_time_sec(h->bc->loop->monotonic);
+    apr_time_t second = apr_time_sec(h->streams.bc->loop->monotonic);
 
     if (second != h->cheap_second) {
         h->cheap_second = second;
@@ -55,5 +55,5 @@ void h2_limit_earn(h2_session *h)
 
 int h2_limit_streams(const h2_session *h)
 {
-    return h->open_n >= (unsigned)h->conf.max_streams;
+    return h->streams.open_n >= (unsigned)h->conf.max_streams;
 }

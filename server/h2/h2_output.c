@@ -19,7 +19,7 @@
 
 static gather *output_gather(const h2_session *h)
 {
-    return h->bc->loop->out;
+    return h->streams.bc->loop->out;
 }
 
 /* Room for two pieces, and the scratch that they need. */
@@ -28,7 +28,7 @@ static gather *output_room(h2_session *h)
     gather *g = output_gather(h);
 
     if (!gather_has_room(g) || g->iov_n + 4 > GATHER_IOV)
-        gather_flush(g, h->bc, 0);
+        gather_flush(g, h->streams.bc, 0);
     return g;
 }
 
@@ -42,7 +42,7 @@ void h2_ctl(h2_session *h, h2_frame_type type, unsigned flags, uint32_t stream, 
 
     BRG_ASSERT(h->ctl_len <= h->ctl_cap && len <= H2_FRAME_MAX);
     if (need > H2_CTL_MOST) {
-        h->bc->failed = 1; /* it takes nothing, and makes us answer all the time */
+        h->streams.bc->failed = 1; /* it takes nothing, and makes us answer all the time */
         return;
     }
     if (need > h->ctl_cap) {
@@ -51,7 +51,7 @@ void h2_ctl(h2_session *h, h2_frame_type type, unsigned flags, uint32_t stream, 
         while (cap < need)
             cap *= 2;
         if (!(p = realloc(h->ctl, cap))) {
-            h->bc->failed = 1;
+            h->streams.bc->failed = 1;
             return;
         }
         h->ctl = p;
@@ -89,7 +89,7 @@ void h2_credit(h2_session *h, uint32_t stream, uint32_t bytes)
 
 static void output_ctl(h2_session *h)
 {
-    for (uint32_t at = 0; at < h->ctl_len && !h->bc->failed;) {
+    for (uint32_t at = 0; at < h->ctl_len && !h->streams.bc->failed;) {
         gather *g = output_room(h);
         uint32_t n = h->ctl_len - at < GATHER_HEAD_MAX ? h->ctl_len - at : GATHER_HEAD_MAX;
 
@@ -146,23 +146,32 @@ static uint8_t *output_put_padded(uint8_t *out, size_t len, h2_frame_type type, 
 
 /* ---- frames of streams ---- */
 
-/* Bytes of a stream's data that may be sent in one frame now. */
-static size_t output_may_send(const h2_stream *s, size_t have)
+/* Bytes that the client takes of a stream now. */
+static int64_t output_window(const http_stream *s)
 {
-    int64_t most = s->window < s->session->window ? s->window : s->session->window;
+    const h2_session *h = h2_session_of(s);
+
+    return s->window < h->window ? s->window : h->window;
+}
+
+/* Bytes of a stream's data that may be sent in one frame now. */
+static size_t output_may_send(const http_stream *s, size_t have)
+{
+    const h2_session *h = h2_session_of(s);
+    int64_t most = output_window(s);
 
     if (most <= 0)
         return 0;
-    if (most > s->session->frame_most)
-        most = s->session->frame_most;
+    if (most > h->frame_most)
+        most = h->frame_most;
     return have < (size_t)most ? have : (size_t)most;
 }
 
-static void output_data(h2_stream *s, const char *data, size_t len, shared_ref *owner, int last)
+static void output_data(http_stream *s, const char *data, size_t len, shared_ref *owner, int last)
 {
-    h2_session *h = s->session;
+    h2_session *h = h2_session_of(s);
     gather *g = output_room(h);
-    const int64_t room = h->window < s->window ? h->window : s->window;
+    const int64_t room = output_window(s);
     uint8_t *head = (uint8_t *)gather_head(g), *p;
     int padding;
 
@@ -175,12 +184,12 @@ static void output_data(h2_stream *s, const char *data, size_t len, shared_ref *
     output_pad(g, padding);
     h->window -= (int64_t)len + padding + 1;
     s->window -= (int64_t)len + padding + 1;
-    h->progress = h->bc->loop->monotonic;
+    h->streams.progress = h->streams.bc->loop->monotonic;
 }
 
-static void output_block(h2_stream *s, h2_block *b)
+static void output_block(http_stream *s, stream_block *b)
 {
-    h2_session *h = s->session;
+    h2_session *h = h2_session_of(s);
 
     for (uint32_t at = 0; at < b->len || !at;) {
         gather *g = output_room(h);
@@ -216,23 +225,23 @@ char *h2_output_room(h2_session *h)
         output_ctl(h); /* SETTINGS come first */
     g = output_room(h);
     if (g->used + HTTP_HEAD_ROOM + 2 * (H2_FRAME_HEAD + OUTPUT_PAD_MOST) > GATHER_SCRATCH)
-        gather_flush(g, h->bc, 0);
+        gather_flush(g, h->streams.bc, 0);
     return gather_head(g) + H2_FRAME_HEAD + (h->conf.padding != 0);
 }
 
-static void output_file_some(h2_stream *s, size_t n)
+static void output_file_some(http_stream *s, size_t n)
 {
-    const char *data = h2_file_read(s, &n);
+    const char *data = stream_file_read(s, output_window(s), &n);
 
     if (!data)
         return;
     s->left -= n;
     output_data(s, data, n, &s->file->ref, !s->left);
-    h2_file_sent(s, n);
+    stream_file_sent(s, n);
 }
 
 /* 1: s was sent whole. */
-static int output_stored_some(h2_stream *s)
+static int output_stored_some(http_stream *s)
 {
     size_t n = output_may_send(s, s->now.len);
 
@@ -255,26 +264,26 @@ static int output_stored_some(h2_stream *s)
 }
 
 /* It fits into a frame, and needs no stream object. 1: it was sent whole; s tells what was sent else */
-static int output_stored_at_once(h2_stream *s)
+static int output_stored_at_once(http_stream *s)
 {
-    return s->left <= (size_t)s->session->frame_most && s->now.data && !s->more_n &&
+    return s->left <= (size_t)h2_session_of(s)->frame_most && s->now.data && !s->more_n &&
            output_stored_some(s);
 }
 
-int h2_output_stored(h2_session *h, uint32_t id, const cache_reply *reply, const h2_stream *as)
+int h2_output_stored(h2_session *h, uint32_t id, const cache_reply *reply, const http_stream *as)
 {
     gather *g = output_gather(h);
     const int padding = output_padding(h, OUTPUT_PAD_MOST);
-    h2_stream now = {.tag = H2_STREAM_TAG,
-                     .id = id,
-                     .session = h,
-                     .window = as->window,
-                     .owner = reply->owner,
-                     .now = reply->piece,
-                     .more = reply->more,
-                     .more_n = reply->more_n,
-                     .left = reply->len},
-              *s;
+    http_stream now = {.tag = STREAM_TAG,
+                       .id = id,
+                       .session = &h->streams,
+                       .window = as->window,
+                       .owner = reply->owner,
+                       .now = reply->piece,
+                       .more = reply->more,
+                       .more_n = reply->more_n,
+                       .left = reply->len},
+                *s;
 
     output_put_padded((uint8_t *)gather_head(g), reply->head_len, H2_HEADERS,
                       H2_END_HEADERS | (reply->len ? 0 : H2_END_STREAM), id, padding);
@@ -298,20 +307,20 @@ int h2_output_stored(h2_session *h, uint32_t id, const cache_reply *reply, const
     s->urgency = as->urgency;
     s->incremental = as->incremental;
     s->asked = as->asked;
-    h2_rank(s, reply->urgency, reply->len);
+    stream_rank(s, reply->urgency, reply->len);
     s->remote_closed = s->answered = 1;
-    h2_stream_ready(s);
+    stream_ready(s);
     return 0;
 }
 
 /* ---- running requests ---- */
 
-/* All of them, which end here. 1: the last ended the stream */
-static int output_blocks(h2_stream *s, h2_block *blocks)
+/* All of them, which end here. 1: the last ended the http_stream */
+static int output_blocks(http_stream *s, stream_block *blocks)
 {
     int last = 0;
 
-    for (h2_block *b = blocks, *next; b; b = next) {
+    for (stream_block *b = blocks, *next; b; b = next) {
         next = b->next;
         if (!s->session->bc->failed) {
             last |= b->last;
@@ -323,9 +332,9 @@ static int output_blocks(h2_stream *s, h2_block *blocks)
 }
 
 /* With the lock held: drop the sent part of the queue. */
-static void output_chunk_sent(h2_stream *s, h2_chunk *c, size_t n)
+static void output_chunk_sent(http_stream *s, stream_chunk *c, size_t n)
 {
-    h2_pipe *p = s->pipe;
+    stream_pipe *p = s->pipe;
 
     BRG_ASSERT(n <= p->out_bytes && n <= s->session->out_bytes);
     c->off += (uint32_t)n;
@@ -340,11 +349,11 @@ static void output_chunk_sent(h2_stream *s, h2_chunk *c, size_t n)
 }
 
 /* The next frame. *done: the stream is sent whole. @return 1: there is more */
-static int output_pipe(h2_stream *s, int *done)
+static int output_pipe(http_stream *s, int *done)
 {
-    h2_pipe *p = s->pipe;
-    h2_block *blocks;
-    h2_chunk *c;
+    stream_pipe *p = s->pipe;
+    stream_block *blocks;
+    stream_chunk *c;
     size_t n = 0, have;
     int more, last;
 
@@ -367,7 +376,7 @@ static int output_pipe(h2_stream *s, int *done)
     more = p->out_bytes > 0;
     if (!*done && !more && p->over && !p->answer.bad) {
         if (p->trailers) {
-            h2_block *trailers = p->trailers;
+            stream_block *trailers = p->trailers;
 
             p->trailers = NULL;
             output_blocks(s, trailers);
@@ -381,7 +390,7 @@ static int output_pipe(h2_stream *s, int *done)
 }
 
 /* One frame of s. @return 1: it can send more */
-static int output_stream(h2_stream *s)
+static int output_stream(http_stream *s)
 {
     int more, done = 0;
 
@@ -393,51 +402,38 @@ static int output_stream(h2_stream *s)
     if (s->pipe) {
         more = output_pipe(s, &done);
     } else {
-        done = !h2_file_waits(s) && output_stored_some(s);
-        more = !done && !h2_file_waits(s) && output_may_send(s, s->left) > 0;
+        done = !stream_file_waits(s) && output_stored_some(s);
+        more = !done && !stream_file_waits(s) && output_may_send(s, s->left) > 0;
     }
     if (done) {
         h2_stream_sent(s);
         return 0;
     }
     if (!more)
-        h2_stream_unready(s);
+        stream_unready(s);
     if (s->pipe)
-        h2_pipe_go_on(s); /* it may make more at once */
+        stream_pipe_go_on(s); /* it may make more at once */
     return more;
-}
-
-/* Heads that came since the last turn told what their streams are worth. */
-static void output_rank(h2_session *h)
-{
-    pthread_mutex_lock(&h->lock);
-    for (int i = 0; h->unranked && i < H2_BUCKETS; i++)
-        for (h2_stream *s = h->bucket[i]; s; s = s->next)
-            if (s->pipe && s->pipe->ranked) {
-                s->pipe->ranked = 0;
-                h2_rank(s, s->pipe->urgency, s->pipe->length);
-            }
-    h->unranked = 0;
-    pthread_mutex_unlock(&h->lock);
 }
 
 void h2_output(h2_session *h)
 {
-    brg_conn *bc = h->bc;
+    brg_conn *bc = h->streams.bc;
     int64_t until = h->window - H2_TURN_BYTES;
-    h2_stream *s;
+    http_stream *s;
 
     BRG_ASSERT_DEBUG(loop_self() == bc->loop && h->running);
     output_ctl(h);
-    if (h->streams_n)
-        output_rank(h);
-    while (!bc->failed && !bc->pending && h->window > until && (s = h2_first(h->ready)) != NULL)
+    if (h->streams.n)
+        streams_rank(&h->streams);
+    while (!bc->failed && !bc->pending && h->window > until &&
+           (s = stream_first(h->streams.ready)) != NULL)
         if (output_stream(s) && s->incremental) {
-            h2_stream_unready(s);
-            h2_stream_ready(s);
+            stream_unready(s);
+            stream_ready(s);
         }
     output_ctl(h); /* of streams that ended */
     gather_flush(output_gather(h), bc, 0);
-    if (!bc->failed && !bc->pending && h2_first(h->ready))
-        h->more = 1;
+    if (!bc->failed && !bc->pending && stream_first(h->streams.ready))
+        h->streams.more = 1;
 }

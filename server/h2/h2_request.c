@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Field blocks: a request head (h2_head.c), or the trailers of one.
+/* Field blocks: a request head (stream_head.c), or the trailers of one.
  *
- * A request that memory answers is over here. Any other gets a stream, and waits for its turn (h2_waiting.c). */
+ * A request that memory answers is over here. Any other gets a stream, and waits for its turn (stream_waiting.c). */
 #include "h2_private.h"
 #include "http_fields.h"
 #include "http_log.h"
@@ -19,7 +19,7 @@ APLOG_USE_MODULE(http2);
 /* What a thread needs within a call. */
 typedef struct request_scratch {
     http_head head;
-    hpack_field field[REQUEST_FIELDS];
+    http_field field[REQUEST_FIELDS];
     size_t room;
     char text[]; /* strings of a block, then what is made of them */
 } request_scratch;
@@ -31,11 +31,11 @@ static request_scratch *request_scratch_of(const h2_session *h)
     static PROGRAM_THREAD_LOCAL const brg_loop *of;
     const size_t room = 3 * (size_t)h->conf.max_block + 16384;
 
-    if (of == h->bc->loop && scratch->room >= room)
+    if (of == h->streams.bc->loop && scratch->room >= room)
         return scratch;
-    scratch = apr_palloc(h->bc->loop->pool, sizeof *scratch + room);
+    scratch = apr_palloc(h->streams.bc->loop->pool, sizeof *scratch + room);
     scratch->room = room;
-    of = h->bc->loop;
+    of = h->streams.bc->loop;
     return scratch;
 }
 
@@ -43,64 +43,84 @@ static request_scratch *request_scratch_of(const h2_session *h)
 
 static void request_malformed(h2_session *h, uint32_t id, const char *why)
 {
-    ap_log_error(APLOG_MARK, APLOG_DEBUG, 0, h->bc->base, "HTTP/2 stream %u: malformed request: %s",
-                 (unsigned)id, why);
+    ap_log_error(APLOG_MARK, APLOG_DEBUG, 0, h->streams.bc->base,
+                 "HTTP/2 stream %u: malformed request: %s", (unsigned)id, why);
     h2_reset_id(h, id, H2_PROTOCOL_ERROR);
     h2_limit_fault(h, "malformed requests, again and again");
 }
 
 /* The stream waits for its turn: its request is over here. */
-static void request_wait(h2_stream *s, http_head *head)
+static void request_wait(http_stream *s, http_head *head)
 {
     const int chunked = !s->remote_closed && !s->has_length && !s->is_tunnel;
 
     BRG_ASSERT(!s->bc && !s->pipe && !s->asked_head);
     if (chunked) { /* as modules know bodies without a length */
-        h2_head_add(head, "Transfer-Encoding", 17, "chunked", 7);
+        stream_head_add(head, "Transfer-Encoding", 17, "chunked", 7);
         head->chunked = 1;
     }
     head->has_body = !s->remote_closed && !s->is_tunnel;
     head->content_length = s->has_length ? s->expects : 0;
-    if (h2_pipe_begin(s) || h2_wait(s, head)) {
+    if (stream_pipe_begin(s) || stream_wait(s, head)) {
         h2_stream_reset(s, H2_INTERNAL_ERROR);
         return;
     }
     if (s->remote_closed)
-        h2_pipe_body_over(s, NULL, 0);
+        stream_pipe_body_over(s, NULL, 0);
 }
 
-int h2_memory_answers(h2_session *h, const http_head *head, cache_reply *reply)
+/* 1: memory answers the request, into h2_output_room(). */
+static int request_from_memory(h2_session *h, const http_head *head, cache_reply *reply)
 {
-    brg_conn *bc = h->bc;
+    brg_conn *bc = h->streams.bc;
 
     if (head->status ||
         !cache_reply_to(bc->loop->cache, bc, head, &h2_codec, h2_output_room(h), reply))
         return 0;
     bc->loop->ended_n++;
     bc->idle_until = bc->loop->monotonic + bc->base->keep_alive_timeout;
-    h->answered++;
+    h->streams.answered++;
+    return 1;
+}
+
+int h2_answer_stored(http_stream *s, const http_head *head)
+{
+    h2_session *h = h2_session_of(s);
+    const http_stream as = {.urgency = s->urgency,
+                            .incremental = s->incremental,
+                            .asked = s->asked,
+                            .window = s->window};
+    const uint32_t id = s->id;
+    cache_reply reply;
+
+    if (!request_from_memory(h, head, &reply))
+        return 0;
+    stream_cancel(s); /* what is stored needs nothing of it */
+    if (h2_output_stored(h, id, &reply, &as))
+        h2_reset_id(h, id, H2_INTERNAL_ERROR);
     return 1;
 }
 
 static void request_take(h2_session *h, uint32_t id, unsigned flags, request_scratch *t,
-                         const hpack_list *list, const h2_request_parts *p)
+                         const http_field_block *list, const stream_request *p)
 {
-    h2_stream as = {.urgency = H2_URGENCY_DEFAULT,
-                    .asked = p->priority != NULL,
-                    .window = h->peer_window},
-              *s;
+    http_stream as = {.urgency = STREAM_URGENCY_DEFAULT,
+                      .asked = p->priority != NULL,
+                      .window = h->peer_window},
+                *s;
     http_head *head = &t->head;
     cache_reply reply;
     int length;
 
     if (p->priority)
-        h2_priority_parse(p->priority->value, p->priority->value_len, &as.urgency, &as.incremental);
-    h2_head_begin(head);
+        stream_priority_parse(p->priority->value, p->priority->value_len, &as.urgency,
+                              &as.incremental);
+    stream_head_begin(head, &h2_protocol);
     head->head_len = (uint32_t)list->size;
     head->stream = id;
     if (!list->cut)
-        h2_head_fill(head, p, list, list->text);
-    h2_head_judge(head, list, h->bc->base);
+        stream_head_fill(head, p, list, list->text);
+    stream_head_judge(head, list, h->streams.bc->base);
     length = head->known[HTTP_F_CONTENT_LENGTH];
     if (length >= 0) {
         const http_field *f = &head->field[length];
@@ -112,8 +132,8 @@ static void request_take(h2_session *h, uint32_t id, unsigned flags, request_scr
         }
     }
     h->requests++;
-    h->bc->requests++;
-    if (flags & H2_END_STREAM && !p->protocol && h2_memory_answers(h, head, &reply)) {
+    h->streams.bc->requests++;
+    if (flags & H2_END_STREAM && !p->protocol && request_from_memory(h, head, &reply)) {
         if (h2_output_stored(h, id, &reply, &as))
             h2_reset_id(h, id, H2_INTERNAL_ERROR);
         return;
@@ -131,14 +151,14 @@ static void request_take(h2_session *h, uint32_t id, unsigned flags, request_scr
     s->is_tunnel = p->protocol != NULL;
     s->expects = as.expects;
     s->remote_closed = (flags & H2_END_STREAM) != 0;
-    h2_head_spell(head, t->text, t->room);
+    stream_head_spell(head, t->text, t->room);
     request_wait(s, head);
 }
 
 /* ---- trailers ---- */
 
 /* With their text behind them. NULL: no memory, or none of them */
-static http_field *trailers_copy(const hpack_list *list)
+static http_field *trailers_copy(const http_field_block *list)
 {
     size_t size = list->n * sizeof(http_field);
     http_field *field;
@@ -150,7 +170,7 @@ static http_field *trailers_copy(const hpack_list *list)
         return NULL;
     to = (char *)(field + list->n);
     for (uint32_t i = 0; i < list->n; i++) {
-        const hpack_field *f = &list->field[i];
+        const http_field *f = &list->field[i];
 
         field[i] = (http_field){.name = to,
                                 .value = to + f->name_len,
@@ -164,7 +184,7 @@ static http_field *trailers_copy(const hpack_list *list)
     return field;
 }
 
-static void trailers_take(h2_stream *s, const hpack_list *list)
+static void trailers_take(http_stream *s, const http_field_block *list)
 {
     http_field *field = s->pipe ? trailers_copy(list) : NULL;
 
@@ -175,21 +195,22 @@ static void trailers_take(h2_stream *s, const hpack_list *list)
         h2_stream_reset(s, H2_INTERNAL_ERROR);
         return;
     }
-    h2_pipe_body_over(s, field, (int)list->n);
-    h2_pipe_go_on(s);
+    stream_pipe_body_over(s, field, (int)list->n);
+    stream_pipe_go_on(s);
 }
 
-static void block_of_trailers(h2_session *h, h2_stream *s, unsigned flags, const hpack_list *list)
+static void block_of_trailers(h2_session *h, http_stream *s, unsigned flags,
+                              const http_field_block *list)
 {
     const char *why = flags & H2_END_STREAM ? NULL : "a second head";
 
     for (uint32_t i = 0; i < list->n && !why; i++)
-        why = h2_field_why(&list->field[i]);
+        why = stream_field_why(&list->field[i]);
     if (!why && s->has_length && s->came != s->expects)
         why = "body shorter than Content-Length";
     if (why || list->cut) {
-        ap_log_error(APLOG_MARK, APLOG_DEBUG, 0, h->bc->base, "HTTP/2 stream %u: bad trailers: %s",
-                     (unsigned)s->id, why ? why : "too long");
+        ap_log_error(APLOG_MARK, APLOG_DEBUG, 0, h->streams.bc->base,
+                     "HTTP/2 stream %u: bad trailers: %s", (unsigned)s->id, why ? why : "too long");
         h2_stream_reset(s, H2_PROTOCOL_ERROR);
         h2_limit_fault(h, "malformed requests, again and again");
         return;
@@ -201,9 +222,9 @@ static void block_of_trailers(h2_session *h, h2_stream *s, unsigned flags, const
 /* ---- blocks ---- */
 
 /* A block on a stream that there was. */
-static void block_late(h2_session *h, uint32_t id, unsigned flags, const hpack_list *list)
+static void block_late(h2_session *h, uint32_t id, unsigned flags, const http_field_block *list)
 {
-    h2_stream *s = h2_stream_find(h, id);
+    http_stream *s = stream_find(&h->streams, id);
 
     if (s && !s->local_closed && !s->remote_closed) {
         block_of_trailers(h, s, flags, list);
@@ -216,9 +237,9 @@ static void block_late(h2_session *h, uint32_t id, unsigned flags, const hpack_l
 }
 
 static void block_of_request(h2_session *h, uint32_t id, unsigned flags, request_scratch *t,
-                             hpack_list *list)
+                             http_field_block *list)
 {
-    h2_request_parts parts;
+    stream_request parts;
 
     h->last_id = id;
     if (h2_limit_streams(h)) {
@@ -226,7 +247,7 @@ static void block_of_request(h2_session *h, uint32_t id, unsigned flags, request
         h2_limit_waste(h, "more streams than H2MaxSessionStreams, again and again");
         return;
     }
-    h2_parts_of(&parts, list, h->conf.websockets);
+    stream_parts_of(&parts, list, h->conf.websockets);
     if (parts.why)
         request_malformed(h, id, parts.why);
     else
@@ -236,13 +257,13 @@ static void block_of_request(h2_session *h, uint32_t id, unsigned flags, request
 void h2_take_block(h2_session *h, uint32_t id, unsigned flags, const uint8_t *block, size_t len)
 {
     request_scratch *t = request_scratch_of(h);
-    hpack_list list;
+    http_field_block list;
 
     BRG_ASSERT_DEBUG(!h->block_stream); /* the block is complete */
-    list = (hpack_list){.text = t->text,
-                        .room = (size_t)h->conf.max_block + 4096,
-                        .field = t->field,
-                        .most = REQUEST_FIELDS};
+    list = (http_field_block){.text = t->text,
+                              .room = (size_t)h->conf.max_block + 4096,
+                              .field = t->field,
+                              .most = REQUEST_FIELDS};
     switch (hpack_decode(&h->decoder, block, len, &list)) {
     case HPACK_OK:
         break;

@@ -20,7 +20,7 @@ static void score_set_client(http2_score *score, const brg_conn *bc)
 
 void h2_score_begin(h2_session *h)
 {
-    brg_loop *loop = h->bc->loop;
+    brg_loop *loop = h->streams.bc->loop;
     unsigned place;
 
     BRG_ASSERT(!h->score);
@@ -29,8 +29,8 @@ void h2_score_begin(h2_session *h)
     place = (unsigned)__builtin_ctzll(~loop->http2_scored);
     loop->http2_scored |= 1ULL << place;
     h->score = &loop->http2_scores[place];
-    score_set_client(h->score, h->bc);
-    loop_score_set(&h->score->tls, h->bc->transport != NULL);
+    score_set_client(h->score, h->streams.bc);
+    loop_score_set(&h->score->tls, h->streams.bc->transport != NULL);
     loop_score_set(&h->score->open, 0);
     loop_score_set(&h->score->streams, h->requests);
     loop_score_set(&h->score->since, (uint64_t)apr_time_now());
@@ -39,18 +39,18 @@ void h2_score_begin(h2_session *h)
 void h2_score_tell(h2_session *h)
 {
     if (!h->score) {
-        if (h->streams_n)
+        if (h->streams.n)
             h2_score_begin(h);
         if (!h->score)
             return;
     }
-    loop_score_set(&h->score->open, h->streams_n);
+    loop_score_set(&h->score->open, h->streams.n);
     loop_score_set(&h->score->streams, h->requests);
 }
 
 void h2_score_end(h2_session *h)
 {
-    brg_loop *loop = h->bc->loop;
+    brg_loop *loop = h->streams.bc->loop;
 
     if (!h->score)
         return;

@@ -52,6 +52,22 @@ static void session_settings(h2_session *h)
     h2_credit(h, 0, H2_CONN_WINDOW - H2_WINDOW_DEFAULT);
 }
 
+static void session_streams_begin(h2_session *h)
+{
+    const h2_server_conf *conf = &h->conf;
+
+    h->streams.protocol = &h2_protocol;
+    h->streams.counted = &h->streams.bc->loop->http2_streams_n;
+    h->streams.terms = (stream_terms){.max_streams = conf->max_streams,
+                                      .max_memory = conf->max_memory,
+                                      .max_block = conf->max_block,
+                                      .window = conf->window,
+                                      .early_hints = conf->early_hints,
+                                      .buffering = conf->buffering,
+                                      .timeout = conf->stream_timeout};
+    streams_begin(&h->streams);
+}
+
 static h2_session *session_new(brg_conn *bc)
 {
     h2_session *h = calloc(1, sizeof *h);
@@ -59,7 +75,7 @@ static h2_session *session_new(brg_conn *bc)
     if (!h)
         return NULL;
     h->tag = H2_SESSION_TAG;
-    h->bc = bc;
+    h->streams.bc = bc;
     h2_conf_of(session_server(bc), &h->conf);
     hpack_table_init(&h->decoder, HPACK_DEFAULT_TABLE_SIZE);
     h->peer_window = H2_WINDOW_DEFAULT;
@@ -71,13 +87,8 @@ static h2_session *session_new(brg_conn *bc)
         apr_generate_random_bytes((unsigned char *)&h->padding, sizeof h->padding);
     h->credit = H2_BUDGET;
     h->faults = h->conf.max_errors;
-    for (int i = 0; i < H2_URGENCIES; i++) {
-        h->ready[i].tail = &h->ready[i].first;
-        h->waiting[i].tail = &h->waiting[i].first;
-    }
-    pthread_mutex_init(&h->lock, NULL);
-    h->note.run = h2_pipe_note;
-    h->frame_began = h->progress = bc->loop->monotonic;
+    session_streams_begin(h);
+    h->frame_began = bc->loop->monotonic;
     bc->above = h;
     bc->protocol = CONN_HTTP2;
     bc->loop->http2_n++;
@@ -88,39 +99,26 @@ static h2_session *session_new(brg_conn *bc)
 
 static void session_free(h2_session *h)
 {
-    BRG_ASSERT(h->streams_n == 0 && h->open_n == 0 && h->running_n == 0 && h->waiting_n == 0 &&
-               !h->dirty && !h->out_bytes);
+    streams_end(&h->streams);
     h2_score_end(h);
-    h->bc->above = NULL;
-    BRG_ASSERT(h->bc->loop->http2_n > 0);
-    h->bc->loop->http2_n--;
+    h->streams.bc->above = NULL;
+    BRG_ASSERT(h->streams.bc->loop->http2_n > 0);
+    h->streams.bc->loop->http2_n--;
     hpack_table_free(&h->decoder);
-    pthread_mutex_destroy(&h->lock);
     free(h->block);
     free(h->ctl);
     h->tag = 0;
     free(h);
 }
 
-/* All streams end. @return how many a worker runs still */
-static unsigned session_cancel(h2_session *h)
-{
-    for (int i = 0; i < H2_BUCKETS; i++)
-        for (h2_stream *s = h->bucket[i], *next; s; s = next) {
-            next = s->next;
-            h2_stream_cancel(s);
-        }
-    return h->running_n;
-}
-
 /* At once, or when the workers are done: h2_run() comes here again. */
 static void session_close(h2_session *h)
 {
-    brg_conn *bc = h->bc;
+    brg_conn *bc = h->streams.bc;
 
     bc->failed = 1;
     wheel_cancel(&bc->loop->wheel, &bc->timer);
-    if (session_cancel(h))
+    if (streams_cancel(&h->streams))
         return;
     pending_drop(bc);
     session_free(h);
@@ -132,10 +130,10 @@ static void session_close(h2_session *h)
 /* What was written gets to the client before the socket is closed. */
 static void session_linger(h2_session *h)
 {
-    brg_conn *bc = h->bc;
+    brg_conn *bc = h->streams.bc;
 
     BRG_ASSERT(!bc->pending);
-    if (session_cancel(h))
+    if (streams_cancel(&h->streams))
         return;
     if (bc->read_eof) {
         session_close(h);
@@ -164,12 +162,12 @@ void h2_goaway(h2_session *h, h2_error code)
 
 void h2_fail(h2_session *h, h2_error code, const char *why)
 {
-    brg_conn *bc = h->bc;
+    brg_conn *bc = h->streams.bc;
     char client[CONN_CLIENT_TEXT];
 
-    if (h->ending)
+    if (h->streams.ending)
         return;
-    h->ending = 1;
+    h->streams.ending = 1;
     if (code == H2_ENHANCE_YOUR_CALM)
         ap_log_error(APLOG_MARK, APLOG_WARNING, 0, session_server(bc),
                      "HTTP/2 connection ended: %s, client %s", why, conn_client(bc, client));
@@ -181,43 +179,43 @@ void h2_fail(h2_session *h, h2_error code, const char *why)
 
 void h2_wants(h2_session *h)
 {
-    if (!h->running && loop_self() && h->bc->fd >= 0)
-        loop_ready(h->bc->loop, h->bc);
+    if (!h->running && loop_self() && h->streams.bc->fd >= 0)
+        loop_ready(h->streams.bc->loop, h->streams.bc);
 }
 
 /* ---- waiting ---- */
 
 static apr_time_t session_head_due(const h2_session *h)
 {
-    const brg_conn *bc = h->bc;
+    const brg_conn *bc = h->streams.bc;
     const server_rec *s = session_server(bc);
     const brg_read_timeout *t = &h1_read_timeouts(s)->header;
     apr_interval_time_t most = s->timeout;
 
     /* While streams are open it may be a body, whose time its request keeps. */
-    if (t->first_us && t->first_us < most && (!h->streams_n || h->block_stream))
+    if (t->first_us && t->first_us < most && (!h->streams.n || h->block_stream))
         most = t->first_us;
     return h->frame_began + most;
 }
 
 static int session_is_idle(const h2_session *h)
 {
-    return !h->streams_n && !conn_in_size(h->bc) && !h->block_stream && h->requests;
+    return !h->streams.n && !conn_in_size(h->streams.bc) && !h->block_stream && h->requests;
 }
 
 /* 0: nothing has to come by any time. */
 static apr_time_t session_due(const h2_session *h)
 {
-    const brg_conn *bc = h->bc;
+    const brg_conn *bc = h->streams.bc;
     apr_interval_time_t timeout = session_server(bc)->timeout;
 
     if (bc->pending)
-        return h->progress + timeout;
-    if (conn_in_size(bc) || h->block_stream || !h->settings_came || (!h->requests && !h->streams_n))
+        return h->streams.progress + timeout;
+    if (conn_in_size(bc) || h->block_stream || !h->settings_came || (!h->requests && !h->streams.n))
         return session_head_due(h);
-    if (!h->streams_n)
+    if (!h->streams.n)
         return bc->idle_until;
-    return h->streams_n > h->running_n ? h->progress + timeout : 0;
+    return h->streams.n > h->streams.running_n ? h->streams.progress + timeout : 0;
 }
 
 /* It was told so, and may have sent further requests before it knew. */
@@ -228,7 +226,7 @@ static int session_is_leaving(const h2_session *h)
 
 static void session_wait(h2_session *h)
 {
-    brg_conn *bc = h->bc;
+    brg_conn *bc = h->streams.bc;
     apr_time_t due, soon = bc->loop->monotonic + LOOP_DRAIN_US;
 
     if (loop_poll(bc->loop, bc)) {
@@ -239,7 +237,7 @@ static void session_wait(h2_session *h)
         conn_enter(bc, CONN_WRITE);
     else
         conn_enter(bc, session_is_idle(h) ? CONN_IDLE : CONN_HEAD);
-    if (!bc->pending && (bc->rd_ready || h->more))
+    if (!bc->pending && (bc->rd_ready || h->streams.more))
         loop_again(bc->loop, bc);
     due = session_due(h);
     if (bc->state == CONN_IDLE && bc->loop->draining && soon < due)
@@ -258,35 +256,35 @@ static void session_wait(h2_session *h)
 
 static int session_is_over(const h2_session *h)
 {
-    if (h->bc->pending || h->ctl_len)
+    if (h->streams.bc->pending || h->ctl_len)
         return 0;
-    return h->ending || ((h->goaway_sent || h->goaway_came) && !h->streams_n);
+    return h->streams.ending || ((h->goaway_sent || h->goaway_came) && !h->streams.n);
 }
 
 /* Nothing more comes, and it did not say that it waits for what is open. */
 static int session_client_left(const h2_session *h)
 {
-    const brg_conn *bc = h->bc;
+    const brg_conn *bc = h->streams.bc;
 
-    return bc->read_eof && !bc->rd_ready && !h->ending && !h->goaway_sent;
+    return bc->read_eof && !bc->rd_ready && !h->streams.ending && !h->goaway_sent;
 }
 
 static void session_turn(h2_session *h)
 {
-    brg_conn *bc = h->bc;
+    brg_conn *bc = h->streams.bc;
     const int waited = bc->pending != NULL;
 
     h->running = 1;
-    h->more = 0;
-    h->answered = 0;
+    h->streams.more = 0;
+    h->streams.answered = 0;
     if (!waited || pending_flush(bc) == APR_SUCCESS) {
         /* Frames of a client that keeps its windows closed are no progress. */
-        if (waited || h->streams_n == h->running_n)
-            h->progress = bc->loop->monotonic;
-        if (!h->ending)
+        if (waited || h->streams.n == h->streams.running_n)
+            h->streams.progress = bc->loop->monotonic;
+        if (!h->streams.ending)
             h2_input(h);
-        if (h->waiting_n && !session_client_left(h))
-            h2_run_waiting(h);
+        if (h->streams.waiting_n && !session_client_left(h))
+            stream_run_waiting(&h->streams);
         h2_output(h);
         h2_score_tell(h);
     }
@@ -329,7 +327,8 @@ static void h2_expired(brg_conn *bc)
         h2_run(bc);
         return;
     }
-    if (!bc->pending && !h->ending && (conn_in_size(bc) || h->block_stream || !h->settings_came)) {
+    if (!bc->pending && !h->streams.ending &&
+        (conn_in_size(bc) || h->block_stream || !h->settings_came)) {
         connection_log_late(bc, "header");
         h2_fail(h, H2_NO_ERROR, "frames did not arrive in time");
         h2_run(bc);
@@ -381,19 +380,3 @@ const struct conn_driver h2_driver = {.name = "h2",
                                       .refused = h2_not_worker,
                                       .work = h2_not_worker,
                                       .drain = h2_drain};
-
-/* Streams that workers changed. */
-void h2_pipe_note(struct loop_note *note)
-{
-    h2_session *h = (h2_session *)(void *)((char *)note - offsetof(h2_session, note));
-
-    BRG_ASSERT_TAG(h, H2_SESSION_TAG);
-    pthread_mutex_lock(&h->lock);
-    for (h2_stream *s = h->dirty; s; s = s->pipe->dirty_next) {
-        s->pipe->dirty = 0;
-        h2_stream_ready(s);
-    }
-    h->dirty = NULL;
-    pthread_mutex_unlock(&h->lock);
-    h2_wants(h);
-}

@@ -1,121 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Streams of a connection: the table of those that are there, and how they end. */
+/* How streams of HTTP/2 begin and end: windows, END_STREAM, RST_STREAM. */
 #include "h2_private.h"
+#include "hpack_encode.h"
+#include "http_log.h"
 #include "brigade/assert.h"
-#include <stdlib.h>
 
-static unsigned stream_bucket(uint32_t id)
+APLOG_USE_MODULE(http2);
+
+http_stream *h2_stream_open(h2_session *h, uint32_t id)
 {
-    return id / 2 % H2_BUCKETS;
-}
+    http_stream *s = stream_open(&h->streams, id);
 
-h2_stream *h2_stream_find(const h2_session *h, uint32_t id)
-{
-    h2_stream *s = h->bucket[stream_bucket(id)];
-
-    while (s && s->id != id)
-        s = s->next;
+    if (s)
+        s->window = h->peer_window;
     return s;
-}
-
-h2_stream *h2_stream_open(h2_session *h, uint32_t id)
-{
-    h2_stream *s = calloc(1, sizeof *s);
-
-    if (!s)
-        return NULL;
-    BRG_ASSERT(id && !h2_stream_find(h, id));
-    s->tag = H2_STREAM_TAG;
-    s->id = id;
-    s->session = h;
-    s->window = h->peer_window;
-    s->recv_window = h->conf.window;
-    s->urgency = H2_URGENCY_DEFAULT;
-    s->next = h->bucket[stream_bucket(id)];
-    h->bucket[stream_bucket(id)] = s;
-    h->streams_n++;
-    h->open_n++;
-    h->bc->loop->http2_streams_n++;
-    return s;
-}
-
-static h2_list *stream_list(const h2_stream *s)
-{
-    BRG_ASSERT(s->urgency < H2_URGENCIES);
-    return s->asked_head ? &s->session->waiting[s->urgency] : &s->session->ready[s->urgency];
-}
-
-void h2_stream_ready(h2_stream *s)
-{
-    h2_list *list = stream_list(s);
-
-    if (s->ready_prev || s->local_closed)
-        return;
-    s->ready_next = NULL;
-    s->ready_prev = list->tail;
-    *list->tail = s;
-    list->tail = &s->ready_next;
-}
-
-void h2_stream_unready(h2_stream *s)
-{
-    if (!s->ready_prev)
-        return;
-    *s->ready_prev = s->ready_next;
-    if (s->ready_next)
-        s->ready_next->ready_prev = s->ready_prev;
-    else
-        stream_list(s)->tail = s->ready_prev;
-    s->ready_prev = NULL;
-}
-
-/* The client counts it no more. */
-static void stream_closed(h2_stream *s)
-{
-    if (s->local_closed)
-        return;
-    BRG_ASSERT(s->session->open_n > 0);
-    s->session->open_n--;
-    s->local_closed = 1;
-}
-
-void h2_stream_release(h2_stream *s)
-{
-    h2_session *h = s->session;
-    h2_stream **at = &h->bucket[stream_bucket(s->id)];
-
-    BRG_ASSERT_TAG(s, H2_STREAM_TAG);
-    if (!s->local_closed || s->bc)
-        return;
-    BRG_ASSERT(!s->asked_head && h->streams_n > h->open_n); /* the client counts it no more */
-    h2_stream_unready(s);
-    while (*at != s)
-        at = &(*at)->next;
-    *at = s->next;
-    h->streams_n--;
-    h->bc->loop->http2_streams_n--;
-    h2_file_end(s);
-    if (s->owner)
-        shared_release(s->owner);
-    h2_pipe_free(s);
-    s->tag = 0;
-    free(s);
-    if (!h->streams_n)
-        h->bc->idle_until = h->bc->loop->monotonic + h->bc->base->keep_alive_timeout;
-}
-
-/* Nothing more is sent on it. */
-static void stream_over(h2_stream *s)
-{
-    h2_wait_end(s);
-    h2_stream_unready(s);
-    stream_closed(s);
-    s->remote_closed = 1;
-    if (s->pipe)
-        h2_pipe_cancel(s);
-    else if (s->bc && !loop_self()) /* no worker will return it: their threads have ended */
-        s->bc->driver->drop(s->bc);
-    h2_stream_release(s);
 }
 
 void h2_reset_id(h2_session *h, uint32_t id, h2_error code)
@@ -136,33 +34,82 @@ int h2_was_reset(const h2_session *h, uint32_t id)
     return 0;
 }
 
-void h2_stream_reset(h2_stream *s, h2_error code)
+void h2_stream_reset(http_stream *s, h2_error code)
 {
-    BRG_ASSERT_TAG(s, H2_STREAM_TAG);
+    BRG_ASSERT_TAG(s, STREAM_TAG);
     if (!s->local_closed)
-        h2_reset_id(s->session, s->id, code);
-    stream_over(s);
+        h2_reset_id(h2_session_of(s), s->id, code);
+    stream_cancel(s);
 }
 
-void h2_stream_cancel(h2_stream *s)
+void h2_stream_sent(http_stream *s)
 {
-    BRG_ASSERT_TAG(s, H2_STREAM_TAG);
-    stream_over(s);
-}
-
-void h2_stream_sent(h2_stream *s)
-{
-    h2_session *h = s->session;
+    h2_session *h = h2_session_of(s);
 
     BRG_ASSERT(!s->local_closed);
     h2_limit_earn(h);
-    h2_stream_unready(s);
+    stream_unready(s);
     stream_closed(s);
     if (!s->remote_closed) { /* the rest of the body is of no use: RFC 9113, 8.1 */
         s->remote_closed = 1;
         h2_reset_id(h, s->id, H2_NO_ERROR);
         if (s->bc)
-            h2_pipe_abandon(s);
+            stream_pipe_abandon(s);
     }
-    h2_stream_release(s);
+    stream_release(s);
 }
+
+/* ---- what the room of streams asks for ---- */
+
+_Static_assert(STREAM_CHUNK == H2_FRAME_MAX - H2_FRAME_HEAD, "a chunk is a frame");
+_Static_assert(STREAM_LINE_ROOM(5, 7) == HPACK_LINE_ROOM(5, 7), "the room of a line");
+
+static uint8_t *protocol_put_line(uint8_t *out, const char *name, size_t name_len,
+                                  const char *value, size_t value_len)
+{
+    return hpack_put_line(out, name, name_len, value, value_len, 0);
+}
+
+static void protocol_wants(http_streams *all)
+{
+    h2_wants((h2_session *)(void *)all);
+}
+
+static void protocol_credit(http_streams *all, http_stream *s, uint32_t bytes)
+{
+    h2_session *h = (h2_session *)(void *)all;
+
+    h2_credit(h, 0, bytes);
+    if (s && !s->remote_closed) {
+        s->recv_window += (int32_t)bytes;
+        h2_credit(h, s->id, bytes);
+    }
+}
+
+static void protocol_fail(http_stream *s)
+{
+    h2_stream_reset(s, H2_INTERNAL_ERROR);
+}
+
+static void protocol_file_failed(const http_stream *s, int error)
+{
+    const server_rec *server = s->session->bc->base;
+
+    if (error)
+        ap_log_error(APLOG_MARK, APLOG_ERR, error, server, "HTTP/2 stream %u: cannot read a file",
+                     (unsigned)s->id);
+    else
+        ap_log_error(APLOG_MARK, APLOG_WARNING, 0, server,
+                     "HTTP/2 stream %u: a file became shorter while it was sent", (unsigned)s->id);
+}
+
+const stream_protocol h2_protocol = {.name = "HTTP/2.0",
+                                     .name_len = 8,
+                                     .major = 2,
+                                     .put_status = hpack_put_status,
+                                     .put_line = protocol_put_line,
+                                     .wants = protocol_wants,
+                                     .credit = protocol_credit,
+                                     .answer_stored = h2_answer_stored,
+                                     .fail = protocol_fail,
+                                     .file_failed = protocol_file_failed};

@@ -184,6 +184,6 @@ void h2_upgrade_run(h2_session *h)
     const h2_upgrade *up = h->upgrade;
 
     h->upgrade = NULL;
-    if (up && !h->ending)
+    if (up && !h->streams.ending)
         h2_take_block(h, 1, H2_END_HEADERS | H2_END_STREAM, up->block, up->block_len);
 }

@@ -71,7 +71,8 @@ static char *hpack_string_put(const hpack_string *s, char *out)
 }
 
 /* A line that was put at text. */
-static void hpack_list_add(hpack_list *list, char *text, uint32_t name_len, uint32_t value_len)
+static void hpack_list_add(http_field_block *list, char *text, uint32_t name_len,
+                           uint32_t value_len)
 {
     list->size += (uint64_t)name_len + value_len + HPACK_ENTRY_OVERHEAD;
     if (list->cut)
@@ -81,14 +82,14 @@ static void hpack_list_add(hpack_list *list, char *text, uint32_t name_len, uint
         return;
     }
     BRG_ASSERT(text == list->text && (size_t)name_len + value_len <= list->room);
-    list->field[list->n++] = (hpack_field){text, text + name_len, name_len, value_len};
+    list->field[list->n++] = (http_field){text, text + name_len, name_len, value_len, HTTP_F_OTHER};
     list->text += name_len + value_len;
     list->room -= (size_t)name_len + value_len;
 }
 
 /* An indexed line: RFC 7541, 6.1. */
 static const uint8_t *hpack_indexed(hpack_table *t, const uint8_t *at, const uint8_t *end,
-                                    hpack_list *list)
+                                    http_field_block *list)
 {
     uint64_t index;
     uint32_t name_len, value_len;
@@ -122,7 +123,7 @@ static int hpack_literal_put(const hpack_table *t, uint64_t index, const hpack_s
 /* One that the list has no room for: the table follows all the same, by memory of its own. */
 static hpack_result hpack_literal_cut(hpack_table *t, uint64_t index, const hpack_string *name,
                                       const hpack_string *value, size_t room, int indexed,
-                                      hpack_list *list)
+                                      http_field_block *list)
 {
     hpack_result result = HPACK_MALFORMED;
     uint32_t name_len, value_len;
@@ -143,7 +144,7 @@ static hpack_result hpack_literal_cut(hpack_table *t, uint64_t index, const hpac
 
 /* A literal line: RFC 7541, 6.2. */
 static hpack_result hpack_literal(hpack_table *t, const uint8_t **at, const uint8_t *end,
-                                  unsigned bits, int indexed, hpack_list *list)
+                                  unsigned bits, int indexed, http_field_block *list)
 {
     hpack_string name = {NULL, 0, 0}, value;
     uint32_t name_len = 0, value_len;
@@ -178,7 +179,7 @@ static const uint8_t *hpack_size_update(hpack_table *t, const uint8_t *at, const
     return at && !hpack_table_resize(t, size) ? at : NULL;
 }
 
-hpack_result hpack_decode(hpack_table *t, const uint8_t *block, size_t len, hpack_list *list)
+hpack_result hpack_decode(hpack_table *t, const uint8_t *block, size_t len, http_field_block *list)
 {
     const uint8_t *at = block, *end = block + len;
     int fields = 0;

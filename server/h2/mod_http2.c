@@ -169,12 +169,12 @@ static int module_post_config(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp
 
 /* ---- early hints ---- */
 
-static const h2_stream *stream_of(const conn_rec *c)
+static const http_stream *stream_of(const conn_rec *c)
 {
     const brg_conn *bc = connection_of((conn_rec *)(uintptr_t)c);
-    const h2_stream *s = bc && bc->master && bc->protocol == CONN_HTTP2 ? bc->below : NULL;
+    const http_stream *s = bc && bc->master && bc->protocol == CONN_HTTP2 ? bc->below : NULL;
 
-    BRG_ASSERT(!s || (s->tag == H2_STREAM_TAG && s->bc == bc));
+    BRG_ASSERT(!s || (s->tag == STREAM_TAG && s->bc == bc));
     return s;
 }
 
@@ -225,7 +225,7 @@ static int http2_is_h2(conn_rec *c)
 
 static char *http2_var_lookup(apr_pool_t *p, server_rec *s, conn_rec *c, request_rec *r, char *name)
 {
-    const h2_stream *stream = c ? stream_of(c) : NULL;
+    const http_stream *stream = c ? stream_of(c) : NULL;
 
     if (!strcmp(name, "HTTP2"))
         return (char *)(uintptr_t)(c && http2_is_h2(c) ? "on" : "off");

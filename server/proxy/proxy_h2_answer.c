@@ -10,12 +10,12 @@
 
 /* ---- heads ---- */
 
-static int h2c_status(const hpack_list *list)
+static int h2c_status(const http_field_block *list)
 {
     int status = 0;
 
     for (uint32_t i = 0; i < list->n; i++) {
-        const hpack_field *f = &list->field[i];
+        const http_field *f = &list->field[i];
 
         if (f->name_len != 7 || memcmp(f->name, ":status", 7) != 0)
             continue;
@@ -31,7 +31,7 @@ static int h2c_status(const hpack_list *list)
 }
 
 /* What could be taken for something else once it is a line of HTTP/1 (RFC 9113, 8.2.1). */
-static int h2c_field_is_bad(const hpack_field *f)
+static int h2c_field_is_bad(const http_field *f)
 {
     const char *name_end = f->name + f->name_len, *end = f->value + f->value_len;
 
@@ -43,7 +43,7 @@ static int h2c_field_is_bad(const hpack_field *f)
 }
 
 /* @return 0: there is another length, or it is none */
-static int h2c_length(h2c_stream *st, const hpack_field *f)
+static int h2c_length(h2c_stream *st, const http_field *f)
 {
     int64_t n = 0;
 
@@ -61,12 +61,12 @@ static int h2c_length(h2c_stream *st, const hpack_field *f)
 }
 
 /* @param st  NULL: of an interim answer */
-static const char *h2c_fields(proxy_exchange *x, h2c_stream *st, const hpack_list *list)
+static const char *h2c_fields(proxy_exchange *x, h2c_stream *st, const http_field_block *list)
 {
     request_rec *r = x->r;
 
     for (uint32_t i = 0; i < list->n; i++) {
-        const hpack_field *f = &list->field[i];
+        const http_field *f = &list->field[i];
         const int is_length = f->name_len == 14 && !memcmp(f->name, "content-length", 14);
 
         if (f->name_len == 7 && !memcmp(f->name, ":status", 7))
@@ -83,7 +83,7 @@ static const char *h2c_fields(proxy_exchange *x, h2c_stream *st, const hpack_lis
     return NULL;
 }
 
-static apr_status_t h2c_answer(proxy_exchange *x, h2c_stream *st, const hpack_list *list)
+static apr_status_t h2c_answer(proxy_exchange *x, h2c_stream *st, const http_field_block *list)
 {
     const int status = h2c_status(list);
     const char *bad;
@@ -104,12 +104,12 @@ static apr_status_t h2c_answer(proxy_exchange *x, h2c_stream *st, const hpack_li
     return APR_SUCCESS;
 }
 
-static apr_status_t h2c_trailers(proxy_exchange *x, const hpack_list *list)
+static apr_status_t h2c_trailers(proxy_exchange *x, const http_field_block *list)
 {
     request_rec *r = x->r;
 
     for (uint32_t i = 0; i < list->n; i++) {
-        const hpack_field *f = &list->field[i];
+        const http_field *f = &list->field[i];
 
         if (h2c_field_is_bad(f))
             return h2c_bad(x, "a malformed trailer");
@@ -168,7 +168,7 @@ static apr_status_t h2c_data(proxy_exchange *x, h2c_stream *st)
 static apr_status_t h2c_block_taken(proxy_exchange *x, h2c_stream *st)
 {
     h2c_block *b = st->blocks;
-    const hpack_list list = {.field = b->field, .n = b->n};
+    const http_field_block list = {.field = b->field, .n = b->n};
     apr_status_t rv;
 
     st->blocks = b->next;

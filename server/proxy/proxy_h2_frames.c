@@ -168,16 +168,16 @@ static void frames_goaway(h2c_session *s, const h2_frame *f, const uint8_t *p)
 
 /* ---- heads ---- */
 
-static int block_is_interim(const hpack_list *list)
+static int block_is_interim(const http_field_block *list)
 {
-    const hpack_field *f = list->field;
+    const http_field *f = list->field;
 
     return list->n && f->name_len == 7 && !memcmp(f->name, ":status", 7) && f->value_len == 3 &&
            *f->value == '1';
 }
 
 /* A copy that has just the size of what it holds. */
-static h2c_block *block_copy(const hpack_list *list)
+static h2c_block *block_copy(const http_field_block *list)
 {
     apr_size_t text = 0;
     h2c_block *b;
@@ -192,9 +192,9 @@ static h2c_block *block_copy(const hpack_list *list)
     b->n = list->n;
     to = (char *)(b->field + b->n);
     for (uint32_t i = 0; i < list->n; i++) {
-        const hpack_field *f = &list->field[i];
+        const http_field *f = &list->field[i];
 
-        b->field[i] = (hpack_field){to, to + f->name_len, f->name_len, f->value_len};
+        b->field[i] = (http_field){to, to + f->name_len, f->name_len, f->value_len, HTTP_F_OTHER};
         memcpy(to, f->name, f->name_len);
         memcpy(to + f->name_len, f->value, f->value_len);
         to += f->name_len + f->value_len;
@@ -202,7 +202,7 @@ static h2c_block *block_copy(const hpack_list *list)
     return b;
 }
 
-static void block_for(h2c_session *s, h2c_stream *st, const hpack_list *list)
+static void block_for(h2c_session *s, h2c_stream *st, const http_field_block *list)
 {
     h2c_block *b;
 
@@ -238,16 +238,16 @@ static void block_for(h2c_session *s, h2c_stream *st, const hpack_list *list)
 static void block_done(h2c_session *s, const uint8_t *data)
 {
     h2c_stream *st = h2c_stream_find(s, s->block_stream);
-    char *text = malloc(H2C_HEAD_MOST + sizeof(hpack_field) * H2C_FIELDS_MOST);
-    hpack_list list = {.room = H2C_HEAD_MOST, .most = H2C_FIELDS_MOST};
+    char *text = malloc(H2C_HEAD_MOST + sizeof(http_field) * H2C_FIELDS_MOST);
+    http_field_block list = {.room = H2C_HEAD_MOST, .most = H2C_FIELDS_MOST};
 
     s->block_open = 0;
     if (!text) {
         h2c_session_fault(s, "no memory");
         return;
     }
-    list.field = (hpack_field *)(void *)text;
-    list.text = text + sizeof(hpack_field) * H2C_FIELDS_MOST;
+    list.field = (http_field *)(void *)text;
+    list.text = text + sizeof(http_field) * H2C_FIELDS_MOST;
     if (hpack_decode(&s->table, data, s->block_n, &list) != HPACK_OK)
         h2c_session_fault(s, "a malformed field block");
     else if (st)

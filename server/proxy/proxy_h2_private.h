@@ -37,7 +37,7 @@ typedef struct h2c_stream h2c_stream;
 typedef struct h2c_block {
     struct h2c_block *next;
     uint32_t n;
-    hpack_field field[];
+    http_field field[];
 } h2c_block;
 
 /* Of a connection, as long as that. */

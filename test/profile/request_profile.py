@@ -9,6 +9,7 @@
     build/profile --trend               what each commit that changed golden.json did to requests: before and after
     build/profile --caches full ssi     loads, stores and misses of the processor's caches by function, in caches of one size on every machine
     build/profile --caches --systems full   the same by memory system, as a table
+    BRIGADE=out/dev/brigade build/profile --rooms   calls from one room into another
     build/profile --times               the kernel's share of the processor time, too (a second for each shape)
     build/profile --renew               write test/profile/golden.json and build/cmake/hot_functions.ld anew
 
@@ -33,6 +34,7 @@ sys.path.insert(0, HERE)
 import profile_caches as caches  # noqa: E402
 import profile_measure as measure  # noqa: E402
 import profile_order as order  # noqa: E402
+import profile_rooms as rooms  # noqa: E402
 import profile_trend  # noqa: E402
 from profile_site import SHAPES  # noqa: E402
 
@@ -224,6 +226,7 @@ def main():
     parser.add_argument("--copies", action="store_true")
     parser.add_argument("--caches", action="store_true")
     parser.add_argument("--systems", action="store_true")
+    parser.add_argument("--rooms", action="store_true")
     parser.add_argument("--times", action="store_true")
     parser.add_argument("--trend", action="store_true")
     parser.add_argument("--other")
@@ -242,6 +245,9 @@ def main():
     if arguments.caches:
         shapes = arguments.shapes or [s for s in SHAPES if s != "tls"]
         print(caches.table(program, shapes) if arguments.systems else "\n".join(caches.text_of(s, c) for s, c in caches.measure(program, shapes).items()))
+        return
+    if arguments.rooms:
+        print("\n".join(rooms.text_of(s, c) for s, c in rooms.measure(program, arguments.shapes or rooms.FLOWS).items()))
         return
     profiles = measure.measure(program, arguments.shapes)
     others = measure.measure(os.path.abspath(arguments.other), arguments.shapes) if arguments.other else {}

@@ -4,7 +4,6 @@ import gzip
 import os
 import re
 import select
-import statistics
 import threading
 import time
 
@@ -14,8 +13,7 @@ from brigade import wait_until
 from trouble import STATUS, compiled, status
 
 ENTRIES = 20000
-LIMIT_S = 0.02  # in which nearly every small file is to be there while a large listing is made
-WORST_S = 0.15  # and all of them: the machine may be busy with something else
+WORST = 0.5  # of the time that a large listing takes: in less all small files are there meanwhile. One try in five has to do
 
 
 def folder(server):
@@ -82,7 +80,7 @@ def test_small_listings_wait_for_no_worker(serve, kind):
 
 
 def slowest(server, target, asked):
-    """Ask for a small file until asked is set; the slowest answer and the 99th of 100, in seconds."""
+    """Ask for a small file until asked is set; the seconds of the slowest answer."""
     times = []
     with server.connect() as c:
         while not asked.is_set() or len(times) < 20:
@@ -90,13 +88,13 @@ def slowest(server, target, asked):
             c.send(f"GET {target} HTTP/1.1\r\nHost: localhost\r\n\r\n")
             assert c.read_response().status == 200
             times.append(time.perf_counter() - began)
-    return max(times), statistics.quantiles(times, n=100)[98]
+    return max(times)
 
 
 @pytest.mark.only("brigade")
 @pytest.mark.slow
 def test_a_large_listing_stops_nobody(serve):
-    """One of some tries has to do. A listing that a loop makes takes hundreds of milliseconds in each of them."""
+    """A small file that is asked for while a loop makes the listing waits for most of it."""
     server = serve("EventLoops 1\nFileCacheEntries 0\nMaxKeepAliveRequests 0\n", {"small.txt": "s"})
     os.mkdir(server.path("htdocs/large"))
     for i in range(ENTRIES):
@@ -104,17 +102,19 @@ def test_a_large_listing_stops_nobody(serve):
     results = []
     for _ in range(5):
         ended = threading.Event()
-        listing = []
+        listing, began = [], time.perf_counter()
 
         def ask():
             listing.append(server.get("/large/"))
+            listing.append(time.perf_counter() - began)
             ended.set()
 
         thread = threading.Thread(target=ask)
         thread.start()
-        results.append(slowest(server, "/small.txt", ended))
+        worst = slowest(server, "/small.txt", ended)
         thread.join()
+        results.append((worst, listing[1]))
         assert listing[0].body.count(b"<li>") >= ENTRIES
-        if results[-1][0] < WORST_S and results[-1][1] < LIMIT_S:
+        if worst < WORST * listing[1]:
             return
-    raise AssertionError(f"slowest answers, and 99th percentiles: {results}")
+    raise AssertionError(f"slowest answers, and seconds of the listings: {results}")

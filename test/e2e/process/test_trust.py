@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A server process that was taken over, in the sandbox: supervisor, collector and later processes go on, whatever it does to what they share.
 docs/internals/trust.md lists the places."""
+import contextlib
 import os
 import signal
 import socket
@@ -173,19 +174,23 @@ def test_no_descriptor_is_the_supervisors(site):
     wait_until(site.serves, "a new process")
     later = site.attack("pid")[0]
 
-    def shared(pid, ours):
-        return {name for name in (os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd")) if name in ours}
+    def descriptors(pid):
+        """{number: name}; some are closed while one looks."""
+        found = {}
+        for fd in os.listdir(f"/proc/{pid}/fd"):
+            with contextlib.suppress(FileNotFoundError):
+                found[fd] = os.readlink(f"/proc/{pid}/fd/{fd}")
+        return found
 
-    supervisor = site.server.process.pid
-    ours = {os.readlink(f"/proc/{supervisor}/fd/{fd}") for fd in os.listdir(f"/proc/{supervisor}/fd")}
+    ours = set(descriptors(site.server.process.pid).values())
     kinds = {"socket": 0, "pipe": 0}
-    for name in shared(later, ours):
+    for name in set(descriptors(later).values()) & ours:
         kind = name.partition(":")[0]
         assert kind in kinds or "_log" in name or name in ("/dev/null", f"{site.server.root}/logs/stderr") or name.startswith("anon_inode"), name
         kinds[kind] = kinds.get(kind, 0) + 1
     assert kinds["socket"] == 4  # listening: two addresses of two loops
-    for fd in os.listdir(f"/proc/{later}/fd"):
-        if os.readlink(f"/proc/{later}/fd/{fd}").startswith("pipe:"):
+    for fd, name in descriptors(later).items():
+        if name.startswith("pipe:"):
             with open(f"/proc/{later}/fdinfo/{fd}", encoding="ascii") as f:
                 assert int(f.read().split("flags:")[1].split()[0], 8) & os.O_ACCMODE == os.O_WRONLY
 

@@ -25,8 +25,8 @@ SSLSessionCache none
 SSLEngine On
 SSLCertificateFile @ROOT@/conf/cert.pem
 SSLCertificateKeyFile @ROOT@/conf/key.pem
-KeepAliveTimeout 1
-Timeout 1
+KeepAliveTimeout 2
+Timeout 2
 LogLevel ssl:error
 <Location /status>
 SetHandler server-status

@@ -23,15 +23,15 @@ static void check(int right)
         abort();
 }
 
-static void again(const hpack_list *was)
+static void again(const http_field_block *was)
 {
-    hpack_field field[FIELDS];
-    hpack_list list = {.text = text[1], .room = sizeof text[1], .field = field, .most = FIELDS};
+    http_field field[FIELDS];
+    http_field_block list = {.text = text[1], .room = sizeof text[1], .field = field, .most = FIELDS};
     hpack_table t;
     uint8_t *end = block;
 
     for (uint32_t i = 0; i < was->n; i++) {
-        const hpack_field *f = &was->field[i];
+        const http_field *f = &was->field[i];
 
         end = hpack_put_line(end, f->name, f->name_len, f->value, f->value_len, (int)i & 1);
     }
@@ -39,7 +39,7 @@ static void again(const hpack_list *was)
     check(hpack_decode(&t, block, (size_t)(end - block), &list) == HPACK_OK);
     check(list.n == was->n && !list.cut && t.n == 0);
     for (uint32_t i = 0; i < was->n; i++) {
-        const hpack_field *a = &was->field[i], *b = &field[i];
+        const http_field *a = &was->field[i], *b = &field[i];
 
         check(a->name_len == b->name_len && a->value_len == b->value_len);
         check(!memcmp(a->name, b->name, a->name_len) && !memcmp(a->value, b->value, a->value_len));
@@ -49,8 +49,8 @@ static void again(const hpack_list *was)
 
 static hpack_result one(hpack_table *t, const uint8_t *data, size_t size, size_t room)
 {
-    hpack_field field[FIELDS];
-    hpack_list list = {.text = text[0], .room = room, .field = field, .most = FIELDS};
+    http_field field[FIELDS];
+    http_field_block list = {.text = text[0], .room = room, .field = field, .most = FIELDS};
     hpack_result result = hpack_decode(t, data, size, &list);
 
     check(t->size <= t->max_size && t->max_size <= t->limit);

@@ -9,7 +9,7 @@
 #include <stdatomic.h>
 #include "test_h2_site.h"
 
-#define PATIENCE 100000 /* turns without anything while a worker has a stream */
+#define PATIENCE 100000 /* turns without anything while a worker has a http_stream */
 #define SEEDS 300       /* BRIGADE_SEEDS: more */
 
 static peer *client;
@@ -57,7 +57,7 @@ static void test_a_file(void **state)
         site_settle(PATIENCE);
         check_whole(id, 200, 6);
     }
-    assert_int_equal(site_session()->streams_n, 0);
+    assert_int_equal(site_session()->streams.n, 0);
 }
 
 static void test_by_a_worker(void **state)
@@ -113,7 +113,7 @@ static void test_windows_of_bodies(void **state)
         peer_number(client, H2_WINDOW_UPDATE, id, 1 << 18);
         site_settle(PATIENCE);
         assert_int_equal(client->goaways, 0);
-        assert_int_equal(site_session()->streams_n, 0);
+        assert_int_equal(site_session()->streams.n, 0);
         site_check_window();
     }
 }
@@ -135,7 +135,7 @@ static void test_windows_of_bad_bodies(void **state)
     site_settle(PATIENCE);
     assert_true(s[0].reset && s[1].reset);
     assert_int_equal(client->goaways, 0);
-    assert_int_equal(site_session()->streams_n, 0);
+    assert_int_equal(site_session()->streams.n, 0);
     site_check_window();
 }
 
@@ -264,17 +264,17 @@ static void test_frames_are_no_progress(void **state)
     apr_time_t progress;
 
     ask_many(priorities, 1);
-    progress = site_session()->progress;
+    progress = site_session()->streams.progress;
     for (int i = 0; i < 3; i++) {
         nanosleep(&(struct timespec){0, 2000000}, NULL);
         peer_frame(client, H2_PING, 0, 0, "12345678", 8);
         site_settle(PATIENCE);
     }
-    assert_int_equal(site_session()->progress, progress);
+    assert_int_equal(site_session()->streams.progress, progress);
     assert_int_equal(site_conn->timer.due, progress + ap_server_conf->timeout);
     peer_number(client, H2_WINDOW_UPDATE, 7, 1000);
     site_settle(PATIENCE);
-    assert_true(site_session()->progress > progress);
+    assert_true(site_session()->streams.progress > progress);
 }
 
 /* ---- at random ---- */
@@ -307,7 +307,7 @@ static void random_request(void)
     static char priority[16];
     const uint32_t page = any(5);
 
-    if (site_session()->streams_n >= 90 || next_id >= 2 * 90)
+    if (site_session()->streams.n >= 90 || next_id >= 2 * 90)
         return;
     snprintf(priority, sizeof priority, "u=%u%s", (unsigned)any(8), any(2) ? ", i" : "");
     story[next_id / 2] = (asked){.bytes = pages[page].bytes};
@@ -370,7 +370,7 @@ static void random_finish(uint32_t seed)
                  s->reset ? ", reset" : "");
     }
     assert_int_equal(client->goaways, 0);
-    assert_int_equal(site_session()->streams_n, 0);
+    assert_int_equal(site_session()->streams.n, 0);
     site_check_window();
 }
 
@@ -409,12 +409,12 @@ static unsigned long fail_at; /* from 1 on; 0: none fails */
 /* Pools have rules of their own (out_of_memory.c): what calls has to lie beside a function of HTTP/2, or of the loop. */
 static int is_ours(const void *caller)
 {
-    const void *const beside[] = {h2_answer_take, h2_answer_end, h2_input_headers, h2_fail,
-                                  h2_take_block,  h2_head_fill,  h2_input,         h2_limit_cheap,
-                                  h2_output,      h2_ctl,        h2_pipe_begin,    h2_pipe_body,
-                                  h2_stream_open, hpack_decode,  hpack_table_add,  gather_flush,
-                                  pending_flush,  loop_stream,   conn_fill,        loop_in_get,
-                                  h2_file_read,   h2_chunk_new,  h2_parts_encode};
+    const void *const beside[] = {
+        stream_answer_take, stream_answer_end, h2_input_headers,   h2_fail,      h2_take_block,
+        stream_head_fill,   h2_input,          h2_limit_cheap,     h2_output,    h2_ctl,
+        stream_pipe_begin,  stream_pipe_body,  stream_open,        hpack_decode, hpack_table_add,
+        gather_flush,       pending_flush,     loop_stream,        conn_fill,    loop_in_get,
+        stream_file_read,   stream_chunk_new,  stream_parts_encode};
 
     for (size_t i = 0; i < sizeof beside / sizeof *beside; i++)
         if ((uintptr_t)caller - (uintptr_t)beside[i] + 2048 < 4096)
@@ -457,8 +457,8 @@ static unsigned files_open(void)
     const h2_session *h = site_conn ? site_session() : NULL;
     unsigned n = 0;
 
-    for (int i = 0; h && i < H2_BUCKETS; i++)
-        for (const h2_stream *s = h->bucket[i]; s; s = s->next)
+    for (int i = 0; h && i < STREAM_BUCKETS; i++)
+        for (const http_stream *s = h->streams.bucket[i]; s; s = s->next)
             n += s->owner && !s->now.data;
     return n;
 }

@@ -37,20 +37,20 @@ static size_t from_hex(const char *hex, uint8_t *out)
 }
 
 typedef struct decoded {
-    hpack_list list;
-    hpack_field field[MOST];
+    http_field_block list;
+    http_field field[MOST];
     char text[16384];
 } decoded;
 
 static hpack_result decode(hpack_table *t, const uint8_t *block, size_t len, decoded *d)
 {
-    d->list =
-        (hpack_list){.text = d->text, .room = sizeof d->text, .field = d->field, .most = MOST};
+    d->list = (http_field_block){
+        .text = d->text, .room = sizeof d->text, .field = d->field, .most = MOST};
     return hpack_decode(t, block, len, &d->list);
 }
 
 /* "name: value\n" of each field. */
-static void check_list(const hpack_list *list, const char *expected)
+static void check_list(const http_field_block *list, const char *expected)
 {
     char text[16384];
     size_t n = 0;
@@ -328,7 +328,7 @@ static size_t random_fields(uint32_t *seed, nghttp2_nv *nv, char *room)
     return n;
 }
 
-static void check_fields(const hpack_list *list, const nghttp2_nv *nv, size_t n)
+static void check_fields(const http_field_block *list, const nghttp2_nv *nv, size_t n)
 {
     assert_int_equal(list->n, n);
     for (size_t i = 0; i < n; i++) {

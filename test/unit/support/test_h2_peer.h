@@ -266,8 +266,8 @@ static inline void peer_data(peer *p, const h2_frame *f)
 static inline void peer_block(peer *p)
 {
     static char text[1 << 20];
-    static hpack_field field[4096];
-    hpack_list list = {.text = text, .room = sizeof text, .field = field, .most = 4096};
+    static http_field field[4096];
+    http_field_block list = {.text = text, .room = sizeof text, .field = field, .most = 4096};
     peer_stream *s = peer_stream_of(p, p->block_stream);
     hpack_table t;
     int status = 0;
@@ -276,7 +276,7 @@ static inline void peer_block(peer *p)
     PEER_CHECK(hpack_decode(&t, p->block, p->block_len, &list) == HPACK_OK && !list.cut && !t.n);
     hpack_table_free(&t);
     for (uint32_t i = 0; i < list.n; i++) {
-        const hpack_field *f = &list.field[i];
+        const http_field *f = &list.field[i];
 
         for (uint32_t k = 0; k < f->name_len; k++)
             PEER_CHECK(f->name[k] < 'A' || f->name[k] > 'Z');

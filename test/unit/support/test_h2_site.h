@@ -282,7 +282,7 @@ static unsigned site_at_work(void)
 }
 
 /** Turns until nothing moves any more, but what waits for the client. @param tries  turns that may pass without
- * anything while a worker has a stream */
+ * anything while a worker has a http_stream */
 static void site_settle(int tries)
 {
     int idle = 0;
@@ -330,7 +330,7 @@ static inline void site_check_window(void)
 {
     const h2_session *h = site_session();
 
-    if (h && !h->streams_n && !h->ending)
+    if (h && !h->streams.n && !h->streams.ending)
         PEER_CHECK(h->recv_window + (int64_t)h->owed == H2_CONN_WINDOW);
 }
 

@@ -7,10 +7,9 @@
 #include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "h2_private.h"
+#include "test_stream.h"
 
 /* "Name: value|Name: value" as fields, or NULL: no such part. */
 typedef struct parts_case {
@@ -57,24 +56,7 @@ static const parts_case cases[] = {
     {0, 0, 0, NULL, "", "", 0, "", "", "", 1, 0},
 };
 
-typedef struct fixture {
-    h2_session session;
-    h2_stream stream;
-    h2_pipe pipe;
-} fixture;
-
-static void fixture_begin(fixture *f, int is_head)
-{
-    memset(f, 0, sizeof *f);
-    f->session.conf.max_block = 65536;
-    f->stream.session = &f->session;
-    f->stream.pipe = &f->pipe;
-    f->stream.is_head = (uint8_t)is_head;
-    f->pipe.blocks_tail = &f->pipe.blocks;
-    f->pipe.out_most = 1 << 20;
-}
-
-static shared_ref *encode(int status, int whole, const char *text)
+static shared_ref *encode(fixture *f, int status, int whole, const char *text)
 {
     http_field field[16];
     stream_fields fields = {.status = status, .is_whole = whole, .field = field};
@@ -90,69 +72,42 @@ static shared_ref *encode(int status, int whole, const char *text)
         text += name + 2 + value;
         text += *text == '|';
     }
-    assert_non_null(part = h2_parts_encode(NULL, &fields));
+    assert_non_null(part = stream_parts_encode(&f->bc, &fields));
     return part;
-}
-
-static void put_block(const h2_block *b, char *out, size_t room)
-{
-    hpack_field field[32];
-    char text[1024];
-    hpack_list list = {.text = text, .room = sizeof text, .field = field, .most = 32};
-    hpack_table t;
-
-    hpack_table_init(&t, 4096);
-    assert_int_equal(hpack_decode(&t, b->data, b->len, &list), HPACK_OK);
-    for (uint32_t i = 0; i < list.n; i++)
-        snprintf(out + strlen(out), room - strlen(out), "%.*s=%.*s ", (int)field[i].name_len,
-                 field[i].name, (int)field[i].value_len, field[i].value);
-    hpack_table_free(&t);
 }
 
 static void fixture_end(fixture *f, const parts_case *c)
 {
-    char blocks[2048] = "", out[2048] = "", trailers[1024] = "";
+    const size_t out_bytes = f->pipe.out_bytes;
+    fixture_text t;
 
-    h2_answer_end(&f->stream);
-    for (h2_block *b = f->pipe.blocks, *next; b; b = next) {
-        next = b->next;
-        put_block(b, blocks, sizeof blocks);
-        assert_int_equal(b->last, !next && c->over_at_head);
-        shared_release(&b->ref);
-    }
-    for (h2_chunk *k = f->pipe.out, *next; k; k = next) {
-        next = k->next;
-        strncat(out, (char *)k->data, k->len);
-        shared_release(&k->ref);
-    }
-    assert_int_equal(strlen(out), f->pipe.out_bytes);
-    if (f->pipe.trailers) {
-        put_block(f->pipe.trailers, trailers, sizeof trailers);
-        shared_release(&f->pipe.trailers->ref);
-    }
-    assert_string_equal(blocks, c->blocks);
-    assert_string_equal(out, c->out);
-    assert_string_equal(trailers, c->trailers);
+    stream_answer_end(&f->stream);
+    for (const stream_block *b = f->pipe.blocks; b; b = b->next)
+        assert_int_equal(b->last, !b->next && c->over_at_head);
+    fixture_take(f, &t);
+    assert_int_equal(strlen(t.data), out_bytes);
+    assert_string_equal(t.blocks, c->blocks);
+    assert_string_equal(t.data, c->out);
+    assert_string_equal(t.trailers, c->trailers);
     assert_int_equal(f->pipe.answer.bad, c->bad);
     assert_int_equal(f->pipe.over, !c->bad);
-    h2_answer_free(&f->pipe.answer);
 }
 
 /* @param way  how the data comes: copied; a byte at a time; as a chunk of its own */
 static void send_data(fixture *f, const char *data, int way)
 {
     const size_t len = strlen(data);
-    h2_chunk *c;
+    stream_chunk *c;
     void *given;
 
-    if (way == 2 && len && f->pipe.answer.state == H2_ANSWER_PARTS) {
+    if (way == 2 && len && f->pipe.answer.state == STREAM_ANSWER_PARTS) {
         assert_non_null(given = strdup(data));
-        assert_non_null(c = h2_chunk_of(given, given, len));
-        assert_int_equal(h2_answer_add(&f->stream, c), len);
+        assert_non_null(c = stream_chunk_of(given, given, len));
+        assert_int_equal(stream_answer_add(&f->stream, c), len);
         return;
     }
     for (size_t at = 0; at < len; at += way ? 1 : len)
-        assert_int_equal(h2_answer_take(&f->stream, data + at, way ? 1 : len), way ? 1 : len);
+        assert_int_equal(stream_answer_take(&f->stream, data + at, way ? 1 : len), way ? 1 : len);
 }
 
 static void every_case(void **state)
@@ -163,12 +118,12 @@ static void every_case(void **state)
 
         fixture_begin(&f, c->is_head);
         if (c->interim)
-            assert_true(h2_parts_put(&f.stream, encode(c->interim, 0, "")) >= 0);
+            assert_true(stream_parts_put(&f.stream, encode(&f, c->interim, 0, "")) >= 0);
         if (c->head)
-            assert_true(h2_parts_put(&f.stream, encode(c->status, c->whole, c->head)) > 0);
+            assert_true(stream_parts_put(&f.stream, encode(&f, c->status, c->whole, c->head)) > 0);
         send_data(&f, c->data, (int)(i % 3));
         if (c->end)
-            h2_parts_put(&f.stream, *c->end ? encode(0, 0, c->end) : NULL);
+            stream_parts_put(&f.stream, *c->end ? encode(&f, 0, 0, c->end) : NULL);
         fixture_end(&f, c);
     }
 }
@@ -179,20 +134,20 @@ static void wrong_order(void **state)
     fixture f;
 
     fixture_begin(&f, 0);
-    h2_answer_take(&f.stream, "HTTP/1.1 200", 12);
-    assert_int_equal(h2_parts_put(&f.stream, encode(200, 0, "")), -1);
+    stream_answer_take(&f.stream, "HTTP/1.1 200", 12);
+    assert_int_equal(stream_parts_put(&f.stream, encode(&f, 200, 0, "")), -1);
     assert_true(f.pipe.answer.bad);
-    h2_answer_free(&f.pipe.answer);
+    stream_answer_free(&f.pipe.answer);
 
     fixture_begin(&f, 0);
-    assert_true(h2_parts_put(&f.stream, encode(200, 0, "")) > 0);
-    assert_int_equal(h2_parts_put(&f.stream, encode(200, 0, "")), -1);
+    assert_true(stream_parts_put(&f.stream, encode(&f, 200, 0, "")) > 0);
+    assert_int_equal(stream_parts_put(&f.stream, encode(&f, 200, 0, "")), -1);
     assert_true(f.pipe.answer.bad);
     shared_release(&f.pipe.blocks->ref);
 
     fixture_begin(&f, 0);
-    f.session.conf.max_block = 10;
-    assert_int_equal(h2_parts_put(&f.stream, encode(200, 0, "X-Long: 0123456789")), -1);
+    f.session.terms.max_block = 10;
+    assert_int_equal(stream_parts_put(&f.stream, encode(&f, 200, 0, "X-Long: 0123456789")), -1);
     assert_true(f.pipe.answer.bad && !f.pipe.blocks);
 }
 
@@ -203,16 +158,16 @@ static void room(void **state)
     int own;
 
     fixture_begin(&f, 0);
-    assert_true(h2_parts_put(&f.stream, encode(200, 0, "")) > 0);
-    assert_int_equal(h2_answer_room(&f.stream, 100, &own), 100);
+    assert_true(stream_parts_put(&f.stream, encode(&f, 200, 0, "")) > 0);
+    assert_int_equal(stream_answer_room(&f.stream, 100, &own), 100);
     assert_true(own);
-    assert_int_equal(h2_answer_take(&f.stream, "abc", 3), 3);
-    assert_int_equal(h2_answer_room(&f.stream, 100, &own), 100);
+    assert_int_equal(stream_answer_take(&f.stream, "abc", 3), 3);
+    assert_int_equal(stream_answer_room(&f.stream, 100, &own), 100);
     assert_false(own);
-    assert_int_equal(h2_answer_room(&f.stream, 1 << 20, &own), H2_CHUNK);
+    assert_int_equal(stream_answer_room(&f.stream, 1 << 20, &own), STREAM_CHUNK);
     assert_true(own);
     f.pipe.out_most = 3;
-    assert_int_equal(h2_answer_room(&f.stream, 100, &own), 0);
+    assert_int_equal(stream_answer_room(&f.stream, 100, &own), 0);
     shared_release(&f.pipe.blocks->ref);
     shared_release(&f.pipe.out->ref);
 }

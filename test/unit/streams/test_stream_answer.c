@@ -8,10 +8,9 @@
 #include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "h2_private.h"
+#include "test_stream.h"
 
 typedef struct answer_case {
     const char *text, *fields, *data, *trailers;
@@ -59,63 +58,17 @@ static const answer_case cases[] = {
     {"", "", "", NULL, 0, 1},
 };
 
-typedef struct fixture {
-    h2_session session;
-    h2_stream stream;
-    h2_pipe pipe;
-} fixture;
-
-static void fixture_begin(fixture *f, const answer_case *c)
-{
-    memset(f, 0, sizeof *f);
-    f->session.conf.max_block = 65536;
-    f->stream.session = &f->session;
-    f->stream.pipe = &f->pipe;
-    f->stream.is_head = (uint8_t)c->is_head;
-    f->pipe.blocks_tail = &f->pipe.blocks;
-    f->pipe.out_most = 1 << 20;
-}
-
-static void put_block(const h2_block *b, char *out, size_t room)
-{
-    hpack_field field[32];
-    char text[1024];
-    hpack_list list = {.text = text, .room = sizeof text, .field = field, .most = 32};
-    hpack_table t;
-
-    hpack_table_init(&t, 4096);
-    assert_int_equal(hpack_decode(&t, b->data, b->len, &list), HPACK_OK);
-    for (uint32_t i = 0; i < list.n; i++)
-        snprintf(out + strlen(out), room - strlen(out), "%.*s=%.*s ", (int)field[i].name_len,
-                 field[i].name, (int)field[i].value_len, field[i].value);
-    hpack_table_free(&t);
-}
-
 /* Look at what came, and free it. */
 static void fixture_end(fixture *f, const answer_case *c)
 {
-    char fields[2048] = "", data[2048] = "", trailers[1024] = "";
+    fixture_text t;
 
-    h2_answer_end(&f->stream);
-    for (h2_block *b = f->pipe.blocks, *next; b; b = next) {
-        next = b->next;
-        put_block(b, fields, sizeof fields);
-        shared_release(&b->ref);
-    }
-    for (h2_chunk *k = f->pipe.out, *next; k; k = next) {
-        next = k->next;
-        strncat(data, (char *)k->data, k->len);
-        shared_release(&k->ref);
-    }
-    if (f->pipe.trailers) {
-        put_block(f->pipe.trailers, trailers, sizeof trailers);
-        shared_release(&f->pipe.trailers->ref);
-    }
-    assert_string_equal(fields, c->fields);
-    assert_string_equal(data, c->data);
-    assert_string_equal(trailers, c->trailers ? c->trailers : "");
+    stream_answer_end(&f->stream);
+    fixture_take(f, &t);
+    assert_string_equal(t.blocks, c->fields);
+    assert_string_equal(t.data, c->data);
+    assert_string_equal(t.trailers, c->trailers ? c->trailers : "");
     assert_int_equal(f->pipe.answer.bad, c->bad);
-    h2_answer_free(&f->pipe.answer);
 }
 
 static void feed(const answer_case *c, size_t cut, size_t step)
@@ -123,12 +76,12 @@ static void feed(const answer_case *c, size_t cut, size_t step)
     const size_t len = strlen(c->text);
     fixture f;
 
-    fixture_begin(&f, c);
+    fixture_begin(&f, c->is_head);
     for (size_t at = 0; at < len && !f.pipe.answer.bad;) {
         size_t n = at < cut ? cut - at : step;
 
         n = n < len - at ? n : len - at;
-        h2_answer_take(&f.stream, c->text + at, n);
+        stream_answer_take(&f.stream, c->text + at, n);
         at += n;
     }
     fixture_end(&f, c);
@@ -147,20 +100,19 @@ static void every_cut(void **state)
 static void full_queue(void **state)
 {
     static const char head[] = OK200 "Content-Length: 100000\r\n\r\n";
-    const answer_case c = {.text = ""};
     static char body[100000];
     size_t done = 0, n;
     fixture f;
 
-    fixture_begin(&f, &c);
+    fixture_begin(&f, 0);
     f.pipe.out_most = 40000;
-    assert_int_equal(h2_answer_take(&f.stream, head, sizeof head - 1), sizeof head - 1);
-    while ((n = h2_answer_take(&f.stream, body + done, sizeof body - done)) > 0)
+    assert_int_equal(stream_answer_take(&f.stream, head, sizeof head - 1), sizeof head - 1);
+    while ((n = stream_answer_take(&f.stream, body + done, sizeof body - done)) > 0)
         done += n;
-    assert_true(done >= 40000 && done <= 40000 + H2_CHUNK && f.pipe.out_bytes == done);
+    assert_true(done >= 40000 && done <= 40000 + STREAM_CHUNK && f.pipe.out_bytes == done);
     assert_false(f.pipe.over);
     shared_release(&f.pipe.blocks->ref);
-    for (h2_chunk *k = f.pipe.out, *next; k; k = next) {
+    for (stream_chunk *k = f.pipe.out, *next; k; k = next) {
         next = k->next;
         shared_release(&k->ref);
     }

@@ -2,7 +2,7 @@
 /*
  * The text of a response that a running HTTP/2 stream sends. The first byte chooses the pieces in which it comes; the
  * field blocks and the data must be the same in one piece, and each block must be one that can be decoded.
- * Covers: server/h2/h2_answer.c
+ * Covers: server/streams/stream_answer.c
  */
 #include "h2_private.h"
 #include <stdlib.h>
@@ -11,9 +11,9 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 typedef struct outcome {
-    h2_session session;
-    h2_stream stream;
-    h2_pipe pipe;
+    http_streams session;
+    http_stream stream;
+    stream_pipe pipe;
     size_t blocks, bytes;
 } outcome;
 
@@ -23,11 +23,11 @@ static void check(int right)
         abort();
 }
 
-static void check_block(outcome *o, h2_block *b)
+static void check_block(outcome *o, stream_block *b)
 {
     static char text[1 << 20];
-    static hpack_field field[4096];
-    hpack_list list = {.text = text, .room = sizeof text, .field = field, .most = 4096};
+    static http_field field[4096];
+    http_field_block list = {.text = text, .room = sizeof text, .field = field, .most = 4096};
     hpack_table t;
 
     hpack_table_init(&t, 4096);
@@ -40,27 +40,29 @@ static void check_block(outcome *o, h2_block *b)
 static void run(outcome *o, const uint8_t *data, size_t size, size_t step)
 {
     memset(o, 0, sizeof *o);
-    o->session.conf.max_block = 1 << 20;
+    o->session.protocol = &h2_protocol;
+    o->session.terms.max_block = 1 << 20;
     o->stream.session = &o->session;
     o->stream.pipe = &o->pipe;
     o->pipe.blocks_tail = &o->pipe.blocks;
     o->pipe.out_most = 1 << 24;
     for (size_t at = 0; at < size && !o->pipe.answer.bad; at += step)
-        h2_answer_take(&o->stream, (const char *)data + at, step < size - at ? step : size - at);
-    h2_answer_end(&o->stream);
-    for (h2_block *b = o->pipe.blocks, *next; b; b = next) {
+        stream_answer_take(&o->stream, (const char *)data + at,
+                           step < size - at ? step : size - at);
+    stream_answer_end(&o->stream);
+    for (stream_block *b = o->pipe.blocks, *next; b; b = next) {
         next = b->next;
         check_block(o, b);
     }
     if (o->pipe.trailers)
         check_block(o, o->pipe.trailers);
-    for (h2_chunk *c = o->pipe.out, *next; c; c = next) {
+    for (stream_chunk *c = o->pipe.out, *next; c; c = next) {
         next = c->next;
         o->bytes += c->len;
         shared_release(&c->ref);
     }
     check(o->bytes == o->pipe.out_bytes);
-    h2_answer_free(&o->pipe.answer);
+    stream_answer_free(&o->pipe.answer);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

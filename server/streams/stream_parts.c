@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The response of a running request in parts (transport.h): heads and trailers as fields, which become field blocks on the
+/* The response of a running request in parts (transport.all): heads and trailers as fields, which become field blocks on the
  * thread that runs the request, and data between them.
  *
- *   H2_ANSWER_HEAD   a part is a head; after 1xx the next one
- *   H2_ANSWER_PARTS  data, of the length that the head told if it does; a part is the end
- *   H2_ANSWER_OVER   what still comes is dropped
+ *   STREAM_ANSWER_HEAD   a part is a head; after 1xx the next one
+ *   STREAM_ANSWER_PARTS  data, of the length that the head told if it does; a part is the end
+ *   STREAM_ANSWER_OVER   what still comes is dropped
  *
- * Bytes before a head are text of HTTP/1: h2_answer.c. */
-#include "h2_private.h"
-#include "hpack_encode.h"
+ * Bytes before a head are text of HTTP/1: stream_answer.c. */
+#include "streams.h"
 #include "http_fields.h"
 #include "brigade/assert.h"
 #include <stdlib.h>
@@ -42,7 +41,7 @@ static int parts_leave_out(const http_field *f)
 }
 
 /* What a head says of its body. */
-static void parts_note(h2_block *b, const http_field *f)
+static void parts_note(stream_block *b, const http_field *f)
 {
     if ((f->name[0] | 0x20) != 'c')
         return;
@@ -50,7 +49,7 @@ static void parts_note(h2_block *b, const http_field *f)
         if (http_parse_length(f->value, f->value_len, &b->length))
             b->length = UINT64_MAX;
     } else if (PARTS_IS(f, "content-type")) {
-        b->urgency = h2_urgency_of_type(f->value, f->value_len);
+        b->urgency = stream_urgency_of_type(f->value, f->value_len);
     }
 }
 
@@ -59,7 +58,7 @@ static void parts_free(shared_ref *ref)
     free(ref);
 }
 
-/* HPACK has names in lower case: they are made so behind the block, where there is room. */
+/* Field blocks have names in lower case: they are made so behind the block, where there is room. */
 static const char *parts_lower(char *to, const http_field *f)
 {
     for (uint32_t i = 0; i < f->name_len; i++)
@@ -69,13 +68,13 @@ static const char *parts_lower(char *to, const http_field *f)
 
 static size_t parts_room(const stream_fields *fields, size_t *longest)
 {
-    size_t room = HPACK_LINE_ROOM(7, 3);
+    size_t room = STREAM_LINE_ROOM(7, 3);
 
     *longest = 0;
     for (int i = 0; i < fields->n; i++) {
         const http_field *f = &fields->field[i];
 
-        room += HPACK_LINE_ROOM(f->name_len, f->value_len);
+        room += STREAM_LINE_ROOM(f->name_len, f->value_len);
         if (f->name_len > *longest)
             *longest = f->name_len;
     }
@@ -83,14 +82,12 @@ static size_t parts_room(const stream_fields *fields, size_t *longest)
 }
 
 /* A 101 to the extended CONNECT is 200 (RFC 8441, 5). @return behind the status */
-static uint8_t *parts_tunnel(const brg_conn *bc, h2_block *b)
+static uint8_t *parts_tunnel(const http_stream *s, stream_block *b)
 {
-    const h2_stream *s = bc->below;
-
     b->is_tunnel = s->is_tunnel;
     if (b->is_tunnel)
         b->status = HTTP_OK;
-    return hpack_put_status(b->data, b->status);
+    return s->session->protocol->put_status(b->data, b->status);
 }
 
 /* It answers the nonce of this server. */
@@ -99,22 +96,24 @@ static int parts_is_accept(const http_field *f)
     return f->name_len == 20 && !strncasecmp(f->name, "Sec-WebSocket-Accept", 20);
 }
 
-shared_ref *h2_parts_encode(brg_conn *bc, const stream_fields *fields)
+shared_ref *stream_parts_encode(brg_conn *bc, const stream_fields *fields)
 {
+    const http_stream *s = bc->below;
+    const stream_protocol *protocol = s->session->protocol;
     size_t longest, room = parts_room(fields, &longest);
-    h2_block *b = malloc(sizeof *b + room + longest);
+    stream_block *b = malloc(sizeof *b + room + longest);
     uint8_t *p;
 
     if (!b)
         return NULL;
-    *b = (h2_block){.ref = {1, parts_free},
-                    .status = (uint16_t)fields->status,
-                    .last = !fields->status || fields->is_whole,
-                    .urgency = H2_URGENCY_DEFAULT,
-                    .length = UINT64_MAX};
-    p = fields->status ? hpack_put_status(b->data, fields->status) : b->data;
+    *b = (stream_block){.ref = {1, parts_free},
+                        .status = (uint16_t)fields->status,
+                        .last = !fields->status || fields->is_whole,
+                        .urgency = STREAM_URGENCY_DEFAULT,
+                        .length = UINT64_MAX};
+    p = fields->status ? protocol->put_status(b->data, fields->status) : b->data;
     if (fields->status == HTTP_SWITCHING_PROTOCOLS)
-        p = parts_tunnel(bc, b);
+        p = parts_tunnel(s, b);
     for (int i = 0; i < fields->n; i++) {
         const http_field *f = &fields->field[i];
 
@@ -122,8 +121,8 @@ shared_ref *h2_parts_encode(brg_conn *bc, const stream_fields *fields)
             continue;
         if (fields->status)
             parts_note(b, f);
-        p = hpack_put_line(p, parts_lower((char *)b->data + room, f), f->name_len, f->value,
-                           f->value_len, 0);
+        p = protocol->put_line(p, parts_lower((char *)b->data + room, f), f->name_len, f->value,
+                               f->value_len);
     }
     b->len = (uint32_t)(p - b->data);
     BRG_ASSERT(b->len <= room);
@@ -132,15 +131,17 @@ shared_ref *h2_parts_encode(brg_conn *bc, const stream_fields *fields)
 
 /* ---- under the session's lock ---- */
 
-static void parts_begin_body(h2_stream *s, h2_block *b)
+static void parts_begin_body(http_stream *s, stream_block *b)
 {
-    h2_pipe *p = s->pipe;
-    h2_answer *a = &p->answer;
+    stream_pipe *p = s->pipe;
+    stream_answer *a = &p->answer;
 
     if (s->is_head || b->status == 204 || b->status == 304)
         b->last = 1;
     a->left = b->length;
-    a->state = b->last ? H2_ANSWER_OVER : b->is_tunnel ? H2_ANSWER_TO_END : H2_ANSWER_PARTS;
+    a->state = b->last        ? STREAM_ANSWER_OVER
+               : b->is_tunnel ? STREAM_ANSWER_TO_END
+                              : STREAM_ANSWER_PARTS;
     p->over = b->last;
     p->ranked = s->session->unranked = 1;
     p->urgency = b->urgency;
@@ -148,15 +149,15 @@ static void parts_begin_body(h2_stream *s, h2_block *b)
 }
 
 /* @return 0; -1: it cannot be sent */
-static int parts_take_head(h2_stream *s, h2_block *b)
+static int parts_take_head(http_stream *s, stream_block *b)
 {
-    h2_pipe *p = s->pipe;
+    stream_pipe *p = s->pipe;
 
-    if (p->answer.head_len || b->len > (uint32_t)s->session->conf.max_block)
+    if (p->answer.head_len || b->len > (uint32_t)s->session->terms.max_block)
         return -1;
     if (s->is_tunnel && !b->is_tunnel && b->status >= 200 && b->status < 300)
         return -1; /* the client would take it for a tunnel */
-    if (b->status == 103 && !s->session->conf.early_hints) {
+    if (b->status == 103 && !s->session->terms.early_hints) {
         shared_release(&b->ref);
         return 0;
     }
@@ -169,9 +170,9 @@ static int parts_take_head(h2_stream *s, h2_block *b)
 }
 
 /* A response without what it announced is none. */
-static int parts_take_end(h2_stream *s, h2_block *b)
+static int parts_take_end(http_stream *s, stream_block *b)
 {
-    h2_pipe *p = s->pipe;
+    stream_pipe *p = s->pipe;
 
     BRG_ASSERT(!p->trailers && !p->over);
     if (p->answer.left && p->answer.left != UINT64_MAX)
@@ -180,26 +181,26 @@ static int parts_take_end(h2_stream *s, h2_block *b)
         p->trailers = b;
     else if (b)
         shared_release(&b->ref);
-    p->answer.state = H2_ANSWER_OVER;
+    p->answer.state = STREAM_ANSWER_OVER;
     p->over = 1;
     return 0;
 }
 
-ssize_t h2_parts_put(h2_stream *s, shared_ref *part)
+ssize_t stream_parts_put(http_stream *s, shared_ref *part)
 {
-    h2_block *b = (h2_block *)(void *)part;
-    h2_answer *a = &s->pipe->answer;
+    stream_block *b = (stream_block *)(void *)part;
+    stream_answer *a = &s->pipe->answer;
     const ssize_t counts = b ? b->len : 0;
     int rc = -1;
 
-    if (a->state == H2_ANSWER_OVER) {
+    if (a->state == STREAM_ANSWER_OVER) {
         if (b)
             shared_release(&b->ref);
         return 0;
     }
-    if (a->state == H2_ANSWER_HEAD && b && b->status)
+    if (a->state == STREAM_ANSWER_HEAD && b && b->status)
         rc = parts_take_head(s, b);
-    else if (a->state == H2_ANSWER_PARTS && (!b || !b->status))
+    else if (a->state == STREAM_ANSWER_PARTS && (!b || !b->status))
         rc = parts_take_end(s, b);
     if (!rc)
         return counts;
@@ -213,58 +214,58 @@ ssize_t h2_parts_put(h2_stream *s, shared_ref *part)
 
 static void chunk_end(shared_ref *ref)
 {
-    h2_chunk *c = (h2_chunk *)(void *)ref;
+    stream_chunk *c = (stream_chunk *)(void *)ref;
 
     free(c->given);
     free(c);
 }
 
-h2_chunk *h2_chunk_new(size_t cap)
+stream_chunk *stream_chunk_new(size_t cap)
 {
-    h2_chunk *c = malloc(sizeof *c + cap);
+    stream_chunk *c = malloc(sizeof *c + cap);
 
     if (!c)
         return NULL;
-    *c = (h2_chunk){.ref = {1, chunk_end}, .cap = (uint32_t)cap};
+    *c = (stream_chunk){.ref = {1, chunk_end}, .cap = (uint32_t)cap};
     c->data = c->own;
     return c;
 }
 
-h2_chunk *h2_chunk_of(void *base, const char *data, size_t len)
+stream_chunk *stream_chunk_of(void *base, const char *data, size_t len)
 {
-    h2_chunk *c = malloc(sizeof *c);
+    stream_chunk *c = malloc(sizeof *c);
 
     BRG_ASSERT(len > 0 && len <= UINT32_MAX);
     if (c)
-        *c = (h2_chunk){.ref = {1, chunk_end},
-                        .len = (uint32_t)len,
-                        .cap = (uint32_t)len,
-                        .data = (uint8_t *)(uintptr_t)data,
-                        .given = base};
+        *c = (stream_chunk){.ref = {1, chunk_end},
+                            .len = (uint32_t)len,
+                            .cap = (uint32_t)len,
+                            .data = (uint8_t *)(uintptr_t)data,
+                            .given = base};
     return c;
 }
 
-size_t h2_answer_room(const h2_stream *s, size_t len, int *own)
+size_t stream_answer_room(const http_stream *s, size_t len, int *own)
 {
-    const h2_chunk *last = s->pipe->out_last;
+    const stream_chunk *last = s->pipe->out_last;
     const uint32_t left = last ? last->cap - last->len : 0;
 
     *own = 0;
-    if (!h2_pipe_has_room(s))
+    if (!stream_pipe_has_room(s))
         return 0;
     if (len <= left)
         return len;
     *own = 1;
-    return len < H2_CHUNK ? len : H2_CHUNK;
+    return len < STREAM_CHUNK ? len : STREAM_CHUNK;
 }
 
-size_t h2_answer_add(h2_stream *s, h2_chunk *c)
+size_t stream_answer_add(http_stream *s, stream_chunk *c)
 {
-    h2_pipe *p = s->pipe;
-    h2_answer *a = &p->answer;
+    stream_pipe *p = s->pipe;
+    stream_answer *a = &p->answer;
     const uint32_t len = c->len;
 
-    BRG_ASSERT(a->state == H2_ANSWER_PARTS && !c->next && !c->off && len);
+    BRG_ASSERT(a->state == STREAM_ANSWER_PARTS && !c->next && !c->off && len);
     if (a->left < len)
         c->len = (uint32_t)a->left;
     if (a->left != UINT64_MAX)

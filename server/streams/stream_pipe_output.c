@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The response of a stream that runs as a request, on its way into the memory that frames are sent from: parts and text
- * (h2_parts.c, h2_answer.c make blocks and data of them), memory that is taken over, files. */
-#include "h2_pipe_private.h"
+ * (stream_parts.c, stream_answer.c make blocks and data of them), memory that is taken over, files. */
+#include "stream_pipe_private.h"
 #include "thread_self.h"
 #include "transport.h"
 #include <errno.h>
 #include <stdlib.h>
 
-ssize_t h2_pipe_sendv(brg_conn *bc, const struct iovec *iov, int n, int more)
+ssize_t stream_pipe_sendv(brg_conn *bc, const struct iovec *iov, int n, int more)
 {
-    h2_stream *s = pipe_stream(bc);
+    http_stream *s = pipe_stream(bc);
     size_t done = 0;
     int reset;
 
     pipe_lock(s);
     reset = s->pipe->reset;
     for (int i = 0; i < n && !reset && !s->pipe->answer.bad; i++) {
-        size_t took = h2_answer_take(s, iov[i].iov_base, iov[i].iov_len);
+        size_t took = stream_answer_take(s, iov[i].iov_base, iov[i].iov_len);
 
         done += took;
         if (took < iov[i].iov_len)
@@ -30,7 +30,7 @@ ssize_t h2_pipe_sendv(brg_conn *bc, const struct iovec *iov, int n, int more)
     }
     if (done) {
         if (!more)
-            h2_pipe_changed(s);
+            stream_pipe_changed(s);
         return (ssize_t)done;
     }
     errno = EAGAIN;
@@ -38,14 +38,14 @@ ssize_t h2_pipe_sendv(brg_conn *bc, const struct iovec *iov, int n, int more)
 }
 
 /* transport.put */
-ssize_t h2_pipe_put(brg_conn *bc, shared_ref *part)
+ssize_t stream_pipe_put(brg_conn *bc, shared_ref *part)
 {
-    h2_stream *s = pipe_stream(bc);
+    http_stream *s = pipe_stream(bc);
     ssize_t n = -1;
 
     pipe_lock(s);
     if (!s->pipe->reset && !s->pipe->answer.bad)
-        n = h2_parts_put(s, part);
+        n = stream_parts_put(s, part);
     else if (part)
         shared_release(part);
     pipe_unlock(s);
@@ -56,14 +56,14 @@ ssize_t h2_pipe_put(brg_conn *bc, shared_ref *part)
 
 /* What may be queued of len bytes as a chunk of its own.
  * @return -1: errno; 0: they are few and behind others, or text, and go the way of sendv() */
-static ssize_t pipe_room(h2_stream *s, size_t len)
+static ssize_t pipe_room(http_stream *s, size_t len)
 {
     size_t room;
     int reset, own;
 
     pipe_lock(s);
-    room = h2_answer_room(s, len, &own);
-    own = own && s->pipe->answer.state == H2_ANSWER_PARTS;
+    room = stream_answer_room(s, len, &own);
+    own = own && s->pipe->answer.state == STREAM_ANSWER_PARTS;
     reset = s->pipe->reset || s->pipe->answer.bad;
     pipe_unlock(s);
     if (!reset && room)
@@ -73,7 +73,7 @@ static ssize_t pipe_room(h2_stream *s, size_t len)
 }
 
 /* Queue it. The lock was not held since pipe_room(), but nobody else adds to the response. */
-static ssize_t pipe_add(h2_stream *s, h2_chunk *c)
+static ssize_t pipe_add(http_stream *s, stream_chunk *c)
 {
     size_t n = 0;
     int reset;
@@ -81,7 +81,7 @@ static ssize_t pipe_add(h2_stream *s, h2_chunk *c)
     pipe_lock(s);
     reset = s->pipe->reset || s->pipe->answer.bad;
     if (!reset)
-        n = h2_answer_add(s, c);
+        n = stream_answer_add(s, c);
     pipe_unlock(s);
     if (!reset)
         return (ssize_t)n;
@@ -95,15 +95,15 @@ static ssize_t pipe_send(brg_conn *bc, const char *data, size_t len)
 {
     struct iovec iov = {.iov_base = (void *)(uintptr_t)data, .iov_len = len};
 
-    return h2_pipe_sendv(bc, &iov, 1, 1);
+    return stream_pipe_sendv(bc, &iov, 1, 1);
 }
 
 /* transport.give */
-ssize_t h2_pipe_give(brg_conn *bc, void *base, const char *data, size_t len)
+ssize_t stream_pipe_give(brg_conn *bc, void *base, const char *data, size_t len)
 {
-    h2_stream *s = pipe_stream(bc);
+    http_stream *s = pipe_stream(bc);
     ssize_t n = pipe_room(s, len);
-    h2_chunk *c = n > 0 ? h2_chunk_of(base, data, len) : NULL;
+    stream_chunk *c = n > 0 ? stream_chunk_of(base, data, len) : NULL;
 
     if (n < 0 || c)
         return c ? pipe_add(s, c) : n;
@@ -138,15 +138,15 @@ static ssize_t pipe_send_read(brg_conn *bc, int fd, off_t off, size_t len, file_
 }
 
 /* transport.send_file: into the memory that frames are sent from. */
-ssize_t h2_pipe_send_file(brg_conn *bc, int fd, off_t off, size_t len, file_wait wait)
+ssize_t stream_pipe_send_file(brg_conn *bc, int fd, off_t off, size_t len, file_wait wait)
 {
-    h2_stream *s = pipe_stream(bc);
+    http_stream *s = pipe_stream(bc);
     ssize_t n = pipe_room(s, len);
-    h2_chunk *c;
+    stream_chunk *c;
 
     if (n <= 0)
         return n < 0 ? n : pipe_send_read(bc, fd, off, len, wait);
-    if (!(c = h2_chunk_new((size_t)n))) {
+    if (!(c = stream_chunk_new((size_t)n))) {
         errno = ENOMEM;
         return -1;
     }
@@ -160,7 +160,7 @@ ssize_t h2_pipe_send_file(brg_conn *bc, int fd, off_t off, size_t len, file_wait
 }
 
 /* transport.sent. Once for all that a worker made, so that the loop has one turn with it. */
-void h2_pipe_sent(brg_conn *bc)
+void stream_pipe_sent(brg_conn *bc)
 {
-    h2_pipe_changed(pipe_stream(bc));
+    stream_pipe_changed(pipe_stream(bc));
 }

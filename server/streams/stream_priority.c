@@ -2,13 +2,13 @@
 /* Which of a connection's streams goes first: what the client says (RFC 9218), and, where it says nothing, what pages need: style
  * sheets, scripts and fonts before documents, those before images. Of large responses each gets a frame in turn, so that a
  * small one behind them waits for no more than that. */
-#include "h2_private.h"
+#include "streams.h"
 #include "http_fields.h"
 #include "brigade/assert.h"
 #include <string.h>
 #include <strings.h>
 
-void h2_priority_parse(const char *value, size_t len, uint8_t *urgency, uint8_t *incremental)
+void stream_priority_parse(const char *value, size_t len, uint8_t *urgency, uint8_t *incremental)
 {
     const char *p = value, *item;
     size_t n;
@@ -27,38 +27,51 @@ void h2_priority_parse(const char *value, size_t len, uint8_t *urgency, uint8_t 
     }
 }
 
-static void priority_change(h2_stream *s, uint8_t urgency, uint8_t incremental)
+static void priority_change(http_stream *s, uint8_t urgency, uint8_t incremental)
 {
     const int was_ready = s->ready_prev != NULL;
 
-    BRG_ASSERT_TAG(s, H2_STREAM_TAG);
-    BRG_ASSERT(urgency < H2_URGENCIES && s->urgency < H2_URGENCIES);
+    BRG_ASSERT_TAG(s, STREAM_TAG);
+    BRG_ASSERT(urgency < STREAM_URGENCIES && s->urgency < STREAM_URGENCIES);
 
     s->incremental = incremental;
     if (urgency == s->urgency)
         return; /* it keeps its place */
-    h2_stream_unready(s);
+    stream_unready(s);
     s->urgency = urgency;
     if (was_ready)
-        h2_stream_ready(s);
+        stream_ready(s);
 }
 
-void h2_set_priority(h2_stream *s, const char *value, size_t len)
+void stream_set_priority(http_stream *s, const char *value, size_t len)
 {
-    uint8_t urgency = H2_URGENCY_DEFAULT, incremental = 0;
+    uint8_t urgency = STREAM_URGENCY_DEFAULT, incremental = 0;
 
-    h2_priority_parse(value, len, &urgency, &incremental);
+    stream_priority_parse(value, len, &urgency, &incremental);
     s->asked = 1;
     priority_change(s, urgency, incremental);
 }
 
-void h2_rank(h2_stream *s, uint8_t urgency, uint64_t len)
+void stream_rank(http_stream *s, uint8_t urgency, uint64_t len)
 {
     if (!s->asked)
-        priority_change(s, urgency, len > H2_LARGE);
+        priority_change(s, urgency, len > STREAM_LARGE);
 }
 
-uint8_t h2_urgency_of_type(const char *type, size_t len)
+void streams_rank(http_streams *all)
+{
+    pthread_mutex_lock(&all->lock);
+    for (int i = 0; all->unranked && i < STREAM_BUCKETS; i++)
+        for (http_stream *s = all->bucket[i]; s; s = s->next)
+            if (s->pipe && s->pipe->ranked) {
+                s->pipe->ranked = 0;
+                stream_rank(s, s->pipe->urgency, s->pipe->length);
+            }
+    all->unranked = 0;
+    pthread_mutex_unlock(&all->lock);
+}
+
+uint8_t stream_urgency_of_type(const char *type, size_t len)
 {
     static const struct {
         const char *begin;
@@ -73,5 +86,5 @@ uint8_t h2_urgency_of_type(const char *type, size_t len)
         if (n <= len && !strncasecmp(type, known[i].begin, n))
             return known[i].urgency;
     }
-    return H2_URGENCY_DEFAULT;
+    return STREAM_URGENCY_DEFAULT;
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The transport of a stream that runs as a request: the body of the request comes from here as it is. For the response see
- * h2_pipe_output.c.
+ * stream_pipe_output.c.
  *
  * The loop or a worker reads and writes; the loop alone brings bodies and takes output. What they share is under the
  * session's lock, which nobody holds for longer than it takes to copy some kilobytes. */
-#include "h2_pipe_private.h"
+#include "stream_pipe_private.h"
 #include "clock.h"
 #include "connection.h"
 #include "h1_conn.h"
@@ -19,7 +19,7 @@
 #include <time.h>
 
 /* With the lock held: the loop is to look at it. @return 1: it has to be told */
-static int pipe_mark(h2_stream *s)
+static int pipe_mark(http_stream *s)
 {
     if (s->pipe->dirty)
         return 0;
@@ -31,9 +31,9 @@ static int pipe_mark(h2_stream *s)
 
 /* Its worker returned it before the note that tells of it was seen, where the worker of another stream is about to post
  * that note. */
-static void pipe_unmark(h2_stream *s)
+static void pipe_unmark(http_stream *s)
 {
-    h2_stream **at = &s->session->dirty;
+    http_stream **at = &s->session->dirty;
 
     if (!s->pipe->dirty)
         return;
@@ -47,34 +47,34 @@ static void pipe_unmark(h2_stream *s)
 }
 
 /* What was changed by the thread that runs the request. */
-void h2_pipe_changed(h2_stream *s)
+void stream_pipe_changed(http_stream *s)
 {
-    h2_session *h = s->session;
+    http_streams *all = s->session;
     int tell = 0;
 
     if (conn_on_loop()) {
-        h2_stream_ready(s);
-        h2_wants(h);
+        stream_ready(s);
+        all->protocol->wants(all);
         return;
     }
     pipe_lock(s);
     tell = pipe_mark(s);
     pipe_unlock(s);
     if (tell)
-        loop_note_post(h->bc->loop, &h->note);
+        loop_note_post(all->bc->loop, &all->note);
 }
 
 /* ---- begin and end ---- */
 
-int h2_pipe_begin(h2_stream *s)
+int stream_pipe_begin(http_stream *s)
 {
-    h2_session *h = s->session;
-    h2_pipe *p = calloc(1, sizeof *p);
+    http_streams *all = s->session;
+    stream_pipe *p = calloc(1, sizeof *p);
     pthread_condattr_t attr;
     brg_conn *bc;
 
     BRG_ASSERT(!s->pipe && !s->bc && !s->owner); /* a stored response has none */
-    if (!p || !(bc = loop_stream(h->bc))) {
+    if (!p || !(bc = loop_stream(all->bc))) {
         free(p);
         return -1;
     }
@@ -83,26 +83,26 @@ int h2_pipe_begin(h2_stream *s)
     pthread_cond_init(&p->changed, &attr);
     pthread_condattr_destroy(&attr);
     p->blocks_tail = &p->blocks;
-    p->out_most = h->conf.max_memory;
+    p->out_most = all->terms.max_memory;
     s->pipe = p;
     s->bc = bc;
     bc->driver = &h1_driver;
-    bc->transport = &h2_pipe_transport;
+    bc->transport = &stream_pipe_transport;
     bc->below = s;
-    h->running_n++;
+    all->running_n++;
     return 0;
 }
 
 /* With the lock held. */
-static void pipe_drop_output(h2_stream *s)
+static void pipe_drop_output(http_stream *s)
 {
-    h2_pipe *p = s->pipe;
+    stream_pipe *p = s->pipe;
 
-    for (h2_chunk *c = p->out, *next; c; c = next) {
+    for (stream_chunk *c = p->out, *next; c; c = next) {
         next = c->next;
         shared_release(&c->ref);
     }
-    for (h2_block *b = p->blocks, *next; b; b = next) {
+    for (stream_block *b = p->blocks, *next; b; b = next) {
         next = b->next;
         shared_release(&b->ref);
     }
@@ -117,17 +117,17 @@ static void pipe_drop_output(h2_stream *s)
 }
 
 /* What nobody reads, and what was read and is too little to be told by itself, is the connection's again. */
-static void pipe_forget_body(h2_stream *s)
+static void pipe_forget_body(http_stream *s)
 {
-    h2_pipe *p = s->pipe;
+    stream_pipe *p = s->pipe;
 
-    h2_credit(s->session, 0, p->in_len - p->in_off + p->owed);
+    s->session->protocol->credit(s->session, NULL, p->in_len - p->in_off + p->owed);
     p->in_off = p->in_len = p->owed = 0;
 }
 
-void h2_pipe_free(h2_stream *s)
+void stream_pipe_free(http_stream *s)
 {
-    h2_pipe *p = s->pipe;
+    stream_pipe *p = s->pipe;
 
     BRG_ASSERT(!s->bc);
     if (!p)
@@ -137,7 +137,7 @@ void h2_pipe_free(h2_stream *s)
     pipe_drop_output(s);
     pipe_unlock(s);
     pipe_forget_body(s);
-    h2_answer_free(&p->answer);
+    stream_answer_free(&p->answer);
     pthread_cond_destroy(&p->changed);
     free(p->in);
     free(p->trailers_in);
@@ -145,9 +145,9 @@ void h2_pipe_free(h2_stream *s)
     s->pipe = NULL;
 }
 
-void h2_pipe_cancel(h2_stream *s)
+void stream_pipe_cancel(http_stream *s)
 {
-    h2_pipe *p = s->pipe;
+    stream_pipe *p = s->pipe;
     brg_conn *bc = s->bc;
 
     pipe_lock(s);
@@ -164,11 +164,11 @@ void h2_pipe_cancel(h2_stream *s)
     if (!bc)
         return;
     bc->failed = 1;
-    s->failed = 2; /* h2_stream_release() is the caller's */
+    s->failed = 2; /* stream_release() is the caller's */
     bc->driver->drop(bc);
 }
 
-void h2_pipe_abandon(h2_stream *s)
+void stream_pipe_abandon(http_stream *s)
 {
     pipe_lock(s);
     s->pipe->reset = 1;
@@ -179,38 +179,38 @@ void h2_pipe_abandon(h2_stream *s)
 /* transport.end: the request is over. */
 static void pipe_end(brg_conn *bc)
 {
-    h2_stream *s = pipe_stream(bc);
-    h2_session *h = s->session;
-    h2_pipe *p = s->pipe;
+    http_stream *s = pipe_stream(bc);
+    http_streams *all = s->session;
+    stream_pipe *p = s->pipe;
 
-    BRG_ASSERT(!s->asked_head); /* h2_wait_end() comes first */
+    BRG_ASSERT(!s->asked_head); /* stream_wait_end() comes first */
     pipe_lock(s);
-    h2_answer_end(s);
+    stream_answer_end(s);
     p->over = 1;
     s->bc = NULL;
     pipe_unlock(s);
     bc->below = NULL;
     bc->transport = NULL;
-    BRG_ASSERT(h->running_n > 0);
-    if (h->streams_n == h->running_n)
-        h->progress = bc->loop->monotonic; /* nothing had to leave until now */
-    h->running_n--;
+    BRG_ASSERT(all->running_n > 0);
+    if (all->n == all->running_n)
+        all->progress = bc->loop->monotonic; /* nothing had to leave until now */
+    all->running_n--;
     if ((bc->failed || p->answer.bad) && !s->failed)
         s->failed = 1;
     if (s->failed == 2)
         return;
     if (s->local_closed)
-        h2_stream_release(s);
+        stream_release(s);
     else
-        h2_stream_ready(s);
-    h2_wants(h);
+        stream_ready(s);
+    all->protocol->wants(all);
 }
 
 /* ---- the body ---- */
 
-int h2_pipe_body(h2_stream *s, const uint8_t *data, size_t len)
+int stream_pipe_body(http_stream *s, const uint8_t *data, size_t len)
 {
-    h2_pipe *p = s->pipe;
+    stream_pipe *p = s->pipe;
     int rc = 0;
 
     pipe_lock(s);
@@ -224,7 +224,7 @@ int h2_pipe_body(h2_stream *s, const uint8_t *data, size_t len)
         brg_buffer_copied(p->in_len);
     }
     if (p->in_len + len > p->in_cap) {
-        size_t cap = p->in_len + len < H2_CHUNK ? H2_CHUNK : (p->in_len + len) * 2;
+        size_t cap = p->in_len + len < STREAM_CHUNK ? STREAM_CHUNK : (p->in_len + len) * 2;
         char *in = realloc(p->in, cap);
 
         rc = in ? 0 : -1;
@@ -241,9 +241,9 @@ int h2_pipe_body(h2_stream *s, const uint8_t *data, size_t len)
     return rc;
 }
 
-void h2_pipe_body_over(h2_stream *s, http_field *trailers, int n)
+void stream_pipe_body_over(http_stream *s, http_field *trailers, int n)
 {
-    h2_pipe *p = s->pipe;
+    stream_pipe *p = s->pipe;
 
     BRG_ASSERT(s->remote_closed && !p->in_over && !p->trailers_in); /* END_STREAM comes once */
     pipe_lock(s);
@@ -257,13 +257,13 @@ void h2_pipe_body_over(h2_stream *s, http_field *trailers, int n)
 /* transport.trailers. They change no more when recv() told the end. */
 static const http_field *pipe_trailers(brg_conn *bc, int *n)
 {
-    const h2_pipe *p = pipe_stream(bc)->pipe;
+    const stream_pipe *p = pipe_stream(bc)->pipe;
 
     *n = p->trailers_in_n;
     return p->trailers_in;
 }
 
-static size_t pipe_take_body(h2_pipe *p, char *buf, size_t len)
+static size_t pipe_take_body(stream_pipe *p, char *buf, size_t len)
 {
     size_t n = p->in_len - p->in_off;
 
@@ -276,7 +276,7 @@ static size_t pipe_take_body(h2_pipe *p, char *buf, size_t len)
 }
 
 /* With the lock held. 0: the end; -1: errno */
-static ssize_t pipe_read(h2_pipe *p, char *buf, size_t len)
+static ssize_t pipe_read(stream_pipe *p, char *buf, size_t len)
 {
     if (p->reset) {
         errno = ECONNRESET;
@@ -292,7 +292,7 @@ static ssize_t pipe_read(h2_pipe *p, char *buf, size_t len)
 
 static ssize_t pipe_recv(brg_conn *bc, void *buf, size_t len)
 {
-    h2_stream *s = pipe_stream(bc);
+    http_stream *s = pipe_stream(bc);
     uint32_t owed;
     ssize_t n;
 
@@ -301,31 +301,31 @@ static ssize_t pipe_recv(brg_conn *bc, void *buf, size_t len)
     owed = s->pipe->owed;
     if (n > 0 && (s->pipe->in_off < s->pipe->in_len || s->pipe->in_over))
         bc->rd_ready = 1; /* no event tells of the rest */
-    if (s->pipe->in_off == s->pipe->in_len && s->pipe->in_cap > H2_CHUNK) {
+    if (s->pipe->in_off == s->pipe->in_len && s->pipe->in_cap > STREAM_CHUNK) {
         free(s->pipe->in);
         s->pipe->in = NULL;
         s->pipe->in_off = s->pipe->in_len = s->pipe->in_cap = 0;
     }
     pipe_unlock(s);
-    if (n > 0 && owed >= (uint32_t)s->session->conf.window / 4)
-        h2_pipe_changed(s);
+    if (n > 0 && owed >= (uint32_t)s->session->terms.window / 4)
+        stream_pipe_changed(s);
     return n;
 }
 
 /* ---- waiting ---- */
 
-static int pipe_is_ready(const h2_stream *s, int for_write)
+static int pipe_is_ready(const http_stream *s, int for_write)
 {
-    const h2_pipe *p = s->pipe;
+    const stream_pipe *p = s->pipe;
 
     if (p->reset)
         return 1;
-    return for_write ? h2_pipe_has_room(s) : p->in_off < p->in_len || p->in_over;
+    return for_write ? stream_pipe_has_room(s) : p->in_off < p->in_len || p->in_over;
 }
 
 static apr_status_t pipe_wait(brg_conn *bc, int for_write, apr_interval_time_t timeout)
 {
-    h2_stream *s = pipe_stream(bc);
+    http_stream *s = pipe_stream(bc);
     struct timespec until;
     int rc = 0;
 
@@ -349,7 +349,7 @@ static apr_status_t pipe_wait(brg_conn *bc, int for_write, apr_interval_time_t t
 /* Its client reset it, or is gone. */
 static int pipe_is_unwanted(const brg_conn *bc)
 {
-    h2_stream *s = pipe_stream(bc);
+    http_stream *s = pipe_stream(bc);
     int reset;
 
     pipe_lock(s);
@@ -363,44 +363,39 @@ static int pipe_shut(brg_conn *bc)
     return 0;
 }
 
-const struct conn_transport h2_pipe_transport = {.name = "h2 stream",
-                                                 .shared = 1,
-                                                 .is_unwanted = pipe_is_unwanted,
-                                                 .recv = pipe_recv,
-                                                 .sendv = h2_pipe_sendv,
-                                                 .encode = h2_parts_encode,
-                                                 .put = h2_pipe_put,
-                                                 .send_file = h2_pipe_send_file,
-                                                 .give = h2_pipe_give,
-                                                 .sent = h2_pipe_sent,
-                                                 .trailers = pipe_trailers,
-                                                 .shut = pipe_shut,
-                                                 .end = pipe_end,
-                                                 .wait = pipe_wait};
+const struct conn_transport stream_pipe_transport = {.name = "stream",
+                                                     .shared = 1,
+                                                     .is_unwanted = pipe_is_unwanted,
+                                                     .recv = pipe_recv,
+                                                     .sendv = stream_pipe_sendv,
+                                                     .encode = stream_parts_encode,
+                                                     .put = stream_pipe_put,
+                                                     .send_file = stream_pipe_send_file,
+                                                     .give = stream_pipe_give,
+                                                     .sent = stream_pipe_sent,
+                                                     .trailers = pipe_trailers,
+                                                     .shut = pipe_shut,
+                                                     .end = pipe_end,
+                                                     .wait = pipe_wait};
 
 /* ---- on the loop ---- */
 
 /* What was read of its body makes room for more. */
-static void pipe_credit(h2_stream *s)
+static void pipe_credit(http_stream *s)
 {
     uint32_t owed;
 
     pipe_lock(s);
-    owed = s->pipe->owed >= (uint32_t)s->session->conf.window / 4 ? s->pipe->owed : 0;
+    owed = s->pipe->owed >= (uint32_t)s->session->terms.window / 4 ? s->pipe->owed : 0;
     s->pipe->owed -= owed;
     pipe_unlock(s);
-    if (!owed)
-        return;
-    h2_credit(s->session, 0, owed);
-    if (!s->remote_closed) {
-        s->recv_window += (int32_t)owed;
-        h2_credit(s->session, s->id, owed);
-    }
+    if (owed)
+        s->session->protocol->credit(s->session, s, owed);
 }
 
-void h2_pipe_go_on(h2_stream *s)
+void stream_pipe_go_on(http_stream *s)
 {
-    h2_pipe *p = s->pipe;
+    stream_pipe *p = s->pipe;
     brg_conn *bc = s->bc;
     int room, input;
 
@@ -408,7 +403,7 @@ void h2_pipe_go_on(h2_stream *s)
     if (!bc)
         return;
     pipe_lock(s);
-    room = h2_pipe_has_room(s);
+    room = stream_pipe_has_room(s);
     input = p->in_off < p->in_len || p->in_over;
     pthread_cond_broadcast(&p->changed);
     pipe_unlock(s);

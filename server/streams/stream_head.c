@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A request head of field lines: what makes it malformed (RFC 9113, 8), and the http_head that is made of it. */
-#include "h2_private.h"
+/* A request head of field lines: what makes it malformed (RFC 9113, 8; RFC 9114, 4), and the http_head that is made of it. */
+#include "streams.h"
 #include "h1_request.h"
 #include "http_fields.h"
 #include "http_log.h"
@@ -9,7 +9,7 @@
 #include "apr_base64.h"
 #include <string.h>
 
-static int field_is(const hpack_field *f, const char *lit, size_t len)
+static int field_is(const http_field *f, const char *lit, size_t len)
 {
     return f->name_len == len && !memcmp(f->name, lit, len);
 }
@@ -18,7 +18,7 @@ static int field_is(const hpack_field *f, const char *lit, size_t len)
 
 /* ---- is it well-formed ---- */
 
-static int field_name_is_bad(const hpack_field *f)
+static int field_name_is_bad(const http_field *f)
 {
     if (!f->name_len)
         return 1;
@@ -28,7 +28,7 @@ static int field_name_is_bad(const hpack_field *f)
     return 0;
 }
 
-static int field_value_is_bad(const hpack_field *f)
+static int field_value_is_bad(const http_field *f)
 {
     const char *end = f->value + f->value_len;
 
@@ -38,7 +38,7 @@ static int field_value_is_bad(const hpack_field *f)
 }
 
 /* Fields that only HTTP/1 has: RFC 9113, 8.2.2. */
-static int field_is_of_connection(const hpack_field *f)
+static int field_is_of_connection(const http_field *f)
 {
     switch (f->name_len) {
     case 2:
@@ -56,7 +56,7 @@ static int field_is_of_connection(const hpack_field *f)
     }
 }
 
-const char *h2_field_why(const hpack_field *f)
+const char *stream_field_why(const http_field *f)
 {
     if (field_name_is_bad(f))
         return "bad field name";
@@ -65,7 +65,7 @@ const char *h2_field_why(const hpack_field *f)
     return field_is_of_connection(f) ? "field of a connection of HTTP/1" : NULL;
 }
 
-static const hpack_field **parts_pseudo(h2_request_parts *p, const hpack_field *f)
+static const http_field **parts_pseudo(stream_request *p, const http_field *f)
 {
     return FIELD_IS(f, ":method")      ? &p->method
            : FIELD_IS(f, ":scheme")    ? &p->scheme
@@ -75,9 +75,9 @@ static const hpack_field **parts_pseudo(h2_request_parts *p, const hpack_field *
                                        : NULL;
 }
 
-static void parts_take_pseudo(h2_request_parts *p, const hpack_field *f, int late)
+static void parts_take_pseudo(stream_request *p, const http_field *f, int late)
 {
-    const hpack_field **at = parts_pseudo(p, f);
+    const http_field **at = parts_pseudo(p, f);
 
     if (late)
         p->why = "pseudo field behind others";
@@ -91,9 +91,9 @@ static void parts_take_pseudo(h2_request_parts *p, const hpack_field *f, int lat
         *at = f;
 }
 
-static void parts_take(h2_request_parts *p, const hpack_field *f, int index)
+static void parts_take(stream_request *p, const http_field *f, int index)
 {
-    p->why = h2_field_why(f);
+    p->why = stream_field_why(f);
     switch (f->name_len) {
     case 4:
         if (!FIELD_IS(f, "host"))
@@ -121,7 +121,7 @@ static void parts_take(h2_request_parts *p, const hpack_field *f, int index)
     }
 }
 
-static int path_is_bad(const hpack_field *path, const hpack_field *method)
+static int path_is_bad(const http_field *path, const http_field *method)
 {
     const char *end = path->value + path->value_len;
 
@@ -132,7 +132,7 @@ static int path_is_bad(const hpack_field *path, const hpack_field *method)
              !memcmp(method->value, "OPTIONS", 7));
 }
 
-static int method_is_bad(const hpack_field *f)
+static int method_is_bad(const http_field *f)
 {
     for (uint32_t i = 0; i < f->value_len; i++)
         if (!http_is(f->value[i], HTTP_C_TOKEN))
@@ -141,20 +141,20 @@ static int method_is_bad(const hpack_field *f)
 }
 
 /* Of another protocol than WebSocket nothing is known here. */
-static int protocol_is_bad(const h2_request_parts *p, int tunnels)
+static int protocol_is_bad(const stream_request *p, int tunnels)
 {
     return !tunnels || p->method->value_len != 7 || memcmp(p->method->value, "CONNECT", 7) ||
            !p->authority || p->protocol->value_len != 9 ||
            strncasecmp(p->protocol->value, "websocket", 9);
 }
 
-void h2_parts_of(h2_request_parts *p, const hpack_list *list, int tunnels)
+void stream_parts_of(stream_request *p, const http_field_block *list, int tunnels)
 {
     int late = 0;
 
-    *p = (h2_request_parts){.host = -1};
+    *p = (stream_request){.host = -1};
     for (uint32_t i = 0; i < list->n && !p->why; i++) {
-        const hpack_field *f = &list->field[i];
+        const http_field *f = &list->field[i];
 
         if (f->name_len && f->name[0] == ':') {
             parts_take_pseudo(p, f, late);
@@ -180,7 +180,7 @@ void h2_parts_of(h2_request_parts *p, const hpack_list *list, int tunnels)
 
 /* ---- the head ---- */
 
-static uint8_t method_id(const hpack_field *f)
+static uint8_t method_id(const http_field *f)
 {
     static const struct {
         const char *name;
@@ -197,13 +197,13 @@ static uint8_t method_id(const hpack_field *f)
     return HTTP_METHOD_OTHER;
 }
 
-void h2_head_add(http_head *head, const char *name, size_t name_len, const char *value,
-                 size_t value_len)
+void stream_head_add(http_head *head, const char *name, size_t name_len, const char *value,
+                     size_t value_len)
 {
     http_field *f = &head->field[head->n_fields];
     const http_field_id id = http_field_id_of(name, name_len);
 
-    BRG_ASSERT_DEBUG(head->field == head->own); /* h2_head_begin() */
+    BRG_ASSERT_DEBUG(head->field == head->own); /* stream_head_begin() */
     if (head->n_fields >= HTTP_HEAD_OWN_FIELDS)
         return;
     *f = (http_field){name, value, (uint32_t)name_len, (uint32_t)value_len, (uint8_t)id};
@@ -217,13 +217,13 @@ void h2_head_add(http_head *head, const char *name, size_t name_len, const char 
 }
 
 /* Cookie lines are one again: RFC 9113, 8.2.3. @return behind it */
-static char *head_add_cookies(http_head *head, const hpack_list *list, char *to)
+static char *head_add_cookies(http_head *head, const http_field_block *list, char *to)
 {
     char *begin = to;
 
     BRG_ASSERT_DEBUG(!list->cut); /* their values are there, and room behind them */
     for (uint32_t i = 0; i < list->n; i++) {
-        const hpack_field *f = &list->field[i];
+        const http_field *f = &list->field[i];
 
         if (!FIELD_IS(f, "cookie"))
             continue;
@@ -234,7 +234,7 @@ static char *head_add_cookies(http_head *head, const hpack_list *list, char *to)
         memcpy(to, f->value, f->value_len);
         to += f->value_len;
     }
-    h2_head_add(head, "Cookie", 6, begin, (size_t)(to - begin));
+    stream_head_add(head, "Cookie", 6, begin, (size_t)(to - begin));
     return to;
 }
 
@@ -251,7 +251,7 @@ static void head_refuse(http_head *head, int status, const char *why, const http
 }
 
 /* A forward proxy alone may be asked for others, and this is none. */
-static int scheme_is_of_http(const hpack_field *f)
+static int scheme_is_of_http(const http_field *f)
 {
     if (f->value_len == 4)
         return !memcmp(f->value, "http", 4) || !strncasecmp(f->value, "http", 4);
@@ -272,17 +272,17 @@ static char *head_of_tunnel(http_head *head, char *to)
     head->upgrade = 1;
     ap_random_insecure_bytes(nonce, sizeof nonce);
     apr_base64_encode_binary(to, nonce, sizeof nonce);
-    h2_head_add(head, "Upgrade", 7, "websocket", 9);
-    h2_head_add(head, "Connection", 10, "Upgrade", 7);
-    h2_head_add(head, "Sec-WebSocket-Key", 17, to, (size_t)len);
+    stream_head_add(head, "Upgrade", 7, "websocket", 9);
+    stream_head_add(head, "Connection", 10, "Upgrade", 7);
+    stream_head_add(head, "Sec-WebSocket-Key", 17, to, (size_t)len);
     return to + len + 1;
 }
 
-void h2_head_fill(http_head *head, const h2_request_parts *p, const hpack_list *list, char *to)
+void stream_head_fill(http_head *head, const stream_request *p, const http_field_block *list,
+                      char *to)
 {
-    const hpack_field *host = p->authority && p->authority->value_len ? p->authority : NULL;
+    const http_field *host = p->authority && p->authority->value_len ? p->authority : NULL;
 
-    head->major = 2;
     head->method = p->method->value;
     head->method_len = p->method->value_len;
     head->method_id = method_id(p->method);
@@ -291,15 +291,15 @@ void h2_head_fill(http_head *head, const h2_request_parts *p, const hpack_list *
     if (!host && p->host >= 0)
         host = &list->field[p->host];
     if (host)
-        h2_head_add(head, "Host", 4, host->value, host->value_len);
+        stream_head_add(head, "Host", 4, host->value, host->value_len);
     for (uint32_t i = 0; i < list->n; i++) {
-        const hpack_field *f = &list->field[i];
+        const http_field *f = &list->field[i];
 
         if (f->name[0] == ':' || (int)i == p->host || (p->cookies_n > 1 && FIELD_IS(f, "cookie")))
             continue;
         if (p->protocol && (FIELD_IS(f, "sec-websocket-key") || FIELD_IS(f, "content-length")))
             continue;
-        h2_head_add(head, f->name, f->name_len, f->value, f->value_len);
+        stream_head_add(head, f->name, f->name_len, f->value, f->value_len);
     }
     if (p->protocol)
         to = head_of_tunnel(head, to);
@@ -311,7 +311,7 @@ void h2_head_fill(http_head *head, const h2_request_parts *p, const hpack_list *
 }
 
 /* Modules compare some names as HTTP/1 writes them (Header echo). */
-void h2_head_spell(http_head *head, char *text, size_t size)
+void stream_head_spell(http_head *head, char *text, size_t size)
 {
     for (http_field *f = head->field; f < head->field + head->n_fields; f++) {
         char *name = (char *)(uintptr_t)f->name;
@@ -328,7 +328,7 @@ void h2_head_spell(http_head *head, char *text, size_t size)
 }
 
 /* LimitRequest*: as for HTTP/1, but what is too large has the status that says so. */
-void h2_head_judge(http_head *head, const hpack_list *list, const server_rec *s)
+void stream_head_judge(http_head *head, const http_field_block *list, const server_rec *s)
 {
     const http_field *f;
     h1_limits limits;
@@ -363,11 +363,12 @@ void h2_head_judge(http_head *head, const hpack_list *list, const server_rec *s)
     }
 }
 
-void h2_head_begin(http_head *head)
+void stream_head_begin(http_head *head, const stream_protocol *protocol)
 {
     memset(head, 0, offsetof(http_head, own));
     memset(head->known, 0xff, sizeof head->known);
     head->field = head->own;
-    head->protocol = "HTTP/2.0";
-    head->protocol_len = 8;
+    head->protocol = protocol->name;
+    head->protocol_len = protocol->name_len;
+    head->major = protocol->major;
 }

@@ -2,7 +2,7 @@
 /* The response of a running request: data, and, where a program or a module writes its head by itself, the text of HTTP/1 that
  * becomes field blocks and data.
  *
- *   PARTS    the head came as a part (h2_parts.c), as will the end: data
+ *   PARTS    the head came as a part (stream_parts.c), as will the end: data
  *   HEAD     lines up to the empty one: a field block; after 1xx the next head
  *   LENGTH   so many bytes
  *   CHUNKED  chunks, of the length that the head tells if it does, and trailers
@@ -11,8 +11,7 @@
  *
  * Text that breaks off, or more or less of it than it said, makes RST_STREAM: a client must not take half a response
  * for a whole one. */
-#include "h2_private.h"
-#include "hpack_encode.h"
+#include "streams.h"
 #include "http_fields.h"
 #include "brigade/assert.h"
 #include "brigade/memory.h"
@@ -62,20 +61,21 @@ static void answer_note(answer_said *said, const char *name, size_t name_len, co
     else if (answer_is(name, name_len, "content-length"))
         said->length_known = !http_parse_length(value, len, &said->length);
     else if (answer_is(name, name_len, "content-type"))
-        said->urgency = h2_urgency_of_type(value, len);
+        said->urgency = stream_urgency_of_type(value, len);
 }
 
-static uint8_t *answer_put_line(uint8_t *out, char *name, size_t name_len, const char *value,
-                                size_t value_len)
+static uint8_t *answer_put_line(const stream_protocol *protocol, uint8_t *out, char *name,
+                                size_t name_len, const char *value, size_t value_len)
 {
     for (size_t i = 0; i < name_len; i++)
         if (name[i] >= 'A' && name[i] <= 'Z')
             name[i] = (char)(name[i] + ('a' - 'A'));
-    return hpack_put_line(out, name, name_len, value, value_len, 0);
+    return protocol->put_line(out, name, name_len, value, value_len);
 }
 
 /* Lines of fields from at on, up to an empty one. @return behind the block */
-static uint8_t *answer_put_fields(uint8_t *out, char *at, const char *end, answer_said *said)
+static uint8_t *answer_put_fields(const stream_protocol *protocol, uint8_t *out, char *at,
+                                  const char *end, answer_said *said)
 {
     while (at < end && *at != '\r' && *at != '\n') {
         char *lf = memchr(at, '\n', (size_t)(end - at)), *colon, *value, *stop;
@@ -93,7 +93,7 @@ static uint8_t *answer_put_fields(uint8_t *out, char *at, const char *end, answe
             len = (size_t)(colon - at);
             answer_note(said, at, len, value, (size_t)(stop - value));
             if (!answer_leaves_out(at, len))
-                out = answer_put_line(out, at, len, value, (size_t)(stop - value));
+                out = answer_put_line(protocol, out, at, len, value, (size_t)(stop - value));
         }
         at = lf + 1;
     }
@@ -102,40 +102,40 @@ static uint8_t *answer_put_fields(uint8_t *out, char *at, const char *end, answe
 
 /* A line has three bytes or more that its block has not, which has the lengths in their place: five bytes for the
  * longest. */
-static h2_block *answer_block(size_t text)
+static stream_block *answer_block(size_t text)
 {
-    h2_block *b = malloc(sizeof *b + 2 * text + 64);
+    stream_block *b = malloc(sizeof *b + 2 * text + 64);
 
     if (b)
-        *b = (h2_block){.ref = {1, block_end}};
+        *b = (stream_block){.ref = {1, block_end}};
     return b;
 }
 
-static void answer_queue(h2_pipe *p, h2_block *b)
+static void answer_queue(stream_pipe *p, stream_block *b)
 {
     BRG_ASSERT(!*p->blocks_tail && !b->next);
     *p->blocks_tail = b;
     p->blocks_tail = &b->next;
 }
 
-static void answer_begin_body(h2_stream *s, const answer_said *said, h2_block *b)
+static void answer_begin_body(http_stream *s, const answer_said *said, stream_block *b)
 {
-    h2_answer *a = &s->pipe->answer;
+    stream_answer *a = &s->pipe->answer;
     const int none = s->is_head || said->status == 204 || said->status == 304;
 
-    BRG_ASSERT(a->state == H2_ANSWER_HEAD && said->status >= 200 && !s->pipe->over);
+    BRG_ASSERT(a->state == STREAM_ANSWER_HEAD && said->status >= 200 && !s->pipe->over);
     a->left = said->length_known ? said->length : UINT64_MAX;
     s->pipe->ranked = s->session->unranked = 1;
     s->pipe->urgency = said->urgency;
     s->pipe->length = said->length_known ? said->length : UINT64_MAX;
     if (none || (!said->chunked && said->length_known && !said->length)) {
-        a->state = H2_ANSWER_OVER;
+        a->state = STREAM_ANSWER_OVER;
         s->pipe->over = 1;
         b->last = 1;
     } else if (said->chunked) {
-        a->state = H2_ANSWER_CHUNKED;
+        a->state = STREAM_ANSWER_CHUNKED;
     } else {
-        a->state = said->length_known ? H2_ANSWER_LENGTH : H2_ANSWER_TO_END;
+        a->state = said->length_known ? STREAM_ANSWER_LENGTH : STREAM_ANSWER_TO_END;
     }
 }
 
@@ -156,43 +156,44 @@ static int answer_status(const char *line, const char *lf)
 }
 
 /* a->head is complete. */
-static void answer_take_head(h2_stream *s)
+static void answer_take_head(http_stream *s)
 {
-    h2_answer *a = &s->pipe->answer;
+    const stream_protocol *protocol = s->session->protocol;
+    stream_answer *a = &s->pipe->answer;
     char *end = a->head + a->head_len, *lf = memchr(a->head, '\n', a->head_len);
-    h2_block *b = answer_block(a->head_len);
-    answer_said said = {.status = answer_status(a->head, lf), .urgency = H2_URGENCY_DEFAULT};
+    stream_block *b = answer_block(a->head_len);
+    answer_said said = {.status = answer_status(a->head, lf), .urgency = STREAM_URGENCY_DEFAULT};
 
-    BRG_ASSERT(a->state == H2_ANSWER_HEAD && a->head_len <= a->head_cap);
+    BRG_ASSERT(a->state == STREAM_ANSWER_HEAD && a->head_len <= a->head_cap);
     if (!b || said.status < 100 || (s->is_tunnel && said.status >= 200 && said.status < 300)) {
         free(b);
         a->bad = 1;
         return;
     }
-    b->len =
-        (uint32_t)(answer_put_fields(hpack_put_status(b->data, said.status), lf + 1, end, &said) -
-                   b->data);
+    b->len = (uint32_t)(answer_put_fields(protocol, protocol->put_status(b->data, said.status),
+                                          lf + 1, end, &said) -
+                        b->data);
     BRG_ASSERT(b->len <= 2 * a->head_len + 64); /* the room of answer_block() */
-    if (b->len > (uint32_t)s->session->conf.max_block) {
+    if (b->len > (uint32_t)s->session->terms.max_block) {
         free(b);
         a->bad = 1;
         return;
     }
     if (said.status >= 200)
         answer_begin_body(s, &said, b);
-    if (said.status == 103 && !s->session->conf.early_hints)
+    if (said.status == 103 && !s->session->terms.early_hints)
         free(b);
     else
         answer_queue(s->pipe, b);
     a->head_len = 0;
-    if (a->state != H2_ANSWER_HEAD) {
+    if (a->state != STREAM_ANSWER_HEAD) {
         free(a->head);
         a->head = NULL;
         a->head_cap = 0;
     }
 }
 
-static int answer_head_room(h2_answer *a, size_t len)
+static int answer_head_room(stream_answer *a, size_t len)
 {
     size_t cap = a->head_cap ? a->head_cap : 1024;
     char *head;
@@ -209,9 +210,9 @@ static int answer_head_room(h2_answer *a, size_t len)
 }
 
 /* One line of a head, or a part of it. */
-static size_t answer_head_line(h2_stream *s, const char *data, size_t len)
+static size_t answer_head_line(http_stream *s, const char *data, size_t len)
 {
-    h2_answer *a = &s->pipe->answer;
+    stream_answer *a = &s->pipe->answer;
     const char *lf = memchr(data, '\n', len);
     size_t n = lf ? (size_t)(lf - data) + 1 : len;
 
@@ -230,14 +231,14 @@ static size_t answer_head_line(h2_stream *s, const char *data, size_t len)
 
 /* ---- data ---- */
 
-static h2_chunk *answer_chunk(h2_pipe *p)
+static stream_chunk *answer_chunk(stream_pipe *p)
 {
-    h2_chunk *c = p->out_last;
+    stream_chunk *c = p->out_last;
 
     BRG_ASSERT(!c == !p->out);
     if (c && c->len < c->cap)
         return c;
-    if (!(c = h2_chunk_new(H2_CHUNK)))
+    if (!(c = stream_chunk_new(STREAM_CHUNK)))
         return NULL;
     if (p->out_last)
         p->out_last->next = c;
@@ -248,13 +249,13 @@ static h2_chunk *answer_chunk(h2_pipe *p)
 }
 
 /* Queue data. @return bytes taken */
-static size_t answer_data(h2_stream *s, const char *data, size_t len)
+static size_t answer_data(http_stream *s, const char *data, size_t len)
 {
-    h2_pipe *p = s->pipe;
+    stream_pipe *p = s->pipe;
     size_t done = 0;
 
-    while (done < len && h2_pipe_has_room(s)) {
-        h2_chunk *c = answer_chunk(p);
+    while (done < len && stream_pipe_has_room(s)) {
+        stream_chunk *c = answer_chunk(p);
         size_t n;
 
         if (!c) {
@@ -273,9 +274,9 @@ static size_t answer_data(h2_stream *s, const char *data, size_t len)
 }
 
 /* In chunks, where a length is known too: what is beyond it is dropped, as without chunks. */
-static size_t answer_chunk_data(h2_stream *s, const char *data, size_t len)
+static size_t answer_chunk_data(http_stream *s, const char *data, size_t len)
 {
-    h2_answer *a = &s->pipe->answer;
+    stream_answer *a = &s->pipe->answer;
     size_t n = len < a->chunked.left ? len : (size_t)a->chunked.left;
 
     if (a->left)
@@ -287,9 +288,9 @@ static size_t answer_chunk_data(h2_stream *s, const char *data, size_t len)
 }
 
 /* Beyond a length that is known it is dropped. */
-static size_t answer_parts(h2_stream *s, const char *data, size_t len)
+static size_t answer_parts(http_stream *s, const char *data, size_t len)
 {
-    h2_answer *a = &s->pipe->answer;
+    stream_answer *a = &s->pipe->answer;
     size_t n;
 
     if (a->left == UINT64_MAX)
@@ -301,28 +302,28 @@ static size_t answer_parts(h2_stream *s, const char *data, size_t len)
     return n;
 }
 
-static size_t answer_length(h2_stream *s, const char *data, size_t len)
+static size_t answer_length(http_stream *s, const char *data, size_t len)
 {
-    h2_answer *a = &s->pipe->answer;
+    stream_answer *a = &s->pipe->answer;
     size_t n = answer_data(s, data, len < a->left ? len : (size_t)a->left);
 
     BRG_ASSERT(a->left > 0 && n <= a->left); /* at 0 the state is another one */
     a->left -= n;
     if (!a->left) {
-        a->state = H2_ANSWER_OVER;
+        a->state = STREAM_ANSWER_OVER;
         s->pipe->over = 1;
     }
     return n;
 }
 
 /* The section is complete: an empty one is none. */
-static void answer_take_trailers(h2_stream *s)
+static void answer_take_trailers(http_stream *s)
 {
-    h2_answer *a = &s->pipe->answer;
+    stream_answer *a = &s->pipe->answer;
     answer_said said = {0};
-    h2_block *b = a->head_len > 2 ? answer_block(a->head_len) : NULL;
+    stream_block *b = a->head_len > 2 ? answer_block(a->head_len) : NULL;
 
-    BRG_ASSERT(a->state == H2_ANSWER_CHUNKED && !s->pipe->trailers);
+    BRG_ASSERT(a->state == STREAM_ANSWER_CHUNKED && !s->pipe->trailers);
     if ((!b && a->head_len > 2) || (a->left && a->left != UINT64_MAX)) {
         free(b); /* a response without what it announced is none */
         a->bad = 1;
@@ -330,21 +331,22 @@ static void answer_take_trailers(h2_stream *s)
     }
     if (b) {
         b->last = 1;
-        b->len =
-            (uint32_t)(answer_put_fields(b->data, a->head, a->head + a->head_len, &said) - b->data);
+        b->len = (uint32_t)(answer_put_fields(s->session->protocol, b->data, a->head,
+                                              a->head + a->head_len, &said) -
+                            b->data);
         if (b->len)
             s->pipe->trailers = b;
         else
             free(b);
     }
-    a->state = H2_ANSWER_OVER;
+    a->state = STREAM_ANSWER_OVER;
     s->pipe->over = 1;
     a->head_len = 0;
 }
 
-static size_t answer_trailer_line(h2_stream *s, const char *data, size_t len)
+static size_t answer_trailer_line(http_stream *s, const char *data, size_t len)
 {
-    h2_answer *a = &s->pipe->answer;
+    stream_answer *a = &s->pipe->answer;
     const char *lf = memchr(data, '\n', len);
     size_t n = lf ? (size_t)(lf - data) + 1 : len;
     size_t begin = a->head_len;
@@ -362,9 +364,9 @@ static size_t answer_trailer_line(h2_stream *s, const char *data, size_t len)
     return n;
 }
 
-static size_t answer_chunked(h2_stream *s, const char *data, size_t len)
+static size_t answer_chunked(http_stream *s, const char *data, size_t len)
 {
-    h2_answer *a = &s->pipe->answer;
+    stream_answer *a = &s->pipe->answer;
 
     switch (a->chunked.state) {
     case H1_CHUNK_DATA:
@@ -379,51 +381,51 @@ static size_t answer_chunked(h2_stream *s, const char *data, size_t len)
     }
 }
 
-static size_t answer_some(h2_stream *s, const char *data, size_t len)
+static size_t answer_some(http_stream *s, const char *data, size_t len)
 {
     switch (s->pipe->answer.state) {
-    case H2_ANSWER_PARTS:
+    case STREAM_ANSWER_PARTS:
         return answer_parts(s, data, len);
-    case H2_ANSWER_HEAD:
+    case STREAM_ANSWER_HEAD:
         return answer_head_line(s, data, len);
-    case H2_ANSWER_LENGTH:
+    case STREAM_ANSWER_LENGTH:
         return answer_length(s, data, len);
-    case H2_ANSWER_CHUNKED:
+    case STREAM_ANSWER_CHUNKED:
         return answer_chunked(s, data, len);
-    case H2_ANSWER_TO_END:
+    case STREAM_ANSWER_TO_END:
         return answer_data(s, data, len);
     default:
         return len;
     }
 }
 
-size_t h2_answer_take(h2_stream *s, const char *data, size_t len)
+size_t stream_answer_take(http_stream *s, const char *data, size_t len)
 {
     size_t done = 0;
 
     while (done < len && !s->pipe->answer.bad) {
         size_t n = answer_some(s, data + done, len - done);
 
-        if (!n && !h2_pipe_has_room(s))
+        if (!n && !stream_pipe_has_room(s))
             break;
         done += n;
     }
     return done;
 }
 
-void h2_answer_end(h2_stream *s)
+void stream_answer_end(http_stream *s)
 {
-    h2_answer *a = &s->pipe->answer;
+    stream_answer *a = &s->pipe->answer;
 
-    BRG_ASSERT(a->state == H2_ANSWER_OVER || !s->pipe->over);
-    if (a->state != H2_ANSWER_OVER && a->state != H2_ANSWER_TO_END)
+    BRG_ASSERT(a->state == STREAM_ANSWER_OVER || !s->pipe->over);
+    if (a->state != STREAM_ANSWER_OVER && a->state != STREAM_ANSWER_TO_END)
         a->bad = 1;
     free(a->head);
     a->head = NULL;
     a->head_len = a->head_cap = 0;
 }
 
-void h2_answer_free(h2_answer *a)
+void stream_answer_free(stream_answer *a)
 {
     free(a->head);
     a->head = NULL;

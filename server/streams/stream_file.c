@@ -4,44 +4,41 @@
  *
  *   step      what moves it on                      the stream has
  *   --------  ------------------------------------  ---------------------------------------
- *   warm      the loop reads and sends              at most one h2_chunk
+ *   warm      the loop reads and sends              at most one stream_chunk
  *   cold      file_disk_ask(): the worker pool      bc, without a pipe: it sends nothing
  *   warm      the worker has returned: file_run()   as before
  */
-#include "h2_private.h"
+#include "streams.h"
 #include "file_output.h"
-#include "http_log.h"
 #include "brigade/assert.h"
 #include <errno.h>
 #include <stdlib.h>
 
-APLOG_USE_MODULE(http2);
-
-#define FILE_READ 65536 /* bytes at once, where nobody else takes turns with the stream */
+#define FILE_READ 65536 /* bytes at once, where nobody else takes turns with the http_stream */
 
 /* ---- the disk ---- */
 
 /* What a worker needs; the stream may be over before it comes to it, but is not freed. */
-static h2_stream *file_stream(const brg_conn *bc)
+static http_stream *file_stream(const brg_conn *bc)
 {
-    h2_stream *s = bc->above;
+    http_stream *s = bc->above;
 
-    BRG_ASSERT_TAG(s, H2_STREAM_TAG);
+    BRG_ASSERT_TAG(s, STREAM_TAG);
     BRG_ASSERT(s->bc == bc && !s->pipe && s->owner);
     return s;
 }
 
 static void file_work(brg_conn *bc)
 {
-    const h2_stream *s = file_stream(bc);
+    const http_stream *s = file_stream(bc);
 
     file_output_warm(s->now.fd, s->now.off, (off_t)s->now.len);
 }
 
 /* The stream has its brg_conn no more. */
-static h2_stream *file_disk_end(brg_conn *bc)
+static http_stream *file_disk_end(brg_conn *bc)
 {
-    h2_stream *s = file_stream(bc);
+    http_stream *s = file_stream(bc);
 
     s->bc = NULL;
     BRG_ASSERT(s->session->running_n > 0);
@@ -53,15 +50,15 @@ static h2_stream *file_disk_end(brg_conn *bc)
 
 static void file_run(brg_conn *bc)
 {
-    h2_stream *s = file_disk_end(bc);
-    h2_session *h = s->session;
+    http_stream *s = file_disk_end(bc);
+    http_streams *all = s->session;
 
-    h->progress = bc->loop->monotonic; /* the client did not keep it waiting */
+    all->progress = bc->loop->monotonic; /* the client did not keep it waiting */
     if (s->local_closed)
-        h2_stream_release(s);
+        stream_release(s);
     else
-        h2_stream_ready(s);
-    h2_wants(h);
+        stream_ready(s);
+    all->protocol->wants(all);
 }
 
 /* What runs in its place releases the stream. */
@@ -70,14 +67,14 @@ static void file_drop(brg_conn *bc)
     (void)file_disk_end(bc);
 }
 
-static const struct conn_driver file_driver = {.name = "h2 file",
+static const struct conn_driver file_driver = {.name = "stream file",
                                                .run = file_run,
                                                .expired = file_drop,
                                                .drop = file_drop,
                                                .refused = file_run,
                                                .work = file_work};
 
-static void file_disk_ask(h2_stream *s)
+static void file_disk_ask(http_stream *s)
 {
     brg_conn *bc = loop_stream(s->session->bc);
 
@@ -102,21 +99,14 @@ static void file_disk_ask(h2_stream *s)
 
 /* ---- reading ---- */
 
-static void file_fail(h2_stream *s, int error)
+static void file_fail(http_stream *s, int error)
 {
-    const h2_session *h = s->session;
-
     s->failed = 1;
-    if (error)
-        ap_log_error(APLOG_MARK, APLOG_ERR, error, h->bc->base,
-                     "HTTP/2 stream %u: cannot read a file", (unsigned)s->id);
-    else
-        ap_log_error(APLOG_MARK, APLOG_WARNING, 0, h->bc->base,
-                     "HTTP/2 stream %u: a file became shorter while it was sent", (unsigned)s->id);
+    s->session->protocol->file_failed(s, error);
 }
 
 /* 0: some bytes are in the chunk. */
-static int file_fill(h2_stream *s, h2_chunk *c)
+static int file_fill(http_stream *s, stream_chunk *c)
 {
     ssize_t n = file_output_read(s->now.fd, c->data, c->cap, s->now.off, FILE_CACHED);
 
@@ -133,25 +123,22 @@ static int file_fill(h2_stream *s, h2_chunk *c)
 }
 
 /* As much as may be sent, so that what waits in memory for a slow client is little. */
-static size_t file_share(const h2_stream *s, size_t may_send)
+static size_t file_share(const http_stream *s, int64_t window, size_t may_send)
 {
-    const h2_session *h = s->session;
-    size_t most = s->now.len < FILE_READ ? s->now.len : FILE_READ;
+    const size_t most = s->now.len < FILE_READ ? s->now.len : FILE_READ;
 
     if (s->incremental && s->ready_next) /* others take turns with it */
         return may_send;
-    if ((int64_t)most > s->window)
-        most = (size_t)s->window;
-    return (int64_t)most > h->window ? (size_t)h->window : most;
+    return (int64_t)most > window ? (size_t)window : most;
 }
 
-const char *h2_file_read(h2_stream *s, size_t *len)
+const char *stream_file_read(http_stream *s, int64_t window, size_t *len)
 {
     size_t here;
 
     BRG_ASSERT(!s->bc && *len && !s->now.data);
     if (!s->file) {
-        h2_chunk *c = h2_chunk_new(file_share(s, *len));
+        stream_chunk *c = stream_chunk_new(file_share(s, window, *len));
 
         if (!c || file_fill(s, c)) {
             s->failed |= !c;
@@ -166,19 +153,19 @@ const char *h2_file_read(h2_stream *s, size_t *len)
     return (const char *)s->file->data + s->file->off;
 }
 
-void h2_file_sent(h2_stream *s, size_t len)
+void stream_file_sent(http_stream *s, size_t len)
 {
-    h2_chunk *c = s->file;
+    stream_chunk *c = s->file;
 
     BRG_ASSERT(c && len <= c->len - c->off && len <= s->now.len);
     c->off += (uint32_t)len;
     s->now.off += (apr_off_t)len;
     s->now.len -= len;
     if (c->off == c->len)
-        h2_file_end(s);
+        stream_file_end(s);
 }
 
-void h2_file_end(h2_stream *s)
+void stream_file_end(http_stream *s)
 {
     if (s->file)
         shared_release(&s->file->ref);

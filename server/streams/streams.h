@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BRIGADE_STREAMS_STREAMS_H
+#define BRIGADE_STREAMS_STREAMS_H
+
+/**
+ * @file streams.h
+ * Requests that share a connection, whatever frames carry them: HTTP/2 (../h2) today.
+ *
+ *   stream_table.c     streams: found, opened, in lists by urgency, ended
+ *   stream_head.c      field lines to request heads
+ *   stream_waiting.c   requests that wait for their turn
+ *   stream_pipe.c      the transport of a stream that runs as a request: body in, response out (stream_pipe_output.c)
+ *   stream_parts.c     the response that comes out: fields to blocks, and the end
+ *   stream_answer.c    data of it; and what programs write as HTTP/1 text
+ *   stream_priority.c  what clients and content types say about their order
+ *   stream_file.c      bodies of stored responses that are in files
+ *
+ * The room knows no frame. A protocol (stream_protocol) reads frames, opens streams, gives them bodies, takes what they have to
+ * send, and keeps its windows.
+ *
+ * All streams of a connection belong to its loop. Of a stream that a worker runs, what is under http_streams.lock is shared
+ * with that worker, and nothing else.
+ *
+ * Life of a stream:
+ *
+ *   state       what moves it on                              holds
+ *   ----------  --------------------------------------------  ------------------------------------------
+ *   open        stream_open()                                 -
+ *   stored      memory answers, and the windows do not take   the entry's body; while a worker asks the disk for
+ *               all of it at once, or it is in a file         it a brg_conn
+ *   waiting     memory does not answer                        brg_conn, the head (stream_asked)
+ *   running     the driver of HTTP/1 has http_stream.bc       brg_conn, conn_rec, request_rec
+ *   sending     the request is over (bc is NULL)              queued output
+ *   ended       local_closed, and bc is NULL                  freed
+ */
+#include "conn.h"
+#include "h1_chunked.h"
+#include "http_field_block.h"
+#include "loop.h"
+#include "response_cache.h"
+#include "shared_ref.h"
+#include "transport.h"
+#include "httpd.h"
+#include <pthread.h>
+
+#define STREAM_TAG 0x53545245u
+#define STREAM_BUCKETS 32
+#define STREAM_URGENCIES 8
+#define STREAM_URGENCY_DEFAULT 3
+#define STREAM_LARGE 65536 /**< bytes of a body from which on a stream gives way after each frame */
+#define STREAM_CHUNK 16375 /**< output of a running request is kept in such pieces: a frame */
+#define STREAM_LONGS_MOST 8 /**< streams of a connection that take long, with workers at once */
+#define STREAM_OUTPUT_MOST \
+    (1 << 20) /**< of responses that wait for the client; beyond it a stream keeps one chunk */
+#define STREAM_LINE_ROOM(name_len, value_len)   \
+    ((size_t)(name_len) + (size_t)(value_len) + \
+     16) /**< bytes that a line of a block takes at most */
+
+typedef struct http_streams http_streams;
+typedef struct http_stream http_stream;
+typedef struct stream_asked stream_asked;
+
+/** What a protocol does for its streams. Threads: the loop, but for put_status and put_line: any. */
+typedef struct stream_protocol {
+    const char *name; /**< of r->protocol */
+    uint16_t name_len;
+    uint8_t major;
+    /** ":status", and a line whose name is in lower case, with no state of the connection. @return behind it, at most
+     * STREAM_LINE_ROOM() on */
+    uint8_t *(*put_status)(uint8_t *out, int status);
+    uint8_t *(*put_line)(uint8_t *out, const char *name, size_t name_len, const char *value,
+                         size_t value_len);
+    /** Have the connection run, if that is not what happens. */
+    void (*wants)(http_streams *all);
+    /** So many bytes of bodies were taken, or are of no use. @param s  the stream may have more, too; NULL: the connection alone */
+    void (*credit)(http_streams *all, http_stream *s, uint32_t bytes);
+    /** Answer a stream that waits from memory, which ends it. @return 0: memory does not answer */
+    int (*answer_stored)(http_stream *s, const http_head *head);
+    /** End a stream that cannot go on through no fault of the client's. */
+    void (*fail)(http_stream *s);
+    /** The file of a stored response cannot be sent. @param error  errno; 0: it became shorter */
+    void (*file_failed)(const http_stream *s, int error);
+} stream_protocol;
+
+/** What the server's settings say. */
+typedef struct stream_terms {
+    int max_streams;             /**< that run at once */
+    int max_memory;              /**< bytes of a response that wait for the client */
+    int max_block;               /**< bytes of a field block that is sent */
+    int window;                  /**< bytes of a request's body that nobody has read */
+    int early_hints;             /**< 103 is sent */
+    int buffering;               /**< small pieces of a response gather */
+    apr_interval_time_t timeout; /**< of a stream's reads and writes */
+} stream_terms;
+
+/** A piece of output. */
+typedef struct stream_chunk {
+    shared_ref ref; /**< one for the queue, one for each write */
+    struct stream_chunk *next;
+    uint32_t off, len, cap; /**< off: sent; len: filled */
+    uint8_t *data;          /**< own, or in given */
+    void *given;            /**< malloc(), freed with it; NULL: own */
+    uint8_t own[];
+} stream_chunk;
+
+/** A field block that is to be sent. */
+typedef struct stream_block {
+    shared_ref ref;
+    struct stream_block *next;
+    uint32_t len;
+    int last; /**< no data follows */
+    /* Of a part (stream_parts.c): */
+    uint16_t status;   /**< 0: trailers */
+    uint8_t is_tunnel; /**< it was a 101, and bytes follow */
+    uint8_t urgency;
+    uint64_t length; /**< of the body; UINT64_MAX: unknown */
+    uint8_t data[];
+} stream_block;
+
+/** The response of what runs in a stream (stream_parts.c, stream_answer.c). Under the lock. */
+typedef struct stream_answer {
+    char *head; /**< a head that is not complete; malloc() */
+    size_t head_len, head_cap;
+    enum {
+        STREAM_ANSWER_HEAD,
+        STREAM_ANSWER_PARTS,
+        STREAM_ANSWER_LENGTH,
+        STREAM_ANSWER_CHUNKED,
+        STREAM_ANSWER_TO_END,
+        STREAM_ANSWER_OVER
+    } state;
+    uint64_t left; /**< of the length that the head told; UINT64_MAX: it told none */
+    h1_chunked chunked;
+    int bad; /**< it cannot be completed */
+} stream_answer;
+
+/** Between a stream and the request that it runs. All under the lock. */
+typedef struct stream_pipe {
+    pthread_cond_t changed; /**< for a worker that waits */
+    /* The body of the request: */
+    char *in;
+    uint32_t in_off, in_len, in_cap;
+    uint32_t owed;           /**< bytes that were read, and not yet told the client */
+    int in_over;             /**< its end came */
+    http_field *trailers_in; /**< with it; malloc(), their text in the same block */
+    int trailers_in_n;
+    /* The response: */
+    stream_answer answer;
+    stream_block *blocks, **blocks_tail; /**< to be sent before data */
+    stream_block *trailers;
+    stream_chunk *out, *out_last;
+    size_t out_bytes;
+    int out_most;
+    int over;                /**< the response is complete */
+    int reset;               /**< nobody wants it */
+    uint8_t ranked, urgency; /**< the head told what it is worth */
+    uint64_t length;         /**< of the body, with ranked */
+    int dirty;               /**< on http_streams.dirty */
+    http_stream *dirty_next;
+} stream_pipe;
+
+/** Streams in the order in which they came. */
+typedef struct stream_list {
+    http_stream *first, **tail;
+} stream_list;
+
+struct http_stream {
+    uint32_t tag, id;
+    http_streams *session;
+    http_stream *next; /**< in the bucket */
+    http_stream *ready_next,
+        **ready_prev;       /**< of its urgency, in http_streams.waiting or ready; prev NULL:
+                                            it has nothing to send */
+    int64_t window;         /**< that the client gave; the protocol's */
+    int32_t recv_window;    /**< that we gave; the protocol's */
+    uint64_t expects, came; /**< Content-Length of the request, and data so far */
+    uint8_t urgency, incremental;
+    uint8_t asked;   /**< by the client: its response does not change it */
+    uint8_t is_head; /**< the method is HEAD */
+    uint8_t has_length;
+    uint8_t is_tunnel; /**< the extended CONNECT: bytes go both ways behind a 101 of what runs */
+    uint8_t remote_closed, local_closed;
+    uint8_t answered; /**< the final head was sent */
+    uint8_t failed;   /**< a reset is due instead of the rest */
+    /* stored: */
+    shared_ref *owner;
+    cache_piece now;         /**< what is sent next */
+    const cache_piece *more; /**< what follows it; the owner's */
+    unsigned more_n;
+    size_t left;        /**< of the body */
+    stream_chunk *file; /**< read of a piece that is in a file, from now.off on */
+    /* waiting: */
+    stream_asked *asked_head; /**< NULL: it does not wait */
+    /* waiting, running and sending: */
+    brg_conn *bc;
+    stream_pipe *pipe;
+};
+
+/** The streams of a connection: the first member of what its protocol keeps. */
+struct http_streams {
+    brg_conn *bc;
+    const stream_protocol *protocol;
+    stream_terms terms;
+    unsigned *counted; /**< streams of the protocol on this loop */
+    http_stream *bucket[STREAM_BUCKETS];
+    unsigned n;         /**< all, those included that ended for the client and run still */
+    unsigned open_n;    /**< those that the client counts as open */
+    unsigned running_n; /**< with a brg_conn */
+    unsigned waiting_n; /**< of these: waiting for their turn */
+    unsigned answered;  /**< requests in this turn */
+    stream_list ready[STREAM_URGENCIES], waiting[STREAM_URGENCIES];
+    uint8_t ending; /**< nothing more is read or run */
+    uint8_t more;   /**< there is more to read, run or send than a turn's share */
+    pthread_mutex_t lock;
+    uint8_t unranked;   /**< heads came whose pipes are ranked; under the lock */
+    http_stream *dirty; /**< workers changed them; under the lock */
+    size_t out_bytes;   /**< in the pipes of all streams; under the lock */
+    struct loop_note note;
+    apr_time_t progress; /**< when bytes last left, or nothing had to */
+};
+
+extern const struct conn_transport stream_pipe_transport;
+
+/* ---- stream_table.c; the loop ---- */
+
+/** Begin with none. bc, protocol, terms and counted are set. */
+void streams_begin(http_streams *all);
+/** There are none, and no worker has one. */
+void streams_end(http_streams *all);
+/** All of them end. @return how many a worker runs still */
+unsigned streams_cancel(http_streams *all);
+/** Each may have something to send. */
+void streams_ready(http_streams *all);
+
+http_stream *stream_find(const http_streams *all, uint32_t id);
+/** NULL: no memory. */
+http_stream *stream_open(http_streams *all, uint32_t id);
+/** The first of those whose urgency is the highest; NULL: there is none. */
+static inline http_stream *stream_first(const stream_list *lists)
+{
+    for (int u = 0; u < STREAM_URGENCIES; u++)
+        if (lists[u].first)
+            return lists[u].first;
+    return NULL;
+}
+/** It has something to send, or, while it waits, is to be run. */
+void stream_ready(http_stream *s);
+void stream_unready(http_stream *s);
+/** The client counts it no more. */
+void stream_closed(http_stream *s);
+/** The client reset it, or the connection ends: so does what runs in it. s may be gone afterwards. */
+void stream_cancel(http_stream *s);
+/** Free it if nothing needs it any more. */
+void stream_release(http_stream *s);
+
+/* ---- stream_waiting.c; the loop ---- */
+
+/** s waits to run a request, of which @a head is copied. @return 0; -1: no memory */
+int stream_wait(http_stream *s, const http_head *head);
+/** It waits no longer, if it did. */
+void stream_wait_end(http_stream *s);
+/** Run those that wait, up to the share of a turn. */
+void stream_run_waiting(http_streams *all);
+
+/** 1: others have their turn now. */
+static inline int stream_turn_is_over(const http_streams *all)
+{
+    return all->answered && loop_turn_is_over(all->bc->loop, all->answered);
+}
+
+/* ---- stream_priority.c; the loop, but for the last ---- */
+
+/** Read a priority field. Source: RFC 9218, 4 */
+void stream_priority_parse(const char *value, size_t len, uint8_t *urgency, uint8_t *incremental);
+/** Set the priority of a stream by a field value; what it leaves out gets its default. Source: RFC 9218, 7 */
+void stream_set_priority(http_stream *s, const char *value, size_t len);
+/** The same by its response, if the client said nothing. @param len  of its body; UINT64_MAX: unknown */
+void stream_rank(http_stream *s, uint8_t urgency, uint64_t len);
+/** Heads that came since the last turn tell what their streams are worth. */
+void streams_rank(http_streams *all);
+/** What a content type is worth. Threads: any */
+uint8_t stream_urgency_of_type(const char *type, size_t len);
+
+/* ---- stream_pipe.c ---- */
+
+/** Give the stream what runs in it: a brg_conn and a pipe. @return 0; -1: no memory */
+int stream_pipe_begin(http_stream *s);
+/** Body data came. @return 0; -1: no memory. Threads: the loop */
+int stream_pipe_body(http_stream *s, const uint8_t *data, size_t len);
+/** It is over. @param trailers  @a n of them, in one block of malloc() with their text, which is taken over. Threads: the loop */
+void stream_pipe_body_over(http_stream *s, http_field *trailers, int n);
+/** What runs is of no use: tell it. Threads: the loop */
+void stream_pipe_cancel(http_stream *s);
+/** Its response is complete: the rest of the body is not waited for. Threads: the loop */
+void stream_pipe_abandon(http_stream *s);
+/** There is room for output again, or body: let what waits go on. Threads: the loop */
+void stream_pipe_go_on(http_stream *s);
+void stream_pipe_free(http_stream *s);
+/** 1: it takes more of the response. With the lock held */
+static inline int stream_pipe_has_room(const http_stream *s)
+{
+    size_t most = (size_t)s->pipe->out_most;
+
+    if (s->session->out_bytes >= STREAM_OUTPUT_MOST && most > STREAM_CHUNK)
+        most = STREAM_CHUNK;
+    return s->pipe->out_bytes < most;
+}
+
+/* ---- stream_head.c; any thread ---- */
+
+/** Pseudo fields, and what is found on the way. */
+typedef struct stream_request {
+    const http_field *method, *scheme, *authority, *path;
+    const http_field *protocol; /* of the extended CONNECT: RFC 8441, 4 */
+    const http_field *priority;
+    const char *why; /* it is malformed */
+    size_t cookies;  /* bytes of all Cookie lines */
+    int cookies_n, lengths_n;
+    int host; /* index in the list, -1 */
+} stream_request;
+
+/** What the field lines of a request are; p->why is set if it is malformed. @param tunnels  the extended CONNECT is offered */
+void stream_parts_of(stream_request *p, const http_field_block *list, int tunnels);
+/** Why a field must not be sent; NULL: it may. */
+const char *stream_field_why(const http_field *f);
+/** An empty head of this protocol. */
+void stream_head_begin(http_head *head, const stream_protocol *protocol);
+/** Fill @a head from the list. @param to  where Cookie lines are joined */
+void stream_head_fill(http_head *head, const stream_request *p, const http_field_block *list,
+                      char *to);
+/** Give the names of fields that lie in @a text the capitals that they have in HTTP/1. */
+void stream_head_spell(http_head *head, char *text, size_t size);
+/** Set head->status where the request is to be refused. */
+void stream_head_judge(http_head *head, const http_field_block *list, const server_rec *s);
+/** Append a field. */
+void stream_head_add(http_head *head, const char *name, size_t name_len, const char *value,
+                     size_t value_len);
+
+/* ---- stream_parts.c ---- */
+
+/** conn_transport.encode. Threads: any */
+shared_ref *stream_parts_encode(brg_conn *bc, const stream_fields *fields);
+/** conn_transport.put, under the lock. */
+ssize_t stream_parts_put(http_stream *s, shared_ref *part);
+/** An empty piece of output. NULL: no memory. Threads: any */
+stream_chunk *stream_chunk_new(size_t cap);
+/** A full one, in memory that it takes over. NULL: no memory, and @a base is the caller's. Threads: any */
+stream_chunk *stream_chunk_of(void *base, const char *data, size_t len);
+/** Room for bytes of a file; 0: none. *@a own: they are many enough for a chunk of their own, which stream_answer_add() queues. */
+size_t stream_answer_room(const http_stream *s, size_t len, int *own);
+/** Queue a chunk, which is taken over. @return bytes taken: less where the response is shorter */
+size_t stream_answer_add(http_stream *s, stream_chunk *c);
+
+/* ---- stream_answer.c; under the lock ---- */
+
+/** Take data between parts, or HTTP/1 text where no part came. @return bytes taken, all or up to where the queue is full */
+size_t stream_answer_take(http_stream *s, const char *data, size_t len);
+/** No more text comes. */
+void stream_answer_end(http_stream *s);
+void stream_answer_free(stream_answer *a);
+
+/* ---- stream_file.c; the loop ---- */
+
+/**
+ * The next bytes of the file of s->now. Never waits for a disk: a worker asks it, and s is ready again when they are here.
+ * @param window  bytes that the client takes of s now: no more are read
+ * @param len [in] as many as may be sent [out] as many as are here, at least 1
+ * @return NULL: none now; s->failed: they will not come
+ */
+const char *stream_file_read(http_stream *s, int64_t window, size_t *len);
+/** So many of them are sent. */
+void stream_file_sent(http_stream *s, size_t len);
+/** 1: a worker asks the disk. */
+static inline int stream_file_waits(const http_stream *s)
+{
+    return s->bc && !s->pipe;
+}
+/** The stream is over: what it has of this. A worker that asks the disk ends that by itself. */
+void stream_file_end(http_stream *s);
+
+#endif
