@@ -231,6 +231,15 @@ BRG_DECLARE(void) brg_cache_depends_on(request_rec *r, const char *path);
 BRG_DECLARE(void) brg_cache_depends_on_names(request_rec *r, const char *folder);
 
 /**
+ * A translate_name hook gives @a r another path: by the configuration, the path before, and what the module names by
+ * brg_cache_vary() and brg_cache_depends_on() alone. The answer may then be stored as that of the other path; else it is
+ * not, since its target led to another file. Call it before r->uri is changed.
+ *
+ * @param uri  the other path; lives as long as r->pool
+ */
+BRG_DECLARE(void) brg_cache_leads_to(request_rec *r, const char *uri);
+
+/**
  * The paths that @a r, its sub-requests and the requests that led to it depend on so far, in the
  * order in which they were named first.
  *

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rules of a server: before a URI becomes a file name. */
 #include "rewrite_private.h"
+#include "brigade/response_cache.h"
 #include "http_core.h"
 #include "http_protocol.h"
 #include "http_request.h"
@@ -103,7 +104,10 @@ static int server_finish(request_rec *r, const rewrite_conf *conf, rewrite_resul
     if (scheme)
         return rewrite_to_client(r, result, scheme, args, NULL);
     if (!strncmp(r->filename, "passthrough:", 12) && r->filename[12]) {
-        r->uri = apr_pstrdup(r->pool, r->filename + 12);
+        char *uri = apr_pstrdup(r->pool, r->filename + 12);
+
+        brg_cache_leads_to(r, uri);
+        r->uri = uri;
         return DECLINED;
     }
     return server_to_path(r, conf, last);

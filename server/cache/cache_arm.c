@@ -47,11 +47,14 @@ enum { ARM_DIRECT, ARM_INDEX, ARM_CHOSEN, ARM_FAR };
 static int arm_origin(request_rec *r)
 {
     const request_dependencies *found = request_dependencies_of(r);
-    char *asked = apr_pstrdup(r->pool, r->parsed_uri.path ? r->parsed_uri.path : "");
+    char *target = apr_pstrdup(r->pool, r->parsed_uri.path ? r->parsed_uri.path : "");
+    const char *asked = target;
     size_t len;
 
-    if (ap_unescape_url(asked) != OK || !r->uri)
+    if (ap_unescape_url(target) != OK || !r->uri)
         return ARM_FAR;
+    if (found && found->led_from && !strcmp(asked, found->led_from))
+        asked = found->led_to;
     if (!strcmp(asked, r->uri))
         return ARM_DIRECT;
     if (found && found->chosen_for && !strcmp(asked, found->chosen_for))

@@ -186,6 +186,8 @@ typedef struct request_dependencies {
     apr_array_header_t *folders; /**< const char *, or NULL: all of whose names count */
     const char *
         chosen_for; /**< the path for which a file was chosen among those of its folder; NULL: none was */
+    const char *led_from,
+        *led_to;         /**< brg_cache_leads_to(); NULL: the path is that of the target */
     uint64_t since;      /**< watch_seen() when the request came; 0: nothing was watched */
     uint32_t named;      /**< how often a path was named, also one that is in the list already */
     uint8_t too_many;    /**< there were more than are kept: nothing is to be stored */

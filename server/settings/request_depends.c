@@ -144,6 +144,17 @@ BRG_DECLARE(void) brg_cache_depends_on_names(request_rec *r, const char *folder)
         APR_ARRAY_PUSH(d->folders, const char *) = apr_pstrdup(p, folder);
 }
 
+BRG_DECLARE(void) brg_cache_leads_to(request_rec *r, const char *uri)
+{
+    request_conf_block *block = r->main || r->prev ? NULL : request_first_block(r);
+
+    if (!block)
+        return;
+    if (!block->depends.led_from)
+        block->depends.led_from = apr_pstrdup(r->pool, r->uri);
+    block->depends.led_to = uri;
+}
+
 BRG_DECLARE(int)
 brg_cache_dependencies(const request_rec *r, int from, const char **paths, int most)
 {

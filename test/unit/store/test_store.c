@@ -520,6 +520,7 @@ static void test_purges_that_do_not_fit(void **state)
     assert_int_equal(has(f.r, "http://a/", 10), -1);
 }
 
+#ifdef BRG_DEBUG_ASSERTIONS
 static jmp_buf purger_died;
 
 static void die_once_it_is_seen(const char *where)
@@ -558,6 +559,7 @@ static void test_a_purge_that_is_numbered_late(void **state)
     assert_int_equal(put("http://a/", 10), APR_SUCCESS);
     assert_int_equal(has(f.r, "http://a/", 10), 0);
 }
+#endif
 
 /* Four times what has room: the bound holds, and all that is found is right. */
 static void test_eviction(void **state)
@@ -956,7 +958,9 @@ int main(void)
         T(test_a_purge_while_it_grows),
         T(test_another_program_attaches),
         T(test_purges_that_do_not_fit),
+#ifdef BRG_DEBUG_ASSERTIONS
         T(test_a_purge_that_is_numbered_late),
+#endif
         T(test_eviction),
         T(test_what_is_held_stays),
         T(test_what_was_given_up_is_held),
