@@ -144,11 +144,13 @@ static int tear_down(void **state)
 }
 
 static brg_loop loop;
+static loop_figures figures;
 
 static void become_loop(void)
 {
     memset(&loop, 0, sizeof loop);
     loop.config = test_loop()->config;
+    loop.figures = &figures;
     loop.again_tail = &loop.again;
     conn.loop = &loop;
     thread_self_set(&loop, 0);
