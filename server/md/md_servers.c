@@ -109,12 +109,18 @@ static void domain_cover(md_domain *domain, const server_rec *s, const char *nam
         s->server_hostname, s->port, domain->name, name);
 }
 
+/* Apache's mod_ssl has settings of its own. */
+static int server_has_tls(const server_rec *s)
+{
+    return ssl_module.module_index >= 0 && tls_conf_of(s)->enabled == 1;
+}
+
 static void domain_take(md_domain *domain, server_rec *s, apr_pool_t *p)
 {
     BRG_ASSERT(domain->set && s->server_hostname);
     md_conf_of(s)->domain = domain;
     domain->servers_n++;
-    if (tls_conf_of(s)->enabled == 1 && ap_is_allowed_protocol(NULL, NULL, s, "acme-tls/1"))
+    if (server_has_tls(s) && ap_is_allowed_protocol(NULL, NULL, s, "acme-tls/1"))
         domain->tls_ports = 1;
     domain_cover(domain, s, s->server_hostname, p);
     for (int i = 0; s->names && i < s->names->nelts; i++)
@@ -134,7 +140,7 @@ static int server_assign(server_rec *s, apr_pool_t *p)
         found = found ? found : domain;
         n++;
     }
-    if (n > 1 && tls_conf_of(s)->enabled == 1) {
+    if (n > 1 && server_has_tls(s)) {
         ap_log_error(
             APLOG_MARK, APLOG_ERR, 0, s,
             APLOGNO(10042) "conflict: %d MDs match to SSL VirtualHost %s, there can at most "
@@ -150,7 +156,7 @@ static int server_assign(server_rec *s, apr_pool_t *p)
 static int domain_has_tls(const md_domain *domain, const server_rec *s)
 {
     for (; s; s = s->next)
-        if (md_conf_of(s)->domain == domain && tls_conf_of(s)->enabled == 1)
+        if (md_conf_of(s)->domain == domain && server_has_tls(s))
             return 1;
     return 0;
 }

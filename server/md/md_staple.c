@@ -25,10 +25,16 @@ void md_staple_reset(apr_pool_t *p)
     md_staples = apr_array_make(p, 4, sizeof(md_staple));
 }
 
+/* Apache's mod_ssl has settings of its own. */
+static int staple_is_said(const server_rec *s)
+{
+    return ssl_module.module_index >= 0 && tls_conf_of(s)->stapling == 1;
+}
+
 int md_staple_is_wanted(server_rec *main_server)
 {
     for (const server_rec *s = main_server; s; s = s->next)
-        if (md_conf_of(s)->set->stapling == 1 || tls_conf_of(s)->stapling == 1)
+        if (md_conf_of(s)->set->stapling == 1 || staple_is_said(s))
             return 1;
     for (int i = 0; i < md_domains->nelts; i++)
         if (APR_ARRAY_IDX(md_domains, i, const md_domain *)->own->stapling == 1)
@@ -40,7 +46,7 @@ static int staple_is_on(const server_rec *s, const md_domain *domain)
 {
     const md_settings *set = domain ? domain->set : md_conf_of(s)->set;
 
-    if (tls_conf_of(s)->stapling == 1)
+    if (staple_is_said(s))
         return 1;
     return set->stapling == 1 && (domain || set->staple_others != 0);
 }
@@ -81,7 +87,8 @@ int md_staple_prime(server_rec *s, apr_pool_t *p, const char *id, apr_size_t id_
     if (is_stored) {
         if (!staple_has(domain, NULL))
             staple_take_domain(domain);
-        tls_conf_of(s)->staple_follows = 1;
+        if (ssl_module.module_index >= 0)
+            tls_conf_of(s)->staple_follows = 1;
         return OK;
     }
     if (md_ocsp_cert_read(p, pem, &cert) || !cert.url || !cert.issuer)

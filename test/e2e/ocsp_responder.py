@@ -1,72 +1,74 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An OCSP responder for tests: openssl makes its responses, for an authority of tls_site.py."""
+"""An OCSP responder for tests, and certificates that name it."""
 import http.server
-import os
 import subprocess
-import tempfile
 import threading
+import time
+
+import brigade
 
 
-class Responder:
-    """lies: words, each of which counts until it is removed. asked: how many requests there were."""
+class Responder(http.server.ThreadingHTTPServer):
+    """openssl ocsp behind HTTP: the path says how it answers. It is a proxy, too: the host of a URL does not matter."""
+    daemon_threads = True
 
-    def __init__(self, folder):
-        self.folder, self.lies, self.asked, self.life = folder, set(), 0, ("-ndays", "1")
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.server.daemon_threads = True
-        self.server.responder = self
-        self.url = f"http://127.0.0.1:{self.server.server_port}/ocsp"
-        self.aia = f"authorityInfoAccess=OCSP;URI:{self.url}\n"
-        self.thread = threading.Thread(target=self.server.serve_forever, args=(0.05,), daemon=True)
-        self.thread.start()
-
-    def end(self):
-        self.server.shutdown()
-        self.server.server_close()
-        self.thread.join()
-
-    def add(self, pem):
-        """A certificate that the authority's index does not have."""
-        text = subprocess.run(["openssl", "x509", "-noout", "-serial"], input=pem, check=True, capture_output=True).stdout.decode()
-        with open(os.path.join(self.folder, "index"), "a") as f:
-            f.write(f"V\t491231235959Z\t\t{text.strip().split('=')[1]}\tunknown\t/CN=x\n")
-
-    def answer(self, request):
-        own = os.path.join(self.folder, "ca")
-        if "unsigned" in self.lies:
-            own = os.path.join(self.folder, "stranger")
-            subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
-                            "-subj", "/CN=Stranger", "-keyout", f"{own}.key", "-out", f"{own}.pem"], check=True, capture_output=True)
-        index = os.path.join(self.folder, "index")
-        if "unknown" in self.lies:
-            index = os.path.join(self.folder, "empty")
-            open(index, "w").close()
-        with tempfile.TemporaryDirectory() as made:
-            with open(f"{made}/in", "wb") as f:
-                f.write(request)
-            subprocess.run(["openssl", "ocsp", "-index", index, "-rsigner", f"{own}.pem", "-rkey", f"{own}.key", "-CA", f"{self.folder}/ca.pem",
-                            *self.life, "-reqin", f"{made}/in", "-respout", f"{made}/out"], check=True, capture_output=True)
-            with open(f"{made}/out", "rb") as f:
-                return f.read()
+    def __init__(self):
+        super().__init__(("127.0.0.1", 0), Answer)
+        self.url = f"http://127.0.0.1:{self.server_port}"
+        self.lines, self.kept, self.silent, self.over = [], b"", threading.Event(), threading.Event()
+        self.folders = {}
 
 
-class Handler(http.server.BaseHTTPRequestHandler):
-    def log_message(self, *unused):
+class Answer(http.server.BaseHTTPRequestHandler):
+    def log_message(self, *args):
         pass
 
     def do_POST(self):
-        r = self.server.responder
-        body = self.rfile.read(int(self.headers["Content-Length"]))
-        r.asked += 1
-        status, data = 200, b"x" * 20000 if "long" in r.lies else b"nonsense" if "nonsense" in r.lies else b""
-        if "busy" in r.lies:
-            status = 503
-        elif "later" in r.lies:
-            data = bytes([0x30, 3, 0x0A, 1, 3])  # tryLater
-        elif not data and "empty" not in r.lies:
-            data = r.answer(body)
-        self.send_response(status)
+        asked = self.rfile.read(int(self.headers["Content-Length"]))
+        self.server.lines.append(self.path)
+        how = self.path.rsplit("/", 1)[1]
+        if how == "silent":
+            self.server.silent.set()
+            self.server.over.wait(brigade.PATIENCE)
+            return
+        body = b"\x30\x03oh" if how == "garbage" else self.server.kept if how == "replay" else self.sign(asked, "ours" if how == "old" else how)
+        if how == "old":
+            made = int(time.time())
+            brigade.wait_until(lambda: time.time() >= made + 2, "a second")
+        self.send_response(200)
         self.send_header("Content-Type", "application/ocsp-response")
-        self.send_header("Content-Length", str(len(data)))
+        self.send_header("Content-Length", str(len(body)))
         self.end_headers()
-        self.wfile.write(data)
+        self.wfile.write(body)
+
+    def sign(self, asked, how):
+        ours, theirs, middle = (self.server.folders[name] for name in ("ours", "stranger", "middle"))
+        ca, signer = (middle, middle) if how == "middle" else (f"{ours}/ca", f"{theirs}/ca" if how == "stranger" else f"{ours}/ca")
+        name = f"{ours}/{threading.get_ident()}"
+        with open(f"{name}.question", "wb") as f:
+            f.write(asked)
+        subprocess.run(["openssl", "ocsp", "-index", f"{middle}.index" if how == "middle" else f"{ours}/index", "-CA", f"{ca}.pem", "-rsigner", f"{signer}.pem", "-rkey", f"{signer}.key",
+                        "-reqin", f"{name}.question", "-respout", f"{name}.answer", "-ndays", "1"], check=True, capture_output=True)
+        with open(f"{name}.answer", "rb") as f:
+            self.server.kept = f.read()
+        return self.server.kept
+
+
+def make_clients(authority, url):
+    """Certificates of clients by unit; the last two are of an authority in between, which is revoked."""
+    aia = f"authorityInfoAccess=OCSP;URI:{url}"
+    for unit in ("good", "revoked", "mute", "far"):
+        authority.make("client", unit, extensions={"mute": "", "far": "authorityInfoAccess=OCSP;URI:http://ocsp.invalid/ours\n"}.get(unit, f"{aia}/ours\n"))
+    authority.make("middle", "middle", extensions=f"{aia}/ours\nbasicConstraints=CA:TRUE\n")
+    for unit in ("revoked", "middle"):
+        authority.revoke(unit)
+    folder = authority.folder
+    for unit, ca, path in (("unknown", "ca", "ours"), ("under", "middle", "middle")):
+        with open(f"{folder}/extensions", "w") as f:
+            f.write(f"{aia}/{path}\n")
+        subprocess.run(f"openssl req -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -subj /CN={unit} -keyout {unit}.key | openssl x509 -req -CA {ca}.pem -CAkey {ca}.key -set_serial 0x77 "
+                       f"-extfile extensions -out {unit}.pem", shell=True, cwd=folder, check=True, capture_output=True)
+    with open(f"{folder}/middle.index", "w") as f:
+        f.write("V\t400101000000Z\t\t77\tunknown\t/CN=under\n")
+    with open(f"{folder}/under.pem", "ab") as f, open(f"{folder}/middle.pem", "rb") as middle:
+        f.write(middle.read())

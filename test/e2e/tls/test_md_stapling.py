@@ -11,7 +11,7 @@ import pytest
 import acme_site
 import brigade
 from acme_authority import Authority
-from ocsp_responder import Responder
+from staple_responder import Responder
 from tls_site import TLSAuthority, start
 
 pytestmark = [pytest.mark.skipif(not shutil.which("openssl"), reason="openssl is not installed"),
@@ -19,6 +19,8 @@ pytestmark = [pytest.mark.skipif(not shutil.which("openssl"), reason="openssl is
 
 CONFIG = """
 BuiltinModule md_module On
+EventLoops 1
+ServerProcesses 1
 MDStoreDir @ROOT@/md
 MDRetryDelay 100ms
 @GLOBAL@
