@@ -123,8 +123,7 @@ static const shared_memory *shared_read(void)
     return shared ? brg_one_writer_read(shared) : NULL;
 }
 
-/* 1: the copy is of one piece. */
-static int shared_copy(void *to, const void *from, size_t bytes, const _Atomic unsigned *version)
+int md_shared_copy(void *to, const void *from, size_t bytes, const _Atomic unsigned *version)
 {
     const unsigned before = atomic_load_explicit(version, memory_order_acquire);
 
@@ -142,7 +141,8 @@ int md_shared_state(int index, md_public *state)
     if (!m || index < 0 || index >= shared_n)
         return -1;
     for (int i = 0; i < 3; i++)
-        if (shared_copy(state, &m->states[index].state, sizeof *state, &m->states[index].version))
+        if (md_shared_copy(state, &m->states[index].state, sizeof *state,
+                           &m->states[index].version))
             return 0;
     return -1;
 }
@@ -165,8 +165,8 @@ int md_shared_challenge(const char *name, const char *token, md_challenge *chall
 
     for (int i = 0; m && i < MD_CHALLENGES; i++)
         if (atomic_load_explicit(&m->slots[i].owner, memory_order_acquire) &&
-            shared_copy(challenge, &m->slots[i].challenge, sizeof *challenge,
-                        &m->slots[i].version) &&
+            md_shared_copy(challenge, &m->slots[i].challenge, sizeof *challenge,
+                           &m->slots[i].version) &&
             shared_is_it(challenge, name, token))
             return 0;
     return -1;

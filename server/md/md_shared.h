@@ -57,6 +57,9 @@ void md_shared_forget(int pid);
 
 /* ---- readers, in any process and thread ---- */
 
+/** Copy what a writer makes @a version odd for while it writes. @return 1: the copy is of one piece */
+int md_shared_copy(void *to, const void *from, size_t bytes, const _Atomic unsigned *version);
+
 /** @return 0, or -1: it is just being written */
 int md_shared_state(int index, md_public *state);
 

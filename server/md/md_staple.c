@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "md_staple.h"
+#include "md_shared.h"
 #include "tls_conf.h"
 #include "apr_strings.h"
 #include "brigade/assert.h"
@@ -7,11 +8,15 @@
 #include <stdatomic.h>
 #include <string.h>
 
-typedef struct staple_slot {
-    _Atomic unsigned version; /* odd while it is written */
+typedef struct staple_text {
     md_staple_state state;
     unsigned len;
     unsigned char der[MD_OCSP_MOST];
+} staple_text;
+
+typedef struct staple_slot {
+    _Atomic unsigned version; /* odd while it is written */
+    staple_text text;
 } staple_slot;
 
 apr_array_header_t *md_staples;
@@ -141,10 +146,10 @@ void md_staple_tell(int index, const md_staple_state *state, const unsigned char
     BRG_ASSERT(index >= 0 && index < staple_slots && len <= MD_OCSP_MOST);
     slot = (staple_slot *)brg_one_writer_write(staple_memory) + index;
     atomic_fetch_or(&slot->version, 1); /* a job may have died while it wrote */
-    slot->state = *state;
+    slot->text.state = *state;
     if (der) {
-        memcpy(slot->der, der, len);
-        slot->len = (unsigned)len;
+        memcpy(slot->text.der, der, len);
+        slot->text.len = (unsigned)len;
     }
     atomic_fetch_add(&slot->version, 1);
 }
@@ -156,37 +161,28 @@ static const staple_slot *staple_read(int index)
                : NULL;
 }
 
-/* 1: what was read since is of one piece. */
-static int staple_is_whole(const staple_slot *slot, unsigned before)
-{
-    atomic_thread_fence(memory_order_acquire);
-    return !(before & 1) && atomic_load_explicit(&slot->version, memory_order_relaxed) == before;
-}
-
 int md_staple_state_of(int index, md_staple_state *state)
 {
     const staple_slot *slot = staple_read(index);
 
-    for (int i = 0; slot && i < 3; i++) {
-        const unsigned before = atomic_load_explicit(&slot->version, memory_order_acquire);
-
-        *state = slot->state;
-        if (staple_is_whole(slot, before))
+    for (int i = 0; slot && i < 3; i++)
+        if (md_shared_copy(state, &slot->text.state, sizeof *state, &slot->version))
             return 0;
-    }
     return -1;
 }
 
+/* @return 0: it is just being written, or another one, or over */
 static int staple_copy(const staple_slot *slot, const unsigned char *id, apr_time_t now,
                        unsigned char *der)
 {
-    const unsigned before = atomic_load_explicit(&slot->version, memory_order_acquire);
-    unsigned len = slot->len < MD_OCSP_MOST ? slot->len : MD_OCSP_MOST;
+    staple_text text;
 
-    if (slot->state.until <= now)
-        len = 0;
-    memcpy(der, slot->der, len);
-    return !memcmp(slot->state.id, id, MD_OCSP_ID) && staple_is_whole(slot, before) ? (int)len : 0;
+    if (!md_shared_copy(&text, &slot->text, sizeof text, &slot->version) ||
+        memcmp(text.state.id, id, MD_OCSP_ID) != 0 || text.state.until <= now)
+        return 0;
+    BRG_ASSERT(text.len <= MD_OCSP_MOST);
+    memcpy(der, text.der, text.len);
+    return (int)text.len;
 }
 
 int md_staple_response(const unsigned char *id, apr_time_t now, unsigned char *der)
@@ -195,7 +191,7 @@ int md_staple_response(const unsigned char *id, apr_time_t now, unsigned char *d
     int found = -1;
 
     for (int i = 0; found <= 0 && (slot = staple_read(i)) != NULL; i++)
-        if (!memcmp(slot->state.id, id, MD_OCSP_ID))
+        if (!memcmp(slot->text.state.id, id, MD_OCSP_ID))
             found = staple_copy(slot, id, now, der);
     return found;
 }
