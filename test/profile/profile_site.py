@@ -103,7 +103,7 @@ SHAPES = {
     "full": ("full", "plain", "/10k.bin", "", "10 KB, all phases, filters and the file"),
     "full-304": ("full", "plain", "/304.bin", "If-None-Match: @ETAG@\r\n", "304 of a file, all phases"),
     "full-206": ("full", "plain", "/206.bin", "Range: bytes=100-4195\r\n", "4 KB of 10 KB, all phases, filters and the file"),
-    "full-large": ("full", "plain", "/1m.bin", "", "1 MB, all phases, filters and the file"),
+    "full-large": ("full", "plain", "/100k.bin", "", "100 KB, all phases, filters and the file in two pieces"),
     "http2-full": ("full", "http2", "/10k.bin", "", "10 KB over HTTP/2, all phases, filters and the file"),
     "ssi": ("full", "plain", "/page.shtml", "", "a page with six elements, rendered"),
     "scan": ("full", "plain", "/text.scan", "", "text of 10 KB that a handler sends through SSI: it is searched, not compiled"),
@@ -123,7 +123,7 @@ def make_site(root):
     os.chmod(root, 0o755)
     os.makedirs(f"{root}/htdocs")
     os.chmod(root, 0o777)
-    for name, content in {"htdocs/10k.bin": b"x" * 10240, "htdocs/304.bin": b"x" * 10240, "htdocs/206.bin": b"x" * 10240, "htdocs/1m.bin": b"x" * (1 << 20),
+    for name, content in {"htdocs/10k.bin": b"x" * 10240, "htdocs/304.bin": b"x" * 10240, "htdocs/206.bin": b"x" * 10240, "htdocs/100k.bin": b"x" * 102400,
                           "htdocs/64k.bin": b"x" * 65536, "htdocs/coded.bin": b"x" * 10240,
                           "htdocs/coded.bin.gz": gzip.compress(b"x" * 10240), "htdocs/part.html": b"<p>part</p>\n", "htdocs/page.shtml": PAGE.encode(),
                           "htdocs/text.scan": TEXT.encode(), "htdocs/page.asis": b"Content-Type: text/html\n\n<p>page</p>\n",
