@@ -308,12 +308,13 @@ static apr_status_t talk_receive(proxy_exchange *x)
     return rv;
 }
 
-/* The beginning of an answer, of which more is here, leaves with that. */
+/* The beginning of an answer, of which more is here, leaves with that. An answer that says no length gets none by it. */
 static int talk_gathers(const proxy_exchange *x)
 {
     apr_off_t n = 0;
 
-    if (x->passed || x->codec->mux || !x->cc->rd_ready || x->flush || APR_BRIGADE_EMPTY(x->in))
+    if (x->passed || x->body_end != H1_BODY_LENGTH || x->codec->mux || !x->cc->rd_ready ||
+        x->flush || APR_BRIGADE_EMPTY(x->in))
         return 0;
     (void)apr_brigade_length(x->in, 0, &n);
     return n < EXCHANGE_GATHERED;
