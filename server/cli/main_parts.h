@@ -14,11 +14,11 @@
 
 /** What the command line asks for, beside what http_main.h holds. */
 typedef struct main_options {
-    const char *root;     /**< -d, or where the program lies */
-    const char *confname; /**< -f; relative to root */
-    int settings;         /**< -V: once the configuration says which process model there is */
-    const char *tried;    /**< with -D DUMP_CACHE: the URL behind the options; else NULL */
-    const char *about;    /**< with -L: the name behind the options; else NULL */
+    const char *root;         /**< -d, or where the program lies */
+    const char *confname;     /**< -f; relative to root */
+    int settings;             /**< -V: once the configuration says which process model there is */
+    const char *tried;        /**< with -D DUMP_CACHE: the URL behind the options; else NULL */
+    const char *about;        /**< with -L: the name behind the options; else NULL */
     const char *const *named; /**< with -k purge and its like: what stands behind the options */
     int named_n;
 } main_options;

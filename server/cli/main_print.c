@@ -100,8 +100,8 @@ void main_print_usage(FILE *out, const char *program)
         "  -e level           : level of messages at start (see LogLevel)",
         "  -E file            : a file for messages at start",
         "  -k command         : start, restart, graceful, graceful-stop, stop or upgrade",
-        "  -k purge URL..     : end what is stored of it (soft-purge: it is stale); URL* or "
-        "tag:NAME, too",
+        "  -k purge URL..     : end what is stored of it; URL* and tag:NAME, too",
+        "  -k soft-purge ..   : it is stale from now on",
         "  -k cache URL..     : what is stored of it, and why not",
         "  -v                 : print the version",
         "  --version          : print the version, libraries and options of the build",

@@ -227,8 +227,8 @@ int conn_outlive(brg_conn *bc);
  * @return @a text; "a client" in it if the address is not known */
 const char *conn_client(const brg_conn *bc, char text[CONN_CLIENT_TEXT]);
 
-/** @a peer is what accept4() said of bc's socket. Threads: the loop's. */
-void conn_client_told(brg_conn *bc, const struct sockaddr *peer);
+/** @a sa is what accept4() said of bc's socket. Threads: the loop's. */
+void conn_client_told(brg_conn *bc, const struct sockaddr *sa);
 
 /**
  * The socket's peer as APR has it, in memory of @a p.

@@ -31,10 +31,10 @@
 typedef struct mpm_conf {
     int processes;       /**< server processes that there are */
     int processes_given; /**< ServerProcesses; 0 = not given */
-    int loops;         /**< EventLoops of each process; 0 = auto */
-    int threads;       /**< ThreadsPerChild; 0 = not given */
-    int queue;         /**< WorkerQueueSize: requests of one process that may wait for a worker */
-    int queue_seconds; /**< WorkerQueueTimeout: how long each may; 0 = any time */
+    int loops;           /**< EventLoops of each process; 0 = auto */
+    int threads;         /**< ThreadsPerChild; 0 = not given */
+    int queue;           /**< WorkerQueueSize: requests of one process that may wait for a worker */
+    int queue_seconds;   /**< WorkerQueueTimeout: how long each may; 0 = any time */
     int stall_seconds; /**< WorkerStallTimeout: how long a client may make no progress while others wait for
                             workers; 0 = as long as Timeout */
     apr_int64_t spool;       /**< OutputSpoolSize: bytes of a response on disk; 0 = none */
@@ -42,8 +42,8 @@ typedef struct mpm_conf {
     const char *spool_dir;   /**< OutputSpoolDir */
     int requests;            /**< MaxRequestWorkers; 0 = not given */
     double factor;           /**< AsyncRequestWorkerFactor */
-    int server_limit; /**< ServerLimit; 0 = not given */
-    int thread_limit; /**< ThreadLimit; 0 = not given */
+    int server_limit;        /**< ServerLimit; 0 = not given */
+    int thread_limit;        /**< ThreadLimit; 0 = not given */
     int prefork; /**< mpm_prefork: one thread and one connection per process; only then what follows counts */
     int start;     /**< StartServers */
     int spare_min; /**< MinSpareServers */

@@ -23,12 +23,12 @@
 #include <malloc.h>
 #include <stdio.h>
 
-/* Allocations and frees of two seconds from which on there is something to gain by trimming malloc. */
 /* What malloc keeps at the end of each of its arenas, and blocks that it maps one by one. By default the end goes back as soon as it is
  * 128 KiB: a turn whose answers are longer together had a tenth of its time for pages that went and came. */
 #define MEMORY_KEPT (4 << 20)
 #define MEMORY_MAPPED (1 << 20)
 
+/* Allocations and frees of two seconds from which on there is something to gain by trimming malloc. */
 #define MEMORY_TRIM_CALLS 20000
 
 APLOG_USE_MODULE(memory);

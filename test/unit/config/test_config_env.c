@@ -31,7 +31,8 @@ static void forms_that_name_one(void **state)
 
 static void forms_that_do_not(void **state)
 {
-    assert_false(named("LogFormat", "\"%h %l %u %t \\\"%r\\\" %>s %b \\\"%{Referer}i\\\"\" combined"));
+    assert_false(
+        named("LogFormat", "\"%h %l %u %t \\\"%r\\\" %>s %b \\\"%{Referer}i\\\"\" combined"));
     assert_false(named("SSLOptions", "+StdEnvVars"));
     assert_false(named("DocumentRoot", "/srv/environment"));
     assert_false(named("SetEnv", "a b"));

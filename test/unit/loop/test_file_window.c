@@ -37,7 +37,7 @@ typedef struct window_bench {
 static int maps, maps_fail;
 
 /* The one that the server calls. */
-void *mmap(void *at, size_t len, int prot, int flags, int fd, off_t off)
+void *mmap(void *addr, size_t len, int prot, int flags, int fd, off_t offset)
 {
     if (fd >= 0 && (flags & MAP_SHARED)) {
         maps++;
@@ -46,7 +46,7 @@ void *mmap(void *at, size_t len, int prot, int flags, int fd, off_t off)
             return MAP_FAILED;
         }
     }
-    return (void *)syscall(SYS_mmap, at, len, prot, flags, fd, off);
+    return (void *)syscall(SYS_mmap, addr, len, prot, flags, fd, offset);
 }
 #endif
 

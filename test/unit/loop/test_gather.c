@@ -71,8 +71,8 @@ static cache_entry *bench_entry(bench *b, size_t len, int i)
     cache_entry *e;
 
     snprintf(uri, sizeof uri, "/%d", i);
-    assert_null(cache_find(&b->cache, &(cache_place){NULL}, "h", 1, uri, strlen(uri), NULL, &hash));
-    e = cache_add(&b->cache, &(cache_place){NULL}, "h", 1, uri, strlen(uri), hash, CACHE_ANSWERS);
+    assert_null(cache_find(&b->cache, &(cache_place){0}, "h", 1, uri, strlen(uri), NULL, &hash));
+    e = cache_add(&b->cache, &(cache_place){0}, "h", 1, uri, strlen(uri), hash, CACHE_ANSWERS);
     assert_non_null(e);
     e->body = cache_body_create(malloc(len), len);
     assert_non_null(e->body);
