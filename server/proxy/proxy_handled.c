@@ -13,8 +13,7 @@
 
 typedef struct handled {
     const server_rec *server;
-    const char *handler; /* as the configuration has it: compared by its place first */
-    const char *text;    /* a copy: another string may come to lie in that place */
+    const char *handler; /* an expression may make the same one for each request */
     const char *socket;
     proxy_place place;
     client_origin *origin;
@@ -77,8 +76,7 @@ static handled *handled_keep(request_rec *r, apr_pool_t *p, const proxy_place *p
     handled *h = apr_pcalloc(p, sizeof *h);
 
     h->server = r->server;
-    h->handler = r->handler;
-    h->text = apr_pstrdup(p, r->handler);
+    h->handler = apr_pstrdup(p, r->handler);
     h->socket = apr_pstrdup(p, socket);
     h->place = *place;
     h->place.start = apr_pstrdup(p, place->start);
@@ -109,7 +107,7 @@ static const handled *handled_find(request_rec *r)
     for (int i = 0; i < handled_all.n; i++) {
         const handled *h = handled_all.at[i];
 
-        if (h->handler == r->handler && h->server == r->server && !strcmp(h->text, r->handler))
+        if (h->server == r->server && !strcmp(h->handler, r->handler))
             return h;
     }
     return handled_make(r);
