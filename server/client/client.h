@@ -138,14 +138,15 @@ struct client_conn {
     uint8_t on_loop;
     uint8_t opened;                         /**< it is counted */
     uint8_t crowded;                        /**< it waits for a place in a full backlog */
-    apr_interval_time_t crowded_us;         /**< a worker's, so far */
+    apr_interval_time_t waited_us;          /**< of a worker that connects, so far */
     apr_time_t idle_since;                  /**< monotonic */
     const struct client_address *addresses; /**< while it connects */
     uint16_t addresses_n;
-    uint8_t polls_room;   /**< the loop's poll set tells of room to write */
-    uint8_t wants_write;  /**< the handshake, or what goes before it, waits for room */
-    uint32_t tunnel_sent; /**< bytes of the CONNECT */
-    void *session;        /**< of the protocol, as long as the connection; NULL */
+    struct client_race *race; /**< addresses that are tried beside; NULL: none */
+    uint8_t polls_room;       /**< the loop's poll set tells of room to write */
+    uint8_t wants_write;      /**< the handshake, or what goes before it, waits for room */
+    uint32_t tunnel_sent;     /**< bytes of the CONNECT */
+    void *session;            /**< of the protocol, as long as the connection; NULL */
     void (*session_end)(void *session);
     int (*session_idle)(
         void *

@@ -86,26 +86,63 @@ static void connect_socket_end(client_conn *cc)
     cc->bc.fd = -1;
 }
 
+int client_socket(const client_conn *cc, const client_address *a, int *fd)
+{
+    const int family = a->to.any.sa_family;
+    int error;
+
+    *fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (*fd < 0)
+        return errno;
+    connect_options(cc, *fd, family);
+    if ((error = connect_from(cc, *fd, family)) != 0)
+        return error;
+    return connect(*fd, &a->to.any, a->len) ? errno : 0;
+}
+
+apr_status_t client_socket_outcome(int fd)
+{
+    struct pollfd p = {.fd = fd, .events = POLLOUT};
+    socklen_t len = sizeof(int);
+    int error = 0;
+
+    if (poll(&p, 1, 0) <= 0)
+        return APR_EAGAIN;
+    if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len))
+        return errno;
+    return error;
+}
+
+apr_status_t client_socket_is(client_conn *cc, int fd, const client_address *a)
+{
+    int error;
+
+    BRG_ASSERT(fd >= 0 && cc->state == CLIENT_CONNECTING);
+    connect_socket_end(cc);
+    cc->bc.fd = fd;
+    connect_name(cc, a);
+    error = connect_poll(cc, a->to.any.sa_family);
+    cc->bc.polled = cc->on_loop && !error;
+    if (error)
+        connect_socket_end(cc);
+    return error;
+}
+
 /* @return 0: connected, or on the way; else errno */
 static int connect_to(client_conn *cc, const client_address *a)
 {
-    const int family = a->to.any.sa_family;
-    int error, fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    int fd;
+    const int error = client_socket(cc, a, &fd);
 
-    if (fd < 0)
-        return errno;
-    cc->bc.fd = fd;
-    connect_options(cc, fd, family);
     connect_name(cc, a);
-    if ((error = connect_from(cc, fd, family)) != 0)
-        return error;
-    if (connect(fd, &a->to.any, a->len) == 0)
+    if (error == 0)
         cc->wr_ready = 1;
-    else if (errno != EINPROGRESS)
-        return errno;
-    error = connect_poll(cc, family);
-    cc->bc.polled = cc->on_loop && !error;
-    return error;
+    else if (error != EINPROGRESS) {
+        if (fd >= 0)
+            close(fd);
+        return error;
+    }
+    return client_socket_is(cc, fd, a);
 }
 
 /* ---- a backlog that is full ---- */
@@ -195,31 +232,21 @@ static apr_status_t connect_next(client_conn *cc, int error)
             return connect_waits(cc);
         cc->crowded = 0;
         cc->address_at++;
-        if (!error)
+        if (!error) {
+            client_race_arm(cc);
             return APR_SUCCESS;
+        }
     }
     connect_socket_end(cc);
+    client_race_end(cc);
     cc->failure = CLIENT_NO_CONNECT;
     cc->error = error;
     return error;
 }
 
-/* @return APR_SUCCESS, APR_EAGAIN or how it failed */
-static apr_status_t connect_outcome(client_conn *cc)
-{
-    struct pollfd p = {.fd = cc->bc.fd, .events = POLLOUT};
-    socklen_t len = sizeof(int);
-    int error = 0;
-
-    if (poll(&p, 1, 0) <= 0)
-        return APR_EAGAIN;
-    if (getsockopt(cc->bc.fd, SOL_SOCKET, SO_ERROR, &error, &len))
-        return errno;
-    return error;
-}
-
 static void connect_done(client_conn *cc)
 {
+    client_race_end(cc);
     client_addresses_end(cc);
     cc->wr_ready = 1;
     cc->state = cc->origin->conf.tunnel ? CLIENT_TUNNEL
@@ -248,14 +275,14 @@ static apr_status_t connect_go(client_conn *cc)
     if (rv != APR_SUCCESS)
         return rv;
     for (;;) {
-        rv = connect_outcome(cc);
+        rv = client_socket_outcome(cc->bc.fd);
+        if (rv == APR_SUCCESS || (rv == APR_EAGAIN && client_race_won(cc))) {
+            connect_done(cc);
+            return APR_SUCCESS;
+        }
         if (rv == APR_EAGAIN)
             return rv;
-        if (rv == APR_SUCCESS) {
-            connect_done(cc);
-            return rv;
-        }
-        if ((rv = connect_next(cc, rv)) != APR_SUCCESS)
+        if (!client_race_goes_on(cc) && (rv = connect_next(cc, rv)) != APR_SUCCESS)
             return rv;
     }
 }
@@ -291,8 +318,8 @@ short client_wants(const client_conn *cc)
 static apr_status_t connect_wait_crowded(client_conn *cc, apr_interval_time_t timeout)
 {
     (void)poll(NULL, 0, CLIENT_CROWDED_MS);
-    cc->crowded_us += apr_time_from_msec(CLIENT_CROWDED_MS);
-    return timeout >= 0 && cc->crowded_us >= timeout ? APR_TIMEUP : APR_SUCCESS;
+    cc->waited_us += apr_time_from_msec(CLIENT_CROWDED_MS);
+    return timeout >= 0 && cc->waited_us >= timeout ? APR_TIMEUP : APR_SUCCESS;
 }
 
 apr_status_t client_wait(client_conn *cc, short events, apr_interval_time_t timeout)
@@ -303,6 +330,8 @@ apr_status_t client_wait(client_conn *cc, short events, apr_interval_time_t time
     BRG_ASSERT(!cc->on_loop);
     if (cc->crowded)
         return connect_wait_crowded(cc, timeout);
+    if (cc->state == CLIENT_CONNECTING && cc->addresses_n > 1)
+        return client_race_wait(cc, events, timeout);
     do
         n = poll(&p, 1, timeout < 0 ? -1 : (int)((timeout + 999) / 1000));
     while (n < 0 && errno == EINTR);

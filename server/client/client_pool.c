@@ -138,6 +138,7 @@ void client_close(client_conn *cc)
         idle_unlock(place);
     }
     client_crowd_leave(cc);
+    client_race_end(cc);
     client_unshare(cc);
     cc->state = CLIENT_CLOSED;
     cc->notify = NULL;
@@ -189,6 +190,10 @@ void client_expired(struct loop_timer *timer)
     if (cc->crowded) {
         client_crowd_leave(cc);
         cc->notify(cc->baton);
+        return;
+    }
+    if (cc->state == CLIENT_CONNECTING) {
+        client_race_next(cc);
         return;
     }
     BRG_ASSERT(cc->state == CLIENT_IDLE);

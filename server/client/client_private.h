@@ -16,6 +16,8 @@ typedef struct client_address client_address;
 
 #define CLIENT_LOOPS_MOST 256    /**< loops of a process that have a place of their own */
 #define CLIENT_ADDRESSES_MOST 16 /**< addresses of a name that are tried */
+#define CLIENT_RACE_US \
+    apr_time_from_msec(250) /**< RFC 8305, 5 and 8: the next address is tried beside */
 #define CLIENT_TTL_US apr_time_from_sec(60)
 #define CLIENT_ADDRESS_TTL_US apr_time_from_sec(60)
 
@@ -139,6 +141,38 @@ void client_expired(struct loop_timer *timer);
  * loop's. (client_connect.c) */
 void client_crowd_leave(client_conn *cc);
 void client_crowd_tell(const client_origin *origin);
+
+/* ---- sockets that connect ---- */
+
+/** A socket on its way to @a a. @param fd  [out] -1, or to be closed, also with an error
+ * @return 0: connected; EINPROGRESS; else the errno */
+int client_socket(const client_conn *cc, const client_address *a, int *fd);
+
+/** @return APR_SUCCESS: it is connected; APR_EAGAIN: on its way; else how it failed. Blocking: no. */
+apr_status_t client_socket_outcome(int fd);
+
+/** The connection's socket is @a fd from now on, which leads to @a a; it has one no more where that fails. */
+apr_status_t client_socket_is(client_conn *cc, int fd, const client_address *a);
+
+/* ---- addresses that are tried beside each other (client_race.c) ---- */
+
+/** There are more addresses: after CLIENT_RACE_US the next one is tried, too. */
+void client_race_arm(client_conn *cc);
+
+/** Try the next address now. */
+void client_race_next(client_conn *cc);
+
+/** 1: another address than that of its socket is connected; its socket is the connection's now. */
+int client_race_won(client_conn *cc);
+
+/** The connection's socket failed. 1: that of another try, which goes on, is in its place. */
+int client_race_goes_on(client_conn *cc);
+
+/** Close the others, if there are any. */
+void client_race_end(client_conn *cc);
+
+/** client_wait() of a connection that has several addresses. */
+apr_status_t client_race_wait(client_conn *cc, short events, apr_interval_time_t timeout);
 
 /** Give its block back. */
 void client_block_end(client_conn *cc);

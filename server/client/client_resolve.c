@@ -20,6 +20,23 @@ static pthread_cond_t resolve_come = PTHREAD_COND_INITIALIZER;
 static client_origin *resolve_first, **resolve_last = &resolve_first;
 static int resolve_runs;
 
+/* Families by turns, beginning with that of the first (RFC 8305, 4): the second that is tried is of the other one. */
+static void resolve_mix(client_addresses *all)
+{
+    for (unsigned i = 1; i < all->n; i++) {
+        unsigned j = i;
+        client_address other;
+
+        while (j < all->n && all->at[j].to.any.sa_family == all->at[i - 1].to.any.sa_family)
+            j++;
+        if (j == all->n)
+            return;
+        other = all->at[j];
+        memmove(&all->at[i + 1], &all->at[i], (j - i) * sizeof other);
+        all->at[i] = other;
+    }
+}
+
 static client_addresses *resolve_name(const client_settings *conf)
 {
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_ADDRCONFIG}, *list = NULL;
@@ -43,6 +60,8 @@ static client_addresses *resolve_name(const client_settings *conf)
         free(all);
         all = NULL;
     }
+    if (all)
+        resolve_mix(all);
     return all;
 }
 

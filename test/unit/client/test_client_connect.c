@@ -1,0 +1,457 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Connecting to a backend that has several addresses, of which some refuse or say nothing; connections that are kept, and closed. The
+ * loop is a poll set, a wheel and a clock of the test's. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <dirent.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+#include "client_private.h"
+#include "clock.h"
+#include "thread_self.h"
+#include "apr_general.h"
+
+#define ADDRESSES 4
+
+static brg_loop loop;
+static apr_pool_t *pool;
+static server_rec server;
+static unsigned told; /* calls of the connection's owner */
+
+/* A backend: what it does, and where. */
+typedef struct place_of {
+    int listener, fillers[8], fillers_n;
+    client_address address;
+} place_of;
+
+static place_of backends[ADDRESSES];
+static int backends_n;
+
+static void on_told(void *baton)
+{
+    assert_ptr_equal(baton, &loop);
+    told++;
+}
+
+static unsigned descriptors(void)
+{
+    DIR *dir = opendir("/proc/self/fd");
+    unsigned n = 0;
+
+    while (readdir(dir))
+        n++;
+    closedir(dir);
+    return n;
+}
+
+static place_of *backend(void)
+{
+    place_of *b = &backends[backends_n++];
+    struct sockaddr_in *in = (void *)&b->address.to.storage;
+    socklen_t len = sizeof *in;
+
+    assert_true(backends_n <= ADDRESSES);
+    memset(b, 0, sizeof *b);
+    in->sin_family = AF_INET;
+    in->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    b->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(b->listener, (struct sockaddr *)in, sizeof *in), 0);
+    assert_int_equal(getsockname(b->listener, (struct sockaddr *)in, &len), 0);
+    b->address.len = len;
+    return b;
+}
+
+static void listens(void)
+{
+    assert_int_equal(listen(backend()->listener, 5), 0);
+}
+
+/* A bound socket that does not listen. */
+static void refuses(void)
+{
+    (void)backend();
+}
+
+/* Its backlog is full: the kernel drops what asks for more. */
+static void is_silent(void)
+{
+    place_of *b = backend();
+
+    assert_int_equal(listen(b->listener, 0), 0);
+    for (;;) {
+        struct pollfd p = {.events = POLLOUT};
+
+        assert_true(b->fillers_n < 8);
+        p.fd = b->fillers[b->fillers_n++] = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+        (void)connect(p.fd, &b->address.to.any, b->address.len);
+        if (poll(&p, 1, 20) == 0)
+            return;
+    }
+}
+
+/* An origin of a name that has these addresses. */
+static client_origin *origin(client_settings conf)
+{
+    client_addresses *all = calloc(1, sizeof *all);
+    client_origin *o;
+
+    conf.server = &server;
+    conf.host = "backend.test";
+    o = client_origin_make(pool, &conf);
+    for (int i = 0; i < backends_n; i++)
+        all->at[all->n++] = backends[i].address;
+    atomic_store(&o->addresses, all);
+    atomic_store(&o->known_at, clock_monotonic());
+    atomic_store(&o->resolving, CLIENT_KNOWN);
+    return o;
+}
+
+static client_conn *opened(client_origin *o, brg_loop *on)
+{
+    static client_ticket ticket;
+    client_conn *cc;
+
+    assert_int_equal(client_open(o, on, &ticket, &cc), APR_SUCCESS);
+    cc->notify = on_told;
+    cc->baton = &loop;
+    if (!on)
+        thread_self_set(NULL, 1); /* a worker's from now on */
+    return cc;
+}
+
+/* Events that are here, or come within a moment. */
+static void turn(int ms)
+{
+    struct epoll_event events[LOOP_EVENTS];
+    int n = epoll_wait(loop.poll_fd, events, LOOP_EVENTS, ms);
+
+    loop_io_run(&loop, events, n);
+}
+
+static void time_passes(apr_interval_time_t us)
+{
+    loop.monotonic += us;
+    wheel_expire(&loop.wheel, loop.monotonic);
+}
+
+/* @return as client_go() says, once it is no APR_EAGAIN */
+static apr_status_t connected(client_conn *cc)
+{
+    apr_status_t rv;
+
+    for (int i = 0; (rv = client_go(cc)) == APR_EAGAIN && i < 1000; i++)
+        turn(10);
+    return rv;
+}
+
+static int leads_to(const client_conn *cc)
+{
+    struct sockaddr_in to;
+    socklen_t len = sizeof to;
+
+    assert_int_equal(getpeername(cc->bc.fd, (struct sockaddr *)&to, &len), 0);
+    for (int i = 0; i < backends_n; i++)
+        if (((struct sockaddr_in *)(void *)&backends[i].address.to)->sin_port == to.sin_port)
+            return i;
+    return -1;
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    apr_initialize();
+    apr_pool_create(&pool, NULL);
+    memset(&loop, 0, sizeof loop);
+    loop.pool = pool;
+    loop.poll_fd = epoll_create1(EPOLL_CLOEXEC);
+    loop.monotonic = clock_monotonic();
+    wheel_init(&loop.wheel, loop.monotonic);
+    thread_self_set(&loop, 0);
+    backends_n = 0;
+    told = 0;
+    return loop.poll_fd < 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    for (int i = 0; i < backends_n; i++) {
+        close(backends[i].listener);
+        while (backends[i].fillers_n)
+            close(backends[i].fillers[--backends[i].fillers_n]);
+    }
+    apr_pool_destroy(pool);
+    thread_self_end();
+    return close(loop.poll_fd);
+}
+
+static void origin_over(client_origin *o)
+{
+    assert_int_equal(client_origin_open(o), 0);
+    free(atomic_load(&o->addresses));
+}
+
+static void test_the_first_that_answers(void **state)
+{
+    client_origin *o;
+    client_conn *cc;
+
+    (void)state;
+    listens();
+    listens();
+    cc = opened(o = origin((client_settings){0}), &loop);
+    assert_int_equal(connected(cc), APR_SUCCESS);
+    assert_int_equal(leads_to(cc), 0);
+    assert_null(cc->race);
+    time_passes(2 * CLIENT_RACE_US); /* nothing is to be tried any more */
+    assert_int_equal(leads_to(cc), 0);
+    client_close(cc);
+    origin_over(o);
+}
+
+static void test_refused_ones_are_passed_over(void **state)
+{
+    client_origin *o;
+    client_conn *cc;
+
+    (void)state;
+    refuses();
+    refuses();
+    listens();
+    cc = opened(o = origin((client_settings){0}), &loop);
+    assert_int_equal(connected(cc), APR_SUCCESS);
+    assert_int_equal(leads_to(cc), 2);
+    client_close(cc);
+    origin_over(o);
+}
+
+static void test_a_silent_one_is_not_waited_for(void **state)
+{
+    unsigned before;
+    client_origin *o;
+    client_conn *cc;
+
+    (void)state;
+    is_silent();
+    listens();
+    before = descriptors();
+    cc = opened(o = origin((client_settings){0}), &loop);
+    assert_int_equal(client_go(cc), APR_EAGAIN);
+    time_passes(CLIENT_RACE_US / 2);
+    assert_null(cc->race);
+    time_passes(CLIENT_RACE_US);
+    assert_non_null(cc->race);
+    turn(1000);
+    assert_true(told > 0);
+    assert_int_equal(connected(cc), APR_SUCCESS);
+    assert_int_equal(leads_to(cc), 1);
+    assert_string_equal(cc->peer, "127.0.0.1");
+    assert_null(cc->race);
+    assert_int_equal(descriptors(), before + 1);
+    client_close(cc);
+    assert_int_equal(descriptors(), before);
+    origin_over(o);
+}
+
+static void test_one_that_fails_makes_room_for_the_next(void **state)
+{
+    client_origin *o;
+    client_conn *cc;
+
+    (void)state;
+    is_silent();
+    refuses();
+    listens();
+    cc = opened(o = origin((client_settings){0}), &loop);
+    time_passes(
+        2 *
+        CLIENT_RACE_US); /* the second begins, and fails; the third does not wait for its time */
+    assert_int_equal(connected(cc), APR_SUCCESS);
+    assert_int_equal(leads_to(cc), 2);
+    client_close(cc);
+    origin_over(o);
+}
+
+static void test_two_silent_ones(void **state)
+{
+    client_origin *o;
+    client_conn *cc;
+
+    (void)state;
+    is_silent();
+    is_silent();
+    listens();
+    cc = opened(o = origin((client_settings){0}), &loop);
+    time_passes(2 * CLIENT_RACE_US);
+    assert_int_equal(client_go(cc), APR_EAGAIN);
+    time_passes(2 * CLIENT_RACE_US);
+    assert_int_equal(connected(cc), APR_SUCCESS);
+    assert_int_equal(leads_to(cc), 2);
+    client_close(cc);
+    origin_over(o);
+}
+
+static void test_all_fail(void **state)
+{
+    unsigned before;
+    client_origin *o;
+    client_conn *cc;
+
+    (void)state;
+    refuses();
+    refuses();
+    before = descriptors();
+    cc = opened(o = origin((client_settings){0}), &loop);
+    assert_int_equal(connected(cc), ECONNREFUSED);
+    assert_int_equal(cc->failure, CLIENT_NO_CONNECT);
+    assert_int_equal(descriptors(), before);
+    client_close(cc);
+    origin_over(o);
+}
+
+static void test_given_up_in_the_middle(void **state)
+{
+    unsigned before;
+    client_origin *o;
+    client_conn *cc;
+
+    (void)state;
+    is_silent();
+    is_silent();
+    before = descriptors();
+    cc = opened(o = origin((client_settings){0}), &loop);
+    time_passes(2 * CLIENT_RACE_US);
+    assert_int_equal(client_go(cc), APR_EAGAIN);
+    assert_int_equal(descriptors(), before + 2);
+    client_close(cc);
+    assert_int_equal(descriptors(), before);
+    time_passes(10 * CLIENT_RACE_US);
+    origin_over(o);
+}
+
+static void test_a_worker(void **state)
+{
+    client_origin *o;
+    client_conn *cc;
+    apr_status_t rv;
+
+    (void)state;
+    is_silent();
+    listens();
+    cc = opened(o = origin((client_settings){0}), NULL);
+    while ((rv = client_go(cc)) == APR_EAGAIN)
+        assert_int_equal(client_wait(cc, client_wants(cc), apr_time_from_sec(60)), APR_SUCCESS);
+    assert_int_equal(rv, APR_SUCCESS);
+    assert_int_equal(leads_to(cc), 1);
+    client_close(cc);
+    origin_over(o);
+}
+
+static void test_a_worker_waits_no_longer_than_it_may(void **state)
+{
+    client_origin *o;
+    client_conn *cc;
+    apr_status_t rv = APR_SUCCESS;
+
+    (void)state;
+    is_silent();
+    is_silent();
+    cc = opened(o = origin((client_settings){0}), NULL);
+    for (int i = 0; i < 100 && client_go(cc) == APR_EAGAIN && rv == APR_SUCCESS; i++)
+        rv = client_wait(cc, client_wants(cc), 2 * CLIENT_RACE_US);
+    assert_int_equal(rv, APR_TIMEUP);
+    client_close(cc);
+    origin_over(o);
+}
+
+static void test_kept_and_taken(void **state)
+{
+    client_origin *o;
+    client_conn *cc;
+    int other;
+
+    (void)state;
+    listens();
+    o = origin((client_settings){.reuse = 1});
+    cc = opened(o, &loop);
+    assert_int_equal(connected(cc), APR_SUCCESS);
+    other = accept(backends[0].listener, NULL, NULL);
+    assert_null(client_take(o, &loop));
+    client_keep(cc);
+    assert_int_equal(client_origin_idle(o), 1);
+    assert_ptr_equal(client_take(o, &loop), cc);
+    assert_int_equal(cc->uses, 2);
+    client_keep(cc);
+    close(other); /* its event closes ours */
+    turn(1000);
+    assert_int_equal(client_origin_idle(o), 0);
+    assert_null(client_take(o, &loop));
+    origin_over(o);
+}
+
+static void test_idle_ones_end_by_their_time(void **state)
+{
+    client_origin *o;
+    client_conn *cc;
+
+    (void)state;
+    listens();
+    o = origin((client_settings){.reuse = 1, .ttl = apr_time_from_sec(5)});
+    cc = opened(o, &loop);
+    assert_int_equal(connected(cc), APR_SUCCESS);
+    client_keep(cc);
+    time_passes(apr_time_from_sec(4));
+    assert_int_equal(client_origin_idle(o), 1);
+    time_passes(apr_time_from_sec(2));
+    assert_int_equal(client_origin_idle(o), 0);
+    origin_over(o);
+}
+
+static void test_as_many_as_may(void **state)
+{
+    client_ticket ticket = {.notify = on_told, .baton = &loop};
+    client_origin *o;
+    client_conn *cc, *none;
+
+    (void)state;
+    listens();
+    o = origin((client_settings){.reuse = 1, .max = 1});
+    cc = opened(o, &loop);
+    assert_int_equal(connected(cc), APR_SUCCESS);
+    assert_int_equal(client_open(o, &loop, &ticket, &none), APR_EAGAIN);
+    assert_null(none);
+    told = 0;
+    client_keep(cc);
+    assert_int_equal(told, 1);
+    assert_ptr_equal(client_take(o, &loop), cc);
+    client_close(cc);
+    origin_over(o);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_the_first_that_answers, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_refused_ones_are_passed_over, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_silent_one_is_not_waited_for, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_one_that_fails_makes_room_for_the_next, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(test_two_silent_ones, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_all_fail, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_given_up_in_the_middle, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_worker, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_worker_waits_no_longer_than_it_may, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_kept_and_taken, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_idle_ones_end_by_their_time, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_as_many_as_may, setup, teardown),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
