@@ -86,14 +86,29 @@ client_conn *client_take(client_origin *o, brg_loop *loop)
     }
 }
 
+/* Nothing came that no event will tell of again: the backend's end, or bytes that nobody asked for. */
+static int keep_is_quiet(client_conn *cc)
+{
+    char c;
+
+    if (cc->eof || cc->hung_up || client_in_size(cc))
+        return 0;
+    if (!cc->rd_ready || !cc->on_loop || cc->session)
+        return 1; /* a worker's is looked at when it is taken */
+    if (recv(cc->bc.fd, &c, 1, MSG_PEEK | MSG_DONTWAIT) >= 0 || errno != EAGAIN)
+        return 0;
+    cc->rd_ready = 0;
+    return 1;
+}
+
 void client_keep(client_conn *cc)
 {
     client_place *place = cc->place;
     brg_loop *loop = place->loop;
 
     BRG_ASSERT(cc->state == CLIENT_READY);
-    if (!cc->origin->conf.reuse || cc->eof || client_in_size(cc) || !cc->wr_ready ||
-        (loop && loop->draining)) {
+    if (!cc->origin->conf.reuse || !cc->wr_ready || (loop && loop->draining) ||
+        !keep_is_quiet(cc)) {
         client_close(cc);
         return;
     }

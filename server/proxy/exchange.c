@@ -205,14 +205,15 @@ static void talk_sent(proxy_exchange *x, apr_size_t n)
     }
 }
 
-/* A backend that answers and closes before it has read all is heard all the same. */
+/* A backend that answers and closes before it has read all is heard all the same. What is in memory may be sent once more. */
 static void talk_send_failed(proxy_exchange *x)
 {
     BRG_ASSERT(x->cc && x->state != EXCHANGE_DONE);
     apr_brigade_cleanup(x->out);
     x->out_n = 0;
+    if (!x->body_over || exchange_spooled(x))
+        x->body_lost = 1;
     exchange_spool_forget(x);
-    x->body_lost = 1;
     x->body_ended = 0;
     x->body_over = 1;
     x->cc->rd_ready = 1;

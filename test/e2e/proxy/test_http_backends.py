@@ -3,6 +3,7 @@
 import os
 import re
 import socket
+import struct
 import subprocess
 import tempfile
 import threading
@@ -275,6 +276,31 @@ def test_a_kept_connection_that_closes(serve, backend, method):
     got = server.request(method, "/p/second", body=b"x" if method != "GET" else b"")
     assert got.status == (502 if method == "POST" else 200)
     assert len([r for r in backend.requests if r.target == "/second"]) == (1 if method == "POST" else 2)
+
+
+def test_a_backend_that_goes_while_it_is_sent_to(serve, backend):
+    """The request is in memory: another member gets it."""
+    with socket.socket() as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        server = serve(f"""EventLoops 1
+<Proxy balancer://b>
+BalancerMember http://127.0.0.1:{listener.getsockname()[1]} retry=0
+BalancerMember http://127.0.0.1:{backend.port} retry=0 status=+H
+</Proxy>
+ProxyPass /p/ balancer://b/
+""")
+        body = bytes(range(256)) * 240
+        with server.connect() as client:
+            client.send(b"PUT /p/x HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+            sock, _ = listener.accept()
+            assert sock.recv(1000).startswith(b"PUT /x ")
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            sock.close()
+            got = client.read_response()
+    assert got.status == 200 and got.body == b"ok\n"
+    assert [request.body for request in backend.requests] == [body]
 
 
 def test_a_backend_that_restarts(serve, backend):

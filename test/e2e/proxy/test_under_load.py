@@ -147,7 +147,12 @@ def test_no_request_fails(serve, backends, way):
     assert sum(b["retries"] for b in counts) > 0 and all(b["answers"][1] > 10 for b in counts)
     wait_until(lambda: len(server.children()) == 1, "the end of the old processes")
     at_rest(server)
-    assert wait_until(lambda: sum(b["connections"] for b in figures(server)) == sum(b.open for b in backends), "connections that are known")
+    seen = []  # what a failure tells
+
+    def known():
+        seen[:] = [figures(server), [b.open for b in backends], server.children()]
+        return sum(b["connections"] for b in seen[0]) == sum(seen[1])
+    wait_until(known, seen)
 
 
 class Wrk:

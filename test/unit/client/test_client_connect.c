@@ -396,6 +396,35 @@ static void test_kept_and_taken(void **state)
     origin_over(o);
 }
 
+/* Edge-triggered: the event that told of the end came while somebody had the connection. */
+static void test_an_end_that_was_told_before(void **state)
+{
+    client_origin *o;
+    client_conn *cc;
+    int other;
+
+    (void)state;
+    listens();
+    o = origin((client_settings){.reuse = 1});
+    for (int bytes = 0; bytes < 2; bytes++) {
+        cc = opened(o, &loop);
+        assert_int_equal(connected(cc), APR_SUCCESS);
+        other = accept(backends[0].listener, NULL, NULL);
+        if (bytes)
+            assert_int_equal(write(other, "x", 1), 1);
+        else
+            close(other);
+        told = 0;
+        while (!told)
+            turn(1000);
+        client_keep(cc);
+        assert_int_equal(client_origin_open(o), 0);
+        if (bytes)
+            close(other);
+    }
+    origin_over(o);
+}
+
 static void test_idle_ones_end_by_their_time(void **state)
 {
     client_origin *o;
@@ -449,6 +478,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_a_worker, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_worker_waits_no_longer_than_it_may, setup, teardown),
         cmocka_unit_test_setup_teardown(test_kept_and_taken, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_an_end_that_was_told_before, setup, teardown),
         cmocka_unit_test_setup_teardown(test_idle_ones_end_by_their_time, setup, teardown),
         cmocka_unit_test_setup_teardown(test_as_many_as_may, setup, teardown),
     };
