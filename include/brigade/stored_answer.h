@@ -92,7 +92,8 @@ APR_DECLARE_OPTIONAL_FN(void, brg_register_stored_item, (const char *tag, brg_st
 /** 1 if @a r is not a request that was processed, but made for the log of an answer from memory. Threads: the request's. */
 BRG_DECLARE(int) brg_request_is_stored(const request_rec *r);
 
-/** Offer both. After brg_cache_declare(), in the module's register_hooks function. */
+/** Offer both; both NULL: the module has nothing to do for such answers. After brg_cache_declare(), in the module's
+ * register_hooks function. */
 BRG_DECLARE(void)
 brg_stored_log_declare(module *m, brg_stored_ready_fn *ready, brg_stored_log_fn *log);
 

@@ -179,18 +179,6 @@ static int cache_log(request_rec *r)
     return DECLINED;
 }
 
-/* What the loop's own cache answers counts as a hit there (cached_count_hits()). */
-static int cache_log_ready(const brg_stored_answer *a)
-{
-    (void)a;
-    return 1;
-}
-
-static void cache_log_stored(const brg_stored_answer *a)
-{
-    (void)a;
-}
-
 /* "CACHE" in SetOutputFilter is a place, and does nothing by itself. */
 static apr_status_t cache_place(ap_filter_t *f, apr_bucket_brigade *in)
 {
@@ -233,7 +221,8 @@ static void cache_hooks(apr_pool_t *p)
     BRG_ASSERT(p);
     brg_cache_declare(&cache_module, cache_depends);
     brg_cache_leaves_query(&cache_module);
-    brg_stored_log_declare(&cache_module, cache_log_ready, cache_log_stored);
+    /* What the loop's own cache answers counts as a hit there (cached_count_hits()). */
+    brg_stored_log_declare(&cache_module, NULL, NULL);
     APR_REGISTER_OPTIONAL_FN(brg_status_cache_get);
     ap_hook_pre_config(cache_pre_config, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_post_config(cache_post_config, NULL, NULL, APR_HOOK_REALLY_FIRST);

@@ -103,6 +103,7 @@ brg_stored_log_declare(module *m, brg_stored_ready_fn *ready, brg_stored_log_fn 
         return; /* undeclared: its answers are not stored */
     d->log_ready = ready;
     d->log_stored = log;
+    d->log_declared = 1;
 }
 
 BRG_DECLARE(void) brg_stored_observe(module *m, brg_stored_ready_fn *ready)

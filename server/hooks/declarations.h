@@ -30,7 +30,8 @@ typedef struct declaration {
     int hooks_early;                /**< one that comes before all others, or logs */
     int query_free;                 /**< brg_cache_leaves_query(), or its row says so */
     brg_stored_ready_fn *log_ready; /**< brg_stored_log_declare(), or NULL */
-    brg_stored_log_fn *log_stored;
+    brg_stored_log_fn *log_stored;  /**< both NULL, and log_declared: nothing is to be done */
+    int log_declared;
     brg_stored_ready_fn *unobserved; /**< brg_stored_observe(), or NULL */
     brg_phases_wait_fn *phases_wait; /**< brg_phases_wait_declare(), or NULL */
     int auth_inline;                 /**< brg_auth_declare() */

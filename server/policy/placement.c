@@ -217,6 +217,8 @@ static void survey_stored_loggers(void)
     for (int k = 0; links && k < links->nelts && s->n >= 0; k++) {
         const declaration *d = declaration_of(hook_link_at(links, k)->module);
 
+        if (d && d->log_declared && !d->log_stored)
+            continue;
         if (!d || !d->log_stored || s->n == (int)(sizeof s->log / sizeof *s->log)) {
             s->n = -1;
             return;
