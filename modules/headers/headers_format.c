@@ -19,7 +19,7 @@ static const char *headers_one_line(apr_pool_t *p, const char *value)
 {
     char *copy, *at;
 
-    if (value == NULL)
+    if (!value)
         return "(null)";
     if (value[strcspn(value, "\r\n")] == '\0')
         return value;
@@ -48,7 +48,9 @@ static const char *headers_tag_env(request_rec *r, const char *arg)
 
 static const char *headers_tag_ssl(request_rec *r, const char *arg)
 {
-    return headers_one_line(r->pool, ap_ssl_var_lookup(r->pool, r->server, r->connection, r, arg));
+    const char *value = ap_ssl_var_lookup(r->pool, r->server, r->connection, r, arg);
+
+    return headers_one_line(r->pool, value && *value ? value : NULL);
 }
 
 static const char *headers_tag_loadavg(request_rec *r, const char *arg)

@@ -8,7 +8,7 @@
  *
  * tls_request.c  hooks of requests
  * tls_access.c   those that allow or refuse
- * tls_vars.c     SSL_* variables
+ * tls_vars.c     SSL_* variables; tls_vars_request.c: the others that ssl_var_lookup() tells
  */
 #include "tls_conf.h"
 #include <openssl/ssl.h>
@@ -37,6 +37,10 @@ void tls_access_hooks(void);
 
 void tls_vars_hooks(void);
 void tls_vars_log_items(apr_pool_t *p);
+
+/** A variable that is not of TLS: of the request, a field (HTTP:name), a time, the environment (ENV:name). NULL: there is no such, or it is
+ * empty. */
+const char *tls_vars_of_request(apr_pool_t *p, request_rec *r, const char *name);
 
 /** Put the variables of +StdEnvVars into @a env. */
 void tls_vars_export(request_rec *r, apr_table_t *env, unsigned options);

@@ -17,6 +17,7 @@
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
 #include <string.h>
+#include <strings.h>
 
 APLOG_USE_MODULE(ssl);
 
@@ -50,9 +51,9 @@ static const char *vars_client(apr_pool_t *p, const tls_conn *t, const char *wha
 {
     X509 *x = SSL_get0_peer_certificate(tls_ssl_of(t));
 
-    if (!strcmp(what, "VERIFY"))
+    if (!strcasecmp(what, "VERIFY"))
         return vars_verify(p, t);
-    if (!strncmp(what, "CERT_CHAIN_", 11))
+    if (!strncasecmp(what, "CERT_CHAIN_", 11))
         return vars_client_chain(p, t, what + 11);
     return x ? tls_vars_certificate(p, x, what, legacy) : NULL;
 }
@@ -84,33 +85,33 @@ static const char *vars_cipher(apr_pool_t *p, const tls_conn *t, const char *wha
 
     if (!*what)
         return SSL_get_cipher_name(tls_ssl_of(t));
-    if (!strcmp(what, "_EXPORT"))
+    if (!strcasecmp(what, "_EXPORT"))
         return used < 56 ? "true" : "false";
-    if (!strcmp(what, "_USEKEYSIZE"))
+    if (!strcasecmp(what, "_USEKEYSIZE"))
         return apr_itoa(p, used);
-    return !strcmp(what, "_ALGKEYSIZE") ? apr_itoa(p, all) : NULL;
+    return !strcasecmp(what, "_ALGKEYSIZE") ? apr_itoa(p, all) : NULL;
 }
 
 static const char *vars_of_connection(apr_pool_t *p, const tls_conn *t, const char *name,
                                       int legacy)
 {
-    if (!strcmp(name, "PROTOCOL"))
+    if (!strcasecmp(name, "PROTOCOL"))
         return SSL_get_version(tls_ssl_of(t));
-    if (!strncmp(name, "CIPHER", 6))
+    if (!strncasecmp(name, "CIPHER", 6))
         return vars_cipher(p, t, name + 6);
-    if (!strcmp(name, "SESSION_ID"))
+    if (!strcasecmp(name, "SESSION_ID"))
         return vars_session(p, t);
-    if (!strcmp(name, "SESSION_RESUMED"))
+    if (!strcasecmp(name, "SESSION_RESUMED"))
         return SSL_session_reused(tls_ssl_of(t)) ? "Resumed" : "Initial";
-    if (!strcmp(name, "SECURE_RENEG"))
+    if (!strcasecmp(name, "SECURE_RENEG"))
         return SSL_get_secure_renegotiation_support(tls_ssl_of(t)) ? "true" : "false";
-    if (!strcmp(name, "COMPRESS_METHOD"))
+    if (!strcasecmp(name, "COMPRESS_METHOD"))
         return "NULL";
-    if (!strcmp(name, "TLS_SNI"))
+    if (!strcasecmp(name, "TLS_SNI"))
         return SSL_get_servername(tls_ssl_of(t), TLSEXT_NAMETYPE_host_name);
-    if (!strncmp(name, "CLIENT_", 7))
+    if (!strncasecmp(name, "CLIENT_", 7))
         return vars_client(p, t, name + 7, legacy);
-    if (!strncmp(name, "SERVER_", 7)) {
+    if (!strncasecmp(name, "SERVER_", 7)) {
         X509 *x = SSL_get_certificate(tls_ssl_of(t));
 
         return x ? tls_vars_certificate(p, x, name + 7, legacy) : NULL;
@@ -141,9 +142,9 @@ static const char *vars_get(apr_pool_t *p, conn_rec *c, const request_rec *r, co
     const tls_conn *t = tls_of(c);
     const char *value;
 
-    if (!strcmp(name, "HTTPS"))
+    if (!strcasecmp(name, "HTTPS"))
         return t ? "on" : "off";
-    if (strncmp(name, "SSL_", 4))
+    if (strncasecmp(name, "SSL_", 4))
         return NULL;
     value = t ? vars_of_connection(p, t, name + 4, vars_legacy(r)) : NULL;
     if (t)
@@ -164,8 +165,13 @@ static const char *vars_lookup(apr_pool_t *p, server_rec *s, conn_rec *c, reques
     if (!c && r)
         c = r->connection;
     if (!c)
-        return strncmp(name, "SSL_", 4) ? NULL : vars_version(p, name + 4);
-    if (r && tls_of(c) && strcmp(name, "HTTPS"))
+        return strncasecmp(name, "SSL_", 4) ? NULL : vars_version(p, name + 4);
+    if (strncasecmp(name, "SSL_", 4) && strcasecmp(name, "HTTPS")) {
+        if (r)
+            vars_note(r);
+        return r ? tls_vars_of_request(p, r, name) : NULL;
+    }
+    if (r && tls_of(c) && strcasecmp(name, "HTTPS"))
         vars_note(r);
     return vars_get(p, c, r, name);
 }
