@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The backend's answer on its way to the client: its fields into r, its pieces into the output filters. */
 #include "exchange_private.h"
+#include "proxy_fields.h"
 #include "http_fields.h"
 #include "brigade/assert.h"
 #include "http_connection.h"
@@ -111,19 +112,12 @@ static void answer_via(proxy_exchange *x)
 {
     request_rec *r = x->r;
     const proxy_server_settings *conf = proxy_settings_of(r->server);
-    const char *name = ap_get_server_name(r);
 
     if (conf->via == PROXY_VIA_BLOCK)
         apr_table_unset(r->headers_out, "Via");
     if (conf->via != PROXY_VIA_ON && conf->via != PROXY_VIA_FULL)
         return;
-    if (ap_get_server_port(r) != ap_default_port(r))
-        name = apr_psprintf(r->pool, "%s:%d", name, ap_get_server_port(r));
-    if (conf->via == PROXY_VIA_FULL)
-        name = apr_psprintf(r->pool, "%s (%s)", name, AP_SERVER_BASEVERSION);
-    apr_table_mergen(r->headers_out, "Via",
-                     apr_psprintf(r->pool, "%d.%d %s", HTTP_VERSION_MAJOR(r->proto_num),
-                                  HTTP_VERSION_MINOR(r->proto_num), name));
+    apr_table_mergen(r->headers_out, "Via", proxy_via_value(r, conf->via));
 }
 
 static const char *answer_line(apr_pool_t *p, int code, const char *reason, apr_size_t len)

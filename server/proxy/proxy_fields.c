@@ -148,12 +148,15 @@ static const char *fields_forwarded(const proxy_exchange *x, fields_head *h, con
     return value;
 }
 
-static const char *fields_via(const request_rec *r, proxy_via via)
+/* The proxy is named, not the host that the client asked for. */
+const char *proxy_via_value(const request_rec *r, proxy_via via)
 {
     const char *name = ap_get_server_name((request_rec *)(uintptr_t)r);
     const int major = HTTP_VERSION_MAJOR(r->proto_num), minor = HTTP_VERSION_MINOR(r->proto_num);
     const apr_port_t port = ap_get_server_port(r);
 
+    if (name == r->hostname)
+        name = r->server->server_hostname;
     if (port != ap_default_port(r))
         name = apr_psprintf(r->pool, "%s:%u", name, (unsigned)port);
     if (via == PROXY_VIA_FULL)
@@ -178,12 +181,12 @@ static void fields_of_client(const proxy_exchange *x, fields_head *h)
             if (via == PROXY_VIA_BLOCK)
                 continue;
             if (via != PROXY_VIA_OFF && !h->seen_via++)
-                value = fields_merge(h, value, fields_via(r, via));
+                value = fields_merge(h, value, proxy_via_value(r, via));
         }
         fields_add_named(h, e[i].key, len, fields_forwarded(x, h, e[i].key, value));
     }
     if ((via == PROXY_VIA_ON || via == PROXY_VIA_FULL) && !h->seen_via)
-        fields_add(h, "Via", fields_via(r, via));
+        fields_add(h, "Via", proxy_via_value(r, via));
 }
 
 static void fields_of_ours(const proxy_exchange *x, fields_head *h)
@@ -248,6 +251,8 @@ static void fields_of_connection(proxy_exchange *x, fields_head *h, int is_10)
         fields_add(h, "TE", "trailers");
         fields_add(h, "Connection", "TE");
     }
+    if (is_10)
+        return; /* it has no connections that are kept */
     fields_add(h, "Connection",
                x->origin && client_origin_settings(x->origin)->reuse &&
                        !apr_table_get(r->subprocess_env, "proxy-nokeepalive")

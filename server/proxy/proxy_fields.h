@@ -22,4 +22,7 @@ typedef struct proxy_line {
  */
 int proxy_request_lines(proxy_exchange *x, const proxy_line **lines, const char **host);
 
+/** What the Via field of this request, or of its answer, says of this proxy. @param via  PROXY_VIA_ON or PROXY_VIA_FULL */
+const char *proxy_via_value(const request_rec *r, proxy_via via);
+
 #endif
