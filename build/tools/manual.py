@@ -253,7 +253,7 @@ def main():
         args.man.write_text(manual_page.page(read_all()))
     if args.html:
         import manual_html
-        manual_html.write(read_all(), sorted((MAN.parent / "guides").glob("*.md")), MAN / "html", args.html)
+        manual_html.write(read_all(), sorted((MAN.parent / "guides").glob("[0-9]*.md")), MAN / "html", args.html)
     return status
 
 

@@ -129,12 +129,33 @@ def markdown(text, links):
     return "\n".join(out)
 
 
-def start_page(modules, howtos):
+def page_of(path):
+    """The address of a how-to, by its file."""
+    return re.sub(r"^\d+-", "", path.removesuffix(".md")) + ".html"
+
+
+def howto_lists(overview, howtos):
+    """docs/guides/README.md: headings, and lists of all how-tos with a word about each."""
+    titles = {name: title for name, title, _ in howtos}
+    out = []
+    for heading, text in sections(overview)[1:]:
+        items = re.findall(r"^- \[(.*)\]\((.*)\): (.*)$", text, re.M)
+        for title, path, _ in items:
+            if titles.pop(page_of(path), None) != title:
+                raise SystemExit(f"docs/guides/README.md: {path} is not there, or has another title")
+        out += [f"<h3>{html.escape(heading)}</h3>", '<ul class="howto">']
+        out += [f'<li><a href="{page_of(path)}">{html.escape(title)}</a> <span>{inline(about, {})}</span></li>' for title, path, about in items]
+        out.append("</ul>")
+    if titles:
+        raise SystemExit(f"docs/guides/README.md does not have {' '.join(titles.values())}")
+    return out
+
+
+def start_page(modules, howtos, overview):
     out = ["<h1>The manual of Brigade</h1>",
            "<p>Brigade reads the configuration of the Apache HTTP Server 2.4. Here is what each directive does, and how common tasks are "
-           "done. In a terminal, <code>brigade -L NAME</code> prints the entry of a directive.</p>", "<h2>How to</h2>", '<ul class="howto">']
-    out += [f'<li><a href="{name}">{html.escape(title)}</a></li>' for name, title, _ in howtos]
-    out += ["</ul>", "<h2>Modules</h2>", '<ul class="modules">']
+           "done. In a terminal, <code>brigade -L NAME</code> prints the entry of a directive.</p>", "<h2>How to</h2>"]
+    out += [*howto_lists(overview, howtos), "<h2>Modules</h2>", '<ul class="modules">']
     for m in modules:
         out.append(f'<li><a href="{m.page}">{m.title}</a> <span>{html.escape(" ".join(m.intro).strip().replace("`", ""))}</span></li>')
     return page("Manual", "\n".join(out) + "</ul>")
@@ -211,12 +232,28 @@ def divide(module):
     return parts
 
 
-def module_pages(module, links):
+HOWTOS_OF_A_MODULE = 4
+
+
+def howtos_of(module, howtos):
+    """Links to the how-tos that have most of its directives: two of them, or one of a small module's."""
+    names = [e.key.strip("<>") for e in module.entries]
+    found = []
+    for address, title, text in howtos:
+        words = {word.lower() for word in re.findall(r"\w*[a-z][A-Z]\w*", text)}
+        if sum(name in words for name in names) >= (1 if len(names) <= 4 else 2):
+            found.append((-sum(name in words for name in names), f'<a href="{address}">{html.escape(title)}</a>'))
+    found = [link for _, link in sorted(found)[:HOWTOS_OF_A_MODULE]]
+    return f'<p class="howtos">How to: {", ".join(found)}</p>' if found else ""
+
+
+def module_pages(module, links, howtos):
     """[(name, title, body, contents)] of a module."""
     parts, out = divide(module), []
+    to_howtos = howtos_of(module, howtos)
     for number, (name, entries) in enumerate(parts, 1):
         of_all = f" <small>part {number} of {len(parts)}</small>" if len(parts) > 1 else ""
-        body = f'<h1>{module.title}{of_all}</h1><p>{inline(" ".join(module.intro).strip(), links)}</p>'
+        body = f'<h1>{module.title}{of_all}</h1><p>{inline(" ".join(module.intro).strip(), links)}</p>{to_howtos}'
         contents = [f'<a href="#{e.anchor}">{html.escape(e.name)}</a>' for e in entries]
         for other, (address, others) in enumerate(parts, 1):
             if other != number and others:
@@ -247,13 +284,13 @@ def write(modules, howto_files, static, folder):
     howtos = []
     for path in howto_files:
         text = path.read_text()
-        howtos.append((re.sub(r"^\d+-", "", path.stem) + ".html", re.match(r"# (.*)", text)[1], text))
+        howtos.append((page_of(path.name), re.match(r"# (.*)", text)[1], text))
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     write_in_order(folder, list(howto_pages(howtos, links)))
-    write_in_order(folder, [one for m in modules for one in module_pages(m, links)])
+    write_in_order(folder, [one for m in modules for one in module_pages(m, links, howtos)])
     (folder / "directives.html").write_text(all_directives(modules))
     (folder / "index.js").write_text(search_index(modules, howtos, read_synonyms(static / "synonyms.txt")))
     for name in ("style.css", "search.js"):
         shutil.copyfile(static / name, folder / name)
-    (folder / "index.html").write_text(start_page(modules, howtos))
+    (folder / "index.html").write_text(start_page(modules, howtos, (howto_files[0].parent / "README.md").read_text()))

@@ -28,7 +28,7 @@ def table(text):
     yield "|---|---|---|---|"
     for name, (kind, about) in families.items():
         said = labels.get(name, {})
-        if name.startswith(("brigade_http_requests", "brigade_certificate", "brigade_asn", "brigade_limit")):
+        if name.startswith(("brigade_http_", "brigade_certificate", "brigade_asn", "brigade_limit")):
             said = {label: [] for label in said}
         elif name.startswith("brigade_backend"):
             said = {label: [] if label in ("backend", "balancer", "host") else values for label, values in said.items()}

@@ -225,11 +225,17 @@ typedef enum brg_figure_protocol {
 
 #define BRG_CLASSES_N 5 /**< 1xx to 5xx */
 
+/** Requests of a virtual host in one protocol. Nothing but counters. */
+typedef struct brg_host_figures {
+    uint64_t by_class[BRG_CLASSES_N]; /**< by class of their status */
+    uint64_t bytes; /**< of the bodies of their responses, as %b of a log has it */
+} brg_host_figures;
+
 /** All figures, of a loop or of the server. Nothing but counters. */
 typedef struct brg_figures {
     uint64_t value[BRG_FIGURES_N];
     brg_histogram took[BRG_TOOK_N];
-    uint64_t requests[BRG_FIGURE_HOSTS][BRG_PROTOCOLS_N][BRG_CLASSES_N];
+    brg_host_figures host[BRG_FIGURE_HOSTS][BRG_PROTOCOLS_N];
 } brg_figures;
 
 /** Add up the figures of all processes. Threads: any. Blocking: no. @return 0, or -1 when there are none */

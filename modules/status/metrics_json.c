@@ -3,6 +3,7 @@
 #include "metrics_private.h"
 #include "status_backends.h"
 #include "status_cache.h"
+#include "status_hosts.h"
 #include "status_limits.h"
 #include "status_networks.h"
 #include "http_config.h"
@@ -56,14 +57,14 @@ static void json_requests(request_rec *r, const brg_figures *f)
     for (int host = 0; host < BRG_FIGURE_HOSTS; host++)
         for (int protocol = 0; protocol < BRG_PROTOCOLS_N; protocol++)
             for (int class = 0; class < BRG_CLASSES_N; class ++) {
-                if (!f->requests[host][protocol][class])
+                if (!f->host[host][protocol].by_class[class])
                     continue;
                 ap_rprintf(
                     r,
                     "%s{\"host\":\"%s\",\"protocol\":\"%s\",\"tls\":\"%s\",\"code\":\"%dxx\","
                     "\"count\":%" APR_UINT64_T_FMT "}",
                     comma, metrics_host(r->pool, host), metrics_protocol(protocol),
-                    metrics_tls(protocol), class + 1, f->requests[host][protocol][class]);
+                    metrics_tls(protocol), class + 1, f->host[host][protocol].by_class[class]);
                 comma = ",\n";
             }
 }
@@ -81,6 +82,7 @@ void metrics_write_json(request_rec *r, const brg_figures *f)
     ap_rputs("],\n\"requests\":[", r);
     json_requests(r, f);
     ap_rputs("]", r);
+    status_hosts_write_json(r, f);
     status_networks_write_json(r);
     status_backends_write_json(r);
     status_cache_write_json(r);

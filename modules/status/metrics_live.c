@@ -6,8 +6,9 @@
 #include "metrics_private.h"
 #include "status_backends.h"
 #include "status_cache.h"
-#include "status_limits.h"
 #include "status_certificates.h"
+#include "status_hosts.h"
+#include "status_limits.h"
 #include "status_private.h"
 #include "http_core.h"
 #include "http_protocol.h"
@@ -99,14 +100,6 @@ static const struct {
     {"tlsold", BRG_FIGURE_VERSION_OLD},
 };
 
-static void live_numbers(request_rec *r, const uint64_t *n, size_t count)
-{
-    ap_rputs("[", r);
-    for (size_t i = 0; i < count; i++)
-        ap_rprintf(r, "%s%" APR_UINT64_T_FMT, i ? "," : "", n[i]);
-    ap_rputs("]", r);
-}
-
 static void live_sample(request_rec *r, const brg_sample *s)
 {
     ap_rprintf(r, "{\"at\":%" APR_TIME_T_FMT, s->at / 1000);
@@ -114,13 +107,13 @@ static void live_sample(request_rec *r, const brg_sample *s)
         ap_rprintf(r, ",\"%s\":%" APR_UINT64_T_FMT, live_values[i].name,
                    s->value[live_values[i].id]);
     ap_rputs(",\"class\":", r);
-    live_numbers(r, s->by_class, BRG_CLASSES_N);
+    status_json_numbers(r, s->by_class, BRG_CLASSES_N);
     ap_rputs(",\"held\":", r);
-    live_numbers(r, &s->value[BRG_FIGURE_HELD_PROCESS], BRG_SCOPES_N);
+    status_json_numbers(r, &s->value[BRG_FIGURE_HELD_PROCESS], BRG_SCOPES_N);
     ap_rputs(",\"took\":[", r);
     for (int i = 0; i < BRG_TOOK_N; i++) {
         ap_rputs(i ? "," : "", r);
-        live_numbers(r, s->took[i].n, BRG_BUCKETS);
+        status_json_numbers(r, s->took[i].n, BRG_BUCKETS);
     }
     ap_rputs("]}", r);
 }
@@ -176,41 +169,13 @@ static void live_targets(request_rec *r, const char *name, const brg_target *t, 
     ap_rputs("]", r);
 }
 
-static void live_host(request_rec *r, const brg_figures *f, int host)
-{
-    uint64_t by_class[BRG_CLASSES_N] = {0}, by_protocol[BRG_PROTOCOLS_N] = {0};
-
-    for (int protocol = 0; protocol < BRG_PROTOCOLS_N; protocol++)
-        for (int class = 0; class < BRG_CLASSES_N; class ++) {
-            by_class[class] += f->requests[host][protocol][class];
-            by_protocol[protocol] += f->requests[host][protocol][class];
-        }
-    ap_rputs("{", r);
-    status_json_string(r, "name", metrics_host(r->pool, host));
-    ap_rputs(",\"class\":", r);
-    live_numbers(r, by_class, BRG_CLASSES_N);
-    ap_rputs(",\"protocol\":", r);
-    live_numbers(r, by_protocol, BRG_PROTOCOLS_N);
-    ap_rputs("}", r);
-}
-
-/* Virtual hosts that had requests: BRG_FIGURE_HOSTS at most. */
 static void live_hosts(request_rec *r)
 {
-    static const uint64_t none[BRG_PROTOCOLS_N][BRG_CLASSES_N];
     brg_figures *f = apr_palloc(r->pool, sizeof *f);
-    const char *comma = "";
 
-    ap_rputs(",\n\"hosts\":[", r);
-    if (!brg_figures_sum(f))
-        for (int host = 0; host < BRG_FIGURE_HOSTS; host++) {
-            if (!memcmp(f->requests[host], none, sizeof none))
-                continue;
-            ap_rputs(comma, r);
-            live_host(r, f, host);
-            comma = ",\n";
-        }
-    ap_rputs("]", r);
+    if (brg_figures_sum(f))
+        memset(f, 0, sizeof *f);
+    status_hosts_write_json(r, f);
 }
 
 static void live_scopes(request_rec *r)
@@ -271,7 +236,7 @@ static int live_write_data(request_rec *r, const live_span *span, const char *fr
     next = live_samples(r, span, strtoull(from, NULL, 10));
     ap_rprintf(r, "],\n\"next\":%" APR_UINT64_T_FMT ",\"seconds\":%d,\"bounds\":", next,
                span->seconds);
-    live_numbers(r, bounds, BRG_BUCKETS);
+    status_json_numbers(r, bounds, BRG_BUCKETS);
     live_targets(r, "slowest", t, brg_figures_slowest(t));
     live_targets(r, "busiest", t, brg_figures_busiest(t));
     live_scopes(r);

@@ -94,7 +94,7 @@ static void text_requests(request_rec *r, const brg_figures *f, int open)
     for (int host = 0; host < BRG_FIGURE_HOSTS; host++)
         for (int protocol = 0; protocol < BRG_PROTOCOLS_N; protocol++)
             for (int class = 0; class < BRG_CLASSES_N; class ++) {
-                uint64_t n = f->requests[host][protocol][class];
+                uint64_t n = f->host[host][protocol].by_class[class];
 
                 if (n)
                     ap_rprintf(r,
@@ -105,6 +105,23 @@ static void text_requests(request_rec *r, const brg_figures *f, int open)
             }
 }
 
+static void text_bytes(request_rec *r, const brg_figures *f, int open)
+{
+    metrics_family(r, "brigade_http_body_bytes_total", "counter",
+                   "Bytes of the bodies of responses, by virtual host and protocol.", open);
+    for (int host = 0; host < BRG_FIGURE_HOSTS; host++)
+        for (int protocol = 0; protocol < BRG_PROTOCOLS_N; protocol++) {
+            uint64_t n = f->host[host][protocol].bytes;
+
+            if (n)
+                ap_rprintf(r,
+                           "brigade_http_body_bytes_total{host=\"%s\",protocol=\"%s\",tls=\"%s\"}"
+                           " %" APR_UINT64_T_FMT "\n",
+                           metrics_host(r->pool, host), metrics_protocol(protocol),
+                           metrics_tls(protocol), n);
+        }
+}
+
 void metrics_write_text(request_rec *r, const brg_figures *f, int open)
 {
     ap_set_content_type_ex(
@@ -113,6 +130,7 @@ void metrics_write_text(request_rec *r, const brg_figures *f, int open)
     text_figures(r, f, open);
     text_histograms(r, f, open);
     text_requests(r, f, open);
+    text_bytes(r, f, open);
     status_certificates_write(r);
     status_networks_write_text(r, open);
     status_backends_write_text(r, open);

@@ -121,11 +121,12 @@ static void certificates_write_html(request_rec *r)
 {
     brg_status_certificate c;
 
-    ap_rputs(
-        "<hr />\n<h2>Certificates</h2>\n<table border=\"1\"><tr><th>Virtual host</th><th>Key"
+    ap_rvputs(
+        r, "<hr />\n<h2>Certificates</h2>\n", status_table(r),
+        "<tr><th>Virtual host</th><th>Key"
         "</th><th>Names</th><th>Issuer</th><th>Days left</th><th>Until</th><th>Served since</th>"
         "<th>File</th></tr>\n",
-        r);
+        NULL);
     for (int n = 0; certificate_next(r, &n, &c);) {
         const char *const before[] = {c.server, c.key_type, c.names, c.issuer, NULL};
         const char *const after[] = {status_time(r->pool, c.until), status_time(r->pool, c.since),

@@ -73,6 +73,7 @@ static void status_add_figures(apr_pool_t *p, status_snapshot *snap)
 
     if (brg_figures_sum(f))
         memset(f, 0, sizeof *f);
+    snap->figures = f;
     snap->waited_n = f->value[BRG_FIGURE_WORKERS_FULL];
     snap->ways = status_by_label(p, f, BRG_FIGURE_SENT_MEMORY, BRG_FIGURE_SENT_READ);
     for (int i = BRG_FIGURE_LOCK_WORKERS; i <= BRG_FIGURE_LOCK_BACKENDS; i++)

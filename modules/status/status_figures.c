@@ -6,6 +6,7 @@
 #include "http_request.h"
 #include "apr_strings.h"
 #include "brigade/assert.h"
+#include "brigade/pages.h"
 #include <string.h>
 #include <unistd.h>
 
@@ -29,6 +30,11 @@ void status_figures_auto(request_rec *r, const status_figures *table, const char
                    figure_value(&table->figure[i], from));
 }
 
+const char *status_table(request_rec *r)
+{
+    return brg_pages_of(r) == BRG_PAGES_APACHE ? "<table border=\"1\">" : "<table>";
+}
+
 void status_figures_html_head(request_rec *r, const status_figures *table)
 {
     for (int i = 0; i < table->n; i++)
@@ -39,9 +45,11 @@ void status_figures_html_head(request_rec *r, const status_figures *table)
 
 void status_figures_html(request_rec *r, const status_figures *table, const void *from)
 {
+    const char *cell =
+        brg_pages_of(r) == BRG_PAGES_APACHE ? "<td align=\"right\">" : "<td class=\"n\">";
+
     for (int i = 0; i < table->n; i++)
-        ap_rprintf(r, "<td align=\"right\">%" APR_UINT64_T_FMT "</td>",
-                   figure_value(&table->figure[i], from));
+        ap_rprintf(r, "%s%" APR_UINT64_T_FMT "</td>", cell, figure_value(&table->figure[i], from));
     ap_rputs("</tr>\n", r);
 }
 

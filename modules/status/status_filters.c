@@ -98,9 +98,9 @@ static void filters_write_html(request_rec *r)
     brg_status_filter filter;
 
     ap_rprintf(r,
-               "<hr />\n<h2>Filters of process %ld</h2>\n<table border=\"1\"><tr><th>Filter</th>"
+               "<hr />\n<h2>Filters of process %ld</h2>\n%s<tr><th>Filter</th>"
                "<th>Direction</th><th>Module</th>",
-               (long)getpid());
+               (long)getpid(), status_table(r));
     status_figures_html_head(r, &filters);
     for (int n = 0; filter_next(&n, &filter);) {
         ap_rvputs(r, "<tr><td>", ap_escape_html(r->pool, filter.name), "</td><td>",

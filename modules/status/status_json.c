@@ -6,6 +6,7 @@
  */
 #include "status_backends.h"
 #include "status_cache.h"
+#include "status_hosts.h"
 #include "status_limits.h"
 #include "status_private.h"
 #include "http_config.h"
@@ -34,6 +35,14 @@ void status_json_string(request_rec *r, const char *key, const char *value)
 {
     ap_rvputs(r, "\"", key, "\":", NULL);
     json_string(r, value ? value : "");
+}
+
+void status_json_numbers(request_rec *r, const uint64_t *n, size_t count)
+{
+    ap_rputs("[", r);
+    for (size_t i = 0; i < count; i++)
+        ap_rprintf(r, "%s%" APR_UINT64_T_FMT, i ? "," : "", n[i]);
+    ap_rputs("]", r);
 }
 
 static void json_counts(request_rec *r, const brg_status_counts *counts)
@@ -193,6 +202,7 @@ void status_write_json(request_rec *r, const status_snapshot *snap)
         json_process(r, snap, &APR_ARRAY_IDX(snap->processes, i, status_process));
     }
     ap_rputs("]", r);
+    status_hosts_write_json(r, snap->figures);
     status_backends_write_json(r);
     status_cache_write_json(r);
     status_limits_write_json(r);

@@ -168,10 +168,10 @@ static void limits_write_html(request_rec *r)
     brg_status_limit_key *keys;
     const int keys_n = limit_keys(r, &keys);
 
-    ap_rputs("<hr />\n<h2>Limits of requests</h2>\n"
-             "<table border=\"1\"><tr><th>Limit</th><th>Host</th><th>Section</th><th>Refused</th>"
-             "<th>Delayed</th><th>Closed</th><th>Dry run</th></tr>\n",
-             r);
+    ap_rvputs(r, "<hr />\n<h2>Limits of requests</h2>\n", status_table(r),
+              "<tr><th>Limit</th><th>Host</th><th>Section</th><th>Refused</th>"
+              "<th>Delayed</th><th>Closed</th><th>Dry run</th></tr>\n",
+              NULL);
     for (int n = 0; limit_next(&n, &l);) {
         ap_rvputs(r, "<tr><td>", l.name, "</td><td>", ap_escape_html(r->pool, l.server),
                   "</td><td>", ap_escape_html(r->pool, l.section), "</td>", NULL);

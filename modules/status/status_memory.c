@@ -212,7 +212,7 @@ static void auto_scope(request_rec *r, brg_scope scope)
 
 static void html_head(request_rec *r, const status_figures *table)
 {
-    ap_rputs("<table border=\"1\"><tr><th>Scope</th><th>System</th>", r);
+    ap_rvputs(r, status_table(r), "<tr><th>Scope</th><th>System</th>", NULL);
     status_figures_html_head(r, table);
 }
 
@@ -261,7 +261,7 @@ static void memory_write_html(request_rec *r)
     for (scope = 0; scope < BRG_SCOPES_N; scope++)
         html_systems(r, brg_scope_name(scope), brg_scope_system((brg_scope)scope, 0));
     html_hosts(r);
-    ap_rputs("</table>\n<table border=\"1\"><tr><th>Buffers</th>", r);
+    ap_rvputs(r, "</table>\n", status_table(r), "<tr><th>Buffers</th>", NULL);
     status_figures_html_head(r, &buffers_table);
     ap_rputs("<tr><td>of the process</td>", r);
     brg_buffer_figures_get(&buffers);

@@ -200,11 +200,11 @@ static void networks_write_html(request_rec *r)
     brg_status_network_source s;
 
     ap_rprintf(r,
-               "<hr />\n<h2>Networks of clients</h2>\n<p>%" APR_SIZE_T_FMT " KiB</p>\n"
-               "<table border=\"1\"><tr><th>Source</th><th>State</th><th>Since</th>"
+               "<hr />\n<h2>Networks of clients</h2>\n<p>%" APR_SIZE_T_FMT " KiB</p>\n%s"
+               "<tr><th>Source</th><th>State</th><th>Since</th>"
                "<th>IPv4</th><th>IPv6</th><th>Updates</th><th>Faulty</th><th>Last update</th>"
                "<th>Last trouble</th></tr>\n",
-               table_bytes() / 1024);
+               table_bytes() / 1024, status_table(r));
     for (int n = 0; source_next(r, &n, &s);) {
         ap_rvputs(r, "<tr><td>", ap_escape_html(r->pool, s.name), "</td><td>", s.state, "</td><td>",
                   s.since ? status_time(r->pool, s.since) : "-", NULL);

@@ -21,6 +21,9 @@ static const char page_style[] =
     "dl{display:grid;grid-template-columns:max-content 1fr;gap:.15rem 1rem;margin:0}"
     "dt{color:var(--soft)}dd{margin:0}\n"
     ".scroll{overflow-x:auto;border:1px solid var(--rule);border-radius:.4rem}"
+    ".parts{overflow-x:auto}.parts:empty{display:none}.parts h2{overflow-wrap:normal}"
+    ".n{text-align:right}.parts table{margin:.4rem 0}.parts td,.parts th{border:1px solid "
+    "var(--rule)}"
     "table{border-collapse:collapse;font-variant-numeric:tabular-nums;overflow-wrap:normal}"
     "th,td{text-align:left;padding:.25rem .7rem;white-space:nowrap}th{color:var(--soft);"
     "font-weight:500}\npre{white-space:pre-wrap;margin:0}"
@@ -244,6 +247,10 @@ void status_write_page(request_rec *r, const status_snapshot *snap, int flags)
         page_workers(r, snap);
     else
         ap_rputs("<p><code>ExtendedStatus On</code> shows totals and each worker thread.</p>\n", r);
+    /* What modules write, other projects' included, scrolls as a whole; without any the box is not there. */
+    ap_rputs(
+        "<div class=\"parts\" tabindex=\"0\" role=\"region\" aria-label=\"Reports of modules\">",
+        r);
     status_run_hooks(r, flags);
-    ap_rputs("</main>\n</body>\n</html>\n", r);
+    ap_rputs("</div>\n</main>\n</body>\n</html>\n", r);
 }

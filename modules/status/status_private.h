@@ -25,6 +25,7 @@ typedef struct status_snapshot {
     brg_status_totals totals;
     apr_array_header_t *processes; /**< of status_process */
     int busy_n, graceful_n, idle_n;
+    const struct brg_figures *figures; /**< of the whole server; zeros where there are none */
     uint64_t waited_n;   /**< requests that had to wait since all worker threads were at work */
     const char *ways;    /**< bytes by the way they went: "memory 12, sendfile 0, ..." */
     const char *locks;   /**< how often threads waited for locks, in the same form; NULL: never */
@@ -58,6 +59,9 @@ void status_write_json(request_rec *r, const status_snapshot *snap);
 /** Write "key":"value", escaped; NULL as "". */
 void status_json_string(request_rec *r, const char *key, const char *value);
 
+/** Write [1,2,...]. */
+void status_json_numbers(request_rec *r, const uint64_t *n, size_t count);
+
 /** One figure of a part of the server: a row of the table that all its shapes are written from. */
 typedef struct status_figure {
     const char *name;  /**< JSON and Prometheus */
@@ -79,6 +83,8 @@ void status_figures_json(request_rec *r, const status_figures *table, const void
 /** Lines "PREFIX TITLE: value"; the prefix has what separates it. */
 void status_figures_auto(request_rec *r, const status_figures *table, const char *prefix,
                          const void *from);
+/** The tag that begins a table: of the pages of ours their style draws the lines. */
+const char *status_table(request_rec *r);
 void status_figures_html(request_rec *r, const status_figures *table, const void *from);
 void status_figures_html_head(request_rec *r, const status_figures *table);
 

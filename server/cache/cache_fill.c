@@ -243,7 +243,7 @@ int cache_fill_304(response_cache *c, cache_entry *e, request_rec *r)
         return -1;
     }
     if (!e->filled) {
-        e->status = HTTP_OK; /* that is what conditions are about */
+        cache_set_status(e, HTTP_OK); /* that is what conditions are about */
         fill_validators(e, r);
         e->filled_304 = 1;
     }
@@ -320,7 +320,7 @@ int cache_fill_206(response_cache *c, cache_entry *e, request_rec *r)
         return -1;
     }
     if (!e->filled) {
-        e->status = HTTP_OK; /* a part of that */
+        cache_set_status(e, HTTP_OK); /* a part of that */
         e->reserved = 0;
         fill_validators(e, r);
         e->filled_206 = 1;
@@ -373,7 +373,7 @@ int cache_fill(response_cache *c, cache_entry *e, request_rec *r)
         return -1;
     if (e->body ? !fill_body_is_same(e, r) : fill_any_body(c, e, r))
         return e->uncacheable ? 0 : -1;
-    e->status = r->status;
+    cache_set_status(e, r->status);
     fill_validators(e, r);
     e->filled = 1;
     e->filled_304 = e->filled_206 = 0;

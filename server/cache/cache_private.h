@@ -181,11 +181,12 @@ struct cache_entry {
     uint8_t compared; /**< the answer that armed it may fill it, if its file is still the same */
     admission_stamp stamp; /**< when it was used last */
     uint32_t moved;        /**< queue's moves when it became the newest */
-    int status;
-    uint32_t answered; /**< requests that it answered since the busiest were told */
-    cache_body *body;  /**< NULL: none */
+    uint16_t status;       /**< by cache_set_status() */
+    uint8_t class;         /**< its class: figures_class() */
+    uint32_t answered;     /**< requests that it answered since the busiest were told */
+    cache_body *body;      /**< NULL: none */
     server_rec *server;
-    uint64_t *count; /**< requests of its virtual host and protocol by status: figures_requests() */
+    brg_host_figures *count;    /**< those of its virtual host and protocol: figures_requests() */
     cache_vary_key *vary;       /**< the request fields that it is for */
     struct cache_observed *log; /**< what log hooks are shown, when observed */
     shared_ref ref;             /**< one for the cache, one for each answer that is being written */
@@ -215,6 +216,12 @@ struct cache_entry {
 static inline apr_off_t cache_body_len(const cache_entry *e)
 {
     return e->body ? e->body->len : 0;
+}
+
+static inline void cache_set_status(cache_entry *e, int status)
+{
+    e->status = (uint16_t)status;
+    e->class = (uint8_t)figures_class(status);
 }
 
 #define CACHE_CHAIN_MOST 64 /**< entries at most in one bucket */

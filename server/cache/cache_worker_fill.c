@@ -151,7 +151,7 @@ static void adopt(response_cache *c, cache_entry *e, response_cache *from, cache
     e->frame_after = t->frame_after;
     e->coded = t->coded;
     e->observed = t->observed;
-    e->status = t->status;
+    cache_set_status(e, t->status);
     e->server = t->server;
     e->count = t->count;
     e->identity = t->identity;

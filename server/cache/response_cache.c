@@ -199,30 +199,34 @@ ANSWER_INLINE cache_pick pick_of(cache_entry *e, const http_head *h, int picked,
                         .frame_after = has_body ? e->frame_after : 0};
 }
 
-ANSWER_INLINE void answer_count(cache_entry *e, const cache_head *head)
+ANSWER_INLINE void answer_count(cache_entry *e, const cache_pick *pick, apr_off_t body)
 {
-    const int status = head == &e->head ? e->status : head->answer->status;
+    const cache_head *head = pick->head;
+    const int class = head == &e->head ? e->class : figures_class(head->answer->status);
 
-    BRG_ASSERT_DEBUG(status == head->answer->status);
+    BRG_ASSERT_DEBUG(class == figures_class(head->answer->status));
+    BRG_ASSERT_DEBUG(body >= 0);
     e->answered++;
-    figures_add(&e->count[figures_class(status)], 1);
+    figures_add(&e->count->by_class[class], 1);
+    figures_add(&e->count->bytes, (uint64_t)body);
 }
 
 /* It is answered: figures, displacement and logs are told. @param head_sent  bytes, without frames of the body */
 ANSWER_INLINE void answer_note(response_cache *c, cache_entry *e, brg_conn *bc, const http_head *h,
                                const cache_pick *pick, size_t head_sent, int frame)
 {
+    const apr_off_t body = pick->len - pick->frame_before - pick->frame_after;
+
     cache_touch(c, e);
     c->figures.hits++;
-    answer_count(e, pick->head);
+    answer_count(e, pick, body);
     if (e->observed)
         cache_observe(e, bc, h,
                       &(cache_observed_answer){.answer = pick->head->answer,
                                                .part = choice_part(pick->choice),
                                                .partial = pick->choice && pick->choice->n,
                                                .head_sent = head_sent + (size_t)frame,
-                                               .body_sent = pick->len - pick->frame_before -
-                                                            pick->frame_after});
+                                               .body_sent = body});
 }
 
 ANSWER_INLINE int answer(response_cache *c, cache_entry *e, brg_conn *bc, const http_head *h,

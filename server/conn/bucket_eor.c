@@ -55,9 +55,11 @@ static void eor_figures(request_rec *r)
     conn_rec *c = r->connection->master ? r->connection->master : r->connection;
     brg_conn *bc = connection_of(c);
     apr_interval_time_t us = eor_now(r, bc) - r->request_time;
+    const request_rec *last = eor_last(r);
     figures_ended ended = {.host = figures_host(r->server),
-                           .status = eor_last(r)->status,
-                           .us = us > 0 ? (uint64_t)us : 0};
+                           .status = last->status,
+                           .us = us > 0 ? (uint64_t)us : 0,
+                           .bytes = last->bytes_sent > 0 ? (uint64_t)last->bytes_sent : 0};
 
     if (!bc)
         return;

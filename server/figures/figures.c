@@ -111,14 +111,17 @@ void figures_took_shared(brg_histogram *h, uint64_t us)
 void figures_request(loop_figures *f, int own, const figures_ended *request)
 {
     brg_figures *block = own ? &f->own : &f->others;
-    uint64_t *row = figures_requests(block, request->host, request->protocol);
+    brg_host_figures *row = figures_requests(block, request->host, request->protocol);
+    uint64_t *requests = &row->by_class[figures_class(request->status)];
 
     BRG_ASSERT(request->host >= 0 && request->host < BRG_FIGURE_HOSTS);
     if (own) {
-        figures_add(&row[figures_class(request->status)], 1);
+        figures_add(requests, 1);
+        figures_add(&row->bytes, request->bytes);
         figures_took(&block->took[BRG_TOOK_FULL], request->us);
     } else {
-        figures_add_shared(&row[figures_class(request->status)], 1);
+        figures_add_shared(requests, 1);
+        figures_add_shared(&row->bytes, request->bytes);
         figures_took_shared(&block->took[BRG_TOOK_FULL], request->us);
     }
 }
@@ -201,6 +204,18 @@ static void counters_add(uint64_t *to, const uint64_t *from, size_t n)
         to[i] += __atomic_load_n(&from[i], __ATOMIC_RELAXED);
 }
 
+static void host_add(brg_figures *to, int to_host, const brg_figures *from, int from_host)
+{
+    const brg_host_figures *add = from->host[from_host];
+
+    for (int protocol = 0; protocol < BRG_PROTOCOLS_N; protocol++) {
+        brg_host_figures *row = &to->host[to_host][protocol];
+
+        counters_add(row->by_class, add[protocol].by_class, BRG_CLASSES_N);
+        counters_add(&row->bytes, &add[protocol].bytes, 1);
+    }
+}
+
 /* ---- virtual hosts ---- */
 
 static void host_name(char *out, const server_rec *s)
@@ -237,8 +252,8 @@ static int host_forget(int oldest)
     for (int i = 1; i < BRG_FIGURE_HOSTS; i++) {
         if (figures_all->host_used[i] >= oldest)
             continue;
-        counters_add(ended->requests[0][0], ended->requests[i][0], BRG_PROTOCOLS_N * BRG_CLASSES_N);
-        memset(ended->requests[i], 0, sizeof ended->requests[i]);
+        host_add(ended, 0, ended, i);
+        memset(ended->host[i], 0, sizeof ended->host[i]);
         return i;
     }
     return 0;
@@ -336,14 +351,14 @@ static void figures_add_block(brg_figures *to, const brg_figures *from, int is_a
     counters_add((uint64_t *)to->took, (const uint64_t *)from->took,
                  BRG_TOOK_N * FIGURES_HISTOGRAM);
     for (int i = 0, n = hosts_in_use(); i < n; i++)
-        counters_add(to->requests[i][0], from->requests[i][0], BRG_PROTOCOLS_N * BRG_CLASSES_N);
+        host_add(to, i, from, i);
 }
 
 static void block_clear(brg_figures *block)
 {
     size_t hosts = (size_t)hosts_in_use();
 
-    memset(block, 0, offsetof(brg_figures, requests) + hosts * sizeof block->requests[0]);
+    memset(block, 0, offsetof(brg_figures, host) + hosts * sizeof block->host[0]);
 }
 
 void figures_slot_end(int slot, int counts)

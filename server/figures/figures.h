@@ -23,10 +23,15 @@ typedef struct loop_figures {
 /** Blocks of loop @a loop in process slot @a slot. Never NULL: beyond the limits, or without a scoreboard, dummies. */
 loop_figures *figures_of_loop(int slot, int loop);
 
-/** Add to a counter of a loop's own block. That loop's thread only. */
-static inline void figures_add(uint64_t *counter, uint64_t n)
+/** Add to a counter of a loop's own block. That loop's thread only. A call would cost more than what it does. */
+static inline __attribute__((always_inline)) void figures_add(uint64_t *counter, uint64_t n)
 {
+#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
+    /* One instruction that nobody reads a half of; for an atomic load and store compilers write three. */
+    __asm__("addq %1, %0" : "+m"(*counter) : "er"(n) : "cc");
+#else
     __atomic_store_n(counter, __atomic_load_n(counter, __ATOMIC_RELAXED) + n, __ATOMIC_RELAXED);
+#endif
 }
 
 /** Set one. That loop's thread only. */
@@ -55,19 +60,21 @@ typedef struct figures_ended {
     int host; /**< figures_host() */
     brg_figure_protocol protocol;
     int status;
-    uint64_t us; /**< it took */
+    uint64_t us;    /**< it took */
+    uint64_t bytes; /**< of the response's body */
 } figures_ended;
 
 /** Count one that took the full way. @param own  1: the calling thread is that of the loop */
 void figures_request(loop_figures *f, int own, const figures_ended *request);
 
-/** Counters of the requests of a virtual host in a protocol, by class of their status (200: [1]). */
-static inline uint64_t *figures_requests(brg_figures *block, int host, brg_figure_protocol protocol)
+/** Counters of the requests of a virtual host in a protocol. */
+static inline brg_host_figures *figures_requests(brg_figures *block, int host,
+                                                 brg_figure_protocol protocol)
 {
-    return block->requests[host][protocol];
+    return &block->host[host][protocol];
 }
 
-/** The place of a class among BRG_CLASSES_N. */
+/** The place of a status among BRG_CLASSES_N. */
 static inline int figures_class(int status)
 {
     return status >= 100 && status < 600 ? status / 100 - 1 : BRG_CLASSES_N - 1;

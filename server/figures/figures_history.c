@@ -45,7 +45,7 @@ static void history_put(brg_sample *sample, const brg_figures *f)
     for (int host = 0; host < BRG_FIGURE_HOSTS; host++)
         for (int protocol = 0; protocol < BRG_PROTOCOLS_N; protocol++)
             for (int class = 0; class < BRG_CLASSES_N; class ++)
-                sample->by_class[class] += f->requests[host][protocol][class];
+                sample->by_class[class] += f->host[host][protocol].by_class[class];
 }
 
 static void history_take(const brg_figures *f)

@@ -51,6 +51,7 @@ static void main_usage(FILE *out)
         "  --seconds S     for all of it (16)\n"
         "  --json FILE     write the results as JSON\n"
         "  --svg FILE      draw them\n"
+        "  --version       print the version\n"
         "Without a TRACE: those that were installed. Record one with the directive MemoryTrace.\n",
         out);
 }
@@ -257,13 +258,10 @@ static int main_can_write(const char *path)
 static void main_arguments(int argc, char **argv, main_options *o, bench_table *table)
 {
     static const struct option options[] = {
-        {"spec", required_argument, NULL, 's'},
-        {"threads", required_argument, NULL, 't'},
-        {"seconds", required_argument, NULL, 'S'},
-        {"json", required_argument, NULL, 'j'},
-        {"svg", required_argument, NULL, 'v'},
-        {"help", no_argument, NULL, 'h'},
-        {NULL, 0, NULL, 0},
+        {"spec", required_argument, NULL, 's'},    {"threads", required_argument, NULL, 't'},
+        {"seconds", required_argument, NULL, 'S'}, {"json", required_argument, NULL, 'j'},
+        {"svg", required_argument, NULL, 'v'},     {"version", no_argument, NULL, 'V'},
+        {"help", no_argument, NULL, 'h'},          {NULL, 0, NULL, 0},
     };
     int c;
 
@@ -284,6 +282,9 @@ static void main_arguments(int argc, char **argv, main_options *o, bench_table *
         case 'v':
             o->svg = optarg;
             break;
+        case 'V':
+            puts("brigade-membench " BRIGADE_VERSION);
+            exit(0);
         case 'h':
             main_usage(stdout);
             exit(0);

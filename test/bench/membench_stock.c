@@ -94,6 +94,10 @@ int main(int argc, char **argv)
 {
     const bench_subject *subject = &stock_subject;
 
+    if (argc == 2 && strcmp(argv[1], "--version") == 0) {
+        puts("brigade-membench-stock " BRIGADE_VERSION);
+        return 0;
+    }
     if (argc == 5 && strcmp(argv[1], "--empty") == 0) {
         subject = &empty_subject;
         argc--;

@@ -24,7 +24,8 @@ enum {
     FT_LEFTOVERS,
     FT_NO_FORK,
     FT_THROUGH,
-    FT_TIMEOUT
+    FT_TIMEOUT,
+    FT_VERSION
 };
 
 static const apr_getopt_option_t ft_letters[] = {
@@ -49,6 +50,7 @@ static const apr_getopt_option_t ft_letters[] = {
     {"no-fork", FT_NO_FORK, 0, "all in one process, for a debugger"},
     {"through", FT_THROUGH, 1, "a command through which outputs go before they are compared"},
     {"timeout", FT_TIMEOUT, 1, "seconds that one group may take (120)"},
+    {"version", FT_VERSION, 0, "print the version"},
     {"help", 'h', 0, "print this"},
     {NULL, 0, 0, NULL}};
 
@@ -99,6 +101,9 @@ static const char *ft_header(const char *arg)
 static void ft_option_long(ft_options *o, int c, const char *arg)
 {
     switch (c) {
+    case FT_VERSION:
+        puts("brigade-filter-test " BRIGADE_VERSION);
+        exit(0);
     case FT_SEED:
         o->seed = ft_number(arg, "seed");
         break;

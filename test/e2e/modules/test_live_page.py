@@ -120,7 +120,8 @@ def test_the_status_page_leads_to_it(serve, path):
     assert page.startswith("<!doctype html>\n<html lang=\"en\">") and "Apache" not in page.split("Version</dt>")[0]
     for name in re.findall(r'aria-labelledby="(\w+)"', page):
         assert f'<h2 id="{name}">' in page
-    assert page.count('tabindex="0"') == page.count("<table>") == page.count("</table>") == 3
+    assert page.count('<div class="scroll" tabindex="0"') == page.count("<table>") == page.count("</table>") == 3
+    assert '<div class="parts" tabindex="0" role="region" aria-label="Reports of modules">' in page
     assert b"<title>Apache Status</title>" in server.get(path + "?notable").body
     apache = serve(CONFIG).get(path).body
     assert b"<style>" not in apache and b"<title>Apache Status</title>" in apache
@@ -140,6 +141,7 @@ def test_virtual_hosts_have_rows(serve):
     assert not any("second.example" in name for name in found)
     (first,) = [h for name, h in found.items() if name.startswith("localhost")]
     assert first["class"][3] == 1 and first["class"][1] >= 3 and sum(first["protocol"]) == sum(first["class"])
+    assert first["bytes"] >= 3
 
 
 def test_the_day_has_samples_of_its_own(serve):

@@ -104,7 +104,7 @@ def test_both_texts_and_json_say_the_same(serve):
     assert plain["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
     assert opened["Content-Type"] == "application/openmetrics-text; version=1.0.0; charset=utf-8"
     assert js["Content-Type"].startswith("application/json")
-    names = [{k for k in parse(body.decode(), i) if k[0] != "brigade_http_requests_total"}
+    names = [{k for k in parse(body.decode(), i) if not k[0].startswith("brigade_http_")}
              for i, body in enumerate((plain.body, opened.body))]
     assert names[0] == names[1]
     said = json.loads(js.body)
@@ -207,6 +207,29 @@ def test_virtual_hosts_are_told_apart_up_to_a_bound(serve):
     count = {dict(labels)["host"]: n for (name, labels), n in samples.items() if name == "brigade_http_requests_total"}
     assert (count["h3.example"], count["h5.example"]) == (1, 2)
     assert count["other"] >= 1 and "h79.example" not in count
+
+
+@pytest.mark.parametrize("kept", [1000, 0])
+def test_bytes_of_virtual_hosts_are_those_of_their_bodies(serve, kept):
+    """From memory and on the full way, whole, in parts and in chunks; 304 and HEAD have none. Each report says the same."""
+    server = serve(f"FileCacheEntries {kept}\nOptions +Includes\nAddOutputFilter INCLUDES .shtml\n" + METRICS + STATUS
+                   + "<VirtualHost *>\nServerName main.example\n</VirtualHost>\n<VirtualHost *>\nServerName h.example\n</VirtualHost>\n",
+                   {"a.txt": "A" * 1000, "page.shtml": 'page <!--#include virtual="/a.txt" -->\n'})
+    old_files(server)
+    got = []
+    for _ in range(8):
+        whole = server.get("/a.txt", host="h.example")
+        for path, headers in (("/a.txt", [("If-None-Match", whole["ETag"])]), ("/a.txt", [("Range", "bytes=10-109")]),
+                              ("/a.txt", [("Range", "bytes=0-9,20-39")]), ("/page.shtml", []), ("/none", [])):
+            got.append(server.get(path, headers, host="h.example"))
+        got += [whole, server.request("HEAD", "/a.txt", host="h.example")]
+    assert {r.status for r in got} == {200, 206, 304, 404}
+    bytes_of = sum(len(r.body) for r in got)
+    wait_until(lambda: value(figures(server), "brigade_http_requests_total", host="h.example") == len(got), "the last request to end")
+    assert value(figures(server), "brigade_http_body_bytes_total", host="h.example") == bytes_of
+    for path in ("/metrics?json", "/status?json"):
+        (row,) = [h for h in json.loads(server.get(path).body)["hosts"] if h["name"] == "h.example"]
+        assert (row["bytes"], sum(row["class"]), row["class"][2]) == (bytes_of, len(got), 8)
 
 
 def test_workers_are_counted(serve):

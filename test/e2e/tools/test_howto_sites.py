@@ -11,7 +11,9 @@ import subprocess
 
 import pytest
 
+from backend import Backend, answer
 from brigade import BINARY, free_port, wait_until
+from http_client import Client
 from module_source import compile_file
 
 HOWTO = pathlib.Path(__file__).resolve().parents[3] / "docs/guides"
@@ -154,6 +156,59 @@ def test_passwords(serve):
     assert b"AH01617" in server.error_log()
     subprocess.run(["htpasswd", "-bB", server.path("users"), "eve", "word2"], check=True, capture_output=True, timeout=60)
     wait_until(lambda: server.get("/private/a.txt", headers=authorization("eve", "word2")).status == 200, "the new user")
+
+
+# ---- an application behind it ----
+
+def test_application(serve):
+    """Files stay here, all else is the application's, with the client's host; its redirects lead to ours; WebSocket passes; 503 is ours."""
+    def switched(connection, request):
+        connection.send(b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
+        connection.send(b"echo " + connection.exactly(5))
+        return False
+
+    with Backend({"/socket": switched, "/old": lambda c, r: answer(status="302 Found", fields=[("Location", f"http://127.0.0.1:{application.port}/new")])}) as application:
+        port = free_port()
+        text = blocks("28-application", "apache (one)")[0] + "".join(blocks("28-application", "apache"))
+        for old, new in (("*:8080>", f"*:{port}>"), ("127.0.0.1:3000", f"127.0.0.1:{application.port}"), ("/srv/app/assets", "@ROOT@/htdocs/assets"),
+                         ("timeout=60", "timeout=60 retry=0")):
+            assert old in text, old
+            text = text.replace(old, new)
+        server = serve(f"Listen 127.0.0.1:{port}\n{text}", {"assets/a.css": "a{}"})
+
+        def get(path, headers=()):
+            with Client("127.0.0.1", port, timeout=20) as client:
+                return client.request("GET", path, headers=list(headers), host=f"www.example.org:{port}")
+        assert get("/assets/a.css").body == b"a{}" and not application.requests
+        assert get("/page").body == b"ok\n"
+        (seen,) = application.requests
+        assert (seen["Host"], seen["X-Forwarded-For"], seen["X-Forwarded-Proto"]) == (f"www.example.org:{port}", "127.0.0.1", "http")
+        assert get("/old")["Location"] == f"http://www.example.org:{port}/new"
+        with socket.create_connection(("127.0.0.1", port), timeout=20) as sock:
+            sock.sendall(b"GET /socket HTTP/1.1\r\nHost: www.example.org\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\nhello")
+            got = b""
+            while not got.endswith(b"echo hello"):
+                more = sock.recv(4096)
+                assert more, got
+                got += more
+        application.close()
+        wait_until(lambda: get("/page").body == b"The application is being restarted.", "the application's end")
+        assert get("/page").status == 503 and get("/assets/a.css").status == 200
+    assert server.error_log()
+
+
+def test_several_applications(serve):
+    """Each of the two answers; the third one when both are gone."""
+    with Backend({"*": answer(b"1")}) as first, Backend({"*": answer(b"2")}) as second, Backend({"*": answer(b"3")}) as spare:
+        text = blocks("28-application", "apache (several)")[0]
+        for number, backend in enumerate((first, second, spare), 3001):
+            assert f":{number}" in text
+            text = text.replace(f":{number}", f":{backend.port}")
+        server = serve(text)
+        assert {server.get("/").body for _ in range(60)} == {b"1", b"2"}
+        first.close()
+        second.close()
+        wait_until(lambda: server.get("/").body == b"3", "the spare one")
 
 
 # ---- a module that waits ----

@@ -21,6 +21,10 @@ ROOT = pathlib.Path(brigade.REPOSITORY)
 SITE = ROOT / "test/site"
 CONFIG = """
 BuiltinPages modern
+ExtendedStatus On
+MemoryReport On
+FilterStatistics On
+RequestLimit perclient by=client rate=100000/s burst=100000
 DirectoryIndex index.html
 ErrorDocument 404 /errors/404.html
 AddOutputFilter INCLUDES .shtml

@@ -108,6 +108,12 @@ def test_one_version():
     assert ".".join(VERSION.split(".")[:2]) + ".x" in (ROOT / "SECURITY.md").read_text()
 
 
+def test_each_installed_program_tells_its_version(prefix):
+    for name in sorted(os.listdir(os.path.join(prefix, "bin"))):
+        done = subprocess.run([os.path.join(prefix, "bin", name), "--version"], capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0 and VERSION in done.stdout.splitlines()[0] and not done.stderr, (name, done)
+
+
 def test_each_installed_program_has_a_man_page(prefix):
     programs = os.listdir(os.path.join(prefix, "bin"))
     pages = {name.rsplit(".", 1)[0] for folder in ("man1", "man8") for name in os.listdir(os.path.join(prefix, "share/man", folder))}

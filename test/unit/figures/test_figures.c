@@ -81,7 +81,8 @@ static void test_families_stand_together(void **state)
 static void count_some(int slot)
 {
     loop_figures *f = figures_of_loop(slot, 1);
-    const figures_ended one = {.host = 0, .protocol = BRG_PROTOCOL_H2_TLS, .status = 404, .us = 30};
+    const figures_ended one = {
+        .host = 0, .protocol = BRG_PROTOCOL_H2_TLS, .status = 404, .us = 30, .bytes = 9};
 
     figures_request(f, 1, &one);
     figures_request(f, 0, &one);
@@ -101,7 +102,8 @@ static void test_what_stays_of_a_process(void **state)
         count_some(slot);
     }
     assert_int_equal(brg_figures_sum(&sum), 0);
-    assert_int_equal(sum.requests[0][BRG_PROTOCOL_H2_TLS][3], 4);
+    assert_int_equal(sum.host[0][BRG_PROTOCOL_H2_TLS].by_class[3], 4);
+    assert_int_equal(sum.host[0][BRG_PROTOCOL_H2_TLS].bytes, 36);
     assert_int_equal(sum.took[BRG_TOOK_FULL].n[2], 4);
     assert_int_equal(sum.took[BRG_TOOK_FULL].sum_us, 120);
     assert_int_equal(sum.value[BRG_FIGURE_WARM], 10);
@@ -109,7 +111,8 @@ static void test_what_stays_of_a_process(void **state)
     assert_int_equal(sum.value[BRG_FIGURE_LONGEST], 8);
     scoreboard_slot_end(1);
     assert_int_equal(brg_figures_sum(&sum), 0);
-    assert_int_equal(sum.requests[0][BRG_PROTOCOL_H2_TLS][3], 4);
+    assert_int_equal(sum.host[0][BRG_PROTOCOL_H2_TLS].by_class[3], 4);
+    assert_int_equal(sum.host[0][BRG_PROTOCOL_H2_TLS].bytes, 36);
     assert_int_equal(sum.value[BRG_FIGURE_WARM], 10);
     assert_int_equal(sum.value[BRG_FIGURE_RESIDENT], 100);
     assert_int_equal(sum.value[BRG_FIGURE_LONGEST], 7);
@@ -181,9 +184,9 @@ static void test_hosts_that_are_gone_make_room(void **state)
     assert_int_equal(place_of(later, 73), 3);
     assert_int_equal(place_of(first, 74), 4);
     assert_int_equal(brg_figures_sum(&sum), 0);
-    assert_int_equal(sum.requests[0][0][1], 1);
-    assert_int_equal(sum.requests[1][0][1], 1);
-    assert_int_equal(sum.requests[2][0][1], 0);
+    assert_int_equal(sum.host[0][0].by_class[1], 1);
+    assert_int_equal(sum.host[1][0].by_class[1], 1);
+    assert_int_equal(sum.host[2][0].by_class[1], 0);
 }
 
 int main(void)

@@ -24,7 +24,7 @@
 #include "vhosts.h"
 
 #define MANY (LOOP_QUANTUM_REQUESTS + 72)
-#define WAIT_TRIES 5000 /* of a millisecond each, for a thread */
+#define WAIT_TRIES 100000 /* of a millisecond each, for a thread: cores may be busy */
 #define ASK "GET /a HTTP/1.1\r\nHost: x\r\n\r\n"
 
 static brg_listener listener;
