@@ -21,8 +21,6 @@
 
 APLOG_USE_MODULE(core);
 
-#define TAKEOVER_DEFINE "BRIGADE_TAKEOVER_CHECK"
-
 static const char *takeover_dir; /* NULL: no check was asked for */
 
 /* ---- before the configuration is read ---- */
@@ -117,8 +115,8 @@ void main_takeover(process_rec *process)
     takeover_environment(p, apr_pstrcat(p, dir, "/envvars", NULL));
     argv = apr_pcalloc(p, 11 * sizeof *argv);
     memcpy(argv,
-           ((const char *[]){process->argv[0], "-t", "-D", "LENIENT", "-D", TAKEOVER_DEFINE, "-d",
-                             dir, "-f", file, NULL}),
+           ((const char *[]){process->argv[0], "-t", "-D", "LENIENT", "-D", CONF_TAKEOVER_DEFINE,
+                             "-d", dir, "-f", file, NULL}),
            11 * sizeof *argv);
     process->argc = 10;
     process->argv = argv;

@@ -3,9 +3,12 @@
  * are gathered while the tree is walked, so that one run reports all of them. */
 #include "brigade/assert.h"
 #include "http_config.h"
+#include "http_core.h"
 #include "http_log.h"
 #include "apr_strings.h"
 #include "configuration.h"
+#include "module_rows.h"
+#include <string.h>
 
 APLOG_USE_MODULE(core);
 
@@ -16,10 +19,12 @@ typedef struct conf_unsupported {
 
 static apr_array_header_t *conf_unsupported_lines; /* in the generation's pool */
 static int conf_unsupported_n;                     /* lines that were reported last */
+static apr_array_header_t *conf_absent_modules;    /* symbols */
 
 void conf_unsupported_reset(void)
 {
     conf_unsupported_lines = NULL;
+    conf_absent_modules = NULL;
 }
 
 void conf_unsupported_add(apr_pool_t *p, const ap_directive_t *d, const char *mod)
@@ -39,6 +44,7 @@ int conf_unsupported_report(int lenient)
     const apr_array_header_t *lines = conf_unsupported_lines;
 
     conf_unsupported_reset();
+    BRG_ASSERT(!lines || lines->nelts > 0);
     for (int i = 0; lines && i < lines->nelts; i++) {
         const conf_unsupported *l = &APR_ARRAY_IDX(lines, i, conf_unsupported);
         const ap_directive_t *d = l->directive;
@@ -56,4 +62,47 @@ int conf_unsupported_report(int lenient)
 int conf_unsupported_last(void)
 {
     return conf_unsupported_n;
+}
+
+/* ---- modules whose files are not there, for a check that goes on without them ---- */
+
+int conf_absent_add(cmd_parms *cmd, const char *symbol, const char *file)
+{
+    ap_directive_t *line;
+
+    BRG_ASSERT(symbol != NULL && cmd->config_file != NULL);
+    if (!ap_exists_config_define(CONF_TAKEOVER_DEFINE))
+        return 0;
+    line = apr_pcalloc(cmd->pool, sizeof *line);
+    line->directive = cmd->cmd->name;
+    line->filename = apr_pstrdup(cmd->pool, cmd->config_file->name);
+    line->line_num = (int)cmd->config_file->line_number;
+    conf_unsupported_add(cmd->pool, line,
+                         apr_pstrcat(cmd->pool, symbol, ": ", file, " is not there", NULL));
+    if (!conf_absent_modules)
+        conf_absent_modules = apr_array_make(cmd->pool, 4, sizeof(const char *));
+    APR_ARRAY_PUSH(conf_absent_modules, const char *) = apr_pstrdup(cmd->pool, symbol);
+    return 1;
+}
+
+/* The name of the source of a module that no row knows is most often made of its symbol. */
+static int conf_absent_is(apr_pool_t *p, const char *symbol, const char *name)
+{
+    const module_row *row = module_row_of_symbol(symbol);
+    const size_t len = strlen(symbol), end = sizeof "_module" - 1;
+
+    if (!strcmp(symbol, name))
+        return 1;
+    if (row)
+        return !strcmp(row->name, name);
+    return len > end && !strcmp(symbol + len - end, "_module") &&
+           !strcmp(apr_psprintf(p, "mod_%.*s.c", (int)(len - end), symbol), name);
+}
+
+int conf_absent_has(apr_pool_t *p, const char *name)
+{
+    for (int i = 0; conf_absent_modules && i < conf_absent_modules->nelts; i++)
+        if (!name || conf_absent_is(p, APR_ARRAY_IDX(conf_absent_modules, i, const char *), name))
+            return 1;
+    return 0;
 }

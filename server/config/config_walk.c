@@ -57,6 +57,10 @@ static const char *conf_unknown(ap_directive_t *d, cmd_parms *parms)
         conf_unsupported_add(parms->pool, d, mod);
         return NULL;
     }
+    if (!conf_is_htaccess(parms) && conf_absent_has(parms->temp_pool, NULL)) {
+        conf_unsupported_add(parms->pool, d, "no module that is here");
+        return NULL;
+    }
     if (parms->override & NONFATAL_UNKNOWN) {
         ap_log_perror(APLOG_MARK, APLOG_DEBUG, 0, parms->temp_pool,
                       APLOGNO(02296) "Unknown directive %s perhaps misspelled or defined by "

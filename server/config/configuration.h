@@ -168,6 +168,18 @@ int conf_unsupported_last(void);
 /** Forget without a report. */
 void conf_unsupported_reset(void);
 
+/** Defined while --takeover-check reads a configuration. */
+#define CONF_TAKEOVER_DEFINE "BRIGADE_TAKEOVER_CHECK"
+
+/**
+ * Of a module whose file is not there: under --takeover-check its line counts as unsupported, and reading goes on.
+ * @return 1: so it does; 0: it is an error as ever
+ */
+int conf_absent_add(cmd_parms *cmd, const char *symbol, const char *file);
+
+/** 1 if conf_absent_add() noted the module of that symbol or name ("mod_x.c"); @a name NULL: any. */
+int conf_absent_has(apr_pool_t *p, const char *name);
+
 /**
  * A directive is taken and has no effect: tell of it once for this configuration, when all of it is read.
  * @param module_index  APLOG_MODULE_INDEX

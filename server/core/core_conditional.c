@@ -16,7 +16,9 @@ static int core_has_module(cmd_parms *cmd, const char *arg)
 {
     const module *m = conf_find_module(arg);
 
-    return m && (!strcmp(m->name, arg) || !strcmp(conf_module_symbol(m), arg));
+    if (m)
+        return !strcmp(m->name, arg) || !strcmp(conf_module_symbol(m), arg);
+    return conf_absent_has(cmd->temp_pool, arg);
 }
 
 static int core_has_define(cmd_parms *cmd, const char *arg)

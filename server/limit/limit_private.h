@@ -119,32 +119,33 @@ static inline int limit_parts_who(const limit *l, limit_parts *parts, const uint
 /** limit_key_of() in the general case. */
 uint64_t limit_key_long(uint64_t number, const limit_parts *parts);
 
+#define LIMIT_KEY_LEAST 4
 #define LIMIT_KEY_SHORT 16 /**< bytes of a part that is alone, and hashed without a call */
+
+/** limit_key_of() of one part, an address or a field of LIMIT_KEY_LEAST to LIMIT_KEY_SHORT bytes. */
+static inline uint64_t limit_key_of_one(const limit *l, uint64_t fixed, const char *at, size_t len)
+{
+    const universal_hash_secret *secret = &limit_shared.header->secret;
+    universal_sum sum = universal_pair(secret->word, l->id ^ fixed, len);
+    uint64_t key;
+
+    if (len < 8)
+        sum += universal_pair(secret->word + 2, universal_half(at), universal_half(at + len - 4));
+    else
+        sum += universal_pair(secret->word + 2, universal_word(at), universal_word(at + len - 8));
+    key = (uint64_t)((secret->a * (uint64_t)sum + secret->b * (uint64_t)(sum >> 64) + secret->c) >>
+                     64);
+    return key ? key : 1;
+}
 
 /** The key; never 0. @param fixed  limit_fixed() */
 static inline uint64_t limit_key_of(const limit *l, uint64_t fixed, const limit_parts *parts)
 {
-    const universal_hash_secret *secret = &limit_shared.header->secret;
-    const uint64_t number = l->id ^ fixed;
-    const char *at = parts->what_len ? parts->what : parts->who;
     const size_t len = parts->what_len + parts->who_len;
-    uint64_t a, b, key;
-    universal_sum sum;
 
-    if ((parts->what_len && parts->who_len) || len < 4 || len > LIMIT_KEY_SHORT)
-        return limit_key_long(number, parts);
-    /* One part, an address or a short field: such a sum in fewer steps. */
-    if (len < 8) {
-        a = universal_half(at);
-        b = universal_half(at + len - 4);
-    } else {
-        a = universal_word(at);
-        b = universal_word(at + len - 8);
-    }
-    sum = universal_pair(secret->word, number, len) + universal_pair(secret->word + 2, a, b);
-    key = (uint64_t)((secret->a * (uint64_t)sum + secret->b * (uint64_t)(sum >> 64) + secret->c) >>
-                     64);
-    return key ? key : 1;
+    if ((parts->what_len && parts->who_len) || len < LIMIT_KEY_LEAST || len > LIMIT_KEY_SHORT)
+        return limit_key_long(l->id ^ fixed, parts);
+    return limit_key_of_one(l, fixed, parts->what_len ? parts->what : parts->who, len);
 }
 
 /** The parts of the key of @a r that its target and the configuration tell. @return 0: there is no key, *fixed else */
@@ -183,8 +184,8 @@ static inline limit_row *limit_row_at(const limit *l)
 /** 1 if a module changes what is known of clients by a field. */
 extern int limit_clients_change;
 
-/** The gate of stored answers (limit_stored.c). @param data  a limit */
-int limit_admits(const void *data, uint64_t fixed, const cache_visit *visit);
+/** The gate of stored answers (limit_stored.c), whose data is @a l. */
+cache_gate_fn *limit_gate(const limit *l);
 
 /** Connections (limit_conn.c): of this configuration, once it is read. */
 void limit_conn_watch(apr_pool_t *pconf);

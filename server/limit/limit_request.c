@@ -185,7 +185,7 @@ static int request_ask(request_rec *r, const limit *l)
     BRG_ASSERT(!l->is_off && l->measure != LIMIT_CONNECTIONS && !r->main && !r->prev);
     if (!request_is_meant(r, l) || !limit_fixed(r, l, &fixed))
         return OK;
-    cache_gate(r, limit_admits, l, fixed);
+    cache_gate(r, limit_gate(l), l, fixed);
     if ((l->when_of_head && !limit_is_meant(r, l)) ||
         (l->key_of_head && !limit_key_text(r, l, &fixed)) || !limit_parts_of(r, l, &parts))
         return OK;

@@ -13,6 +13,7 @@
 #define STORED_INLINE static inline __attribute__((always_inline))
 
 int limit_clients_change;
+static _Thread_local unsigned stored_n; /* requests that were counted here */
 
 /* What the limit's key has of the client. @return 1; 0: it cannot be told here; -1: the request has none */
 STORED_INLINE int stored_who(const limit *l, limit_parts *parts, const cache_visit *v)
@@ -37,6 +38,11 @@ static __attribute__((noinline)) void stored_note(const limit *l, uint64_t key,
     const size_t len = limit_text(l, parts, text, sizeof text);
 
     limit_busy_note(&limit_shared, key, l->row, text, len, LIMIT_SAMPLE, 0, now);
+}
+
+static inline uint64_t stored_now(const cache_visit *v)
+{
+    return (uint64_t)v->bc->loop->monotonic * 1000;
 }
 
 /* Take @a cost, or only look whether it could be taken. */
@@ -67,12 +73,11 @@ STORED_INLINE int stored_takes(const limit *l, uint64_t key, const cache_visit *
 STORED_INLINE int stored_asked(const limit *l, uint64_t fixed, const limit_parts *parts,
                                const cache_visit *v)
 {
-    static _Thread_local unsigned asked;
-    const uint64_t now = (uint64_t)v->bc->loop->monotonic * 1000;
+    const uint64_t now = stored_now(v);
     const uint64_t key = limit_key_of(l, fixed, parts);
 
     BRG_ASSERT_DEBUG(limit_shared.header != NULL);
-    if (!v->only_looks && ++asked % LIMIT_SAMPLE == 0)
+    if (!v->only_looks && ++stored_n % LIMIT_SAMPLE == 0)
         stored_note(l, key, parts, now);
     return stored_takes(l, key, v, now);
 }
@@ -126,7 +131,7 @@ static __attribute__((noinline)) int stored_by_head(const limit *l, uint64_t *fi
            (!l->key_of_head || limit_key_text(r, l, fixed));
 }
 
-int limit_admits(const void *data, uint64_t fixed, const cache_visit *visit)
+static int stored_admits(const void *data, uint64_t fixed, const cache_visit *visit)
 {
     const limit *l = data;
     limit_parts parts;
@@ -150,4 +155,49 @@ int limit_admits(const void *data, uint64_t fixed, const cache_visit *visit)
             return 1;
     }
     return stored_asked(l, fixed, &parts, visit);
+}
+
+/* ---- a rate by one part, an address or a field: most limits, and they are asked with every request ---- */
+
+STORED_INLINE int stored_takes_one(const limit *l, uint64_t fixed, const cache_visit *v,
+                                   const char *at, size_t len)
+{
+    BRG_ASSERT_DEBUG(l->measure == LIMIT_RATE && l->excess != LIMIT_DELAYS);
+    if (len < LIMIT_KEY_LEAST || len > LIMIT_KEY_SHORT || v->only_looks ||
+        (stored_n + 1) % LIMIT_SAMPLE == 0)
+        return stored_admits(l, fixed, v);
+    stored_n++;
+    return limit_rate_takes(&limit_shared, limit_key_of_one(l, fixed, at, len), l->each, l->burst,
+                            stored_now(v));
+}
+
+static int stored_admits_client(const void *data, uint64_t fixed, const cache_visit *v)
+{
+    const size_t len = v->bc->client_len; /* 0: it has to be asked for */
+
+    if (limit_clients_change)
+        return stored_admits(data, fixed, v);
+    return stored_takes_one(data, fixed, v, (const char *)v->bc->client, len);
+}
+
+static int stored_admits_field(const void *data, uint64_t fixed, const cache_visit *v)
+{
+    const limit *l = data;
+    size_t len;
+    const char *value = cache_visit_field(v, l->field_id, l->field, l->field_len, &len);
+
+    if (limit_clients_change)
+        return stored_admits(data, fixed, v);
+    return !len || stored_takes_one(l, fixed, v, value, len);
+}
+
+cache_gate_fn *limit_gate(const limit *l)
+{
+    if (l->measure != LIMIT_RATE || l->excess == LIMIT_DELAYS || l->key_of_head || l->when_of_head)
+        return stored_admits;
+    if (l->who == LIMIT_CLIENT && l->what == LIMIT_NOTHING)
+        return stored_admits_client;
+    if (l->who == LIMIT_ANYONE && l->what == LIMIT_FIELD)
+        return stored_admits_field;
+    return stored_admits;
 }

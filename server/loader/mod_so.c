@@ -266,7 +266,8 @@ static const char *so_load_module(cmd_parms *cmd, void *unused, const char *symb
         return error;
     if ((mod = conf_builtin_absent(symbol)) != NULL)
         return so_enter_built_in(cmd, symbol, mod);
-    if (so_is_here(cmd, symbol, name))
+    if (so_is_here(cmd, symbol, name) ||
+        (!so_is_file(cmd, name) && conf_absent_add(cmd, symbol, name)))
         return NULL;
     error = so_open(cmd, symbol, name, &file, &handle);
     if (!error)

@@ -459,3 +459,21 @@ def test_a_takeover_names_the_lines_of_other_modules(serve):
     assert "DOSSiteCount 50: RequestLimit site by=client rate=50/s burst=50" in said, said
     assert "DOSHTTPStatus 429: status=429" in said and "<Location /a> RequestLimit place by=all inflight=30" in said
     assert "QS_SrvMaxConnPerIP 40: RequestLimit connections by=client connections=40" in said
+
+
+def test_a_takeover_goes_on_without_modules_whose_files_are_not_there(serve):
+    """Their lines count as refused, in <IfModule> too, and what takes their place is told."""
+    server = serve.unstarted("LoadModule evasive20_module /nowhere/mod_evasive20.so\nLoadModule own_module /nowhere/own.so\n<IfModule mod_evasive20.c>\n"
+                             "DOSSiteCount 50\n<IfModule mod_own.c>\nOwnLine On\n</IfModule>\n</IfModule>\n<IfModule !mod_own.c>\nHeader set X-A b\n</IfModule>\n"
+                             "<IfModule mod_none.c>\nNoneLine On\n</IfModule>\n")
+    server.port = brigade.free_port()
+    server.write_config()
+    done = subprocess.run([server.binary, "--takeover-check", server.path("conf/httpd.conf")], capture_output=True, text=True, timeout=brigade.PATIENCE)
+    assert done.returncode == 1 and "Refused: 4 lines" in done.stdout and "Can Brigade take over? No" in done.stdout, done
+    assert "DOSSiteCount 50: RequestLimit site by=client rate=50/s burst=50" in done.stdout
+    for line in ("LoadModule, offered by evasive20_module: /nowhere/mod_evasive20.so is not there", "DOSSiteCount, offered by mod_evasive20",
+                 "OwnLine, offered by no module that is here"):
+        assert line in done.stderr, done.stderr
+    assert "Header" not in done.stderr and "NoneLine" not in done.stderr
+    plain = subprocess.run([server.binary, "-t", "-d", server.root, "-f", server.path("conf/httpd.conf")], capture_output=True, text=True, timeout=brigade.PATIENCE)
+    assert plain.returncode and "Cannot load /nowhere/mod_evasive20.so" in plain.stderr
