@@ -65,13 +65,13 @@ def test_a_connection_costs_accept_and_close(profiles):
 
 
 def test_a_worker_reads_the_clock_once(profiles):
-    """At the end of the request; the loop reads it in each of its two turns. It was nine times in all, and three locks."""
+    """At the end of the request; the loop reads it in each of its two turns. It was nine times in all, and three locks: none is left in the way of one request after the other."""
     if "worker" not in profiles:
         pytest.skip("not of this share")
     reads = profiles["worker"].calls_of("clock reads")
     assert round(reads["thread_self_read"]) == 1, reads
     assert sum(reads[name] for name in ("worker_main", "worker_wait", "loop_request_ended", "score_update")) < 0.5, reads
-    assert sum(profiles["worker"].calls_of("locks").values()) < 2.5
+    assert sum(profiles["worker"].calls_of("locks").values()) < 1.2  # a thread that sits gets its request without one; under valgrind it may have stood up
 
 
 @pytest.mark.skipif(measure.missing_tools() != [] or not os.path.exists(PROGRAM), reason="not built")
