@@ -24,7 +24,7 @@ static apr_pool_t *pool;
 static loop_figures figures;
 static brg_loop loop, other;
 static loops_config config;
-static int told_full;
+static atomic_int told_full;
 
 /* Workers stand at the gate until it is opened; what they ran is noted in order. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
