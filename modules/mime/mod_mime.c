@@ -76,19 +76,57 @@ static int mime_post_config(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp, 
     return OK;
 }
 
+/* Parts of a name that one request has room for. */
+#define MIME_PARTS 16
+
+typedef struct mime_part {
+    const char *at;
+    apr_size_t len;
+} mime_part;
+
 /* One request's findings. */
 typedef struct mime_search {
     request_rec *r;
     const mime_conf *conf;
     const char *type, *charset;
-    apr_array_header_t *unknown; /**< const char *: parts without a meaning; NULL: not collected */
-    int found;                   /**< a part has a meaning for negotiation */
+    int found;   /**< a part has a meaning for negotiation */
+    int n, room; /**< of unknown */
+    mime_part
+        *unknown; /**< parts without a meaning, in their order: own, or of the request's pool */
+    mime_part own[MIME_PARTS];
 } mime_search;
 
 static void mime_note_unknown(mime_search *search, const char *part, apr_size_t len)
 {
-    if (search->unknown)
-        APR_ARRAY_PUSH(search->unknown, const char *) = apr_pstrmemdup(search->r->pool, part, len);
+    if (!mime_negotiates)
+        return;
+    if (search->n == search->room) {
+        mime_part *more = apr_palloc(search->r->pool, 2 * (apr_size_t)search->room * sizeof *more);
+
+        memcpy(more, search->unknown, (apr_size_t)search->n * sizeof *more);
+        search->unknown = more;
+        search->room *= 2;
+    }
+    search->unknown[search->n++] = (mime_part){part, len};
+}
+
+/* For negotiation: the parts as strings. Most files have no other than their first, or no part that is known. */
+static void mime_tell_unknown(const mime_search *search)
+{
+    apr_pool_t *p = search->r->pool;
+    apr_array_header_t *list = apr_array_make(p, search->n, sizeof(char *));
+    apr_size_t size = 0;
+    char *to;
+
+    for (int i = 0; i < search->n; i++)
+        size += search->unknown[i].len + 1;
+    to = apr_palloc(p, size);
+    for (int i = 0; i < search->n; i++) {
+        APR_ARRAY_PUSH(list, const char *) = to;
+        to = mempcpy(to, search->unknown[i].at, search->unknown[i].len);
+        *to++ = '\0';
+    }
+    apr_table_setn(search->r->notes, "ap-mime-exceptions-list", (const char *)list);
 }
 
 static void mime_add_language(request_rec *r, const char *language)
@@ -213,10 +251,20 @@ static void mime_walk_name(mime_search *search, const char *name, apr_size_t len
     }
 }
 
+static void mime_begin(mime_search *search, request_rec *r, const mime_conf *conf)
+{
+    search->r = r;
+    search->conf = conf;
+    search->type = search->charset = NULL;
+    search->found = search->n = 0;
+    search->room = MIME_PARTS;
+    search->unknown = search->own;
+}
+
 static int mime_find_type(request_rec *r)
 {
     const mime_conf *conf;
-    mime_search search = {r, NULL, NULL, NULL, NULL, 0};
+    mime_search search;
     const char *name, *type;
     apr_size_t len;
 
@@ -226,13 +274,12 @@ static int mime_find_type(request_rec *r)
     }
     if (r->filename == NULL)
         return DECLINED;
-    search.conf = conf = ap_get_module_config(r->per_dir_config, &mime_module);
-    if (mime_negotiates)
-        search.unknown = apr_array_make(r->pool, 2, sizeof(char *));
+    conf = ap_get_module_config(r->per_dir_config, &mime_module);
+    mime_begin(&search, r, conf);
     name = mime_resource_name(r, conf, &len);
     mime_walk_name(&search, name, len);
-    if (search.found && search.unknown)
-        apr_table_setn(r->notes, "ap-mime-exceptions-list", (const char *)search.unknown);
+    if (search.found && mime_negotiates)
+        mime_tell_unknown(&search);
     type = search.type ? search.type : r->content_type;
     if (type) {
         type = mime_content_type(r, type, search.charset);

@@ -163,9 +163,12 @@ int rewrite_fixup(request_rec *r)
 
 int rewrite_fixup_type(request_rec *r)
 {
-    const char *type = apr_table_get(r->notes, "rewrite-forced-mimetype");
-    const char *handler = apr_table_get(r->notes, "rewrite-forced-handler");
+    const char *type, *handler;
 
+    if (apr_is_empty_table(r->notes))
+        return OK;
+    type = apr_table_get(r->notes, "rewrite-forced-mimetype");
+    handler = apr_table_get(r->notes, "rewrite-forced-handler");
     if (type && *type) {
         REWRITE_LOG(r, 1, NULL, "force filename %s to have MIME-type '%s'", r->filename, type);
         ap_set_content_type_ex(r, type, 1);

@@ -72,14 +72,24 @@ AP_DECLARE(worker_score *) ap_get_scoreboard_worker(ap_sb_handle_t *sbh)
 
 /* ---- strings ---- */
 
+typedef uint64_t __attribute__((may_alias)) score_word;
+
 /* src (NULL as "") into a field of n bytes, NUL-terminated at every moment: the last byte is never
- * anything else. */
+ * anything else. By words where the field has them. */
 static void score_put_string(char *field, apr_size_t n, const char *src)
 {
+    const apr_size_t len = src ? strnlen(src, n - 1) : 0;
     apr_size_t i = 0;
+    uint64_t word;
 
     BRG_ASSERT(n > 0);
-    for (; src && src[i] && i < n - 1; i++)
+    for (; i < len && (uintptr_t)(field + i) % sizeof word; i++)
+        score_put(field[i], src[i]);
+    for (; i + sizeof word <= len; i += sizeof word) {
+        memcpy(&word, src + i, sizeof word);
+        score_put(*(score_word *)(field + i), word);
+    }
+    for (; i < len; i++)
         score_put(field[i], src[i]);
     score_put(field[i], '\0');
 }

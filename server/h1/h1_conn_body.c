@@ -15,6 +15,7 @@
 #include "h1_request.h"
 #include "loop.h"
 #include "placement.h"
+#include "request_context.h"
 #include "request_parts.h"
 #include "brigade/assert.h"
 #include "http_config.h"
@@ -52,7 +53,8 @@ int h1_body_is_unwanted(request_rec *r)
 
 uint32_t h1_body_to_wait_for(const brg_conn *bc, const request_rec *r)
 {
-    const char *length = apr_table_get(r->headers_in, "Content-Length");
+    const char *length =
+        request_is_bodyless(r) ? NULL : apr_table_get(r->headers_in, "Content-Length");
     uint64_t n;
 
     if (!length || r->expecting_100 || bc->read_eof ||

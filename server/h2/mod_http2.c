@@ -3,6 +3,7 @@
 #include "h2_private.h"
 #include "connection.h"
 #include "core_settings.h"
+#include "http_text.h"
 #include "ap_mpm.h"
 #include "http_connection.h"
 #include "http_core.h"
@@ -14,6 +15,8 @@
 #include "brigade/assert.h"
 #include "brigade/response_cache.h"
 #include <string.h>
+
+#define HTTP2_STREAM_NAME 48 /* bytes of two numbers with a dash between */
 
 AP_DECLARE_MODULE(http2);
 
@@ -223,6 +226,20 @@ static int http2_is_h2(conn_rec *c)
     return spoken(c) != NULL;
 }
 
+/* The number of a stream, behind that of its connection if one is given. */
+static char *http2_stream_name(apr_pool_t *p, const conn_rec *master, uint32_t id)
+{
+    char *text = apr_palloc(p, HTTP2_STREAM_NAME), *to = text;
+
+    if (master) {
+        BRG_ASSERT(master->id >= 0);
+        to += http_put_number(to, (apr_uint64_t)master->id);
+        *to++ = '-';
+    }
+    to[http_put_number(to, id)] = '\0';
+    return text;
+}
+
 static char *http2_var_lookup(apr_pool_t *p, server_rec *s, conn_rec *c, request_rec *r, char *name)
 {
     const http_stream *stream = c ? stream_of(c) : NULL;
@@ -232,9 +249,9 @@ static char *http2_var_lookup(apr_pool_t *p, server_rec *s, conn_rec *c, request
     if (!strcmp(name, "H2PUSH") || !strcmp(name, "H2_PUSH"))
         return (char *)(uintptr_t)(c && http2_is_h2(c) ? "off" : "");
     if (stream && !strcmp(name, "H2_STREAM_ID"))
-        return apr_psprintf(p, "%u", (unsigned)stream->id);
+        return http2_stream_name(p, NULL, stream->id);
     if (stream && !strcmp(name, "H2_STREAM_TAG"))
-        return apr_psprintf(p, "%ld-%u", c->master->id, (unsigned)stream->id);
+        return http2_stream_name(p, c->master, stream->id);
     return (char *)(uintptr_t) "";
 }
 

@@ -4,6 +4,7 @@
  */
 #include "http_response.h"
 #include "core_settings.h"
+#include "request_context.h"
 #include "http_fields.h"
 #include "http_config.h"
 #include "http_log.h"
@@ -225,7 +226,11 @@ int http_body_follows(const request_rec *r)
     const char *length;
     apr_off_t bytes;
 
-    if (r->kept_body || apr_table_get(r->headers_in, "Transfer-Encoding"))
+    if (r->kept_body)
+        return 1;
+    if (request_is_bodyless(r))
+        return 0;
+    if (apr_table_get(r->headers_in, "Transfer-Encoding"))
         return 1;
     length = apr_table_get(r->headers_in, "Content-Length");
     return length && ap_parse_strict_length(&bytes, length) && bytes > 0;

@@ -151,6 +151,18 @@ AP_DECLARE(ap_condition_e) ap_condition_if_range(request_rec *r, apr_table_t *he
     return condition_date_strength(r, date, condition_now(r, headers));
 }
 
+/* Most requests have no such field, which is asked for once, not five times. */
+static int condition_is_there(const apr_table_t *fields)
+{
+    const apr_array_header_t *all = apr_table_elts(fields);
+    const apr_table_entry_t *field = (const apr_table_entry_t *)all->elts;
+
+    for (int i = 0; i < all->nelts; i++)
+        if ((field[i].key[0] | 0x20) == 'i' && !strncasecmp(field[i].key, "If-", 3))
+            return 1;
+    return 0;
+}
+
 static int condition_refuses(const char *name, request_rec *r)
 {
     BRG_ASSERT(name && *name);
@@ -170,7 +182,7 @@ AP_DECLARE(int) ap_meets_conditions(request_rec *r)
     ap_condition_e cond;
 
     /* What is not there, or is not the client's copy, has no condition. */
-    if (!ap_is_HTTP_SUCCESS(r->status) || r->no_local_copy)
+    if (!ap_is_HTTP_SUCCESS(r->status) || r->no_local_copy || !condition_is_there(r->headers_in))
         return OK;
     cond = ap_condition_if_match(r, r->headers_out);
     if (cond == AP_CONDITION_NOMATCH)

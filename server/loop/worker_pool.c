@@ -74,6 +74,7 @@ static void worker_was_fed(worker_pool *wp)
 {
     if (!worker_takeable(wp))
         worker_set_hungry(wp, 0);
+    worker_note_left(wp);
 }
 
 /* ---- clients that left ---- */
@@ -170,17 +171,23 @@ brg_conn *worker_pool_take(worker_pool *wp)
  */
 static int worker_wake(worker_pool *wp)
 {
-    if (wp->waking || !wp->idle || (!worker_takeable(wp) && !wp->beside))
+    if (atomic_load(&wp->waking) || (!worker_takeable(wp) && !wp->beside))
         return 0;
-    wp->waking = 1;
+    if (!wp->idle) {
+        worker_rouse(wp);
+        return 0;
+    }
+    atomic_store(&wp->waking, 1);
     return 1;
 }
 
 /* With the lock held, which is given back. */
 static void worker_unlock(worker_pool *wp)
 {
-    const int wake = worker_wake(wp);
+    int wake;
 
+    worker_note_left(wp);
+    wake = worker_wake(wp);
     pthread_mutex_unlock(&wp->lock);
     if (wake)
         pthread_cond_signal(&wp->work);
@@ -209,7 +216,7 @@ static void worker_wait(worker_pool **at, apr_time_t until)
         wp->idle++;
         rc = pthread_cond_timedwait(&wp->work, &wp->lock, &end);
         wp->idle--;
-        wp->waking = 0;
+        atomic_store(&wp->waking, 0);
     } while (1);
 }
 
@@ -280,10 +287,42 @@ static void worker_pass_on(worker_pool *wp)
         (void)worker_spawn(wp); /* else a thread takes it when it is done with what it has */
 }
 
-/* With the lock held. @return the pool that the thread is in at its end, its lock held */
-static worker_pool *worker_loop(worker_pool *wp)
+/* Without a lock. @return when it was done, by clock_monotonic() */
+static apr_time_t worker_do(worker_pool *wp, brg_conn *bc, brg_beside *work)
 {
-    atomic_int *running = &wp->share->running;
+    apr_time_t now;
+
+    BRG_ASSERT(!bc != !work);
+    if (work)
+        work->run(work);
+    else
+        worker_run(bc);
+    if (!(now = thread_self_read_take()))
+        now = clock_monotonic();
+    brg_run_turn_end(now + loop_wall_ahead(wp->loop));
+    return now;
+}
+
+/* Without a lock: give a connection back. The thread sits before that: what comes next from the same client finds it.
+ * @return what it is given meanwhile; what came after that waits for it to be woken */
+static brg_conn *worker_return(worker_pool *wp, worker_seat *seat, brg_conn *bc, apr_time_t now)
+{
+    const int sits = worker_sit_down(wp, seat);
+    brg_conn *next;
+
+    loop_return(bc);
+    if (!sits || !(next = worker_sit(wp, seat, now + apr_time_from_sec(WORKER_TRIM_SECONDS))))
+        return NULL;
+    if (atomic_load(&wp->left)) {
+        lock_counted(&wp->lock, LOCK_WORKERS);
+        worker_unlock(wp);
+    }
+    return next;
+}
+
+/* With the lock held. @return the pool that the thread is in at its end, its lock held */
+static worker_pool *worker_loop(worker_pool *wp, worker_seat *seat)
+{
     brg_beside *work;
     brg_conn *bc;
     int takes_long = 0;
@@ -293,25 +332,19 @@ static worker_pool *worker_loop(worker_pool *wp)
         const int took_long = takes_long;
 
         takes_long = bc && bc->takes_long;
-        wp->running++;
+        worker_count(wp, 1);
         wp->longs_n += takes_long;
         if (took_long && !takes_long)
             worker_pass_on(wp);
-        atomic_fetch_add_explicit(running, 1, memory_order_relaxed);
         worker_unlock(wp);
-        if (work)
-            work->run(work);
-        else
-            worker_run(bc);
-        if (!(now = thread_self_read_take()))
-            now = clock_monotonic();
-        brg_run_turn_end(now + loop_wall_ahead(wp->loop));
-        if (bc)
+        now = worker_do(wp, bc, work);
+        if (takes_long)
             loop_return(bc);
+        while (bc && !takes_long && (bc = worker_return(wp, seat, bc, now)) != NULL)
+            now = worker_do(wp, bc, NULL);
         lock_counted(&wp->lock, LOCK_WORKERS);
-        wp->running--;
+        worker_count(wp, -1);
         wp->longs_n -= takes_long;
-        atomic_fetch_sub_explicit(running, 1, memory_order_relaxed);
         wp->beside_n -= work != NULL;
     }
     return wp;
@@ -344,7 +377,7 @@ static void *worker_main(void *baton)
     worker_show(wp, slot, SERVER_STARTING);
     worker_show(wp, slot, SERVER_READY);
     lock_counted(&wp->lock, LOCK_WORKERS);
-    wp = worker_loop(wp);
+    wp = worker_loop(wp, &wp->share->seats[slot]);
     pthread_mutex_unlock(&wp->lock);
     brg_run_turn_end(apr_time_now());
     worker_show(wp, slot, SERVER_DEAD);
@@ -385,7 +418,8 @@ static int worker_is_full(const worker_pool *wp, const brg_conn *bc)
 
     if (bc->takes_long)
         return wp->longs.waiting >= wp->waiting_most;
-    return wp->any.waiting - (wp->alive - wp->running) - more >= wp->waiting_most && !bc->must_run;
+    return wp->any.waiting - (wp->alive - atomic_load(&wp->running)) - more >= wp->waiting_most &&
+           !bc->must_run;
 }
 
 /* With the lock held. 1: a thread is to be there for what comes now. */
@@ -415,12 +449,15 @@ int worker_pool_submit(worker_pool *wp, brg_conn *bc)
     BRG_ASSERT_TAG(bc, CONN_TAG);
     BRG_ASSERT(bc->state == CONN_WORKER && bc->loop == wp->loop && bc->fd >= 0);
     BRG_ASSERT(!bc->queued && !bc->timer.prev && !bc->refused);
+    bc->waits = 0;
+    if (!bc->takes_long && worker_hand_over(wp, bc))
+        return 0;
     lock_counted(&wp->lock, LOCK_WORKERS);
     if (worker_is_full(wp, bc)) {
         pthread_mutex_unlock(&wp->lock);
         return WORKER_POOL_FULL;
     }
-    if (worker_is_needed(wp, bc))
+    if (worker_is_needed(wp, bc) && !worker_rouse(wp))
         rc = worker_spawn(wp);
     if (rc > 0 && !atomic_load(&wp->share->alive)) {
         pthread_mutex_unlock(&wp->lock);
@@ -441,13 +478,15 @@ int worker_pool_submit(worker_pool *wp, brg_conn *bc)
 static int worker_may_take_beside(const worker_pool *wp)
 {
     return !wp->stopping && 2 * (wp->beside_n + 1) <= wp->share->limit &&
-           (worker_is_free(wp) || atomic_load(&wp->share->alive) < wp->share->limit);
+           (worker_is_free(wp) || atomic_load(&wp->seated) ||
+            atomic_load(&wp->share->alive) < wp->share->limit);
 }
 
 /* With the lock held. */
 static int worker_takes_beside(worker_pool *wp)
 {
-    return worker_may_take_beside(wp) && (worker_is_free(wp) || worker_spawn(wp) == 0);
+    return worker_may_take_beside(wp) &&
+           (worker_is_free(wp) || worker_rouse(wp) || worker_spawn(wp) == 0);
 }
 
 BRG_DECLARE(int) brg_worker_beside(brg_beside *work)
@@ -500,7 +539,9 @@ void worker_pool_stop(worker_pool *wp)
 {
     lock_counted(&wp->lock, LOCK_WORKERS);
     wp->stopping = 1;
+    worker_note_left(wp);
     pthread_cond_broadcast(&wp->work);
+    worker_rouse(wp);
     pthread_mutex_unlock(&wp->lock);
 }
 
@@ -518,7 +559,7 @@ void worker_pool_figures(worker_pool *wp, int *alive, int *busy, int *waiting)
 {
     lock_counted(&wp->lock, LOCK_WORKERS);
     *alive = wp->alive;
-    *busy = wp->alive - wp->idle;
+    *busy = wp->alive - wp->idle - (atomic_load(&wp->seated) != NULL);
     *waiting = wp->any.waiting + wp->longs.waiting;
     pthread_mutex_unlock(&wp->lock);
 }

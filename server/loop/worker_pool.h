@@ -20,7 +20,8 @@
  *   returned    the worker: loop_return()           loop     on loop->returned until the loop's next turn
  *   taken back  the loop: the driver's run()        loop     bc->state becomes another one
  *
- * The pool's lock and the release / acquire pair of loop->returned order what each side wrote.
+ * The pool's lock, or the seat of a thread that waits without it, and the release / acquire pair of loop->returned order
+ * what each side wrote.
  */
 #include "conn.h"
 

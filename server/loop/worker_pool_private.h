@@ -13,6 +13,9 @@
  * cannot starve beside another one that has all the threads.
  *
  * Order of locks: a pool's, then the share's; never two pools'.
+ *
+ * One thread of a pool that has nothing to do sits (worker_seat.c) and needs no lock to get the next connection; the others
+ * are idle, with the lock, and wait for a signal. A thread that sits is neither idle nor running.
  */
 #include "worker_pool.h"
 #include "worker_queue.h"
@@ -20,10 +23,17 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+/** Of a thread. */
+typedef struct worker_seat {
+    _Alignas(64) _Atomic uint32_t word; /* what it waits for: 1 = it was called */
+    brg_conn *given; /* with that: what it is to run; NULL: it is to look with the lock */
+} worker_seat;
+
 struct worker_share {
     pthread_mutex_t lock;      /* guards the next two */
     atomic_int alive;          /* threads; read without the lock as a hint */
     unsigned char *index_used; /* [limit] which thread indices are taken */
+    worker_seat *seats;        /* [limit] */
     atomic_int running;        /* threads at work */
     atomic_int hungry;         /* pools */
     int limit, first_index;
@@ -39,8 +49,7 @@ struct worker_pool {
     worker_queue any;   /* waiting connections */
     worker_queue longs; /* those whose requests take long on a processor (brg_conn.takes_long) */
     int longs_n, longs_most; /* of the latter: that run; at most */
-    int idle, alive, running, stopping;
-    int waking; /* a thread was woken that has not looked for work yet */
+    int idle, alive, stopping;
     int is_hungry;
     brg_beside *beside; /* taken, and no thread has begun it: as many threads as these are idle */
     int beside_waiting;
@@ -48,6 +57,11 @@ struct worker_pool {
     int waiting_most;
     apr_interval_time_t wait_most_us; /* 0 = any */
     brg_loop *loop;
+    /* Without the lock. */
+    _Atomic(worker_seat *) seated; /* who sits, or NULL */
+    atomic_int running;
+    atomic_int waking; /* a thread was woken that has not looked for work yet */
+    atomic_int left;   /* worker_note_left(): what waits for a thread, and that all are to end */
 };
 
 /* With the lock held: how many of those that wait a thread could take. */
@@ -63,6 +77,35 @@ static inline int worker_is_free(const worker_pool *wp)
 {
     return wp->idle > worker_takeable(wp) + wp->beside_waiting;
 }
+
+/* With the lock held, after what waits has changed: for those who look without it. */
+static inline void worker_note_left(worker_pool *wp)
+{
+    atomic_store(&wp->left,
+                 wp->any.waiting + wp->longs.waiting + wp->beside_waiting + wp->stopping);
+}
+
+/* So many threads more run. */
+static inline void worker_count(worker_pool *wp, int n)
+{
+    atomic_fetch_add(&wp->running, n);
+    atomic_fetch_add_explicit(&wp->share->running, n, memory_order_relaxed);
+}
+
+/* The thread that sits, if one does and nothing waits, runs @a bc. Threads: the loop. @return 0: bc is the loop's as before */
+int worker_hand_over(worker_pool *wp, brg_conn *bc);
+
+/* The thread that sits is to look for work with the lock. @return 0: none sits */
+int worker_rouse(worker_pool *wp);
+
+/* Without the lock: the calling thread, which runs and is about to have nothing to do, takes the seat. @return 0: it may not */
+int worker_sit_down(worker_pool *wp, worker_seat *seat);
+
+/*
+ * After that: it sits until it is called or a time by clock_monotonic(), and counts as running again.
+ * @return what it is to run; NULL: it is to look with the lock
+ */
+brg_conn *worker_sit(worker_pool *wp, worker_seat *seat, apr_time_t until);
 
 #define WORKER_NO_MORE (-1) /* there are as many threads as may be */
 

@@ -14,6 +14,7 @@ worker_share *worker_share_create(apr_pool_t *p, int limit, int first_index, siz
     share->limit = limit;
     share->first_index = first_index;
     share->index_used = loop_lines_calloc(p, (apr_size_t)limit);
+    share->seats = loop_lines_calloc(p, (apr_size_t)limit * sizeof *share->seats);
     share->stack_bytes = stack_bytes;
     return share;
 }
@@ -61,6 +62,8 @@ int worker_call_others(const worker_pool *wp)
         lock_counted(&other->lock, LOCK_WORKERS);
         if ((called = worker_is_free(other)) != 0)
             pthread_cond_signal(&other->work);
+        else
+            called = worker_rouse(other);
         pthread_mutex_unlock(&other->lock);
     }
     return called;
@@ -118,7 +121,7 @@ static void worker_part(worker_pool *from)
     BRG_ASSERT(from->alive > 0); /* the calling thread is one of them */
     from->alive--;
     work = worker_takeable(from) + from->beside_waiting;
-    is_hungry = work > from->idle;
+    is_hungry = work > from->idle && work > from->idle + worker_rouse(from);
     if (is_hungry)
         worker_set_hungry(from, 1);
     if (work && from->idle) /* what this thread was woken for, or what was left to it */

@@ -433,8 +433,8 @@ int request_handler_may_run_inline(request_rec *r)
 static int request_is_without_body(const request_rec *r)
 {
     return !r->read_chunked && r->remaining == 0 &&
-           !apr_table_get(r->headers_in, "Content-Length") &&
-           !apr_table_get(r->headers_in, "Transfer-Encoding");
+           (request_is_bodyless(r) || (!apr_table_get(r->headers_in, "Content-Length") &&
+                                       !apr_table_get(r->headers_in, "Transfer-Encoding")));
 }
 
 int request_may_run_inline(request_rec *r)

@@ -3,12 +3,15 @@
  * From a parsed head of any version of HTTP to a request_rec. request_line.c takes the request line,
  * this file everything else.
  *
- * The head's bytes are copied once into the request's pool; the_request, the target and all fields
- * are strings inside that copy, made so by writing NULs over the delimiters. A head whose fields do
- * not lie in one piece has them copied one by one.
+ * The head's bytes are copied once into the request's pool; the_request and all fields are strings
+ * inside that copy, made so by writing NULs over the delimiters. Behind it, in the same allocation,
+ * the target has two copies: unparsed_uri stays as it was sent, uri and args are decoded and changed
+ * in their places by modules, and neither may end or change the_request. A head whose parts do not lie
+ * in one piece is joined in the same way.
  */
 #include "core_settings.h"
 #include "regex_limits.h"
+#include "request_context.h"
 #include "request_line_private.h"
 #include "request_parts.h"
 #include "brigade/loop.h"
@@ -93,16 +96,36 @@ static void request_take_fields(request_rec *r, const http_head *head, char *cop
         apr_table_compress(r->headers_in, APR_OVERLAP_TABLES_MERGE);
 }
 
+/* A string of its own at *to, which moves behind it. */
+static char *request_put(char **to, const char *text, size_t len)
+{
+    char *made = *to;
+
+    memcpy(made, text, len);
+    made[len] = '\0';
+    *to = made + len + 1;
+    return made;
+}
+
 /* Fields that do not lie in one piece. */
-static void request_copy_each(request_rec *r, const http_head *head)
+static void request_copy_each(request_rec *r, const http_head *head, char *to)
 {
     for (int i = 0; i < head->n_fields; i++) {
         const http_field *f = &head->field[i];
+        const char *name = request_put(&to, f->name, f->name_len);
 
-        apr_table_addn(r->headers_in, apr_pstrmemdup(r->pool, f->name, f->name_len),
-                       apr_pstrmemdup(r->pool, f->value, f->value_len));
+        apr_table_addn(r->headers_in, name, request_put(&to, f->value, f->value_len));
     }
     apr_table_compress(r->headers_in, APR_OVERLAP_TABLES_MERGE);
+}
+
+static size_t request_fields_size(const http_head *head)
+{
+    size_t size = 0;
+
+    for (int i = 0; i < head->n_fields; i++)
+        size += (size_t)head->field[i].name_len + head->field[i].value_len + 2;
+    return size;
 }
 
 /* A host outside of the fields replaces Host (RFC 9113 section 8.3.1). */
@@ -115,31 +138,26 @@ static void request_take_authority(request_rec *r, const http_head *head)
 
 void request_fields_of(request_rec *r, const http_head *head)
 {
-    request_copy_each(r, head);
+    request_copy_each(r, head, apr_palloc(r->pool, request_fields_size(head)));
     request_take_authority(r, head);
 }
 
-/* The request line that HTTP/1 would have sent: logs and modules show it. */
-static char *request_line_of(request_rec *r, const http_head *head)
+/* The end of the last field value: what follows it is not copied. */
+static const char *request_head_end(const http_head *head)
 {
-    const size_t len = (size_t)head->method_len + head->uri_len + head->protocol_len + 2;
-    char *line = apr_palloc(r->pool, len + 1), *to = line;
+    const http_field *last;
 
-    BRG_ASSERT(head->method && head->uri);
-    to = mempcpy(to, head->method, head->method_len);
-    *to++ = ' ';
-    to = mempcpy(to, head->uri, head->uri_len);
-    *to++ = ' ';
-    to = mempcpy(to, head->protocol, head->protocol_len);
-    *to = '\0';
-    return line;
+    if (!head->n_fields || head->status)
+        return head->line + head->line_len;
+    last = &head->field[head->n_fields - 1];
+    return last->value + last->value_len;
 }
 
-static void request_copy_head(request_rec *r, const http_head *head, const char *buf_end)
+/* @return the room for the target's copies, behind the head's */
+static char *request_copy_head(request_rec *r, const http_head *head)
 {
-    const size_t len =
-        head->n_fields && !head->status ? (size_t)(buf_end - head->line) : head->line_len;
-    char *copy = apr_palloc(r->pool, len + 1);
+    const size_t len = (size_t)(request_head_end(head) - head->line);
+    char *copy = apr_palloc(r->pool, len + 1 + request_target_room(head));
 
     BRG_ASSERT(len >= head->line_len);
     memcpy(copy, head->line, len);
@@ -149,17 +167,32 @@ static void request_copy_head(request_rec *r, const http_head *head, const char 
     r->the_request = copy;
     if (!head->status)
         request_take_fields(r, head, copy);
+    return copy + len + 1;
 }
 
-/* The end of the last field value: what follows it is not copied. */
-static const char *request_head_end(const http_head *head)
+/* The request line that HTTP/1 would have sent: logs and modules show it. */
+static void request_line_of(const http_head *head, char *to)
 {
-    const http_field *last;
+    BRG_ASSERT(head->method && head->uri);
+    to = mempcpy(to, head->method, head->method_len);
+    *to++ = ' ';
+    to = mempcpy(to, head->uri, head->uri_len);
+    *to++ = ' ';
+    to = mempcpy(to, head->protocol, head->protocol_len);
+    *to = '\0';
+}
 
-    if (!head->n_fields)
-        return head->line + head->line_len;
-    last = &head->field[head->n_fields - 1];
-    return last->value + last->value_len;
+/* As request_copy_head(), of a head whose parts lie apart. */
+static char *request_join_head(request_rec *r, const http_head *head)
+{
+    const size_t line = (size_t)head->method_len + head->uri_len + head->protocol_len + 3,
+                 fields = request_fields_size(head);
+    char *copy = apr_palloc(r->pool, line + fields + request_target_room(head));
+
+    request_line_of(head, copy);
+    r->the_request = copy;
+    request_copy_each(r, head, copy + line);
+    return copy + line + fields;
 }
 
 static int request_expectation(request_rec *r, const http_head *head)
@@ -230,20 +263,22 @@ static void request_server_of_target(request_rec *r, const http_head *head)
 request_rec *request_create(conn_rec *c, const http_head *head)
 {
     request_rec *r = ap_create_request(c);
+    char *room = NULL;
     int status;
 
     BRG_ASSERT(!r->main && !r->prev);
     ap_run_pre_read_request(r, c);
-    if (head->line) {
-        request_copy_head(r, head, request_head_end(head));
-    } else if (head->method && head->uri) {
-        r->the_request = request_line_of(r, head);
-        request_copy_each(r, head);
-    } else {
+    if (head->line)
+        room = request_copy_head(r, head);
+    else if (head->method && head->uri)
+        room = request_join_head(r, head);
+    else
         r->the_request = apr_pstrdup(r->pool, "");
-    }
     request_take_authority(r, head);
-    status = request_take_line(r, head);
+    if (!head->has_body && head->known[HTTP_F_CONTENT_LENGTH] < 0 &&
+        head->known[HTTP_F_TRANSFER_ENCODING] < 0 && !head->status)
+        request_mark_bodyless(r);
+    status = request_take_line_in(r, head, room);
     ap_add_input_filter_handle(ap_http_input_filter_handle, NULL, r, c);
     if (r->assbackwards)
         c->keepalive = AP_CONN_CLOSE;

@@ -16,16 +16,18 @@
 
 APLOG_USE_MODULE(core);
 
-/* An absolute path, maybe with a query: nearly all requests. apr_uri_parse() takes the others. */
-static int request_origin_form(request_rec *r, const char *target)
+/* An absolute path, maybe with a query: nearly all requests. apr_uri_parse() takes the others.
+ * @param target  is taken apart */
+static int request_origin_form(request_rec *r, char *target)
 {
-    const char *query = strchr(target, '?');
+    char *query = strchr(target, '?');
 
     BRG_ASSERT(target[0] == '/');
+    if (query)
+        *query++ = '\0';
     r->parsed_uri.is_initialized = 1;
-    r->parsed_uri.path = query ? apr_pstrmemdup(r->pool, target, (apr_size_t)(query - target))
-                               : apr_pstrdup(r->pool, target);
-    r->parsed_uri.query = query ? apr_pstrdup(r->pool, query + 1) : NULL;
+    r->parsed_uri.path = target;
+    r->parsed_uri.query = query;
     return OK;
 }
 
@@ -47,19 +49,28 @@ static int request_other_form(request_rec *r, const char *target)
     return OK;
 }
 
-void request_parse_uri(request_rec *r, char *uri)
+static int request_is_origin_form(const request_rec *r, const char *uri)
+{
+    return uri[0] == '/' && !strchr(uri, '#') && r->method_number != M_CONNECT;
+}
+
+/* @param copy  the same once more, to be taken apart, or NULL */
+static void request_set_uri(request_rec *r, char *uri, char *copy)
 {
     int status = OK;
 
+    BRG_ASSERT(r && uri && r->pool);
     r->unparsed_uri = uri;
     memset(&r->parsed_uri, 0, sizeof(r->parsed_uri));
     /* Several slashes at the start count as one, also with MergeSlashes Off, and never start an authority: sections
      * and rules are written for paths that start with one. */
     while (uri[0] == '/' && uri[1] == '/')
         uri++;
-    status = uri[0] == '/' && !strchr(uri, '#') && r->method_number != M_CONNECT
-                 ? request_origin_form(r, uri)
-                 : request_other_form(r, uri);
+    if (!request_is_origin_form(r, uri))
+        status = request_other_form(r, uri);
+    else
+        status = request_origin_form(r, copy ? copy + (uri - r->unparsed_uri)
+                                             : apr_pstrdup(r->pool, uri));
     if (status != OK) {
         r->args = NULL;
         r->hostname = NULL;
@@ -69,6 +80,11 @@ void request_parse_uri(request_rec *r, char *uri)
     }
     r->args = r->parsed_uri.query;
     r->uri = r->parsed_uri.path ? r->parsed_uri.path : apr_pstrdup(r->pool, "/");
+}
+
+void request_parse_uri(request_rec *r, char *uri)
+{
+    request_set_uri(r, uri, NULL);
 }
 
 AP_CORE_DECLARE(void) ap_parse_uri(request_rec *r, const char *uri)
@@ -98,6 +114,8 @@ static void request_set_version(request_rec *r, const http_head *head)
 {
     if (head->major == 1 && head->minor <= 1)
         r->protocol = (char *)(head->minor ? "HTTP/1.1" : "HTTP/1.0");
+    else if (head->major == 2 && !head->minor)
+        r->protocol = (char *)"HTTP/2.0";
     else if (head->protocol_len == 8)
         r->protocol = apr_pstrmemdup(r->pool, head->protocol, 8);
     else
@@ -155,7 +173,22 @@ static void request_take_refused(request_rec *r, const http_head *head)
     r->status = HTTP_OK;
 }
 
+static void request_take_target(request_rec *r, const http_head *head, char *room)
+{
+    const size_t len = head->uri_len;
+
+    BRG_ASSERT(room && head->uri);
+    memcpy(room, head->uri, len);
+    room[len] = '\0';
+    request_set_uri(r, room, memcpy(room + len + 1, room, len + 1));
+}
+
 int request_take_line(request_rec *r, const http_head *head)
+{
+    return request_take_line_in(r, head, apr_palloc(r->pool, request_target_room(head)));
+}
+
+int request_take_line_in(request_rec *r, const http_head *head, char *room)
 {
     BRG_ASSERT(r->connection && r->server);
     request_set_version(r, head);
@@ -167,7 +200,7 @@ int request_take_line(request_rec *r, const http_head *head)
         request_take_refused(r, head);
         return head->status;
     }
-    request_parse_uri(r, apr_pstrmemdup(r->pool, head->uri, head->uri_len));
+    request_take_target(r, head, room);
     if (r->status != HTTP_OK || !request_path_ok(r)) {
         ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r,
                       APLOGNO(03450) "HTTP Request Line; Unable to parse URI: '%s'",

@@ -128,10 +128,18 @@ static int host_is_strict_server(const server_rec *s)
     return conf->http_conformance != AP_HTTP_CONFORMANCE_UNSAFE;
 }
 
-static char *host_lower(apr_pool_t *p, const vhost_host *host)
+/* A field that is a name in small letters, and nothing beside, is the name itself: a table's values are not changed in
+ * their places. */
+static const char *host_lower(apr_pool_t *p, const vhost_host *host)
 {
-    char *name = apr_pstrmemdup(p, host->name, host->len);
+    size_t n = 0;
+    char *name;
 
+    while (n < host->len && !apr_isupper(host->name[n]))
+        n++;
+    if (n == host->len && !host->name[n])
+        return host->name;
+    name = apr_pstrmemdup(p, host->name, host->len);
     ap_str_tolower(name);
     return name;
 }

@@ -214,6 +214,22 @@ int request_reads(const request_rec *r)
     return block && block->reads;
 }
 
+void request_mark_bodyless(request_rec *r)
+{
+    request_conf_block *block = request_block_of(r);
+
+    BRG_ASSERT(!r->main && !r->prev);
+    if (block)
+        block->bodyless = 1;
+}
+
+int request_is_bodyless(const request_rec *r)
+{
+    const request_conf_block *block = request_block_of(r);
+
+    return block && block->bodyless;
+}
+
 void request_allow_rerun(request_rec *r)
 {
     request_conf_block *block = request_block_of(r);

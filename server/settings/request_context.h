@@ -87,6 +87,12 @@ void request_mark_reads(request_rec *r);
 /** 1 if @a r was so marked. */
 int request_reads(const request_rec *r);
 
+/** The head of @a r, as it was sent, announces no body. */
+void request_mark_bodyless(request_rec *r);
+
+/** 1 if @a r was so marked: nothing of it comes from the network any more. 0: it may have one, as its fields say. */
+int request_is_bodyless(const request_rec *r);
+
 /** The handler of @a r is called now, and may be called again by a worker. */
 void request_allow_rerun(request_rec *r);
 

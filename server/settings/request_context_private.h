@@ -22,6 +22,7 @@ typedef struct request_conf_block {
     int apart;                   /**< request_set_apart() */
     int may_block;               /**< request_mark_blocking() */
     int reads;                   /**< request_mark_reads() */
+    int bodyless;                /**< request_mark_bodyless() */
     int may_rerun;               /**< a worker may call the handler again: request_allow_rerun() */
     int reruns;                  /**< and is to: request_mark_rerun() */
     int rerun_status;            /**< with reruns: the error that the worker sends instead, or OK */

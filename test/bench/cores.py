@@ -7,8 +7,10 @@ from one loop to as many as there are processors.
     BRIGADE=out/release/brigade test/bench/cores.py --loops [N] [--pin] [--system arena --system system]
 
 --loops: one process with 1 to N event loops (the processors of the machine). --pin: each loop keeps to a processor of its own, and
-the client to those that are left, or to all where none is. --system: the same with each of these memory systems for
-requests, which then take the full way. 'of one' is how much of the rate of so many single loops is reached.
+the client to those that are left, or to all where none is; more loops than processors are refused. --system: the same with each of
+these memory systems for requests, which then take the full way. 'rate' is how much of the rate of so many single loops is
+reached, 'time' the processor time of a request with one loop as a part of that with so many: where loops hinder each other, both fall; where
+the client has no processor of its own, which is said below the table, the rate falls alone.
 
 Needs wrk. A stored file of 10 KiB is asked for over connections that are kept alive. What is shown for each setting:
 requests per second, processor time of the server per request (user and system, microseconds), and how the connections of
@@ -143,15 +145,29 @@ def requests_in(text):
     return int(re.search(r"(\d+) requests in", text).group(1))
 
 
-def threads_of_loops(pids, loops):
-    """(process, thread): those that used most processor time under load, one for each event loop."""
+EPOLL_CALLS = {"x86_64": {232, 281, 441}, "aarch64": {22, 441}}  # epoll_wait, epoll_pwait, epoll_pwait2
+
+
+def waits_for_events(pid, thread):
+    call = read(f"/proc/{pid}/task/{thread}/syscall").split()
+    return bool(call) and call[0].isdigit() and int(call[0]) in EPOLL_CALLS.get(os.uname().machine, ())
+
+
+def threads_of_loops(pids, loops, seconds=5):
+    """Those that wait for events while nobody asks for anything; where that cannot be seen, those that used most processor time."""
+    until = time.monotonic() + seconds
     times = []
     for pid in pids:
         for path in glob.glob(f"/proc/{pid}/task/*/stat"):
             fields = read(path).rpartition(")")[2].split()
             if fields:
-                times.append((int(fields[11]) + int(fields[12]), int(path.split("/")[4])))
-    return [thread for _, thread in sorted(times, reverse=True)[:loops]]
+                times.append((int(fields[11]) + int(fields[12]), pid, int(path.split("/")[4])))
+    while time.monotonic() < until:
+        found = [thread for _, pid, thread in times if waits_for_events(pid, thread)]
+        if len(found) == loops:
+            return found
+        time.sleep(0.05)
+    return [thread for _, _, thread in sorted(times, reverse=True)[:loops]]
 
 
 def pin(pids, loops):
@@ -188,17 +204,51 @@ def measured(program, loops, processes, arguments, more=""):
     return rate, spent * 1e6 / requests_in(text), balance(counts, loops * processes)
 
 
+def why_not(loops, processors, pinned):
+    """'' or why so many loops cannot be measured."""
+    if loops < 1:
+        return "a process has one event loop or more"
+    if pinned and loops > processors:
+        return f"{loops} loops cannot have a processor each: there are {processors}, so that N of --loops N is at most {processors}"
+    return ""
+
+
+def caveats(most, processors):
+    """What the figures of up to so many loops do not tell on this machine."""
+    shared = [n for n in range(1, most + 1) if n >= processors]
+    lines = []
+    if shared:
+        lines.append(f"{processors} processors: from {shared[0]} loops on the client shares them with the server, and the rate is no measure of the server.")
+    if most > processors:
+        lines.append(f"From {processors + 1} loops on they take turns on the processors: nothing can be faster.")
+    return lines
+
+
+def against_one(rows):
+    """@param rows  [(loops, requests/s, microseconds of processor time)], the first of one loop
+    @return for each what is reached of the rate of so many single loops, and of the processor time of one, as parts of 1"""
+    loops, one, cheap = rows[0]
+    assert loops == 1
+    return [(rate / one / n, cheap / cost if cost else 1.0) for n, rate, cost in rows]
+
+
 def by_loops(program, arguments):
     """A table of 1 to N loops, for each memory system."""
-    most = arguments.loops or len(os.sched_getaffinity(0))
-    print(f"{'memory system':>14} {'loops':>5} {'requests/s':>11} {'us/request':>11} {'of one':>7} {'most':>6} {'fewest':>6}   load {os.getloadavg()[0]:.1f}")
+    processors = len(os.sched_getaffinity(0))
+    most = processors if arguments.loops == 0 else arguments.loops
+    refused = why_not(most, processors, arguments.pin)
+    if refused:
+        sys.exit(refused)
+    print(f"{'memory system':>14} {'loops':>5} {'requests/s':>11} {'us/request':>11} {'rate':>7} {'time':>7} {'most':>6} {'fewest':>6}   load {os.getloadavg()[0]:.1f}")
     for system in arguments.system or [None]:
         more = f"FileCacheEntries 0\nMemorySystem request {system}\n" if system else ""
-        one = None
+        rows = []
         for loops in range(1, most + 1):
             rate, cost, (largest, fewest) = measured(program, loops, 1, arguments, more)
-            one = one or rate
-            print(f"{system or 'default':>14} {loops:5} {rate:11.0f} {cost:11.2f} {100 * rate / one / loops:6.0f} % {largest:6} {fewest:6}", flush=True)
+            rows.append((loops, rate, cost))
+            of_rate, of_time = against_one(rows)[-1]
+            print(f"{system or 'default':>14} {loops:5} {rate:11.0f} {cost:11.2f} {100 * of_rate:5.0f} % {100 * of_time:5.0f} % {largest:6} {fewest:6}", flush=True)
+    print("\n".join(caveats(most, processors)))
 
 
 def main():

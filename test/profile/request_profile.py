@@ -7,6 +7,7 @@
     build/profile --copies              copied bytes by call site, too (valgrind's dhat; some seconds for each shape)
     build/profile --other OLD/brigade   beside another program: which functions grew and shrank
     build/profile --sites full          call sites of allocations from pools, those included that the compiler wrote out at their place
+    build/profile --lookups full ssi    look-ups in tables by table and key, with who makes them, and what each costs
     build/profile --perf stored full    stalls, misses and memory traffic as the processor counts them, where its counters can be read
     build/profile --statistics stored   what figures and the scoreboard cost
     build/profile --trend               what each commit that changed golden.json did to requests: before and after
@@ -38,6 +39,7 @@ sys.path.insert(0, HERE)
 
 import profile_caches as caches  # noqa: E402
 import profile_graph as graph  # noqa: E402
+import profile_lookups as lookups  # noqa: E402
 import profile_measure as measure  # noqa: E402
 import profile_order as order  # noqa: E402
 import profile_perf as perf  # noqa: E402
@@ -235,6 +237,7 @@ def main():
     parser.add_argument("--caches", action="store_true")
     parser.add_argument("--systems", action="store_true")
     parser.add_argument("--sites", action="store_true")
+    parser.add_argument("--lookups", action="store_true")
     parser.add_argument("--perf", action="store_true")
     parser.add_argument("--statistics", action="store_true")
     parser.add_argument("--rooms", action="store_true")
@@ -268,6 +271,10 @@ def main():
     if arguments.sites:
         for shape in arguments.shapes or ["full", "ssi"]:
             print(sites.text_of(shape, sites.measure(program, shape)), flush=True)
+        return
+    if arguments.lookups:
+        why_not = lookups.why_not(program)
+        print(why_not or lookups.report(program, arguments.shapes or list(lookups.BUDGETS)))
         return
     if arguments.rooms:
         print("\n".join(rooms.text_of(s, c) for s, c in rooms.measure(program, arguments.shapes or rooms.FLOWS).items()))

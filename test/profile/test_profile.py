@@ -11,6 +11,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import profile_caches as caches  # noqa: E402
 import profile_graph as graph  # noqa: E402
+import profile_lookups as lookups  # noqa: E402
 import profile_measure as measure  # noqa: E402
 import profile_order as order  # noqa: E402
 import profile_perf as perf  # noqa: E402
@@ -64,13 +65,13 @@ def test_a_connection_costs_accept_and_close(profiles):
 
 
 def test_a_worker_reads_the_clock_once(profiles):
-    """At the end of the request; the loop reads it in each of its two turns. It was nine times in all, and three locks."""
+    """At the end of the request; the loop reads it in each of its two turns. It was nine times in all, and three locks: none is left in the way of one request after the other."""
     if "worker" not in profiles:
         pytest.skip("not of this share")
     reads = profiles["worker"].calls_of("clock reads")
     assert round(reads["thread_self_read"]) == 1, reads
     assert sum(reads[name] for name in ("worker_main", "worker_wait", "loop_request_ended", "score_update")) < 0.5, reads
-    assert sum(profiles["worker"].calls_of("locks").values()) < 2.5
+    assert sum(profiles["worker"].calls_of("locks").values()) < 1.2  # a thread that sits gets its request without one; under valgrind it may have stood up
 
 
 @pytest.mark.skipif(measure.missing_tools() != [] or not os.path.exists(PROGRAM), reason="not built")
@@ -79,6 +80,27 @@ def test_sites_of_all_allocations_are_known(profiles):
     found = sites.measure(PROGRAM, "full")
     assert abs(sum(found.values()) - profiles["full"].taken["allocations"]) < 1
     assert round(found["apr_table_make"]) >= 10 and round(found["request_create"]) >= 1
+
+
+def test_look_ups_are_read():
+    lines = ["make 0x10 aa ", "get 0x10 bb Host", "make 0x10 cc ", "get 0x10 bb Host", "setn 0x20 dd X-Two Words"]
+    text = "\n".join(lines) + "\n"
+    assert lookups.read_lines(text, 0) == {("get", "aa", "Host", "bb"): 1, ("get", "cc", "Host", "bb"): 1, ("setn", "", "X-Two Words", "dd"): 1}
+    assert lookups.read_lines(text, text.index("make 0x10 cc")) == {("get", "cc", "Host", "bb"): 1, ("setn", "", "X-Two Words", "dd"): 1}
+    named = {("get", "notes", "a", "f"): 1, ("get", "notes", "a", "g"): 2, ("setn", "notes", "a", "f"): 1}
+    assert lookups.by_key(named) == {("get", "notes", "a"): 3, ("put", "notes", "a"): 1}
+    assert "3.0  get  notes[a]" in lookups.text_of("full", named, 4, 20) and "g 2.0, f 1.0" in lookups.text_of("full", named, 4, 20)
+
+
+@pytest.mark.skipif(not os.path.exists(PROGRAM) or bool(lookups.why_not(PROGRAM)), reason="not built, or APR is no library of its own")
+@pytest.mark.parametrize("shape", lookups.BUDGETS)
+def test_few_look_ups(shape):
+    """In all tables of a request; none is asked again and again for the same. `build/profile --lookups` names who asks."""
+    named = lookups.measure_shape(PROGRAM, shape)
+    keys = lookups.by_key(named)
+    assert round(keys["get", "headers_in", "Host"]) == 1 and round(keys["put", "headers_out", "Content-Length"]) >= 1
+    assert sum(keys.values()) < lookups.BUDGETS[shape] + 0.5, lookups.text_of(shape, named, 0, 0)
+    assert not [key for key, n in keys.items() if n > lookups.MOST_OF_A_KEY + 0.5], lookups.text_of(shape, named, 0, 0)
 
 
 def test_the_call_graph_is_whole(profiles):

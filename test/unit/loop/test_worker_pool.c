@@ -16,7 +16,7 @@
 #include "loop.h"
 #include "scoreboard.h"
 #include "transport.h"
-#include "worker_pool.h"
+#include "worker_pool_private.h"
 
 #define WORKERS 2
 
@@ -24,7 +24,7 @@ static apr_pool_t *pool;
 static loop_figures figures;
 static brg_loop loop, other;
 static loops_config config;
-static int told_full;
+static atomic_int told_full;
 
 /* Workers stand at the gate until it is opened; what they ran is noted in order. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -330,6 +330,114 @@ static void test_what_takes_long_leaves_a_thread(void **state)
     end(ends, 4);
 }
 
+/* A thread that was there for the last request takes the next one without the lock, which this test holds meanwhile. */
+static void test_a_thread_that_sits_needs_no_lock(void **state)
+{
+    brg_conn bc[8];
+    int ends[8][2], alive, busy, waiting;
+
+    is_open = 1;
+    make(&bc[0], ends[0], clock_monotonic());
+    assert_int_equal(worker_pool_submit(loop.workers, &bc[0]), 0);
+    alarm(60); /* else it waits for itself for ever */
+    for (int i = 1; i < 8; i++) {
+        while (!atomic_load(&loop.workers->seated))
+            usleep(100);
+        make(&bc[i], ends[i], clock_monotonic());
+        pthread_mutex_lock(&loop.workers->lock);
+        assert_int_equal(worker_pool_submit(loop.workers, &bc[i]), 0);
+        while (returned() < i + 1)
+            usleep(100);
+        pthread_mutex_unlock(&loop.workers->lock);
+    }
+    alarm(0);
+    while (!atomic_load(&loop.workers->seated))
+        usleep(100);
+    worker_pool_figures(loop.workers, &alive, &busy, &waiting);
+    assert_int_equal(alive, 1);
+    assert_int_equal(busy, 0);
+    assert_int_equal(waiting, 0);
+    assert_int_equal(atomic_load(&loop.workers->running), 0);
+    end(ends, 8);
+}
+
+/* It is there for what needs the lock, too: what takes long, and another loop that no thread is left for. */
+static void test_a_thread_that_sits_is_called(void **state)
+{
+    brg_conn bc[4];
+    int ends[4][2];
+
+    occupy(bc, ends);
+    open_gate(WORKERS);
+    while (!atomic_load(&loop.workers->seated))
+        usleep(100);
+    make(&bc[WORKERS], ends[WORKERS], clock_monotonic());
+    bc[WORKERS].loop = &other;
+    assert_int_equal(worker_pool_submit(other.workers, &bc[WORKERS]), 0);
+    open_gate(WORKERS + 1);
+    while (!atomic_load(&other.workers->seated) && !atomic_load(&loop.workers->seated))
+        usleep(100);
+    make(&bc[WORKERS + 1], ends[WORKERS + 1], clock_monotonic());
+    bc[WORKERS + 1].takes_long = 1;
+    assert_int_equal(worker_pool_submit(loop.workers, &bc[WORKERS + 1]), 0);
+    open_gate(WORKERS + 2);
+    assert_int_equal(ran_n, WORKERS + 2);
+    end(ends, WORKERS + 2);
+}
+
+/* Two loops that give work in bursts: whatever thread sits, is idle or is on its way, nothing is left behind. */
+struct giver {
+    brg_loop *loop;
+    brg_conn *bc;
+    int n;
+};
+
+static void *give_all(void *baton)
+{
+    const struct giver *g = baton;
+
+    for (int i = 0; i < g->n; i++) {
+        g->bc[i].loop = g->loop;
+        g->bc[i].takes_long = i % 7 == 0;
+        g->bc[i].must_run = 1;
+        g->bc[i].queued_at = clock_monotonic();
+        while (worker_pool_submit(g->loop->workers, &g->bc[i]))
+            usleep(10);
+        if (i % 5 == 0)
+            usleep((useconds_t)(i % 3) * 20);
+    }
+    return NULL;
+}
+
+static void test_nothing_is_left_behind(void **state)
+{
+    enum { EACH = 32, ROUNDS = 60 };
+    static brg_conn bc[2 * EACH];
+    int ends[2];
+
+    is_open = 1;
+    make(&bc[0], ends, clock_monotonic());
+    for (int round = 0; round < ROUNDS; round++) {
+        struct giver of[2] = {{&loop, bc, EACH}, {&other, bc + EACH, EACH}};
+        pthread_t threads[2];
+
+        pthread_mutex_lock(&lock);
+        ran_n = running = 0;
+        pthread_mutex_unlock(&lock);
+        atomic_store(&loop.returned, NULL);
+        atomic_store(&other.returned, NULL);
+        for (int i = 1; i < 2 * EACH; i++)
+            bc[i] = bc[0];
+        for (int i = 0; i < 2; i++)
+            assert_int_equal(pthread_create(&threads[i], NULL, give_all, &of[i]), 0);
+        for (int i = 0; i < 2; i++)
+            pthread_join(threads[i], NULL);
+        open_gate(2 * EACH);
+        assert_int_equal(ran_n, 2 * EACH);
+    }
+    end(&ends, 1);
+}
+
 static int nobody_waits(const brg_conn *bc)
 {
     return 1;
@@ -370,6 +478,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_threads_go_where_work_waits, setup, teardown),
         cmocka_unit_test_setup_teardown(test_loops_are_served_in_turn, setup, teardown),
         cmocka_unit_test_setup_teardown(test_what_takes_long_leaves_a_thread, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_thread_that_sits_needs_no_lock, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_thread_that_sits_is_called, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_nothing_is_left_behind, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_stream_that_was_reset_is_not_begun, setup, teardown),
     };
     int rc;

@@ -11,6 +11,7 @@
 
 #include "test_server.h"
 #include "test_http.h"
+#include "request_context.h"
 #include "http_request.h"
 
 static brg_conn conn;
@@ -103,6 +104,64 @@ static void test_request(void **state)
     assert_string_equal(apr_table_get(r->headers_in, "Cookie"), "a=1, b=2");
     assert_string_equal(apr_table_get(r->headers_in, "X-Empty"), "");
     assert_int_equal(apr_table_elts(r->headers_in)->nelts, 4);
+}
+
+/* Modules change uri and args in their places. */
+static void test_the_target_has_copies_of_its_own(void **state)
+{
+    request_rec *r;
+
+    set_line("GET", "//a/b?q=1", "plain.example");
+    head.method_id = HTTP_METHOD_GET;
+    r = request_create(conn.c, &head);
+    assert_string_equal(r->uri, "/a/b");
+    assert_ptr_equal(r->uri, r->parsed_uri.path);
+    memset(r->uri, 'u', strlen(r->uri));
+    memset(r->args, 'a', strlen(r->args));
+    assert_string_equal(r->args, "aaa");
+    assert_string_equal(r->unparsed_uri, "//a/b?q=1");
+    assert_string_equal(r->the_request, "GET //a/b?q=1 HTTP/2.0");
+}
+
+static void begin_anew(void **state)
+{
+    end(state);
+    begin(state);
+}
+
+/* No copy of a field that is the name, and one of what has to be changed. */
+static void test_the_host_is_the_field_if_it_can_be(void **state)
+{
+    static const char *const names[][2] = {{"plain.example", "plain.example"},
+                                           {"Plain.example", "plain.example"},
+                                           {"plain.example:80", "plain.example"},
+                                           {"plain.example.", "plain.example"}};
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        request_rec *r;
+
+        begin_anew(state);
+        set_line("GET", "/", names[i][0]);
+        r = request_create(conn.c, &head);
+        assert_string_equal(r->hostname, names[i][1]);
+        assert_string_equal(apr_table_get(r->headers_in, "Host"), names[i][0]);
+        assert_int_equal(r->hostname == apr_table_get(r->headers_in, "Host"), i == 0);
+    }
+}
+
+static void test_what_has_no_body_is_marked(void **state)
+{
+    set_line("POST", "/", "localhost");
+    assert_true(request_is_bodyless(request_create(conn.c, &head)));
+    begin_anew(state);
+    set_line("POST", "/", "localhost");
+    add_field("content-length", "0");
+    assert_true(head.known[HTTP_F_CONTENT_LENGTH] >= 0);
+    assert_false(request_is_bodyless(request_create(conn.c, &head)));
+    begin_anew(state);
+    set_line("POST", "/", "localhost");
+    head.has_body = 1;
+    assert_false(request_is_bodyless(request_create(conn.c, &head)));
 }
 
 /* The authority outweighs a Host field (RFC 9113, 8.3.1); it chooses the virtual host. */
@@ -206,9 +265,15 @@ static int up(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_request),      TEST(test_authority_before_host),
-        TEST(test_expectations), TEST(test_bad_expectation),
-        TEST(test_refused),      TEST(test_refused_before_anything),
+        TEST(test_request),
+        TEST(test_the_target_has_copies_of_its_own),
+        TEST(test_the_host_is_the_field_if_it_can_be),
+        TEST(test_what_has_no_body_is_marked),
+        TEST(test_authority_before_host),
+        TEST(test_expectations),
+        TEST(test_bad_expectation),
+        TEST(test_refused),
+        TEST(test_refused_before_anything),
         TEST(test_targets),
     };
 
