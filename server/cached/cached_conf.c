@@ -176,7 +176,11 @@ static cached_tier cached_tier_of(const char *provider)
         return CACHED_MEMORY;
     if (!strcmp(provider, "disk"))
         return cached_disk_is_open() ? CACHED_DISK : CACHED_NOWHERE;
-    return !strcmp(provider, "socache") && cached_tier_is_open() ? CACHED_SOCACHE : CACHED_NOWHERE;
+    if (strcmp(provider, "socache") != 0)
+        return CACHED_NOWHERE;
+    return cached_tier_is_open()   ? CACHED_SOCACHE
+           : cached_so_is_memory() ? CACHED_MEMORY
+                                   : CACHED_NOWHERE;
 }
 
 static int cached_is_disabled(request_rec *r)

@@ -177,6 +177,9 @@ int cached_tier_is_open(void);
 /** The same, and it answers: look-ups are worth while. */
 int cached_tier_answers(void);
 
+/** CacheSocache names memory that all processes share, which the store is. */
+int cached_so_is_memory(void);
+
 /** What an object is called in it, and what it is found by. */
 typedef struct cached_tier_name {
     store_key key; /**< here */

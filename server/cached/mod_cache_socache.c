@@ -27,7 +27,7 @@ APLOG_USE_MODULE(cache_socache);
 typedef struct so_server {
     const char *named; /* as configured; NULL: not */
     const char *arguments;
-    const ap_socache_provider_t *provider;
+    const ap_socache_provider_t *provider; /* NULL: memory is what it names */
 } so_server;
 
 static const so_server *so_in_use; /* of the configuration that was read last */
@@ -35,6 +35,7 @@ static ap_socache_instance_t *so_instance;
 static server_rec *so_main;
 static apr_global_mutex_t *so_mutex; /* for providers that need it */
 static uint64_t so_bytes_most;
+static int so_memory; /* the provider is shmcb: what mod_cache has in memory is that */
 
 static void *so_server_create(apr_pool_t *p, server_rec *s)
 {
@@ -77,6 +78,11 @@ void cached_so_limits(const request_rec *r, uint64_t *bytes, uint32_t *most, uin
 }
 
 /* ---- the provider ---- */
+
+int cached_so_is_memory(void)
+{
+    return so_memory;
+}
 
 int tier_is_configured(void)
 {
@@ -144,6 +150,7 @@ static int so_pre_config(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp)
     (void)plog;
     (void)ptemp;
     so_in_use = NULL;
+    so_memory = 0;
     so_bytes_most = SO_BYTES;
     if (rv != APR_SUCCESS)
         ap_log_perror(APLOG_MARK, APLOG_CRIT, rv, p, APLOGNO(02390) "failed to register %s mutex",
@@ -218,6 +225,9 @@ static int so_post_config(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp, se
         return OK;
     }
     so_mutex = NULL;
+    so_memory = !c->provider;
+    if (so_memory)
+        return OK;
     if (c->provider->flags & AP_SOCACHE_FLAG_NOTMPSAFE) {
         rv = ap_global_mutex_create(&so_mutex, NULL, SO_NAME, NULL, main, p, 0);
         if (rv != APR_SUCCESS) {
@@ -239,7 +249,7 @@ int tier_open_here(apr_pool_t *p, server_rec *main)
 
     if (so_instance)
         return 0;
-    return c && so_open(p, p, main, c) == OK ? 0 : -1;
+    return c && c->provider && so_open(p, p, main, c) == OK ? 0 : -1;
 }
 
 static void so_child_init(apr_pool_t *p, server_rec *s)
@@ -258,6 +268,8 @@ static void so_child_init(apr_pool_t *p, server_rec *s)
 
 /* ---- directives ---- */
 
+static const char so_shared[] =
+    "stored responses lie in memory that all processes share (CacheMemory)";
 static const char so_pieces[] = "what is stored is sent to the client while it comes";
 
 static const char *so_named_cmd(cmd_parms *cmd, void *dir, const char *arg)
@@ -267,14 +279,19 @@ static const char *so_named_cmd(cmd_parms *cmd, void *dir, const char *arg)
     const char *name = colon ? apr_pstrmemdup(cmd->pool, arg, (apr_size_t)(colon - arg)) : arg;
 
     (void)dir;
+    c->named = arg;
+    c->arguments = colon ? colon + 1 : NULL;
+    c->provider = NULL;
+    if (!strcmp(name, "shmcb") || !strcmp(name, AP_SOCACHE_DEFAULT_PROVIDER)) {
+        conf_notice_no_effect(cmd, cache_socache_module.module_index, so_shared);
+        return NULL;
+    }
     c->provider = ap_lookup_provider(AP_SOCACHE_PROVIDER_GROUP, name, AP_SOCACHE_PROVIDER_VERSION);
     if (!c->provider)
         return apr_psprintf(cmd->pool,
                             "Unknown socache provider '%s'. Maybe you need to load the appropriate "
                             "socache module (mod_socache_%s?)",
                             name, name);
-    c->named = arg;
-    c->arguments = colon ? colon + 1 : NULL;
     return NULL;
 }
 

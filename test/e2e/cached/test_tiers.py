@@ -335,6 +335,13 @@ def test_no_server_is_named(serve, backend, arguments, message):
     assert done.returncode and message.encode() in server.error_log() + done.stderr + done.stdout
 
 
+def test_memory_of_this_machine(serve, backend):
+    """What Debian's configurations name: the memory is that, also without Apache's module."""
+    server = serve(config(backend, "shmcb:@ROOT@/logs/cache(512000)"))
+    assert [kind(server.get("/p/a")) for _ in range(2)] == ["MISS", "HIT"]
+    assert asked(backend, "/a") == 1
+
+
 def test_nothing_is_named(serve, backend):
     server = serve(f"ProxyPass /p/ http://127.0.0.1:{backend.port}/\nCacheEnable socache /\nCacheHeader On\n")
     server.wait_for_log("nothing is stored without CacheSocache")
