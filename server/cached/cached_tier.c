@@ -28,7 +28,8 @@ APLOG_USE_MODULE(cache_socache);
 #define TIER_JOBS 4096 /* that wait: what comes beyond is not written */
 #define TIER_READS 256 /* look-ups at a time: beyond them the origin is asked */
 #define TIER_WAIT apr_time_from_sec(1)
-#define TIER_LOOK apr_time_from_sec(1) /* purges of others hold after that */
+#define TIER_LOOK apr_time_from_sec(1)       /* purges of others hold after that */
+#define TIER_TOGETHER apr_time_from_msec(20) /* purges of so long are written at once */
 #define TIER_ALONE_MOST apr_time_from_sec(16)
 
 static tier_thread tier_threads[TIER_THREADS];
@@ -250,22 +251,30 @@ static void tier_look(tier_thread *thread, apr_time_t now)
     atomic_store(&tier_alone_until, brg_monotonic_now() + tier_alone);
 }
 
-/* The first one looks at purges, too. */
+static void tier_sleep(tier_thread *thread, apr_time_t span)
+{
+    const apr_time_t until = apr_time_now() + span;
+    const struct timespec when = {apr_time_sec(until), 1000 * apr_time_usec(until)};
+
+    (void)sem_timedwait(&thread->called, &when);
+}
+
+/* The first one looks at purges, too; those that come fast are written together. */
 static void *tier_looks(void *baton)
 {
     tier_thread *thread = baton;
-    apr_time_t next = 0;
+    apr_time_t looked = brg_monotonic_now() - TIER_LOOK;
 
     for (;;) {
-        const apr_time_t now = brg_monotonic_now(), until = apr_time_now() + TIER_LOOK;
-        const struct timespec when = {apr_time_sec(until), 1000 * apr_time_usec(until)};
+        const apr_time_t wait = tier_purges_wait() ? TIER_TOGETHER : TIER_LOOK;
+        const apr_time_t now = brg_monotonic_now();
 
-        if (now >= next || tier_purges_wait()) {
+        if (now - looked >= wait) {
             tier_look(thread, now);
-            next = brg_monotonic_now() + TIER_LOOK;
+            looked = brg_monotonic_now();
         }
         tier_do_all(thread);
-        (void)sem_timedwait(&thread->called, &when);
+        tier_sleep(thread, tier_purges_wait() ? TIER_TOGETHER : TIER_LOOK);
     }
     return NULL;
 }

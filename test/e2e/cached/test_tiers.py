@@ -114,6 +114,41 @@ def test_from_the_command_line(serve, backend, name):
         assert done.returncode == 2 and b"CacheSocache does not answer" in done.stderr + done.stdout
 
 
+@both
+@pytest.mark.parametrize("processes", [2, 3])
+def test_several_processes(serve, backend, name, processes):
+    """Each process looks at purges; the memory is one."""
+    more = f"StartServers {processes}\nServerLimit {processes}\n"
+    with tier(name) as t:
+        a, b = (serve(config(backend, t.place, more, loops=1)) for _ in range(2))
+        old = [a.get(f"/p/{n}").body for n in range(8)]
+        stored(t, 8)
+        assert [b.get(f"/p/{n}").body for n in range(8)] == old
+        assert a.request("PURGE", "/p/*").status == 200
+        for n in range(8):
+            wait_until(lambda: b.get(f"/p/{n}").body != old[n], "the purge is seen")
+        b.write_config(b.config)
+        assert b.run("-k", "graceful").returncode == 0
+        wait_until(lambda: has_hit(b, "/p/0"), "it serves")
+
+
+@pytest.mark.parametrize("name", [
+    pytest.param(n, marks=pytest.mark.skipif(not os.path.exists(f"{brigade.APACHE_MODULES}/mod_socache_{n}.so"), reason="Apache's module is not installed")) for n in sorted(TIERS)])
+def test_providers_of_apache(serve, backend, name):
+    """Apache's binary in place of the built-in provider; a machine with the built-in one finds what it stored."""
+    more = f"BuiltinModule socache_{name}_module Off\nLoadModule socache_{name}_module {brigade.APACHE_MODULES}/mod_socache_{name}.so\n"
+    with tier(name) as t:
+        a, b = serve(more + config(backend, t.place)), serve(config(backend, t.place))
+        old = a.get("/p/a").body
+        stored(t, 1)
+        assert has_hit(b, "/p/a", body=old)
+        assert b.request("PURGE", "/p/a").status == 200
+        wait_until(lambda: a.get("/p/a").body != old, "the purge is seen")
+        b.get("/p/b")
+        stored(t, 2)
+        assert has_hit(a, "/p/b") and asked(backend, "/b") == 1
+
+
 def test_unsafe_request(serve, backend):
     with tier("redis") as t:
         a, b = serve(config(backend, t.place)), serve(config(backend, t.place))
