@@ -8,7 +8,8 @@ brg_jobs=$(nproc 2>/dev/null || echo 2)
 brg_build_packages="cmake ninja-build gcc pkg-config libapr1-dev libaprutil1-dev libpcre2-dev libssl-dev zlib1g-dev libbrotli-dev libzstd-dev libmaxminddb-dev openssl libcmocka-dev libcrypt-dev
     libc6-dev python3"
 brg_test_packages="python3-pytest python3-pytest-xdist clang libclang-rt-dev g++ apache2 apache2-dev apache2-utils nginx wrk curl procps
-    bird2 valgrind strace binutils lld git ssl-cert haproxy nghttp2-client chromium libnss3-tools gunicorn uwsgi-core uwsgi-plugin-python3"
+    bird2 valgrind strace binutils lld git ssl-cert haproxy memcached redis-server nghttp2-client chromium libnss3-tools
+    gunicorn uwsgi-core uwsgi-plugin-python3"
 
 # Modules of other projects that test/compat/test_packages.py drives: a few of the many, small ones.
 brg_module_packages="libapache2-mod-php libapache2-mod-wsgi-py3 libapache2-mod-fcgid libapache2-mod-security2

@@ -75,6 +75,7 @@ set(BRIGADE_API_ROOMS
     modules/programs
     modules/request
     modules/rewrite
+    modules/socache
     modules/status
     modules/tracking
     modules/watchdog)

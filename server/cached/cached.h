@@ -33,7 +33,7 @@ int cached_verb_of(const char *name);
  * @return an exit status: 0; of CACHED_VERB_SHOW 1: nothing is in memory; CACHED_COMMAND_FAILED, and standard error says why
  * Threads: main of a program that is no server. Blocking: yes
  */
-int cached_command(apr_pool_t *p, const server_rec *main, pid_t pid, cached_verb verb,
+int cached_command(apr_pool_t *p, server_rec *main, pid_t pid, cached_verb verb,
                    const char *const *args, int n);
 
 #endif

@@ -99,7 +99,7 @@ static int command_give_up_rights(void)
 }
 
 /* @return NULL, or why it cannot be used */
-static const char *command_attach(apr_pool_t *p, const server_rec *main, pid_t pid)
+static const char *command_attach(apr_pool_t *p, server_rec *main, pid_t pid)
 {
     size_t store_bytes = 0, count_bytes = 0;
     void *stored = command_map(pid, CACHED_STORE, &store_bytes),
@@ -117,6 +117,7 @@ static const char *command_attach(apr_pool_t *p, const server_rec *main, pid_t p
     if (cached_place_attach(stored, store_bytes) || cached_count_attach(counted, count_bytes))
         return "the running server is another program: it keeps answers in another form";
     cached_disk_attach(main);
+    cached_tier_attach(p, main);
     return NULL;
 }
 
@@ -137,7 +138,7 @@ static int command_one(apr_pool_t *p, cached_verb verb, const cached_named *name
     return 0;
 }
 
-int cached_command(apr_pool_t *p, const server_rec *main, pid_t pid, cached_verb verb,
+int cached_command(apr_pool_t *p, server_rec *main, pid_t pid, cached_verb verb,
                    const char *const *args, int n)
 {
     cached_named *named = apr_pcalloc(p, (size_t)(n + 1) * sizeof *named);
@@ -159,6 +160,8 @@ int cached_command(apr_pool_t *p, const server_rec *main, pid_t pid, cached_verb
 
         status = one > status ? one : status;
     }
+    if (verb != CACHED_VERB_SHOW && cached_tier_finish(p))
+        status = command_failed("CacheSocache does not answer: what others have is not purged");
     cached_place_detach();
     return status;
 }

@@ -174,7 +174,13 @@ static cached_tier cached_tier_of(const char *provider)
 {
     if (!strcmp(provider, "memory"))
         return CACHED_MEMORY;
-    return !strcmp(provider, "disk") && cached_disk_is_open() ? CACHED_DISK : CACHED_NOWHERE;
+    if (!strcmp(provider, "disk"))
+        return cached_disk_is_open() ? CACHED_DISK : CACHED_NOWHERE;
+    if (strcmp(provider, "socache") != 0)
+        return CACHED_NOWHERE;
+    return cached_tier_is_open()   ? CACHED_SOCACHE
+           : cached_so_is_memory() ? CACHED_MEMORY
+                                   : CACHED_NOWHERE;
 }
 
 static int cached_is_disabled(request_rec *r)
@@ -205,13 +211,13 @@ cached_tier cached_is_enabled(request_rec *r, int sections)
     return tier && cached_is_disabled(r) ? CACHED_NOWHERE : tier;
 }
 
-int cached_names_disk(const server_rec *main)
+int cached_names(const server_rec *main, const char *provider)
 {
     for (const server_rec *s = main; s; s = s->next) {
         const apr_array_header_t *enable = cached_server_of(s)->enable;
 
         for (int i = 0; i < enable->nelts; i++)
-            if (!strcmp(APR_ARRAY_IDX(enable, i, cached_scope).provider, "disk"))
+            if (!strcmp(APR_ARRAY_IDX(enable, i, cached_scope).provider, provider))
                 return 1;
     }
     return 0;

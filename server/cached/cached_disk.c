@@ -97,7 +97,7 @@ void cached_disk_open(server_rec *main)
     apr_status_t rv;
 
     disk_wanted = root != NULL;
-    if (!root && cached_names_disk(main))
+    if (!root && cached_names(main, "disk"))
         ap_log_error(APLOG_MARK, APLOG_ERR, 0, main,
                      APLOGNO(00703) "Cannot cache files to disk without a CacheRoot specified.");
     if (disk_tier && root && strcmp(root, disk_root) != 0)
@@ -382,10 +382,4 @@ void cached_disk_purge(uint64_t mark)
     }
     disk_purge_begin(disk_tier, mark, apr_time_now());
     (void)disk_post(DISK_PURGED, &none, 0, 0, NULL);
-}
-
-void cached_purge(const store_key *key)
-{
-    store_purge_key(cached_store(), key, 0);
-    cached_disk_purge(store_mark_of_key(key));
 }

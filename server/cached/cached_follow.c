@@ -81,6 +81,8 @@ static int follow_wait(cached_request *q, int room)
 
 void cached_followers_look(cached_request *first)
 {
+    if (first)
+        cached_tier_watch();
     for (cached_request *q = first; q; q = q->next) {
         store_reader *reader = cached_reader(q->waits_at);
         uint64_t length = 0;
@@ -200,16 +202,55 @@ static int follow_wants_own(const cached_request *q)
            (q->request.cc.has & (FRESH_CC_NO_CACHE | FRESH_CC_NO_STORE));
 }
 
-/* It lies on disk, and no wish of the request is against that. */
-static int follow_is_on_disk(const cached_request *q, const store_key *key)
+/* Others may have validated it meanwhile, and clients would have to wait for that here. */
+static int follow_may_be_fresher(const cached_request *q)
 {
-    return q->tier == CACHED_DISK && !q->view.reader && !follow_wants_own(q) &&
-           cached_disk_has(key);
+    return !q->view.reader ||
+           (q->use == FRESH_VALIDATE && !q->soft && !q->ahead &&
+            fresh_use_now(&q->terms, &q->request, &q->policy, brg_now()) == FRESH_VALIDATE);
 }
 
-static int follow_from_disk(cached_request *q, const store_key *key, uint32_t flight)
+/* It lies below memory, or may do so, and no wish of the request is against that. */
+static int follow_is_below(const cached_request *q, const store_key *key)
 {
-    return follow_is_on_disk(q, key) && cached_disk_fetch(key, flight);
+    if (follow_wants_own(q))
+        return 0;
+    if (q->tier == CACHED_DISK)
+        return !q->view.reader && cached_disk_has(key);
+    return q->tier == CACHED_SOCACHE && !q->asked_tier && follow_may_be_fresher(q) &&
+           cached_tier_answers();
+}
+
+static cached_tier_name follow_name(const cached_request *q, const store_key *key)
+{
+    return (cached_tier_name){.key = *key,
+                              .text = q->text,
+                              .variant = q->variant_text,
+                              .text_len = q->text_len,
+                              .variant_len = q->has_variant ? q->variant_text_len : 0};
+}
+
+static int follow_from_below(cached_request *q, const store_key *key, uint32_t flight)
+{
+    const cached_tier_name name = follow_name(q, key);
+
+    if (!follow_is_below(q, key))
+        return 0;
+    if (q->tier == CACHED_DISK)
+        return cached_disk_fetch(key, flight);
+    q->asked_tier = 1;
+    return cached_tier_fetch(&name, q->view.reader != NULL, flight);
+}
+
+/* The same by a worker, who waits. */
+static int lead_fetch_wait(cached_request *q, const store_key *key, uint32_t flight)
+{
+    const cached_tier_name name = follow_name(q, key);
+
+    if (q->tier == CACHED_DISK)
+        return cached_disk_fetch_wait(key, flight);
+    q->asked_tier = 1;
+    return cached_tier_fetch_wait(&name, q->view.reader != NULL, flight);
 }
 
 static int follow_begin(cached_request *q)
@@ -222,7 +263,7 @@ static int follow_begin(cached_request *q)
     switch (store_flight_begin(cached_reader(q->place), &key, store_mark_of_key(&q->key), brg_now(),
                                &flight)) {
     case STORE_LEAD:
-        if (follow_from_disk(q, &key, flight)) {
+        if (follow_from_below(q, &key, flight)) {
             q->follows = flight;
             q->follows_key = key;
             return OK;
@@ -254,8 +295,9 @@ static int follow_done(cached_request *q, int *status)
         *status = cached_serve(q, cached_filters_behind(q->r), "cache hit", 0);
         return 0;
     }
-    /* Names of fields came from disk: the variant may lie there, too. */
+    /* Names of fields came from below: the variant may lie there, too. */
     if (!had_variant && q->has_variant && !q->view.reader) {
+        q->asked_tier = 0;
         *status = follow_begin(q);
         return *status == OK;
     }
@@ -268,7 +310,9 @@ static int follow_done(cached_request *q, int *status)
 static int follow_again(cached_request *q, int *status)
 {
     q->follows = 0;
-    if (++q->rounds > FOLLOW_ROUNDS)
+    if (q->tier == CACHED_SOCACHE && !q->asked_tier)
+        q->asked_tier = 1; /* that was another one's look-up, which found nothing */
+    else if (++q->rounds > FOLLOW_ROUNDS)
         q->alone = 1;
     /* Meanwhile it may be there, or be known to have variants. */
     cached_drop(q);
@@ -322,8 +366,8 @@ static int follow_run(cached_request *q)
     }
 }
 
-/* A worker waits for the disk itself, for the key and then for its variant. */
-static int lead_from_disk(cached_request *q)
+/* A worker waits for what lies below memory itself, for the key and then for its variant. */
+static int lead_from_below(cached_request *q)
 {
     for (int i = 0; i < 2; i++) {
         const store_key key = q->has_variant ? q->variant : q->key;
@@ -331,11 +375,11 @@ static int lead_from_disk(cached_request *q)
         store_reader *reader = cached_reader(cached_place_here());
         uint32_t flight;
 
-        if (conn_on_loop() || !follow_is_on_disk(q, &key) ||
+        if (conn_on_loop() || !follow_is_below(q, &key) ||
             store_flight_begin(reader, &key, store_mark_of_key(&q->key), brg_now(), &flight) !=
                 STORE_LEAD)
             return DECLINED;
-        if (!cached_disk_fetch_wait(&key, flight)) {
+        if (!lead_fetch_wait(q, &key, flight)) {
             store_flight_end(reader, flight, 0);
             return DECLINED;
         }
@@ -344,6 +388,7 @@ static int lead_from_disk(cached_request *q)
             return cached_serve(q, cached_filters_behind(q->r), "cache hit", 0);
         if (had_variant || !q->has_variant)
             return DECLINED;
+        q->asked_tier = 0;
     }
     return DECLINED;
 }
@@ -430,7 +475,7 @@ int cached_lead(cached_request *q)
         cached_server_of(r->server)->lock == CACHED_OFF)
         return DECLINED;
     if (!follow_may_wait(r))
-        return lead_from_disk(q);
+        return lead_from_below(q);
     if (follow_begin(q) != OK)
         return q->flight && conn_on_loop() && lead_is_refresh(q) ? lead_stale(q) : DECLINED;
     if (follow_wants_own(q)) {

@@ -32,7 +32,6 @@ static void invalidate_named(cached_request *q, const char *value)
 {
     fresh_target target;
     fresh_text key = {0};
-    store_key named;
     char *room;
 
     if (!value || !invalidate_target(q, &target))
@@ -46,9 +45,8 @@ static void invalidate_named(cached_request *q, const char *value)
     key.room = q->text_len + target.path_len + 64;
     key.at = apr_palloc(q->r->pool, key.room);
     fresh_key(&key, &target, &q->policy);
-    named = store_key_of(cached_store(), key.at, key.len, NULL, 0);
     if (!key.over)
-        cached_purge(&named);
+        cached_purge(key.at, (uint32_t)key.len);
 }
 
 static void invalidate_now(cached_request *q)
@@ -64,7 +62,7 @@ static void invalidate_now(cached_request *q)
             r->method, r->status, r->uri);
         return;
     }
-    cached_purge(&q->key);
+    cached_purge(q->text, q->text_len);
     invalidate_named(q, apr_table_get(r->headers_out, "Location"));
     invalidate_named(q, apr_table_get(r->headers_out, "Content-Location"));
     cached_tell(q, CACHED_INVALIDATED, apr_psprintf(r->pool, "cache invalidated by %s", r->method),

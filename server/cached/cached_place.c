@@ -63,7 +63,8 @@ static void place_tell_unknown(const server_rec *main)
         for (int i = 0; i < enable->nelts; i++) {
             const char *name = APR_ARRAY_IDX(enable, i, cached_scope).provider;
 
-            if (strcmp(name, "memory") != 0 && strcmp(name, "disk") != 0)
+            if (strcmp(name, "memory") != 0 && strcmp(name, "disk") != 0 &&
+                strcmp(name, "socache") != 0)
                 ap_log_error(APLOG_MARK, APLOG_WARNING | APLOG_STARTUP, 0, s,
                              "CacheEnable %s: nothing is stored, there is no such provider", name);
         }

@@ -24,6 +24,7 @@
 
 extern module AP_MODULE_DECLARE_DATA cache_module;
 extern module AP_MODULE_DECLARE_DATA cache_disk_module;
+extern module AP_MODULE_DECLARE_DATA cache_socache_module;
 
 /* ---- configuration ---- */
 
@@ -68,6 +69,11 @@ typedef struct cached_disk_server {
     int levels, length;
 } cached_disk_server;
 
+/** Of mod_cache_socache. */
+typedef struct cached_so_section {
+    int64_t bytes, most, least; /**< of a record; seconds. -1: not named */
+} cached_so_section;
+
 void *cached_server_create(apr_pool_t *p, server_rec *s);
 void *cached_server_merge(apr_pool_t *p, void *base, void *add);
 void *cached_section_create(apr_pool_t *p, char *path);
@@ -94,13 +100,16 @@ int cached_bytes(const char *arg, uint64_t *bytes);
 void cached_sizes(const request_rec *r, uint64_t *least, uint64_t *most);
 
 /** Where a request's response may be stored. */
-typedef enum cached_tier { CACHED_NOWHERE, CACHED_MEMORY, CACHED_DISK } cached_tier;
+typedef enum cached_tier { CACHED_NOWHERE, CACHED_MEMORY, CACHED_DISK, CACHED_SOCACHE } cached_tier;
 
 /** What CacheEnable says of this request, unless CacheDisable does. @param sections  those of r count, too */
 cached_tier cached_is_enabled(request_rec *r, int sections);
 
-/** 1 if some CacheEnable outside of sections says disk. */
-int cached_names_disk(const server_rec *main);
+/** 1 if some CacheEnable outside of sections names this provider. */
+int cached_names(const server_rec *main, const char *provider);
+
+/** Bytes that a record for the tier of CacheSocache may have, and seconds that it may lie there, at most and beyond its lifetime. */
+void cached_so_limits(const request_rec *r, uint64_t *bytes, uint32_t *most, uint32_t *least);
 
 /** The rules for this request. Lives as long as the configuration. */
 void cached_policy(const request_rec *r, fresh_policy *policy);
@@ -156,10 +165,46 @@ int cached_disk_fetch(const store_key *key, uint32_t flight);
 int cached_disk_fetch_wait(const store_key *key, uint32_t flight);
 /** Have an object that is complete in memory written. @param asked  when its origin was asked */
 void cached_disk_write(const store_key *key, apr_time_t asked);
-/** All of a key is gone from both tiers. */
-void cached_purge(const store_key *key);
 /** What has this mark is gone from the disk, too; 0: all is. */
 void cached_disk_purge(uint64_t mark);
+
+struct cached_named;
+
+/* ---- the tier that machines share (cached_tier.c): none of this blocks, if nothing else is said ---- */
+
+/** CacheSocache is configured, and this process may use it. */
+int cached_tier_is_open(void);
+/** The same, and it answers: look-ups are worth while. */
+int cached_tier_answers(void);
+
+/** CacheSocache names memory that all processes share, which the store is. */
+int cached_so_is_memory(void);
+
+/** What an object is called in it, and what it is found by. */
+typedef struct cached_tier_name {
+    store_key key; /**< here */
+    const char *text, *variant;
+    uint32_t text_len, variant_len; /**< variant_len 0: of the key itself */
+} cached_tier_name;
+
+/**
+ * Have it read into memory: the flight, which the caller led, is the tier's from now on. It ends within TIER_WAIT whatever the tier does.
+ * @param fresh  only if it is fresh: another one is there
+ * @return 0: it stays the caller's
+ */
+int cached_tier_fetch(const cached_tier_name *name, int fresh, uint32_t flight);
+/** The same, and wait until it is over. Blocks: for workers. */
+int cached_tier_fetch_wait(const cached_tier_name *name, int fresh, uint32_t flight);
+/** Have the answer of a request, which is complete in memory, written. */
+void cached_tier_write(struct cached_request *q);
+/** Flights that the tier has for too long end. For who waits. */
+void cached_tier_watch(void);
+/** A purge that all machines are to know of. */
+void cached_tier_purge(const struct cached_named *named, int soft);
+/** The command line: use it. */
+void cached_tier_attach(apr_pool_t *p, server_rec *main);
+/** The command line: what was purged is written when it ends. @return 0; -1: the tier did not answer. Blocks */
+int cached_tier_finish(apr_pool_t *p);
 
 /* ---- stored heads (cached_head.c) ---- */
 
@@ -233,6 +278,11 @@ typedef struct cached_request {
     uint8_t offered; /**< the loop's own cache may answer such requests by itself */
     const char
         *names; /**< what led to the variant: names of fields, joined by ","; NULL: no variant */
+    const char *variant_text; /**< that the variant's key is made of */
+    uint32_t variant_text_len;
+    const char *tags; /**< of what is stored, each ends with NUL; only for CACHED_SOCACHE */
+    uint32_t tags_len;
+    uint8_t asked_tier; /**< the tier was asked for what is looked for */
     fresh_terms terms;
     cached_head stored;
     uint8_t use;        /**< fresh_use */
@@ -294,8 +344,12 @@ typedef struct cached_named {
 const char *cached_named_read(apr_pool_t *p, const server_rec *main, const char *arg,
                               cached_named *named);
 
-/** It ends, in memory and on disk. @return 0; -1: a prefix that is too long */
+/** It ends, in memory, on disk and in the tier that machines share. @return 0; -1: a prefix that is too long */
 int cached_purge_named(const cached_named *named, int soft);
+/** The same on this machine alone. */
+int cached_purge_here(const cached_named *named, int soft);
+/** All of a key ends. @param text  of the key */
+void cached_purge(const char *text, uint32_t len);
 
 /* ---- what is stored of a target (cached_report.c) ---- */
 
@@ -443,6 +497,8 @@ int brg_status_cache_get(struct brg_status_cache *out);
 extern ap_filter_rec_t *cached_save_filter, *cached_place_filter, *cached_invalidate_filter,
     *cached_drop_filter;
 extern ap_filter_rec_t *cached_part_filter; /**< cached_save_filter of a part of a page */
+/** q->tags of these fields. */
+void cached_tags(cached_request *q, const fresh_head *fields);
 /** What the handler answers comes to q. */
 void cached_add_save(cached_request *q, request_rec *r);
 apr_status_t cached_save(ap_filter_t *f, apr_bucket_brigade *in);

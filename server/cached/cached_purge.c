@@ -48,7 +48,7 @@ static int purge_is_allowed(const request_rec *r)
     return 0;
 }
 
-int cached_purge_named(const cached_named *named, int soft)
+int cached_purge_here(const cached_named *named, int soft)
 {
     const store_key key = store_key_of(cached_store(), named->text, named->len, NULL, 0);
     const uint64_t mark = named->what == CACHED_TAG
@@ -65,6 +65,19 @@ int cached_purge_named(const cached_named *named, int soft)
     store_purge_mark(cached_store(), mark, soft);
     cached_disk_purge(mark);
     return 0;
+}
+
+int cached_purge_named(const cached_named *named, int soft)
+{
+    if (cached_purge_here(named, soft))
+        return -1;
+    cached_tier_purge(named, soft);
+    return 0;
+}
+
+void cached_purge(const char *text, uint32_t len)
+{
+    (void)cached_purge_named(&(cached_named){.what = CACHED_TARGET, .text = text, .len = len}, 0);
 }
 
 /* Tags of the request's fields. @return how many; 0: there is no such field, or nothing in it */

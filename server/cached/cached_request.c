@@ -221,6 +221,8 @@ static void request_variant(cached_request *q, const char *names, apr_size_t len
     text.at = apr_palloc(q->r->pool, text.room);
     fresh_variant(&text, names, len, &q->request.head);
     q->has_variant = !text.over;
+    q->variant_text = text.at;
+    q->variant_text_len = (uint32_t)text.len;
     if (q->has_variant)
         q->variant = store_key_of(cached_store(), q->text, q->text_len, text.at, text.len);
 }

@@ -65,6 +65,31 @@ static uint32_t save_marks(const fresh_head *fields, uint64_t *marks)
     return n;
 }
 
+void cached_tags(cached_request *q, const fresh_head *fields)
+{
+    size_t room = 0;
+    char *to;
+
+    q->tags_len = 0;
+    for (uint32_t i = 0; i < fields->n; i++)
+        room += fresh_tags_of(fields->field + i) ? fields->field[i].value_len + 1 : 0;
+    to = room ? apr_palloc(q->r->pool, room) : NULL;
+    q->tags = to;
+    for (uint32_t i = 0; i < fields->n; i++) {
+        const http_field *f = fields->field + i;
+        const fresh_tags kind = fresh_tags_of(f);
+        const char *p = f->value, *tag;
+        size_t len;
+
+        while (kind && fresh_tags_next(kind, &p, f->value + f->value_len, &tag, &len)) {
+            BRG_ASSERT(q->tags_len + len + 1 <= room); /* something stands between two tags */
+            memcpy(to + q->tags_len, tag, len);
+            to[q->tags_len + len] = '\0';
+            q->tags_len += (uint32_t)len + 1;
+        }
+    }
+}
+
 void cached_head_fill(cached_request *q, store_head *head, const fresh_terms *terms,
                       const char *bytes, uint32_t len, const fresh_head *fields)
 {
@@ -145,6 +170,8 @@ static int save_variant(cached_request *q, const fresh_response *response, store
     if (text.over || !save_names(q, names.at, (uint32_t)names.len))
         return 0;
     q->has_variant = 1;
+    q->variant_text = text.at;
+    q->variant_text_len = (uint32_t)text.len;
     q->variant = store_key_of(cached_store(), q->text, q->text_len, text.at, text.len);
     head->key = q->variant;
     head->mark = store_mark_of_key(&q->key);
@@ -222,7 +249,7 @@ static void save_not(cached_request *q, const char *reason, fresh_why why)
     q->phase = CACHED_PASSES;
     cached_why_note(&q->key, r->status, reason);
     if (q->view.reader && !of_request && save_ends_stored(r))
-        cached_purge(&q->key);
+        cached_purge(q->text, q->text_len);
     cached_land(q, !of_request);
     if (!q->answered)
         cached_tell(q, CACHED_PASSED, reason, 0);
@@ -276,6 +303,8 @@ static void save_begin(cached_request *q, const fresh_response *response)
     bytes = cached_head_write(r->pool, is_part ? NULL : r->status_line, kept, n, &len);
     cached_head_fill(q, &head, &terms, bytes, len, &response->head);
     head.length = q->length;
+    if (q->tier == CACHED_SOCACHE)
+        cached_tags(q, &response->head);
     if (!save_variant(q, response, &head) || !save_fits_part(q, &head)) {
         save_not(q, why, FRESH_WHY_METHOD);
         return;
@@ -311,7 +340,7 @@ static int save_no_rest(cached_request *q, ap_filter_t *f, apr_status_t *rv)
     apr_bucket_alloc_t *alloc = f->c->bucket_alloc;
     apr_bucket_brigade *bb = apr_brigade_create(r->pool, alloc);
 
-    cached_purge(&q->key);
+    cached_purge(q->text, q->text_len);
     cached_part_drop(q);
     save_not(q, "the rest of what is stored did not come", FRESH_WHY_STATUS);
     q->phase = CACHED_SWALLOWS;
@@ -390,6 +419,8 @@ static void save_end(cached_request *q)
             cached_disk_write(&q->key, q->asked);
         cached_disk_write(q->has_variant ? &q->variant : &q->key, q->asked);
     }
+    if (rv == APR_SUCCESS && q->tier == CACHED_SOCACHE)
+        cached_tier_write(q);
 }
 
 static void save_bytes(cached_request *q, const char *p, apr_size_t n)

@@ -39,6 +39,10 @@ static void validated_store(cached_request *q, const fresh_terms *terms)
         cached_wake(q->place, flight);
     if (rv == APR_SUCCESS && q->tier == CACHED_DISK)
         cached_disk_write(&head.key, q->asked);
+    if (rv == APR_SUCCESS && q->tier == CACHED_SOCACHE) {
+        cached_tags(q, &q->stored.head);
+        cached_tier_write(q);
+    }
 }
 
 int cached_validated(cached_request *q, ap_filter_t *f, apr_status_t *rv)
@@ -59,7 +63,7 @@ int cached_validated(cached_request *q, ap_filter_t *f, apr_status_t *rv)
     answer.field = field;
     if (!fresh_304_selects(&stored, &answer)) {
         /* It is about something that is not here: what is here was right until now, and is asked for anew. */
-        cached_purge(&q->key);
+        cached_purge(q->text, q->text_len);
         merged = (http_field *)(uintptr_t)stored.field;
     } else {
         merged = apr_palloc(r->pool, (stored.n + answer.n + 1) * sizeof *merged);
@@ -73,7 +77,7 @@ int cached_validated(cached_request *q, ap_filter_t *f, apr_status_t *rv)
         if (why == FRESH_STORE)
             validated_store(q, &terms);
         else if (why != FRESH_WHY_REQUEST_NO_STORE && why != FRESH_WHY_AUTHORIZATION)
-            cached_purge(&q->key);
+            cached_purge(q->text, q->text_len);
     }
     q->phase = CACHED_SWALLOWS;
     cached_land(q, 0);

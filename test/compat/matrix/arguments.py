@@ -707,7 +707,7 @@ SetEnvIfNoCase Host . A_NAME
 MemcacheConnTTL 10
 [socache_redis]
 RedisConnPoolTTL 10
-RedisTimeout 10
+RedisTimeout 500ms
 [speling]
 CheckBasenameMatch off
 CheckCaseOnly on
