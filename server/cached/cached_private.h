@@ -43,6 +43,8 @@ typedef struct cached_server {
     const char *base;                                    /**< CacheKeyBaseURL */
     uint8_t quick, ignore_control, ignore_query, lock;   /**< CACHED_* */
     uint64_t memory;                                     /**< CacheMemory; 0: not named */
+    uint64_t fetching;       /**< CacheMaxFetching, bytes; 0: not named, as the next */
+    uint32_t variants, tags; /**< CacheMaxVariants, CacheMaxTags */
 } cached_server;
 
 typedef struct cached_section {

@@ -14,7 +14,7 @@ APLOG_USE_MODULE(cache);
 ap_filter_rec_t *cached_save_filter, *cached_place_filter, *cached_invalidate_filter,
     *cached_drop_filter, *cached_part_filter;
 
-#define SAVE_MARKS 32
+#define SAVE_MARKS (STORE_MARKS_MOST + 1) /* one more is too many */
 
 void cached_add_save(cached_request *q, request_rec *r)
 {
@@ -47,7 +47,16 @@ uint32_t cached_response_fields(request_rec *r, http_field **field)
     return cached_fields(r->pool, save_table(r), field);
 }
 
-/* Tags by which it is purged. */
+static uint32_t save_mark(uint64_t *marks, uint32_t n, uint64_t mark)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (marks[i] == mark)
+            return n;
+    marks[n] = mark;
+    return n + 1;
+}
+
+/* Tags by which it is purged, each once. What has more than are kept is not stored, since a purge of one of the others would not end it. */
 static uint32_t save_marks(const fresh_head *fields, uint64_t *marks)
 {
     uint32_t n = 0;
@@ -60,7 +69,7 @@ static uint32_t save_marks(const fresh_head *fields, uint64_t *marks)
 
         while (kind && n < SAVE_MARKS &&
                fresh_tags_next(kind, &p, f->value + f->value_len, &tag, &len))
-            marks[n++] = store_mark_of(cached_store(), tag, len);
+            n = save_mark(marks, n, store_mark_of(cached_store(), tag, len));
     }
     return n;
 }

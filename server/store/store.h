@@ -51,6 +51,12 @@ typedef struct store_limits {
 
 void store_limits_default(store_limits *limits, uint64_t bytes);
 
+/**
+ * Other bounds for what is stored from now on, by this process and those that it forks; what is stored already stays.
+ * @param asked  its variants, marks and flight_bytes count, 0: those of store_limits_default(). Threads: main, before there are readers
+ */
+void store_limits_change(store *s, const store_limits *asked);
+
 /** Address space that a store of these limits needs: pages that nothing was written to cost nothing. */
 size_t store_size(const store_limits *limits);
 
