@@ -195,6 +195,8 @@ static const char *save_refused(cached_request *q, const fresh_response *respons
         if (refused)
             return refused;
     }
+    if (cached_composed_refused(q))
+        return cached_composed_refused(q);
     if (length != STORE_LENGTH_UNKNOWN && (length > q->most || length < q->least))
         return "cache miss: cache unwilling to store response";
     return NULL;
@@ -285,6 +287,7 @@ static void save_begin(cached_request *q, const fresh_response *response)
     bytes = cached_head_write(r->pool, is_part ? NULL : r->status_line, kept, n, &len);
     cached_head_fill(q, &head, &terms, bytes, len, &response->head);
     head.length = q->length;
+    cached_composed_apply(q, &terms, &head);
     if (!save_variant(q, response, &head) || !save_fits_part(q, &head)) {
         save_not(q, why, FRESH_WHY_METHOD);
         return;
@@ -299,6 +302,8 @@ static void save_begin(cached_request *q, const fresh_response *response)
     }
     q->phase = CACHED_SAVES;
     q->terms = terms;
+    if (r->main)
+        cached_composed_save(q, &head);
     if (q->flight)
         cached_wake(q->place, q->flight);
     if (is_part && cached_part_before(q)) {
@@ -381,7 +386,7 @@ static void save_end(cached_request *q)
     apr_status_t rv;
 
     BRG_ASSERT(q->writer && q->written <= q->most); /* save_bytes() gives up */
-    if (q->written < q->least || cached_part_behind(q)) {
+    if (q->written < q->least || cached_part_behind(q) || cached_composed_grew(q)) {
         save_give_up(q);
         return;
     }
@@ -392,6 +397,8 @@ static void save_end(cached_request *q)
     rv = store_write_end(&q->writer);
     cached_unlock(q->place);
     q->renewed = rv == APR_SUCCESS;
+    if (rv == APR_SUCCESS && q->r->main)
+        cached_composed_saved(q);
     if (flight)
         cached_wake(q->place, flight);
     if (rv == APR_SUCCESS && q->tier == CACHED_DISK) {

@@ -179,6 +179,9 @@ store_key store_view_key(const store_view *view);
 /** 1: it has this mark, as that of a tag. */
 int store_view_has_mark(const store_view *view, uint64_t mark);
 
+/** The marks of its tags. @param marks  room for STORE_MARKS_MOST. @return how many */
+uint32_t store_view_marks(const store_view *view, uint64_t *marks);
+
 /**
  * For who came by a flight to what grows, and asked when store_epoch() was @a epoch: 1 if it is purged, also softly, and that may have been
  * before he asked. Those that asked before it may go on with it.

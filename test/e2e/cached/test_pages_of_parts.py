@@ -240,3 +240,39 @@ def test_nothing_old_after_a_purge(serve, backend):
     for t in threads:
         t.join()
     assert problems == []
+
+
+STORED = """CacheEnable memory /
+<Files page.shtml>
+Header set Cache-Control max-age=500
+</Files>
+"""
+
+
+def test_a_page_that_is_stored_itself(serve, backend):
+    """CacheEnable for it, too, and it says how long it is fresh: it ends with its first part."""
+    server = start(serve, backend, STORED)
+    assert [server.get("/page.shtml").body for _ in range(3)] == [b"a1 b1 text\n"] * 3
+    wait_until(lambda: server.get("/page.shtml")["X-Cache"].startswith("HIT"), "the page from the store")
+    assert len(backend.requests) == 2
+    for i, (headers, target) in enumerate([({}, "/p/a"), ({"Cache-Tag": "red"}, "/p/x"), ({}, "/p/*")], 2):
+        assert server.request("PURGE", target, headers=headers).status == 200
+        if target == "/p/*":  # by what the page's own target begins with
+            continue
+        assert server.get("/page.shtml").body.startswith(b"a%d b1" % i)
+        wait_until(lambda: server.get("/page.shtml")["X-Cache"].startswith("HIT"), "the page from the store")
+
+
+def test_a_stored_page_ends_with_its_first_part(serve, backend):
+    backend.scripts["/b"] = numbered(age=2)
+    server = start(serve, backend, STORED)
+    wait_until(lambda: server.get("/page.shtml")["X-Cache"].startswith("HIT"), "the page from the store")
+    last = server.get("/page.shtml").body
+    wait_until(lambda: server.get("/page.shtml").body != last, "the part to end")
+    assert [r.target for r in backend.requests].count("/a") == 1
+
+
+def test_a_page_is_not_stored_with_a_part_that_is_not(serve, backend):
+    backend.scripts["/b"] = numbered(("Set-Cookie", "x=1"))
+    server = start(serve, backend, STORED)
+    assert [server.get("/page.shtml").body for _ in range(3)] == [b"a1 b%d text\n" % i for i in (1, 2, 3)]
