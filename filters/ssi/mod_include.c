@@ -155,7 +155,7 @@ static int include_depends(request_rec *r)
 {
     const ssi_link *link = ap_get_module_config(r->request_config, &include_module);
 
-    return link && link->top->depends ? BRG_CACHE_VOLATILE : BRG_CACHE_STATIC;
+    return link && (link->top->depends & ~SSI_DEPENDS_KEPT) ? BRG_CACHE_VOLATILE : BRG_CACHE_STATIC;
 }
 
 static void include_register_hooks(apr_pool_t *p)

@@ -178,7 +178,9 @@ void ssi_depends_stored(include_ctx_t *ctx, request_rec *sub)
     const apr_time_t modified = date ? apr_date_parse_http(date) : APR_DATE_BAD;
 
     BRG_ASSERT_TAG(top, SSI_TOP_TAG);
-    top->depends |= SSI_DEPENDS_MODULES;
+    top->depends |= brg_cache_is_part(sub) && brg_cache_ask(sub) != BRG_CACHE_VOLATILE
+                        ? SSI_DEPENDS_STORED
+                        : SSI_DEPENDS_MODULES;
     if (modified == APR_DATE_BAD)
         top->depends |= SSI_DEPENDS_UNDATED;
     else if (modified > top->newest)

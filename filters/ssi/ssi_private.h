@@ -152,6 +152,12 @@ char *ssi_grow(apr_pool_t *p, char *data, apr_size_t len, apr_size_t more, apr_s
 #define SSI_DEPENDS_FIELDS 2   /**< on request fields: may have an ETag, is not stored */
 #define SSI_DEPENDS_MODULES 4 /**< modules decided about a part of it: validators, but not stored */
 #define SSI_DEPENDS_UNDATED 8 /**< a part has no date: no Last-Modified */
+#define SSI_DEPENDS_STORED 16 /**< a part is what the server has stored: validators are not kept */
+
+/** What is true of pages that are offered to be stored. */
+#define SSI_DEPENDS_KEPT (SSI_DEPENDS_UNDATED | SSI_DEPENDS_STORED)
+/** Of pages whose validators cannot be kept. */
+#define SSI_DEPENDS_UNKEPT (SSI_DEPENDS_VOLATILE | SSI_DEPENDS_MODULES | SSI_DEPENDS_STORED)
 
 /** A file that a page was made from. */
 typedef struct ssi_part {

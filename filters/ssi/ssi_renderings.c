@@ -379,7 +379,7 @@ void ssi_rendering_keep(include_ctx_t *ctx, const ssi_validators *found)
     ssi_rendering *kept;
 
     BRG_ASSERT_TAG(top, SSI_TOP_TAG);
-    BRG_ASSERT(found->etag && !(top->depends & (SSI_DEPENDS_VOLATILE | SSI_DEPENDS_MODULES)));
+    BRG_ASSERT(found->etag && !(top->depends & SSI_DEPENDS_UNKEPT));
     if (!top->kept_page || r->prev || !top->kept_page->cache)
         return;
     reads_of_modules(top);

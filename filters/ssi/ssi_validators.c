@@ -184,7 +184,7 @@ static int complete_validators(include_ctx_t *ctx)
         return OK;
     found = complete_found(ctx, &digest);
     ssi_validators_set(r, ctx->intern->conf, &found);
-    if (!(ctx->intern->top->depends & SSI_DEPENDS_MODULES))
+    if (!(ctx->intern->top->depends & SSI_DEPENDS_UNKEPT))
         ssi_rendering_keep(ctx, &found);
     return r->method_number == M_GET && r->status == HTTP_OK ? ap_meets_conditions(r) : OK;
 }
@@ -201,7 +201,7 @@ static int complete_streamed(include_ctx_t *ctx)
 
     BRG_ASSERT(s->out.passed);
     ssi_digest_brigade(top, s->out.bb);
-    if (top->kept_page && !(top->depends & (SSI_DEPENDS_VOLATILE | SSI_DEPENDS_MODULES))) {
+    if (top->kept_page && !(top->depends & SSI_DEPENDS_UNKEPT)) {
         found = complete_found(ctx, &top->digest);
         ssi_rendering_keep(ctx, &found);
     }
@@ -225,6 +225,7 @@ int ssi_complete(include_ctx_t *ctx)
     apr_size_t len = s->out.held;
     int parts = s->conf->last_modified == SSI_PARTS || s->conf->etag == SSI_PARTS;
     int is_volatile = s->top->depends & SSI_DEPENDS_VOLATILE, status = OK;
+    int is_kept = !(s->top->depends & ~SSI_DEPENDS_KEPT);
 
     BRG_ASSERT_TAG(s, SSI_STATE_TAG);
     BRG_ASSERT_TAG(s->top, SSI_TOP_TAG);
@@ -241,11 +242,11 @@ int ssi_complete(include_ctx_t *ctx)
     if (s->top->besides)
         return OK; /* the length of what other workers make is not known */
     ap_set_content_length(r, (apr_off_t)len);
-    if (is_volatile || (!parts && s->top->depends))
+    if (is_volatile || (!parts && !is_kept))
         return OK;
     if (parts)
         status = complete_validators(ctx);
-    if (!s->top->depends) {
+    if (is_kept) {
         BRG_ASSERT(s->top->paths && s->top->paths->nelts > 0); /* the page's own file */
         APR_ARRAY_PUSH(s->top->paths, const char *) = NULL;
         brg_cache_offer_brigade(r, s->f->next, s->out.bb, len,

@@ -258,6 +258,13 @@ brg_cache_dependencies(const request_rec *r, int from, const char **paths, int m
 BRG_DECLARE(int) brg_cache_ask(request_rec *r);
 
 /**
+ * 1 if @a sub, a sub-request that was run on an event loop, was answered with what the server has stored of what others answered. A page
+ * that is offered (brg_cache_offer_brigade()) may have such parts: it is remembered while all of them are stored and fresh. What else
+ * decided about them is asked for as of others: brg_cache_ask(). Ask before @a sub is destroyed. Threads: the request's. Blocking: no.
+ */
+BRG_DECLARE(int) brg_cache_is_part(const request_rec *sub);
+
+/**
  * The handler or a filter of this request may wait for something: let it run on a worker thread.
  * For hooks up to insert_filter; later calls have no effect. Marks the requests that led to r as
  * well.

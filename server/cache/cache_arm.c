@@ -111,8 +111,9 @@ const char *cache_fingerprint(request_rec *r)
     parts = arm_paths(r);
     for (int i = 0; found && found->folders && i < found->folders->nelts; i++)
         APR_ARRAY_PUSH(parts, const char *) = APR_ARRAY_IDX(found->folders, i, const char *);
-    APR_ARRAY_PUSH(parts, const char *) = apr_psprintf(
-        r->pool, "%d%d%d", arm_origin(r), arm_overrides_possible(r), cache_leaves_query(r));
+    APR_ARRAY_PUSH(parts, const char *) =
+        apr_psprintf(r->pool, "%s%d%d%d", cache_composed_fingerprint(r), arm_origin(r),
+                     arm_overrides_possible(r), cache_leaves_query(r));
     return apr_array_pstrcat(r->pool, parts, '\n');
 }
 
@@ -180,6 +181,14 @@ static int arm_stat_is_enough(request_rec *r)
            found && !found->more && !found->folders && !found->link_policy;
 }
 
+/* All is under watch that can be; the rest is looked at. */
+static cache_source_id arm_source(const cache_entry *e)
+{
+    if (e->composed)
+        return CACHE_SOURCE_COMPOSED;
+    return e->looks ? CACHE_SOURCE_LAYERS : CACHE_SOURCE_WATCHES;
+}
+
 static int arm_stat(response_cache *c, cache_entry *e, request_rec *r, policy_reason *reason)
 {
     if (c->watch)
@@ -225,8 +234,9 @@ int cache_arm(response_cache *c, cache_entry *e, request_rec *r, policy_reason *
         return cache_refuse(reason, "it depends on more files of an overlay than are looked at");
     if (e->looks && found->folders)
         return cache_refuse(reason, "the names of a folder of an overlay are not looked at");
-    if (e->looks)
-        e->source = CACHE_SOURCE_LAYERS;
+    if (cache_composed_arm(e, r))
+        return cache_refuse(reason, "it has more stored parts than are kept");
+    e->source = (uint8_t)arm_source(e);
     e->compared = !e->looks && arm_saw_all(c, r, main_seen);
     return arm_end(c, e, r, reason);
 }

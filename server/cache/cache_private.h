@@ -7,7 +7,7 @@
  * Shared by the files of this room: response_cache.c (answers), cache_table.c (look-up, memory,
  * displacement), cache_body.c (bodies), cache_admission.c (what is worth a place), cache_store.c
  * (which answers are stored, and when), cache_arm.c (what they depend on is watched), cache_source.c (what keeps them current), cache_fill.c (what is taken of one), cache_offer.c (what
- * handlers and filters offer), cache_tell.c (why not), cache_hot.c (targets that are stored at once), cache_capture.c (what filters make of it), cache_vary.c (fields that
+ * handlers and filters offer), cache_composed.c (pages with parts out of the store), cache_tell.c (why not), cache_hot.c (targets that are stored at once), cache_capture.c (what filters make of it), cache_vary.c (fields that
  * answers depend on), cache_client.c (clients that they depend on), cache_worker_fill.c (answers made by workers), cache_parts.c (requests with a range), cache_observe.c and cache_stored_log.c (logs).
  *
  * An entry is made in two steps. A full run of a request that is asked for often enough *arms*
@@ -51,6 +51,9 @@ typedef struct cache_head {
 /** What an entry of CACHE_SOURCE_LIFETIME is a copy of (cache_lifetime.c). */
 typedef struct cache_lifetime cache_lifetime;
 typedef struct cache_stored cache_stored;
+
+/** What an entry of CACHE_SOURCE_COMPOSED was made of beside files (cache_composed.c). */
+typedef struct cache_composed cache_composed;
 
 /** What an entry depends on, and the value or variant it is for (cache_vary_private.h). */
 typedef struct cache_vary_key cache_vary_key;
@@ -199,6 +202,7 @@ struct cache_entry {
     char *fingerprint; /**< armed: cache_fingerprint() of the answer whose dependencies are watched;
                                    else NULL */
     cache_lifetime *lifetime; /**< NULL: it is no copy */
+    cache_composed *composed; /**< NULL: it was made of files alone */
     cache_ranges *ranges;     /**< NULL: no request with a range was answered the full way */
     size_t bytes;             /**< charged to its queue */
     cache_looks *looks;       /**< watched, but not by all ways in which it may change; or NULL */
@@ -421,6 +425,18 @@ int cache_lifetime_is_current(response_cache *c, cache_entry *e);
 void cache_lifetime_used(const cache_entry *e);
 void cache_lifetime_drop(cache_entry *e);
 size_t cache_lifetime_bytes(const cache_entry *e);
+/** @} */
+
+/** @name cache_composed.c: pages with parts that lie in the store */
+/** @{ */
+/** @a e is for what @a r was made of: e->composed, if there is anything beside files. -1: there are too many parts, or no memory */
+int cache_composed_arm(cache_entry *e, const request_rec *r);
+/** Which parts those are; "": none */
+const char *cache_composed_fingerprint(const request_rec *r);
+/** 1: each part is fresh, and in its place. What is under watch is not looked at. */
+int cache_composed_is_current(const response_cache *c, cache_entry *e);
+void cache_composed_drop(cache_entry *e);
+size_t cache_composed_bytes(const cache_entry *e);
 /** @} */
 
 /** @name cache_known.c: what is known of files whose handlers ask a backend */

@@ -43,6 +43,12 @@ static int source_layers_are_current(response_cache *c, cache_entry *e)
     return !watch_changed(c->watch, &e->owner) && cache_layers_same(e);
 }
 
+static int source_composed_is_current(response_cache *c, cache_entry *e)
+{
+    return cache_composed_is_current(c, e) &&
+           (e->looks ? source_layers_are_current(c, e) : source_watches_are_current(c, e));
+}
+
 static void source_watches_end(response_cache *c, cache_entry *e)
 {
     watch_remove(c->watch, &e->owner);
@@ -56,5 +62,7 @@ const cache_source cache_sources[CACHE_SOURCES] = {
     [CACHE_SOURCE_LAYERS] = {source_layers_are_current, source_watches_changed, source_watches_end,
                              0},
     [CACHE_SOURCE_LIFETIME] = {cache_lifetime_is_current, source_never, source_has_nothing, 1},
+    [CACHE_SOURCE_COMPOSED] = {source_composed_is_current, source_watches_changed,
+                               source_watches_end, 0},
     [CACHE_SOURCE_LOOP] = {source_never, source_never, source_has_nothing, 1},
 };

@@ -36,4 +36,12 @@ typedef struct cache_stored {
  */
 void cache_offer_stored(request_rec *r, const cache_stored *stored);
 
+/**
+ * The response to the sub-request @a sub, a part of a page, is that answer, fresh and whole. The page may be remembered as long as the
+ * store would give the same, and so would all its other parts (brg_cache_is_part()). Call it before the response is passed on.
+ * @param stored  lives as long as sub
+ * Threads: the request's; does nothing off the loops.
+ */
+void cache_note_part(request_rec *sub, const cache_stored *stored);
+
 #endif

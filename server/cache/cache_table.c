@@ -204,6 +204,7 @@ static void entry_end(shared_ref *ref)
     cache_body_put(e->body);
     cache_layers_drop(e);
     cache_lifetime_drop(e);
+    cache_composed_drop(e);
     free(e->path);
     free(e->fingerprint);
     free(e);
@@ -307,7 +308,7 @@ static size_t entry_bytes(const cache_entry *e)
     return cache_block(sizeof *e + e->host_len + e->uri_len + 1) + cache_vary_bytes(e) +
            head_bytes(&e->head) + head_bytes(&e->head_304) + ranges_bytes(e->ranges) +
            cache_observed_bytes(e) + text_bytes(e->path) + text_bytes(e->fingerprint) +
-           cache_layers_bytes(e) + cache_lifetime_bytes(e) +
+           cache_layers_bytes(e) + cache_lifetime_bytes(e) + cache_composed_bytes(e) +
            (e->filled || e->uncacheable ? 0 : e->reserved);
 }
 

@@ -40,6 +40,9 @@ void *cached_server_merge(apr_pool_t *p, void *base, void *add)
     c->ignore_query = cached_either(b->ignore_query, a->ignore_query);
     c->lock = cached_either(b->lock, a->lock);
     c->memory = b->memory;
+    c->fetching = b->fetching;
+    c->variants = b->variants;
+    c->tags = b->tags;
     return c;
 }
 

@@ -205,6 +205,51 @@ static const char *cached_memory_cmd(cmd_parms *cmd, void *dir, const char *arg)
     return NULL;
 }
 
+static const char *cached_fetching_cmd(cmd_parms *cmd, void *dir, const char *arg)
+{
+    const char *error = ap_check_cmd_context(cmd, GLOBAL_ONLY);
+    uint64_t bytes;
+
+    (void)dir;
+    if (error)
+        return error;
+    if (cached_bytes(arg, &bytes) || bytes < 64u << 10 || bytes > 96ull << 30)
+        return "CacheMaxFetching must be a number of bytes, or with K, M or G behind it, from 64K "
+               "to 96G";
+    cached_conf_of(cmd)->fetching = bytes;
+    return NULL;
+}
+
+#define CACHED_VARIANTS_MOST 1000000
+
+/* A whole number from 1 on; cmd->info: where in the configuration of the server. */
+static const char *cached_count_cmd(cmd_parms *cmd, const char *arg, uint32_t most)
+{
+    const char *error = ap_check_cmd_context(cmd, GLOBAL_ONLY);
+    uint32_t *to = (void *)((char *)cached_conf_of(cmd) + (apr_size_t)(uintptr_t)cmd->info);
+    char *end;
+    const apr_int64_t n = apr_strtoi64(arg, &end, 10);
+
+    if (error)
+        return error;
+    if (end == arg || *end || n < 1 || n > most)
+        return apr_psprintf(cmd->pool, "%s must be a number from 1 to %u", cmd->cmd->name, most);
+    *to = (uint32_t)n;
+    return NULL;
+}
+
+static const char *cached_variants_cmd(cmd_parms *cmd, void *dir, const char *arg)
+{
+    (void)dir;
+    return cached_count_cmd(cmd, arg, CACHED_VARIANTS_MOST);
+}
+
+static const char *cached_tags_cmd(cmd_parms *cmd, void *dir, const char *arg)
+{
+    (void)dir;
+    return cached_count_cmd(cmd, arg, STORE_MARKS_MOST);
+}
+
 #define SECTION(member) (void *)APR_OFFSETOF(cached_section, member)
 #define SERVER(member) (void *)APR_OFFSETOF(cached_server, member)
 #define CACHED_ANY (RSRC_CONF | ACCESS_CONF)
@@ -267,4 +312,10 @@ const command_rec cached_commands[] = {
                     "Addresses or networks of clients that may purge, or None"),
     AP_INIT_TAKE1("CacheMemory", cached_memory_cmd, NULL, RSRC_CONF,
                   "Bytes of memory for stored responses, of all processes together"),
+    AP_INIT_TAKE1("CacheMaxFetching", cached_fetching_cmd, NULL, RSRC_CONF,
+                  "Bytes of responses that are being fetched and stored at a time"),
+    AP_INIT_TAKE1("CacheMaxVariants", cached_variants_cmd, SERVER(variants), RSRC_CONF,
+                  "The number of responses that are stored of one URL, by the fields in Vary"),
+    AP_INIT_TAKE1("CacheMaxTags", cached_tags_cmd, SERVER(tags), RSRC_CONF,
+                  "The number of tags that a stored response may have"),
     {.name = NULL}};

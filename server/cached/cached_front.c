@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The loop's own cache stands in front of the store: a hit that any later request of its kind would get, too, is offered to it. */
+/* The loop's own cache stands in front of the store: a hit that any later request of its kind would get, too, is offered to it; that of a
+ * part of a page as something that the page is made of. */
 #include "cached_private.h"
 #include "conn.h"
 #include "brigade/assert.h"
@@ -32,8 +33,7 @@ void cached_offer(cached_request *q)
     cache_stored *stored;
     uint64_t length;
 
-    if (q->r->main || !front_is_for_all(q) || !conn_on_loop() || here != q->place ||
-        !cached_count_hits(here))
+    if (!front_is_for_all(q) || !conn_on_loop() || here != q->place || !cached_count_hits(here))
         return;
     BRG_ASSERT(q->places_n <= CACHE_STORED_PLACES && q->view.reader);
     if (store_view_state(&q->view, &length) != STORE_COMPLETE || brg_now() >= cached_ahead_of(q))
@@ -51,5 +51,8 @@ void cached_offer(cached_request *q)
     for (int i = 0; i < q->places_n; i++)
         stored->place[i] = q->places[i];
     q->offered = 1;
-    cache_offer_stored(q->r, stored);
+    if (q->r->main)
+        cache_note_part(q->r, stored);
+    else
+        cache_offer_stored(q->r, stored);
 }

@@ -100,6 +100,10 @@ int cached_map(apr_pool_t *pconf, server_rec *main)
     place_tell_unknown(main);
     if (!place_store && place_open(main, bytes) != OK)
         return HTTP_INTERNAL_SERVER_ERROR;
+    store_limits_change(place_store,
+                        &(store_limits){.variants = cached_server_of(main)->variants,
+                                        .marks = cached_server_of(main)->tags,
+                                        .flight_bytes = cached_server_of(main)->fetching});
     store_look_for_ended(place_store); /* a command line that was killed, too */
     if (cached_count_map(main, place_bytes) != OK)
         return HTTP_INTERNAL_SERVER_ERROR;

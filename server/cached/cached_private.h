@@ -44,6 +44,8 @@ typedef struct cached_server {
     const char *base;                                    /**< CacheKeyBaseURL */
     uint8_t quick, ignore_control, ignore_query, lock;   /**< CACHED_* */
     uint64_t memory;                                     /**< CacheMemory; 0: not named */
+    uint64_t fetching;       /**< CacheMaxFetching, bytes; 0: not named, as the next */
+    uint32_t variants, tags; /**< CacheMaxVariants, CacheMaxTags */
 } cached_server;
 
 typedef struct cached_section {
@@ -261,8 +263,19 @@ typedef struct cached_part {
     fresh_range wanted;
 } cached_part;
 
+/** What a page was made of that the store answered, or has now (cached_composed.c). */
+typedef struct cached_composed {
+    apr_time_t until; /**< the first of its parts ends */
+    uint32_t asked;   /**< parts that were looked for */
+    uint32_t kept;    /**< of these: stored, or found so */
+    uint32_t marks_n; /**< STORE_MARKS_MOST + 1: too many */
+    uint64_t marks[STORE_MARKS_MOST + 1];
+} cached_composed;
+
 typedef struct cached_request {
     request_rec *r;
+    cached_composed *composed; /**< NULL: no part was looked for */
+    uint32_t composed_of;      /**< with writer: how many had been */
     fresh_policy policy;
     fresh_request request;
     const char *text; /**< of the key */
@@ -543,5 +556,21 @@ int cached_purge_request(cached_request *q);
 int cached_lead(cached_request *q);
 /** Those that wait on this loop. */
 void cached_followers_look(cached_request *first);
+
+/* ---- cached_composed.c: pages with parts that are stored */
+
+/** A part of a page, which is @a r's, is looked for. Threads: that of the page */
+void cached_composed_ask(const request_rec *r);
+/** It is served from @a q->view. */
+void cached_composed_serve(const cached_request *q);
+/** It is being stored: with that head; and was stored. */
+void cached_composed_save(const cached_request *q, const store_head *head);
+void cached_composed_saved(const cached_request *q);
+/** NULL: the page of @a q may be stored as far as its parts are concerned; else why not */
+const char *cached_composed_refused(const cached_request *q);
+/** It lasts as long as the first of them, and ends with each: @a terms, and the marks of @a head, a new array. */
+void cached_composed_apply(cached_request *q, fresh_terms *terms, store_head *head);
+/** 1: a part was looked for since then. */
+int cached_composed_grew(const cached_request *q);
 
 #endif

@@ -278,6 +278,8 @@ void cached_find(cached_request *q)
     q->ahead = (uint8_t)(is_first && cached_ahead_is_due(q) && !found.flight);
     if (q->ahead)
         q->use = FRESH_VALIDATE;
+    if (q->use == FRESH_VALIDATE && q->view.reader && (q->terms.flags & FRESH_T_COMPOSED))
+        q->use = FRESH_FETCH;
     /* no-cache: what is stored has no say in the answer, as with Apache. */
     if (q->use == FRESH_VALIDATE && (q->request.cc.has & FRESH_CC_NO_CACHE) &&
         !q->policy.ignore_request)

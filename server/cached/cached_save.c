@@ -14,7 +14,7 @@ APLOG_USE_MODULE(cache);
 ap_filter_rec_t *cached_save_filter, *cached_place_filter, *cached_invalidate_filter,
     *cached_drop_filter, *cached_part_filter;
 
-#define SAVE_MARKS 32
+#define SAVE_MARKS (STORE_MARKS_MOST + 1) /* one more is too many */
 
 void cached_add_save(cached_request *q, request_rec *r)
 {
@@ -47,7 +47,16 @@ uint32_t cached_response_fields(request_rec *r, http_field **field)
     return cached_fields(r->pool, save_table(r), field);
 }
 
-/* Tags by which it is purged. */
+static uint32_t save_mark(uint64_t *marks, uint32_t n, uint64_t mark)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (marks[i] == mark)
+            return n;
+    marks[n] = mark;
+    return n + 1;
+}
+
+/* Tags by which it is purged, each once. What has more than are kept is not stored, since a purge of one of the others would not end it. */
 static uint32_t save_marks(const fresh_head *fields, uint64_t *marks)
 {
     uint32_t n = 0;
@@ -60,7 +69,7 @@ static uint32_t save_marks(const fresh_head *fields, uint64_t *marks)
 
         while (kind && n < SAVE_MARKS &&
                fresh_tags_next(kind, &p, f->value + f->value_len, &tag, &len))
-            marks[n++] = store_mark_of(cached_store(), tag, len);
+            n = save_mark(marks, n, store_mark_of(cached_store(), tag, len));
     }
     return n;
 }
@@ -213,6 +222,8 @@ static const char *save_refused(cached_request *q, const fresh_response *respons
         if (refused)
             return refused;
     }
+    if (cached_composed_refused(q))
+        return cached_composed_refused(q);
     if (length != STORE_LENGTH_UNKNOWN && (length > q->most || length < q->least))
         return "cache miss: cache unwilling to store response";
     return NULL;
@@ -305,6 +316,7 @@ static void save_begin(cached_request *q, const fresh_response *response)
     head.length = q->length;
     if (q->tier == CACHED_SOCACHE)
         cached_tags(q, &response->head);
+    cached_composed_apply(q, &terms, &head);
     if (!save_variant(q, response, &head) || !save_fits_part(q, &head)) {
         save_not(q, why, FRESH_WHY_METHOD);
         return;
@@ -319,6 +331,8 @@ static void save_begin(cached_request *q, const fresh_response *response)
     }
     q->phase = CACHED_SAVES;
     q->terms = terms;
+    if (r->main)
+        cached_composed_save(q, &head);
     if (q->flight)
         cached_wake(q->place, q->flight);
     if (is_part && cached_part_before(q)) {
@@ -401,7 +415,7 @@ static void save_end(cached_request *q)
     apr_status_t rv;
 
     BRG_ASSERT(q->writer && q->written <= q->most); /* save_bytes() gives up */
-    if (q->written < q->least || cached_part_behind(q)) {
+    if (q->written < q->least || cached_part_behind(q) || cached_composed_grew(q)) {
         save_give_up(q);
         return;
     }
@@ -412,6 +426,8 @@ static void save_end(cached_request *q)
     rv = store_write_end(&q->writer);
     cached_unlock(q->place);
     q->renewed = rv == APR_SUCCESS;
+    if (rv == APR_SUCCESS && q->r->main)
+        cached_composed_saved(q);
     if (flight)
         cached_wake(q->place, flight);
     if (rv == APR_SUCCESS && q->tier == CACHED_DISK) {

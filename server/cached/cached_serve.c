@@ -151,6 +151,8 @@ int cached_serve(cached_request *q, ap_filter_t *to, const char *reason, int rev
     cached_head_is_stored(r);
     if (q->quick && !q->part.serves)
         cached_offer(q);
+    if (r->main)
+        cached_composed_serve(q);
     (void)ap_pass_brigade(to, serve_body(q, begin, length));
     return OK;
 }

@@ -99,6 +99,8 @@ static int cache_look(request_rec *r)
                                  : CACHED_NOWHERE;
     cached_request *q;
 
+    if (cached_store() && r->filename && cached_is_part(r))
+        cached_composed_ask(r);
     if (!tier || apr_table_get(r->subprocess_env, "no-cache") || !(q = cached_request_begin(r)))
         return DECLINED;
     q->tier = (uint8_t)tier;

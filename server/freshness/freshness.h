@@ -152,6 +152,8 @@ int fresh_status_is_heuristic(int code);
 #define FRESH_T_SIE 64      /**< the response said stale-if-error itself */
 #define FRESH_T_PARTIAL 128 /**< a 206 */
 #define FRESH_T_PUBLIC 256  /**< may answer requests with Authorization: section 3.5 */
+#define FRESH_T_COMPOSED \
+    512 /**< a page with parts that are stored: it is made anew, not validated */
 
 /** What decides about a stored response later: kept beside its head, by value. 32 bytes. */
 typedef struct fresh_terms {

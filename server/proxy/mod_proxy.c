@@ -106,10 +106,10 @@ static const command_rec proxy_commands[] = {
 
 /* Which paths ProxyPass names follows from the path and the configuration; so files beside them are answered from
  * memory. What has to do with a backend never is. */
-/* Nothing was mapped: a quick handler answered with what a backend said to another request. */
+/* Nothing was mapped: a quick handler answered with what a backend said to another request. Of a part of a page it is mapped first. */
 static int proxy_is_stored(const request_rec *r)
 {
-    return r->proxyreq == PROXYREQ_REVERSE && !r->filename && !r->handler;
+    return (r->proxyreq == PROXYREQ_REVERSE && !r->filename && !r->handler) || brg_cache_is_part(r);
 }
 
 static int proxy_depends(request_rec *r)

@@ -379,6 +379,13 @@ apr_array_header_t **request_vary_fields(const request_rec *r)
     return block ? &block->vary : NULL;
 }
 
+apr_array_header_t **request_stored_parts(const request_rec *r)
+{
+    request_conf_block *block = request_block_of(r);
+
+    return block ? &block->parts : NULL;
+}
+
 request_dated *request_dated_field(const request_rec *r)
 {
     request_conf_block *block = request_block_of(r);

@@ -170,6 +170,13 @@ int request_is_debugged(const request_rec *r);
  */
 apr_array_header_t **request_vary_fields(const request_rec *r);
 
+/**
+ * What @a r was made of beside files: parts out of the store of what others answered, kept for the cache (cache_composed.c). NULL
+ * until there is one.
+ * @return NULL if r->request_config is not the core's
+ */
+apr_array_header_t **request_stored_parts(const request_rec *r);
+
 /** A response field whose value is the time of the request and so much more. */
 typedef struct request_dated {
     const char *name; /**< NULL: none */

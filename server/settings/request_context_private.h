@@ -37,6 +37,7 @@ typedef struct request_conf_block {
     int body_status;             /**< request_body_failed() */
     request_files files;         /**< what the walk found out about the file */
     apr_array_header_t *vary;    /**< fields that the response depends on, or NULL */
+    apr_array_header_t *parts;   /**< out of the store of what others answered, or NULL */
     request_dated dated;         /**< a response field that is computed from the time */
     request_dependencies depends; /**< used in the first request of a chain alone */
     int offered;                  /**< offer is set */

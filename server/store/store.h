@@ -51,6 +51,12 @@ typedef struct store_limits {
 
 void store_limits_default(store_limits *limits, uint64_t bytes);
 
+/**
+ * Other bounds for what is stored from now on, by this process and those that it forks; what is stored already stays.
+ * @param asked  its variants, marks and flight_bytes count, 0: those of store_limits_default(). Threads: main, before there are readers
+ */
+void store_limits_change(store *s, const store_limits *asked);
+
 /** Address space that a store of these limits needs: pages that nothing was written to cost nothing. */
 size_t store_size(const store_limits *limits);
 
@@ -172,6 +178,9 @@ store_key store_view_key(const store_view *view);
 
 /** 1: it has this mark, as that of a tag. */
 int store_view_has_mark(const store_view *view, uint64_t mark);
+
+/** The marks of its tags. @param marks  room for STORE_MARKS_MOST. @return how many */
+uint32_t store_view_marks(const store_view *view, uint64_t *marks);
 
 /**
  * For who came by a flight to what grows, and asked when store_epoch() was @a epoch: 1 if it is purged, also softly, and that may have been

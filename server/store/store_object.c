@@ -286,6 +286,18 @@ int store_view_has_mark(const store_view *view, uint64_t mark)
     return 0;
 }
 
+uint32_t store_view_marks(const store_view *view, uint64_t *marks)
+{
+    store_parts parts;
+
+    if (store_record_parts(view->reader->s, view->record, &parts) ||
+        parts.marks_n > STORE_MARKS_MOST)
+        return 0;
+    if (parts.marks_n)
+        memcpy(marks, parts.marks, 8 * (size_t)parts.marks_n);
+    return parts.marks_n;
+}
+
 int store_view_is_purged(const store_view *view, uint32_t epoch)
 {
     store_record *r = view->record;

@@ -26,6 +26,19 @@ void store_limits_default(store_limits *limits, uint64_t bytes)
                              .flights = 4096};
 }
 
+void store_limits_change(store *s, const store_limits *asked)
+{
+    store_limits usual;
+
+    store_limits_default(&usual, s->limits.bytes);
+    s->limits.variants = asked->variants ? asked->variants : usual.variants;
+    s->limits.marks = asked->marks ? asked->marks : usual.marks;
+    s->limits.flight_bytes = asked->flight_bytes ? asked->flight_bytes : usual.flight_bytes;
+    if (s->limits.flight_bytes > s->limits.bytes)
+        s->limits.flight_bytes = s->limits.bytes;
+    BRG_ASSERT(s->limits.marks <= STORE_MARKS_MOST && s->limits.variants > 0);
+}
+
 /* Where each table begins; the last one is the end. */
 typedef struct store_layout {
     uint32_t segments, buckets, purges;

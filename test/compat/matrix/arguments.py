@@ -279,6 +279,9 @@ CacheLock on
 CacheLockMaxAge 5
 CacheLockPath @ROOT@/logs
 CacheMaxExpire 1000
+!CacheMaxFetching 64M
+!CacheMaxTags 50
+!CacheMaxVariants 100
 !CacheMemory 64M
 CacheMinExpire 10
 CachePurge 127.0.0.1

@@ -263,6 +263,30 @@ static void test_variants_are_bounded(void **state)
     assert_int_equal(store_variants(f.s, store_mark_of_key(&primary)), 0);
 }
 
+static void test_bounds_are_changed(void **state)
+{
+    const char *why;
+    store_head head = head_of("http://tags/", 0);
+    uint64_t marks[4] = {1, 2, 3, 4};
+    store_writer *w;
+
+    (void)state;
+    store_limits_change(f.s, &(store_limits){.variants = 1, .marks = 3, .flight_bytes = 1});
+    head.marks = marks;
+    head.marks_n = 4;
+    assert_null(store_write_begin(f.r, &head, 0, &why));
+    assert_string_equal(why, "it has too many tags");
+    head.marks_n = 3;
+    w = store_write_begin(f.r, &head, 0, &why);
+    assert_non_null(w);
+    assert_int_equal(store_write_end(&w), APR_SUCCESS);
+    store_limits_change(f.s, &(store_limits){.flight_bytes = UINT64_MAX});
+    head.marks_n = 4;
+    w = store_write_begin(f.r, &head, 0, &why);
+    assert_non_null(w);
+    store_write_give_up(&w);
+}
+
 static void test_growing_objects_are_read(void **state)
 {
     const store_key key = key_of("http://g/");
@@ -950,6 +974,7 @@ int main(void)
         T(test_a_body_that_came_short_is_not_stored),
         T(test_bounds),
         T(test_variants_are_bounded),
+        T(test_bounds_are_changed),
         T(test_growing_objects_are_read),
         T(test_a_lead_that_fails),
         T(test_a_new_head_keeps_the_body),
