@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Three cache nodes behind a front that hashes, as the how-to has it (docs/guides/28-cache-nodes.md): one is killed under load and comes
+"""Three cache nodes behind a front that hashes, as the how-to has it (docs/guides/29-cache-nodes.md): one is killed under load and comes
 back. Every request is answered; how many from the store is told."""
 import collections
 import contextlib
@@ -22,7 +22,7 @@ from cached_site import fields
 from tier_site import tier
 
 pytestmark = [pytest.mark.only("brigade"), pytest.mark.slow]
-HOWTO = pathlib.Path(__file__).resolve().parents[3] / "docs/guides/28-cache-nodes.md"
+HOWTO = pathlib.Path(__file__).resolve().parents[3] / "docs/guides/29-cache-nodes.md"
 HAPROXY = shutil.which("haproxy", path=os.environ["PATH"] + ":/usr/sbin")
 TARGETS = [f"/page-{n}" for n in range(60)]
 
