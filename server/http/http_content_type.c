@@ -6,6 +6,7 @@
 #include "core_settings.h"
 #include "http_text.h"
 #include "http_protocol.h"
+#include "http_response.h"
 #include "http_request.h"
 #include "apr_date.h"
 #include "apr_lib.h"
@@ -63,16 +64,14 @@ AP_DECLARE(void) ap_set_content_type(request_rec *r, const char *ct)
 
 AP_DECLARE(void) ap_set_content_length(request_rec *r, apr_off_t length)
 {
-    const char *told =
-        r->clength == length ? apr_table_get(r->headers_out, "Content-Length") : NULL;
     char text[24];
     apr_size_t n = http_put_number(text, (apr_uint64_t)length);
 
     text[n] = '\0';
     r->clength = length;
-    if (!told || strcmp(told, text) != 0) /* handler and filter, as a rule, say the same */
-        told = apr_pstrmemdup(r->pool, text, n);
-    apr_table_setn(r->headers_out, "Content-Length", told); /* instead of all that there are */
+    if (!http_field_says(r->headers_out, "Content-Length",
+                         text)) /* instead of all that there are */
+        apr_table_setn(r->headers_out, "Content-Length", apr_pstrmemdup(r->pool, text, n));
 }
 
 AP_DECLARE(apr_time_t) ap_rationalize_mtime(request_rec *r, apr_time_t mtime)
