@@ -185,12 +185,12 @@ static int realm_learn_field(const auth_note *note, const char *field)
 static int authn_core_remember(request_rec *r)
 {
     auth_note *note = auth_note_of(r);
-    const char *field = apr_table_get(r->headers_in, "Authorization"), *rules;
+    const char *field, *rules;
 
-    if (!note || !note->granted || note->open || !note->until || !note->files_n || !field ||
-        r->proxyreq || r->method_number != M_GET || authn_core_of(r)->varies ||
-        ap_satisfies(r) == SATISFY_ANY || !authn_core_rules || !(rules = authn_core_rules(r)) ||
-        !realm_make(r, note, rules))
+    if (!note || !note->granted || note->open || !note->until || !note->files_n || r->proxyreq ||
+        r->method_number != M_GET || !(field = apr_table_get(r->headers_in, "Authorization")) ||
+        authn_core_of(r)->varies || ap_satisfies(r) == SATISFY_ANY || !authn_core_rules ||
+        !(rules = authn_core_rules(r)) || !realm_make(r, note, rules))
         return DECLINED;
     note->realm_set = note->proof ? auth_digest_learn(r, note) : realm_learn_field(note, field);
     return DECLINED;

@@ -227,9 +227,9 @@ static int mime_find_type(request_rec *r)
     if (r->filename == NULL)
         return DECLINED;
     search.conf = conf = ap_get_module_config(r->per_dir_config, &mime_module);
-    if (mime_negotiates)
-        search.unknown = apr_array_make(r->pool, 2, sizeof(char *));
     name = mime_resource_name(r, conf, &len);
+    if (mime_negotiates && memchr(name, '.', len)) /* else nothing is found: nobody asks for them */
+        search.unknown = apr_array_make(r->pool, 2, sizeof(char *));
     mime_walk_name(&search, name, len);
     if (search.found && search.unknown)
         apr_table_setn(r->notes, "ap-mime-exceptions-list", (const char *)search.unknown);
