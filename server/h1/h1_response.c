@@ -152,7 +152,8 @@ static apr_bucket *header_bucket(request_rec *r, int whole, h1_head_lengths *len
     if (h1_stream_is(r))
         return h1_stream_head(r, whole || header_is_all(r));
     cap = h1_head_size(r, lengths);
-    buf = apr_palloc(r->pool, cap);
+    if (!(buf = apr_palloc(r->pool, cap)))
+        return NULL;
     len = h1_format_head(r, lengths, buf);
     BRG_ASSERT(len > 0 && len <= cap);
     return apr_bucket_pool_create(buf, len, r->pool, r->connection->bucket_alloc);
