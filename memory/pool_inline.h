@@ -7,10 +7,14 @@
  * apr_palloc and apr_pcalloc become these functions; everybody else (APR, APR-util, filters,
  * modules) calls the exported ones, which are the same code behind a call.
  *
+ * So does apr_table_get() of a table that is empty, as those of notes and the environment mostly are: a table begins
+ * with its array of entries, as apr_table_elts() gives it.
+ *
  * A pool begins with brg_pool_head. In a per-block pool bump equals end for ever, so that every
  * request goes the slow way without a test of its own.
  */
 #include "apr_pools.h"
+#include "apr_tables.h"
 #include <stdint.h>
 #include <string.h>
 
@@ -63,7 +67,14 @@ static inline __attribute__((always_inline)) void *pool_calloc(apr_pool_t *p, ap
     return pool_calloc_at(p, n, NULL);
 }
 
+static inline __attribute__((always_inline)) const char *pool_table_get(const apr_table_t *t,
+                                                                        const char *key)
+{
+    return ((const apr_array_header_t *)t)->nelts == 0 ? NULL : apr_table_get(t, key);
+}
+
 #ifdef BRIGADE_POOL_INLINE
+#define apr_table_get(t, key) pool_table_get(t, key)
 #define apr_palloc(p, n) pool_alloc(p, n)
 #undef apr_pcalloc
 #define apr_pcalloc(p, n) pool_calloc(p, n)

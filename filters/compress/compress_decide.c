@@ -307,7 +307,7 @@ static int decide_takes_long(const request_rec *r, const compress_coder *coder)
 
 static void decide_choose_thread(request_rec *r)
 {
-    if (r->main)
+    if (r->main || r->output_filters == r->proto_output_filters) /* none that handles content */
         return;
     for (const ap_filter_t *f = r->output_filters; f; f = f->next) {
         const compress_coder *coder = decide_coder_of(f);

@@ -295,7 +295,8 @@ apr_status_t inflate_input(ap_filter_t *f, apr_bucket_brigade *bb, ap_input_mode
 /* Of an output of unknown size, or a large one, a loop keeps off. */
 static void inflate_choose_thread(request_rec *r)
 {
-    if (r->finfo.filetype == APR_REG && r->finfo.size <= INFLATE_LOOP_MOST)
+    if (r->output_filters == r->proto_output_filters || /* none that handles content */
+        (r->finfo.filetype == APR_REG && r->finfo.size <= INFLATE_LOOP_MOST))
         return;
     for (const ap_filter_t *f = r->output_filters; f; f = f->next)
         if (f->frec == inflate_handle)

@@ -122,7 +122,7 @@ static int include_fixup(request_rec *r)
 {
     const ssi_dir_conf *conf = ssi_conf_of(r);
 
-    if (r->handler && !strcmp(r->handler, "server-parsed")) {
+    if (brg_handler_is(r, "server-parsed")) {
         if (!r->content_type || !*r->content_type)
             ap_set_content_type(r, "text/html");
         r->handler = "default-handler";

@@ -123,7 +123,7 @@ void ssi_choose_thread(request_rec *r)
     ssi_link *link;
 
     if (!r->main) {
-        if (brg_thread_is_loop())
+        if (r->output_filters != r->proto_output_filters && brg_thread_is_loop())
             choose_for_page(r);
         return;
     }

@@ -272,7 +272,8 @@ static ap_filter_rec_t *subst_rec;
 /* Much text takes long. */
 static void subst_choose_thread(request_rec *r)
 {
-    if (r->finfo.filetype == APR_REG && r->finfo.size <= SUBST_LOOP_MOST)
+    if (r->output_filters == r->proto_output_filters || /* none that handles content */
+        (r->finfo.filetype == APR_REG && r->finfo.size <= SUBST_LOOP_MOST))
         return;
     for (const ap_filter_t *f = r->output_filters; f; f = f->next)
         if (f->frec == subst_rec && f->r == r) {

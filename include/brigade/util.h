@@ -52,6 +52,12 @@ ap_set_context_info(request_rec *r, const char *prefix, const char *document_roo
 /** Another DocumentRoot for one request; the string must live as long as it. */
 AP_DECLARE(void) ap_set_document_root(request_rec *r, const char *document_root);
 
+/** 1 if @a r has this handler. Most requests have another one, whose first letter differs. */
+static inline int brg_handler_is(const request_rec *r, const char *name)
+{
+    return r->handler && *r->handler == *name && !strcmp(r->handler, name);
+}
+
 /** Is there a request body, by the header alone? */
 AP_DECLARE(int) ap_request_has_body(request_rec *r);
 
@@ -120,7 +126,8 @@ AP_DECLARE(const char *) ap_scan_vchar_obstext(const char *ptr);
 
 /** Append the tokens of a list to *tokens (made if needed). NULL, or a message; skip_invalid ignores bad ones. */
 AP_DECLARE(const char *)
-ap_parse_token_list_strict(apr_pool_t *p, const char *tok, apr_array_header_t **tokens, int skip_invalid);
+ap_parse_token_list_strict(apr_pool_t *p, const char *tok, apr_array_header_t **tokens,
+                           int skip_invalid);
 /** One token; accept_white keeps inner white space. */
 AP_DECLARE(char *) ap_get_token(apr_pool_t *p, const char **accept_line, int accept_white);
 /** 1 if @a tok is in the list @a line, in any case. */
@@ -240,7 +247,7 @@ typedef struct ap_dir_match_t ap_dir_match_t;
 struct ap_dir_match_t {
     apr_pool_t *p;
     apr_pool_t *ptemp;
-    const char *prefix; /**< in front of messages */
+    const char *prefix;                                      /**< in front of messages */
     const char *(*cb)(ap_dir_match_t *w, const char *fname); /**< NULL to go on, or a message */
     void *ctx;
     int flags;
@@ -251,7 +258,8 @@ AP_DECLARE(const char *)
 ap_dir_nofnmatch(ap_dir_match_t *w, const char *fname) __attribute__((nonnull(1, 2)));
 /** Call back for each file that the wildcards name, in order. NULL or a message. */
 AP_DECLARE(const char *)
-ap_dir_fnmatch(ap_dir_match_t *w, const char *path, const char *fname) __attribute__((nonnull(1, 3)));
+ap_dir_fnmatch(ap_dir_match_t *w, const char *path, const char *fname)
+    __attribute__((nonnull(1, 3)));
 
 /* ---- Strings ------------------------------------------------------------------------------------------- */
 
@@ -348,8 +356,8 @@ ap_pregsub(apr_pool_t *p, const char *input, const char *source, apr_size_t nmat
            ap_regmatch_t pmatch[]);
 /** The same with a limit (0: none). APR_ENOMEM if it would be longer. */
 AP_DECLARE(apr_status_t)
-ap_pregsub_ex(apr_pool_t *p, char **result, const char *input, const char *source, apr_size_t nmatch,
-              ap_regmatch_t pmatch[], apr_size_t maxlen);
+ap_pregsub_ex(apr_pool_t *p, char **result, const char *input, const char *source,
+              apr_size_t nmatch, ap_regmatch_t pmatch[], apr_size_t maxlen);
 
 #ifdef __cplusplus
 }

@@ -187,8 +187,8 @@ static int authn_core_remember(request_rec *r)
     auth_note *note = auth_note_of(r);
     const char *field, *rules;
 
-    if (!note || !(field = apr_table_get(r->headers_in, "Authorization")) || !note->granted ||
-        note->open || !note->until || !note->files_n || r->proxyreq || r->method_number != M_GET ||
+    if (!note || !note->granted || note->open || !note->until || !note->files_n || r->proxyreq ||
+        r->method_number != M_GET || !(field = apr_table_get(r->headers_in, "Authorization")) ||
         authn_core_of(r)->varies || ap_satisfies(r) == SATISFY_ANY || !authn_core_rules ||
         !(rules = authn_core_rules(r)) || !realm_make(r, note, rules))
         return DECLINED;

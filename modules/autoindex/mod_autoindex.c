@@ -192,7 +192,7 @@ static int ai_index(request_rec *r, const ai_conf *conf)
 
 static int ai_is_asked(const request_rec *r)
 {
-    return r->handler && strcmp(r->handler, DIR_MAGIC_TYPE) == 0;
+    return brg_handler_is(r, DIR_MAGIC_TYPE);
 }
 
 static int ai_handler(request_rec *r)

@@ -135,7 +135,7 @@ static void cgi_child_init(apr_pool_t *p, server_rec *s)
 
 static int cgi_is_for(const request_rec *r)
 {
-    return r->handler && (!strcmp(r->handler, "cgi-script") || !strcmp(r->handler, CGI_TYPE));
+    return brg_handler_is(r, "cgi-script") || brg_handler_is(r, CGI_TYPE);
 }
 
 /* A sub-request waits on its thread. */

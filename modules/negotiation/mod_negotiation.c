@@ -156,8 +156,7 @@ static int neg_decide(negotiation *n, neg_variant **chosen)
 
 static int neg_is_map(const request_rec *r)
 {
-    return (r->handler && !strcmp(r->handler, NEG_TYPE_MAP)) ||
-           (r->handler && !strcmp(r->handler, NEG_TYPE_MAP_MEDIA));
+    return brg_handler_is(r, NEG_TYPE_MAP) || brg_handler_is(r, NEG_TYPE_MAP_MEDIA);
 }
 
 static int neg_read_file(negotiation *n, apr_file_t **file)

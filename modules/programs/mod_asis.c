@@ -19,8 +19,7 @@ APLOG_USE_MODULE(asis);
 
 static int asis_is_for(const request_rec *r)
 {
-    return r->handler &&
-           (!strcmp(r->handler, "httpd/send-as-is") || !strcmp(r->handler, "send-as-is"));
+    return brg_handler_is(r, "httpd/send-as-is") || brg_handler_is(r, "send-as-is");
 }
 
 /* A path of this server is answered in place of the file. */

@@ -244,6 +244,8 @@ static inline const char *client_in(const client_conn *cc)
 /** Drop @a n bytes from the front. */
 void client_in_take(client_conn *cc, uint32_t n);
 
+#define CLIENT_COPIED 4096 /**< bytes up to which a piece is copied */
+
 /** The first @a n bytes as a bucket: without a copy where they are many. The connection reads into another block then. */
 apr_bucket *client_in_bucket(client_conn *cc, uint32_t n, apr_bucket_alloc_t *alloc);
 

@@ -9,9 +9,8 @@
 #include <string.h>
 #include <sys/epoll.h>
 
-#define CLIENT_COPIED 4096 /* bytes up to which a piece is copied */
-#define CLIENT_SPARE 32    /* free blocks that a thread keeps */
-#define CLIENT_BLOCKS 4    /* that a long body is read into at once */
+#define CLIENT_SPARE 32 /* free blocks that a thread keeps */
+#define CLIENT_BLOCKS 4 /* that a long body is read into at once */
 
 /* Blocks are freed where their last bucket ends: mostly the loop that read them. */
 static _Thread_local struct {

@@ -19,6 +19,14 @@
     apr_time_from_msec(50)   /* until a full backlog is tried again, by a loop */
 #define CLIENT_CROWDED_MS 10 /* and by a worker */
 
+static void connect_name_path(client_conn *cc, const char *path)
+{
+    const size_t len = strnlen(path, sizeof cc->peer - 1);
+
+    memcpy(cc->peer, path, len);
+    cc->peer[len] = '\0';
+}
+
 static void connect_name(client_conn *cc, const client_address *a)
 {
     const struct sockaddr_in *in = (const void *)&a->to.storage;
@@ -35,7 +43,7 @@ static void connect_name(client_conn *cc, const client_address *a)
         apr_cpystrn(cc->peer, text, sizeof cc->peer);
         break;
     default:
-        apr_cpystrn(cc->peer, un->sun_path, sizeof cc->peer);
+        connect_name_path(cc, un->sun_path);
     }
 }
 

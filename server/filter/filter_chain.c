@@ -14,6 +14,7 @@
 #include "http_core.h"
 #include "http_log.h"
 #include "filter_check.h"
+#include "filter_registry.h"
 #include "request_context.h"
 #include "util_filter.h"
 #include "apr_strings.h"
@@ -159,6 +160,26 @@ ap_add_output_filter_handle(ap_filter_rec_t *f, void *ctx, request_rec *r, conn_
     filter_entries e = filter_output_entries(r, c);
 
     return filter_add(f, ctx, r, c, &e);
+}
+
+void filter_chain_begin(request_rec *r, ap_filter_rec_t *const *recs, int n)
+{
+    conn_rec *c = r->connection;
+    ap_filter_t *next = c->output_filters;
+
+    if (r->output_filters != next || r->proto_output_filters != next) { /* a hook was first */
+        for (int i = 0; i < n; i++)
+            (void)ap_add_output_filter_handle(recs[i], NULL, r, c);
+        return;
+    }
+    for (int i = n - 1; i >= 0; i--) {
+        ap_filter_t *f = request_conf_filter(r);
+
+        BRG_ASSERT(recs[i]->ftype == AP_FTYPE_PROTOCOL);
+        *f = (ap_filter_t){.frec = recs[i], .next = next, .r = r, .c = c};
+        next = f;
+    }
+    r->output_filters = r->proto_output_filters = next;
 }
 
 /* f itself is not changed: it may be running, and passes its brigade to f->next. */

@@ -206,6 +206,14 @@ const declaration *filter_declaration(const ap_filter_rec_t *frec)
     return filter_find_owner(frec)->declared;
 }
 
+int filter_chain_is_declared(const ap_filter_t *f)
+{
+    for (; f; f = f->next)
+        if (!f->frec->providers && !filter_find_owner(f->frec)->declared)
+            return 0;
+    return 1;
+}
+
 int filter_leaves_body(const ap_filter_rec_t *frec)
 {
     return filter_find_owner(frec)->leaves_body;

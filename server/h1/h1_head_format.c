@@ -63,23 +63,15 @@ static const char *h1_status_text(const request_rec *r)
 
 size_t h1_head_size(const request_rec *r, h1_head_lengths *lengths)
 {
-    const apr_array_header_t *fields = apr_table_elts(r->headers_out);
-    const apr_table_entry_t *e = (const apr_table_entry_t *)fields->elts;
-    size_t size = sizeof("HTTP/1.1 \r\nDate: \r\nServer: \r\n\r\n") + HTTP_DATE_LEN;
+    const int n = apr_table_elts(r->headers_out)->nelts;
 
     lengths->status = h1_status_text(r);
     lengths->status_len = strlen(lengths->status);
-    size += lengths->status_len + strlen(ap_get_server_banner());
-    for (int i = 0; i < fields->nelts; i++) {
-        const size_t name = strlen(e[i].key), value = strlen(e[i].val);
-
-        if (i < H1_LENGTHS_KEPT) {
-            lengths->field[i].name = name;
-            lengths->field[i].value = value;
-        }
-        size += name + value + 4;
-    }
-    return size;
+    if (lengths->fields.n != n)
+        http_lengths_of(r->headers_out, &lengths->fields);
+    BRG_ASSERT(lengths->fields.n == n);
+    return sizeof("HTTP/1.1 \r\nDate: \r\nServer: \r\n\r\n") + HTTP_DATE_LEN + lengths->status_len +
+           strlen(ap_get_server_banner()) + lengths->fields.all + (size_t)n * 4;
 }
 
 static char *h1_put_measured(char *p, const char *name, size_t name_len, const char *value,
@@ -102,27 +94,39 @@ static const char *h1_top_own(const request_rec *r, const char *name)
     return r->proxyreq != PROXYREQ_NONE ? apr_table_get(r->headers_out, name) : NULL;
 }
 
+/* The value of a field that was measured, or NULL. A proxied response may have its own Date and Server. */
+static const char *h1_measured_own(const request_rec *r, const h1_head_lengths *lengths, int at,
+                                   size_t *len)
+{
+    const apr_array_header_t *fields = apr_table_elts(r->headers_out);
+    const char *value;
+
+    if (at < 0 || r->proxyreq == PROXYREQ_NONE)
+        return NULL;
+    BRG_ASSERT(at < fields->nelts);
+    value = ((const apr_table_entry_t *)fields->elts)[at].val;
+    *len = at < HTTP_LENGTHS_KEPT ? lengths->fields.field[at].value : strlen(value);
+    return value;
+}
+
 /* Status line, Date, Server. */
 static char *h1_put_top(const request_rec *r, char *p, const h1_head_lengths *lengths)
 {
-    const char *own;
+    size_t len = HTTP_DATE_LEN;
+    const char *own = h1_measured_own(r, lengths, lengths->fields.date, &len);
 
     p = h1_put(p, h1_response_protocol(r), 8);
     *p++ = ' ';
     p = h1_put(p, lengths->status, lengths->status_len);
+    p = H1_PUT(p, "\r\nDate: ");
+    p = h1_put(p, own ? own : http_date_now(r->request_time), len);
     p = H1_PUT(p, "\r\n");
-    own = h1_top_own(r, "Date");
+    own = h1_measured_own(r, lengths, lengths->fields.server, &len);
     if (!own) {
-        p = H1_PUT(p, "Date: ");
-        p = h1_put(p, http_date_now(r->request_time), HTTP_DATE_LEN);
-        p = H1_PUT(p, "\r\n");
-    } else {
-        p = h1_put_field(p, "Date", own);
-    }
-    own = h1_top_own(r, "Server");
-    if (!own)
         own = ap_get_server_banner();
-    return *own ? h1_put_field(p, "Server", own) : p;
+        len = strlen(own);
+    }
+    return *own ? h1_put_measured(p, "Server", sizeof "Server" - 1, own, len) : p;
 }
 
 /* The fields that h1_put_top() has written. */
@@ -142,11 +146,12 @@ size_t h1_format_head(const request_rec *r, const h1_head_lengths *lengths, char
 
     p = h1_put_top(r, p, lengths);
     for (int i = 0; i < fields->nelts; i++) {
-        if (h1_is_of_top(e[i].key))
+        if (i == lengths->fields.date || i == lengths->fields.server ||
+            (lengths->fields.more && h1_is_of_top(e[i].key)))
             continue;
-        if (i < H1_LENGTHS_KEPT)
-            p = h1_put_measured(p, e[i].key, lengths->field[i].name, e[i].val,
-                                lengths->field[i].value);
+        if (i < HTTP_LENGTHS_KEPT)
+            p = h1_put_measured(p, e[i].key, lengths->fields.field[i].name, e[i].val,
+                                lengths->fields.field[i].value);
         else
             p = h1_put_field(p, e[i].key, e[i].val);
     }

@@ -145,20 +145,19 @@ static int header_is_all(const request_rec *r)
     return length && !strcmp(length, "0") && apr_is_empty_table(r->trailers_out);
 }
 
-static apr_bucket *header_bucket(request_rec *r, int whole)
+static apr_bucket *header_bucket(request_rec *r, int whole, h1_head_lengths *lengths)
 {
-    apr_bucket_alloc_t *alloc = r->connection->bucket_alloc;
-    h1_head_lengths lengths;
     size_t cap, len;
     char *buf;
 
     if (h1_stream_is(r))
         return h1_stream_head(r, whole || header_is_all(r));
-    cap = h1_head_size(r, &lengths);
-    buf = apr_bucket_alloc(cap, alloc);
-    len = h1_format_head(r, &lengths, buf);
+    cap = h1_head_size(r, lengths);
+    if (!(buf = apr_palloc(r->pool, cap)))
+        return NULL;
+    len = h1_format_head(r, lengths, buf);
     BRG_ASSERT(len > 0 && len <= cap);
-    return apr_bucket_heap_create(buf, len, apr_bucket_free, alloc);
+    return apr_bucket_pool_create(buf, len, r->pool, r->connection->bucket_alloc);
 }
 
 /* The error page has the same bad field, since a configuration may add it to each response: send a head without it and
@@ -166,9 +165,11 @@ static apr_bucket *header_bucket(request_rec *r, int whole)
 static apr_status_t header_send_bare(ap_filter_t *f, apr_bucket_brigade *bb, int status)
 {
     request_rec *r = f->r;
+    h1_head_lengths lengths;
     apr_bucket *head;
 
     BRG_ASSERT(f->ctx == &header_dying);
+    lengths.fields.n = -1;
     r->status = status;
     r->status_line = NULL;
     r->connection->keepalive = AP_CONN_CLOSE;
@@ -178,7 +179,7 @@ static apr_status_t header_send_bare(ap_filter_t *f, apr_bucket_brigade *bb, int
     r->sent_bodyct = 1;
     f->ctx = &header_sent;
     header_drop_body(bb);
-    if (!(head = header_bucket(r, 1)))
+    if (!(head = header_bucket(r, 1, &lengths)))
         return APR_ENOMEM;
     APR_BRIGADE_INSERT_HEAD(bb, head);
     return ap_pass_brigade(f->next, bb);
@@ -229,13 +230,14 @@ static apr_status_t header_stream_body(ap_filter_t *f, apr_bucket_brigade *bb)
 static apr_status_t header_send(ap_filter_t *f, apr_bucket_brigade *bb)
 {
     request_rec *r = f->r;
+    h1_head_lengths lengths;
     apr_bucket *head;
     int bare;
 
-    if (!header_complete(r) || !http_response_is_sendable(r))
+    if (!header_complete(r) || !http_response_is_sendable(r, &lengths.fields))
         return header_refuse(f, bb);
     bare = r->header_only || AP_STATUS_IS_HEADER_ONLY(r->status);
-    if (!(head = header_bucket(r, bare)))
+    if (!(head = header_bucket(r, bare, &lengths)))
         return APR_ENOMEM;
     r->sent_bodyct = 1;
     if (bare) {
@@ -292,6 +294,7 @@ AP_DECLARE(void) ap_basic_http_header(request_rec *r, apr_bucket_brigade *bb)
     size_t cap;
     char *buf;
 
+    lengths.fields.n = -1;
     if (r->assbackwards)
         return;
     http_response_fix_status_line(r);

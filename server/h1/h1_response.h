@@ -11,6 +11,7 @@
 #include "httpd.h"
 #include "http_answer.h"
 #include "http_head.h"
+#include "http_response.h"
 #include "http_text.h"
 #include "util_filter.h"
 #include <stddef.h>
@@ -18,15 +19,11 @@
 /** How HTTP/1 sends stored responses. */
 extern const http_codec h1_codec;
 
-#define H1_LENGTHS_KEPT 24 /**< more fields than these are measured twice */
-
-/** What h1_head_size() measured. Its user's; not initialised before. */
+/** What h1_head_size() measured. Its user's. */
 typedef struct h1_head_lengths {
     const char *status; /**< code and reason */
     size_t status_len;
-    struct {
-        size_t name, value;
-    } field[H1_LENGTHS_KEPT]; /**< in the order of headers_out */
+    http_lengths fields; /**< n is -1 before, or what http_response_is_sendable() measured */
 } h1_head_lengths;
 
 /** An upper bound of what h1_format_head() writes. Threads: r's. Blocking: no. */

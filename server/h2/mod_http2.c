@@ -10,6 +10,7 @@
 #include "http_log.h"
 #include "http_protocol.h"
 #include "http_request.h"
+#include "http_text.h"
 #include "mod_http2.h"
 #include "apr_strings.h"
 #include "brigade/assert.h"
@@ -262,17 +263,38 @@ static void http2_get_num_workers(server_rec *s, int *least, int *most)
         *most = 0;
 }
 
+/* "ID", or with @a tag "CONNECTION-ID", as http2_var_lookup() has them. */
+static const char *fixups_number(request_rec *r, const http_stream *stream, int tag)
+{
+    char *text = apr_palloc(r->pool, 48), *p = text;
+
+    BRG_ASSERT(r->connection->master && r->connection->master->id >= 0);
+    if (tag) {
+        p += http_put_number(p, (apr_uint64_t)r->connection->master->id);
+        *p++ = '-';
+    }
+    p[http_put_number(p, stream->id)] = '\0';
+    return text;
+}
+
+/* All that http2_var_lookup() tells of a stream. */
 static int module_fixups(request_rec *r)
 {
-    static const char *const names[] = {"HTTP2",        "H2PUSH",       "H2_PUSH",      "H2_PUSHED",
-                                        "H2_PUSHED_ON", "H2_STREAM_ID", "H2_STREAM_TAG"};
+    const http_stream *stream = stream_of(r->connection);
+    apr_table_t *env = r->subprocess_env;
+    void (*const put)(apr_table_t *, const char *, const char *) =
+        apr_is_empty_table(env) ? apr_table_addn : apr_table_setn;
+    const int is_h2 = stream && http2_is_h2(r->connection);
 
-    if (!stream_of(r->connection))
+    if (!stream)
         return DECLINED;
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        apr_table_setn(
-            r->subprocess_env, names[i],
-            http2_var_lookup(r->pool, r->server, r->connection, r, (char *)(uintptr_t)names[i]));
+    put(env, "HTTP2", is_h2 ? "on" : "off");
+    put(env, "H2PUSH", is_h2 ? "off" : "");
+    put(env, "H2_PUSH", is_h2 ? "off" : "");
+    put(env, "H2_PUSHED", "");
+    put(env, "H2_PUSHED_ON", "");
+    put(env, "H2_STREAM_ID", fixups_number(r, stream, 0));
+    put(env, "H2_STREAM_TAG", fixups_number(r, stream, 1));
     return DECLINED;
 }
 

@@ -6,6 +6,7 @@
 #include "core_settings.h"
 #include "http_text.h"
 #include "http_protocol.h"
+#include "http_response.h"
 #include "http_request.h"
 #include "apr_date.h"
 #include "apr_lib.h"
@@ -61,37 +62,16 @@ AP_DECLARE(void) ap_set_content_type(request_rec *r, const char *ct)
     ap_set_content_type_ex(r, ct, 0);
 }
 
-#define CONTENT_LENGTH_TEXT 24
-
-/* 1 if the fields have it once, with that value. */
-static int content_length_is(const apr_table_t *fields, apr_uint64_t length)
-{
-    const apr_array_header_t *all = apr_table_elts(fields);
-    const apr_table_entry_t *field = (const apr_table_entry_t *)all->elts;
-    const char *told = NULL;
-    char text[CONTENT_LENGTH_TEXT];
-
-    for (int i = 0; i < all->nelts; i++) {
-        if ((field[i].key[0] | 0x20) != 'c' || strcasecmp(field[i].key, "Content-Length") != 0)
-            continue;
-        if (told)
-            return 0;
-        told = field[i].val;
-    }
-    text[http_put_number(text, length)] = '\0';
-    return told && strcmp(told, text) == 0;
-}
-
 AP_DECLARE(void) ap_set_content_length(request_rec *r, apr_off_t length)
 {
-    char *text;
+    char text[24];
+    const apr_size_t n = http_put_number(text, (apr_uint64_t)length);
 
-    if (r->clength == length && content_length_is(r->headers_out, (apr_uint64_t)length))
-        return; /* handler and filter, as a rule, say the same */
+    text[n] = '\0';
     r->clength = length;
-    text = apr_palloc(r->pool, CONTENT_LENGTH_TEXT);
-    text[http_put_number(text, (apr_uint64_t)length)] = '\0';
-    apr_table_setn(r->headers_out, "Content-Length", text); /* instead of all that there are */
+    if (!http_field_says(r->headers_out, "Content-Length",
+                         text)) /* handler and filter, as a rule, say the same */
+        apr_table_setn(r->headers_out, "Content-Length", apr_pstrmemdup(r->pool, text, n));
 }
 
 AP_DECLARE(apr_time_t) ap_rationalize_mtime(request_rec *r, apr_time_t mtime)

@@ -5,6 +5,7 @@
  */
 #include "http_condition.h"
 #include "http_error.h"
+#include "filter_registry.h"
 #include "brigade/response_cache.h"
 #include "http_config.h"
 #include "http_connection.h"
@@ -97,10 +98,11 @@ static int http_create_request(request_rec *r)
 {
     BRG_ASSERT(r->connection && r->pool);
     if (!r->main && !r->prev) {
-        ap_add_output_filter_handle(ap_byterange_filter_handle, NULL, r, r->connection);
-        ap_add_output_filter_handle(ap_content_length_filter_handle, NULL, r, r->connection);
-        ap_add_output_filter_handle(ap_http_header_filter_handle, NULL, r, r->connection);
-        ap_add_output_filter_handle(ap_http_outerror_filter_handle, NULL, r, r->connection);
+        ap_filter_rec_t *const recs[] = {
+            ap_byterange_filter_handle, ap_content_length_filter_handle,
+            ap_http_header_filter_handle, ap_http_outerror_filter_handle};
+
+        filter_chain_begin(r, recs, sizeof recs / sizeof *recs);
     }
     return OK;
 }

@@ -14,7 +14,6 @@
 #include "apr_lib.h"
 #include "apr_strings.h"
 #include "brigade/assert.h"
-#include <stdlib.h>
 #include <string.h>
 
 APLOG_USE_MODULE(http);
@@ -95,7 +94,8 @@ void http_response_fix_status_line(request_rec *r)
     if (!line)
         return;
     r->status_line = NULL;
-    if (!response_line_is_sound(line) || atoi(line) != r->status)
+    if (!response_line_is_sound(line) ||
+        (line[0] - '0') * 100 + (line[1] - '0') * 10 + (line[2] - '0') != r->status)
         return;
     if (line[3])
         r->status_line = line;
@@ -116,6 +116,22 @@ void http_response_merge(request_rec *r)
     response_fix_vary(r);
 }
 
+int http_field_says(const apr_table_t *fields, const char *name, const char *value)
+{
+    const apr_array_header_t *all = apr_table_elts(fields);
+    const apr_table_entry_t *e = (const apr_table_entry_t *)all->elts, *found = NULL;
+
+    BRG_ASSERT(name && value);
+    for (int i = 0; i < all->nelts; i++) {
+        if (((e[i].key[0] ^ name[0]) & ~0x20) || strcasecmp(e[i].key, name) != 0)
+            continue;
+        if (found)
+            return 0;
+        found = &e[i];
+    }
+    return found && (found->val == value || !strcmp(found->val, value));
+}
+
 void http_response_fields(request_rec *r)
 {
     const char *type, *length;
@@ -134,40 +150,94 @@ void http_response_fields(request_rec *r)
                        apr_pstrmemdup(r->pool, http_date_now(r->request_time), HTTP_DATE_LEN));
     }
     type = ap_make_content_type(r, r->content_type);
-    if (type)
+    if (type && !http_field_says(r->headers_out, "Content-Type", type))
         apr_table_setn(r->headers_out, "Content-Type", type);
     if (r->content_encoding)
         apr_table_setn(r->headers_out, "Content-Encoding", r->content_encoding);
     response_fix_languages(r);
 }
 
-static int response_fields_are_safe(request_rec *r)
+static void response_note(http_lengths *lengths, int *place, int i)
+{
+    lengths->more |= *place >= 0;
+    if (*place < 0)
+        *place = i;
+}
+
+static void response_measured(http_lengths *lengths, int i, const char *name, const http_measure *m)
+{
+    const char first = (char)(*name | 0x20);
+
+    lengths->all += m->name + m->value;
+    if (m->name == 4 && first == 'd' && !strcasecmp(name, "Date"))
+        response_note(lengths, &lengths->date, i);
+    else if (m->name == 6 && first == 's' && !strcasecmp(name, "Server"))
+        response_note(lengths, &lengths->server, i);
+    if (i >= HTTP_LENGTHS_KEPT)
+        return;
+    lengths->field[i].name = (uint32_t)m->name;
+    lengths->field[i].value = (uint32_t)m->value;
+}
+
+static void response_measure_begins(http_lengths *lengths)
+{
+    lengths->all = 0;
+    lengths->date = lengths->server = -1;
+    lengths->more = 0;
+}
+
+void http_lengths_of(const apr_table_t *fields, http_lengths *lengths)
+{
+    const apr_array_header_t *all = apr_table_elts(fields);
+    const apr_table_entry_t *e = (const apr_table_entry_t *)all->elts;
+
+    BRG_ASSERT(all->nelts >= 0);
+    response_measure_begins(lengths);
+    for (int i = 0; i < all->nelts; i++) {
+        const http_measure m = {.name = strlen(e[i].key), .value = strlen(e[i].val)};
+
+        response_measured(lengths, i, e[i].key, &m);
+    }
+    lengths->n = all->nelts;
+}
+
+static void response_field_refused(request_rec *r, const apr_table_entry_t *e,
+                                   const http_measure *m)
+{
+    BRG_ASSERT(!m->name_is_safe || !m->value_is_safe);
+    if (!m->name)
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
+                      APLOGNO(02428) "Empty response header name, aborting request");
+    else if (!m->name_is_safe)
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
+                      APLOGNO(02429) "Response header name '%s' contains invalid characters, "
+                                     "aborting request",
+                      e->key);
+    else
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
+                      APLOGNO(02430) "Response header '%s' value of '%s' contains invalid "
+                                     "characters, aborting request",
+                      e->key, e->val);
+}
+
+static int response_fields_are_safe(request_rec *r, http_lengths *lengths)
 {
     const apr_array_header_t *fields = apr_table_elts(r->headers_out);
     const apr_table_entry_t *e = (const apr_table_entry_t *)fields->elts;
 
     BRG_ASSERT(r->headers_out);
+    response_measure_begins(lengths);
     for (int i = 0; i < fields->nelts; i++) {
-        if (!e[i].key[0]) {
-            ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
-                          APLOGNO(02428) "Empty response header name, aborting request");
+        http_measure m;
+
+        http_field_measure(e[i].key, e[i].val, &m);
+        if (!m.name_is_safe || !m.value_is_safe) {
+            response_field_refused(r, &e[i], &m);
             return 0;
         }
-        if (!http_name_is_safe(e[i].key)) {
-            ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
-                          APLOGNO(02429) "Response header name '%s' contains invalid characters, "
-                                         "aborting request",
-                          e[i].key);
-            return 0;
-        }
-        if (!http_value_is_safe(e[i].val)) {
-            ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
-                          APLOGNO(02430) "Response header '%s' value of '%s' contains invalid "
-                                         "characters, aborting request",
-                          e[i].key, e[i].val);
-            return 0;
-        }
+        response_measured(lengths, i, e[i].key, &m);
     }
+    lengths->n = fields->nelts;
     return 1;
 }
 
@@ -182,7 +252,7 @@ static int response_is_interim(const request_rec *r)
     return 1;
 }
 
-int http_response_is_sendable(request_rec *r)
+int http_response_is_sendable(request_rec *r, http_lengths *lengths)
 {
-    return !response_is_interim(r) && response_fields_are_safe(r);
+    return !response_is_interim(r) && response_fields_are_safe(r, lengths);
 }

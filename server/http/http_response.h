@@ -11,6 +11,8 @@
  * Threads: r's. Blocking: no.
  */
 #include "httpd.h"
+#include <stddef.h>
+#include <stdint.h>
 
 /**
  * Put err_headers_out over headers_out, drop a status line that does not fit r->status, and name each field in Vary
@@ -27,11 +29,32 @@ void http_response_fields(request_rec *r);
 /** A status line that a module has set must begin with r->status and have no control bytes, or is dropped. */
 void http_response_fix_status_line(request_rec *r);
 
+/** 1 if @a name is in @a fields once, with this value: then it need not be set. Threads: any. Blocking: no. */
+int http_field_says(const apr_table_t *fields, const char *name, const char *value);
+
+#define HTTP_LENGTHS_KEPT 24 /**< of fields behind these only the sum is kept */
+
+/** How long the fields of a table are, in its order. Its user's; n is to be -1 before. */
+typedef struct http_lengths {
+    int n; /**< fields that were measured; as long as the table has so many, it is what was measured */
+    size_t all; /**< bytes of all names and values */
+    /** Places of the first Date and Server, which stand in front of the others; -1: none. */
+    int date, server;
+    int more; /**< there is a second one of them */
+    struct {
+        uint32_t name, value;
+    } field[HTTP_LENGTHS_KEPT];
+} http_lengths;
+
+/** Measure @a fields. Threads: any. Blocking: no. */
+void http_lengths_of(const apr_table_t *fields, http_lengths *lengths);
+
 /**
  * 1 if the response may leave: its status is final, and all names and values are such that they cannot split it.
  * Else the error log says why.
+ * @param lengths  [out] of r->headers_out, where 1 is returned
  */
-int http_response_is_sendable(request_rec *r);
+int http_response_is_sendable(request_rec *r, http_lengths *lengths);
 
 /** The request that the client sent: of sub-requests and internal redirects, the one that led to @a r. */
 request_rec *http_original_request(request_rec *r);

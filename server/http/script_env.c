@@ -2,6 +2,7 @@
 /* The environment of CGI scripts and their kin (RFC 3875, with Apache's additions). */
 #include "httpd.h"
 #include "core_settings.h"
+#include "script_vars.h"
 #include "http_core.h"
 #include "http_log.h"
 #include "http_protocol.h"
@@ -11,7 +12,6 @@
 #include "apr_lib.h"
 #include "apr_strings.h"
 #include "brigade/assert.h"
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -30,8 +30,10 @@ static char *script_field_variable(apr_pool_t *p, const char *field)
     BRG_ASSERT(field && *field);
     memcpy(name, "HTTP_", 5);
     for (; *field; field++)
-        if (apr_isalnum(*field))
-            *at++ = (char)apr_toupper(*field);
+        if ((unsigned char)((*field | 0x20) - 'a') < 26)
+            *at++ = (char)(*field & ~0x20);
+        else if ((unsigned char)(*field - '0') < 10)
+            *at++ = *field;
         else if (*field == '-')
             *at++ = '_';
         else
@@ -75,23 +77,47 @@ static void script_set(apr_table_t *env, const char *name, const char *value)
         apr_table_addn(env, name, value);
 }
 
+/* @param first  of @a name, in lower case */
+static int script_is_field(const apr_table_entry_t *field, char first, const char *name)
+{
+    return (*field->key | 0x20) == first && !ap_cstr_casecmp(field->key, name);
+}
+
 static void script_add_field(const request_rec *r, apr_table_t *env, const apr_table_entry_t *field)
 {
     const core_dir_config *conf = ap_get_core_module_config(r->per_dir_config);
     const char *name;
 
-    if (!ap_cstr_casecmp(field->key, "Content-Type"))
+    if (script_is_field(field, 'c', "Content-Type"))
         script_set(env, "CONTENT_TYPE", field->val);
-    else if (!ap_cstr_casecmp(field->key, "Content-Length"))
+    else if (script_is_field(field, 'c', "Content-Length"))
         script_set(env, "CONTENT_LENGTH", field->val);
-    else if (!ap_cstr_casecmp(field->key, "Proxy"))
+    else if (script_is_field(field, 'p', "Proxy"))
         return; /* HTTP_PROXY means something else to many libraries */
-    else if ((!ap_cstr_casecmp(field->key, "Authorization") ||
-              !ap_cstr_casecmp(field->key, "Proxy-Authorization")) &&
+    else if ((script_is_field(field, 'a', "Authorization") ||
+              script_is_field(field, 'p', "Proxy-Authorization")) &&
              conf->cgi_pass_auth != AP_CGI_PASS_AUTH_ON)
         return; /* passwords are not for everyone who can read an environment */
     else if ((name = script_field_variable(r->pool, field->key)) != NULL)
         script_set(env, name, field->val);
+}
+
+/* Of the server's own environment, which nothing changes while it serves. */
+typedef struct script_own {
+    const char *path, *libraries; /* the latter may be NULL */
+} script_own;
+
+static const script_own *script_paths(void)
+{
+    static _Thread_local script_own own;
+
+    if (!own.path) {
+        own.path = getenv("PATH");
+        own.libraries = getenv("LD_LIBRARY_PATH");
+        if (!own.path)
+            own.path = DEFAULT_PATH;
+    }
+    return &own;
 }
 
 /* In the order of Apache, which SSI's printenv shows. */
@@ -99,10 +125,8 @@ static void script_add_server(request_rec *r, apr_table_t *env)
 {
     const char *path = apr_table_get(r->subprocess_env, "PATH");
 
-    if (!path && (path = getenv("PATH")) == NULL)
-        path = DEFAULT_PATH;
-    script_set(env, "PATH", apr_pstrdup(r->pool, path));
-    script_set(env, "LD_LIBRARY_PATH", getenv("LD_LIBRARY_PATH"));
+    script_set(env, "PATH", path ? path : script_paths()->path);
+    script_set(env, "LD_LIBRARY_PATH", script_paths()->libraries);
     script_set(env, "SERVER_SIGNATURE", ap_psignature("", r));
     script_set(env, "SERVER_SOFTWARE", core_software());
     script_set(env, "SERVER_NAME", ap_escape_html(r->pool, ap_get_server_name_for_url(r)));
@@ -152,37 +176,21 @@ static void script_add_redirect(request_rec *r, apr_table_t *env)
     script_set(env, "REDIRECT_QUERY_STRING", r->prev->args);
 }
 
-#define SCRIPT_SLOTS 256 /* of script_slot(); twice as many as there are variables, as a rule */
+#define SCRIPT_COMPARED 32 /* names, above which none is compared */
 
-/* Of the first four letters, the length and the last two, whatever their case. */
-static unsigned script_slot(const apr_table_entry_t *e)
+/* 1: one of the first @a n names of @a table comes once more in it, in any case, or there are too many to tell. */
+static int script_names_repeat(const apr_table_t *table, int n)
 {
-    const size_t len = strlen(e->key);
-    unsigned hash = e->key_checksum ^ (unsigned)len << 3;
-
-    if (len > 1)
-        hash ^= ((unsigned char)e->key[len - 1] & 0xdfu) << 9 ^
-                ((unsigned char)e->key[len - 2] & 0xdfu) << 17;
-    return hash * 2654435761u >> 24;
-}
-
-/* 1: two names of @a env are the same but for case, or there are too many to tell. */
-static int script_names_repeat(const apr_table_t *env)
-{
-    const apr_array_header_t *all = apr_table_elts(env);
+    const apr_array_header_t *all = apr_table_elts(table);
     const apr_table_entry_t *e = (const void *)all->elts;
-    uint8_t taken[SCRIPT_SLOTS] = {0}; /* by hash: 1 and the entry's index */
 
-    if (all->nelts > SCRIPT_SLOTS / 2)
+    BRG_ASSERT(n <= all->nelts);
+    if (n > SCRIPT_COMPARED)
         return 1;
-    for (int i = 0; i < all->nelts; i++) {
-        unsigned slot = script_slot(&e[i]);
-
-        for (; taken[slot]; slot = (slot + 1) % SCRIPT_SLOTS)
-            if (!strcasecmp(e[taken[slot] - 1].key, e[i].key))
+    for (int i = 0; i < n; i++)
+        for (int k = i + 1; k < all->nelts; k++)
+            if (e[i].key_checksum == e[k].key_checksum && !strcasecmp(e[i].key, e[k].key))
                 return 1;
-        taken[slot] = (uint8_t)(i + 1);
-    }
     return 0;
 }
 
@@ -191,7 +199,7 @@ AP_DECLARE(void) ap_add_common_vars(request_rec *r)
 {
     const apr_array_header_t *fields = apr_table_elts(r->headers_in);
     apr_table_t *env = r->subprocess_env;
-    const int direct = apr_is_empty_table(env);
+    const int before = apr_table_elts(env)->nelts;
 
     for (int i = 0; i < fields->nelts; i++) {
         const apr_table_entry_t *field = &APR_ARRAY_IDX(fields, i, apr_table_entry_t);
@@ -203,7 +211,9 @@ AP_DECLARE(void) ap_add_common_vars(request_rec *r)
     script_add_client_port(r, env);
     script_add_user(r, env);
     script_add_redirect(r, env);
-    if (!direct && script_names_repeat(env))
+    /* Variables of the server differ, and those of fields whose names do. */
+    if (before &&
+        (script_names_repeat(env, before) || script_names_repeat(r->headers_in, fields->nelts)))
         apr_table_compress(env, APR_OVERLAP_TABLES_SET);
 }
 
@@ -253,44 +263,74 @@ static const char *script_request_uri(request_rec *r)
     return script_original_uri(r);
 }
 
-static void script_set_names(request_rec *r)
+/* apr_table_setn(); apr_table_addn() where nothing of the name can be there. */
+typedef void script_put_fn(apr_table_t *env, const char *name, const char *value);
+
+static void script_set_names(request_rec *r, script_put_fn *put)
 {
     apr_table_t *env = r->subprocess_env;
     int has_info = r->path_info && *r->path_info;
 
     if (!strcmp(r->protocol, "INCLUDED")) {
         /* Its path_info is that of the page that includes it, and no part of its own URI. */
-        apr_table_setn(env, "SCRIPT_NAME", r->uri);
+        put(env, "SCRIPT_NAME", r->uri);
     } else if (!has_info) {
-        apr_table_setn(env, "SCRIPT_NAME", r->uri);
+        put(env, "SCRIPT_NAME", r->uri);
         return;
     } else {
         int info = ap_find_path_info(r->uri, r->path_info);
 
-        apr_table_setn(env, "SCRIPT_NAME", apr_pstrmemdup(r->pool, r->uri, (apr_size_t)info));
+        put(env, "SCRIPT_NAME", apr_pstrmemdup(r->pool, r->uri, (apr_size_t)info));
     }
     if (has_info)
-        apr_table_setn(env, "PATH_INFO", r->path_info);
+        put(env, "PATH_INFO", r->path_info);
 }
 
-AP_DECLARE(void) ap_add_cgi_vars(request_rec *r)
+static void script_put_cgi(request_rec *r, script_put_fn *put)
 {
     apr_table_t *env = r->subprocess_env;
 
-    apr_table_setn(env, "GATEWAY_INTERFACE", "CGI/1.1");
-    apr_table_setn(env, "SERVER_PROTOCOL", r->protocol);
-    apr_table_setn(env, "REQUEST_METHOD", r->method);
-    apr_table_setn(env, "QUERY_STRING", r->args ? r->args : "");
-    apr_table_setn(env, "REQUEST_URI", script_request_uri(r));
-    script_set_names(r);
+    BRG_ASSERT(env && r->protocol);
+    put(env, "GATEWAY_INTERFACE", "CGI/1.1");
+    put(env, "SERVER_PROTOCOL", r->protocol);
+    put(env, "REQUEST_METHOD", r->method);
+    put(env, "QUERY_STRING", r->args ? r->args : "");
+    put(env, "REQUEST_URI", script_request_uri(r));
+    script_set_names(r, put);
 
     if (r->path_info && *r->path_info) {
         request_rec *sub = ap_sub_req_lookup_uri(ap_escape_uri(r->pool, r->path_info), r, NULL);
 
-        if (sub->filename) {
-            apr_table_setn(env, "PATH_TRANSLATED",
-                           apr_pstrcat(r->pool, sub->filename, sub->path_info, NULL));
-        }
+        if (sub->filename)
+            put(env, "PATH_TRANSLATED", apr_pstrcat(r->pool, sub->filename, sub->path_info, NULL));
         ap_destroy_sub_req(sub);
     }
+}
+
+AP_DECLARE(void) ap_add_cgi_vars(request_rec *r)
+{
+    script_put_cgi(r, apr_table_setn);
+}
+
+/* 1: one of the names of script_put_cgi() may be there. */
+static int script_has_cgi(const apr_table_t *env)
+{
+    static const char *const prefixes[] = {"GATEWAY_", "SERVER_P", "REQUEST_",
+                                           "QUERY_ST", "SCRIPT_N", "PATH_"};
+    const apr_array_header_t *all = apr_table_elts(env);
+
+    for (int i = 0; i < all->nelts; i++)
+        for (size_t k = 0; k < sizeof prefixes / sizeof *prefixes; k++)
+            if (!strncasecmp(APR_ARRAY_IDX(all, i, apr_table_entry_t).key, prefixes[k],
+                             strlen(prefixes[k])))
+                return 1;
+    return 0;
+}
+
+void script_add_all(request_rec *r)
+{
+    const int has_some = script_has_cgi(r->subprocess_env);
+
+    ap_add_common_vars(r); /* no name of which is one of the others */
+    script_put_cgi(r, has_some ? apr_table_setn : apr_table_addn);
 }

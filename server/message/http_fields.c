@@ -87,6 +87,15 @@ int http_host_is_valid(const char *p, size_t len)
     return p && (p == end || (*p == ':' && http_port_is_valid(p + 1, end)));
 }
 
+void http_field_measure(const char *name, const char *value, http_measure *out)
+{
+    BRG_ASSERT_DEBUG(name && value);
+    out->name = strlen(name);
+    out->value = strlen(value);
+    out->name_is_safe = http_is_token(name, out->name);
+    out->value_is_safe = http_is_value(value, out->value);
+}
+
 int http_name_is_safe(const char *name)
 {
     return http_is_token(name, strlen(name));

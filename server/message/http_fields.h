@@ -28,6 +28,15 @@ int http_parse_length(const char *value, size_t len, uint64_t *out);
 /** 1 if @a p is a host, with or without a port from 1 to 65535: a Host field, or an authority. Source: RFC 9110, 7.2 */
 int http_host_is_valid(const char *p, size_t len);
 
+/** A field's name and value, measured and looked at in one walk: neither is read a second time. */
+typedef struct http_measure {
+    size_t name, value; /**< lengths */
+    int name_is_safe, value_is_safe;
+} http_measure;
+
+/** @param name, value  end with NUL. The name may be empty: it is not safe */
+void http_field_measure(const char *name, const char *value, http_measure *out);
+
 /** 1 if @a name is a token and @a value has no control bytes: safe to send. Both end with NUL. */
 int http_field_is_safe(const char *name, const char *value);
 int http_name_is_safe(const char *name);

@@ -416,18 +416,10 @@ BRG_DECLARE(int) brg_filter_is_declared(const ap_filter_rec_t *frec)
     return filter_declaration(frec) != NULL;
 }
 
-static int filters_declared(const ap_filter_t *f)
-{
-    for (; f; f = f->next)
-        if (!f->frec->providers && !brg_filter_is_declared(f->frec))
-            return 0;
-    return 1;
-}
-
 int request_handler_may_run_inline(request_rec *r)
 {
-    return handlers_plain && !request_may_block(r) && filters_declared(r->output_filters) &&
-           filters_declared(r->input_filters) && !stock_waits(r);
+    return handlers_plain && !request_may_block(r) && filter_chain_is_declared(r->output_filters) &&
+           filter_chain_is_declared(r->input_filters) && !stock_waits(r);
 }
 
 static int request_is_without_body(const request_rec *r)

@@ -60,12 +60,21 @@ static const char *answer_reversed(proxy_exchange *x, const char *name, apr_size
     }
 }
 
+/* Names of these lengths are looked at in answer_is_hop() or answer_reversed(). */
+#define ANSWER_LENGTHS \
+    (1u << 2 | 1u << 3 | 1u << 7 | 1u << 8 | 1u << 10 | 1u << 11 | 1u << 16 | 1u << 17)
+
+static void answer_field(proxy_exchange *x, const char *name, apr_size_t len, const char *value)
+{
+    if (len >= 32 || !(ANSWER_LENGTHS >> len & 1))
+        apr_table_addn(x->r->headers_out, name, value);
+    else if (!answer_is_hop(name, len))
+        apr_table_addn(x->r->headers_out, name, answer_reversed(x, name, len, value));
+}
+
 void exchange_field(proxy_exchange *x, const char *name, const char *value)
 {
-    const apr_size_t len = strlen(name);
-
-    if (!answer_is_hop(name, len))
-        apr_table_addn(x->r->headers_out, name, answer_reversed(x, name, len, value));
+    answer_field(x, name, strlen(name), value);
 }
 
 /* The head in one piece, in the request's pool, with NULs behind names and values. */
@@ -90,10 +99,11 @@ static const char *answer_head_end(const http_head *head)
     return last ? last->value + last->value_len : head->line + head->line_len;
 }
 
-static void answer_fields(proxy_exchange *x, const http_head *head)
+/* @return the first Content-Type, or NULL */
+static const char *answer_fields(proxy_exchange *x, const http_head *head)
 {
     request_rec *r = x->r;
-    const char *end = answer_head_end(head), *connection = NULL;
+    const char *end = answer_head_end(head), *connection = NULL, *type = NULL;
     char *copy = answer_copy(r, head, end);
     const int at = head->known[HTTP_F_CONNECTION];
 
@@ -103,9 +113,13 @@ static void answer_fields(proxy_exchange *x, const http_head *head)
         const http_field *f = &head->field[i];
         const char *name = copy + (f->name - head->line), *value = copy + (f->value - head->line);
 
-        if (!answer_is_named(r, connection, name))
-            exchange_field(x, name, value);
+        if (answer_is_named(r, connection, name))
+            continue;
+        answer_field(x, name, f->name_len, value);
+        if (f->name_len == 12 && !type && !strcasecmp(name, "Content-Type"))
+            type = value;
     }
+    return type;
 }
 
 static void answer_via(proxy_exchange *x)
@@ -145,14 +159,16 @@ void exchange_status(proxy_exchange *x, int code, const char *reason, apr_size_t
     r->status_line = reason ? answer_line(r->pool, code, reason, len) : NULL;
 }
 
-void exchange_fields_done(proxy_exchange *x)
+static void answer_fields_done(proxy_exchange *x, const char *type)
 {
-    const char *type;
-
     answer_via(x);
-    type = apr_table_get(x->r->headers_out, "Content-Type");
     if (type)
         ap_set_content_type(x->r, type);
+}
+
+void exchange_fields_done(proxy_exchange *x)
+{
+    answer_fields_done(x, apr_table_get(x->r->headers_out, "Content-Type"));
 }
 
 void exchange_head(proxy_exchange *x, const http_head *head)
@@ -161,8 +177,7 @@ void exchange_head(proxy_exchange *x, const http_head *head)
     const apr_size_t len = h1_response_reason(head, &reason);
 
     exchange_status(x, head->code, reason, len);
-    answer_fields(x, head);
-    exchange_fields_done(x);
+    answer_fields_done(x, answer_fields(x, head));
 }
 
 void exchange_interim_begin(proxy_exchange *x, int code)

@@ -135,7 +135,7 @@ int balancer_manager(request_rec *r)
 /* The form of a request may have to be waited for. */
 static int manager_fixups(request_rec *r)
 {
-    if (r->handler && !strcmp(r->handler, "balancer-manager"))
+    if (brg_handler_is(r, "balancer-manager"))
         brg_request_needs_worker(r);
     return DECLINED;
 }

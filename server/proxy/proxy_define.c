@@ -93,10 +93,16 @@ static int worker_fits(const proxy_worker *w, const char *url, size_t least, con
 proxy_worker *proxy_worker_find(const proxy_server_conf *conf, const proxy_balancer *balancer,
                                 const char *url, const char *socket)
 {
-    const apr_array_header_t *from = balancer ? proxy_members(balancer) : conf->workers;
-    const size_t least = url_authority_len(url);
+    return proxy_worker_longest(balancer ? proxy_members(balancer) : conf->workers, url,
+                                url_authority_len(url), socket);
+}
+
+proxy_worker *proxy_worker_longest(const apr_array_header_t *from, const char *url, size_t least,
+                                   const char *socket)
+{
     proxy_worker *best = NULL;
 
+    BRG_ASSERT(from && url);
     for (int i = 0; i < from->nelts; i++) {
         proxy_worker *w = APR_ARRAY_IDX(from, i, proxy_worker *);
 

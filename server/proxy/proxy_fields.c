@@ -23,6 +23,8 @@ typedef struct fields_head {
     int n, most;
     apr_size_t size;
     const char *connection; /* of the client; NULL */
+    const char *host, *length, *upgrade, *te,
+        *coding; /* of the client, as headers_in has them first; NULL */
     unsigned seen_for : 1, seen_host : 1, seen_server : 1, seen_via : 1;
 } fields_head;
 
@@ -35,14 +37,11 @@ static void fields_grow(fields_head *h)
     h->most *= 2;
 }
 
-static void fields_add_named(fields_head *h, const char *name, apr_size_t name_len,
-                             const char *value)
+static void fields_put_line(fields_head *h, const char *name, apr_size_t name_len,
+                            const char *value, apr_size_t value_len)
 {
-    const apr_size_t value_len = strlen(value);
     proxy_line *l;
 
-    if (!http_is_token(name, name_len) || !http_is_value(value, value_len))
-        return;
     if (h->n == h->most)
         fields_grow(h);
     l = &h->line[h->n++];
@@ -53,25 +52,62 @@ static void fields_add_named(fields_head *h, const char *name, apr_size_t name_l
     h->size += name_len + value_len + 4;
 }
 
-static void fields_add(fields_head *h, const char *name, const char *value)
+static void fields_add_named(fields_head *h, const char *name, apr_size_t name_len,
+                             const char *value)
 {
-    fields_add_named(h, name, strlen(name), value);
+    const apr_size_t value_len = strlen(value);
+
+    if (http_is_token(name, name_len) && http_is_value(value, value_len))
+        fields_put_line(h, name, name_len, value, value_len);
+}
+
+static void fields_add_value(fields_head *h, const char *name, apr_size_t name_len,
+                             const char *value)
+{
+    const apr_size_t value_len = strlen(value);
+
+    if (http_is_value(value, value_len))
+        fields_put_line(h, name, name_len, value, value_len);
+}
+
+/* The name is a literal. */
+#define fields_add(h, name, value) fields_add_value(h, name, sizeof(name) - 1, value)
+/* So is the value. */
+#define fields_say(h, name, value) \
+    fields_put_line(h, name, sizeof(name) - 1, value, sizeof(value) - 1)
+
+/* The first of a name is what apr_table_get() would find. */
+static void fields_note(const char **first, const char *value)
+{
+    if (!*first)
+        *first = value;
 }
 
 /* 0: it stays here. */
-static int fields_goes_on(const proxy_exchange *x, const char *name, apr_size_t len)
+static int fields_goes_on(const proxy_exchange *x, fields_head *h, const char *name, apr_size_t len,
+                          const char *value)
 {
     const request_rec *r = x->r;
 
     switch (http_field_id_of(name, len)) {
     case HTTP_F_HOST:
+        fields_note(&h->host, value);
+        return 0;
+    case HTTP_F_CONTENT_LENGTH:
+        fields_note(&h->length, value);
+        return 0;
+    case HTTP_F_UPGRADE:
+        fields_note(&h->upgrade, value);
+        return 0;
+    case HTTP_F_TE:
+        fields_note(&h->te, value);
+        return 0;
+    case HTTP_F_TRANSFER_ENCODING:
+        fields_note(&h->coding, value);
+        return 0;
     case HTTP_F_CONNECTION:
     case HTTP_F_KEEP_ALIVE:
     case HTTP_F_TRAILER:
-    case HTTP_F_TRANSFER_ENCODING:
-    case HTTP_F_CONTENT_LENGTH:
-    case HTTP_F_UPGRADE:
-    case HTTP_F_TE:
         return 0;
     case HTTP_F_EXPECT:
         return x->holds;
@@ -175,7 +211,8 @@ static void fields_of_client(const proxy_exchange *x, fields_head *h)
         const char *value = e[i].val;
         const apr_size_t len = e[i].key ? strlen(e[i].key) : 0;
 
-        if (!len || !value || !fields_goes_on(x, e[i].key, len) || fields_is_named(h, e[i].key))
+        if (!len || !value || !fields_goes_on(x, h, e[i].key, len, value) ||
+            fields_is_named(h, e[i].key))
             continue;
         if (len == 3 && !strcasecmp(e[i].key, "Via")) {
             if (via == PROXY_VIA_BLOCK)
@@ -192,14 +229,13 @@ static void fields_of_client(const proxy_exchange *x, fields_head *h)
 static void fields_of_ours(const proxy_exchange *x, fields_head *h)
 {
     const request_rec *r = x->r;
-    const char *host = fields_client_host(r);
 
     if (!x->conf.add_fields)
         return;
     if (!h->seen_for)
         fields_add(h, "X-Forwarded-For", r->useragent_ip);
-    if (!h->seen_host && host)
-        fields_add(h, "X-Forwarded-Host", host);
+    if (!h->seen_host && h->host)
+        fields_add(h, "X-Forwarded-Host", h->host);
     if (!h->seen_server)
         fields_add(h, "X-Forwarded-Server", r->server->server_hostname);
 }
@@ -208,27 +244,24 @@ static void fields_of_ours(const proxy_exchange *x, fields_head *h)
 static void fields_of_body(proxy_exchange *x, fields_head *h, int is_10)
 {
     request_rec *r = x->r;
-    const char *length = apr_table_get(r->headers_in, "Content-Length");
+    const char *length = h->length;
 
     x->body_chunked = 0;
     if (x->target->scheme == PROXY_SCHEME_CONNECT)
         return;
     if (x->body_over && (x->has_body || length)) {
         fields_add(h, "Content-Length", apr_psprintf(r->pool, "%" APR_OFF_T_FMT, x->body_n));
-    } else if (x->has_body && length && !apr_table_get(r->headers_in, "Transfer-Encoding") &&
-               r->input_filters == r->proto_input_filters) {
+    } else if (x->has_body && length && !h->coding && r->input_filters == r->proto_input_filters) {
         fields_add(h, "Content-Length", length);
     } else if (x->has_body && !is_10) {
         x->body_chunked = 1;
-        fields_add(h, "Transfer-Encoding", "chunked");
+        fields_say(h, "Transfer-Encoding", "chunked");
     }
 }
 
 /* Upgrade passes only where the configuration lets it. */
-static const char *fields_upgrade(proxy_exchange *x)
+static const char *fields_upgrade(proxy_exchange *x, const char *upgrade)
 {
-    const char *upgrade = apr_table_get(x->r->headers_in, "Upgrade");
-
     x->upgrade = 0;
     if (!upgrade || !proxy_may_upgrade(x->r, x->target->worker, upgrade))
         return NULL;
@@ -239,25 +272,24 @@ static const char *fields_upgrade(proxy_exchange *x)
 static void fields_of_connection(proxy_exchange *x, fields_head *h, int is_10)
 {
     request_rec *r = x->r;
-    const char *upgrade = is_10 ? NULL : fields_upgrade(x);
+    const char *upgrade = is_10 ? NULL : fields_upgrade(x, h->upgrade);
 
     if (upgrade) {
         fields_add(h, "Upgrade", upgrade);
-        fields_add(h, "Connection", "Upgrade");
+        fields_say(h, "Connection", "Upgrade");
         return;
     }
-    if (apr_table_get(r->headers_in, "TE") &&
-        ap_find_token(r->pool, apr_table_get(r->headers_in, "TE"), "trailers") && !is_10) {
-        fields_add(h, "TE", "trailers");
-        fields_add(h, "Connection", "TE");
+    if (h->te && ap_find_token(r->pool, h->te, "trailers") && !is_10) {
+        fields_say(h, "TE", "trailers");
+        fields_say(h, "Connection", "TE");
     }
     if (is_10)
         return; /* it has no connections that are kept */
-    fields_add(h, "Connection",
-               x->origin && client_origin_settings(x->origin)->reuse &&
-                       !apr_table_get(r->subprocess_env, "proxy-nokeepalive")
-                   ? "Keep-Alive"
-                   : "close");
+    if (x->origin && client_origin_settings(x->origin)->reuse &&
+        !apr_table_get(r->subprocess_env, "proxy-nokeepalive"))
+        fields_say(h, "Connection", "Keep-Alive");
+    else
+        fields_say(h, "Connection", "close");
 }
 
 static char *fields_put(char *p, const char *s, apr_size_t n)
@@ -284,7 +316,8 @@ static const char *fields_host(const proxy_exchange *x)
     return host ? host : x->target->authority;
 }
 
-/* @return NULL: what is no part of a request line would begin another line */
+/* @return NULL: what is no part of a request line would begin another line. The bytes live as long as the request, and so does the
+ * bucket, which no filter sees. */
 static apr_bucket *fields_write(const fields_head *h, const char *method, const char *target,
                                 const char *version)
 {
@@ -295,7 +328,7 @@ static apr_bucket *fields_write(const fields_head *h, const char *method, const 
 
     if (method[method_len] || target[target_len])
         return NULL;
-    buf = apr_bucket_alloc(all, alloc);
+    buf = apr_palloc(h->r->pool, all);
     p = fields_put(buf, method, method_len);
     *p++ = ' ';
     p = fields_put(p, target, target_len);
@@ -308,7 +341,7 @@ static apr_bucket *fields_write(const fields_head *h, const char *method, const 
     }
     p = fields_put(p, "\r\n", 2);
     BRG_ASSERT((apr_size_t)(p - buf) == all);
-    return apr_bucket_heap_create(buf, all, apr_bucket_free, alloc);
+    return apr_bucket_immortal_create(buf, all, alloc);
 }
 
 /* What every version has. */
@@ -325,20 +358,17 @@ static void fields_collect(proxy_exchange *x, fields_head *h)
 int proxy_request_lines(proxy_exchange *x, const proxy_line **lines, const char **host)
 {
     request_rec *r = x->r;
-    const char *length = apr_table_get(r->headers_in, "Content-Length"),
-               *te = apr_table_get(r->headers_in, "TE");
     fields_head h = {0};
 
     fields_collect(x, &h);
     fields_of_client(x, &h);
     fields_of_ours(x, &h);
-    if (x->body_over && (x->has_body || length))
+    if (x->body_over && (x->has_body || h.length))
         fields_add(&h, "Content-Length", apr_psprintf(r->pool, "%" APR_OFF_T_FMT, x->body_n));
-    else if (x->has_body && length && !apr_table_get(r->headers_in, "Transfer-Encoding") &&
-             r->input_filters == r->proto_input_filters)
-        fields_add(&h, "Content-Length", length);
-    if (te && ap_find_token(r->pool, te, "trailers"))
-        fields_add(&h, "TE", "trailers");
+    else if (x->has_body && h.length && !h.coding && r->input_filters == r->proto_input_filters)
+        fields_add(&h, "Content-Length", h.length);
+    if (h.te && ap_find_token(r->pool, h.te, "trailers"))
+        fields_say(&h, "TE", "trailers");
     *host = fields_host(x);
     *lines = h.line;
     return h.n;

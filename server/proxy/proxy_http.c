@@ -159,6 +159,18 @@ static apr_status_t http_take_head(proxy_exchange *x)
 
 /* ---- bodies ---- */
 
+/* A small answer that is whole lies in the request's pool. */
+static void http_take_small(proxy_exchange *x, uint32_t n)
+{
+    request_rec *r = x->r;
+    const char *copy = apr_pmemdup(r->pool, client_in(x->cc), n);
+
+    BRG_ASSERT(n <= CLIENT_COPIED && n <= client_in_size(x->cc));
+    APR_BRIGADE_INSERT_TAIL(x->in,
+                            apr_bucket_pool_create(copy, n, r->pool, r->connection->bucket_alloc));
+    client_in_take(x->cc, n);
+}
+
 static void http_take_bytes(proxy_exchange *x, uint32_t n)
 {
     APR_BRIGADE_INSERT_TAIL(x->in, client_in_bucket(x->cc, n, x->r->connection->bucket_alloc));
@@ -171,7 +183,10 @@ static apr_status_t http_take_length(proxy_exchange *x)
     BRG_ASSERT(n && x->left && !x->complete);
     if (n > x->left)
         n = (uint32_t)x->left;
-    http_take_bytes(x, n);
+    if (n == x->left && n <= CLIENT_COPIED && !x->passed)
+        http_take_small(x, n);
+    else
+        http_take_bytes(x, n);
     x->left -= n;
     x->complete = !x->left;
     return APR_SUCCESS;

@@ -160,6 +160,18 @@ static int alias_pattern(alias_run *a)
     return OK;
 }
 
+/* "proxy:", the URL and the rest of the path. */
+static const char *alias_join(apr_pool_t *p, const char *real, const char *rest)
+{
+    const apr_size_t start = strlen("proxy:"), real_len = strlen(real), rest_len = strlen(rest);
+    char *text = apr_palloc(p, start + real_len + rest_len + 1);
+
+    memcpy(text, "proxy:", start);
+    memcpy(text + start, real, real_len);
+    memcpy(text + start + real_len, rest, rest_len + 1);
+    return text;
+}
+
 static int alias_prefix(alias_run *a)
 {
     size_t len = alias_covers(a->uri, a->fake);
@@ -178,7 +190,7 @@ static int alias_prefix(alias_run *a)
             a->unsafe = 1;
     }
     use = a->alias->flags & ALIAS_SERVLET ? alias_servlet_rest(a->r->uri, a->uri, len) : use + len;
-    a->found = apr_pstrcat(a->r->pool, "proxy:", a->real, use, NULL);
+    a->found = alias_join(a->r->pool, a->real, use);
     return OK;
 }
 

@@ -224,6 +224,9 @@ proxy_balancer *proxy_balancer_find(const proxy_server_conf *conf, const char *u
 /* The worker whose name is the longest beginning of @a url; members of @a balancer if it is not NULL. */
 proxy_worker *proxy_worker_find(const proxy_server_conf *conf, const proxy_balancer *balancer,
                                 const char *url, const char *socket);
+/* The same of the list @a from. @param least  bytes of @a url up to its path, which a name has to cover */
+proxy_worker *proxy_worker_longest(const apr_array_header_t *from, const char *url, size_t least,
+                                   const char *socket);
 /* The worker that a directive with @a url means: as above, but of the same socket, and $1 in a name is no pattern. */
 proxy_worker *proxy_worker_shared(const apr_array_header_t *workers, const char *url,
                                   const char *socket, apr_pool_t *p);

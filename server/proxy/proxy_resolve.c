@@ -112,6 +112,7 @@ static int resolve_place(request_rec *r, proxy_target *t)
     t->port = place->port;
     t->authority = place->authority;
     t->path = r->filename + place->path_at;
+    t->path_at = (unsigned)(place->path_at - strlen("proxy:"));
     return 1;
 }
 
@@ -124,7 +125,8 @@ static void resolve_worker(request_rec *r, proxy_target *t)
         t->balancer = proxy_balancer_find(conf, t->url);
         return;
     }
-    t->worker = proxy_worker_find(conf, NULL, t->url, t->socket);
+    t->worker = t->path_at ? proxy_worker_longest(conf->workers, t->url, t->path_at, t->socket)
+                           : proxy_worker_find(conf, NULL, t->url, t->socket);
     if (!t->worker) {
         t->worker = t->forward ? conf->forward : conf->reverse;
         t->dynamic = 1;

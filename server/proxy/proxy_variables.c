@@ -5,7 +5,7 @@
 #include "apr_strings.h"
 #include "brigade/assert.h"
 #include "http_core.h"
-#include "util_script.h"
+#include "script_vars.h"
 #include <string.h>
 
 /* The file that a URL of FastCGI names: the path behind the host, without what is no part of the file's name. */
@@ -29,8 +29,7 @@ static void variables_of_fcgi(request_rec *r, const struct proxy_target *target)
             NULL);
     if (proxy_fcgi_is_generic(r))
         r->filename = (char *)variables_file(r, r->filename);
-    ap_add_common_vars(r);
-    ap_add_cgi_vars(r);
+    script_add_all(r);
     r->filename = filename;
 }
 
@@ -38,8 +37,7 @@ int proxy_script_environment(request_rec *r, const struct proxy_target *target)
 {
     BRG_ASSERT(r->proxyreq != PROXYREQ_NONE);
     if (target->scheme != PROXY_SCHEME_FCGI) {
-        ap_add_common_vars(r);
-        ap_add_cgi_vars(r);
+        script_add_all(r);
         return OK;
     }
     variables_of_fcgi(r, target);

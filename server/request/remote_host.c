@@ -112,10 +112,15 @@ AP_DECLARE(const char *) ap_get_useragent_host(request_rec *r, int type, int *st
 /* Offered by mod_ident. Looked up when asked: requests that want it are rare. */
 AP_DECLARE(const char *) ap_get_remote_logname(request_rec *r)
 {
-    APR_OPTIONAL_FN_TYPE(ap_ident_lookup) * lookup;
+    static _Thread_local APR_OPTIONAL_FN_TYPE(ap_ident_lookup) * lookup;
+    static _Thread_local int
+        asked; /* once the configuration was read nobody registers it any more */
 
     if (r->connection->remote_logname)
         return r->connection->remote_logname;
-    lookup = APR_RETRIEVE_OPTIONAL_FN(ap_ident_lookup);
+    if (!asked) {
+        lookup = APR_RETRIEVE_OPTIONAL_FN(ap_ident_lookup);
+        asked = 1;
+    }
     return lookup ? lookup(r) : NULL;
 }

@@ -144,6 +144,12 @@ static const char *host_lower(apr_pool_t *p, const vhost_host *host)
     return name;
 }
 
+static void host_take_port(request_rec *r, apr_port_t port)
+{
+    r->parsed_uri.port_str = apr_itoa(r->pool, (int)port);
+    r->parsed_uri.port = port;
+}
+
 static int host_take_field(request_rec *r, const char *value)
 {
     vhost_host host;
@@ -154,10 +160,8 @@ static int host_take_field(request_rec *r, const char *value)
         return 0;
     }
     r->hostname = host_lower(r->pool, &host);
-    if (host.port) {
-        r->parsed_uri.port_str = apr_itoa(r->pool, (int)host.port);
-        r->parsed_uri.port = (apr_port_t)host.port;
-    }
+    if (host.port)
+        host_take_port(r, (apr_port_t)host.port);
     return 1;
 }
 
@@ -233,14 +237,75 @@ static int host_choose_server(request_rec *r)
     return found || vhost_server_has_name(r->server, r->hostname);
 }
 
+/* ---- what the last Host fields of this thread said: clients send the same one again and again ---- */
+
+#define HOST_KEPT 4
+#define HOST_KEPT_LEN 64
+
+typedef struct host_kept {
+    unsigned number; /* of the tables; 0: nothing is kept */
+    const void *chain;
+    server_rec *base, *server;
+    apr_size_t len, name_len;
+    apr_port_t port;                                /* 0: none was given */
+    char value[HOST_KEPT_LEN], name[HOST_KEPT_LEN]; /* as sent; as r->hostname */
+} host_kept;
+
+static _Thread_local host_kept host_known[HOST_KEPT];
+
+static host_kept *host_place(const char *value, apr_size_t len)
+{
+    return &host_known[(len + (unsigned char)value[len / 2]) % HOST_KEPT];
+}
+
+/* @return 1: r->hostname and r->server are set */
+static int host_recall(request_rec *r, const char *value)
+{
+    const apr_size_t len = strlen(value);
+    const host_kept *k = host_place(value, len);
+
+    if (k->number != vhost_tables_number() || k->len != len || k->base != r->server ||
+        k->chain != r->connection->vhost_lookup_data || memcmp(k->value, value, len) != 0)
+        return 0;
+    r->hostname = apr_pstrmemdup(r->pool, k->name, k->name_len);
+    r->server = k->server;
+    if (k->port)
+        host_take_port(r, k->port);
+    return 1;
+}
+
+/* Only of names that a server has. @param base  r->server, before */
+static void host_remember(const request_rec *r, const char *value, server_rec *base)
+{
+    const apr_size_t len = strlen(value), name_len = strlen(r->hostname);
+    host_kept *k = host_place(value, len);
+
+    BRG_ASSERT(len > 0 && name_len <= len);
+    if (len >= HOST_KEPT_LEN)
+        return;
+    *k = (host_kept){.number = vhost_tables_number(),
+                     .chain = r->connection->vhost_lookup_data,
+                     .base = base,
+                     .server = r->server,
+                     .len = len,
+                     .port = r->parsed_uri.port_str ? r->parsed_uri.port : 0,
+                     .name_len = name_len};
+    memcpy(k->value, value, len);
+    memcpy(k->name, r->hostname, name_len);
+}
+
 AP_DECLARE(int) ap_update_vhost_from_headers_ex(request_rec *r, int require_match)
 {
     const char *value = apr_table_get(r->headers_in, "Host");
     const char *field = value && *value ? value : NULL; /* an empty one says nothing */
+    server_rec *base = r->server;
     int from_target = r->hostname != NULL;
     const core_server_config *conf;
-    int well_formed = from_target ? host_take_target(r) : !field || host_take_field(r, field);
+    int well_formed;
 
+    if (!from_target && field && r->status == HTTP_OK && host_recall(r, field))
+        return HTTP_OK;
+    well_formed = from_target ? host_take_target(r) : !field || host_take_field(r, field);
     if (!well_formed) {
         r->hostname = NULL;
         r->status = HTTP_BAD_REQUEST;
@@ -248,7 +313,10 @@ AP_DECLARE(int) ap_update_vhost_from_headers_ex(request_rec *r, int require_matc
     if (r->status != HTTP_OK)
         return r->status;
     conf = ap_get_core_module_config(r->server->module_config);
-    if (!host_choose_server(r) && (require_match || conf->strict_host_check == AP_CORE_CONFIG_ON)) {
+    if (host_choose_server(r)) {
+        if (!from_target && field)
+            host_remember(r, field, base);
+    } else if (require_match || conf->strict_host_check == AP_CORE_CONFIG_ON) {
         ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r,
                       "Client asked for a host that no server here has: %s", r->hostname);
         return r->status = HTTP_BAD_REQUEST;

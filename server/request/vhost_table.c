@@ -186,10 +186,13 @@ static void vhost_chain_index(apr_pool_t *p, vhost_chain *chain)
     BRG_ASSERT(rank < VHOST_RANK_TEXT);
 }
 
+static unsigned vhost_number = 1; /* vhost_tables_number() */
+
 static apr_status_t vhost_tables_forget(void *data)
 {
     memset(&vhost_tables, 0, sizeof vhost_tables);
     vhost_tables.tail = &vhost_tables.all;
+    vhost_number += 2; /* odd: never 0 */
     return APR_SUCCESS;
 }
 
@@ -212,6 +215,11 @@ void vhost_tables_build(apr_pool_t *p, server_rec *main_server)
 }
 
 /* ---- look-ups ---- */
+
+unsigned vhost_tables_number(void)
+{
+    return vhost_number;
+}
 
 int vhost_wants_local_address(void)
 {

@@ -60,6 +60,9 @@ server_rec *vhost_chain_find(const vhost_chain *chain, const char *name, size_t 
 int vhost_chain_each(const vhost_chain *chain, int (*visit)(void *baton, server_rec *s),
                      void *baton);
 
+/** Which tables these are: another number whenever they were built, never 0. For what is kept of look-ups. */
+unsigned vhost_tables_number(void);
+
 /** Is @a name (lower case) the ServerName or a ServerAlias of @a s? */
 int vhost_server_has_name(const server_rec *s, const char *name);
 

@@ -227,7 +227,7 @@ def count_taken(site, program, configuration, shapes, into):
         with open(f"{server.root}/taken", encoding="utf-8") as f:
             lines = [line.split() for line in f]
     for shape in shapes:
-        protocol = "HTTP/2.0" if SHAPES[shape][1] == "http2" else "HTTP/1.1"
+        protocol = "HTTP/2.0" if SHAPES[shape][1].startswith("http2") else "HTTP/1.1"
         found = [tuple(map(int, line[2:5])) for line in lines if line[:2] == [protocol, SHAPES[shape][2]]][WARM // 2:]
         into[shape].taken = dict(zip(("allocations", "bytes", "zeroed"), map(statistics.median_low, zip(*found))))
 

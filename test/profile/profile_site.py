@@ -76,6 +76,10 @@ Listen 127.0.0.1:{proxied}
 <VirtualHost 127.0.0.1:{proxied}>
     ProxyPass /p/ http://127.0.0.1:{backend}/
 </VirtualHost>
+Listen 127.0.0.1:{http2-proxied}
+<VirtualHost 127.0.0.1:{http2-proxied}>
+    ProxyPass /p/ http://127.0.0.1:{backend}/
+</VirtualHost>
 """
 PREFORK = "LoadModule mpm_prefork_module modules/mod_mpm_prefork.so\n"
 BACKEND = (b"HTTP/1.1 200 OK\r\nDate: Fri, 20 Nov 2026 08:00:00 GMT\r\nServer: backend\r\nLast-Modified: Fri, 20 Nov 2026 08:00:00 GMT\r\n"
@@ -108,6 +112,7 @@ SHAPES = {
     "ssi": ("full", "plain", "/page.shtml", "", "a page with six elements, rendered"),
     "scan": ("full", "plain", "/text.scan", "", "text of 10 KB that a handler sends through SSI: it is searched, not compiled"),
     "proxied": ("full", "proxied", "/p/page", "", "1 KB that another server answers"),
+    "http2-proxied": ("full", "http2-proxied", "/p/page", "", "1 KB that another server answers, over HTTP/2"),
     "fastcgi": ("stored", "plain", "/page.script", "", "1 KB of a FastCGI backend, over a connection of its own"),
     "worker": ("full", "plain", "/page.asis", "", "a page that a worker sends"),
     "squid": ("stored", "squid", "/10k.bin", "", "10 KB from memory, the log of Squid"),
@@ -233,7 +238,7 @@ class Server:
         self.root = f"{site.root}/{configuration}-{Server.made}"
         os.mkdir(self.root)
         os.chmod(self.root, 0o777)
-        self.ports = {name: free_port() for name in ("plain", "log", "squid", "hit", "tls", "http2", "proxied")}
+        self.ports = {name: free_port() for name in ("plain", "log", "squid", "hit", "tls", "http2", "proxied", "http2-proxied")}
         text = BASE + HTTP2 + (STORED + (TLS if has_tls(program) else "") if configuration == "stored" else FULL)
         text = (PREFORK if configuration == "prefork" else "") + text
         with open(f"{self.root}/httpd.conf", "w", encoding="utf-8") as f:
@@ -285,7 +290,7 @@ class Client:
         _, port, self.target, self.fields, _ = SHAPES[shape]
         self.agent = AGENT + ("" if "Accept-Encoding" in self.fields else UNCODED)
         self.http2 = None
-        if port == "http2":
+        if port.startswith("http2"):
             self.http2 = h2_client.Connection(server.ports[port])
             self.stream, self.update = 1, b""
             return

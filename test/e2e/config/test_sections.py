@@ -3,6 +3,7 @@
 import os
 import re
 import threading
+import urllib.parse
 
 import pytest
 
@@ -195,6 +196,32 @@ def hosts(serve_module):
 def test_virtual_host(hosts, host, shown, body):
     r = hosts.get("/a.txt", host=host)
     assert (r["X-Host"], r.body) == (shown, body)
+
+
+def test_hosts_that_come_again(serve):
+    """What the last Host fields said is remembered: of each the name as it was sent, its port, and the host that has it."""
+    server = serve("""
+<VirtualHost *:@PORT@>
+    ServerName first.example
+    ErrorDocument 404 first
+</VirtualHost>
+<VirtualHost *:@PORT@>
+    ServerName second.example
+    ServerAlias *.wild.example
+    ErrorDocument 404 second
+</VirtualHost>
+""", FILES)
+    asked = [("first.example", "first"), ("second.example", "second"), ("Second.Example", "second"), ("second.example:81", "second"),
+             ("second.example:82", "second"), ("sECOND.example", "second"), ("a.wild.example", "second"), ("b.wild.example", "second"),
+             ("unknown.example", "first"), ("x" * 60 + ".wild.example", "second")]
+    with server.connect() as c:
+        for n in range(3):
+            for host, shown in asked:  # paths that nobody asked for: no answer comes from memory
+                assert c.get(f"/none{n}", host=host).body.decode().startswith(shown), (n, host)
+                to = urllib.parse.urlsplit(c.get(f"/d?{n}", host=host)["Location"])
+                name, _, port = host.lower().partition(":")
+                assert to.hostname == name and (not port or to.port == int(port)), (n, host)
+    assert server.get("/none", host="second.example/x").status == 400
 
 
 def test_virtual_host_changes_on_a_connection(hosts):
