@@ -277,8 +277,6 @@ static int mime_find_type(request_rec *r)
     conf = ap_get_module_config(r->per_dir_config, &mime_module);
     mime_begin(&search, r, conf);
     name = mime_resource_name(r, conf, &len);
-    if (mime_negotiates && memchr(name, '.', len)) /* else nothing is found: nobody asks for them */
-        search.unknown = apr_array_make(r->pool, 2, sizeof(char *));
     mime_walk_name(&search, name, len);
     if (search.found && mime_negotiates)
         mime_tell_unknown(&search);
