@@ -160,11 +160,6 @@ void memory_stack_trim(memory_stack *stack)
 {
 }
 
-uint64_t memory_idle(void)
-{
-    return 0;
-}
-
 void memory_stack_trace(memory_stack *stack)
 {
 }

@@ -158,7 +158,8 @@ static int condition_is_there(const apr_table_t *fields)
     const apr_table_entry_t *field = (const apr_table_entry_t *)all->elts;
 
     for (int i = 0; i < all->nelts; i++)
-        if ((field[i].key[0] | 0x20) == 'i' && !strncasecmp(field[i].key, "If-", 3))
+        if ((field[i].key[0] | 0x20) == 'i' && (field[i].key[1] | 0x20) == 'f' &&
+            field[i].key[2] == '-')
             return 1;
     return 0;
 }

@@ -121,6 +121,22 @@ def test_long_text_of_pages_is_shared(serve):
     assert grown["shared"] >= 40 and 20 * 5 <= grown["copied_bytes"] < 20 * 100, grown
 
 
+def test_a_head_is_copied_once(serve):
+    """All strings of a request lie in one copy of its head: a long head has no byte that is copied twice."""
+    server = serve_old(serve, ONE + WHOLE_WAY)
+    head = b"GET /small.txt?a=b HTTP/1.1\r\nHost: localhost\r\nUser-Agent: " + b"u" * 300 + b"\r\nCookie: " + b"c" * 700
+
+    def what(client):
+        with socket.create_connection(("127.0.0.1", server.port), timeout=brigade.PATIENCE) as s:
+            for _ in range(20):
+                s.sendall(head + b"\r\n\r\n")
+                answer = b""
+                while not answer.endswith(b"hello\n" * 100):
+                    answer += s.recv(65536)
+    grown = counted(server, what)
+    assert grown["copied"] == 20 and abs(grown["copied_bytes"] - 20 * len(head)) < 200, grown  # what looks differs by some digits
+
+
 def test_in_every_shape(serve):
     server = serve_old(serve, ONE + WHOLE_WAY)
     server.get("/dir/")

@@ -257,13 +257,15 @@ def sent_by_way(server):
     ("FileCacheEntries 0\nEnableSendfile Off\n", 20_000_000, "window")])
 def test_the_way_of_bodies_is_told(serve, lines, size, way):
     server = serve("ServerProcesses 1\nEventLoops 1\n" + lines + METRICS, {"a.bin": b"x" * size})
+    os.utime(server.path("htdocs", "a.bin"), (1.7e9, 1.7e9))
+    times = 20 if way == "memory" else 3  # the last ones are answered from memory, on a way of their own
     before = sent_by_way(server)
-    for _ in range(3):
+    for _ in range(times):
         assert len(server.get("/a.bin").body) == size
     after = sent_by_way(server)
     grown = {name: after[name] - before[name] for name in WAYS}
-    assert sum(grown.values()) >= 3 * size
-    assert grown[way] >= (1 if way == "window" else 3 * size)  # what is left of a large file is read
+    assert sum(grown.values()) >= times * size
+    assert grown[way] >= (1 if way == "window" else times * size)  # what is left of a large file is read
     assert way == "window" or sum(grown[name] for name in WAYS if name not in (way, "memory")) == 0
     assert way == "memory" or grown["memory"] < size  # heads, and the figures themselves
 
