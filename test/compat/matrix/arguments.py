@@ -443,6 +443,7 @@ ImapMenu none
 [include]
 SSIEndTag "%>"
 SSIErrorMsg wrong
+SSIEsi on
 SSIETag on
 SSILastModified on
 SSILegacyExprParser on
