@@ -361,7 +361,7 @@ const command_rec ssi_commands[] = {
                   "On: of the page's own file; Parts: of the newest file in it; Off"),
     AP_INIT_TAKE1("SSIETag", set_validator, SSI_AT(etag), OR_LIMIT,
                   "On: of the page's own file; Parts: of all that shows in it; Off"),
-    AP_INIT_TAKE1("SSIEsi", set_esi, NULL, OR_LIMIT,
+    AP_INIT_TAKE1("SSIEsi", set_esi, NULL, OR_LIMIT | RSRC_CONF,
                   "On: documents that Surrogate-Control calls ESI/1.0 are put together; Always: "
                   "others, too; Off"),
     AP_INIT_TAKE1("SSIUnknownDirectives", set_unknown, NULL, OR_ALL,

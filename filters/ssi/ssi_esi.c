@@ -175,6 +175,15 @@ static void esi_whole(request_rec *r)
         apr_table_unset(r->headers_in, names[i]);
 }
 
+/* Handlers wait with the timeout of their server. */
+static void esi_timeout(const esi_page *page, request_rec *sub)
+{
+    if (!page->conf->include_us || page->conf->include_us >= sub->server->timeout)
+        return;
+    sub->server = ssi_timeout_server(sub);
+    sub->server->timeout = page->conf->include_us;
+}
+
 /* @return HTTP_OK, or a status */
 static int esi_run(esi_page *page, const char *target)
 {
@@ -183,6 +192,7 @@ static int esi_run(esi_page *page, const char *target)
 
     if (status == HTTP_OK) {
         esi_whole(sub);
+        esi_timeout(page, sub);
         (void)ssi_is_stored(sub); /* it is held, and counts for what is stored of the page */
         status = ap_run_sub_req(sub);
         status = status == OK || status == DONE ? sub->status : status;

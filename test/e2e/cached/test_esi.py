@@ -192,3 +192,9 @@ def test_head(serve, backend):
     server = start(serve, backend, document('[<esi:include src="/p/a"/>]', ("ETag", '"1"')))
     got = server.request("HEAD", "/p/page")
     assert got.status == 200 and got["ETag"] is None and got["Surrogate-Control"] is None and got["Content-Length"] in (None, "0")
+
+
+def test_a_part_that_does_not_come(serve, backend):
+    backend.scripts["/slow"] = lambda connection, request: connection.more()  # until the server gives up
+    server = start(serve, backend, '[<esi:include src="/p/slow" alt="/p/a"/>]', "SSIIncludeTimeout 1\n")
+    assert server.get("/p/page").body == b"[A]"
