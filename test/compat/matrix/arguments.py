@@ -443,7 +443,6 @@ ImapMenu none
 [include]
 SSIEndTag "%>"
 SSIErrorMsg wrong
-SSIEsi on
 SSIETag on
 SSILastModified on
 SSILegacyExprParser on
