@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Server-side includes: the module. ssi_private.h has a map of its files. */
 #include "ssi_private.h"
+#include "ssi_esi.h"
 #include "http_core.h"
 #include "http_protocol.h"
 #include "http_request.h"
@@ -165,6 +166,7 @@ static void include_register_hooks(apr_pool_t *p)
     APR_REGISTER_OPTIONAL_FN(ap_ssi_get_tag_and_value);
     APR_REGISTER_OPTIONAL_FN(ap_ssi_parse_string);
     ssi_filters_register();
+    ssi_esi_register(p);
     ap_hook_pre_config(include_pre_config, NULL, NULL, APR_HOOK_REALLY_FIRST);
     ap_hook_post_config(include_post_config, NULL, NULL, APR_HOOK_REALLY_FIRST);
     ap_hook_fixups(include_fixup, NULL, NULL, APR_HOOK_LAST);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Directives of server-side includes. */
+#include "ssi_esi.h"
 #include "ssi_config.h"
 #include "http_core.h"
 #include "apr_lib.h"
@@ -53,6 +54,7 @@ const ssi_dir_conf *ssi_conf_resolved(const request_rec *r)
     conf_default(&conf->etag, SSI_OFF);
     conf_default(&conf->pass_unknown, 0);
     conf_default(&conf->trace, 0);
+    conf_default(&conf->esi, SSI_ESI_OFF);
     conf_default(&conf->includes_most, SSI_INCLUDES_MOST);
     conf_default(&conf->beside_most, SSI_BESIDE_MOST);
     conf_default(&conf->depth_most, SSI_DEPTH_MOST);
@@ -128,6 +130,7 @@ void *ssi_merge_dir_conf(apr_pool_t *p, void *basev, void *overv)
     SSI_MERGE(etag);
     SSI_MERGE(pass_unknown);
     SSI_MERGE(trace);
+    SSI_MERGE(esi);
     SSI_MERGE(includes_most);
     SSI_MERGE(beside_most);
     SSI_MERGE(depth_most);
@@ -227,6 +230,21 @@ static const char *set_validator(cmd_parms *cmd, void *confv, const char *arg)
         *to = SSI_PARTS;
     else
         return apr_pstrcat(cmd->pool, cmd->cmd->name, " must be On, Off, or Parts", NULL);
+    return NULL;
+}
+
+static const char *set_esi(cmd_parms *cmd, void *confv, const char *arg)
+{
+    ssi_dir_conf *conf = confv;
+
+    if (!strcasecmp(arg, "off"))
+        conf->esi = SSI_ESI_OFF;
+    else if (!strcasecmp(arg, "on"))
+        conf->esi = SSI_ESI_ON;
+    else if (!strcasecmp(arg, "always"))
+        conf->esi = SSI_ESI_ALWAYS;
+    else
+        return "SSIEsi must be On, Off, or Always";
     return NULL;
 }
 
@@ -343,6 +361,9 @@ const command_rec ssi_commands[] = {
                   "On: of the page's own file; Parts: of the newest file in it; Off"),
     AP_INIT_TAKE1("SSIETag", set_validator, SSI_AT(etag), OR_LIMIT,
                   "On: of the page's own file; Parts: of all that shows in it; Off"),
+    AP_INIT_TAKE1("SSIEsi", set_esi, NULL, OR_LIMIT | RSRC_CONF,
+                  "On: documents that Surrogate-Control calls ESI/1.0 are put together; Always: "
+                  "others, too; Off"),
     AP_INIT_TAKE1("SSIUnknownDirectives", set_unknown, NULL, OR_ALL,
                   "Error, or Pass: they are left in the page"),
     AP_INIT_FLAG("SSITrace", ap_set_flag_slot, SSI_AT(trace), OR_ALL,

@@ -27,7 +27,7 @@ typedef struct ssi_dir_conf {
     int pass_unknown, trace;
     int includes_most, depth_most; /* per page; 0: no limit */
     int beside_most;               /* includes that run at once; 0: no limit */
-    int unused; /* no padding: these structs are compared as bytes (ssi_renderings.c) */
+    int esi; /* SSIEsi. No padding: these structs are compared as bytes (ssi_renderings.c) */
     apr_int64_t bytes_most, value_bytes_most; /* per page, per value */
     apr_int64_t include_us, exec_us;          /* time limits; 0: none */
 } ssi_dir_conf;

@@ -61,6 +61,7 @@
  *   ssi_depends.c                  what the output depends on
  *   ssi_validators.c               Last-Modified, ETag, length; what may be stored in the response cache
  *   ssi_renderings.c               validators of earlier renderings, kept with the compiled page
+ *   ssi_esi.c, ssi_esi_scan.c      Edge Side Includes: a filter of its own
  *   ssi_check.c                    brigade --check-ssi
  *
  * All state of a page belongs to the thread that runs its request, but for the counter top->beside_n and for what

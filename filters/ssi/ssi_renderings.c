@@ -184,8 +184,8 @@ static int reads_are_same(const ssi_rendering *v, request_rec *r, ssi_top *top)
 /* Behind the strings there are numbers without padding, which are compared as bytes. */
 _Static_assert(offsetof(ssi_dir_conf, exec_us) + sizeof(apr_int64_t) == sizeof(ssi_dir_conf) &&
                    offsetof(ssi_dir_conf, bytes_most) ==
-                       offsetof(ssi_dir_conf, unused) + sizeof(int) &&
-                   offsetof(ssi_dir_conf, unused) ==
+                       offsetof(ssi_dir_conf, esi) + sizeof(int) &&
+                   offsetof(ssi_dir_conf, esi) ==
                        offsetof(ssi_dir_conf, xbithack) + 9 * sizeof(int),
                "ssi_dir_conf has padding");
 

@@ -37,11 +37,9 @@ static void composed_until(cached_composed *c, apr_time_t until)
 
 void cached_composed_ask(const request_rec *r)
 {
-    cached_request *page;
+    cached_request *page = composed_page(r);
 
-    while (r->main) /* also of one that another thread is to run: it is with the page's still */
-        r = r->main;
-    if (!(page = cached_of(r)))
+    if (!page)
         return;
     if (!page->composed) {
         page->composed = apr_pcalloc(page->r->pool, sizeof *page->composed);

@@ -276,3 +276,12 @@ def test_a_page_is_not_stored_with_a_part_that_is_not(serve, backend):
     backend.scripts["/b"] = numbered(("Set-Cookie", "x=1"))
     server = start(serve, backend, STORED)
     assert [server.get("/page.shtml").body for _ in range(3)] == [b"a1 b%d text\n" % i for i in (1, 2, 3)]
+
+
+def test_a_part_that_is_a_page_is_asked_for_by_another_worker(serve, backend):
+    """What parts that page has is not known to the outer one, which is not stored with it."""
+    backend.scripts["/b"] = numbered(("Set-Cookie", "x=1"))
+    server = start(serve, backend, STORED.replace("page.shtml", "outer.shtml"))
+    server.write("outer.shtml", '<!--#include virtual="page.shtml" --><!--#include virtual="/p/a" -->\n')
+    bodies = [server.get("/outer.shtml").body for _ in range(4)]
+    assert len(set(bodies)) == 4, bodies
