@@ -183,7 +183,7 @@ static const authn_provider socache_provider = {socache_check, socache_realm_has
 /* Where Apache stores. Here it is the memory of each process, whatever is named, so these need no module. */
 static int socache_is_place(const char *name)
 {
-    static const char *const places[] = {"shmcb", "dbm", "dc", "memcache", "redis"};
+    static const char *const places[] = {"default", "shmcb", "dbm", "dc", "memcache", "redis"};
 
     for (size_t i = 0; i < sizeof places / sizeof *places; i++)
         if (!strcmp(name, places[i]))
