@@ -261,7 +261,7 @@ static const command_rec socache_directives[] = {
                     "the providers whose hashes are stored"),
     AP_INIT_TAKE1("AuthnCacheTimeout", socache_cmd_timeout, NULL, OR_AUTHCFG,
                   "how many seconds a hash is stored"),
-    AP_INIT_TAKE1("AuthnCacheContext", socache_cmd_context, NULL, OR_AUTHCFG,
+    AP_INIT_TAKE1("AuthnCacheContext", socache_cmd_context, NULL, ACCESS_CONF,
                   "which requests share hashes: 'directory', 'server', or a name of any kind"),
     {NULL, {NULL}, NULL, 0, RAW_ARGS, NULL},
 };
