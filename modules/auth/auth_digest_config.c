@@ -69,7 +69,7 @@ static const char *digest_cmd_lifetime(cmd_parms *cmd, void *mconfig, const char
     char *end;
     const long seconds = strtol(arg, &end, 10);
 
-    if (!*arg || *end)
+    if (!*arg || (*end && !apr_isspace(*end))) /* what is behind white space is not looked at */
         return apr_pstrcat(cmd->pool, "Invalid time in AuthDigestNonceLifetime: ", arg, NULL);
     conf->lifetime = apr_time_from_sec(seconds);
     conf->lifetime_set = 1;
@@ -108,14 +108,10 @@ static const char *digest_cmd_domain(cmd_parms *cmd, void *mconfig, const char *
 
 static const char *digest_cmd_shmem(cmd_parms *cmd, void *mconfig, const char *arg)
 {
-    const char *err = ap_check_cmd_context(cmd, GLOBAL_ONLY);
     const long least = (long)digest_client_bytes();
     char *end;
-    long size;
+    long size = strtol(arg, &end, 10);
 
-    if (err)
-        return err;
-    size = strtol(arg, &end, 10);
     if (apr_isspace(*end) || !*end)
         size *= 1;
     else if (*end == 'k' || *end == 'K')

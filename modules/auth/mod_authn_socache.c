@@ -183,7 +183,7 @@ static const authn_provider socache_provider = {socache_check, socache_realm_has
 /* Where Apache stores. Here it is the memory of each process, whatever is named, so these need no module. */
 static int socache_is_place(const char *name)
 {
-    static const char *const places[] = {"shmcb", "dbm", "dc", "memcache", "redis"};
+    static const char *const places[] = {"default", "shmcb", "dbm", "dc", "memcache", "redis"};
 
     for (size_t i = 0; i < sizeof places / sizeof *places; i++)
         if (!strcmp(name, places[i]))
@@ -261,7 +261,7 @@ static const command_rec socache_directives[] = {
                     "the providers whose hashes are stored"),
     AP_INIT_TAKE1("AuthnCacheTimeout", socache_cmd_timeout, NULL, OR_AUTHCFG,
                   "how many seconds a hash is stored"),
-    AP_INIT_TAKE1("AuthnCacheContext", socache_cmd_context, NULL, OR_AUTHCFG,
+    AP_INIT_TAKE1("AuthnCacheContext", socache_cmd_context, NULL, ACCESS_CONF,
                   "which requests share hashes: 'directory', 'server', or a name of any kind"),
     {NULL, {NULL}, NULL, 0, RAW_ARGS, NULL},
 };

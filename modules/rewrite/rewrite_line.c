@@ -31,7 +31,7 @@ int rewrite_split_line(char *line, char *arg[3])
     arg[0] = arg[1] = arg[2] = NULL;
     while (apr_isspace(*line))
         line++;
-    while (n < 3 && (n == 0 || *line)) {
+    while (n < 3 && (n < 2 || *line)) { /* behind a word in quotes there may be none: it is empty */
         char *end = rewrite_word_end(&line);
 
         arg[n++] = line;

@@ -97,6 +97,16 @@ def sites(request, packages):
             site.close()
 
 
+def test_built_in_modules_alone(sites):
+    """As Debian's configuration is: no file of Apache's is loaded, and of others mod_php at most."""
+    here = sites[1]
+    with here.machine:
+        done = here.server.run("-M")
+    assert done.returncode == 0
+    files = re.findall(rb" (\w+) \(shared\)", done.stdout)
+    assert [f for f in files if not f.startswith(b"php")] == [], done.stdout
+
+
 COMMON = [(r"localhost:\d+|\bPort \d+", "localhost"), (r"(?:Apache|Brigade)/[\d.]+(?: \([^)]*\))?", "SERVER"), (r"(?i)\b(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*, \d\d? [a-z]{3} \d{4} [\d:]{8}(?: GMT| [+-]\d{4})?", "DATE"),
           (r"\d{4}[-/]\d\d[-/]\d\d(?:T|%20|\+|\s)\d\d(?::|%3A)\d\d(?:(?::|%3A)\d\d)?(?:Z|[+-]\d\d:?\d\d)?", "DATE"), (r"\b1[78]\d{8}(?:\.\d+)?\b", "SECONDS"), (r"\b\d\d:\d\d(?::\d\d)?\b", "TIME")]
 GAINS_LITTLE = 69  # bytes; mod_deflate's coding of less is longer

@@ -48,7 +48,7 @@ DIFFERENCES = [
     (r"SSL(Proxy)?Protocol", r"", "Apache", "a set of protocols that is empty: no handshake could succeed"),
     (r"SSLProxyVerifyDepth", r"", "Apache", "words without a number"),
     (r"SSL(Proxy)?Verif(yClient|y)", r"(?i)\b(on|off)\b", "Apache", "other words for optional and none"),
-    (r"MD(CertificateCheck|HttpProxyCACertificateFile|ActivationDelay|StapleOthers|Stapling\w*)", r"", "Apache", "not offered by the built-in module (docs/)"),
+    (r"MDHttpProxyCACertificateFile", r"", "Apache", "not offered by the built-in module (docs/)"),
     (r"MDCertificateProtocol|MDPrivateKeys", r"", "Apache", "other protocols than ACME, and other kinds of keys, are refused at once; Apache says so when it renews"),
     (r"MDCertificateAuthority", r"", "Apache", "what is no URL of http or https"),
     (r"MD(Renew|Warn)Window", r" %", "Apache", "a percentage without a number"),

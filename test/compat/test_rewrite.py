@@ -58,6 +58,7 @@ SERVER = {
               "RewriteRule ^/front.html$ - [F]", "RewriteRule ^/loop$ /loop [N=5]", "RewriteRule ^/grow(.*) /grow$1$1 [N]", "RewriteRule ^/neg - [S=-1]", "RewriteRule ^/neg - [G]"],
              "/c1 /c2 /s1 /s2 /nxxx /l /a.txt /b.txt /e /loop /neg"),
     "growth": (["LogLevel warn", "RewriteRule ^/grow(.*) /grow$1$1 [N]", "RewriteRule ^/more(.*) /more/$1$1$1$1$1$1$1$1$1$1"], "/growabc /more/" + "x" * 2000),
+    "one word": (["RewriteCond \"/q\"", "RewriteRule ^/q /a.txt", "RewriteCond '%{REQUEST_URI}'", "RewriteRule ^/u$ /b.txt", "RewriteRule \"^/w$\"", "RewriteRule '^/v$'"], "/q /u /w /v /a.txt"),
     "not": (["RewriteRule !^/(a|b).txt$ /b.txt$0"], "/a.txt /x"),
     "nocase": (["RewriteRule ^/AbC$ /a.txt [NC]"], "/abc /ABC /abd"),
     "env": (["RewriteRule ^/e1 /a.txt [E=A:1,E=B:%{REQUEST_URI},E=C]", "RewriteRule ^/e2 /a.txt [E=A]", "RewriteRule ^/e3 - [E=A:1]", "RewriteRule ^/e3 /a.txt [E=!A]",

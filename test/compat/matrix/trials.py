@@ -17,9 +17,11 @@ from . import sites
 # Modules whose directives the built-in modules offer in place of Apache's.
 BUILT_IN = ("core http_core event so unixd log_config logio version watchdog authz_host authz_core access_compat reqtimeout request remoteip "
             "filter brotli deflate mime env expires headers setenvif status autoindex include ssl http2 dir alias actions allowmethods asis userdir usertrack vhost_alias cgid negotiation speling proxy proxy_connect proxy_fcgi "
-            "proxy_scgi proxy_wstunnel proxy_hcheck substitute info xsendfile md mime_magic cache_socache socache_memcache socache_redis").split()
+            "proxy_scgi proxy_wstunnel proxy_hcheck substitute info xsendfile md mime_magic cache_socache socache_memcache socache_redis authn_core authn_file authn_dbm authn_anon authn_socache "
+            "auth_basic auth_digest authz_groupfile authz_dbm rewrite macro").split()
 LOADED = [m for m in ("deflate", "brotli", "include", "remoteip", "request", "logio", "watchdog", "http2", "ssl", "socache_shmcb", "cgid", "actions", "allowmethods", "asis", "userdir", "usertrack", "vhost_alias", "unique_id", "negotiation", "speling",
-                        "slotmem_shm", "proxy", "proxy_http", "proxy_connect", "proxy_fcgi", "proxy_scgi", "proxy_balancer", "proxy_wstunnel", "proxy_hcheck", "substitute", "info", "xsendfile", "md", "mime_magic", "cache", "cache_socache", "socache_memcache", "socache_redis")
+                        "slotmem_shm", "proxy", "proxy_http", "proxy_connect", "proxy_fcgi", "proxy_scgi", "proxy_balancer", "proxy_wstunnel", "proxy_hcheck", "substitute", "info", "xsendfile", "md", "mime_magic", "authn_core",
+                        "authn_file", "authn_dbm", "authn_anon", "authn_socache", "auth_basic", "auth_digest", "authz_user", "authz_groupfile", "authz_dbm", "authz_owner", "rewrite", "macro", "cache", "cache_socache", "socache_memcache", "socache_redis")
           if os.path.exists(f"{brigade.APACHE_MODULES}/mod_{m}.so")]
 # Words of which one takes the place of each argument: numbers at and beyond limits, units, signs, cases, quotes, names, paths, expressions.
 VALUES = re.findall(r'"[^"]*"|\S+', r'''On Off on OFF "On" yes no true 1 0 -1 2 +1 007 0x10 1e3 1.5 "" " " 10s 10ms 10min 5h 1K 1k 1M 2g 99 100 101
@@ -30,7 +32,7 @@ env:x !x -x +x ! - + zzqq é .. ~ \ :80 1:2 10.0.0.0/8 ::1 a/b text/html .html''
 SECTIONS = {"<Directory": "/x", "<DirectoryMatch": "^/x", "<Location": "/x", "<LocationMatch": "^/x", "<VirtualHost": "*:1", "Listen": "81"}
 # What the main server does not allow stands in a section.
 IN_DIRECTORY = re.compile(r"<(Require|Limit|If\b|Else)|(Require|Options|AllowOverride|AllowOverrideList|AuthMerging|Satisfy|allow|deny|order|AuthName|"
-                          r"AuthType|CGIPassAuth|ModMimeUsePathInfo|KeptBodySize|SSLRequire|SSLRequireSSL|SSLRenegBufferSize|SSLUserName|SSLOptions)\b", re.I)
+                          r"AuthType|AllowMethods|Auth(?!nCacheEnable|nCacheSOCache|DigestShmemSize)\w+|Anonymous\w*|RewriteBase|CGIPassAuth|ModMimeUsePathInfo|KeptBodySize|SSLRequire|SSLRequireSSL|SSLRenegBufferSize|SSLUserName|SSLOptions)\b", re.I)
 
 
 def words(arguments):

@@ -6,6 +6,7 @@ import hashlib
 import os
 import re
 import signal
+import socket
 import subprocess
 import time
 
@@ -231,25 +232,50 @@ def test_a_right_guess_of_a_known_user_is_not_told(site):
     assert ask(server, "ann", 3) == 3 * [200]
 
 
+def resident(server):
+    """Kilobytes of the server processes."""
+    return sum(int(re.search(r"^VmRSS:\s+(\d+)", open(f"/proc/{pid}/status").read(), re.M)[1]) for pid in server.children())
+
+
 def test_many_guesses(site):
     """More than there are places for: of many users and with many passwords. Who is known does not notice."""
     server = site(area())
     warm(server)
-
-    def size():
-        return sum(int(re.search(r"^VmRSS:\s+(\d+)", open(f"/proc/{pid}/status").read(), re.M)[1]) for pid in server.children())
 
     def guess(part):
         with server.connect() as c:
             return {c.get("/b/a.txt", basic(f"u{part}-{i}", str(i))).status for i in range(1250)}
 
     guess(100)
-    before = size()
+    before = resident(server)
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
         running = [pool.submit(guess, part) for part in range(8)]
         assert ask(server, "joe", 200) == 200 * [200]
         assert all(r.result() == {401} for r in running)
-    assert size() - before < (48 if sanitizer() else 16) * 1024  # AddressSanitizer keeps what was freed
+    assert resident(server) - before < (48 if sanitizer() else 16) * 1024  # AddressSanitizer keeps what was freed
+
+
+def test_guesses_of_a_thousand_addresses(site):
+    """Ten from each, in one go, of users that there are and that there are not: nobody else waits, or is refused, and no memory is kept."""
+    server = site(area(), lambda s: users(s, "joe", "ann", *(f"user{i}" for i in range(50))))
+    warm(server)
+
+    def guess(i):
+        lines = [f"GET /b/a.txt HTTP/1.1\r\nHost: localhost\r\nAuthorization: {basic(f'user{(i + k) % 100}', f'{i}.{k}')['Authorization']}\r\n" for k in range(10)]
+        with socket.create_connection(("127.0.0.1", server.port), brigade.PATIENCE, source_address=(f"127.0.{2 + i // 250}.{1 + i % 250}", 0)) as s:
+            s.sendall("\r\n".join([*lines[:-1], lines[-1] + "Connection: close\r\n\r\n"]).encode())
+            return b"".join(iter(lambda: s.recv(65536), b"")).count(b"HTTP/1.1 401 ")
+
+    def all_guess(pool):
+        return [pool.submit(guess, i) for i in range(1000)]
+
+    with concurrent.futures.ThreadPoolExecutor(16) as pool:
+        assert {r.result() for r in all_guess(pool)} == {10}
+        before, running = resident(server), all_guess(pool)
+        assert ask(server, "joe", 200) == 200 * [200] and ask(server, "ann") == [200]
+        assert {r.result() for r in running} == {10}
+    assert resident(server) - before < (48 if sanitizer() else 16) * 1024
+    assert ask(server, "user7") == [200], "guesses from elsewhere lock nobody out"
 
 
 def test_unknown_users_cost_what_known_ones_do(site):

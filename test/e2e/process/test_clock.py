@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The clock of the machine is set while the server runs: no deadline depends on it."""
+import base64
+import hashlib
 import os
+import re
 import select
+import shutil
 import socket
 import ssl
 import struct
@@ -10,7 +14,10 @@ import time
 
 import pytest
 
+import acme_site
+import brigade
 import module_source
+from acme_authority import Authority
 from brigade import wait_until
 from http_client import Truncated
 from tls_site import certificate, start
@@ -191,3 +198,84 @@ def test_handshakes_that_a_directory_asks_for_end_in_time(serve, clock, step):
         while select.select([s], [], [], 20)[0] and os.read(s.fileno(), 65536):
             pass
         assert 0.5 < time.monotonic() - begin < 15
+
+
+DAY = 24 * HOUR
+
+
+def basic(password):
+    return {"Authorization": "Basic " + base64.b64encode(f"joe:{password}".encode()).decode()}
+
+
+@pytest.mark.parametrize("step", [-DAY, DAY])
+def test_passwords_and_limits_when_the_clock_is_set(stepped, step):
+    """Who is known stays known, who is not stays unknown; a limit of an hour neither ends nor lasts longer."""
+    server, clock = stepped("<Location /b>\nAuthType Basic\nAuthName r\nAuthUserFile @ROOT@/conf/users\nRequire valid-user\n</Location>\n"
+                            "<Location /limited>\nRequestLimit one rate=1/h burst=1\n</Location>\n",
+                            {**FILES, "b/a.txt": "B\n", "limited/a.txt": "L\n", "../conf/users": "joe:{SHA}5en6G6MezRroT3XKqkdPOmY/BfQ=\n"})
+
+    def passwords():
+        return [server.request("GET", "/b/a.txt", basic(word)).status for word in ("secret", "secret", "wrong", "secret")]
+    assert passwords() == [200, 200, 401, 200]
+    assert [server.get("/limited/a.txt").status for _ in range(3)] == [200, 200, 429]
+    for to in (step, 0, -step):
+        clock.step(to)
+        wait_until(lambda: is_date(server, to), "a Date of the new time")
+        assert passwords() == [200, 200, 401, 200]
+        answer = server.get("/limited/a.txt")
+        assert answer.status == 429 and 0 < int(answer["Retry-After"]) <= HOUR
+
+
+def is_date(server, step):
+    date = time.strptime(server.get("/a.txt")["Date"], "%a, %d %b %Y %H:%M:%S GMT")
+    return abs(time.mktime(date) - time.mktime(time.gmtime()) - step) < 60
+
+
+@pytest.mark.parametrize("step", [-DAY, DAY])
+def test_nonces_when_the_clock_is_set(stepped, step):
+    """A nonce of another day is stale, or of no day yet: the client gets a new one, which is taken."""
+    sums = hashlib.md5(b"joe:r:secret").hexdigest()
+    server, clock = stepped("<Location /d>\nAuthType Digest\nAuthName r\nAuthUserFile @ROOT@/conf/users\nRequire valid-user\n</Location>\n",
+                            {**FILES, "d/a.txt": "D\n", "../conf/users": f"joe:r:{sums}\n"})
+
+    def ask(nonce):
+        middle = hashlib.md5(b"GET:/d/a.txt").hexdigest()
+        response = hashlib.md5(f"{sums}:{nonce}:00000001:abc:auth:{middle}".encode()).hexdigest()
+        return server.request("GET", "/d/a.txt", {"Authorization": f'Digest username="joe", realm="r", nonce="{nonce}", uri="/d/a.txt", response="{response}", '
+                                                  'algorithm=MD5, qop=auth, nc=00000001, cnonce="abc"'})
+
+    def nonce_of(answer):
+        return re.search(r'nonce="([^"]*)"', answer["WWW-Authenticate"])[1]
+    nonce = nonce_of(server.get("/d/a.txt"))
+    assert ask(nonce).status == 200
+    for to in (step, 0):
+        clock.step(to)
+        wait_until(lambda: is_date(server, to), "a Date of the new time")
+        answer = ask(nonce)
+        assert answer.status == 401
+        nonce = nonce_of(answer)
+        assert ask(nonce).status == 200
+
+
+@pytest.mark.skipif(not shutil.which("openssl"), reason="openssl is not installed")
+def test_managed_certificates_when_the_clock_is_set(serve, clock):
+    """In its last third a certificate of a day is renewed, also if the clock jumps there; it is used when the clock is back."""
+    ports = {name: brigade.free_port() for name in ("HTTP", "TLS")}
+    server = serve.unstarted(acme_site.CONFIG + "MDCheckInterval 1s\nMDRenewViaARI off\nMDomain md.test\n", env=clock.env)
+    authority = Authority(server.path("made"), ports, days=1)
+    try:
+        for name, value in {**ports, "ACME": authority.url}.items():
+            server.config = server.config.replace(f"@{name}@", str(value))
+        start(server)
+
+        def serial():
+            text = acme_site.shown(ports["TLS"], "md.test")
+            return text.split("Serial Number:")[1].split("Signature")[0] if "Test authority" in text else None
+        first = wait_until(serial, "the certificate")
+        clock.step(20 * HOUR)
+        wait_until(lambda: serial() not in (None, first), "another certificate")
+        clock.step(-20 * HOUR)
+        wait_until(lambda: is_date(server, -20 * HOUR), "a Date of the new time")
+        assert serial(), "one that begins later is shown all the same"
+    finally:
+        authority.end()
