@@ -9,9 +9,9 @@ import shutil
 
 
 def inline(text, links):
-    """Text of an entry or how-to: `code`, **strong**, [text](address), <Section>; names of directives become links."""
+    """Text of an entry or how-to: `code`, **strong**, [text](address), <Section>, guide "Title"; names of directives become links."""
     out = []
-    for part in re.split(r"(`[^`]+`|<\w+>|\[[^\]]+\]\([^)]+\)|\*\*[^*]+\*\*)", text):
+    for part in re.split(r"(`[^`]+`|guide \"[^\"]+\"|<\w+>|\[[^\]]+\]\([^)]+\)|\*\*[^*]+\*\*)", text):
         if part.startswith("`") and len(part) > 1:
             out.append(f"<code>{linked(part[1:-1], links)}</code>")
         elif re.fullmatch(r"<\w+>", part):
@@ -22,6 +22,9 @@ def inline(text, links):
             out.append(f'<a href="{html.escape(address)}">{html.escape(name)}</a>')
         elif part.startswith("**"):
             out.append(f"<strong>{html.escape(part[2:-2])}</strong>")
+        elif part.startswith('guide "'):
+            target = links.get(part)
+            out.append(f'guide <a href="{target}">{html.escape(part[7:-1])}</a>' if target else html.escape(part))
         else:
             out.append(linked(part, links))
     return "".join(out)
@@ -285,6 +288,7 @@ def write(modules, howto_files, static, folder):
     for path in howto_files:
         text = path.read_text()
         howtos.append((page_of(path.name), re.match(r"# (.*)", text)[1], text))
+    links |= {f'guide "{title}"': address for address, title, _ in howtos}
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     write_in_order(folder, list(howto_pages(howtos, links)))

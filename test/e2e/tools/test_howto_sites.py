@@ -160,6 +160,12 @@ def test_passwords(serve):
 
 # ---- an application behind it ----
 
+def gone(backend):
+    """At once: a thread in accept() takes another connection from a listener that is only closed."""
+    backend.listener.shutdown(socket.SHUT_RDWR)
+    backend.close()
+
+
 def test_application(serve):
     """Files stay here, all else is the application's, with the client's host; its redirects lead to ours; WebSocket passes; 503 is ours."""
     def switched(connection, request):
@@ -191,9 +197,9 @@ def test_application(serve):
                 more = sock.recv(4096)
                 assert more, got
                 got += more
-        application.close()
-        wait_until(lambda: get("/page").body == b"The application is being restarted.", "the application's end")
-        assert get("/page").status == 503 and get("/assets/a.css").status == 200
+        gone(application)
+        said = wait_until(lambda: (answered := get("/page")).status == 503 and answered, "the application's end")
+        assert said.body == b"The application is being restarted." and get("/assets/a.css").status == 200
     assert server.error_log()
 
 
@@ -206,8 +212,8 @@ def test_several_applications(serve):
             text = text.replace(f":{number}", f":{backend.port}")
         server = serve(text)
         assert {server.get("/").body for _ in range(60)} == {b"1", b"2"}
-        first.close()
-        second.close()
+        gone(first)
+        gone(second)
         wait_until(lambda: server.get("/").body == b"3", "the spare one")
 
 
