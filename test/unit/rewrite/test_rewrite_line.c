@@ -39,7 +39,7 @@ static void a_line_is_split(void **state)
 
 static void one_argument_is_too_few(void **state)
 {
-    static const char *const bad[] = {"", " ", "a", "a ", "\"a b"};
+    static const char *const bad[] = {"", " ", "a", "\"a b"};
     char *arg[3];
 
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
