@@ -46,7 +46,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     ssi_esi_is_announced(
         apr_pstrmemdup(p, (const char *)data, (apr_size_t)(text - (const char *)data)));
     size -= (size_t)(text - (const char *)data);
-    last = text = apr_pmemdup(p, text, size + 1);
+    last = text = apr_pstrmemdup(p, text, size);
     scan = (ssi_esi_scan){.at = text, .end = text + size};
     while (ssi_esi_next(&scan, &piece)) {
         check(piece.len > 0 && piece.at >= last && piece.at + piece.len <= text + size);

@@ -77,7 +77,8 @@ static int setup(void **state)
     make_loop(&loop, share);
     make_loop(&other, share);
     memset(&figures, 0, sizeof figures);
-    is_open = running = ran_n = told_full = 0;
+    is_open = running = ran_n = 0;
+    told_full = 0;
     return 0;
 }
 
