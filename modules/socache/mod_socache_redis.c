@@ -15,59 +15,9 @@ APLOG_USE_MODULE(socache_redis);
 #define RD_TIMEOUT apr_time_from_sec(5)
 #define RD_IDLE apr_time_from_sec(15)
 
-struct ap_socache_instance_t {
-    socache_client *client;
-};
-
-typedef struct rd_conf {
-    apr_interval_time_t idle, timeout;
-} rd_conf;
-
-typedef struct rd_value {
-    unsigned char *data;
-    apr_size_t most, n;
-    unsigned seconds;
-} rd_value;
-
-static const char *rd_create(ap_socache_instance_t **instance, const char *arg, apr_pool_t *tmp,
-                             apr_pool_t *p)
-{
-    socache_client *client = socache_client_make(p, arg, RD_PORT);
-
-    (void)tmp;
-    if (!client)
-        return "List of server names required to create redis socache.";
-    *instance = apr_pcalloc(p, sizeof **instance);
-    (*instance)->client = client;
-    return NULL;
-}
-
-static apr_status_t rd_init(ap_socache_instance_t *instance, const char *cname,
-                            const struct ap_socache_hints *hints, server_rec *s, apr_pool_t *pool)
-{
-    const rd_conf *conf = ap_get_module_config(s->module_config, &socache_redis_module);
-    const char *bad = NULL;
-    apr_status_t rv;
-
-    (void)hints;
-    instance->client->timeout = conf->timeout ? conf->timeout : RD_TIMEOUT;
-    instance->client->idle = conf->idle;
-    rv = socache_client_init(instance->client, pool, cname, &bad);
-    if (rv != APR_SUCCESS)
-        ap_log_error(APLOG_MARK, APLOG_CRIT, rv, s,
-                     APLOGNO(03474) "Failed to Parse redis Server: '%s'", bad);
-    return rv;
-}
-
-static void rd_destroy(ap_socache_instance_t *instance, server_rec *s)
-{
-    (void)instance;
-    (void)s;
-}
-
 /* A command of a verb, a key, and, with a value, its seconds and bytes. @param line  [out] the first of the reply */
 static apr_status_t rd_ask(socache_conn *c, const char *verb, const char *key,
-                           const rd_value *value, char *line)
+                           const socache_object *value, char *line)
 {
     char head[SOCACHE_KEY_MOST + 128], seconds[16];
     int len = apr_snprintf(head, sizeof head, "*%d\r\n$%d\r\n%s\r\n$%d\r\n%s\r\n", value ? 4 : 2,
@@ -90,7 +40,7 @@ static apr_status_t rd_ask(socache_conn *c, const char *verb, const char *key,
 
 static apr_status_t rd_get(socache_conn *c, const char *key, void *baton)
 {
-    rd_value *value = baton;
+    socache_object *value = baton;
     char line[SOCACHE_LINE_MOST];
     const apr_status_t rv = rd_ask(c, "GET", key, NULL, line);
     const apr_int64_t n = rv == APR_SUCCESS ? socache_redis_value(line) : 0;
@@ -127,72 +77,54 @@ static apr_status_t rd_delete(socache_conn *c, const char *key, void *baton)
     return *line != ':' ? APR_EGENERAL : line[1] == '0' ? APR_NOTFOUND : APR_SUCCESS;
 }
 
-static apr_status_t rd_store(ap_socache_instance_t *instance, server_rec *s,
-                             const unsigned char *id, unsigned int idlen, apr_time_t expiry,
-                             unsigned char *data, unsigned int datalen, apr_pool_t *pool)
-{
-    rd_value value = {.data = data, .n = datalen, .seconds = socache_seconds(expiry)};
-    const apr_status_t rv =
-        value.seconds ? socache_client_do(instance->client, id, idlen, rd_set, &value) : APR_EINVAL;
+static const socache_protocol rd_protocol = {
+    .name = "redis",
+    .log_name = "redis",
+    .status_name = "Redis",
+    .bad_name = APLOGNO(03474),
+    .not_set = APLOGNO(03478) "scache_rd",
+    .not_got = APLOGNO(03479) "scache_rd",
+    .port = RD_PORT,
+    .timeout = RD_TIMEOUT,
+    .module = &socache_redis_module,
+    .get = rd_get,
+    .set = rd_set,
+    .remove = rd_delete,
+};
 
-    (void)pool;
-    if (rv != APR_SUCCESS)
-        ap_log_error(APLOG_MARK, APLOG_DEBUG, rv, s,
-                     APLOGNO(03478) "scache_rd: error setting an object with %u bytes of data",
-                     datalen);
-    return rv;
+static const char *rd_create(ap_socache_instance_t **instance, const char *arg, apr_pool_t *tmp,
+                             apr_pool_t *p)
+{
+    (void)tmp;
+    return socache_provider_make(instance, arg, &rd_protocol, p);
 }
 
-static apr_status_t rd_retrieve(ap_socache_instance_t *instance, server_rec *s,
-                                const unsigned char *id, unsigned int idlen, unsigned char *data,
-                                unsigned int *datalen, apr_pool_t *pool)
+static apr_status_t rd_init(ap_socache_instance_t *instance, const char *cname,
+                            const struct ap_socache_hints *hints, server_rec *s, apr_pool_t *pool)
 {
-    rd_value value = {.data = data, .most = *datalen};
-    const apr_status_t rv = socache_client_do(instance->client, id, idlen, rd_get, &value);
-
-    (void)pool;
-    if (rv == APR_SUCCESS)
-        *datalen = (unsigned int)value.n;
-    else if (rv != APR_NOTFOUND)
-        ap_log_error(APLOG_MARK, APLOG_DEBUG, rv, s, APLOGNO(03479) "scache_rd: 'retrieve' FAIL");
-    return rv;
+    (void)hints;
+    return socache_provider_init(
+        instance, cname, ap_get_module_config(s->module_config, &socache_redis_module), s, pool);
 }
 
-static apr_status_t rd_remove(ap_socache_instance_t *instance, server_rec *s,
-                              const unsigned char *id, unsigned int idlen, apr_pool_t *pool)
-{
-    (void)s;
-    (void)pool;
-    return socache_client_do(instance->client, id, idlen, rd_delete, NULL);
-}
-
-static void rd_status(ap_socache_instance_t *instance, request_rec *r, int flags)
-{
-    socache_client_status(instance->client, r, "Redis", flags);
-}
-
-static apr_status_t rd_iterate(ap_socache_instance_t *instance, server_rec *s, void *userctx,
-                               ap_socache_iterator_t *iterator, apr_pool_t *pool)
-{
-    (void)instance;
-    (void)s;
-    (void)userctx;
-    (void)iterator;
-    (void)pool;
-    return APR_ENOTIMPL;
-}
-
-static const ap_socache_provider_t rd_provider = {"redis",    0,         rd_create,   rd_init,
-                                                  rd_destroy, rd_store,  rd_retrieve, rd_remove,
-                                                  rd_status,  rd_iterate};
+static const ap_socache_provider_t rd_provider = {"redis",
+                                                  0,
+                                                  rd_create,
+                                                  rd_init,
+                                                  socache_provider_destroy,
+                                                  socache_provider_store,
+                                                  socache_provider_retrieve,
+                                                  socache_provider_remove,
+                                                  socache_provider_status,
+                                                  socache_provider_iterate};
 
 static void *rd_server_create(apr_pool_t *p, server_rec *s)
 {
-    rd_conf *conf = apr_palloc(p, sizeof *conf);
+    socache_times *conf = apr_palloc(p, sizeof *conf);
 
     (void)s;
     conf->idle = RD_IDLE;
-    conf->timeout = RD_TIMEOUT;
+    conf->timeout = 0;
     return conf;
 }
 
@@ -206,10 +138,10 @@ static const char *rd_span_cmd(cmd_parms *cmd, void *dir, const char *arg)
 }
 
 static const command_rec rd_commands[] = {
-    AP_INIT_TAKE1("RedisConnPoolTTL", rd_span_cmd, (void *)APR_OFFSETOF(rd_conf, idle), RSRC_CONF,
-                  "TTL used for the connection pool with the Redis server(s)"),
-    AP_INIT_TAKE1("RedisTimeout", rd_span_cmd, (void *)APR_OFFSETOF(rd_conf, timeout), RSRC_CONF,
-                  "R/W timeout used for the connection with the Redis server(s)"),
+    AP_INIT_TAKE1("RedisConnPoolTTL", rd_span_cmd, (void *)APR_OFFSETOF(socache_times, idle),
+                  RSRC_CONF, "TTL used for the connection pool with the Redis server(s)"),
+    AP_INIT_TAKE1("RedisTimeout", rd_span_cmd, (void *)APR_OFFSETOF(socache_times, timeout),
+                  RSRC_CONF, "R/W timeout used for the connection with the Redis server(s)"),
     {.name = NULL}};
 
 static void rd_hooks(apr_pool_t *p)

@@ -32,6 +32,50 @@ typedef struct socache_client {
 /** An operation on a connection. @return APR_SUCCESS, APR_NOTFOUND and APR_ENOSPC: the connection may be used again */
 typedef apr_status_t socache_talk(socache_conn *c, const char *key, void *baton);
 
+/** What is stored, or got. The baton of socache_protocol.set and get. */
+typedef struct socache_object {
+    unsigned char *data;
+    apr_size_t most, n; /**< room for what is got; bytes */
+    unsigned seconds;   /**< it lives so long */
+} socache_object;
+
+/** How long operations and idle connections may last. */
+typedef struct socache_times {
+    apr_interval_time_t idle, timeout;
+} socache_times;
+
+/** What tells one provider from the other. */
+typedef struct socache_protocol {
+    const char *name, *log_name, *status_name;
+    const char *bad_name, *not_set,
+        *not_got; /**< beginnings of lines of the log, with Apache's numbers */
+    apr_port_t port;
+    apr_interval_time_t timeout; /**< of an operation, where none is configured */
+    module *module;              /**< whose lines they are */
+    socache_talk *get, *set, *remove;
+} socache_protocol;
+
+/* ---- functions of an ap_socache_provider_t (socache_provider.c) */
+
+/** An instance of these servers. @return NULL or the message */
+const char *socache_provider_make(ap_socache_instance_t **instance, const char *names,
+                                  const socache_protocol *protocol, apr_pool_t *p);
+apr_status_t socache_provider_init(ap_socache_instance_t *instance, const char *cname,
+                                   const socache_times *times, server_rec *s, apr_pool_t *p);
+void socache_provider_destroy(ap_socache_instance_t *instance, server_rec *s);
+apr_status_t socache_provider_store(ap_socache_instance_t *instance, server_rec *s,
+                                    const unsigned char *id, unsigned int idlen, apr_time_t expiry,
+                                    unsigned char *data, unsigned int datalen, apr_pool_t *pool);
+apr_status_t socache_provider_retrieve(ap_socache_instance_t *instance, server_rec *s,
+                                       const unsigned char *id, unsigned int idlen,
+                                       unsigned char *data, unsigned int *datalen,
+                                       apr_pool_t *pool);
+apr_status_t socache_provider_remove(ap_socache_instance_t *instance, server_rec *s,
+                                     const unsigned char *id, unsigned int idlen, apr_pool_t *pool);
+void socache_provider_status(ap_socache_instance_t *instance, request_rec *r, int flags);
+apr_status_t socache_provider_iterate(ap_socache_instance_t *instance, server_rec *s, void *userctx,
+                                      ap_socache_iterator_t *iterator, apr_pool_t *pool);
+
 /** A client of these servers. @return NULL: no names are there */
 socache_client *socache_client_make(apr_pool_t *p, const char *names, apr_port_t port);
 

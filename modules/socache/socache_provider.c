@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What mod_cache and others call of both providers: operations of a client, in its protocol. */
+#include "socache_client.h"
+#include "http_log.h"
+#include "apr_strings.h"
+#include "brigade/assert.h"
+
+struct ap_socache_instance_t {
+    socache_client *client;
+    const socache_protocol *protocol;
+};
+
+const char *socache_provider_make(ap_socache_instance_t **instance, const char *names,
+                                  const socache_protocol *protocol, apr_pool_t *p)
+{
+    socache_client *client = socache_client_make(p, names, protocol->port);
+
+    if (!client)
+        return apr_psprintf(p, "List of server names required to create %s socache.",
+                            protocol->name);
+    *instance = apr_pcalloc(p, sizeof **instance);
+    (*instance)->client = client;
+    (*instance)->protocol = protocol;
+    return NULL;
+}
+
+apr_status_t socache_provider_init(ap_socache_instance_t *instance, const char *cname,
+                                   const socache_times *times, server_rec *s, apr_pool_t *p)
+{
+    const socache_protocol *protocol = instance->protocol;
+    const char *bad = NULL;
+    apr_status_t rv;
+
+    BRG_ASSERT(protocol->timeout > 0);
+    instance->client->timeout = times->timeout ? times->timeout : protocol->timeout;
+    instance->client->idle = times->idle;
+    rv = socache_client_init(instance->client, p, cname, &bad);
+    if (rv != APR_SUCCESS)
+        ap_log_error(__FILE__, __LINE__, protocol->module->module_index, APLOG_CRIT, rv, s,
+                     "%sFailed to Parse %s Server: '%s'", protocol->bad_name, protocol->log_name,
+                     bad);
+    return rv;
+}
+
+void socache_provider_destroy(ap_socache_instance_t *instance, server_rec *s)
+{
+    (void)instance;
+    (void)s;
+}
+
+apr_status_t socache_provider_store(ap_socache_instance_t *instance, server_rec *s,
+                                    const unsigned char *id, unsigned int idlen, apr_time_t expiry,
+                                    unsigned char *data, unsigned int datalen, apr_pool_t *pool)
+{
+    const socache_protocol *protocol = instance->protocol;
+    socache_object object = {.data = data, .n = datalen, .seconds = socache_seconds(expiry)};
+    const apr_status_t rv =
+        object.seconds ? socache_client_do(instance->client, id, idlen, protocol->set, &object)
+                       : APR_EINVAL;
+
+    (void)pool;
+    if (rv != APR_SUCCESS)
+        ap_log_error(__FILE__, __LINE__, protocol->module->module_index, APLOG_DEBUG, rv, s,
+                     "%s: error setting an object with %u bytes of data", protocol->not_set,
+                     datalen);
+    return rv;
+}
+
+apr_status_t socache_provider_retrieve(ap_socache_instance_t *instance, server_rec *s,
+                                       const unsigned char *id, unsigned int idlen,
+                                       unsigned char *data, unsigned int *datalen, apr_pool_t *pool)
+{
+    const socache_protocol *protocol = instance->protocol;
+    socache_object object = {.data = data, .most = *datalen};
+    const apr_status_t rv = socache_client_do(instance->client, id, idlen, protocol->get, &object);
+
+    (void)pool;
+    if (rv == APR_SUCCESS)
+        *datalen = (unsigned int)object.n;
+    else if (rv != APR_NOTFOUND)
+        ap_log_error(__FILE__, __LINE__, protocol->module->module_index, APLOG_DEBUG, rv, s,
+                     "%s: 'retrieve' FAIL", protocol->not_got);
+    return rv;
+}
+
+apr_status_t socache_provider_remove(ap_socache_instance_t *instance, server_rec *s,
+                                     const unsigned char *id, unsigned int idlen, apr_pool_t *pool)
+{
+    (void)s;
+    (void)pool;
+    return socache_client_do(instance->client, id, idlen, instance->protocol->remove, NULL);
+}
+
+void socache_provider_status(ap_socache_instance_t *instance, request_rec *r, int flags)
+{
+    socache_client_status(instance->client, r, instance->protocol->status_name, flags);
+}
+
+apr_status_t socache_provider_iterate(ap_socache_instance_t *instance, server_rec *s, void *userctx,
+                                      ap_socache_iterator_t *iterator, apr_pool_t *pool)
+{
+    (void)instance;
+    (void)s;
+    (void)userctx;
+    (void)iterator;
+    (void)pool;
+    return APR_ENOTIMPL;
+}
