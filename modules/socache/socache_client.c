@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Connections to servers of small objects: kept, and with a deadline for each operation. */
 #include "socache_client.h"
+#include "brigade/loop.h"
 #include "http_config.h"
 #include "http_protocol.h"
 #include "mod_status.h"
@@ -119,7 +120,7 @@ apr_status_t socache_client_init(socache_client *client, apr_pool_t *p, const ch
 static apr_status_t client_wait(const socache_conn *c, short events)
 {
     struct pollfd one = {.fd = c->fd, .events = events};
-    const apr_time_t left = c->deadline - apr_time_now();
+    const apr_time_t left = c->deadline - brg_monotonic_now();
     int n;
 
     if (left <= 0)
@@ -165,7 +166,7 @@ static apr_status_t client_connect(const socache_client *client, const socache_s
         return rv;
     }
     rv = apr_sockaddr_info_get(&addresses, server->host, APR_UNSPEC, server->port, 0, p);
-    c->deadline = apr_time_now() + client->timeout;
+    c->deadline = brg_monotonic_now() + client->timeout;
     for (const apr_sockaddr_t *a = rv == APR_SUCCESS ? addresses : NULL; a; a = a->next)
         if ((rv = client_connect_to(c, a)) == APR_SUCCESS)
             break;
@@ -179,7 +180,7 @@ static apr_status_t client_connect(const socache_client *client, const socache_s
 /* One that is kept; what was idle for too long is closed. */
 static socache_conn *client_kept(const socache_client *client, socache_server *server)
 {
-    const apr_time_t now = apr_time_now();
+    const apr_time_t now = brg_monotonic_now();
     socache_conn *c;
 
     pthread_mutex_lock(&server->lock);
@@ -197,7 +198,7 @@ static void client_keep(socache_server *server, socache_conn *c)
 {
     int n = 0;
 
-    c->used = apr_time_now();
+    c->used = brg_monotonic_now();
     pthread_mutex_lock(&server->lock);
     for (const socache_conn *at = server->idle; at; at = at->next)
         n++;
@@ -342,7 +343,7 @@ static apr_status_t client_talk(const socache_client *client, socache_server *se
 
         if (rv != APR_SUCCESS)
             return rv;
-        c->deadline = apr_time_now() + client->timeout;
+        c->deadline = brg_monotonic_now() + client->timeout;
         rv = talk(c, key, baton);
         if (client_may_stay(rv)) {
             client_keep(server, c);
@@ -388,12 +389,12 @@ apr_status_t socache_client_do(socache_client *client, const unsigned char *id, 
     for (int i = 0; i < client->n; i++) {
         socache_server *server = &client->server[(first + (unsigned)i) % (unsigned)client->n];
 
-        if (atomic_load(&server->alone) > apr_time_now())
+        if (atomic_load(&server->alone) > brg_monotonic_now())
             continue;
         rv = client_talk(client, server, key, talk, baton);
         if (client_may_stay(rv) || rv == APR_EGENERAL)
             return rv;
-        atomic_store(&server->alone, apr_time_now() + CLIENT_ALONE);
+        atomic_store(&server->alone, brg_monotonic_now() + CLIENT_ALONE);
         if (APR_STATUS_IS_TIMEUP(rv))
             return rv; /* so long was waited */
     }
@@ -406,7 +407,7 @@ void socache_client_status(const socache_client *client, request_rec *r, const c
     for (int i = 0; i < client->n; i++)
         ap_rprintf(r, "%s server: %s:%u [%s]%s\n", what, client->server[i].host,
                    (unsigned)client->server[i].port,
-                   atomic_load(&client->server[i].alone) > apr_time_now() ? "Down" : "Up",
+                   atomic_load(&client->server[i].alone) > brg_monotonic_now() ? "Down" : "Up",
                    flags & AP_STATUS_SHORT ? "" : "<br />");
 }
 

@@ -42,6 +42,14 @@ static _Atomic apr_time_t tier_alone_until;
 static apr_time_t tier_alone; /* of the thread that looks */
 static int tier_is_direct;    /* this program is no server */
 
+/* By a clock that nobody sets. */
+static struct timespec tier_until(apr_interval_time_t span)
+{
+    const apr_time_t until = brg_monotonic_now() + span;
+
+    return (struct timespec){apr_time_sec(until), 1000 * apr_time_usec(until)};
+}
+
 /* ---- does it answer ---- */
 
 void tier_failed(apr_status_t rv)
@@ -253,10 +261,9 @@ static void tier_look(tier_thread *thread, apr_time_t now)
 
 static void tier_sleep(tier_thread *thread, apr_time_t span)
 {
-    const apr_time_t until = apr_time_now() + span;
-    const struct timespec when = {apr_time_sec(until), 1000 * apr_time_usec(until)};
+    const struct timespec until = tier_until(span);
 
-    (void)sem_timedwait(&thread->called, &when);
+    (void)sem_clockwait(&thread->called, CLOCK_MONOTONIC, &until);
 }
 
 /* The first one looks at purges, too; those that come fast are written together. */
@@ -334,8 +341,7 @@ int cached_tier_fetch(const cached_tier_name *name, int fresh, uint32_t flight)
 
 int cached_tier_fetch_wait(const cached_tier_name *name, int fresh, uint32_t flight)
 {
-    const apr_time_t until = apr_time_now() + TIER_WAIT + apr_time_from_msec(10);
-    const struct timespec when = {apr_time_sec(until), 1000 * apr_time_usec(until)};
+    const struct timespec until = tier_until(TIER_WAIT + apr_time_from_msec(10));
     tier_job *job;
     int waited;
 
@@ -343,7 +349,7 @@ int cached_tier_fetch_wait(const cached_tier_name *name, int fresh, uint32_t fli
     job = tier_fetch(name, fresh, flight, 1);
     if (!job)
         return 0;
-    while ((waited = sem_timedwait(&job->over, &when)) && errno == EINTR)
+    while ((waited = sem_clockwait(&job->over, CLOCK_MONOTONIC, &until)) && errno == EINTR)
         ;
     if (waited)
         cached_tier_watch();
