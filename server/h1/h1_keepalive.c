@@ -38,7 +38,7 @@ static int keepalive_server_allows(const request_rec *r)
 /* The environment tells of clients that take a connection to end: as in Apache. */
 static int keepalive_is_wanted(const request_rec *r, int asked)
 {
-    if (!apr_is_empty_table(r->subprocess_env) && apr_table_get(r->subprocess_env, "nokeepalive"))
+    if (apr_table_get(r->subprocess_env, "nokeepalive"))
         return 0;
     if (r->proto_num >= HTTP_VERSION(1, 1))
         return 1;

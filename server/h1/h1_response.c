@@ -90,8 +90,7 @@ static int header_complete(request_rec *r)
         apr_table_unset(r->headers_out, "Transfer-Encoding");
         apr_table_unset(r->headers_out, "Content-Length");
     }
-    if (r->proto_num > HTTP_VERSION(1, 0) && !apr_is_empty_table(r->subprocess_env) &&
-        apr_table_get(r->subprocess_env, "downgrade-1.0"))
+    if (r->proto_num > HTTP_VERSION(1, 0) && apr_table_get(r->subprocess_env, "downgrade-1.0"))
         r->proto_num = HTTP_VERSION(1, 0);
     header_note_connection(r);
     ap_set_keepalive(r);

@@ -128,7 +128,7 @@ AP_DECLARE(char *) ap_make_etag_ex(request_rec *r, etag_rec *er)
     int weak = er->force_weak;
 
     if (((bits & ETAG_NONE) && !(bits & (ETAG_ALL | ETAG_DIGEST))) ||
-        (!apr_is_empty_table(r->notes) && apr_table_get(r->notes, "no-etag")))
+        apr_table_get(r->notes, "no-etag"))
         return apr_pstrdup(r->pool, ""); /* the note is a filter's, which will change the body */
     if ((bits & ETAG_DIGEST) && er->finfo->filetype == APR_REG && etag_digest(r, er, opaque))
         return etag_with(r, "", opaque, er->vlist_validator);

@@ -50,8 +50,7 @@ static void response_fix_vary(request_rec *r)
 {
     apr_array_header_t *tokens;
 
-    if (!apr_is_empty_table(r->subprocess_env) &&
-        apr_table_get(r->subprocess_env, "force-no-vary")) {
+    if (apr_table_get(r->subprocess_env, "force-no-vary")) {
         apr_table_unset(r->headers_out, "Vary");
         r->proto_num = HTTP_VERSION(1, 0);
         apr_table_setn(r->subprocess_env, "force-response-1.0", "1");

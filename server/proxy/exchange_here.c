@@ -89,7 +89,7 @@ int exchange_answer_here(proxy_exchange *x)
 
 int exchange_redirect_here(request_rec *r, int otherwise)
 {
-    const char *location = apr_is_empty_table(r->notes) ? NULL : apr_table_get(r->notes, HERE_NOTE);
+    const char *location = apr_table_get(r->notes, HERE_NOTE);
 
     if (!location)
         return otherwise;

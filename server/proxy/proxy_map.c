@@ -284,8 +284,7 @@ static int proxy_find_alias(request_rec *r, int early)
 
 static int proxy_is_barred(request_rec *r)
 {
-    return !apr_is_empty_table(r->subprocess_env) &&
-           apr_table_get(r->subprocess_env, "no-proxy") != NULL;
+    return apr_table_get(r->subprocess_env, "no-proxy") != NULL;
 }
 
 /* mapping=encoded and mapping=servlet look at the path before it is decoded. */
