@@ -8,9 +8,9 @@ import tempfile
 import backend as http_backend
 import h2_streams
 from brigade import unprivileged_user
+from script_backend import Script
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "e2e", "proxy"))
-from test_scripts import Script  # noqa: E402
 from test_tls_backends import TLSBackend  # noqa: E402
 
 SMALL = b"from a backend\n"
