@@ -153,6 +153,7 @@ struct brg_conn {
     uint8_t polled;      /**< fd is in the poll set (edge-triggered, for input and output) */
     uint8_t rd_ready;    /**< a read may give something: set by an event, cleared by a short read */
     uint8_t read_eof;    /**< the peer shut its side */
+    uint8_t rd_hup;      /**< so an event said: the end stands behind what is left to be read */
     uint8_t failed;      /**< a read or write failed: close without lingering */
     uint8_t queued;      /**< on the loop's list of this turn */
     uint8_t close_after; /**< conn_close_mode: what follows when all output is written */

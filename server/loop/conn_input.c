@@ -279,8 +279,8 @@ void conn_fill(brg_conn *bc)
     if (bc->state == CONN_IDLE)
         conn_enter(bc, CONN_HEAD);
     /* A read that filled the buffer may have left something behind, and no further event will tell.
-     * A short one left nothing but possibly the end of the stream, whose event came with this one
-     * or is still to come. */
-    if (rv == APR_SUCCESS)
+     * A short one left nothing but possibly the end of the stream, whose event came, with this one or
+     * before, or is still to come. */
+    if (rv == APR_SUCCESS || (rv == APR_INCOMPLETE && bc->rd_hup))
         bc->rd_ready = 1;
 }

@@ -20,6 +20,8 @@ void loop_conn_ready(struct loop_io *io, uint32_t events)
     brg_loop *loop = bc->loop;
 
     BRG_ASSERT_TAG(bc, CONN_TAG);
+    if (events & EPOLLRDHUP)
+        bc->rd_hup = 1;
     if (bc->state == CONN_WORKER) {
         /* The worker reads by itself; loop_take_returned() looks again. */
         if (bc->drain && events & (EPOLLOUT | EPOLLHUP | EPOLLERR))

@@ -148,6 +148,7 @@ static apr_status_t exchange_begin(proxy_exchange *x)
     BRG_ASSERT(x->cc && x->state == EXCHANGE_CONNECT && !x->out_n);
     x->answered = x->complete = x->keep = x->swallow = 0;
     x->bad = NULL;
+    x->send_error = 0;
     x->body_ended = x->body_over;
     if (x->target->scheme == PROXY_SCHEME_CONNECT && !x->target->remotes_n) {
         x->r->status = HTTP_OK;
@@ -206,9 +207,10 @@ static void talk_sent(proxy_exchange *x, apr_size_t n)
 }
 
 /* A backend that answers and closes before it has read all is heard all the same. What is in memory may be sent once more. */
-static void talk_send_failed(proxy_exchange *x)
+static void talk_send_failed(proxy_exchange *x, apr_status_t error)
 {
     BRG_ASSERT(x->cc && x->state != EXCHANGE_DONE);
+    x->send_error = error;
     apr_brigade_cleanup(x->out);
     x->out_n = 0;
     if (!x->body_over || exchange_spooled(x))
@@ -234,7 +236,10 @@ int exchange_send(proxy_exchange *x)
         if (rv == APR_EAGAIN)
             return any;
         if (rv != APR_SUCCESS) {
-            talk_send_failed(x);
+            if (x->state == EXCHANGE_TUNNEL)
+                exchange_tunnel_broken(x, rv);
+            else
+                talk_send_failed(x, rv);
             return any;
         }
         talk_sent(x, n);
@@ -321,12 +326,15 @@ static int talk_gathers(const proxy_exchange *x)
     return n < EXCHANGE_GATHERED;
 }
 
-/* Nothing more is here. @return APR_EAGAIN, or APR_SUCCESS: the client has left */
+/* Nothing more is here. A backend that got a part of the request alone would be waited for in vain.
+ * @return APR_EAGAIN, or APR_SUCCESS: the client has left, or the exchange failed */
 static apr_status_t talk_pause(proxy_exchange *x)
 {
     if (x->gathers)
         exchange_pass(x);
     x->gathers = 0;
+    if (x->send_error && x->state == EXCHANGE_TALK)
+        talk_broken(x, x->send_error);
     return x->state == EXCHANGE_TALK ? APR_EAGAIN : APR_SUCCESS;
 }
 

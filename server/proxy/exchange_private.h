@@ -26,6 +26,9 @@ void exchange_give_back(proxy_exchange *x);
 /** Send what the socket takes of x->out. @return 1: something was sent */
 int exchange_send(proxy_exchange *x);
 
+/** The backend takes no more of a tunnel: nothing is sent behind what was lost, and the tunnel ends (exchange_tunnel.c) */
+void exchange_tunnel_broken(proxy_exchange *x, apr_status_t error);
+
 /** Begin with what is kept of the body: after codec->begin(). */
 void exchange_body_begin(proxy_exchange *x);
 

@@ -15,6 +15,7 @@ APLOG_USE_MODULE(proxy_wstunnel);
 
 typedef struct exchange_tunnel {
     uint8_t client_ended, backend_ended; /* they send no more */
+    uint8_t broken;                      /* the backend takes no more */
 } exchange_tunnel;
 
 /* The head leaves as an interim answer does: what follows is no HTTP. */
@@ -80,6 +81,25 @@ static apr_status_t tunnel_read_client(proxy_exchange *x)
     return rv;
 }
 
+static void tunnel_log(const proxy_exchange *x, apr_status_t error)
+{
+    ap_log_rerror(APLOG_MARK, APLOG_INFO, error, x->r, "the tunnel to %s:%u ends", x->target->host,
+                  (unsigned)x->target->port);
+}
+
+void exchange_tunnel_broken(proxy_exchange *x, apr_status_t error)
+{
+    exchange_tunnel *t = x->script;
+
+    BRG_ASSERT(x->state == EXCHANGE_TUNNEL && x->out_n);
+    apr_brigade_cleanup(x->out);
+    x->out_n = 0;
+    t->client_ended = 2;
+    t->broken = 1;
+    x->cc->rd_ready = 1; /* what it sent before it went is passed on */
+    tunnel_log(x, error);
+}
+
 static int tunnel_to_backend(proxy_exchange *x, exchange_tunnel *t)
 {
     int any = exchange_send(x);
@@ -128,6 +148,8 @@ static int tunnel_to_client(proxy_exchange *x, exchange_tunnel *t)
         if (rv == APR_EAGAIN)
             return any;
         if (rv != APR_SUCCESS) {
+            if (!APR_STATUS_IS_EOF(rv))
+                tunnel_log(x, rv);
             t->backend_ended = 1;
             return 1;
         }
@@ -172,7 +194,8 @@ apr_status_t exchange_tunnel_go(proxy_exchange *x)
     do {
         any = tunnel_to_backend(x, t);
         any |= tunnel_to_client(x, t);
-        if (x->r->connection->aborted || t->backend_ended) {
+        if (x->r->connection->aborted || t->backend_ended ||
+            (t->broken && !any && !x->wants_room)) {
             tunnel_end(x);
             return APR_SUCCESS;
         }

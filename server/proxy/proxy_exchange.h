@@ -102,8 +102,9 @@ struct proxy_exchange {
     brg_waiting *waiting;
     exchange_state state;
     int attempt;
-    int status;      /**< DONE: what the handler returns */
-    const char *bad; /**< why what came is no answer */
+    int status;              /**< DONE: what the handler returns */
+    const char *bad;         /**< why what came is no answer */
+    apr_status_t send_error; /**< the rest of the request could not be sent in this try */
 
     apr_bucket_brigade own[3]; /**< the three below: without cleanups of their own */
     apr_bucket_brigade *out;   /**< to the backend, framed */

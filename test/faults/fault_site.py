@@ -10,6 +10,7 @@ import threading
 
 import brigade
 import h2_client
+from fault_backends import filled_in
 from http_client import Client, Truncated, request_bytes
 
 FLOOD_BYTES = 200_000  # more than that a fault shall not put into the error log
@@ -32,6 +33,7 @@ FILES = {
     "ssi/a.txt": "hello\n",
     "ssi/part.shtml": 'part of <!--#echo var="DOCUMENT_NAME" -->\n',
     "ssi/page.shtml": PAGE,
+    "ssi/proxied.shtml": 'before <!--#include virtual="/p/small" --> after\n',
     "ssi/exec.shtml": 'before <!--#exec cmd="printf done" --> after\n',
     "cgi/count.cgi": CGI,
     "cgi/long.cgi": LONG_CGI,
@@ -107,6 +109,35 @@ CustomLog journald:www:@ROOT@/logs/service short
     </Location>
 </VirtualHost>
 """
+BACKEND = "ProxyPass /p/ http://127.0.0.1:@BACKEND@/ retry=0\n"
+FRESH = "ProxyPass /p/ http://127.0.0.1:@BACKEND@/ retry=0 disablereuse=on\n"
+BACKEND_TLS = """BuiltinModule ssl_module On
+SSLProxyEngine On
+SSLProxyVerify none
+SSLProxyCheckPeerName Off
+SSLProxyCheckPeerCN Off
+ProxyPass /p/ https://127.0.0.1:@TLSBACKEND@/ retry=0
+"""
+BACKEND_HTTP2 = "ProxyPass /p/ h2c://127.0.0.1:@STREAMS@/ retry=0\n"
+BACKEND_UPGRADE = "ProxyPass /p/ http://127.0.0.1:@BACKEND@/ retry=0 upgrade=websocket\n"
+BALANCER = """<Proxy balancer://b>
+    BalancerMember http://127.0.0.1:@BACKEND@ retry=0
+    BalancerMember http://127.0.0.1:@OTHER@ retry=0
+    ProxySet nofailover=off
+</Proxy>
+ProxyPass /p/ balancer://b/
+"""
+SCRIPTS = """ProxyPass /f/ unix:@FCGI@|fcgi://f/ retry=0
+ProxyPass /s/ unix:@SCGI@|scgi://s/ retry=0
+"""
+RELOADED = [("Cache-Control", "no-cache")]
+STORED = BACKEND + "CacheEnable memory /p/\nCacheMemory 8M\n"
+STORED_DISK = BACKEND + """CacheEnable disk /p/
+CacheRoot @CACHEROOT@
+CacheMemory 8M
+CacheMaxSize 64M
+CacheMaxFileSize 2000000
+"""
 NETWORKS = """ASTable file @ROOT@/htdocs/networks.txt
 Header set X-H "expr=%{CLIENT_ASN}"
 """
@@ -139,7 +170,7 @@ class Site:
 
     def __init__(self, serve, faults, config="", environment=()):
         self.tls = brigade.free_port()
-        self.server = serve.unstarted((CONFIG + config).replace("@TLS@", str(self.tls)), FILES,
+        self.server = serve.unstarted(filled_in(CONFIG + config).replace("@TLS@", str(self.tls)), FILES,
                                       env={**faults.environment(), **dict(environment)})
         for name in ("count", "long"):
             os.chmod(self.server.path(f"htdocs/cgi/{name}.cgi"), 0o755)
@@ -221,14 +252,15 @@ class Shape:
     lacks      a response may lack a field that is compared, if the log says why
     http2      over TLS and HTTP/2
     begin      bytes before the first request, from another address
+    tunnel     bytes that come back once the last answer, 101, has switched protocols
     stock      calls that are left out: messages to mod_cgid's daemon, which are whole, and cannot fail while that lives
     """
 
     def __init__(self, *requests, touched=(), at_once=False, tls=False, config="", needs=None, marks=b"",
-                 stock=(), http2=False, begin=b"", lacks=False):
+                 stock=(), http2=False, begin=b"", lacks=False, tunnel=b""):
         self.requests = [(*r, *("GET", "/", (), b"")[len(r):]) for r in requests]
         self.touched, self.at_once, self.tls, self.config, self.needs = touched, at_once, tls, config, needs
-        self.marks, self.stock, self.http2, self.begin, self.lacks = marks, stock, http2, begin, lacks
+        self.marks, self.stock, self.http2, self.begin, self.lacks, self.tunnel = marks, stock, http2, begin, lacks, tunnel
 
     def bytes_of(self, request):
         method, target, fields, body = request
@@ -276,6 +308,19 @@ SHAPES = {
                      tls=True),
     "http2": Shape(("GET", "/a.txt"), ("GET", "/full/a.txt"), ("GET", "/big.bin"), ("POST", "/a.txt", (), UPLOAD),
                    touched=("full/a.txt",), config=OWN_TLS, http2=True),
+    "backend": Shape(("GET", "/p/small"), ("POST", "/p/count", (), UPLOAD), ("GET", "/p/chunked"), ("GET", "/p/big"), config=BACKEND),
+    "backend-fresh": Shape(("GET", "/p/small"), ("POST", "/p/count", (), UPLOAD), ("GET", "/p/close"), config=FRESH),
+    "backend-page": Shape(*[("GET", "/ssi/proxied.shtml")] * 2, touched=("ssi/proxied.shtml",), marks=ERROR, config=BACKEND),
+    "backend-tls": Shape(("GET", "/p/small"), ("POST", "/p/count", (), UPLOAD), ("GET", "/p/big"), config=BACKEND_TLS),
+    "backend-tls-fresh": Shape(("GET", "/p/small"), ("GET", "/p/close"), config=BACKEND_TLS),
+    "backend-http2": Shape(("GET", "/p/small"), ("POST", "/p/count", (), UPLOAD), ("GET", "/p/big"), config=BACKEND_HTTP2),
+    "http2-backend": Shape(("GET", "/p/small"), ("POST", "/p/count", (), UPLOAD), ("GET", "/p/big"), config=BACKEND + OWN_TLS, http2=True),
+    "balancer": Shape(*[("GET", "/p/small")] * 4, config=BALANCER),
+    "tunnel": Shape(("GET", "/p/echo", [("Connection", "Upgrade"), ("Upgrade", "websocket")]), tunnel=UPLOAD[:30_000], config=BACKEND_UPGRADE),
+    "fcgi": Shape(("GET", "/f/small"), ("POST", "/f/count", (), UPLOAD), ("GET", "/f/big"), config=SCRIPTS),
+    "scgi": Shape(("GET", "/s/small"), ("POST", "/s/count", (), UPLOAD), ("GET", "/s/big"), config=SCRIPTS),
+    "stored": Shape(("GET", "/p/stored", RELOADED), ("GET", "/p/stored"), ("GET", "/p/large", RELOADED), ("GET", "/p/large"), config=STORED),
+    "stored-disk": Shape(("GET", "/p/large", RELOADED), *[("GET", f"/p/large?{i}") for i in range(12)], config=STORED_DISK),
     "tls": Shape(("GET", "/a.txt"), ("GET", "/big.bin"), config=TLS, needs="ssl", tls=True),
 }
 
@@ -308,11 +353,16 @@ def _converse(site, shape, c, outcome):
         if not shape.at_once:
             c.send(shape.bytes_of(request))
         answer = c.read_response(request[0])
+        if answer.status == 101:
+            c.send(shape.tunnel)
+            answer.body = c.read_exactly(len(shape.tunnel))
         outcome.answers.append(answer)
         if (answer["Connection"] or "").lower() == "close":
             outcome.detail = "Connection: close"
             assert c.at_end(), "bytes behind the last answer"
             outcome.end = "whole" if len(outcome.answers) == len(shape.requests) else "closed"
+            return
+        if answer.status == 101:
             return
     try:
         after = c.get("/control.txt")

@@ -12,9 +12,12 @@ import threading
 import pytest
 
 from backend import Backend, answer
+import h2_client
 import h2_streams
 from brigade import BINARY, wait_until
+from http_client import Truncated
 from processes import Load, configured, reload
+from script_backend import Script
 
 pytestmark = pytest.mark.only("brigade")
 
@@ -69,6 +72,47 @@ class FlappingStreams(h2_streams.Backend):
         return self.streams
 
 
+class FlappingScripts(Script):
+    """The same, of FastCGI."""
+
+    def __init__(self):
+        super().__init__("fcgi", self._in_one_piece)  # an answer that has begun is not asked for once more
+        self.port, self.requests, self.sockets = 0, self.seen, set()
+
+    def _in_one_piece(self, _params, _body, send):
+        pieces = []
+        self.answer(pieces.append, b"A\n")
+        send(b"".join(pieces))
+
+    def _serve(self, connection):
+        self.sockets.add(connection)
+        super()._serve(connection)
+        self.sockets.discard(connection)
+
+    def down(self):
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
+        for sock in list(self.sockets):
+            try:
+                sock.shutdown(socket.SHUT_RDWR)
+            except OSError:  # it has ended meanwhile
+                pass
+
+    def up(self):
+        os.unlink(self.path)
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(self.path)
+        os.chmod(self.path, 0o777)
+        self.listener.listen(512)
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.listener.close()
+
+
 class Flaps:
     """It goes each time that it has served some requests, and comes once others have served some."""
 
@@ -105,8 +149,9 @@ def backends():
 
 
 def site(serve, backends, parameters="retry=0", more="", scheme="http"):
-    members = "\n".join(f"BalancerMember {scheme}://127.0.0.1:{b.port} {parameters}" for b in backends)
-    server = serve.unstarted(CONFIG.replace("@MEMBERS@", members) + more, {})
+    places = [f"unix:{b.path}|fcgi://{i}" if scheme == "fcgi" else f"{scheme}://127.0.0.1:{b.port}" for i, b in enumerate(backends)]
+    members = "\n".join(f"BalancerMember {place} {parameters}" for place in places)
+    server = serve.unstarted(more + CONFIG.replace("@MEMBERS@", members), {})
     server.binary = server.path("brigade")
     shutil.copy(BINARY, server.binary)
     server.start()
@@ -183,22 +228,76 @@ def streams_of(n):
     return [FlappingStreams(lambda stream: stream.answer(b"A\n")) for _ in range(n)]
 
 
+class Streams(h2_client.Client):
+    """Knows the last request that the server takes."""
+    last = None
+
+    def receive(self):
+        got = h2_client.Connection.receive(self)
+        if got[0] == h2_client.GOAWAY:
+            self.last = int.from_bytes(got[3][:4], "big") & 0x7fffffff
+        return got
+
+
+class Http2Load(Load):
+    """A request that the server did not take, and said so, is made on another connection."""
+
+    def _client(self):
+        while not self.end.is_set():
+            with Streams(self.server.address, self.server.port, 20) as c:
+                while not self.end.is_set() and c.last is None:
+                    self._one(c)
+
+    def _one(self, c):
+        number = c.next_id
+        try:
+            r = c.get(self.target)
+            if (r.status, r.body) != (200, self.body):
+                self.failed.append(repr(r))
+        except (Truncated, OSError, h2_client.Closed) as e:
+            if c.last is None or c.last >= number and c.last != 0x7fffffff:
+                self.failed.append(f"{e!r}, GOAWAY {c.last}, stream {number}")
+            c.last = c.last or 0
+        self.done += 1
+
+
+HEALTH = """ProxyHCExpr ok {%{REQUEST_STATUS} =~ /200/}
+"""
+KINDS = {  # scheme, parameters of members, more configuration
+    "http": ("http", "retry=0", ""),
+    "h2c": ("h2c", "retry=0", ""),
+    "fcgi": ("fcgi", "retry=0", ""),
+    "cached": ("http", "retry=0", "CacheEnable memory /b/\nCacheMemory 8M\n"),
+    "hcheck": ("http", "retry=0 hcmethod=GET hcinterval=1 hcexpr=ok hcuri=/health", HEALTH),
+}
+
+
+def three_of(kind):
+    if kind == "h2c":
+        return streams_of(3)
+    if kind == "fcgi":
+        return [FlappingScripts() for _ in range(3)]
+    made = answer(b"A\n", fields=[("Cache-Control", "max-age=0, must-revalidate")] if kind == "cached" else ())
+    return [Flapping({"*": made}) for _ in range(3)]
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(not shutil.which("wrk"), reason="wrk is not installed")
-@pytest.mark.parametrize("scheme", ["http", "h2c"])
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("way, rounds", [(reload, 100 if LONG else 5), (upgrade, 20 if LONG else 2)], ids=["reload", "upgrade"])
-def test_no_request_of_wrk_fails(serve, scheme, way, rounds):
+def test_no_request_of_wrk_fails(serve, kind, way, rounds):
     """A hundred reloads, twenty upgrades; one of three backends comes and goes."""
-    three = streams_of(3) if scheme == "h2c" else [Flapping({"*": answer(b"A\n")}) for _ in range(3)]
+    scheme, parameters, more = KINDS[kind]
+    three = three_of(kind)
     with three[0], three[1], three[2]:
-        server = site(serve, three, scheme=scheme)
+        server = site(serve, three, parameters, "Protocols h2c http/1.1\n" + more, scheme)
         load = Wrk(server, "/b/x")
-        with Flaps(three[2], Served(three[:2])) as flaps:
+        with Http2Load(server, clients=2, target="/b/y") as streams, Flaps(three[2], Served(three[:2])) as flaps:
             for _ in range(rounds):
                 way(server)
-            wait_until(lambda: flaps.times >= 3, "a backend that came and went")
+            wait_until(lambda: flaps.times >= 3, "a backend that came and went", 60)
         requests, failed = load.end()
-        assert not failed and requests > 100, (failed, requests)
+        assert not failed and requests > 100 and not streams.failed, (failed, requests, streams.failed[:5], streams.done)
         wait_until(lambda: len(server.children()) == 1, "the end of the old processes")
         at_rest(server)
 
