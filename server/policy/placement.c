@@ -16,6 +16,7 @@
 #include "http_connection.h"
 #include "http_core.h"
 #include "hook_link.h"
+#include "hook_lists.h"
 #include "http_log.h"
 #include "http_main.h"
 #include "http_protocol.h"
@@ -573,6 +574,7 @@ BRG_DECLARE(int) brg_cache_ask(request_rec *r)
 static int policy_post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *s)
 {
     policy_survey_hooks();
+    hook_lists_make(s, pconf);
     return OK;
 }
 
