@@ -5,6 +5,7 @@
 #include "http_request.h"
 #include "util_filter.h"
 #include "apr_strings.h"
+#include "brigade/hooks.h"
 #include "brigade/response_cache.h"
 #include <limits.h>
 #include <string.h>
@@ -287,6 +288,7 @@ static void subst_register_hooks(apr_pool_t *p)
     subst_rec = ap_register_output_filter("SUBSTITUTE", subst_filter, NULL, AP_FTYPE_RESOURCE);
     ap_hook_insert_filter(subst_choose_thread, NULL, NULL, APR_HOOK_LAST);
     brg_cache_declare(&substitute_module, NULL);
+    brg_hooks_need_directive(&substitute_module, "insert_filter", NULL, BRG_HOOKS_BY_SERVER);
     brg_cache_leaves_query(&substitute_module);
 }
 

@@ -11,6 +11,7 @@
 #include "mod_auth.h"
 #include "apr_network_io.h"
 #include "apr_strings.h"
+#include "brigade/hooks.h"
 #include "brigade/response_cache.h"
 #include "host_match.h"
 
@@ -239,6 +240,7 @@ static void access_register_hooks(apr_pool_t *p)
     APR_REGISTER_OPTIONAL_FN(access_compat_ap_satisfies);
     ap_hook_check_access(access_check, NULL, NULL, APR_HOOK_MIDDLE, AP_AUTH_INTERNAL_PER_CONF);
     brg_cache_declare(&access_compat_module, access_depends);
+    brg_hooks_need_directive(&access_compat_module, "access_checker", NULL, BRG_HOOKS_BY_SERVER);
 }
 
 static char access_is_allow;

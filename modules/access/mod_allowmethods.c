@@ -7,6 +7,7 @@
 #include "http_protocol.h"
 #include "http_request.h"
 #include "apr_strings.h"
+#include "brigade/hooks.h"
 #include "brigade/response_cache.h"
 
 extern module allowmethods_module;
@@ -74,6 +75,7 @@ static void allowmethods_register_hooks(apr_pool_t *p)
     ap_hook_check_access(allowmethods_check, NULL, NULL, APR_HOOK_REALLY_FIRST,
                          AP_AUTH_INTERNAL_PER_CONF);
     brg_cache_declare(&allowmethods_module, NULL);
+    brg_hooks_need_directive(&allowmethods_module, "access_checker", NULL, BRG_HOOKS_BY_SERVER);
     brg_cache_leaves_query(&allowmethods_module);
 }
 

@@ -12,6 +12,7 @@
 #include "http_request.h"
 #include "apr_strings.h"
 #include "apr_uri.h"
+#include "brigade/hooks.h"
 #include "brigade/response_cache.h"
 
 #include <string.h>
@@ -344,6 +345,7 @@ static void alias_register_hooks(apr_pool_t *p)
     ap_hook_translate_name(alias_translate, NULL, after_us, APR_HOOK_MIDDLE);
     ap_hook_fixups(alias_fixup, NULL, NULL, APR_HOOK_MIDDLE);
     brg_cache_declare(&alias_module, alias_depends);
+    brg_hooks_need_directive(&alias_module, "translate_name fixups", NULL, BRG_HOOKS_BY_SERVER);
 }
 
 module AP_MODULE_DECLARE_DATA alias_module = {

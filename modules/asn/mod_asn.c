@@ -14,6 +14,7 @@
 #include "http_main.h"
 #include "http_request.h"
 #include "brigade/assert.h"
+#include "brigade/hooks.h"
 #include "brigade/response_cache.h"
 #include "asn_collector.h"
 #include "bgp_options.h"
@@ -282,6 +283,7 @@ static void asn_register_hooks(apr_pool_t *p)
     asn_require_register(p);
     asn_status_register();
     brg_cache_declare(&asn_module, asn_depends);
+    brg_hooks_need_directive(&asn_module, "fixups", NULL, BRG_HOOKS_BY_SERVER);
 }
 
 module AP_MODULE_DECLARE_DATA asn_module = {

@@ -11,6 +11,7 @@
 #include "util_md5.h"
 #include "brigade/auth.h"
 #include "brigade/files.h"
+#include "brigade/hooks.h"
 #include "brigade/response_cache.h"
 
 APLOG_USE_MODULE(auth_basic);
@@ -251,6 +252,7 @@ static void basic_register_hooks(apr_pool_t *p)
     ap_hook_fixups(basic_fake, NULL, NULL, APR_HOOK_LAST);
     ap_hook_note_auth_failure(basic_note_failure, NULL, NULL, APR_HOOK_MIDDLE);
     brg_cache_declare(&auth_basic_module, basic_depends);
+    brg_hooks_need_directive(&auth_basic_module, "fixups", "AuthBasicFake", BRG_HOOKS_BY_SERVER);
     brg_auth_declare(&auth_basic_module);
 }
 

@@ -11,6 +11,7 @@
 #include "util_md5.h"
 #include "brigade/auth.h"
 #include "brigade/files.h"
+#include "brigade/hooks.h"
 #include "brigade/response_cache.h"
 #include <stdlib.h>
 
@@ -484,6 +485,7 @@ static void digest_register_hooks(apr_pool_t *p)
     ap_hook_note_auth_failure(digest_note_failure, NULL, NULL, APR_HOOK_MIDDLE);
     /* Each answer has a proof of its own; mod_authn_core says so of requests with users. */
     brg_cache_declare(&auth_digest_module, NULL);
+    brg_hooks_need_directive(&auth_digest_module, "fixups", "AuthType", BRG_HOOKS_BY_SERVER);
     brg_auth_declare(&auth_digest_module);
 }
 

@@ -18,6 +18,7 @@
 #include "apr_sha1.h"
 #include "apr_strings.h"
 #include "brigade/auth.h"
+#include "brigade/hooks.h"
 #include "brigade/response_cache.h"
 
 APLOG_USE_MODULE(authn_core);
@@ -319,6 +320,7 @@ static void authn_core_register_hooks(apr_pool_t *p)
                         AP_AUTH_INTERNAL_PER_CONF);
     ap_hook_fixups(authn_core_remember, NULL, NULL, APR_HOOK_REALLY_FIRST);
     brg_cache_declare(&authn_core_module, authn_core_depends);
+    brg_hooks_need_directive(&authn_core_module, "fixups", "AuthType", BRG_HOOKS_BY_SERVER);
     brg_auth_declare(&authn_core_module);
     brg_auth_ask(&authn_core_module, auth_field_waits);
 }

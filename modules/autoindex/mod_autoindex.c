@@ -9,6 +9,7 @@
 #include "http_request.h"
 #include "apr_strings.h"
 #include "brigade/files.h"
+#include "brigade/hooks.h"
 #include "brigade/pages.h"
 #include "brigade/response_cache.h"
 
@@ -258,6 +259,7 @@ static void ai_register_hooks(apr_pool_t *p)
     ap_hook_insert_filter(ai_insert_filter, NULL, NULL, APR_HOOK_FIRST);
     ap_hook_handler(ai_handler, NULL, NULL, APR_HOOK_MIDDLE);
     brg_cache_declare(&autoindex_module, ai_depends);
+    brg_handlers_are_for(&autoindex_module, DIR_MAGIC_TYPE);
 }
 
 module AP_MODULE_DECLARE_DATA autoindex_module = {

@@ -11,6 +11,7 @@
 #include "util_cfgtree.h"
 #include "apr_strings.h"
 #include "brigade/directive.h"
+#include "brigade/hooks.h"
 #include "brigade/response_cache.h"
 #include "brigade/wait.h"
 #include <stdlib.h>
@@ -159,5 +160,6 @@ void cgi_register(apr_pool_t *p, module *m)
     ap_hook_child_init(cgi_child_init, NULL, NULL, APR_HOOK_REALLY_FIRST);
     ap_hook_fixups(cgi_fixup, NULL, NULL, APR_HOOK_REALLY_LAST);
     brg_cache_declare(m, cgi_depends);
+    brg_handlers_are_for(m, "cgi-script " CGI_TYPE);
     brg_cache_leaves_query(m);
 }

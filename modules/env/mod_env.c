@@ -13,6 +13,7 @@
 #include "http_request.h"
 #include "apr_strings.h"
 #include "apr_tables.h"
+#include "brigade/hooks.h"
 #include "brigade/response_cache.h"
 
 #include <stdlib.h>
@@ -133,6 +134,7 @@ static void env_register_hooks(apr_pool_t *p)
 {
     ap_hook_fixups(env_fixup, NULL, NULL, APR_HOOK_MIDDLE);
     brg_cache_declare(&env_module, NULL);
+    brg_hooks_need_directive(&env_module, "fixups", NULL, BRG_HOOKS_BY_SERVER);
 }
 
 module AP_MODULE_DECLARE_DATA env_module = {

@@ -10,6 +10,7 @@
 #include "http_log.h"
 #include "http_protocol.h"
 #include "http_request.h"
+#include "brigade/hooks.h"
 #include "brigade/response_cache.h"
 
 #include "apr_strings.h"
@@ -216,6 +217,8 @@ static void setenvif_register_hooks(apr_pool_t *p)
     ap_hook_header_parser(setenvif_header_parser, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_post_read_request(setenvif_post_read, NULL, NULL, APR_HOOK_MIDDLE);
     brg_cache_declare(&setenvif_module, setenvif_depends);
+    brg_hooks_need_directive(&setenvif_module, "header_parser post_read_request", NULL,
+                             BRG_HOOKS_BY_SERVER);
 }
 
 module AP_MODULE_DECLARE_DATA setenvif_module = {

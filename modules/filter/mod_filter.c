@@ -6,6 +6,7 @@
 #include "http_core.h"
 #include "http_request.h"
 #include "brigade/content_coding.h"
+#include "brigade/hooks.h"
 #include "brigade/response_cache.h"
 
 APLOG_USE_MODULE(filter);
@@ -78,6 +79,7 @@ static void modfilter_register_hooks(apr_pool_t *p)
     APR_REGISTER_OPTIONAL_FN(brg_filter_chosen);
     ap_hook_insert_filter(modfilter_insert, NULL, NULL, APR_HOOK_MIDDLE);
     brg_cache_declare(&filter_module, modfilter_depends);
+    brg_hooks_need_directive(&filter_module, "insert_filter", NULL, BRG_HOOKS_BY_SERVER);
 }
 
 module AP_MODULE_DECLARE_DATA filter_module = {

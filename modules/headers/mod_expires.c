@@ -18,6 +18,7 @@
 #include "apr_strings.h"
 #include "brigade/response_cache.h"
 #include "brigade/assert.h"
+#include "brigade/hooks.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -334,6 +335,7 @@ static void expires_register_hooks(apr_pool_t *p)
     ap_hook_insert_error_filter(expires_insert_filter, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_insert_filter(expires_insert_filter, NULL, NULL, APR_HOOK_MIDDLE);
     brg_cache_declare(&expires_module, expires_depends);
+    brg_hooks_need_directive(&expires_module, "insert_filter", NULL, BRG_HOOKS_BY_SERVER);
 }
 
 module AP_MODULE_DECLARE_DATA expires_module = {

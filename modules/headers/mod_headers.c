@@ -15,6 +15,7 @@
 #include "util_filter.h"
 #include "brigade/response_cache.h"
 #include "brigade/assert.h"
+#include "brigade/hooks.h"
 
 APLOG_USE_MODULE(headers);
 
@@ -124,6 +125,8 @@ static void headers_register_hooks(apr_pool_t *p)
     ap_hook_fixups(headers_run_request_rules, NULL, NULL, APR_HOOK_LAST);
     ap_hook_post_read_request(headers_run_early, NULL, NULL, APR_HOOK_FIRST);
     brg_cache_declare(&headers_module, headers_depends);
+    brg_hooks_need_directive(&headers_module, "post_read_request fixups insert_filter", NULL,
+                             BRG_HOOKS_BY_SERVER);
 }
 
 module AP_MODULE_DECLARE_DATA headers_module = {

@@ -12,6 +12,7 @@
 #include "apr_strings.h"
 #include "apr_version.h"
 #include "apu_version.h"
+#include "brigade/hooks.h"
 #include "brigade/response_cache.h"
 #include "brigade/util.h"
 #include <stdlib.h>
@@ -383,6 +384,7 @@ static void info_register_hooks(apr_pool_t *p)
     ap_hook_handler(info_handler, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_check_config(info_check_config, NULL, NULL, APR_HOOK_FIRST);
     brg_cache_declare(&info_module, info_depends);
+    brg_handlers_are_for(&info_module, "server-info");
     brg_cache_leaves_query(&info_module);
 }
 

@@ -16,6 +16,7 @@
 #include "brigade/loop.h"
 #include "brigade/response_cache.h"
 #include "brigade/assert.h"
+#include "brigade/hooks.h"
 
 APLOG_USE_MODULE(log_config);
 
@@ -412,6 +413,7 @@ static void log_register_hooks(apr_pool_t *p)
     ap_hook_child_stopping(log_child_stopping, NULL, NULL, APR_HOOK_MIDDLE);
     brg_hook_turn_end(log_buffer_turn_end, NULL, NULL, APR_HOOK_LAST);
     brg_cache_declare(&log_config_module, log_depends);
+    brg_hooks_need_directive(&log_config_module, "log_transaction", NULL, BRG_HOOKS_BY_SERVER);
     brg_stored_log_declare(&log_config_module, log_stored_ready, log_stored_write);
 }
 

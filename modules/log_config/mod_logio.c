@@ -12,6 +12,7 @@
 #include "util_filter.h"
 #include "brigade/connection.h"
 #include "brigade/decimal.h"
+#include "brigade/hooks.h"
 #include "brigade/response_cache.h"
 #include "brigade/stored_answer.h"
 #include "apr_optional.h"
@@ -297,6 +298,7 @@ static void logio_register_hooks(apr_pool_t *p)
     APR_REGISTER_OPTIONAL_FN(ap_logio_add_bytes_in);
     APR_REGISTER_OPTIONAL_FN(ap_logio_get_last_bytes);
     brg_cache_declare(&logio_module, logio_depends);
+    brg_hooks_need_directive(&logio_module, "insert_filter", "LogIOTrackTTFB", BRG_HOOKS_BY_SERVER);
     brg_stored_log_declare(&logio_module, logio_stored_ready, logio_stored_log);
 }
 

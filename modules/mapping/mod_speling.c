@@ -11,6 +11,7 @@
 #include "apr_file_io.h"
 #include "apr_lib.h"
 #include "apr_strings.h"
+#include "brigade/hooks.h"
 #include "brigade/response_cache.h"
 #include <stdlib.h>
 #include <string.h>
@@ -280,6 +281,7 @@ static void speling_register_hooks(apr_pool_t *p)
 {
     ap_hook_fixups(speling_fixup, NULL, NULL, APR_HOOK_LAST);
     brg_cache_declare(&speling_module, speling_depends);
+    brg_hooks_need_directive(&speling_module, "fixups", NULL, BRG_HOOKS_BY_SERVER);
     brg_cache_leaves_query(&speling_module);
 }
 

@@ -13,6 +13,7 @@
 #include "unixd.h"
 #include "apr_strings.h"
 #include "apr_user.h"
+#include "brigade/hooks.h"
 #include "brigade/response_cache.h"
 #include <string.h>
 
@@ -222,6 +223,7 @@ static void userdir_register_hooks(apr_pool_t *p)
     ap_hook_translate_name(userdir_translate, before_us, after_us, APR_HOOK_MIDDLE);
     ap_hook_get_suexec_identity(userdir_identity, NULL, NULL, APR_HOOK_FIRST);
     brg_cache_declare(&userdir_module, userdir_depends);
+    brg_hooks_need_directive(&userdir_module, "translate_name", NULL, BRG_HOOKS_BY_SERVER);
     brg_cache_leaves_query(&userdir_module);
     brg_phases_wait_declare(&userdir_module, userdir_may_wait);
 }

@@ -12,6 +12,7 @@
 #include "http_request.h"
 #include "apr_lib.h"
 #include "apr_strings.h"
+#include "brigade/hooks.h"
 #include "brigade/response_cache.h"
 #include <string.h>
 
@@ -299,6 +300,7 @@ static void valias_register_hooks(apr_pool_t *p)
 
     ap_hook_translate_name(valias_translate, before_us, NULL, APR_HOOK_MIDDLE);
     brg_cache_declare(&vhost_alias_module, valias_depends);
+    brg_hooks_need_directive(&vhost_alias_module, "translate_name", NULL, BRG_HOOKS_BY_SERVER);
     brg_cache_leaves_query(&vhost_alias_module);
 }
 

@@ -10,6 +10,7 @@
 #include "apr_file_io.h"
 #include "apr_lib.h"
 #include "apr_strings.h"
+#include "brigade/hooks.h"
 #include "brigade/response_cache.h"
 #include <string.h>
 
@@ -279,6 +280,7 @@ static void magic_register_hooks(apr_pool_t *p)
     ap_hook_post_config(magic_post_config, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_type_checker(magic_find_type, before, NULL, APR_HOOK_MIDDLE);
     brg_cache_declare(&mime_magic_module, NULL);
+    brg_hooks_need_directive(&mime_magic_module, "type_checker", NULL, BRG_HOOKS_BY_SERVER);
     brg_cache_leaves_query(&mime_magic_module);
 }
 

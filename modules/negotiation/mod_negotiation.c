@@ -11,6 +11,7 @@
 #include "util_script.h"
 #include "apr_strings.h"
 #include "brigade/directive.h"
+#include "brigade/hooks.h"
 #include "brigade/response_cache.h"
 #include <string.h>
 
@@ -455,6 +456,7 @@ static void neg_register_hooks(apr_pool_t *p)
     ap_hook_type_checker(neg_views, NULL, NULL, APR_HOOK_FIRST);
     ap_hook_handler(neg_map_handler, NULL, NULL, APR_HOOK_MIDDLE);
     brg_cache_declare(&negotiation_module, neg_depends);
+    brg_handlers_are_for(&negotiation_module, NEG_TYPE_MAP " " NEG_TYPE_MAP_MEDIA);
     brg_cache_leaves_query(&negotiation_module);
 }
 

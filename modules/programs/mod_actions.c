@@ -11,6 +11,7 @@
 #include "http_protocol.h"
 #include "http_request.h"
 #include "apr_strings.h"
+#include "brigade/hooks.h"
 #include "brigade/response_cache.h"
 #include <string.h>
 
@@ -157,6 +158,7 @@ static void actions_register_hooks(apr_pool_t *p)
     ap_hook_fixups(actions_fixup, NULL, NULL, APR_HOOK_REALLY_LAST);
     ap_hook_handler(actions_handler, NULL, NULL, APR_HOOK_LAST);
     brg_cache_declare(&actions_module, actions_depend);
+    brg_hooks_need_directive(&actions_module, "fixups handler", NULL, BRG_HOOKS_BY_SERVER);
     brg_cache_leaves_query(&actions_module);
 }
 

@@ -11,6 +11,7 @@
 #include "http_request.h"
 #include "util_script.h"
 #include "apr_strings.h"
+#include "brigade/hooks.h"
 #include "brigade/response_cache.h"
 #include <string.h>
 
@@ -104,6 +105,7 @@ static void asis_register_hooks(apr_pool_t *p)
     ap_hook_fixups(asis_fixup, NULL, NULL, APR_HOOK_REALLY_LAST);
     ap_hook_handler(asis_handler, NULL, NULL, APR_HOOK_MIDDLE);
     brg_cache_declare(&asis_module, asis_depends);
+    brg_handlers_are_for(&asis_module, "httpd/send-as-is send-as-is");
     brg_cache_leaves_query(&asis_module);
 }
 

@@ -11,6 +11,7 @@
 #include "http_request.h"
 #include "util_filter.h"
 #include "apr_strings.h"
+#include "brigade/hooks.h"
 #include "brigade/response_cache.h"
 #include <string.h>
 
@@ -261,6 +262,7 @@ static void xsend_register_hooks(apr_pool_t *p)
     xsend_rec = ap_register_output_filter("XSENDFILE", xsend_filter, NULL, AP_FTYPE_CONTENT_SET);
     ap_hook_insert_filter(xsend_insert_filter, NULL, NULL, APR_HOOK_LAST + 1);
     brg_cache_declare(&xsendfile_module, NULL);
+    brg_hooks_need_directive(&xsendfile_module, "insert_filter", NULL, BRG_HOOKS_BY_SERVER);
     brg_cache_leaves_query(&xsendfile_module);
 }
 

@@ -12,6 +12,7 @@
 #include "apr_lib.h"
 #include "apr_strings.h"
 #include "brigade/assert.h"
+#include "brigade/hooks.h"
 #include "brigade/response_cache.h"
 #include "brigade/stored_answer.h"
 #include <stdatomic.h>
@@ -261,6 +262,7 @@ static void id_register_hooks(apr_pool_t *p)
     ap_hook_post_config(id_post_config, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_child_init(id_child_init, NULL, NULL, APR_HOOK_MIDDLE);
     brg_cache_declare(&request_id_module, id_depends);
+    brg_hooks_need_directive(&request_id_module, "post_read_request", NULL, BRG_HOOKS_BY_SERVER);
 }
 
 module AP_MODULE_DECLARE_DATA request_id_module = {

@@ -9,6 +9,7 @@
 #include "http_request.h"
 #include "apr_optional.h"
 #include "apr_strings.h"
+#include "brigade/hooks.h"
 #include "brigade/response_cache.h"
 
 static rewrite_conf *rewrite_new_conf(apr_pool_t *p)
@@ -148,6 +149,8 @@ static void rewrite_register_hooks(apr_pool_t *p)
     ap_hook_fixups(rewrite_fixup_type, NULL, NULL, APR_HOOK_LAST);
     ap_hook_translate_name(rewrite_translate, NULL, NULL, APR_HOOK_FIRST);
     brg_cache_declare(&rewrite_module, rewrite_depends);
+    brg_hooks_need_directive(&rewrite_module, "translate_name fixups", NULL, BRG_HOOKS_BY_SERVER);
+    brg_handlers_are_for(&rewrite_module, REWRITE_REDIRECT_HANDLER_NAME);
 }
 
 AP_DECLARE_MODULE(rewrite) = {

@@ -11,6 +11,7 @@
 #include "http_protocol.h"
 #include "http_request.h"
 #include "apr_strings.h"
+#include "brigade/hooks.h"
 #include "brigade/response_cache.h"
 #include "brigade/status.h"
 #include <stdlib.h>
@@ -149,6 +150,7 @@ static void metrics_register_hooks(apr_pool_t *p)
     ap_hook_handler(metrics_handler, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_handler(metrics_ready_handler, NULL, NULL, APR_HOOK_MIDDLE);
     brg_nonblocking_declare(&metrics_module);
+    brg_handlers_are_for(&metrics_module, METRICS_HANDLER " " METRICS_READY_HANDLER);
 }
 
 module AP_MODULE_DECLARE_DATA metrics_module = {

@@ -18,6 +18,7 @@
 #include "ap_mpm.h"
 #include "apr_optional_hooks.h"
 #include "apr_strings.h"
+#include "brigade/hooks.h"
 #include "brigade/pages.h"
 #include "brigade/response_cache.h"
 #include <stdlib.h>
@@ -133,6 +134,7 @@ static void status_register_hooks(apr_pool_t *p)
     status_networks_register(p);
     status_limits_register(p);
     brg_nonblocking_declare(&status_module);
+    brg_handlers_are_for(&status_module, STATUS_HANDLER " " STATUS_MAGIC_TYPE);
 }
 
 module AP_MODULE_DECLARE_DATA status_module = {

@@ -9,6 +9,7 @@
 #include "apr_lib.h"
 #include "apr_strings.h"
 #include "brigade/directive.h"
+#include "brigade/hooks.h"
 #include "brigade/response_cache.h"
 #include <stdlib.h>
 #include <string.h>
@@ -299,6 +300,7 @@ static void track_register_hooks(apr_pool_t *p)
 {
     ap_hook_fixups(track_fixup, NULL, NULL, APR_HOOK_REALLY_FIRST);
     brg_cache_declare(&usertrack_module, track_depends);
+    brg_hooks_need_directive(&usertrack_module, "fixups", NULL, BRG_HOOKS_BY_SERVER);
     brg_cache_leaves_query(&usertrack_module);
 }
 

@@ -8,6 +8,8 @@
  * choose subjects: every match is limited, and one that reaches a limit is an error, not "no match".
  */
 
+#include "program_thread.h"
+
 #define REGEX_LIMIT_DEFAULT 100000 /**< RegexMatchLimit: PCRE's steps of one match */
 
 #define REGEX_LIMIT_MAX 1000000000
@@ -15,10 +17,16 @@
 /** RegexMatchLimit. While the configuration is read. */
 void regex_limit_set(unsigned steps);
 
+/** regex_failures(); written by regex_match.c alone. */
+extern PROGRAM_THREAD_LOCAL unsigned regex_failed_n;
+
 /**
  * How many matches of the calling thread ended with an error so far. What decides by expressions whether a
  * request is allowed compares it before and after, since callers of ap_regexec() mostly take an error for "no match".
  */
-unsigned regex_failures(void);
+static inline unsigned regex_failures(void)
+{
+    return regex_failed_n;
+}
 
 #endif

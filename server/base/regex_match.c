@@ -53,7 +53,7 @@ typedef struct regex_job {
 } regex_job;
 
 static _Thread_local regex_thread *regex_self;
-static _Thread_local unsigned regex_failed_n;
+PROGRAM_THREAD_LOCAL unsigned regex_failed_n;
 static pthread_key_t regex_key;
 static uint32_t regex_limit = REGEX_LIMIT_DEFAULT;
 
@@ -61,11 +61,6 @@ void regex_limit_set(unsigned steps)
 {
     BRG_ASSERT(steps > 0 && steps <= REGEX_LIMIT_MAX);
     regex_limit = steps;
-}
-
-unsigned regex_failures(void)
-{
-    return regex_failed_n;
 }
 
 /* ---- what a thread keeps ---- */

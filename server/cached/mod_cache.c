@@ -2,6 +2,7 @@
 /* The built-in mod_cache: its hooks and filters. */
 #include "cached_private.h"
 #include "brigade/assert.h"
+#include "brigade/hooks.h"
 #include "brigade/loop.h"
 #include "brigade/response_cache.h"
 #include "brigade/status.h"
@@ -222,6 +223,9 @@ static void cache_hooks(apr_pool_t *p)
 {
     BRG_ASSERT(p);
     brg_cache_declare(&cache_module, cache_depends);
+    brg_hooks_need_directive(&cache_module, "quick_handler handler log_transaction", NULL,
+                             BRG_HOOKS_BY_SERVER);
+    brg_handlers_are_for(&cache_module, "cache-manager");
     brg_cache_leaves_query(&cache_module);
     /* What the loop's own cache answers counts as a hit there (cached_count_hits()). */
     brg_stored_log_declare(&cache_module, NULL, NULL);

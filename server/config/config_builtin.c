@@ -25,6 +25,7 @@
 #include "config_family_private.h"
 #include "module_rows.h"
 #include "declarations.h"
+#include "hook_needs.h"
 #include "provider.h"
 #include <stddef.h>
 #include <stdio.h>
@@ -400,6 +401,7 @@ void conf_register_afresh(module **modules, apr_pool_t *pconf)
     /* The binary of a module must not be taken for what the built-in one, taken out, said of
      * itself. */
     declarations_forget();
+    hook_needs_forget();
     ap_clear_auth_internal();
     for (module **m = modules; *m; m++)
         ap_register_hooks(*m, pconf);

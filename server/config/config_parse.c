@@ -12,6 +12,7 @@
 #include "http_log.h"
 #include "apr_strings.h"
 #include "configuration.h"
+#include "hook_needs.h"
 #include "brigade/assert.h"
 #include <limits.h>
 #include <stdlib.h>
@@ -108,6 +109,7 @@ static const char *conf_execute_now(conf_builder *b, ap_directive_t *d, int *don
         *done = 1;
         d->parent = b->parent;
         b->parms->directive = d;
+        hook_needs_directive(c->mod, c->cmd->name, b->parms->server, b->parms->pool);
         error = conf_invoke(c->cmd, b->parms, &sub, d->args);
         b->parms->directive = saved;
         if (error && strcmp(error, DECLINE_CMD) != 0)

@@ -13,6 +13,7 @@
 #include "http_main.h"
 #include "apr_strings.h"
 #include "configuration.h"
+#include "hook_lists.h"
 #include "module_rows.h"
 #include "brigade/assert.h"
 
@@ -31,7 +32,7 @@ typedef struct conf_slot {
 
 static conf_slot conf_slots[CONF_MAX_MODULES];
 static module *conf_loaded[CONF_MAX_MODULES + 1];
-static int conf_slots_used; /* one more than the highest index in use */
+static int conf_slots_used = HOOK_SERVER_SLOT + 1; /* one more than the highest index in use */
 static int conf_dynamic_n;
 static int conf_vector_len = CONF_MAX_MODULES;
 
@@ -98,7 +99,7 @@ static const char *conf_short_name(apr_pool_t *p, const char *name)
 static int conf_slot_take(void)
 {
     for (int i = 0; i < CONF_MAX_MODULES; i++) {
-        if (!conf_slots[i].mod) {
+        if (!conf_slots[i].mod && i != HOOK_SERVER_SLOT) {
             if (i >= conf_slots_used)
                 conf_slots_used = i + 1;
             return i;
@@ -112,7 +113,7 @@ static void conf_slot_release(int index)
     BRG_ASSERT(index >= 0 && index < conf_slots_used);
     BRG_ASSERT(conf_slots[index].mod != NULL);
     memset(&conf_slots[index], 0, sizeof conf_slots[index]);
-    while (conf_slots_used > 0 && !conf_slots[conf_slots_used - 1].mod)
+    while (conf_slots_used > HOOK_SERVER_SLOT + 1 && !conf_slots[conf_slots_used - 1].mod)
         conf_slots_used--;
 }
 

@@ -7,6 +7,7 @@
 #include "http_protocol.h"
 #include "apr_strings.h"
 #include "configuration.h"
+#include "hook_needs.h"
 #include "module_rows.h"
 #include "manual.h"
 #include "brigade/assert.h"
@@ -90,8 +91,10 @@ static const char *conf_walk_one(ap_directive_t *d, cmd_parms *parms, ap_conf_ve
         return conf_unknown(d, parms);
     for (; c; c = c->next) {
         void *dir = ap_set_config_vectors(parms->server, section, parms->path, c->mod, parms->pool);
-        const char *error = conf_invoke(c->cmd, parms, dir, d->args);
+        const char *error;
 
+        hook_needs_directive(c->mod, c->cmd->name, parms->server, parms->pool);
+        error = conf_invoke(c->cmd, parms, dir, d->args);
         if (error && strcmp(error, DECLINE_CMD) != 0)
             return error;
         if (conf_directive_told)

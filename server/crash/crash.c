@@ -24,13 +24,8 @@
 
 APLOG_USE_MODULE(core);
 
-static _Thread_local const request_rec *crash_request;
+_Thread_local const request_rec *crash_request;
 _Thread_local int crash_socket = -1;
-
-void crash_serving(const request_rec *r)
-{
-    crash_request = r;
-}
 
 void crash_stack_begin(void *stack, stack_t *old)
 {

@@ -15,11 +15,17 @@
 /** Bytes of stack that the handler needs. */
 #define CRASH_STACK_BYTES 32768
 
+/** What the calling thread serves, or NULL. Written by crash_serving() alone. */
+extern _Thread_local const request_rec *crash_request;
+
 /**
  * Note the request that the calling thread serves from now on; it must stay valid until the next call. NULL: none.
  * Threads: any. Async-signal-safety: the handler of this thread reads it.
  */
-void crash_serving(const request_rec *r);
+static inline void crash_serving(const request_rec *r)
+{
+    crash_request = r;
+}
 
 /** The socket of the connection that the calling thread drives, -1: none. Written by crash_driving() alone. */
 extern _Thread_local int crash_socket;

@@ -3,20 +3,19 @@
 #include "module_rows.h"
 #include "apr_hooks.h"
 #include "brigade/assert.h"
-#include <stdatomic.h>
 #include <string.h>
 
 declaration declarations[DECLARATIONS_MOST];
 int declarations_n;
 
 /* Set while the configuration is read, or for an .htaccess file by any thread. */
-static atomic_int phases_wait;
+atomic_int declared_phases_wait;
 
 /* Names and functions may lie in a module that is about to be unloaded. */
 static apr_status_t declarations_end(void *unused)
 {
     declarations_n = 0;
-    atomic_store_explicit(&phases_wait, 0, memory_order_relaxed);
+    atomic_store_explicit(&declared_phases_wait, 0, memory_order_relaxed);
     return APR_SUCCESS;
 }
 
@@ -84,11 +83,6 @@ void declarations_drop_unloaded(void)
     declarations_n = kept;
 }
 
-int declarations_phases_wait(void)
-{
-    return atomic_load_explicit(&phases_wait, memory_order_relaxed);
-}
-
 BRG_DECLARE(void) brg_cache_declare(module *m, brg_cache_fn *fn)
 {
     declaration_add(m, fn, 0);
@@ -154,5 +148,5 @@ BRG_DECLARE(void) brg_phases_wait_declare(module *m, brg_phases_wait_fn *fn)
 
 BRG_DECLARE(void) brg_phases_need_worker(void)
 {
-    atomic_store_explicit(&phases_wait, 1, memory_order_relaxed);
+    atomic_store_explicit(&declared_phases_wait, 1, memory_order_relaxed);
 }

@@ -14,6 +14,7 @@
 #include "brigade/auth.h"
 #include "brigade/response_cache.h"
 #include "brigade/stored_answer.h"
+#include <stdatomic.h>
 
 #define DECLARATIONS_MOST 128 /**< modules; those beyond count as undeclared */
 
@@ -53,7 +54,12 @@ void declarations_forget(void);
 /** Drop those of modules that are loaded no more: a binary of the same name promised nothing. */
 void declarations_drop_unloaded(void);
 
+extern atomic_int declared_phases_wait; /**< written by declarations.c alone */
+
 /** 1 if a directive asked for phases on workers (brg_phases_need_worker()). */
-int declarations_phases_wait(void);
+static inline int declarations_phases_wait(void)
+{
+    return atomic_load_explicit(&declared_phases_wait, memory_order_relaxed);
+}
 
 #endif

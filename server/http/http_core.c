@@ -6,6 +6,7 @@
 #include "http_condition.h"
 #include "http_error.h"
 #include "filter_registry.h"
+#include "hook_lists.h"
 #include "brigade/response_cache.h"
 #include "http_config.h"
 #include "http_connection.h"
@@ -29,8 +30,8 @@ APR_HOOK_STRUCT(APR_HOOK_LINK(pre_read_request) APR_HOOK_LINK(post_read_request)
                         APR_HOOK_LINK(default_port))
 
 AP_IMPLEMENT_HOOK_VOID(pre_read_request, (request_rec * r, conn_rec *c), (r, c))
-AP_IMPLEMENT_HOOK_RUN_ALL(int, post_read_request, (request_rec * r), (r), OK, DECLINED)
-AP_IMPLEMENT_HOOK_RUN_ALL(int, log_transaction, (request_rec * r), (r), OK, DECLINED)
+HOOK_IMPLEMENT_RUN_ALL(int, post_read_request, (request_rec * r), (r), OK, DECLINED)
+HOOK_IMPLEMENT_RUN_ALL(int, log_transaction, (request_rec * r), (r), OK, DECLINED)
 AP_IMPLEMENT_HOOK_RUN_FIRST(const char *, http_scheme, (const request_rec *r), (r), NULL)
 AP_IMPLEMENT_HOOK_RUN_FIRST(unsigned short, default_port, (const request_rec *r), (r), 0)
 

@@ -12,6 +12,7 @@
 #include "scoreboard.h"
 #include "ap_mpm.h"
 #include "brigade/assert.h"
+#include "brigade/hooks.h"
 #include "brigade/response_cache.h"
 #include "apr_strings.h"
 #include <errno.h>
@@ -152,6 +153,8 @@ static void limit_register_hooks(apr_pool_t *p)
     ap_hook_pre_mpm(limits_begin, NULL, NULL, APR_HOOK_LAST);
     ap_hook_child_status(limits_child_status, NULL, NULL, APR_HOOK_MIDDLE);
     brg_cache_declare(&limit_module, NULL);
+    brg_hooks_need_directive(&limit_module, "post_read_request access_checker fixups insert_filter",
+                             NULL, BRG_HOOKS_EVERYWHERE);
 }
 
 module AP_MODULE_DECLARE_DATA limit_module = {

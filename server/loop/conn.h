@@ -44,6 +44,7 @@
 #include "apr_buckets.h"
 #include "apr_network_io.h"
 #include "loop_io.h"
+#include "program_thread.h"
 #include "timer_wheel.h"
 #include <stdatomic.h>
 #include <stdint.h>
@@ -296,7 +297,13 @@ static inline void conn_in_consume(brg_conn *bc, size_t n)
  * it, the input ends as at an error. Threads: the owner of bc. */
 void conn_in_unshare(brg_conn *bc);
 
+/** The loop that the calling thread runs, or NULL. Written by thread_self.c alone. */
+extern PROGRAM_THREAD_LOCAL brg_loop *loop_of_thread;
+
 /** 1 when the caller runs on an event loop and must not wait. */
-int conn_on_loop(void);
+static inline int conn_on_loop(void)
+{
+    return loop_of_thread != NULL;
+}
 
 #endif

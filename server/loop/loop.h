@@ -306,7 +306,10 @@ static inline int loop_turn_is_over(const brg_loop *loop, unsigned answered)
 }
 
 /** The loop that the calling thread runs, or NULL. */
-brg_loop *loop_self(void);
+static inline brg_loop *loop_self(void)
+{
+    return loop_of_thread;
+}
 
 /** The figure of a way of a file. */
 static inline brg_figure_id loop_file_way(file_way way)

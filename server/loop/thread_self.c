@@ -7,7 +7,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-static PROGRAM_THREAD_LOCAL brg_loop *self_loop;
+PROGRAM_THREAD_LOCAL brg_loop *loop_of_thread;
 static PROGRAM_THREAD_LOCAL int self_index = -1;
 static PROGRAM_THREAD_LOCAL apr_time_t self_read;
 
@@ -17,19 +17,14 @@ APR_IMPLEMENT_EXTERNAL_HOOK_VOID(brg, BRG, turn_end, (apr_time_t now), (now))
 
 void thread_self_set(brg_loop *loop, int index)
 {
-    self_loop = loop;
+    loop_of_thread = loop;
     self_index = index;
 }
 
 void thread_self_end(void)
 {
-    self_loop = NULL;
+    loop_of_thread = NULL;
     self_index = -1;
-}
-
-brg_loop *loop_self(void)
-{
-    return self_loop;
 }
 
 apr_time_t thread_self_read(void)
@@ -45,19 +40,14 @@ apr_time_t thread_self_read_take(void)
     return read;
 }
 
-int conn_on_loop(void)
-{
-    return self_loop != NULL;
-}
-
 BRG_DECLARE(apr_time_t) brg_now(void)
 {
-    return self_loop ? self_loop->wall : apr_time_now();
+    return loop_of_thread ? loop_of_thread->wall : apr_time_now();
 }
 
 BRG_DECLARE(apr_time_t) brg_monotonic_now(void)
 {
-    return self_loop ? self_loop->monotonic : clock_monotonic();
+    return loop_of_thread ? loop_of_thread->monotonic : clock_monotonic();
 }
 
 BRG_DECLARE(int) brg_thread_index(void)
@@ -67,7 +57,7 @@ BRG_DECLARE(int) brg_thread_index(void)
 
 BRG_DECLARE(int) brg_thread_is_loop(void)
 {
-    return self_loop != NULL;
+    return loop_of_thread != NULL;
 }
 
 /* Before a thread is made, which inherits it. */

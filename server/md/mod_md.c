@@ -14,6 +14,7 @@
 #include "mod_status.h"
 #include "apr_optional_hooks.h"
 #include "apr_strings.h"
+#include "brigade/hooks.h"
 #include "brigade/response_cache.h"
 #include <string.h>
 
@@ -189,6 +190,7 @@ static void module_hooks(apr_pool_t *p)
     ap_hook_ssl_ocsp_prime_hook(md_staple_prime, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_ssl_ocsp_get_resp_hook(module_ocsp_response, NULL, NULL, APR_HOOK_MIDDLE);
     brg_cache_declare(&md_module, md_request_depends);
+    brg_hooks_need_directive(&md_module, "post_read_request", NULL, BRG_HOOKS_EVERYWHERE);
     brg_cache_leaves_query(&md_module);
 }
 

@@ -14,6 +14,7 @@
 #include "util_filter.h"
 #include "http_config.h"
 #include "brigade/stored_answer.h"
+#include "declarations.h"
 
 /** Look at the registered hooks: after the configuration was read (post_config). Threads: main. */
 void policy_survey_hooks(void);
@@ -54,15 +55,32 @@ int policy_ask_early(request_rec *r, policy_reason *reason);
  * expression, or by a module that hooks requests and did not say that it leaves it (brg_cache_leaves_query()). */
 int policy_query_counts(const request_rec *r);
 
+/** What the survey found that all requests ask. Written by survey.c alone. */
+typedef struct policy_summary {
+    int phases_plain; /**< all modules that hook phases of requests declared themselves */
+    enum { CONNS_PLAIN, CONNS_BY_FILTERS, CONNS_MODULE_DRIVEN } connections;
+} policy_summary;
+
+extern policy_summary policy_summary_now;
+
 /** 1 if no module but the core's own takes part in connections (create_connection, pre_connection, process_connection). */
-int connections_are_plain(void);
+static inline int connections_are_plain(void)
+{
+    return policy_summary_now.connections == CONNS_PLAIN;
+}
 
 /** 1 if the modules that do take part put filters on a connection before it is read from: they do not take part in a
  * connection without such filters. */
-int connections_tell_by_filters(void);
+static inline int connections_tell_by_filters(void)
+{
+    return policy_summary_now.connections == CONNS_BY_FILTERS;
+}
 
 /** 1 if the phases themselves may run on an event loop: decided once per configuration. */
-int phases_may_run_inline(void);
+static inline int phases_may_run_inline(void)
+{
+    return policy_summary_now.phases_plain && !declarations_phases_wait();
+}
 
 /** 1 if phases of this request may wait for something: for credentials that a module may check, for
  * the request itself or for one that it leads to, or for what its target asks for. Call before the

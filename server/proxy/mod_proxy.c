@@ -6,6 +6,7 @@
 #include "proxy_origin.h"
 #include "proxy_check.h"
 #include "proxy_tell.h"
+#include "brigade/hooks.h"
 #include "brigade/loop.h"
 #include "brigade/response_cache.h"
 #include "brigade/wait.h"
@@ -183,6 +184,14 @@ static void proxy_hooks(apr_pool_t *p)
     static const char *const before[] = {"http_core.c", NULL}, *const after[] = {"mod_rewrite.c",
                                                                                  NULL};
     brg_cache_declare(&proxy_module, proxy_depends);
+    brg_hooks_need_directive(
+        &proxy_module,
+        "post_read_request pre_translate_name translate_name map_to_storage fixups handler", NULL,
+        BRG_HOOKS_BY_SERVER);
+    brg_hooks_need_directive(&proxy_module, "translate_name map_to_storage fixups handler",
+                             "RewriteRule LoadModule", BRG_HOOKS_BY_SERVER);
+    brg_hooks_need_directive(&proxy_module, "fixups", "SetHandler AddHandler", BRG_HOOKS_BY_SERVER);
+    brg_handlers_are_for(&proxy_module, "proxy-server proxy:*");
     brg_cache_leaves_query(&proxy_module); /* but for nocanon: request_query_counts() */
     ap_hook_pre_config(proxy_pre_config, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_test_config(proxy_test_config, NULL, NULL, APR_HOOK_MIDDLE);

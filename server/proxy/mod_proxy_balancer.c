@@ -4,6 +4,7 @@
 #include "proxy_growth.h"
 #include "apr_strings.h"
 #include "brigade/assert.h"
+#include "brigade/hooks.h"
 #include "apr_uri.h"
 #include "brigade/response_cache.h"
 #include "http_core.h"
@@ -144,6 +145,7 @@ static void balancer_hooks(apr_pool_t *p)
 {
     (void)p;
     brg_cache_declare(&proxy_balancer_module, NULL);
+    brg_handlers_are_for(&proxy_balancer_module, "balancer-manager");
     ap_hook_fixups(manager_fixups, NULL, NULL, APR_HOOK_REALLY_LAST);
     ap_hook_handler(balancer_manager, NULL, NULL, APR_HOOK_FIRST);
 }

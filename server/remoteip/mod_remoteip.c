@@ -13,6 +13,7 @@
 #include "http_protocol.h"
 #include "apr_strings.h"
 #include "brigade/assert.h"
+#include "brigade/hooks.h"
 #include "brigade/response_cache.h"
 #include "brigade/stored_answer.h"
 #include <string.h>
@@ -287,6 +288,7 @@ static void remoteip_register_hooks(apr_pool_t *p)
     ap_hook_post_read_request(remoteip_post_read, NULL, NULL, APR_HOOK_FIRST);
     ap_hook_post_config(remoteip_post_config, NULL, NULL, APR_HOOK_MIDDLE);
     brg_cache_declare(&remoteip_module, NULL);
+    brg_hooks_need_directive(&remoteip_module, "post_read_request", NULL, BRG_HOOKS_EVERYWHERE);
 }
 
 module AP_MODULE_DECLARE_DATA remoteip_module = {
