@@ -33,8 +33,6 @@ typedef struct client_origin client_origin;
 typedef struct client_conn client_conn;
 struct client_address;
 
-#define CLIENT_BLOCK (32 * 1024) /**< bytes that the network is read into; they leave as buckets */
-
 /** What the configuration says of an origin. Strings live as long as the origin. */
 typedef struct client_settings {
     server_rec *server; /**< whose log and Timeout count */

@@ -21,6 +21,7 @@
 #include "core_output_private.h"
 #include "bucket_part.h"
 #include "file_output.h"
+#include "net_block.h"
 #include "brigade/assert.h"
 #include "transport.h"
 #include "loop.h"
@@ -40,6 +41,7 @@ APLOG_USE_MODULE(core);
 #define WRITE_IOVECS 64
 /* Less is copied by a stream, behind what is there already. */
 #define WRITE_GIVE_BYTES 2048
+#define WRITE_GIVE_SHARE 4 /* so does a smaller part of a piece of memory */
 /* After this much, an event loop looks at its other connections. */
 #define WRITE_TURN_BYTES (4 * 1024 * 1024)
 
@@ -120,13 +122,15 @@ static apr_status_t core_batch_open_file(core_batch *b, const struct core_output
     return APR_SUCCESS;
 }
 
-/* Much memory of malloc() that nobody else has. */
+/* Much memory that nobody else has, that any thread may free at any time, and of which most is data: it may wait for long. */
 static int core_write_may_give(const struct core_output *out, const apr_bucket *e)
 {
     const apr_bucket_heap *h = e->data;
 
-    return APR_BUCKET_IS_HEAP(e) && e->length >= WRITE_GIVE_BYTES && h->free_func == free &&
-           h->refcount.refcount == 1 && out->bc && transport_takes_parts(out->bc);
+    return APR_BUCKET_IS_HEAP(e) && e->length >= WRITE_GIVE_BYTES &&
+           (h->free_func == free || h->free_func == net_block_put) &&
+           e->length >= h->alloc_len / WRITE_GIVE_SHARE && h->refcount.refcount == 1 && out->bc &&
+           transport_takes_parts(out->bc);
 }
 
 /* 1: go on with the bucket after e. */
@@ -320,15 +324,17 @@ static void core_given(void *base)
 static apr_status_t core_give(struct core_output *out, apr_bucket *e)
 {
     apr_bucket_heap *h = e->data;
+    void (*const end)(void *) = h->free_func;
     const apr_size_t len = e->length;
     ssize_t n;
 
+    BRG_ASSERT(h->refcount.refcount == 1);
     h->free_func = core_given;
     do
-        n = out->bc->transport->give(out->bc, h->base, h->base + e->start, len);
+        n = out->bc->transport->give(out->bc, h->base, end, h->base + e->start, len);
     while (n < 0 && errno == EINTR);
     if (n != (ssize_t)len)
-        h->free_func = free;
+        h->free_func = end;
     if (n < 0)
         return errno == EWOULDBLOCK ? APR_EAGAIN : errno;
     out->bytes += n;
