@@ -81,6 +81,14 @@ void h2c_stream_wake(h2c_stream *st)
         x->ticket.notify(x->ticket.baton);
 }
 
+void h2c_stream_fault(h2c_stream *st, const char *why)
+{
+    BRG_ASSERT(st->s); /* who has left hears no frames */
+    if (!st->bad)
+        st->bad = why;
+    h2c_stream_wake(st);
+}
+
 void h2c_session_wake_senders(const h2c_session *s)
 {
     for (h2c_stream *st = s->first; st; st = st->next)
