@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 
+#define CLIENT_SHARE 4  /* of a block, that is worth holding all of it */
 #define CLIENT_BLOCKS 4 /* that a long body is read into at once */
 
 void client_block_end(client_conn *cc)
@@ -204,16 +205,36 @@ void client_in_take(client_conn *cc, uint32_t n)
         cc->from = cc->to = 0;
 }
 
-static apr_bucket *bucket_of_block(client_conn *cc, uint32_t n, apr_bucket_alloc_t *alloc)
+/* The block is the caller's. */
+static char *block_leaves(client_conn *cc, uint32_t *at, uint32_t *cap, void (**end)(void *))
 {
-    apr_bucket *e;
-    void (*end)(void *) = cc->cap == NET_BLOCK ? net_block_put : free;
+    char *block = cc->block;
 
-    e = apr_bucket_heap_create(cc->block, cc->cap, end, alloc);
-    e->start = cc->from;
-    e->length = n;
+    BRG_ASSERT(block && cc->from <= cc->to && cc->to <= cc->cap);
+    *at = cc->from;
+    *cap = cc->cap;
+    *end = cc->cap == NET_BLOCK ? net_block_put : free;
     cc->block = NULL;
     cc->from = cc->to = cc->cap = 0;
+    return block;
+}
+
+char *client_in_give(client_conn *cc, uint32_t *at, uint32_t *cap, void (**end)(void *))
+{
+    const uint32_t n = client_in_size(cc);
+
+    return n > CLIENT_COPIED && n >= cc->cap / CLIENT_SHARE ? block_leaves(cc, at, cap, end) : NULL;
+}
+
+static apr_bucket *bucket_of_block(client_conn *cc, uint32_t n, apr_bucket_alloc_t *alloc)
+{
+    void (*end)(void *);
+    uint32_t at, cap;
+    char *block = block_leaves(cc, &at, &cap, &end);
+    apr_bucket *e = apr_bucket_heap_create(block, cap, end, alloc);
+
+    e->start = at;
+    e->length = n;
     return e;
 }
 

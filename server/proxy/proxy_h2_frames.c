@@ -177,27 +177,62 @@ static void data_credit(h2c_session *s, h2c_stream *st, uint32_t n)
         h2c_stream_fault(st, "more than the window lets");
 }
 
-static void data_keep(h2c_session *s, h2c_stream *st, const char *from, uint32_t n)
+/* Room for @a n bytes more, and for the rest of their frame. @return 0: no memory */
+static int data_room(const h2c_session *s, h2c_stream *st, uint32_t n)
 {
-    if (st->bad)
-        return;
-    if (st->data_n + n > st->data_cap) {
-        const apr_size_t need = st->data_n + s->data_left,
-                         cap = need > 2 * st->data_cap ? need : 2 * st->data_cap;
-        char *more = realloc(st->data, cap);
+    const apr_size_t need = st->data_n + s->data_left,
+                     cap = need > 2 * st->data_n ? need : 2 * st->data_n;
+    char *more;
 
-        if (!more) {
-            h2c_stream_fault(st, "no memory");
-            return;
-        }
-        st->data = more;
-        st->data_cap = cap;
+    if (st->data_at + st->data_n + n <= st->data_cap)
+        return 1;
+    if (!(more = malloc(cap)))
+        return 0;
+    if (st->data) {
+        memcpy(more, st->data + st->data_at, st->data_n);
+        st->data_end(st->data);
     }
-    BRG_ASSERT(n <= s->data_left && st->data_n + n <= st->data_cap);
-    memcpy(st->data + st->data_n, from, n);
+    st->data = more;
+    st->data_at = 0;
+    st->data_cap = cap;
+    st->data_end = free;
+    return 1;
+}
+
+/* All of a frame is here, nothing is behind it, and nothing before it waits: it stays where it was read. @return 0: no */
+static int data_take_block(h2c_session *s, h2c_stream *st, uint32_t n)
+{
+    uint32_t at, cap;
+
+    if (st->data || n != s->data_left || n != client_in_size(s->cc) ||
+        !(st->data = client_in_give(s->cc, &at, &cap, &st->data_end)))
+        return 0;
+    BRG_ASSERT(at + n <= cap);
+    st->data_at = at;
+    st->data_cap = cap;
+    return 1;
+}
+
+/* @return 1: the bytes are no more the connection's */
+static int data_keep(h2c_session *s, h2c_stream *st, uint32_t n)
+{
+    int taken;
+
+    if (st->bad)
+        return 0;
+    taken = data_take_block(s, st, n);
+    if (!taken) {
+        if (!data_room(s, st, n)) {
+            h2c_stream_fault(st, "no memory");
+            return 0;
+        }
+        BRG_ASSERT(n <= s->data_left && st->data_at + st->data_n + n <= st->data_cap);
+        memcpy(st->data + st->data_at + st->data_n, client_in(s->cc), n);
+    }
     st->data_n += n;
     st->x->got += n;
     h2c_stream_wake(st);
+    return taken;
 }
 
 static void data_done(h2c_session *s)
@@ -215,12 +250,13 @@ static void data_done(h2c_session *s)
 static void data_part(h2c_session *s)
 {
     uint32_t n = client_in_size(s->cc);
+    int taken = 0;
 
     if (s->data_left) {
         n = n < s->data_left ? n : s->data_left;
         data_credit(s, s->data_of, n);
         if (s->data_of)
-            data_keep(s, s->data_of, client_in(s->cc), n);
+            taken = data_keep(s, s->data_of, n);
         s->data_left -= n;
     } else {
         n = n < s->padding ? n : s->padding;
@@ -229,7 +265,8 @@ static void data_part(h2c_session *s)
             s->data_of->owed += n, s->data_of->given += n;
         s->padding -= n;
     }
-    client_in_take(s->cc, n);
+    if (!taken)
+        client_in_take(s->cc, n);
     data_done(s);
 }
 

@@ -86,8 +86,9 @@ struct h2c_stream {
 
     h2c_block *blocks, **blocks_last; /* came, not taken */
     unsigned blocks_n;
-    char *data; /* came, not taken */
-    apr_size_t data_n, data_cap;
+    char *data; /* came, not taken: data_n bytes from data_at on */
+    apr_size_t data_at, data_n, data_cap;
+    void (*data_end)(void *); /* frees it */
     uint32_t owed;     /* bytes of DATA that came and are not given back */
     uint32_t given;    /* of these: the exchange has taken them */
     uint8_t headed;    /* a head that is not 1xx came */

@@ -34,9 +34,10 @@ static void stream_free(h2c_stream *st)
         st->blocks = b->next;
         free(b);
     }
-    free(st->data);
+    if (st->data)
+        st->data_end(st->data);
     st->data = NULL;
-    st->data_n = st->data_cap = 0;
+    st->data_at = st->data_n = st->data_cap = 0;
 }
 
 h2c_stream *h2c_stream_open(h2c_session *s, proxy_exchange *x)
