@@ -52,8 +52,6 @@ typedef struct core_batch {
     apr_size_t bytes;   /* in vec */
     apr_bucket *last;   /* last bucket that vec holds, whole or in part */
     apr_bucket *file;   /* a file to send after vec */
-    apr_bucket *part;   /* a part of a stream's response, after vec */
-    apr_bucket *gift;   /* memory that a stream takes over, after vec */
     file_window window; /* the last vector, if it is of a file */
     apr_status_t stop;  /* why gathering ended early, if it is to be told */
     int cold;           /* because of a file that is not in memory */
@@ -139,17 +137,11 @@ static int core_batch_take(core_batch *b, const struct core_output *out, apr_buc
     const char *data;
     apr_size_t len;
 
-    if (bucket_is_part(e)) {
-        b->part = e;
+    if (bucket_is_part(e) || core_write_may_give(out, e)) /* core_write_next() */
         return 0;
-    }
     if (APR_BUCKET_IS_METADATA(e) || !e->length) {
         core_batch_add(b, e, NULL, 0);
         return 1;
-    }
-    if (core_write_may_give(out, e)) {
-        b->gift = e;
-        return 0;
     }
     if (APR_BUCKET_IS_FILE(e)) {
         if (core_write_may_sendfile(out, e))
@@ -171,7 +163,7 @@ static void core_batch_fill(core_batch *b, const struct core_output *out)
 
     b->n = 0;
     b->bytes = 0;
-    b->last = b->file = b->part = b->gift = NULL;
+    b->last = b->file = NULL;
     b->window.map = NULL;
     b->window.len = 0;
     b->cold = 0;
@@ -372,12 +364,18 @@ static apr_status_t core_write_batch(struct core_output *out)
         out->bc->cold = 1;
     if (rv != APR_SUCCESS)
         return rv;
-    if (b.part)
-        return core_put_part(out, b.part);
-    if (b.gift)
-        return core_give(out, b.gift);
     rv = b.file ? core_sendfile(out, b.file) : b.stop;
     return rv;
+}
+
+/* What a stream takes as it is goes to it by itself; the rest in batches. */
+static apr_status_t core_write_next(struct core_output *out)
+{
+    apr_bucket *e = APR_BRIGADE_FIRST(out->bb);
+
+    if (bucket_is_part(e))
+        return core_put_part(out, e);
+    return core_write_may_give(out, e) ? core_give(out, e) : core_write_batch(out);
 }
 
 static void core_write_log(const struct core_output *out, apr_status_t rv)
@@ -410,7 +408,7 @@ apr_status_t core_write(struct core_output *out)
             rv = APR_EAGAIN;
             break;
         }
-        rv = core_write_batch(out);
+        rv = core_write_next(out);
     }
     if (to_stream)
         out->bc->transport->sent(out->bc);
