@@ -33,8 +33,6 @@ typedef struct client_origin client_origin;
 typedef struct client_conn client_conn;
 struct client_address;
 
-#define CLIENT_BLOCK (32 * 1024) /**< bytes that the network is read into; they leave as buckets */
-
 /** What the configuration says of an origin. Strings live as long as the origin. */
 typedef struct client_settings {
     server_rec *server; /**< whose log and Timeout count */
@@ -245,6 +243,15 @@ static inline const char *client_in(const client_conn *cc)
 void client_in_take(client_conn *cc, uint32_t n);
 
 #define CLIENT_COPIED 4096 /**< bytes up to which a piece is copied */
+
+/**
+ * All that waits, in the memory that it was read into, if they are a good part of it. The connection reads into another block then.
+ * @param at   [out] where they are in it
+ * @param cap  [out] its size
+ * @param end  [out] frees it, on any thread
+ * @return NULL: they are few, and stay
+ */
+char *client_in_give(client_conn *cc, uint32_t *at, uint32_t *cap, void (**end)(void *));
 
 /** The first @a n bytes as a bucket: without a copy where they are many. The connection reads into another block then. */
 apr_bucket *client_in_bucket(client_conn *cc, uint32_t n, apr_bucket_alloc_t *alloc);

@@ -2,6 +2,7 @@
 /* Bytes of outgoing connections. The network is read into a block of its own, which leaves as a bucket: nothing is copied
  * but small pieces, for which a whole block would be too much to hold. */
 #include "client_private.h"
+#include "net_block.h"
 #include "transport.h"
 #include "brigade/assert.h"
 #include "brigade/memory.h"
@@ -9,65 +10,13 @@
 #include <string.h>
 #include <sys/epoll.h>
 
-#define CLIENT_SPARE 32 /* free blocks that a thread keeps */
+#define CLIENT_SHARE 4  /* of a block, that is worth holding all of it */
 #define CLIENT_BLOCKS 4 /* that a long body is read into at once */
-
-/* Blocks are freed where their last bucket ends: mostly the loop that read them. */
-static _Thread_local struct {
-    void *first;
-    unsigned n;
-} block_spare;
-
-static pthread_key_t block_key;
-static pthread_once_t block_once = PTHREAD_ONCE_INIT;
-
-/* A thread ends: its spare blocks do. */
-static void block_thread_ends(void *unused)
-{
-    (void)unused;
-    while (block_spare.first) {
-        void *block = block_spare.first;
-
-        block_spare.first = *(void **)block;
-        free(block);
-    }
-    block_spare.n = 0;
-}
-
-static void block_begin(void)
-{
-    pthread_key_create(&block_key, block_thread_ends);
-}
-
-static char *block_get(void)
-{
-    void *block = block_spare.first;
-
-    if (!block)
-        return malloc(CLIENT_BLOCK);
-    block_spare.first = *(void **)block;
-    block_spare.n--;
-    return block;
-}
-
-static void block_put(void *block)
-{
-    pthread_once(&block_once, block_begin);
-    if (!block_spare.n)
-        pthread_setspecific(block_key, &block_spare);
-    if (block_spare.n >= CLIENT_SPARE) {
-        free(block);
-        return;
-    }
-    *(void **)block = block_spare.first;
-    block_spare.first = block;
-    block_spare.n++;
-}
 
 void client_block_end(client_conn *cc)
 {
-    if (cc->cap == CLIENT_BLOCK)
-        block_put(cc->block);
+    if (cc->cap == NET_BLOCK)
+        net_block_put(cc->block);
     else
         free(cc->block);
     cc->block = NULL;
@@ -81,8 +30,8 @@ static apr_status_t block_room(client_conn *cc, uint32_t most)
     uint32_t cap;
 
     if (!cc->block) {
-        cc->block = block_get();
-        cc->cap = cc->block ? CLIENT_BLOCK : 0;
+        cc->block = net_block_get();
+        cc->cap = cc->block ? NET_BLOCK : 0;
         return cc->block ? APR_SUCCESS : APR_ENOMEM;
     }
     if (cc->to < cc->cap)
@@ -101,8 +50,8 @@ static apr_status_t block_room(client_conn *cc, uint32_t most)
         return APR_ENOMEM;
     memcpy(bigger, cc->block, cc->to);
     brg_buffer_grown(cc->to);
-    if (cc->cap == CLIENT_BLOCK)
-        block_put(cc->block);
+    if (cc->cap == NET_BLOCK)
+        net_block_put(cc->block);
     else
         free(cc->block);
     cc->block = bigger;
@@ -155,11 +104,11 @@ static int blocks_get(struct iovec *iov, apr_size_t most)
     int n = 0;
 
     do {
-        iov[n].iov_base = block_get();
+        iov[n].iov_base = net_block_get();
         if (!iov[n].iov_base)
             break;
-        iov[n].iov_len = CLIENT_BLOCK;
-    } while (++n < CLIENT_BLOCKS && (apr_size_t)n * CLIENT_BLOCK <= most);
+        iov[n].iov_len = NET_BLOCK;
+    } while (++n < CLIENT_BLOCKS && (apr_size_t)n * NET_BLOCK <= most);
     return n;
 }
 
@@ -168,15 +117,15 @@ static void blocks_pass(const struct iovec *iov, int n, apr_size_t len, apr_buck
 {
     for (int i = 0; i < n; i++) {
         char *block = iov[i].iov_base;
-        const apr_size_t here = len < CLIENT_BLOCK ? len : CLIENT_BLOCK;
+        const apr_size_t here = len < NET_BLOCK ? len : NET_BLOCK;
         apr_bucket *e = NULL;
 
         if (here > CLIENT_COPIED)
-            e = apr_bucket_heap_create(block, CLIENT_BLOCK, block_put, bb->bucket_alloc);
+            e = apr_bucket_heap_create(block, NET_BLOCK, net_block_put, bb->bucket_alloc);
         else if (here)
             e = apr_bucket_heap_create(block, here, NULL, bb->bucket_alloc);
         if (here <= CLIENT_COPIED)
-            block_put(block);
+            net_block_put(block);
         if (!e)
             continue;
         e->length = here;
@@ -207,7 +156,7 @@ apr_status_t client_recv_into(client_conn *cc, apr_bucket_brigade *bb, apr_size_
     do
         n = readv(cc->bc.fd, iov, blocks);
     while (n < 0 && errno == EINTR);
-    rv = recv_outcome(cc, n, (apr_size_t)blocks * CLIENT_BLOCK);
+    rv = recv_outcome(cc, n, (apr_size_t)blocks * NET_BLOCK);
     *got = n > 0 ? (apr_size_t)n : 0;
     blocks_pass(iov, blocks, *got, bb);
     return rv;
@@ -256,16 +205,36 @@ void client_in_take(client_conn *cc, uint32_t n)
         cc->from = cc->to = 0;
 }
 
-static apr_bucket *bucket_of_block(client_conn *cc, uint32_t n, apr_bucket_alloc_t *alloc)
+/* The block is the caller's. */
+static char *block_leaves(client_conn *cc, uint32_t *at, uint32_t *cap, void (**end)(void *))
 {
-    apr_bucket *e;
-    void (*end)(void *) = cc->cap == CLIENT_BLOCK ? block_put : free;
+    char *block = cc->block;
 
-    e = apr_bucket_heap_create(cc->block, cc->cap, end, alloc);
-    e->start = cc->from;
-    e->length = n;
+    BRG_ASSERT(block && cc->from <= cc->to && cc->to <= cc->cap);
+    *at = cc->from;
+    *cap = cc->cap;
+    *end = cc->cap == NET_BLOCK ? net_block_put : free;
     cc->block = NULL;
     cc->from = cc->to = cc->cap = 0;
+    return block;
+}
+
+char *client_in_give(client_conn *cc, uint32_t *at, uint32_t *cap, void (**end)(void *))
+{
+    const uint32_t n = client_in_size(cc);
+
+    return n > CLIENT_COPIED && n >= cc->cap / CLIENT_SHARE ? block_leaves(cc, at, cap, end) : NULL;
+}
+
+static apr_bucket *bucket_of_block(client_conn *cc, uint32_t n, apr_bucket_alloc_t *alloc)
+{
+    void (*end)(void *);
+    uint32_t at, cap;
+    char *block = block_leaves(cc, &at, &cap, &end);
+    apr_bucket *e = apr_bucket_heap_create(block, cap, end, alloc);
+
+    e->start = at;
+    e->length = n;
     return e;
 }
 

@@ -2,6 +2,7 @@
 /* A proxy between this server and the backend: a CONNECT to it, before TLS (RFC 9110, 9.3.6). */
 #include "client_private.h"
 #include "transport.h"
+#include "net_block.h"
 #include "brigade/assert.h"
 #include <string.h>
 
@@ -62,7 +63,7 @@ apr_status_t client_tunnel(client_conn *cc)
             return tunnel_answer(cc, (uint32_t)(end - client_in(cc)) + 4);
         if (client_in_size(cc) >= TUNNEL_HEAD_MOST)
             return tunnel_fails(cc, APR_ENOSPC, "the proxy's answer to CONNECT is too large");
-        rv = client_recv(cc, CLIENT_BLOCK);
+        rv = client_recv(cc, NET_BLOCK);
     }
     return rv == APR_EAGAIN
                ? rv

@@ -43,6 +43,14 @@ AP_DECLARE_DATA ap_filter_rec_t *ap_core_output_filter_handle;
 
 static const char core_output_tag;
 
+/* Between calls it has nothing, so the end of the pool finds nothing in it either. */
+static apr_bucket_brigade *core_output_own(const struct core_output *out, apr_bucket_brigade *bb)
+{
+    *bb = (apr_bucket_brigade){.p = out->c->pool, .bucket_alloc = out->c->bucket_alloc};
+    APR_RING_INIT(&bb->list, apr_bucket, link);
+    return bb;
+}
+
 struct core_output *core_output_create(conn_rec *c, brg_conn *bc, apr_socket_t *csd)
 {
     struct core_output *out = apr_pcalloc(c->pool, sizeof *out);
@@ -57,8 +65,8 @@ struct core_output *core_output_create(conn_rec *c, brg_conn *bc, apr_socket_t *
     out->bc = bc;
     out->fd = fd;
     out->bb = apr_brigade_create(c->pool, c->bucket_alloc);
-    out->unsent = apr_brigade_create(c->pool, c->bucket_alloc);
-    out->spare = apr_brigade_create(c->pool, c->bucket_alloc);
+    out->unsent = core_output_own(out, &out->own[0]);
+    out->spare = core_output_own(out, &out->own[1]);
     return out;
 }
 

@@ -18,7 +18,7 @@ struct core_output {
     /** What is to be written, oldest first; between calls all of it is set aside. */
     apr_bucket_brigade *bb;
     /** The filter's own, so that no caller's brigade is needed after an EOR. */
-    apr_bucket_brigade *unsent, *spare;
+    apr_bucket_brigade *unsent, *spare, own[2];
     apr_pool_t *kept;  /**< pool of buckets that were set aside; cleared when bb runs empty */
     apr_size_t memory; /**< bytes of bb for which core_output_is_memory() */
     apr_off_t bytes;   /**< handed to the kernel so far */

@@ -21,6 +21,7 @@
 #include "core_output_private.h"
 #include "bucket_part.h"
 #include "file_output.h"
+#include "net_block.h"
 #include "brigade/assert.h"
 #include "transport.h"
 #include "loop.h"
@@ -40,6 +41,7 @@ APLOG_USE_MODULE(core);
 #define WRITE_IOVECS 64
 /* Less is copied by a stream, behind what is there already. */
 #define WRITE_GIVE_BYTES 2048
+#define WRITE_GIVE_SHARE 4 /* so does a smaller part of a piece of memory */
 /* After this much, an event loop looks at its other connections. */
 #define WRITE_TURN_BYTES (4 * 1024 * 1024)
 
@@ -50,8 +52,6 @@ typedef struct core_batch {
     apr_size_t bytes;   /* in vec */
     apr_bucket *last;   /* last bucket that vec holds, whole or in part */
     apr_bucket *file;   /* a file to send after vec */
-    apr_bucket *part;   /* a part of a stream's response, after vec */
-    apr_bucket *gift;   /* memory that a stream takes over, after vec */
     file_window window; /* the last vector, if it is of a file */
     apr_status_t stop;  /* why gathering ended early, if it is to be told */
     int cold;           /* because of a file that is not in memory */
@@ -120,13 +120,15 @@ static apr_status_t core_batch_open_file(core_batch *b, const struct core_output
     return APR_SUCCESS;
 }
 
-/* Much memory of malloc() that nobody else has. */
+/* Much memory that nobody else has, that any thread may free at any time, and of which most is data: it may wait for long. */
 static int core_write_may_give(const struct core_output *out, const apr_bucket *e)
 {
     const apr_bucket_heap *h = e->data;
 
-    return APR_BUCKET_IS_HEAP(e) && e->length >= WRITE_GIVE_BYTES && h->free_func == free &&
-           h->refcount.refcount == 1 && out->bc && transport_takes_parts(out->bc);
+    return APR_BUCKET_IS_HEAP(e) && e->length >= WRITE_GIVE_BYTES &&
+           (h->free_func == free || h->free_func == net_block_put) &&
+           e->length >= h->alloc_len / WRITE_GIVE_SHARE && h->refcount.refcount == 1 && out->bc &&
+           transport_takes_parts(out->bc);
 }
 
 /* 1: go on with the bucket after e. */
@@ -135,17 +137,11 @@ static int core_batch_take(core_batch *b, const struct core_output *out, apr_buc
     const char *data;
     apr_size_t len;
 
-    if (bucket_is_part(e)) {
-        b->part = e;
+    if (bucket_is_part(e) || core_write_may_give(out, e)) /* core_write_next() */
         return 0;
-    }
     if (APR_BUCKET_IS_METADATA(e) || !e->length) {
         core_batch_add(b, e, NULL, 0);
         return 1;
-    }
-    if (core_write_may_give(out, e)) {
-        b->gift = e;
-        return 0;
     }
     if (APR_BUCKET_IS_FILE(e)) {
         if (core_write_may_sendfile(out, e))
@@ -167,7 +163,7 @@ static void core_batch_fill(core_batch *b, const struct core_output *out)
 
     b->n = 0;
     b->bytes = 0;
-    b->last = b->file = b->part = b->gift = NULL;
+    b->last = b->file = NULL;
     b->window.map = NULL;
     b->window.len = 0;
     b->cold = 0;
@@ -320,15 +316,17 @@ static void core_given(void *base)
 static apr_status_t core_give(struct core_output *out, apr_bucket *e)
 {
     apr_bucket_heap *h = e->data;
+    void (*const end)(void *) = h->free_func;
     const apr_size_t len = e->length;
     ssize_t n;
 
+    BRG_ASSERT(h->refcount.refcount == 1);
     h->free_func = core_given;
     do
-        n = out->bc->transport->give(out->bc, h->base, h->base + e->start, len);
+        n = out->bc->transport->give(out->bc, h->base, end, h->base + e->start, len);
     while (n < 0 && errno == EINTR);
     if (n != (ssize_t)len)
-        h->free_func = free;
+        h->free_func = end;
     if (n < 0)
         return errno == EWOULDBLOCK ? APR_EAGAIN : errno;
     out->bytes += n;
@@ -366,12 +364,18 @@ static apr_status_t core_write_batch(struct core_output *out)
         out->bc->cold = 1;
     if (rv != APR_SUCCESS)
         return rv;
-    if (b.part)
-        return core_put_part(out, b.part);
-    if (b.gift)
-        return core_give(out, b.gift);
     rv = b.file ? core_sendfile(out, b.file) : b.stop;
     return rv;
+}
+
+/* What a stream takes as it is goes to it by itself; the rest in batches. */
+static apr_status_t core_write_next(struct core_output *out)
+{
+    apr_bucket *e = APR_BRIGADE_FIRST(out->bb);
+
+    if (bucket_is_part(e))
+        return core_put_part(out, e);
+    return core_write_may_give(out, e) ? core_give(out, e) : core_write_batch(out);
 }
 
 static void core_write_log(const struct core_output *out, apr_status_t rv)
@@ -404,7 +408,7 @@ apr_status_t core_write(struct core_output *out)
             rv = APR_EAGAIN;
             break;
         }
-        rv = core_write_batch(out);
+        rv = core_write_next(out);
     }
     if (to_stream)
         out->bc->transport->sent(out->bc);

@@ -61,15 +61,23 @@ static const char *h1_status_text(const request_rec *r)
     return r->status_line ? r->status_line : ap_get_status_line_ex(r->pool, r->status);
 }
 
-size_t h1_head_size(const request_rec *r, h1_head_lengths *lengths)
+/* @return fields of r->headers_out, which are measured */
+static int h1_measure(const request_rec *r, h1_head_lengths *lengths)
 {
     const int n = apr_table_elts(r->headers_out)->nelts;
 
-    lengths->status = h1_status_text(r);
-    lengths->status_len = strlen(lengths->status);
     if (lengths->fields.n != n)
         http_lengths_of(r->headers_out, &lengths->fields);
     BRG_ASSERT(lengths->fields.n == n);
+    return n;
+}
+
+size_t h1_head_size(const request_rec *r, h1_head_lengths *lengths)
+{
+    const int n = h1_measure(r, lengths);
+
+    lengths->status = h1_status_text(r);
+    lengths->status_len = strlen(lengths->status);
     return sizeof("HTTP/1.1 \r\nDate: \r\nServer: \r\n\r\n") + HTTP_DATE_LEN + lengths->status_len +
            strlen(ap_get_server_banner()) + lengths->fields.all + (size_t)n * 4;
 }
@@ -86,12 +94,6 @@ static char *h1_put_measured(char *p, const char *name, size_t name_len, const c
 static char *h1_put_field(char *p, const char *name, const char *value)
 {
     return h1_put_measured(p, name, strlen(name), value, strlen(value));
-}
-
-/* A proxied response may have its own Date and Server. */
-static const char *h1_top_own(const request_rec *r, const char *name)
-{
-    return r->proxyreq != PROXYREQ_NONE ? apr_table_get(r->headers_out, name) : NULL;
 }
 
 /* The value of a field that was measured, or NULL. A proxied response may have its own Date and Server. */
@@ -161,32 +163,50 @@ size_t h1_format_head(const request_rec *r, const h1_head_lengths *lengths, char
 
 /* ---- heads of streams ---- */
 
-static void h1_list_field(http_field *f, const char *name, const char *value, size_t value_len)
+static void h1_list_field(http_field *f, const char *name, size_t name_len, const char *value,
+                          size_t value_len)
 {
     *f = (http_field){.name = name,
                       .value = value,
-                      .name_len = (uint32_t)strlen(name),
+                      .name_len = (uint32_t)name_len,
                       .value_len = (uint32_t)value_len};
 }
 
-int h1_list_head(const request_rec *r, http_field *field)
+static int h1_list_top(const request_rec *r, const h1_head_lengths *lengths, http_field *field)
+{
+    size_t len = HTTP_DATE_LEN;
+    const char *own = h1_measured_own(r, lengths, lengths->fields.date, &len);
+    int n = 0;
+
+    h1_list_field(&field[n++], "Date", 4, own ? own : http_date_now(r->request_time), len);
+    own = h1_measured_own(r, lengths, lengths->fields.server, &len);
+    if (!own) {
+        own = ap_get_server_banner();
+        len = strlen(own);
+    }
+    if (*own)
+        h1_list_field(&field[n++], "Server", 6, own, len);
+    return n;
+}
+
+int h1_list_head(const request_rec *r, h1_head_lengths *lengths, http_field *field)
 {
     const apr_array_header_t *fields = apr_table_elts(r->headers_out);
     const apr_table_entry_t *e = (const apr_table_entry_t *)fields->elts;
-    const char *own = h1_top_own(r, "Date");
-    int n = 0;
+    int n;
 
-    if (own)
-        h1_list_field(&field[n++], "Date", own, strlen(own));
-    else
-        h1_list_field(&field[n++], "Date", http_date_now(r->request_time), HTTP_DATE_LEN);
-    if (!(own = h1_top_own(r, "Server")))
-        own = ap_get_server_banner();
-    if (*own)
-        h1_list_field(&field[n++], "Server", own, strlen(own));
-    for (int i = 0; i < fields->nelts; i++)
-        if (!h1_is_of_top(e[i].key))
-            h1_list_field(&field[n++], e[i].key, e[i].val, strlen(e[i].val));
+    (void)h1_measure(r, lengths);
+    n = h1_list_top(r, lengths, field);
+    for (int i = 0; i < fields->nelts; i++) {
+        if (i == lengths->fields.date || i == lengths->fields.server ||
+            (lengths->fields.more && h1_is_of_top(e[i].key)))
+            continue;
+        if (i < HTTP_LENGTHS_KEPT)
+            h1_list_field(&field[n++], e[i].key, lengths->fields.field[i].name, e[i].val,
+                          lengths->fields.field[i].value);
+        else
+            h1_list_field(&field[n++], e[i].key, strlen(e[i].key), e[i].val, strlen(e[i].val));
+    }
     BRG_ASSERT(n <= fields->nelts + H1_TOP_FIELDS);
     return n;
 }
@@ -197,7 +217,7 @@ int h1_list_table(const apr_table_t *table, http_field *field)
     const apr_table_entry_t *e = (const apr_table_entry_t *)fields->elts;
 
     for (int i = 0; i < fields->nelts; i++)
-        h1_list_field(&field[i], e[i].key, e[i].val, strlen(e[i].val));
+        h1_list_field(&field[i], e[i].key, strlen(e[i].key), e[i].val, strlen(e[i].val));
     return fields->nelts;
 }
 

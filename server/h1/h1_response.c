@@ -150,7 +150,7 @@ static apr_bucket *header_bucket(request_rec *r, int whole, h1_head_lengths *len
     char *buf;
 
     if (h1_stream_is(r))
-        return h1_stream_head(r, whole || header_is_all(r));
+        return h1_stream_head(r, whole || header_is_all(r), lengths);
     cap = h1_head_size(r, lengths);
     if (!(buf = apr_palloc(r->pool, cap)))
         return NULL;

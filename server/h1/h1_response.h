@@ -58,10 +58,11 @@ size_t h1_format_connection(char *buf, int close, int asked, apr_interval_time_t
 
 /**
  * The fields of the same head, Date and Server first.
+ * @param lengths  its fields as of h1_head_lengths
  * @param field  [out] room for H1_TOP_FIELDS more than headers_out has; they point into r's tables
  * @return how many
  */
-int h1_list_head(const request_rec *r, http_field *field);
+int h1_list_head(const request_rec *r, h1_head_lengths *lengths, http_field *field);
 
 /** The fields of @a table, in order. @return how many */
 int h1_list_table(const apr_table_t *table, http_field *field);
@@ -73,10 +74,11 @@ int h1_stream_is(const request_rec *r);
 
 /**
  * Its head, for the front of the first brigade.
- * @param whole  no body follows
+ * @param whole    no body follows
+ * @param lengths  its fields as of h1_head_lengths
  * @return NULL: no memory
  */
-apr_bucket *h1_stream_head(request_rec *r, int whole);
+apr_bucket *h1_stream_head(request_rec *r, int whole, h1_head_lengths *lengths);
 
 /** An interim response. NULL: no memory. @param fields  headers_out is sent, too, but for what could split a response */
 apr_bucket *h1_stream_interim(request_rec *r, int fields);

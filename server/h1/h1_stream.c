@@ -48,13 +48,13 @@ static http_field *stream_room(const request_rec *r, http_field *own, const apr_
     return n <= STREAM_FIELDS ? own : apr_palloc(r->pool, (apr_size_t)n * sizeof *own);
 }
 
-apr_bucket *h1_stream_head(request_rec *r, int whole)
+apr_bucket *h1_stream_head(request_rec *r, int whole, h1_head_lengths *lengths)
 {
     http_field own[STREAM_FIELDS];
     stream_fields fields = {
         .status = r->status, .is_whole = whole, .field = stream_room(r, own, r->headers_out)};
 
-    fields.n = h1_list_head(r, (http_field *)(uintptr_t)fields.field);
+    fields.n = h1_list_head(r, lengths, (http_field *)(uintptr_t)fields.field);
     return stream_encode(r, &fields);
 }
 

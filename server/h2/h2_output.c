@@ -425,8 +425,6 @@ void h2_output(h2_session *h)
 
     BRG_ASSERT_DEBUG(loop_self() == bc->loop && h->running);
     output_ctl(h);
-    if (h->streams.n)
-        streams_rank(&h->streams);
     while (!bc->failed && !bc->pending && h->window > until &&
            (s = stream_first(h->streams.ready)) != NULL)
         if (output_stream(s) && s->incremental) {

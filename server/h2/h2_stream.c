@@ -2,6 +2,7 @@
 /* How streams of HTTP/2 begin and end: windows, END_STREAM, RST_STREAM. */
 #include "h2_private.h"
 #include "hpack_encode.h"
+#include "hpack_known.h"
 #include "http_log.h"
 #include "brigade/assert.h"
 
@@ -64,12 +65,6 @@ void h2_stream_sent(http_stream *s)
 _Static_assert(STREAM_CHUNK == H2_FRAME_MAX - H2_FRAME_HEAD, "a chunk is a frame");
 _Static_assert(STREAM_LINE_ROOM(5, 7) == HPACK_LINE_ROOM(5, 7), "the room of a line");
 
-static uint8_t *protocol_put_line(uint8_t *out, const char *name, size_t name_len,
-                                  const char *value, size_t value_len)
-{
-    return hpack_put_line(out, name, name_len, value, value_len, 0);
-}
-
 static void protocol_wants(http_streams *all)
 {
     h2_wants((h2_session *)(void *)all);
@@ -107,7 +102,7 @@ const stream_protocol h2_protocol = {.name = "HTTP/2.0",
                                      .name_len = 8,
                                      .major = 2,
                                      .put_status = hpack_put_status,
-                                     .put_line = protocol_put_line,
+                                     .put_line = hpack_put_known,
                                      .wants = protocol_wants,
                                      .credit = protocol_credit,
                                      .answer_stored = h2_answer_stored,

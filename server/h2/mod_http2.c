@@ -227,33 +227,32 @@ static int http2_is_h2(conn_rec *c)
     return spoken(c) != NULL;
 }
 
-/* The number of a stream, behind that of its connection if one is given. */
-static char *http2_stream_name(apr_pool_t *p, const conn_rec *master, uint32_t id)
+/* "CONNECTION-STREAM". *@a id: the second number */
+static char *http2_stream_name(apr_pool_t *p, const conn_rec *master, uint32_t stream, char **id)
 {
     char *text = apr_palloc(p, HTTP2_STREAM_NAME), *to = text;
 
-    if (master) {
-        BRG_ASSERT(master->id >= 0);
-        to += http_put_number(to, (apr_uint64_t)master->id);
-        *to++ = '-';
-    }
-    to[http_put_number(to, id)] = '\0';
+    BRG_ASSERT(master && master->id >= 0);
+    to += http_put_number(to, (apr_uint64_t)master->id);
+    *to++ = '-';
+    to[http_put_number(to, stream)] = '\0';
+    *id = to;
     return text;
 }
 
 static char *http2_var_lookup(apr_pool_t *p, server_rec *s, conn_rec *c, request_rec *r, char *name)
 {
     const http_stream *stream = c ? stream_of(c) : NULL;
+    char *id, *tag;
 
     if (!strcmp(name, "HTTP2"))
         return (char *)(uintptr_t)(c && http2_is_h2(c) ? "on" : "off");
     if (!strcmp(name, "H2PUSH") || !strcmp(name, "H2_PUSH"))
         return (char *)(uintptr_t)(c && http2_is_h2(c) ? "off" : "");
-    if (stream && !strcmp(name, "H2_STREAM_ID"))
-        return http2_stream_name(p, NULL, stream->id);
-    if (stream && !strcmp(name, "H2_STREAM_TAG"))
-        return http2_stream_name(p, c->master, stream->id);
-    return (char *)(uintptr_t) "";
+    if (!stream || (strcmp(name, "H2_STREAM_ID") != 0 && strcmp(name, "H2_STREAM_TAG") != 0))
+        return (char *)(uintptr_t) "";
+    tag = http2_stream_name(p, c->master, stream->id, &id);
+    return strcmp(name, "H2_STREAM_ID") ? tag : id;
 }
 
 static void http2_get_num_workers(server_rec *s, int *least, int *most)
@@ -263,20 +262,6 @@ static void http2_get_num_workers(server_rec *s, int *least, int *most)
         *most = 0;
 }
 
-/* "ID", or with @a tag "CONNECTION-ID", as http2_var_lookup() has them. */
-static const char *fixups_number(request_rec *r, const http_stream *stream, int tag)
-{
-    char *text = apr_palloc(r->pool, 48), *p = text;
-
-    BRG_ASSERT(r->connection->master && r->connection->master->id >= 0);
-    if (tag) {
-        p += http_put_number(p, (apr_uint64_t)r->connection->master->id);
-        *p++ = '-';
-    }
-    p[http_put_number(p, stream->id)] = '\0';
-    return text;
-}
-
 /* All that http2_var_lookup() tells of a stream. */
 static int module_fixups(request_rec *r)
 {
@@ -284,17 +269,21 @@ static int module_fixups(request_rec *r)
     apr_table_t *env = r->subprocess_env;
     void (*const put)(apr_table_t *, const char *, const char *) =
         apr_is_empty_table(env) ? apr_table_addn : apr_table_setn;
-    const int is_h2 = stream && http2_is_h2(r->connection);
+    const char *tag;
+    char *id;
+    int is_h2;
 
     if (!stream)
         return DECLINED;
+    is_h2 = http2_is_h2(r->connection);
+    tag = http2_stream_name(r->pool, r->connection->master, stream->id, &id);
     put(env, "HTTP2", is_h2 ? "on" : "off");
     put(env, "H2PUSH", is_h2 ? "off" : "");
     put(env, "H2_PUSH", is_h2 ? "off" : "");
     put(env, "H2_PUSHED", "");
     put(env, "H2_PUSHED_ON", "");
-    put(env, "H2_STREAM_ID", fixups_number(r, stream, 0));
-    put(env, "H2_STREAM_TAG", fixups_number(r, stream, 1));
+    put(env, "H2_STREAM_ID", id);
+    put(env, "H2_STREAM_TAG", tag);
     return DECLINED;
 }
 

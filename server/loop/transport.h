@@ -63,10 +63,10 @@ struct conn_transport {
      */
     ssize_t (*send_file)(brg_conn *bc, int fd, off_t off, size_t len, file_wait wait);
     /**
-     * Streams: as sendv() of @a len bytes at @a data, which lie in @a base of malloc(). @a base is taken over if all are
-     * taken, and is the caller's if not.
+     * Streams: as sendv() of @a len bytes at @a data, which lie in @a base. @a base is taken over if all are taken, and is the
+     * caller's if not. @param end  frees it, on any thread, however late
      */
-    ssize_t (*give)(brg_conn *bc, void *base, const char *data, size_t len);
+    ssize_t (*give)(brg_conn *bc, void *base, void (*end)(void *), const char *data, size_t len);
     /** Streams: nothing follows what was put, sent with @a more, or given: it may leave. Threads: the owner of the connection. */
     void (*sent)(brg_conn *bc);
     /**

@@ -4,6 +4,7 @@
 #include "exchange_private.h"
 #include "connection.h"
 #include "transport.h"
+#include "net_block.h"
 #include "brigade/assert.h"
 #include "http_log.h"
 #include "http_protocol.h"
@@ -144,7 +145,7 @@ static int tunnel_to_client(proxy_exchange *x, exchange_tunnel *t)
         x->wants_room = x->loop && brg_wait_output(x->r) > EXCHANGE_BEHIND;
         if (x->wants_room)
             return any;
-        rv = client_in_size(x->cc) ? APR_SUCCESS : client_recv(x->cc, CLIENT_BLOCK);
+        rv = client_in_size(x->cc) ? APR_SUCCESS : client_recv(x->cc, NET_BLOCK);
         if (rv == APR_EAGAIN)
             return any;
         if (rv != APR_SUCCESS) {

@@ -315,11 +315,26 @@ static apr_size_t fcgi_take_some(proxy_exchange *x, fcgi_state *s, const char *d
     return n;
 }
 
+/* What is no body leaves the front of its bucket, which ends with it. @return the bucket that comes next */
+static apr_bucket *fcgi_skip(apr_bucket *e, apr_size_t n, apr_size_t len)
+{
+    apr_bucket *next = APR_BUCKET_NEXT(e);
+
+    BRG_ASSERT(n <= len && APR_BUCKET_IS_HEAP(e) && e->length == len);
+    if (n == len) {
+        apr_bucket_delete(e);
+        return next;
+    }
+    e->start += (apr_off_t)n;
+    e->length -= n;
+    return e;
+}
+
 /* All that came is one bucket; content of the body stays of it. */
 static apr_status_t fcgi_take(proxy_exchange *x)
 {
     fcgi_state *s = x->script;
-    apr_bucket *e, *next;
+    apr_bucket *e;
 
     if (!client_in_size(x->cc))
         return APR_EAGAIN;
@@ -331,15 +346,16 @@ static apr_status_t fcgi_take(proxy_exchange *x)
         int is_body = 0;
 
         (void)apr_bucket_read(e, &data, &len, APR_BLOCK_READ);
-        n = s->ended ? len : fcgi_take_some(x, s, data, len, &is_body);
-        if (s->ended && n == len && !is_body && len > n)
+        if (s->ended) /* the next request would not find its answer */
             x->keep = 0;
+        n = s->ended ? len : fcgi_take_some(x, s, data, len, &is_body);
+        if (!is_body) {
+            e = fcgi_skip(e, x->bad ? len : n, len);
+            continue;
+        }
         if (n < len && !x->bad)
             apr_bucket_split(e, n);
-        next = APR_BUCKET_NEXT(e);
-        if (!is_body)
-            apr_bucket_delete(e);
-        e = next;
+        e = APR_BUCKET_NEXT(e);
     }
     return x->bad ? APR_EGENERAL : APR_SUCCESS;
 }

@@ -2,6 +2,7 @@
 /* HTTP/2 towards backends: heads, trailers and bodies of answers, which are judged as those of HTTP/1. Source: RFC 9113, 6.1, 6.2, 8. */
 #include "proxy_h2_private.h"
 #include "http_scan.h"
+#include "brigade/assert.h"
 #include "http_protocol.h"
 #include "apr_lib.h"
 #include "apr_strings.h"
@@ -151,14 +152,19 @@ static void h2c_credit(h2c_stream *st, apr_size_t n)
 static apr_status_t h2c_data(proxy_exchange *x, h2c_stream *st)
 {
     const apr_size_t n = st->data_n;
+    apr_bucket *e;
 
     st->came += (int64_t)n;
     if (!x->answered || h2c_has_no_body(x) || (st->length >= 0 && st->came > st->length))
         return h2c_bad(x, "more of a body than was told");
-    APR_BRIGADE_INSERT_TAIL(
-        x->in, apr_bucket_heap_create(st->data, n, free, x->r->connection->bucket_alloc));
+    BRG_ASSERT(st->data_at + n <= st->data_cap);
+    e = apr_bucket_heap_create(st->data, st->data_cap, st->data_end,
+                               x->r->connection->bucket_alloc);
+    e->start = (apr_off_t)st->data_at;
+    e->length = n;
+    APR_BRIGADE_INSERT_TAIL(x->in, e);
     st->data = NULL;
-    st->data_n = st->data_cap = 0;
+    st->data_at = st->data_n = st->data_cap = 0;
     h2c_credit(st, n);
     return APR_SUCCESS;
 }

@@ -1,170 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* HTTP/2 towards backends: the frames that come. Each stream gets what is its own; what breaks a rule of the connection ends all of
- * them, what breaks one of a stream that stream. Source: RFC 9113, 4.3, 5.1, 6. */
+/* HTTP/2 towards backends: the frames that come, heads and bodies. Each stream gets what is its own; what breaks a rule of the
+ * connection ends all of them, what breaks one of a stream that stream. Source: RFC 9113, 4.3, 5.1, 6. */
 #include "proxy_h2_private.h"
 #include "brigade/assert.h"
 #include <stdlib.h>
 #include <string.h>
 
-/* Answers to the backend wait while it reads nothing. @return 0: too many */
-static int frames_answer(h2c_session *s, const uint8_t *data, apr_size_t len)
-{
-    if (s->out_to - s->out_from > H2C_OUT_MOST) {
-        h2c_session_fault(s, "a flood of frames");
-        return 0;
-    }
-    h2c_out(s, data, len);
-    return 1;
-}
-
-static void stream_fault(h2c_stream *st, const char *why)
-{
-    BRG_ASSERT(st->s); /* who has left hears no frames */
-    if (!st->bad)
-        st->bad = why;
-    h2c_stream_wake(st);
-}
-
 /* A stream that was opened and has ended since. */
 static int frames_is_past(const h2c_session *s, uint32_t id)
 {
     return (id & 1) && id < s->next;
-}
-
-/* ---- the connection ---- */
-
-/* @return NULL, or what is wrong */
-static const char *settings_window(h2c_session *s, uint32_t value)
-{
-    if (value > H2_WINDOW_MAX)
-        return "a window that is too large";
-    for (h2c_stream *st = s->first; st; st = st->next) {
-        st->window += (int64_t)value - s->initial;
-        if (st->window > H2_WINDOW_MAX)
-            return "a window that is too large";
-    }
-    s->initial = value;
-    h2c_session_wake_senders(s);
-    return NULL;
-}
-
-static const char *settings_one(h2c_session *s, unsigned name, uint32_t value)
-{
-    switch (name) {
-    case H2_SET_INITIAL_WINDOW_SIZE:
-        return settings_window(s, value);
-    case H2_SET_MAX_FRAME_SIZE:
-        if (value < H2_FRAME_MAX || value > 0xffffff)
-            return "malformed SETTINGS";
-        s->frame_most = value < 65536 ? value : 65536;
-        return NULL;
-    case H2_SET_MAX_CONCURRENT_STREAMS:
-        s->most = value < H2C_STREAMS_MOST ? value : H2C_STREAMS_MOST;
-        if (!s->cc->on_loop)
-            return NULL;
-        *client_shared_most(s->cc) = s->most;
-        if (h2c_session_has_room(s))
-            client_shared_tell(s->cc);
-        return NULL;
-    default:
-        return NULL;
-    }
-}
-
-static void frames_settings(h2c_session *s, const h2_frame *f, const uint8_t *p)
-{
-    uint8_t ack[H2_FRAME_HEAD];
-    const char *why = NULL;
-
-    if (f->flags & H2_ACK)
-        return;
-    if (f->stream || f->len % 6)
-        why = "malformed SETTINGS";
-    for (const uint8_t *end = p + f->len; !why && p < end; p += 6)
-        why = settings_one(s, (unsigned)p[0] << 8 | p[1], h2_get32(p + 2));
-    if (why) {
-        h2c_session_fault(s, why);
-        return;
-    }
-    h2_put_frame(ack, 0, H2_SETTINGS, H2_ACK, 0);
-    (void)frames_answer(s, ack, sizeof ack);
-}
-
-static void frames_ping(h2c_session *s, const h2_frame *f, const uint8_t *p)
-{
-    uint8_t pong[H2_FRAME_HEAD + 8];
-
-    if (f->len != 8 || f->stream) {
-        h2c_session_fault(s, "malformed PING");
-        return;
-    }
-    if (f->flags & H2_ACK)
-        return;
-    memcpy(h2_put_frame(pong, 8, H2_PING, H2_ACK, 0), p, 8);
-    (void)frames_answer(s, pong, sizeof pong);
-}
-
-static void frames_window(h2c_session *s, const h2_frame *f, const uint8_t *p)
-{
-    h2c_stream *st = f->stream ? h2c_stream_find(s, f->stream) : NULL;
-    int64_t *window = f->stream ? (st ? &st->window : NULL) : &s->window;
-
-    if (f->len != 4) {
-        h2c_session_fault(s, "malformed WINDOW_UPDATE");
-        return;
-    }
-    if (!window)
-        return;
-    *window += h2_get32(p) & H2_WINDOW_MAX;
-    if (*window > H2_WINDOW_MAX)
-        h2c_session_fault(s, "a window that is too large");
-    else if (st)
-        h2c_stream_wake(st);
-    else
-        h2c_session_wake_senders(s);
-}
-
-/* RFC 9113, 8.7: the backend has not looked at the request, so it is sent again at no charge. */
-static void stream_untouched(h2c_stream *st)
-{
-    st->untouched = 1;
-    stream_fault(st, "the backend refused the stream");
-}
-
-static void frames_reset(h2c_session *s, const h2_frame *f, const uint8_t *p)
-{
-    h2c_stream *st = h2c_stream_find(s, f->stream);
-
-    if (f->len != 4) {
-        h2c_session_fault(s, "malformed RST_STREAM");
-        return;
-    }
-    if (!st)
-        return;
-    st->ended = 1; /* no more is sent */
-    if (st->over)
-        return;
-    st->over = 1;
-    if (h2_get32(p) == H2_REFUSED_STREAM && !st->headed) {
-        if (s->streams_n > 1 && s->most >= s->streams_n)
-            s->most = s->streams_n - 1;
-        stream_untouched(st);
-    } else {
-        stream_fault(st, "the backend reset the stream");
-    }
-}
-
-static void frames_goaway(h2c_session *s, const h2_frame *f, const uint8_t *p)
-{
-    if (f->len < 8) {
-        h2c_session_fault(s, "malformed GOAWAY");
-        return;
-    }
-    s->leaving = 1;
-    client_unshare(s->cc);
-    for (h2c_stream *st = s->first; st; st = st->next)
-        if ((h2_get32(p) & H2_STREAM_MAX) < st->id && !st->headed)
-            stream_untouched(st);
 }
 
 /* ---- heads ---- */
@@ -211,19 +56,19 @@ static void block_for(h2c_session *s, h2c_stream *st, const http_field_block *li
     if (st->bad || st->over)
         return;
     if (list->cut) {
-        stream_fault(st, "the head is too large");
+        h2c_stream_fault(st, "the head is too large");
         return;
     }
     if (st->blocks_n > EXCHANGE_INTERIM_MOST + 1) {
-        stream_fault(st, "too many interim answers");
+        h2c_stream_fault(st, "too many interim answers");
         return;
     }
     if (!(b = block_copy(list))) {
-        stream_fault(st, "no memory");
+        h2c_stream_fault(st, "no memory");
         return;
     }
     if (st->headed && !s->block_ends)
-        stream_fault(st, "trailers that end nothing");
+        h2c_stream_fault(st, "trailers that end nothing");
     if (!st->headed)
         st->headed = !block_is_interim(list);
     BRG_ASSERT(!*st->blocks_last); /* behind those that its exchange has not taken */
@@ -233,7 +78,7 @@ static void block_for(h2c_session *s, h2c_stream *st, const http_field_block *li
     st->x->got += (apr_off_t)s->block_n;
     st->over = s->block_ends;
     if (st->over && !st->headed)
-        stream_fault(st, "the stream ended without an answer");
+        h2c_stream_fault(st, "the stream ended without an answer");
     h2c_stream_wake(st);
 }
 
@@ -329,30 +174,65 @@ static void data_credit(h2c_session *s, h2c_stream *st, uint32_t n)
         return;
     st->owed += n;
     if (st->owed > H2C_WINDOW)
-        stream_fault(st, "more than the window lets");
+        h2c_stream_fault(st, "more than the window lets");
 }
 
-static void data_keep(h2c_session *s, h2c_stream *st, const char *from, uint32_t n)
+/* Room for @a n bytes more, and for the rest of their frame. @return 0: no memory */
+static int data_room(const h2c_session *s, h2c_stream *st, uint32_t n)
 {
-    if (st->bad)
-        return;
-    if (st->data_n + n > st->data_cap) {
-        const apr_size_t need = st->data_n + s->data_left,
-                         cap = need > 2 * st->data_cap ? need : 2 * st->data_cap;
-        char *more = realloc(st->data, cap);
+    const apr_size_t need = st->data_n + s->data_left,
+                     cap = need > 2 * st->data_n ? need : 2 * st->data_n;
+    char *more;
 
-        if (!more) {
-            stream_fault(st, "no memory");
-            return;
-        }
-        st->data = more;
-        st->data_cap = cap;
+    if (st->data_at + st->data_n + n <= st->data_cap)
+        return 1;
+    if (!(more = malloc(cap)))
+        return 0;
+    if (st->data) {
+        memcpy(more, st->data + st->data_at, st->data_n);
+        st->data_end(st->data);
     }
-    BRG_ASSERT(n <= s->data_left && st->data_n + n <= st->data_cap);
-    memcpy(st->data + st->data_n, from, n);
+    st->data = more;
+    st->data_at = 0;
+    st->data_cap = cap;
+    st->data_end = free;
+    return 1;
+}
+
+/* All of a frame is here, nothing is behind it, and nothing before it waits: it stays where it was read. @return 0: no */
+static int data_take_block(h2c_session *s, h2c_stream *st, uint32_t n)
+{
+    uint32_t at, cap;
+
+    if (st->data || n != s->data_left || n != client_in_size(s->cc) ||
+        !(st->data = client_in_give(s->cc, &at, &cap, &st->data_end)))
+        return 0;
+    BRG_ASSERT(at + n <= cap);
+    st->data_at = at;
+    st->data_cap = cap;
+    return 1;
+}
+
+/* @return 1: the bytes are no more the connection's */
+static int data_keep(h2c_session *s, h2c_stream *st, uint32_t n)
+{
+    int taken;
+
+    if (st->bad)
+        return 0;
+    taken = data_take_block(s, st, n);
+    if (!taken) {
+        if (!data_room(s, st, n)) {
+            h2c_stream_fault(st, "no memory");
+            return 0;
+        }
+        BRG_ASSERT(n <= s->data_left && st->data_at + st->data_n + n <= st->data_cap);
+        memcpy(st->data + st->data_at + st->data_n, client_in(s->cc), n);
+    }
     st->data_n += n;
     st->x->got += n;
     h2c_stream_wake(st);
+    return taken;
 }
 
 static void data_done(h2c_session *s)
@@ -370,12 +250,13 @@ static void data_done(h2c_session *s)
 static void data_part(h2c_session *s)
 {
     uint32_t n = client_in_size(s->cc);
+    int taken = 0;
 
     if (s->data_left) {
         n = n < s->data_left ? n : s->data_left;
         data_credit(s, s->data_of, n);
         if (s->data_of)
-            data_keep(s, s->data_of, client_in(s->cc), n);
+            taken = data_keep(s, s->data_of, n);
         s->data_left -= n;
     } else {
         n = n < s->padding ? n : s->padding;
@@ -384,7 +265,8 @@ static void data_part(h2c_session *s)
             s->data_of->owed += n, s->data_of->given += n;
         s->padding -= n;
     }
-    client_in_take(s->cc, n);
+    if (!taken)
+        client_in_take(s->cc, n);
     data_done(s);
 }
 
@@ -417,7 +299,7 @@ static int data_begin(h2c_session *s, const h2_frame *f)
             st->owed++, st->given++;
     }
     if (st && !st->headed)
-        stream_fault(st, "DATA that was not asked for");
+        h2c_stream_fault(st, "DATA that was not asked for");
     client_in_take(s->cc, head);
     if (n && st)
         s->control = 0;
@@ -450,25 +332,8 @@ static void frames_one(h2c_session *s, const h2_frame *f, const uint8_t *p)
         else
             block_part(s, f, p, f->len);
         break;
-    case H2_SETTINGS:
-        frames_settings(s, f, p);
-        break;
-    case H2_PING:
-        frames_ping(s, f, p);
-        break;
-    case H2_WINDOW_UPDATE:
-        frames_window(s, f, p);
-        break;
-    case H2_RST_STREAM:
-        frames_reset(s, f, p);
-        break;
-    case H2_GOAWAY:
-        frames_goaway(s, f, p);
-        break;
-    case H2_PUSH_PROMISE:
-        h2c_session_fault(s, "PUSH_PROMISE, which was forbidden");
-        break;
     default:
+        h2c_control(s, f, p);
         break;
     }
 }

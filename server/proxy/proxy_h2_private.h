@@ -5,7 +5,7 @@
 /**
  * @file proxy_h2_private.h
  * Between the files of HTTP/2 towards backends: exchanges (proxy_h2.c), sessions and their streams (proxy_h2_session.c), frames that
- * come (proxy_h2_frames.c), what is sent (proxy_h2_send.c), answers (proxy_h2_answer.c).
+ * come (proxy_h2_frames.c; those of the connection: proxy_h2_control.c), what is sent (proxy_h2_send.c), answers (proxy_h2_answer.c).
  *
  * A session is a connection that exchanges of one loop share, each with a stream. It reads frames and gives each stream what is its own, in
  * memory of the stream: nothing of a request is touched but by its own exchange, since a worker may have the request's connection.
@@ -86,8 +86,9 @@ struct h2c_stream {
 
     h2c_block *blocks, **blocks_last; /* came, not taken */
     unsigned blocks_n;
-    char *data; /* came, not taken */
-    apr_size_t data_n, data_cap;
+    char *data; /* came, not taken: data_n bytes from data_at on */
+    apr_size_t data_at, data_n, data_cap;
+    void (*data_end)(void *); /* frees it */
     uint32_t owed;     /* bytes of DATA that came and are not given back */
     uint32_t given;    /* of these: the exchange has taken them */
     uint8_t headed;    /* a head that is not 1xx came */
@@ -131,6 +132,9 @@ h2c_stream *h2c_stream_find(h2c_session *s, uint32_t id);
 /** Its exchange has something to do. */
 void h2c_stream_wake(h2c_stream *st);
 
+/** What came on it, or how it ended, is no answer. */
+void h2c_stream_fault(h2c_stream *st, const char *why);
+
 /** Those whose bodies wait for a window or for room. */
 void h2c_session_wake_senders(const h2c_session *s);
 
@@ -145,6 +149,11 @@ void h2c_session_read(h2c_session *s);
 
 /** Take frames of s->cc's block. Stops at a fault. */
 void h2c_demux(h2c_session *s);
+
+/* ---- proxy_h2_control.c ---- */
+
+/** A frame that is neither of a head nor DATA, whole. */
+void h2c_control(h2c_session *s, const h2_frame *f, const uint8_t *p);
 
 /* ---- proxy_h2_send.c ---- */
 

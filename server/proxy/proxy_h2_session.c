@@ -34,9 +34,10 @@ static void stream_free(h2c_stream *st)
         st->blocks = b->next;
         free(b);
     }
-    free(st->data);
+    if (st->data)
+        st->data_end(st->data);
     st->data = NULL;
-    st->data_n = st->data_cap = 0;
+    st->data_at = st->data_n = st->data_cap = 0;
 }
 
 h2c_stream *h2c_stream_open(h2c_session *s, proxy_exchange *x)
@@ -79,6 +80,14 @@ void h2c_stream_wake(h2c_stream *st)
 
     if (x->loop)
         x->ticket.notify(x->ticket.baton);
+}
+
+void h2c_stream_fault(h2c_stream *st, const char *why)
+{
+    BRG_ASSERT(st->s); /* who has left hears no frames */
+    if (!st->bad)
+        st->bad = why;
+    h2c_stream_wake(st);
 }
 
 void h2c_session_wake_senders(const h2c_session *s)

@@ -2,6 +2,7 @@
 /* HTTP/1 towards backends. Framing is judged by h1_response_head.h: an answer that could be read in two ways is none, and no
  * connection is used again on which a byte stands that was not asked for. */
 #include "exchange_private.h"
+#include "net_block.h"
 #include "brigade/assert.h"
 #include "http_log.h"
 #include "http_protocol.h"
@@ -325,7 +326,7 @@ static apr_status_t http_receive(proxy_exchange *x)
     apr_status_t rv;
     apr_size_t got;
 
-    if (!x->answered || x->body_end != H1_BODY_LENGTH || x->left < CLIENT_BLOCK ||
+    if (!x->answered || x->body_end != H1_BODY_LENGTH || x->left < NET_BLOCK ||
         !client_can_recv_into(x->cc))
         return APR_ENOTIMPL;
     rv = client_recv_into(x->cc, x->in, x->left, &got);

@@ -30,6 +30,13 @@ static int head_room(request_rec *r, script_head *head, apr_size_t more)
 static apr_size_t head_end(script_head *head, const char *data, apr_size_t len)
 {
     for (apr_size_t i = 0; i < len; i++) {
+        if (!head->blank) { /* within a line */
+            const char *lf = memchr(data + i, '\n', len - i);
+
+            if (!lf)
+                return 0;
+            i = (apr_size_t)(lf - data);
+        }
         if (data[i] == '\n') {
             if (head->blank)
                 return i + 1;

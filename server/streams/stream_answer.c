@@ -125,9 +125,10 @@ static void answer_begin_body(http_stream *s, const answer_said *said, stream_bl
 
     BRG_ASSERT(a->state == STREAM_ANSWER_HEAD && said->status >= 200 && !s->pipe->over);
     a->left = said->length_known ? said->length : UINT64_MAX;
-    s->pipe->ranked = s->session->unranked = 1;
+    s->pipe->ranked = 1;
     s->pipe->urgency = said->urgency;
     s->pipe->length = said->length_known ? said->length : UINT64_MAX;
+    stream_rank_told(s);
     if (none || (!said->chunked && said->length_known && !said->length)) {
         a->state = STREAM_ANSWER_OVER;
         s->pipe->over = 1;
@@ -231,14 +232,16 @@ static size_t answer_head_line(http_stream *s, const char *data, size_t len)
 
 /* ---- data ---- */
 
+/* A new one has room for what the response may still have. */
 static stream_chunk *answer_chunk(stream_pipe *p)
 {
     stream_chunk *c = p->out_last;
+    const uint64_t left = p->answer.state == STREAM_ANSWER_TO_END ? 0 : p->answer.left;
 
     BRG_ASSERT(!c == !p->out);
     if (c && c->len < c->cap)
         return c;
-    if (!(c = stream_chunk_new(STREAM_CHUNK)))
+    if (!(c = stream_chunk_new(left && left < STREAM_CHUNK ? (size_t)left : STREAM_CHUNK)))
         return NULL;
     if (p->out_last)
         p->out_last->next = c;

@@ -58,11 +58,29 @@ static void parts_free(shared_ref *ref)
     free(ref);
 }
 
-/* Field blocks have names in lower case: they are made so behind the block, where there is room. */
+#define PARTS_EACH(byte) (UINT64_C(0x0101010101010101) * (byte))
+
+/* Eight characters with A to Z in lower case. */
+static uint64_t parts_lower_eight(uint64_t text)
+{
+    const uint64_t low = text & PARTS_EACH(0x7f), from_a = low + PARTS_EACH(0x80 - 'A'),
+                   behind_z = low + PARTS_EACH(0x7f - 'Z');
+
+    return text | ((from_a ^ behind_z) & ~text & PARTS_EACH(0x80)) >> 2;
+}
+
+/* Field blocks have names in lower case: they are made so behind the block, where there is room for the next multiple of eight
+ * bytes. */
 static const char *parts_lower(char *to, const http_field *f)
 {
-    for (uint32_t i = 0; i < f->name_len; i++)
-        to[i] = f->name[i] >= 'A' && f->name[i] <= 'Z' ? (char)(f->name[i] | 0x20) : f->name[i];
+    memcpy(to, f->name, f->name_len);
+    for (uint32_t i = 0; i < f->name_len; i += 8) {
+        uint64_t text;
+
+        memcpy(&text, to + i, sizeof text);
+        text = parts_lower_eight(text);
+        memcpy(to + i, &text, sizeof text);
+    }
     return to;
 }
 
@@ -101,7 +119,7 @@ shared_ref *stream_parts_encode(brg_conn *bc, const stream_fields *fields)
     const http_stream *s = bc->below;
     const stream_protocol *protocol = s->session->protocol;
     size_t longest, room = parts_room(fields, &longest);
-    stream_block *b = malloc(sizeof *b + room + longest);
+    stream_block *b = malloc(sizeof *b + room + longest + 8);
     uint8_t *p;
 
     if (!b)
@@ -143,9 +161,10 @@ static void parts_begin_body(http_stream *s, stream_block *b)
                : b->is_tunnel ? STREAM_ANSWER_TO_END
                               : STREAM_ANSWER_PARTS;
     p->over = b->last;
-    p->ranked = s->session->unranked = 1;
+    p->ranked = 1;
     p->urgency = b->urgency;
     p->length = b->length;
+    stream_rank_told(s);
 }
 
 /* @return 0; -1: it cannot be sent */
@@ -216,7 +235,8 @@ static void chunk_end(shared_ref *ref)
 {
     stream_chunk *c = (stream_chunk *)(void *)ref;
 
-    free(c->given);
+    if (c->given)
+        c->given_end(c->given);
     free(c);
 }
 
@@ -231,17 +251,18 @@ stream_chunk *stream_chunk_new(size_t cap)
     return c;
 }
 
-stream_chunk *stream_chunk_of(void *base, const char *data, size_t len)
+stream_chunk *stream_chunk_of(void *base, void (*end)(void *), const char *data, size_t len)
 {
     stream_chunk *c = malloc(sizeof *c);
 
-    BRG_ASSERT(len > 0 && len <= UINT32_MAX);
+    BRG_ASSERT(base && end && len > 0 && len <= UINT32_MAX);
     if (c)
         *c = (stream_chunk){.ref = {1, chunk_end},
                             .len = (uint32_t)len,
                             .cap = (uint32_t)len,
                             .data = (uint8_t *)(uintptr_t)data,
-                            .given = base};
+                            .given = base,
+                            .given_end = end};
     return c;
 }
 

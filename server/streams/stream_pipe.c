@@ -69,19 +69,13 @@ void stream_pipe_changed(http_stream *s)
 int stream_pipe_begin(http_stream *s)
 {
     http_streams *all = s->session;
-    stream_pipe *p = calloc(1, sizeof *p);
-    pthread_condattr_t attr;
-    brg_conn *bc;
+    brg_conn *bc = loop_stream(all->bc);
+    stream_pipe *p;
 
     BRG_ASSERT(!s->pipe && !s->bc && !s->owner); /* a stored response has none */
-    if (!p || !(bc = loop_stream(all->bc))) {
-        free(p);
+    if (!bc)
         return -1;
-    }
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&p->changed, &attr);
-    pthread_condattr_destroy(&attr);
+    p = stream_pipe_room(s);
     p->blocks_tail = &p->blocks;
     p->out_most = all->terms.max_memory;
     s->pipe = p;
@@ -133,15 +127,16 @@ void stream_pipe_free(http_stream *s)
     if (!p)
         return;
     pipe_unmark(s);
-    pipe_lock(s);
-    pipe_drop_output(s);
-    pipe_unlock(s);
+    if (p->out || p->blocks ||
+        p->trailers) { /* no worker has it, but the count is that of all streams */
+        pipe_lock(s);
+        pipe_drop_output(s);
+        pipe_unlock(s);
+    }
     pipe_forget_body(s);
     stream_answer_free(&p->answer);
-    pthread_cond_destroy(&p->changed);
     free(p->in);
     free(p->trailers_in);
-    free(p);
     s->pipe = NULL;
 }
 
@@ -186,6 +181,7 @@ static void pipe_end(brg_conn *bc)
     BRG_ASSERT(!s->asked_head); /* stream_wait_end() comes first */
     pipe_lock(s);
     stream_answer_end(s);
+    stream_rank_told(s);
     p->over = 1;
     s->bc = NULL;
     pipe_unlock(s);

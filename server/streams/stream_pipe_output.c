@@ -54,22 +54,31 @@ ssize_t stream_pipe_put(brg_conn *bc, shared_ref *part)
     return n;
 }
 
-/* What may be queued of len bytes as a chunk of its own.
- * @return -1: errno; 0: they are few and behind others, or text, and go the way of sendv() */
+/* With the lock held: what may be queued of len bytes as a chunk of its own.
+ * @return -1: *@a error; 0: they are few and behind others, or text, and go the way of sendv() */
+static ssize_t room_of(const http_stream *s, size_t len, int *error)
+{
+    const int reset = s->pipe->reset || s->pipe->answer.bad;
+    int own;
+    const size_t room = stream_answer_room(s, len, &own);
+
+    *error = reset ? EPIPE : EAGAIN;
+    if (reset || !room)
+        return -1;
+    return own && s->pipe->answer.state == STREAM_ANSWER_PARTS ? (ssize_t)room : 0;
+}
+
 static ssize_t pipe_room(http_stream *s, size_t len)
 {
-    size_t room;
-    int reset, own;
+    ssize_t n;
+    int error;
 
     pipe_lock(s);
-    room = stream_answer_room(s, len, &own);
-    own = own && s->pipe->answer.state == STREAM_ANSWER_PARTS;
-    reset = s->pipe->reset || s->pipe->answer.bad;
+    n = room_of(s, len, &error);
     pipe_unlock(s);
-    if (!reset && room)
-        return own ? (ssize_t)room : 0;
-    errno = reset ? EPIPE : EAGAIN;
-    return -1;
+    if (n < 0)
+        errno = error;
+    return n;
 }
 
 /* Queue it. The lock was not held since pipe_room(), but nobody else adds to the response. */
@@ -98,18 +107,38 @@ static ssize_t pipe_send(brg_conn *bc, const char *data, size_t len)
     return stream_pipe_sendv(bc, &iov, 1, 1);
 }
 
+/* @return as stream_pipe_give(); 0: it goes the way of sendv(), and c is freed */
+static ssize_t pipe_give(http_stream *s, stream_chunk *c)
+{
+    ssize_t n;
+    int error;
+
+    pipe_lock(s);
+    n = room_of(s, c->len, &error);
+    if (n > 0)
+        n = (ssize_t)stream_answer_add(s, c);
+    pipe_unlock(s);
+    if (n > 0)
+        return n;
+    c->given = NULL;
+    shared_release(&c->ref);
+    errno = error;
+    return n;
+}
+
 /* transport.give */
-ssize_t stream_pipe_give(brg_conn *bc, void *base, const char *data, size_t len)
+ssize_t stream_pipe_give(brg_conn *bc, void *base, void (*end)(void *), const char *data,
+                         size_t len)
 {
     http_stream *s = pipe_stream(bc);
-    ssize_t n = pipe_room(s, len);
-    stream_chunk *c = n > 0 ? stream_chunk_of(base, data, len) : NULL;
+    stream_chunk *c = stream_chunk_of(base, end, data, len);
+    ssize_t n = c ? pipe_give(s, c) : 0;
 
-    if (n < 0 || c)
-        return c ? pipe_add(s, c) : n;
+    if (n)
+        return n;
     n = pipe_send(bc, data, len);
     if (n == (ssize_t)len)
-        free(base);
+        end(base);
     return n;
 }
 

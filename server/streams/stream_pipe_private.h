@@ -38,7 +38,8 @@ void stream_pipe_changed(http_stream *s);
 
 ssize_t stream_pipe_sendv(brg_conn *bc, const struct iovec *iov, int n, int more);
 ssize_t stream_pipe_put(brg_conn *bc, shared_ref *part);
-ssize_t stream_pipe_give(brg_conn *bc, void *base, const char *data, size_t len);
+ssize_t stream_pipe_give(brg_conn *bc, void *base, void (*end)(void *), const char *data,
+                         size_t len);
 ssize_t stream_pipe_send_file(brg_conn *bc, int fd, off_t off, size_t len, file_wait wait);
 void stream_pipe_sent(brg_conn *bc);
 

@@ -2,7 +2,6 @@
 /* Which of a connection's streams goes first: what the client says (RFC 9218), and, where it says nothing, what pages need: style
  * sheets, scripts and fonts before documents, those before images. Of large responses each gets a frame in turn, so that a
  * small one behind them waits for no more than that. */
-#include "counted_lock.h"
 #include "streams.h"
 #include "http_fields.h"
 #include "brigade/assert.h"
@@ -59,34 +58,42 @@ void stream_rank(http_stream *s, uint8_t urgency, uint64_t len)
         priority_change(s, urgency, len > STREAM_LARGE);
 }
 
-void streams_rank(http_streams *all)
+void stream_rank_told(http_stream *s)
 {
-    BRG_ASSERT_DEBUG(all->n > 0); /* its caller looks first */
-    lock_counted(&all->lock, LOCK_STREAMS);
-    for (int i = 0; all->unranked && i < STREAM_BUCKETS; i++)
-        for (http_stream *s = all->bucket[i]; s; s = s->next)
-            if (s->pipe && s->pipe->ranked) {
-                s->pipe->ranked = 0;
-                stream_rank(s, s->pipe->urgency, s->pipe->length);
-            }
-    all->unranked = 0;
-    pthread_mutex_unlock(&all->lock);
+    BRG_ASSERT_DEBUG(s->pipe && s->pipe->urgency < STREAM_URGENCIES);
+    if (!s->pipe->ranked || !conn_on_loop())
+        return;
+    s->pipe->ranked = 0;
+    stream_rank(s, s->pipe->urgency, s->pipe->length);
 }
+
+typedef struct priority_type {
+    const char *begin;
+    uint8_t len, tell,
+        urgency; /* tell: a place in begin at which it differs from the most frequent types */
+} priority_type;
+
+#define PRIORITY_TYPE(begin, tell, urgency)     \
+    {                                           \
+        begin, sizeof(begin) - 1, tell, urgency \
+    }
 
 uint8_t stream_urgency_of_type(const char *type, size_t len)
 {
-    static const struct {
-        const char *begin;
-        uint8_t urgency;
-    } known[] = {{"text/css", 2}, {"text/javascript", 2}, {"application/javascript", 2},
-                 {"font/", 2},    {"image/", 4},          {"video/", 5},
-                 {"audio/", 5}};
+    static const priority_type known[] = {PRIORITY_TYPE("text/css", 5, 2),
+                                          PRIORITY_TYPE("text/javascript", 5, 2),
+                                          PRIORITY_TYPE("application/javascript", 14, 2),
+                                          PRIORITY_TYPE("font/", 0, 2),
+                                          PRIORITY_TYPE("image/", 0, 4),
+                                          PRIORITY_TYPE("video/", 0, 5),
+                                          PRIORITY_TYPE("audio/", 1, 5)};
 
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-        const size_t n = strlen(known[i].begin);
+        const priority_type *t = &known[i];
 
-        if (n <= len && !strncasecmp(type, known[i].begin, n))
-            return known[i].urgency;
+        if (t->len <= len && (type[t->tell] | 0x20) == t->begin[t->tell] &&
+            !strncasecmp(type, t->begin, t->len))
+            return t->urgency;
     }
     return STREAM_URGENCY_DEFAULT;
 }

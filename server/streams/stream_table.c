@@ -4,6 +4,74 @@
 #include "streams.h"
 #include "brigade/assert.h"
 #include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+struct stream_object {
+    http_stream stream; /* the first member */
+    stream_pipe pipe;
+    stream_object *next; /* while it is spare */
+};
+
+/* ---- objects ---- */
+
+static stream_object *object_new(void)
+{
+    stream_object *o = malloc(sizeof *o);
+    pthread_condattr_t attr;
+
+    if (!o)
+        return NULL;
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&o->pipe.changed, &attr);
+    pthread_condattr_destroy(&attr);
+    return o;
+}
+
+static stream_object *object_get(http_streams *all)
+{
+    stream_object *o = all->spare;
+
+    if (!o)
+        return object_new();
+    all->spare = o->next;
+    all->spare_n--;
+    return o;
+}
+
+static void object_free_spare(http_streams *all)
+{
+    stream_object *o = all->spare;
+
+    BRG_ASSERT(o && all->spare_n > 0);
+    all->spare = o->next;
+    all->spare_n--;
+    pthread_cond_destroy(&o->pipe.changed);
+    free(o);
+}
+
+/* A connection whose streams end keeps one. */
+static void object_put(http_streams *all, http_stream *s)
+{
+    stream_object *o = (stream_object *)(void *)s;
+
+    BRG_ASSERT(!s->tag && !s->pipe);
+    o->next = all->spare;
+    all->spare = o;
+    all->spare_n++;
+    while (all->spare_n > all->n + 1)
+        object_free_spare(all);
+}
+
+stream_pipe *stream_pipe_room(http_stream *s)
+{
+    stream_pipe *p = &((stream_object *)(void *)s)->pipe;
+
+    BRG_ASSERT_TAG(s, STREAM_TAG);
+    memset((char *)p + sizeof p->changed, 0, sizeof *p - sizeof p->changed);
+    return p;
+}
 
 /* ---- all of them ---- */
 
@@ -16,6 +84,7 @@ static void streams_note(struct loop_note *note)
     lock_counted(&all->lock, LOCK_STREAMS);
     for (http_stream *s = all->dirty; s; s = s->pipe->dirty_next) {
         s->pipe->dirty = 0;
+        stream_rank_told(s);
         stream_ready(s);
     }
     all->dirty = NULL;
@@ -39,6 +108,8 @@ void streams_end(http_streams *all)
 {
     BRG_ASSERT(all->n == 0 && all->open_n == 0 && all->running_n == 0 && all->waiting_n == 0 &&
                !all->dirty && !all->out_bytes);
+    while (all->spare)
+        object_free_spare(all);
     pthread_mutex_destroy(&all->lock);
 }
 
@@ -78,11 +149,13 @@ http_stream *stream_find(const http_streams *all, uint32_t id)
 
 http_stream *stream_open(http_streams *all, uint32_t id)
 {
-    http_stream *s = calloc(1, sizeof *s);
+    stream_object *o = object_get(all);
+    http_stream *s = o ? &o->stream : NULL;
 
     if (!s)
         return NULL;
     BRG_ASSERT(id && !stream_find(all, id));
+    *s = (http_stream){0};
     s->tag = STREAM_TAG;
     s->id = id;
     s->session = all;
@@ -159,7 +232,7 @@ void stream_release(http_stream *s)
         shared_release(s->owner);
     stream_pipe_free(s);
     s->tag = 0;
-    free(s);
+    object_put(all, s);
     if (!all->n)
         all->bc->idle_until = all->bc->loop->monotonic + all->bc->base->keep_alive_timeout;
 }

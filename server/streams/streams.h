@@ -99,7 +99,8 @@ typedef struct stream_chunk {
     struct stream_chunk *next;
     uint32_t off, len, cap; /**< off: sent; len: filled */
     uint8_t *data;          /**< own, or in given */
-    void *given;            /**< malloc(), freed with it; NULL: own */
+    void *given;            /**< freed with it, by given_end; NULL: own */
+    void (*given_end)(void *);
     uint8_t own[];
 } stream_chunk;
 
@@ -136,7 +137,7 @@ typedef struct stream_answer {
 
 /** Between a stream and the request that it runs. All under the lock. */
 typedef struct stream_pipe {
-    pthread_cond_t changed; /**< for a worker that waits */
+    pthread_cond_t changed; /**< for a worker that waits; as long as the object */
     /* The body of the request: */
     char *in;
     uint32_t in_off, in_len, in_cap;
@@ -151,13 +152,17 @@ typedef struct stream_pipe {
     stream_chunk *out, *out_last;
     size_t out_bytes;
     int out_most;
-    int over;                /**< the response is complete */
-    int reset;               /**< nobody wants it */
-    uint8_t ranked, urgency; /**< the head told what it is worth */
-    uint64_t length;         /**< of the body, with ranked */
-    int dirty;               /**< on http_streams.dirty */
+    int over;  /**< the response is complete */
+    int reset; /**< nobody wants it */
+    uint8_t ranked,
+        urgency;     /**< the head told what it is worth, and the loop has not heard of it */
+    uint64_t length; /**< of the body, with ranked */
+    int dirty;       /**< on http_streams.dirty */
     http_stream *dirty_next;
 } stream_pipe;
+
+/** A stream, and the room of its pipe: stream_open() makes both at once, and keeps them for another one. */
+typedef struct stream_object stream_object;
 
 /** Streams in the order in which they came. */
 typedef struct stream_list {
@@ -203,6 +208,8 @@ struct http_streams {
     stream_terms terms;
     unsigned *counted; /**< streams of the protocol on this loop */
     http_stream *bucket[STREAM_BUCKETS];
+    stream_object *spare; /**< of streams that ended: at most one more than there are streams */
+    unsigned spare_n;
     unsigned n;         /**< all, those included that ended for the client and run still */
     unsigned open_n;    /**< those that the client counts as open */
     unsigned running_n; /**< with a brg_conn */
@@ -212,7 +219,6 @@ struct http_streams {
     uint8_t ending; /**< nothing more is read or run */
     uint8_t more;   /**< there is more to read, run or send than a turn's share */
     pthread_mutex_t lock;
-    uint8_t unranked;   /**< heads came whose pipes are ranked; under the lock */
     http_stream *dirty; /**< workers changed them; under the lock */
     size_t out_bytes;   /**< in the pipes of all streams; under the lock */
     struct loop_note note;
@@ -276,13 +282,15 @@ void stream_priority_parse(const char *value, size_t len, uint8_t *urgency, uint
 void stream_set_priority(http_stream *s, const char *value, size_t len);
 /** The same by its response, if the client said nothing. @param len  of its body; UINT64_MAX: unknown */
 void stream_rank(http_stream *s, uint8_t urgency, uint64_t len);
-/** Heads that came since the last turn tell what their streams are worth. */
-void streams_rank(http_streams *all);
+/** The head of its response says so (stream_pipe.ranked). With the lock held. Threads: any; the loop does it, at once or later */
+void stream_rank_told(http_stream *s);
 /** What a content type is worth. Threads: any */
 uint8_t stream_urgency_of_type(const char *type, size_t len);
 
 /* ---- stream_pipe.c ---- */
 
+/** The room for the pipe of @a s; all of it but the condition is zero. Threads: the loop */
+stream_pipe *stream_pipe_room(http_stream *s);
 /** Give the stream what runs in it: a brg_conn and a pipe. @return 0; -1: no memory */
 int stream_pipe_begin(http_stream *s);
 /** Body data came. @return 0; -1: no memory. Threads: the loop */
@@ -345,7 +353,7 @@ ssize_t stream_parts_put(http_stream *s, shared_ref *part);
 /** An empty piece of output. NULL: no memory. Threads: any */
 stream_chunk *stream_chunk_new(size_t cap);
 /** A full one, in memory that it takes over. NULL: no memory, and @a base is the caller's. Threads: any */
-stream_chunk *stream_chunk_of(void *base, const char *data, size_t len);
+stream_chunk *stream_chunk_of(void *base, void (*end)(void *), const char *data, size_t len);
 /** Room for bytes of a file; 0: none. *@a own: they are many enough for a chunk of their own, which stream_answer_add() queues. */
 size_t stream_answer_room(const http_stream *s, size_t len, int *own);
 /** Queue a chunk, which is taken over. @return bytes taken: less where the response is shorter */

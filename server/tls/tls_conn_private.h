@@ -8,6 +8,7 @@
  *
  * tls_begin.c      a connection before its ClientHello is there
  * tls_handshake.c  the driver of connections until the handshake is done
+ * tls_sign.c       signatures of the handshake that take long
  * tls_client.c     connections that this server makes (tls_client.h)
  * tls_transport.c  struct conn_transport over TLS
  * tls_bio.c        between OpenSSL and the socket
@@ -132,9 +133,18 @@ extern const struct conn_driver tls_handshake_driver;
 void tls_handshake_message(int sent, int version, int type, const void *data, size_t len, SSL *ssl,
                            void *unused);
 
+/* ---- tls_sign.c ---- */
+
 /** 1: the ClientHello that was just read leads to a signature that takes long; an OCSP response, which the
  * loop has, is fetched then. Threads: the loop's. */
 int tls_handshake_signs_long(SSL *ssl);
+
+/** Such a handshake goes on. @return 1: a worker may make the signature now; 0: it waits in a queue, and runs when it is its turn.
+ * Threads: the loop's */
+int tls_sign_begins(tls_conn *t);
+
+/** Its worker made it: the next one may go. Threads: as tls_handshake_forget() */
+void tls_sign_is_over(tls_conn *t);
 
 /** Take @a t, which ends, out of the queue for signatures. Threads: the loop's, or after all threads ended */
 void tls_handshake_forget(tls_conn *t);

@@ -3,7 +3,7 @@
  * Frames of an HTTP/2 backend for two streams. The first byte says in what pieces they arrive, the second how they are written (as they are, or
  * from steps of type, flags, stream, length and payload) and the length of the request's body. The cuts change nothing; what is
  * sent are whole frames, and no more data than the backend's windows let.
- * Covers: server/proxy/proxy_h2.c server/proxy/proxy_h2_answer.c server/proxy/proxy_h2_frames.c server/proxy/proxy_h2_send.c
+ * Covers: server/proxy/proxy_h2.c server/proxy/proxy_h2_answer.c server/proxy/proxy_h2_control.c server/proxy/proxy_h2_frames.c server/proxy/proxy_h2_send.c
  */
 #include "proxy_h2_private.h"
 #include "test_exchange.h"

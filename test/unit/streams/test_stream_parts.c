@@ -29,6 +29,8 @@ static const parts_case cases[] = {
      "abc", "", 0, 0},
     {0, 200, 0, "Content-Length: 3", "abcdef", "", 0, ":status=200 content-length=3 ", "abc", "", 0,
      0},
+    {0, 200, 0, "@AZ[`az{~-09MIXED_Case\xc1\xda!: V", "a", "", 0,
+     ":status=200 @az[`az{~-09mixed_case\xc1\xda!=V ", "a", "", 0, 0},
     {0, 200, 0, "Content-Length: 3", "ab", "", 0, ":status=200 content-length=3 ", "ab", "", 1, 0},
     {0, 200, 0, "Content-Length: 0", "", "", 0, ":status=200 content-length=0 ", "", "", 0, 0},
     {0, 200, 0, "Content-Length: 0", "", "X-End: 1", 0, ":status=200 content-length=0 ", "",
@@ -102,7 +104,7 @@ static void send_data(fixture *f, const char *data, int way)
 
     if (way == 2 && len && f->pipe.answer.state == STREAM_ANSWER_PARTS) {
         assert_non_null(given = strdup(data));
-        assert_non_null(c = stream_chunk_of(given, given, len));
+        assert_non_null(c = stream_chunk_of(given, free, given, len));
         assert_int_equal(stream_answer_add(&f->stream, c), len);
         return;
     }
