@@ -262,6 +262,12 @@ static void place_time(cached_place *place, int on)
     }
 }
 
+void cached_followers_soon(cached_place *place)
+{
+    BRG_ASSERT(place->loop == loop_self());
+    loop_note_post(place->loop, &place->note);
+}
+
 void cached_follower_add(cached_place *place, cached_request *q)
 {
     BRG_ASSERT(place->loop == loop_self() && !q->prev);

@@ -138,6 +138,9 @@ void cached_unlock(cached_place *place);
 void cached_follower_add(cached_place *place, struct cached_request *q);
 void cached_follower_remove(cached_place *place, struct cached_request *q);
 
+/** Those that wait on this loop look in its next turn. */
+void cached_followers_soon(cached_place *place);
+
 /** Wake those that wait for this flight: on loops of this process at once; others look by themselves. */
 void cached_wake(cached_place *place, uint32_t flight);
 
