@@ -183,6 +183,11 @@ typedef struct brg_status_cache {
     uint64_t stored, evicted, refused, purges; /**< refused: there was no room */
     uint64_t disk_bytes_most;                  /**< CacheMaxSize; 0: there is no tier on disk */
     uint64_t disk_written, disk_damaged, disk_failed; /**< bytes; records; reads and writes */
+    uint64_t objects_most;                            /**< in memory, at most: CacheMaxObjects */
+    uint64_t tier_lookups, tier_hits,
+        tier_stored; /**< of the tier that machines share (CacheSocache): answers asked for, found, written */
+    uint64_t tier_failed;    /**< calls that it did not answer, or not in time */
+    uint64_t tier_waited_us; /**< microseconds that calls took */
 } brg_status_cache;
 
 /** Optional function of the built-in cache_module. @return 1: @a out is filled; 0: nothing is stored by this configuration */

@@ -26,6 +26,8 @@ static const struct {
     {NULL, NULL, NULL, "{result=\"invalidated\"}", CACHE_SAMPLE(invalidated)},
     {"brigade_shared_cache_objects", "gauge", "Stored answers in memory.", "",
      CACHE_SAMPLE(objects)},
+    {"brigade_shared_cache_max_objects", "gauge",
+     "Stored answers that memory may have (CacheMaxObjects).", "", CACHE_SAMPLE(objects_most)},
     {"brigade_shared_cache_bytes", "gauge", "Memory that they take.", "", CACHE_SAMPLE(bytes)},
     {"brigade_shared_cache_max_bytes", "gauge", "Memory that they may take (CacheMemory).", "",
      CACHE_SAMPLE(bytes_most)},
@@ -48,6 +50,18 @@ static const struct {
     {"brigade_shared_cache_disk_faults_total", "counter", "What went wrong below CacheRoot.",
      "{reason=\"damaged\"}", CACHE_SAMPLE(disk_damaged)},
     {NULL, NULL, NULL, "{reason=\"failed\"}", CACHE_SAMPLE(disk_failed)},
+    {"brigade_shared_cache_tier_lookups_total", "counter",
+     "Answers that the tier which machines share (CacheSocache) was asked for.", "",
+     CACHE_SAMPLE(tier_lookups)},
+    {"brigade_shared_cache_tier_hits_total", "counter", "Answers that came out of it.", "",
+     CACHE_SAMPLE(tier_hits)},
+    {"brigade_shared_cache_tier_stored_total", "counter", "Answers that were written to it.", "",
+     CACHE_SAMPLE(tier_stored)},
+    {"brigade_shared_cache_tier_failures_total", "counter",
+     "Look-ups and writes that it did not answer, or not within a second.", "",
+     CACHE_SAMPLE(tier_failed)},
+    {"brigade_shared_cache_tier_wait_microseconds_total", "counter",
+     "Time that look-ups and writes took.", "", CACHE_SAMPLE(tier_waited_us)},
 #undef CACHE_SAMPLE
 };
 

@@ -43,6 +43,7 @@ void *cached_server_merge(apr_pool_t *p, void *base, void *add)
     c->fetching = b->fetching;
     c->variants = b->variants;
     c->tags = b->tags;
+    c->objects = b->objects;
     return c;
 }
 
@@ -81,6 +82,7 @@ void *cached_section_merge(apr_pool_t *p, void *base, void *add)
     c->expired = cached_either(b->expired, a->expired);
     c->is_private = cached_either(b->is_private, a->is_private);
     c->no_store = cached_either(b->no_store, a->no_store);
+    c->cookies = cached_either(b->cookies, a->cookies);
     c->tell = cached_either(b->tell, a->tell);
     c->detail = cached_either(b->detail, a->detail);
     c->standard = cached_either(b->standard, a->standard);
@@ -118,6 +120,7 @@ void cached_policy(const request_rec *r, fresh_policy *policy)
 
     fresh_policy_default(policy);
     policy->ignored_fields = cached_ignored(s);
+    policy->keep_cookies = c->cookies == CACHED_ON;
     policy->store_cookies = (uint8_t)cached_ignores_cookies(&policy->ignored_fields);
     if (c->factor >= 0)
         policy->last_modified_factor = c->factor;

@@ -16,8 +16,8 @@
 APLOG_USE_MODULE(cache);
 
 typedef struct count_row {
-    _Atomic uint64_t n[CACHED_OUTCOMES];
-    char rest[64 - CACHED_OUTCOMES * sizeof(uint64_t) % 64];
+    _Atomic uint64_t n[CACHED_COUNTED];
+    char rest[64 - CACHED_COUNTED * sizeof(uint64_t) % 64];
 } count_row;
 
 static count_row *count_rows; /* [CACHED_ROWS]; pages that nobody writes take no memory */
@@ -65,6 +65,15 @@ void cached_count(const cached_request *q)
     atomic_fetch_add_explicit(&row->n[q->outcome], 1, memory_order_relaxed);
 }
 
+void cached_count_tier(const cached_place *place, cached_outcome what, uint64_t n)
+{
+    BRG_ASSERT(what > CACHED_INVALIDATED && what < CACHED_COUNTED);
+    if (count_rows)
+        atomic_fetch_add_explicit(
+            &count_rows[store_reader_row(cached_reader(place)) % CACHED_ROWS].n[what], n,
+            memory_order_relaxed);
+}
+
 _Atomic uint64_t *cached_count_hits(const cached_place *place)
 {
     return count_rows ? &count_rows[store_reader_row(cached_reader(place)) % CACHED_ROWS]
@@ -87,6 +96,7 @@ static void count_stored(brg_status_cache *out)
 
     store_figures_get(cached_store(), &s);
     out->objects = s.objects;
+    out->objects_most = s.objects_most;
     out->bytes = s.bytes;
     out->bytes_most = count_memory;
     out->fetches = s.flights;
@@ -111,6 +121,11 @@ int brg_status_cache_get(brg_status_cache *out)
     out->passed = count_of(CACHED_PASSED);
     out->invalidated = count_of(CACHED_INVALIDATED);
     count_stored(out);
+    out->tier_lookups = count_of(CACHED_TIER_LOOKUPS);
+    out->tier_hits = count_of(CACHED_TIER_HITS);
+    out->tier_stored = count_of(CACHED_TIER_STORED);
+    out->tier_failed = count_of(CACHED_TIER_FAILED);
+    out->tier_waited_us = count_of(CACHED_TIER_WAITED);
     if (cached_disk_figures(&d)) {
         out->disk_bytes_most = d.bytes;
         out->disk_written = d.written;

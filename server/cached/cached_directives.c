@@ -221,6 +221,7 @@ static const char *cached_fetching_cmd(cmd_parms *cmd, void *dir, const char *ar
 }
 
 #define CACHED_VARIANTS_MOST 1000000
+#define CACHED_OBJECTS_MOST 1000000000
 
 /* A whole number from 1 on; cmd->info: where in the configuration of the server. */
 static const char *cached_count_cmd(cmd_parms *cmd, const char *arg, uint32_t most)
@@ -248,6 +249,12 @@ static const char *cached_tags_cmd(cmd_parms *cmd, void *dir, const char *arg)
 {
     (void)dir;
     return cached_count_cmd(cmd, arg, STORE_MARKS_MOST);
+}
+
+static const char *cached_objects_cmd(cmd_parms *cmd, void *dir, const char *arg)
+{
+    (void)dir;
+    return cached_count_cmd(cmd, arg, CACHED_OBJECTS_MOST);
 }
 
 #define SECTION(member) (void *)APR_OFFSETOF(cached_section, member)
@@ -278,6 +285,9 @@ const command_rec cached_commands[] = {
                  "Ignore 'Cache-Control: private' and store private content"),
     AP_INIT_FLAG("CacheStoreNoStore", cached_section_flag_cmd, SECTION(no_store), CACHED_ANY,
                  "Ignore 'Cache-Control: no-store' and store sensitive content"),
+    AP_INIT_FLAG("CacheStoreCookies", cached_section_flag_cmd, SECTION(cookies), CACHED_ANY,
+                 "Store Set-Cookie with responses that say how long they are fresh, for all "
+                 "clients"),
     AP_INIT_ITERATE("CacheIgnoreHeaders", cached_names_cmd, SERVER(ignore_fields), RSRC_CONF,
                     "A space separated list of headers that should not be stored by the cache"),
     AP_INIT_FLAG("CacheIgnoreQueryString", cached_server_flag_cmd, SERVER(ignore_query), RSRC_CONF,
@@ -314,6 +324,8 @@ const command_rec cached_commands[] = {
                   "Bytes of memory for stored responses, of all processes together"),
     AP_INIT_TAKE1("CacheMaxFetching", cached_fetching_cmd, NULL, RSRC_CONF,
                   "Bytes of responses that are being fetched and stored at a time"),
+    AP_INIT_TAKE1("CacheMaxObjects", cached_objects_cmd, SERVER(objects), RSRC_CONF,
+                  "The number of responses that are stored in memory, variants counted one by one"),
     AP_INIT_TAKE1("CacheMaxVariants", cached_variants_cmd, SERVER(variants), RSRC_CONF,
                   "The number of responses that are stored of one URL, by the fields in Vary"),
     AP_INIT_TAKE1("CacheMaxTags", cached_tags_cmd, SERVER(tags), RSRC_CONF,

@@ -20,6 +20,7 @@ APLOG_USE_MODULE(cache);
 
 #define FOLLOW_ROUNDS 3
 #define FOLLOW_OUTPUT (256 * 1024) /* bytes that wait for the client */
+#define FOLLOW_FIRST 4096 /* of the body: all that wait get so much before one of them gets more */
 
 static int follow_run(cached_request *q);
 
@@ -112,12 +113,21 @@ static int follow_cut(cached_request *q)
     return OK;
 }
 
+/* What of a body of this length is sent now; of one that is cut short the rest comes in the next turn. */
+static uint64_t follow_piece(const cached_request *q, uint64_t length)
+{
+    if (q->sent || length <= FOLLOW_FIRST || !conn_on_loop())
+        return length;
+    cached_followers_soon(cached_place_here());
+    return FOLLOW_FIRST;
+}
+
 static int follow_stream(cached_request *q)
 {
     request_rec *r = q->r;
     apr_bucket_alloc_t *alloc = r->connection->bucket_alloc;
     apr_bucket_brigade *bb;
-    uint64_t length;
+    uint64_t length, piece;
     store_state state;
 
     BRG_ASSERT(q->grows && q->view.reader && q->follows);
@@ -130,9 +140,12 @@ static int follow_stream(cached_request *q)
     if (length == q->sent && state != STORE_COMPLETE)
         return follow_cut(q);
     bb = apr_brigade_create(r->pool, alloc);
-    if (length > q->sent)
-        APR_BRIGADE_INSERT_TAIL(bb, cached_bucket(&q->view, q->sent, length - q->sent, alloc));
-    q->sent = length;
+    piece = follow_piece(q, length);
+    if (piece < length)
+        state = STORE_WRITING;
+    if (piece > q->sent)
+        APR_BRIGADE_INSERT_TAIL(bb, cached_bucket(&q->view, q->sent, piece - q->sent, alloc));
+    q->sent = piece;
     APR_BRIGADE_INSERT_TAIL(bb, state == STORE_COMPLETE ? apr_bucket_eos_create(alloc)
                                                         : apr_bucket_flush_create(alloc));
     if (ap_pass_brigade(cached_filters_behind(r), bb) != APR_SUCCESS || r->connection->aborted ||

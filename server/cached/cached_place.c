@@ -103,6 +103,7 @@ int cached_map(apr_pool_t *pconf, server_rec *main)
     store_limits_change(place_store,
                         &(store_limits){.variants = cached_server_of(main)->variants,
                                         .marks = cached_server_of(main)->tags,
+                                        .objects_most = cached_server_of(main)->objects,
                                         .flight_bytes = cached_server_of(main)->fetching});
     store_look_for_ended(place_store); /* a command line that was killed, too */
     if (cached_count_map(main, place_bytes) != OK)
@@ -259,6 +260,12 @@ static void place_time(cached_place *place, int on)
         timerfd_settime(place->timer_fd, 0, &every, NULL);
         place->timer_runs = on;
     }
+}
+
+void cached_followers_soon(cached_place *place)
+{
+    BRG_ASSERT(place->loop == loop_self());
+    loop_note_post(place->loop, &place->note);
 }
 
 void cached_follower_add(cached_place *place, cached_request *q)

@@ -44,8 +44,8 @@ typedef struct cached_server {
     const char *base;                                    /**< CacheKeyBaseURL */
     uint8_t quick, ignore_control, ignore_query, lock;   /**< CACHED_* */
     uint64_t memory;                                     /**< CacheMemory; 0: not named */
-    uint64_t fetching;       /**< CacheMaxFetching, bytes; 0: not named, as the next */
-    uint32_t variants, tags; /**< CacheMaxVariants, CacheMaxTags */
+    uint64_t fetching;                /**< CacheMaxFetching, bytes; 0: not named, as the next */
+    uint32_t variants, tags, objects; /**< CacheMaxVariants, CacheMaxTags, CacheMaxObjects */
 } cached_server;
 
 typedef struct cached_section {
@@ -56,7 +56,7 @@ typedef struct cached_section {
     int64_t ahead;         /**< CacheRefreshAhead: seconds, or percent; 0: off; -1: not named */
     uint16_t ahead_most;   /**< requests at a time to a backend */
     uint8_t ahead_is_part; /**< percent */
-    uint8_t disable, no_last_mod, expired, is_private, no_store, tell, detail, standard,
+    uint8_t disable, no_last_mod, expired, is_private, no_store, cookies, tell, detail, standard,
         stale; /**< CACHED_*; standard: CacheStatusHeader */
 } cached_section;
 
@@ -138,6 +138,9 @@ void cached_unlock(cached_place *place);
 void cached_follower_add(cached_place *place, struct cached_request *q);
 void cached_follower_remove(cached_place *place, struct cached_request *q);
 
+/** Those that wait on this loop look in its next turn. */
+void cached_followers_soon(cached_place *place);
+
 /** Wake those that wait for this flight: on loops of this process at once; others look by themselves. */
 void cached_wake(cached_place *place, uint32_t flight);
 
@@ -145,7 +148,7 @@ void cached_wake(cached_place *place, uint32_t flight);
 
 /** Names of the memory that is kept over upgrades: they change with what lies in it. */
 #define CACHED_STORE "cached-store-2"
-#define CACHED_COUNTS "cached-counts-2"
+#define CACHED_COUNTS "cached-counts-3"
 
 /** A place for a thread that is neither a loop nor a worker; it ends with the process. NULL: no row is free */
 cached_place *cached_place_new(void);
@@ -244,7 +247,14 @@ typedef enum cached_outcome {
     CACHED_REVALIDATED, /**< what is stored: it still holds */
     CACHED_COLLAPSED,   /**< what is fetched for another one */
     CACHED_INVALIDATED, /**< it changed its target */
-    CACHED_OUTCOMES
+    CACHED_OUTCOMES,
+    /* Counted beside them, by threads of the tier that machines share. */
+    CACHED_TIER_LOOKUPS = CACHED_OUTCOMES,
+    CACHED_TIER_HITS,
+    CACHED_TIER_STORED,
+    CACHED_TIER_FAILED,
+    CACHED_TIER_WAITED, /**< microseconds */
+    CACHED_COUNTED
 } cached_outcome;
 
 /** Some bytes of a representation: what a 206 had, or a 200 that was cut. */
@@ -500,6 +510,8 @@ const char *cached_why(const cached_request *q, fresh_why why, int code);
 int cached_count_map(const server_rec *main, uint64_t bytes);
 /** A request of the cache's ended. */
 void cached_count(const cached_request *q);
+/** Of the tier that machines share. @param place  the caller's */
+void cached_count_tier(const cached_place *place, cached_outcome what, uint64_t n);
 /** What counts hits of the calling loop; NULL: there is no place for it */
 _Atomic uint64_t *cached_count_hits(const cached_place *place);
 struct brg_status_cache;

@@ -132,6 +132,7 @@ void cached_tier_watch(void)
             !tier_unclaim(i, claim))
             continue;
         tier_failed(APR_TIMEUP);
+        cached_count_tier(cached_place_here(), CACHED_TIER_FAILED, 1);
         tier_end_flight(cached_place_here(), (uint32_t)(claim >> 32));
     }
 }

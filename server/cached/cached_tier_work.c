@@ -2,9 +2,19 @@
 /* What threads of the tier do: an answer comes into memory, or goes from there into the tier. */
 #include "cached_tier_private.h"
 #include "brigade/assert.h"
+#include "brigade/loop.h"
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+
+/* A call of the provider is over. @param what  what it counts as */
+static void tier_called(const tier_thread *thread, cached_outcome what, apr_time_t begun)
+{
+    BRG_ASSERT(what == CACHED_TIER_LOOKUPS || what == CACHED_TIER_STORED ||
+               what == CACHED_TIER_FAILED);
+    cached_count_tier(thread->place, what, 1);
+    cached_count_tier(thread->place, CACHED_TIER_WAITED, (uint64_t)(brg_monotonic_now() - begun));
+}
 
 #define TIER_FUTURE apr_time_from_sec(60) /* clocks that are wrong by more are not believed */
 
@@ -80,6 +90,8 @@ void tier_do_read(tier_thread *thread, tier_job *job)
     apr_status_t rv = !cached_tier_answers() ? APR_NOTFOUND
                       : tier_purges_known()  ? APR_SUCCESS
                                              : tier_purges_look(thread->pool);
+    const apr_time_t begun = brg_monotonic_now();
+    const int asked = rv == APR_SUCCESS;
     tier_record r;
     int ends = 2;
 
@@ -91,14 +103,20 @@ void tier_do_read(tier_thread *thread, tier_job *job)
     }
     if (tier_is_failure(rv))
         tier_failed(rv);
+    if (asked)
+        tier_called(thread, CACHED_TIER_LOOKUPS, begun);
     if (rv == APR_SUCCESS && !tier_record_read(thread->room, n, &r) && tier_is_wanted(job, &r))
         ends = tier_purges_end(&r);
     if (ends == 1 && job->fresh)
         ends = 2;
     if (!tier_unclaim(job->place, job->claim))
-        return; /* nobody waits any more */
-    if (ends < 2)
+        return; /* nobody waits any more: cached_tier_watch() counted it */
+    if (tier_is_failure(rv))
+        cached_count_tier(thread->place, CACHED_TIER_FAILED, 1);
+    if (ends < 2) {
+        cached_count_tier(thread->place, CACHED_TIER_HITS, 1);
         tier_copy(thread, job, &r, ends, flight, epoch);
+    }
     tier_end_flight(thread->place,
                     flight); /* if it is not over: those that follow look the key up */
     if (n > 1u << 20 && n <= thread->room_bytes)
@@ -159,6 +177,7 @@ static void tier_put_view(tier_thread *thread, const tier_job *job, const store_
     unsigned char id[TIER_ID];
     char *bytes = r.life && size <= job->bytes && size <= TIER_OBJECT_MOST ? malloc(size) : NULL;
     apr_status_t rv;
+    apr_time_t begun;
 
     BRG_ASSERT(view->reader && job->what == TIER_WRITES_IT);
     if (!bytes)
@@ -166,9 +185,11 @@ static void tier_put_view(tier_thread *thread, const tier_job *job, const store_
     if (!tier_body(view, bytes + tier_record_begin(bytes, &r), length)) {
         tier_record_seal(bytes, size);
         tier_record_id(id, r.text, r.text_len, r.variant, r.variant_len);
+        begun = brg_monotonic_now();
         rv = tier_put(id, tier_expiry(job, view), bytes, (unsigned)size, thread->pool);
         if (tier_is_failure(rv))
             tier_failed(rv);
+        tier_called(thread, rv == APR_SUCCESS ? CACHED_TIER_STORED : CACHED_TIER_FAILED, begun);
     }
     free(bytes);
 }

@@ -80,7 +80,8 @@ static apr_time_t fresh_imf(const char *p)
     return fresh_when(century * 100 + year, fresh_month(p + 8), day, fresh_clock(p + 17));
 }
 
-/* Sunday, 06-Nov-94 08:49:37 GMT: more than 50 years ahead is the century before. */
+/* Sunday, 06-Nov-94 08:49:37 GMT: more than 50 years ahead is the century before. Without a clock years begin with 1970,
+ * which is no later. */
 static apr_time_t fresh_850(const char *p, size_t len, apr_time_t now)
 {
     const char *comma = memchr(p, ',', len);
@@ -95,9 +96,13 @@ static apr_time_t fresh_850(const char *p, size_t len, apr_time_t now)
     year = fresh_two(comma + 9);
     if (year < 0)
         return 0;
-    year += this_year / 100 * 100;
-    if (year > this_year + 50)
-        year -= 100;
+    if (!now) {
+        year += year < 70 ? 2000 : 1900;
+    } else {
+        year += this_year / 100 * 100;
+        if (year > this_year + 50)
+            year -= 100;
+    }
     return fresh_when(year, fresh_month(comma + 5), fresh_two(comma + 2), fresh_clock(comma + 12));
 }
 

@@ -61,6 +61,7 @@ int fresh_age_parse(const char *value, size_t len, uint32_t *seconds);
 
 /**
  * An HTTP-date in each of its three forms, in any case; years of two digits as RFC 9110 has them.
+ * @param now  0: two digits are a year from 1970 to 2069
  * @return 0: another form. RFC 9110, 5.6.7
  */
 apr_time_t fresh_date(const char *value, size_t len, apr_time_t now);

@@ -82,7 +82,7 @@ static fresh_why fresh_cc_allows(const fresh_request *request, const fresh_respo
         return FRESH_WHY_AUTHORIZATION;
     /* Whoever sets a cookie for one client and says "public" knows that the rest is for all. */
     if (response->has_cookie && !(has & FRESH_CC_PUBLIC) &&
-        !(policy->store_cookies && fresh_is_explicit(response)))
+        !((policy->store_cookies || policy->keep_cookies) && fresh_is_explicit(response)))
         return FRESH_WHY_COOKIE;
     return response->vary_star ? FRESH_WHY_VARY_STAR : FRESH_STORE;
 }
@@ -219,7 +219,7 @@ uint32_t fresh_stored_fields(http_field *out, const fresh_response *response,
                              const fresh_policy *policy)
 {
     const fresh_head *head = &response->head;
-    const int cookies = !response->has_cookie || (response->cc.has & FRESH_CC_PUBLIC) != 0;
+    const int cookies = !response->has_cookie || policy->keep_cookies;
     const int named = (response->cc.has & (FRESH_CC_NO_CACHE_FIELDS | FRESH_CC_PRIVATE_FIELDS)) ||
                       response->targeted || FRESH_FIND(head, "connection");
     uint32_t n = 0;

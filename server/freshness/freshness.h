@@ -61,6 +61,7 @@ typedef struct fresh_policy {
     uint8_t store_private;  /**< CacheStorePrivate */
     uint8_t
         store_cookies; /**< responses with Set-Cookie are stored if they are explicitly fresh, without that field */
+    uint8_t keep_cookies; /**< CacheStoreCookies: the same, with that field */
     uint8_t ignore_query; /**< CacheIgnoreQueryString */
     uint8_t
         ignore_no_last_mod; /**< CacheIgnoreNoLastMod: default_expire without a validator, too */

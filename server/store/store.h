@@ -42,18 +42,20 @@ typedef struct store_limits {
     uint64_t object_bytes; /**< CacheMaxFileSize: of one body */
     uint64_t flight_bytes; /**< of objects that are on their way */
     uint32_t objects;      /**< the table has room for so many; 0: bytes / 1 KiB */
-    uint32_t variants;     /**< of one key */
-    uint32_t marks;        /**< tags of one object, at most STORE_MARKS_MOST */
-    uint32_t purges;       /**< keys and marks of which a purge is remembered one by one */
-    uint32_t readers;      /**< loops of all server processes, those that drain included */
-    uint32_t flights;      /**< fetches at a time */
+    uint32_t
+        objects_most; /**< CacheMaxObjects: beyond it others make room; 0: as many as the table takes */
+    uint32_t variants; /**< of one key */
+    uint32_t marks;    /**< tags of one object, at most STORE_MARKS_MOST */
+    uint32_t purges;   /**< keys and marks of which a purge is remembered one by one */
+    uint32_t readers;  /**< loops of all server processes, those that drain included */
+    uint32_t flights;  /**< fetches at a time */
 } store_limits;
 
 void store_limits_default(store_limits *limits, uint64_t bytes);
 
 /**
  * Other bounds for what is stored from now on, by this process and those that it forks; what is stored already stays.
- * @param asked  its variants, marks and flight_bytes count, 0: those of store_limits_default(). Threads: main, before there are readers
+ * @param asked  its variants, marks, flight_bytes and objects_most count, 0: those of store_limits_default(). Threads: main, before there are readers
  */
 void store_limits_change(store *s, const store_limits *asked);
 
@@ -298,7 +300,8 @@ void store_purge_all(store *s, int soft);
 typedef struct store_figures {
     uint64_t bytes, objects, flights, flight_bytes; /**< now */
     uint64_t stored, evicted, promoted, refused, purges, broken, orphans,
-        collapsed; /**< since it was formatted */
+        collapsed;         /**< since it was formatted */
+    uint64_t objects_most; /**< CacheMaxObjects, or what the table takes */
     uint32_t segments, segments_free, segments_dying;
 } store_figures;
 

@@ -387,6 +387,9 @@ void store_figures_get(const store *s, store_figures *f)
     const store_shared *h = s->shared;
 
     *f = (store_figures){.objects = h->objects,
+                         .objects_most = s->limits.objects_most
+                                             ? s->limits.objects_most
+                                             : (uint64_t)s->buckets * STORE_BUCKET,
                          .flights = h->flights,
                          .flight_bytes = h->flight_bytes,
                          .stored = h->stored,

@@ -33,6 +33,7 @@ void store_limits_change(store *s, const store_limits *asked)
     store_limits_default(&usual, s->limits.bytes);
     s->limits.variants = asked->variants ? asked->variants : usual.variants;
     s->limits.marks = asked->marks ? asked->marks : usual.marks;
+    s->limits.objects_most = asked->objects_most;
     s->limits.flight_bytes = asked->flight_bytes ? asked->flight_bytes : usual.flight_bytes;
     if (s->limits.flight_bytes > s->limits.bytes)
         s->limits.flight_bytes = s->limits.bytes;
@@ -254,6 +255,8 @@ store_reader *store_reader_open(store *s)
             continue;
         reader->s = s;
         reader->row = i;
+        reader->clock =
+            i * 4096 % (s->buckets * STORE_BUCKET); /* loops begin at places of their own */
         reader->incarnation = atomic_load(&s->row[i].incarnation);
         return reader;
     }

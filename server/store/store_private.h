@@ -141,6 +141,7 @@ struct store_reader {
     uint32_t open[STORE_CLASSES]; /* segment + 1 */
     uint32_t used[STORE_CLASSES]; /* granules of it */
     uint32_t hand;                /* where the search for free flights goes on */
+    uint32_t clock;               /* the slot at which store_slot_trim() goes on */
 };
 
 struct store_writer {
@@ -223,6 +224,8 @@ _Atomic uint64_t *store_slot_put(store *s, const store_key *key, uint64_t slot);
 _Atomic uint64_t *store_slot_find(const store *s, const store_key *key, uint64_t slot);
 /* Remember that responses of this key cannot be stored, or that it was evicted (until 0). */
 void store_slot_pass(store *s, const store_key *key, uint32_t until);
+/** Objects beyond store_limits.objects_most go, but for the one at @a keep. */
+void store_slot_trim(store_reader *reader, const _Atomic uint64_t *keep);
 int store_slot_is_pass(const store_key *key, uint64_t slot);
 /* Was it evicted lately before its second hit? */
 int store_slot_has_ghost(const store *s, const store_key *key);

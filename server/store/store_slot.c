@@ -74,6 +74,48 @@ _Atomic uint64_t *store_slot_put(store *s, const store_key *key, uint64_t slot)
     return NULL;
 }
 
+/*
+ * A hand goes round the table and takes what was not asked for since it passed (a clock, as of Corbato, "A Paging Experiment", 1968).
+ * One call looks at so many slots at most that no loop is held, and that some objects are among them: what is left is of the next one.
+ */
+#define STORE_TRIM_SLOTS 65536
+
+static uint64_t store_trim_most(const store *s)
+{
+    const uint64_t some = 4ull * s->buckets * STORE_BUCKET / s->limits.objects_most;
+
+    return some > STORE_TRIM_SLOTS ? some : STORE_TRIM_SLOTS;
+}
+
+static int store_has_too_many(const store *s)
+{
+    return s->limits.objects_most && atomic_load(&s->shared->objects) > s->limits.objects_most;
+}
+
+void store_slot_trim(store_reader *reader, const _Atomic uint64_t *keep)
+{
+    store *s = reader->s;
+    const uint32_t slots = s->buckets * STORE_BUCKET;
+
+    BRG_ASSERT(reader->clock < slots);
+    for (uint64_t n = 0; store_has_too_many(s) && n < store_trim_most(s); n++) {
+        _Atomic uint64_t *at = s->slot + reader->clock;
+        uint64_t slot = atomic_load(at);
+        const uint32_t hits = store_slot_hits(slot);
+
+        reader->clock = (reader->clock + 1) % slots;
+        if (at == keep || store_slot_kind(slot) != STORE_SLOT_OBJECT)
+            continue;
+        if (hits) {
+            atomic_compare_exchange_strong(at, &slot,
+                                           (slot & ~(7ull << 59)) | (uint64_t)(hits / 2) << 59);
+        } else if (atomic_compare_exchange_strong(at, &slot, 0)) {
+            STORE_COUNT(s, evicted);
+            store_object_gone(s, slot);
+        }
+    }
+}
+
 static uint64_t store_pass_tag(const store_key *key)
 {
     return (key->b & 0xffff) | (key->a >> 51) << 48;

@@ -273,17 +273,21 @@ static void store_replace(store *s, const store_key *key, uint64_t by)
 }
 
 /* A record that is complete gets its slot. */
-static apr_status_t store_publish(store *s, store_record *r, const store_key *key)
+static apr_status_t store_publish(store_reader *reader, store_record *r, const store_key *key)
 {
+    store *s = reader->s;
     const uint64_t slot = store_slot_make(STORE_SLOT_OBJECT, 0, store_link_of(s, r), key);
+    const _Atomic uint64_t *at;
 
     STORE_STEP("before the slot");
-    if (!store_slot_put(s, key, slot))
+    at = store_slot_put(s, key, slot);
+    if (!at)
         return APR_ENOMEM;
     STORE_STEP("behind the slot");
     atomic_fetch_add(&s->shared->objects, 1);
     store_replace(s, key, slot);
     STORE_COUNT(s, stored);
+    store_slot_trim(reader, at);
     return APR_SUCCESS;
 }
 
@@ -356,7 +360,7 @@ apr_status_t store_write_end(store_writer **writer)
     compact = store_compact(w);
     STORE_STEP("before the end");
     store_word_state(w->record, STORE_REC_COMPLETE);
-    rv = store_publish(s, compact ? compact : w->record, &w->key);
+    rv = store_publish(w->reader, compact ? compact : w->record, &w->key);
     if (!rv && w->mark)
         store_variants_add(s, w->mark, 1);
     if (w->flight)
@@ -398,7 +402,7 @@ apr_status_t store_write_refreshed(store_reader *reader, const store_head *head,
     store_record_fill(r, head, flags, store_link_of(s, from) | STORE_LINK_SET);
     atomic_store(&r->length, atomic_load(&from->length));
     store_word_state(r, STORE_REC_COMPLETE);
-    rv = store_publish(s, r, &head->key);
+    rv = store_publish(reader, r, &head->key);
     if (flight)
         store_flight_finish(s, flight, rv ? STORE_FLIGHT_FAILED : STORE_FLIGHT_DONE);
     return rv;

@@ -280,6 +280,7 @@ CacheLockMaxAge 5
 CacheLockPath @ROOT@/logs
 CacheMaxExpire 1000
 !CacheMaxFetching 64M
+!CacheMaxObjects 1000
 !CacheMaxTags 50
 !CacheMaxVariants 100
 !CacheMemory 64M
@@ -289,6 +290,7 @@ CacheQuickHandler off
 CacheRefreshAhead 10% 4
 CacheStaleOnError off
 CacheStatusHeader on
+CacheStoreCookies On
 CacheStoreExpired On
 CacheStoreNoStore On
 CacheStorePrivate On

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bounds of what is stored, at both sides of each: tags of an answer, variants of a URL, bytes on their way."""
+"""Bounds of what is stored, at both sides of each: answers, tags of an answer, variants of a URL, bytes on their way."""
+import itertools
+import re
 import threading
 
 import pytest
@@ -11,11 +13,20 @@ from cached_site import config, fields, kind, kinds
 
 pytestmark = pytest.mark.only("brigade")
 
+METRICS = """<Location /metrics>
+SetHandler metrics
+</Location>
+"""
+
 
 @pytest.fixture
 def backend():
     with Backend() as backend:
         yield backend
+
+
+def figure(server, name):
+    return int(re.search(rf"^brigade_shared_cache_{name} (\d+)$", server.get("/metrics").body.decode(), re.M)[1])
 
 
 def tagged(n, name="Cache-Tag", glue=", "):
@@ -43,6 +54,36 @@ def test_variants(serve, backend, more, most):
         server.get("/p/a", headers={"X-A": str(i)})
     assert [kind(server.get("/p/a", headers={"X-A": str(i)})) for i in (0, most - 1, most)] == ["HIT", "HIT", "MISS"]
     assert kind(server.get("/p/b", headers={"X-A": "0"})) == "MISS" and kind(server.get("/p/b", headers={"X-A": "0"})) == "HIT"
+
+
+@pytest.mark.parametrize("most", [1, 100])
+def test_objects(serve, backend, most):
+    """Never more, and those that are asked for all the time stay."""
+    backend.scripts["*"] = answer(b"x", fields=fields())
+    server = serve(config(backend, f"CacheMaxObjects {most}\n" + METRICS))
+    assert figure(server, "max_objects") == most
+    for i in range(most):
+        server.get(f"/p/{i}")
+    assert [kind(server.get(f"/p/{i}")) for i in range(most)] == ["HIT"] * most
+    assert figure(server, "objects") == most and figure(server, "evicted_total") == 0
+    for i in range(3 * most):
+        server.get(f"/p/more{i}")
+        assert most == 1 or kind(server.get("/p/0")) == "HIT"
+    assert figure(server, "objects") == most and figure(server, "evicted_total") == 3 * most
+    assert kind(server.get(f"/p/more{3 * most - 1}")) == "HIT"
+
+
+def test_fewer_objects_by_a_reload(serve, backend):
+    backend.scripts["*"] = answer(b"x", fields=fields())
+    server = serve(config(backend, METRICS))
+    for i in range(50):
+        server.get(f"/p/{i}")
+    assert figure(server, "objects") == 50 and figure(server, "max_objects") > 100000
+    server.write_config(config(backend, "CacheMaxObjects 10\n" + METRICS))
+    processes.reload(server)
+    wait_until(lambda: figure(server, "max_objects") == 10, "the new bound")
+    new = itertools.count()
+    wait_until(lambda: server.get(f"/p/new{next(new)}").status == 200 and figure(server, "objects") == 10, "the others to go")
 
 
 @pytest.mark.parametrize("more,kept", [("CacheMaxFetching 64K", False), ("CacheMaxFetching 8M", True)])
@@ -75,7 +116,8 @@ def test_bytes_on_their_way(serve, backend, more, kept):
 
 
 @pytest.mark.parametrize("line", ["CacheMaxTags 0", "CacheMaxTags 101", "CacheMaxTags x", "CacheMaxTags 5x", "CacheMaxVariants 0", "CacheMaxVariants 1000001",
-                                  "CacheMaxVariants -1", "CacheMaxFetching 1K", "CacheMaxFetching 97G", "CacheMaxFetching x",
+                                  "CacheMaxVariants -1", "CacheMaxObjects 0", "CacheMaxObjects 1000000001", "CacheMaxObjects 1K",
+                                  "<VirtualHost *>\nCacheMaxObjects 5\n</VirtualHost>", "CacheMaxFetching 1K", "CacheMaxFetching 97G", "CacheMaxFetching x",
                                   "<VirtualHost *>\nCacheMaxTags 5\n</VirtualHost>"])
 def test_refused(serve, backend, line):
     with pytest.raises(AssertionError, match="CacheMax"):

@@ -96,8 +96,9 @@ def test_authorization(serve, backend):
     assert kinds(server, ("/p/public", with_it), ("/p/public", {}), ("/p/public", with_it)) == ["MISS", "HIT", "HIT"]
 
 
-def test_cookie_is_not_stored_beside_a_public_answer(serve, backend):
-    server = serve(config(backend, "CacheIgnoreHeaders Set-Cookie"))
+@pytest.mark.parametrize("more", ["", "CacheIgnoreHeaders Set-Cookie"])
+def test_cookie_is_not_stored_beside_a_public_answer(serve, backend, more):
+    server = serve(config(backend, more))
     backend.scripts["/a"] = answer(fields=[("Cache-Control", "public, max-age=100"), ("Set-Cookie", "secret=1")])
     assert server.get("/p/a")["Set-Cookie"] == "secret=1"
     got = server.get("/p/a")
@@ -396,13 +397,16 @@ def test_the_type_that_a_304_says(serve, backend, said, wanted):
         assert (kind(got), got["Content-Type"]) == (kind_of, wanted)
 
 
-@pytest.mark.parametrize("line,second", [("", "MISS"), ("CacheIgnoreHeaders Set-Cookie", "HIT"), ("CacheIgnoreHeaders X-Other", "MISS")])
-def test_cookies_that_are_not_to_be_stored(serve, backend, line, second):
-    """Who leaves the field out has the rest stored, if it says for how long; each client but the first comes without the cookie."""
+@pytest.mark.parametrize("line,second,cookie", [("", "MISS", None), ("CacheIgnoreHeaders Set-Cookie", "HIT", None), ("CacheIgnoreHeaders X-Other", "MISS", None),
+                                                ("CacheStoreCookies On", "HIT", "a=1"), ("CacheStoreCookies On\nCacheIgnoreHeaders Set-Cookie", "HIT", None),
+                                                ("CacheQuickHandler Off\n<Location /p/a>\nCacheStoreCookies On\n</Location>", "HIT", "a=1"), ("CacheStoreCookies Off", "MISS", None)])
+def test_cookies_that_are_not_to_be_stored(serve, backend, line, second, cookie):
+    """Who leaves the field out has the rest stored, if it says for how long; each client but the first comes without the cookie. With
+    CacheStoreCookies all get it."""
     backend.scripts["/a"] = answer(fields=fields(("Set-Cookie", "a=1")))
     backend.scripts["/guess"] = answer(fields=[("Set-Cookie", "a=1"), ("Last-Modified", DATE)])
     server = serve(config(backend, line))
     assert server.get("/p/a")["Set-Cookie"] == "a=1"
     got = server.get("/p/a")
-    assert kind(got) == second and got["Set-Cookie"] == (None if second == "HIT" else "a=1")
+    assert kind(got) == second and got["Set-Cookie"] == ("a=1" if second == "MISS" else cookie)
     assert kinds(server, ("/p/guess", {}), ("/p/guess", {})) == ["MISS", "MISS"]

@@ -2,7 +2,9 @@
 """CacheEnable socache: what one machine fetched is a hit on others, purges hold on all of them, and a tier that is dead, slow or talks
 nonsense costs nobody an answer."""
 import contextlib
+import json
 import os
+import re
 import signal
 import threading
 
@@ -197,6 +199,40 @@ def test_dead_tier(serve, backend, name):
         stored(t, 1)
         b = serve(config(backend, t.place))
         assert has_hit(b, "/p/later") and asked(backend, "/later") == 1
+
+
+METRICS = """<Location /metrics>
+SetHandler metrics
+</Location>
+"""
+
+
+def figures(server):
+    """Of the tier: by the text, which the object of JSON has to agree with but for the time that goes on."""
+    text = server.get("/metrics").body.decode()
+    told = {n: int(v) for n, v in re.findall(r"^brigade_shared_cache_tier_(\w+?)(?:_total)? (\d+)$", text, re.M)}
+    json_of = json.loads(server.get("/metrics?json").body)["shared_cache"]
+    assert json_of["tier_lookups"] >= told["lookups"] and json_of["tier_waited_us"] >= told["wait_microseconds"]
+    return told
+
+
+@both
+def test_figures(serve, backend, name):
+    with tier(name) as t:
+        a, b = serve(config(backend, t.place, METRICS)), serve(config(backend, t.place, METRICS))
+        assert set(figures(a).values()) == {0}
+        a.get("/p/a")
+        wait_until(lambda: figures(a)["stored"] == 1, "it is written")
+        assert (figures(a)["lookups"], figures(a)["hits"], figures(a)["failures"]) == (1, 0, 0) and figures(a)["wait_microseconds"] > 0
+        assert kind(b.get("/p/a")) == "HIT" and kind(b.get("/p/a")) == "HIT"
+        assert (figures(b)["lookups"], figures(b)["hits"], figures(b)["stored"]) == (1, 1, 0)
+        t.stop()
+        a.get("/p/b")
+        wait_until(lambda: figures(a)["failures"] >= 1, "the failure is counted")
+    with contextlib.closing(Mute()) as mute:
+        c = serve(config(backend, f"{name}:127.0.0.1:{mute.port}", METRICS + "RedisTimeout 1h"))
+        assert c.get("/p/c").status == 200
+        wait_until(lambda: figures(c)["failures"] == 1, "what took too long is counted")
 
 
 @both

@@ -353,6 +353,18 @@ static void test_fields_that_are_stored(void **state)
         &policy);
     fields_are(out, fresh_stored_fields(out, &answer, &policy),
                "Cache-Control: max-age=9, no-cache=\"d, e\"|C: 3");
+    /* Section 7.3: public says that the rest is for all, not that the cookie is. */
+    for (int keep = 0; keep < 2; keep++) {
+        policy.keep_cookies = (uint8_t)keep;
+        fresh_response_read(
+            &answer,
+            test_head_of(&a, 200, NULL,
+                         "Cache-Control: public, max-age=9|Set-Cookie: a|Set-Cookie2: b"),
+            &policy);
+        fields_are(out, fresh_stored_fields(out, &answer, &policy),
+                   keep ? "Cache-Control: public, max-age=9|Set-Cookie: a|Set-Cookie2: b"
+                        : "Cache-Control: public, max-age=9");
+    }
 }
 
 static void test_a_304_is_merged(void **state)
@@ -502,6 +514,11 @@ static void test_dates(void **state)
                 apr_time_from_sec(1709251199));
     assert_true(fresh_date("Thu, 18 Aug 2050 02:01:18 GMT", 29, NOW) ==
                 apr_time_from_sec(2544400878));
+    for (int i = 0; i < 2; i++) /* with a clock, and without */
+        assert_true(fresh_date("Thursday, 18-Aug-50 02:01:18 GMT", 32, i ? NOW : 0) ==
+                    apr_time_from_sec(2544400878));
+    assert_true(fresh_date("Sunday, 06-Nov-94 08:49:37 GMT", 30, 0) ==
+                apr_time_from_sec(784111777));
     /* RFC 9110, 5.6.7: two digits that look more than 50 years ahead */
     assert_true(fresh_date("Sunday, 06-Nov-94 08:49:37 GMT", 30, NOW) ==
                 apr_time_from_sec(784111777));

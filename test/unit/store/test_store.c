@@ -263,6 +263,50 @@ static void test_variants_are_bounded(void **state)
     assert_int_equal(store_variants(f.s, store_mark_of_key(&primary)), 0);
 }
 
+static void write_empty(const char *text)
+{
+    const store_head head = head_of(text, 0);
+    const char *why;
+    store_writer *w = store_write_begin(f.r, &head, 0, &why);
+
+    assert_non_null(w);
+    assert_int_equal(store_write_end(&w), APR_SUCCESS);
+}
+
+static int is_found(const char *text)
+{
+    const store_key key = key_of(text);
+    store_found found;
+
+    if (!store_find(f.r, &key, NOW, &found) || !found.view.reader)
+        return 0;
+    store_release(&found.view);
+    return 1;
+}
+
+/* The newest one is there, and so is the one that is asked for all the time. */
+static void test_objects_are_bounded(void **state)
+{
+    char text[32];
+    store_figures figures;
+
+    (void)state;
+    for (uint32_t most = 1; most <= 40; most += 13) {
+        store_purge_all(f.s, 0);
+        store_limits_change(f.s, &(store_limits){.objects_most = most});
+        write_empty("http://hot/");
+        for (int i = 0; i < 200; i++) {
+            assert_true(most == 1 || is_found("http://hot/"));
+            snprintf(text, sizeof text, "http://%u/%d", most, i);
+            write_empty(text);
+            assert_true(is_found(text));
+            store_figures_get(f.s, &figures);
+            assert_true(figures.objects <= most && figures.objects_most == most);
+        }
+        assert_int_equal(figures.objects, most);
+    }
+}
+
 static void test_bounds_are_changed(void **state)
 {
     const char *why;
@@ -974,6 +1018,7 @@ int main(void)
         T(test_a_body_that_came_short_is_not_stored),
         T(test_bounds),
         T(test_variants_are_bounded),
+        T(test_objects_are_bounded),
         T(test_bounds_are_changed),
         T(test_growing_objects_are_read),
         T(test_a_lead_that_fails),
