@@ -125,6 +125,14 @@ BRG_DECLARE(int) brg_cache_vary_fields(const request_rec *r, const char **names,
 BRG_DECLARE(void) brg_cache_changes_field(const module *m, apr_pool_t *pconf, const char *name);
 
 /**
+ * A hook of the module gives handlers another request than the client sent, or decides anew for each request whether they are
+ * called: request fields that it sets, answers of its own store. Answers to @a r may be stored, if the module says so, but later
+ * requests for its target are not sent on to a backend by what was decided for @a r: all hooks run for each. In a hook of a
+ * request phase. Threads: the request's. Blocking: no.
+ */
+BRG_DECLARE(void) brg_cache_each_time(request_rec *r);
+
+/**
  * A field of the response is a date, @a after microseconds after r->request_time, and with each
  * answer it goes on with the time; else it would have made the outcome VOLATILE. For a module's
  * brg_cache_fn.

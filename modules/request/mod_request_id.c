@@ -125,6 +125,7 @@ static int id_post_read(request_rec *r)
         return DECLINED;
     if (!r->log_id)
         r->log_id = id_of(r, conf);
+    brg_cache_each_time(r);
     apr_table_setn(r->headers_in, conf->field, r->log_id);
     if (conf->respond == 1)
         apr_table_setn(r->err_headers_out, conf->field, r->log_id);

@@ -91,10 +91,12 @@ static apr_array_header_t *arm_paths(request_rec *r)
     return paths;
 }
 
-/* The answer is a file, and nothing that took part looked at the query. */
+/* The answer is a file, or a backend's, and nothing that took part looked at the query. */
 int cache_leaves_query(const request_rec *r)
 {
-    return request_offer_of(r)->path && !policy_query_counts(r);
+    const request_offer *offer = request_offer_of(r);
+
+    return (offer->path || offer->plan) && !policy_query_counts(r);
 }
 
 /* All that decides what is put under watch, as one string. The answer that fills an entry must have
@@ -220,6 +222,10 @@ int cache_arm(response_cache *c, cache_entry *e, request_rec *r, policy_reason *
     if (request_offer_of(r)->stored)
         return cache_lifetime_arm(e, r) ? cache_refuse(reason, "out of memory")
                                         : arm_end(c, e, r, reason);
+    if (request_offer_of(r)->plan) {
+        e->source = CACHE_SOURCE_PLAN;
+        return 0;
+    }
     if (!found || found->too_many)
         return cache_refuse(reason, "it depends on more files than are kept");
     if (arm_origin(r) == ARM_FAR)

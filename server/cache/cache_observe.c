@@ -57,7 +57,8 @@ int cache_observe_keep(cache_entry *e, request_rec *r)
 {
     size_t bytes = sizeof(struct cache_observed) + table_size(r->subprocess_env) +
                    table_size(r->notes) + text_size(r->filename) + text_size(r->handler) +
-                   text_size(r->content_type) + text_size(r->uri) + text_size(r->args);
+                   text_size(r->content_type) + text_size(r->uri) + text_size(r->args) +
+                   text_size(r->hostname ? r->hostname : "");
     struct cache_observed *o = malloc(bytes);
     char *to;
 
@@ -73,6 +74,7 @@ int cache_observe_keep(cache_entry *e, request_rec *r)
     o->content_type = put_text(&to, r->content_type);
     o->uri = put_text(&to, r->uri);
     o->args = put_text(&to, r->args);
+    o->hostname = put_text(&to, r->hostname ? r->hostname : "");
     o->finfo = r->finfo;
     BRG_ASSERT(to == (char *)o + bytes);
     free(e->log);
@@ -210,7 +212,7 @@ void cache_observe(cache_entry *e, brg_conn *bc, const http_head *head,
     bc->c->keepalives = (int)bc->requests + (bc->close_after == CONN_KEEP);
     bc->c->keepalive = bc->close_after == CONN_KEEP ? AP_CONN_KEEPALIVE : AP_CONN_CLOSE;
     core_output_add_bytes(bc, (apr_off_t)sent->head_sent + sent->body_sent);
-    if (cache_log_directly(e, bc, head, sent))
+    if (cache_log_directly(e, bc, head, sent, bc->loop->wall, CACHE_LOG_BOTH))
         return;
     r = request_create(bc->c, head);
     cache_hold(e);

@@ -18,7 +18,7 @@ typedef struct observed_pair {
  * stored head. */
 struct cache_observed {
     size_t bytes;
-    const char *filename, *handler, *content_type, *uri, *args;
+    const char *filename, *handler, *content_type, *uri, *args, *hostname;
     apr_finfo_t finfo;
     uint32_t env_n, notes_n;
     observed_pair pair[]; /**< the environment, then the notes */
@@ -33,11 +33,17 @@ struct cache_observed {
  */
 int cache_stream_value(char *out, const conn_rec *c, const http_head *h, const char *name);
 
+typedef enum cache_log_step {
+    CACHE_LOG_BOTH,
+    CACHE_LOG_ASK,  /**< whether it can be, and nothing else */
+    CACHE_LOG_WRITE /**< it was asked */
+} cache_log_step;
+
 /**
- * Log an answer without a request_rec.
+ * Log an answer without a request_rec. @param began  when its request came
  * @return 1; 0: nothing was done, some module needs one
  */
 int cache_log_directly(cache_entry *e, brg_conn *bc, const http_head *h,
-                       const cache_observed_answer *sent);
+                       const cache_observed_answer *sent, apr_time_t began, cache_log_step step);
 
 #endif

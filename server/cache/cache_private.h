@@ -142,6 +142,7 @@ enum { CACHE_ANSWERS, CACHE_ERRORS, CACHE_QUEUES };
  * | armed, fill | a worker has it: cache_to_worker(); back:     | look-up; answers nothing; another  |
  * |             | cache_from_worker()                           | request does not fill it           |
  * | uncacheable | a change, or displacement                     | look-up; answers nothing           |
+ * | planned     | displacement                                  | the same; its plan is used         |
  * | filled_304  | a full run that was answered with 200         | answers conditional requests alone |
  * | filled_206  | a full run that was answered with 200         | answers requests for a part alone  |
  * | filled      | a change, or displacement                     | answers; the head for 304 may come |
@@ -203,6 +204,7 @@ struct cache_entry {
                                    else NULL */
     cache_lifetime *lifetime; /**< NULL: it is no copy */
     cache_composed *composed; /**< NULL: it was made of files alone */
+    struct cache_plan *plan;  /**< NULL: it is for an answer; else never filled (cache_plan.h) */
     cache_ranges *ranges;     /**< NULL: no request with a range was answered the full way */
     size_t bytes;             /**< charged to its queue */
     cache_looks *looks;       /**< watched, but not by all ways in which it may change; or NULL */
@@ -250,6 +252,7 @@ struct response_cache {
     memory_file *memory;       /**< of large bodies; NULL: none yet, or the kernel has none */
     cache_admission admission;
     cache_figures figures;
+    cache_entry *planned;  /**< cache_planned() */
     cache_verdict verdict; /**< on the last response that was considered */
     cache_classified classified[CACHE_CLASSIFIED];
     const char *
@@ -437,6 +440,16 @@ const char *cache_composed_fingerprint(const request_rec *r);
 int cache_composed_is_current(const response_cache *c, cache_entry *e);
 void cache_composed_drop(cache_entry *e);
 size_t cache_composed_bytes(const cache_entry *e);
+/** @} */
+
+/** @name cache_plan.c: entries with a plan, of the loop's own cache alone */
+/** @{ */
+/** 1 if what @a r depends on is not more than a plan's entry can be kept by. */
+int cache_plan_is_open(request_rec *r);
+/** Take the plan that is offered. -1: no memory */
+int cache_plan_fill(response_cache *c, cache_entry *e, request_rec *r);
+size_t cache_plan_bytes(const cache_entry *e);
+void cache_plan_drop(cache_entry *e);
 /** @} */
 
 /** @name cache_known.c: what is known of files whose handlers ask a backend */

@@ -6,6 +6,11 @@ static int source_never(response_cache *c, cache_entry *e)
     return 0;
 }
 
+static int source_always(response_cache *c, cache_entry *e)
+{
+    return 1;
+}
+
 static void source_has_nothing(response_cache *c, cache_entry *e)
 {
     BRG_ASSERT_DEBUG(e->owner.n == 0);
@@ -64,5 +69,6 @@ const cache_source cache_sources[CACHE_SOURCES] = {
     [CACHE_SOURCE_LIFETIME] = {cache_lifetime_is_current, source_never, source_has_nothing, 1},
     [CACHE_SOURCE_COMPOSED] = {source_composed_is_current, source_watches_changed,
                                source_watches_end, 0},
+    [CACHE_SOURCE_PLAN] = {source_always, source_never, source_has_nothing, 1},
     [CACHE_SOURCE_LOOP] = {source_never, source_never, source_has_nothing, 1},
 };

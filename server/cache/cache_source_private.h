@@ -16,6 +16,7 @@ typedef enum cache_source_id {
     CACHE_SOURCE_LAYERS, /**< the same, and what watches do not tell of is looked at (cache_layers.c) */
     CACHE_SOURCE_LIFETIME, /**< a copy of what the store has: while that is fresh and in its place (cache_lifetime.c) */
     CACHE_SOURCE_COMPOSED, /**< as watches, or layers, and while the parts that lie in the store are there, too (cache_composed.c) */
+    CACHE_SOURCE_PLAN,     /**< it depends on the configuration alone (cache_plan.c) */
     CACHE_SOURCE_LOOP, /**< of a worker's entry: the entry that it is made for, on its loop, has one */
     CACHE_SOURCES
 } cache_source_id;

@@ -326,6 +326,27 @@ static void store_fill(response_cache *c, cache_entry *e, request_rec *r, policy
     cache_trim(c, core_conf_of(r->server));
 }
 
+/* How the request was sent on, in place of its answer. What its target had before is another answer's. */
+static void store_plan(response_cache *c, request_rec *r, policy_reason *reason)
+{
+    uint64_t hash;
+    cache_entry *e = cache_find_for(c, r, &hash);
+    int depends;
+
+    BRG_ASSERT(!c->is_workers && cache_request_is_plain(r));
+    if (e && e->plan)
+        return;
+    if (e)
+        cache_forget(c, e);
+    depends = store_ask(r, reason);
+    if (depends == BRG_CACHE_VOLATILE || !cache_plan_is_open(r) || !(e = store_new(c, r, reason)))
+        return;
+    e->observed = depends == BRG_CACHE_OBSERVED ? CACHE_OBSERVED_BY_LOGS : 0;
+    if (cache_plan_fill(c, e, r))
+        cache_forget(c, e);
+    cache_trim(c, core_conf_of(r->server));
+}
+
 void cache_store(response_cache *c, request_rec *r, policy_reason *reason)
 {
     const cache_refusal why = cache_kind_is_not(c, r);
@@ -333,12 +354,17 @@ void cache_store(response_cache *c, request_rec *r, policy_reason *reason)
     uint64_t hash;
     int depends;
 
+    if (request_offer_of(r)->plan) {
+        store_plan(c, r, reason);
+        return;
+    }
     if (why) {
         cache_refuse_by(reason, why);
         return;
     }
     e = cache_find_for(c, r, &hash);
-    if (e && !cache_lifetime_is_of(e, r)) { /* an answer of another kind, or of before */
+    if (e &&
+        (e->plan || !cache_lifetime_is_of(e, r))) { /* an answer of another kind, or of before */
         cache_forget(c, e);
         e = NULL;
     }

@@ -142,14 +142,15 @@ static int view_query(const http_head *h, char *query, const char **args)
 }
 
 static int log_directly(const policy_stored_loggers *loggers, cache_entry *e, const brg_conn *bc,
-                        const http_head *h, const cache_observed_answer *sent)
+                        const http_head *h, const cache_observed_answer *sent, apr_time_t began,
+                        cache_log_step step)
 {
     stored_view v; /* most of it is room */
     char query[QUERY_ROOM];
     const struct cache_observed *o = e->log;
     brg_stored_answer a = {.server = e->server,
                            .connection = bc->c,
-                           .request_time = bc->loop->wall,
+                           .request_time = began,
                            .status = sent->answer->status,
                            .method = view_text(h->method, h->method_len),
                            .target = view_text(h->uri, h->uri_len),
@@ -175,19 +176,19 @@ static int log_directly(const policy_stored_loggers *loggers, cache_entry *e, co
         return 0;
     if (h->line && h->line_len)
         a.request_line = view_text(h->line, h->line_len);
-    for (int i = 0; i < loggers->n; i++)
+    for (int i = 0; step != CACHE_LOG_WRITE && i < loggers->n; i++)
         if (!loggers->ready[i](&a))
             return 0;
-    for (int i = 0; i < loggers->n; i++)
+    for (int i = 0; step != CACHE_LOG_ASK && i < loggers->n; i++)
         if (loggers->log[i])
             loggers->log[i](&a);
     return 1;
 }
 
 int cache_log_directly(cache_entry *e, brg_conn *bc, const http_head *h,
-                       const cache_observed_answer *sent)
+                       const cache_observed_answer *sent, apr_time_t began, cache_log_step step)
 {
     const policy_stored_loggers *loggers = policy_stored_log();
 
-    return loggers && log_directly(loggers, e, bc, h, sent);
+    return loggers && log_directly(loggers, e, bc, h, sent, began, step);
 }

@@ -205,6 +205,7 @@ static void entry_end(shared_ref *ref)
     cache_layers_drop(e);
     cache_lifetime_drop(e);
     cache_composed_drop(e);
+    cache_plan_drop(e);
     free(e->path);
     free(e->fingerprint);
     free(e);
@@ -309,7 +310,7 @@ static size_t entry_bytes(const cache_entry *e)
            head_bytes(&e->head) + head_bytes(&e->head_304) + ranges_bytes(e->ranges) +
            cache_observed_bytes(e) + text_bytes(e->path) + text_bytes(e->fingerprint) +
            cache_layers_bytes(e) + cache_lifetime_bytes(e) + cache_composed_bytes(e) +
-           (e->filled || e->uncacheable ? 0 : e->reserved);
+           cache_plan_bytes(e) + (e->filled || e->uncacheable ? 0 : e->reserved);
 }
 
 void cache_account(response_cache *c, cache_entry *e)

@@ -20,6 +20,14 @@ void cache_tell_to(cache_teller_fn *fn, void *baton)
     tell_whom.baton = baton;
 }
 
+/* A plan is no answer. */
+static const request_offer *tell_offer(const request_rec *r)
+{
+    const request_offer *offer = request_offer_of(r);
+
+    return offer && !offer->plan ? offer : NULL;
+}
+
 /* What keeps the answer from being stored, but for LogLevel. */
 static void tell_judge(const response_cache *c, request_rec *r, policy_reason *reason)
 {
@@ -27,7 +35,7 @@ static void tell_judge(const response_cache *c, request_rec *r, policy_reason *r
 
     if (policy_undeclared(reason))
         return;
-    if (!request_offer_of(r))
+    if (!tell_offer(r))
         *reason = (policy_reason){r->handler ? r->handler : "its handler",
                                   "the answer is no file or page that was offered, or a filter "
                                   "makes it anew",
@@ -61,7 +69,7 @@ static void tell_teller(const response_cache *c, request_rec *r, policy_reason *
 {
     if (core_conf_of(r->server)->file_cache_entries_n <= 0) {
         cache_refuse(reason, "FileCacheEntries is 0");
-    } else if (!c || !request_offer_of(r)) {
+    } else if (!c || !tell_offer(r)) {
         tell_judge(c, r, reason);
         if (!reason->module)
             cache_refuse(reason, "a worker thread had to answer");
@@ -120,7 +128,7 @@ static void tell_count(const response_cache *c, const request_rec *r, const poli
         return;
     if (loop_self() != bc->loop)
         figures_add_shared(&bc->loop->figures->others.value[BRG_FIGURE_UNKEPT_WORKER], !c);
-    else if (!request_offer_of(r))
+    else if (!tell_offer(r))
         figures_add(&bc->loop->figures->own.value[BRG_FIGURE_UNKEPT_HANDLER], 1);
     else if (reason->module)
         figures_add(&bc->loop->figures->own.value[tell_figure(reason)], 1);

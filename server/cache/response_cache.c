@@ -80,13 +80,9 @@ ANSWER_INLINE int entry_condition(const cache_entry *e, const http_head *h, apr_
     return COND_NONE;
 }
 
-/* As ap_set_keepalive() decides. */
 ANSWER_INLINE int answer_keeps(const brg_conn *bc, const server_rec *s, const http_head *h)
 {
-    if (h->close || (h->minor == 0 && !h->keep_alive) || !s->keep_alive ||
-        s->keep_alive_timeout <= 0 || (s->keep_alive_max && (int)bc->requests >= s->keep_alive_max))
-        return 0;
-    return atomic_load_explicit(&loops_phase, memory_order_relaxed) == LOOPS_RUN;
+    return !h->close && (h->minor || h->keep_alive) && cache_keeps(bc, s);
 }
 
 /* What Content-Range tells. */
@@ -309,8 +305,10 @@ ANSWER_INLINE int entry_may_answer(response_cache *c, cache_entry *e, const brg_
         cache_forget(c, e);
         return 0;
     }
-    if (!e->filled && !(e->filled_304 | e->filled_206))
+    if (!e->filled && !(e->filled_304 | e->filled_206)) {
+        c->planned = e->plan ? e : NULL;
         return 0;
+    }
     if ((e->status != HTTP_OK || e->coded || !cache_body_len(e)) && h->method_id != HTTP_METHOD_GET)
         return 0; /* the head of the answer to HEAD is another one */
     return !e->frame_before || h->major > 1 || h->minor > 0; /* HTTP/1.0 knows no chunks */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the directives of mod_cache and mod_cache_disk say, and which requests they are about. */
 #include "cached_private.h"
+#include "brigade/response_cache.h"
 #include "brigade/assert.h"
 #include "http_core.h"
 #include "http_protocol.h"
@@ -214,6 +215,8 @@ cached_tier cached_is_enabled(request_rec *r, int sections)
         if (cached_scope_is(scope, r))
             tier = cached_tier_of(scope->provider);
     }
+    if (tier)
+        brg_cache_each_time(r);
     return tier && cached_is_disabled(r) ? CACHED_NOWHERE : tier;
 }
 

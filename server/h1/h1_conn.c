@@ -30,6 +30,8 @@ void h1_conn_close(brg_conn *bc)
         h1_body_abandon(bc);
     if (bc->held.waiting)
         request_wait_abandon(bc);
+    if (bc->ahead)
+        h1_ahead_drop(bc);
     if (bc->c)
         connection_detach(bc);
     loop_close(bc->loop, bc);
@@ -89,6 +91,8 @@ int h1_conn_after_request(brg_conn *bc)
 {
     conn_rec *c = bc->c;
 
+    if (bc->ahead) /* its handler did not want it */
+        h1_ahead_drop(bc);
     bc->loop->ended_n++;
     bc->loop->full_n++;
     bc->requests++;
@@ -121,8 +125,8 @@ static int h1_conn_phases(brg_conn *bc, request_rec *r)
     return bc->held.status != OK || request_may_run_inline(r) ? bc->held.status : H1_TO_WORKER;
 }
 
-/* Apache's way. 1: the request is over, go on with the next head. */
-static int h1_conn_full(brg_conn *bc, const http_head *head)
+/* Apache's way. */
+int h1_conn_full(brg_conn *bc, const http_head *head)
 {
     request_rec *r;
     uint32_t wait_for;
@@ -248,14 +252,17 @@ static int h1_conn_head(brg_conn *bc, http_head *head, gather *g)
 {
     response_cache *cache = bc->loop->cache;
 
-    if (head->status == 0 && !bc->pending && (!bc->c || !core_output_pending(bc)) &&
-        cache_answer(cache, bc, head, &h1_codec)) {
-        conn_in_consume(bc, head->head_len);
-        bc->requests++;
-        bc->loop->ended_n++;
-        if (bc->close_after != CONN_KEEP || bc->pending)
-            return h1_conn_flush_gathered(bc, g);
-        return 1;
+    if (head->status == 0 && !bc->pending && (!bc->c || !core_output_pending(bc))) {
+        if (cache_answer(cache, bc, head, &h1_codec)) {
+            conn_in_consume(bc, head->head_len);
+            bc->requests++;
+            bc->loop->ended_n++;
+            if (bc->close_after != CONN_KEEP || bc->pending)
+                return h1_conn_flush_gathered(bc, g);
+            return 1;
+        }
+        if (h1_ahead_begin(bc, head, g))
+            return 0;
     }
     if (h1_module_driven_wants(bc, head)) {
         if (h1_conn_flush_gathered(bc, g))
@@ -401,7 +408,7 @@ static void h1_conn_run(brg_conn *bc)
             return;
         break;
     case CONN_WAIT:
-        if (!h1_held_go_on(bc))
+        if (!(bc->ahead ? h1_ahead_go_on(bc) : h1_held_go_on(bc)))
             return;
         break;
     default:
@@ -455,7 +462,7 @@ static void h1_conn_expired(brg_conn *bc)
         h1_body_expired(bc);
         return;
     case CONN_WAIT:
-        if (h1_held_expired(bc))
+        if (bc->ahead ? h1_ahead_expired(bc) : h1_held_expired(bc))
             h1_conn_heads(bc, 0);
         return;
     default:

@@ -6,10 +6,11 @@
  * @file h1_conn_private.h
  * The connection driver in its parts: h1_conn.c (heads and answers), h1_conn_worker.c (requests that may
  * wait), h1_conn_body.c (request bodies that are awaited), h1_conn_held.c (handlers that wait), h1_conn_wait.c
- * (deadlines), h1_module_driven.c
+ * (deadlines), h1_ahead.c (requests that are sent on ahead), h1_module_driven.c
  * (connections that modules drive), h1_conn_limits.c (settings).
  */
 #include "conn.h"
+#include "gather.h"
 #include "h1_conn.h"
 #include "h1_parse.h"
 #include "request_parts.h"
@@ -128,6 +129,21 @@ int h1_conn_written(brg_conn *bc);
 
 /** Bring the figure of bytes sent up to date. */
 void h1_conn_count_bytes(brg_conn *bc);
+
+/** The request of @a head, which is at the front of the input, by all phases. @return as h1_conn_handle() */
+int h1_conn_full(brg_conn *bc, const http_head *head);
+
+/* ---- h1_ahead.c: requests that are sent on before they have a request_rec; on the loop that owns bc ---- */
+
+/** Begin so, if cache_answer() found a plan for @a head. @return 1: bc waits, with bc->ahead; 0: nothing was done */
+int h1_ahead_begin(brg_conn *bc, const http_head *head, const gather *g);
+
+/** Something of bc, or of what it waits for, is ready; its time is over. @return as h1_conn_handle() */
+int h1_ahead_go_on(brg_conn *bc);
+int h1_ahead_expired(brg_conn *bc);
+
+/** Nobody takes it over. Also where nothing was begun. */
+void h1_ahead_drop(brg_conn *bc);
 
 /* ---- h1_conn_worker.c; on the loop that owns bc, but for h1_conn_work() ---- */
 

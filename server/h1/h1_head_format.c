@@ -111,24 +111,35 @@ static const char *h1_measured_own(const request_rec *r, const h1_head_lengths *
     return value;
 }
 
+char *h1_format_top(char *p, const char *protocol, const h1_top *top)
+{
+    const char *server = top->server;
+    size_t len = top->server_len;
+
+    p = h1_put(p, protocol, 8);
+    *p++ = ' ';
+    p = h1_put(p, top->status, top->status_len);
+    p = H1_PUT(p, "\r\nDate: ");
+    p = h1_put(p, top->date, top->date_len);
+    p = H1_PUT(p, "\r\n");
+    if (!server) {
+        server = ap_get_server_banner();
+        len = strlen(server);
+    }
+    return len ? h1_put_measured(p, "Server", sizeof "Server" - 1, server, len) : p;
+}
+
 /* Status line, Date, Server. */
 static char *h1_put_top(const request_rec *r, char *p, const h1_head_lengths *lengths)
 {
-    size_t len = HTTP_DATE_LEN;
-    const char *own = h1_measured_own(r, lengths, lengths->fields.date, &len);
+    h1_top top = {
+        .status = lengths->status, .status_len = lengths->status_len, .date_len = HTTP_DATE_LEN};
 
-    p = h1_put(p, h1_response_protocol(r), 8);
-    *p++ = ' ';
-    p = h1_put(p, lengths->status, lengths->status_len);
-    p = H1_PUT(p, "\r\nDate: ");
-    p = h1_put(p, own ? own : http_date_now(r->request_time), len);
-    p = H1_PUT(p, "\r\n");
-    own = h1_measured_own(r, lengths, lengths->fields.server, &len);
-    if (!own) {
-        own = ap_get_server_banner();
-        len = strlen(own);
-    }
-    return *own ? h1_put_measured(p, "Server", sizeof "Server" - 1, own, len) : p;
+    top.date = h1_measured_own(r, lengths, lengths->fields.date, &top.date_len);
+    if (!top.date)
+        top.date = http_date_now(r->request_time);
+    top.server = h1_measured_own(r, lengths, lengths->fields.server, &top.server_len);
+    return h1_format_top(p, h1_response_protocol(r), &top);
 }
 
 /* The fields that h1_put_top() has written. */

@@ -40,6 +40,17 @@ size_t h1_head_size(const request_rec *r, h1_head_lengths *lengths);
  */
 size_t h1_format_head(const request_rec *r, const h1_head_lengths *lengths, char *buf);
 
+/** What a head begins with. */
+typedef struct h1_top {
+    const char *status; /**< code and reason */
+    const char *date;
+    const char *server; /**< NULL: the server's own, or none */
+    size_t status_len, date_len, server_len;
+} h1_top;
+
+/** Status line, Date and Server. @param protocol  of 8 bytes @return the end of what was written. Threads: any. */
+char *h1_format_top(char *p, const char *protocol, const h1_top *top);
+
 /**
  * The Keep-Alive and Connection lines as Apache sends them.
  *

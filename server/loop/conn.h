@@ -54,6 +54,7 @@ typedef struct brg_conn brg_conn;
 struct conn_driver;
 struct conn_transport;
 struct conn_drain;
+struct conn_ahead;
 
 /** The versions of HTTP that connections speak, by number. Each has a driver (driver.h), a form of stored heads
  * (http_answer.h), and entries of the response cache of its own. */
@@ -200,6 +201,7 @@ struct brg_conn {
     uint64_t round; /**< its place, or its last stream's, in the queue (worker_queue.h) */
     struct conn_drain *drain; /**< the loop's: with a worker, output that the loop sends */
     struct conn_held held;    /**< the driver's: its request, while that waits */
+    struct conn_ahead *ahead; /**< a request that was sent on before it is one (h1_ahead.h); NULL */
     struct conn_body body;    /**< the driver's, in CONN_BODY */
     struct conn_kept kept;    /**< the response cache's, with a worker */
     uint8_t client_len;       /**< bytes of client; 0: nobody asked yet (conn_client_address()) */

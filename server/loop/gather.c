@@ -274,10 +274,20 @@ void gather_add_body(gather *g, const char *data, size_t len, shared_ref *owner)
     brg_buffer_shared();
 }
 
+void gather_add_lent(gather *g, const char *data, size_t len)
+{
+    if (!len)
+        return;
+    g->iov[g->iov_n++] = (struct iovec){(void *)(uintptr_t)data, len};
+    g->bytes += len;
+    g->held[g->held_n++] = NULL;
+}
+
 static void gather_reset(gather *g)
 {
     for (int i = 0; i < g->held_n; i++)
-        shared_release(g->held[i]);
+        if (g->held[i])
+            shared_release(g->held[i]);
     g->iov_n = g->held_n = 0;
     g->bytes = g->used = 0;
 }
@@ -298,7 +308,7 @@ static void gather_keep(gather *g, brg_conn *bc, size_t written)
             written -= len;
             continue;
         }
-        if (ours)
+        if (!owner)
             pending_add_copy(bc, data + written, len - written);
         else
             (void)pending_add_held(bc, data + written, len - written, owner);

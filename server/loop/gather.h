@@ -62,6 +62,9 @@ void gather_add_behind(gather *g, const char *data, size_t len);
 /** Body bytes that stay valid as long as @a owner is held. Takes a reference. */
 void gather_add_body(gather *g, const char *data, size_t len, shared_ref *owner);
 
+/** Body bytes that are the caller's until the next gather_flush(): what the socket does not take then is copied. */
+void gather_add_lent(gather *g, const char *data, size_t len);
+
 /**
  * Write all. What the socket does not take becomes bc->pending.
  * @param more  a file follows at once: hold a part-filled segment back

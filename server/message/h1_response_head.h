@@ -43,4 +43,10 @@ size_t h1_response_reason(const http_head *head, const char **reason);
  */
 h1_body_end h1_response_body(const http_head *head, int method_id, int connect);
 
+/** 1 if the backend lets its connection stay (RFC 9112, 9.3), should the end of the body be told otherwise. */
+static inline int h1_response_keeps(const http_head *head)
+{
+    return !head->close && (head->minor >= 1 || head->keep_alive);
+}
+
 #endif

@@ -42,4 +42,11 @@ int http_field_is_safe(const char *name, const char *value);
 int http_name_is_safe(const char *name);
 int http_value_is_safe(const char *value);
 
+/** One of 64 places of a field name of one byte or more: names that differ in case alone have the same. */
+static inline unsigned http_name_bit(const char *name, size_t len)
+{
+    return (unsigned)(len * 7 + (unsigned)(name[0] | 0x20) + 3 * (unsigned)(name[len - 1] | 0x20)) &
+           63;
+}
+
 #endif

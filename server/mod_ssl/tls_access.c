@@ -6,6 +6,7 @@
 #include "tls_request_private.h"
 #include "conn.h"
 #include "brigade/files.h"
+#include "brigade/response_cache.h"
 #include "http_core.h"
 #include "http_log.h"
 #include "http_protocol.h"
@@ -156,6 +157,7 @@ static int access_fake_basic(request_rec *r)
         return HTTP_FORBIDDEN;
     if (!(access_conf(r)->options & TLS_OPT_FAKE_BASIC) || !ap_is_initial_req(r))
         return DECLINED;
+    brg_cache_each_time(r);
     if (fake_spoofed(r))
         return HTTP_FORBIDDEN;
     t = tls_of(r->connection);

@@ -74,7 +74,7 @@ void exchange_end(proxy_exchange *x)
 
 /* ---- connecting ---- */
 
-static void exchange_told(void *baton)
+void exchange_told(void *baton)
 {
     proxy_exchange *x = baton;
 
@@ -287,6 +287,11 @@ static apr_status_t talk_read(proxy_exchange *x)
 
     if (rv != APR_ENOTIMPL)
         return rv;
+    if (x->here) {
+        x->here = 0;
+        x->got += before;
+        return talk_take(x);
+    }
     rv = client_recv(x->cc, talk_head_most(x));
     if (rv != APR_SUCCESS)
         return rv;

@@ -15,61 +15,67 @@
 
 APLOG_USE_MODULE(proxy_http);
 
-/* Fields between the backend and this server (RFC 9110, 7.6.1). */
-static int answer_is_hop(const char *name, apr_size_t len)
-{
-    switch (len) {
-    case 2:
-        return !strcasecmp(name, "TE");
-    case 7:
-        return !strcasecmp(name, "Trailer") || !strcasecmp(name, "Upgrade");
-    case 10:
-        return !strcasecmp(name, "Connection") || !strcasecmp(name, "Keep-Alive");
-    case 16:
-        return !strcasecmp(name, "Proxy-Connection");
-    case 17:
-        return !strcasecmp(name, "Transfer-Encoding");
-    default:
-        return 0;
-    }
-}
-
 /* Named by the backend's Connection field. */
 static int answer_is_named(request_rec *r, const char *connection, const char *name)
 {
     return connection && ap_find_token(r->pool, connection, name);
 }
 
-static const char *answer_reversed(proxy_exchange *x, const char *name, apr_size_t len,
-                                   const char *value)
-{
-    switch (len) {
-    case 3:
-        return strcasecmp(name, "URI") ? value : proxy_reverse_url(x->r, x->target, value);
-    case 8:
-        return strcasecmp(name, "Location") ? value : proxy_reverse_url(x->r, x->target, value);
-    case 10:
-        return strcasecmp(name, "Set-Cookie") ? value : proxy_reverse_cookie(x->r, value);
-    case 11:
-        return strcasecmp(name, "Destination") ? value : proxy_reverse_url(x->r, x->target, value);
-    case 16:
-        return strcasecmp(name, "Content-Location") ? value
-                                                    : proxy_reverse_url(x->r, x->target, value);
-    default:
-        return value;
-    }
-}
-
-/* Names of these lengths are looked at in answer_is_hop() or answer_reversed(). */
+/* Names of these lengths have a rule. */
 #define ANSWER_LENGTHS \
     (1u << 2 | 1u << 3 | 1u << 7 | 1u << 8 | 1u << 10 | 1u << 11 | 1u << 16 | 1u << 17)
 
-static void answer_field(proxy_exchange *x, const char *name, apr_size_t len, const char *value)
+static int answer_is(const char *name, const char *other, apr_size_t len)
+{
+    return !((name[0] ^ other[0]) & ~0x20) && !strncasecmp(name, other, len);
+}
+
+proxy_answer_rule proxy_answer_rule_of(const char *name, apr_size_t len)
 {
     if (len >= 32 || !(ANSWER_LENGTHS >> len & 1))
-        apr_table_addn(x->r->headers_out, name, value);
-    else if (!answer_is_hop(name, len))
-        apr_table_addn(x->r->headers_out, name, answer_reversed(x, name, len, value));
+        return PROXY_ANSWER_GOES;
+    switch (len) {
+    case 2:
+        return answer_is(name, "TE", 2) ? PROXY_ANSWER_STAYS : PROXY_ANSWER_GOES;
+    case 3:
+        return answer_is(name, "URI", 3) ? PROXY_ANSWER_URL : PROXY_ANSWER_GOES;
+    case 7:
+        return answer_is(name, "Trailer", 7) || answer_is(name, "Upgrade", 7) ? PROXY_ANSWER_STAYS
+                                                                              : PROXY_ANSWER_GOES;
+    case 8:
+        return answer_is(name, "Location", 8) ? PROXY_ANSWER_URL : PROXY_ANSWER_GOES;
+    case 10:
+        if (answer_is(name, "Set-Cookie", 10))
+            return PROXY_ANSWER_COOKIE;
+        return answer_is(name, "Connection", 10) || answer_is(name, "Keep-Alive", 10)
+                   ? PROXY_ANSWER_STAYS
+                   : PROXY_ANSWER_GOES;
+    case 11:
+        return answer_is(name, "Destination", 11) ? PROXY_ANSWER_URL : PROXY_ANSWER_GOES;
+    case 16:
+        if (answer_is(name, "Content-Location", 16))
+            return PROXY_ANSWER_URL;
+        return answer_is(name, "Proxy-Connection", 16) ? PROXY_ANSWER_STAYS : PROXY_ANSWER_GOES;
+    default:
+        return answer_is(name, "Transfer-Encoding", 17) ? PROXY_ANSWER_STAYS : PROXY_ANSWER_GOES;
+    }
+}
+
+static void answer_field(proxy_exchange *x, const char *name, apr_size_t len, const char *value)
+{
+    switch (proxy_answer_rule_of(name, len)) {
+    case PROXY_ANSWER_STAYS:
+        return;
+    case PROXY_ANSWER_URL:
+        value = proxy_reverse_url(x->r, x->target, value);
+        break;
+    case PROXY_ANSWER_COOKIE:
+        value = proxy_reverse_cookie(x->r, value);
+        break;
+    default:
+        break;
+    }
+    apr_table_addn(x->r->headers_out, name, value);
 }
 
 void exchange_field(proxy_exchange *x, const char *name, const char *value)

@@ -8,6 +8,9 @@
  */
 #include "proxy_exchange.h"
 
+/** client_notify_fn of the connection of an exchange. */
+void exchange_told(void *baton);
+
 /** It is over; the handler returns @a status. */
 void exchange_done(proxy_exchange *x, int status);
 

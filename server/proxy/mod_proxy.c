@@ -6,6 +6,7 @@
 #include "proxy_origin.h"
 #include "proxy_check.h"
 #include "proxy_tell.h"
+#include "cache_plan.h"
 #include "brigade/hooks.h"
 #include "brigade/loop.h"
 #include "brigade/response_cache.h"
@@ -115,7 +116,7 @@ static int proxy_is_stored(const request_rec *r)
 
 static int proxy_depends(request_rec *r)
 {
-    if (proxy_is_stored(r))
+    if (proxy_is_stored(r) || cache_plan_is_offered(r))
         return BRG_CACHE_STATIC;
     if (r->proxyreq || (r->filename && !strncmp(r->filename, "proxy:", 6)) ||
         (r->handler && (!strcmp(r->handler, "proxy-server") || !strncmp(r->handler, "proxy:", 6) ||

@@ -102,6 +102,12 @@ static void choose_gauge(const proxy_worker *w, int n)
         atomic_fetch_add_explicit(&w->gauges->busy, n, memory_order_relaxed);
 }
 
+void proxy_worker_take(proxy_worker *w)
+{
+    atomic_fetch_add(&w->state->busy, 1);
+    choose_gauge(w, 1);
+}
+
 int proxy_choose(request_rec *r, proxy_target *t, int attempt)
 {
     int rv = OK;
@@ -121,8 +127,7 @@ int proxy_choose(request_rec *r, proxy_target *t, int attempt)
         rv = choose_alone(r, t);
     if (rv != OK)
         return rv;
-    atomic_fetch_add(&t->worker->state->busy, 1);
-    choose_gauge(t->worker, 1);
+    proxy_worker_take(t->worker);
     if (attempt)
         atomic_fetch_add(&t->worker->state->retried, 1);
     t->chosen = 1;
@@ -278,11 +283,11 @@ static void answered_status(request_rec *r, proxy_target *t, int status)
     }
 }
 
-void proxy_answered(request_rec *r, proxy_target *t, int status, apr_interval_time_t waited)
+void proxy_worker_answered(proxy_worker *w, int status, apr_interval_time_t waited)
 {
-    proxy_state *s = t->worker->state;
+    proxy_state *s = w->state;
 
-    BRG_ASSERT(t->chosen);
+    BRG_ASSERT(w->state != NULL);
     if (status >= 100 && status < 600)
         atomic_fetch_add(&s->answers[status / 100 - 1], 1);
     if (waited >= 0) {
@@ -295,18 +300,29 @@ void proxy_answered(request_rec *r, proxy_target *t, int status, apr_interval_ti
         atomic_store(&s->error_at, 0);
         atomic_store(&s->retries, 0);
     }
+}
+
+void proxy_answered(request_rec *r, proxy_target *t, int status, apr_interval_time_t waited)
+{
+    BRG_ASSERT(t->chosen);
+    proxy_worker_answered(t->worker, status, waited);
     if (t->balancer && !worker_ignores_errors(t->worker))
         answered_status(r, t, status);
 }
 
 void proxy_release(request_rec *r, proxy_target *t, apr_off_t written, apr_off_t read)
 {
-    proxy_state *s = t->worker->state;
-
     (void)r;
     BRG_ASSERT(t->chosen);
     t->chosen = 0;
-    choose_gauge(t->worker, -1);
+    proxy_worker_release(t->worker, written, read);
+}
+
+void proxy_worker_release(proxy_worker *w, apr_off_t written, apr_off_t read)
+{
+    proxy_state *s = w->state;
+
+    choose_gauge(w, -1);
     atomic_fetch_add(&s->written, (uint64_t)written);
     atomic_fetch_add(&s->read, (uint64_t)read);
     if (atomic_fetch_sub(&s->busy, 1) <= 0)

@@ -20,6 +20,7 @@
  *
  * Threads: the owner of the request. Blocking: exchange_go() never on a loop.
  */
+#include "cache_plan.h"
 #include "client.h"
 #include "h1_chunked.h"
 #include "h1_response_head.h"
@@ -39,7 +40,9 @@
 #define EXCHANGE_PATIENCE_US \
     apr_time_from_msec(250) /**< for the client of one answer; then it waits on disk */
 #define EXCHANGE_HEAD_MOST \
-    (256 * 1024)                    /**< of an answer's head, if responsefieldsize= does not say */
+    (256 * 1024) /**< of an answer's head, if responsefieldsize= does not say */
+#define PROXY_FIELD_SIZE \
+    8192 /**< bytes of a field of an answer, if responsefieldsize= does not say */
 #define EXCHANGE_REPLAY (64 * 1024) /**< of a request body that are kept, to be sent once more */
 #define EXCHANGE_INTERIM_MOST 32    /**< 1xx answers to one request */
 
@@ -145,8 +148,10 @@ struct proxy_exchange {
     uint8_t gathers;                /**< x->in was not passed, since more is here */
     uint8_t wants_body, wants_room; /**< beside the backend's socket */
     uint8_t spools;                 /**< what the client leaves goes to disk */
-    apr_time_t behind_at;           /**< since then it is waited for; 0: it is not */
-    apr_interval_time_t behind_us;  /**< and was so far */
+    uint8_t here;     /**< bytes of the answer had come before the exchange had the connection */
+    uint8_t may_plan; /**< proxy_plan_look() */
+    apr_time_t behind_at;          /**< since then it is waited for; 0: it is not */
+    apr_interval_time_t behind_us; /**< and was so far */
 
     /* Of HTTP/1. */
     h1_body_end body_end;
@@ -157,6 +162,7 @@ struct proxy_exchange {
     const char *interim_line;
     apr_table_t *interim_fields;
 
+    cache_plan_offer plan; /**< with may_plan, when it is answered */
     proxy_told told;
     void *script; /**< of the codec: FastCGI, SCGI, uwsgi */
 };

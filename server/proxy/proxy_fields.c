@@ -83,48 +83,84 @@ static void fields_note(const char **first, const char *value)
         *first = value;
 }
 
+static proxy_field_rule fields_rule_of_other(const char *name, apr_size_t len)
+{
+    switch (len) {
+    case 3:
+        return strncasecmp(name, "Via", 3) ? PROXY_FIELD_GOES : PROXY_FIELD_ADDED_TO;
+    case 12:
+        return strncasecmp(name, "Max-Forwards", 12) ? PROXY_FIELD_GOES : PROXY_FIELD_ADDED_TO;
+    case 16:
+        if (!strncasecmp(name, "Proxy-Connection", 16))
+            return PROXY_FIELD_STAYS;
+        return strncasecmp(name, "X-Forwarded-Host", 16) ? PROXY_FIELD_GOES : PROXY_FIELD_ADDED_TO;
+    case 18:
+        return strncasecmp(name, "X-Forwarded-Server", 18) ? PROXY_FIELD_GOES
+                                                           : PROXY_FIELD_ADDED_TO;
+    case 19:
+        return strncasecmp(name, "Proxy-Authorization", 19) ? PROXY_FIELD_GOES
+                                                            : PROXY_FIELD_CREDENTIALS;
+    default:
+        return PROXY_FIELD_GOES;
+    }
+}
+
+proxy_field_rule proxy_field_rule_of(http_field_id id, const char *name, apr_size_t len)
+{
+    static const uint8_t known[HTTP_FIELD_IDS] = {
+        [HTTP_F_HOST] = PROXY_FIELD_HOST,
+        [HTTP_F_CONTENT_LENGTH] = PROXY_FIELD_LENGTH,
+        [HTTP_F_UPGRADE] = PROXY_FIELD_UPGRADE,
+        [HTTP_F_TE] = PROXY_FIELD_TE,
+        [HTTP_F_TRANSFER_ENCODING] = PROXY_FIELD_CODING,
+        [HTTP_F_CONNECTION] = PROXY_FIELD_STAYS,
+        [HTTP_F_KEEP_ALIVE] = PROXY_FIELD_STAYS,
+        [HTTP_F_TRAILER] = PROXY_FIELD_STAYS,
+        [HTTP_F_EXPECT] = PROXY_FIELD_EXPECT,
+        [HTTP_F_IF_MATCH] = PROXY_FIELD_CONDITION,
+        [HTTP_F_IF_MODIFIED_SINCE] = PROXY_FIELD_CONDITION,
+        [HTTP_F_IF_RANGE] = PROXY_FIELD_CONDITION,
+        [HTTP_F_IF_UNMODIFIED_SINCE] = PROXY_FIELD_CONDITION,
+        [HTTP_F_IF_NONE_MATCH] = PROXY_FIELD_CONDITION,
+        [HTTP_F_X_FORWARDED_FOR] = PROXY_FIELD_ADDED_TO};
+
+    BRG_ASSERT(id < HTTP_FIELD_IDS);
+    return id == HTTP_F_OTHER ? fields_rule_of_other(name, len) : (proxy_field_rule)known[id];
+}
+
 /* 0: it stays here. */
 static int fields_goes_on(const proxy_exchange *x, fields_head *h, const char *name, apr_size_t len,
                           const char *value)
 {
     const request_rec *r = x->r;
 
-    switch (http_field_id_of(name, len)) {
-    case HTTP_F_HOST:
+    switch (proxy_field_rule_of(http_field_id_of(name, len), name, len)) {
+    case PROXY_FIELD_HOST:
         fields_note(&h->host, value);
         return 0;
-    case HTTP_F_CONTENT_LENGTH:
+    case PROXY_FIELD_LENGTH:
         fields_note(&h->length, value);
         return 0;
-    case HTTP_F_UPGRADE:
+    case PROXY_FIELD_UPGRADE:
         fields_note(&h->upgrade, value);
         return 0;
-    case HTTP_F_TE:
+    case PROXY_FIELD_TE:
         fields_note(&h->te, value);
         return 0;
-    case HTTP_F_TRANSFER_ENCODING:
+    case PROXY_FIELD_CODING:
         fields_note(&h->coding, value);
         return 0;
-    case HTTP_F_CONNECTION:
-    case HTTP_F_KEEP_ALIVE:
-    case HTTP_F_TRAILER:
+    case PROXY_FIELD_STAYS:
         return 0;
-    case HTTP_F_EXPECT:
+    case PROXY_FIELD_EXPECT:
         return x->holds;
-    case HTTP_F_IF_MATCH:
-    case HTTP_F_IF_MODIFIED_SINCE:
-    case HTTP_F_IF_RANGE:
-    case HTTP_F_IF_UNMODIFIED_SINCE:
-    case HTTP_F_IF_NONE_MATCH:
+    case PROXY_FIELD_CONDITION:
         return !r->main;
+    case PROXY_FIELD_CREDENTIALS:
+        return !x->target->forward || apr_table_get(r->subprocess_env, "Proxy-Chain-Auth") != NULL;
     default:
-        break;
+        return 1;
     }
-    if (len == 16 && !strcasecmp(name, "Proxy-Connection"))
-        return 0;
-    if (x->target->forward && len == 19 && !strcasecmp(name, "Proxy-Authorization"))
-        return apr_table_get(r->subprocess_env, "Proxy-Chain-Auth") != NULL;
-    return 1;
 }
 
 static int fields_is_named(const fields_head *h, const char *name)
@@ -316,6 +352,17 @@ static const char *fields_host(const proxy_exchange *x)
     return host ? host : x->target->authority;
 }
 
+static char *fields_put_lines(char *p, const proxy_line *from, const proxy_line *end)
+{
+    for (const proxy_line *l = from; l < end; l++) {
+        p = fields_put(p, l->name, l->name_len);
+        p = fields_put(p, ": ", 2);
+        p = fields_put(p, l->value, l->value_len);
+        p = fields_put(p, "\r\n", 2);
+    }
+    return p;
+}
+
 /* @return NULL: what is no part of a request line would begin another line. The bytes live as long as the request, and so does the
  * bucket, which no filter sees. */
 static apr_bucket *fields_write(const fields_head *h, const char *method, const char *target,
@@ -333,12 +380,7 @@ static apr_bucket *fields_write(const fields_head *h, const char *method, const 
     *p++ = ' ';
     p = fields_put(p, target, target_len);
     p = fields_put(p, version, strlen(" HTTP/1.1\r\n"));
-    for (const proxy_line *l = h->line; l < h->line + h->n; l++) {
-        p = fields_put(p, l->name, l->name_len);
-        p = fields_put(p, ": ", 2);
-        p = fields_put(p, l->value, l->value_len);
-        p = fields_put(p, "\r\n", 2);
-    }
+    p = fields_put_lines(p, h->line, h->line + h->n);
     p = fields_put(p, "\r\n", 2);
     BRG_ASSERT((apr_size_t)(p - buf) == all);
     return apr_bucket_immortal_create(buf, all, alloc);
@@ -372,6 +414,34 @@ int proxy_request_lines(proxy_exchange *x, const proxy_line **lines, const char 
     *host = fields_host(x);
     *lines = h.line;
     return h.n;
+}
+
+static brg_text fields_text(const fields_head *h, int from, const char *before, const char *behind)
+{
+    const apr_size_t before_len = strlen(before), behind_len = strlen(behind);
+    char *text = apr_palloc(h->r->pool, before_len + h->size + behind_len), *p = text;
+
+    p = fields_put(p, before, before_len);
+    p = fields_put_lines(p, h->line + from, h->line + h->n);
+    p = fields_put(p, behind, behind_len);
+    return (brg_text){text, (apr_size_t)(p - text)};
+}
+
+void proxy_request_frame(proxy_exchange *x, proxy_frame *to)
+{
+    fields_head h = {0};
+    int before;
+
+    fields_collect(x, &h);
+    fields_add(&h, "Host", fields_host(x));
+    to->before = fields_text(&h, 0, " HTTP/1.1\r\n", "");
+    before = h.n;
+    h.host = fields_client_host(x->r);
+    h.seen_for = 1; /* each request has its own */
+    fields_of_ours(x, &h);
+    fields_of_connection(x, &h, 0);
+    to->behind = fields_text(&h, before, "", "\r\n");
+    to->adds_for = x->conf.add_fields;
 }
 
 apr_bucket *proxy_request_head(proxy_exchange *x)

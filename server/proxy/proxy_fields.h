@@ -7,6 +7,47 @@
  * Fields of a request to an HTTP backend, whatever the version (proxy_fields.c).
  */
 #include "proxy_exchange.h"
+#include "http_head.h"
+#include "brigade/stored_answer.h"
+
+/** What becomes of a field of the client on its way to a backend. */
+typedef enum proxy_field_rule {
+    PROXY_FIELD_GOES,
+    PROXY_FIELD_STAYS, /**< it is between the client and this server, as the next five are */
+    PROXY_FIELD_HOST,
+    PROXY_FIELD_LENGTH,
+    PROXY_FIELD_UPGRADE,
+    PROXY_FIELD_TE,
+    PROXY_FIELD_CODING,
+    PROXY_FIELD_EXPECT,
+    PROXY_FIELD_CONDITION,   /**< goes, but for parts of pages */
+    PROXY_FIELD_CREDENTIALS, /**< for a proxy: a forward proxy keeps them */
+    PROXY_FIELD_ADDED_TO     /**< goes, with what this server says behind it */
+} proxy_field_rule;
+
+/** @param id  http_field_id_of() that name. Threads: any. */
+proxy_field_rule proxy_field_rule_of(http_field_id id, const char *name, apr_size_t len);
+
+/** What becomes of a field of a backend's answer. */
+typedef enum proxy_answer_rule {
+    PROXY_ANSWER_GOES,
+    PROXY_ANSWER_STAYS,  /**< it is between the backend and this server (RFC 9110, 7.6.1) */
+    PROXY_ANSWER_URL,    /**< goes as ProxyPassReverse says */
+    PROXY_ANSWER_COOKIE, /**< goes as ProxyPassReverseCookiePath and -Domain say */
+} proxy_answer_rule;
+
+/** Threads: any. */
+proxy_answer_rule proxy_answer_rule_of(const char *name, apr_size_t len);
+
+/** What a plan sends before and behind the fields of its clients: of GET, without a body. */
+typedef struct proxy_frame {
+    brg_text before; /**< from the space behind the target on */
+    brg_text behind; /**< up to the empty line */
+    int adds_for;    /**< X-Forwarded-For, with the client's address, stands before it */
+} proxy_frame;
+
+/** @param to  [out] texts live as long as the request. Threads: the request's. Blocking: no. */
+void proxy_request_frame(proxy_exchange *x, proxy_frame *to);
 
 /** A line. Strings live as long as the request. */
 typedef struct proxy_line {

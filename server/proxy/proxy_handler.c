@@ -9,6 +9,7 @@
  */
 #include "exchange_private.h"
 #include "proxy_origin.h"
+#include "proxy_plan.h"
 #include "proxy_private.h"
 #include "connection.h"
 #include "loop.h"
@@ -99,6 +100,8 @@ static int proxy_run(proxy_exchange *x)
         proxy_poll(x);
     }
     status = exchange_answer_here(x);
+    if (x->may_plan && x->complete && status == OK)
+        proxy_plan_offer(x);
     exchange_end(x);
     return status;
 }
@@ -289,6 +292,9 @@ int proxy_handler(request_rec *r)
         exchange_end(x);
         return status;
     }
+    proxy_plan_look(x);
+    if (x->loop)
+        proxy_ahead_take(x);
     if (proxy_goes_to_loop(r)) {
         status = proxy_wait(x);
         if (status == SUSPENDED)

@@ -11,7 +11,6 @@
 
 APLOG_USE_MODULE(proxy_http);
 
-#define HTTP_FIELD_SIZE 8192     /* of an answer, where responsefieldsize= does not say */
 #define HTTP_TRAILERS_MOST 16384 /* bytes of a trailer section */
 
 static int http_asked_method(const request_rec *r)
@@ -83,10 +82,10 @@ static const char *http_bad(proxy_exchange *x, const http_head *head)
 /* RFC 9112, 9.3: what both sides have said of the connection. */
 static int http_may_keep(const proxy_exchange *x, const http_head *head)
 {
-    if (head->close || x->body_end == H1_BODY_CLOSE || x->body_end == H1_BODY_TUNNEL ||
+    if (x->body_end == H1_BODY_CLOSE || x->body_end == H1_BODY_TUNNEL ||
         apr_table_get(x->r->subprocess_env, "proxy-nokeepalive"))
         return 0;
-    return head->minor >= 1 || head->keep_alive;
+    return h1_response_keeps(head);
 }
 
 static void http_framed(proxy_exchange *x, const http_head *head)
@@ -132,8 +131,8 @@ static apr_status_t http_head_taken(proxy_exchange *x, const http_head *head)
 static apr_status_t http_take_head(proxy_exchange *x)
 {
     const apr_size_t size = x->target->worker->params.field_size;
-    const h1_limits limits = {.line = (uint32_t)(size ? size : HTTP_FIELD_SIZE),
-                              .field_size = (uint32_t)(size ? size : HTTP_FIELD_SIZE),
+    const h1_limits limits = {.line = (uint32_t)(size ? size : PROXY_FIELD_SIZE),
+                              .field_size = (uint32_t)(size ? size : PROXY_FIELD_SIZE),
                               .unsafe = 1};
     http_head head;
     size_t scanned = 0;
@@ -202,7 +201,7 @@ typedef struct http_trailers {
 
 static const char *http_trailer(proxy_exchange *x, http_trailers *t)
 {
-    static const h1_limits limits = {.line = HTTP_FIELD_SIZE, .field_size = HTTP_FIELD_SIZE};
+    static const h1_limits limits = {.line = PROXY_FIELD_SIZE, .field_size = PROXY_FIELD_SIZE};
     request_rec *r = x->r;
     http_field f;
     const char *bad;

@@ -339,6 +339,10 @@ void proxy_gauges_take(proxy_worker *w);
 int brg_status_backend_get(int n, apr_pool_t *p, brg_status_backend *out);
 
 /* ---- choice ---- */
+/* Steps of proxy_choose(), proxy_answered() and proxy_release() that have to do with the worker alone. */
+void proxy_worker_take(proxy_worker *w);
+void proxy_worker_answered(proxy_worker *w, int status, apr_interval_time_t waited);
+void proxy_worker_release(proxy_worker *w, apr_off_t written, apr_off_t read);
 proxy_worker *proxy_balance(request_rec *r, proxy_target *t, apr_time_t now);
 int proxy_worker_usable(request_rec *r, proxy_worker *w, apr_time_t now);
 void proxy_method_took(proxy_balancer *b, proxy_worker *w);

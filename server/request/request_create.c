@@ -14,6 +14,7 @@
 #include "request_context.h"
 #include "request_line_private.h"
 #include "request_parts.h"
+#include "http_fields.h"
 #include "brigade/loop.h"
 #include "http_config.h"
 #include "http_log.h"
@@ -67,12 +68,6 @@ AP_DECLARE(request_rec *) ap_create_request(conn_rec *c)
 
 /* ---- fields ---- */
 
-static unsigned request_name_bit(const char *name, size_t len)
-{
-    return (unsigned)(len * 7 + (unsigned)(name[0] | 0x20) + 3 * (unsigned)(name[len - 1] | 0x20)) &
-           63;
-}
-
 /* @a copy: the bytes from head->line on, in r->pool. */
 static void request_take_fields(request_rec *r, const http_head *head, char *copy)
 {
@@ -82,7 +77,7 @@ static void request_take_fields(request_rec *r, const http_head *head, char *cop
     for (int i = 0; i < head->n_fields; i++) {
         const http_field *f = &head->field[i];
         char *name = copy + (f->name - head->line), *value = copy + (f->value - head->line);
-        const uint64_t bit = (uint64_t)1 << request_name_bit(f->name, f->name_len);
+        const uint64_t bit = (uint64_t)1 << http_name_bit(f->name, f->name_len);
 
         BRG_ASSERT_DEBUG(f->name >= head->line && f->value >= f->name + f->name_len);
         name[f->name_len] = '\0';

@@ -182,6 +182,21 @@ BRG_DECLARE(int) brg_request_is_stored(const request_rec *r)
     return block && block->stored;
 }
 
+BRG_DECLARE(void) brg_cache_each_time(request_rec *r)
+{
+    request_conf_block *block = request_block_of(r);
+
+    if (block)
+        block->each_time = 1;
+}
+
+int request_runs_each_time(const request_rec *r)
+{
+    const request_conf_block *block = request_block_of(r);
+
+    return !block || block->each_time;
+}
+
 void request_mark_blocking(request_rec *r)
 {
     for (; r; r = request_led_to(r)) {

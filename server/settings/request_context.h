@@ -72,6 +72,9 @@ void request_body_failed(request_rec *r, int status);
 /** What request_body_failed() was told last; OK: nothing. */
 int request_body_status(const request_rec *r);
 
+/** 1 if a module said brg_cache_each_time() of @a r, or put a configuration of its own in the place of the core's. */
+int request_runs_each_time(const request_rec *r);
+
 /** @a r is made for the log of an answer from memory: brg_request_is_stored(). */
 void request_mark_stored(request_rec *r);
 
@@ -244,6 +247,8 @@ typedef struct request_offer {
     struct cache_capture *capture; /**< collects what filters make of the body, or NULL */
     const struct cache_stored
         *stored; /**< it is out of the store of what others answered, or NULL */
+    const struct cache_plan_offer
+        *plan; /**< not a body, but how such a request is sent on; or NULL */
 } request_offer;
 
 /** A new offer of @a r, in place of an earlier one; all zero. NULL if r->request_config is not the

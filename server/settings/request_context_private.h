@@ -34,6 +34,7 @@ typedef struct request_conf_block {
     int fields_before;           /**< request_set_connection() */
     const char *connection;      /**< the same */
     int stored;                  /**< request_mark_stored() */
+    int each_time;               /**< brg_cache_each_time() */
     int body_status;             /**< request_body_failed() */
     request_files files;         /**< what the walk found out about the file */
     apr_array_header_t *vary;    /**< fields that the response depends on, or NULL */

@@ -73,11 +73,12 @@ TLS = """Listen 127.0.0.1:{tls}
     SSLCertificateKeyFile {site}/key.pem
 </VirtualHost>
 """
-FULL = """FileCacheEntries 0
-Listen 127.0.0.1:{proxied}
+PROXIED = """Listen 127.0.0.1:{proxied}
 <VirtualHost 127.0.0.1:{proxied}>
     ProxyPass /p/ http://127.0.0.1:{backend}/
 </VirtualHost>
+"""
+FULL = """FileCacheEntries 0
 Listen 127.0.0.1:{http2-proxied}
 <VirtualHost 127.0.0.1:{http2-proxied}>
     ProxyPass /p/ http://127.0.0.1:{backend}/
@@ -113,7 +114,8 @@ SHAPES = {
     "http2-full": ("full", "http2", "/10k.bin", "", "10 KB over HTTP/2, all phases, filters and the file"),
     "ssi": ("full", "plain", "/page.shtml", "", "a page with six elements, rendered"),
     "scan": ("full", "plain", "/text.scan", "", "text of 10 KB that a handler sends through SSI: it is searched, not compiled"),
-    "proxied": ("full", "proxied", "/p/page", "", "1 KB that another server answers"),
+    "proxied": ("stored", "proxied", "/p/page", "", "1 KB that another server answers"),
+    "proxied-full": ("full", "proxied", "/p/page", "", "1 KB that another server answers, by all phases, an exchange and filters"),
     "http2-proxied": ("full", "http2-proxied", "/p/page", "", "1 KB that another server answers, over HTTP/2"),
     "fastcgi": ("stored", "plain", "/page.script", "", "1 KB of a FastCGI backend, over a connection of its own"),
     "worker": ("full", "plain", "/page.asis", "", "a page that a worker sends"),
@@ -246,7 +248,7 @@ class Server:
         os.mkdir(self.root)
         os.chmod(self.root, 0o777)
         self.ports = {name: free_port() for name in ("plain", "log", "squid", "hit", "tls", "http2", "proxied", "http2-proxied")}
-        text = BASE + HTTP2 + (STORED + (TLS if has_tls(program) else "") if configuration == "stored" else FULL)
+        text = BASE + HTTP2 + PROXIED + (STORED + (TLS if has_tls(program) else "") if configuration == "stored" else FULL)
         text = (PREFORK if configuration == "prefork" else "") + (USER if os.getuid() == 0 else "") + text
         with open(f"{self.root}/httpd.conf", "w", encoding="utf-8") as f:
             f.write((text + more).format(root=self.root, site=site.root, backend=site.backend.port, **self.ports))

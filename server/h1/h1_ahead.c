@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Requests that are sent on before they have a request_rec (h1_ahead.h). */
+#include "h1_ahead.h"
+#include "cache_plan.h"
+#include "h1_conn_private.h"
+#include "loop.h"
+#include "transport.h"
+#include "brigade/assert.h"
+
+/* The first request of a connection takes the full way: hooks of connections see it, and its answer may name other protocols. */
+static int ahead_may_begin(const brg_conn *bc, const gather *g)
+{
+    return bc->requests && bc->c && !bc->master && !bc->read_eof && !bc->ahead && !bc->above &&
+           !g->iov_n && !bc->module_driven && !h1_limits_for(bc)->unsafe &&
+           bc->close_after == CONN_KEEP;
+}
+
+int h1_ahead_begin(brg_conn *bc, const http_head *head, const gather *g)
+{
+    cache_entry *e = cache_planned(bc->loop->cache);
+    const cache_plan *plan;
+
+    if (!e || !ahead_may_begin(bc, g))
+        return 0;
+    plan = cache_plan_of(e);
+    if (!plan->kind->begin(plan, e, bc, head))
+        return 0;
+    BRG_ASSERT(bc->ahead && bc->ahead->entry == e && head->head_len <= conn_in_size(bc));
+    bc->ahead->head_len = head->head_len;
+    bc->ahead->close = head->close;
+    bc->ahead->keep_alive = head->keep_alive;
+    bc->ahead->minor = head->minor;
+    bc->scanned = 0;
+    conn_enter(bc, CONN_WAIT);
+    h1_conn_wait(bc, bc->ahead->due);
+    return 1;
+}
+
+const http_head *h1_ahead_head(brg_conn *bc)
+{
+    http_head *head = h1_conn_scratch_head();
+    size_t scanned = 0;
+    const h1_result result =
+        h1_parse(head, bc->in + bc->in_off, conn_in_size(bc), &scanned, h1_limits_for(bc));
+
+    BRG_ASSERT(bc->ahead && result == H1_DONE && head->head_len == bc->ahead->head_len);
+    return head;
+}
+
+struct conn_ahead *h1_ahead_take(brg_conn *bc)
+{
+    struct conn_ahead *ahead = bc->ahead;
+
+    bc->ahead = NULL;
+    return ahead;
+}
+
+void h1_ahead_drop(brg_conn *bc)
+{
+    struct conn_ahead *ahead = h1_ahead_take(bc);
+
+    if (ahead)
+        ahead->kind->drop(ahead);
+}
+
+int h1_ahead_keeps(const brg_conn *bc, const server_rec *s, int *asked)
+{
+    const struct conn_ahead *ahead = bc->ahead;
+
+    *asked = ahead->keep_alive;
+    return !ahead->close && (ahead->minor || ahead->keep_alive) && cache_keeps(bc, s);
+}
+
+/* The request is made now. Its handler goes on with what was begun; a client that left meanwhile is found where all are. */
+static int ahead_full(brg_conn *bc)
+{
+    const int left = bc->read_eof || bc->failed;
+    const http_head *head = h1_ahead_head(bc);
+
+    wheel_cancel(&bc->loop->wheel, &bc->timer);
+    conn_enter(bc, CONN_HEAD);
+    if (h1_conn_full(bc, head))
+        return 1;
+    if (left && bc->fd >= 0 && bc->state == CONN_WAIT)
+        loop_ready(bc->loop, bc);
+    return 0;
+}
+
+/* @return as h1_conn_written() */
+static int ahead_answered(brg_conn *bc)
+{
+    const uint32_t head_len = bc->ahead->head_len;
+
+    wheel_cancel(&bc->loop->wheel, &bc->timer);
+    h1_ahead_drop(bc);
+    conn_in_consume(bc, head_len);
+    bc->requests++;
+    bc->loop->ended_n++;
+    bc->loop->full_n++;
+    bc->idle_until = bc->loop->monotonic + h1_conn_server(bc)->keep_alive_timeout;
+    bc->head_began = bc->loop->monotonic;
+    if (bc->close_after == CONN_KEEP && !bc->pending && !bc->failed) {
+        conn_enter(bc, CONN_HEAD);
+        return 1;
+    }
+    return h1_conn_written(bc);
+}
+
+int h1_ahead_go_on(brg_conn *bc)
+{
+    BRG_ASSERT(bc->state == CONN_WAIT && bc->ahead && loop_self() == bc->loop);
+    if (bc->failed || bc->read_eof)
+        return ahead_full(bc);
+    switch (bc->ahead->kind->go_on(bc)) {
+    case H1_AHEAD_WAITS:
+        return 0;
+    case H1_AHEAD_ANSWERED:
+        return ahead_answered(bc);
+    default:
+        return ahead_full(bc);
+    }
+}
+
+int h1_ahead_expired(brg_conn *bc)
+{
+    BRG_ASSERT(bc->state == CONN_WAIT && bc->ahead);
+    bc->ahead->expired = 1;
+    return ahead_full(bc);
+}
