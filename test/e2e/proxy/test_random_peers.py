@@ -12,7 +12,7 @@ import pytest
 from backend import Backend
 from brigade import PATIENCE, wait_until
 from h2_client import DATA, END_HEADERS, HEADERS, Connection, frame, request_block
-from random_peers import KINDS, Asked, Http1Talk, Http2Talk, RandomBackend, head, reset
+from random_peers import KINDS, Asked, Http1Talk, Http2Talk, RandomBackend, RandomStreams, head, reset
 
 pytestmark = [pytest.mark.only("brigade"), pytest.mark.threads]
 
@@ -93,6 +93,16 @@ def test_everybody_gets_his_own(serve, talks):
         assert not backend.wrong, f"TEST_MODEL_SEED={SEED}: {backend.wrong[:3]}"
         assert not posts_twice(backend), f"TEST_MODEL_SEED={SEED}: {posts_twice(backend)}"
         at_rest(server, backend)
+
+
+def test_streams_of_a_backend(serve):
+    """Connections to it carry requests of several clients, and may end under all of them."""
+    kinds = tuple(k for k in KINDS if k not in ("extra", "nobody", "both"))
+    with RandomStreams() as backend:
+        server = serve(CONFIG.replace("@BACKEND@", str(backend.port)).replace("http://", "h2c://"))
+        Crowd(server, (Http1Talk, Http2Talk), kinds=kinds, tolerant=True).run()
+        assert not backend.wrong, f"TEST_MODEL_SEED={SEED}: {backend.wrong[:3]}"
+        wait_until(lambda: json.loads(server.get("/metrics?json").body)["backends"][0]["in_flight"] == 0, "rest")
 
 
 def test_from_the_cache(serve):
