@@ -9,6 +9,7 @@
 #include "brigade/assert.h"
 #include "brigade/loop.h"
 #include "http_log.h"
+#include "http_main.h"
 #include "mpm_common.h"
 #include "unixd.h"
 #include "apr_strings.h"
@@ -141,6 +142,20 @@ int cached_disk_is_open(void)
 
 /* ---- the thread ---- */
 
+/* A disk that fails is told of once, until it works again. Another error is a record that was evicted meanwhile. */
+static void disk_tell(disk_what what, apr_status_t rv)
+{
+    static uint8_t fails[DISK_PURGED + 1];
+
+    BRG_ASSERT(what <= DISK_PURGED && disk_place_mine); /* the thread of the tier */
+    if (rv == APR_EGENERAL)
+        return;
+    if (rv && !fails[what])
+        ap_log_error(APLOG_MARK, APLOG_ERR, rv, ap_server_conf, "%s: cannot %s stored responses",
+                     disk_root, what == DISK_READS ? "read" : "write");
+    fails[what] = rv != APR_SUCCESS;
+}
+
 /* The head of a record: at first so many bytes as most heads have. @return its bytes, to be freed; NULL */
 static char *disk_head_get(const store_key *key, const disk_place *place, disk_head *head)
 {
@@ -150,6 +165,7 @@ static char *disk_head_get(const store_key *key, const disk_place *place, disk_h
         char *bytes = malloc(n);
         apr_status_t rv = bytes ? disk_read(disk_tier, place, 0, bytes, n, 1) : APR_ENOMEM;
 
+        disk_tell(DISK_READS, rv);
         if (rv == APR_SUCCESS)
             rv = disk_head_read(disk_tier, key, place, bytes, &n, head);
         if (rv == APR_SUCCESS)
@@ -169,6 +185,7 @@ static int disk_body_get(store_writer *w, const disk_job *job, const disk_place 
     disk_sum_begin(&sum);
     for (uint64_t done = 0; done < head->body_bytes;) {
         const uint64_t left = head->body_bytes - done;
+        apr_status_t rv;
         char *p;
         size_t n = store_write_room(w, &p);
 
@@ -177,7 +194,9 @@ static int disk_body_get(store_writer *w, const disk_job *job, const disk_place 
         n = n < DISK_PIECE ? n : DISK_PIECE;
         n = n < left ? n : (size_t)left;
         BRG_ASSERT(n > 0 && n <= left);
-        if (disk_read(disk_tier, place, head->body + done, p, n, 1) != APR_SUCCESS)
+        rv = disk_read(disk_tier, place, head->body + done, p, n, 1);
+        disk_tell(DISK_READS, rv);
+        if (rv != APR_SUCCESS)
             return 0;
         disk_sum_add(&sum, p, n);
         store_write_commit(w, n);
@@ -251,7 +270,7 @@ static void disk_do_write(const disk_job *job)
         !found.view.reader)
         return;
     if (!found.view.soft)
-        (void)disk_write(disk_tier, &job->key, &found.view, job->asked);
+        disk_tell(DISK_WRITES, disk_write(disk_tier, &job->key, &found.view, job->asked));
     store_release(&found.view);
 }
 

@@ -473,6 +473,13 @@ static void save_cut(cached_request *q)
         cached_wake(q->place, flight);
 }
 
+/* A handler whose client left stops, and so an end comes that is none of the answer's; it tells where no length is announced. */
+static int save_is_torn(const cached_request *q)
+{
+    BRG_ASSERT(q->writer);
+    return q->r->connection->aborted && q->length == STORE_LENGTH_UNKNOWN;
+}
+
 /* One bucket. @return an error of reading it; APR_EAGAIN: its bytes are not there yet */
 static apr_status_t save_bucket(cached_request *q, apr_bucket *b, apr_read_type_e block)
 {
@@ -484,10 +491,12 @@ static apr_status_t save_bucket(cached_request *q, apr_bucket *b, apr_read_type_
         save_cut(q);
         return APR_SUCCESS;
     }
-    if (APR_BUCKET_IS_EOS(b)) {
+    if (APR_BUCKET_IS_EOS(b) && !save_is_torn(q)) {
         save_end(q);
         return APR_SUCCESS;
     }
+    if (APR_BUCKET_IS_EOS(b))
+        save_cut(q);
     if (APR_BUCKET_IS_METADATA(b))
         return APR_SUCCESS;
     rv = apr_bucket_read(b, &p, &n, block);

@@ -347,6 +347,9 @@ apr_status_t client_wait(client_conn *cc, short events, apr_interval_time_t time
     return n > 0 ? APR_SUCCESS : n == 0 ? APR_TIMEUP : errno;
 }
 
+/* Of each that is kept: thousands may be, and nothing beside it. */
+_Static_assert(sizeof(client_conn) <= 1024, "an idle connection to a backend is small");
+
 static client_conn *connect_object(client_origin *o, client_place *place, brg_loop *loop)
 {
     client_conn *cc = calloc(1, sizeof *cc);

@@ -25,6 +25,7 @@ typedef struct proxy_checked_worker {
 } proxy_checked_worker;
 
 typedef struct check_run {
+    struct check_run *next, **prev; /* of those that run */
     const proxy_checked_worker *of;
     brg_loop *loop;
     client_conn *cc;
@@ -36,6 +37,7 @@ typedef struct check_run {
 static proxy_checked_worker *checks;
 static int checks_n;
 static apr_time_t checks_looked; /* the first loop's */
+static check_run *check_runs;    /* the first loop's, which ends with its process */
 
 static const char *check_method(proxy_check check)
 {
@@ -104,7 +106,21 @@ static void check_end(check_run *run, int ok)
     if (run->cc)
         client_close(run->cc);
     proxy_checked(w, ok, run->loop->wall);
+    BRG_ASSERT(*run->prev == run);
+    *run->prev = run->next;
+    if (run->next)
+        run->next->prev = run->prev;
     free(run);
+}
+
+/* A backend may keep the connection open behind its answer. @param n  bytes of the body that came */
+static int check_is_whole(const check_run *run, const http_head *head, apr_size_t n)
+{
+    const proxy_check check = run->of->worker->params.check;
+    const int is_head = check == PROXY_CHECK_HEAD || check == PROXY_CHECK_HEAD11;
+    const h1_body_end end = h1_response_body(head, is_head ? HTTP_METHOD_HEAD : HTTP_METHOD_GET, 0);
+
+    return end == H1_BODY_NONE || (end == H1_BODY_LENGTH && n >= head->content_length);
 }
 
 /* @return 1: well; 0: not; -1: more is needed */
@@ -125,7 +141,8 @@ static int check_judge(check_run *run, int ended)
     }
     if (!run->of->worker->params.check_expr || !*run->of->worker->params.check_expr)
         return head.code >= 200 && head.code < 400;
-    if (!ended && client_in_size(cc) < CHECK_BODY_MOST)
+    if (!ended && client_in_size(cc) < CHECK_BODY_MOST &&
+        !check_is_whole(run, &head, client_in_size(cc) - head.head_len))
         return -1;
     return proxy_check_passes(run->of->worker, &head, client_in(cc) + head.head_len,
                               client_in_size(cc) - head.head_len);
@@ -205,6 +222,10 @@ static void check_begin(const proxy_checked_worker *c, brg_loop *loop)
         return;
     run->of = c;
     run->loop = loop;
+    run->prev = &check_runs;
+    if ((run->next = check_runs))
+        check_runs->prev = &run->next;
+    check_runs = run;
     run->ticket.notify = check_notified;
     run->ticket.baton = run;
     run->timer.expired = check_expired;

@@ -67,7 +67,11 @@ int tls_hello_came(tls_conn *t, tls_scratch *in)
     BRG_ASSERT(!t->ssl && in->input_of == t);
     while (n > 0 && !tls_hello_is_whole(in->input + in->input_off, in->input_len - in->input_off))
         n = tls_input_more(t, in);
-    return n > 0 ? 1 : n < 0 && errno == EAGAIN ? 0 : -1;
+    if (n < 0 && errno == EAGAIN)
+        return 0;
+    if (n < 0)
+        conn_fail(t->bc, errno, "cannot read from the client");
+    return n > 0 ? 1 : -1;
 }
 
 /* ---- what it is for ---- */

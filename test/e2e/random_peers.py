@@ -13,6 +13,7 @@ import threading
 from backend import Backend
 from h2_client import DATA, END_HEADERS, END_STREAM, GOAWAY, HEADERS, RST_STREAM, SETTINGS, WINDOW_UPDATE, Connection, frame, line, request_block
 from h2_client import Closed as H2Closed
+from h2_streams import Backend as Streams
 from hpack_decoder import Decoder
 from http_client import Client, Truncated
 
@@ -117,6 +118,59 @@ class RandomBackend(Backend):
 class Forgetful(list):
     def append(self, item):
         pass
+
+
+class RandomStreams(Streams):
+    """The same over HTTP/2: streams that are reset, refused, cut, and connections that end under them."""
+
+    def __init__(self, seed=0):
+        self.wrong, self.chance = [], random.Random(seed)
+        super().__init__(self.answers)
+        self.streams = Forgetful()
+
+    def answers(self, stream):
+        try:
+            self._answers(stream)
+        except (OSError, TimeoutError, KeyError):
+            pass
+
+    def _answers(self, stream):
+        _, kind, identity, size, seed = stream.path.split("/")
+        c, size, rnd = stream.connection, int(size), random.Random(int(seed))
+        with c.lock:
+            c.lock.wait_for(lambda: stream.ended or stream.reset is not None or c.closed, 30)
+        if stream.reset is not None or c.closed:
+            return
+        body, expected = body_of(identity, size), int(stream.fields["x-size"])
+        if stream.body != body_of(identity, expected):
+            self.wrong.append(f"the body of {stream.path} was {stream.body[:80]!r}, {len(stream.body)} bytes")
+        if kind in ("before", "garbage"):
+            stream.refuse(rnd.choice([2, 8, 11]))
+        elif kind == "half":
+            c.close()
+        elif kind == "empty":
+            c.send(frame(HEADERS, END_HEADERS | END_STREAM, stream.number, line(":status", "204")))
+        elif stream.fields[":method"] == "HEAD":
+            c.send(frame(HEADERS, END_HEADERS | END_STREAM, stream.number, line(":status", "404" if kind == "missing" else "200")))
+        else:
+            self._body(stream, kind, rnd, body)
+
+    @staticmethod
+    def _body(stream, kind, rnd, body):
+        cuts = kind in ("short", "badchunk", "resets")
+        length = [line("content-length", str(len(body) + (kind == "short")))] if kind != "chunked" else []
+        if kind == "interim":
+            stream.head("103", line("link", "</>"))
+        stream.head("404" if kind == "missing" else "413" if kind == "early" else "200", *length)
+        for piece in cut(rnd, body[:rnd.randrange(len(body) + 1)] if cuts else body):
+            if piece:
+                stream.data(piece)
+        if kind == "badchunk":
+            stream.refuse(rnd.choice([2, 8]))
+        elif kind == "resets":
+            stream.connection.close()
+        else:
+            stream.connection.send(frame(DATA, END_STREAM, stream.number))
 
 
 class Asked:

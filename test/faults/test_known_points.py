@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Faults that went wrong once, tried each time; the sweeps try them by chance or where all is tried."""
 import os
-from errno import EAGAIN, EBADF, ECONNABORTED, EINTR, EIO, EMFILE, ENFILE, ENOBUFS, ENOENT, ENOMEM, ENOSPC, ENOSYS, EPERM, EPROTO, ESPIPE
+from errno import EAGAIN, EBADF, ECONNABORTED, EINTR, EIO, EMFILE, ENFILE, ENOBUFS, ENOENT, ENOMEM, ENOSPC, ENOSYS, EPERM, EPIPE, EPROTO, ESPIPE, ESTALE
 
 import pytest
 
@@ -31,6 +31,9 @@ REQUESTS = {
     "listing": [("readdir", "none", (1, 2, 3), EIO), ("opendir", "none", (1, 2), EMFILE), ("opendir", "none", 2, EIO),
                 ("stat", "none", (2, 3, 4), EIO)],
     "upload": [("recv", "socket", (1, 2, 3), ENOMEM), ("fcntl", "socket", 1, EPERM), ("getpeername", "socket", 1, ENOBUFS)],
+    "tunnel": [("send", "socket", (1, 2, 3), EPIPE), ("send", "socket", (1, 2), ENOBUFS), ("recv", "socket", (11, 12, 13), ENOMEM)],
+    "http2-backend": [("recv", "socket", 2, ENOMEM)],
+    "stored-disk": [("pread", "file", (16, 46), ESTALE)],
 }
 
 

@@ -30,7 +30,7 @@ def test_found_again_after_a_restart(serve, backend, tmp_path):
     backend.scripts["/short"] = answer(b"short-body\n", fields=fields(age=1000))
     server, root = start(serve, backend, tmp_path)
     assert server.get("/p/long").body == body and server.get("/p/short").body == b"short-body\n"
-    wait_until(lambda: is_written(server, 3000000) and b"short-body\n" in files(root), "they are written")
+    wait_until(lambda: is_written(server, 3000000) and b"short-body\n" in files(root), "they are written", 60)  # the disk may have much to do
     if os.geteuid() == 0:
         assert {os.stat(root / name).st_uid for name in os.listdir(root)} == {pwd.getpwnam(unprivileged_user()).pw_uid}
     server.stop()

@@ -31,15 +31,20 @@ def test_never_stale(serve, backend, span, entries):
     backend.scripts["/a"] = validated()
     server = serve(config(backend, f"CacheRefreshAhead {span}\nFileCacheEntries {entries}\nMaxKeepAliveRequests 0"))
     with server.connect() as client:
-        begin, ages = time.monotonic(), set()
-        while time.monotonic() - begin < 4.5:
-            got = client.get("/p/a")
+        begin = paused = last = time.monotonic()
+        ages = set()
+        while len(backend.requests) < 4:
+            got, now = client.get("/p/a"), time.monotonic()
+            if now - last > 0.2:  # the machine had no time for one of us: what is asked for seldom may become stale
+                paused = now
+            last = now
             assert got.status == 200 and got.body == b"stored\n"
-            if backend.requests[1:]:
+            if backend.requests[1:] and now - paused > 2.5:
                 assert kind(got) == "HIT"
             ages.add(got["Age"])
             time.sleep(0.02)
-    assert 3 <= len(backend.requests) <= 6
+            assert now - begin < 60
+    assert len(backend.requests) <= now - begin + 2
     assert ages <= {None, "0", "1"}
     assert [r["If-None-Match"] for r in backend.requests[1:]] == ['"1"'] * (len(backend.requests) - 1)
 

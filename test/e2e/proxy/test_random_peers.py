@@ -12,7 +12,7 @@ import pytest
 from backend import Backend
 from brigade import PATIENCE, wait_until
 from h2_client import DATA, END_HEADERS, HEADERS, Connection, frame, request_block
-from random_peers import KINDS, Asked, Http1Talk, Http2Talk, RandomBackend
+from random_peers import KINDS, Asked, Http1Talk, Http2Talk, RandomBackend, RandomStreams, head, reset
 
 pytestmark = [pytest.mark.only("brigade"), pytest.mark.threads]
 
@@ -95,6 +95,16 @@ def test_everybody_gets_his_own(serve, talks):
         at_rest(server, backend)
 
 
+def test_streams_of_a_backend(serve):
+    """Connections to it carry requests of several clients, and may end under all of them."""
+    kinds = tuple(k for k in KINDS if k not in ("extra", "nobody", "both"))
+    with RandomStreams() as backend:
+        server = serve(CONFIG.replace("@BACKEND@", str(backend.port)).replace("http://", "h2c://"))
+        Crowd(server, (Http1Talk, Http2Talk), kinds=kinds, tolerant=True).run()
+        assert not backend.wrong, f"TEST_MODEL_SEED={SEED}: {backend.wrong[:3]}"
+        wait_until(lambda: json.loads(server.get("/metrics?json").body)["backends"][0]["in_flight"] == 0, "rest")
+
+
 def test_from_the_cache(serve):
     """Answers that were broken on their way are not stored; those who follow one get no more of it than there was."""
     names = [f"idu{i}n{i}" for i in range(30)]
@@ -124,3 +134,29 @@ def test_a_client_that_leaves_behind_much(serve):
             with Connection(server.port) as c:
                 c.send(frame(HEADERS, END_HEADERS, 1, request_block("/p/a", "POST")) + frame(DATA, 0, 1, b"y" * 10_000))
         wait_until(lambda: json.loads(server.get("/metrics?json").body)["backends"][0]["in_flight"] == 0 == backend.open, "the backend to be let go")
+
+
+@pytest.mark.parametrize("framing", ["close", "chunked"])
+def test_what_was_begun_for_a_client_that_left_is_not_stored(serve, framing):
+    """Where no length is announced, the end that a request comes to because its client left is none of the answer's."""
+    body = b"".join(b"%15d\n" % i for i in range(20_000))
+
+    def script(connection, request):
+        wants = "Connection: close" if framing == "close" else "Transfer-Encoding: chunked"
+        connection.send(head("200 OK", "Cache-Control: max-age=100", wants))
+        for i in range(0, len(body), 40_000):
+            piece = body[i:i + 40_000]
+            connection.send(piece if framing == "close" else b"%x\r\n%s\r\n" % (len(piece), piece))
+        connection.send(b"" if framing == "close" else b"0\r\n\r\n")
+        return False
+
+    with Backend({"*": script}) as backend:
+        server = serve(f"EventLoops 1\nProxyPass /p/ http://127.0.0.1:{backend.port}/ retry=0\nCacheEnable memory /p/\nCacheMemory 16M\n")
+        for i in range(40):
+            with server.connect() as c:
+                c.send(f"GET /p/{i} HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                c.read_exactly(100)
+                if i % 2:
+                    reset(c.socket)
+            for _ in range(2):
+                assert server.get(f"/p/{i}").body == body

@@ -302,6 +302,16 @@ def test_no_request_of_wrk_fails(serve, kind, way, rounds):
         at_rest(server)
 
 
+def test_a_check_ends_with_its_answer(serve):
+    """Its backend may keep the connection; whoever waits until that closes calls a good backend late, and has one more connection each time."""
+    with Backend() as backend:
+        member = f"http://127.0.0.1:{backend.port} hcmethod=GET hcinterval=1 hcexpr=ok hcuri=/health"
+        server = serve(HEALTH + f"<Proxy balancer://b>\nBalancerMember {member}\n</Proxy>\nProxyPass /b/ balancer://b/\n")
+        wait_until(lambda: len(backend.requests) >= 3, "checks")
+        wait_until(lambda: backend.open == 0, "their end")
+        assert server.get("/b/x").status == 200
+
+
 def test_a_killed_process_takes_only_its_own_along(serve, backends):
     server = site(serve, backends[:2], parameters="", more="ServerProcesses 2\n")
     wait_until(lambda: len(server.children()) == 2, "two processes")
