@@ -13,7 +13,6 @@ APLOG_USE_MODULE(socache_memcache);
 
 #define MC_PORT 11211
 #define MC_TIMEOUT apr_time_from_sec(2)
-#define MC_IDLE apr_time_from_sec(15)
 
 static apr_status_t mc_ask(socache_conn *c, const char *verb, const char *key, char *line)
 {
@@ -102,34 +101,16 @@ static const char *mc_create(ap_socache_instance_t **instance, const char *arg, 
     return socache_provider_make(instance, arg, &mc_protocol, p);
 }
 
-static apr_status_t mc_init(ap_socache_instance_t *instance, const char *cname,
-                            const struct ap_socache_hints *hints, server_rec *s, apr_pool_t *pool)
-{
-    (void)hints;
-    return socache_provider_init(
-        instance, cname, ap_get_module_config(s->module_config, &socache_memcache_module), s, pool);
-}
-
 static const ap_socache_provider_t mc_provider = {"memcache",
                                                   0,
                                                   mc_create,
-                                                  mc_init,
+                                                  socache_provider_init,
                                                   socache_provider_destroy,
                                                   socache_provider_store,
                                                   socache_provider_retrieve,
                                                   socache_provider_remove,
                                                   socache_provider_status,
                                                   socache_provider_iterate};
-
-static void *mc_server_create(apr_pool_t *p, server_rec *s)
-{
-    socache_times *conf = apr_palloc(p, sizeof *conf);
-
-    (void)s;
-    conf->idle = MC_IDLE;
-    conf->timeout = 0;
-    return conf;
-}
 
 static const char *mc_idle_cmd(cmd_parms *cmd, void *dir, const char *arg)
 {
@@ -153,4 +134,4 @@ static void mc_hooks(apr_pool_t *p)
 }
 
 module AP_MODULE_DECLARE_DATA socache_memcache_module = {
-    STANDARD20_MODULE_STUFF, NULL, NULL, mc_server_create, NULL, mc_commands, mc_hooks, 0};
+    STANDARD20_MODULE_STUFF, NULL, NULL, socache_times_create, NULL, mc_commands, mc_hooks, 0};

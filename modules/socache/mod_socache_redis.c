@@ -13,7 +13,6 @@ APLOG_USE_MODULE(socache_redis);
 
 #define RD_PORT 6379
 #define RD_TIMEOUT apr_time_from_sec(5)
-#define RD_IDLE apr_time_from_sec(15)
 
 /* A command of a verb, a key, and, with a value, its seconds and bytes. @param line  [out] the first of the reply */
 static apr_status_t rd_ask(socache_conn *c, const char *verb, const char *key,
@@ -99,34 +98,16 @@ static const char *rd_create(ap_socache_instance_t **instance, const char *arg, 
     return socache_provider_make(instance, arg, &rd_protocol, p);
 }
 
-static apr_status_t rd_init(ap_socache_instance_t *instance, const char *cname,
-                            const struct ap_socache_hints *hints, server_rec *s, apr_pool_t *pool)
-{
-    (void)hints;
-    return socache_provider_init(
-        instance, cname, ap_get_module_config(s->module_config, &socache_redis_module), s, pool);
-}
-
 static const ap_socache_provider_t rd_provider = {"redis",
                                                   0,
                                                   rd_create,
-                                                  rd_init,
+                                                  socache_provider_init,
                                                   socache_provider_destroy,
                                                   socache_provider_store,
                                                   socache_provider_retrieve,
                                                   socache_provider_remove,
                                                   socache_provider_status,
                                                   socache_provider_iterate};
-
-static void *rd_server_create(apr_pool_t *p, server_rec *s)
-{
-    socache_times *conf = apr_palloc(p, sizeof *conf);
-
-    (void)s;
-    conf->idle = RD_IDLE;
-    conf->timeout = 0;
-    return conf;
-}
 
 /* cmd->info: where in the configuration. */
 static const char *rd_span_cmd(cmd_parms *cmd, void *dir, const char *arg)
@@ -152,4 +133,4 @@ static void rd_hooks(apr_pool_t *p)
 }
 
 module AP_MODULE_DECLARE_DATA socache_redis_module = {
-    STANDARD20_MODULE_STUFF, NULL, NULL, rd_server_create, NULL, rd_commands, rd_hooks, 0};
+    STANDARD20_MODULE_STUFF, NULL, NULL, socache_times_create, NULL, rd_commands, rd_hooks, 0};

@@ -55,13 +55,17 @@ typedef struct socache_protocol {
     socache_talk *get, *set, *remove;
 } socache_protocol;
 
+/** create_server_config of their modules: socache_times. */
+void *socache_times_create(apr_pool_t *p, server_rec *s);
+
 /* ---- functions of an ap_socache_provider_t (socache_provider.c) */
 
 /** An instance of these servers. @return NULL or the message */
 const char *socache_provider_make(ap_socache_instance_t **instance, const char *names,
                                   const socache_protocol *protocol, apr_pool_t *p);
 apr_status_t socache_provider_init(ap_socache_instance_t *instance, const char *cname,
-                                   const socache_times *times, server_rec *s, apr_pool_t *p);
+                                   const struct ap_socache_hints *hints, server_rec *s,
+                                   apr_pool_t *p);
 void socache_provider_destroy(ap_socache_instance_t *instance, server_rec *s);
 apr_status_t socache_provider_store(ap_socache_instance_t *instance, server_rec *s,
                                     const unsigned char *id, unsigned int idlen, apr_time_t expiry,

@@ -5,6 +5,8 @@
 #include "apr_strings.h"
 #include "brigade/assert.h"
 
+#define SOCACHE_IDLE apr_time_from_sec(15)
+
 struct ap_socache_instance_t {
     socache_client *client;
     const socache_protocol *protocol;
@@ -25,9 +27,11 @@ const char *socache_provider_make(ap_socache_instance_t **instance, const char *
 }
 
 apr_status_t socache_provider_init(ap_socache_instance_t *instance, const char *cname,
-                                   const socache_times *times, server_rec *s, apr_pool_t *p)
+                                   const struct ap_socache_hints *hints, server_rec *s,
+                                   apr_pool_t *p)
 {
     const socache_protocol *protocol = instance->protocol;
+    const socache_times *times = ap_get_module_config(s->module_config, protocol->module);
     const char *bad = NULL;
     apr_status_t rv;
 
@@ -40,6 +44,14 @@ apr_status_t socache_provider_init(ap_socache_instance_t *instance, const char *
                      "%sFailed to Parse %s Server: '%s'", protocol->bad_name, protocol->log_name,
                      bad);
     return rv;
+}
+
+void *socache_times_create(apr_pool_t *p, server_rec *s)
+{
+    socache_times *times = apr_palloc(p, sizeof *times);
+
+    *times = (socache_times){.idle = SOCACHE_IDLE};
+    return times;
 }
 
 void socache_provider_destroy(ap_socache_instance_t *instance, server_rec *s)

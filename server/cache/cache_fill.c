@@ -243,7 +243,7 @@ int cache_fill_304(response_cache *c, cache_entry *e, request_rec *r)
         return -1;
     }
     if (!e->filled) {
-        cache_set_status(e, HTTP_OK); /* that is what conditions are about */
+        cache_set_status(e, HTTP_OK); /* conditions ask about the 200 */
         fill_validators(e, r);
         e->filled_304 = 1;
     }

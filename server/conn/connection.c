@@ -53,14 +53,10 @@ AP_IMPLEMENT_HOOK_RUN_FIRST(apr_status_t, get_pollfd_from_conn,
                             (conn_rec * c, struct apr_pollfd_t *pfd, apr_interval_time_t *ptimeout),
                             (c, pfd, ptimeout), APR_ENOTIMPL)
 
-#define CONNECTION_MAGIC 0x42434f4eu
-
 /* cs stands behind the private fields on purpose: a conn_state_t that another module allocates
  * right after a conn_rec of its own must not be found at the same distance. */
 typedef struct connection_rec {
-    conn_rec c;
-    uint32_t magic;
-    brg_conn *bc;
+    connection_link link;
     apr_socket_t *csd;
     struct core_input *in;
     struct core_output *out;
@@ -71,20 +67,12 @@ typedef struct connection_rec {
 
 /* ---- identity ---- */
 
+const size_t connection_to_state = offsetof(connection_rec, cs);
+
 /* NULL for a conn_rec that connection_create_hook() did not make, and for a copy of one. */
 static connection_rec *connection_ours(const conn_rec *c)
 {
-    connection_rec *cr = (connection_rec *)(void *)(uintptr_t)c;
-
-    if (!c || (char *)c->cs != (char *)cr + offsetof(connection_rec, cs))
-        return NULL;
-    return cr->magic == CONNECTION_MAGIC ? cr : NULL;
-}
-
-brg_conn *connection_of(conn_rec *c)
-{
-    connection_rec *cr = connection_ours(c);
-    return cr ? cr->bc : NULL;
+    return (connection_rec *)(void *)(uintptr_t)connection_link_of(c);
 }
 
 int connection_is_plain(const conn_rec *c)
@@ -153,10 +141,10 @@ static conn_rec *connection_create_hook(apr_pool_t *p, server_rec *server, apr_s
                                         long id, void *sbh, apr_bucket_alloc_t *alloc)
 {
     connection_rec *cr = apr_pcalloc(p, sizeof *cr);
-    conn_rec *c = &cr->c;
+    conn_rec *c = &cr->link.c;
     apr_status_t rv;
 
-    cr->magic = CONNECTION_MAGIC;
+    cr->link.magic = CONNECTION_MAGIC;
     cr->csd = csd;
     c->cs = &cr->cs;
     c->sbh = sbh;
@@ -175,11 +163,11 @@ static conn_rec *connection_create_hook(apr_pool_t *p, server_rec *server, apr_s
     return c;
 }
 
-/* The last of the pre_connection hooks: cr->bc is set by then. */
+/* The last of the pre_connection hooks: cr->link.bc is set by then. */
 static int connection_pre_hook(conn_rec *c, void *csd)
 {
     connection_rec *cr = connection_ours(c);
-    brg_conn *bc = cr ? cr->bc : NULL;
+    brg_conn *bc = cr ? cr->link.bc : NULL;
     struct core_output *out;
     struct core_input *in;
 
@@ -232,8 +220,8 @@ static conn_rec *connection_build(brg_conn *bc, apr_pool_t *p, apr_socket_t *csd
                      "the event loops cannot drive it: connection closed");
         return NULL;
     }
-    BRG_ASSERT(!cr->bc && !cr->filtered);
-    cr->bc = bc;
+    BRG_ASSERT(!cr->link.bc && !cr->filtered);
+    cr->link.bc = bc;
     return c;
 }
 
@@ -277,12 +265,12 @@ static conn_rec *connection_build_stream(brg_conn *bc, apr_pool_t *p)
     apr_socket_t *csd = ap_get_conn_socket(master);
     ap_sb_handle_t *sbh;
     connection_rec *cr = apr_pcalloc(p, sizeof *cr);
-    conn_rec *c = &cr->c;
+    conn_rec *c = &cr->link.c;
 
     *c = *master;
-    cr->magic = CONNECTION_MAGIC;
+    cr->link.magic = CONNECTION_MAGIC;
     cr->csd = csd;
-    cr->bc = bc;
+    cr->link.bc = bc;
     c->cs = &cr->cs;
     c->master = master;
     c->pool = p;
@@ -306,10 +294,10 @@ static conn_rec *connection_build_stream(brg_conn *bc, apr_pool_t *p)
 conn_rec *connection_copy(conn_rec *of, apr_pool_t *p)
 {
     connection_rec *cr = apr_pcalloc(p, sizeof *cr);
-    conn_rec *c = &cr->c;
+    conn_rec *c = &cr->link.c;
 
     *c = *of;
-    cr->magic = CONNECTION_MAGIC;
+    cr->link.magic = CONNECTION_MAGIC;
     cr->filtered = 1;
     cr->csd = ap_get_conn_socket(of);
     cr->cs = *of->cs;
@@ -380,17 +368,17 @@ void connection_detach(brg_conn *bc)
     BRG_ASSERT_TAG(bc, CONN_TAG);
     if (!cr)
         return;
-    BRG_ASSERT(cr->magic == CONNECTION_MAGIC && cr->bc == bc);
-    p = cr->c.pool;
+    BRG_ASSERT(cr->link.magic == CONNECTION_MAGIC && cr->link.bc == bc);
+    p = cr->link.c.pool;
     if (!bc->master)
-        connection_pre_close(&cr->c);
+        connection_pre_close(&cr->link.c);
     if (cr->out)
         core_output_drop(cr->out);
     bc->c = NULL;
     bc->out = NULL;
     if (!bc->master)
         connection_disown(cr->csd);
-    cr->magic = 0;
+    cr->link.magic = 0;
     connection_pool_release(p);
 }
 

@@ -49,8 +49,35 @@ void connection_on_thread(brg_conn *bc);
  */
 void connection_log_late(brg_conn *bc, const char *stage);
 
+/** The beginning of what connection_attach() makes; written by connection.c alone. */
+typedef struct connection_link {
+    conn_rec c;
+    uint32_t magic; /**< CONNECTION_MAGIC */
+    brg_conn *bc;
+} connection_link;
+
+#define CONNECTION_MAGIC 0x42434f4eu
+
+/** Bytes from it to its conn_state_t: a copy of the conn_rec, and one of a module's making, has that elsewhere. */
+extern const size_t connection_to_state;
+
+/** What @a c is the beginning of; NULL for a conn_rec that the core did not make, and for a copy of one. */
+static inline const connection_link *connection_link_of(const conn_rec *c)
+{
+    const connection_link *link = (const connection_link *)(const void *)c;
+
+    if (!c || (const char *)c->cs != (const char *)c + connection_to_state)
+        return NULL;
+    return link->magic == CONNECTION_MAGIC ? link : NULL;
+}
+
 /** The brg_conn below a conn_rec; NULL for a connection that is not of this server's sockets. */
-brg_conn *connection_of(conn_rec *c);
+static inline brg_conn *connection_of(const conn_rec *c)
+{
+    const connection_link *link = connection_link_of(c);
+
+    return link ? link->bc : NULL;
+}
 
 /** The protocol of @a c, which has a brg_conn, as figures tell it. */
 brg_figure_protocol connection_protocol(conn_rec *c);

@@ -137,7 +137,7 @@ apr_size_t core_output_memory(const brg_conn *bc)
 
 apr_off_t core_output_bytes(const conn_rec *c)
 {
-    brg_conn *bc = connection_of((conn_rec *)(uintptr_t)c);
+    brg_conn *bc = connection_of(c);
     return bc && bc->out ? bc->out->bytes : 0;
 }
 

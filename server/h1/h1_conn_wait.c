@@ -16,14 +16,17 @@ void h1_conn_linger(brg_conn *bc)
 }
 
 /* Wait for the socket with a deadline; a connection that cannot be polled is lost. */
-void h1_conn_wait(brg_conn *bc, apr_time_t due)
+static void h1_conn_wait_for(brg_conn *bc, apr_time_t due, int idle)
 {
-    if (loop_poll(bc->loop, bc)) {
+    if (loop_wait(bc, due, idle)) {
         bc->failed = 1;
         h1_conn_close(bc);
-        return;
     }
-    wheel_set(&bc->loop->wheel, &bc->timer, due);
+}
+
+void h1_conn_wait(brg_conn *bc, apr_time_t due)
+{
+    h1_conn_wait_for(bc, due, 0);
 }
 
 apr_interval_time_t h1_conn_patience(const brg_conn *bc)
@@ -73,11 +76,10 @@ void h1_conn_wait_head(brg_conn *bc)
         h1_conn_wait(bc, h1_conn_head_due(bc));
         return;
     }
-    conn_in_release(bc);
     connection_input_idle(bc);
     if (bc->requests)
         conn_enter(bc, CONN_IDLE);
-    h1_conn_wait(bc, bc->requests ? h1_conn_idle_due(bc) : h1_conn_head_due(bc));
+    h1_conn_wait_for(bc, bc->requests ? h1_conn_idle_due(bc) : h1_conn_head_due(bc), 1);
 }
 
 void h1_conn_wait_write(brg_conn *bc)

@@ -229,10 +229,6 @@ static void session_wait(h2_session *h)
     brg_conn *bc = h->streams.bc;
     apr_time_t due, soon = bc->loop->monotonic + LOOP_DRAIN_US;
 
-    if (loop_poll(bc->loop, bc)) {
-        session_close(h);
-        return;
-    }
     if (bc->pending)
         conn_enter(bc, CONN_WRITE);
     else
@@ -244,12 +240,8 @@ static void session_wait(h2_session *h)
         due = soon;
     if (session_is_leaving(h) && (!due || h->leaving + LOOP_DRAIN_US < due))
         due = h->leaving + LOOP_DRAIN_US;
-    if (due)
-        wheel_set(&bc->loop->wheel, &bc->timer, due);
-    else
-        wheel_cancel(&bc->loop->wheel, &bc->timer);
-    if (!conn_in_size(bc))
-        conn_in_release(bc);
+    if (loop_wait(bc, due, 1))
+        session_close(h);
 }
 
 /* ---- the driver ---- */

@@ -125,7 +125,7 @@ static int take_over(conn_rec *c, request_rec *r, server_rec *s, const char *nam
 
 static const char *spoken(const conn_rec *c)
 {
-    const brg_conn *bc = connection_of((conn_rec *)(uintptr_t)c);
+    const brg_conn *bc = connection_of(c);
 
     if (!bc || bc->protocol != CONN_HTTP2)
         return NULL;
@@ -175,7 +175,7 @@ static int module_post_config(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp
 
 static const http_stream *stream_of(const conn_rec *c)
 {
-    const brg_conn *bc = connection_of((conn_rec *)(uintptr_t)c);
+    const brg_conn *bc = connection_of(c);
     const http_stream *s = bc && bc->master && bc->protocol == CONN_HTTP2 ? bc->below : NULL;
 
     BRG_ASSERT(!s || (s->tag == STREAM_TAG && s->bc == bc));

@@ -16,12 +16,13 @@
 #define HOOK_SERVER_SLOT 1
 
 /** The hooks that lists are kept of. */
-#define HOOK_LISTS_EACH(X)                                                                      \
-    X(create_request)                                                                           \
-    X(post_read_request)                                                                        \
-    X(quick_handler) X(pre_translate_name) X(translate_name) X(map_to_storage) X(header_parser) \
-        X(access_checker) X(access_checker_ex) X(check_user_id) X(auth_checker) X(type_checker) \
-            X(fixups) X(insert_filter) X(handler) X(post_perdir_config) X(log_transaction)
+#define HOOK_LISTS_EACH(X)                                                                       \
+    X(create_request)                                                                            \
+    X(post_read_request)                                                                         \
+    X(quick_handler)                                                                             \
+    X(pre_translate_name) X(translate_name) X(map_to_storage) X(header_parser) X(access_checker) \
+        X(access_checker_ex) X(check_user_id) X(auth_checker) X(type_checker) X(fixups)          \
+            X(insert_filter) X(handler) X(post_perdir_config) X(log_transaction)
 #define HOOK_LISTS_ID(name) HOOK_##name,
 enum { HOOK_LISTS_EACH(HOOK_LISTS_ID) HOOK_LISTS_N };
 
@@ -52,12 +53,12 @@ void hook_lists_make(server_rec *main_server, apr_pool_t *pconf);
 /** The handlers for requests whose r->handler is @a name; NULL: all there are. Threads: any. */
 const hook_list *hook_lists_handlers(const hook_lists *lists, const char *name);
 
-/** The lists for a server, or NULL. Threads: any. */
+/** The lists for a server, or NULL. @a s: may be NULL, as in requests of a module's making. Threads: any. */
 static inline const hook_lists *hook_lists_of(const server_rec *s)
 {
-    hook_server *const *at = (hook_server *const *)s->module_config + HOOK_SERVER_SLOT;
+    hook_server *const *at = s ? (hook_server *const *)s->module_config + HOOK_SERVER_SLOT : NULL;
 
-    return *at ? __atomic_load_n(&(*at)->lists, __ATOMIC_ACQUIRE) : NULL;
+    return at && *at ? __atomic_load_n(&(*at)->lists, __ATOMIC_ACQUIRE) : NULL;
 }
 
 /** The list of @a hook for r, whose functions all are in @a all; NULL: no list of that is kept. */

@@ -200,7 +200,7 @@ static brg_figure_id pending_way(const struct pending_part *part, int by_sendfil
     return by_sendfile && part->fd >= 0 ? BRG_FIGURE_SENT_SENDFILE : BRG_FIGURE_SENT_MEMORY;
 }
 
-apr_status_t pending_flush(brg_conn *bc)
+apr_status_t pending_send(brg_conn *bc)
 {
     struct pending_part *part;
 

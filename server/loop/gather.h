@@ -88,9 +88,17 @@ void gather_send_file(brg_conn *bc, shared_ref *owner, file_kept *kept, int fd, 
 void gather_send_piece(gather *g, brg_conn *bc, const memory_piece *piece, apr_off_t off,
                        size_t len, shared_ref *owner);
 
+/** pending_flush() where something is pending. */
+apr_status_t pending_send(brg_conn *bc);
+
 /** Go on with bc->pending. APR_SUCCESS: all written. APR_EAGAIN: the socket is full or, with bc->cold,
  * a disk has to be asked. Else failed. */
-apr_status_t pending_flush(brg_conn *bc);
+static inline apr_status_t pending_flush(brg_conn *bc)
+{
+    if (bc->pending)
+        return pending_send(bc);
+    return bc->failed ? APR_ECONNABORTED : APR_SUCCESS;
+}
 
 /**
  * Read what pending_flush() is to send next, so that it is in memory.

@@ -380,6 +380,14 @@ void loop_unlist(brg_loop *loop, brg_conn *bc);
 /** bc->fd into the poll set, once per connection, when it first has to wait. 0 on success. */
 int loop_poll(brg_loop *loop, brg_conn *bc);
 
+/**
+ * bc waits for its client: it is in the poll set, and its timer is set.
+ * @param due   when its timer fires; 0: never
+ * @param idle  1: an input buffer that is empty goes back to the loop
+ * @return 0; else it cannot be polled, and has to be closed
+ */
+int loop_wait(brg_conn *bc, apr_time_t due, int idle);
+
 /** A connection object for a stream of @a master, in CONN_HEAD: loop, descriptor, listener and virtual hosts are
  * that one's. loop_close() ends it. NULL: no memory. Threads: the loop's own. */
 brg_conn *loop_stream(brg_conn *master);

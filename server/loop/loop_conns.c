@@ -69,6 +69,22 @@ int loop_poll(brg_loop *loop, brg_conn *bc)
     return 0;
 }
 
+int loop_wait(brg_conn *bc, apr_time_t due, int idle)
+{
+    brg_loop *loop = bc->loop;
+
+    BRG_ASSERT(loop != NULL);
+    if (loop_poll(loop, bc))
+        return -1;
+    if (due)
+        wheel_set(&loop->wheel, &bc->timer, due);
+    else
+        wheel_cancel(&loop->wheel, &bc->timer);
+    if (idle && !conn_in_size(bc))
+        conn_in_release(bc);
+    return 0;
+}
+
 char *loop_in_get(brg_loop *loop)
 {
     void *buf = loop->spare_in;

@@ -4,7 +4,7 @@
 
 /**
  * @file worker_pool_private.h
- * Between worker_pool.c (the queue of a loop and its threads) and worker_share.c (the number of threads, which pools
+ * Between worker_pool.c (the queue of a loop), worker_thread.c (its threads) and worker_share.c (the number of threads, which pools
  * share).
  *
  * Threads belong to pools, their number to the process. While it is not reached a pool starts what it needs, and looks at
@@ -17,6 +17,7 @@
  * One thread of a pool that has nothing to do sits (worker_seat.c) and needs no lock to get the next connection; the others
  * are idle, with the lock, and wait for a signal. A thread that sits is neither idle nor running.
  */
+#include "program_thread.h"
 #include "worker_pool.h"
 #include "worker_queue.h"
 #include "brigade/loop.h"
@@ -130,5 +131,14 @@ worker_pool *worker_move(worker_pool **at);
 
 /* Without a lock: a thread ended; start one for a pool that reckoned with it. */
 void worker_replace(const worker_share *share);
+
+/** The pool of the calling thread, or NULL. Written by worker_thread.c, and where it moves to another. */
+extern PROGRAM_THREAD_LOCAL worker_pool *worker_mine;
+
+/** With the lock held: what the next thread takes out of the queue, or NULL. */
+brg_conn *worker_first(worker_pool *wp);
+
+/** With the lock held, which is given back; a thread that is idle is woken where there is work. */
+void worker_unlock(worker_pool *wp);
 
 #endif

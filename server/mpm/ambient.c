@@ -28,7 +28,7 @@ void ambient_pass_on(int on)
                         0);
 }
 
-/* A change of user closes the memory to others of the same user; here there is none that would. */
+/* setuid() would make the process undumpable, so that others of its user cannot read its memory. Nobody calls it here. */
 int ambient_leave(int dumps)
 {
     struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};

@@ -42,7 +42,7 @@ struct brg_waiting {
 
 static struct brg_waiting *waiting_of(const conn_rec *c)
 {
-    const brg_conn *bc = connection_of((conn_rec *)(uintptr_t)c);
+    const brg_conn *bc = connection_of(c);
 
     return bc ? bc->held.waiting : NULL;
 }

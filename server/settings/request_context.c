@@ -52,7 +52,7 @@ int request_conf_create(request_rec *r)
 {
     request_conf_block *block =
         apr_palloc(r->pool, sizeof *block + request_notes_n * sizeof(void *));
-    core_request_config *conf = &block->conf;
+    core_request_config *conf = &block->marks.conf;
 
     BRG_ASSERT(!r->main || ap_get_core_module_config(r->main->request_config));
     memset(block, 0, offsetof(request_conf_block, offer));
@@ -73,13 +73,11 @@ int request_conf_create(request_rec *r)
     return OK;
 }
 
+const apr_size_t request_marks_to_notes = offsetof(request_conf_block, notes);
+
 request_conf_block *request_block_of(const request_rec *r)
 {
-    request_conf_block *block =
-        r->request_config ? ap_get_core_module_config(r->request_config) : NULL;
-
-    /* Only our own have their notes right behind them. */
-    return block && block->conf.notes == block->notes ? block : NULL;
+    return (request_conf_block *)(void *)request_marks_of(r);
 }
 
 request_rec *request_led_to(const request_rec *r)
@@ -203,15 +201,8 @@ void request_mark_blocking(request_rec *r)
         request_conf_block *block = request_block_of(r);
 
         if (block)
-            block->may_block = 1;
+            block->marks.may_block = 1;
     }
-}
-
-int request_may_block(const request_rec *r)
-{
-    const request_conf_block *block = request_block_of(r);
-
-    return !block || block->may_block;
 }
 
 void request_mark_reads(request_rec *r)
@@ -219,14 +210,7 @@ void request_mark_reads(request_rec *r)
     request_conf_block *block = request_block_of(r);
 
     if (block)
-        block->reads = 1;
-}
-
-int request_reads(const request_rec *r)
-{
-    const request_conf_block *block = request_block_of(r);
-
-    return block && block->reads;
+        block->marks.reads = 1;
 }
 
 void request_mark_bodyless(request_rec *r)
@@ -235,29 +219,14 @@ void request_mark_bodyless(request_rec *r)
 
     BRG_ASSERT(!r->main && !r->prev);
     if (block)
-        block->bodyless = 1;
-}
-
-int request_is_bodyless(const request_rec *r)
-{
-    const request_conf_block *block = request_block_of(r);
-
-    return block && block->bodyless;
-}
-
-void request_allow_rerun(request_rec *r)
-{
-    request_conf_block *block = request_block_of(r);
-
-    if (block)
-        block->may_rerun = 1;
+        block->marks.bodyless = 1;
 }
 
 int request_mark_rerun(request_rec *r)
 {
     request_conf_block *block = r->main || r->prev ? NULL : request_block_of(r);
 
-    if (!block || !block->may_rerun)
+    if (!block || !block->marks.may_rerun)
         return 0;
     request_mark_blocking(r);
     return block->reruns = 1;
@@ -285,7 +254,7 @@ int request_takes_rerun(request_rec *r, int *status)
     BRG_ASSERT(status && *status != SUSPENDED);
     if (!block)
         return 0;
-    block->may_rerun = 0;
+    block->marks.may_rerun = 0;
     if (!block->reruns)
         return 0;
     *status = block->rerun_status;
@@ -293,27 +262,12 @@ int request_takes_rerun(request_rec *r, int *status)
     return 1;
 }
 
-void request_allow_defer(request_rec *r, int on)
-{
-    request_conf_block *block = request_block_of(r);
-
-    if (block)
-        block->may_defer = on;
-}
-
-int request_may_leave_thread(const request_rec *r)
-{
-    const request_conf_block *block = r->main || r->prev ? NULL : request_block_of(r);
-
-    return block && (block->may_defer || block->may_rerun);
-}
-
 void request_allow_lookups_to_fail(request_rec *r, int on)
 {
     request_conf_block *block = request_block_of(r);
 
     if (block)
-        block->lookups_may_fail = on;
+        block->marks.lookups_may_fail = on;
 }
 
 int request_lookup_may_fail(const request_rec *r)
@@ -325,22 +279,14 @@ int request_lookup_may_fail(const request_rec *r)
     while (r->main || r->prev)
         r = r->prev ? r->prev : r->main;
     block = request_block_of(r);
-    return block && block->may_rerun && block->lookups_may_fail;
-}
-
-void request_set_wait_place(request_rec *r, request_wait_place place)
-{
-    request_conf_block *block = request_block_of(r);
-
-    if (block)
-        block->waits_in = place;
+    return block && block->marks.may_rerun && block->marks.lookups_may_fail;
 }
 
 request_wait_place request_wait_place_of(const request_rec *r)
 {
     const request_conf_block *block = request_block_of((request_rec *)(uintptr_t)r);
 
-    return block ? (request_wait_place)block->waits_in : REQUEST_WAITS_IN_HANDLER;
+    return block ? (request_wait_place)block->marks.waits_in : REQUEST_WAITS_IN_HANDLER;
 }
 
 BRG_DECLARE(void) brg_auth_would_wait(request_rec *r)
@@ -359,13 +305,6 @@ BRG_DECLARE(int) brg_auth_waits(request_rec *r)
     if (block)
         block->auth_waits = 0;
     return waits;
-}
-
-request_files *request_files_of(const request_rec *r)
-{
-    request_conf_block *block = request_block_of(r);
-
-    return block ? &block->files : NULL;
 }
 
 int request_is_debugged(const request_rec *r)

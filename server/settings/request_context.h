@@ -24,8 +24,54 @@
  *   over        the EOR bucket's end         nobody               r must not be touched
  */
 #include "httpd.h"
+#include "http_core.h"
 #include "util_filter.h"
 #include "brigade/response_cache.h"
+
+/** What of @a r may wait by brg_wait(). */
+typedef enum request_wait_place {
+    REQUEST_WAITS_IN_HANDLER,
+    REQUEST_WAITS_IN_ACCESS, /**< hooks of access control, which run now: they are called once more, by a worker */
+    REQUEST_WAITS_NOWHERE /**< such hooks run now, for a request that somebody else waits for */
+} request_wait_place;
+
+/** What the directory walk found out about the file of a request, for brg_file_open(). */
+typedef struct request_files {
+    apr_file_t *opened; /**< the walk's descriptor of r->filename, in r->pool, or NULL */
+    apr_ino_t inode;    /**< of it */
+    apr_dev_t device;
+    const char *links; /**< one character per component of r->filename, LINKS_...; the rest of the
+                             components, or all if NULL: LINKS_FOLLOW */
+    int stage;         /**< with REQUEST_AUTH_PENDING: where the phases continue */
+} request_files;
+
+/**
+ * What the core marks of a request for those who run it. Read and written by the functions below; the request's thread.
+ * It is the core's part of r->request_config, or its beginning.
+ */
+typedef struct request_marks {
+    core_request_config conf; /**< what modules see */
+    int may_block;            /**< request_mark_blocking() */
+    int reads;                /**< request_mark_reads() */
+    int bodyless;             /**< request_mark_bodyless() */
+    int may_rerun;            /**< a worker may call the handler again: request_allow_rerun() */
+    int may_defer;            /**< phases may continue on a worker: request_allow_defer() */
+    int lookups_may_fail;     /**< request_allow_lookups_to_fail() */
+    request_wait_place waits_in;
+    request_files files;
+} request_marks;
+
+/** Bytes from the marks to the notes of modules: only in the core's own these stand there. */
+extern const apr_size_t request_marks_to_notes;
+
+/** The marks of @a r; NULL if a module put a configuration of its own in the place of the core's. */
+static inline request_marks *request_marks_of(const request_rec *r)
+{
+    request_marks *m =
+        r->request_config ? (request_marks *)ap_get_core_module_config(r->request_config) : NULL;
+
+    return m && (char *)m->conf.notes == (char *)m + request_marks_to_notes ? m : NULL;
+}
 
 /** create_request hook: core_request_config with room for all registered notes. @return OK */
 int request_conf_create(request_rec *r);
@@ -82,22 +128,43 @@ void request_mark_stored(request_rec *r);
 void request_mark_blocking(request_rec *r);
 
 /** 1 if @a r was so marked. */
-int request_may_block(const request_rec *r);
+static inline int request_may_block(const request_rec *r)
+{
+    const request_marks *m = request_marks_of(r);
+
+    return !m || m->may_block;
+}
 
 /** The handler of @a r reads the body as it comes, without waiting for it: brg_wait_reads_body(). */
 void request_mark_reads(request_rec *r);
 
 /** 1 if @a r was so marked. */
-int request_reads(const request_rec *r);
+static inline int request_reads(const request_rec *r)
+{
+    const request_marks *m = request_marks_of(r);
+
+    return m && m->reads;
+}
 
 /** The head of @a r, as it was sent, announces no body. */
 void request_mark_bodyless(request_rec *r);
 
 /** 1 if @a r was so marked: nothing of it comes from the network any more. 0: it may have one, as its fields say. */
-int request_is_bodyless(const request_rec *r);
+static inline int request_is_bodyless(const request_rec *r)
+{
+    const request_marks *m = request_marks_of(r);
+
+    return m && m->bodyless;
+}
 
 /** The handler of @a r is called now, and may be called again by a worker. */
-void request_allow_rerun(request_rec *r);
+static inline void request_allow_rerun(request_rec *r)
+{
+    request_marks *m = request_marks_of(r);
+
+    if (m)
+        m->may_rerun = 1;
+}
 
 /** It is to be called again. @return 0: r was not let, or is not what the network asked for */
 int request_mark_rerun(request_rec *r);
@@ -115,11 +182,22 @@ int request_is_left(const request_rec *r);
 int request_takes_rerun(request_rec *r, int *status);
 
 /** The phases of @a r run now, and may be interrupted where they would wait (@a on), or not any more. */
-void request_allow_defer(request_rec *r, int on);
+static inline void request_allow_defer(request_rec *r, int on)
+{
+    request_marks *m = request_marks_of(r);
+
+    if (m)
+        m->may_defer = on;
+}
 
 /** 1 if a worker may continue or repeat what @a r does now: see request_allow_defer() and
  * request_allow_rerun(). 0 for sub-requests and internal redirects. */
-int request_may_leave_thread(const request_rec *r);
+static inline int request_may_leave_thread(const request_rec *r)
+{
+    const request_marks *m = r->main || r->prev ? NULL : request_marks_of(r);
+
+    return m && (m->may_defer || m->may_rerun);
+}
 
 /** Look-ups of sub-requests of @a r fail where they would wait (@a on), or not any more:
  * brg_request_let_lookups_fail(). */
@@ -129,32 +207,26 @@ void request_allow_lookups_to_fail(request_rec *r, int on);
  * network again. */
 int request_lookup_may_fail(const request_rec *r);
 
-/** What of @a r may wait by brg_wait(). */
-typedef enum request_wait_place {
-    REQUEST_WAITS_IN_HANDLER,
-    REQUEST_WAITS_IN_ACCESS, /**< hooks of access control, which run now: they are called once more, by a worker */
-    REQUEST_WAITS_NOWHERE /**< such hooks run now, for a request that somebody else waits for */
-} request_wait_place;
+static inline void request_set_wait_place(request_rec *r, request_wait_place place)
+{
+    request_marks *m = request_marks_of(r);
 
-void request_set_wait_place(request_rec *r, request_wait_place place);
+    if (m)
+        m->waits_in = place;
+}
 request_wait_place request_wait_place_of(const request_rec *r);
-
-/** What the directory walk found out about the file of a request, for brg_file_open(). */
-typedef struct request_files {
-    apr_file_t *opened; /**< the walk's descriptor of r->filename, in r->pool, or NULL */
-    apr_ino_t inode;    /**< of it */
-    apr_dev_t device;
-    const char *links; /**< one character per component of r->filename, LINKS_...; the rest of the
-                             components, or all if NULL: LINKS_FOLLOW */
-    int stage;         /**< with REQUEST_AUTH_PENDING: where the phases continue */
-} request_files;
 
 #define LINKS_FOLLOW 'f' /**< a symbolic link may stand there */
 #define LINKS_OWNER 'o'  /**< one whose owner owns what it leads to */
 #define LINKS_NONE 'n'   /**< none */
 
 /** Lives as long as @a r. NULL if r->request_config is not the core's. */
-request_files *request_files_of(const request_rec *r);
+static inline request_files *request_files_of(const request_rec *r)
+{
+    request_marks *m = request_marks_of(r);
+
+    return m ? &m->files : NULL;
+}
 
 /** The core's answer to "what did it depend on?": BRG_CACHE_VOLATILE if r was marked. */
 int request_depends(request_rec *r);

@@ -14,29 +14,21 @@
 
 /** Everything that the core keeps with a request. Lives as long as r->pool; used by the thread that has the request. */
 typedef struct request_conf_block {
-    core_request_config conf; /**< what modules see; first, since r->request_config points to it */
-    apr_bucket_brigade bb;    /**< look-ahead of the request body */
-    unsigned filters_used;    /**< of filters */
+    request_marks marks;         /**< first, since r->request_config points to it */
+    apr_bucket_brigade bb;       /**< look-ahead of the request body */
+    unsigned filters_used;       /**< of filters */
     const char *volatile_module; /**< request_mark_volatile(): who, */
     const char *volatile_why;    /**< and why; NULL: not marked */
     int apart;                   /**< request_set_apart() */
-    int may_block;               /**< request_mark_blocking() */
-    int reads;                   /**< request_mark_reads() */
-    int bodyless;                /**< request_mark_bodyless() */
-    int may_rerun;               /**< a worker may call the handler again: request_allow_rerun() */
     int reruns;                  /**< and is to: request_mark_rerun() */
     int rerun_status;            /**< with reruns: the error that the worker sends instead, or OK */
     int auth_waits;              /**< brg_auth_would_wait() */
-    int may_defer;               /**< phases may continue on a worker: request_allow_defer() */
-    int lookups_may_fail;        /**< request_allow_lookups_to_fail() */
-    int waits_in;                /**< request_wait_place */
     int announces;               /**< request_set_announces() */
     int fields_before;           /**< request_set_connection() */
     const char *connection;      /**< the same */
     int stored;                  /**< request_mark_stored() */
     int each_time;               /**< brg_cache_each_time() */
     int body_status;             /**< request_body_failed() */
-    request_files files;         /**< what the walk found out about the file */
     apr_array_header_t *vary;    /**< fields that the response depends on, or NULL */
     apr_array_header_t *parts;   /**< out of the store of what others answered, or NULL */
     request_dated dated;         /**< a response field that is computed from the time */

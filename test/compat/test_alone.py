@@ -3,14 +3,12 @@
 the same answers, over HTTP and over HTTPS with a certificate of an ACME authority. Brigade's are asked for as often as it takes to come from
 memory. As root, Apache's folders are hidden from Brigade in a mount namespace of its own; else its modules are hidden alone, as the
 configuration names a folder that is not there."""
-import contextlib
 import glob
 import os
 import re
 import shutil
 import ssl
 import subprocess
-import tempfile
 
 import pytest
 
@@ -22,12 +20,10 @@ from acme_site import shown
 from backend import Backend, answer
 from http_client import Client
 from pebble_authority import Pebble, program
+from php_fpm import IS_THERE, php
 from stock import driver
 from tls_site import start
 
-FPM = next((p for p in ("/usr/sbin/php-fpm8.2", "/usr/sbin/php-fpm8.4", "/usr/sbin/php-fpm") if os.access(p, os.X_OK)), None)
-POOL = ("[global]\nerror_log = @ROOT@/log\ndaemonize = no\n[www]\nuser = www-data\ngroup = www-data\nlisten = @ROOT@/socket\nlisten.mode = 0666\n"
-        "pm = static\npm.max_children = 2\n")
 HIDDEN = ["/usr/lib/apache2", "/usr/share/apache2", "/etc/apache2"]
 TIMES = 3  # the third answer comes from memory
 
@@ -120,25 +116,6 @@ class Site(brigade.Server):
         return response.status, fields, unified(response.body.decode("latin-1"))
 
 
-@contextlib.contextmanager
-def php():
-    """The folder of php-fpm's socket."""
-    with tempfile.TemporaryDirectory(prefix="brigade-fpm-") as folder:
-        os.chmod(folder, 0o755)
-        if not FPM or os.geteuid() != 0:
-            yield folder
-            return
-        with open(f"{folder}/conf", "w") as f:
-            f.write(POOL.replace("@ROOT@", folder))
-        process = subprocess.Popen([FPM, "-F", "-y", f"{folder}/conf"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        try:
-            brigade.wait_until(lambda: os.path.exists(f"{folder}/socket"), "php-fpm")
-            yield folder
-        finally:
-            process.terminate()
-            process.wait()
-
-
 def application(connection, request):
     """Of the backend: it says what it was asked."""
     path = request.target.split("?")[0]
@@ -185,7 +162,7 @@ def test_answers(sites, scheme):
     apache, ours = sites
     differ, asked = {}, 0
     for name, kind, method, target, headers, body in steps():
-        if kind == "php" and (not FPM or os.geteuid() != 0):
+        if kind == "php" and not IS_THERE:
             continue
         asked += 1
         answers = []

@@ -7,17 +7,16 @@ import os
 import re
 import shutil
 import subprocess
-import tempfile
 import threading
 
 import pytest
 
 import brigade
+from php_fpm import IS_THERE, php
 from stock import driver
 from tls_site import certificate
 
 CURL = shutil.which("curl")
-FPM = next((p for p in ("/usr/sbin/php-fpm8.2", "/usr/sbin/php-fpm8.4", "/usr/sbin/php-fpm") if os.access(p, os.X_OK)), None)
 WSGI = os.path.exists(f"{driver.MODULES}/mod_wsgi.so")
 pytestmark = [
     pytest.mark.skipif(not os.access(driver.APACHE, os.X_OK), reason=f"the peer is absent: {driver.APACHE} is not installed"),
@@ -73,7 +72,6 @@ LUA = """function handle(r)
 end
 """
 PHP = '<?php $body = file_get_contents("php://input"); header("Content-Type: text/plain"); echo $_SERVER["REQUEST_METHOD"], " ", strlen($body), " ", md5($body), "\\n";'
-POOL = "[global]\nerror_log = @ROOT@/log\ndaemonize = no\n[www]\nuser = www-data\ngroup = www-data\nlisten = @ROOT@/socket\nlisten.mode = 0666\npm = static\npm.max_children = 2\nphp_admin_value[post_max_size] = 32M\n"
 PROTOCOLS = {"http1": ["--http1.1"], "https": ["--http1.1", "-k"], "h2c": ["--http2-prior-knowledge"], "h2": ["--http2", "-k"]}
 
 
@@ -130,21 +128,8 @@ def make(binary, backend, folder):
 
 @pytest.fixture(scope="module")
 def fpm():
-    """A folder with the socket of a php-fpm, where there is one."""
-    with tempfile.TemporaryDirectory(prefix="brigade-fpm-") as folder:
-        os.chmod(folder, 0o755)
-        if not FPM or os.geteuid() != 0:
-            yield folder
-            return
-        with open(f"{folder}/conf", "w") as f:
-            f.write(POOL.replace("@ROOT@", folder))
-        process = subprocess.Popen([FPM, "-F", "-y", f"{folder}/conf"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        try:
-            brigade.wait_until(lambda: os.path.exists(f"{folder}/socket"), "php-fpm")
-            yield folder
-        finally:
-            process.terminate()
-            process.wait()
+    with php() as folder:
+        yield folder
 
 
 @pytest.fixture(scope="module")
@@ -176,7 +161,7 @@ def send(server, protocol, path, file, *more):
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.parametrize("reader", ["cgi", "proxy", "fpm", "wsgi", "dav"])
 def test_body(servers, tmp_path, reader, protocol):
-    if reader == "fpm" and (not FPM or os.geteuid() != 0):
+    if reader == "fpm" and not IS_THERE:
         pytest.skip("no php-fpm (php8.2-fpm), or not root")
     if reader == "wsgi" and not WSGI:
         pytest.skip("no mod_wsgi (libapache2-mod-wsgi-py3)")
@@ -204,7 +189,7 @@ LIMITED = {"cgi": "/cgi", "proxy": "/proxy", "fpm": "/fpm/sum.php", "wsgi": "/ws
 @pytest.mark.parametrize("reader", LIMITED)
 def test_limit_of_a_body(servers, tmp_path, reader, protocol):
     """LimitRequestBody holds for what this server takes by itself, not for what it hands on; a body that is too large was never stored."""
-    if reader == "fpm" and (not FPM or os.geteuid() != 0):
+    if reader == "fpm" and not IS_THERE:
         pytest.skip("no php-fpm (php8.2-fpm), or not root")
     if reader == "wsgi" and not WSGI:
         pytest.skip("no mod_wsgi (libapache2-mod-wsgi-py3)")

@@ -257,6 +257,7 @@ static void test_other_server(void **state)
     hook_lists_make(&site, test_pool);
     server(&made, NULL);
     assert_string_equal(fixups(&made), "ib");
+    assert_string_equal(fixups(NULL), "ib");
 }
 
 int main(void)

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A thread of a pool: what it does from its start to its end. */
+#include "worker_pool_private.h"
+#include "clock.h"
+#include "counted_lock.h"
+#include "crash.h"
+#include "loop.h"
+#include "loops.h"
+#include "memory_settings.h"
+#include "thread_self.h"
+#include "brigade/assert.h"
+#include "scoreboard.h"
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <time.h>
+
+#define WORKER_TRIM_SECONDS 2  /* after so long it gives back memory */
+#define WORKER_IDLE_SECONDS 10 /* a thread without work for so long ends */
+
+PROGRAM_THREAD_LOCAL worker_pool *worker_mine;
+
+struct worker_start {
+    worker_pool *wp;
+    int slot;
+};
+
+/* With the lock held. */
+static int worker_has_work(const worker_pool *wp)
+{
+    return worker_takeable(wp) || wp->beside || wp->stopping;
+}
+
+/* With the lock of *at held, then and now. @param until  by clock_monotonic() */
+static void worker_wait(worker_pool **at, apr_time_t until)
+{
+    const struct timespec end = {(time_t)apr_time_sec(until), (long)apr_time_usec(until) * 1000};
+    int rc = 0;
+
+    do {
+        worker_pool *wp;
+
+        if (atomic_load(&(*at)->share->hungry))
+            worker_mine = worker_move(at);
+        wp = *at;
+        if (worker_has_work(wp) || rc)
+            break;
+        wp->idle++;
+        rc = pthread_cond_timedwait(&wp->work, &wp->lock, &end);
+        wp->idle--;
+        atomic_store(&wp->waking, 0);
+    } while (1);
+}
+
+/* The thread had nothing to do for a while: what it keeps for requests is better used elsewhere.
+ * Without the lock: it counts as busy meanwhile. */
+static void worker_trim(worker_pool *wp)
+{
+    int dry = wp->idle + 1 == wp->alive;
+
+    pthread_mutex_unlock(&wp->lock);
+    wp->loop->config->services->thread_trim();
+    memory_trim_thread(wp->loop->server);
+    if (dry)
+        memory_trim_process();
+    lock_counted(&wp->lock, LOCK_WORKERS);
+}
+
+static brg_beside *worker_first_beside(worker_pool *wp)
+{
+    brg_beside *work = wp->beside;
+
+    if (!work)
+        return NULL;
+    BRG_ASSERT(wp->beside_waiting > 0);
+    wp->beside = work->next;
+    wp->beside_waiting--;
+    return work;
+}
+
+/* With the lock of *at held, then and now. 0: this thread is to end. @param now  clock_monotonic() */
+static int worker_next(worker_pool **at, brg_conn **bc, brg_beside **work, apr_time_t now)
+{
+    worker_wait(at, now + apr_time_from_sec(WORKER_TRIM_SECONDS));
+    if (!worker_has_work(*at)) {
+        worker_trim(*at);
+        worker_wait(at, now + apr_time_from_sec(WORKER_IDLE_SECONDS));
+    }
+    *bc = NULL;
+    *work = worker_first_beside(*at);
+    return *work || (*bc = worker_first(*at)) != NULL;
+}
+
+static void worker_show(const worker_pool *wp, int slot, int status)
+{
+    ap_update_child_status_from_indexes(wp->loop->config->slot, wp->share->first_index + slot,
+                                        status, NULL);
+}
+
+/* What a thread was free for has not waited, and the clock need not be read. */
+static void worker_run(brg_conn *bc)
+{
+    const apr_time_t now = bc->waits ? clock_monotonic() : bc->queued_at;
+
+    BRG_ASSERT_TAG(bc, CONN_TAG);
+    BRG_ASSERT(bc->state == CONN_WORKER && !bc->queued && !bc->timer.prev);
+    figures_took_shared(&bc->loop->figures->others.took[BRG_TOOK_QUEUE],
+                        now > bc->queued_at ? (uint64_t)(now - bc->queued_at) : 0);
+    if (worker_client_left(bc, now))
+        bc->refused = CONN_REFUSED_LEFT;
+    else
+        bc->driver->work(bc);
+}
+
+/* With the lock held: what was left to a thread that took long is another one's, which is there or is started. */
+static void worker_pass_on(worker_pool *wp)
+{
+    if (wp->longs.waiting && !worker_is_free(wp))
+        (void)worker_spawn(wp); /* else a thread takes it when it is done with what it has */
+}
+
+/* Without a lock. @return when it was done, by clock_monotonic() */
+static apr_time_t worker_do(worker_pool *wp, brg_conn *bc, brg_beside *work)
+{
+    apr_time_t now;
+
+    BRG_ASSERT(!bc != !work);
+    if (work)
+        work->run(work);
+    else
+        worker_run(bc);
+    if (!(now = thread_self_read_take()))
+        now = clock_monotonic();
+    brg_run_turn_end(now + loop_wall_ahead(wp->loop));
+    return now;
+}
+
+/* Without a lock: give a connection back. The thread sits before that: what comes next from the same client finds it.
+ * @return what it is given meanwhile; what came after that waits for it to be woken */
+static brg_conn *worker_return(worker_pool *wp, worker_seat *seat, brg_conn *bc, apr_time_t now)
+{
+    const int sits = worker_sit_down(wp, seat);
+    brg_conn *next;
+
+    loop_return(bc);
+    if (!sits || !(next = worker_sit(wp, seat, now + apr_time_from_sec(WORKER_TRIM_SECONDS))))
+        return NULL;
+    if (atomic_load(&wp->left)) {
+        lock_counted(&wp->lock, LOCK_WORKERS);
+        worker_unlock(wp);
+    }
+    return next;
+}
+
+/* With the lock held. @return the pool that the thread is in at its end, its lock held */
+static worker_pool *worker_loop(worker_pool *wp, worker_seat *seat)
+{
+    brg_beside *work;
+    brg_conn *bc;
+    int takes_long = 0;
+    apr_time_t now = clock_monotonic();
+
+    while (worker_next(&wp, &bc, &work, now)) {
+        const int took_long = takes_long;
+
+        takes_long = bc && bc->takes_long;
+        worker_count(wp, 1);
+        wp->longs_n += takes_long;
+        if (took_long && !takes_long)
+            worker_pass_on(wp);
+        worker_unlock(wp);
+        now = worker_do(wp, bc, work);
+        if (takes_long)
+            loop_return(bc);
+        while (bc && !takes_long && (bc = worker_return(wp, seat, bc, now)) != NULL)
+            now = worker_do(wp, bc, NULL);
+        lock_counted(&wp->lock, LOCK_WORKERS);
+        worker_count(wp, -1);
+        wp->longs_n -= takes_long;
+        wp->beside_n -= work != NULL;
+    }
+    return wp;
+}
+
+static void worker_leave(worker_pool *wp, int slot)
+{
+    worker_share *share = wp->share;
+
+    worker_unreserve(share, slot);
+    if (atomic_load(&share->hungry))
+        worker_replace(share);
+    lock_counted(&wp->lock, LOCK_WORKERS);
+    wp->alive--; /* nothing of the pool is used after that */
+    pthread_mutex_unlock(&wp->lock);
+}
+
+static void *worker_main(void *baton)
+{
+    struct worker_start *start = baton;
+    worker_pool *wp = start->wp;
+    int slot = start->slot;
+    char crash_stack[CRASH_STACK_BYTES];
+    stack_t old;
+
+    free(start);
+    crash_stack_begin(crash_stack, &old);
+    thread_self_set(NULL, wp->share->first_index + slot);
+    worker_mine = wp;
+    worker_show(wp, slot, SERVER_STARTING);
+    worker_show(wp, slot, SERVER_READY);
+    lock_counted(&wp->lock, LOCK_WORKERS);
+    wp = worker_loop(wp, &wp->share->seats[slot]);
+    pthread_mutex_unlock(&wp->lock);
+    brg_run_turn_end(apr_time_now());
+    worker_show(wp, slot, SERVER_DEAD);
+    thread_self_end();
+    worker_mine = NULL;
+    loops_thread_end();
+    crash_stack_end(&old);
+    worker_leave(wp, slot);
+    return NULL;
+}
+
+int worker_spawn(worker_pool *wp)
+{
+    worker_share *share = wp->share;
+    struct worker_start *start;
+    int rc = ENOMEM, slot = worker_reserve(share);
+
+    if (slot < 0)
+        return WORKER_NO_MORE;
+    if ((start = malloc(sizeof *start)) != NULL) {
+        start->wp = wp;
+        start->slot = slot;
+        rc = thread_start(worker_main, start,
+                          share->stack_bytes ? share->stack_bytes + CRASH_STACK_BYTES : 0, NULL);
+    }
+    if (rc) {
+        free(start);
+        worker_unreserve(share, slot);
+    } else
+        wp->alive++;
+    return rc;
+}
