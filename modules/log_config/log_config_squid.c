@@ -25,7 +25,9 @@ static int squid_is_of(const int *statuses, int status)
 
 static const char *squid_from_cache(const char *result, int status)
 {
-    return status == HTTP_NOT_MODIFIED ? "TCP_IMS_HIT" : result;
+    return status == HTTP_NOT_MODIFIED                      ? "TCP_IMS_HIT"
+           : status >= 400 && strcmp(result, "TCP_MEM_HIT") ? "TCP_NEGATIVE_HIT"
+                                                            : result;
 }
 
 /* What mod_cache answers before the phases of a request has no file name. */
@@ -38,9 +40,12 @@ static const char *squid_result(const request_rec *r)
 {
     static const int unread[] = {400, 408, 413, 414, 417, 431, 501, 505, 0};
     static const int denied[] = {401, 403, 407, 0};
+    const char *kind = apr_table_get(r->subprocess_env, "cache-kind");
 
     if (brg_request_is_stored(r) && !squid_is_of_mod_cache(r))
         return squid_from_cache("TCP_MEM_HIT", r->status);
+    if (kind)
+        return kind;
     for (size_t i = 0; i < sizeof squid_of_mod_cache / sizeof *squid_of_mod_cache; i++)
         if (apr_table_get(r->subprocess_env, squid_of_mod_cache[i].variable))
             return i ? squid_of_mod_cache[i].result

@@ -65,6 +65,7 @@ static void invalidate_now(cached_request *q)
     cached_purge(q->text, q->text_len);
     invalidate_named(q, apr_table_get(r->headers_out, "Location"));
     invalidate_named(q, apr_table_get(r->headers_out, "Content-Location"));
+    cached_groups_end(q, apr_table_get(r->headers_out, "Cache-Group-Invalidation"));
     cached_tell(q, CACHED_INVALIDATED, apr_psprintf(r->pool, "cache invalidated by %s", r->method),
                 0);
     ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r,

@@ -522,8 +522,16 @@ int brg_status_cache_get(struct brg_status_cache *out);
 extern ap_filter_rec_t *cached_save_filter, *cached_place_filter, *cached_invalidate_filter,
     *cached_drop_filter;
 extern ap_filter_rec_t *cached_part_filter; /**< cached_save_filter of a part of a page */
+/* ---- tags (cached_tags.c) ---- */
+
+#define CACHED_MARKS (STORE_MARKS_MOST + 1) /**< one more is too many */
+
+/** Marks of the tags and groups of a response, each once. @param mark  room for CACHED_MARKS. @return how many */
+uint32_t cached_marks(const cached_request *q, const fresh_head *fields, uint64_t *mark);
 /** q->tags of these fields. */
 void cached_tags(cached_request *q, const fresh_head *fields);
+/** Purge the groups that Cache-Group-Invalidation of an unsafe request's response names. @param value  NULL: there is none */
+void cached_groups_end(cached_request *q, const char *value);
 /** What the handler answers comes to q. */
 void cached_add_save(cached_request *q, request_rec *r);
 apr_status_t cached_save(ap_filter_t *f, apr_bucket_brigade *in);

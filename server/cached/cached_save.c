@@ -14,8 +14,6 @@ APLOG_USE_MODULE(cache);
 ap_filter_rec_t *cached_save_filter, *cached_place_filter, *cached_invalidate_filter,
     *cached_drop_filter, *cached_part_filter;
 
-#define SAVE_MARKS (STORE_MARKS_MOST + 1) /* one more is too many */
-
 void cached_add_save(cached_request *q, request_rec *r)
 {
     ap_add_output_filter_handle(r->main ? cached_part_filter : cached_save_filter, q, r,
@@ -47,62 +45,10 @@ uint32_t cached_response_fields(request_rec *r, http_field **field)
     return cached_fields(r->pool, save_table(r), field);
 }
 
-static uint32_t save_mark(uint64_t *marks, uint32_t n, uint64_t mark)
-{
-    for (uint32_t i = 0; i < n; i++)
-        if (marks[i] == mark)
-            return n;
-    marks[n] = mark;
-    return n + 1;
-}
-
-/* Tags by which it is purged, each once. What has more than are kept is not stored, since a purge of one of the others would not end it. */
-static uint32_t save_marks(const fresh_head *fields, uint64_t *marks)
-{
-    uint32_t n = 0;
-
-    for (uint32_t i = 0; i < fields->n; i++) {
-        const http_field *f = fields->field + i;
-        const fresh_tags kind = fresh_tags_of(f);
-        const char *p = f->value, *tag;
-        size_t len;
-
-        while (kind && n < SAVE_MARKS &&
-               fresh_tags_next(kind, &p, f->value + f->value_len, &tag, &len))
-            n = save_mark(marks, n, store_mark_of(cached_store(), tag, len));
-    }
-    return n;
-}
-
-void cached_tags(cached_request *q, const fresh_head *fields)
-{
-    size_t room = 0;
-    char *to;
-
-    q->tags_len = 0;
-    for (uint32_t i = 0; i < fields->n; i++)
-        room += fresh_tags_of(fields->field + i) ? fields->field[i].value_len + 1 : 0;
-    to = room ? apr_palloc(q->r->pool, room) : NULL;
-    q->tags = to;
-    for (uint32_t i = 0; i < fields->n; i++) {
-        const http_field *f = fields->field + i;
-        const fresh_tags kind = fresh_tags_of(f);
-        const char *p = f->value, *tag;
-        size_t len;
-
-        while (kind && fresh_tags_next(kind, &p, f->value + f->value_len, &tag, &len)) {
-            BRG_ASSERT(q->tags_len + len + 1 <= room); /* something stands between two tags */
-            memcpy(to + q->tags_len, tag, len);
-            to[q->tags_len + len] = '\0';
-            q->tags_len += (uint32_t)len + 1;
-        }
-    }
-}
-
 void cached_head_fill(cached_request *q, store_head *head, const fresh_terms *terms,
                       const char *bytes, uint32_t len, const fresh_head *fields)
 {
-    uint64_t *marks = apr_palloc(q->r->pool, SAVE_MARKS * sizeof *marks);
+    uint64_t *marks = apr_palloc(q->r->pool, CACHED_MARKS * sizeof *marks);
 
     *head = (store_head){.key = q->key,
                          .text = q->text,
@@ -111,10 +57,10 @@ void cached_head_fill(cached_request *q, store_head *head, const fresh_terms *te
                          .head = bytes,
                          .head_len = len,
                          .marks = marks,
-                         .marks_n = save_marks(fields, marks),
+                         .marks_n = cached_marks(q, fields, marks),
                          .length = STORE_LENGTH_UNKNOWN,
                          .epoch = q->epoch};
-    BRG_ASSERT(head->marks_n <= SAVE_MARKS);
+    BRG_ASSERT(head->marks_n <= CACHED_MARKS);
 }
 
 /* ---- variants ---- */

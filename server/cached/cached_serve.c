@@ -123,7 +123,7 @@ static cached_outcome serve_outcome(const cached_request *q, int revalidated)
         return CACHED_REVALIDATED;
     if (q->follows)
         return CACHED_COLLAPSED;
-    return fresh_left(&q->terms, brg_now()) < 0 ? CACHED_STALE : CACHED_FROM_STORE;
+    return fresh_left(&q->terms, brg_now()) <= 0 ? CACHED_STALE : CACHED_FROM_STORE;
 }
 
 int cached_serve(cached_request *q, ap_filter_t *to, const char *reason, int revalidated)

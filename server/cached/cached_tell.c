@@ -45,14 +45,30 @@ static void tell_standard(const cached_request *q, const char *reason, int code)
                    before ? apr_pstrcat(r->pool, before, ", ", text.at, NULL) : text.at);
 }
 
+/* What variables of mod_cache do not tell apart, for logs in Squid's words. NULL: they do */
+static const char *tell_kind(const cached_request *q, int code)
+{
+    if (q->outcome == CACHED_STALE)
+        return code ? "TCP_REF_FAIL_HIT" : "TCP_STALE_HIT";
+    if (q->outcome != CACHED_PASSED && q->outcome != CACHED_STORED)
+        return NULL;
+    return q->forward == FRESH_FWD_STALE     ? "TCP_REFRESH_MISS"
+           : q->forward == FRESH_FWD_REQUEST ? "TCP_CLIENT_REFRESH_MISS"
+                                             : NULL;
+}
+
 /* Of the last request of internal redirects: that is what is logged, and sent. */
 void cached_tell(cached_request *q, cached_outcome outcome, const char *reason, int code)
 {
     request_rec *r = q->r;
     const cached_section *section = cached_section_of(r);
+    const char *kind;
 
     BRG_ASSERT(outcome < CACHED_OUTCOMES && reason);
     q->outcome = (uint8_t)outcome;
+    kind = tell_kind(q, code);
+    if (kind)
+        apr_table_setn(r->subprocess_env, "cache-kind", kind);
     apr_table_setn(r->subprocess_env, tell_words[outcome].variable, reason);
     apr_table_setn(r->subprocess_env, AP_CACHE_STATUS_ENV, reason);
     if (outcome == CACHED_INVALIDATED)

@@ -255,6 +255,7 @@ static void tier_look(tier_thread *thread, apr_time_t now)
         return;
     }
     tier_failed(rv);
+    cached_count_tier(thread->place, CACHED_TIER_FAILED, 1);
     tier_alone = tier_alone ? 2 * tier_alone : TIER_LOOK;
     tier_alone = tier_alone > TIER_ALONE_MOST ? TIER_ALONE_MOST : tier_alone;
     atomic_store(&tier_alone_until, brg_monotonic_now() + tier_alone);

@@ -261,7 +261,7 @@ def test_stale_while_revalidate(serve, backend, what):
             backend.scripts["/a"] = answer(b"later\n", fields=SWR)
             assert client.request("GET", "/p/a").body in (b"old\n", b"later\n")
             wait_until(lambda: server.get("/p/a").body == b"later\n", "it is asked for anew")
-    server.wait_for_log("GET /p/a cache hit TCP_HIT", "logs/access.log")
+    server.wait_for_log("GET /p/a cache hit TCP_" + ("NEGATIVE_HIT" if what == "gone" else "HIT"), "logs/access.log")
     lines = server.read("logs/access.log").decode().splitlines()
     assert all("TCP_" in line for line in lines)
 

@@ -88,3 +88,24 @@ def test_while_it_is_fetched(serve, backend, by):
         more.set()
         assert first.read_exactly(3) == b"old"
     assert server.get("/p/a").body == b"new"
+
+
+GROUPED = {"/a": '"one", "two"', "/b": '"two"', "/c": '"three";x=1', "/d": '"one", 5', "/e": "one", "/f": '"a \\"b\\""'}
+
+
+@pytest.mark.parametrize("said,status,gone", [
+    ('"one"', "200 OK", {"/a"}), ('"two"', "204 No Content", {"/a", "/b"}), ('"one", "three"', "200 OK", {"/a", "/c"}), ('"One"', "200 OK", set()),
+    ('"a \\"b\\""', "200 OK", {"/f"}), ("one", "200 OK", set()), ('"one", 5', "200 OK", set()), ('"two"', "500 Internal Server Error", set()), ("", "200 OK", set())])
+def test_groups(serve, backend, said, status, gone):
+    """RFC 9875: of an unsafe request that succeeded; fields that are no list of strings are ignored."""
+    for path, groups in GROUPED.items():
+        backend.scripts[path] = answer(b"x", fields=fields(("Cache-Groups", groups)))
+    backend.scripts["/change"] = lambda c, r: answer(b"", status, [("Cache-Group-Invalidation", said)])
+    server = serve(config(backend))
+    for path in GROUPED:
+        server.get("/p" + path)
+        server.get("/p" + path, headers={"Host": "other"})
+    server.get("/p/change")  # a safe request ends nothing
+    assert server.request("POST", "/p/change", body=b"x").status == int(status[:3])
+    assert {path for path in GROUPED if kind(server.get("/p" + path)) == "MISS"} == gone
+    assert {path for path in GROUPED if kind(server.get("/p" + path, headers={"Host": "other"})) == "MISS"} == set(), "another origin"

@@ -113,3 +113,32 @@ def test_no_cache_status_unless_asked_for(serve, backend):
     backend.scripts["*"] = answer(b"stored\n", fields=fields())
     server = serve(config(backend))
     assert cache_status(server, "/p/a") is None and cache_status(server, "/p/a") is None
+
+
+def test_hits_by_kind_in_squids_words(serve, backend):
+    backend.scripts["*"] = answer(b"stored\n", fields=fields(("ETag", '"1"')))
+    backend.scripts["/private"] = answer(b"x", fields=[("Cache-Control", "private")])
+    backend.scripts["/gone"] = answer(b"gone\n", "410 Gone", fields())
+    backend.scripts["/same"] = validated
+    backend.scripts["/new"] = lambda c, r: answer(b"%d" % len(backend.requests), fields=fields(("ETag", f'"{len(backend.requests)}"'), age=0))
+    backend.scripts["/behind"] = answer(b"old\n", fields=[("Cache-Control", "max-age=0, stale-while-revalidate=100"), ("ETag", '"1"')])
+    backend.scripts["/fails"] = lambda c, r: answer(b"no", "503 Service Unavailable") if r["If-None-Match"] else \
+        answer(b"old\n", fields=[("Cache-Control", "max-age=0, stale-if-error=100"), ("ETag", '"1"')])
+    server = serve(config(backend, 'CustomLog @ROOT@/logs/squid.log "%U %{cache-result}e/%>s"\n'))
+    no_cache, tagged = {"Cache-Control": "no-cache"}, {"If-None-Match": '"1"'}
+    said = []
+    for path, headers, result in [
+            ("a", {}, "TCP_MISS/200"), ("a", {}, "TCP_HIT/200"), ("a", {}, "TCP_HIT/200"), ("a", tagged, "TCP_IMS_HIT/304"), ("a", no_cache, "TCP_CLIENT_REFRESH_MISS/200"),
+            ("private", {}, "TCP_MISS/200"), ("private", {}, "TCP_MISS/200"), ("gone", {}, "TCP_MISS/410"), ("gone", {}, "TCP_NEGATIVE_HIT/410"),
+            ("gone", {}, "TCP_NEGATIVE_HIT/410"), ("gone", {}, "TCP_NEGATIVE_HIT/410"), ("same", {}, "TCP_MISS/200"), ("same", {}, "TCP_REFRESH_HIT/200"),
+            ("new", {}, "TCP_MISS/200"), ("new", {}, "TCP_REFRESH_MISS/200"), ("behind", {}, "TCP_MISS/200"), ("behind", {}, "TCP_STALE_HIT/200"),
+            ("fails", {}, "TCP_MISS/200"), ("fails", {}, "TCP_REF_FAIL_HIT/200")]:
+        server.get("/p/" + path, headers=headers)
+        said.append(f"/p/{path} {result}")
+
+    def lines():
+        with open(server.path("logs/squid.log"), encoding="ascii") as f:
+            return f.read().splitlines()
+
+    wait_until(lambda: len(lines()) >= len(said), "the log")
+    assert lines() == said
