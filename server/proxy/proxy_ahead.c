@@ -145,6 +145,17 @@ static size_t ahead_line_len(const http_head *head, int i)
                : 0;
 }
 
+/* An earlier line of the same name, of those that the core does not know. */
+static int ahead_is_repeated(const http_head *head, int i)
+{
+    const http_field *f = &head->field[i];
+
+    for (const http_field *o = head->field; o < f; o++)
+        if (o->name_len == f->name_len && !strncasecmp(o->name, f->name, f->name_len))
+            return 1;
+    return 0;
+}
+
 /* Fields of the client that go on, in their order. @return 0: one of them asks for more than that */
 static int ahead_put_fields(ahead_text *t, const http_head *head)
 {
@@ -154,12 +165,13 @@ static int ahead_put_fields(ahead_text *t, const http_head *head)
         const http_field *f = &head->field[i];
         const proxy_field_rule rule =
             proxy_field_rule_of((http_field_id)f->id, f->name, f->name_len);
-        const uint64_t bit = (uint64_t)1 << http_name_bit(f->name, f->name_len);
+        const uint64_t bit =
+            f->id == HTTP_F_OTHER ? (uint64_t)1 << http_name_bit(f->name, f->name_len) : 0;
         size_t len;
 
         if (rule == PROXY_FIELD_HOST || rule == PROXY_FIELD_STAYS)
             continue;
-        if (seen & bit) /* lines of one name become one */
+        if (seen & bit && ahead_is_repeated(head, i)) /* lines of one name become one */
             return 0;
         seen |= bit;
         len = ahead_line_len(head, i);
