@@ -2,6 +2,7 @@
 """Requests that a loop sends to a backend by what was decided for others of their target, without phases. Everything that a backend and a
 client get is held against a server without such plans (FileCacheEntries 0)."""
 import re
+import shutil
 
 import pytest
 
@@ -9,6 +10,7 @@ from backend import Backend, answer
 from brigade import PATIENCE, wait_until
 from http_client import Client, Truncated
 from processes import reload
+from tls_site import TLSClient, certificate, start
 
 pytestmark = pytest.mark.only("brigade")
 
@@ -282,6 +284,7 @@ SETTINGS = {  # 1: requests beside it may still have plans
     "RewriteEngine On\nRewriteCond %{HTTP_USER_AGENT} a\nRewriteRule ^/p/ - [F]": 0,
     "Redirect /p/x /elsewhere": 0,
     "RequestId On": 0,
+    "CacheEnable memory /p/": 0,
     "KeepAlive Off": 0,
     "MaxKeepAliveRequests 5": 1,
     "HostnameLookups On": 0,
@@ -326,6 +329,41 @@ def test_settings_that_need_each_request(serve, backend, setting):
         for _ in range(3):
             one(client, head + "\r\n")
     assert full_ways(server) == 7
+
+
+def test_an_access_file_that_sends_requests_on(serve, backend):
+    """What it says now counts for each request."""
+    server = serve(f"""{CONFIG}
+<Directory "/">
+    AllowOverride All
+    Require all granted
+</Directory>
+""", files={".htaccess": f"RewriteEngine On\nRewriteRule ^x$ http://127.0.0.1:{backend.port}/first [P]\n", "x": "a file\n"})
+    head = "GET /x HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    with server.connect() as client:
+        for target in ("first", "second", None, "third"):
+            server.write(".htaccess", f"RewriteEngine On\nRewriteRule ^x$ http://127.0.0.1:{backend.port}/{target} [P]\n" if target else "")
+            for _ in range(4):
+                before = len(backend.requests)
+                got = one(client, head)
+                assert got.endswith(b"hello\n" if target else b"a file\n")
+                assert [r.target for r in backend.requests[before:]] == ([f"/{target}"] if target else [])
+
+
+@pytest.mark.skipif(not shutil.which("openssl"), reason="openssl is not installed")
+def test_clients_over_tls(serve, backend):
+    got = []
+    for more in ("", "FileCacheEntries 0\n"):
+        server = serve.unstarted(config(backend, more + "SSLEngine On\nSSLCertificateFile conf/cert.pem\nSSLCertificateKeyFile conf/key.pem\n"))
+        certificate(server)
+        start(server)
+        with TLSClient(server) as client:
+            texts = []
+            for text in ("plain", "fields", "query", "forwarded", "keep-alive", "plain", "close"):
+                before = len(backend.requests)
+                texts.append((one(client, REQUESTS[text]), [r.head for r in backend.requests[before:]]))
+        got.append(texts)
+    assert got[0] == got[1]
 
 
 def test_a_client_for_whom_it_was_not_decided(serve, backend):
