@@ -13,10 +13,12 @@ import threading
 import pytest
 
 import brigade
+from ports import named_localhost
 from proxy_authority import Authority
 from stock import driver
 
 pytestmark = [
+    named_localhost,
     pytest.mark.skipif(not os.access(driver.APACHE, os.X_OK), reason=f"the peer is absent: {driver.APACHE} is not installed"),
     pytest.mark.skipif(not shutil.which("openssl"), reason="openssl is not installed"),
     pytest.mark.skipif(brigade.is_apache(brigade.BINARY), reason="nothing to compare Apache with"),

@@ -84,6 +84,13 @@ def listeners(port):
     return found
 
 
+def connected_to(port):
+    """How many sockets still hold a connection to a port of this machine: open, or ended by the other side alone."""
+    with open("/proc/net/tcp", encoding="ascii") as f:
+        rows = [line.split() for line in f][1:]
+    return sum(row[3] in ("01", "08") and int(row[2].rpartition(":")[2], 16) == port for row in rows)
+
+
 def sockets_of(pid):
     """Inodes; none if the process is another user's, or gone."""
     found = set()

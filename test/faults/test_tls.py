@@ -14,6 +14,7 @@ import brigade
 from call_faults import Faults, appears, library
 from http_client import Truncated, request_bytes
 from ocsp_responder import Responder, make_clients
+from ports import named_localhost
 from tls_site import TLSAuthority, certificate
 
 LIBRARY = library("tls")
@@ -181,7 +182,8 @@ def spread(n):
     return sorted({1 + i * (n - 1) // max(most - 1, 1) for i in range(most)}) if n > most else range(1, n + 1)
 
 
-@pytest.mark.parametrize("shape", SHAPES if COMPLETE else ["1.2", "1.3-second", "1.3-responder", "forwarded"])
+@pytest.mark.parametrize("shape", [pytest.param(shape, marks=named_localhost) if shape == "forwarded" else shape
+                                   for shape in (SHAPES if COMPLETE else ["1.2", "1.3-second", "1.3-responder", "forwarded"])])
 def test_requests(serve, tmp_path, clients, shape):
     faults, act = Faults(LIBRARY, str(tmp_path / "faults")), SHAPES[shape]
     s = site(serve, faults, clients).start()

@@ -2,6 +2,7 @@
 """The server that is profiled, and its clients: one site, two configurations, and a way to ask for each shape of request."""
 import gzip
 import os
+import pathlib
 import re
 import signal
 import socket
@@ -20,6 +21,7 @@ import h2_client  # noqa: E402
 from ports import free_port  # noqa: E402
 
 AT_REST = 2.2  # seconds; what changed less than two seconds before is not remembered
+USER = "User nobody\nGroup nogroup\n"
 BASE = """ServerName localhost
 ServerRoot {root}
 DocumentRoot {site}/htdocs
@@ -230,6 +232,11 @@ class Site:
         self.folder.cleanup()
 
 
+def is_open_to_all(program):
+    """Whether another user can run it: each folder above it lets everybody through."""
+    return all(os.stat(folder).st_mode & 1 for folder in pathlib.Path(program).resolve().parents)
+
+
 class Server:
     """The program, under another one if wanted, with the configuration 'stored' or 'full'. Its own files are in the folder root."""
 
@@ -242,10 +249,10 @@ class Server:
         os.chmod(self.root, 0o777)
         self.ports = {name: free_port() for name in ("plain", "log", "squid", "hit", "tls", "http2", "proxied", "http2-proxied")}
         text = BASE + HTTP2 + PROXIED + (STORED + (TLS if has_tls(program) else "") if configuration == "stored" else FULL)
-        text = (PREFORK if configuration == "prefork" else "") + text
+        text = (PREFORK if configuration == "prefork" else "") + (USER if os.getuid() == 0 else "") + text
         with open(f"{self.root}/httpd.conf", "w", encoding="utf-8") as f:
             f.write((text + more).format(root=self.root, site=site.root, backend=site.backend.port, **self.ports))
-        who = {"user": "nobody", "group": "nogroup"} if os.getuid() == 0 else {}
+        who = {"user": "nobody", "group": "nogroup"} if os.getuid() == 0 and is_open_to_all(program) else {}
         self.log = open(f"{self.root}/output", "wb")
         self.process = subprocess.Popen([w.replace("@ROOT@", self.root) for w in under] + [program, "-X", "-f", f"{self.root}/httpd.conf"],
                                         stdout=self.log, stderr=self.log, **who)

@@ -320,6 +320,7 @@ def test_a_program_that_does_not_come_up(own, where):
     server.expect_trouble = where == 3
     compile_text(server.root, "fails", FAILS, f"-DAT={where}", "-DTRIAL=0")
     up(server)
+    assert server.get("/a.txt").body == b"A\n"  # its process has looked for the file
     first = os.stat(f"/proc/{server.process.pid}/exe").st_ino
     server.write("fail", "", base="logs")
     count = configured(server)
@@ -344,6 +345,7 @@ def test_an_upgrade_before_the_last_one_is_done(own):
     server = own("LoadModule fails_module @ROOT@/mod_fails.so\nReloadTimeout 30\n")
     compile_text(server.root, "fails", FAILS, "-DAT=6", "-DTRIAL=0")
     up(server)
+    assert server.get("/a.txt").body == b"A\n"  # its process has looked for the file
     server.write("fail", "", base="logs")
     replace(server)
     with Load(server, clients=2) as load:
