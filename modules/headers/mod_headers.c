@@ -51,8 +51,6 @@ static int headers_run_early(request_rec *r)
 {
     const headers_conf *conf = headers_conf_of(r);
 
-    if (conf->rules[HEADERS_REQUEST])
-        brg_cache_each_time(r);
     if (!headers_apply(r, r->headers_in, conf->rules[HEADERS_REQUEST], 1) ||
         !headers_apply(r, r->err_headers_out, conf->rules[HEADERS_ALWAYS], 1) ||
         !headers_apply(r, r->headers_out, conf->rules[HEADERS_SUCCESS], 1))
@@ -64,8 +62,6 @@ static int headers_run_request_rules(request_rec *r)
 {
     const headers_conf *conf = headers_conf_of(r);
 
-    if (conf->rules[HEADERS_REQUEST])
-        brg_cache_each_time(r);
     if (!headers_apply(r, r->headers_in, conf->rules[HEADERS_REQUEST], 0))
         return HTTP_INTERNAL_SERVER_ERROR;
     return DECLINED;

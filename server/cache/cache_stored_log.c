@@ -125,6 +125,7 @@ BRG_DECLARE(const char *) brg_stored_user(const brg_stored_answer *a)
 }
 
 #define QUERY_ROOM 1024
+#define VIEW_FILENAME_ROOM 2048
 
 /* The query of this request, where the entry is for any. -1: it is too long */
 static int view_query(const http_head *h, char *query, const char **args)
@@ -141,12 +142,30 @@ static int view_query(const http_head *h, char *query, const char **args)
     return 0;
 }
 
+/* Of a plan's request, whose target is that of a backend, query and all. -1: it is too long */
+static int view_filename(const cache_entry *e, const char *args, char *filename, const char **to)
+{
+    const char *kept = e->log->filename;
+    const size_t len = kept ? strcspn(kept, "?") : 0, args_len = args ? strlen(args) : 0;
+
+    if (!e->plan || !kept)
+        return 0;
+    if (len + args_len + 2 > VIEW_FILENAME_ROOM)
+        return -1;
+    memcpy(filename, kept, len);
+    filename[len] = '?';
+    memcpy(filename + len + 1, args, args_len);
+    filename[len + (args ? args_len + 1 : 0)] = '\0';
+    *to = filename;
+    return 0;
+}
+
 static int log_directly(const policy_stored_loggers *loggers, cache_entry *e, const brg_conn *bc,
                         const http_head *h, const cache_observed_answer *sent, apr_time_t began,
                         cache_log_step step)
 {
     stored_view v; /* most of it is room */
-    char query[QUERY_ROOM];
+    char query[QUERY_ROOM], filename[VIEW_FILENAME_ROOM];
     const struct cache_observed *o = e->log;
     brg_stored_answer a = {.server = e->server,
                            .connection = bc->c,
@@ -172,7 +191,8 @@ static int log_directly(const policy_stored_loggers *loggers, cache_entry *e, co
     v.sent = sent;
     v.kept = e->log;
     BRG_ASSERT_DEBUG(e->observed && a.connection);
-    if (e->any_query && view_query(h, query, &a.args))
+    if (e->any_query &&
+        (view_query(h, query, &a.args) || view_filename(e, a.args, filename, &a.filename)))
         return 0;
     if (h->line && h->line_len)
         a.request_line = view_text(h->line, h->line_len);

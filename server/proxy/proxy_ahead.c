@@ -145,6 +145,17 @@ static size_t ahead_line_len(const http_head *head, int i)
                : 0;
 }
 
+/* An earlier line of the same name, of those that the core does not know. */
+static int ahead_is_repeated(const http_head *head, int i)
+{
+    const http_field *f = &head->field[i];
+
+    for (const http_field *o = head->field; o < f; o++)
+        if (o->name_len == f->name_len && !strncasecmp(o->name, f->name, f->name_len))
+            return 1;
+    return 0;
+}
+
 /* Fields of the client that go on, in their order. @return 0: one of them asks for more than that */
 static int ahead_put_fields(ahead_text *t, const http_head *head)
 {
@@ -154,12 +165,13 @@ static int ahead_put_fields(ahead_text *t, const http_head *head)
         const http_field *f = &head->field[i];
         const proxy_field_rule rule =
             proxy_field_rule_of((http_field_id)f->id, f->name, f->name_len);
-        const uint64_t bit = (uint64_t)1 << http_name_bit(f->name, f->name_len);
+        const uint64_t bit =
+            f->id == HTTP_F_OTHER ? (uint64_t)1 << http_name_bit(f->name, f->name_len) : 0;
         size_t len;
 
         if (rule == PROXY_FIELD_HOST || rule == PROXY_FIELD_STAYS)
             continue;
-        if (seen & bit) /* lines of one name become one */
+        if (seen & bit && ahead_is_repeated(head, i)) /* lines of one name become one */
             return 0;
         seen |= bit;
         len = ahead_line_len(head, i);
@@ -524,7 +536,7 @@ static h1_ahead_step ahead_look(proxy_ahead *a)
     }
     if (h1_response_body(&an.head, HTTP_METHOD_GET, 0) != H1_BODY_LENGTH ||
         here > an.head.head_len + an.head.content_length ||
-        an.head.head_len + an.head.content_length > CLIENT_BLOCK)
+        an.head.head_len + an.head.content_length > NET_BLOCK)
         return H1_AHEAD_FULL;
     if (here < an.head.head_len + an.head.content_length)
         return H1_AHEAD_WAITS;
@@ -539,7 +551,7 @@ static h1_ahead_step ahead_go_on(brg_conn *bc)
 
     BRG_ASSERT(a->bc == bc && a->cc && a->cc->baton == a);
     while (step == H1_AHEAD_WAITS) {
-        const apr_status_t rv = client_recv(a->cc, CLIENT_BLOCK);
+        const apr_status_t rv = client_recv(a->cc, NET_BLOCK);
 
         if (rv == APR_EAGAIN)
             return client_in_size(a->cc) ? H1_AHEAD_FULL : H1_AHEAD_WAITS;

@@ -1,0 +1,473 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Requests that a loop sends to a backend by what was decided for others of their target, without phases. Everything that a backend and a
+client get is held against a server without such plans (FileCacheEntries 0)."""
+import re
+import shutil
+
+import pytest
+
+from backend import Backend, answer
+from brigade import PATIENCE, wait_until
+from http_client import Client, Truncated
+from processes import reload
+from tls_site import TLSClient, certificate, start
+
+pytestmark = pytest.mark.only("brigade")
+
+DATED = [("Date", "Fri, 20 Nov 2026 08:00:00 GMT"), ("Content-Type", "text/plain")]
+PLAIN = answer(b"hello\n", fields=[*DATED, ("X-A", "b")])
+HEAD = "GET /p/x HTTP/1.1\r\nHost: localhost\r\n"
+CONFIG = """EventLoops 1
+<Location /metrics>
+    SetHandler metrics
+</Location>
+"""
+
+
+@pytest.fixture
+def backend():
+    with Backend({"*": PLAIN}) as backend:
+        yield backend
+
+
+def config(backend, more="", parameters="", target="/"):
+    return f"{CONFIG}ProxyPass /p/ http://127.0.0.1:{backend.port}{target} {parameters}\n{more}\n"
+
+
+def full_ways(server):
+    """Requests so far that took the full way to a handler, the proxy's or, before this one, that of this page, which is left out."""
+    pages = server.figures_read = getattr(server, "figures_read", -1) + 1
+    page = server.get("/metrics").body.decode()
+    return sum(int(n) for n in re.findall(r'^brigade_cache_not_kept_total{reason="(?:handler|worker)"} (\d+)$', page, re.M)) - pages
+
+
+def one(client, text):
+    """A request as it is, and the bytes of its answer; the connection's end where the body's is not told."""
+    client.send(text)
+    return rest(client, text.startswith("HEAD"))
+
+
+def rest(client, headed=False):
+    head = client.read_until(b"\r\n\r\n")
+    length = re.search(rb"^content-length: *(\d+)", head, re.M | re.I)
+    if headed or re.match(rb"HTTP/1.1 (1|204|304)", head):
+        return head
+    if length:
+        return head + b"\r\n\r\n" + client.read_exactly(int(length[1]))
+    if re.search(rb"^transfer-encoding: *chunked", head, re.M | re.I):
+        body = b""
+        while not body.endswith(b"0\r\n\r\n"):
+            body += client.read_exactly(1)
+        return head + b"\r\n\r\n" + body
+    return head + b"\r\n\r\n" + client.read_to_end()
+
+
+def warm(server, client, head=HEAD):
+    """From here on there is a plan, if there may be one, and a connection to the backend that waits."""
+    for _ in range(4):
+        one(client, head + "\r\n")
+
+
+def outcome(server, backend, text, head=HEAD):
+    """What client and backend get of a request on a connection that had some."""
+    with server.connect() as client:
+        warm(server, client, head)
+        before = len(backend.requests)
+        got = one(client, text)
+        return got, [(r.head, r.raw_body) for r in backend.requests[before:]]
+
+
+def is_planned(server, head=HEAD, text=None):
+    """1: of ten requests to a target no more than the first two of the connection take the full way."""
+    before = full_ways(server)
+    with server.connect() as client:
+        warm(server, client, head)
+        for _ in range(6):
+            one(client, text or head + "\r\n")
+    return full_ways(server) <= before + 2
+
+
+def twins(serve, backend, more="", **way):
+    return serve(config(backend, more, **way)), serve(config(backend, "FileCacheEntries 0\n" + more, **way))
+
+
+def test_no_phases_run(serve, backend):
+    server, without = twins(serve, backend)
+    assert is_planned(server) and not is_planned(without)
+    assert is_planned(server, text=HEAD + "Cookie: a=b\r\nAuthorization: Basic eDp5\r\nIf-None-Match: \"x\"\r\n\r\n")
+    assert is_planned(server, text=HEAD.replace("/x", "/x?q=1") + "\r\n"), "one plan is for all queries"
+
+
+REQUESTS = {
+    "plain": HEAD + "\r\n",
+    "fields": HEAD + "Accept: */*\r\nUser-Agent: a b\r\nCookie: a=b\r\nAuthorization: Basic eDp5\r\nX-Real-IP: 192.0.2.1\r\n\r\n",
+    "keep-alive": HEAD + "Connection: keep-alive\r\n\r\n",
+    "close": HEAD + "Connection: close\r\n\r\n",
+    "named": HEAD + "X-B: 1\r\nConnection: X-B\r\n\r\n",
+    "named-and-close": HEAD + "X-B: 1\r\nConnection: close, X-B\r\n\r\n",
+    "hop": HEAD + "Keep-Alive: timeout=3\r\nProxy-Connection: keep-alive\r\nTrailer: X-C\r\n\r\n",
+    "te": HEAD + "TE: trailers\r\nConnection: TE\r\n\r\n",
+    "upgrade": HEAD + "Upgrade: websocket\r\nConnection: Upgrade\r\n\r\n",
+    "query": HEAD.replace("/x", "/x?a=b&c=%20d?e") + "\r\n",
+    "query-empty": HEAD.replace("/x", "/x?") + "\r\n",
+    "forwarded": HEAD + "X-Forwarded-For: 192.0.2.1\r\nX-Forwarded-Host: a\r\nX-Forwarded-Server: b\r\nX-Forwarded-Proto: https\r\n\r\n",
+    "forwarded-host": HEAD + "x-forwarded-host: a\r\n\r\n",
+    "forwarded-server": HEAD + "X-forwarded-server: a\r\n\r\n",
+    "via": HEAD + "Via: 1.0 a\r\n\r\n",
+    "max-forwards": HEAD + "Max-Forwards: 3\r\n\r\n",
+    "max-forwards-0": HEAD + "Max-Forwards: 0\r\n\r\n",
+    "proxy-authorization": HEAD + "Proxy-Authorization: Basic eDp5\r\n\r\n",
+    "twice": HEAD + "X-B: 1\r\nX-b: 2\r\n\r\n",
+    "twice-known": HEAD + "Cookie: a=b\r\nCookie: c=d\r\n\r\n",
+    "blanks": HEAD + "X-B:1\r\nX-C:   2  \r\nX-D:\r\n\r\n",
+    "range": HEAD + "Range: bytes=1-2\r\n\r\n",
+    "conditions": HEAD + "If-None-Match: \"x\"\r\nIf-Modified-Since: Fri, 20 Nov 2026 08:00:00 GMT\r\n\r\n",
+    "if-match": HEAD + "If-Match: \"x\"\r\n\r\n",
+    "expect": HEAD + "Expect: 100-continue\r\n\r\n",
+    "large": HEAD + f"X-B: {'b' * 3900}\r\n\r\n",
+    "head": "HEAD /p/x HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    "post": "POST /p/x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3\r\n\r\nabc",
+    "get-with-a-body": HEAD + "Content-Length: 3\r\n\r\nabc",
+    "empty-body": HEAD + "Content-Length: 0\r\n\r\n",
+    "1.0": "GET /p/x HTTP/1.0\r\nHost: localhost\r\n\r\n",
+    "1.0-keep-alive": "GET /p/x HTTP/1.0\r\nHost: localhost\r\nConnection: Keep-Alive\r\n\r\n",
+    "other-host": "GET /p/x HTTP/1.1\r\nHost: other:81\r\n\r\n",
+    "absolute": "GET http://localhost/p/x HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    "encoded": "GET /p/%78 HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    "elsewhere": "GET /q HTTP/1.1\r\nHost: localhost\r\n\r\n",
+}
+
+
+def neutral(server, got):
+    """Without the time, and the port, that pages of the server's own have."""
+    return re.sub(rb"\r\nDate: (?!Fri, 20 Nov 2026 08:00:00)[^\r]*", b"", got).replace(str(server.port).encode(), b"PORT")
+
+
+def test_requests_are_sent_and_answered_as_without_a_plan(serve, backend):
+    servers = twins(serve, backend)
+    for name, text in REQUESTS.items():
+        first, second = ((neutral(server, got), sent) for server in servers for got, sent in [outcome(server, backend, text)])
+        assert first == second, name
+
+
+def what_comes(client):
+    """Interim answers included; nothing where the connection ends instead."""
+    try:
+        got = rest(client)
+        return got + rest(client) if got.startswith(b"HTTP/1.1 103") else got
+    except (Truncated, OSError):
+        return b"closed"
+
+
+def in_pieces(*pieces):
+    """A function for Backend: each piece when the one before has left, and was most likely read."""
+    def script(connection, request):
+        for piece in pieces:
+            connection.send(piece)
+        return None
+    return script
+
+
+def text_of(status, *lines, body=b""):
+    return "\r\n".join([f"HTTP/1.1 {status}", *lines, "", ""]).encode() + body
+
+
+DATE, TYPE = "Date: Fri, 20 Nov 2026 08:00:00 GMT", "Content-Type: text/html"
+ANSWERS = {
+    "plain": PLAIN,
+    "empty": text_of("200 OK", DATE, TYPE, "Content-Length: 0"),
+    "no-type": text_of("200 OK", DATE, "Content-Length: 2", body=b"ab"),
+    "no-date": text_of("200 OK", TYPE, "Content-Length: 2", body=b"ab"),
+    "server": text_of("200 OK", DATE, TYPE, "Server: theirs", "Content-Length: 2", body=b"ab"),
+    "two-dates": text_of("200 OK", DATE, "Date: x", TYPE, "Content-Length: 2", body=b"ab"),
+    "two-servers": text_of("200 OK", DATE, "server: a", "Server: b", TYPE, "Content-Length: 2", body=b"ab"),
+    "two-types": text_of("200 OK", DATE, TYPE, "Content-Type: text/plain", "Content-Length: 2", body=b"ab"),
+    "two-lengths": text_of("200 OK", DATE, TYPE, "Content-Length: 2", "Content-Length: 2", body=b"ab"),
+    "length-in-another-form": text_of("200 OK", DATE, TYPE, "Content-Length: 0002", body=b"ab"),
+    "reason": text_of("200 Very well", DATE, TYPE, "Content-Length: 2", body=b"ab"),
+    "no-reason": text_of("200 ", DATE, TYPE, "Content-Length: 2", body=b"ab"),
+    "no-space": text_of("200", DATE, TYPE, "Content-Length: 2", body=b"ab"),
+    "1.0": text_of("200 OK", DATE, TYPE, "Content-Length: 2", body=b"ab").replace(b"1.1", b"1.0", 1),
+    "keep-alive": text_of("200 OK", DATE, TYPE, "Keep-Alive: timeout=5", "Connection: keep-alive", "Content-Length: 2", body=b"ab"),
+    "named": text_of("200 OK", DATE, TYPE, "X-A: 1", "Connection: X-A", "Content-Length: 2", body=b"ab"),
+    "hop": text_of("200 OK", DATE, TYPE, "TE: a", "Trailer: b", "Upgrade: c", "Proxy-Connection: d", "Content-Length: 2", body=b"ab"),
+    "via": text_of("200 OK", DATE, TYPE, "Via: 1.1 a", "Content-Length: 2", body=b"ab"),
+    "vary": text_of("200 OK", DATE, TYPE, "Vary: Cookie", "Content-Length: 2", body=b"ab"),
+    "vary-list": text_of("200 OK", DATE, TYPE, "Vary: Cookie, Accept , cookie", "Content-Length: 2", body=b"ab"),
+    "vary-twice": text_of("200 OK", DATE, TYPE, "Vary: Cookie", "vary: Accept", "Content-Length: 2", body=b"ab"),
+    "location": text_of("302 Found", DATE, TYPE, "Location: http://127.0.0.1:{port}/y", "Content-Length: 2", body=b"ab"),
+    "content-location": text_of("200 OK", DATE, TYPE, "Content-Location: http://127.0.0.1:{port}/y", "Content-Length: 2", body=b"ab"),
+    "cookies": text_of("200 OK", DATE, TYPE, "Set-Cookie: a=b; path=/; domain=inner", "Set-Cookie: c=d", "Content-Length: 2", body=b"ab"),
+    "coded": text_of("200 OK", DATE, TYPE, "Content-Encoding: gzip", "Content-Language: de", "ETag: \"x\"", "Content-Length: 2", body=b"ab"),
+    "ranges": text_of("200 OK", DATE, TYPE, "Accept-Ranges: bytes", "Content-Length: 2", body=b"ab"),
+    "blanks": text_of("200 OK", DATE, TYPE, "X-A:  b  ", "X-B:", "Content-Length: 2", body=b"ab"),
+    "chunked": text_of("200 OK", DATE, TYPE, "Transfer-Encoding: chunked", body=b"2\r\nab\r\n0\r\n\r\n"),
+    "204": text_of("204 No Content", DATE),
+    "304": text_of("304 Not Modified", DATE, "ETag: \"x\""),
+    "206": text_of("206 Partial Content", DATE, TYPE, "Content-Range: bytes 0-1/9", "Content-Length: 2", body=b"ab"),
+    "400": text_of("400 Bad Request", DATE, TYPE, "Content-Length: 2", body=b"ab"),
+    "401": text_of("401 Unauthorized", DATE, TYPE, "WWW-Authenticate: Basic realm=\"a\"", "Content-Length: 2", body=b"ab"),
+    "404": text_of("404 Not Found", DATE, TYPE, "Content-Length: 2", body=b"ab"),
+    "500": text_of("500 Internal Server Error", DATE, TYPE, "Content-Length: 2", body=b"ab"),
+    "503": text_of("503 Service Unavailable", DATE, TYPE, "Retry-After: 3", "Content-Length: 2", body=b"ab"),
+    "999": text_of("999 Odd", DATE, TYPE, "Content-Length: 2", body=b"ab"),
+    "medium": answer(b"m" * 10240, fields=DATED),
+    "large": answer(b"l" * 100000, fields=DATED),
+    "long-head": text_of("200 OK", DATE, TYPE, "X-A: " + "a" * 5000, "Content-Length: 2", body=b"ab"),
+    "many-fields": text_of("200 OK", DATE, TYPE, *[f"X-{i}: {i}" for i in range(90)], "Content-Length: 2", body=b"ab"),
+    "early-hints": text_of("103 Early Hints", "Link: <a>") + PLAIN,
+    "pieces": in_pieces(PLAIN[:40], PLAIN[40:-3], PLAIN[-3:]),
+    "nothing": in_pieces(text_of("200 OK", DATE, TYPE, "Content-Length: 0")),
+    "more-than-told": PLAIN + b"more",
+    "garbage": b"garbage\r\n\r\n",
+    "bad-field": text_of("200 OK", DATE, TYPE, "Content-Length: 2", "bad field", body=b"ab"),
+    "both": text_of("200 OK", DATE, TYPE, "Content-Length: 2", "Transfer-Encoding: chunked", body=b"2\r\nab\r\n0\r\n\r\n"),
+}
+
+
+@pytest.mark.parametrize("more", ["", "ProxyPassReverse /p/ http://127.0.0.1:{port}/\nProxyPassReverseCookiePath / /p/\nProxyPassReverseCookieDomain inner outer\n"],
+                         ids=["plain", "reverse"])
+def test_answers_are_sent_as_without_a_plan(serve, backend, more):
+    servers = twins(serve, backend, more.replace("{port}", str(backend.port)))
+    for name, script in ANSWERS.items():
+        got = []
+        for server in servers:
+            with server.connect() as client:
+                backend.scripts["/x"] = PLAIN
+                warm(server, client)
+                backend.scripts["/x"] = script.replace(b"{port}", str(backend.port).encode()) if isinstance(script, bytes) else script
+                client.send(HEAD + ("Connection: close\r\n" if name == "early-hints" else "") + "\r\n")
+                got.append(neutral(server, what_comes(client)))
+        assert got[0] == got[1], name
+
+
+def test_whole_answers_need_no_request(serve, backend):
+    server = serve(config(backend))
+    for name in ("plain", "empty", "no-date", "server", "keep-alive", "hop", "vary", "cookies", "location", "404", "medium"):
+        backend.scripts["/x"] = ANSWERS[name]
+        assert is_planned(server), name
+    for name in ("no-type", "chunked", "vary-list", "401", "large", "named"):
+        backend.scripts["/x"] = ANSWERS[name]
+        assert not is_planned(server), name
+
+
+SETTINGS = {  # 1: requests beside it may still have plans
+    "RequestHeader set X-New 1": 0,
+    "RequestHeader unset User-Agent": 0,
+    "RequestHeader set X-New 1 early": 0,
+    "RequestHeader set X-New 1 env=absent": 0,
+    "<Location /p/>\nRequestHeader append Accept b\n</Location>": 0,
+    "Header set X-New 1": 0,
+    "Header always set X-New 1": 0,
+    "<Location /p/>\nHeader unset X-A\n</Location>": 0,
+    "ProxyAddHeaders Off": 1,
+    "ProxyPreserveHost On": 1,
+    "ProxyErrorOverride On": 0,
+    "ProxyVia On": 0,
+    "ProxyVia Block": 0,
+    "ProxyMaxForwards 5": 0,
+    "ProxyStatusField On": 0,
+    "AddDefaultCharset utf-8": 0,
+    "SetEnv proxy-nokeepalive 1": 0,
+    "SetEnv force-proxy-request-1.0 1": 0,
+    "SetEnvIf User-Agent b proxy-nokeepalive": 1,
+    "SetEnvIf User-Agent a proxy-nokeepalive": 0,
+    "SetEnvIf User-Agent a X=1": 1,
+    "BrowserMatch a nokeepalive": 0,
+    "<Location /p/>\nRequire ip 127.0.0.1\n</Location>": 1,
+    "<Location /p/>\n<RequireAll>\nRequire not ip 127.0.0.2\nRequire all granted\n</RequireAll>\n</Location>": 1,
+    "<Location /p/>\nRequire ip 192.0.2.1\n</Location>": 0,
+    "<Location /p/>\nRequire all denied\n</Location>": 0,
+    "<If \"%{HTTP_USER_AGENT} == 'a'\">\nRequire all denied\n</If>": 0,
+    "<Location /p/>\nSetOutputFilter DEFLATE\n</Location>": 0,
+    "<Location /p/>\n<Limit GET>\nRequire all denied\n</Limit>\n</Location>": 0,
+    "RewriteEngine On\nRewriteCond %{HTTP_USER_AGENT} a\nRewriteRule ^/p/ - [F]": 0,
+    "Redirect /p/x /elsewhere": 0,
+    "RequestId On": 0,
+    "CacheEnable memory /p/": 0,
+    "KeepAlive Off": 0,
+    "MaxKeepAliveRequests 5": 1,
+    "HostnameLookups On": 0,
+    "LogLevel debug": 0,
+}
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_settings_hold_beside_a_plan(serve, backend, setting):
+    servers = twins(serve, backend, setting)
+    got = []
+    for server in servers:
+        texts = []
+        with server.connect() as client:
+            for agent in ("c", "c", "c", "a", "b", "a"):
+                before = len(backend.requests)
+                text = HEAD + f"User-Agent: {agent}\r\nConnection: keep-alive\r\n\r\n"
+                try:
+                    texts.append(neutral(server, one(client, text)))
+                except (Truncated, OSError):  # the connection ended behind the answer before
+                    texts.append(b"closed")
+                    break
+                texts += [r.head for r in backend.requests[before:]]
+        got.append([re.sub(rb"(?i)(request-id: )[^\r]*", rb"\1ID", t) for t in texts])
+    assert got[0] == got[1]
+
+
+@pytest.mark.parametrize("setting", [s for s, planned in SETTINGS.items() if planned and s != "MaxKeepAliveRequests 5"])
+def test_settings_that_leave_plans(serve, backend, setting):
+    assert is_planned(serve(config(backend, setting)))
+
+
+OTHERS = ("Require", "KeepAlive Off", "[F]", "Redirect", "BrowserMatch a")  # a page of the server's own, or one request for each connection
+
+
+@pytest.mark.parametrize("setting", [s for s, planned in SETTINGS.items() if not planned and not any(o in s for o in OTHERS)])
+def test_settings_that_need_each_request(serve, backend, setting):
+    server = serve(config(backend, setting))
+    with server.connect() as client:
+        head = HEAD + "User-Agent: a\r\nConnection: keep-alive\r\n"
+        warm(server, client, head)
+        for _ in range(3):
+            one(client, head + "\r\n")
+    assert full_ways(server) == 7
+
+
+def test_an_access_file_that_sends_requests_on(serve, backend):
+    """What it says now counts for each request."""
+    server = serve(f"""{CONFIG}
+<Directory "/">
+    AllowOverride All
+    Require all granted
+</Directory>
+""", files={".htaccess": f"RewriteEngine On\nRewriteRule ^x$ http://127.0.0.1:{backend.port}/first [P]\n", "x": "a file\n"})
+    head = "GET /x HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    with server.connect() as client:
+        for target in ("first", "second", None, "third"):
+            server.write(".htaccess", f"RewriteEngine On\nRewriteRule ^x$ http://127.0.0.1:{backend.port}/{target} [P]\n" if target else "")
+            for _ in range(4):
+                before = len(backend.requests)
+                got = one(client, head)
+                assert got.endswith(b"hello\n" if target else b"a file\n")
+                assert [r.target for r in backend.requests[before:]] == ([f"/{target}"] if target else [])
+
+
+@pytest.mark.skipif(not shutil.which("openssl"), reason="openssl is not installed")
+def test_clients_over_tls(serve, backend):
+    got = []
+    for more in ("", "FileCacheEntries 0\n"):
+        server = serve.unstarted(config(backend, more + "SSLEngine On\nSSLCertificateFile conf/cert.pem\nSSLCertificateKeyFile conf/key.pem\n"))
+        certificate(server)
+        start(server)
+        with TLSClient(server) as client:
+            texts = []
+            for text in ("plain", "fields", "query", "forwarded", "keep-alive", "plain", "close"):
+                before = len(backend.requests)
+                texts.append((one(client, REQUESTS[text]), [r.head for r in backend.requests[before:]]))
+        got.append(texts)
+    assert got[0] == got[1]
+
+
+def test_a_client_for_whom_it_was_not_decided(serve, backend):
+    server = serve(config(backend, "<Location /p/>\nRequire ip 127.0.0.1\n</Location>"))
+    assert is_planned(server)
+    with Client("127.0.0.1", server.port, PATIENCE, source="127.0.0.2") as client:
+        for _ in range(3):
+            assert b" 403 " in one(client, HEAD + "\r\n").split(b"\r\n")[0]
+
+
+def test_reload(serve, backend):
+    server = serve(config(backend))
+    assert is_planned(server)
+    before = reload(server, config(backend, "ProxyAddHeaders Off"))
+    wait_until(lambda: not before & set(server.children()), "the processes of before have ended")
+    _, sent = outcome(server, backend, HEAD + "\r\n")
+    assert b"X-Forwarded" not in sent[0][0]
+
+
+def test_logs_tell_the_same(serve, backend):
+    more = "LogFormat \"%h %u %r %>s %b %B %I %O %S %k %m %U %q %H %f %R %X %{X-A}o %{Date}o %{Content-Length}o %{Referer}i %{backend-tries}n\" all\n" \
+           "CustomLog logs/access.log all\nLogFormat \"%h %>s %b %I %O %k %U %q %f %R %X %{X-A}o %{Date}o %{Server}o %{Content-Length}o %{Referer}i %{X}e\" some\n" \
+           "CustomLog logs/some.log some\nSetEnv X y\n"
+    for formats in (more, more.replace("CustomLog logs/access.log all\n", "")):
+        lines = []
+        for server in twins(serve, backend, formats):
+            with server.connect() as client:
+                for n in range(6):
+                    one(client, HEAD.replace("/x", f"/x?{n}") + "Referer: r\r\nConnection: keep-alive\r\n\r\n")
+            wait_until(lambda s=server: s.read("logs/some.log").count(b"\n") == 6, "six lines")
+            lines.append([server.read("logs/some.log"), server.read("logs/access.log") if formats == more else ""])
+        assert lines[0] == lines[1]
+
+
+def test_pipelined_requests(serve, backend):
+    server = serve(config(backend))
+    with server.connect() as client:
+        warm(server, client)
+        client.send((HEAD + "\r\n") * 5 + HEAD + "Connection: close\r\n\r\n")
+        assert client.read_to_end().count(b"\r\n\r\nhello\n") == 6
+
+
+def test_a_kept_connection_that_its_backend_closes(serve, backend):
+    """Whatever is asked for next is answered, and once."""
+    def close_behind(connection, request):
+        connection.send(PLAIN)
+        return False
+    server = serve(config(backend))
+    with server.connect() as client:
+        warm(server, client)
+        for _ in range(20):
+            backend.scripts["/x"] = close_behind
+            assert b" 200 " in one(client, HEAD + "\r\n")
+            backend.scripts["/x"] = PLAIN
+            assert b" 200 " in one(client, HEAD + "\r\n")
+
+
+def test_a_backend_that_closes_without_an_answer(serve, backend):
+    server = serve(config(backend))
+    with server.connect() as client:
+        warm(server, client)
+        before = len(backend.requests)
+        backend.scripts["/x"] = lambda connection, request: False if connection.served > 1 else PLAIN
+        assert b" 200 " in one(client, HEAD + "\r\n")
+        assert len(backend.requests) == before + 2, "a kept connection was tried, then a new one"
+
+
+def test_a_backend_that_does_not_answer_in_time(serve, backend):
+    server = serve(config(backend, parameters="timeout=1"))
+    with server.connect() as client:
+        warm(server, client)
+        backend.scripts["/x"] = lambda connection, request: connection.more()
+        assert b" 504 " in one(client, HEAD + "\r\n") or b" 502 " in one(client, HEAD + "\r\n")
+    assert wait_until(lambda: b"AH01102" in server.error_log(), "the reason")
+
+
+def test_a_client_that_leaves(serve, backend):
+    """Its connection to the backend ends, and others are served."""
+    server = serve(config(backend))
+    with server.connect() as client:
+        warm(server, client)
+        backend.scripts["/x"] = lambda connection, request: connection.more()
+        before = backend.open
+        client.send(HEAD + "\r\n")
+        wait_until(lambda: len(backend.requests) > 4, "the request came")
+        assert before == 1
+    wait_until(lambda: backend.open == 0, "the backend's connection is closed")
+    backend.scripts["/x"] = PLAIN
+    assert b" 200 " in outcome(server, backend, HEAD + "\r\n")[0]
+
+
+def test_a_piece_is_not_waited_for(serve, backend):
+    """A client gets the beginning of an answer while its backend pauses."""
+    server = serve(config(backend))
+    with server.connect() as client:
+        warm(server, client)
+        came = []
+
+        def pausing(connection, request):
+            connection.send(text_of("200 OK", DATE, TYPE, "Content-Length: 4", body=b"ab"))
+            wait_until(lambda: came, "the client has it")
+            connection.send(b"cd")
+        backend.scripts["/x"] = pausing
+        client.send(HEAD + "\r\n")
+        client.read_until(b"\r\n\r\nab")
+        came.append(1)
+        assert client.read_exactly(2) == b"cd"
