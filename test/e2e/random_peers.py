@@ -158,7 +158,7 @@ class RandomStreams(Streams):
     @staticmethod
     def _body(stream, kind, rnd, body):
         cuts = kind in ("short", "badchunk", "resets")
-        length = [line("content-length", str(len(body) + (kind == "short")))] if kind != "chunked" else []
+        length = [line("content-length", str(len(body) + (kind == "short")))] if kind not in ("chunked", "badchunk") else []
         if kind == "interim":
             stream.head("103", line("link", "</>"))
         stream.head("404" if kind == "missing" else "413" if kind == "early" else "200", *length)

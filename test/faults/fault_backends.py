@@ -93,7 +93,8 @@ def _cache_root():
 
 
 KINDS = {"@BACKEND@": lambda: str(forgetting(http_backend.Backend(SCRIPTS)).port), "@OTHER@": lambda: str(forgetting(http_backend.Backend(SCRIPTS)).port),
-         "@TLSBACKEND@": _over_tls, "@STREAMS@": _streams, "@FCGI@": lambda: _script("fcgi"), "@SCGI@": lambda: _script("scgi"), "@UWSGI@": lambda: _script("uwsgi"), "@CACHEROOT@": _cache_root}
+         "@TLSBACKEND@": _over_tls, "@STREAMS@": _streams, "@FCGI@": lambda: _script("fcgi"), "@SCGI@": lambda: _script("scgi"),
+         "@CACHEROOT@": _cache_root}
 
 
 def filled_in(config):

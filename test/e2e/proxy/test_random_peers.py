@@ -102,7 +102,7 @@ def test_streams_of_a_backend(serve):
         server = serve(CONFIG.replace("@BACKEND@", str(backend.port)).replace("http://", "h2c://"))
         Crowd(server, (Http1Talk, Http2Talk), kinds=kinds, tolerant=True).run()
         assert not backend.wrong, f"TEST_MODEL_SEED={SEED}: {backend.wrong[:3]}"
-        wait_until(lambda: json.loads(server.get("/metrics?json").body)["backends"][0]["in_flight"] == 0, "rest")
+        wait_until(lambda: json.loads(server.get("/metrics?json").body)["backends"][0]["in_flight"] == 0, "rest", 90)
 
 
 def test_from_the_cache(serve):
