@@ -26,7 +26,8 @@ static int needs_handlers_n;
 
 /* What is met in all servers, whichever it was read in. Any thread may add to it. */
 static uint64_t needs_everywhere[HOOK_NEEDS_WORDS];
-static void (*needs_changed)(void); /* set once lists are made */
+static uint64_t needs_told[HOOK_NEEDS_WORDS]; /* of these, what all lists are made by */
+static void (*needs_changed)(void);           /* set once lists are made */
 
 void hook_needs_forget(void)
 {
@@ -43,6 +44,7 @@ static apr_status_t needs_end(void *unused)
     needs_n = needs_handlers_n = 0;
     needs_changed = NULL;
     memset(needs_everywhere, 0, sizeof needs_everywhere);
+    memset(needs_told, 0, sizeof needs_told);
     return APR_SUCCESS;
 }
 
@@ -85,16 +87,17 @@ static int needs_bit(const uint64_t *set, int i)
     return set[i / 64] >> (i % 64) & 1;
 }
 
-static int needs_is_met_everywhere(int i)
-{
-    return __atomic_load_n(&needs_everywhere[i / 64], __ATOMIC_RELAXED) >> (i % 64) & 1;
-}
-
+/* A thread that comes while another one makes the lists waits for it: its own request is to find them. */
 static void needs_meet_everywhere(int i)
 {
-    __atomic_fetch_or(&needs_everywhere[i / 64], UINT64_C(1) << (i % 64), __ATOMIC_RELAXED);
+    const uint64_t bit = UINT64_C(1) << (i % 64);
+
+    if (__atomic_load_n(&needs_told[i / 64], __ATOMIC_ACQUIRE) & bit)
+        return;
+    __atomic_fetch_or(&needs_everywhere[i / 64], bit, __ATOMIC_RELAXED);
     if (needs_changed)
         needs_changed();
+    __atomic_fetch_or(&needs_told[i / 64], bit, __ATOMIC_RELEASE);
 }
 
 static hook_server *needs_server(server_rec *s, apr_pool_t *p)
@@ -116,7 +119,7 @@ void hook_needs_directive(const module *m, const char *name, server_rec *s, apr_
             continue;
         if (!n->everywhere && !needs_changed && s)
             needs_server(s, p)->own.met[i / 64] |= UINT64_C(1) << (i % 64);
-        else if (!needs_is_met_everywhere(i))
+        else
             needs_meet_everywhere(i);
     }
 }
