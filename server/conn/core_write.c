@@ -55,6 +55,7 @@ typedef struct core_batch {
     file_window window; /* the last vector, if it is of a file */
     apr_status_t stop;  /* why gathering ended early, if it is to be told */
     int cold;           /* because of a file that is not in memory */
+    int to_stream;      /* whose transport takes parts, and memory */
 } core_batch;
 
 static int core_write_file_fd(const apr_bucket *e)
@@ -121,14 +122,13 @@ static apr_status_t core_batch_open_file(core_batch *b, const struct core_output
 }
 
 /* Much memory that nobody else has, that any thread may free at any time, and of which most is data: it may wait for long. */
-static int core_write_may_give(const struct core_output *out, const apr_bucket *e)
+static int core_write_may_give(const apr_bucket *e)
 {
     const apr_bucket_heap *h = e->data;
 
     return APR_BUCKET_IS_HEAP(e) && e->length >= WRITE_GIVE_BYTES &&
            (h->free_func == free || h->free_func == net_block_put) &&
-           e->length >= h->alloc_len / WRITE_GIVE_SHARE && h->refcount.refcount == 1 && out->bc &&
-           transport_takes_parts(out->bc);
+           e->length >= h->alloc_len / WRITE_GIVE_SHARE && h->refcount.refcount == 1;
 }
 
 /* 1: go on with the bucket after e. */
@@ -137,7 +137,7 @@ static int core_batch_take(core_batch *b, const struct core_output *out, apr_buc
     const char *data;
     apr_size_t len;
 
-    if (bucket_is_part(e) || core_write_may_give(out, e)) /* core_write_next() */
+    if (b->to_stream && (bucket_is_part(e) || core_write_may_give(e))) /* core_write_next() */
         return 0;
     if (APR_BUCKET_IS_METADATA(e) || !e->length) {
         core_batch_add(b, e, NULL, 0);
@@ -167,6 +167,7 @@ static void core_batch_fill(core_batch *b, const struct core_output *out)
     b->window.map = NULL;
     b->window.len = 0;
     b->cold = 0;
+    b->to_stream = out->bc && transport_takes_parts(out->bc);
     b->stop = APR_SUCCESS;
     for (e = APR_BRIGADE_FIRST(bb); e != APR_BRIGADE_SENTINEL(bb) && b->n < WRITE_IOVECS;
          e = APR_BUCKET_NEXT(e))
@@ -364,8 +365,7 @@ static apr_status_t core_write_batch(struct core_output *out)
         out->bc->cold = 1;
     if (rv != APR_SUCCESS)
         return rv;
-    rv = b.file ? core_sendfile(out, b.file) : b.stop;
-    return rv;
+    return b.file ? core_sendfile(out, b.file) : b.stop;
 }
 
 /* What a stream takes as it is goes to it by itself; the rest in batches. */
@@ -375,7 +375,7 @@ static apr_status_t core_write_next(struct core_output *out)
 
     if (bucket_is_part(e))
         return core_put_part(out, e);
-    return core_write_may_give(out, e) ? core_give(out, e) : core_write_batch(out);
+    return core_write_may_give(e) ? core_give(out, e) : core_write_batch(out);
 }
 
 static void core_write_log(const struct core_output *out, apr_status_t rv)
@@ -408,7 +408,7 @@ apr_status_t core_write(struct core_output *out)
             rv = APR_EAGAIN;
             break;
         }
-        rv = core_write_next(out);
+        rv = to_stream ? core_write_next(out) : core_write_batch(out);
     }
     if (to_stream)
         out->bc->transport->sent(out->bc);
