@@ -58,8 +58,7 @@ static const struct {
     {"brigade_shared_cache_tier_stored_total", "counter", "Answers that were written to it.", "",
      CACHE_SAMPLE(tier_stored)},
     {"brigade_shared_cache_tier_failures_total", "counter",
-     "Calls that it did not answer, or not within a second.", "",
-     CACHE_SAMPLE(tier_failed)},
+     "Calls that it did not answer, or not within a second.", "", CACHE_SAMPLE(tier_failed)},
     {"brigade_shared_cache_tier_wait_microseconds_total", "counter",
      "Time that look-ups and writes took.", "", CACHE_SAMPLE(tier_waited_us)},
 #undef CACHE_SAMPLE
