@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requests by a plan (proxy_plan.h): sent over a connection that is there, answered where the whole answer came at once. */
+/* Requests by a plan (proxy_plan.h): sent over a connection that is there, and what becomes of those that have to go the full way. */
 #include "proxy_plan.h"
 #include "exchange_private.h"
 #include "proxy_fields.h"
 #include "connection.h"
-#include "gather.h"
 #include "h1_ahead.h"
-#include "h1_response.h"
-#include "h1_response_head.h"
 #include "http_fields.h"
-#include "http_text.h"
 #include "loop.h"
 #include "brigade/assert.h"
 #include <stdlib.h>
@@ -17,16 +13,6 @@
 #include <strings.h>
 
 #define AHEAD_HEAD_MOST 4096 /* bytes of a request's head that is sent so */
-
-typedef struct proxy_ahead {
-    struct conn_ahead base; /* first */
-    const proxy_plan *plan; /* of base.entry */
-    brg_conn *bc;
-    client_conn *cc;      /* NULL: given back */
-    apr_time_t began;     /* wall */
-    apr_time_t chosen_at; /* monotonic */
-    uint32_t sent;
-} proxy_ahead;
 
 static proxy_ahead *ahead_of(struct conn_ahead *base)
 {
@@ -124,15 +110,6 @@ static int text_put(ahead_text *t, const char *text, size_t len)
     return 1;
 }
 
-/* Connection names nothing but what becomes of itself. */
-static int ahead_connection_is_plain(const http_head *head)
-{
-    const int at = head->known[HTTP_F_CONNECTION];
-    const uint32_t len = at < 0 ? 0 : head->field[at].value_len;
-
-    return at < 0 || (head->keep_alive && len == 10) || (head->close && len == 5);
-}
-
 /* A line as HTTP writes it: the bytes of the client's head may be sent on. */
 static size_t ahead_line_len(const http_head *head, int i)
 {
@@ -190,7 +167,7 @@ static int ahead_is_plain(const http_head *head)
     return head->method_id == HTTP_METHOD_GET && head->major == 1 && !head->authority &&
            (k[HTTP_F_RANGE] & k[HTTP_F_IF_RANGE] & k[HTTP_F_UPGRADE] & k[HTTP_F_TE] &
             k[HTTP_F_TRAILER]) == -1 &&
-           ahead_connection_is_plain(head);
+           proxy_ahead_connection_is_plain(head);
 }
 
 static int ahead_put_target(ahead_text *t, const proxy_plan *plan, const http_head *head)
@@ -276,272 +253,7 @@ int proxy_ahead_begin(const cache_plan *base, cache_entry *entry, brg_conn *bc,
     return 1;
 }
 
-/* ---- to the client ---- */
-
-/* Statuses whose answers are sent as they came: not those behind which the connection ends, or whose bodies are another matter. */
-static int answer_status_is_plain(int code)
-{
-    return (code >= 200 && code <= 203) || code == HTTP_MOVED_PERMANENTLY ||
-           code == HTTP_MOVED_TEMPORARILY || code == HTTP_SEE_OTHER || code == HTTP_FORBIDDEN ||
-           code == HTTP_NOT_FOUND || code == HTTP_GONE;
-}
-
-/* As it would be written anew. */
-static int answer_length_is_plain(const http_head *head)
-{
-    const http_field *f = &head->field[head->known[HTTP_F_CONTENT_LENGTH]];
-    char digits[24];
-
-    return http_put_number(digits, head->content_length) == f->value_len &&
-           !memcmp(digits, f->value, f->value_len);
-}
-
-/* Of the answer, as far as it is known to be simple. */
-typedef struct ahead_answer {
-    http_head head; /* the backend's */
-    h1_top top;
-    uint8_t goes[HTTP_HEAD_OWN_FIELDS]; /* by index of a field: it is sent */
-    size_t size;                        /* of those, with ": " and line ends */
-    int typed, varies;
-} ahead_answer;
-
-/* @return 0: it is not known what would become of it */
-static int answer_take_field(ahead_answer *an, const proxy_plan *plan, int i)
-{
-    const http_field *f = &an->head.field[i];
-
-    switch (proxy_answer_rule_of(f->name, f->name_len)) {
-    case PROXY_ANSWER_STAYS:
-        return f->id != HTTP_F_CONNECTION || ahead_connection_is_plain(&an->head);
-    case PROXY_ANSWER_URL:
-        if (plan->reverses_urls)
-            return 0;
-        break;
-    case PROXY_ANSWER_COOKIE:
-        if (plan->reverses_cookies)
-            return 0;
-        break;
-    default:
-        break;
-    }
-    if (f->name_len == 4 && !strncasecmp(f->name, "Date", 4)) {
-        if (an->top.date)
-            return 0;
-        an->top.date = f->value;
-        an->top.date_len = f->value_len;
-        return 1;
-    }
-    if (f->name_len == 6 && !strncasecmp(f->name, "Server", 6)) {
-        if (an->top.server)
-            return 0;
-        an->top.server = f->value;
-        an->top.server_len = f->value_len;
-        return 1;
-    }
-    if (f->name_len == 4 && !strncasecmp(f->name, "Vary", 4) &&
-        (an->varies++ || !f->value_len || memchr(f->value, ',', f->value_len) ||
-         memchr(f->value, ' ', f->value_len) || memchr(f->value, '\t', f->value_len)))
-        return 0;
-    if (f->name_len == 12 && !strncasecmp(f->name, "Content-Type", 12) &&
-        (an->typed++ || !f->value_len))
-        return 0;
-    an->goes[i] = 1;
-    an->size += (size_t)f->name_len + f->value_len + 4;
-    return 1;
-}
-
-static int answer_take(ahead_answer *an, const proxy_plan *plan)
-{
-    http_head *head = &an->head;
-    const uint32_t code_at = sizeof "HTTP/1.1";
-
-    if (!answer_status_is_plain(head->code) || head->repeated ||
-        head->n_fields > HTTP_HEAD_OWN_FIELDS || head->line_len < code_at + sizeof "200" ||
-        !answer_length_is_plain(head))
-        return 0;
-    an->top = (h1_top){.status = head->line + code_at, .status_len = head->line_len - code_at};
-    an->size = an->typed = an->varies = 0;
-    memset(an->goes, 0, head->n_fields);
-    for (int i = 0; i < head->n_fields; i++)
-        if (!answer_take_field(an, plan, i))
-            return 0;
-    return an->typed;
-}
-
-static size_t answer_room(const ahead_answer *an)
-{
-    return an->size + an->top.status_len + an->top.date_len + an->top.server_len +
-           H1_CONNECTION_MAX + 512;
-}
-
-/* The head, where the loop gathers its output. @return its length */
-static size_t answer_write(const ahead_answer *an, const proxy_ahead *a, int keep, int asked)
-{
-    const brg_conn *bc = a->bc;
-    const server_rec *s = a->plan->server;
-    char *head = gather_head(bc->loop->out), *p;
-    h1_top top = an->top;
-
-    if (!top.date) {
-        top.date = http_date_now(a->began);
-        top.date_len = HTTP_DATE_LEN;
-    }
-    p = h1_format_top(head, AP_SERVER_PROTOCOL, &top);
-    for (int i = 0; i < an->head.n_fields; i++) {
-        const http_field *f = &an->head.field[i];
-
-        if (!an->goes[i])
-            continue;
-        p = mempcpy(p, f->name, f->name_len);
-        *p++ = ':';
-        *p++ = ' ';
-        p = mempcpy(p, f->value, f->value_len);
-        *p++ = '\r';
-        *p++ = '\n';
-    }
-    p += h1_format_connection(p, !keep, asked, s->keep_alive_timeout,
-                              s->keep_alive_max ? s->keep_alive_max - (int)bc->requests : -1);
-    *p++ = '\r';
-    *p++ = '\n';
-    return (size_t)(p - head);
-}
-
-/* The answer is the client's: the backend's connection goes to the next request. */
-static void answer_over(proxy_ahead *a, const http_head *head)
-{
-    client_conn *cc = a->cc;
-    const uint32_t got = client_in_size(cc);
-
-    proxy_worker_answered(a->plan->worker, head->code, a->bc->loop->monotonic - a->chosen_at);
-    client_in_take(cc, got);
-    a->cc = NULL;
-    if (h1_response_keeps(head))
-        client_keep(cc);
-    else
-        client_close(cc);
-    proxy_worker_release(a->plan->worker, a->sent, got);
-    proxy_worker_take(a->plan->worker); /* ahead_drop() gives it back, with nothing more */
-    a->sent = 0;
-}
-
-/* ---- what logs see ---- */
-
-typedef struct ahead_log {
-    http_answer *answer;
-    char text[GATHER_HEAD_MAX];
-    union {
-        http_answer answer;
-        char room[sizeof(http_answer) + HTTP_HEAD_OWN_FIELDS * sizeof(http_answer_field)];
-    } made;
-} ahead_log;
-
-static const char *log_text(char **to, const char *text, size_t len)
-{
-    char *made = *to;
-
-    memcpy(made, text, len);
-    made[len] = '\0';
-    *to = made + len + 1;
-    return made;
-}
-
-/* As of an answer that is stored; strings end with NULs. */
-static void log_make(ahead_log *log, const ahead_answer *an)
-{
-    char *to = log->text;
-    http_answer *a = log->answer = &log->made.answer;
-
-    memset(a, 0, sizeof *a);
-    a->status = an->head.code;
-    a->reason = log_text(&to, an->top.status, an->top.status_len);
-    a->server = "";
-    if (an->top.date)
-        a->date = log_text(&to, an->top.date, an->top.date_len);
-    if (an->top.server) {
-        a->server = log_text(&to, an->top.server, an->top.server_len);
-        a->own_server = 1;
-    }
-    a->conn_at = a->own_at = a->length_at = a->range_at = HTTP_NO_FIELD;
-    for (int i = 0; i < an->head.n_fields; i++) {
-        const http_field *f = &an->head.field[i];
-
-        if (!an->goes[i])
-            continue;
-        a->field[a->n_fields].name = log_text(&to, f->name, f->name_len);
-        a->field[a->n_fields++].value = log_text(&to, f->value, f->value_len);
-    }
-    BRG_ASSERT(to <= log->text + sizeof log->text);
-}
-
-/* ---- both ---- */
-
-static void answer_send(proxy_ahead *a, const ahead_answer *an, cache_planned_answer *told)
-{
-    brg_conn *bc = a->bc;
-    struct gather *g = bc->loop->out;
-    int asked;
-    const int keep = h1_ahead_keeps(bc, a->plan->server, &asked);
-
-    BRG_ASSERT(!g->iov_n && !bc->pending);
-    told->head_sent = answer_write(an, a, keep, asked);
-    BRG_ASSERT(told->head_sent <= answer_room(an));
-    gather_add_head(g, told->head_sent);
-    gather_add_lent(g, client_in(a->cc) + an->head.head_len, (size_t)an->head.content_length);
-    gather_flush(g, bc, 0);
-    if (!keep)
-        bc->close_after = bc->ahead->close || !bc->ahead->minor ? CONN_SHUT : CONN_DRAIN;
-}
-
-static h1_ahead_step ahead_answer_with(proxy_ahead *a, ahead_answer *an)
-{
-    brg_conn *bc = a->bc;
-    cache_entry *e = a->base.entry;
-    ahead_log log;
-    cache_planned_answer told = {.began = a->began,
-                                 .status = an->head.code,
-                                 .body_sent = (apr_off_t)an->head.content_length};
-
-    if (!answer_take(an, a->plan) || answer_room(an) > GATHER_HEAD_MAX)
-        return H1_AHEAD_FULL;
-    if (cache_plan_is_logged(e)) {
-        log_make(&log, an);
-        told.head = h1_ahead_head(bc);
-        told.answer = log.answer;
-        if (!cache_plan_log_is_ready(e, bc, &told))
-            return H1_AHEAD_FULL;
-    }
-    answer_send(a, an, &told);
-    answer_over(a, &an->head);
-    cache_plan_answered(e, bc, &told);
-    return H1_AHEAD_ANSWERED;
-}
-
-/* @return H1_AHEAD_WAITS: it is not whole */
-static h1_ahead_step ahead_look(proxy_ahead *a)
-{
-    const apr_size_t size = a->plan->worker->params.field_size;
-    const h1_limits limits = {.line = (uint32_t)(size ? size : PROXY_FIELD_SIZE),
-                              .field_size = (uint32_t)(size ? size : PROXY_FIELD_SIZE)};
-    const uint32_t here = client_in_size(a->cc);
-    ahead_answer an;
-    size_t scanned = 0;
-
-    switch (h1_parse_response(&an.head, client_in(a->cc), here, &scanned, &limits)) {
-    case H1_MORE:
-        return H1_AHEAD_WAITS;
-    case H1_BAD:
-        return H1_AHEAD_FULL;
-    default:
-        break;
-    }
-    if (h1_response_body(&an.head, HTTP_METHOD_GET, 0) != H1_BODY_LENGTH ||
-        here > an.head.head_len + an.head.content_length ||
-        an.head.head_len + an.head.content_length > NET_BLOCK)
-        return H1_AHEAD_FULL;
-    if (here < an.head.head_len + an.head.content_length)
-        return H1_AHEAD_WAITS;
-    return ahead_answer_with(a, &an);
-}
+/* ---- what comes ---- */
 
 /* A part of an answer goes on at once, in an exchange: its client may wait for it. */
 static h1_ahead_step ahead_go_on(brg_conn *bc)
@@ -557,7 +269,7 @@ static h1_ahead_step ahead_go_on(brg_conn *bc)
             return client_in_size(a->cc) ? H1_AHEAD_FULL : H1_AHEAD_WAITS;
         if (rv != APR_SUCCESS)
             return H1_AHEAD_FULL;
-        step = ahead_look(a);
+        step = proxy_ahead_look(a);
     }
     return step;
 }

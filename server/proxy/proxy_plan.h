@@ -7,12 +7,13 @@
  * Requests that a loop sends to an HTTP backend by a plan (cache/cache_plan.h, h1/h1_ahead.h).
  *
  * proxy_plan.c decides for which requests there may be one, and makes it of a request that took the full way. proxy_ahead.c
- * sends requests by it, and answers that are whole and simple. What is not simple goes on in an exchange as any other
+ * sends requests by it, proxy_ahead_answer.c answers that are whole and simple. What is not simple goes on in an exchange as any other
  * (proxy_ahead_take()): one try, whose request is sent.
  *
  * Threads: the loop's. Blocking: no.
  */
 #include "cache_plan.h"
+#include "h1_ahead.h"
 #include "proxy_exchange.h"
 #include "proxy_private.h"
 
@@ -33,6 +34,17 @@ typedef struct proxy_plan {
         []; /**< "GET " and the target; what follows it; what follows the fields of the client */
 } proxy_plan;
 
+/** A request that was sent. */
+typedef struct proxy_ahead {
+    struct conn_ahead base; /**< first */
+    const proxy_plan *plan; /**< of base.entry */
+    brg_conn *bc;
+    client_conn *cc;      /**< NULL: given back */
+    apr_time_t began;     /**< of the wall clock */
+    apr_time_t chosen_at; /**< monotonic */
+    uint32_t sent;
+} proxy_ahead;
+
 /** Before @a x begins: note whether a plan may be made of it (x->may_plan). */
 void proxy_plan_look(proxy_exchange *x);
 
@@ -42,6 +54,12 @@ void proxy_plan_offer(proxy_exchange *x);
 /** cache_plan_kind.begin */
 int proxy_ahead_begin(const cache_plan *plan, cache_entry *entry, brg_conn *bc,
                       const http_head *head);
+
+/** 1 if the Connection field of @a head, should there be one, names "close" or "keep-alive" and no field. */
+int proxy_ahead_connection_is_plain(const http_head *head);
+
+/** What came is looked at, and sent to the client if it is an answer that may be. @return H1_AHEAD_WAITS: it is not whole */
+h1_ahead_step proxy_ahead_look(proxy_ahead *a);
 
 /** The request of @a x was sent already: @a x takes its connection over, in EXCHANGE_TALK. Else nothing happens. */
 void proxy_ahead_take(proxy_exchange *x);
