@@ -7,6 +7,7 @@
 #include "h1_ahead.h"
 #include "http_fields.h"
 #include "loop.h"
+#include "net_block.h"
 #include "brigade/assert.h"
 #include <stdlib.h>
 #include <string.h>

@@ -8,6 +8,7 @@
 #include "h1_response_head.h"
 #include "http_text.h"
 #include "loop.h"
+#include "net_block.h"
 #include "brigade/assert.h"
 #include <string.h>
 #include <strings.h>
