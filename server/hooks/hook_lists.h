@@ -16,13 +16,14 @@
 #define HOOK_SERVER_SLOT 1
 
 /** The hooks that lists are kept of. */
-#define HOOK_LISTS_EACH(X)                                                                       \
-    X(create_request)                                                                            \
-    X(post_read_request)                                                                         \
-    X(quick_handler)                                                                             \
-    X(pre_translate_name) X(translate_name) X(map_to_storage) X(header_parser) X(access_checker) \
-        X(access_checker_ex) X(check_user_id) X(auth_checker) X(type_checker) X(fixups)          \
-            X(insert_filter) X(handler) X(post_perdir_config) X(log_transaction)
+#define HOOK_LISTS_EACH(X)                                                                      \
+    X(create_request)                                                                           \
+    X(post_read_request)                                                                        \
+    X(quick_handler)                                                                            \
+    X(pre_translate_name)                                                                       \
+    X(translate_name) X(map_to_storage) X(header_parser) X(access_checker) X(access_checker_ex) \
+        X(check_user_id) X(auth_checker) X(type_checker) X(fixups) X(insert_filter) X(handler)  \
+            X(post_perdir_config) X(log_transaction)
 #define HOOK_LISTS_ID(name) HOOK_##name,
 enum { HOOK_LISTS_EACH(HOOK_LISTS_ID) HOOK_LISTS_N };
 

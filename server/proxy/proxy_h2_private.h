@@ -89,12 +89,12 @@ struct h2c_stream {
     char *data; /* came, not taken: data_n bytes from data_at on */
     apr_size_t data_at, data_n, data_cap;
     void (*data_end)(void *); /* frees it */
-    uint32_t owed;     /* bytes of DATA that came and are not given back */
-    uint32_t given;    /* of these: the exchange has taken them */
-    uint8_t headed;    /* a head that is not 1xx came */
-    uint8_t over;      /* END_STREAM came */
-    uint8_t untouched; /* the backend has not looked at it */
-    const char *bad;   /* why what came is no answer */
+    uint32_t owed;            /* bytes of DATA that came and are not given back */
+    uint32_t given;           /* of these: the exchange has taken them */
+    uint8_t headed;           /* a head that is not 1xx came */
+    uint8_t over;             /* END_STREAM came */
+    uint8_t untouched;        /* the backend has not looked at it */
+    const char *bad;          /* why what came is no answer */
 
     int64_t length; /* Content-Length of the answer; -1: it has none */
     int64_t came;   /* bytes of its body */
