@@ -359,7 +359,8 @@ def test_descriptors_run_out_and_return(serve):
         except (OSError, Truncated):
             return False
     wait_until(answers, "an answer once descriptors are free")
-    complaints = [line for line in server.error_log().splitlines() if b"oo many open files" in line]
+    # Each request that found no file has a line of its own; what is told of connections is told now and then.
+    complaints = [line for line in server.error_log().splitlines() if b"oo many open files" in line and b"[client " not in line]
     assert len(complaints) < 30
 
 

@@ -32,8 +32,8 @@ static void map(apr_pool_t *p, const char *format, const char *name)
         DOCUMENTS = 3
     }; /* the directives by address, whose name is any text here */
     request_rec *r = test_request(p);
-    void *configs[] = {NULL, vhost_alias_module.create_server_config(p, r->server)};
-    void *of_request[] = {apr_pcalloc(p, sizeof(core_request_config)), NULL};
+    void *configs[] = {NULL, NULL, vhost_alias_module.create_server_config(p, r->server)};
+    void *of_request[] = {apr_pcalloc(p, sizeof(core_request_config)), NULL, NULL};
     cmd_parms cmd = {.pool = p, .temp_pool = p, .server = r->server};
     int status;
 
@@ -68,7 +68,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (apr_initialize() || apr_pool_create(&root, NULL))
             abort();
         apr_hook_global_pool = root;
-        vhost_alias_module.module_index = 1;
+        vhost_alias_module.module_index = 2; /* slot 1 is of the lists of hooks */
         vhost_alias_module.register_hooks(root);
     }
     apr_pool_create(&p, root);
