@@ -6,6 +6,8 @@
 #include "hpack_encode.h"
 #include "program_thread.h"
 #include "brigade/assert.h"
+#include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define KNOWN_SETS 16 /* a power of two */
@@ -25,9 +27,32 @@ typedef struct known_set {
     known_line line[KNOWN_WAYS];
 } known_set;
 
-static PROGRAM_THREAD_LOCAL known_set known_sets[KNOWN_SETS];
-/* Hashes of lines that came, and are not kept yet: the last two of each kind. */
-static PROGRAM_THREAD_LOCAL uint32_t known_once[KNOWN_ONCE][2];
+/* Of a thread, from its first line on: most threads have none. */
+typedef struct known_lines {
+    known_set set[KNOWN_SETS];
+    uint32_t
+        once[KNOWN_ONCE]
+            [2]; /* hashes of lines that came, and are not kept yet: the last two of each kind */
+} known_lines;
+
+static PROGRAM_THREAD_LOCAL known_lines *known;
+static pthread_key_t known_key;
+static pthread_once_t known_key_once = PTHREAD_ONCE_INIT;
+
+static void known_begin(void)
+{
+    pthread_key_create(&known_key, free);
+}
+
+/* @return NULL: no memory */
+static known_lines *known_of_thread(void)
+{
+    if (!known && (known = calloc(1, sizeof *known)) != NULL) {
+        pthread_once(&known_key_once, known_begin);
+        pthread_setspecific(known_key, known);
+    }
+    return known;
+}
 
 /* The end of a text, in a number. */
 static uint64_t known_end(const char *text, size_t len)
@@ -75,9 +100,9 @@ static const known_line *known_find(const known_set *set, uint32_t hash, const c
 }
 
 /* @return 1: it is not the first time */
-static int known_came(uint32_t hash)
+static int known_came(known_lines *lines, uint32_t hash)
 {
-    uint32_t *once = known_once[hash >> 8 & (KNOWN_ONCE - 1)];
+    uint32_t *once = lines->once[hash >> 8 & (KNOWN_ONCE - 1)];
 
     if (once[0] == hash || once[1] == hash)
         return 1;
@@ -105,20 +130,25 @@ static void known_keep(known_set *set, uint32_t hash, const char *name, size_t n
 uint8_t *hpack_put_known(uint8_t *out, const char *name, size_t name_len, const char *value,
                          size_t value_len)
 {
-    const int fits = name_len + value_len <= KNOWN_TEXT;
-    const uint32_t hash = fits ? known_hash(name, name_len, value, value_len) : 0;
-    known_set *set = &known_sets[hash >> 16 & (KNOWN_SETS - 1)];
-    const known_line *k = fits ? known_find(set, hash, name, name_len, value, value_len) : NULL;
+    known_lines *lines = name_len + value_len <= KNOWN_TEXT ? known_of_thread() : NULL;
+    const known_line *k;
+    known_set *set;
+    uint32_t hash;
     uint8_t *end;
 
+    if (!lines)
+        return hpack_put_line(out, name, name_len, value, value_len, 0);
+    hash = known_hash(name, name_len, value, value_len);
+    set = &lines->set[hash >> 16 & (KNOWN_SETS - 1)];
+    k = known_find(set, hash, name, name_len, value, value_len);
     if (k) {
         memcpy(out, k->block, k->len);
         return out + k->len;
     }
     end = hpack_put_line(out, name, name_len, value, value_len, 0);
-    if (!fits || (name_len == 10 && !memcmp(name, "set-cookie", 10)))
+    if (name_len == 10 && !memcmp(name, "set-cookie", 10))
         return end;
-    if (known_came(hash))
+    if (known_came(lines, hash))
         known_keep(set, hash, name, name_len, value, value_len, out, (size_t)(end - out));
     return end;
 }

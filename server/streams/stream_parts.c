@@ -280,6 +280,16 @@ size_t stream_answer_room(const http_stream *s, size_t len, int *own)
     return len < STREAM_CHUNK ? len : STREAM_CHUNK;
 }
 
+/* The chunk that was kept to be filled further. */
+static void answer_drop_sent(stream_pipe *p)
+{
+    stream_chunk *sent = p->out;
+
+    BRG_ASSERT(sent == p->out_last && !sent->next);
+    p->out = p->out_last = NULL;
+    shared_release(&sent->ref);
+}
+
 size_t stream_answer_add(http_stream *s, stream_chunk *c)
 {
     stream_pipe *p = s->pipe;
@@ -295,6 +305,9 @@ size_t stream_answer_add(http_stream *s, stream_chunk *c)
         shared_release(&c->ref);
         return len;
     }
+    if (p->out &&
+        p->out->off == p->out->len) /* sent, and not filled further: nothing would pass it */
+        answer_drop_sent(p);
     if (p->out_last)
         p->out_last->next = c;
     else

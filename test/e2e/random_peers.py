@@ -18,6 +18,7 @@ from hpack_decoder import Decoder
 from http_client import Client, Truncated
 
 IDENTITY = re.compile(rb"id[a-z]\d+n\d+")
+EXTRA = b"idz0n000"
 WHOLE = ("length", "chunked", "close", "interim", "empty", "drops", "missing")  # answers that all clients get
 NO_HEAD = ("before", "half", "garbage")                                        # there is none
 CUT = ("short", "badchunk", "resets")                                          # there is a beginning
@@ -68,7 +69,7 @@ def http1_answer(kind, rnd, identity, size):
         "short": lambda: (head("200 OK", f"Content-Length: {size + 1 + rnd.randrange(5)}"), body[:begun], False),
         "badchunk": lambda: (head("200 OK", in_chunks), chunks(rnd, body[:begun], b"zz\r\n\r\n"), False),
         "resets": lambda: (ok, body[:begun], None),
-        "extra": lambda: (ok, body + head("200 OK", "Content-Length: 8") + b"idz0n000", True),
+        "extra": lambda: (ok, body + head("200 OK", f"Content-Length: {len(EXTRA)}") + EXTRA, True),
         "early": lambda: (head("413 Request Entity Too Large", length, "Connection: close"), body, False),
         "nobody": lambda: (head("304 Not Modified", length), body, True),
         "both": lambda: (head("200 OK", length, in_chunks), chunks(rnd, body), True),
@@ -205,6 +206,8 @@ class Asked:
         if strangers:
             return f"bytes of {strangers}"
         expected = b"" if self.method == "HEAD" or self.status in (204, 304) else body_of(self.identity, self.size)
+        if tolerant and self.body == EXTRA:
+            return None  # a whole answer that nobody asked for came late: it looks like that of the next request
         if own and not expected.startswith(self.body):
             return "other bytes"
         if own and self.whole and self.body != expected:
@@ -347,6 +350,8 @@ class Http2Talk:
                     c.send(piece)
                 if self.leaves == "stays":
                     self._read(c, streams)
+            except TimeoutError:
+                raise  # nobody waits in vain
             except (OSError, H2Closed):
                 pass
 

@@ -174,10 +174,29 @@ static void room(void **state)
     shared_release(&f.pipe.out->ref);
 }
 
+/* A chunk that was sent whole, and was kept to be filled further, is not before the next one. */
+static void behind_what_was_sent(void **state)
+{
+    fixture f;
+
+    fixture_begin(&f, 0);
+    assert_true(stream_parts_put(&f.stream, encode(&f, 200, 0, "")) > 0);
+    assert_int_equal(stream_answer_take(&f.stream, "abc", 3), 3);
+    f.pipe.out->off = f.pipe.out->len; /* as the output does */
+    f.pipe.out_bytes = f.session.out_bytes = 0;
+    send_data(&f, "defghi", 2);
+    assert_int_equal(f.pipe.out->len, 6);
+    assert_ptr_equal(f.pipe.out, f.pipe.out_last);
+    assert_int_equal(f.pipe.out_bytes, 6);
+    shared_release(&f.pipe.blocks->ref);
+    shared_release(&f.pipe.out->ref);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(every_case), cmocka_unit_test(wrong_order),
-                                       cmocka_unit_test(room)};
+                                       cmocka_unit_test(room),
+                                       cmocka_unit_test(behind_what_was_sent)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
