@@ -80,14 +80,20 @@ static int job_move(const spool_job *job)
     return 0;
 }
 
-void spool_job_run(spool_job *job)
+static void job_do(spool_job *job)
 {
     spool_file *file = job->file;
 
     BRG_ASSERT(job->len && !(job->reads && file->fd < 0));
     if (file->fd < 0)
-        file->fd = spool_open(job->loop->config->spool_dir);
+        file->fd = spool_open(job->dir);
     job->error = file->fd < 0 ? errno : job_move(job);
+}
+
+void spool_job_run(spool_job *job)
+{
+    job->dir = job->loop->config->spool_dir;
+    job_do(job);
 }
 
 /* ---- the thread ---- */
@@ -118,8 +124,8 @@ static void *queue_main(void *unused)
         if (!job->next)
             spool_queue.last = NULL;
         pthread_mutex_unlock(&spool_queue.lock);
-        spool_job_run(job);
-        loop_note_post(job->loop, &job->note);
+        job_do(job);
+        loop_note_post_outside(job->loop, &job->note);
         pthread_mutex_lock(&spool_queue.lock);
     }
     spool_queue.runs = 0;
@@ -131,6 +137,7 @@ int spool_job_submit(spool_job *job)
 {
     int taken = 1, wake;
 
+    job->dir = job->loop->config->spool_dir; /* the thread may outlive the loop */
     pthread_mutex_lock(&spool_queue.lock);
     if (!spool_queue.runs)
         spool_queue.runs = taken = thread_start(queue_main, NULL, 0, NULL) == 0;

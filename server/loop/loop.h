@@ -185,6 +185,13 @@ extern atomic_int loops_phase;
  * before. Threads: any. Blocks for no more than a wake-up. */
 void loop_note_post(brg_loop *loop, struct loop_note *note);
 
+/** loop_note_post() of a thread that the end of the process does not wait for. When the loops end, nothing is done.
+ * Threads: neither loops nor workers. */
+void loop_note_post_outside(brg_loop *loop, struct loop_note *note);
+
+/** Nothing is posted from outside any more: the loops may be freed. Threads: main, when loops and workers have ended. */
+void loop_notes_end(void);
+
 /** Have guest->end() called when the loop ends, on its thread. Threads: the loop's own. */
 void loop_guest_add(brg_loop *loop, struct loop_guest *guest);
 

@@ -2,6 +2,7 @@
 /* Notes: how a thread has a function run by a loop (loop.h). */
 #include "loop.h"
 #include "brigade/assert.h"
+#include <pthread.h>
 #include <stdatomic.h>
 
 void loop_note_post(brg_loop *loop, struct loop_note *note)
@@ -17,6 +18,26 @@ void loop_note_post(brg_loop *loop, struct loop_note *note)
                                                   memory_order_relaxed));
     if (!atomic_exchange(&loop->wakes, 1))
         loop_wake(loop);
+}
+
+/* Threads that wait for a disk or a name server may come back when the process ends. */
+static pthread_mutex_t outside_lock = PTHREAD_MUTEX_INITIALIZER;
+static int outside_ended;
+
+void loop_note_post_outside(brg_loop *loop, struct loop_note *note)
+{
+    BRG_ASSERT(!loop_self());
+    pthread_mutex_lock(&outside_lock);
+    if (!outside_ended)
+        loop_note_post(loop, note);
+    pthread_mutex_unlock(&outside_lock);
+}
+
+void loop_notes_end(void)
+{
+    pthread_mutex_lock(&outside_lock);
+    outside_ended = 1;
+    pthread_mutex_unlock(&outside_lock);
 }
 
 void loop_take_notes(brg_loop *loop)

@@ -329,6 +329,7 @@ static void process_end(server_process *sp, int joined)
     }
     crash_exit_expected();
     mpm_timer_fini();
+    loop_notes_end();
     loops_free();
     apr_pool_destroy(sp->pool);
     close(sp->signal_fd);

@@ -255,6 +255,7 @@ def test_a_disk_that_hangs_stops_nobody(serve, backend):
     server = serve.unstarted(config(backend, "OutputSpoolDir @ROOT@/hung\n"))
     os.mkdir(server.path("hung"))
     server.start()
+    assert server.get("/p/x").body == BODY * 8  # the configuration was read twice
     try:
         folder = HangingFolder(server.path("hung"), {"a": b"a"})
     except OSError as e:
