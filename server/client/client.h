@@ -217,17 +217,30 @@ apr_status_t client_send(client_conn *cc, const struct iovec *iov, int n, int mo
  */
 apr_status_t client_recv(client_conn *cc, uint32_t most);
 
+#define CLIENT_BLOCKS 4 /**< that a long body is read into at once */
+
+/** Bytes of a body that nobody looks at, read past cc->block. */
+typedef struct client_blocks {
+    struct iovec at[CLIENT_BLOCKS]; /**< whole blocks of net_block_get() */
+    int n;
+    apr_size_t len; /**< bytes that came, all blocks together */
+} client_blocks;
+
 /**
- * Read once, of a body whose bytes nobody looks at: past cc->block, into buckets.
- * @param most  bytes of it that are to come. More than those may be read: the caller cuts them off
- * @param got   [out] bytes that were added to @a bb
+ * Read once into blocks. After APR_SUCCESS they are the caller's: client_blocks_pass() or client_blocks_end().
+ * @param most  bytes of the body that are to come. More than those may be read: the caller cuts them off
  * @return as client_recv(), without APR_ENOSPC. Blocking: no.
  */
-apr_status_t client_recv_into(client_conn *cc, apr_bucket_brigade *bb, apr_size_t most,
-                              apr_size_t *got);
+apr_status_t client_recv_blocks(client_conn *cc, client_blocks *b, apr_size_t most);
 
-/** 1: that may be called now: nothing lies between the socket and the body. */
-int client_can_recv_into(const client_conn *cc);
+/** 1: that may be called: nothing lies between the socket and the body. */
+int client_can_recv_blocks(const client_conn *cc);
+
+/** What came becomes buckets behind @a bb, a small piece at the end as a copy; the rest of the blocks goes back. */
+void client_blocks_pass(client_blocks *b, apr_bucket_brigade *bb);
+
+/** All go back. */
+void client_blocks_end(client_blocks *b);
 
 static inline uint32_t client_in_size(const client_conn *cc)
 {

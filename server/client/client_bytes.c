@@ -10,8 +10,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 
-#define CLIENT_SHARE 4  /* of a block, that is worth holding all of it */
-#define CLIENT_BLOCKS 4 /* that a long body is read into at once */
+#define CLIENT_SHARE 4 /* of a block, that is worth holding all of it */
 
 void client_block_end(client_conn *cc)
 {
@@ -98,26 +97,60 @@ apr_status_t client_recv(client_conn *cc, uint32_t most)
     return recv_outcome(cc, n, room);
 }
 
-/* Blocks for @a most bytes, and room for one more, so that a read which takes all is a short one. @return how many there are */
-static int blocks_get(struct iovec *iov, apr_size_t most)
+/* Blocks for @a most bytes, and room for one more, so that a read which takes all is a short one. */
+static void blocks_get(client_blocks *b, apr_size_t most)
 {
-    int n = 0;
-
+    b->n = 0;
     do {
-        iov[n].iov_base = net_block_get();
-        if (!iov[n].iov_base)
+        b->at[b->n].iov_base = net_block_get();
+        if (!b->at[b->n].iov_base)
             break;
-        iov[n].iov_len = NET_BLOCK;
-    } while (++n < CLIENT_BLOCKS && (apr_size_t)n * NET_BLOCK <= most);
-    return n;
+        b->at[b->n].iov_len = NET_BLOCK;
+    } while (++b->n < CLIENT_BLOCKS && (apr_size_t)b->n * NET_BLOCK <= most);
 }
 
-/* What was read leaves in its blocks, a small piece at the end as a copy; the rest of the blocks goes back. */
-static void blocks_pass(const struct iovec *iov, int n, apr_size_t len, apr_bucket_brigade *bb)
+int client_can_recv_blocks(const client_conn *cc)
 {
-    for (int i = 0; i < n; i++) {
-        char *block = iov[i].iov_base;
-        const apr_size_t here = len < NET_BLOCK ? len : NET_BLOCK;
+    return transport_is_plain(&cc->bc);
+}
+
+apr_status_t client_recv_blocks(client_conn *cc, client_blocks *b, apr_size_t most)
+{
+    apr_status_t rv;
+    ssize_t n;
+
+    BRG_ASSERT(client_can_recv_blocks(cc));
+    b->n = 0;
+    b->len = 0;
+    if (cc->eof || !cc->rd_ready)
+        return cc->eof ? APR_EOF : APR_EAGAIN;
+    blocks_get(b, most);
+    if (!b->n)
+        return APR_ENOMEM;
+    do
+        n = readv(cc->bc.fd, b->at, b->n);
+    while (n < 0 && errno == EINTR);
+    rv = recv_outcome(cc, n, (apr_size_t)b->n * NET_BLOCK);
+    if (rv == APR_SUCCESS)
+        b->len = (apr_size_t)n;
+    else
+        client_blocks_end(b);
+    return rv;
+}
+
+void client_blocks_end(client_blocks *b)
+{
+    while (b->n)
+        net_block_put(b->at[--b->n].iov_base);
+    b->len = 0;
+}
+
+void client_blocks_pass(client_blocks *b, apr_bucket_brigade *bb)
+{
+    BRG_ASSERT(b->len <= (apr_size_t)b->n * NET_BLOCK);
+    for (int i = 0; i < b->n; i++) {
+        char *block = b->at[i].iov_base;
+        const apr_size_t here = b->len < NET_BLOCK ? b->len : NET_BLOCK;
         apr_bucket *e = NULL;
 
         if (here > CLIENT_COPIED)
@@ -130,36 +163,9 @@ static void blocks_pass(const struct iovec *iov, int n, apr_size_t len, apr_buck
             continue;
         e->length = here;
         APR_BRIGADE_INSERT_TAIL(bb, e);
-        len -= here;
+        b->len -= here;
     }
-}
-
-int client_can_recv_into(const client_conn *cc)
-{
-    return !client_in_size(cc) && transport_is_plain(&cc->bc);
-}
-
-apr_status_t client_recv_into(client_conn *cc, apr_bucket_brigade *bb, apr_size_t most,
-                              apr_size_t *got)
-{
-    struct iovec iov[CLIENT_BLOCKS];
-    apr_status_t rv;
-    ssize_t n;
-    int blocks;
-
-    BRG_ASSERT(client_can_recv_into(cc));
-    *got = 0;
-    if (cc->eof || !cc->rd_ready)
-        return cc->eof ? APR_EOF : APR_EAGAIN;
-    if ((blocks = blocks_get(iov, most)) == 0)
-        return APR_ENOMEM;
-    do
-        n = readv(cc->bc.fd, iov, blocks);
-    while (n < 0 && errno == EINTR);
-    rv = recv_outcome(cc, n, (apr_size_t)blocks * NET_BLOCK);
-    *got = n > 0 ? (apr_size_t)n : 0;
-    blocks_pass(iov, blocks, *got, bb);
-    return rv;
+    b->n = 0;
 }
 
 /* From now on it is asked for: what there is already is told, too. @return APR_EAGAIN or an error */

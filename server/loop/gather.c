@@ -19,6 +19,7 @@ struct pending_part {
     shared_ref *owner;  /* held, or NULL for own bytes */
     const char *data;   /* NULL: a file */
     apr_off_t off, len; /* of the file; for bytes only len */
+    size_t copied;      /* own bytes, in the loop's output_memory */
     int fd;             /* bytes: where sendfile() finds them at off, or -1 */
     file_way way;
     file_kept *kept; /* of the owner's file, or NULL */
@@ -63,6 +64,8 @@ static void pending_add_copy(brg_conn *bc, const char *data, size_t len)
     brg_buffer_copied(len);
     part->data = (const char *)(part + 1);
     part->len = (apr_off_t)len;
+    part->copied = len;
+    bc->loop->output_memory += len;
 }
 
 /* @return NULL: out of memory */
@@ -84,6 +87,8 @@ static void pending_pop(brg_conn *bc)
 {
     struct pending_part *part = bc->pending->first;
 
+    BRG_ASSERT(bc->loop->output_memory >= part->copied);
+    bc->loop->output_memory -= part->copied;
     bc->pending->first = part->next;
     if (part->owner)
         shared_release(part->owner);

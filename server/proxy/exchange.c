@@ -31,6 +31,7 @@ void exchange_drop(proxy_exchange *x)
     if (x->cc)
         client_close(x->cc);
     x->cc = NULL;
+    client_blocks_end(&x->early);
 }
 
 void exchange_give_back(proxy_exchange *x)
@@ -324,7 +325,7 @@ static int talk_gathers(const proxy_exchange *x)
 {
     apr_off_t n = 0;
 
-    if (x->passed || x->body_end != H1_BODY_LENGTH || x->codec->mux || !x->cc->rd_ready ||
+    if (x->passed || x->body_end != H1_BODY_LENGTH || x->codec->mux || !exchange_has_more(x) ||
         x->flush || APR_BRIGADE_EMPTY(x->in))
         return 0;
     (void)apr_brigade_length(x->in, 0, &n);

@@ -238,7 +238,7 @@ void exchange_head_done(proxy_exchange *x)
 /* Pieces go at once where nothing more is here: the client of a slow or endless answer waits for each. */
 static int answer_flushes(const proxy_exchange *x)
 {
-    return !x->complete && (x->flush || !x->cc || !x->cc->rd_ready);
+    return !x->complete && (x->flush || !x->cc || !exchange_has_more(x));
 }
 
 void exchange_pass(proxy_exchange *x)

@@ -26,6 +26,12 @@ void exchange_fail(proxy_exchange *x, proxy_failure why, apr_status_t error, con
 /** The connection goes back to its place, or is closed where it cannot be used again. */
 void exchange_give_back(proxy_exchange *x);
 
+/** More of the answer is here than x->in has. */
+static inline int exchange_has_more(const proxy_exchange *x)
+{
+    return x->cc->rd_ready || x->early.n;
+}
+
 /** Send what the socket takes of x->out. @return 1: something was sent */
 int exchange_send(proxy_exchange *x);
 

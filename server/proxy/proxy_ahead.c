@@ -73,6 +73,12 @@ static void ahead_put(proxy_ahead *a)
     ahead_spare.n++;
 }
 
+apr_off_t proxy_ahead_got(const proxy_ahead *a)
+{
+    return a->cc ? (apr_off_t)client_in_size(a->cc) + (apr_off_t)(a->early.n ? a->early.len : 0)
+                 : 0;
+}
+
 /* What is left of it is its own memory. */
 static void ahead_release(proxy_ahead *a, apr_off_t got)
 {
@@ -84,10 +90,11 @@ static void ahead_release(proxy_ahead *a, apr_off_t got)
 static void ahead_drop(struct conn_ahead *base)
 {
     proxy_ahead *a = ahead_of(base);
-    const uint32_t got = a->cc ? client_in_size(a->cc) : 0;
+    const apr_off_t got = proxy_ahead_got(a);
 
     if (a->cc)
         client_close(a->cc);
+    client_blocks_end(&a->early);
     ahead_release(a, got);
 }
 
@@ -293,6 +300,8 @@ static void ahead_hand_over(proxy_ahead *a, proxy_exchange *x)
     cc->baton = x;
     x->reused = 1;
     x->here = client_in_size(cc) > 0;
+    x->early = a->early;
+    a->early.n = 0;
     x->sent = a->sent;
     x->chosen_at = x->connect_at = a->chosen_at;
     x->body_over = x->body_ended = 1;

@@ -2,6 +2,7 @@
 /* Answers to requests by a plan (proxy_plan.h), where they are whole and simple: fields by the rules of an exchange, head and body in one
  * write, figures and logs. What would become of any other answer is left to the full way. */
 #include "proxy_plan.h"
+#include "connection.h"
 #include "proxy_fields.h"
 #include "gather.h"
 #include "h1_response.h"
@@ -12,6 +13,8 @@
 #include "brigade/assert.h"
 #include <string.h>
 #include <strings.h>
+
+#define AHEAD_ANSWER_MOST (4 * NET_BLOCK) /* bytes of one, with its head, that leaves so */
 
 /* Connection names nothing but what becomes of itself. */
 int proxy_ahead_connection_is_plain(const http_head *head)
@@ -154,10 +157,11 @@ static size_t answer_write(const ahead_answer *an, const proxy_ahead *a, int kee
 static void answer_over(proxy_ahead *a, const http_head *head)
 {
     client_conn *cc = a->cc;
-    const uint32_t got = client_in_size(cc);
+    const apr_off_t got = proxy_ahead_got(a);
 
     proxy_worker_answered(a->plan->worker, head->code, a->bc->loop->monotonic - a->chosen_at);
-    client_in_take(cc, got);
+    client_in_take(cc, client_in_size(cc));
+    client_blocks_end(&a->early);
     a->cc = NULL;
     if (h1_response_keeps(head))
         client_keep(cc);
@@ -219,6 +223,20 @@ static void log_make(ahead_log *log, const ahead_answer *an)
 
 /* ---- both ---- */
 
+/* The body is whole: behind the head in the connection's block, and in blocks of its own. */
+static void answer_add_body(const proxy_ahead *a, struct gather *g, uint32_t head_len)
+{
+    apr_size_t left = a->early.n ? a->early.len : 0;
+
+    gather_add_lent(g, client_in(a->cc) + head_len, client_in_size(a->cc) - head_len);
+    for (int i = 0; left; i++) {
+        const apr_size_t n = left < NET_BLOCK ? left : NET_BLOCK;
+
+        gather_add_lent(g, a->early.at[i].iov_base, n);
+        left -= n;
+    }
+}
+
 static void answer_send(proxy_ahead *a, const ahead_answer *an, cache_planned_answer *told)
 {
     brg_conn *bc = a->bc;
@@ -230,7 +248,8 @@ static void answer_send(proxy_ahead *a, const ahead_answer *an, cache_planned_an
     told->head_sent = answer_write(an, a, keep, asked);
     BRG_ASSERT(told->head_sent <= answer_room(an));
     gather_add_head(g, told->head_sent);
-    gather_add_lent(g, client_in(a->cc) + an->head.head_len, (size_t)an->head.content_length);
+    answer_add_body(a, g, an->head.head_len);
+    BRG_ASSERT(g->bytes == told->head_sent + an->head.content_length);
     gather_flush(g, bc, 0);
     if (!keep)
         bc->close_after = bc->ahead->close || !bc->ahead->minor ? CONN_SHUT : CONN_DRAIN;
@@ -245,8 +264,6 @@ static h1_ahead_step ahead_answer_with(proxy_ahead *a, ahead_answer *an)
                                  .status = an->head.code,
                                  .body_sent = (apr_off_t)an->head.content_length};
 
-    if (!answer_take(an, a->plan) || answer_room(an) > GATHER_HEAD_MAX)
-        return H1_AHEAD_FULL;
     if (cache_plan_is_logged(e)) {
         log_make(&log, an);
         told.head = h1_ahead_head(bc);
@@ -260,16 +277,45 @@ static h1_ahead_step ahead_answer_with(proxy_ahead *a, ahead_answer *an)
     return H1_AHEAD_ANSWERED;
 }
 
+/* Behind a block that is full: the rest, if all of it is here, comes with one read. @return as proxy_ahead_look() */
+static h1_ahead_step ahead_look_behind(proxy_ahead *a, apr_size_t left)
+{
+    client_conn *cc = a->cc;
+
+    if (cc->to < cc->cap)
+        return H1_AHEAD_WAITS;
+    if (!client_can_recv_blocks(cc) || core_output_is_pressed(a->bc) ||
+        client_recv_blocks(cc, &a->early, left) != APR_SUCCESS || a->early.len != left)
+        return H1_AHEAD_FULL;
+    return H1_AHEAD_ANSWERED;
+}
+
+/* @return H1_AHEAD_ANSWERED: it is here, and simple */
+static h1_ahead_step ahead_look_at(proxy_ahead *a, ahead_answer *an)
+{
+    const uint32_t here = client_in_size(a->cc);
+    const uint64_t whole = an->head.head_len + an->head.content_length;
+
+    if (here > whole || whole > AHEAD_ANSWER_MOST)
+        return H1_AHEAD_FULL;
+    if (here < whole && whole <= NET_BLOCK)
+        return H1_AHEAD_WAITS;
+    if (!answer_take(an, a->plan) || answer_room(an) > GATHER_HEAD_MAX)
+        return H1_AHEAD_FULL;
+    return here == whole ? H1_AHEAD_ANSWERED : ahead_look_behind(a, (apr_size_t)(whole - here));
+}
+
 h1_ahead_step proxy_ahead_look(proxy_ahead *a)
 {
     const apr_size_t size = a->plan->worker->params.field_size;
     const h1_limits limits = {.line = (uint32_t)(size ? size : PROXY_FIELD_SIZE),
                               .field_size = (uint32_t)(size ? size : PROXY_FIELD_SIZE)};
-    const uint32_t here = client_in_size(a->cc);
+    h1_ahead_step step;
     ahead_answer an;
     size_t scanned = 0;
 
-    switch (h1_parse_response(&an.head, client_in(a->cc), here, &scanned, &limits)) {
+    switch (
+        h1_parse_response(&an.head, client_in(a->cc), client_in_size(a->cc), &scanned, &limits)) {
     case H1_MORE:
         return H1_AHEAD_WAITS;
     case H1_BAD:
@@ -277,11 +323,8 @@ h1_ahead_step proxy_ahead_look(proxy_ahead *a)
     default:
         break;
     }
-    if (h1_response_body(&an.head, HTTP_METHOD_GET, 0) != H1_BODY_LENGTH ||
-        here > an.head.head_len + an.head.content_length ||
-        an.head.head_len + an.head.content_length > NET_BLOCK)
+    if (h1_response_body(&an.head, HTTP_METHOD_GET, 0) != H1_BODY_LENGTH)
         return H1_AHEAD_FULL;
-    if (here < an.head.head_len + an.head.content_length)
-        return H1_AHEAD_WAITS;
-    return ahead_answer_with(a, &an);
+    step = ahead_look_at(a, &an);
+    return step == H1_AHEAD_ANSWERED ? ahead_answer_with(a, &an) : step;
 }

@@ -75,7 +75,7 @@ typedef struct proxy_codec {
     /** Take what came: the head (x->answered), the body into x->in, the end (x->complete).
      * @return APR_SUCCESS: something was taken; APR_EAGAIN: more is needed; else what came is no answer (x->bad says why) */
     apr_status_t (*take)(proxy_exchange *x);
-    /** NULL, or read bytes of the body itself, by client_recv_into(). @return as client_recv(); APR_ENOTIMPL: not what comes now */
+    /** NULL, or read bytes of the body itself, by client_recv_blocks(). @return as client_recv(); APR_ENOTIMPL: not what comes now */
     apr_status_t (*receive)(proxy_exchange *x);
     /** The backend closed. @return APR_SUCCESS: that was the end of the answer, and x->complete is set */
     apr_status_t (*end)(proxy_exchange *x);
@@ -100,7 +100,9 @@ struct proxy_exchange {
     proxy_request_settings conf;
     client_origin *origin;
     client_conn *cc; /**< NULL until connected, and when it was given back */
-    brg_loop *loop;  /**< NULL: a worker runs it */
+    client_blocks
+        early;      /**< n: of the body, behind what cc has; they came before the exchange began */
+    brg_loop *loop; /**< NULL: a worker runs it */
     client_ticket ticket;
     brg_waiting *waiting;
     exchange_state state;

@@ -319,24 +319,41 @@ static void http_cut_excess(proxy_exchange *x, apr_size_t excess)
     }
 }
 
+/* Blocks that were read before the exchange began, else a read. @return APR_ENOTIMPL: the body is not read so */
+static apr_status_t http_blocks(proxy_exchange *x, client_blocks *b)
+{
+    if (x->early.n) {
+        *b = x->early;
+        x->early.n = 0;
+        return APR_SUCCESS;
+    }
+    if (x->left < NET_BLOCK || !client_can_recv_blocks(x->cc))
+        return APR_ENOTIMPL;
+    return client_recv_blocks(x->cc, b, x->left);
+}
+
 /* A long body whose length is known goes from the socket into buckets, several blocks at once. */
 static apr_status_t http_receive(proxy_exchange *x)
 {
+    client_blocks b;
     apr_status_t rv;
     apr_size_t got;
 
-    if (!x->answered || x->body_end != H1_BODY_LENGTH || x->left < NET_BLOCK ||
-        !client_can_recv_into(x->cc))
+    if (!x->answered || x->body_end != H1_BODY_LENGTH || client_in_size(x->cc))
         return APR_ENOTIMPL;
-    rv = client_recv_into(x->cc, x->in, x->left, &got);
+    rv = http_blocks(x, &b);
+    if (rv != APR_SUCCESS)
+        return rv;
+    got = b.len;
+    client_blocks_pass(&b, x->in);
     x->got += (apr_off_t)got;
     if (got > x->left) {
         http_cut_excess(x, (apr_size_t)(got - x->left));
         got = (apr_size_t)x->left;
     }
     x->left -= got;
-    x->complete = rv == APR_SUCCESS && !x->left;
-    return rv;
+    x->complete = !x->left;
+    return APR_SUCCESS;
 }
 
 static apr_status_t http_end(proxy_exchange *x)

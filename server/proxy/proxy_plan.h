@@ -40,6 +40,7 @@ typedef struct proxy_ahead {
     const proxy_plan *plan; /**< of base.entry */
     brg_conn *bc;
     client_conn *cc;      /**< NULL: given back */
+    client_blocks early;  /**< of the answer's body, behind what cc has */
     apr_time_t began;     /**< of the wall clock */
     apr_time_t chosen_at; /**< monotonic */
     uint32_t sent;
@@ -57,6 +58,9 @@ int proxy_ahead_begin(const cache_plan *plan, cache_entry *entry, brg_conn *bc,
 
 /** 1 if the Connection field of @a head, should there be one, names "close" or "keep-alive" and no field. */
 int proxy_ahead_connection_is_plain(const http_head *head);
+
+/** Bytes of the answer that came. */
+apr_off_t proxy_ahead_got(const proxy_ahead *a);
 
 /** What came is looked at, and sent to the client if it is an answer that may be. @return H1_AHEAD_WAITS: it is not whole */
 h1_ahead_step proxy_ahead_look(proxy_ahead *a);

@@ -24,6 +24,7 @@ TICKS = 40  # of 10 ms: as long as times are measured
 AGAIN = 6
 OCCASIONAL = {"admission_age"}  # once in some thousand requests: whether it is seen is chance
 TIMED = {"epoll_wait"}  # how often depends on when the client's packets come
+ALIKE = {"fstat": "newfstatat"}  # what newer C libraries ask of a descriptor, and older ones
 
 # What the report counts calls of, by the name of the called function.
 KINDS = {
@@ -241,7 +242,8 @@ def read_strace(path):
             if len(fields) >= 5 and fields[-1] != "total" and fields[3].isdigit():
                 n = int(fields[3]) / TRACED
                 if n >= 0.5 and fields[-1] not in TIMED:
-                    counts[fields[-1]] = round(n)
+                    call = ALIKE.get(fields[-1], fields[-1])
+                    counts[call] = counts.get(call, 0) + round(n)
     return counts
 
 

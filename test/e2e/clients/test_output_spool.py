@@ -229,7 +229,7 @@ def test_a_script_that_nobody_reads_is_not_read_into_memory(serve):
     for c in readers:
         assert c.read_exactly(1)
     assert server.get("/b.cgi").body == b"B\n"
-    assert memory(server) - before < (48_000_000 if sanitizer() or filters_are_checked() else 16_000_000)
+    assert memory(server) - before < (128_000_000 if sanitizer() or filters_are_checked() else 16_000_000)
     for c in readers:
         c.buffer = b"H" + c.buffer
         assert len(c.read_response().body) == 20_000_000

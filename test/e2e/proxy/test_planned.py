@@ -3,6 +3,7 @@
 client get is held against a server without such plans (FileCacheEntries 0)."""
 import re
 import shutil
+import socket
 
 import pytest
 
@@ -246,7 +247,7 @@ def test_whole_answers_need_no_request(serve, backend):
     for name in ("plain", "empty", "no-date", "server", "keep-alive", "hop", "vary", "cookies", "location", "404", "medium"):
         backend.scripts["/x"] = ANSWERS[name]
         assert is_planned(server), name
-    for name in ("no-type", "chunked", "vary-list", "401", "large", "named"):
+    for name in ("no-type", "chunked", "vary-list", "401", "named"):
         backend.scripts["/x"] = ANSWERS[name]
         assert not is_planned(server), name
 
@@ -383,7 +384,9 @@ def test_reload(serve, backend):
     assert b"X-Forwarded" not in sent[0][0]
 
 
-def test_logs_tell_the_same(serve, backend):
+@pytest.mark.parametrize("length", [6, 60000])
+def test_logs_tell_the_same(serve, backend, length):
+    backend.scripts["/x"] = answer(b"l" * length, fields=[*DATED, ("X-A", "b")])
     more = "LogFormat \"%h %u %r %>s %b %B %I %O %S %k %m %U %q %H %f %R %X %{X-A}o %{Date}o %{Content-Length}o %{Referer}i %{backend-tries}n\" all\n" \
            "CustomLog logs/access.log all\nLogFormat \"%h %>s %b %I %O %k %U %q %f %R %X %{X-A}o %{Date}o %{Server}o %{Content-Length}o %{Referer}i %{X}e\" some\n" \
            "CustomLog logs/some.log some\nSetEnv X y\n"
@@ -471,3 +474,78 @@ def test_a_piece_is_not_waited_for(serve, backend):
         client.read_until(b"\r\n\r\nab")
         came.append(1)
         assert client.read_exactly(2) == b"cd"
+
+
+BLOCK = 32768  # what the network is read into
+LENGTHS = [BLOCK - 200, *range(BLOCK - 120, BLOCK - 100), BLOCK, BLOCK + 1, 2 * BLOCK - 110, 2 * BLOCK, 100000, 4 * BLOCK - 120,
+           4 * BLOCK - 1, 4 * BLOCK + 1, 300000]
+
+
+def long_answer(length):
+    """Each of its bytes tells where it stands."""
+    body = b"".join(b"%07d\n" % i for i in range(length // 8 + 1))[:length]
+    return answer(body, fields=DATED), body
+
+
+def test_long_answers(serve, backend):
+    """Of one block of memory and more: whole, in pieces wherever those end, with bytes behind them, and cut."""
+    server = serve(config(backend))
+    for length in LENGTHS:
+        whole, body = long_answer(length)
+        cuts = [1, len(whole) - length + 1, BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK, len(whole) - 1]
+        for script in [whole, *(in_pieces(whole[:at], whole[at:]) for at in cuts if at < len(whole)), whole + b"HTTP/1.1 200 OK\r\n\r\n"]:
+            backend.scripts["/x"] = PLAIN
+            with server.connect() as client:
+                warm(server, client)
+                backend.scripts["/x"] = script
+                assert one(client, HEAD + "\r\n").endswith(b"\r\n\r\n" + body), length
+                backend.scripts["/x"] = PLAIN
+                assert one(client, HEAD + "\r\n").endswith(b"\r\n\r\nhello\n"), length
+
+
+@pytest.mark.parametrize("length", [BLOCK + 1, 100000])
+def test_a_long_answer_that_is_cut(serve, backend, length):
+    server = serve(config(backend))
+    whole, _ = long_answer(length)
+
+    def cut_at(at):
+        def script(connection, request):
+            connection.send(whole[:at])
+            return False
+        return script
+    for at in (BLOCK - 1, BLOCK, BLOCK + 1, len(whole) - 1):
+        if at >= len(whole):
+            continue
+        backend.scripts["/x"] = PLAIN
+        with server.connect() as client:
+            warm(server, client)
+            backend.scripts["/x"] = cut_at(at)
+            client.send(HEAD + "\r\n")
+            with pytest.raises((Truncated, OSError)):
+                rest(client)
+
+
+def test_long_answers_are_planned_where_all_is_here(serve, backend):
+    """A backend's write, and so the server's read, may be in pieces: of some answers at least one comes whole."""
+    server = serve(config(backend))
+    backend.scripts["/x"] = long_answer(60000)[0]
+    with server.connect() as client:
+        warm(server, client)
+        before = full_ways(server)
+        for _ in range(50):
+            one(client, HEAD + "\r\n")
+    assert full_ways(server) < before + 50
+
+
+def test_a_long_answer_for_a_client_that_reads_later(serve, backend):
+    """The backend is free before the client has taken it."""
+    server = serve(config(backend))
+    whole, body = long_answer(120000)
+    with server.connect() as client:
+        client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        warm(server, client)
+        backend.scripts["/x"] = whole
+        client.send((HEAD + "\r\n") * 20)
+        wait_until(lambda: len(backend.requests) >= 4 + 2, "the next one was asked for")
+        for _ in range(20):
+            assert rest(client).endswith(b"\r\n\r\n" + body)

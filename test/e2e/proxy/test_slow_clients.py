@@ -102,13 +102,19 @@ def answers_that_are_sent(monkeypatch):
     monkeypatch.setattr(Backend, "idle", lambda self: self.open - busy[0], raising=False)
 
 
+def descriptors(n):
+    """As many as there may be, at least n, for this process and the server that it starts."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard < n:
+        pytest.skip("too few descriptors")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    return hard
+
+
 def test_a_thousand_slow_clients(serve, backend):
     """Twenty connections to the backend are enough for all of them, although none has read its answer; memory stays small."""
     n = 1000
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if hard < 4 * n:
-        pytest.skip("too few descriptors")
-    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 4 * n), hard))
+    descriptors(4 * n)
     # The sockets take little: what they took would be in none of the figures, and as much as there is memory for.
     server = serve(config(backend, "MaxRequestWorkers 64\nAsyncRequestWorkerFactor 20\nSendBufferSize 16384\n", "max=20"))
     assert server.get("/p/x").body == BODY
@@ -122,6 +128,39 @@ def test_a_thousand_slow_clients(serve, backend):
         sock.close()
     wait_until(lambda: not spools(server), "the files to go")
     assert server.get("/p/x").body == BODY
+
+
+@pytest.mark.skipif(os.environ.get("TEST_LONG") != "all", reason="a minute (TEST_LONG=all)")
+@pytest.mark.parametrize("size", [100000, 300000])
+def test_ten_thousand_clients_that_stop_reading(serve, backend, size):
+    """Each has had an answer, asked for another one and reads nothing more: by a plan, and the full way."""
+    n = min(10000, descriptors(10000) // 2 - 100)  # each has a socket and a file
+    body = BODY[:size]
+    server = serve(config(backend, "MaxRequestWorkers 64\nAsyncRequestWorkerFactor 200\nSendBufferSize 16384\nMaxKeepAliveRequests 0\n"
+                          "KeepAliveTimeout 600\n", "max=20"))
+    clients = []
+    for _ in range(n):
+        backend.scripts["*"] = answer(b"first\n")
+        sock = socket.socket()
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        sock.settimeout(60)
+        sock.connect(("127.0.0.1", server.port))
+        sock.sendall(request_bytes("GET", "/p/x"))
+        while not sock.recv(4096).endswith(b"first\n"):
+            pass
+        clients.append(sock)
+    backend.scripts["*"] = answer(body)
+    for sock in clients:
+        sock.sendall(request_bytes("GET", "/p/x", headers={"Connection": "close"}))
+    served(backend, 2 * n)
+    assert backend.connections <= 20
+    assert resident(server) < n * MIB // 8
+    for sock in clients[::100]:
+        assert rest(sock) == body
+    for sock in clients:
+        sock.close()
+    wait_until(lambda: not spools(server), "the files to go")
+    assert server.get("/p/x").body == body
 
 
 def tls(serve, backend, more=""):

@@ -121,6 +121,7 @@ static int bench_teardown(void **state)
         cache_forget(&b->cache, b->entry[i]);
     }
     assert_int_equal(b->cache.entries_n, 0);
+    assert_int_equal(b->loop.output_memory, 0);
     free(b->cache.bucket);
     close(b->bc.fd);
     close(b->peer);
