@@ -3,7 +3,7 @@
  * The tier below CacheRoot: one thread of each server process reads and writes its files, so that neither a loop nor a hit from
  * memory waits for a disk. What is read comes into memory as a fetch does: those that ask for it follow its flight.
  */
-#include "cached_private.h"
+#include "cached_below_private.h"
 #include "disk.h"
 #include "trial.h"
 #include "brigade/assert.h"

@@ -5,7 +5,8 @@
  * when: who waits ends what takes too long, so the tier costs a request TIER_WAIT at most; then it is left alone until it answers the
  * thread that looks at purges.
  */
-#include "cached_private.h"
+#include "cached_below_private.h"
+#include "cached_named_private.h"
 #include "cached_tier.h"
 #include "cached_tier_private.h"
 #include "brigade/assert.h"

@@ -3,7 +3,7 @@
 #define BRIGADE_CACHED_CACHED_TIER_PRIVATE_H
 
 /** @file cached_tier_private.h  Between cached_tier.c, which has the threads, and cached_tier_work.c, which has what they do. */
-#include "cached_private.h"
+#include "cached_below_private.h"
 #include "cached_tier.h"
 #include <semaphore.h>
 #include <stdatomic.h>
