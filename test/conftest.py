@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What holds for every test: one that does not come to its end fails, and the others run; a share of them can be asked for."""
+"""What holds for every test: one that does not come to its end fails, and the others run; a share of them can be asked for; markers."""
 import collections
 import os
 import signal
@@ -12,6 +12,13 @@ SHARE = os.environ.get("TEST_SHARE")  # "1/5": the second of five
 LONG = 30  # tests of a file that is shared out by test: others share what they start, and are taken or left as a whole
 WHOLE = ("profile",)  # takes of its shapes as many
 UNBOUNDED = ("applications", "campaign", "faults", "soak")  # each of these has its own bounds
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "only(kind): behaviour of brigade, or of apache, alone")
+    config.addinivalue_line("markers", "default_memory: looks at what requests draw from, or at how much")
+    config.addinivalue_line("markers", "slow: takes seconds; build/test quick leaves it out")
+    config.addinivalue_line("markers", "threads: worth running under ThreadSanitizer")
 
 
 def too_long(_number, _frame):

@@ -9,7 +9,8 @@
  * The sub-request has memory and a conn_rec of its own (brigade/subrequest.h). What both threads use is under its lock.
  * A sub-request that is not run by another thread is none of this file's business: see ssi_beside_start().
  */
-#include "ssi_private.h"
+#include "ssi_depends_private.h"
+#include "ssi_include_private.h"
 #include "http_core.h"
 #include "http_request.h"
 #include "brigade/loop.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* State of a page, and of the outermost request that it and its includes belong to. */
-#include "ssi_private.h"
+#include "ssi_depends_private.h"
 #include "brigade/response_cache.h"
 #include "http_core.h"
 #include "http_protocol.h"

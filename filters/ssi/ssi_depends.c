@@ -4,7 +4,7 @@
  * outermost request collects it for all pages that it includes. Once something cannot be watched
  * (SSI_DEPENDS_VOLATILE), nothing more is collected.
  */
-#include "ssi_private.h"
+#include "ssi_depends_private.h"
 #include "http_protocol.h"
 #include "http_request.h"
 #include "apr_date.h"

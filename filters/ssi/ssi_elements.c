@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The elements for variables and formats: comment, config, echo, set, printenv; and what all elements share. */
-#include "ssi_private.h"
+#include "ssi_depends_private.h"
 #include "apr_strings.h"
 
 void ssi_attributes(include_ctx_t *ctx, const char *ah, unsigned least, ssi_attribute_fn *fn,

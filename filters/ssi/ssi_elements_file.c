@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fsize and flastmod: size and modification time of a file. */
-#include "ssi_private.h"
+#include "ssi_depends_private.h"
+#include "ssi_include_private.h"
 #include "brigade/files.h"
 #include "http_core.h"
 #include "http_protocol.h"

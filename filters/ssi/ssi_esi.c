@@ -4,7 +4,8 @@
  * becomes: only then is it known whether it is to be an error, and the store (CacheEnable) learns of all its parts before it is stored.
  * Parts are sub-requests of this site, and nothing else.
  */
-#include "ssi_private.h"
+#include "ssi_depends_private.h"
+#include "ssi_include_private.h"
 #include "ssi_esi.h"
 #include "http_core.h"
 #include "http_protocol.h"

@@ -6,7 +6,8 @@
  * when the client is gone. It gets the page's variables as environment, and nothing of the request
  * as argument. Between fork and exec only calls that are safe there are made.
  */
-#include "ssi_private.h"
+#include "ssi_depends_private.h"
+#include "ssi_include_private.h"
 
 #include "brigade/loop.h"
 #include "http_core.h"

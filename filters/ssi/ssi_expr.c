@@ -4,7 +4,7 @@
  * parsed, the look-up function sees all names in it: all but a few make the page depend on something that
  * cannot be watched.
  */
-#include "ssi_private.h"
+#include "ssi_depends_private.h"
 #include "apr_lib.h"
 #include "apr_strings.h"
 

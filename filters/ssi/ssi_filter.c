@@ -7,7 +7,8 @@
  * Bytes at the end of a bucket that may be the start of a start tag are held back. Only their number is
  * kept (s->scan.held): they are the first so many bytes of the tag.
  */
-#include "ssi_private.h"
+#include "ssi_depends_private.h"
+#include "ssi_include_private.h"
 #include "http_core.h"
 #include "http_protocol.h"
 #include "http_request.h"

@@ -4,7 +4,7 @@
  * includes as they are. Everything else is declined, errors too: the server's handler for files answers
  * with the right ones.
  */
-#include "ssi_private.h"
+#include "ssi_depends_private.h"
 #include "http_core.h"
 #include "http_protocol.h"
 #include "http_request.h"

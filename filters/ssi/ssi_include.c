@@ -7,7 +7,8 @@
  * and memory does not grow with the number of includes.
  */
 #include "brigade/loop.h"
-#include "ssi_private.h"
+#include "ssi_depends_private.h"
+#include "ssi_include_private.h"
 #include "http_core.h"
 #include "http_request.h"
 #include "apr_strings.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Conditions in the expression language of Apache 2.2: evaluation of the tree. */
-#include "ssi_private.h"
+#include "ssi_depends_private.h"
 #include "ssi_legacy.h"
 #include "http_core.h"
 #include "http_request.h"

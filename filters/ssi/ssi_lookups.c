@@ -6,7 +6,8 @@
  *
  * They hold for requests that name the page in the same way, of the outermost page alone: its request came from the network.
  */
-#include "ssi_private.h"
+#include "ssi_depends_private.h"
+#include "ssi_include_private.h"
 #include "apr_strings.h"
 #include "brigade/subrequest.h"
 #include "http_core.h"

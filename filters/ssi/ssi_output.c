@@ -3,7 +3,8 @@
  * Output of a page that was not passed on yet: a brigade, and behind it a block into which short pieces
  * are copied. There is one allocation per SSI_OUT_BLOCK bytes; long spans of text are references.
  */
-#include "ssi_private.h"
+#include "ssi_depends_private.h"
+#include "ssi_include_private.h"
 #include "apr_strings.h"
 #include "brigade/memory.h"
 

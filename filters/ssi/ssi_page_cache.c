@@ -6,7 +6,8 @@
  * (device, inode, size, times) tells whether a page is current. A page whose file was changed shortly
  * before it was read is used once (SSI_IDENTITY_REST_US).
  */
-#include "ssi_private.h"
+#include "ssi_depends_private.h"
+#include "ssi_include_private.h"
 #include "brigade/assert.h"
 #include "brigade/files.h"
 #include "apr_time.h"

@@ -4,8 +4,8 @@
 
 /**
  * @file ssi_private.h
- * Server-side includes: what the files of this room share. ssi_config.h has the configuration, ssi_page.h
- * pages as they are compiled; this file has output, pages that run, and the elements.
+ * Server-side includes: output, pages that run, and the elements. ssi_config.h has the configuration, ssi_page.h pages as
+ * they are compiled, ssi_include_private.h the running of parts, ssi_depends_private.h what a page depends on.
  *
  * How a page is served:
  *
@@ -322,6 +322,11 @@ __attribute__((cold)) void ssi_error(include_ctx_t *ctx);
 include_ctx_t *ssi_context_create(ap_filter_t *f);
 /** The link of @a r; made if there is none, for a page that no other includes. */
 ssi_link *ssi_link_of(request_rec *r);
+/** The filter's init function: before the handler runs. */
+int ssi_filter_init(ap_filter_t *f);
+/** Headers that a parsed page may have, before its first byte. */
+void ssi_headers_prepare(request_rec *r, const ssi_dir_conf *conf);
+
 /* ---- ssi_env.c ---- */
 
 /** CGI variables and those of SSI are in the environment of the page from now on. */
@@ -337,13 +342,6 @@ int ssi_env_early(include_ctx_t *ctx, const char *name, const char **value);
 int ssi_env_set_early(include_ctx_t *ctx, const char *name, const char *value);
 /** The time format changed: dates are formatted when they are asked for. @return as above */
 int ssi_env_dates_early(include_ctx_t *ctx);
-
-/* ---- ssi_context.c, continued ---- */
-
-/** The filter's init function: before the handler runs. */
-int ssi_filter_init(ap_filter_t *f);
-/** Headers that a parsed page may have, before its first byte. */
-void ssi_headers_prepare(request_rec *r, const ssi_dir_conf *conf);
 
 /* ---- ssi_render.c ---- */
 
@@ -433,120 +431,6 @@ void ssi_attributes(include_ctx_t *ctx, const char *ah, unsigned least, ssi_attr
 
 /** The text of a block, or NULL. (ssi_flow.c) */
 const char *ssi_block_text(include_ctx_t *ctx, const char *name);
-
-/* ---- ssi_include.c, ssi_timeout.c ---- */
-
-/** The filter behind all filters of a sub-request: its output becomes that of the page. */
-apr_status_t ssi_capture(ap_filter_t *f, apr_bucket_brigade *bb);
-
-/** A copy of sub->server whose timeout may be changed until sub->pool ends. It is never freed.
- * Threads: any. */
-server_rec *ssi_timeout_server(request_rec *sub);
-
-/** The link of a sub-request, which has until @a deadline (0: no limit): what waits with the server's
- * timeout stops waiting then. */
-ssi_link *ssi_sub_begin(include_ctx_t *ctx, request_rec *sub, apr_time_t deadline);
-/** @a sub ended with @a status. 1 if that was because its deadline was over. */
-int ssi_sub_is_late(request_rec *sub, int status);
-/** 1 if the deadline is over. @a link: may be NULL */
-int ssi_link_is_late(ssi_link *link);
-/** What waits for the sub-request of @a link, and reading @a e (may be NULL), ends with its deadline. */
-void ssi_sub_set_timeout(ssi_link *link, apr_bucket *e);
-/** When an include that begins now has to be over; 0: no limit. */
-apr_time_t ssi_include_deadline(const ssi_state *s);
-/** Messages about an include of page @a r that failed. */
-void ssi_log_late(const request_rec *r, const char *target);
-void ssi_log_failed(const request_rec *r, const char *target, int status);
-/** A sub-request that was run on this thread is no longer needed. */
-void ssi_sub_end(request_rec *sub);
-
-/* ---- ssi_lookups.c ---- */
-
-/** @a ctx begins to render @a page: may look-ups of its directives be used? */
-void ssi_lookups_begin(include_ctx_t *ctx, ssi_page *page);
-/**
- * The file that @a target of the running directive's @a arg led to before, if it would again; the page then depends on it.
- * @param target  what ssi_expand() made of @a arg
- * @return NULL: it has to be looked up. Valid until the next call
- */
-const apr_finfo_t *ssi_lookup_find(include_ctx_t *ctx, const ssi_arg *arg, const char *target);
-/** The same, and its content becomes output of the page. @return 0: it is to be included as ever */
-int ssi_lookup_show(include_ctx_t *ctx, const ssi_arg *arg, const char *target);
-/** @a sub is what @a target of @a arg led to. Kept where nothing but the file had a say. @a as_file: its content was shown as it is */
-void ssi_lookup_keep(include_ctx_t *ctx, const ssi_arg *arg, const char *target, request_rec *sub,
-                     int as_file);
-/** Free all look-ups of @a page. */
-void ssi_lookups_free(ssi_page *page);
-
-/* ---- ssi_beside.c ---- */
-
-/** The type of buckets that stand for the output of an include that another worker runs. */
-extern const apr_bucket_type_t ssi_beside_type;
-#define SSI_BUCKET_IS_BESIDE(e) ((e)->type == &ssi_beside_type)
-/** An include that comes here may run on another worker, as far as can be said before its look-up. */
-int ssi_beside_may(include_ctx_t *ctx);
-/** 1 if the output of @a sub may have to be waited for, and does not change the page. */
-int ssi_beside_is_for(request_rec *sub);
-/**
- * Let another worker run @a sub, from brg_sub_req_apart(). Its output, or the error message, will stand where the page is now.
- * @param stub  shown instead if it fails or is empty; NULL: none. Lives as long as the page
- * @return 1: sub is not the caller's any more. 0: no worker is free; sub was spoilt by the attempt, and can only be destroyed
- */
-int ssi_beside_start(include_ctx_t *ctx, const ssi_arg *arg, request_rec *sub, const char *stub);
-/** The filter behind all filters of such a sub-request. */
-apr_status_t ssi_beside_output(ap_filter_t *f, apr_bucket_brigade *bb);
-
-/* ---- ssi_depends.c ---- */
-
-/** 1: a cache has this part, and sends it when it is run: nobody waits for it. */
-int ssi_is_stored(request_rec *sub);
-/** The page depends on a part that came so, after it was run. */
-void ssi_depends_stored(include_ctx_t *ctx, request_rec *sub);
-
-/** The page depends on @a what, SSI_DEPENDS_*. */
-void ssi_depends(include_ctx_t *ctx, int what);
-void ssi_depends_top(ssi_top *top, int what);
-/** It depends on a file; @a finfo NULL: on its not being there. */
-void ssi_depends_path(ssi_top *top, const char *path, const apr_finfo_t *finfo);
-/** On a request field, by the name that it has in requests. */
-void ssi_depends_field(ssi_top *top, const char *name);
-/** On a variable. */
-void ssi_depends_variable(include_ctx_t *ctx, const char *name);
-/** On the outcome of a look-up. */
-void ssi_depends_lookup(include_ctx_t *ctx, request_rec *sub);
-/** The same of a look-up that would find @a path again, whose outcome depends on that file alone. */
-void ssi_depends_file(include_ctx_t *ctx, const char *path, const apr_finfo_t *finfo);
-
-/* ---- ssi_validators.c ---- */
-
-/** The page is complete: its length, its validators, the response cache. Does nothing for an included page.
- * @return OK; HTTP_NOT_MODIFIED: the body is not sent; HTTP_BAD_GATEWAY: the response must be cut off */
-int ssi_complete(include_ctx_t *ctx);
-/** The validators of a page are known before it runs. @return as ap_meets_conditions() */
-int ssi_validators_meet(request_rec *r, const ssi_validators *known);
-/** Headers for @a found. */
-void ssi_validators_set(request_rec *r, const ssi_dir_conf *conf, const ssi_validators *found);
-/** @a bb is sent before the page is complete: it counts for its ETag. */
-void ssi_digest_brigade(ssi_top *top, apr_bucket_brigade *bb);
-
-/* ---- ssi_renderings.c ---- */
-
-/** The page was made from @a path, absolute; @a finfo NULL: it does not exist. */
-void ssi_rendering_part(ssi_top *top, const char *path, const apr_finfo_t *finfo);
-/** A look-up asked for @a path, absolute, and took nothing from it: it does not exist, or is a directory. */
-void ssi_rendering_looked_at(ssi_top *top, const char *path);
-/** The .htaccess files that the look-up of @a r asked for, those of @a until and its list left out. */
-void ssi_rendering_htaccess(ssi_top *top, const request_rec *r,
-                            const struct htaccess_result *until);
-/** The page read a value; the first reading of a name counts. */
-void ssi_rendering_read(ssi_top *top, const char *name, const char *value, int kind);
-/** Keep the validators of the page that was just rendered. */
-void ssi_rendering_keep(include_ctx_t *ctx, const ssi_validators *found);
-/** Validators of an earlier rendering that would be the same now, or NULL. Valid until the page's next one
- * is kept. */
-const ssi_validators *ssi_rendering_find(request_rec *r, ssi_top *top, ssi_page *page);
-/** Free a page's list. */
-void ssi_renderings_free(ssi_rendering *v);
 
 /* ---- ssi_check.c ---- */
 

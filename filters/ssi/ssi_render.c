@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Running a page: text goes to the output, directives are called. */
-#include "ssi_private.h"
+#include "ssi_depends_private.h"
+#include "ssi_include_private.h"
 #include "http_core.h"
 #include "http_request.h"
 #include "apr_strings.h"

@@ -9,7 +9,7 @@
  * variable. Nothing is kept where modules decided about a part in ways that are not known here, or where
  * a file was changed so shortly before that it may change again with the same time stamp.
  */
-#include "ssi_private.h"
+#include "ssi_depends_private.h"
 #include "http_core.h"
 #include "http_protocol.h"
 #include "http_request.h"

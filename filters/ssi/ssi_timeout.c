@@ -8,7 +8,7 @@
  * server's own timeout again when the include is over, and serves the next include of that server.
  * There are as many copies as there were such includes at one moment.
  */
-#include "ssi_private.h"
+#include "ssi_include_private.h"
 #include "brigade/assert.h"
 #include <pthread.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
  * Validators cover all parts: Last-Modified is the newest part's, and the ETag is made of the bytes
  * that were rendered, so it changes with every file, variable and setting that shows in them.
  */
-#include "ssi_private.h"
+#include "ssi_depends_private.h"
 #include "http_core.h"
 #include "http_protocol.h"
 #include "http_request.h"

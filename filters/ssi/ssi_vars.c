@@ -3,7 +3,7 @@
  * Variables of pages, and their replacement in values. Variables are the environment of the outermost
  * request, where some values are computed when they are first asked for, and the groups of the last match.
  */
-#include "ssi_private.h"
+#include "ssi_depends_private.h"
 #include "http_core.h"
 #include "http_protocol.h"
 #include "apr_lib.h"

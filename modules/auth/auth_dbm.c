@@ -29,3 +29,22 @@ const char *auth_dbm_file(request_rec *r, const char *type, const char *path)
         return path;
     return second ? second : first;
 }
+
+char *auth_dbm_groups(char *value)
+{
+    char *first = value ? strchr(value, ':') : NULL;
+
+    if (!first)
+        return value;
+    first++;
+    first[strcspn(first, ":")] = '\0';
+    return first;
+}
+
+int auth_dbm_has(apr_pool_t *p, const char *groups, const char *name)
+{
+    while (*groups)
+        if (!strcmp(ap_getword(p, &groups, ','), name))
+            return 1;
+    return 0;
+}

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "auth_lines.h"
 #include "http_config.h"
+#include "apr_lib.h"
 #include "apr_strings.h"
+#include "util_varbuf.h"
 #include <string.h>
 
 /* The text up to a colon, or to the end. */
@@ -52,5 +54,51 @@ apr_status_t auth_lines_find(request_rec *r, const char *path, const char *user,
             found->hash = lines_part(r, rest);
     }
     ap_cfg_closefile(f);
+    return APR_SUCCESS;
+}
+
+/* ---- groups ---- */
+
+/* The group of a line that has the user, or NULL. */
+static const char *lines_group(apr_pool_t *p, const char *line, const char *user)
+{
+    char *group = ap_getword(p, &line, ':');
+    apr_size_t len = strlen(group);
+    const char *word;
+
+    while (len && apr_isspace(group[len - 1]))
+        group[--len] = '\0';
+    while (*line && *(word = ap_getword_conf(p, &line)))
+        if (!strcmp(word, user))
+            return group;
+    return NULL;
+}
+
+apr_status_t auth_lines_groups(request_rec *r, const char *path, apr_table_t **groups)
+{
+    ap_configfile_t *f;
+    struct ap_varbuf line;
+    apr_pool_t *p;
+    apr_status_t rv = ap_pcfg_openfile(&f, r->pool, path);
+
+    if (rv != APR_SUCCESS)
+        return rv;
+    *groups = apr_table_make(r->pool, 15);
+    apr_pool_create(&p, r->pool);
+    apr_pool_tag(p, "authz_groupfile (groups_for_user)");
+    ap_varbuf_init(r->pool, &line, 200);
+    while ((rv = ap_varbuf_cfg_getline(&line, f, (16 * 1024 * 1024))) == APR_SUCCESS) {
+        const char *group;
+
+        if (!*line.buf || *line.buf == '#')
+            continue;
+        apr_pool_clear(p);
+        group = lines_group(p, line.buf, r->user);
+        if (group)
+            apr_table_setn(*groups, apr_pstrdup(r->pool, group), "in");
+    }
+    ap_cfg_closefile(f);
+    ap_varbuf_free(&line);
+    apr_pool_destroy(p);
     return APR_SUCCESS;
 }

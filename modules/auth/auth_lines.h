@@ -21,4 +21,12 @@ typedef struct auth_line {
 apr_status_t auth_lines_find(request_rec *r, const char *path, const char *user, const char *realm,
                              auth_line *found);
 
+/**
+ * The groups of r->user: "group: user user".
+ * @param groups [out] a table of their names, in r->pool
+ * @return APR_SUCCESS, also if there is none; or why the file cannot be opened
+ * Threads: a worker, as a rule. Blocking: it reads the file.
+ */
+apr_status_t auth_lines_groups(request_rec *r, const char *path, apr_table_t **groups);
+
 #endif

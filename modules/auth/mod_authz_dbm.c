@@ -27,18 +27,6 @@ static void *authz_dbm_create(apr_pool_t *p, char *dir)
     return conf;
 }
 
-/* Of a value that is an entry of a password file, too, it is the second part. */
-static char *authz_dbm_part(char *value)
-{
-    char *first = value ? strchr(value, ':') : NULL;
-
-    if (!first)
-        return value;
-    first++;
-    first[strcspn(first, ":")] = '\0';
-    return first;
-}
-
 /* @return APR_SUCCESS, and the user's groups; NULL: there is no such user */
 static apr_status_t authz_dbm_groups(request_rec *r, const authz_dbm_conf *conf, char **groups)
 {
@@ -53,16 +41,8 @@ static apr_status_t authz_dbm_groups(request_rec *r, const authz_dbm_conf *conf,
                       APLOGNO(01799) "could not open dbm (type %s) group access file: %s",
                       conf->type, conf->path);
     else
-        *groups = authz_dbm_part(*groups);
+        *groups = auth_dbm_groups(*groups);
     return rv;
-}
-
-static int authz_dbm_has(request_rec *r, const char *groups, const char *name)
-{
-    while (*groups)
-        if (!strcmp(ap_getword(r->pool, &groups, ','), name))
-            return 1;
-    return 0;
 }
 
 static authz_status authz_dbm_judge(request_rec *r, const char *groups, const void *parsed)
@@ -77,7 +57,7 @@ static authz_status authz_dbm_judge(request_rec *r, const char *groups, const vo
         return AUTHZ_DENIED;
     }
     while (*(name = ap_getword_white(r->pool, &names)))
-        if (authz_dbm_has(r, groups, name))
+        if (auth_dbm_has(r->pool, groups, name))
             return AUTHZ_GRANTED;
     ap_log_rerror(
         APLOG_MARK, APLOG_ERR, 0, r,
@@ -134,7 +114,7 @@ static authz_status authz_dbm_check_file(request_rec *r, const char *line, const
         return AUTHZ_DENIED;
     }
     group = authz_dbm_of_file ? authz_dbm_of_file(r) : NULL;
-    if (group && authz_dbm_has(r, groups, group))
+    if (group && auth_dbm_has(r->pool, groups, group))
         return AUTHZ_GRANTED;
     ap_log_rerror(
         APLOG_MARK, APLOG_ERR, 0, r,

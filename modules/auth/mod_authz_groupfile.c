@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Require group NAME... and Require file-group: groups from a text file, "group: user user". */
 #include "auth_authz.h"
+#include "auth_lines.h"
 #include "http_core.h"
 #include "http_log.h"
 #include "http_protocol.h"
 #include "http_request.h"
 #include "ap_expr.h"
-#include "apr_lib.h"
 #include "apr_strings.h"
-#include "util_varbuf.h"
 #include "brigade/loop.h"
 #include "brigade/response_cache.h"
 
@@ -31,53 +30,6 @@ static const char *groupfile_path(const request_rec *r)
     const groupfile_conf *conf = ap_get_module_config(r->per_dir_config, &authz_groupfile_module);
 
     return conf->path;
-}
-
-/* ---- the file ---- */
-
-/* The group of a line that has the user, or NULL. */
-static const char *groupfile_line(apr_pool_t *p, const char *line, const char *user)
-{
-    char *group = ap_getword(p, &line, ':');
-    apr_size_t len = strlen(group);
-    const char *word;
-
-    while (len && apr_isspace(group[len - 1]))
-        group[--len] = '\0';
-    while (*line && *(word = ap_getword_conf(p, &line)))
-        if (!strcmp(word, user))
-            return group;
-    return NULL;
-}
-
-/* The groups of a user, as names of a table. */
-static apr_status_t groupfile_read(request_rec *r, const char *path, apr_table_t **groups)
-{
-    ap_configfile_t *f;
-    struct ap_varbuf line;
-    apr_pool_t *p;
-    apr_status_t rv = ap_pcfg_openfile(&f, r->pool, path);
-
-    if (rv != APR_SUCCESS)
-        return rv;
-    *groups = apr_table_make(r->pool, 15);
-    apr_pool_create(&p, r->pool);
-    apr_pool_tag(p, "authz_groupfile (groups_for_user)");
-    ap_varbuf_init(r->pool, &line, 200);
-    while ((rv = ap_varbuf_cfg_getline(&line, f, (16 * 1024 * 1024))) == APR_SUCCESS) {
-        const char *group;
-
-        if (!*line.buf || *line.buf == '#')
-            continue;
-        apr_pool_clear(p);
-        group = groupfile_line(p, line.buf, r->user);
-        if (group)
-            apr_table_setn(*groups, apr_pstrdup(r->pool, group), "in");
-    }
-    ap_cfg_closefile(f);
-    ap_varbuf_free(&line);
-    apr_pool_destroy(p);
-    return APR_SUCCESS;
 }
 
 /* ---- what is known of it ---- */
@@ -124,7 +76,7 @@ static authz_status groupfile_judge(request_rec *r, const auth_file *file, const
 {
     const char *err = NULL, *names, *name;
     apr_table_t *groups;
-    apr_status_t rv = groupfile_read(r, file->path, &groups);
+    apr_status_t rv = auth_lines_groups(r, file->path, &groups);
 
     if (rv != APR_SUCCESS) {
         ap_log_rerror(APLOG_MARK, APLOG_ERR, rv, r, APLOGNO(01665) "Could not open group file: %s",
@@ -198,7 +150,7 @@ static authz_status groupfile_check_file(request_rec *r, const char *line, const
                       APLOGNO(01668) "No group file was specified in the configuration");
         return AUTHZ_DENIED;
     }
-    if ((rv = groupfile_read(r, path, &groups)) != APR_SUCCESS) {
+    if ((rv = auth_lines_groups(r, path, &groups)) != APR_SUCCESS) {
         ap_log_rerror(APLOG_MARK, APLOG_ERR, rv, r, APLOGNO(01669) "Could not open group file: %s",
                       path);
         return AUTHZ_DENIED;

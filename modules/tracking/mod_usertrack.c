@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* mod_usertrack: a cookie for each visitor, and the note "cookie" for logs. */
-#include "httpd.h"
+#include "usertrack_private.h"
 #include "http_config.h"
 #include "http_core.h"
 #include "http_log.h"
@@ -81,25 +81,6 @@ static const char *track_name(const track_conf *conf)
     return conf->name ? conf->name : "Apache";
 }
 
-/* The value of our cookie among those of a field; NULL: it is not there. */
-static const char *track_find(apr_pool_t *p, const char *field, const char *name)
-{
-    const size_t len = strlen(name);
-
-    while (field) {
-        field += strspn(field, " \t");
-        if (!strncmp(field, name, len) && field[len] == '=') {
-            const size_t n = strcspn(field + len + 1, ";,");
-
-            if (n)
-                return apr_pstrmemdup(p, field + len + 1, n);
-        }
-        field += strcspn(field, ";,");
-        field = *field ? field + 1 : NULL;
-    }
-    return NULL;
-}
-
 static const char *track_lifetime(request_rec *r, const track_conf *conf, int expires)
 {
     apr_time_exp_t t;
@@ -162,51 +143,6 @@ static int track_depends(request_rec *r)
 static const char *track_set_flag(cmd_parms *cmd, void *mconfig, int on)
 {
     *(int *)((char *)mconfig + (apr_size_t)cmd->info) = on;
-    return NULL;
-}
-
-static int track_unit(const char *word)
-{
-    static const struct {
-        const char *name;
-        size_t least; /* letters that tell it apart */
-        int seconds;
-    } units[] = {
-        {"years", 1, 60 * 60 * 24 * 365},
-        {"months", 2, 60 * 60 * 24 * 30},
-        {"weeks", 1, 60 * 60 * 24 * 7},
-        {"days", 1, 60 * 60 * 24},
-        {"hours", 1, 60 * 60},
-        {"minutes", 2, 60},
-        {"seconds", 1, 1},
-    };
-
-    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
-        if (!ap_cstr_casecmpn(word, units[i].name, units[i].least))
-            return units[i].seconds;
-    return 0;
-}
-
-static const char *track_period(apr_pool_t *p, const char *arg, apr_int64_t *seconds)
-{
-    const char *word = ap_getword_conf(p, &arg);
-
-    if (!ap_cstr_casecmpn(word, "plus", 1))
-        word = ap_getword_conf(p, &arg);
-    for (*seconds = 0; *word; word = ap_getword_conf(p, &arg)) {
-        apr_int64_t number;
-        int unit;
-
-        if (!apr_isdigit(*word))
-            return "bad expires code, numeric value expected.";
-        number = atoi(word);
-        word = ap_getword_conf(p, &arg);
-        if (!*word)
-            return "bad expires code, missing <type>";
-        if (!(unit = track_unit(word)))
-            return "bad expires code, unrecognized type";
-        *seconds += number * unit;
-    }
     return NULL;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the answer to a request depends on is put under watch, for an entry that it or a later one fills. */
-#include "cache_private.h"
+#include "cache_fill_private.h"
+#include "cache_source_private.h"
 #include "core_settings.h"
 #include "http_core.h"
 #include "http_request.h"

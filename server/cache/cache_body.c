@@ -3,7 +3,7 @@
  * Bodies of stored answers. Plain files are shared by their identity: whatever number of targets
  * (query strings, hosts, links) lead to one file, its content is in memory once.
  */
-#include "cache_private.h"
+#include "cache_parts_private.h"
 #include "keyed_hash.h"
 #include "transport.h"
 #include "brigade/memory.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What content filters (mod_deflate) make of a body, kept as it passes on its way to the head and
  * the chunks, so that the next one who asks for the same gets it from memory. */
-#include "cache_private.h"
+#include "cache_fill_private.h"
 #include "http_request.h"
 #include "apr_strings.h"
 #include <stdlib.h>

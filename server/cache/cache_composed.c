@@ -5,7 +5,9 @@
  * would be made of the same bytes. So the first part that ends, is purged, or is stored anew ends the page.
  */
 #include "cache_stored.h"
+#include "cache_source_private.h"
 #include "cache_vary_private.h"
+#include "request_context.h"
 #include "brigade/response_cache.h"
 #include "http_core.h"
 #include "apr_strings.h"

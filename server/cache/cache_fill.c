@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What an entry of the response cache holds, taken from a request that was answered: the
  * formatted head, and the body or the open file. cache_store.c decides when. */
-#include "cache_private.h"
+#include "cache_fill_private.h"
+#include "cache_observed_private.h"
+#include "cache_parts_private.h"
+#include "cache_source_private.h"
+#include "cache_vary_private.h"
 #include "connection.h"
 #include "brigade/loop.h"
 #include "brigade/memory.h"

@@ -4,7 +4,7 @@
  * changes in a lower layer beneath it: what a look at the files shows is compared, too, each time such an answer is asked
  * for.
  */
-#include "cache_private.h"
+#include "cache_source_private.h"
 #include "file_identity.h"
 #include "apr_strings.h"
 #include <stdlib.h>

@@ -5,6 +5,8 @@
  * the time are written anew, and the object itself is looked at.
  */
 #include "cache_stored.h"
+#include "cache_fill_private.h"
+#include "cache_source_private.h"
 #include "cache_vary_private.h"
 #include "brigade/decimal.h"
 #include "brigade/memory.h"

@@ -4,6 +4,8 @@
  * that filled the entry. */
 #include "connection.h"
 #include "cache_observed_private.h"
+#include "cache_source_private.h"
+#include "cache_vary_private.h"
 #include "brigade/decimal.h"
 #include "placement.h"
 #include "request_context.h"

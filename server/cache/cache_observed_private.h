@@ -24,6 +24,25 @@ struct cache_observed {
     observed_pair pair[]; /**< the environment, then the notes */
 };
 
+/** What was sent of an entry. */
+typedef struct cache_observed_answer {
+    const http_answer *answer;
+    const http_part *part; /**< of 206 with one part, or NULL */
+    int partial;           /**< 206: Content-Length tells what was sent */
+    size_t head_sent;      /**< bytes, with what frames the body */
+    apr_off_t body_sent;
+} cache_observed_answer;
+
+/** Show a stored answer to the log_transaction hooks. */
+void cache_observe(cache_entry *e, brg_conn *bc, const http_head *head,
+                   const cache_observed_answer *sent);
+
+/** Keep of r what cache_observe() needs. */
+int cache_observe_keep(cache_entry *e, request_rec *r);
+void cache_observe_drop(cache_entry *e);
+/** @return bytes of what is kept for logs (cache_observe.c) */
+size_t cache_observed_bytes(const cache_entry *e);
+
 #define CACHE_STREAM_ROOM 48
 
 /**

@@ -4,7 +4,7 @@
  * Heads are those that the full way made of such requests: what modules do to a 206 may be other than
  * what they do to a 200, and a module may have taken Range away.
  */
-#include "cache_private.h"
+#include "cache_parts_private.h"
 #include "apr_date.h"
 #include "apr_strings.h"
 #include <stdlib.h>

@@ -3,9 +3,10 @@
  * request on that made it. */
 #include "cache_plan.h"
 #include "connection.h"
+#include "cache_fill_private.h"
 #include "cache_observed_private.h"
+#include "cache_source_private.h"
 #include "cache_vary_private.h"
-#include "request_context.h"
 #include "brigade/loop.h"
 #include "http_core.h"
 #include <stdlib.h>

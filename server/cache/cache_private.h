@@ -4,21 +4,24 @@
 
 /**
  * @file cache_private.h
- * Shared by the files of this room: response_cache.c (answers), cache_table.c (look-up, memory,
- * displacement), cache_body.c (bodies), cache_admission.c (what is worth a place), cache_store.c
- * (which answers are stored, and when), cache_arm.c (what they depend on is watched), cache_source.c (what keeps them current), cache_fill.c (what is taken of one), cache_offer.c (what
- * handlers and filters offer), cache_composed.c (pages with parts out of the store), cache_tell.c (why not), cache_hot.c (targets that are stored at once), cache_capture.c (what filters make of it), cache_vary.c (fields that
- * answers depend on), cache_client.c (clients that they depend on), cache_worker_fill.c (answers made by workers), cache_parts.c (requests with a range), cache_observe.c and cache_stored_log.c (logs).
+ * The cache, its entries and their bodies. response_cache.c sends them, cache_table.c looks them up and displaces them,
+ * cache_body.c has bodies, cache_admission.c says what is worth a place, cache_hot.c which targets are stored at once,
+ * cache_tell.c tells why an answer is not stored. Each other subject of the room has a header of its own:
+ *
+ *   cache_fill_private.h      what the full way stores: arming, offers, filling
+ *   cache_source_private.h    what keeps an entry current
+ *   cache_vary_private.h      fields and clients that it depends on
+ *   cache_parts_private.h     requests with a range
+ *   cache_observed_private.h  logs
  *
  * An entry is made in two steps. A full run of a request that is asked for often enough *arms*
  * it: all that the answer depends on is put under watch. The next full run, which begins after the
  * watches were set, fills it, if nothing changed in between. So there is no moment between "looked
- * at" and "watched" in which a change could be missed. Where everything but the file itself was under watch
- * when the first run began (watch_seen()), and the file's time stamps and place are still those that it was answered with, the
- * first run fills the entry, too. A HEAD for a file does both as a GET does, since
- * the body is read from the file. A 304 and a part of a file (206) do, too; their heads are stored
- * beside that of 200, and answer requests of their kind. So are the heads of several parts and of 416, for an
- * entry whose body is there.
+ * at" and "watched" in which a change could be missed. The first run fills the entry, too, if everything but the file
+ * itself was under watch when it began (watch_seen()), and the file's time stamps and place are still as they were.
+ * A HEAD for a file does both as a GET does, since the body is read from the file. So do a 304 and a part of a file (206);
+ * their heads are stored beside that of 200, and answer requests of their kind. The heads of several parts and of 416 are
+ * stored for an entry whose body is there.
  *
  * Threads, unless a declaration says otherwise: the loop that the cache belongs to; for a cache with
  * is_workers, the worker that has it. Blocking: no.
@@ -31,16 +34,8 @@
 #include "response_cache.h"
 #include "watch.h"
 #include "core_settings.h"
-#include "request_context.h"
-#include "placement.h"
 #include "brigade/assert.h"
-#include "brigade/auth.h"
 #include "brigade/response_cache.h"
-
-#include "cache_source_private.h"
-
-typedef struct cache_capture cache_capture;
-typedef struct cache_worker_fill cache_worker_fill;
 
 /** A response head, and its forms by protocol. */
 typedef struct cache_head {
@@ -300,12 +295,6 @@ void cache_body_unuse(response_cache *c, cache_body *b);
 /** Count anew what @a e takes, after something was added to it. */
 void cache_account(response_cache *c, cache_entry *e);
 
-/** @return bytes that @a e's key fields take (cache_vary.c) */
-size_t cache_vary_bytes(const cache_entry *e);
-
-/** @return bytes of what is kept for logs (cache_observe.c) */
-size_t cache_observed_bytes(const cache_entry *e);
-
 /** Everything that counts against FileCacheSize. */
 size_t cache_bytes(const response_cache *c);
 
@@ -346,51 +335,8 @@ cache_entry *cache_find(response_cache *c, const cache_place *at, const char *ho
 /** 1 if both are for the same target (entries of equal hash). */
 int cache_same_key(const cache_entry *a, const cache_entry *b);
 
-/** 1 if the request has the variants of values that @a e is for. */
-int cache_vary_matches(response_cache *c, const cache_entry *e, const cache_asked *asked);
-
 /** 1 if all gates let the request pass, which a body of @a len bytes answers (cache_gate.c). */
 int cache_gates_admit(cache_entry *e, brg_conn *bc, const http_head *head, apr_off_t len);
-
-/** Let @a e be for the fields of @a r that its modules named. -1: it cannot be. */
-int cache_vary_take(response_cache *c, cache_entry *e, request_rec *r);
-
-/** 1 if @a e was made for all that r was found to depend on, and nothing else. */
-int cache_vary_same(const cache_entry *e, request_rec *r);
-
-/** 1 if @a r, the first one, was found to depend on the client's address (cache_client.c); -1: in a way that cannot be told
- * of the next request. */
-int cache_varies_by_client(const request_rec *r);
-/** The field of the answer to @a r that has another value for each request, or NULL. */
-const char *cache_vary_added(request_rec *r);
-
-/** The user who sent a request that @a e answers, in @a out (BRG_CACHE_USER_ROOM bytes), and how it was told; NULL: it is
- * for all. */
-const char *cache_vary_user(const cache_entry *e, const http_head *h, char *out, const char **type);
-void cache_vary_drop(cache_entry *e);
-
-/** @a e was added: are there too many for its target? */
-void cache_limit_variants(response_cache *c, cache_entry *e);
-
-/** @name what filters make of an offered body (cache_capture.c) */
-/** @{ */
-/** Stand behind the filters of @a r that may change its body and keep what comes, at most @a most
- * bytes. Lives as long as r. */
-cache_capture *cache_capture_begin(request_rec *r, apr_size_t most);
-
-#define CACHE_FRAME_BEFORE 18 /**< the longest "SIZE\r\n" */
-#define CACHE_FRAME_AFTER 7   /**< "\r\n0\r\n\r\n" */
-
-/** Make one chunk, and the end of all, of @a len bytes that lie behind CACHE_FRAME_BEFORE bytes of room and
- * before CACHE_FRAME_AFTER. @return bytes in front of them now; it begins at @a data */
-size_t cache_frame(char *data, size_t len);
-
-/** The whole body, as sent: in chunks if r->chunked. From malloc(), the caller's. NULL if it did
- * not come as a whole. @a too_long: it had more bytes than were to be kept. */
-char *cache_capture_take(cache_capture *capture, request_rec *r, cache_entry *e, size_t *len,
-                         int *too_long);
-void cache_capture_register(void);
-/** @} */
 
 cache_entry *cache_add(response_cache *c, const cache_place *at, const char *host, size_t host_len,
                        const char *uri, size_t uri_len, uint64_t hash, int queue);
@@ -410,38 +356,6 @@ void cache_touch(response_cache *c, cache_entry *e);
 /** The cache of the calling thread's loop; NULL on other threads, and where nothing is kept. */
 response_cache *cache_store_cache(void);
 
-/** @name cache_lifetime.c: copies of what lies in the store */
-/** @{ */
-/** @a e is for the answer that @a r offers. -1: no memory */
-int cache_lifetime_arm(cache_entry *e, request_rec *r);
-/** 1 if @a e, of whatever kind, is for what @a r offers. */
-int cache_lifetime_is_of(const cache_entry *e, const request_rec *r);
-/** A head of @a e was taken: fields that tell the time are written anew from now on. -1: they cannot be */
-int cache_lifetime_take_head(cache_entry *e, cache_head *head);
-/** The body, from malloc(). NULL: it is not there as a whole, or no memory */
-char *cache_lifetime_body(const cache_stored *stored);
-/** By which it is counted how often it is asked for. @param hash  of its target */
-uint64_t cache_lifetime_hash(uint64_t hash, const cache_stored *stored);
-const char *cache_lifetime_fingerprint(apr_pool_t *p, const cache_stored *stored);
-int cache_lifetime_is_current(response_cache *c, cache_entry *e);
-/** It answered a request. */
-void cache_lifetime_used(const cache_entry *e);
-void cache_lifetime_drop(cache_entry *e);
-size_t cache_lifetime_bytes(const cache_entry *e);
-/** @} */
-
-/** @name cache_composed.c: pages with parts that lie in the store */
-/** @{ */
-/** @a e is for what @a r was made of: e->composed, if there is anything beside files. -1: there are too many parts, or no memory */
-int cache_composed_arm(cache_entry *e, const request_rec *r);
-/** Which parts those are; "": none */
-const char *cache_composed_fingerprint(const request_rec *r);
-/** 1: each part is fresh, and in its place. What is under watch is not looked at. */
-int cache_composed_is_current(const response_cache *c, cache_entry *e);
-void cache_composed_drop(cache_entry *e);
-size_t cache_composed_bytes(const cache_entry *e);
-/** @} */
-
 /** @name cache_plan.c: entries with a plan, of the loop's own cache alone */
 /** @{ */
 /** 1 if what @a r depends on is not more than a plan's entry can be kept by. */
@@ -458,170 +372,10 @@ void cache_known_end(response_cache *c);
 void cache_known_register(void);
 /** @} */
 
-/** @name cache_layers.c: what the watches of an entry do not see */
-/** @{ */
-/** Note what is seen of @a paths, and of access files of these names (or NULL), that lie in layers. @return 0; -1: too many */
-int cache_layers_arm(cache_entry *e, request_rec *r, const apr_array_header_t *paths,
-                     const char *const *names);
-/** 1: that is still what is seen. One system call for each path. */
-int cache_layers_same(const cache_entry *e);
-void cache_layers_drop(cache_entry *e);
-size_t cache_layers_bytes(const cache_entry *e);
-/** @} */
-
-/**
- * Put all that the answer to @a r depends on under watch. Sets e->source and e->compared.
- * @return 0; -1: it is not to be stored, *reason says why (cache_arm.c)
- */
-int cache_arm(response_cache *c, cache_entry *e, request_rec *r, policy_reason *reason);
-
-/** All that decides what cache_arm() puts under watch, as one string in r->pool. The answer that fills an entry must have the
- * one of the answer that armed it: between the two, a missing directory may have come, or a page have got another part. */
-const char *cache_fingerprint(request_rec *r);
-
-/** 1 if the answer is a file, and nothing that took part looked at the query. */
-int cache_leaves_query(const request_rec *r);
-
-/** Each request notes what was under watch when it began. Once, before the configuration is read. */
-void cache_arm_register(void);
-
-/** Store the answer to @a r, which is over but for its end, if that is right. *reason: why nothing
- * was stored, if that is so; module NULL before. (cache_store.c) */
-void cache_store(response_cache *c, request_rec *r, policy_reason *reason);
-
-/** The core's reasons that figures tell apart. */
-typedef enum cache_refusal {
-    CACHE_REFUSED_NOT,    /**< none of them */
-    CACHE_REFUSED_SELDOM, /**< asked for too seldom: passes by itself */
-    CACHE_REFUSED_RECENT, /**< too young: passes by itself */
-    CACHE_REFUSED_REQUEST /**< such requests are never stored */
-} cache_refusal;
-
-/** Set *reason to one of these. @return -1 */
-int cache_refuse_by(policy_reason *reason, cache_refusal why);
-
-/** Why answers of this kind are not stored, whatever modules say of them; CACHE_REFUSED_NOT if they are. */
-cache_refusal cache_kind_is_not(const response_cache *c, const request_rec *r);
-
-/** Set *reason to another of the core's own. @return -1 */
-int cache_refuse(policy_reason *reason, const char *why);
-
-/** 1 if the answer to such a request may be kept. */
-int cache_request_is_plain(const request_rec *r);
-
-/** The same, or the request is a HEAD: it may arm an entry. */
-int cache_request_may_arm(const request_rec *r);
-
-/** The entry for a request that is plain, or NULL. */
-cache_entry *cache_find_for(response_cache *c, const request_rec *r, uint64_t *hash);
-
-/** On a worker that fills nothing: @a r has an answer that could be stored; the loop counts it. */
-void cache_seen_on_worker(request_rec *r);
-
-/** The cache that the calling worker fills for its request, or NULL (cache_worker_fill.c). */
-response_cache *cache_of_worker(void);
-
-/** Bytes of the target of @a r that its entry has in the key, should it be answered with a file. */
-size_t cache_target_len(const request_rec *r);
-
-/** A page that was offered as a brigade, copied since an entry waits for it. */
-typedef struct cache_flat {
-    char *data; /**< from malloc(); freed with the request, or NULL: the cache took it over */
-} cache_flat;
-
-/** As if the handler for files had offered the file of @a r, which filters are going to compress: 1
- * if it would be taken. */
-int cache_offer_early(request_rec *r);
-
-/** For a request that was offered early: its entry; else NULL, and one may be armed. */
-cache_entry *cache_armed_for(response_cache *c, request_rec *r);
-
-/** Take into an armed or new entry what @a r, which is over but for its end, was answered with. -1:
- * it cannot be kept, and the entry is to be forgotten. (cache_fill.c) */
-int cache_fill(response_cache *c, cache_entry *e, request_rec *r);
-
-/** Take what answers conditional requests from @a r, which was answered with 304. -1: nothing was
- * taken. */
-int cache_fill_304(response_cache *c, cache_entry *e, request_rec *r);
-
-/** Add the head of a 206, and the body where it is not there. -1: as before. */
-int cache_fill_206(response_cache *c, cache_entry *e, request_rec *r);
-
-/** Add the answer to a range that is out of reach, where the body is there. -1: as before. */
-int cache_fill_416(response_cache *c, cache_entry *e, request_rec *r);
-
-/** Take the head of the answer to @a r. -1: it has none that could be sent again. */
-int cache_fill_head(request_rec *r, cache_head *out);
-
 /** Forget a head. */
 void cache_head_drop(cache_head *head);
 
 /** stat() now and compare. 1: as it was. May block. */
 int cache_stat_same(cache_entry *e);
-
-/** @name requests with a range (cache_parts.c) */
-/** @{ */
-#define CACHE_PARTS_MOST 16 /**< parts at most that are sent from memory */
-
-/** What of an entry answers a request with a range. */
-typedef struct cache_choice {
-    cache_head *head;
-    const char *page; /**< the body is this one instead of the entry's; NULL: the entry's */
-    apr_off_t len; /**< bytes of the body that are sent, with the heads of parts and with frames */
-    uint8_t before, after; /**< bytes of it that frame page as a chunk */
-    int n;                 /**< parts of the entry's body; 0: all of page */
-    http_part part[CACHE_PARTS_MOST];
-} cache_choice;
-
-typedef enum cache_range_verdict {
-    CACHE_RANGE_ASK,   /**< for the full way */
-    CACHE_RANGE_WHOLE, /**< Range counts for nothing */
-    CACHE_RANGE_CHOSEN /**< the choice is set */
-} cache_range_verdict;
-
-/** A request that names Range or If-Range, and whose other conditions do not settle it. */
-cache_range_verdict cache_choose(const cache_entry *e, const http_head *h, const http_codec *codec,
-                                 apr_time_t now, cache_choice *out);
-
-/** Send @a len bytes of a body in memory from @a off, behind what is gathered. */
-void cache_put_bytes(response_cache *c, cache_entry *e, brg_conn *bc, apr_off_t off, size_t len);
-
-/** Send the parts of @a choice, whose head is gathered. */
-void cache_put_parts(response_cache *c, cache_entry *e, brg_conn *bc, const cache_choice *choice);
-
-/** So many bytes of a body from @a off. */
-static inline cache_piece cache_piece_of(const cache_body *b, apr_off_t off, size_t len)
-{
-    return b->data ? (cache_piece){.data = b->data + off, .len = len}
-                   : (cache_piece){.fd = b->fd, .off = off, .len = len};
-}
-
-/** The body of @a reply, and its owner: the parts of @a choice, each behind its head. -1: no memory. */
-int cache_reply_parts(cache_entry *e, const cache_choice *choice, cache_reply *reply);
-
-/** e->ranges, made if it is not there; NULL: no memory. */
-cache_ranges *cache_ranges_make(cache_entry *e);
-void cache_ranges_drop(cache_entry *e);
-
-/** 1 if @a r was answered with several parts. */
-int cache_is_multipart(const request_rec *r);
-/** @} */
-
-/** What was sent of an entry. */
-typedef struct cache_observed_answer {
-    const http_answer *answer;
-    const http_part *part; /**< of 206 with one part, or NULL */
-    int partial;           /**< 206: Content-Length tells what was sent */
-    size_t head_sent;      /**< bytes, with what frames the body */
-    apr_off_t body_sent;
-} cache_observed_answer;
-
-/** Show a stored answer to the log_transaction hooks. */
-void cache_observe(cache_entry *e, brg_conn *bc, const http_head *head,
-                   const cache_observed_answer *sent);
-
-/** Keep of r what cache_observe() needs. */
-int cache_observe_keep(cache_entry *e, request_rec *r);
-void cache_observe_drop(cache_entry *e);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cache_private.h"
+#include "cache_source_private.h"
 
 static int source_never(response_cache *c, cache_entry *e)
 {

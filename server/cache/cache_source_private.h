@@ -9,6 +9,8 @@
  *
  * Threads: as for the cache. Blocking: is_current() may call stat().
  */
+#include "cache_private.h"
+
 typedef enum cache_source_id {
     CACHE_SOURCE_NONE, /**< not armed: it answers nothing */
     CACHE_SOURCE_STAT, /**< one file, compared before each answer, or as FileCacheValidate has it */
@@ -33,5 +35,48 @@ typedef struct cache_source {
 
 /** By cache_source_id. */
 extern const cache_source cache_sources[CACHE_SOURCES];
+
+/** @name cache_lifetime.c: copies of what lies in the store */
+/** @{ */
+/** @a e is for the answer that @a r offers. -1: no memory */
+int cache_lifetime_arm(cache_entry *e, request_rec *r);
+/** 1 if @a e, of whatever kind, is for what @a r offers. */
+int cache_lifetime_is_of(const cache_entry *e, const request_rec *r);
+/** A head of @a e was taken: fields that tell the time are written anew from now on. -1: they cannot be */
+int cache_lifetime_take_head(cache_entry *e, cache_head *head);
+/** The body, from malloc(). NULL: it is not there as a whole, or no memory */
+char *cache_lifetime_body(const cache_stored *stored);
+/** By which it is counted how often it is asked for. @param hash  of its target */
+uint64_t cache_lifetime_hash(uint64_t hash, const cache_stored *stored);
+const char *cache_lifetime_fingerprint(apr_pool_t *p, const cache_stored *stored);
+int cache_lifetime_is_current(response_cache *c, cache_entry *e);
+/** It answered a request. */
+void cache_lifetime_used(const cache_entry *e);
+void cache_lifetime_drop(cache_entry *e);
+size_t cache_lifetime_bytes(const cache_entry *e);
+/** @} */
+
+/** @name cache_composed.c: pages with parts that lie in the store */
+/** @{ */
+/** @a e is for what @a r was made of: e->composed, if there is anything beside files. -1: there are too many parts, or no memory */
+int cache_composed_arm(cache_entry *e, const request_rec *r);
+/** Which parts those are; "": none */
+const char *cache_composed_fingerprint(const request_rec *r);
+/** 1: each part is fresh, and in its place. What is under watch is not looked at. */
+int cache_composed_is_current(const response_cache *c, cache_entry *e);
+void cache_composed_drop(cache_entry *e);
+size_t cache_composed_bytes(const cache_entry *e);
+/** @} */
+
+/** @name cache_layers.c: what the watches of an entry do not see */
+/** @{ */
+/** Note what is seen of @a paths, and of access files of these names (or NULL), that lie in layers. @return 0; -1: too many */
+int cache_layers_arm(cache_entry *e, request_rec *r, const apr_array_header_t *paths,
+                     const char *const *names);
+/** 1: that is still what is seen. One system call for each path. */
+int cache_layers_same(const cache_entry *e);
+void cache_layers_drop(cache_entry *e);
+size_t cache_layers_bytes(const cache_entry *e);
+/** @} */
 
 #endif

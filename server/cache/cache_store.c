@@ -3,7 +3,10 @@
  * runs. */
 #include "coding.h"
 #include "connection.h"
-#include "cache_private.h"
+#include "cache_fill_private.h"
+#include "cache_parts_private.h"
+#include "cache_source_private.h"
+#include "cache_vary_private.h"
 #include "core_settings.h"
 #include "brigade/response_cache.h"
 #include "apr_strings.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Logs of stored answers without a request_rec: brigade/stored_answer.h. */
-#include "cache_private.h"
-#include "connection.h"
 #include "cache_observed_private.h"
+#include "cache_vary_private.h"
+#include "connection.h"
 #include "http_core.h"
 #include "http_text.h"
 #include "apr_strings.h"

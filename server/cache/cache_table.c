@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The table of stored answers, what they are charged with, and which of them go when there are too
  * many. */
-#include "cache_private.h"
+#include "cache_observed_private.h"
+#include "cache_parts_private.h"
+#include "cache_source_private.h"
+#include "cache_vary_private.h"
 #include "universal_hash.h"
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A request that took the full way is over: let the cache store its answer, and tell who asks why it
  * did not. */
-#include "cache_private.h"
+#include "cache_fill_private.h"
 #include "connection.h"
 #include "request_parts.h"
 #include "http_log.h"

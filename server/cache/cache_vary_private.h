@@ -58,4 +58,30 @@ int cache_vary_plain_matches(const cache_asked *asked);
 /** 1 if the client of the request is of the kind that @a s is for (cache_client.c). */
 int cache_vary_client_matches(const cache_vary_key *s, const cache_asked *asked);
 
+/** @return bytes that @a e's key fields take (cache_vary.c) */
+size_t cache_vary_bytes(const cache_entry *e);
+
+/** 1 if the request has the variants of values that @a e is for. */
+int cache_vary_matches(response_cache *c, const cache_entry *e, const cache_asked *asked);
+
+/** Let @a e be for the fields of @a r that its modules named. -1: it cannot be. */
+int cache_vary_take(response_cache *c, cache_entry *e, request_rec *r);
+
+/** 1 if @a e was made for all that r was found to depend on, and nothing else. */
+int cache_vary_same(const cache_entry *e, request_rec *r);
+
+/** 1 if @a r, the first one, was found to depend on the client's address (cache_client.c); -1: in a way that cannot be told
+ * of the next request. */
+int cache_varies_by_client(const request_rec *r);
+/** The field of the answer to @a r that has another value for each request, or NULL. */
+const char *cache_vary_added(request_rec *r);
+
+/** The user who sent a request that @a e answers, in @a out (BRG_CACHE_USER_ROOM bytes), and how it was told; NULL: it is
+ * for all. */
+const char *cache_vary_user(const cache_entry *e, const http_head *h, char *out, const char **type);
+void cache_vary_drop(cache_entry *e);
+
+/** @a e was added: are there too many for its target? */
+void cache_limit_variants(response_cache *c, cache_entry *e);
+
 #endif

@@ -14,7 +14,10 @@
  * | over                   | cache_worker_fill_end()           | the worker, then with bc the loop |
  * | taken back             | cache_from_worker(), on the loop  | nobody: it is freed             |
  */
-#include "cache_private.h"
+#include "cache_fill_private.h"
+#include "cache_observed_private.h"
+#include "cache_source_private.h"
+#include "cache_vary_private.h"
 #include "connection.h"
 #include "http_core.h"
 #include "http_protocol.h"
@@ -23,11 +26,11 @@
 
 #define FILL_TRIES 4 /* runs that may fail to fill an entry, before it is left alone */
 
-struct cache_worker_fill {
+typedef struct cache_worker_fill {
     response_cache cache;
     cache_entry *bucket;
     cache_entry *entry, *shadow; /* held */
-};
+} cache_worker_fill;
 
 static _Thread_local cache_worker_fill *fill_here;
 

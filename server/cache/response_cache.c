@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Answers from the response cache. cache_store.c fills it. */
-#include "cache_private.h"
+#include "cache_observed_private.h"
+#include "cache_parts_private.h"
+#include "cache_source_private.h"
 #include "keyed_hash.h"
 #include "scores.h"
 #include "transport.h"

@@ -5,7 +5,8 @@
  * User: server processes can write that memory.
  */
 #include "cached.h"
-#include "cached_private.h"
+#include "cached_below_private.h"
+#include "cached_named_private.h"
 #include "brigade/assert.h"
 #include "http_main.h"
 #include "unixd.h"

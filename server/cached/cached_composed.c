@@ -4,7 +4,7 @@
  * first of its parts ends, and has the marks of all of them, so a purge of a part ends it. It is never validated: what says that the
  * page's own file is the same says nothing of its parts.
  */
-#include "cached_private.h"
+#include "cached_composed_private.h"
 #include "request_context.h"
 #include "brigade/assert.h"
 #include "brigade/loop.h"

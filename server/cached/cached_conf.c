@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the directives of mod_cache and mod_cache_disk say, and which requests they are about. */
-#include "cached_private.h"
+#include "cached_below_private.h"
 #include "brigade/response_cache.h"
 #include "brigade/assert.h"
 #include "http_core.h"

@@ -3,7 +3,8 @@
  * How requests ended, counted for all processes in memory that outlives them: each row of the store has counters of its own, so
  * that loops share no cache line.
  */
-#include "cached_private.h"
+#include "cached_below_private.h"
+#include "cached_named_private.h"
 #include "disk.h"
 #include "kept_memory.h"
 #include "brigade/assert.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The directives of mod_cache, with the arguments and messages of Apache's. */
-#include "cached_private.h"
+#include "cached_named_private.h"
 #include "configuration.h"
 #include "brigade/directive.h"
 #include "http_log.h"

@@ -3,7 +3,8 @@
  * The tier below CacheRoot: one thread of each server process reads and writes its files, so that neither a loop nor a hit from
  * memory waits for a disk. What is read comes into memory as a fetch does: those that ask for it follow its flight.
  */
-#include "cached_private.h"
+#include "cached_below_private.h"
+#include "cached_jobs_private.h"
 #include "disk.h"
 #include "trial.h"
 #include "brigade/assert.h"
@@ -13,9 +14,7 @@
 #include "mpm_common.h"
 #include "unixd.h"
 #include "apr_strings.h"
-#include <errno.h>
 #include <pthread.h>
-#include <semaphore.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +31,7 @@ APLOG_USE_MODULE(cache_disk);
 typedef enum disk_what { DISK_READS, DISK_WRITES, DISK_PURGED } disk_what;
 
 typedef struct disk_job {
-    struct disk_job *next;
+    cached_job job; /* first */
     disk_what what;
     store_key key;
     uint32_t flight;
@@ -42,11 +41,10 @@ typedef struct disk_job {
 
 static disk *disk_tier; /* for the processes that are forked from here on */
 static const char *disk_root;
-static int disk_is_direct;            /* this program is no server: it has no thread for it */
-static int disk_wanted;               /* by the configuration that is in force */
-static _Atomic(disk_job *) disk_jobs; /* the latest is first */
+static int disk_is_direct; /* this program is no server: it has no thread for it */
+static int disk_wanted;    /* by the configuration that is in force */
+static cached_jobs disk_jobs;
 static atomic_uint disk_jobs_n;
-static sem_t disk_called;
 static pthread_once_t disk_once = PTHREAD_ONCE_INIT;
 static cached_place *disk_place_mine; /* of the thread; NULL: there is none */
 
@@ -297,23 +295,10 @@ static void *disk_thread(void *unused)
 {
     (void)unused;
     for (;;) {
-        disk_job *jobs, *first = NULL;
-
-        while (sem_wait(&disk_called) && errno == EINTR)
-            ;
-        jobs = atomic_exchange(&disk_jobs, NULL);
-        while (jobs) { /* in the order in which they came */
-            disk_job *next = jobs->next;
-
-            jobs->next = first;
-            first = jobs;
-            jobs = next;
-        }
-        while (first) {
-            disk_job *next = first->next;
-
-            disk_do(first);
-            first = next;
+        cached_wait(&disk_jobs.called);
+        for (cached_job *job = cached_jobs_take(&disk_jobs), *next; job; job = next) {
+            next = job->next;
+            disk_do((disk_job *)job);
         }
     }
     return NULL;
@@ -323,7 +308,7 @@ static void disk_thread_start(void)
 {
     cached_place *place = disk_tier ? cached_place_new() : NULL;
 
-    if (!place || sem_init(&disk_called, 0, 0))
+    if (!place || sem_init(&disk_jobs.called, 0, 0))
         return;
     disk_place_mine = place;
     if (brg_thread_start(disk_thread, NULL, 0, NULL))
@@ -342,10 +327,7 @@ static int disk_post(disk_what what, const store_key *key, uint32_t flight, apr_
         return 0;
     *job = (disk_job){.what = what, .key = *key, .flight = flight, .asked = asked, .over = over};
     atomic_fetch_add(&disk_jobs_n, 1);
-    job->next = atomic_load(&disk_jobs);
-    while (!atomic_compare_exchange_weak(&disk_jobs, &job->next, job))
-        ;
-    sem_post(&disk_called);
+    cached_jobs_post(&disk_jobs, &job->job);
     return 1;
 }
 
@@ -377,8 +359,8 @@ int cached_disk_fetch_wait(const store_key *key, uint32_t flight)
     if (sem_init(&over, 0, 0))
         return 0;
     posted = disk_post(DISK_READS, key, flight, 0, &over);
-    while (posted && sem_wait(&over) && errno == EINTR)
-        ;
+    if (posted)
+        cached_wait(&over);
     sem_destroy(&over);
     return posted;
 }

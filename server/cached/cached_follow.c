@@ -1,26 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One fetch for many: who asks first for what is not there leads, the others wait for him on their loops, and get the body
- * while it comes. If he fails, one of them leads.
+ * One fetch for many. The first request for an object that is not stored leads: its handler is asked. The others wait on their
+ * loops, and get the body while it comes (cached_growing.c). If the lead fails, one of them leads.
  */
-#include "cached_private.h"
+#include "cached_below_private.h"
+#include "cached_save_private.h"
 #include "conn.h"
 #include "request_wait.h"
 #include "brigade/assert.h"
 #include "brigade/loop.h"
 #include "brigade/response_cache.h"
-#include "http_connection.h"
-#include "http_core.h"
-#include "http_log.h"
-#include "http_protocol.h"
 #include "http_request.h"
 #include <string.h>
 
-APLOG_USE_MODULE(cache);
-
 #define FOLLOW_ROUNDS 3
-#define FOLLOW_OUTPUT (256 * 1024) /* bytes that wait for the client */
-#define FOLLOW_FIRST 4096 /* of the body: all that wait get so much before one of them gets more */
 
 static int follow_run(cached_request *q);
 
@@ -62,7 +55,7 @@ static void follow_gone(request_rec *r, void *baton)
     follow_leave(baton);
 }
 
-static int follow_wait(cached_request *q, int room)
+int cached_follow_wait(cached_request *q, int room)
 {
     const brg_wait_for wanted = {
         .fd = -1, .timeout = apr_time_from_sec(1), .room = room != 0, .waiting = &q->waiting};
@@ -95,115 +88,6 @@ void cached_followers_look(cached_request *first)
                            STORE_FLIGHT_WAITS)
             request_wait_came(q->waiting);
     }
-}
-
-/* ---- a body that comes ---- */
-
-static int follow_cut(cached_request *q)
-{
-    request_rec *r = q->r;
-    apr_bucket_alloc_t *alloc = r->connection->bucket_alloc;
-    apr_bucket_brigade *bb = apr_brigade_create(r->pool, alloc);
-
-    r->connection->keepalive = AP_CONN_CLOSE;
-    APR_BRIGADE_INSERT_TAIL(bb, ap_bucket_error_create(HTTP_BAD_GATEWAY, NULL, r->pool, alloc));
-    APR_BRIGADE_INSERT_TAIL(bb, ap_bucket_eoc_create(alloc));
-    APR_BRIGADE_INSERT_TAIL(bb, apr_bucket_eos_create(alloc));
-    (void)ap_pass_brigade(cached_filters_behind(r), bb);
-    return OK;
-}
-
-/* What of a body of this length is sent now; of one that is cut short the rest comes in the next turn. */
-static uint64_t follow_piece(const cached_request *q, uint64_t length)
-{
-    if (q->sent || length <= FOLLOW_FIRST || !conn_on_loop())
-        return length;
-    cached_followers_soon(cached_place_here());
-    return FOLLOW_FIRST;
-}
-
-static int follow_stream(cached_request *q)
-{
-    request_rec *r = q->r;
-    apr_bucket_alloc_t *alloc = r->connection->bucket_alloc;
-    apr_bucket_brigade *bb;
-    uint64_t length, piece;
-    store_state state;
-
-    BRG_ASSERT(q->grows && q->view.reader && q->follows);
-    store_flight_wait(cached_reader(cached_place_here()), q->follows);
-    if (brg_wait_output(r) > FOLLOW_OUTPUT)
-        return follow_wait(q, 1);
-    state = store_view_state(&q->view, &length);
-    if (length == q->sent && state == STORE_WRITING)
-        return follow_wait(q, 0);
-    if (length == q->sent && state != STORE_COMPLETE)
-        return follow_cut(q);
-    bb = apr_brigade_create(r->pool, alloc);
-    piece = follow_piece(q, length);
-    if (piece < length)
-        state = STORE_WRITING;
-    if (piece > q->sent)
-        APR_BRIGADE_INSERT_TAIL(bb, cached_bucket(&q->view, q->sent, piece - q->sent, alloc));
-    q->sent = piece;
-    APR_BRIGADE_INSERT_TAIL(bb, state == STORE_COMPLETE ? apr_bucket_eos_create(alloc)
-                                                        : apr_bucket_flush_create(alloc));
-    if (ap_pass_brigade(cached_filters_behind(r), bb) != APR_SUCCESS || r->connection->aborted ||
-        state == STORE_COMPLETE)
-        return OK;
-    return follow_wait(q, brg_wait_output(r) > FOLLOW_OUTPUT);
-}
-
-/* Conditions of the client are answered when all is there; ranges, too. */
-static int follow_may_stream(const cached_request *q)
-{
-    const fresh_request *w = &q->request;
-
-    return !w->range && !w->if_none_match && !w->if_modified_since && !w->if_match &&
-           !w->if_unmodified_since;
-}
-
-static int follow_is_use(fresh_use use)
-{
-    return use == FRESH_SERVE || use == FRESH_SERVE_STALE || use == FRESH_SERVE_REFRESH;
-}
-
-/* Some of the body is there, too: until then another one may still be asked in place of a backend that fails. */
-static int follow_has_begun(const cached_request *q)
-{
-    uint64_t length;
-
-    return store_view_state(&q->view, &length) == STORE_COMPLETE || length;
-}
-
-/* The head is there, in a view that is open. @return 1: it is sent; *status */
-static int follow_begin_stream(cached_request *q, store_view *view, int *status)
-{
-    cached_request was = *q;
-
-    q->view.reader = NULL;
-    if (view->vary || !follow_may_stream(q) || !cached_open(q, view))
-        store_release(view);
-    else if (q->terms.flags & FRESH_T_PARTIAL)
-        store_release(&q->view);
-    else if (!follow_has_begun(q) ||
-             !follow_is_use(fresh_use_now(&q->terms, &q->request, &q->policy, brg_now())))
-        store_release(&q->view);
-    if (!q->view.reader) {
-        q->view = was.view;
-        q->terms = was.terms;
-        q->stored = was.stored;
-        q->soft = was.soft;
-        return 0;
-    }
-    store_release(&was.view);
-    q->grows = 1;
-    q->sent = 0;
-    cached_head_apply(q, 1);
-    cached_head_is_stored(q->r);
-    cached_tell(q, CACHED_COLLAPSED, "cache hit", 0);
-    *status = follow_stream(q);
-    return 1;
 }
 
 /* ---- waiting for a head ---- */
@@ -304,7 +188,7 @@ static int follow_done(cached_request *q, int *status)
 
     cached_drop(q);
     cached_find(q);
-    if (follow_is_use((fresh_use)q->use)) {
+    if (cached_serves(q->use)) {
         *status = cached_serve(q, cached_filters_behind(q->r), "cache hit", 0);
         return 0;
     }
@@ -330,7 +214,7 @@ static int follow_again(cached_request *q, int *status)
     /* Meanwhile it may be there, or be known to have variants. */
     cached_drop(q);
     cached_find(q);
-    if (follow_is_use((fresh_use)q->use)) {
+    if (cached_serves(q->use)) {
         *status = cached_serve(q, cached_filters_behind(q->r), "cache hit", 0);
         return 0;
     }
@@ -345,7 +229,7 @@ static int follow_run(cached_request *q)
     int status;
 
     if (q->grows)
-        return follow_stream(q);
+        return cached_growing_send(q);
     for (;;) {
         store_flight_wait(reader, q->follows);
         switch (store_flight_look(reader, q->follows, &q->follows_key, &view)) {
@@ -355,7 +239,7 @@ static int follow_run(cached_request *q)
                 q->alone = 1;
                 return DECLINED;
             }
-            if (follow_begin_stream(q, &view, &status))
+            if (cached_growing_begin(q, &view, &status))
                 return status;
             /* fall through */
         case STORE_FLIGHT_WAITS:
@@ -363,7 +247,7 @@ static int follow_run(cached_request *q)
                 q->alone = 1;
                 return DECLINED;
             }
-            return follow_wait(q, 0);
+            return cached_follow_wait(q, 0);
         case STORE_FLIGHT_DONE:
             if (!follow_done(q, &status))
                 return status;
@@ -397,7 +281,7 @@ static int lead_from_below(cached_request *q)
             return DECLINED;
         }
         cached_find(q);
-        if (follow_is_use((fresh_use)q->use))
+        if (cached_serves(q->use))
             return cached_serve(q, cached_filters_behind(q->r), "cache hit", 0);
         if (had_variant || !q->has_variant)
             return DECLINED;
@@ -499,6 +383,6 @@ int cached_lead(cached_request *q)
         return cached_serve(q, cached_filters_behind(r), "cache hit", 0);
     q->follows_since = brg_monotonic_now();
     if (!conn_on_loop())
-        return follow_wait(q, 0);
+        return cached_follow_wait(q, 0);
     return follow_run(q);
 }

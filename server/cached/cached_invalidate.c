@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Requests that change what their target is end what is stored of it: RFC 9111, 4.4. */
-#include "cached_private.h"
+#include "cached_named_private.h"
+#include "cached_save_private.h"
 #include "brigade/assert.h"
 #include "http_core.h"
 #include "http_log.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Keys of targets: of requests, and of URLs that somebody names on the command line or on the page. */
-#include "cached_private.h"
+#include "cached_named_private.h"
 #include "brigade/assert.h"
 #include "apr_strings.h"
 #include <string.h>

@@ -3,7 +3,7 @@
  * SetHandler cache-manager: GET says what is stored of a URL, of all that begins so, or of a tag; POST purges it. Nobody is heard where
  * no Require says who may.
  */
-#include "cached_private.h"
+#include "cached_named_private.h"
 #include "brigade/assert.h"
 #include "brigade/loop.h"
 #include "brigade/response_cache.h"

@@ -3,7 +3,8 @@
  * Parts of a representation (RFC 9111, 3.3 and 3.4): a 206 is stored, and so is what came of a 200 that was cut. It answers ranges that lie
  * within it. A part that has the same strong tag and touches it is joined to it; who asks for the whole has the rest fetched.
  */
-#include "cached_private.h"
+#include "cached_part_private.h"
+#include "cached_save_private.h"
 #include "brigade/assert.h"
 #include "http_core.h"
 #include "http_log.h"

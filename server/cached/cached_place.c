@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The store of this process: its memory, a reader for each loop and one that the workers share, and how loops wake each other. */
 #include "cached.h"
-#include "cached_private.h"
+#include "cached_below_private.h"
 #include "kept_memory.h"
 #include "loop.h"
 #include "trial.h"

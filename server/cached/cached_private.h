@@ -4,7 +4,9 @@
 
 /**
  * @file cached_private.h
- * Between the files of the room.
+ * The configuration, the store in this process, and a request on its way. What other subjects share is in headers of their own:
+ * cached_save_private.h, cached_part_private.h, cached_composed_private.h, cached_below_private.h (disk, machines),
+ * cached_named_private.h (purges, reports).
  *
  *   quick handler   cached_request_begin(): may this request be answered from the store, by which key, which policy
  *                   cached_find(): an object, and how it may be used; a hit is sent at once (cached_serve())
@@ -13,7 +15,6 @@
  */
 #include "fresh_range.h"
 #include "fresh_tell.h"
-#include "fresh_vary.h"
 #include "store.h"
 #include "cache_stored.h"
 #include "httpd.h"
@@ -144,6 +145,11 @@ void cached_followers_soon(cached_place *place);
 /** Wake those that wait for this flight: on loops of this process at once; others look by themselves. */
 void cached_wake(cached_place *place, uint32_t flight);
 
+/** Use memory that is this server's already, for a program that is none of it. @return 0, or -1: it has another form */
+int cached_place_attach(void *memory, size_t bytes);
+void cached_place_detach(void);
+int cached_count_attach(void *memory, size_t bytes);
+
 #define CACHED_ROWS 1024 /**< readers of the store, at most */
 
 /** Names of the memory that is kept over upgrades: they change with what lies in it. */
@@ -152,64 +158,6 @@ void cached_wake(cached_place *place, uint32_t flight);
 
 /** A place for a thread that is neither a loop nor a worker; it ends with the process. NULL: no row is free */
 cached_place *cached_place_new(void);
-
-/* ---- the tier below (cached_disk.c): none of this blocks, if nothing else is said ---- */
-
-/** Open the files; the supervisor, before there are server processes. */
-void cached_disk_open(server_rec *main);
-struct disk_figures;
-/** @return 0: there is no such tier */
-int cached_disk_figures(struct disk_figures *figures);
-/** 1: CacheRoot is configured, and its files are open. */
-int cached_disk_is_open(void);
-/** An object lies there. */
-int cached_disk_has(const store_key *key);
-/** Have it read into memory: the flight, which the caller led, is this one's from now on. @return 0: it stays the caller's */
-int cached_disk_fetch(const store_key *key, uint32_t flight);
-/** The same, and wait until it is over. Blocks: for workers. */
-int cached_disk_fetch_wait(const store_key *key, uint32_t flight);
-/** Have an object that is complete in memory written. @param asked  when its origin was asked */
-void cached_disk_write(const store_key *key, apr_time_t asked);
-/** What has this mark is gone from the disk, too; 0: all is. */
-void cached_disk_purge(uint64_t mark);
-
-struct cached_named;
-
-/* ---- the tier that machines share (cached_tier.c): none of this blocks, if nothing else is said ---- */
-
-/** CacheSocache is configured, and this process may use it. */
-int cached_tier_is_open(void);
-/** The same, and it answers: look-ups are worth while. */
-int cached_tier_answers(void);
-
-/** CacheSocache names memory that all processes share, which the store is. */
-int cached_so_is_memory(void);
-
-/** What an object is called in it, and what it is found by. */
-typedef struct cached_tier_name {
-    store_key key; /**< here */
-    const char *text, *variant;
-    uint32_t text_len, variant_len; /**< variant_len 0: of the key itself */
-} cached_tier_name;
-
-/**
- * Have it read into memory: the flight, which the caller led, is the tier's from now on. It ends within TIER_WAIT whatever the tier does.
- * @param fresh  only if it is fresh: another one is there
- * @return 0: it stays the caller's
- */
-int cached_tier_fetch(const cached_tier_name *name, int fresh, uint32_t flight);
-/** The same, and wait until it is over. Blocks: for workers. */
-int cached_tier_fetch_wait(const cached_tier_name *name, int fresh, uint32_t flight);
-/** Have the answer of a request, which is complete in memory, written. */
-void cached_tier_write(struct cached_request *q);
-/** Flights that the tier has for too long end. For who waits. */
-void cached_tier_watch(void);
-/** A purge that all machines are to know of. */
-void cached_tier_purge(const struct cached_named *named, int soft);
-/** The command line: use it. */
-void cached_tier_attach(apr_pool_t *p, server_rec *main);
-/** The command line: what was purged is written when it ends. @return 0; -1: the tier did not answer. Blocks */
-int cached_tier_finish(apr_pool_t *p);
 
 /* ---- stored heads (cached_head.c) ---- */
 
@@ -273,14 +221,8 @@ typedef struct cached_part {
     fresh_range wanted;
 } cached_part;
 
-/** What a page was made of that the store answered, or has now (cached_composed.c). */
-typedef struct cached_composed {
-    apr_time_t until; /**< the first of its parts ends */
-    uint32_t asked;   /**< parts that were looked for */
-    uint32_t kept;    /**< of these: stored, or found so */
-    uint32_t marks_n; /**< STORE_MARKS_MOST + 1: too many */
-    uint64_t marks[STORE_MARKS_MOST + 1];
-} cached_composed;
+/** What a page was made of (cached_composed_private.h). */
+typedef struct cached_composed cached_composed;
 
 typedef struct cached_request {
     request_rec *r;
@@ -350,72 +292,6 @@ typedef struct cached_request {
     brg_waiting *waiting;
 } cached_request;
 
-/* ---- keys (cached_key.c) ---- */
-
-/** The text of a key, as fresh_key() makes it, in @a p. @param of  its path is not looked at. @return NULL: too long */
-const char *cached_key_text(apr_pool_t *p, const cached_server *s, const fresh_target *of,
-                            const char *path, const char *query, uint32_t *len);
-
-/** What somebody names. */
-typedef struct cached_named {
-    enum { CACHED_TARGET, CACHED_PREFIX, CACHED_TAG } what;
-    const char *text; /**< of a key or of what it begins with; a tag. Ends nowhere */
-    uint32_t len;
-} cached_named;
-
-/** "URL", "URL*" and "tag:NAME". @return NULL, or what is wrong with it */
-const char *cached_named_read(apr_pool_t *p, const server_rec *main, const char *arg,
-                              cached_named *named);
-
-/** It ends, in memory, on disk and in the tier that machines share. @return 0; -1: a prefix that is too long */
-int cached_purge_named(const cached_named *named, int soft);
-/** The same on this machine alone. */
-int cached_purge_here(const cached_named *named, int soft);
-/** All of a key ends. @param text  of the key */
-void cached_purge(const char *text, uint32_t len);
-
-/* ---- what is stored of a target (cached_report.c) ---- */
-
-typedef void cached_put_fn(void *to, const char *line);
-
-/**
- * Say in lines what is stored of what is named, and why something was not. Goes through the whole store.
- * @return how many objects there are. Blocking: yes; for workers
- */
-int cached_report(apr_pool_t *p, const cached_named *named, cached_put_fn *put, void *to);
-
-/** The handler cache-manager. */
-int cached_manager(request_rec *r);
-
-/* ---- why answers were not stored (cached_why.c) ---- */
-
-#define CACHED_WHY_TEXT 88
-
-typedef struct cached_reason {
-    apr_time_t when;
-    uint32_t times; /**< in a row, at most 65535 */
-    uint16_t code;  /**< of the answer */
-    char text[CACHED_WHY_TEXT];
-} cached_reason;
-
-/** Bytes of memory that processes share, and that these are from now on. */
-size_t cached_why_size(void);
-void cached_why_use(void *memory);
-
-/** An answer of this key was not stored. */
-void cached_why_note(const store_key *key, int code, const char *reason);
-/** @return 0: nothing is known of it */
-int cached_why_get(const store_key *key, cached_reason *reason);
-
-/* ---- the store of a server that runs (cached_command.c) ---- */
-
-/** Use memory that is this server's already, for a program that is none of it. @return 0, or -1: it has another form */
-int cached_place_attach(void *memory, size_t bytes);
-void cached_place_detach(void);
-int cached_count_attach(void *memory, size_t bytes);
-/** Files below CacheRoot, if they are there. */
-void cached_disk_attach(const server_rec *main);
-
 /** 1: a part of a page, whose output goes to the page. */
 int cached_is_part(const request_rec *r);
 
@@ -427,6 +303,12 @@ cached_request *cached_request_begin(request_rec *r);
 
 /** Look its key up. Sets use, view, terms, stored. */
 void cached_find(cached_request *q);
+
+/** 1: what is stored answers the request. */
+static inline int cached_serves(fresh_use use)
+{
+    return use == FRESH_SERVE || use == FRESH_SERVE_STALE || use == FRESH_SERVE_REFRESH;
+}
 
 /** Has a view of an object: read its head and terms. 0: they cannot be read */
 int cached_open(cached_request *q, const store_view *view);
@@ -447,37 +329,6 @@ void cached_land(cached_request *q, int pass);
 
 /** The end of q: what it holds is let go. */
 void cached_request_end(cached_request *q);
-
-/* ---- parts (cached_part.c): RFC 9111, 3.3 and 3.4 ---- */
-
-/** What was found is a part: may it answer the request? If not it is put aside, and nothing is found. @return 1: it may */
-int cached_part_found(cached_request *q, const store_key *key);
-void cached_part_drop(cached_request *q);
-/** The head of r is that of a part. @param begin  [out] where in the view's body it begins. @return its bytes */
-uint64_t cached_part_apply(cached_request *q, uint64_t *begin);
-
-/** Ask for what is missing of the whole, if that may be. */
-void cached_ask_rest(cached_request *q);
-/** The client's own fields again. */
-void cached_rest_restore(cached_request *q);
-/**
- * The answer to cached_ask_rest() begins: if it is the rest, r and @a in become those of the whole.
- * @return 0; -1: it is nothing that the client may have
- */
-int cached_rest_came(cached_request *q, const fresh_head *answer, apr_bucket_brigade *in);
-
-/** NULL: this 206 may be stored, alone or with what is put aside; else why not. */
-const char *cached_part_refused(cached_request *q, const fresh_head *answer, uint64_t length);
-/** Fields of what is joined: those of the part that is there, and in their place those that came. */
-uint32_t cached_part_fields(cached_request *q, const fresh_head *answer, http_field **field);
-/** The head under which it is stored. @param n  [in,out] of fields, which have room for two more */
-void cached_part_head(cached_request *q, http_field *field, uint32_t *n, fresh_terms *terms,
-                      uint64_t *length);
-/** Write what lies in front of it, or behind it. @return -1: give up */
-int cached_part_before(cached_request *q);
-int cached_part_behind(cached_request *q);
-/** The answer was cut: what came of it is stored. The writer is given up in any case. */
-void cached_part_keep(cached_request *q);
 
 /* ---- sending (cached_serve.c) ---- */
 
@@ -517,40 +368,6 @@ _Atomic uint64_t *cached_count_hits(const cached_place *place);
 struct brg_status_cache;
 int brg_status_cache_get(struct brg_status_cache *out);
 
-/* ---- storing (cached_save.c, cached_validated.c) ---- */
-
-extern ap_filter_rec_t *cached_save_filter, *cached_place_filter, *cached_invalidate_filter,
-    *cached_drop_filter;
-extern ap_filter_rec_t *cached_part_filter; /**< cached_save_filter of a part of a page */
-/* ---- tags (cached_tags.c) ---- */
-
-#define CACHED_MARKS (STORE_MARKS_MOST + 1) /**< one more is too many */
-
-/** Marks of the tags and groups of a response, each once. @param mark  room for CACHED_MARKS. @return how many */
-uint32_t cached_marks(const cached_request *q, const fresh_head *fields, uint64_t *mark);
-/** q->tags of these fields. */
-void cached_tags(cached_request *q, const fresh_head *fields);
-/** Purge the groups that Cache-Group-Invalidation of an unsafe request's response names. @param value  NULL: there is none */
-void cached_groups_end(cached_request *q, const char *value);
-/** What the handler answers comes to q. */
-void cached_add_save(cached_request *q, request_rec *r);
-apr_status_t cached_save(ap_filter_t *f, apr_bucket_brigade *in);
-apr_status_t cached_invalidate(ap_filter_t *f, apr_bucket_brigade *in);
-/** 1: this response is not stored, but the next one to the same target may be. */
-int cached_is_of_request(const request_rec *r, fresh_why why);
-/** The client has its answer, see cached_request.answered: r says so again. */
-void cached_restore_answer(const cached_request *q);
-/** A 304 came to what was asked with validators of what is stored. @return 1: the client was answered */
-int cached_validated(cached_request *q, ap_filter_t *f, apr_status_t *rv);
-/** An error came: is what is stored sent in place of it? */
-int cached_stale_on_error(cached_request *q, int code);
-void cached_head_fill(cached_request *q, store_head *head, const fresh_terms *terms,
-                      const char *bytes, uint32_t len, const fresh_head *fields);
-/** Send what is stored in place of an error. */
-apr_status_t cached_send_stale(cached_request *q, ap_filter_t *f, int code);
-/** Fields of the response as they would be sent. */
-uint32_t cached_response_fields(request_rec *r, http_field **field);
-
 /* ---- before it is stale (cached_ahead.c) ---- */
 
 /** Setter of CacheRefreshAhead. */
@@ -563,34 +380,20 @@ int cached_ahead_is_due(const cached_request *q);
 int cached_ahead_begin(cached_request *q);
 void cached_ahead_end(cached_request *q);
 
-/* ---- purging (cached_purge.c) ---- */
-
-/** Setter of CachePurge. */
-const char *cached_purge_cmd(cmd_parms *cmd, void *dir, const char *arg);
-/** A request to purge, of a client that may do so. @return DECLINED: it is none; or a status */
-int cached_purge_request(cached_request *q);
-
 /* ---- one fetch for many (cached_follow.c) ---- */
 
 /** Before the handler: take the lead, or wait. @return DECLINED: fetch; or the status of a handler */
 int cached_lead(cached_request *q);
 /** Those that wait on this loop. */
 void cached_followers_look(cached_request *first);
+/** The handler is called once more when there is news of what q follows; with @a room when its client has taken some output. */
+int cached_follow_wait(cached_request *q, int room);
 
-/* ---- cached_composed.c: pages with parts that are stored */
+/* ---- an object that another request is fetching still (cached_growing.c) ---- */
 
-/** A part of a page, which is @a r's, is looked for. Threads: that of the page */
-void cached_composed_ask(const request_rec *r);
-/** It is served from @a q->view. */
-void cached_composed_serve(const cached_request *q);
-/** It is being stored: with that head; and was stored. */
-void cached_composed_save(const cached_request *q, const store_head *head);
-void cached_composed_saved(const cached_request *q);
-/** NULL: the page of @a q may be stored as far as its parts are concerned; else why not */
-const char *cached_composed_refused(const cached_request *q);
-/** It lasts as long as the first of them, and ends with each: @a terms, and the marks of @a head, a new array. */
-void cached_composed_apply(cached_request *q, fresh_terms *terms, store_head *head);
-/** 1: a part was looked for since then. */
-int cached_composed_grew(const cached_request *q);
+/** Send its head and what is there of its body. @param view  let go, or the view of q from now on. @return 0: it is not for q; 1: *status */
+int cached_growing_begin(cached_request *q, store_view *view, int *status);
+/** Send what has come since. @return as a handler */
+int cached_growing_send(cached_request *q);
 
 #endif

@@ -3,7 +3,8 @@
  * PURGE: what is stored of a target goes, with all variants; or all that begins so, or has one of these tags. Only clients that
  * CachePurge names are heard; for others PURGE is a method as any.
  */
-#include "cached_private.h"
+#include "cached_below_private.h"
+#include "cached_named_private.h"
 #include "brigade/assert.h"
 #include "http_log.h"
 #include "http_protocol.h"

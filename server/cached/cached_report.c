@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is stored of a target, in words: for the command line and the page. What lies in the memory is held to its bounds, and shown escaped. */
-#include "cached_private.h"
+#include "cached_below_private.h"
+#include "cached_named_private.h"
+#include "fresh_vary.h"
 #include "brigade/assert.h"
 #include "brigade/loop.h"
 #include "apr_strings.h"

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A request as the cache sees it: its key, what is stored for it, and how that may be used. */
-#include "cached_private.h"
+#include "cached_named_private.h"
+#include "cached_part_private.h"
+#include "fresh_vary.h"
 #include "request_wait.h"
 #include "brigade/assert.h"
 #include "brigade/loop.h"

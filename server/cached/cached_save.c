@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The filter that writes what a handler answers into the store, while it goes to the client. */
-#include "cached_private.h"
+#include "cached_below_private.h"
+#include "cached_composed_private.h"
+#include "cached_named_private.h"
+#include "cached_part_private.h"
+#include "cached_save_private.h"
 #include "brigade/assert.h"
 #include "brigade/loop.h"
 #include "http_core.h"
 #include "http_log.h"
 #include "http_protocol.h"
-#include "util_time.h"
 #include "apr_strings.h"
 
 APLOG_USE_MODULE(cache);
@@ -18,120 +21,6 @@ void cached_add_save(cached_request *q, request_rec *r)
 {
     ap_add_output_filter_handle(r->main ? cached_part_filter : cached_save_filter, q, r,
                                 r->connection);
-}
-
-/* ---- the head ---- */
-
-static apr_table_t *save_table(request_rec *r)
-{
-    apr_table_t *t = apr_table_overlay(r->pool, r->headers_out, r->err_headers_out);
-    const char *type = r->content_type ? ap_make_content_type(r, r->content_type) : NULL;
-
-    if (type)
-        apr_table_setn(t, "Content-Type", type);
-    if (r->content_encoding)
-        apr_table_setn(t, "Content-Encoding", r->content_encoding);
-    if (!apr_table_get(t, "Date")) {
-        char *date = apr_palloc(r->pool, APR_RFC822_DATE_LEN);
-
-        ap_recent_rfc822_date(date, brg_now());
-        apr_table_setn(t, "Date", date);
-    }
-    return t;
-}
-
-uint32_t cached_response_fields(request_rec *r, http_field **field)
-{
-    return cached_fields(r->pool, save_table(r), field);
-}
-
-void cached_head_fill(cached_request *q, store_head *head, const fresh_terms *terms,
-                      const char *bytes, uint32_t len, const fresh_head *fields)
-{
-    uint64_t *marks = apr_palloc(q->r->pool, CACHED_MARKS * sizeof *marks);
-
-    *head = (store_head){.key = q->key,
-                         .text = q->text,
-                         .text_len = q->text_len,
-                         .terms = terms,
-                         .head = bytes,
-                         .head_len = len,
-                         .marks = marks,
-                         .marks_n = cached_marks(q, fields, marks),
-                         .length = STORE_LENGTH_UNKNOWN,
-                         .epoch = q->epoch};
-    BRG_ASSERT(head->marks_n <= CACHED_MARKS);
-}
-
-/* ---- variants ---- */
-
-/* Under the key itself lie the names of the fields that tell variants apart. @return 0: it was not stored */
-static int save_names(cached_request *q, const char *names, uint32_t len)
-{
-    static const char none[STORE_TERMS];
-    const store_head head = {.key = q->key,
-                             .text = q->text,
-                             .text_len = q->text_len,
-                             .terms = none,
-                             .head = names,
-                             .head_len = len,
-                             .vary = 1,
-                             .length = 0,
-                             .epoch = q->epoch};
-    const char *why;
-    store_writer *w;
-    int stored = 0;
-
-    cached_lock(q->place);
-    w = store_write_begin(cached_reader(q->place), &head, 0, &why);
-    if (w)
-        stored = store_write_end(&w) == APR_SUCCESS;
-    cached_unlock(q->place);
-    return stored;
-}
-
-/* The lead for the key becomes one for the variant: those that wait for another variant begin anew. */
-static void save_lead_variant(cached_request *q)
-{
-    uint32_t flight = 0;
-
-    BRG_ASSERT(q->has_variant);
-    if (!q->flight || (q->flight_key.a == q->variant.a && q->flight_key.b == q->variant.b))
-        return;
-    if (store_flight_begin(cached_reader(q->place), &q->variant, store_mark_of_key(&q->key),
-                           brg_now(), &flight) != STORE_LEAD)
-        flight = 0;
-    cached_land(q, 0);
-    q->flight = flight;
-    q->flight_key = q->variant;
-    if (flight)
-        cached_stay(q, 1);
-}
-
-static int save_variant(cached_request *q, const fresh_response *response, store_head *head)
-{
-    fresh_text names = {.room = FRESH_VARY_TEXT}, text = {.room = FRESH_VARIANT_MOST};
-
-    q->has_variant = 0;
-    if (!response->has_vary)
-        return 1;
-    names.at = apr_palloc(q->r->pool, names.room);
-    text.at = apr_palloc(q->r->pool, text.room);
-    if (fresh_vary_names(&names, &response->head) || names.over)
-        return 0;
-    if (!names.len)
-        return 1;
-    fresh_variant(&text, names.at, names.len, &q->request.head);
-    if (text.over || !save_names(q, names.at, (uint32_t)names.len))
-        return 0;
-    q->has_variant = 1;
-    q->variant_text = text.at;
-    q->variant_text_len = (uint32_t)text.len;
-    q->variant = store_key_of(cached_store(), q->text, q->text_len, text.at, text.len);
-    head->key = q->variant;
-    head->mark = store_mark_of_key(&q->key);
-    save_lead_variant(q);
-    return 1;
 }
 
 /* ---- may it be stored ---- */
@@ -263,7 +152,7 @@ static void save_begin(cached_request *q, const fresh_response *response)
     if (q->tier == CACHED_SOCACHE)
         cached_tags(q, &response->head);
     cached_composed_apply(q, &terms, &head);
-    if (!save_variant(q, response, &head) || !save_fits_part(q, &head)) {
+    if (!cached_save_variant(q, response, &head) || !save_fits_part(q, &head)) {
         save_not(q, why, FRESH_WHY_METHOD);
         return;
     }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A stored response on its way to a client. */
-#include "cached_private.h"
+#include "cached_composed_private.h"
+#include "cached_part_private.h"
+#include "cached_save_private.h"
 #include "brigade/assert.h"
 #include "brigade/loop.h"
 #include "http_core.h"

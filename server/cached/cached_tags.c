@@ -3,9 +3,10 @@
  * Tags by which a stored answer is purged: those of Cache-Tag, Surrogate-Key and xkey, and groups of Cache-Groups (RFC 9875), which
  * are tags with their origin in front, so that no other origin's answer ends them.
  */
-#include "cached_private.h"
+#include "cached_named_private.h"
+#include "cached_save_private.h"
+#include "fresh_vary.h"
 #include "brigade/assert.h"
-#include "fresh_tell.h"
 #include <string.h>
 
 typedef void tags_fn(void *to, const char *tag, size_t len);

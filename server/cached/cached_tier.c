@@ -5,7 +5,7 @@
  * when: who waits ends what takes too long, so the tier costs a request TIER_WAIT at most; then it is left alone until it answers the
  * thread that looks at purges.
  */
-#include "cached_private.h"
+#include "cached_named_private.h"
 #include "cached_tier.h"
 #include "cached_tier_private.h"
 #include "brigade/assert.h"
@@ -15,8 +15,6 @@
 #include "ap_mpm.h"
 #include <errno.h>
 #include <pthread.h>
-#include <semaphore.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -176,22 +174,14 @@ static void tier_job_release(tier_job *job)
     free(job);
 }
 
-static void tier_call(tier_thread *thread)
-{
-    sem_post(&thread->called);
-}
-
 /* Jobs of a key are done in their order, by one thread. */
 static void tier_post(tier_job *job)
 {
     tier_thread *thread = &tier_threads[job->name.key.b % TIER_THREADS];
 
-    BRG_ASSERT(!job->next && cached_tier_is_open());
+    BRG_ASSERT(!job->job.next && cached_tier_is_open());
     atomic_fetch_add(&tier_jobs_n, 1);
-    job->next = atomic_load(&thread->jobs);
-    while (!atomic_compare_exchange_weak(&thread->jobs, &job->next, job))
-        ;
-    tier_call(thread);
+    cached_jobs_post(&thread->jobs, &job->job);
 }
 
 /* ---- the threads ---- */
@@ -211,20 +201,9 @@ static void tier_do(tier_thread *thread, tier_job *job)
 
 static void tier_do_all(tier_thread *thread)
 {
-    tier_job *jobs = atomic_exchange(&thread->jobs, NULL), *first = NULL;
-
-    while (jobs) { /* in the order in which they came */
-        tier_job *next = jobs->next;
-
-        jobs->next = first;
-        first = jobs;
-        jobs = next;
-    }
-    while (first) {
-        tier_job *next = first->next;
-
-        tier_do(thread, first);
-        first = next;
+    for (cached_job *job = cached_jobs_take(&thread->jobs), *next; job; job = next) {
+        next = job->next;
+        tier_do(thread, (tier_job *)job);
     }
 }
 
@@ -233,8 +212,7 @@ static void *tier_works(void *baton)
     tier_thread *thread = baton;
 
     for (;;) {
-        while (sem_wait(&thread->called) && errno == EINTR)
-            ;
+        cached_wait(&thread->jobs.called);
         tier_do_all(thread);
     }
     return NULL;
@@ -265,7 +243,7 @@ static void tier_sleep(tier_thread *thread, apr_time_t span)
 {
     const struct timespec until = tier_until(span);
 
-    (void)sem_clockwait(&thread->called, CLOCK_MONOTONIC, &until);
+    (void)sem_clockwait(&thread->jobs.called, CLOCK_MONOTONIC, &until);
 }
 
 /* The first one looks at purges, too; those that come fast are written together. */
@@ -296,7 +274,7 @@ static int tier_thread_ready(tier_thread *thread)
     thread->room_bytes = tier_object_most();
     thread->room = mmap(NULL, thread->room_bytes, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (!thread->place || thread->room == MAP_FAILED || sem_init(&thread->called, 0, 0) ||
+    if (!thread->place || thread->room == MAP_FAILED || sem_init(&thread->jobs.called, 0, 0) ||
         apr_pool_create(&thread->pool, NULL) != APR_SUCCESS)
         return -1;
     return 0;
@@ -405,7 +383,7 @@ void cached_tier_purge(const cached_named *named, int soft)
         memcpy(text, named->text, named->len);
     tier_purges_add(kind, soft, text, named->len);
     if (!tier_is_direct)
-        tier_call(&tier_threads[0]);
+        sem_post(&tier_threads[0].jobs.called);
 }
 
 void cached_tier_attach(apr_pool_t *p, server_rec *main)

@@ -3,13 +3,12 @@
 #define BRIGADE_CACHED_CACHED_TIER_PRIVATE_H
 
 /** @file cached_tier_private.h  Between cached_tier.c, which has the threads, and cached_tier_work.c, which has what they do. */
-#include "cached_private.h"
+#include "cached_below_private.h"
+#include "cached_jobs_private.h"
 #include "cached_tier.h"
-#include <semaphore.h>
-#include <stdatomic.h>
 
 typedef struct tier_job {
-    struct tier_job *next;
+    cached_job job; /* first */
     enum { TIER_READS_IT, TIER_WRITES_IT } what;
     cached_tier_name name; /* its texts lie behind the job */
     const char *tags;
@@ -26,8 +25,7 @@ typedef struct tier_job {
 } tier_job;
 
 typedef struct tier_thread {
-    _Atomic(tier_job *) jobs; /* the latest is first */
-    sem_t called;
+    cached_jobs jobs;
     cached_place *place;
     apr_pool_t *pool;
     char *room; /* for what is read */

@@ -4,7 +4,8 @@
  * to its memory what others did. The providers have no operation that appends, so of two that write the list at the same time one may
  * undo what the other one wrote: who purged looks for it for a minute, and writes it again.
  */
-#include "cached_private.h"
+#include "cached_below_private.h"
+#include "cached_named_private.h"
 #include "cached_tier.h"
 #include "kept_memory.h"
 #include "brigade/assert.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What threads of the tier do: an answer comes into memory, or goes from there into the tier. */
+#include "cached_below_private.h"
 #include "cached_tier_private.h"
 #include "brigade/assert.h"
 #include "brigade/loop.h"

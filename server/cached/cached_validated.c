@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The backend said that what is stored still holds; or that it cannot say. */
-#include "cached_private.h"
+#include "cached_below_private.h"
+#include "cached_named_private.h"
+#include "cached_save_private.h"
 #include "brigade/assert.h"
 #include "brigade/loop.h"
 #include "http_log.h"

@@ -3,7 +3,7 @@
  * Why answers were not stored: the last reason of each of some thousand keys, in memory that all processes share. A place is found by
  * its key; who comes later takes it. Words are written one by one, and the key last: who reads compares it before and after.
  */
-#include "cached_private.h"
+#include "cached_named_private.h"
 #include "brigade/assert.h"
 #include "brigade/loop.h"
 #include <stdatomic.h>

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The built-in mod_cache: its hooks and filters. */
-#include "cached_private.h"
+#include "cached_composed_private.h"
+#include "cached_named_private.h"
+#include "cached_save_private.h"
 #include "brigade/assert.h"
 #include "brigade/hooks.h"
 #include "brigade/loop.h"
@@ -88,8 +90,7 @@ static int cache_consider(request_rec *r, int sections, int quick)
 
 static int cache_is_hit(const cached_request *q)
 {
-    return q && q->known && q->view.reader && !q->decided &&
-           (q->use == FRESH_SERVE || q->use == FRESH_SERVE_STALE || q->use == FRESH_SERVE_REFRESH);
+    return q && q->known && q->view.reader && !q->decided && cached_serves(q->use);
 }
 
 /* Would a part of a page come from the store? It is held for the time when the part is run, unless another thread is to do that. */

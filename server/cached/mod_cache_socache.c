@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The directives of mod_cache_socache, and the calls of the provider that CacheSocache names. */
-#include "cached_private.h"
+#include "cached_below_private.h"
 #include "cached_tier.h"
 #include "configuration.h"
 #include "trial.h"

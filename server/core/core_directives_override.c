@@ -13,10 +13,13 @@ APLOG_USE_MODULE(core);
 
 /* ---- Options ---- */
 
-static const struct {
+/* A word of a directive; the last one of a table has no name. */
+typedef struct core_word {
     const char *name;
-    allow_options_t bits;
-} core_options[] = {
+    int bits;
+} core_word;
+
+static const core_word core_options[] = {
     {"Indexes", OPT_INDEXES},
     {"Includes", OPT_INCLUDES | OPT_INC_WITH_EXEC},
     {"IncludesNOEXEC", OPT_INCLUDES},
@@ -27,26 +30,26 @@ static const struct {
     {"RunScripts", OPT_MULTI | OPT_EXECCGI},
     {"None", OPT_NONE},
     {"All", OPT_ALL},
+    {NULL, 0},
 };
 
-static int core_option_bits(const char *name, allow_options_t *bits)
+/* -1: there is no such word. */
+static int core_word_bits(const core_word *words, const char *name)
 {
-    for (unsigned i = 0; i < sizeof core_options / sizeof *core_options; i++) {
-        if (!ap_cstr_casecmp(name, core_options[i].name)) {
-            *bits = core_options[i].bits;
-            return 1;
-        }
-    }
-    return 0;
+    for (; words->name; words++)
+        if (!ap_cstr_casecmp(name, words->name))
+            return words->bits;
+    return -1;
 }
 
-static const char *core_option_unknown(const cmd_parms *cmd, const char *word)
+static const char *core_word_unknown(const cmd_parms *cmd, const core_word *words, const char *what,
+                                     const char *word)
 {
     brg_nearest nearest = {word, NULL, 0};
 
-    for (unsigned i = 0; i < sizeof core_options / sizeof *core_options; i++)
-        brg_nearest_offer(&nearest, core_options[i].name);
-    return apr_pstrcat(cmd->pool, "Illegal option ", word,
+    for (; words->name; words++)
+        brg_nearest_offer(&nearest, words->name);
+    return apr_pstrcat(cmd->pool, "Illegal ", what, " ", word,
                        brg_nearest_question(cmd->temp_pool, &nearest), NULL);
 }
 
@@ -104,19 +107,19 @@ const char *core_set_options(cmd_parms *cmd, void *dir, const char *args)
         char *word = ap_getword_conf(cmd->pool, &args);
         char sign = *word == '+' || *word == '-' ? *word++ : '\0';
         const char *error;
-        allow_options_t bits;
+        const int bits = core_word_bits(core_options, word);
 
         if (!n && !sign) {
             d->opts = OPT_NONE;
             d->opts_add = d->opts_remove = OPT_NONE;
         }
-        if (!core_option_bits(word, &bits))
-            return core_option_unknown(cmd, word);
-        if ((error = core_option_place(n, sign, bits, &signs)) != NULL)
+        if (bits < 0)
+            return core_word_unknown(cmd, core_options, "option", word);
+        if ((error = core_option_place(n, sign, (allow_options_t)bits, &signs)) != NULL)
             return error;
         if ((cmd->override_opts & bits) != bits)
             return apr_pstrcat(cmd->pool, "Option ", word, " not allowed here", NULL);
-        core_option_apply(d, sign, bits);
+        core_option_apply(d, sign, (allow_options_t)bits);
     }
     return NULL;
 }
@@ -131,11 +134,11 @@ static const char *core_allowed_options(cmd_parms *cmd, core_dir_config *d, char
     BRG_ASSERT(list != NULL && (d->override & OR_OPTIONS));
     d->override_opts = OPT_NONE;
     for (char *w = apr_strtok(list, ",", &state); w; w = apr_strtok(NULL, ",", &state)) {
-        allow_options_t bits;
+        const int bits = core_word_bits(core_options, w);
 
-        if (!core_option_bits(w, &bits))
-            return core_option_unknown(cmd, w);
-        d->override_opts |= bits;
+        if (bits < 0)
+            return core_word_unknown(cmd, core_options, "option", w);
+        d->override_opts |= (allow_options_t)bits;
     }
     return NULL;
 }
@@ -149,30 +152,12 @@ static int core_nonfatal(const char *what)
     return ap_cstr_casecmp(what, "All") ? 0 : NONFATAL_ALL;
 }
 
-static const struct {
-    const char *name;
-    int bits;
-} core_classes[] = {{"Limit", OR_LIMIT},     {"FileInfo", OR_FILEINFO}, {"AuthConfig", OR_AUTHCFG},
-                    {"Indexes", OR_INDEXES}, {"Options", OR_OPTIONS},   {"All", OR_ALL},
-                    {"None", OR_NONE}};
-
-static int core_override_class(const char *word)
-{
-    for (unsigned i = 0; i < sizeof core_classes / sizeof *core_classes; i++)
-        if (!ap_cstr_casecmp(word, core_classes[i].name))
-            return core_classes[i].bits;
-    return -1;
-}
-
-static const char *core_override_unknown(const cmd_parms *cmd, const char *word)
-{
-    brg_nearest nearest = {word, NULL, 0};
-
-    for (unsigned i = 0; i < sizeof core_classes / sizeof *core_classes; i++)
-        brg_nearest_offer(&nearest, core_classes[i].name);
-    return apr_pstrcat(cmd->pool, "Illegal override option ", word,
-                       brg_nearest_question(cmd->temp_pool, &nearest), NULL);
-}
+static const core_word core_classes[] = {
+    {"Limit", OR_LIMIT},        {"FileInfo", OR_FILEINFO},
+    {"AuthConfig", OR_AUTHCFG}, {"Indexes", OR_INDEXES},
+    {"Options", OR_OPTIONS},    {"All", OR_ALL},
+    {"None", OR_NONE},          {NULL, 0},
+};
 
 static const char *core_override_word(cmd_parms *cmd, core_dir_config *d, char *word)
 {
@@ -185,9 +170,9 @@ static const char *core_override_word(cmd_parms *cmd, core_dir_config *d, char *
     if (value && !ap_cstr_casecmp(word, "Nonfatal"))
         bits = core_nonfatal(value) ? core_nonfatal(value) : -1;
     else
-        bits = core_override_class(word);
+        bits = core_word_bits(core_classes, word);
     if (bits < 0 || (value && bits != OR_OPTIONS && !(bits & NONFATAL_ALL)))
-        return core_override_unknown(cmd, all);
+        return core_word_unknown(cmd, core_classes, "override option", all);
     d->override |= (overrides_t)bits;
     if (bits == OR_OPTIONS && value)
         return core_allowed_options(cmd, d, value);

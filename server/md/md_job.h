@@ -32,6 +32,10 @@ void md_record_read(apr_pool_t *p, const md_store *store, const md_domain *domai
 void md_record_write(apr_pool_t *p, const md_store *store, const md_domain *domain,
                      const md_record *record);
 
+/** The text of that file. @param text  NULL: there is none. What is read lives as long as @a p */
+void md_record_parse(apr_pool_t *p, const char *text, const md_domain *domain, md_record *record);
+const char *md_record_text(apr_pool_t *p, const md_record *record);
+
 /** Count an error, and say when the next attempt is made. @param retry_at  the authority's wish; 0: none */
 void md_record_error(apr_pool_t *p, const md_domain *domain, md_record *record, const char *problem,
                      apr_time_t retry_at);

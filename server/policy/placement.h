@@ -31,7 +31,7 @@ int policy_hooks_connections(const module *m);
 typedef struct policy_reason {
     const char *module; /**< its file name (mod_x.c); NULL: nobody */
     const char *why;
-    int kind; /**< cache_refusal (cache_private.h), if it is one of the core's that figures tell apart; else 0 */
+    int kind; /**< cache_refusal (cache_fill_private.h), if it is one of the core's that figures tell apart; else 0 */
 } policy_reason;
 
 /** 1 if a module of which nothing is known hooks requests: no answer is stored. *reason names it. */

@@ -48,7 +48,7 @@ static const char *handled_url(request_rec *r, const char **socket)
 {
     const char *url = proxy_split_socket(r->pool, r->handler + strlen("proxy:"), socket);
 
-    return url && (!*socket || **socket) && !strncasecmp(url, "fcgi://", 7) ? url : NULL;
+    return url && !strncasecmp(url, "fcgi://", 7) ? url : NULL;
 }
 
 /* @return 0: it is no such URL */

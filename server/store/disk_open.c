@@ -309,39 +309,34 @@ void disk_secret(const disk *d, uint64_t secret[2])
 
 /* ---- search */
 
-/* Records of one file: from each to the next one, and unit by unit where there is none. The latest place decides where
- * writing goes on: what lies behind it is of the round before. */
+/* The next record of a file from *off on, which is behind it then; unit by unit where there is none. @return 0: the file ends */
+static int disk_scan_next(const disk *d, uint32_t file, uint64_t *off, disk_record *r)
+{
+    for (; *off + sizeof *r <= d->room; *off += DISK_UNIT) {
+        if (pread(d->fd[file], r, sizeof *r, (off_t)*off) != (ssize_t)sizeof *r)
+            return 0;
+        if (disk_record_is(d, r, r->at) && disk_offset(d, r->at) == *off) {
+            *off += r->bytes;
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* The latest place decides where writing goes on: what lies behind it is of the round before. */
 static void disk_scan_file(disk *d, uint32_t file)
 {
-    uint64_t end = 0;
+    uint64_t end = 0, off = 0;
+    disk_record r;
 
-    for (uint64_t off = 0; off + sizeof(disk_record) <= d->room;) {
-        disk_record r;
-
-        if (pread(d->fd[file], &r, sizeof r, (off_t)off) != (ssize_t)sizeof r)
-            break;
-        if (!disk_record_is(d, &r, r.at) || disk_offset(d, r.at) != off) {
-            off += DISK_UNIT;
-            continue;
-        }
+    while (disk_scan_next(d, file, &off, &r))
         if (r.at + r.bytes > end)
             end = r.at + r.bytes;
-        off += r.bytes;
-    }
     atomic_store(&d->shared->reserved[file], end);
-    for (uint64_t off = 0; off + sizeof(disk_record) <= d->room;) {
-        disk_record r;
-
-        if (pread(d->fd[file], &r, sizeof r, (off_t)off) != (ssize_t)sizeof r)
-            break;
-        if (!disk_record_is(d, &r, r.at) || disk_offset(d, r.at) != off) {
-            off += DISK_UNIT;
-            continue;
-        }
+    off = 0;
+    while (disk_scan_next(d, file, &off, &r))
         if (end - r.at <= d->room)
             disk_index_put(d, &r.key, file, r.at, r.bytes, 0);
-        off += r.bytes;
-    }
 }
 
 void disk_scan(disk *d)

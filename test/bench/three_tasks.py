@@ -12,13 +12,13 @@ Each task's commands are run as they stand here, in a new folder, and what they 
 of source that somebody writes; commands those of the shell, where a server in the foreground counts once and its end not at all.
 Programs that are not installed are left out: apache2 with apxs, nginx with nginx-dev, caddy with go, wrk. SERVERS names some of the four.
 """
+import argparse
 import os
 import pathlib
 import shutil
 import signal
 import socket
 import subprocess
-import sys
 import tempfile
 import time
 
@@ -247,9 +247,12 @@ def main():
 
 
 if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("prefix", nargs="?", metavar="PREFIX")
+    arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="brigade-tasks-") as prefix:
         os.chmod(prefix, 0o755)
-        PREFIX = sys.argv[1] if len(sys.argv) > 1 else prefix
+        PREFIX = arguments.prefix or prefix
         if PREFIX == prefix:
             subprocess.run(["cmake", "--install", ROOT / "out/release", "--prefix", prefix], check=True, stdout=subprocess.DEVNULL)
         main()

@@ -9,11 +9,6 @@ import support  # noqa: E402
 from support import brigade  # noqa: E402,F401
 
 
-def pytest_configure(config):
-    config.addinivalue_line("markers", "only(kind): behaviour of brigade, or of apache, alone")
-    config.addinivalue_line("markers", "threads: worth running under ThreadSanitizer")
-
-
 def pytest_collection_modifyitems(items):
     for item in items:
         if support.HERE in str(item.path) and (brigade.is_apache(brigade.BINARY) or not os.access(brigade.BINARY, os.X_OK)):

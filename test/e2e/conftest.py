@@ -9,13 +9,6 @@ import brigade
 from module_source import prefix  # noqa: F401
 
 
-def pytest_configure(config):
-    config.addinivalue_line("markers", "only(kind): behaviour of brigade, or of apache, alone")
-    config.addinivalue_line("markers", "default_memory: looks at what requests draw from, or at how much")
-    config.addinivalue_line("markers", "slow: takes seconds; build/test quick leaves it out")
-    config.addinivalue_line("markers", "threads: worth running under ThreadSanitizer")
-
-
 def pytest_collection_modifyitems(items):
     kind = "apache" if brigade.is_apache(brigade.BINARY) else "brigade"
     for item in items:

@@ -10,5 +10,5 @@ sys.path[:0] = [HERE, E2E]
 spec = importlib.util.spec_from_file_location("e2e_conftest", os.path.join(E2E, "conftest.py"))
 harness = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(harness)
-for name in ("serve", "serve_module", "pytest_configure", "pytest_collection_modifyitems", "pytest_runtest_makereport"):
+for name in ("serve", "serve_module", "pytest_collection_modifyitems", "pytest_runtest_makereport"):
     globals()[name] = getattr(harness, name)

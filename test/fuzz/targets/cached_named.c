@@ -4,7 +4,7 @@
  * the configuration of keys; the rest is once more a field with tags, as PURGE has it.
  * Covers: server/cached/cached_key.c server/freshness/fresh_key.c
  */
-#include "cached_private.h"
+#include "cached_named_private.h"
 #include "apr_general.h"
 #include "apr_strings.h"
 #include <stdint.h>

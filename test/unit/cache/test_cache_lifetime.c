@@ -9,7 +9,9 @@
 #include <string.h>
 #include <sys/mman.h>
 #include "cache_stored.h"
+#include "cache_source_private.h"
 #include "cache_vary_private.h"
+#include "request_context.h"
 #include "test_pool.h"
 #include "test_request.h"
 

@@ -9,7 +9,9 @@
 #include <string.h>
 #include "cache_plan.h"
 #include "cache_observed_private.h"
+#include "cache_source_private.h"
 #include "cache_vary_private.h"
+#include "request_context.h"
 #include "universal_hash.h"
 #include "test_pool.h"
 #include "test_request.h"

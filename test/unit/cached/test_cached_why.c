@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Why answers were not stored: the last reason of a key, and how often it was so in a row. */
-#include "cached_private.h"
+#include "cached_named_private.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "usertrack_private.h"
+#include "apr_lib.h"
+#include "apr_strings.h"
+#include <stdlib.h>
+#include <string.h>
+
+const char *track_find(apr_pool_t *p, const char *field, const char *name)
+{
+    const size_t len = strlen(name);
+
+    while (field) {
+        field += strspn(field, " \t");
+        if (!strncmp(field, name, len) && field[len] == '=') {
+            const size_t n = strcspn(field + len + 1, ";,");
+
+            if (n)
+                return apr_pstrmemdup(p, field + len + 1, n);
+        }
+        field += strcspn(field, ";,");
+        field = *field ? field + 1 : NULL;
+    }
+    return NULL;
+}
+
+static int track_unit(const char *word)
+{
+    static const struct {
+        const char *name;
+        size_t least; /* letters that tell it apart */
+        int seconds;
+    } units[] = {
+        {"years", 1, 60 * 60 * 24 * 365},
+        {"months", 2, 60 * 60 * 24 * 30},
+        {"weeks", 1, 60 * 60 * 24 * 7},
+        {"days", 1, 60 * 60 * 24},
+        {"hours", 1, 60 * 60},
+        {"minutes", 2, 60},
+        {"seconds", 1, 1},
+    };
+
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+        if (!ap_cstr_casecmpn(word, units[i].name, units[i].least))
+            return units[i].seconds;
+    return 0;
+}
+
+const char *track_period(apr_pool_t *p, const char *arg, apr_int64_t *seconds)
+{
+    const char *word = ap_getword_conf(p, &arg);
+
+    if (!ap_cstr_casecmpn(word, "plus", 1))
+        word = ap_getword_conf(p, &arg);
+    for (*seconds = 0; *word; word = ap_getword_conf(p, &arg)) {
+        long number;
+        int unit;
+
+        if (!apr_isdigit(*word))
+            return "bad expires code, numeric value expected.";
+        number = strtol(word, NULL, 10);
+        word = ap_getword_conf(p, &arg);
+        if (!*word)
+            return "bad expires code, missing <type>";
+        if (!(unit = track_unit(word)))
+            return "bad expires code, unrecognized type";
+        *seconds += (number < APR_INT32_MAX ? number : APR_INT32_MAX) * (apr_int64_t)unit;
+        if (*seconds > TRACK_LONGEST)
+            *seconds = TRACK_LONGEST;
+    }
+    return NULL;
+}

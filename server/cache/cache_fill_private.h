@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BRIGADE_CACHE_CACHE_FILL_PRIVATE_H
+#define BRIGADE_CACHE_CACHE_FILL_PRIVATE_H
+
+/**
+ * @file cache_fill_private.h
+ * How a request that came the full way arms an entry and fills it: which answers are stored, and when (cache_store.c), what is put
+ * under watch for them (cache_arm.c), what handlers and filters offer (cache_offer.c, cache_capture.c), what is taken of it
+ * (cache_fill.c), also on a worker (cache_worker_fill.c).
+ */
+#include "cache_private.h"
+#include "placement.h"
+#include "request_context.h"
+
+typedef struct cache_capture cache_capture;
+
+/** @name what filters make of an offered body (cache_capture.c) */
+/** @{ */
+/** Stand behind the filters of @a r that may change its body and keep what comes, at most @a most
+ * bytes. Lives as long as r. */
+cache_capture *cache_capture_begin(request_rec *r, apr_size_t most);
+
+#define CACHE_FRAME_BEFORE 18 /**< the longest "SIZE\r\n" */
+#define CACHE_FRAME_AFTER 7   /**< "\r\n0\r\n\r\n" */
+
+/** Make one chunk, and the end of all, of @a len bytes that lie behind CACHE_FRAME_BEFORE bytes of room and
+ * before CACHE_FRAME_AFTER. @return bytes in front of them now; it begins at @a data */
+size_t cache_frame(char *data, size_t len);
+
+/** The whole body, as sent: in chunks if r->chunked. From malloc(), the caller's. NULL if it did
+ * not come as a whole. @a too_long: it had more bytes than were to be kept. */
+char *cache_capture_take(cache_capture *capture, request_rec *r, cache_entry *e, size_t *len,
+                         int *too_long);
+void cache_capture_register(void);
+/** @} */
+
+/**
+ * Put all that the answer to @a r depends on under watch. Sets e->source and e->compared.
+ * @return 0; -1: it is not to be stored, *reason says why (cache_arm.c)
+ */
+int cache_arm(response_cache *c, cache_entry *e, request_rec *r, policy_reason *reason);
+
+/** All that decides what cache_arm() puts under watch, as one string in r->pool. The answer that fills an entry must have the
+ * one of the answer that armed it: between the two, a missing directory may have come, or a page have got another part. */
+const char *cache_fingerprint(request_rec *r);
+
+/** 1 if the answer is a file, and nothing that took part looked at the query. */
+int cache_leaves_query(const request_rec *r);
+
+/** Each request notes what was under watch when it began. Once, before the configuration is read. */
+void cache_arm_register(void);
+
+/** Store the answer to @a r, which is over but for its end, if that is right. *reason: why nothing
+ * was stored, if that is so; module NULL before. (cache_store.c) */
+void cache_store(response_cache *c, request_rec *r, policy_reason *reason);
+
+/** The core's reasons that figures tell apart. */
+typedef enum cache_refusal {
+    CACHE_REFUSED_NOT,    /**< none of them */
+    CACHE_REFUSED_SELDOM, /**< asked for too seldom: passes by itself */
+    CACHE_REFUSED_RECENT, /**< too young: passes by itself */
+    CACHE_REFUSED_REQUEST /**< such requests are never stored */
+} cache_refusal;
+
+/** Set *reason to one of these. @return -1 */
+int cache_refuse_by(policy_reason *reason, cache_refusal why);
+
+/** Why answers of this kind are not stored, whatever modules say of them; CACHE_REFUSED_NOT if they are. */
+cache_refusal cache_kind_is_not(const response_cache *c, const request_rec *r);
+
+/** Set *reason to another of the core's own. @return -1 */
+int cache_refuse(policy_reason *reason, const char *why);
+
+/** 1 if the answer to such a request may be kept. */
+int cache_request_is_plain(const request_rec *r);
+
+/** The same, or the request is a HEAD: it may arm an entry. */
+int cache_request_may_arm(const request_rec *r);
+
+/** The entry for a request that is plain, or NULL. */
+cache_entry *cache_find_for(response_cache *c, const request_rec *r, uint64_t *hash);
+
+/** On a worker that fills nothing: @a r has an answer that could be stored; the loop counts it. */
+void cache_seen_on_worker(request_rec *r);
+
+/** The cache that the calling worker fills for its request, or NULL (cache_worker_fill.c). */
+response_cache *cache_of_worker(void);
+
+/** Bytes of the target of @a r that its entry has in the key, should it be answered with a file. */
+size_t cache_target_len(const request_rec *r);
+
+/** A page that was offered as a brigade, copied since an entry waits for it. */
+typedef struct cache_flat {
+    char *data; /**< from malloc(); freed with the request, or NULL: the cache took it over */
+} cache_flat;
+
+/** As if the handler for files had offered the file of @a r, which filters are going to compress: 1
+ * if it would be taken. */
+int cache_offer_early(request_rec *r);
+
+/** For a request that was offered early: its entry; else NULL, and one may be armed. */
+cache_entry *cache_armed_for(response_cache *c, request_rec *r);
+
+/** Take into an armed or new entry what @a r, which is over but for its end, was answered with. -1:
+ * it cannot be kept, and the entry is to be forgotten. (cache_fill.c) */
+int cache_fill(response_cache *c, cache_entry *e, request_rec *r);
+
+/** Take what answers conditional requests from @a r, which was answered with 304. -1: nothing was
+ * taken. */
+int cache_fill_304(response_cache *c, cache_entry *e, request_rec *r);
+
+/** Add the head of a 206, and the body where it is not there. -1: as before. */
+int cache_fill_206(response_cache *c, cache_entry *e, request_rec *r);
+
+/** Add the answer to a range that is out of reach, where the body is there. -1: as before. */
+int cache_fill_416(response_cache *c, cache_entry *e, request_rec *r);
+
+/** Take the head of the answer to @a r. -1: it has none that could be sent again. */
+int cache_fill_head(request_rec *r, cache_head *out);
+
+#endif

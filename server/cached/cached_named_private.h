@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BRIGADE_CACHED_CACHED_NAMED_PRIVATE_H
+#define BRIGADE_CACHED_CACHED_NAMED_PRIVATE_H
+
+/** @file cached_named_private.h  What somebody names by a URL or a tag: keys, purges, reports, and why an answer was not stored. */
+#include "cached_private.h"
+
+/* ---- keys (cached_key.c) ---- */
+
+/** The text of a key, as fresh_key() makes it, in @a p. @param of  its path is not looked at. @return NULL: too long */
+const char *cached_key_text(apr_pool_t *p, const cached_server *s, const fresh_target *of,
+                            const char *path, const char *query, uint32_t *len);
+
+/** What somebody names. */
+typedef struct cached_named {
+    enum { CACHED_TARGET, CACHED_PREFIX, CACHED_TAG } what;
+    const char *text; /**< of a key or of what it begins with; a tag. Ends nowhere */
+    uint32_t len;
+} cached_named;
+
+/** "URL", "URL*" and "tag:NAME". @return NULL, or what is wrong with it */
+const char *cached_named_read(apr_pool_t *p, const server_rec *main, const char *arg,
+                              cached_named *named);
+
+/** It ends, in memory, on disk and in the tier that machines share. @return 0; -1: a prefix that is too long */
+int cached_purge_named(const cached_named *named, int soft);
+/** The same on this machine alone. */
+int cached_purge_here(const cached_named *named, int soft);
+/** All of a key ends. @param text  of the key */
+void cached_purge(const char *text, uint32_t len);
+
+/* ---- purging (cached_purge.c) ---- */
+
+/** Setter of CachePurge. */
+const char *cached_purge_cmd(cmd_parms *cmd, void *dir, const char *arg);
+/** A request to purge, of a client that may do so. @return DECLINED: it is none; or a status */
+int cached_purge_request(cached_request *q);
+
+/* ---- what is stored of a target (cached_report.c) ---- */
+
+typedef void cached_put_fn(void *to, const char *line);
+
+/**
+ * Say in lines what is stored of what is named, and why something was not. Goes through the whole store.
+ * @return how many objects there are. Blocking: yes; for workers
+ */
+int cached_report(apr_pool_t *p, const cached_named *named, cached_put_fn *put, void *to);
+
+/** The handler cache-manager. */
+int cached_manager(request_rec *r);
+
+/* ---- why answers were not stored (cached_why.c) ---- */
+
+#define CACHED_WHY_TEXT 88
+
+typedef struct cached_reason {
+    apr_time_t when;
+    uint32_t times; /**< in a row, at most 65535 */
+    uint16_t code;  /**< of the answer */
+    char text[CACHED_WHY_TEXT];
+} cached_reason;
+
+/** Bytes of memory that processes share, and that these are from now on. */
+size_t cached_why_size(void);
+void cached_why_use(void *memory);
+
+/** An answer of this key was not stored. */
+void cached_why_note(const store_key *key, int code, const char *reason);
+/** @return 0: nothing is known of it */
+int cached_why_get(const store_key *key, cached_reason *reason);
+
+#endif
