@@ -97,6 +97,12 @@ typedef struct fresh_request {
 
 void fresh_request_read(fresh_request *request, const fresh_head *head);
 
+/** What is stored answers it as it answers a GET: conditions and ranges mean the same. RFC 10008 */
+static inline int fresh_is_get(const fresh_request *request)
+{
+    return request->method == FRESH_GET || request->method == FRESH_QUERY;
+}
+
 /** A response, as far as a cache looks at it. */
 typedef struct fresh_response {
     fresh_head head;
