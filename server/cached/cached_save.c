@@ -164,6 +164,10 @@ static const char *save_refused(cached_request *q, const fresh_response *respons
     *why = fresh_may_store(&q->request, response, &q->policy);
     if (*why)
         return cached_why(q, *why, r->status);
+    *why = FRESH_WHY_METHOD;
+    if (q->view.reader && !q->soft &&
+        fresh_is_older(response, &q->stored.head, &q->terms, brg_now()))
+        return "what is stored has a later Date";
     if (r->status == HTTP_PARTIAL_CONTENT) {
         const char *refused = cached_part_refused(q, &response->head, length);
 

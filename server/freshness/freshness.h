@@ -187,6 +187,13 @@ uint32_t fresh_age(const fresh_terms *terms, apr_time_t now);
 /** Seconds that it stays fresh; negative: for so long it has been stale. */
 int64_t fresh_left(const fresh_terms *terms, apr_time_t now);
 
+/**
+ * 1 if the response was made before one that is stored, by Date, and that is fresh: of two that could be used the latest is. Section 4
+ * @param stored, terms  the head that would be replaced, and its terms
+ */
+int fresh_is_older(const fresh_response *response, const fresh_head *stored,
+                   const fresh_terms *terms, apr_time_t now);
+
 /** When it ends to be fresh. */
 apr_time_t fresh_until(const fresh_terms *terms);
 
