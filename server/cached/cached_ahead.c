@@ -84,7 +84,7 @@ static void ahead_was_vain(const cached_request *q)
 
 int cached_ahead_is_due(const cached_request *q)
 {
-    return q->use == FRESH_SERVE && !q->soft && !q->alone && q->request.method == FRESH_GET &&
+    return q->use == FRESH_SERVE && !q->soft && !q->alone && fresh_is_get(&q->request) &&
            cached_section_of(q->r)->ahead > 0 && conn_on_loop() &&
            cached_server_of(q->r->server)->lock != CACHED_OFF && brg_now() >= cached_ahead_of(q) &&
            !ahead_is_vain(q);

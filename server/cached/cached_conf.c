@@ -78,6 +78,7 @@ void *cached_section_merge(apr_pool_t *p, void *base, void *add)
         c->ahead_most = b->ahead_most;
         c->ahead_is_part = b->ahead_is_part;
     }
+    c->methods = a->methods ? a->methods : b->methods;
     c->disable = cached_either(b->disable, a->disable);
     c->no_last_mod = cached_either(b->no_last_mod, a->no_last_mod);
     c->expired = cached_either(b->expired, a->expired);

@@ -191,6 +191,19 @@ int cached_bytes(const char *arg, uint64_t *bytes)
     return 0;
 }
 
+static const char *cached_methods_cmd(cmd_parms *cmd, void *dir, const char *arg)
+{
+    cached_section *section = dir;
+
+    if (!strcmp(arg, "GET"))
+        section->methods |= CACHED_M_GET;
+    else if (!strcmp(arg, "QUERY"))
+        section->methods |= CACHED_M_QUERY;
+    else
+        return apr_psprintf(cmd->pool, "CacheMethods: %s is neither GET nor QUERY", arg);
+    return NULL;
+}
+
 static const char *cached_memory_cmd(cmd_parms *cmd, void *dir, const char *arg)
 {
     const char *error = ap_check_cmd_context(cmd, GLOBAL_ONLY);
@@ -318,6 +331,8 @@ const command_rec cached_commands[] = {
     AP_INIT_TAKE12("CacheRefreshAhead", cached_ahead_cmd, NULL, CACHED_ANY,
                    "Seconds, or a part of the lifetime, before its end in which a response is "
                    "fetched anew, and how many requests a backend gets for that at a time"),
+    AP_INIT_ITERATE("CacheMethods", cached_methods_cmd, NULL, CACHED_ANY,
+                    "Methods whose responses are stored: GET, QUERY. Default is GET."),
     AP_INIT_ITERATE("CachePurge", cached_purge_cmd, NULL, CACHED_ANY,
                     "Addresses or networks of clients that may purge, or None"),
     AP_INIT_TAKE1("CacheMemory", cached_memory_cmd, NULL, RSRC_CONF,

@@ -368,7 +368,7 @@ int cached_lead(cached_request *q)
     q->asked = brg_now();
     if (q->ahead)
         return lead_ahead(q);
-    if (q->alone || q->flight || q->request.method != FRESH_GET ||
+    if (q->alone || q->flight || !fresh_is_get(&q->request) ||
         cached_server_of(r->server)->lock == CACHED_OFF)
         return DECLINED;
     if (!follow_may_wait(r))

@@ -75,7 +75,7 @@ const char *cached_key_text(apr_pool_t *p, const cached_server *s, const fresh_t
     target.path = key_target(p, s, path, query);
     target.path_len = strlen(target.path);
     key.room =
-        target.authority_len + target.path_len + 64 + (target.base ? strlen(target.base) : 0);
+        target.authority_len + target.path_len + 160 + (target.base ? strlen(target.base) : 0);
     key.at = apr_palloc(p, key.room);
     fresh_key(&key, &target, &policy);
     *len = (uint32_t)key.len;

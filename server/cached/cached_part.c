@@ -59,7 +59,7 @@ static int part_answers(cached_request *q)
     fresh_range range[FRESH_RANGES_MOST];
     uint32_t n;
 
-    if (w->method != FRESH_GET || !w->range || part_has_conditions(w) ||
+    if (!fresh_is_get(w) || !w->range || part_has_conditions(w) ||
         !fresh_range_counts(w, &q->stored.head) ||
         fresh_ranges(w->range->value, w->range->value_len, q->part.total, range, &n) !=
             FRESH_RANGE_PARTS ||
@@ -139,10 +139,9 @@ void cached_ask_rest(cached_request *q)
     cached_part *part = &q->part;
     const char *tag;
 
-    if (!part->view.reader || part->asked_rest || q->asked_own || w->method != FRESH_GET ||
-        w->range || part_has_conditions(w) || (w->cc.has & FRESH_CC_NO_CACHE) ||
-        part->range.first || part_length(&part->range) > PART_COPY_MOST || !part_may_be_asked(q) ||
-        !(tag = part_tag(q)))
+    if (!part->view.reader || part->asked_rest || q->asked_own || !fresh_is_get(w) || w->range ||
+        part_has_conditions(w) || (w->cc.has & FRESH_CC_NO_CACHE) || part->range.first ||
+        part_length(&part->range) > PART_COPY_MOST || !part_may_be_asked(q) || !(tag = part_tag(q)))
         return;
     part->asked_rest = 1;
     q->forward = FRESH_FWD_PARTIAL;

@@ -57,6 +57,7 @@ typedef struct cached_section {
     int64_t ahead;         /**< CacheRefreshAhead: seconds, or percent; 0: off; -1: not named */
     uint16_t ahead_most;   /**< requests at a time to a backend */
     uint8_t ahead_is_part; /**< percent */
+    uint8_t methods;       /**< CacheMethods: CACHED_M_*; 0: not named */
     uint8_t disable, no_last_mod, expired, is_private, no_store, cookies, tell, detail, standard,
         stale; /**< CACHED_*; standard: CacheStatusHeader */
 } cached_section;
@@ -233,6 +234,7 @@ typedef struct cached_request {
     const char *text; /**< of the key */
     uint32_t text_len;
     store_key key, variant; /**< variant: what is looked up in the end */
+    store_key target;       /**< the key, but for a QUERY: that of its target */
     int has_variant;
     store_view view;  /**< what was found; view.reader NULL: nothing */
     cached_part part; /**< some bytes of it, if these are all that is stored */
@@ -250,20 +252,22 @@ typedef struct cached_request {
     uint8_t asked_tier; /**< the tier was asked for what is looked for */
     fresh_terms terms;
     cached_head stored;
-    uint8_t use;        /**< fresh_use */
-    uint8_t phase;      /**< cached_phase */
-    uint8_t known;      /**< the object was looked for */
-    uint8_t tier;       /**< cached_tier */
-    uint8_t ahead;      /**< it is fresh, and fetched ahead of its end */
-    uint8_t renewed;    /**< its answer was stored, or made what is stored fresh */
-    uint8_t soft;       /**< it was purged softly: stale */
-    uint8_t asked_own;  /**< conditions of the request were put away */
-    uint8_t decided;    /**< the first piece of the answer passed */
-    uint8_t rounds;     /**< how often it waited for another one's fetch in vain */
-    uint8_t alone;      /**< it does not wait for others */
-    uint8_t outcome;    /**< cached_outcome */
-    uint8_t forward;    /**< fresh_fwd: why the handler is asked, if it is */
-    const char *own[6]; /**< conditions of the request, by cached_conditions[] */
+    uint8_t use;                /**< fresh_use */
+    uint8_t phase;              /**< cached_phase */
+    uint8_t known;              /**< the object was looked for */
+    uint8_t tier;               /**< cached_tier */
+    uint8_t ahead;              /**< it is fresh, and fetched ahead of its end */
+    uint8_t renewed;            /**< its answer was stored, or made what is stored fresh */
+    uint8_t soft;               /**< it was purged softly: stale */
+    uint8_t asked_own;          /**< conditions of the request were put away */
+    uint8_t decided;            /**< the first piece of the answer passed */
+    uint8_t rounds;             /**< how often it waited for another one's fetch in vain */
+    uint8_t alone;              /**< it does not wait for others */
+    uint8_t outcome;            /**< cached_outcome */
+    uint8_t forward;            /**< fresh_fwd: why the handler is asked, if it is */
+    const char *own[6];         /**< conditions of the request, by cached_conditions[] */
+    struct cached_query *query; /**< the body of a QUERY that is, or was read; NULL */
+    const char *refused; /**< why its answer is not stored, known before it was asked for; NULL */
     /* who fetches */
     cached_place *place; /**< whose reader has the lead, or writes */
     uint32_t flight;     /**< this request leads; 0 */
@@ -301,6 +305,9 @@ cached_request *cached_of(const request_rec *r);
 /** @return NULL: this request is not for the cache */
 cached_request *cached_request_begin(request_rec *r);
 
+/** Make its key. @param digest  of the body and its fields, of a QUERY; else NULL. @return 0: it is too long */
+int cached_request_key(cached_request *q, const unsigned char *digest);
+
 /** Look its key up. Sets use, view, terms, stored. */
 void cached_find(cached_request *q);
 
@@ -329,6 +336,23 @@ void cached_land(cached_request *q, int pass);
 
 /** The end of q: what it holds is let go. */
 void cached_request_end(cached_request *q);
+
+/* ---- QUERY (cached_query.c): RFC 10008 */
+
+/** Methods whose answers are stored: a set for CacheMethods. */
+#define CACHED_M_GET 1 /**< HEAD, too, which is answered with them */
+#define CACHED_M_QUERY 2
+
+extern ap_filter_rec_t *cached_query_filter;
+/** The body that was read, for the handler. */
+apr_status_t cached_query_input(ap_filter_t *f, apr_bucket_brigade *bb, ap_input_mode_t mode,
+                                apr_read_type_e block, apr_off_t most);
+/**
+ * In the handler: read the body, which makes the key; or q->refused. On a loop nothing is waited for here, on a worker it is.
+ * @param go_on  calls it once more, with q as its baton
+ * @return OK: read; what brg_wait() returned; or a status
+ */
+int cached_query_read(cached_request *q, brg_wait_go_on_fn *go_on);
 
 /* ---- sending (cached_serve.c) ---- */
 

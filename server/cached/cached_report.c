@@ -143,7 +143,8 @@ static int report_is_named(const report *t, const store_view *view)
     if (named->what == CACHED_TAG)
         return store_view_has_mark(view, t->mark);
     return view->text_len >= named->len && !memcmp(view->text, named->text, named->len) &&
-           (named->what == CACHED_PREFIX || view->text_len == named->len);
+           (named->what == CACHED_PREFIX ||
+            fresh_key_target(view->text, view->text_len) == named->len);
 }
 
 static int report_each(void *data, const store_view *view, uint64_t length)

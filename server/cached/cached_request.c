@@ -45,7 +45,7 @@ static const char *request_authority(request_rec *r)
                         ap_get_server_port(r));
 }
 
-static int request_key(cached_request *q)
+int cached_request_key(cached_request *q, const unsigned char *digest)
 {
     request_rec *r = q->r;
     const char *authority = request_authority(r);
@@ -54,14 +54,19 @@ static int request_key(cached_request *q)
                                                                         : ap_http_scheme(r),
         .authority = authority,
         .authority_len = strlen(authority),
+        .body_hash = digest,
         .base = r->proxyreq == PROXYREQ_PROXY ? NULL : cached_server_of(r->server)->base};
-
-    q->text = cached_key_text(r->pool, cached_server_of(r->server), &target,
-                              r->parsed_uri.path ? r->parsed_uri.path : r->uri, r->parsed_uri.query,
-                              &q->text_len);
-    if (!q->text)
+    uint32_t len;
+    const char *text = cached_key_text(r->pool, cached_server_of(r->server), &target,
+                                       r->parsed_uri.path ? r->parsed_uri.path : r->uri,
+                                       r->parsed_uri.query, &len);
+    if (!text)
         return 0;
+    q->text = text;
+    q->text_len = len;
     q->key = store_key_of(cached_store(), q->text, q->text_len, NULL, 0);
+    if (!digest)
+        q->target = q->key;
     return 1;
 }
 
@@ -100,6 +105,24 @@ static void request_is_whole(request_rec *r)
         apr_table_unset(r->headers_in, cached_conditions[i]);
 }
 
+/* CacheMethods; what changes its target is always looked at. */
+static int request_method_is_for_cache(const request_rec *r, fresh_method method)
+{
+    const uint8_t named = cached_section_of(r)->methods;
+
+    switch (method) {
+    case FRESH_GET:
+    case FRESH_HEAD:
+        return !named || (named & CACHED_M_GET);
+    case FRESH_QUERY:
+        return named & CACHED_M_QUERY;
+    case FRESH_UNSAFE:
+        return strcmp(r->method, "CONNECT") != 0;
+    default:
+        return 0;
+    }
+}
+
 /* Requests from the network, of methods that a cache has to do with, in their first round; parts of pages. */
 static int request_is_for_cache(const request_rec *r)
 {
@@ -108,8 +131,7 @@ static int request_is_for_cache(const request_rec *r)
     if (r->main)
         return cached_is_part(r) && !r->prev && method == FRESH_GET && r->status == HTTP_OK;
     return !r->prev && !r->assbackwards && r->status == HTTP_OK &&
-           (method == FRESH_GET || method == FRESH_HEAD || method == FRESH_UNSAFE) &&
-           strcmp(r->method, "CONNECT") != 0;
+           request_method_is_for_cache(r, method);
 }
 
 cached_request *cached_request_begin(request_rec *r)
@@ -125,7 +147,7 @@ cached_request *cached_request_begin(request_rec *r)
         request_is_whole(r);
     cached_policy(r, &q->policy);
     request_read(q);
-    if (!request_key(q))
+    if (!cached_request_key(q, NULL))
         return NULL;
     cached_sizes(r, &q->least, &q->most);
     q->place = place;

@@ -48,9 +48,15 @@ static const char *save_refused(cached_request *q, const fresh_response *respons
         return "environment variable 'no-cache' is set";
     if (r->no_cache)
         return "r->no_cache present";
+    if (q->refused)
+        return q->refused;
     *why = fresh_may_store(&q->request, response, &q->policy);
     if (*why)
         return cached_why(q, *why, r->status);
+    *why = FRESH_WHY_METHOD;
+    if (q->view.reader && !q->soft &&
+        fresh_is_older(response, &q->stored.head, &q->terms, brg_now()))
+        return "what is stored has a later Date";
     if (r->status == HTTP_PARTIAL_CONTENT) {
         const char *refused = cached_part_refused(q, &response->head, length);
 
@@ -93,7 +99,7 @@ static void save_not(cached_request *q, const char *reason, fresh_why why)
     const int of_request = cached_is_of_request(r, why);
 
     q->phase = CACHED_PASSES;
-    cached_why_note(&q->key, r->status, reason);
+    cached_why_note(&q->target, r->status, reason);
     if (q->view.reader && !of_request && save_ends_stored(r))
         cached_purge(q->text, q->text_len);
     cached_land(q, !of_request);
@@ -288,7 +294,7 @@ static void save_bytes(cached_request *q, const char *p, apr_size_t n)
     }
     if (!failed)
         return;
-    cached_why_note(&q->key, q->r->status,
+    cached_why_note(&q->target, q->r->status,
                     "it is longer than may be stored, or no memory was free");
     save_give_up(q);
 }

@@ -128,7 +128,7 @@ static cached_outcome serve_outcome(const cached_request *q, int revalidated)
     return fresh_left(&q->terms, brg_now()) <= 0 ? CACHED_STALE : CACHED_FROM_STORE;
 }
 
-int cached_serve(cached_request *q, ap_filter_t *to, const char *reason, int revalidated)
+static int serve_from_store(cached_request *q, ap_filter_t *to, const char *reason, int revalidated)
 {
     request_rec *r = q->r;
     uint64_t length, begin = 0;
@@ -157,6 +157,19 @@ int cached_serve(cached_request *q, ap_filter_t *to, const char *reason, int rev
         cached_composed_serve(q);
     (void)ap_pass_brigade(to, serve_body(q, begin, length));
     return OK;
+}
+
+/* Conditions and ranges of a QUERY are answered as those of a GET: RFC 10008. */
+int cached_serve(cached_request *q, ap_filter_t *to, const char *reason, int revalidated)
+{
+    const int method = q->r->method_number;
+    int status;
+
+    if (q->request.method == FRESH_QUERY)
+        q->r->method_number = M_GET;
+    status = serve_from_store(q, to, reason, revalidated);
+    q->r->method_number = method;
+    return status;
 }
 
 apr_status_t cached_send_stale(cached_request *q, ap_filter_t *f, int code)

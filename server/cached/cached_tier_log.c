@@ -5,6 +5,7 @@
  */
 #include "cached_tier.h"
 #include "disk.h"
+#include "fresh_vary.h"
 #include "brigade/assert.h"
 #include <string.h>
 
@@ -201,7 +202,9 @@ static int log_is_of(const tier_record *r, const tier_purge *purge)
 {
     switch (purge->kind) {
     case TIER_TARGET:
-        return r->text_len == purge->len && !memcmp(r->text, purge->text, purge->len);
+        return (r->text_len == purge->len ||
+                fresh_key_target(r->text, r->text_len) == purge->len) &&
+               !memcmp(r->text, purge->text, purge->len);
     case TIER_PREFIX:
         return r->text_len >= purge->len && !memcmp(r->text, purge->text, purge->len);
     case TIER_TAG:

@@ -23,8 +23,14 @@ static void tier_called(const tier_thread *thread, cached_outcome what, apr_time
 
 static uint32_t tier_marks(const tier_record *r, uint64_t *marks)
 {
+    const size_t target = fresh_key_target(r->text, r->text_len);
     uint32_t n = 0;
 
+    if (target < r->text_len) { /* of a QUERY: it ends with its target */
+        const store_key key = store_key_of(cached_store(), r->text, target, NULL, 0);
+
+        marks[n++] = store_mark_of_key(&key);
+    }
     for (const char *tag = r->tags, *end = tag + r->tags_len; tag < end && n < STORE_MARKS_MOST;
          tag += strlen(tag) + 1)
         marks[n++] = store_mark_of(cached_store(), tag, strlen(tag));

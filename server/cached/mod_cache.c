@@ -15,6 +15,7 @@
 #include "http_protocol.h"
 #include "http_request.h"
 #include "proxy.h"
+#include <string.h>
 
 APLOG_USE_MODULE(cache);
 
@@ -48,6 +49,47 @@ static uint8_t cache_forward(const cached_request *q)
                                                                                  : FRESH_FWD_STALE;
 }
 
+/* What is stored is sent, or the handler asked. */
+static int cache_answer(cached_request *q)
+{
+    request_rec *r = q->r;
+
+    cached_find(q);
+    q->forward = cache_forward(q);
+    switch (q->use) {
+    case FRESH_SERVE:
+    case FRESH_SERVE_STALE:
+    case FRESH_SERVE_REFRESH: {
+        const int status = cached_serve(q, q->quick ? r->output_filters : cached_filters_behind(r),
+                                        "cache hit", 0);
+
+        return status == DECLINED ? cache_miss(q) : status;
+    }
+    case FRESH_REFUSE:
+        return HTTP_GATEWAY_TIME_OUT;
+    default:
+        return cache_miss(q);
+    }
+}
+
+static int cache_query(cached_request *q);
+
+static int cache_query_go_on(request_rec *r, void *baton, int came)
+{
+    const int status = came == BRG_WAIT_TIMEOUT ? HTTP_REQUEST_TIME_OUT : cache_query(baton);
+
+    return status == DECLINED ? ap_run_handler(r) : status;
+}
+
+static int cache_query(cached_request *q)
+{
+    const int status = cached_query_read(q, cache_query_go_on);
+
+    if (status != OK)
+        return status;
+    return q->refused ? cache_miss(q) : cache_answer(q);
+}
+
 static int cache_consider(request_rec *r, int sections, int quick)
 {
     const cached_tier tier = cached_store() ? cached_is_enabled(r, sections) : CACHED_NOWHERE;
@@ -68,24 +110,15 @@ static int cache_consider(request_rec *r, int sections, int quick)
         ap_add_output_filter_handle(cached_invalidate_filter, q, r, r->connection);
         return DECLINED;
     }
-    if (ap_request_has_body(r))
-        return DECLINED;
-    cached_find(q);
-    q->forward = cache_forward(q);
-    switch (q->use) {
-    case FRESH_SERVE:
-    case FRESH_SERVE_STALE:
-    case FRESH_SERVE_REFRESH: {
-        const int status =
-            cached_serve(q, quick ? r->output_filters : cached_filters_behind(r), "cache hit", 0);
+    if (q->request.method == FRESH_QUERY)
+        return cache_query(q);
+    return ap_request_has_body(r) ? DECLINED : cache_answer(q);
+}
 
-        return status == DECLINED ? cache_miss(q) : status;
-    }
-    case FRESH_REFUSE:
-        return HTTP_GATEWAY_TIME_OUT;
-    default:
-        return cache_miss(q);
-    }
+/* Its body has to be read first, which handlers do. */
+static int cache_is_query(const request_rec *r)
+{
+    return fresh_method_of(r->method, strlen(r->method)) == FRESH_QUERY;
 }
 
 static int cache_is_hit(const cached_request *q)
@@ -117,7 +150,7 @@ static int cache_look(request_rec *r)
 
 static int cache_quick(request_rec *r, int lookup)
 {
-    if (cached_server_of(r->server)->quick == CACHED_OFF)
+    if (cached_server_of(r->server)->quick == CACHED_OFF || cache_is_query(r))
         return DECLINED;
     if (lookup)
         return cache_look(r);
@@ -131,8 +164,9 @@ static int cache_handler(request_rec *r)
     cached_request *q = cached_store() ? cached_of(r) : NULL;
     int status;
 
-    if (!q && cached_server_of(r->server)->quick == CACHED_OFF) {
-        status = cache_consider(r, 1, 0);
+    if (!q && cached_store() &&
+        (cached_server_of(r->server)->quick == CACHED_OFF || cache_is_query(r))) {
+        status = cache_consider(r, cached_server_of(r->server)->quick == CACHED_OFF, 0);
         if (status != DECLINED)
             return status;
         q = cached_of(r);
@@ -238,6 +272,8 @@ static void cache_hooks(apr_pool_t *p)
     ap_hook_handler(cached_manager, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_insert_error_filter(cache_error_filter, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_log_transaction(cache_log, NULL, NULL, APR_HOOK_REALLY_FIRST);
+    cached_query_filter = ap_register_input_filter("CACHE_QUERY", cached_query_input, NULL,
+                                                   (ap_filter_type)(AP_FTYPE_PROTOCOL - 1));
     cached_drop_filter =
         ap_register_output_filter("CACHE_DROP", cache_drop, NULL, AP_FTYPE_RESOURCE);
     cached_save_filter = ap_register_output_filter("CACHE_SAVE", cached_save, NULL,

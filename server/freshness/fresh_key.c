@@ -54,6 +54,13 @@ void fresh_key(fresh_text *key, const fresh_target *target, const fresh_policy *
     }
 }
 
+size_t fresh_key_target(const char *text, size_t len)
+{
+    const char *blank = memchr(text, ' ', len);
+
+    return blank ? (size_t)(blank - text) : len;
+}
+
 int fresh_invalidates(fresh_method method, int code)
 {
     return method == FRESH_UNSAFE && code >= 200 && code < 400;

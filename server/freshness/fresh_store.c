@@ -127,6 +127,21 @@ fresh_why fresh_may_store(const fresh_request *request, const fresh_response *re
     return why ? why : fresh_time_allows(request, response, policy);
 }
 
+/* An origin whose clock was ahead, and is set right, is not held to its Date: that is at most when the response came. */
+int fresh_is_older(const fresh_response *response, const fresh_head *stored,
+                   const fresh_terms *terms, apr_time_t now)
+{
+    const http_field *f = FRESH_FIND(stored, "date");
+    apr_time_t date = f ? fresh_date(f->value, f->value_len, 0) : 0;
+
+    if (!date || !response->date || (terms->flags & FRESH_T_NO_CACHE) ||
+        fresh_left(terms, now) <= 0)
+        return 0;
+    if (date > terms->stored)
+        date = apr_time_from_sec(apr_time_sec(terms->stored));
+    return response->date < date;
+}
+
 const char *fresh_why_text(fresh_why why)
 {
     static const char *const text[FRESH_WHYS] = {

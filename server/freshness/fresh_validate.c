@@ -185,7 +185,7 @@ int fresh_range_counts(const fresh_request *request, const fresh_head *stored)
     const char *p;
     apr_time_t t, then;
 
-    if (!request->range || request->method != FRESH_GET)
+    if (!request->range || !fresh_is_get(request))
         return 0;
     if (!f)
         return 1;

@@ -40,6 +40,9 @@ typedef struct fresh_target {
 /** scheme "://" host [":" port] path: the host in lower case, without a port that is the scheme's. Section 2 */
 void fresh_key(fresh_text *key, const fresh_target *target, const fresh_policy *policy);
 
+/** Bytes at the beginning of a key's text that are of the target alone: all, but for a QUERY's. */
+size_t fresh_key_target(const char *text, size_t len);
+
 /** Names of the fields of Vary in lower case, sorted, each once, joined by ",". @return -1: "*", or too many */
 int fresh_vary_names(fresh_text *names, const fresh_head *response);
 

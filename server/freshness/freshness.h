@@ -97,6 +97,12 @@ typedef struct fresh_request {
 
 void fresh_request_read(fresh_request *request, const fresh_head *head);
 
+/** What is stored answers it as it answers a GET: conditions and ranges mean the same. RFC 10008 */
+static inline int fresh_is_get(const fresh_request *request)
+{
+    return request->method == FRESH_GET || request->method == FRESH_QUERY;
+}
+
 /** A response, as far as a cache looks at it. */
 typedef struct fresh_response {
     fresh_head head;
@@ -180,6 +186,13 @@ uint32_t fresh_age(const fresh_terms *terms, apr_time_t now);
 
 /** Seconds that it stays fresh; negative: for so long it has been stale. */
 int64_t fresh_left(const fresh_terms *terms, apr_time_t now);
+
+/**
+ * 1 if the response was made before one that is stored, by Date, and that is fresh: of two that could be used the latest is. Section 4
+ * @param stored, terms  the head that would be replaced, and its terms
+ */
+int fresh_is_older(const fresh_response *response, const fresh_head *stored,
+                   const fresh_terms *terms, apr_time_t now);
 
 /** When it ends to be fresh. */
 apr_time_t fresh_until(const fresh_terms *terms);

@@ -284,6 +284,7 @@ CacheMaxExpire 1000
 !CacheMaxTags 50
 !CacheMaxVariants 100
 !CacheMemory 64M
+CacheMethods GET QUERY
 CacheMinExpire 10
 CachePurge 127.0.0.1
 CacheQuickHandler off

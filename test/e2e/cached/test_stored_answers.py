@@ -410,3 +410,27 @@ def test_cookies_that_are_not_to_be_stored(serve, backend, line, second, cookie)
     got = server.get("/p/a")
     assert kind(got) == second and got["Set-Cookie"] == ("a=1" if second == "MISS" else cookie)
     assert kinds(server, ("/p/guess", {}), ("/p/guess", {})) == ["MISS", "MISS"]
+
+
+def test_the_later_date_stays(serve, backend):
+    """Of two answers that could be used the latest by Date is (RFC 9111, 4): an older one, of a cache on the way, replaces none that is fresh."""
+    now = int(time.time())
+    dates = []
+
+    def script(connection, request):
+        return answer(b"%d" % len(backend.requests), fields=fields(("Date", email.utils.formatdate(dates[len(backend.requests) - 1], usegmt=True)), age=60))
+
+    backend.scripts["*"] = script
+    dates += [now - 20, now - 30, now - 20, now - 10, now - 59]
+    server = serve(config(backend, "CacheStatusHeader On"))
+    reload = {"Cache-Control": "no-cache"}
+    assert server.get("/p/a").body == b"1"
+    got = server.get("/p/a", headers=reload)
+    assert got.body == b"2" and "what is stored has a later Date" in got["Cache-Status"]
+    assert server.get("/p/a").body == b"1"
+    for stored in (b"3", b"4"):
+        server.get("/p/a", headers=reload)
+        assert server.get("/p/a").body == stored
+    # What is there is stale, or gone: there is nothing to choose.
+    dates[:] = [now] * len(backend.requests) + [now - 70, now - 80]
+    assert [server.get("/p/b").body for _ in range(2)] == [b"5", b"6"]

@@ -78,6 +78,25 @@ static void what_a_purge_ends(void **state)
     assert_int_equal(ends(TIER_ALL, "", 0, T(5), HERE), 2);
 }
 
+/* Of a QUERY: it ends with its target, and by itself. */
+static void what_ends_a_query(void **state)
+{
+    static const char *const text[] = {"http://a/news/1", "http://a/news/1 QUERY 00", "http://a/",
+                                       "http://a/news/1 QUERY", "http://a/news/1 QUERY 01"};
+    tier_record r = record(T(5), HERE);
+
+    (void)state;
+    r.text = text[1];
+    r.text_len = (uint32_t)strlen(text[1]);
+    for (size_t i = 0; i < sizeof text / sizeof *text; i++) {
+        tier_log log = log_of();
+
+        add(&log, TIER_TARGET, text[i], T(10), 0);
+        assert_int_equal(tier_log_ends(&log, &r), i < 2 ? 2 : 0);
+        free(log.bytes);
+    }
+}
+
 static void when_a_purge_ends_it(void **state)
 {
     (void)state;
@@ -187,6 +206,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_a_purge_ends),
+        cmocka_unit_test(what_ends_a_query),
         cmocka_unit_test(when_a_purge_ends_it),
         cmocka_unit_test(the_latest_of_each_is_kept),
         cmocka_unit_test(what_is_dropped_raises_the_floor),

@@ -77,6 +77,8 @@ static void test_the_body_of_a_query_counts(void **state)
     assert_string_equal(
         end_of(&key),
         "http://a/ QUERY ab00000000000000000000000000000000000000000000000000000000000000");
+    assert_int_equal(fresh_key_target(key.at, key.len), strlen("http://a/"));
+    assert_int_equal(fresh_key_target("http://a/?b", 11), 11);
 }
 
 static void test_vary_names(void **state)

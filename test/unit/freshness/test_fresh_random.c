@@ -41,7 +41,8 @@ typedef struct entry {
     fresh_terms terms;
     int version, kind, user; /* its body */
     said truth;              /* what holds of it now */
-    apr_time_t born;         /* when the origin said so */
+    apr_time_t born;         /* when that came */
+    apr_time_t date;         /* when the origin said so */
     int tagged;
 } entry;
 
@@ -56,6 +57,7 @@ static resource resources[TARGETS];
 static entry entries[TARGETS][KINDS];
 static int varied[TARGETS]; /* the latest stored response of the target has Vary */
 static apr_time_t now;
+static apr_time_t said_at; /* what comes now was said then: it lay in caches on the way */
 static uint64_t dice;
 static fresh_policy policy;
 static char trouble[2048];
@@ -124,7 +126,9 @@ static int model_for_users(const said *s)
 /* Microseconds. */
 static int64_t model_age(const entry *e)
 {
-    return (now - e->born) + (e->truth.age == NONE ? 0 : e->truth.age) * 1000000;
+    const int64_t lay = e->born - e->date, told = e->truth.age == NONE ? 0 : e->truth.age * 1000000;
+
+    return (now - e->born) + (lay > told ? lay : told);
 }
 
 static action model_action(const entry *e, const asked *q)
@@ -158,14 +162,23 @@ static int model_on_error(const entry *e, const asked *q)
            late <= (e->truth.sie == NONE ? 0 : e->truth.sie * 1000000);
 }
 
-static int model_stores(const resource *r, const asked *q)
+/* What is stored was said later, and could be used. */
+static int model_has_later(const entry *e)
+{
+    const apr_time_t date = e->date < e->born ? e->date : e->born; /* clocks that are ahead */
+
+    return e->is_there && !e->truth.no_cache && date > said_at &&
+           model_lifetime(&e->truth) * 1000000 > model_age(e);
+}
+
+static int model_stores(const resource *r, const asked *q, const entry *e)
 {
     const said *s = &r->says;
     const int explicitly = s->max_age != NONE || s->s_maxage != NONE || s->expires != NONE,
               validator = r->tagged || s->modified != NONE;
 
     if (q->no_store || (s->no_store && !s->understand) || s->is_private ||
-        (q->user && !model_for_users(s)))
+        (q->user && !model_for_users(s)) || model_has_later(e))
         return 0;
     if (validator)
         return 1;
@@ -211,11 +224,11 @@ static void head_said(char *to, size_t room, const resource *r, int kind, const 
              s->no_cache ? ", no-cache" : "", s->is_private ? ", private" : "",
              s->is_public ? ", public" : "", s->must ? ", must-revalidate" : "",
              s->proxy ? ", proxy-revalidate" : "", s->understand ? ", must-understand" : "");
-    add_date(to, room, "Date", now);
+    add_date(to, room, "Date", said_at);
     if (s->expires != NONE)
-        add_date(to, room, "Expires", now + apr_time_from_sec(s->expires));
+        add_date(to, room, "Expires", said_at + apr_time_from_sec(s->expires));
     if (s->modified != NONE)
-        add_date(to, room, "Last-Modified", now - apr_time_from_sec(s->modified));
+        add_date(to, room, "Last-Modified", said_at - apr_time_from_sec(s->modified));
     if (s->age != NONE)
         add(to, room, "|Age: %lld", s->age);
     if (r->tagged)
@@ -305,6 +318,7 @@ static void cache_store(int target, const asked *q, const resource *r,
     e->tagged = r->tagged;
     e->truth = r->says;
     e->born = now;
+    e->date = said_at;
     cache_terms(e, now);
 }
 
@@ -332,11 +346,12 @@ static int cache_validated(entry *e, const resource *r, const asked *q)
     cache_keep(e, fields, fresh_merge(fields, &e->head.head, &head.head, &policy));
     if (more.expires == NONE)
         more.expires =
-            e->truth.expires == NONE ? NONE : e->truth.expires - apr_time_sec(now - e->born);
+            e->truth.expires == NONE ? NONE : e->truth.expires - apr_time_sec(said_at - e->date);
     if (more.expires != NONE && more.expires < 0)
         more.expires = 0; /* a field that the 304 does not have stays, and is past */
     e->truth = more;
     e->born = now;
+    e->date = said_at;
     cache_terms(e, now);
     return 1;
 }
@@ -352,12 +367,15 @@ static void cache_ask(int target, const asked *q, const fresh_request *request)
     entry *e = cache_find(target, q);
 
     now = apr_time_from_sec(apr_time_sec(now) + 1); /* it takes until the next second */
+    said_at = now - apr_time_from_sec(roll(4) ? 0 : span_of(100)) +
+              apr_time_from_sec(roll(16) ? 0 : span_of(100));
     if (e->is_there && !q->user && !q->no_store && cache_validated(e, r, q))
         return;
     head_said(bytes, sizeof bytes, r, q->kind, &r->says);
     fresh_response_read(&response, test_head_of(&head, 200, NULL, bytes), &policy);
-    stores = fresh_may_store(request, &response, &policy) == FRESH_STORE;
-    if (stores != model_stores(r, q))
+    stores = fresh_may_store(request, &response, &policy) == FRESH_STORE &&
+             !(e->is_there && fresh_is_older(&response, &e->head.head, &e->terms, now));
+    if (stores != model_stores(r, q, e))
         snprintf(trouble, sizeof trouble, "%s stored: %s", stores ? "it is" : "it is not", bytes);
     if (stores)
         cache_store(target, q, r, &response);

@@ -480,6 +480,10 @@ static void test_if_range(void **state)
         fresh_request_read(&asked, test_head_of(&q, 0, "GET", cases[i].request));
         assert_int_equal(fresh_range_counts(&asked, test_head_of(&s, 200, NULL, cases[i].stored)),
                          cases[i].counts);
+        fresh_request_read(&asked, test_head_of(&q, 0, "QUERY", cases[i].request));
+        assert_int_equal(fresh_range_counts(&asked, &s.head), cases[i].counts); /* RFC 10008 */
+        fresh_request_read(&asked, test_head_of(&q, 0, "HEAD", cases[i].request));
+        assert_int_equal(fresh_range_counts(&asked, &s.head), 0);
     }
 }
 
