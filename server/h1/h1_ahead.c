@@ -41,8 +41,8 @@ int h1_ahead_begin_stream(brg_conn *bc, cache_entry *e, const http_head *head,
 {
     const cache_plan *plan = cache_plan_of(e);
 
-    BRG_ASSERT(bc->master && bc->state == CONN_HEAD && !bc->c && !bc->ahead);
-    if (!bc->master->c || !plan->kind->begin(plan, e, bc, head)) /* as of a first request */
+    BRG_ASSERT(bc->master && bc->master->c && bc->state == CONN_HEAD && !bc->c && !bc->ahead);
+    if (!plan->kind->begin(plan, e, bc, head))
         return 0;
     BRG_ASSERT(bc->ahead && bc->ahead->entry == e);
     bc->ahead->carrier = carrier;

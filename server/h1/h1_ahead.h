@@ -59,7 +59,7 @@ typedef struct conn_ahead_kind {
 
 /**
  * Send the request of a stream on, whose driver is that of HTTP/1.
- * @param e     with a plan @param head  lives until @a carrier goes the full way, or bc ends
+ * @param bc  its master has a conn_rec @param e  with a plan @param head  lives until @a carrier goes the full way, or bc ends
  * @return 1: bc waits, with bc->ahead, or is gone; 0: nothing was done
  */
 int h1_ahead_begin_stream(brg_conn *bc, struct cache_entry *e, const http_head *head,

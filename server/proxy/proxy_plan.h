@@ -54,7 +54,7 @@ void proxy_plan_look(proxy_exchange *x);
 void proxy_plan_offer(proxy_exchange *x);
 
 /** cache_plan_kind.begin */
-int proxy_ahead_begin(const cache_plan *plan, cache_entry *entry, brg_conn *bc,
+int proxy_ahead_begin(const cache_plan *base, cache_entry *entry, brg_conn *bc,
                       const http_head *head);
 
 /** 1 if the Connection field of @a head, should there be one, names "close" or "keep-alive" and no field. */

@@ -208,11 +208,12 @@ void stream_ahead_end(http_stream *s)
     s->ahead = NULL;
 }
 
-/* @return 1: it was sent on, and waits no longer */
+/* The first request of a connection takes the full way: hooks of connections see it. @return 1: it was sent on, and waits no longer */
 static int waiting_goes_ahead(http_stream *s)
 {
     stream_asked *a = s->asked_head;
 
+    BRG_ASSERT(a && !s->ahead && s->bc->state == CONN_HEAD);
     if (!a->planned || !s->session->bc->c)
         return 0;
     s->ahead = waiting_over(s);

@@ -30,7 +30,7 @@ def twins(serve, backend, more="", **way):
 
 def neutral(server, got):
     """Without the time, and the port, that pages of the server's own have."""
-    return re.sub(rb"\r\nDate: (?!Fri, 20 Nov 2026 08:00:00)[^\r]*", b"", got).replace(str(server.port).encode(), b"PORT")
+    return re.sub(rb"(?i)\r\nDate: (?!Fri, 20 Nov 2026 08:00:00)[^\r]*", b"", got).replace(str(server.port).encode(), b"PORT")
 
 
 def in_pieces(*pieces):
