@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Answers to requests of streams by a plan (proxy_plan.h): a head, a body of one block at most, and the end, as parts of the stream's answer. What
- * its client takes of it, and when, is the stream's. */
+/* Answers to requests of streams by a plan (proxy_plan.h): a head, a body of one block at most, and the end, as parts of the stream's
+ * answer. What its client takes of it, and when, is the stream's. */
 #include "proxy_plan.h"
 #include "brigade/assert.h"
 
@@ -27,6 +27,7 @@ size_t proxy_ahead_send_stream(proxy_ahead *a, const stream_fields *fields, uint
     shared_ref *head = bc->transport->encode(bc, fields);
     ssize_t n;
 
+    BRG_ASSERT(bc->master && !bc->failed && head_len <= client_in_size(a->cc));
     if (!head)
         return 0;
     n = bc->transport->put(bc, head);

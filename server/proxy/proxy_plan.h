@@ -7,8 +7,8 @@
  * Requests that a loop sends to an HTTP backend by a plan (cache/cache_plan.h, h1/h1_ahead.h).
  *
  * proxy_plan.c decides for which requests there may be one, and makes it of a request that took the full way. proxy_ahead.c
- * sends requests by it, proxy_ahead_answer.c answers that are whole and simple, proxy_ahead_stream.c those of streams. What is not simple goes on in an exchange as any other
- * (proxy_ahead_take()): one try, whose request is sent.
+ * sends requests by it, proxy_ahead_answer.c answers that are whole and simple, proxy_ahead_stream.c those of streams of HTTP/2. What is
+ * not simple goes on in an exchange as any other (proxy_ahead_take()): one try, whose request is sent.
  *
  * Threads: the loop's. Blocking: no.
  */
@@ -61,8 +61,8 @@ int proxy_ahead_begin(const cache_plan *base, cache_entry *entry, brg_conn *bc,
 int proxy_ahead_connection_is_plain(const http_head *head);
 
 /**
- * The answer of @a a goes to its stream, with the body behind @a head_len bytes of what its connection has. The memory that it was read into
- * may go with it.
+ * The answer of @a a goes to its stream, with the body behind @a head_len bytes of what its connection has. The memory that it was
+ * read into may go with it.
  * @return bytes that its head counts as; 0: no memory, nothing was sent
  */
 size_t proxy_ahead_send_stream(proxy_ahead *a, const stream_fields *fields, uint32_t head_len);
