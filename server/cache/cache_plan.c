@@ -113,7 +113,7 @@ static cache_observed_answer plan_sent(const cache_planned_answer *a)
         .answer = a->answer, .head_sent = a->head_sent, .body_sent = a->body_sent};
 }
 
-/* What hooks see of the connection. */
+/* What hooks see of the connection. @param requests  before this one; a stream has none */
 static void plan_connection(brg_conn *bc, int requests)
 {
     bc->c->keepalives = requests + (bc->close_after == CONN_KEEP);
@@ -149,7 +149,7 @@ void cache_plan_answered(cache_entry *e, brg_conn *bc, const cache_planned_answe
     BRG_ASSERT(e->plan && e->log && bc->c);
     e->answered += e->in_cache;
     if (e->observed) {
-        plan_connection(bc, (int)bc->requests);
+        plan_connection(bc, bc->protocol == CONN_HTTP1 ? (int)bc->requests : 0);
         (void)cache_log_directly(e, bc, a->head, &sent, a->began, CACHE_LOG_WRITE);
     }
     plan_figures(e, bc, a);

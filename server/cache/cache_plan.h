@@ -42,7 +42,7 @@ int cache_plans_are_kept(const response_cache *c);
 
 /**
  * @a r was answered by a backend, and so may other requests for its target be. Taken where the request is plain and all that took
- * part say that they depend on nothing that later requests cannot be told apart by. @param offer  lives as long as @a r
+ * part say that they depend on nothing that later requests cannot be told apart by. @param plan  lives as long as @a r
  * Threads: the request's; off the loops it does nothing.
  */
 void cache_offer_plan(request_rec *r, const cache_plan_offer *plan);

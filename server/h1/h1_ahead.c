@@ -36,13 +36,31 @@ int h1_ahead_begin(brg_conn *bc, const http_head *head, const gather *g)
     return 1;
 }
 
+int h1_ahead_begin_stream(brg_conn *bc, cache_entry *e, const http_head *head,
+                          const conn_ahead_carrier *carrier)
+{
+    const cache_plan *plan = cache_plan_of(e);
+
+    BRG_ASSERT(bc->master && bc->master->c && bc->state == CONN_HEAD && !bc->c && !bc->ahead);
+    if (!plan->kind->begin(plan, e, bc, head))
+        return 0;
+    BRG_ASSERT(bc->ahead && bc->ahead->entry == e);
+    bc->ahead->carrier = carrier;
+    bc->ahead->head = head;
+    conn_enter(bc, CONN_WAIT);
+    h1_conn_wait(bc, bc->ahead->due);
+    return 1;
+}
+
 const http_head *h1_ahead_head(brg_conn *bc)
 {
     http_head *head = h1_conn_scratch_head();
     size_t scanned = 0;
-    const h1_result result =
-        h1_parse(head, bc->in + bc->in_off, conn_in_size(bc), &scanned, h1_limits_for(bc));
+    h1_result result;
 
+    if (bc->ahead->head)
+        return bc->ahead->head;
+    result = h1_parse(head, bc->in + bc->in_off, conn_in_size(bc), &scanned, h1_limits_for(bc));
     BRG_ASSERT(bc->ahead && result == H1_DONE && head->head_len == bc->ahead->head_len);
     return head;
 }
@@ -75,14 +93,29 @@ int h1_ahead_keeps(const brg_conn *bc, const server_rec *s, int *asked)
 static int ahead_full(brg_conn *bc)
 {
     const int left = bc->read_eof || bc->failed;
+    const conn_ahead_carrier *carrier = bc->ahead->carrier;
     const http_head *head = h1_ahead_head(bc);
 
     wheel_cancel(&bc->loop->wheel, &bc->timer);
     conn_enter(bc, CONN_HEAD);
+    if (carrier) {
+        carrier->full(bc);
+        return 0;
+    }
     if (h1_conn_full(bc, head))
         return 1;
     if (left && bc->fd >= 0 && bc->state == CONN_WAIT)
         loop_ready(bc->loop, bc);
+    return 0;
+}
+
+/* The stream ends with its request. */
+static int ahead_answered_stream(brg_conn *bc)
+{
+    h1_ahead_drop(bc);
+    bc->loop->ended_n++;
+    bc->loop->full_n++;
+    h1_conn_close(bc);
     return 0;
 }
 
@@ -92,6 +125,8 @@ static int ahead_answered(brg_conn *bc)
     const uint32_t head_len = bc->ahead->head_len;
 
     wheel_cancel(&bc->loop->wheel, &bc->timer);
+    if (bc->ahead->carrier)
+        return ahead_answered_stream(bc);
     h1_ahead_drop(bc);
     conn_in_consume(bc, head_len);
     bc->requests++;

@@ -21,6 +21,7 @@
 #include "http_head.h"
 
 struct cache_entry;
+struct conn_ahead;
 
 /** What became of an answer. */
 typedef enum h1_ahead_step {
@@ -29,14 +30,24 @@ typedef enum h1_ahead_step {
     H1_AHEAD_FULL      /**< the full way has to go on; nothing was sent */
 } h1_ahead_step;
 
+/** What carries a request that is no connection of HTTP/1 (streams/stream_waiting.c). */
+typedef struct conn_ahead_carrier {
+    /** What bc lacks for the full way is made, and its request run (h1_stream_run()). bc may be gone afterwards. */
+    void (*full)(brg_conn *bc);
+    /** 1: so many bytes may wait for the client. */
+    int (*has_room)(const brg_conn *bc, size_t len);
+} conn_ahead_carrier;
+
 /** Embedded in an object of its owner's. */
 struct conn_ahead {
     const struct conn_ahead_kind *kind;
-    struct cache_entry *entry;        /**< of its plan; held by the owner */
-    uint32_t head_len;                /**< bytes at the front of bc's input that are its head */
-    uint8_t close, keep_alive, minor; /**< as in its http_head */
-    uint8_t expired;                  /**< the time is over */
-    apr_time_t due;                   /**< monotonic */
+    const conn_ahead_carrier *carrier; /**< NULL: a connection of HTTP/1 */
+    const http_head *head;             /**< with carrier: lives until that goes the full way */
+    struct cache_entry *entry;         /**< of its plan; held by the owner */
+    uint32_t head_len;                 /**< bytes at the front of bc's input that are its head */
+    uint8_t close, keep_alive, minor;  /**< as in its http_head */
+    uint8_t expired;                   /**< the time is over */
+    apr_time_t due;                    /**< monotonic */
 };
 
 typedef struct conn_ahead_kind {
@@ -46,7 +57,21 @@ typedef struct conn_ahead_kind {
     void (*drop)(struct conn_ahead *ahead);
 } conn_ahead_kind;
 
-/** The head of bc->ahead, parsed once more. Valid until the calling thread parses another one. */
+/**
+ * Send the request of a stream on, whose driver is that of HTTP/1.
+ * @param bc  its master has a conn_rec @param e  with a plan @param head  lives until @a carrier goes the full way, or bc ends
+ * @return 1: bc waits, with bc->ahead, or is gone; 0: nothing was done
+ */
+int h1_ahead_begin_stream(brg_conn *bc, struct cache_entry *e, const http_head *head,
+                          const conn_ahead_carrier *carrier);
+
+/** The connection of the client, with its conn_rec. */
+static inline brg_conn *h1_ahead_client(brg_conn *bc)
+{
+    return bc->master ? bc->master : bc;
+}
+
+/** The head of bc->ahead; of HTTP/1: parsed once more, and valid until the calling thread parses another one. */
 const http_head *h1_ahead_head(brg_conn *bc);
 
 /** For the handler of a request: what was begun for it, which is the caller's now. NULL: nothing was. */

@@ -3,6 +3,7 @@
  *
  * A request that memory answers is over here. Any other gets a stream, and waits for its turn (stream_waiting.c). */
 #include "h2_private.h"
+#include "cache_plan.h"
 #include "http_fields.h"
 #include "http_log.h"
 #include "http_scan.h"
@@ -50,7 +51,7 @@ static void request_malformed(h2_session *h, uint32_t id, const char *why)
 }
 
 /* The stream waits for its turn: its request is over here. */
-static void request_wait(http_stream *s, http_head *head)
+static void request_wait(http_stream *s, http_head *head, cache_entry *planned)
 {
     const int chunked = !s->remote_closed && !s->has_length && !s->is_tunnel;
 
@@ -61,7 +62,7 @@ static void request_wait(http_stream *s, http_head *head)
     }
     head->has_body = !s->remote_closed && !s->is_tunnel;
     head->content_length = s->has_length ? s->expects : 0;
-    if (stream_pipe_begin(s) || stream_wait(s, head)) {
+    if (stream_pipe_begin(s) || stream_wait(s, head, planned)) {
         h2_stream_reset(s, H2_INTERNAL_ERROR);
         return;
     }
@@ -109,6 +110,7 @@ static void request_take(h2_session *h, uint32_t id, unsigned flags, request_scr
                       .window = h->peer_window},
                 *s;
     http_head *head = &t->head;
+    cache_entry *planned = NULL;
     cache_reply reply;
     int length;
 
@@ -133,10 +135,13 @@ static void request_take(h2_session *h, uint32_t id, unsigned flags, request_scr
     }
     h->requests++;
     h->streams.bc->requests++;
-    if (flags & H2_END_STREAM && !p->protocol && request_from_memory(h, head, &reply)) {
-        if (h2_output_stored(h, id, &reply, &as))
-            h2_reset_id(h, id, H2_INTERNAL_ERROR);
-        return;
+    if (flags & H2_END_STREAM && !p->protocol) {
+        if (request_from_memory(h, head, &reply)) {
+            if (h2_output_stored(h, id, &reply, &as))
+                h2_reset_id(h, id, H2_INTERNAL_ERROR);
+            return;
+        }
+        planned = cache_planned(h->streams.bc->loop->cache);
     }
     if (!(s = h2_stream_open(h, id))) {
         h2_reset_id(h, id, H2_INTERNAL_ERROR);
@@ -152,7 +157,7 @@ static void request_take(h2_session *h, uint32_t id, unsigned flags, request_scr
     s->expects = as.expects;
     s->remote_closed = (flags & H2_END_STREAM) != 0;
     stream_head_spell(head, t->text, t->room);
-    request_wait(s, head);
+    request_wait(s, head, planned);
 }
 
 /* ---- trailers ---- */

@@ -130,6 +130,18 @@ static size_t ahead_line_len(const http_head *head, int i)
                : 0;
 }
 
+/* @return 0: it does not go on as it came, or there is no room */
+static int ahead_put_field(ahead_text *t, const http_head *head, int i)
+{
+    const http_field *f = &head->field[i];
+    size_t len;
+
+    if (head->line)
+        return (len = ahead_line_len(head, i)) != 0 && text_put(t, f->name, len);
+    return f->value_len && text_put(t, f->name, f->name_len) && text_put(t, ": ", 2) &&
+           text_put(t, f->value, f->value_len) && text_put(t, "\r\n", 2);
+}
+
 /* An earlier line of the same name, of those that the core does not know. */
 static int ahead_is_repeated(const http_head *head, int i)
 {
@@ -152,16 +164,14 @@ static int ahead_put_fields(ahead_text *t, const http_head *head)
             proxy_field_rule_of((http_field_id)f->id, f->name, f->name_len);
         const uint64_t bit =
             f->id == HTTP_F_OTHER ? (uint64_t)1 << http_name_bit(f->name, f->name_len) : 0;
-        size_t len;
 
         if (rule == PROXY_FIELD_HOST || rule == PROXY_FIELD_STAYS)
             continue;
         if (seen & bit && ahead_is_repeated(head, i)) /* lines of one name become one */
             return 0;
         seen |= bit;
-        len = ahead_line_len(head, i);
-        if ((rule != PROXY_FIELD_GOES && rule != PROXY_FIELD_CONDITION) || !len ||
-            !text_put(t, f->name, len))
+        if ((rule != PROXY_FIELD_GOES && rule != PROXY_FIELD_CONDITION) ||
+            !ahead_put_field(t, head, i))
             return 0;
     }
     return 1;
@@ -172,7 +182,8 @@ static int ahead_is_plain(const http_head *head)
 {
     const int16_t *k = head->known;
 
-    return head->method_id == HTTP_METHOD_GET && head->major == 1 && !head->authority &&
+    return head->method_id == HTTP_METHOD_GET && head->major == (head->line ? 1 : 2) &&
+           !head->authority &&
            (k[HTTP_F_RANGE] & k[HTTP_F_IF_RANGE] & k[HTTP_F_UPGRADE] & k[HTTP_F_TE] &
             k[HTTP_F_TRAILER]) == -1 &&
            proxy_ahead_connection_is_plain(head);
@@ -190,7 +201,8 @@ static int ahead_put_target(ahead_text *t, const proxy_plan *plan, const http_he
 static size_t ahead_write(const proxy_plan *plan, const brg_conn *bc, const http_head *head,
                           char *buf)
 {
-    const char *ip = bc->peer && bc->peer->family ? bc->peer->ip : bc->c->client_ip;
+    const char *ip =
+        bc->peer && bc->peer->family ? bc->peer->ip : (bc->master ? bc->master : bc)->c->client_ip;
     const char *before = plan->text + plan->target_len, *behind = before + plan->before_len;
     ahead_text t = {buf, buf + AHEAD_HEAD_MOST};
 
@@ -238,7 +250,7 @@ int proxy_ahead_begin(const cache_plan *base, cache_entry *entry, brg_conn *bc,
     client_conn *cc = len ? ahead_connection(plan, bc->loop) : NULL;
     proxy_ahead *a;
 
-    BRG_ASSERT(!bc->ahead && bc->c && loop_self() == bc->loop);
+    BRG_ASSERT(!bc->ahead && h1_ahead_client(bc)->c && loop_self() == bc->loop);
     if (!cc || !ahead_send(cc, text, len))
         return 0;
     if (!(a = ahead_get())) {

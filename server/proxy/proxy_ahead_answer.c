@@ -154,10 +154,9 @@ static size_t answer_write(const ahead_answer *an, const proxy_ahead *a, int kee
 }
 
 /* The answer is the client's: the backend's connection goes to the next request. */
-static void answer_over(proxy_ahead *a, const http_head *head)
+static void answer_over(proxy_ahead *a, const http_head *head, apr_off_t got)
 {
     client_conn *cc = a->cc;
-    const apr_off_t got = proxy_ahead_got(a);
 
     proxy_worker_answered(a->plan->worker, head->code, a->bc->loop->monotonic - a->chosen_at);
     client_in_take(cc, client_in_size(cc));
@@ -255,9 +254,36 @@ static void answer_send(proxy_ahead *a, const ahead_answer *an, cache_planned_an
         bc->close_after = bc->ahead->close || !bc->ahead->minor ? CONN_SHUT : CONN_DRAIN;
 }
 
+static http_field field_of(const char *name, uint32_t name_len, const char *value, size_t value_len)
+{
+    return (http_field){
+        .name = name, .value = value, .name_len = name_len, .value_len = (uint32_t)value_len};
+}
+
+/* The same for a stream. @return 0: no memory */
+static int answer_send_stream(proxy_ahead *a, const ahead_answer *an, cache_planned_answer *told)
+{
+    http_field field[HTTP_HEAD_OWN_FIELDS + 2];
+    const char *server = an->top.server ? an->top.server : ap_get_server_banner();
+    const size_t server_len = an->top.server ? an->top.server_len : strlen(server);
+    stream_fields fields = {
+        .status = an->head.code, .is_whole = !an->head.content_length, .n = 1, .field = field};
+
+    field[0] = field_of("Date", 4, an->top.date ? an->top.date : http_date_now(a->began),
+                        an->top.date ? an->top.date_len : HTTP_DATE_LEN);
+    if (server_len)
+        field[fields.n++] = field_of("Server", 6, server, server_len);
+    for (int i = 0; i < an->head.n_fields; i++)
+        if (an->goes[i])
+            field[fields.n++] = an->head.field[i];
+    told->head_sent = proxy_ahead_send_stream(a, &fields, an->head.head_len);
+    return told->head_sent != 0;
+}
+
 static h1_ahead_step ahead_answer_with(proxy_ahead *a, ahead_answer *an)
 {
-    brg_conn *bc = a->bc;
+    brg_conn *bc = h1_ahead_client(a->bc);
+    const apr_off_t got = proxy_ahead_got(a);
     cache_entry *e = a->base.entry;
     ahead_log log;
     cache_planned_answer told = {.began = a->began,
@@ -266,13 +292,16 @@ static h1_ahead_step ahead_answer_with(proxy_ahead *a, ahead_answer *an)
 
     if (cache_plan_is_logged(e)) {
         log_make(&log, an);
-        told.head = h1_ahead_head(bc);
+        told.head = h1_ahead_head(a->bc);
         told.answer = log.answer;
         if (!cache_plan_log_is_ready(e, bc, &told))
             return H1_AHEAD_FULL;
     }
-    answer_send(a, an, &told);
-    answer_over(a, &an->head);
+    if (a->bc == bc)
+        answer_send(a, an, &told);
+    else if (!answer_send_stream(a, an, &told))
+        return H1_AHEAD_FULL;
+    answer_over(a, &an->head, got);
     cache_plan_answered(e, bc, &told);
     return H1_AHEAD_ANSWERED;
 }
@@ -297,6 +326,8 @@ static h1_ahead_step ahead_look_at(proxy_ahead *a, ahead_answer *an)
     const uint64_t whole = an->head.head_len + an->head.content_length;
 
     if (here > whole || whole > AHEAD_ANSWER_MOST)
+        return H1_AHEAD_FULL;
+    if (a->base.carrier && (whole > NET_BLOCK || !a->base.carrier->has_room(a->bc, whole)))
         return H1_AHEAD_FULL;
     if (here < whole && whole <= NET_BLOCK)
         return H1_AHEAD_WAITS;

@@ -46,7 +46,7 @@ static int plan_request_is_plain(const proxy_exchange *x)
     const request_rec *r = x->r;
     const brg_conn *bc = connection_of(r->connection);
 
-    return bc && bc->protocol == CONN_HTTP1 && !bc->master && !bc->module_driven &&
+    return bc && (bc->protocol == CONN_HTTP1) == !bc->master && !bc->module_driven &&
            r->method_number == M_GET && !r->header_only && !x->has_body && !r->main && !r->prev &&
            r->proxyreq == PROXYREQ_REVERSE && !r->user && r->proto_num >= HTTP_VERSION(1, 0);
 }

@@ -7,8 +7,8 @@
  * Requests that a loop sends to an HTTP backend by a plan (cache/cache_plan.h, h1/h1_ahead.h).
  *
  * proxy_plan.c decides for which requests there may be one, and makes it of a request that took the full way. proxy_ahead.c
- * sends requests by it, proxy_ahead_answer.c answers that are whole and simple. What is not simple goes on in an exchange as any other
- * (proxy_ahead_take()): one try, whose request is sent.
+ * sends requests by it, proxy_ahead_answer.c answers that are whole and simple, proxy_ahead_stream.c those of streams of HTTP/2. What is
+ * not simple goes on in an exchange as any other (proxy_ahead_take()): one try, whose request is sent.
  *
  * Threads: the loop's. Blocking: no.
  */
@@ -16,6 +16,7 @@
 #include "h1_ahead.h"
 #include "proxy_exchange.h"
 #include "proxy_private.h"
+#include "transport.h"
 
 /** In one block from malloc(). */
 typedef struct proxy_plan {
@@ -53,11 +54,18 @@ void proxy_plan_look(proxy_exchange *x);
 void proxy_plan_offer(proxy_exchange *x);
 
 /** cache_plan_kind.begin */
-int proxy_ahead_begin(const cache_plan *plan, cache_entry *entry, brg_conn *bc,
+int proxy_ahead_begin(const cache_plan *base, cache_entry *entry, brg_conn *bc,
                       const http_head *head);
 
 /** 1 if the Connection field of @a head, should there be one, names "close" or "keep-alive" and no field. */
 int proxy_ahead_connection_is_plain(const http_head *head);
+
+/**
+ * The answer of @a a goes to its stream, with the body behind @a head_len bytes of what its connection has. The memory that it was
+ * read into may go with it.
+ * @return bytes that its head counts as; 0: no memory, nothing was sent
+ */
+size_t proxy_ahead_send_stream(proxy_ahead *a, const stream_fields *fields, uint32_t head_len);
 
 /** Bytes of the answer that came. */
 apr_off_t proxy_ahead_got(const proxy_ahead *a);

@@ -179,6 +179,7 @@ static void pipe_end(brg_conn *bc)
     stream_pipe *p = s->pipe;
 
     BRG_ASSERT(!s->asked_head); /* stream_wait_end() comes first */
+    stream_ahead_end(s);
     pipe_lock(s);
     stream_answer_end(s);
     stream_rank_told(s);

@@ -3,21 +3,25 @@
  * HTTP/1, and then others have theirs. All frames that have come are taken before, so that what the client reset is not run.
  *
  *   stream_wait()         the head is copied; the stream is on http_streams.waiting, by urgency
- *   stream_run_waiting()  from memory, if that can answer by now; else the driver of HTTP/1 has it, whose handlers are run
- *                     together with those of others (loop_later())
+ *   stream_run_waiting()  from memory, if that can answer by now; by a plan (h1/h1_ahead.h), whose full way keeps the head; else
+ *                     the driver of HTTP/1 has it, whose handlers are run together with those of others (loop_later())
  *
  * No more run at once than the client may have open, those included that it reset meanwhile: they wait as well; as they do
  * while workers have some that take long. */
+#include "counted_lock.h"
 #include "streams.h"
+#include "cache_plan.h"
 #include "connection.h"
+#include "h1_ahead.h"
 #include "h1_conn.h"
 #include "brigade/assert.h"
 #include <stdlib.h>
 #include <string.h>
 
 struct stream_asked {
-    apr_time_t turn; /* of the loop, in which it came */
-    http_head head;  /* its room for fields is not there */
+    apr_time_t turn;      /* of the loop, in which it came */
+    cache_entry *planned; /* held; NULL */
+    http_head head;       /* its room for fields is not there */
 };
 
 #define ASKED_HEAD (offsetof(stream_asked, head) + offsetof(http_head, own))
@@ -69,9 +73,25 @@ static stream_asked *asked_copy(const http_head *head)
     return a;
 }
 
+/* A plan is found with each look-up. */
+static void asked_plan(stream_asked *a, cache_entry *planned)
+{
+    if (planned)
+        cache_hold(planned);
+    if (a->planned)
+        cache_release(a->planned);
+    a->planned = planned;
+}
+
+static void asked_free(stream_asked *a)
+{
+    asked_plan(a, NULL);
+    free(a);
+}
+
 /* ---- waiting ---- */
 
-int stream_wait(http_stream *s, const http_head *head)
+int stream_wait(http_stream *s, const http_head *head, cache_entry *planned)
 {
     http_streams *all = s->session;
 
@@ -79,20 +99,29 @@ int stream_wait(http_stream *s, const http_head *head)
     if (!(s->asked_head = asked_copy(head)))
         return -1;
     s->asked_head->turn = all->bc->loop->turn_began;
+    s->asked_head->planned = NULL;
+    asked_plan(s->asked_head, planned);
     all->waiting_n++;
     stream_ready(s);
     return 0;
 }
 
-void stream_wait_end(http_stream *s)
+/* @return its head, which is the caller's */
+static stream_asked *waiting_over(http_stream *s)
 {
-    if (!s->asked_head)
-        return;
-    BRG_ASSERT(s->session->waiting_n > 0);
+    stream_asked *a = s->asked_head;
+
+    BRG_ASSERT(a && s->session->waiting_n > 0);
     stream_unready(s);
-    free(s->asked_head);
     s->asked_head = NULL;
     s->session->waiting_n--;
+    return a;
+}
+
+void stream_wait_end(http_stream *s)
+{
+    if (s->asked_head)
+        asked_free(waiting_over(s));
 }
 
 /* ---- running ---- */
@@ -101,31 +130,99 @@ void stream_wait_end(http_stream *s)
 static int waiting_from_memory(http_stream *s)
 {
     BRG_ASSERT(s->asked_head && !s->answered && !s->local_closed);
-    return s->remote_closed && !s->is_tunnel &&
-           s->session->protocol->answer_stored(s, &s->asked_head->head);
+    if (!s->remote_closed || s->is_tunnel)
+        return 0;
+    if (s->session->protocol->answer_stored(s, &s->asked_head->head))
+        return 1;
+    asked_plan(s->asked_head, cache_planned(s->session->bc->loop->cache));
+    return 0;
 }
 
-/* With a conn_rec of its own below the connection's. */
-static void waiting_run(http_stream *s)
+/* A conn_rec of its own below the connection's. @return 0: it cannot have one, and may be gone */
+static int waiting_attach(http_stream *s)
 {
     http_streams *all = s->session;
     brg_conn *bc = all->bc;
-    stream_asked *a = s->asked_head;
 
-    BRG_ASSERT(a && s->pipe && s->bc->master == bc && !s->bc->c); /* it did not run yet */
+    BRG_ASSERT(s->pipe && s->bc->master == bc && !s->bc->c); /* it did not run yet */
     if ((!bc->c && connection_attach(bc) != APR_SUCCESS) ||
         connection_attach_stream(s->bc) != APR_SUCCESS) {
         all->protocol->fail(s);
-        return;
+        return 0;
     }
     connection_stream_timeout(s->bc, all->terms.timeout);
     if (!all->terms.buffering)
         core_output_at_once(s->bc);
-    stream_unready(s);
-    s->asked_head = NULL;
-    all->waiting_n--;
+    return 1;
+}
+
+static void waiting_run(http_stream *s)
+{
+    stream_asked *a;
+
+    if (!waiting_attach(s))
+        return;
+    a = waiting_over(s);
     h1_stream_run(s->bc, &a->head);
-    free(a);
+    asked_free(a);
+}
+
+/* ---- by a plan ---- */
+
+/* conn_ahead_carrier.full */
+static void ahead_full(brg_conn *bc)
+{
+    http_stream *s = bc->below;
+    http_streams *all = s->session;
+    stream_asked *a = s->ahead;
+
+    BRG_ASSERT(a && s->bc == bc);
+    s->ahead = NULL;
+    if (waiting_attach(s))
+        h1_stream_run(bc, &a->head);
+    else
+        all->protocol->wants(all);
+    asked_free(a);
+}
+
+/* conn_ahead_carrier.has_room */
+static int ahead_has_room(const brg_conn *bc, size_t len)
+{
+    const http_stream *s = bc->below;
+    http_streams *all = s->session;
+    int room;
+
+    lock_counted(&all->lock, LOCK_STREAMS);
+    room =
+        len <= (size_t)all->terms.max_memory && all->out_bytes + len <= (size_t)STREAM_OUTPUT_MOST;
+    pthread_mutex_unlock(&all->lock);
+    return room;
+}
+
+static const conn_ahead_carrier stream_carrier = {.full = ahead_full, .has_room = ahead_has_room};
+
+void stream_ahead_end(http_stream *s)
+{
+    if (s->ahead)
+        asked_free(s->ahead);
+    s->ahead = NULL;
+}
+
+/* The first request of a connection takes the full way: hooks of connections see it. @return 1: it was sent on, and waits no longer */
+static int waiting_goes_ahead(http_stream *s)
+{
+    stream_asked *a = s->asked_head;
+
+    BRG_ASSERT(a && !s->ahead && s->bc->state == CONN_HEAD);
+    if (!a->planned || !s->session->bc->c)
+        return 0;
+    s->ahead = waiting_over(s);
+    if (h1_ahead_begin_stream(s->bc, a->planned, &a->head, &stream_carrier))
+        return 1;
+    s->asked_head = a;
+    s->ahead = NULL;
+    s->session->waiting_n++;
+    return 0;
 }
 
 /* What takes long has the processors already: more of it would be prepared for nothing if the client leaves. */
@@ -155,7 +252,8 @@ void stream_run_waiting(http_streams *all)
             continue;
         all->answered++;
         loop->more_ready = others || all->waiting_n > 1;
-        waiting_run(s);
+        if (!waiting_goes_ahead(s))
+            waiting_run(s);
     }
     loop->more_ready = others;
 }

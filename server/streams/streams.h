@@ -29,6 +29,7 @@
  *   stored      memory answers, and the windows do not take   the entry's body; while a worker asks the disk for
  *               all of it at once, or it is in a file         it a brg_conn
  *   waiting     memory does not answer                        brg_conn, the head (stream_asked)
+ *   ahead       its backend was asked by a plan               brg_conn, the head
  *   running     the driver of HTTP/1 has http_stream.bc       brg_conn, conn_rec, request_rec
  *   sending     the request is over (bc is NULL)              queued output
  *   ended       local_closed, and bc is NULL                  freed
@@ -196,6 +197,8 @@ struct http_stream {
     stream_chunk *file; /**< read of a piece that is in a file, from now.off on */
     /* waiting: */
     stream_asked *asked_head; /**< NULL: it does not wait */
+    stream_asked
+        *ahead; /**< its request was sent on ahead (h1/h1_ahead.h), and this is its head; NULL */
     /* waiting, running and sending: */
     brg_conn *bc;
     stream_pipe *pipe;
@@ -261,10 +264,12 @@ void stream_release(http_stream *s);
 
 /* ---- stream_waiting.c; the loop ---- */
 
-/** s waits to run a request, of which @a head is copied. @return 0; -1: no memory */
-int stream_wait(http_stream *s, const http_head *head);
+/** s waits to run a request, of which @a head is copied. @param planned  its plan's entry, or NULL. @return 0; -1: no memory */
+int stream_wait(http_stream *s, const http_head *head, cache_entry *planned);
 /** It waits no longer, if it did. */
 void stream_wait_end(http_stream *s);
+/** What runs in s ends: the head of a request that was sent ahead. */
+void stream_ahead_end(http_stream *s);
 /** Run those that wait, up to the share of a turn. */
 void stream_run_waiting(http_streams *all);
 

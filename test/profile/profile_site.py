@@ -77,13 +77,12 @@ PROXIED = """Listen 127.0.0.1:{proxied}
 <VirtualHost 127.0.0.1:{proxied}>
     ProxyPass /p/ http://127.0.0.1:{backend}/
 </VirtualHost>
-"""
-FULL = """FileCacheEntries 0
 Listen 127.0.0.1:{http2-proxied}
 <VirtualHost 127.0.0.1:{http2-proxied}>
     ProxyPass /p/ http://127.0.0.1:{backend}/
 </VirtualHost>
 """
+FULL = "FileCacheEntries 0\n"
 PREFORK = "LoadModule mpm_prefork_module modules/mod_mpm_prefork.so\n"
 BACKEND = (b"HTTP/1.1 200 OK\r\nDate: Fri, 20 Nov 2026 08:00:00 GMT\r\nServer: backend\r\nLast-Modified: Fri, 20 Nov 2026 08:00:00 GMT\r\n"
            b"ETag: \"v1-1000\"\r\nCache-Control: no-store\r\nContent-Type: text/html\r\nContent-Length: 1000\r\n\r\n" + b"x" * 1000)
@@ -116,7 +115,8 @@ SHAPES = {
     "scan": ("full", "plain", "/text.scan", "", "text of 10 KB that a handler sends through SSI: it is searched, not compiled"),
     "proxied": ("stored", "proxied", "/p/page", "", "1 KB that another server answers"),
     "proxied-full": ("full", "proxied", "/p/page", "", "1 KB that another server answers, by all phases, an exchange and filters"),
-    "http2-proxied": ("full", "http2-proxied", "/p/page", "", "1 KB that another server answers, over HTTP/2"),
+    "http2-proxied": ("stored", "http2-proxied", "/p/page", "", "1 KB that another server answers, over HTTP/2"),
+    "http2-proxied-full": ("full", "http2-proxied", "/p/page", "", "the same, by all phases, an exchange and filters"),
     "fastcgi": ("stored", "plain", "/page.script", "", "1 KB of a FastCGI backend, over a connection of its own"),
     "worker": ("full", "plain", "/page.asis", "", "a page that a worker sends"),
     "squid": ("stored", "squid", "/10k.bin", "", "10 KB from memory, the log of Squid"),

@@ -10,36 +10,19 @@ import pytest
 from backend import Backend, answer
 from brigade import PATIENCE, wait_until
 from http_client import Client, Truncated
+from planned_site import ANSWERS, CONFIG, DATE, DATED, PLAIN, TYPE, config, full_ways, in_pieces, neutral, text_of, twins
 from processes import reload
 from tls_site import TLSClient, certificate, start
 
 pytestmark = pytest.mark.only("brigade")
 
-DATED = [("Date", "Fri, 20 Nov 2026 08:00:00 GMT"), ("Content-Type", "text/plain")]
-PLAIN = answer(b"hello\n", fields=[*DATED, ("X-A", "b")])
 HEAD = "GET /p/x HTTP/1.1\r\nHost: localhost\r\n"
-CONFIG = """EventLoops 1
-<Location /metrics>
-    SetHandler metrics
-</Location>
-"""
 
 
 @pytest.fixture
 def backend():
     with Backend({"*": PLAIN}) as backend:
         yield backend
-
-
-def config(backend, more="", parameters="", target="/"):
-    return f"{CONFIG}ProxyPass /p/ http://127.0.0.1:{backend.port}{target} {parameters}\n{more}\n"
-
-
-def full_ways(server):
-    """Requests so far that took the full way to a handler, the proxy's or, before this one, that of this page, which is left out."""
-    pages = server.figures_read = getattr(server, "figures_read", -1) + 1
-    page = server.get("/metrics").body.decode()
-    return sum(int(n) for n in re.findall(r'^brigade_cache_not_kept_total{reason="(?:handler|worker)"} (\d+)$', page, re.M)) - pages
 
 
 def one(client, text):
@@ -86,10 +69,6 @@ def is_planned(server, head=HEAD, text=None):
         for _ in range(6):
             one(client, text or head + "\r\n")
     return full_ways(server) <= before + 2
-
-
-def twins(serve, backend, more="", **way):
-    return serve(config(backend, more, **way)), serve(config(backend, "FileCacheEntries 0\n" + more, **way))
 
 
 def test_no_phases_run(serve, backend):
@@ -139,11 +118,6 @@ REQUESTS = {
 }
 
 
-def neutral(server, got):
-    """Without the time, and the port, that pages of the server's own have."""
-    return re.sub(rb"\r\nDate: (?!Fri, 20 Nov 2026 08:00:00)[^\r]*", b"", got).replace(str(server.port).encode(), b"PORT")
-
-
 def test_requests_are_sent_and_answered_as_without_a_plan(serve, backend):
     servers = twins(serve, backend)
     for name, text in REQUESTS.items():
@@ -158,72 +132,6 @@ def what_comes(client):
         return got + rest(client) if got.startswith(b"HTTP/1.1 103") else got
     except (Truncated, OSError):
         return b"closed"
-
-
-def in_pieces(*pieces):
-    """A function for Backend: each piece when the one before has left, and was most likely read."""
-    def script(connection, request):
-        for piece in pieces:
-            connection.send(piece)
-        return None
-    return script
-
-
-def text_of(status, *lines, body=b""):
-    return "\r\n".join([f"HTTP/1.1 {status}", *lines, "", ""]).encode() + body
-
-
-DATE, TYPE = "Date: Fri, 20 Nov 2026 08:00:00 GMT", "Content-Type: text/html"
-ANSWERS = {
-    "plain": PLAIN,
-    "empty": text_of("200 OK", DATE, TYPE, "Content-Length: 0"),
-    "no-type": text_of("200 OK", DATE, "Content-Length: 2", body=b"ab"),
-    "no-date": text_of("200 OK", TYPE, "Content-Length: 2", body=b"ab"),
-    "server": text_of("200 OK", DATE, TYPE, "Server: theirs", "Content-Length: 2", body=b"ab"),
-    "two-dates": text_of("200 OK", DATE, "Date: x", TYPE, "Content-Length: 2", body=b"ab"),
-    "two-servers": text_of("200 OK", DATE, "server: a", "Server: b", TYPE, "Content-Length: 2", body=b"ab"),
-    "two-types": text_of("200 OK", DATE, TYPE, "Content-Type: text/plain", "Content-Length: 2", body=b"ab"),
-    "two-lengths": text_of("200 OK", DATE, TYPE, "Content-Length: 2", "Content-Length: 2", body=b"ab"),
-    "length-in-another-form": text_of("200 OK", DATE, TYPE, "Content-Length: 0002", body=b"ab"),
-    "reason": text_of("200 Very well", DATE, TYPE, "Content-Length: 2", body=b"ab"),
-    "no-reason": text_of("200 ", DATE, TYPE, "Content-Length: 2", body=b"ab"),
-    "no-space": text_of("200", DATE, TYPE, "Content-Length: 2", body=b"ab"),
-    "1.0": text_of("200 OK", DATE, TYPE, "Content-Length: 2", body=b"ab").replace(b"1.1", b"1.0", 1),
-    "keep-alive": text_of("200 OK", DATE, TYPE, "Keep-Alive: timeout=5", "Connection: keep-alive", "Content-Length: 2", body=b"ab"),
-    "named": text_of("200 OK", DATE, TYPE, "X-A: 1", "Connection: X-A", "Content-Length: 2", body=b"ab"),
-    "hop": text_of("200 OK", DATE, TYPE, "TE: a", "Trailer: b", "Upgrade: c", "Proxy-Connection: d", "Content-Length: 2", body=b"ab"),
-    "via": text_of("200 OK", DATE, TYPE, "Via: 1.1 a", "Content-Length: 2", body=b"ab"),
-    "vary": text_of("200 OK", DATE, TYPE, "Vary: Cookie", "Content-Length: 2", body=b"ab"),
-    "vary-list": text_of("200 OK", DATE, TYPE, "Vary: Cookie, Accept , cookie", "Content-Length: 2", body=b"ab"),
-    "vary-twice": text_of("200 OK", DATE, TYPE, "Vary: Cookie", "vary: Accept", "Content-Length: 2", body=b"ab"),
-    "location": text_of("302 Found", DATE, TYPE, "Location: http://127.0.0.1:{port}/y", "Content-Length: 2", body=b"ab"),
-    "content-location": text_of("200 OK", DATE, TYPE, "Content-Location: http://127.0.0.1:{port}/y", "Content-Length: 2", body=b"ab"),
-    "cookies": text_of("200 OK", DATE, TYPE, "Set-Cookie: a=b; path=/; domain=inner", "Set-Cookie: c=d", "Content-Length: 2", body=b"ab"),
-    "coded": text_of("200 OK", DATE, TYPE, "Content-Encoding: gzip", "Content-Language: de", "ETag: \"x\"", "Content-Length: 2", body=b"ab"),
-    "ranges": text_of("200 OK", DATE, TYPE, "Accept-Ranges: bytes", "Content-Length: 2", body=b"ab"),
-    "blanks": text_of("200 OK", DATE, TYPE, "X-A:  b  ", "X-B:", "Content-Length: 2", body=b"ab"),
-    "chunked": text_of("200 OK", DATE, TYPE, "Transfer-Encoding: chunked", body=b"2\r\nab\r\n0\r\n\r\n"),
-    "204": text_of("204 No Content", DATE),
-    "304": text_of("304 Not Modified", DATE, "ETag: \"x\""),
-    "206": text_of("206 Partial Content", DATE, TYPE, "Content-Range: bytes 0-1/9", "Content-Length: 2", body=b"ab"),
-    "400": text_of("400 Bad Request", DATE, TYPE, "Content-Length: 2", body=b"ab"),
-    "401": text_of("401 Unauthorized", DATE, TYPE, "WWW-Authenticate: Basic realm=\"a\"", "Content-Length: 2", body=b"ab"),
-    "404": text_of("404 Not Found", DATE, TYPE, "Content-Length: 2", body=b"ab"),
-    "500": text_of("500 Internal Server Error", DATE, TYPE, "Content-Length: 2", body=b"ab"),
-    "503": text_of("503 Service Unavailable", DATE, TYPE, "Retry-After: 3", "Content-Length: 2", body=b"ab"),
-    "999": text_of("999 Odd", DATE, TYPE, "Content-Length: 2", body=b"ab"),
-    "medium": answer(b"m" * 10240, fields=DATED),
-    "large": answer(b"l" * 100000, fields=DATED),
-    "long-head": text_of("200 OK", DATE, TYPE, "X-A: " + "a" * 5000, "Content-Length: 2", body=b"ab"),
-    "many-fields": text_of("200 OK", DATE, TYPE, *[f"X-{i}: {i}" for i in range(90)], "Content-Length: 2", body=b"ab"),
-    "early-hints": text_of("103 Early Hints", "Link: <a>") + PLAIN,
-    "pieces": in_pieces(PLAIN[:40], PLAIN[40:-3], PLAIN[-3:]),
-    "nothing": in_pieces(text_of("200 OK", DATE, TYPE, "Content-Length: 0")),
-    "more-than-told": PLAIN + b"more",
-    "garbage": b"garbage\r\n\r\n",
-    "bad-field": text_of("200 OK", DATE, TYPE, "Content-Length: 2", "bad field", body=b"ab"),
-    "both": text_of("200 OK", DATE, TYPE, "Content-Length: 2", "Transfer-Encoding: chunked", body=b"2\r\nab\r\n0\r\n\r\n"),
-}
 
 
 @pytest.mark.parametrize("more", ["", "ProxyPassReverse /p/ http://127.0.0.1:{port}/\nProxyPassReverseCookiePath / /p/\nProxyPassReverseCookieDomain inner outer\n"],
