@@ -13,7 +13,7 @@ _Atomic uint64_t *store_slot_find(const store *s, const store_key *key, uint64_t
     return NULL;
 }
 
-/* How much is lost if this slot goes: flights are never taken. */
+/* How much is lost if this slot is overwritten. Flights never are. */
 static uint32_t store_slot_worth(uint64_t slot)
 {
     switch (store_slot_kind(slot)) {
@@ -75,8 +75,8 @@ _Atomic uint64_t *store_slot_put(store *s, const store_key *key, uint64_t slot)
 }
 
 /*
- * A hand goes round the table and takes what was not asked for since it passed (a clock, as of Corbato, "A Paging Experiment", 1968).
- * One call looks at so many slots at most that no loop is held, and that some objects are among them: what is left is of the next one.
+ * A hand goes round the table and takes objects that were not asked for since it passed last (the clock algorithm: Corbato, "A
+ * Paging Experiment", 1968). A call looks at a bounded number of slots, so that no loop is held up; the next one goes on there.
  */
 #define STORE_TRIM_SLOTS 65536
 
@@ -157,7 +157,7 @@ void store_slot_pass(store *s, const store_key *key, uint32_t until)
     store_slot_put(s, key, slot);
 }
 
-/* ---- how many variants: in a cell the key that comes most often stays, as in the frequent items of Misra and Gries. */
+/* ---- how many variants a key has: a cell counts for several keys, and keeps the most frequent one (Misra and Gries, 1982). */
 
 static uint32_t store_variant_bits(uint64_t mark)
 {
