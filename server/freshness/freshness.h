@@ -181,7 +181,7 @@ uint32_t fresh_age(const fresh_terms *terms, apr_time_t now);
 /** Seconds that it stays fresh; negative: for so long it has been stale. */
 int64_t fresh_left(const fresh_terms *terms, apr_time_t now);
 
-/** When it stops being fresh. */
+/** When it ends to be fresh. */
 apr_time_t fresh_until(const fresh_terms *terms);
 
 /** When it is of no use any more: lifetime, the longest of its stale spans and CacheKeep. */

@@ -157,7 +157,7 @@ void store_slot_pass(store *s, const store_key *key, uint32_t until)
     store_slot_put(s, key, slot);
 }
 
-/* ---- how many variants a key has: a cell counts for several keys, and keeps the most frequent one (Misra and Gries, 1982). */
+/* ---- how many variants: in a cell the key that comes most often stays, as in the frequent items of Misra and Gries. */
 
 static uint32_t store_variant_bits(uint64_t mark)
 {

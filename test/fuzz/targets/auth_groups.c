@@ -58,8 +58,8 @@ static void check_file(request_rec *r, char *text)
     apr_table_do(group_is_right, text, groups, NULL);
     more = groups_in(r, "#others: joe\nothers: joe\n\n", text, "");
     check(apr_table_elts(more)->nelts >= apr_table_elts(groups)->nelts);
-    if (!*user || strpbrk(user, "\"'\\ \t\v\f\r"))
-        return;
+    if (!*user || strpbrk(user, "\"'\\ \t\v\f\r") || (*text && text[strlen(text) - 1] == '\\'))
+        return; /* several words; a line that goes on in the next one */
     more = groups_in(r, "", text, apr_pstrcat(r->pool, "\n\nmine : joe ", user, "\n", NULL));
     check(apr_table_get(more, "mine") != NULL);
     if (!apr_is_empty_table(groups))
