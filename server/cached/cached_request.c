@@ -99,7 +99,7 @@ static void request_is_whole(request_rec *r)
         apr_table_unset(r->headers_in, cached_conditions[i]);
 }
 
-/* Requests from the network with a method that concerns a cache, before any internal redirect; and parts of pages. */
+/* Requests from the network, of methods that a cache has to do with, in their first round; parts of pages. */
 static int request_is_for_cache(const request_rec *r)
 {
     const fresh_method method = fresh_method_of(r->method, strlen(r->method));

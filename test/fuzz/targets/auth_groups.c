@@ -11,6 +11,7 @@
 #include "auth_lines.h"
 #include "test_request.h"
 #include "apr_general.h"
+#include "apr_lib.h"
 #include "apr_strings.h"
 #include <stdint.h>
 #include <stdlib.h>
@@ -45,7 +46,7 @@ static int group_is_right(void *text, const char *name, const char *value)
     const size_t len = strlen(name);
 
     check(!strcmp(value, "in") && !strchr(name, ':'));
-    check(!len || (unsigned char)name[len - 1] > ' ');
+    check(!len || !apr_isspace(name[len - 1]));
     check(memchr(text, '\\', strlen(text)) || strstr(text, name));
     return 1;
 }
