@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * CacheRefreshAhead: what is asked for shortly before it becomes stale is sent as ever, and its backend is asked behind that, as for
- * stale-while-revalidate. So what is asked for often is never waited for. A backend gets so many of these requests at a time and no more.
+ * CacheRefreshAhead: an answer that is asked for shortly before it becomes stale is sent, and then its backend is asked, as for
+ * stale-while-revalidate. So no client waits for an answer that is asked for often. A backend gets a bounded number of these
+ * requests at a time.
  */
 #include "cached_private.h"
 #include "conn.h"
@@ -14,7 +15,7 @@
 #define AHEAD_BACKENDS 256 /* places for counts; backends that share one share its limit */
 #define AHEAD_USUAL 8
 
-#define AHEAD_VAIN 1024 /* keys of which it is known that it was in vain */
+#define AHEAD_VAIN 1024 /* keys for which it was in vain */
 #define AHEAD_VAIN_S 10 /* for so long */
 
 static _Atomic uint32_t ahead_now[AHEAD_BACKENDS]; /* of this process */
@@ -49,7 +50,7 @@ const char *cached_ahead_cmd(cmd_parms *cmd, void *dir, const char *span, const 
     return NULL;
 }
 
-/* Never more than half of its lifetime: else each request would have it fetched. */
+/* At most half of the lifetime, else each request would fetch. */
 apr_time_t cached_ahead_of(const cached_request *q)
 {
     const cached_section *section = cached_section_of(q->r);
@@ -63,7 +64,7 @@ apr_time_t cached_ahead_of(const cached_request *q)
                                          : all / 2);
 }
 
-/* It was tried lately, and nothing came of it: a failure, or what cannot be stored any more. */
+/* 1 if it was tried lately in vain: the backend failed, or its answer cannot be stored any more. */
 static int ahead_is_vain(const cached_request *q)
 {
     const store_key *key = q->has_variant ? &q->variant : &q->key;

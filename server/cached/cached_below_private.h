@@ -22,7 +22,7 @@ int cached_disk_fetch(const store_key *key, uint32_t flight);
 int cached_disk_fetch_wait(const store_key *key, uint32_t flight);
 /** Have an object that is complete in memory written. @param asked  when its origin was asked */
 void cached_disk_write(const store_key *key, apr_time_t asked);
-/** What has this mark is gone from the disk, too; 0: all is. */
+/** Objects with this mark are gone from the disk, too; 0: all. */
 void cached_disk_purge(uint64_t mark);
 /** Files below CacheRoot, if they are there. */
 void cached_disk_attach(const server_rec *main);
@@ -56,7 +56,7 @@ int cached_tier_fetch(const cached_tier_name *name, int fresh, uint32_t flight);
 int cached_tier_fetch_wait(const cached_tier_name *name, int fresh, uint32_t flight);
 /** Have the answer of a request, which is complete in memory, written. */
 void cached_tier_write(struct cached_request *q);
-/** Flights that the tier has for too long end. For who waits. */
+/** End look-ups that take too long. For threads whose requests wait for them. */
 void cached_tier_watch(void);
 /** A purge that all machines are to know of. */
 void cached_tier_purge(const struct cached_named *named, int soft);

@@ -140,7 +140,7 @@ int cached_disk_is_open(void)
 
 /* ---- the thread ---- */
 
-/* A disk that fails is told of once, until it works again. Another error is a record that was evicted meanwhile. */
+/* A disk that fails is logged once, until it works again. Other errors are of records that were evicted meanwhile. */
 static void disk_tell(disk_what what, apr_status_t rv)
 {
     static uint8_t fails[DISK_PURGED + 1];
@@ -154,7 +154,7 @@ static void disk_tell(disk_what what, apr_status_t rv)
     fails[what] = rv != APR_SUCCESS;
 }
 
-/* The head of a record: at first so many bytes as most heads have. @return its bytes, to be freed; NULL */
+/* Read the head of a record: first as many bytes as most heads have. @return its bytes, to be freed; NULL */
 static char *disk_head_get(const store_key *key, const disk_place *place, disk_head *head)
 {
     size_t n = place->bytes < DISK_HEAD_GUESS ? (size_t)place->bytes : DISK_HEAD_GUESS;
@@ -205,7 +205,7 @@ static int disk_body_get(store_writer *w, const disk_job *job, const disk_place 
     return disk_body_check(disk_tier, &job->key, place, head, &sum) == APR_SUCCESS;
 }
 
-/* What was written before the machine started last is shown to nobody before its sum is known. */
+/* A record from before the last start of the machine is not shown before its sum was compared. */
 static void disk_copy(const disk_job *job, const disk_place *place, const disk_head *from,
                       uint32_t epoch)
 {

@@ -17,7 +17,7 @@
 
 static int follow_run(cached_request *q);
 
-/* A handler that runs on a loop may go on there; of those that run on workers what is asked of a backend may. */
+/* Handlers that run on loops may go on there after a wait. Of those that run on workers only requests to backends may. */
 static int follow_may_wait(request_rec *r)
 {
     const int proxied =
@@ -92,14 +92,14 @@ void cached_followers_look(cached_request *first)
 
 /* ---- waiting for a head ---- */
 
-/* It asks for an answer of its own: it may lead, and follows nobody. */
+/* It asks for an answer of its own (no-cache, no-store): it may lead, and does not follow. */
 static int follow_wants_own(const cached_request *q)
 {
     return !q->policy.ignore_request &&
            (q->request.cc.has & (FRESH_CC_NO_CACHE | FRESH_CC_NO_STORE));
 }
 
-/* Others may have validated it meanwhile, and clients would have to wait for that here. */
+/* Another machine may have a fresher one, and this client would have to wait for a validation. */
 static int follow_may_be_fresher(const cached_request *q)
 {
     return !q->view.reader ||
@@ -107,7 +107,7 @@ static int follow_may_be_fresher(const cached_request *q)
             fresh_use_now(&q->terms, &q->request, &q->policy, brg_now()) == FRESH_VALIDATE);
 }
 
-/* It lies below memory, or may do so, and no wish of the request is against that. */
+/* 1 if it lies below memory, or may do so, and the request may have it from there. */
 static int follow_is_below(const cached_request *q, const store_key *key)
 {
     if (follow_wants_own(q))
@@ -192,13 +192,13 @@ static int follow_done(cached_request *q, int *status)
         *status = cached_serve(q, cached_filters_behind(q->r), "cache hit", 0);
         return 0;
     }
-    /* Names of fields came from below: the variant may lie there, too. */
+    /* The names of Vary's fields came from below: the variant may lie there, too. */
     if (!had_variant && q->has_variant && !q->view.reader) {
         q->asked_tier = 0;
         *status = follow_begin(q);
         return *status == OK;
     }
-    q->alone = 1; /* whatever it is, it is not waited for once more */
+    q->alone = 1; /* it does not wait once more */
     *status = DECLINED;
     return 0;
 }
@@ -337,7 +337,7 @@ static int lead_refresh(cached_request *q)
     return DECLINED;
 }
 
-/* It is fresh: whoever may not ask for it ahead of its end sends it and does nothing else. */
+/* It is fresh, and is sent in any case; then it is fetched ahead of its end, if that may be. */
 static int lead_ahead(cached_request *q)
 {
     if (follow_may_wait(q->r) && conn_on_loop() && cached_ahead_begin(q)) {
@@ -351,7 +351,7 @@ static int lead_ahead(cached_request *q)
     return cached_serve(q, cached_filters_behind(q->r), "cache hit", 0);
 }
 
-/* It is stale, and this one leads: as many at a time as its backend may be asked for what nobody waits for. */
+/* It is stale, and sent. Then it is validated, if its backend has less than its bound of such requests. */
 static int lead_stale(cached_request *q)
 {
     if (cached_ahead_begin(q))

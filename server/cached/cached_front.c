@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The loop's own cache stands in front of the store: a hit that any later request of its kind would get, too, is offered to it; that of a
- * part of a page as something that the page is made of. */
+/* The loop's own cache stands in front of the store. A hit that later requests of its kind would get, too, is offered to it; a hit
+ * for a part of a page is noted as a part of that page. */
 #include "cached_private.h"
 #include "conn.h"
 #include "brigade/assert.h"
@@ -20,7 +20,7 @@ static const char *const *front_names(const cached_request *q)
     return (const char *const *)(const void *)names->elts;
 }
 
-/* Fresh, and for whoever asks: what a request says of it for itself alone is not looked at there. */
+/* Fresh, and for every client: the loop's cache does not look at wishes of single requests. */
 static int front_is_for_all(const cached_request *q)
 {
     return q->use == FRESH_SERVE && q->outcome == CACHED_FROM_STORE && !q->soft && !q->follows &&

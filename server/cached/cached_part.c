@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Parts of a representation (RFC 9111, 3.3 and 3.4): a 206 is stored, and so is what came of a 200 that was cut. It answers ranges that lie
- * within it. A part that has the same strong tag and touches it is joined to it; who asks for the whole has the rest fetched.
+ * Parts of a representation (RFC 9111, 3.3 and 3.4). A 206 is stored, and so are the bytes that came of a 200 that was cut. A stored part
+ * answers ranges that lie within it. Another part that touches it, with the same strong tag, is joined to it. For a request for the
+ * whole the rest is fetched.
  */
 #include "cached_part_private.h"
 #include "cached_save_private.h"
@@ -16,9 +17,9 @@
 
 APLOG_USE_MODULE(cache);
 
-#define PART_COPY_MOST (4u << 20) /* bytes that are copied to join parts: it is done at once */
-#define PART_CUT_LEAST 4096       /* less of a 200 is not worth a request of its own */
-#define PART_VAIN 1024            /* keys of which it is known that their rest is not sent */
+#define PART_COPY_MOST (4u << 20) /* bytes that are copied to join parts, in one go */
+#define PART_CUT_LEAST 4096       /* fewer bytes of a 200 are not worth a request for the rest */
+#define PART_VAIN 1024            /* keys whose origin does not send the rest */
 
 static _Atomic uint64_t part_vain[PART_VAIN]; /* of this process */
 
@@ -36,7 +37,7 @@ static int part_content_range(const fresh_head *head, fresh_range *range, uint64
     return f && !fresh_content_range(f->value, f->value_len, range, total);
 }
 
-/* Its head and its bytes agree. */
+/* 1 if Content-Range says as many bytes as there are. */
 static int part_is_sound(cached_request *q)
 {
     uint64_t length;
@@ -112,7 +113,7 @@ uint64_t cached_part_apply(cached_request *q, uint64_t *begin)
 
 /* ---- asking for the rest ---- */
 
-/* Its origin says that it sends ranges; and it did so when it was asked last: a client could bring a part about of what has none. */
+/* Its origin says that it sends ranges, and did so when it was asked last. A part alone does not show that: clients can cause parts. */
 static int part_may_be_asked(const cached_request *q)
 {
     const http_field *f = FRESH_FIND(&q->part.head.head, "accept-ranges");
@@ -169,7 +170,7 @@ static int part_is_rest(const cached_request *q, const fresh_head *answer)
            fresh_parts_combine(&part->head.head, answer);
 }
 
-/* What the head of the part has, and that of the rest need not repeat: RFC 9110, 15.3.7. */
+/* Fields of the stored part that the head of the rest need not repeat: RFC 9110, 15.3.7. */
 static void part_fields_apply(cached_request *q)
 {
     request_rec *r = q->r;
@@ -213,7 +214,7 @@ int cached_rest_came(cached_request *q, const fresh_head *answer, apr_bucket_bri
 
 /* ---- storing ---- */
 
-/* Does what came touch what is there, or overlap it? Sets how much of that is written beside it. */
+/* 1 if the part that came touches the stored one, or overlaps it. Sets how many stored bytes are written before and behind. */
 static int part_joins(cached_request *q, const fresh_range *came, uint64_t total,
                       const fresh_head *answer)
 {

@@ -18,7 +18,7 @@
 APLOG_USE_MODULE(cache);
 
 #define PLACE_MEMORY (128ull << 20)
-#define PLACE_LOOK_NS 4000000 /* those that wait for a fetch of another process look so often */
+#define PLACE_LOOK_NS 4000000 /* how often requests look that wait for a fetch of another process */
 
 struct cached_place {
     store_reader *reader;
@@ -54,7 +54,7 @@ static int place_is_used(const server_rec *main)
     return cached_server_of(main)->memory || cached_sections_enable();
 }
 
-/* Of providers that are not there nothing is stored; Apache says so to nobody. */
+/* CacheEnable with an unknown provider stores nothing; Apache does not say so. */
 static void place_tell_unknown(const server_rec *main)
 {
     for (const server_rec *s = main; s; s = s->next) {
@@ -146,7 +146,7 @@ store_reader *cached_reader(const cached_place *place)
     return place->reader;
 }
 
-/* The loop's turn: those of its requests that wait look at what they wait for. */
+/* In the loop's turn: its waiting requests look at their flights. */
 static void place_noted(struct loop_note *note)
 {
     cached_place *place = loop_io_of(note, cached_place, note);
@@ -243,7 +243,7 @@ void cached_wake(cached_place *place, uint32_t flight)
 
 /* ---- requests that wait on this loop ---- */
 
-/* Fetches of other processes tell nobody here of their progress; and a leader may die. */
+/* Fetches of other processes do not wake this loop, and their leader may die: a timer looks. */
 static void place_time(cached_place *place, int on)
 {
     const struct itimerspec every = {{0, on ? PLACE_LOOK_NS : 0}, {0, on ? PLACE_LOOK_NS : 0}};

@@ -10,7 +10,7 @@
  *
  *   quick handler   cached_request_begin(): may this request be answered from the store, by which key, which policy
  *                   cached_find(): an object, and how it may be used; a hit is sent at once (cached_serve())
- *   handler         who fetches: cached_lead() takes the flight of the key, or waits for who has it (cached_follow.c)
+ *   handler         cached_lead(): this request fetches, or waits for the request that does (cached_follow.c)
  *   filter          cached_save.c: what the handler answers goes to the client and into the store
  */
 #include "fresh_range.h"
@@ -328,10 +328,10 @@ void cached_ask(cached_request *q);
 /** The request has its own conditions again. */
 void cached_ask_restore(cached_request *q);
 
-/** Others wait for what it fetches: it goes on if its client leaves. @param on  0: no more */
+/** It fetches for others, too, and goes on if its client leaves. @param on  0: no more */
 void cached_stay(cached_request *q, int on);
 
-/** The lead ends without an object. @param pass  responses cannot be stored: nobody waits for them for a while */
+/** The lead ends without an object. @param pass  the response cannot be stored: for a while no request waits for another */
 void cached_land(cached_request *q, int pass);
 
 /** The end of q: what it holds is let go. */

@@ -14,10 +14,9 @@
 
 APLOG_USE_MODULE(cache);
 
-/* What a request asks for on conditions of its own; put away while the backend is asked with those of the store. */
+/* Fields by which a request asks on conditions. They are put away while the backend is asked with those of the store. */
 static const char *const cached_conditions[] = {
     "If-None-Match", "If-Modified-Since", "If-Match", "If-Unmodified-Since", "Range", "If-Range"};
-#define STORE_ROWS 1024
 #define CONDITIONS (sizeof cached_conditions / sizeof *cached_conditions)
 _Static_assert(CONDITIONS == sizeof((cached_request *)0)->own / sizeof(const char *),
                "one place each");
@@ -98,7 +97,7 @@ int cached_is_part(const request_rec *r)
     return 0;
 }
 
-/* Conditions and ranges are of the page that a part stands in. */
+/* Conditions and ranges of the client are about the page, and not about this part of it. */
 static void request_is_whole(request_rec *r)
 {
     for (size_t i = 0; i < CONDITIONS; i++)
@@ -163,13 +162,13 @@ void cached_drop(cached_request *q)
     q->use = FRESH_FETCH;
 }
 
-/* Of @a baton: somebody waits for its flight. */
+/* 1 if some request waits for the flight of this one. */
 static int request_has_followers(void *baton)
 {
     const cached_request *q = baton;
-    uint64_t rows[STORE_ROWS / 64];
+    uint64_t rows[CACHED_ROWS / 64];
     const size_t words =
-        q->flight ? store_flight_waiters(cached_reader(q->place), q->flight, rows, STORE_ROWS / 64)
+        q->flight ? store_flight_waiters(cached_reader(q->place), q->flight, rows, CACHED_ROWS / 64)
                   : 0;
 
     for (size_t i = 0; i < words; i++)
@@ -192,7 +191,7 @@ void cached_land(cached_request *q, int pass)
         return;
     q->flight = 0;
     cached_stay(q, 0);
-    /* Those that wait are read before the flight's entry may have another use; who comes between looks by itself. */
+    /* Woken before the flight's entry may have another use, and after that for those that came in between. */
     cached_wake(q->place, flight);
     store_flight_end(cached_reader(q->place), flight, pass ? brg_now() + apr_time_from_sec(10) : 0);
     cached_wake(q->place, flight);
@@ -272,7 +271,7 @@ void cached_find(cached_request *q)
 {
     store_reader *reader = cached_reader(cached_place_here());
     store_found found;
-    const int is_first = !q->known; /* what it waited for is never fetched once more */
+    const int is_first = !q->known; /* after a wait it does not fetch ahead */
     int any;
 
     BRG_ASSERT(!q->view.reader);

@@ -37,7 +37,7 @@ static uint64_t save_length(const request_rec *r)
     return *end || n < 0 ? STORE_LENGTH_UNKNOWN : (uint64_t)n;
 }
 
-/* @return NULL: it may; *why says whether that is so of this request alone */
+/* @return NULL: it may be stored; else the reason, and *why: cached_is_of_request() */
 static const char *save_refused(cached_request *q, const fresh_response *response, fresh_why *why)
 {
     request_rec *r = q->r;
@@ -85,7 +85,7 @@ int cached_is_of_request(const request_rec *r, fresh_why why)
     }
 }
 
-/* What is stored is not so any more: the target says so, and not something about this client. */
+/* 1 if this status says that the stored answer is out of date; others may be about this client alone. */
 static int save_ends_stored(const request_rec *r)
 {
     return ap_is_HTTP_SUCCESS(r->status) || r->status == HTTP_MOVED_PERMANENTLY ||
@@ -188,7 +188,7 @@ static void save_begin(cached_request *q, const fresh_response *response)
                   apr_pstrmemdup(r->pool, q->text, q->text_len), r->uri);
 }
 
-/* It is neither the rest of what is stored nor the whole: the client asked for no range, and gets none. */
+/* The answer is neither the rest of the stored part nor the whole. The client asked for no range, and cannot have this one. */
 static int save_no_rest(cached_request *q, ap_filter_t *f, apr_status_t *rv)
 {
     request_rec *r = q->r;
@@ -299,7 +299,7 @@ static void save_bytes(cached_request *q, const char *p, apr_size_t n)
     save_give_up(q);
 }
 
-/* Its end does not come. */
+/* The end of the answer does not come. */
 static void save_cut(cached_request *q)
 {
     const uint32_t flight = q->flight;
@@ -314,7 +314,7 @@ static void save_cut(cached_request *q)
         cached_wake(q->place, flight);
 }
 
-/* A handler whose client left stops, and so an end comes that is none of the answer's; it tells where no length is announced. */
+/* A handler stops when its client left, and then an end of the output is not the end of the answer. Only a length would show that. */
 static int save_is_torn(const cached_request *q)
 {
     BRG_ASSERT(q->writer);

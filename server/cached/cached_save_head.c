@@ -75,7 +75,7 @@ static int save_names(cached_request *q, const char *names, uint32_t len)
     return stored;
 }
 
-/* The lead for the key becomes one for the variant: those that wait for another variant begin anew. */
+/* The lead for the key becomes one for the variant. Requests that wait for another variant begin anew. */
 static void save_lead_variant(cached_request *q)
 {
     uint32_t flight = 0;

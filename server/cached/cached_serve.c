@@ -33,7 +33,7 @@ static apr_time_t serve_date(const cached_request *q)
     return t == APR_DATE_BAD ? q->terms.stored : t;
 }
 
-/* What is kept in r beside its table. */
+/* Fields that request_rec has members for. */
 static void serve_known(cached_request *q)
 {
     request_rec *r = q->r;
@@ -54,7 +54,7 @@ static void serve_known(cached_request *q)
     }
 }
 
-/* Without Last-Modified the client's date is compared with that of the answer; no client is told that it is one. */
+/* Without Last-Modified the client's date is compared with Date, as if that were it; the client does not see this. */
 static int serve_conditions(cached_request *q)
 {
     request_rec *r = q->r;

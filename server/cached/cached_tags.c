@@ -11,7 +11,7 @@
 
 typedef void tags_fn(void *to, const char *tag, size_t len);
 
-/* "https://example.org members": a blank is in no tag of the other fields, or in none of an URL. */
+/* "https://example.org members". Tags of the other fields have no blank, or no URL in front of it. */
 static const char *tags_of_group(const cached_request *q, const char *group, size_t len, size_t *n)
 {
     const char *end = q->text + q->text_len, *path = memchr(q->text, ':', q->text_len);

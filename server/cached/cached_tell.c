@@ -45,7 +45,7 @@ static void tell_standard(const cached_request *q, const char *reason, int code)
                    before ? apr_pstrcat(r->pool, before, ", ", text.at, NULL) : text.at);
 }
 
-/* What variables of mod_cache do not tell apart, for logs in Squid's words. NULL: they do */
+/* In Squid's words, for logs: cases that the variables of mod_cache do not tell apart. NULL: they do */
 static const char *tell_kind(const cached_request *q, int code)
 {
     if (q->outcome == CACHED_STALE)
@@ -57,7 +57,7 @@ static const char *tell_kind(const cached_request *q, int code)
                                              : NULL;
 }
 
-/* Of the last request of internal redirects: that is what is logged, and sent. */
+/* q->r is the last request of internal redirects, which is sent and logged. */
 void cached_tell(cached_request *q, cached_outcome outcome, const char *reason, int code)
 {
     request_rec *r = q->r;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The tier that machines share, behind a provider whose calls may block: threads of each server process make them. What is read
- * comes into memory as a fetch does, and those that ask for it follow its flight. Each look-up has a place in a table that says since
- * when: who waits ends what takes too long, so the tier costs a request TIER_WAIT at most; then it is left alone until it answers the
- * thread that looks at purges.
+ * The tier that machines share, behind a provider whose calls may block: threads of each server process make them. An object is read
+ * into memory as if it were fetched, and requests for it follow its flight. A table has the time when each look-up began: requests
+ * that wait end those that take too long, so the tier costs a request TIER_WAIT at most. Then nothing is asked of the tier until it
+ * answers the thread that looks at purges.
  */
 #include "cached_named_private.h"
 #include "cached_tier.h"
@@ -23,7 +23,7 @@
 APLOG_USE_MODULE(cache_socache);
 
 #define TIER_THREADS 4
-#define TIER_JOBS 4096 /* that wait: what comes beyond is not written */
+#define TIER_JOBS 4096 /* that wait: beyond them nothing is written */
 #define TIER_READS 256 /* look-ups at a time: beyond them the origin is asked */
 #define TIER_WAIT apr_time_from_sec(1)
 #define TIER_LOOK apr_time_from_sec(1)       /* purges of others hold after that */
@@ -40,7 +40,7 @@ static _Atomic apr_time_t tier_alone_until;
 static apr_time_t tier_alone; /* of the thread that looks */
 static int tier_is_direct;    /* this program is no server */
 
-/* By a clock that nobody sets. */
+/* On the monotonic clock. */
 static struct timespec tier_until(apr_interval_time_t span)
 {
     const apr_time_t until = brg_monotonic_now() + span;
@@ -113,7 +113,7 @@ int tier_unclaim(uint32_t place, uint64_t claim)
 void tier_end_flight(cached_place *place, uint32_t flight)
 {
     BRG_ASSERT(place && flight);
-    /* Those that wait are read before the flight's entry may have another use. */
+    /* Woken before the flight's entry may have another use, and after that for those that came in between. */
     cached_wake(place, flight);
     store_flight_end(cached_reader(place), flight, 0);
     cached_wake(place, flight);

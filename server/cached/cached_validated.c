@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The backend said that what is stored still holds; or that it cannot say. */
+/* A 304 of the backend: the stored answer still holds. And errors, for which a stale answer may be sent. */
 #include "cached_below_private.h"
 #include "cached_named_private.h"
 #include "cached_save_private.h"
@@ -64,7 +64,7 @@ int cached_validated(cached_request *q, ap_filter_t *f, apr_status_t *rv)
     answer.n = cached_response_fields(r, &field);
     answer.field = field;
     if (!fresh_304_selects(&stored, &answer)) {
-        /* It is about something that is not here: what is here was right until now, and is asked for anew. */
+        /* The 304 is about another representation. The client gets the stored one, and the next request fetches. */
         cached_purge(q->text, q->text_len);
         merged = (http_field *)(uintptr_t)stored.field;
     } else {

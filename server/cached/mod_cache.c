@@ -19,12 +19,12 @@
 
 APLOG_USE_MODULE(cache);
 
-/* What is not answered from the store: the answer is looked at when it comes. */
+/* It is not answered from the store: a filter looks at the answer when that comes. */
 static int cache_miss(cached_request *q)
 {
     request_rec *r = q->r;
 
-    /* Whoever waits for this answer, or has a stale one, wants to know that there is none. */
+    /* Requests that wait for this answer, or have a stale one, need to know if there is none. */
     apr_table_setn(r->notes, PROXY_ANSWERS_FAILURES, "1");
     ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r, APLOGNO(00750) "Adding CACHE_SAVE filter for %s",
                   r->uri);
@@ -126,7 +126,7 @@ static int cache_is_hit(const cached_request *q)
     return q && q->known && q->view.reader && !q->decided && cached_serves(q->use);
 }
 
-/* Would a part of a page come from the store? It is held for the time when the part is run, unless another thread is to do that. */
+/* Would a part of a page come from the store? If so its object is held until the part is run. */
 static int cache_look(request_rec *r)
 {
     const cached_tier tier = cached_store() && r->filename && cached_is_part(r)
@@ -179,7 +179,7 @@ static int cache_handler(request_rec *r)
     return status;
 }
 
-/* The handler failed, so its filters are gone: what is stored may be sent in place of an error page. */
+/* The handler failed, so its filters are gone. A stale answer may be sent in place of the error page. */
 static void cache_error_filter(request_rec *r)
 {
     cached_request *q = cached_of(r);
@@ -205,7 +205,7 @@ static apr_status_t cache_drop(ap_filter_t *f, apr_bucket_brigade *in)
     return APR_SUCCESS;
 }
 
-/* What a client was told is what is logged. */
+/* The log has the answer that the client got. */
 static int cache_log(request_rec *r)
 {
     const cached_request *q = cached_of(r);
@@ -224,7 +224,7 @@ static apr_status_t cache_place(ap_filter_t *f, apr_bucket_brigade *in)
     return ap_pass_brigade(f->next, in);
 }
 
-/* What the cache had a say in is not remembered as a response of files, but as its own, if it offered it as that. */
+/* An answer that the cache had to do with is not kept as one made of files; only as a stored one, if that was offered. */
 static int cache_depends(request_rec *r)
 {
     for (const request_rec *at = cached_store() ? r : NULL; at; at = at->prev) {

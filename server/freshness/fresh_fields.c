@@ -213,7 +213,7 @@ int fresh_cc_targeted(fresh_cc *cc, const char *value, size_t len)
     return 1;
 }
 
-int fresh_tag_next(const char **p, const char *end, fresh_tag *tag)
+int fresh_etag_next(const char **p, const char *end, fresh_etag *tag)
 {
     const char *at = *p, *begin;
 
@@ -221,7 +221,7 @@ int fresh_tag_next(const char **p, const char *end, fresh_tag *tag)
         at++;
     if (at == end)
         return 0;
-    *tag = (fresh_tag){0};
+    *tag = (fresh_etag){0};
     if (end - at > 2 && (*at == 'W' || *at == 'w') && at[1] == '/' && at[2] == '"') {
         tag->weak = 1;
         at += 2;
@@ -247,7 +247,7 @@ int fresh_tag_next(const char **p, const char *end, fresh_tag *tag)
     return 1;
 }
 
-int fresh_tag_same(const fresh_tag *a, const fresh_tag *b, int strong)
+int fresh_etag_same(const fresh_etag *a, const fresh_etag *b, int strong)
 {
     return (!strong || (!a->weak && !b->weak)) && a->len == b->len &&
            !memcmp(a->opaque, b->opaque, a->len);

@@ -67,17 +67,17 @@ int fresh_age_parse(const char *value, size_t len, uint32_t *seconds);
 apr_time_t fresh_date(const char *value, size_t len, apr_time_t now);
 
 /** An entity tag. */
-typedef struct fresh_tag {
+typedef struct fresh_etag {
     const char *opaque; /**< without quotes */
     uint32_t len;
     uint8_t weak, quoted; /**< quoted 0: the origin left the quotes away */
-} fresh_tag;
+} fresh_etag;
 
 /** The next tag of a list; "*" is a tag of one byte without quotes. @return 0 at the end. RFC 9110, 8.8.3, 13.1.2 */
-int fresh_tag_next(const char **p, const char *end, fresh_tag *tag);
+int fresh_etag_next(const char **p, const char *end, fresh_etag *tag);
 
 /** 1 if both name one representation. @param strong  weak ones never do. RFC 9110, 8.8.3.2 */
-int fresh_tag_same(const fresh_tag *a, const fresh_tag *b, int strong);
+int fresh_etag_same(const fresh_etag *a, const fresh_etag *b, int strong);
 
 /** 1 if two names are the same in any case. */
 int fresh_name_is(const char *name, size_t len, const char *lower, size_t lower_len);

@@ -17,15 +17,6 @@ static size_t fresh_authority(const char *scheme, const char *authority, size_t 
     return len && authority[len - 1] == ':' ? len - 1 : len;
 }
 
-static void fresh_add_lower(fresh_text *key, const char *p, size_t len)
-{
-    for (size_t i = 0; i < len; i++) {
-        const char c = p[i] >= 'A' && p[i] <= 'Z' ? (char)(p[i] | 0x20) : p[i];
-
-        fresh_text_add(key, &c, 1);
-    }
-}
-
 void fresh_key(fresh_text *key, const fresh_target *target, const fresh_policy *policy)
 {
     const char *query = memchr(target->path, '?', target->path_len);
@@ -39,8 +30,8 @@ void fresh_key(fresh_text *key, const fresh_target *target, const fresh_policy *
     } else {
         fresh_text_add(key, target->scheme, strlen(target->scheme));
         FRESH_TEXT_ADD(key, "://");
-        fresh_add_lower(key, target->authority,
-                        fresh_authority(target->scheme, target->authority, target->authority_len));
+        fresh_text_lower(key, target->authority,
+                         fresh_authority(target->scheme, target->authority, target->authority_len));
     }
     fresh_text_add(key, target->path,
                    query && policy->ignore_query ? (size_t)(query - target->path)
@@ -66,7 +57,7 @@ int fresh_invalidates(fresh_method method, int code)
     return method == FRESH_UNSAFE && code >= 200 && code < 400;
 }
 
-/* Is it a scheme with its colon? Its length with the colon, or 0. */
+/* The length of a scheme with its colon; 0: there is none. */
 static size_t fresh_scheme(const char *p, size_t len)
 {
     for (size_t i = 0; i < len; i++) {
@@ -79,7 +70,7 @@ static size_t fresh_scheme(const char *p, size_t len)
     return 0;
 }
 
-/* Step over "scheme://authority" of the target's own origin. -1: another origin. */
+/* Step over "scheme://authority". @return 1: it was there, and is the target's origin; 0: there is none; -1: another origin */
 static int fresh_own_origin(const fresh_target *target, const char **value, size_t *len)
 {
     const char *p = *value, *end = p + *len, *begin;

@@ -138,19 +138,19 @@ int fresh_parts_gap(const fresh_parts *parts, fresh_range *gap)
     return 1;
 }
 
-static int fresh_strong_tag(const fresh_head *head, fresh_tag *tag)
+static int fresh_strong_tag(const fresh_head *head, fresh_etag *tag)
 {
     const http_field *f = FRESH_FIND(head, "etag");
     const char *p = f ? f->value : NULL;
 
-    return f && fresh_tag_next(&p, f->value + f->value_len, tag) && tag->quoted && !tag->weak;
+    return f && fresh_etag_next(&p, f->value + f->value_len, tag) && tag->quoted && !tag->weak;
 }
 
 int fresh_parts_combine(const fresh_head *a, const fresh_head *b)
 {
-    fresh_tag x, y;
+    fresh_etag x, y;
 
-    return fresh_strong_tag(a, &x) && fresh_strong_tag(b, &y) && fresh_tag_same(&x, &y, 1);
+    return fresh_strong_tag(a, &x) && fresh_strong_tag(b, &y) && fresh_etag_same(&x, &y, 1);
 }
 
 size_t fresh_content_range_text(char *room, size_t len, const fresh_range *range, uint64_t total)

@@ -21,7 +21,7 @@ int fresh_status_is_understood(int code)
     return 0;
 }
 
-/* 405 and 501, too, by the standard; but a field that a client sends, of another method say, may bring them about. */
+/* Not 405 and 501, though the standard names them: a client may bring these about, by a field that names another method. */
 int fresh_status_is_heuristic(int code)
 {
     switch (code) {
@@ -47,7 +47,7 @@ static int fresh_is_explicit(const fresh_response *response)
            (response->has_expires && !response->targeted);
 }
 
-/* What the status and the parts say. */
+/* May it be stored by its status and its Content-Range? */
 static fresh_why fresh_status_allows(const fresh_request *request, const fresh_response *response)
 {
     const http_field *range = FRESH_FIND(&response->head, "content-range");
@@ -65,7 +65,7 @@ static fresh_why fresh_status_allows(const fresh_request *request, const fresh_r
     return FRESH_STORE;
 }
 
-/* no-store is of no weight beside must-understand where the status is understood: section 5.2.2.3. */
+/* no-store does not count beside must-understand where the status is understood: section 5.2.2.3. */
 static fresh_why fresh_cc_allows(const fresh_request *request, const fresh_response *response,
                                  const fresh_policy *policy)
 {
@@ -116,11 +116,9 @@ fresh_why fresh_may_store(const fresh_request *request, const fresh_response *re
     fresh_why why;
 
     BRG_ASSERT(response->head.code && !request->head.code);
-    if (request->method != FRESH_GET && request->method != FRESH_QUERY &&
-        request->method != FRESH_HEAD)
+    /* A response to HEAD freshens what is stored, and is never stored by itself. */
+    if (request->method != FRESH_GET && request->method != FRESH_QUERY)
         return FRESH_WHY_METHOD;
-    if (request->method == FRESH_HEAD)
-        return FRESH_WHY_METHOD; /* a HEAD freshens, and is never stored by itself */
     why = fresh_status_allows(request, response);
     if (!why)
         why = fresh_cc_allows(request, response, policy);

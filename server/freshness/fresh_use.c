@@ -129,7 +129,7 @@ apr_time_t fresh_end(const fresh_terms *terms, const fresh_policy *policy)
     return terms->stored + apr_time_from_sec((left > 0 ? left : 0) + more);
 }
 
-/* What of the request's own wishes stands against a response that is fresh: section 5.2.1. */
+/* 1 if the request wants a fresher response than this one, which is fresh: section 5.2.1. */
 static int fresh_request_objects(const fresh_terms *terms, const fresh_request *request,
                                  const fresh_policy *policy, apr_time_t left, uint32_t age)
 {

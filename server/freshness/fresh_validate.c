@@ -23,12 +23,12 @@ int fresh_condition(fresh_validators *validators, const fresh_head *stored)
     return validators->tag_len || validators->modified_len;
 }
 
-static int fresh_field_tag(const fresh_head *head, fresh_tag *tag)
+static int fresh_field_etag(const fresh_head *head, fresh_etag *tag)
 {
     const http_field *f = FRESH_FIND(head, "etag");
     const char *p = f ? f->value : NULL;
 
-    return f && f->value_len && fresh_tag_next(&p, f->value + f->value_len, tag);
+    return f && f->value_len && fresh_etag_next(&p, f->value + f->value_len, tag);
 }
 
 static int fresh_same_value(const fresh_head *a, const fresh_head *b, const char *name)
@@ -40,13 +40,13 @@ static int fresh_same_value(const fresh_head *a, const fresh_head *b, const char
 
 int fresh_304_selects(const fresh_head *stored, const fresh_head *answer)
 {
-    fresh_tag ours, theirs;
+    fresh_etag ours, theirs;
 
     if (answer->code != 304)
         return 0;
-    if (fresh_field_tag(answer, &theirs))
-        return fresh_field_tag(stored, &ours) &&
-               fresh_tag_same(&ours, &theirs, !theirs.weak && !ours.weak);
+    if (fresh_field_etag(answer, &theirs))
+        return fresh_field_etag(stored, &ours) &&
+               fresh_etag_same(&ours, &theirs, !theirs.weak && !ours.weak);
     return fresh_same_value(stored, answer, "last-modified");
 }
 
@@ -108,13 +108,13 @@ uint32_t fresh_merge(http_field *out, const fresh_head *stored, const fresh_head
 
 fresh_head_says fresh_head_compare(const fresh_head *stored, const fresh_head *answer)
 {
-    fresh_tag ours, theirs;
+    fresh_etag ours, theirs;
 
     if (answer->code != 200 || stored->code != 200)
         return FRESH_HEAD_NOTHING;
-    if (fresh_field_tag(answer, &theirs) &&
-        (!fresh_field_tag(stored, &ours) || ours.weak != theirs.weak ||
-         !fresh_tag_same(&ours, &theirs, 0)))
+    if (fresh_field_etag(answer, &theirs) &&
+        (!fresh_field_etag(stored, &ours) || ours.weak != theirs.weak ||
+         !fresh_etag_same(&ours, &theirs, 0)))
         return FRESH_HEAD_ENDS;
     if (!fresh_same_value(stored, answer, "last-modified") ||
         !fresh_same_value(stored, answer, "content-length"))
@@ -123,11 +123,11 @@ fresh_head_says fresh_head_compare(const fresh_head *stored, const fresh_head *a
 }
 
 /* 1 if some line of the field lists the stored tag, or "*". */
-static int fresh_tags_match(const fresh_request *request, const char *name,
-                            const fresh_head *stored, int strong)
+static int fresh_etags_match(const fresh_request *request, const char *name,
+                             const fresh_head *stored, int strong)
 {
-    fresh_tag ours = {0}, theirs;
-    const int has = fresh_field_tag(stored, &ours);
+    fresh_etag ours = {0}, theirs;
+    const int has = fresh_field_etag(stored, &ours);
 
     for (uint32_t i = 0; i < request->head.n; i++) {
         const http_field *f = request->head.field + i;
@@ -135,10 +135,10 @@ static int fresh_tags_match(const fresh_request *request, const char *name,
 
         if (!fresh_name_is(f->name, f->name_len, name, strlen(name)))
             continue;
-        while (fresh_tag_next(&p, f->value + f->value_len, &theirs)) {
+        while (fresh_etag_next(&p, f->value + f->value_len, &theirs)) {
             if (!theirs.quoted && theirs.len == 1 && *theirs.opaque == '*')
                 return 1;
-            if (has && fresh_tag_same(&ours, &theirs, strong))
+            if (has && fresh_etag_same(&ours, &theirs, strong))
                 return 1;
         }
     }
@@ -165,14 +165,14 @@ int fresh_client_condition(const fresh_request *request, const fresh_head *store
     if (stored->code != 200 && stored->code != 203)
         return 0;
     if (request->if_match) {
-        if (!fresh_tags_match(request, "if-match", stored, 1))
+        if (!fresh_etags_match(request, "if-match", stored, 1))
             return 412;
     } else if (before && (t = fresh_date(before->value, before->value_len, 0)) && modified &&
                modified > t) {
         return 412;
     }
     if (request->if_none_match)
-        return fresh_tags_match(request, "if-none-match", stored, 0) ? 304 : 0;
+        return fresh_etags_match(request, "if-none-match", stored, 0) ? 304 : 0;
     if (since && (t = fresh_date(since->value, since->value_len, 0)) && modified && modified <= t)
         return 304;
     return 0;
@@ -181,7 +181,7 @@ int fresh_client_condition(const fresh_request *request, const fresh_head *store
 int fresh_range_counts(const fresh_request *request, const fresh_head *stored)
 {
     const http_field *f = request->if_range, *modified, *date;
-    fresh_tag ours, theirs;
+    fresh_etag ours, theirs;
     const char *p;
     apr_time_t t, then;
 
@@ -192,9 +192,9 @@ int fresh_range_counts(const fresh_request *request, const fresh_head *stored)
     p = f->value;
     t = fresh_date(f->value, f->value_len, 0);
     if (!t)
-        return fresh_field_tag(stored, &ours) &&
-               fresh_tag_next(&p, f->value + f->value_len, &theirs) && theirs.quoted &&
-               fresh_tag_same(&ours, &theirs, 1);
+        return fresh_field_etag(stored, &ours) &&
+               fresh_etag_next(&p, f->value + f->value_len, &theirs) && theirs.quoted &&
+               fresh_etag_same(&ours, &theirs, 1);
     modified = FRESH_FIND(stored, "last-modified");
     date = FRESH_FIND(stored, "date");
     then = modified ? fresh_date(modified->value, modified->value_len, 0) : 0;

@@ -23,7 +23,7 @@ void fresh_text_add(fresh_text *text, const char *bytes, size_t len)
     text->len += len;
 }
 
-static void fresh_text_lower(fresh_text *text, const char *bytes, size_t len)
+void fresh_text_lower(fresh_text *text, const char *bytes, size_t len)
 {
     const size_t from = text->len;
 
@@ -155,7 +155,7 @@ static int fresh_weighted_list(fresh_weighted *list, const fresh_head *request, 
     return n;
 }
 
-/* 1: done; 0: it has a form that is compared as it is. */
+/* @return 1; 0: the value has another form, and is compared as it is */
 static int fresh_variant_weighted(fresh_text *key, const char *name, size_t len,
                                   const fresh_head *request)
 {
@@ -196,7 +196,7 @@ static int fresh_is_blank(char c)
     return c == ' ' || c == '\t';
 }
 
-/* Without blanks beside commas, unless between quotes. */
+/* Leave out blanks beside commas, unless between quotes. */
 static void fresh_variant_list(fresh_text *key, const char *p, const char *end)
 {
     int quoted = 0;

@@ -22,6 +22,8 @@ typedef struct fresh_text {
 } fresh_text;
 
 void fresh_text_add(fresh_text *text, const char *bytes, size_t len);
+/** The same in lower case. */
+void fresh_text_lower(fresh_text *text, const char *bytes, size_t len);
 #define FRESH_TEXT_ADD(text, literal) fresh_text_add(text, literal, sizeof(literal) - 1)
 
 /** The start of a key. */

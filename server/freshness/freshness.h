@@ -162,7 +162,7 @@ int fresh_status_is_heuristic(int code);
 #define FRESH_T_COMPOSED \
     512 /**< a page with parts that are stored: it is made anew, not validated */
 
-/** What decides about a stored response later: kept beside its head, by value. 32 bytes. */
+/** How long a stored response may be used, and how: kept beside its head, by value. */
 typedef struct fresh_terms {
     apr_time_t stored; /**< when the response came */
     uint32_t age;      /**< corrected_initial_age: seconds that it was old then. Section 4.2.3 */
@@ -197,7 +197,7 @@ int fresh_is_older(const fresh_response *response, const fresh_head *stored,
 /** When it ends to be fresh. */
 apr_time_t fresh_until(const fresh_terms *terms);
 
-/** When nothing can use it any more: lifetime, its stale spans and CacheKeep. */
+/** When it is of no use any more: lifetime, the longest of its stale spans and CacheKeep. */
 apr_time_t fresh_end(const fresh_terms *terms, const fresh_policy *policy);
 
 /** How a stored response may be used for a request. */

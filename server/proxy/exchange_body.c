@@ -28,7 +28,7 @@ static apr_read_type_e body_how(const proxy_exchange *x)
     return x->loop || x->out_n ? APR_NONBLOCK_READ : APR_BLOCK_READ;
 }
 
-/* Data of unknown length and of others is had at hand, so that lengths can be told and nothing ends before it is sent. */
+/* Read each bucket, and set it aside: so lengths are known, and all bytes live until they are sent. */
 static apr_status_t body_own(proxy_exchange *x, apr_bucket_brigade *bb)
 {
     apr_bucket *e = APR_BRIGADE_FIRST(bb), *next;
@@ -177,7 +177,7 @@ apr_status_t exchange_body_ahead(proxy_exchange *x)
     return rv;
 }
 
-/* A script is told the length of its body. @return the status of one whose length is not known and that is too large to be kept */
+/* A script needs the length of the body first. @return the status for a body of unknown length that is too large to be kept */
 static apr_status_t body_is_endless(proxy_exchange *x)
 {
     ap_log_rerror(

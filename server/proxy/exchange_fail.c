@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A try that failed: lines of the log and pages as Apache's modules have them, and what follows: once more, another way, another
- * member of the balancer, or the end. */
+/* A try that failed. The log and the client are told in the words of Apache's modules. Then comes another try: the same way, another
+ * way, another member of the balancer; or the end. */
 #include "exchange_private.h"
 #include "proxy_origin.h"
 #include "proxy_private.h"
@@ -30,7 +30,7 @@ static int failure_status(const proxy_exchange *x, proxy_failure why)
     }
 }
 
-/* What the page says of it. */
+/* The sentence for the error page. */
 static const char *failure_reason(const proxy_exchange *x, proxy_failure why)
 {
     switch (why) {
@@ -177,7 +177,7 @@ static void failure_log(proxy_exchange *x, proxy_failure why, apr_status_t error
     }
 }
 
-/* A kept connection that its backend closed in this moment: nothing was lost, and it is no fault. */
+/* 1 if the backend closed a kept connection at this moment: nothing is lost, and the worker is not at fault. */
 static int failure_is_stale(proxy_exchange *x, proxy_failure why)
 {
     if (x->untouched)
@@ -223,7 +223,7 @@ static int exchange_try_other(proxy_exchange *x)
     return 1;
 }
 
-/* A proxy on the way gave no answer: the next one that ProxyRemote names, then none, as Apache does. @return 0: no other way */
+/* A proxy on the way did not answer. Try the next that ProxyRemote names, then the direct way, as Apache does. @return 0: no other way */
 static int exchange_try_other_way(proxy_exchange *x, proxy_failure why)
 {
     proxy_target *t = x->target;
@@ -247,7 +247,9 @@ static int exchange_try_other_way(proxy_exchange *x, proxy_failure why)
 void exchange_fail(proxy_exchange *x, proxy_failure why, apr_status_t error, const char *text)
 {
     if (failure_is_stale(x, why)) {
-        x->fresh = !x->codec->mux; /* others of a shared one may have a new one by now */
+        x->fresh =
+            !x->codec
+                 ->mux; /* where streams share connections another request may have opened a new one */
         x->told.tries++;
         exchange_try_again(x);
         return;

@@ -4,20 +4,20 @@
 
 /**
  * @file exchange_private.h
- * Between the files of the exchange.
+ * The exchange with a backend: steps that its files call in each other. proxy_exchange.h has the exchange itself.
  */
 #include "proxy_exchange.h"
 
 /** client_notify_fn of the connection of an exchange. */
 void exchange_told(void *baton);
 
-/** It is over; the handler returns @a status. */
+/** The exchange is over; the handler returns @a status. */
 void exchange_done(proxy_exchange *x, int status);
 
 /** Close the connection, if there is one. */
 void exchange_drop(proxy_exchange *x);
 
-/** Give the worker back, if it is not yet. */
+/** Give the worker back, if that was not done. */
 void exchange_release(proxy_exchange *x);
 
 /** The backend failed. Another try is begun, or the exchange is over. @param text  may be NULL (exchange_fail.c) */
@@ -35,13 +35,13 @@ static inline int exchange_has_more(const proxy_exchange *x)
 /** Send what the socket takes of x->out. @return 1: something was sent */
 int exchange_send(proxy_exchange *x);
 
-/** The backend takes no more of a tunnel: nothing is sent behind what was lost, and the tunnel ends (exchange_tunnel.c) */
+/** The backend takes no more bytes of a tunnel, and some are lost: nothing more is sent, and the tunnel ends (exchange_tunnel.c) */
 void exchange_tunnel_broken(proxy_exchange *x, apr_status_t error);
 
-/** Begin with what is kept of the body: after codec->begin(). */
+/** Begin to send the body with the bytes that are kept: after codec->begin(). */
 void exchange_body_begin(proxy_exchange *x);
 
-/** Send what is kept of the body in memory, and its end if it is over (exchange_body.c) */
+/** Send the bytes of the body that are kept in memory, and its end if it is over (exchange_body.c) */
 void exchange_body_memory(proxy_exchange *x);
 
 /** The loop of the request's connection, also where a worker runs it. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bodies of requests that a backend gets whole, beyond what is kept in memory: they go to a file as they come (spool_job.h), and from
- * there to the backend once they are complete. So a script is not held by a client that sends slowly. The body is what the file
- * has, and x->body behind it. A worker does the same and waits for the disk. */
+/* Bodies that a backend gets only when they are complete: bytes beyond those in memory go to a file as they come (spool_job.h), and
+ * from there to the backend. So a script is not held up by a client that sends slowly. The body is the content of the file, and
+ * x->body behind it. A worker does the same and waits for the disk. */
 #include "exchange_private.h"
 #include "loop.h"
 #include "spool_job.h"

@@ -19,7 +19,7 @@ typedef struct exchange_tunnel {
     uint8_t broken;                      /* the backend takes no more */
 } exchange_tunnel;
 
-/* The head leaves as an interim answer does: what follows is no HTTP. */
+/* The head is sent as an interim answer is, since the bytes behind it are not HTTP. */
 static void tunnel_head(proxy_exchange *x)
 {
     request_rec *r = x->r;
@@ -97,7 +97,7 @@ void exchange_tunnel_broken(proxy_exchange *x, apr_status_t error)
     x->out_n = 0;
     t->client_ended = 2;
     t->broken = 1;
-    x->cc->rd_ready = 1; /* what it sent before it went is passed on */
+    x->cc->rd_ready = 1; /* bytes that it sent before it left are passed on */
     tunnel_log(x, error);
 }
 

@@ -106,9 +106,10 @@ static const command_rec proxy_commands[] = {
 
 /* ---- what an answer depends on ---- */
 
-/* Which paths ProxyPass names follows from the path and the configuration; so files beside them are answered from
- * memory. What has to do with a backend never is. */
-/* Nothing was mapped: a quick handler answered with what a backend said to another request. Of a part of a page it is mapped first. */
+/* Whether ProxyPass names a path follows from the path and the configuration. So files are answered from memory beside it; an
+ * answer of a backend is not, unless the store had it. */
+
+/* 1 if a quick handler answered before the path was mapped to a backend: the answer is a stored one. Parts of pages are mapped first. */
 static int proxy_is_stored(const request_rec *r)
 {
     return (r->proxyreq == PROXYREQ_REVERSE && !r->filename && !r->handler) || brg_cache_is_part(r);

@@ -22,8 +22,7 @@ APLOG_USE_MODULE(proxy_balancer);
 
 /* ---- parameters ---- */
 
-/* Another site's page must not make a browser change something here: a link from there is as one without
- * parameters. */
+/* A page of another site must not make a browser change something here: parameters of a link from there do not count. */
 static int manager_is_own_link(request_rec *r)
 {
     const char *referer = apr_table_get(r->headers_in, "Referer");
@@ -97,7 +96,7 @@ static void manager_find(manager_call *m)
         }
 }
 
-/* The nonce is in no page but those of this server: who has it read one. */
+/* Only pages of this server have the nonce: a client that sends it has read such a page. */
 static int manager_may_change(const manager_call *m)
 {
     const char *nonce = apr_table_get(m->params, "nonce");

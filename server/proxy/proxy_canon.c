@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The form in which a target is looked up and sent: one path, encoded once. What is no part of a URL does not get to a
+/* The form in which a target is looked up and sent: one path, encoded once. Bytes that a URL cannot have never reach a
  * backend (request splitting: CVE-2023-25690). */
 #include "proxy_private.h"
 #include "apr_lib.h"
@@ -263,7 +263,7 @@ static char *canon_join(apr_pool_t *p, const char *scheme, const char *authority
     return text;
 }
 
-/* What ProxyPass made of the path: its beginning is known. @return DECLINED: it is not */
+/* The path begins with the target of a ProxyPass, whose form is known. @return DECLINED: it does not */
 static int canon_of_place(request_rec *r)
 {
     static const canon_kind kind = {"http", 1, 10415, 10408};

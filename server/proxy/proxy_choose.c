@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which worker gets a request, and what its answer, or that there was none, says of the worker. */
+/* Which worker gets a request; and what its answer, or its failure, says about the worker. */
 #include "proxy_private.h"
 #include "proxy_growth.h"
 #include "apr_strings.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* FastCGI 1.0, role responder. PHP-FPM serves one exchange of a connection at a time and its children wait for a connection
- * that is kept, so none is unless enablereuse= asks for it. What a request begins with leaves in one write: BEGIN, PARAMS and the
- * body, which is here by then. */
+ * that is kept, so none is kept unless enablereuse= asks for it. BEGIN, PARAMS and the first bytes of the body leave in one write; the
+ * body is complete by then. */
 #include "proxy_script.h"
 #include "exchange_private.h"
 #include "brigade/assert.h"
@@ -103,7 +103,7 @@ static void fcgi_params_put(const apr_table_t *env, const apr_size_t *len, unsig
     }
 }
 
-/* Content that begins behind room for the first header becomes records: what is beyond one of them moves on, the last first.
+/* Split content into records, in place: there is room in front of it for the first header. The last records move first.
  * @return where they end, an empty record included */
 static unsigned char *fcgi_stream_split(unsigned char *to, int type, apr_size_t len)
 {
@@ -315,7 +315,7 @@ static apr_size_t fcgi_take_some(proxy_exchange *x, fcgi_state *s, const char *d
     return n;
 }
 
-/* What is no body leaves the front of its bucket, which ends with it. @return the bucket that comes next */
+/* Take n bytes that are no body from the front of a bucket, which is deleted if nothing is left. @return the next bucket */
 static apr_bucket *fcgi_skip(apr_bucket *e, apr_size_t n, apr_size_t len)
 {
     apr_bucket *next = APR_BUCKET_NEXT(e);
@@ -330,7 +330,7 @@ static apr_bucket *fcgi_skip(apr_bucket *e, apr_size_t n, apr_size_t len)
     return e;
 }
 
-/* All that came is one bucket; content of the body stays of it. */
+/* All bytes that came are one bucket; only content of the body stays in it. */
 static apr_status_t fcgi_take(proxy_exchange *x)
 {
     fcgi_state *s = x->script;

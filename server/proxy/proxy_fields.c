@@ -193,7 +193,7 @@ static const char *fields_client_host(const request_rec *r)
     return apr_table_get(r->headers_in, "Host");
 }
 
-/* The value that a field of ours has behind the client's, or NULL: it is another one. */
+/* The value of a field as it is sent: the first X-Forwarded-For, -Host and -Server of the client gets ours behind its own. */
 static const char *fields_forwarded(const proxy_exchange *x, fields_head *h, const char *name,
                                     const char *value)
 {
@@ -363,8 +363,8 @@ static char *fields_put_lines(char *p, const proxy_line *from, const proxy_line 
     return p;
 }
 
-/* @return NULL: what is no part of a request line would begin another line. The bytes live as long as the request, and so does the
- * bucket, which no filter sees. */
+/* @return NULL: the method or the target would end the request line. Bytes and bucket live as long as the request; no filter sees
+ * them. */
 static apr_bucket *fields_write(const fields_head *h, const char *method, const char *target,
                                 const char *version)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What server processes have of each backend at the moment: requests, connections, queues.
+/* Figures of the moment for each backend: requests, connections, queues.
  *
  * Each process counts in a row of its own, by its slot of the scoreboard, in memory that all share. Whoever reads adds up the rows
  * of processes that live; so a process that is killed leaves nothing behind. */
@@ -34,7 +34,7 @@ int proxy_gauges_map(server_rec *main)
     return HTTP_INTERNAL_SERVER_ERROR;
 }
 
-/* Requests of a process that was killed are nobody's: what chooses by busyness would count them for ever. */
+/* Requests of a process that was killed are over; bybusyness would count them for ever. */
 static void gauges_forget(proxy_worker *w, proxy_gauges *g)
 {
     const int32_t busy = atomic_load(&g->busy);

@@ -58,7 +58,7 @@ int proxy_growth_room(const proxy_balancer *b)
 
 /* ---- of this process ---- */
 
-/* What lies in shared memory may be anything: @return 0: it is no URL */
+/* Define a member by its URL in shared memory, which may be anything. @return 0: it is no URL */
 static int growth_define(proxy_worker *w)
 {
     const char *url = apr_pstrndup(growth_pool, w->state->url, sizeof w->state->url - 1);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* HTTP/2 towards backends: the frames that come, heads and bodies. Each stream gets what is its own; what breaks a rule of the
- * connection ends all of them, what breaks one of a stream that stream. Source: RFC 9113, 4.3, 5.1, 6. */
+/* HTTP/2 towards backends: the frames that come, heads and bodies. Each stream gets its own frames. An
+ * error of the connection ends all streams, an error of a stream that one. Source: RFC 9113, 4.3, 5.1, 6. */
 #include "proxy_h2_private.h"
 #include "brigade/assert.h"
 #include <stdlib.h>
@@ -82,7 +82,7 @@ static void block_for(h2c_session *s, h2c_stream *st, const http_field_block *li
     h2c_stream_wake(st);
 }
 
-/* All blocks are decoded, also those that nobody wants: the table follows. */
+/* All blocks are decoded, also those of streams that are gone: the table of HPACK depends on each. */
 static void block_done(h2c_session *s, const uint8_t *data)
 {
     h2c_stream *st = h2c_stream_find(s, s->block_stream);

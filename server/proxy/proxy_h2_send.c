@@ -53,7 +53,7 @@ void h2c_write(h2c_session *s)
         s->out_from += n;
         if (rv == APR_EAGAIN)
             return;
-        if (rv != APR_SUCCESS) { /* what it said before it closed is heard first */
+        if (rv != APR_SUCCESS) { /* frames that it sent before it closed are read first */
             s->out_from = s->out_to;
             s->cc->rd_ready = 1;
             h2c_session_read(s);
@@ -152,7 +152,7 @@ apr_size_t h2c_request(proxy_exchange *x, const h2c_stream *st)
     return (apr_size_t)(p - block);
 }
 
-/* Who sends goes behind the others: each gets its share of a window that is short. */
+/* A stream that sends goes behind the others, so that each gets its share of a short window. */
 static void send_last(h2c_session *s, h2c_stream *st)
 {
     BRG_ASSERT(*st->prev == st);

@@ -84,7 +84,7 @@ void h2c_stream_wake(h2c_stream *st)
 
 void h2c_stream_fault(h2c_stream *st, const char *why)
 {
-    BRG_ASSERT(st->s); /* who has left hears no frames */
+    BRG_ASSERT(st->s); /* a stream that left gets no frames */
     if (!st->bad)
         st->bad = why;
     h2c_stream_wake(st);
@@ -229,7 +229,7 @@ static void session_rest(h2c_session *s)
     client_keep(cc);
 }
 
-/* RFC 9113, 8.1: what the backend would do for it is not wanted, or no more is sent of a body that was answered. */
+/* RFC 9113, 8.1: the answer is not wanted any more; or the answer came before the body was sent, which ends here. */
 static void stream_reset(h2c_session *s, const h2c_stream *st)
 {
     if (s->leaving && (s->bad || s->broken != APR_SUCCESS))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* SetHandler "proxy:unix:/socket|fcgi://host": what it means is worked out once by each loop, with an origin for its connections. What
- * is known is never replaced, since requests refer to it: beyond HANDLED_MOST handlers each request looks for itself. */
+/* SetHandler "proxy:unix:/socket|fcgi://host": each loop works out once where that leads, and makes an origin for its connections. An
+ * entry is never replaced, since requests refer to it. Beyond HANDLED_MOST handlers requests take the full way. */
 #include "proxy_private.h"
 #include "proxy_origin.h"
 #include "loop.h"
@@ -43,7 +43,7 @@ static void handled_begin(brg_loop *loop)
     loop_guest_add(loop, &handled_all.guest);
 }
 
-/* @return what follows the socket, if it is a URL of FastCGI without anything that each request has to look at; else NULL */
+/* @return the URL behind the socket, if it is one of FastCGI; else NULL */
 static const char *handled_url(request_rec *r, const char **socket)
 {
     const char *url = proxy_split_socket(r->pool, r->handler + strlen("proxy:"), socket);

@@ -194,7 +194,7 @@ static int alias_prefix(alias_run *a)
     return OK;
 }
 
-/* mod_proxy_wstunnel's: a target of ws: takes only those who ask for an upgrade, unless plain HTTP may go there. */
+/* Of mod_proxy_wstunnel: a target of ws: takes only requests for an upgrade, unless plain HTTP may go there. */
 static int alias_takes(request_rec *r, const char *url)
 {
     const char *upgrade;
@@ -220,7 +220,7 @@ static void alias_notes(const alias_run *a)
         apr_table_setn(a->r->notes, "proxy-noencode", "1");
 }
 
-/* OK, DONE: it is the proxy's; DECLINED: it is not to be; HTTP_CONTINUE: it does not match; or a status. */
+/* OK, DONE: the proxy has it; DECLINED: "!" keeps it from the proxy; HTTP_CONTINUE: it does not match; or a status. */
 static int alias_match(request_rec *r, const proxy_alias *alias, const proxy_dir_conf *dir)
 {
     const int interpolates = (alias->flags & ALIAS_INTERPOLATE) && dir && dir->interpolate == 1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From workers to origins. A worker of the configuration has an origin for good, whose connections loops keep; a target without
- * a worker of its own has one for its request. */
+/* From workers to origins. A worker of the configuration has one origin, whose connections loops keep. For a target without a
+ * worker of its own an origin is made for the request. */
 #include "proxy_origin.h"
 #include "proxy_private.h"
 #include "proxy_settings.h"

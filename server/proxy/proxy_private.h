@@ -2,7 +2,7 @@
 #ifndef BRIGADE_PROXY_PRIVATE_H
 #define BRIGADE_PROXY_PRIVATE_H
 
-/* What the files of this room share. */
+/* Configuration, workers, requests and shared state, for all files of the room. */
 #include "proxy.h"
 #include "proxy_settings.h"
 #include "client.h"
@@ -215,7 +215,7 @@ enum { WORKER_MATCH = 1 }; /* of ProxyPassMatch: the URL may have $1 ... */
 const char *proxy_split_socket(apr_pool_t *p, const char *url, const char **socket);
 const char *proxy_worker_define(apr_pool_t *p, proxy_worker **to, proxy_server_conf *conf,
                                 proxy_balancer *balancer, const char *url, int flags);
-/* What the URL says, and defaults, into @a w, whose server is set. @return NULL or what is wrong */
+/* Set up @a w, whose server is set, by the URL and by defaults. @return NULL or what is wrong */
 const char *proxy_worker_fill(apr_pool_t *p, proxy_worker *w, proxy_balancer *balancer,
                               const char *url, int flags);
 const char *proxy_balancer_define(apr_pool_t *p, proxy_balancer **to, proxy_server_conf *conf,
@@ -253,14 +253,15 @@ proxy_request *proxy_request_of(request_rec *r);
 /* @return NULL: there is none */
 const proxy_place *proxy_place_make(apr_pool_t *p, const proxy_alias *alias);
 
-/* r->filename was made of it. @param place  may be NULL */
+/* r->filename was made of this place. @param place  may be NULL */
 void proxy_place_mapped(request_rec *r, const proxy_place *place);
 
-/* What it was made of; NULL: something else. @param rest  [out] the rest of the path, not encoded yet */
+/* The place that r->filename was made of; NULL: of none. @param rest  [out] the rest of the path, not encoded yet */
 const proxy_place *proxy_place_of(const request_rec *r, const char **rest);
 
-/* r->filename is now its canonical form, of the same place; and whether it still is. */
+/* r->filename has its canonical form from now on. */
 void proxy_place_canonical(request_rec *r);
+/* Its place, while r->filename still has that form; else NULL. */
 const proxy_place *proxy_place_resolved(const request_rec *r);
 
 /* r->handler is a URL of FastCGI that this loop knows: r->filename, a file, becomes its canonical form, and @a origin the one for its
@@ -272,7 +273,7 @@ int proxy_pre_translate(request_rec *r);
 int proxy_translate(request_rec *r);
 int proxy_map_to_storage(request_rec *r);
 int proxy_fixup(request_rec *r);
-/* "proxy:unix:path|url" in r->filename: the socket goes into a note. @return OK, DECLINED or a status */
+/* "proxy:unix:path|url" in r->filename: put the socket into a note. @return OK, DECLINED or a status */
 int proxy_take_socket(request_rec *r);
 #define PROXY_SOCKET_NOTE "uds_path"
 
@@ -280,7 +281,7 @@ int proxy_take_socket(request_rec *r);
 int proxy_canonical(request_rec *r, const char *url);
 /* Encode what is not allowed in a path. NULL: it cannot be. */
 char *proxy_encode_path(apr_pool_t *p, const char *path, int keep_encoded_slash);
-/* Where a file's name that becomes a path of FastCGI has what may not stand there; its end. */
+/* The first byte of a file's name that a path of FastCGI may not have; its end if there is none. */
 const char *proxy_file_end(const char *path);
 /* "//[user[:password]@]host[:port][/path]". @return NULL or what is wrong; *url is what follows the first '/' */
 const char *proxy_netloc(apr_pool_t *p, const char **url, const char **host, apr_port_t *port);
@@ -316,7 +317,7 @@ const char *proxy_text_read(_Atomic uint32_t *names, const char *from, char *to,
 
 /* A number and a state for a member that may be added, the @a at -th of its balancer. @return 0, or -1: no room */
 int proxy_share_spare(apr_pool_t *p, proxy_worker *w, int at);
-/* It is a member now: proxy_worker_get() has it. */
+/* It is a member from now on, and proxy_worker_get() finds it. */
 void proxy_worker_publish(proxy_worker *w);
 
 #define PROXY_STATES_MOST 4096
@@ -331,7 +332,7 @@ typedef struct proxy_gauges {
 
 /* Map their memory. Threads: main, behind proxy_share(). @return OK or a status */
 int proxy_gauges_map(server_rec *main);
-/* This server process begins: its own row is empty, and what a process that died left there is taken from the shared counts. */
+/* This server process begins: figures that a dead process left in its row are taken from the shared counts. */
 void proxy_gauges_begin(void);
 /* The same for a worker that is new in this process. */
 void proxy_gauges_take(proxy_worker *w);

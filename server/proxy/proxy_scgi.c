@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* SCGI and uwsgi: variables in front, then the body as it is; the answer ends with the connection. SCGI answers as a CGI program,
- * uwsgi with a status line. */
+/* SCGI and uwsgi: variables, then the body as it is. The answer ends with the connection; of SCGI it begins as that of a CGI
+ * program does, of uwsgi with a status line. */
 #include "proxy_script.h"
 #include "exchange_private.h"
 #include "brigade/assert.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is said of an exchange: items of access logs, and the field Proxy-Status (RFC 9209). */
+/* What logs and clients learn of an exchange: items of access logs, and the field Proxy-Status (RFC 9209). */
 #include "proxy_tell.h"
 #include "proxy_private.h"
 #include "brigade/assert.h"
@@ -26,7 +26,7 @@ void proxy_tell_peer(proxy_told *told, const char *peer, apr_port_t port)
     memcpy(told->peer, peer, sizeof told->peer);
 }
 
-/* An error page is a request of its own, behind the one that the backend did not answer. */
+/* An error page is an internal redirect: the request before it has the exchange. */
 static const proxy_told *told_of(const request_rec *r)
 {
     const proxy_told *told = NULL;

@@ -6,14 +6,13 @@
  * @file disk.h
  * The tier below store.h: objects in files of fixed length below CacheRoot, which are written round and round.
  *
- * A record has its key, its place, and sums of its head and its body: what a crash, a full disk or somebody else left
- * there has another sum or place, and is no record. An index in a file that all processes map says where records are;
- * it is believed as far as records agree with it. If it is missing or has another layout, it is made anew from the
- * records' heads. What is overwritten is given up before the first byte is written, so a reader that was overtaken learns
- * it by disk_is_current() after he has read.
+ * A record has its key, its place, and sums of its head and its body. So bytes that a crash, a full disk or somebody else
+ * left are no record. An index in a file that all processes map says where records are; each look-up compares it with the
+ * record. If the index is missing or has another layout, it is made anew from the records' heads. Before a record is
+ * overwritten its place is given up: a reader asks disk_is_current() after it has read.
  *
- * Purges are kept beside it by time: a record that is older than the purge of its key or of one of its marks is gone, over
- * restarts, too. There is no soft purge here: what would be stale is fetched anew.
+ * Purges are kept beside the index, with their times: a record that is older than the purge of its key or of one of its marks
+ * is gone, also after a restart. There is no soft purge here: what would be stale is fetched anew.
  *
  * File names begin with "brigade-cache", which htcacheclean passes over. They belong to the user of server processes.
  *
@@ -48,7 +47,7 @@ apr_status_t disk_close(disk **d);
 /** The secret of keys that these files were written with: for store_secret_use(). */
 void disk_secret(const disk *d, uint64_t secret[2]);
 
-/** Where a record lies. By value; it may be overtaken. */
+/** Where a record lies, by value. It may be overwritten meanwhile. */
 typedef struct disk_place {
     uint32_t file;
     uint8_t
@@ -86,7 +85,7 @@ apr_status_t disk_head_read(disk *d, const store_key *key, const disk_place *pla
 /**
  * Read bytes of a record.
  * @param wait  0: APR_EAGAIN if the disk would have to be asked; then a worker does it with 1
- * @return APR_SUCCESS: all are there; APR_EAGAIN; APR_EGENERAL: it was overtaken; or what the system says
+ * @return APR_SUCCESS: all are there; APR_EAGAIN; APR_EGENERAL: it was overwritten; or an error of the system
  */
 apr_status_t disk_read(const disk *d, const disk_place *place, uint64_t off, void *to, size_t n,
                        int wait);
@@ -109,7 +108,7 @@ int disk_is_current(const disk *d, const disk_place *place);
 
 /**
  * Write an object that is complete.
- * @param stored  when its origin was asked: a purge after that is of it
+ * @param stored  when its origin was asked: later purges are of it, too
  * @return the system's error: it is not stored, the tier goes on
  */
 apr_status_t disk_write(disk *d, const store_key *key, const store_view *view, apr_time_t stored);

@@ -63,7 +63,7 @@ struct disk {
     disk_entry *entry;
     disk_purges *purges;
     uint32_t buckets;
-    uint64_t room;                       /* of a file, in front of which nothing stands */
+    uint64_t room;                       /* bytes of one file */
     int fd[DISK_FILES], index, attached; /* attached: the files are others', nothing is made */
     pthread_mutex_t lock[DISK_FILES];    /* of this process; between processes a lock on the file */
 };

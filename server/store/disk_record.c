@@ -99,7 +99,7 @@ static int disk_entry_place(const disk *d, const disk_entry *e, const store_key 
     place->at = (where >> 6) * DISK_UNIT;
     place->bytes = (bytes & UINT32_MAX) * DISK_UNIT;
     place->verified = (bytes >> 32 & 0xffff) == (atomic_load(&d->shared->boots) & 0xffff);
-    /* The tag goes first and comes last, so a mixture is none. */
+    /* A writer clears the tag first and sets it last: a mixture of two entries has another one. */
     return tag == disk_tag(key) && tag == atomic_load(&e->tag) && place->file < d->limits.files &&
            place->bytes >= sizeof(disk_record) &&
            place->bytes <= d->room - disk_offset(d, place->at);
@@ -130,7 +130,7 @@ void disk_forget(disk *d, const store_key *key)
     }
 }
 
-/* Into the entry of this key, an empty one, one that was overtaken, or one that is chosen by its place in the table. */
+/* Into an entry that is empty or leads to an overwritten record; else into one that follows from the place. */
 void disk_index_put(disk *d, const store_key *key, uint32_t file, uint64_t at, uint64_t bytes,
                     int verified)
 {
@@ -182,39 +182,37 @@ static void disk_later(_Atomic int64_t *to, int64_t when)
         ;
 }
 
-void disk_purge_begin(disk *d, uint64_t mark, apr_time_t when)
+/* The entry of a mark; else an empty one, or the one with the oldest purge. */
+static disk_mark *disk_mark_place(const disk *d, uint64_t mark)
 {
-    disk_mark *oldest = NULL;
+    disk_mark *oldest = disk_mark_of(d, mark, 0);
 
-    for (uint32_t i = 0; mark && i < DISK_PROBES; i++) {
+    for (uint32_t i = 0; i < DISK_PROBES; i++) {
         disk_mark *m = disk_mark_of(d, mark, i);
 
-        if (atomic_load(&m->mark) == mark) {
-            oldest = m;
-            break;
-        }
-        if (!oldest || !atomic_load(&m->mark) ||
+        if (atomic_load(&m->mark) == mark)
+            return m;
+        if (!atomic_load(&m->mark) ||
             (atomic_load(&oldest->mark) && atomic_load(&m->when) < atomic_load(&oldest->when)))
             oldest = m;
     }
-    if (!oldest) {
-        disk_later(&d->purges->all, when);
-    } else {
-        uint64_t there = atomic_load(&oldest->mark);
+    return oldest;
+}
 
-        if (there !=
-            mark) { /* what it knew of another mark is forgotten only with all that is as old */
-            if (there)
-                disk_later(&d->purges->all, atomic_load(&oldest->when));
-            atomic_store(&oldest->when, 0);
-            STORE_STEP("purge entry");
-            if (!atomic_compare_exchange_strong(&oldest->mark, &there, mark)) {
-                disk_later(&d->purges->all, when);
-                return;
-            }
-        }
-        disk_later(&oldest->when, when);
+void disk_purge_begin(disk *d, uint64_t mark, apr_time_t when)
+{
+    disk_mark *m = mark ? disk_mark_place(d, mark) : NULL;
+    uint64_t there = m ? atomic_load(&m->mark) : 0;
+
+    if (there != mark) {
+        if (there) /* that mark's purge is forgotten: all that is as old counts as purged */
+            disk_later(&d->purges->all, atomic_load(&m->when));
+        atomic_store(&m->when, 0);
+        STORE_STEP("purge entry");
+        if (!atomic_compare_exchange_strong(&m->mark, &there, mark))
+            m = NULL;
     }
+    disk_later(m ? &m->when : &d->purges->all, when);
 }
 
 apr_status_t disk_purge_wait(disk *d)
@@ -326,7 +324,7 @@ apr_status_t disk_body_check(disk *d, const store_key *key, const disk_place *pl
 
 /* ---- writing */
 
-/* A range of a file for a record. What lies there is given up here, before it is overwritten. */
+/* A range of a file for a record. Records that lie there are given up by this, before they are overwritten. */
 static uint64_t disk_reserve(disk *d, uint32_t file, uint64_t bytes)
 {
     uint64_t at = atomic_load(&d->shared->reserved[file]);
@@ -334,7 +332,7 @@ static uint64_t disk_reserve(disk *d, uint32_t file, uint64_t bytes)
     BRG_ASSERT(bytes && bytes <= d->room);
     at = (at + DISK_UNIT - 1) / DISK_UNIT * DISK_UNIT;
     if (d->room - disk_offset(d, at) < bytes)
-        at += d->room - disk_offset(d, at); /* none goes over the end */
+        at += d->room - disk_offset(d, at); /* no record goes over the end */
     atomic_store(&d->shared->reserved[file], at + bytes);
     return at;
 }

@@ -4,24 +4,23 @@
 
 /**
  * @file store.h
- * Objects in memory that all loops of all server processes share: found by a key, written while others read them
- * already, purged by key, prefix and mark.
+ * Objects in memory that all loops of all server processes share. They are found by a key, read while they are written,
+ * and purged by key, prefix and mark.
  *
  * The memory is a piece of kept_memory.h, which outlives reloads and upgrades. It is split into segments of 1 MiB that
- * are only appended to. A segment is freed whole, by a hole, and only when no reader has it pinned: so memory that
- * store_body() returned never changes, not even for pages that lie in sockets. A table of buckets of 64 bytes leads to
- * the objects; its slots are written by compare-and-swap. No lock is taken; who dies at any step leaves nothing that
- * others wait for, but memory that is found again when his row is.
+ * are only appended to. A segment is freed as a whole: its pages go back to the system (MADV_REMOVE), and only while no
+ * reader has it pinned. So bytes that store_body() returned never change, not even those that wait in a socket. A table of
+ * buckets of 64 bytes leads to the objects; its slots are written by compare-and-swap. No lock is taken. A process that
+ * dies at any step leaves nothing that others wait for; what it held becomes free with its rows (store_process_ended()).
  *
  * The store knows nothing of HTTP: a head is bytes of the caller's, a mark is a hash of a tag.
  *
- * Nothing in the memory is trusted by a process with more rights: the supervisor formats it and ends rows of processes
- * that it waited for (store_process_ended()), and reads nothing else. Equals hold each length and offset that they read
- * to its bounds (docs/internals/trust.md).
+ * A process with more rights trusts nothing in the memory: the supervisor formats it and ends the rows of processes
+ * that it waited for, and reads nothing else. Server processes compare each length and offset that they read with its
+ * bounds (docs/internals/trust.md).
  *
- * Threads: what writes with a store_reader (store_write...()) is done by one thread at a time, and each view is used by one at a
- * time; looking up, holding, releasing, flights and purges may be done by several with one reader, since they are single atomic
- * operations. Blocking: no.
+ * Threads: one at a time writes with a store_reader (store_write...()), and one at a time uses a view. Several may look up, hold,
+ * release, purge and use flights with one reader, since these are single atomic operations. Blocking: no.
  */
 #include "apr_errno.h"
 #include "apr_time.h"
@@ -43,7 +42,7 @@ typedef struct store_limits {
     uint64_t flight_bytes; /**< of objects that are on their way */
     uint32_t objects;      /**< the table has room for so many; 0: bytes / 1 KiB */
     uint32_t
-        objects_most; /**< CacheMaxObjects: beyond it others make room; 0: as many as the table takes */
+        objects_most; /**< CacheMaxObjects: beyond it objects are evicted; 0: as many as the table takes */
     uint32_t variants; /**< of one key */
     uint32_t marks;    /**< tags of one object, at most STORE_MARKS_MOST */
     uint32_t purges;   /**< keys and marks of which a purge is remembered one by one */
@@ -127,7 +126,7 @@ typedef struct store_view {
     uint32_t hits; /**< since it came, at most 7 */
 } store_view;
 
-/** Where the table leads to an object, for who keeps a copy of it: the copy holds while store_place_holds(). */
+/** Where the table leads to an object. A copy of that object may be used while store_place_holds(). */
 typedef struct store_place {
     _Atomic uint64_t *slot;
     uint64_t value; /**< of the slot, without its hits */
@@ -135,12 +134,13 @@ typedef struct store_place {
     store_key key;
 } store_place;
 
-/** What a look-up found. Object and flight may be there both: one is served while another one is fetched. */
+/** What a look-up found. There may be an object and a flight: one is served while its successor is fetched. */
 typedef struct store_found {
     store_view view;   /**< view.reader is NULL: no object */
     store_place place; /**< of the view, if there is one */
     uint32_t flight;   /**< a fetch that is under way, 0: none */
-    uint8_t pass;      /**< responses of this key cannot be stored: do not wait for others */
+    uint8_t
+        pass; /**< responses of this key cannot be stored: do not wait for the fetch of another request */
 } store_found;
 
 /**
@@ -185,8 +185,8 @@ int store_view_has_mark(const store_view *view, uint64_t mark);
 uint32_t store_view_marks(const store_view *view, uint64_t *marks);
 
 /**
- * For who came by a flight to what grows, and asked when store_epoch() was @a epoch: 1 if it is purged, also softly, and that may have been
- * before he asked. Those that asked before it may go on with it.
+ * For a request that follows a flight, and was made when store_epoch() was @a epoch.
+ * @return 1: the object was purged, also softly, before that: the request may not have it. 0: it was not, or later
  */
 int store_view_is_purged(const store_view *view, uint32_t epoch);
 
@@ -195,10 +195,10 @@ uint64_t store_offset(const store *s, const char *p);
 
 /* ---- one fetch for many */
 
-/** Who asks for a key that is not there. */
+/** What a request for an absent key is to do. */
 typedef enum store_lead {
     STORE_LEAD,   /**< you fetch it */
-    STORE_FOLLOW, /**< another one does: *flight is his */
+    STORE_FOLLOW, /**< another request does, with *flight */
     STORE_ALONE /**< fetch it for yourself: there are too many flights, or responses of this key cannot be stored */
 } store_lead;
 
@@ -225,7 +225,7 @@ store_flight_state store_flight_look(store_reader *reader, uint32_t flight, cons
 /** This reader wants to be told: store_flight_waiters() has its row. */
 void store_flight_wait(store_reader *reader, uint32_t flight);
 
-/** For the leader: rows that wait, as bits of words of 64. They are told by means of the caller's. @return how many words */
+/** For the leader: rows that wait, as bits of words of 64. Waking them is the caller's business. @return how many words */
 size_t store_flight_waiters(store_reader *reader, uint32_t flight, uint64_t *rows, size_t words);
 uint32_t store_reader_row(const store_reader *reader);
 
@@ -284,7 +284,7 @@ void store_write_give_up(store_writer **w);
 
 /* ---- purging */
 
-/** How often was purged. Taken before a fetch, it makes later purges count for its object. */
+/** The number of purges so far. Noted before a fetch (store_head.epoch), it makes later purges count for its object. */
 uint32_t store_epoch(const store *s);
 
 /** All objects of a key: its variants, too. @param soft  they are stale, not gone. Constant time */
@@ -307,7 +307,7 @@ typedef struct store_figures {
 
 void store_figures_get(const store *s, store_figures *figures);
 
-/** Called for each object that is stored and not purged; it counts as no hit. Return 0 to stop. Blocking: as long as the table is */
+/** Called for each object that is stored and not purged; that is no hit. Return 0 to stop. It takes as long as the table is */
 typedef int store_each_fn(void *data, const store_view *view, uint64_t length);
 void store_each(store_reader *reader, store_each_fn *fn, void *data);
 

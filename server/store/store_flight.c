@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fetches that are under way: who leads, and who waits for him. */
+/* Fetches that are under way: which request leads, and which ones wait for it. */
 #include "store_private.h"
 
 #include <string.h>
 
-/* Beside the states of store.h: an entry that was put in and not yet compared with others of its key, and one that lost. */
+/* Beside the states of store.h: a new flight that was not yet compared with others of its key, and one that is none. */
 #define STORE_FLIGHT_TENTATIVE 14u
 #define STORE_FLIGHT_LOST 15u
 
@@ -151,7 +151,7 @@ static int store_flight_position(const store *s, const store_key *key, const _At
     return STORE_SLOTS;
 }
 
-/* Of two that began at the same time the one in the earlier place leads, unless the other one knows already that it does. */
+/* Of two flights that began at the same time the one in the earlier slot leads, unless the other has the lead already. */
 static store_lead store_flight_contend(store_reader *reader, const store_key *key, uint32_t own,
                                        int ours, uint32_t *flight)
 {

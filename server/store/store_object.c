@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Objects as readers see them. All that is read from the memory is held to its bounds once, and used as it was read. */
+/* Objects as readers see them. Each value is read from the memory once, compared with its bounds, and used as it was read. */
 #include "store_private.h"
 
 #include <string.h>
 
-/* May the memory of this link be read? Its segment is pinned by the caller, or he is its owner. */
+/* May the memory of this link be read? The caller has its segment pinned, or owns it. */
 static int store_link_holds(const store *s, uint64_t link)
 {
     const uint32_t segment = store_link_segment(link);
@@ -44,7 +44,7 @@ int store_record_parts(const store *s, const store_record *r, store_parts *parts
     if (word & STORE_REC_LINKED) {
         if (at + 8 > bytes)
             return -1;
-        /* That of a piece that is still filled may be written at this moment. */
+        /* The link of a piece that is still being filled may be written at this moment. */
         parts->link = atomic_load_explicit(store_record_link((store_record *)(uintptr_t)r),
                                            memory_order_relaxed);
         p += 8;
@@ -152,7 +152,7 @@ store_record *store_slot_pin(store_reader *reader, const store_key *key, _Atomic
     if (segment >= s->segments)
         return NULL;
     store_pin(reader, segment);
-    /* The slot once more: who takes it away looks for pins afterwards. */
+    /* The slot is read once more: whoever takes the object away looks for pins after that. */
     if (store_link_holds(s, link) && store_slot_link(atomic_load(at)) == link &&
         (r = store_record_at(s, link)) && r->key.a == key->a && r->key.b == key->b &&
         (atomic_load(&r->word) & STORE_REC_STATE) == STORE_REC_COMPLETE &&
@@ -253,7 +253,7 @@ store_state store_view_state(const store_view *view, uint64_t *length)
     const store_record *r = view->body;
     const uint32_t word = atomic_load(&r->word);
     const store *s = view->reader->s;
-    /* After the state: what was committed before it ended is seen. */
+    /* Read after the state, so that all bytes are seen that came before the end. */
     const uint64_t len = atomic_load_explicit(&r->length, memory_order_acquire);
 
     BRG_ASSERT(r && view->segment < s->segments);
@@ -308,7 +308,7 @@ int store_view_is_purged(const store_view *view, uint32_t epoch)
            (store_record_parts(s, r, &parts) || store_is_purged(s, r, &parts));
 }
 
-/* Bytes of a piece that are there, of a body of which len are. */
+/* How many bytes of a piece are there, when len bytes of the whole body are. */
 static uint64_t store_piece_has(uint64_t begin, uint64_t room, uint64_t len)
 {
     return len <= begin ? 0 : len - begin < room ? len - begin : room;

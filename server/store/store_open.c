@@ -60,7 +60,7 @@ static uint32_t store_power(uint64_t n, uint32_t most)
     return power;
 }
 
-/* Twice as many segments as are ever full: those that hold a growing object are charged by what is in them. */
+/* Twice as many segments as may be full: one with a growing object counts only with the bytes that are in it. */
 static void store_layout_make(store_layout *l, const store_limits *limits)
 {
     const uint64_t full = limits->bytes / STORE_SEGMENT,
@@ -170,7 +170,7 @@ store *store_attach(void *memory, size_t bytes)
     store *s;
 
     if (bytes < sizeof *shared || shared->magic != STORE_MAGIC ||
-        shared->bytes > (uint64_t)bytes) /* it is a hint, as all that lies there */
+        shared->bytes > (uint64_t)bytes) /* not to be trusted, as all that lies there */
         return NULL;
     store_limits_default(&limits, shared->bytes);
     if (store_size(&limits) != bytes)
@@ -237,7 +237,7 @@ static int store_row_claim(store *s, uint32_t i)
         return 0;
     atomic_store(&s->row[i].pid, getpid());
     STORE_STEP("row claimed");
-    /* What another one held with this row is not held any more. */
+    /* What the last owner of this row had pinned is pinned no more. */
     for (uint32_t k = 0; k < s->segments; k++)
         if (atomic_load_explicit(&s->pin[(size_t)i * s->segments + k], memory_order_relaxed))
             atomic_store(&s->pin[(size_t)i * s->segments + k], 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Places of objects in the table, for who keeps copies of them. What takes an object away changes its slot, or the number of
- * purges. A slot could only come to the same value again once its segment was filled 512 times; by then
- * store_place_look() was called, which holds the key of the object to the place's. */
+/* Places of objects in the table, for copies that loops keep of them. Whatever takes an object away changes its slot, or the
+ * number of purges. A slot has the same value again at the earliest when its segment was filled 512 times; before that
+ * store_place_look() was called, which compares the keys. */
 #include "store_private.h"
 
 /* Names of fields that lead to variants are no response: they do not become stale. */

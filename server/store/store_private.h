@@ -140,7 +140,6 @@ struct store_reader {
     uint32_t row, incarnation;
     uint32_t open[STORE_CLASSES]; /* segment + 1 */
     uint32_t used[STORE_CLASSES]; /* granules of it */
-    uint32_t hand;                /* where the search for free flights goes on */
     uint32_t clock;               /* the slot at which store_slot_trim() goes on */
 };
 
@@ -218,7 +217,7 @@ static inline _Atomic uint64_t *store_slot_at(const store *s, const store_key *k
 #define STORE_SLOT_HIT (1ull << 59)
 #define STORE_SLOT_HITS (7ull << 59)
 
-/* Put a slot in: into an empty place, or that of what is least missed. */
+/* Put a slot into an empty place, or into that of the least worth. NULL: all places are flights */
 _Atomic uint64_t *store_slot_put(store *s, const store_key *key, uint64_t slot);
 /* The place of this very slot. NULL: it is gone */
 _Atomic uint64_t *store_slot_find(const store *s, const store_key *key, uint64_t slot);
@@ -231,28 +230,29 @@ int store_slot_is_pass(const store_key *key, uint64_t slot);
 int store_slot_has_ghost(const store *s, const store_key *key);
 
 /* ---- records */
-/* The record that a link leads to, held to its bounds. NULL: it is gone. The segment is pinned, or its owner asks. */
+/* The record that a link leads to, within its bounds. NULL: it is gone. The caller has the segment pinned, or owns it. */
 store_record *store_record_at(const store *s, uint64_t link);
 /* Of a record with STORE_REC_LINKED: the link behind its header. */
 static inline _Atomic uint64_t *store_record_link(store_record *r)
 {
     return (void *)(r + 1);
 }
-/* Its layout within the segment; -1: it does not fit there */
+/* The parts of a record, in place. */
 typedef struct store_parts {
     uint64_t link;
     const char *marks, *text, *terms, *head, *body;
     uint32_t marks_n, text_len, head_len, body_room;
 } store_parts;
+/* -1: they do not fit into the segment */
 int store_record_parts(const store *s, const store_record *r, store_parts *parts);
 /* The object that a slot leads to, whose segment is pinned then; NULL: it is another key's, or gone. */
 store_record *store_slot_pin(store_reader *reader, const store_key *key, _Atomic uint64_t *at,
                              uint64_t slot, store_parts *parts);
 /* Is an object of this key purged? 0, 1 softly, 2 */
 int store_is_purged(store *s, store_record *r, const store_parts *parts);
-/* The object leaves the table. */
+/* Take the object of this slot out of the table. */
 void store_object_forget(store *s, const store_key *key, uint64_t slot);
-/* It left it. */
+/* A slot that led to an object has another value now: count that. */
 void store_object_gone(store *s, uint64_t slot);
 /* Variants of a key, about: keys with many of them are counted well. */
 uint32_t store_variants(const store *s, uint64_t mark);
@@ -269,7 +269,7 @@ store_record *store_alloc(store_reader *reader, int kind, int evict, uint32_t by
 /* A segment of one's own. -1: none */
 int64_t store_segment_own(store_reader *reader, int kind);
 void store_segment_seal(store *s, uint32_t segment);
-/* Nobody needs what is in it. */
+/* It is to be freed once nobody has it pinned. */
 void store_segment_drop(store *s, uint32_t segment);
 /* Free what can be freed, and evict until @a bytes more have place. 0, or -1 */
 int store_make_room(store_reader *reader, uint64_t bytes);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Purges: a number that grows with each, and for each key and tag the number of its last one. An object knows up to which
- * number it was compared; so a hit costs one comparison while nothing is purged, and a purge costs the same however many
- * objects it ends. What does not fit into the tables raises a floor: objects that were not looked at since are purged. */
+/* Each purge has a number, which grows. A table has the number of the last purge of each key and tag. An object knows up to
+ * which number it was compared with that table (its stamp): so a hit costs one comparison while nothing is purged, and a purge
+ * costs the same however many objects it ends. A purge that the table forgets raises the floor: all objects with a stamp
+ * below it are purged. */
 #include "store_private.h"
 
 #include <string.h>
@@ -22,8 +23,8 @@ static void store_raise(_Atomic uint32_t *to, uint32_t epoch)
         ;
 }
 
-/* In place of its number while a purge is being made: it counts for all objects. No two are the same, so that who gives it its
- * number late does not give it to the next one of that mark. */
+/* Stands for the number of a purge until it has one, and counts for all objects. No two are the same: a process that gives the
+ * purge its number late does not give it to the next purge of that mark. */
 static uint64_t store_purge_begun(store *s)
 {
     return UINT64_C(1) << 63 | atomic_fetch_add(&s->shared->purgers, 1);
@@ -101,7 +102,7 @@ static void store_purge_add(store *s, uint64_t mark)
                 atomic_fetch_add(&s->shared->epoch, 1) + 1); /* rather too much than too little */
 }
 
-/* Purged behind this number? */
+/* Was this mark purged after the object of this stamp was looked at? */
 static int store_purge_after(store *s, uint64_t mark, uint32_t stamp)
 {
     for (uint32_t i = 0; i < STORE_PURGE_PROBES; i++) {

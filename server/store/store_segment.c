@@ -56,7 +56,7 @@ void store_segment_drop(store *s, uint32_t segment)
         ;
 }
 
-/* The pages go back to the system: what lies in sockets of them stays as it is, and the next to write here gets others. */
+/* The pages go back to the system. Those that a socket still has stay as they are; who writes here next gets new ones. */
 static void store_punch(store_reader *reader, uint32_t segment)
 {
     store *s = reader->s;
@@ -66,7 +66,7 @@ static void store_punch(store_reader *reader, uint32_t segment)
     STORE_STEP("before the hole");
     if (madvise(s->data + (size_t)segment * STORE_SEGMENT, STORE_SEGMENT, MADV_REMOVE))
         memset(s->data + (size_t)segment * STORE_SEGMENT, 0,
-               STORE_SEGMENT); /* nobody reads it: no reader, no socket that was told */
+               STORE_SEGMENT); /* no view is open on it */
     STORE_STEP("behind the hole");
     atomic_store(&g->used, 0);
     atomic_store(&g->counted, 0);
@@ -74,7 +74,7 @@ static void store_punch(store_reader *reader, uint32_t segment)
     atomic_store(&g->state, STORE_SEG_FREE);
 }
 
-/* The right to change a segment in this state; also of an owner who died while he did. */
+/* The right to change a segment from one state to the next, also where an owner died between the two. */
 static int store_segment_take(store_reader *reader, uint32_t segment, uint32_t from, uint32_t to)
 {
     store_segment *g = reader->s->segment + segment;
@@ -86,7 +86,7 @@ static int store_segment_take(store_reader *reader, uint32_t segment, uint32_t f
     } else if (!atomic_compare_exchange_strong(&g->state, &from, to)) {
         return 0;
     }
-    /* Between both another one may see the new state with an owner who is no more: one of the two gets it. */
+    /* Until the owner is set, another process may see the new state with a dead owner: one of the two gets the segment. */
     STORE_STEP("segment taken");
     return atomic_compare_exchange_strong(&g->owner, &owner,
                                           store_owner(reader->row, reader->incarnation)) &&
@@ -100,7 +100,7 @@ static void store_free_if_unpinned(store_reader *reader, uint32_t segment)
         store_punch(reader, segment);
 }
 
-/* What can go without a choice: dying ones, and pieces whose object is gone; segments of the dead are closed. */
+/* Free what needs no choice: segments that die, and pieces whose object is gone. Open segments of dead owners are sealed. */
 static void store_segment_tidy(store_reader *reader, uint32_t i)
 {
     store *s = reader->s;
@@ -192,7 +192,7 @@ store_record *store_alloc(store_reader *reader, int kind, int evict, uint32_t by
 
 /* ---- eviction */
 
-/* A copy in a segment of those that stay, with the body that it borrowed. */
+/* Copy an object that was asked for, with the body that it borrowed, to a segment of the main class. */
 static int store_promote_view(store_reader *reader, const store_view *view, _Atomic uint64_t *at,
                               uint64_t slot)
 {
@@ -246,7 +246,7 @@ static int store_promote(store_reader *reader, store_record *r, _Atomic uint64_t
     return moved;
 }
 
-/* The record that a slot leads to if it is the swept one, or has the body of that. */
+/* The record that a slot leads to, if that is the swept record or borrows its body; else NULL. */
 static store_record *store_swept(store *s, store_record *r, uint64_t link, uint64_t slot)
 {
     store_parts parts;
@@ -321,7 +321,7 @@ static void store_sweep(store_reader *reader, uint32_t segment)
     store_free_if_unpinned(reader, segment);
 }
 
-/* The oldest segment of new objects if these have more than a tenth of the memory, else of those that stay. */
+/* The oldest segment of the small class if that has more than a tenth of the memory, else of the main class. */
 static int64_t store_victim(store_reader *reader)
 {
     store *s = reader->s;

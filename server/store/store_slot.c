@@ -13,7 +13,7 @@ _Atomic uint64_t *store_slot_find(const store *s, const store_key *key, uint64_t
     return NULL;
 }
 
-/* How much is lost if this slot goes: flights are never taken. */
+/* How much is lost if this slot is overwritten. Flights never are. */
 static uint32_t store_slot_worth(uint64_t slot)
 {
     switch (store_slot_kind(slot)) {
@@ -75,8 +75,8 @@ _Atomic uint64_t *store_slot_put(store *s, const store_key *key, uint64_t slot)
 }
 
 /*
- * A hand goes round the table and takes what was not asked for since it passed (a clock, as of Corbato, "A Paging Experiment", 1968).
- * One call looks at so many slots at most that no loop is held, and that some objects are among them: what is left is of the next one.
+ * A hand goes round the table and takes objects that were not asked for since it passed last (the clock algorithm: Corbato, "A
+ * Paging Experiment", 1968). A call looks at a bounded number of slots, so that no loop is held up; the next one goes on there.
  */
 #define STORE_TRIM_SLOTS 65536
 

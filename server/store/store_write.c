@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Objects are written where readers see them: a record is complete, or it is in no slot. */
+/* Objects are written in place. The table leads to a record only when that is complete; a flight leads to it before. */
 #include "store_private.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define STORE_COMPACT \
-    (256u * 1024) /* an object of unknown length that became no longer moves to others */
+    (256u *           \
+     1024) /* an object of unknown length moves out of its own segment if it has no more than this */
 
 static uint32_t store_head_bytes(const store_head *head, int linked)
 {
@@ -70,7 +71,7 @@ static const char *store_head_refused(store *s, const store_head *head)
     return NULL;
 }
 
-/* A record in a segment of its own, which takes all of it. */
+/* A record that has a segment for itself. */
 static store_record *store_alloc_own(store_reader *reader, uint32_t *segment)
 {
     store *s = reader->s;
@@ -97,7 +98,7 @@ static void store_charge(store_writer *w)
         atomic_store_explicit(&g->counted, (used + 65535) & ~65535u, memory_order_relaxed);
 }
 
-/* What comes again soon after it was evicted stays at once. */
+/* An object that comes again soon after it was evicted goes to the main class at once. */
 static int store_class_of(const store *s, const store_key *key)
 {
     return store_slot_has_ghost(s, key) ? STORE_CLASS_MAIN : STORE_CLASS_SMALL;
@@ -179,7 +180,7 @@ static int store_write_next(store_writer *w)
     atomic_store(&piece->word, STORE_REC_COMPLETE | STORE_REC_PIECE | STORE_REC_LINKED);
     STORE_STEP("piece begun");
     link = store_link_of(s, piece) | STORE_LINK_SET;
-    /* Nobody follows a link before a length says that there is more behind it. */
+    /* Readers follow a link only when the length says that more lies behind it. */
     atomic_store_explicit(store_record_link(w->piece), link, memory_order_relaxed);
     if (w->piece_segment != w->segment)
         store_segment_seal(s, w->piece_segment);
@@ -264,7 +265,7 @@ static void store_replace(store *s, const store_key *key, uint64_t by)
         if (store_slot_kind(slot) != STORE_SLOT_OBJECT || (slot & 0xffff) != (key->b & 0xffff) ||
             store_slot_link(slot) == store_slot_link(by))
             continue;
-        /* A record that is freed meanwhile is one less of those that are to go. */
+        /* If the record is freed meanwhile, it is gone anyway. */
         r = store_record_at(s, store_slot_link(slot));
         if (r && r->key.a == key->a && r->key.b == key->b &&
             atomic_compare_exchange_strong(at, &slot, 0))
@@ -298,7 +299,7 @@ static void store_word_state(store_record *r, uint32_t state)
     atomic_store(&r->word, (word & ~STORE_REC_STATE) | state);
 }
 
-/* A short object out of its own segment to the others. NULL: it stays */
+/* Move a short object from its own segment to a shared one. NULL: it stays */
 static store_record *store_compact(store_writer *w)
 {
     store *s = w->reader->s;
@@ -327,7 +328,7 @@ static store_record *store_compact(store_writer *w)
     return to;
 }
 
-/* Pins and segments of a writer who is done; drop: what is in its own segments has no use. */
+/* A writer is done: its pin and its segments are let go. @param drop  what lies in its own segments is of no use */
 static void store_write_over(store_writer **writer, int drop)
 {
     store_writer *w = *writer;

@@ -36,10 +36,10 @@ static void check_cc(const char *value, size_t len)
 static void check_tags(const char *value, size_t len)
 {
     const char *p = value, *item;
-    fresh_tag tag;
+    fresh_etag tag;
     size_t n;
 
-    while (fresh_tag_next(&p, value + len, &tag))
+    while (fresh_etag_next(&p, value + len, &tag))
         check(tag.opaque >= value && tag.opaque + tag.len <= value + len);
     p = value;
     while (fresh_tags_next(FRESH_TAGS_SPACE, &p, value + len, &item, &n))
