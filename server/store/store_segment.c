@@ -288,7 +288,7 @@ static int store_sweep_record(store_reader *reader, store_record *r, uint64_t li
         store_object_forget(s, &r->key, slot);
         STORE_COUNT(s, evicted);
         if (!store_slot_hits(slot))
-            store_slot_pass(s, &r->key, 0); /* a ghost */
+            store_slot_ghost(s, &r->key);
     }
     return 0;
 }

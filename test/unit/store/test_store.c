@@ -662,6 +662,30 @@ static void test_eviction(void **state)
     assert_true(figures.promoted > 0 && figures.evicted > 0);
 }
 
+/* What was evicted is remembered for as many evictions as there are objects: else all that comes again would count as asked for often. */
+static void test_ghosts_are_forgotten(void **state)
+{
+    char text[40];
+    store_figures figures;
+    uint64_t ghosts = 0;
+
+    (void)state;
+    for (int i = 0; i < 6400; i++) {
+        snprintf(text, sizeof text, "http://a/%d", i);
+        assert_int_equal(put(text, 10000), APR_SUCCESS);
+    }
+    store_figures_get(f.s, &figures);
+    for (int i = 0; i < 6400; i++) {
+        store_key key;
+
+        snprintf(text, sizeof text, "http://a/%d", i);
+        key = key_of(text);
+        ghosts += (uint64_t)store_slot_has_ghost(f.s, &key);
+    }
+    assert_in_range(ghosts, figures.objects / 2, figures.objects);
+    assert_true(figures.evicted > 3 * figures.objects);
+}
+
 static void test_what_is_held_stays(void **state)
 {
     const store_key key = key_of("http://held/");
@@ -1032,6 +1056,7 @@ int main(void)
         T(test_a_purge_that_is_numbered_late),
 #endif
         T(test_eviction),
+        T(test_ghosts_are_forgotten),
         T(test_what_is_held_stays),
         T(test_what_was_given_up_is_held),
         T(test_large_ones_come_and_go),
