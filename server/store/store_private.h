@@ -196,6 +196,12 @@ static inline int store_slot_kind(uint64_t slot)
 {
     return (int)(slot >> 62);
 }
+/* store_head.worth of a record. */
+static inline uint32_t store_worth(const store_record *r)
+{
+    return atomic_load_explicit(&r->size, memory_order_relaxed) >> 24 & STORE_WORTH_MOST;
+}
+
 static inline uint32_t store_slot_hits(uint64_t slot)
 {
     return (uint32_t)(slot >> 59) & 7;

@@ -192,6 +192,12 @@ static int store_has(answer *a)
     return has;
 }
 
+/* As server/cached has it. */
+static uint8_t worth_of(const answer *a)
+{
+    return a->cost >= 320 ? 6 : a->cost >= 80 ? 4 : a->cost >= 20 ? 2 : 0;
+}
+
 static void store_put(answer *a)
 {
     static const char head[HEAD] = "x", terms[STORE_TERMS];
@@ -203,6 +209,7 @@ static void store_put(answer *a)
                           .head = head,
                           .head_len = HEAD - 128,
                           .length = a->bytes,
+                          .worth = worth_of(a),
                           .epoch = store_epoch(the_store)};
     const char *why;
     store_writer *w = store_write_begin(reader, &h, 0, &why);
@@ -218,22 +225,23 @@ static void store_put(answer *a)
 
 typedef struct trace {
     const char *name;
-    double power;                                    /* of Zipf's law */
-    int alike, short_lived, crawled, dear_are_large; /* switches */
-    int dear_are_rare;
+    double power;                                                   /* of Zipf's law */
+    int alike, short_lived, crawled, dear_are_large, dear_are_rare; /* switches */
+    uint32_t crawled_cost;
 } trace;
 
 static const trace traces[] = {
     {"all cost alike", 0.9, .alike = 1},
-    {"costs of 5, 40 and 400 ms", 0.9},
-    {"the same, Zipf 0.7", 0.7},
-    {"the same, and a crawler", 0.9, .crawled = 1},
+    {"costs of 5, 40 and 400 ms", 0.9, .alike = 0},
+    {"the same, Zipf 0.7", 0.7, .alike = 0},
+    {"the same, and a crawler", 0.9, .crawled = 1, .crawled_cost = 5},
+    {"a crawler of what is dear", 0.9, .crawled = 1, .crawled_cost = 400},
     {"the same, half fresh for 20 s", 0.9, .short_lived = 1},
     {"what is dear is large", 0.9, .dear_are_large = 1},
     {"what is dear is rare", 0.9, .dear_are_rare = 1},
 };
 
-/* A crawler's targets are the second half, cheap, and asked for in turn. */
+/* A crawler's targets are the second half, and asked for in turn. */
 static void trace_make(const trace *t)
 {
     memset(answers, 0, sizeof answers);
@@ -247,7 +255,7 @@ static void trace_make(const trace *t)
         a->bytes = (uint32_t)(8192 * exp(2.2 * z));
         a->cost = t->alike ? 40 : dear < 0.7 ? 5 : dear < 0.95 ? 40 : 400;
         if (t->crawled && i >= TARGETS / 2)
-            a->cost = 5;
+            a->cost = t->crawled_cost;
         if (t->dear_are_large && a->cost == 400)
             a->bytes *= 8;
         if (a->bytes > 1 << 20)
