@@ -305,7 +305,7 @@ static void run(const trace *t, const policy *p)
         spared += has ? a->cost : 0;
         hits += has;
     }
-    printf(" %9.1f %6.1f", 100 * hits / (double)(REQUESTS / 2), 100 * spared / cost);
+    printf(" %9.1f %6.1f", 200 * hits / (double)REQUESTS, 100 * spared / cost);
 }
 
 int main(int argc, char **argv)
