@@ -30,7 +30,8 @@
 #define STORE_SEGMENT (1u << 20)      /**< bytes */
 #define STORE_MARKS_MOST 100          /**< tags of one object */
 #define STORE_HEAD_MOST (256u * 1024) /**< bytes of key, terms and head of one object */
-#define STORE_TERMS 32                /**< bytes of an object that say how long it may be used */
+#define STORE_WORTH_MOST 7
+#define STORE_TERMS 32 /**< bytes of an object that say how long it may be used */
 
 typedef struct store store;
 typedef struct store_reader store_reader;
@@ -246,6 +247,8 @@ typedef struct store_head {
     const uint64_t *marks; /**< of its tags */
     uint32_t marks_n;
     uint8_t vary;
+    uint8_t
+        worth; /**< what it cost, at most STORE_WORTH_MOST: for so many rounds more it stays, once it was asked for again */
     uint64_t length; /**< of its body; STORE_LENGTH_UNKNOWN */
     uint32_t epoch;  /**< store_epoch() from before its origin was asked: purges since then count */
 } store_head;

@@ -195,7 +195,7 @@ static int store_pass_holds(const store *s, const store_key *key, apr_time_t now
     for (int i = 0; i < STORE_SLOTS; i++) {
         const uint64_t slot = atomic_load(store_slot_at(s, key, i));
 
-        if (store_slot_is_pass(key, slot) && (uint32_t)(slot >> 16) > (uint64_t)apr_time_sec(now))
+        if (store_slot_passes(key, slot, now))
             return 1;
     }
     return 0;

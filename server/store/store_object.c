@@ -219,8 +219,7 @@ int store_find(store_reader *reader, const store_key *key, apr_time_t now, store
             break;
         }
         default:
-            if (store_slot_is_pass(key, slot) &&
-                (uint32_t)(slot >> 16) > (uint64_t)apr_time_sec(now)) {
+            if (store_slot_passes(key, slot, now)) {
                 found->pass = 1;
                 any = 1;
             }

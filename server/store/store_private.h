@@ -9,7 +9,7 @@
  * A slot is one of
  *   object  kind 2 | hits 3 | generation 9 | segment 18 | granule 16 | tag 16
  *   flight  kind 2 | -    3 | -          9 | entry   18 | sequence 16 | tag 16
- *   pass    kind 2 | ghost 1 | more of the tag 13 | until 32 (seconds) | tag 16
+ *   pass    kind 2 | ghost 1 | more of the tag 13 | until 32 (seconds; of a ghost, which eviction it was) | tag 16
  * from the top down to the tag in the lowest bits. A ghost is a key whose object was evicted before its second hit.
  *
  * States of a segment, each changed by compare-and-swap; owner is the row that changes it:
@@ -195,6 +195,12 @@ static inline int store_slot_kind(uint64_t slot)
 {
     return (int)(slot >> 62);
 }
+/* store_head.worth of a record. */
+static inline uint32_t store_worth(const store_record *r)
+{
+    return atomic_load_explicit(&r->size, memory_order_relaxed) >> 24 & STORE_WORTH_MOST;
+}
+
 static inline uint32_t store_slot_hits(uint64_t slot)
 {
     return (uint32_t)(slot >> 59) & 7;
@@ -221,11 +227,15 @@ static inline _Atomic uint64_t *store_slot_at(const store *s, const store_key *k
 _Atomic uint64_t *store_slot_put(store *s, const store_key *key, uint64_t slot);
 /* The place of this very slot. NULL: it is gone */
 _Atomic uint64_t *store_slot_find(const store *s, const store_key *key, uint64_t slot);
-/* Remember that responses of this key cannot be stored, or that it was evicted (until 0). */
+/* Remember that its object was evicted. */
+void store_slot_ghost(store *s, const store_key *key);
+/* Remember that responses of this key cannot be stored, for so many seconds of the clock. */
 void store_slot_pass(store *s, const store_key *key, uint32_t until);
 /** Objects beyond store_limits.objects_most go, but for the one at @a keep. */
 void store_slot_trim(store_reader *reader, const _Atomic uint64_t *keep);
 int store_slot_is_pass(const store_key *key, uint64_t slot);
+/* The slot is a pass of this key that holds. */
+int store_slot_passes(const store_key *key, uint64_t slot, apr_time_t now);
 /* Was it evicted lately before its second hit? */
 int store_slot_has_ghost(const store *s, const store_key *key);
 

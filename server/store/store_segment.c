@@ -192,6 +192,15 @@ store_record *store_alloc(store_reader *reader, int kind, int evict, uint32_t by
 
 /* ---- eviction */
 
+/* How often more it stays without a hit: what cost much gets some rounds when it comes to those that stay, and has one less each time. */
+static uint32_t store_rounds(const store *s, const store_record *r, uint64_t slot)
+{
+    const uint32_t segment = store_segment_of(s, r);
+
+    return atomic_load(&s->segment[segment].kind) == STORE_CLASS_MAIN ? store_slot_hits(slot) - 1
+                                                                      : store_worth(r);
+}
+
 /* Copy an object that was asked for, with the body that it borrowed, to a segment of the main class. */
 static int store_promote_view(store_reader *reader, const store_view *view, _Atomic uint64_t *at,
                               uint64_t slot)
@@ -218,11 +227,12 @@ static int store_promote_view(store_reader *reader, const store_view *view, _Ato
     atomic_store(&to->length, length);
     memcpy(to + 1, parts.marks, head);
     memcpy((char *)(to + 1) + head, body_parts.body, (size_t)length);
-    atomic_fetch_or(&to->size, parts.marks_n << 17);
+    atomic_fetch_or(&to->size, parts.marks_n << 17 | store_worth(r) << 24);
     STORE_STEP("promoted");
     atomic_store(&to->word, atomic_load(&r->word) & ~(STORE_REC_LINKED | STORE_REC_BORROWS));
-    if (!atomic_compare_exchange_strong(
-            at, &slot, store_slot_make(STORE_SLOT_OBJECT, 0, store_link_of(s, to), &r->key))) {
+    if (!atomic_compare_exchange_strong(at, &slot,
+                                        store_slot_make(STORE_SLOT_OBJECT, store_rounds(s, r, slot),
+                                                        store_link_of(s, to), &r->key))) {
         atomic_store(&to->word, 0);
         return 0;
     }
@@ -288,7 +298,7 @@ static int store_sweep_record(store_reader *reader, store_record *r, uint64_t li
         store_object_forget(s, &r->key, slot);
         STORE_COUNT(s, evicted);
         if (!store_slot_hits(slot))
-            store_slot_pass(s, &r->key, 0); /* a ghost */
+            store_slot_ghost(s, &r->key);
     }
     return 0;
 }

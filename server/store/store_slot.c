@@ -2,6 +2,8 @@
 /* The table: slots that are written by compare-and-swap. */
 #include "store_private.h"
 
+#define STORE_PASS_GHOST (1ull << 61)
+
 _Atomic uint64_t *store_slot_find(const store *s, const store_key *key, uint64_t slot)
 {
     for (int i = 0; i < STORE_SLOTS; i++) {
@@ -20,7 +22,7 @@ static uint32_t store_slot_worth(uint64_t slot)
     case STORE_SLOT_NONE:
         return 0;
     case STORE_SLOT_PASS:
-        return slot >> 61 & 1 ? 1 : 2;
+        return slot & STORE_PASS_GHOST ? 1 : 2;
     case STORE_SLOT_OBJECT:
         return 3 + store_slot_hits(slot);
     default:
@@ -129,21 +131,29 @@ int store_slot_is_pass(const store_key *key, uint64_t slot)
            (slot & STORE_PASS_TAG) == store_pass_tag(key);
 }
 
+int store_slot_passes(const store_key *key, uint64_t slot, apr_time_t now)
+{
+    return store_slot_is_pass(key, slot) && !(slot & STORE_PASS_GHOST) &&
+           (uint32_t)(slot >> 16) > (uint64_t)apr_time_sec(now);
+}
+
+/* As many ghosts count as there are objects: those of before say nothing of what is worth its place now. */
 int store_slot_has_ghost(const store *s, const store_key *key)
 {
+    const uint64_t evicted = atomic_load_explicit(&s->shared->evicted, memory_order_relaxed);
+
     for (int i = 0; i < STORE_SLOTS; i++) {
         const uint64_t slot = atomic_load(store_slot_at(s, key, i));
 
-        if (store_slot_is_pass(key, slot) && slot >> 61 & 1)
-            return 1;
+        if (store_slot_is_pass(key, slot) && (slot & STORE_PASS_GHOST))
+            return (uint32_t)evicted - (uint32_t)(slot >> 16) < atomic_load(&s->shared->objects);
     }
     return 0;
 }
 
-void store_slot_pass(store *s, const store_key *key, uint32_t until)
+static void store_pass_put(store *s, const store_key *key, uint64_t what)
 {
-    const uint64_t slot = (uint64_t)STORE_SLOT_PASS << 62 | (uint64_t)!until << 61 |
-                          (uint64_t)until << 16 | store_pass_tag(key);
+    const uint64_t slot = (uint64_t)STORE_SLOT_PASS << 62 | what | store_pass_tag(key);
 
     for (int i = 0; i < STORE_SLOTS; i++) {
         _Atomic uint64_t *at = store_slot_at(s, key, i);
@@ -155,6 +165,19 @@ void store_slot_pass(store *s, const store_key *key, uint32_t until)
         }
     }
     store_slot_put(s, key, slot);
+}
+
+void store_slot_pass(store *s, const store_key *key, uint32_t until)
+{
+    store_pass_put(s, key, (uint64_t)until << 16);
+}
+
+void store_slot_ghost(store *s, const store_key *key)
+{
+    const uint32_t evicted =
+        (uint32_t)atomic_load_explicit(&s->shared->evicted, memory_order_relaxed);
+
+    store_pass_put(s, key, STORE_PASS_GHOST | (uint64_t)evicted << 16);
 }
 
 /* ---- how many variants: in a cell the key that comes most often stays, as in the frequent items of Misra and Gries. */

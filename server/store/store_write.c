@@ -26,11 +26,12 @@ static void store_record_fill(store_record *r, const store_head *head, uint32_t 
     char *p = (char *)(r + 1);
 
     BRG_ASSERT(head->text_len <= UINT16_MAX && head->marks_n < 127);
+    BRG_ASSERT(head->worth <= STORE_WORTH_MOST);
     r->key = head->key;
     atomic_store(&r->stamp, head->epoch);
     r->head_len = 2 + head->text_len + STORE_TERMS + head->head_len;
     atomic_store(&r->length, 0);
-    atomic_fetch_or(&r->size, (head->marks_n + variant) << 17);
+    atomic_fetch_or(&r->size, (head->marks_n + variant) << 17 | (uint32_t)head->worth << 24);
     if (flags & STORE_REC_LINKED) {
         memcpy(p, &link, 8);
         p += 8;
@@ -273,11 +274,20 @@ static void store_replace(store *s, const store_key *key, uint64_t by)
     }
 }
 
+/* It was asked for again if it is among those that stay: then what it cost counts. */
+static uint32_t store_worth_now(store *s, const store_record *r)
+{
+    const uint32_t segment = store_segment_of(s, r);
+
+    return atomic_load(&s->segment[segment].kind) == STORE_CLASS_MAIN ? store_worth(r) : 0;
+}
+
 /* A record that is complete gets its slot. */
 static apr_status_t store_publish(store_reader *reader, store_record *r, const store_key *key)
 {
     store *s = reader->s;
-    const uint64_t slot = store_slot_make(STORE_SLOT_OBJECT, 0, store_link_of(s, r), key);
+    const uint64_t slot =
+        store_slot_make(STORE_SLOT_OBJECT, store_worth_now(s, r), store_link_of(s, r), key);
     const _Atomic uint64_t *at;
 
     STORE_STEP("before the slot");
@@ -318,7 +328,7 @@ static store_record *store_compact(store_writer *w)
     to->key = r->key;
     atomic_store(&to->stamp, atomic_load(&r->stamp));
     to->head_len = r->head_len;
-    atomic_fetch_or(&to->size, parts.marks_n << 17);
+    atomic_fetch_or(&to->size, parts.marks_n << 17 | store_worth(r) << 24);
     memcpy(to + 1, parts.marks, head + (size_t)w->total);
     atomic_store(&to->length, w->total);
     STORE_STEP("compacted");
@@ -401,6 +411,7 @@ apr_status_t store_write_refreshed(store_reader *reader, const store_head *head,
         return APR_ENOMEM;
     }
     store_record_fill(r, head, flags, store_link_of(s, from) | STORE_LINK_SET);
+    atomic_fetch_or(&r->size, store_worth(from) << 24); /* a 304 cost less than what it is about */
     atomic_store(&r->length, atomic_load(&from->length));
     store_word_state(r, STORE_REC_COMPLETE);
     rv = store_publish(reader, r, &head->key);

@@ -3,6 +3,7 @@
 import itertools
 import re
 import threading
+import time
 
 import pytest
 
@@ -131,3 +132,30 @@ def test_a_reload_changes_them(serve, backend):
     server.write_config(config(backend, "CacheMaxTags 10"))
     processes.reload(server)
     wait_until(lambda: kinds(server, ("/p/b", {}), ("/p/b", {}))[1] == "HIT", "the new bound")
+
+
+@pytest.mark.slow
+def test_what_cost_a_backend_much_stays_longer(serve):
+    """Each is asked for twice, and then others are, three times what memory holds."""
+    def script(connection, request):
+        if request.target.startswith("/dear"):
+            time.sleep(0.09)  # what it costs
+        return answer(b"x" * 40000, fields=fields(age=10000))
+
+    with Backend({"*": script}) as backend:
+        server = serve(config(backend, "CacheMemory 8M\nMaxKeepAliveRequests 0"))
+        slow = 0
+        with server.connect() as c:
+            for path in [f"/p/{kind}{i}" for kind in ("dear", "cheap") for i in range(15)] + [f"/p/{i}" for i in range(600)]:
+                began = time.monotonic()
+                c.get(path)
+                slow += "cheap" in path and time.monotonic() - began >= 0.02  # on a busy machine
+                c.get(path)
+            asked = len(backend.requests)
+            for i in range(15):
+                c.get(f"/p/dear{i}")
+            dear = len(backend.requests) - asked
+            for i in range(15):
+                c.get(f"/p/cheap{i}")
+            cheap = len(backend.requests) - asked - dear
+    assert dear <= 3 and cheap >= 12 - slow, (dear, cheap, slow)

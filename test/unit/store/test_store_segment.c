@@ -48,6 +48,98 @@ static void test_eviction(void **state)
     assert_true(figures.promoted > 0 && figures.evicted > 0);
 }
 
+/* What was evicted is remembered for as many evictions as there are objects: else all that comes again would count as asked for often. */
+static void test_ghosts_are_forgotten(void **state)
+{
+    char text[40];
+    store_figures figures;
+    uint64_t ghosts = 0;
+
+    (void)state;
+    for (int i = 0; i < 6400; i++) {
+        snprintf(text, sizeof text, "http://a/%d", i);
+        assert_int_equal(put(text, 10000), APR_SUCCESS);
+    }
+    store_figures_get(f.s, &figures);
+    for (int i = 0; i < 6400; i++) {
+        store_key key;
+
+        snprintf(text, sizeof text, "http://a/%d", i);
+        key = key_of(text);
+        ghosts += (uint64_t)store_slot_has_ghost(f.s, &key);
+    }
+    assert_in_range(ghosts, figures.objects / 2, figures.objects);
+    assert_true(figures.evicted > 3 * figures.objects);
+}
+
+static void put_and_ask(int i, uint8_t worth)
+{
+    char text[40];
+    store_head head;
+
+    snprintf(text, sizeof text, "http://a/%d", i);
+    head = head_of(text, 10000);
+    head.worth = worth;
+    assert_int_equal(put_with(&head, 10000, 0), APR_SUCCESS);
+    assert_int_equal(has(f.other, text, 10000), 0);
+}
+
+static int are_there(int from, int to)
+{
+    char text[40];
+    int n = 0;
+
+    for (int i = from; i < to; i++) {
+        snprintf(text, sizeof text, "http://a/%d", i);
+        n += has(f.r, text, 10000) == 0;
+    }
+    return n;
+}
+
+/* Each is asked for once more, and never again. What cost much is kept for longer; but not for ever, and not what nobody asked for. */
+static void test_what_cost_much_stays_longer(void **state)
+{
+    store_head never = head_of("http://b/", 10000);
+
+    (void)state;
+    for (int i = 0; i < 20; i++)
+        put_and_ask(i, 0);
+    for (int i = 20; i < 40; i++)
+        put_and_ask(i, 4);
+    for (int i = 40; i < 4000; i++)
+        put_and_ask(i, 0);
+    assert_int_equal(are_there(0, 20), 0);
+    assert_int_equal(are_there(20, 40), 20);
+    for (int i = 4000; i < 16000; i++)
+        put_and_ask(i, 0);
+    assert_int_equal(are_there(20, 40), 0);
+    never.worth = STORE_WORTH_MOST;
+    assert_int_equal(put_with(&never, 10000, 0), APR_SUCCESS);
+    for (int i = 16000; i < 18000; i++)
+        put_and_ask(i, 0);
+    assert_int_equal(has(f.r, "http://b/", 10000), -1);
+}
+
+/* A 304 leaves it what its body cost. */
+static void test_worth_lasts(void **state)
+{
+    store_head head = head_of("http://a/20", 10000);
+    store_found found;
+
+    (void)state;
+    head.worth = 6;
+    assert_int_equal(put_with(&head, 10000, 0), APR_SUCCESS);
+    assert_true(store_find(f.r, &head.key, NOW, &found));
+    assert_int_equal(store_worth(found.view.record), 6);
+    head.worth = 0;
+    assert_int_equal(store_write_refreshed(f.r, &head, &found.view, 0), APR_SUCCESS);
+    store_release(&found.view);
+    assert_true(store_find(f.r, &head.key, NOW, &found));
+    assert_int_equal(store_worth(found.view.record), 6);
+    assert_true(body_is(&found.view, "http://a/20", 10000));
+    store_release(&found.view);
+}
+
 static void test_what_is_held_stays(void **state)
 {
     const store_key key = key_of("http://held/");
@@ -168,6 +260,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
 #define T(name) cmocka_unit_test_setup_teardown(name, open_store, close_store)
         T(test_eviction),
+        T(test_ghosts_are_forgotten),
+        T(test_what_cost_much_stays_longer),
+        T(test_worth_lasts),
         T(test_what_is_held_stays),
         T(test_what_was_given_up_is_held),
         T(test_large_ones_come_and_go),
