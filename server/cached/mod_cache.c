@@ -118,7 +118,7 @@ static int cache_consider(request_rec *r, int sections, int quick)
 /* Its body has to be read first, which handlers do. */
 static int cache_is_query(const request_rec *r)
 {
-    return fresh_method_of(r->method, strlen(r->method)) == FRESH_QUERY;
+    return *r->method == 'Q' && !strcmp(r->method, "QUERY");
 }
 
 static int cache_is_hit(const cached_request *q)
