@@ -48,8 +48,9 @@ extern "C" {
 #define BRG_WAIT_TIMEOUT 1 /**< the time is up */
 #define BRG_WAIT_FD 2      /**< the descriptor has events, or an error */
 #define BRG_WAIT_RESUMED 4 /**< brg_wait_resume() was called */
-#define BRG_WAIT_BODY 8    /**< more of the request's body may be read, or it has ended */
-#define BRG_WAIT_ROOM 16   /**< little of the output waits for the client */
+#define BRG_WAIT_BODY \
+    8 /**< more of the request's body may be read, it has ended, or its time is over: a read says APR_TIMEUP (RequestReadTimeout) */
+#define BRG_WAIT_ROOM 16 /**< little of the output waits for the client */
 
 /** Output that waits for the client, in bytes, up to which there is room for more. */
 #define BRG_WAIT_LOW_WATER 32768

@@ -349,6 +349,28 @@ void connection_input_idle(brg_conn *bc)
         core_input_idle(cr->in);
 }
 
+static struct core_input *connection_input(const brg_conn *bc)
+{
+    const connection_rec *cr = (const connection_rec *)bc->c;
+
+    return bc->master || !cr ? NULL : cr->in;
+}
+
+apr_time_t connection_body_due(brg_conn *bc, apr_time_t now)
+{
+    struct core_input *in = connection_input(bc);
+
+    return in ? core_input_body_due(in, now) : 0;
+}
+
+void connection_body_late(brg_conn *bc)
+{
+    struct core_input *in = connection_input(bc);
+
+    BRG_ASSERT(in != NULL); /* it was due */
+    core_input_body_late(in);
+}
+
 static int connection_pre_close(conn_rec *c)
 {
     connection_rec *cr = connection_ours(c);

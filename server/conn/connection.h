@@ -49,6 +49,16 @@ void connection_on_thread(brg_conn *bc);
  */
 void connection_log_late(brg_conn *bc, const char *stage);
 
+/**
+ * Until when the body of the request that is running has to come (RequestReadTimeout body=), counted from its first read or the
+ * first such question, later by what was read. @param now  monotonic
+ * @return monotonic; 0: it has any time, as that of a stream. Threads: the loop's.
+ */
+apr_time_t connection_body_due(brg_conn *bc, apr_time_t now);
+
+/** That is over: reads of the body say APR_TIMEUP in place of APR_EAGAIN. */
+void connection_body_late(brg_conn *bc);
+
 /** The beginning of what connection_attach() makes; written by connection.c alone. */
 typedef struct connection_link {
     conn_rec c;
@@ -178,6 +188,9 @@ void connection_disown(apr_socket_t *csd);
  * sockets. */
 struct core_input *core_input_create(conn_rec *c, brg_conn *bc, apr_socket_t *csd);
 void core_input_idle(struct core_input *in); /**< for connection_input_idle() */
+apr_time_t core_input_body_due(struct core_input *in,
+                               apr_time_t now);   /**< for connection_body_due() */
+void core_input_body_late(struct core_input *in); /**< for connection_body_late() */
 apr_status_t core_input_insert_network_bucket(conn_rec *c, apr_bucket_brigade *bb,
                                               apr_socket_t *csd);
 void core_input_register(apr_pool_t *p);

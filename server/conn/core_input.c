@@ -13,6 +13,7 @@
  * say.
  */
 #include "connection.h"
+#include "loop.h"
 #include "brigade/assert.h"
 #include "clock.h"
 
@@ -47,6 +48,7 @@ struct core_input {
     brg_read_timeout limit;
     apr_time_t started, deadline;
     uint32_t request; /* bc->requests + 1 that started belongs to; 0 = none yet */
+    uint32_t late;    /* likewise, of the request that waited beyond deadline; 0 = none */
 };
 
 AP_DECLARE_DATA ap_filter_rec_t *ap_core_input_filter_handle;
@@ -113,7 +115,7 @@ static apr_interval_time_t core_input_rate_window(const struct core_input *in)
     return l->max_us > l->first_us ? l->max_us : 0;
 }
 
-static void core_input_start_clock(struct core_input *in)
+static void core_input_start_clock(struct core_input *in, apr_time_t now)
 {
     brg_read_timeouts all;
 
@@ -124,7 +126,7 @@ static void core_input_start_clock(struct core_input *in)
     core_input_timeouts(in->c->base_server, &all);
     in->request = in->bc->requests + 1;
     in->limit = all.body;
-    in->started = clock_monotonic();
+    in->started = now;
     in->deadline = in->started + in->limit.first_us;
 }
 
@@ -163,9 +165,11 @@ static apr_status_t core_input_read(struct core_input *in, apr_read_type_e block
     BRG_ASSERT_TAG(in->bc, CONN_TAG);
     BRG_ASSERT(!conn_in_size(in->bc));
     if (block == APR_BLOCK_READ) {
-        core_input_start_clock(in);
+        const apr_time_t now = clock_monotonic();
+
+        core_input_start_clock(in, now);
         if (in->limit.first_us) {
-            apr_interval_time_t left = in->deadline - clock_monotonic();
+            apr_interval_time_t left = in->deadline - now;
             if (left <= 0)
                 left = 0;
             limited = timeout < 0 || left < timeout;
@@ -174,9 +178,28 @@ static apr_status_t core_input_read(struct core_input *in, apr_read_type_e block
         }
     }
     rv = conn_read(in->bc, block, timeout);
+    if (APR_STATUS_IS_EAGAIN(rv) && in->late == in->bc->requests + 1) {
+        rv = APR_TIMEUP;
+        limited = 1;
+    }
     if (limited && APR_STATUS_IS_TIMEUP(rv))
         connection_log_late(in->bc, "body");
     return rv;
+}
+
+apr_time_t core_input_body_due(struct core_input *in, apr_time_t now)
+{
+    BRG_ASSERT(conn_on_loop());
+    if (!in->bc) /* a module reads the socket */
+        return 0;
+    core_input_start_clock(in, now);
+    return in->limit.first_us ? in->deadline : 0;
+}
+
+void core_input_body_late(struct core_input *in)
+{
+    BRG_ASSERT(in->bc && in->limit.first_us);
+    in->late = in->bc->requests + 1;
 }
 
 /* ---- the two sources ---- */
@@ -218,6 +241,8 @@ static apr_status_t core_input_peek(struct core_input *in, apr_read_type_e block
 /* Drop n bytes of what peek showed. */
 static void core_input_consume(struct core_input *in, apr_size_t n)
 {
+    if (in->bc && conn_on_loop())
+        core_input_start_clock(in, in->bc->loop->monotonic);
     core_input_progress(in, n);
     if (in->bc) {
         BRG_ASSERT(n <= conn_in_size(in->bc));

@@ -15,6 +15,7 @@
 #include "brigade/assert.h"
 #include "brigade/wait.h"
 #include "http_log.h"
+#include "http_protocol.h"
 #include "apr_poll.h"
 #include <stdlib.h>
 #include <string.h>
@@ -36,8 +37,9 @@ struct brg_waiting {
     uint64_t input; /* bytes of the connection that had come when it began */
     int came;       /* set of BRG_WAIT_*; the loop's */
     int polled;
-    int last; /* the client said that no other request follows */
-    int over; /* nobody waits any more; freed by the note that is on its way */
+    int body_first; /* due is that of the body */
+    int last;       /* the client said that no other request follows */
+    int over;       /* nobody waits any more; freed by the note that is on its way */
 };
 
 static struct brg_waiting *waiting_of(const conn_rec *c)
@@ -174,6 +176,17 @@ static void waiting_ready(struct loop_io *io, uint32_t events)
     waiting_came(w->bc, BRG_WAIT_FD);
 }
 
+/* A client that is slow with a body keeps no handler waiting for longer than a worker. Behind an Upgrade there is none. */
+static void waiting_body_due(struct brg_waiting *w)
+{
+    const apr_time_t now = w->bc->loop->monotonic;
+    const apr_time_t due = ap_request_has_body(w->r) ? connection_body_due(w->bc, now) : 0;
+
+    w->body_first = due && due < w->due;
+    if (w->body_first)
+        w->due = due;
+}
+
 int request_wait_arm(brg_conn *bc)
 {
     struct brg_waiting *w = bc->held.waiting;
@@ -185,6 +198,8 @@ int request_wait_arm(brg_conn *bc)
     if (w->due)
         return 0;
     w->due = bc->loop->monotonic + (timeout > 0 ? timeout : w->r->server->timeout);
+    if (w->wanted.body)
+        waiting_body_due(w);
     if (w->wanted.fd < 0)
         return 0;
     if (w->wanted.fd_events & APR_POLLIN)
@@ -224,7 +239,11 @@ void request_wait_look(brg_conn *bc)
 
 void request_wait_expired(brg_conn *bc)
 {
-    bc->held.waiting->came |= BRG_WAIT_TIMEOUT;
+    struct brg_waiting *w = bc->held.waiting;
+
+    if (w->body_first)
+        connection_body_late(bc);
+    w->came |= w->body_first ? BRG_WAIT_BODY : BRG_WAIT_TIMEOUT;
 }
 
 void request_wait_failed(brg_conn *bc)

@@ -2,6 +2,7 @@
 """Requests that an HTTP backend answers: what it gets, what the client gets, connections that are kept, and backends on bad days."""
 import os
 import re
+import select
 import socket
 import struct
 import subprocess
@@ -510,3 +511,35 @@ def test_tls_backends(serve, certificate_folder):
         for _ in range(3):
             assert front.get("/big.bin").body == b"0123456789" * 500000
             assert front.request("POST", "/p/x", body=b"z" * 1000000).body == b"POST 1000000"
+
+
+@pytest.mark.parametrize("more", ["", "ProxyPass /s/ scgi://127.0.0.1:{port}/\n"], ids=["http", "scgi"])
+def test_a_body_that_does_not_come(serve, backend, more):
+    """RequestReadTimeout holds for a body that a loop waits for, which the backend has a part of, or nothing yet."""
+    server = serve(config(backend, "RequestReadTimeout body=1\n" + more.replace("{port}", str(backend.port))))
+    for body in (b"", b"some"):
+        with server.connect() as c:
+            c.send(f"POST /{'s' if more else 'p'}/x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000\r\n\r\n".encode() + body)
+            assert c.read_response().status == 408 and c.at_end()
+    wait_until(lambda: backend.open == 0, "the backend's connections are closed")
+    assert server.error_log().count(b"Request body read timeout") == 2
+
+
+def test_a_body_below_the_rate(serve, backend):
+    server = serve(config(backend, "RequestReadTimeout body=1-2,MinRate=5000\n"))
+    with server.connect() as c:
+        c.send("POST /p/x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000\r\n\r\n")
+        while not select.select([c.socket], [], [], 0.01)[0]:
+            c.send(b"x")
+        assert c.read_response().status == 408
+
+
+def test_a_body_that_comes_in_time(serve, backend):
+    """Bytes buy time; and behind an answer of the backend's that has begun none is needed."""
+    server = serve(config(backend, "RequestReadTimeout body=1,MinRate=10\n"))
+    with server.connect() as c:
+        c.send("POST /p/x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 40\r\n\r\n" + "a" * 30)
+        assert not select.select([c.socket], [], [], 2)[0], "30 bytes are worth three seconds"
+        c.send("a" * 10)
+        assert c.read_response().status == 200
+    assert backend.requests[0].raw_body == b"a" * 40
