@@ -44,5 +44,5 @@ void conf_env_forget(void)
 
 BRG_DECLARE(int) brg_env_may_be_read(void)
 {
-    return conf_has_dynamic_modules() || atomic_load_explicit(&env_is_named, memory_order_relaxed);
+    return conf_has_module_files() || atomic_load_explicit(&env_is_named, memory_order_relaxed);
 }

@@ -34,6 +34,7 @@ static conf_slot conf_slots[CONF_MAX_MODULES];
 static module *conf_loaded[CONF_MAX_MODULES + 1];
 static int conf_slots_used = HOOK_SERVER_SLOT + 1; /* one more than the highest index in use */
 static int conf_dynamic_n;
+static int conf_files_n; /* of these, what has to do with requests */
 static int conf_vector_len = CONF_MAX_MODULES;
 
 int conf_vector_slots(void)
@@ -129,7 +130,17 @@ static const char *conf_module_compatible(apr_pool_t *p, const module *m)
 
 int conf_has_module_files(void)
 {
-    return conf_dynamic_n > 0;
+    return conf_files_n > 0;
+}
+
+/* It comes, or goes. @param n  1 or -1 */
+static void conf_count_file(const module *m, int n)
+{
+    if (!m->dynamic_load_handle)
+        return;
+    conf_dynamic_n += n;
+    conf_files_n += module_rows_idle(conf_slots[m->module_index].symbol) ? 0 : n;
+    BRG_ASSERT(conf_files_n >= 0 && conf_dynamic_n >= conf_files_n);
 }
 
 /* Give m an index and its names. */
@@ -144,23 +155,18 @@ static const char *conf_module_enter(module *m, apr_pool_t *p, const char *symbo
     if (index < 0)
         return apr_psprintf(p, "module \"%s\" could not be loaded: %d modules are loaded already",
                             m->name, conf_dynamic_n);
-    conf_dynamic_n += m->dynamic_load_handle != NULL;
     BRG_ASSERT(index < CONF_MAX_MODULES);
     m->module_index = index;
     conf_slots[index].mod = m;
     if (row) { /* the pool may be the program's, which would grow with each reading */
         conf_slots[index].symbol = row->symbol;
         conf_slots[index].short_name = row->short_name;
-        return NULL;
+    } else {
+        conf_slots[index].symbol = symbol ? apr_pstrdup(p, symbol) : m->name;
+        conf_slots[index].short_name = conf_short_name(p, conf_slots[index].symbol);
     }
-    conf_slots[index].symbol = symbol ? apr_pstrdup(p, symbol) : m->name;
-    conf_slots[index].short_name = conf_short_name(p, conf_slots[index].symbol);
+    conf_count_file(m, 1);
     return NULL;
-}
-
-int conf_has_dynamic_modules(void)
-{
-    return conf_dynamic_n > 0;
 }
 
 static int conf_module_is_listed(const module *m)
@@ -207,10 +213,9 @@ AP_DECLARE(void) ap_remove_module(module *m)
     m->next = NULL;
     BRG_ASSERT(m->module_index >= 0 && conf_slots[m->module_index].mod == m);
     conf_commands_remove(m);
+    conf_count_file(m, -1);
     conf_slot_release(m->module_index);
     m->module_index = -1;
-    conf_dynamic_n -= m->dynamic_load_handle != NULL;
-    BRG_ASSERT(conf_dynamic_n >= 0);
 }
 
 AP_DECLARE(const char *) ap_add_loaded_module(module *mod, apr_pool_t *p, const char *s)

@@ -59,7 +59,8 @@ const char *conf_builtin_on(const char *name, int unless_lacking);
  */
 const char *conf_builtin_named_file(const cmd_parms *cmd, const char *symbol, int is_there);
 
-/** 1 if modules that are files are loaded, which may do what none of the built-in ones does. Threads: any. */
+/** 1 if modules that are files are loaded, which may do with requests what none of the built-in ones does: not those that serve
+ * other modules alone (module_rows_idle()). Threads: any. */
 int conf_has_module_files(void);
 
 /** 1 if a LoadModule line named the built-in module @a m. Threads: main. */
@@ -248,9 +249,6 @@ void conf_env_note(const char *directive, const char *args);
 
 /** A configuration is about to be read: no directive of it names a variable so far. Main thread. */
 void conf_env_forget(void);
-
-/** 1 if a module was loaded from a file. */
-int conf_has_dynamic_modules(void);
 
 /** Called for each directive that a module took for @a section (config_walk.c). */
 typedef void conf_directive_fn(const module *m, const cmd_parms *cmd, ap_conf_vector_t *section,

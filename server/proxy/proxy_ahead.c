@@ -75,8 +75,7 @@ static void ahead_put(proxy_ahead *a)
 
 apr_off_t proxy_ahead_got(const proxy_ahead *a)
 {
-    return a->cc ? (apr_off_t)client_in_size(a->cc) + (apr_off_t)(a->early.n ? a->early.len : 0)
-                 : 0;
+    return a->cc ? (apr_off_t)client_in_size(a->cc) + (apr_off_t)a->early.len : 0;
 }
 
 /* What is left of it is its own memory. */
@@ -313,7 +312,7 @@ static void ahead_hand_over(proxy_ahead *a, proxy_exchange *x)
     x->reused = 1;
     x->here = client_in_size(cc) > 0;
     x->early = a->early;
-    a->early.n = 0;
+    a->early = (client_blocks){.n = 0};
     x->sent = a->sent;
     x->chosen_at = x->connect_at = a->chosen_at;
     x->body_over = x->body_ended = 1;

@@ -225,7 +225,7 @@ static void log_make(ahead_log *log, const ahead_answer *an)
 /* The body is whole: behind the head in the connection's block, and in blocks of its own. */
 static void answer_add_body(const proxy_ahead *a, struct gather *g, uint32_t head_len)
 {
-    apr_size_t left = a->early.n ? a->early.len : 0;
+    apr_size_t left = a->early.len;
 
     gather_add_lent(g, client_in(a->cc) + head_len, client_in_size(a->cc) - head_len);
     for (int i = 0; left; i++) {

@@ -51,7 +51,8 @@ def contexts():
 
 
 # Directives of ours in modules of Apache's names.
-OWN = {("cache", "cachemaxvariants"), ("cache", "cachemaxtags"), ("cache", "cachemaxfetching"),
+OWN = {("cache", "cachemaxvariants"), ("cache", "cachemaxtags"), ("cache", "cachemaxfetching"), ("cache", "cachemaxobjects"),
+       ("cache", "cachestorecookies"), ("cache", "cachemethods"),
        ("cache", "cachestatusheader"), ("cache", "cachememory"), ("cache", "cachepurge"), ("cache", "cacherefreshahead"),
        ("cache_disk", "cachemaxsize"), ("md", "autohttps")}
 

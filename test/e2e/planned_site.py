@@ -97,3 +97,7 @@ ANSWERS = {
     "bad-field": text_of("200 OK", DATE, TYPE, "Content-Length: 2", "bad field", body=b"ab"),
     "both": text_of("200 OK", DATE, TYPE, "Content-Length: 2", "Transfer-Encoding: chunked", body=b"2\r\nab\r\n0\r\n\r\n"),
 }
+
+# Of these: some that go on by a plan, and some that take the full way.
+WHOLE = ("plain", "empty", "no-date", "server", "keep-alive", "hop", "vary", "cookies", "location", "404", "medium")
+NOT_WHOLE = ("no-type", "chunked", "vary-list", "401", "named")

@@ -166,8 +166,10 @@ def test_added_members_over_a_reload(serve, pair, persist):
         added(server, url)
         enabled(server, url)
         wait_until(lambda: asked(server, 1) or three.requests, "it is asked")
+        old = set(server.children())
         server.signal(signal.SIGUSR1)
         server.wait_for_log("(?s)resuming.*resuming")
+        wait_until(lambda: not old & set(server.children()), "the processes of before have ended")
         wait_until(lambda: used(server) == ("3 [3" if persist else "3 [2"), "the new generation answers")
         if not persist:
             assert added(server, url).status == 200

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Requests that a loop sends to a backend by what was decided for others of their target, without phases. Everything that a backend and a
 client get is held against a server without such plans (FileCacheEntries 0)."""
+import os
 import re
 import shutil
 import socket
@@ -8,9 +9,9 @@ import socket
 import pytest
 
 from backend import Backend, answer
-from brigade import PATIENCE, wait_until
+from brigade import APACHE_MODULES, PATIENCE, wait_until
 from http_client import Client, Truncated
-from planned_site import ANSWERS, CONFIG, DATE, DATED, PLAIN, TYPE, config, full_ways, in_pieces, neutral, text_of, twins
+from planned_site import ANSWERS, CONFIG, DATE, DATED, NOT_WHOLE, PLAIN, TYPE, WHOLE, config, full_ways, in_pieces, neutral, text_of, twins
 from processes import reload
 from tls_site import TLSClient, certificate, start
 
@@ -152,10 +153,10 @@ def test_answers_are_sent_as_without_a_plan(serve, backend, more):
 
 def test_whole_answers_need_no_request(serve, backend):
     server = serve(config(backend))
-    for name in ("plain", "empty", "no-date", "server", "keep-alive", "hop", "vary", "cookies", "location", "404", "medium"):
+    for name in WHOLE:
         backend.scripts["/x"] = ANSWERS[name]
         assert is_planned(server), name
-    for name in ("no-type", "chunked", "vary-list", "401", "named"):
+    for name in NOT_WHOLE:
         backend.scripts["/x"] = ANSWERS[name]
         assert not is_planned(server), name
 
@@ -273,6 +274,14 @@ def test_clients_over_tls(serve, backend):
                 texts.append((one(client, REQUESTS[text]), [r.head for r in backend.requests[before:]]))
         got.append(texts)
     assert got[0] == got[1]
+
+
+@pytest.mark.skipif(not os.path.exists(f"{APACHE_MODULES}/mod_socache_shmcb.so"), reason="no modules of Apache's")
+def test_modules_of_files(serve, backend):
+    """Debian loads one for TLS, which has nothing to do with requests; others may do anything."""
+    load = "LoadModule {0}_module " + APACHE_MODULES + "/mod_{0}.so"
+    assert is_planned(serve(config(backend, load.format("socache_shmcb"))))
+    assert not is_planned(serve(config(backend, load.format("dialup"))))
 
 
 def test_a_client_for_whom_it_was_not_decided(serve, backend):

@@ -12,7 +12,7 @@ from backend import Backend, answer
 from brigade import PATIENCE, wait_until
 from h2_client import DATA, END_STREAM, GOAWAY, HEADERS, RST_STREAM, WINDOW_UPDATE, Closed, Connection, frame
 from http_client import Truncated
-from planned_site import ANSWERS, DATED, PLAIN, full_ways, neutral
+from planned_site import ANSWERS, DATED, NOT_WHOLE, PLAIN, WHOLE, full_ways, neutral
 from processes import reload
 from tls_site import certificate, start
 
@@ -149,10 +149,10 @@ def test_answers_are_sent_as_without_a_plan(serve, backend, more):
 
 def test_whole_answers_need_no_request(serve, backend):
     server = serve(config(backend))
-    for name in ("plain", "empty", "no-date", "server", "keep-alive", "hop", "vary", "cookies", "location", "404", "medium"):
+    for name in WHOLE:
         backend.scripts["/x"] = ANSWERS[name]
         assert is_planned(server), name
-    for name in ("no-type", "chunked", "vary-list", "401", "named"):
+    for name in NOT_WHOLE:
         backend.scripts["/x"] = ANSWERS[name]
         assert not is_planned(server), name
 

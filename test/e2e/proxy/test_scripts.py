@@ -250,7 +250,7 @@ def test_a_script_waits_for_no_slow_client(serve):
                 client.send("POST /s/x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000\r\n\r\n" + "y" * 999999)
             assert server.get("/s/y").status == 200
             wait_until(lambda: spools(server) == 2, "two files")
-            assert len(one.seen) == 1 and one.open == 0
+            wait_until(lambda: len(one.seen) == 1 and one.open == 0, "the script is done")
             other.close()
             c.send("y")
             assert c.read_response().body == b"1000000"
