@@ -3,6 +3,7 @@
 #include "freshness.h"
 #include "brigade/assert.h"
 #include "fresh_range.h"
+#include "http_field_traits.h"
 #include "http_fields.h"
 
 #include <string.h>
@@ -175,26 +176,6 @@ static int fresh_list_has(const char *list, size_t len, const char *name, size_t
     return 0;
 }
 
-static int fresh_is_hop_by_hop(const http_field *f)
-{
-    static const char *const names[] = {"connection",
-                                        "keep-alive",
-                                        "proxy-connection",
-                                        "te",
-                                        "transfer-encoding",
-                                        "upgrade",
-                                        "trailer",
-                                        "proxy-authenticate",
-                                        "proxy-authorization",
-                                        "proxy-authentication-info",
-                                        "age"};
-
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (fresh_name_is(f->name, f->name_len, names[i], strlen(names[i])))
-            return 1;
-    return 0;
-}
-
 /* Named by Connection, or as an argument of no-cache or private. */
 static int fresh_is_named(const fresh_head *head, const http_field *field)
 {
@@ -240,8 +221,8 @@ uint32_t fresh_stored_fields(http_field *out, const fresh_response *response,
     for (uint32_t i = 0; i < head->n; i++) {
         const http_field *f = head->field + i;
 
-        if (fresh_is_hop_by_hop(f) || fresh_is_ignored(f, policy) ||
-            (named && fresh_is_named(head, f)))
+        if (http_field_traits_of(f->name, f->name_len) & HTTP_FIELD_NOT_STORED ||
+            fresh_is_ignored(f, policy) || (named && fresh_is_named(head, f)))
             continue;
         if (!cookies && (fresh_name_is(f->name, f->name_len, "set-cookie", 10) ||
                          fresh_name_is(f->name, f->name_len, "set-cookie2", 11)))

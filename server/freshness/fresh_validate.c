@@ -2,6 +2,7 @@
 /* Validation: towards the origin (sections 4.3.1, 4.3.3 to 4.3.5), and for clients (section 4.3.2). */
 #include "freshness.h"
 #include "brigade/assert.h"
+#include "http_field_traits.h"
 
 #include <string.h>
 #include <strings.h>
@@ -50,32 +51,6 @@ int fresh_304_selects(const fresh_head *stored, const fresh_head *answer)
     return fresh_same_value(stored, answer, "last-modified");
 }
 
-/* What a 304 never changes: section 3.2, and what says how the bytes are coded, which stay as they are. */
-static int fresh_stays(const http_field *f)
-{
-    static const char *const names[] = {"content-length",
-                                        "content-encoding",
-                                        "content-range",
-                                        "content-md5", /* of the bytes, which stay */
-                                        "connection",
-                                        "keep-alive",
-                                        "proxy-connection",
-                                        "te",
-                                        "transfer-encoding",
-                                        "trailer",
-                                        "upgrade",
-                                        "proxy-authenticate",
-                                        "proxy-authentication-info",
-                                        "set-cookie",
-                                        "set-cookie2",
-                                        "age"};
-
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (fresh_name_is(f->name, f->name_len, names[i], strlen(names[i])))
-            return 1;
-    return 0;
-}
-
 static int fresh_replaced(const http_field *f, const http_field *by, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++)
@@ -96,7 +71,7 @@ uint32_t fresh_merge(http_field *out, const fresh_head *stored, const fresh_head
     fresh_response_read(&response, answer, policy);
     n = fresh_stored_fields(fresh, &response, policy);
     for (uint32_t i = 0; i < n; i++)
-        if (!fresh_stays(fresh + i))
+        if (!(http_field_traits_of(fresh[i].name, fresh[i].name_len) & HTTP_FIELD_KEPT_BY_304))
             fresh[take++] = fresh[i];
     for (uint32_t i = 0; i < stored->n; i++)
         if (!fresh_replaced(stored->field + i, fresh, take))
@@ -204,22 +179,16 @@ int fresh_range_counts(const fresh_request *request, const fresh_head *stored)
 
 uint32_t fresh_304_fields(http_field *out, const fresh_head *stored)
 {
-    static const char *const drop[] = {"content-length",   "content-type",  "content-encoding",
-                                       "content-language", "content-range", "transfer-encoding",
-                                       "last-modified"};
     const int tag = FRESH_FIND(stored, "etag") != NULL;
     uint32_t n = 0;
 
     for (uint32_t i = 0; i < stored->n; i++) {
         const http_field *f = stored->field + i;
-        int left_out = 0;
 
-        for (size_t k = 0; k < sizeof drop / sizeof *drop; k++)
-            if (fresh_name_is(f->name, f->name_len, drop[k], strlen(drop[k])))
-                left_out = k + 1 < sizeof drop / sizeof *drop ||
-                           tag; /* a date is of use where there is no tag */
-        if (!left_out)
-            out[n++] = *f;
+        if (http_field_traits_of(f->name, f->name_len) & HTTP_FIELD_NOT_IN_304)
+            continue;
+        if (!tag || !fresh_name_is(f->name, f->name_len, "last-modified", 13))
+            out[n++] = *f; /* a date is of use where there is no tag */
     }
     return n;
 }

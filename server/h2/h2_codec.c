@@ -5,6 +5,7 @@
 #include "hpack_encode.h"
 #include "hpack_table.h"
 #include "http_answer.h"
+#include "http_field_traits.h"
 #include "http_text.h"
 #include "brigade/assert.h"
 #include <stdlib.h>
@@ -14,13 +15,6 @@
 #define CODEC_DATE 33 /* "date" in the static table */
 #define CODEC_NAME_MOST 256
 #define CODEC_PART_ROOM (HPACK_LINE_ROOM(14, 24) + HPACK_LINE_ROOM(13, HTTP_PART_ROOM))
-
-/* Fields of one connection: RFC 9113, 8.2.2. */
-static int codec_leaves_out(const char *name)
-{
-    return !strcasecmp(name, "Transfer-Encoding") || !strcasecmp(name, "Upgrade") ||
-           !strcasecmp(name, "Proxy-Connection");
-}
 
 static size_t codec_size(const http_answer *a)
 {
@@ -55,7 +49,7 @@ static uint8_t *codec_put_field(uint8_t *p, const http_answer *a, const http_ans
     char name[CODEC_NAME_MOST];
     const size_t len = strlen(f->name);
 
-    if (codec_leaves_out(f->name))
+    if (len && http_field_traits_of(f->name, len) & HTTP_FIELD_OF_CONNECTION)
         return p;
     if (len >= sizeof name)
         return NULL;

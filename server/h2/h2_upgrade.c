@@ -8,6 +8,7 @@
 #include "h2_private.h"
 #include "connection.h"
 #include "hpack_encode.h"
+#include "http_field_traits.h"
 #include "http_protocol.h"
 #include "apr_strings.h"
 #include "brigade/assert.h"
@@ -107,14 +108,9 @@ static void upgrade_put(upgrade_text *t, const char *name, const char *value)
 /* Fields of the connection that it was, and those that are said otherwise. */
 static int upgrade_leaves_out(const char *name)
 {
-    static const char *const out[] = {
-        "Connection", "Upgrade", "HTTP2-Settings",    "Host",
-        "Keep-Alive", "TE",      "Transfer-Encoding", "Proxy-Connection"};
-
-    for (size_t i = 0; i < sizeof out / sizeof *out; i++)
-        if (!ap_cstr_casecmp(out[i], name))
-            return 1;
-    return 0;
+    return http_field_traits_of(name, strlen(name)) & HTTP_FIELD_OF_CONNECTION ||
+           !ap_cstr_casecmp(name, "TE") || !ap_cstr_casecmp(name, "HTTP2-Settings") ||
+           !ap_cstr_casecmp(name, "Host");
 }
 
 static int upgrade_put_field(void *t, const char *name, const char *value)

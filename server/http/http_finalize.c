@@ -3,6 +3,7 @@
  * The end of a request's output, its sub-requests' included, and what an error bucket or an early end means for the
  * connection.
  */
+#include "http_field_traits.h"
 #include "http_response.h"
 #include "http_connection.h"
 #include "http_log.h"
@@ -55,17 +56,17 @@ AP_DECLARE(void) ap_finalize_request_protocol(request_rec *r)
  * not meet its length and kind. */
 static apr_table_t *subrequest_headers(apr_pool_t *p, const request_rec *r)
 {
-    static const char *const about_body[] = {
-        "Content-Encoding", "Content-Language", "Content-Length", "Content-Location",
-        "Content-MD5",      "Content-Range",    "Content-Type",   "Expires",
-        "Last-Modified",    "Transfer-Encoding"};
-    apr_table_t *headers = apr_table_copy(p, r->headers_in);
+    const apr_array_header_t *fields = apr_table_elts(r->headers_in);
+    const apr_table_entry_t *f = (const apr_table_entry_t *)(const void *)fields->elts;
+    apr_table_t *headers;
 
     BRG_ASSERT(p && r->headers_in);
     if (!ap_request_has_body((request_rec *)r))
-        return headers;
-    for (size_t i = 0; i < sizeof(about_body) / sizeof(about_body[0]); i++)
-        apr_table_unset(headers, about_body[i]);
+        return apr_table_copy(p, r->headers_in);
+    headers = apr_table_make(p, fields->nelts);
+    for (int i = 0; i < fields->nelts; i++)
+        if (!(*f[i].key && http_field_traits_of(f[i].key, strlen(f[i].key)) & HTTP_FIELD_OF_BODY))
+            apr_table_addn(headers, f[i].key, f[i].val);
     return headers;
 }
 

@@ -2,6 +2,7 @@
 /* The backend's answer on its way to the client: its fields into r, its pieces into the output filters. */
 #include "exchange_private.h"
 #include "proxy_fields.h"
+#include "http_field_traits.h"
 #include "http_fields.h"
 #include "brigade/assert.h"
 #include "http_connection.h"
@@ -21,44 +22,14 @@ static int answer_is_named(request_rec *r, const char *connection, const char *n
     return connection && ap_find_token(r->pool, connection, name);
 }
 
-/* Names of these lengths have a rule. */
-#define ANSWER_LENGTHS \
-    (1u << 2 | 1u << 3 | 1u << 7 | 1u << 8 | 1u << 10 | 1u << 11 | 1u << 16 | 1u << 17)
-
-static int answer_is(const char *name, const char *other, apr_size_t len)
-{
-    return !((name[0] ^ other[0]) & ~0x20) && !strncasecmp(name, other, len);
-}
-
 proxy_answer_rule proxy_answer_rule_of(const char *name, apr_size_t len)
 {
-    if (len >= 32 || !(ANSWER_LENGTHS >> len & 1))
-        return PROXY_ANSWER_GOES;
-    switch (len) {
-    case 2:
-        return answer_is(name, "TE", 2) ? PROXY_ANSWER_STAYS : PROXY_ANSWER_GOES;
-    case 3:
-        return answer_is(name, "URI", 3) ? PROXY_ANSWER_URL : PROXY_ANSWER_GOES;
-    case 7:
-        return answer_is(name, "Trailer", 7) || answer_is(name, "Upgrade", 7) ? PROXY_ANSWER_STAYS
-                                                                              : PROXY_ANSWER_GOES;
-    case 8:
-        return answer_is(name, "Location", 8) ? PROXY_ANSWER_URL : PROXY_ANSWER_GOES;
-    case 10:
-        if (answer_is(name, "Set-Cookie", 10))
-            return PROXY_ANSWER_COOKIE;
-        return answer_is(name, "Connection", 10) || answer_is(name, "Keep-Alive", 10)
-                   ? PROXY_ANSWER_STAYS
-                   : PROXY_ANSWER_GOES;
-    case 11:
-        return answer_is(name, "Destination", 11) ? PROXY_ANSWER_URL : PROXY_ANSWER_GOES;
-    case 16:
-        if (answer_is(name, "Content-Location", 16))
-            return PROXY_ANSWER_URL;
-        return answer_is(name, "Proxy-Connection", 16) ? PROXY_ANSWER_STAYS : PROXY_ANSWER_GOES;
-    default:
-        return answer_is(name, "Transfer-Encoding", 17) ? PROXY_ANSWER_STAYS : PROXY_ANSWER_GOES;
-    }
+    const unsigned traits = http_field_traits_of(name, len);
+
+    return traits & HTTP_FIELD_HOP_BY_HOP ? PROXY_ANSWER_STAYS
+           : traits & HTTP_FIELD_URL      ? PROXY_ANSWER_URL
+           : traits & HTTP_FIELD_COOKIE   ? PROXY_ANSWER_COOKIE
+                                          : PROXY_ANSWER_GOES;
 }
 
 static void answer_field(proxy_exchange *x, const char *name, apr_size_t len, const char *value)

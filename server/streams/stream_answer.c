@@ -12,6 +12,7 @@
  * Text that breaks off, or more or less of it than it said, makes RST_STREAM: a client must not take half a response
  * for a whole one. */
 #include "streams.h"
+#include "http_field_traits.h"
 #include "http_fields.h"
 #include "brigade/assert.h"
 #include "brigade/memory.h"
@@ -35,18 +36,6 @@ static void block_end(shared_ref *ref)
 }
 
 /* ---- heads ---- */
-
-/* Fields of one connection: RFC 9113, 8.2.2. */
-static int answer_leaves_out(const char *name, size_t len)
-{
-    static const char *const out[] = {"connection", "keep-alive", "proxy-connection",
-                                      "transfer-encoding", "upgrade"};
-
-    for (size_t i = 0; i < sizeof out / sizeof *out; i++)
-        if (strlen(out[i]) == len && !strncasecmp(out[i], name, len))
-            return 1;
-    return 0;
-}
 
 static int answer_is(const char *name, size_t len, const char *lit)
 {
@@ -92,7 +81,7 @@ static uint8_t *answer_put_fields(const stream_protocol *protocol, uint8_t *out,
                 stop--;
             len = (size_t)(colon - at);
             answer_note(said, at, len, value, (size_t)(stop - value));
-            if (!answer_leaves_out(at, len))
+            if (!(http_field_traits_of(at, len) & HTTP_FIELD_OF_CONNECTION))
                 out = answer_put_line(protocol, out, at, len, value, (size_t)(stop - value));
         }
         at = lf + 1;

@@ -2,6 +2,7 @@
 /* A request head of field lines: what makes it malformed (RFC 9113, 8; RFC 9114, 4), and the http_head that is made of it. */
 #include "streams.h"
 #include "h1_request.h"
+#include "http_field_traits.h"
 #include "http_fields.h"
 #include "http_log.h"
 #include "http_scan.h"
@@ -37,23 +38,13 @@ static int field_value_is_bad(const http_field *f)
             (f->value[0] == ' ' || f->value[0] == '\t' || end[-1] == ' ' || end[-1] == '\t'));
 }
 
-/* Fields that only HTTP/1 has: RFC 9113, 8.2.2. */
+/* TE may say that trailers are welcome: RFC 9113, 8.2.2. */
 static int field_is_of_connection(const http_field *f)
 {
-    switch (f->name_len) {
-    case 2:
-        return FIELD_IS(f, "te") && !(f->value_len == 8 && !strncasecmp(f->value, "trailers", 8));
-    case 7:
-        return FIELD_IS(f, "upgrade");
-    case 10:
-        return FIELD_IS(f, "connection") || FIELD_IS(f, "keep-alive");
-    case 16:
-        return FIELD_IS(f, "proxy-connection");
-    case 17:
-        return FIELD_IS(f, "transfer-encoding");
-    default:
-        return 0;
-    }
+    const unsigned traits = http_field_traits_of(f->name, f->name_len);
+
+    return traits & HTTP_FIELD_OF_CONNECTION ||
+           (FIELD_IS(f, "te") && !(f->value_len == 8 && !strncasecmp(f->value, "trailers", 8)));
 }
 
 const char *stream_field_why(const http_field *f)

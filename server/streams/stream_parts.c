@@ -8,6 +8,7 @@
  *
  * Bytes before a head are text of HTTP/1: stream_answer.c. */
 #include "streams.h"
+#include "http_field_traits.h"
 #include "http_fields.h"
 #include "brigade/assert.h"
 #include <stdlib.h>
@@ -20,25 +21,6 @@ static int parts_is(const http_field *f, const char *name, size_t len)
 }
 
 #define PARTS_IS(f, name) parts_is(f, name, sizeof(name) - 1)
-
-/* Fields of one connection: RFC 9113, 8.2.2. */
-static int parts_leave_out(const http_field *f)
-{
-    switch (f->name[0] | 0x20) {
-    case 'c':
-        return PARTS_IS(f, "connection");
-    case 'k':
-        return PARTS_IS(f, "keep-alive");
-    case 'p':
-        return PARTS_IS(f, "proxy-connection");
-    case 't':
-        return PARTS_IS(f, "transfer-encoding");
-    case 'u':
-        return PARTS_IS(f, "upgrade");
-    default:
-        return 0;
-    }
-}
 
 /* What a head says of its body. */
 static void parts_note(stream_block *b, const http_field *f)
@@ -135,7 +117,8 @@ shared_ref *stream_parts_encode(brg_conn *bc, const stream_fields *fields)
     for (int i = 0; i < fields->n; i++) {
         const http_field *f = &fields->field[i];
 
-        if (!f->name_len || parts_leave_out(f) || (b->is_tunnel && parts_is_accept(f)))
+        if (!f->name_len || http_field_traits_of(f->name, f->name_len) & HTTP_FIELD_OF_CONNECTION ||
+            (b->is_tunnel && parts_is_accept(f)))
             continue;
         if (fields->status)
             parts_note(b, f);
