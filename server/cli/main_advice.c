@@ -2,10 +2,11 @@
 /*
  * --advice: lists risky settings of a configuration that is correct, each with its line and how to mend it.
  *
- * It looks at lines and at files that they name, not at what a request would be answered: sections that
- * other sections override are told of, too.
+ * It looks at lines and at files that they name: sections that other sections override are told of, too. Only of files that are nobody's
+ * business it asks what a request would be answered.
  */
 #include "main_parts.h"
+#include "main_advice_private.h"
 #include "brigade/assert.h"
 #include "brigade/log_service.h"
 
@@ -33,6 +34,7 @@ APLOG_USE_MODULE(core);
 
 typedef struct advice {
     apr_pool_t *p;
+    const server_rec *main;
     int n;
     apr_array_header_t *roots; /* char *: document roots, without links */
     int entries, links;        /* of the walk below one */
@@ -318,23 +320,19 @@ static void look_below(advice *a, const char *folder)
         closedir(dir);
 }
 
-static int conf_says(const ap_directive_t *d, const char *text)
-{
-    for (; d; d = d->next)
-        if (strstr(d->args, text) || conf_says(d->first_child, text))
-            return 1;
-    return 0;
-}
-
 static void look_hidden(advice *a, const ap_directive_t *d, const char *path)
 {
-    static const char *const names[] = {".git", ".svn", ".hg", ".env", ".htpasswd.bak"};
+    static const char *const names[] = {"/.git", "/.svn", "/.hg", "/.env", "/.htpasswd.bak"};
 
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (!access(apr_pstrcat(a->p, path, "/", names[i], NULL), F_OK) &&
-            !conf_says(ap_conftree, "\\.git") && !conf_says(ap_conftree, "/\\."))
-            advise(a, d, "RedirectMatch 404 \"/\\.\", but for /.well-known/, or keep it elsewhere",
-                   "%s/%s is served", path, names[i]);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *served = main_advice_served(a->p, a->main, d, path, names[i]);
+
+        if (served)
+            advise(a, d,
+                   "RedirectMatch 404 \"/\\.(?!well-known/)\" outside of sections, or keep it "
+                   "elsewhere",
+                   "%s is served, from %s", served, path);
+    }
 }
 
 static void look_root(advice *a, const ap_directive_t *d)
@@ -404,7 +402,7 @@ int main_advice_is_asked(void)
 
 void main_advice_report(apr_pool_t *p, server_rec *s)
 {
-    advice a = {.p = p, .roots = apr_array_make(p, 4, sizeof(const char *))};
+    advice a = {.p = p, .main = s, .roots = apr_array_make(p, 4, sizeof(const char *))};
 
     if (!advice_asked)
         return;
@@ -432,4 +430,5 @@ void main_advice(process_rec *process)
             advice_asked = 1;
         }
     process->argv = argv;
+    main_advice_arguments(process->argc, argv);
 }

@@ -11,6 +11,9 @@
 #include "httpd.h"
 #include "response_cache.h"
 
+/** -D: of the answer to the URL of `-D DUMP_CACHE` the status alone is printed. What `--advice` starts this program with. */
+#define MAIN_TRIAL_STATUS "BRIGADE_TRIAL_STATUS"
+
 /** What is asked, in the process that serves. */
 typedef struct main_trial {
     void (*client)(void); /**< asks, on a thread that is none of the server's */
@@ -31,5 +34,9 @@ char *main_trial_requests(apr_pool_t *p, int n);
 
 /** For main_trial.client: send them on a new connection, and read until it is closed. @return NULL, or what went wrong. Blocks. */
 const char *main_trial_ask(const char *requests);
+
+/** Send requests over TLS on a connected socket, whoever answers, and read until it is closed; the caller closes it. (main_trial_tls.c)
+ * @param name  the server's, or NULL. @return NULL, or what went wrong. Blocks. */
+const char *main_trial_ask_tls(int fd, const char *name, const char *requests);
 
 #endif

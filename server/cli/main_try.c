@@ -54,6 +54,7 @@ static struct {
     apr_uri_t uri;
     const char *url, *host_field, *target;
     const main_trial *asks;
+    int tls; /* the URL is one of https */
     brg_listener listener;
     struct sockaddr_un address; /* of listener.fd */
     socklen_t address_len;
@@ -110,7 +111,7 @@ static const char *try_host_address(apr_pool_t *p, const char *name, apr_port_t 
 
 static void try_address(process_rec *process, apr_pool_t *p)
 {
-    apr_port_t port = trial.uri.port ? trial.uri.port : try_listen_port(80);
+    apr_port_t port = trial.uri.port ? trial.uri.port : try_listen_port(trial.tls ? 443 : 80);
     const char *name = trial.uri.hostname, *ip;
     apr_sockaddr_t *address;
     apr_ipsubnet_t *subnet;
@@ -136,15 +137,16 @@ static void try_target(process_rec *process, apr_pool_t *p)
     if (apr_uri_parse(p, trial.url, &trial.uri) != APR_SUCCESS || !trial.uri.path ||
         trial.uri.path[0] != '/' || strpbrk(trial.url, " \t\r\n"))
         try_fail(process, "this is not a URL: wanted is http://HOST[:PORT]/PATH or /PATH");
-    if (trial.uri.hostname && (!trial.uri.scheme || strcmp(trial.uri.scheme, "http")))
-        try_fail(process, "only http:// is known");
+    trial.tls = trial.uri.scheme && !ap_cstr_casecmp(trial.uri.scheme, "https");
+    if (trial.uri.hostname && !trial.tls && (!trial.uri.scheme || strcmp(trial.uri.scheme, "http")))
+        try_fail(process, "only http:// and https:// are known");
     if (trial.uri.hostname)
         ap_str_tolower(trial.uri.hostname);
     trial.uri.fragment = NULL;
     host =
         trial.uri.hostname
             ? apr_uri_unparse(p, &trial.uri, APR_URI_UNP_OMITPATHINFO | APR_URI_UNP_OMITUSERINFO) +
-                  strlen("http://")
+                  strlen(trial.tls ? "https://" : "http://")
             : apr_pstrdup(p, "localhost");
     trial.host_field = host;
     trial.target = apr_uri_unparse(p, &trial.uri, APR_URI_UNP_OMITSITEPART);
@@ -209,7 +211,11 @@ const char *main_trial_ask(const char *requests)
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
     if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit) ||
-        connect(fd, (struct sockaddr *)&trial.address, trial.address_len) || try_send(fd, requests))
+        connect(fd, (struct sockaddr *)&trial.address, trial.address_len))
+        trial.error = strerror(errno);
+    else if (trial.tls)
+        trial.error = main_trial_ask_tls(fd, trial.uri.hostname, requests);
+    else if (try_send(fd, requests))
         trial.error = strerror(errno);
     else
         try_read_all(fd);
@@ -224,6 +230,11 @@ static void try_rounds(void)
 
     for (int i = 0; i < TRY_ROUNDS && !trial.error; i++)
         main_trial_ask(requests);
+}
+
+static void try_once(void)
+{
+    main_trial_ask(main_trial_requests(ap_server_conf->process->pool, 1));
 }
 
 static void *try_client(void *unused)
@@ -343,6 +354,13 @@ static int try_print(void)
     return !figures.hits;
 }
 
+static int try_status(void)
+{
+    printf("%d\n", trial.status);
+    fflush(stdout);
+    return 0;
+}
+
 void main_trial_read(process_rec *process)
 {
     APR_ARRAY_PUSH(ap_server_config_defines, const char *) = "FOREGROUND";
@@ -394,8 +412,13 @@ int main_trial_run(process_rec *process, const char *url, const main_trial *asks
 
 void main_try(process_rec *process, const char *url)
 {
-    static const main_trial asks = {.client = try_rounds, .tell = try_print, .teller = try_teller};
+    static const main_trial asks = {.client = try_rounds, .tell = try_print, .teller = try_teller},
+                            once = {.client = try_once, .tell = try_status, .teller = try_teller};
 
+    if (ap_exists_config_define(MAIN_TRIAL_STATUS)) {
+        main_trial_read(process);
+        mpm_process_exit(process, main_trial_run(process, url, &once));
+    }
     if (!ap_cstr_casecmpn(url, "https://", 8)) {
         printf("%s\nKept in memory: no\n  over TLS each request is answered anew; ask for the "
                "http:// form to learn of the other modules\n",

@@ -5,6 +5,9 @@ import re
 
 import pytest
 
+from brigade import free_port
+from tls_site import certificate
+
 pytestmark = pytest.mark.only("brigade")
 
 CASES = {
@@ -56,13 +59,43 @@ def test_files(serve):
     os.chmod(server.path("htdocs"), 0o755)
     os.chmod(server.path("logs"), 0o755)
     assert status == 2
-    for said in (".git is served", "htdocs/out is a link that leads out of the document root, to /etc/passwd", "htdocs/etc is a link", "may write to the document root", "every user may put a link into"):
+    for said in ("/.git/HEAD is served", "htdocs/out is a link that leads out of the document root, to /etc/passwd", "htdocs/etc is a link", "may write to the document root", "every user may put a link into"):
         assert said in out, (said, out)
 
 
-def test_a_hidden_folder_that_is_refused(serve):
-    server = serve.unstarted('RedirectMatch 404 "/\\.git"\n', {".git/HEAD": "x"})
-    assert "is served" not in advice(server)[1]
+HIDDEN = {".git/config": "x", ".env": "x", ".well-known/a": "a"}
+
+
+@pytest.mark.parametrize("lines,served", [
+    ("", ["/.git/config", "/.env"]), ('RedirectMatch 404 "/\\.git"\n', ["/.env"]), ('RedirectMatch 404 "/\\.(?!well-known/)"\n', []),
+    ('<Files ".*">\nRequire all denied\n</Files>\n', ["/.git/config"]), ('<DirectoryMatch "/\\.git">\nRequire all denied\n</DirectoryMatch>\n', ["/.env"]),
+    ("<Location />\nRequire all denied\n</Location>\n", []), ("# a note about /\\.git\n<Location />\nRequire ip 127.0.0.1\n</Location>\n", ["/.git/config", "/.env"])])
+def test_hidden_files_are_asked_for(serve, lines, served):
+    """Told of is what is answered, not what lines look like."""
+    server = serve.unstarted(lines, HIDDEN)
+    assert re.findall(r"^\S+: (\S+) is served, from", advice(server)[1], re.M) == served
+    server.start()
+    assert [path for path in ("/.git/config", "/.env") if server.get(path).status == 200] == served and server.get("/.well-known/a").status == (403 if "denied" in lines and "Location" in lines else 200)
+
+
+def test_hidden_files_of_virtual_hosts(serve):
+    """Each DocumentRoot for the hosts that have it, over TLS, too."""
+    server = serve.unstarted("", HIDDEN)
+    certificate(server)
+    server.write("a.txt", "a", base="other")
+    for name, text in HIDDEN.items():
+        server.write(name, text, base="other")
+    tls = "SSLEngine on\nSSLCertificateFile @ROOT@/conf/cert.pem\nSSLCertificateKeyFile @ROOT@/conf/key.pem\n"
+    port = free_port()
+    server.config = (f"BuiltinModule ssl_module On\nListen 127.0.0.1:{port} https\n<Directory @ROOT@/other>\nRequire all granted\n</Directory>\n"
+                     f"<VirtualHost *:{port}>\nServerName a.test\nDocumentRoot @ROOT@/other\n{tls}</VirtualHost>\n"
+                     f"<VirtualHost *:{port}>\nServerName b.test\nDocumentRoot @ROOT@/htdocs\nRedirectMatch 404 /[.]\n{tls}</VirtualHost>\n")
+    _, out, err = advice(server)
+    if "without TLS" in err:
+        pytest.skip("built without TLS")
+    lines = server.read("conf/httpd.conf").decode().splitlines()
+    found = re.findall(r"^\S+:(\d+): (\S+) is served, from", out, re.M)
+    assert [(lines[int(n) - 1].split("/")[-1], path) for n, path in found] == [("htdocs", "/.git/config"), ("htdocs", "/.env"), ("other", "/.git/config"), ("other", "/.env")], out
 
 
 @pytest.mark.parametrize("line,bad", [("SSLProtocol all -SSLv3", "TLSv1 TLSv1.1"), ("SSLProtocol +TLSv1.1 +TLSv1.2", "TLSv1.1"), ("SSLProtocol -all +TLSv1.2 +TLSv1.3", ""),

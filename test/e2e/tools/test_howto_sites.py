@@ -27,7 +27,7 @@ def blocks(name, kind):
 # ---- a static site ----
 
 PAGES = {"www/index.html": "<p>Home</p>" * 200, "www/new.html": "new", "www/assets/app.1.css": "a{}", "www/api/a.json": "{}",
-         "www/errors/404.html": "OUR 404", "www/errors/403.html": "OUR 403", "www/.git": "secret", "www/.well-known/acme-challenge/t": "token"}
+         "www/errors/404.html": "OUR 404", "www/errors/403.html": "OUR 403", "www/.git/config": "secret", "www/.env": "secret", "www/a/.svn/x": "secret", "www/.well-known/acme-challenge/t": "token"}
 
 
 class Site:
@@ -114,7 +114,7 @@ def test_static_site_redirects(site):
 
 
 def test_static_site_errors(site):
-    for path, status, body in (("/none", 404, b"OUR 404"), ("/.git", 403, b"OUR 403")):
+    for path, status, body in (("/none", 404, b"OUR 404"), ("/.git/config", 404, b"OUR 404"), ("/.env", 404, b"OUR 404"), ("/a/.svn/x", 404, b"OUR 404")):
         answer = site.get(path)
         assert (answer.status, answer.body) == (status, body)
         assert answer.field("Strict-Transport-Security")

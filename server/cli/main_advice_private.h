@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BRIGADE_CLI_MAIN_ADVICE_PRIVATE_H
+#define BRIGADE_CLI_MAIN_ADVICE_PRIVATE_H
+
+/**
+ * @file main_advice_private.h
+ * Requests that --advice makes to learn what is answered. Main thread; blocks.
+ */
+#include "httpd.h"
+#include "util_cfgtree.h"
+
+/** The arguments of this program, which live as long as the process, with -t in place of --advice. */
+void main_advice_arguments(int argc, const char *const *argv);
+
+/**
+ * Whether a path below a document root is answered with a success by a server that has this root from this line.
+ * @param main_server  the first of all servers
+ * @param line         a DocumentRoot
+ * @param root         what it names, without symbolic links
+ * @param path         of a file, or of a folder, the first file of which is asked for; begins with a slash
+ * @return the path that was asked for; NULL: it is refused, it is not there, or no answer could be had
+ */
+const char *main_advice_served(apr_pool_t *p, const server_rec *main_server,
+                               const ap_directive_t *line, const char *root, const char *path);
+
+#endif
