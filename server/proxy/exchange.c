@@ -387,6 +387,17 @@ static int talk_is_behind(proxy_exchange *x)
     return 1;
 }
 
+/* 1: more of the body is to be sent */
+static int talk_has_body(const proxy_exchange *x)
+{
+    return !x->holds && (!x->body_over || exchange_spool_left(x));
+}
+
+int exchange_brings_body(const proxy_exchange *x)
+{
+    return x->state == EXCHANGE_TALK && talk_has_body(x) && !x->out_n && !x->held_n;
+}
+
 /* Until the client has no more, or the backend takes no more. @return 0: the body cannot be read */
 static int talk_forward(proxy_exchange *x)
 {
@@ -399,7 +410,7 @@ static int talk_forward(proxy_exchange *x)
             return 0;
         }
         any = exchange_send(x);
-    } while (any && (!x->body_over || exchange_spool_left(x)) && !x->holds);
+    } while (any && talk_has_body(x));
     return 1;
 }
 
@@ -430,8 +441,8 @@ static apr_status_t exchange_talk(proxy_exchange *x)
             exchange_pass(x);
         if (x->state != EXCHANGE_TALK)
             return APR_SUCCESS;
-        if (!x->holds && !x->body_ended && x->loop)
-            return exchange_talk(x); /* a 100 came, or room: the body goes on */
+        if (x->loop && talk_has_body(x) && !talk_forward(x)) /* a 100 came, or room */
+            return APR_EGENERAL;
     }
 }
 

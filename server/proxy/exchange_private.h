@@ -32,6 +32,9 @@ static inline int exchange_has_more(const proxy_exchange *x)
     return x->cc->rd_ready || x->early.n;
 }
 
+/** 1: the backend has taken all of the body that came, and waits for more: a worker reads it before it waits for the backend. */
+int exchange_brings_body(const proxy_exchange *x);
+
 /** Send what the socket takes of x->out. @return 1: something was sent */
 int exchange_send(proxy_exchange *x);
 

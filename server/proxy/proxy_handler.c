@@ -78,6 +78,8 @@ static void proxy_poll(proxy_exchange *x)
 {
     apr_status_t rv;
 
+    if (exchange_brings_body(x))
+        return;
     if (x->state == EXCHANGE_CHOOSE) {
         apr_sleep(exchange_patience(x));
         rv = APR_TIMEUP;

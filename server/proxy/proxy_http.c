@@ -112,6 +112,8 @@ static apr_status_t http_head_taken(proxy_exchange *x, const http_head *head)
     }
     if (head->code < 200 && head->code != HTTP_SWITCHING_PROTOCOLS)
         return http_interim(x, head);
+    if (x->holds) /* it is answered without its body, which the client need not send */
+        x->body_over = 1;
     x->holds = 0;
     x->body_end = h1_response_body(head, http_asked_method(x->r), connect);
     exchange_head(x, head);

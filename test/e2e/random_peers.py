@@ -97,9 +97,14 @@ class RandomBackend(Backend):
             if kind == "any":
                 kind, rnd = "length" if self.calm else self.chance.choice(KINDS), random.Random(self.chance.random())
         if kind != "early" or request.method != "POST":
+            go_on = rnd.choice(["first", "first", "late", "never"]) if request["Expect"] else "never"
+            if go_on == "first":
+                connection.send(head("100 Continue"))
             got = self.body(connection, request)
             if got != (body_of(identity, int(request["X-Size"])) if request.method == "POST" else b""):
                 self.wrong.append(f"the body of {request.line!r} was {got[:80]!r}, {len(got)} bytes")
+            if go_on == "late":
+                connection.send(head("100 Continue"))
         first, rest, stays = http1_answer(kind, rnd, identity, size)
         if self.fields:
             first = first.replace(b"200 OK\r\n", b"200 OK\r\n" + self.chance.choice(self.fields), 1)
@@ -185,16 +190,20 @@ class Asked:
         self.sent = body_of(identity, rnd.choice([0, 10, 9000, 40_000])) if self.method == "POST" else b""
         self.status, self.body, self.whole, self.head, self.given_up = None, b"", False, b"", False
         self.last = False
+        self.expects = bool(self.sent) and rnd.random() < 0.4
+        self.go = threading.Event()  # the body may be sent, or an answer came without it
 
-    def bytes(self, rnd):
-        fields = ["Host: localhost", f"X-Size: {len(self.sent)}", *(["Connection: close"] if self.last else [])]
+    def parts(self, rnd):
+        """Its head, and its body as it is framed."""
+        fields = ["Host: localhost", f"X-Size: {len(self.sent)}", *(["Connection: close"] if self.last else []),
+                  *(["Expect: 100-continue"] if self.expects else [])]
         body = self.sent
         if self.method == "POST" and rnd.random() < 0.5:
             fields.append("Transfer-Encoding: chunked")
             body = chunks(rnd, body)
         elif self.method == "POST":
             fields.append(f"Content-Length: {len(body)}")
-        return "\r\n".join([f"{self.method} {self.target} HTTP/1.1", *fields, "", ""]).encode() + body
+        return "\r\n".join([f"{self.method} {self.target} HTTP/1.1", *fields, "", ""]).encode(), body
 
     def __repr__(self):
         return f"{self.method} {self.target}: {self.status} {self.head[:300]!r} {len(self.body)} bytes, whole {self.whole}"
@@ -236,13 +245,24 @@ class Http1Talk:
 
     def run(self, patience):
         with Client("127.0.0.1", self.port, patience) as c:
-            data = b"".join(a.bytes(self.rnd) for a in self.asked)
+            parts = [a.parts(self.rnd) for a in self.asked]
             if self.leaves in ("closes", "resets"):
-                self._leave(c, data)
+                self._leave(c, b"".join(head + body for head, body in parts))
                 return
-            if self.leaves == "garbage":
-                data += b"\1" + self.rnd.randbytes(20).replace(b"\n", b"") + b"\r\n\r\n"
-            self._exchange(c, data)
+            self._exchange(c, self._turns(parts))
+
+    def _turns(self, parts):
+        """What is sent at once, each with the request that then waits for its 100."""
+        turns, data = [], b""
+        for a, (head, body) in zip(self.asked, parts):
+            data += head
+            if a.expects and self.rnd.random() < 0.8:
+                turns.append((data, a))
+                data = b""
+            data += body
+        if self.leaves == "garbage":
+            data += b"\1" + self.rnd.randbytes(20).replace(b"\n", b"") + b"\r\n\r\n"
+        return [*turns, (data, None)]
 
     def _leave(self, c, data):
         """In the middle: what the others got is as if it had never been there."""
@@ -259,22 +279,29 @@ class Http1Talk:
         if self.leaves == "resets":
             reset(c.socket)
 
-    def _exchange(self, c, data):
-        sender = threading.Thread(target=self._send, args=(c, data), daemon=True)
+    def _exchange(self, c, turns):
+        sender = threading.Thread(target=self._send, args=(c, turns), daemon=True)
         sender.start()
-        for a in self.asked:
-            if not self._read(c, a):
-                break
+        try:
+            for a in self.asked:
+                if not self._read(c, a):
+                    break
+        finally:
+            for a in self.asked:
+                a.go.set()
         try:
             c.socket.shutdown(socket.SHUT_RDWR)
         except OSError:
             pass
         sender.join()
 
-    def _send(self, c, data):
+    def _send(self, c, turns):
         try:
-            for piece in cut(self.rnd, data, 6):
-                c.send(piece)
+            for data, waits in turns:
+                for piece in cut(self.rnd, data, 6):
+                    c.send(piece)
+                if waits:
+                    waits.go.wait()
             if self.leaves == "half":
                 c.half_close()
         except OSError:
@@ -286,6 +313,8 @@ class Http1Talk:
         try:
             r = c.read_head()
             while 100 <= r.status < 200:
+                if r.status == 100:
+                    a.go.set()
                 r = c.read_head()
         except Truncated as e:
             a.head = e.args[0]
@@ -336,7 +365,9 @@ class Http2Talk:
                     a.given_up = True
                     continue
                 streams[2 * i + 1] = a
-                out.append(self._request(2 * i + 1, a))
+                out.append(self._head(2 * i + 1, a))
+                if not a.expects:
+                    out.append(self._body(2 * i + 1, a))
                 if self.rnd.random() < 0.15:
                     a.given_up = True
                     out.append(frame(RST_STREAM, 0, 2 * i + 1, b"\0\0\0\x08"))
@@ -355,15 +386,17 @@ class Http2Talk:
             except (OSError, H2Closed):
                 pass
 
-    def _request(self, stream, a):
-        block = request_block(a.target, a.method, fields=[("x-size", str(len(a.sent)))])
-        data = frame(HEADERS, END_HEADERS | (0 if a.sent else END_STREAM), stream, block)
+    @staticmethod
+    def _head(stream, a):
+        block = request_block(a.target, a.method, fields=[("x-size", str(len(a.sent))), *([("expect", "100-continue")] if a.expects else [])])
+        return frame(HEADERS, END_HEADERS | (0 if a.sent else END_STREAM), stream, block)
+
+    def _body(self, stream, a):
         pieces = [p for p in cut(self.rnd, a.sent, 4)] if a.sent else []
         pieces = [p[i:i + 16000] for p in pieces for i in range(0, len(p), 16000)]
-        return data + b"".join(frame(DATA, END_STREAM if i == len(pieces) - 1 else 0, stream, p) for i, p in enumerate(pieces))
+        return b"".join(frame(DATA, END_STREAM if i == len(pieces) - 1 else 0, stream, p) for i, p in enumerate(pieces))
 
-    @staticmethod
-    def _read(c, streams):
+    def _read(self, c, streams):
         decoder, open_ = Decoder(), {n for n, a in streams.items() if not a.given_up}
         while open_:
             kind, flags, number, payload = c.receive()
@@ -371,7 +404,9 @@ class Http2Talk:
                 return
             if kind == HEADERS:
                 lines = decoder.decode(payload)
-                if number in streams and lines[0][0] == ":status" and not lines[0][1].startswith("1"):
+                if number in streams and lines[0] == (":status", "100") and streams[number].expects and not streams[number].given_up:
+                    c.send(self._body(number, streams[number]))
+                elif number in streams and lines[0][0] == ":status" and not lines[0][1].startswith("1"):
                     streams[number].status, streams[number].head = int(lines[0][1]), str(lines).encode()
             elif kind == DATA and number in streams:
                 streams[number].body += payload

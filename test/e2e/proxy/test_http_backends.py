@@ -12,7 +12,7 @@ import threading
 import pytest
 
 from backend import Backend, answer
-from brigade import wait_until
+from brigade import APACHE_MODULES, wait_until
 from ports import connected_to
 
 pytestmark = pytest.mark.only("brigade")
@@ -543,3 +543,48 @@ def test_a_body_that_comes_in_time(serve, backend):
         c.send("a" * 10)
         assert c.read_response().status == 200
     assert backend.requests[0].raw_body == b"a" * 40
+
+
+WORKERS = {  # what makes requests run on a worker
+    "loop": "",
+    "dumpio": f"LoadModule dumpio_module {APACHE_MODULES}/mod_dumpio.so",
+    "session": f"LoadModule session_module {APACHE_MODULES}/mod_session.so\n<Location /p/>\nSession On\n</Location>",
+    "ext_filter": f"LoadModule ext_filter_module {APACHE_MODULES}/mod_ext_filter.so\nExtFilterDefine cat cmd=/bin/cat\n<Location /p/>\nSetOutputFilter cat\n</Location>",
+}
+
+
+@pytest.mark.parametrize("where", WORKERS)
+@pytest.mark.parametrize("size, late", [(5, False), (300_000, False), (300_000, True)], ids=["small", "large", "late"])
+def test_expect_on_a_worker(serve, backend, where, size, late):
+    """The client waits for its 100; the backend's comes at once, or when the body is on its way."""
+    body = b"b" * size
+
+    def script(connection, request):
+        if not late:
+            connection.send(b"HTTP/1.1 100 Continue\r\n\r\n")
+        got = backend.body(connection, request)
+        if late:
+            connection.send(b"HTTP/1.1 100 Continue\r\n\r\n")
+        return answer(got)
+    backend.scripts["/c"] = script
+    server = serve(config(backend, WORKERS[where]))
+    with server.connect() as client:
+        for chunked in (True,) if late else (False, True, False):
+            client.send(b"PUT /p/c HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\n" +
+                        (b"Transfer-Encoding: chunked" if chunked else b"Content-Length: %d" % size) + b"\r\n\r\n")
+            assert b" 100 " in client.read_until(b"\r\n\r\n")
+            client.send(b"%x\r\n%s\r\n0\r\n\r\n" % (size, body) if chunked else body)
+            got = client.read_response().body
+            assert len(got) == size and got == body
+
+
+@pytest.mark.parametrize("where", WORKERS)
+def test_expect_that_the_backend_refuses(serve, backend, where):
+    """The body is neither asked for nor waited for, however long the answer; none of it is an answer's beginning."""
+    page = b"n" * 100_000
+    backend.scripts["/no"] = lambda connection, request: connection.send(answer(page, "413 Too Large")) or False
+    server = serve(config(backend, WORKERS[where]))
+    with server.connect() as client:
+        client.send(b"PUT /p/no HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n")
+        got = client.read_response()
+        assert got.status == 413 and len(got.body) == len(page)

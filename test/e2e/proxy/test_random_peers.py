@@ -10,7 +10,7 @@ import time
 import pytest
 
 from backend import Backend
-from brigade import PATIENCE, wait_until
+from brigade import APACHE_MODULES, PATIENCE, wait_until
 from h2_client import DATA, END_HEADERS, HEADERS, Connection, frame, request_block
 from random_peers import KINDS, Asked, Http1Talk, Http2Talk, RandomBackend, RandomStreams, head, reset
 
@@ -94,6 +94,18 @@ def test_everybody_gets_his_own(serve, talks, odd):
     with RandomBackend() as backend:
         server = serve(CONFIG.replace("@BACKEND@", str(backend.port)))
         Crowd(server, talks, kinds=kinds, tolerant=odd).run()
+        assert not backend.wrong, f"TEST_MODEL_SEED={SEED}: {backend.wrong[:3]}"
+        assert not posts_twice(backend), f"TEST_MODEL_SEED={SEED}: {posts_twice(backend)}"
+        at_rest(server, backend)
+
+
+@pytest.mark.skipif(not os.path.exists(f"{APACHE_MODULES}/mod_dumpio.so"), reason="no modules of Apache's")
+@pytest.mark.parametrize("talks", [(Http1Talk,), (Http1Talk, Http2Talk)], ids=["http1", "both"])
+def test_requests_that_workers_run(serve, talks):
+    """A module that may block takes part in each."""
+    with RandomBackend() as backend:
+        server = serve(f"LoadModule dumpio_module {APACHE_MODULES}/mod_dumpio.so\n" + CONFIG.replace("@BACKEND@", str(backend.port)))
+        Crowd(server, talks, kinds=FRAMED).run()
         assert not backend.wrong, f"TEST_MODEL_SEED={SEED}: {backend.wrong[:3]}"
         assert not posts_twice(backend), f"TEST_MODEL_SEED={SEED}: {posts_twice(backend)}"
         at_rest(server, backend)
