@@ -121,17 +121,6 @@ static int memory_nonce_is_good(digest_session *session, const memory_user *user
                                    now - session->nonce_time <= user->lifetime - MEMORY_NEXT_US));
 }
 
-static int memory_equal(const char *a, const char *b)
-{
-    int differs = 0;
-
-    if (strlen(b) != MEMORY_HASH_LEN)
-        return 0;
-    for (int i = 0; i < MEMORY_HASH_LEN; i++)
-        differs |= a[i] ^ b[i];
-    return !differs;
-}
-
 static int memory_info(char *out, const digest_field *field, const char *rspauth)
 {
     const char *const parts[] = {"rspauth=\"", rspauth,   "\", cnonce=\"", field->cnonce,
@@ -160,7 +149,7 @@ static int memory_knows(const apr_uint64_t realm[2], const brg_cache_bearer *bea
         return -1;
     digest_session_proofs(session, user.text, &field, bearer->method, bearer->method_len, client,
                           server);
-    return memory_equal(client, field.response) ? memory_info(added, &field, server) : -1;
+    return digest_equal(client, field.response) ? memory_info(added, &field, server) : -1;
 }
 
 static int memory_name(const char *value, apr_size_t len, char *out)

@@ -51,6 +51,17 @@ void digest_hex_put(char *out, const unsigned char sum[APR_MD5_DIGESTSIZE])
     }
 }
 
+int digest_equal(const char *hash, const char *given)
+{
+    int differs = 0;
+
+    if (strlen(given) != DIGEST_HASH_LEN)
+        return 0;
+    for (int i = 0; i < DIGEST_HASH_LEN; i++)
+        differs |= hash[i] ^ given[i];
+    return !differs;
+}
+
 static void sums_end(char *out, const apr_md5_ctx_t *begun, const char *text, apr_size_t len)
 {
     unsigned char sum[APR_MD5_DIGESTSIZE];

@@ -39,6 +39,9 @@ void digest_session_proofs(digest_session *session, const char *hash, const dige
 /** MD5 of a field's target with a method, in hexadecimal digits without a NUL. */
 void digest_target_put(char *out, const char *method, apr_size_t method_len, const char *uri);
 
+/** 1 if a text that was given is that hash of DIGEST_HASH_LEN bytes. It takes as long wherever they differ. */
+int digest_equal(const char *hash, const char *given);
+
 void digest_hex_put(char *out, const unsigned char sum[APR_MD5_DIGESTSIZE]);
 
 #endif

@@ -78,6 +78,8 @@ static apr_time_t guess_add(const char *client, const char *user, apr_time_t eac
         b->empty = now;
     b->of = key;
     b->empty += each;
+    if (b->empty > now + places * each) /* it never holds more, however many threads add at once */
+        b->empty = now + places * each;
     return b->empty - (places - 1) * each;
 }
 

@@ -12,8 +12,8 @@ APLOG_USE_MODULE(auth_basic);
 
 #define PASSWORD_RIGHT 'p'
 
-/* Who guesses is not told that a guess was right because the user is known: while a client's guesses are refused, what is
- * known counts for it only if it was let in with the same before. */
+/* ---- clients that were let in ---- */
+
 static int password_client_mark(auth_mark *mark, const request_rec *r, const auth_mark *known)
 {
     const auth_piece piece[] = {{known, sizeof *known}, {r->useragent_ip, strlen(r->useragent_ip)}};
@@ -21,21 +21,27 @@ static int password_client_mark(auth_mark *mark, const request_rec *r, const aut
     return auth_mark_make(mark, 'c', piece, 2);
 }
 
-static int password_counts_for(const request_rec *r, const char *user, const auth_mark *known)
+/* Who guesses is not told that a guess was right because the user is known. */
+int auth_client_is_refused(const request_rec *r, const char *user, const auth_mark *known)
 {
     auth_mark mark;
 
-    return !auth_guess_is_refused(r->useragent_ip, user) ||
-           (password_client_mark(&mark, r, known) && auth_memory_knows(&mark));
+    return auth_guess_is_refused(r->useragent_ip, user) &&
+           !(known && password_client_mark(&mark, r, known) && auth_memory_knows(&mark));
 }
 
-static void password_of_client(const request_rec *r, const auth_mark *known, apr_time_t until)
+/* It is renewed before it ends, so whoever goes on asking stays in while others guess. */
+void auth_client_was_let_in(const request_rec *r, const auth_mark *known)
 {
+    const apr_time_t now = brg_monotonic_now();
     auth_mark mark;
 
-    if (password_client_mark(&mark, r, known) && !auth_memory_knows(&mark))
-        auth_memory_learn(&mark, until);
+    if (password_client_mark(&mark, r, known) &&
+        auth_memory_knows(&mark) < now + AUTH_MEMORY_US / 2)
+        auth_memory_learn(&mark, now + AUTH_MEMORY_US);
 }
+
+/* ---- passwords ---- */
 
 int auth_password_is_known(request_rec *r, const auth_file *file, const char *user,
                            const char *password, auth_known *known)
@@ -49,19 +55,19 @@ int auth_password_is_known(request_rec *r, const auth_file *file, const char *us
 
     known->set = file->state.rests && auth_mark_make(&known->mark, PASSWORD_RIGHT, piece, 4);
     until = known->set ? auth_memory_knows(&known->mark) : 0;
-    if (until && !password_counts_for(r, user, &known->mark))
+    if (until && auth_client_is_refused(r, user, &known->mark))
         until = 0;
     if (until) {
-        password_of_client(r, &known->mark, until);
+        auth_client_was_let_in(r, &known->mark);
         auth_note_file(note, file->path, &file->state);
         auth_note_until(note, until);
     }
     return until != 0;
 }
 
-static int password_is_refused(request_rec *r, const char *user)
+static int password_is_refused(request_rec *r, const char *user, const auth_known *known)
 {
-    if (!auth_guess_is_refused(r->useragent_ip, user))
+    if (!auth_client_is_refused(r, user, known && known->set ? &known->mark : NULL))
         return 0;
     ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r,
                   "user %s: too many wrong passwords from this client: this one was not checked",
@@ -94,7 +100,7 @@ authn_status auth_password_check(request_rec *r, const auth_file *file, const ch
     const apr_time_t until = brg_monotonic_now() + AUTH_MEMORY_US;
     auth_note *note = auth_note_of(r);
 
-    if (password_is_refused(r, user))
+    if (password_is_refused(r, user, known))
         return AUTH_DENIED;
     if (!password_is_right(password, hash, known, until)) {
         auth_guess_was_wrong(r->useragent_ip, user);
@@ -103,7 +109,7 @@ authn_status auth_password_check(request_rec *r, const auth_file *file, const ch
     if (file)
         auth_note_file(note, file->path, &file->state);
     if (known && known->set) {
-        password_of_client(r, &known->mark, until);
+        auth_client_was_let_in(r, &known->mark);
         auth_note_until(note, until);
     } else {
         auth_note_open(note);
@@ -115,7 +121,7 @@ void auth_password_of_nobody(request_rec *r, const char *user, const char *passw
 {
     const auth_note *note = auth_note_of(r);
 
-    if (!note || !note->like || password_is_refused(r, user))
+    if (!note || !note->like || password_is_refused(r, user, NULL))
         return;
     (void)apr_password_validate(password, note->like);
     auth_guess_was_wrong(r->useragent_ip, user);

@@ -33,6 +33,21 @@ authn_status auth_password_check(request_rec *r, const auth_file *file, const ch
 /** There is no such user: work for as long as if there were one whose password is wrong. */
 void auth_password_of_nobody(request_rec *r, const char *user, const char *password);
 
+/**
+ * @name clients that were let in
+ * While a client's guesses are refused it goes on with what let it in before, as long as it uses that.
+ */
+/** @{ */
+/**
+ * 1 if the client of @a r guessed wrong too often, and was not let in with that before: what it sends is not to be looked
+ * at, and does not count as a guess.
+ * @param known  the mark of user and password, or NULL: there is none
+ */
+int auth_client_is_refused(const request_rec *r, const char *user, const auth_mark *known);
+/** What the mark stands for let the client in. */
+void auth_client_was_let_in(const request_rec *r, const auth_mark *known);
+/** @} */
+
 /** @name hashes for Digest: of users of a realm, from a file in a state */
 /** @{ */
 /** @param hash [out] in r->pool @return 1 if it is known */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* HTTP Basic (RFC 7617): a user and a password from the Authorization field, checked by the providers of the section. */
 #include "auth_basic_private.h"
+#include "auth_digest_sums.h"
 #include "http_core.h"
 #include "http_log.h"
 #include "http_protocol.h"
@@ -91,7 +92,7 @@ static authn_status basic_by_digest(request_rec *r, const authn_provider *provid
     status = provider->get_realm_hash(r, user, realm, &hash);
     if (status != AUTH_USER_FOUND)
         return status;
-    return hash && !strcmp(mine, hash) ? AUTH_GRANTED : AUTH_DENIED;
+    return hash && digest_equal(mine, hash) ? AUTH_GRANTED : AUTH_DENIED;
 }
 
 static authn_status basic_ask_provider(request_rec *r, const authn_provider *provider,

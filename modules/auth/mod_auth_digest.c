@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* HTTP Digest (RFC 7616): the client proves that it knows the password, for one target and a nonce of the server's. */
 #include "auth_digest_private.h"
+#include "auth_digest_sums.h"
 #include "http_core.h"
 #include "http_log.h"
 #include "http_protocol.h"
@@ -216,16 +217,6 @@ static const char *digest_response(request_rec *r, const digest_request *d, cons
     return out;
 }
 
-static int digest_equal(const char *a, const char *b)
-{
-    const size_t len = strlen(a);
-    int differs = strlen(b) != len;
-
-    for (size_t i = 0; i < len && !differs; i++)
-        differs |= a[i] ^ b[i];
-    return !differs;
-}
-
 static int digest_mismatch(request_rec *r, digest_request *d)
 {
     if (auth_leaves_loop(r) && brg_auth_waits(r))
@@ -236,9 +227,30 @@ static int digest_mismatch(request_rec *r, digest_request *d)
     return digest_refuse(r, d, 0);
 }
 
+/* It may have been right: a client that guessed too often is not told, and its answer is that to a wrong one. */
+static int digest_unchecked(request_rec *r, digest_request *d)
+{
+    ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r,
+                  "user %s: too many wrong passwords from this client: this one was not checked",
+                  d->field.username);
+    return digest_refuse(r, d, 0);
+}
+
+/* Of what lets the user in: another password makes another one. */
+static int digest_user_mark(request_rec *r, const digest_request *d, auth_mark *mark)
+{
+    const char *realm = ap_auth_name(r), *user = d->field.username;
+    const auth_piece piece[] = {
+        {d->hash, strlen(d->hash)}, {user, strlen(user)}, {realm, strlen(realm)}};
+
+    return auth_mark_make(mark, 'P', piece, 3);
+}
+
 static int digest_compare(request_rec *r, digest_request *d)
 {
     const digest_field *f = &d->field;
+    int right, marked;
+    auth_mark mark;
 
     if (!f->qop || ap_cstr_casecmp(f->qop, "auth")) {
         ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
@@ -247,10 +259,11 @@ static int digest_compare(request_rec *r, digest_request *d)
                       f->qop ? f->qop : "(null)", r->uri);
         return digest_refuse(r, d, 0);
     }
-    if (auth_guess_is_refused(r->useragent_ip, f->username) ||
-        !digest_equal(digest_response(r, d, r->method), f->response))
-        return digest_mismatch(r, d);
-    return OK;
+    right = digest_equal(digest_response(r, d, r->method), f->response);
+    marked = digest_user_mark(r, d, &mark);
+    if (auth_client_is_refused(r, f->username, right && marked ? &mark : NULL))
+        return digest_unchecked(r, d);
+    return right ? OK : digest_mismatch(r, d);
 }
 
 /* ---- counts and nonces ---- */
@@ -377,6 +390,7 @@ static void digest_note(request_rec *r, const digest_request *d)
 {
     const auth_digest_conf *conf = digest_conf_of(r);
     auth_note *note = auth_note_of(r);
+    auth_mark mark;
 
     auth_note_asked(r, note, apr_psprintf(r->pool, "%" APR_TIME_T_FMT, conf->lifetime));
     if (digest_counts(conf) || d->field.opaque)
@@ -384,6 +398,8 @@ static void digest_note(request_rec *r, const digest_request *d)
     note->proof = d->hash;
     note->lifetime = conf->lifetime;
     auth_note_grant(note);
+    if (digest_user_mark(r, d, &mark))
+        auth_client_was_let_in(r, &mark);
 }
 
 static int digest_authenticate(request_rec *r)

@@ -3,6 +3,7 @@
 import base64
 import concurrent.futures
 import hashlib
+import itertools
 import os
 import re
 import signal
@@ -301,9 +302,9 @@ def md5(text):
     return hashlib.md5(text.encode()).hexdigest()
 
 
-def digest(nonce, target, nc=1, password="secret"):
-    response = md5(f"{md5(f'joe:d:{password}')}:{nonce}:{nc:08x}:c:auth:{md5(f'GET:{target}')}")
-    return {"Authorization": f'Digest username="joe", realm="d", nonce="{nonce}", uri="{target}", qop=auth, nc={nc:08x}, cnonce="c", '
+def digest(nonce, target, nc=1, password="secret", user="joe"):
+    response = md5(f"{md5(f'{user}:d:{password}')}:{nonce}:{nc:08x}:c:auth:{md5(f'GET:{target}')}")
+    return {"Authorization": f'Digest username="{user}", realm="d", nonce="{nonce}", uri="{target}", qop=auth, nc={nc:08x}, cnonce="c", '
                              f'response="{response}"'}
 
 
@@ -358,6 +359,33 @@ def test_digest_from_memory(site):
     for nc in range(20, 24):
         assert server.get(target, digest(nonce, target, nc)).status == 401
         assert server.get(target, digest(nonce, target, nc, "other")).status == 200
+
+
+def test_digest_guesses_are_slowed_down(site):
+    """As those of Basic: other users of that address, and who was let in there before, go on; a right answer of the one who guesses
+    is not told; refused requests add nothing."""
+    def prepare(server):
+        server.write("digest", "".join(f"{user}:d:{md5(f'{user}:d:secret')}\n" for user in ("joe", "ann", "bob")), base="conf")
+
+    server = site("RemoteIPHeader X-Client\nRemoteIPInternalProxy 127.0.0.1\n"
+                  + area(rules="AuthType Digest\nAuthName d\nRequire valid-user", file="digest"), prepare)
+    nonce = re.search('nonce="([^"]+)', server.get("/b/a.txt")["WWW-Authenticate"])[1]
+    nc = itertools.count(1)
+
+    def one(client, user, password="secret"):
+        return server.get("/b/a.txt", {**digest(nonce, "/b/a.txt", next(nc), password, user), "X-Client": client}).status
+
+    assert one("192.0.2.77", "joe") == one("192.0.2.1", "joe") == 200
+    assert {one("192.0.2.66", "joe", f"wrong{i}") for i in range(150)} == {401}
+    server.wait_for_log("user joe: too many wrong passwords from this client")
+    assert one("192.0.2.66", "joe") == 401, "a right guess among many is not told"
+    assert [one("192.0.2.66", user) for user in ("ann", "bob") * 3] == 6 * [200], "others of that address"
+    assert one("192.0.2.1", "joe") == one("192.0.2.2", "joe") == 200, "the user elsewhere"
+    began = time.monotonic()
+    brigade.wait_until(lambda: one("192.0.2.66", "joe") == 200, "the next look", 10)
+    assert time.monotonic() - began < 5 or sanitizer(), "what was refused added nothing"
+    assert {one("192.0.2.77", "joe", f"wrong{i}") for i in range(50)} == {401}
+    assert {one("192.0.2.77", "joe") for _ in range(50)} == {200}, "who was in there stays in"
 
 
 def test_digest_with_nonces_that_end_soon(site):

@@ -7,7 +7,9 @@
 #include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <limits.h>
 #include <string.h>
+#include <time.h>
 #include "apr_general.h"
 #include "auth_digest_sums.h"
 
@@ -74,10 +76,43 @@ static void test_sessions(void **state)
     assert_null(digest_session_of(one, &field));
 }
 
+/* Nanoseconds of so many comparisons with that text: the least of a few, since other processes make it longer. */
+static long equal_took(const char *hash, const char *given)
+{
+    long least = LONG_MAX;
+
+    for (int i = 0; i < 50; i++) {
+        struct timespec from, to;
+        int equal = 0;
+
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &from);
+        for (int k = 0; k < 2000; k++)
+            equal += digest_equal(hash, given);
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &to);
+        assert_int_equal(equal, 0);
+        if ((to.tv_sec - from.tv_sec) * 1000000000L + to.tv_nsec - from.tv_nsec < least)
+            least = (to.tv_sec - from.tv_sec) * 1000000000L + to.tv_nsec - from.tv_nsec;
+    }
+    return least;
+}
+
+static void test_equal(void **state)
+{
+    const char *hash = "0123456789abcdef0123456789abcdef";
+
+    assert_true(digest_equal(hash, "0123456789abcdef0123456789abcdef"));
+    assert_false(digest_equal(hash, ""));
+    assert_false(digest_equal(hash, "0123456789abcdef0123456789abcde"));
+    assert_false(digest_equal(hash, "0123456789abcdef0123456789abcdef0"));
+    assert_true(equal_took(hash, "x123456789abcdef0123456789abcdef") * 2 >
+                equal_took(hash, "0123456789abcdef0123456789abcdex"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_proofs),
-                                       cmocka_unit_test(test_sessions)};
+                                       cmocka_unit_test(test_sessions),
+                                       cmocka_unit_test(test_equal)};
 
     apr_pool_t *p;
 

@@ -134,6 +134,18 @@ static void guesses_fill_a_bucket(void **state)
     assert_true(auth_guess_is_refused("192.0.2.3", "nobody yet"));
 }
 
+/* As threads do that looked before others added: more than it has places for ends no later. */
+static void a_bucket_has_a_bound(void **state)
+{
+    const apr_time_t until = brg_monotonic_now() + apr_time_from_sec(5);
+
+    for (int i = 0; i < 10000; i++)
+        auth_guess_was_wrong("192.0.2.4", "joe");
+    assert_true(auth_guess_is_refused("192.0.2.4", "joe"));
+    while (auth_guess_is_refused("192.0.2.4", "joe"))
+        assert_true(brg_monotonic_now() < until);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -143,6 +155,7 @@ int main(void)
         cmocka_unit_test(memory_is_bounded),
         cmocka_unit_test(hashes_are_kept),
         cmocka_unit_test(guesses_fill_a_bucket),
+        cmocka_unit_test(a_bucket_has_a_bound),
     };
 
     return cmocka_run_group_tests(tests, setup, NULL);
