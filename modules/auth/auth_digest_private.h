@@ -81,7 +81,7 @@ int digest_nonce_is_ours(request_rec *r, const digest_field *field, apr_time_t *
                          const char **hash);
 /** @} */
 
-/** @name clients, in memory that all processes share. A lock is held for a few stores. */
+/** @name clients, in memory that all processes share. Threads: any. Blocking: no. */
 /** @{ */
 /** Before processes start. @param bytes of AuthDigestShmemSize */
 apr_status_t digest_clients_open(apr_pool_t *p, apr_size_t bytes);
@@ -91,9 +91,9 @@ unsigned long digest_client_make(void);
 int digest_client_is_known(unsigned long number);
 /** Its request with that count: 1 if it is above all that came; *last is the largest that came. -1: it is unknown. */
 int digest_client_counts(unsigned long number, unsigned long nc, unsigned long *last);
-/** 1 if that is the nonce that it was given last; -1: it is unknown. */
-int digest_client_has_nonce(unsigned long number, const char *nonce);
-void digest_client_give(unsigned long number, const char *nonce);
+/** 1 if the nonce of that number is the one that it was given last; -1: it is unknown. */
+int digest_client_has_nonce(unsigned long number, apr_uint64_t nonce);
+void digest_client_give(unsigned long number, apr_uint64_t nonce);
 /** Numbers of nonces for one request. */
 apr_uint64_t digest_number_next(void);
 /** Size of an entry. */

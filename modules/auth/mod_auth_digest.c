@@ -60,13 +60,11 @@ static const char *digest_opaque(request_rec *r, unsigned long client)
 
 static const char *digest_next_nonce(request_rec *r, unsigned long client, const char *opaque)
 {
-    const int once = digest_conf_of(r)->lifetime == 0;
-    const char *nonce =
-        digest_nonce_make(r->pool, r, r->request_time, once ? digest_number_next() : 0, opaque);
+    const apr_uint64_t number = digest_conf_of(r)->lifetime == 0 ? digest_number_next() : 0;
 
-    if (once && client)
-        digest_client_give(client, nonce);
-    return nonce;
+    if (number && client)
+        digest_client_give(client, number);
+    return digest_nonce_make(r->pool, r, r->request_time, number, opaque);
 }
 
 /* A client that sends none gets a number, where requests are counted; one whose number is not known any more gets another one. */
@@ -319,7 +317,8 @@ static int digest_nonce_age(request_rec *r, digest_request *d)
             r->user, (double)age / APR_USEC_PER_SEC, (double)conf->lifetime / APR_USEC_PER_SEC);
         return digest_refuse(r, d, 1);
     }
-    if (conf->lifetime == 0 && digest_client_has_nonce(f->client, f->nonce) == 0) {
+    if (conf->lifetime == 0 &&
+        digest_client_has_nonce(f->client, (apr_uint64_t)d->nonce_time) == 0) {
         ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r,
                       APLOGNO(01779) "user %s: one-time-nonce %s already used - sending new nonce",
                       r->user, f->nonce);
@@ -414,9 +413,6 @@ static int digest_authenticate(request_rec *r)
         ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r, APLOGNO(01780) "need AuthName: %s", r->uri);
         return HTTP_INTERNAL_SERVER_ERROR;
     }
-    /* The lock of those that are counted is all processes'. */
-    if (digest_counts(digest_conf_of(r)) && auth_leaves_loop(r) && brg_auth_waits(r))
-        return BRG_WOULD_WAIT;
     d = digest_request_of(r);
     d->needed = 1;
     if ((status = digest_field_take(r, d)) != OK)

@@ -2,7 +2,9 @@
 """A server process that was taken over, in the sandbox: supervisor, collector and later processes go on, whatever it does to what they share.
 docs/internals/trust.md lists the places."""
 import contextlib
+import hashlib
 import os
+import re
 import signal
 import socket
 import ssl
@@ -40,8 +42,40 @@ SetHandler server-status
 SetHandler metrics
 </Location>
 """
+SHARED = """ServerProcesses 2
+<Location /members/>
+RequestLimit everyone by=client rate=100000/s burst=100000
+RequestLimit together by=client inflight=1000
+</Location>
+CacheMemory 8M
+CacheEnable memory /kept/
+ProxyPass /kept/ http://127.0.0.1:@PORT@/ disablereuse=On
+<Proxy balancer://members>
+BalancerMember http://127.0.0.1:@PORT@ disablereuse=On
+BalancerMember http://localhost:@PORT@ disablereuse=On
+</Proxy>
+ProxyPass /members/ balancer://members/
+<Directory @ROOT@/htdocs/counted>
+AuthType Digest
+AuthName d
+AuthUserFile @ROOT@/conf/digest
+AuthDigestNcCheck On
+Require valid-user
+</Directory>
+<Directory @ROOT@/htdocs/once>
+AuthType Digest
+AuthName d
+AuthUserFile @ROOT@/conf/digest
+AuthDigestNonceLifetime 0
+Require valid-user
+</Directory>
+"""
 EVENT = "OutputSpoolDir @ROOT@/temp\nEventLoops 2\n"
 PREFORK = "LoadModule mpm_prefork_module modules/mod_mpm_prefork.so\nStartServers 2\nMinSpareServers 1\nMaxSpareServers 3\n"
+
+
+def md5(text):
+    return hashlib.md5(text.encode()).hexdigest()
 
 
 class Site:
@@ -85,6 +119,26 @@ class Site:
         self.server.wait_for_log(rf"GET /a.txt\?{name[-8:]} HTTP/1.1 64501", "logs/access_log")
         self.server.wait_for_log(rf"GET /a.txt\?{name[-8:]} HTTP/1.1", "logs/piped")
 
+    def by_digest(self, target):
+        """Two requests of a client that is counted."""
+        nonce, opaque = re.search('nonce="([^"]+)".* opaque="([^"]+)"', self.server.get(target)["WWW-Authenticate"]).groups()
+        for nc in ("00000001", "00000002"):
+            proof = md5(f"{md5('joe:d:secret')}:{nonce}:{nc}:c:auth:{md5(f'GET:{target}')}")
+            answer = self.server.get(target, {"Authorization": f'Digest username="joe", realm="d", nonce="{nonce}", uri="{target}", qop=auth, nc={nc}, '
+                                                               f'cnonce="c", response="{proof}", opaque="{opaque}"'})
+            assert answer.status == 200, f"{target} {nc}"
+            nonce = (re.search('nextnonce="([^"]+)"', answer["Authentication-Info"]) or [0, nonce])[1]
+
+    def equals_work(self):
+        """What processes share with each other. Workers may be in error, limits refuse, and a balancer wait, for what was written."""
+        for i in range(20):
+            self.by_digest("/counted/a.txt")
+            self.by_digest("/once/a.txt")
+            for target in (f"/kept/a.txt?{i % 3}", "/members/a.txt") if i % 5 == 0 else ():
+                with socket.create_connection(("127.0.0.1", self.server.port), timeout=PATIENCE / 20) as s, contextlib.suppress(TimeoutError):
+                    s.sendall(f"GET {target} HTTP/1.0\r\n\r\n".encode())
+                    assert s.recv(100)
+
     def end(self, pid):
         """The process that was taken over ends."""
         try:
@@ -117,13 +171,14 @@ class Site:
 def site(serve):
     def make(config=EVENT):
         tls = free_port()
-        server = serve.unstarted((CONFIG + config).replace("@TLS@", str(tls)), {"a.txt": "A\n"})
+        server = serve.unstarted((CONFIG + config).replace("@TLS@", str(tls)), {"a.txt": "A\n", "counted/a.txt": "A\n", "once/a.txt": "A\n"})
         server.env["ASAN_OPTIONS"] += ":detect_leaks=0"
         server.env["ATTACK_TLS"] = str(tls)
         temp = server.path("temp")
         os.mkdir(temp)
         os.chmod(temp, 0o777)
         certificate(server)
+        server.write("digest", f"joe:d:{md5('joe:d:secret')}\n", base="conf")
         server.write("networks", "127.0.0.0/8 64501\n", base="conf")
         compile_file(os.path.join(os.path.dirname(__file__), "attack.c"), server.path("attack.so"))
         server.start()
@@ -142,6 +197,21 @@ def test_shared_memory_is_written(site, way, mpm):
     pid, done = site.attack(f"memory-{way}")
     assert done is None or done > 1 << 20
     site.check(pid)
+
+
+@pytest.mark.parametrize("way", ["zeros", "ones", "text", "random"])
+def test_equals_go_on(site, way):
+    """The process that was taken over writes while others serve, and goes on serving: nobody dies of it, and nobody waits for it."""
+    site = site(EVENT + SHARED)
+    site.equals_work()
+    pid, _ = site.attack(f"memory-{way}")
+    others = set(site.server.children()) - {pid}
+    site.end(pid)
+    wait_until(site.serves, "a new process")
+    site.equals_work()
+    assert others <= set(site.server.children())
+    site.check(pid)
+    site.equals_work()
 
 
 def test_memory_of_one_writer_is_not(site):
