@@ -9,6 +9,9 @@
 #include "main_advice_private.h"
 #include "brigade/assert.h"
 #include "brigade/log_service.h"
+#if BRIGADE_TLS
+#include "tls_setup.h"
+#endif
 
 #include "http_config.h"
 #include "http_core.h"
@@ -351,6 +354,27 @@ static void look_root(advice *a, const ap_directive_t *d)
     look_below(a, path);
 }
 
+/* ---- TLS ---- */
+
+/* Told of once: other servers have it from the same line, or from none, as a rule. */
+static void look_tls(advice *a, const server_rec *s)
+{
+#if BRIGADE_TLS
+    const char *suite = NULL;
+
+    for (; s && !suite; s = suite ? s : s->next)
+        suite = tls_suite_of_cbc(s);
+    if (suite) {
+        const ap_directive_t of = {.filename = s->defn_name, .line_num = (int)s->defn_line_number};
+
+        advise(a, s->defn_name ? &of : NULL, "SSLCipherSuite ECDHE+AESGCM:ECDHE+CHACHA20",
+               "suites in CBC mode are offered to clients of TLS 1.2, as %s: attacks on padding "
+               "(Lucky Thirteen) look for them",
+               suite);
+    }
+#endif
+}
+
 /* ---- all of it ---- */
 
 static const struct {
@@ -409,6 +433,7 @@ void main_advice_report(apr_pool_t *p, server_rec *s)
     BRG_ASSERT(ap_state_query(AP_SQ_RUN_MODE) == AP_SQ_RM_CONFIG_TEST);
     find_roots(&a, ap_conftree);
     look_all(&a, ap_conftree);
+    look_tls(&a, s);
     if (!ap_find_linked_module("mod_reqtimeout.c"))
         advise(&a, NULL, "LoadModule reqtimeout_module modules/mod_reqtimeout.so",
                "a client may take all the time it likes to send a request: mod_reqtimeout is not "

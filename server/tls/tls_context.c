@@ -2,6 +2,7 @@
 #include "tls_abilities.h"
 #include "tls_certificate.h"
 #include "tls_context_private.h"
+#include "tls_setup.h"
 #include "http_log.h"
 #include "apr_strings.h"
 #include "brigade/assert.h"
@@ -250,6 +251,31 @@ SSL_CTX *tls_context_make(const tls_server_conf *sc, const apr_array_header_t *p
         return ctx;
     SSL_CTX_free(ctx);
     return NULL;
+}
+
+static const char *context_first_of_cbc(SSL_CTX *ctx)
+{
+    STACK_OF(SSL_CIPHER) *suites = SSL_CTX_get_ciphers(ctx);
+
+    for (int i = 0; i < sk_SSL_CIPHER_num(suites); i++)
+        if (!SSL_CIPHER_is_aead(sk_SSL_CIPHER_value(suites, i)))
+            return SSL_CIPHER_get_name(sk_SSL_CIPHER_value(suites, i));
+    return NULL;
+}
+
+const char *tls_suite_of_cbc(const server_rec *s)
+{
+    const tls_server_conf *sc = tls_conf_of(s);
+    const char *found = NULL;
+    SSL_CTX *ctx;
+
+    if (sc->enabled != 1 || !(context_protocols(sc) & (TLS_V1_0 | TLS_V1_1 | TLS_V1_2)) ||
+        !(ctx = SSL_CTX_new(TLS_server_method())))
+        return NULL;
+    if (!context_ciphers(ctx, sc) && !context_commands(ctx, sc))
+        found = context_first_of_cbc(ctx);
+    SSL_CTX_free(ctx);
+    return found;
 }
 
 void tls_context_apply(SSL *ssl, SSL_CTX *ctx, const tls_server_conf *sc)

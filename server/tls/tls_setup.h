@@ -12,6 +12,13 @@
 int tls_check_config(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *main_server);
 int tls_post_config(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *main_server);
 
+/**
+ * The first suite without authenticated encryption (in CBC mode, as a rule) that a server with TLS offers.
+ * @return its name in OpenSSL, static; NULL: none, or the server has no TLS
+ * Threads: main, once the configuration was read.
+ */
+const char *tls_suite_of_cbc(const server_rec *s);
+
 /** 1: a module proposes acme-tls/1, and nothing else: handshakes that do not offer it need not ask modules. Threads: main. */
 void tls_challenges_set(int on);
 

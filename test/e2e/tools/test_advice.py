@@ -108,6 +108,19 @@ def test_tls(serve, line, bad):
     assert (bad in out) if bad else not re.search(r"TLSv1|weak", out), out
 
 
+@pytest.mark.parametrize("line,said", [("", True), ("SSLCipherSuite HIGH:!aNULL", True), ("SSLProtocol TLSv1.3", False),
+                                       ("SSLCipherSuite ECDHE+AESGCM:ECDHE+CHACHA20", False), ("SSLOpenSSLConfCmd CipherString ECDHE+AESGCM", False)])
+def test_suites_in_cbc_mode(serve, line, said):
+    server = serve.unstarted("")
+    certificate(server)
+    server.config = (f"BuiltinModule ssl_module On\nListen 127.0.0.1:{free_port()} https\n<VirtualHost *:*>\nSSLEngine on\nSSLCertificateFile @ROOT@/conf/cert.pem\n"
+                     f"SSLCertificateKeyFile @ROOT@/conf/key.pem\n{line}\n</VirtualHost>\n")
+    _, out, err = advice(server)
+    if "without TLS" in err:
+        pytest.skip("built without TLS")
+    assert bool(re.search(r"conf/httpd.conf:\d+: suites in CBC mode are offered .* as \S+-SHA.*\n    SSLCipherSuite", out)) == said, out + err
+
+
 def test_a_configuration_that_is_wrong(serve):
     status, out, err = advice(serve.unstarted("Nonsense\n"))
     assert status == 1 and "Nonsense" in err and "advice" not in out
