@@ -96,6 +96,9 @@ static int ahead_full(brg_conn *bc)
     const conn_ahead_carrier *carrier = bc->ahead->carrier;
     const http_head *head = h1_ahead_head(bc);
 
+    BRG_ASSERT(!bc->ahead->full);
+    bc->ahead->full = 1;
+    bc->ahead->kind->full(bc->ahead);
     wheel_cancel(&bc->loop->wheel, &bc->timer);
     conn_enter(bc, CONN_HEAD);
     if (carrier) {

@@ -15,6 +15,9 @@
  *   with ahead    any other answer, or a failure;          the request is made; bc->ahead is its handler's
  *                 the client left; the time is over
  *
+ * Where the phases of such a request run on a worker, or wait, what was begun stays in bc->ahead until its handler is back on the
+ * loop: the request is not sent a second time.
+ *
  * Threads: the loop's. Blocking: no.
  */
 #include "conn.h"
@@ -47,12 +50,15 @@ struct conn_ahead {
     uint32_t head_len;                 /**< bytes at the front of bc's input that are its head */
     uint8_t close, keep_alive, minor;  /**< as in its http_head */
     uint8_t expired;                   /**< the time is over */
+    uint8_t full;                      /**< its request is made; nothing is told any more */
     apr_time_t due;                    /**< monotonic */
 };
 
 typedef struct conn_ahead_kind {
     /** Something may have come. */
     h1_ahead_step (*go_on)(brg_conn *bc);
+    /** The request is made, and bc may be with a worker until its handler takes this over: what comes waits. */
+    void (*full)(struct conn_ahead *ahead);
     /** It is over, or nobody took it over: give all back. bc->ahead is NULL already. */
     void (*drop)(struct conn_ahead *ahead);
 } conn_ahead_kind;
@@ -64,6 +70,12 @@ typedef struct conn_ahead_kind {
  */
 int h1_ahead_begin_stream(brg_conn *bc, struct cache_entry *e, const http_head *head,
                           const conn_ahead_carrier *carrier);
+
+/** 1: bc is in CONN_WAIT for what was begun, and has no request yet. */
+static inline int h1_ahead_waits(const brg_conn *bc)
+{
+    return bc->ahead && !bc->ahead->full;
+}
 
 /** The connection of the client, with its conn_rec. */
 static inline brg_conn *h1_ahead_client(brg_conn *bc)

@@ -11,6 +11,7 @@
 #include "placement.h"
 #include "connection.h"
 #include "h1_conn.h"
+#include "h1_ahead.h"
 #include "h1_conn_private.h"
 #include "h1_response.h"
 #include "loop.h"
@@ -408,7 +409,7 @@ static void h1_conn_run(brg_conn *bc)
             return;
         break;
     case CONN_WAIT:
-        if (!(bc->ahead ? h1_ahead_go_on(bc) : h1_held_go_on(bc)))
+        if (!(h1_ahead_waits(bc) ? h1_ahead_go_on(bc) : h1_held_go_on(bc)))
             return;
         break;
     default:
@@ -462,7 +463,7 @@ static void h1_conn_expired(brg_conn *bc)
         h1_body_expired(bc);
         return;
     case CONN_WAIT:
-        if (bc->ahead ? h1_ahead_expired(bc) : h1_held_expired(bc))
+        if (h1_ahead_waits(bc) ? h1_ahead_expired(bc) : h1_held_expired(bc))
             h1_conn_heads(bc, 0);
         return;
     default:

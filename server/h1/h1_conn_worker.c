@@ -35,8 +35,6 @@ APLOG_USE_MODULE(core);
 int h1_conn_hand_over(brg_conn *bc, request_rec *r)
 {
     BRG_ASSERT(loop_self() == bc->loop && bc->c && !bc->held.r && bc->state != CONN_WORKER);
-    if (bc->ahead)
-        h1_ahead_drop(bc);
     wheel_cancel(&bc->loop->wheel, &bc->timer);
     loop_unlist(bc->loop, bc);
     /* A thread of a module may have the output of a suspended request already: that stays counted until the loop has it again. */

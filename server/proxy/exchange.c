@@ -496,6 +496,8 @@ static apr_interval_time_t exchange_left(const proxy_exchange *x, apr_interval_t
 {
     const apr_interval_time_t left = all - (exchange_now(x) - x->connect_at);
 
+    if (!x->connect_at) /* it goes to its loop first */
+        return all;
     return left > 0 ? left : 1;
 }
 

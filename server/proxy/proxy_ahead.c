@@ -99,7 +99,18 @@ static void ahead_drop(struct conn_ahead *base)
 
 static h1_ahead_step ahead_go_on(brg_conn *bc);
 
-static const conn_ahead_kind ahead_kind = {.go_on = ahead_go_on, .drop = ahead_drop};
+static void ahead_told_later(void *baton)
+{
+    (void)baton;
+}
+
+static void ahead_full(struct conn_ahead *base)
+{
+    ahead_of(base)->cc->notify = ahead_told_later;
+}
+
+static const conn_ahead_kind ahead_kind = {
+    .go_on = ahead_go_on, .full = ahead_full, .drop = ahead_drop};
 
 /* ---- to the backend ---- */
 
@@ -247,13 +258,17 @@ int proxy_ahead_begin(const cache_plan *base, cache_entry *entry, brg_conn *bc,
     char text[AHEAD_HEAD_MOST];
     const size_t len = ahead_write(plan, bc, head, text);
     client_conn *cc = len ? ahead_connection(plan, bc->loop) : NULL;
-    proxy_ahead *a;
+    proxy_ahead *a = cc ? ahead_get() : NULL;
 
     BRG_ASSERT(!bc->ahead && h1_ahead_client(bc)->c && loop_self() == bc->loop);
-    if (!cc || !ahead_send(cc, text, len))
+    if (!cc)
         return 0;
-    if (!(a = ahead_get())) {
-        client_close(cc);
+    if (!a) {
+        client_keep(cc);
+        return 0;
+    }
+    if (!ahead_send(cc, text, len)) {
+        ahead_put(a);
         return 0;
     }
     *a = (proxy_ahead){
@@ -295,10 +310,21 @@ static h1_ahead_step ahead_go_on(brg_conn *bc)
 
 /* ---- the full way goes on ---- */
 
+/* The path that was sent, less its query where that is the request's own. */
+static int ahead_sent_path(const proxy_plan *plan, const char *path)
+{
+    const size_t method_len = strlen("GET "), len = plan->target_len - method_len;
+
+    return !strncmp(path, plan->text + method_len, len) &&
+           (!path[len] || (plan->any_query && path[len] == '?'));
+}
+
+/* An error page, or what a rule of the phases leads to, is another request. */
 static int ahead_fits(const proxy_ahead *a, const proxy_exchange *x)
 {
-    return x->state == EXCHANGE_CONNECT && x->loop == a->bc->loop && !x->has_body &&
-           x->origin == a->plan->origin && x->target->worker == a->plan->worker;
+    return x->state == EXCHANGE_CONNECT && x->loop == a->bc->loop && !x->has_body && !x->r->prev &&
+           !x->r->main && x->origin == a->plan->origin && x->target->worker == a->plan->worker &&
+           ahead_sent_path(a->plan, x->target->path);
 }
 
 static void ahead_hand_over(proxy_ahead *a, proxy_exchange *x)

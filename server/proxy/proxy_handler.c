@@ -37,8 +37,10 @@ static int proxy_go_on(request_rec *r, void *baton, int came)
     BRG_ASSERT(x->r == r);
     x->waiting = NULL;
     x->came |= (uint8_t)came;
-    if (!x->loop) /* it began on a worker */
+    if (!x->loop) { /* it began on a worker */
         x->loop = loop_self();
+        proxy_ahead_take(x);
+    }
     if (came == BRG_WAIT_TIMEOUT)
         exchange_expired(x);
     return proxy_run(x);

@@ -191,12 +191,13 @@ class Asked:
         self.status, self.body, self.whole, self.head, self.given_up = None, b"", False, b"", False
         self.last = False
         self.expects = bool(self.sent) and rnd.random() < 0.4
+        self.knocks = rnd.random() < 0.3  # credentials, for which phases run on a worker
         self.go = threading.Event()  # the body may be sent, or an answer came without it
 
     def parts(self, rnd):
         """Its head, and its body as it is framed."""
         fields = ["Host: localhost", f"X-Size: {len(self.sent)}", *(["Connection: close"] if self.last else []),
-                  *(["Expect: 100-continue"] if self.expects else [])]
+                  *(["Expect: 100-continue"] if self.expects else []), *(["Authorization: Basic eDp5"] if self.knocks else [])]
         body = self.sent
         if self.method == "POST" and rnd.random() < 0.5:
             fields.append("Transfer-Encoding: chunked")
@@ -388,7 +389,8 @@ class Http2Talk:
 
     @staticmethod
     def _head(stream, a):
-        block = request_block(a.target, a.method, fields=[("x-size", str(len(a.sent))), *([("expect", "100-continue")] if a.expects else [])])
+        more = [*([("expect", "100-continue")] if a.expects else []), *([("authorization", "Basic eDp5")] if a.knocks else [])]
+        block = request_block(a.target, a.method, fields=[("x-size", str(len(a.sent))), *more])
         return frame(HEADERS, END_HEADERS | (0 if a.sent else END_STREAM), stream, block)
 
     def _body(self, stream, a):
