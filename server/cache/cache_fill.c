@@ -359,7 +359,9 @@ int cache_fill_416(response_cache *c, cache_entry *e, request_rec *r)
     BRG_ASSERT(e->in_cache && e->filled && r->status == HTTP_RANGE_NOT_SATISFIABLE);
     if (!ranges || fill_page(ranges, r, request_offer_of(r)))
         return -1;
-    if (fill_ranges_head(e, r, &ranges->outside)) {
+    if (fill_ranges_head(e, r, &ranges->outside) ||
+        /* it was to end with its connection, which the next client may want to keep */
+        (!r->chunked && ranges->outside.answer->length_at == HTTP_NO_FIELD)) {
         cache_head_drop(&ranges->outside);
         free(ranges->page);
         ranges->page = NULL;

@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from brigade import APACHE_MODULES
 from cache_site import one_loop, settle
 from http_client import request_bytes
 
@@ -130,3 +131,20 @@ def test_large_file_kept_open(serve):
             several = c.get("/a.bin", {"Range": "bytes=300-9000,9500-,5-5"}).body
             assert all(part in several for part in (BODY[300:9001], BODY[9500:], b"\r\n\r\n" + BODY[5:6] + b"\r\n--"))
             assert c.get("/a.bin", {"Range": "bytes=99999-"}).status == 416
+
+
+def test_page_of_416_that_ended_with_its_connection(serve):
+    """A client of HTTP/1.0 that keeps its connection does not get one without a length."""
+    server = one_loop(serve, f"LoadModule deflate_module {APACHE_MODULES}/mod_deflate.so\nSetOutputFilter DEFLATE\n", files={"a.txt": "text"})
+    settle(server.path("htdocs"))
+    for _ in range(4):
+        assert server.get("/a.txt").status == 200
+    outside = {"Range": "bytes=99-"}
+    for _ in range(3):
+        with server.connect() as c:
+            c.send(request_bytes("GET", "/a.txt", outside, version="1.0"))
+            assert c.read_response().status == 416
+    with server.connect() as c:
+        c.send(request_bytes("GET", "/a.txt", {**outside, "Connection": "keep-alive"}, version="1.0"))
+        answer = c.read_response()
+        assert answer.status == 416 and (answer["Content-Length"] or answer["Connection"] != "Keep-Alive")
