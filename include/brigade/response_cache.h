@@ -54,7 +54,8 @@ typedef int brg_cache_variant_fn(const void *data, const char *value, apr_size_t
 /**
  * The outcome of @a r depends on a request field as well, but on nothing else: each kind of value
  * has an answer of its own. For a module's brg_cache_fn, which then need not say VOLATILE, and
- * for hooks before it. The field must not have been changed (by RequestHeader, say).
+ * for hooks before it. Of a field that was changed (brg_cache_field_changed()), each value that
+ * clients send is a kind of its own.
  *
  * @param name  of the field
  * @param kind  NULL: every value is a kind of its own, for fields with few values
@@ -123,6 +124,26 @@ BRG_DECLARE(int) brg_cache_vary_fields(const request_rec *r, const char **names,
  * @param pconf  the pool of the configuration; @a name lives as long
  */
 BRG_DECLARE(void) brg_cache_changes_field(const module *m, apr_pool_t *pconf, const char *name);
+
+/** How a request field is changed. */
+typedef enum brg_field_change {
+    BRG_FIELD_SET,     /**< to a value, whatever the client sent; it follows from what the answer depends on anyway */
+    BRG_FIELD_REMOVED, /**< there is none any more */
+    BRG_FIELD_EDITED,  /**< to one that is made of the client's, if there is one */
+    BRG_FIELD_ADDED,   /**< to one that is made of the client's, or else as with BRG_FIELD_SET */
+    BRG_FIELD_UNKNOWN  /**< to one that may be another one for each request */
+} brg_field_change;
+
+/**
+ * A hook is about to change a field of @a r. The answer may be stored all the same: later requests are told apart by what
+ * clients send. Who reads the field after that names it by brg_cache_vary(), as ever; what the core reads of it (conditions,
+ * ranges, the connection), and what logs show of it, is seen to.
+ *
+ * @param name  lives as long as r->pool; r->headers_in still has what the client sent
+ * Threads: the request's. Blocking: no.
+ */
+BRG_DECLARE(void)
+brg_cache_field_changed(request_rec *r, const char *name, brg_field_change how);
 
 /**
  * A hook of the module gives handlers another request than the client sent, or decides anew for each request whether they are

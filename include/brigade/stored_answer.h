@@ -92,6 +92,12 @@ APR_DECLARE_OPTIONAL_FN(void, brg_register_stored_item, (const char *tag, brg_st
 /** 1 if @a r is not a request that was processed, but made for the log of an answer from memory. Threads: the request's. */
 BRG_DECLARE(int) brg_request_is_stored(const request_rec *r);
 
+/**
+ * A log shows the request field @a name, or (NULL) it may show any: so an answer from memory is logged with the value that a module
+ * gave the field (brg_cache_field_changed()). While the configuration is read; @a name lives as long as @a pconf.
+ */
+BRG_DECLARE(void) brg_stored_log_shows(apr_pool_t *pconf, const char *name);
+
 /** Offer both; both NULL: the module has nothing to do for such answers. After brg_cache_declare(), in the module's
  * register_hooks function. */
 BRG_DECLARE(void)

@@ -207,9 +207,16 @@ int headers_apply(request_rec *r, apr_table_t *headers, const apr_array_header_t
     if (rules == NULL)
         return 1;
     rule = (const headers_rule *)rules->elts;
-    for (end = rule + rules->nelts; rule < end; rule++)
-        if (rule->early == (unsigned)early && headers_condition_holds(r, rule) &&
-            !headers_run_rule(r, headers, rule))
+    for (end = rule + rules->nelts; rule < end; rule++) {
+        int holds;
+
+        if (rule->early != (unsigned)early)
+            continue;
+        holds = headers_condition_holds(r, rule);
+        if (headers == r->headers_in && (holds || rule->expr))
+            brg_cache_field_changed(r, rule->name, rule->change);
+        if (holds && !headers_run_rule(r, headers, rule))
             return 0;
+    }
     return 1;
 }

@@ -134,10 +134,26 @@ static const char *headers_check_place(const headers_rule *rule, headers_where w
     return NULL;
 }
 
-static int headers_rule_varies(const headers_rule *rule, headers_where where)
+static int headers_rule_varies(const headers_rule *rule)
 {
-    return where == HEADERS_REQUEST || rule->expr || rule->action == HEADERS_ECHO ||
-           rule->action == HEADERS_NOTE || !headers_format_is_static(&rule->value);
+    return rule->expr || rule->action == HEADERS_ECHO || !headers_format_is_known(&rule->value);
+}
+
+static brg_field_change headers_change_of(const headers_rule *rule)
+{
+    if (headers_rule_varies(rule))
+        return BRG_FIELD_UNKNOWN;
+    switch (rule->action) {
+    case HEADERS_SET:
+        return BRG_FIELD_SET;
+    case HEADERS_UNSET:
+        return BRG_FIELD_REMOVED;
+    case HEADERS_EDIT:
+    case HEADERS_EDIT_ALL:
+        return BRG_FIELD_EDITED;
+    default:
+        return BRG_FIELD_ADDED;
+    }
 }
 
 static const char *headers_compile(cmd_parms *cmd, headers_conf *conf, headers_where where,
@@ -152,11 +168,15 @@ static const char *headers_compile(cmd_parms *cmd, headers_conf *conf, headers_w
         return error;
     if ((error = headers_format_parse(cmd, words->value, &rule->value)) != NULL)
         return error;
+    if (where == HEADERS_REQUEST) {
+        rule->change = headers_change_of(rule);
+    } else {
+        conf->varies |= headers_rule_varies(rule);
+        conf->varies_early |= rule->early && headers_rule_varies(rule);
+    }
     if (conf->rules[where] == NULL)
         conf->rules[where] = apr_array_make(cmd->pool, 2, sizeof(headers_rule));
     APR_ARRAY_PUSH(conf->rules[where], headers_rule) = *rule;
-    conf->varies |= headers_rule_varies(rule, where);
-    conf->early |= rule->early;
     return NULL;
 }
 

@@ -13,6 +13,7 @@
 #include "ap_expr.h"
 #include "ap_regex.h"
 #include "apr_tables.h"
+#include "brigade/response_cache.h"
 
 extern module AP_MODULE_DECLARE_DATA headers_module;
 
@@ -60,6 +61,7 @@ typedef struct headers_rule {
     const char *env;      /**< condition: this variable is set ... */
     ap_expr_info_t *expr; /**< ... or this holds; both NULL = always */
     const char *expr_text;
+    brg_field_change change; /**< of a request: what the rule does to its field */
     unsigned env_negated : 1;
     unsigned early : 1;
     unsigned content_type : 1; /**< name is Content-Type, which lives in r->content_type too */
@@ -67,8 +69,8 @@ typedef struct headers_rule {
 
 typedef struct headers_conf {
     apr_array_header_t *rules[HEADERS_ALWAYS + 1]; /**< headers_rule; NULL = none */
-    int varies; /**< a rule's outcome depends on more than URI, configuration, file and environment */
-    int early; /**< some rule runs before the phases of a request */
+    int varies; /**< the outcome of a rule for responses depends on more than URI, configuration, file and environment */
+    int varies_early; /**< the same of a rule that runs before the phases of a request */
 } headers_conf;
 
 /**
@@ -83,8 +85,8 @@ const char *headers_format_parse(cmd_parms *cmd, const char *text, headers_forma
  */
 const char *headers_format_run(request_rec *r, const headers_format *format);
 
-/** 1 if the value is the same for every request. */
-int headers_format_is_static(const headers_format *format);
+/** 1 if the value follows from the configuration and from variables, of which those who set them say what they depend on. */
+int headers_format_is_known(const headers_format *format);
 
 /**
  * Run the rules of one stage on one table.

@@ -38,7 +38,7 @@ static void *headers_merge_conf(apr_pool_t *p, void *base_conf, void *add_conf)
         else
             conf->rules[i] = base->rules[i] ? base->rules[i] : add->rules[i];
     conf->varies = base->varies || add->varies;
-    conf->early = base->early || add->early;
+    conf->varies_early = base->varies_early || add->varies_early;
     return conf;
 }
 
@@ -111,7 +111,7 @@ static int headers_depends(request_rec *r)
     const headers_conf *conf = headers_conf_of(r);
 
     /* Without a file name a quick handler answered, before rules that are not early. */
-    return (r->filename ? conf->varies : conf->early) ? BRG_CACHE_VOLATILE : BRG_CACHE_STATIC;
+    return (r->filename ? conf->varies : conf->varies_early) ? BRG_CACHE_VOLATILE : BRG_CACHE_STATIC;
 }
 
 static void headers_register_hooks(apr_pool_t *p)

@@ -88,7 +88,9 @@ static const char *log_parse_tag(apr_pool_t *p, log_item *item, const char *s, i
     if (!item->foreign && !strcmp(tag, "a") && (err = log_client_parse(p, item)))
         return err;
     if (!item->foreign)
-        logconf_stored_find(item, tag);
+        logconf_stored_find(p, item, tag);
+    else if (!item->stored)
+        brg_stored_log_shows(p, NULL);
     item->want_first = want_first >= 0 ? want_first : default_first;
     if (item->emit == log_emit_memory)
         return log_memory_check(item->arg);

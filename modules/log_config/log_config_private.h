@@ -105,7 +105,7 @@ log_emit_fn *logconf_item_find(const char *tag, int *want_first);
 const ap_log_handler *log_foreign_find(const char *tag);
 
 /** What @a item, which has its arg, is for a tag without a request_rec: its stored, which stays NULL if it needs one. */
-void logconf_stored_find(log_item *item, const char *tag);
+void logconf_stored_find(apr_pool_t *p, log_item *item, const char *tag);
 
 /** As logconf_stored_find(), of a handler that another module registered. */
 brg_stored_item_fn *log_foreign_stored(const char *tag);

@@ -255,8 +255,18 @@ static log_stored_fn *log_stored_of(const char *tag, const char *arg)
     return NULL;
 }
 
-void logconf_stored_find(log_item *item, const char *tag)
+/* What may show a field of the request. */
+static void log_shows(apr_pool_t *p, const log_item *item, const char *tag)
 {
+    if (!strcmp(tag, "i"))
+        brg_stored_log_shows(p, item->arg);
+    else if (!strcmp(tag, "C"))
+        brg_stored_log_shows(p, "Cookie");
+}
+
+void logconf_stored_find(apr_pool_t *p, log_item *item, const char *tag)
+{
+    log_shows(p, item, tag);
     item->stored = item->of_connection ? NULL : log_stored_of(tag, item->arg);
     if (item->stored != log_stored_header_in || !*item->arg)
         return;

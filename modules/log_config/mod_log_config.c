@@ -255,6 +255,7 @@ static const char *log_set_condition(cmd_parms *cmd, log_config *log, const char
         if (!clause[5])
             return "missing condition";
         log->condition = ap_expr_parse_cmd(cmd, clause + 5, AP_EXPR_FLAG_DONT_VARY, &err, NULL);
+        brg_stored_log_shows(cmd->pool, NULL);
         return err;
     }
     return "error in condition clause";

@@ -54,6 +54,10 @@ void cache_arm_register(void);
  * was stored, if that is so; module NULL before. (cache_store.c) */
 void cache_store(response_cache *c, request_rec *r, policy_reason *reason);
 
+/** What @a r depends on is known: let it be told by the fields that the client sent. @return 0; -1: it cannot, *reason says why
+ * (cache_changed.c) */
+int cache_changes_settle(request_rec *r, policy_reason *reason);
+
 /** The core's reasons that figures tell apart. */
 typedef enum cache_refusal {
     CACHE_REFUSED_NOT,    /**< none of them */

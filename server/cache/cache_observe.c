@@ -55,9 +55,31 @@ static uint32_t put_table(observed_pair *pair, char **to, const apr_table_t *t)
     return (uint32_t)table->nelts;
 }
 
+static size_t fields_size(const request_rec *r, const char *const *names, int n)
+{
+    size_t size = 0;
+
+    for (int i = 0; i < n; i++)
+        size += sizeof(observed_pair) + text_size(names[i]) +
+                text_size(apr_table_get(r->headers_in, names[i]));
+    return size;
+}
+
+static uint32_t put_fields(observed_pair *pair, char **to, const request_rec *r,
+                           const char *const *names, int n)
+{
+    for (int i = 0; i < n; i++)
+        pair[i] = (observed_pair){put_text(to, names[i]),
+                                  put_text(to, apr_table_get(r->headers_in, names[i]))};
+    return (uint32_t)n;
+}
+
 int cache_observe_keep(cache_entry *e, request_rec *r)
 {
-    size_t bytes = sizeof(struct cache_observed) + table_size(r->subprocess_env) +
+    const char *changed[CACHE_CHANGED_MOST];
+    const int changed_n = cache_fields_changed(r, changed, CACHE_CHANGED_MOST);
+    size_t bytes = sizeof(struct cache_observed) + fields_size(r, changed, changed_n) +
+                   table_size(r->subprocess_env) +
                    table_size(r->notes) + text_size(r->filename) + text_size(r->handler) +
                    text_size(r->content_type) + text_size(r->uri) + text_size(r->args) +
                    text_size(r->hostname ? r->hostname : "");
@@ -67,10 +89,12 @@ int cache_observe_keep(cache_entry *e, request_rec *r)
     if (!o)
         return -1;
     to = (char *)&o
-             ->pair[apr_table_elts(r->subprocess_env)->nelts + apr_table_elts(r->notes)->nelts];
+             ->pair[apr_table_elts(r->subprocess_env)->nelts + apr_table_elts(r->notes)->nelts +
+                    changed_n];
     o->bytes = bytes;
     o->env_n = put_table(o->pair, &to, r->subprocess_env);
     o->notes_n = put_table(o->pair + o->env_n, &to, r->notes);
+    o->changed_n = put_fields(o->pair + o->env_n + o->notes_n, &to, r, changed, changed_n);
     o->filename = put_text(&to, r->filename);
     o->handler = put_text(&to, r->handler);
     o->content_type = put_text(&to, r->content_type);
@@ -167,6 +191,17 @@ static void observe_user(request_rec *r, const cache_entry *e, const http_head *
     r->ap_auth_type = (char *)(uintptr_t)type;
 }
 
+static void observe_changed(request_rec *r, const struct cache_observed *o)
+{
+    const observed_pair *pair = o->pair + o->env_n + o->notes_n;
+
+    for (uint32_t i = 0; i < o->changed_n; i++)
+        if (pair[i].value)
+            apr_table_setn(r->headers_in, pair[i].name, pair[i].value);
+        else
+            apr_table_unset(r->headers_in, pair[i].name);
+}
+
 /* The entry is held while r lives, so r may point into it. */
 static void observe_fill(request_rec *r, const cache_entry *e, const http_head *h,
                          const cache_observed_answer *sent)
@@ -192,6 +227,7 @@ static void observe_fill(request_rec *r, const cache_entry *e, const http_head *
     if (sent->partial)
         observe_part(r, sent->part);
     observe_env(r, o, h);
+    observe_changed(r, o);
     apr_table_clear(r->notes);
     for (uint32_t i = 0; i < o->notes_n; i++)
         apr_table_addn(r->notes, o->pair[o->env_n + i].name, o->pair[o->env_n + i].value);

@@ -20,8 +20,9 @@ struct cache_observed {
     size_t bytes;
     const char *filename, *handler, *content_type, *uri, *args, *hostname;
     apr_finfo_t finfo;
-    uint32_t env_n, notes_n;
-    observed_pair pair[]; /**< the environment, then the notes */
+    uint32_t env_n, notes_n, changed_n;
+    observed_pair pair
+        []; /**< the environment, the notes, and request fields that were changed (value NULL: taken away) */
 };
 
 /** What was sent of an entry. */

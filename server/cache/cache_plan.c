@@ -44,7 +44,8 @@ int cache_plan_is_open(request_rec *r)
     apr_array_header_t **list = request_vary_fields(r);
     const request_dependencies *found = request_dependencies_of(r);
 
-    if (!list || !found || found->first || found->folders || found->too_many)
+    if (!list || !found || cache_any_changed(r) || found->first || found->folders ||
+        found->too_many)
         return 0;
     for (int i = 0; *list && i < (*list)->nelts; i++) {
         const vary_wish *wish = &APR_ARRAY_IDX(*list, i, vary_wish);

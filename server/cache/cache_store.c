@@ -225,6 +225,8 @@ static int store_ask(request_rec *r, policy_reason *reason)
         depends = BRG_CACHE_VOLATILE;
     if (depends != BRG_CACHE_VOLATILE && codings)
         brg_cache_vary(r, "Accept-Encoding", coding_accepted, (const void *)(intptr_t)codings);
+    if (depends != BRG_CACHE_VOLATILE && cache_changes_settle(r, reason))
+        depends = BRG_CACHE_VOLATILE;
     if (depends != BRG_CACHE_VOLATILE)
         reason->module = NULL;
     return depends;

@@ -26,12 +26,34 @@ static brg_text view_text(const char *at, size_t len)
     return (brg_text){at, len};
 }
 
+/* A field that a module changed, or NULL. */
+static const observed_pair *view_changed(const stored_view *v, const char *name, size_t len)
+{
+    const observed_pair *pair = v->kept->pair + v->kept->env_n + v->kept->notes_n;
+
+    for (uint32_t i = 0; i < v->kept->changed_n; i++)
+        if (!strncasecmp(pair[i].name, name, len) && !pair[i].name[len])
+            return &pair[i];
+    return NULL;
+}
+
+static brg_text view_value(const char *value)
+{
+    return view_text(value, value ? strlen(value) : 0);
+}
+
 BRG_DECLARE(brg_text)
 brg_stored_request_field(const brg_stored_answer *a, const char *name, apr_size_t name_len,
                          unsigned *from)
 {
-    const http_head *h = ((const stored_view *)a->core)->head;
+    const stored_view *v = a->core;
+    const observed_pair *changed = view_changed(v, name, name_len);
+    const http_head *h = v->head;
 
+    if (changed && !*from) {
+        *from = (unsigned)h->n_fields;
+        return view_value(changed->value);
+    }
     for (; *from < h->n_fields; ++*from) {
         const http_field *f = &h->field[*from];
 
@@ -50,10 +72,17 @@ BRG_DECLARE(int) brg_stored_field_id(const char *name, apr_size_t name_len)
 
 BRG_DECLARE(brg_text) brg_stored_field(const brg_stored_answer *a, int id)
 {
-    const http_head *h = ((const stored_view *)a->core)->head;
+    const stored_view *v = a->core;
+    const http_head *h = v->head;
     int at;
 
     BRG_ASSERT(id > HTTP_F_OTHER && id < HTTP_FIELD_IDS && !h->repeated);
+    for (uint32_t i = 0; i < v->kept->changed_n; i++) {
+        const observed_pair *changed = v->kept->pair + v->kept->env_n + v->kept->notes_n + i;
+
+        if (http_field_id_of(changed->name, strlen(changed->name)) == (http_field_id)id)
+            return view_value(changed->value);
+    }
     at = h->known[id];
     return at < 0 ? view_text(NULL, 0) : view_text(h->field[at].value, h->field[at].value_len);
 }

@@ -11,7 +11,7 @@
 
 /* ---- what a request depends on ---- */
 
-static const request_rec *vary_first(const request_rec *r)
+const request_rec *cache_vary_first(const request_rec *r)
 {
     const request_rec *up;
 
@@ -22,7 +22,7 @@ static const request_rec *vary_first(const request_rec *r)
 
 apr_array_header_t *cache_vary_wishes(request_rec *r)
 {
-    const request_rec *first = vary_first(r);
+    const request_rec *first = cache_vary_first(r);
     apr_array_header_t **list = request_vary_fields(first);
 
     if (!list) {
@@ -65,7 +65,7 @@ brg_cache_vary_user(request_rec *r, const char *field, const brg_cache_users *us
 
 BRG_DECLARE(int) brg_cache_vary_fields(const request_rec *r, const char **names, int most)
 {
-    apr_array_header_t **list = request_vary_fields(vary_first(r));
+    apr_array_header_t **list = request_vary_fields(cache_vary_first(r));
     const vary_wish *have = list && *list ? (const vary_wish *)(const void *)(*list)->elts : NULL;
     int n = 0;
 
@@ -109,7 +109,7 @@ static int vary_value_in_head(const http_head *h, const cache_vary_key *s, const
 
 static const char *vary_value_in_request(const request_rec *r, const char *name)
 {
-    return strcmp(name, REQUEST_VARY_LINE) ? apr_table_get(r->headers_in, name) : r->protocol;
+    return strcmp(name, REQUEST_VARY_LINE) ? cache_field_sent(r, name) : r->protocol;
 }
 
 static int vary_value(const cache_asked *asked, const cache_vary_key *s, const char **value,
@@ -326,7 +326,7 @@ size_t cache_vary_bytes(const cache_entry *e)
 
 const char *cache_vary_added(request_rec *r)
 {
-    apr_array_header_t **list = request_vary_fields(vary_first(r));
+    apr_array_header_t **list = request_vary_fields(cache_vary_first(r));
     const vary_wish *have = list && *list ? (const vary_wish *)(const void *)(*list)->elts : NULL;
 
     for (int i = 0; have && i < (*list)->nelts; i++)

@@ -48,6 +48,19 @@ struct cache_vary_key {
     uint64_t fixed;
 };
 
+/** The request that came from the network, of which @a r is a part. */
+const request_rec *cache_vary_first(const request_rec *r);
+
+/** The value of a request field as the client sent it; NULL: none (cache_changed.c). */
+const char *cache_field_sent(const request_rec *r, const char *name);
+
+/** The fields that modules changed and logs may show, at most @a most names. @return how many (cache_changed.c) */
+int cache_fields_changed(const request_rec *r, const char **names, int most);
+#define CACHE_CHANGED_MOST 16
+
+/** 1 if a module changed a request field. */
+int cache_any_changed(const request_rec *r);
+
 /** The wishes of the request that led to @a r, of vary_wish. NULL: it was made by a module, and is not stored. */
 apr_array_header_t *cache_vary_wishes(request_rec *r);
 

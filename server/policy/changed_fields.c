@@ -2,10 +2,12 @@
 /* The fields that modules change before anything looks at them, as mod_remoteip takes addresses from: an answer cannot be
  * selected by the value of one, since that is another one when the answer is looked up. */
 #include "stock_policy.h"
+#include "placement_private.h"
 #include "brigade/assert.h"
 #include "httpd.h"
 #include "http_config.h"
 #include "brigade/response_cache.h"
+#include "brigade/stored_answer.h"
 #include "apr_strings.h"
 #include <string.h>
 #include <strings.h>
@@ -37,6 +39,37 @@ static void changed_fields_add(apr_pool_t *p, const char *by, const char *name)
 BRG_DECLARE(void) brg_cache_changes_field(const module *m, apr_pool_t *pconf, const char *name)
 {
     changed_fields_add(pconf, m->name, name);
+}
+
+/* The fields that logs show, as const char *; NULL among them: any. */
+static apr_array_header_t *shown_fields;
+
+static apr_status_t shown_fields_forget(void *unused)
+{
+    shown_fields = NULL;
+    return APR_SUCCESS;
+}
+
+BRG_DECLARE(void) brg_stored_log_shows(apr_pool_t *pconf, const char *name)
+{
+    if (!shown_fields) {
+        shown_fields = apr_array_make(pconf, 4, sizeof(const char *));
+        apr_pool_cleanup_register(pconf, NULL, shown_fields_forget, apr_pool_cleanup_null);
+    }
+    APR_ARRAY_PUSH(shown_fields, const char *) = name;
+}
+
+int changed_fields_are_shown(const char *name)
+{
+    if (policy_found.stored_loggers.n < 0)
+        return 1;
+    for (int i = 0; shown_fields && i < shown_fields->nelts; i++) {
+        const char *shown = APR_ARRAY_IDX(shown_fields, i, const char *);
+
+        if (!shown || !ap_cstr_casecmp(shown, name))
+            return 1;
+    }
+    return 0;
 }
 
 void stock_remoteip_directive(const cmd_parms *cmd, const char *name, const char *args)

@@ -333,6 +333,13 @@ apr_array_header_t **request_vary_fields(const request_rec *r)
     return block ? &block->vary : NULL;
 }
 
+apr_array_header_t **request_changed_fields(const request_rec *r)
+{
+    request_conf_block *block = request_block_of(r);
+
+    return block ? &block->changed : NULL;
+}
+
 apr_array_header_t **request_stored_parts(const request_rec *r)
 {
     request_conf_block *block = request_block_of(r);

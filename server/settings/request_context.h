@@ -246,6 +246,12 @@ int request_is_debugged(const request_rec *r);
 apr_array_header_t **request_vary_fields(const request_rec *r);
 
 /**
+ * The fields of @a r that modules gave other values, kept for the cache (cache_changed.c): NULL until there is one.
+ * @return NULL if r->request_config is not the core's
+ */
+apr_array_header_t **request_changed_fields(const request_rec *r);
+
+/**
  * What @a r was made of beside files: parts out of the store of what others answered, kept for the cache (cache_composed.c). NULL
  * until there is one.
  * @return NULL if r->request_config is not the core's

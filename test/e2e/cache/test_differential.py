@@ -92,9 +92,9 @@ class Grammar:
         return f'Header {always}{action} {field} "{value}"{self.condition()}'
 
     def request_header(self):
-        field = self.rng.choice(["X-Foo", "User-Agent", "Cookie", "Accept-Encoding", "X-Bar", "If-None-Match", "Accept-Language"])
-        how = self.rng.choice(['set {} a', "unset {}", 'append {} b', 'edit {} a b', 'setifempty {} "%{{V1}}e"'])
-        return f"RequestHeader {how.format(field)}{self.condition()}"
+        field = self.rng.choice(["X-Foo", "User-Agent", "Cookie", "Accept-Encoding", "X-Bar", "If-None-Match", "Accept-Language", "Range", "Referer", "X-None"])
+        how = self.rng.choice(['set {} a', "unset {}", 'append {} b', 'edit {} a b', 'setifempty {} "%{{V1}}e"', "unset {} early", "set {} gzip", 'add {} "%t"', 'edit* {} . "$0%{{V2}}e"'])
+        return f"RequestHeader {how.format(field)}{'' if 'early' in how else self.condition()}"
 
     def set_env_if(self):
         rng = self.rng
@@ -159,7 +159,7 @@ class Grammar:
         makers = [self.header] * 5 + [self.request_header, self.set_env_if, self.set_env_if, self.set_env_if, self.set_env_if_expr, self.browser_match, self.expires, self.require, self.error_document, self.index, self.mime, self.mime, self.options]
         makers += [self.deflate] * 3
         if self.tame:
-            makers = [m for m in makers if m not in (self.request_header, self.set_env_if_expr)]
+            makers = [m for m in makers if m is not self.set_env_if_expr]
         if not nested:
             makers += [lambda: self.section(self.rng.choice(["*.html", "a.html", "*.shtml"]))] * 2 + [lambda: self.rewrite(in_server)] * 2
         if in_server:

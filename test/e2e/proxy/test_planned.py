@@ -165,7 +165,7 @@ SETTINGS = {  # 1: requests beside it may still have plans
     "RequestHeader set X-New 1": 0,
     "RequestHeader unset User-Agent": 0,
     "RequestHeader set X-New 1 early": 0,
-    "RequestHeader set X-New 1 env=absent": 0,
+    "RequestHeader set X-New 1 env=absent": 1,
     "<Location /p/>\nRequestHeader append Accept b\n</Location>": 0,
     "Header set X-New 1": 0,
     "Header always set X-New 1": 0,

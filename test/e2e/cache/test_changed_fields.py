@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""RequestHeader and answers from memory: what later phases read of a request changes, and nothing else."""
+import pytest
+
+from cache_site import one_loop, settle
+
+pytestmark = [pytest.mark.only("brigade"), pytest.mark.threads]
+
+KEEP = {  # lines with which a file comes from memory for a plain request
+    "set": "RequestHeader set X-Forwarded-Proto http",
+    "unset, early": "RequestHeader unset Proxy early",
+    "unset of a condition": "RequestHeader unset If-None-Match",
+    "unset of ranges": "RequestHeader unset Range",
+    "edit of conditions": 'RequestHeader edit If-None-Match "-gzip" ""',
+    "append": "RequestHeader append X-Own b",
+    "a variable": 'SetEnvIf User-Agent robot KIND=robot\nRequestHeader set X-Kind "%{KIND}e"',
+    "under a condition": "SetEnvIf User-Agent robot KIND\nRequestHeader set X-Kind 1 env=KIND",
+    "the time, which nobody reads": 'RequestHeader set X-Request-Start "%t"',
+    "of a variable by a pattern": "SetEnvIf X-Forwarded-Proto https HTTPS=on\nRequestHeader set X-Forwarded-Proto http",
+    "a field that a log shows": 'CustomLog @ROOT@/logs/shown "%{X-Shown}i"\nRequestHeader set X-Shown 1',
+    "Header by a variable": 'SetEnvIf User-Agent robot KIND=robot\nHeader set X-Kind "%{KIND}e"',
+    "a note": "Header note ETag tag",
+}
+KEEP_NOT = {
+    "Connection": "RequestHeader set Connection close",
+    "a condition": 'RequestHeader set If-None-Match "*"',
+    "a field that a log shows": 'CustomLog @ROOT@/logs/shown "%{X-Request-Start}i"\nRequestHeader set X-Request-Start "%t"',
+    "the time": 'Header set X-Time "%t"',
+}
+
+
+@pytest.mark.parametrize("name", KEEP)
+def test_lines_that_leave_files_in_memory(dump_cache, name):
+    assert dump_cache(KEEP[name])
+
+
+@pytest.mark.parametrize("name", KEEP_NOT)
+def test_lines_that_cannot(dump_cache, name):
+    assert not dump_cache(KEEP_NOT[name])
+
+
+@pytest.fixture
+def dump_cache(serve):
+    def kept(lines):
+        server = one_loop(serve, lines + "\n", files={"a.txt": "some text\n"})
+        settle(server.path("htdocs"))
+        done = server.run("-t", "-D", "DUMP_CACHE", "/a.txt")
+        assert "Kept in memory: " in done.stdout.decode(), done.stderr
+        return "Kept in memory: yes" in done.stdout.decode()
+    return kept
+
+
+def log_of(server, name):
+    server.stop()
+    with open(server.path("logs/" + name)) as f:
+        return f.read().splitlines()
+
+
+@pytest.mark.parametrize("record", ["", " %V"])  # which needs a request_rec
+def test_logs_show_what_the_fields_became(serve, record):
+    rules = 'RequestHeader set X-Set new\nRequestHeader unset User-Agent\nRequestHeader append X-Added b\nRequestHeader edit X-Edited a b\nRequestHeader setifempty Referer none\n'
+    server = one_loop(serve, rules + f'CustomLog @ROOT@/logs/shown "%{{X-Set}}i|%{{User-Agent}}i|%{{X-Added}}i|%{{X-Edited}}i|%{{Referer}}i{record}"\n', files={"a.txt": "some text\n"})
+    settle(server.path("htdocs"))
+    kinds = [({}, "new|-|b|-|none"), ({"X-Set": "old", "User-Agent": "u"}, "new|-|b|-|none"), ({"X-Added": "a"}, "new|-|a, b|-|none"),
+             ({"X-Edited": "aa"}, "new|-|b|ba|none"), ({"Referer": "r"}, "new|-|b|-|r")]
+    with server.connect() as c:
+        for _ in range(4):
+            for fields, _line in kinds:
+                assert c.get("/a.txt", fields).status == 200
+    assert log_of(server, "shown") == [line + (" localhost" if record else "") for _fields, line in kinds] * 4
+
+
+def test_conditions_that_are_taken_away(serve):
+    server = one_loop(serve, "RequestHeader unset If-None-Match\nRequestHeader unset Range\n", files={"a.txt": "some text\n"})
+    settle(server.path("htdocs"))
+    with server.connect() as c:
+        tag = c.get("/a.txt")["ETag"]
+        for _ in range(5):
+            assert c.get("/a.txt").status == 200
+            assert c.get("/a.txt", {"If-None-Match": tag}).status == 200
+            assert c.get("/a.txt", {"Range": "bytes=0-1"}).body == b"some text\n"
+
+
+def test_a_coding_that_is_taken_away(serve):
+    server = one_loop(serve, 'SetEnvIf X-Kind old OLD\nRequestHeader unset Accept-Encoding env=OLD\nSetOutputFilter DEFLATE\n', files={"a.txt": "some text\n" * 300})
+    settle(server.path("htdocs"))
+    with server.connect() as c:
+        for _ in range(5):
+            assert c.get("/a.txt", {"Accept-Encoding": "gzip"})["Content-Encoding"] == "gzip"
+            assert c.get("/a.txt", {"Accept-Encoding": "gzip", "X-Kind": "old"})["Content-Encoding"] is None
