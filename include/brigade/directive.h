@@ -4,7 +4,7 @@
 
 /**
  * @file brigade/directive.h
- * What setters of directives share: numbers as Apache reads them, and names that were probably meant.
+ * What setters of directives share: numbers as Apache reads them, names that were probably meant, and their places.
  */
 #include "brigade/declare.h"
 #include "http_config.h"
@@ -39,6 +39,12 @@ BRG_DECLARE(void) brg_nearest_offer_filters(brg_nearest *nearest, int input);
 
 /** "; did you mean 'NAME'?", or "" where no name is near. Threads: any. Blocking: no. */
 BRG_DECLARE(const char *) brg_nearest_question(apr_pool_t *p, const brg_nearest *nearest);
+
+/**
+ * Where a directive stands, for messages: "FILE:LINE: Require all denied, in <Directory "/"> of line 8". @a d is what cmd->directive was; it
+ * lives as long as the configuration, that of an .htaccess file as long as the request. Threads: any. Blocking: no.
+ */
+BRG_DECLARE(const char *) brg_directive_place(apr_pool_t *p, const ap_directive_t *d);
 
 /**
  * 1 if a LoadModule line of this configuration names a built-in module, which may be there without one. Call it in post_config

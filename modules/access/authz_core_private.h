@@ -15,6 +15,7 @@
 #include "http_config.h"
 #include "http_request.h"
 #include "mod_auth.h"
+#include "util_cfgtree.h"
 
 /** How the results of a container's children are combined. */
 typedef enum authz_op {
@@ -37,6 +38,7 @@ struct authz_node {
     const authz_provider *provider;
     const char *provider_name;
     const char *args;
+    const ap_directive_t *line; /**< of a Require; NULL: of a container */
     const void *parsed;
     apr_int64_t limited; /**< bit per method number for which the node counts; -1: all */
     authz_op op;
@@ -90,6 +92,9 @@ authz_status authz_eval(request_rec *r, const authz_node *node, authz_op parent_
 
 /** Register all, env, method and expr. */
 void authz_providers_register(apr_pool_t *p);
+
+/** Which Require lines there are at and below @a node, with file, line and section: for the log, from @a p; "" where none is. */
+const char *authz_tree_place(apr_pool_t *p, const authz_node *node);
 
 /** The rules at and below @a node as text in @a p, equal if and only if they are. */
 const char *authz_tree_text(apr_pool_t *p, const authz_node *node);

@@ -15,6 +15,7 @@
 #include "apr_strings.h"
 #include "brigade/assert.h"
 #include "brigade/auth.h"
+#include "brigade/directive.h"
 #include "brigade/response_cache.h"
 
 APLOG_USE_MODULE(authz_core);
@@ -113,6 +114,31 @@ const char *authz_tree_text(apr_pool_t *p, const authz_node *node)
     return node->provider ? text : apr_pstrcat(p, text, "\n)", NULL);
 }
 
+/* The last Require at or below node, and how many there are. */
+static const ap_directive_t *authz_tree_lines(const authz_node *node, int *n)
+{
+    const ap_directive_t *last = node->line;
+
+    *n += last != NULL;
+    for (const authz_node *child = node->first; child; child = child->next) {
+        const ap_directive_t *below = authz_tree_lines(child, n);
+
+        last = below ? below : last;
+    }
+    return last;
+}
+
+const char *authz_tree_place(apr_pool_t *p, const authz_node *node)
+{
+    int n = 0;
+    const ap_directive_t *last = authz_tree_lines(node, &n);
+
+    if (!last)
+        return "";
+    return n == 1 ? apr_pstrcat(p, " (", brg_directive_place(p, last), ")", NULL)
+                  : apr_psprintf(p, " (%s, the last of %d)", brg_directive_place(p, last), n);
+}
+
 const char *authz_cmd_require(cmd_parms *cmd, void *mconfig, const char *args)
 {
     authz_dir_conf *conf = mconfig;
@@ -125,6 +151,7 @@ const char *authz_cmd_require(cmd_parms *cmd, void *mconfig, const char *args)
         node->negate = 1;
     }
     node->args = args;
+    node->line = cmd->directive;
     node->limited = cmd->limited == AUTHZ_LIMITED_MARK ? -1 : cmd->limited;
     node->provider =
         ap_lookup_provider(AUTHZ_PROVIDER_GROUP, node->provider_name, AUTHZ_PROVIDER_VERSION);

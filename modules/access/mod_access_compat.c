@@ -11,6 +11,7 @@
 #include "mod_auth.h"
 #include "apr_network_io.h"
 #include "apr_strings.h"
+#include "brigade/directive.h"
 #include "brigade/hooks.h"
 #include "brigade/response_cache.h"
 #include "host_match.h"
@@ -26,6 +27,7 @@ typedef struct access_rule {
     enum access_kind kind;
     const char *text; /* variable or domain */
     apr_ipsubnet_t *net;
+    const ap_directive_t *line;
     int lasts; /* net does as long as the configuration: not of an .htaccess file */
 } access_rule;
 
@@ -33,6 +35,7 @@ typedef struct access_conf {
     unsigned char order[METHODS];
     unsigned char satisfy[METHODS];
     apr_array_header_t *allows, *denies; /* of access_rule */
+    const ap_directive_t *order_line;    /* NULL: none */
     int is_volatile; /* some rule looks at the client's name, the environment, or is of an .htaccess file */
 } access_conf;
 
@@ -70,6 +73,7 @@ static const char *access_cmd_order(cmd_parms *cmd, void *mconfig, const char *a
     else
         return "unknown order";
     access_set_limited(conf->order, cmd->limited, order);
+    conf->order_line = cmd->directive;
     return NULL;
 }
 
@@ -126,6 +130,7 @@ static const char *access_cmd_rule(cmd_parms *cmd, void *mconfig, const char *fr
     rule = apr_array_push(cmd->info ? conf->allows : conf->denies);
     memset(rule, 0, sizeof(*rule));
     rule->limited = cmd->limited;
+    rule->line = cmd->directive;
     if (strcasecmp(where, "all") == 0) {
         rule->kind = ACCESS_ALL;
         return NULL;
@@ -201,6 +206,23 @@ static int access_is_allowed(request_rec *r, const access_conf *conf)
     }
 }
 
+/* The Deny line that refuses, or else the Order line that asks for an Allow. */
+static const char *access_place(request_rec *r, const access_conf *conf)
+{
+    const ap_directive_t *line = conf->order_line;
+    apr_int64_t bit = AP_METHOD_BIT << r->method_number;
+
+    for (int i = 0; i < conf->denies->nelts; i++) {
+        const access_rule *rule = &APR_ARRAY_IDX(conf->denies, i, access_rule);
+
+        if ((rule->limited & bit) && access_rule_matches(r, rule)) {
+            line = rule->line;
+            break;
+        }
+    }
+    return line ? apr_pstrcat(r->pool, " (", brg_directive_place(r->pool, line), ")", NULL) : "";
+}
+
 static int access_check(request_rec *r)
 {
     const access_conf *conf = ap_get_module_config(r->per_dir_config, &access_compat_module);
@@ -210,9 +232,9 @@ static int access_check(request_rec *r)
             ap_set_module_config(q->request_config, &access_compat_module, &access_was_volatile);
     if (access_is_allowed(r, conf))
         return OK;
-    ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
-                  APLOGNO(01797) "client denied by server configuration: %s%s",
-                  r->filename ? "" : "uri ", r->filename ? r->filename : r->uri);
+    ap_log_rerror(
+        APLOG_MARK, APLOG_ERR, 0, r, APLOGNO(01797) "client denied by server configuration: %s%s%s",
+        r->filename ? "" : "uri ", r->filename ? r->filename : r->uri, access_place(r, conf));
     return HTTP_FORBIDDEN;
 }
 

@@ -86,12 +86,14 @@ static int authz_denied(request_rec *r, const authz_dir_conf *conf, int after_au
 {
     if (!after_authn || !ap_auth_type(r)) {
         ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
-                      APLOGNO(01630) "client denied by server configuration: %s%s",
-                      r->filename ? "" : "uri ", r->filename ? r->filename : r->uri);
+                      APLOGNO(01630) "client denied by server configuration: %s%s%s",
+                      r->filename ? "" : "uri ", r->filename ? r->filename : r->uri,
+                      authz_tree_place(r->pool, conf->root));
         return HTTP_FORBIDDEN;
     }
     ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
-                  APLOGNO(01631) "user %s: authorization failure for \"%s\": ", r->user, r->uri);
+                  APLOGNO(01631) "user %s: authorization failure for \"%s\":%s", r->user, r->uri,
+                  authz_tree_place(r->pool, conf->root));
     if (conf->forbid == 1)
         return HTTP_FORBIDDEN;
     if (r->user)

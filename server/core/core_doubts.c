@@ -232,6 +232,7 @@ static void doubts_look(apr_pool_t *p, server_rec *main_server, server_rec *to)
     doubts_tls(&d);
     core_doubts_each(&d, ap_conftree, doubts_words);
     core_doubts_documents(&d);
+    core_doubts_roots(&d);
     apr_pool_destroy(d.p);
 }
 

@@ -10,6 +10,7 @@
 #include "http_log.h"
 #include "util_cfgtree.h"
 #include "apr_hash.h"
+#include "brigade/directive.h"
 
 /** What the looks at a configuration share. */
 typedef struct core_doubts {
@@ -38,6 +39,9 @@ static inline const char *core_doubts_args(const ap_directive_t *node)
 /** Call @a visit for each node of a tree. */
 void core_doubts_each(core_doubts *d, const ap_directive_t *tree,
                       void (*visit)(core_doubts *d, const ap_directive_t *node));
+
+/** Document roots that nobody may see. */
+void core_doubts_roots(core_doubts *d);
 
 /** ErrorDocuments whose file is not there. */
 void core_doubts_documents(core_doubts *d);

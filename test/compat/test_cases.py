@@ -277,6 +277,8 @@ class Result:
             found = re.match(r"\[[^\]]*\] (\[[^\]]*\]) \[pid [^\]]*\] (.*\[client .*)", line)
             if found:
                 text = re.sub(r"^((?:\(\d+\)[^:]*: )?)\w+\.c\(\d+\): ", r"\1", found[2])
+                if re.search("AH01(630|631|797):", text):  # the line that refuses stands behind these
+                    text = re.sub(r" (\(\S+:\d+: (?i:require|order|deny) .*\))?(?=, referer: |$)", "", text)
                 lines.append(self.clean(f"{found[1]} {text}"))
         return lines
 
