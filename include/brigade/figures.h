@@ -92,6 +92,10 @@ typedef enum brg_figure_kind {
     X(TURNS, BRG_COUNTER, 1, "brigade_loop_turns_total", "Turns of the event loops.", NULL)        \
     X(LONGEST, BRG_MOST, 1000000, "brigade_loop_longest_turn_seconds",                             \
       "The longest turn of the last one to two minutes.", NULL)                                    \
+    X(STALLED, BRG_GAUGE, 1, "brigade_loops_stalled",                                              \
+      "Event loops that have been in one turn for a second or longer.", NULL)                      \
+    X(REPLACED, BRG_COUNTER, 1, "brigade_processes_replaced_total",                                \
+      "Server processes that were replaced by LoopTimeout or WorkerTimeout.", NULL)                \
     X(WORKERS, BRG_GAUGE, 1, BRG_WORKER_THREADS, "state=\"alive\"")                                \
     X(WORKERS_BUSY, BRG_GAUGE, 1, BRG_WORKER_THREADS, "state=\"busy\"")                            \
     X(WORKERS_MOST, BRG_GAUGE, 1, "brigade_workers_limit",                                         \

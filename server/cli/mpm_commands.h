@@ -28,6 +28,8 @@ typedef struct mpm_number_spec {
     long min, max;
 } mpm_number_spec;
 
+extern const mpm_number_spec mpm_spec_loop, mpm_spec_worker;
+
 #define MPM_DATA(x) ((void *)(uintptr_t)(x))
 
 /** What both kinds of processes have. */
@@ -37,13 +39,17 @@ typedef struct mpm_number_spec {
                       "connections after which a process is replaced"),                           \
         AP_INIT_TAKE1("MaxRequestsPerChild", ap_mpm_set_max_requests, NULL, RSRC_CONF,            \
                       "former name of MaxConnectionsPerChild"),                                   \
+        AP_INIT_TAKE1("LoopTimeout", mpm_set_number, MPM_DATA(&mpm_spec_loop), RSRC_CONF,         \
+                      "seconds of a turn of an event loop; then its process is replaced"),        \
+        AP_INIT_TAKE1("WorkerTimeout", mpm_set_number, MPM_DATA(&mpm_spec_worker), RSRC_CONF,     \
+                      "seconds of processor time for one request after which a worker's process " \
+                      "is replaced"),                                                             \
         AP_INIT_TAKE1("GracefulDrainDelay", mpm_set_drain_delay, NULL, RSRC_CONF,                 \
                       "seconds to serve on after graceful-stop, while readiness says 503"),       \
         AP_INIT_TAKE1("ReloadTimeout", mpm_set_reload_timeout, NULL, RSRC_CONF,                   \
                       "seconds that the trial of a configuration, or a new program, may take"),   \
-        AP_INIT_TAKE1(                                                                            \
-            "ReloadTrial", mpm_set_reload_trial, NULL, RSRC_CONF,                                 \
-            "Full or Check: whether modules also set up all that they do at a start"),            \
+        AP_INIT_TAKE1("ReloadTrial", mpm_set_reload_trial, NULL, RSRC_CONF,                       \
+                      "Full or Check: whether modules also set up all that they do at a start"),  \
         AP_INIT_TAKE1("MaxMemFree", ap_mpm_set_max_mem_free, NULL, RSRC_CONF,                     \
                       "KiB of free memory that an allocator keeps; 0 = all"),                     \
         AP_INIT_TAKE1("ThreadStackSize", ap_mpm_set_thread_stacksize, NULL, RSRC_CONF,            \

@@ -40,8 +40,9 @@
 /* Directives of Apache's process models take any word, and what is out of bounds becomes the nearest that is not. */
 static int mpm_is_apaches(const char *name)
 {
-    static const char *const ours[] = {"ServerProcesses", "EventLoops", "WorkerQueueSize",
-                                       "WorkerQueueTimeout", "WorkerStallTimeout"};
+    static const char *const ours[] = {
+        "ServerProcesses",    "EventLoops",  "WorkerQueueSize", "WorkerQueueTimeout",
+        "WorkerStallTimeout", "LoopTimeout", "WorkerTimeout"};
 
     for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
         if (!strcmp(name, ours[i]))
@@ -186,6 +187,9 @@ static const mpm_number_spec spec_connections = {offsetof(mpm_conf, requests), 1
 static const mpm_number_spec spec_server_limit = {offsetof(mpm_conf, server_limit), 1, 20000};
 static const mpm_number_spec spec_thread_limit = {offsetof(mpm_conf, thread_limit), 1,
                                                   MPM_MAX_THREADS};
+
+const mpm_number_spec mpm_spec_loop = {offsetof(mpm_conf, loop_seconds), 0, 86400};
+const mpm_number_spec mpm_spec_worker = {offsetof(mpm_conf, worker_seconds), 0, 86400};
 
 const command_rec mpm_commands[] = {
     MPM_SHARED_COMMANDS,

@@ -82,6 +82,7 @@ void mpm_settings_reset(void)
                               .factor = MPM_DEFAULT_FACTOR,
                               .queue = MPM_DEFAULT_QUEUE,
                               .stall_seconds = MPM_DEFAULT_STALL_SECONDS,
+                              .loop_seconds = MPM_DEFAULT_LOOP_SECONDS,
                               .queue_seconds = MPM_DEFAULT_QUEUE_SECONDS,
                               .spool = MPM_DEFAULT_SPOOL,
                               .spool_total = MPM_DEFAULT_SPOOL_TOTAL,

@@ -128,45 +128,52 @@ static void crash_put_directive(crash_text *t)
     crash_put(t, place.file);
 }
 
-static void crash_tell_request(int sig)
+void crash_put_serving(crash_text *t)
 {
     const request_rec *r = crash_request;
+
+    if (r && r->connection) {
+        crash_put(t, " on connection ");
+        crash_put_number(t, (unsigned long)r->connection->id);
+        if (!brg_client_mask_of_logs()) {
+            crash_put(t, " from ");
+            crash_put(t, r->connection->client_ip);
+        }
+    } else if (crash_socket >= 0) {
+        crash_put(t, " on the connection of socket ");
+        crash_put_number(t, (unsigned long)crash_socket);
+    }
+    if (r && r->the_request) {
+        crash_put(t, " while serving \"");
+        crash_put(t, r->the_request);
+        crash_put(t, "\"");
+    }
+    if (r && r->hostname) {
+        crash_put(t, " for ");
+        crash_put(t, r->hostname);
+    }
+    if (r && r->handler) {
+        crash_put(t, ", handler ");
+        crash_put(t, r->handler);
+    }
+}
+
+static void crash_tell_request(int sig)
+{
     crash_text t;
 
     crash_begin(&t);
     crash_put(&t, "fatal signal ");
     crash_put(&t, crash_signal_name(sig));
     crash_put_directive(&t);
-    if (r && r->connection) {
-        crash_put(&t, " on connection ");
-        crash_put_number(&t, (unsigned long)r->connection->id);
-        if (!brg_client_mask_of_logs()) {
-            crash_put(&t, " from ");
-            crash_put(&t, r->connection->client_ip);
-        }
-    } else if (crash_socket >= 0) {
-        crash_put(&t, " on the connection of socket ");
-        crash_put_number(&t, (unsigned long)crash_socket);
-    }
-    if (r && r->the_request) {
-        crash_put(&t, " while serving \"");
-        crash_put(&t, r->the_request);
-        crash_put(&t, "\"");
-    }
-    if (r && r->hostname) {
-        crash_put(&t, " for ");
-        crash_put(&t, r->hostname);
-    }
-    if (r && r->handler) {
-        crash_put(&t, ", handler ");
-        crash_put(&t, r->handler);
-    }
+    crash_put_serving(&t);
     crash_end(&t);
 }
 
-static void crash_put_place(crash_text *t, const crash_place *place)
+void crash_put_place(crash_text *t, const char *verb, const crash_place *place)
 {
-    crash_put(t, place->module ? "crashed in module " : "crashed in the server");
+    crash_put(t, verb);
+    crash_put(t, place->module ? " in module " : " in the server");
     crash_put(t, place->module);
     if (place->called) {
         crash_put(t, ", called from ");
@@ -192,7 +199,7 @@ static void crash_tell_place(void *context)
 
     crash_where(context, &place);
     crash_begin(&t);
-    crash_put_place(&t, &place);
+    crash_put_place(&t, "crashed", &place);
     crash_end(&t);
 }
 
@@ -221,6 +228,7 @@ static void crash_handler(int sig, siginfo_t *info, void *context)
     static void *first_context;
     pid_t none = 0, self = gettid();
 
+    crash_look_failed();
     if (!atomic_compare_exchange_strong(&thread, &none, self) && none != self)
         for (;;)
             pause();
@@ -269,6 +277,7 @@ AP_DECLARE(apr_status_t) ap_fatal_signal_setup(server_rec *s, apr_pool_t *in_pco
     crash_stack_begin(stack, &old);
     for (size_t i = 0; i < sizeof fatal / sizeof *fatal; i++)
         crash_install(fatal[i]);
+    crash_look_begin();
     return APR_SUCCESS;
 }
 

@@ -62,6 +62,20 @@ void crash_last_resort(void (*act)(void));
 /** This process comes to its own end now. To be called while modules are still loaded. */
 void crash_exit_expected(void);
 
+/* ---- crash_look.c ---- */
+
+/**
+ * Have a thread of a server process write to the error log what it serves, and in which module, hook or filter it is. It does
+ * so at once, whatever it is at, unless it waits for a disk; a call that waits for something else goes on, or says EINTR.
+ * @param pid      its process: this one, or a child
+ * @param thread   gettid() of it
+ * @param index    its number, for the line
+ * @param seconds  how long it has been at it, for the line
+ * @return 0, or -1 with errno
+ * Threads: any. Blocking: no.
+ */
+int crash_look_ask(pid_t pid, pid_t thread, int is_worker, unsigned index, unsigned seconds);
+
 /* ---- crash_where.c ---- */
 
 /** Where a fatal signal struck. */

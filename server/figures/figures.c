@@ -422,6 +422,7 @@ static void figures_take_scores(brg_figures *out, const brg_status_totals *t)
     v[BRG_FIGURE_CLOSING] = t->counts.lingering;
     v[BRG_FIGURE_TURNS] += t->counts.turns;
     v[BRG_FIGURE_LOST] = t->log_lines_lost;
+    scoreboard_stalled(&v[BRG_FIGURE_STALLED], &v[BRG_FIGURE_REPLACED]);
 }
 
 BRG_DECLARE(int) brg_figures_sum(brg_figures *out)

@@ -49,6 +49,7 @@ typedef struct score_global {
     global_score g;
     _Atomic uint64_t ended_accesses, ended_bytes;
     _Atomic uint64_t log_lines_lost; /* by any process: added to atomically, for it is rare */
+    _Atomic uint64_t stalled, replaced; /* loops, processes: the supervisor's */
     apr_time_t started;
     int counted_from; /* the oldest generation whose counts are part of the totals */
     _Atomic int full, draining;
@@ -256,6 +257,7 @@ static int score_grow(void)
     loop_score_set(&g->ended_accesses, loop_score_get(&old.ended_accesses));
     loop_score_set(&g->ended_bytes, loop_score_get(&old.ended_bytes));
     loop_score_set(&g->log_lines_lost, loop_score_get(&old.log_lines_lost));
+    loop_score_set(&g->replaced, loop_score_get(&old.replaced));
     return OK;
 }
 
@@ -353,6 +355,27 @@ uint64_t scoreboard_log_lines_lost(uint64_t more)
         ap_scoreboard_image ? (score_global *)(void *)ap_scoreboard_image->global : NULL;
 
     return g ? atomic_fetch_add_explicit(&g->log_lines_lost, more, memory_order_relaxed) + more : 0;
+}
+
+void scoreboard_set_stalled(uint64_t loops)
+{
+    if (ap_scoreboard_image)
+        loop_score_set(&((score_global *)(void *)ap_scoreboard_image->global)->stalled, loops);
+}
+
+void scoreboard_add_replaced(uint64_t processes)
+{
+    if (ap_scoreboard_image)
+        loop_score_add(&((score_global *)(void *)ap_scoreboard_image->global)->replaced, processes);
+}
+
+void scoreboard_stalled(uint64_t *loops, uint64_t *replaced)
+{
+    score_global *g =
+        ap_scoreboard_image ? (score_global *)(void *)ap_scoreboard_image->global : NULL;
+
+    *loops = g ? loop_score_get(&g->stalled) : 0;
+    *replaced = g ? loop_score_get(&g->replaced) : 0;
 }
 
 void scoreboard_set_full(int full)

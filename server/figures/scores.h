@@ -33,6 +33,8 @@ typedef struct loop_score {
     _Atomic uint64_t http2;     /**< of the connections: they speak HTTP/2 */
     _Atomic uint64_t streams;   /**< and have so many streams open */
     _Atomic uint64_t turns;     /**< turns of the loop */
+    _Atomic uint64_t waits;     /**< 1: it waits for events, or has ended: no turn is under way */
+    _Atomic uint64_t thread;    /**< gettid() of its thread */
 } loop_score;
 
 #define HTTP2_SCORES 64 /**< connections of HTTP/2 of a loop that are told one by one */
@@ -119,6 +121,15 @@ int scoreboard_threads(void); /**< of one process, its loops included */
 
 /** Add to the number of access log lines that were lost since the start; 0: only look. @return it */
 uint64_t scoreboard_log_lines_lost(uint64_t more);
+
+/** Event loops that stand in one turn now. Supervisor only. */
+void scoreboard_set_stalled(uint64_t loops);
+
+/** So many processes more were replaced since they did not come to an end. Supervisor only. */
+void scoreboard_add_replaced(uint64_t processes);
+
+/** The same for readers; the processes since the start of the server. */
+void scoreboard_stalled(uint64_t *loops, uint64_t *replaced);
 
 /**
  * A process starts in @a slot: its workers' entries are cleared, and the totals of the slot's

@@ -257,7 +257,9 @@ void loop_turn(brg_loop *loop)
     struct epoll_event events[LOOP_EVENTS];
     int n, wait = loop_wait_ms(loop);
 
+    loop_score_set(&loop->score->waits, 1);
     n = epoll_wait(loop->poll_fd, events, LOOP_EVENTS, wait);
+    loop_score_set(&loop->score->waits, 0);
     loop_read_clocks(loop);
     if (n < 0 && errno != EINTR)
         loop_wait_failed(loop, errno);
@@ -318,6 +320,7 @@ static void loop_guests_end(brg_loop *loop)
 void loop_begin(brg_loop *loop)
 {
     thread_self_set(loop, loop->index);
+    loop_score_set(&loop->score->thread, (uint64_t)gettid());
     loop_read_clocks(loop);
     wheel_init(&loop->wheel, loop->monotonic);
     if (loop->prefork)
@@ -347,6 +350,7 @@ void loop_main(brg_loop *loop)
     brg_run_turn_end(apr_time_now());
     loop_figures_second(loop); /* else what was counted since the last second is lost */
     scoreboard_thread(loop->config->slot, loop->index, SERVER_DEAD);
+    loop_score_set(&loop->score->waits, 1);
     thread_self_end();
     crash_stack_end(&old);
 }

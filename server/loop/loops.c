@@ -232,6 +232,11 @@ void loops_shed(void)
             loop_note_post(loops[i], &loops[i]->shed_note);
 }
 
+int loops_watch_workers(int limit)
+{
+    return worker_share_watch(loops_conf.workers, loops_conf.server, limit);
+}
+
 void loops_run_here(void)
 {
     loop_main(loops[0]);

@@ -55,6 +55,9 @@ apr_status_t loops_start(apr_pool_t *pchild, const loops_config *config);
  */
 void loops_stop(int graceful);
 
+/** worker_share_watch() of the process's workers. */
+int loops_watch_workers(int limit);
+
 /** Wait until all threads ended, at most @a limit_us (negative: for ever). @return 0 when all ended
  */
 int loops_join(apr_interval_time_t limit_us);

@@ -63,7 +63,8 @@ BRG_DECLARE(int) brg_thread_is_loop(void)
 /* Before a thread is made, which inherits it. */
 static void thread_block_signals(sigset_t *old)
 {
-    static const int own[] = {SIGSEGV, SIGBUS, SIGABRT, SIGILL, SIGFPE, SIGSYS, SIGTRAP};
+    static const int own[] = {SIGSEGV, SIGBUS, SIGABRT, SIGILL,
+                              SIGFPE,  SIGSYS, SIGTRAP, SIGURG /* crash_look_ask() */};
     sigset_t all;
 
     sigfillset(&all);

@@ -76,6 +76,15 @@ void worker_pool_stop(worker_pool *wp);
 /** 1 when no thread is left. */
 int worker_pool_ended(worker_pool *wp);
 
+/**
+ * To be called once a second: what a worker has used the processor for in one request for long is told, with the place where
+ * it is (worker_watch.c).
+ * @param limit  seconds of it; 0: none
+ * @return 1: a worker has just passed @a limit
+ * Threads: one, not a worker; the pools live.
+ */
+int worker_share_watch(const worker_share *share, const server_rec *s, int limit);
+
 /** Threads alive, threads busy, connections that wait. Any thread. */
 void worker_pool_figures(worker_pool *wp, int *alive, int *busy, int *waiting);
 

@@ -27,7 +27,9 @@
 /** Of a thread. */
 typedef struct worker_seat {
     _Alignas(64) _Atomic uint32_t word; /* what it waits for: 1 = it was called */
-    brg_conn *given; /* with that: what it is to run; NULL: it is to look with the lock */
+    brg_conn *given;         /* with that: what it is to run; NULL: it is to look with the lock */
+    _Atomic uint32_t jobs;   /* begun and ended; odd: one is under way. For worker_watch.c */
+    _Atomic uint32_t thread; /* gettid() of who has the index */
 } worker_seat;
 
 struct worker_share {

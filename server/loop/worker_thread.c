@@ -14,6 +14,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 #define WORKER_TRIM_SECONDS 2  /* after so long it gives back memory */
 #define WORKER_IDLE_SECONDS 10 /* a thread without work for so long ends */
@@ -120,11 +121,13 @@ static void worker_pass_on(worker_pool *wp)
 }
 
 /* Without a lock. @return when it was done, by clock_monotonic() */
-static apr_time_t worker_do(worker_pool *wp, brg_conn *bc, brg_beside *work)
+static apr_time_t worker_do(worker_pool *wp, worker_seat *seat, brg_conn *bc, brg_beside *work)
 {
+    const uint32_t jobs = atomic_load_explicit(&seat->jobs, memory_order_relaxed);
     apr_time_t now;
 
-    BRG_ASSERT(!bc != !work);
+    BRG_ASSERT(!bc != !work && !(jobs & 1));
+    atomic_store_explicit(&seat->jobs, jobs + 1, memory_order_relaxed);
     if (work)
         work->run(work);
     else
@@ -132,6 +135,7 @@ static apr_time_t worker_do(worker_pool *wp, brg_conn *bc, brg_beside *work)
     if (!(now = thread_self_read_take()))
         now = clock_monotonic();
     brg_run_turn_end(now + loop_wall_ahead(wp->loop));
+    atomic_store_explicit(&seat->jobs, jobs + 2, memory_order_relaxed);
     return now;
 }
 
@@ -169,11 +173,11 @@ static worker_pool *worker_loop(worker_pool *wp, worker_seat *seat)
         if (took_long && !takes_long)
             worker_pass_on(wp);
         worker_unlock(wp);
-        now = worker_do(wp, bc, work);
+        now = worker_do(wp, seat, bc, work);
         if (takes_long)
             loop_return(bc);
         while (bc && !takes_long && (bc = worker_return(wp, seat, bc, now)) != NULL)
-            now = worker_do(wp, bc, NULL);
+            now = worker_do(wp, seat, bc, NULL);
         lock_counted(&wp->lock, LOCK_WORKERS);
         worker_count(wp, -1);
         wp->longs_n -= takes_long;
@@ -205,6 +209,7 @@ static void *worker_main(void *baton)
     free(start);
     crash_stack_begin(crash_stack, &old);
     thread_self_set(NULL, wp->share->first_index + slot);
+    atomic_store(&wp->share->seats[slot].thread, (uint32_t)gettid());
     worker_mine = wp;
     worker_show(wp, slot, SERVER_STARTING);
     worker_show(wp, slot, SERVER_READY);

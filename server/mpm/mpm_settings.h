@@ -13,12 +13,13 @@
 #include <signal.h>
 
 /** Apache's defaults; here they bound the number of threads, which start when there is work. */
-#define MPM_DEFAULT_THREADS 25                         /**< ThreadsPerChild */
-#define MPM_DEFAULT_SERVERS 16                         /**< ServerLimit */
-#define MPM_DEFAULT_FACTOR 2.0                         /**< AsyncRequestWorkerFactor */
-#define MPM_DEFAULT_QUEUE 1024                         /**< WorkerQueueSize */
-#define MPM_DEFAULT_QUEUE_SECONDS 60                   /**< WorkerQueueTimeout */
-#define MPM_DEFAULT_STALL_SECONDS 5                    /**< WorkerStallTimeout */
+#define MPM_DEFAULT_THREADS 25       /**< ThreadsPerChild */
+#define MPM_DEFAULT_SERVERS 16       /**< ServerLimit */
+#define MPM_DEFAULT_FACTOR 2.0       /**< AsyncRequestWorkerFactor */
+#define MPM_DEFAULT_QUEUE 1024       /**< WorkerQueueSize */
+#define MPM_DEFAULT_QUEUE_SECONDS 60 /**< WorkerQueueTimeout */
+#define MPM_DEFAULT_STALL_SECONDS 5  /**< WorkerStallTimeout */
+#define MPM_DEFAULT_LOOP_SECONDS 20  /**< LoopTimeout: no turn takes so long unless it has no end */
 #define MPM_DEFAULT_SPOOL ((apr_int64_t)1 << 30)       /**< OutputSpoolSize, of one response */
 #define MPM_DEFAULT_SPOOL_TOTAL ((apr_int64_t)4 << 30) /**< and of all of a process */
 #define MPM_DEFAULT_SPOOL_DIR "/var/tmp" /**< OutputSpoolDir: on a disk, unlike many a /tmp */
@@ -37,7 +38,9 @@ typedef struct mpm_conf {
     int queue_seconds;   /**< WorkerQueueTimeout: how long each may; 0 = any time */
     int stall_seconds; /**< WorkerStallTimeout: how long a client may make no progress while others wait for
                             workers; 0 = as long as Timeout */
-    apr_int64_t spool;       /**< OutputSpoolSize: bytes of a response on disk; 0 = none */
+    int loop_seconds;   /**< LoopTimeout: a turn of so long has no end; 0 = it may */
+    int worker_seconds; /**< WorkerTimeout: processor time of one request of a worker; 0 = any */
+    apr_int64_t spool;  /**< OutputSpoolSize: bytes of a response on disk; 0 = none */
     apr_int64_t spool_total; /**< of all responses of a process */
     const char *spool_dir;   /**< OutputSpoolDir */
     int requests;            /**< MaxRequestWorkers; 0 = not given */

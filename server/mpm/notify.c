@@ -5,6 +5,7 @@
 #include "brigade/assert.h"
 #include "brigade/status.h"
 #include "http_log.h"
+#include "http_main.h"
 
 #include "apr_strings.h"
 
@@ -29,6 +30,7 @@ static struct {
     char *environment[3];            /* NAME=VALUE, in the heap */
     apr_interval_time_t watchdog_us; /* how often to say that the supervisor works; 0 = never */
     apr_time_t watchdog, status;     /* when next; status: 0 before READY */
+    int stands; /* no event loop turns: the watchdog is not told that all is well */
 } notify = {.fd = -1};
 
 /* ---- the socket ---- */
@@ -154,13 +156,28 @@ void notify_stopping(void)
     notify_say("STOPPING=1\nSTATUS=Finishing requests");
 }
 
+void notify_stands(int stands)
+{
+    if (notify.stands == stands)
+        return;
+    notify.stands = stands;
+    if (notify.fd < 0 || !notify.watchdog)
+        return;
+    ap_log_error(APLOG_MARK, stands ? APLOG_ALERT : APLOG_NOTICE, 0, ap_server_conf,
+                 stands ? "no event loop comes to the end of its turn: the service manager's "
+                          "watchdog is not told any more that the server works"
+                        : "an event loop turns again: the service manager's watchdog is told so");
+    notify_say(stands ? "STATUS=No event loop comes to the end of its turn"
+                      : "STATUS=Serving requests");
+}
+
 static void notify_status(void)
 {
     brg_status_totals totals;
     char text[NOTIFY_BYTES];
 
     BRG_ASSERT(notify.fd >= 0);
-    if (brg_status_sum(&totals))
+    if (notify.stands || brg_status_sum(&totals))
         return;
     apr_snprintf(text, sizeof text,
                  "STATUS=Requests: %" APR_UINT64_T_FMT ", open connections: %" APR_UINT64_T_FMT
@@ -176,7 +193,8 @@ void notify_look(void)
 
     BRG_ASSERT(!notify.watchdog || notify.watchdog_us > 0);
     if (notify.watchdog && now >= notify.watchdog) {
-        notify_say("WATCHDOG=1");
+        if (!notify.stands)
+            notify_say("WATCHDOG=1");
         notify.watchdog = now + notify.watchdog_us;
     }
     if (notify.status && now >= notify.status) {

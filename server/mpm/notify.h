@@ -30,6 +30,9 @@ void notify_reloading(void);
 /** STOPPING. */
 void notify_stopping(void);
 
+/** 1: no event loop of the processes that serve comes to the end of its turn, and WATCHDOG is not said; 0: one does. */
+void notify_stands(int stands);
+
 /** WATCHDOG where it is due, and STATUS with requests and connections every ten seconds. */
 void notify_look(void);
 

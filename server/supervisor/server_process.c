@@ -47,7 +47,7 @@ MPM_USE_LOG_MODULE;
 
 #define PROCESS_SPARE_FDS 128        /* descriptors that are not connections */
 #define PROCESS_JOIN_US (500 * 1000) /* for loops that are to drop everything */
-#define PROCESS_LOOK_MS 1000         /* how often counters are looked at */
+#define PROCESS_LOOK_MS 1000         /* how often counters and workers are looked at */
 #define PROCESS_IDLE_MS 2000         /* how often memory of idle threads is looked for */
 
 typedef enum { ORDER_NONE, ORDER_GRACEFUL, ORDER_TERMINATE } process_order;
@@ -61,6 +61,7 @@ typedef struct server_process {
     int slot, fd, signal_fd;
     int said_worn;
     apr_time_t trimmed;   /* when memory of idle threads was looked for, monotonic */
+    apr_time_t watched;   /* when workers were looked at */
     process_order obeyed; /* with one thread */
 } server_process;
 
@@ -106,7 +107,7 @@ static void process_fail(const server_process *sp, const char *what, apr_status_
 
 static void process_say(const server_process *sp, char what)
 {
-    BRG_ASSERT(what == SERVER_UP || what == SERVER_WORN);
+    BRG_ASSERT(what == SERVER_UP || what == SERVER_WORN || what == SERVER_STUCK);
     if (sp->fd >= 0 && send(sp->fd, &what, 1, MSG_NOSIGNAL) != 1)
         ap_log_error(APLOG_MARK, APLOG_DEBUG, errno, sp->s, "cannot write to the supervisor");
 }
@@ -192,14 +193,26 @@ static void process_check_memory(server_process *sp)
     memory_trim_idle();
 }
 
+static void process_check_workers(server_process *sp)
+{
+    apr_time_t now = clock_monotonic();
+
+    if (now - sp->watched < PROCESS_LOOK_MS * 1000)
+        return;
+    sp->watched = now;
+    if (loops_watch_workers(mpm_settings.worker_seconds))
+        process_say(sp, SERVER_STUCK);
+}
+
 static process_order process_serve(server_process *sp)
 {
     process_order order;
 
     sp->trimmed = clock_monotonic();
     do {
-        order = process_wait(sp, ap_max_requests_per_child ? PROCESS_LOOK_MS : PROCESS_IDLE_MS);
+        order = process_wait(sp, PROCESS_LOOK_MS);
         process_check_age(sp);
+        process_check_workers(sp);
         if (order == ORDER_NONE)
             process_check_memory(sp);
     } while (order == ORDER_NONE);
@@ -311,9 +324,11 @@ static int process_stop(server_process *sp, process_order order)
     ap_run_child_stopping(sp->pool, order == ORDER_GRACEFUL);
     if (order == ORDER_GRACEFUL) {
         loops_stop(1);
-        while (loops_join(0) != 0)
+        while (loops_join(0) != 0) {
             if (process_wait(sp, 20) == ORDER_TERMINATE)
                 break;
+            process_check_workers(sp);
+        }
     }
     loops_stop(0);
     return loops_join(PROCESS_JOIN_US) == 0;

@@ -160,8 +160,8 @@ static int sup_poll_ms(apr_time_t now, apr_time_t deadline)
 {
     const supervised_work *work = sup_work(deadline);
     apr_time_t until = sup.monitor;
-    apr_time_t due[] = {sup_children_due(), sup_spare_due(), work ? work->due() : 0,
-                        notify_due(),       sup.logs,        deadline};
+    apr_time_t due[] = {sup_children_due(), sup_spare_due(), work ? work->due() : 0, notify_due(),
+                        sup.logs,           deadline,        sup_stalls_due()};
 
     for (size_t i = 0; i < sizeof due / sizeof *due; i++)
         if (due[i] && due[i] < until)
@@ -220,6 +220,7 @@ void sup_wait_for_news(apr_time_t deadline)
             sup_logs_changed();
     }
     free(fds);
+    sup_stalls_look();
     sup_signals_drain();
 }
 

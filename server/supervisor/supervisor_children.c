@@ -186,6 +186,7 @@ static void child_forget_siblings(void)
         sup_processes = c->next;
         if (c->fd >= 0)
             close(c->fd);
+        free(c->stalls);
         free(c);
     }
 }
@@ -214,6 +215,7 @@ void sup_children_take(const sup_process *from)
 
     BRG_ASSERT(from->generation != mpm_generation);
     *c = *from;
+    c->stalls = NULL;
     c->next = sup_processes;
     sup_processes = c;
 }
@@ -293,13 +295,22 @@ int sup_children_start(apr_pool_t *pconf, server_rec *s)
 
 /* ---- talking ---- */
 
+void sup_children_replace(sup_process *child)
+{
+    child->worn = 1;
+    child_leaves_index(child);
+}
+
 static void child_says(sup_process *child, char said)
 {
     if (said == SERVER_UP)
         child->up = 1;
-    else if (said == SERVER_WORN) {
-        child->worn = 1;
-        child_leaves_index(child);
+    else if (said == SERVER_WORN)
+        sup_children_replace(child);
+    else if (said == SERVER_STUCK) {
+        child->stuck = 1;
+        scoreboard_add_replaced(1);
+        sup_children_replace(child);
     }
 }
 
@@ -444,6 +455,7 @@ static void child_remove(sup_process *gone, server_rec *s)
     for (int i = 0; sup_slotless && i < sup_wanted; i++)
         sup_index[i].due = 0;
     sup_slotless = 0;
+    free(gone->stalls);
     free(gone);
     if (generation != mpm_generation && !generation_lives(generation))
         ap_run_end_generation(s, generation);

@@ -8,6 +8,7 @@
  *
  * supervisor.c          the loop: signals, reloads, the end
  * supervisor_children.c the table of processes: start, reap, tell
+ * supervisor_stall.c    loops that stand in one turn
  * supervisor_spare.c    how many processes mpm_prefork has
  * supervisor_waits.c    what it does without a configuration
  * upgrade.c             another program takes this one's place
@@ -35,6 +36,8 @@
 #define SUP_TERMINATE 'T' /**< end now */
 #define SERVER_UP 'R'     /**< serving */
 #define SERVER_WORN 'L'   /**< MaxConnectionsPerChild reached: start another, then stop me */
+#define SERVER_STUCK \
+    'S' /**< a worker passed WorkerTimeout: start another, then stop me, and kill me if I do not */
 
 /** How long a process may take from SUP_TERMINATE to its end; it is killed then. Microseconds. */
 #define SUP_TERMINATE_US (800 * 1000)
@@ -108,6 +111,9 @@ typedef struct sup_process {
     apr_time_t started;                      /**< clock_monotonic() */
     unsigned said;                           /**< bytes that it said so far */
     unsigned up : 1, stopping : 1, worn : 1; /**< see the table above */
+    unsigned
+        stuck : 1; /**< it did not come to an end: it is killed where it does not obey an order to end either */
+    struct sup_stalls *stalls; /**< supervisor_stall.c's, in the heap; NULL: not looked at yet */
 } sup_process;
 
 /** All processes that were started and not yet reaped. Owner: the supervisor's main thread. */
@@ -147,6 +153,9 @@ void sup_children_stop(sup_process *child, int graceful);
 /** Tell all whose generation is not @a except (or all: -1). */
 void sup_children_stop_all(ap_generation_t except, int graceful);
 
+/** @a child, which serves, is to be replaced: its successor is started, then sup_children_retire() ends it. */
+void sup_children_replace(sup_process *child);
+
 /** Replaced processes end as soon as their replacement is up. */
 void sup_children_retire(void);
 
@@ -179,6 +188,14 @@ void sup_wait_for_news(apr_time_t deadline);
  * @param s  NULL: there is no configuration */
 void sup_terminate(apr_pool_t *pconf, server_rec *s);
 void sup_end_gracefully(apr_pool_t *pconf, server_rec *s);
+
+/* ---- supervisor_stall.c ---- */
+
+/** Look for event loops that stand in one turn, where it is time for it. Call it as often as you like. */
+void sup_stalls_look(void);
+
+/** When it is, by clock_monotonic(); 0: there is no process. */
+apr_time_t sup_stalls_due(void);
 
 /* ---- supervisor_waits.c ---- */
 

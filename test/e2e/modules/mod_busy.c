@@ -26,6 +26,34 @@ static int busy_handler(request_rec *r)
     return OK;
 }
 
+/* "spin" never comes to an end; on a worker if the query is "worker". The filter BUSY_SPIN does so on an event loop. Where the
+ * query is "sleep" they wait instead, and "once" is no endless loop. */
+__attribute__((noinline)) static void spin(const request_rec *r)
+{
+    static volatile int never;
+
+    if (r->args && !strcmp(r->args, "once"))
+        return;
+    while (!never)
+        if (r->args && !strcmp(r->args, "sleep"))
+            apr_sleep(apr_time_from_sec(100));
+}
+
+static int spin_handler(request_rec *r)
+{
+    if (!r->handler || strcmp(r->handler, "spin"))
+        return DECLINED;
+    spin(r);
+    ap_rputs("spun\n", r);
+    return OK;
+}
+
+static apr_status_t spin_filter(ap_filter_t *f, apr_bucket_brigade *bb)
+{
+    spin(f->r);
+    return ap_pass_brigade(f->next, bb);
+}
+
 /* "sleep" waits, and so is left to a worker; it reads the body first. */
 static int sleep_handler(request_rec *r)
 {
@@ -114,7 +142,8 @@ static int piece_handler(request_rec *r)
 static int sleep_fixup(request_rec *r)
 {
     if (r->handler && (!strcmp(r->handler, "sleep") || !strcmp(r->handler, "endless") || !strcmp(r->handler, "much") ||
-                       !strcmp(r->handler, "drip") || !strcmp(r->handler, "piece")))
+                       !strcmp(r->handler, "drip") || !strcmp(r->handler, "piece") ||
+                       (!strcmp(r->handler, "spin") && r->args && !strcmp(r->args, "worker"))))
         brg_request_needs_worker(r);
     return DECLINED;
 }
@@ -123,6 +152,8 @@ static void busy_register_hooks(apr_pool_t *p)
 {
     ap_hook_fixups(sleep_fixup, NULL, NULL, APR_HOOK_LAST);
     ap_hook_handler(sleep_handler, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_handler(spin_handler, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_register_output_filter("BUSY_SPIN", spin_filter, NULL, AP_FTYPE_RESOURCE);
     ap_hook_handler(endless_handler, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_handler(much_handler, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_handler(drip_handler, NULL, NULL, APR_HOOK_MIDDLE);
