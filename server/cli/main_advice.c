@@ -7,6 +7,7 @@
  */
 #include "main_parts.h"
 #include "main_advice_private.h"
+#include "proxy.h"
 #include "brigade/assert.h"
 #include "brigade/log_service.h"
 #if BRIGADE_TLS
@@ -238,6 +239,15 @@ static void look_proxy(advice *a, const ap_directive_t *d)
                "the server fetches whatever it is asked for: a forward proxy");
 }
 
+static void look_proxied(advice *a, const ap_directive_t *d)
+{
+    const char *what = proxy_line_doubt(a->p, d);
+
+    if (what)
+        advise(a, d, "a slash behind the host, or a pattern whose group begins with one", "%s",
+               what);
+}
+
 static void look_read_timeout(advice *a, const ap_directive_t *d)
 {
     if (strstr(d->args, "header=0"))
@@ -391,6 +401,9 @@ static const struct {
     {"SSLCompression", look_switch},
     {"SSLInsecureRenegotiation", look_switch},
     {"ProxyRequests", look_proxy},
+    {"ProxyPass", look_proxied},
+    {"ProxyPassMatch", look_proxied},
+    {"RewriteRule", look_proxied},
     {"RequestReadTimeout", look_read_timeout},
     {"User", look_user},
     {"SSLCertificateKeyFile", look_key},

@@ -3,6 +3,7 @@
  * nobody knows. A warning is written where there is no doubt about the doubt. */
 #include "core_doubts_private.h"
 #include "core_private.h"
+#include "proxy.h"
 #include "ap_listen.h"
 #include "apr_hash.h"
 #include "apr_strings.h"
@@ -191,6 +192,16 @@ static void doubts_coding(core_doubts *d, const ap_directive_t *node)
                                       node->directive, name, brg_nearest_question(d->p, &nearest)));
 }
 
+/* ---- proxied paths ---- */
+
+static void doubts_proxy(core_doubts *d, const ap_directive_t *node)
+{
+    const char *what = proxy_line_doubt(d->p, node);
+
+    if (what)
+        core_doubts_tell(d, node->filename, node->line_num, what);
+}
+
 static void doubts_words(core_doubts *d, const ap_directive_t *node)
 {
     if (!ap_cstr_casecmp(node->directive, "SetOutputFilter") ||
@@ -201,6 +212,8 @@ static void doubts_words(core_doubts *d, const ap_directive_t *node)
         doubts_filters(d, node, 1);
     else if (!ap_cstr_casecmp(node->directive, "AddEncoding"))
         doubts_coding(d, node);
+    else
+        doubts_proxy(d, node);
 }
 
 /* ---- when ---- */

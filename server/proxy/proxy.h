@@ -322,6 +322,12 @@ int proxy_check_address(request_rec *r, const proxy_target *target, const apr_so
 /** Give the reason to the error page (for 502 and the like) and to the log. @return @a status */
 int proxy_error(request_rec *r, int status, const char *reason);
 
+/* ---- doubts about a configuration ---- */
+
+/** ProxyPass, ProxyPassMatch or RewriteRule [P] to a URL that ends with its host, so that requests can continue that.
+ * @return a sentence in @a p; NULL: @a d is no such line. Threads: main. */
+const char *proxy_line_doubt(apr_pool_t *p, const ap_directive_t *d);
+
 /* ---- the handler ---- */
 
 /** Handler of all that proxy_resolve() takes. The file proxy_handler.c has it. */

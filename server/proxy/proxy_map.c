@@ -236,6 +236,13 @@ static int alias_match(request_rec *r, const proxy_alias *alias, const proxy_dir
     rv = alias->regex ? alias_pattern(&a) : alias_prefix(&a);
     if (rv != OK)
         return rv;
+    if (!alias->place && proxy_authority_is_widened(a.real, a.found)) {
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
+                      "proxy: the path adds to the host of %s (%s:%d), which ends without a slash: "
+                      "%s",
+                      a.real, alias->file, alias->line, r->uri);
+        return HTTP_BAD_REQUEST;
+    }
     if (a.unsafe)
         ap_log_rerror(
             APLOG_MARK, APLOG_WARNING, 0, r,

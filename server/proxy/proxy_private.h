@@ -286,6 +286,8 @@ const char *proxy_file_end(const char *path);
 /* "//[user[:password]@]host[:port][/path]". @return NULL or what is wrong; *url is what follows the first '/' */
 const char *proxy_netloc(apr_pool_t *p, const char **url, const char **host, apr_port_t *port);
 const char *proxy_interpolate(request_rec *r, const char *text);
+/* 1: @a url, made of the target @a real of a ProxyPass and a request, names another host or port, or has user information. */
+int proxy_authority_is_widened(const char *real, const char *url);
 /* Host and port in brackets where needed; no port if it is the scheme's. */
 const char *proxy_authority(apr_pool_t *p, const char *host, apr_port_t port, apr_port_t usual);
 

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A path never changes the host that a ProxyPass names."""
+import pytest
+
+from backend import Backend
+
+pytestmark = pytest.mark.only("brigade")
+
+CONFIGS = {
+    "pass": 'ProxyPass / http://{host}',
+    "pass-below": 'ProxyPass /a/ http://{host}',
+    "nocanon": 'ProxyPass / http://{host} nocanon',
+    "location": '<Location "/">\nProxyPass http://{host}\n</Location>',
+    "match": 'ProxyPassMatch "^/(.*)$" "http://{host}$1"',
+    "location-match": '<LocationMatch "^/(.*)$">\nProxyPass http://{host}$1\n</LocationMatch>',
+    "balancer": '<Proxy "balancer://a">\nBalancerMember http://{host}\n</Proxy>\nProxyPass / balancer://a',
+}
+SAFE = {
+    "pass": 'ProxyPass / http://{host}/',
+    "pass-below": 'ProxyPass /a http://{host}',
+    "match": 'ProxyPassMatch "^/a(/.*)?$" "http://{host}$1"',
+    "match-all": 'ProxyPassMatch "^(.*)$" "http://{host}$1"',
+    "location": '<Location "/a">\nProxyPass http://{host}\n</Location>',
+    "user": 'ProxyPass /a http://me:word@{host}',
+}
+
+
+@pytest.fixture
+def backends():
+    with Backend() as own, Backend() as evil:
+        yield own, evil
+
+
+@pytest.mark.parametrize("config", CONFIGS)
+def test_a_path_that_continues_a_host(serve, backends, config):
+    own, evil = backends
+    prefix = "/a" if config == "pass-below" else ""
+    server = serve("EventLoops 1\n" + CONFIGS[config].format(host=f"127.0.0.1:{own.port}"))
+    for path in (f"@127.0.0.1:{evil.port}/x", f"x@127.0.0.1:{evil.port}/", ":x@127.0.0.1/", "0/", "x", ".evil.example/", f"%40127.0.0.1:{evil.port}/x"):
+        assert server.get(f"{prefix}/{path}").status == 400, path
+    assert not evil.connections and not own.connections
+    assert b"ends without a slash" in server.error_log()
+    got = server.get(f"{prefix}/")
+    assert got.status == 200 and own.requests[0].target == "/"
+
+
+@pytest.mark.parametrize("config", SAFE)
+def test_paths_that_do_not(serve, backends, config):
+    own, evil = backends
+    server = serve("EventLoops 1\n" + SAFE[config].format(host=f"127.0.0.1:{own.port}"))
+    for path in ("/a/x", f"/a/@127.0.0.1:{evil.port}/x", "/a"):
+        assert server.get(path).status == 200, path
+    assert not evil.connections
+
+
+def text_of(done):
+    return (done.stdout + (done.stderr or b"")).decode()
+
+
+def test_lines_are_named(serve):
+    """-t and --advice."""
+    lines = [CONFIGS[c] for c in CONFIGS if c != "balancer"] + ['RewriteRule "^/(.*)$" "http://{host}$1" [P,L]',
+                                                                '<Directory "/x">\nRewriteRule "^(.*)$" http://{host}$1 [P]\n</Directory>']
+    for line in lines:
+        server = serve.unstarted("EventLoops 1\n" + line.format(host="127.0.0.1:81"))
+        for option in ("-t", "--advice"):
+            done = text_of(server.run(option))
+            assert "127.0.0.1:81" in done and "ends with its host" in done, (line, option, done)
+    for line in [*SAFE.values(), 'RewriteRule "^(.*)$" "http://{host}$1" [P]', 'RewriteRule "^/(.*)$" "http://{host}/$1" [P]', 'RewriteRule "^/(.*)$" "http://{host}$1" [R]']:
+        done = serve.unstarted("EventLoops 1\n" + line.format(host="127.0.0.1:81")).run("-t")
+        assert "ends with its host" not in text_of(done), line
