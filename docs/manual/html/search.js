@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The search of the manual: what people call a thing leads to it, then all words of the query, names before texts. manualIndex
+/* The search of the manual: what people call a thing leads to it, then most words of the query, names before texts. manualIndex
    comes from index.js: rows of name, address, kind, text and [words, rank] that lead there. */
 "use strict";
 
@@ -15,42 +15,71 @@ function findWord(text, word) {
   return -1;
 }
 
-/* What is typed is what people call it, or its beginning. */
-function weightOfNames(row, query) {
-  let best = 0;
-  for (const [words, rank] of row[4]) {
-    if (words === query) best = Math.max(best, 1000 - 100 * rank);
-    else if (query.length > 2 && words.startsWith(query)) best = Math.max(best, 100 - 30 * Math.min(rank, 3));
-  }
-  return best;
+/* Words of questions that say nothing of their subject. */
+const smallWords = new Set(("a an and any are as at be but by can do does for from get give has have how i if in into is it its let make me my of on only or our " +
+  "per set should so some than that the their them there these this to turn use using want we what when where which who why will with without you your").split(" "));
+
+/* The words of a question that count: all of them if none is left. */
+function wordsOfQuestion(words) {
+  const left = words.map(word => word.replace(/[?!,;]+$|\.$/g, "")).filter(word => word && !smallWords.has(word));
+  return left.length ? left : words;
 }
 
-function weight(row, words, query) {
-  const name = row[0].toLowerCase(), bare = name.replace(/[<>]/g, ""), text = row[3].toLowerCase();
-  const called = row[4].map(x => x[0]).join(" ");
-  let sum = weightOfNames(row, query);
-  const known = sum > 0;
-  for (const word of words) {
-    if (bare === word) sum += 100;
-    else if (bare.startsWith(word)) sum += 40;
-    else if (bare.includes(word)) sum += 20;
-    else if (findWord(called, word) >= 0) sum += 10;
-    else if (findWord(text, word) >= 0) sum += row[2] === "how to" ? 3 : 1;
-    else if (!known) return 0;
+/* A word without its ending: "caching" and "cached" are found where "cache" stands. */
+function stem(word) {
+  const cut = word.replace(/(?:ations?|ions?|ing|ies|ed|es|e|s|y)$/, "");
+  return cut.length >= 4 ? cut : word.length > 3 ? word.replace(/s$/, "") : word;
+}
+
+/* What is typed is what people call it, its beginning, or has such names among its words: the more of these, the better. */
+function weightOfNames(row, query, stems) {
+  const covered = stems.map(() => 0);
+  let best = 0;
+  for (const [phrase, rank] of row[4]) {
+    const parts = wordsOfQuestion(plainWords(phrase)).map(stem);
+    if (phrase === query) best = Math.max(best, 1000 - 100 * rank);
+    else if (query.length > 2 && phrase.startsWith(query)) best = Math.max(best, 200 - 30 * Math.min(rank, 3));
+    if (stems.length > 1 && parts.every(part => stems.includes(part)))
+      stems.forEach((word, i) => { if (parts.includes(word)) covered[i] = Math.max(covered[i], (450 + 50 * parts.length - 60 * Math.min(rank, 6)) / stems.length); });
   }
-  return sum;
+  return Math.max(best, covered.reduce((a, b) => a + b));
+}
+
+/* How well one word fits to a row: in its name, in what people call it, in its text. */
+function weightOfWord(row, word) {
+  const bare = row[0].toLowerCase().replace(/[<>]/g, ""), root = stem(word);
+  if (bare === word) return 100;
+  if (bare.startsWith(word)) return 40;
+  if (bare.includes(root)) return 20;
+  if (row[4].some(x => findWord(x[0], root) >= 0)) return 10;
+  if (findWord(row[3].toLowerCase(), root) >= 0) return row[2] === "how to" ? 3 : 1;
+  return 0;
+}
+
+/* [weight, row] of all rows that have at least half of the words. A word that few rows have counts more; a row without one of
+   the words stands behind a similar one with all of them. */
+function weights(words, query) {
+  const stems = words.map(stem);
+  const table = manualIndex.map(row => words.map(word => weightOfWord(row, word)));
+  const rare = words.map((_, i) => 1 + Math.log(manualIndex.length / (1 + table.filter(fits => fits[i]).length)));
+  return manualIndex.map((row, n) => {
+    const names = weightOfNames(row, query, stems), has = table[n].filter(Boolean).length;
+    if (!names && has * 2 < words.length) return [0, row];
+    const share = has / words.length;
+    return [names + share * share * table[n].reduce((sum, fit, i) => sum + fit * rare[i], 0) / Math.max(...rare), row];
+  });
 }
 
 /* The best rows for a query. */
 function searchManual(query) {
-  const words = plainWords(query), whole = words.join(" ");
-  return words.length === 0 ? [] : manualIndex.map(row => [weight(row, words, whole), row]).filter(x => x[0])
+  const typed = plainWords(query), words = wordsOfQuestion(typed);
+  return typed.length === 0 ? [] : weights(words, typed.join(" ")).filter(x => x[0])
     .sort((a, b) => b[0] - a[0] || a[1][0].length - b[1][0].length).slice(0, 12).map(x => x[1]);
 }
 
 /* Some 150 characters of a text around the first word that was asked for; whole words, with a mark where text is left out. */
 function excerpt(text, words) {
-  const lower = text.toLowerCase(), places = words.map(w => findWord(lower, w)).filter(at => at >= 0);
+  const lower = text.toLowerCase(), places = words.map(w => findWord(lower, stem(w))).filter(at => at >= 0);
   let from = places.length ? Math.max(0, Math.min(...places) - 50) : 0;
   if (from > 0) from = text.indexOf(" ", from) + 1;
   let to = Math.min(text.length, from + 150);
@@ -70,7 +99,7 @@ function element(tag, text) {
 }
 
 function show() {
-  const words = plainWords(field.value), rows = searchManual(field.value);
+  const words = wordsOfQuestion(plainWords(field.value)), rows = searchManual(field.value);
   found.hidden = words.length === 0;
   found.replaceChildren();
   if (!rows.length) {

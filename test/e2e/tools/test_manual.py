@@ -155,6 +155,31 @@ def test_the_search_knows_each_synonym(pages):
         assert set(wanted[phrase]) <= names, (phrase, names)
 
 
+def questions():
+    """(question, targets) of questions.txt."""
+    for line in (ROOT / "test/e2e/tools/questions.txt").read_text().splitlines():
+        if line and line[0] != "#":
+            question, targets = line.rsplit(": ", 1)
+            yield question, {target.strip("<>").lower() for target in targets.split()}
+
+
+ENOUGH = 55 / 60  # of the questions
+
+
+def test_the_search_answers_questions(pages):
+    """The answer is what is found first."""
+    asked = dict(questions())
+    wrong = {question: [row[0] for row in rows[:3]] for question, rows in ask(pages, *asked).items()
+             if not rows or not asked[question] & {rows[0][0].strip("<>").lower(), rows[0][1].partition("#")[0].removesuffix(".html")}}
+    assert len(asked) >= 60 and len(wrong) <= (1 - ENOUGH) * len(asked), json.dumps(wrong, indent=1)
+
+
+def test_the_search_goes_on_without_a_word(pages):
+    """Where nothing has all words, what has most of them is found."""
+    rows = ask(pages, "redirect zyxwvu www")["redirect zyxwvu www"]
+    assert rows and {"Redirect", "A static site, complete"} <= {row[0] for row in rows}
+
+
 def test_excerpts_have_whole_words(pages):
     rows = [row for rows in ask(pages, "timeout", "certificate", "memory", "cache", "slash", "reads").values() for row in rows]
     assert len(rows) > 40
