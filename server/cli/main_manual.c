@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* -L NAME: what the manual says of a directive, or of all directives of a module. */
+/* -L NAME: what the manual says of a directive, of all directives of a module, or a guide. */
 #include "apr_strings.h"
 #include "brigade/assert.h"
+#include "brigade/directive.h"
 #include "configuration.h"
 #include "module_rows.h"
 #include "main_parts.h"
@@ -25,34 +26,25 @@ static void manual_print(const char *entry, const char *from)
     }
 }
 
-static int manual_contains(const char *name, size_t len, const char *part)
+/* Who offers a directive of this name, or which one was meant. */
+static void manual_tell_missing(apr_pool_t *p, const char *name)
 {
-    size_t n = strlen(part);
-
-    for (size_t i = 0; n && i + n <= len; i++)
-        if (!ap_cstr_casecmpn(name + i, part, n))
-            return 1;
-    return 0;
-}
-
-static void manual_tell_missing(const char *name)
-{
-    const char *from = module_rows_directive(name),
-               *before = "Directives with that in their name: ";
+    const char *from = module_rows_directive(name);
+    brg_nearest nearest = {.word = name};
     size_t len;
 
-    fprintf(stderr, "No built-in module has a directive %s%s%s.\n", name,
-            from ? "; Apache has it in " : "", from ? from : "");
     for (const char *line = manual_text(); *line; line = manual_next_line(line)) {
         const char *other = manual_name(line, &len);
 
-        if (manual_contains(other, len, name)) {
-            fprintf(stderr, "%s%.*s", before, (int)len, other);
-            before = ", ";
-        }
+        if (len)
+            brg_nearest_offer(&nearest, apr_pstrmemdup(p, other, len));
     }
-    if (*before == ',')
-        fputc('\n', stderr);
+    if (from)
+        fprintf(stderr, "No built-in module has a directive %s; Apache has it in %s.\n", name,
+                from);
+    else
+        fprintf(stderr, "No directive, module or guide has the name %s%s\n", name,
+                nearest.name ? brg_nearest_question(p, &nearest) : ".");
 }
 
 /* "mod_alias" or "mod_alias.c" of "# mod_alias.c". */
@@ -94,15 +86,21 @@ static const char *manual_find_module(const char *name)
     return NULL;
 }
 
-int main_print_manual(const char *name)
+int main_print_manual(apr_pool_t *p, const char *name)
 {
-    const char *part = manual_find_module(name), *from, *entry = NULL;
+    const char *part = manual_find_module(name), *from, *entry;
 
     if (part)
         manual_print_module(part);
     else if ((entry = manual_find(name, &from)) != NULL)
         manual_print(entry, from);
-    else
-        manual_tell_missing(name + (*name == '<'));
-    return part || entry;
+    else if (!main_print_guide(p, name)) {
+        const int question = strchr(name, ' ') != NULL;
+
+        if (!question)
+            manual_tell_missing(p, name + (*name == '<'));
+        fflush(stderr);
+        return main_search_manual(p, name) && question;
+    }
+    return 1;
 }

@@ -176,7 +176,7 @@ static void main_print(process_rec *process, int c, const main_options *options)
         break;
     case 'L':
         if (options->about)
-            mpm_process_exit(process, main_print_manual(options->about) ? 0 : 1);
+            mpm_process_exit(process, main_print_manual(process->pool, options->about) ? 0 : 1);
         ap_show_directives();
         break;
     default:
@@ -370,8 +370,9 @@ void main_options_read(process_rec *process, main_options *options)
         options->named_n = opt->argc - opt->ind;
         opt->ind = opt->argc;
     }
-    if (printing == 'L' && opt->ind == opt->argc - 1)
-        options->about = opt->argv[opt->ind++];
+    while (printing == 'L' && opt->ind < opt->argc)
+        options->about = apr_pstrcat(process->pool, options->about ? options->about : "",
+                                     options->about ? " " : "", opt->argv[opt->ind++], NULL);
     if (!APR_STATUS_IS_EOF(rv) || opt->ind < opt->argc ||
         (ap_exists_config_define("DUMP_CACHE") && !options->tried))
         printing = '?';

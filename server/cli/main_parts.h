@@ -18,7 +18,7 @@ typedef struct main_options {
     const char *confname;     /**< -f; relative to root */
     int settings;             /**< -V: once the configuration says which process model there is */
     const char *tried;        /**< with -D DUMP_CACHE: the URL behind the options; else NULL */
-    const char *about;        /**< with -L: the name behind the options; else NULL */
+    const char *about;        /**< with -L: the name, or the words, behind the options; else NULL */
     const char *const *named; /**< with -k purge and its like: what stands behind the options */
     int named_n;
 } main_options;
@@ -95,9 +95,15 @@ void main_print_settings(const main_options *options);
 void main_print_usage(FILE *out, const char *program);
 
 /** -L NAME: print the manual's entry of a directive, in any case, with or without the angle brackets of a
- * section, or all entries of a module. @return 0 if there is none, which is said on standard error, with what is like it. Command line only:
- * prints and blocks. (main_manual.c) */
-int main_print_manual(const char *name);
+ * section, all entries of a module, or a guide. Where nothing has that name, it is taken for words of a question (main_search_manual()).
+ * @return 0 if nothing has the name, or answers the question. Command line only: prints and blocks. (main_manual.c) */
+int main_print_manual(apr_pool_t *p, const char *name);
+
+/** Print a guide, by its name. @return 0 if there is none of that name. Prints. (main_search.c) */
+int main_print_guide(apr_pool_t *p, const char *name);
+
+/** Print the names of directives, modules and guides that answer a question, a line each. @return how many. Prints. (main_search.c) */
+int main_search_manual(apr_pool_t *p, const char *question);
 
 /** The root of an installation, or of a build tree, that this program is part of. */
 const char *main_default_root(apr_pool_t *p);

@@ -17,7 +17,7 @@ function findWord(text, word) {
 
 /* Words of questions that say nothing of their subject. */
 const smallWords = new Set(("a an and any are as at be but by can do does for from get give has have how i if in into is it its let make me my of on only or our " +
-  "per set should so some than that the their them there these this to turn use using want we what when where which who why will with without you your").split(" "));
+  "per put set should so some than that the their them there these this to turn up use using want we what when where which who why will with without you your").split(" "));
 
 /* The words of a question that count: all of them if none is left. */
 function wordsOfQuestion(words) {

@@ -89,6 +89,35 @@ def test_entries_in_the_terminal():
     assert done.returncode == 1 and "mod_lua" in done.stderr
 
 
+def terminal(*words):
+    return subprocess.run([BINARY, "-L", *words], capture_output=True, text=True, timeout=60)
+
+
+def test_questions_in_the_terminal():
+    """-L WORDS: the answer is among the first three directives or guides that it names. What it names, -L prints."""
+    asked, wrong, named = dict(questions()), {}, set()
+    for question, targets in asked.items():
+        lists = [re.findall(r"^  (\S+)", part, re.M) for part in terminal(question).stdout.split("Guides:\n")]
+        named |= {name for names in lists for name in names}
+        if not targets & {name.lower() for names in lists for name in names[:3]}:
+            wrong[question] = lists
+    assert len(wrong) <= (1 - ENOUGH) * len(asked), json.dumps(wrong, indent=1)
+    for name in sorted(named)[::9]:
+        assert terminal(name).returncode == 0, name
+
+
+def test_guides_and_near_names_in_the_terminal():
+    guide = ROOT / "docs/guides/32-maintenance.md"
+    assert terminal("maintenance").stdout == guide.read_text()
+    done = terminal("redirect", "www")
+    assert done.returncode == 0 and "static-site" in done.stdout and not done.stderr
+    done = terminal("Redirct")
+    assert done.returncode == 1 and "did you mean 'Redirect'?" in done.stderr
+    done = terminal("etag")
+    assert done.returncode == 1 and "FileETag" in done.stdout
+    assert terminal("nosuchwordanywhere").stdout == ""
+
+
 def test_pages_have_no_dead_links(tmp_path):
     """Pages, style, script, index and anchors that a page or the search leads to are there. What leads outside is https."""
     subprocess.run([sys.executable, "-B", ROOT / "build/tools/manual.py", "--html", tmp_path / "html", "--man", tmp_path / "man5"],
