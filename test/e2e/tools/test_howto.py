@@ -95,7 +95,7 @@ def test_figures_and_settings_of_capacity(serve):
 @pytest.mark.skipif(not shutil.which("php-fpm8.2"), reason="php-fpm is not installed")
 def test_php_as_the_page_has_it(serve):
     """PHP-FPM answers scripts, what is no script is 404, and other files come from the server."""
-    config = re.search(r"```apache\n(.*?)```", section("02-php-fpm"), re.S)[1]
+    config = re.search(r"```apache \(php\)\n(.*?)```", section("02-php-fpm"), re.S)[1]
     if not all(pathlib.Path(module).exists() for module in re.findall(r"/usr/\S+\.so", config)):
         pytest.skip("apache2 is not installed")
     server = serve.unstarted(config.replace("/run/php/php-fpm.sock", "@ROOT@/fpm.sock"), {"index.php": "<?php echo 6 * 7;", "a.txt": "a"})

@@ -28,7 +28,7 @@ import sys
 import threading
 import time
 
-TOP = pathlib.Path(__file__).resolve().parents[3]
+TOP = pathlib.Path(__file__).resolve().parents[2]
 PREFIX = "/opt/brigade"
 CONF = pathlib.Path(PREFIX, "conf/httpd.conf")
 NAMES = "127.0.0.1 www.example.org example.org app.example.org\n"
@@ -59,7 +59,19 @@ class Application(http.server.BaseHTTPRequestHandler):
     """Says its port, the path and the fields that it got."""
     protocol_version = "HTTP/1.1"
 
+    def events(self):
+        """One event, and then nothing for as long as a client waits."""
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.send_header("Connection", "close")
+        self.end_headers()
+        self.wfile.write(b"data: first\n\n")
+        time.sleep(8)
+
     def answer(self):
+        if self.path == "/events":
+            self.close_connection = True
+            return self.events()
         self.rfile.read(int(self.headers.get("Content-Length", 0)))
         body = f"port {self.server.server_address[1]}\n{self.command} {self.path}\n{self.headers}".encode()
         self.send_response(200)
@@ -67,6 +79,7 @@ class Application(http.server.BaseHTTPRequestHandler):
             self.send_header(name, str(value))
         self.end_headers()
         self.wfile.write(body if self.command != "HEAD" else b"")
+        return None
 
     do_GET = do_HEAD = do_POST = do_QUERY = answer
 
@@ -116,6 +129,18 @@ WORLDS = {
     "cdn-in-front": (lambda: files("/srv/www", **{"assets/a.css": "a{}", "news/index.html": "News"}),),
     "canary": (lambda: applications(3001, 3002),),
     "block-bots": (lambda: files("/srv/www", **{"photo.jpg": "picture"}),),
+    "maintenance": (),
+    "php-fpm": (php,),
+    "application": (lambda: applications(3000, 3001, 3002, 3003), lambda: files("/srv/app/assets", **{"app.css": "a{}"})),
+    "passwords": (lambda: files("/srv/www", **{"private/index.html": "Private", "staff/index.html": "Staff"}),),
+    "remember-answers": (lambda: applications(3000),),
+    "request-limits": (),
+    "behind-a-proxy": (),
+    "compression": (lambda: files("/srv/www", **{"index.html": "<p>Home</p>" * 300}),),
+    "ssi": (),
+    "conditions": (),
+    "tls": (),
+    "log-formats": (),
     "single-page-application": (lambda: files("/srv/app", **{"index.html": "<p>The application</p>\n", "assets/app.1a2b.js": "1;\n"}), lambda: applications(3000)),
 }
 
@@ -140,6 +165,11 @@ def run(command, **options):
 def blocks(text):
     """(language, note, content) of each fenced block."""
     return [(kind, (note or "").strip("()"), body) for kind, note, body in re.findall(r"^```(\w+)(?: (\(.*?\)))?\n(.*?)^```$", text, re.M | re.S)]
+
+
+def commands(body):
+    """Lines of a shell, each with what belongs to it: lines after a backslash, a document up to its END."""
+    return re.findall(r"^.*<<'END'\n(?:.*\n)*?END$|^(?:.*\\\n)*.*$", body, re.M)
 
 
 class Stranger:
@@ -181,7 +211,7 @@ class Stranger:
         return run(["curl", "-so", "/dev/null", f"http://127.0.0.1:{port}/"]).returncode in (0, 52)
 
     def shell(self, body):
-        for line in re.sub(r"\\\n\s*", "", body).splitlines():
+        for line in commands(body):
             command, _, wanted = line.partition("  #")
             if not command.strip() or command.startswith("#"):
                 continue
