@@ -175,7 +175,7 @@
 #define SERVER_CONFIG_FILE "httpd.conf"
 #endif
 #ifndef AP_TYPES_CONFIG_FILE
-#define AP_TYPES_CONFIG_FILE "mime.types"
+#define AP_TYPES_CONFIG_FILE "conf/mime.types"
 #endif
 #ifndef SUEXEC_BIN
 #define SUEXEC_BIN HTTPD_ROOT "/bin/suexec"

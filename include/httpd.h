@@ -46,7 +46,7 @@
 #endif
 #ifndef AP_TYPES_CONFIG_FILE
 /** TypesConfig where the configuration has none, below ServerRoot. */
-#define AP_TYPES_CONFIG_FILE "mime.types"
+#define AP_TYPES_CONFIG_FILE "conf/mime.types"
 #endif
 #ifndef DEFAULT_ERRORLOG
 /** ErrorLog where the configuration has none, below ServerRoot. */

@@ -31,47 +31,97 @@ static apr_hash_t *mime_types;
  * is read. */
 static int mime_negotiates;
 
+/* Where there is no file: what the installation's has. */
+static const char mime_built_in[] = {
+#include "mime_types.inc"
+};
+
+static void mime_take_line(apr_pool_t *p, const char *line)
+{
+    const char *type;
+
+    if (*line == '#')
+        return;
+    type = ap_getword_conf(p, &line);
+    while (*line) {
+        char *extension = ap_getword_conf(p, &line);
+
+        ap_str_tolower(extension);
+        apr_hash_set(mime_types, extension, APR_HASH_KEY_STRING, type);
+    }
+}
+
 static void mime_read_types(apr_pool_t *p, ap_configfile_t *file)
 {
     char line[MAX_STRING_LEN];
 
-    while (ap_cfg_getline(line, sizeof(line), file) == APR_SUCCESS) {
-        const char *rest = line, *type;
+    while (ap_cfg_getline(line, sizeof(line), file) == APR_SUCCESS)
+        mime_take_line(p, line);
+}
 
-        if (*line == '#')
-            continue;
-        type = ap_getword_conf(p, &rest);
-        while (*rest) {
-            char *extension = ap_getword_conf(p, &rest);
+static void mime_take_built_in(apr_pool_t *p, apr_pool_t *ptemp)
+{
+    char *state, *text = apr_pstrmemdup(ptemp, mime_built_in, sizeof mime_built_in - 1);
 
-            ap_str_tolower(extension);
-            apr_hash_set(mime_types, extension, APR_HASH_KEY_STRING, type);
-        }
+    for (char *line = apr_strtok(text, "\n", &state); line; line = apr_strtok(NULL, "\n", &state))
+        mime_take_line(p, line);
+}
+
+static int mime_is_absent(apr_status_t status)
+{
+    return APR_STATUS_IS_ENOENT(status) || APR_STATUS_IS_ENOTDIR(status);
+}
+
+/* Without TypesConfig: where installations and packages have the file, and where Debian has one for all programs. *file is NULL where
+ * there is none. */
+static apr_status_t mime_open_default(ap_configfile_t **file, apr_pool_t *ptemp, const char **path)
+{
+    static const char *const places[] = {AP_TYPES_CONFIG_FILE, "mime.types", "/etc/mime.types"};
+    apr_status_t status = APR_ENOENT;
+
+    *file = NULL;
+    for (size_t i = 0; i < sizeof places / sizeof *places && mime_is_absent(status); i++) {
+        *path = ap_server_root_relative(ptemp, places[i]);
+        if (*path)
+            status = ap_pcfg_openfile(file, ptemp, *path);
     }
+    return mime_is_absent(status) ? APR_SUCCESS : status;
+}
+
+static apr_status_t mime_open(ap_configfile_t **file, apr_pool_t *ptemp, const server_rec *s,
+                              const char **path)
+{
+    const char *given = ap_get_module_config(s->module_config, &mime_module);
+
+    if (!given)
+        return mime_open_default(file, ptemp, path);
+    *path = ap_server_root_relative(ptemp, given);
+    if (*path)
+        return ap_pcfg_openfile(file, ptemp, *path);
+    ap_log_error(APLOG_MARK, APLOG_ERR, APR_EBADPATH, s,
+                 APLOGNO(01596) "Invalid mime types config path %s", given);
+    return APR_EBADPATH;
 }
 
 static int mime_post_config(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *s)
 {
-    const char *given = ap_get_module_config(s->module_config, &mime_module);
-    const char *path = ap_server_root_relative(p, given ? given : AP_TYPES_CONFIG_FILE);
+    const char *path = NULL;
     ap_configfile_t *file;
-    apr_status_t status;
+    const apr_status_t status = mime_open(&file, ptemp, s, &path);
 
-    if (path == NULL) {
-        ap_log_error(APLOG_MARK, APLOG_ERR, APR_EBADPATH, s,
-                     APLOGNO(01596) "Invalid mime types config path %s",
-                     given ? given : AP_TYPES_CONFIG_FILE);
-        return HTTP_INTERNAL_SERVER_ERROR;
-    }
-    status = ap_pcfg_openfile(&file, ptemp, path);
     if (status != APR_SUCCESS) {
-        ap_log_error(APLOG_MARK, APLOG_ERR, status, s,
-                     APLOGNO(01597) "could not open mime types config file %s.", path);
+        if (path)
+            ap_log_error(APLOG_MARK, APLOG_ERR, status, s,
+                         APLOGNO(01597) "could not open mime types config file %s.", path);
         return HTTP_INTERNAL_SERVER_ERROR;
     }
     mime_types = apr_hash_make(p);
-    mime_read_types(p, file);
-    ap_cfg_closefile(file);
+    if (file) {
+        mime_read_types(p, file);
+        ap_cfg_closefile(file);
+    } else {
+        mime_take_built_in(p, ptemp);
+    }
     mime_negotiates = ap_find_linked_module("mod_negotiation.c") != NULL;
     return OK;
 }

@@ -139,6 +139,14 @@ def look(server):
     assert len(part) == 3 << 20 and part[3200:].startswith(b"record 00000100 at byte 0003200\n")
 
 
+def test_places_that_the_configuration_names_are_there(installed):
+    """Folders and files below the prefix; -V names the file of media types that is installed."""
+    text = (installed / "conf/httpd.conf").read_text()
+    assert "IncludeOptional conf/conf.d/*.conf" in text and (installed / "conf/conf.d").is_dir()
+    shown = subprocess.run([installed / "bin/brigade", "-V"], capture_output=True, text=True, timeout=60).stdout
+    assert (installed / re.search('AP_TYPES_CONFIG_FILE="(.*)"', shown)[1]).is_file()
+
+
 def test_as_installed(installed):
     with Running(installed / "bin/brigade", installed / "conf/httpd.conf", installed / "logs/httpd.pid") as server:
         look(server)

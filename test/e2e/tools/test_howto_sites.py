@@ -66,7 +66,7 @@ def site(serve):
                      ("*:443>", f"*:{tls}>"), ("/etc/letsencrypt/live/www.example.org/fullchain.pem", cert),
                      ("/etc/letsencrypt/live/www.example.org/privkey.pem", key), ("/srv/www", server.path("www")),
                      ('ServerRoot "/etc/brigade"', f'ServerRoot "{server.root}"'), ("/run/brigade/brigade.pid", server.path("logs/pid")),
-                     ("/var/log/brigade/", server.path("logs/")), ("TypesConfig mime.types", f"TypesConfig {HOWTO.parent.parent}/build/conf/mime.types")):
+                     ("/var/log/brigade/", server.path("logs/"))):
         assert old in text, old
         text = text.replace(old, new)
     conf = pathlib.Path(server.path("site.conf"))
