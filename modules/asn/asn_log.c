@@ -4,7 +4,7 @@
 #include "apr_strings.h"
 #include "mod_log_config.h"
 #include "brigade/decimal.h"
-#include "brigade/stored_answer.h"
+#include "brigade/transaction.h"
 #include "asn_module.h"
 
 static const char *log_asn(request_rec *r, char *arg)
@@ -28,7 +28,7 @@ static const char *log_communities(request_rec *r, char *arg)
 }
 
 /* The client's address is there as text alone where it is not the connection's. */
-static const unsigned char *stored_address(const brg_stored_answer *a, brg_asn_family *family,
+static const unsigned char *stored_address(const brg_transaction *a, brg_asn_family *family,
                                            unsigned char room[16])
 {
     if (a->client_ip == a->connection->client_ip)
@@ -47,13 +47,13 @@ typedef struct stored_client {
     brg_asn_route route;
 } stored_client;
 
-static int stored_route(const brg_stored_answer *a, stored_client *c)
+static int stored_route(const brg_transaction *a, stored_client *c)
 {
     c->address = stored_address(a, &c->family, c->room);
     return c->address && asn_look_up(c->family, c->address, &c->route, NULL);
 }
 
-static apr_size_t stored_asn(const brg_stored_answer *a, char *out)
+static apr_size_t stored_asn(const brg_transaction *a, char *out)
 {
     stored_client c;
 
@@ -63,7 +63,7 @@ static apr_size_t stored_asn(const brg_stored_answer *a, char *out)
     return 1;
 }
 
-static apr_size_t stored_prefix(const brg_stored_answer *a, char *out)
+static apr_size_t stored_prefix(const brg_transaction *a, char *out)
 {
     stored_client c;
 
@@ -78,15 +78,15 @@ void asn_log_register(apr_pool_t *pconf)
     static const struct {
         const char *tag;
         ap_log_handler_fn_t *text;
-        brg_stored_item_fn *stored;
+        brg_transaction_item_fn *stored;
     } items[] = {{"asnC", log_asn, stored_asn},
                  {"asn-prefixC", log_prefix, stored_prefix},
                  {"as-pathC", log_path, NULL},
                  {"communitiesC", log_communities, NULL}};
     APR_OPTIONAL_FN_TYPE(ap_register_log_handler) *add =
         APR_RETRIEVE_OPTIONAL_FN(ap_register_log_handler);
-    APR_OPTIONAL_FN_TYPE(brg_register_stored_item) *add_stored =
-        APR_RETRIEVE_OPTIONAL_FN(brg_register_stored_item);
+    APR_OPTIONAL_FN_TYPE(brg_register_transaction_item) *add_stored =
+        APR_RETRIEVE_OPTIONAL_FN(brg_register_transaction_item);
 
     for (size_t i = 0; add && i < sizeof items / sizeof *items; i++) {
         add(pconf, apr_pstrdup(pconf, items[i].tag), items[i].text, 0);

@@ -15,7 +15,7 @@ static void log_parse_literal(apr_pool_t *p, log_item *item, const char **format
     char *d;
 
     item->emit = log_emit_literal;
-    item->stored = log_stored_literal;
+    item->needs = LOG_NEEDS_NOTHING;
     item->arg = d = apr_palloc(p, strcspn(s, "%") + 1);
     for (; *s && *s != '%'; s++) {
         if (*s != '\\' || !s[1]) {
@@ -65,33 +65,29 @@ static const char *log_parse_tag(apr_pool_t *p, log_item *item, const char *s, i
     char tag[4] = {*s, '\0', '\0', '\0'};
     const ap_log_handler *foreign;
     const char *named, *err; /* named: %{asn}C and its siblings, of mod_asn */
-    int default_first = 0;
 
     if (*s == '^' && s[1] && s[2]) {
         tag[1] = s[1];
         tag[2] = s[2];
     }
     named = apr_pstrcat(p, item->arg, tag, NULL);
+    item->arg_len = strlen(item->arg);
     if ((foreign = log_foreign_find(named)) || (foreign = log_foreign_find((named = tag)))) {
         item->emit = log_emit_foreign;
         item->foreign = foreign->func;
-        if ((item->foreign_stored = log_foreign_stored(named)) != NULL &&
-            (named != tag || !*item->arg))
-            item->stored = log_stored_foreign;
-        default_first = foreign->want_orig_default;
-    } else if (log_squid_find(item, tag)) {
-        item->want_first = want_first > 0;
-        return NULL;
-    } else if (!(item->emit = logconf_item_find(tag, &default_first))) {
+        item->foreign_stored = log_foreign_stored(named);
+        if (item->foreign_stored && (named != tag || !*item->arg))
+            item->needs = LOG_NEEDS_NOTHING;
+        item->want_first = foreign->want_orig_default;
+    } else if (!log_squid_find(item, tag) && !logconf_item_find(p, item, tag)) {
         return apr_pstrcat(p, "Unrecognized LogFormat directive %", apr_pstrmemdup(p, s, 1), NULL);
     }
     if (!item->foreign && !strcmp(tag, "a") && (err = log_client_parse(p, item)))
         return err;
-    if (!item->foreign)
-        logconf_stored_find(p, item, tag);
-    else if (!item->stored)
-        brg_stored_log_shows(p, NULL);
-    item->want_first = want_first >= 0 ? want_first : default_first;
+    if (item->foreign && item->needs == LOG_NEEDS_RECORD)
+        brg_transaction_log_shows(p, NULL);
+    if (want_first >= 0)
+        item->want_first = want_first;
     if (item->emit == log_emit_memory)
         return log_memory_check(item->arg);
     return NULL;
@@ -106,7 +102,7 @@ static const char *log_parse_item(apr_pool_t *p, log_item *item, const char **fo
     item->arg = apr_pstrdup(p, "");
     if (*s == '%') {
         item->emit = log_emit_literal;
-        item->stored = log_stored_literal;
+        item->needs = LOG_NEEDS_NOTHING;
         item->arg = apr_pstrdup(p, "%");
         item->arg_len = 1;
         *format = s + 1;
@@ -140,7 +136,6 @@ static const char *log_parse_item(apr_pool_t *p, log_item *item, const char **fo
         if ((err = log_parse_tag(p, item, s, want_first)))
             return err;
         *format = s + (*s == '^' ? 3 : 1);
-        item->arg_len = strlen(item->arg);
         if (statuses) {
             item->statuses = (const int *)statuses->elts;
             item->statuses_n = statuses->nelts;
@@ -170,7 +165,7 @@ apr_array_header_t *logconf_format_parse(apr_pool_t *p, const char *format, cons
     item = apr_array_push(items);
     memset(item, 0, sizeof(*item));
     item->emit = log_emit_literal;
-    item->stored = log_stored_literal;
+    item->needs = LOG_NEEDS_NOTHING;
     item->arg = apr_pstrdup(p, APR_EOL_STR);
     item->arg_len = sizeof(APR_EOL_STR) - 1;
     if (json)
@@ -187,18 +182,13 @@ int log_item_applies(const log_item *item, int status)
     return !item->statuses || listed != item->statuses_negated;
 }
 
-void log_format_emit(log_out *out, const apr_array_header_t *format, log_entry *entry)
+log_needs log_format_needs(const apr_array_header_t *format)
 {
     const log_item *item = (const log_item *)format->elts, *end = item + format->nelts;
+    log_needs needs = LOG_NEEDS_NOTHING;
 
-    for (; item < end; item++) {
-        const apr_size_t from = out->used;
-
-        if (log_item_applies(item, entry->last->status))
-            item->emit(out, item->want_first ? entry->first : entry->last, item, entry);
-        else
-            log_out_dash(out);
-        if (item->json)
-            log_json_end(out, from, item);
-    }
+    for (; item < end; item++)
+        if (item->needs < needs)
+            needs = item->needs;
+    return needs;
 }

@@ -43,25 +43,6 @@ void log_out_number_or_dash(log_out *out, apr_int64_t value)
         log_out_dash(out);
 }
 
-void log_out_query(log_out *out, const char *args)
-{
-    if (!args)
-        return;
-    log_out_bytes(out, "?", 1);
-    log_out_escaped(out, args);
-}
-
-void log_out_connection(log_out *out, const conn_rec *c, const server_rec *s)
-{
-    if (c->aborted)
-        log_out_bytes(out, "X", 1);
-    else if (c->keepalive == AP_CONN_KEEPALIVE &&
-             (!s->keep_alive_max || s->keep_alive_max - c->keepalives > 0))
-        log_out_bytes(out, "+", 1);
-    else
-        log_out_dash(out);
-}
-
 /* The second character of a two-character escape; 1: \xhh; 0: stands for itself. */
 static const unsigned char log_escapes[256] = {
     [0 ... 7] = 1, ['\b'] = 'b',    ['\t'] = 't', ['\n'] = 'n',  ['\v'] = 'v',      ['\f'] = 1,
@@ -170,21 +151,26 @@ static void log_out_plain(log_out *out, const char *s)
 }
 
 #define LOG_EMIT(name) \
-    static void name(log_out *out, request_rec *r, const log_item *item, log_entry *entry)
+    static void name(log_out *out, const brg_transaction *t, const log_item *item, log_entry *entry)
 #define LOG_EMIT_TEXT(name, text)   \
     LOG_EMIT(name)                  \
     {                               \
         log_out_escaped(out, text); \
     }
 
-void log_emit_literal(log_out *out, request_rec *r, const log_item *item, log_entry *entry)
+void log_emit_literal(log_out *out, const brg_transaction *t, const log_item *item,
+                      log_entry *entry)
 {
     log_out_bytes(out, item->arg, item->arg_len);
 }
 
-void log_emit_foreign(log_out *out, request_rec *r, const log_item *item, log_entry *entry)
+void log_emit_foreign(log_out *out, const brg_transaction *t, const log_item *item,
+                      log_entry *entry)
 {
-    log_out_plain(out, item->foreign(r, item->arg));
+    if (t->r)
+        log_out_plain(out, item->foreign(t->r, item->arg));
+    else if (log_out_reserve(out, BRG_TRANSACTION_ITEM_ROOM))
+        out->used += item->foreign_stored(t, out->data + out->used);
 }
 
 /* ---- the client's address ---- */
@@ -221,9 +207,10 @@ const char *log_client_parse(apr_pool_t *p, log_item *item)
     const char *rest = item->arg, *word, *err = NULL;
 
     while (!err && *(word = ap_getword_white(p, &rest)))
-        if (!strcmp(word, "c"))
+        if (!strcmp(word, "c")) {
             item->of_connection = 1;
-        else if (!strcmp(word, "salt"))
+            item->needs = LOG_NEEDS_RECORD;
+        } else if (!strcmp(word, "salt"))
             item->client = LOG_CLIENT_SALTED;
         else if (!strncmp(word, "mask=", 5))
             err = log_client_mask(p, item, word + 5);
@@ -232,104 +219,138 @@ const char *log_client_parse(apr_pool_t *p, log_item *item)
 
 LOG_EMIT(log_emit_client_ip)
 {
-    log_out_client(out, item, item->of_connection ? r->connection->client_ip : r->useragent_ip,
-                   r->request_time);
+    log_out_client(out, item, item->of_connection ? t->connection->client_ip : t->client_ip,
+                   t->request_time);
 }
 
 LOG_EMIT(log_emit_local_ip)
 {
-    log_out_plain(out, r->connection->local_ip);
+    log_out_plain(out, t->connection->local_ip);
 }
 
-/* A name would show what the mask hides. */
+/* A name would show what the mask hides. Without a request_rec none is looked up: where HostnameLookups asks for one,
+ * phases are a worker's. */
 LOG_EMIT(log_emit_host)
 {
-    if (brg_client_mask_of_logs()) {
-        log_out_client(out, item,
-                       strcmp(item->arg, "c") ? r->useragent_ip : r->connection->client_ip,
-                       r->request_time);
-    } else if (strcmp(item->arg, "c") == 0) {
-        log_out_escaped(out,
-                        ap_get_remote_host(r->connection, r->per_dir_config, REMOTE_NAME, NULL));
-    } else {
-        log_out_escaped(out, ap_get_useragent_host(r, REMOTE_NAME, NULL));
+    int of_connection;
+
+    if (!t->r) {
+        log_out_client(out, item, t->client_ip, t->request_time);
+        return;
     }
+    of_connection = strcmp(item->arg, "c") == 0;
+    if (brg_client_mask_of_logs())
+        log_out_client(out, item, of_connection ? t->connection->client_ip : t->client_ip,
+                       t->request_time);
+    else if (of_connection)
+        log_out_escaped(out,
+                        ap_get_remote_host(t->connection, t->r->per_dir_config, REMOTE_NAME, NULL));
+    else
+        log_out_escaped(out, ap_get_useragent_host(t->r, REMOTE_NAME, NULL));
 }
 
-LOG_EMIT(log_emit_logname)
+void log_emit_logname(log_out *out, const brg_transaction *t, const log_item *item,
+                      log_entry *entry)
 {
-    log_out_escaped(out, ap_get_remote_logname(r));
+    log_out_escaped(out, t->r ? ap_get_remote_logname(t->r) : NULL);
 }
 
 LOG_EMIT(log_emit_user)
 {
-    if (r->user && !*r->user)
+    const char *user = brg_transaction_user(t);
+
+    if (user && !*user)
         log_out_bytes(out, "\"\"", 2);
     else
-        log_out_escaped(out, r->user);
-}
-
-/* Filters count the body of an answer to HEAD, too, which is not sent. */
-static apr_off_t log_body_sent(const request_rec *r)
-{
-    return r->sent_bodyct && !r->header_only ? r->bytes_sent : 0;
+        log_out_escaped(out, user);
 }
 
 LOG_EMIT(log_emit_bytes)
 {
-    log_out_number(out, log_body_sent(r));
+    log_out_number(out, t->body_sent);
 }
 
 LOG_EMIT(log_emit_bytes_clf)
 {
-    log_out_number_or_dash(out, log_body_sent(r));
+    log_out_number_or_dash(out, t->body_sent);
 }
 
-LOG_EMIT_TEXT(log_emit_filename, r->filename)
-LOG_EMIT_TEXT(log_emit_uri, r->uri)
-LOG_EMIT_TEXT(log_emit_method, r->method)
+static void log_out_text(log_out *out, brg_text text)
+{
+    if (text.at)
+        log_out_escaped_n(out, text.at, text.len);
+    else
+        log_out_dash(out);
+}
+
+LOG_EMIT_TEXT(log_emit_filename, t->filename)
+LOG_EMIT_TEXT(log_emit_uri, t->uri)
+LOG_EMIT(log_emit_method)
+{
+    log_out_text(out, t->method);
+}
+
+/* %{version}H is the number alone. */
 LOG_EMIT(log_emit_protocol)
 {
-    const char *protocol = r->protocol;
+    brg_text protocol = t->protocol;
 
-    log_out_escaped(out, protocol ? protocol + log_protocol_skips(protocol, strlen(protocol), item)
-                                  : NULL);
+    if (protocol.len > 5 && !strcmp(item->arg, "version") && !strncmp(protocol.at, "HTTP/", 5)) {
+        protocol.at += 5;
+        protocol.len -= 5;
+    }
+    log_out_text(out, protocol);
 }
 
-LOG_EMIT_TEXT(log_emit_handler, r->handler)
+LOG_EMIT_TEXT(log_emit_handler, t->handler)
 LOG_EMIT(log_emit_query)
 {
-    log_out_query(out, r->args);
+    if (!t->args)
+        return;
+    log_out_bytes(out, "?", 1);
+    log_out_escaped(out, t->args);
 }
 
 /* A password in the target does not belong in a log. */
+static void log_out_without_password(log_out *out, const request_rec *r)
+{
+    log_out_escaped(out, apr_pstrcat(r->pool, r->method, " ",
+                                     apr_uri_unparse(r->pool, &r->parsed_uri, 0),
+                                     r->assbackwards ? NULL : " ", r->protocol, NULL));
+}
+
 LOG_EMIT(log_emit_request_line)
 {
-    if (r->parsed_uri.password) {
-        log_out_escaped(out, apr_pstrcat(r->pool, r->method, " ",
-                                         apr_uri_unparse(r->pool, &r->parsed_uri, 0),
-                                         r->assbackwards ? NULL : " ", r->protocol, NULL));
+    if (t->r && t->r->parsed_uri.password) {
+        log_out_without_password(out, t->r);
+    } else if (t->r || t->request_line.at) {
+        log_out_text(out, t->request_line);
     } else {
-        log_out_escaped(out, r->the_request);
+        log_out_text(out, t->method);
+        log_out_bytes(out, " ", 1);
+        log_out_text(out, t->target);
+        log_out_bytes(out, " ", 1);
+        log_out_text(out, t->protocol);
     }
 }
 
 LOG_EMIT(log_emit_status)
 {
-    if (r->status > 0)
-        log_out_number(out, r->status);
+    if (t->status > 0)
+        log_out_number(out, t->status);
     else
         log_out_dash(out);
 }
 
+/* The default port is what a hook says of a request_rec. */
 LOG_EMIT(log_emit_port)
 {
     if (!*item->arg || strcasecmp(item->arg, "canonical") == 0)
-        log_out_number(out, r->server->port ? r->server->port : ap_default_port(r));
+        log_out_number(out, t->server->port ? t->server->port : ap_default_port(t->r));
     else if (strcasecmp(item->arg, "remote") == 0)
-        log_out_number(out, r->useragent_addr->port);
+        log_out_number(out, t->r->useragent_addr->port);
     else if (strcasecmp(item->arg, "local") == 0)
-        log_out_number(out, r->connection->local_addr->port);
+        log_out_number(out, t->connection->local_addr->port);
     else
         log_out_plain(out, item->arg);
 }
@@ -341,51 +362,85 @@ LOG_EMIT(log_emit_pid)
     } else if (strcmp(item->arg, "tid") == 0 || strcmp(item->arg, "hextid") == 0) {
         apr_os_thread_t tid = apr_os_thread_current();
 
-        log_out_plain(out, apr_psprintf(r->pool, *item->arg == 'h' ? "%pt" : "%pT", (void *)&tid));
+        log_out_plain(out,
+                      apr_psprintf(t->r->pool, *item->arg == 'h' ? "%pt" : "%pT", (void *)&tid));
     } else {
         log_out_plain(out, item->arg);
     }
 }
 
-LOG_EMIT_TEXT(log_emit_header_in, apr_table_get(r->headers_in, item->arg))
-LOG_EMIT(log_emit_header_out)
+/* Lines of one name make one value. */
+LOG_EMIT(log_emit_header_in)
 {
-    const char *value;
+    unsigned from = 0;
+    brg_text value = brg_transaction_request_field(t, item->arg, item->arg_len, &from);
 
-    if (r->content_type && strcasecmp(item->arg, "Content-type") == 0)
-        value = ap_field_noparam(r->pool, r->content_type);
-    else if (!(value = apr_table_get(r->headers_out, item->arg)))
-        value = apr_table_get(r->err_headers_out, item->arg);
-    log_out_escaped(out, value);
+    log_out_text(out, value);
+    while (value.at &&
+           (value = brg_transaction_request_field(t, item->arg, item->arg_len, &from)).at) {
+        log_out_bytes(out, ", ", 2);
+        log_out_text(out, value);
+    }
 }
 
-LOG_EMIT_TEXT(log_emit_trailer_in, apr_table_get(r->trailers_in, item->arg))
-LOG_EMIT_TEXT(log_emit_trailer_out, apr_table_get(r->trailers_out, item->arg))
-LOG_EMIT_TEXT(log_emit_note, apr_table_get(r->notes, item->arg))
-LOG_EMIT_TEXT(log_emit_env, apr_table_get(r->subprocess_env, item->arg))
-LOG_EMIT_TEXT(log_emit_server, r->server->server_hostname)
-
-LOG_EMIT(log_emit_server_name)
+/* As log_emit_header_in(), of a field that heads know by a number. */
+LOG_EMIT(log_emit_known_header_in)
 {
-    log_out_escaped(out, ap_get_server_name(r));
+    if (t->r)
+        log_out_escaped(out, apr_table_get(t->r->headers_in, item->arg));
+    else
+        log_out_text(out, brg_transaction_field(t, item->field));
 }
+
+LOG_EMIT_TEXT(log_emit_header_out, brg_transaction_response_field(t, item->arg))
+
+/* Without parameters. */
+LOG_EMIT(log_emit_content_type)
+{
+    const char *type = t->content_type;
+    apr_size_t len;
+
+    if (!type) {
+        log_emit_header_out(out, t, item, entry);
+        return;
+    }
+    len = strcspn(type, ";");
+    while (type[len] && len && apr_isspace(type[len - 1]))
+        len--;
+    log_out_text(out, (brg_text){type, len});
+}
+
+LOG_EMIT_TEXT(log_emit_trailer_in, apr_table_get(t->r->trailers_in, item->arg))
+LOG_EMIT_TEXT(log_emit_trailer_out, apr_table_get(t->r->trailers_out, item->arg))
+LOG_EMIT_TEXT(log_emit_note, brg_transaction_note(t, item->arg))
+LOG_EMIT_TEXT(log_emit_env, brg_transaction_env(t, item->arg))
+LOG_EMIT_TEXT(log_emit_server, t->server->server_hostname)
+LOG_EMIT_TEXT(log_emit_server_name, ap_get_server_name(t->r))
 
 LOG_EMIT(log_emit_keepalives)
 {
-    log_out_number(out, r->connection->keepalives ? r->connection->keepalives - 1 : 0);
+    log_out_number(out, t->connection->keepalives ? t->connection->keepalives - 1 : 0);
 }
 
+/* A request without a request_rec has no id, but where a module gives it one, which then wants a request_rec. */
 LOG_EMIT(log_emit_log_id)
 {
-    if (strcmp(item->arg, "c") == 0)
-        log_out_plain(out, r->connection->log_id);
-    else
-        log_out_plain(out, r->log_id);
+    log_out_plain(out, strcmp(item->arg, "c") == 0 ? t->connection->log_id
+                       : t->r                      ? t->r->log_id
+                                                   : NULL);
 }
 
 LOG_EMIT(log_emit_connection)
 {
-    log_out_connection(out, r->connection, r->server);
+    const conn_rec *c = t->connection;
+    const int most = t->server->keep_alive_max;
+
+    if (c->aborted)
+        log_out_bytes(out, "X", 1);
+    else if (c->keepalive == AP_CONN_KEEPALIVE && (!most || most - c->keepalives > 0))
+        log_out_bytes(out, "+", 1);
+    else
+        log_out_dash(out);
 }
 
 /* The name=value pair that @a pair begins with; @return its value, trimmed, if the name is @a name.
@@ -415,48 +470,98 @@ static const char *log_cookie_match(apr_pool_t *p, const char *pair, apr_size_t 
 
 LOG_EMIT(log_emit_cookie)
 {
-    const char *cookies = apr_table_get(r->headers_in, "Cookie"), *value = NULL;
+    const char *cookies = apr_table_get(t->r->headers_in, "Cookie"), *value = NULL;
 
     while (cookies && *cookies && !value) {
         apr_size_t len = strcspn(cookies, ";");
 
-        value = log_cookie_match(r->pool, cookies, len, item->arg, item->arg_len);
+        value = log_cookie_match(t->r->pool, cookies, len, item->arg, item->arg_len);
         cookies += len + (cookies[len] == ';');
     }
     log_out_escaped(out, value);
 }
 
+/* What an item needs, by what stands in its braces. */
+enum { ANY_ARG = LOG_NEEDS_NOTHING, RECORD = LOG_NEEDS_RECORD, PLAIN = LOG_NEEDS_NOTHING + 1 };
+
 static const struct {
     const char *tag;
     log_emit_fn *emit;
     int want_first;
+    int needs; /* ANY_ARG: no request_rec; PLAIN: none without an argument */
 } log_items[] = {
-    {"a", log_emit_client_ip, 0},    {"A", log_emit_local_ip, 0},
-    {"b", log_emit_bytes_clf, 0},    {"B", log_emit_bytes, 0},
-    {"C", log_emit_cookie, 0},       {"e", log_emit_env, 0},
-    {"f", log_emit_filename, 0},     {"h", log_emit_host, 0},
-    {"H", log_emit_protocol, 0},     {"i", log_emit_header_in, 0},
-    {"k", log_emit_keepalives, 0},   {"l", log_emit_logname, 0},
-    {"L", log_emit_log_id, 1},       {"m", log_emit_method, 0},
-    {"M", log_emit_memory, 0},       {"n", log_emit_note, 0},
-    {"o", log_emit_header_out, 0},   {"p", log_emit_port, 0},
-    {"P", log_emit_pid, 0},          {"q", log_emit_query, 0},
-    {"r", log_emit_request_line, 1}, {"R", log_emit_handler, 1},
-    {"s", log_emit_status, 1},       {"u", log_emit_user, 0},
-    {"U", log_emit_uri, 1},          {"v", log_emit_server, 0},
-    {"V", log_emit_server_name, 0},  {"X", log_emit_connection, 0},
-    {"^ti", log_emit_trailer_in, 0}, {"^to", log_emit_trailer_out, 0},
-    {"t", log_emit_time, 0},         {"T", log_emit_duration, 1},
-    {"D", log_emit_duration_us, 1},
+    {"a", log_emit_client_ip, 0, ANY_ARG},
+    {"A", log_emit_local_ip, 0, PLAIN},
+    {"b", log_emit_bytes_clf, 0, ANY_ARG},
+    {"B", log_emit_bytes, 0, ANY_ARG},
+    {"C", log_emit_cookie, 0, RECORD},
+    {"e", log_emit_env, 0, ANY_ARG},
+    {"f", log_emit_filename, 0, ANY_ARG},
+    {"h", log_emit_host, 0, PLAIN},
+    {"H", log_emit_protocol, 0, ANY_ARG},
+    {"i", log_emit_header_in, 0, ANY_ARG},
+    {"k", log_emit_keepalives, 0, ANY_ARG},
+    {"l", log_emit_logname, 0, ANY_ARG},
+    {"L", log_emit_log_id, 1, ANY_ARG},
+    {"m", log_emit_method, 0, ANY_ARG},
+    {"M", log_emit_memory, 0, RECORD},
+    {"n", log_emit_note, 0, ANY_ARG},
+    {"o", log_emit_header_out, 0, ANY_ARG},
+    {"p", log_emit_port, 0, PLAIN},
+    {"P", log_emit_pid, 0, PLAIN},
+    {"q", log_emit_query, 0, ANY_ARG},
+    {"r", log_emit_request_line, 1, ANY_ARG},
+    {"R", log_emit_handler, 1, ANY_ARG},
+    {"s", log_emit_status, 1, ANY_ARG},
+    {"u", log_emit_user, 0, ANY_ARG},
+    {"U", log_emit_uri, 1, ANY_ARG},
+    {"v", log_emit_server, 0, ANY_ARG},
+    {"V", log_emit_server_name, 0, RECORD},
+    {"X", log_emit_connection, 0, ANY_ARG},
+    {"^ti", log_emit_trailer_in, 0, RECORD},
+    {"^to", log_emit_trailer_out, 0, RECORD},
+    {"t", log_emit_time, 0, ANY_ARG},
+    {"T", log_emit_duration, 1, ANY_ARG},
+    {"D", log_emit_duration_us, 1, ANY_ARG},
 };
 
-log_emit_fn *logconf_item_find(const char *tag, int *want_first)
+/* What may show a field of the request. */
+static void log_item_shows(apr_pool_t *p, const log_item *item)
+{
+    if (item->emit == log_emit_header_in)
+        brg_transaction_log_shows(p, item->arg);
+    else if (item->emit == log_emit_cookie)
+        brg_transaction_log_shows(p, "Cookie");
+}
+
+/* The same item, done in a shorter way for what it is asked. */
+static void log_item_shorten(log_item *item)
+{
+    if (item->emit == log_emit_header_out && !strcasecmp(item->arg, "Content-Type"))
+        item->emit = log_emit_content_type;
+    if (item->emit != log_emit_header_in || !*item->arg)
+        return;
+    item->field = brg_transaction_field_id(item->arg, strlen(item->arg));
+    if (item->field)
+        item->emit = log_emit_known_header_in;
+}
+
+int logconf_item_find(apr_pool_t *p, log_item *item, const char *tag)
 {
     for (apr_size_t i = 0; i < sizeof(log_items) / sizeof(log_items[0]); i++) {
-        if (strcmp(tag, log_items[i].tag) == 0) {
-            *want_first = log_items[i].want_first;
-            return log_items[i].emit;
-        }
+        if (strcmp(tag, log_items[i].tag) != 0)
+            continue;
+        item->emit = log_items[i].emit;
+        item->want_first = log_items[i].want_first;
+        if (log_items[i].needs == PLAIN)
+            item->needs = *item->arg                    ? LOG_NEEDS_RECORD
+                          : item->emit == log_emit_port ? LOG_NEEDS_PORT
+                                                        : LOG_NEEDS_NOTHING;
+        else
+            item->needs = (log_needs)log_items[i].needs;
+        log_item_shows(p, item);
+        log_item_shorten(item);
+        return 1;
     }
-    return NULL;
+    return 0;
 }

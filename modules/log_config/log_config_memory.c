@@ -12,11 +12,11 @@ const char *log_memory_check(const char *arg)
     return "%M must be %{allocs}M, %{bytes}M or %{zeroed}M";
 }
 
-void log_emit_memory(log_out *out, request_rec *r, const log_item *item, log_entry *entry)
+void log_emit_memory(log_out *out, const brg_transaction *t, const log_item *item, log_entry *entry)
 {
     brg_pool_figures figures;
 
-    brg_pool_figures_get(r->pool, &figures);
+    brg_pool_figures_get(t->r->pool, &figures);
     log_out_number(out, (apr_int64_t)(item->arg[0] == 'a'   ? figures.allocations
                                       : item->arg[0] == 'b' ? figures.bytes
                                                             : figures.zeroed_bytes));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How a line is made of an answer from memory: of a format, all text between two items is one piece, and so are
- * items that always write the same. A busy server writes as many lines as it sends answers.
+ * How a line is made: of a format, all text between two items is one piece, and so are items that always write the
+ * same. A busy server writes as many lines as it sends answers.
  */
 #include "log_config_private.h"
 #include "brigade/assert.h"
@@ -22,17 +22,17 @@ struct log_plan {
 };
 
 /* What is known of a format's item: text, or NULL. */
-static const char *plan_constant(const log_item *item, apr_size_t *len)
+static const char *plan_constant(const log_item *item, int idents, apr_size_t *len)
 {
-    if (item->json || (item->statuses && item->stored != log_stored_dash))
+    const int is_dash = item->emit == log_emit_logname && !idents;
+
+    if (item->json || (!is_dash && item->emit != log_emit_literal))
         return NULL;
-    *len = item->stored == log_stored_dash ? 1 : item->arg_len;
-    return item->stored == log_stored_dash      ? "-"
-           : item->stored == log_stored_literal ? item->arg
-                                                : NULL;
+    *len = is_dash ? 1 : item->arg_len;
+    return is_dash ? "-" : item->arg;
 }
 
-log_plan *log_plan_make(apr_pool_t *p, const apr_array_header_t *format)
+log_plan *log_plan_make(apr_pool_t *p, const apr_array_header_t *format, int idents)
 {
     const log_item *item = (const log_item *)format->elts, *end = item + format->nelts;
     log_plan *plan = apr_palloc(p, sizeof *plan + (size_t)format->nelts * sizeof *plan->step);
@@ -41,13 +41,13 @@ log_plan *log_plan_make(apr_pool_t *p, const apr_array_header_t *format)
     char *to;
 
     for (const log_item *i = item; i < end; i++)
-        if ((text = plan_constant(i, &len)))
+        if ((text = plan_constant(i, idents, &len)))
             room += len;
     to = apr_pcalloc(p, room);
     plan->n = 0;
     for (log_step *step = plan->step; item < end; step = plan->step + ++plan->n) {
         *step = (log_step){.text = to};
-        for (; item < end && (text = plan_constant(item, &len)); item++, to += len)
+        for (; item < end && (text = plan_constant(item, idents, &len)); item++, to += len)
             memcpy(to, text, len);
         step->text_len = (apr_size_t)(to - step->text);
         if (item < end) {
@@ -69,11 +69,8 @@ static void plan_text(log_out *out, const log_step *step)
     }
 }
 
-/* Of a request from memory, the one that came in is the one that was answered. */
-void log_plan_emit(log_out *out, const log_plan *plan, const brg_stored_answer *a)
+void log_plan_emit(log_out *out, const log_plan *plan, log_entry *entry)
 {
-    log_entry entry = {.end_us = 0};
-
     for (const log_step *step = plan->step, *end = step + plan->n; step < end; step++) {
         const log_item *item = step->item;
         apr_size_t from;
@@ -82,8 +79,8 @@ void log_plan_emit(log_out *out, const log_plan *plan, const brg_stored_answer *
         if (!item)
             break;
         from = out->used;
-        if (step->is_plain || log_item_applies(item, a->status))
-            item->stored(out, a, item, &entry);
+        if (step->is_plain || log_item_applies(item, entry->last->status))
+            item->emit(out, item->want_first ? entry->first : entry->last, item, entry);
         else
             log_out_dash(out);
         if (item->json)

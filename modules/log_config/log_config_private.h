@@ -6,8 +6,7 @@
  * @file log_config_private.h
  * Parts of mod_log_config: the format language (log_config_format.c), the items it knows
  * (log_config_items.c, log_config_time.c, log_config_memory.c, log_config_squid.c), formats of JSON and those known by name
- * (log_config_json.c), items of answers from memory
- * (log_config_stored.c) and the lines made of them (log_config_plan.c), the buffer each thread formats into
+ * (log_config_json.c), the lines made of them (log_config_plan.c), the buffer each thread formats into
  * (log_config_buffer.c), files and pipes (log_config_file.c), the threads that write them
  * (log_config_writer.c, log_config_channel.c), directives and hooks (mod_log_config.c).
  */
@@ -16,7 +15,7 @@
 #include "ap_expr.h"
 #include "mod_log_config.h"
 #include "brigade/client_mask.h"
-#include "brigade/stored_answer.h"
+#include "brigade/transaction.h"
 
 extern module log_config_module;
 
@@ -28,21 +27,26 @@ typedef struct log_out {
 
 /** One request being logged. */
 typedef struct log_entry {
-    request_rec *first, *last; /**< ends of the chain of internal redirects */
-    apr_time_t end_us;         /**< when it ended, microseconds; 0: not asked for yet */
+    /** Ends of the chain of internal redirects; without a request_rec they are one. */
+    const brg_transaction *first, *last;
+    apr_time_t end_us; /**< when it ended, microseconds; 0: not asked for yet */
 } log_entry;
 
 typedef struct log_item log_item;
 
 /**
- * Append the item's value for @a r; item->arg holds what stood in braces, "" if nothing did.
- * Threads: any. Blocking: no.
+ * Append the item's value for @a t; item->arg holds what stood in braces, "" if nothing did.
+ * Threads: any. Blocking: no, without t->r; else as the API functions that it asks.
  */
-typedef void log_emit_fn(log_out *out, request_rec *r, const log_item *item, log_entry *entry);
+typedef void log_emit_fn(log_out *out, const brg_transaction *t, const log_item *item,
+                         log_entry *entry);
 
-/** As log_emit_fn, without a request_rec. */
-typedef void log_stored_fn(log_out *out, const brg_stored_answer *a, const log_item *item,
-                           log_entry *entry);
+/** What an item, or the format that has it, needs of a transaction; the most comes first. */
+typedef enum log_needs {
+    LOG_NEEDS_RECORD, /**< t->r */
+    LOG_NEEDS_PORT,   /**< that, or a port in t->server */
+    LOG_NEEDS_NOTHING
+} log_needs;
 
 /** Where an item stands in a format of JSON. */
 typedef enum log_json {
@@ -57,12 +61,12 @@ typedef enum log_client { LOG_CLIENT_PLAIN, LOG_CLIENT_MASKED, LOG_CLIENT_SALTED
 
 struct log_item {
     log_emit_fn *emit;
-    log_stored_fn *stored;              /**< NULL: it needs a request_rec */
-    brg_stored_item_fn *foreign_stored; /**< of another module */
-    ap_log_handler_fn_t *foreign;       /**< a handler that another module registered */
-    char *arg;                          /**< for literal text: the text */
+    log_needs needs;
+    ap_log_handler_fn_t *foreign;            /**< a handler that another module registered */
+    brg_transaction_item_fn *foreign_stored; /**< the same without a request_rec; NULL: none */
+    char *arg;                               /**< for literal text: the text */
     apr_size_t arg_len;
-    int field; /**< brg_stored_field_id() of arg, of a field of the request; 0: it has none */
+    int field; /**< brg_transaction_field_id() of arg, of a field of the request; 0: it has none */
     const int *statuses; /**< restrict to these; NULL: no restriction */
     int statuses_n;
     int statuses_negated;
@@ -83,9 +87,6 @@ apr_array_header_t *logconf_format_parse(apr_pool_t *p, const char *format, cons
 /** 1: @a item is for requests with this status; 0: it is a dash for them. */
 int log_item_applies(const log_item *item, int status);
 
-/** Append the line that @a format makes of the request. */
-void log_format_emit(log_out *out, const apr_array_header_t *format, log_entry *entry);
-
 /** What begins a format whose lines are JSON. */
 #define LOG_JSON_FORMAT "json:"
 
@@ -98,45 +99,36 @@ void log_json_end(log_out *out, apr_size_t from, const log_item *item);
 /** The format that is known by this name, if no LogFormat says otherwise; NULL: none. */
 const char *log_preset(const char *name);
 
-/** The built-in item for a tag such as "h" or "^ti". @return NULL if there is none */
-log_emit_fn *logconf_item_find(const char *tag, int *want_first);
+/** Make @a item, which has its arg, the built-in one for a tag such as "h" or "^ti". @return 0: there is none */
+int logconf_item_find(apr_pool_t *p, log_item *item, const char *tag);
 
 /** A handler registered by another module for this tag, or NULL. */
 const ap_log_handler *log_foreign_find(const char *tag);
 
-/** What @a item, which has its arg, is for a tag without a request_rec: its stored, which stays NULL if it needs one. */
-void logconf_stored_find(apr_pool_t *p, log_item *item, const char *tag);
+/** What another module registered for this tag for transactions without a request_rec, or NULL. */
+brg_transaction_item_fn *log_foreign_stored(const char *tag);
 
-/** As logconf_stored_find(), of a handler that another module registered. */
-brg_stored_item_fn *log_foreign_stored(const char *tag);
-log_stored_fn log_stored_foreign, log_stored_literal, log_stored_dash;
-
-/** A format, ready for answers from memory (log_config_plan.c). */
+/** A format, ready to write lines (log_config_plan.c). */
 typedef struct log_plan log_plan;
 
-/** @a format: all its items have a stored form. It must live as long as the plan. */
-log_plan *log_plan_make(apr_pool_t *p, const apr_array_header_t *format);
+/**
+ * @param format  must live as long as the plan
+ * @param idents  1: %l may have something to tell
+ */
+log_plan *log_plan_make(apr_pool_t *p, const apr_array_header_t *format, int idents);
 
-/** Append the line that the format makes of a stored answer. Threads: any. Blocking: no. */
-void log_plan_emit(log_out *out, const log_plan *plan, const brg_stored_answer *a);
-
-/** What the format needs of a stored answer. */
-typedef enum { LOG_NEEDS_RECORD, LOG_NEEDS_PORT, LOG_NEEDS_NOTHING } log_needs;
+/** Append the line that the format makes of the request. Threads: any. */
+void log_plan_emit(log_out *out, const log_plan *plan, log_entry *entry);
 
 /** The most that an item of the format needs. */
 log_needs log_format_needs(const apr_array_header_t *format);
-
-/** What %t, %T and %D write of a request that began at @a begin. */
-void log_out_time(log_out *out, const log_item *item, apr_time_t begin, log_entry *entry);
-void log_out_duration(log_out *out, const log_item *item, apr_time_t begin, log_entry *entry);
-void log_out_duration_us(log_out *out, apr_time_t begin, log_entry *entry);
 
 /** One CustomLog, GlobalLog or TransferLog. */
 typedef struct log_config {
     const char *file;
     const char *format_name;    /* as given: a nickname, if one of that name exists in the end */
     apr_array_header_t *format; /* NULL: the server's default format */
-    log_plan *plan;             /* of format; NULL: it needs a request_rec */
+    log_plan *plan;             /* of format */
     const char *variable;       /* env=; NULL: none. "!x": only where x is not set */
     ap_expr_info_t *condition;  /* expr=; NULL: none */
     const ap_directive_t *directive;
@@ -155,22 +147,8 @@ typedef struct log_server {
     log_needs needs;               /* of answers from memory */
 } log_server;
 
-/** The logs that requests of @a s go to; NULL: none. @param server  [out] its configuration */
-const apr_array_header_t *log_logs_of(const server_rec *s, const log_server **server);
-
-/** Log answers from memory: see brigade/stored_answer.h. */
-brg_stored_ready_fn log_stored_ready;
-brg_stored_log_fn log_stored_write;
-
 /** Times (log_config_time.c). */
 log_emit_fn log_emit_time, log_emit_duration, log_emit_duration_us;
-
-/** How many bytes of a protocol ("HTTP/1.1") %H leaves out: none; with %{version}H all that stands before the number. */
-static inline apr_size_t log_protocol_skips(const char *protocol, apr_size_t len,
-                                            const log_item *item)
-{
-    return len > 5 && !strcmp(item->arg, "version") && !strncmp(protocol, "HTTP/", 5) ? 5 : 0;
-}
 
 /** %{...}M (log_config_memory.c). */
 log_emit_fn log_emit_memory;
@@ -178,8 +156,7 @@ log_emit_fn log_emit_memory;
 /** @return NULL, or why there is no such item */
 const char *log_memory_check(const char *arg);
 
-void log_emit_literal(log_out *out, request_rec *r, const log_item *item, log_entry *entry);
-void log_emit_foreign(log_out *out, request_rec *r, const log_item *item, log_entry *entry);
+log_emit_fn log_emit_literal, log_emit_foreign, log_emit_logname;
 
 __attribute__((cold)) int log_out_grow(log_out *out, apr_size_t n);
 
@@ -207,12 +184,6 @@ int log_squid_find(log_item *item, const char *tag);
 
 /** A number; 0 is a dash. */
 void log_out_number_or_dash(log_out *out, apr_int64_t value);
-
-/** "?" and @a args; NULL: nothing. */
-void log_out_query(log_out *out, const char *args);
-
-/** How the connection goes on after the response (%X). */
-void log_out_connection(log_out *out, const conn_rec *c, const server_rec *s);
 
 /** A file or pipe that lines go to; shared by all logs that name it. */
 typedef struct log_file log_file;

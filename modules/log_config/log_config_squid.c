@@ -30,117 +30,85 @@ static const char *squid_from_cache(const char *result, int status)
                                                             : result;
 }
 
-/* What mod_cache answers before the phases of a request has no file name. */
-static int squid_is_of_mod_cache(const request_rec *r)
+/* A backend was asked: its target is the file name. */
+static int squid_of_backend(const brg_transaction *t)
 {
-    return !r->filename && apr_table_get(r->subprocess_env, "cache-hit");
+    return !t->from_memory && t->filename && !strncmp(t->filename, "proxy:", 6) &&
+           !brg_transaction_env(t, "cache-hit");
 }
 
-static const char *squid_result(const request_rec *r)
+/* From the server's own memory, or by a copy that it has of an answer of mod_cache's. @return NULL: neither */
+static const char *squid_from_memory(const brg_transaction *t)
+{
+    const int of_mod_cache = !t->filename && brg_transaction_env(t, "cache-hit");
+
+    if (!t->from_memory)
+        return NULL;
+    return squid_from_cache(of_mod_cache ? "TCP_HIT" : "TCP_MEM_HIT", t->status);
+}
+
+static const char *squid_result(const brg_transaction *t)
 {
     static const int unread[] = {400, 408, 413, 414, 417, 431, 501, 505, 0};
     static const int denied[] = {401, 403, 407, 0};
-    const char *kind = apr_table_get(r->subprocess_env, "cache-kind");
+    const int is_ours = t->r && t->r->proxyreq == PROXYREQ_NONE;
+    const char *result = squid_from_memory(t);
 
-    if (brg_request_is_stored(r) && !squid_is_of_mod_cache(r))
-        return squid_from_cache("TCP_MEM_HIT", r->status);
-    if (kind)
-        return kind;
+    if (result || (result = brg_transaction_env(t, "cache-kind")) != NULL)
+        return result;
     for (size_t i = 0; i < sizeof squid_of_mod_cache / sizeof *squid_of_mod_cache; i++)
-        if (apr_table_get(r->subprocess_env, squid_of_mod_cache[i].variable))
+        if (brg_transaction_env(t, squid_of_mod_cache[i].variable))
             return i ? squid_of_mod_cache[i].result
-                     : squid_from_cache(squid_of_mod_cache[i].result, r->status);
-    if (r->proxyreq == PROXYREQ_NONE && squid_is_of(denied, r->status))
+                     : squid_from_cache(squid_of_mod_cache[i].result, t->status);
+    if (is_ours && squid_is_of(denied, t->status))
         return "TCP_DENIED";
-    if (r->proxyreq == PROXYREQ_NONE && squid_is_of(unread, r->status))
-        return "NONE";
-    return "TCP_MISS";
+    return is_ours && squid_is_of(unread, t->status) ? "NONE" : "TCP_MISS";
 }
 
-static void squid_emit_result(log_out *out, request_rec *r, const log_item *item, log_entry *entry)
+static void squid_emit_result(log_out *out, const brg_transaction *t, const log_item *item,
+                              log_entry *entry)
 {
-    const char *result = squid_result(r);
+    const char *result = squid_result(t);
 
     log_out_bytes(out, result, strlen(result));
-    if (r->connection->aborted)
+    if (t->connection->aborted)
         log_out_bytes(out, "_ABORTED", 8);
 }
 
-static void squid_stored_result(log_out *out, const brg_stored_answer *a, const log_item *item,
-                                log_entry *entry)
-{
-    const int is_file = a->filename || !brg_stored_env(a, "cache-hit");
-    const char *result = squid_from_cache(is_file ? "TCP_MEM_HIT" : "TCP_HIT", a->status);
-
-    log_out_bytes(out, result, strlen(result));
-    if (a->connection->aborted)
-        log_out_bytes(out, "_ABORTED", 8);
-}
-
-/* The host of "proxy:SCHEME://HOST:PORT/..."; of "proxy:unix:PATH|SCHEME://...", too. NULL: no server was asked */
-static const char *squid_host(const request_rec *r, apr_size_t *len)
-{
-    const char *at = r->filename;
-
-    if (apr_table_get(r->subprocess_env, "cache-hit") || !at || strncmp(at, "proxy:", 6) ||
-        !(at = strstr(at, "://")))
-        return NULL;
-    at += 3;
-    *len = *at == '[' ? strcspn(at, "]") + 1 : strcspn(at, ":/?");
-    return *len && *len <= strlen(at) ? at : NULL;
-}
-
-static void squid_emit_hierarchy(log_out *out, request_rec *r, const log_item *item,
+/* The host of "proxy:SCHEME://HOST:PORT/..."; of "proxy:unix:PATH|SCHEME://...", too. */
+static void squid_emit_hierarchy(log_out *out, const brg_transaction *t, const log_item *item,
                                  log_entry *entry)
 {
-    apr_size_t len = 0;
-    const char *host = squid_host(r, &len);
+    const char *at = squid_of_backend(t) ? strstr(t->filename, "://") : NULL;
+    const apr_size_t len = !at            ? 0
+                           : at[3] == '[' ? strcspn(at + 3, "]") + 1
+                                          : strcspn(at + 3, ":/?");
 
-    if (!host) {
+    if (!len || len > strlen(at + 3)) {
         log_out_bytes(out, "HIER_NONE/-", 11);
         return;
     }
     log_out_bytes(out, "HIER_DIRECT/", 12);
-    log_out_escaped_n(out, host, len);
-}
-
-static void squid_stored_hierarchy(log_out *out, const brg_stored_answer *a, const log_item *item,
-                                   log_entry *entry)
-{
-    log_out_bytes(out, "HIER_NONE/-", 11);
+    log_out_escaped_n(out, at + 3, len);
 }
 
 /* A target that is a path is one of the host that was asked; others are whole, as those of forward proxies and CONNECT. */
-static void squid_out_url(log_out *out, int is_tls, brg_text host, brg_text target)
+static void squid_emit_url(log_out *out, const brg_transaction *t, const log_item *item,
+                           log_entry *entry)
 {
-    if (target.len && target.at[0] == '/') {
+    unsigned from = 0;
+    brg_text host = brg_transaction_request_field(t, "Host", 4, &from);
+    const int is_tls =
+        t->r ? !strcmp(ap_http_scheme(t->r), "https") : ap_ssl_conn_is_ssl(t->connection);
+
+    if (!host.at && t->r && t->r->hostname)
+        host = (brg_text){t->r->hostname, strlen(t->r->hostname)};
+    if (t->target.len && t->target.at[0] == '/') {
         log_out_bytes(out, "https://", is_tls ? 5 : 4);
         log_out_bytes(out, "://", 3);
         log_out_escaped_n(out, host.at, host.len);
     }
-    log_out_escaped_n(out, target.at, target.len);
-}
-
-static brg_text squid_text(const char *text)
-{
-    return (brg_text){text, text ? strlen(text) : 0};
-}
-
-static void squid_emit_url(log_out *out, request_rec *r, const log_item *item, log_entry *entry)
-{
-    const char *host = apr_table_get(r->headers_in, "Host");
-
-    squid_out_url(out, !strcmp(ap_http_scheme(r), "https"), squid_text(host ? host : r->hostname),
-                  squid_text(r->unparsed_uri));
-}
-
-static void squid_stored_url(log_out *out, const brg_stored_answer *a, const log_item *item,
-                             log_entry *entry)
-{
-    unsigned from = 0;
-
-    squid_out_url(out, ap_ssl_conn_is_ssl(a->connection),
-                  brg_stored_request_field(a, "Host", 4, &from), a->target);
+    log_out_escaped_n(out, t->target.at, t->target.len);
 }
 
 int log_squid_find(log_item *item, const char *tag)
@@ -148,15 +116,14 @@ int log_squid_find(log_item *item, const char *tag)
     static const struct {
         const char *name;
         log_emit_fn *emit;
-        log_stored_fn *stored;
-    } items[] = {{"cache-result", squid_emit_result, squid_stored_result},
-                 {"cache-hierarchy", squid_emit_hierarchy, squid_stored_hierarchy},
-                 {"cache-url", squid_emit_url, squid_stored_url}};
+    } items[] = {{"cache-result", squid_emit_result},
+                 {"cache-hierarchy", squid_emit_hierarchy},
+                 {"cache-url", squid_emit_url}};
 
     for (size_t i = 0; !strcmp(tag, "e") && i < sizeof items / sizeof *items; i++)
         if (!strcmp(item->arg, items[i].name)) {
             item->emit = items[i].emit;
-            item->stored = items[i].stored;
+            item->needs = LOG_NEEDS_NOTHING;
             return 1;
         }
     return 0;

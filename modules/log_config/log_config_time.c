@@ -145,10 +145,10 @@ static int log_out_time_token(log_out *out, apr_time_t when, const char *format)
     return 1;
 }
 
-void log_out_time(log_out *out, const log_item *item, apr_time_t begin, log_entry *entry)
+void log_emit_time(log_out *out, const brg_transaction *t, const log_item *item, log_entry *entry)
 {
     const char *format = item->arg;
-    apr_time_t when = begin;
+    apr_time_t when = t->request_time;
 
     if (!*format) {
         log_out_time_default(out, when);
@@ -166,9 +166,10 @@ void log_out_time(log_out *out, const log_item *item, apr_time_t begin, log_entr
         log_out_time_formatted(out, when, format);
 }
 
-void log_out_duration(log_out *out, const log_item *item, apr_time_t begin, log_entry *entry)
+void log_emit_duration(log_out *out, const brg_transaction *t, const log_item *item,
+                       log_entry *entry)
 {
-    apr_time_t taken = log_entry_end(entry) - begin;
+    const apr_time_t taken = log_entry_end(entry) - t->request_time;
 
     if (!*item->arg || strcasecmp(item->arg, "s") == 0)
         log_out_number(out, apr_time_sec(taken));
@@ -182,22 +183,8 @@ void log_out_duration(log_out *out, const log_item *item, apr_time_t begin, log_
         log_out_bytes(out, item->arg, item->arg_len);
 }
 
-void log_out_duration_us(log_out *out, apr_time_t begin, log_entry *entry)
+void log_emit_duration_us(log_out *out, const brg_transaction *t, const log_item *item,
+                          log_entry *entry)
 {
-    log_out_number(out, log_entry_end(entry) - begin);
-}
-
-void log_emit_time(log_out *out, request_rec *r, const log_item *item, log_entry *entry)
-{
-    log_out_time(out, item, r->request_time, entry);
-}
-
-void log_emit_duration(log_out *out, request_rec *r, const log_item *item, log_entry *entry)
-{
-    log_out_duration(out, item, r->request_time, entry);
-}
-
-void log_emit_duration_us(log_out *out, request_rec *r, const log_item *item, log_entry *entry)
-{
-    log_out_duration_us(out, r->request_time, entry);
+    log_out_number(out, log_entry_end(entry) - t->request_time);
 }

@@ -23,7 +23,7 @@ APLOG_USE_MODULE(log_config);
 #define LOG_DEFAULT_FORMAT "%h %l %u %t \"%r\" %>s %b"
 
 static apr_hash_t *log_foreign; /* handlers of other modules by tag */
-static apr_hash_t *log_stored;  /* what they write of stored answers */
+static apr_hash_t *log_stored;  /* what they write without a request_rec */
 static int log_idents;          /* %l may have something to tell */
 
 static void *log_writer_init_default(apr_pool_t *p, server_rec *s, const char *name)
@@ -57,7 +57,7 @@ static void ap_register_log_handler(apr_pool_t *p, char *tag, ap_log_handler_fn_
     apr_hash_set(log_stored, apr_pstrdup(p, tag), APR_HASH_KEY_STRING, NULL);
 }
 
-static void brg_register_stored_item(const char *tag, brg_stored_item_fn *fn)
+static void brg_register_transaction_item(const char *tag, brg_transaction_item_fn *fn)
 {
     apr_hash_set(log_stored, tag, APR_HASH_KEY_STRING, (const void *)fn);
 }
@@ -83,81 +83,130 @@ const ap_log_handler *log_foreign_find(const char *tag)
     return log_foreign ? apr_hash_get(log_foreign, tag, APR_HASH_KEY_STRING) : NULL;
 }
 
-brg_stored_item_fn *log_foreign_stored(const char *tag)
+brg_transaction_item_fn *log_foreign_stored(const char *tag)
 {
-    return log_stored ? (brg_stored_item_fn *)apr_hash_get(log_stored, tag, APR_HASH_KEY_STRING)
-                      : NULL;
+    return log_stored
+               ? (brg_transaction_item_fn *)apr_hash_get(log_stored, tag, APR_HASH_KEY_STRING)
+               : NULL;
 }
 
-static int log_wanted(request_rec *r, const log_config *log)
+static int log_wanted(const brg_transaction *t, const log_config *log)
 {
     const char *err = NULL, *name = log->variable;
     int truth;
 
-    if (name) {
-        return *name == '!' ? !apr_table_get(r->subprocess_env, name + 1)
-                            : apr_table_get(r->subprocess_env, name) != NULL;
-    }
+    if (name)
+        return *name == '!' ? !brg_transaction_env(t, name + 1)
+                            : brg_transaction_env(t, name) != NULL;
     if (!log->condition)
         return 1;
-    truth = ap_expr_exec(r, log->condition, &err);
+    BRG_ASSERT(t->r != NULL);
+    truth = ap_expr_exec(t->r, log->condition, &err);
     if (err) {
-        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, t->r,
                       APLOGNO(00644) "Error evaluating log condition: %s", err);
     }
     return truth > 0;
 }
 
-/* Hand a line to a writer that another module installed. */
+/* Hand a line to a writer that another module installed, which wants a request_rec. */
 static void log_write_foreign(const log_config *log, log_out *out, log_entry *entry)
 {
+    request_rec *r = entry->last->r;
     apr_size_t len;
     const char *line = log_line_text(out, &len);
     int portion = (int)len;
 
-    line = apr_pstrmemdup(entry->last->pool, line, len);
+    line = apr_pstrmemdup(r->pool, line, len);
     log_line_end(NULL, 0);
-    log_line_writer(entry->last, log->handle, &line, &portion, 1, len);
+    log_line_writer(r, log->handle, &line, &portion, 1, len);
 }
 
-static void log_write(const log_config *log, const apr_array_header_t *format, log_entry *entry)
+static void log_write(const log_config *log, const log_plan *plan, log_entry *entry)
 {
     log_out *out;
 
-    if (!log->handle || !format || !(out = log_line_begin()))
+    if (!log->handle || !plan || !(out = log_line_begin()))
         return;
-    log_format_emit(out, format, entry);
+    log_plan_emit(out, plan, entry);
     if (log_line_writer == log_writer_default)
         log_line_end(log->handle, entry->last->request_time);
     else
         log_write_foreign(log, out, entry);
 }
 
-const apr_array_header_t *log_logs_of(const server_rec *s, const log_server **server)
+/* The logs that requests of a server go to, and its configuration. NULL: none. */
+static const apr_array_header_t *log_logs_of(const server_rec *s, const log_server **server)
 {
     *server = ap_get_module_config(s->module_config, &log_config_module);
     return (*server)->logs->nelts ? (*server)->logs : (*server)->main_logs;
+}
+
+/* @param t  the request that logs are chosen for */
+static void log_to_all(const apr_array_header_t *logs, const log_server *server,
+                       const brg_transaction *t, log_entry *entry)
+{
+    for (int i = 0; i < logs->nelts; i++) {
+        const log_config *log = &APR_ARRAY_IDX(logs, i, log_config);
+
+        if (log_wanted(t, log))
+            log_write(log, log->format ? log->plan : server->default_plan, entry);
+    }
+}
+
+static const request_rec *log_first(const request_rec *r)
+{
+    while (r->prev)
+        r = r->prev;
+    return r;
+}
+
+static const request_rec *log_last(const request_rec *r)
+{
+    while (r->next)
+        r = r->next;
+    return r;
 }
 
 static int log_transaction(request_rec *r)
 {
     const log_server *server;
     const apr_array_header_t *logs = log_logs_of(r->server, &server);
-    log_entry entry = {.first = r, .last = r};
+    brg_transaction of_r, of_first, of_last;
+    log_entry entry = {.first = &of_r, .last = &of_r};
 
-    BRG_ASSERT(server != NULL);
     if (!logs)
         return OK;
-    while (entry.first->prev)
-        entry.first = entry.first->prev;
-    while (entry.last->next)
-        entry.last = entry.last->next;
-    for (int i = 0; i < logs->nelts; i++) {
-        const log_config *log = &APR_ARRAY_IDX(logs, i, log_config);
-        if (log_wanted(r, log))
-            log_write(log, log->format ? log->format : server->default_format, &entry);
+    brg_transaction_of(&of_r, r);
+    if (r->prev) {
+        brg_transaction_of(&of_first, (request_rec *)(uintptr_t)log_first(r));
+        entry.first = &of_first;
     }
+    if (r->next) {
+        brg_transaction_of(&of_last, (request_rec *)(uintptr_t)log_last(r));
+        entry.last = &of_last;
+    }
+    log_to_all(logs, server, &of_r, &entry);
     return OK;
+}
+
+/* Without a request_rec. */
+static int log_transaction_ready(const brg_transaction *t)
+{
+    const log_server *server;
+
+    return !log_logs_of(t->server, &server) || server->needs == LOG_NEEDS_NOTHING ||
+           (server->needs == LOG_NEEDS_PORT && t->server->port);
+}
+
+static void log_transaction_alone(const brg_transaction *t)
+{
+    const log_server *server;
+    const apr_array_header_t *logs = log_logs_of(t->server, &server);
+    log_entry entry = {.first = t, .last = t};
+
+    if (logs)
+        log_to_all(logs, server, t, &entry);
 }
 
 /* What the logs of a server need, once all formats are known. */
@@ -255,7 +304,7 @@ static const char *log_set_condition(cmd_parms *cmd, log_config *log, const char
         if (!clause[5])
             return "missing condition";
         log->condition = ap_expr_parse_cmd(cmd, clause + 5, AP_EXPR_FLAG_DONT_VARY, &err, NULL);
-        brg_stored_log_shows(cmd->pool, NULL);
+        brg_transaction_log_shows(cmd->pool, NULL);
         return err;
     }
     return "error in condition clause";
@@ -336,7 +385,7 @@ static apr_array_header_t *log_resolve(apr_pool_t *p, const log_server *server, 
 
 static log_plan *log_plan_for(apr_pool_t *p, const apr_array_header_t *format)
 {
-    return format && log_format_needs(format) != LOG_NEEDS_RECORD ? log_plan_make(p, format) : NULL;
+    return format ? log_plan_make(p, format, log_idents) : NULL;
 }
 
 static int log_open_server(apr_pool_t *p, server_rec *s)
@@ -402,7 +451,7 @@ static void log_register_hooks(apr_pool_t *p)
     /* Other modules register their handlers from pre_config on. */
     log_foreign = apr_hash_make(p);
     log_stored = apr_hash_make(p);
-    APR_REGISTER_OPTIONAL_FN(brg_register_stored_item);
+    APR_REGISTER_OPTIONAL_FN(brg_register_transaction_item);
     APR_REGISTER_OPTIONAL_FN(ap_register_log_handler);
     APR_REGISTER_OPTIONAL_FN(ap_log_set_writer_init);
     APR_REGISTER_OPTIONAL_FN(ap_log_set_writer);
@@ -415,7 +464,7 @@ static void log_register_hooks(apr_pool_t *p)
     brg_hook_turn_end(log_buffer_turn_end, NULL, NULL, APR_HOOK_LAST);
     brg_cache_declare(&log_config_module, log_depends);
     brg_hooks_need_directive(&log_config_module, "log_transaction", NULL, BRG_HOOKS_BY_SERVER);
-    brg_stored_log_declare(&log_config_module, log_stored_ready, log_stored_write);
+    brg_transaction_log_declare(&log_config_module, log_transaction_ready, log_transaction_alone);
 }
 
 static const command_rec log_directives[] = {

@@ -14,7 +14,7 @@
 #include "brigade/decimal.h"
 #include "brigade/hooks.h"
 #include "brigade/response_cache.h"
-#include "brigade/stored_answer.h"
+#include "brigade/transaction.h"
 #include "apr_optional.h"
 #include "apr_strings.h"
 
@@ -162,30 +162,30 @@ static int logio_log_transaction(request_rec *r)
 /* ---- answers from memory ---- */
 
 /* What modules told of has to be added: their filters are not there when a stored answer is sent. */
-static apr_size_t logio_stored_received(const brg_stored_answer *a, char *out)
+static apr_size_t logio_stored_received(const brg_transaction *a, char *out)
 {
     return brg_decimal_put(out, (apr_uint64_t)a->received);
 }
 
-static apr_size_t logio_stored_sent(const brg_stored_answer *a, char *out)
+static apr_size_t logio_stored_sent(const brg_transaction *a, char *out)
 {
     return brg_decimal_put(out, (apr_uint64_t)a->sent);
 }
 
-static apr_size_t logio_stored_both(const brg_stored_answer *a, char *out)
+static apr_size_t logio_stored_both(const brg_transaction *a, char *out)
 {
     return brg_decimal_put(out, (apr_uint64_t)(a->received + a->sent));
 }
 
 /* A request before it is not logged yet, or a module told of bytes: they are the record's to count. */
-static int logio_stored_ready(const brg_stored_answer *a)
+static int logio_stored_ready(const brg_transaction *a)
 {
     const logio_conn *lc = ap_get_module_config(a->connection->conn_config, &logio_module);
 
     return !lc || (!lc->latest && !lc->added_received && !lc->added_sent);
 }
 
-static void logio_stored_log(const brg_stored_answer *a)
+static void logio_stored_log(const brg_transaction *a)
 {
     logio_conn *lc = ap_get_module_config(a->connection->conn_config, &logio_module);
     apr_off_t received;
@@ -261,7 +261,7 @@ static const command_rec logio_commands[] = {
 static const struct {
     const char *tag;
     ap_log_handler_fn_t *text;
-    brg_stored_item_fn *stored;
+    brg_transaction_item_fn *stored;
 } logio_items[] = {
     {"I", logio_received, logio_stored_received},
     {"O", logio_sent, logio_stored_sent},
@@ -273,8 +273,8 @@ static int logio_pre_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *pte
 {
     APR_OPTIONAL_FN_TYPE(ap_register_log_handler) *add =
         APR_RETRIEVE_OPTIONAL_FN(ap_register_log_handler);
-    APR_OPTIONAL_FN_TYPE(brg_register_stored_item) *add_stored =
-        APR_RETRIEVE_OPTIONAL_FN(brg_register_stored_item);
+    APR_OPTIONAL_FN_TYPE(brg_register_transaction_item) *add_stored =
+        APR_RETRIEVE_OPTIONAL_FN(brg_register_transaction_item);
 
     for (size_t i = 0; add && i < sizeof logio_items / sizeof *logio_items; i++)
         add(pconf, apr_pstrdup(pconf, logio_items[i].tag), logio_items[i].text, 0);
@@ -299,7 +299,7 @@ static void logio_register_hooks(apr_pool_t *p)
     APR_REGISTER_OPTIONAL_FN(ap_logio_get_last_bytes);
     brg_cache_declare(&logio_module, logio_depends);
     brg_hooks_need_directive(&logio_module, "insert_filter", "LogIOTrackTTFB", BRG_HOOKS_BY_SERVER);
-    brg_stored_log_declare(&logio_module, logio_stored_ready, logio_stored_log);
+    brg_transaction_log_declare(&logio_module, logio_stored_ready, logio_stored_log);
 }
 
 module AP_MODULE_DECLARE_DATA logio_module = {

@@ -14,7 +14,7 @@
 #include "brigade/assert.h"
 #include "brigade/hooks.h"
 #include "brigade/response_cache.h"
-#include "brigade/stored_answer.h"
+#include "brigade/transaction.h"
 #include <stdatomic.h>
 #include <string.h>
 #include <unistd.h>
@@ -139,7 +139,7 @@ static int id_depends(request_rec *r)
     return conf->on == 1 && conf->respond == 1 ? BRG_CACHE_VOLATILE : BRG_CACHE_STATIC;
 }
 
-static int id_is_off_for(const brg_stored_answer *a)
+static int id_is_off_for(const brg_transaction *a)
 {
     return id_config_of(a->server)->on != 1;
 }
@@ -159,7 +159,7 @@ static int id_post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp
         brg_cache_changes_field(&request_id_module, pconf, conf->field);
     }
     if (used)
-        brg_stored_observe(&request_id_module, id_is_off_for);
+        brg_transaction_observe(&request_id_module, id_is_off_for);
     return OK;
 }
 

@@ -8,7 +8,7 @@
  * (cache_observe.c, cache_stored_log.c).
  */
 #include "cache_private.h"
-#include "brigade/stored_answer.h"
+#include "brigade/transaction.h"
 
 typedef struct observed_pair {
     const char *name, *value;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Logs of stored answers without a request_rec: brigade/stored_answer.h. */
+/* Requests and answers as logs read them, and logs of stored answers without a request_rec: brigade/transaction.h. */
 #include "cache_observed_private.h"
 #include "cache_vary_private.h"
 #include "connection.h"
@@ -9,7 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* What brg_stored_answer.core points to. */
+/* What brg_transaction.core points to. */
 typedef struct stored_view {
     const http_head *head;
     const cache_observed_answer *sent;
@@ -37,22 +37,60 @@ static const observed_pair *view_changed(const stored_view *v, const char *name,
     return NULL;
 }
 
-static brg_text view_value(const char *value)
+static brg_text view_string(const char *text)
 {
-    return view_text(value, value ? strlen(value) : 0);
+    return view_text(text, text ? strlen(text) : 0);
+}
+
+/* Filters count the body of an answer to HEAD, too, which is not sent. */
+static apr_off_t view_body_sent(const request_rec *r)
+{
+    return r->sent_bodyct && !r->header_only ? r->bytes_sent : 0;
+}
+
+BRG_DECLARE(void) brg_transaction_of(brg_transaction *t, request_rec *r)
+{
+    BRG_ASSERT(t && r && r->connection);
+    *t = (brg_transaction){.server = r->server,
+                           .connection = r->connection,
+                           .r = r,
+                           .request_time = r->request_time,
+                           .status = r->status,
+                           .from_memory = brg_request_is_stored(r),
+                           .request_line = view_string(r->the_request),
+                           .method = view_string(r->method),
+                           .target = view_string(r->unparsed_uri),
+                           .protocol = view_string(r->protocol),
+                           .uri = r->uri,
+                           .args = r->args,
+                           .client_ip = r->useragent_ip,
+                           .filename = r->filename,
+                           .handler = r->handler,
+                           .content_type = r->content_type,
+                           .body_sent = view_body_sent(r)};
+}
+
+/* The table's value comes with the first call. */
+static brg_text view_table_field(const apr_table_t *fields, const char *name, unsigned *from)
+{
+    return view_string((*from)++ ? NULL : apr_table_get(fields, name));
 }
 
 BRG_DECLARE(brg_text)
-brg_stored_request_field(const brg_stored_answer *a, const char *name, apr_size_t name_len,
-                         unsigned *from)
+brg_transaction_request_field(const brg_transaction *t, const char *name, apr_size_t name_len,
+                              unsigned *from)
 {
-    const stored_view *v = a->core;
-    const observed_pair *changed = view_changed(v, name, name_len);
-    const http_head *h = v->head;
+    const stored_view *v = t->core;
+    const observed_pair *changed;
+    const http_head *h;
 
+    if (t->r)
+        return view_table_field(t->r->headers_in, name, from);
+    changed = view_changed(v, name, name_len);
+    h = v->head;
     if (changed && !*from) {
         *from = (unsigned)h->n_fields;
-        return view_value(changed->value);
+        return view_string(changed->value);
     }
     for (; *from < h->n_fields; ++*from) {
         const http_field *f = &h->field[*from];
@@ -65,30 +103,31 @@ brg_stored_request_field(const brg_stored_answer *a, const char *name, apr_size_
     return view_text(NULL, 0);
 }
 
-BRG_DECLARE(int) brg_stored_field_id(const char *name, apr_size_t name_len)
+BRG_DECLARE(int) brg_transaction_field_id(const char *name, apr_size_t name_len)
 {
     return http_field_id_of(name, name_len);
 }
 
-BRG_DECLARE(brg_text) brg_stored_field(const brg_stored_answer *a, int id)
+BRG_DECLARE(brg_text) brg_transaction_field(const brg_transaction *t, int id)
 {
-    const stored_view *v = a->core;
-    const http_head *h = v->head;
+    const stored_view *v = t->core;
+    const http_head *h = v ? v->head : NULL;
     int at;
 
+    BRG_ASSERT(!t->r && h != NULL);
     BRG_ASSERT(id > HTTP_F_OTHER && id < HTTP_FIELD_IDS && !h->repeated);
     for (uint32_t i = 0; i < v->kept->changed_n; i++) {
         const observed_pair *changed = v->kept->pair + v->kept->env_n + v->kept->notes_n + i;
 
         if (http_field_id_of(changed->name, strlen(changed->name)) == (http_field_id)id)
-            return view_value(changed->value);
+            return view_string(changed->value);
     }
     at = h->known[id];
     return at < 0 ? view_text(NULL, 0) : view_text(h->field[at].value, h->field[at].value_len);
 }
 
 /* What goes with the time, or with the part, is not as it was stored. */
-static const char *view_changing(const brg_stored_answer *a, stored_view *v, int i)
+static const char *view_changing(const brg_transaction *t, stored_view *v, int i)
 {
     const http_answer *answer = v->sent->answer;
 
@@ -97,24 +136,35 @@ static const char *view_changing(const brg_stored_answer *a, stored_view *v, int
         return v->range;
     }
     if (v->sent->partial && i == answer->length_at) {
-        v->length[http_put_number(v->length, (apr_uint64_t)a->body_sent)] = '\0';
+        v->length[http_put_number(v->length, (apr_uint64_t)t->body_sent)] = '\0';
         return v->length;
     }
     if (answer->dated_name && !strcasecmp(answer->field[i].name, answer->dated_name)) {
-        http_put_date(v->date, a->request_time + answer->dated_after);
+        http_put_date(v->date, t->request_time + answer->dated_after);
         return v->date;
     }
     return answer->field[i].value;
 }
 
-BRG_DECLARE(const char *) brg_stored_response_field(const brg_stored_answer *a, const char *name)
+static const char *view_response_field(const request_rec *r, const char *name)
 {
-    stored_view *v = (stored_view *)(uintptr_t)a->core;
-    const http_answer *answer = v->sent->answer;
+    const char *value = apr_table_get(r->headers_out, name);
+
+    return value ? value : apr_table_get(r->err_headers_out, name);
+}
+
+BRG_DECLARE(const char *) brg_transaction_response_field(const brg_transaction *t, const char *name)
+{
+    stored_view *v = (stored_view *)(uintptr_t)t->core;
+    const http_answer *answer;
+
+    if (t->r)
+        return view_response_field(t->r, name);
+    answer = v->sent->answer;
 
     for (int i = 0; i < answer->n_fields; i++)
         if (!strcasecmp(answer->field[i].name, name))
-            return view_changing(a, v, i);
+            return view_changing(t, v, i);
     if (answer->date && !strcasecmp(name, "Date")) /* of its origin, as the next */
         return answer->date;
     if (answer->own_server && !strcasecmp(name, "Server"))
@@ -130,26 +180,33 @@ static const char *view_pair(const observed_pair *pair, uint32_t n, const char *
     return NULL;
 }
 
-BRG_DECLARE(const char *) brg_stored_env(const brg_stored_answer *a, const char *name)
+BRG_DECLARE(const char *) brg_transaction_env(const brg_transaction *t, const char *name)
 {
-    stored_view *v = (stored_view *)(uintptr_t)a->core;
-    const char *value = view_pair(v->kept->pair, v->kept->env_n, name);
+    stored_view *v = (stored_view *)(uintptr_t)t->core;
+    const char *value = t->r ? apr_table_get(t->r->subprocess_env, name)
+                             : view_pair(v->kept->pair, v->kept->env_n, name);
 
-    return value && cache_stream_value(v->stream, a->connection, v->head, name) ? v->stream : value;
+    return value && !t->r && cache_stream_value(v->stream, t->connection, v->head, name) ? v->stream
+                                                                                         : value;
 }
 
-BRG_DECLARE(const char *) brg_stored_note(const brg_stored_answer *a, const char *name)
+BRG_DECLARE(const char *) brg_transaction_note(const brg_transaction *t, const char *name)
 {
-    const struct cache_observed *kept = ((const stored_view *)a->core)->kept;
+    const struct cache_observed *kept;
 
+    if (t->r)
+        return apr_table_get(t->r->notes, name);
+    kept = ((const stored_view *)t->core)->kept;
     return view_pair(kept->pair + kept->env_n, kept->notes_n, name);
 }
 
-BRG_DECLARE(const char *) brg_stored_user(const brg_stored_answer *a)
+BRG_DECLARE(const char *) brg_transaction_user(const brg_transaction *t)
 {
-    stored_view *v = (stored_view *)(uintptr_t)a->core;
+    stored_view *v = (stored_view *)(uintptr_t)t->core;
     const char *type;
 
+    if (t->r)
+        return t->r->user;
     return cache_vary_user(v->entry, v->head, v->user, &type);
 }
 
@@ -196,24 +253,25 @@ static int log_directly(const policy_stored_loggers *loggers, cache_entry *e, co
     stored_view v; /* most of it is room */
     char query[QUERY_ROOM], filename[VIEW_FILENAME_ROOM];
     const struct cache_observed *o = e->log;
-    brg_stored_answer a = {.server = e->server,
-                           .connection = bc->c,
-                           .request_time = began,
-                           .status = sent->answer->status,
-                           .method = view_text(h->method, h->method_len),
-                           .target = view_text(h->uri, h->uri_len),
-                           .protocol = view_text(h->protocol, h->protocol_len),
-                           .client_ip =
-                               bc->peer && bc->peer->family ? bc->peer->ip : bc->c->client_ip,
-                           .uri = o->uri,
-                           .args = o->args,
-                           .filename = o->filename,
-                           .handler = o->handler,
-                           .content_type = o->content_type,
-                           .body_sent = sent->body_sent,
-                           .received = h->head_len,
-                           .sent = (apr_off_t)sent->head_sent + sent->body_sent,
-                           .core = &v};
+    brg_transaction a = {.server = e->server,
+                         .connection = bc->c,
+                         .request_time = began,
+                         .status = sent->answer->status,
+                         .from_memory = !e->plan,
+                         .method = view_text(h->method, h->method_len),
+                         .target = view_text(h->uri, h->uri_len),
+                         .protocol = view_text(h->protocol, h->protocol_len),
+                         .client_ip =
+                             bc->peer && bc->peer->family ? bc->peer->ip : bc->c->client_ip,
+                         .uri = o->uri,
+                         .args = o->args,
+                         .filename = o->filename,
+                         .handler = o->handler,
+                         .content_type = o->content_type,
+                         .body_sent = sent->body_sent,
+                         .received = h->head_len,
+                         .sent = (apr_off_t)sent->head_sent + sent->body_sent,
+                         .core = &v};
 
     v.head = h;
     v.entry = e;

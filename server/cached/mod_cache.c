@@ -8,7 +8,7 @@
 #include "brigade/loop.h"
 #include "brigade/response_cache.h"
 #include "brigade/status.h"
-#include "brigade/stored_answer.h"
+#include "brigade/transaction.h"
 #include "http_log.h"
 #include "http_core.h"
 #include "http_main.h"
@@ -263,7 +263,7 @@ static void cache_hooks(apr_pool_t *p)
     brg_handlers_are_for(&cache_module, "cache-manager");
     brg_cache_leaves_query(&cache_module);
     /* What the loop's own cache answers counts as a hit there (cached_count_hits()). */
-    brg_stored_log_declare(&cache_module, NULL, NULL);
+    brg_transaction_log_declare(&cache_module, NULL, NULL);
     APR_REGISTER_OPTIONAL_FN(brg_status_cache_get);
     ap_hook_pre_config(cache_pre_config, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_post_config(cache_post_config, NULL, NULL, APR_HOOK_REALLY_FIRST);

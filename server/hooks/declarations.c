@@ -89,7 +89,7 @@ BRG_DECLARE(void) brg_cache_declare(module *m, brg_cache_fn *fn)
 }
 
 BRG_DECLARE(void)
-brg_stored_log_declare(module *m, brg_stored_ready_fn *ready, brg_stored_log_fn *log)
+brg_transaction_log_declare(module *m, brg_transaction_ready_fn *ready, brg_transaction_log_fn *log)
 {
     declaration *d = declaration_of(m->name);
 
@@ -100,7 +100,7 @@ brg_stored_log_declare(module *m, brg_stored_ready_fn *ready, brg_stored_log_fn 
     d->log_declared = 1;
 }
 
-BRG_DECLARE(void) brg_stored_observe(module *m, brg_stored_ready_fn *ready)
+BRG_DECLARE(void) brg_transaction_observe(module *m, brg_transaction_ready_fn *ready)
 {
     declaration *d = declaration_of(m->name);
 

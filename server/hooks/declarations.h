@@ -13,7 +13,7 @@
 #include "http_config.h"
 #include "brigade/auth.h"
 #include "brigade/response_cache.h"
-#include "brigade/stored_answer.h"
+#include "brigade/transaction.h"
 #include <stdatomic.h>
 
 #define DECLARATIONS_MOST 128 /**< modules; those beyond count as undeclared */
@@ -24,19 +24,19 @@ typedef struct declaration {
     const module *of;
     const char *name; /**< of->name: what the hook registry keeps */
     brg_cache_fn *fn;
-    int never;                      /**< responses with its part are not stored */
-    const struct stock_rule *stock; /**< declared in its stead (stock_policy.h), or NULL */
-    int hooks_requests;             /**< it hooks a phase of requests */
-    int hooks_phases;               /**< one that is no handler */
-    int hooks_early;                /**< one that comes before all others, or logs */
-    int query_free;                 /**< brg_cache_leaves_query(), or its row says so */
-    brg_stored_ready_fn *log_ready; /**< brg_stored_log_declare(), or NULL */
-    brg_stored_log_fn *log_stored;  /**< both NULL, and log_declared: nothing is to be done */
+    int never;                           /**< responses with its part are not stored */
+    const struct stock_rule *stock;      /**< declared in its stead (stock_policy.h), or NULL */
+    int hooks_requests;                  /**< it hooks a phase of requests */
+    int hooks_phases;                    /**< one that is no handler */
+    int hooks_early;                     /**< one that comes before all others, or logs */
+    int query_free;                      /**< brg_cache_leaves_query(), or its row says so */
+    brg_transaction_ready_fn *log_ready; /**< brg_transaction_log_declare(), or NULL */
+    brg_transaction_log_fn *log_stored;  /**< both NULL, and log_declared: nothing is to be done */
     int log_declared;
-    brg_stored_ready_fn *unobserved; /**< brg_stored_observe(), or NULL */
-    brg_phases_wait_fn *phases_wait; /**< brg_phases_wait_declare(), or NULL */
-    int auth_inline;                 /**< brg_auth_declare() */
-    brg_auth_waits_fn *auth_waits;   /**< brg_auth_ask(), or NULL */
+    brg_transaction_ready_fn *unobserved; /**< brg_transaction_observe(), or NULL */
+    brg_phases_wait_fn *phases_wait;      /**< brg_phases_wait_declare(), or NULL */
+    int auth_inline;                      /**< brg_auth_declare() */
+    brg_auth_waits_fn *auth_waits;        /**< brg_auth_ask(), or NULL */
 } declaration;
 
 extern declaration declarations[DECLARATIONS_MOST];

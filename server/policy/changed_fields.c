@@ -7,7 +7,7 @@
 #include "httpd.h"
 #include "http_config.h"
 #include "brigade/response_cache.h"
-#include "brigade/stored_answer.h"
+#include "brigade/transaction.h"
 #include "apr_strings.h"
 #include <string.h>
 #include <strings.h>
@@ -50,7 +50,7 @@ static apr_status_t shown_fields_forget(void *unused)
     return APR_SUCCESS;
 }
 
-BRG_DECLARE(void) brg_stored_log_shows(apr_pool_t *pconf, const char *name)
+BRG_DECLARE(void) brg_transaction_log_shows(apr_pool_t *pconf, const char *name)
 {
     if (!shown_fields) {
         shown_fields = apr_array_make(pconf, 4, sizeof(const char *));

@@ -13,7 +13,7 @@
 #include "httpd.h"
 #include "util_filter.h"
 #include "http_config.h"
-#include "brigade/stored_answer.h"
+#include "brigade/transaction.h"
 #include "declarations.h"
 
 /** Look at the registered hooks: after the configuration was read (post_config). Threads: main. */
@@ -103,8 +103,8 @@ void policy_observe(request_rec *r);
 /** Modules that log stored answers without a request_rec, in the order of their hooks. */
 typedef struct policy_stored_loggers {
     int n;
-    brg_stored_ready_fn *ready[POLICY_LOGGERS_MOST];
-    brg_stored_log_fn
+    brg_transaction_ready_fn *ready[POLICY_LOGGERS_MOST];
+    brg_transaction_log_fn
         *log[POLICY_LOGGERS_MOST]; /**< NULL: of an observer, which has nothing to log */
 } policy_stored_loggers;
 

@@ -81,7 +81,7 @@ const char *changed_fields_vary(const request_rec *r);
 /** 1 if there are such fields at all. Once the configuration is read. */
 int changed_fields_are_there(void);
 
-/** 1 if a log may show the request field (brg_stored_log_shows()). Threads: any. */
+/** 1 if a log may show the request field (brg_transaction_log_shows()). Threads: any. */
 int changed_fields_are_shown(const char *name);
 
 /** 1 if the head has a field that a module changes, or takes the client's address from. Threads: any. */

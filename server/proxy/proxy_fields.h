@@ -8,7 +8,7 @@
  */
 #include "proxy_exchange.h"
 #include "http_head.h"
-#include "brigade/stored_answer.h"
+#include "brigade/transaction.h"
 
 /** What becomes of a field of the client on its way to a backend. */
 typedef enum proxy_field_rule {

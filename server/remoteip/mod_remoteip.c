@@ -15,7 +15,7 @@
 #include "brigade/assert.h"
 #include "brigade/hooks.h"
 #include "brigade/response_cache.h"
-#include "brigade/stored_answer.h"
+#include "brigade/transaction.h"
 #include <string.h>
 
 APLOG_USE_MODULE(remoteip);
@@ -68,12 +68,12 @@ static int remoteip_post_read(request_rec *r)
 }
 
 /* An answer from memory is logged without a request_rec, unless its client may be another one than the connection's. */
-static int remoteip_is_plain(const brg_stored_answer *a)
+static int remoteip_is_plain(const brg_transaction *a)
 {
     const char *field = remoteip_conf_of(a->server)->field;
     unsigned from = 0;
 
-    return !field || !brg_stored_request_field(a, field, strlen(field), &from).at;
+    return !field || !brg_transaction_request_field(a, field, strlen(field), &from).at;
 }
 
 /* ---- which addresses expect the header ---- */
@@ -129,7 +129,7 @@ static int remoteip_post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t 
     apr_pool_cleanup_register(pconf, NULL, remoteip_forget, apr_pool_cleanup_null);
     proxy_expect(on, remoteip_exceptions);
     if (on || fields)
-        brg_stored_observe(&remoteip_module, remoteip_is_plain);
+        brg_transaction_observe(&remoteip_module, remoteip_is_plain);
     return OK;
 }
 

@@ -12,7 +12,7 @@
 #include "brigade/assert.h"
 #include "brigade/auth.h"
 #include "brigade/response_cache.h"
-#include "brigade/stored_answer.h"
+#include "brigade/transaction.h"
 #include "apr_hooks.h"
 #include <stddef.h>
 

@@ -304,8 +304,8 @@ def test_reload(serve, backend):
 @pytest.mark.parametrize("length", [6, 60000])
 def test_logs_tell_the_same(serve, backend, length):
     backend.scripts["/x"] = answer(b"l" * length, fields=[*DATED, ("X-A", "b")])
-    more = "LogFormat \"%h %u %r %>s %b %B %I %O %S %k %m %U %q %H %f %R %X %{X-A}o %{Date}o %{Content-Length}o %{Referer}i %{backend-tries}n\" all\n" \
-           "CustomLog logs/access.log all\nLogFormat \"%h %>s %b %I %O %k %U %q %f %R %X %{X-A}o %{Date}o %{Server}o %{Content-Length}o %{Referer}i %{X}e\" some\n" \
+    more = "LogFormat \"%h %u %r %>s %b %B %I %O %S %k %m %U %q %H %f %R %X %{X-A}o %{Date}o %{Content-Length}o %{Referer}i %{backend-tries}n %{cache-result}e %{cache-hierarchy}e %{cache-url}e\" all\n" \
+           "CustomLog logs/access.log all\nLogFormat \"%h %>s %b %I %O %k %U %q %f %R %X %{X-A}o %{Date}o %{Server}o %{Content-Length}o %{Referer}i %{X}e %{cache-result}e %{cache-hierarchy}e\" some\n" \
            "CustomLog logs/some.log some\nSetEnv X y\n"
     for formats in (more, more.replace("CustomLog logs/access.log all\n", "")):
         lines = []

@@ -68,7 +68,8 @@ static void check_line(const char *line, apr_size_t len, const char *format)
 
 static void access_log(apr_pool_t *p, const char *format, const char *client)
 {
-    log_entry entry = {0};
+    brg_transaction t;
+    log_entry entry = {.first = &t, .last = &t};
     log_out out = {0};
     const char *err;
     apr_array_header_t *items = logconf_format_parse(p, format, &err);
@@ -76,8 +77,8 @@ static void access_log(apr_pool_t *p, const char *format, const char *client)
     check((items == NULL) == (err != NULL));
     if (!items)
         return;
-    entry.first = entry.last = request_of_client(p, client);
-    log_format_emit(&out, items, &entry);
+    brg_transaction_of(&t, request_of_client(p, client));
+    log_plan_emit(&out, log_plan_make(p, items, 1), &entry);
     check(out.used <= out.size && out.used > 0 && out.data[out.used - 1] == '\n');
     check_line(out.data, out.used - 1, format);
     free(out.data);

@@ -60,14 +60,17 @@ static const char *line_of(const char *format, request_rec *first, request_rec *
 {
     const char *err, *text;
     apr_array_header_t *items = logconf_format_parse(pool, format, &err);
-    log_entry entry = {.first = first, .last = last};
+    brg_transaction of_first, of_last;
+    log_entry entry = {.first = &of_first, .last = &of_last};
     apr_size_t len;
     log_out *out;
 
     assert_non_null(items);
     out = log_line_begin();
     assert_non_null(out);
-    log_format_emit(out, items, &entry);
+    brg_transaction_of(&of_first, first);
+    brg_transaction_of(&of_last, last);
+    log_plan_emit(out, log_plan_make(pool, items, 1), &entry);
     text = log_line_text(out, &len);
     text = apr_pstrmemdup(pool, text, len);
     log_line_end(NULL, 0);
