@@ -229,6 +229,17 @@ int conf_builtin_waits_for_load(const module *m)
     return conf_present == CONF_PRESENT_LOADED && conf_row(m)->shared;
 }
 
+/* A line that is a name alone is one that IfModule knows wherever it is loaded, for scripts that ask. */
+static void conf_print_shared(const module *m)
+{
+    const char *by = conf_row(m)->served_by;
+
+    if (by)
+        printf("  %s (where LoadModule names it; else %s serves)\n", m->name, by);
+    else
+        printf("  %s\n", m->name);
+}
+
 void conf_builtin_print(void)
 {
     printf("Compiled in modules:\n");
@@ -239,7 +250,7 @@ void conf_builtin_print(void)
            "modules of Apache (see BuiltinModules):\n");
     for (module **m = ap_prelinked_modules; *m; m++)
         if (conf_row(*m)->shared)
-            printf("  %s\n", (*m)->name);
+            conf_print_shared(*m);
 }
 
 /* ---- BuiltinModule NAME Off ---- */

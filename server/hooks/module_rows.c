@@ -12,6 +12,7 @@
 #define QUERY_FREE .query_free = 1,
 #define NEEDS(id) .needs = #id "_module",
 #define FAMILY(id) .family = #id,
+#define SERVED_BY(id) .served_by = "mod_" #id ".c",
 #define PLAIN_FILTERS(list) .plain_filters = list,
 #define RULE(...)
 #define DIRECTIVES(list) .directives = list,

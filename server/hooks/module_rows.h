@@ -21,6 +21,8 @@ typedef struct module_row {
     const char *plain_filters; /**< output filters that leave bodies as they are; or NULL */
     const char *needs;         /**< symbol of the module with which it gives way; or NULL */
     const char *family;        /**< all built in, or none; NULL: none */
+    const char *
+        served_by; /**< name of the module that does its work where it is not named itself; or NULL */
     unsigned is_builtin : 1;
     unsigned shared : 1;      /**< needs LoadModule in configurations of Apache's */
     unsigned second : 1;      /**< gives way to Apache's there */

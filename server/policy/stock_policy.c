@@ -205,6 +205,7 @@ static int stock_cache_waits(request_rec *r)
 #define QUERY_FREE
 #define NEEDS(id)
 #define FAMILY(id)
+#define SERVED_BY(id)
 #define PLAIN_FILTERS(list)
 #define DIRECTIVES(list)
 #define DIRECTIVES_OF(who, list)

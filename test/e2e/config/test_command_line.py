@@ -33,6 +33,20 @@ def test_command_line(serve, arguments, code, patterns):
         assert re.search(pattern, output, re.MULTILINE), output
 
 
+def test_modules_that_are_listed_are_known_to_ifmodule(serve):
+    """Scripts ask -l which modules there are: a name that is a line, and is loaded, holds in IfModule. mod_cgid serves for mod_cgi."""
+    listed = serve.unstarted().run("-l").stdout.decode()
+    names = re.findall(r"^  (\w+\.c)$", listed, re.M)
+    assert "mod_cgid.c" in names and "mod_cgi.c" not in names and re.search(r"^  mod_cgi\.c .*mod_cgid\.c", listed, re.M)
+    loaded = re.findall(r"^  mod_(\w+)\.c$", listed.split("Compiled in, but")[1], re.M)
+    loads = "".join(f"LoadModule {name}_module modules/mod_{name}.so\n" for name in ["mpm_event", *loaded])
+    server = serve.unstarted("")
+    server.write("httpd.conf", loads + "ServerName localhost\nListen 1\nErrorLog logs/error_log\nTypesConfig /dev/null\n"
+                 + "".join(f"<IfModule !{name}>\nUnknown {name}\n</IfModule>\n" for name in names), base="conf")
+    done = subprocess.run([brigade.BINARY, "-d", server.root, "-f", server.path("conf/httpd.conf"), "-t"], capture_output=True, text=True)
+    assert done.returncode == 0 and "Syntax OK" in done.stderr, done.stderr
+
+
 def test_missing_configuration_file(serve, tmp_path):
     server = serve.unstarted()
     done = subprocess.run([brigade.BINARY, "-d", server.root, "-f", str(tmp_path / "none.conf"), "-t"],

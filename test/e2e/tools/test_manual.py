@@ -46,7 +46,7 @@ def run(tmp_path, parts):
 
 def module_names():
     text = subprocess.run([BINARY, "-l"], capture_output=True, text=True, timeout=60).stdout
-    return re.findall(r"^\s+(\S+\.c)$", text, re.M)
+    return re.findall(r"^\s+(\S+\.c)\b", text, re.M)
 
 
 @pytest.mark.parametrize("module", [m for m in MODULES], ids=lambda m: m.title)
