@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Type maps: records of fields, with empty lines between them. A field goes on in lines that begin with a blank; Body names a
- * word, and what stands up to the line that begins with this word is the variant itself.
+ * word, and what stands before this word comes again is the variant itself.
  */
 #include "neg_private.h"
 #include "http_log.h"
@@ -80,20 +80,18 @@ static int map_length(const neg_map *m, neg_variant *v, const char *value)
     return HTTP_INTERNAL_SERVER_ERROR;
 }
 
+/* The word ends the body wherever it stands; the rest of its line is passed over. */
 static int map_body(neg_map *m, neg_variant *v, const char *word)
 {
-    char *begin = m->at;
+    char *begin = m->at, *end = memmem(begin, (size_t)(m->end - begin), word, strlen(word));
 
-    while (m->at < m->end) {
-        char *line = m->at, *newline = memchr(line, '\n', (size_t)(m->end - line));
-
-        m->at = newline ? newline + 1 : m->end;
-        if ((size_t)(m->end - line) >= strlen(word) && !strncmp(line, word, strlen(word))) {
-            v->has_body = 1;
-            v->body = begin - m->begin;
-            v->length = line - begin;
-            return OK;
-        }
+    if (end) {
+        m->at = end;
+        (void)map_line(m);
+        v->has_body = 1;
+        v->body = begin - m->begin;
+        v->length = end - begin;
+        return OK;
     }
     ap_log_rerror(
         APLOG_MARK, APLOG_ERR, 0, m->n->r,

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Modules of our own that stand for Apache's, beside these: requests that a proxy, an internal redirect or another method makes of a
+plain one, and what Apache's own suite found."""
+import os
+
+import pytest
+
+import brigade
+from stock import driver
+
+pytestmark = [
+    pytest.mark.skipif(not os.access(driver.APACHE, os.X_OK), reason=f"the peer is absent: {driver.APACHE} is not installed"),
+    pytest.mark.skipif(not os.access(brigade.BINARY, os.X_OK), reason=f"{brigade.BINARY} is not built"),
+    pytest.mark.skipif(brigade.is_apache(brigade.BINARY), reason="nothing to compare Apache with"),
+]
+
+
+def answers(config, files, requests, fields=("Content-Type", "Location", "Allow", "Vary", "Content-Location", "X-Seen"), modules=()):
+    """What each server answers: status, fields and body of each request."""
+    found = []
+    for binary in (driver.APACHE, brigade.BINARY):
+        with brigade.Server(config, files=files, binary=binary, modules=modules) as server:
+            server.expect_trouble = True
+            got = []
+            for method, target, headers in requests:
+                answer = server.request(method, target, headers)
+                text = [f"{name}: {value}" for name in fields for value in answer.all(name)]
+                body = answer.body if answer.status < 300 else b""
+                got.append((method, target, answer.status, *(t.replace(str(server.port), "PORT") for t in text), body.replace(str(server.port).encode(), b"PORT")))
+            found.append(got)
+    return found
+
+
+def same(config, files, requests, modules=(), **more):
+    apache, ours = answers(config, files, requests, modules=modules, **more)
+    differ = [pair for pair in zip(apache, ours) if pair[0] != pair[1]]
+    assert not differ, "\n".join(f"Apache: {a}\nhere:   {b}" for a, b in differ)
+    return apache
+
+
+MAP = """URI: a.txt
+Content-Type: text/plain
+Body:---
+text/plain---
+
+URI: a.html
+Content-Type: text/html
+Body:--- 
+one
+two
+ --- behind the word
+Description: "after the body"
+
+URI: a.gif
+Content-Type: image/gif
+Body:---
+---
+"""
+
+
+def test_end_of_a_body_in_a_type_map():
+    """The word ends the body wherever it stands in a line."""
+    asked = [("GET", "/a.var", {"Accept": kind}) for kind in ("text/plain", "text/html", "image/gif", "image/png")] + [("HEAD", "/a.var", {"Accept": "text/plain"})]
+    apache = same("AddHandler type-map .var\n", {"a.var": MAP}, asked, modules=["negotiation"])
+    assert [a[-1] for a in apache[:3]] == [b"text/plain", b"one\ntwo\n ", b""]
