@@ -33,7 +33,6 @@ static void conf_server_unset(server_rec *s)
 {
     BRG_ASSERT(s->is_virtual);
     s->log.level = CONF_LEVEL_UNSET;
-    s->limit_req_line = s->limit_req_fieldsize = s->limit_req_fields = -1;
     s->timeout = s->keep_alive_timeout = -1;
     s->keep_alive = s->keep_alive_max = -1;
 }
@@ -73,6 +72,10 @@ ap_init_virtual_host(apr_pool_t *p, const char *hostname, server_rec *main_serve
 
     s->process = main_server->process;
     s->is_virtual = 1;
+    /* As Apache: what the main server says behind the section is not the virtual host's. */
+    s->limit_req_line = main_server->limit_req_line;
+    s->limit_req_fieldsize = main_server->limit_req_fieldsize;
+    s->limit_req_fields = main_server->limit_req_fields;
     s->names = apr_array_make(p, 4, sizeof(char *));
     s->wild_names = apr_array_make(p, 4, sizeof(char *));
     s->module_config = ap_create_conn_config(p);

@@ -108,12 +108,6 @@ static void conf_inherit(apr_pool_t *p, const server_rec *main_server, server_re
         s->keep_alive = main_server->keep_alive;
     if (s->keep_alive_max < 0)
         s->keep_alive_max = main_server->keep_alive_max;
-    if (s->limit_req_line < 0)
-        s->limit_req_line = main_server->limit_req_line;
-    if (s->limit_req_fieldsize < 0)
-        s->limit_req_fieldsize = main_server->limit_req_fieldsize;
-    if (s->limit_req_fields < 0)
-        s->limit_req_fields = main_server->limit_req_fields;
     ap_merge_log_config(&main_server->log, &s->log);
 }
 

@@ -63,3 +63,12 @@ def test_end_of_a_body_in_a_type_map():
     asked = [("GET", "/a.var", {"Accept": kind}) for kind in ("text/plain", "text/html", "image/gif", "image/png")] + [("HEAD", "/a.var", {"Accept": "text/plain"})]
     apache = same("AddHandler type-map .var\n", {"a.var": MAP}, asked, modules=["negotiation"])
     assert [a[-1] for a in apache[:3]] == [b"text/plain", b"one\ntwo\n ", b""]
+
+
+@pytest.mark.parametrize("lines,target,headers", [
+    ("LimitRequestLine 200", "/" + "x" * 300, {}), ("LimitRequestFieldSize 200", "/", {"X-Long": "x" * 300}), ("LimitRequestFields 5", "/", {f"X-{i}": "x" for i in range(9)})])
+def test_limits_of_heads_count_where_a_virtual_host_begins(lines, target, headers):
+    """What the main server says behind a virtual host does not hold for it."""
+    host = "<VirtualHost *:@PORT@>\nServerName localhost\n{}</VirtualHost>\n"
+    for config in (f"{lines}\n" + host.format(""), host.format("") + f"{lines}\n", host.format(f"{lines}\n"), f"{lines}\n" + host.format(f"{lines}00\n"), host.format(f"{lines}00\n") + f"{lines}\n"):
+        same(config, {}, [("GET", target, headers)], modules=["autoindex"], fields=())
