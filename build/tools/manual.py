@@ -40,7 +40,7 @@ class Entry:
 
     def __init__(self, name, module):
         self.name, self.module = name, module
-        self.page = module.page  # of a module with many entries: which of its pages (manual_html)
+        self.page = module.page
         self.syntax = []
         self.default = self.context = self.override = self.apache = ""
         self.blocks = []  # ("text", str) and ("code", [lines])

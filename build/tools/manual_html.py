@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The manual as pages: one per module (several where it has many directives), one per how-to, a list of all directives, and a
+"""The manual as pages: one per module, one per how-to, some tables, a list of all directives, and a
 search that needs no server and knows what people type (docs/manual/html/synonyms.txt)."""
 import html
 import json
-import math
 import re
 import shutil
 
@@ -39,9 +38,6 @@ def linked(text, links):
                    for part in re.split(r"(\w+)", text))
 
 
-ENTRIES_OF_A_PAGE = 30
-
-
 def page(title, body, contents="", before=None, after=None):
     """contents: links of the table of contents; before, after: (address, title) of the neighbours."""
     relations = "".join(f'\n<link rel="{rel}" href="{to[0]}">' for rel, to in (("prev", before), ("next", after)) if to)
@@ -60,11 +56,12 @@ def page(title, body, contents="", before=None, after=None):
 <link rel="stylesheet" href="style.css">{relations}
 <script src="index.js" defer></script>
 <script src="search.js" defer></script>
+<script src="page.js" defer></script>
 </head>
 <body>
 <a class="skip" href="#content">Skip to the content</a>
 <header>
-<nav aria-label="The manual"><a href="index.html">Brigade</a> <a href="directives.html">Directives</a></nav>
+<nav aria-label="The manual"><a href="index.html">Brigade</a> <a href="index.html#guides">Guides</a> <a href="directives.html">Directives</a> <a href="index.html#modules">Modules</a></nav>
 <form role="search"><label for="q">Search</label> <input id="q" type="search" autocomplete="off" aria-controls="found"></form>
 </header>
 <div id="found" role="status" hidden></div>
@@ -137,28 +134,32 @@ def page_of(path):
     return re.sub(r"^\d+-", "", path.removesuffix(".md")) + ".html"
 
 
-def howto_lists(overview, howtos):
-    """docs/guides/README.md: headings, and lists of all how-tos with a word about each."""
+def howto_lists(groups, howtos):
+    """Headings, and lists of all how-tos with a word about each."""
     titles = {name: title for name, title, _ in howtos}
     out = []
-    for heading, text in sections(overview)[1:]:
-        items = re.findall(r"^- \[(.*)\]\((.*)\): (.*)$", text, re.M)
-        for title, path, _ in items:
-            if titles.pop(page_of(path), None) != title:
-                raise SystemExit(f"docs/guides/README.md: {path} is not there, or has another title")
-        out += [f"<h3>{html.escape(heading)}</h3>", '<ul class="howto">']
-        out += [f'<li><a href="{page_of(path)}">{html.escape(title)}</a> <span>{inline(about, {})}</span></li>' for title, path, about in items]
-        out.append("</ul>")
+    for heading, guides in groups:
+        for address, title, _ in guides:
+            if titles.pop(address, None) != title:
+                raise SystemExit(f"docs/guides/README.md: {address} is not there, or has another title")
+        out += [f'<h3 id="{anchor_of(heading)}">{html.escape(heading)}</h3>', *described(guides)]
     if titles:
         raise SystemExit(f"docs/guides/README.md does not have {' '.join(titles.values())}")
     return out
 
 
-def start_page(modules, howtos, overview):
+def described(pages):
+    """A list of pages with a word about each."""
+    return ['<ul class="howto">', *(f'<li><a href="{address}">{html.escape(title)}</a> <span>{inline(about, {})}</span></li>' for address, title, about in pages), "</ul>"]
+
+
+def start_page(modules, howtos, groups, tables):
     out = ["<h1>The manual of Brigade</h1>",
            "<p>Brigade reads the configuration of the Apache HTTP Server 2.4. Here is what each directive does, and how common tasks are "
-           "done. In a terminal, <code>brigade -L NAME</code> prints the entry of a directive.</p>", "<h2>How to</h2>"]
-    out += [*howto_lists(overview, howtos), "<h2>Modules</h2>", '<ul class="modules">']
+           "done. In a terminal, <code>brigade -L NAME</code> prints the entry of a directive or a guide, and <code>brigade -L WORDS</code> finds "
+           "them. Here <kbd>/</kbd> leads to the search.</p>", '<h2 id="guides">Guides</h2>']
+    out += [*howto_lists(groups, howtos), '<h2 id="tables">Tables</h2>', *described((name, title, about) for name, title, _, about in tables),
+            '<h2 id="modules">Modules</h2>', '<ul class="modules">']
     for m in modules:
         out.append(f'<li><a href="{m.page}">{m.title}</a> <span>{html.escape(" ".join(m.intro).strip().replace("`", ""))}</span></li>')
     return page("Manual", "\n".join(out) + "</ul>")
@@ -166,8 +167,9 @@ def start_page(modules, howtos, overview):
 
 def all_directives(modules):
     entries = sorted((e for m in modules for e in m.entries), key=lambda e: e.key)
-    out = ["<h1>All directives</h1>", '<ul class="all">']
-    out += [f'<li><a href="{e.page}#{e.anchor}">{html.escape(e.name)}</a></li>' for e in entries]
+    out = ["<h1>All directives</h1>", f'<p class="filter"><label for="only">Only those with</label> <input id="only" type="search" autocomplete="off" '
+           f'placeholder="name or module"> <span id="count" role="status">{len(entries)}</span></p>', '<ul class="all">']
+    out += [f'<li><a href="{e.page}#{e.anchor}">{html.escape(e.name)}</a> <span>{e.module.title}</span></li>' for e in entries]
     return page("Directives", "\n".join(out) + "</ul>")
 
 
@@ -206,7 +208,7 @@ def read_synonyms(path):
     return known
 
 
-def search_index(modules, howtos, synonyms):
+def search_index(modules, howtos, tables, synonyms):
     """Rows of name, address, kind, text and the words that lead here. Of a how-to, each part has a row."""
     left = dict(synonyms)
     rows = [[e.name, f"{e.page}#{e.anchor}", e.module.title, " ".join(e.text()).replace("`", ""), left.pop(e.key, [])]
@@ -217,22 +219,12 @@ def search_index(modules, howtos, synonyms):
             address = name + (f"#{anchor_of(heading)}" if heading else "")
             rows.append([f"{title}: {plain(heading)}" if heading else title, address, "how to", plain(part) or plain(text),
                          [] if heading else left.pop(name.removesuffix(".html"), [])])
+    for name, title, text, _ in tables:
+        rows += [[f"{title}: {plain(heading)}" if heading else title, name + (f"#{anchor_of(heading)}" if heading else ""), "table", plain(part), []]
+                 for heading, part in sections(text)]
     if left:
         raise SystemExit(f"synonyms.txt: there is nothing of these names: {' '.join(sorted(left))}")
     return "const manualIndex = " + json.dumps(rows, separators=(",", ":")).replace("</", "<\\/") + ";\n"
-
-
-def divide(module):
-    """[(page, entries)]: a module with many entries has several pages, of about the same length."""
-    count = max(1, math.ceil(len(module.entries) / ENTRIES_OF_A_PAGE))
-    size = math.ceil(len(module.entries) / count)
-    parts = []
-    for i in range(count):
-        name = module.page if i == 0 else f"{module.title}-{i + 1}.html"
-        parts.append((name, module.entries[i * size:(i + 1) * size]))
-        for e in parts[-1][1]:
-            e.page = name
-    return parts
 
 
 HOWTOS_OF_A_MODULE = 4
@@ -250,27 +242,33 @@ def howtos_of(module, howtos):
     return f'<p class="howtos">How to: {", ".join(found)}</p>' if found else ""
 
 
-def module_pages(module, links, howtos):
-    """[(name, title, body, contents)] of a module."""
-    parts, out = divide(module), []
-    to_howtos = howtos_of(module, howtos)
-    for number, (name, entries) in enumerate(parts, 1):
-        of_all = f" <small>part {number} of {len(parts)}</small>" if len(parts) > 1 else ""
-        body = f'<h1>{module.title}{of_all}</h1><p>{inline(" ".join(module.intro).strip(), links)}</p>{to_howtos}'
-        contents = [f'<a href="#{e.anchor}">{html.escape(e.name)}</a>' for e in entries]
-        for other, (address, others) in enumerate(parts, 1):
-            if other != number and others:
-                contents.append(f'<a class="part" href="{address}">Part {other}: {html.escape(others[0].name)} to {html.escape(others[-1].name)}</a>')
-        title = module.title + (f", part {number}" if number > 1 else "")
-        out.append((name, title, body + "\n".join(entry_html(e, links) for e in entries), "\n".join(contents)))
-    return out
+def module_page(module, links, howtos):
+    """(name, title, body, contents) of a module."""
+    body = f'<h1>{module.title}</h1><p>{inline(" ".join(module.intro).strip(), links)}</p>{howtos_of(module, howtos)}'
+    contents = "\n".join(f'<a href="#{e.anchor}">{html.escape(e.name)}</a>' for e in module.entries)
+    return module.page, module.title, body + "\n".join(entry_html(e, links) for e in module.entries), contents
 
 
-def howto_pages(howtos, links):
+def groups_of(overview):
+    """[(heading, [(address, title, about)])] of docs/guides/README.md."""
+    return [(heading, [(page_of(path), title, about) for title, path, about in re.findall(r"^- \[(.*)\]\((.*)\): (.*)$", text, re.M)])
+            for heading, text in sections(overview)[1:]]
+
+
+def siblings(name, groups):
+    """Links to the guides of its group."""
+    for heading, guides in groups:
+        if any(address == name for address, _, _ in guides):
+            links = [f'<a href="{address}"{" aria-current=page" if address == name else ""}>{html.escape(title)}</a>' for address, title, _ in guides]
+            return [f'<a class="part" href="index.html#{anchor_of(heading)}">Guides: {html.escape(heading)}</a>', *links]
+    return []
+
+
+def howto_pages(howtos, links, groups):
     for name, title, text in howtos:
         headings = [heading for heading, _ in sections(text) if heading]
         contents = [f'<a href="#{anchor_of(h)}">{html.escape(plain(h))}</a>' for h in headings] if len(headings) > 1 else []
-        yield name, title, markdown(text, links), "\n".join(contents)
+        yield name, title, markdown(text, links), "\n".join(contents + siblings(name, groups))
 
 
 def write_in_order(folder, pages):
@@ -280,21 +278,33 @@ def write_in_order(folder, pages):
         (folder / name).write_text(page(title, body, contents, before, after))
 
 
+# Documents that are pages, too: what they are called in the list of pages.
+TABLES = {"differences-from-apache": "what Apache 2.4 does otherwise, and why", "modules": "which of Apache's modules run here", "metrics": "all figures of SetHandler metrics",
+          "limits": "all that a client or a site can make grow, with its bound", "mistakes": "ten mistakes, and what four servers say of them",
+          "benchmarks": "measurements, and the programs that make them"}
+
+
+def read_tables(folder):
+    """[(address, title, text, about)]"""
+    texts = [(name, (folder / f"{name}.md").read_text(), about) for name, about in TABLES.items()]
+    return [(f"{name}.html", plain(re.search(r"^# (.*)", text, re.M)[1]), text, about) for name, text, about in texts]
+
+
 def write(modules, howto_files, static, folder):
-    for m in modules:
-        divide(m)
     links = {e.key: f"{e.page}#{e.anchor}" for m in modules for e in m.entries}
     howtos = []
     for path in howto_files:
         text = path.read_text()
         howtos.append((page_of(path.name), re.match(r"# (.*)", text)[1], text))
     links |= {f'guide "{title}"': address for address, title, _ in howtos}
+    groups, tables = groups_of((howto_files[0].parent / "README.md").read_text()), read_tables(howto_files[0].parent.parent)
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    write_in_order(folder, list(howto_pages(howtos, links)))
-    write_in_order(folder, [one for m in modules for one in module_pages(m, links, howtos)])
+    write_in_order(folder, list(howto_pages(howtos, links, groups)))
+    write_in_order(folder, [module_page(m, links, howtos) for m in modules])
+    write_in_order(folder, list(howto_pages([table[:3] for table in tables], links, [])))
     (folder / "directives.html").write_text(all_directives(modules))
-    (folder / "index.js").write_text(search_index(modules, howtos, read_synonyms(static / "synonyms.txt")))
-    for name in ("style.css", "search.js"):
+    (folder / "index.js").write_text(search_index(modules, howtos, tables, read_synonyms(static / "synonyms.txt")))
+    for name in ("style.css", "search.js", "page.js"):
         shutil.copyfile(static / name, folder / name)
-    (folder / "index.html").write_text(start_page(modules, howtos, (howto_files[0].parent / "README.md").read_text()))
+    (folder / "index.html").write_text(start_page(modules, howtos, groups, tables))

@@ -219,21 +219,36 @@ def test_excerpts_have_whole_words(pages):
 
 
 def test_pages_lead_on(pages):
-    """A skip link, a table of contents, anchors at entries, neighbours; no page has more than thirty entries."""
+    """A skip link, a table of contents, anchors at entries, neighbours; each module has one page."""
     seen, name = [], MODULES[0].page
     while name:
         text = (pages / name).read_text()
         seen.append(name)
         entries = re.findall(r'<section id="([^"]+)"', text)
-        assert len(entries) <= 30 and text.index('href="#content"') < text.index("<header>")
+        assert text.index('href="#content"') < text.index("<header>")
         contents = re.search(r'(?s)<nav class="toc" aria-label="[^"]+">(.*?)</nav>', text)
         assert re.findall(r'href="#([^"]+)"', contents[1] if contents else "") == entries
         assert all(f'<a href="#{e}">' in text.split("<main")[1] for e in entries)
         following = re.search(r'<a rel="next" href="([^"]+)">', text)
         name = following and following[1]
         assert not following or f'<a rel="prev" href="{seen[-1]}">' in (pages / name).read_text()
-    assert len(seen) == len(set(seen)) and {m.page for m in MODULES} < set(seen) and "core-2.html" in seen
+    assert seen == [m.page for m in MODULES]
     assert 'rel="next"' in (pages / "https.html").read_text()
+
+
+def test_guides_stand_beside_a_guide(pages):
+    text = (pages / "maintenance.html").read_text()
+    beside = re.search(r'(?s)<nav class="toc".*?</nav>', text)[0]
+    assert 'href="maintenance.html" aria-current=page' in beside and 'href="single-page-application.html"' in beside
+    assert 'href="index.html#guides"' in text.split("</header>")[0]
+
+
+def test_tables_are_pages(pages):
+    """What guides send readers to is a page, not a file of the source."""
+    start = (pages / "index.html").read_text()
+    for name in ("metrics", "differences-from-apache", "limits", "modules", "benchmarks", "mistakes"):
+        assert f'href="{name}.html"' in start and "<table>" in (pages / f"{name}.html").read_text()
+        assert not any(f"docs/{name}.md" in path.read_text() for path in (ROOT / "docs/guides").glob("[0-9]*.md"))
 
 
 def complete(program, *words):

@@ -64,6 +64,8 @@ PAGES = {  # what it is: (path, status)
     "manual": ("/docs/index.html", 200),
     "manual-howto": ("/docs/https.html", 200),
     "manual-module": ("/docs/mod_include.html", 200),
+    "manual-directives": ("/docs/directives.html", 200),
+    "manual-table": ("/docs/limits.html", 200),
 }
 SCREENS = [(width, dark) for width in (1280, 390) for dark in (False, True)]
 
@@ -193,6 +195,23 @@ def test_screens(shown, tab, name):
             if fault:
                 found.append(f"{screen}: focus, {fault}")
     assert found == []
+
+
+def test_examples_can_be_copied(shown, tab):
+    """A button at each example, reached by keyboard, says that it did."""
+    tab.show(f"http://127.0.0.1:{shown.port}/docs/maintenance.html", 1280)
+    assert tab.run("[...document.querySelectorAll('pre')].every(e => e.nextElementSibling.tagName == 'BUTTON' && e.nextElementSibling.getAttribute('aria-label'))")
+    tab.run("navigator.clipboard.writeText = async text => { window.copied = text; }; document.querySelector('.example button').click()")
+    brigade.wait_until(lambda: tab.run("document.querySelector('.example button').textContent == 'Copied'"), "the copy")
+    assert tab.run("window.copied").startswith('Alias "/maintenance.html"')
+
+
+def test_directives_have_a_filter(shown, tab):
+    tab.show(f"http://127.0.0.1:{shown.port}/docs/directives.html", 1280)
+    shown_names = "[...document.querySelectorAll('.all li:not([hidden]) a')].map(e => e.textContent)"
+    assert len(tab.run(shown_names)) > 500
+    tab.run("const f = document.getElementById('only'); f.value = 'etag mod_include'; f.dispatchEvent(new Event('input'))")
+    assert tab.run(shown_names) == ["SSIETag"] and tab.run("document.getElementById('count').textContent") == "1"
 
 
 def test_faults_are_seen(tab, tmp_path):
