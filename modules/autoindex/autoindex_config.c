@@ -109,6 +109,7 @@ static const struct {
     {"TrackModified", AI_TRACK_MODIFIED},
     {"VersionSort", AI_VERSION_SORT},
     {"XHTML", AI_XHTML},
+    {"ShowDotFiles", AI_SHOW_DOT_FILES},
     {"ShowForbidden", AI_SHOW_FORBIDDEN},
     {"AddAltClass", AI_ADD_ALT_CLASS},
     {"UseOldDateFormat", AI_OLD_DATE_FORMAT},

@@ -179,6 +179,8 @@ static ai_entry *ai_entry_of(request_rec *r, const apr_finfo_t *dirent, const ai
 
     if (name[0] == '.' && (!name[1] || (name[1] == '.' && !name[2])))
         return NULL;
+    if (name[0] == '.' && view->by_default_utf8 && !(view->opts & AI_SHOW_DOT_FILES))
+        return NULL; /* Apache shows them; IndexIgnore hides them there */
     if (view->pattern && apr_fnmatch(view->pattern, name, APR_FNM_NOESCAPE | APR_FNM_PERIOD))
         return NULL;
     if (view->conf->ignores->nelts &&
@@ -237,10 +239,13 @@ static int ai_sign(apr_int64_t a, apr_int64_t b)
 }
 
 /* Names that differ in case only still have an order. */
-static int ai_compare_names(const ai_entry *a, const ai_entry *b, int opts)
+static int ai_compare_names(const ai_entry *a, const ai_entry *b, int opts, int modern)
 {
     int rv = 0;
 
+    if (modern && (opts & AI_VERSION_SORT) && (opts & AI_IGNORE_CASE) &&
+        (rv = ai_collate(a->name, b->name)))
+        return rv;
     if (opts & AI_VERSION_SORT) {
         if (opts & AI_IGNORE_CASE)
             rv = apr_strnatcasecmp(a->name, b->name);
@@ -274,7 +279,7 @@ static int ai_compare(const void *va, const void *vb, void *vview)
         const char *da = a->desc ? a->desc : "", *db = b->desc ? b->desc : "";
         rv = view->opts & AI_VERSION_SORT ? apr_strnatcmp(da, db) : strcmp(da, db);
     }
-    return rv ? rv : ai_compare_names(a, b, view->opts);
+    return rv ? rv : ai_compare_names(a, b, view->opts, view->modern);
 }
 
 /* 1: the calling thread has read from a disk since then, or waited for something more than once. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The list as BuiltinPages modern has it: a table for people on any screen, light and dark. There is no script in it, and its
- * style comes from a URL of the listing itself (?style=), so that a policy with "default-src 'self'" allows it.
+ * The list as BuiltinPages modern has it: a table for people on any screen, light and dark. Its style, and the script
+ * that filters it while one types, come from URLs of the listing itself (?style=, ?script=): a policy with "default-src 'self'"
+ * allows them. Without scripts the field of the filter is a form.
  */
 #include "autoindex_private.h"
 #include "http_core.h"
@@ -17,6 +18,18 @@
 static const char ai_style[] = {
 #include "autoindex_style.inc"
 };
+static const char ai_script[] = {
+#include "autoindex_script.inc"
+};
+
+static const struct ai_part {
+    const char *name; /* as the query begins */
+    const char *type, *text;
+    apr_size_t len;
+} ai_parts[] = {
+    {"style=", "text/css; charset=utf-8", ai_style, sizeof(ai_style) - 1},
+    {"script=", "text/javascript; charset=utf-8", ai_script, sizeof(ai_script) - 1},
+};
 
 /* What all rows share. */
 typedef struct ai_page {
@@ -27,33 +40,43 @@ typedef struct ai_page {
 
 int ai_modern_opts(const ai_conf *conf)
 {
-    int opts = (conf->opts & AI_NONE) ? 0 : conf->opts | (AI_DEFAULTS & ~conf->minus);
+    int opts = (conf->opts & AI_NONE) ? 0 : conf->opts | conf->plus | (AI_DEFAULTS & ~conf->minus);
 
     return (opts | AI_FANCY) & ~AI_XHTML;
 }
 
-/* ---- the style sheet ---- */
+/* ---- style sheet and script ---- */
 
 /* Changes with the text, so that clients may keep it for ever. */
-static const char *ai_style_query(apr_pool_t *p)
+static const char *ai_part_query(apr_pool_t *p, const struct ai_part *part)
 {
-    apr_ssize_t len = sizeof(ai_style) - 1;
+    apr_ssize_t len = (apr_ssize_t)part->len;
 
-    return apr_psprintf(p, "?style=%08x", apr_hashfunc_default(ai_style, &len));
+    return apr_psprintf(p, "?%s%08x", part->name, apr_hashfunc_default(part->text, &len));
 }
 
-int ai_modern_is_style(const request_rec *r)
+static const struct ai_part *ai_part_of(const request_rec *r)
 {
-    return r->args && strncmp(r->args, "style=", 6) == 0;
+    for (apr_size_t i = 0; r->args && i < sizeof(ai_parts) / sizeof(ai_parts[0]); i++)
+        if (strncmp(r->args, ai_parts[i].name, strlen(ai_parts[i].name)) == 0)
+            return &ai_parts[i];
+    return NULL;
 }
 
-int ai_modern_style(request_rec *r)
+int ai_modern_is_part(const request_rec *r)
 {
-    ap_set_content_type(r, "text/css; charset=utf-8");
-    ap_set_content_length(r, sizeof(ai_style) - 1);
+    return ai_part_of(r) != NULL;
+}
+
+int ai_modern_part(request_rec *r)
+{
+    const struct ai_part *part = ai_part_of(r);
+
+    ap_set_content_type(r, part->type);
+    ap_set_content_length(r, (apr_off_t)part->len);
     apr_table_setn(r->headers_out, "Cache-Control", "max-age=31536000, immutable");
     if (!r->header_only)
-        ap_rwrite(ai_style, sizeof(ai_style) - 1, r);
+        ap_rwrite(part->text, (int)part->len, r);
     return OK;
 }
 
@@ -76,7 +99,9 @@ void ai_modern_preamble(request_rec *r, const ai_view *view)
               "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
               "<meta name=\"color-scheme\" content=\"light dark\">\n<title>Index of ",
               ai_text(r->pool, view, ai_folder_uri(r)),
-              "</title>\n<link rel=\"stylesheet\" href=\"", ai_style_query(r->pool), "\">\n", NULL);
+              "</title>\n<link rel=\"stylesheet\" href=\"", ai_part_query(r->pool, &ai_parts[0]),
+              "\">\n<script src=\"", ai_part_query(r->pool, &ai_parts[1]), "\" defer></script>\n",
+              NULL);
     if (conf->style_sheet)
         ap_rvputs(r, "<link rel=\"stylesheet\" href=\"", conf->style_sheet, "\">\n", NULL);
     if (conf->head_insert)
@@ -179,7 +204,7 @@ static void ai_row(const ai_page *page, apr_pool_t *p, const ai_entry *entry)
 {
     const char *name = entry->is_parent ? "Parent Directory" : entry->name;
 
-    ap_rputs("<tr><td class=\"n\">", page->r);
+    ap_rputs(entry->is_parent ? "<tr id=\"up\"><td class=\"n\">" : "<tr><td class=\"n\">", page->r);
     ai_icon_cell(page, p, entry);
     ap_rvputs(page->r, "<a href=\"", ap_escape_html(p, ap_os_escape_path(p, entry->name, 0)), "\">",
               ai_text(p, page->view, name), "</a></td>", NULL);
@@ -212,21 +237,26 @@ static void ai_column(const ai_page *page, const char *css, const char *text, ch
               "><a href=\"", query, view->link_args, "\">", text, "</a></th>", NULL);
 }
 
-/* How much there is, and a field for P=. */
+/* How much there is, and a field for P=, by which the script filters as well. */
 static void ai_bar(const ai_page *page, const apr_array_header_t *entries)
 {
     const ai_view *view = page->view;
     request_rec *r = page->r;
     int folders = 0, files = 0;
+    apr_off_t bytes = 0;
 
     for (int i = 0; i < entries->nelts; i++) {
         const ai_entry *entry = APR_ARRAY_IDX(entries, i, ai_entry *);
 
         folders += !entry->is_parent && entry->is_folder;
         files += !entry->is_parent && !entry->is_folder;
+        bytes += entry->size > 0 ? entry->size : 0;
     }
-    ap_rprintf(r, "<div id=\"bar\"><p>%d folder%s, %d file%s</p>", folders, folders == 1 ? "" : "s",
-               files, files == 1 ? "" : "s");
+    ap_rprintf(r, "<div id=\"bar\"><p role=\"status\">%d folder%s, %d file%s", folders,
+               folders == 1 ? "" : "s", files, files == 1 ? "" : "s");
+    if (files && page->sizes)
+        ap_rvputs(r, ", ", ai_size_text(r->pool, bytes), NULL);
+    ap_rputs("</p>", r);
     if (!(view->opts & AI_IGNORE_CLIENT))
         ap_rvputs(
             r,

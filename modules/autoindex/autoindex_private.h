@@ -34,6 +34,7 @@
 #define AI_ADD_ALT_CLASS 0x40000
 #define AI_OLD_DATE_FORMAT 0x80000
 #define AI_NONE 0x100000
+#define AI_SHOW_DOT_FILES 0x200000
 
 #define AI_NAME_WIDTH 23
 #define AI_DESC_WIDTH 23
@@ -118,16 +119,20 @@ int ai_is_ignored(const ai_conf *conf, const char *path);
  * ai_entry *, or NULL: the directory cannot be read, or, if *rv is APR_EAGAIN, a worker has to make the listing */
 apr_array_header_t *ai_entries(request_rec *r, ai_view *view, apr_status_t *rv);
 
+/** The order of two names for people, without regard to locale, case and marks; numbers count as such. 0: they are the same so.
+ * (autoindex_collate.c) */
+int ai_collate(const char *a, const char *b);
+
 /** The path of the folder that is listed, without the slash at its end; "/" for the top. In r->pool. */
 const char *ai_folder_uri(request_rec *r);
 /** The page is in UTF-8. */
 int ai_is_utf8(const ai_view *view);
 
-/** @name The modern look: options, its style sheet as a response, and the parts of the page
+/** @name The modern look: options, its style sheet and script as responses, and the parts of the page
  * @{ */
 int ai_modern_opts(const ai_conf *conf);
-int ai_modern_is_style(const request_rec *r);
-int ai_modern_style(request_rec *r);
+int ai_modern_is_part(const request_rec *r);
+int ai_modern_part(request_rec *r);
 void ai_modern_preamble(request_rec *r, const ai_view *view);
 void ai_modern_path(request_rec *r, const ai_view *view);
 void ai_modern_h1(request_rec *r, const ai_view *view);

@@ -218,8 +218,8 @@ static int ai_handler(request_rec *r)
     }
     if ((errstatus = ap_discard_request_body(r)) != OK)
         return errstatus;
-    if (ai_modern_is_style(r) && brg_pages_of(r) != BRG_PAGES_APACHE)
-        return ai_modern_style(r);
+    if (ai_modern_is_part(r) && brg_pages_of(r) != BRG_PAGES_APACHE)
+        return ai_modern_part(r);
     conf = ap_get_module_config(r->per_dir_config, &autoindex_module);
     if (*r->filename && r->filename[strlen(r->filename) - 1] != '/')
         r->filename = apr_pstrcat(r->pool, r->filename, "/", NULL);

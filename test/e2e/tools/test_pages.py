@@ -214,6 +214,18 @@ def test_directives_have_a_filter(shown, tab):
     assert tab.run(shown_names) == ["SSIETag"] and tab.run("document.getElementById('count').textContent") == "1"
 
 
+def test_listings_have_a_filter(shown, tab):
+    """It works while one types, and says how many there are."""
+    tab.show(f"http://127.0.0.1:{shown.port}/files/", 1280)
+    names = "[...document.querySelectorAll('tbody tr:not([hidden]) a')].map(e => e.textContent)"
+    everything = tab.run(names)
+    for typed, fits in (("NUMB", lambda name: "numb" in name.lower()), ("*.csv", lambda name: name.endswith(".csv")), ("", lambda name: True)):
+        tab.run(f"(() => {{ const f = document.querySelector('#bar input'); f.value = '{typed}'; f.dispatchEvent(new Event('input')); }})()")
+        wanted = [name for name in everything if fits(name) or name == "Parent Directory"]
+        assert tab.run(names) == wanted and (not typed or 0 < len(wanted) - 1 < len(everything) - 1)
+        assert tab.run("document.querySelector('#bar p').textContent").startswith(f"{len(wanted) - 1} of ") == bool(typed)
+
+
 def test_faults_are_seen(tab, tmp_path):
     """The look itself: faint text, a faint box, no outline, too wide."""
     (tmp_path / "faint.html").write_text("""<!doctype html><html lang=en><title>x</title><style>a{outline:none}</style>
