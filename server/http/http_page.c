@@ -13,10 +13,13 @@
 #include <string.h>
 
 /* With its SHA-256, which the manual (BuiltinPages) tells for policies that name it. */
-#define PAGE_STYLE                                                                                \
-    "body{max-width:36rem;margin:16vh auto;padding:0 1.5rem;font:1rem/1.5 system-ui,sans-serif}"  \
-    "h1{margin:0;line-height:1.2;overflow-wrap:anywhere}small,address{font:.85rem/1.5 system-ui," \
-    "sans-serif;opacity:.7;overflow-wrap:anywhere}"
+#define PAGE_STYLE                                                                 \
+    "body{max-width:36rem;margin:16vh auto;padding:0 1.5rem;font:1rem/1.5 system-" \
+    "ui,sans-serif;color:#1b2430}html{background:#f6f7f9}a{color:#0b55bd}h1{margi" \
+    "n:0;line-height:1.2;overflow-wrap:anywhere}small,address{font:.85rem/1.5 sys" \
+    "tem-ui,sans-serif;color:#5b6675;overflow-wrap:anywhere}@media(prefers-color-" \
+    "scheme:dark){html{background:#12161c}body{color:#e6eaf0}a{color:#8bbcff}smal" \
+    "l,address{color:#a3adba}}"
 
 static const struct page_sentence {
     int status;
