@@ -188,6 +188,7 @@ typedef struct brg_status_cache {
         tier_stored; /**< of the tier that machines share (CacheSocache): answers asked for, found, written */
     uint64_t tier_failed;    /**< calls that it did not answer, or not in time */
     uint64_t tier_waited_us; /**< microseconds that calls took */
+    uint64_t held;           /**< stored answers that are looked at, written or sent, now */
 } brg_status_cache;
 
 /** Optional function of the built-in cache_module. @return 1: @a out is filled; 0: nothing is stored by this configuration */

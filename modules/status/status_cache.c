@@ -33,6 +33,8 @@ static const struct {
      CACHE_SAMPLE(bytes_most)},
     {"brigade_shared_cache_fetches", "gauge",
      "Requests to backends whose answers others may wait for.", "", CACHE_SAMPLE(fetches)},
+    {"brigade_shared_cache_held", "gauge",
+     "Stored answers that are looked at, written or sent.", "", CACHE_SAMPLE(held)},
     {"brigade_shared_cache_stored_total", "counter", "Answers that were stored.", "",
      CACHE_SAMPLE(stored)},
     {"brigade_shared_cache_evicted_total", "counter", "Answers that made room for others.", "",

@@ -149,13 +149,15 @@ int cached_command(apr_pool_t *p, server_rec *main, pid_t pid, cached_verb verb,
     BRG_ASSERT(verb != CACHED_VERB_NONE && pid > 0);
     if (cache_module.module_index < 0)
         return command_failed("the built-in mod_cache is not in use");
-    if (!n)
+    if (!n && verb != CACHED_VERB_SHOW)
         return command_failed("which URL, URL* or tag:NAME?");
     for (int i = 0; i < n; i++)
         if ((error = cached_named_read(p, main, args[i], named + i)))
             return command_failed(apr_psprintf(p, "%s: %s", args[i], error));
     if ((error = command_attach(p, main, pid)))
         return command_failed(error);
+    if (!n)
+        cached_report_all(p, command_put, stdout);
     for (int i = 0; i < n; i++) {
         const int one = command_one(p, verb, named + i, args[i]);
 

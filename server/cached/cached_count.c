@@ -101,6 +101,7 @@ static void count_stored(brg_status_cache *out)
     out->bytes = s.bytes;
     out->bytes_most = count_memory;
     out->fetches = s.flights;
+    out->held = s.held;
     out->stored = s.stored;
     out->evicted = s.evicted;
     out->refused = s.refused;

@@ -46,6 +46,9 @@ typedef void cached_put_fn(void *to, const char *line);
  */
 int cached_report(apr_pool_t *p, const cached_named *named, cached_put_fn *put, void *to);
 
+/** Say in lines how much is stored, and what requests have of it now. */
+void cached_report_all(apr_pool_t *p, cached_put_fn *put, void *to);
+
 /** The handler cache-manager. */
 int cached_manager(request_rec *r);
 

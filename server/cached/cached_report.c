@@ -196,3 +196,18 @@ int cached_report(apr_pool_t *p, const cached_named *named, cached_put_fn *put, 
     apr_pool_destroy(t.p);
     return t.n;
 }
+
+void cached_report_all(apr_pool_t *p, cached_put_fn *put, void *to)
+{
+    store_figures f;
+
+    BRG_ASSERT(cached_store());
+    store_figures_get(cached_store(), &f);
+    put(to, apr_psprintf(p, "objects  %" APR_UINT64_T_FMT " of %" APR_UINT64_T_FMT, f.objects,
+                         f.objects_most));
+    put(to, apr_psprintf(p, "bytes    %" APR_UINT64_T_FMT, f.bytes));
+    put(to, apr_psprintf(p, "fetches  %" APR_UINT64_T_FMT ", %" APR_UINT64_T_FMT " bytes",
+                         f.flights, f.flight_bytes));
+    put(to, apr_psprintf(p, "waiting  %" APR_UINT64_T_FMT, f.waiting));
+    put(to, apr_psprintf(p, "held     %" APR_UINT64_T_FMT, f.held));
+}

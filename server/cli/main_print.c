@@ -102,7 +102,7 @@ void main_print_usage(FILE *out, const char *program)
         "  -k command         : start, restart, graceful, graceful-stop, stop or upgrade",
         "  -k purge URL..     : end what is stored of it; URL* and tag:NAME, too",
         "  -k soft-purge ..   : it is stale from now on",
-        "  -k cache URL..     : what is stored of it, and why not",
+        "  -k cache [URL..]   : what is stored of it, and why not; of all: how much",
         "  -v                 : print the version",
         "  --version          : print the version, libraries and options of the build",
         "  -V                 : print these and how it was built",

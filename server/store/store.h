@@ -306,6 +306,8 @@ typedef struct store_figures {
         collapsed;         /**< since it was formatted */
     uint64_t objects_most; /**< CacheMaxObjects, or what the table takes */
     uint32_t segments, segments_free, segments_dying;
+    uint64_t held;    /**< views and writers of readers that live: 0 when no request is there */
+    uint64_t waiting; /**< readers that wait for a flight */
 } store_figures;
 
 void store_figures_get(const store *s, store_figures *figures);

@@ -41,6 +41,11 @@ static int store_flight_is_over(uint32_t word)
     return !state || (state > STORE_FLIGHT_GROWS + 1 && state != STORE_FLIGHT_TENTATIVE);
 }
 
+int store_flight_lasts(const store_flight *f)
+{
+    return !store_flight_is_over(atomic_load(&f->state));
+}
+
 /* An entry that nobody uses; those of the dead are taken as well. 0: none */
 static uint32_t store_flight_new(store_reader *reader, const store_key *key, uint64_t mark)
 {

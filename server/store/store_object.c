@@ -72,7 +72,7 @@ int store_record_parts(const store *s, const store_record *r, store_parts *parts
     return 0;
 }
 
-/* The body of another record, whose segment is pinned, too. */
+/* The body of another record. Its segment is pinned, too, where it is not the head's own (store_hold(), store_release()). */
 static int store_view_borrow(store_reader *reader, store_record *r, const store_parts *parts,
                              store_view *view)
 {
@@ -82,7 +82,8 @@ static int store_view_borrow(store_reader *reader, store_record *r, const store_
 
     if (segment >= s->segments)
         return 0;
-    store_pin(reader, segment);
+    if (segment != view->segment)
+        store_pin(reader, segment);
     if (store_link_holds(s, parts->link) && (body = store_record_at(s, parts->link)) &&
         body->key.a == r->key.a && body->key.b == r->key.b &&
         (atomic_load(&body->word) & STORE_REC_STATE) == STORE_REC_COMPLETE) {
@@ -90,7 +91,8 @@ static int store_view_borrow(store_reader *reader, store_record *r, const store_
         view->body_segment = segment;
         return 1;
     }
-    store_unpin(reader, segment);
+    if (segment != view->segment)
+        store_unpin(reader, segment);
     return 0;
 }
 
@@ -381,6 +383,19 @@ void store_each(store_reader *reader, store_each_fn *fn, void *data)
     }
 }
 
+static void store_count_held(const store *s, store_figures *f)
+{
+    for (uint32_t row = 0; row < s->limits.readers; row++)
+        for (uint32_t i = 0; atomic_load(&s->row[row].state) == STORE_ROW_LIVE && i < s->segments;
+             i++)
+            f->held +=
+                atomic_load_explicit(&s->pin[(size_t)row * s->segments + i], memory_order_relaxed);
+    for (uint32_t i = 1; f->flights && i <= s->limits.flights; i++)
+        if (store_flight_lasts(s->flight + i))
+            for (int k = 0; k < STORE_WAIT_WORDS; k++)
+                f->waiting += (unsigned)__builtin_popcountll(atomic_load(&s->flight[i].waits[k]));
+}
+
 void store_figures_get(const store *s, store_figures *f)
 {
     const store_shared *h = s->shared;
@@ -401,6 +416,7 @@ void store_figures_get(const store *s, store_figures *f)
                          .collapsed = h->collapsed,
                          .segments = s->segments};
     f->bytes = store_bytes_used(s, &f->segments_free);
+    store_count_held(s, f);
     for (uint32_t i = 0; i < s->segments; i++)
         f->segments_dying += atomic_load(&s->segment[i].state) >= STORE_SEG_DYING;
 }

@@ -302,6 +302,8 @@ static inline uint64_t store_link_of(const store *s, const void *p)
 
 /* ---- flights */
 store_flight *store_flight_of(const store *s, uint32_t flight);
+/* It is not over. */
+int store_flight_lasts(const store_flight *f);
 void store_flight_finish(store *s, uint32_t flight, store_flight_state how);
 
 #define STORE_COUNT(s, what) atomic_fetch_add_explicit(&(s)->shared->what, 1, memory_order_relaxed)

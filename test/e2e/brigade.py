@@ -20,6 +20,7 @@ import threading
 import time
 
 import h2_client
+import held
 from http_client import Client, raw_exchange
 import ports
 from ports import free_port
@@ -303,15 +304,28 @@ class Server:
             if TROUBLE.search(line):
                 raise AssertionError("trouble in the log:\n" + self.error_log().decode(errors="replace")[-6000:])
 
+    def check_held(self):
+        """Fail if a server without requests still holds something for one. What was on its way when a test ended may end by itself."""
+        if self.apache or self.bare or not self.process or self.process.poll() is not None:
+            return
+        left = []
+        try:
+            wait_until(lambda: left.clear() or left.append(held.now(self)) or not left[0], "requests to let go of all")
+        except AssertionError as e:
+            raise AssertionError(f"{e}: {left[0]}") from None
+
     def remove(self):
         shutil.rmtree(self.root, ignore_errors=True)
 
     def close(self, failed=False):
         try:
+            if not failed:
+                self.check_held()
             self.stop()
             self.check_logs()
         except BaseException:
             failed = True
+            self.stop()
             raise
         finally:
             if failed or os.environ.get("KEEP"):

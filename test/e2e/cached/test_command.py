@@ -125,6 +125,20 @@ def test_the_disk(serve, backend, tmp_path):
     assert known(server, "/p/b") == ["MISS"]
 
 
+def test_all(serve, backend):
+    """How much there is, and what requests hold: nothing when none is there, also where answers were renewed by a 304."""
+    backend.scripts["*"] = tagged
+    server = serve(config(backend, loops=2))
+    for path in PATHS:
+        known(server, path)
+        assert told(server, "soft-purge", "http://localhost" + path).returncode == 0
+        assert known(server, *[path] * 20) == ["REVALIDATE", *["HIT"] * 19]
+    done = told(server, "cache")
+    lines = dict(line.split(maxsplit=1) for line in done.stdout.decode().splitlines())
+    assert done.returncode == 0 and lines["objects"].startswith("10 of "), done  # each has the names of its fields beside it
+    assert (lines["fetches"], lines["waiting"], lines["held"]) == ("0, 0 bytes", "0", "0")
+
+
 @pytest.mark.parametrize("args,said", [
     ([], "which URL, URL* or tag:NAME?"),
     (["/p/a"], "/p/a: neither a URL (http://HOST/PATH or https://HOST/PATH) nor tag:NAME"),

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What requests hold of a server: all of it is 0 when none is there. Stored answers, fetches and their waiters as `-k cache` tells them; requests that
+backends have, or that wait for a connection to one, as the memory has them in which server processes count them (server/proxy/proxy_gauges.c)."""
+import array
+import os
+import re
+import subprocess
+
+STORE = "/memfd:cached-store-2 (deleted)"
+BACKENDS = "/memfd:proxy-gauges-1 (deleted)"
+WAITING, BUSY, OF_A_BACKEND = 2, 3, 4  # of the numbers of a backend: open, idle, waiting, busy
+
+
+def memory_of(pid, name):
+    folder = f"/proc/{pid}/fd"
+    return next((f"{folder}/{n}" for n in os.listdir(folder) if os.readlink(f"{folder}/{n}") == name), None)
+
+
+def pages_of(path):
+    """Those that were written: the rest is 0."""
+    with open(path, "rb") as f:
+        at, end = 0, os.fstat(f.fileno()).st_size
+        while at < end:
+            try:
+                at = os.lseek(f.fileno(), at, os.SEEK_DATA)
+            except OSError:
+                return
+            to = os.lseek(f.fileno(), at, os.SEEK_HOLE)
+            yield os.pread(f.fileno(), to - at, at)
+            at = to
+
+
+def of_backends(pid):
+    path = memory_of(pid, BACKENDS)
+    busy = waiting = 0
+    for page in pages_of(path) if path else ():
+        numbers = array.array("i", page)
+        busy += sum(numbers[BUSY::OF_A_BACKEND])
+        waiting += sum(numbers[WAITING::OF_A_BACKEND])
+    return {"requests of backends": busy, "requests that wait for backends": waiting}
+
+
+def of_stored_answers(server):
+    told = subprocess.run(server.command("-k", "cache"), capture_output=True, env=server.env, timeout=60)
+    assert told.returncode == 0, told
+    numbers = {name.decode(): int(n) for name, n in re.findall(rb"^(\w+) +(\d+)", told.stdout, re.M)}
+    return {"fetches": numbers["fetches"], "waiters": numbers["waiting"], "stored answers": numbers["held"]}
+
+
+def now(server):
+    """What is not 0. A process that was killed leaves what it had of backends in a row that is not read any more."""
+    held = {} if server.expect_trouble else of_backends(server.process.pid)
+    if memory_of(server.process.pid, STORE):
+        held.update(of_stored_answers(server))
+    return {name: n for name, n in held.items() if n}
