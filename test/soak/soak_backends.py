@@ -23,6 +23,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "e2e"))
 import brigade  # noqa: E402
 import h2_client  # noqa: E402
+import held  # noqa: E402
 from backend import Backend, answer  # noqa: E402
 from http_client import Client, Truncated, request_bytes  # noqa: E402
 from processes import configured  # noqa: E402
@@ -75,9 +76,12 @@ def echo(connection, _request):
 
 
 def same(_connection, request):
-    """The address is the answer, so that nobody takes another's for his."""
+    """The address is the answer, so that nobody takes another's for his. What is stored of it is renewed by a 304."""
+    tag = f'"{request.target}"'
+    if request.method == "GET" and request["If-None-Match"] == tag:
+        return answer(b"", "304 Not Modified", [("ETag", tag), ("Cache-Control", f"max-age={len(request.target) % 3}")])
     return answer(request.target.encode() if request.method != "POST" else b"%d %s" % (len(request.body), request.target.encode()),
-                  fields=[("Cache-Control", f"max-age={len(request.target) % 3}")])
+                  fields=[("Cache-Control", f"max-age={len(request.target) % 3}"), ("ETag", tag)])
 
 
 class Forgetful(list):
@@ -103,6 +107,11 @@ class Site:
     def figures(self):
         return json.loads(self.server.get("/metrics?json").body)["backends"]
 
+    def from_store(self):
+        """Requests that the cache answered so far: at once, stale, or after a 304."""
+        cache = json.loads(self.server.get("/metrics?json").body)["shared_cache"]
+        return cache["hits"] + cache["stale"] + cache["revalidated"]
+
     def reload(self):
         before, count = set(self.server.children()), configured(self.server)
         self.server.signal(signal.SIGUSR1)
@@ -121,7 +130,8 @@ class Site:
             brigade.wait_until(resting, "rest", 90)
         except AssertionError:
             return f"not at rest: {seen}"
-        return None
+        left = held.now(self.server)
+        return f"held at rest: {left}" if left else None
 
 
 class Traffic:
@@ -232,15 +242,29 @@ class Traffic:
         for t in self.threads:
             t.start()
         until, reload_at = time.monotonic() + seconds, time.monotonic() + reload_seconds
+        self.hits = [self.site.from_store()]
+        slices = [until - seconds * i / SLICES for i in range(SLICES - 1, -1, -1)]
         while time.monotonic() < until and len(self.wrong) < 20:
             samples.take(self.server.process.pid, open=0)
             if reload_seconds and time.monotonic() >= reload_at:
                 self.site.reload()
                 reload_at = time.monotonic() + reload_seconds
+            if len(self.hits) < SLICES and time.monotonic() >= slices[len(self.hits) - 1]:
+                self.hits.append(self.site.from_store())
             time.sleep(0.5)
+        self.hits.append(self.site.from_store())
         self.end.set()
         for t in self.threads:
             t.join()
+
+
+SLICES = 6
+
+
+def hits_stopped(hits):
+    """The cache answers to the end about as often as at the beginning."""
+    each = [b - a for a, b in zip(hits, hits[1:])]
+    return f"answers from the store, by sixths of the time: {each}" if min(each) * 5 < max(each) else None
 
 
 ACTIONS = {"http1": Traffic.http1, "http2": Traffic.http2, "tls": Traffic.tls, "leaves": Traffic.leaves, "leaves-stream": Traffic.leaves_stream,
@@ -258,10 +282,10 @@ def half(site, options, reload_seconds, complaints):
     traffic, samples = Traffic(site, options), Samples()
     traffic.run(options.seconds / 2, reload_seconds, samples)
     complaints += [f"{len(traffic.wrong)} answers were wrong: {traffic.wrong[:5]}"] if traffic.wrong else []
-    complaints += [w for w in [site.at_rest()] if w]
+    complaints += [w for w in [hits_stopped(traffic.hits), site.at_rest()] if w]
     if not reload_seconds:
         complaints += grown(samples, options.seconds / 6)
-    return traffic.done, samples
+    return {**traffic.done, "from the store": traffic.hits[-1] - traffic.hits[0]}, samples
 
 
 def run(options):
