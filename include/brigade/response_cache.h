@@ -154,6 +154,14 @@ brg_cache_field_changed(request_rec *r, const char *name, brg_field_change how);
 BRG_DECLARE(void) brg_cache_each_time(request_rec *r);
 
 /**
+ * An access rule about the client, its credentials or by an expression decided about @a r, in its favour or not, and is not the
+ * rule of the page that @a r is a part of. The stored answers of mod_cache do not have that page, which others would get without
+ * that rule. To be said besides what the rule depends on. In a hook of access control. Does nothing where @a r is no sub-request.
+ * Threads: the request's. Blocking: no.
+ */
+BRG_DECLARE(void) brg_cache_part_is_guarded(request_rec *r);
+
+/**
  * A field of the response is a date, @a after microseconds after r->request_time, and with each
  * answer it goes on with the time; else it would have made the outcome VOLATILE. For a module's
  * brg_cache_fn.

@@ -223,9 +223,32 @@ static const char *access_place(request_rec *r, const access_conf *conf)
     return line ? apr_pstrcat(r->pool, " (", brg_directive_place(r->pool, line), ")", NULL) : "";
 }
 
+static int access_tells_apart(const apr_array_header_t *rules)
+{
+    for (int i = 0; i < rules->nelts; i++)
+        if (APR_ARRAY_IDX(rules, i, access_rule).kind != ACCESS_ALL)
+            return 1;
+    return 0;
+}
+
+/* A part of a page has other rules than the page, and they are about clients. */
+static void access_tell_guarded(request_rec *r, const access_conf *conf)
+{
+    const access_conf *page =
+        ap_get_module_config(r->main->per_dir_config, &access_compat_module);
+
+    if (conf->is_volatile ||
+        ((!page || page->allows != conf->allows || page->denies != conf->denies) &&
+         (access_tells_apart(conf->allows) || access_tells_apart(conf->denies))))
+        brg_cache_part_is_guarded(r);
+}
+
 static int access_check(request_rec *r)
 {
     const access_conf *conf = ap_get_module_config(r->per_dir_config, &access_compat_module);
+
+    if (r->main)
+        access_tell_guarded(r, conf);
 
     if (conf->is_volatile)
         for (request_rec *q = r; q; q = q->main ? q->main : q->prev)

@@ -58,6 +58,36 @@ static int authz_depends(request_rec *r)
     return BRG_CACHE_STATIC;
 }
 
+/* 1 if an <If> among these sections, or in them, has rules: which ones hold follows from its expression. */
+static int authz_sections_judge(const apr_array_header_t *sections)
+{
+    for (int i = 0; sections && i < sections->nelts; i++) {
+        ap_conf_vector_t *section = APR_ARRAY_IDX(sections, i, ap_conf_vector_t *);
+        const authz_dir_conf *conf = ap_get_module_config(section, &authz_core_module);
+        const core_dir_config *core = ap_get_core_module_config(section);
+
+        if ((conf && conf->root) || (core && authz_sections_judge(core->sec_if)))
+            return 1;
+    }
+    return 0;
+}
+
+/* A part of a page has other rules than the page, and not the same outcome for everyone; or it may have for another client. */
+static void authz_tell_guarded(request_rec *r, const authz_dir_conf *conf)
+{
+    const authz_node *root = conf->root;
+    const core_dir_config *core = ap_get_core_module_config(r->per_dir_config);
+    const authz_dir_conf *page;
+
+    if (!r->main)
+        return;
+    page = ap_get_module_config(r->main->per_dir_config, &authz_core_module);
+    if ((root && (root->is_volatile ||
+                  ((root->of_user || root->of_more) && (!page || page->root != root)))) ||
+        (core && authz_sections_judge(core->sec_if)))
+        brg_cache_part_is_guarded(r);
+}
+
 static int authz_without_rules(request_rec *r)
 {
     if (ap_auth_type(r)) {
@@ -105,6 +135,7 @@ static int authz_judge(request_rec *r, int after_authn)
 {
     const authz_dir_conf *conf = ap_get_module_config(r->per_dir_config, &authz_core_module);
 
+    authz_tell_guarded(r, conf);
     if (conf->grants_all && !APLOGrdebug(r))
         return OK;
     if (!conf->root)

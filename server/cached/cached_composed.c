@@ -1,23 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Pages that are stored themselves (CacheEnable), and whose parts (mod_include) the store answers, too: such a page is fresh until the
- * first of its parts ends, and has the marks of all of them, so a purge of a part ends it. It is never validated: what says that the
- * page's own file is the same says nothing of its parts.
+ * first of its parts ends, and has the marks of all of them, so a purge of a part ends it. It varies by what its parts vary by, and is
+ * not stored where an access rule told clients of a part apart. It is never validated: what says that the page's own file is the same
+ * says nothing of its parts.
  */
 #include "cached_composed_private.h"
 #include "request_context.h"
 #include "brigade/assert.h"
 #include "brigade/loop.h"
+#include "http_protocol.h"
+#include "apr_strings.h"
 #include <string.h>
+#include <strings.h>
 
-/* The request of the page, if that may be stored; NULL, too, where another thread has it. */
-static cached_request *composed_page(const request_rec *r)
+/* The next page that @a r is a part of, and that may be stored; *up is its request. NULL: there is none, or another thread has it */
+static cached_request *composed_page(const request_rec *r, const request_rec **up)
 {
-    const request_rec *up;
+    while ((r = request_led_to(r)) != NULL) {
+        cached_request *page = cached_of(r);
 
-    while ((up = request_led_to(r)) != NULL)
-        r = up;
-    return r->main ? NULL : cached_of(r);
+        *up = r;
+        if (page)
+            return page;
+    }
+    return NULL;
 }
 
 static void composed_mark(cached_composed *c, uint64_t mark)
@@ -35,69 +42,118 @@ static void composed_until(cached_composed *c, apr_time_t until)
         c->until = until;
 }
 
-void cached_composed_ask(const request_rec *r)
+static int composed_has_name(const char *names, const char *name, size_t len)
 {
-    cached_request *page = composed_page(r);
+    for (const char *at = names; at && *at;) {
+        const size_t n = strcspn(at, ",");
 
-    if (!page)
-        return;
-    if (!page->composed) {
-        page->composed = apr_pcalloc(page->r->pool, sizeof *page->composed);
-        page->composed->until = INT64_MAX;
+        if (n == len && !strncasecmp(at, name, len))
+            return 1;
+        at += n + (at[n] == ',');
     }
-    page->composed->asked++;
+    return 0;
 }
 
-static cached_composed *composed_of(const cached_request *q)
+static void composed_names(const cached_request *page, const char *names)
 {
-    const cached_request *page = q->r->main ? composed_page(q->r) : NULL;
+    cached_composed *c = page->composed;
 
-    return page ? page->composed : NULL;
+    for (const char *at = names; at && *at;) {
+        const size_t n = strcspn(at, ",");
+
+        if (n && !composed_has_name(c->names, at, n))
+            c->names = apr_pstrcat(page->r->pool, c->names, *c->names ? "," : "",
+                                   apr_pstrmemdup(page->r->pool, at, n), NULL);
+        at += n + (at[n] == ',');
+    }
+}
+
+void cached_composed_ask(const request_rec *r)
+{
+    cached_request *page;
+
+    while ((page = composed_page(r, &r)) != NULL) {
+        if (!page->composed) {
+            page->composed = apr_pcalloc(page->r->pool, sizeof *page->composed);
+            page->composed->until = INT64_MAX;
+            page->composed->names = "";
+        }
+        page->composed->asked++;
+    }
+}
+
+/* A part of these marks, which ends then and varies by these names. */
+static void composed_add(const cached_request *q, const uint64_t *marks, uint32_t n)
+{
+    const request_rec *r = q->r;
+    const cached_request *page;
+
+    BRG_ASSERT(n <= STORE_MARKS_MOST);
+    while ((page = composed_page(r, &r)) != NULL) {
+        if (!page->composed)
+            continue;
+        for (uint32_t i = 0; i < n; i++)
+            composed_mark(page->composed, marks[i]);
+        composed_mark(page->composed, store_mark_of_key(&q->key));
+        composed_until(page->composed, fresh_until(&q->terms));
+        composed_names(page, q->names);
+    }
+}
+
+static void composed_keep(const cached_request *q)
+{
+    const request_rec *r = q->r;
+    const cached_request *page;
+
+    while ((page = composed_page(r, &r)) != NULL)
+        if (page->composed)
+            page->composed->kept++;
 }
 
 void cached_composed_serve(const cached_request *q)
 {
-    cached_composed *c = composed_of(q);
     uint64_t marks[STORE_MARKS_MOST];
-    uint32_t n;
 
-    if (!c)
+    if (!q->r->main)
         return;
     BRG_ASSERT(q->view.reader);
-    n = store_view_marks(&q->view, marks);
-    for (uint32_t i = 0; i < n; i++)
-        composed_mark(c, marks[i]);
-    composed_mark(c, store_mark_of_key(&q->key));
-    composed_until(c, fresh_until(&q->terms));
-    c->kept++;
+    composed_add(q, marks, store_view_marks(&q->view, marks));
+    composed_keep(q);
 }
 
 void cached_composed_save(const cached_request *q, const store_head *head)
 {
-    cached_composed *c = composed_of(q);
-
-    if (!c)
-        return;
-    BRG_ASSERT(head->marks_n <= STORE_MARKS_MOST);
-    for (uint32_t i = 0; i < head->marks_n; i++)
-        composed_mark(c, head->marks[i]);
-    composed_mark(c, store_mark_of_key(&q->key));
-    composed_until(c, fresh_until(&q->terms));
+    if (q->r->main)
+        composed_add(q, head->marks,
+                     head->marks_n < STORE_MARKS_MOST ? head->marks_n : STORE_MARKS_MOST);
 }
 
 void cached_composed_saved(const cached_request *q)
 {
-    cached_composed *c = composed_of(q);
+    if (q->r->main)
+        composed_keep(q);
+}
 
-    if (c)
-        c->kept++;
+void cached_composed_vary(const cached_request *q)
+{
+    request_rec *r = q->r;
+    const char *has = apr_table_get(r->headers_out, "Vary"), *rest, *name;
+
+    rest = q->composed ? q->composed->names : "";
+    while (*(name = ap_getword(r->pool, &rest, ',')) != '\0')
+        if (!has || !ap_find_token(r->pool, has, name)) {
+            apr_table_mergen(r->headers_out, "Vary", name);
+            has = apr_table_get(r->headers_out, "Vary");
+        }
 }
 
 const char *cached_composed_refused(const cached_request *q)
 {
     const cached_composed *c = q->composed;
 
-    if (!c || q->r->main)
+    if (request_has_guarded_part(q->r))
+        return "access to a part of it depends on who asks";
+    if (!c)
         return NULL;
     if (c->kept < c->asked)
         return "a part of it is not stored";
@@ -127,5 +183,6 @@ void cached_composed_apply(cached_request *q, fresh_terms *terms, store_head *he
 
 int cached_composed_grew(const cached_request *q)
 {
-    return q->composed && q->composed->asked != q->composed_of;
+    return (q->composed && q->composed->asked != q->composed_of) ||
+           request_has_guarded_part(q->r);
 }

@@ -246,6 +246,7 @@ static int save_decide(cached_request *q, ap_filter_t *f, apr_bucket_brigade *in
         *rv = q->answered ? APR_SUCCESS : cached_send_stale(q, f, r->status);
         return 1;
     }
+    cached_composed_vary(q);
     head.n = cached_response_fields(r, &field);
     head.field = field;
     if (q->part.asked_rest) {
@@ -434,5 +435,7 @@ apr_status_t cached_save(ap_filter_t *f, apr_bucket_brigade *in)
         apr_brigade_cleanup(in);
         return APR_SUCCESS;
     }
+    if (q->writer && cached_composed_grew(q)) /* before others have any of it */
+        save_give_up(q);
     return q->writer ? save_body(q, f, in) : save_forward(q, f, in);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Under which head, and under which key, an answer is stored. */
 #include "cached_save_private.h"
+#include "apr_strings.h"
 #include "fresh_vary.h"
 #include "brigade/assert.h"
 #include "brigade/loop.h"
@@ -98,6 +99,7 @@ int cached_save_variant(cached_request *q, const fresh_response *response, store
     fresh_text names = {.room = FRESH_VARY_TEXT}, text = {.room = FRESH_VARIANT_MOST};
 
     q->has_variant = 0;
+    q->names = NULL;
     if (!response->has_vary)
         return 1;
     names.at = apr_palloc(q->r->pool, names.room);
@@ -110,6 +112,7 @@ int cached_save_variant(cached_request *q, const fresh_response *response, store
     if (text.over || !save_names(q, names.at, (uint32_t)names.len))
         return 0;
     q->has_variant = 1;
+    q->names = apr_pstrmemdup(q->r->pool, names.at, names.len);
     q->variant_text = text.at;
     q->variant_text_len = (uint32_t)text.len;
     q->variant = store_key_of(cached_store(), q->text, q->text_len, text.at, text.len);

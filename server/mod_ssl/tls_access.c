@@ -48,6 +48,8 @@ static int access_place(request_rec *r)
 
 static int access_requirements(request_rec *r, const tls_dir_conf *dc)
 {
+    if (r->main && dc->requirements && dc->requirements->nelts)
+        brg_cache_part_is_guarded(r);
     for (int i = 0; dc->requirements && i < dc->requirements->nelts; i++) {
         const tls_requirement *q = &APR_ARRAY_IDX(dc->requirements, i, tls_requirement);
         const char *error = NULL;

@@ -188,6 +188,26 @@ BRG_DECLARE(void) brg_cache_each_time(request_rec *r)
         block->each_time = 1;
 }
 
+BRG_DECLARE(void) brg_cache_part_is_guarded(request_rec *r)
+{
+    int is_part = 0;
+
+    for (request_rec *up = request_led_to(r); up; r = up, up = request_led_to(r)) {
+        request_conf_block *block = request_block_of(up);
+
+        is_part |= !r->prev;
+        if (block && is_part)
+            block->guarded = 1;
+    }
+}
+
+int request_has_guarded_part(const request_rec *r)
+{
+    const request_conf_block *block = request_block_of(r);
+
+    return !block || block->guarded;
+}
+
 int request_runs_each_time(const request_rec *r)
 {
     const request_conf_block *block = request_block_of(r);

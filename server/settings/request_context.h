@@ -121,6 +121,9 @@ int request_body_status(const request_rec *r);
 /** 1 if a module said brg_cache_each_time() of @a r, or put a configuration of its own in the place of the core's. */
 int request_runs_each_time(const request_rec *r);
 
+/** 1 if brg_cache_part_is_guarded() was said of a part of @a r. */
+int request_has_guarded_part(const request_rec *r);
+
 /** @a r is made for the log of an answer from memory: brg_request_is_stored(). */
 void request_mark_stored(request_rec *r);
 

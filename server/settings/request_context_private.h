@@ -28,6 +28,7 @@ typedef struct request_conf_block {
     const char *connection;      /**< the same */
     int stored;                  /**< request_mark_stored() */
     int each_time;               /**< brg_cache_each_time() */
+    int guarded;                 /**< request_has_guarded_part() */
     int body_status;             /**< request_body_failed() */
     apr_array_header_t *vary;    /**< fields that the response depends on, or NULL */
     apr_array_header_t *changed; /**< fields of the request that modules changed, or NULL */

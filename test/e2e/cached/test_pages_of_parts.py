@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pages (SSI) around fragments that are stored: memory answers them until the first of their parts ends."""
+import base64
+import hashlib
 import re
 import threading
 
@@ -8,6 +10,7 @@ import pytest
 from backend import Backend, answer
 from brigade import wait_until
 from cached_site import DATE, config, fields
+from http_client import Client
 
 pytestmark = [pytest.mark.only("brigade"), pytest.mark.threads]
 
@@ -285,3 +288,70 @@ def test_a_part_that_is_a_page_is_asked_for_by_another_worker(serve, backend):
     server.write("outer.shtml", '<!--#include virtual="page.shtml" --><!--#include virtual="/p/a" -->\n')
     bodies = [server.get("/outer.shtml").body for _ in range(4)]
     assert len(set(bodies)) == 4, bodies
+
+
+@pytest.mark.parametrize("where", ["page.shtml", "inner.shtml"])
+def test_a_stored_page_varies_by_its_parts(serve, backend, where):
+    """One user's part does not come to another one out of the page, nor out of a page in a page; who asks next is told by Vary, too."""
+    backend.scripts["/b"] = lambda c, r: answer((r["Cookie"] or "nobody").encode(), fields=fields(("Vary", "Cookie")))
+    inner = where == "inner.shtml"
+    server = start(serve, backend, STORED.replace("page.shtml", where), page='<!--#include virtual="inner.shtml" -->\n' if inner else PAGE)
+    server.write("inner.shtml", PAGE)
+    expected = {who: f"a1 {who} text\n".encode() + (b"\n" if inner else b"") for who in ("alice", "bob", "nobody")}
+    for _ in range(4):
+        for who, body in expected.items():
+            got = server.get("/page.shtml", headers={"Cookie": who} if who != "nobody" else {})
+            assert got.body == body
+            assert inner or got["Vary"] == "cookie" or "a part of it is not stored" in got["X-Cache-Detail"]
+    wait_until(lambda: server.get(f"/{where}", headers={"Cookie": "bob"})["X-Cache"].startswith("HIT"), "the page from the store")
+    assert [r.target for r in backend.requests].count("/b") == 3
+
+
+GUARDS = {
+    "ip": ("<Location {}>\nRequire ip 127.0.0.2\n</Location>", {}, "127.0.0.2"),
+    "expr": ("<Location {}>\nRequire expr %{{HTTP:X-Me}} == 'yes'\n</Location>", {"X-Me": "yes"}, None),
+    "env": ("SetEnvIf X-Me yes me\n<Location {}>\nRequire env me\n</Location>", {"X-Me": "yes"}, None),
+    "if": ("<Location {}>\n<If \"%{{HTTP:X-Me}} != 'yes'\">\nRequire all denied\n</If>\n</Location>", {"X-Me": "yes"}, None),
+    "user": ("<Location {}>\nAuthType Basic\nAuthName x\nAuthUserFile @ROOT@/htdocs/.users\nRequire user me\n</Location>",
+             {"Authorization": "Basic bWU6bWU="}, None),
+    "compat": ("<Location {}>\nOrder deny,allow\nDeny from all\nAllow from 127.0.0.2\n</Location>", {}, "127.0.0.2"),
+    "compat env": ("SetEnvIf X-Me yes me\n<Location {}>\nOrder deny,allow\nDeny from all\nAllow from env=me\n</Location>", {"X-Me": "yes"}, None)}
+
+
+def get_as(server, headers, address):
+    with Client("127.0.0.1", server.port, 20, source=address) as client:
+        return client.get("/page.shtml", headers=list(headers.items()))
+
+
+@pytest.mark.parametrize("first", ["who may", "who may not"])
+@pytest.mark.parametrize("guard", GUARDS)
+@pytest.mark.parametrize("part", ["/p/a", "/text.html"])
+def test_a_page_with_a_guarded_part_is_not_stored(serve, backend, guard, part, first):
+    """Nobody gets a part out of the store that an access rule keeps from him; and who may have it is not left without it."""
+    rule, headers, address = GUARDS[guard]
+    backend.scripts["/a"] = numbered(("Cache-Control", "public"))
+    server = start(serve, backend, STORED + rule.format(part))
+    server.write(".users", "me:{SHA}%s\n" % base64.b64encode(hashlib.sha1(b"me").digest()).decode())
+    theirs = b"a1" if part == "/p/a" else b"text"
+    for i in range(6):
+        if (i % 2 == 0) == (first == "who may"):
+            got = get_as(server, headers, address).body
+            assert theirs in got, (i, got)
+        else:
+            got = server.get("/page.shtml").body
+            assert theirs not in got and b" b" in got, (i, got)
+
+
+def test_a_rule_that_the_page_has_too(serve, backend):
+    """A part behind the rule of its page is no reason not to store the page."""
+    server = start(serve, backend, STORED + "<Location />\nRequire ip 127.0.0.0/8\n</Location>\n")
+    wait_until(lambda: server.get("/page.shtml")["X-Cache"].startswith("HIT"), "the page from the store")
+
+
+def test_a_part_that_comes_late(serve, backend):
+    """The page is on its way to others already when a part of another lifetime, and another user's, comes: its bytes are not among theirs."""
+    backend.scripts["/b"] = lambda c, r: answer((r["Cookie"] or "nobody").encode(), fields=fields(("Vary", "Cookie")))
+    server = start(serve, backend, STORED, page=200000 * "x" + PAGE)
+    for _ in range(4):
+        for who in ("alice", "bob"):
+            assert server.get("/page.shtml", headers={"Cookie": who}).body.endswith(f"a1 {who} text\n".encode())
