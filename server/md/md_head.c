@@ -221,11 +221,11 @@ const char *md_answer_read(apr_pool_t *p, const char *data, apr_size_t len, int 
 
     if (!end || !(answer->status = head_read(p, data, end, &answer->fields)))
         return "the answer is not HTTP";
-    answer->len = no_body ? 0 : len - end;
+    answer->len = 0;
+    answer->body = "";
     if (no_body || answer->status == 204 || answer->status == 304)
-        answer->body = "";
-    if (answer->body)
         return NULL;
+    answer->len = len - end;
     if (body_is_chunked(answer->fields)) {
         answer->body = body_decode(p, data + end, len - end, &answer->len, NULL);
         return answer->body ? NULL : "the answer is damaged, or cut";

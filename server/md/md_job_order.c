@@ -144,9 +144,12 @@ static int order_failed(job_order *o, int which)
                             apr_pstrcat(job->p, "ACME server order status is 'invalid'.",
                                         o->order.problem ? " " : "",
                                         o->order.problem ? o->order.problem : "", NULL));
-    return md_acme_fail(&job->acme, o->order.status == MD_VALID
-                                        ? "Order valid, but certificate url is missing."
-                                        : "the authority takes too long");
+    if (o->order.status == MD_VALID)
+        return md_acme_fail(&job->acme,
+                            o->order.finalized
+                                ? "Order valid, but certificate url is missing."
+                                : "the authority's order is valid before a key was sent to it");
+    return md_acme_fail(&job->acme, "the authority takes too long");
 }
 
 /* @return 1: it is done; 0: go on; -1: failed */

@@ -54,7 +54,8 @@ md_step md_order_next(const md_order *order, apr_time_t now, int *which)
         return MD_STEP_FAIL;
     switch (order->status) {
     case MD_VALID:
-        return order->certificate ? MD_STEP_DOWNLOAD : MD_STEP_FAIL;
+        /* An order that is valid without our request has a certificate for a key that is not here. */
+        return order->certificate && order->finalized ? MD_STEP_DOWNLOAD : MD_STEP_FAIL;
     case MD_READY:
         return order->finalized ? MD_STEP_POLL : MD_STEP_FINALIZE;
     case MD_PROCESSING:

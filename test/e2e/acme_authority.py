@@ -45,6 +45,7 @@ class Authority:
         self.made = TLSAuthority(folder)
         own = self.made.make("127.0.0.1", "own", extensions="subjectAltName=IP:127.0.0.1\n")
         self.ca = os.path.join(folder, "ca.pem")
+        self.hostile = {}  # name: (resource, bytes of an answer, or a function of the honest JSON)
         self.lies, self.nonces, self.accounts, self.orders, self.authzs, self.certs = set(), set(), {}, [], [], []
         self.asked, self.advice, self.lock, self.accounts_made = [], None, threading.RLock(), 0
         self.extensions, self.issued = "", None  # of certificates; who is told of them
@@ -238,6 +239,23 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def authority(self):
         return self.server.authority
 
+    def _hostile(self, names, resource, body):
+        """What a test has for this resource of an order for one of the names, in place of the body."""
+        for name in names:
+            asked, answer = self.authority.hostile.get(name, (None, None))
+            if asked == resource:
+                return answer(json.loads(json.dumps(body)) if not isinstance(body, bytes) else {}) if callable(answer) else answer
+        return None
+
+    def _send_for(self, order, resource, body, status=200, **more):
+        """The answer of an order, unless a test has another one."""
+        lie = self._hostile(order["names"], resource, body)
+        if not isinstance(lie, bytes):
+            return self._send(body if lie is None else lie, status, **more)
+        self.wfile.write(lie)
+        self.close_connection = True
+        return None
+
     def _send(self, body, status=200, kind="application/json", **fields):
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
         self.send_response(status)
@@ -312,25 +330,26 @@ class Handler(http.server.BaseHTTPRequestHandler):
             if "limit" in a.lies:
                 raise Problem("rateLimited", "too many", 429, Retry_After="2")
             order = a.order(payload, kid)
-            return self._send(a.order_body(order), 201, Location=f"{a.url}/order/{order['number']}")
+            return self._send_for(order, "new", a.order_body(order), 201, Location=f"{a.url}/order/{order['number']}")
         number = int(path[1])
         if path[0] == "order":
-            return self._send(a.order_body(a.orders[number]))
+            return self._send_for(a.orders[number], "order", a.order_body(a.orders[number]))
         if path[0] == "authz":
-            return self._send(a.authz_body(number))
+            return self._send_for(a.authzs[number]["order"], "authz", a.authz_body(number))
         if path[0] == "challenge":
             a.lock.release()  # proofs are asked for while others may talk
             try:
                 a.prove(number, path[2], jwk)
             finally:
                 a.lock.acquire()
-            return self._send({"type": path[2], "status": "processing"})
+            return self._send_for(a.authzs[number]["order"], "challenge", {"type": path[2], "status": "processing"})
         if path[0] == "finalize":
             a.order_body(a.orders[number])
             assert a.orders[number]["status"] == "ready"
             a.issue(a.orders[number], payload["csr"])
-            return self._send(a.order_body(a.orders[number]))
+            return self._send_for(a.orders[number], "finalize", a.order_body(a.orders[number]))
         assert path[0] == "cert"
         if "no-cert" in a.lies:
             return self._send(b"-----BEGIN CERTIFICATE-----\nnone\n-----END CERTIFICATE-----\n", kind="application/pem-certificate-chain")
-        return self._send(a.certs[number].encode(), kind="application/pem-certificate-chain")
+        order = next((o for o in a.orders if o["cert"] == number), {"names": []})
+        return self._send_for(order, "cert", a.certs[number].encode(), kind="application/pem-certificate-chain")

@@ -29,6 +29,21 @@ static void test_an_answer(void **state)
     assert_null(md_answer_link(p, &answer, "u"));
 }
 
+/* Nothing behind such a head is part of the answer. */
+static void test_no_body(void **state)
+{
+    static const char *const all[] = {"HTTP/1.1 204 No Content\r\n\r\n{\"status\": 1}",
+                                      "HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\nabcde"};
+
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        md_answer answer = {0};
+
+        assert_null(md_answer_read(p, all[i], strlen(all[i]), 0, &answer));
+        assert_int_equal(answer.len, 0);
+        assert_string_equal(answer.body, "");
+    }
+}
+
 /* Never taken for whole before its last chunk. */
 static void test_cut_everywhere(void **state)
 {
@@ -173,7 +188,7 @@ static void test_bad_json(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_an_answer), cmocka_unit_test(test_cut_everywhere),
+        cmocka_unit_test(test_an_answer), cmocka_unit_test(test_no_body), cmocka_unit_test(test_cut_everywhere),
         cmocka_unit_test(test_damaged),   cmocka_unit_test(test_retry_after),
         cmocka_unit_test(test_urls),      cmocka_unit_test(test_json),
         cmocka_unit_test(test_bad_json)};
