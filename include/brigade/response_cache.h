@@ -104,6 +104,21 @@ brg_cache_vary_client(request_rec *r, brg_cache_client_fn *kind, const void *dat
 BRG_DECLARE(void) brg_cache_declare_variable(apr_pool_t *p, ap_expr_var_func_t *fn);
 
 /**
+ * The outcome of @a r depends on the value of @a expr, which is evaluated for it before or after this: all that the value depends
+ * on is named, by brg_cache_vary() and its siblings.
+ *
+ * @param groups  1: what its regular expressions matched counts as well
+ * @return        1; 0: it depends on more
+ * Threads: the request's. Blocking: no.
+ */
+BRG_DECLARE(int)
+brg_cache_depends_on_expression(request_rec *r, const ap_expr_info_t *expr, int groups);
+
+/** 1 if who sets the variable @a name of the environment says what it depends on, as mod_setenvif does; 0 if it may have another value
+ * for each request or connection, as UNIQUE_ID. Threads: any, once the configuration is read. */
+BRG_DECLARE(int) brg_cache_variable_is_told(const char *name);
+
+/**
  * The group, and version "0", in which a provider for Require is registered as well, under the same name and pointer,
  * if its answers depend on the path, the method, the configuration and what it names by brg_cache_vary() and
  * brg_cache_vary_client() alone. Responses that another provider had a say in are not stored.
@@ -127,7 +142,7 @@ BRG_DECLARE(void) brg_cache_changes_field(const module *m, apr_pool_t *pconf, co
 
 /** How a request field is changed. */
 typedef enum brg_field_change {
-    BRG_FIELD_SET,     /**< to a value, whatever the client sent; it follows from what the answer depends on anyway */
+    BRG_FIELD_SET, /**< to a value, whatever the client sent; it follows from what the answer depends on anyway */
     BRG_FIELD_REMOVED, /**< there is none any more */
     BRG_FIELD_EDITED,  /**< to one that is made of the client's, if there is one */
     BRG_FIELD_ADDED,   /**< to one that is made of the client's, or else as with BRG_FIELD_SET */

@@ -99,8 +99,14 @@ const char *authz_tree_place(apr_pool_t *p, const authz_node *node);
 /** The rules at and below @a node as text in @a p, equal if and only if they are. */
 const char *authz_tree_text(apr_pool_t *p, const authz_node *node);
 
-/** 1 if the provider's answer depends only on path, method and configuration. */
-int authz_provider_is_static(const authz_provider *provider);
+/** The request, and all that it came from, was judged by something that the next one may not share. */
+void authz_mark_volatile(request_rec *r);
+
+/** 1 if the provider says by itself what its answer depends on, each time it is asked. */
+int authz_provider_tells(const authz_provider *provider);
+
+/** 1 if the provider's answer depends only on path, method and configuration, or on variables whose setters say what they do. */
+int authz_provider_is_static(const authz_provider *provider, const void *parsed);
 
 /** 1 if @a provider is built in and never reads AUTHZ_PROVIDER_NAME_NOTE. */
 int authz_provider_is_own(const authz_provider *provider);

@@ -12,6 +12,7 @@
 #include "apr_strings.h"
 #include "brigade/assert.h"
 #include "brigade/directive.h"
+#include "brigade/response_cache.h"
 
 APLOG_USE_MODULE(authz_core);
 
@@ -33,6 +34,14 @@ static authz_status authz_env_check(request_rec *r, const char *line, const void
         if (apr_table_get(r->subprocess_env, *name))
             return AUTHZ_GRANTED;
     return AUTHZ_DENIED;
+}
+
+/* 1 if those who set the variables say what they depend on. */
+static int authz_env_is_told(const char *const *name)
+{
+    while (name && *name && brg_cache_variable_is_told(*name))
+        name++;
+    return name && !*name;
 }
 
 static const char *authz_env_parse(cmd_parms *cmd, const char *line, const void **parsed)
@@ -130,6 +139,8 @@ static authz_status authz_expr_check(request_rec *r, const char *line, const voi
     const char *err = NULL;
     int truth = ap_expr_exec(r, info->expr, &err);
 
+    if (info->wants_user || !brg_cache_depends_on_expression(r, info->expr, 0))
+        authz_mark_volatile(r);
     if (truth < 0) {
         ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
                       APLOGNO(02320) "Error evaluating expression in 'Require expr': %s", err);
@@ -142,14 +153,20 @@ static authz_status authz_expr_check(request_rec *r, const char *line, const voi
 
 static const authz_provider authz_expr_provider = {authz_expr_check, authz_expr_parse};
 
-int authz_provider_is_static(const authz_provider *provider)
+int authz_provider_is_static(const authz_provider *provider, const void *parsed)
 {
-    return provider == &authz_all_provider || provider == &authz_method_provider;
+    return provider == &authz_all_provider || provider == &authz_method_provider ||
+           (provider == &authz_env_provider && authz_env_is_told(parsed));
+}
+
+int authz_provider_tells(const authz_provider *provider)
+{
+    return provider == &authz_expr_provider;
 }
 
 int authz_provider_is_own(const authz_provider *provider)
 {
-    return authz_provider_is_static(provider) || provider == &authz_env_provider ||
+    return authz_provider_is_static(provider, NULL) || provider == &authz_env_provider ||
            provider == &authz_expr_provider;
 }
 

@@ -90,8 +90,9 @@ void authz_tree_finish(authz_dir_conf *conf)
 /* What its outcome depends on. */
 static void authz_node_classify(authz_node *node)
 {
-    const int is_static = authz_provider_is_static(node->provider);
+    const int is_static = authz_provider_is_static(node->provider, node->parsed);
     const int tells =
+        authz_provider_tells(node->provider) ||
         ap_lookup_provider(BRG_CACHE_AUTHZ_GROUP, node->provider_name, "0") == node->provider;
     const int of_user =
         ap_lookup_provider(BRG_AUTHZ_USER_GROUP, node->provider_name, "0") == node->provider &&
@@ -163,9 +164,9 @@ const char *authz_cmd_require(cmd_parms *cmd, void *mconfig, const char *args)
                             "authorization modules",
                             node->provider_name);
     }
-    authz_node_classify(node);
     if ((err = authz_parse_line(cmd, node->provider, node->provider_name, args, &node->parsed)))
         return err;
+    authz_node_classify(node);
     parent = authz_open_node(cmd, conf);
     if (node->negate && (parent->op == AUTHZ_OP_ANY || parent->negate)) {
         return apr_psprintf(cmd->pool, "negative %s directive has no effect in %s directive",

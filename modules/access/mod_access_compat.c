@@ -36,7 +36,7 @@ typedef struct access_conf {
     unsigned char satisfy[METHODS];
     apr_array_header_t *allows, *denies; /* of access_rule */
     const ap_directive_t *order_line;    /* NULL: none */
-    int is_volatile; /* some rule looks at the client's name, the environment, or is of an .htaccess file */
+    int is_volatile; /* some rule looks at the client's name, at a variable of its own for each request, or at the address by an .htaccess file */
 } access_conf;
 
 static char access_was_volatile;
@@ -136,15 +136,15 @@ static const char *access_cmd_rule(cmd_parms *cmd, void *mconfig, const char *fr
         return NULL;
     }
     if (strncasecmp(where, "env=!", 5) == 0) {
-        conf->is_volatile = 1;
         rule->kind = ACCESS_NOT_ENV;
         rule->text = where + 5;
+        conf->is_volatile |= !brg_cache_variable_is_told(rule->text);
         return NULL;
     }
     if (strncasecmp(where, "env=", 4) == 0) {
-        conf->is_volatile = 1;
         rule->kind = ACCESS_ENV;
         rule->text = where + 4;
+        conf->is_volatile |= !brg_cache_variable_is_told(rule->text);
         return NULL;
     }
     err = access_parse_place(cmd, rule, where);
@@ -234,8 +234,7 @@ static int access_tells_apart(const apr_array_header_t *rules)
 /* A part of a page has other rules than the page, and they are about clients. */
 static void access_tell_guarded(request_rec *r, const access_conf *conf)
 {
-    const access_conf *page =
-        ap_get_module_config(r->main->per_dir_config, &access_compat_module);
+    const access_conf *page = ap_get_module_config(r->main->per_dir_config, &access_compat_module);
 
     if (conf->is_volatile ||
         ((!page || page->allows != conf->allows || page->denies != conf->denies) &&

@@ -18,7 +18,7 @@ static char authz_was_volatile;
 
 /* The request, and all that it came from, was judged by something that the next one may not share.
  */
-static void authz_mark_volatile(request_rec *r)
+void authz_mark_volatile(request_rec *r)
 {
     for (; r; r = r->main ? r->main : r->prev)
         ap_set_module_config(r->request_config, &authz_core_module, &authz_was_volatile);

@@ -39,6 +39,7 @@ static void *setenvif_merge_conf(apr_pool_t *p, void *base_conf, void *add_conf)
     conf = apr_pcalloc(p, sizeof(*conf));
     conf->rules = apr_array_append(p, base->rules, add->rules);
     conf->varies = base->varies || add->varies;
+    conf->asks = base->asks || add->asks;
     conf->clients = base->clients || add->clients;
     return conf;
 }

@@ -110,6 +110,21 @@ static const char *setenvif_add_changes(cmd_parms *cmd, setenvif_rule *rule, con
     return NULL;
 }
 
+static void setenvif_classify(setenvif_conf *conf, const setenvif_rule *rule)
+{
+    switch (rule->source) {
+    case SETENVIF_REQUEST_METHOD:
+    case SETENVIF_REQUEST_PROTOCOL:
+    case SETENVIF_EXPR:
+        conf->asks = 1;
+        break;
+    case SETENVIF_REQUEST_URI:
+        break;
+    default:
+        conf->varies |= rule->field == NULL;
+    }
+}
+
 static void setenvif_add_rule(cmd_parms *cmd, void *dir_conf, setenvif_rule *rule)
 {
     setenvif_conf *conf = setenvif_conf_for(cmd, dir_conf);
@@ -127,7 +142,7 @@ static void setenvif_add_rule(cmd_parms *cmd, void *dir_conf, setenvif_rule *rul
     if (setenvif_is_of_client(rule))
         conf->clients = 1;
     else
-        conf->varies |= rule->source != SETENVIF_REQUEST_URI && rule->source != SETENVIF_NAMED;
+        setenvif_classify(conf, rule);
 }
 
 static const char *setenvif_compile_pattern(cmd_parms *cmd, setenvif_rule *rule,
@@ -145,6 +160,18 @@ static const char *setenvif_compile_pattern(cmd_parms *cmd, setenvif_rule *rule,
     return NULL;
 }
 
+/* Of "^Name$", where case does not count, as it does not in names of fields; else NULL. */
+static const char *setenvif_field_of_pattern(cmd_parms *cmd, const char *pattern)
+{
+    const apr_size_t len = strlen(pattern);
+    const char *name;
+
+    if (!cmd->info || len < 3 || pattern[0] != '^' || pattern[len - 1] != '$')
+        return NULL;
+    name = apr_pstrmemdup(cmd->pool, pattern + 1, len - 2);
+    return setenvif_source_of(name) == SETENVIF_HEADER_REGEX ? NULL : name;
+}
+
 /* What SetEnvIf and BrowserMatch share: args stands after the attribute. */
 static const char *setenvif_finish(cmd_parms *cmd, void *dir_conf, setenvif_rule *rule,
                                    const char *args)
@@ -157,7 +184,10 @@ static const char *setenvif_finish(cmd_parms *cmd, void *dir_conf, setenvif_rule
     if (rule->source == SETENVIF_NAMED && (rule->network = setenvif_network_of(rule->name)) >= 0)
         rule->source = SETENVIF_NETWORK;
     rule->bit = -1;
+    if (rule->source == SETENVIF_NAMED)
+        rule->field = rule->name;
     if (rule->source == SETENVIF_HEADER_REGEX) {
+        rule->field = setenvif_field_of_pattern(cmd, rule->name);
         rule->name_regex = ap_pregcomp(
             cmd->pool, rule->name, AP_REG_EXTENDED | AP_REG_NOSUB | (cmd->info ? AP_REG_ICASE : 0));
         if (rule->name_regex == NULL) {

@@ -13,7 +13,7 @@
 
 static int setenvif_is_of(const setenvif_rule *rule, const char *name)
 {
-    return rule->source == SETENVIF_NAMED && strcasecmp(rule->name, name) == 0;
+    return rule->field && strcasecmp(rule->field, name) == 0;
 }
 
 /* 0, AP_REG_NOMATCH, or what kept it from being said. */
@@ -138,8 +138,8 @@ void setenvif_list_fields(apr_pool_t *p, setenvif_conf *conf)
     for (int i = 0; i < conf->rules->nelts; i++) {
         const setenvif_rule *rule = &APR_ARRAY_IDX(conf->rules, i, setenvif_rule);
 
-        if (rule->source == SETENVIF_NAMED) {
-            setenvif_field *field = setenvif_field_of(conf, rule->name);
+        if (rule->field) {
+            setenvif_field *field = setenvif_field_of(conf, rule->field);
 
             if (setenvif_copies(rule))
                 field->by_rule = 0;
@@ -163,9 +163,24 @@ static void setenvif_by_values(request_rec *r, const setenvif_conf *conf)
     for (int i = 0; conf->rules && i < conf->rules->nelts; i++) {
         const setenvif_rule *rule = &APR_ARRAY_IDX(conf->rules, i, setenvif_rule);
 
-        if (rule->source == SETENVIF_NAMED)
-            brg_cache_vary(r, apr_pstrdup(r->pool, rule->name), NULL, NULL);
+        if (rule->field)
+            brg_cache_vary(r, apr_pstrdup(r->pool, rule->field), NULL, NULL);
     }
+}
+
+/* 1 if the rules that look at the request line, or at expressions, tell all of it. */
+static int setenvif_others_tell(request_rec *r, const setenvif_conf *conf)
+{
+    for (int i = 0; conf->asks && i < conf->rules->nelts; i++) {
+        const setenvif_rule *rule = &APR_ARRAY_IDX(conf->rules, i, setenvif_rule);
+
+        if (rule->source == SETENVIF_REQUEST_METHOD || rule->source == SETENVIF_REQUEST_PROTOCOL)
+            brg_cache_vary(r, BRG_CACHE_VARY_LINE, NULL, NULL);
+        else if (rule->source == SETENVIF_EXPR &&
+                 !brg_cache_depends_on_expression(r, rule->expr, setenvif_copies(rule)))
+            return 0;
+    }
+    return 1;
 }
 
 int setenvif_depends(request_rec *r)
@@ -174,6 +189,8 @@ int setenvif_depends(request_rec *r)
     const setenvif_conf *dir = ap_get_module_config(r->per_dir_config, &setenvif_module);
 
     if (server->varies || dir->varies || dir->clients || (server->clients && !server->bits))
+        return BRG_CACHE_VOLATILE;
+    if (!setenvif_others_tell(r, server) || !setenvif_others_tell(r, dir))
         return BRG_CACHE_VOLATILE;
     for (int i = 0; i < server->fields_n; i++) {
         const setenvif_field *field = &server->fields[i];

@@ -46,6 +46,8 @@ typedef struct setenvif_rule {
     ap_expr_info_t *expr;        /**< SETENVIF_EXPR */
     apr_array_header_t *changes; /**< setenvif_change */
     int network;                 /**< SETENVIF_NETWORK: which variable (brigade/client_network.h) */
+    const char *
+        field; /**< the one field that it looks at, by any source; NULL: none, or it is not known by name */
     int bit; /**< rules of a server that look at the client alone: which bit of setenvif_clients() says that it matches; else -1 */
     unsigned repeats : 1; /**< looks at what the rule before it looked at: same subject, even if
                              that rule changed it */
@@ -53,7 +55,8 @@ typedef struct setenvif_rule {
 
 typedef struct setenvif_conf {
     apr_array_header_t *rules; /**< setenvif_rule; NULL = none */
-    int varies; /**< a rule looks at more than the URI, named request fields and the client's address */
+    int varies; /**< a rule looks at more than request line, named request fields, the client's address and what its expression tells */
+    int asks;   /**< a rule looks at the request line, or at an expression */
     int clients; /**< a rule looks at the client's address */
     int bits; /**< of a server: how many rules have one; 0 if not all that look at the client do */
     struct setenvif_field *fields; /**< of a server: the fields that its rules look at (made by

@@ -200,6 +200,21 @@ static int headers_run_rule(request_rec *r, apr_table_t *headers, const headers_
     return 1;
 }
 
+int headers_rule_is_told(request_rec *r, const headers_rule *rule)
+{
+    return (!rule->expr || brg_cache_depends_on_expression(r, rule->expr, 0)) &&
+           (!rule->value.expr || brg_cache_depends_on_expression(r, rule->value.expr, 0));
+}
+
+/* Also of a rule that does nothing now, if nobody can say for which requests it does. */
+static void headers_tell_change(request_rec *r, const headers_rule *rule, int holds)
+{
+    const int told = headers_rule_is_told(r, rule);
+
+    if (holds || !told)
+        brg_cache_field_changed(r, rule->name, told ? rule->change : BRG_FIELD_UNKNOWN);
+}
+
 int headers_apply(request_rec *r, apr_table_t *headers, const apr_array_header_t *rules, int early)
 {
     const headers_rule *rule, *end;
@@ -213,8 +228,8 @@ int headers_apply(request_rec *r, apr_table_t *headers, const apr_array_header_t
         if (rule->early != (unsigned)early)
             continue;
         holds = headers_condition_holds(r, rule);
-        if (headers == r->headers_in && (holds || rule->expr))
-            brg_cache_field_changed(r, rule->name, rule->change);
+        if (headers == r->headers_in)
+            headers_tell_change(r, rule, holds);
         if (holds && !headers_run_rule(r, headers, rule))
             return 0;
     }

@@ -136,7 +136,7 @@ static const char *headers_check_place(const headers_rule *rule, headers_where w
 
 static int headers_rule_varies(const headers_rule *rule)
 {
-    return rule->expr || rule->action == HEADERS_ECHO || !headers_format_is_known(&rule->value);
+    return rule->action == HEADERS_ECHO || !headers_format_is_known(&rule->value);
 }
 
 static brg_field_change headers_change_of(const headers_rule *rule)
@@ -172,6 +172,7 @@ static const char *headers_compile(cmd_parms *cmd, headers_conf *conf, headers_w
         rule->change = headers_change_of(rule);
     } else {
         conf->varies |= headers_rule_varies(rule);
+        conf->asks |= rule->expr || rule->value.expr;
         conf->varies_early |= rule->early && headers_rule_varies(rule);
     }
     if (conf->rules[where] == NULL)

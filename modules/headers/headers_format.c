@@ -9,7 +9,6 @@
 #include "scoreboard.h"
 #include "apr_strings.h"
 #include "brigade/assert.h"
-#include "brigade/client_network.h"
 
 #include <string.h>
 
@@ -230,29 +229,16 @@ const char *headers_format_run(request_rec *r, const headers_format *format)
     return value;
 }
 
-/* Variables that modules give another value for each request, or for each connection. */
-static int headers_env_varies(const char *name)
-{
-    static const char *const beginnings[] = {"UNIQUE_ID", "REDIRECT_", "SSL_", "H2_", NULL};
-    APR_OPTIONAL_FN_TYPE(brg_client_network_variable) *network =
-        APR_RETRIEVE_OPTIONAL_FN(brg_client_network_variable);
-
-    for (int i = 0; beginnings[i]; i++)
-        if (strncmp(name, beginnings[i], strlen(beginnings[i])) == 0)
-            return 1;
-    return network && network(name) >= 0;
-}
-
 int headers_format_is_known(const headers_format *format)
 {
     if (format->literal)
         return 1;
     if (format->expr)
-        return 0;
+        return 1; /* asked for each request */
     for (int i = 0; i < format->parts->nelts; i++) {
         const headers_part *part = &APR_ARRAY_IDX(format->parts, i, headers_part);
 
-        if (part->tag && (part->tag != headers_tag_env || headers_env_varies(part->text)))
+        if (part->tag && (part->tag != headers_tag_env || !brg_cache_variable_is_told(part->text)))
             return 0;
     }
     return 1;

@@ -70,6 +70,7 @@ typedef struct headers_rule {
 typedef struct headers_conf {
     apr_array_header_t *rules[HEADERS_ALWAYS + 1]; /**< headers_rule; NULL = none */
     int varies; /**< the outcome of a rule for responses depends on more than URI, configuration, file and environment */
+    int asks;   /**< a rule for responses has an expression */
     int varies_early; /**< the same of a rule that runs before the phases of a request */
 } headers_conf;
 
@@ -85,7 +86,8 @@ const char *headers_format_parse(cmd_parms *cmd, const char *text, headers_forma
  */
 const char *headers_format_run(request_rec *r, const headers_format *format);
 
-/** 1 if the value follows from the configuration and from variables, of which those who set them say what they depend on. */
+/** 1 if the value follows from the configuration, from variables of which those who set them say what they depend on, and from an
+ * expression, which is asked for each request. */
 int headers_format_is_known(const headers_format *format);
 
 /**
@@ -94,6 +96,9 @@ int headers_format_is_known(const headers_format *format);
  * @return 0 if a replacement failed and the request must end with a server error (logged), else 1
  */
 int headers_apply(request_rec *r, apr_table_t *headers, const apr_array_header_t *rules, int early);
+
+/** 1 if all that the expressions of a rule look at is told for @a r. */
+int headers_rule_is_told(request_rec *r, const headers_rule *rule);
 
 /** The directives Header and RequestHeader. */
 extern const command_rec headers_commands[];

@@ -38,6 +38,7 @@ static void *headers_merge_conf(apr_pool_t *p, void *base_conf, void *add_conf)
         else
             conf->rules[i] = base->rules[i] ? base->rules[i] : add->rules[i];
     conf->varies = base->varies || add->varies;
+    conf->asks = base->asks || add->asks;
     conf->varies_early = base->varies_early || add->varies_early;
     return conf;
 }
@@ -106,12 +107,28 @@ static void headers_insert_error_filter(request_rec *r)
         ap_add_output_filter_handle(headers_error_handle, NULL, r, r->connection);
 }
 
+/* Without a file name a quick handler answered, before rules that are not early. */
+static int headers_are_told(request_rec *r, const apr_array_header_t *rules)
+{
+    for (int i = 0; rules && i < rules->nelts; i++) {
+        const headers_rule *rule = &APR_ARRAY_IDX(rules, i, headers_rule);
+
+        if ((r->filename || rule->early) && !headers_rule_is_told(r, rule))
+            return 0;
+    }
+    return 1;
+}
+
 static int headers_depends(request_rec *r)
 {
     const headers_conf *conf = headers_conf_of(r);
 
-    /* Without a file name a quick handler answered, before rules that are not early. */
-    return (r->filename ? conf->varies : conf->varies_early) ? BRG_CACHE_VOLATILE : BRG_CACHE_STATIC;
+    if (r->filename ? conf->varies : conf->varies_early)
+        return BRG_CACHE_VOLATILE;
+    if (conf->asks && (!headers_are_told(r, conf->rules[HEADERS_SUCCESS]) ||
+                       !headers_are_told(r, conf->rules[HEADERS_ALWAYS])))
+        return BRG_CACHE_VOLATILE;
+    return BRG_CACHE_STATIC;
 }
 
 static void headers_register_hooks(apr_pool_t *p)

@@ -153,6 +153,8 @@ static int cond_expr(rewrite_run *run, const rewrite_cond *cond)
     const char *source = NULL, *error = NULL;
     int holds = ap_expr_exec_re(run->r, cond->expr, AP_MAX_REG_MATCH, at, &source, &error);
 
+    if (!brg_cache_depends_on_expression(run->r, cond->expr, 1))
+        rewrite_is_volatile(run->r);
     if (holds < 0 || error) {
         REWRITE_LOG(run->r, 1, run->directory, "RewriteCond: expr='%s' evaluation failed: %s",
                     cond->shown, error);

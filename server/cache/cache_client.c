@@ -74,6 +74,8 @@ static apr_sockaddr_t *client_of(const brg_conn *bc, apr_sockaddr_t *room)
     }
     if (bc->c)
         return bc->c->client_addr;
+    if (bc->listener && bc->listener->pretended)
+        return (apr_sockaddr_t *)(uintptr_t)bc->listener->pretended;
     if (getpeername(bc->fd, (struct sockaddr *)&room->sa, &len) ||
         (room->sa.sin.sin_family != AF_INET && room->sa.sin.sin_family != AF_INET6))
         return NULL;

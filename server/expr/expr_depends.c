@@ -28,7 +28,7 @@ BRG_DECLARE(void) brg_cache_declare_variable(apr_pool_t *p, ap_expr_var_func_t *
         expr_declared[expr_declared_n++] = fn;
 }
 
-static int expr_is_declared(const ap_expr_t *node)
+int expr_is_declared(const ap_expr_t *node)
 {
     for (int i = 0; i < expr_declared_n; i++)
         if (node->func == (const void *)expr_declared[i])
@@ -36,15 +36,14 @@ static int expr_is_declared(const ap_expr_t *node)
     return 0;
 }
 
-/* Does the tree hold a match, whose groups a back reference can mean? */
-static int expr_has_match(const ap_expr_t *node)
+int expr_has(const ap_expr_t *node, expr_kind kind)
 {
     int i;
 
-    if (node->kind == EXPR_MATCH)
+    if (node->kind == kind)
         return 1;
     for (i = 0; i < node->n; i++)
-        if (expr_has_match(node->part[i]))
+        if (expr_has(node->part[i], kind))
             return 1;
     return 0;
 }
@@ -85,7 +84,7 @@ int expr_depends(const ap_expr_info_t *info)
 {
     if (!info || !info->root_node)
         return 1;
-    return expr_tree_depends(info->root_node, expr_has_match(info->root_node));
+    return expr_tree_depends(info->root_node, expr_has(info->root_node, EXPR_MATCH));
 }
 
 static int expr_node_is_of_head(const ap_expr_t *node)

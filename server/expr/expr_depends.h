@@ -9,6 +9,12 @@
  *  @return 0 if certainly not, so that a response may be stored with them; else 1. */
 int expr_depends(const ap_expr_info_t *info);
 
+/**
+ * Name all that the value of an expression for @a r depends on, by brg_cache_vary() and its siblings. Call it where it is
+ * evaluated; as brg_cache_depends_on_expression(), which marks r if that cannot be.
+ * @return 0; 1: it depends on more */
+int expr_name_all(request_rec *r, const ap_expr_info_t *info);
+
 /** Does it depend on the head of the request alone, on its method and its fields? Then a request_rec with pool, log, method and
  * headers_in is all that its evaluation looks at.
  *  @return 1 if certainly so, else 0 */

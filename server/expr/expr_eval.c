@@ -99,25 +99,9 @@ static int expr_compare_numbers(const char *a, const char *b)
     return (x > y) - (x < y);
 }
 
-static int expr_eval_compare(ap_expr_eval_ctx_t *ctx, const ap_expr_t *node)
+static int expr_order_is(int op, int order)
 {
-    const char *a = expr_eval_word(ctx, node->part[0]), *b;
-    int order;
-
-    BRG_ASSERT(node->n == 2 && node->op <= EXPR_INT_GE);
-    if (*ctx->err)
-        return 0;
-    b = expr_eval_word(ctx, node->part[1]);
-    if (*ctx->err)
-        return 0;
-    if (ctx->info->flags & AP_EXPR_FLAG_SSL_EXPR_COMPAT)
-        order = expr_compare_lengths(a, b);
-    else if (node->op >= EXPR_INT_EQ)
-        order = expr_compare_numbers(a, b);
-    else
-        order = strcmp(a, b);
-
-    switch (node->op) {
+    switch (op) {
     case EXPR_STR_EQ:
     case EXPR_INT_EQ:
         return order == 0;
@@ -138,6 +122,26 @@ static int expr_eval_compare(ap_expr_eval_ctx_t *ctx, const ap_expr_t *node)
     }
 }
 
+int expr_compare_holds(const ap_expr_t *node, const char *a, const char *b)
+{
+    return expr_order_is(node->op,
+                         node->op >= EXPR_INT_EQ ? expr_compare_numbers(a, b) : strcmp(a, b));
+}
+
+static int expr_eval_compare(ap_expr_eval_ctx_t *ctx, const ap_expr_t *node)
+{
+    const char *a = expr_eval_word(ctx, node->part[0]), *b;
+
+    BRG_ASSERT(node->n == 2 && node->op <= EXPR_INT_GE);
+    if (*ctx->err)
+        return 0;
+    b = expr_eval_word(ctx, node->part[1]);
+    if (*ctx->err)
+        return 0;
+    return ctx->info->flags & AP_EXPR_FLAG_SSL_EXPR_COMPAT
+               ? expr_order_is(node->op, expr_compare_lengths(a, b))
+               : expr_compare_holds(node, a, b);
+}
 static int expr_eval_match(ap_expr_eval_ctx_t *ctx, const ap_expr_t *node)
 {
     const char *subject = expr_eval_word(ctx, node->part[0]);

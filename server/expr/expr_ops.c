@@ -12,6 +12,8 @@
 #include "apr_file_info.h"
 #include "apr_network_io.h"
 #include "apr_strings.h"
+#include "brigade/response_cache.h"
+#include "request_context.h"
 
 static int expr_op_n(ap_expr_eval_ctx_t *ctx, const void *data, const char *arg)
 {
@@ -44,6 +46,10 @@ static apr_filetype_e expr_file_type(ap_expr_eval_ctx_t *ctx, const char *name, 
 
     if (!*name)
         return APR_NOFILE;
+    if (ctx->r && *name == '/')
+        brg_cache_depends_on(ctx->r, name);
+    else if (ctx->r)
+        request_mark_volatile(ctx->r, "core.c", "an expression looks for a file without a path");
     rv = apr_stat(&info, name, wanted, ctx->p);
     if (rv != APR_SUCCESS && rv != APR_INCOMPLETE)
         return APR_NOFILE;
@@ -207,20 +213,20 @@ static int expr_op_fnmatch(ap_expr_eval_ctx_t *ctx, const void *data, const char
     {                                            \
         name, (const void *)func, flags, 0, NULL \
     }
-#define FILE_TEST(name, func) OFFER(name, func, EXPR_O_RESTRICTED)
+#define FILE_TEST(name, func) OFFER(name, func, EXPR_O_RESTRICTED | EXPR_O_TELLS)
 
 const expr_offer expr_core_unary[] = {
     OFFER("n", expr_op_n, EXPR_O_STATIC),
     OFFER("z", expr_op_z, EXPR_O_STATIC),
     OFFER("T", expr_op_truth, EXPR_O_STATIC),
-    {"R", (const void *)expr_op_remote, 0, 0, expr_prepare_subnet},
+    {"R", (const void *)expr_op_remote, EXPR_O_CLIENT, 0, expr_prepare_subnet},
     FILE_TEST("d", expr_op_dir),
     FILE_TEST("e", expr_op_exists),
     FILE_TEST("f", expr_op_file),
     FILE_TEST("s", expr_op_filled),
     FILE_TEST("L", expr_op_link),
     FILE_TEST("h", expr_op_link),
-    FILE_TEST("x", expr_op_executable),
+    OFFER("x", expr_op_executable, EXPR_O_RESTRICTED),
     OFFER("U", expr_op_url, 0),
     OFFER("A", expr_op_url, 0),
     OFFER("F", expr_op_accessible, 0),

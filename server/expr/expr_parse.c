@@ -6,6 +6,7 @@
  */
 #include <string.h>
 #include "expr_private.h"
+#include "configuration.h"
 #include "http_config.h"
 #include "apr_strings.h"
 #include "brigade/assert.h"
@@ -310,6 +311,8 @@ ap_expr_parse_cmd_mi(const cmd_parms *cmd, const char *expr, unsigned int flags,
         flags |= AP_EXPR_FLAG_RESTRICTED_FILE_FUNC;
     info->filename = cmd->directive->filename;
     info->line_number = (unsigned)cmd->directive->line_num;
+    if (!conf_is_htaccess(cmd) && cmd->pool == cmd->server->process->pconf)
+        flags |= EXPR_FLAG_LASTS;
     info->flags = flags;
     info->module_index = module_index;
     *err = ap_expr_parse(cmd->pool, cmd->temp_pool, info, expr, lookup_fn);

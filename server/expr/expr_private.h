@@ -155,6 +155,15 @@ const char *expr_eval_word(ap_expr_eval_ctx_t *ctx, const ap_expr_t *node);
 /** @return 0 or 1; after an error, which is in *ctx->err, the value means nothing */
 int expr_eval_cond(ap_expr_eval_ctx_t *ctx, const ap_expr_t *node);
 
+/** Whether a EXPR_COMPARE of words with these values holds, without AP_EXPR_FLAG_SSL_EXPR_COMPAT. */
+int expr_compare_holds(const ap_expr_t *node, const char *a, const char *b);
+
+/** 1 if a node of the tree is of that kind (expr_depends.c). */
+int expr_has(const ap_expr_t *node, expr_kind kind);
+
+/** 1 if a variable is another module's that says what it depends on: brg_cache_declare_variable(). */
+int expr_is_declared(const ap_expr_t *node);
+
 /* ---- what the core offers ---- */
 
 /** Lookup of one kind of name. Flags in expr_offer.flags. */
@@ -162,6 +171,15 @@ int expr_eval_cond(ap_expr_eval_ctx_t *ctx, const ap_expr_t *node);
 #define EXPR_O_FILE 2       /**< nor where AP_EXPR_FLAG_RESTRICTED_FILE_FUNC is */
 #define EXPR_O_STATIC 4     /**< depends on its argument, the URI and the configuration alone */
 #define EXPR_O_HEAD 8       /**< depends on the method and the fields of the request alone */
+#define EXPR_O_SITE \
+    16 /**< follows from what the answer to a request depends on anyway: target, host, protocol, configuration, file */
+#define EXPR_O_LINE 32    /**< is of the request line: method, version of HTTP */
+#define EXPR_O_ENV 64     /**< a variable of the environment; who sets it says what it depends on */
+#define EXPR_O_TELLS 128  /**< says by itself, when it is evaluated, what it depends on */
+#define EXPR_O_CLIENT 256 /**< depends on the client's address */
+
+/** In flags of ap_expr_info_t, beside AP_EXPR_FLAG_*: the tree lives as long as the configuration. */
+#define EXPR_FLAG_LASTS (1U << 30)
 
 typedef struct expr_offer {
     const char *name;
@@ -175,6 +193,9 @@ extern const expr_offer expr_core_vars[], expr_core_funcs[], expr_core_unary[], 
 
 /** The core's own offer that a node is bound to, NULL if another module's. */
 const expr_offer *expr_core_offer_of(const ap_expr_t *node);
+
+/** The request field that a variable of the core's is; NULL: it is none. */
+const char *expr_var_field(const ap_expr_t *node);
 
 /** Note a header field that the value depends on, for Vary. */
 void expr_add_vary(ap_expr_eval_ctx_t *ctx, const char *name);

@@ -257,6 +257,15 @@ static const char *const expr_header_names[] = {
     "Accept", "Cookie", "Forwarded", "Host", "Proxy-Connection", "Referer", "User-Agent",
 };
 
+static const char *expr_var_header_func(ap_expr_eval_ctx_t *ctx, const void *data);
+
+const char *expr_var_field(const ap_expr_t *node)
+{
+    return node->func == (const void *)expr_var_header_func
+               ? expr_header_names[((const expr_offer *)node->data)->id]
+               : NULL;
+}
+
 static const char *expr_var_header_func(ap_expr_eval_ctx_t *ctx, const void *data)
 {
     const char *name = expr_header_names[((const expr_offer *)data)->id];
@@ -274,6 +283,10 @@ static const char *expr_var_header_func(ap_expr_eval_ctx_t *ctx, const void *dat
 #define REQUEST(name, id)                                      \
     {                                                          \
         name, (const void *)expr_var_request_func, 0, id, NULL \
+    }
+#define SITE(name, id)                                                   \
+    {                                                                    \
+        name, (const void *)expr_var_request_func, EXPR_O_SITE, id, NULL \
     }
 #define FIXED(name, id)                                                    \
     {                                                                      \
@@ -300,38 +313,39 @@ const expr_offer expr_core_vars[] = {
     HEADER("HTTP_PROXY_CONNECTION", 4),
     HEADER("HTTP_REFERER", 5),
     HEADER("HTTP_USER_AGENT", 6),
-    {"REQUEST_METHOD", (const void *)expr_var_request_func, EXPR_O_HEAD, EXPR_V_METHOD, NULL},
-    REQUEST("REQUEST_SCHEME", EXPR_V_SCHEME),
+    {"REQUEST_METHOD", (const void *)expr_var_request_func, EXPR_O_HEAD | EXPR_O_LINE,
+     EXPR_V_METHOD, NULL},
+    SITE("REQUEST_SCHEME", EXPR_V_SCHEME),
     FIXED("REQUEST_URI", EXPR_V_URI),
     FIXED("DOCUMENT_URI", EXPR_V_URI),
     FIXED("REQUEST_FILENAME", EXPR_V_FILENAME),
     FIXED("SCRIPT_FILENAME", EXPR_V_FILENAME),
-    REQUEST("LAST_MODIFIED", EXPR_V_LAST_MODIFIED),
+    SITE("LAST_MODIFIED", EXPR_V_LAST_MODIFIED),
     REQUEST("SCRIPT_USER", EXPR_V_SCRIPT_USER),
     REQUEST("SCRIPT_GROUP", EXPR_V_SCRIPT_GROUP),
     FIXED("PATH_INFO", EXPR_V_PATH_INFO),
     FIXED("QUERY_STRING", EXPR_V_QUERY),
-    REQUEST("IS_SUBREQ", EXPR_V_IS_SUBREQ),
-    REQUEST("THE_REQUEST", EXPR_V_THE_REQUEST),
-    REQUEST("REMOTE_ADDR", EXPR_V_REMOTE_ADDR),
+    SITE("IS_SUBREQ", EXPR_V_IS_SUBREQ),
+    {"THE_REQUEST", (const void *)expr_var_request_func, EXPR_O_LINE, EXPR_V_THE_REQUEST, NULL},
+    {"REMOTE_ADDR", (const void *)expr_var_request_func, EXPR_O_CLIENT, EXPR_V_REMOTE_ADDR, NULL},
     REQUEST("REMOTE_PORT", EXPR_V_REMOTE_PORT),
     REQUEST("REMOTE_HOST", EXPR_V_REMOTE_HOST),
     REQUEST("REMOTE_USER", EXPR_V_REMOTE_USER),
     REQUEST("REMOTE_IDENT", EXPR_V_REMOTE_IDENT),
-    REQUEST("SERVER_NAME", EXPR_V_SERVER_NAME),
-    REQUEST("SERVER_PORT", EXPR_V_SERVER_PORT),
+    SITE("SERVER_NAME", EXPR_V_SERVER_NAME),
+    SITE("SERVER_PORT", EXPR_V_SERVER_PORT),
     FIXED("SERVER_ADMIN", EXPR_V_SERVER_ADMIN),
-    REQUEST("SERVER_PROTOCOL", EXPR_V_PROTOCOL),
-    REQUEST("DOCUMENT_ROOT", EXPR_V_DOCUMENT_ROOT),
+    {"SERVER_PROTOCOL", (const void *)expr_var_request_func, EXPR_O_LINE, EXPR_V_PROTOCOL, NULL},
+    SITE("DOCUMENT_ROOT", EXPR_V_DOCUMENT_ROOT),
     REQUEST("AUTH_TYPE", EXPR_V_AUTH_TYPE),
-    REQUEST("CONTENT_TYPE", EXPR_V_CONTENT_TYPE),
-    REQUEST("HANDLER", EXPR_V_HANDLER),
-    REQUEST("REQUEST_STATUS", EXPR_V_STATUS),
+    SITE("CONTENT_TYPE", EXPR_V_CONTENT_TYPE),
+    SITE("HANDLER", EXPR_V_HANDLER),
+    SITE("REQUEST_STATUS", EXPR_V_STATUS),
     REQUEST("REQUEST_LOG_ID", EXPR_V_REQUEST_LOG_ID),
-    REQUEST("CONTEXT_PREFIX", EXPR_V_CONTEXT_PREFIX),
-    REQUEST("CONTEXT_DOCUMENT_ROOT", EXPR_V_CONTEXT_ROOT),
-    CONN("HTTPS", EXPR_V_HTTPS),
-    CONN("HTTP2", EXPR_V_HTTP2),
+    SITE("CONTEXT_PREFIX", EXPR_V_CONTEXT_PREFIX),
+    SITE("CONTEXT_DOCUMENT_ROOT", EXPR_V_CONTEXT_ROOT),
+    {"HTTPS", (const void *)expr_var_conn_func, EXPR_O_SITE, EXPR_V_HTTPS, NULL},
+    {"HTTP2", (const void *)expr_var_conn_func, EXPR_O_SITE, EXPR_V_HTTP2, NULL},
     CONN("IPV6", EXPR_V_IPV6),
     CONN("CONN_LOG_ID", EXPR_V_CONN_LOG_ID),
     CONN("CONN_REMOTE_ADDR", EXPR_V_CONN_REMOTE_ADDR),

@@ -156,7 +156,7 @@ static char *status_expr_string(request_rec *r, const core_dir_config *conf, int
         return NULL;
     if (expr == &status_default_document)
         return NULL;
-    if (expr_depends(expr))
+    if (expr_name_all(r, expr))
         request_mark_volatile(r, "core.c", "the expression of ErrorDocument looks at the request");
     text = ap_expr_str_exec(r, expr, &err);
     if (err) {

@@ -110,7 +110,7 @@ static int type_set_handler(request_rec *r, const core_dir_config *conf)
     const char *handler = conf->handler, *err = NULL;
 
     if (conf->expr_handler) {
-        if (expr_depends(conf->expr_handler))
+        if (expr_name_all(r, conf->expr_handler))
             request_mark_volatile(r, "core.c", "the expression of SetHandler looks at the request");
         handler = ap_expr_str_exec(r, conf->expr_handler, &err);
         if (err) {

@@ -173,7 +173,7 @@ static int if_condition_met(request_rec *r, const core_dir_config *core)
     const char *err = NULL;
     int rc = ap_expr_exec(r, core->condition, &err);
 
-    if (expr_depends(core->condition))
+    if (expr_name_all(r, core->condition))
         request_mark_volatile(r, "core.c", "the condition of an <If> section looks at the request");
     if (rc < 0) {
         ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,

@@ -2,6 +2,7 @@
 """RequestHeader and answers from memory: what later phases read of a request changes, and nothing else."""
 import pytest
 
+from brigade import APACHE_MODULES
 from cache_site import one_loop, settle
 
 pytestmark = [pytest.mark.only("brigade"), pytest.mark.threads]
@@ -88,3 +89,50 @@ def test_a_coding_that_is_taken_away(serve):
         for _ in range(5):
             assert c.get("/a.txt", {"Accept-Encoding": "gzip"})["Content-Encoding"] == "gzip"
             assert c.get("/a.txt", {"Accept-Encoding": "gzip", "X-Kind": "old"})["Content-Encoding"] is None
+
+
+CONDITIONS = {  # and whether each of the requests below gets the field
+    "%{HTTP_USER_AGENT} =~ /robot/": "010000",
+    "-n %{HTTP_COOKIE}": "001000",
+    "%{HTTP:X-Kind} == 'a' || %{HTTP:X-Kind} == 'b'": "000110",
+    "%{HTTP:X-Kind} in {'a', 'b'}": "000110",
+    "-z %{HTTP_COOKIE} && !(%{HTTP_USER_AGENT} -strmatch '*bot*')": "100111",
+    "%{REMOTE_ADDR} -ipmatch '127.0.0.0/8' && %{HTTP:X-Kind} != 'b'": "111101",
+    "-R '10.0.0.0/8'": "000000",
+    "%{REQUEST_METHOD} == 'GET'": "111110",
+    "tolower(%{HTTP:X-Kind}) == 'a'": "000100",
+    "reqenv('KIND') == 'b'": "000010",
+    "-f '@ROOT@/htdocs/late.txt'": "000000",
+}
+ASKS = [("GET", {}), ("GET", {"User-Agent": "a robot"}), ("GET", {"Cookie": "x"}), ("GET", {"X-Kind": "a"}), ("GET", {"X-Kind": "b"}), ("HEAD", {})]
+USES = {"if": '<If "%s">\nHeader set X-Is 1\n</If>', "setenvif": 'SetEnvIfExpr "%s" IS\nHeader set X-Is 1 env=IS', "header": 'Header set X-Is 1 "expr=%s"',
+        "rewrite": 'RewriteEngine On\nRewriteCond expr "%s"\nRewriteRule . - [E=IS:1]\nHeader set X-Is 1 env=IS'}
+
+
+@pytest.mark.parametrize("use", USES)
+@pytest.mark.parametrize("condition", CONDITIONS)
+def test_each_kind_gets_its_own(serve, condition, use):
+    lines = f'LoadModule rewrite_module {APACHE_MODULES}/mod_rewrite.so\nSetEnvIf X-Kind "(.+)" KIND=$1\n' + USES[use] % condition
+    server = one_loop(serve, lines + "\n", files={"a.txt": "some text\n"})
+    settle(server.path("htdocs"))
+    with server.connect() as c:
+        for _ in range(4):
+            got = "".join(str(int(c.request(method, "/a.txt", fields)["X-Is"] is not None)) for method, fields in ASKS)
+            assert got == CONDITIONS[condition]
+        if "late" in condition:
+            server.write("late.txt", "")
+            assert c.get("/a.txt")["X-Is"]
+
+
+DENIES = {"expr": 'Require expr "%{HTTP_USER_AGENT} !~ /robot/"', "env": "<RequireAll>\nRequire all granted\nRequire not env BAD\n</RequireAll>", "order": "Order allow,deny\nAllow from all\nDeny from env=BAD"}
+
+
+@pytest.mark.parametrize("rule", DENIES)
+@pytest.mark.parametrize("where", ["Directory", ".htaccess"])
+def test_who_is_refused(serve, rule, where):
+    rules = f'<Directory "@ROOT@/htdocs">\n{DENIES[rule]}\n</Directory>' if where == "Directory" else '<Directory "@ROOT@/htdocs">\nAllowOverride All\n</Directory>'
+    server = one_loop(serve, f"SetEnvIf User-Agent robot BAD\n{rules}\n", files={"a.txt": "some text\n", **({".htaccess": DENIES[rule] + "\n"} if where != "Directory" else {})})
+    settle(server.path("htdocs"))
+    with server.connect() as c:
+        for _ in range(6):
+            assert [c.get("/a.txt", {"User-Agent": agent}).status for agent in ("a", "robot", "a", "b robot")] == [200, 403, 200, 403]

@@ -38,7 +38,7 @@ FIELDS = {
 }
 AGENTS = ["robot", "^Mozilla/2", "^$", "Firefox", "^Old/[1-3]", "."]
 ATTRIBUTES = [("User-Agent", AGENTS), ("Cookie", ["theme=dark", "^a=(.)"]), ("Referer", ["bad\\.example", "localhost"]), ("X-Foo", ["^a$", "b", "^$", "(.+)"]), ("X-Bar", ["a"]),
-              ("Accept-Language", ["^de", "en"]), ("Request_Method", ["GET", "HEAD"]), ("Request_Protocol", ["1\\.0"]), ("Request_URI", ["\\.html$", "sub/"]), ("Remote_Addr", ["127\\.0\\.0\\.2"]),
+              ("Accept-Language", ["^de", "en"]), ("Request_Method", ["GET", "HEAD"]), ("^Cookie$", ["theme=dark", "^a=(.)"]), ("Request_Protocol", ["1\\.0"]), ("Request_URI", ["\\.html$", "sub/"]), ("Remote_Addr", ["127\\.0\\.0\\.2"]),
               ("Server_Addr", ["127"]), ("^X-.*", ["a"]), ("V1", [".", "on"]), ("Accept-Encoding", ["gzip"]), ("Host", ["two"]), ("If-None-Match", ["."])]
 VARIABLES = ["V1", "V2", "V3", "no-gzip", "gzip-only-text/html", "nokeepalive", "force-gzip", "dont-vary", "downgrade-1.0", "REDIRECT_STATUS"]
 EXPRESSIONS = ["%{HTTP_USER_AGENT} =~ /robot/", "%{HTTP:X-Foo} == 'a'", "%{REQUEST_METHOD} == 'HEAD'", "%{SERVER_PROTOCOL} == 'HTTP/1.0'", "-n %{HTTP_COOKIE}", "%{REQUEST_URI} =~ m#sub/#", "-z reqenv('V1')",
@@ -73,12 +73,12 @@ class Grammar:
         kind = self.rng.random()
         if kind < 0.4:
             return f" env={self.rng.choice(['', '!'])}{self.variable()}"
-        return f' "expr={self.rng.choice(EXPRESSIONS)}"' if kind < 0.55 and not self.tame else ""
+        return f' "expr={self.rng.choice(EXPRESSIONS)}"' if kind < 0.55 else ""
 
     def header(self):
         rng = self.rng
         field = rng.choice(["X-One", "X-Two", "Vary", "Cache-Control", "ETag", "Last-Modified", "Expires", "Set-Cookie", "Content-Language", "Content-Type"] if rng.random() < 0.5 else ["X-One", "X-Two"])
-        value = rng.choice(["x", "%{V1}e", "%{V2}e-%{HTTP_HOST}e", "a b", "Tue, 01 Jan 2002 00:00:00 GMT", "expr=%{REQUEST_URI}", "expr=%{HTTP:X-Foo}", "expr=%{REQUEST_STATUS}"][:5 if self.tame else 8] if field[0] == "X" else ["x", "Tue, 01 Jan 2002 00:00:00 GMT"])
+        value = rng.choice(["x", "%{V1}e", "%{V2}e-%{HTTP_HOST}e", "a b", "Tue, 01 Jan 2002 00:00:00 GMT", "expr=%{REQUEST_URI}", "expr=%{HTTP:X-Foo}", "expr=%{REQUEST_STATUS}"]if field[0] == "X" else ["x", "Tue, 01 Jan 2002 00:00:00 GMT"])
         action = rng.choice(["set", "append", "merge", "add", "unset", "edit", "edit*", "setifempty", "echo", "note"][:8 if self.tame else 10])
         always = rng.choice(["", "", "always "])
         if action in ("edit", "edit*"):
@@ -98,7 +98,7 @@ class Grammar:
 
     def set_env_if(self):
         rng = self.rng
-        name, patterns = rng.choice(ATTRIBUTES[:6] if rng.random() < 0.6 else [a for a in ATTRIBUTES if not self.tame or "_" not in a[0] and a[0][0] != "^"])
+        name, patterns = rng.choice(ATTRIBUTES[:6] if rng.random() < 0.6 else [a for a in ATTRIBUTES if not self.tame or a[0][:3] in ("Req", "^Co") or "_" not in a[0] and a[0][0] != "^"])
         sets = " ".join(rng.choice([self.variable(), f"!{self.variable()}", f"{self.variable()}=x", f"{self.variable()}=$1", f"{self.variable()}=$0"]) for _ in range(rng.randint(1, 2)))
         return f'{rng.choice(["SetEnvIf", "SetEnvIfNoCase"])} {name} "{rng.choice(patterns)}" {sets}'
 
@@ -122,7 +122,7 @@ class Grammar:
                  "%{HTTP:Accept-Encoding} gzip", "%{REQUEST_FILENAME} !-f", "%{REQUEST_FILENAME} !-d", "%{REQUEST_FILENAME} -f", "%{DOCUMENT_ROOT}%{REQUEST_URI} -f", "%{DOCUMENT_ROOT}%{REQUEST_URI}.html -f", "%{DOCUMENT_ROOT}/sub/late.html -f",
                  "%{REQUEST_FILENAME} -s", "%{SERVER_PROTOCOL} 1\\.0", "%{HTTP:X-Bar}%{HTTP:X-Foo} ^ab", "expr \"%{HTTP_COOKIE} =~ /dark/\"", "%{REQUEST_URI} -U", "%{HTTP_ACCEPT} html", "%{IS_SUBREQ} true", "%{HTTP:If-None-Match} .", "%{REQUEST_FILENAME} -l"]
         if self.tame:
-            tests = [t for t in tests if "ADDR" not in t and t[0] == "%" and "-U" not in t and "late" not in t and ".html -f" not in t and not (in_server and "FILENAME" in t)]
+            tests = [t for t in tests if "ADDR" not in t and "-U" not in t and "late" not in t and ".html -f" not in t and not (in_server and "FILENAME" in t)]
         lines = ["RewriteEngine On"]
         for _ in range(rng.randint(1, 3)):
             for _ in range(rng.randint(0, 2)):
@@ -134,7 +134,7 @@ class Grammar:
         return "\n".join(lines)
 
     def require(self):
-        return self.rng.choice(["Require all granted", "Require all granted", "Require ip 127.0.0.1", "Deny from env=V2"] if self.tame else ["Require all granted", "Require env V1", "Require ip 127.0.0.2", "Require method GET", f'Require expr "{self.rng.choice(EXPRESSIONS)}"', "Require not env V2\nRequire all granted", "Require local",
+        return self.rng.choice(["Require all granted", "Require all granted", "Require ip 127.0.0.1", "Deny from env=V2", "Require not env V2\nRequire all granted", f'Require expr "{self.rng.choice(EXPRESSIONS)}"'] if self.tame else ["Require all granted", "Require env V1", "Require ip 127.0.0.2", "Require method GET", f'Require expr "{self.rng.choice(EXPRESSIONS)}"', "Require not env V2\nRequire all granted", "Require local",
                                 "<RequireAny>\nRequire env V2\nRequire method GET HEAD\n</RequireAny>", "Order allow,deny\nAllow from env=V1", "Order deny,allow\nDeny from env=V2", "<Limit POST>\nRequire all denied\n</Limit>"])
 
     def options(self):
@@ -153,13 +153,11 @@ class Grammar:
     def section(self, of):
         body = "\n".join(self.lines(2, nested=True))
         files = [f'<Files "{of}">\n{body}\n</Files>', f'<FilesMatch "\\.(html|txt)$">\n{body}\n</FilesMatch>']
-        return self.rng.choice(files if self.tame else [*files, f'<If "{self.rng.choice(EXPRESSIONS)}">\n{body}\n</If>', f'<If "{self.rng.choice(EXPRESSIONS)}">\n{body}\n</If>\n<Else>\nHeader set X-Else 1\n</Else>'])
+        return self.rng.choice([*files, f'<If "{self.rng.choice(EXPRESSIONS)}">\n{body}\n</If>', f'<If "{self.rng.choice(EXPRESSIONS)}">\n{body}\n</If>\n<Else>\nHeader set X-Else 1\n</Else>'])
 
     def lines(self, most, nested=False, in_server=False):
         makers = [self.header] * 5 + [self.request_header, self.set_env_if, self.set_env_if, self.set_env_if, self.set_env_if_expr, self.browser_match, self.expires, self.require, self.error_document, self.index, self.mime, self.mime, self.options]
         makers += [self.deflate] * 3
-        if self.tame:
-            makers = [m for m in makers if m is not self.set_env_if_expr]
         if not nested:
             makers += [lambda: self.section(self.rng.choice(["*.html", "a.html", "*.shtml"]))] * 2 + [lambda: self.rewrite(in_server)] * 2
         if in_server:
@@ -399,8 +397,8 @@ def as_said(answer, server):
             value = f"now + {round((seconds_of(value) - date) / 4) * 4}"
         elif name.lower() == "content-length" and boundary:
             value = str(int(value) - answer.body.count(boundary[1].encode()) * len(boundary[1]))
-        fields.append((name, BOUNDARY.sub("boundary=B", value.replace(port, "PORT"))))
-    body = answer.body.replace(port.encode(), b"PORT")
+        fields.append((name, re.sub(r"\bt=\d+", "t=NOW", BOUNDARY.sub("boundary=B", value.replace(port, "PORT")))))
+    body = re.sub(rb"\bt=\d+", b"t=NOW", answer.body.replace(port.encode(), b"PORT"))
     if boundary:
         body = body.replace(boundary[1].encode(), b"B")
     fields.sort(key=lambda field: field[0].lower())  # the order counts among those of one name only
@@ -464,7 +462,7 @@ class Round:
         both = []
         for server in self.servers:
             with open(server.path("logs/compared"), "rb") as f:
-                lines = f.read().replace(str(server.port).encode(), b"PORT").splitlines()
+                lines = re.sub(rb"\bt=\d+", b"t=NOW", f.read().replace(str(server.port).encode(), b"PORT")).splitlines()
             both.append(collections.Counter(re.sub(rb"\d+", b"N", line) if b"=2-3,5-6" in line else line for line in lines))
         one, other = (sorted((lines - others).elements()) for lines, others in (both, both[::-1]))
         assert one == other, f"seed {self.seed}:\n{one[:3]}\n{other[:3]}\n{self.text}"
