@@ -59,6 +59,9 @@ int main_advice_is_asked(void);
 /** test_config hook: what such a test ends with. Ends the program with 2 if there is something to say. */
 void main_advice_report(apr_pool_t *p, server_rec *s);
 
+/** test_config hook: which addresses other programs listen at. (main_listen.c) */
+void main_listen_report(apr_pool_t *p, server_rec *s);
+
 /** The configuration cannot be used for a start: conf_fault() is said in the log and on the terminal, and the program ends. */
 void main_start_failed(process_rec *process) __attribute__((noreturn));
 

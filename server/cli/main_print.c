@@ -99,7 +99,8 @@ void main_print_usage(FILE *out, const char *program)
         "  -c \"directive\"     : read a directive after the configuration",
         "  -e level           : level of messages at start (see LogLevel)",
         "  -E file            : a file for messages at start",
-        "  -k command         : start, restart, graceful, graceful-stop, stop or upgrade",
+        "  -k command         : start, stop, status, reload, graceful, restart, graceful-stop or "
+        "upgrade",
         "  -k purge URL..     : end what is stored of it; URL* and tag:NAME, too",
         "  -k soft-purge ..   : it is stale from now on",
         "  -k cache [URL..]   : what is stored of it, and why not; of all: how much",
@@ -134,7 +135,7 @@ void main_print_usage(FILE *out, const char *program)
     fprintf(out,
             "Usage: %s [-D name] [-d directory] [-f file]\n"
             "       [-C \"directive\"] [-c \"directive\"]\n"
-            "       [-k start|restart|graceful|graceful-stop|stop|upgrade]\n"
+            "       [-k start|stop|status|reload|graceful|restart|graceful-stop|upgrade]\n"
             "       [-k purge|soft-purge|cache URL...]\n"
             "       [-v] [-V] [-h] [-l] [-L] [-t] [-T] [-S] [-M] [-X]\nOptions:\n",
             program);

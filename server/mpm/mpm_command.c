@@ -22,17 +22,21 @@ APLOG_USE_MODULE(core);
 /* A -k command: the signal for a running server, and what to do when none runs. */
 typedef struct mpm_verb {
     const char *name;
-    int sig;           /* 0: start */
+    int sig;           /* 0: start, or for status nothing */
     int start_instead; /* no server runs: start one */
+    int status;        /* the program's, where none runs and none is started */
 } mpm_verb;
 
 static const mpm_verb mpm_verbs[] = {
-    {"start", 0, 1},
-    {"stop", SIGTERM, 0},
-    {"restart", SIGHUP, 1},
-    {"graceful", AP_SIG_GRACEFUL, 1},
-    {"graceful-stop", AP_SIG_GRACEFUL_STOP, 0},
-    {"upgrade", SUP_SIG_UPGRADE, 0},
+    {"start", 0, 1, 0},
+    {"stop", SIGTERM, 0, 0},
+    {"restart", SIGHUP, 1, 0},
+    /* Apache starts a server here: one with the default configuration where -f was forgotten. */
+    {"graceful", AP_SIG_GRACEFUL, 0, 1},
+    {"reload", AP_SIG_GRACEFUL, 0, 1},
+    {"graceful-stop", AP_SIG_GRACEFUL_STOP, 0, 0},
+    {"upgrade", SUP_SIG_UPGRADE, 0, 0},
+    {"status", 0, 0, 3}, /* as LSB has it */
 };
 
 static const char *mpm_dash_k;
@@ -140,6 +144,14 @@ const char *mpm_command(void)
     return mpm_dash_k;
 }
 
+int mpm_runs(apr_pool_t *pconf)
+{
+    const char *status;
+    pid_t pid;
+
+    return mpm_find_running(pconf, &pid, &status) || !pidfile_wanted(ap_pid_fname);
+}
+
 pid_t mpm_running(apr_pool_t *pconf)
 {
     const char *status;
@@ -190,6 +202,27 @@ static int mpm_send_known(pid_t pid, int sig)
     return 1;
 }
 
+/* Where the number of the running server is looked for. */
+static const char *mpm_pid_path(apr_pool_t *p)
+{
+    const char *name = ap_pid_fname ? ap_pid_fname : DEFAULT_PIDLOG;
+    const char *path = ap_server_root_relative(p, name);
+
+    return pidfile_wanted(ap_pid_fname) && path ? path : name;
+}
+
+/* Nothing was sent, and nothing is started. @return the program's exit status */
+static int mpm_none_runs(apr_pool_t *p, const mpm_verb *verb, const char *status)
+{
+    fprintf(stderr, "%s: %s; PidFile %s was looked at\n", ap_server_argv0, status, mpm_pid_path(p));
+    if (verb->sig)
+        fprintf(stderr,
+                "%s: nothing is reloaded: -f FILE names the configuration of another server, -k "
+                "start starts one\n",
+                ap_server_argv0);
+    return verb->status;
+}
+
 int ap_signal_server(int *exit_status, apr_pool_t *pconf)
 {
     const mpm_verb *verb = mpm_verbs, *end = verb + sizeof mpm_verbs / sizeof *mpm_verbs;
@@ -203,10 +236,11 @@ int ap_signal_server(int *exit_status, apr_pool_t *pconf)
     while (verb < end && strcmp(verb->name, mpm_dash_k))
         verb++;
     if (verb == end) {
-        fprintf(stderr,
-                "%s: -k takes start, restart, graceful, graceful-stop, stop, upgrade, purge, "
-                "soft-purge or cache, not %s\n",
-                ap_server_argv0, mpm_dash_k);
+        fprintf(
+            stderr,
+            "%s: -k takes start, stop, status, reload, graceful, restart, graceful-stop, upgrade, "
+            "purge, soft-purge or cache, not %s\n",
+            ap_server_argv0, mpm_dash_k);
         *exit_status = 1;
         return 1;
     }
@@ -218,7 +252,11 @@ int ap_signal_server(int *exit_status, apr_pool_t *pconf)
         }
         return 0;
     }
-    if (!running || !verb->sig)
+    if (!running && verb->status)
+        *exit_status = mpm_none_runs(pconf, verb, status);
+    else if (running && verb->status == 3)
+        printf("httpd (pid %ld) running, PidFile %s\n", (long)pid, mpm_pid_path(pconf));
+    else if (!running || !verb->sig)
         printf("%s\n", status);
     else
         *exit_status = mpm_send_known(pid, verb->sig);

@@ -114,6 +114,9 @@ const char *mpm_command(void);
 
 /** The supervisor of the server that runs with this configuration. @return 0: there is none, which is said on standard error */
 pid_t mpm_running(apr_pool_t *pconf);
+
+/** 1 if one runs with this configuration, or its PidFile cannot tell. Says nothing. */
+int mpm_runs(apr_pool_t *pconf);
 int mpm_foreground(void);
 
 /** Which generation a process belongs to; in the supervisor that of its newest processes. */

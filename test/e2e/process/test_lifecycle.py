@@ -58,7 +58,7 @@ def test_background_start_and_k_commands(serve):
     try:
         wait_until(lambda: accepts(server.port), "the server")
         assert server.get("/a.txt").body == b"A\n"
-        for command in ("graceful", "restart"):
+        for command in ("graceful", "restart", *(() if server.apache else ("reload",))):
             assert server.run("-k", command).returncode == 0
             wait_until(lambda: accepts(server.port), "the server")
             wait_until(lambda: server.get("/a.txt").status == 200, "an answer")
@@ -71,6 +71,30 @@ def test_background_start_and_k_commands(serve):
     finally:
         if os.path.exists(f"/proc/{pid}"):
             os.kill(pid, signal.SIGKILL)
+
+
+@pytest.mark.only("brigade")
+@pytest.mark.parametrize("command", ["graceful", "reload"])
+def test_a_reload_starts_no_server(serve, command):
+    """Where none runs, the PidFile that was looked at is named."""
+    server = serve.unstarted("", FILES)
+    done = server.run("-k", command)
+    assert done.returncode == 1 and f"PidFile {server.path('logs/httpd.pid')} was looked at".encode() in done.stderr, done
+    assert b"nothing is reloaded" in done.stderr and not accepts(server.port) and not server.error_log()
+    server.write("httpd.pid", "999999999\n", base="logs")
+    done = server.run("-k", command)
+    assert done.returncode == 1 and b"(pid 999999999?) not running; PidFile" in done.stderr and not accepts(server.port), done
+
+
+@pytest.mark.only("brigade")
+def test_the_status_of_a_server(serve):
+    server = serve.unstarted("", FILES)
+    done = server.run("-k", "status")
+    assert done.returncode == 3 and b"not running; PidFile" in done.stderr, done
+    server.start()
+    wait_until(lambda: server.read("logs/httpd.pid"), "the PID file")
+    done = server.run("-k", "status")
+    assert (done.returncode, done.stdout.decode()) == (0, f"httpd (pid {server.process.pid}) running, PidFile {server.path('logs/httpd.pid')}\n"), done
 
 
 def test_graceful_stop_lets_requests_end(serve):

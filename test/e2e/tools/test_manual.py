@@ -263,7 +263,7 @@ def test_completion(tmp_path):
     program = tmp_path / "brigade"
     program.symlink_to(pathlib.Path(BINARY).resolve())
     assert complete(program, "-k", "gr") == {"graceful", "graceful-stop"}
-    assert {"start", "stop", "restart"} <= complete(program, "-k", "")
+    assert {"start", "stop", "status", "reload", "restart", "upgrade"} <= complete(program, "-k", "")
     assert complete(program, "-L", "ssilast") == {"SSILastModified"}
     assert "mod_alias" in complete(program, "-L", "mod_")
     assert {"DUMP_VHOSTS", "DUMP_CACHE"} <= complete(program, "-D", "DUMP")
