@@ -72,8 +72,11 @@ const char *conf_htaccess_apply(request_rec *r, const conf_htaccess_scope *scope
 
 /* ---- one directory ---- */
 
-static int conf_htaccess_failed(request_rec *r, const char *path, const char *error)
+static int conf_htaccess_failed(request_rec *r, const char *path, const ap_directive_t *line,
+                                const char *error)
 {
+    if (line)
+        path = apr_psprintf(r->pool, "%s:%d", path, line->line_num);
     ap_log_rerror(APLOG_MARK, APLOG_ALERT, 0, r, "%s: %s", path, error);
     return HTTP_INTERNAL_SERVER_ERROR;
 }
@@ -111,7 +114,7 @@ static int conf_htaccess_load(request_rec *r, const conf_htaccess_scope *scope, 
         return conf_htaccess_unreadable(r, dir, *path, rv);
     error = conf_htaccess_parse(r->pool, r, scope, dir, f, tree, &err);
     ap_cfg_closefile(f);
-    return error ? conf_htaccess_failed(r, *path, error) : OK;
+    return error ? conf_htaccess_failed(r, *path, err, error) : OK;
 }
 
 /* What this request found out about the directory before. */
@@ -177,7 +180,7 @@ ap_parse_htaccess(ap_conf_vector_t **result, request_rec *r, int override, int o
             dc = ap_create_per_dir_config(r->pool);
             error = conf_htaccess_apply(r, &scope, path, tree, dc, &err);
             if (error)
-                return conf_htaccess_failed(r, file, error);
+                return conf_htaccess_failed(r, file, err, error);
         } else if (status != DECLINED) {
             return status;
         }

@@ -54,7 +54,10 @@ BRG_DECLARE(void) brg_nearest_offer(brg_nearest *nearest, const char *name)
         return;
     if ((word_len > len ? word_len - len : len - word_len) > NEAREST_MOST)
         return;
-    distance = nearest_distance(nearest->word, word_len, name, len);
+    /* A name of which the end is missing counts as one letter. */
+    distance = word_len > 3 && word_len < len && !ap_cstr_casecmpn(nearest->word, name, word_len)
+                   ? 1
+                   : nearest_distance(nearest->word, word_len, name, len);
     if (distance > nearest_most(word_len < len ? word_len : len) ||
         (nearest->name && distance >= nearest->distance))
         return;

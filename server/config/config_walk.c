@@ -87,8 +87,11 @@ static const char *conf_walk_one(ap_directive_t *d, cmd_parms *parms, ap_conf_ve
 {
     const conf_command *c = conf_commands_find(d->directive);
 
-    if (!c)
-        return conf_unknown(d, parms);
+    if (!c) {
+        const char *unknown = conf_unknown(d, parms);
+
+        return unknown ? conf_mend(parms->pool, d, unknown) : NULL;
+    }
     for (; c; c = c->next) {
         void *dir = ap_set_config_vectors(parms->server, section, parms->path, c->mod, parms->pool);
         const char *error;
@@ -96,7 +99,7 @@ static const char *conf_walk_one(ap_directive_t *d, cmd_parms *parms, ap_conf_ve
         hook_needs_directive(c->mod, c->cmd->name, parms->server, parms->pool);
         error = conf_invoke(c->cmd, parms, dir, d->args);
         if (error && strcmp(error, DECLINE_CMD) != 0)
-            return error;
+            return conf_mend(parms->pool, d, error);
         if (conf_directive_told)
             conf_directive_told(c->mod, parms, section, d);
     }

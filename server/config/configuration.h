@@ -305,4 +305,7 @@ const char *conf_htaccess_apply(request_rec *r, const conf_htaccess_scope *scope
  */
 apr_status_t conf_open_access_file(ap_configfile_t **ret_cfg, apr_pool_t *p, const char *name);
 
+/** @a error, why the line @a d is refused, with words that help behind it where there are some ("; write ..."). From @a p. Threads: any. */
+const char *conf_mend(apr_pool_t *p, const ap_directive_t *d, const char *error);
+
 #endif

@@ -21,6 +21,29 @@ void core_doubts_tell(const core_doubts *d, const char *file, int line, const ch
                  file, line, what);
 }
 
+void core_doubts_say(const core_doubts *d, const ap_directive_t *node, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    core_doubts_tell(d, node->filename, node->line_num, apr_pvsprintf(d->p, format, args));
+    va_end(args);
+}
+
+const char *core_doubts_word(const core_doubts *d, const ap_directive_t *node, int n)
+{
+    const char *args = core_doubts_args(node);
+    char *word = apr_pstrdup(d->p, "");
+    size_t len;
+
+    while (n-- >= 0)
+        word = ap_getword_conf(d->p, &args);
+    len = strlen(word);
+    if (*node->directive == '<' && len && word[len - 1] == '>')
+        word[len - 1] = '\0';
+    return word;
+}
+
 static const char *doubts_place(apr_pool_t *p, const char *file, int line)
 {
     return apr_psprintf(p, "%s:%d", file, line);
@@ -50,9 +73,7 @@ void core_doubts_each(core_doubts *d, const ap_directive_t *tree,
     }
 }
 
-/* The last line of that name in the virtual host itself (in the main server: outside of all sections). */
-static const ap_directive_t *doubts_line_of(const core_doubts *d, const server_rec *s,
-                                            const char *name)
+const ap_directive_t *core_doubts_line(const core_doubts *d, const server_rec *s, const char *name)
 {
     const ap_directive_t *tree = ap_conftree, *found = NULL;
 
@@ -97,7 +118,7 @@ static void doubts_names(core_doubts *d)
     apr_hash_t *owners = apr_hash_make(d->p);
 
     for (const server_rec *s = d->main->next; s; s = s->next) {
-        const int named = doubts_line_of(d, s, "ServerName") != NULL;
+        const int named = core_doubts_line(d, s, "ServerName") != NULL;
 
         for (const server_addr_rec *at = s->addrs; at; at = at->next) {
             if (named)
@@ -122,10 +143,10 @@ static int doubts_is_https(apr_port_t port)
 
 static void doubts_tls_of(core_doubts *d, const server_rec *s)
 {
-    const ap_directive_t *engine = doubts_line_of(d, s, "SSLEngine");
+    const ap_directive_t *engine = core_doubts_line(d, s, "SSLEngine");
 
     if (!engine)
-        engine = doubts_line_of(d, d->main, "SSLEngine");
+        engine = core_doubts_line(d, d->main, "SSLEngine");
     if (engine && ap_cstr_casecmp(core_doubts_args(engine), "off"))
         return;
     for (const server_addr_rec *at = s->addrs; at; at = at->next)
@@ -204,6 +225,9 @@ static void doubts_proxy(core_doubts *d, const ap_directive_t *node)
 
 static void doubts_words(core_doubts *d, const ap_directive_t *node)
 {
+    core_doubts_names(d, node);
+    core_doubts_urls(d, node);
+    core_doubts_auth(d, node);
     if (!ap_cstr_casecmp(node->directive, "SetOutputFilter") ||
         !ap_cstr_casecmp(node->directive, "AddOutputFilter"))
         doubts_filters(d, node, 0);
@@ -236,13 +260,14 @@ static void doubts_place_hosts(core_doubts *d)
 
 static void doubts_look(apr_pool_t *p, server_rec *main_server, server_rec *to)
 {
-    core_doubts d = {NULL, main_server, to, NULL, NULL};
+    core_doubts d = {.main = main_server, .to = to};
 
     BRG_ASSERT(main_server && !main_server->is_virtual);
     apr_pool_create(&d.p, p);
     doubts_place_hosts(&d);
     doubts_names(&d);
     doubts_tls(&d);
+    core_doubts_ports(&d);
     core_doubts_each(&d, ap_conftree, doubts_words);
     core_doubts_documents(&d);
     core_doubts_roots(&d);

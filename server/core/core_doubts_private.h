@@ -19,6 +19,8 @@ typedef struct core_doubts {
     server_rec *to;     /**< whose log is told; NULL: standard error */
     apr_hash_t *places; /**< "FILE:LINE" of a <VirtualHost> -> its server_rec */
     apr_hash_t *nodes;  /**< server_rec * of a virtual host -> its node in the tree */
+    brg_nearest *nearest; /**< of a search through the tree, and its result: */
+    int found;
 } core_doubts;
 
 /** Register the hooks that look. */
@@ -39,6 +41,28 @@ static inline const char *core_doubts_args(const ap_directive_t *node)
 /** Call @a visit for each node of a tree. */
 void core_doubts_each(core_doubts *d, const ap_directive_t *tree,
                       void (*visit)(core_doubts *d, const ap_directive_t *node));
+
+/** Tell of the line that @a node is. */
+void core_doubts_say(const core_doubts *d, const ap_directive_t *node, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/** A word of a node's arguments, from 0, "" beyond the last one; that of a section without its ">". */
+const char *core_doubts_word(const core_doubts *d, const ap_directive_t *node, int n);
+
+/** The last line of that name in the virtual host itself (in the main server: outside of all sections), or NULL. */
+const ap_directive_t *core_doubts_line(const core_doubts *d, const server_rec *s, const char *name);
+
+/** Names that nothing here has, of a line. */
+void core_doubts_names(core_doubts *d, const ap_directive_t *node);
+
+/** Redirects, ProxyPass and rewrite rules. */
+void core_doubts_urls(core_doubts *d, const ap_directive_t *node);
+
+/** Passwords and access. */
+void core_doubts_auth(core_doubts *d, const ap_directive_t *node);
+
+/** Virtual hosts of ports without Listen. */
+void core_doubts_ports(core_doubts *d);
 
 /** Document roots that nobody may see. */
 void core_doubts_roots(core_doubts *d);

@@ -135,9 +135,10 @@ const char *proxy_line_doubt(apr_pool_t *p, const ap_directive_t *d)
         return NULL;
     if (!line_is_open(&l))
         return NULL;
-    return apr_psprintf(
-        p, "%s: %s ends with its host, which the path of a request would continue%s", d->directive,
-        l.url,
-        ap_cstr_casecmp(d->directive, "RewriteRule") ? ": such requests get 400"
-                                                     : ": such requests go to other hosts");
+    return apr_psprintf(p,
+                        "%s: %s ends with its host, which the path of a request would continue%s",
+                        d->directive, l.url,
+                        ap_cstr_casecmp(d->directive, "RewriteRule")
+                            ? ": such requests get 400; write a slash behind it"
+                            : ": such requests go to other hosts");
 }

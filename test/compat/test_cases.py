@@ -208,7 +208,8 @@ class Result:
     def clean(self, text):
         """Without what differs from server to server and from run to run."""
         text = text.replace(self.server.root, "ROOT").replace(str(self.server.port), "PORT")
-        text = re.sub(r"; did you mean '[^']*'\?", "", text)  # Apache does not ask
+        text = re.sub(r"; did you mean '[^']*'\?|; write [^\n]*", "", text)  # Apache does not ask, and helps nobody
+        text = re.sub(r"(\.htaccess):\d+: ", r"\1: ", text)
         text = re.sub(r"\bD=\d+", "D=N", text)  # a duration, as %D of mod_headers shows it
         text = re.sub(r"(Apache|Brigade)/[\d.]+( \((Debian|Unix)\))?", "SERVER", text)
         return re.sub(r"\b(client|PORT\] \[client) 127\.0\.0\.1:\d+", r"\1 CLIENT", text)
