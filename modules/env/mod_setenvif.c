@@ -112,7 +112,8 @@ static void setenvif_change_env(request_rec *r, const setenvif_rule *rule, const
             apr_table_unset(r->subprocess_env, change->name);
             continue;
         }
-        if (match && change->has_refs) {
+        /* Behind an expression that did not match, $1 is no reference. */
+        if (match && match[0].rm_so >= 0 && change->has_refs) {
             value = ap_pregsub(r->pool, value, subject, AP_MAX_REG_MATCH, match);
             if (value == NULL) {
                 ap_log_rerror(APLOG_MARK, APLOG_CRIT, 0, r,

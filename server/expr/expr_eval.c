@@ -155,6 +155,9 @@ static int expr_eval_match(ap_expr_eval_ctx_t *ctx, const ap_expr_t *node)
     found = ap_regexec(node->regex, subject, groups, ctx->re_pmatch, 0) == 0;
     if (found && groups && ctx->re_source)
         *ctx->re_source = subject;
+    for (apr_size_t i = 0; !found && i < groups;
+         i++) /* one with groups that does not match ends them */
+        ctx->re_pmatch[i].rm_so = ctx->re_pmatch[i].rm_eo = -1;
     return found != node->op;
 }
 

@@ -72,3 +72,14 @@ def test_limits_of_heads_count_where_a_virtual_host_begins(lines, target, header
     host = "<VirtualHost *:@PORT@>\nServerName localhost\n{}</VirtualHost>\n"
     for config in (f"{lines}\n" + host.format(""), host.format("") + f"{lines}\n", host.format(f"{lines}\n"), f"{lines}\n" + host.format(f"{lines}00\n"), host.format(f"{lines}00\n") + f"{lines}\n"):
         same(config, {}, [("GET", target, headers)], modules=["autoindex"], fields=())
+
+
+MATCHES = ["%{REQUEST_URI} !~ /(zz)/", "%{REQUEST_URI} =~ /(t)xt/", "%{REQUEST_URI} =~ m#/(.)# && %{REQUEST_URI} !~ /(zz)/", "%{REQUEST_URI} !~ /(zz)/ && %{REQUEST_URI} =~ m#/(.)#",
+           "%{REQUEST_URI} =~ m#/(.)# && %{REQUEST_URI} =~ /txt/", "%{REQUEST_URI} =~ m#/(q)# || %{REQUEST_URI} =~ m#a#", "%{REQUEST_URI} =~ m#/(.)# && %{REQUEST_URI} !~ /zz/"]
+
+
+@pytest.mark.parametrize("expression", MATCHES)
+def test_references_behind_an_expression_that_did_not_match(expression):
+    config = (f'SetEnvIfExpr "{expression}" V=[$0][$1][x]\nHeader set X-Seen "%{{V}}e"\n'
+              + "".join(f"<If \"{expression} && '$1' == '{value}'\">\nHeader append X-Seen \"{name}\"\n</If>\n" for name, value in (("a", "a"), ("none", ""))))
+    same(config, {"a.txt": "a"}, [("GET", "/a.txt", {})], modules=["headers"])
