@@ -92,13 +92,12 @@ static int speling_same_base(const char *bad, const char *name)
 
 static speling_reason speling_compare(const speling_search *s, const char *name)
 {
-    speling_reason reason;
+    speling_reason reason = SPELING_OTHER;
 
     if (!strcasecmp(s->bad, name))
         return SPELING_CASE;
-    if (s->conf->case_only == 1)
-        return SPELING_OTHER;
-    reason = speling_distance(s->bad, name);
+    if (s->conf->case_only != 1) /* the common basename is a setting of its own */
+        reason = speling_distance(s->bad, name);
     if (reason == SPELING_OTHER && s->conf->by_base != 0 && speling_same_base(s->bad, name))
         return SPELING_BASE;
     return reason;

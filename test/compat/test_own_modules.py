@@ -83,3 +83,10 @@ def test_references_behind_an_expression_that_did_not_match(expression):
     config = (f'SetEnvIfExpr "{expression}" V=[$0][$1][x]\nHeader set X-Seen "%{{V}}e"\n'
               + "".join(f"<If \"{expression} && '$1' == '{value}'\">\nHeader append X-Seen \"{name}\"\n</If>\n" for name, value in (("a", "a"), ("none", ""))))
     same(config, {"a.txt": "a"}, [("GET", "/a.txt", {})], modules=["headers"])
+
+
+@pytest.mark.parametrize("lines", ["", "CheckCaseOnly On", "CheckCaseOnly On\nCheckBasenameMatch Off", "CheckBasenameMatch Off"])
+def test_speling_by_case_and_by_basename(lines):
+    files = {"good.html": "", "several1.html": "", "several2.html": ""}
+    names = ["god.html", "goood.html", "good.wrong", "GOOD.wrong", "Bad.html", "several0.html", "GOOD.html", "several1.HTML"]
+    same(f"CheckSpelling On\n{lines}\n", files, [("GET", f"/{name}", {}) for name in names], modules=["speling"])
