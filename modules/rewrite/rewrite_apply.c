@@ -78,13 +78,6 @@ static int apply_conditions(rewrite_run *run, const rewrite_rule *rule)
     return 1;
 }
 
-/* An escaped '?' of the target became the beginning of a query. */
-static int apply_is_unsafe(const rewrite_run *run, const rewrite_rule *rule)
-{
-    return run->is_unsafe && !(rule->flags & (REWRITE_F_ALLOW3F | REWRITE_F_QSLAST)) &&
-           ap_strcasestr(run->r->unparsed_uri, "%3f") != NULL;
-}
-
 static apply_outcome apply_no_substitution(rewrite_run *run, const rewrite_rule *rule)
 {
     rewrite_force_type(run, rule);
@@ -158,7 +151,7 @@ static apply_outcome apply_rule(rewrite_run *run, const rewrite_rule *rule)
     if (!(rule->flags & REWRITE_F_NOSUB)) {
         uri = rewrite_expand(run, rule->output, rule);
         REWRITE_LOG(r, 2, run->directory, "rewrite '%s' -> '%s'", run->uri, uri);
-        if (apply_is_unsafe(run, rule)) {
+        if (run->is_unsafe && !(rule->flags & REWRITE_F_ALLOW3F)) {
             ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
                           APLOGNO(10508) "Unsafe URL with %%3f URL rewritten without "
                                          "UnsafeAllow3F");

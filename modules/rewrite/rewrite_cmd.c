@@ -226,7 +226,7 @@ const char *rewrite_set_cond(cmd_parms *cmd, void *dir, const char *line)
 
 /* ---- RewriteRule ---- */
 
-/* A '?' at the end says that there is to be no query; with QSA the old one is what remains. */
+/* A '?' at the end says that there is to be no query; with QSA the old one is what remains, and others are of the path. */
 static void rewrite_look_at_output(rewrite_rule *rule, char *output)
 {
     apr_size_t len = strlen(output);
@@ -234,9 +234,10 @@ static void rewrite_look_at_output(rewrite_rule *rule, char *output)
     rule->output = output;
     if (!strcmp(output, "-")) {
         rule->flags |= REWRITE_F_NOSUB;
-    } else if (len && output[len - 1] == '?' && !(rule->flags & REWRITE_F_QSAPPEND)) {
-        rule->flags |= REWRITE_F_QSNONE;
-        output[len - 1] = '\0';
+    } else if (len && output[len - 1] == '?') {
+        rule->flags |= rule->flags & REWRITE_F_QSAPPEND ? REWRITE_F_QSLAST : REWRITE_F_QSNONE;
+        if (rule->flags & REWRITE_F_QSNONE)
+            output[len - 1] = '\0';
     }
     if ((rule->flags & REWRITE_F_QSDISCARD) && !strchr(output, '?'))
         rule->flags |= REWRITE_F_QSNONE;

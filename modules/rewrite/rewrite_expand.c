@@ -11,8 +11,9 @@ typedef struct expand_text {
     apr_pool_t *pool;
     char *data;
     apr_size_t len, room;
-    int has_mark;  /* a '?' of the text itself */
-    int is_unsafe; /* one that was put in before it */
+    int has_mark;       /* a '?' of the text itself */
+    int is_unsafe;      /* one that was put in before it */
+    int last_is_unsafe; /* the last one was put in: where it begins the query (QSL) */
 } expand_text;
 
 static void expand_put(expand_text *t, const char *s, apr_size_t n)
@@ -170,7 +171,10 @@ char *rewrite_expand(rewrite_run *run, const char *text, const rewrite_rule *rul
         apr_size_t plain = strcspn(text, "\\$%"), before = t.len + plain;
 
         expand_put(&t, text, plain);
-        t.has_mark |= memchr(text, '?', plain) != NULL;
+        if (memchr(text, '?', plain)) {
+            t.has_mark = 1;
+            t.last_is_unsafe = 0;
+        }
         text += plain;
         if (*text == '\\') {
             text += text[1] != '\0';
@@ -178,11 +182,14 @@ char *rewrite_expand(rewrite_run *run, const char *text, const rewrite_rule *rul
         } else if (*text) {
             const char *next = expand_reference(run, &t, text, rule);
 
-            t.is_unsafe |= !t.has_mark && memchr(t.data + before, '?', t.len - before) != NULL;
+            if (memchr(t.data + before, '?', t.len - before)) {
+                t.is_unsafe |= !t.has_mark;
+                t.last_is_unsafe = 1;
+            }
             text = next;
         }
     }
     t.data[t.len] = '\0';
-    run->is_unsafe = t.is_unsafe;
+    run->is_unsafe = rule && rule->flags & REWRITE_F_QSLAST ? t.last_is_unsafe : t.is_unsafe;
     return t.data;
 }

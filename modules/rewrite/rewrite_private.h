@@ -205,8 +205,8 @@ typedef struct rewrite_run {
     const char *directory;    /**< of the section; NULL: rules of a server */
     const char *uri;          /**< what the rule matches against */
     rewrite_match rule, cond; /**< $N and %N */
-    const char *vary;      /**< fields of the rule's conditions, for the response's Vary; or NULL */
-    int is_unsafe;         /**< by rewrite_expand(): a group brought the first '?' */
+    const char *vary; /**< fields of the rule's conditions, for the response's Vary; or NULL */
+    int is_unsafe; /**< by rewrite_expand(): the '?' that begins the query was put in for a reference */
     const char *vary_this; /**< those of the condition that is evaluated */
 } rewrite_run;
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Modules of our own that stand for Apache's, beside these: requests that a proxy, an internal redirect or another method makes of a
 plain one, and what Apache's own suite found."""
+import itertools
 import os
 
 import pytest
@@ -90,3 +91,20 @@ def test_speling_by_case_and_by_basename(lines):
     files = {"good.html": "", "several1.html": "", "several2.html": ""}
     names = ["god.html", "goood.html", "good.wrong", "GOOD.wrong", "Bad.html", "several0.html", "GOOD.html", "several1.HTML"]
     same(f"CheckSpelling On\n{lines}\n", files, [("GET", f"/{name}", {}) for name in names], modules=["speling"])
+
+
+SUBSTITUTIONS = ["/to/$1", "/to/$1?x=1", "/to/x?q=$1", "/to/%1", "/to/%{REQUEST_URI}", "/to/%{QUERY_STRING}", "/to/${low:$1}", "/to/$1-%1", "/to/a?$1?b", "/to/%{ENV:E}", "/to/${low:y|z?w}",
+                 "%{REQUEST_URI}", "http://localhost:@PORT@/to/$1", "/to/%{THE_REQUEST}", "/to/${m:k}", "/to/${m:n|d?e}", "/to/a\\?$1", "/to/$1?", "/to/a?b$1?", "/to/%{QUERY_STRING}?", "?$1", "/to/x?$1&y=%{QUERY_STRING}"]
+
+
+@pytest.mark.parametrize("flags", ["", "QSA", "QSD", "QSL", "UnsafeAllow3F", "B", "BNP", "R", "R,QSL", "R,NE", "P", "QSL,UnsafeAllow3F", "PT", "B,QSL", "QSA,QSL"])
+def test_a_question_mark_that_an_expansion_brings(flags):
+    """It begins no query, but for UnsafeAllow3F: wherever it comes from, with QSL as without."""
+    config = "RewriteEngine On\nRewriteMap low int:tolower\nRewriteMap m txt:@ROOT@/htdocs/m.txt\nSetEnvIf Request_URI . E=a?b\nProxyRequests Off\n"
+    for i, substitution in enumerate(SUBSTITUTIONS):
+        config += f'RewriteCond %{{REQUEST_URI}} ^/r{i}/(.*)\nRewriteRule ^/r{i}/(.*) "{substitution}" [{flags + "," if flags else ""}END]\n'
+    config += 'Header always set X-Seen "expr=%{REQUEST_URI} [%{QUERY_STRING}] %{REQUEST_STATUS}"\n'
+    targets = ["a%3fb", "a%3Fb?q=1%3f2", "ab?q=1%3f2", "ab?x?y", "a%253fb", "ab"]
+    asked = [("GET", f"/r{i}/{target}", {}) for i, target in itertools.product(range(len(SUBSTITUTIONS)), targets)]
+    apache = same(config, {"m.txt": "k v?w\n"}, asked, modules=["rewrite", "headers", "setenvif", "proxy", "proxy_http"])
+    assert "UnsafeAllow3F" in flags or any(a[2] == 403 for a in apache)
