@@ -101,9 +101,26 @@ static void change_reset(const proxy_balancer *b, int share)
     }
 }
 
+/* For the page. Two changes at a time may share a row: it is for people. */
+static void change_note(const proxy_balancer *b, const proxy_worker *w, uint32_t before)
+{
+    balancer_change *c =
+        &b->state->change[atomic_fetch_add(&b->state->changes, 1) % BALANCER_CHANGES];
+    uint32_t which = BALANCER_ITSELF;
+
+    for (int i = 0; w && i < proxy_members(b)->nelts; i++)
+        if (APR_ARRAY_IDX(proxy_members(b), i, proxy_worker *) == w)
+            which = (uint32_t)i;
+    atomic_store(&c->at, apr_time_now());
+    atomic_store(&c->member, which);
+    atomic_store(&c->before, before);
+    atomic_store(&c->after, w ? atomic_load(&w->state->status) : before);
+}
+
 static void change_worker(const manager_call *m)
 {
     proxy_state *s = m->worker->state;
+    const uint32_t before = atomic_load(&s->status);
 
     BRG_ASSERT(m->worker->balancer == m->balancer);
     change_factor(m, s);
@@ -112,6 +129,7 @@ static void change_worker(const manager_call *m)
     change_route(m, "w_rr", s, s->redirect);
     change_status(m, s);
     change_reset(m->balancer, 1);
+    change_note(m->balancer, m->worker, before);
     ap_log_rerror(APLOG_MARK, APLOG_NOTICE, 0, m->r, "balancer-manager changed worker %s of %s",
                   m->worker->name, m->balancer->name);
 }
@@ -169,6 +187,7 @@ static int change_balancer(const manager_call *m)
     change_number(m, "b_sforce", 0, 1, &s->force);
     change_sticky(m, s);
     atomic_store(&s->updated_at, apr_time_now());
+    change_note(m->balancer, NULL, 0);
     ap_log_rerror(APLOG_MARK, APLOG_NOTICE, 0, m->r, "balancer-manager changed %s",
                   m->balancer->name);
     return change_add(m);

@@ -19,6 +19,9 @@ typedef struct manager_call {
 int manager_change(const manager_call *m);
 /* The page, or the document with xml=1. */
 void manager_page(const manager_call *m);
+void manager_modern(const manager_call *m);
+/* Its style sheet, where the query asks for it. @return DECLINED: it does not */
+int manager_style(request_rec *r);
 void manager_xml(const manager_call *m);
 
 /* Texts of a balancer and a worker as they hold now. */

@@ -6,6 +6,7 @@
 #include "brigade/assert.h"
 #include "brigade/hooks.h"
 #include "apr_uri.h"
+#include "brigade/pages.h"
 #include "brigade/response_cache.h"
 #include "http_core.h"
 #include "http_log.h"
@@ -110,6 +111,7 @@ static int manager_may_change(const manager_call *m)
 int balancer_manager(request_rec *r)
 {
     manager_call m = {.r = r};
+    const int modern = brg_pages_of(r) != BRG_PAGES_APACHE;
     int rv;
 
     if (!r->handler || strcmp(r->handler, "balancer-manager") != 0)
@@ -123,10 +125,20 @@ int balancer_manager(request_rec *r)
     if (rv != OK)
         return rv;
     manager_find(&m);
-    if (manager_may_change(&m) && (rv = manager_change(&m)) != OK)
+    if (modern && (rv = manager_style(r)) != DECLINED)
         return rv;
+    if (manager_may_change(&m)) {
+        if ((rv = manager_change(&m)) != OK)
+            return rv;
+        if (modern) { /* a page that can be loaded again */
+            apr_table_setn(r->headers_out, "Location", ap_escape_uri(r->pool, r->uri));
+            return HTTP_SEE_OTHER;
+        }
+    }
     if (apr_table_get(m.params, "xml"))
         manager_xml(&m);
+    else if (modern)
+        manager_modern(&m);
     else
         manager_page(&m);
     return OK;

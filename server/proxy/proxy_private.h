@@ -59,6 +59,15 @@ enum {
 #define BALANCER_NONCE_SIZE 37
 
 /* What all processes share of a balancer; balancer-manager changes it. */
+/* What somebody changed at a balancer, or at its member of that number (BALANCER_ITSELF: none). */
+enum { BALANCER_CHANGES = 8 };
+#define BALANCER_ITSELF UINT32_MAX
+
+typedef struct balancer_change {
+    _Atomic int64_t at; /* microseconds since the epoch */
+    _Atomic uint32_t member, before, after; /* bits of its status */
+} balancer_change;
+
 typedef struct balancer_state {
     _Atomic uint64_t key;
     _Atomic uint32_t configured;
@@ -70,6 +79,8 @@ typedef struct balancer_state {
     char nonce[BALANCER_NONCE_SIZE]; /* written before there are server processes */
     _Atomic uint64_t retries,
         spent; /* of the retry budget: tries that are not the first, and all, lately */
+    _Atomic uint32_t changes; /* by hand, in all; the last ones are in a ring */
+    balancer_change change[BALANCER_CHANGES];
 } balancer_state;
 
 struct proxy_balancer {

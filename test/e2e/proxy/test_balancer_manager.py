@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Balancers while the server runs: balancer-manager changes them, nobody else does, and what it changed lasts over a reload if asked."""
+import re
 import select
 import signal
 
@@ -177,3 +178,53 @@ def test_added_members_over_a_reload(serve, pair, persist):
             enabled(server, url)
         before = len(three.requests)
         wait_until(lambda: asked(server, 1) or len(three.requests) > before, "it is asked again")
+
+
+# ---- the page of this server's own ----
+
+MODERN = "BuiltinPages modern\n<Proxy balancer://empty>\nProxySet lbmethod=random2\n</Proxy>\nProxyPass /empty/ balancer://empty/\n"
+
+
+def manager_page(server):
+    return server.get("/manager").body.decode()
+
+
+def test_modern_page(serve, pair):
+    """States in words with a class for sign and colour, a balancer without members, no script, nobody's frame."""
+    server = serve(config(pair, MODERN))
+    asked(server)
+    answer = server.get("/manager")
+    body = answer.body.decode()
+    assert body.count('<p class="state ok">takes requests</p>') == 2 and "<script" not in body
+    assert "It has no member: each request gets 503." in body and server.get("/empty/").status == 503
+    assert "frame-ancestors 'none'" in answer["Content-Security-Policy"] and answer["Cache-Control"] == "no-store"
+    style = server.get("/manager" + re.search(r'href="(\?style=\w+)"', body)[1])
+    assert style.status == 200 and style["Content-Type"].startswith("text/css") and b".state" in style.body
+
+
+def test_modern_page_drains_and_tells(serve, pair):
+    """A click and its confirmation: the form sends what the page holds; the page that follows can be loaded again."""
+    server = serve(config(pair, MODERN))
+    body = manager_page(server)
+    form = next(f for f in re.findall(r"(?s)<form.*?</form>", body) if "<button>Drain: " in f and f":{pair[0].port}" in f)
+    fields = dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)"', form))
+    assert fields == {"b": "app", "nonce": "secret", "w": f"http://127.0.0.1:{pair[0].port}", "w_status_N": "1"}
+    answer = change(server, pair, "w_status_N=1")
+    assert answer.status == 303 and answer["Location"].endswith("/manager")
+    body = manager_page(server)
+    assert "draining: only its own sessions" in body and "Changed here" in body and "End draining" in body
+    assert change(server, pair, "w_status_D=1").status == 303
+    assert manager_page(server).count("disabled: no requests") == 2  # the state, and in what was changed
+    asked(server, 4)
+    assert not pair[0].requests and len(pair[1].requests) == 4
+
+
+@pytest.mark.parametrize("how", [{"nonce": "guess"}, {"referer": "http://elsewhere.example/"}, {"referer": None}])
+def test_modern_page_hears_nobody_else(serve, pair, how):
+    server = serve(config(pair, MODERN))
+    assert change(server, pair, "w_status_D=1", **how).status == 200
+    assert statuses(server) == ["Init Ok ", "Init Ok "] and "Changed here" not in manager_page(server)
+
+
+def test_apache_has_its_page(serve, pair):
+    assert b"Load Balancer Manager for" in serve(config(pair, "BuiltinPages apache\n")).get("/manager").body

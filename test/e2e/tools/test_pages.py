@@ -46,6 +46,22 @@ ErrorDocument 404 default
 <Location /server-status>
 SetHandler server-status
 </Location>
+<Proxy "balancer://application">
+BalancerMember "http://127.0.0.1:1" route=a
+BalancerMember "http://127.0.0.1:2" route=b status=+D
+BalancerMember "http://127.0.0.1:3" route=c status=+N loadfactor=20
+BalancerMember "http://127.0.0.1:4" status=+H
+ProxySet stickysession=ROUTEID growth=2
+</Proxy>
+<Proxy "balancer://empty">
+ProxySet lbmethod=random2
+</Proxy>
+ProxyPass "/application/" "balancer://application/"
+ProxyPass "/empty/" "balancer://empty/"
+<Location /balancers>
+SetHandler balancer-manager
+Require all granted
+</Location>
 """
 PAGES = {  # what it is: (path, status)
     "start": ("/", 200),
@@ -61,6 +77,7 @@ PAGES = {  # what it is: (path, status)
     "listing": ("/files/", 200),
     "status": ("/server-status", 200),
     "figures": ("/server-status/live", 200),
+    "balancers": ("/balancers", 200),
     "manual": ("/docs/index.html", 200),
     "manual-howto": ("/docs/https.html", 200),
     "manual-module": ("/docs/mod_include.html", 200),
