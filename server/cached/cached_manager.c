@@ -6,6 +6,7 @@
 #include "cached_named_private.h"
 #include "brigade/assert.h"
 #include "brigade/loop.h"
+#include "brigade/pages.h"
 #include "brigade/response_cache.h"
 #include "http_core.h"
 #include "http_log.h"
@@ -38,6 +39,14 @@ static void manager_put(void *to, const char *line)
     ap_rputs("\n", to);
 }
 
+/* Of the page: its answer is the page, which can be loaded again. */
+static int manager_is_form(request_rec *r)
+{
+    const char *accept = apr_table_get(r->headers_in, "Accept");
+
+    return brg_pages_of(r) != BRG_PAGES_APACHE && accept && ap_strcasestr(accept, "text/html");
+}
+
 /* @return HTTP_BAD_REQUEST with its words sent, or OK */
 static int manager_named(request_rec *r, const char *arg, cached_named *named)
 {
@@ -62,6 +71,12 @@ static int manager_purge(request_rec *r, const char *arg)
         return OK;
     if (cached_purge_named(&named, soft))
         return HTTP_REQUEST_URI_TOO_LARGE;
+    if (manager_is_form(r)) {
+        apr_table_setn(r->headers_out, "Location",
+                       apr_pstrcat(r->pool, ap_escape_uri(r->pool, r->uri),
+                                   "?find=", arg + (soft ? 5 : 0), NULL));
+        return HTTP_SEE_OTHER;
+    }
     ap_rputs(soft ? "stale\n" : "purged\n", r);
     ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r, "cache: %s%s by cache-manager",
                   ap_escape_logitem(r->pool, arg), soft ? "" : " purged");
@@ -79,6 +94,8 @@ static int manager_show(request_rec *r, const char *arg)
 
 int cached_manager(request_rec *r)
 {
+    int page;
+
     if (!r->handler || strcmp(r->handler, "cache-manager") != 0)
         return DECLINED;
     ap_allow_standard_methods(r, REPLACE_ALLOW, M_GET, M_POST, -1);
@@ -93,11 +110,14 @@ int cached_manager(request_rec *r)
         return HTTP_FORBIDDEN;
     if (!cached_store())
         return HTTP_NOT_FOUND;
+    page = r->method_number == M_GET && cached_page_is_wanted(r);
     /* It looks through the whole store. */
-    if (brg_thread_is_loop() && r->method_number == M_GET && r->args &&
+    if (brg_thread_is_loop() && r->method_number == M_GET && (r->args || page) &&
         brg_request_rerun_on_worker(r))
         return OK;
     apr_table_setn(r->headers_out, "Cache-Control", "no-store");
+    if (page)
+        return cached_page(r);
     ap_set_content_type(r, "text/plain; charset=utf-8");
     if (!r->args || !*r->args) {
         ap_rputs(manager_usage, r);

@@ -52,6 +52,11 @@ void cached_report_all(apr_pool_t *p, cached_put_fn *put, void *to);
 /** The handler cache-manager. */
 int cached_manager(request_rec *r);
 
+/** 1: a browser asks the handler for its page, or for the style sheet of that (cached_page.c) */
+int cached_page_is_wanted(request_rec *r);
+/** Send it. Goes through the whole store. Blocking: yes; for workers */
+int cached_page(request_rec *r);
+
 /* ---- why answers were not stored (cached_why.c) ---- */
 
 #define CACHED_WHY_TEXT 88
@@ -69,6 +74,8 @@ void cached_why_use(void *memory);
 
 /** An answer of this key was not stored. */
 void cached_why_note(const store_key *key, int code, const char *reason);
+/** Call @a fn for each key of which a reason is known. */
+void cached_why_each(void (*fn)(void *data, const cached_reason *reason), void *data);
 /** @return 0: nothing is known of it */
 int cached_why_get(const store_key *key, cached_reason *reason);
 

@@ -63,12 +63,12 @@ void cached_why_note(const store_key *key, int code, const char *reason)
     atomic_store(&at->key, why_key(key));
 }
 
-int cached_why_get(const store_key *key, cached_reason *reason)
+/* What a place has for this key. @return 0: nothing, or another key's by now */
+static int why_read(const why_place *at, uint64_t key, cached_reason *reason)
 {
-    const why_place *at = why_of(key);
     uint64_t words[WHY_WORDS], what;
 
-    if (!at || atomic_load(&at->key) != why_key(key))
+    if (atomic_load(&at->key) != key)
         return 0;
     reason->when = (apr_time_t)atomic_load_explicit(&at->when, memory_order_relaxed);
     what = atomic_load_explicit(&at->what, memory_order_relaxed);
@@ -78,5 +78,24 @@ int cached_why_get(const store_key *key, cached_reason *reason)
     reason->times = (uint32_t)(what >> 16);
     memcpy(reason->text, words, sizeof words);
     reason->text[sizeof words - 1] = '\0';
-    return atomic_load(&at->key) == why_key(key);
+    return atomic_load(&at->key) == key;
+}
+
+int cached_why_get(const store_key *key, cached_reason *reason)
+{
+    const why_place *at = why_of(key);
+
+    return at && why_read(at, why_key(key), reason);
+}
+
+void cached_why_each(void (*fn)(void *data, const cached_reason *reason), void *data)
+{
+    cached_reason reason;
+
+    for (int i = 0; why_places && i < WHY_PLACES; i++) {
+        const uint64_t key = atomic_load(&why_places[i].key);
+
+        if (key && why_read(why_places + i, key, &reason))
+            fn(data, &reason);
+    }
 }

@@ -235,3 +235,37 @@ def test_the_page_is_denied_without_require(serve, backend):
     assert server.get("/open?tag:green").status == 403
     assert server.get("/cache?tag:green").status == 200
     assert b"no Require says who may use it" in server.error_log()
+
+
+BROWSER = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
+
+
+def test_the_page_for_browsers(serve, backend):
+    """What is stored, why not, and forms without a script; others get the text."""
+    backend.scripts["*"] = tagged
+    backend.scripts["/none"] = answer(b"x", fields=[("Cache-Control", "no-store")])
+    server = serve(config(backend, "BuiltinPages modern\n" + MANAGER.format("Require ip 127.0.0.1")))
+    known(server, "/p/a", "/p/b", "/p/b", "/p/none")
+    got = server.get("/cache", headers=BROWSER)
+    body = got.body.decode()
+    assert got["Content-Type"].startswith("text/html") and "<script" not in body and "frame-ancestors 'none'" in got["Content-Security-Policy"]
+    assert "http://localhost/p/b" in body.split("Asked for most")[1].split("</section>")[0]
+    assert "http://localhost/p/a" in body.split("Biggest")[1].split("</section>")[0]
+    assert "Cache-Control: no-store present" in body.split("Why answers were not stored")[1]
+    found = server.get("/cache?find=http%3A%2F%2Flocalhost%2Fp%2Fa", headers=BROWSER).body.decode()
+    assert "tags     red, green" in found
+    action = re.search(r'<form method="post" action="(\?[^"]*)">.*?<button>Purge: ', found)[1]
+    assert server.request("POST", "/cache" + action, headers={**BROWSER, "Sec-Fetch-Site": "cross-site"}).status == 403
+    done = server.request("POST", "/cache" + action, headers={**BROWSER, "Sec-Fetch-Site": "same-origin", "Origin": "http://localhost"})
+    assert done.status == 303 and done["Location"].endswith("/cache?find=http%3a%2f%2flocalhost%2fp%2fa"), done
+    assert known(server, "/p/a", "/p/b") == ["MISS", "HIT"]
+    assert server.get("/cache" + re.search(r'href="(\?style=\w+)"', body)[1])["Content-Type"].startswith("text/css")
+    assert b"GET ?URL says" in server.get("/cache").body
+
+
+def test_the_page_escapes(serve, backend):
+    backend.scripts["*"] = tagged
+    server = serve(config(backend, "BuiltinPages modern\n" + MANAGER.format("Require ip 127.0.0.1")))
+    known(server, "/p/a?<script>alert(1)</script>")
+    for query in ("", "?find=http%3A%2F%2Flocalhost%2Fp%2F%3Cscript%3E*", "?find=%22%3E%3Cscript%3E"):
+        assert b"<script" not in server.get("/cache" + query, headers=BROWSER).body

@@ -15,6 +15,7 @@ import pytest
 
 import brigade
 import browser_pipe
+from backend import Backend, answer
 
 pytestmark = [pytest.mark.only("brigade"), pytest.mark.slow]
 ROOT = pathlib.Path(brigade.REPOSITORY)
@@ -63,6 +64,15 @@ SetHandler balancer-manager
 Require all granted
 </Location>
 """
+CACHE = """
+ProxyPass "/stored/" "http://127.0.0.1:{port}/"
+CacheEnable memory /stored/
+<Location /stored-answers>
+SetHandler cache-manager
+Require ip 127.0.0.1
+</Location>
+"""
+STORED = {"small": 100, "news/of-the-day?edition=late&language=de": 4000, "picture.webp": 70000}
 PAGES = {  # what it is: (path, status)
     "start": ("/", 200),
     "parts": ("/parts.shtml", 200),
@@ -78,6 +88,8 @@ PAGES = {  # what it is: (path, status)
     "status": ("/server-status", 200),
     "figures": ("/server-status/live", 200),
     "balancers": ("/balancers", 200),
+    "stored": ("/stored-answers", 200),
+    "stored-target": ("/stored-answers?find=http%3A%2F%2F127.0.0.1%2F*", 200),
     "manual": ("/docs/index.html", 200),
     "manual-howto": ("/docs/https.html", 200),
     "manual-module": ("/docs/mod_include.html", 200),
@@ -90,7 +102,11 @@ SCREENS = [(width, dark) for width in (1280, 390) for dark in (False, True)]
 @pytest.fixture(scope="module")
 def shown():
     files = {str(path.relative_to(SITE)): path.read_bytes() for path in SITE.rglob("*") if path.is_file()}
-    with brigade.Server(CONFIG, files) as server:
+    stored = {f"/{name}": answer(b"x" * size, fields=[("Cache-Control", "max-age=600"), ("Cache-Tag", "news, pages")]) for name, size in STORED.items()}
+    stored["/private"] = answer(b"x", fields=[("Cache-Control", "no-store")])
+    with Backend(stored) as backend, brigade.Server(CONFIG + CACHE.format(port=backend.port), files) as server:
+        for name in [*STORED, *list(STORED)[:2], "private"]:
+            server.get(f"/stored/{name}")
         subprocess.run([sys.executable, "-B", ROOT / "build/tools/manual.py", "--html", server.path("htdocs/docs")], check=True, timeout=60)
         yield server
 
@@ -115,7 +131,7 @@ def test_markup(shown, tmp_path):
     """Each page, whole, and each of the manual."""
     command = checker()
     for name, (path, status) in PAGES.items():
-        answer = shown.get(path)
+        answer = shown.get(path, headers={"Accept": "text/html"})
         assert answer.status == status, path
         (tmp_path / f"{name}.html").write_bytes(answer.body)
     files = [*sorted(tmp_path.iterdir()), *sorted(pathlib.Path(shown.path("htdocs/docs")).glob("*.html")), *sorted(SITE.rglob("*.svg")),
