@@ -11,6 +11,7 @@
 #include "http_protocol.h"
 #include "apr_strings.h"
 #include <string.h>
+#include <strings.h>
 
 APLOG_USE_MODULE(cache);
 
@@ -122,6 +123,34 @@ static int request_method_is_for_cache(const request_rec *r, fresh_method method
     }
 }
 
+/* The backend is asked for another host than the key would name: it may make an answer of its own address, or of ServerName. */
+static int request_has_no_host(const request_rec *r)
+{
+    const char *host = apr_table_get(r->headers_in, "Host");
+
+    return (!host || !*host) && !r->parsed_uri.hostname;
+}
+
+/* Its Connection names a field that it has: the key is made with that, and the backend asked without it. */
+static int request_takes_back(const request_rec *r)
+{
+    static const char *const usual[] = {"Upgrade", "TE", "Keep-Alive", "Connection",
+                                        "HTTP2-Settings"};
+    const char *rest = apr_table_get(r->headers_in, "Connection"), *name;
+
+    while (rest && *(name = ap_get_token(r->pool, &rest, 0)) != '\0') {
+        size_t i = 0;
+
+        while (i < sizeof usual / sizeof *usual && strcasecmp(name, usual[i]) != 0)
+            i++;
+        if (i == sizeof usual / sizeof *usual && apr_table_get(r->headers_in, name))
+            return 1;
+        rest += strcspn(rest, ",");
+        rest += *rest == ',';
+    }
+    return 0;
+}
+
 /* Requests from the network, of methods that a cache has to do with, in their first round; parts of pages. */
 static int request_is_for_cache(const request_rec *r)
 {
@@ -146,6 +175,8 @@ cached_request *cached_request_begin(request_rec *r)
         request_is_whole(r);
     cached_policy(r, &q->policy);
     request_read(q);
+    if (q->request.method != FRESH_UNSAFE && (request_has_no_host(r) || request_takes_back(r)))
+        return NULL;
     if (!cached_request_key(q, NULL))
         return NULL;
     cached_sizes(r, &q->least, &q->most);

@@ -347,9 +347,11 @@ static void fields_of_remote(const proxy_exchange *x, fields_head *h)
 
 static const char *fields_host(const proxy_exchange *x)
 {
-    const char *host = x->conf.preserve_host ? fields_client_host(x->r) : NULL;
+    const char *host = fields_client_host(x->r);
 
-    return host ? host : x->target->authority;
+    if (!x->conf.preserve_host)
+        return x->target->authority;
+    return host ? host : x->r->server->server_hostname; /* HTTP/1.0: as Apache */
 }
 
 static char *fields_put_lines(char *p, const proxy_line *from, const proxy_line *end)

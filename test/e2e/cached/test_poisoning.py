@@ -108,6 +108,37 @@ def test_hosts_are_apart(serve, backend, host):
             assert server.get("/p/a", headers={"Host": name}).body.lower() == name.lower().encode()
 
 
+@pytest.mark.parametrize("more", ["", "ProxyPreserveHost On\n"])
+def test_without_a_host(serve, backend, more):
+    """HTTP/1.0: the backend is told another host than clients of the site name, so its answer is not theirs. A change of the target is one of all."""
+    backend.scripts["*"] = lambda c, r: answer(f"{r['Host']} {r['X-Forwarded-Host']}".encode(), fields=fields())
+    server = serve(config(backend, more))
+    bare = b"GET /p/a HTTP/1.0\r\n\r\n"
+    told = b"localhost None" if more else b"127.0.0.1:%d None" % backend.port
+    name = "localhost"
+    wanted = f"{name if more else f'127.0.0.1:{backend.port}'} {name}".encode()
+    for _ in range(3):
+        assert server.raw(bare).endswith(b"\r\n\r\n" + told)
+        assert server.get("/p/a", headers={"Host": name}).body == wanted
+    assert kind(server.get("/p/a", headers={"Host": name})) == "HIT"
+    server.raw(b"POST /p/a HTTP/1.0\r\nContent-Length: 0\r\n\r\n")
+    assert kind(server.get("/p/a", headers={"Host": name})) == "MISS"
+
+
+@pytest.mark.parametrize("name", ["Origin", "Accept", "Accept-Language", "User-Agent", "Referer", "X-Kind", "Accept-Encoding", "Range", "If-None-Match",
+                                  "Cookie", "X-Forwarded-Proto", "Forwarded", "Via", "Access-Control-Request-Method", "Sec-Fetch-Site", "Save-Data", "DNT"])
+@pytest.mark.parametrize("form", ["{}", "close, {}", "{}, keep-alive", "Upgrade , {}"])
+def test_a_field_that_is_taken_back(serve, name, form):
+    """A field that Connection names does not reach the backend: what that says then is not stored as the answer to requests that have it."""
+    with Backend() as backend:
+        backend.scripts["*"] = lambda c, r: answer((r[name] or "none").encode(), fields=fields(("Vary", name)))
+        server = serve(config(backend))
+        for path in ("/p/a", "/p/b"):
+            for _ in range(2):
+                server.get(path, headers={name: "v", "Connection": form.format(name)})
+            assert server.get(path, headers={name: "v"}).body in (b"v", b"1.1 v", b"v, 127.0.0.1")
+
+
 @pytest.mark.parametrize("status", ["400 Bad Request", "405 Method Not Allowed", "413 Content Too Large", "431 Request Header Fields Too Large",
                                     "500 Internal Server Error", "502 Bad Gateway", "503 Service Unavailable", "429 Too Many Requests"])
 def test_errors_are_stored_if_they_say_so(serve, backend, status):
