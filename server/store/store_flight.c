@@ -113,6 +113,18 @@ void store_flight_finish(store *s, uint32_t flight, store_flight_state how)
     store_flight_close(s, flight, (uint32_t)how + 1);
 }
 
+void store_flights_of_dead(store *s)
+{
+    for (uint32_t i = 1; i <= s->limits.flights && atomic_load(&s->shared->flights); i++) {
+        const uint32_t word = atomic_load(&s->flight[i].state);
+
+        if (store_flight_is_over(word) || store_owner_lives(s, atomic_load(&s->flight[i].owner)))
+            continue;
+        STORE_COUNT(s, orphans);
+        store_flight_finish(s, (word & 0xffff0000u) | i, STORE_FLIGHT_FAILED);
+    }
+}
+
 /* Another flight of this key: its handle, or 0. Slots of flights that are over, or whose leader died, are cleared. */
 static uint32_t store_flight_other(store_reader *reader, const store_key *key, uint32_t own,
                                    int *position)

@@ -258,6 +258,7 @@ store_reader *store_reader_open(store *s)
         reader->clock =
             i * 4096 % (s->buckets * STORE_BUCKET); /* loops begin at places of their own */
         reader->incarnation = atomic_load(&s->row[i].incarnation);
+        store_flights_of_dead(s);
         return reader;
     }
     free(reader);

@@ -302,6 +302,8 @@ static inline uint64_t store_link_of(const store *s, const void *p)
 
 /* ---- flights */
 store_flight *store_flight_of(const store *s, uint32_t flight);
+/* Those of owners who are no more are over: nobody may ask for their keys again. */
+void store_flights_of_dead(store *s);
 /* It is not over. */
 int store_flight_lasts(const store_flight *f);
 void store_flight_finish(store *s, uint32_t flight, store_flight_state how);

@@ -212,3 +212,92 @@ def test_a_backend_that_flaps_under_load(serve):
     print(f"{FLAP_SECONDS:g} s, turns {backend.turns}; {told}")
     assert not wrong, wrong[:10]
     assert sum(n for (name, status, _), n in counts.items() if name == "/may") > 50 and any(re.match("/may", k[0]) and k[2] == "HIT" for k in counts)
+
+
+CHAOS_SECONDS = float(os.environ.get("TEST_CACHE_CHAOS", "60" if LONG else "4"))
+
+
+class Chaos:
+    """Random requests over a few hundred targets whose answers are renewed by 304, vary, change, are purged, long, or not to be stored; a backend that
+    tells of each what it said."""
+
+    def __init__(self):
+        self.versions, self.lock = {}, threading.Lock()
+        self.asked, self.answered, self.hits, self.cut, self.kills, self.wrong = 0, 0, [0], 0, 0, []
+
+    def body(self, target, version, who):
+        return f"{target} {version} {who} ".encode() * (1 if target.startswith("/s") else 3000 if target.startswith("/m") else 60000)
+
+    def script(self, connection, request):
+        with self.lock:
+            version = self.versions.setdefault(request.target, 1)
+            if request.method == "POST":
+                self.versions[request.target] += 1
+                return answer(b"done")
+        who = (request["X-Who"] or "-") if request.target.endswith("v") else "-"
+        tag = f'"{version}{who}"'
+        more = fields(("ETag", tag), *([("Vary", "X-Who")] if request.target.endswith("v") else []), age=len(request.target) % 3)
+        if request.target.endswith("n"):
+            more = [("Cache-Control", "no-store")]
+        if request["If-None-Match"] == tag:
+            return answer(b"", "304 Not Modified", more)
+        return answer(self.body(request.target, version, who), fields=more)
+
+    def client(self, server, number, done):
+        chance, client = random.Random(number), None
+        while not done.is_set():
+            target = f"/{chance.choice('sssmml')}{chance.randint(0, 60)}{chance.choice(['', 'x', 'v', 'n'])}"
+            who = chance.choice("abc")
+            method = chance.choice(["GET"] * 60 + ["POST", "PURGE"])
+            floor = self.versions.get(target, 1) if method == "GET" else 0
+            try:
+                client = client or server.connect()
+                got = client.request(method, "/p" + target, [("X-Who", who)])
+            except (OSError, Truncated):
+                client, self.cut = None, self.cut + 1
+                continue
+            self.note(target, who if target.endswith("v") else "-", method, got, floor)
+            if got["Connection"] == "close":
+                client.close()
+                client = None
+
+    def note(self, target, who, method, got, floor):
+        with self.lock:
+            self.answered += 1
+            newest = self.versions.get(target, 1)
+            self.hits[-1] += method == "GET" and (got["X-Cache"] or "").startswith("HIT")
+            whole = method != "GET" or got.status != 200 or got.body in [self.body(target, v, who) for v in range(max(1, floor - 1), newest + 1)] or \
+                got.body in [self.body(target, v, who) for v in range(1, newest + 1)]
+            if got.status != 200 or not whole:
+                self.wrong.append((method, target, got.status, got.body[:60], len(got.body)))
+
+
+def test_random_requests_and_kills(serve):
+    """Processes are killed under random traffic, at any moment: no wrong or torn answer, hits as often at the end as at the beginning, nothing held."""
+    chaos, done = Chaos(), threading.Event()
+    with Backend({"*": chaos.script}) as backend:
+        backend.requests = type("Forgetful", (list,), {"append": lambda self, item: None})()
+        server = serve(config(backend, "ServerProcesses 2\nCacheMemory 32M\nCachePurge 127.0.0.1\nMaxKeepAliveRequests 40\n", loops=1))
+        server.expect_trouble = True
+        clients = [threading.Thread(target=chaos.client, args=(server, i, done)) for i in range(6)]
+        for client in clients:
+            client.start()
+        for _ in range(6):
+            until = time.monotonic() + CHAOS_SECONDS / 6
+            while time.monotonic() < until:
+                child = random.choice(server.children())
+                done.wait(random.uniform(0.2, 1))
+                try:
+                    os.kill(child, signal.SIGKILL)
+                    chaos.kills += 1
+                except ProcessLookupError:
+                    pass
+                wait_until(lambda: child not in server.children() and len(server.children()) == 2, "another process serves")
+            with chaos.lock:
+                chaos.hits.append(0)
+        done.set()
+        for client in clients:
+            client.join(60)
+        print(f"{chaos.answered} answers, {chaos.kills} kills, {chaos.cut} cut; hits by sixths {chaos.hits[:6]}")
+        assert not chaos.wrong, chaos.wrong[:5]
+        assert min(chaos.hits[:6]) > 0 and min(chaos.hits[:6]) * 4 >= max(chaos.hits[:6]), chaos.hits

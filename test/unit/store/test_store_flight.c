@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <cmocka.h>
 
 #include "test_store.h"
@@ -74,12 +75,33 @@ static void test_a_lead_that_fails(void **state)
     assert_int_equal(has(f.r, "http://g/", 5), 0);
 }
 
+/* A process died as it fetched, and nobody asks for that target again: the next process counts its fetch no more. */
+static void test_flights_of_the_dead_end(void **state)
+{
+    const store_key key = key_of("http://g/");
+    store_figures figures;
+    uint32_t lead;
+
+    (void)state;
+    assert_int_equal(store_flight_begin(f.other, &key, 0, NOW, &lead), STORE_LEAD);
+    atomic_fetch_add(&store_flight_of(f.s, lead)->bytes, 1000);
+    atomic_fetch_add(&f.s->shared->flight_bytes, 1000);
+    atomic_store(&f.s->row[store_reader_row(f.other)].state, STORE_ROW_DEAD);
+    free(f.other);
+    f.other = store_reader_open(f.s);
+    store_figures_get(f.s, &figures);
+    assert_int_equal(figures.flights, 0);
+    assert_int_equal(figures.flight_bytes, 0);
+    assert_int_equal(figures.orphans, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
 #define T(name) cmocka_unit_test_setup_teardown(name, open_store, close_store)
         T(test_growing_objects_are_read),
         T(test_a_lead_that_fails),
+        T(test_flights_of_the_dead_end),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
