@@ -22,7 +22,7 @@ DOCUMENTS = ["ARCHITECTURE.md", "CONTRIBUTING.md", "README.md", "SECURITY.md", "
 BASES = ["", "server", "memory", "test", "test/e2e", "test/campaign", "test/faults", "include", "filters"]
 ENDINGS = "c|h|py|md|cmake|in|txt|json|supp"
 FILE = re.compile(r"(?<![\w/.*<>${}~:-])[\w*][\w.*/-]*\.(?:%s)(?![\w/.]\w|\w)" % ENDINGS)
-FOLDER = re.compile(r"(?<![\w/.*<>${}~:-])[a-z][\w-]*(?:/[\w-]+)*/(?![\w*<])")
+FOLDER = re.compile(r"(?<![\w/.*<>${}~:!-])[a-z][\w-]*(?:/[\w-]+)*/(?![\w*<])")
 
 # Names that a reader chooses, headers of other projects, folders that a build or an installation makes.
 NOT_OURS = re.compile(r"^(share/doc/.*|_private\.h|apr\w*\.h|out/.*|mod_x\.c|modules/mod_x\.c|mod_(first|upper)\.c|other\.c|de/|.*/small\.txt)$")
