@@ -100,7 +100,7 @@ static void authz_node_classify(authz_node *node)
 
     node->is_volatile = !is_static && !tells && !of_user;
     node->of_user = of_user;
-    node->of_more = !is_static && !of_user;
+    node->of_more = !authz_provider_is_static(node->provider, NULL) && !of_user;
     node->may_wait = !authz_provider_is_own(node->provider) && !tells && !of_user;
 }
 
