@@ -14,7 +14,7 @@ set_property(CACHE BRIGADE_APR PROPERTY STRINGS auto shared static)
 # (server/stock_function.h).
 set(BRIGADE_APR_WRAPPED
     "sockets.o apr_socket_close"
-    "apr_hooks.o apr_hook_sort_register apr_hook_deregister_all"
+    "apr_hooks.o apr_hook_sort_register apr_hook_deregister_all apr_hook_sort_all"
     "apr_buckets_alloc.o apr_bucket_alloc_create_ex apr_bucket_alloc_destroy apr_bucket_alloc apr_bucket_free"
     "apr_buckets_alloc.o apr_bucket_alloc_aligned_floor")
 

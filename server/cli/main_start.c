@@ -28,7 +28,7 @@ static void start_say(const process_rec *process, const char *why)
 
 void main_start_failed(process_rec *process)
 {
-    start_say(process, conf_fault());
+    start_say(process, *conf_fault() ? conf_fault() : "nothing says why");
     mpm_process_exit(process, 1);
 }
 

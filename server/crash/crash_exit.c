@@ -21,12 +21,12 @@ void crash_exit_tell(void)
         return;
     exit_watched = 0;
     crash_where_here(&place);
-    if (!place.loaded)
-        return;
-    if (at.file)
+    if (at.file) /* what LoadModule opens is not known as a module yet */
         ap_log_error(APLOG_MARK, APLOG_CRIT, 0, ap_server_conf,
                      "exit() in the directive %s on line %d of %s",
                      at.directive ? at.directive : "", at.line, at.file);
+    if (!place.loaded)
+        return;
     ap_log_error(APLOG_MARK, APLOG_CRIT, 0, ap_server_conf,
                  "module %s called exit()%s%s: the process ends", place.module,
                  place.filter ? " in filter "

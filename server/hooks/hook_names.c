@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Whoever registers the first function of a hook tells APR-util of the list, to have it sorted. The
- * two functions below take the place of APR-util's, make a note, and pass the call on.
+ * functions below take the place of APR-util's, make a note, and pass the call on; before lists are sorted, circles are opened.
  */
 #include "hook_names.h"
-#include "hook_link.h"
+#include "hook_circles.h"
 #include "apr_hooks.h"
 #include "apr_strings.h"
 #include "brigade/assert.h"
@@ -27,6 +27,7 @@ APU_DECLARE(void)
 apr_hook_sort_register(const char *name, apr_array_header_t **list)
     __attribute__((visibility("default")));
 APU_DECLARE(void) apr_hook_deregister_all(void) __attribute__((visibility("default")));
+APU_DECLARE(void) apr_hook_sort_all(void) __attribute__((visibility("default")));
 
 void apr_hook_sort_register(const char *name, apr_array_header_t **list)
 {
@@ -50,6 +51,18 @@ void apr_hook_deregister_all(void)
     if (!real)
         *(void **)&real = stock_function("apr_hook_deregister_all");
     hook_notes_n = 0;
+    real();
+}
+
+void apr_hook_sort_all(void)
+{
+    static void (*real)(void);
+
+    if (!real)
+        *(void **)&real = stock_function("apr_hook_sort_all");
+    for (int i = 0; i < hook_notes_n; i++)
+        if (*hook_notes[i].list)
+            hook_circles_open(hook_notes[i].name, *hook_notes[i].list);
     real();
 }
 

@@ -276,7 +276,7 @@ static const char *conf_check_ask(const process_rec *process, const char *progra
     conf_check_end(c, &code, &why);
     if (!done)
         return "";
-    if (c->fault)
+    if (c->fault && *c->fault)
         return c->fault;
     if (!APR_PROC_CHECK_SIGNALED(why) && code == 0 && c->told)
         return NULL;

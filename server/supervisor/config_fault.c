@@ -159,7 +159,7 @@ void conf_fault_found(const char *message)
         fault_append(message);
     if (!fault_has_place() && !(place = fault_place(p)) && (name = fault_module()) != NULL)
         place = apr_pstrcat(p, "module ", name, NULL);
-    fault.placed = place && (silent || !name); /* messages tell whose they are */
+    fault.placed = silent || (place && !name); /* messages tell whose they are */
     apr_snprintf(fault.text, sizeof fault.text, "%s%s%s", place ? place : "", place ? ": " : "",
                  fault.heard);
     apr_pool_destroy(p);

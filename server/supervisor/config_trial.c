@@ -77,8 +77,10 @@ static apr_status_t trial_run(process_rec *process)
         return rv;
     conf_generation_clear(process);
     rv = conf_generation_read(process, CONF_DEPTH_TRIAL);
+    if (rv != APR_SUCCESS)
+        return rv;
     conf_fault_phase();
-    return rv == APR_SUCCESS ? trial_of_pid_file(process->pool) : rv;
+    return trial_of_pid_file(process->pool);
 }
 
 void conf_trial(process_rec *process)

@@ -64,7 +64,7 @@ void conf_fault_end(void);
 /** What is wrong, with file and line where that can be told, on one line; "" if nothing is. Until the next phase begins. */
 const char *conf_fault(void);
 
-/** 1 if it says more than the messages that were logged. */
+/** 1 if it says more than the messages that were logged, of which there may be none. */
 int conf_fault_is_placed(void);
 
 /* ---- config_trial.c: the process that tries a configuration out ---- */
