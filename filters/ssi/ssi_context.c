@@ -97,6 +97,8 @@ static void context_take_mtime(request_rec *r)
 void ssi_headers_prepare(request_rec *r, const ssi_dir_conf *conf)
 {
     apr_table_unset(r->headers_out, "Content-Length");
+    if (conf->etag != SSI_ON) /* a backend's is not that of the page */
+        apr_table_unset(r->headers_out, "ETag");
     if (conf->last_modified == SSI_ON) {
         if (r->finfo.mtime && !apr_table_get(r->headers_out, "Last-Modified"))
             context_take_mtime(r);

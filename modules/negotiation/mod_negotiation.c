@@ -326,7 +326,8 @@ static int neg_map_handler(request_rec *r)
 
 static int neg_wants_views(request_rec *r)
 {
-    return r->finfo.filetype == APR_NOFILE && r->filename && (ap_allow_options(r) & OPT_MULTI);
+    return r->finfo.filetype == APR_NOFILE && r->filename && !r->proxyreq &&
+           (ap_allow_options(r) & OPT_MULTI);
 }
 
 static void neg_validate_folder(const negotiation *n)

@@ -78,14 +78,16 @@ static void error_set_type(request_rec *r, const char *type)
     ap_set_content_type_ex(r, type, 1);
 }
 
-/* "404 Not Found", as a script may have worded it. */
+/* "404 Not Found", as a script or a backend may have worded it; a number alone has no reason that is known. */
 static const char *error_title(request_rec *r, int status)
 {
     const char *line = r->status_line;
 
-    if (line && strlen(line) > 4 && apr_isdigit(line[0]) && atoi(line) == r->status)
-        return line;
-    return ap_get_status_line_ex(r->pool, status);
+    if (!line || !apr_isdigit(line[0]) || atoi(line) != r->status)
+        return ap_get_status_line_ex(r->pool, status);
+    if (strlen(line) <= strlen("404 "))
+        r->status_line = line = apr_psprintf(r->pool, "%d Unknown Reason", r->status);
+    return line;
 }
 
 /* The built-in page, in one piece so that it can be stored: Apache's. */

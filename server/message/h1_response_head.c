@@ -124,8 +124,11 @@ static int response_codings(http_head *head)
     return 0;
 }
 
+/* An interim answer has no body, whatever its fields say (RFC 9112, 6.3). */
 static int response_judge(http_head *head)
 {
+    if (head->code < 200)
+        return 0;
     if (head->known[HTTP_F_TRANSFER_ENCODING] >= 0)
         return response_codings(head);
     return head->known[HTTP_F_CONTENT_LENGTH] >= 0 ? response_length(head) : 0;

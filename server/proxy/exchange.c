@@ -8,7 +8,8 @@
 #include <string.h>
 
 #define EXCHANGE_IOV 32
-#define EXCHANGE_HOLD_US apr_time_from_sec(1) /* for a 100 of the backend; then the body is sent */
+/* For a 100 of a backend that has sent none so far; then the body is sent. */
+#define EXCHANGE_HOLD_US apr_time_from_sec(1)
 
 apr_time_t exchange_now(const proxy_exchange *x)
 {
@@ -518,7 +519,9 @@ apr_interval_time_t exchange_patience(const proxy_exchange *x)
     case EXCHANGE_TALK:
         if (x->wants_room && !x->spools)
             return EXCHANGE_PATIENCE_US - x->behind_us;
-        return x->holds ? EXCHANGE_HOLD_US : proxy_timeout(w, s);
+        return x->holds && !atomic_load_explicit(&w->says_100, memory_order_relaxed)
+                   ? EXCHANGE_HOLD_US
+                   : proxy_timeout(w, s);
     default:
         return proxy_timeout(w, s);
     }

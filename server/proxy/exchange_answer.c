@@ -168,6 +168,8 @@ void exchange_interim_begin(proxy_exchange *x, int code)
     if (++x->interims > EXCHANGE_INTERIM_MOST)
         x->bad = "too many interim answers";
     x->holds = 0;
+    if (code == HTTP_CONTINUE)
+        atomic_store_explicit(&x->target->worker->says_100, 1, memory_order_relaxed);
     exchange_status(x, code, NULL, 0);
 }
 
@@ -175,6 +177,7 @@ void exchange_interim_end(proxy_exchange *x)
 {
     request_rec *r = x->r;
 
+    apr_table_unset(r->headers_out, "Content-Length"); /* RFC 9110, 8.6 */
     if (!x->bad)
         ap_send_interim_response(r, 1);
     r->status = x->interim_status;
@@ -197,7 +200,6 @@ void exchange_head_done(proxy_exchange *x)
         x->swallow = 1;
         x->status = r->status;
         r->status = HTTP_OK;
-        r->status_line = NULL;
         apr_table_setn(r->subprocess_env, "proxy-error-override", "1");
     }
     if (x->codec == &proxy_fcgi_codec || x->codec == &proxy_scgi_codec)

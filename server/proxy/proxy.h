@@ -199,7 +199,8 @@ typedef struct proxy_worker {
     server_rec *server;   /**< where it was defined */
     ap_conf_vector_t *
         section; /**< of <Proxy URL>: settings of TLS (SSLProxy*); NULL: those of the request's server */
-    void *origin; /**< of the room client, set after post_config; NULL before */
+    void *origin;             /**< of the room client, set after post_config; NULL before */
+    _Atomic uint8_t says_100; /**< this process has had a 100 of it */
     struct proxy_gauges
         *gauges; /**< what this process has of it; NULL: before child_init, in tests */
 } proxy_worker;

@@ -248,6 +248,17 @@ static int proxy_max_forwards(request_rec *r)
     return DECLINED;
 }
 
+/* TraceEnable Off holds for others, too. */
+static int proxy_trace_is_denied(request_rec *r)
+{
+    const core_server_config *conf = ap_get_core_module_config(r->server->module_config);
+
+    if (r->method_number != M_TRACE || conf->trace_enable != AP_TRACE_DISABLE)
+        return 0;
+    apr_table_setn(r->notes, "error-notes", "TRACE denied by server configuration");
+    return 1;
+}
+
 static proxy_exchange *proxy_exchange_make(request_rec *r, proxy_target *target)
 {
     proxy_exchange *x = apr_pcalloc(r->pool, sizeof *x);
@@ -267,6 +278,8 @@ static proxy_exchange *proxy_exchange_make(request_rec *r, proxy_target *target)
     x->body = &x->own[2];
     x->has_body = (uint8_t)(ap_request_has_body(r) != 0);
     x->body_over = !x->has_body;
+    if (!x->has_body) /* there is nothing to wait for (RFC 9110, 10.1.1) */
+        r->expecting_100 = 0;
     proxy_settings_for(r, &x->conf);
     proxy_tell_begin(r, &x->told);
     apr_pool_cleanup_register(r->pool, x, proxy_pool_ends, apr_pool_cleanup_null);
@@ -291,6 +304,8 @@ int proxy_handler(request_rec *r)
         return status;
     if ((status = proxy_max_forwards(r)) != DECLINED)
         return status;
+    if (proxy_trace_is_denied(r))
+        return HTTP_METHOD_NOT_ALLOWED;
     x = proxy_exchange_make(r, target);
     if ((status = exchange_choose(x)) != OK) {
         exchange_end(x);

@@ -131,6 +131,15 @@ static char *uwsgi_put(char *p, const char *s)
     return p + n;
 }
 
+static void uwsgi_decode(request_rec *r, const char *name)
+{
+    const char *value = apr_table_get(r->subprocess_env, name);
+    char *decoded = value ? apr_pstrdup(r->pool, value) : NULL;
+
+    if (decoded && ap_unescape_url(decoded) == OK)
+        apr_table_setn(r->subprocess_env, name, decoded);
+}
+
 /* What follows the worker's path is PATH_INFO, as with mod_proxy_uwsgi. */
 static void uwsgi_path_info(proxy_exchange *x)
 {
@@ -149,6 +158,7 @@ static void uwsgi_path_info(proxy_exchange *x)
         return;
     apr_table_setn(r->subprocess_env, "SCRIPT_NAME", apr_pstrmemdup(r->pool, r->uri, all - n));
     apr_table_setn(r->subprocess_env, "PATH_INFO", info);
+    uwsgi_decode(r, "SCRIPT_FILENAME");
 }
 
 static int uwsgi_begin(proxy_exchange *x)

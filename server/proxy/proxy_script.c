@@ -122,6 +122,14 @@ apr_status_t script_head_read(proxy_exchange *x, script_head *head)
     return script_status_is_final(x) ? APR_SUCCESS : APR_EGENERAL;
 }
 
+/* The body that a script gets has a length, however the client framed it. */
+static void script_tell_length(request_rec *r, apr_off_t len)
+{
+    apr_table_setn(r->subprocess_env, "CONTENT_LENGTH",
+                   apr_psprintf(r->pool, "%" APR_OFF_T_FMT, len));
+    apr_table_unset(r->subprocess_env, "HTTP_TRANSFER_ENCODING");
+}
+
 int script_environment(proxy_exchange *x)
 {
     request_rec *r = x->r;
@@ -133,7 +141,6 @@ int script_environment(proxy_exchange *x)
     status = proxy_script_environment(r, x->target);
 
     if (status == OK && x->body_over && x->has_body)
-        apr_table_setn(r->subprocess_env, "CONTENT_LENGTH",
-                       apr_psprintf(r->pool, "%" APR_OFF_T_FMT, x->body_n));
+        script_tell_length(r, x->body_n);
     return status;
 }

@@ -588,3 +588,69 @@ def test_expect_that_the_backend_refuses(serve, backend, where):
         client.send(b"PUT /p/no HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n")
         got = client.read_response()
         assert got.status == 413 and len(got.body) == len(page)
+
+
+def test_reasons_under_error_override(serve, backend):
+    for status in ("418 I'm a teapot", "404 Not Here", "599 Odd", "503 Service Unavailable"):
+        backend.scripts["/x"] = answer(b"theirs", status)
+        server = serve(config(backend, "ProxyErrorOverride On"))
+        got = server.get("/p/x")
+        assert f"{got.status} {got.reason}" == status and f"<title>{status}</title>" in got.body.decode().replace("&#39;", "'"), got
+
+
+@pytest.mark.parametrize("fields", ["Content-Length: 5", "Content-Length: x", "Transfer-Encoding: chunked", "Content-Length: 5\r\nTransfer-Encoding: chunked"])
+def test_an_interim_answer_has_no_framing(serve, backend, fields):
+    backend.scripts["/x"] = f"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n{fields}\r\n\r\n".encode() + answer()
+    server = serve(config(backend))
+    with server.connect() as client:
+        client.send("GET /p/x HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert client.read_until(b"\r\n\r\n") == b"HTTP/1.1 103 Early Hints\r\nLink: </a>"
+        assert client.read_response().body == b"ok\n"
+
+
+def test_expect_without_a_body(serve, backend):
+    """There is nothing to wait for: no 100, and the connection stays."""
+    server = serve(config(backend))
+    with server.connect() as client:
+        for method in ("GET", "GET", "PUT"):
+            client.send(f"{method} /p/x HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\n\r\n")
+            got = client.read_response()
+            assert got.status == 200 and got["Connection"] is None
+
+
+@pytest.mark.slow
+def test_no_100_for_a_backend_that_says_its_own(serve, backend):
+    """It refuses an upload after a while: its client is not told to send it."""
+    go = threading.Event()
+    backend.scripts["/no"] = lambda connection, request: go.wait(20) and connection.send(answer(b"", "403 Forbidden")) or False
+    server = serve(config(backend))
+    with server.connect() as client:
+        head = b" HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\n"
+        client.send(b"PUT /p/yes" + head)
+        assert b" 100 " in client.read_until(b"\r\n\r\n")
+        client.send(b"a")
+        assert client.read_response().status == 200
+        client.send(b"PUT /p/no" + head)
+        assert not select.select([client.socket], [], [], 1.8)[0], "a 100"
+        go.set()
+        assert client.read_response().status == 403
+
+
+def test_trace_off_holds_for_backends(serve, backend):
+    for setting, status in (("Off", 405), ("On", 200)):
+        server = serve(config(backend, f"RewriteEngine On\nRewriteRule ^/r/(.*) http://127.0.0.1:{backend.port}/$1 [P]\nTraceEnable {setting}"))
+        for path in ("/p/x", "/r/x"):
+            assert server.request("TRACE", path).status == status
+    assert len(backend.requests) == 2
+
+
+def test_multiviews_on_a_proxied_site(serve, backend):
+    server = serve(config(backend, "<Location /p/>\nOptions +MultiViews\n</Location>"))
+    assert server.get("/p/x").body == b"ok\n"
+
+
+def test_no_tag_of_a_backend_on_a_page_with_includes(serve, backend):
+    backend.scripts["/x"] = answer(b'<!--#echo var="DATE_GMT" -->', fields=[("Content-Type", "text/html"), ("ETag", '"a"'), ("Last-Modified", "Fri, 20 Nov 2026 08:00:00 GMT")])
+    server = serve(config(backend, "<Location /p/>\nSetOutputFilter INCLUDES\nOptions +Includes\n</Location>"))
+    got = server.get("/p/x")
+    assert got["ETag"] is None and got["Last-Modified"] is None and b"echo" not in got.body

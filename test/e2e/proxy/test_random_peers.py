@@ -91,7 +91,7 @@ def posts_twice(backend):
 def test_everybody_gets_his_own(serve, talks, odd):
     """`odd`: bytes that nobody asked for may follow an answer, late, and end the next request of their connection."""
     kinds = KINDS if odd else FRAMED
-    with RandomBackend() as backend:
+    with RandomBackend(len(talks)) as backend:
         server = serve(CONFIG.replace("@BACKEND@", str(backend.port)))
         Crowd(server, talks, kinds=kinds, tolerant=odd).run()
         assert not backend.wrong, f"TEST_MODEL_SEED={SEED}: {backend.wrong[:3]}"
@@ -103,7 +103,7 @@ def test_everybody_gets_his_own(serve, talks, odd):
 @pytest.mark.parametrize("talks", [(Http1Talk,), (Http1Talk, Http2Talk)], ids=["http1", "both"])
 def test_requests_that_workers_run(serve, talks):
     """A module that may block takes part in each."""
-    with RandomBackend() as backend:
+    with RandomBackend(len(talks)) as backend:
         server = serve(f"LoadModule dumpio_module {APACHE_MODULES}/mod_dumpio.so\n" + CONFIG.replace("@BACKEND@", str(backend.port)))
         Crowd(server, talks, kinds=FRAMED).run()
         assert not backend.wrong, f"TEST_MODEL_SEED={SEED}: {backend.wrong[:3]}"

@@ -37,6 +37,7 @@ def test_requests(serve, protocol):
                 assert client.read_response().status == 411
                 return
             assert client.read_response().body == b"POST 5 abc"
+            assert one.seen[-1][0]["CONTENT_LENGTH"] == "5" and "HTTP_TRANSFER_ENCODING" not in one.seen[-1][0]
             client.send(b"POST /s/c HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n" + (b"8000\r\n" + b"y" * 0x8000 + b"\r\n") * 10 + b"0\r\n\r\n")
             assert client.read_response().body == b"POST 327680 yyy"
         wait_until(lambda: one.open == 0, "no connection is kept")
@@ -363,3 +364,18 @@ def test_statuses_that_end_no_request(serve, protocol, head_bytes):
         for _ in range(2):
             assert server.get("/s/x").status in (500, 502, 503)
         assert server.get("/").status != 500
+
+
+def test_an_uwsgi_script_gets_a_path_that_is_decoded(serve):
+    with Script("uwsgi", lambda params, body, send: one.answer(send, params["SCRIPT_FILENAME"].encode())) as one:
+        assert serve(config(one)).get("/s/a%20b/c").body.endswith(b"/a b/c")
+
+
+@pytest.mark.parametrize("status, title", [("503", "503 Unknown Reason"), ("503 Very Busy", "503 Very Busy"), ("418", "418 Unknown Reason"), ("404 Gone Fishing", "404 Gone Fishing")])
+def test_reasons_of_scripts_under_error_override(serve, status, title):
+    """A number alone has no reason that is known, also where its usual one would be."""
+    def script(params, body, send):
+        send(record(STDOUT, f"Status: {status}\r\nContent-Type: text/plain\r\n\r\nx".encode()) + record(STDOUT) + end())
+    with Script("fcgi", script) as one:
+        got = serve(config(one, "\nProxyErrorOverride On")).get("/s/x")
+        assert (got.status, got.reason) == (int(title[:3]), title[4:]) and f"<title>{title}</title>".encode() in got.body
