@@ -82,9 +82,14 @@ static const char *actions_method(cmd_parms *cmd, void *mconfig, const char *met
     return NULL;
 }
 
+static const char *actions_type(const request_rec *r)
+{
+    return r->handler ? r->handler : ap_field_noparam(r->pool, r->content_type);
+}
+
 static const actions_script *actions_of_type(const actions_conf *conf, const request_rec *r)
 {
-    const char *type = r->handler ? r->handler : ap_field_noparam(r->pool, r->content_type);
+    const char *type = actions_type(r);
 
     return type && conf->by_type ? apr_hash_get(conf->by_type, type, APR_HASH_KEY_STRING) : NULL;
 }
@@ -117,6 +122,7 @@ static int actions_handler(request_rec *r)
             return HTTP_NOT_FOUND;
         }
         path = action->path;
+        apr_table_setn(r->subprocess_env, "HANDLER", actions_type(r)); /* REDIRECT_HANDLER there */
     }
     if (!path)
         return DECLINED;

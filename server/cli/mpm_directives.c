@@ -101,9 +101,9 @@ static const char *mpm_set_spool(cmd_parms *cmd, void *dummy, const char *one, c
     apr_int64_t n, all = 0;
 
     if (!err)
-        err = core_number(cmd, one, 0, APR_INT64_MAX, &n);
+        err = core_bytes(cmd, one, &n);
     if (!err && total)
-        err = core_number(cmd, total, 0, APR_INT64_MAX, &all);
+        err = core_bytes(cmd, total, &all);
     if (err)
         return err;
     if (n && n < MPM_LEAST_SPOOL)

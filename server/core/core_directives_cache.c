@@ -31,20 +31,13 @@ const char *core_set_cache_validate(cmd_parms *cmd, void *dir, const char *arg)
 
 static const char *core_size(cmd_parms *cmd, const char *arg, apr_off_t *to)
 {
-    static const char units[] = "KMG";
     const char *error = ap_check_cmd_context(cmd, GLOBAL_ONLY);
-    apr_size_t len = strlen(arg);
-    const char *unit = len ? strchr(units, apr_toupper(arg[len - 1])) : NULL;
-    int shift = unit ? 10 * (int)(unit - units + 1) : 0;
     apr_int64_t n;
 
-    BRG_ASSERT(shift >= 0 && shift < 32);
-    if (error)
-        return error;
-    error = core_number(cmd, unit ? apr_pstrmemdup(cmd->temp_pool, arg, len - 1) : arg, 0,
-                        APR_INT64_MAX >> 32, &n);
     if (!error)
-        *to = (apr_off_t)(n << shift);
+        error = core_bytes(cmd, arg, &n);
+    if (!error)
+        *to = (apr_off_t)n;
     return error;
 }
 

@@ -300,20 +300,23 @@ int log_format_line(const apr_array_header_t *format, const ap_errorlog_info *in
 
     BRG_ASSERT(!log_json_is(format));
     for (int i = 0; i < format->nelts && len < buflen - 2; i++) {
+        const int is_message = items[i].flags & AP_ERRORLOG_FLAG_MESSAGE;
+
         if (items[i].flags & AP_ERRORLOG_FLAG_FIELD_SEP) {
             field = skip ? field : len;
-            len = field;
             skip = 0;
         }
+        if (skip && !is_message) /* the message stays, as in Apache */
+            continue;
         n = log_run_item(&items[i], info, message, buf + len, buflen - len);
         if (!n && (items[i].flags & AP_ERRORLOG_FLAG_REQUIRED))
             return 0;
-        if (!n && !(items[i].flags & AP_ERRORLOG_FLAG_MESSAGE))
+        if (!n && !is_message) {
             skip = 1;
+            len = field;
+        }
         len += n;
     }
-    if (skip)
-        len = field;
     buf[len] = '\0';
     return len;
 }

@@ -4,7 +4,9 @@
 #include "brigade/assert.h"
 #include "brigade/directive.h"
 #include "apr_strings.h"
+#include "apr_lib.h"
 #include <errno.h>
+#include <string.h>
 
 static const char *core_number_outside(const cmd_parms *cmd, const char *arg, apr_int64_t min,
                                        apr_int64_t max)
@@ -26,6 +28,21 @@ const char *core_number(const cmd_parms *cmd, const char *arg, apr_int64_t min, 
     if (errno || end == arg || *end || *value < min || *value > max)
         return core_number_outside(cmd, arg, min, max);
     return NULL;
+}
+
+const char *core_bytes(const cmd_parms *cmd, const char *arg, apr_int64_t *value)
+{
+    static const char units[] = "KMG";
+    const apr_size_t len = strlen(arg);
+    const char *unit = len ? strchr(units, apr_toupper(arg[len - 1])) : NULL;
+    const int shift = unit ? 10 * (int)(unit - units + 1) : 0;
+    const char *error = core_number(cmd, unit ? apr_pstrmemdup(cmd->temp_pool, arg, len - 1) : arg,
+                                    0, APR_INT64_MAX >> shift, value);
+
+    BRG_ASSERT(shift >= 0 && shift < 32);
+    if (!error)
+        *value <<= shift;
+    return error;
 }
 
 const char *core_number_begin(const cmd_parms *cmd, const char *arg, apr_int64_t min,

@@ -103,6 +103,12 @@ const char *core_number(const cmd_parms *cmd, const char *arg, apr_int64_t min, 
                         apr_int64_t *value);
 
 /**
+ * A number of bytes; K, M or G may stand behind it.
+ * @return NULL with *value set, or a message that names the directive
+ */
+const char *core_bytes(const cmd_parms *cmd, const char *arg, apr_int64_t *value);
+
+/**
  * The same of brg_argument_number().
  * @return NULL with *value set, or a message that names the directive
  */

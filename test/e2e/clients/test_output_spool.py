@@ -151,7 +151,7 @@ def test_a_small_ring_comes_round(begin):
 
 
 def test_all_together_have_a_limit(begin):
-    server = begin(with_handlers("OutputSpoolSize 67108864 67108864\nServerLimit 1\nThreadsPerChild 8\n"))
+    server = begin(with_handlers("OutputSpoolSize 64M 64m\nServerLimit 1\nThreadsPerChild 8\n"))
     size = 16_000_000
     readers = [ask(server, f"/much?{size}") for _ in range(8)]
     server.wait_for_log("OutputSpoolSize: all responses together have reached their limit")

@@ -182,3 +182,13 @@ def test_reloads_under_load(server):
         asker.join()
     assert not failed
     wait_until(lambda: len(daemons(server)) == 1)
+
+
+def test_a_script_of_action_is_told_the_handler(serve):
+    def script(path):
+        with open(path, "w", encoding="ascii") as f:
+            f.write("#!/bin/sh\nprintf 'Content-Type: text/plain\\r\\n\\r\\n'; echo $REDIRECT_HANDLER\n")
+        os.chmod(path, 0o755)
+    server = serve("ScriptAlias /cgi/ @ROOT@/htdocs/cgi/\nAction my-type /cgi/env\nAddHandler my-type .my\nAction text/x-b /cgi/env\nAddType text/x-b .b\n",
+                   files={"a.my": "x", "a.b": "x", "cgi/env": script})
+    assert server.get("/a.my").body == b"my-type\n" and server.get("/a.b").body == b"text/x-b\n"

@@ -100,6 +100,10 @@ static const struct {
     {"%v 100%% %M", NONE, APLOG_ERR, 0, "www.example.org 100% text"},
     {"%-m %M", NONE, APLOG_ERR, 0, "- text"},
     {"a\\ b %M", NONE, APLOG_ERR, 0, "a b text"},
+    /* The message stays, whatever is missing in its field. */
+    {"a%{Referer}i%M", NONE, APLOG_ERR, 0, "text"},
+    {"%L%M %l", NONE, APLOG_ERR, 0, "text error"},
+    {"x a%{n}nb%M y", WITH_C, APLOG_ERR, 0, "xtext y"},
 };
 
 static void formats_give_lines(void **state)
