@@ -236,6 +236,18 @@ static int choose_length_order(const negotiation *n, neg_variant *a, neg_variant
     return a->length < b->length ? 1 : a->length > b->length ? -1 : 0;
 }
 
+/* Of one type: the highest level that the client named the type for; else the lowest. */
+static int choose_level_order(const neg_variant *a, const neg_variant *b)
+{
+    const float of_a = a->stars == 3 ? a->level : 0, of_b = b->stars == 3 ? b->level : 0;
+    int order;
+
+    if (strcmp(a->type, b->type) != 0)
+        return 0;
+    order = choose_float_order(of_a, of_b);
+    return order ? order : choose_float_order(b->level, a->level);
+}
+
 /* RFC 2296: the product of all. */
 static int choose_product_order(const neg_variant *a, const neg_variant *b)
 {
@@ -252,7 +264,7 @@ static int choose_order(const negotiation *n, neg_variant *a, neg_variant *b)
         return choose_product_order(a, b);
     if ((order = choose_float_order(a->type_q * a->source_q, b->type_q * b->source_q)) ||
         (order = choose_float_order(a->language_q, b->language_q)) ||
-        (order = choose_index_order(a, b)) || (order = choose_float_order(a->level, b->level)) ||
+        (order = choose_index_order(a, b)) || (order = choose_level_order(a, b)) ||
         (order = choose_charset_order(a, b)) ||
         (order = choose_float_order(a->encoding_q, b->encoding_q)))
         return order;

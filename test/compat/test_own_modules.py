@@ -66,6 +66,17 @@ def test_end_of_a_body_in_a_type_map():
     assert [a[-1] for a in apache[:3]] == [b"text/plain", b"one\ntwo\n ", b""]
 
 
+TYPES = {"p": "text/plain", "h": "text/html", "1": "text/html;level=1", "3": "text/html;level=3", "q": "text/plain;level=4", "x": "application/xhtml+xml"}
+
+
+def test_levels_of_types():
+    """Levels tell variants of one type apart, and no others."""
+    maps = {"".join(names) + ".var": "\n".join(f"URI: {name}.t\nContent-Type: {TYPES[name]}\nBody:--\n{name}--\n" for name in names)
+            for n in (2, 3) for names in itertools.permutations(TYPES, n)}
+    accepted = ["*/*", "text/*", "text/html;level=2, text/plain", "text/html, text/plain;q=0.9"]
+    same("AddHandler type-map .var\n", maps, [("GET", f"/{name}", {"Accept": accept}) for name in maps for accept in accepted], modules=["negotiation"], fields=())
+
+
 @pytest.mark.parametrize("lines,target,headers", [
     ("LimitRequestLine 200", "/" + "x" * 300, {}), ("LimitRequestFieldSize 200", "/", {"X-Long": "x" * 300}), ("LimitRequestFields 5", "/", {f"X-{i}": "x" for i in range(9)})])
 def test_limits_of_heads_count_where_a_virtual_host_begins(lines, target, headers):
