@@ -293,6 +293,19 @@ void tls_vars_log_items(apr_pool_t *p)
 
 /* ---- optional functions of mod_ssl.h ---- */
 
+/* An extension that OpenSSL does not know: its text, where it is one; else its bytes. */
+static void ssl_ext_print_unknown(BIO *bio, const ASN1_OCTET_STRING *data)
+{
+    const unsigned char *at = ASN1_STRING_get0_data(data);
+    ASN1_STRING *text = d2i_DISPLAYTEXT(NULL, &at, ASN1_STRING_length(data));
+
+    if (text)
+        ASN1_STRING_print_ex(bio, text, ASN1_STRFLGS_UTF8_CONVERT);
+    else
+        ASN1_STRING_print(bio, data);
+    ASN1_STRING_free(text);
+}
+
 /* Values of an extension, by its number. */
 static apr_array_header_t *ssl_ext_list(apr_pool_t *p, conn_rec *c, int peer, const char *extension)
 {
@@ -310,7 +323,7 @@ static apr_array_header_t *ssl_ext_list(apr_pool_t *p, conn_rec *c, int peer, co
         if (OBJ_cmp(X509_EXTENSION_get_object(e), wanted) || !(bio = BIO_new(BIO_s_mem())))
             continue;
         if (!X509V3_EXT_print(bio, e, 0, 0))
-            ASN1_STRING_print(bio, X509_EXTENSION_get_data(e));
+            ssl_ext_print_unknown(bio, X509_EXTENSION_get_data(e));
         if (!values)
             values = apr_array_make(p, 1, sizeof(char *));
         APR_ARRAY_PUSH(values, char *) = tls_vars_of_bio(p, bio);
