@@ -9,6 +9,7 @@
 #include "status_certificates.h"
 #include "status_hosts.h"
 #include "status_limits.h"
+#include "status_map.h"
 #include "status_private.h"
 #include "http_core.h"
 #include "http_protocol.h"
@@ -244,6 +245,7 @@ static int live_write_data(request_rec *r, const live_span *span, const char *fr
     status_backends_write_json(r);
     status_cache_write_json(r);
     status_limits_write_json(r);
+    status_map_write_json(r);
     live_server(r);
     ap_rputs("}\n", r);
     return OK;

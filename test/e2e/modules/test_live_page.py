@@ -2,6 +2,7 @@
 """The page that draws the last hour: behind a status page, and behind figures."""
 import json
 import os
+import pathlib
 import re
 import shutil
 import subprocess
@@ -168,3 +169,45 @@ def test_a_browser_draws_it(serve, tmp_path, forced):
     assert re.search(r'id="hosts">.*?<td class="t">localhost', page, re.S)
     assert page.count('type="radio"') == 3 and page.count('class="chart"') == 10
     assert re.search(r'<path class="line s0" d="M\d', page)
+
+
+MAP = """
+Alias "/pictures/" "@ROOT@/pictures/"
+ProxyPass "/app/none/" "!"
+ProxyPass "/app/" "http://user:secret@127.0.0.1:1/" retry=0
+Redirect permanent "/old" "/new"
+<Location "/own">
+ProxyPass "http://127.0.0.1:2/"
+</Location>
+<VirtualHost 192.0.2.1:80>
+ServerName site.example
+DocumentRoot "@ROOT@/site"
+RewriteEngine On
+RewriteRule "^/a/(.*)$" "/b/$1" [L]
+<Directory "@ROOT@/site">
+FallbackResource /index.html
+</Directory>
+<Location "/figures">
+SetHandler metrics
+</Location>
+</VirtualHost>
+"""
+
+
+def test_the_map(serve):
+    """Each line that leads somewhere, with its host, path, kind, file and line; no passwords."""
+    server = serve(CONFIG + MAP)
+    said = json.dumps(data(server)["map"])
+    rows = [(row["host"], row["path"], row["kind"], row["to"]) for row in data(server)["map"]]
+    site = "site.example (192.0.2.1:80)"
+    for row in [("all others", "/pictures/", "folder", server.path("pictures/")), ("all others", "/app/none/", "rule", "stays here"),
+                ("all others", "/app/", "backend", "http://127.0.0.1:1/"), ("all others", "/old", "redirect", "/new"),
+                ("all others", "/own", "backend", "http://127.0.0.1:2/"), (site, "/", "folder", server.path("site")),
+                (site, "^/a/(.*)$", "rule", "/b/$1"), (site, f"files in {server.path('site')}", "rule", "/index.html"),
+                (site, "/figures", "handler", "metrics")]:
+        assert row in rows, (row, rows)
+    assert "secret" not in said
+    for row in data(server)["map"]:
+        name, _, number = row["line"].rpartition(":")
+        line = pathlib.Path(name).read_text().splitlines()[int(number) - 1]
+        assert row["kind"] == "rule" or row["to"].split("://")[-1] in line.replace("user:secret@", ""), row
