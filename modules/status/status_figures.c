@@ -4,6 +4,7 @@
 #include "metrics_private.h"
 #include "http_protocol.h"
 #include "http_request.h"
+#include "apr_lib.h"
 #include "apr_strings.h"
 #include "brigade/assert.h"
 #include "brigade/pages.h"
@@ -35,21 +36,70 @@ const char *status_table(request_rec *r)
     return brg_pages_of(r) == BRG_PAGES_APACHE ? "<table border=\"1\">" : "<table>";
 }
 
+const char *status_size_text(apr_pool_t *p, double bytes)
+{
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+    int unit = 0;
+
+    for (; bytes >= 1024 && unit < 4; unit++)
+        bytes /= 1024;
+    return apr_psprintf(p, unit ? "%.1f %s" : "%.0f %s", bytes, units[unit]);
+}
+
+/* "HighWaterBytes" for people. */
+static const char *figure_words(apr_pool_t *p, const char *title)
+{
+    char *words = apr_palloc(p, 2 * strlen(title) + 1), *to = words;
+
+    for (const char *at = title; *at; at++) {
+        if (at != title && apr_isupper(*at))
+            *to++ = ' ';
+        *to++ = at != title ? (char)apr_tolower(*at) : *at;
+    }
+    *to = '\0';
+    return words;
+}
+
+/* A number with its thousands apart. */
+static const char *figure_number(apr_pool_t *p, uint64_t n)
+{
+    const char *text = "";
+
+    for (; n >= 1000; n /= 1000)
+        text = apr_psprintf(p, "&#8239;%03d%s", (int)(n % 1000), text);
+    return apr_psprintf(p, "%d%s", (int)n, text);
+}
+
+static int figure_is_bytes(const status_figure *figure)
+{
+    return strstr(figure->name, "bytes") != NULL;
+}
+
 void status_figures_html_head(request_rec *r, const status_figures *table)
 {
+    const int plain = brg_pages_of(r) == BRG_PAGES_APACHE;
+
     for (int i = 0; i < table->n; i++)
-        ap_rvputs(r, "<th title=\"", table->figure[i].help, "\">", table->figure[i].title, "</th>",
-                  NULL);
+        ap_rvputs(r, "<th title=\"", table->figure[i].help, plain ? "\">" : "\" class=\"n\">",
+                  plain ? table->figure[i].title : figure_words(r->pool, table->figure[i].title),
+                  "</th>", NULL);
     ap_rputs("</tr>\n", r);
 }
 
 void status_figures_html(request_rec *r, const status_figures *table, const void *from)
 {
-    const char *cell =
-        brg_pages_of(r) == BRG_PAGES_APACHE ? "<td align=\"right\">" : "<td class=\"n\">";
+    for (int i = 0; i < table->n; i++) {
+        const status_figure *figure = &table->figure[i];
+        const uint64_t n = figure_value(figure, from);
 
-    for (int i = 0; i < table->n; i++)
-        ap_rprintf(r, "%s%" APR_UINT64_T_FMT "</td>", cell, figure_value(&table->figure[i], from));
+        if (brg_pages_of(r) == BRG_PAGES_APACHE)
+            ap_rprintf(r, "<td align=\"right\">%" APR_UINT64_T_FMT "</td>", n);
+        else if (figure_is_bytes(figure))
+            ap_rprintf(r, "<td class=\"n\" title=\"%" APR_UINT64_T_FMT "\">%s</td>", n,
+                       status_size_text(r->pool, (double)n));
+        else
+            ap_rvputs(r, "<td class=\"n\">", figure_number(r->pool, n), "</td>", NULL);
+    }
     ap_rputs("</tr>\n", r);
 }
 

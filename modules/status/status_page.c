@@ -62,16 +62,6 @@ static void page_fact(request_rec *r, const char *name, const char *value)
     ap_rvputs(r, "<dt>", name, "</dt><dd>", ap_escape_html(r->pool, value), "</dd>\n", NULL);
 }
 
-static const char *page_bytes(apr_pool_t *p, double bytes)
-{
-    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-    int unit = 0;
-
-    for (; bytes >= 1024 && unit < 4; unit++)
-        bytes /= 1024;
-    return apr_psprintf(p, unit ? "%.1f %s" : "%.0f %s", bytes, units[unit]);
-}
-
 /* ---- what it says ---- */
 
 static void page_head(request_rec *r)
@@ -94,15 +84,15 @@ static void page_totals(request_rec *r, const status_snapshot *snap)
     const double n = (double)counts->accesses, up = (double)snap->uptime_s;
 
     page_fact(r, "Requests", apr_psprintf(r->pool, "%" APR_UINT64_T_FMT, counts->accesses));
-    page_fact(r, "Sent", page_bytes(r->pool, (double)counts->bytes));
+    page_fact(r, "Sent", status_size_text(r->pool, (double)counts->bytes));
     if (up > 0)
         page_fact(r, "On average",
                   apr_psprintf(r->pool, "%.2f requests and %s per second", n / up,
-                               page_bytes(r->pool, (double)counts->bytes / up)));
+                               status_size_text(r->pool, (double)counts->bytes / up)));
     if (n > 0)
         page_fact(r, "Per request",
                   apr_psprintf(r->pool, "%s, %.2f ms",
-                               page_bytes(r->pool, (double)counts->bytes / n),
+                               status_size_text(r->pool, (double)counts->bytes / n),
                                (double)counts->duration_us / 1000 / n));
     page_fact(r, "Processor", apr_psprintf(r->pool, "%.2f %% of one core", status_cpu_load(snap)));
 }
@@ -176,7 +166,7 @@ static void page_loop(request_rec *r, int slot, int loop, const brg_status_count
     page_cell(r, "%d", (int)n->streams);
     page_cell(r, "%" APR_UINT64_T_FMT, n->accepted);
     page_cell(r, "%" APR_UINT64_T_FMT, n->accesses);
-    page_cell(r, "%s", page_bytes(r->pool, (double)n->bytes));
+    page_cell(r, "%s", status_size_text(r->pool, (double)n->bytes));
     page_cell(r, "%" APR_UINT64_T_FMT, n->turns);
     ap_rputs("</tr>\n", r);
 }

@@ -83,6 +83,9 @@ void status_figures_json(request_rec *r, const status_figures *table, const void
 /** Lines "PREFIX TITLE: value"; the prefix has what separates it. */
 void status_figures_auto(request_rec *r, const status_figures *table, const char *prefix,
                          const void *from);
+/** Bytes with a unit, for people. In @a p */
+const char *status_size_text(apr_pool_t *p, double bytes);
+
 /** The tag that begins a table: of the pages of ours their style draws the lines. */
 const char *status_table(request_rec *r);
 void status_figures_html(request_rec *r, const status_figures *table, const void *from);
