@@ -299,6 +299,7 @@ void ai_modern_list(request_rec *r, const ai_view *view, const apr_array_header_
 
     apr_pool_create(&scratch, r->pool);
     apr_pool_tag(scratch, "autoindex_scratch");
+    ap_rputs("<main>\n", r);
     ai_bar(&page, entries);
     ai_table_head(&page);
     for (int i = 0; i < entries->nelts; i++) {
@@ -313,5 +314,5 @@ void ai_modern_list(request_rec *r, const ai_view *view, const apr_array_header_
         ap_rprintf(r, "<tr><td class=\"empty\" colspan=\"%d\">%s</td></tr>\n",
                    1 + page.dates + page.sizes + page.descs,
                    view->pattern ? "No name is like this." : "Nothing is here.");
-    ap_rputs("</tbody>\n</table>\n", r);
+    ap_rputs("</tbody>\n</table>\n</main>\n", r);
 }

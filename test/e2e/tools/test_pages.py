@@ -202,6 +202,27 @@ FOCUS = r"""(({parts, against, behind, seen, told}) => {
 })(LOOK)""".replace("LOOK", LOOK)
 
 
+# As a screen reader goes through it: one first heading, no level left out, controls and regions with names, the order of the markup
+# is the order of the focus, lists of cells have heads.
+ORDER = r"""(() => {
+  const found = [], seen = e => e.checkVisibility({checkVisibilityCSS: true});
+  const told = e => e.outerHTML.slice(0, 70);
+  const named = e => e.getAttribute('aria-label') || (e.getAttribute('aria-labelledby') || '').split(' ').some(id => document.getElementById(id)?.textContent.trim()) ||
+                     [...(e.labels || [])].some(l => l.textContent.trim()) || e.textContent.trim() || e.title || [...e.querySelectorAll('img')].some(i => i.alt);
+  const heads = [...document.querySelectorAll('h1, h2, h3, h4, h5, h6')].filter(seen).map(h => [Number(h.tagName[1]), h]);
+  if (heads.filter(([level]) => level == 1).length != 1) found.push('first headings: ' + heads.filter(([level]) => level == 1).length);
+  heads.forEach(([level, h], i) => { if (level > (i ? heads[i - 1][0] : 0) + 1) found.push(`a level left out before ${told(h)}`); });
+  if (!document.querySelector('main, [role=main]')) found.push('no main part');
+  if (!document.documentElement.lang) found.push('no language');
+  for (const e of document.querySelectorAll('input:not([type=hidden]), select, textarea, button, summary, a[href], [role=region], [role=img]'))
+    if (seen(e) && !named(e)) found.push(`no name: ${told(e)}`);
+  for (const e of document.querySelectorAll('[tabindex]')) if (e.tabIndex > 0) found.push(`an order of its own: ${told(e)}`);
+  for (const t of document.querySelectorAll('table')) if (seen(t) && t.rows.length > 1 && !t.querySelector('th')) found.push(`no heads: ${told(t)}`);
+  for (const e of document.querySelectorAll('img:not([alt])')) found.push(`no text: ${told(e)}`);
+  return found;
+})()"""
+
+
 @pytest.fixture(scope="module")
 def tab():
     if not browser_pipe.PROGRAM:
@@ -221,7 +242,7 @@ def test_screens(shown, tab, name):
         if os.environ.get("TEST_PICTURES"):
             os.makedirs(os.environ["TEST_PICTURES"], exist_ok=True)
             tab.picture(os.path.join(os.environ["TEST_PICTURES"], f"{name}-{screen}.png"))
-        found += [f"{screen}: {one}" for one in tab.run(FAULTS)]
+        found += [f"{screen}: {one}" for one in tab.run(FAULTS) + tab.run(ORDER)]
         for _ in range(12):
             tab.tab()
             fault = tab.run(FOCUS)
@@ -266,5 +287,6 @@ def test_faults_are_seen(tab, tmp_path):
     tab.show(f"file://{tmp_path}/faint.html", 1280)
     found = tab.run(FAULTS)
     assert [re.match(r"\w+ \w+", one)[0] for one in found] == ["the page", "text 2", "text 2", "border 1"], found
+    assert any(one.startswith("first headings: 0") for one in tab.run(ORDER)) and "no main part" in tab.run(ORDER)
     tab.tab()
     assert tab.run(FOCUS) == 'no outline: a "on"'
