@@ -280,7 +280,7 @@ def write_in_order(folder, pages):
 
 # Documents that are pages, too: what they are called in the list of pages.
 TABLES = {"differences-from-apache": "what Apache 2.4 does otherwise, and why", "modules": "which of Apache's modules run here", "metrics": "all figures of SetHandler metrics",
-          "limits": "all that a client or a site can make grow, with its bound", "mistakes": "ten mistakes, and what four servers say of them",
+          "limits": "all that a client or a site can make grow, with its bound", "mistakes": "forty mistakes, and what four servers say of them",
           "benchmarks": "measurements, and the programs that make them"}
 
 
