@@ -16,6 +16,7 @@
 #include "apr_strings.h"
 
 #include "brigade/assert.h"
+#include "brigade/pages.h"
 #include "brigade/loop.h"
 #include "brigade/status.h"
 
@@ -227,25 +228,37 @@ static void log_write_line(log_target *to, const ap_errorlog_info *info, char *l
         log_lose();
 }
 
+/* Pages of errors of the server's own look show the request's id, which is in the logs then; Apache's do not, and its lines are as they are
+ * known. */
+static log_kind log_kind_of(const ap_errorlog_info *info)
+{
+    if (info->c && info->c->outgoing)
+        return LOG_OF_SERVER;
+    return info->r && info->r->per_dir_config && (info->level & APLOG_LEVELMASK) <= APLOG_ERR &&
+                   brg_pages_of(info->r) != BRG_PAGES_APACHE
+               ? LOG_WITH_ID
+               : LOG_OF_CLIENT;
+}
+
 static const apr_array_header_t *log_choose_format(const ap_errorlog_info *info)
 {
     const core_server_config *conf = info->s && info->s->module_config
                                          ? ap_get_core_module_config(info->s->module_config)
                                          : NULL;
-    const int outgoing = info->c && info->c->outgoing;
+    const log_kind kind = log_kind_of(info);
     const apr_array_header_t *main_json;
 
     if (info->startup)
         return (main_json = log_startup_json()) ? main_json
-                                                : log_format_builtin(LOG_STYLE_STARTUP, outgoing);
+                                                : log_format_builtin(LOG_STYLE_STARTUP, kind);
     if (conf && conf->error_log_format)
         return conf->error_log_format;
     if (!info->s && (main_json = log_main_json()) != NULL)
         return main_json;
     if (info->module_index < 0)
         return log_format_builtin(
-            info->using_syslog ? LOG_STYLE_SYSLOG_NAMELESS : LOG_STYLE_FILE_NAMELESS, outgoing);
-    return log_format_builtin(info->using_syslog ? LOG_STYLE_SYSLOG : LOG_STYLE_FILE, outgoing);
+            info->using_syslog ? LOG_STYLE_SYSLOG_NAMELESS : LOG_STYLE_FILE_NAMELESS, kind);
+    return log_format_builtin(info->using_syslog ? LOG_STYLE_SYSLOG : LOG_STYLE_FILE, kind);
 }
 
 static void log_write_once(log_target *target, const ap_errorlog_info *info,

@@ -235,7 +235,7 @@ const char *log_set_error_format(cmd_parms *cmd, void *dummy, const char *arg1, 
 
 #define LOG_FORMAT_REST " [pid %P:tid %T]"
 
-static apr_array_header_t *log_builtin[5][2]; /* the second: of connections that this server made */
+static apr_array_header_t *log_builtin[5][3]; /* by log_kind */
 static apr_pool_t *log_builtin_pool;          /* for ever */
 
 static void log_builtin_make(void)
@@ -246,12 +246,15 @@ static void log_builtin_make(void)
                                           [LOG_STYLE_SYSLOG] = "[%m:%l]" LOG_FORMAT_REST,
                                           [LOG_STYLE_SYSLOG_NAMELESS] = "[:%l]" LOG_FORMAT_REST,
                                           [LOG_STYLE_STARTUP] = ""};
-    static const char *const peers[] = {"%7F: %E: [client\\ %a] %M", "%7F: %E: [remote\\ %a] %M"};
+    static const char *const peers[] = {[LOG_OF_CLIENT] = "%7F: %E: [client\\ %a] %M",
+                                        [LOG_OF_SERVER] = "%7F: %E: [remote\\ %a] %M",
+                                        [LOG_WITH_ID] =
+                                            "%7F: %E: [client\\ %a] %M% ,\\ request:\\ %L"};
 
     log_items_register();
     apr_pool_create(&log_builtin_pool, NULL);
     for (int i = 0; i < 5; i++)
-        for (int k = 0; k < 2; k++) {
+        for (int k = 0; k < 3; k++) {
             const char *begin =
                 *formats[i] ? apr_pstrcat(log_builtin_pool, formats[i], " ", NULL) : "";
             const char *end = *formats[i] ? "% ,\\ referer:\\ %{Referer}i" : "";
@@ -262,13 +265,13 @@ static void log_builtin_make(void)
         }
 }
 
-const apr_array_header_t *log_format_builtin(log_style style, int outgoing)
+const apr_array_header_t *log_format_builtin(log_style style, log_kind kind)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
 
     pthread_once(&once, log_builtin_make);
-    BRG_ASSERT(log_builtin[style][0] != NULL && log_builtin[style][1] != NULL);
-    return log_builtin[style][outgoing != 0];
+    BRG_ASSERT(log_builtin[style][kind] != NULL);
+    return log_builtin[style][kind];
 }
 
 /* ---- lines ---- */

@@ -41,9 +41,11 @@ typedef enum {
     LOG_STYLE_STARTUP
 } log_style;
 
-/** The built-in format. Made at the first call; never NULL. @param outgoing  of a connection that this server made.
- * Threads: any. */
-const apr_array_header_t *log_format_builtin(log_style style, int outgoing);
+/** Of what a line is: a client, a connection that this server made, or a request whose error page shows its id. */
+typedef enum log_kind { LOG_OF_CLIENT, LOG_OF_SERVER, LOG_WITH_ID } log_kind;
+
+/** The built-in format. Made at the first call; never NULL. Threads: any. */
+const apr_array_header_t *log_format_builtin(log_style style, log_kind kind);
 
 /**
  * Parse an ErrorLogFormat string.

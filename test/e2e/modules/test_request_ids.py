@@ -100,3 +100,21 @@ def test_error_log_of_json_is_valid_whatever_arrives(serve, name, message, code,
     assert any(re.fullmatch(r"AH\d{5}", line.get(code, "")) for line in said)
     assert any(line[message].startswith("first message of") for line in said)
     assert {line[level] for line in said} >= {"notice", "debug"}
+
+
+@pytest.mark.parametrize("config", ["", "RequestId On\n"])
+def test_the_id_of_an_error_page_is_in_the_default_log(serve, config):
+    server = serve.unstarted(config + "ProxyPass /x/ http://127.0.0.1:1/\nBuiltinPages modern\n", FILES)
+    server.pages = None
+    server.start()
+    page = server.get("/x/a", [("Accept", "text/html")])
+    shown = re.search(rb"<small>Request (\S+)</small>", page.body)
+    assert page.status == 503 and shown, page.body
+    server.wait_for_log(rb"\[proxy_http:error\] .*AH01114.*, request: " + re.escape(shown[1]) + rb"\n")
+
+
+def test_lines_are_those_of_apache_where_pages_are(serve):
+    server = serve("ProxyPass /x/ http://127.0.0.1:1/\nBuiltinPages apache\n", FILES)
+    page = server.get("/x/a", [("Accept", "text/html")])
+    assert page.status == 503 and b"Request" not in page.body
+    server.wait_for_log(r"AH01114: HTTP: failed to make connection to backend: 127\.0\.0\.1\n")
