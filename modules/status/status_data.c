@@ -20,12 +20,31 @@ static void status_count_thread(status_process *process, int status)
         process->busy_n++;
 }
 
-static void status_add_times(status_snapshot *snap, const worker_score *ws, double tick)
+static void status_most(clock_t *to, clock_t value)
 {
-    snap->cpu_user += (double)ws->times.tms_utime / tick;
-    snap->cpu_system += (double)ws->times.tms_stime / tick;
-    snap->cpu_children_user += (double)ws->times.tms_cutime / tick;
-    snap->cpu_children_system += (double)ws->times.tms_cstime / tick;
+    if (*to < value)
+        *to = value;
+}
+
+/* Times are those of the process, as a thread found them with its last request: the latest count, and once for a process. */
+static void status_take_times(struct tms *most, const struct tms *of)
+{
+    status_most(&most->tms_utime, of->tms_utime);
+    status_most(&most->tms_stime, of->tms_stime);
+    status_most(&most->tms_cutime, of->tms_cutime);
+    status_most(&most->tms_cstime, of->tms_cstime);
+}
+
+static void status_add_times(status_snapshot *snap, const struct tms *of)
+{
+    const double tick = (double)sysconf(_SC_CLK_TCK);
+
+    if (tick <= 0)
+        return;
+    snap->cpu_user += (double)of->tms_utime / tick;
+    snap->cpu_system += (double)of->tms_stime / tick;
+    snap->cpu_children_user += (double)of->tms_cutime / tick;
+    snap->cpu_children_system += (double)of->tms_cstime / tick;
 }
 
 int status_worker_get(const status_process *process, int thread, worker_score *out)
@@ -37,16 +56,19 @@ int status_worker_get(const status_process *process, int thread, worker_score *o
 static void status_look_at_process(status_snapshot *snap, status_process *process,
                                    apr_array_header_t *letters)
 {
-    double tick = (double)sysconf(_SC_CLK_TCK);
+    struct tms times_of = {0};
     worker_score ws;
 
     for (int i = 0; i < process->base.threads_n; i++) {
         ap_copy_scoreboard_worker(&ws, process->base.slot, i);
         APR_ARRAY_PUSH(letters, char) = brg_status_letter(ws.status);
         status_count_thread(process, ws.status);
-        if (tick > 0)
-            status_add_times(snap, &ws, tick);
+        status_take_times(&times_of, &ws.times);
     }
+    /* Responses from memory leave no times: this process knows its own. */
+    if (process->base.pid == getpid())
+        times(&times_of);
+    status_add_times(snap, &times_of);
     snap->busy_n += process->busy_n;
     snap->graceful_n += process->graceful_n;
     snap->idle_n += process->idle_n;
@@ -96,6 +118,9 @@ int status_snapshot_take(request_rec *r, status_snapshot *snap)
     snap->extended = ap_extended_status;
     snap->processes = apr_array_make(r->pool, 4, sizeof(status_process));
     ap_get_loadavg(&snap->load);
+    /* Of the supervisor, and of the processes that have ended. */
+    if (ap_get_scoreboard_global())
+        status_add_times(snap, &ap_get_scoreboard_global()->times);
     memset(&process, 0, sizeof(process));
     for (int slot = 0; (found = brg_status_process_get(slot, &process.base)) >= 0; slot++) {
         if (!found)

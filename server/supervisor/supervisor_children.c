@@ -495,6 +495,7 @@ int sup_children_reap(apr_pool_t *pconf, server_rec *s)
         sup_process *c = sup_processes;
 
         cached_process_ended(pid);
+        ap_update_global_status(); /* its processor time is one of an ended child now */
         while (c && c->pid != pid)
             c = c->next;
         if (!c) {

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the status page tells, under the keys that Apache has; run with BRIGADE=/usr/sbin/apache2 too."""
+import concurrent.futures
+import os
 import re
 import signal
+import time
 
 import pytest
 
@@ -41,6 +44,28 @@ def test_keys_are_those_of_apache(serve):
                     "CPUSystem", "CPUChildrenUser", "CPUChildrenSystem", "Uptime", "BusyWorkers",
                     "GracefulWorkers", "IdleWorkers", "Processes", "Stopping", "ConnsTotal", "ConnsAsyncWaitIO",
                     "ConnsAsyncWriting", "ConnsAsyncKeepAlive", "ConnsAsyncClosing", "Scoreboard"}
+
+
+def cpu_of(server):
+    """Seconds of the supervisor and its processes, of those that have ended, too."""
+    ticks = 0
+    for pid in (server.process.pid, *server.children()):
+        with open(f"/proc/{pid}/stat", encoding="ascii") as f:
+            ticks += sum(map(int, f.read().rpartition(")")[2].split()[11:15]))
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+@pytest.mark.only("brigade")
+def test_processor_time_is_counted_once(serve):
+    """Each thread of a process that answered knows the time of the whole process."""
+    server = serve("ThreadsPerChild 8\n" + CONFIG, {"a.txt": "A"})
+    begin = time.monotonic()
+    while cpu_of(server) < 0.5 and time.monotonic() < begin + 30:
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            list(pool.map(lambda i: server.get(f"/status?auto&{i}"), range(100)))
+    shown = report(server)
+    told = sum(float(shown[f"CPU{name}"]) for name in ("User", "System", "ChildrenUser", "ChildrenSystem"))
+    assert 0.3 <= told <= cpu_of(server) + 0.02, told
 
 
 def test_a_graceful_reload_keeps_totals_and_the_time_since_when_they_count(serve):
