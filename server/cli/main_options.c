@@ -12,7 +12,9 @@
 #include "apr_strings.h"
 #include "apr_thread_proc.h"
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include "brigade/ssi.h"
 #include "cached.h"
@@ -125,6 +127,20 @@ int main_has_configuration(apr_pool_t *p, const main_options *options)
 
     return apr_filepath_merge(&path, options->root, options->confname, 0, p) == APR_SUCCESS &&
            access(path, R_OK) == 0;
+}
+
+/* Packages have a link to /etc in place of the folder: messages name the file that one edits. */
+static const char *main_default_file(apr_pool_t *p, const char *root)
+{
+    char *path = ap_make_full_path(p, root, MAIN_CONFIG_FILE), *file = strrchr(path, '/');
+    char *folder = apr_pstrmemdup(p, path, (apr_size_t)(file - path)), *real;
+    struct stat st;
+
+    if (lstat(folder, &st) || !S_ISLNK(st.st_mode) || !(real = realpath(folder, NULL)))
+        return MAIN_CONFIG_FILE;
+    path = apr_pstrcat(p, real, file, NULL);
+    free(real);
+    return path;
 }
 
 static const char *main_root(process_rec *process, const char *arg)
@@ -351,7 +367,7 @@ void main_options_read(process_rec *process, main_options *options)
     char c;
     apr_status_t rv;
 
-    options->confname = MAIN_CONFIG_FILE;
+    options->confname = NULL;
     apr_getopt_init(&opt, process->pool, process->argc, process->argv);
     while ((rv = apr_getopt(opt, AP_SERVER_BASEARGS, &c, &arg)) == APR_SUCCESS) {
         main_option(process, options, c, arg);
@@ -361,6 +377,8 @@ void main_options_read(process_rec *process, main_options *options)
     }
     if (!options->root)
         options->root = main_default_root(process->pool);
+    if (!options->confname)
+        options->confname = main_default_file(process->pool, options->root);
     if (ap_exists_config_define("DUMP_CACHE") && opt->ind == opt->argc - 1) {
         options->tried = opt->argv[opt->ind++];
         ap_run_mode = AP_SQ_RM_NORMAL; /* modules are to do all that they do for a server */

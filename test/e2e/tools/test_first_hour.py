@@ -157,6 +157,15 @@ def test_as_packaged(packaged):
         look(server)
 
 
+def test_messages_name_the_file_that_one_edits(packaged):
+    """/etc/brigade/httpd.conf, not what a link in the package's tree calls it."""
+    conf = packaged / "etc/brigade/httpd.conf"
+    with conf.open("a") as out:
+        out.write("Nonsense on\n")
+    done = subprocess.run([packaged / "usr/sbin/brigade", "-t"], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1 and re.search(rf"line \d+ of {re.escape(str(conf))}:", done.stderr), done.stderr
+
+
 def test_a_site_of_ones_own_shows_none_of_the_sample(installed):
     """Another DocumentRoot: neither the sample's page for what is missing, nor includes, nor listings."""
     with tempfile.TemporaryDirectory(prefix="brigade-test-") as folder:
