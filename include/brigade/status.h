@@ -145,8 +145,9 @@ typedef struct brg_status_backend {
     const char *balancer; /**< that it is a member of; "" */
     const char *server;   /**< the virtual host that has it; "" */
     const char *
-        state; /**< "ok", "error", "check failed", "drain", "disabled", "stopped", "standby", "spare" */
-    int up;                    /**< requests may go to it */
+        state; /**< "ok", "error", "check failed", "drain", "disabled", "stopped", "standby", "spare"; of one that is
+                no member of a balancer "failing", too: it did not answer the last request */
+    int up; /**< requests may go to it; 0 as well while it is failing */
     int64_t in_flight;         /**< requests that it has now, of all processes */
     int64_t connections, idle; /**< open now, and those of them that no request has */
     int64_t queue;             /**< requests that wait for a connection */

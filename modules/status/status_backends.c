@@ -40,8 +40,10 @@ static const struct {
     size_t offset;
     int is_state; /* of "up": an int */
 } samples[] = {
-    {"brigade_backend_up", "gauge", "1 while requests may go to a backend of the proxy.", "",
-     offsetof(brg_status_backend, up), 1},
+    {"brigade_backend_up", "gauge",
+     "1 while requests may go to a backend of the proxy; 0 as well while one that is no member of "
+     "a balancer did not answer its last request.",
+     "", offsetof(brg_status_backend, up), 1},
     {"brigade_backend_in_flight", "gauge", "Requests that it has now.", "",
      offsetof(brg_status_backend, in_flight), 0},
     {"brigade_backend_connections", "gauge", "Open connections to it.", ",state=\"all\"",

@@ -92,6 +92,16 @@ static void names_protocols(core_doubts *d, const ap_directive_t *node)
 
 /* ---- balancers ---- */
 
+/* Whether a section names a member, or leaves room for those that balancer-manager adds. */
+static int names_has_members(const ap_directive_t *section)
+{
+    for (const ap_directive_t *node = section->first_child; node; node = node->next)
+        if (names_is(node, "BalancerMember") ||
+            (names_is(node, "ProxySet") && strstr(core_doubts_args(node), "growth=")))
+            return 1;
+    return 0;
+}
+
 static void names_offer_balancer(core_doubts *d, const ap_directive_t *node)
 {
     const char *url = core_doubts_word(d, node, 0);
@@ -104,8 +114,10 @@ static void names_offer_balancer(core_doubts *d, const ap_directive_t *node)
     }
     len = strcspn(url + 11, "/>");
     url = apr_pstrmemdup(d->p, url + 11, len);
-    brg_nearest_offer(d->nearest, url);
-    d->found |= !ap_cstr_casecmp(d->nearest->word, url);
+    if (ap_cstr_casecmp(d->nearest->word, url))
+        brg_nearest_offer(d->nearest, url);
+    d->found |= !ap_cstr_casecmp(d->nearest->word, url) &&
+                (*node->directive != '<' || names_has_members(node));
 }
 
 static void names_balancer(core_doubts *d, const ap_directive_t *node)
@@ -125,7 +137,7 @@ static void names_balancer(core_doubts *d, const ap_directive_t *node)
     if (!d->found)
         core_doubts_say(d, node,
                         "%s: balancer://%s has no member: no section <Proxy \"balancer://%s\"> "
-                        "names one%s",
+                        "names one by BalancerMember, so requests get 503%s",
                         node->directive, nearest.word, nearest.word,
                         brg_nearest_question(d->p, &nearest));
 }

@@ -320,7 +320,8 @@ static proxy_worker *balance_other(balance_run *run, const char *route, const ch
     w = balance_best(run);
     if (!w && !run->t->quiet)
         ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, run->r,
-                      APLOGNO(01167) "%s: All workers are in error state", b->name);
+                      APLOGNO(01167) "%s: All workers are in error state%s", b->name,
+                      proxy_members(b)->nelts ? "" : ": it has no members");
     if (w && sticky)
         apr_table_setn(run->r->subprocess_env, "BALANCER_ROUTE_CHANGED", "1");
     return w;

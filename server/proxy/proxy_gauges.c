@@ -144,6 +144,11 @@ int brg_status_backend_get(int n, apr_pool_t *p, brg_status_backend *out)
     out->server = backend_host(p, w->server);
     out->state = backend_state(status);
     out->up = !(status & PROXY_STATUS_UNUSABLE);
+    /* One alone goes on to be asked, and is as its last answer was. */
+    if (out->up && !w->balancer && atomic_load(&w->state->failures) > 0) {
+        out->state = "failing";
+        out->up = 0;
+    }
     backend_counts(out, w->state);
     gauges_sum(out, w->state);
     return 1;

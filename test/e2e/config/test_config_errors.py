@@ -184,7 +184,8 @@ DOUBTS = [
     ("RewriteRule ^/a /b\n", "RewriteRule: it does nothing, since no RewriteEngine On is in force here; write that line above it"),
     ("<VirtualHost *:@PORT@>\nRewriteEngine off\nRewriteRule ^/a /b\n</VirtualHost>\nRewriteEngine On\n", "RewriteRule: it does nothing"),
     ("<Directory /srv>\nRewriteEngine On\nRewriteRule ^/a /b\n</Directory>\n", "RewriteRule: ^/a matches nothing in a directory"),
-    ("<Proxy balancer://app>\nBalancerMember http://127.0.0.1:1\n</Proxy>\nProxyPass /x/ balancer://ap/\n", "balancer://ap has no member: no section <Proxy \"balancer://ap\"> names one; did you mean 'app'?"),
+    ("<Proxy balancer://app>\nBalancerMember http://127.0.0.1:1\n</Proxy>\nProxyPass /x/ balancer://ap/\n", "balancer://ap has no member: no section <Proxy \"balancer://ap\"> names one by BalancerMember, so requests get 503; did you mean 'app'?"),
+    ("<Proxy balancer://app>\n</Proxy>\nProxyPass /x/ balancer://app/\n", "balancer://app has no member: no section"),
     ("<Location /p>\nAuthType Basic\nAuthName x\nAuthUserFile /none/users\nRequire valid-user\n</Location>\n", "AuthUserFile: /none/users is not there, so nobody is let in"),
     ("<Location /p>\nAuthType Basic\nAuthUserFile /dev/null\nRequire valid-user\n</Location>\n", "AuthType Basic without AuthName"),
     ("<Location /p>\nAuthType Basic\nAuthName x\nRequire valid-user\n</Location>\n", "AuthType Basic without AuthUserFile"),
@@ -216,7 +217,7 @@ NO_DOUBTS = [
     "Redirect /a /b\nRedirect permanent /old.html /old\nRedirect 410 /gone\nRedirect / https://localhost/\nRedirectMatch ^/$ /en/\nRedirectMatch 404 /[.]\nRedirect /x //b.test/x\n",
     "<VirtualHost *:@PORT@>\nServerName a.test\nServerAlias www.a.test\nRedirectMatch ^/x http://a.test/x/\n</VirtualHost>\n",
     "<Directory /srv>\nOrder deny,allow\nDeny from all\n</Directory>\n<Directory /srv/a>\nRequire all granted\n</Directory>\n",
-    "ProxyPass /app http://127.0.0.1:3000/app\nProxyPass /b/ http://127.0.0.1:3000/\nProxyPass /c/ unix:/run/x|http://a/\n", "CacheEnable socache /a\nCacheEnable disk /b\n",
+    "ProxyPass /app http://127.0.0.1:3000/app\nProxyPass /b/ http://127.0.0.1:3000/\nProxyPass /c/ unix:/run/x|http://a/\n", "<Proxy balancer://app>\nProxySet growth=5\n</Proxy>\nProxyPass /x/ balancer://app/\n", "CacheEnable socache /a\nCacheEnable disk /b\n",
     "ErrorDocument 404 /hidden/none.html\n", "SetOutputFilter DEFLATE;INCLUDES\nAddEncoding x-own .own\nAddEncoding x-gzip .gz\n",
 ]
 

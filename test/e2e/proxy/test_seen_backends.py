@@ -172,3 +172,31 @@ ProxyPass http://127.0.0.1:{backend.port}
     nobody = server.get("/e/")
     assert nobody.status == 503 and nobody["Proxy-Status"] == '"www.example"; error=destination_unavailable'
     assert server.get("/n/")["Proxy-Status"] == '"www.example"; error=dns_error; next-protocol=http/1.1'
+
+
+def test_a_backend_alone_that_refuses_is_failing(serve, backend, dead):
+    """It goes on to be asked, and is as its last answer was: until then up is 0, and the live page does not say ok."""
+    server = serve(f"{PAGES}ProxyPass /a/ http://127.0.0.1:{dead}/\nProxyPass /b/ http://127.0.0.1:{backend.port}/\n")
+    assert {b["state"] for b in backends(server).values()} == {"ok"}
+    for path in ("/a/x", "/b/x"):
+        server.get(path)
+    found = backends(server, "/metrics/live?data=0")
+    assert (found[f"http://127.0.0.1:{dead}"]["state"], found[f"http://127.0.0.1:{dead}"]["up"]) == ("failing", False)
+    assert (found[f"http://127.0.0.1:{backend.port}"]["state"], found[f"http://127.0.0.1:{backend.port}"]["up"]) == ("ok", True)
+    up = {re.search(r":(\d+)", labels)[1]: value for labels, value in samples(server)["brigade_backend_up"].items()}
+    assert up == {str(dead): 0, str(backend.port): 1}
+
+
+def test_a_backend_alone_that_comes_back_is_ok(serve, backend):
+    server = serve(f"{PAGES}ProxyPass /a/ http://127.0.0.1:{backend.port}/\n")
+    backend.scripts["/broken"] = lambda peer, request: peer.socket.shutdown(socket.SHUT_RDWR)
+    assert server.get("/a/broken").status == 502
+    assert backends(server)[f"http://127.0.0.1:{backend.port}"]["state"] == "failing"
+    assert server.get("/a/x").status == 200
+    assert backends(server)[f"http://127.0.0.1:{backend.port}"]["state"] == "ok"
+
+
+def test_an_empty_balancer_says_so(serve):
+    server = serve("<Proxy balancer://empty>\n</Proxy>\nProxyPass /a/ balancer://empty/\n")
+    assert server.get("/a/x").status == 503
+    server.wait_for_log(r"AH01167: balancer://empty: All workers are in error state: it has no members\n")
