@@ -14,6 +14,7 @@
 #include "http_main.h"
 #include "http_protocol.h"
 #include "http_request.h"
+#include "limit.h"
 #include "proxy.h"
 #include <string.h>
 
@@ -148,9 +149,16 @@ static int cache_look(request_rec *r)
     return DECLINED;
 }
 
+/* Before its phases nothing is answered: the handler looks. Limits of sections, and by user, count in phases. */
+static int cache_is_not_quick(const request_rec *r)
+{
+    return cached_server_of(r->server)->quick == CACHED_OFF || cache_is_query(r) ||
+           (!r->main && limit_is_of_phases());
+}
+
 static int cache_quick(request_rec *r, int lookup)
 {
-    if (cached_server_of(r->server)->quick == CACHED_OFF || cache_is_query(r))
+    if (cache_is_not_quick(r))
         return DECLINED;
     if (lookup)
         return cache_look(r);
@@ -164,8 +172,7 @@ static int cache_handler(request_rec *r)
     cached_request *q = cached_store() ? cached_of(r) : NULL;
     int status;
 
-    if (!q && cached_store() &&
-        (cached_server_of(r->server)->quick == CACHED_OFF || cache_is_query(r))) {
+    if (!q && cached_store() && cache_is_not_quick(r)) {
         status = cache_consider(r, cached_server_of(r->server)->quick == CACHED_OFF, 0);
         if (status != DECLINED)
             return status;

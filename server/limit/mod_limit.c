@@ -3,6 +3,7 @@
  * mod_limit: how many requests, connections and bytes of whom there may be. The memory of all limits is made before the first
  * server process, lies in a file in memory, and is there again after a reload or an upgrade.
  */
+#include "limit.h"
 #include "limit_private.h"
 #include "kept_memory.h"
 #include "trial.h"
@@ -24,6 +25,7 @@ APLOG_USE_MODULE(limit);
 #define LIMIT_MEMORY "request-limits-1"
 
 limit_table limit_shared;
+static int limits_of_phases;
 
 /* ---- who a limit is ---- */
 
@@ -136,9 +138,26 @@ static int limits_pre_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *pt
     return OK;
 }
 
+int limit_is_of_phases(void)
+{
+    return limits_of_phases;
+}
+
+static int limits_find_of_phases(void)
+{
+    for (int i = 0; limit_all && i < limit_all->nelts; i++) {
+        const limit *l = APR_ARRAY_IDX(limit_all, i, const limit *);
+
+        if (l->measure != LIMIT_CONNECTIONS && (l->path || l->what == LIMIT_USER))
+            return 1;
+    }
+    return 0;
+}
+
 static int limits_post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *s)
 {
     limit_clients_change = changed_fields_are_there();
+    limits_of_phases = limits_find_of_phases();
     limit_conn_watch(pconf);
     return OK;
 }

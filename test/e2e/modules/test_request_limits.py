@@ -2,6 +2,7 @@
 """RequestLimit: requests a second, in flight, connections and bytes, by keys of all kinds, over each protocol."""
 import base64
 import concurrent.futures
+import hashlib
 import json
 import os
 import re
@@ -14,6 +15,7 @@ import time
 import pytest
 
 import brigade
+from backend import Backend, answer
 import h2_client
 from brigade import wait_until
 from http_client import Client, Truncated
@@ -477,3 +479,28 @@ def test_a_takeover_goes_on_without_modules_whose_files_are_not_there(serve):
     assert "Header" not in done.stderr and "NoneLine" not in done.stderr
     plain = subprocess.run([server.binary, "-t", "-d", server.root, "-f", server.path("conf/httpd.conf")], capture_output=True, text=True, timeout=brigade.PATIENCE)
     assert plain.returncode and "Cannot load /nowhere/mod_evasive20.so" in plain.stderr
+
+
+@pytest.mark.parametrize("more", ["", "FileCacheEntries 0\n"])
+@pytest.mark.parametrize("limit", ["one rate=1/h burst=4", "one key=user rate=1/h burst=4"])
+def test_stored_answers_of_backends_count(serve, limit, more):
+    """A limit of a section, and one by user: what mod_cache answers counts, too."""
+    users = "me:{SHA}" + base64.b64encode(hashlib.sha1(b"me").digest()).decode() + "\n"
+    with Backend({"*": answer(b"x", fields=[("Cache-Control", "public, max-age=100")])}) as backend:
+        server = serve(f"""
+EventLoops 1
+ProxyPass /p/ http://127.0.0.1:{backend.port}/
+CacheEnable memory /p/
+{more}
+<Location /p/limited>
+AuthType Basic
+AuthName x
+AuthUserFile @ROOT@/htdocs/users
+Require valid-user
+RequestLimit {limit}
+</Location>
+""", files={"users": users})
+        got = [server.get("/p/limited", headers={"Authorization": "Basic bWU6bWU="}).status for _ in range(9)]
+        assert got == [200] * 5 + [429] * 4
+        assert len(backend.requests) == 1
+        assert [server.get("/p/other").status for _ in range(9)] == [200] * 9
