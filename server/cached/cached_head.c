@@ -5,9 +5,11 @@
  * the bounds: other processes wrote them.
  */
 #include "cached_private.h"
+#include "http_scan.h"
 #include "brigade/assert.h"
 #include "apr_strings.h"
 #include <string.h>
+#include <strings.h>
 
 #define HEAD_FIELD 8 /* bytes of a field beside its name and value */
 
@@ -92,6 +94,38 @@ int cached_head_read(apr_pool_t *p, const char *bytes, uint32_t len, cached_head
             return -1;
     *head = (cached_head){.line = line_len ? line : NULL, .head = {.field = field, .n = n}};
     return 0;
+}
+
+/* Of a connection, not of an answer; and what says where the body ends. */
+static int head_field_is_sound(const http_field *f, uint64_t len)
+{
+    static const char *const others[] = {"connection", "transfer-encoding", "keep-alive",
+                                         "upgrade",    "trailer",           "proxy-connection"};
+    char length[24];
+
+    if (!http_is_token(f->name, f->name_len) || !http_is_value(f->value, f->value_len))
+        return 0;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (!strcasecmp(f->name, others[i]))
+            return 0;
+    apr_snprintf(length, sizeof length, "%" APR_UINT64_T_FMT, len);
+    return strcasecmp(f->name, "content-length") != 0 || !strcmp(f->value, length);
+}
+
+int cached_head_is_sound(const cached_head *head, int code, uint64_t len)
+{
+    char status[24];
+
+    if (code < 200 || code > 599 || (len && (code == 204 || code == 205 || code == 304)))
+        return 0;
+    apr_snprintf(status, sizeof status, "%d ", code);
+    if (head->line &&
+        (strncmp(head->line, status, 4) != 0 || !http_is_value(head->line, strlen(head->line))))
+        return 0;
+    for (uint32_t i = 0; i < head->head.n; i++)
+        if (!head_field_is_sound(head->head.field + i, len))
+            return 0;
+    return 1;
 }
 
 uint32_t cached_fields(apr_pool_t *p, const apr_table_t *table, http_field **field)

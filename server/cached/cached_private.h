@@ -174,6 +174,12 @@ const char *cached_head_write(apr_pool_t *p, const char *line, const http_field 
 /** @return 0, or -1: no such head. Pointers lead into @a bytes */
 int cached_head_read(apr_pool_t *p, const char *bytes, uint32_t len, cached_head *head);
 
+/**
+ * 1 if it may be sent with a body of @a len bytes by one who does not believe whoever wrote it: no byte that ends a field or the head, no
+ * field of a connection, no other length.
+ */
+int cached_head_is_sound(const cached_head *head, int code, uint64_t len);
+
 /** Fields of a table, after those of @a field. @return how many there are */
 uint32_t cached_fields(apr_pool_t *p, const apr_table_t *table, http_field **field);
 

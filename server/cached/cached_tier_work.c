@@ -2,6 +2,8 @@
 /* What threads of the tier do: an answer comes into memory, or goes from there into the tier. */
 #include "cached_below_private.h"
 #include "cached_tier_private.h"
+#include "fresh_vary.h"
+#include "http_scan.h"
 #include "brigade/assert.h"
 #include "brigade/loop.h"
 #include <stdlib.h>
@@ -75,6 +77,20 @@ static void tier_copy(tier_thread *thread, const tier_job *job, const tier_recor
         (void)store_write_end(&w);
 }
 
+/* It would be sent as it is, and whoever may write into the tier made it. */
+static int tier_is_sound(const tier_record *r, apr_pool_t *p)
+{
+    cached_head head;
+    fresh_terms terms;
+
+    if (r->vary)
+        return !r->body_len && r->head_len && r->head_len <= FRESH_VARY_TEXT &&
+               http_is_value(r->head, r->head_len);
+    memcpy(&terms, r->terms, sizeof terms);
+    return !cached_head_read(p, r->head, r->head_len, &head) &&
+           cached_head_is_sound(&head, terms.code, r->body_len);
+}
+
 static int tier_is_wanted(const tier_job *job, const tier_record *r)
 {
     const cached_tier_name *name = &job->name;
@@ -112,7 +128,8 @@ void tier_do_read(tier_thread *thread, tier_job *job)
         tier_failed(rv);
     if (asked)
         tier_called(thread, CACHED_TIER_LOOKUPS, begun);
-    if (rv == APR_SUCCESS && !tier_record_read(thread->room, n, &r) && tier_is_wanted(job, &r))
+    if (rv == APR_SUCCESS && !tier_record_read(thread->room, n, &r) && tier_is_wanted(job, &r) &&
+        tier_is_sound(&r, thread->pool))
         ends = tier_purges_end(&r);
     if (ends == 1 && job->fresh)
         ends = 2;
