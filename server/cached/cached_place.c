@@ -6,6 +6,7 @@
 #include "loop.h"
 #include "trial.h"
 #include "brigade/assert.h"
+#include "brigade/loop.h"
 #include "http_log.h"
 #include <errno.h>
 #include <pthread.h>
@@ -225,11 +226,8 @@ void cached_unlock(cached_place *place)
         pthread_mutex_unlock(&place->lock);
 }
 
-void cached_wake(cached_place *place, uint32_t flight)
+static void place_wake_rows(uint64_t *rows, size_t words)
 {
-    uint64_t rows[CACHED_ROWS / 64];
-    const size_t words = store_flight_waiters(place->reader, flight, rows, CACHED_ROWS / 64);
-
     for (size_t w = 0; w < words; w++)
         while (rows[w]) {
             const int bit = __builtin_ctzll(rows[w]);
@@ -239,6 +237,20 @@ void cached_wake(cached_place *place, uint32_t flight)
             if (there && there->loop)
                 loop_note_post(there->loop, &there->note);
         }
+}
+
+/* The threads of the disk and of the tier may come when the process ends. */
+void cached_wake(cached_place *place, uint32_t flight)
+{
+    uint64_t rows[CACHED_ROWS / 64];
+    const size_t words = store_flight_waiters(place->reader, flight, rows, CACHED_ROWS / 64);
+    const int outside = brg_thread_index() < 0;
+
+    if (outside && !loops_outside_begin())
+        return;
+    place_wake_rows(rows, words);
+    if (outside)
+        loops_outside_end();
 }
 
 /* ---- requests that wait on this loop ---- */

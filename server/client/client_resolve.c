@@ -76,7 +76,10 @@ static void resolve_publish(client_origin *o, client_addresses *all)
     }
     atomic_store(&o->known_at, clock_monotonic());
     atomic_store(&o->resolving, atomic_load(&o->addresses) ? CLIENT_KNOWN : CLIENT_NAMELESS);
+    if (!loops_outside_begin())
+        return;
     client_origin_tell(o);
+    loops_outside_end();
 }
 
 static void *resolve_main(void *unused)

@@ -125,7 +125,10 @@ static void *queue_main(void *unused)
             spool_queue.last = NULL;
         pthread_mutex_unlock(&spool_queue.lock);
         job_do(job);
-        loop_note_post_outside(job->loop, &job->note);
+        if (loops_outside_begin()) {
+            loop_note_post(job->loop, &job->note);
+            loops_outside_end();
+        }
         pthread_mutex_lock(&spool_queue.lock);
     }
     spool_queue.runs = 0;

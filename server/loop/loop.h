@@ -185,9 +185,13 @@ extern atomic_int loops_phase;
  * before. Threads: any. Blocks for no more than a wake-up. */
 void loop_note_post(brg_loop *loop, struct loop_note *note);
 
-/** loop_note_post() of a thread that the end of the process does not wait for. When the loops end, nothing is done.
- * Threads: neither loops nor workers. */
-void loop_note_post_outside(brg_loop *loop, struct loop_note *note);
+/**
+ * A thread that the end of the process does not wait for is about to touch what belongs to loops, such as to post a note: they
+ * are not freed before loops_outside_end(). Threads: neither loops nor workers. Blocks only for others of these.
+ * @return 0: the loops have ended, nothing of theirs may be touched
+ */
+int loops_outside_begin(void);
+void loops_outside_end(void);
 
 /** Nothing is posted from outside any more: the loops may be freed. Threads: main, when loops and workers have ended. */
 void loop_notes_end(void);

@@ -24,12 +24,18 @@ void loop_note_post(brg_loop *loop, struct loop_note *note)
 static pthread_mutex_t outside_lock = PTHREAD_MUTEX_INITIALIZER;
 static int outside_ended;
 
-void loop_note_post_outside(brg_loop *loop, struct loop_note *note)
+int loops_outside_begin(void)
 {
     BRG_ASSERT(!loop_self());
     pthread_mutex_lock(&outside_lock);
     if (!outside_ended)
-        loop_note_post(loop, note);
+        return 1;
+    pthread_mutex_unlock(&outside_lock);
+    return 0;
+}
+
+void loops_outside_end(void)
+{
     pthread_mutex_unlock(&outside_lock);
 }
 

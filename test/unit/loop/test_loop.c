@@ -558,6 +558,17 @@ static void test_no_line_is_shared(void **state)
                 (uintptr_t)(lines + LOOP_SCORE_LINE) / LOOP_SCORE_LINE);
 }
 
+/* The last one: nothing is posted afterwards. */
+static void test_outside(void **state)
+{
+    thread_self_end();
+    assert_true(loops_outside_begin());
+    loops_outside_end();
+    loop_notes_end();
+    assert_false(loops_outside_begin());
+    assert_false(loops_outside_begin());
+}
+
 #define TURN(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int main(void)
@@ -581,6 +592,7 @@ int main(void)
         TURN(test_turn_end),
         TURN(test_drop),
         TURN(test_drain),
+        cmocka_unit_test(test_outside),
     };
 
     return cmocka_run_group_tests(tests, group_setup, NULL);
