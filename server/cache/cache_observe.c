@@ -140,6 +140,15 @@ static void observe_fields(request_rec *r, const http_answer *answer)
         observe_dated(r, answer);
 }
 
+/* What the core puts there as it sends. */
+static void observe_connection(request_rec *r, const http_head *h)
+{
+    const char *told = cache_told_connection(r->connection, h);
+
+    if (told && !apr_table_get(r->headers_out, "Connection"))
+        apr_table_setn(r->headers_out, "Connection", told);
+}
+
 static void observe_part(request_rec *r, const http_part *part)
 {
     if (part) {
@@ -224,6 +233,7 @@ static void observe_fill(request_rec *r, const cache_entry *e, const http_head *
     r->clength = sent->body_sent;
     r->sent_bodyct = 1;
     observe_fields(r, sent->answer);
+    observe_connection(r, h);
     if (sent->partial)
         observe_part(r, sent->part);
     observe_env(r, o, h);

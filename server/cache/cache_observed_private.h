@@ -59,6 +59,9 @@ typedef enum cache_log_step {
     CACHE_LOG_WRITE /**< it was asked */
 } cache_log_step;
 
+/** The Connection field that the core put beside an answer from memory; NULL: none. @param c  its keepalive says whether it stays */
+const char *cache_told_connection(const conn_rec *c, const http_head *h);
+
 /**
  * Log an answer without a request_rec. @param began  when its request came
  * @return 1; 0: nothing was done, some module needs one

@@ -4,6 +4,7 @@
 #include "cache_vary_private.h"
 #include "connection.h"
 #include "http_core.h"
+#include "http_fields.h"
 #include "http_text.h"
 #include "apr_strings.h"
 #include <string.h>
@@ -153,6 +154,22 @@ static const char *view_response_field(const request_rec *r, const char *name)
     return value ? value : apr_table_get(r->err_headers_out, name);
 }
 
+const char *cache_told_connection(const conn_rec *c, const http_head *h)
+{
+    const int at = h->known[HTTP_F_CONNECTION];
+    const char *p = at < 0 ? NULL : h->field[at].value, *item;
+    size_t len;
+
+    if (h->stream)
+        return NULL;
+    if (c->keepalive != AP_CONN_KEEPALIVE)
+        return "close";
+    while (p && http_list_next(&p, h->field[at].value + h->field[at].value_len, &item, &len))
+        if (len == 10 && !strncasecmp(item, "keep-alive", 10))
+            return "Keep-Alive";
+    return NULL;
+}
+
 BRG_DECLARE(const char *) brg_transaction_response_field(const brg_transaction *t, const char *name)
 {
     stored_view *v = (stored_view *)(uintptr_t)t->core;
@@ -169,7 +186,8 @@ BRG_DECLARE(const char *) brg_transaction_response_field(const brg_transaction *
         return answer->date;
     if (answer->own_server && !strcasecmp(name, "Server"))
         return answer->server;
-    return NULL;
+    return strcasecmp(name, "Connection") != 0 ? NULL
+                                               : cache_told_connection(t->connection, v->head);
 }
 
 static const char *view_pair(const observed_pair *pair, uint32_t n, const char *name)

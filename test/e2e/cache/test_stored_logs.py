@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Access logs of answers from memory: a line that is written without a request_rec is the one that is written with it."""
+import os
+
 import pytest
 
+from brigade import wait_until
 from cache_site import one_loop, settle
 
 pytestmark = [pytest.mark.only("brigade"), pytest.mark.threads]
@@ -71,3 +74,17 @@ def test_items_with_a_form_of_their_own(serve):
 def test_conditions(serve, clause):
     both = [lines(serve, more, "%r %>s", clause) for more in ("", NEEDS_RECORD)]
     assert both[0] == both[1] and (both[0] == [] if clause == "env=NONE" else both[0])
+
+
+@pytest.mark.parametrize("fields,told", [((), b"-"), ((("Connection", "close"),), b"close"), ((("Connection", "Keep-Alive"),), b"Keep-Alive")])
+@pytest.mark.parametrize("more", ["", "RewriteEngine On\nRewriteRule ^/other$ /a.txt\n"])
+def test_the_connection_field_is_logged(serve, fields, told, more):
+    """%{Connection}o of what memory answers, files and errors, as of what it does not."""
+    server = serve(f'CustomLog @ROOT@/logs/told "%s %{{Connection}}o"\n{more}', files={"a.txt": "x"})
+    os.utime(server.path("htdocs/a.txt"), (1, 1))
+    for path in ("/a.txt", "/none") * 4:
+        with server.connect() as c:
+            got = c.get(path, headers=list(fields))
+            assert (got["Connection"] or "-").encode() == told
+    wait_until(lambda: server.read("logs/told").count(b"\n") == 8, "the log")
+    assert sorted(server.read("logs/told").splitlines()) == [b"200 " + told] * 4 + [b"404 " + told] * 4
