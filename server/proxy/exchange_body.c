@@ -8,10 +8,12 @@
 #include "http_log.h"
 #include "http_protocol.h"
 #include "http_request.h"
+#include <string.h>
 
 APLOG_USE_MODULE(proxy_http);
 
 #define EXCHANGE_BODY_AHEAD (16 * 1024)
+#define EXCHANGE_SMALL 512 /* bytes of a piece that is copied, not kept by reference */
 #define EXCHANGE_WHOLE \
     (16 * 1024 * 1024) /* in memory, of a body that a script must be told the length of */
 
@@ -78,7 +80,49 @@ apr_status_t exchange_body_read(proxy_exchange *x, apr_bucket_brigade *bb)
     return rv;
 }
 
-/* Keep a copy of the pieces, by reference, for as long as they are few. */
+/* A small piece is copied behind the one before it, if that was small, too: else a body of single bytes would take hundreds of bytes of
+ * memory for each. @return 0: it is not small */
+static int body_add_small(proxy_exchange *x, apr_bucket *e)
+{
+    const char *data;
+    apr_size_t len;
+
+    if (APR_BRIGADE_EMPTY(x->body) || e->length > EXCHANGE_SMALL ||
+        apr_bucket_read(e, &data, &len, APR_BLOCK_READ) || len > EXCHANGE_SMALL)
+        return 0;
+    if (x->body_room < len) {
+        char *block = apr_bucket_alloc(APR_BUCKET_BUFF_SIZE, x->body->bucket_alloc);
+
+        APR_BRIGADE_INSERT_TAIL(x->body,
+                                apr_bucket_heap_create(block, APR_BUCKET_BUFF_SIZE, apr_bucket_free,
+                                                       x->body->bucket_alloc));
+        APR_BRIGADE_LAST(x->body)->length = 0;
+        x->body_room = APR_BUCKET_BUFF_SIZE;
+    }
+    e = APR_BRIGADE_LAST(x->body);
+    memcpy(((apr_bucket_heap *)e->data)->base + e->start + e->length, data, len);
+    e->length += len;
+    x->body_room -= (uint32_t)len;
+    return 1;
+}
+
+/* All of @a bb goes to x->body; it is empty afterwards. */
+static void body_add(proxy_exchange *x, apr_bucket_brigade *bb)
+{
+    while (!APR_BRIGADE_EMPTY(bb)) {
+        apr_bucket *e = APR_BRIGADE_FIRST(bb);
+
+        if (body_add_small(x, e)) {
+            apr_bucket_delete(e);
+            continue;
+        }
+        APR_BUCKET_REMOVE(e);
+        APR_BRIGADE_INSERT_TAIL(x->body, e);
+        x->body_room = 0;
+    }
+}
+
+/* Keep a copy of the pieces, large ones by reference, for as long as they are few. */
 static void body_keep(proxy_exchange *x, apr_bucket_brigade *bb)
 {
     apr_bucket *e;
@@ -87,12 +131,16 @@ static void body_keep(proxy_exchange *x, apr_bucket_brigade *bb)
         return;
     if (x->body_n > EXCHANGE_REPLAY) {
         apr_brigade_cleanup(x->body);
+        x->body_room = 0;
         x->body_lost = 1;
         return;
     }
     for (e = APR_BRIGADE_FIRST(bb); e != APR_BRIGADE_SENTINEL(bb); e = APR_BUCKET_NEXT(e)) {
         apr_bucket *copy;
 
+        if (body_add_small(x, e))
+            continue;
+        x->body_room = 0;
         if (apr_bucket_copy(e, &copy) == APR_SUCCESS)
             APR_BRIGADE_INSERT_TAIL(x->body, copy);
         else
@@ -103,10 +151,10 @@ static void body_keep(proxy_exchange *x, apr_bucket_brigade *bb)
 /* What was kept goes first. */
 void exchange_body_memory(proxy_exchange *x)
 {
-    apr_bucket_brigade bb = {.p = x->r->pool, .bucket_alloc = x->r->connection->bucket_alloc};
+    apr_bucket_brigade bb;
     apr_bucket *e;
 
-    APR_RING_INIT(&bb.list, apr_bucket, link);
+    exchange_brigade(x, &bb);
     for (e = APR_BRIGADE_FIRST(x->body); e != APR_BRIGADE_SENTINEL(x->body);
          e = APR_BUCKET_NEXT(e)) {
         apr_bucket *copy;
@@ -139,7 +187,7 @@ static apr_status_t body_from_disk(proxy_exchange *x)
 
 apr_status_t exchange_body_pump(proxy_exchange *x)
 {
-    apr_bucket_brigade *bb;
+    apr_bucket_brigade own, *bb = exchange_brigade(x, &own);
     apr_status_t rv = APR_SUCCESS;
 
     x->wants_body = 0;
@@ -147,7 +195,6 @@ apr_status_t exchange_body_pump(proxy_exchange *x)
         return body_from_disk(x);
     if (x->body_over || x->holds || x->complete)
         return APR_SUCCESS;
-    bb = apr_brigade_create(x->r->pool, x->r->connection->bucket_alloc);
     while (rv == APR_SUCCESS && !x->body_over && x->out_n + x->held_n < EXCHANGE_AHEAD) {
         rv = exchange_body_read(x, bb);
         if (rv == APR_SUCCESS) {
@@ -157,23 +204,21 @@ apr_status_t exchange_body_pump(proxy_exchange *x)
         }
         apr_brigade_cleanup(bb);
     }
-    apr_brigade_destroy(bb);
     x->wants_body = !x->body_over && x->out_n + x->held_n < EXCHANGE_AHEAD;
     return APR_STATUS_IS_EAGAIN(rv) ? APR_SUCCESS : rv;
 }
 
 apr_status_t exchange_body_ahead(proxy_exchange *x)
 {
-    apr_bucket_brigade *bb = apr_brigade_create(x->r->pool, x->r->connection->bucket_alloc);
+    apr_bucket_brigade own, *bb = exchange_brigade(x, &own);
     apr_status_t rv = APR_SUCCESS;
 
     while (rv == APR_SUCCESS && !x->body_over && x->body_n < EXCHANGE_BODY_AHEAD) {
         rv = exchange_body_read(x, bb);
         if (rv == APR_SUCCESS)
-            APR_BRIGADE_CONCAT(x->body, bb);
+            body_add(x, bb);
         apr_brigade_cleanup(bb);
     }
-    apr_brigade_destroy(bb);
     return rv;
 }
 
@@ -205,17 +250,16 @@ apr_status_t exchange_body_whole(proxy_exchange *x)
 {
     const int is_told = apr_table_get(x->r->headers_in, "Content-Length") != NULL;
     const apr_off_t most = is_told ? EXCHANGE_REPLAY : EXCHANGE_WHOLE;
-    apr_bucket_brigade *bb = apr_brigade_create(x->r->pool, x->r->connection->bucket_alloc);
+    apr_bucket_brigade own, *bb = exchange_brigade(x, &own);
     apr_status_t rv = APR_SUCCESS;
     int room = 1;
 
     while (rv == APR_SUCCESS && !x->body_over && (room = body_make_room(x, most)) > 0) {
         rv = exchange_body_read(x, bb);
         if (rv == APR_SUCCESS)
-            APR_BRIGADE_CONCAT(x->body, bb);
+            body_add(x, bb);
         apr_brigade_cleanup(bb);
     }
-    apr_brigade_destroy(bb);
     x->wants_body = APR_STATUS_IS_EAGAIN(rv);
     if (rv == APR_SUCCESS && room >= 0 && exchange_spool_is_busy(x))
         return APR_EAGAIN;

@@ -11,6 +11,16 @@
 /** client_notify_fn of the connection of an exchange. */
 void exchange_told(void *baton);
 
+/** An empty brigade for a step of the exchange: without memory of the request, which may live for long. Its end is
+ * apr_brigade_cleanup(). */
+static inline apr_bucket_brigade *exchange_brigade(const proxy_exchange *x, apr_bucket_brigade *bb)
+{
+    bb->p = x->r->pool;
+    bb->bucket_alloc = x->r->connection->bucket_alloc;
+    APR_RING_INIT(&bb->list, apr_bucket, link);
+    return bb;
+}
+
 /** The exchange is over; the handler returns @a status. */
 void exchange_done(proxy_exchange *x, int status);
 

@@ -85,7 +85,7 @@ static int piece_was_read(spool_piece *piece)
 {
     proxy_exchange *x = piece->x;
     struct exchange_spool *sp = x->spool;
-    apr_bucket_brigade *bb;
+    apr_bucket_brigade own, *bb = exchange_brigade(x, &own);
 
     if (piece->job.error) {
         ap_log_rerror(APLOG_MARK, APLOG_ERR, piece->job.error, x->r,
@@ -96,10 +96,9 @@ static int piece_was_read(spool_piece *piece)
     }
     sp->at += (apr_off_t)piece->job.len;
     BRG_ASSERT(sp->at <= sp->n); /* else a rewind has not let go of the piece */
-    bb = apr_brigade_create(x->r->pool, x->r->connection->bucket_alloc);
     APR_BRIGADE_INSERT_TAIL(bb, piece_bucket(piece));
     x->codec->body(x, bb, 0);
-    apr_brigade_destroy(bb);
+    apr_brigade_cleanup(bb);
     if (!exchange_spool_left(x))
         exchange_body_memory(x);
     return 1;
@@ -198,6 +197,7 @@ static void spool_fill(proxy_exchange *x, spool_piece *piece)
         apr_bucket_delete(e);
     }
     BRG_ASSERT(done == piece->job.len);
+    x->body_room = 0;
 }
 
 int exchange_spool_put(proxy_exchange *x)

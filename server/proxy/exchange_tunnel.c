@@ -54,7 +54,7 @@ void exchange_tunnel_begin(proxy_exchange *x)
 static apr_status_t tunnel_read_client(proxy_exchange *x)
 {
     conn_rec *c = x->r->connection;
-    apr_bucket_brigade *bb = apr_brigade_create(x->r->pool, c->bucket_alloc);
+    apr_bucket_brigade own, *bb = exchange_brigade(x, &own);
     apr_status_t rv =
         ap_get_brigade(c->input_filters, bb, AP_MODE_READBYTES, APR_NONBLOCK_READ, EXCHANGE_PIECE);
     apr_off_t n = 0;
@@ -78,7 +78,7 @@ static apr_status_t tunnel_read_client(proxy_exchange *x)
         if (n)
             rv = APR_SUCCESS;
     }
-    apr_brigade_destroy(bb);
+    apr_brigade_cleanup(bb);
     return rv;
 }
 

@@ -116,6 +116,7 @@ struct proxy_exchange {
     apr_bucket_brigade *in;    /**< of the answer, to r->output_filters */
     apr_bucket_brigade
         *body; /**< of the request's body: whole (codec->whole), or kept to be sent once more */
+    uint32_t body_room;      /**< bytes that fit behind the last small piece of body */
     apr_off_t out_n;         /**< bytes in out */
     apr_off_t held_n;        /**< of the body, that the codec holds until the backend has room */
     apr_off_t body_n;        /**< of the request's body, read so far */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* HTTP/2 towards backends: heads, trailers and bodies of answers, which are judged as those of HTTP/1. Source: RFC 9113, 6.1, 6.2, 8. */
+#include "proxy_fields.h"
 #include "proxy_h2_private.h"
 #include "http_scan.h"
 #include "brigade/assert.h"
@@ -31,6 +32,13 @@ static int h2c_status(const http_field_block *list)
     return status;
 }
 
+/* Fields of a connection of HTTP/1 have no meaning here (RFC 9113, 8.2.2). TE and Trailer are dropped. */
+static int h2c_field_is_of_connection(const http_field *f)
+{
+    return f->name_len >= 7 && (f->name_len != 7 || *f->name == 'u') &&
+           proxy_answer_rule_of(f->name, f->name_len) == PROXY_ANSWER_STAYS;
+}
+
 /* What could be taken for something else once it is a line of HTTP/1 (RFC 9113, 8.2.1). */
 static int h2c_field_is_bad(const http_field *f)
 {
@@ -40,7 +48,7 @@ static int h2c_field_is_bad(const http_field *f)
         if (apr_isupper(f->name[i]))
             return 1;
     return !f->name_len || h1_scan_token(f->name, name_end) != name_end ||
-           http_scan_value(f->value, end) != end;
+           http_scan_value(f->value, end) != end || h2c_field_is_of_connection(f);
 }
 
 /* @return 0: there is another length, or it is none */
