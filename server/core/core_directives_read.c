@@ -9,8 +9,21 @@
 #include "apr_strings.h"
 #include "configuration.h"
 #include "core_private.h"
+#include <stdlib.h>
+#include <string.h>
 
 APLOG_USE_MODULE(core);
+
+/* A folder that apache2ctl makes before it starts Apache (of a second one, apache2-NAME): --takeover-check does without it. */
+static int core_is_made_at_start(cmd_parms *cmd, const char *path)
+{
+    const char *made = getenv("APACHE_RUN_DIR");
+
+    made = made && ap_exists_config_define(CONF_TAKEOVER_DEFINE)
+               ? ap_server_root_relative(cmd->temp_pool, made)
+               : NULL;
+    return made && !strcmp(path, made);
+}
 
 static const char *core_directory_name(cmd_parms *cmd, const char *arg, const char *what,
                                        const char **to)
@@ -20,7 +33,7 @@ static const char *core_directory_name(cmd_parms *cmd, const char *arg, const ch
     if (error)
         return error;
     path = ap_server_root_relative(cmd->pool, arg);
-    if (!path || !ap_is_directory(cmd->temp_pool, path))
+    if (!path || (!ap_is_directory(cmd->temp_pool, path) && !core_is_made_at_start(cmd, path)))
         return apr_pstrcat(cmd->pool, cmd->cmd->name, " must be a valid directory", what, NULL);
     *to = path;
     return NULL;

@@ -244,3 +244,26 @@ def test_takeover_check():
         assert done.returncode == 1 and "Can Brigade take over? No" in done.stdout and "zz-test.conf:2: unsupported: SSLEngine" in done.stderr, done
         os.unlink(f"{root}/etc/apache2.conf")
         assert check().returncode == 1
+
+
+def test_takeover_check_of_a_second_apache():
+    """apache2ctl makes its /run folder when it starts it."""
+    with tempfile.TemporaryDirectory() as root:
+        os.chmod(root, 0o755)
+        debian_tree.copy(root, 80, ["unique_id"])
+        text = ENVVARS.format(root=root)
+        assert "APACHE_RUN_DIR=" in text
+
+        def check(run):
+            with open(f"{root}/etc/envvars", "w") as f:
+                f.write(re.sub(r"APACHE_RUN_DIR=.*", f"APACHE_RUN_DIR={root}/{run}", text))
+            return subprocess.run([brigade.BINARY, "--takeover-check", f"{root}/etc"], capture_output=True, text=True, timeout=brigade.PATIENCE)
+        done = check("apache2-many")
+        assert done.returncode == 0 and "Can Brigade take over? Yes" in done.stdout, done
+        assert not os.path.exists(f"{root}/apache2-many")
+        with open(f"{root}/etc/apache2.conf") as f:
+            lines = f.read()
+        with open(f"{root}/etc/apache2.conf", "w") as f:
+            f.write(lines.replace("${APACHE_RUN_DIR}", f"{root}/elsewhere"))
+        done = check("apache2-many")
+        assert done.returncode == 1 and "DefaultRuntimeDir must be a valid directory" in done.stderr, done
