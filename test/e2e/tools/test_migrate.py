@@ -128,6 +128,25 @@ def test_files_beside_an_included_file():
         assert log.count(b"418") and b"Brigade" not in log
 
 
+def test_what_is_no_difference():
+    """A port of the PROXY protocol, the product's name out of a filter, and the text of a macro that is no host."""
+    extra = brigade.free_port()
+    lines = (f"Listen 0.0.0.0:{extra}\n<VirtualHost *:{extra}>\nServerName behind.test\nRemoteIPProxyProtocol On\n</VirtualHost>\n"
+             "<Macro Site $name $where>\n<VirtualHost *:@PORT@>\nServerName $name.test\nRedirect $where /a.txt\n</VirtualHost>\n</Macro>\nUse Site one gone\nUse Site \"two\" 404\n"
+             "ExtFilterDefine large mode=output cmd=\"/usr/bin/tr a-z A-Z\"\nServerSignature On\nServerTokens Full\n<Location /brigade-migrate>\nSetOutputFilter large\n</Location>\n")
+
+    class Apache(DebianApache):
+        def write_config(self, config=None):
+            self.more = lines.replace("@PORT@", str(self.port))
+            super().write_config(config)
+
+    with Apache(modules=("remoteip", "macro", "ext_filter")) as apache:
+        status, out, err = migrate("--try", str(two_free_ports()), "--path", "/a.txt", "--max", "4", apache.path("etc"))
+        assert status == 0, out[-2500:] + err
+        assert f"behind.test, port {extra}: 4 pages, 0 differ\n" in out
+        assert f"one.test, port {apache.port}: " in out and f"two.test, port {apache.port}: " in out and "$name" not in out.partition("Brigade serves on")[2]
+
+
 def test_virtual_hosts_of_an_address():
     """Behind a Listen for all addresses, each is asked where Apache has it."""
     extra = brigade.free_port()
