@@ -124,12 +124,31 @@ brg_writable_out() {
     done
 }
 
+# brg_progress: how far the build is whose output goes to $brg_log: in place on a terminal, a line a minute elsewhere. Ends when it is killed.
+brg_progress() {
+    local at shown='' pause=60
+    [ ! -t 2 ] || pause=1
+    while sleep $pause; do
+        at=$(tail -c 4096 "$brg_log" 2> /dev/null | grep -ao '^\[[0-9]*/[0-9]*\]' | tail -n 1)
+        [ -n "$at" ] && [ "$at" != "$shown" ] || continue
+        shown=$at
+        if [ -t 2 ]; then printf '\r  %s files' "$at" >&2; else brg_say "  $at files"; fi
+    done
+}
+
 # brg_build PRESET [TARGET]: configure and build out/PRESET, or one target of it.
 brg_build() {
-    local preset=$1
+    local preset=$1 watcher result
     shift
+    brg_progress &
+    watcher=$!
     (cd "$brg_root" && cmake --preset "$preset" && cmake --build --preset "$preset" -j "$brg_jobs" ${1:+--target "$@"}) \
-        > "$brg_log" 2>&1 && return 0
+        > "$brg_log" 2>&1
+    result=$?
+    kill "$watcher" 2> /dev/null
+    wait "$watcher" 2> /dev/null
+    [ ! -t 2 ] || printf '\r\033[K' >&2
+    [ $result != 0 ] || return 0
     grep -aE -A8 '(error|Error):|CMake Error|undefined reference|No space left' "$brg_log" | head -n 60 >&2
     tail -n 3 "$brg_log" >&2
     return 1

@@ -47,6 +47,7 @@ shift
 exec "$@"
 """
 SECONDS = 120
+CERTIFICATE = "/etc/letsencrypt/live/www.example.org/fullchain.pem"
 
 
 class Fault(Exception):
@@ -116,7 +117,8 @@ def php():
     until(pathlib.Path("/run/php/php-fpm.sock").exists, "PHP-FPM")
 
 
-def certificate(folder="/etc/letsencrypt/live/www.example.org"):
+def certificate():
+    folder = os.path.dirname(CERTIFICATE)
     pathlib.Path(folder).mkdir(parents=True)
     subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "30", "-subj", "/CN=www.example.org",
                     "-addext", "subjectAltName=DNS:www.example.org,DNS:example.org", "-keyout", f"{folder}/privkey.pem", "-out", f"{folder}/fullchain.pem"],
@@ -129,6 +131,8 @@ WORLDS = {
     "cdn-in-front": (lambda: files("/srv/www", **{"assets/a.css": "a{}", "news/index.html": "News"}),),
     "canary": (lambda: applications(3001, 3002),),
     "block-bots": (lambda: files("/srv/www", **{"photo.jpg": "picture"}),),
+    "static-site": (certificate, lambda: pathlib.Path("/run/brigade").mkdir(), lambda: pathlib.Path("/var/log/brigade").mkdir(),
+                    lambda: files("/srv/www", **{"assets/a.css": "a{}", ".git/config": "secret"})),
     "maintenance": (),
     "php-fpm": (php,),
     "application": (lambda: applications(3000, 3001, 3002, 3003), lambda: files("/srv/app/assets", **{"app.css": "a{}"})),
@@ -158,8 +162,9 @@ def until(found, what):
 
 
 def run(command, **options):
-    return subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, env={**os.environ, "PATH": f"{PREFIX}/bin:{os.environ['PATH']}", "LC_ALL": "C"},
-                          cwd="/srv", **options)
+    """As the stranger types it. A certificate that certbot would have got is made here: curl trusts it."""
+    more = {"PATH": f"{PREFIX}/bin:{os.environ['PATH']}", "LC_ALL": "C"} | ({"CURL_CA_BUNDLE": CERTIFICATE} if os.path.exists(CERTIFICATE) else {})
+    return subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, env={**os.environ, **more}, cwd="/srv", **options)
 
 
 def blocks(text):
