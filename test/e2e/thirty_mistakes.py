@@ -8,6 +8,10 @@ def nginx(inner="", beside="", listen="127.0.0.1:PORT"):
             + "\nserver {\nlisten " + listen + ";\nserver_name localhost;\n" + inner + "\n}\n}\n")
 
 
+def caddy(inner="", site="http://localhost:PORT", options=""):
+    return "{\n admin off\n" + options + "}\n" + site + " {\n" + inner + "\n}\n"
+
+
 REWRITE = "LoadModule rewrite_module MODULES/mod_rewrite.so\n"
 PROXY = "".join(f"LoadModule {n}_module MODULES/mod_{n}.so\n" for n in ("proxy", "proxy_http", "slotmem_shm", "proxy_balancer", "lbmethod_byrequests"))
 HEADERS = "LoadModule headers_module MODULES/mod_headers.so\n"
@@ -46,4 +50,14 @@ MORE = {
     "a variable": ("ServerAdmin ${NONE}@a.test\n", nginx("add_header X $none;")),
     "`try_files`": ("try_files $uri /index.html;\n", nginx("FallbackResource /index.html;")),
     "a user": ("User nobody-there\n", "user nobody-there;\n" + nginx()),
+}
+
+OF_CADDY = {
+    "`server-staus`": caddy("metrisc /m"), "`combind`": caddy("log {\nformat combind\n}"), "`balancer://ap`": caddy("reverse_proxy http://ap"),
+    "`http2`": caddy(options=" servers {\nprotocols http2\n}\n"), "a quote": caddy('header X "abc'), "a redirect": caddy("redir /en/* /en/"),
+    "`/app/` and": caddy("reverse_proxy /app/* http://127.0.0.1:3000/x"), "an address": caddy(site="http://localhost:TAKEN"),
+    "`10M`": caddy("request_body {\nmax_size 10Mx\n}"), "`5m`": caddy(options=" servers {\ntimeouts {\nidle 5min\n}\n}\n"), "`-Index`": caddy("file_server brows"),
+    "`TLS1.2`": caddy("tls internal {\nprotocols TLS1.2\n}", "https://localhost:PORT"), "a condition": caddy("@x expression {http.request.host} == example.org\nrespond @x 404"),
+    "`=` between": caddy('header Cache-Control = "no-cache" x'), "the status": caddy("redir /new 301 /old"), "a URL": caddy(site="http://http://a.test/"),
+    "a variable": caddy('header X "{$NONE}"'), "`try_files`": caddy("FallbackResource /index.html"),
 }
