@@ -26,12 +26,31 @@ void authz_mark_volatile(request_rec *r)
 
 static APR_OPTIONAL_FN_TYPE(brg_authn_vouches) * authz_vouches;
 
+/* A brg_cache_variant_fn. */
+static int authz_absent(const void *unused, const char *value, apr_size_t len)
+{
+    return value ? -1 : 0;
+}
+
+/* 1 if nobody was asked for, or named, by a scheme that knows one by that field alone: so it is with all such requests. */
+static int authz_nobody_came(request_rec *r)
+{
+    const char *type = ap_auth_type(r);
+
+    if (r->user || apr_table_get(r->headers_in, "Authorization") || !type ||
+        strcasecmp(type, "Basic") != 0)
+        return 0;
+    brg_cache_vary(r, "Authorization", authz_absent, NULL);
+    return 1;
+}
+
 /* 1 if the rules ask for no user, or mod_authn_core tells for whom the answer is. */
 static int authz_users_are_told(request_rec *r)
 {
     const authz_dir_conf *conf = ap_get_module_config(r->per_dir_config, &authz_core_module);
 
-    return !conf->root || !conf->root->of_user || (authz_vouches && authz_vouches(r));
+    return !conf->root || !conf->root->of_user || (authz_vouches && authz_vouches(r)) ||
+           authz_nobody_came(r);
 }
 
 static const char *brg_authz_user_rules(request_rec *r)

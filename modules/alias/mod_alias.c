@@ -256,6 +256,14 @@ static void alias_try_redirects(request_rec *r, const alias_dir_conf *conf,
         alias_try_list(r, list, 1, out);
 }
 
+/* The host's name is that of the connection's address; else it follows from Host and the server. */
+static int alias_name_varies(const request_rec *r)
+{
+    const core_dir_config *core = ap_get_core_module_config(r->per_dir_config);
+
+    return core->use_canonical_name == USE_CANONICAL_NAME_DNS;
+}
+
 /* A target without scheme and host gets them, unless RedirectRelative says not to. */
 static const char *alias_complete_url(request_rec *r, const alias_dir_conf *conf,
                                       const char *target, const alias_stage *stage)
@@ -265,7 +273,8 @@ static const char *alias_complete_url(request_rec *r, const alias_dir_conf *conf
     if (*target != '/' || conf->redirect_relative == ALIAS_ON)
         return target;
     url = ap_construct_url(r->pool, target, r);
-    ap_set_module_config(r->request_config, &alias_module, &alias_location_varies);
+    if (alias_name_varies(r))
+        ap_set_module_config(r->request_config, &alias_module, &alias_location_varies);
     ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r,
                   "%sincomplete redirection target of '%s' for URI '%s' modified to '%s'",
                   stage->incomplete_no, target, r->uri, url);
@@ -332,7 +341,8 @@ static int alias_depends(request_rec *r)
 {
     const alias_dir_conf *conf = alias_dir_conf_of(r);
 
-    return conf->alias_set || conf->redirect_set ||
+    return (conf->alias_set && !brg_cache_depends_on_expression(r, conf->alias, 0)) ||
+                   (conf->redirect && !brg_cache_depends_on_expression(r, conf->redirect, 0)) ||
                    ap_get_module_config(r->request_config, &alias_module)
                ? BRG_CACHE_VOLATILE
                : BRG_CACHE_STATIC;

@@ -269,11 +269,28 @@ static int brg_authn_vouches(request_rec *r)
     return authn_core_vouches_for(r);
 }
 
+/* A brg_cache_variant_fn. */
+static int authn_core_absent(const void *unused, const char *value, apr_size_t len)
+{
+    return value ? -1 : 0;
+}
+
+/* The client was asked who it is, and had not said anything: so it is with all such requests. */
+static int authn_core_asked_first(request_rec *r)
+{
+    if (r->user || !r->ap_auth_type || ap_cstr_casecmp(r->ap_auth_type, "Basic") ||
+        apr_table_get(r->headers_in, "Authorization"))
+        return 0;
+    brg_cache_vary(r, "Authorization", authn_core_absent, NULL);
+    return 1;
+}
+
 /* A brg_cache_fn. */
 static int authn_core_depends(request_rec *r)
 {
     for (request_rec *q = r; q; q = q->prev)
-        if ((q->user || q->ap_auth_type) && !authn_core_vouches_for(q))
+        if ((q->user || q->ap_auth_type) && !authn_core_asked_first(q) &&
+            !authn_core_vouches_for(q))
             return BRG_CACHE_VOLATILE;
     return BRG_CACHE_STATIC;
 }

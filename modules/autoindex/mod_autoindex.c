@@ -251,7 +251,8 @@ static void ai_insert_filter(request_rec *r)
 /* A listing depends on every file in its directory, so it is not stored. */
 static int ai_depends(request_rec *r)
 {
-    return ai_is_asked(r) ? BRG_CACHE_VOLATILE : BRG_CACHE_STATIC;
+    return ai_is_asked(r) && !ap_is_HTTP_REDIRECT(r->status) ? BRG_CACHE_VOLATILE
+                                                             : BRG_CACHE_STATIC;
 }
 
 static void ai_register_hooks(apr_pool_t *p)

@@ -122,8 +122,11 @@ static const char *dir_set_index_redirect(cmd_parms *cmd, void *mconfig, const c
 /* Send the client to another (escaped) path of this server. */
 static int dir_redirect(request_rec *r, const char *path, int status)
 {
+    const core_dir_config *core = ap_get_core_module_config(r->per_dir_config);
+
     apr_table_setn(r->headers_out, "Location", ap_construct_url(r->pool, path, r));
-    ap_set_module_config(r->request_config, &dir_module, &dir_location_varies);
+    if (core->use_canonical_name == USE_CANONICAL_NAME_DNS) /* of the connection's address */
+        ap_set_module_config(r->request_config, &dir_module, &dir_location_varies);
     return status;
 }
 

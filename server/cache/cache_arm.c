@@ -67,11 +67,12 @@ static int arm_origin(request_rec *r)
                : ARM_FAR;
 }
 
+/* NULL: there is none but what phases looked at; r->filename may be where a redirect leads. */
 static const char *arm_main_path(const request_rec *r)
 {
     const request_offer *offer = request_offer_of(r);
 
-    return offer->path ? offer->path : r->filename;
+    return request_is_refused(r) ? NULL : offer->path ? offer->path : r->filename;
 }
 
 /* All paths that the answer depends on: the main one first, then what the request looked at, then
@@ -82,8 +83,9 @@ static apr_array_header_t *arm_paths(request_rec *r)
     apr_array_header_t *paths = apr_array_make(r->pool, 8, sizeof(char *));
     const char *main_path = arm_main_path(r);
 
-    APR_ARRAY_PUSH(paths, const char *) = main_path;
-    if (found && found->first && strcmp(found->first, main_path))
+    if (main_path)
+        APR_ARRAY_PUSH(paths, const char *) = main_path;
+    if (found && found->first && (!main_path || strcmp(found->first, main_path)))
         APR_ARRAY_PUSH(paths, const char *) = found->first;
     for (int i = 0; found && found->more && i < found->more->nelts; i++)
         APR_ARRAY_PUSH(paths, const char *) = APR_ARRAY_IDX(found->more, i, const char *);

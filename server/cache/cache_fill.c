@@ -236,7 +236,9 @@ static int fill_head(cache_entry *e, request_rec *r, cache_head *head)
 
 static int fill_observed(cache_entry *e, request_rec *r)
 {
-    return e->observed & CACHE_OBSERVED_BY_LOGS ? cache_observe_keep(e, r) : 0;
+    return e->observed & (CACHE_OBSERVED_BY_LOGS | CACHE_OBSERVED_BY_MESSAGES)
+               ? cache_observe_keep(e, r)
+               : 0;
 }
 
 int cache_fill_304(response_cache *c, cache_entry *e, request_rec *r)

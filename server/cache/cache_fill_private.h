@@ -58,6 +58,15 @@ void cache_store(response_cache *c, request_rec *r, policy_reason *reason);
  * (cache_changed.c) */
 int cache_changes_settle(request_rec *r, policy_reason *reason);
 
+/** @name what the error log says of a request that was refused (cache_messages.c) */
+/** @{ */
+/** 1 if it can be said of the next such request, too. */
+int cache_messages_last(const request_rec *r);
+/** What is to be said of requests that get the answer to @a r, of request_message; NULL: nothing. */
+const apr_array_header_t *cache_messages_of(const request_rec *r);
+void cache_messages_register(void);
+/** @} */
+
 /** The core's reasons that figures tell apart. */
 typedef enum cache_refusal {
     CACHE_REFUSED_NOT,    /**< none of them */

@@ -9,8 +9,10 @@
 #include "brigade/decimal.h"
 #include "placement.h"
 #include "request_context.h"
+#include "cache_fill_private.h"
 #include "request_parts.h"
 #include "http_config.h"
+#include "http_log.h"
 #include "http_protocol.h"
 #include "http_text.h"
 #include "apr_strings.h"
@@ -74,12 +76,42 @@ static uint32_t put_fields(observed_pair *pair, char **to, const request_rec *r,
     return (uint32_t)n;
 }
 
+/* How a message is said, as text. */
+static const char *message_terms(apr_pool_t *p, const request_message *m)
+{
+    return apr_psprintf(p, "%d %d %d", m->level, m->module_index, (int)m->status);
+}
+
+static size_t messages_size(const apr_array_header_t *list, apr_pool_t *p)
+{
+    size_t size = 0;
+
+    for (int i = 0; list && i < list->nelts; i++) {
+        const request_message *m = &APR_ARRAY_IDX(list, i, request_message);
+
+        size += sizeof(observed_pair) + text_size(m->text) + text_size(message_terms(p, m));
+    }
+    return size;
+}
+
+static uint32_t put_messages(observed_pair *pair, char **to, const apr_array_header_t *list,
+                             apr_pool_t *p)
+{
+    for (int i = 0; list && i < list->nelts; i++) {
+        const request_message *m = &APR_ARRAY_IDX(list, i, request_message);
+
+        pair[i] = (observed_pair){put_text(to, m->text), put_text(to, message_terms(p, m))};
+    }
+    return list ? (uint32_t)list->nelts : 0;
+}
+
 int cache_observe_keep(cache_entry *e, request_rec *r)
 {
+    const apr_array_header_t *messages = cache_messages_of(r);
     const char *changed[CACHE_CHANGED_MOST];
     const int changed_n = cache_fields_changed(r, changed, CACHE_CHANGED_MOST);
     size_t bytes = sizeof(struct cache_observed) + fields_size(r, changed, changed_n) +
-                   table_size(r->subprocess_env) +
+                   messages_size(messages, r->pool) + table_size(r->subprocess_env) +
                    table_size(r->notes) + text_size(r->filename) + text_size(r->handler) +
                    text_size(r->content_type) + text_size(r->uri) + text_size(r->args) +
                    text_size(r->hostname ? r->hostname : "");
@@ -90,11 +122,13 @@ int cache_observe_keep(cache_entry *e, request_rec *r)
         return -1;
     to = (char *)&o
              ->pair[apr_table_elts(r->subprocess_env)->nelts + apr_table_elts(r->notes)->nelts +
-                    changed_n];
+                    changed_n + (messages ? messages->nelts : 0)];
     o->bytes = bytes;
     o->env_n = put_table(o->pair, &to, r->subprocess_env);
     o->notes_n = put_table(o->pair + o->env_n, &to, r->notes);
     o->changed_n = put_fields(o->pair + o->env_n + o->notes_n, &to, r, changed, changed_n);
+    o->messages_n =
+        put_messages(o->pair + o->env_n + o->notes_n + o->changed_n, &to, messages, r->pool);
     o->filename = put_text(&to, r->filename);
     o->handler = put_text(&to, r->handler);
     o->content_type = put_text(&to, r->content_type);
@@ -243,6 +277,20 @@ static void observe_fill(request_rec *r, const cache_entry *e, const http_head *
         apr_table_addn(r->notes, o->pair[o->env_n + i].name, o->pair[o->env_n + i].value);
 }
 
+static void observe_messages(request_rec *r, const struct cache_observed *o)
+{
+    const observed_pair *pair = o->pair + o->env_n + o->notes_n + o->changed_n;
+
+    for (uint32_t i = 0; i < o->messages_n; i++) {
+        char *end;
+        const int level = (int)strtol(pair[i].value, &end, 10);
+        const int module_index = (int)strtol(end, &end, 10);
+
+        ap_log_rerror_(__FILE__, __LINE__, module_index, level, (apr_status_t)strtol(end, &end, 10),
+                       r, "%s", pair[i].name);
+    }
+}
+
 void cache_observe(cache_entry *e, brg_conn *bc, const http_head *head,
                    const cache_observed_answer *sent)
 {
@@ -250,7 +298,7 @@ void cache_observe(cache_entry *e, brg_conn *bc, const http_head *head,
 
     if (e->lifetime) {
         cache_lifetime_used(e);
-        if (!(e->observed & CACHE_OBSERVED_BY_LOGS))
+        if (!(e->observed & (CACHE_OBSERVED_BY_LOGS | CACHE_OBSERVED_BY_MESSAGES)))
             return;
     }
     BRG_ASSERT(e->observed && e->log && (e->filled || e->filled_304 || e->filled_206));
@@ -260,13 +308,15 @@ void cache_observe(cache_entry *e, brg_conn *bc, const http_head *head,
     bc->c->keepalives = (int)bc->requests + (bc->close_after == CONN_KEEP);
     bc->c->keepalive = bc->close_after == CONN_KEEP ? AP_CONN_KEEPALIVE : AP_CONN_CLOSE;
     core_output_add_bytes(bc, (apr_off_t)sent->head_sent + sent->body_sent);
-    if (cache_log_directly(e, bc, head, sent, bc->loop->wall, CACHE_LOG_BOTH))
+    if (!(e->observed & CACHE_OBSERVED_BY_MESSAGES) &&
+        cache_log_directly(e, bc, head, sent, bc->loop->wall, CACHE_LOG_BOTH))
         return;
     r = request_create(bc->c, head);
     cache_hold(e);
     request_mark_stored(r);
     observe_fill(r, e, head, sent);
     policy_observe(r);
+    observe_messages(r, e->log);
     bc->consumed += head->head_len; /* as if it were taken already, which the caller does next */
     ap_run_log_transaction(r);
     bc->consumed -= head->head_len;

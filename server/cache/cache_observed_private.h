@@ -20,9 +20,10 @@ struct cache_observed {
     size_t bytes;
     const char *filename, *handler, *content_type, *uri, *args, *hostname;
     apr_finfo_t finfo;
-    uint32_t env_n, notes_n, changed_n;
+    uint32_t env_n, notes_n, changed_n, messages_n;
     observed_pair pair
-        []; /**< the environment, the notes, and request fields that were changed (value NULL: taken away) */
+        []; /**< the environment, the notes, and request fields that were changed (value NULL: taken away),
+                             and what the error log says: text, and how it is said as numbers */
 };
 
 /** What was sent of an entry. */

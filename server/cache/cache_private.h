@@ -149,6 +149,8 @@ typedef struct cache_looks cache_looks;
 
 #define CACHE_OBSERVED_BY_LOGS 1  /**< log_transaction hooks */
 #define CACHE_OBSERVED_BY_STORE 2 /**< it counts hits */
+#define CACHE_OBSERVED_BY_MESSAGES \
+    4 /**< the error log: it says of each request why it was refused */
 
 struct cache_entry {
     /* What a hit on the whole answer reads comes first, up to head: where there are many entries, none of their

@@ -71,6 +71,29 @@ static int store_variants_change(const request_rec *r)
     return r->vlist_validator && r->vlist_validator[0] == 'W';
 }
 
+/* A phase sent the client elsewhere, or refused what it asked for. */
+static int store_is_refusal(const response_cache *c, const request_rec *r)
+{
+    const request_offer *offer = request_offer_of(r);
+
+    if (!c->watches || !offer->body || offer->from || !request_is_refused(r))
+        return 0;
+    switch (r->status) {
+    case HTTP_MOVED_PERMANENTLY:
+    case HTTP_MOVED_TEMPORARILY:
+    case HTTP_SEE_OTHER:
+    case HTTP_TEMPORARY_REDIRECT:
+    case HTTP_PERMANENT_REDIRECT:
+    case HTTP_UNAUTHORIZED:
+    case HTTP_FORBIDDEN:
+    case HTTP_NOT_FOUND:
+    case HTTP_GONE:
+        return cache_messages_last(r);
+    default:
+        return 0;
+    }
+}
+
 /* A file that has been at rest, a body made from such, or a file that is not there: what else an
  * answer may be is not watched for. */
 static int store_answer_is_lasting(const response_cache *c, const request_rec *r)
@@ -85,6 +108,8 @@ static int store_answer_is_lasting(const response_cache *c, const request_rec *r
         return (r->status == HTTP_OK || r->status == HTTP_NOT_MODIFIED ||
                 store_is_part_of_file(r)) &&
                (!r->path_info || !*r->path_info) && store_is_at_rest(r, &r->finfo);
+    if (store_is_refusal(c, r))
+        return 1;
     if (!c->watches || !r->filename || r->filename[0] != '/')
         return 0;
     if (offer->from)
@@ -97,7 +122,7 @@ static int store_answer_is_lasting(const response_cache *c, const request_rec *r
 
 static int store_queue(const request_rec *r)
 {
-    return r->status >= HTTP_BAD_REQUEST ? CACHE_ERRORS : CACHE_ANSWERS;
+    return r->status >= HTTP_BAD_REQUEST || request_is_refused(r) ? CACHE_ERRORS : CACHE_ANSWERS;
 }
 
 /* What the answer will take, about. */
@@ -277,7 +302,7 @@ static cache_entry *store_entry(response_cache *c, request_rec *r, cache_entry *
     e = store_new(c, r, reason);
     if (!e || !(cache_sources[e->source].fills_at_once || e->compared))
         return NULL; /* armed: the next full run fills it */
-    if (r->status != HTTP_OK && r->status < HTTP_BAD_REQUEST &&
+    if (r->status != HTTP_OK && r->status < HTTP_BAD_REQUEST && !request_is_refused(r) &&
         !e->lifetime) { /* not enough to be validated by stat */
         cache_forget(c, e);
         return NULL;
@@ -391,6 +416,7 @@ void cache_store(response_cache *c, request_rec *r, policy_reason *reason)
         return;
     if (!e->filled)
         e->observed = (depends == BRG_CACHE_OBSERVED ? CACHE_OBSERVED_BY_LOGS : 0) |
+                      (cache_messages_of(r) ? CACHE_OBSERVED_BY_MESSAGES : 0) |
                       (e->lifetime ? CACHE_OBSERVED_BY_STORE : 0);
     store_fill(c, e, r, reason);
 }

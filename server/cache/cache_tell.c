@@ -174,6 +174,7 @@ void cache_register_hooks(apr_pool_t *p)
     cache_arm_register();
     cache_capture_register();
     cache_hot_register();
+    cache_messages_register();
     cache_known_register();
     request_on_answered(cache_consider);
 }

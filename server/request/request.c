@@ -324,6 +324,14 @@ AP_DECLARE(int) ap_process_request_internal(request_rec *r)
 
 /* ---- all phases ---- */
 
+/* Phases ended it, and not only for now. */
+static int request_refused(request_rec *r, int status)
+{
+    if (ap_is_HTTP_VALID_RESPONSE(status))
+        request_mark_refused(r);
+    return status;
+}
+
 /* All but post_read_request, which ap_read_request() runs. */
 static int request_phases_read(request_rec *r)
 {
@@ -333,7 +341,7 @@ static int request_phases_read(request_rec *r)
         return status == OK ? DONE : status;
     status = request_internal(r, 1);
     if (status != OK)
-        return status;
+        return request_refused(r, status);
     request_allow_defer(r, 1); /* hooks may find here that the handler needs a worker */
     status = handler_prepare(r);
     request_allow_defer(r, 0);

@@ -360,6 +360,13 @@ apr_array_header_t **request_changed_fields(const request_rec *r)
     return block ? &block->changed : NULL;
 }
 
+apr_array_header_t **request_messages(const request_rec *r)
+{
+    request_conf_block *block = request_block_of(r);
+
+    return block ? &block->messages : NULL;
+}
+
 apr_array_header_t **request_stored_parts(const request_rec *r)
 {
     request_conf_block *block = request_block_of(r);

@@ -54,6 +54,7 @@ typedef struct request_marks {
     int may_block;            /**< request_mark_blocking() */
     int reads;                /**< request_mark_reads() */
     int bodyless;             /**< request_mark_bodyless() */
+    int refused;              /**< request_mark_refused() */
     int may_rerun;            /**< a worker may call the handler again: request_allow_rerun() */
     int may_defer;            /**< phases may continue on a worker: request_allow_defer() */
     int lookups_may_fail;     /**< request_allow_lookups_to_fail() */
@@ -148,6 +149,36 @@ static inline int request_reads(const request_rec *r)
 
     return m && m->reads;
 }
+
+/** A phase of @a r before its handler ended it, with a redirect or an error: what the answer depends on is what phases named. */
+static inline void request_mark_refused(request_rec *r)
+{
+    request_marks *m = request_marks_of(r);
+
+    if (m)
+        m->refused = 1;
+}
+
+/** 1 if @a r was so marked. */
+static inline int request_is_refused(const request_rec *r)
+{
+    const request_marks *m = request_marks_of(r);
+
+    return m && m->refused;
+}
+
+/** What was said in the error log of a request that was answered. */
+typedef struct request_message {
+    int level, module_index;
+    apr_status_t status;
+    const char *text; /**< nothing escaped */
+} request_message;
+
+#define REQUEST_MESSAGES_MOST 4
+
+/** What was said of @a r and of those that belong to it (request_message): NULL until there is something. One more than
+ * REQUEST_MESSAGES_MOST: there was more. @return NULL if r->request_config is not the core's */
+apr_array_header_t **request_messages(const request_rec *r);
 
 /** The head of @a r, as it was sent, announces no body. */
 void request_mark_bodyless(request_rec *r);

@@ -32,8 +32,9 @@ typedef struct request_conf_block {
     int body_status;             /**< request_body_failed() */
     apr_array_header_t *vary;    /**< fields that the response depends on, or NULL */
     apr_array_header_t *changed; /**< fields of the request that modules changed, or NULL */
-    apr_array_header_t *parts;   /**< out of the store of what others answered, or NULL */
-    request_dated dated;         /**< a response field that is computed from the time */
+    apr_array_header_t *messages; /**< request_messages() */
+    apr_array_header_t *parts;    /**< out of the store of what others answered, or NULL */
+    request_dated dated;          /**< a response field that is computed from the time */
     request_dependencies depends; /**< used in the first request of a chain alone */
     int offered;                  /**< offer is set */
     request_offer offer;          /**< not cleared, nor what follows, when the block is made */

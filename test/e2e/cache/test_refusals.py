@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Redirects and refusals from memory: those of the full way, until what they depend on changes, and with their lines in the error log."""
+import os
+import re
+
+import pytest
+
+from brigade import APACHE_MODULES
+from cache_site import await_hits, hits, one_loop, settle
+
+pytestmark = [pytest.mark.only("brigade"), pytest.mark.threads]
+
+CONFIG = f"""LoadModule rewrite_module {APACHE_MODULES}/mod_rewrite.so
+<Location /metrics>
+SetHandler metrics
+</Location>
+<Directory "@ROOT@/htdocs">
+AllowOverride All
+</Directory>
+Redirect /old http://localhost/new
+Redirect gone /gone
+RedirectMatch 301 "^/m/(.*)" "/$1"
+RewriteEngine On
+RewriteCond %{{HTTP:X-Forwarded-Proto}} !=https
+RewriteRule ^/rw/(.*) https://localhost/$1 [R=301,L]
+RewriteRule ^/f - [F]
+"""
+FILES = {"d/a.txt": "x", "deny/.htaccess": "Require all denied\n", "deny/a.txt": "x", "pd/.htaccess": "RewriteEngine On\nRewriteRule ^q/(.*)$ /r/$1 [R=302]\nRewriteRule ^g - [G]\n",
+         "login/.htaccess": "AuthType Basic\nAuthName members\nAuthUserFile @ROOT@/htdocs/.users\nRequire valid-user\n", "login/a.txt": "x", ".users": "me:{SHA}0DPiKuNIrrVmD8IUCuw1hQxNqZc=\n"}
+TARGETS = {"/old/x": 302, "/old/x?y=1": 302, "/gone/x": 410, "/m/q": 301, "/rw/1": 301, "/f/1": 403, "/d": 301, "/d?x": 301, "/deny/a.txt": 403, "/deny/none": 403, "/pd/q/1": 302, "/pd/g": 410, "/none": 404, "/login/a.txt": 401}
+SAID = ("Location", "Content-Type", "Content-Length", "WWW-Authenticate", "Connection")
+
+
+def site(serve, more=""):
+    server = one_loop(serve, more + CONFIG, files=FILES)
+    path = server.path("htdocs/login/.htaccess")
+    with open(path) as f:
+        text = f.read().replace("@ROOT@", server.root)
+    with open(path, "w") as f:
+        f.write(text)
+    settle(server.path("htdocs"))
+    return server
+
+
+def said(answer, server):
+    return answer.status, [(answer[n] or "").replace(str(server.port), "PORT") for n in SAID], answer.body.replace(str(server.port).encode(), b"PORT")
+
+
+def test_each_is_remembered(serve):
+    server, plain = site(serve), site(serve, "FileCacheEntries 0\n")
+    for target, status in TARGETS.items():
+        with server.connect() as c, plain.connect() as p:
+            before = hits(server)
+            for fields in [{}] * 5 + [{"If-None-Match": "*"}, {"Range": "bytes=0-1"}, {"X-Forwarded-Proto": "https"}]:
+                one, other = c.get(target, fields), p.get(target, fields)
+                assert said(one, server) == said(other, plain) and (one.status == status or fields)
+        await_hits(server, before + 3)
+
+
+@pytest.mark.parametrize("target,name,text", [
+    ("/deny/a.txt", "deny/.htaccess", "Require all granted\n"), ("/d", "d", None), ("/none", "none", "x"), ("/pd/g", "pd/.htaccess", "Require all granted\n"),
+    ("/login/a.txt", "login/.htaccess", "Require all granted\n"), ("/old/x", None, None)])
+def test_changes_count_at_once(serve, target, name, text):
+    server = site(serve)
+    with server.connect() as c:
+        for _ in range(5):
+            assert c.get(target).status == TARGETS[target]
+        if name is None:
+            return
+        path = server.path("htdocs", name)
+        if text is None:
+            os.rename(path, path + ".away")
+        else:
+            server.write(name, text)
+        assert c.get(target).status == (404 if text is None or target == "/pd/g" else 200)
+
+
+def test_an_access_file_that_appears(serve):
+    """Below a folder that is passed, and in the one of the target."""
+    server = site(serve)
+    with server.connect() as c:
+        for _ in range(5):
+            assert c.get("/d").status == 301
+        server.write("d/.htaccess", "Require all denied\n")
+        assert c.get("/d").status == 403
+        for _ in range(5):
+            assert c.get("/d").status == 403
+        os.unlink(server.path("htdocs/d/.htaccess"))
+        assert c.get("/d").status == 301
+        server.write(".htaccess", "Require all denied\n")
+        assert c.get("/d").status == 403
+
+
+def test_each_refusal_is_in_the_error_log(serve):
+    server = site(serve, 'CustomLog @ROOT@/logs/access "%>s %U %{Referer}i"\n')
+    with server.connect() as c:
+        for _ in range(7):
+            assert c.get("/deny/a.txt", {"Referer": "http://there/"}).status == 403
+    server.stop()
+    with open(server.path("logs/error_log")) as f:
+        lines = [re.sub(r"^\[[^]]*\]|tid \d+|:\d+\]", "", line) for line in f if "AH01630" in line]
+    assert len(lines) == 7 and len(set(lines)) == 1 and "client denied by server configuration" in lines[0] and "referer: http://there/" in lines[0]
+    with open(server.path("logs/access")) as f:
+        assert f.read().splitlines() == ["403 /deny/a.txt http://there/"] * 7
+
+
+def test_with_a_password_all_the_same(serve):
+    server = site(serve)
+    me, other = {"Authorization": "Basic bWU6bWU="}, {"Authorization": "Basic bWU6eW91"}
+    with server.connect() as c:
+        for _ in range(6):
+            assert [c.get("/login/a.txt", fields).status for fields in ({}, other, {})] == [401, 401, 401]
+
+
+def test_new_names_push_no_files_out(serve):
+    server = site(serve, "FileCacheEntries 64\nMaxKeepAliveRequests 0\n")
+    server.write("a.txt", "text")
+    settle(server.path("htdocs"))
+    with server.connect() as c:
+        for _ in range(6):
+            assert c.get("/a.txt").status == 200
+        for i in range(300):
+            for _ in range(3):
+                assert c.get(f"/old/{i}").status == 302
+        before = hits(server)
+        for _ in range(5):
+            assert c.get("/a.txt").status == 200
+    await_hits(server, before + 5)
