@@ -64,11 +64,14 @@ static const struct modern_state *state_of(uint32_t status)
 
 static const char *since(request_rec *r, apr_time_t at)
 {
-    char date[APR_RFC822_DATE_LEN];
+    apr_time_exp_t t;
 
-    apr_rfc822_date(date, at);
-    return apr_psprintf(r->pool, "<time datetime=\"%" APR_TIME_T_FMT "\">%s</time>",
-                        apr_time_sec(at), date);
+    apr_time_exp_gmt(&t, at);
+    return apr_psprintf(r->pool,
+                        "<time datetime=\"%04d-%02d-%02dT%02d:%02d:%02dZ\">%04d-%02d-%02d "
+                        "%02d:%02d:%02d UTC</time>",
+                        t.tm_year + 1900, t.tm_mon + 1, t.tm_mday, t.tm_hour, t.tm_min, t.tm_sec,
+                        t.tm_year + 1900, t.tm_mon + 1, t.tm_mday, t.tm_hour, t.tm_min, t.tm_sec);
 }
 
 /* ---- forms ---- */

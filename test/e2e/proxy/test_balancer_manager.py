@@ -213,6 +213,7 @@ def test_modern_page_drains_and_tells(serve, pair):
     assert answer.status == 303 and answer["Location"].endswith("/manager")
     body = manager_page(server)
     assert "draining: only its own sessions" in body and "Changed here" in body and "End draining" in body
+    assert re.search(r'<time datetime="\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ">', body)
     assert change(server, pair, "w_status_D=1").status == 303
     assert manager_page(server).count("disabled: no requests") == 2  # the state, and in what was changed
     asked(server, 4)
