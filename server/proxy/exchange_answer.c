@@ -129,8 +129,7 @@ void exchange_status(proxy_exchange *x, int code, const char *reason, apr_size_t
 {
     request_rec *r = x->r;
 
-    if (x->codec != &proxy_h2_codec ||
-        code < 200) /* what the server says of itself stays beside those, as with Apache */
+    if (!x->codec->beside_own || code < 200)
         r->headers_out = apr_table_make(r->pool, 16);
     r->status = code;
     r->status_line = reason ? answer_line(r->pool, code, reason, len) : NULL;
@@ -202,7 +201,7 @@ void exchange_head_done(proxy_exchange *x)
         r->status = HTTP_OK;
         apr_table_setn(r->subprocess_env, "proxy-error-override", "1");
     }
-    if (x->codec == &proxy_fcgi_codec || x->codec == &proxy_scgi_codec)
+    if (x->codec->path_field)
         exchange_look_here(x);
     if (x->conf.status_field)
         proxy_tell_field(r, &x->told, x->swallow);

@@ -20,8 +20,8 @@ static int failure_status(const proxy_exchange *x, proxy_failure why)
     switch (why) {
     case PROXY_FAILED_TIMEOUT:
         return HTTP_GATEWAY_TIME_OUT;
-    case PROXY_FAILED_BROKEN: /* as Apache's modules have it */
-        return x->codec == &proxy_fcgi_codec ? HTTP_SERVICE_UNAVAILABLE : HTTP_BAD_GATEWAY;
+    case PROXY_FAILED_BROKEN:
+        return x->codec->broken;
     case PROXY_FAILED_RESOLVE:
     case PROXY_FAILED_SHAKE:
         return HTTP_INTERNAL_SERVER_ERROR;
@@ -60,7 +60,7 @@ static int failure_is_clients_to_repeat(proxy_exchange *x, proxy_failure why, ap
     request_rec *r = x->r;
     apr_bucket_alloc_t *alloc = r->connection->bucket_alloc;
 
-    if (x->codec != &proxy_http_codec || why != PROXY_FAILED_BROKEN ||
+    if (!x->codec->client_repeats || why != PROXY_FAILED_BROKEN ||
         r->proxyreq != PROXYREQ_REVERSE || !r->connection->keepalives ||
         failure_is_within_head(x) || x->bad || apr_table_get(r->notes, PROXY_ANSWERS_FAILURES))
         return 0;
@@ -114,19 +114,6 @@ static void failure_log_shake(const proxy_exchange *x, apr_status_t error, const
                   r->connection->remote_host ? r->connection->remote_host : "");
 }
 
-/* The module that speaks the protocol. */
-static int failure_module(const proxy_exchange *x)
-{
-    if (x->codec == &proxy_fcgi_codec)
-        return proxy_fcgi_module.module_index;
-    if (x->codec == &proxy_scgi_codec)
-        return proxy_scgi_module.module_index;
-    if (x->codec == &proxy_uwsgi_codec)
-        return proxy_uwsgi_module.module_index;
-    return x->codec == &proxy_h2_codec ? proxy_http2_module.module_index
-                                       : proxy_http_module.module_index;
-}
-
 static void failure_log_connect(const proxy_exchange *x, apr_status_t error, const char *peer,
                                 const char *text)
 {
@@ -165,10 +152,8 @@ static void failure_log(proxy_exchange *x, proxy_failure why, apr_status_t error
                       failure_host(t), failure_port(t));
         break;
     default:
-        if (x->codec == &proxy_fcgi_codec) {
-            ap_log_rerror(APLOG_MARK, APLOG_ERR, error, x->r,
-                          APLOGNO(01075) "Error dispatching request to %s: %s",
-                          t->socket ? t->socket : failure_host(t), text ? text : "");
+        if (x->codec->log_broken) {
+            x->codec->log_broken(x, error, text ? text : "");
             return;
         }
         ap_log_rerror(APLOG_MARK, APLOG_ERR, error, x->r,
@@ -273,7 +258,7 @@ void exchange_fail(proxy_exchange *x, proxy_failure why, apr_status_t error, con
         return;
     proxy_failed(x->r, x->target, why);
     if (why == PROXY_FAILED_CONNECT)
-        ap_log_rerror(__FILE__, __LINE__, failure_module(x), APLOG_ERR, 0, x->r,
+        ap_log_rerror(__FILE__, __LINE__, x->codec->module->module_index, APLOG_ERR, 0, x->r,
                       APLOGNO(01114) "%s: failed to make connection to backend: %s", x->codec->name,
                       x->target->socket ? x->target->socket : failure_host(x->target));
     if (why != PROXY_FAILED_SHAKE && exchange_try_other(x))

@@ -12,14 +12,6 @@ APLOG_USE_MODULE(proxy_scgi);
 
 #define HERE_NOTE "brg-proxy-redirect"
 
-/* The field that names a path; NULL: none does. */
-static const char *here_field(const proxy_exchange *x)
-{
-    if (x->codec == &proxy_scgi_codec && x->conf.scgi_redirect)
-        return x->conf.scgi_redirect_field ? x->conf.scgi_redirect_field : "Location";
-    return x->codec == &proxy_fcgi_codec ? x->conf.fcgi_redirect_field : NULL;
-}
-
 /* ap_scan_script_header() has Location apart, and fields that it does not know in the other table. */
 static const char *here_get(const request_rec *r, const char *field)
 {
@@ -37,7 +29,7 @@ static void here_drop(request_rec *r, const char *field)
 void exchange_look_here(proxy_exchange *x)
 {
     request_rec *r = x->r;
-    const char *field = x->codec == &proxy_scgi_codec ? x->conf.scgi_sendfile : NULL;
+    const char *field = x->codec->file_field ? x->codec->file_field(x) : NULL;
     const char *value = here_get(r, field);
 
     if (r->status != HTTP_OK)
@@ -48,7 +40,7 @@ void exchange_look_here(proxy_exchange *x)
         x->swallow = 1;
         return;
     }
-    field = here_field(x);
+    field = x->codec->path_field(x);
     value = here_get(r, field);
     if (!value || *value != '/')
         return;

@@ -64,10 +64,22 @@ typedef struct proxy_mux {
 typedef struct proxy_codec {
     const char *name;     /**< in the log, as Apache's: "HTTP", "FCGI" */
     const char *protocol; /**< of ALPN; NULL */
+    const module *module; /**< whose messages a failure gives */
     const proxy_mux *mux; /**< NULL: an exchange has its connection for itself */
+    int broken;           /**< the status for an answer that breaks off before its head */
     unsigned whole : 1;   /**< the whole body is there before anything is sent */
     unsigned
         close : 1; /**< the backend serves one exchange for each connection unless it is told otherwise */
+    unsigned any_length : 1; /**< with whole: of a body whose length the client did not tell, too */
+    unsigned plans : 1;      /**< requests may be sent by a plan (proxy_plan.h) */
+    unsigned
+        client_repeats : 1;  /**< a client whose connection had answers gets none of a broken one */
+    unsigned beside_own : 1; /**< an answer's fields stand beside those that are set already */
+    /** NULL, or the field of an answer that names a path of this server, or a file; these return NULL where none does. */
+    const char *(*path_field)(const proxy_exchange *x);
+    const char *(*file_field)(const proxy_exchange *x);
+    /** NULL, or the line of the log for a broken answer. @param text  "" if no more is known */
+    void (*log_broken)(const proxy_exchange *x, apr_status_t error, const char *text);
     /** Put what is sent first into x->out. @return OK or a status */
     int (*begin)(proxy_exchange *x);
     /** Frame a piece of the request's body, all of @a bb, into x->out. @param last  it ends with this */

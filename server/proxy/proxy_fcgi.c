@@ -366,7 +366,26 @@ static apr_status_t fcgi_end(proxy_exchange *x)
     return APR_EOF;
 }
 
+static const char *fcgi_path_field(const proxy_exchange *x)
+{
+    return x->conf.fcgi_redirect_field;
+}
+
+static void fcgi_log_broken(const proxy_exchange *x, apr_status_t error, const char *text)
+{
+    const proxy_target *t = x->target;
+
+    ap_log_rerror(APLOG_MARK, APLOG_ERR, error, x->r,
+                  APLOGNO(01075) "Error dispatching request to %s: %s",
+                  t->socket ? t->socket : t->host, text);
+}
+
 const proxy_codec proxy_fcgi_codec = {.name = "FCGI",
+                                      .module = &proxy_fcgi_module,
+                                      .broken = HTTP_SERVICE_UNAVAILABLE, /* as Apache's module */
+                                      .any_length = 1,
+                                      .path_field = fcgi_path_field,
+                                      .log_broken = fcgi_log_broken,
                                       .whole = 1,
                                       .close = 1,
                                       .begin = fcgi_begin,

@@ -130,6 +130,9 @@ static const proxy_mux h2c_mux = {
     .join = h2c_join, .send = h2c_send, .receive = h2c_receive, .leave = h2c_leave};
 
 const proxy_codec proxy_h2_codec = {.name = "H2",
+                                    .module = &proxy_http2_module,
+                                    .broken = HTTP_BAD_GATEWAY,
+                                    .beside_own = 1, /* as with Apache's module */
                                     .protocol = "h2",
                                     .mux = &h2c_mux,
                                     .begin = h2c_begin,

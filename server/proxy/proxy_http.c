@@ -369,6 +369,10 @@ static apr_status_t http_end(proxy_exchange *x)
 
 const proxy_codec proxy_http_codec = {.name = "HTTP",
                                       .protocol = "http/1.1",
+                                      .module = &proxy_http_module,
+                                      .broken = HTTP_BAD_GATEWAY,
+                                      .plans = 1,
+                                      .client_repeats = 1,
                                       .begin = http_begin,
                                       .body = http_body,
                                       .take = http_take,

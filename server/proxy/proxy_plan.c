@@ -37,7 +37,7 @@ static int plan_worker_is_plain(const proxy_exchange *x)
     const proxy_target *t = x->target;
 
     return t->path_at && !t->balancer && !t->dynamic && !t->remotes_n && !t->socket &&
-           !t->worker->generic && x->origin == t->worker->origin && x->codec == &proxy_http_codec &&
+           !t->worker->generic && x->origin == t->worker->origin && x->codec->plans &&
            client_origin_settings(x->origin)->reuse;
 }
 

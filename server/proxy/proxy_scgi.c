@@ -3,6 +3,7 @@
  * program does, of uwsgi with a status line. */
 #include "proxy_script.h"
 #include "exchange_private.h"
+#include "proxy_private.h"
 #include "brigade/assert.h"
 #include "http_log.h"
 #include "http_protocol.h"
@@ -225,7 +226,23 @@ static apr_status_t uwsgi_take(proxy_exchange *x)
     return APR_SUCCESS;
 }
 
+static const char *scgi_path_field(const proxy_exchange *x)
+{
+    if (!x->conf.scgi_redirect)
+        return NULL;
+    return x->conf.scgi_redirect_field ? x->conf.scgi_redirect_field : "Location";
+}
+
+static const char *scgi_file_field(const proxy_exchange *x)
+{
+    return x->conf.scgi_sendfile;
+}
+
 const proxy_codec proxy_scgi_codec = {.name = "SCGI",
+                                      .module = &proxy_scgi_module,
+                                      .broken = HTTP_BAD_GATEWAY,
+                                      .path_field = scgi_path_field,
+                                      .file_field = scgi_file_field,
                                       .whole = 1,
                                       .close = 1,
                                       .begin = scgi_begin,
@@ -234,6 +251,8 @@ const proxy_codec proxy_scgi_codec = {.name = "SCGI",
                                       .end = plain_end};
 
 const proxy_codec proxy_uwsgi_codec = {.name = "UWSGI",
+                                       .module = &proxy_uwsgi_module,
+                                       .broken = HTTP_BAD_GATEWAY,
                                        .whole = 1,
                                        .close = 1,
                                        .begin = uwsgi_begin,

@@ -135,8 +135,7 @@ int script_environment(proxy_exchange *x)
     request_rec *r = x->r;
     int status;
 
-    if (x->codec != &proxy_fcgi_codec && x->has_body &&
-        !apr_table_get(r->headers_in, "Content-Length"))
+    if (!x->codec->any_length && x->has_body && !apr_table_get(r->headers_in, "Content-Length"))
         return HTTP_LENGTH_REQUIRED; /* as Apache's modules */
     status = proxy_script_environment(r, x->target);
 
