@@ -78,8 +78,8 @@ typedef enum cache_refusal {
 /** Set *reason to one of these. @return -1 */
 int cache_refuse_by(policy_reason *reason, cache_refusal why);
 
-/** Why answers of this kind are not stored, whatever modules say of them; CACHE_REFUSED_NOT if they are. */
-cache_refusal cache_kind_is_not(const response_cache *c, const request_rec *r);
+/** -1 and *reason if answers of this kind are not stored, whatever modules say of them; 0 if they are. */
+int cache_kind_keeps_out(const response_cache *c, const request_rec *r, policy_reason *reason);
 
 /** Set *reason to another of the core's own. @return -1 */
 int cache_refuse(policy_reason *reason, const char *why);

@@ -31,8 +31,7 @@ int cache_refuse_by(policy_reason *reason, cache_refusal why)
 {
     static const char *const text[] = {
         [CACHE_REFUSED_SELDOM] = "it is asked for too seldom, or too large for FileCacheSize",
-        [CACHE_REFUSED_RECENT] = "the file changed in the last two seconds, or the answer is not "
-                                 "of a kind that is stored",
+        [CACHE_REFUSED_RECENT] = "the file changed in the last two seconds",
         [CACHE_REFUSED_REQUEST] = "it is no plain GET request, and no HEAD of a file"};
 
     BRG_ASSERT(why > CACHE_REFUSED_NOT && why <= CACHE_REFUSED_REQUEST);
@@ -310,11 +309,41 @@ static cache_entry *store_entry(response_cache *c, request_rec *r, cache_entry *
     return e;
 }
 
-cache_refusal cache_kind_is_not(const response_cache *c, const request_rec *r)
+/* Of an answer that is not lasting: it will be one soon. */
+static int store_is_young(const request_rec *r)
+{
+    const request_offer *offer = request_offer_of(r);
+
+    return store_variants_change(r) ||
+           (r->finfo.filetype == APR_REG && !store_is_at_rest(r, &r->finfo) &&
+            (offer->path || r->status == HTTP_RANGE_NOT_SATISFIABLE));
+}
+
+/* Of one that never will. */
+static const char *store_kind(const response_cache *c, const request_rec *r)
+{
+    const request_offer *offer = request_offer_of(r);
+
+    if (offer->path && r->path_info && *r->path_info)
+        return "its target goes on behind the name of a file";
+    if (!offer->path && !c->watches)
+        return "files are not watched, so only files themselves are kept";
+    if (offer->from && r->status == HTTP_OK)
+        return "the page is longer than FileCacheMaxFile";
+    if (request_is_refused(r) && !cache_messages_last(r))
+        return "the error log says of it what LogLevel of a section asks for";
+    return "answers of this status are not kept, or only those that a phase gave before the "
+           "handler";
+}
+
+int cache_kind_keeps_out(const response_cache *c, const request_rec *r, policy_reason *reason)
 {
     if (!cache_request_is_plain(r) && !store_is_head_of_file(r))
-        return CACHE_REFUSED_REQUEST;
-    return store_answer_is_lasting(c, r) ? CACHE_REFUSED_NOT : CACHE_REFUSED_RECENT;
+        return cache_refuse_by(reason, CACHE_REFUSED_REQUEST);
+    if (store_answer_is_lasting(c, r))
+        return 0;
+    return store_is_young(r) ? cache_refuse_by(reason, CACHE_REFUSED_RECENT)
+                             : cache_refuse(reason, store_kind(c, r));
 }
 
 /* A range that is out of reach of a file that is stored: the page of 416 is stored beside it. */
@@ -379,7 +408,8 @@ static void store_plan(response_cache *c, request_rec *r, policy_reason *reason)
 
 void cache_store(response_cache *c, request_rec *r, policy_reason *reason)
 {
-    const cache_refusal why = cache_kind_is_not(c, r);
+    policy_reason kind = {.module = NULL};
+    const int is_kept_out = cache_kind_keeps_out(c, r, &kind);
     cache_entry *e;
     uint64_t hash;
     int depends;
@@ -388,8 +418,8 @@ void cache_store(response_cache *c, request_rec *r, policy_reason *reason)
         store_plan(c, r, reason);
         return;
     }
-    if (why) {
-        cache_refuse_by(reason, why);
+    if (is_kept_out) {
+        *reason = kind;
         return;
     }
     e = cache_find_for(c, r, &hash);

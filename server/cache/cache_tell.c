@@ -31,8 +31,6 @@ static const request_offer *tell_offer(const request_rec *r)
 /* What keeps the answer from being stored, but for LogLevel. */
 static void tell_judge(const response_cache *c, request_rec *r, policy_reason *reason)
 {
-    cache_refusal why;
-
     if (policy_undeclared(reason))
         return;
     if (!tell_offer(r))
@@ -45,8 +43,8 @@ static void tell_judge(const response_cache *c, request_rec *r, policy_reason *r
     else if ((request_offer_of(r)->stored ? policy_ask_early(r, reason)
                                           : policy_ask_modules(r, reason)) == BRG_CACHE_VOLATILE)
         return;
-    else if (c && (why = cache_kind_is_not(c, r)) != CACHE_REFUSED_NOT)
-        cache_refuse_by(reason, why);
+    else if (c && cache_kind_keeps_out(c, r, reason))
+        return;
     else
         reason->module = NULL;
 }

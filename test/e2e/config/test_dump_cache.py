@@ -76,7 +76,13 @@ def test_not_kept(site, url, options, said):
 def test_a_new_file(site):
     site.write("new.html", "new\n")
     status, out, _ = dump(site, "/new.html")
-    assert status == 1 and "changed in the last two seconds" in out
+    assert status == 1 and "the file changed in the last two seconds\n" in out
+
+
+def test_a_kind_that_is_not_kept(site):
+    """A file that is old is not said to be young."""
+    status, out, _ = dump(site, "/far.html", "-c", "Redirect 503 /far.html")
+    assert status == 1 and "two seconds" not in out and "answers of this status are not kept" in out
 
 
 def test_over_tls(site):
