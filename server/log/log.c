@@ -56,7 +56,7 @@ static const char *log_new_id(apr_pool_t *p)
     struct {
         uint64_t time;
         uint32_t pid, count;
-    } raw = {(uint64_t)apr_time_now(), (uint32_t)getpid(), atomic_fetch_add(&count, 1)};
+    } raw = {(uint64_t)apr_time_now(), (uint32_t)log_process(), atomic_fetch_add(&count, 1)};
     unsigned char bytes[13];
     char *id = apr_palloc(p, LOG_ID_BYTES);
     int n;

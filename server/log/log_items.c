@@ -84,12 +84,12 @@ static int log_item_local(const ap_errorlog_info *info, const char *arg, char *b
 
 static int log_item_pid(const ap_errorlog_info *info, const char *arg, char *buf, int buflen)
 {
-    return apr_snprintf(buf, (apr_size_t)buflen, "%" APR_PID_T_FMT, getpid());
+    return apr_snprintf(buf, (apr_size_t)buflen, "%" APR_PID_T_FMT, log_process());
 }
 
 static int log_item_tid(const ap_errorlog_info *info, const char *arg, char *buf, int buflen)
 {
-    return apr_snprintf(buf, (apr_size_t)buflen, "%" APR_PID_T_FMT, gettid());
+    return apr_snprintf(buf, (apr_size_t)buflen, "%" APR_PID_T_FMT, log_thread());
 }
 
 static int log_item_server(const ap_errorlog_info *info, const char *arg, char *buf, int buflen)

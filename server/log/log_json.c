@@ -210,8 +210,8 @@ int log_json_line(const apr_array_header_t *format, const ap_errorlog_info *info
     json_time(&l, n->time);
     json_item(&l, n->level, info, 'l', NULL);
     json_item(&l, n->module, info, 'm', NULL);
-    json_number(&l, n->pid, getpid());
-    json_number(&l, n->tid, gettid());
+    json_number(&l, n->pid, log_process());
+    json_number(&l, n->tid, log_thread());
     if ((info->level & APLOG_LEVELMASK) >= APLOG_DEBUG)
         json_item(&l, n->source, info, 'F', NULL);
     json_item(&l, n->server, info, 'v', NULL);

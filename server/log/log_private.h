@@ -24,6 +24,10 @@ extern apr_file_t *log_stderr;
 /** 1 once stderr is the main error log: start-up messages then look like all others. */
 extern int log_is_open;
 
+/** getpid() and gettid() without the system call. Threads: any. (log_process.c) */
+pid_t log_process(void);
+pid_t log_thread(void);
+
 /** The format of the main error log, once stderr is that, if it is JSON: what is said while a later configuration is read has it,
  * too. */
 extern const apr_array_header_t *log_startup_format;
