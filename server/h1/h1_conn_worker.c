@@ -172,7 +172,10 @@ static void worker_run(brg_conn *bc, request_rec *r, int status)
         return;
     }
     cache_worker_fill_begin(bc);
-    request_finish(r, status);
+    if (status == REQUEST_FOLLOW_PENDING)
+        request_follow(r);
+    else
+        request_finish(r, status);
     cache_worker_fill_end();
     crash_serving(NULL);
 }

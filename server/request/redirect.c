@@ -7,9 +7,15 @@
  * sub-request found is moved into the request itself, which continues as if it had asked for that.
  *
  * In both cases filters of one request_rec belong to the other from then on.
+ *
+ * On a loop the new request begins there, as the one from the network did; where it would wait it is left, and a worker goes on with
+ * it when the handler that redirected has returned.
  */
 #include "redirect_private.h"
+#include "conn.h"
+#include "handler_private.h"
 #include "placement.h"
+#include "request_parts.h"
 #include "request_context.h"
 #include "request_wait.h"
 #include "brigade/response_cache.h"
@@ -161,7 +167,7 @@ static request_rec *redirect_begin(const char *new_uri, request_rec *r)
     return to;
 }
 
-/* The new request may wait, and cannot change threads later. So a worker calls the handler of r again,
+/* The new request may wait, and could not change threads later. So a worker calls the handler of r again,
  * which redirects again. @return 1: nothing more is to be done here */
 static int redirect_reruns(request_rec *r)
 {
@@ -175,32 +181,141 @@ static void redirect_end(const conn_rec *c, request_rec *to, int status)
         ap_die(status, to);
 }
 
-AP_DECLARE(void) ap_internal_redirect(const char *new_uri, request_rec *r)
+/* All of it, here. */
+static void redirect_run(request_rec *to, int quick)
 {
-    const conn_rec *c = r->connection;
-    request_rec *to = redirect_reruns(r) ? NULL : redirect_begin(new_uri, r);
-    int status;
+    const conn_rec *c = to->connection;
+    int status = quick ? ap_run_quick_handler(to, 0) : DECLINED;
 
-    if (!to)
-        return;
-    status = ap_run_quick_handler(to, 0);
     if (status == DECLINED && (status = ap_process_request_internal(to)) == OK)
         status = ap_invoke_handler(to);
     redirect_end(c, to, status);
 }
 
-AP_DECLARE(void) ap_internal_redirect_handler(const char *new_uri, request_rec *r)
+/* ---- on a loop ---- */
+
+/* How far a worker has to go on: request_marks.left. */
+enum {
+    REDIRECT_NOT_LEFT,
+    REDIRECT_LEFT_WHOLE,
+    REDIRECT_LEFT_HANDLED,
+    REDIRECT_LEFT_PHASES,
+    REDIRECT_LEFT_READY
+};
+
+/* The request from the network, if what r is redirected to may begin on this loop. */
+static request_rec *redirect_loops_first(request_rec *r)
 {
-    const conn_rec *c = r->connection;
-    request_rec *to = redirect_reruns(r) ? NULL : redirect_begin(new_uri, r);
+    const request_marks *m;
+
+    if (!conn_on_loop() || r->main)
+        return NULL;
+    while (r->prev)
+        r = r->prev;
+    m = request_marks_of(r);
+    return m && m->may_follow && !m->left_to ? r : NULL;
+}
+
+static void redirect_leave(request_rec *first, request_rec *to, int how)
+{
+    request_marks *m = request_marks_of(first);
+
+    BRG_ASSERT(!m->left_to && how != REDIRECT_NOT_LEFT);
+    m->left_to = to;
+    request_marks_of(to)->left = how;
+}
+
+int redirect_is_left(const request_rec *first)
+{
+    const request_marks *m = request_marks_of(first);
+
+    return m && m->left_to != NULL;
+}
+
+/* Its handler, which may find that it would wait. @return 1: a worker is to call it once more */
+static int redirect_handle(request_rec *to, int *status)
+{
+    request_allow_rerun(to);
+    *status = handler_run(to);
+    if (*status == SUSPENDED) {
+        request_marks_of(to)->may_rerun = 0;
+        return 0;
+    }
+    return request_takes_rerun(to, status) && *status == OK;
+}
+
+static void redirect_run_on_loop(request_rec *first, request_rec *to, int quick)
+{
+    request_marks *m = request_marks_of(to);
     int status;
+
+    if (!m) { /* a module took the core's place in its configuration */
+        redirect_run(to, quick);
+        return;
+    }
+    m->follows = 1;
+    if (!phases_may_run_inline() || phases_may_wait(to)) {
+        redirect_leave(first, to, quick ? REDIRECT_LEFT_WHOLE : REDIRECT_LEFT_HANDLED);
+        return;
+    }
+    status = request_phases_redirected(to, quick);
+    if (status == REQUEST_AUTH_PENDING) {
+        redirect_leave(first, to, REDIRECT_LEFT_PHASES);
+        return;
+    }
+    if (status == OK && (!request_may_run_inline(to) || redirect_handle(to, &status))) {
+        redirect_leave(first, to, REDIRECT_LEFT_READY);
+        return;
+    }
+    if (redirect_is_left(first)) /* it redirected on, to one that waits for a worker */
+        return;
+    redirect_end(to->connection, to, status);
+}
+
+void redirect_follow(request_rec *first)
+{
+    request_marks *m = request_marks_of(first);
+    request_rec *to = m->left_to;
+    int how, status = OK;
+
+    BRG_ASSERT(to && !conn_on_loop());
+    how = request_marks_of(to)->left;
+    m->left_to = NULL;
+    request_marks_of(to)->left = REDIRECT_NOT_LEFT;
+    if (how == REDIRECT_LEFT_WHOLE || how == REDIRECT_LEFT_HANDLED) {
+        redirect_run(to, how == REDIRECT_LEFT_WHOLE);
+        return;
+    }
+    if (how == REDIRECT_LEFT_PHASES)
+        status = request_phases_resume(to);
+    redirect_end(to->connection, to, status == OK ? handler_run(to) : status);
+}
+
+/* ---- for modules ---- */
+
+static void redirect_to(const char *new_uri, request_rec *r, int quick)
+{
+    request_rec *first = redirect_loops_first(r);
+    request_rec *to = !first && redirect_reruns(r) ? NULL : redirect_begin(new_uri, r);
 
     if (!to)
         return;
-    if (r->handler)
+    if (!quick && r->handler)
         ap_set_content_type_ex(to, r->content_type, AP_REQUEST_IS_TRUSTED_CT(r));
-    status = ap_process_request_internal(to);
-    redirect_end(c, to, status == OK ? ap_invoke_handler(to) : status);
+    if (first)
+        redirect_run_on_loop(first, to, quick);
+    else
+        redirect_run(to, quick);
+}
+
+AP_DECLARE(void) ap_internal_redirect(const char *new_uri, request_rec *r)
+{
+    redirect_to(new_uri, r, 1);
+}
+
+AP_DECLARE(void) ap_internal_redirect_handler(const char *new_uri, request_rec *r)
+{
+    redirect_to(new_uri, r, 0);
 }
 
 /* ---- fast redirect ---- */
@@ -255,6 +370,7 @@ AP_DECLARE(void) ap_internal_fast_redirect(request_rec *rr, request_rec *r)
     if (files && request_files_of(rr)) {
         files->opened = NULL; /* of the folder, if any */
         files->links = request_files_of(rr)->links;
+        files->walked = request_files_of(rr)->walked;
     }
     r->output_filters = rr->output_filters;
     r->input_filters = rr->input_filters;

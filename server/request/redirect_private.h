@@ -12,6 +12,12 @@
 /** All filters from @a f on that belong to @a from belong to @a to from now on. */
 void redirect_filters(ap_filter_t *f, request_rec *from, request_rec *to);
 
+/** 1: @a first was redirected to a request that is left to a worker: redirect_follow(). */
+int redirect_is_left(const request_rec *first);
+
+/** Go on with that on a worker: its phases, its handler, its error document. */
+void redirect_follow(request_rec *first);
+
 /** 1 as long as no head of a response was sent for @a r. (die.c) */
 int request_head_is_unsent(const request_rec *r);
 

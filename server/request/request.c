@@ -327,15 +327,14 @@ AP_DECLARE(int) ap_process_request_internal(request_rec *r)
 /* Phases ended it, and not only for now. */
 static int request_refused(request_rec *r, int status)
 {
-    if (ap_is_HTTP_VALID_RESPONSE(status))
+    if (ap_is_HTTP_VALID_RESPONSE(status) && !r->prev)
         request_mark_refused(r);
     return status;
 }
 
-/* All but post_read_request, which ap_read_request() runs. */
-static int request_phases_read(request_rec *r)
+int request_phases_redirected(request_rec *r, int quick)
 {
-    int status = ap_run_quick_handler(r, 0);
+    int status = quick ? ap_run_quick_handler(r, 0) : DECLINED;
 
     if (status != DECLINED)
         return status == OK ? DONE : status;
@@ -346,6 +345,12 @@ static int request_phases_read(request_rec *r)
     status = handler_prepare(r);
     request_allow_defer(r, 0);
     return status;
+}
+
+/* All but post_read_request, which ap_read_request() runs. */
+static int request_phases_read(request_rec *r)
+{
+    return request_phases_redirected(r, 1);
 }
 
 int request_phases(request_rec *r)

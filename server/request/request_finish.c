@@ -181,8 +181,17 @@ static int request_check_memory(request_rec *r, int status)
     return memory_request_status(r, status);
 }
 
-/* The response was passed down, by whatever request. */
-static request_end request_answer_end(request_rec *r)
+/* @return 1: what r was redirected to is left to a worker */
+static int request_is_followed(const request_rec *r, int *status)
+{
+    if (!redirect_is_left(r))
+        return 0;
+    *status = REQUEST_FOLLOW_PENDING;
+    return 1;
+}
+
+/* The response was passed down, by whatever request. @param left  [out] with REQUEST_LEFT */
+static request_end request_answer_end(request_rec *r, int *left)
 {
     int status;
 
@@ -191,9 +200,12 @@ static request_end request_answer_end(request_rec *r)
     if (__builtin_expect(brg_pool_refused(r->pool), 0) &&
         (status = memory_refusal_unanswered(r)) != OK)
         request_die(status, r, HTTP_OK);
-    request_answer_lost(r);
+    if (!request_is_followed(r, left))
+        request_answer_lost(r);
     if (request_waits(r->connection))
         return REQUEST_WAITS;
+    if (request_is_followed(r, left))
+        return REQUEST_LEFT;
     if (request_answered)
         request_answered(r);
     ap_process_request_after_handler(r);
@@ -203,18 +215,19 @@ static request_end request_answer_end(request_rec *r)
 static request_end request_answer(request_rec *r, int status)
 {
     request_die(status, r, HTTP_OK);
-    return request_answer_end(r);
+    return request_answer_end(r, &status);
 }
 
-/* An error document of this server is a request of its own, and what it runs may wait. */
-static int request_error_may_wait(request_rec *r, int status)
+/* The response, or an error document, of r or of what it was redirected to. */
+static request_end request_answer_on_loop(request_rec *first, request_rec *r, int *status)
 {
-    const char *custom;
-
-    if (!ap_is_HTTP_ERROR(status))
-        return 0;
-    custom = ap_response_code_string(r, ap_index_of_response(status));
-    return custom && *custom == '/';
+    if (r == first)
+        request_die(*status, r, HTTP_OK);
+    else
+        ap_die(*status, r);
+    if (request_is_followed(first, status))
+        return REQUEST_LEFT;
+    return request_answer_end(first, status);
 }
 
 request_end request_finish_on_loop(request_rec *r, int *status)
@@ -224,6 +237,7 @@ request_end request_finish_on_loop(request_rec *r, int *status)
     BRG_ASSERT(conn_on_loop());
     if (*status == SUSPENDED && request_waits(c)) /* a hook of access control */
         return REQUEST_WAITS;
+    request_allow_follow(r);
     *status = request_check_memory(r, *status);
     if (*status == OK) {
         request_allow_rerun(r);
@@ -232,29 +246,33 @@ request_end request_finish_on_loop(request_rec *r, int *status)
             return REQUEST_WAITS;
         if (*status == SUSPENDED) /* a worker waits for the module to end it */
             return REQUEST_LEFT;
-        if (request_takes_rerun(r, status))
+        if (request_takes_rerun(r, status) || request_is_followed(r, status))
             return REQUEST_LEFT;
     }
-    if (request_error_may_wait(r, *status))
-        return REQUEST_LEFT;
-    return request_answer(r, *status);
+    return request_answer_on_loop(r, r, status);
 }
 
-/* The error document that a worker sends is that of the first request's configuration. */
 request_end request_go_on(request_rec *first, request_rec *r, int *status)
 {
     BRG_ASSERT(conn_on_loop() && !first->prev);
     if (request_waits(r->connection))
         return REQUEST_WAITS;
-    if (r == first && request_takes_rerun(r, status))
+    if ((r == first && request_takes_rerun(r, status)) || request_is_followed(first, status))
         return REQUEST_LEFT;
     *status = request_lost_status(r, request_check_memory(r, *status));
-    if (request_error_may_wait(r, *status) && request_head_is_unsent(r))
-        return REQUEST_LEFT;
-    if (r == first)
-        return request_answer(first, *status);
-    ap_die(*status, r);
-    return request_answer_end(first);
+    return request_answer_on_loop(first, r, status);
+}
+
+void request_follow(request_rec *r)
+{
+    int status = OK;
+
+    BRG_ASSERT(!conn_on_loop());
+    request_lock(r);
+    redirect_follow(r);
+    request_unlock(r);
+    if (!request_waits(r->connection))
+        request_answer_end(r, &status);
 }
 
 void request_go_on_gone(request_rec *first)
@@ -277,13 +295,15 @@ void request_finish(request_rec *r, int status)
 
 void request_end_with_error(request_rec *r, int status, int retry_s)
 {
+    request_rec *last = request_last(r); /* it has the filters, if r was redirected */
+
     BRG_ASSERT(ap_is_HTTP_ERROR(status) && retry_s >= 0);
     BRG_ASSERT(!r->main && !r->prev);
     if (retry_s)
-        apr_table_setn(r->err_headers_out, "Retry-After", apr_itoa(r->pool, retry_s));
-    r->status = status;
+        apr_table_setn(last->err_headers_out, "Retry-After", apr_itoa(r->pool, retry_s));
+    last->status = status;
     r->connection->keepalive = AP_CONN_CLOSE;
-    ap_send_error_response(r, 0);
+    ap_send_error_response(last, 0);
     if (request_answered)
         request_answered(r);
     ap_process_request_after_handler(r);

@@ -45,6 +45,9 @@ int request_phases(request_rec *r);
 /** The rest of the phases after REQUEST_AUTH_PENDING; as request_phases. */
 int request_phases_resume(request_rec *r);
 
+/** The same phases of what an internal redirect led to, on a loop. @param quick  quick handlers, too */
+int request_phases_redirected(request_rec *r, int quick);
+
 /**
  * Handler, error document where needed, end of request: what ap_process_async_request does after
  * the phases. Ends with an EOR bucket passed to the connection's filters; r must not be touched
@@ -67,10 +70,16 @@ void request_await_module(conn_rec *c);
  */
 void request_end_with_error(request_rec *r, int status, int retry_s);
 
+/** request_finish_on_loop(): the request was redirected, to one that would wait. A worker goes on with it by request_follow(). */
+#define REQUEST_FOLLOW_PENDING (-1006)
+
+/** In place of request_finish(), after REQUEST_FOLLOW_PENDING. Threads: a worker. */
+void request_follow(request_rec *r);
+
 /** What became of a request on an event loop. */
 typedef enum request_end {
     REQUEST_LEFT, /**< a worker has to go on: by request_finish(r, *status), or, where *status is SUSPENDED, by
-                      request_await_module(), and r must not be touched after the call */
+                      request_await_module(), and r must not be touched after the call; or by request_follow() */
     REQUEST_ENDED, /**< r must not be touched */
     REQUEST_WAITS  /**< its handler waits on the loop (request_wait.h) */
 } request_end;

@@ -308,6 +308,7 @@ request_end request_wait_end(brg_conn *bc, request_rec **first, int *status)
     if (r == *first && request_wait_place_of(r) ==
                            REQUEST_WAITS_IN_HANDLER) /* an internal redirect of go_on() may wait */
         request_allow_rerun(r);
+    request_allow_follow(*first);
     *status = w->go_on(r, w->baton, w->came);
     waiting_free(w);
     if (request_wait_place_of(r) == REQUEST_WAITS_IN_ACCESS &&

@@ -244,9 +244,9 @@ void request_mark_bodyless(request_rec *r)
 
 int request_mark_rerun(request_rec *r)
 {
-    request_conf_block *block = r->main || r->prev ? NULL : request_block_of(r);
+    request_conf_block *block = r->main ? NULL : request_block_of(r);
 
-    if (!block || !block->marks.may_rerun)
+    if (!block || !block->marks.may_rerun || (r->prev && !block->marks.follows))
         return 0;
     request_mark_blocking(r);
     return block->reruns = 1;
@@ -264,7 +264,7 @@ int request_is_left(const request_rec *r)
 {
     const request_conf_block *block = request_block_of(r);
 
-    return block && block->reruns;
+    return block && (block->reruns || block->marks.left);
 }
 
 int request_takes_rerun(request_rec *r, int *status)

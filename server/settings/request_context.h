@@ -42,7 +42,13 @@ typedef struct request_files {
     apr_dev_t device;
     const char *links; /**< one character per component of r->filename, LINKS_...; the rest of the
                              components, or all if NULL: LINKS_FOLLOW */
-    int stage;         /**< with REQUEST_AUTH_PENDING: where the phases continue */
+    const char *walked; /**< r->filename as the walk left it, of which r->finfo tells; NULL: no walk came to its end */
+    int stage;          /**< with REQUEST_AUTH_PENDING: where the phases continue */
+    struct folder_hold *folders;  /**< what the request holds of what is known of folders (request/folder_private.h) */
+    struct folder_names *wanted;  /**< a worker that has the request reads the names of this folder */
+    int known;                    /**< r->finfo as the walk left it is what folder_file.c knows */
+    int merges;                   /**< it keeps merges of its own, for those that it leads to (walk_merge()) */
+    int may_hold;                 /**< folders is released when the request ends */
 } request_files;
 
 /**
@@ -59,6 +65,10 @@ typedef struct request_marks {
     int may_defer;            /**< phases may continue on a worker: request_allow_defer() */
     int lookups_may_fail;     /**< request_allow_lookups_to_fail() */
     request_wait_place waits_in;
+    int may_follow;          /**< of what the network asked for: request_allow_follow() */
+    int follows;             /**< another request leads here, and a worker can go on with it */
+    int left;                /**< a worker is to go on: REQUEST_FOLLOW_... */
+    request_rec *left_to;    /**< of what the network asked for: with what */
     request_files files;
 } request_marks;
 
@@ -200,6 +210,18 @@ static inline void request_allow_rerun(request_rec *r)
         m->may_rerun = 1;
 }
 
+/**
+ * What @a r is redirected to from now on, an error document included, may begin on the loop: where it would wait, a worker goes on with
+ * it (request/request_parts.h, REQUEST_FOLLOW_PENDING).
+ */
+static inline void request_allow_follow(request_rec *r)
+{
+    request_marks *m = request_marks_of(r);
+
+    if (m)
+        m->may_follow = 1;
+}
+
 /** It is to be called again. @return 0: r was not let, or is not what the network asked for */
 int request_mark_rerun(request_rec *r);
 
@@ -225,12 +247,12 @@ static inline void request_allow_defer(request_rec *r, int on)
 }
 
 /** 1 if a worker may continue or repeat what @a r does now: see request_allow_defer() and
- * request_allow_rerun(). 0 for sub-requests and internal redirects. */
+ * request_allow_rerun(). 0 for sub-requests, and for internal redirects but those that request_allow_follow() let begin on the loop. */
 static inline int request_may_leave_thread(const request_rec *r)
 {
-    const request_marks *m = r->main || r->prev ? NULL : request_marks_of(r);
+    const request_marks *m = r->main ? NULL : request_marks_of(r);
 
-    return m && (m->may_defer || m->may_rerun);
+    return m && (!r->prev || m->follows) && (m->may_defer || m->may_rerun);
 }
 
 /** Look-ups of sub-requests of @a r fail where they would wait (@a on), or not any more:
