@@ -31,6 +31,31 @@ extern "C" {
 BRG_DECLARE(apr_status_t) brg_file_open(apr_file_t **file, request_rec *r);
 
 /**
+ * r->filename, a regular file, is asked for in a way for which no response is stored: by an internal redirect, or for its name alone.
+ * From the second time on the server keeps what it is, as long as nothing of its path changes.
+ * Threads: the request's; on a worker it does nothing. Blocking: as apr_stat(), of a file that was just used.
+ */
+BRG_DECLARE(void) brg_file_remember(const request_rec *r);
+
+/**
+ * 1 if r->finfo is such knowledge: it tells what the file is now, which nobody opened.
+ * Threads: the request's. Blocking: no.
+ */
+BRG_DECLARE(int) brg_file_is_known(const request_rec *r);
+
+/**
+ * As apr_stat() with r->pool, at no cost for what the walk of @a r saw, or what the server knows of the folders on the way: that a name
+ * is not there, above all. What is known is as it was when the request was read, or later. The caller says brg_cache_depends_on().
+ *
+ * @param path    absolute, or it is as apr_stat()
+ * @param wanted  APR_FINFO_... bits; APR_FINFO_LINK: of a link itself
+ * @return as apr_stat()
+ * Threads: the request's. Blocking: as apr_stat(), where it is not known.
+ */
+BRG_DECLARE(apr_status_t)
+brg_file_stat(apr_finfo_t *finfo, request_rec *r, const char *path, apr_int32_t wanted);
+
+/**
  * Read from an open file, from the page cache alone if the request may still go on on a worker.
  *
  * @param len  [in,out] bytes wanted; bytes read, fewer only at the end of the file
@@ -64,7 +89,7 @@ BRG_DECLARE(void) brg_request_let_lookups_fail(request_rec *r);
 
 /**
  * 1 if the entity tag of r's file takes reading all of @a file: FileETag has Digest, and the digest of this version of the file
- * is not known to this process. For a handler that then calls brg_request_rerun_on_worker(), or leaves the tag out on a loop.
+ * is not known to this process, or @a file is NULL. For a handler that then calls brg_request_rerun_on_worker(), or leaves the tag out on a loop.
  * Threads: the request's. Blocking: no.
  */
 BRG_DECLARE(int) brg_etag_waits(const request_rec *r, apr_file_t *file);

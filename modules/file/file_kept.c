@@ -173,7 +173,7 @@ static kept_body *kept_get(request_rec *r, apr_file_t *file)
     body = kept_take(&r->finfo);
     worth = !body && kept_seen_before(&r->finfo);
     pthread_mutex_unlock(&kept_lock);
-    if (!worth || !(body = kept_read(r, file)))
+    if (!worth || !file || !(body = kept_read(r, file)))
         return body;
     if (!pthread_mutex_trylock(&kept_lock)) {
         kept_store(&r->finfo, body);

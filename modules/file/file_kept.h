@@ -17,6 +17,7 @@
 /**
  * Append the content of @a file, which r->finfo describes, to @a bb, if it is kept or becomes so: it was
  * asked for before, and was not changed lately.
+ * @param file  NULL: only if it is kept
  * @return 1: it is in @a bb; 0: nothing was done, read the file
  * Threads: any. Blocking: on a worker; on a loop it is not kept if reading would wait (brg_file_pread()).
  */

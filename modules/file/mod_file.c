@@ -157,6 +157,8 @@ static int file_insert(request_rec *r, apr_bucket_brigade *bb, apr_file_t *file)
     if (r->finfo.size == 0)
         return OK;
     if (!r->header_only && r->finfo.size <= file_read_most(r)) {
+        if (r->prev && file_kept_insert(r, bb, file))
+            return OK;
         if (file_insert_whole(r, bb, file, &rv))
             return OK;
     } else {
@@ -179,16 +181,38 @@ static apr_bucket_brigade *file_brigade(apr_pool_t *p, apr_bucket_alloc_t *ba)
     return bb;
 }
 
-static int file_send(request_rec *r, apr_file_t *file, int with_body)
+/* ContentDigest: reads the whole file for each request, as its manual warns. Not where a filter may make another content
+ * of it. */
+static int file_has_digest(const request_rec *r)
+{
+    const core_dir_config *core = ap_get_core_module_config(r->per_dir_config);
+
+    return core->content_md5 == FILE_DIGEST_ON &&
+           r->output_filters->frec->ftype != AP_FTYPE_RESOURCE;
+}
+
+/* What an internal redirect leads to again and again, an error document above all, is sent without a look at the file. @return 1: its
+ * content is in bb */
+static int file_is_at_hand(request_rec *r, apr_bucket_brigade *bb)
+{
+    if (!r->prev)
+        return 0;
+    brg_file_remember(r);
+    return brg_file_is_known(r) && !brg_etag_waits(r, NULL) && !file_has_digest(r) &&
+           r->finfo.size <= file_read_most(r) && file_kept_insert(r, bb, NULL);
+}
+
+/* @param file  NULL: its content is in bb */
+static int file_send(request_rec *r, apr_file_t *file, apr_bucket_brigade *bb, int with_body)
 {
     apr_bucket_alloc_t *ba = r->connection->bucket_alloc;
-    apr_bucket_brigade *bb = file_brigade(r->pool, ba);
     apr_status_t rv;
 
     /* For HEAD only filters need the body: what they make of it decides on the head. */
-    if (with_body && (!r->header_only || !brg_output_is_plain(r)))
-        if (file_insert(r, bb, file) == FILE_RERUN)
-            return OK;
+    if (!with_body || (r->header_only && brg_output_is_plain(r)))
+        apr_brigade_cleanup(bb);
+    else if (file && file_insert(r, bb, file) == FILE_RERUN)
+        return OK;
     APR_BRIGADE_INSERT_TAIL(bb, apr_bucket_eos_create(ba));
     brg_cache_offer_file(r, r->filename);
     rv = ap_pass_brigade(r->output_filters, bb);
@@ -309,16 +333,6 @@ static int file_other_method(request_rec *r)
     return HTTP_METHOD_NOT_ALLOWED;
 }
 
-/* ContentDigest: reads the whole file for each request, as its manual warns. Not where a filter may make another content
- * of it. */
-static int file_has_digest(const request_rec *r)
-{
-    const core_dir_config *core = ap_get_core_module_config(r->per_dir_config);
-
-    return core->content_md5 == FILE_DIGEST_ON &&
-           r->output_filters->frec->ftype != AP_FTYPE_RESOURCE;
-}
-
 /* The file has to be read for a field of the response. @return 1: a worker does it */
 static int file_digest_waits(request_rec *r, int tag_waits)
 {
@@ -333,7 +347,8 @@ static void file_set_digest(request_rec *r, apr_file_t *file)
 
 static int file_handler(request_rec *r)
 {
-    apr_file_t *file;
+    apr_bucket_brigade *bb = file_brigade(r->pool, r->connection->bucket_alloc);
+    apr_file_t *file = NULL;
     int status, tag_waits;
 
     ap_allow_standard_methods(r, MERGE_ALLOW, M_GET, M_OPTIONS, M_POST, -1);
@@ -341,9 +356,10 @@ static int file_handler(request_rec *r)
         return status;
     if (r->method_number != M_GET && r->method_number != M_POST)
         return file_other_method(r);
-    if ((status = file_check(r)) != OK || (status = file_get(&file, r)) != OK)
+    if ((status = file_check(r)) != OK ||
+        (!file_is_at_hand(r, bb) && (status = file_get(&file, r)) != OK))
         return status == FILE_RERUN ? OK : status;
-    if (r->finfo.size == 0 && (status = file_unsized(r, file)) != DECLINED)
+    if (file && r->finfo.size == 0 && (status = file_unsized(r, file)) != DECLINED)
         return status;
     tag_waits = brg_etag_waits(r, file);
     if (file_digest_waits(r, tag_waits))
@@ -358,7 +374,7 @@ static int file_handler(request_rec *r)
     file_set_digest(r, file);
     if ((status = ap_meets_conditions(r)) != OK)
         r->status = status; /* 304 and 412 have the head of the file's response, and no body */
-    return file_send(r, file, status == OK);
+    return file_send(r, file, bb, status == OK);
 }
 
 static void file_insert_filter(request_rec *r)

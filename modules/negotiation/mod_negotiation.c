@@ -11,6 +11,7 @@
 #include "util_script.h"
 #include "apr_strings.h"
 #include "brigade/directive.h"
+#include "brigade/files.h"
 #include "brigade/hooks.h"
 #include "brigade/response_cache.h"
 #include <string.h>
@@ -335,7 +336,7 @@ static void neg_validate_folder(const negotiation *n)
     request_rec *r = n->r;
     apr_finfo_t finfo;
 
-    if (apr_stat(&finfo, n->folder, APR_FINFO_MIN, r->pool) != APR_SUCCESS)
+    if (brg_file_stat(&finfo, r, n->folder, APR_FINFO_MIN) != APR_SUCCESS)
         return;
     r->mtime = finfo.mtime;
     r->vlist_validator = ap_make_etag(r, 0);

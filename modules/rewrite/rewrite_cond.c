@@ -3,6 +3,7 @@
 #include "rewrite_private.h"
 #include "http_request.h"
 #include "apr_strings.h"
+#include "brigade/files.h"
 #include "brigade/response_cache.h"
 
 #include <stdlib.h>
@@ -94,7 +95,7 @@ static int cond_file(rewrite_run *run, const rewrite_cond *cond, const char *pat
         wanted |= APR_FINFO_LINK;
     if (cond->test == REWRITE_PROGRAM)
         wanted |= APR_FINFO_PROT;
-    return apr_stat(&found, path, wanted, run->r->pool) == APR_SUCCESS &&
+    return brg_file_stat(&found, run->r, path, wanted) == APR_SUCCESS &&
            cond_file_is(cond, &found);
 }
 
@@ -125,7 +126,7 @@ static int cond_by_path(rewrite_run *run, const char *path)
         return 0;
     found = ap_sub_req_lookup_file(path, run->r, NULL);
     holds = found->status < HTTP_MULTIPLE_CHOICES &&
-            apr_stat(&is, found->filename, APR_FINFO_MIN, run->r->pool) == APR_SUCCESS;
+            brg_file_stat(&is, found, found->filename, APR_FINFO_MIN) == APR_SUCCESS;
     REWRITE_LOG(run->r, 5, NULL, "RewriteCond file (-F check: path=%s -> file=%s status=%d", path,
                 found->filename, found->status);
     ap_destroy_sub_req(found);

@@ -8,6 +8,7 @@
 #include "apr_lib.h"
 #include "apr_strings.h"
 #include "apr_user.h"
+#include "brigade/files.h"
 #include "brigade/response_cache.h"
 
 #include <stdlib.h>
@@ -217,7 +218,7 @@ int rewrite_is_real_prefix(request_rec *r, const char *path, const rewrite_rule 
         return 0;
     first = apr_pstrcat(r->pool, "/", apr_pstrmemdup(r->pool, first, strcspn(first, "/")), NULL);
     brg_cache_depends_on(r, first);
-    if (apr_stat(&found, first, APR_FINFO_MIN, r->pool) != APR_SUCCESS)
+    if (brg_file_stat(&found, r, first, APR_FINFO_MIN) != APR_SUCCESS)
         return 0;
     if (!last) {
         REWRITE_LOG(r, 3, NULL, "prefix_stat no lastsub subst prefix %s", first);

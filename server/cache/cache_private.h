@@ -32,6 +32,7 @@
 #include "loop.h"
 #include "memory_file.h"
 #include "response_cache.h"
+#include "folders.h"
 #include "watch.h"
 #include "core_settings.h"
 #include "brigade/assert.h"
@@ -125,6 +126,8 @@ enum { CACHE_ANSWERS, CACHE_ERRORS, CACHE_QUEUES };
 
 /** The share of FileCacheEntries and FileCacheSize that errors may take is one part of so many. */
 #define CACHE_ERRORS_PART 16
+/** And one part in so many of its bytes, beside them, for what is known of folders (request/folders.h). */
+#define CACHE_FOLDERS_PART 8
 
 /**
  * A stored answer.
@@ -245,7 +248,6 @@ struct response_cache {
     cache_queue queue[CACHE_QUEUES];
     cache_body **bodies;       /**< bodies_n of them, by identity */
     uint32_t bodies_n;         /**< a power of two */
-    struct cache_known *known; /**< files of scripts (cache_known.c); NULL: none yet */
     memory_file *memory;       /**< of large bodies; NULL: none yet, or the kernel has none */
     cache_admission admission;
     cache_figures figures;
@@ -366,12 +368,6 @@ int cache_plan_is_open(request_rec *r);
 int cache_plan_fill(response_cache *c, cache_entry *e, request_rec *r);
 size_t cache_plan_bytes(const cache_entry *e);
 void cache_plan_drop(cache_entry *e);
-/** @} */
-
-/** @name cache_known.c: what is known of files whose handlers ask a backend */
-/** @{ */
-void cache_known_end(response_cache *c);
-void cache_known_register(void);
 /** @} */
 
 /** Forget a head. */

@@ -173,6 +173,5 @@ void cache_register_hooks(apr_pool_t *p)
     cache_capture_register();
     cache_hot_register();
     cache_messages_register();
-    cache_known_register();
     request_on_answered(cache_consider);
 }

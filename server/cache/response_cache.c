@@ -420,7 +420,7 @@ int cache_answer(response_cache *c, brg_conn *bc, const http_head *h, const http
 
 void cache_refresh(brg_loop *loop)
 {
-    if (loop->cache->watch && (loop->cache->entries_n || loop->cache->known))
+    if (loop->cache->watch && (loop->cache->entries_n || folders_are_known(loop)))
         watch_drain(loop->cache->watch);
 }
 
@@ -459,6 +459,7 @@ void cache_create(brg_loop *loop)
     if (c->watch && !loop->prefork) /* modules' waits are that thread's, too */
         watch_ring_open(c->watch);
     c->watches = c->watch != NULL;
+    folders_open(loop, c->watch, cache_bytes_most(c, conf) / CACHE_FOLDERS_PART);
 }
 
 void cache_destroy(brg_loop *loop)
@@ -468,7 +469,7 @@ void cache_destroy(brg_loop *loop)
     for (int queue = 0; queue < CACHE_QUEUES; queue++)
         while (c->queue[queue].oldest)
             cache_forget(c, c->queue[queue].oldest);
-    cache_known_end(c);
+    folders_close(loop);
     BRG_ASSERT(c->entries_n == 0 && c->bytes == 0 && c->files_n == 0);
     BRG_ASSERT(!c->file_newest && !c->file_oldest);
     if (c->watch)

@@ -132,10 +132,6 @@ void cache_figures_of(const response_cache *cache, cache_figures *out);
 /** Once a second: tell of the targets that were answered most since this was called last (brigade/figures.h). */
 void cache_tell_busiest(response_cache *cache);
 
-/** r->filename is a file that the handler does not read, since it asks a backend: from the third request on the walk takes what is known of
- * it, as long as nothing of its path changes (cache_known.c). Threads: any; on a worker it does nothing. Blocking: as watch_add(). */
-void cache_known_note(const request_rec *r);
-
 /** Register what fills the cache; called from the core module's register_hooks. */
 void cache_register_hooks(apr_pool_t *p);
 

@@ -56,15 +56,15 @@ const char *conf_htaccess_parse(apr_pool_t *p, request_rec *r, const conf_htacce
     return error;
 }
 
-const char *conf_htaccess_apply(request_rec *r, const conf_htaccess_scope *scope, const char *dir,
-                                ap_directive_t *tree, ap_conf_vector_t *dc,
+const char *conf_htaccess_apply(apr_pool_t *p, request_rec *r, const conf_htaccess_scope *scope,
+                                const char *dir, ap_directive_t *tree, ap_conf_vector_t *dc,
                                 const ap_directive_t **err)
 {
     cmd_parms parms;
     const char *error;
 
     BRG_ASSERT(dc != NULL);
-    conf_htaccess_parms(&parms, r->pool, r, scope, dir);
+    conf_htaccess_parms(&parms, p, r, scope, dir);
     error = ap_walk_config(tree, &parms, dc);
     *err = parms.err_directive;
     return error;
@@ -98,21 +98,31 @@ static int conf_htaccess_unreadable(request_rec *r, const char *dir, const char 
     return HTTP_FORBIDDEN;
 }
 
+static apr_status_t conf_htaccess_open(apr_pool_t *p, request_rec *r, const char *dir,
+                                       const char *name, ap_configfile_t **f, const char **path)
+{
+    if (p == r->pool)
+        return ap_run_open_htaccess(r, dir, name, f, path);
+    *path = ap_make_full_path(p, dir, name);
+    return conf_open_access_file(f, p, *path);
+}
+
 /* @return OK, DECLINED (no such file) or a status */
-static int conf_htaccess_load(request_rec *r, const conf_htaccess_scope *scope, const char *dir,
-                              const char *name, ap_directive_t **tree, const char **path)
+static int conf_htaccess_load(apr_pool_t *p, request_rec *r, const conf_htaccess_scope *scope,
+                              const char *dir, const char *name, ap_directive_t **tree,
+                              const char **path)
 {
     const ap_directive_t *err;
     const char *error;
     ap_configfile_t *f = NULL;
-    apr_status_t rv = ap_run_open_htaccess(r, dir, name, &f, path);
+    apr_status_t rv = conf_htaccess_open(p, r, dir, name, &f, path);
 
     *tree = NULL;
     if (APR_STATUS_IS_ENOENT(rv) || APR_STATUS_IS_ENOTDIR(rv))
         return DECLINED;
     if (rv != APR_SUCCESS)
         return conf_htaccess_unreadable(r, dir, *path, rv);
-    error = conf_htaccess_parse(r->pool, r, scope, dir, f, tree, &err);
+    error = conf_htaccess_parse(p, r, scope, dir, f, tree, &err);
     ap_cfg_closefile(f);
     return error ? conf_htaccess_failed(r, *path, err, error) : OK;
 }
@@ -155,38 +165,60 @@ static const char *conf_htaccess_name(apr_pool_t *p, const char **names)
     return name;
 }
 
+int conf_htaccess_read(ap_conf_vector_t **result, apr_pool_t *p, request_rec *r,
+                       const conf_htaccess_scope *scope, const char *dir, const char *access_name)
+{
+    *result = NULL;
+    while (*access_name && !*result) {
+        const char *name = conf_htaccess_name(p, &access_name), *file = name;
+        const ap_directive_t *err = NULL;
+        ap_directive_t *tree = NULL;
+        int status = conf_htaccess_load(p, r, scope, dir, name, &tree, &file);
+
+        if (status == OK) {
+            ap_conf_vector_t *dc = ap_create_per_dir_config(p);
+            const char *error = conf_htaccess_apply(p, r, scope, dir, tree, dc, &err);
+
+            if (error)
+                return conf_htaccess_failed(r, file, err, error);
+            *result = dc;
+        } else if (status != DECLINED) {
+            return status;
+        }
+    }
+    return OK;
+}
+
 AP_CORE_DECLARE(int)
 ap_parse_htaccess(ap_conf_vector_t **result, request_rec *r, int override, int override_opts,
                   apr_table_t *override_list, const char *path, const char *access_name)
 {
     const conf_htaccess_scope scope = {override, override_opts, override_list};
     const struct htaccess_result *seen = conf_htaccess_seen(r, &scope, path);
-    ap_conf_vector_t *dc = NULL;
+    ap_conf_vector_t *dc = seen ? seen->htaccess : NULL;
 
-    if (seen) {
-        if (seen->htaccess)
-            *result = seen->htaccess;
-        return OK;
-    }
-    while (*access_name && !dc) {
-        const char *name = conf_htaccess_name(r->pool, &access_name), *file = name;
-        const ap_directive_t *err = NULL;
-        ap_directive_t *tree = NULL;
-        int status = conf_htaccess_load(r, &scope, path, name, &tree, &file);
+    if (!seen) {
+        int status = conf_htaccess_read(&dc, r->pool, r, &scope, path, access_name);
 
-        if (status == OK) {
-            const char *error;
-
-            dc = ap_create_per_dir_config(r->pool);
-            error = conf_htaccess_apply(r, &scope, path, tree, dc, &err);
-            if (error)
-                return conf_htaccess_failed(r, file, err, error);
-        } else if (status != DECLINED) {
+        if (status != OK)
             return status;
-        }
+        conf_htaccess_keep(r, &scope, path, dc);
     }
     if (dc)
         *result = dc;
-    conf_htaccess_keep(r, &scope, path, dc);
     return OK;
+}
+
+/* ---- what is not the same when a file is not read again ---- */
+
+static __thread unsigned conf_unrepeatable;
+
+void conf_note_unrepeatable(void)
+{
+    conf_unrepeatable++;
+}
+
+unsigned conf_unrepeatable_noted(void)
+{
+    return conf_unrepeatable;
 }

@@ -292,12 +292,29 @@ const char *conf_htaccess_parse(apr_pool_t *p, request_rec *r, const conf_htacce
 
 /**
  * Apply a parsed tree to the configuration vector @a dc. The tree is not changed and may be applied
- * again; its strings must outlive r.
+ * again; its strings must outlive @a p.
  * @return NULL or a message
  */
-const char *conf_htaccess_apply(request_rec *r, const conf_htaccess_scope *scope, const char *dir,
-                                ap_directive_t *tree, ap_conf_vector_t *dc,
+const char *conf_htaccess_apply(apr_pool_t *p, request_rec *r, const conf_htaccess_scope *scope,
+                                const char *dir, ap_directive_t *tree, ap_conf_vector_t *dc,
                                 const ap_directive_t **err);
+
+/**
+ * Read the first of the files of the names in @a access_name that is in @a dir.
+ * @param p       for all that is read. Another pool than that of r: it may be used for other requests, and hooks of open_htaccess are
+ *                not asked
+ * @param result  [out] NULL: there is none
+ * @return OK, or a status that was logged for @a r. Blocking: reads the file.
+ */
+int conf_htaccess_read(ap_conf_vector_t **result, apr_pool_t *p, request_rec *r,
+                       const conf_htaccess_scope *scope, const char *dir, const char *access_name);
+
+/** A directive did something while it was read that counts for each reading of its file: it looked at another one (<IfFile>), or
+ * wrote a message (Warning). */
+void conf_note_unrepeatable(void);
+
+/** How often the calling thread did that. */
+unsigned conf_unrepeatable_noted(void);
 
 /**
  * As ap_pcfg_openfile() for an access file, of which a request may be in the way of others: a FIFO is

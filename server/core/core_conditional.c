@@ -31,6 +31,7 @@ static int core_has_file(cmd_parms *cmd, const char *arg)
     const char *path = ap_server_root_relative(cmd->temp_pool, arg);
     apr_finfo_t info;
 
+    conf_note_unrepeatable();
     return path && apr_stat(&info, path, APR_FINFO_TYPE, cmd->temp_pool) == APR_SUCCESS;
 }
 

@@ -138,6 +138,7 @@ const char *core_warning(cmd_parms *cmd, void *dir, const char *arg)
     BRG_ASSERT(cmd->directive != NULL);
     if (!*arg)
         return "The Warning directive was used with no message.";
+    conf_note_unrepeatable();
     ap_log_perror(APLOG_MARK, APLOG_STARTUP | APLOG_WARNING, 0, cmd->temp_pool,
                   "%s (line %d of %s)", core_message(cmd, arg), cmd->directive->line_num,
                   cmd->directive->filename);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 #include "expr_private.h"
 #include "http_core.h"
+#include "brigade/files.h"
 #include "http_request.h"
 #include "apr_fnmatch.h"
 #include "apr_file_info.h"
@@ -50,7 +51,8 @@ static apr_filetype_e expr_file_type(ap_expr_eval_ctx_t *ctx, const char *name, 
         brg_cache_depends_on(ctx->r, name);
     else if (ctx->r)
         request_mark_volatile(ctx->r, "core.c", "an expression looks for a file without a path");
-    rv = apr_stat(&info, name, wanted, ctx->p);
+    rv =
+        ctx->r ? brg_file_stat(&info, ctx->r, name, wanted) : apr_stat(&info, name, wanted, ctx->p);
     if (rv != APR_SUCCESS && rv != APR_INCOMPLETE)
         return APR_NOFILE;
     *size = info.size;

@@ -84,7 +84,7 @@ int brg_etag_waits(const request_rec *r, apr_file_t *file)
 
     if (!(etag_components(r) & ETAG_DIGEST) || apr_table_get(r->notes, "no-etag"))
         return 0;
-    return apr_os_file_get(&fd, file) != APR_SUCCESS || file_identity_take(&id, fd, NULL) ||
+    return !file || apr_os_file_get(&fd, file) != APR_SUCCESS || file_identity_take(&id, fd, NULL) ||
            !http_digest_find(&id, digest);
 }
 

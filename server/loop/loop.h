@@ -53,6 +53,7 @@
 struct epoll_event;
 struct gather;
 struct response_cache;
+struct folder_table;
 struct loop_score;
 
 /** A call that another thread wants the loop to make. Its owner keeps it until the call was made. */
@@ -169,6 +170,7 @@ struct brg_loop {
 
     struct gather *out;           /**< output of a turn, before it is sent (gather.h) */
     struct response_cache *cache; /**< the response cache (services.begin) */
+    struct folder_table *folders; /**< what is known of folders (request/folders.h); NULL: nothing */
     void *layer;                  /**< what loop_layer.begin() made, or NULL */
     struct loop_score *score;     /**< counters in the scoreboard; never NULL */
     loop_figures *figures;        /**< and those of figures.h; never NULL */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The target of a request. */
 #include "proxy_private.h"
-#include "response_cache.h"
+#include "brigade/files.h"
 #include "apr_strings.h"
 #include "brigade/assert.h"
 #include "http_log.h"
@@ -34,7 +34,7 @@ static int resolve_handler(request_rec *r, client_origin **origin)
     int rv;
 
     BRG_ASSERT(!r->proxyreq && !strncmp(r->handler, "proxy:", 6));
-    cache_known_note(r);
+    brg_file_remember(r);
     r->proxyreq = PROXYREQ_REVERSE;
     apr_table_setn(r->notes, "proxy-sethandler", "1");
     if (proxy_handled(r, origin))

@@ -4,6 +4,7 @@
 #include "core_settings.h"
 #include "request_context.h"
 #include "walk_private.h"
+#include "folder_private.h"
 #include "file_open_private.h"
 #include "auth_helpers.h"
 #include "expr_depends.h"
@@ -188,6 +189,7 @@ void request_register_hooks(apr_pool_t *p)
     ap_hook_post_config(request_post_config, NULL, NULL, APR_HOOK_REALLY_FIRST);
     ap_hook_optional_fn_retrieve(auth_helpers_retrieve, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_create_request(request_conf_create, NULL, NULL, APR_HOOK_REALLY_FIRST);
+    ap_hook_create_request(folder_request_begin, NULL, NULL, APR_HOOK_FIRST);
     ap_hook_translate_name(ap_core_translate, NULL, NULL, APR_HOOK_REALLY_LAST);
     ap_hook_map_to_storage(storage_is_file, NULL, NULL, APR_HOOK_REALLY_LAST);
     ap_hook_dirwalk_stat(walk_stat, NULL, NULL, APR_HOOK_REALLY_LAST);

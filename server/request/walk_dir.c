@@ -7,10 +7,12 @@
  * It needs no system call for each directory. One stat() of the whole name tells that everything above it
  * is a directory; if the name does not exist, one of its parent mostly tells. The components are looked at
  * one by one only where neither helps, or where the Options of a directory do not allow all symbolic
- * links.
+ * links. And nothing is looked at that the loop knows: walk_known.c.
  */
-#include "walk_private.h"
+#include "walk_dir_private.h"
 #include "request_context.h"
+#include "configuration.h"
+#include "conn.h"
 #include "brigade/assert.h"
 #include "brigade/response_cache.h"
 #include "http_log.h"
@@ -20,32 +22,14 @@
 
 APLOG_USE_MODULE(core);
 
-typedef struct dir_walk {
-    request_rec *r;
-    const char *path; /* r->filename as it came: absolute, no empty or dot segments */
-    apr_size_t len;
-    walk_fold found;        /* sections and .htaccess files so far */
-    ap_conf_vector_t *conf; /* in force in the current directory; NULL: found has grown */
-    const apr_array_header_t *secs;
-    const char *access_name;
-    int next_sec;
-    apr_size_t searched; /* directories that were searched for .htaccess files */
-    char *links;         /* request_files.links so far, or NULL */
-    apr_size_t dirs_end; /* components that end before this offset are known to be directories */
-    int was_given;       /* the caller knew of the last component, as from a directory listing */
-    int type_known;      /* r->finfo tells what the last component is */
-    char *scratch;       /* for prefixes of path; made when first needed */
-    apr_size_t cut;      /* where scratch ends now */
-} dir_walk;
-
-static const core_dir_config *dir_core(dir_walk *w)
+const core_dir_config *walk_dir_core(dir_walk *w)
 {
     if (!w->conf)
         w->conf = walk_fold_onto(w->r, &w->found, w->r->per_dir_config);
     return ap_get_core_module_config(w->conf);
 }
 
-static void dir_take(dir_walk *w, ap_conf_vector_t *sec, int sec_is_config)
+void walk_dir_take(dir_walk *w, ap_conf_vector_t *sec, int sec_is_config)
 {
     walk_fold_add(w->r, &w->found, sec, sec_is_config);
     w->conf = NULL;
@@ -83,6 +67,28 @@ static apr_status_t dir_stat(dir_walk *w, apr_size_t end, apr_int32_t wanted, ap
     return rv == APR_INCOMPLETE && (finfo->valid & APR_FINFO_TYPE) ? APR_SUCCESS : rv;
 }
 
+/* The name is not there: what is known of the directory that it is missing in. @return an error of stat() */
+static apr_status_t dir_survey_parent(dir_walk *w, apr_finfo_t *parent, apr_size_t *slash)
+{
+    for (*slash = w->len - 1; *slash > 0 && w->path[*slash - 1] != '/'; (*slash)--) {
+    }
+    if (w->folder && *slash == w->pos)
+        return folder_info(w->table, w->folder, w->r, parent) ? APR_SUCCESS : APR_ENOENT;
+    return *slash > 1 ? dir_stat(w, *slash - 1, APR_FINFO_MIN, parent) : APR_ENOENT;
+}
+
+/* A name in a folder that is known was looked for in vain, or would have to be waited for. @return 1: a worker goes on, and reads all
+ * names of the folder */
+static int dir_missed(dir_walk *w, int waits)
+{
+    const int many = w->folder && folder_missed(w->folder);
+
+    if (!w->folder || !(many || waits) || !conn_on_loop() || !request_may_leave_thread(w->r))
+        return 0;
+    folder_want_names(w->folder, w->r);
+    return request_files_of(w->r)->wanted != NULL;
+}
+
 /* What one or two system calls tell of the whole name. @return OK or WALK_WOULD_WAIT */
 static int dir_survey(dir_walk *w)
 {
@@ -92,7 +98,6 @@ static int dir_survey(dir_walk *w)
     apr_status_t rv = APR_SUCCESS;
 
     BRG_ASSERT(w->len > 0 && w->path[0] == '/');
-    brg_cache_depends_on(r, w->path);
     w->was_given = r->finfo.filetype != APR_NOFILE;
     if (r->finfo.filetype == APR_NOFILE || r->finfo.filetype == APR_LNK)
         rv = dir_stat(w, w->len, APR_FINFO_MIN, &r->finfo);
@@ -101,8 +106,10 @@ static int dir_survey(dir_walk *w)
         w->type_known = 1;
         return OK;
     }
-    if (APR_STATUS_IS_EAGAIN(rv))
+    if (APR_STATUS_IS_EAGAIN(rv)) {
+        (void)dir_missed(w, 1);
         return WALK_WOULD_WAIT;
+    }
     memset(&r->finfo, 0, sizeof r->finfo);
     r->finfo.filetype = APR_NOFILE;
     if (!APR_STATUS_IS_ENOENT(rv))
@@ -111,13 +118,13 @@ static int dir_survey(dir_walk *w)
     rv = dir_stat(w, w->len - (w->path[w->len - 1] == '/'), APR_FINFO_MIN | APR_FINFO_LINK, &link);
     if (rv == APR_SUCCESS || APR_STATUS_IS_EAGAIN(rv))
         return rv == APR_SUCCESS ? OK : WALK_WOULD_WAIT;
-    for (slash = w->len - 1; slash > 0 && w->path[slash - 1] != '/'; slash--) {
-    }
-    rv = slash > 1 ? dir_stat(w, slash - 1, APR_FINFO_MIN, &parent) : APR_ENOENT;
+    rv = dir_survey_parent(w, &parent, &slash);
     if (APR_STATUS_IS_EAGAIN(rv))
         return WALK_WOULD_WAIT;
     if (rv != APR_SUCCESS || parent.filetype != APR_DIR)
         return OK;
+    if (w->folder && slash == w->pos && dir_missed(w, 0))
+        return WALK_WOULD_WAIT;
     /* No file, but the times of its directory: they tell mod_negotiation of new and removed variants. */
     r->finfo = parent;
     r->finfo.filetype = APR_NOFILE;
@@ -199,7 +206,7 @@ static int dir_look(dir_walk *w, apr_size_t end, int opts, apr_finfo_t *finfo)
 }
 
 /* Which links the level-th component from the root may be. The path has at most len / 2 + 1 of them. */
-static void dir_note_links(dir_walk *w, unsigned level, int opts)
+void walk_dir_note_links(dir_walk *w, unsigned level, int opts)
 {
     apr_size_t most = w->len / 2 + 2;
 
@@ -219,7 +226,7 @@ static void dir_note_links(dir_walk *w, unsigned level, int opts)
 static int dir_component(dir_walk *w, apr_size_t end, unsigned level, int *is_dir)
 {
     request_rec *r = w->r;
-    int opts = dir_core(w)->opts;
+    int opts = walk_dir_core(w)->opts;
     int is_last = end + (end < w->len) == w->len;
     int follow = (opts & (OPT_SYM_LINKS | OPT_SYM_OWNER)) == OPT_SYM_LINKS;
     apr_finfo_t looked;
@@ -227,7 +234,7 @@ static int dir_component(dir_walk *w, apr_size_t end, unsigned level, int *is_di
 
     BRG_ASSERT(level > 0 && end <= w->len);
     if (!(opts & OPT_SYM_LINKS) || w->links)
-        dir_note_links(w, level, opts);
+        walk_dir_note_links(w, level, opts);
     if (follow && !is_last && end < w->dirs_end) {
         *is_dir = 1;
         return OK;
@@ -238,6 +245,9 @@ static int dir_component(dir_walk *w, apr_size_t end, unsigned level, int *is_di
         finfo = &looked;
         if ((res = dir_look(w, end, opts, finfo)) != OK)
             return res;
+        if (finfo->filetype == APR_NOFILE && !is_last && w->folder && level == w->level &&
+            dir_missed(w, 0))
+            return WALK_WOULD_WAIT;
     }
     *is_dir = finfo->filetype == APR_DIR;
     /* The name itself may be a FIFO or a device: index files and rewrite rules ignore it, as in Apache, and no handler
@@ -267,26 +277,38 @@ static int dir_is(const dir_walk *w, const char *d, apr_size_t pos)
     return have == pos ? d[pos] == '\0' : d[have] == '/' && d[have + 1] == '\0';
 }
 
+void walk_dir_each_time(request_rec *r)
+{
+    request_mark_volatile(r, "core.c",
+                          "an access file has <IfFile> or Warning, and is read for each request");
+}
+
 static int dir_htaccess(dir_walk *w, apr_size_t pos)
 {
-    const core_dir_config *core = dir_core(w);
+    const core_dir_config *core = walk_dir_core(w);
     int override = (int)core->override & ~OR_UNSET;
     ap_conf_vector_t *found = NULL;
+    unsigned unrepeatable;
     int res;
 
     if (!override && (!core->override_list || apr_is_empty_table(core->override_list)))
         return OK;
     if (walk_would_wait(w->r, ++w->searched))
         return WALK_WOULD_WAIT;
+    unrepeatable = conf_unrepeatable_noted();
     res = ap_parse_htaccess(&found, w->r, override, core->override_opts, core->override_list,
                             apr_pstrdup(w->r->pool, dir_prefix(w, pos)), w->access_name);
-    if (res == OK && found)
-        dir_take(w, found, 0);
+    if (unrepeatable != conf_unrepeatable_noted())
+        walk_dir_each_time(w->r);
+    if (res == OK && found) {
+        w->found.keep = NULL; /* it ends with the request */
+        walk_dir_take(w, found, 0);
+    }
     return res;
 }
 
 /* Add the sections for the name that ends before pos, the level-th from the root. */
-static void dir_sections(dir_walk *w, apr_size_t pos, unsigned level)
+void walk_dir_sections(dir_walk *w, apr_size_t pos, unsigned level)
 {
     for (; w->next_sec < w->secs->nelts; w->next_sec++) {
         ap_conf_vector_t *sec = APR_ARRAY_IDX(w->secs, w->next_sec, ap_conf_vector_t *);
@@ -297,7 +319,7 @@ static void dir_sections(dir_walk *w, apr_size_t pos, unsigned level)
         if (core->d_is_fnmatch
                 ? apr_fnmatch(core->d, dir_prefix(w, pos), APR_FNM_PATHNAME) == APR_SUCCESS
                 : dir_is(w, core->d, pos))
-            dir_take(w, sec, 1);
+            walk_dir_take(w, sec, 1);
     }
 }
 
@@ -341,13 +363,13 @@ static void dir_regexes(dir_walk *w)
         const core_dir_config *core = ap_get_core_module_config(sec);
 
         if (core->r && walk_regex_matches(w->r, core, subject))
-            dir_take(w, sec, 1);
+            walk_dir_take(w, sec, 1);
     }
 }
 
 /* ---- the walk ---- */
 
-static int dir_is_canonical(const char *path)
+int walk_is_canonical(const char *path)
 {
     for (const char *p = path; (p = strchr(p, '/')); p++) {
         if (p[1] != '/' && p[1] != '.')
@@ -372,7 +394,7 @@ static int dir_begin(dir_walk *w, request_rec *r)
     }
     if (r->filename[0] != '/') {
         rv = APR_EBADPATH;
-    } else if (!dir_is_canonical(r->filename)) {
+    } else if (!walk_is_canonical(r->filename)) {
         rv = apr_filepath_merge(&r->filename, NULL, r->filename,
                                 APR_FILEPATH_NOTRELATIVE | APR_FILEPATH_TRUENAME, r->pool);
     }
@@ -383,8 +405,10 @@ static int dir_begin(dir_walk *w, request_rec *r)
                       r->filename, r->uri);
         return DECLINED;
     }
-    *w = (dir_walk){.r = r, .path = r->filename, .len = strlen(r->filename)};
+    *w = (dir_walk){.r = r, .path = r->filename, .len = strlen(r->filename), .pos = 1, .level = 1};
     w->conf = r->per_dir_config;
+    if (request_files_of(r))
+        request_files_of(r)->known = 0;
     w->secs = sconf->sec_dir ? sconf->sec_dir : &none;
     w->access_name = sconf->access_name ? sconf->access_name : DEFAULT_ACCESS_FNAME;
     return OK;
@@ -408,48 +432,63 @@ static void dir_finish(dir_walk *w, apr_size_t end)
         r->path_info = r->filename + w->len; /* empty */
     }
     r->canonical_filename = r->filename;
-    if (files)
+    if (files) {
         files->links = w->links;
+        files->walked = r->filename;
+    }
     dir_regexes(w);
-    dir_core(w);
+    walk_dir_core(w);
     r->per_dir_config = w->conf;
+}
+
+/* The directories from w->pos on. @return OK: w->end is the end of the walk */
+static int dir_levels(dir_walk *w)
+{
+    int res, is_dir;
+
+    for (;; w->level++, w->taken = 0) {
+        const char *slash;
+
+        if (!w->taken) {
+            walk_dir_sections(w, w->pos, w->level);
+            if ((res = dir_htaccess(w, w->pos)) != OK)
+                return res;
+        }
+        if (w->pos >= w->len) {
+            w->end = w->len; /* all of it is a directory */
+            return OK;
+        }
+        slash = memchr(w->path + w->pos, '/', w->len - w->pos);
+        w->end = slash ? (apr_size_t)(slash - w->path) : w->len;
+        if ((res = dir_component(w, w->end, w->level, &is_dir)) != OK)
+            return res;
+        if (!is_dir)
+            return OK;
+        w->pos = w->end + 1;
+        w->folder = NULL;
+    }
 }
 
 AP_DECLARE(int) ap_directory_walk(request_rec *r)
 {
     dir_walk w;
-    apr_size_t pos = 1, end = 0;
     int res;
 
     if (dir_begin(&w, r) != OK) {
         r->finfo.filetype = APR_NOFILE;
         return OK;
     }
-    if (walk_would_wait(r, 0) || dir_survey(&w) != OK)
+    if (walk_would_wait(r, 0))
         return WALK_WOULD_WAIT;
-    for (unsigned level = 1;; level++) {
-        const char *slash;
-        int is_dir;
-
-        dir_sections(&w, pos, level);
-        if ((res = dir_htaccess(&w, pos)) != OK)
-            return res;
-        if (pos >= w.len) {
-            end = w.len; /* all of it is a directory */
-            break;
-        }
-        slash = memchr(w.path + pos, '/', w.len - pos);
-        end = slash ? (apr_size_t)(slash - w.path) : w.len;
-        if ((res = dir_component(&w, end, level, &is_dir)) != OK)
-            return res;
-        if (!is_dir) {
-            /* <Directory> sections, patterns above all, may name a file as well. */
-            if (end == w.len && r->finfo.filetype == APR_REG)
-                dir_sections(&w, w.len + 1, level + 1);
-            break;
-        }
-        pos = end + 1;
-    }
-    dir_finish(&w, end);
+    folder_read_names(r);
+    brg_cache_depends_on(r, w.path);
+    if ((res = walk_known(&w)) == OK && (res = dir_survey(&w)) == OK)
+        res = dir_levels(&w);
+    if (res != OK && res != DONE)
+        return res;
+    /* <Directory> sections, patterns above all, may name a file as well. */
+    if (w.end == w.len && r->finfo.filetype == APR_REG)
+        walk_dir_sections(&w, w.len + 1, w.level + 1);
+    dir_finish(&w, w.end);
     return OK;
 }

@@ -9,19 +9,21 @@
  *
  * Where both operands belong to the configuration, the result does too: it goes to a table of the
  * whole process that is read without a lock and only ever grows, up to a bound (a configuration
- * with many <If> sections can have more combinations than are worth keeping). A merge with an .htaccess file
- * is kept by the request instead, for its sub-requests and redirects.
+ * with many <If> sections can have more combinations than are worth keeping). A merge with an .htaccess file that the loop
+ * knows is kept beside that file (folder_view.c); else by the request, for its sub-requests and redirects.
  */
 #include "walk_private.h"
 #include "apr_allocator.h"
 #include "counted_lock.h"
 #include "request_context.h"
 #include "brigade/assert.h"
+#include "loop.h"
 #include <pthread.h>
 #include <stdatomic.h>
 
 #define MERGE_SLOTS 4096u
 #define MERGE_MAX (MERGE_SLOTS / 2)
+#define MERGE_KEPT_MOST 64 /* of one keep */
 
 typedef struct merge_entry {
     const ap_conf_vector_t *base, *sec;
@@ -38,7 +40,7 @@ static pthread_mutex_t merge_lock = PTHREAD_MUTEX_INITIALIZER;
 static apr_pool_t *merge_pool; /* NULL: nothing is kept; set before threads start */
 static unsigned merge_used;
 
-/* A merge that a request keeps, in its AP_NOTE_DIRECTORY_WALK. */
+/* A merge that a request keeps, in its AP_NOTE_DIRECTORY_WALK, or a keep. */
 typedef struct merge_note {
     merge_entry entry;
     struct merge_note *next;
@@ -154,6 +156,8 @@ static ap_conf_vector_t *merge_for_request(request_rec *r, ap_conf_vector_t *bas
     }
     note = apr_palloc(r->pool, sizeof *note);
     note->entry = (merge_entry){base, sec, ap_merge_per_dir_configs(r->pool, base, sec)};
+    if (request_files_of(r))
+        request_files_of(r)->merges = 1;
     void **list = ap_get_request_note(r, AP_NOTE_DIRECTORY_WALK);
     if (list) {
         note->next = *list;
@@ -162,8 +166,50 @@ static ap_conf_vector_t *merge_for_request(request_rec *r, ap_conf_vector_t *bas
     return note->entry.result;
 }
 
+/* ---- beside access files ---- */
+
+int walk_keep_has(const walk_keep *keep, const ap_conf_vector_t *conf)
+{
+    const merge_note *note = atomic_load_explicit(&keep->list, memory_order_acquire);
+
+    while (note && note->entry.result != conf)
+        note = note->next;
+    return note != NULL;
+}
+
+static merge_note *keep_add(walk_keep *keep, ap_conf_vector_t *base, ap_conf_vector_t *sec)
+{
+    merge_note *note;
+
+    if (keep->n >= MERGE_KEPT_MOST || !keep->loop || loop_self() != keep->loop)
+        return NULL;
+    if (!keep->pool && apr_pool_create_unmanaged_ex(&keep->pool, NULL, NULL) != APR_SUCCESS) {
+        keep->n = MERGE_KEPT_MOST; /* what a request keeps must never be an operand here */
+        return NULL;
+    }
+    note = apr_palloc(keep->pool, sizeof *note);
+    note->entry = (merge_entry){base, sec, ap_merge_per_dir_configs(keep->pool, base, sec)};
+    note->next = atomic_load_explicit(&keep->list, memory_order_relaxed);
+    atomic_store_explicit(&keep->list, note, memory_order_release);
+    keep->n++;
+    return note;
+}
+
+/* NULL: the request keeps it */
+static ap_conf_vector_t *merge_in_keep(walk_keep *keep, ap_conf_vector_t *base,
+                                       ap_conf_vector_t *sec)
+{
+    merge_note *note = atomic_load_explicit(&keep->list, memory_order_acquire);
+
+    while (note && (note->entry.base != base || note->entry.sec != sec))
+        note = note->next;
+    if (!note)
+        note = keep_add(keep, base, sec);
+    return note ? note->entry.result : NULL;
+}
+
 ap_conf_vector_t *walk_merge(request_rec *r, ap_conf_vector_t *base, ap_conf_vector_t *sec,
-                             int are_config)
+                             int are_config, walk_keep *keep)
 {
     ap_conf_vector_t *result = NULL;
 
@@ -172,6 +218,8 @@ ap_conf_vector_t *walk_merge(request_rec *r, ap_conf_vector_t *base, ap_conf_vec
         if (!result)
             result = merge_add(base, sec);
     }
+    if (!result && keep)
+        result = merge_in_keep(keep, base, sec);
     return result ? result : merge_for_request(r, base, sec);
 }
 
@@ -188,12 +236,12 @@ void walk_fold_add(request_rec *r, walk_fold *fold, ap_conf_vector_t *sec, int s
         return;
     }
     fold->is_config = fold->is_config && sec_is_config;
-    fold->sum = walk_merge(r, fold->sum, sec, fold->is_config);
+    fold->sum = walk_merge(r, fold->sum, sec, fold->is_config, fold->keep);
 }
 
 ap_conf_vector_t *walk_fold_onto(request_rec *r, const walk_fold *fold, ap_conf_vector_t *base)
 {
     if (!fold->sum)
         return base;
-    return walk_merge(r, base, fold->sum, fold->is_config && walk_is_config(r, base));
+    return walk_merge(r, base, fold->sum, fold->is_config && walk_is_config(r, base), fold->keep);
 }

@@ -10,6 +10,15 @@
 #include "httpd.h"
 #include "http_config.h"
 #include "http_core.h"
+#include <stdatomic.h>
+
+/** Merges with what was read from access files, kept as long as what they are made of. Only the loop that made it adds to it. */
+typedef struct walk_keep {
+    const struct brg_loop *loop;
+    apr_pool_t *pool; /* NULL: nothing was kept yet */
+    _Atomic(struct merge_note *) list;
+    unsigned n;
+} walk_keep;
 
 /**
  * @a base merged with @a sec on top. The same pair gives the same result, as pointer, for all
@@ -17,12 +26,20 @@
  * to (subrequests, redirects) otherwise. That makes a merge in the steady state a look-up, and lets
  * "has the configuration changed?" be a comparison of pointers. (walk_merge.c)
  *
- * @param are_config  both belong to the configuration; 0: one was made for this request
- * Ownership: the configuration's, or r->pool; not to be written.
+ * @param are_config  both belong to the configuration; 0: one was read from an access file
+ * @param keep  lives as long as both where they are not configuration; NULL: they are this request's
+ * Ownership: the configuration's, the keep's, or r->pool; not to be written.
  * Threads: any; look-ups take no lock.
  */
 ap_conf_vector_t *walk_merge(request_rec *r, ap_conf_vector_t *base, ap_conf_vector_t *sec,
-                             int are_config);
+                             int are_config, walk_keep *keep);
+
+/** The keep that the sections of @a conf may be merged into, conf being what r's walk through known folders led to, or merged onto
+ * that in the same keep. NULL: none. (folder_view.c) */
+walk_keep *walk_keep_of(const request_rec *r, const ap_conf_vector_t *conf);
+
+/** 1: @a conf was made by a merge in @a keep. */
+int walk_keep_has(const walk_keep *keep, const ap_conf_vector_t *conf);
 
 /** The filters of sub-requests (subrequest.c). */
 void subreq_register_filters(void);
@@ -34,6 +51,7 @@ int walk_is_config(const request_rec *r, const ap_conf_vector_t *conf);
 typedef struct walk_fold {
     ap_conf_vector_t *sum; /* NULL: none yet */
     int is_config;         /* sum is part of the configuration */
+    walk_keep *keep;       /* walk_merge() */
 } walk_fold;
 
 /** Add @a sec; @a sec_is_config 0: it was read from an .htaccess file for this request. */

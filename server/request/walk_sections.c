@@ -120,7 +120,7 @@ AP_DECLARE(int) ap_location_walk(request_rec *r)
 {
     const core_server_config *sconf = ap_get_core_module_config(r->server->module_config);
     const location_note *note;
-    walk_fold fold = {0};
+    walk_fold fold = {.keep = walk_keep_of(r, r->per_dir_config)};
 
     if (!sconf->sec_url || !sconf->sec_url->nelts || !r->uri)
         return OK;
@@ -147,7 +147,7 @@ AP_DECLARE(int) ap_file_walk(request_rec *r)
     const core_dir_config *dconf = ap_get_core_module_config(r->per_dir_config);
     const apr_array_header_t *secs = dconf->sec_file;
     const char *slash, *name;
-    walk_fold fold = {0};
+    walk_fold fold = {.keep = walk_keep_of(r, r->per_dir_config)};
     int is_config;
 
     if (!secs || !secs->nelts || !r->filename)
@@ -212,7 +212,7 @@ AP_DECLARE(int) ap_if_walk(request_rec *r)
         return OK;
     is_config = walk_is_config(r, r->per_dir_config);
     while (core->sec_if && core->sec_if->nelts) {
-        walk_fold fold = {0};
+        walk_fold fold = {.keep = walk_keep_of(r, r->per_dir_config)};
 
         if_walk_level(r, core->sec_if, &fold, is_config);
         if (!fold.sum)

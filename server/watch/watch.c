@@ -144,10 +144,11 @@ static void dir_kill(watch_set *w, watch_dir *d)
     w->generation++;
 }
 
-static void entry_changed(watch_set *w, watch_dir *d, const char *name)
+static void entry_changed(watch_set *w, watch_dir *d, const char *name, uint32_t mask)
 {
     watch_dir *below;
 
+    watch_names_event(w, d, name, mask);
     watch_node_change(w, d->any);
     watch_node_change(w, watch_entry_find(w, d, name, strlen(name)));
     if ((below = watch_dir_below(w, d, name)) != NULL)
@@ -173,7 +174,7 @@ static void watch_event(watch_set *w, const struct inotify_event *e)
         if (!e->len)
             dir_kill(w, d);
         else if (!d->dead)
-            entry_changed(w, d, e->name);
+            entry_changed(w, d, e->name, e->mask);
 }
 
 static void drain_events(watch_set *w)

@@ -107,6 +107,56 @@ int watch_changed(watch_set *w, watch_owner *owner);
 /** End all dependencies of @a owner; it is as if new. */
 void watch_remove(watch_set *w, watch_owner *owner);
 
+/** @name Directories for those who keep what they know of one (watch_folder.c) */
+/** @{ */
+typedef struct watch_dir watch_folder;
+
+/**
+ * The directory at @a path, absolute and without empty or dot segments, put under watch with all above it. What is found out about it
+ * from now on holds while watch_folder_is_current(), and about its entries while watch_folder_changes() stays the same.
+ * @return a reference; NULL with errno: ENOENT and ENOTDIR tell that there is no such directory, all else that it cannot be watched
+ */
+watch_folder *watch_folder_open(watch_set *w, const char *path, size_t len);
+void watch_folder_close(watch_set *w, watch_folder *d);
+
+/** 1 while its path means what it meant, and its permissions, owner and attributes are the same, as far as watch_drain() has read. */
+int watch_folder_is_current(const watch_set *w, watch_folder *d);
+
+/** 1: its path is a symbolic link. */
+int watch_folder_is_link(const watch_folder *d);
+
+/** Its path, and the last component of that; they live as long as the reference. */
+const char *watch_folder_path(const watch_folder *d);
+const char *watch_folder_name(const watch_folder *d);
+
+/** Grows with each change of an entry: one that came, went, was renamed or got other attributes; not with the content of files. */
+uint32_t watch_folder_changes(const watch_folder *d);
+
+/** Which names a folder holds, as hashes: 8 bytes or more for each. */
+typedef struct watch_names watch_names;
+
+/** Names that are kept of a folder at most. */
+#define WATCH_NAMES_MOST 16384
+
+/**
+ * Read the names in the folder at @a path.
+ * @return of malloc(); NULL: there are too many, or its file system may take other names for the same ones, or changes in it where no
+ *         event tells. Threads: any. Blocking: reads the directory.
+ */
+watch_names *watch_names_read(const char *path);
+void watch_names_free(watch_names *names);
+
+/** Let @a d have the names, which it frees; the caller knows that watch_folder_changes() did not grow since they were read. Names that
+ * come are added. */
+void watch_folder_set_names(watch_set *w, watch_folder *d, watch_names *names);
+
+/** 1: its names are known. */
+int watch_folder_has_names(const watch_folder *d);
+
+/** 1: nothing in it is called @a name. 0: that is not known. */
+int watch_folder_lacks(const watch_folder *d, const char *name, size_t len);
+/** @} */
+
 /** Watches in use. */
 unsigned watch_count(const watch_set *w);
 

@@ -42,6 +42,7 @@ static void dir_free(watch_set *w, watch_dir *d)
 
     BRG_ASSERT(!d->any && d->refs == 0);
     dir_unmap(w, d);
+    watch_names_drop(w, d);
     if (d->prev_of_inode) {
         *d->prev_of_inode = d->next_of_inode;
         if (d->next_of_inode)

@@ -6,7 +6,7 @@
  * @file watch_private.h
  * Shared by watch.c (the set, events), watch_path.c (what an owner depends on for a path),
  * watch_dir.c (the objects for directories) and watch_inode.c (inotify watches, file systems),
- * watch_ring.c (whether anything happened).
+ * watch_ring.c (whether anything happened), watch_folder.c (names of a directory).
  *
  * | Object      | Made by          | Referenced by                       | Dies                    |
  * |-------------|------------------|-------------------------------------|-------------------------|
@@ -54,10 +54,12 @@ struct watch_dir {
     uint64_t place;   /**< watch_place_of() it, when it was made */
     uint64_t mount;   /**< watch_look: what it leads to */
     uint64_t mounted; /**< of the set, when that was last compared */
+    watch_names *names; /**< all that are in it, or more; NULL: not known */
     unsigned refs;
     uint8_t dead;
     uint8_t mapped;
     uint32_t hash;
+    uint32_t changes; /**< watch_folder_changes() */
     uint32_t path_len;
     char path[];
 };
@@ -185,6 +187,14 @@ size_t watch_normalise(char *path, size_t len);
 /** The far end of a symbolic link whose text is @a text, met at path[0..dir_len) + "/" + name.
  * Needs PATH_MAX bytes in @a out. @return its length; 0: too long */
 size_t watch_link_path(char *out, const char *path, size_t dir_len, const char *text, size_t len);
+/** @} */
+
+/** @name watch_folder.c */
+/** @{ */
+
+/** An event of @a mask about the entry @a name. */
+void watch_names_event(watch_set *w, watch_dir *d, const char *name, uint32_t mask);
+void watch_names_drop(watch_set *w, watch_dir *d);
 /** @} */
 
 /** @name watch_node.c */

@@ -50,7 +50,7 @@ static void read_htaccess(const char *text, size_t size)
     r->server = c->base_server = ap_server_conf;
     if (!conf_htaccess_parse(p, r, &scope, "/d/", conf_open_memory(p, "fuzz", text, size), &tree,
                              &err))
-        conf_htaccess_apply(r, &scope, "/d/", tree, ap_create_per_dir_config(p), &err);
+        conf_htaccess_apply(p, r, &scope, "/d/", tree, ap_create_per_dir_config(p), &err);
     apr_pool_destroy(p);
 }
 

@@ -43,7 +43,7 @@ static const char *apply(request_rec *r, const conf_htaccess_scope *scope, const
     const char *error = conf_htaccess_parse(r->pool, r, scope, "/d/", f, &tree, &err);
 
     *dc = ap_create_per_dir_config(r->pool);
-    return error ? error : conf_htaccess_apply(r, scope, "/d/", tree, *dc, &err);
+    return error ? error : conf_htaccess_apply(r->pool, r, scope, "/d/", tree, *dc, &err);
 }
 
 static void test_allowed(void **state)
@@ -149,7 +149,7 @@ static void test_replay(void **state)
         ap_conf_vector_t *dc = ap_create_per_dir_config(r->pool);
         const core_dir_config *d;
 
-        assert_null(conf_htaccess_apply(r, &everything, "/d/", tree, dc, &err));
+        assert_null(conf_htaccess_apply(r->pool, r, &everything, "/d/", tree, dc, &err));
         d = ap_get_core_module_config(dc);
         assert_string_equal(d->mime_type, "a/b");
         assert_int_equal(d->sec_file->nelts, 1);

@@ -353,11 +353,11 @@ static void other_operands_give_other_results(void **state)
     core_dir_config *core;
     ap_conf_vector_t *x = vector(&core), *y = vector(&core);
     request_rec *r = request("/");
-    ap_conf_vector_t *xy = walk_merge(r, walk_merge(r, r->per_dir_config, x, 1), y, 1);
-    ap_conf_vector_t *yx = walk_merge(r, walk_merge(r, r->per_dir_config, y, 1), x, 1);
+    ap_conf_vector_t *xy = walk_merge(r, walk_merge(r, r->per_dir_config, x, 1, NULL), y, 1, NULL);
+    ap_conf_vector_t *yx = walk_merge(r, walk_merge(r, r->per_dir_config, y, 1, NULL), x, 1, NULL);
 
     assert_ptr_not_equal(xy, yx);
-    assert_ptr_equal(xy, walk_merge(r, walk_merge(r, r->per_dir_config, x, 1), y, 1));
+    assert_ptr_equal(xy, walk_merge(r, walk_merge(r, r->per_dir_config, x, 1, NULL), y, 1, NULL));
 }
 
 /* What a request has of its own is shared with those that it leads to, and with no others. */
@@ -369,26 +369,28 @@ static void merges_of_htaccess_stay_in_the_family(void **state)
 
     sub->main = r;
     next->prev = sub;
-    mine = walk_merge(r, r->per_dir_config, htaccess, 0);
-    assert_ptr_equal(walk_merge(sub, sub->per_dir_config, htaccess, 0), mine);
-    assert_ptr_equal(walk_merge(next, next->per_dir_config, htaccess, 0), mine);
-    assert_ptr_not_equal(walk_merge(other, other->per_dir_config, htaccess, 0), mine);
+    mine = walk_merge(r, r->per_dir_config, htaccess, 0, NULL);
+    assert_ptr_equal(walk_merge(sub, sub->per_dir_config, htaccess, 0, NULL), mine);
+    assert_ptr_equal(walk_merge(next, next->per_dir_config, htaccess, 0, NULL), mine);
+    assert_ptr_not_equal(walk_merge(other, other->per_dir_config, htaccess, 0, NULL), mine);
     /* A section on top of it is no part of the configuration either. */
-    assert_ptr_equal(walk_merge(next, mine, sec, 0), walk_merge(next, mine, sec, 0));
-    assert_ptr_not_equal(walk_merge(next, mine, sec, 0), walk_merge(other, mine, sec, 0));
+    assert_ptr_equal(walk_merge(next, mine, sec, 0, NULL), walk_merge(next, mine, sec, 0, NULL));
+    assert_ptr_not_equal(walk_merge(next, mine, sec, 0, NULL),
+                         walk_merge(other, mine, sec, 0, NULL));
 }
 
 static void the_store_of_merges_is_bounded(void **state)
 {
     request_rec *r = request("/");
     core_dir_config *core;
-    ap_conf_vector_t *first = vector(&core), *merged = walk_merge(r, r->per_dir_config, first, 1);
+    ap_conf_vector_t *first = vector(&core),
+                     *merged = walk_merge(r, r->per_dir_config, first, 1, NULL);
 
     for (int i = 0; i < 6000; i++) {
-        assert_non_null(walk_merge(r, r->per_dir_config, ap_create_per_dir_config(pool), 1));
+        assert_non_null(walk_merge(r, r->per_dir_config, ap_create_per_dir_config(pool), 1, NULL));
         *ap_get_request_note(r, AP_NOTE_DIRECTORY_WALK) = NULL;
     }
-    assert_ptr_equal(walk_merge(request("/"), server->lookup_defaults, first, 1), merged);
+    assert_ptr_equal(walk_merge(request("/"), server->lookup_defaults, first, 1, NULL), merged);
 }
 
 /* ---- the same from several threads ---- */
@@ -407,8 +409,9 @@ static void *merger_run(void *data)
     merger *m = data;
 
     for (int i = 0; i < MERGES; i++) {
-        m->results[i] = walk_merge(m->r, walk_merge(m->r, server->lookup_defaults, m->secs[i], 1),
-                                   m->secs[(i * 7) % MERGES], 1);
+        m->results[i] =
+            walk_merge(m->r, walk_merge(m->r, server->lookup_defaults, m->secs[i], 1, NULL),
+                       m->secs[(i * 7) % MERGES], 1, NULL);
     }
     return NULL;
 }

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BRIGADE_REQUEST_WALK_DIR_PRIVATE_H
+#define BRIGADE_REQUEST_WALK_DIR_PRIVATE_H
+
+/**
+ * @file walk_dir_private.h
+ * Shared by walk_dir.c, which asks the file system, and walk_known.c, which takes what the loop knows of folders.
+ */
+#include "folder_private.h"
+#include "http_core.h"
+
+typedef struct dir_walk {
+    request_rec *r;
+    const char *path; /* r->filename as it came: absolute, no empty or dot segments */
+    apr_size_t len;
+    walk_fold found;        /* sections and .htaccess files so far */
+    ap_conf_vector_t *conf; /* in force in the current directory; NULL: found has grown */
+    const apr_array_header_t *secs;
+    const char *access_name;
+    int next_sec;
+    apr_size_t searched; /* directories that were searched for .htaccess files */
+    char *links;         /* request_files.links so far, or NULL */
+    apr_size_t dirs_end; /* components that end before this offset are known to be directories */
+    int was_given;       /* the caller knew of the last component, as from a directory listing */
+    int type_known;      /* r->finfo tells what the last component is */
+    char *scratch;       /* for prefixes of path; made when first needed */
+    apr_size_t cut;      /* where scratch ends now */
+    apr_size_t pos;      /* the current directory is what comes before, its slash included */
+    unsigned level;      /* of it: 1 is the root */
+    apr_size_t end;      /* of the component behind it, or of the walk */
+    folder_table *table; /* NULL: no folder is known */
+    folder *folder;      /* the last one that is known; NULL: none */
+    int taken;           /* the sections of the current directory are in found */
+} dir_walk;
+
+/** The configuration in force in the current directory. */
+const core_dir_config *walk_dir_core(dir_walk *w);
+
+/** One more section, or what an access file said. */
+void walk_dir_take(dir_walk *w, ap_conf_vector_t *sec, int sec_is_config);
+
+/** What an access file says of @a r is not the same for the next request, even if the file is. */
+void walk_dir_each_time(request_rec *r);
+
+/** Add the sections for the name that ends before @a pos, the level-th from the root. */
+void walk_dir_sections(dir_walk *w, apr_size_t pos, unsigned level);
+
+/** The level-th component from the root is under the link policy of @a opts. */
+void walk_dir_note_links(dir_walk *w, unsigned level, int opts);
+
+/** 1: @a path has neither empty nor dot segments. */
+int walk_is_canonical(const char *path);
+
+/**
+ * Take what is known of the way, from the root on: w->pos, level and folder are those of the last folder that is known.
+ * @return DONE: all is known, w->end is the end of the walk; OK: it goes on from w->pos; or a status
+ */
+int walk_known(dir_walk *w);
+
+#endif
