@@ -33,7 +33,11 @@ static void tell_judge(const response_cache *c, request_rec *r, policy_reason *r
 {
     if (policy_undeclared(reason))
         return;
-    if (!tell_offer(r))
+    if (!tell_offer(r) && (r->next || r->prev))
+        cache_refuse(reason,
+                     "a redirect inside the server led to what answers it: an ErrorDocument, a "
+                     "rule of a folder, or a module");
+    else if (!tell_offer(r))
         *reason = (policy_reason){r->handler ? r->handler : "its handler",
                                   "the answer is no file or page that was offered, or a filter "
                                   "makes it anew",

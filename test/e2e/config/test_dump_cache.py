@@ -79,6 +79,14 @@ def test_a_new_file(site):
     assert status == 1 and "the file changed in the last two seconds\n" in out
 
 
+@pytest.mark.parametrize("lines", ["ErrorDocument 404 /a.html", "<Directory @ROOT@/htdocs/list>\nRewriteEngine On\nRewriteRule ^none$ /a.html\n</Directory>"])
+def test_redirects_inside(site, lines):
+    """The cause is not said to be a handler's."""
+    loads = ["-C", f"LoadModule rewrite_module {brigade.APACHE_MODULES}/mod_rewrite.so"]
+    status, out, err = dump(site, "/list/none", *loads, "-c", lines.replace("@ROOT@", site.root))
+    assert status == 1 and "a redirect inside the server" in out, (out, err)
+
+
 def test_a_kind_that_is_not_kept(site):
     """A file that is old is not said to be young."""
     status, out, _ = dump(site, "/far.html", "-c", "Redirect 503 /far.html")
