@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "md_head.h"
+#include "h1_chunked.h"
+#include "h1_response_head.h"
 #include "apr_date.h"
 #include "apr_lib.h"
 #include "apr_strings.h"
@@ -8,6 +10,7 @@
 #include <string.h>
 
 #define HEAD_FIELDS 200
+#define HEAD_LINE 65536             /* bytes */
 #define HEAD_RETRY_MOST (24 * 3600) /* seconds */
 
 /* ---- URLs ---- */
@@ -59,184 +62,91 @@ int md_url_read(apr_pool_t *p, const char *text, md_url *url)
     return *url->host ? url_port(end, url) : -1;
 }
 
-/* ---- heads ---- */
+/* ---- answers ---- */
 
-apr_size_t md_head_end(const char *data, apr_size_t len)
+/* The head of the final answer, past interim ones. @return H1_DONE: *data is behind it */
+static h1_result head_read(http_head *head, const char **data, const char *end)
 {
-    for (apr_size_t i = 0; i + 1 < len; i++) {
-        if (data[i] != '\n')
-            continue;
-        if (data[i + 1] == '\n')
-            return i + 2;
-        if (data[i + 1] == '\r' && i + 2 < len && data[i + 2] == '\n')
-            return i + 3;
+    static const h1_limits limits = {
+        .line = HEAD_LINE, .field_size = HEAD_LINE, .fields = HEAD_FIELDS, .unsafe = 1};
+    h1_result res;
+
+    do {
+        size_t scanned = 0;
+
+        res = h1_parse_response(head, *data, (size_t)(end - *data), &scanned, &limits);
+        if (res == H1_DONE)
+            *data += head->head_len;
+    } while (res == H1_DONE && head->code < 200 && head->code != 101);
+    return res;
+}
+
+static const char *body_decode(apr_pool_t *p, const char *at, const char *end, md_answer *answer)
+{
+    char *body = apr_palloc(p, (apr_size_t)(end - at) + 1);
+    h1_chunked frame = {0};
+
+    BRG_ASSERT(at <= end && !answer->len);
+    while (at < end && frame.state < H1_CHUNK_TRAILER) {
+        size_t n = (size_t)(end - at);
+
+        if (frame.state == H1_CHUNK_DATA) {
+            n = frame.left < n ? (size_t)frame.left : n;
+            memcpy(body + answer->len, at, n);
+            answer->len += n;
+            h1_chunked_took(&frame, n);
+        } else {
+            n = h1_chunked_feed(&frame, at, n);
+        }
+        at += n;
     }
-    return 0;
+    body[answer->len] = '\0';
+    answer->body = body;
+    answer->more = frame.state < H1_CHUNK_TRAILER;
+    return frame.state == H1_CHUNK_TRAILER ? NULL : "the answer is damaged, or cut";
 }
 
-static const char *head_line(apr_pool_t *p, const char **at, const char *end)
+static const char *body_read(apr_pool_t *p, const http_head *head, const char *data,
+                             const char *end, int method, md_answer *answer)
 {
-    const char *line = *at, *stop = memchr(line, '\n', (apr_size_t)(end - line));
-    apr_size_t len;
+    apr_size_t len = (apr_size_t)(end - data);
 
-    if (!stop)
+    switch (h1_response_body(head, method, 0)) {
+    case H1_BODY_CHUNKED:
+        return body_decode(p, data, end, answer);
+    case H1_BODY_LENGTH:
+        answer->more = head->content_length > len;
+        if (answer->more)
+            return "the answer is cut";
+        len = (apr_size_t)head->content_length;
+        break;
+    case H1_BODY_CLOSE:
+        answer->more = 1;
+        break;
+    default:
         return NULL;
-    *at = stop + 1;
-    len = (apr_size_t)(stop - line);
-    if (len && line[len - 1] == '\r')
-        len--;
-    return memchr(line, 0, len) ? NULL : apr_pstrmemdup(p, line, len);
-}
-
-static int head_status(const char *line)
-{
-    if (strncmp(line, "HTTP/1.", 7) != 0 || !apr_isdigit(line[7]) || line[8] != ' ' ||
-        !apr_isdigit(line[9]) || !apr_isdigit(line[10]) || !apr_isdigit(line[11]) ||
-        (line[12] && line[12] != ' '))
-        return 0;
-    return atoi(line + 9);
-}
-
-static int head_field(apr_pool_t *p, const char *line, apr_table_t *fields)
-{
-    const char *colon = strchr(line, ':'), *value;
-    apr_size_t len;
-
-    if (!colon || colon == line || apr_isspace(colon[-1]) || apr_isspace(*line))
-        return -1;
-    value = colon + 1 + strspn(colon + 1, " \t");
-    len = strlen(value);
-    while (len && (value[len - 1] == ' ' || value[len - 1] == '\t'))
-        len--;
-    apr_table_addn(fields, apr_pstrmemdup(p, line, (apr_size_t)(colon - line)),
-                   apr_pstrmemdup(p, value, len));
-    return 0;
-}
-
-/* @return the status; 0: it is damaged */
-static int head_read(apr_pool_t *p, const char *data, apr_size_t end, apr_table_t **fields)
-{
-    const char *at = data, *line = head_line(p, &at, data + end);
-    const int status = line ? head_status(line) : 0;
-    int n = 0;
-
-    BRG_ASSERT(end > 0);
-    *fields = apr_table_make(p, 16);
-    while (status && (line = head_line(p, &at, data + end)) != NULL && *line)
-        if (++n > HEAD_FIELDS || head_field(p, line, *fields))
-            return 0;
-    return line ? status : 0;
-}
-
-/* ---- bodies ---- */
-
-static int body_is_chunked(const apr_table_t *fields)
-{
-    const char *coding = apr_table_get(fields, "Transfer-Encoding");
-
-    return coding && !strcasecmp(coding, "chunked");
-}
-
-/* -1: it says nothing; -2: nonsense */
-static apr_int64_t body_length(const apr_table_t *fields)
-{
-    const char *text = apr_table_get(fields, "Content-Length");
-
-    if (!text)
-        return -1;
-    if (!*text || strlen(text) > 12 || text[strspn(text, "0123456789")])
-        return -2;
-    return apr_atoi64(text);
-}
-
-/* A chunk's size, and where its data begins. @return NULL: the line is not there, or none */
-static const char *body_chunk(const char *at, const char *end, apr_size_t *size)
-{
-    const char *stop = at < end ? memchr(at, '\n', (apr_size_t)(end - at)) : NULL;
-    apr_size_t n = 0;
-    int digits = 0;
-
-    if (!stop)
-        return NULL;
-    for (; apr_isxdigit(*at); at++, digits++)
-        n = n * 16 + (apr_size_t)(apr_isdigit(*at) ? *at - '0' : apr_tolower(*at) - 'a' + 10);
-    if (!digits || digits > 7 || (*at != '\r' && *at != '\n' && *at != ';' && *at != ' '))
-        return NULL;
-    *size = n;
-    return stop + 1;
-}
-
-/* The decoded body; NULL: it is not complete, or damaged. @param all  [out] bytes with the frame; NULL: not asked for */
-static char *body_decode(apr_pool_t *p, const char *data, apr_size_t len, apr_size_t *decoded,
-                         apr_size_t *all)
-{
-    const char *at = data, *end = data + len;
-    char *body = apr_palloc(p, len + 1), *to = body;
-    apr_size_t size = 0;
-
-    BRG_ASSERT(decoded != NULL);
-    while ((at = body_chunk(at, end, &size)) != NULL && size) {
-        if ((apr_size_t)(end - at) < size)
-            return NULL;
-        memcpy(to, at, size);
-        to += size;
-        at += size;
-        at += at < end && *at == '\r';
-        if (at >= end || *at++ != '\n')
-            return NULL;
     }
-    if (!at)
-        return NULL;
-    *to = '\0';
-    *decoded = (apr_size_t)(to - body);
-    if (all)
-        *all = (apr_size_t)(at - data);
-    return body;
-}
-
-apr_int64_t md_answer_length(apr_pool_t *p, const char *data, apr_size_t len)
-{
-    const apr_size_t end = md_head_end(data, len);
-    apr_size_t decoded, all;
-    apr_table_t *fields;
-    apr_int64_t n;
-    const int status = head_read(p, data, end, &fields);
-
-    if (!end || !status)
-        return -2;
-    if (status == 204 || status == 304)
-        return (apr_int64_t)end;
-    if (body_is_chunked(fields))
-        return body_decode(p, data + end, len - end, &decoded, &all) ? (apr_int64_t)(end + all)
-                                                                     : -1;
-    n = body_length(fields);
-    return n < 0 ? n : n + (apr_int64_t)end;
+    answer->len = len;
+    answer->body = apr_pstrmemdup(p, data, len);
+    return NULL;
 }
 
 const char *md_answer_read(apr_pool_t *p, const char *data, apr_size_t len, int no_body,
                            md_answer *answer)
 {
-    const apr_size_t end = md_head_end(data, len);
-    apr_int64_t n;
+    const char *end = data + len;
+    http_head head;
+    const h1_result res = head_read(&head, &data, end);
 
-    if (!end || !(answer->status = head_read(p, data, end, &answer->fields)))
+    *answer = (md_answer){.more = res == H1_MORE, .body = ""};
+    if (res != H1_DONE)
         return "the answer is not HTTP";
-    answer->len = 0;
-    answer->body = "";
-    if (no_body || answer->status == 204 || answer->status == 304)
-        return NULL;
-    answer->len = len - end;
-    if (body_is_chunked(answer->fields)) {
-        answer->body = body_decode(p, data + end, len - end, &answer->len, NULL);
-        return answer->body ? NULL : "the answer is damaged, or cut";
-    }
-    n = body_length(answer->fields);
-    if (n == -2 || n > (apr_int64_t)answer->len)
-        return "the answer is cut";
-    if (n >= 0)
-        answer->len = (apr_size_t)n;
-    answer->body = apr_pstrmemdup(p, data + end, answer->len);
-    return NULL;
+    answer->status = head.code;
+    answer->fields = apr_table_make(p, head.n_fields);
+    for (const http_field *f = head.field; f < head.field + head.n_fields; f++)
+        apr_table_addn(answer->fields, apr_pstrmemdup(p, f->name, f->name_len),
+                       apr_pstrmemdup(p, f->value, f->value_len));
+    return body_read(p, &head, data, end, no_body ? HTTP_METHOD_HEAD : HTTP_METHOD_GET, answer);
 }
 
 /* ---- fields ---- */

@@ -4,7 +4,7 @@
 
 /**
  * @file md_head.h
- * Answers of an authority over HTTP/1, from their bytes: the connection was closed behind them. Threads: any. Blocking: no.
+ * Answers of an authority over HTTP/1, from their bytes (h1_response_head.h, h1_chunked.h). Threads: any. Blocking: no.
  */
 #include "apr_pools.h"
 #include "apr_tables.h"
@@ -13,6 +13,7 @@
 /** An answer. */
 typedef struct md_answer {
     int status;
+    int more; /**< it is not complete, or ends with its connection */
     apr_table_t *fields;
     const char *body; /**< @a len bytes, and a NUL */
     apr_size_t len;
@@ -29,13 +30,12 @@ typedef struct md_url {
 /** @return 0, or -1: it is none of http or https, or has a user, or blanks and control characters */
 int md_url_read(apr_pool_t *p, const char *text, md_url *url);
 
-/** @return where the first line behind the head begins, 0: it is not complete */
-apr_size_t md_head_end(const char *data, apr_size_t len);
-
-/** How many bytes an answer has whose head is complete; -1: it ends with the connection; -2: it is damaged. */
-apr_int64_t md_answer_length(apr_pool_t *p, const char *data, apr_size_t len);
-
-/** Read an answer. @param no_body  1: its head is all (HEAD, CONNECT). @return NULL, or what is wrong with it */
+/**
+ * Read an answer from what its connection gave so far; the last bytes of it, unless answer->more is set.
+ * @param no_body  1: its head is all (HEAD, CONNECT)
+ * @param answer   [out] its strings are copies
+ * @return NULL, or what is wrong with it if no more bytes come
+ */
 const char *md_answer_read(apr_pool_t *p, const char *data, apr_size_t len, int no_body,
                            md_answer *answer);
 

@@ -215,16 +215,13 @@ static ssize_t http_read(http_conn *c, char *to, size_t room)
 /* Is all there? It may be damaged. */
 static int http_is_complete(http_conn *c, const char *data, size_t len, int no_body)
 {
-    const apr_size_t head = md_head_end(data, len);
-    apr_int64_t all;
+    md_answer answer;
     apr_pool_t *p;
 
-    if (!head || no_body)
-        return head != 0;
     apr_pool_create(&p, c->p);
-    all = md_answer_length(p, data, len);
+    md_answer_read(p, data, len, no_body, &answer);
     apr_pool_destroy(p);
-    return all == -2 || (all >= 0 && (apr_size_t)all <= len);
+    return !answer.more;
 }
 
 static char *http_read_all(http_conn *c, int no_body, size_t *len)
