@@ -2,6 +2,7 @@
 /* Keys of targets: of requests, and of URLs that somebody names on the command line or on the page. */
 #include "cached_named_private.h"
 #include "brigade/assert.h"
+#include "apr_hash.h"
 #include "apr_strings.h"
 #include <string.h>
 #include <strings.h>
@@ -106,6 +107,46 @@ static const cached_server *key_server(const server_rec *main, const char *host)
     return cached_server_of(main);
 }
 
+const char *cached_tag_text(apr_pool_t *p, const server_rec *s, const char *tag, size_t len,
+                            uint32_t *n)
+{
+    const char *site = s->server_hostname ? s->server_hostname : "";
+    const size_t site_len = strlen(site);
+    char *text = apr_palloc(p, site_len + 1 + len + 1);
+
+    memcpy(text, site, site_len + 1);
+    ap_str_tolower(text);
+    text[site_len] = '\n'; /* in no ServerName, and in no tag */
+    memcpy(text + site_len + 1, tag, len);
+    text[site_len + 1 + len] = '\0';
+    *n = (uint32_t)(site_len + 1 + len);
+    return text;
+}
+
+/* Servers of one ServerName, on several ports, are one site. */
+static const char *key_tags(apr_pool_t *p, const server_rec *main, const char *tag,
+                            cached_named *named)
+{
+    apr_hash_t *seen = apr_hash_make(p);
+    cached_named *last = NULL;
+
+    if (!*tag)
+        return "a tag has a name: tag:NAME";
+    for (const server_rec *s = main; s; s = s->next) {
+        cached_named *one = last ? apr_pcalloc(p, sizeof *one) : named;
+
+        one->what = CACHED_TAG;
+        one->text = cached_tag_text(p, s, tag, strlen(tag), &one->len);
+        if (apr_hash_get(seen, one->text, one->len))
+            continue;
+        apr_hash_set(seen, one->text, one->len, one);
+        if (last)
+            last->next = one;
+        last = one;
+    }
+    return NULL;
+}
+
 const char *cached_named_read(apr_pool_t *p, const server_rec *main, const char *arg,
                               cached_named *named)
 {
@@ -113,12 +154,8 @@ const char *cached_named_read(apr_pool_t *p, const server_rec *main, const char 
     apr_uri_t url;
 
     *named = (cached_named){.what = CACHED_TARGET};
-    if (!strncmp(arg, "tag:", 4)) {
-        named->what = CACHED_TAG;
-        named->text = arg + 4;
-        named->len = (uint32_t)strlen(named->text);
-        return named->len ? NULL : "a tag has a name: tag:NAME";
-    }
+    if (!strncmp(arg, "tag:", 4))
+        return key_tags(p, main, arg + 4, named);
     if (apr_uri_parse(p, arg, &url) != APR_SUCCESS || !url.scheme || !url.hostname ||
         !*url.hostname || url.user ||
         (strcasecmp(url.scheme, "http") != 0 && strcasecmp(url.scheme, "https") != 0))

@@ -14,17 +14,22 @@ const char *cached_key_text(apr_pool_t *p, const cached_server *s, const fresh_t
 /** What somebody names. */
 typedef struct cached_named {
     enum { CACHED_TARGET, CACHED_PREFIX, CACHED_TAG } what;
-    const char *text; /**< of a key or of what it begins with; a tag. Ends nowhere */
+    const char *text; /**< of a key or of what it begins with; of cached_tag_text(). Ends nowhere */
     uint32_t len;
+    struct cached_named *next; /**< the same tag of another site */
 } cached_named;
 
-/** "URL", "URL*" and "tag:NAME". @return NULL, or what is wrong with it */
+/** A tag with its site in front: tags of the same name of two sites are two. @param n  [out] its bytes */
+const char *cached_tag_text(apr_pool_t *p, const server_rec *s, const char *tag, size_t len,
+                            uint32_t *n);
+
+/** "URL", "URL*" and "tag:NAME", which is that tag of every site. @return NULL, or what is wrong with it */
 const char *cached_named_read(apr_pool_t *p, const server_rec *main, const char *arg,
                               cached_named *named);
 
-/** It ends, in memory, on disk and in the tier that machines share. @return 0; -1: a prefix that is too long */
+/** It and those that follow it end, in memory, on disk and in the tier that machines share. @return 0; -1: a prefix that is too long */
 int cached_purge_named(const cached_named *named, int soft);
-/** The same on this machine alone. */
+/** The same on this machine alone, without those that follow. */
 int cached_purge_here(const cached_named *named, int soft);
 /** All of a key ends. @param text  of the key */
 void cached_purge(const char *text, uint32_t len);

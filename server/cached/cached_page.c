@@ -11,6 +11,7 @@
 #include "brigade/loop.h"
 #include "brigade/pages.h"
 #include "http_core.h"
+#include "http_main.h"
 #include "http_protocol.h"
 #include <inttypes.h>
 #include <string.h>
@@ -231,7 +232,8 @@ static void page_purge(request_rec *r, const char *what, const char *why, const 
 static void page_target(request_rec *r, const char *url)
 {
     cached_named named;
-    const char *error = cached_named_read(r->pool, r->server, apr_pstrdup(r->pool, url), &named);
+    const char *error =
+        cached_named_read(r->pool, ap_server_conf, apr_pstrdup(r->pool, url), &named);
 
     ap_rvputs(r, "<section class=\"card\"><h2>", text(r, url), "</h2>", NULL);
     if (error) {

@@ -154,7 +154,7 @@ int cached_count_attach(void *memory, size_t bytes);
 #define CACHED_ROWS 1024 /**< readers of the store, at most */
 
 /** Names of the memory that is kept over upgrades: they change with what lies in it. */
-#define CACHED_STORE "cached-store-2"
+#define CACHED_STORE "cached-store-3"
 #define CACHED_COUNTS "cached-counts-3"
 
 /** A place for a thread that is neither a loop nor a worker; it ends with the process. NULL: no row is free */

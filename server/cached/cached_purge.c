@@ -70,9 +70,11 @@ int cached_purge_here(const cached_named *named, int soft)
 
 int cached_purge_named(const cached_named *named, int soft)
 {
-    if (cached_purge_here(named, soft))
-        return -1;
-    cached_tier_purge(named, soft);
+    for (; named; named = named->next) {
+        if (cached_purge_here(named, soft))
+            return -1;
+        cached_tier_purge(named, soft);
+    }
     return 0;
 }
 
@@ -81,7 +83,7 @@ void cached_purge(const char *text, uint32_t len)
     (void)cached_purge_named(&(cached_named){.what = CACHED_TARGET, .text = text, .len = len}, 0);
 }
 
-/* Tags of the request's fields. @return how many; 0: there is no such field, or nothing in it */
+/* Tags of the request's fields, of its own site. @return how many; 0: there is no such field, or nothing in it */
 static int purge_tags(const cached_request *q, int soft)
 {
     int n = 0;
@@ -93,8 +95,9 @@ static int purge_tags(const cached_request *q, int soft)
         size_t len;
 
         while (kind && fresh_tags_next(kind, &p, f->value + f->value_len, &tag, &len)) {
-            const cached_named named = {.what = CACHED_TAG, .text = tag, .len = (uint32_t)len};
+            cached_named named = {.what = CACHED_TAG};
 
+            named.text = cached_tag_text(q->r->pool, q->r->server, tag, len, &named.len);
             (void)cached_purge_named(&named, soft);
             n++;
         }

@@ -13,7 +13,7 @@
 typedef struct report {
     apr_pool_t *p; /* of one object */
     const cached_named *named;
-    uint64_t mark; /* of a tag */
+    apr_array_header_t *marks; /* of a tag, of each site */
     cached_put_fn *put;
     void *to;
     int n;
@@ -140,8 +140,11 @@ static int report_is_named(const report *t, const store_view *view)
 {
     const cached_named *named = t->named;
 
+    for (int i = 0; named->what == CACHED_TAG && i < t->marks->nelts; i++)
+        if (store_view_has_mark(view, APR_ARRAY_IDX(t->marks, i, uint64_t)))
+            return 1;
     if (named->what == CACHED_TAG)
-        return store_view_has_mark(view, t->mark);
+        return 0;
     return view->text_len >= named->len && !memcmp(view->text, named->text, named->len) &&
            (named->what == CACHED_PREFIX ||
             fresh_key_target(view->text, view->text_len) == named->len);
@@ -177,15 +180,19 @@ static void report_target(const report *t)
 
 int cached_report(apr_pool_t *p, const cached_named *named, cached_put_fn *put, void *to)
 {
-    report t = {.named = named, .put = put, .to = to, .now = brg_now()};
+    report t = {.named = named,
+                .marks = apr_array_make(p, 1, sizeof(uint64_t)),
+                .put = put,
+                .to = to,
+                .now = brg_now()};
     cached_place *place = cached_place_here();
 
     BRG_ASSERT(named->text);
     if (!place)
         return 0;
     apr_pool_create(&t.p, p);
-    if (named->what == CACHED_TAG)
-        t.mark = store_mark_of(cached_store(), named->text, named->len);
+    for (const cached_named *one = named; one && one->what == CACHED_TAG; one = one->next)
+        APR_ARRAY_PUSH(t.marks, uint64_t) = store_mark_of(cached_store(), one->text, one->len);
     store_each(cached_reader(place), report_each, &t);
     if (t.n > REPORT_MOST)
         put(to, apr_psprintf(t.p, "and %d more", t.n - REPORT_MOST));

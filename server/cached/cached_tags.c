@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tags by which a stored answer is purged: those of Cache-Tag, Surrogate-Key and xkey, and groups of Cache-Groups (RFC 9875), which
- * are tags with their origin in front, so that no other origin's answer ends them.
+ * Tags by which a stored answer is purged: those of Cache-Tag, Surrogate-Key and xkey, with the ServerName of their site in front, so
+ * that no other site ends them; and groups of Cache-Groups (RFC 9875), which are tags with their origin in front.
  */
 #include "cached_named_private.h"
 #include "cached_save_private.h"
@@ -11,7 +11,7 @@
 
 typedef void tags_fn(void *to, const char *tag, size_t len);
 
-/* "https://example.org members". Tags of the other fields have no blank, or no URL in front of it. */
+/* "https://example.org members". Tags of the other fields have a line end in them. */
 static const char *tags_of_group(const cached_request *q, const char *group, size_t len, size_t *n)
 {
     const char *end = q->text + q->text_len, *path = memchr(q->text, ':', q->text_len);
@@ -52,8 +52,12 @@ static void tags_each(const cached_request *q, const fresh_head *fields, tags_fn
         const char *p = f->value, *tag;
         size_t len;
 
-        while (kind && fresh_tags_next(kind, &p, f->value + f->value_len, &tag, &len))
-            fn(to, tag, len);
+        while (kind && fresh_tags_next(kind, &p, f->value + f->value_len, &tag, &len)) {
+            uint32_t n;
+            const char *text = cached_tag_text(q->r->pool, q->r->server, tag, len, &n);
+
+            fn(to, text, n);
+        }
         if (FRESH_FIND(&((fresh_head){.field = f, .n = 1}), "cache-groups"))
             tags_of_groups(q, f, fn, to);
     }

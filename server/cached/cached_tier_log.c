@@ -9,7 +9,7 @@
 #include "brigade/assert.h"
 #include <string.h>
 
-#define LOG_MAGIC 0x31676f6c63655242ull
+#define LOG_MAGIC 0x32676f6c63655242ull
 
 typedef struct log_head {
     uint64_t magic, sum; /* sum: of all behind it */

@@ -84,7 +84,7 @@ static uint64_t purges_number(void)
 static void purges_id(unsigned char id[TIER_ID], const char *name)
 {
     tier_record_id(id, name, (uint32_t)strlen(name), NULL, 0);
-    id[0] = 'p';
+    id[0] = 'q';
 }
 
 /* ---- what was purged here ---- */

@@ -6,8 +6,8 @@
 #include "brigade/assert.h"
 #include <string.h>
 
-/* Another layout, or another order of bytes, is another number. */
-#define RECORD_MAGIC 0x3165726f63655242ull
+/* Another layout, another meaning of its parts, or another order of bytes, is another number. */
+#define RECORD_MAGIC 0x3265726f63655242ull
 
 typedef struct record_head {
     uint64_t magic, sum; /* sum: of all behind it */
@@ -119,6 +119,6 @@ void tier_record_id(unsigned char id[TIER_ID], const char *text, uint32_t text_l
         apr_sha1_update(&sha, "\n", 1); /* in no key */
         apr_sha1_update(&sha, variant, variant_len);
     }
-    id[0] = 'r';
+    id[0] = 's'; /* 'r' and 'p' were those of other forms */
     apr_sha1_final(id + 1, &sha);
 }

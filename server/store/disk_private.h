@@ -11,8 +11,9 @@
 #include "store_private.h"
 #include <pthread.h>
 
-#define DISK_MAGIC 0x3165686361636462ull
-#define DISK_RECORD 0x64726f6365726462ull
+/* Other forms, or marks of another text, have other numbers: files of before are not read, and written anew. */
+#define DISK_MAGIC 0x3265686361636462ull
+#define DISK_RECORD 0x3264726f63657262ull
 #define DISK_UNIT 512u
 #define DISK_FILES 64
 #define DISK_BUCKET 4 /* index entries that a key may have */

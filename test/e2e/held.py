@@ -6,7 +6,7 @@ import os
 import re
 import subprocess
 
-STORE = "/memfd:cached-store-2 (deleted)"
+STORE = "/memfd:cached-store-3 (deleted)"
 BACKENDS = "/memfd:proxy-gauges-1 (deleted)"
 WAITING, BUSY, OF_A_BACKEND = 2, 3, 4  # of the numbers of a backend: open, idle, waiting, busy
 

@@ -82,7 +82,7 @@ class Tier:
         with socket.create_connection(("127.0.0.1", self.port), timeout=20) as s:
             f = s.makefile("rwb")
             for key in self.keys():
-                if not key.startswith(b"cache-socache:72"):  # "r", in hexadecimal digits
+                if not key.startswith(b"cache-socache:73"):  # "s", in hexadecimal digits
                     continue
                 f.write(b"*2\r\n$3\r\nGET\r\n$%d\r\n%s\r\n" % (len(key), key))
                 f.flush()

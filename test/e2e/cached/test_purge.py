@@ -6,7 +6,8 @@ import threading
 import pytest
 
 from backend import Backend, answer
-from cached_site import config, fields, kind
+from brigade import wait_until
+from cached_site import config, fields, kind, start_with_disk
 
 pytestmark = pytest.mark.only("brigade")
 
@@ -45,6 +46,42 @@ def test_purge(serve, backend, target, more, gone):
     assert got.status == 200 and got.body.startswith(b"purged: ")
     assert known(server, *PATHS) == ["MISS" if p in gone else "HIT" for p in PATHS]
     assert not [r for r in backend.requests if r.method == "PURGE"]
+
+
+SITES = """
+<VirtualHost *>
+ServerName one
+</VirtualHost>
+<VirtualHost *>
+ServerName two
+ServerAlias zwei
+</VirtualHost>
+"""
+
+
+@pytest.mark.parametrize("how,gone", [
+    ("one", {"one"}), ("two", {"two", "zwei"}), ("zwei", {"two", "zwei"}), ("soft", {"one"}), ("command", {"one", "two", "zwei"})])
+@pytest.mark.parametrize("where", ["memory", "disk"])
+def test_a_tag_is_of_its_site(serve, backend, tmp_path, how, gone, where):
+    """Who may purge at one site ends nothing of another one's with a tag that both have; an alias is the same site."""
+    backend.scripts["/a"] = answer(b"x", fields=fields(("Cache-Tag", "news"), age=1000))
+    more = "CachePurge 127.0.0.1\n" + SITES
+    server = start_with_disk(serve, backend, tmp_path, more)[0] if where == "disk" else serve(config(backend, more))
+
+    def asked():
+        return {host for host in ("one", "two", "zwei") if kind(server.get("/p/a", headers={"Host": host})) != "HIT"}
+
+    asked()
+    assert asked() == set()
+    if how == "command":
+        wait_until(lambda: server.read("logs/httpd.pid").strip(), "the PidFile")
+        told = server.run("-k", "cache", "tag:news").stdout.decode()
+        assert {f"http://{host}/p/a" for host in ("one", "two", "zwei")} <= set(told.split()), told
+        assert server.run("-k", "purge", "tag:news").returncode == 0
+    else:
+        headers = {"Host": how if how in ("two", "zwei") else "one", "Surrogate-Key": "news", **({"Fastly-Soft-Purge": "1"} if how == "soft" else {})}
+        assert server.request("PURGE", "/p/none", headers=headers).status == 200
+    assert asked() == gone
 
 
 def test_soft(serve, backend):

@@ -315,7 +315,7 @@ def test_list_of_purges_is_lost(serve, backend):
         stored(t, 1)
         a.stop()
         for key in t.keys():
-            if key.startswith(b"cache-socache:70"):  # "p"
+            if key.startswith(b"cache-socache:71"):  # "q"
                 t.ask(b"DEL " + key)
         b = serve(config(backend, t.place))
         assert kind(b.get("/p/a")) == "MISS"
@@ -335,7 +335,7 @@ def test_sizes_and_times(serve, backend):
         for path in ("/p/big", "/p/never", "/p/long", "/p/short"):
             a.get(path)
         stored(t, 2)
-        spans = sorted(int(t.ask(b"TTL " + key)[1:]) for key in t.keys() if key.startswith(b"cache-socache:72"))
+        spans = sorted(int(t.ask(b"TTL " + key)[1:]) for key in t.keys() if key.startswith(b"cache-socache:73"))
         assert len(spans) == 2 and 60 < spans[0] <= 120 and 200 < spans[1] <= 500
         b = serve(config(backend, t.place))
         assert [kind(b.get(p)) for p in ("/p/big", "/p/never", "/p/long", "/p/short")] == ["MISS", "MISS", "HIT", "HIT"]

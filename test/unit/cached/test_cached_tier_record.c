@@ -114,6 +114,22 @@ static void what_was_changed_is_none(void **state)
     free(bytes);
 }
 
+/* Its sum is right, but its tags have no site in front. */
+static void what_another_version_wrote_is_none(void **state)
+{
+    const uint64_t magic = 0x3165726f63655242ull;
+    const tier_record r = usual();
+    tier_record back;
+    size_t n;
+    char *bytes = written(&r, &n);
+
+    (void)state;
+    memcpy(bytes, &magic, sizeof magic);
+    tier_record_seal(bytes, n);
+    assert_int_equal(tier_record_read(bytes, n, &back), -1);
+    free(bytes);
+}
+
 static void a_tag_that_does_not_end_is_none(void **state)
 {
     tier_record r = usual(), back;
@@ -146,6 +162,7 @@ int main(void)
         cmocka_unit_test(a_record_without_what_may_lack),
         cmocka_unit_test(what_was_cut_or_made_longer_is_none),
         cmocka_unit_test(what_was_changed_is_none),
+        cmocka_unit_test(what_another_version_wrote_is_none),
         cmocka_unit_test(a_tag_that_does_not_end_is_none),
         cmocka_unit_test(names_tell_variants_apart),
     };

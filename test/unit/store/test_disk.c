@@ -320,6 +320,46 @@ static void test_purges_outlive_a_restart(void **state)
     assert_int_equal((remove_file("purges"), open_disk(0), has("http://a/2", 10)), 0);
 }
 
+static void write_at(const char *name, off_t at, const void *bytes, size_t n)
+{
+    char path[128];
+    int fd;
+
+    name_of(path, sizeof path, name);
+    assert_true((fd = open(path, O_WRONLY)) >= 0);
+    assert_int_equal(pwrite(fd, bytes, n, at), (ssize_t)n);
+    close(fd);
+}
+
+/* Marks were made of another text: no purge of a tag would find those records. */
+static void test_files_of_another_form(void **state)
+{
+    const uint64_t magic = 0x3165686361636462ull, record = 0x64726f6365726462ull;
+    const store_key key = key_of("http://a/1");
+    disk_place place;
+
+    (void)state;
+    assert_int_equal(put_at("http://a/1", 10, apr_time_now() + apr_time_from_sec(9), 77),
+                     APR_SUCCESS);
+    assert_true(disk_find(d, &key, &place));
+    write_at(place.file ? "1" : "0", (off_t)disk_offset(d, place.at), &record, sizeof record);
+    assert_int_equal(has("http://a/1", 10), 0);
+    assert_int_equal(put_at("http://a/2", 10, apr_time_now() - apr_time_from_sec(9), 77),
+                     APR_SUCCESS);
+    assert_int_equal(disk_close(&d), APR_SUCCESS);
+    write_at("index", 0, &magic, sizeof magic);
+    write_at("purges", 0, &magic, sizeof magic);
+    open_disk(1);
+    assert_int_equal(has("http://a/1", 10), 0);
+    assert_int_equal(has("http://a/2", 10), 0); /* of before the list of purges */
+    assert_int_equal(put_at("http://a/1", 10, apr_time_now() + apr_time_from_sec(9), 77),
+                     APR_SUCCESS);
+    assert_int_equal(has("http://a/1", 10), 1);
+    assert_int_equal(disk_close(&d), APR_SUCCESS);
+    open_disk(0);
+    assert_int_equal(has("http://a/1", 10), 1);
+}
+
 /* Each byte of a record, changed. */
 static void test_damaged_records(void **state)
 {
@@ -527,6 +567,7 @@ int main(void)
         T(test_an_overtaken_reader_learns_it),
         T(test_opened_again),
         T(test_purges_outlive_a_restart),
+        T(test_files_of_another_form),
         T(test_damaged_records),
         T(test_damaged_index),
         T(test_a_full_disk),
