@@ -65,6 +65,21 @@ static inline const char *cache_visit_field(const cache_visit *visit, int id, co
     return f ? f->value : NULL;
 }
 
+/** 1: more than one line has that name. On the full way they are one value. @param id  http_field_id_of() */
+static inline int cache_visit_is_repeated(const cache_visit *visit, int id, const char *name,
+                                          size_t name_len)
+{
+    const http_head *h = visit->head;
+    int n = 0;
+
+    if (id != HTTP_F_OTHER)
+        return h->repeated;
+    for (int i = 0; i < h->n_fields; i++)
+        n +=
+            h->field[i].name_len == name_len && cache_visit_names(h->field[i].name, name, name_len);
+    return n > 1;
+}
+
 /** Who sent it, in @a out (BRG_CACHE_USER_ROOM bytes); NULL: the answer is for all. */
 const char *cache_visit_user(const cache_visit *visit, char *out);
 

@@ -150,6 +150,8 @@ static int stored_admits(const void *data, uint64_t fixed, const cache_visit *vi
     if (l->what == LIMIT_USER)
         return stored_by_user(l, fixed, &parts, visit);
     if (l->what == LIMIT_FIELD) {
+        if (cache_visit_is_repeated(visit, l->field_id, l->field, l->field_len))
+            return 0;
         parts.what = cache_visit_field(visit, l->field_id, l->field, l->field_len, &parts.what_len);
         if (!parts.what_len)
             return 1;
@@ -188,6 +190,8 @@ static int stored_admits_field(const void *data, uint64_t fixed, const cache_vis
 
     if (limit_clients_change)
         return stored_admits(data, fixed, v);
+    if (value && cache_visit_is_repeated(v, l->field_id, l->field, l->field_len))
+        return 0;
     return !len || stored_takes_one(l, fixed, v, value, len);
 }
 

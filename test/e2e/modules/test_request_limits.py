@@ -163,6 +163,19 @@ def test_without_a_value_of_the_field_nothing_is_counted(serve):
     assert statuses(server, 8) == [200] * 8
 
 
+@pytest.mark.parametrize("more", ["", ",client"])
+@pytest.mark.parametrize("name", ["X-Api-Key", "X-K", "User-Agent"])
+def test_lines_of_a_field_are_one_value(serve, name, more):
+    """As modules and backends see them, also where the answer is in memory: a second line is no way to have the key of the first one alone."""
+    server = started(serve, f"RequestLimit one rate=1/h burst=4 by=field:{name}{more}\n")
+    statuses(server, 4)
+    assert statuses(server, 3, headers=[(name, "one"), (name, "two")]) == [200] * 3
+    assert statuses(server, 3, headers=[(name, "one, two")]) == [200] * 2 + [429]
+    assert statuses(server, 1, headers=[(name, "one"), ("X-Else", "1"), (name, "two")]) == [429]
+    assert statuses(server, 6, headers=[(name, "one")]) == [200] * 5 + [429]
+    assert statuses(server, 1, headers=[(name, "one"), (name, "three")]) == [200]
+
+
 def test_by_user(serve):
     server = started(serve, """RequestLimit one rate=1/h burst=4 by=user
         <Location /sub>
