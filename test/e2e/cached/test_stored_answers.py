@@ -237,6 +237,46 @@ def test_failed_change_ends_nothing(serve, backend):
     assert kind(server.get("/p/a")) == "HIT"
 
 
+@pytest.mark.parametrize("quick", ["On", "Off"])
+@pytest.mark.parametrize("status", ["400 Bad", "401 Unauthorized", "403 Forbidden", "404 Not Found", "405 Method Not Allowed", "409 Conflict", "412 Precondition Failed",
+                                    "429 Too Many", "501 Not Implemented", "503 Later"])
+def test_a_change_that_the_backend_refused_ends_nothing(serve, backend, status, quick):
+    """Neither the target nor the names of its answer: also where a page of our own is sent in its place."""
+    refused = answer(b"no", status, [("Location", "/p/b"), ("Content-Location", "/p/b"), ("Cache-Group-Invalidation", '"all"'), ("WWW-Authenticate", "Basic realm=x")])
+    for path in ("/a", "/b"):
+        backend.scripts[path] = lambda c, r: answer(fields=fields(("Cache-Groups", '"all"'))) if r.method == "GET" else refused
+    server = serve(config(backend, f"""CacheQuickHandler {quick}
+<Location /p/a>
+ProxyErrorOverride On
+</Location>
+ErrorDocument {status[:3]} /page.html
+"""), {"page.html": "page"})
+    for path in ("/p/a", "/p/b"):
+        server.get(path)
+    for method in ("POST", "PUT", "DELETE", "PATCH", "STRANGE"):
+        for path in ("/p/a", "/p/b"):
+            got = server.request(method, path, body=b"x")
+            assert got.status == int(status[:3]), (method, got)
+    assert kinds(server, ("/p/a", {}), ("/p/b", {})) == ["HIT", "HIT"]
+
+
+@pytest.mark.parametrize("quick", ["On", "Off"])
+@pytest.mark.parametrize("remedy,status", [
+    ("<LimitExcept GET>\nRequire ip 192.0.2.1\n</LimitExcept>", 403),
+    ("RequestLimit changes rate=1/h \"when=%{REQUEST_METHOD} != 'GET'\"", 429)])
+def test_who_may_end_what_is_stored(serve, backend, remedy, status, quick):
+    """RFC 9111, 4.4: whoever asks. The guide's remedies: methods that are refused here, and limits."""
+    backend.scripts["/a"] = lambda c, r: answer(fields=fields())
+    server = serve(config(backend, f"CacheQuickHandler {quick}\nErrorDocument {status} /page.html\n<Location /p/>\n{remedy}\n</Location>"), {"page.html": "page"})
+    if status == 429:
+        assert server.request("POST", "/p/a", body=b"x").status == 200
+    server.get("/p/a")
+    asked = len(backend.requests)
+    for method in ("POST", "PUT", "DELETE", "PATCH"):
+        assert server.request(method, "/p/a", body=b"x").status == status
+    assert kinds(server, ("/p/a", {})) == ["HIT"] and len(backend.requests) == asked
+
+
 def test_no_cache_by_environment(serve, backend):
     backend.scripts["*"] = answer(fields=fields())
     server = serve(config(backend, 'SetEnvIf Request_URI "^/p/no" no-cache\nCacheDisable /p/off'))
