@@ -241,6 +241,29 @@ def test_settings_that_need_each_request(serve, backend, setting):
     assert full_ways(server) == 7
 
 
+@pytest.mark.parametrize("preserve", ["On", "Off"])
+@pytest.mark.parametrize("names", [["localhost", None, "", "other"], [None, "localhost", None, ""], ["", None, "localhost", None], ["other", "", None, "other:8080"]])
+def test_requests_without_a_host(serve, backend, preserve, names):
+    """HTTP/1.0: the backend is told ServerName where ProxyPreserveHost is On, whatever plans there are of requests with other hosts. An empty one is refused."""
+    seen = {}
+    for server in twins(serve, backend, f"ProxyPreserveHost {preserve}\n"):
+        del backend.requests[:]
+        for name in names * 4:
+            if not name:
+                server.raw(b"GET /p/x HTTP/1.0\r\n" + (b"\r\n" if name is None else b"Host:\r\n\r\n"))
+            else:
+                with server.connect() as client:
+                    for _ in range(3):
+                        one(client, f"GET /p/x HTTP/1.1\r\nHost: {name}\r\n\r\n")
+        seen[server] = [r["Host"] for r in backend.requests]
+    planned, full = seen.values()
+    own = f"127.0.0.1:{backend.port}"
+    wanted = [host for name in names * 4 for host in (["localhost"] if name is None else [name] * 3 if name else [])]
+    assert planned == full == (wanted if preserve == "On" else [own] * len(wanted))
+    if names[0]:
+        assert is_planned(next(iter(seen)), HEAD.replace("localhost", names[0]))
+
+
 def test_an_access_file_that_sends_requests_on(serve, backend):
     """What it says now counts for each request."""
     server = serve(f"""{CONFIG}
