@@ -25,6 +25,9 @@ static uint32_t table_count_sets(uint32_t keys)
 
 #define TABLE_LINE 4096
 
+_Static_assert(sizeof(limit_header) > 2 * TABLE_LINE && sizeof(limit_header) <= 3 * TABLE_LINE,
+               "test/e2e/held.py reads the places behind it");
+
 static size_t table_header_bytes(void)
 {
     return (sizeof(limit_header) + TABLE_LINE - 1) / TABLE_LINE * TABLE_LINE;

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What requests hold of a server: all of it is 0 when none is there. Stored answers, fetches and their waiters as `-k cache` tells them; requests that
-backends have, or that wait for a connection to one, as the memory has them in which server processes count them (server/proxy/proxy_gauges.c)."""
+backends have, or that wait for a connection to one, and counts of RequestLimit (inflight, connections), as the memory has them in which server
+processes count them (server/proxy/proxy_gauges.c, server/limit/limit_table.c)."""
 import array
 import os
 import re
@@ -8,6 +9,8 @@ import subprocess
 
 STORE = "/memfd:cached-store-3 (deleted)"
 BACKENDS = "/memfd:proxy-gauges-1 (deleted)"
+LIMITS = "/memfd:request-limits-1 (deleted)"
+LIMITS_HEADER, LIMITS_LEAST, PLACE = 3 * 4096, 1024, 16  # table_header_bytes(), LIMIT_KEYS_LEAST, sizeof(limit_place)
 WAITING, BUSY, OF_A_BACKEND = 2, 3, 4  # of the numbers of a backend: open, idle, waiting, busy
 
 
@@ -47,9 +50,30 @@ def of_stored_answers(server):
     return {"fetches": numbers["fetches"], "waiters": numbers["waiting"], "stored answers": numbers["held"]}
 
 
+def places_of(keys):
+    """table_sets() * LIMIT_WAYS"""
+    places = LIMITS_LEAST
+    while places < keys:
+        places *= 2
+    return places
+
+
+def of_limits(server):
+    """Connections may be there still: they are counted where their limits are, and nothing says whose a count is."""
+    path = memory_of(server.process.pid, LIMITS)
+    if not path or "connections=" in server.config:
+        return {}
+    keys = int((re.findall(r"^\s*RequestLimitKeys\s+(\d+)", server.config, re.M) or ["65536"])[-1])
+    with open(path, "rb") as f:
+        counts = os.pread(f.fileno(), places_of(keys // 4) * PLACE, LIMITS_HEADER + places_of(keys) * PLACE)
+    return {"requests in flight of RequestLimit": sum(array.array("Q", counts)[1::2])}
+
+
 def now(server):
     """What is not 0. A process that was killed leaves what it had of backends in a row that is not read any more."""
     held = {} if server.expect_trouble else of_backends(server.process.pid)
+    if not server.expect_trouble:
+        held.update(of_limits(server))
     if memory_of(server.process.pid, STORE):
         held.update(of_stored_answers(server))
     return {name: n for name, n in held.items() if n}

@@ -17,6 +17,7 @@ import pytest
 import brigade
 from backend import Backend, answer
 import h2_client
+import held
 from brigade import wait_until
 from http_client import Client, Truncated
 from tls_site import certificate
@@ -277,10 +278,10 @@ def test_dry_run(serve):
 
 # ---- in flight, connections, bandwidth ----
 
-@pytest.mark.parametrize("processes", [1, 2])
-def test_in_flight(serve, processes):
+@pytest.mark.parametrize("processes,keys", [(1, ""), (2, ""), (2, "RequestLimitKeys 1024\n"), (1, "RequestLimitKeys 300000\n")])
+def test_in_flight(serve, processes, keys):
     """Two downloads of which nobody reads are in flight; when one ends, another may begin."""
-    server = started(serve, f"ServerProcesses {processes}\nRequestLimit two inflight=2\n", {**FILES, "huge.bin": "h" * 40000000})
+    server = started(serve, f"ServerProcesses {processes}\n{keys}RequestLimit two inflight=2\n", {**FILES, "huge.bin": "h" * 40000000})
     ask = b"GET /huge.bin HTTP/1.1\r\nHost: localhost\r\n\r\n"
     open_ones = []
     for _ in range(2):
@@ -294,6 +295,7 @@ def test_in_flight(serve, processes):
     for target in ("/huge.bin", "/a.txt", "/a.txt"):
         answer = server.get(target)
         assert answer.status == 429 and answer["Retry-After"] == "1"
+    wait_until(lambda: held.of_limits(server) == {"requests in flight of RequestLimit": 2}, "what is looked at when each test ends")
     open_ones.pop().close()
     wait_until(lambda: server.get("/a.txt").status == 200, "a place")
     for s in open_ones:
