@@ -134,25 +134,25 @@ static int response_judge(http_head *head)
     return head->known[HTTP_F_CONTENT_LENGTH] >= 0 ? response_length(head) : 0;
 }
 
-static h1_result response_walk(h1_cursor *cur)
+static h1_result response_walk(h1_cursor *cur, int has_line)
 {
     http_head *head = cur->head;
     h1_result res;
 
     h1_head_reset(head, cur->limits);
-    res = response_line(cur);
+    res = has_line ? response_line(cur) : H1_DONE;
     if (res == H1_DONE)
         res = h1_field_lines(cur);
     head->head_len = (uint32_t)(cur->p - cur->buf);
     if (res == H1_BAD)
         head->status = 502; /* whatever the same mistake of a client is */
-    if (res == H1_DONE && response_judge(head))
+    if (res == H1_DONE && has_line && response_judge(head))
         return H1_BAD;
     return res;
 }
 
-h1_result h1_parse_response(http_head *head, const char *buf, size_t len, size_t *scanned,
-                            const h1_limits *limits)
+static h1_result response_parse(http_head *head, const char *buf, size_t len, size_t *scanned,
+                                const h1_limits *limits, int has_line)
 {
     h1_cursor cur = {
         .buf = buf, .p = buf, .end = buf + len, .line = buf, .head = head, .limits = limits};
@@ -163,9 +163,21 @@ h1_result h1_parse_response(http_head *head, const char *buf, size_t len, size_t
         *scanned = len;
         return H1_MORE;
     }
-    res = response_walk(&cur);
+    res = response_walk(&cur, has_line);
     *scanned = res == H1_MORE ? len : 0;
     return res;
+}
+
+h1_result h1_parse_response(http_head *head, const char *buf, size_t len, size_t *scanned,
+                            const h1_limits *limits)
+{
+    return response_parse(head, buf, len, scanned, limits, 1);
+}
+
+h1_result h1_parse_trailers(http_head *head, const char *buf, size_t len, size_t *scanned,
+                            const h1_limits *limits)
+{
+    return response_parse(head, buf, len, scanned, limits, 0);
 }
 
 size_t h1_response_reason(const http_head *head, const char **reason)

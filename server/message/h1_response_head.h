@@ -33,6 +33,10 @@ typedef enum h1_body_end {
 h1_result h1_parse_response(http_head *head, const char *buf, size_t len, size_t *scanned,
                             const h1_limits *limits);
 
+/** The same for the trailer section behind a chunked body: fields alone, head->code is 0. */
+h1_result h1_parse_trailers(http_head *head, const char *buf, size_t len, size_t *scanned,
+                            const h1_limits *limits);
+
 /** The reason phrase of head->line, which may be empty: its length is returned. */
 size_t h1_response_reason(const http_head *head, const char **reason);
 

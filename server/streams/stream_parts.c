@@ -96,9 +96,8 @@ static int parts_is_accept(const http_field *f)
     return f->name_len == 20 && !strncasecmp(f->name, "Sec-WebSocket-Accept", 20);
 }
 
-shared_ref *stream_parts_encode(brg_conn *bc, const stream_fields *fields)
+stream_block *stream_parts_block(const http_stream *s, const stream_fields *fields)
 {
-    const http_stream *s = bc->below;
     const stream_protocol *protocol = s->session->protocol;
     size_t longest, room = parts_room(fields, &longest);
     stream_block *b = malloc(sizeof *b + room + longest + 8);
@@ -127,7 +126,14 @@ shared_ref *stream_parts_encode(brg_conn *bc, const stream_fields *fields)
     }
     b->len = (uint32_t)(p - b->data);
     BRG_ASSERT(b->len <= room);
-    return &b->ref;
+    return b;
+}
+
+shared_ref *stream_parts_encode(brg_conn *bc, const stream_fields *fields)
+{
+    stream_block *b = stream_parts_block(bc->below, fields);
+
+    return b ? &b->ref : NULL;
 }
 
 /* ---- under the session's lock ---- */
@@ -150,8 +156,7 @@ static void parts_begin_body(http_stream *s, stream_block *b)
     stream_rank_told(s);
 }
 
-/* @return 0; -1: it cannot be sent */
-static int parts_take_head(http_stream *s, stream_block *b)
+int stream_parts_head(http_stream *s, stream_block *b)
 {
     stream_pipe *p = s->pipe;
 
@@ -171,8 +176,7 @@ static int parts_take_head(http_stream *s, stream_block *b)
     return 0;
 }
 
-/* A response without what it announced is none. */
-static int parts_take_end(http_stream *s, stream_block *b)
+int stream_parts_end(http_stream *s, stream_block *b)
 {
     stream_pipe *p = s->pipe;
 
@@ -201,9 +205,9 @@ ssize_t stream_parts_put(http_stream *s, shared_ref *part)
         return 0;
     }
     if (a->state == STREAM_ANSWER_HEAD && b && b->status)
-        rc = parts_take_head(s, b);
+        rc = stream_parts_head(s, b);
     else if (a->state == STREAM_ANSWER_PARTS && (!b || !b->status))
-        rc = parts_take_end(s, b);
+        rc = stream_parts_end(s, b);
     if (!rc)
         return counts;
     if (b)

@@ -122,7 +122,7 @@ typedef struct stream_block {
 /** The response of what runs in a stream (stream_parts.c, stream_answer.c). Under the lock. */
 typedef struct stream_answer {
     char *head; /**< a head that is not complete; malloc() */
-    size_t head_len, head_cap;
+    size_t head_len, head_cap, scanned;
     enum {
         STREAM_ANSWER_HEAD,
         STREAM_ANSWER_PARTS,
@@ -353,6 +353,12 @@ void stream_head_add(http_head *head, const char *name, size_t name_len, const c
 
 /** conn_transport.encode. Threads: any */
 shared_ref *stream_parts_encode(brg_conn *bc, const stream_fields *fields);
+/** The same for the stream; NULL: no memory. */
+stream_block *stream_parts_block(const http_stream *s, const stream_fields *fields);
+/** Queue a head, which the pipe then owns. Under the lock. @return 0; -1: it cannot be sent, and is the caller's */
+int stream_parts_head(http_stream *s, stream_block *b);
+/** End the response; @a b: trailers, or NULL. Under the lock. @return 0; -1: it is shorter than announced */
+int stream_parts_end(http_stream *s, stream_block *b);
 /** conn_transport.put, under the lock. */
 ssize_t stream_parts_put(http_stream *s, shared_ref *part);
 /** An empty piece of output. NULL: no memory. Threads: any */
