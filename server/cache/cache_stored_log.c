@@ -109,22 +109,32 @@ BRG_DECLARE(int) brg_transaction_field_id(const char *name, apr_size_t name_len)
     return http_field_id_of(name, name_len);
 }
 
+/* NULL: no module changed the field. */
+static __attribute__((noinline)) const observed_pair *
+view_changed_id(const struct cache_observed *o, int id)
+{
+    const observed_pair *pair = o->pair + o->env_n + o->notes_n;
+
+    for (uint32_t i = 0; i < o->changed_n; i++)
+        if (http_field_id_of(pair[i].name, strlen(pair[i].name)) == (http_field_id)id)
+            return &pair[i];
+    return NULL;
+}
+
 BRG_DECLARE(brg_text) brg_transaction_field(const brg_transaction *t, int id)
 {
     const stored_view *v = t->core;
-    const http_head *h = v ? v->head : NULL;
-    int at;
+    const observed_pair *changed = v->kept->changed_n ? view_changed_id(v->kept, id) : NULL;
+    const http_field *field;
 
-    BRG_ASSERT(!t->r && h != NULL);
-    BRG_ASSERT(id > HTTP_F_OTHER && id < HTTP_FIELD_IDS && !h->repeated);
-    for (uint32_t i = 0; i < v->kept->changed_n; i++) {
-        const observed_pair *changed = v->kept->pair + v->kept->env_n + v->kept->notes_n + i;
-
-        if (http_field_id_of(changed->name, strlen(changed->name)) == (http_field_id)id)
-            return view_string(changed->value);
-    }
-    at = h->known[id];
-    return at < 0 ? view_text(NULL, 0) : view_text(h->field[at].value, h->field[at].value_len);
+    BRG_ASSERT(!t->r && id > HTTP_F_OTHER && id < HTTP_FIELD_IDS);
+    BRG_ASSERT_DEBUG(!v->head->repeated);
+    if (changed)
+        return view_string(changed->value);
+    if (v->head->known[id] < 0)
+        return view_text(NULL, 0);
+    field = &v->head->field[v->head->known[id]];
+    return view_text(field->value, field->value_len);
 }
 
 /* What goes with the time, or with the part, is not as it was stored. */

@@ -221,7 +221,7 @@ uint32_t fresh_stored_fields(http_field *out, const fresh_response *response,
     for (uint32_t i = 0; i < head->n; i++) {
         const http_field *f = head->field + i;
 
-        if (http_field_traits_of(f->name, f->name_len) & HTTP_FIELD_NOT_STORED ||
+        if (http_field_traits_of(f->name, f->name_len, HTTP_FIELD_NOT_STORED) ||
             fresh_is_ignored(f, policy) || (named && fresh_is_named(head, f)))
             continue;
         if (!cookies && (fresh_name_is(f->name, f->name_len, "set-cookie", 10) ||

@@ -71,7 +71,7 @@ uint32_t fresh_merge(http_field *out, const fresh_head *stored, const fresh_head
     fresh_response_read(&response, answer, policy);
     n = fresh_stored_fields(fresh, &response, policy);
     for (uint32_t i = 0; i < n; i++)
-        if (!(http_field_traits_of(fresh[i].name, fresh[i].name_len) & HTTP_FIELD_KEPT_BY_304))
+        if (!(http_field_traits_of(fresh[i].name, fresh[i].name_len, HTTP_FIELD_KEPT_BY_304)))
             fresh[take++] = fresh[i];
     for (uint32_t i = 0; i < stored->n; i++)
         if (!fresh_replaced(stored->field + i, fresh, take))
@@ -185,7 +185,7 @@ uint32_t fresh_304_fields(http_field *out, const fresh_head *stored)
     for (uint32_t i = 0; i < stored->n; i++) {
         const http_field *f = stored->field + i;
 
-        if (http_field_traits_of(f->name, f->name_len) & HTTP_FIELD_NOT_IN_304)
+        if (http_field_traits_of(f->name, f->name_len, HTTP_FIELD_NOT_IN_304))
             continue;
         if (!tag || !fresh_name_is(f->name, f->name_len, "last-modified", 13))
             out[n++] = *f; /* a date is of use where there is no tag */

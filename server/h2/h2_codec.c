@@ -49,7 +49,7 @@ static uint8_t *codec_put_field(uint8_t *p, const http_answer *a, const http_ans
     char name[CODEC_NAME_MOST];
     const size_t len = strlen(f->name);
 
-    if (len && http_field_traits_of(f->name, len) & HTTP_FIELD_OF_CONNECTION)
+    if (len && http_field_traits_of(f->name, len, HTTP_FIELD_OF_CONNECTION))
         return p;
     if (len >= sizeof name)
         return NULL;

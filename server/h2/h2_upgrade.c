@@ -108,7 +108,7 @@ static void upgrade_put(upgrade_text *t, const char *name, const char *value)
 /* Fields of the connection that it was, and those that are said otherwise. */
 static int upgrade_leaves_out(const char *name)
 {
-    return http_field_traits_of(name, strlen(name)) & HTTP_FIELD_OF_CONNECTION ||
+    return http_field_traits_of(name, strlen(name), HTTP_FIELD_OF_CONNECTION) ||
            !ap_cstr_casecmp(name, "TE") || !ap_cstr_casecmp(name, "HTTP2-Settings") ||
            !ap_cstr_casecmp(name, "Host");
 }

@@ -65,7 +65,7 @@ static apr_table_t *subrequest_headers(apr_pool_t *p, const request_rec *r)
         return apr_table_copy(p, r->headers_in);
     headers = apr_table_make(p, fields->nelts);
     for (int i = 0; i < fields->nelts; i++)
-        if (!(*f[i].key && http_field_traits_of(f[i].key, strlen(f[i].key)) & HTTP_FIELD_OF_BODY))
+        if (!(*f[i].key && http_field_traits_of(f[i].key, strlen(f[i].key), HTTP_FIELD_OF_BODY)))
             apr_table_addn(headers, f[i].key, f[i].val);
     return headers;
 }

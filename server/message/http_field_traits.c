@@ -3,7 +3,6 @@
 #include "http_field_traits.h"
 #include "http_scan.h"
 #include "brigade/assert.h"
-#include <stdint.h>
 
 #define OF_CONNECTION (HTTP_FIELD_OF_CONNECTION | HTTP_FIELD_HOP_BY_HOP | NOT_KEPT)
 #define NOT_KEPT (HTTP_FIELD_NOT_STORED | HTTP_FIELD_KEPT_BY_304)
@@ -13,7 +12,6 @@ typedef struct traits_row {
     uint16_t traits;
 } traits_row;
 
-#define TRAITS_LONGEST 25
 #define ROWS(...)        \
     (const traits_row[]) \
     {                    \
@@ -24,7 +22,7 @@ typedef struct traits_row {
     }
 
 /* By length of the name. */
-static const traits_row *const traits_rows[TRAITS_LONGEST + 1] = {
+static const traits_row *const traits_rows[HTTP_FIELD_TRAITS_LONGEST + 1] = {
     [2] = ROWS({"te", HTTP_FIELD_HOP_BY_HOP | NOT_KEPT}),
     [3] = ROWS({"uri", HTTP_FIELD_URL}, {"age", NOT_KEPT}),
     [7] = ROWS({"trailer", HTTP_FIELD_HOP_BY_HOP | NOT_KEPT}, {"upgrade", OF_CONNECTION},
@@ -52,11 +50,33 @@ static const traits_row *const traits_rows[TRAITS_LONGEST + 1] = {
     [25] = ROWS({"proxy-authentication-info", NOT_KEPT}),
 };
 
-unsigned http_field_traits_of(const char *name, size_t len)
-{
-    const traits_row *row = len <= TRAITS_LONGEST ? traits_rows[len] : NULL;
+/* What the rows of each length have together; the unit test holds it against them. */
+const uint16_t http_field_traits_by_len[HTTP_FIELD_TRAITS_LONGEST + 1] = {
+    [2] = HTTP_FIELD_HOP_BY_HOP | HTTP_FIELD_NOT_STORED | HTTP_FIELD_KEPT_BY_304,
+    [3] = HTTP_FIELD_NOT_STORED | HTTP_FIELD_KEPT_BY_304 | HTTP_FIELD_URL,
+    [7] = HTTP_FIELD_OF_CONNECTION | HTTP_FIELD_HOP_BY_HOP | HTTP_FIELD_NOT_STORED |
+          HTTP_FIELD_KEPT_BY_304 | HTTP_FIELD_OF_BODY,
+    [8] = HTTP_FIELD_URL,
+    [10] = HTTP_FIELD_OF_CONNECTION | HTTP_FIELD_HOP_BY_HOP | HTTP_FIELD_NOT_STORED |
+           HTTP_FIELD_KEPT_BY_304 | HTTP_FIELD_COOKIE,
+    [11] = HTTP_FIELD_KEPT_BY_304 | HTTP_FIELD_OF_BODY | HTTP_FIELD_URL,
+    [12] = HTTP_FIELD_NOT_IN_304 | HTTP_FIELD_OF_BODY,
+    [13] = HTTP_FIELD_KEPT_BY_304 | HTTP_FIELD_NOT_IN_304 | HTTP_FIELD_OF_BODY,
+    [14] = HTTP_FIELD_KEPT_BY_304 | HTTP_FIELD_NOT_IN_304 | HTTP_FIELD_OF_BODY,
+    [16] = HTTP_FIELD_OF_CONNECTION | HTTP_FIELD_HOP_BY_HOP | HTTP_FIELD_NOT_STORED |
+           HTTP_FIELD_KEPT_BY_304 | HTTP_FIELD_NOT_IN_304 | HTTP_FIELD_OF_BODY | HTTP_FIELD_URL,
+    [17] = HTTP_FIELD_OF_CONNECTION | HTTP_FIELD_HOP_BY_HOP | HTTP_FIELD_NOT_STORED |
+           HTTP_FIELD_KEPT_BY_304 | HTTP_FIELD_NOT_IN_304 | HTTP_FIELD_OF_BODY,
+    [18] = HTTP_FIELD_NOT_STORED | HTTP_FIELD_KEPT_BY_304,
+    [19] = HTTP_FIELD_NOT_STORED,
+    [25] = HTTP_FIELD_NOT_STORED | HTTP_FIELD_KEPT_BY_304,
+};
 
-    BRG_ASSERT_DEBUG(name && len > 0);
+unsigned http_field_traits_look_up(const char *name, size_t len)
+{
+    const traits_row *row = traits_rows[len];
+
+    BRG_ASSERT_DEBUG(name && len > 0 && len <= HTTP_FIELD_TRAITS_LONGEST);
     for (; row && row->name[0]; row++)
         if ((name[0] | 0x20) == row->name[0] &&
             (len < 8 ? http_same(name, row->name, len) : http_same_wide(name, row->name, len)))

@@ -8,6 +8,7 @@
  * Threads: any. Blocking: no.
  */
 #include <stddef.h>
+#include <stdint.h>
 
 /** A set of these. A field without any goes everywhere as it is. */
 typedef enum http_field_trait {
@@ -22,10 +23,24 @@ typedef enum http_field_trait {
     HTTP_FIELD_COOKIE = 1 << 7,     /**< its value is a cookie that ProxyPassReverseCookie* maps */
 } http_field_trait;
 
+#define HTTP_FIELD_TRAITS_LONGEST 25
+
+/** By length of a name: the traits that names of it have. */
+extern const uint16_t http_field_traits_by_len[HTTP_FIELD_TRAITS_LONGEST + 1];
+
+/** As http_field_traits_of(), of a length that some name has. */
+unsigned http_field_traits_look_up(const char *name, size_t len);
+
 /**
- * @param name  a token of @a len bytes, one or more, in any case
- * @return a set of http_field_trait, 0 for most names
+ * @param name    a token of @a len bytes, one or more, in any case
+ * @param wanted  a set of http_field_trait: most names are told by their length to have none of them
+ * @return those of @a wanted that the field has
  */
-unsigned http_field_traits_of(const char *name, size_t len);
+static inline unsigned http_field_traits_of(const char *name, size_t len, unsigned wanted)
+{
+    return len <= HTTP_FIELD_TRAITS_LONGEST && http_field_traits_by_len[len] & wanted
+               ? http_field_traits_look_up(name, len) & wanted
+               : 0;
+}
 
 #endif

@@ -24,7 +24,8 @@ static int answer_is_named(request_rec *r, const char *connection, const char *n
 
 proxy_answer_rule proxy_answer_rule_of(const char *name, apr_size_t len)
 {
-    const unsigned traits = http_field_traits_of(name, len);
+    const unsigned traits =
+        http_field_traits_of(name, len, HTTP_FIELD_HOP_BY_HOP | HTTP_FIELD_URL | HTTP_FIELD_COOKIE);
 
     return traits & HTTP_FIELD_HOP_BY_HOP ? PROXY_ANSWER_STAYS
            : traits & HTTP_FIELD_URL      ? PROXY_ANSWER_URL

@@ -41,9 +41,7 @@ static int field_value_is_bad(const http_field *f)
 /* TE may say that trailers are welcome: RFC 9113, 8.2.2. */
 static int field_is_of_connection(const http_field *f)
 {
-    const unsigned traits = http_field_traits_of(f->name, f->name_len);
-
-    return traits & HTTP_FIELD_OF_CONNECTION ||
+    return http_field_traits_of(f->name, f->name_len, HTTP_FIELD_OF_CONNECTION) ||
            (FIELD_IS(f, "te") && !(f->value_len == 8 && !strncasecmp(f->value, "trailers", 8)));
 }
 

@@ -116,7 +116,7 @@ stream_block *stream_parts_block(const http_stream *s, const stream_fields *fiel
     for (int i = 0; i < fields->n; i++) {
         const http_field *f = &fields->field[i];
 
-        if (!f->name_len || http_field_traits_of(f->name, f->name_len) & HTTP_FIELD_OF_CONNECTION ||
+        if (!f->name_len || http_field_traits_of(f->name, f->name_len, HTTP_FIELD_OF_CONNECTION) ||
             (b->is_tunnel && parts_is_accept(f)))
             continue;
         if (fields->status)
