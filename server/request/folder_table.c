@@ -22,7 +22,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define TABLE_SEEN 1024 /* a power of two */
+#define TABLE_SEEN \
+    FOLDERS_MOST /* a power of two: as many as can become known may be new at a time */
 #define TABLE_REFUSED_US apr_time_from_sec(10)
 #define TABLE_FREED 8  /* folders freed for one that is asked for, at most */
 #define TABLE_MISSES 3 /* names looked for in vain before a folder's names are read */
