@@ -249,6 +249,8 @@ static int loop_wait_ms(const brg_loop *loop)
     wait = wheel_wait_ms(&loop->wheel, loop->monotonic,
                          loop->accepting || loop->draining ? LOOP_WAIT_MS
                                                            : (int)(loop->shed_pause / 1000));
+    if (loop->wants_worker && wait)
+        wait = 1;
     return again >= 0 && again < wait ? again : wait;
 }
 
@@ -279,6 +281,8 @@ void loop_turn(brg_loop *loop)
     wheel_expire(&loop->wheel, loop->monotonic);
     if (loop->prefork)
         loop_turn_prefork(loop);
+    if (loop->wants_worker)
+        worker_pool_grow(loop->workers);
     loop_accept_resume(loop);
     loop_end_turn(loop, n > 0);
 }

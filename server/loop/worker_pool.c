@@ -20,12 +20,11 @@
 APLOG_USE_MODULE(core);
 
 /* More threads that compute than processors would only take turns, and one that computes is none for what may wait. */
-static int worker_longs_most(int limit)
+static int worker_longs_most(const worker_share *share)
 {
-    const long n = sysconf(_SC_NPROCESSORS_ONLN);
-    const int most = limit > 1 ? limit - 1 : 1;
+    const int most = share->limit > 1 ? share->limit - 1 : 1;
 
-    return n < 1 ? 1 : n < most ? (int)n : most;
+    return share->processors < most ? share->processors : most;
 }
 
 worker_pool *worker_pool_create(apr_pool_t *p, brg_loop *loop, worker_share *share)
@@ -38,7 +37,7 @@ worker_pool *worker_pool_create(apr_pool_t *p, brg_loop *loop, worker_share *sha
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     pthread_cond_init(&wp->work, &attr);
     pthread_condattr_destroy(&attr);
-    wp->longs_most = worker_longs_most(share->limit);
+    wp->longs_most = worker_longs_most(share);
     wp->loop = loop;
     wp->waiting_most = INT_MAX;
     wp->share = share;
@@ -206,6 +205,26 @@ static void worker_went_hungry(worker_pool *wp)
         wp->loop->config->workers_full(share->limit);
 }
 
+/* With the lock held. Where it is too early for one more thread, the loop asks again: worker_pool_grow(). */
+static int worker_spawn_paced(worker_pool *wp)
+{
+    if (worker_may_start(wp->share, wp->loop->monotonic))
+        return worker_spawn(wp);
+    wp->loop->wants_worker = 1;
+    return WORKER_NO_MORE;
+}
+
+void worker_pool_grow(worker_pool *wp)
+{
+    BRG_ASSERT(loop_self() == wp->loop);
+    lock_counted(&wp->lock, LOCK_WORKERS);
+    wp->loop->wants_worker =
+        worker_takeable(wp) > wp->idle && atomic_load(&wp->share->alive) < wp->share->limit;
+    if (wp->loop->wants_worker)
+        (void)worker_spawn_paced(wp);
+    worker_unlock(wp);
+}
+
 int worker_pool_submit(worker_pool *wp, brg_conn *bc)
 {
     int rc = 0, is_hungry;
@@ -222,7 +241,7 @@ int worker_pool_submit(worker_pool *wp, brg_conn *bc)
         return WORKER_POOL_FULL;
     }
     if (worker_is_needed(wp, bc) && !worker_rouse(wp))
-        rc = worker_spawn(wp);
+        rc = worker_spawn_paced(wp);
     if (rc > 0 && !atomic_load(&wp->share->alive)) {
         pthread_mutex_unlock(&wp->lock);
         ap_log_error(APLOG_MARK, APLOG_ERR, rc, wp->loop->server, "cannot start a worker thread");

@@ -70,6 +70,9 @@ int worker_pool_is_short(const worker_pool *wp);
 /** With limit 0: what waits longest, for the calling loop to do; or NULL. */
 brg_conn *worker_pool_take(worker_pool *wp);
 
+/** loop->wants_worker: start a thread if it is time for it and something waits still. Threads: the loop's own. */
+void worker_pool_grow(worker_pool *wp);
+
 /** No further work is taken; idle threads end. Does not wait. */
 void worker_pool_stop(worker_pool *wp);
 

@@ -33,13 +33,17 @@ typedef struct worker_seat {
 } worker_seat;
 
 struct worker_share {
-    pthread_mutex_t lock;      /* guards the next two */
+    pthread_mutex_t lock;      /* guards the next three */
     atomic_int alive;          /* threads; read without the lock as a hint */
     unsigned char *index_used; /* [limit] which thread indices are taken */
+    apr_time_t started;        /* when worker_may_start() last said yes, by clock_monotonic() */
+    _Atomic apr_time_t ended;  /* when a request did that had waited for a thread */
+    atomic_int computes;       /* of WORKER_COMPUTE_ALL: how many such compute, of late; a hint */
     worker_seat *seats;        /* [limit] */
     atomic_int running;        /* threads at work */
     atomic_int hungry;         /* pools */
     int limit, first_index;
+    int processors;
     size_t stack_bytes;
     worker_pool *pools;
 };
@@ -114,6 +118,23 @@ brg_conn *worker_sit(worker_pool *wp, worker_seat *seat, apr_time_t until);
 
 /* @return the index of a thread that may be started; -1: there are as many as may be */
 int worker_reserve(worker_share *share);
+
+/*
+ * A thread is needed: may the loop start it? A burst of requests that compute gets no thread each: hundreds of threads would
+ * meet at locks, and with the loops at the processors. Above WORKER_AT_ONCE for each processor one is started in a while,
+ * which is short if requests of late waited for something else than a processor; if they computed, only when none ends.
+ */
+#define WORKER_AT_ONCE 8
+#define WORKER_WAITING_US 1000
+#define WORKER_UNKNOWN_US 5000
+#define WORKER_STUCK_US 100000 /* with neither a start nor an end */
+int worker_may_start(worker_share *share, apr_time_t now);
+
+/* A request that had waited for a thread ran for so long, and had a processor for so long. Any thread. */
+#define WORKER_COMPUTE_ALL 256
+#define WORKER_UNKNOWN (-1)
+#define WORKER_FOREIGN 2 /* other programs may have half of the processors meanwhile */
+void worker_ran(worker_share *share, apr_time_t now, apr_time_t took, apr_time_t computed);
 
 /* That thread could not be started, or ended. */
 void worker_unreserve(worker_share *share, int slot);

@@ -4,6 +4,14 @@
 #include "counted_lock.h"
 #include "loop_lines.h"
 #include "brigade/assert.h"
+#include <unistd.h>
+
+static int worker_processors(void)
+{
+    const long n = sysconf(_SC_NPROCESSORS_ONLN);
+
+    return n < 1 ? 1 : (int)n;
+}
 
 worker_share *worker_share_create(apr_pool_t *p, int limit, int first_index, size_t stack_bytes)
 {
@@ -12,6 +20,8 @@ worker_share *worker_share_create(apr_pool_t *p, int limit, int first_index, siz
     BRG_ASSERT(limit >= 0 && first_index >= 0);
     pthread_mutex_init(&share->lock, NULL);
     share->limit = limit;
+    share->processors = worker_processors();
+    atomic_init(&share->computes, WORKER_UNKNOWN);
     share->first_index = first_index;
     share->index_used = loop_lines_calloc(p, (apr_size_t)limit);
     share->seats = loop_lines_calloc(p, (apr_size_t)limit * sizeof *share->seats);
@@ -32,6 +42,49 @@ int worker_reserve(worker_share *share)
     }
     pthread_mutex_unlock(&share->lock);
     return slot;
+}
+
+/* How long after the last start, with what is known of requests of late. */
+static apr_time_t share_pace(const worker_share *share)
+{
+    const int computes = atomic_load_explicit(&share->computes, memory_order_relaxed);
+
+    if (computes == WORKER_UNKNOWN)
+        return WORKER_UNKNOWN_US;
+    return computes < WORKER_COMPUTE_ALL / 2 ? WORKER_WAITING_US : WORKER_STUCK_US;
+}
+
+int worker_may_start(worker_share *share, apr_time_t now)
+{
+    apr_time_t pace, since;
+    int may;
+
+    if (atomic_load(&share->alive) < WORKER_AT_ONCE * share->processors)
+        return 1;
+    pace = share_pace(share);
+    lock_counted(&share->lock, LOCK_THREADS);
+    since = atomic_load_explicit(&share->ended, memory_order_relaxed);
+    if (pace < WORKER_STUCK_US || since < share->started)
+        since = share->started;
+    may = now - since >= pace;
+    if (may)
+        share->started = now;
+    pthread_mutex_unlock(&share->lock);
+    return may;
+}
+
+/* A thread that computes has its part of the processors, of which other programs may take most. */
+void worker_ran(worker_share *share, apr_time_t now, apr_time_t took, apr_time_t computed)
+{
+    const int running = atomic_load_explicit(&share->running, memory_order_relaxed);
+    const int computes = WORKER_FOREIGN * computed * running >= took * share->processors;
+    int was = atomic_load_explicit(&share->computes, memory_order_relaxed);
+
+    if (was == WORKER_UNKNOWN)
+        was = computes ? WORKER_COMPUTE_ALL : 0;
+    was += ((computes ? WORKER_COMPUTE_ALL : 0) - was) / 8;
+    atomic_store_explicit(&share->computes, was, memory_order_relaxed);
+    atomic_store_explicit(&share->ended, now, memory_order_relaxed);
 }
 
 void worker_unreserve(worker_share *share, int slot)

@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -120,6 +121,28 @@ static void worker_pass_on(worker_pool *wp)
         (void)worker_spawn(wp); /* else a thread takes it when it is done with what it has */
 }
 
+static apr_time_t worker_used(const struct rusage *u)
+{
+    return apr_time_from_sec(u->ru_utime.tv_sec + u->ru_stime.tv_sec) + u->ru_utime.tv_usec +
+           u->ru_stime.tv_usec;
+}
+
+/* A request that no thread was free for: one that gave its processor away by no call of its own computed. */
+static void worker_run_measured(worker_pool *wp, brg_conn *bc)
+{
+    struct rusage before, after;
+    const apr_time_t began = clock_monotonic();
+    apr_time_t now;
+
+    getrusage(RUSAGE_THREAD, &before);
+    worker_run(bc);
+    getrusage(RUSAGE_THREAD, &after);
+    now = clock_monotonic();
+    worker_ran(wp->share, now, now - began,
+               after.ru_nvcsw == before.ru_nvcsw ? now - began
+                                                 : worker_used(&after) - worker_used(&before));
+}
+
 /* Without a lock. @return when it was done, by clock_monotonic() */
 static apr_time_t worker_do(worker_pool *wp, worker_seat *seat, brg_conn *bc, brg_beside *work)
 {
@@ -130,6 +153,8 @@ static apr_time_t worker_do(worker_pool *wp, worker_seat *seat, brg_conn *bc, br
     atomic_store_explicit(&seat->jobs, jobs + 1, memory_order_relaxed);
     if (work)
         work->run(work);
+    else if (bc->waits)
+        worker_run_measured(wp, bc);
     else
         worker_run(bc);
     if (!(now = thread_self_read_take()))

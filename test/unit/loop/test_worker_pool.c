@@ -15,6 +15,7 @@
 #include "driver.h"
 #include "loop.h"
 #include "scoreboard.h"
+#include "thread_self.h"
 #include "transport.h"
 #include "worker_pool_private.h"
 
@@ -469,6 +470,72 @@ static void test_a_stream_that_was_reset_is_not_begun(void **state)
     end(ends, WORKERS + 2);
 }
 
+#define BURST (WORKER_AT_ONCE + 6)
+
+static int alive_after(apr_time_t now)
+{
+    brg_loop *const was = loop_self();
+
+    loop.monotonic = now;
+    thread_self_set(&loop, 0);
+    worker_pool_grow(loop.workers);
+    thread_self_set(was, 0);
+    return atomic_load(&loop.workers->share->alive);
+}
+
+static void note(int n, apr_time_t took, apr_time_t computed)
+{
+    for (int i = 0; i < n; i++)
+        worker_ran(loop.workers->share, loop.monotonic, took, computed);
+}
+
+/* A burst gets a few threads at once, more where they wait, and next to none where they compute. */
+static void test_pace(void **state)
+{
+    worker_share *share = worker_share_create(pool, 2 * BURST, 1, 0);
+    brg_conn bc[BURST];
+    int ends[BURST][2];
+    const apr_time_t start = apr_time_from_sec(9);
+
+    worker_pool_stop(loop.workers);
+    close(loop.wake_fd);
+    share->processors = 1;
+    make_loop(&loop, share);
+    loop.monotonic = start;
+    atomic_store(&share->ended, start);
+    share->started = start;
+    for (int i = 0; i < BURST; i++) {
+        make(&bc[i], ends[i], clock_monotonic());
+        assert_int_equal(worker_pool_submit(loop.workers, &bc[i]), 0);
+    }
+    assert_int_equal(share->alive, WORKER_AT_ONCE);
+    assert_true(loop.wants_worker);
+    pthread_mutex_lock(&lock);
+    while (running < WORKER_AT_ONCE)
+        pthread_cond_wait(&begun, &lock);
+    pthread_mutex_unlock(&lock);
+
+    assert_int_equal(alive_after(start + WORKER_UNKNOWN_US - 1), WORKER_AT_ONCE);
+    assert_int_equal(alive_after(start + WORKER_UNKNOWN_US), WORKER_AT_ONCE + 1);
+    assert_int_equal(alive_after(start + WORKER_UNKNOWN_US), WORKER_AT_ONCE + 1);
+    note(16, 9000, 1000); /* nine take turns at one processor */
+    assert_int_equal(alive_after(loop.monotonic + WORKER_STUCK_US - 1), WORKER_AT_ONCE + 1);
+    note(1, 9000, 1000); /* it goes on */
+    assert_int_equal(alive_after(loop.monotonic + WORKER_STUCK_US - 1), WORKER_AT_ONCE + 1);
+    assert_int_equal(alive_after(loop.monotonic + 1), WORKER_AT_ONCE + 2); /* it does not */
+    note(16, 90000, 1000);
+    assert_int_equal(alive_after(loop.monotonic + WORKER_WAITING_US - 1), WORKER_AT_ONCE + 2);
+    assert_int_equal(alive_after(loop.monotonic + 1), WORKER_AT_ONCE + 3);
+    assert_true(loop.wants_worker);
+    open_gate(BURST);
+    assert_int_equal(alive_after(loop.monotonic + WORKER_STUCK_US), WORKER_AT_ONCE + 3);
+    assert_false(loop.wants_worker); /* nothing waits */
+    for (int i = 0; i < BURST; i++) {
+        close(ends[i][0]);
+        close(ends[i][1]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -483,6 +550,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_a_thread_that_sits_is_called, setup, teardown),
         cmocka_unit_test_setup_teardown(test_nothing_is_left_behind, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_stream_that_was_reset_is_not_begun, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_pace, setup, teardown),
     };
     int rc;
 
