@@ -7,6 +7,7 @@
  * is known later, so the last phase before the handler tries again with the whole configuration.
  */
 #include "alias_private.h"
+#include "brigade/assert.h"
 #include "http_core.h"
 #include "http_log.h"
 #include "http_request.h"
@@ -55,6 +56,7 @@ static void *alias_create_dir_conf(apr_pool_t *p, char *dir)
 static apr_array_header_t *alias_merge_list(apr_pool_t *p, apr_array_header_t *base,
                                             apr_array_header_t *add)
 {
+    BRG_ASSERT(!base || !add || base->elt_size == add->elt_size);
     if (base && add)
         return apr_array_append(p, add, base);
     return add ? add : base;
@@ -196,6 +198,7 @@ static const char *alias_try_pattern(request_rec *r, const alias_entry *entry, i
     ap_regmatch_t match[AP_MAX_REG_MATCH];
     const char *found;
 
+    BRG_ASSERT(entry->regex && entry->real);
     if (ap_regexec(entry->regex, r->uri, AP_MAX_REG_MATCH, match, 0) != 0)
         return NULL;
     if (*entry->real == '\0')
@@ -216,6 +219,7 @@ static const char *alias_try_prefix(request_rec *r, const alias_entry *entry, in
     apr_size_t covered = alias_match(r->uri, entry->fake);
     const char *rest;
 
+    BRG_ASSERT(covered <= strlen(r->uri));
     if (covered == 0)
         return NULL;
     rest = r->uri + covered;
@@ -234,6 +238,7 @@ static void alias_try_list(request_rec *r, const apr_array_header_t *list, int i
 
     if (list == NULL)
         return;
+    BRG_ASSERT(list->elt_size == (int)sizeof *entry);
     entry = (const alias_entry *)list->elts;
     for (end = entry + list->nelts; entry < end && found == NULL; entry++) {
         found = entry->regex ? alias_try_pattern(r, entry, is_redirect, out)
@@ -287,6 +292,7 @@ static int alias_redirect(request_rec *r, const alias_dir_conf *conf, const alia
 {
     const char *url;
 
+    BRG_ASSERT(result->failed || result->target);
     if (result->failed)
         return HTTP_INTERNAL_SERVER_ERROR;
     if (!ap_is_HTTP_REDIRECT(result->status))

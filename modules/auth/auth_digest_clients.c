@@ -5,6 +5,7 @@
  * Any server process may write anything there. So sizes lie in each process's own memory, nothing there leads anywhere, and
  * nobody waits: a client is a word of its number and its count, which are changed by compare-and-swap. */
 #include "auth_digest_private.h"
+#include "brigade/assert.h"
 #include <errno.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
@@ -47,6 +48,7 @@ apr_status_t digest_clients_open(apr_pool_t *p, apr_size_t bytes)
 
     clients_n = n < CLIENTS_LEAST ? CLIENTS_LEAST : n > CLIENTS_MOST ? CLIENTS_MOST : n;
     clients_bytes = sizeof(digest_clients) + clients_n * sizeof(digest_client);
+    BRG_ASSERT(clients_n >= CLIENTS_LEAST && clients_n <= CLIENTS_MOST);
     memory = mmap(NULL, clients_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED)
         return APR_FROM_OS_ERROR(errno);
@@ -61,6 +63,7 @@ static digest_client *clients_place(unsigned long number)
 {
     if (!clients_shared || !number || number > APR_UINT32_MAX)
         return NULL;
+    BRG_ASSERT(clients_n >= CLIENTS_LEAST);
     return &clients_shared->client[number % clients_n];
 }
 

@@ -2,6 +2,7 @@
 #include "auth_digest_memory.h"
 #include "auth_digest_sums.h"
 #include "auth_hashes.h"
+#include "brigade/assert.h"
 #include "http_core.h"
 #include "http_request.h"
 #include "apr_md5.h"
@@ -26,6 +27,7 @@ void digest_response_put(char *out, const digest_field *field, const char *hash,
     char target[MEMORY_HASH_LEN];
     apr_md5_ctx_t md5;
 
+    BRG_ASSERT(field->qop && field->nc && field->cnonce);
     digest_target_put(target, method, method_len, field->uri);
     apr_md5_init(&md5);
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
@@ -80,6 +82,7 @@ static int memory_find(memory_user *user, const auth_mark *key)
         user->lifetime = user->lifetime * 10 + (*at - '0');
     if (is_endless)
         user->lifetime = -1;
+    BRG_ASSERT(*at == ' ');
     user->realm = at + 1;
     user->text[MEMORY_HASH_LEN] = '\0';
     return 1;

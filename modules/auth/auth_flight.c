@@ -44,6 +44,7 @@ static int flight_await(auth_flight *flight)
     while (!flight->done)
         pthread_cond_wait(&flight_done, &flight_lock);
     right = flight->right;
+    BRG_ASSERT(flight->used && flight->waiting > 0);
     if (!--flight->waiting)
         flight->used = 0;
     return right;
@@ -63,6 +64,7 @@ auth_flight *auth_flight_begin(const auth_mark *mark, int *right)
     } else {
         flight = flight_new(mark);
     }
+    BRG_ASSERT(!flight || (flight->used && !flight->waiting));
     pthread_mutex_unlock(&flight_lock);
     return flight;
 }

@@ -6,6 +6,7 @@
  *
  * Looking takes no lock: what is read while it is written is of one guess more or less. */
 #include "auth_memory.h"
+#include "brigade/assert.h"
 #include "brigade/loop.h"
 #include <pthread.h>
 #include <stdatomic.h>
@@ -73,6 +74,7 @@ static apr_time_t guess_add(const char *client, const char *user, apr_time_t eac
 
     if (!guess_key(&key, client, user))
         return 0;
+    BRG_ASSERT(places > 1 && each > 0);
     b = guess_find(key);
     if (b->of != key || b->empty < now)
         b->empty = now;
@@ -80,6 +82,7 @@ static apr_time_t guess_add(const char *client, const char *user, apr_time_t eac
     b->empty += each;
     if (b->empty > now + places * each) /* it never holds more, however many threads add at once */
         b->empty = now + places * each;
+    BRG_ASSERT(b->empty > now && b->empty <= now + places * each);
     return b->empty - (places - 1) * each;
 }
 
@@ -109,6 +112,7 @@ static int guess_user_place(const char *user, apr_size_t len, apr_uint64_t *plac
     if (!auth_mark_make(&mark, 'U', &piece, 1))
         return 0;
     *place = mark.word[0] & (GUESS_USERS - 1);
+    BRG_ASSERT(*place < GUESS_USERS);
     return 1;
 }
 

@@ -2,6 +2,7 @@
 /* Readers take no lock: a slot whose count of writings is even, and the same before and after it was copied, was not
  * written meanwhile. */
 #include "auth_hashes.h"
+#include "brigade/assert.h"
 #include "brigade/loop.h"
 #include <pthread.h>
 #include <stdatomic.h>
@@ -46,6 +47,7 @@ static int slot_has(const hashes_slot *slot, const auth_mark *key)
 
 static hashes_slot *hashes_set(const auth_mark *key)
 {
+    BRG_ASSERT(hashes_sets != NULL);
     return hashes_sets[key->word[0] & (HASHES_SETS - 1)];
 }
 
@@ -74,6 +76,7 @@ int auth_hashes_put(const auth_mark *key, const char *hash, apr_time_t until)
     memcpy(words, hash, strlen(hash));
     pthread_mutex_lock(&hashes_lock);
     slot = hashes_place(key);
+    BRG_ASSERT(!(atomic_load_explicit(&slot->writings, memory_order_relaxed) & 1)); /* the lock */
     atomic_fetch_add_explicit(&slot->writings, 1, memory_order_relaxed);
     /* Each release: not before the number is odd. */
     for (int i = 0; i < 2; i++)

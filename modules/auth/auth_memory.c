@@ -86,6 +86,7 @@ int auth_mark_make(auth_mark *mark, char kind, const auth_piece *piece, int n)
             memcpy(text + len, piece[i].at, size);
         len += size;
     }
+    BRG_ASSERT(len <= sizeof text);
     for (int i = 0; i < 2; i++)
         mark->word[i] = apr_siphash24(text, len, memory_store->key[i]);
     mark_wipe(text, len);
@@ -102,6 +103,7 @@ static int slot_is(const memory_slot *slot, const auth_mark *mark)
 
 static memory_slot *memory_set(const auth_mark *mark)
 {
+    BRG_ASSERT(memory_store != NULL);
     return memory_store->set[mark->word[0] & (MEMORY_SETS - 1)];
 }
 

@@ -5,6 +5,7 @@
  * All is done as the last fixup: by then it is known what the URI came to. An index file is found
  * by asking for it in a sub-request, which then takes the place of the request itself.
  */
+#include "brigade/assert.h"
 #include "httpd.h"
 #include "http_config.h"
 #include "http_core.h"
@@ -149,6 +150,7 @@ static int dir_adopt_answer(request_rec *r, request_rec *sub)
 {
     int status = sub->status;
 
+    BRG_ASSERT(sub->main == r);
     apr_pool_join(r->pool, sub->pool);
     r->notes = apr_table_overlay(r->pool, r->notes, sub->notes);
     r->headers_out = apr_table_overlay(r->pool, r->headers_out, sub->headers_out);
@@ -187,6 +189,7 @@ static void dir_try_index(request_rec *r, const dir_conf *conf, const char *name
 {
     request_rec *sub = ap_sub_req_lookup_uri(dir_with_args(r, name), r, r->output_filters);
 
+    BRG_ASSERT(!search->done && sub->main == r);
     search->done = 1;
     if (dir_is_servable(sub)) {
         if (conf->index_redirect > DIR_OFF) {
@@ -251,6 +254,7 @@ static int dir_fixup_directory(request_rec *r, const dir_conf *conf)
 {
     apr_size_t len = strlen(r->uri);
 
+    BRG_ASSERT(r->finfo.filetype == APR_DIR);
     if (r->handler == NULL)
         r->handler = DIR_MAGIC_TYPE; /* no type of the directory itself: a listing is still due */
     if (len == 0 || r->uri[len - 1] != '/') {

@@ -6,6 +6,7 @@
  * same context set before it; a SetEnv after it in the same context stays. So a context keeps its
  * variables and, apart from them, the names that it removes.
  */
+#include "brigade/assert.h"
 #include "httpd.h"
 #include "http_config.h"
 #include "http_core.h"
@@ -44,6 +45,7 @@ static void *env_merge_conf(apr_pool_t *p, void *base_conf, void *add_conf)
     env_conf *conf;
     int i;
 
+    BRG_ASSERT(base->vars && add->vars);
     if (apr_is_empty_table(base->vars))
         return add;
     conf = apr_palloc(p, sizeof(*conf));

@@ -6,6 +6,7 @@
  * directory configuration is known. Rules run in order and may test what earlier ones set.
  */
 #include "setenvif_private.h"
+#include "brigade/assert.h"
 #include "http_core.h"
 #include "http_log.h"
 #include "http_protocol.h"
@@ -62,6 +63,7 @@ static const char *setenvif_subject(request_rec *r, const setenvif_rule *rule)
     const char *value = NULL;
     char room[BRG_CLIENT_NETWORK_ROOM];
 
+    BRG_ASSERT(rule->source != SETENVIF_EXPR);
     switch (rule->source) {
     case SETENVIF_REMOTE_ADDR:
         value = r->useragent_ip;
@@ -105,6 +107,7 @@ static void setenvif_change_env(request_rec *r, const setenvif_rule *rule, const
     const setenvif_change *change = (const setenvif_change *)rule->changes->elts;
     const setenvif_change *end = change + rule->changes->nelts;
 
+    BRG_ASSERT(rule->changes->elt_size == (int)sizeof *change);
     for (; change < end; change++) {
         const char *value = change->value;
 
@@ -133,6 +136,7 @@ static void setenvif_run_expr(request_rec *r, const setenvif_rule *rule)
     ap_regmatch_t match[AP_MAX_REG_MATCH];
     const char *subject = "", *error = NULL;
 
+    BRG_ASSERT(rule->source == SETENVIF_EXPR && rule->expr);
     memset(match, 0, sizeof(match));
     if (ap_expr_exec_re(r, rule->expr, AP_MAX_REG_MATCH, match, &subject, &error) > 0)
         setenvif_change_env(r, rule, subject, match);
@@ -142,6 +146,7 @@ static void setenvif_run_rule(request_rec *r, const setenvif_rule *rule, const c
 {
     ap_regmatch_t match[AP_MAX_REG_MATCH];
 
+    BRG_ASSERT(rule->literal || rule->regex);
     if (rule->literal) {
         if (apr_strmatch(rule->literal, subject, strlen(subject)))
             setenvif_change_env(r, rule, subject, NULL);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The tree of directives, as a page or as text. Sections stand with what is in them; without any of it they are left out. */
 #include "info_private.h"
+#include "brigade/assert.h"
 #include "util_cfgtree.h"
 #include "http_protocol.h"
 #include "apr_strings.h"
@@ -15,6 +16,7 @@ typedef struct info_writer {
 
 static void info_indent(const info_writer *w, int depth, const char *blank)
 {
+    BRG_ASSERT((w->r == NULL) != (w->out == NULL));
     for (int i = 0; i < depth; i++)
         if (w->r)
             ap_rputs(blank, w->r);
@@ -66,6 +68,7 @@ static void info_directive(info_writer *w, const ap_directive_t *d, int depth)
 
 static void info_end_of_section(info_writer *w, const ap_directive_t *d, int depth)
 {
+    BRG_ASSERT(d->first_child != NULL);
     info_name_file(w, d->filename);
     info_begin(w, 0, depth);
     if (w->r)
@@ -94,6 +97,7 @@ static int info_has_wanted(const info_writer *w, const ap_directive_t *d)
 
 static void info_level(info_writer *w, const ap_directive_t *d, int depth)
 {
+    BRG_ASSERT(depth >= 0);
     for (; d; d = d->next) {
         if (!d->first_child && info_is_wanted(w, d)) {
             info_directive(w, d, depth);

@@ -3,6 +3,7 @@
 #include "info_private.h"
 #include "ap_mpm.h"
 #include "ap_provider.h"
+#include "brigade/assert.h"
 #include "http_connection.h"
 #include "http_core.h"
 #include "http_log.h"
@@ -84,6 +85,7 @@ static void info_one_hook(request_rec *r, const info_hook *hook, char separator)
 {
     const apr_array_header_t *links = hook->get();
 
+    BRG_ASSERT(hook->title != NULL);
     ap_rprintf(r, "<dt><strong>%s:</strong>\n <br /><tt>\n", hook->title);
     for (int i = 0; links && i < links->nelts; i++) {
         const info_link *link = &APR_ARRAY_IDX(links, i, const info_link);
@@ -140,6 +142,7 @@ static void info_group_of_providers(request_rec *r, const ap_list_provider_group
     apr_array_header_t *names =
         ap_list_provider_names(r->pool, group->provider_group, group->provider_version);
 
+    BRG_ASSERT(names->elt_size == (int)sizeof(ap_list_provider_names_t));
     qsort(names->elts, (size_t)names->nelts, (size_t)names->elt_size, info_compare_names);
     ap_rprintf(r, "<dt><strong>%s</strong> (version <tt>%s</tt>):\n <br />\n",
                group->provider_group, group->provider_version);
@@ -153,6 +156,7 @@ void info_providers(request_rec *r)
 {
     apr_array_header_t *groups = ap_list_provider_groups(r->pool);
 
+    BRG_ASSERT(groups->elt_size == (int)sizeof(ap_list_provider_groups_t));
     qsort(groups->elts, (size_t)groups->nelts, (size_t)groups->elt_size, info_compare_groups);
     ap_rputs("<h2><a name=\"providers\">Providers</a></h2>\n<dl>", r);
     for (int i = 0; i < groups->nelts; i++)

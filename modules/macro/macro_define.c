@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* <Macro name arguments>: the arguments, and the lines up to </Macro>. */
+#include "brigade/assert.h"
 #include "httpd.h"
 #include "http_config.h"
 #include "http_core.h"
@@ -64,6 +65,7 @@ static const char *macro_compare_names(apr_pool_t *p, const macro_definition *ma
     const char *other = APR_ARRAY_IDX(macro->arguments, j, const char *);
     const size_t a = strlen(one), b = strlen(other);
 
+    BRG_ASSERT(i < j && j < macro->arguments->nelts);
     if (!b || strncmp(one, other, a < b ? a : b) != 0)
         return NULL;
     if (a == b)
@@ -146,6 +148,7 @@ static void macro_check_lines(apr_pool_t *p, const macro_definition *macro)
 {
     char out[MACRO_LINE], *used = apr_pcalloc(p, (apr_size_t)macro->arguments->nelts + 1);
 
+    BRG_ASSERT(macro->arguments && macro->lines);
     if (!macro->lines->nelts) {
         ap_log_error(APLOG_MARK, APLOG_WARNING, 0, NULL, APLOGNO(02799) "%s: empty contents!",
                      macro->whole);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The text of a macro: names of arguments are replaced, and the lines are read as a file. */
+#include "brigade/assert.h"
 #include "httpd.h"
 #include "http_config.h"
 #include "apr_strings.h"
@@ -77,6 +78,7 @@ const char *macro_replace(const char *line, const apr_array_header_t *names,
             *out++ = *line++;
             continue;
         }
+        BRG_ASSERT(i < values->nelts);
         value = APR_ARRAY_IDX(values, i, const char *);
         quoted = macro_is_quoted(APR_ARRAY_IDX(names, i, const char *), value);
         /* what is left of the line counts with it, as if the replacement were made in place */
@@ -97,6 +99,7 @@ const char *macro_expand(apr_pool_t *p, const macro_definition *macro,
 {
     char out[MACRO_LINE];
 
+    BRG_ASSERT(values->nelts == macro->arguments->nelts);
     *lines = apr_array_make(p, macro->lines->nelts + 1, sizeof(const char *));
     for (int i = 0; i < macro->lines->nelts; i++) {
         const char *error = macro_replace(APR_ARRAY_IDX(macro->lines, i, const char *),
@@ -125,6 +128,7 @@ static apr_status_t macro_getch(char *ch, void *param)
     if (src->next >= src->lines->nelts)
         return APR_EOF;
     line = APR_ARRAY_IDX(src->lines, src->next, const char *);
+    BRG_ASSERT_DEBUG(src->at <= strlen(line));
     *ch = line[src->at] ? line[src->at] : '\n';
     if (line[src->at]) {
         src->at++;
@@ -140,6 +144,7 @@ static apr_status_t macro_getstr(void *buf, apr_size_t size, void *param)
 {
     char *out = buf, *end = out + size - 1;
 
+    BRG_ASSERT(size > 0);
     while (out < end) {
         if (macro_getch(out, param) != APR_SUCCESS)
             break;

@@ -2,6 +2,7 @@
 /*
  * mod_speling: a name that is not there, but nearly, is redirected to; of several that are as near, the client gets a list.
  */
+#include "brigade/assert.h"
 #include "httpd.h"
 #include "http_config.h"
 #include "http_core.h"
@@ -146,6 +147,7 @@ static int speling_redirect(const speling_search *s, const speling_name *n, cons
     request_rec *r = s->r;
     const char *url = ap_escape_uri(r->pool, speling_url(s, n));
 
+    BRG_ASSERT(n->reason < SPELING_BASE);
     if (r->args)
         url = apr_pstrcat(r->pool, url, "?", r->args, NULL);
     apr_table_setn(r->headers_out, "Location", ap_construct_url(r->pool, url, r));
@@ -173,6 +175,7 @@ static const char *speling_list(const speling_search *s, const char *referer)
     for (int i = 0; i < s->names->nelts; i++) {
         const char *url = speling_url(s, &names[i]);
 
+        BRG_ASSERT(names[i].reason < SPELING_OTHER);
         if (i && names[i].reason == SPELING_BASE && names[i - 1].reason != SPELING_BASE)
             text = apr_pstrcat(p, text, further, NULL);
         text = apr_pstrcat(p, text, "<li><a href=\"", ap_escape_uri(p, url), "\">",
@@ -237,6 +240,7 @@ static int speling_fixup(request_rec *r)
     s.names = apr_array_make(r->pool, 8, sizeof(speling_name));
     if (!speling_find_name(&s) || !speling_read(&s) || !s.names->nelts)
         return DECLINED;
+    BRG_ASSERT(s.folder && s.url && s.bad);
     qsort(s.names->elts, (size_t)s.names->nelts, sizeof(speling_name), speling_order);
     names = (const speling_name *)s.names->elts;
     referer = apr_table_get(r->headers_in, "Referer");

@@ -5,6 +5,7 @@
  * Home directories stand in the system's database of users, which may be another machine's: such a request is looked up by a
  * worker.
  */
+#include "brigade/assert.h"
 #include "httpd.h"
 #include "http_config.h"
 #include "http_core.h"
@@ -134,6 +135,7 @@ static userdir_place userdir_find(request_rec *r, const char *word, const char *
 static int userdir_take(request_rec *r, const char *user, const char *file, const char *rest,
                         const apr_finfo_t *found)
 {
+    BRG_ASSERT(rest >= r->uri && file);
     r->filename = apr_pstrcat(r->pool, file, rest, NULL);
     ap_set_context_info(r, apr_pstrmemdup(r->pool, r->uri, (apr_size_t)(rest - r->uri)), file);
     if (found && !*rest)

@@ -5,6 +5,7 @@
  * A format has %% (a percent sign), %p (the port) and %N.M: part N of the name, or with .M a part of the letters of this part.
  * 0 is the whole; 1 is the first, -1 the last; with '+' all from there on (or up to there). What is not there is "_".
  */
+#include "brigade/assert.h"
 #include "httpd.h"
 #include "http_config.h"
 #include "http_core.h"
@@ -112,6 +113,7 @@ static valias_number valias_number_at(const char **format)
     valias_number found;
 
     s += *s == '-';
+    BRG_ASSERT(apr_isdigit(*s));
     found.n = sign * (*s++ - '0');
     found.is_open = *s == '+';
     *format = s + found.is_open;
@@ -161,6 +163,7 @@ static int valias_pick(valias_range of, char separator, valias_number number, va
     part->begin = valias_part_at(of, separator, first);
     part->end =
         last == parts - 1 ? of.end : valias_part_at(of, separator, last + 1) - (separator != 0);
+    BRG_ASSERT(part->begin >= of.begin && part->end <= of.end);
     return part->begin < part->end;
 }
 
@@ -171,6 +174,7 @@ typedef struct valias_path {
 
 static int valias_add(valias_path *path, const char *text, apr_size_t len)
 {
+    BRG_ASSERT(path->len < sizeof path->text);
     if (len >= sizeof path->text - path->len)
         return 0;
     memcpy(path->text + path->len, text, len);
@@ -238,6 +242,7 @@ static int valias_map_to(request_rec *r, const valias_map *map, const char *rest
     const char *name = map->mode == VALIAS_IP ? r->connection->local_ip : ap_get_server_name(r);
     const char *folder;
 
+    BRG_ASSERT(map->format && (map->mode == VALIAS_IP || map->mode == VALIAS_NAME));
     if (!valias_expand(r, name, map->format, &path)) {
         ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
                       APLOGNO(10595) "VirtualDocumentRoot expansion too large");

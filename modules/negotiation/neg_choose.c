@@ -5,6 +5,7 @@
  */
 #include "neg_private.h"
 #include "apr_strings.h"
+#include "brigade/assert.h"
 #include <string.h>
 
 #define CHOOSE_FAINT 0.001F    /* a language by the first part of its tag */
@@ -19,6 +20,7 @@ static int choose_n(const apr_array_header_t *list)
 
 static const neg_range *choose_range(const apr_array_header_t *list, int i)
 {
+    BRG_ASSERT(list && i >= 0 && i < list->nelts);
     return &APR_ARRAY_IDX(list, i, neg_range);
 }
 
@@ -45,6 +47,7 @@ static float choose_star_q(const negotiation *n, const neg_range *range, int sta
 
 static void choose_type(const negotiation *n, neg_variant *v)
 {
+    BRG_ASSERT(v->type != NULL);
     v->type_q = n->types ? 0 : 1.0F;
     v->stars = 0;
     for (int i = 0; i < choose_n(n->types); i++) {
@@ -140,6 +143,7 @@ static void choose_language_index(const negotiation *n, neg_variant *v)
         if (at >= 0 && (v->language_index < 0 || at < v->language_index))
             v->language_index = at;
     }
+    BRG_ASSERT(v->language_index < choose_n(n->conf->languages));
 }
 
 /* @return how well a range names a language: 0 not at all, 1 by its first part, 2 as its beginning, 3 as itself */
@@ -290,6 +294,7 @@ static neg_variant *choose_best(negotiation *n, int by_priority)
         if (choose_is_possible(v) && (!best || choose_order(n, v, best) > 0))
             best = v;
     }
+    BRG_ASSERT(!best || choose_is_possible(best));
     return best;
 }
 
@@ -316,6 +321,7 @@ neg_variant *neg_choose(negotiation *n)
 {
     neg_variant *best = NULL;
 
+    BRG_ASSERT(n->variants && n->variants->elt_size == (int)sizeof(neg_variant));
     for (int i = 0; i < n->variants->nelts; i++)
         n->some_language |= APR_ARRAY_IDX(n->variants, i, neg_variant).languages != NULL;
     for (int i = 0; i < n->variants->nelts; i++) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* MultiViews: the variants of NAME are the files NAME.* beside it, as sub-requests see them. */
 #include "neg_private.h"
+#include "brigade/assert.h"
 #include "http_core.h"
 #include "http_log.h"
 #include "http_protocol.h"
@@ -44,6 +45,7 @@ static neg_variant folder_variant(request_rec *sub, const char *name)
                      .source_q = 1.0F};
     const char *type = sub->content_type;
 
+    BRG_ASSERT(sub->main != NULL);
     if (type) {
         const neg_range range = neg_range_at(sub->main->pool, &type);
 
@@ -87,6 +89,7 @@ static int folder_look(neg_folder *f, const apr_finfo_t *entry)
     if (strncmp(entry->name, f->asked, len) != 0 || entry->name[len] != '.')
         return 0;
     sub = ap_sub_req_lookup_dirent(entry, r, AP_SUBREQ_MERGE_ARGS, NULL);
+    BRG_ASSERT(sub->main == r);
     if (sub->finfo.filetype != APR_REG) {
         ap_destroy_sub_req(sub);
         return 0;

@@ -4,6 +4,7 @@
  * word, and what stands before this word comes again is the variant itself.
  */
 #include "neg_private.h"
+#include "brigade/assert.h"
 #include "http_log.h"
 #include "http_request.h"
 #include "apr_lib.h"
@@ -29,6 +30,7 @@ static char *map_line(neg_map *m)
 {
     char *line = m->at, *newline;
 
+    BRG_ASSERT(m->begin <= m->at && m->at <= m->end);
     if (m->at >= m->end)
         return NULL;
     newline = memchr(m->at, '\n', (size_t)(m->end - m->at));
@@ -91,6 +93,7 @@ static int map_body(neg_map *m, neg_variant *v, const char *word)
         v->has_body = 1;
         v->body = begin - m->begin;
         v->length = end - begin;
+        BRG_ASSERT(v->body >= 0 && v->length >= 0);
         return OK;
     }
     ap_log_rerror(
@@ -167,6 +170,7 @@ void neg_find_length(const negotiation *n, neg_variant *v)
 
     if (v->length >= 0 || v->sub)
         return;
+    BRG_ASSERT(v->file != NULL);
     sub = ap_sub_req_lookup_file(v->file, n->r, NULL);
     if (sub->status == HTTP_OK && sub->finfo.filetype == APR_REG)
         v->length = sub->finfo.size;
@@ -179,6 +183,7 @@ int neg_read_map(negotiation *n, char *text, apr_size_t len)
     neg_variant v;
     char *field;
 
+    BRG_ASSERT(text && !text[len]);
     map_clean(&v);
     while ((field = map_field(&m)) != NULL) {
         const int status = *field ? map_line_of(&m, &v, field) : OK;

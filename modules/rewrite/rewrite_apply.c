@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rules, one after the other. */
 #include "rewrite_private.h"
+#include "brigade/assert.h"
 #include "http_core.h"
 #include "http_request.h"
 #include "apr_strings.h"
@@ -45,6 +46,7 @@ static int apply_matches(rewrite_run *run, const rewrite_rule *rule)
     const int negated = (rule->flags & REWRITE_F_NEGATED) != 0;
     int matched;
 
+    BRG_ASSERT(rule->regex && run->uri);
     REWRITE_LOG(run->r, 3, run->directory, "applying pattern '%s' to uri '%s'", rule->pattern,
                 run->uri);
     matched = !ap_regexec(rule->regex, run->uri, AP_MAX_REG_MATCH, run->rule.at, 0);
@@ -59,6 +61,7 @@ static int apply_conditions(rewrite_run *run, const rewrite_rule *rule)
 {
     const rewrite_cond *cond = (const rewrite_cond *)(const void *)rule->conds->elts;
 
+    BRG_ASSERT(rule->conds->elt_size == (int)sizeof *cond);
     for (int i = 0; i < rule->conds->nelts; i++) {
         int holds = rewrite_cond_holds(run, &cond[i]);
 
@@ -161,6 +164,7 @@ static apply_outcome apply_rule(rewrite_run *run, const rewrite_rule *rule)
     }
     rewrite_set_variables(run, rule);
     rewrite_set_cookies(run, rule);
+    BRG_ASSERT(uri || rule->flags & REWRITE_F_NOSUB);
     if (!uri)
         return apply_no_substitution(run, rule);
     r->filename = uri;
@@ -197,6 +201,7 @@ static int apply_grows_without_end(request_rec *r, const rewrite_rule *rule, app
 /* [N]: 1 if the list begins again. */
 static int apply_next_round(request_rec *r, const rewrite_rule *rule, apply_walk *walk)
 {
+    BRG_ASSERT(walk->rounds > 0 && walk->i < walk->n);
     walk->i = 0;
     if (++walk->rounds < rule->rounds)
         return 1;
@@ -239,6 +244,7 @@ static int apply_goes_on(rewrite_run *run, const rewrite_rule *rule, apply_walk 
 /* A rule that did not match takes those that are chained to it along. */
 static void apply_skip_chain(apply_walk *walk)
 {
+    BRG_ASSERT(walk->i >= 0 && walk->i < walk->n);
     while (walk->i < walk->n && (walk->rules[walk->i].flags & REWRITE_F_CHAIN))
         walk->i++;
     walk->i++;
@@ -250,6 +256,7 @@ static int apply_step(rewrite_run *run, apply_walk *walk, const rewrite_rule **l
     const rewrite_rule *rule = &walk->rules[walk->i];
     apply_outcome outcome;
 
+    BRG_ASSERT(walk->i >= 0 && walk->i < walk->n);
     run->vary = NULL;
     outcome = apply_rule(run, rule);
     if (outcome == APPLY_NO_MATCH) {
@@ -282,6 +289,7 @@ rewrite_result rewrite_apply(request_rec *r, const apr_array_header_t *rules, co
     apply_walk walk = {
         .rules = (const rewrite_rule *)(const void *)rules->elts, .n = rules->nelts, .rounds = 1};
 
+    BRG_ASSERT(rules->elt_size == (int)sizeof(rewrite_rule));
     while (walk.i < walk.n) {
         unsigned flags = walk.rules[walk.i].flags;
 

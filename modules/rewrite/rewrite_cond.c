@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Conditions. */
 #include "rewrite_private.h"
+#include "brigade/assert.h"
 #include "http_request.h"
 #include "apr_strings.h"
 #include "brigade/files.h"
@@ -52,6 +53,7 @@ static int cond_compares(const rewrite_cond *cond, const char *input)
 {
     int a, b;
 
+    BRG_ASSERT(cond->operand != NULL);
     if (cond->test >= REWRITE_LESS && cond->test <= REWRITE_MORE)
         return cond_holds_of(cond->test, cond->nocase ? cond_compare_nocase(input, cond->operand)
                                                       : cond_compare(input, cond->operand));
@@ -95,8 +97,7 @@ static int cond_file(rewrite_run *run, const rewrite_cond *cond, const char *pat
         wanted |= APR_FINFO_LINK;
     if (cond->test == REWRITE_PROGRAM)
         wanted |= APR_FINFO_PROT;
-    return brg_file_stat(&found, run->r, path, wanted) == APR_SUCCESS &&
-           cond_file_is(cond, &found);
+    return brg_file_stat(&found, run->r, path, wanted) == APR_SUCCESS && cond_file_is(cond, &found);
 }
 
 static int cond_by_uri(rewrite_run *run, const char *uri)
@@ -139,6 +140,7 @@ static int cond_regex(rewrite_run *run, const rewrite_cond *cond, const char *in
 {
     ap_regmatch_t at[AP_MAX_REG_MATCH];
 
+    BRG_ASSERT(cond->test == REWRITE_REGEX && cond->regex);
     if (ap_regexec(cond->regex, input, AP_MAX_REG_MATCH, at, 0) != 0)
         return 0;
     if (!cond->negated) {
@@ -154,6 +156,7 @@ static int cond_expr(rewrite_run *run, const rewrite_cond *cond)
     const char *source = NULL, *error = NULL;
     int holds = ap_expr_exec_re(run->r, cond->expr, AP_MAX_REG_MATCH, at, &source, &error);
 
+    BRG_ASSERT(cond->test == REWRITE_EXPR && cond->expr);
     if (!brg_cache_depends_on_expression(run->r, cond->expr, 1))
         rewrite_is_volatile(run->r);
     if (holds < 0 || error) {
@@ -242,6 +245,7 @@ int rewrite_cond_holds(rewrite_run *run, const rewrite_cond *cond)
 
     if (cond->no_vary)
         run->vary_this = NULL;
+    BRG_ASSERT((input == NULL) == (cond->test == REWRITE_EXPR));
     holds = input ? cond_test(run, cond, input) : cond_expr(run, cond);
     holds = holds != (int)cond->negated;
     REWRITE_LOG(run->r, 4, run->directory, "RewriteCond: input='%s' pattern='%s%s'%s => %s",

@@ -28,6 +28,7 @@ static void expand_put(expand_text *t, const char *s, apr_size_t n)
     }
     memcpy(t->data + t->len, s, n);
     t->len += n;
+    BRG_ASSERT(t->len < t->room);
 }
 
 /* The byte @a wanted on the level of braces where @a s begins; NULL if that level ends, or the text. */
@@ -92,6 +93,7 @@ static void expand_group(rewrite_run *run, expand_text *t, const rewrite_match *
     const char *s;
     apr_size_t len;
 
+    BRG_ASSERT(n >= 0 && n < AP_MAX_REG_MATCH);
     if (!from->source || at->rm_so < 0 || at->rm_eo <= at->rm_so)
         return;
     s = from->source + at->rm_so;
@@ -119,6 +121,7 @@ static int expand_map(rewrite_run *run, expand_text *t, const char *s, const cha
     if (!colon)
         return 0;
     bar = expand_find(colon + 1, '|');
+    BRG_ASSERT(colon < end && (!bar || bar < end));
     key = rewrite_expand(
         run, apr_pstrmemdup(p, colon + 1, (apr_size_t)((bar ? bar : end) - colon - 1)), rule);
     value = rewrite_lookup(run->r, apr_pstrmemdup(p, s, (apr_size_t)(colon - s)), key);
@@ -134,6 +137,7 @@ static void expand_variable(rewrite_run *run, expand_text *t, const char *s, con
     const char *value =
         rewrite_variable(run, apr_pstrmemdup(run->r->pool, s, (apr_size_t)(end - s)));
 
+    BRG_ASSERT(value != NULL);
     expand_put(t, value, strlen(value));
 }
 

@@ -5,6 +5,7 @@
 #include "apr_dbd.h"
 #include "apr_global_mutex.h"
 #include "apr_strings.h"
+#include "brigade/assert.h"
 #include "http_core.h"
 #include "http_main.h"
 #include "mod_dbd.h"
@@ -141,6 +142,7 @@ static const char *rewrite_read_line(request_rec *r, apr_file_t *from)
             line = longer;
             room *= 2;
         }
+        BRG_ASSERT(len + 1 < room);
         line[len++] = c;
     }
     return NULL;
@@ -151,6 +153,7 @@ static const char *rewrite_exchange(request_rec *r, const rewrite_map *map, cons
     struct iovec parts[2] = {{(void *)key, strlen(key)}, {(void *)"\n", 1}};
     apr_size_t written;
 
+    BRG_ASSERT(map->kind == REWRITE_MAP_PROGRAM && map->to && map->from);
     if (apr_file_writev_full(map->to, parts, 2, &written) != APR_SUCCESS)
         return NULL;
     return rewrite_read_line(r, map->from);

@@ -122,6 +122,7 @@ static int text_grow(text_table *t)
     t->bucket = bucket;
     t->room = room;
     t->mask = room - 1;
+    BRG_ASSERT(t->n < room && !(room & t->mask));
     for (uint32_t i = 0; i < t->n; i++) {
         uint32_t *head = &bucket[entry[i].hash & t->mask];
 
@@ -141,6 +142,7 @@ static int text_enter(text_table *t, const char *key, size_t key_len, const char
         return 0;
     if (t->n == t->room && text_grow(t))
         return -1;
+    BRG_ASSERT(t->n < t->room);
     head = &t->bucket[hash & t->mask];
     t->entry[t->n] = (text_entry){.next = *head,
                                   .key = (uint32_t)(key - t->bytes),
@@ -157,6 +159,7 @@ static int text_line(text_table *t, const char *line, const char *end)
 {
     const char *key_end, *value, *value_end;
 
+    BRG_ASSERT(line >= t->bytes && line <= end);
     if (line == end || *line == '#' || apr_isspace(*line))
         return 0;
     for (key_end = line; key_end < end && !apr_isspace(*key_end); key_end++)
@@ -244,6 +247,7 @@ static void text_free_unread(struct rewrite_text_map *map)
             link = &t->retired;
             continue;
         }
+        BRG_ASSERT(t != atomic_load(&map->table));
         *link = t->retired;
         text_free(t);
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Targets: URLs with a scheme, queries, prefixes. */
 #include "rewrite_private.h"
+#include "brigade/assert.h"
 #include "http_core.h"
 #include "http_protocol.h"
 #include "http_request.h"
@@ -151,6 +152,7 @@ char *rewrite_escape_url(apr_pool_t *p, char *uri, unsigned scheme)
 {
     char *path = uri + scheme, *begin;
 
+    BRG_ASSERT(scheme <= sizeof "balancer://" - 1);
     if (!scheme || strlen(uri) < scheme)
         return ap_escape_uri(p, uri);
     if (path[-1] == '/') {
