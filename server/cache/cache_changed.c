@@ -7,6 +7,7 @@
 #include "request_context.h"
 #include "stock_policy.h"
 #include "apr_strings.h"
+#include "brigade/assert.h"
 #include <string.h>
 #include <strings.h>
 
@@ -46,6 +47,7 @@ static changed_field *changed_find(const apr_array_header_t *list, const char *n
 {
     changed_field *f = list ? (changed_field *)(void *)list->elts : NULL;
 
+    BRG_ASSERT(!list || list->elt_size == (int)sizeof *f);
     for (int i = 0; f && i < list->nelts; i++)
         if (!strcasecmp(f[i].name, name))
             return &f[i];
@@ -179,5 +181,6 @@ int cache_fields_changed(const request_rec *r, const char **names, int most)
         if (changed_fields_are_shown(f->name))
             names[n++] = f->name;
     }
+    BRG_ASSERT(n <= most);
     return n;
 }

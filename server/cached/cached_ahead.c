@@ -120,6 +120,7 @@ void cached_ahead_end(cached_request *q)
 {
     if (!q->ahead_counts)
         return;
+    BRG_ASSERT(atomic_load(q->ahead_counts) > 0);
     atomic_fetch_sub(q->ahead_counts, 1);
     q->ahead_counts = NULL;
     if (q->answered && !q->renewed)

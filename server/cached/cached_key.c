@@ -144,6 +144,7 @@ static const char *key_tags(apr_pool_t *p, const server_rec *main, const char *t
             last->next = one;
         last = one;
     }
+    BRG_ASSERT(last && !last->next && named->text);
     return NULL;
 }
 

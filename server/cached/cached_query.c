@@ -129,6 +129,7 @@ static apr_status_t query_read(struct cached_query *query)
     const apr_read_type_e block = conn_on_loop() ? APR_NONBLOCK_READ : APR_BLOCK_READ;
     apr_status_t rv = APR_SUCCESS;
 
+    BRG_ASSERT(query->over || query->filter);
     while (rv == APR_SUCCESS && !query->over && query->n <= QUERY_MOST) {
         rv =
             ap_get_brigade(query->filter->next, query->came, AP_MODE_READBYTES, block, QUERY_PIECE);

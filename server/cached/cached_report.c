@@ -193,6 +193,7 @@ int cached_report(apr_pool_t *p, const cached_named *named, cached_put_fn *put, 
     apr_pool_create(&t.p, p);
     for (const cached_named *one = named; one && one->what == CACHED_TAG; one = one->next)
         APR_ARRAY_PUSH(t.marks, uint64_t) = store_mark_of(cached_store(), one->text, one->len);
+    BRG_ASSERT((t.marks->nelts > 0) == (named->what == CACHED_TAG));
     store_each(cached_reader(place), report_each, &t);
     if (t.n > REPORT_MOST)
         put(to, apr_psprintf(t.p, "and %d more", t.n - REPORT_MOST));

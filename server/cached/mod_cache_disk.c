@@ -2,6 +2,7 @@
 /* The directives of mod_cache_disk: what may be stored by its length. */
 #include "cached_private.h"
 #include "configuration.h"
+#include "brigade/assert.h"
 #include "brigade/directive.h"
 #include "brigade/response_cache.h"
 #include "http_log.h"
@@ -89,6 +90,7 @@ static const char *disk_max_cmd(cmd_parms *cmd, void *dir, const char *arg)
     (void)dir;
     if (error)
         return error;
+    BRG_ASSERT(!cmd->server->is_virtual);
     return cached_bytes(arg, &c->bytes) || c->bytes < 4u << 20
                ? "CacheMaxSize must be a number of bytes, or with K, M or G behind it, from 4M on"
                : NULL;

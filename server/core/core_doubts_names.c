@@ -3,6 +3,7 @@
 #include "core_doubts_private.h"
 #include "apr_lib.h"
 #include "apr_strings.h"
+#include "brigade/assert.h"
 #include "http_protocol.h"
 
 static int names_is(const ap_directive_t *node, const char *name)
@@ -38,6 +39,7 @@ static void names_offer_format(core_doubts *d, const ap_directive_t *node)
 {
     const char *name = core_doubts_word(d, node, 1);
 
+    BRG_ASSERT(d->nearest && d->nearest->word);
     if ((names_is(node, "LogFormat") || names_is(node, "ErrorLogFormat")) && *name) {
         brg_nearest_offer(d->nearest, name);
         d->found |= !strcmp(d->nearest->word, name);
@@ -107,6 +109,7 @@ static void names_offer_balancer(core_doubts *d, const ap_directive_t *node)
     const char *url = core_doubts_word(d, node, 0);
     size_t len;
 
+    BRG_ASSERT(d->nearest && d->nearest->word);
     if (names_is(node, "BalancerMember") && !ap_cstr_casecmpn(url, "balancer://", 11)) {
         /* BalancerMember balancer://app http://... outside of a section */
     } else if (!names_is(node, "<Proxy") || ap_cstr_casecmpn(url, "balancer://", 11)) {

@@ -6,6 +6,7 @@
 #include "ap_listen.h"
 #include "apr_lib.h"
 #include "apr_strings.h"
+#include "brigade/assert.h"
 
 #include <stdlib.h>
 
@@ -106,6 +107,7 @@ static void urls_redirect(core_doubts *d, const ap_directive_t *node)
         !(to = urls_own_path(d, node, to)))
         return;
     len = strlen(from);
+    BRG_ASSERT(len > 0);
     if (!strncmp(to, from, len) &&
         (!to[len] || to[len] == '/' || to[len] == '?' || from[len - 1] == '/'))
         urls_tell_loop(d, node, from, to);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "expr_private.h"
+#include "brigade/assert.h"
 #include "http_log.h"
 #include "util_md5.h"
 #include "apr_escape.h"
@@ -154,6 +155,7 @@ static const char *expr_f_file(ap_expr_eval_ctx_t *ctx, const void *data, const 
     if (rv == APR_SUCCESS) {
         text = apr_palloc(ctx->p, (apr_size_t)info.size + 1);
         rv = apr_file_read_full(file, text, (apr_size_t)info.size, &len);
+        BRG_ASSERT(len <= (apr_size_t)info.size);
         text[len] = '\0';
     }
     apr_file_close(file);

@@ -88,6 +88,7 @@ static int names_op(const ap_expr_t *node, names_subject *s)
 {
     const int flags = names_flags(node);
 
+    BRG_ASSERT(node->n > 0);
     if (flags & EXPR_O_CLIENT)
         return node->part[0]->kind == EXPR_TEXT && (s->client = !s->field);
     return flags & EXPR_O_STATIC && names_words(node, s);
@@ -173,6 +174,7 @@ static int run_op(names_run *run, const ap_expr_t *node)
 {
     const char *a = run_word(run, node->part[0]);
 
+    BRG_ASSERT(node->n >= (node->kind == EXPR_UNARY ? 1 : 2));
     if (names_flags(node) & EXPR_O_CLIENT || names_is_ipmatch(node))
         return apr_ipsubnet_test((apr_ipsubnet_t *)(uintptr_t)node->data, run->client);
     if (node->kind == EXPR_UNARY)
@@ -233,6 +235,7 @@ static apr_int64_t names_client_kind(const void *node, apr_sockaddr_t *client)
     names_run run = {.value = text, .client = client};
     int holds;
 
+    BRG_ASSERT(client != NULL);
     if (apr_sockaddr_ip_getbuf(text, sizeof text, client) != APR_SUCCESS)
         return -1;
     holds = run_condition(&run, node);
@@ -287,6 +290,7 @@ static int names_by_kind(const names_walk *walk, const ap_expr_t *node)
 
     if (!walk->kinds || !names_condition(node, &s) || !names_runs_alone(node))
         return 0;
+    BRG_ASSERT(!s.client || !s.field);
     if (s.client)
         (void)brg_cache_vary_client(walk->r, names_client_kind, node);
     else if (s.field && ap_cstr_casecmp(s.field, "Host") != 0)

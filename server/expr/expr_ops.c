@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "expr_private.h"
+#include "brigade/assert.h"
 #include "http_core.h"
 #include "brigade/files.h"
 #include "http_request.h"
@@ -131,6 +132,7 @@ static int expr_op_url(ap_expr_eval_ctx_t *ctx, const void *data, const char *ar
     if (!expr_may_ask(ctx, arg))
         return 0;
     sub = ap_sub_req_lookup_uri(arg, ctx->r, NULL);
+    BRG_ASSERT(sub->main == ctx->r);
     found = sub->status < HTTP_BAD_REQUEST;
     ap_destroy_sub_req(sub);
     return found;
@@ -145,6 +147,7 @@ static int expr_op_accessible(ap_expr_eval_ctx_t *ctx, const void *data, const c
     if (!expr_may_ask(ctx, arg) || !ctx->r->filename)
         return 0;
     sub = ap_sub_req_lookup_file(arg, ctx->r, NULL);
+    BRG_ASSERT(sub->main == ctx->r);
     found = sub->status == HTTP_OK && sub->finfo.filetype != APR_NOFILE;
     ap_destroy_sub_req(sub);
     return found;
@@ -169,6 +172,7 @@ static int expr_prepare_subnet(ap_expr_lookup_parms *parms)
         *parms->err = "parsing of subnet/netmask failed";
         return !OK;
     }
+    BRG_ASSERT(subnet != NULL);
     *parms->data = subnet;
     return OK;
 }
@@ -177,6 +181,7 @@ static int expr_op_remote(ap_expr_eval_ctx_t *ctx, const void *data, const char 
 {
     apr_sockaddr_t *from = ctx->r ? ctx->r->useragent_addr : ctx->c ? ctx->c->client_addr : NULL;
 
+    BRG_ASSERT(data != NULL);
     return from && apr_ipsubnet_test((apr_ipsubnet_t *)data, from);
 }
 
@@ -187,6 +192,7 @@ static int expr_op_ipmatch(ap_expr_eval_ctx_t *ctx, const void *data, const char
     unsigned char bytes[16];
     apr_sockaddr_t *address;
 
+    BRG_ASSERT(data != NULL);
     if (inet_pton(AF_INET, arg1, bytes) != 1 && inet_pton(AF_INET6, arg1, bytes) != 1)
         return 0;
     return apr_sockaddr_info_get(&address, arg1, APR_UNSPEC, 0, 0, ctx->p) == APR_SUCCESS &&

@@ -6,6 +6,7 @@
  * Records live in the pool of the hooks (the configuration's): when that pool is cleared for
  * another configuration, the registries are empty again.
  */
+#include "brigade/assert.h"
 #include "httpd.h"
 #include "http_config.h"
 #include "util_filter.h"
@@ -56,6 +57,7 @@ static filter_slot *filter_slot_find(const filter_registry *reg, const char *nam
 {
     unsigned at = hash;
 
+    BRG_ASSERT_DEBUG(reg->size && !(reg->size & (reg->size - 1)) && reg->used < reg->size);
     for (;; at++) {
         filter_slot *slot = &reg->slots[at & (reg->size - 1)];
 
@@ -110,6 +112,7 @@ static void filter_registry_grow(filter_registry *reg)
     for (unsigned i = 0; i < old.size; i++)
         if (old.slots[i].frec)
             *filter_slot_find(reg, old.slots[i].frec->name, old.slots[i].hash) = old.slots[i];
+    BRG_ASSERT(reg->used * 2 < reg->size);
 }
 
 /* A filter that is registered again keeps its record: chains and modules hold pointers to it. */
@@ -172,6 +175,7 @@ static int filter_says_plain(const filter_record *f)
 
 static __attribute__((noinline)) void filter_look_up(filter_found *f, const ap_filter_rec_t *frec)
 {
+    BRG_ASSERT(frec && frec->name);
     f->owner = filter_owner_find(frec);
     f->declared = declaration_of(f->owner);
     f->leaves_body = f->declared && filter_says_plain((const filter_record *)frec);

@@ -190,6 +190,7 @@ static int stored_admits_field(const void *data, uint64_t fixed, const cache_vis
 
     if (limit_clients_change)
         return stored_admits(data, fixed, v);
+    BRG_ASSERT(l->what == LIMIT_FIELD && l->field);
     if (value && cache_visit_is_repeated(v, l->field_id, l->field, l->field_len))
         return 0;
     return !len || stored_takes_one(l, fixed, v, value, len);

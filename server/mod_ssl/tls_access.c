@@ -5,6 +5,7 @@
 #include "tls_connection.h"
 #include "tls_request_private.h"
 #include "conn.h"
+#include "brigade/assert.h"
 #include "brigade/files.h"
 #include "brigade/response_cache.h"
 #include "http_core.h"
@@ -54,6 +55,7 @@ static int access_requirements(request_rec *r, const tls_dir_conf *dc)
         const tls_requirement *q = &APR_ARRAY_IDX(dc->requirements, i, tls_requirement);
         const char *error = NULL;
         int rc = ap_expr_exec(r, q->expr, &error);
+        BRG_ASSERT(q->expr && q->text);
 
         if (rc > 0)
             continue;

@@ -134,6 +134,7 @@ static size_t ahead_line_len(const http_head *head, int i)
     const http_field *f = &head->field[i];
     const char *end = f->value + f->value_len;
 
+    BRG_ASSERT(i >= 0 && i < head->n_fields);
     return f->value == f->name + f->name_len + 2 && f->name[f->name_len + 1] == ' ' &&
                    end[0] == '\r' && end[1] == '\n'
                ? (size_t)(end + 2 - f->name)
@@ -238,6 +239,7 @@ static int ahead_send(client_conn *cc, char *text, size_t len)
     const struct iovec iov = {text, len};
     apr_size_t sent;
 
+    BRG_ASSERT(len && len <= AHEAD_HEAD_MOST);
     if (client_send(cc, &iov, 1, 0, &sent) == APR_SUCCESS && sent == len)
         return 1;
     client_close(cc); /* the backend has a part of a head at most */

@@ -39,6 +39,7 @@ static int answer_length_is_plain(const http_head *head)
     const http_field *f = &head->field[head->known[HTTP_F_CONTENT_LENGTH]];
     char digits[24];
 
+    BRG_ASSERT(head->known[HTTP_F_CONTENT_LENGTH] >= 0);
     return http_put_number(digits, head->content_length) == f->value_len &&
            !memcmp(digits, f->value, f->value_len);
 }
@@ -159,6 +160,7 @@ static void answer_over(proxy_ahead *a, const http_head *head, apr_off_t got)
     client_conn *cc = a->cc;
 
     proxy_worker_answered(a->plan->worker, head->code, a->bc->loop->monotonic - a->chosen_at);
+    BRG_ASSERT(cc && cc->baton == a);
     client_in_take(cc, client_in_size(cc));
     client_blocks_end(&a->early);
     a->cc = NULL;
@@ -276,6 +278,7 @@ static int answer_send_stream(proxy_ahead *a, const ahead_answer *an, cache_plan
     for (int i = 0; i < an->head.n_fields; i++)
         if (an->goes[i])
             field[fields.n++] = an->head.field[i];
+    BRG_ASSERT(fields.n <= HTTP_HEAD_OWN_FIELDS + 2);
     told->head_sent = proxy_ahead_send_stream(a, &fields, an->head.head_len);
     return told->head_sent != 0;
 }
@@ -325,6 +328,7 @@ static h1_ahead_step ahead_look_at(proxy_ahead *a, ahead_answer *an)
     const uint32_t here = client_in_size(a->cc);
     const uint64_t whole = an->head.head_len + an->head.content_length;
 
+    BRG_ASSERT(an->head.head_len <= here);
     if (here > whole || whole > AHEAD_ANSWER_MOST)
         return H1_AHEAD_FULL;
     if (a->base.carrier && (whole > NET_BLOCK || !a->base.carrier->has_room(a->bc, whole)))

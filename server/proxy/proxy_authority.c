@@ -3,6 +3,7 @@
  * an '@' as another host. */
 #include "proxy_private.h"
 #include "apr_strings.h"
+#include "brigade/assert.h"
 #include "util_cfgtree.h"
 #include <string.h>
 
@@ -39,6 +40,7 @@ int proxy_authority_is_widened(const char *real, const char *url)
 
     if (!at || !got)
         return 0;
+    BRG_ASSERT(len <= strlen(at));
     fixed = authority_fixed(at, len);
     if (fixed < len && !authority_ends_with_group(at, len, fixed))
         return memchr(got, '@', got_len) && !memchr(at, '@', len);
@@ -73,6 +75,7 @@ static int line_is_open(const authority_line *l)
 
     if (!at || at[len] == '/')
         return 0;
+    BRG_ASSERT(l->path && l->url);
     fixed = authority_fixed(at, len);
     if (l->is_pattern)
         return authority_ends_with_group(at, len, fixed) && at[len - 1] >= '1' &&

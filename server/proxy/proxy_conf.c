@@ -2,6 +2,7 @@
 /* Configuration of a server and of a directory: made, merged. */
 #include "proxy_private.h"
 #include "apr_strings.h"
+#include "brigade/assert.h"
 
 #define PROXY_IO_BUFFER 8192
 
@@ -95,6 +96,7 @@ void *proxy_server_merge(apr_pool_t *p, void *basev, void *addv)
     const proxy_server_conf *base = basev, *mine = addv;
     proxy_server_conf *c = apr_pmemdup(p, mine, sizeof *c);
 
+    BRG_ASSERT(base->reverse->generic && mine->reverse->generic);
     c->inherit = number(mine->inherit, base->inherit);
     c->pass_inherit = number(mine->pass_inherit, base->pass_inherit);
     if (c->pass_inherit != 0) {
@@ -137,6 +139,7 @@ void *proxy_dir_merge(apr_pool_t *p, void *basev, void *addv)
     const proxy_dir_conf *base = basev, *mine = addv;
     proxy_dir_conf *d = apr_pmemdup(p, mine, sizeof *d);
 
+    BRG_ASSERT(base->reverses && mine->reverses);
     d->alias = mine->alias ? mine->alias : base->alias;
     d->reverses = apr_array_append(p, base->reverses, mine->reverses);
     d->cookie_paths = apr_array_append(p, base->cookie_paths, mine->cookie_paths);

@@ -51,6 +51,7 @@ void proxy_gauges_take(proxy_worker *w)
     BRG_ASSERT(slot >= 0);
     if (!gauges || slot >= GAUGES_SLOTS || place < 0)
         return;
+    BRG_ASSERT(place < PROXY_STATES_MOST);
     w->gauges = &gauges[slot][place];
     gauges_forget(w, w->gauges);
     if (w->origin)
@@ -80,6 +81,7 @@ static void gauges_sum(brg_status_backend *out, const proxy_state *state)
     brg_status_process process;
     int found;
 
+    BRG_ASSERT(place < PROXY_STATES_MOST);
     for (int slot = 0; gauges && place >= 0 && slot < GAUGES_SLOTS; slot++) {
         found = brg_status_process_get(slot, &process);
         if (found < 0)

@@ -185,6 +185,7 @@ static apr_status_t h2c_block_taken(proxy_exchange *x, h2c_stream *st)
     const http_field_block list = {.field = b->field, .n = b->n};
     apr_status_t rv;
 
+    BRG_ASSERT(b && st->blocks_n > 0);
     st->blocks = b->next;
     if (!st->blocks)
         st->blocks_last = &st->blocks;

@@ -5,6 +5,7 @@
 #include "proxy_private.h"
 #include "proxy_settings.h"
 #include "apr_strings.h"
+#include "brigade/assert.h"
 #include "http_core.h"
 #include "http_log.h"
 #if BRIGADE_TLS
@@ -87,6 +88,7 @@ static const char *origin_tunnel(request_rec *r, const proxy_target *t)
 {
     const char *credentials = t->remotes[0].credentials;
 
+    BRG_ASSERT(t->remotes_n > 0 && t->host);
     return apr_psprintf(
         r->pool,
         strchr(t->host, ':') ? "CONNECT [%s]:%u HTTP/1.0\r\n%s%s%sProxy-agent: %s\r\n\r\n"
@@ -100,6 +102,7 @@ static client_origin *origin_of_request(request_rec *r, const proxy_target *targ
 {
     client_settings settings;
 
+    BRG_ASSERT(target->worker != NULL);
     origin_settings(target->worker, r->server, &settings);
     settings.host = target->host;
     settings.port = target->port;
@@ -123,6 +126,7 @@ client_origin *proxy_origin_of_member(apr_pool_t *p, const proxy_worker *w)
 {
     client_settings settings;
 
+    BRG_ASSERT(w->server && w->host);
     origin_settings(w, w->server, &settings);
 #if BRIGADE_TLS
     if (proxy_scheme_is_tls(w->scheme))
@@ -139,6 +143,7 @@ client_origin *proxy_origin_of_handler(apr_pool_t *p, server_rec *s, const char 
 {
     client_settings settings;
 
+    BRG_ASSERT(proxy_conf_of(s)->reverse->generic);
     origin_settings(proxy_conf_of(s)->reverse, s, &settings);
     settings.host = host;
     settings.port = port;

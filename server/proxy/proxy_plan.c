@@ -121,6 +121,7 @@ static cache_plan *plan_make(request_rec *r, void *baton)
     size_t bytes;
     char *to;
 
+    BRG_ASSERT(x->target->worker && x->origin);
     proxy_request_frame(x, &frame);
     bytes = sizeof *p + strlen("GET ") + path_len + frame.before.len + frame.behind.len;
     if (!(p = calloc(1, bytes)))

@@ -36,6 +36,7 @@ static apr_status_t plain_end(proxy_exchange *x)
 
 static void plain_take(proxy_exchange *x)
 {
+    BRG_ASSERT(x->answered && x->cc);
     APR_BRIGADE_INSERT_TAIL(
         x->in, client_in_bucket(x->cc, client_in_size(x->cc), x->r->connection->bucket_alloc));
 }
@@ -91,6 +92,7 @@ static int scgi_begin(proxy_exchange *x)
     for (int i = 0; i < all->nelts; i++)
         if (strcmp(e[i].key, "CONTENT_LENGTH") && strcmp(e[i].key, "SCGI"))
             p = scgi_put(scgi_put(p, e[i].key), e[i].val);
+    BRG_ASSERT((apr_size_t)(p - buf) == strlen(first) + n);
     *p++ = ',';
     exchange_out(x, apr_bucket_pool_create(buf, (apr_size_t)(p - buf), r->pool,
                                            r->connection->bucket_alloc));
@@ -111,6 +113,7 @@ static apr_status_t scgi_take(proxy_exchange *x)
     n = script_head_take(x, x->script, client_in(x->cc), client_in_size(x->cc), &done);
     if (x->bad)
         return APR_EGENERAL;
+    BRG_ASSERT(n <= client_in_size(x->cc));
     client_in_take(x->cc, (uint32_t)n);
     if (!done)
         return APR_EAGAIN;
@@ -126,6 +129,7 @@ static char *uwsgi_put(char *p, const char *s)
 {
     const apr_size_t n = strlen(s);
 
+    BRG_ASSERT(n <= UWSGI_MOST);
     *p++ = (char)(n & 0xff);
     *p++ = (char)(n >> 8);
     memcpy(p, s, n);
@@ -193,6 +197,7 @@ static int uwsgi_begin(proxy_exchange *x)
     *p++ = 0;
     for (int i = 0; i < all->nelts; i++)
         p = uwsgi_put(uwsgi_put(p, e[i].key), e[i].val);
+    BRG_ASSERT(p == buf + n + 4);
     exchange_out(x, apr_bucket_pool_create(buf, n + 4, r->pool, r->connection->bucket_alloc));
     return OK;
 }
@@ -218,6 +223,7 @@ static apr_status_t uwsgi_take(proxy_exchange *x)
     default:
         break;
     }
+    BRG_ASSERT(head.head_len <= client_in_size(x->cc));
     exchange_head(x, &head);
     client_in_take(x->cc, head.head_len);
     if (!script_status_is_final(x))

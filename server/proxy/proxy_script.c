@@ -62,6 +62,7 @@ apr_size_t script_head_take(proxy_exchange *x, script_head *head, const char *da
         x->bad = "the script's head is too large";
         return 0;
     }
+    BRG_ASSERT(n <= len);
     head_room(x->r, head, n);
     memcpy(head->text + head->len, data, n);
     head->len += n;
@@ -105,6 +106,7 @@ apr_status_t script_head_read(proxy_exchange *x, script_head *head)
     char buf[8192];
     int status;
 
+    BRG_ASSERT(head->text && head->len <= SCRIPT_HEAD_MOST);
     r->status =
         HTTP_OK; /* what the server says of itself stays beside the script's fields, as with Apache */
     r->status_line = NULL;

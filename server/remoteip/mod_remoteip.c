@@ -57,6 +57,7 @@ static int remoteip_post_read(request_rec *r)
         ap_get_module_config(r->connection->conn_config, &remoteip_module);
 
     if (client) {
+        BRG_ASSERT(client->address && client->ip);
         r->useragent_addr = client->address;
         r->useragent_ip = client->ip;
         return OK;
@@ -92,6 +93,7 @@ static void remoteip_settle(server_rec *s, server_rec *all)
 {
     const remoteip_conf *of = remoteip_conf_of(s);
 
+    BRG_ASSERT(s->is_virtual && of->own >= 0);
     for (server_rec *o = all; o; o = o->next) {
         remoteip_conf *other = ap_get_module_config(o->module_config, &remoteip_module);
 
@@ -165,6 +167,7 @@ static void remoteip_push(apr_array_header_t **list, apr_pool_t *p, apr_ipsubnet
 {
     if (!*list)
         *list = apr_array_make(p, 4, sizeof(remoteip_proxy));
+    BRG_ASSERT((*list)->elt_size == (int)sizeof(remoteip_proxy) && net);
     APR_ARRAY_PUSH(*list, remoteip_proxy) = (remoteip_proxy){net, internal};
 }
 

@@ -41,6 +41,7 @@ static char *forwarded_last(forwarded_list *list)
 {
     char *last = memrchr(list->at, ',', list->len), *end = list->at + list->len;
 
+    BRG_ASSERT(!*end);
     if (last) {
         list->len = (size_t)(last - list->at);
         *last++ = '\0';
@@ -73,6 +74,7 @@ static int forwarded_is_private(const apr_sockaddr_t *address)
 {
     const unsigned char *a = address->ipaddr_ptr;
 
+    BRG_ASSERT(address->family == APR_INET || address->family == APR_INET6);
     if (address->family != APR_INET)
         return (a[0] & 0xe0) != 0x20;
     return a[0] == 10 || a[0] == 127 || (a[0] == 169 && a[1] == 254) ||
@@ -130,6 +132,7 @@ static const char *forwarded_via(apr_pool_t *p, const apr_array_header_t *proxie
     text = to = apr_palloc(p, bytes);
     for (int i = 0; i < proxies->nelts; i++)
         to = stpcpy(stpcpy(to, i ? ", " : ""), APR_ARRAY_IDX(proxies, i, const char *));
+    BRG_ASSERT((size_t)(to - text) < bytes);
     return proxies->nelts ? text : NULL;
 }
 
@@ -153,6 +156,7 @@ void remoteip_forwarded(request_rec *r, const remoteip_conf *conf)
     if (!found)
         return;
     via = forwarded_via(r->pool, proxies);
+    BRG_ASSERT(address && ip);
     r->useragent_addr = address;
     r->useragent_ip = (char *)(uintptr_t)ip;
     forwarded_take(r, conf, list.at, via);

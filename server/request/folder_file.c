@@ -81,6 +81,7 @@ int folder_file_find(folder_table *t, const char *path, size_t len, apr_finfo_t 
     k = &files->file[hash % FILE_PLACES];
     if (k->state != FILE_KNOWN || k->hash != hash || k->len != len || memcmp(k->path, path, len))
         return 0;
+    BRG_ASSERT(k->path && files->n > 0);
     if (watch_changed(folders_watch(t), &k->owner)) {
         file_drop(t, k);
         return 0;
@@ -99,6 +100,7 @@ static int file_take(folder_table *t, folder_file *k, uint32_t hash, const char 
         file_drop(t, k);
     if (!(k->path = malloc(len + 1)))
         return 0;
+    BRG_ASSERT(k->state == FILE_SEEN && !k->owner.n);
     memcpy(k->path, path, len + 1);
     k->len = (uint32_t)len;
     k->hash = hash;

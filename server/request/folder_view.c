@@ -31,6 +31,7 @@ folder_view *folder_view_create(folder_table *t, folder *f, const server_rec *s,
 
     if (!v)
         return NULL;
+    BRG_ASSERT(!above || above->server == s);
     atomic_init(&v->refs, 1);
     memcpy(v->dir, path, len);
     if (len > 1)
@@ -55,6 +56,7 @@ void folder_view_add(folder_table *t, folder *f, folder_view *v)
     if (v->own.pool)
         v->bytes += VIEW_POOL_BYTES;
     v->keep = v->own.pool || !v->above ? &v->own : v->above->keep;
+    BRG_ASSERT(v->server && !v->next);
     v->next = f->views;
     f->views = v;
     folders_account(t, (long)v->bytes);
@@ -127,6 +129,7 @@ void folder_view_hold(request_rec *r, folder_view *v)
 
     if (!files || (files->folders && files->folders->view == v))
         return;
+    BRG_ASSERT(v->conf != NULL);
     hold = apr_palloc(r->pool, sizeof *hold);
     *hold = (folder_hold){v, files->folders};
     if (files->may_hold)

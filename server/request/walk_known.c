@@ -115,6 +115,7 @@ static void known_view_settle(dir_walk *w, folder *f, folder_view *v)
     v->conf = w->conf;
     v->next_sec = w->next_sec;
     folder_view_add(w->table, f, v);
+    BRG_ASSERT(v->conf && v->keep);
     w->found.keep = v->keep;
     v->found = w->found;
 }
@@ -204,6 +205,7 @@ static int known_component(dir_walk *w)
     const int opts = walk_dir_core(w)->opts;
     apr_finfo_t info;
 
+    BRG_ASSERT(w->folder && w->pos <= w->end && w->end <= w->len);
     if (known_is_given(r))
         return OK;
     if (folder_lacks(w->table, w->folder, w->path + w->pos, w->end - w->pos)) {
@@ -271,6 +273,7 @@ static int known_step(dir_walk *w, folder_view **view)
     dir_walk at;
     int res;
 
+    BRG_ASSERT(!w->folder || (w->pos <= w->end && w->end <= w->len));
     if (!f || (w->folder && !known_link_is_allowed(w, f)))
         return KNOWN_NOT;
     at = *w;
@@ -294,6 +297,7 @@ static int known_walk(dir_walk *w, folder_view **view)
 
         if (res != OK)
             return res == KNOWN_NOT || res == KNOWN_ONCE ? OK : res;
+        BRG_ASSERT(w->folder && *view);
         if (w->pos >= w->len)
             return known_is_folder(w);
         slash = memchr(w->path + w->pos, '/', w->len - w->pos);
@@ -356,6 +360,7 @@ static void known_held(dir_walk *w)
 
     if (!v)
         return;
+    BRG_ASSERT(v->conf && v->server == w->r->server);
     w->found = v->found;
     w->conf = v->conf;
     w->next_sec = v->next_sec;
@@ -393,6 +398,7 @@ int walk_known(dir_walk *w)
     res = known_walk(w, &view);
     if (!w->folder || (res != OK && res != DONE))
         return res;
+    BRG_ASSERT(view != NULL);
     folder_used(w->table, w->folder);
     folder_view_hold(w->r, view);
     known_note_seen(w->r, view);

@@ -93,6 +93,7 @@ void sandbox_prepare(apr_pool_t *pconf, server_rec *s)
         return;
     sandbox_log_lacks(s, APLOG_WARNING);
     sandbox_find_paths(&sandbox, pconf, s);
+    BRG_ASSERT(sandbox.paths && sandbox.notes);
     for (int i = 0; i < sandbox.notes->nelts; i++)
         ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, s, "Sandbox: %s",
                      APR_ARRAY_IDX(sandbox.notes, i, const char *));
@@ -124,6 +125,7 @@ static int sandbox_close_in(server_rec *s, int fd, sandbox_limits limits)
 {
     const char *failed = sandbox_lock(fd, limits);
 
+    BRG_ASSERT(sandbox.mode != SANDBOX_OFF);
     if (fd >= 0)
         close(fd);
     return failed ? sandbox_failed(s, failed) : 0;
@@ -194,6 +196,7 @@ void sandbox_dump(apr_pool_t *p, server_rec *s)
     if (!ap_exists_config_define("DUMP_SANDBOX"))
         return;
     sandbox_find_paths(&sandbox, p, s);
+    BRG_ASSERT(sandbox.mode <= SANDBOX_REQUIRED);
     printf("Sandbox %s\n", modes[sandbox.mode]);
     if (landlock)
         printf("Files, by Landlock (version %d):\n", landlock);

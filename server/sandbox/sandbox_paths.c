@@ -224,6 +224,7 @@ static const char *paths_argument(const finder *f, paths_kind kind, const char *
 {
     const char *path = arg;
 
+    BRG_ASSERT(kind != NAMES_NONE);
     if (kind == NAMES_PATTERN)
         path = paths_before_pattern(f->p, arg);
     else if (kind == NAMES_MAP)
@@ -430,6 +431,7 @@ static void paths_of_runtime(const finder *f)
 
 static void paths_note_logs(const finder *f)
 {
+    BRG_ASSERT(f->conf->notes && f->conf->paths);
     for (int i = 0; i < f->conf->paths->nelts; i++) {
         const sandbox_path *path = &APR_ARRAY_IDX(f->conf->paths, i, sandbox_path);
         const char *log =
@@ -471,6 +473,7 @@ void sandbox_find_paths(sandbox_conf *conf, apr_pool_t *p, server_rec *s)
     finder f = {.conf = conf, .p = p, .s = s};
     const char *temp;
 
+    BRG_ASSERT(conf->allowed && !s->is_virtual);
     conf->paths = apr_array_make(p, 64, sizeof(sandbox_path));
     conf->notes = apr_array_make(p, 4, sizeof(const char *));
     for (size_t i = 0; i < sizeof paths_always / sizeof *paths_always; i++)

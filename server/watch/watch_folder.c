@@ -6,6 +6,7 @@
  * name that is there is never taken for one that is not.
  */
 #include "watch_private.h"
+#include "brigade/assert.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -43,6 +44,7 @@ static watch_names *names_create(uint32_t n)
 
     while (room < n * 2)
         room *= 2;
+    BRG_ASSERT(!(room & (room - 1)));
     names = calloc(1, sizeof *names + room * sizeof(*names->tag));
     if (names)
         names->mask = room - 1;
@@ -59,6 +61,7 @@ static uint32_t *names_place(watch_names *names, uint32_t tag)
 {
     uint32_t at = tag >> 1 & names->mask;
 
+    BRG_ASSERT_DEBUG(tag && names->n <= names->mask);
     while (names->tag[at] && names->tag[at] != tag)
         at = (at + 1) & names->mask;
     return &names->tag[at];
@@ -88,6 +91,7 @@ static watch_names *names_grown(watch_names *names)
             *names_place(grown, names->tag[i]) = names->tag[i];
             grown->n++;
         }
+    BRG_ASSERT(!grown || grown->n == names->n);
     if (grown)
         free(names);
     return grown;
@@ -208,6 +212,7 @@ const char *watch_folder_path(const watch_folder *d)
 
 const char *watch_folder_name(const watch_folder *d)
 {
+    BRG_ASSERT(*d->path == '/');
     return strrchr(d->path, '/') + 1;
 }
 
@@ -220,6 +225,7 @@ void watch_names_drop(watch_set *w, watch_dir *d)
 {
     if (!d->names)
         return;
+    BRG_ASSERT(w->bytes >= names_bytes(d->names));
     w->bytes -= names_bytes(d->names);
     free(d->names);
     d->names = NULL;
@@ -234,6 +240,7 @@ void watch_names_event(watch_set *w, watch_dir *d, const char *name, uint32_t ma
 
 void watch_folder_set_names(watch_set *w, watch_folder *d, watch_names *names)
 {
+    BRG_ASSERT(names != NULL);
     watch_names_drop(w, d);
     d->names = names;
     w->bytes += names_bytes(names);
