@@ -5,13 +5,13 @@
 /**
  * @file cached.h
  * The built-in mod_cache: answers of backends, and of local handlers that take long, in the store that all loops and
- * processes share. What others need of it: the supervisor tells it of processes that ended, the command line asks and purges.
+ * processes share. Its interface for other rooms: the supervisor tells it of processes that ended, the command line asks and purges.
  */
 #include "httpd.h"
 #include <stdint.h>
 #include <sys/types.h>
 
-/** A server process ended: what its loops held in the store is free. Threads: main of the supervisor. */
+/** A server process ended: the objects and rows that its loops held in the store are free. Threads: main of the supervisor. */
 void cached_process_ended(pid_t pid);
 
 /** Words behind -k that are about what a running server has stored. */
@@ -28,7 +28,7 @@ int cached_verb_of(const char *name);
 #define CACHED_COMMAND_FAILED 2
 
 /**
- * Do what such a word says to the store of the server with the supervisor @a pid, and print what came of it. Gives up the rights of root.
+ * Do what such a word says to the store of the server with the supervisor @a pid, and print the result. Gives up the rights of root.
  * @param args  n of URL, URL* and tag:NAME
  * @return an exit status: 0; of CACHED_VERB_SHOW 1: nothing is in memory; CACHED_COMMAND_FAILED, and standard error says why
  * Threads: main of a program that is no server. Blocking: yes

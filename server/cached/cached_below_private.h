@@ -2,7 +2,7 @@
 #ifndef BRIGADE_CACHED_CACHED_BELOW_PRIVATE_H
 #define BRIGADE_CACHED_CACHED_BELOW_PRIVATE_H
 
-/** @file cached_below_private.h  Tiers below memory: files, and what machines share. None of this blocks, if nothing else is said. */
+/** @file cached_below_private.h  Tiers below memory: files, and the store that machines share. None of this blocks, if nothing else is said. */
 #include "cached_private.h"
 
 /* ---- the tier below (cached_disk.c) ---- */
@@ -39,7 +39,7 @@ int cached_tier_answers(void);
 /** CacheSocache names memory that all processes share, which the store is. */
 int cached_so_is_memory(void);
 
-/** What an object is called in it, and what it is found by. */
+/** The name of an object in it, and the key that it is found by. */
 typedef struct cached_tier_name {
     store_key key; /**< here */
     const char *text, *variant;

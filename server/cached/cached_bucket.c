@@ -8,7 +8,7 @@ typedef struct bucket_body {
     store_view view;
 } bucket_body;
 
-/* What is longer than a piece of the store becomes several buckets. */
+/* A body that is longer than a piece of the store becomes several buckets. */
 static apr_status_t bucket_read(apr_bucket *b, const char **at, apr_size_t *len,
                                 apr_read_type_e block)
 {

@@ -122,7 +122,7 @@ static const char *command_attach(apr_pool_t *p, server_rec *main, pid_t pid)
     return NULL;
 }
 
-/* ---- what is asked for ---- */
+/* ---- the words of the command line ---- */
 
 static void command_put(void *to, const char *line)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Pages that are stored themselves (CacheEnable), and whose parts (mod_include) the store answers, too: such a page is fresh until the
- * first of its parts ends, and has the marks of all of them, so a purge of a part ends it. It varies by what its parts vary by, and is
+ * first of its parts ends, and has the marks of all of them, so a purge of a part ends it. It varies by the fields of its parts, and is
  * not stored where an access rule told clients of a part apart. It is never validated: what says that the page's own file is the same
  * says nothing of its parts.
  */
@@ -183,6 +183,5 @@ void cached_composed_apply(cached_request *q, fresh_terms *terms, store_head *he
 
 int cached_composed_grew(const cached_request *q)
 {
-    return (q->composed && q->composed->asked != q->composed_of) ||
-           request_has_guarded_part(q->r);
+    return (q->composed && q->composed->asked != q->composed_of) || request_has_guarded_part(q->r);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the directives of mod_cache and mod_cache_disk say, and which requests they are about. */
+/* Settings of the directives of mod_cache and mod_cache_disk, and the requests that they are about. */
 #include "cached_below_private.h"
 #include "brigade/response_cache.h"
 #include "brigade/assert.h"
@@ -106,7 +106,7 @@ static fresh_names cached_ignored(const cached_server *s)
                  : (fresh_names){NULL, 0};
 }
 
-/* CacheIgnoreHeaders Set-Cookie: what sets a cookie is for all but for that field. */
+/* CacheIgnoreHeaders Set-Cookie: an answer that sets a cookie is for all but for that field. */
 static int cached_ignores_cookies(const fresh_names *names)
 {
     for (uint32_t i = 0; i < names->n; i++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The tier below CacheRoot: one thread of each server process reads and writes its files, so that neither a loop nor a hit from
- * memory waits for a disk. What is read comes into memory as a fetch does: those that ask for it follow its flight.
+ * memory waits for a disk. A record that is read comes into memory as a fetch does: requests for it follow its flight.
  */
 #include "cached_below_private.h"
 #include "cached_jobs_private.h"
@@ -25,7 +25,7 @@ APLOG_USE_MODULE(cache_disk);
 
 #define DISK_BYTES (256ull << 20)
 #define DISK_AT_A_TIME 4
-#define DISK_JOBS 4096 /* that wait: what comes beyond is not written, or fetched from its origin */
+#define DISK_JOBS 4096 /* that wait: objects beyond are not written, or fetched from their origin */
 #define DISK_PIECE (256u * 1024)
 
 typedef enum disk_what { DISK_READS, DISK_WRITES, DISK_PURGED } disk_what;
@@ -36,7 +36,7 @@ typedef struct disk_job {
     store_key key;
     uint32_t flight;
     apr_time_t asked;
-    sem_t *over; /* who waits; NULL: nobody */
+    sem_t *over; /* of the thread that waits; NULL: none does */
 } disk_job;
 
 static disk *disk_tier; /* for the processes that are forked from here on */

@@ -139,7 +139,7 @@ static int follow_from_below(cached_request *q, const store_key *key, uint32_t f
     return cached_tier_fetch(&name, q->view.reader != NULL, flight);
 }
 
-/* The same by a worker, who waits. */
+/* The same by a worker, which waits. */
 static int lead_fetch_wait(cached_request *q, const store_key *key, uint32_t flight)
 {
     const cached_tier_name name = follow_name(q, key);
@@ -155,7 +155,7 @@ static int follow_begin(cached_request *q)
     const store_key key = q->has_variant ? q->variant : q->key;
     uint32_t flight;
 
-    BRG_ASSERT(!q->flight); /* who leads follows nobody */
+    BRG_ASSERT(!q->flight); /* a leader follows nobody */
     q->place = cached_place_here();
     switch (store_flight_begin(cached_reader(q->place), &key, store_mark_of_key(&q->key), brg_now(),
                                &flight)) {
@@ -263,7 +263,7 @@ static int follow_run(cached_request *q)
     }
 }
 
-/* A worker waits for what lies below memory itself, for the key and then for its variant. */
+/* A worker waits for the tiers below memory itself, for the key and then for its variant. */
 static int lead_from_below(cached_request *q)
 {
     for (int i = 0; i < 2; i++) {
@@ -315,7 +315,7 @@ void cached_restore_answer(const cached_request *q)
         q->r->connection->keepalive = q->keepalive;
 }
 
-/* The client has the stale answer at once; its request goes on, and what the handler answers is for the store alone. */
+/* The client has the stale answer at once; its request goes on, and the handler's answer is for the store alone. */
 static int lead_refresh(cached_request *q)
 {
     request_rec *r = q->r;

@@ -25,7 +25,7 @@ static int growing_cut(cached_request *q)
     return OK;
 }
 
-/* What of a body of this length is sent now; of one that is cut short the rest comes in the next turn. */
+/* How much of a body of this length is sent now; the rest comes in the next turn. */
 static uint64_t growing_piece(const cached_request *q, uint64_t length)
 {
     if (q->sent || length <= GROWING_FIRST || !conn_on_loop())

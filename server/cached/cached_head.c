@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Heads as they lie in the store: the line's length 2, the number of fields 2, the line and its NUL; of each field the name's
- * length 2, the value's length 4, both with a NUL behind them. Numbers are the machine's. Whoever reads them holds each to
+ * length 2, the value's length 4, both with a NUL behind them. Numbers are the machine's. A reader holds each to
  * the bounds: other processes wrote them.
  */
 #include "cached_private.h"
@@ -96,7 +96,7 @@ int cached_head_read(apr_pool_t *p, const char *bytes, uint32_t len, cached_head
     return 0;
 }
 
-/* Of a connection, not of an answer; and what says where the body ends. */
+/* Fields of a connection, not of an answer; and those that say where the body ends. */
 static int head_field_is_sound(const http_field *f, uint64_t len)
 {
     static const char *const others[] = {"connection", "transfer-encoding", "keep-alive",

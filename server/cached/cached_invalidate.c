@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requests that change what their target is end what is stored of it: RFC 9111, 4.4. */
+/* Requests that change their target end its stored answers: RFC 9111, 4.4. */
 #include "cached_named_private.h"
 #include "cached_save_private.h"
 #include "brigade/assert.h"
@@ -28,7 +28,7 @@ static int invalidate_target(const cached_request *q, fresh_target *target)
     return 1;
 }
 
-/* What Location and Content-Location name, of the same origin. */
+/* The targets of Location and Content-Location, of the same origin. */
 static void invalidate_named(cached_request *q, const char *value)
 {
     fresh_target target;

@@ -2,7 +2,7 @@
 #ifndef BRIGADE_CACHED_CACHED_JOBS_PRIVATE_H
 #define BRIGADE_CACHED_CACHED_JOBS_PRIVATE_H
 
-/** @file cached_jobs_private.h  What loops and workers leave for a thread of a tier to do. All zero: nothing is there. */
+/** @file cached_jobs_private.h  Jobs that loops and workers leave to a thread of a tier. All zero: nothing is there. */
 #include <errno.h>
 #include <semaphore.h>
 #include <stdatomic.h>

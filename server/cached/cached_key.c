@@ -98,7 +98,7 @@ static int key_is_of(const server_rec *s, const char *host)
     return 0;
 }
 
-/* What CacheKeyBaseURL and the like are of that host; of two of a name, the first. */
+/* The server whose CacheKeyBaseURL and the like hold for that host; of two of a name, the first. */
 static const cached_server *key_server(const server_rec *main, const char *host)
 {
     for (const server_rec *s = main; s; s = s->next)

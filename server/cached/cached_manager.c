@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * SetHandler cache-manager: GET says what is stored of a URL, of all that begins so, or of a tag; POST purges it. Nobody is heard where
- * no Require says who may.
+ * SetHandler cache-manager: GET lists stored answers of a URL, of a beginning of URLs, or of a tag; POST purges them. Nobody is heard where
+ * no Require names users.
  */
 #include "cached_named_private.h"
 #include "brigade/assert.h"

@@ -2,7 +2,7 @@
 #ifndef BRIGADE_CACHED_CACHED_NAMED_PRIVATE_H
 #define BRIGADE_CACHED_CACHED_NAMED_PRIVATE_H
 
-/** @file cached_named_private.h  What somebody names by a URL or a tag: keys, purges, reports, and why an answer was not stored. */
+/** @file cached_named_private.h  Stored answers that a URL or a tag names: keys, purges, reports, and why an answer was not stored. */
 #include "cached_private.h"
 
 /* ---- keys (cached_key.c) ---- */
@@ -11,10 +11,10 @@
 const char *cached_key_text(apr_pool_t *p, const cached_server *s, const fresh_target *of,
                             const char *path, const char *query, uint32_t *len);
 
-/** What somebody names. */
+/** Stored answers that a command, a form or a purge names. */
 typedef struct cached_named {
     enum { CACHED_TARGET, CACHED_PREFIX, CACHED_TAG } what;
-    const char *text; /**< of a key or of what it begins with; of cached_tag_text(). Ends nowhere */
+    const char *text; /**< of a key, its beginning, or of cached_tag_text(); no NUL behind it */
     uint32_t len;
     struct cached_named *next; /**< the same tag of another site */
 } cached_named;
@@ -23,7 +23,7 @@ typedef struct cached_named {
 const char *cached_tag_text(apr_pool_t *p, const server_rec *s, const char *tag, size_t len,
                             uint32_t *n);
 
-/** "URL", "URL*" and "tag:NAME", which is that tag of every site. @return NULL, or what is wrong with it */
+/** "URL", "URL*" and "tag:NAME", which is that tag of every site. @return NULL, or the mistake in it */
 const char *cached_named_read(apr_pool_t *p, const server_rec *main, const char *arg,
                               cached_named *named);
 
@@ -38,20 +38,20 @@ void cached_purge(const char *text, uint32_t len);
 
 /** Setter of CachePurge. */
 const char *cached_purge_cmd(cmd_parms *cmd, void *dir, const char *arg);
-/** A request to purge, of a client that may do so. @return DECLINED: it is none; or a status */
+/** A request to purge, of a client that may do so. @return DECLINED: another request; or a status */
 int cached_purge_request(cached_request *q);
 
-/* ---- what is stored of a target (cached_report.c) ---- */
+/* ---- stored answers of a target (cached_report.c) ---- */
 
 typedef void cached_put_fn(void *to, const char *line);
 
 /**
- * Say in lines what is stored of what is named, and why something was not. Goes through the whole store.
+ * Tell in lines the stored answers that are named, and why an answer was not stored. Goes through the whole store.
  * @return how many objects there are. Blocking: yes; for workers
  */
 int cached_report(apr_pool_t *p, const cached_named *named, cached_put_fn *put, void *to);
 
-/** Say in lines how much is stored, and what requests have of it now. */
+/** Tell in lines how much is stored, and how much of it requests hold now. */
 void cached_report_all(apr_pool_t *p, cached_put_fn *put, void *to);
 
 /** The handler cache-manager. */

@@ -22,7 +22,7 @@ static const char page_style[] = {
 #include "cached_style.inc"
 };
 
-/* An object, or what a host has of them. */
+/* An object, or the objects of a host. */
 typedef struct page_row {
     const char *text;
     uint64_t bytes, objects, hits;
@@ -33,7 +33,7 @@ typedef struct page_rows {
     int n;
 } page_rows;
 
-/* What one look through the store gives. */
+/* The result of one look through the store. */
 typedef struct page_found {
     apr_pool_t *p;
     page_rows biggest, wanted;
@@ -45,7 +45,7 @@ static const char *text(request_rec *r, const char *s)
     return brg_html_text(r->pool, s);
 }
 
-/* ---- what is stored ---- */
+/* ---- stored answers ---- */
 
 /* Into a list that begins with the largest. */
 static void rows_offer(apr_pool_t *p, page_rows *rows, const page_row *row, int by_hits)
@@ -116,7 +116,7 @@ static const char *size_text(apr_pool_t *p, uint64_t bytes)
     return apr_pstrdup(p, apr_strfsize((apr_off_t)bytes, size));
 }
 
-/* A link to what is stored of a target. */
+/* A link to the stored answers of a target. */
 static void page_link(request_rec *r, const char *url)
 {
     ap_rvputs(r, "<a href=\"?find=", text(r, ap_escape_urlencoded(r->pool, url)), "\">",

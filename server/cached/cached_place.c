@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The store of this process: its memory, a reader for each loop and one that the workers share, and how loops wake each other. */
+/* The store of this process: its memory, a reader for each loop and a reader for all workers, and how loops wake each other. */
 #include "cached.h"
 #include "cached_below_private.h"
 #include "kept_memory.h"

@@ -4,14 +4,14 @@
 
 /**
  * @file cached_private.h
- * The configuration, the store in this process, and a request on its way. What other subjects share is in headers of their own:
+ * The configuration, the store in this process, and a request on its way. Other subjects have headers of their own:
  * cached_save_private.h, cached_part_private.h, cached_composed_private.h, cached_below_private.h (disk, machines),
  * cached_named_private.h (purges, reports).
  *
  *   quick handler   cached_request_begin(): may this request be answered from the store, by which key, which policy
  *                   cached_find(): an object, and how it may be used; a hit is sent at once (cached_serve())
  *   handler         cached_lead(): this request fetches, or waits for the request that does (cached_follow.c)
- *   filter          cached_save.c: what the handler answers goes to the client and into the store
+ *   filter          cached_save.c: the handler's answer goes to the client and into the store
  */
 #include "fresh_range.h"
 #include "fresh_tell.h"
@@ -29,7 +29,7 @@ extern module AP_MODULE_DECLARE_DATA cache_socache_module;
 
 /* ---- configuration ---- */
 
-/** What CacheEnable or CacheDisable names. */
+/** The target of CacheEnable or CacheDisable. */
 typedef struct cached_scope {
     const char *provider; /**< NULL: of CacheDisable */
     apr_uri_t url;
@@ -106,7 +106,7 @@ void cached_sizes(const request_rec *r, uint64_t *least, uint64_t *most);
 /** Where a request's response may be stored. */
 typedef enum cached_tier { CACHED_NOWHERE, CACHED_MEMORY, CACHED_DISK, CACHED_SOCACHE } cached_tier;
 
-/** What CacheEnable says of this request, unless CacheDisable does. @param sections  those of r count, too */
+/** The provider that CacheEnable names for this request, unless CacheDisable does. @param sections  those of r count, too */
 cached_tier cached_is_enabled(request_rec *r, int sections);
 
 /** 1 if some CacheEnable outside of sections names this provider. */
@@ -121,7 +121,7 @@ void cached_policy(const request_rec *r, fresh_policy *policy);
 /* ---- the store in this process (cached_place.c) ---- */
 
 struct cached_request;
-/** What a loop, or the workers of a process, have. */
+/** The place of a loop, or of the workers of a process, in the store. */
 typedef struct cached_place cached_place;
 
 /** Map the store; the supervisor, before there are server processes. @return OK or an error that stops the start */
@@ -317,7 +317,7 @@ int cached_request_key(cached_request *q, const unsigned char *digest);
 /** Look its key up. Sets use, view, terms, stored. */
 void cached_find(cached_request *q);
 
-/** 1: what is stored answers the request. */
+/** 1: the stored answer answers the request. */
 static inline int cached_serves(fresh_use use)
 {
     return use == FRESH_SERVE || use == FRESH_SERVE_STALE || use == FRESH_SERVE_REFRESH;
@@ -327,7 +327,7 @@ static inline int cached_serves(fresh_use use)
 int cached_open(cached_request *q, const store_view *view);
 void cached_drop(cached_request *q);
 
-/** Ask with the validators of what is stored. */
+/** Ask with the validators of the stored answer. */
 void cached_ask_own(cached_request *q);
 /** Ask for what the handler has to be asked: validation, or the rest of a part. */
 void cached_ask(cached_request *q);
@@ -340,7 +340,7 @@ void cached_stay(cached_request *q, int on);
 /** The lead ends without an object. @param pass  the response cannot be stored: for a while no request waits for another */
 void cached_land(cached_request *q, int pass);
 
-/** The end of q: what it holds is let go. */
+/** The end of q: all that it holds is let go. */
 void cached_request_end(cached_request *q);
 
 /* ---- QUERY (cached_query.c): RFC 10008 */
@@ -366,7 +366,7 @@ int cached_query_read(cached_request *q, brg_wait_go_on_fn *go_on);
 void cached_head_apply(cached_request *q, int age);
 /** The head of r is sent as it was stored, with Date and Server of its origin: RFC 9111, 4. */
 void cached_head_is_stored(request_rec *r);
-/** Send what is stored to the filters from @a to on. @return OK, or a status */
+/** Send the stored answer to the filters from @a to on. @return OK, or a status */
 int cached_serve(cached_request *q, ap_filter_t *to, const char *reason, int revalidated);
 /** Bytes of a body as a bucket. */
 apr_bucket *cached_bucket(const store_view *view, uint64_t begin, uint64_t length,

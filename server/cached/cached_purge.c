@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * PURGE: what is stored of a target goes, with all variants; or all that begins so, or has one of these tags. Only clients that
+ * PURGE: the stored answers of a target go, with all variants; or those of a beginning, or with one of these tags. Only clients that
  * CachePurge names are heard; for others PURGE is a method as any.
  */
 #include "cached_below_private.h"

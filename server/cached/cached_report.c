@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is stored of a target, in words: for the command line and the page. What lies in the memory is held to its bounds, and shown escaped. */
+/* Stored answers of a target, in words: for the command line and the page. Bytes of the memory are held to their bounds, and shown escaped. */
 #include "cached_below_private.h"
 #include "cached_named_private.h"
 #include "fresh_vary.h"

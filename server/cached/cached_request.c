@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A request as the cache sees it: its key, what is stored for it, and how that may be used. */
+/* A request as the cache sees it: its key, its stored answer, and how that may be used. */
 #include "cached_named_private.h"
 #include "cached_part_private.h"
 #include "fresh_vary.h"
@@ -105,7 +105,7 @@ static void request_is_whole(request_rec *r)
         apr_table_unset(r->headers_in, cached_conditions[i]);
 }
 
-/* CacheMethods; what changes its target is always looked at. */
+/* CacheMethods; methods that change their target are always looked at. */
 static int request_method_is_for_cache(const request_rec *r, fresh_method method)
 {
     const uint8_t named = cached_section_of(r)->methods;
@@ -248,7 +248,7 @@ void cached_request_end(cached_request *q)
     BRG_ASSERT(!q->writer && !q->flight && !q->view.reader && !q->prev);
 }
 
-/* ---- what is stored ---- */
+/* ---- the stored answer ---- */
 
 int cached_open(cached_request *q, const store_view *view)
 {

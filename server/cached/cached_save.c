@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The filter that writes what a handler answers into the store, while it goes to the client. */
+/* The filter that writes a handler's answer into the store, while it goes to the client. */
 #include "cached_below_private.h"
 #include "cached_composed_private.h"
 #include "cached_named_private.h"

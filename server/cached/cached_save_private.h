@@ -9,7 +9,7 @@ extern ap_filter_rec_t *cached_save_filter, *cached_place_filter, *cached_invali
     *cached_drop_filter;
 extern ap_filter_rec_t *cached_part_filter; /**< cached_save_filter of a part of a page */
 
-/** What the handler answers comes to q. */
+/** The handler's answer comes to q. */
 void cached_add_save(cached_request *q, request_rec *r);
 apr_status_t cached_save(ap_filter_t *f, apr_bucket_brigade *in);
 apr_status_t cached_invalidate(ap_filter_t *f, apr_bucket_brigade *in);
@@ -24,7 +24,7 @@ int cached_stale_on_error(cached_request *q, int code);
 /** The head of what is stored of q, with the marks of @a fields. */
 void cached_head_fill(cached_request *q, store_head *head, const fresh_terms *terms,
                       const char *bytes, uint32_t len, const fresh_head *fields);
-/** Send what is stored in place of an error. */
+/** Send the stored answer in place of an error. */
 apr_status_t cached_send_stale(cached_request *q, ap_filter_t *f, int code);
 /** Fields of the response as they would be sent. */
 uint32_t cached_response_fields(request_rec *r, http_field **field);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the cache did, for logs and for clients: variables of the environment, X-Cache, X-Cache-Detail, Cache-Status. */
+/* The work of the cache, for logs and for clients: variables of the environment, X-Cache, X-Cache-Detail, Cache-Status. */
 #include "cached_private.h"
 #include "brigade/assert.h"
 #include "brigade/loop.h"

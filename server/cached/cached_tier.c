@@ -337,7 +337,7 @@ int cached_tier_fetch_wait(const cached_tier_name *name, int fresh, uint32_t fli
     return 1;
 }
 
-/* ---- what is written ---- */
+/* ---- writing ---- */
 
 static void tier_write(cached_request *q, const cached_tier_name *name, int names)
 {

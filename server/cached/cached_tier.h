@@ -86,7 +86,7 @@ void tier_log_halve(tier_log *log);
 void tier_log_seal(tier_log *log);
 /** It has this purge, or another one of the same kind and text. */
 int tier_log_has(const tier_log *log, const tier_purge *purge, int exactly);
-/** What becomes of a record. @return 0: nothing; 1: it is stale; 2: it is gone */
+/** The fate of a record by the list. @return 0: nothing; 1: it is stale; 2: it is gone */
 int tier_log_ends(const tier_log *log, const tier_record *r);
 
 /* ---- the provider (mod_cache_socache.c). Blocking: yes; no loop may call these */
@@ -99,7 +99,7 @@ apr_status_t tier_put(const unsigned char id[TIER_ID], apr_time_t expiry, void *
 int tier_is_failure(apr_status_t rv);
 /** Bytes of the longest object that this server would store, by any CacheSocacheMaxSize. */
 unsigned tier_object_most(void);
-/** What CacheSocache says, for messages. */
+/** The argument of CacheSocache, for messages. */
 const char *tier_name(void);
 /** 1: CacheSocache is configured. */
 int tier_is_configured(void);

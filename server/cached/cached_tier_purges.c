@@ -39,7 +39,7 @@ typedef struct purges_shared { /* by all processes of this machine */
 
 static purges_shared *purges_here, purges_alone;
 static pthread_mutex_t purges_talks =
-    PTHREAD_MUTEX_INITIALIZER; /* who asks or writes the tier; all below is his */
+    PTHREAD_MUTEX_INITIALIZER; /* of the thread that asks or writes the tier; it guards all below */
 static pthread_mutex_t purges_lock =
     PTHREAD_MUTEX_INITIALIZER; /* around changes of the list, for its readers */
 static tier_log purges_log;    /* with what was purged here and is not written yet */
@@ -87,7 +87,7 @@ static void purges_id(unsigned char id[TIER_ID], const char *name)
     id[0] = 'q';
 }
 
-/* ---- what was purged here ---- */
+/* ---- purges of this machine ---- */
 
 void tier_purges_add(tier_kind kind, int soft, char *text, uint32_t len)
 {
@@ -199,7 +199,7 @@ int tier_purges_wait(void)
     return atomic_load(&purges_added) != NULL || atomic_load(&purges_too_many) != 0;
 }
 
-/* ---- what was purged elsewhere ---- */
+/* ---- purges of other machines ---- */
 
 static void purges_do(const tier_purge *purge)
 {

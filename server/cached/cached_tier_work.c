@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What threads of the tier do: an answer comes into memory, or goes from there into the tier. */
+/* Jobs of the threads of the tier: an answer comes into memory, or goes from there into the tier. */
 #include "cached_below_private.h"
 #include "cached_tier_private.h"
 #include "fresh_vary.h"
@@ -77,7 +77,7 @@ static void tier_copy(tier_thread *thread, const tier_job *job, const tier_recor
         (void)store_write_end(&w);
 }
 
-/* It would be sent as it is, and whoever may write into the tier made it. */
+/* It would be sent as it is, and any program that may write into the tier may have made it. */
 static int tier_is_sound(const tier_record *r, apr_pool_t *p)
 {
     cached_head head;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The directives of mod_cache_disk: what may be stored by its length. */
+/* The directives of mod_cache_disk: which lengths of bodies are stored. */
 #include "cached_private.h"
 #include "configuration.h"
 #include "brigade/assert.h"

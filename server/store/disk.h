@@ -12,7 +12,7 @@
  * overwritten its place is given up: a reader asks disk_is_current() after it has read.
  *
  * Purges are kept beside the index, with their times: a record that is older than the purge of its key or of one of its marks
- * is gone, also after a restart. There is no soft purge here: what would be stale is fetched anew.
+ * is gone, also after a restart. There is no soft purge here: an object that would be stale is fetched anew.
  *
  * File names begin with "brigade-cache", which htcacheclean passes over. They belong to the user of server processes.
  *
@@ -59,7 +59,7 @@ typedef struct disk_place {
 /** Is a record of this key there? @return 1, and *place */
 int disk_find(const disk *d, const store_key *key, disk_place *place);
 
-/** What a record begins with. Pointers lead into the bytes that were read. */
+/** The head of a record. Pointers lead into the bytes that were read. */
 typedef struct disk_head {
     const char *text, *terms, *head;
     uint32_t text_len, head_len, marks_n;

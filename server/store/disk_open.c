@@ -94,7 +94,7 @@ static int disk_index_check(disk *d, uint64_t layout)
     return fresh;
 }
 
-/* The secret has a file of its own: without it nobody could ask for what the records are. *lost: there was none. */
+/* The secret has a file of its own: without it no key would find a record. *lost: there was none. */
 static apr_status_t disk_key(disk *d, int *lost)
 {
     uint64_t secret[2];

@@ -14,7 +14,7 @@
 #define DISK_COUNT(d, what, by) \
     atomic_fetch_add_explicit(&(d)->shared->what, by, memory_order_relaxed)
 
-/* ---- sums: for accidents, not for attackers, who could write what they like */
+/* ---- sums: for accidents, not for attackers, who could write any bytes */
 
 void disk_sum_begin(disk_sum *sum)
 {

@@ -36,7 +36,7 @@
 typedef struct store store;
 typedef struct store_reader store_reader;
 
-/** What a store may hold. */
+/** Bounds of a store. */
 typedef struct store_limits {
     uint64_t bytes;        /**< CacheMemory: of all objects, at least 8 segments */
     uint64_t object_bytes; /**< CacheMaxFileSize: of one body */
@@ -54,7 +54,7 @@ typedef struct store_limits {
 void store_limits_default(store_limits *limits, uint64_t bytes);
 
 /**
- * Other bounds for what is stored from now on, by this process and those that it forks; what is stored already stays.
+ * Other bounds for objects that are stored from now on, by this process and those that it forks; stored objects stay.
  * @param asked  its variants, marks, flight_bytes and objects_most count, 0: those of store_limits_default(). Threads: main, before there are readers
  */
 void store_limits_change(store *s, const store_limits *asked);
@@ -108,7 +108,7 @@ uint64_t store_mark_of_key(const store_key *key);
 typedef enum store_state {
     STORE_WRITING, /**< more of the body may come */
     STORE_COMPLETE,
-    STORE_BROKEN, /**< its writer gave up: what is there is not the whole */
+    STORE_BROKEN, /**< its writer gave up: its bytes are not the whole */
     STORE_ORPHAN  /**< its writer is no more: as broken */
 } store_state;
 
