@@ -12,31 +12,26 @@
 #define INPUT_TINY_SHARE \
     8 /* of so many one is counted as cheap: what is typed, or measured, comes in small pieces, too */
 #define INPUT_SETTINGS 32 /* in one frame */
+#define INPUT_CONTINUATIONS 8
+
+static int input_is_right(h2_session *h, h2_breach breach)
+{
+    if (breach.why)
+        h2_fail(h, breach.code, breach.why);
+    return !breach.why;
+}
 
 /* ---- windows ---- */
-
-static int input_add_window(int64_t *window, uint32_t bytes)
-{
-    *window += bytes;
-    return *window > H2_WINDOW_MAX ? -1 : 0;
-}
 
 static void input_window_update(h2_session *h, const h2_frame *f, const uint8_t *payload)
 {
     http_stream *s = f->stream ? stream_find(&h->streams, f->stream) : NULL;
-    uint32_t bytes;
+    const uint32_t bytes = h2_get32(payload) & H2_WINDOW_MAX;
 
-    if (f->len != 4) {
-        h2_fail(h, H2_FRAME_SIZE_ERROR, "WINDOW_UPDATE of another length than 4");
-        return;
-    }
-    bytes = h2_get32(payload) & H2_WINDOW_MAX;
     if (!f->stream) {
         if (!bytes)
             h2_fail(h, H2_PROTOCOL_ERROR, "WINDOW_UPDATE of 0");
-        else if (input_add_window(&h->window, bytes))
-            h2_fail(h, H2_FLOW_CONTROL_ERROR, "window over 2^31 - 1");
-        else if (h->window == bytes)
+        else if (input_is_right(h, h2_window_add(&h->window, bytes)) && h->window == bytes)
             streams_ready(&h->streams); /* it was closed */
         return;
     }
@@ -47,7 +42,7 @@ static void input_window_update(h2_session *h, const h2_frame *f, const uint8_t 
             h2_limit_cheap(h, "WINDOW_UPDATE for streams that ended, again and again");
         return;
     }
-    if (!bytes || input_add_window(&s->window, bytes)) {
+    if (!bytes || h2_window_add(&s->window, bytes).why) {
         h2_stream_reset(s, bytes ? H2_FLOW_CONTROL_ERROR : H2_PROTOCOL_ERROR);
         h2_limit_fault(h, "wrong WINDOW_UPDATE frames, again and again");
         return;
@@ -59,59 +54,32 @@ static void input_window_update(h2_session *h, const h2_frame *f, const uint8_t 
 
 /* ---- SETTINGS ---- */
 
-static void input_initial_window(h2_session *h, uint32_t value)
+static h2_breach input_setting(void *baton, unsigned id, uint32_t value)
 {
-    int64_t delta = (int64_t)value - h->peer_window;
+    h2_session *h = baton;
+    const int64_t delta = (int64_t)value - h->peer_window;
+    h2_breach breach = {H2_NO_ERROR, NULL};
 
+    if (id != H2_SET_INITIAL_WINDOW_SIZE) /* frames of a longer size are never sent, nor pushes */
+        return breach;
     h->peer_window = value;
     for (int i = 0; i < STREAM_BUCKETS; i++)
-        for (http_stream *s = h->streams.bucket[i]; s; s = s->next) {
-            s->window += delta;
-            if (s->window > H2_WINDOW_MAX) {
-                h2_fail(h, H2_FLOW_CONTROL_ERROR, "window over 2^31 - 1");
-                return;
-            }
+        for (http_stream *s = h->streams.bucket[i]; s && !breach.why; s = s->next) {
+            breach = h2_window_add(&s->window, delta);
             if (s->window > 0 && !s->local_closed)
                 stream_ready(s);
         }
-}
-
-static void input_setting(h2_session *h, unsigned id, uint32_t value)
-{
-    switch (id) {
-    case H2_SET_ENABLE_PUSH:
-        if (value > 1)
-            h2_fail(h, H2_PROTOCOL_ERROR, "SETTINGS_ENABLE_PUSH over 1");
-        break;
-    case H2_SET_INITIAL_WINDOW_SIZE:
-        if (value > H2_WINDOW_MAX)
-            h2_fail(h, H2_FLOW_CONTROL_ERROR, "SETTINGS_INITIAL_WINDOW_SIZE over 2^31 - 1");
-        else
-            input_initial_window(h, value);
-        break;
-    case H2_SET_MAX_FRAME_SIZE:
-        if (value < H2_FRAME_MAX || value > 0xffffff) /* else more than is ever sent */
-            h2_fail(h, H2_PROTOCOL_ERROR, "SETTINGS_MAX_FRAME_SIZE out of bounds");
-        break;
-    default: /* our field blocks need no table, and nothing is pushed */
-        break;
-    }
+    return breach;
 }
 
 void h2_input_settings(h2_session *h, const uint8_t *payload, uint32_t len)
 {
-    BRG_ASSERT(len % 6 == 0);
-    for (uint32_t i = 0; i + 6 <= len && !h->streams.ending; i += 6)
-        input_setting(h, (unsigned)payload[i] << 8 | payload[i + 1], h2_get32(payload + i + 2));
+    (void)input_is_right(h, h2_settings_read(payload, len, input_setting, h));
 }
 
 static void input_settings(h2_session *h, const h2_frame *f, const uint8_t *payload)
 {
-    if (f->stream) {
-        h2_fail(h, H2_PROTOCOL_ERROR, "SETTINGS on a stream");
-    } else if (f->flags & H2_ACK ? f->len != 0 : f->len % 6 != 0) {
-        h2_fail(h, H2_FRAME_SIZE_ERROR, "SETTINGS of a wrong length");
-    } else if (f->len > 6 * INPUT_SETTINGS) {
+    if (f->len > 6 * INPUT_SETTINGS) {
         h2_fail(h, H2_ENHANCE_YOUR_CALM, "SETTINGS with too many values");
     } else if (!(f->flags & H2_ACK)) {
         h2_input_settings(h, payload, f->len);
@@ -125,21 +93,6 @@ static void input_settings(h2_session *h, const h2_frame *f, const uint8_t *payl
 }
 
 /* ---- DATA ---- */
-
-/* The payload without padding. @return 0; -1: the padding is as long as the frame */
-int h2_input_unpad(const h2_frame *f, const uint8_t **payload, uint32_t *len)
-{
-    uint32_t pad;
-
-    *len = f->len;
-    if (!(f->flags & H2_PADDED))
-        return 0;
-    if (!f->len || (pad = (*payload)[0]) >= f->len)
-        return -1;
-    (*payload)++;
-    *len = f->len - 1 - pad;
-    return 0;
-}
 
 /* @return 0; -1: f is longer than what we gave, and the connection ends */
 static int input_window_use(h2_session *h, const h2_frame *f)
@@ -217,14 +170,10 @@ static void input_data_take(http_stream *s, const h2_frame *f, const uint8_t *pa
 
 static void input_data(h2_session *h, const h2_frame *f, const uint8_t *payload)
 {
-    http_stream *s = f->stream ? stream_find(&h->streams, f->stream) : NULL;
+    http_stream *s = stream_find(&h->streams, f->stream);
     uint32_t len;
 
-    if (!f->stream) {
-        h2_fail(h, H2_PROTOCOL_ERROR, "DATA on stream 0");
-        return;
-    }
-    if (h2_input_unpad(f, &payload, &len)) {
+    if (h2_unpad(f, &payload, &len)) {
         h2_fail(h, H2_PROTOCOL_ERROR, "padding longer than its frame");
         return;
     }
@@ -255,13 +204,8 @@ static void input_data(h2_session *h, const h2_frame *f, const uint8_t *payload)
 
 static void input_priority(h2_session *h, const h2_frame *f, const uint8_t *payload)
 {
-    http_stream *s;
+    http_stream *s = stream_find(&h->streams, f->stream);
 
-    if (!f->stream) {
-        h2_fail(h, H2_PROTOCOL_ERROR, "PRIORITY on stream 0");
-        return;
-    }
-    s = stream_find(&h->streams, f->stream);
     if (f->len != 5) {
         if (s) {
             h2_stream_reset(s, H2_FRAME_SIZE_ERROR);
@@ -282,10 +226,6 @@ static void input_rst(h2_session *h, const h2_frame *f)
 {
     http_stream *s;
 
-    if (!f->stream || f->len != 4) {
-        h2_fail(h, f->stream ? H2_FRAME_SIZE_ERROR : H2_PROTOCOL_ERROR, "wrong RST_STREAM");
-        return;
-    }
     if (f->stream > h->last_id || !(f->stream & 1)) {
         h2_fail(h, H2_PROTOCOL_ERROR, "RST_STREAM for a stream that is not open");
         return;
@@ -298,11 +238,7 @@ static void input_rst(h2_session *h, const h2_frame *f)
 
 static void input_ping(h2_session *h, const h2_frame *f, const uint8_t *payload)
 {
-    if (f->stream)
-        h2_fail(h, H2_PROTOCOL_ERROR, "PING on a stream");
-    else if (f->len != 8)
-        h2_fail(h, H2_FRAME_SIZE_ERROR, "PING of another length than 8");
-    else if (h2_limit_cheap(h, "PING, again and again"))
+    if (h2_limit_cheap(h, "PING, again and again"))
         return;
     else if (!(f->flags & H2_ACK))
         h2_ctl(h, H2_PING, H2_ACK, 0, payload, 8);
@@ -310,26 +246,11 @@ static void input_ping(h2_session *h, const h2_frame *f, const uint8_t *payload)
         h2_goaway(h, H2_NO_ERROR);
 }
 
-static void input_goaway(h2_session *h, const h2_frame *f)
-{
-    if (f->stream)
-        h2_fail(h, H2_PROTOCOL_ERROR, "GOAWAY on a stream");
-    else if (f->len < 8)
-        h2_fail(h, H2_FRAME_SIZE_ERROR, "GOAWAY too short");
-    else
-        h->goaway_came = 1;
-}
-
 static void input_priority_update(h2_session *h, const h2_frame *f, const uint8_t *payload)
 {
-    uint32_t id;
+    const uint32_t id = h2_get32(payload) & H2_STREAM_MAX;
     http_stream *s;
 
-    if (f->stream || f->len < 4) {
-        h2_fail(h, f->stream ? H2_PROTOCOL_ERROR : H2_FRAME_SIZE_ERROR, "wrong PRIORITY_UPDATE");
-        return;
-    }
-    id = h2_get32(payload) & H2_STREAM_MAX;
     if (!id) {
         h2_fail(h, H2_PROTOCOL_ERROR, "PRIORITY_UPDATE for stream 0");
         return;
@@ -341,12 +262,22 @@ static void input_priority_update(h2_session *h, const h2_frame *f, const uint8_
         stream_set_priority(s, (const char *)payload + 4, f->len - 4);
 }
 
+static void input_block(h2_session *h, const h2_frame *f, const uint8_t *payload)
+{
+    h2_block *b = &h->block;
+
+    if (!(f->stream & 1))
+        h2_fail(h, H2_PROTOCOL_ERROR, "HEADERS on a stream that is not the client's");
+    else if (input_is_right(h, h2_block_take(b, f, payload, (uint32_t)h->conf.max_block,
+                                             INPUT_CONTINUATIONS)) &&
+             !b->stream) {
+        h2_take_block(h, f->stream, b->flags, b->data, b->len);
+        h2_block_free(b);
+    }
+}
+
 static void input_frame(h2_session *h, const h2_frame *f, const uint8_t *payload)
 {
-    if (h->block_stream && f->type != H2_CONTINUATION) {
-        h2_fail(h, H2_PROTOCOL_ERROR, "another frame within a field block");
-        return;
-    }
     if (!h->settings_came && f->type != H2_SETTINGS) {
         h2_fail(h, H2_PROTOCOL_ERROR, "the first frame is not SETTINGS");
         return;
@@ -362,7 +293,8 @@ static void input_frame(h2_session *h, const h2_frame *f, const uint8_t *payload
         input_data(h, f, payload);
         break;
     case H2_HEADERS:
-        h2_input_headers(h, f, payload);
+    case H2_CONTINUATION:
+        input_block(h, f, payload);
         break;
     case H2_PRIORITY:
         input_priority(h, f, payload);
@@ -373,20 +305,14 @@ static void input_frame(h2_session *h, const h2_frame *f, const uint8_t *payload
     case H2_SETTINGS:
         input_settings(h, f, payload);
         break;
-    case H2_PUSH_PROMISE:
-        h2_fail(h, H2_PROTOCOL_ERROR, "PUSH_PROMISE of a client");
-        break;
     case H2_PING:
         input_ping(h, f, payload);
         break;
     case H2_GOAWAY:
-        input_goaway(h, f);
+        h->goaway_came = 1;
         break;
     case H2_WINDOW_UPDATE:
         input_window_update(h, f, payload);
-        break;
-    case H2_CONTINUATION:
-        h2_input_continuation(h, f, payload);
         break;
     case H2_PRIORITY_UPDATE:
         input_priority_update(h, f, payload);
@@ -430,15 +356,13 @@ void h2_input(h2_session *h)
         const uint8_t *in = (const uint8_t *)bc->in + bc->in_off;
         h2_frame f = h2_get_frame(in);
 
-        if (f.len > H2_FRAME_MAX) {
-            h2_fail(h, H2_FRAME_SIZE_ERROR, "frame longer than SETTINGS_MAX_FRAME_SIZE");
+        if (!input_is_right(h, h2_frame_check(&f, &h->block)))
             return;
-        }
         if (conn_in_size(bc) < H2_FRAME_HEAD + f.len)
             break;
         input_frame(h, &f, in + H2_FRAME_HEAD);
         conn_in_consume(bc, H2_FRAME_HEAD + f.len);
-        if (!h->block_stream)
+        if (!h->block.stream)
             h->frame_began = bc->loop->monotonic;
     }
 }

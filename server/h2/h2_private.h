@@ -8,7 +8,7 @@
  *
  *   h2_session.c  the driver of a connection: begin, turns, deadlines, end
  *   h2_input.c    what each frame does
- *   h2_blocks.c   HEADERS and CONTINUATION
+ *   h2_wire.c     rules of frames that hold for backends as well
  *   h2_request.c  field blocks to requests, which memory answers or a stream waits with; trailers
  *   h2_stream.c   how streams begin and end
  *   h2_output.c   which stream sends next, and frames in as few writes as possible
@@ -22,7 +22,7 @@
  * Streams, and what runs in them, are a room of their own (../streams), which knows no frame. A session belongs to its
  * connection's loop.
  */
-#include "h2_frame.h"
+#include "h2_wire.h"
 #include "hpack_decode.h"
 #include "http_head.h"
 #include "response_cache.h"
@@ -90,15 +90,12 @@ struct h2_session {
     int64_t window;      /**< of the connection, that the client gave */
     int32_t recv_window; /**< that we gave */
     uint32_t owed;
-    uint64_t padding;      /**< state of what decides how much; see h2_conf.padding */
-    uint32_t last_id;      /**< highest stream that the client opened */
-    uint32_t block_stream; /**< CONTINUATION is due for it; 0: none */
-    uint8_t block_flags;
+    uint64_t padding; /**< state of what decides how much; see h2_conf.padding */
+    uint32_t last_id; /**< highest stream that the client opened */
+    h2_block block;
     uint8_t preface, settings_came, goaway_sent, goaway_came;
     uint8_t running; /**< within h2_run() */
-    char *block;     /**< the beginning of a field block; malloc() */
-    uint32_t block_len, block_cap, block_frames;
-    uint8_t *ctl; /**< frames that do not belong to streams' output; malloc() */
+    uint8_t *ctl;    /**< frames that do not belong to streams' output; malloc() */
     uint32_t ctl_len, ctl_cap;
     apr_time_t frame_began; /**< when what is incomplete began to come */
     apr_time_t
@@ -189,14 +186,6 @@ void h2_reset_id(h2_session *h, uint32_t id, h2_error code);
 int h2_was_reset(const h2_session *h, uint32_t id);
 /** END_STREAM was sent. s may be gone afterwards. */
 void h2_stream_sent(http_stream *s);
-
-/* ---- h2_input.c, h2_blocks.c; the loop ---- */
-
-/** What of a frame is not padding. @return 0; -1: it says that it has more padding than bytes */
-int h2_input_unpad(const h2_frame *f, const uint8_t **payload, uint32_t *len);
-/** Take a frame of that type. */
-void h2_input_headers(h2_session *h, const h2_frame *f, const uint8_t *payload);
-void h2_input_continuation(h2_session *h, const h2_frame *f, const uint8_t *payload);
 
 /* ---- h2_output.c; the loop ---- */
 

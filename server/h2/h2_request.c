@@ -264,7 +264,7 @@ void h2_take_block(h2_session *h, uint32_t id, unsigned flags, const uint8_t *bl
     request_scratch *t = request_scratch_of(h);
     http_field_block list;
 
-    BRG_ASSERT_DEBUG(!h->block_stream); /* the block is complete */
+    BRG_ASSERT_DEBUG(!h->block.stream); /* the block is complete */
     list = (http_field_block){.text = t->text,
                               .room = (size_t)h->conf.max_block + 4096,
                               .field = t->field,

@@ -33,7 +33,7 @@ static void session_settings(h2_session *h)
 {
     uint8_t payload[30], *p = payload;
     const struct {
-        uint16_t id;
+        h2_setting id;
         uint32_t value;
     } ours[] = {{H2_SET_MAX_CONCURRENT_STREAMS, (uint32_t)h->conf.max_streams},
                 {H2_SET_INITIAL_WINDOW_SIZE, (uint32_t)h->conf.window},
@@ -42,11 +42,8 @@ static void session_settings(h2_session *h)
                 {H2_SET_ENABLE_CONNECT_PROTOCOL, 1}};
     const size_t n = sizeof ours / sizeof *ours - !h->conf.websockets;
 
-    for (size_t i = 0; i < n; i++) {
-        *p++ = (uint8_t)(ours[i].id >> 8);
-        *p++ = (uint8_t)ours[i].id;
-        p = h2_put32(p, ours[i].value);
-    }
+    for (size_t i = 0; i < n; i++)
+        p = h2_put_setting(p, ours[i].id, ours[i].value);
     h2_ctl(h, H2_SETTINGS, 0, 0, payload, (size_t)(p - payload));
     h->recv_window = H2_WINDOW_DEFAULT;
     h2_credit(h, 0, H2_CONN_WINDOW - H2_WINDOW_DEFAULT);
@@ -105,7 +102,7 @@ static void session_free(h2_session *h)
     BRG_ASSERT(h->streams.bc->loop->http2_n > 0);
     h->streams.bc->loop->http2_n--;
     hpack_table_free(&h->decoder);
-    free(h->block);
+    h2_block_free(&h->block);
     free(h->ctl);
     h->tag = 0;
     free(h);
@@ -193,14 +190,14 @@ static apr_time_t session_head_due(const h2_session *h)
     apr_interval_time_t most = s->timeout;
 
     /* While streams are open it may be a body, whose time its request keeps. */
-    if (t->first_us && t->first_us < most && (!h->streams.n || h->block_stream))
+    if (t->first_us && t->first_us < most && (!h->streams.n || h->block.stream))
         most = t->first_us;
     return h->frame_began + most;
 }
 
 static int session_is_idle(const h2_session *h)
 {
-    return !h->streams.n && !conn_in_size(h->streams.bc) && !h->block_stream && h->requests;
+    return !h->streams.n && !conn_in_size(h->streams.bc) && !h->block.stream && h->requests;
 }
 
 /* 0: nothing has to come by any time. */
@@ -211,7 +208,7 @@ static apr_time_t session_due(const h2_session *h)
 
     if (bc->pending)
         return h->streams.progress + timeout;
-    if (conn_in_size(bc) || h->block_stream || !h->settings_came || (!h->requests && !h->streams.n))
+    if (conn_in_size(bc) || h->block.stream || !h->settings_came || (!h->requests && !h->streams.n))
         return session_head_due(h);
     if (!h->streams.n)
         return bc->idle_until;
@@ -320,7 +317,7 @@ static void h2_expired(brg_conn *bc)
         return;
     }
     if (!bc->pending && !h->streams.ending &&
-        (conn_in_size(bc) || h->block_stream || !h->settings_came)) {
+        (conn_in_size(bc) || h->block.stream || !h->settings_came)) {
         connection_log_late(bc, "header");
         h2_fail(h, H2_NO_ERROR, "frames did not arrive in time");
         h2_run(bc);

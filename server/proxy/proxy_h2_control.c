@@ -14,59 +14,47 @@ static int control_answer(h2c_session *s, const uint8_t *data, apr_size_t len)
     return 1;
 }
 
-/* @return NULL, or what is wrong */
-static const char *settings_window(h2c_session *s, uint32_t value)
+static h2_breach settings_window(h2c_session *s, uint32_t value)
 {
-    if (value > H2_WINDOW_MAX)
-        return "a window that is too large";
-    for (h2c_stream *st = s->first; st; st = st->next) {
-        st->window += (int64_t)value - s->initial;
-        if (st->window > H2_WINDOW_MAX)
-            return "a window that is too large";
-    }
+    h2_breach breach = {H2_NO_ERROR, NULL};
+
+    for (h2c_stream *st = s->first; st && !breach.why; st = st->next)
+        breach = h2_window_add(&st->window, (int64_t)value - s->initial);
     s->initial = value;
-    h2c_session_wake_senders(s);
-    return NULL;
+    if (!breach.why)
+        h2c_session_wake_senders(s);
+    return breach;
 }
 
-static const char *settings_one(h2c_session *s, unsigned name, uint32_t value)
+static void settings_streams(h2c_session *s, uint32_t value)
 {
-    switch (name) {
-    case H2_SET_INITIAL_WINDOW_SIZE:
+    s->most = value < H2C_STREAMS_MOST ? value : H2C_STREAMS_MOST;
+    if (!s->cc->on_loop)
+        return;
+    *client_shared_most(s->cc) = s->most;
+    if (h2c_session_has_room(s))
+        client_shared_tell(s->cc);
+}
+
+static h2_breach settings_one(void *baton, unsigned id, uint32_t value)
+{
+    h2c_session *s = baton;
+
+    if (id == H2_SET_INITIAL_WINDOW_SIZE)
         return settings_window(s, value);
-    case H2_SET_MAX_FRAME_SIZE:
-        if (value < H2_FRAME_MAX || value > 0xffffff)
-            return "malformed SETTINGS";
+    if (id == H2_SET_MAX_FRAME_SIZE)
         s->frame_most = value < 65536 ? value : 65536;
-        return NULL;
-    case H2_SET_MAX_CONCURRENT_STREAMS:
-        s->most = value < H2C_STREAMS_MOST ? value : H2C_STREAMS_MOST;
-        if (!s->cc->on_loop)
-            return NULL;
-        *client_shared_most(s->cc) = s->most;
-        if (h2c_session_has_room(s))
-            client_shared_tell(s->cc);
-        return NULL;
-    default:
-        return NULL;
-    }
+    else if (id == H2_SET_MAX_CONCURRENT_STREAMS)
+        settings_streams(s, value);
+    return (h2_breach){H2_NO_ERROR, NULL};
 }
 
 static void control_settings(h2c_session *s, const h2_frame *f, const uint8_t *p)
 {
     uint8_t ack[H2_FRAME_HEAD];
-    const char *why = NULL;
 
-    if (f->flags & H2_ACK)
+    if (f->flags & H2_ACK || !h2c_is_right(s, h2_settings_read(p, f->len, settings_one, s)))
         return;
-    if (f->stream || f->len % 6)
-        why = "malformed SETTINGS";
-    for (const uint8_t *end = p + f->len; !why && p < end; p += 6)
-        why = settings_one(s, (unsigned)p[0] << 8 | p[1], h2_get32(p + 2));
-    if (why) {
-        h2c_session_fault(s, why);
-        return;
-    }
     h2_put_frame(ack, 0, H2_SETTINGS, H2_ACK, 0);
     (void)control_answer(s, ack, sizeof ack);
 }
@@ -75,10 +63,6 @@ static void control_ping(h2c_session *s, const h2_frame *f, const uint8_t *p)
 {
     uint8_t pong[H2_FRAME_HEAD + 8];
 
-    if (f->len != 8 || f->stream) {
-        h2c_session_fault(s, "malformed PING");
-        return;
-    }
     if (f->flags & H2_ACK)
         return;
     memcpy(h2_put_frame(pong, 8, H2_PING, H2_ACK, 0), p, 8);
@@ -90,16 +74,9 @@ static void control_window(h2c_session *s, const h2_frame *f, const uint8_t *p)
     h2c_stream *st = f->stream ? h2c_stream_find(s, f->stream) : NULL;
     int64_t *window = f->stream ? (st ? &st->window : NULL) : &s->window;
 
-    if (f->len != 4) {
-        h2c_session_fault(s, "malformed WINDOW_UPDATE");
+    if (!window || !h2c_is_right(s, h2_window_add(window, h2_get32(p) & H2_WINDOW_MAX)))
         return;
-    }
-    if (!window)
-        return;
-    *window += h2_get32(p) & H2_WINDOW_MAX;
-    if (*window > H2_WINDOW_MAX)
-        h2c_session_fault(s, "a window that is too large");
-    else if (st)
+    if (st)
         h2c_stream_wake(st);
     else
         h2c_session_wake_senders(s);
@@ -116,10 +93,6 @@ static void control_reset(h2c_session *s, const h2_frame *f, const uint8_t *p)
 {
     h2c_stream *st = h2c_stream_find(s, f->stream);
 
-    if (f->len != 4) {
-        h2c_session_fault(s, "malformed RST_STREAM");
-        return;
-    }
     if (!st)
         return;
     st->ended = 1; /* no more is sent */
@@ -135,12 +108,8 @@ static void control_reset(h2c_session *s, const h2_frame *f, const uint8_t *p)
     }
 }
 
-static void control_goaway(h2c_session *s, const h2_frame *f, const uint8_t *p)
+static void control_goaway(h2c_session *s, const uint8_t *p)
 {
-    if (f->len < 8) {
-        h2c_session_fault(s, "malformed GOAWAY");
-        return;
-    }
     s->leaving = 1;
     client_unshare(s->cc);
     for (h2c_stream *st = s->first; st; st = st->next)
@@ -164,10 +133,7 @@ void h2c_control(h2c_session *s, const h2_frame *f, const uint8_t *p)
         control_reset(s, f, p);
         break;
     case H2_GOAWAY:
-        control_goaway(s, f, p);
-        break;
-    case H2_PUSH_PROMISE:
-        h2c_session_fault(s, "PUSH_PROMISE, which was forbidden");
+        control_goaway(s, p);
         break;
     default:
         break;

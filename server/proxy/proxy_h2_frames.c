@@ -51,6 +51,7 @@ static h2c_block *block_copy(const http_field_block *list)
 
 static void block_for(h2c_session *s, h2c_stream *st, const http_field_block *list)
 {
+    const int ends = (s->block.flags & H2_END_STREAM) != 0;
     h2c_block *b;
 
     if (st->bad || st->over)
@@ -67,7 +68,7 @@ static void block_for(h2c_session *s, h2c_stream *st, const http_field_block *li
         h2c_stream_fault(st, "no memory");
         return;
     }
-    if (st->headed && !s->block_ends)
+    if (st->headed && !ends)
         h2c_stream_fault(st, "trailers that end nothing");
     if (!st->headed)
         st->headed = !block_is_interim(list);
@@ -75,89 +76,43 @@ static void block_for(h2c_session *s, h2c_stream *st, const http_field_block *li
     *st->blocks_last = b;
     st->blocks_last = &b->next;
     st->blocks_n++;
-    st->x->got += (apr_off_t)s->block_n;
-    st->over = s->block_ends;
+    st->x->got += s->block.len;
+    st->over = (uint8_t)ends;
     if (st->over && !st->headed)
         h2c_stream_fault(st, "the stream ended without an answer");
     h2c_stream_wake(st);
 }
 
 /* All blocks are decoded, also those of streams that are gone: the table of HPACK depends on each. */
-static void block_done(h2c_session *s, const uint8_t *data)
+static void block_done(h2c_session *s, uint32_t id)
 {
-    h2c_stream *st = h2c_stream_find(s, s->block_stream);
+    h2c_stream *st = h2c_stream_find(s, id);
     char *text = malloc(H2C_HEAD_MOST + sizeof(http_field) * H2C_FIELDS_MOST);
     http_field_block list = {.room = H2C_HEAD_MOST, .most = H2C_FIELDS_MOST};
 
-    s->block_open = 0;
     if (!text) {
         h2c_session_fault(s, "no memory");
         return;
     }
     list.field = (http_field *)(void *)text;
     list.text = text + sizeof(http_field) * H2C_FIELDS_MOST;
-    if (hpack_decode(&s->table, data, s->block_n, &list) != HPACK_OK)
+    if (hpack_decode(&s->table, s->block.data, s->block.len, &list) != HPACK_OK)
         h2c_session_fault(s, "a malformed field block");
     else if (st)
         block_for(s, st, &list);
     else if (++s->control > H2C_CONTROL_MOST)
         h2c_session_fault(s, "a flood of frames");
     free(text);
-    free(s->block);
-    s->block = NULL;
-    s->block_n = s->block_cap = 0;
+    h2_block_free(&s->block);
 }
 
-static void block_part(h2c_session *s, const h2_frame *f, const uint8_t *p, apr_size_t n)
+static void frames_block(h2c_session *s, const h2_frame *f, const uint8_t *p)
 {
-    const int whole = !s->block_n && (f->flags & H2_END_HEADERS);
-
-    BRG_ASSERT(s->block_n <= s->block_cap);
-    if (s->block_n + n > H2C_HEAD_MOST) {
-        h2c_session_fault(s, "the head is too large");
-        return;
-    }
-    if (!whole && s->block_n + n > s->block_cap) {
-        const apr_size_t cap = (s->block_n + n) * 2;
-        uint8_t *more = realloc(s->block, cap);
-
-        if (!more) {
-            h2c_session_fault(s, "no memory");
-            return;
-        }
-        s->block = more;
-        s->block_cap = cap;
-    }
-    if (!whole && n)
-        memcpy(s->block + s->block_n, p, n);
-    s->block_n += n;
-    s->block_open = 1;
-    if (f->flags & H2_END_HEADERS)
-        block_done(s, whole ? p : s->block);
-}
-
-static void frames_headers(h2c_session *s, const h2_frame *f, const uint8_t *p)
-{
-    apr_size_t n = f->len, padding = 0, before = 0;
-
-    if (!frames_is_past(s, f->stream)) {
+    if (!frames_is_past(s, f->stream))
         h2c_session_fault(s, "HEADERS of a stream that was not asked for");
-        return;
-    }
-    if (f->flags & H2_PADDED) {
-        padding = n ? *p : 0;
-        before = 1;
-    }
-    if (f->flags & H2_HAS_PRIORITY)
-        before += 5;
-    if (before + padding > n) {
-        h2c_session_fault(s, "malformed HEADERS");
-        return;
-    }
-    s->block_stream = f->stream;
-    s->block_ends = (f->flags & H2_END_STREAM) != 0;
-    s->block_n = 0;
-    block_part(s, f, p + before, n - before - padding);
+    else if (h2c_is_right(s, h2_block_take(&s->block, f, p, H2C_HEAD_MOST, H2C_CONTINUATIONS)) &&
+             !s->block.stream)
+        block_done(s, f->stream);
 }
 
 /* ---- bodies ---- */
@@ -316,26 +271,12 @@ static int data_begin(h2c_session *s, const h2_frame *f)
 
 static void frames_one(h2c_session *s, const h2_frame *f, const uint8_t *p)
 {
-    if (f->type != H2_HEADERS && f->type != H2_CONTINUATION && ++s->control > H2C_CONTROL_MOST) {
+    if (f->type == H2_HEADERS || f->type == H2_CONTINUATION)
+        frames_block(s, f, p);
+    else if (++s->control > H2C_CONTROL_MOST)
         h2c_session_fault(s, "a flood of frames");
-        return;
-    }
-    switch (f->type) {
-    case H2_HEADERS:
-        frames_headers(s, f, p);
-        break;
-    case H2_CONTINUATION:
-        if (!s->block_open)
-            h2c_session_fault(s, "CONTINUATION of nothing");
-        else if (++s->control > H2C_CONTROL_MOST)
-            h2c_session_fault(s, "a flood of frames");
-        else
-            block_part(s, f, p, f->len);
-        break;
-    default:
+    else
         h2c_control(s, f, p);
-        break;
-    }
 }
 
 /* @return 0: more is needed, or it is over */
@@ -351,14 +292,8 @@ static int frames_next(h2c_session *s)
     if (client_in_size(s->cc) < H2_FRAME_HEAD)
         return 0;
     f = h2_get_frame(p);
-    if (f.len > H2_FRAME_MAX) {
-        h2c_session_fault(s, "a frame that is too large");
+    if (!h2c_is_right(s, h2_frame_check(&f, &s->block)))
         return 0;
-    }
-    if (s->block_open && (f.type != H2_CONTINUATION || f.stream != s->block_stream)) {
-        h2c_session_fault(s, "a field block that does not end");
-        return 0;
-    }
     if (f.type == H2_DATA)
         return data_begin(s, &f);
     if (client_in_size(s->cc) < H2_FRAME_HEAD + f.len)

@@ -12,7 +12,7 @@
  * An exchange on a worker has a session for itself. Threads: the loop's, or the worker's. Blocking: no.
  */
 #include "exchange_private.h"
-#include "h2_frame.h"
+#include "h2_wire.h"
 #include "hpack_decode.h"
 
 #define H2C_WINDOW \
@@ -20,6 +20,7 @@
 #define H2C_WINDOW_ALL (4 << 20)   /* of the connection: in one event */
 #define H2C_HEAD_MOST (256 * 1024) /* bytes of a field block, packed and unpacked */
 #define H2C_FIELDS_MOST 1000
+#define H2C_CONTINUATIONS 256
 #define H2C_CONTROL_MOST \
     10000               /* frames in a row that carry nothing of an exchange: a flood beyond */
 #define H2C_STREAMS 100 /* at a time, until the backend says how many */
@@ -53,13 +54,10 @@ typedef struct h2c_session {
     uint32_t frame_most;       /* and its SETTINGS_MAX_FRAME_SIZE */
     uint64_t taken; /* bytes of DATA that were read and not given back by WINDOW_UPDATE */
 
-    h2c_stream *data_of;            /* whose DATA arrives in pieces; NULL: nobody's */
-    uint32_t data_left, padding;    /* of that frame, and behind it */
-    uint8_t data_ends;              /* and it ends the stream */
-    uint8_t block_open, block_ends; /* a field block arrives in pieces */
-    uint32_t block_stream;
-    uint8_t *block;
-    apr_size_t block_n, block_cap;
+    h2c_stream *data_of;         /* whose DATA arrives in pieces; NULL: nobody's */
+    uint32_t data_left, padding; /* of that frame, and behind it */
+    uint8_t data_ends;           /* and it ends the stream */
+    h2_block block;
     unsigned control;
 
     uint8_t *out; /* out[out_from .. out_to) waits for the socket */
@@ -140,6 +138,12 @@ void h2c_session_wake_senders(const h2c_session *s);
 
 /** The backend broke a rule, or the connection ended: all streams are over. */
 void h2c_session_fault(h2c_session *s, const char *why);
+static inline int h2c_is_right(h2c_session *s, h2_breach breach)
+{
+    if (breach.why)
+        h2c_session_fault(s, breach.why);
+    return !breach.why;
+}
 void h2c_session_broken(h2c_session *s, apr_status_t rv);
 
 /** Read all that is there. */

@@ -71,22 +71,15 @@ void h2c_put_number(h2c_session *s, h2_frame_type type, uint32_t stream, uint32_
     h2c_out(s, frame, sizeof frame);
 }
 
-static uint8_t *h2c_put_setting(uint8_t *p, h2_setting name, uint32_t value)
-{
-    *p++ = 0;
-    *p++ = (uint8_t)name;
-    return h2_put32(p, value);
-}
-
 void h2c_greet(h2c_session *s)
 {
     uint8_t text[H2_PREFACE_LEN + H2_FRAME_HEAD + 18], *p = text;
 
     memcpy(p, H2_PREFACE, H2_PREFACE_LEN);
     p = h2_put_frame(p + H2_PREFACE_LEN, 18, H2_SETTINGS, 0, 0);
-    p = h2c_put_setting(p, H2_SET_ENABLE_PUSH, 0);
-    p = h2c_put_setting(p, H2_SET_INITIAL_WINDOW_SIZE, H2C_WINDOW);
-    p = h2c_put_setting(p, H2_SET_MAX_HEADER_LIST_SIZE, H2C_HEAD_MOST);
+    p = h2_put_setting(p, H2_SET_ENABLE_PUSH, 0);
+    p = h2_put_setting(p, H2_SET_INITIAL_WINDOW_SIZE, H2C_WINDOW);
+    p = h2_put_setting(p, H2_SET_MAX_HEADER_LIST_SIZE, H2C_HEAD_MOST);
     h2c_out(s, text, (apr_size_t)(p - text));
     h2c_put_number(s, H2_WINDOW_UPDATE, 0, H2C_WINDOW_ALL - H2_WINDOW_DEFAULT);
 }

@@ -111,7 +111,7 @@ static void session_end(void *baton)
         stream_free(st);
     }
     hpack_table_free(&s->table);
-    free(s->block);
+    h2_block_free(&s->block);
     free(s->out);
     free(s);
 }
@@ -219,7 +219,7 @@ static void session_rest(h2c_session *s)
 {
     client_conn *cc = s->cc;
 
-    if (s->leaving || s->out_from != s->out_to || s->next >= H2_STREAM_MAX - 2 || s->block_open) {
+    if (s->leaving || s->out_from != s->out_to || s->next >= H2_STREAM_MAX - 2 || s->block.stream) {
         client_close(cc);
         return;
     }

@@ -2,7 +2,7 @@
 /*
  * What a client sends on an HTTP/2 connection, as bytes, behind a preface. The first byte chooses the pieces in which they
  * come. Nothing may be sent that the frames do not allow (test_h2_peer.h), and the connection must end when the client goes.
- * Covers: server/h2/h2_input.c server/h2/h2_blocks.c server/h2/h2_limits.c
+ * Covers: server/h2/h2_input.c server/h2/h2_wire.c server/h2/h2_limits.c
  */
 #include <stdarg.h>
 #include <stddef.h>

@@ -3,7 +3,7 @@
  * An HTTP/2 connection, by a list of steps: frames of each type with fields and payload from the input, requests for a
  * site, bytes as they are, and what a client's socket does (few bytes at a time, no room, a deadline that passes). The model of the
  * client (test_h2_peer.h) checks each frame that comes back, and the connection must end when the client goes.
- * Covers: server/h2/h2_session.c server/h2/h2_input.c server/h2/h2_blocks.c server/h2/h2_request.c
+ * Covers: server/h2/h2_session.c server/h2/h2_input.c server/h2/h2_wire.c server/h2/h2_request.c
  *     server/h2/h2_stream.c server/h2/h2_output.c server/h2/h2_limits.c server/streams/stream_table.c
  *     server/streams/stream_pipe.c server/streams/stream_head.c server/streams/stream_waiting.c
  */

@@ -410,7 +410,7 @@ static unsigned long fail_at; /* from 1 on; 0: none fails */
 static int is_ours(const void *caller)
 {
     const void *const beside[] = {
-        stream_answer_take, stream_answer_end, h2_input_headers,   h2_fail,      h2_take_block,
+        stream_answer_take, stream_answer_end, h2_block_take,      h2_fail,      h2_take_block,
         stream_head_fill,   h2_input,          h2_limit_cheap,     h2_output,    h2_ctl,
         stream_pipe_begin,  stream_pipe_body,  stream_open,        hpack_decode, hpack_table_add,
         gather_flush,       pending_flush,     loop_stream,        conn_fill,    loop_in_get,
