@@ -145,11 +145,13 @@ int main(int argc, const char *const *argv)
     main_check_ssi(process); /* before the arguments of -k are taken out */
     main_takeover(process);
     main_advice(process);
+    main_serve_take(process);
     main_compare_take(process);
     main_long_options(process);
     ap_run_rewrite_args(process);
     upgrade_begin(process);
     main_options_read(process, &options);
+    main_serve_options(&options);
     conf_generation_source(options.confname, options.root);
     if (tries && ap_run_mode == AP_SQ_RM_CONFIG_TEST)
         conf_trial(process);
@@ -160,5 +162,6 @@ int main(int argc, const char *const *argv)
     if (main_compare_is_asked())
         main_compare(process);
     main_first_pass(process, &options);
+    main_serve_tell();
     mpm_process_exit(process, main_serve(process));
 }

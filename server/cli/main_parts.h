@@ -88,6 +88,16 @@ int main_compare_is_asked(void);
 /** Serve these URLs with each memory system, print what they cost, and end the program: 0, or 2 if that cannot be done. */
 void main_compare(process_rec *process) __attribute__((noreturn));
 
+/** `--serve DIR [[ADDRESS:]PORT]` as the first argument: taken out of the arguments; lines of a configuration take its place. Ends the
+ * program where that cannot be served. (main_serve.c) */
+void main_serve_take(process_rec *process);
+
+/** With --serve: no configuration file is read, and the directory is the root. */
+void main_serve_options(main_options *options);
+
+/** With --serve: print where. Once the sockets are open. */
+void main_serve_tell(void);
+
 /** 1 if there is a file to read. */
 int main_has_configuration(apr_pool_t *p, const main_options *options);
 
