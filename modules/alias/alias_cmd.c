@@ -85,6 +85,7 @@ static const char *alias_add(cmd_parms *cmd, const char *fake, const char *real,
     entry->regex = regex;
     entry->handler = cmd->info;
     entry->status = 0;
+    entry->line = cmd->directive;
     if (!is_pattern)
         alias_warn_overlap(cmd, conf->aliases, entry);
     return NULL;
@@ -210,6 +211,7 @@ static const char *alias_add_redirect(cmd_parms *cmd, alias_dir_conf *conf,
     entry.fake = args->from;
     entry.real = args->to ? args->to : "";
     entry.status = args->status;
+    entry.line = cmd->directive;
     APR_ARRAY_PUSH(alias_list(cmd, list), alias_entry) = entry;
     return NULL;
 }

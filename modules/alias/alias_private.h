@@ -22,6 +22,7 @@ typedef struct alias_entry {
     ap_regex_t *regex;   /**< the Match forms */
     const char *handler; /**< ScriptAlias: forced handler */
     int status;          /**< redirects: HTTP status */
+    const ap_directive_t *line;
 } alias_entry;
 
 typedef struct alias_server_conf {

@@ -13,6 +13,7 @@
 #include "http_request.h"
 #include "apr_strings.h"
 #include "apr_uri.h"
+#include "brigade/explain.h"
 #include "brigade/hooks.h"
 #include "brigade/response_cache.h"
 
@@ -246,6 +247,7 @@ static void alias_try_list(request_rec *r, const apr_array_header_t *list, int i
         if (found && !out->failed) {
             alias_force_handler(r, entry->handler);
             out->status = entry->status;
+            BRG_EXPLAIN(r, entry->line, apr_pstrcat(r->pool, r->uri, " -> ", found, NULL));
         }
     }
     if (found && !is_redirect && !out->failed)

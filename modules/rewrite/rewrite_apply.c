@@ -5,6 +5,7 @@
 #include "http_core.h"
 #include "http_request.h"
 #include "apr_strings.h"
+#include "brigade/explain.h"
 #include "brigade/response_cache.h"
 
 #include <string.h>
@@ -65,8 +66,10 @@ static int apply_conditions(rewrite_run *run, const rewrite_rule *rule)
     for (int i = 0; i < rule->conds->nelts; i++) {
         int holds = rewrite_cond_holds(run, &cond[i]);
 
-        if (!holds && !cond[i].or_next)
+        if (!holds && !cond[i].or_next) {
+            BRG_EXPLAIN(run->r, cond[i].line, "does not hold");
             return 0;
+        }
         if (!holds) {
             run->vary_this = NULL;
             continue;
@@ -149,7 +152,11 @@ static apply_outcome apply_rule(rewrite_run *run, const rewrite_rule *rule)
     char *uri = NULL;
 
     apply_find_uri(run, is_proxied);
-    if (!apply_matches(run, rule) || !apply_conditions(run, rule))
+    if (!apply_matches(run, rule)) {
+        BRG_EXPLAIN(r, rule->line, apr_pstrcat(r->pool, "does not match ", run->uri, NULL));
+        return APPLY_NO_MATCH;
+    }
+    if (!apply_conditions(run, rule))
         return APPLY_NO_MATCH;
     if (!(rule->flags & REWRITE_F_NOSUB)) {
         uri = rewrite_expand(run, rule->output, rule);
@@ -250,6 +257,20 @@ static void apply_skip_chain(apply_walk *walk)
     walk->i++;
 }
 
+/* For --explain. */
+static const char *apply_effect(const rewrite_run *run, const rewrite_rule *rule,
+                                apply_outcome outcome)
+{
+    const request_rec *r = run->r;
+
+    if (outcome == APPLY_REFUSED || rule->flags & REWRITE_F_STATUS)
+        return apr_psprintf(r->pool, "matches %s: answered with status %d", run->uri, r->status);
+    if (outcome == APPLY_MATCHED)
+        return apr_pstrcat(r->pool, "matches ", run->uri, ", and leaves it", NULL);
+    return apr_pstrcat(r->pool, "matches ", run->uri, " -> ", r->filename,
+                       r->args && *r->args ? "?" : "", r->args ? r->args : "", NULL);
+}
+
 /* @return 1 to go on */
 static int apply_step(rewrite_run *run, apply_walk *walk, const rewrite_rule **last)
 {
@@ -259,6 +280,8 @@ static int apply_step(rewrite_run *run, apply_walk *walk, const rewrite_rule **l
     BRG_ASSERT(walk->i >= 0 && walk->i < walk->n);
     run->vary = NULL;
     outcome = apply_rule(run, rule);
+    if (outcome != APPLY_NO_MATCH)
+        BRG_EXPLAIN(run->r, rule->line, apply_effect(run, rule, outcome));
     if (outcome == APPLY_NO_MATCH) {
         apply_skip_chain(walk);
         return 1;

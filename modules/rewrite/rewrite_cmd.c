@@ -200,6 +200,7 @@ const char *rewrite_set_cond(cmd_parms *cmd, void *dir, const char *line)
     char *arg[3];
 
     memset(cond, 0, sizeof *cond);
+    cond->line = cmd->directive;
     if (rewrite_split_line(apr_pstrdup(cmd->pool, line), arg))
         return apr_pstrcat(cmd->pool, "RewriteCond: bad argument line '", line, "'", NULL);
     cond->input = arg[0];
@@ -291,6 +292,7 @@ const char *rewrite_set_rule(cmd_parms *cmd, void *dir, const char *line)
     char *arg[3];
 
     memset(rule, 0, sizeof *rule);
+    rule->line = cmd->directive;
     rule->status = HTTP_MOVED_TEMPORARILY;
     rule->rounds = REWRITE_ROUNDS;
     if (rewrite_split_line(apr_pstrdup(cmd->pool, line), arg))

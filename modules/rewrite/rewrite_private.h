@@ -60,6 +60,7 @@ typedef struct rewrite_cond {
     unsigned
         lasting : 1; /**< lives as long as the configuration, other than one of an .htaccess file */
     unsigned captures : 1; /**< something later in the rule may use %N */
+    const ap_directive_t *line;
 } rewrite_cond;
 
 /* ---- rules --------------------------------------------------------------------------------------------- */
@@ -104,6 +105,7 @@ typedef struct rewrite_rule {
     const char *noescapes;    /**< BNE=...; NULL: none */
     apr_array_header_t *envs; /**< const char *: E; NULL: none */
     apr_array_header_t *cookies;
+    const ap_directive_t *line;
 } rewrite_rule;
 
 #define REWRITE_ROUNDS 10000 /**< the limit of N */

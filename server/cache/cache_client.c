@@ -74,6 +74,8 @@ static apr_sockaddr_t *client_of(const brg_conn *bc, apr_sockaddr_t *room)
     }
     if (bc->c)
         return bc->c->client_addr;
+    if (bc->listener && bc->listener->pretended_client)
+        return (apr_sockaddr_t *)(uintptr_t)bc->listener->pretended_client;
     if (bc->listener && bc->listener->pretended)
         return (apr_sockaddr_t *)(uintptr_t)bc->listener->pretended;
     if (getpeername(bc->fd, (struct sockaddr *)&room->sa, &len) ||

@@ -98,6 +98,17 @@ void main_serve_options(main_options *options);
 /** With --serve: print where. Once the sockets are open. */
 void main_serve_tell(void);
 
+/** `--explain [-X METHOD] [-H FIELD]... [--from ADDRESS] URL` behind the options: taken out of the arguments. (main_explain.c) */
+void main_explain_take(process_rec *process);
+
+int main_explain_is_asked(void);
+
+/** While hooks are registered: error log messages are listened to, if somebody asks. */
+void main_explain_hooks(void);
+
+/** Answer that request, print which lines make its answer what it is, and end the program: 0, or 2 if that cannot be done. */
+void main_explain(process_rec *process) __attribute__((noreturn));
+
 /** 1 if there is a file to read. */
 int main_has_configuration(apr_pool_t *p, const main_options *options);
 

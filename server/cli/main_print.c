@@ -124,6 +124,7 @@ void main_print_usage(FILE *out, const char *program)
         "  -t -D DUMP_CACHE u : is the answer to that URL kept in memory, and if not, why?",
         "  -T                 : start without checking DocumentRoots",
         "  -X                 : one process in the foreground, for a debugger",
+        "  --explain [opts] u : which lines of the configuration make that URL's answer what it is",
         "  --serve d [port]   : serve that directory at once, to this machine; [address:]port",
         "  --advice           : check it, and list risky settings, each with its line and its mend",
         "  --takeover-check d : would Apache's configuration in that directory or file serve here?",

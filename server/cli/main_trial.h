@@ -20,6 +20,10 @@ typedef struct main_trial {
     int (*tell)(
         void); /**< nothing went wrong, and the loop has ended: says what came of it. @return the exit status */
     cache_teller_fn *teller; /**< of what is stored, or NULL */
+    const char *method;      /**< NULL: GET */
+    const char *fields;      /**< more request fields, each with its end of line; NULL: none */
+    const char *host;        /**< the Host field; NULL: the URL's */
+    const char *from;        /**< the client's address; NULL: the server's own */
 } main_trial;
 
 /** Read the configuration, twice, as for a start: many modules do in the second run what they put off in the first. Ends the program
@@ -38,5 +42,15 @@ const char *main_trial_ask(const char *requests);
 /** Send requests over TLS on a connected socket, whoever answers, and read until it is closed; the caller closes it. (main_trial_tls.c)
  * @param name  the server's, or NULL. @return NULL, or what went wrong. Blocks. */
 const char *main_trial_ask_tls(int fd, const char *name, const char *requests);
+
+/** For main_trial.client: one request; or some connections, so that the answer is stored if it may be. */
+void main_trial_once(void);
+void main_trial_rounds(void);
+
+/** A cache_teller_fn that keeps what main_trial_print_cache() tells; one of one's own calls it. */
+void main_trial_teller(void *baton, request_rec *r, const policy_reason *reason);
+
+/** Print whether the answer is kept in memory, and if not, why. @return the module that is the reason, NULL: none is, or it is kept */
+const char *main_trial_print_cache(void);
 
 #endif

@@ -130,6 +130,24 @@ static void try_address(process_rec *process, apr_pool_t *p)
             trial.listener.lr = l;
 }
 
+/* Both ends of a connection are of one family. */
+static void try_from(process_rec *process, apr_pool_t *p, const char *from)
+{
+    const int family = trial.listener.addr->family;
+    apr_sockaddr_t *client;
+    apr_ipsubnet_t *subnet;
+
+    if (apr_ipsubnet_create(&subnet, from, NULL, p) != APR_SUCCESS ||
+        apr_sockaddr_info_get(&client, from, APR_UNSPEC, 1024, 0, p) != APR_SUCCESS)
+        try_fail(process, apr_pstrcat(p, from, " is no address of a client", NULL));
+    if (client->family != family)
+        try_fail(process, apr_psprintf(p,
+                                       "a client at %s reaches an address of the other family: "
+                                       "ask for http://%s/, with the host in a field",
+                                       from, client->family == APR_INET6 ? "[::1]" : "127.0.0.1"));
+    trial.listener.pretended_client = client;
+}
+
 static void try_target(process_rec *process, apr_pool_t *p)
 {
     char *host;
@@ -154,8 +172,11 @@ static void try_target(process_rec *process, apr_pool_t *p)
 
 char *main_trial_requests(apr_pool_t *p, int n)
 {
-    char *one = apr_psprintf(p, "GET %s HTTP/1.1\r\nHost: %s\r\n" TRY_FIELDS_SENT "\r\n",
-                             trial.target, trial.host_field),
+    const char *more = trial.asks->fields ? trial.asks->fields : "";
+    char *one = apr_psprintf(p, "%s %s HTTP/1.1\r\nHost: %s\r\n%s%s\r\n",
+                             trial.asks->method ? trial.asks->method : "GET", trial.target,
+                             trial.asks->host ? trial.asks->host : trial.host_field, more,
+                             ap_strcasestr(more, "Accept-Encoding:") ? "" : TRY_FIELDS_SENT),
          *text = apr_palloc(p, (apr_size_t)n * strlen(one) + sizeof TRY_LAST), *at = text;
 
     for (int i = 0; i < n; i++)
@@ -224,7 +245,7 @@ const char *main_trial_ask(const char *requests)
     return trial.error;
 }
 
-static void try_rounds(void)
+void main_trial_rounds(void)
 {
     const char *requests = main_trial_requests(ap_server_conf->process->pool, 2);
 
@@ -232,7 +253,7 @@ static void try_rounds(void)
         main_trial_ask(requests);
 }
 
-static void try_once(void)
+void main_trial_once(void)
 {
     main_trial_ask(main_trial_requests(ap_server_conf->process->pool, 1));
 }
@@ -246,7 +267,7 @@ static void *try_client(void *unused)
 
 /* ---- the server ---- */
 
-static void try_teller(void *baton, request_rec *r, const policy_reason *reason)
+void main_trial_teller(void *baton, request_rec *r, const policy_reason *reason)
 {
     const char *names[TRY_FIELDS];
     int n = brg_cache_vary_fields(r, names, TRY_FIELDS);
@@ -336,13 +357,12 @@ static apr_pool_t *try_set_up(process_rec *process)
 
 /* ---- the result ---- */
 
-static int try_print(void)
+const char *main_trial_print_cache(void)
 {
     cache_figures figures;
 
     cache_figures_of(trial.cache, &figures);
-    printf("%s: %d, by %s, from %s\nKept in memory: %s\n", trial.url, trial.status, trial.host,
-           trial.file, figures.hits ? "yes" : "no");
+    printf("Kept in memory: %s\n", figures.hits ? "yes" : "no");
     if (!figures.hits)
         printf("  %s: %s\n", *trial.module ? trial.module : "the core",
                *trial.module ? trial.why : "it is not stored within a few requests");
@@ -351,6 +371,16 @@ static int try_print(void)
     for (int i = 0; figures.hits && i < trial.fields_n; i++)
         printf("%s%s%s", i ? ", " : " ", trial.fields[i], i == trial.fields_n - 1 ? "\n" : "");
     fflush(stdout);
+    return figures.hits || !*trial.module ? NULL : trial.module;
+}
+
+static int try_print(void)
+{
+    cache_figures figures;
+
+    cache_figures_of(trial.cache, &figures);
+    printf("%s: %d, by %s, from %s\n", trial.url, trial.status, trial.host, trial.file);
+    main_trial_print_cache();
     return !figures.hits;
 }
 
@@ -406,14 +436,20 @@ int main_trial_run(process_rec *process, const char *url, const main_trial *asks
     trial.asks = asks;
     try_target(process, process->pool);
     try_address(process, process->pool);
+    if (asks->from)
+        try_from(process, process->pool, asks->from);
     try_listen(process);
     return try_in_child(process);
 }
 
 void main_try(process_rec *process, const char *url)
 {
-    static const main_trial asks = {.client = try_rounds, .tell = try_print, .teller = try_teller},
-                            once = {.client = try_once, .tell = try_status, .teller = try_teller};
+    static const main_trial asks = {.client = main_trial_rounds,
+                                    .tell = try_print,
+                                    .teller = main_trial_teller},
+                            once = {.client = main_trial_once,
+                                    .tell = try_status,
+                                    .teller = main_trial_teller};
 
     if (ap_exists_config_define(MAIN_TRIAL_STATUS)) {
         main_trial_read(process);

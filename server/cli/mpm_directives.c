@@ -290,6 +290,7 @@ void mpm_register_hooks(apr_pool_t *p)
     ap_hook_test_config(main_dump_run_config, NULL, NULL, APR_HOOK_FIRST);
     ap_hook_test_config(sandbox_dump, NULL, NULL, APR_HOOK_FIRST);
     ap_hook_test_config(main_listen_report, NULL, NULL, APR_HOOK_MIDDLE);
+    main_explain_hooks();
     ap_hook_test_config(main_advice_report, NULL, NULL, APR_HOOK_LAST);
     ap_hook_test_config(main_takeover_report, NULL, NULL, APR_HOOK_REALLY_LAST);
     ap_hook_open_logs(supervisor_open, NULL, before, APR_HOOK_REALLY_FIRST);

@@ -325,4 +325,11 @@ apr_status_t conf_open_access_file(ap_configfile_t **ret_cfg, apr_pool_t *p, con
 /** @a error, why the line @a d is refused, with words that help behind it where there are some ("; write ..."). From @a p. Threads: any. */
 const char *conf_mend(apr_pool_t *p, const ap_directive_t *d, const char *error);
 
+/** For `--explain` (brigade/explain.h): @a vector was made of these lines, those of a section or (the first of) an .htaccess file. Does nothing
+ * while nobody asks. (config_explain.c) */
+void conf_explain_section(const void *vector, const ap_directive_t *lines);
+
+/** The section, or the first line of the .htaccess file; NULL: it is not known. */
+const ap_directive_t *conf_explained_section(const void *vector);
+
 #endif

@@ -122,6 +122,8 @@ static apr_status_t connection_peer(const brg_conn *bc, apr_os_sock_info_t *info
         memcpy(peer, &pretended->sa, sizeof pretended->sa);
         info->local = info->remote = (struct sockaddr *)peer;
         info->family = pretended->family;
+        if (bc->listener->pretended_client)
+            info->remote = (struct sockaddr *)(uintptr_t)&bc->listener->pretended_client->sa;
         return APR_SUCCESS;
     }
     if (bc->listener &&

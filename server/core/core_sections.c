@@ -12,6 +12,7 @@
 #include "core_private.h"
 #include "core_section.h"
 #include "brigade/assert.h"
+#include "configuration.h"
 
 APLOG_USE_MODULE(core);
 
@@ -176,6 +177,7 @@ static const char *core_section(cmd_parms *cmd, void *dir, const char *arg,
     if (!error) {
         core_scope_conf(&sc, cmd->path);
         kind->add(cmd, dir, sc.vector);
+        conf_explain_section(sc.vector, cmd->directive);
     }
     return core_scope_close(&sc, error, rest);
 }
@@ -264,6 +266,7 @@ const char *core_section_if(cmd_parms *cmd, void *dir, const char *arg)
         conf->condition = condition;
         conf->condition_ifelse = kind & AP_CONDITION_ELSEIF;
         error = ap_add_if_conf(cmd->pool, dir, sc.vector);
+        conf_explain_section(sc.vector, cmd->directive);
     }
     return core_scope_close(&sc, error, "");
 }

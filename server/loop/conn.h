@@ -71,6 +71,8 @@ typedef struct brg_listener {
     const apr_sockaddr_t
         *pretended; /**< connections count as from and to this address; NULL: as what
                                         their sockets say */
+    const apr_sockaddr_t
+        *pretended_client; /**< from this one, where that is set; NULL: from that */
 } brg_listener;
 
 typedef enum conn_close_mode {

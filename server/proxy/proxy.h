@@ -15,6 +15,7 @@
  * said. Nothing here blocks or locks.
  */
 #include "httpd.h"
+#include <stdio.h>
 #include "http_config.h"
 #include "apr_network_io.h"
 #include <stdatomic.h>
@@ -333,5 +334,8 @@ const char *proxy_line_doubt(apr_pool_t *p, const ap_directive_t *d);
 
 /** Handler of all that proxy_resolve() takes. The file proxy_handler.c has it. */
 int proxy_handler(request_rec *r);
+
+/** For `--explain`: print the worker, or the balancer with its members, that @a url belongs to. */
+void proxy_explain(FILE *out, const server_rec *s, const char *url);
 
 #endif

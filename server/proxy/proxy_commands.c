@@ -99,6 +99,7 @@ static const char *pass_alias(cmd_parms *cmd, proxy_dir_conf *dir, proxy_server_
     alias->place = proxy_place_make(cmd->pool, alias);
     alias->file = cmd->directive ? cmd->directive->filename : "";
     alias->line = cmd->directive ? cmd->directive->line_num : 0;
+    alias->directive = cmd->directive;
     conf->encoded_some |= (w->flags & ALIAS_ENCODED) != 0;
     return NULL;
 }

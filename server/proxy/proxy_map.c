@@ -4,6 +4,7 @@
 #include "request_context.h"
 #include "apr_fnmatch.h"
 #include "apr_strings.h"
+#include "brigade/explain.h"
 #include "brigade/assert.h"
 #include "http_core.h"
 #include "http_log.h"
@@ -267,6 +268,14 @@ static int alias_of_phase(const proxy_alias *alias, int early)
     return ((alias->flags & ALIAS_ENCODED) != 0) == early;
 }
 
+/* For --explain. */
+static const char *alias_effect(const request_rec *r, int rv)
+{
+    if (rv == OK)
+        return apr_pstrcat(r->pool, r->uri, " -> ", r->filename + strlen("proxy:"), NULL);
+    return rv == DECLINED ? apr_pstrcat(r->pool, r->uri, " is not forwarded", NULL) : "refuses it";
+}
+
 static int proxy_find_alias(request_rec *r, int early)
 {
     const proxy_server_conf *conf = proxy_conf_of(r->server);
@@ -276,15 +285,19 @@ static int proxy_find_alias(request_rec *r, int early)
     if (dir->alias && alias_of_phase(dir->alias, early)) {
         const int rv = alias_match(r, dir->alias, dir);
 
-        if (rv != HTTP_CONTINUE)
+        if (rv != HTTP_CONTINUE) {
+            BRG_EXPLAIN(r, dir->alias->directive, alias_effect(r, rv));
             return rv;
+        }
     }
     for (int i = 0; i < conf->aliases->nelts; i++) {
         const proxy_alias *alias = &APR_ARRAY_IDX(conf->aliases, i, proxy_alias);
         const int rv = alias_of_phase(alias, early) ? alias_match(r, alias, dir) : HTTP_CONTINUE;
 
-        if (rv != HTTP_CONTINUE)
+        if (rv != HTTP_CONTINUE) {
+            BRG_EXPLAIN(r, alias->directive, alias_effect(r, rv));
             return rv;
+        }
     }
     return DECLINED;
 }

@@ -138,6 +138,7 @@ typedef struct proxy_alias {
     unsigned flags;   /* ALIAS_* */
     const char *file; /* where it stands */
     int line;
+    const ap_directive_t *directive; /* that line, or NULL */
 } proxy_alias;
 
 /* ProxyPassReverse and its forms for cookies */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From the phases to the handler: filters are inserted, and the handlers are called until one takes the request. */
 #include "handler_private.h"
+#include "request_parts.h"
 #include "http_config.h"
 #include "http_log.h"
 #include "http_request.h"
@@ -70,6 +71,13 @@ static int handler_is_for_special_file(const request_rec *r)
            r->filename[0] == '/';
 }
 
+static handler_instead_fn *handler_instead; /* set before threads start */
+
+void request_handle_instead(handler_instead_fn *fn)
+{
+    handler_instead = fn;
+}
+
 int handler_run(request_rec *r)
 {
     const char *configured = r->handler;
@@ -83,6 +91,10 @@ int handler_run(request_rec *r)
     }
     if (!r->handler)
         r->handler = handler_of_type(r);
+    if (__builtin_expect(handler_instead != NULL, 0) && handler_instead(r, configured) == OK) {
+        r->handler = configured;
+        return OK;
+    }
     result = ap_run_handler(r);
     r->handler = configured;
 

@@ -97,4 +97,12 @@ void request_on_answered(void (*fn)(request_rec *r));
  * register_hooks. */
 void request_register_hooks(apr_pool_t *p);
 
+/** Called before the handlers of a request are (handler.c), with its filters in place and r->handler set.
+ * @param configured  the handler that the configuration names; NULL: none, r->handler follows from the type
+ * @return OK: it answered in their place; DECLINED: they are called */
+typedef int handler_instead_fn(request_rec *r, const char *configured);
+
+/** For `--explain`: whom to ask; NULL: nobody. Before threads start. */
+void request_handle_instead(handler_instead_fn *fn);
+
 #endif

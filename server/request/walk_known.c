@@ -11,6 +11,7 @@
 #include "file_open_private.h"
 #include "request_context.h"
 #include "brigade/assert.h"
+#include "brigade/explain.h"
 #include "apr_strings.h"
 #include "http_request.h"
 #include <errno.h>
@@ -20,11 +21,13 @@
 
 #define KNOWN_REFUSED_US apr_time_from_sec(10)
 
+/* --explain is told of each section: all are looked for. */
 static folder_table *known_table(const dir_walk *w)
 {
     request_rec *r = w->r;
 
-    return r->per_dir_config == r->server->lookup_defaults && !file_mounts_may_hang(w->path)
+    return !brg_explain && r->per_dir_config == r->server->lookup_defaults &&
+                   !file_mounts_may_hang(w->path)
                ? folders_of(r)
                : NULL;
 }

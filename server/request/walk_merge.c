@@ -18,6 +18,8 @@
 #include "request_context.h"
 #include "brigade/assert.h"
 #include "loop.h"
+#include "brigade/explain.h"
+#include "configuration.h"
 #include <pthread.h>
 #include <stdatomic.h>
 
@@ -230,6 +232,7 @@ int walk_is_config(const request_rec *r, const ap_conf_vector_t *conf)
 
 void walk_fold_add(request_rec *r, walk_fold *fold, ap_conf_vector_t *sec, int sec_is_config)
 {
+    BRG_EXPLAIN(r, conf_explained_section(sec), NULL);
     if (!fold->sum) {
         fold->sum = sec;
         fold->is_config = sec_is_config;

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BRIGADE_EXPLAIN_H
+#define BRIGADE_EXPLAIN_H
+
+/**
+ * @file brigade/explain.h
+ * What `brigade --explain URL` is told while it has a request answered. A server tells nobody: it costs a look at a pointer.
+ */
+#include "brigade/declare.h"
+#include "http_config.h"
+#include "httpd.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * A directive did something for a request.
+ * @param line  what cmd->directive was; NULL: no directive did it
+ * @param what  the effect, as "/old leads to /new"; read before the function returns
+ * Threads: of the request. Blocking: no.
+ */
+typedef void brg_explain_fn(request_rec *r, const ap_directive_t *line, const char *what);
+
+/** Who is told; NULL: nobody. Set before the configuration is read. */
+BRG_DECLARE_DATA extern brg_explain_fn *brg_explain;
+
+/** Tell it; @a what is evaluated only where somebody asks. */
+#define BRG_EXPLAIN(r, line, what)                    \
+    do {                                              \
+        if (__builtin_expect(brg_explain != NULL, 0)) \
+            brg_explain(r, line, what);               \
+    } while (0)
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * --explain URL: which lines of the configuration make the answer to a request what it is.
+ *
+ * The request is answered by this process (main_trial.h), as for -D DUMP_CACHE. What walks and rules decide is told by trace points
+ * (brigade/explain.h); a backend, a script or a filter that makes the body is named and not asked. Then the request is
+ * made some more times, to learn whether its answer is kept in memory.
+ */
+#include "main_explain_private.h"
+#include "main_parts.h"
+#include "main_trial.h"
+#include "brigade/assert.h"
+#include "brigade/explain.h"
+#include "http_log.h"
+#include "http_main.h"
+#include "http_protocol.h"
+#include "proxy.h"
+#include "request_parts.h"
+#include "util_filter.h"
+#include "vhosts.h"
+
+#include "apr_lib.h"
+#include "apr_strings.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define EXPLAIN_OPTION "--explain"
+
+static struct {
+    const char *url, *method, *host, *fields, *from;
+    apr_pool_t *pool; /* of all below */
+    apr_array_header_t *steps, *lines, *messages;
+    FILE *out; /* the report, but for the cache's part */
+    char *text;
+    size_t text_len;
+    const char *handler, *filters, *instead;
+    int cached; /* lines of CacheEnable and CacheDisable are for it */
+    int done;   /* the first request is over */
+} explain = {.method = "GET", .fields = ""};
+
+/* ---- arguments ---- */
+
+static void explain_usage(process_rec *process) __attribute__((noreturn));
+static void explain_usage(process_rec *process)
+{
+    fprintf(stderr,
+            "Usage: %s [options] " EXPLAIN_OPTION
+            " [-X METHOD] [-H FIELD]... [--from ADDRESS] URL\n",
+            process->argv[0]);
+    mpm_process_exit(process, 2);
+}
+
+static void explain_field(process_rec *process, const char *field)
+{
+    const char *value = strchr(field, ':');
+
+    if (!value || value == field || strpbrk(field, "\r\n"))
+        explain_usage(process);
+    for (value++; *value == ' '; value++) {
+    }
+    if (!ap_cstr_casecmpn(field, "Host:", 5))
+        explain.host = value;
+    else
+        explain.fields = apr_pstrcat(process->pool, explain.fields, field, "\r\n", NULL);
+}
+
+/* "GET /x" as one word, too, as it stands in a log. */
+static void explain_url(process_rec *process, const char *arg)
+{
+    const char *blank = strchr(arg, ' ');
+    char *end;
+
+    if (explain.url)
+        explain_usage(process);
+    explain.url = arg;
+    if (!blank)
+        return;
+    explain.method = apr_pstrmemdup(process->pool, arg, (apr_size_t)(blank - arg));
+    explain.url = apr_pstrdup(process->pool, blank + strspn(blank, " "));
+    if ((end = strstr(explain.url, " HTTP/")) != NULL)
+        *end = '\0';
+}
+
+void main_explain_take(process_rec *process)
+{
+    int at = 1;
+
+    while (at < process->argc && strcmp(process->argv[at], EXPLAIN_OPTION))
+        at++;
+    if (at == process->argc)
+        return;
+    for (int i = at + 1; i < process->argc; i++) {
+        const char *arg = process->argv[i],
+                   *value = i + 1 < process->argc ? process->argv[i + 1] : NULL;
+
+        if (*arg != '-') {
+            explain_url(process, arg);
+            continue;
+        }
+        if (!value)
+            explain_usage(process);
+        i++;
+        if (!strcmp(arg, "-X"))
+            explain.method = value;
+        else if (!strcmp(arg, "-H"))
+            explain_field(process, value);
+        else if (!strcmp(arg, "--from"))
+            explain.from = value;
+        else
+            explain_usage(process);
+    }
+    if (!explain.url || strcspn(explain.method, " \t\r\n") != strlen(explain.method) ||
+        !apr_isalpha(*explain.method))
+        explain_usage(process);
+    process->argc = at;
+}
+
+int main_explain_is_asked(void)
+{
+    return explain.url != NULL;
+}
+
+/* ---- while the request is answered ---- */
+
+static void explain_note(request_rec *r, const ap_directive_t *line, const char *what)
+{
+    explain_step *step;
+
+    if (!explain.pool || explain.done || !line || !r->uri)
+        return;
+    step = apr_array_push(explain.steps);
+    step->r = r;
+    step->uri = apr_pstrdup(explain.pool, r->uri);
+    step->is_sub = r->main != NULL;
+    step->line = line;
+    step->is_section = !what;
+    step->text = what ? apr_psprintf(explain.pool, "    %s:%d: %s%s%s\n        %s\n",
+                                     line->filename, line->line_num, line->directive,
+                                     line->args ? " " : "", line->args ? line->args : "", what)
+                      : explain_section(explain.pool, line, explain.lines);
+}
+
+static void explain_message(const ap_errorlog_info *info, const char *text)
+{
+    if (explain.pool && !explain.done && info->r)
+        APR_ARRAY_PUSH(explain.messages, const char *) = apr_pstrdup(explain.pool, text);
+}
+
+void main_explain_hooks(void)
+{
+    if (explain.url)
+        ap_hook_error_log(explain_message, NULL, NULL, APR_HOOK_MIDDLE);
+}
+
+static const char *explain_filters(const request_rec *r)
+{
+    const char *text = "";
+
+    for (const ap_filter_t *f = r->output_filters; f && f->frec->ftype < AP_FTYPE_CONNECTION;
+         f = f->next)
+        text = apr_pstrcat(explain.pool, text, *text ? ", " : "", f->frec->name, NULL);
+    return text;
+}
+
+static int explain_makes_body(const request_rec *r)
+{
+    for (const ap_filter_t *f = r->output_filters; f; f = f->next)
+        if (!ap_cstr_casecmp(f->frec->name, "INCLUDES"))
+            return 1;
+    return 0;
+}
+
+/* Handlers that only look at files, so that their answer is the true one. */
+static int explain_is_run(const request_rec *r, const char *configured)
+{
+    static const char *const names[] = {"default-handler", "httpd/unix-directory",
+                                        "redirect-handler", "type-map"};
+
+    if (!configured)
+        return strncmp(r->handler, "application/x-httpd-", 20) != 0;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!strcmp(configured, names[i]))
+            return 1;
+    return 0;
+}
+
+/* A handler_instead_fn. */
+static int explain_instead(request_rec *r, const char *configured)
+{
+    const char *instead = NULL;
+
+    if (configured && !strncmp(configured, "proxy:", 6))
+        instead = apr_pstrcat(explain.pool, "would be sent to ", configured + 6, NULL);
+    else if (r->filename && !strncmp(r->filename, "proxy:", 6))
+        instead = apr_pstrcat(explain.pool, "would be sent to ", r->filename + 6, NULL);
+    else if (!explain_is_run(r, configured))
+        instead =
+            apr_psprintf(explain.pool, "would be made by handler %s, which is not run", r->handler);
+    else if (explain_makes_body(r))
+        instead = "would be made by filter INCLUDES from the file: the page is not run";
+    if (!explain.done && !r->main) {
+        explain.handler = apr_pstrdup(explain.pool, configured ? configured
+                                                    : instead  ? r->handler
+                                                               : "none, the server sends the file");
+        explain.filters = explain_filters(r);
+        explain.instead = instead;
+    }
+    if (instead)
+        r->no_cache = r->no_local_copy = 1;
+    return instead ? OK : DECLINED;
+}
+
+/* ---- the report ---- */
+
+/* Index files are looked for by subrequests, of which the request takes over what was found. */
+static int explain_is_of(const explain_step *step, const request_rec *r, int by_sub)
+{
+    if (step->is_sub)
+        return by_sub && !strcmp(step->uri, r->uri);
+    return step->r == r && !(by_sub && step->is_section);
+}
+
+static int explain_is_repeated(int i, const request_rec *r, int by_sub)
+{
+    const explain_step *steps = (const explain_step *)(const void *)explain.steps->elts;
+
+    for (int j = i + 1; j < explain.steps->nelts; j++)
+        if (steps[j].line == steps[i].line && explain_is_of(&steps[j], r, by_sub) &&
+            (steps[i].is_section || !strcmp(steps[i].text, steps[j].text)))
+            return 1;
+    return 0;
+}
+
+static void explain_steps(const request_rec *r, int sections, const char *heading)
+{
+    int by_sub = 0;
+
+    for (int i = 0; i < explain.steps->nelts; i++) {
+        const explain_step *step = &APR_ARRAY_IDX(explain.steps, i, explain_step);
+
+        by_sub |= step->is_sub && step->is_section && !strcmp(step->uri, r->uri);
+    }
+    for (int i = 0; i < explain.steps->nelts; i++) {
+        const explain_step *step = &APR_ARRAY_IDX(explain.steps, i, explain_step);
+
+        if (step->is_section != sections || !explain_is_of(step, r, by_sub) ||
+            explain_is_repeated(i, r, by_sub))
+            continue;
+        fprintf(explain.out, "%s%s", heading, step->text);
+        heading = "";
+    }
+}
+
+static void explain_host(const request_rec *r)
+{
+    const server_rec *s = r->server;
+    const char *name = s->server_hostname ? s->server_hostname : "without a name";
+
+    if (!s->is_virtual)
+        fprintf(explain.out, "Virtual host: none, the main server (%s)\n", name);
+    else
+        fprintf(explain.out, "Virtual host: %s (%s:%u)%s\n", name, s->defn_name,
+                s->defn_line_number,
+                r->hostname && vhost_server_has_name(s, r->hostname)
+                    ? ""
+                    : ": the first one of this address, since none has the name that is asked for");
+}
+
+static void explain_one(const request_rec *r, int is_led)
+{
+    if (is_led)
+        fprintf(explain.out, "Internal redirect to %s\n", r->uri);
+    explain_steps(r, 0, "Rules, in the order in which they were tried:\n");
+    if (r->filename && *r->filename == '/' && strcmp(r->filename, r->uri))
+        fprintf(explain.out, "File: %s%s%s\n", r->filename,
+                r->path_info && *r->path_info ? ", and behind it " : "",
+                r->path_info ? r->path_info : "");
+    explain_steps(r, 1, "Sections and access files, in the order in which they were merged:\n");
+}
+
+static void explain_answer(const request_rec *r)
+{
+    const char *location = apr_table_get(r->headers_out, "Location");
+
+    if (!location)
+        location = apr_table_get(r->err_headers_out, "Location");
+    if (explain.instead && r->status == HTTP_OK)
+        fprintf(explain.out, "Answer: %s\n", explain.instead);
+    else if (explain.instead)
+        fprintf(explain.out, "Answer: %s; its page %s\n", ap_get_status_line(r->status),
+                explain.instead);
+    else
+        fprintf(explain.out, "Answer: %s\n", ap_get_status_line(r->status));
+    if (location)
+        fprintf(explain.out, "    Location: %s\n", location);
+    if (r->filename && !strncmp(r->filename, "proxy:", 6))
+        proxy_explain(explain.out, r->server, r->filename + 6);
+}
+
+static void explain_list(const char *heading, const apr_array_header_t *texts)
+{
+    for (int i = 0; i < texts->nelts; i++)
+        fprintf(explain.out, "%s    %s\n", i ? "" : heading, APR_ARRAY_IDX(texts, i, const char *));
+}
+
+static void explain_report(request_rec *r)
+{
+    request_rec *first = r;
+
+    while (first->prev)
+        first = first->prev;
+    fprintf(explain.out, "%s %s\n", explain.method, explain.url);
+    explain_answer(r);
+    explain_host(r);
+    explain_server(explain.out, r->server, explain.lines);
+    for (const request_rec *q = first; q; q = q->next)
+        explain_one(q, q != first);
+    fprintf(explain.out, "Handler: %s\n",
+            explain.handler ? explain.handler : "none is asked: the answer is made before");
+    if (r->content_type && !explain.instead)
+        fprintf(explain.out, "Type: %s\n", r->content_type);
+    if (explain.filters && *explain.filters)
+        fprintf(explain.out, "Filters: %s\n", explain.filters);
+    explain_list("Messages of the error log:\n", explain.messages);
+    fprintf(explain.out, "Access log:\n");
+    explain_logs(explain.out, r);
+    fprintf(explain.out, "Cache:\n");
+    explain.cached = explain_cache_lines(explain.out, r->server, first->uri);
+}
+
+/* A cache_teller_fn. */
+static void explain_teller(void *baton, request_rec *r, const policy_reason *reason)
+{
+    main_trial_teller(baton, r, reason);
+    if (explain.done)
+        return;
+    explain.done = 1;
+    brg_explain = NULL; /* the requests that follow are as any client's */
+    explain_report(r);
+}
+
+/* ---- asking ---- */
+
+static void explain_client(void)
+{
+    main_trial_once();
+    if (!explain.instead && !strcmp(explain.method, "GET"))
+        main_trial_rounds();
+}
+
+static void explain_cache_verdict(void)
+{
+    const char *why;
+
+    if (explain.instead && explain.cached)
+        printf("Kept by mod_cache: as these lines and the answer's own fields say\n");
+    if (explain.instead)
+        printf("Kept in memory: no\n    the answer comes from no file\n");
+    else if (strcmp(explain.method, "GET"))
+        printf("Kept in memory: no\n    this is no GET request\n");
+    else if (!ap_cstr_casecmpn(explain.url, "https://", 8))
+        printf("Kept in memory: no\n    over TLS each request is answered anew\n");
+    else if ((why = main_trial_print_cache()) != NULL)
+        for (int i = 0; i < explain.lines->nelts; i++) {
+            const explain_line *line = &APR_ARRAY_IDX(explain.lines, i, explain_line);
+
+            if (!strcmp(line->module, why))
+                printf("    %s\n", line->text);
+        }
+}
+
+static int explain_tell(void)
+{
+    fclose(explain.out);
+    fwrite(explain.text, 1, explain.text_len, stdout);
+    explain_cache_verdict();
+    fflush(stdout);
+    return 0;
+}
+
+/* Messages are in the report. */
+static void explain_close_logs(process_rec *process)
+{
+    apr_file_t *none;
+
+    if (apr_file_open(&none, "/dev/null", APR_FOPEN_WRITE, APR_FPROT_OS_DEFAULT, process->pool) !=
+        APR_SUCCESS)
+        return;
+    for (server_rec *s = ap_server_conf; s; s = s->next)
+        s->error_log = none;
+}
+
+void main_explain(process_rec *process)
+{
+    main_trial asks = {.client = explain_client,
+                       .tell = explain_tell,
+                       .teller = explain_teller,
+                       .method = explain.method,
+                       .fields = explain.fields,
+                       .host = explain.host,
+                       .from = explain.from};
+
+    brg_explain = explain_note;
+    main_trial_read(process);
+    if (apr_pool_create(&explain.pool, NULL) != APR_SUCCESS ||
+        !(explain.out = open_memstream(&explain.text, &explain.text_len)))
+        mpm_process_exit(process, 2);
+    explain.steps = apr_array_make(explain.pool, 16, sizeof(explain_step));
+    explain.lines = apr_array_make(explain.pool, 16, sizeof(explain_line));
+    explain.messages = apr_array_make(explain.pool, 4, sizeof(const char *));
+    request_handle_instead(explain_instead);
+    explain_close_logs(process);
+    mpm_process_exit(process, main_trial_run(process, explain.url, &asks));
+}
