@@ -268,6 +268,7 @@ def test_completion(tmp_path):
     assert "mod_alias" in complete(program, "-L", "mod_")
     assert {"DUMP_VHOSTS", "DUMP_CACHE"} <= complete(program, "-D", "DUMP")
     assert "--advice" in complete(program, "--a")
+    assert {"--serve", "--explain"} <= complete(program, "--")
     assert complete(ROOT / "build/tools/brigade-migrate", "--tr") == {"--try"}
 
 
