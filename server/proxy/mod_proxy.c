@@ -183,8 +183,9 @@ static int proxy_pre_config(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp)
 
 static void proxy_hooks(apr_pool_t *p)
 {
-    static const char *const before[] = {"http_core.c", NULL}, *const after[] = {"mod_rewrite.c",
-                                                                                 NULL};
+    static const char *const core[] = {"http_core.c", NULL}, *const rules[] = {"mod_rewrite.c",
+                                                                               NULL};
+
     brg_cache_declare(&proxy_module, proxy_depends);
     brg_hooks_need_directive(
         &proxy_module,
@@ -202,9 +203,9 @@ static void proxy_hooks(apr_pool_t *p)
     ap_hook_child_init(proxy_child_init, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_post_read_request(proxy_detect, NULL, NULL, APR_HOOK_FIRST);
     ap_hook_pre_translate_name(proxy_pre_translate, NULL, NULL, APR_HOOK_MIDDLE);
-    ap_hook_translate_name(proxy_translate, NULL, before, APR_HOOK_FIRST);
-    ap_hook_map_to_storage(proxy_map_to_storage, NULL, before, APR_HOOK_FIRST);
-    ap_hook_fixups(proxy_fixup, NULL, after, APR_HOOK_FIRST);
+    ap_hook_translate_name(proxy_translate, rules, core, APR_HOOK_FIRST);
+    ap_hook_map_to_storage(proxy_map_to_storage, NULL, core, APR_HOOK_FIRST);
+    ap_hook_fixups(proxy_fixup, rules, NULL, APR_HOOK_FIRST);
     ap_hook_fixups(proxy_waits, NULL, NULL, APR_HOOK_REALLY_LAST);
     ap_hook_handler(proxy_handler, NULL, NULL, APR_HOOK_FIRST);
 }
