@@ -215,8 +215,10 @@ static int ask_failed(request_rec *r, tls_conn *t, apr_status_t rv)
 {
     ap_log_rerror(APLOG_MARK, APLOG_ERR, rv, r, APLOGNO(02261) "Re-negotiation handshake failed");
     tls_log_errors(r->server, APLOG_ERR);
-    t->failed = 1; /* the alert has left, and nothing else may follow */
     r->connection->keepalive = AP_CONN_CLOSE;
+    if (rv == APR_EINPROGRESS && SSL_version(t->ssl) >= TLS1_3_VERSION)
+        return HTTP_FORBIDDEN; /* what came instead of an answer hinders none of ours */
+    t->failed = 1;             /* the alert has left, and nothing else may follow */
     r->connection->aborted = 1;
     return HTTP_FORBIDDEN;
 }

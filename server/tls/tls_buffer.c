@@ -75,6 +75,26 @@ static int buffer_fill(request_rec *r, apr_bucket_brigade *kept, apr_size_t most
     return status;
 }
 
+/* In front of the filter that read the body, which tells of its end alone by now: of equal type it would come behind that. An
+ * internal redirect keeps the filters of protocols. */
+static void buffer_put_first(request_rec *r, apr_bucket_brigade *kept)
+{
+    ap_filter_t *reader = r->proto_input_filters, **at = &r->input_filters;
+    ap_filter_t *f = ap_add_input_filter(BUFFER_NAME, kept, r, r->connection);
+
+    if (r->proto_input_filters == f)
+        return;
+    for (ap_filter_t **own = &reader->next; *own; own = &(*own)->next)
+        if (*own == f) {
+            *own = f->next;
+            break;
+        }
+    while (*at != reader)
+        at = &(*at)->next;
+    f->next = reader;
+    *at = r->proto_input_filters = f;
+}
+
 int tls_buffer_body(request_rec *r, const tls_dir_conf *dc)
 {
     apr_bucket_brigade *kept;
@@ -86,7 +106,7 @@ int tls_buffer_body(request_rec *r, const tls_dir_conf *dc)
     status =
         buffer_fill(r, kept, dc->buffer == TLS_UNSET ? BUFFER_DEFAULT : (apr_size_t)dc->buffer);
     if (status == OK)
-        ap_add_input_filter(BUFFER_NAME, kept, r, r->connection);
+        buffer_put_first(r, kept);
     return status;
 }
 

@@ -4,6 +4,7 @@ with mod_ssl and to the built-in module, with TLS 1.2 (renegotiation) and 1.3 (a
 import http.client
 import os
 import shutil
+import socket
 import ssl
 import subprocess
 
@@ -45,6 +46,7 @@ SECTIONS = {
     "Location /otherwise": ["SSLVerifyClient optional", 'SSLRequire "CA:TRUE" in PeerExtList("basicConstraints")'],
     "Location /said": ['Require expr "%{REQUEST_SCHEME} == \'https\' && %{HTTPS} == \'on\' && %{SSL:SSL_PROTOCOL} =~ /^TLS/ && %{SSL_SERVER_SAN_DNS_1} == \'www.cert.test\'"'],
     "Directory @ROOT@/htdocs/certs": ["Options +ExecCGI", "AddHandler cgi-script .cgi", "SSLOptions +ExportCertData"],
+    "Location /cgi/echo.cgi": ["SSLVerifyClient require"],
     "Location /small": ["SSLVerifyClient require", "SSLRenegBufferSize 1000"],
     "Location /ciphers": ["SSLCipherSuite AES256-GCM-SHA384:ECDHE-ECDSA-AES256-GCM-SHA384"],
     'Files "only.txt"': ["SSLVerifyClient require"],
@@ -132,7 +134,8 @@ def make(binary, clients):
     server.write("ht/.htaccess", "SSLVerifyClient require\n")
     server.write("cgi/env.cgi", SCRIPT)
     server.write("certs/certs.cgi", CERTS)
-    for script in ("cgi/env.cgi", "certs/certs.cgi"):
+    server.write("cgi/echo.cgi", "#!/bin/sh\nprintf 'Content-Type: text/plain\\n\\n'\ncat\n")
+    for script in ("cgi/env.cgi", "cgi/echo.cgi", "certs/certs.cgi"):
         os.chmod(server.path(f"htdocs/{script}"), 0o755)
     with open(server.path("conf/users"), "w", encoding="ascii") as f:
         f.write("/C=DE/O=Test/CN=good:$apr1$CMwf.ZBf$n18eMdA76RM6/RrGMCAc/.\nme:$apr1$CMwf.ZBf$n18eMdA76RM6/RrGMCAc/.\n")
@@ -221,6 +224,25 @@ def test_bodies(servers, clients, version):
     for size in (10, 5_000, 100_000, 200_000):
         compare(servers, clients, version, "good", "plain.test", [("POST", "/require/a.txt", b"x" * size), ("GET", "/require/a.txt", None)])
     compare(servers, clients, version, "good", "plain.test", [("POST", "/small/a.txt", b"x" * 5000)])
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("size", [10, 5_000, 100_000])
+def test_bodies_reach_scripts(servers, clients, version, size):
+    seen = compare(servers, clients, version, "good", "plain.test", [("POST", "/cgi/echo.cgi", b"x" * size), ("POST", "/cgi/echo.cgi", b"y" * size)])
+    assert seen == [(200, b"x" * size), (200, b"y" * size)]
+
+
+def test_a_body_instead_of_an_answer(servers, clients):
+    """The server waits for a certificate before it asks for the body, which comes all the same."""
+    heads = []
+    for server in servers:
+        with socket.create_connection(("127.0.0.1", server.tls), brigade.PATIENCE) as plain, \
+                context_for(clients, "1.3", "good").wrap_socket(plain, server_hostname="plain.test") as s:
+            s.sendall(b"POST /cgi/echo.cgi HTTP/1.1\r\nHost: plain.test\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n")
+            s.sendall(b"ab")
+            heads.append(s.recv(4096)[:12])
+    assert heads == [b"HTTP/1.1 403"] * 2
 
 
 @pytest.mark.parametrize("version", VERSIONS)
