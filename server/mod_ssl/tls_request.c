@@ -66,7 +66,7 @@ static int request_read(request_rec *r)
 {
     const tls_conn *t;
 
-    if (tls_is_misdirected(r->connection))
+    if (tls_is_misdirected(r->connection) && !r->prev) /* but for the page of this error */
         return request_clear(r);
     if (!(t = tls_of(r->connection)))
         return DECLINED;

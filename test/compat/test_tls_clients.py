@@ -57,6 +57,7 @@ ScriptSock @ROOT@/logs/cgisock
 LogFormat "%v %U %>s %u %{SSL_PROTOCOL}x %{SSL_CLIENT_VERIFY}x %{SSL_CLIENT_S_DN}x %{SSL_CLIENT_S_DN_CN}x %{SSL_CLIENT_S_DN_OU_RAW}x %{SSL_CLIENT_S_DN_OU_1_RAW}x %{SSL_CLIENT_S_DN_OU_1}x %{SSL_CLIENT_SAN_OTHER_msUPN_0}x %{SSL_CLIENTHELLO_VERSION}x %{version}c %{cipher}c" tls
 CustomLog @ROOT@/logs/tls.log tls
 LogLevel ssl:info
+ErrorDocument 400 /open/a.txt
 """ + "".join(section(*item) for item in SECTIONS.items()) + """ServerName outer
 Listen 127.0.0.1:@TLS@
 <VirtualHost *:@TLS@>
@@ -262,6 +263,15 @@ def test_refused_twice(servers, clients, version):
 def test_without_authentication_after_the_handshake(servers, clients):
     seen = compare(servers, clients, "1.3", "good", "plain.test", [("GET", "/require/a.txt", None), ("GET", "/open/a.txt", None)], pha=False)
     assert seen == [(403, True), (200, b"open\n")]
+
+
+def test_the_page_for_plain_http(servers, clients):
+    """It is the site's own, as for other errors."""
+    for server in servers:
+        with socket.create_connection(("127.0.0.1", server.tls), brigade.PATIENCE) as s:
+            s.sendall(b"GET /dir/a.txt HTTP/1.1\r\nHost: plain.test\r\n\r\n")
+            answer = s.makefile("rb").read()
+            assert answer.startswith(b"HTTP/1.1 400") and answer.endswith(b"\r\n\r\nopen\n"), answer
 
 
 def test_logs_are_alike(servers, clients):
