@@ -312,7 +312,7 @@ class Server:
         try:
             wait_until(lambda: left.clear() or left.append(held.now(self)) or not left[0], "requests to let go of all")
         except AssertionError as e:
-            raise AssertionError(f"{e}: {left[0]}") from None
+            raise AssertionError(f"{e}: {left}") from None
 
     def remove(self):
         shutil.rmtree(self.root, ignore_errors=True)

@@ -45,6 +45,8 @@ def of_backends(pid):
 
 def of_stored_answers(server):
     told = subprocess.run(server.command("-k", "cache"), capture_output=True, env=server.env, timeout=60)
+    if server.expect_trouble and told.returncode:
+        return {}  # the test wrote into that memory
     assert told.returncode == 0, told
     numbers = {name.decode(): int(n) for name, n in re.findall(rb"^(\w+) +(\d+)", told.stdout, re.M)}
     return {"fetches": numbers["fetches"], "waiters": numbers["waiting"], "stored answers": numbers["held"]}
