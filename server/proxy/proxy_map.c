@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which requests are the proxy's: the phases up to the handler. */
 #include "proxy_private.h"
+#include "configuration.h"
 #include "request_context.h"
 #include "apr_fnmatch.h"
 #include "apr_strings.h"
@@ -360,9 +361,11 @@ static void sections_apply(request_rec *r)
     for (int i = 0; i < sections->nelts; i++) {
         ap_conf_vector_t *section = APR_ARRAY_IDX(sections, i, ap_conf_vector_t *);
 
-        if (section_matches(r, ap_get_module_config(section, &proxy_module),
-                            url ? url : r->filename + 6))
-            conf = ap_merge_per_dir_configs(r->pool, conf, section);
+        if (!section_matches(r, ap_get_module_config(section, &proxy_module),
+                             url ? url : r->filename + 6))
+            continue;
+        BRG_EXPLAIN(r, conf_explained_section(section), NULL);
+        conf = ap_merge_per_dir_configs(r->pool, conf, section);
     }
     r->per_dir_config = conf;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* <Proxy> and <ProxyMatch>: settings of targets, and parameters of a worker. */
 #include "proxy_private.h"
+#include "configuration.h"
 #include "apr_fnmatch.h"
 #include "apr_strings.h"
 #include "brigade/assert.h"
@@ -109,6 +110,7 @@ static const char *section_walk(cmd_parms *cmd, const char *args, int match)
     if (error)
         return error;
     section_enter(cmd, conf, cmd->path, regex, vector);
+    conf_explain_section(vector, cmd->directive);
     if (match)
         return *args ? "Multiple <ProxyMatch> arguments not (yet) supported." : NULL;
     if (*args && !proxy_split_socket(cmd->pool, cmd->path, &socket))
