@@ -95,6 +95,8 @@ static size_t answer_line(http_stream *s, const char *data, size_t len)
     a->bad = res == H1_BAD || answer_part(s, &head);
     if (!a->bad)
         answer_begin_body(s, &head);
+    if (a->state != STREAM_ANSWER_HEAD) /* a body may take long, and has no need of the room */
+        stream_answer_free(a);
     return n;
 }
 
@@ -238,13 +240,12 @@ void stream_answer_end(http_stream *s)
     BRG_ASSERT(a->state == STREAM_ANSWER_OVER || !s->pipe->over);
     if (a->state != STREAM_ANSWER_OVER && a->state != STREAM_ANSWER_TO_END)
         a->bad = 1;
-    free(a->head);
-    a->head = NULL;
-    a->head_len = a->head_cap = 0;
+    stream_answer_free(a);
 }
 
 void stream_answer_free(stream_answer *a)
 {
     free(a->head);
     a->head = NULL;
+    a->head_len = a->head_cap = 0;
 }

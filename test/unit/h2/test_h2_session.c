@@ -512,7 +512,7 @@ static void test_no_memory(void **state)
         leave(state);
     }
     fail_at = 0;
-    assert_in_range(most, 30, 200);
+    assert_in_range(most, 20, 200);
     assert_true(files_read > most);
     arrive(state);
     test_by_a_worker(state);
