@@ -8,6 +8,7 @@
 #include "cached_save_private.h"
 #include "brigade/assert.h"
 #include "http_core.h"
+#include "http_part.h"
 #include "http_log.h"
 #include "http_protocol.h"
 #include "apr_strings.h"
@@ -29,6 +30,16 @@ static uint64_t part_length(const fresh_range *range)
 }
 
 /* ---- looking up ---- */
+
+static char *part_text(const cached_request *q, const fresh_range *range)
+{
+    const http_part part = {(apr_off_t)range->first, (apr_off_t)range->last,
+                            (apr_off_t)q->part.total};
+    char *text = apr_palloc(q->r->pool, HTTP_PART_ROOM);
+
+    http_part_text(text, &part);
+    return text;
+}
 
 static int part_content_range(const fresh_head *head, fresh_range *range, uint64_t *total)
 {
@@ -57,17 +68,19 @@ static int part_has_conditions(const fresh_request *w)
 static int part_answers(cached_request *q)
 {
     const fresh_request *w = &q->request;
-    fresh_range range[FRESH_RANGES_MOST];
-    uint32_t n;
+    http_part_limits limits;
+    http_part wanted;
+    int n;
 
+    http_part_limits_of(&limits, q->r);
     if (!fresh_is_get(w) || !w->range || part_has_conditions(w) ||
         !fresh_range_counts(w, &q->stored.head) ||
-        fresh_ranges(w->range->value, w->range->value_len, q->part.total, range, &n) !=
-            FRESH_RANGE_PARTS ||
-        n != 1 || memchr(w->range->value, ',', w->range->value_len) ||
-        range[0].first < q->part.range.first || range[0].last > q->part.range.last)
+        http_parts_read(w->range->value, w->range->value_len, (apr_off_t)q->part.total, &limits,
+                        &wanted, 1, &n) != HTTP_PARTS_SOME ||
+        memchr(w->range->value, ',', w->range->value_len) ||
+        (uint64_t)wanted.first < q->part.range.first || (uint64_t)wanted.last > q->part.range.last)
         return 0;
-    q->part.wanted = range[0];
+    q->part.wanted = (fresh_range){(uint64_t)wanted.first, (uint64_t)wanted.last};
     return 1;
 }
 
@@ -102,11 +115,9 @@ uint64_t cached_part_apply(cached_request *q, uint64_t *begin)
 {
     request_rec *r = q->r;
     const fresh_range *wanted = &q->part.wanted;
-    char *text = apr_pcalloc(r->pool, 96);
 
     BRG_ASSERT(wanted->first >= q->part.range.first && wanted->last <= q->part.range.last);
-    fresh_content_range_text(text, 95, wanted, q->part.total);
-    apr_table_setn(r->headers_out, "Content-Range", text);
+    apr_table_setn(r->headers_out, "Content-Range", part_text(q, wanted));
     *begin = wanted->first - q->part.range.first;
     return part_length(wanted);
 }
@@ -283,11 +294,9 @@ void cached_part_head(cached_request *q, http_field *field, uint32_t *n, fresh_t
     const cached_part *part = &q->part;
     const fresh_range all = {part->range.first - part->before, part->range.last + part->behind};
     const int whole = !all.first && all.last + 1 == part->total;
-    char *text = apr_pcalloc(q->r->pool, 96);
 
     *length = part_length(&all);
-    fresh_content_range_text(text, 95, &all, part->total);
-    part_set_field(field, n, "Content-Range", whole ? NULL : text);
+    part_set_field(field, n, "Content-Range", whole ? NULL : part_text(q, &all));
     part_set_field(field, n, "Content-Length",
                    apr_psprintf(q->r->pool, "%" APR_UINT64_T_FMT, *length));
     if (!whole)

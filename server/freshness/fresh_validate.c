@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Validation: towards the origin (sections 4.3.1, 4.3.3 to 4.3.5), and for clients (section 4.3.2). */
+/* Validation towards the origin: sections 4.3.1, 4.3.3 and 4.3.4. Conditions of clients: http_condition.c; If-Range for parts. */
 #include "freshness.h"
 #include "brigade/assert.h"
 #include "http_field_traits.h"
@@ -81,78 +81,6 @@ uint32_t fresh_merge(http_field *out, const fresh_head *stored, const fresh_head
     return kept + take;
 }
 
-fresh_head_says fresh_head_compare(const fresh_head *stored, const fresh_head *answer)
-{
-    fresh_etag ours, theirs;
-
-    if (answer->code != 200 || stored->code != 200)
-        return FRESH_HEAD_NOTHING;
-    if (fresh_field_etag(answer, &theirs) &&
-        (!fresh_field_etag(stored, &ours) || ours.weak != theirs.weak ||
-         !fresh_etag_same(&ours, &theirs, 0)))
-        return FRESH_HEAD_ENDS;
-    if (!fresh_same_value(stored, answer, "last-modified") ||
-        !fresh_same_value(stored, answer, "content-length"))
-        return FRESH_HEAD_ENDS;
-    return FRESH_HEAD_FRESHENS;
-}
-
-/* 1 if some line of the field lists the stored tag, or "*". */
-static int fresh_etags_match(const fresh_request *request, const char *name,
-                             const fresh_head *stored, int strong)
-{
-    fresh_etag ours = {0}, theirs;
-    const int has = fresh_field_etag(stored, &ours);
-
-    for (uint32_t i = 0; i < request->head.n; i++) {
-        const http_field *f = request->head.field + i;
-        const char *p = f->value;
-
-        if (!fresh_name_is(f->name, f->name_len, name, strlen(name)))
-            continue;
-        while (fresh_etag_next(&p, f->value + f->value_len, &theirs)) {
-            if (!theirs.quoted && theirs.len == 1 && *theirs.opaque == '*')
-                return 1;
-            if (has && fresh_etag_same(&ours, &theirs, strong))
-                return 1;
-        }
-    }
-    return 0;
-}
-
-/* The date of a stored response that If-Modified-Since is compared with: Last-Modified, else Date, else nothing. */
-static apr_time_t fresh_modified(const fresh_head *stored)
-{
-    const http_field *f = FRESH_FIND(stored, "last-modified");
-
-    if (!f)
-        f = FRESH_FIND(stored, "date");
-    return f ? fresh_date(f->value, f->value_len, 0) : 0;
-}
-
-int fresh_client_condition(const fresh_request *request, const fresh_head *stored)
-{
-    const http_field *since = request->if_modified_since, *before = request->if_unmodified_since;
-    const apr_time_t modified = fresh_modified(stored);
-    apr_time_t t;
-
-    BRG_ASSERT(!request->head.code);
-    if (stored->code != 200 && stored->code != 203)
-        return 0;
-    if (request->if_match) {
-        if (!fresh_etags_match(request, "if-match", stored, 1))
-            return 412;
-    } else if (before && (t = fresh_date(before->value, before->value_len, 0)) && modified &&
-               modified > t) {
-        return 412;
-    }
-    if (request->if_none_match)
-        return fresh_etags_match(request, "if-none-match", stored, 0) ? 304 : 0;
-    if (since && (t = fresh_date(since->value, since->value_len, 0)) && modified && modified <= t)
-        return 304;
-    return 0;
-}
-
 int fresh_range_counts(const fresh_request *request, const fresh_head *stored)
 {
     const http_field *f = request->if_range, *modified, *date;
@@ -175,20 +103,4 @@ int fresh_range_counts(const fresh_request *request, const fresh_head *stored)
     then = modified ? fresh_date(modified->value, modified->value_len, 0) : 0;
     /* A date is a strong validator only if it is a second older than the response: RFC 9110, 8.8.2.2. */
     return then && then == t && date && fresh_date(date->value, date->value_len, 0) > then;
-}
-
-uint32_t fresh_304_fields(http_field *out, const fresh_head *stored)
-{
-    const int tag = FRESH_FIND(stored, "etag") != NULL;
-    uint32_t n = 0;
-
-    for (uint32_t i = 0; i < stored->n; i++) {
-        const http_field *f = stored->field + i;
-
-        if (http_field_traits_of(f->name, f->name_len, HTTP_FIELD_NOT_IN_304))
-            continue;
-        if (!tag || !fresh_name_is(f->name, f->name_len, "last-modified", 13))
-            out[n++] = *f; /* a date is of use where there is no tag */
-    }
-    return n;
 }

@@ -241,15 +241,6 @@ int fresh_304_selects(const fresh_head *stored, const fresh_head *answer);
 uint32_t fresh_merge(http_field *out, const fresh_head *stored, const fresh_head *answer,
                      const fresh_policy *policy);
 
-/** What a response to HEAD says of a stored response to GET. Section 4.3.5 */
-typedef enum fresh_head_says {
-    FRESH_HEAD_NOTHING, /**< not about it: another status */
-    FRESH_HEAD_FRESHENS,
-    FRESH_HEAD_ENDS /**< validators or length differ: the stored one is stale */
-} fresh_head_says;
-
-fresh_head_says fresh_head_compare(const fresh_head *stored, const fresh_head *answer);
-
 /**
  * Fields that are stored: without those of the connection, those that Connection, no-cache="" and private="" name,
  * Age, and those of the configuration. Section 3.1
@@ -258,17 +249,8 @@ fresh_head_says fresh_head_compare(const fresh_head *stored, const fresh_head *a
 uint32_t fresh_stored_fields(http_field *out, const fresh_response *response,
                              const fresh_policy *policy);
 
-/**
- * What conditions of the request say about a stored response that is fresh. Section 4.3.2; RFC 9110, 13.2.2
- * @return 0: they hold, or there is none; 304 or 412
- */
-int fresh_client_condition(const fresh_request *request, const fresh_head *stored);
-
 /** 1 if Range counts: If-Range is absent or names the stored response. RFC 9110, 13.1.5 */
 int fresh_range_counts(const fresh_request *request, const fresh_head *stored);
-
-/** Fields of a 304 made from a stored response: RFC 9110, 15.4.5. @param out  room for stored->n fields */
-uint32_t fresh_304_fields(http_field *out, const fresh_head *stored);
 
 /** The first field of this name, in lower case; NULL: there is none. */
 const http_field *fresh_find(const fresh_head *head, const char *name, size_t len);

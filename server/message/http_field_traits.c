@@ -33,18 +33,15 @@ static const traits_row *const traits_rows[HTTP_FIELD_TRAITS_LONGEST + 1] = {
     [11] = ROWS({"set-cookie2", HTTP_FIELD_KEPT_BY_304}, {"destination", HTTP_FIELD_URL},
                 /* of the bytes, which stay */
                 {"content-md5", HTTP_FIELD_KEPT_BY_304 | HTTP_FIELD_OF_BODY}),
-    [12] = ROWS({"content-type", HTTP_FIELD_NOT_IN_304 | HTTP_FIELD_OF_BODY}),
-    [13] =
-        ROWS({"content-range", HTTP_FIELD_KEPT_BY_304 | HTTP_FIELD_NOT_IN_304 | HTTP_FIELD_OF_BODY},
-             {"last-modified", HTTP_FIELD_OF_BODY}),
-    [14] = ROWS(
-        {"content-length", HTTP_FIELD_KEPT_BY_304 | HTTP_FIELD_NOT_IN_304 | HTTP_FIELD_OF_BODY}),
-    [16] = ROWS(
-        {"proxy-connection", OF_CONNECTION},
-        {"content-encoding", HTTP_FIELD_KEPT_BY_304 | HTTP_FIELD_NOT_IN_304 | HTTP_FIELD_OF_BODY},
-        {"content-language", HTTP_FIELD_NOT_IN_304 | HTTP_FIELD_OF_BODY},
-        {"content-location", HTTP_FIELD_URL | HTTP_FIELD_OF_BODY}),
-    [17] = ROWS({"transfer-encoding", OF_CONNECTION | HTTP_FIELD_NOT_IN_304 | HTTP_FIELD_OF_BODY}),
+    [12] = ROWS({"content-type", HTTP_FIELD_OF_BODY}),
+    [13] = ROWS({"content-range", HTTP_FIELD_KEPT_BY_304 | HTTP_FIELD_OF_BODY},
+                {"last-modified", HTTP_FIELD_OF_BODY}),
+    [14] = ROWS({"content-length", HTTP_FIELD_KEPT_BY_304 | HTTP_FIELD_OF_BODY}),
+    [16] = ROWS({"proxy-connection", OF_CONNECTION},
+                {"content-encoding", HTTP_FIELD_KEPT_BY_304 | HTTP_FIELD_OF_BODY},
+                {"content-language", HTTP_FIELD_OF_BODY},
+                {"content-location", HTTP_FIELD_URL | HTTP_FIELD_OF_BODY}),
+    [17] = ROWS({"transfer-encoding", OF_CONNECTION | HTTP_FIELD_OF_BODY}),
     [18] = ROWS({"proxy-authenticate", NOT_KEPT}),
     [19] = ROWS({"proxy-authorization", HTTP_FIELD_NOT_STORED}),
     [25] = ROWS({"proxy-authentication-info", NOT_KEPT}),
@@ -60,13 +57,13 @@ const uint16_t http_field_traits_by_len[HTTP_FIELD_TRAITS_LONGEST + 1] = {
     [10] = HTTP_FIELD_OF_CONNECTION | HTTP_FIELD_HOP_BY_HOP | HTTP_FIELD_NOT_STORED |
            HTTP_FIELD_KEPT_BY_304 | HTTP_FIELD_COOKIE,
     [11] = HTTP_FIELD_KEPT_BY_304 | HTTP_FIELD_OF_BODY | HTTP_FIELD_URL,
-    [12] = HTTP_FIELD_NOT_IN_304 | HTTP_FIELD_OF_BODY,
-    [13] = HTTP_FIELD_KEPT_BY_304 | HTTP_FIELD_NOT_IN_304 | HTTP_FIELD_OF_BODY,
-    [14] = HTTP_FIELD_KEPT_BY_304 | HTTP_FIELD_NOT_IN_304 | HTTP_FIELD_OF_BODY,
+    [12] = HTTP_FIELD_OF_BODY,
+    [13] = HTTP_FIELD_KEPT_BY_304 | HTTP_FIELD_OF_BODY,
+    [14] = HTTP_FIELD_KEPT_BY_304 | HTTP_FIELD_OF_BODY,
     [16] = HTTP_FIELD_OF_CONNECTION | HTTP_FIELD_HOP_BY_HOP | HTTP_FIELD_NOT_STORED |
-           HTTP_FIELD_KEPT_BY_304 | HTTP_FIELD_NOT_IN_304 | HTTP_FIELD_OF_BODY | HTTP_FIELD_URL,
+           HTTP_FIELD_KEPT_BY_304 | HTTP_FIELD_OF_BODY | HTTP_FIELD_URL,
     [17] = HTTP_FIELD_OF_CONNECTION | HTTP_FIELD_HOP_BY_HOP | HTTP_FIELD_NOT_STORED |
-           HTTP_FIELD_KEPT_BY_304 | HTTP_FIELD_NOT_IN_304 | HTTP_FIELD_OF_BODY,
+           HTTP_FIELD_KEPT_BY_304 | HTTP_FIELD_OF_BODY,
     [18] = HTTP_FIELD_NOT_STORED | HTTP_FIELD_KEPT_BY_304,
     [19] = HTTP_FIELD_NOT_STORED,
     [25] = HTTP_FIELD_NOT_STORED | HTTP_FIELD_KEPT_BY_304,

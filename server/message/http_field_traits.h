@@ -17,10 +17,9 @@ typedef enum http_field_trait {
     HTTP_FIELD_NOT_STORED = 1 << 2,    /**< no cache stores it. Source: RFC 9111, 3.1 */
     HTTP_FIELD_KEPT_BY_304 =
         1 << 3, /**< a 304 does not replace the stored one. Source: RFC 9111, 3.2 */
-    HTTP_FIELD_NOT_IN_304 = 1 << 4, /**< a 304 does not repeat it. Source: RFC 9110, 15.4.5 */
-    HTTP_FIELD_OF_BODY = 1 << 5,    /**< describes the body of a request; a sub-request has none */
-    HTTP_FIELD_URL = 1 << 6,        /**< its value is a URL that ProxyPassReverse maps */
-    HTTP_FIELD_COOKIE = 1 << 7,     /**< its value is a cookie that ProxyPassReverseCookie* maps */
+    HTTP_FIELD_OF_BODY = 1 << 5, /**< describes the body of a request; a sub-request has none */
+    HTTP_FIELD_URL = 1 << 6,     /**< its value is a URL that ProxyPassReverse maps */
+    HTTP_FIELD_COOKIE = 1 << 7,  /**< its value is a cookie that ProxyPassReverseCookie* maps */
 } http_field_trait;
 
 #define HTTP_FIELD_TRAITS_LONGEST 25

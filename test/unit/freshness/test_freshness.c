@@ -398,64 +398,6 @@ static void test_a_304_is_merged(void **state)
     assert_false(fresh_condition(&v, test_head_of(&a, 200, NULL, "Last-Modified: yesterday")));
 }
 
-static void test_a_head_freshens(void **state)
-{
-    test_head s, a;
-    const fresh_head *old = test_head_of(&s, 200, NULL, "ETag: \"a\"|Content-Length: 5");
-
-    (void)state; /* 4.3.5 */
-    assert_int_equal(
-        fresh_head_compare(old, test_head_of(&a, 200, NULL, "ETag: \"a\"|Content-Length: 5")),
-        FRESH_HEAD_FRESHENS);
-    assert_int_equal(fresh_head_compare(old, test_head_of(&a, 200, NULL, "ETag: \"b\"")),
-                     FRESH_HEAD_ENDS);
-    assert_int_equal(fresh_head_compare(old, test_head_of(&a, 200, NULL, "Content-Length: 6")),
-                     FRESH_HEAD_ENDS);
-    assert_int_equal(fresh_head_compare(old, test_head_of(&a, 404, NULL, "ETag: \"b\"")),
-                     FRESH_HEAD_NOTHING);
-}
-
-static const struct {
-    const char *section, *stored, *request;
-    int status;
-} conditions[] = {
-    {"4.3.2", "ETag: \"a\"", "If-None-Match: \"a\"", 304},
-    {"4.3.2 other", "ETag: \"a\"", "If-None-Match: \"b\"", 0},
-    {"4.3.2 list", "ETag: \"a\"", "If-None-Match: \"1\", \"a\", \"2\"", 304},
-    {"4.3.2 lines", "ETag: \"a\"", "If-None-Match: \"1\"|If-None-Match: \"a\"", 304},
-    {"4.3.2 weak", "ETag: W/\"a\"", "If-None-Match: \"a\"", 304},
-    {"4.3.2 weak both", "ETag: W/\"a\"", "If-None-Match: W/\"a\"", 304},
-    {"13.1.2 *", "ETag: \"a\"", "If-None-Match: *", 304},
-    {"13.2.2 before the date", "ETag: \"a\"|Last-Modified: " AT("01:00:00"),
-     "If-None-Match: \"a\"|If-Modified-Since: " AT("00:00:00"), 304},
-    {"13.2.2 instead of the date", "ETag: \"a\"|Last-Modified: " AT("01:00:00"),
-     "If-None-Match: \"b\"|If-Modified-Since: " AT("02:00:00"), 0},
-    {"13.1.3", "Last-Modified: " AT("01:00:00"), "If-Modified-Since: " AT("01:00:00"), 304},
-    {"13.1.3 older", "Last-Modified: " AT("01:00:00"), "If-Modified-Since: " AT("00:59:59"), 0},
-    {"13.1.3 no date", "Last-Modified: " AT("01:00:00"), "If-Modified-Since: 1", 0},
-    {"4.3.2 Date", DATE, "If-Modified-Since: " AT("03:00:00"), 304},
-    {"13.1.1", "ETag: \"a\"", "If-Match: \"b\"", 412},
-    {"13.1.1 weak", "ETag: W/\"a\"", "If-Match: W/\"a\"", 412},
-    {"13.1.4", "Last-Modified: " AT("01:00:00"), "If-Unmodified-Since: " AT("00:00:00"), 412},
-    {"a tag with a comma", "ETag: \"a,b\"", "If-None-Match: \"a,b\"", 304},
-    {"a tag without quotes", "ETag: abc", "If-None-Match: abc", 304},
-};
-
-static void test_conditions_of_clients(void **state)
-{
-    (void)state;
-    for (size_t i = 0; i < sizeof conditions / sizeof *conditions; i++) {
-        test_head s, q;
-        fresh_request asked;
-        int status;
-
-        fresh_request_read(&asked, test_head_of(&q, 0, "GET", conditions[i].request));
-        status = fresh_client_condition(&asked, test_head_of(&s, 200, NULL, conditions[i].stored));
-        if (status != conditions[i].status)
-            fail_msg("%s: %d", conditions[i].section, status);
-    }
-}
-
 static void test_if_range(void **state)
 {
     static const struct {
@@ -528,17 +470,6 @@ static void test_dates(void **state)
                 apr_time_from_sec(784111777));
 }
 
-static void test_304_fields(void **state)
-{
-    test_head s;
-    http_field out[TEST_FIELDS];
-
-    (void)state; /* RFC 9110, 15.4.5 */
-    test_head_of(&s, 200, NULL,
-                 "ETag: \"a\"|Content-Length: 4|Vary: x|Last-Modified: y|Cache-Control: z|" DATE);
-    fields_are(out, fresh_304_fields(out, &s.head), "ETag: \"a\"|Vary: x|Cache-Control: z|" DATE);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -550,11 +481,8 @@ int main(void)
         cmocka_unit_test(test_errors),
         cmocka_unit_test(test_fields_that_are_stored),
         cmocka_unit_test(test_a_304_is_merged),
-        cmocka_unit_test(test_a_head_freshens),
-        cmocka_unit_test(test_conditions_of_clients),
         cmocka_unit_test(test_if_range),
         cmocka_unit_test(test_dates),
-        cmocka_unit_test(test_304_fields),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
