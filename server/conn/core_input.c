@@ -343,6 +343,22 @@ static apr_status_t core_input_nothing(apr_status_t rv, apr_read_type_e block)
     return block == APR_NONBLOCK_READ && APR_STATUS_IS_EAGAIN(rv) ? APR_SUCCESS : rv;
 }
 
+/* The buffer may be full while there is more. Modules (mod_lua's WebSockets) take it for granted that one bucket holds what has come,
+ * up to what a socket bucket of APR holds. */
+static void core_input_complete(struct core_input *in, const char **data, apr_size_t *len,
+                                apr_off_t readbytes)
+{
+    while (in->bc && (apr_off_t)*len < readbytes && *len < APR_BUCKET_BUFF_SIZE &&
+           in->bc->in_len == in->bc->in_cap) {
+        const apr_status_t rv = conn_read(in->bc, APR_NONBLOCK_READ, 0);
+
+        *data = in->bc->in + in->bc->in_off;
+        *len = conn_in_size(in->bc);
+        if (rv != APR_SUCCESS) /* why is told to the next caller */
+            break;
+    }
+}
+
 static apr_status_t core_input_readbytes(struct core_input *in, apr_bucket_brigade *bb,
                                          apr_read_type_e block, apr_off_t readbytes)
 {
@@ -352,6 +368,7 @@ static apr_status_t core_input_readbytes(struct core_input *in, apr_bucket_briga
 
     if (rv != APR_SUCCESS)
         return core_input_nothing(rv, block);
+    core_input_complete(in, &data, &len, readbytes);
     core_input_take(in, bb, data, (apr_off_t)len > readbytes ? (apr_size_t)readbytes : len);
     return APR_SUCCESS;
 }
