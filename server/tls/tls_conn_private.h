@@ -114,6 +114,7 @@ struct tls_conn {
     unsigned generous : 1; /**< a certificate of an unknown authority counts (optional_no_ca) */
     unsigned drained : 1, last : 1, more : 1, established : 1, shut : 1, failed : 1, sni : 1,
         eof : 1, shared : 1;
+    unsigned named : 1; /**< a server has the name that the client said */
 };
 
 /** What a thread needs within a call of this room; nothing stays in it. */

@@ -58,6 +58,7 @@ static int hello_choose(tls_conn *t)
     SSL_CTX *ctx = s ? tls_context_of(t->loop, s) : NULL;
 
     t->sni = len != 0;
+    t->named = s != NULL;
     if (len && !s)
         ap_log_error(APLOG_MARK, APLOG_DEBUG, 0, t->server,
                      APLOGNO(02044) "No matching SSL virtual host for servername %s found (using "
@@ -91,14 +92,14 @@ int tls_hello(SSL *ssl, int *alert, void *unused)
     return SSL_CLIENT_HELLO_ERROR;
 }
 
-/* Acknowledge the name if it was of use. */
+/* Acknowledge the name if a server has it. */
 int tls_server_name(SSL *ssl, int *alert, void *unused)
 {
     const tls_conn *t = SSL_get_app_data(ssl);
     const char *name = SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name);
 
     BRG_ASSERT_TAG(t, TLS_CONN_TAG);
-    return name && t->sni ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_NOACK;
+    return name && t->named ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_NOACK;
 }
 
 /* ---- ALPN ---- */

@@ -88,7 +88,7 @@ static ssize_t input_alert(tls_conn *t, const unsigned char *data, size_t len)
     tls_records *rec = t->records;
 
     if (len != 2)
-        return input_refuse(t, SSL_AD_DECODE_ERROR, "an alert of another length");
+        return input_refuse(t, SSL_AD_UNEXPECTED_MESSAGE, "an alert of another length");
     if (data[1] == SSL_AD_CLOSE_NOTIFY) {
         rec->ended = 1;
         return 0;
@@ -271,7 +271,9 @@ static ssize_t input_record(tls_conn *t, tls_scratch *in, size_t len, char *buf,
     BRG_ASSERT_DEBUG(in->input_of == t && len <= in->input_len - in->input_off);
     in->input_off += len;
     if (n < 0)
-        return input_refuse(t, SSL_AD_BAD_RECORD_MAC, "a record that cannot be decrypted");
+        return input_refuse(t, (unsigned)-n,
+                            n == -SSL_AD_BAD_RECORD_MAC ? "a record that cannot be decrypted"
+                                                        : "a record of another kind or length");
     if (__builtin_expect(rec->client, 0)) {
         if (type == TLS_TYPE_HANDSHAKE && rec->v13)
             return input_of_server(t, in, in_place ? NULL : record, len, out, (size_t)n);
@@ -291,13 +293,13 @@ static ssize_t input_record(tls_conn *t, tls_scratch *in, size_t len, char *buf,
     return n;
 }
 
-/* The next whole record's length; 0: there is none yet; -1: it is none */
+/* The next whole record's length; 0: there is none yet; less: it is none */
 static ssize_t input_next(tls_conn *t, tls_scratch *in)
 {
     ssize_t need = tls_record_length(in->input + in->input_off, in->input_len - in->input_off);
 
     if (need < 0)
-        return input_refuse(t, SSL_AD_DECODE_ERROR, "no record of TLS");
+        return input_refuse(t, (unsigned)-need, "no record of TLS");
     return need && (size_t)need <= in->input_len - in->input_off ? need : 0;
 }
 

@@ -134,8 +134,10 @@ ssize_t tls_record_length(const unsigned char *data, size_t have)
     if (have < TLS_HEADER)
         return 0;
     len = (size_t)data[3] << 8 | data[4];
-    if (data[1] != 3 || data[2] != 3 || len > TLS_RECORD + TLS_ADDED_MOST)
-        return -1;
+    if (data[1] != 3 || data[2] != 3)
+        return -SSL_AD_DECODE_ERROR;
+    if (len > TLS_RECORD + TLS_ADDED_MOST)
+        return -SSL_AD_RECORD_OVERFLOW;
     return (ssize_t)(TLS_HEADER + len);
 }
 
@@ -157,7 +159,7 @@ static ssize_t record_inner(const unsigned char *out, size_t len, unsigned *type
     while (len && !out[len - 1])
         len--;
     if (!len)
-        return -1;
+        return -SSL_AD_UNEXPECTED_MESSAGE;
     *type = out[len - 1];
     return (ssize_t)len - 1;
 }
@@ -174,8 +176,10 @@ ssize_t tls_open(tls_records *rec, unsigned char *record, size_t len, unsigned c
     size_t n;
 
     BRG_ASSERT(c != NULL && len >= TLS_HEADER); /* which may be all that there is */
-    if (len < record_added(rec) || (rec->v13 && record[0] != TLS_TYPE_DATA))
-        return -1;
+    if (rec->v13 && record[0] != TLS_TYPE_DATA)
+        return -SSL_AD_UNEXPECTED_MESSAGE;
+    if (len < record_added(rec))
+        return -SSL_AD_BAD_RECORD_MAC;
     record_nonce(rec, &rec->in, record + TLS_HEADER, nonce);
     *type = record[0];
     *out = *out ? *out : body;
@@ -184,9 +188,9 @@ ssize_t tls_open(tls_records *rec, unsigned char *record, size_t len, unsigned c
         a->update(c, NULL, &n, n, aad, n) != 1 ||
         (plain && a->update(c, *out, &n, plain, body, plain) != 1) ||
         a->final(c, *out + plain, &n, TLS_TAG) != 1)
-        return -1;
+        return -SSL_AD_BAD_RECORD_MAC;
     rec->in.seq++;
     if (rec->v13)
         got = record_inner(*out, plain, type);
-    return got <= TLS_RECORD ? got : -1;
+    return got <= TLS_RECORD ? got : -SSL_AD_RECORD_OVERFLOW;
 }

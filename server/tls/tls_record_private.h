@@ -129,7 +129,8 @@ int tls_prf(EVP_MD_CTX *c, const EVP_MD *md, tls_piece secret, const tls_piece *
 size_t tls_seal(tls_records *rec, unsigned type, const struct iovec *from, size_t off, size_t len,
                 unsigned char *out);
 
-/** Bytes of the record at @a data, header included; 0: the header is not there; -1: no such record */
+/** Bytes of the record at @a data, header included; 0: the header is not there;
+ * less: an alert of TLS, negative */
 ssize_t tls_record_length(const unsigned char *data, size_t have);
 
 /** The most plaintext that a record of @a len bytes may have. */
@@ -139,7 +140,7 @@ size_t tls_record_room(const tls_records *rec, size_t len);
  * Decrypt a record of @a len bytes.
  * @param out   where to, with room for tls_record_room(). NULL: in place, and it is set to where
  * @param type  of what it holds
- * @return bytes of plaintext, or -1: it was not made with these keys, or is none
+ * @return bytes of plaintext, or an alert of TLS, negative: it was not made with these keys, or is none
  */
 ssize_t tls_open(tls_records *rec, unsigned char *record, size_t len, unsigned char **out,
                  unsigned *type);

@@ -490,3 +490,15 @@ def client_hello(version):
     with pytest.raises(ssl.SSLWantReadError):
         context.wrap_bio(ssl.MemoryBIO(), out, server_hostname="localhost").do_handshake()
     return out.read()
+
+
+@pytest.mark.parametrize("version", ["-tls1_2", "-tls1_3"])
+def test_a_name_is_acknowledged_where_a_server_has_it(serve, version):
+    s = serve.unstarted("SSLEngine on\nSSLCertificateFile @ROOT@/conf/cert.pem\nSSLCertificateKeyFile @ROOT@/conf/key.pem\n", {"a.txt": "text\n"})
+    certificate(s)
+    start(s)
+    for name, known in (("localhost", True), ("other.example", False)):
+        out = subprocess.run(["openssl", "s_client", "-connect", f"127.0.0.1:{s.port}", "-servername", name, version, "-tlsextdebug"], input=b"",
+                             capture_output=True, timeout=brigade.PATIENCE).stdout
+        assert b"BEGIN CERTIFICATE" in out
+        assert (b'TLS server extension "server name"' in out) == known, name
