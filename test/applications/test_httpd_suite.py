@@ -36,11 +36,11 @@ KNOWN = {
     "t/apache/headers.t": ("11-12 14-15 17-18 20-21 23-24", "folded fields are refused (docs/differences-from-apache.md)"),
     "t/apache/http_strict.t": ("all", "folded fields are refused, and half a head has no answer: the file ends at it"),
     "t/apache/pr49328.t": ("1", "a page that is there as a whole is sent with its length: too short to be compressed (length of parsed pages)"),
-    "t/modules/deflate.t": ("31-32 35-36 39-40 43-44", "a body that cannot be inflated is 400, also where a handler wrote something before"),
+    "t/apache/pr17629.t": ("3", "the same"),
+    "t/apache/pr43939.t": ("3", "the same"),
+    "t/modules/deflate.t": ("3-4 7-8 11-12 15-16 19-20 23-24 27-28 31-32 35-36 39-40 43-44", "a body that cannot be inflated is 400, also where a handler wrote something before"),
     "t/modules/info.t": ("1", "it expects all modules that -l lists to be loaded"),
     "t/modules/lua.t": ("34", "r.banner is this server's name"),
-    "t/modules/proxy_websockets.t": ("all", "mod_lua's WebSocket and a proxy to the same server: no answer to the first message"),
-    "t/modules/proxy_websockets_ssl.t": ("all", "the same"),
     "t/security/CVE-2005-3357.t": ("3", "plain HTTP on a port of TLS: the page is not that of ErrorDocument 400"),
     "t/ssl/varlookup.t": ("6", "SERVER_SOFTWARE: the suite asks for what -v says"),
     "t/ssl/pha.t": ("4", "a script's answer to a body that came before authentication after the handshake is empty: open"),
@@ -91,8 +91,6 @@ class Suite:
 
     def test(self):
         files = ONLY or sorted(os.path.relpath(f, self.root) for f in glob.glob(f"{self.root}/t/**/*.t", recursive=True))
-        # These two never end where the first message is not answered.
-        files = [f for f in files if not re.fullmatch(r"t/modules/proxy_websockets(_ssl)?\.t", f)]
         output = self.run("t/TEST", "-port", str(free_port()), *files).stdout
         return (*summary(output), output) if "Test Summary Report" in output else ({}, summary("Test Summary Report" + output)[1], output)
 
@@ -121,7 +119,7 @@ def test_suite():
         failed = ours.get(name, set())
         if failed != "all" and apaches.get(name) != "all":
             failed = failed - apaches.get(name, set())
-        if name.startswith("t/modules/proxy_websockets") or (ONLY and name not in ONLY):
+        if ONLY and name not in ONLY:
             continue
         if failed != known and not (failed == "all" and apaches.get(name) == "all"):
             wrong.append(f"{name}: failed {sorted(failed) if failed != 'all' else failed}, known {sorted(known) if known != 'all' else known}")
