@@ -240,9 +240,14 @@ static int cond_test(rewrite_run *run, const rewrite_cond *cond, const char *inp
 
 int rewrite_cond_holds(rewrite_run *run, const rewrite_cond *cond)
 {
-    const char *input = cond->test == REWRITE_EXPR ? NULL : cond_input(run, cond);
+    const char *input;
     int holds;
 
+    run->no_vary = cond->no_vary;
+    if (cond->test == REWRITE_EXPR)
+        rewrite_note_field(run, "*");
+    input = cond->test == REWRITE_EXPR ? NULL : cond_input(run, cond);
+    run->no_vary = 0;
     if (cond->no_vary)
         run->vary_this = NULL;
     BRG_ASSERT((input == NULL) == (cond->test == REWRITE_EXPR));

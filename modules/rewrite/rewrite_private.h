@@ -210,6 +210,7 @@ typedef struct rewrite_run {
     const char *vary; /**< fields of the rule's conditions, for the response's Vary; or NULL */
     int is_unsafe; /**< by rewrite_expand(): the '?' that begins the query was put in for a reference */
     const char *vary_this; /**< those of the condition that is evaluated */
+    int no_vary;           /**< of that condition */
 } rewrite_run;
 
 /** What a list of rules came to. */
@@ -229,6 +230,8 @@ int rewrite_cond_holds(rewrite_run *run, const rewrite_cond *cond);
 /** A brg_cache_variant_fn: whether a condition with a field holds for a value. */
 int rewrite_cond_kind(const void *data, const char *value, apr_size_t len);
 
+/** Rules of a folder looked at this field, whatever came of it: noted for what stores the answer, unless the condition has NV. */
+void rewrite_note_field(const rewrite_run *run, const char *name);
 /** Expand $N, %N, ${MAP:KEY|DEFAULT} and %{NAME}. @a rule: whose flags say how $N is escaped, or NULL. */
 char *rewrite_expand(rewrite_run *run, const char *text, const rewrite_rule *rule);
 /** The value of %{NAME}; "" if there is none. @a name may be changed. */

@@ -49,10 +49,20 @@ const char *rewrite_field_of(apr_pool_t *p, const char *text)
     return field && strcmp(field, "Host") ? field : NULL;
 }
 
+void rewrite_note_field(const rewrite_run *run, const char *name)
+{
+    const char *has = run->directory ? apr_table_get(run->r->notes, BRG_REWRITE_FIELDS_NOTE) : NULL;
+
+    if (run->directory && !run->no_vary && strcasecmp(name, "Host") &&
+        (!has || !ap_find_token(run->r->pool, has, name)))
+        apr_table_merge(run->r->notes, BRG_REWRITE_FIELDS_NOTE, name);
+}
+
 const char *rewrite_header(rewrite_run *run, const char *name)
 {
     const char *value = apr_table_get(run->r->headers_in, name);
 
+    rewrite_note_field(run, name);
     if (value && strcasecmp(name, "Host"))
         run->vary_this = run->vary_this
                              ? apr_pstrcat(run->r->pool, run->vary_this, ", ", name, NULL)

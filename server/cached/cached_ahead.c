@@ -53,7 +53,7 @@ const char *cached_ahead_cmd(cmd_parms *cmd, void *dir, const char *span, const 
 /* At most half of the lifetime, else each request would fetch. */
 apr_time_t cached_ahead_of(const cached_request *q)
 {
-    const cached_section *section = cached_section_of(q->r);
+    const cached_section *section = cached_section_of(q->first);
     const apr_time_t all = apr_time_from_sec(q->terms.lifetime), wanted = section->ahead;
 
     if (wanted <= 0)
@@ -86,7 +86,7 @@ static void ahead_was_vain(const cached_request *q)
 int cached_ahead_is_due(const cached_request *q)
 {
     return q->use == FRESH_SERVE && !q->soft && !q->alone && fresh_is_get(&q->request) &&
-           cached_section_of(q->r)->ahead > 0 && conn_on_loop() &&
+           cached_section_of(q->first)->ahead > 0 && conn_on_loop() &&
            cached_server_of(q->r->server)->lock != CACHED_OFF && brg_now() >= cached_ahead_of(q) &&
            !ahead_is_vain(q);
 }
@@ -105,7 +105,7 @@ static _Atomic uint32_t *ahead_count(const request_rec *r)
 int cached_ahead_begin(cached_request *q)
 {
     _Atomic uint32_t *count = ahead_count(q->r);
-    const uint16_t given = cached_section_of(q->r)->ahead_most;
+    const uint16_t given = cached_section_of(q->first)->ahead_most;
 
     BRG_ASSERT(!q->ahead_counts);
     if (atomic_fetch_add(count, 1) >= (given ? given : AHEAD_USUAL)) {

@@ -21,7 +21,7 @@ static cached_request *composed_page(const request_rec *r, const request_rec **u
         cached_request *page = cached_of(r);
 
         *up = r;
-        if (page)
+        if (page && (!r->next || cached_of(r->next) != page)) /* once, behind internal redirects */
             return page;
     }
     return NULL;
@@ -134,17 +134,27 @@ void cached_composed_saved(const cached_request *q)
         composed_keep(q);
 }
 
-void cached_composed_vary(const cached_request *q)
+static void composed_vary_by(request_rec *r, const char *names)
 {
-    request_rec *r = q->r;
-    const char *has = apr_table_get(r->headers_out, "Vary"), *rest, *name;
+    const char *has = apr_table_get(r->headers_out, "Vary"), *name;
 
-    rest = q->composed ? q->composed->names : "";
-    while (*(name = ap_getword(r->pool, &rest, ',')) != '\0')
+    while (*(name = ap_get_token(r->pool, &names, 0)) != '\0') {
         if (!has || !ap_find_token(r->pool, has, name)) {
             apr_table_mergen(r->headers_out, "Vary", name);
             has = apr_table_get(r->headers_out, "Vary");
         }
+        names += *names == ',';
+    }
+}
+
+void cached_composed_vary(const cached_request *q)
+{
+    request_rec *r = q->r;
+
+    if (q->composed)
+        composed_vary_by(r, q->composed->names);
+    if (q->vary)
+        composed_vary_by(r, q->vary);
 }
 
 const char *cached_composed_refused(const cached_request *q)

@@ -22,7 +22,7 @@ void cached_composed_serve(const cached_request *q);
 /** It is being stored: with that head; and was stored. */
 void cached_composed_save(const cached_request *q, const store_head *head);
 void cached_composed_saved(const cached_request *q);
-/** Its answer varies by the fields of its parts. */
+/** Its answer varies by the fields of its parts, and of the rules that led to it. */
 void cached_composed_vary(const cached_request *q);
 /** NULL: the page of @a q may be stored as far as its parts are concerned; else why not */
 const char *cached_composed_refused(const cached_request *q);

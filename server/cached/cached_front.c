@@ -47,7 +47,7 @@ void cached_offer(cached_request *q)
                              .until = cached_ahead_of(q),
                              .vary = q->names ? front_names(q) : NULL,
                              .hits = cached_count_hits(here),
-                             .tells_ttl = cached_section_of(q->r)->standard == CACHED_ON};
+                             .tells_ttl = cached_section_of(q->first)->standard == CACHED_ON};
     for (int i = 0; i < q->places_n; i++)
         stored->place[i] = q->places[i];
     q->offered = 1;

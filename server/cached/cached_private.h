@@ -232,7 +232,8 @@ typedef struct cached_part {
 typedef struct cached_composed cached_composed;
 
 typedef struct cached_request {
-    request_rec *r;
+    request_rec *r;            /**< that is answered: the last one, behind internal redirects */
+    request_rec *first;        /**< that the client made: its URL is the key */
     cached_composed *composed; /**< NULL: no part was looked for */
     uint32_t composed_of;      /**< with writer: how many had been */
     fresh_policy policy;
@@ -273,6 +274,7 @@ typedef struct cached_request {
     uint8_t forward;            /**< fresh_fwd: why the handler is asked, if it is */
     const char *own[6];         /**< conditions of the request, by cached_conditions[] */
     struct cached_query *query; /**< the body of a QUERY that is, or was read; NULL */
+    const char *vary;           /**< of rules of folders, which led from first to r; NULL */
     const char *refused; /**< why its answer is not stored, known before it was asked for; NULL */
     /* who fetches */
     cached_place *place; /**< whose reader has the lead, or writes */
@@ -310,6 +312,26 @@ cached_request *cached_of(const request_rec *r);
 
 /** @return NULL: this request is not for the cache */
 cached_request *cached_request_begin(request_rec *r);
+
+/* ---- internal redirects (cached_redirect.c) ---- */
+
+/** The request from the network, or the part of a page, before all of them. */
+request_rec *cached_first(request_rec *r);
+/** 1: rules of its folder (mod_rewrite) lead it to another URL, which answers. */
+int cached_is_led_on(const request_rec *r);
+/** 1: nothing but such rules led from the first request to r. */
+int cached_is_led(const request_rec *r);
+/** 1: the variable no-cache is set, by r or on the way to it. */
+int cached_env_forbids(const request_rec *r);
+
+/** r is answered for q, and the requests that led to it are q's, too. */
+void cached_request_answers(cached_request *q, request_rec *r);
+
+/**
+ * An internal redirect led to r: it answers in place of the request that asked the store. Is its answer not one for that key, q->refused
+ * says so. @return NULL: the store was not asked, or answered
+ */
+cached_request *cached_request_go_on(request_rec *r);
 
 /** Make its key. @param digest  of the body and its fields, of a QUERY; else NULL. @return 0: it is too long */
 int cached_request_key(cached_request *q, const unsigned char *digest);

@@ -47,7 +47,7 @@ static const char *request_authority(request_rec *r)
 
 int cached_request_key(cached_request *q, const unsigned char *digest)
 {
-    request_rec *r = q->r;
+    request_rec *r = q->first;
     const char *authority = request_authority(r);
     const fresh_target target = {
         .scheme = r->proxyreq == PROXYREQ_PROXY && r->parsed_uri.scheme ? r->parsed_uri.scheme
@@ -87,7 +87,7 @@ static void request_read(cached_request *q)
         .field = field, .n = n, .method = r->method, .method_len = (uint32_t)strlen(r->method)};
 
     fresh_request_read(&q->request, &head);
-    q->request.has_query = r->parsed_uri.query != NULL;
+    q->request.has_query = q->first->parsed_uri.query != NULL;
 }
 
 int cached_is_part(const request_rec *r)
@@ -151,37 +151,38 @@ static int request_takes_back(const request_rec *r)
     return 0;
 }
 
-/* Requests from the network, of methods that a cache has to do with, in their first round; parts of pages. */
-static int request_is_for_cache(const request_rec *r)
+/* Requests from the network, of methods that a cache has to do with; parts of pages. Rules of folders may lead to another URL. */
+static int request_is_for_cache(const request_rec *r, const request_rec *first)
 {
     const fresh_method method = fresh_method_of(r->method, strlen(r->method));
 
     if (r->main)
-        return cached_is_part(r) && !r->prev && method == FRESH_GET && r->status == HTTP_OK;
-    return !r->prev && !r->assbackwards && r->status == HTTP_OK &&
-           request_method_is_for_cache(r, method);
+        return cached_is_part(r) && method == FRESH_GET && cached_is_led(r);
+    return !r->assbackwards && cached_is_led(r) && request_method_is_for_cache(first, method);
 }
 
 cached_request *cached_request_begin(request_rec *r)
 {
-    cached_place *place = request_is_for_cache(r) ? cached_place_here() : NULL;
+    request_rec *first = cached_first(r);
+    cached_place *place = request_is_for_cache(r, first) ? cached_place_here() : NULL;
     cached_request *q;
 
     if (!place)
         return NULL;
     q = apr_pcalloc(r->pool, sizeof *q);
     q->r = r;
+    q->first = first;
     if (r->main)
         request_is_whole(r);
-    cached_policy(r, &q->policy);
+    cached_policy(first, &q->policy);
     request_read(q);
-    if (q->request.method != FRESH_UNSAFE && (request_has_no_host(r) || request_takes_back(r)))
+    if (q->request.method != FRESH_UNSAFE && (request_has_no_host(first) || request_takes_back(r)))
         return NULL;
     if (!cached_request_key(q, NULL))
         return NULL;
-    cached_sizes(r, &q->least, &q->most);
+    cached_sizes(first, &q->least, &q->most);
     q->place = place;
-    ap_set_module_config(r->request_config, &cache_module, q);
+    cached_request_answers(q, r);
     apr_pool_cleanup_register(r->pool, q, request_pool_ends, apr_pool_cleanup_null);
     return q;
 }

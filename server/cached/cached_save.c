@@ -44,7 +44,7 @@ static const char *save_refused(cached_request *q, const fresh_response *respons
     const uint64_t length = save_length(r);
 
     *why = FRESH_WHY_METHOD; /* of this request alone */
-    if (apr_table_get(r->subprocess_env, "no-cache"))
+    if (cached_env_forbids(r))
         return "environment variable 'no-cache' is set";
     if (r->no_cache)
         return "r->no_cache present";

@@ -20,6 +20,8 @@ static void serve_fields(request_rec *r, const fresh_head *head)
 {
     for (uint32_t i = 0; i < head->n && !apr_is_empty_table(r->headers_out); i++)
         apr_table_unset(r->headers_out, head->field[i].name);
+    for (uint32_t i = 0; i < head->n && !apr_is_empty_table(r->err_headers_out); i++)
+        apr_table_unset(r->err_headers_out, head->field[i].name); /* scripts' are there */
     for (uint32_t i = 0; i < head->n; i++)
         apr_table_addn(r->headers_out, head->field[i].name, head->field[i].value);
 }

@@ -61,7 +61,7 @@ static const char *tell_kind(const cached_request *q, int code)
 void cached_tell(cached_request *q, cached_outcome outcome, const char *reason, int code)
 {
     request_rec *r = q->r;
-    const cached_section *section = cached_section_of(r);
+    const cached_section *section = cached_section_of(q->first);
     const char *kind;
 
     BRG_ASSERT(outcome < CACHED_OUTCOMES && reason);

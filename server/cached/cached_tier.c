@@ -349,7 +349,7 @@ static void tier_write(cached_request *q, const cached_tier_name *name, int name
         return;
     job->what = TIER_WRITES_IT;
     job->asked = q->asked;
-    cached_so_limits(q->r, &job->bytes, &job->most, &job->least);
+    cached_so_limits(q->first, &job->bytes, &job->most, &job->least);
     tier_post(job);
 }
 

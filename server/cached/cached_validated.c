@@ -12,7 +12,7 @@ APLOG_USE_MODULE(cache);
 
 int cached_stale_on_error(cached_request *q, int code)
 {
-    return q->view.reader && !q->grows && cached_section_of(q->r)->stale != CACHED_OFF &&
+    return q->view.reader && !q->grows && cached_section_of(q->first)->stale != CACHED_OFF &&
            fresh_use_on_error(&q->terms, &q->request, &q->policy, code, brg_now());
 }
 

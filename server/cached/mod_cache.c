@@ -93,10 +93,12 @@ static int cache_query(cached_request *q)
 
 static int cache_consider(request_rec *r, int sections, int quick)
 {
-    const cached_tier tier = cached_store() ? cached_is_enabled(r, sections) : CACHED_NOWHERE;
+    const cached_tier tier =
+        cached_store() ? cached_is_enabled(cached_first(r), sections) : CACHED_NOWHERE;
     cached_request *q;
 
-    if (!tier || apr_table_get(r->subprocess_env, "no-cache") || !(q = cached_request_begin(r)))
+    if (!tier || cached_env_forbids(r) || cached_section_of(r)->disable == CACHED_ON ||
+        !(q = cached_request_begin(r)))
         return DECLINED;
     q->tier = (uint8_t)tier;
     q->quick = (uint8_t)quick;
@@ -149,7 +151,7 @@ static int cache_look(request_rec *r)
     return DECLINED;
 }
 
-/* Before its phases nothing is answered: the handler looks. Limits of sections, and by user, count in phases. */
+/* Before its phases nothing is answered: the handler looks. Behind redirects it is the last one's, for the first URL. Limits of sections, and by user, count in phases. */
 static int cache_is_not_quick(const request_rec *r)
 {
     return cached_server_of(r->server)->quick == CACHED_OFF || cache_is_query(r) ||
@@ -158,7 +160,7 @@ static int cache_is_not_quick(const request_rec *r)
 
 static int cache_quick(request_rec *r, int lookup)
 {
-    if (cache_is_not_quick(r))
+    if (r->prev || cache_is_not_quick(r))
         return DECLINED;
     if (lookup)
         return cache_look(r);
@@ -167,19 +169,35 @@ static int cache_quick(request_rec *r, int lookup)
     return cache_consider(r, 0, 1);
 }
 
+/* What the first request asked the store for is stored of the answer to the one that it was redirected to. */
+static cached_request *cache_go_on(request_rec *r)
+{
+    cached_request *q = cached_request_go_on(r);
+
+    if (q && !cached_serves(q->use))
+        (void)cache_miss(q);
+    return q;
+}
+
 static int cache_handler(request_rec *r)
 {
     cached_request *q = cached_store() ? cached_of(r) : NULL;
     int status;
 
-    if (!q && cached_store() && cache_is_not_quick(r)) {
+    if (!cached_store() || cached_is_led_on(r))
+        return DECLINED;
+    if (!q && r->prev)
+        q = cache_go_on(r);
+    if (!q && cache_is_not_quick(r)) {
         status = cache_consider(r, cached_server_of(r->server)->quick == CACHED_OFF, 0);
         if (status != DECLINED)
             return status;
         q = cached_of(r);
     }
-    if (!q || !q->known || q->decided)
+    if (!q || !q->known || q->decided || q->refused)
         return DECLINED;
+    if (r->prev && cached_serves(q->use) && !q->ahead)
+        return cached_serve(q, cached_filters_behind(r), "cache hit", 0);
     status = cached_lead(q);
     if (status == DECLINED)
         cached_ask(q);
