@@ -48,7 +48,7 @@ MORE = "Header set Q 1\n<Location /qq>\nHeader set Y 2\n</Location>\n"
 QUERIES = ["", "?", "?list", "?LIST", "?list&x", "?config", "?server", "?hooks", "?providers", "?core.c", "?http_core.c", "?mod_headers.c", "?mod_info.c", "?mod_info",
            "?mod_alias.c", "?MOD_ALIAS.C", "?mod_mime.c", "?mod_authn_core.c", "?mod_macro.c", "?mod_nope.c"]
 # What the binary was built with, and the handlers, among which its own place is another one.
-OWN = re.compile(r" -D (HTTPD_ROOT|SUEXEC_BIN|DEFAULT_PIDLOG|SERVER_CONFIG_FILE)=.*|(?<=Content Handlers:</strong>\n <br /><tt>\n).*")
+OWN = re.compile(r" -D (HTTPD_ROOT|SUEXEC_BIN|DEFAULT_PIDLOG|SERVER_CONFIG_FILE|AP_TYPES_CONFIG_FILE)=.*|(?<=Content Handlers:</strong>\n <br /><tt>\n).*")
 
 
 def pages(before, binary=None):

@@ -69,8 +69,9 @@ class Peer:
         for line in text[:end].decode("latin-1").splitlines():
             found = re.match(r"\[[^\]]*\] \[([^\]]*)\] \[pid [^\]]*\] (.*)\[client [^\]]*\] (.*)", line)
             if found:
-                # exec belongs to mod_cgid there, and to mod_include here.
-                lines.append(f"[{found[1].replace('cgid:', 'include:')}] {re.sub(r'^mod_.*?: ', '', found[2])}{found[3]}")
+                # exec belongs to mod_cgid there, and to mod_include here; the line that refuses stands behind its message here.
+                said = re.sub(r"(AH0(?:1630|1631|1797): .*?) \(\S+:\d+: .*\)", r"\1", re.sub(r"(\.htaccess):\d+: |; write .*", lambda m: f"{m[1]}: " if m[1] else "", found[3]))
+                lines.append(f"[{found[1].replace('cgid:', 'include:')}] {re.sub(r'^mod_.*?: ', '', found[2])}{said}")
         return lines
 
     def ask(self, page, cut=None):
