@@ -87,7 +87,7 @@ static int tier_is_sound(const tier_record *r, apr_pool_t *p)
         return !r->body_len && r->head_len && r->head_len <= FRESH_VARY_TEXT &&
                http_is_value(r->head, r->head_len);
     memcpy(&terms, r->terms, sizeof terms);
-    return !cached_head_read(p, r->head, r->head_len, &head) &&
+    return fresh_terms_are_sound(&terms) && !cached_head_read(p, r->head, r->head_len, &head) &&
            cached_head_is_sound(&head, terms.code, r->body_len);
 }
 
@@ -98,11 +98,12 @@ static int tier_is_wanted(const tier_job *job, const tier_record *r)
 
     if (r->text_len != name->text_len || memcmp(r->text, name->text, r->text_len) != 0 ||
         r->variant_len != name->variant_len ||
-        memcmp(r->variant, name->variant, r->variant_len) != 0 ||
+        memcmp(r->variant, name->variant, r->variant_len) != 0 || r->asked < 0 ||
         r->asked > apr_time_now() + TIER_FUTURE)
         return 0;
     memcpy(&terms, r->terms, sizeof terms);
-    return !job->fresh || (!r->vary && fresh_left(&terms, apr_time_now()) > 0);
+    return !job->fresh ||
+           (!r->vary && fresh_terms_are_sound(&terms) && fresh_left(&terms, apr_time_now()) > 0);
 }
 
 void tier_do_read(tier_thread *thread, tier_job *job)

@@ -93,6 +93,13 @@ void fresh_terms_make(fresh_terms *terms, const fresh_response *response,
     terms->flags = fresh_terms_flags(response, guessed);
 }
 
+int fresh_terms_are_sound(const fresh_terms *terms)
+{
+    return terms->stored >= 0 && terms->stored <= INT64_MAX / 2 && terms->age <= FRESH_SPAN_MOST &&
+           terms->lifetime <= FRESH_SPAN_MOST && terms->swr <= FRESH_SPAN_MOST &&
+           terms->sie <= FRESH_SPAN_MOST;
+}
+
 uint32_t fresh_age(const fresh_terms *terms, apr_time_t now)
 {
     const uint64_t age = (uint64_t)terms->age + fresh_seconds(now - terms->stored);

@@ -174,6 +174,9 @@ typedef struct fresh_terms {
     uint32_t reserved; /**< 0 */
 } fresh_terms;
 
+/** 1 if fresh_terms_make() may have made them: they can be reckoned with. For terms that others wrote. */
+int fresh_terms_are_sound(const fresh_terms *terms);
+
 /**
  * The terms of a response.
  * @param asked, came  when the request was sent, and the head came. Section 4.2.3
