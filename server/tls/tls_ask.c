@@ -177,7 +177,17 @@ static int ask_begin(tls_conn *t)
     return SSL_renegotiate(t->ssl) == 1 && SSL_do_handshake(t->ssl) == 1;
 }
 
-static apr_status_t ask_run(tls_conn *t, request_rec *r)
+/* The client did not wait for 100, so its body stands before its answer. It is read first, as that of a client that waits for nothing. */
+static int ask_body_came(request_rec *r, const tls_dir_conf *dc)
+{
+    if (!ap_request_has_body(r))
+        return OK;
+    r->expecting_100 = 0;
+    return tls_buffer_body(r, dc);
+}
+
+/* @param status changed where the body that came instead of an answer is refused */
+static apr_status_t ask_run(tls_conn *t, request_rec *r, const tls_dir_conf *dc, int *status)
 {
     apr_time_t until = brg_monotonic_now() + r->server->timeout;
     apr_status_t rv;
@@ -190,6 +200,8 @@ static apr_status_t ask_run(tls_conn *t, request_rec *r)
     SSL_set_msg_callback_arg(t->ssl, &finished);
     rv = ask_begin(t) ? ask_flush(t, until) : APR_EINVAL;
     if (rv == APR_SUCCESS)
+        rv = ask_exchange(t, &finished, until);
+    if (rv == APR_EINPROGRESS && r->expecting_100 && (*status = ask_body_came(r, dc)) == OK)
         rv = ask_exchange(t, &finished, until);
     SSL_set_msg_callback(t->ssl, NULL);
     SSL_set_msg_callback_arg(t->ssl, NULL);
@@ -272,19 +284,22 @@ static int ask_stream(request_rec *r, const tls_wish *wish)
     return HTTP_FORBIDDEN;
 }
 
-static int ask_handshake(request_rec *r, tls_conn *t, const tls_wish *wish)
+static int ask_handshake(request_rec *r, tls_conn *t, const tls_dir_conf *dc, const tls_wish *wish)
 {
     int before = SSL_get_verify_mode(t->ssl), modern = SSL_version(t->ssl) >= TLS1_3_VERSION;
+    int status = OK, failed;
     apr_status_t rv;
 
     ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r,
                   APLOGNO(02221) "Requesting connection re-negotiation");
     ask_set(t, wish);
-    rv = ask_run(t, r);
+    rv = ask_run(t, r, dc, &status);
     if (rv == APR_EINVAL && modern)
         return ask_impossible(r, t, before);
-    if (rv != APR_SUCCESS)
-        return ask_failed(r, t, rv);
+    if (rv != APR_SUCCESS) {
+        failed = ask_failed(r, t, rv);
+        return status != OK ? status : failed;
+    }
     t->mode |= wish->mode;
     return ask_judge(r, t, wish);
 }
@@ -306,12 +321,12 @@ int tls_ask_client(request_rec *r, const tls_dir_conf *dc, const tls_wish *wish)
     if (wish->certificate && !wish->cipher && dc->options & TLS_OPT_RENEGOTIATE &&
         SSL_get0_peer_certificate(t->ssl))
         return ask_quickly(r, t, wish) ? OK : HTTP_FORBIDDEN;
-    if ((status = tls_buffer_body(r, dc)) != OK)
+    if ((!r->expecting_100 || conn_in_size(t->bc)) && (status = ask_body_came(r, dc)) != OK)
         return status;
     if (t->records &&
         (ask_flush(t, brg_monotonic_now() + r->server->timeout) || tls_keys_return(t)))
         return ask_again(r);
-    if ((status = ask_handshake(r, t, wish)) != OK)
+    if ((status = ask_handshake(r, t, dc, wish)) != OK)
         return status;
     if (!wish_cipher(t, dc->ciphers))
         return tls_wish_of(r, dc, &again) && again.certificate ? HTTP_FORBIDDEN : OK;

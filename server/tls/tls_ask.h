@@ -30,7 +30,7 @@ int tls_wish_of(const request_rec *r, const tls_dir_conf *dc, tls_wish *wish);
 /** Ask. @return OK, or the status to refuse with. Blocking, for up to Timeout: not on an event loop */
 int tls_ask_client(request_rec *r, const tls_dir_conf *dc, const tls_wish *wish);
 
-/** Read the body, to be handed out again. @return OK or a status. Blocking */
+/** Read the body of a client that does not wait for 100, to be handed out again. @return OK or a status. Blocking */
 int tls_buffer_body(request_rec *r, const tls_dir_conf *dc);
 
 void tls_buffer_filter(void);

@@ -100,8 +100,7 @@ int tls_buffer_body(request_rec *r, const tls_dir_conf *dc)
     apr_bucket_brigade *kept;
     int status;
 
-    if (!ap_request_has_body(r) || r->expecting_100)
-        return OK;
+    BRG_ASSERT(ap_request_has_body(r) && !r->expecting_100);
     kept = apr_brigade_create(r->pool, r->connection->bucket_alloc);
     status =
         buffer_fill(r, kept, dc->buffer == TLS_UNSET ? BUFFER_DEFAULT : (apr_size_t)dc->buffer);
