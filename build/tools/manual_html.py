@@ -142,7 +142,7 @@ def howto_lists(groups, howtos):
         for address, title, _ in guides:
             if titles.pop(address, None) != title:
                 raise SystemExit(f"docs/guides/README.md: {address} is not there, or has another title")
-        out += [f'<h3 id="{anchor_of(heading)}">{html.escape(heading)}</h3>', *described(guides)]
+        out += [f'<h3 id="guides-{anchor_of(heading)}">{html.escape(heading)}</h3>', *described(guides)]
     if titles:
         raise SystemExit(f"docs/guides/README.md does not have {' '.join(titles.values())}")
     return out
@@ -260,7 +260,7 @@ def siblings(name, groups):
     for heading, guides in groups:
         if any(address == name for address, _, _ in guides):
             links = [f'<a href="{address}"{" aria-current=page" if address == name else ""}>{html.escape(title)}</a>' for address, title, _ in guides]
-            return [f'<a class="part" href="index.html#{anchor_of(heading)}">Guides: {html.escape(heading)}</a>', *links]
+            return [f'<a class="part" href="index.html#guides-{anchor_of(heading)}">Guides: {html.escape(heading)}</a>', *links]
     return []
 
 
