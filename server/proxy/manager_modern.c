@@ -6,6 +6,7 @@
  */
 #include "manager_private.h"
 #include "proxy_growth.h"
+#include "scores.h"
 #include "apr_hash.h"
 #include "apr_strings.h"
 #include "brigade/assert.h"
@@ -207,6 +208,62 @@ static void member_figures(request_rec *r, const proxy_state *s)
                atomic_load(&s->lbfactor) / 100.0, (int)atomic_load(&s->lbset));
 }
 
+/* ---- health checks ---- */
+
+static const char *check_words(request_rec *r, uint32_t end)
+{
+    const int code = (int)(end & 0xffff);
+    char error[120];
+
+    switch (end >> 16) {
+    case PROXY_CHECK_WELL:
+        return code ? apr_psprintf(r->pool, "well, status %d", code) : "well";
+    case PROXY_CHECK_CONNECT:
+        return code ? apr_pstrcat(r->pool, "no connection: ",
+                                  text(r, apr_strerror(code, error, sizeof error)), NULL)
+                    : "no connection";
+    case PROXY_CHECK_TIME:
+        return "no answer in time";
+    case PROXY_CHECK_CLOSED:
+        return "closed before it answered";
+    case PROXY_CHECK_HEAD_BAD:
+        return "the answer is not HTTP";
+    case PROXY_CHECK_STATUS:
+        return apr_psprintf(r->pool, "status %d", code);
+    case PROXY_CHECK_CONDITION:
+        return apr_psprintf(r->pool, "status %d, and hcexpr= is not met", code);
+    default: /* the memory is written by all server processes */
+        return "unknown";
+    }
+}
+
+static void member_check(request_rec *r, const proxy_check_made *made)
+{
+    const int64_t at = score_held(atomic_load(&made->at));
+    const uint32_t end = atomic_load(&made->end);
+
+    if (at)
+        ap_rvputs(r, "<li class=\"", end >> 16 == PROXY_CHECK_WELL ? "ok" : "bad", "\">",
+                  since(r, at), " ", check_words(r, end), ", ",
+                  apr_psprintf(r->pool, "%.1f ms", (double)atomic_load(&made->took_us) / 1000),
+                  "</li>\n", NULL);
+}
+
+static void member_checks(request_rec *r, const proxy_worker *w)
+{
+    const proxy_state *s = w->state;
+    const uint32_t n = atomic_load(&s->checks_n);
+
+    if (w->params.check == PROXY_CHECK_NONE || proxy_hcheck_module.module_index == -1)
+        return;
+    ap_rputs("<details><summary>Health checks</summary>", r);
+    ap_rprintf(r, "<p>Every %.1f s; %u were made.</p><ul class=\"checks\">\n",
+               (double)w->params.check_interval / 1000000, (unsigned)n);
+    for (uint32_t i = 0; i < n && i < PROXY_CHECKS_KEPT; i++)
+        member_check(r, &s->check[(n - 1 - i) % PROXY_CHECKS_KEPT]);
+    ap_rputs("</ul></details>\n", r);
+}
+
 static void member(const manager_call *m, const proxy_worker *w)
 {
     request_rec *r = m->r;
@@ -223,6 +280,7 @@ static void member(const manager_call *m, const proxy_worker *w)
     if (error_at)
         ap_rvputs(r, "<dt>Last failure</dt><dd>", since(r, error_at), "</dd>", NULL);
     ap_rputs("</dl>\n", r);
+    member_checks(r, w);
     member_acts(m, w, status);
     member_settings(m, w, status);
     ap_rputs("</li>\n", r);

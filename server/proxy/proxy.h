@@ -153,6 +153,26 @@ typedef struct proxy_params {
 #define PROXY_URL_SIZE 256  /**< bytes of a URL that is added, NUL included */
 #define PROXY_ROUTE_SIZE 64 /**< bytes of a route, NUL included */
 
+/** How a health check ended. */
+typedef enum proxy_check_end {
+    PROXY_CHECK_WELL,
+    PROXY_CHECK_CONNECT, /**< no connection: the code is an apr_status_t, 0 where it is too large */
+    PROXY_CHECK_TIME,    /**< no answer, or none that ends, in time */
+    PROXY_CHECK_CLOSED,  /**< closed before an answer */
+    PROXY_CHECK_HEAD_BAD, /**< what came is no head of HTTP */
+    PROXY_CHECK_STATUS,   /**< the status of the answer */
+    PROXY_CHECK_CONDITION /**< hcexpr= */
+} proxy_check_end;
+
+#define PROXY_CHECKS_KEPT 8
+
+/** A health check that was made. */
+typedef struct proxy_check_made {
+    _Atomic int64_t at;       /**< when it ended: microseconds since the epoch; 0: none */
+    _Atomic uint32_t took_us; /**< at most UINT32_MAX */
+    _Atomic uint32_t end; /**< proxy_check_end << 16 | code of the answer, or error; 0: none came */
+} proxy_check_made;
+
 /** What all processes share of a worker. Read and written by single atomic operations. */
 typedef struct proxy_state {
     _Atomic uint64_t key; /**< hash of what the worker is; 0: the place is free */
@@ -164,7 +184,9 @@ typedef struct proxy_state {
     _Atomic int64_t error_at;       /**< microseconds since the epoch; 0: never */
     _Atomic int64_t usable_at;      /**< when it came back last; 0: it was never away */
     _Atomic int64_t check_at;       /**< when it was checked last */
-    _Atomic int64_t busy;           /**< requests that were chosen for it and are not released */
+    _Atomic uint32_t checks_n;      /**< in all; the last ones are in a ring */
+    proxy_check_made check[PROXY_CHECKS_KEPT];
+    _Atomic int64_t busy; /**< requests that were chosen for it and are not released */
     _Atomic uint64_t elected, written, read; /**< requests; bytes of bodies to and from it */
     _Atomic uint64_t answers[5];             /**< by class of status, from 1xx */
     _Atomic uint64_t refused, timeouts, broken, retried;

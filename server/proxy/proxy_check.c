@@ -4,6 +4,7 @@
 #include "proxy_origin.h"
 #include "proxy_private.h"
 #include "h1_response_head.h"
+#include "clock.h"
 #include "loop.h"
 #include "brigade/assert.h"
 #include "brigade/loop.h"
@@ -32,6 +33,9 @@ typedef struct check_run {
     client_ticket ticket;
     struct loop_timer timer;
     apr_size_t sent;
+    apr_time_t since;    /* clock_monotonic() */
+    proxy_check_end why; /* it failed, or PROXY_CHECK_WELL */
+    int code;
 } check_run;
 
 static proxy_checked_worker *checks;
@@ -97,10 +101,39 @@ void proxy_checks_make(apr_pool_t *pconf, server_rec *s)
         brg_hook_turn_end(proxy_checks_run, NULL, NULL, APR_HOOK_MIDDLE);
 }
 
+/* Into the ring of the last ones: for balancer-manager. */
+static void check_note(const check_run *run)
+{
+    proxy_state *s = run->of->worker->state;
+    proxy_check_made *made = &s->check[atomic_fetch_add(&s->checks_n, 1) % PROXY_CHECKS_KEPT];
+    const apr_time_t took = clock_monotonic() - run->since;
+
+    BRG_ASSERT(run->why <= PROXY_CHECK_CONDITION);
+    atomic_store(&made->took_us, took > 0 && took < UINT32_MAX ? (uint32_t)took : 0);
+    atomic_store(&made->end, (uint32_t)run->why << 16 |
+                                 (run->code > 0 && run->code < 65536 ? (uint32_t)run->code : 0));
+    atomic_store(&made->at, run->loop->wall);
+}
+
+/* @return 0 */
+static int check_failed(check_run *run, proxy_check_end why, int code)
+{
+    run->why = why;
+    run->code = code;
+    return 0;
+}
+
+static int check_unconnected(check_run *run, apr_status_t rv)
+{
+    return check_failed(run, APR_STATUS_IS_TIMEUP(rv) ? PROXY_CHECK_TIME : PROXY_CHECK_CONNECT, rv);
+}
+
 static void check_end(check_run *run, int ok)
 {
     proxy_worker *w = run->of->worker;
 
+    BRG_ASSERT(ok == (run->why == PROXY_CHECK_WELL));
+    check_note(run);
     wheel_cancel(&run->loop->wheel, &run->timer);
     client_ticket_leave(&run->ticket);
     if (run->cc)
@@ -133,19 +166,24 @@ static int check_judge(check_run *run, int ended)
 
     switch (h1_parse_response(&head, client_in(cc), client_in_size(cc), &scanned, &limits)) {
     case H1_MORE:
-        return ended ? 0 : -1;
+        return ended ? check_failed(run, PROXY_CHECK_CLOSED, 0) : -1;
     case H1_BAD:
-        return 0;
+        return check_failed(run, PROXY_CHECK_HEAD_BAD, 0);
     default:
         break;
     }
+    run->code = head.code;
     if (!run->of->worker->params.check_expr || !*run->of->worker->params.check_expr)
-        return head.code >= 200 && head.code < 400;
+        return head.code >= 200 && head.code < 400
+                   ? 1
+                   : check_failed(run, PROXY_CHECK_STATUS, head.code);
     if (!ended && client_in_size(cc) < CHECK_BODY_MOST &&
         !check_is_whole(run, &head, client_in_size(cc) - head.head_len))
         return -1;
     return proxy_check_passes(run->of->worker, &head, client_in(cc) + head.head_len,
-                              client_in_size(cc) - head.head_len);
+                              client_in_size(cc) - head.head_len)
+               ? 1
+               : check_failed(run, PROXY_CHECK_CONDITION, head.code);
 }
 
 static int check_send(check_run *run)
@@ -159,7 +197,7 @@ static int check_send(check_run *run)
         if (rv == APR_EAGAIN)
             return -1;
         if (rv != APR_SUCCESS)
-            return 0;
+            return check_failed(run, PROXY_CHECK_CLOSED, 0);
         run->sent += n;
     }
     return 1;
@@ -172,7 +210,7 @@ static int check_go(check_run *run)
     int result;
 
     if (rv != APR_SUCCESS)
-        return rv == APR_EAGAIN ? -1 : 0;
+        return rv == APR_EAGAIN ? -1 : check_unconnected(run, rv);
     if (!run->of->ask)
         return 1;
     if ((result = check_send(run)) != 1)
@@ -182,7 +220,8 @@ static int check_go(check_run *run)
         if (rv == APR_EAGAIN)
             return client_in_size(run->cc) ? check_judge(run, 0) : -1;
         if (rv != APR_SUCCESS)
-            return client_in_size(run->cc) ? check_judge(run, 1) : 0;
+            return client_in_size(run->cc) ? check_judge(run, 1)
+                                           : check_failed(run, PROXY_CHECK_CLOSED, 0);
     }
 }
 
@@ -197,7 +236,7 @@ static void check_notified(void *baton)
         if (rv == APR_EAGAIN)
             return;
         if (rv != APR_SUCCESS) {
-            check_end(run, 0);
+            check_end(run, check_unconnected(run, rv));
             return;
         }
         run->cc->notify = check_notified;
@@ -210,7 +249,9 @@ static void check_notified(void *baton)
 
 static void check_expired(struct loop_timer *timer)
 {
-    check_end(loop_io_of(timer, check_run, timer), 0);
+    check_run *run = loop_io_of(timer, check_run, timer);
+
+    check_end(run, check_failed(run, PROXY_CHECK_TIME, 0));
 }
 
 static void check_begin(const proxy_checked_worker *c, brg_loop *loop)
@@ -222,6 +263,7 @@ static void check_begin(const proxy_checked_worker *c, brg_loop *loop)
         return;
     run->of = c;
     run->loop = loop;
+    run->since = clock_monotonic();
     run->prev = &check_runs;
     if ((run->next = check_runs))
         check_runs->prev = &run->next;

@@ -327,7 +327,7 @@ static int share_map(server_rec *main)
     if (trial_runs())
         return 0;
     if (!mapped)
-        mapped = kept_memory_map("proxy-workers-3", sizeof *mapped);
+        mapped = kept_memory_map("proxy-workers-4", sizeof *mapped);
     if (!mapped) {
         ap_log_error(APLOG_MARK, APLOG_EMERG, errno, main,
                      "no memory that processes share for the state of workers");

@@ -6,7 +6,7 @@ import signal
 
 import pytest
 
-from backend import Backend
+from backend import Backend, answer
 from brigade import wait_until
 
 pytestmark = pytest.mark.only("brigade")
@@ -218,6 +218,50 @@ def test_modern_page_drains_and_tells(serve, pair):
     assert manager_page(server).count("disabled: no requests") == 2  # the state, and in what was changed
     asked(server, 4)
     assert not pair[0].requests and len(pair[1].requests) == 4
+
+
+def hang_up(connection, request):
+    return False
+
+
+CHECKED = {  # what the backend does, the method of the check: what the page says
+    "well": (answer(), "GET", r"well, status 200"),
+    "connects": (answer(), "TCP", r"well"),
+    "status": (answer(status="503 Gone"), "GET", r"status 503"),
+    "condition": (answer(b"no"), "GET hcexpr=fine", r"status 200, and hcexpr= is not met"),
+    "hangs up": (hang_up, "GET", r"closed before it answered"),
+    "no head": (b"220 mail\r\n\r\n", "GET", r"the answer is not HTTP"),
+    "silent": (lambda connection, request: connection.until(b"never"), "GET timeout=1", r"no answer in time"),
+    "nobody": (None, "GET", r"no connection: Connection refused"),
+}
+
+
+@pytest.mark.parametrize("case", CHECKED)
+def test_history_of_health_checks(serve, case):
+    """The last eight, each with its time, its result and how long it took; they last over a reload."""
+    script, method, words = CHECKED[case]
+    with Backend({"*": script}) as backend:
+        port = backend.port if script else 1
+        server = serve(f"""BuiltinPages modern
+ProxyHCExpr fine "hc('body') =~ /yes/"
+<Proxy balancer://app>
+BalancerMember http://127.0.0.1:{port} hcinterval=100ms hcmethod={method}
+</Proxy>
+<Location /manager>
+SetHandler balancer-manager
+</Location>
+""")
+        item = rf'<li class="{"ok" if words.startswith("well") else "bad"}"><time datetime="[^"]*">[^<]*</time> {words}, \d+\.\d ms</li>'
+        wait_until(lambda: re.search(item, manager_page(server)), "a check")
+        if case == "well":
+            wait_until(lambda: len(re.findall(item, manager_page(server))) == 8, "eight checks")
+            server.signal(signal.SIGUSR1)
+            server.wait_for_log("(?s)resuming.*resuming")
+            assert len(re.findall(item, manager_page(server))) == 8
+
+
+def test_no_checks_no_history(serve, pair):
+    assert "Health checks" not in manager_page(serve(config(pair, MODERN)))
 
 
 @pytest.mark.parametrize("how", [{"nonce": "guess"}, {"referer": "http://elsewhere.example/"}, {"referer": None}])

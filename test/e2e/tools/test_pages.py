@@ -48,7 +48,7 @@ ErrorDocument 404 default
 SetHandler server-status
 </Location>
 <Proxy "balancer://application">
-BalancerMember "http://127.0.0.1:1" route=a
+BalancerMember "http://127.0.0.1:1" route=a hcmethod=TCP hcinterval=100ms
 BalancerMember "http://127.0.0.1:2" route=b status=+D
 BalancerMember "http://127.0.0.1:3" route=c status=+N loadfactor=20
 BalancerMember "http://127.0.0.1:4" status=+H
