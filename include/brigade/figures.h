@@ -233,6 +233,9 @@ typedef enum brg_figure_protocol {
 typedef struct brg_host_figures {
     uint64_t by_class[BRG_CLASSES_N]; /**< by class of their status */
     uint64_t bytes; /**< of the bodies of their responses, as %b of a log has it */
+    uint64_t cached,
+        uncached; /**< of those that stored answers of backends were looked up for: answered
+                                    without a request of their own to the backend, and others */
 } brg_host_figures;
 
 /** All figures, of a loop or of the server. Nothing but counters. */

@@ -122,6 +122,28 @@ static void text_bytes(request_rec *r, const brg_figures *f, int open)
         }
 }
 
+static void text_cached(request_rec *r, const brg_figures *f, int open)
+{
+    metrics_family(r, "brigade_http_cached_total", "counter",
+                   "Requests that stored answers of backends were looked up for, by virtual host:"
+                   " answered without a request of their own to the backend, and others.",
+                   open);
+    for (int host = 0; host < BRG_FIGURE_HOSTS; host++) {
+        uint64_t cached = 0, uncached = 0;
+
+        for (int protocol = 0; protocol < BRG_PROTOCOLS_N; protocol++) {
+            cached += f->host[host][protocol].cached;
+            uncached += f->host[host][protocol].uncached;
+        }
+        if (cached + uncached)
+            ap_rprintf(r,
+                       "brigade_http_cached_total{host=\"%s\",result=\"cached\"} "
+                       "%" APR_UINT64_T_FMT "\nbrigade_http_cached_total{host=\"%s\","
+                       "result=\"asked\"} %" APR_UINT64_T_FMT "\n",
+                       metrics_host(r->pool, host), cached, metrics_host(r->pool, host), uncached);
+    }
+}
+
 void metrics_write_text(request_rec *r, const brg_figures *f, int open)
 {
     ap_set_content_type_ex(
@@ -131,6 +153,7 @@ void metrics_write_text(request_rec *r, const brg_figures *f, int open)
     text_histograms(r, f, open);
     text_requests(r, f, open);
     text_bytes(r, f, open);
+    text_cached(r, f, open);
     status_certificates_write(r);
     status_networks_write_text(r, open);
     status_backends_write_text(r, open);

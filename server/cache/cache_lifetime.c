@@ -252,6 +252,7 @@ void cache_lifetime_used(const cache_entry *e)
     for (int i = 0; i < of->places_n; i++)
         store_place_hit(&of->place[i]);
     atomic_fetch_add_explicit(of->hits, 1, memory_order_relaxed);
+    figures_add(&e->count->cached, 1);
 }
 
 /* ---- its body ---- */

@@ -5,8 +5,11 @@
  */
 #include "cached_below_private.h"
 #include "cached_named_private.h"
+#include "connection.h"
 #include "disk.h"
+#include "figures.h"
 #include "kept_memory.h"
+#include "loop.h"
 #include "brigade/assert.h"
 #include "brigade/status.h"
 #include "http_log.h"
@@ -54,6 +57,23 @@ int cached_count_map(const server_rec *main, uint64_t bytes)
     return HTTP_INTERNAL_SERVER_ERROR;
 }
 
+/* By virtual host, among the figures of the loop of its connection. */
+static void count_host(const cached_request *q)
+{
+    conn_rec *c = q->r->connection->master ? q->r->connection->master : q->r->connection;
+    const brg_conn *bc = connection_of(c);
+    const int own = bc && loop_self() == bc->loop;
+    const int cached = q->outcome == CACHED_FROM_STORE || q->outcome == CACHED_STALE ||
+                       q->outcome == CACHED_COLLAPSED;
+    brg_host_figures *host;
+
+    if (!bc || q->outcome == CACHED_INVALIDATED)
+        return;
+    host = figures_requests(own ? &bc->loop->figures->own : &bc->loop->figures->others,
+                            figures_host(q->r->server), connection_protocol(c));
+    (own ? figures_add : figures_add_shared)(cached ? &host->cached : &host->uncached, 1);
+}
+
 void cached_count(const cached_request *q)
 {
     const cached_place *place = cached_place_here();
@@ -64,6 +84,7 @@ void cached_count(const cached_request *q)
         return; /* it was never looked up */
     row = &count_rows[store_reader_row(cached_reader(place)) % CACHED_ROWS];
     atomic_fetch_add_explicit(&row->n[q->outcome], 1, memory_order_relaxed);
+    count_host(q);
 }
 
 void cached_count_tier(const cached_place *place, cached_outcome what, uint64_t n)

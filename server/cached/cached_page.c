@@ -8,6 +8,7 @@
 #include "apr_hash.h"
 #include "apr_strings.h"
 #include "brigade/assert.h"
+#include "brigade/figures.h"
 #include "brigade/loop.h"
 #include "brigade/pages.h"
 #include "http_core.h"
@@ -162,6 +163,43 @@ static void page_hosts(request_rec *r, apr_hash_t *hosts)
         page_link(r, apr_pstrcat(r->pool, host->text, "/*", NULL));
         ap_rprintf(r, "</td><td class=\"n\">%" PRIu64 "</td><td class=\"n\">%s</td></tr>\n",
                    host->objects, size_text(r->pool, host->bytes));
+    }
+    ap_rputs("</table></div></section>\n", r);
+}
+
+/* ---- virtual hosts ---- */
+
+static void page_rate(request_rec *r, int host, uint64_t cached, uint64_t uncached)
+{
+    const char *name = host ? brg_figure_host(host) : "others";
+
+    ap_rvputs(r, "<tr><td>", text(r, name && *name ? name : "(no name)"), NULL);
+    ap_rprintf(r,
+               "</td><td class=\"n\">%" PRIu64 "</td><td class=\"n\">%" PRIu64
+               "</td><td class=\"n\">%.1f %%</td></tr>\n",
+               cached + uncached, cached, 100.0 * (double)cached / (double)(cached + uncached));
+}
+
+static void page_rates(request_rec *r)
+{
+    brg_figures *f = apr_palloc(r->pool, sizeof *f);
+
+    if (brg_figures_sum(f))
+        return;
+    ap_rputs("<section class=\"card\"><h2>Hit rate by virtual host</h2><div class=\"scroll\">"
+             "<table><tr><th scope=\"col\">Virtual host</th><th scope=\"col\" class=\"n\">"
+             "Requests</th><th scope=\"col\" class=\"n\">From store</th><th scope=\"col\" "
+             "class=\"n\">Rate</th></tr>\n",
+             r);
+    for (int host = 0; host < BRG_FIGURE_HOSTS; host++) {
+        uint64_t cached = 0, uncached = 0;
+
+        for (int protocol = 0; protocol < BRG_PROTOCOLS_N; protocol++) {
+            cached += f->host[host][protocol].cached;
+            uncached += f->host[host][protocol].uncached;
+        }
+        if (cached + uncached)
+            page_rate(r, host, cached, uncached);
     }
     ap_rputs("</table></div></section>\n", r);
 }
@@ -329,6 +367,7 @@ int cached_page(request_rec *r)
         store_each(cached_reader(place), page_each, &found);
     page_table(r, "Asked for most", "Hits", &found.wanted, 1);
     page_table(r, "Biggest", "Size", &found.biggest, 0);
+    page_rates(r);
     page_hosts(r, found.hosts);
     page_whys(r);
     ap_rputs("</main>\n</body>\n</html>\n", r);

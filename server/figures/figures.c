@@ -213,6 +213,8 @@ static void host_add(brg_figures *to, int to_host, const brg_figures *from, int 
 
         counters_add(row->by_class, add[protocol].by_class, BRG_CLASSES_N);
         counters_add(&row->bytes, &add[protocol].bytes, 1);
+        counters_add(&row->cached, &add[protocol].cached, 1);
+        counters_add(&row->uncached, &add[protocol].uncached, 1);
     }
 }
 

@@ -269,3 +269,23 @@ def test_the_page_escapes(serve, backend):
     known(server, "/p/a?<script>alert(1)</script>")
     for query in ("", "?find=http%3A%2F%2Flocalhost%2Fp%2F%3Cscript%3E*", "?find=%22%3E%3Cscript%3E"):
         assert b"<script" not in server.get("/cache" + query, headers=BROWSER).body
+
+
+@pytest.mark.parametrize("loops", [1, 2])
+def test_hit_rate_by_virtual_host(serve, backend, loops):
+    """Loops and workers count, and what the loop's own cache answers counts, too; a host that nobody asked has no row."""
+    backend.scripts["*"] = tagged
+    backend.scripts["/none"] = answer(b"x", fields=[("Cache-Control", "no-store")])
+    server = serve.unstarted("")
+    rest = config(backend, f"EventLoops {loops}\nBuiltinPages modern\n" + MANAGER.format("Require ip 127.0.0.1"))
+    server.config = rest + "<VirtualHost *:@PORT@>\nServerName one.example\n</VirtualHost>\n<VirtualHost *:@PORT@>\nServerName two.example\n</VirtualHost>\n"
+    server.start()
+    for host, path, times in ("one.example", "/p/a", 10), ("two.example", "/p/none", 3), ("two.example", "/p/b", 2):
+        for _ in range(times):
+            assert server.get(path, headers={"Host": host}).status == 200
+
+    def rates():
+        body = server.get("/cache", headers={**BROWSER, "Host": "one.example"}).body.decode().split("Hit rate by virtual host")[1].split("</section>")[0]
+        return dict(re.findall(r"<tr><td>(\S+?)(?::\d+)?</td><td class=\"n\">(.*?) %</td>", body))
+    wanted = {"one.example": '10</td><td class="n">9</td><td class="n">90.0', "two.example": '5</td><td class="n">1</td><td class="n">20.0'}
+    wait_until(lambda: rates() == wanted, f"rates, not {rates()}")

@@ -314,8 +314,10 @@ def test_tls_and_http2_are_told_apart(serve):
     with server.connect() as c:  # until one of the look-ups that are looked at closer was of a known network
         brigade.wait_until(lambda: c.get("/a.txt").body == b"A" and all(n in c.get("/metrics").body for n in (b"brigade_asn_busiest{", b"brigade_limit_busiest{")),
                            "the busiest network and client")
+    assert server.get("/backend/").status == 503
     samples = figures(server)
     host = f"secure.test:{tls}"
+    assert [value(samples, "brigade_http_cached_total", host="localhost", result=r) for r in ("cached", "asked")] == [0, 1]
     assert [value(samples, "brigade_http_requests_total", host=host, protocol=p, tls="yes") for p in ("h1", "h2")] == [2, 1]
     assert value(samples, "brigade_tls_handshakes_total", outcome="full") == 3
     assert 86400 < value(samples, "brigade_certificate_not_after_seconds") - time.time() < 3 * 86400

@@ -33,6 +33,7 @@ typedef struct site {
     http_answer *answer;
     cache_head head;
     _Atomic uint64_t hits;
+    brg_host_figures count;
 } site;
 
 static store_key key_of(const site *t, const char *text)
@@ -104,6 +105,7 @@ static int set_up(void **state)
     t->request->request_config = ap_create_request_config(test_pool);
     request_conf_create(t->request);
     t->e = calloc(1, sizeof *t->e);
+    t->e->count = &t->count;
     t->answer = calloc(1, sizeof *t->answer + FIELDS * sizeof *t->answer->field);
     t->head.answer = t->answer;
     put(t, "http://a/1", 100, 7);
@@ -249,6 +251,7 @@ static void hits_are_counted(void **state)
     for (int i = 0; i < 20; i++)
         cache_lifetime_used(t->e);
     assert_int_equal(atomic_load(&t->hits), 20);
+    assert_int_equal(t->count.cached, 20); /* and by virtual host */
     store_release(&t->view);
     offer(t, "http://a/1", 100);
     assert_int_equal(t->view.hits, 7); /* it counts no further */
