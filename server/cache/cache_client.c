@@ -78,6 +78,13 @@ static apr_sockaddr_t *client_of(const brg_conn *bc, apr_sockaddr_t *room)
         return (apr_sockaddr_t *)(uintptr_t)bc->listener->pretended_client;
     if (bc->listener && bc->listener->pretended)
         return (apr_sockaddr_t *)(uintptr_t)bc->listener->pretended;
+    if (bc->borrows) {
+        const brg_conn *of = bc->master ? bc->master : bc;
+
+        client_set(room, of->client_len == 4 ? AF_INET : AF_INET6);
+        memcpy(room->ipaddr_ptr, of->client, (size_t)room->ipaddr_len);
+        return of->client_len ? room : NULL;
+    }
     if (getpeername(bc->fd, (struct sockaddr *)&room->sa, &len) ||
         (room->sa.sin.sin_family != AF_INET && room->sa.sin.sin_family != AF_INET6))
         return NULL;

@@ -28,7 +28,7 @@ int cache_stat_same(cache_entry *e)
 void cache_head_drop(cache_head *head)
 {
     for (int i = 0; i < CONN_PROTOCOLS; i++)
-        free(head->form[i].text);
+        free(head->form[i]);
     free(head->answer);
     memset(head, 0, sizeof *head);
 }

@@ -191,8 +191,8 @@ int cache_lifetime_take_head(cache_entry *e, cache_head *head)
 static void lifetime_forms_end(cache_head *head)
 {
     for (int i = 0; i < CONN_PROTOCOLS; i++) {
-        free(head->form[i].text);
-        head->form[i].text = NULL;
+        free(head->form[i]);
+        head->form[i] = NULL;
     }
 }
 

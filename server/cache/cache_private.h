@@ -41,7 +41,7 @@
 /** A response head, and its forms by protocol. */
 typedef struct cache_head {
     http_answer *answer; /**< NULL: none */
-    http_stored_head form[CONN_PROTOCOLS];
+    http_stored_head *form[CONN_PROTOCOLS]; /**< NULL: not serialised yet */
 } cache_head;
 
 /** What an entry of CACHE_SOURCE_LIFETIME is a copy of (cache_lifetime.c). */

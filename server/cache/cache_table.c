@@ -290,7 +290,7 @@ static size_t head_bytes(const cache_head *head)
 {
     size_t one = head->answer ? cache_block(head->answer->bytes) : 0;
 
-    return one * (1 + CONN_PROTOCOLS);
+    return one * (CONN_PROTOCOLS + (conn_protocol_of(CONN_HTTP3) != NULL));
 }
 
 static size_t text_bytes(const char *text)

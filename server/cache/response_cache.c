@@ -111,12 +111,20 @@ static size_t __attribute__((noinline)) put_added(const response_cache *c, char 
     return (size_t)(to + 4 - out);
 }
 
+/* NULL: it cannot be sent in this form, or there is no memory. */
+static inline http_stored_head *head_form(cache_head *head, const http_codec *codec)
+{
+    http_stored_head **form = &head->form[codec->protocol];
+
+    return *form ? *form : (*form = codec->serialise(head->answer));
+}
+
 /* @return its length; 0: it cannot be sent in this form, or there is no memory */
 ANSWER_INLINE size_t put_head(response_cache *c, cache_head *head, const cache_choice *choice,
                               const brg_conn *bc, const server_rec *s, const http_head *h,
                               const http_codec *codec, int keep)
 {
-    http_stored_head *form = &head->form[codec->protocol];
+    http_stored_head *form = head_form(head, codec);
     const http_answer_terms terms = {
         .now = c->loop->wall,
         .first = bc->requests == 0,
@@ -126,7 +134,7 @@ ANSWER_INLINE size_t put_head(response_cache *c, cache_head *head, const cache_c
         .left = s->keep_alive_max ? s->keep_alive_max - (int)bc->requests : -1};
     size_t len;
 
-    if (!form->text && codec->serialise(form, head->answer))
+    if (!form)
         return 0;
     len = choice && choice->n ? codec->put_part(gather_head(bc->loop->out), form, head->answer,
                                                 &terms, choice_part(choice), choice->len)
@@ -382,10 +390,9 @@ int cache_reply_to(response_cache *c, brg_conn *bc, const http_head *h, const ht
     if (picked == PICK_NONE)
         return 0;
     pick = pick_of(e, h, picked, &choice);
-    form = &pick.head->form[codec->protocol];
     if (pick.head->answer->added)
         return 0; /* it is added to heads of HTTP/1 alone */
-    if (!form->text && codec->serialise(form, pick.head->answer))
+    if (!(form = head_form(pick.head, codec)))
         return 0;
     if (e->gated && !cache_gates_admit(e, bc, h, pick.len))
         return 0;

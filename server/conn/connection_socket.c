@@ -204,7 +204,8 @@ __attribute__((visibility("default"))) APR_DECLARE(apr_status_t) apr_socket_clos
     if (!(bc = o->bc))
         return APR_SUCCESS; /* a second time */
     BRG_ASSERT_TAG(bc, CONN_TAG);
-    shutdown(bc->fd, SHUT_RDWR);
+    if (!bc->borrows) /* others have that socket, too */
+        shutdown(bc->fd, SHUT_RDWR);
     socket_forget(o);
     if (bc->c)
         connection_abort(bc->c);

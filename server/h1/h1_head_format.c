@@ -278,16 +278,15 @@ static char *h1_put_own(const http_answer *a, char *p, http_stored_head *out)
     return p;
 }
 
-static int h1_serialise(http_stored_head *out, const http_answer *a)
+static http_stored_head *h1_serialise(const http_answer *a)
 {
     size_t size = h1_stored_size(a);
+    http_stored_head *out;
     char *p;
 
-    BRG_ASSERT(!out->text && a->status >= 200);
-    if (size + h1_more_size(a) > HTTP_HEAD_ROOM || !(out->text = malloc(size)))
-        return -1;
-    out->conn_off = out->own_off = out->dated_off = out->length_off = out->range_off = 0;
-    out->dated_second = -1;
+    BRG_ASSERT(a->status >= 200);
+    if (size + h1_more_size(a) > HTTP_HEAD_ROOM || !(out = http_stored_head_new(size)))
+        return NULL;
     p = h1_put_stored_top(a, out->text, out);
     out->first_off = (uint32_t)(p - out->text);
     for (int i = 0; i < a->n_fields; i++) {
@@ -314,7 +313,7 @@ static int h1_serialise(http_stored_head *out, const http_answer *a)
     BRG_ASSERT(out->len <= size && out->conn_off < out->len && out->date_off < out->conn_off);
     if (a->date) /* h1_put_stored() writes the time there, and then what follows over it */
         out->date_off = out->conn_off;
-    return 0;
+    return out;
 }
 
 /* A field whose value goes with Date. */

@@ -67,18 +67,17 @@ static int codec_is_of_part(const http_answer *a, int field)
     return a->status == 206 && (field == a->length_at || field == a->range_at);
 }
 
-static int codec_serialise(http_stored_head *out, const http_answer *a)
+static http_stored_head *codec_serialise(const http_answer *a)
 {
     static const char blank[HTTP_DATE_LEN + 1] = "                             ";
     const size_t size = codec_size(a);
+    http_stored_head *out;
     uint8_t *p, *date = NULL;
 
-    BRG_ASSERT(!out->text && a->status >= 200);
-    if (size + CODEC_PART_ROOM > HTTP_HEAD_ROOM || !(out->text = malloc(size)))
-        return -1;
+    BRG_ASSERT(a->status >= 200);
+    if (size + CODEC_PART_ROOM > HTTP_HEAD_ROOM || !(out = http_stored_head_new(size)))
+        return NULL;
     out->urgency = STREAM_URGENCY_DEFAULT;
-    out->dated_off = 0;
-    out->dated_second = -1;
     p = hpack_put_status((uint8_t *)out->text, a->status);
     if (a->date)
         p = hpack_put_line(p, "date", 4, a->date, strlen(a->date), 0);
@@ -93,15 +92,14 @@ static int codec_serialise(http_stored_head *out, const http_answer *a)
             p = codec_put_field(p, a, &a->field[i], out);
     }
     if (!p) {
-        free(out->text);
-        out->text = NULL;
-        return -1;
+        free(out);
+        return NULL;
     }
     out->len = out->conn_off = (uint32_t)(p - (uint8_t *)out->text);
     /* A date of its own: that of the time is written behind the end. */
     out->date_off = a->date ? out->len : (uint32_t)(date - (uint8_t *)out->text);
     BRG_ASSERT(out->len <= size);
-    return 0;
+    return out;
 }
 
 static size_t codec_put(char *to, http_stored_head *head, const http_answer *a,

@@ -125,3 +125,13 @@ http_answer *http_answer_of(const request_rec *r, const char *dated_name,
     BRG_ASSERT(a->conn_at == HTTP_NO_FIELD || a->conn_at <= a->n_fields);
     return a;
 }
+
+http_stored_head *http_stored_head_new(size_t size)
+{
+    http_stored_head *head = malloc(sizeof *head + size);
+
+    if (!head)
+        return NULL;
+    *head = (http_stored_head){.text = (char *)(head + 1), .dated_second = -1};
+    return head;
+}

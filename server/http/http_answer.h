@@ -43,9 +43,9 @@ typedef struct http_answer {
                                   of one connection (Connection, Keep-Alive, Upgrade) */
 } http_answer;
 
-/** A head in the form of one protocol. */
+/** A head in the form of one protocol; from malloc(). */
 typedef struct http_stored_head {
-    char *text; /**< from malloc(); NULL: not serialised yet */
+    char *text; /**< behind this, in the same block */
     uint32_t len;
     uint32_t
         date_off; /**< where the value of Date is; where the answer has its own, a place that is written over */
@@ -70,8 +70,8 @@ typedef struct http_answer_terms {
 
 typedef struct http_codec {
     unsigned protocol; /**< conn_protocol_number */
-    /** @return 0; -1: out of memory, or it cannot be said in this form */
-    int (*serialise)(http_stored_head *out, const http_answer *answer);
+    /** @return the caller's, to be freed; NULL: out of memory, or it cannot be said in this form */
+    http_stored_head *(*serialise)(const http_answer *answer);
     /** Write a head. @param out room for HTTP_HEAD_ROOM bytes @return its length */
     size_t (*put)(char *out, http_stored_head *head, const http_answer *answer,
                   const http_answer_terms *terms);
@@ -82,6 +82,9 @@ typedef struct http_codec {
     size_t (*put_part)(char *out, http_stored_head *head, const http_answer *answer,
                        const http_answer_terms *terms, const http_part *part, apr_off_t length);
 } http_codec;
+
+/** For serialise(): with room for @a size bytes of text, and zeros but for dated_second. NULL: no memory */
+http_stored_head *http_stored_head_new(size_t size);
 
 #define HTTP_HEAD_ROOM 4096 /**< the longest head that is stored, with what each answer adds */
 

@@ -58,7 +58,12 @@ struct conn_ahead;
 
 /** The versions of HTTP that connections speak, by number. Each has a driver (driver.h), a form of stored heads
  * (http_answer.h), and entries of the response cache of its own. */
-typedef enum conn_protocol_number { CONN_HTTP1, CONN_HTTP2, CONN_PROTOCOLS } conn_protocol_number;
+typedef enum conn_protocol_number {
+    CONN_HTTP1,
+    CONN_HTTP2,
+    CONN_HTTP3,
+    CONN_PROTOCOLS
+} conn_protocol_number;
 
 /** A listening socket of one loop. Made by listen.c; lives as long as the generation that inherits
  * it. */
@@ -154,6 +159,8 @@ struct brg_conn {
         *peer; /**< NULL: no proxy told of one; that of a stream belongs to its master */
     int fd;
     uint8_t state;       /**< conn_state_id */
+    uint8_t borrows; /**< fd is a UDP socket of others, too: it is neither polled nor closed with this one. The local address is
+                         local, the client's client and client_port; of a stream they are its master's */
     uint8_t polled;      /**< fd is in the poll set (edge-triggered, for input and output) */
     uint8_t rd_ready;    /**< a read may give something: set by an event, cleared by a short read */
     uint8_t read_eof;    /**< the peer shut its side */
@@ -204,7 +211,10 @@ struct brg_conn {
     struct conn_drain *drain; /**< the loop's: with a worker, output that the loop sends */
     struct conn_held held;    /**< the driver's: its request, while that waits */
     struct conn_ahead *ahead; /**< a request that was sent on before it is one (h1_ahead.h); NULL */
-    struct conn_body body;    /**< the driver's, in CONN_BODY */
+    union {
+        struct conn_body body;        /**< the driver's, in CONN_BODY */
+        const struct sockaddr *local; /**< with borrows, no stream; of the transport's */
+    };
     struct conn_kept kept;    /**< the response cache's, with a worker */
     uint8_t client_len;       /**< bytes of client; 0: nobody asked yet (conn_client_address()) */
     uint8_t told;         /**< accept4() told client and client_port: they are the socket's peer */

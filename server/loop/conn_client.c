@@ -13,6 +13,21 @@ typedef union client_peer {
     struct sockaddr_storage most;
 } client_peer;
 
+/* A connection without a socket of its own, or its stream. */
+static void client_known(const brg_conn *bc, client_peer *peer)
+{
+    const brg_conn *of = bc->master ? bc->master : bc;
+
+    memset(peer, 0, sizeof peer->v6);
+    if (of->client_len == 4) {
+        peer->any.sa_family = AF_INET;
+        memcpy(&peer->v4.sin_addr, of->client, 4);
+    } else if (of->client_len) {
+        peer->any.sa_family = AF_INET6;
+        memcpy(&peer->v6.sin6_addr, of->client, 16);
+    }
+}
+
 const char *conn_client(const brg_conn *bc, char text[CONN_CLIENT_TEXT])
 {
     client_peer peer;
@@ -22,7 +37,9 @@ const char *conn_client(const brg_conn *bc, char text[CONN_CLIENT_TEXT])
     BRG_ASSERT_TAG(bc, CONN_TAG);
     if (bc->peer && bc->peer->family)
         return memcpy(text, bc->peer->ip, sizeof bc->peer->ip);
-    if (getpeername(bc->fd, &peer.any, &len))
+    if (bc->borrows)
+        client_known(bc, &peer);
+    else if (getpeername(bc->fd, &peer.any, &len))
         peer.any.sa_family = AF_UNSPEC;
     if (peer.any.sa_family == AF_INET)
         known = inet_ntop(AF_INET, &peer.v4.sin_addr, text, CONN_CLIENT_TEXT);
@@ -87,7 +104,7 @@ void conn_client_told(brg_conn *bc, const struct sockaddr *sa)
     const client_peer *peer = (const client_peer *)(const void *)sa;
 
     BRG_ASSERT(!bc->client_len && !bc->peer);
-    if (sa->sa_family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&peer->v6.sin6_addr))
+    if (!bc->borrows && sa->sa_family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&peer->v6.sin6_addr))
         return;
     client_take(bc, peer);
     bc->told = bc->client_len != 0;
@@ -112,6 +129,13 @@ apr_sockaddr_t *conn_client_sockaddr(const brg_conn *bc, apr_pool_t *p)
 apr_sockaddr_t *conn_local_sockaddr(const brg_conn *bc, apr_pool_t *p)
 {
     const apr_sockaddr_t *local = bc->listener ? bc->listener->addr : NULL;
+    const client_peer *here =
+        bc->borrows && !bc->master ? (const client_peer *)(const void *)bc->local : NULL;
+
+    if (here && here->any.sa_family == AF_INET)
+        return conn_sockaddr(p, APR_INET, &here->v4.sin_addr, ntohs(here->v4.sin_port));
+    if (here)
+        return conn_sockaddr(p, APR_INET6, &here->v6.sin6_addr, ntohs(here->v6.sin6_port));
 
     if (!local || (local->family != APR_INET && local->family != APR_INET6) ||
         apr_sockaddr_is_wildcard(local) ||

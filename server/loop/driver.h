@@ -34,6 +34,7 @@ typedef struct conn_protocol {
     uint8_t number;   /**< conn_protocol_number */
     const char *name; /**< in ALPN, as Protocols has it */
     const struct conn_driver *driver;
+    int is_quic; /**< it lies over QUIC, and over nothing else */
     /** 1 if a clear connection whose first bytes are these is to be driven by it; -1: too few are here to tell. NULL: none
      * is. */
     int (*claims)(const brg_conn *bc, const char *in, size_t len);

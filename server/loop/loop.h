@@ -406,6 +406,16 @@ int loop_wait(brg_conn *bc, apr_time_t due, int idle);
  * that one's. loop_close() ends it. NULL: no memory. Threads: the loop's own. */
 brg_conn *loop_stream(brg_conn *master);
 
+/**
+ * A connection over a UDP socket that it shares (brg_conn.borrows), in CONN_HEAD: it counts as one that was accepted, and has the
+ * virtual hosts of its local address. loop_close() ends it.
+ * @param fd     of the socket; outlives the connection, as @a local does
+ * @param peer   the client's address
+ * @return NULL: the loop is full, the connection may not enter, or there is no memory. Threads: the loop's own.
+ */
+brg_conn *loop_conn_begin(brg_loop *loop, brg_listener *l, int fd, const struct sockaddr *peer,
+                          const struct sockaddr *local);
+
 /** Close the socket and let the object go at the end of the turn. bc has no conn_rec any more. */
 void loop_close(brg_loop *loop, brg_conn *bc);
 

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "loop.h"
+#include "driver.h"
 #include "scores.h"
+#include "thread_self.h"
 #include "http_config.h"
 #include "http_log.h"
+#include "brigade/assert.h"
 #include <errno.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -81,6 +84,7 @@ brg_conn *loop_stream(brg_conn *master)
     if (!bc)
         return NULL;
     bc->master = master;
+    bc->borrows = master->borrows;
     bc->listener = master->listener;
     bc->fd = master->fd;
     bc->chain = master->chain;
@@ -91,6 +95,19 @@ brg_conn *loop_stream(brg_conn *master)
     bc->head_began = loop->monotonic;
     loop->stream_n[CONN_HEAD]++;
     return bc;
+}
+
+static void conn_enlist(brg_loop *loop, brg_conn *bc)
+{
+    bc->head_began = loop->monotonic;
+    bc->all_next = loop->all;
+    bc->all_prev = &loop->all;
+    if (loop->all)
+        loop->all->all_prev = &bc->all_next;
+    loop->all = bc;
+    loop->conns_n++;
+    loop->state_n[CONN_HEAD]++;
+    loop_score_add(&loop->score->accepted, 1);
 }
 
 static brg_conn *accept_conn(brg_loop *loop, brg_listener *l, int fd, const struct sockaddr *peer)
@@ -105,16 +122,33 @@ static brg_conn *accept_conn(brg_loop *loop, brg_listener *l, int fd, const stru
     conn_client_told(bc, peer);
     bc->driver = loop->config->services->driver;
     loop->config->services->accepted(bc);
-    bc->head_began = loop->monotonic;
-    bc->all_next = loop->all;
-    bc->all_prev = &loop->all;
-    if (loop->all)
-        loop->all->all_prev = &bc->all_next;
-    loop->all = bc;
-    loop->conns_n++;
-    loop->state_n[CONN_HEAD]++;
-    loop_score_add(&loop->score->accepted, 1);
+    conn_enlist(loop, bc);
     return bc;
+}
+
+brg_conn *loop_conn_begin(brg_loop *loop, brg_listener *l, int fd, const struct sockaddr *peer,
+                          const struct sockaddr *local)
+{
+    brg_conn *bc = loop_is_full(loop) ? NULL : conn_object(loop);
+
+    BRG_ASSERT(loop_self() == loop && fd >= 0 && local);
+    if (!bc)
+        return NULL;
+    bc->listener = l;
+    bc->fd = fd;
+    bc->borrows = 1;
+    bc->local = local;
+    conn_client_told(bc, peer);
+    bc->driver = loop->config->services->driver;
+    loop_front_done(bc);
+    if (!bc->failed) {
+        conn_enlist(loop, bc);
+        return bc;
+    }
+    bc->fd = -1;
+    bc->all_next = loop->closed;
+    loop->closed = bc;
+    return NULL;
 }
 
 /* Connections cannot be accepted, for lack of descriptors or memory as a rule: wait until a

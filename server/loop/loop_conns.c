@@ -58,7 +58,7 @@ int loop_poll(brg_loop *loop, brg_conn *bc)
     int error;
 
     BRG_ASSERT(bc->loop == loop && bc->fd >= 0);
-    if (bc->polled || bc->master)
+    if (bc->polled || bc->master || bc->borrows)
         return 0;
     error = loop_io_add(loop, &bc->io, bc->fd, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET);
     if (error) {
@@ -136,7 +136,8 @@ void loop_close(brg_loop *loop, brg_conn *bc)
     transport_end(bc);
     free(bc->peer);
     bc->peer = NULL;
-    close(bc->fd);
+    if (!bc->borrows)
+        close(bc->fd);
     bc->fd = -1;
     conn_in_release(bc);
     *bc->all_prev = bc->all_next;

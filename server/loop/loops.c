@@ -208,10 +208,9 @@ apr_status_t loops_start(apr_pool_t *pchild, const loops_config *config)
         loops_behind_keeper = loops_services.accepted;
         loops_services.accepted = loops_ask_keeper;
     }
-    if (loops_front) {
-        loops_behind_front = loops_services.accepted;
+    loops_behind_front = loops_services.accepted;
+    if (loops_front)
         loops_services.accepted = loops_front;
-    }
     loops_conf.services = &loops_services;
     loops_n = config->n_loops;
     loops_conf.workers = loops_share(pchild, &loops_conf);

@@ -25,7 +25,10 @@ void vhost_of_connection(brg_conn *bc)
         return;
     }
     memset(&local, 0, sizeof local);
-    if (getsockname(bc->fd, (struct sockaddr *)&local.sa, &len))
+    if (bc->borrows)
+        memcpy(&local.sa, bc->local,
+               bc->local->sa_family == AF_INET ? sizeof local.sa.sin : sizeof local.sa.sin6);
+    else if (getsockname(bc->fd, (struct sockaddr *)&local.sa, &len))
         return;
     local.family = local.sa.sin.sin_family;
     local.port = ntohs(local.sa.sin.sin_port);

@@ -90,15 +90,23 @@ tls_conn *tls_conn_new(brg_conn *bc)
     return t;
 }
 
-int tls_conn_begin(tls_conn *t)
+int tls_conn_ssl(tls_conn *t)
 {
     SSL_CTX *ctx = tls_context_of(t->loop, t->server);
-    BIO *bio = ctx ? tls_bio_new(t) : NULL;
 
     BRG_ASSERT(!t->ssl);
-    if (bio && (t->ssl = SSL_new(ctx)) != NULL && SSL_set_app_data(t->ssl, t)) {
+    if (!ctx || !(t->ssl = SSL_new(ctx)) || !SSL_set_app_data(t->ssl, t))
+        return -1;
+    SSL_set_accept_state(t->ssl);
+    return 0;
+}
+
+int tls_conn_begin(tls_conn *t)
+{
+    BIO *bio = tls_bio_new(t);
+
+    if (bio && !tls_conn_ssl(t)) {
         SSL_set_bio(t->ssl, bio, bio);
-        SSL_set_accept_state(t->ssl);
         if (tls_records_are_ours())
             tls_keys_expect(t);
         return 0;

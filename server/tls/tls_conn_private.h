@@ -74,6 +74,7 @@ typedef struct tls_loop {
 } tls_loop;
 
 typedef struct tls_records tls_records;
+struct tls_quic;
 
 /** A connection's TLS: brg_conn.below. */
 #define TLS_CONN_TAG 0x544c5343u
@@ -105,6 +106,7 @@ struct tls_conn {
     uint8_t step; /**< tls_handshake.c: what a worker's step of the handshake came to */
     struct tls_conn *sign_next; /**< with t->queues */
     struct tls_client *client;  /**< this server made the connection; NULL: it was accepted */
+    struct tls_quic *quic;      /**< its messages go in frames of QUIC (tls_quic.h); NULL */
     unsigned signs : 1;         /**< its ClientHello was left to a worker */
     unsigned queues : 1;        /**< for that */
     unsigned offers : 1;        /**< it was not: the client offers a session */
@@ -129,6 +131,13 @@ typedef struct tls_scratch {
 
 extern const struct conn_transport tls_transport;
 extern const struct conn_driver tls_handshake_driver;
+extern const struct conn_transport tls_quic_transport; /**< tls_quic.c */
+
+/** The handshake is done: what requests are to know of it. @return 0; -1: no memory. Threads: the loop's */
+int tls_handshake_settle(tls_conn *t);
+
+/** Free t->quic, which may be NULL. */
+void tls_quic_free(struct tls_quic *q);
 
 /** For SSL_CTX_set_msg_callback(): which messages went by. */
 void tls_handshake_message(int sent, int version, int type, const void *data, size_t len, SSL *ssl,
@@ -163,6 +172,9 @@ int tls_hello_came(tls_conn *t, tls_scratch *in);
 
 /** Make t->ssl. @return 0; -1: it cannot be, which was logged */
 int tls_conn_begin(tls_conn *t);
+
+/** The same without what it reads from and writes to. @return 0, or -1 */
+int tls_conn_ssl(tls_conn *t);
 
 /* ---- tls_bio.c; threads: the owner of the connection ---- */
 

@@ -11,7 +11,9 @@ tls_conn *tls_of(conn_rec *c)
     while (c && c->master)
         c = c->master;
     bc = c ? connection_of(c) : NULL;
-    return bc && bc->transport == &tls_transport ? bc->below : NULL;
+    return bc && (bc->transport == &tls_transport || bc->transport == &tls_quic_transport)
+               ? bc->below
+               : NULL;
 }
 
 SSL *tls_ssl_of(const tls_conn *t)

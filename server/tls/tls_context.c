@@ -228,7 +228,7 @@ static int context_fill(SSL_CTX *ctx, const tls_server_conf *sc, const apr_array
     if (context_ciphers(ctx, sc) || tls_clients_verify(ctx, sc) || context_commands(ctx, sc))
         return -1;
     context_note_long_key(ctx);
-    return 0;
+    return tls_quic_context(ctx);
 }
 
 SSL_CTX *tls_context_make(const tls_server_conf *sc, const apr_array_header_t *pairs,
@@ -288,4 +288,6 @@ void tls_context_apply(SSL *ssl, SSL_CTX *ctx, const tls_server_conf *sc)
     SSL_set_verify(ssl, SSL_CTX_get_verify_mode(ctx), tls_context_verified);
     SSL_set_verify_depth(ssl, SSL_CTX_get_verify_depth(ctx));
     SSL_set_session_id_context(ssl, sc->sid, sizeof sc->sid);
+    if (((const tls_conn *)SSL_get_app_data(ssl))->quic)
+        SSL_set_min_proto_version(ssl, TLS1_3_VERSION);
 }

@@ -160,6 +160,11 @@ int tls_compat_begin(server_rec *main_server, apr_pool_t *ptemp);
 /** Set sc->sid, by what tls_clients_read() read, too. Threads: main */
 void tls_compat_session_id(tls_server_conf *sc, apr_pool_t *p);
 
+/* ---- tls_quic.c ---- */
+
+/** Let a context take part in handshakes of QUIC, where that is wanted. @return 0, or -1 */
+int tls_quic_context(SSL_CTX *ctx);
+
 /* ---- tls_hello.c ---- */
 
 int tls_hello(SSL *ssl, int *alert, void *unused);

@@ -154,20 +154,27 @@ static brg_figure_id handshake_version(const SSL *ssl)
     }
 }
 
+int tls_handshake_settle(tls_conn *t)
+{
+    brg_figures *own = &t->bc->loop->figures->own;
+
+    t->established = 1;
+    figures_add(&own->value[SSL_session_reused(t->ssl) ? BRG_FIGURE_SHAKES_RESUMED
+                                                       : BRG_FIGURE_SHAKES_FULL],
+                1);
+    figures_add(&own->value[handshake_version(t->ssl)], 1);
+    t->mode = SSL_get_verify_mode(t->ssl);
+    t->generous = tls_conf_of(t->server)->verify == TLS_VERIFY_OPTIONAL_NO_CA;
+    return tls_view_set(t);
+}
+
 static void handshake_succeeded(brg_conn *bc)
 {
     tls_conn *t = bc->below;
 
     if (!tls_keys_take(t))
         tls_share(t);
-    t->established = 1;
-    figures_add(&bc->loop->figures->own.value[SSL_session_reused(t->ssl) ? BRG_FIGURE_SHAKES_RESUMED
-                                                                         : BRG_FIGURE_SHAKES_FULL],
-                1);
-    figures_add(&bc->loop->figures->own.value[handshake_version(t->ssl)], 1);
-    t->mode = SSL_get_verify_mode(t->ssl);
-    t->generous = tls_conf_of(t->server)->verify == TLS_VERIFY_OPTIONAL_NO_CA;
-    if (tls_view_set(t))
+    if (tls_handshake_settle(t))
         tls_close(bc);
     else
         handshake_done(bc);

@@ -228,16 +228,19 @@ int tls_others_propose(void)
     return hooks && hooks->nelts > conn_protocols_propose() + hello_challenges;
 }
 
-/* Where no module proposes anything. */
+/* Where no module proposes anything, and over QUIC, for which modules have no protocols. */
 static const char *alpn_choose(const tls_conn *t, const unsigned char *in, unsigned in_len)
 {
+    const int is_quic = t->quic != NULL;
+
     for (unsigned i = CONN_HTTP1 + 1; i < CONN_PROTOCOLS; i++) {
         const conn_protocol *ours = conn_protocol_of(i);
 
-        if (ours && ours->chosen && alpn_fits(t, ours) && ours->chosen(t->server, in, in_len))
+        if (ours && ours->chosen && ours->is_quic == is_quic && alpn_fits(t, ours) &&
+            ours->chosen(t->server, in, in_len))
             return ours->name;
     }
-    return AP_PROTOCOL_HTTP1;
+    return is_quic ? NULL : AP_PROTOCOL_HTTP1;
 }
 
 int tls_alpn(SSL *ssl, const unsigned char **out, unsigned char *out_len, const unsigned char *in,
@@ -249,11 +252,14 @@ int tls_alpn(SSL *ssl, const unsigned char **out, unsigned char *out_len, const 
     BRG_ASSERT_TAG(t, TLS_CONN_TAG);
     if (t->established) /* stays */
         chosen = t->bc->c ? ap_get_protocol(t->bc->c) : AP_PROTOCOL_HTTP1;
+    else if (t->quic)
+        chosen = alpn_choose(t, in, in_len);
     else if (tls_others_propose() ||
              (hello_challenges && alpn_has(in, in_len, "acme-tls/1", out, out_len)))
         chosen = alpn_ask(t, in, in_len);
     else
         chosen = alpn_choose(t, in, in_len);
-    return chosen && alpn_has(in, in_len, chosen, out, out_len) ? SSL_TLSEXT_ERR_OK
-                                                                : SSL_TLSEXT_ERR_NOACK;
+    if (chosen && alpn_has(in, in_len, chosen, out, out_len))
+        return SSL_TLSEXT_ERR_OK;
+    return t->quic ? SSL_TLSEXT_ERR_ALERT_FATAL : SSL_TLSEXT_ERR_NOACK;
 }

@@ -4,6 +4,7 @@
  * looks up and makes its digests and contexts anew for each: a tenth of a full handshake of TLS 1.3, half
  * of one of TLS 1.2 that takes a session up. And the secrets that records of our own
  * need come by here; the key log callback prints all secrets as text, which is another tenth. */
+#include "tls_quic_private.h"
 #include "tls_record_private.h"
 #include "brigade/assert.h"
 #include <openssl/core_names.h>
@@ -114,6 +115,10 @@ static void kdf_learn(const asked *a, const unsigned char *secret, size_t len)
 
     if (!rec || len > TLS_SECRET_MOST)
         return;
+    if (rec->quic) {
+        tls_quic_learn(rec->quic, a->label.data, a->label.len, secret, len);
+        return;
+    }
     if (label_is(a, "c ap traffic")) {
         memcpy(rec->in.secret, secret, len);
         rec->known |= TLS_KNOWS_CLIENT;

@@ -54,7 +54,8 @@ typedef struct tls_half {
 enum { TLS_KNOWS_CLIENT = 1, TLS_KNOWS_SERVER = 2, TLS_KNOWS_BLOCK = 4 };
 
 struct tls_records {
-    const tls_aead *aead; /**< the loop's */
+    struct tls_quic *quic; /**< its handshake hears of all traffic secrets (tls_quic_compat.c); NULL */
+    const tls_aead *aead;  /**< the loop's */
     uint8_t v13, explicit_iv;
     uint8_t known, secret_len;   /**< TLS_KNOWS_*, and bytes of that */
     uint8_t idle;                /**< records without data since the last with some */

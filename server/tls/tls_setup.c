@@ -240,7 +240,7 @@ static void setup_accepted(brg_conn *bc)
 {
     BRG_ASSERT(bc->below == NULL && bc->transport == NULL && bc->fd >= 0);
     vhost_of_connection(bc);
-    if (tls_conf_of(bc->base)->index < 0)
+    if (tls_conf_of(bc->base)->index < 0 || bc->borrows) /* that one's handshake is QUIC's */
         return;
     BRG_ASSERT(loop_tls(bc->loop) != NULL);
     bc->driver = &tls_handshake_driver;

@@ -410,6 +410,7 @@ void tls_release(brg_conn *bc)
         SSL_free(t->ssl);
     }
     tls_client_free(t);
+    tls_quic_free(t->quic);
     tls_keys_drop(t);
     tls_kept_drop(t);
     free(t->held);
