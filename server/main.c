@@ -148,6 +148,7 @@ int main(int argc, const char *const *argv)
     main_serve_take(process);
     main_compare_take(process);
     main_explain_take(process);
+    main_profile_take(process);
     main_long_options(process);
     ap_run_rewrite_args(process);
     upgrade_begin(process);
@@ -162,6 +163,8 @@ int main(int argc, const char *const *argv)
         main_try(process, options.tried);
     if (main_explain_is_asked())
         main_explain(process);
+    if (main_profile_is_asked())
+        main_profile(process);
     if (main_compare_is_asked())
         main_compare(process);
     main_first_pass(process, &options);

@@ -11,6 +11,8 @@ set(BRIGADE_APACHE_VERSION 2.4.71)
 pkg_get_variable(BRIGADE_APR_INCLUDEDIR apr-1 includedir)
 configure_file(build/tools/brigade-apxs.in ${CMAKE_BINARY_DIR}/brigade-apxs @ONLY
     FILE_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
+# `brigade --profile` starts what lies beside it.
+configure_file(build/tools/brigade-profile ${CMAKE_BINARY_DIR}/brigade-profile COPYONLY)
 
 # For pkg-config and find_package(): both find the tree that they lie in.
 include(CMakePackageConfigHelpers)
@@ -34,7 +36,7 @@ install(CODE "
     endif()
 ")
 install(TARGETS brigade brigade-filter-test RUNTIME DESTINATION bin)
-install(PROGRAMS ${CMAKE_BINARY_DIR}/brigade-apxs build/tools/brigade-migrate DESTINATION bin)
+install(PROGRAMS ${CMAKE_BINARY_DIR}/brigade-apxs build/tools/brigade-migrate build/tools/brigade-profile DESTINATION bin)
 install(FILES build/completion/brigade build/completion/brigade-migrate DESTINATION share/bash-completion/completions)
 install(DIRECTORY DESTINATION modules) # also where no loadable module was built: brigade-apxs installs there
 install(DIRECTORY ${CMAKE_BINARY_DIR}/modules/ DESTINATION modules OPTIONAL FILES_MATCHING PATTERN "*.so")

@@ -26,9 +26,12 @@ static apr_hash_t *log_foreign; /* handlers of other modules by tag */
 static apr_hash_t *log_stored;  /* what they write without a request_rec */
 static int log_idents;          /* %l may have something to tell */
 
+/* -D: a trial, which opens no logs, is to write its lines all the same, where nobody reads them: what `--profile` counts. */
+#define LOG_TRIAL "BRIGADE_TRIAL_LOGS"
+
 static void *log_writer_init_default(apr_pool_t *p, server_rec *s, const char *name)
 {
-    return log_file_open(p, s, name);
+    return log_file_open(p, s, ap_exists_config_define(LOG_TRIAL) ? "/dev/null" : name);
 }
 
 static apr_status_t log_writer_default(request_rec *r, void *handle, const char **portions,
@@ -436,6 +439,8 @@ static int log_pre_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp
 
 static void log_child_init(apr_pool_t *pchild, server_rec *s)
 {
+    if (ap_exists_config_define(LOG_TRIAL))
+        (void)log_open_logs(pchild, NULL, NULL, s);
     log_writers_start(log_files_list());
     apr_pool_cleanup_register(pchild, NULL, log_buffer_close, apr_pool_cleanup_null);
 }

@@ -278,7 +278,8 @@ static const char *const main_longs[] = {"--help",           "--version",
                                          "--advice",         "--check-module",
                                          "--check-ssi",      "--calibrate-delivery",
                                          "--takeover-check", "--compare-memory",
-                                         "--serve",          "--explain"};
+                                         "--serve",          "--explain",
+                                         "--profile"};
 
 /* How many letters have to be put in, taken out or exchanged. */
 static size_t main_distance(const char *a, const char *b)

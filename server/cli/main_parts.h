@@ -109,6 +109,15 @@ void main_explain_hooks(void);
 /** Answer that request, print which lines make its answer what it is, and end the program: 0, or 2 if that cannot be done. */
 void main_explain(process_rec *process) __attribute__((noreturn));
 
+/** `--profile`, anywhere: brigade-profile takes this program's place. `--profile-trial URL SOCKET`: taken out of the arguments.
+ * (main_profile.c) */
+void main_profile_take(process_rec *process);
+
+int main_profile_is_asked(void);
+
+/** Serve at that socket until standard input ends, and end the program. */
+void main_profile(process_rec *process) __attribute__((noreturn));
+
 /** 1 if there is a file to read. */
 int main_has_configuration(apr_pool_t *p, const main_options *options);
 

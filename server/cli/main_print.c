@@ -130,6 +130,7 @@ void main_print_usage(FILE *out, const char *program)
         "  --takeover-check d : would Apache's configuration in that directory or file serve here?",
         "  --check-module so..: would these modules load, and what do they offer?",
         "  --calibrate-delivery d: measure ways to send files of that directory, by size",
+        "  --profile u.|pid   : where the processor's time goes, by function and system call",
         "  --compare-memory u.: measure requests for these URLs with each memory system",
         "  --check-ssi file.. : report mistakes in pages with server-side includes",
         NULL};

@@ -5,7 +5,8 @@
 /**
  * @file main_trial.h
  * A site that answers this process alone (main_try.c): the configuration is read as for a start, and its hooks run, but no
- * log and no socket of the network is opened; a process of its own serves. For `-D DUMP_CACHE` and `--compare-memory`. All on the
+ * log and no socket of the network is opened; a process of its own serves. For `-D DUMP_CACHE`, `--explain`, `--compare-memory` and
+ * `--profile`. All on the
  * main thread, but the functions of main_trial.
  */
 #include "httpd.h"
@@ -24,6 +25,7 @@ typedef struct main_trial {
     const char *fields;      /**< more request fields, each with its end of line; NULL: none */
     const char *host;        /**< the Host field; NULL: the URL's */
     const char *from;        /**< the client's address; NULL: the server's own */
+    const char *socket;      /**< a file by which others reach it, too; NULL: none does */
 } main_trial;
 
 /** Read the configuration, twice, as for a start: many modules do in the second run what they put off in the first. Ends the program

@@ -188,12 +188,18 @@ char *main_trial_requests(apr_pool_t *p, int n)
 /* A name that the system chooses, and that only this process learns. */
 static void try_listen(process_rec *process)
 {
-    struct sockaddr_un any = {.sun_family = AF_UNIX};
+    struct sockaddr_un name = {.sun_family = AF_UNIX};
+    socklen_t len = sizeof name.sun_family; /* any name, which no file has */
 
+    if (trial.asks->socket) {
+        if (strlen(trial.asks->socket) >= sizeof name.sun_path)
+            try_fail(process, "the name of its socket is too long");
+        strcpy(name.sun_path, trial.asks->socket);
+        len = sizeof name;
+    }
     trial.address_len = sizeof trial.address;
     trial.listener.fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (trial.listener.fd < 0 ||
-        bind(trial.listener.fd, (struct sockaddr *)&any, sizeof any.sun_family) ||
+    if (trial.listener.fd < 0 || bind(trial.listener.fd, (struct sockaddr *)&name, len) ||
         listen(trial.listener.fd, TRY_ROUNDS) ||
         getsockname(trial.listener.fd, (struct sockaddr *)&trial.address, &trial.address_len))
         try_fail(process, strerror(errno));
