@@ -248,6 +248,17 @@ static void look_proxied(advice *a, const ap_directive_t *d)
                what);
 }
 
+static void look_php(advice *a, const ap_directive_t *d)
+{
+    const char *what = proxy_php_doubt(a->p, d);
+
+    if (what)
+        advise(a, d,
+               "php.ini, or the pool of PHP-FPM; a value outside of sections, which other requests "
+               "get, for a setting that is not known",
+               "PHP-FPM is not told of %s: %s", first_word(a, d), what);
+}
+
 static void look_read_timeout(advice *a, const ap_directive_t *d)
 {
     if (strstr(d->args, "header=0"))
@@ -405,6 +416,10 @@ static const struct {
     {"ProxyPassMatch", look_proxied},
     {"RewriteRule", look_proxied},
     {"RequestReadTimeout", look_read_timeout},
+    {"php_value", look_php},
+    {"php_flag", look_php},
+    {"php_admin_value", look_php},
+    {"php_admin_flag", look_php},
     {"User", look_user},
     {"SSLCertificateKeyFile", look_key},
     {"ErrorLog", look_log},

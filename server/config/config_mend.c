@@ -159,15 +159,17 @@ static const struct {
 
 /* ---- directives of others ---- */
 
+#define MEND_PHP                                                                              \
+    "write SetHandler \"proxy:unix:/run/php/php-fpm.sock|fcgi://localhost\" for scripts, or " \
+    "PHPDirectives On: it is a setting of PHP; or write it into .user.ini beside the scripts"
+
 static const struct {
     const char *name, *text;
 } mend_others[] = {
-    {"php_value", "write it into .user.ini beside the scripts, or into PHP-FPM's pool: it is a "
-                  "directive of mod_php"},
-    {"php_flag", "write it into .user.ini beside the scripts, or into PHP-FPM's pool: it is a "
-                 "directive of mod_php"},
-    {"php_admin_value", "write it into PHP-FPM's pool: it is a directive of mod_php"},
-    {"php_admin_flag", "write it into PHP-FPM's pool: it is a directive of mod_php"},
+    {"php_value", MEND_PHP},
+    {"php_flag", MEND_PHP},
+    {"php_admin_value", MEND_PHP},
+    {"php_admin_flag", MEND_PHP},
     {"server", "write <VirtualHost *:80>: this is a word of nginx"},
     {"server_name", "write ServerName and ServerAlias: this is a word of nginx"},
     {"location", "write <Location \"/path\"> or <LocationMatch>: this is a word of nginx"},

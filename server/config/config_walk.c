@@ -83,21 +83,29 @@ void conf_on_directive(conf_directive_fn *fn)
     conf_directive_told = fn;
 }
 
+static const char *conf_walk_unknown(ap_directive_t *d, cmd_parms *parms)
+{
+    const char *unknown = conf_unknown(d, parms);
+
+    return unknown ? conf_mend(parms->pool, d, unknown) : NULL;
+}
+
+const char conf_not_here[] = "not offered in this configuration";
+
 static const char *conf_walk_one(ap_directive_t *d, cmd_parms *parms, ap_conf_vector_t *section)
 {
     const conf_command *c = conf_commands_find(d->directive);
 
-    if (!c) {
-        const char *unknown = conf_unknown(d, parms);
-
-        return unknown ? conf_mend(parms->pool, d, unknown) : NULL;
-    }
+    if (!c)
+        return conf_walk_unknown(d, parms);
     for (; c; c = c->next) {
         void *dir = ap_set_config_vectors(parms->server, section, parms->path, c->mod, parms->pool);
         const char *error;
 
         hook_needs_directive(c->mod, c->cmd->name, parms->server, parms->pool);
         error = conf_invoke(c->cmd, parms, dir, d->args);
+        if (error == conf_not_here && !c->next)
+            return conf_walk_unknown(d, parms);
         if (error && strcmp(error, DECLINE_CMD) != 0)
             return conf_mend(parms->pool, d, error);
         if (conf_directive_told)

@@ -224,6 +224,9 @@ apr_size_t conf_line_limit(const apr_pool_t *p, const apr_pool_t *ptemp);
 /** Whether @a parms belongs to an .htaccess file. */
 int conf_is_htaccess(const cmd_parms *parms);
 
+/** What a setter returns whose directive this configuration does not have: it goes on as if no module offered it. */
+extern const char conf_not_here[];
+
 /** The end of every conditional section: read on into *tree, or pass over to the closing line.
  * (core_conditional.c) */
 const char *conf_conditional(cmd_parms *cmd, ap_directive_t **tree, int holds);

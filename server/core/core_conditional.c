@@ -8,6 +8,7 @@
 #include "configuration.h"
 #include "core_private.h"
 #include "core_section.h"
+#include "proxy.h"
 #include "brigade/assert.h"
 
 typedef int core_condition_fn(cmd_parms *cmd, const char *arg);
@@ -18,6 +19,8 @@ static int core_has_module(cmd_parms *cmd, const char *arg)
 
     if (m)
         return !strcmp(m->name, arg) || !strcmp(conf_module_symbol(m), arg);
+    if (proxy_php_is_module(arg))
+        return 1;
     return conf_absent_has(cmd->temp_pool, arg);
 }
 

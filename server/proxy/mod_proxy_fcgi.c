@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ProxyFCGIBackendType, ProxyFCGIInternalRedirect, ProxyFCGISetEnvIf. */
+/* ProxyFCGIBackendType, ProxyFCGIInternalRedirect, ProxyFCGISetEnvIf; settings of PHP. */
 #include "proxy_private.h"
+#include "php_settings_private.h"
 #include "proxy_gateway_private.h"
 #include "apr_strings.h"
 #include "http_log.h"
+#include "http_main.h"
+#include "http_core.h"
 #include <string.h>
 #include <strings.h>
 
@@ -18,6 +21,7 @@ typedef struct fcgi_dir {
     int generic;          /* PROXY_UNSET: FPM */
     const char *redirect; /* "": off. NULL: not named */
     apr_array_header_t *variables;
+    apr_array_header_t *php; /* of php_setting; NULL: none */
 } fcgi_dir;
 
 static void *fcgi_create(apr_pool_t *p, char *path)
@@ -28,6 +32,7 @@ static void *fcgi_create(apr_pool_t *p, char *path)
     d->generic = PROXY_UNSET;
     d->redirect = NULL;
     d->variables = apr_array_make(p, 0, sizeof(fcgi_variable));
+    d->php = NULL;
     return d;
 }
 
@@ -39,6 +44,7 @@ static void *fcgi_merge(apr_pool_t *p, void *basev, void *addv)
     d->generic = mine->generic == PROXY_UNSET ? base->generic : mine->generic;
     d->redirect = mine->redirect ? mine->redirect : base->redirect;
     d->variables = apr_array_append(p, base->variables, mine->variables);
+    d->php = php_settings_merge(p, base->php, mine->php);
     return d;
 }
 
@@ -61,6 +67,31 @@ const char *proxy_fcgi_redirect_field(const request_rec *r)
     const fcgi_dir *d = fcgi_dir_of(r);
 
     return d && d->redirect && *d->redirect ? d->redirect : NULL;
+}
+
+/* The settings of PHP of the main server, outside of sections. */
+static const apr_array_header_t *fcgi_php_main(void)
+{
+    const fcgi_dir *main =
+        ap_get_module_config(ap_server_conf->lookup_defaults, &proxy_fcgi_module);
+
+    return main ? main->php : NULL;
+}
+
+static void fcgi_tell_php(request_rec *r, const fcgi_dir *d)
+{
+    if (d->generic != 1)
+        php_settings_put(r, d->php, fcgi_php_main());
+}
+
+const char *proxy_php_doubt(apr_pool_t *p, const ap_directive_t *line)
+{
+    const char *args = line->args;
+
+    if (proxy_fcgi_module.module_index == -1 || php_module_is_here())
+        return NULL;
+    return php_setting_doubt(ap_getword_conf(p, &args),
+                             !strncasecmp(line->directive, "php_admin", 9), fcgi_php_main());
 }
 
 int proxy_fcgi_set_variables(request_rec *r)
@@ -94,6 +125,8 @@ int proxy_fcgi_set_variables(request_rec *r)
         else
             apr_table_setn(r->subprocess_env, v->name, value);
     }
+    if (d)
+        fcgi_tell_php(r, d);
     return OK;
 }
 
@@ -146,6 +179,13 @@ static const char *fcgi_set_cmd(cmd_parms *cmd, void *dconf, const char *when, c
                  : NULL;
 }
 
+static const char *fcgi_php_cmd(cmd_parms *cmd, void *dconf, const char *name, const char *value)
+{
+    return php_setting_cmd(cmd, &((fcgi_dir *)dconf)->php, name, value);
+}
+
+#define PHP_ADMIN_ANY (RSRC_CONF | ACCESS_CONF)
+
 static const command_rec fcgi_commands[] = {
     AP_INIT_TAKE1("ProxyFCGIBackendType", fcgi_type_cmd, NULL, OR_FILEINFO,
                   "Specify the type of FastCGI server: 'Generic', 'FPM'"),
@@ -153,11 +193,42 @@ static const command_rec fcgi_commands[] = {
                   "On, Off, or the name of the field of an answer whose path is answered here"),
     AP_INIT_TAKE23("ProxyFCGISetEnvIf", fcgi_set_cmd, NULL, OR_FILEINFO,
                    "expr-condition env-name expr-value"),
+    AP_INIT_TAKE2("php_value", fcgi_php_cmd, NULL, OR_OPTIONS,
+                  "a setting of PHP and its value, for PHP-FPM"),
+    AP_INIT_TAKE2("php_flag", fcgi_php_cmd, (void *)PHP_IS_FLAG, OR_OPTIONS,
+                  "a setting of PHP, and on or off, for PHP-FPM"),
+    AP_INIT_TAKE2("php_admin_value", fcgi_php_cmd, (void *)PHP_IS_ADMIN, PHP_ADMIN_ANY,
+                  "the same as php_value, not to be changed further down"),
+    AP_INIT_TAKE2("php_admin_flag", fcgi_php_cmd, (void *)(PHP_IS_ADMIN | PHP_IS_FLAG),
+                  PHP_ADMIN_ANY, "the same as php_flag, not to be changed further down"),
+    AP_INIT_FLAG("PHPDirectives", php_directives_cmd, NULL, RSRC_CONF | EXEC_ON_READ,
+                 "On: settings of PHP are taken, and <IfModule mod_php.c> holds; Off: they are "
+                 "refused"),
     {.name = NULL}};
+
+static int fcgi_pre_config(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp)
+{
+    (void)p;
+    (void)plog;
+    (void)ptemp;
+    php_settings_begin();
+    return OK;
+}
+
+static int fcgi_post_config(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *main)
+{
+    (void)p;
+    (void)plog;
+    (void)ptemp;
+    return ap_state_query(AP_SQ_MAIN_STATE) == AP_SQ_MS_CREATE_PRE_CONFIG ? OK
+                                                                          : php_settings_map(main);
+}
 
 static void fcgi_hooks(apr_pool_t *p)
 {
     (void)p;
+    ap_hook_pre_config(fcgi_pre_config, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_post_config(fcgi_post_config, NULL, NULL, APR_HOOK_MIDDLE);
 }
 
 module AP_MODULE_DECLARE_DATA proxy_fcgi_module = {

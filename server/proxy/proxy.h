@@ -360,4 +360,10 @@ int proxy_handler(request_rec *r);
 /** For `--explain`: print the worker, or the balancer with its members, that @a url belongs to. */
 void proxy_explain(FILE *out, const server_rec *s, const char *url);
 
+/** 1: <IfModule NAME> holds since the settings of PHP in it are for PHP-FPM: a name of mod_php's, with PHPDirectives On. */
+int proxy_php_is_module(const char *name);
+
+/** Why PHP-FPM is not told what php_value or one of its kin says; NULL: it is told, or the line is of another module. */
+const char *proxy_php_doubt(apr_pool_t *p, const ap_directive_t *line);
+
 #endif

@@ -19,6 +19,9 @@ CASES = {
     "TRACE": ("TraceEnable On", "TRACE answers"),
     "timeout": ("RequestReadTimeout header=0", "all the time it likes"),
     "user": ("User root", "answered as root"),
+    "php_value": ("PHPDirectives On\nphp_value sendmail_path /bin/true", "PHP-FPM is not told of sendmail_path: php_admin_value alone"),
+    "php_admin_value": ("PHPDirectives On\nphp_admin_value disable_functions exec", "PHP-FPM is not told of disable_functions: PHP takes it at its start"),
+    "php_flag": ("PHPDirectives On\n<Directory @ROOT@/htdocs>\nphp_flag xdebug.x on\n</Directory>", "PHP-FPM is not told of xdebug.x: PHP's own value is not known"),
 }
 
 
