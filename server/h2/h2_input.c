@@ -115,15 +115,6 @@ static void input_data_late(h2_session *h, const h2_frame *f)
     }
 }
 
-/* Data of s is complete as the stream has it. @return 0; -1: it is not what Content-Length said */
-static int input_over(http_stream *s)
-{
-    if (s->has_length && s->came != s->expects)
-        return -1;
-    s->remote_closed = 1;
-    return 0;
-}
-
 static void input_data_bad(http_stream *s, h2_error code)
 {
     h2_session *h = h2_session_of(s);
@@ -135,10 +126,10 @@ static void input_data_bad(http_stream *s, h2_error code)
 static void input_data_take(http_stream *s, const h2_frame *f, const uint8_t *payload, uint32_t len)
 {
     h2_session *h = h2_session_of(s);
+    const stream_body_said said = stream_body_take(s, payload, len);
 
-    BRG_ASSERT(!s->remote_closed && !s->local_closed && len <= f->len);
-    s->came += len;
-    if (s->has_length && s->came > s->expects) {
+    BRG_ASSERT(len <= f->len);
+    if (said == STREAM_BODY_WRONG) {
         h2_credit(h, 0, f->len);
         input_data_bad(s, H2_PROTOCOL_ERROR);
         return;
@@ -149,20 +140,15 @@ static void input_data_take(http_stream *s, const h2_frame *f, const uint8_t *pa
         if (!(f->flags & H2_END_STREAM))
             h2_credit(h, s->id, f->len - len);
     }
-    if (!s->bc) {
+    if (said != STREAM_BODY_TAKEN)
         h2_credit(h, 0, len);
-    } else if (len && stream_pipe_body(s, payload, len)) {
-        h2_credit(h, 0, len);
+    if (said == STREAM_BODY_NO_MEMORY) {
         h2_stream_reset(s, H2_INTERNAL_ERROR);
         return;
     }
-    if (f->flags & H2_END_STREAM) {
-        if (input_over(s)) {
-            input_data_bad(s, H2_PROTOCOL_ERROR);
-            return;
-        }
-        if (s->pipe)
-            stream_pipe_body_over(s, NULL, 0);
+    if (f->flags & H2_END_STREAM && stream_body_end(s)) {
+        input_data_bad(s, H2_PROTOCOL_ERROR);
+        return;
     }
     if (s->pipe)
         stream_pipe_go_on(s);

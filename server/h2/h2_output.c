@@ -7,7 +7,6 @@
  * one that is not more urgent. */
 #include "h2_private.h"
 #include "connection.h"
-#include "counted_lock.h"
 #include "gather.h"
 #include "response_cache.h"
 #include "brigade/assert.h"
@@ -147,32 +146,18 @@ static uint8_t *output_put_padded(uint8_t *out, size_t len, h2_frame_type type, 
 
 /* ---- frames of streams ---- */
 
-/* Bytes that the client takes of a stream now. */
-static int64_t output_window(const http_stream *s)
+int64_t h2_output_window(const http_stream *s)
 {
     const h2_session *h = h2_session_of(s);
 
     return s->window < h->window ? s->window : h->window;
 }
 
-/* Bytes of a stream's data that may be sent in one frame now. */
-static size_t output_may_send(const http_stream *s, size_t have)
-{
-    const h2_session *h = h2_session_of(s);
-    int64_t most = output_window(s);
-
-    if (most <= 0)
-        return 0;
-    if (most > h->frame_most)
-        most = h->frame_most;
-    return have < (size_t)most ? have : (size_t)most;
-}
-
-static void output_data(http_stream *s, const char *data, size_t len, shared_ref *owner, int last)
+void h2_output_data(http_stream *s, const char *data, size_t len, shared_ref *owner, int last)
 {
     h2_session *h = h2_session_of(s);
     gather *g = output_room(h);
-    const int64_t room = output_window(s);
+    const int64_t room = h2_output_window(s);
     uint8_t *head = (uint8_t *)gather_head(g), *p;
     int padding;
 
@@ -188,7 +173,7 @@ static void output_data(http_stream *s, const char *data, size_t len, shared_ref
     h->streams.progress = h->streams.bc->loop->monotonic;
 }
 
-static void output_block(http_stream *s, stream_block *b)
+void h2_output_block(http_stream *s, stream_block *b)
 {
     h2_session *h = h2_session_of(s);
 
@@ -230,47 +215,6 @@ char *h2_output_room(h2_session *h)
     return gather_head(g) + H2_FRAME_HEAD + (h->conf.padding != 0);
 }
 
-static void output_file_some(http_stream *s, size_t n)
-{
-    const char *data = stream_file_read(s, output_window(s), &n);
-
-    if (!data)
-        return;
-    s->left -= n;
-    output_data(s, data, n, &s->file->ref, !s->left);
-    stream_file_sent(s, n);
-}
-
-/* 1: s was sent whole. */
-static int output_stored_some(http_stream *s)
-{
-    size_t n = output_may_send(s, s->now.len);
-
-    BRG_ASSERT_DEBUG(s->left && s->now.len && s->now.len <= s->left);
-    if (!n)
-        return 0;
-    if (s->now.data) {
-        s->left -= n;
-        output_data(s, s->now.data, n, s->owner, !s->left);
-        s->now.data += n;
-        s->now.len -= n;
-    } else {
-        output_file_some(s, n);
-    }
-    if (!s->now.len && s->more_n) {
-        s->now = *s->more++;
-        s->more_n--;
-    }
-    return !s->left;
-}
-
-/* It fits into a frame, and needs no stream object. 1: it was sent whole; s tells what was sent else */
-static int output_stored_at_once(http_stream *s)
-{
-    return s->left <= (size_t)h2_session_of(s)->frame_most && s->now.data && !s->more_n &&
-           output_stored_some(s);
-}
-
 int h2_output_stored(h2_session *h, uint32_t id, const cache_reply *reply, const http_stream *as)
 {
     gather *g = output_gather(h);
@@ -290,7 +234,7 @@ int h2_output_stored(h2_session *h, uint32_t id, const cache_reply *reply, const
                       H2_END_HEADERS | (reply->len ? 0 : H2_END_STREAM), id, padding);
     gather_add_head(g, H2_FRAME_HEAD + (padding >= 0) + reply->head_len);
     output_pad(g, padding);
-    if (!reply->len || output_stored_at_once(&now)) {
+    if (!reply->len || stream_stored_at_once(&now)) {
         shared_release(reply->owner);
         h2_limit_earn(h);
         return 0;
@@ -300,121 +244,8 @@ int h2_output_stored(h2_session *h, uint32_t id, const cache_reply *reply, const
         return -1;
     }
     s->window = now.window;
-    s->now = now.now;
-    s->more = now.more;
-    s->more_n = now.more_n;
-    s->left = now.left;
-    s->owner = now.owner;
-    s->urgency = as->urgency;
-    s->incremental = as->incremental;
-    s->asked = as->asked;
-    stream_rank(s, reply->urgency, reply->len);
-    s->remote_closed = s->answered = 1;
-    stream_ready(s);
+    stream_stored_wait(s, &now, as, reply);
     return 0;
-}
-
-/* ---- running requests ---- */
-
-/* All of them, which end here. 1: the last ended the http_stream */
-static int output_blocks(http_stream *s, stream_block *blocks)
-{
-    int last = 0;
-
-    for (stream_block *b = blocks, *next; b; b = next) {
-        next = b->next;
-        if (!s->session->bc->failed) {
-            last |= b->last;
-            output_block(s, b);
-        }
-        shared_release(&b->ref);
-    }
-    return last;
-}
-
-/* With the lock held: drop the sent part of the queue. */
-static void output_chunk_sent(http_stream *s, stream_chunk *c, size_t n)
-{
-    stream_pipe *p = s->pipe;
-
-    BRG_ASSERT(n <= p->out_bytes && n <= s->session->out_bytes);
-    c->off += (uint32_t)n;
-    p->out_bytes -= n;
-    s->session->out_bytes -= n;
-    if (c->off < c->len || (c->len < c->cap && !c->next && !p->over))
-        return; /* it is filled further */
-    p->out = c->next;
-    if (p->out_last == c)
-        p->out_last = NULL;
-    shared_release(&c->ref);
-}
-
-/* The next frame. *done: the stream is sent whole. @return 1: there is more */
-static int output_pipe(http_stream *s, int *done)
-{
-    stream_pipe *p = s->pipe;
-    stream_block *blocks;
-    stream_chunk *c;
-    size_t n = 0, have;
-    int more, last;
-
-    lock_counted(&s->session->lock, LOCK_STREAMS);
-    blocks = p->blocks;
-    p->blocks = NULL;
-    p->blocks_tail = &p->blocks;
-    *done = output_blocks(s, blocks);
-    c = p->out;
-    if (c && !*done) {
-        have = c->len - c->off;
-        n = output_may_send(s, have);
-        last = p->over && n == p->out_bytes && !p->trailers && !p->answer.bad;
-        if (n) {
-            output_data(s, (char *)c->data + c->off, n, &c->ref, last);
-            output_chunk_sent(s, c, n);
-            *done = last;
-        }
-    }
-    more = p->out_bytes > 0;
-    if (!*done && !more && p->over && !p->answer.bad) {
-        if (p->trailers) {
-            stream_block *trailers = p->trailers;
-
-            p->trailers = NULL;
-            output_blocks(s, trailers);
-        } else {
-            output_data(s, NULL, 0, NULL, 1);
-        }
-        *done = 1;
-    }
-    pthread_mutex_unlock(&s->session->lock);
-    return more && n;
-}
-
-/* One frame of s. @return 1: it can send more */
-static int output_stream(http_stream *s)
-{
-    int more, done = 0;
-
-    BRG_ASSERT_DEBUG(s->ready_prev && !s->asked_head && !s->local_closed);
-    if (s->failed && !s->bc) {
-        h2_stream_reset(s, H2_INTERNAL_ERROR);
-        return 0;
-    }
-    if (s->pipe) {
-        more = output_pipe(s, &done);
-    } else {
-        done = !stream_file_waits(s) && output_stored_some(s);
-        more = !done && !stream_file_waits(s) && output_may_send(s, s->left) > 0;
-    }
-    if (done) {
-        h2_stream_sent(s);
-        return 0;
-    }
-    if (!more)
-        stream_unready(s);
-    if (s->pipe)
-        stream_pipe_go_on(s); /* it may make more at once */
-    return more;
 }
 
 void h2_output(h2_session *h)
@@ -427,7 +258,7 @@ void h2_output(h2_session *h)
     output_ctl(h);
     while (!bc->failed && !bc->pending && h->window > until &&
            (s = stream_first(h->streams.ready)) != NULL)
-        if (output_stream(s) && s->incremental) {
+        if (stream_output(s) && s->incremental) {
             stream_unready(s);
             stream_ready(s);
         }

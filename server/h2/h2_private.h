@@ -86,7 +86,6 @@ struct h2_session {
     hpack_table decoder;
     h2_upgrade *upgrade; /**< stream 1 runs when the preface came; of the conn_rec's pool */
     uint32_t peer_window;
-    int frame_most;      /**< bytes of data in a frame that is sent */
     int64_t window;      /**< of the connection, that the client gave */
     int32_t recv_window; /**< that we gave */
     uint32_t owed;
@@ -199,6 +198,10 @@ void h2_output(h2_session *h);
 /** Answer from memory, with window and priority of @a as: the head is at h2_output_room(). Takes over the reply's
  * owner. @return 0; -1: no memory, nothing of the body is sent */
 int h2_output_stored(h2_session *h, uint32_t id, const cache_reply *reply, const http_stream *as);
+/** stream_protocol.window, put_data, put_block */
+int64_t h2_output_window(const http_stream *s);
+void h2_output_data(http_stream *s, const char *data, size_t len, shared_ref *owner, int last);
+void h2_output_block(http_stream *s, stream_block *b);
 /** Where the head of a stored response is to be put. */
 char *h2_output_room(h2_session *h);
 

@@ -52,12 +52,16 @@ static void session_settings(h2_session *h)
 static void session_streams_begin(h2_session *h)
 {
     const h2_server_conf *conf = &h->conf;
+    int frame = H2_FRAME_MAX - H2_FRAME_HEAD; /* with its head as long as a TLS record */
 
+    if (conf->max_frame && conf->max_frame < frame)
+        frame = conf->max_frame;
     h->streams.protocol = &h2_protocol;
     h->streams.counted = &h->streams.bc->loop->http2_streams_n;
     h->streams.terms = (stream_terms){.max_streams = conf->max_streams,
                                       .max_memory = conf->max_memory,
                                       .max_block = conf->max_block,
+                                      .frame_most = frame,
                                       .window = conf->window,
                                       .early_hints = conf->early_hints,
                                       .buffering = conf->buffering,
@@ -76,9 +80,6 @@ static h2_session *session_new(brg_conn *bc)
     h2_conf_of(session_server(bc), &h->conf);
     hpack_table_init(&h->decoder, HPACK_DEFAULT_TABLE_SIZE);
     h->peer_window = H2_WINDOW_DEFAULT;
-    h->frame_most = H2_FRAME_MAX - H2_FRAME_HEAD; /* with its head as long as a TLS record */
-    if (h->conf.max_frame && h->conf.max_frame < h->frame_most)
-        h->frame_most = h->conf.max_frame;
     h->window = H2_WINDOW_DEFAULT;
     if (h->conf.padding)
         apr_generate_random_bytes((unsigned char *)&h->padding, sizeof h->padding);

@@ -3,8 +3,10 @@
 #include "h2_private.h"
 #include "hpack_encode.h"
 #include "hpack_known.h"
+#include "hpack_table.h"
 #include "http_log.h"
 #include "brigade/assert.h"
+#include <string.h>
 
 APLOG_USE_MODULE(http2);
 
@@ -65,6 +67,19 @@ void h2_stream_sent(http_stream *s)
 _Static_assert(STREAM_CHUNK == H2_FRAME_MAX - H2_FRAME_HEAD, "a chunk is a frame");
 _Static_assert(STREAM_LINE_ROOM(5, 7) == HPACK_LINE_ROOM(5, 7), "the room of a line");
 
+static uint8_t *protocol_put_plain(uint8_t *out, const char *name, size_t name_len,
+                                   const char *value, size_t value_len)
+{
+    const unsigned index = hpack_static_of_name(name, name_len);
+
+    out = hpack_put_integer(out, 0, 4, index);
+    if (!index)
+        out = hpack_put_string(out, name, name_len);
+    out = hpack_put_integer(out, 0, 7, value_len);
+    memcpy(out, value, value_len);
+    return out + value_len;
+}
+
 static void protocol_wants(http_streams *all)
 {
     h2_wants((h2_session *)(void *)all);
@@ -103,6 +118,11 @@ const stream_protocol h2_protocol = {.name = "HTTP/2.0",
                                      .major = 2,
                                      .put_status = hpack_put_status,
                                      .put_line = hpack_put_known,
+                                     .put_plain = protocol_put_plain,
+                                     .window = h2_output_window,
+                                     .put_data = h2_output_data,
+                                     .put_block = h2_output_block,
+                                     .sent = h2_stream_sent,
                                      .wants = protocol_wants,
                                      .credit = protocol_credit,
                                      .answer_stored = h2_answer_stored,

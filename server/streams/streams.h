@@ -4,14 +4,17 @@
 
 /**
  * @file streams.h
- * Requests that share a connection, whatever frames carry them: HTTP/2 (../h2) today.
+ * Requests that share a connection, whatever frames carry them: HTTP/2 (../h2) and HTTP/3 (../h3).
  *
  *   stream_table.c     streams: found, opened, in lists by urgency, ended
  *   stream_head.c      field lines to request heads
+ *   stream_request.c   requests, trailers and bodies, as they come
  *   stream_waiting.c   requests that wait for their turn
  *   stream_pipe.c      the transport of a stream that runs as a request: body in, response out (stream_pipe_output.c)
  *   stream_parts.c     the response that comes out: fields to blocks, and the end
  *   stream_answer.c    data of it; and what programs write as HTTP/1 text
+ *   stream_output.c    the next piece that a stream sends
+ *   stream_codec.c     heads of stored responses
  *   stream_priority.c  what clients and content types say about their order
  *   stream_file.c      bodies of stored responses that are in files
  *
@@ -36,6 +39,7 @@
  */
 #include "conn.h"
 #include "h1_chunked.h"
+#include "http_answer.h"
 #include "http_field_block.h"
 #include "loop.h"
 #include "response_cache.h"
@@ -60,6 +64,7 @@
 typedef struct http_streams http_streams;
 typedef struct http_stream http_stream;
 typedef struct stream_asked stream_asked;
+typedef struct stream_block stream_block;
 
 /** What a protocol does for its streams. Threads: the loop, but for put_status and put_line: any. */
 typedef struct stream_protocol {
@@ -71,6 +76,17 @@ typedef struct stream_protocol {
     uint8_t *(*put_status)(uint8_t *out, int status);
     uint8_t *(*put_line)(uint8_t *out, const char *name, size_t name_len, const char *value,
                          size_t value_len);
+    /** The same, with the value as it is at its end, so that it can be written over. */
+    uint8_t *(*put_plain)(uint8_t *out, const char *name, size_t name_len, const char *value,
+                          size_t value_len);
+    /** Bytes that the client takes of a stream now. */
+    int64_t (*window)(const http_stream *s);
+    /** Send data of @a owner, as many as window() allows; NULL with 0 bytes. @param last  the response ends with it */
+    void (*put_data)(http_stream *s, const char *data, size_t len, shared_ref *owner, int last);
+    /** Send a field block; with b->last the response ends with it. */
+    void (*put_block)(http_stream *s, stream_block *b);
+    /** All was sent. s may be gone afterwards. */
+    void (*sent)(http_stream *s);
     /** Have the connection run, if that is not what happens. */
     void (*wants)(http_streams *all);
     /** So many bytes of bodies were taken, or are of no use. @param s  the stream may have more, too; NULL: the connection alone */
@@ -88,6 +104,7 @@ typedef struct stream_terms {
     int max_streams;             /**< that run at once */
     int max_memory;              /**< bytes of a response that wait for the client */
     int max_block;               /**< bytes of a field block that is sent */
+    int frame_most;              /**< bytes of data in a frame that is sent */
     int window;                  /**< bytes of a request's body that nobody has read */
     int early_hints;             /**< 103 is sent */
     int buffering;               /**< small pieces of a response gather */
@@ -106,7 +123,7 @@ typedef struct stream_chunk {
 } stream_chunk;
 
 /** A field block that is to be sent. */
-typedef struct stream_block {
+struct stream_block {
     shared_ref ref;
     struct stream_block *next;
     uint32_t len;
@@ -117,7 +134,7 @@ typedef struct stream_block {
     uint8_t urgency;
     uint64_t length; /**< of the body; UINT64_MAX: unknown */
     uint8_t data[];
-} stream_block;
+};
 
 /** The response of what runs in a stream (stream_parts.c, stream_answer.c). Under the lock. */
 typedef struct stream_answer {
@@ -177,7 +194,10 @@ struct http_stream {
     http_stream *ready_next,
         **ready_prev;       /**< of its urgency, in http_streams.waiting or ready; prev NULL:
                                             it has nothing to send */
-    int64_t window;         /**< that the client gave; the protocol's */
+    union {
+        int64_t window; /**< that the client gave; HTTP/2's */
+        void *carrier;  /**< HTTP/3's */
+    };
     int32_t recv_window;    /**< that we gave; the protocol's */
     uint64_t expects, came; /**< Content-Length of the request, and data so far */
     uint8_t urgency, incremental;
@@ -348,6 +368,68 @@ void stream_head_judge(http_head *head, const http_field_block *list, const serv
 /** Append a field. */
 void stream_head_add(http_head *head, const char *name, size_t name_len, const char *value,
                      size_t value_len);
+
+/* ---- stream_request.c; the loop ---- */
+
+/** What a thread needs within a call. */
+typedef struct stream_scratch {
+    http_head head;
+    http_field field[HTTP_HEAD_OWN_FIELDS];
+    size_t room;
+    char text[]; /**< strings of a block, then what is made of them */
+} stream_scratch;
+
+/** The loop's: one for all its connections. @param list  ready to decode a block into */
+stream_scratch *stream_scratch_of(const http_streams *all, http_field_block *list);
+/**
+ * Make t->head of the request of stream @a id.
+ * @param fin  there is no body
+ * @param as   [out] what the stream is to have of it
+ * @return why it is malformed; NULL: it is not
+ */
+const char *stream_request_read(http_streams *all, stream_scratch *t, const http_field_block *list,
+                                const stream_request *p, uint32_t id, int fin, http_stream *as);
+/** 1: memory answers it. @param out  where the head of the response goes */
+int stream_request_stored(http_streams *all, const http_head *head, const http_codec *codec,
+                          char *out, cache_reply *reply);
+/** s, a new stream, waits for its turn with t->head. @return 0; -1: no memory */
+int stream_request_wait(http_stream *s, stream_scratch *t, const http_stream *as,
+                        cache_entry *planned);
+/** Why these are no trailers of s; NULL: they are. */
+const char *stream_trailers_why(const http_stream *s, const http_field_block *list);
+/** They are, and end the request. @return 0; -1: no memory */
+int stream_trailers_take(http_stream *s, const http_field_block *list);
+
+typedef enum stream_body_said {
+    STREAM_BODY_TAKEN,    /**< stream_pipe_go_on() is the caller's */
+    STREAM_BODY_UNWANTED, /**< nobody reads it */
+    STREAM_BODY_WRONG,    /**< it is longer than Content-Length */
+    STREAM_BODY_NO_MEMORY
+} stream_body_said;
+
+/** Data of a request's body came. */
+stream_body_said stream_body_take(http_stream *s, const uint8_t *data, size_t len);
+/** The body is over, without trailers. @return 0; -1: it is not what Content-Length said */
+int stream_body_end(http_stream *s);
+
+/* ---- stream_output.c; the loop ---- */
+
+/** Send a stored response, of which now, left and owner are set, if it fits into a frame. @return 1: it was sent whole */
+int stream_stored_at_once(http_stream *s);
+/** s, a new stream, sends what is left of the stored response of @a now. @param as  its priority */
+void stream_stored_wait(http_stream *s, const http_stream *now, const http_stream *as,
+                        const cache_reply *reply);
+/** The next frame of s, which is ready. s may be gone afterwards. @return 1: it can send more */
+int stream_output(http_stream *s);
+
+/* ---- stream_codec.c: http_codec; the loop ---- */
+
+http_stored_head *stream_codec_serialise(const stream_protocol *protocol, const http_answer *a);
+size_t stream_codec_put(char *to, http_stored_head *head, const http_answer *a,
+                        const http_answer_terms *t);
+size_t stream_codec_put_part(const stream_protocol *protocol, char *to, http_stored_head *head,
+                             const http_answer *a, const http_answer_terms *t,
+                             const http_part *part, apr_off_t length);
 
 /* ---- stream_parts.c ---- */
 
