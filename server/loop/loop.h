@@ -172,6 +172,7 @@ struct brg_loop {
     struct gather *out;           /**< output of a turn, before it is sent (gather.h) */
     struct response_cache *cache; /**< the response cache (services.begin) */
     struct folder_table *folders; /**< what is known of folders (request/folders.h); NULL: nothing */
+    struct walk_memos *walks;     /**< where walks came to (request/walk_memo.c); NULL: nothing yet */
     void *layer;                  /**< what loop_layer.begin() made, or NULL */
     struct loop_score *score;     /**< counters in the scoreboard; never NULL */
     loop_figures *figures;        /**< and those of figures.h; never NULL */

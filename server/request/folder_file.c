@@ -12,6 +12,7 @@
  * Places are found by hash, one for each; a place that is in use is kept for FILE_KEPT_US.
  */
 #include "folder_private.h"
+#include "keyed_hash.h"
 #include "brigade/assert.h"
 #include "brigade/files.h"
 #include <stdlib.h>
@@ -39,11 +40,7 @@ struct folder_files {
 
 static uint32_t file_hash(const char *path, size_t len)
 {
-    uint32_t h = 2166136261u;
-
-    for (size_t i = 0; i < len; i++)
-        h = (h ^ (unsigned char)path[i]) * 16777619u;
-    return h ^ h >> 16;
+    return (uint32_t)keyed_hash_of(0, path, len);
 }
 
 static void file_drop(folder_table *t, folder_file *k)
@@ -140,7 +137,8 @@ BRG_DECLARE(void) brg_file_remember(const request_rec *r)
     uint32_t hash;
     size_t len;
 
-    if (!t || r->main || r->finfo.filetype != APR_REG || r->filename[0] != '/')
+    if (!t || r->main || r->finfo.filetype != APR_REG || r->filename[0] != '/' ||
+        brg_file_is_known(r))
         return;
     if (!*files && !(*files = calloc(1, sizeof **files)))
         return;

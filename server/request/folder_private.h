@@ -83,6 +83,9 @@ folder_table *folders_of(const request_rec *r);
 
 watch_set *folders_watch(const folder_table *t);
 apr_time_t folders_now(const folder_table *t);
+
+/** While it stays the same, every folder and view that was found is there, and as it was. 0: that is not known now. */
+uint64_t folders_stamp(const folder_table *t);
 void folders_account(folder_table *t, long bytes);
 
 /**

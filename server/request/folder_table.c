@@ -47,6 +47,7 @@ struct folder_table {
     folder *newest, *oldest; /* of those without children */
     folder *dying;           /* detached, by next */
     folder_files *files;
+    uint64_t detached; /* so many since the table was made */
     folder_figures figures;
     table_seen seen[TABLE_SEEN];
 };
@@ -123,11 +124,17 @@ static void table_free(folder_table *t, folder *f)
     t->figures.dropped++;
 }
 
-static void table_detach(folder_table *t, folder *f)
+static void table_cut(folder_table *t, folder *f)
 {
     idle_remove(t, f);
     f->detached = 1;
+    t->detached++;
     table_unlink(t, f);
+}
+
+static void table_detach(folder_table *t, folder *f)
+{
+    table_cut(t, f);
     f->next = t->dying;
     t->dying = f;
 }
@@ -144,9 +151,7 @@ static void table_reap_one(folder_table *t)
     }
     while (f->children)
         f = f->children;
-    idle_remove(t, f);
-    f->detached = 1;
-    table_unlink(t, f);
+    table_cut(t, f);
     table_free(t, f);
 }
 
@@ -492,6 +497,12 @@ watch_set *folders_watch(const folder_table *t)
 apr_time_t folders_now(const folder_table *t)
 {
     return t->loop->monotonic;
+}
+
+/* What was detached is freed by those who look for folders: they have to come by. */
+uint64_t folders_stamp(const folder_table *t)
+{
+    return t->dying ? 0 : watch_seen(t->watch) + t->detached;
 }
 
 void folders_account(folder_table *t, long bytes)

@@ -14,6 +14,7 @@
 #include "configuration.h"
 #include "conn.h"
 #include "brigade/assert.h"
+#include "brigade/explain.h"
 #include "brigade/response_cache.h"
 #include "http_log.h"
 #include "http_request.h"
@@ -233,6 +234,7 @@ static int dir_component(dir_walk *w, apr_size_t end, unsigned level, int *is_di
     apr_finfo_t *finfo = &r->finfo;
 
     BRG_ASSERT(level > 0 && end <= w->len);
+    w->is_plain = w->is_plain && follow;
     if (!(opts & OPT_SYM_LINKS) || w->links)
         walk_dir_note_links(w, level, opts);
     if (follow && !is_last && end < w->dirs_end) {
@@ -293,6 +295,7 @@ static int dir_htaccess(dir_walk *w, apr_size_t pos)
 
     if (!override && (!core->override_list || apr_is_empty_table(core->override_list)))
         return OK;
+    w->is_plain = 0;
     if (walk_would_wait(w->r, ++w->searched))
         return WALK_WOULD_WAIT;
     unrepeatable = conf_unrepeatable_noted();
@@ -407,6 +410,7 @@ static int dir_begin(dir_walk *w, request_rec *r)
     }
     *w = (dir_walk){.r = r, .path = r->filename, .len = strlen(r->filename), .pos = 1, .level = 1};
     w->conf = r->per_dir_config;
+    w->is_plain = !brg_explain && w->conf == r->server->lookup_defaults;
     if (request_files_of(r))
         request_files_of(r)->known = 0;
     w->secs = sconf->sec_dir ? sconf->sec_dir : &none;
@@ -444,9 +448,11 @@ static void dir_finish(dir_walk *w, apr_size_t end)
 /* The directories from w->pos on. @return OK: w->end is the end of the walk */
 static int dir_levels(dir_walk *w)
 {
-    int res, is_dir;
+    int res, is_dir, kept;
 
-    for (;; w->level++, w->taken = 0) {
+    if (!w->taken)
+        walk_memo_plain(w);
+    for (kept = w->taken;; w->level++, w->taken = 0) {
         const char *slash;
 
         if (!w->taken) {
@@ -460,6 +466,8 @@ static int dir_levels(dir_walk *w)
         }
         slash = memchr(w->path + w->pos, '/', w->len - w->pos);
         w->end = slash ? (apr_size_t)(slash - w->path) : w->len;
+        if (!kept && w->is_plain && w->end + (w->end < w->len) == w->len)
+            walk_memo_keep(w, NULL);
         if ((res = dir_component(w, w->end, w->level, &is_dir)) != OK)
             return res;
         if (!is_dir)

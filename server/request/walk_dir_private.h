@@ -30,6 +30,7 @@ typedef struct dir_walk {
     apr_size_t end;      /* of the component behind it, or of the walk */
     folder_table *table; /* NULL: no folder is known */
     folder *folder;      /* the last one that is known; NULL: none */
+    int is_plain;        /* from the root on, no access file was allowed, and all links were */
     int taken;           /* the sections of the current directory are in found */
 } dir_walk;
 
@@ -56,5 +57,18 @@ int walk_is_canonical(const char *path);
  * @return DONE: all is known, w->end is the end of the walk; OK: it goes on from w->pos; or a status
  */
 int walk_known(dir_walk *w);
+
+/** @name walk_memo.c: where walks came to before the last component */
+/** @{ */
+
+/** A walk through known folders goes on in the last one. @return its view; NULL: it begins at the root */
+folder_view *walk_memo_known(dir_walk *w);
+
+/** The same for one that knows of no folder, but that what comes before w->dirs_end is directories. It stays where it is if nothing is kept. */
+void walk_memo_plain(dir_walk *w);
+
+/** The last component comes next: keep where @a w is. @param v  of w->folder; NULL: no folder is known, and no access file was allowed */
+void walk_memo_keep(dir_walk *w, folder_view *v);
+/** @} */
 
 #endif

@@ -294,20 +294,22 @@ static int known_step(dir_walk *w, folder_view **view)
 
 static int known_walk(dir_walk *w, folder_view **view)
 {
-    for (;;) {
-        const char *slash;
-        int res = known_step(w, view);
+    int kept = (*view = walk_memo_known(w)) != NULL, res = kept ? OK : known_step(w, view);
 
-        if (res != OK)
-            return res == KNOWN_NOT || res == KNOWN_ONCE ? OK : res;
+    for (; res == OK; kept = 0, res = known_step(w, view)) {
+        const char *slash;
+
         BRG_ASSERT(w->folder && *view);
         if (w->pos >= w->len)
             return known_is_folder(w);
         slash = memchr(w->path + w->pos, '/', w->len - w->pos);
         w->end = slash ? (apr_size_t)(slash - w->path) : w->len;
+        if (!kept && w->end + (w->end < w->len) == w->len)
+            walk_memo_keep(w, *view);
         if ((res = known_component(w)) != OK)
             return res;
     }
+    return res == KNOWN_NOT || res == KNOWN_ONCE ? OK : res;
 }
 
 /* ---- what the requests hold that led here ---- */
