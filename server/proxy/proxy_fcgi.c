@@ -26,6 +26,7 @@ enum {
 #define FCGI_ID 1             /* the only request of its connection */
 #define FCGI_HEADER 8         /* bytes of a record's header */
 #define FCGI_RECORD 65528     /* bytes of content in a record that is sent */
+#define FCGI_PARAMS_ROOM 2048 /* bytes of variables, at first */
 #define FCGI_STDERR_MOST 8192 /* bytes of a line in the error log */
 
 typedef struct fcgi_state {
@@ -56,11 +57,6 @@ static void fcgi_header(unsigned char *h, int type, apr_size_t len, int padding)
 
 /* ---- variables ---- */
 
-static apr_size_t fcgi_length_size(apr_size_t n)
-{
-    return n < 128 ? 1 : 4;
-}
-
 static unsigned char *fcgi_length_put(unsigned char *p, apr_size_t n)
 {
     if (n < 128) {
@@ -74,32 +70,41 @@ static unsigned char *fcgi_length_put(unsigned char *p, apr_size_t n)
     return p;
 }
 
-/* Lengths of names and values, in turn. @return of all as they are sent */
-static apr_size_t fcgi_params_measure(const apr_table_t *env, apr_size_t *len)
-{
-    const apr_array_header_t *all = apr_table_elts(env);
-    const apr_table_entry_t *e = (const void *)all->elts;
-    apr_size_t sum = 0;
+/* Bytes that become variables, and where they stand. */
+typedef struct fcgi_params {
+    unsigned char *buf;
+    apr_size_t at, room;
+} fcgi_params;
 
-    for (int i = 0; i < all->nelts; i++, len += 2) {
-        len[0] = strlen(e[i].key);
-        len[1] = strlen(e[i].val);
-        sum += fcgi_length_size(len[0]) + fcgi_length_size(len[1]) + len[0] + len[1];
-    }
-    return sum;
+static void fcgi_params_grow(apr_pool_t *p, fcgi_params *out, apr_size_t more)
+{
+    unsigned char *bigger;
+
+    while (out->room < out->at + more)
+        out->room *= 2;
+    bigger = apr_palloc(p, out->room);
+    memcpy(bigger, out->buf, out->at);
+    out->buf = bigger;
 }
 
-static void fcgi_params_put(const apr_table_t *env, const apr_size_t *len, unsigned char *p)
+/* @param behind  room to leave behind all */
+static void fcgi_params_put(apr_pool_t *pool, const apr_table_t *env, fcgi_params *out,
+                            apr_size_t behind)
 {
     const apr_array_header_t *all = apr_table_elts(env);
-    const apr_table_entry_t *e = (const void *)all->elts;
+    const apr_table_entry_t *e = (const void *)all->elts, *end = e + all->nelts;
 
-    for (int i = 0; i < all->nelts; i++, len += 2) {
-        p = fcgi_length_put(p, len[0]);
-        p = fcgi_length_put(p, len[1]);
-        memcpy(p, e[i].key, len[0]);
-        memcpy(p + len[0], e[i].val, len[1]);
-        p += len[0] + len[1];
+    for (; e < end; e++) {
+        const apr_size_t key = strlen(e->key), val = strlen(e->val), most = 8 + key + val + behind;
+        unsigned char *p;
+
+        if (out->room - out->at < most)
+            fcgi_params_grow(pool, out, most);
+        p = fcgi_length_put(out->buf + out->at, key);
+        p = fcgi_length_put(p, val);
+        memcpy(p, e->key, key);
+        memcpy(p + key, e->val, val);
+        out->at = (apr_size_t)(p + key + val - out->buf);
     }
 }
 
@@ -132,34 +137,39 @@ static unsigned char *fcgi_request_put(unsigned char *to, int keep)
     return to + 2 * FCGI_HEADER;
 }
 
+/* Headers behind n bytes of variables: of records beyond the first, of the empty one, and of an empty body. */
+static apr_size_t fcgi_headers_behind(apr_size_t n)
+{
+    return (n / FCGI_RECORD + 2) * FCGI_HEADER;
+}
+
 static int fcgi_begin(proxy_exchange *x)
 {
     request_rec *r = x->r;
     const int keep = client_origin_settings(x->origin)->reuse;
+    fcgi_params out = {.at = 3 * FCGI_HEADER, .room = FCGI_PARAMS_ROOM};
     int status = script_environment(x);
-    const apr_table_t *env = r->subprocess_env;
-    unsigned char *buf, *p;
-    apr_size_t *len, n, all;
+    unsigned char *p;
+    apr_size_t n;
     fcgi_state *s;
 
     if (status != OK)
         return status;
     x->script = s = apr_pcalloc(r->pool, sizeof *s);
     x->keep = (uint8_t)keep;
-    len = apr_palloc(r->pool, 2 * (apr_size_t)apr_table_elts(env)->nelts * sizeof *len);
-    n = fcgi_params_measure(env, len);
-    all = 2 * FCGI_HEADER + n + (n / FCGI_RECORD + 3) * FCGI_HEADER;
-    buf = apr_palloc(r->pool, all);
-    p = fcgi_request_put(buf, keep);
-    fcgi_params_put(env, len, p + FCGI_HEADER);
-    p = fcgi_stream_split(p, FCGI_PARAMS, n);
+    out.buf = apr_palloc(r->pool, out.room);
+    fcgi_params_put(r->pool, r->subprocess_env, &out, fcgi_headers_behind(0));
+    n = out.at - 3 * FCGI_HEADER;
+    if (out.room - out.at < fcgi_headers_behind(n))
+        fcgi_params_grow(r->pool, &out, fcgi_headers_behind(n));
+    p = fcgi_stream_split(fcgi_request_put(out.buf, keep), FCGI_PARAMS, n);
     if (x->body_over && !x->body_n) {
         fcgi_header(p, FCGI_STDIN, 0, 0);
         p += FCGI_HEADER;
         s->bodiless = 1;
     }
-    BRG_ASSERT((apr_size_t)(p - buf) <= all);
-    exchange_out(x, apr_bucket_pool_create((char *)buf, (apr_size_t)(p - buf), r->pool,
+    BRG_ASSERT((apr_size_t)(p - out.buf) <= out.room);
+    exchange_out(x, apr_bucket_pool_create((char *)out.buf, (apr_size_t)(p - out.buf), r->pool,
                                            r->connection->bucket_alloc));
     return OK;
 }
