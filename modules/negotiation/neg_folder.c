@@ -111,13 +111,16 @@ static int folder_look(neg_folder *f, const apr_finfo_t *entry)
     return 0;
 }
 
-static void folder_tell(const neg_folder *f)
+/* Of names that match none is a variant: nothing else answers for them. */
+static int folder_of_strangers(const neg_folder *f)
 {
-    if (f->strange && !f->n->variants->nelts)
-        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, f->n->r,
-                      APLOGNO(00687) "Negotiation: discovered file(s) matching request: %s (None "
-                                     "could be negotiated).",
-                      f->n->r->filename);
+    if (!f->strange || f->n->variants->nelts)
+        return OK;
+    ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, f->n->r,
+                  APLOGNO(00687) "Negotiation: discovered file(s) matching request: %s (None "
+                                 "could be negotiated).",
+                  f->n->r->filename);
+    return f->forbidden ? HTTP_FORBIDDEN : HTTP_NOT_FOUND;
 }
 
 int neg_read_folder(negotiation *n)
@@ -128,6 +131,7 @@ int neg_read_folder(negotiation *n)
     apr_finfo_t entry;
     apr_dir_t *dir;
     apr_status_t rv;
+    int status;
 
     if (!slash || !*f.asked)
         return DECLINED;
@@ -142,9 +146,8 @@ int neg_read_folder(negotiation *n)
         if (folder_look(&f, &entry))
             break;
     apr_dir_close(dir);
-    folder_tell(&f);
-    if (!n->variants->nelts && f.forbidden)
-        return HTTP_FORBIDDEN;
+    if ((status = folder_of_strangers(&f)) != OK)
+        return status;
     qsort(n->variants->elts, (size_t)n->variants->nelts, sizeof(neg_variant), folder_order);
     return OK;
 }
