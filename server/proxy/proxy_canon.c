@@ -182,8 +182,8 @@ static int canon_refuse(request_rec *r, int number, const char *what, int log_ur
     BRG_ASSERT(number > 0);
     if (log_url)
         ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
-                      "AH%05d: To be forwarded %s contains control characters (%s)", number, what,
-                      ap_escape_logitem(r->pool, url));
+                      "AH%05d: To be forwarded %s contains control characters or '?' (%s)", number,
+                      what, url);
     else
         ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
                       "AH%05d: To be forwarded %s contains control characters or spaces", number,
@@ -193,19 +193,20 @@ static int canon_refuse(request_rec *r, int number, const char *what, int log_ur
 
 const char *proxy_file_end(const char *path)
 {
-    const char *bad = ap_scan_vchar_obstext(path);
+    const char *bad = ap_scan_vchar_obstext(path), *mark;
 
     while (*bad == ' ')
         bad = ap_scan_vchar_obstext(bad + 1);
-    return bad;
+    mark = memchr(path, '?', (size_t)(bad - path));
+    return mark ? mark : bad;
 }
 
-/* SetHandler gives FastCGI a file's name, which may have spaces. */
+/* SetHandler gives FastCGI a file's name, which may have spaces. Servers of scripts end the name of one at a question mark. */
 static int canon_is_raw(request_rec *r, const canon_kind *kind, const char *path)
 {
     if (kind->no_path == CANON_FCGI && apr_table_get(r->notes, "proxy-sethandler"))
         return *proxy_file_end(path) != '\0';
-    return *ap_scan_vchar_obstext(path) != '\0';
+    return *ap_scan_vchar_obstext(path) || (kind->no_path == CANON_FCGI && strchr(path, '?'));
 }
 
 /* The path as it is sent, and the query. */

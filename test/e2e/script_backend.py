@@ -87,7 +87,7 @@ class Script:
             return n
         while at < len(data):
             name, value = length(), length()
-            found[data[at:at + name].decode()] = data[at + name:at + name + value].decode()
+            found[data[at:at + name].decode(errors="surrogateescape")] = data[at + name:at + name + value].decode(errors="surrogateescape")
             at += name + value
         return found
 

@@ -66,7 +66,7 @@ static void as_on_the_full_way(void **state)
                  {"proxy:fcgi://one/", NULL, "one", 8000},
                  {"proxy:fcgi://one/base", NULL, "one", 8000},
                  {"proxy:unix:/run/php.sock|fcgi://localhost", "/run/php.sock", "localhost", 8000}};
-    static const char *const files[] = {"/srv/x.php", "/srv/a b/\xc3\xa9;.php?", "/"};
+    static const char *const files[] = {"/srv/x.php", "/srv/a b/\xc3\xa9;.php", "/"};
 
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
@@ -97,7 +97,8 @@ static void others_take_the_full_way(void **state)
         {"proxy:http://one/", "/x"},        {"proxy:fcgi://", "/x"},
         {"proxy:fcgi://one:port", "/x"},    {"proxy:fcgi://one/a\tq", "/x"},
         {"proxy:unix:/s|http://one", "/x"}, {"proxy:fcgi://one", "x"},
-        {"proxy:fcgi://one", "/x\ny"}};
+        {"proxy:fcgi://one", "/x\ny"},    {"proxy:fcgi://one", "/x?y"},
+        {"proxy:fcgi://one/a?b", "/x"}};
 
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
