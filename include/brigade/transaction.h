@@ -97,6 +97,20 @@ typedef apr_size_t brg_transaction_item_fn(const brg_transaction *t, char *out);
 APR_DECLARE_OPTIONAL_FN(void, brg_register_transaction_item,
                         (const char *tag, brg_transaction_item_fn *fn));
 
+#define BRG_TRANSACTION_VARIABLES_MOST 2
+
+/**
+ * The variable @a name of the environment has another value for each request, and nothing but who names it as such reads it
+ * (brg_cache_variable_is_told()): a log that shows it for an answer from memory gets what @a make writes, the same text for all
+ * logs of that answer. In place of brg_transaction_observe(), without a request_rec; with one, the module's post_read_request hook
+ * sets it, which has to be observed for that.
+ *
+ * @param name  lives as long as @a pconf; of BRG_TRANSACTION_VARIABLES_MOST at most
+ * Call from post_config.
+ */
+BRG_DECLARE(void)
+brg_transaction_variable(apr_pool_t *pconf, const char *name, brg_transaction_item_fn *make);
+
 /** 1 if @a r is not a request that was processed, but made for the log of an answer from memory. Threads: the request's. */
 BRG_DECLARE(int) brg_request_is_stored(const request_rec *r);
 

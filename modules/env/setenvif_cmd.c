@@ -121,7 +121,7 @@ static void setenvif_classify(setenvif_conf *conf, const setenvif_rule *rule)
     case SETENVIF_REQUEST_URI:
         break;
     default:
-        conf->varies |= rule->field == NULL;
+        conf->varies |= rule->field == NULL || !strcasecmp(rule->field, "UNIQUE_ID");
     }
 }
 

@@ -264,10 +264,12 @@ static const char *rewrite_look_ahead(rewrite_run *run, char *name, int by_file)
 
 /* ---- by name ---- */
 
-static const char *rewrite_env(const request_rec *r, const char *name)
+static const char *rewrite_env(request_rec *r, const char *name)
 {
     const char *value = apr_table_get(r->notes, name);
 
+    if (ap_strcasestr(name, "UNIQUE_ID")) /* also behind REDIRECT_ */
+        rewrite_is_volatile(r);
     if (!value)
         value = apr_table_get(r->subprocess_env, name);
     return value ? value : getenv(name);

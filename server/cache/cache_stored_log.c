@@ -20,7 +20,15 @@ typedef struct stored_view {
     char range[HTTP_PART_ROOM], length[24]; /* of parts */
     char stream[CACHE_STREAM_ROOM];
     char user[BRG_CACHE_USER_ROOM];
+    char made[BRG_TRANSACTION_VARIABLES_MOST][BRG_TRANSACTION_ITEM_ROOM]; /* empty: not yet */
 } stored_view;
+
+/* Of the configuration in force; main thread, read only once it is read. */
+static struct {
+    const char *name[BRG_TRANSACTION_VARIABLES_MOST];
+    brg_transaction_item_fn *make[BRG_TRANSACTION_VARIABLES_MOST];
+    int n;
+} view_variables;
 
 static brg_text view_text(const char *at, size_t len)
 {
@@ -208,14 +216,48 @@ static const char *view_pair(const observed_pair *pair, uint32_t n, const char *
     return NULL;
 }
 
+static apr_status_t view_variables_end(void *unused)
+{
+    view_variables.n = 0;
+    return APR_SUCCESS;
+}
+
+BRG_DECLARE(void)
+brg_transaction_variable(apr_pool_t *pconf, const char *name, brg_transaction_item_fn *make)
+{
+    const int n = view_variables.n++;
+
+    BRG_ASSERT(n < BRG_TRANSACTION_VARIABLES_MOST);
+    if (!n)
+        apr_pool_cleanup_register(pconf, NULL, view_variables_end, apr_pool_cleanup_null);
+    view_variables.name[n] = name;
+    view_variables.make[n] = make;
+}
+
+/* What is kept of a variable that each request has its own value of is not this one's. */
+static const char *view_own(const brg_transaction *t, stored_view *v, const char *name,
+                            const char *kept)
+{
+    if (cache_stream_value(v->stream, t->connection, v->head, name))
+        return v->stream;
+    while (!strncasecmp(name, "REDIRECT_", 9))
+        name += 9;
+    for (int i = 0; i < view_variables.n; i++)
+        if (!strcasecmp(view_variables.name[i], name)) {
+            if (!v->made[i][0])
+                v->made[i][view_variables.make[i](t, v->made[i])] = '\0';
+            return v->made[i];
+        }
+    return kept;
+}
+
 BRG_DECLARE(const char *) brg_transaction_env(const brg_transaction *t, const char *name)
 {
     stored_view *v = (stored_view *)(uintptr_t)t->core;
     const char *value = t->r ? apr_table_get(t->r->subprocess_env, name)
                              : view_pair(v->kept->pair, v->kept->env_n, name);
 
-    return value && !t->r && cache_stream_value(v->stream, t->connection, v->head, name) ? v->stream
-                                                                                         : value;
+    return value && !t->r ? view_own(t, v, name, value) : value;
 }
 
 BRG_DECLARE(const char *) brg_transaction_note(const brg_transaction *t, const char *name)
@@ -305,6 +347,8 @@ static int log_directly(const policy_stored_loggers *loggers, cache_entry *e, co
     v.entry = e;
     v.sent = sent;
     v.kept = e->log;
+    for (int i = 0; i < view_variables.n; i++)
+        v.made[i][0] = '\0';
     BRG_ASSERT_DEBUG(e->observed && a.connection);
     if (e->any_query &&
         (view_query(h, query, &a.args) || view_filename(e, a.args, filename, &a.filename)))

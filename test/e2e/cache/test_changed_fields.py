@@ -7,6 +7,7 @@ from cache_site import one_loop, settle
 
 pytestmark = [pytest.mark.only("brigade"), pytest.mark.threads]
 
+UNIQUE = "LoadModule unique_id_module @MODULES@/mod_unique_id.so\n"
 KEEP = {  # lines with which a file comes from memory for a plain request
     "set": "RequestHeader set X-Forwarded-Proto http",
     "unset, early": "RequestHeader unset Proxy early",
@@ -21,8 +22,12 @@ KEEP = {  # lines with which a file comes from memory for a plain request
     "a field that a log shows": 'CustomLog @ROOT@/logs/shown "%{X-Shown}i"\nRequestHeader set X-Shown 1',
     "Header by a variable": 'SetEnvIf User-Agent robot KIND=robot\nHeader set X-Kind "%{KIND}e"',
     "a note": "Header note ETag tag",
+    "an id for each request": UNIQUE,
 }
 KEEP_NOT = {
+    "an id that the answer shows": UNIQUE + 'Header set X-Id "%{UNIQUE_ID}e"',
+    "an id that a rule looks at": UNIQUE + "RewriteEngine On\nRewriteCond %{ENV:UNIQUE_ID} ^.[A-M]\nRewriteRule ^/a /c",
+    "an id that a variable follows": UNIQUE + "SetEnvIf UNIQUE_ID ^.[A-M] KIND=1",
     "Connection": "RequestHeader set Connection close",
     "a condition": 'RequestHeader set If-None-Match "*"',
     "a field that a log shows": 'CustomLog @ROOT@/logs/shown "%{X-Request-Start}i"\nRequestHeader set X-Request-Start "%t"',
@@ -69,6 +74,18 @@ def test_logs_show_what_the_fields_became(serve, record):
             for fields, _line in kinds:
                 assert c.get("/a.txt", fields).status == 200
     assert log_of(server, "shown") == [line + (" localhost" if record else "") for _fields, line in kinds] * 4
+
+
+@pytest.mark.parametrize("record", ["", " %V"])
+def test_each_answer_from_memory_has_an_id_of_its_own(serve, record):
+    server = one_loop(serve, UNIQUE + f'CustomLog @ROOT@/logs/ids "%{{UNIQUE_ID}}e %{{UNIQUE_ID}}e %{{REDIRECT_UNIQUE_ID}}e{record}"\n', files={"a.txt": "some text\n"})
+    settle(server.path("htdocs"))
+    with server.connect() as c:
+        for _ in range(20):
+            assert c.get("/a.txt").status == 200
+    lines = [line.split() for line in log_of(server, "ids")]
+    assert all(line[0] == line[1] and len(line[0]) == 27 and line[2] == "-" for line in lines), lines
+    assert len({line[0] for line in lines}) == 20
 
 
 def test_conditions_that_are_taken_away(serve):

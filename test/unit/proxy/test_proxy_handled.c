@@ -97,7 +97,7 @@ static void others_take_the_full_way(void **state)
         {"proxy:http://one/", "/x"},        {"proxy:fcgi://", "/x"},
         {"proxy:fcgi://one:port", "/x"},    {"proxy:fcgi://one/a\tq", "/x"},
         {"proxy:unix:/s|http://one", "/x"}, {"proxy:fcgi://one", "x"},
-        {"proxy:fcgi://one", "/x\ny"},    {"proxy:fcgi://one", "/x?y"},
+        {"proxy:fcgi://one", "/x\ny"},      {"proxy:fcgi://one", "/x?y"},
         {"proxy:fcgi://one/a?b", "/x"}};
 
     (void)state;
