@@ -13,6 +13,7 @@
 #include "brigade/directive.h"
 #include "mpm_commands.h"
 #include "upgrade.h"
+#include "mpm_affinity.h"
 #include "mpm_settings.h"
 #include "main_parts.h"
 #include "brigade/response_cache.h"
@@ -90,6 +91,25 @@ static const char *mpm_set_loops(cmd_parms *cmd, void *dummy, const char *arg)
         err = mpm_parse(cmd, arg, 1, MPM_MAX_LOOPS, &value);
     if (!err)
         mpm_settings.loops = (int)value;
+    return err;
+}
+
+static const char *mpm_set_affinity(cmd_parms *cmd, void *dummy, const char *arg)
+{
+    const char *err = ap_check_cmd_context(cmd, GLOBAL_ONLY);
+    cpu_set_t usable;
+
+    if (err)
+        return err;
+    mpm_affinity.n = 0;
+    if (!ap_cstr_casecmp(arg, "off"))
+        return NULL;
+    if (sched_getaffinity(0, sizeof usable, &usable))
+        return "LoopAffinity: the system does not tell which processors there are";
+    if (!ap_cstr_casecmp(arg, "auto"))
+        affinity_all(&usable, &mpm_affinity);
+    else if ((err = affinity_read(cmd->temp_pool, arg, &usable, &mpm_affinity)) != NULL)
+        err = apr_pstrcat(cmd->pool, "LoopAffinity: ", err, NULL);
     return err;
 }
 
@@ -197,6 +217,8 @@ const command_rec mpm_commands[] = {
                   "number of server processes"),
     AP_INIT_TAKE1("EventLoops", mpm_set_loops, NULL, RSRC_CONF,
                   "auto, or number of event loops in each server process"),
+    AP_INIT_TAKE1("LoopAffinity", mpm_set_affinity, NULL, RSRC_CONF,
+                  "off, auto, or a list as 0-3,8: the processors that event loops run on"),
     AP_INIT_TAKE1("ThreadsPerChild", mpm_set_number, MPM_DATA(&spec_threads), RSRC_CONF,
                   "worker threads of a process: with ServerProcesses or ServerLimit, most of all"),
     AP_INIT_TAKE1("WorkerQueueSize", mpm_set_number, MPM_DATA(&spec_queue), RSRC_CONF,

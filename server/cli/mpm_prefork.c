@@ -10,6 +10,7 @@
  */
 #include "mpm_commands.h"
 #include "brigade/assert.h"
+#include "mpm_affinity.h"
 #include "mpm_settings.h"
 #include "configuration.h"
 
@@ -52,6 +53,8 @@ static const command_rec prefork_commands[] = {
     MPM_SHARED_COMMANDS,
     AP_INIT_TAKE1("EventLoops", prefork_set_nothing, NULL, RSRC_CONF,
                   "event loops; here each process has one"),
+    AP_INIT_TAKE1("LoopAffinity", prefork_set_nothing, NULL, RSRC_CONF,
+                  "processors of event loops; here the system chooses"),
     AP_INIT_TAKE1("ServerProcesses", prefork_set_nothing, NULL, RSRC_CONF,
                   "server processes; here MaxRequestWorkers says so"),
     AP_INIT_TAKE1("StartServers", mpm_set_number, MPM_DATA(&spec_start), RSRC_CONF,
@@ -78,6 +81,7 @@ static int prefork_limit(void)
 
 void mpm_settings_reset(void)
 {
+    mpm_affinity.n = 0;
     mpm_settings = (mpm_conf){.processes = 1,
                               .factor = MPM_DEFAULT_FACTOR,
                               .queue = MPM_DEFAULT_QUEUE,

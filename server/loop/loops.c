@@ -7,6 +7,7 @@
 #include "scores.h"
 #include "thread_self.h"
 #include "http_config.h"
+#include "http_log.h"
 #include "brigade/assert.h"
 #include "brigade/memory.h"
 #include <errno.h>
@@ -108,8 +109,21 @@ void loops_thread_end(void)
         loops_layer->thread_end();
 }
 
+/* Where the machine has lost that processor meanwhile, the loop goes on elsewhere. */
+static void loops_bind(const brg_loop *loop)
+{
+    const loops_config *conf = loop->config;
+    const int processor = conf->processor ? conf->processor(conf->process, loop->index) : -1;
+    const int rc = processor < 0 ? 0 : thread_bind(processor);
+
+    if (rc)
+        ap_log_error(APLOG_MARK, APLOG_WARNING, rc, conf->server,
+                     "event loop %d cannot run on processor %d alone", loop->index, processor);
+}
+
 static void *loops_thread(void *baton)
 {
+    loops_bind(baton);
     loop_main(baton);
     loops_thread_end();
     atomic_fetch_sub(&loops_alive, 1);

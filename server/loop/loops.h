@@ -11,7 +11,10 @@
 typedef struct loops_config {
     server_rec *server; /**< main server */
     const loop_services *services;
-    int n_loops;               /**< at least 1 */
+    int n_loops; /**< at least 1 */
+    /** LoopAffinity: the processor that a loop of server process @a process runs on alone; negative: any. NULL: any */
+    int (*processor)(int process, int loop);
+    int process;               /**< the index of this one */
     brg_listener ***listeners; /**< [n_loops], each a NULL-terminated array */
     int n_workers; /**< worker threads of this process, of all loops together; started on demand */
     int n_workers_most, n_workers_kept,

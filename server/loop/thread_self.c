@@ -4,12 +4,16 @@
 #include "clock.h"
 #include "loop.h"
 #include "brigade/loop.h"
+#include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 
 PROGRAM_THREAD_LOCAL brg_loop *loop_of_thread;
 static PROGRAM_THREAD_LOCAL int self_index = -1;
 static PROGRAM_THREAD_LOCAL apr_time_t self_read;
+static PROGRAM_THREAD_LOCAL cpu_set_t
+    *self_unbound; /* what the thread could run on; NULL: it still may */
 
 APR_HOOK_STRUCT(APR_HOOK_LINK(turn_end))
 
@@ -25,6 +29,8 @@ void thread_self_end(void)
 {
     loop_of_thread = NULL;
     self_index = -1;
+    free(self_unbound);
+    self_unbound = NULL;
 }
 
 apr_time_t thread_self_read(void)
@@ -73,6 +79,56 @@ static void thread_block_signals(sigset_t *old)
     pthread_sigmask(SIG_SETMASK, &all, old);
 }
 
+int thread_bind(int processor)
+{
+    cpu_set_t one, *unbound = self_unbound ? NULL : malloc(sizeof *unbound);
+    int rc = 0;
+
+    BRG_ASSERT(processor >= 0 && processor < CPU_SETSIZE);
+    if (!self_unbound && (!unbound || sched_getaffinity(0, sizeof *unbound, unbound)))
+        rc = errno;
+    CPU_ZERO(&one);
+    CPU_SET((size_t)processor, &one);
+    if (!rc && sched_setaffinity(0, sizeof one, &one))
+        rc = errno;
+    if (rc)
+        free(unbound);
+    else if (unbound)
+        self_unbound = unbound;
+    return rc;
+}
+
+/* A thread inherits the processors of the one that starts it. */
+struct thread_unbound {
+    void *(*fn)(void *);
+    void *baton;
+    cpu_set_t set;
+};
+
+static void *thread_unbound_main(void *given)
+{
+    struct thread_unbound start = *(struct thread_unbound *)given;
+
+    free(given);
+    (void)sched_setaffinity(0, sizeof start.set, &start.set); /* else it runs beside its loop */
+    return start.fn(start.baton);
+}
+
+static int thread_start_unbound(pthread_t *id, const pthread_attr_t *attr, void *(*fn)(void *),
+                                void *baton)
+{
+    struct thread_unbound *start = malloc(sizeof *start);
+    int rc = ENOMEM;
+
+    if (start) {
+        *start = (struct thread_unbound){fn, baton, *self_unbound};
+        rc = pthread_create(id, attr, thread_unbound_main, start);
+    }
+    if (rc)
+        free(start);
+    return rc;
+}
+
 int thread_start(void *(*fn)(void *), void *baton, size_t stack_bytes, pthread_t *id)
 {
     pthread_attr_t attr;
@@ -86,7 +142,10 @@ int thread_start(void *(*fn)(void *), void *baton, size_t stack_bytes, pthread_t
     if (stack_bytes)
         pthread_attr_setstacksize(&attr, stack_bytes);
     thread_block_signals(&old);
-    rc = pthread_create(id ? id : &unused, &attr, fn, baton);
+    if (!id)
+        id = &unused;
+    rc = self_unbound ? thread_start_unbound(id, &attr, fn, baton)
+                      : pthread_create(id, &attr, fn, baton);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     pthread_attr_destroy(&attr);
     return rc;

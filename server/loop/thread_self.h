@@ -23,6 +23,9 @@ apr_time_t thread_self_read(void);
 /** What thread_self_read() said last. @return 0: nothing since the last call */
 apr_time_t thread_self_read_take(void);
 
+/** The calling thread runs on that processor alone from here on; threads that it starts run where it could. @return 0, or an errno */
+int thread_bind(int processor);
+
 /** brg_thread_start() of brigade/loop.h, which modules call. */
 int thread_start(void *(*fn)(void *), void *baton, size_t stack_bytes, pthread_t *id);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What ap_mpm_query() answers. Modules size their tables by it, so the figures are upper bounds. */
+#include "mpm_affinity.h"
 #include "mpm_settings.h"
 #include "http_log.h"
 #include "brigade/assert.h"
@@ -27,6 +28,8 @@ static int mpm_cpus(void)
     cpu_set_t set;
     long n;
 
+    if (mpm_affinity.n)
+        return mpm_affinity.n;
     if (sched_getaffinity(0, sizeof set, &set) == 0)
         return CPU_COUNT(&set);
     n = sysconf(_SC_NPROCESSORS_ONLN);
@@ -42,6 +45,11 @@ int mpm_loops(void)
     if (n > MPM_MAX_LOOPS)
         n = MPM_MAX_LOOPS;
     return n > 0 ? n : 1;
+}
+
+int mpm_processor(int process, int loop)
+{
+    return affinity_of(&mpm_affinity, process * mpm_loops() + loop);
 }
 
 size_t mpm_cache_bytes(void)

@@ -102,6 +102,9 @@ void mpm_workers_full(int workers);
  * at least 1. */
 int mpm_loops(void);
 
+/** LoopAffinity: the processor for a loop, or -1. loops_config.processor */
+int mpm_processor(int process, int loop);
+
 /** Bytes that the response cache of one loop may take where FileCacheSize is not set: its part of a
  * sixteenth of the memory that may be used (memory_limit.h), between 64 MiB and 1 GiB. Opens files. */
 size_t mpm_cache_bytes(void);

@@ -272,6 +272,8 @@ static void process_set_up(server_process *sp, apr_pool_t *pconf, int index)
         .server = sp->s,
         .services = &server_process_services,
         .n_loops = mpm_loops(),
+        .processor = mpm_processor,
+        .process = index,
         .cache_bytes = mpm_cache_bytes(),
         .n_workers = mpm_workers(),
         .n_workers_most = mpm_workers_most(),
