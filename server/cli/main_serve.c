@@ -15,13 +15,16 @@
 #include <arpa/inet.h>
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <grp.h>
 #include <pwd.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -183,30 +186,62 @@ static int serve_try_port(int port)
 
 /* ---- a place for the pid file ---- */
 
+/* For signal handlers, too: readdir() allocates. */
+static void serve_take_away(void)
+{
+    _Alignas(struct dirent) char names[1024];
+    const int place =
+        serve.owner == getpid() ? open(serve.place, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    long n;
+
+    if (place < 0)
+        return;
+    while ((n = syscall(SYS_getdents64, place, names, sizeof names)) > 0)
+        for (long at = 0; at < n;) {
+            const struct dirent *e = (const struct dirent *)(const void *)(names + at);
+
+            unlinkat(place, e->d_name, 0); /* "." and ".." stay */
+            at += e->d_reclen;
+        }
+    close(place);
+    rmdir(serve.place);
+}
+
 static apr_status_t serve_clean(void *unused)
 {
-    DIR *place;
-
-    if (serve.owner != getpid() || !(place = opendir(serve.place)))
-        return APR_SUCCESS;
-    for (const struct dirent *e; (e = readdir(place));)
-        if (strcmp(e->d_name, ".") && strcmp(e->d_name, ".."))
-            unlinkat(dirfd(place), e->d_name, 0);
-    closedir(place);
-    rmdir(serve.place);
+    (void)unused;
+    serve_take_away();
     return APR_SUCCESS;
+}
+
+/* Before the supervisor hears signals. */
+static void serve_interrupted(int sig)
+{
+    serve_take_away();
+    signal(sig, SIG_DFL);
+    raise(sig);
+}
+
+static void serve_hear(void)
+{
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
+        if (signal(signals[i], serve_interrupted) == SIG_IGN)
+            signal(signals[i], SIG_IGN);
 }
 
 static void serve_make_place(process_rec *process)
 {
-    const char *tmp;
+    const char *tmp = getenv("TMPDIR");
 
-    if (apr_temp_dir_get(&tmp, process->pool) != APR_SUCCESS)
+    if (!tmp || !*tmp)
         tmp = "/tmp";
     serve.place = apr_pstrcat(process->pool, tmp, "/brigade-serve-XXXXXX", NULL);
+    serve.owner = getpid();
+    serve_hear();
     if (!mkdtemp(serve.place))
         serve_refuse(process, apr_psprintf(process->pool, "%s: %s", tmp, strerror(errno)));
-    serve.owner = getpid();
     apr_pool_cleanup_register(process->pool, NULL, serve_clean, apr_pool_cleanup_null);
 }
 

@@ -7,6 +7,7 @@ import re
 import signal
 import socket
 import subprocess
+import threading
 
 import pytest
 
@@ -107,6 +108,20 @@ def test_an_address(serving):
     assert (site.host, site.get("/page.html")[0].status) == ("127.0.0.2", 200)
     with pytest.raises(OSError):
         socket.create_connection(("127.0.0.1", port)).close()
+
+
+def test_ended_at_any_moment(folder):
+    """Control-C as soon as the place of the pid file is there, and a little later: it goes with the program."""
+    temp = folder.parent / "temp"
+    env = {**os.environ, "TMPDIR": str(temp)}
+    for late in range(24):
+        process = subprocess.Popen([brigade.BINARY, "--serve", str(folder)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=env, cwd="/")
+        while not any(name.startswith("brigade-serve") for name in os.listdir(temp)) and process.poll() is None:
+            pass
+        threading.Event().wait(late * 0.002)  # moments of its start, not a wait for something
+        process.send_signal([signal.SIGINT, signal.SIGTERM][late % 2])
+        process.wait(timeout=60)
+        assert os.listdir(temp) == [], late
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="root is needed to be someone else")
