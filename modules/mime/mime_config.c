@@ -32,8 +32,10 @@ static void *mime_overlay_extension(apr_pool_t *p, const void *key, apr_ssize_t 
     int i;
 
     for (i = 0; i < MIME_FIELDS; i++)
-        if (overlay->value[i])
+        if (overlay->value[i]) {
             merged->value[i] = overlay->value[i];
+            merged->line[i] = overlay->line[i];
+        }
     return merged;
 }
 
@@ -146,8 +148,10 @@ static mime_extension *mime_extension_for(cmd_parms *cmd, mime_conf *conf, const
 static const char *mime_add(cmd_parms *cmd, void *mconfig, const char *value, const char *word)
 {
     mime_field field = mime_field_of(cmd);
+    mime_extension *extension = mime_extension_for(cmd, mconfig, word);
 
-    mime_extension_for(cmd, mconfig, word)->value[field] = mime_value_for(cmd->pool, field, value);
+    extension->value[field] = mime_value_for(cmd->pool, field, value);
+    extension->line[field] = cmd->directive;
     return NULL;
 }
 
@@ -155,7 +159,10 @@ static const char *mime_add(cmd_parms *cmd, void *mconfig, const char *value, co
  */
 static const char *mime_remove_type(cmd_parms *cmd, void *mconfig, const char *word)
 {
-    mime_extension_for(cmd, mconfig, word)->value[MIME_TYPE] = "";
+    mime_extension *extension = mime_extension_for(cmd, mconfig, word);
+
+    extension->value[MIME_TYPE] = "";
+    extension->line[MIME_TYPE] = cmd->directive;
     return NULL;
 }
 

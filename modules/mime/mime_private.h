@@ -29,6 +29,7 @@ typedef enum mime_field {
 /** Values by mime_field; NULL = none. */
 typedef struct mime_extension {
     const char *value[MIME_FIELDS];
+    const ap_directive_t *line[MIME_FIELDS]; /**< what gave each, for brigade/explain.h */
 } mime_extension;
 
 /** MultiviewsMatch: which extensions content negotiation may assume. */

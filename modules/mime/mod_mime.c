@@ -14,6 +14,7 @@
 #include "util_filter.h"
 #include "apr_lib.h"
 #include "apr_strings.h"
+#include "brigade/explain.h"
 #include "brigade/response_cache.h"
 #include "brigade/assert.h"
 
@@ -24,8 +25,15 @@ APLOG_USE_MODULE(mime);
 /* Extensions longer than this are copied to the request's pool to be looked up. */
 #define MIME_EXTENSION_BUFFER 48
 
-/* Extension -> type, from TypesConfig. Written while the configuration is read. */
+/* A line of TypesConfig. */
+typedef struct mime_known {
+    const char *type;
+    int line_num;
+} mime_known;
+
+/* Extension -> mime_known. Written while the configuration is read. */
 static apr_hash_t *mime_types;
+static const char *mime_types_file; /* NULL: the table in the program */
 
 /* mod_negotiation wants to know which parts of a name meant nothing. Written when the configuration
  * is read. */
@@ -36,18 +44,20 @@ static const char mime_built_in[] = {
 #include "mime_types.inc"
 };
 
-static void mime_take_line(apr_pool_t *p, const char *line)
+static void mime_take_line(apr_pool_t *p, const char *line, int line_num)
 {
-    const char *type;
+    mime_known *known;
 
     if (*line == '#')
         return;
-    type = ap_getword_conf(p, &line);
+    known = apr_palloc(p, sizeof *known);
+    known->type = ap_getword_conf(p, &line);
+    known->line_num = line_num;
     while (*line) {
         char *extension = ap_getword_conf(p, &line);
 
         ap_str_tolower(extension);
-        apr_hash_set(mime_types, extension, APR_HASH_KEY_STRING, type);
+        apr_hash_set(mime_types, extension, APR_HASH_KEY_STRING, known);
     }
 }
 
@@ -56,7 +66,7 @@ static void mime_read_types(apr_pool_t *p, ap_configfile_t *file)
     char line[MAX_STRING_LEN];
 
     while (ap_cfg_getline(line, sizeof(line), file) == APR_SUCCESS)
-        mime_take_line(p, line);
+        mime_take_line(p, line, (int)file->line_number);
 }
 
 static void mime_take_built_in(apr_pool_t *p, apr_pool_t *ptemp)
@@ -64,7 +74,7 @@ static void mime_take_built_in(apr_pool_t *p, apr_pool_t *ptemp)
     char *state, *text = apr_pstrmemdup(ptemp, mime_built_in, sizeof mime_built_in - 1);
 
     for (char *line = apr_strtok(text, "\n", &state); line; line = apr_strtok(NULL, "\n", &state))
-        mime_take_line(p, line);
+        mime_take_line(p, line, 0);
 }
 
 static int mime_is_absent(apr_status_t status)
@@ -116,6 +126,7 @@ static int mime_post_config(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp, 
         return HTTP_INTERNAL_SERVER_ERROR;
     }
     mime_types = apr_hash_make(p);
+    mime_types_file = file ? apr_pstrdup(p, path) : NULL;
     if (file) {
         mime_read_types(p, file);
         ap_cfg_closefile(file);
@@ -240,12 +251,39 @@ static int mime_apply(mime_search *search, const mime_extension *extension)
     return mime_apply_processing(r, extension, search->conf->multimatch) || found;
 }
 
+/* brigade --explain: which lines say what of an extension. */
+static void mime_explain_lines(const mime_search *search, const mime_extension *extension)
+{
+    static const char *const words[MIME_FIELDS] = {
+        "type ", "coding ", "language ", "charset ", "handler ", "input filter ", "output filter "};
+
+    for (int i = 0; i < MIME_FIELDS; i++)
+        if (extension->value[i])
+            BRG_EXPLAIN(search->r, extension->line[i],
+                        *extension->value[i]
+                            ? apr_pstrcat(search->r->pool, words[i], extension->value[i], NULL)
+                            : "no type by this extension");
+}
+
+static void mime_explain_known(const mime_search *search, const mime_known *known, const char *key,
+                               apr_size_t len)
+{
+    apr_pool_t *p = search->r->pool;
+    const ap_directive_t line = {.filename =
+                                     mime_types_file ? mime_types_file : "types in the program",
+                                 .line_num = known->line_num,
+                                 .directive = known->type,
+                                 .args = ""};
+
+    BRG_EXPLAIN(search->r, &line, apr_pstrcat(p, "type of .", apr_pstrmemdup(p, key, len), NULL));
+}
+
 static void mime_look_up(mime_search *search, const char *part, apr_size_t len)
 {
     char buffer[MIME_EXTENSION_BUFFER];
     char *key = len < sizeof(buffer) ? buffer : apr_palloc(search->r->pool, len + 1);
     const mime_extension *extension = NULL;
-    const char *type;
+    const mime_known *known;
     apr_size_t i;
     int found = 0;
 
@@ -255,12 +293,17 @@ static void mime_look_up(mime_search *search, const char *part, apr_size_t len)
     if (search->conf->extensions)
         extension = apr_hash_get(search->conf->extensions, key, len);
     if ((extension == NULL || extension->value[MIME_TYPE] == NULL) &&
-        (type = apr_hash_get(mime_types, key, len)) != NULL) {
-        search->type = type;
+        (known = apr_hash_get(mime_types, key, len)) != NULL) {
+        search->type = known->type;
         found = 1;
+        if (__builtin_expect(brg_explain != NULL, 0))
+            mime_explain_known(search, known, key, len);
     }
-    if (extension)
+    if (extension) {
         found |= mime_apply(search, extension);
+        if (__builtin_expect(brg_explain != NULL, 0))
+            mime_explain_lines(search, extension);
+    }
     if (found || (search->conf->multimatch & MIME_MATCH_ANY))
         search->found = 1;
     else

@@ -31,10 +31,9 @@ static struct {
     const char *url, *method, *host, *fields, *from;
     apr_pool_t *pool; /* of all below */
     apr_array_header_t *steps, *lines, *messages;
-    FILE *out; /* the report, but for the cache's part */
-    char *text;
-    size_t text_len;
+    apr_array_header_t *report; /* of explain_item */
     const char *handler, *filters, *instead;
+    int json;
     int cached; /* lines of CacheEnable and CacheDisable are for it */
     int done;   /* the first request is over */
 } explain = {.method = "GET", .fields = ""};
@@ -46,7 +45,7 @@ static void explain_usage(process_rec *process)
 {
     fprintf(stderr,
             "Usage: %s [options] " EXPLAIN_OPTION
-            " [-X METHOD] [-H FIELD]... [--from ADDRESS] URL\n",
+            " [--json] [-X METHOD] [-H FIELD]... [--from ADDRESS] URL\n",
             process->argv[0]);
     mpm_process_exit(process, 2);
 }
@@ -94,6 +93,10 @@ void main_explain_take(process_rec *process)
         const char *arg = process->argv[i],
                    *value = i + 1 < process->argc ? process->argv[i + 1] : NULL;
 
+        if (!strcmp(arg, "--json")) {
+            explain.json = 1;
+            continue;
+        }
         if (*arg != '-') {
             explain_url(process, arg);
             continue;
@@ -135,10 +138,13 @@ static void explain_note(request_rec *r, const ap_directive_t *line, const char 
     step->is_sub = r->main != NULL;
     step->line = line;
     step->is_section = !what;
-    step->text = what ? apr_psprintf(explain.pool, "    %s:%d: %s%s%s\n        %s\n",
-                                     line->filename, line->line_num, line->directive,
-                                     line->args ? " " : "", line->args ? line->args : "", what)
-                      : explain_section(explain.pool, line, explain.lines);
+    step->items = apr_array_make(explain.pool, 4, sizeof(explain_item));
+    if (!what) {
+        explain_section(step->items, line, explain.lines);
+        return;
+    }
+    explain_at(step->items, 4, line, "");
+    explain_text(step->items, 8, what);
 }
 
 static void explain_message(const ap_errorlog_info *info, const char *text)
@@ -151,38 +157,6 @@ void main_explain_hooks(void)
 {
     if (explain.url)
         ap_hook_error_log(explain_message, NULL, NULL, APR_HOOK_MIDDLE);
-}
-
-static const char *explain_filters(const request_rec *r)
-{
-    const char *text = "";
-
-    for (const ap_filter_t *f = r->output_filters; f && f->frec->ftype < AP_FTYPE_CONNECTION;
-         f = f->next)
-        text = apr_pstrcat(explain.pool, text, *text ? ", " : "", f->frec->name, NULL);
-    return text;
-}
-
-static int explain_makes_body(const request_rec *r)
-{
-    for (const ap_filter_t *f = r->output_filters; f; f = f->next)
-        if (!ap_cstr_casecmp(f->frec->name, "INCLUDES"))
-            return 1;
-    return 0;
-}
-
-/* Handlers that only look at files, so that their answer is the true one. */
-static int explain_is_run(const request_rec *r, const char *configured)
-{
-    static const char *const names[] = {"default-handler", "httpd/unix-directory",
-                                        "redirect-handler", "type-map"};
-
-    if (!configured)
-        return strncmp(r->handler, "application/x-httpd-", 20) != 0;
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (!strcmp(configured, names[i]))
-            return 1;
-    return 0;
 }
 
 /* A handler_instead_fn. */
@@ -203,7 +177,7 @@ static int explain_instead(request_rec *r, const char *configured)
         explain.handler = apr_pstrdup(explain.pool, configured ? configured
                                                     : instead  ? r->handler
                                                                : "none, the server sends the file");
-        explain.filters = explain_filters(r);
+        explain.filters = explain_filters(explain.pool, r);
         explain.instead = instead;
     }
     if (instead)
@@ -221,20 +195,27 @@ static int explain_is_of(const explain_step *step, const request_rec *r, int by_
     return step->r == r && !(by_sub && step->is_section);
 }
 
+static int explain_is_same(const explain_step *a, const explain_step *b)
+{
+    const explain_item *of_a = &APR_ARRAY_IDX(a->items, 1, explain_item),
+                       *of_b = &APR_ARRAY_IDX(b->items, 1, explain_item);
+
+    return a->line == b->line && (a->is_section || !strcmp(of_a->text, of_b->text));
+}
+
 static int explain_is_repeated(int i, const request_rec *r, int by_sub)
 {
     const explain_step *steps = (const explain_step *)(const void *)explain.steps->elts;
 
     for (int j = i + 1; j < explain.steps->nelts; j++)
-        if (steps[j].line == steps[i].line && explain_is_of(&steps[j], r, by_sub) &&
-            (steps[i].is_section || !strcmp(steps[i].text, steps[j].text)))
+        if (explain_is_same(&steps[i], &steps[j]) && explain_is_of(&steps[j], r, by_sub))
             return 1;
     return 0;
 }
 
-static void explain_steps(const request_rec *r, int sections, const char *heading)
+static void explain_steps(const request_rec *r, int sections, const char *name, const char *heading)
 {
-    int by_sub = 0;
+    int by_sub = 0, n = 0;
 
     for (int i = 0; i < explain.steps->nelts; i++) {
         const explain_step *step = &APR_ARRAY_IDX(explain.steps, i, explain_step);
@@ -247,8 +228,9 @@ static void explain_steps(const request_rec *r, int sections, const char *headin
         if (step->is_section != sections || !explain_is_of(step, r, by_sub) ||
             explain_is_repeated(i, r, by_sub))
             continue;
-        fprintf(explain.out, "%s%s", heading, step->text);
-        heading = "";
+        if (!n++)
+            explain_head(explain.report, name, heading, "");
+        apr_array_cat(explain.report, step->items);
     }
 }
 
@@ -256,77 +238,106 @@ static void explain_host(const request_rec *r)
 {
     const server_rec *s = r->server;
     const char *name = s->server_hostname ? s->server_hostname : "without a name";
+    explain_item *item;
 
-    if (!s->is_virtual)
-        fprintf(explain.out, "Virtual host: none, the main server (%s)\n", name);
-    else
-        fprintf(explain.out, "Virtual host: %s (%s:%u)%s\n", name, s->defn_name,
-                s->defn_line_number,
-                r->hostname && vhost_server_has_name(s, r->hostname)
-                    ? ""
-                    : ": the first one of this address, since none has the name that is asked for");
+    if (!s->is_virtual) {
+        explain_head(explain.report, "virtual_host", "Virtual host: ",
+                     apr_pstrcat(explain.pool, "none, the main server (", name, ")", NULL));
+        return;
+    }
+    item = explain_head(explain.report, "virtual_host", "Virtual host: ", name);
+    item->file = s->defn_name;
+    item->line = (int)s->defn_line_number;
+    if (!r->hostname || !vhost_server_has_name(s, r->hostname))
+        explain_text(explain.report, 4,
+                     "the first one of this address, since none has the name that is asked for");
 }
 
 static void explain_one(const request_rec *r, int is_led)
 {
     if (is_led)
-        fprintf(explain.out, "Internal redirect to %s\n", r->uri);
-    explain_steps(r, 0, "Rules, in the order in which they were tried:\n");
-    if (r->filename && *r->filename == '/' && strcmp(r->filename, r->uri))
-        fprintf(explain.out, "File: %s%s%s\n", r->filename,
-                r->path_info && *r->path_info ? ", and behind it " : "",
-                r->path_info ? r->path_info : "");
-    explain_steps(r, 1, "Sections and access files, in the order in which they were merged:\n");
+        explain_head(explain.report, "redirect", "Internal redirect to ",
+                     apr_pstrdup(explain.pool, r->uri));
+    explain_steps(r, 0, "rules", "Rules, in the order in which they were tried:");
+    if (r->filename && *r->filename == '/' && strcmp(r->filename, r->uri)) {
+        explain_head(explain.report, "file", "File: ", apr_pstrdup(explain.pool, r->filename));
+        if (r->path_info && *r->path_info)
+            explain_text(explain.report, 4,
+                         apr_pstrcat(explain.pool, "and behind it ", r->path_info, NULL));
+    }
+    explain_steps(r, 1, "sections",
+                  "Sections and access files, in the order in which they were merged:");
+}
+
+static void explain_backend(const request_rec *r)
+{
+    size_t len;
+    char *text = NULL;
+    FILE *out = open_memstream(&text, &len);
+
+    if (!out)
+        return;
+    proxy_explain(out, r->server, r->filename + 6);
+    fclose(out);
+    explain_lines_of(explain.report, text);
+    free(text);
 }
 
 static void explain_answer(const request_rec *r)
 {
     const char *location = apr_table_get(r->headers_out, "Location");
+    const char *line = ap_get_status_line(r->status);
 
     if (!location)
         location = apr_table_get(r->err_headers_out, "Location");
     if (explain.instead && r->status == HTTP_OK)
-        fprintf(explain.out, "Answer: %s\n", explain.instead);
+        line = explain.instead;
     else if (explain.instead)
-        fprintf(explain.out, "Answer: %s; its page %s\n", ap_get_status_line(r->status),
-                explain.instead);
-    else
-        fprintf(explain.out, "Answer: %s\n", ap_get_status_line(r->status));
-    if (location)
-        fprintf(explain.out, "    Location: %s\n", location);
+        line = apr_pstrcat(explain.pool, line, "; its page ", explain.instead, NULL);
+    explain_head(explain.report, "answer", "Answer: ", line);
+    if (location) {
+        explain_item *item = explain_text(explain.report, 4, location);
+
+        item->name = "location";
+        item->heading = "Location: ";
+    }
     if (r->filename && !strncmp(r->filename, "proxy:", 6))
-        proxy_explain(explain.out, r->server, r->filename + 6);
+        explain_backend(r);
 }
 
-static void explain_list(const char *heading, const apr_array_header_t *texts)
+static void explain_messages(void)
 {
-    for (int i = 0; i < texts->nelts; i++)
-        fprintf(explain.out, "%s    %s\n", i ? "" : heading, APR_ARRAY_IDX(texts, i, const char *));
+    if (explain.messages->nelts)
+        explain_head(explain.report, "messages", "Messages of the error log:", "");
+    for (int i = 0; i < explain.messages->nelts; i++)
+        explain_text(explain.report, 4, APR_ARRAY_IDX(explain.messages, i, const char *));
 }
 
 static void explain_report(request_rec *r)
 {
+    apr_array_header_t *to = explain.report;
     request_rec *first = r;
 
     while (first->prev)
         first = first->prev;
-    fprintf(explain.out, "%s %s\n", explain.method, explain.url);
+    explain_head(to, "request", "",
+                 apr_pstrcat(explain.pool, explain.method, " ", explain.url, NULL));
     explain_answer(r);
     explain_host(r);
-    explain_server(explain.out, r->server, explain.lines);
+    explain_server(to, r->server, explain.lines);
     for (const request_rec *q = first; q; q = q->next)
         explain_one(q, q != first);
-    fprintf(explain.out, "Handler: %s\n",
-            explain.handler ? explain.handler : "none is asked: the answer is made before");
+    explain_head(to, "handler", "Handler: ",
+                 explain.handler ? explain.handler : "none is asked: the answer is made before");
     if (r->content_type && !explain.instead)
-        fprintf(explain.out, "Type: %s\n", r->content_type);
+        explain_head(to, "type", "Type: ", apr_pstrdup(explain.pool, r->content_type));
     if (explain.filters && *explain.filters)
-        fprintf(explain.out, "Filters: %s\n", explain.filters);
-    explain_list("Messages of the error log:\n", explain.messages);
-    fprintf(explain.out, "Access log:\n");
-    explain_logs(explain.out, r);
-    fprintf(explain.out, "Cache:\n");
-    explain.cached = explain_cache_lines(explain.out, r->server, first->uri);
+        explain_head(to, "filters", "Filters: ", explain.filters);
+    explain_messages();
+    explain_head(to, "access_log", "Access log:", "");
+    explain_logs(to, r);
+    explain_head(to, "cache", "Cache:", "");
+    explain.cached = explain_cache_lines(to, r->server, first->uri);
 }
 
 /* A cache_teller_fn. */
@@ -349,33 +360,45 @@ static void explain_client(void)
         main_trial_rounds();
 }
 
+/* @return NULL: it is asked what became of the requests */
+static const char *explain_unkept(void)
+{
+    if (explain.instead)
+        return "the answer comes from no file";
+    if (strcmp(explain.method, "GET"))
+        return "this is no GET request";
+    return !ap_cstr_casecmpn(explain.url, "https://", 8) ? "over TLS each request is answered anew"
+                                                         : NULL;
+}
+
 static void explain_cache_verdict(void)
 {
-    const char *why;
+    apr_array_header_t *to = explain.report;
+    const char *why = explain_unkept(), *reason;
 
     if (explain.instead && explain.cached)
-        printf("Kept by mod_cache: as these lines and the answer's own fields say\n");
-    if (explain.instead)
-        printf("Kept in memory: no\n    the answer comes from no file\n");
-    else if (strcmp(explain.method, "GET"))
-        printf("Kept in memory: no\n    this is no GET request\n");
-    else if (!ap_cstr_casecmpn(explain.url, "https://", 8))
-        printf("Kept in memory: no\n    over TLS each request is answered anew\n");
-    else if ((why = main_trial_print_cache()) != NULL)
-        for (int i = 0; i < explain.lines->nelts; i++) {
-            const explain_line *line = &APR_ARRAY_IDX(explain.lines, i, explain_line);
+        explain_head(to, "mod_cache",
+                     "Kept by mod_cache: ", "as these lines and the answer's own fields say");
+    explain_head(to, "kept", "Kept in memory: ", why || !main_trial_is_kept() ? "no" : "yes");
+    if (why) {
+        explain_text(to, 4, why);
+        return;
+    }
+    why = main_trial_why(explain.pool, &reason);
+    if (*why)
+        explain_text(to, 2, why);
+    for (int i = 0; reason && i < explain.lines->nelts; i++) {
+        const explain_line *line = &APR_ARRAY_IDX(explain.lines, i, explain_line);
 
-            if (!strcmp(line->module, why))
-                printf("    %s\n", line->text);
-        }
+        if (!strcmp(line->module, reason))
+            explain_text(to, 4, line->text);
+    }
 }
 
 static int explain_tell(void)
 {
-    fclose(explain.out);
-    fwrite(explain.text, 1, explain.text_len, stdout);
     explain_cache_verdict();
-    fflush(stdout);
+    explain_print(stdout, explain.report, explain.json);
     return 0;
 }
 
@@ -403,9 +426,9 @@ void main_explain(process_rec *process)
 
     brg_explain = explain_note;
     main_trial_read(process);
-    if (apr_pool_create(&explain.pool, NULL) != APR_SUCCESS ||
-        !(explain.out = open_memstream(&explain.text, &explain.text_len)))
+    if (apr_pool_create(&explain.pool, NULL) != APR_SUCCESS)
         mpm_process_exit(process, 2);
+    explain.report = apr_array_make(explain.pool, 64, sizeof(explain_item));
     explain.steps = apr_array_make(explain.pool, 16, sizeof(explain_step));
     explain.lines = apr_array_make(explain.pool, 16, sizeof(explain_line));
     explain.messages = apr_array_make(explain.pool, 4, sizeof(const char *));

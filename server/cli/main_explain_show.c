@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Of --explain: lines of the configuration, with their places, as text. */
+/* Of --explain: lines of the configuration, with their places. */
 #include "main_explain_private.h"
 #include "ap_expr.h"
 #include "http_core.h"
@@ -53,33 +53,31 @@ static void show_note(apr_pool_t *p, const ap_directive_t *d, apr_array_header_t
         APR_ARRAY_PUSH(lines, explain_line) = (explain_line){m->name, show_line(p, d)};
 }
 
-static const char *show_lines(apr_pool_t *p, const ap_directive_t *d, const char *indent,
-                              apr_array_header_t *lines)
+static void show_lines(apr_array_header_t *to, const ap_directive_t *d, int indent,
+                       apr_array_header_t *lines)
 {
-    const char *text = "";
-
     for (; d; d = d->next) {
         if (show_is_section(d))
             continue;
-        show_note(p, d, lines);
-        text = apr_pstrcat(p, text, indent, show_line(p, d), "\n", NULL);
-        if (d->first_child)
-            text = apr_pstrcat(
-                p, text, show_lines(p, d->first_child, apr_pstrcat(p, indent, "    ", NULL), lines),
-                NULL);
+        show_note(to->pool, d, lines);
+        explain_at(to, indent, d, "");
+        show_lines(to, d->first_child, indent + 4, lines);
     }
-    return text;
 }
 
-const char *explain_section(apr_pool_t *p, const ap_directive_t *section, apr_array_header_t *lines)
+void explain_section(apr_array_header_t *to, const ap_directive_t *section,
+                     apr_array_header_t *lines)
 {
-    if (!show_is_section(section))
-        return apr_pstrcat(p, "    ", section->filename, "\n",
-                           show_lines(p, section, "        ", lines), NULL);
+    if (!show_is_section(section)) {
+        explain_text(to, 4, section->filename);
+        show_lines(to, section, 8, lines);
+        return;
+    }
     if (show_is(section, "<If") || show_is(section, "<ElseIf"))
-        APR_ARRAY_PUSH(lines, explain_line) = (explain_line){"core.c", show_line(p, section)};
-    return apr_pstrcat(p, "    ", show_line(p, section), "\n",
-                       show_lines(p, section->first_child, "        ", lines), NULL);
+        APR_ARRAY_PUSH(lines, explain_line) =
+            (explain_line){"core.c", show_line(to->pool, section)};
+    explain_at(to, 4, section, "");
+    show_lines(to, section->first_child, 8, lines);
 }
 
 /* ---- the server ---- */
@@ -108,31 +106,65 @@ static int show_is_left_out(const module *m)
     return 0;
 }
 
-static int show_server_lines(FILE *out, const ap_directive_t *d, apr_array_header_t *lines, int n)
+static int show_server_lines(apr_array_header_t *to, const ap_directive_t *d,
+                             apr_array_header_t *lines, int n)
 {
-    apr_pool_t *p = lines->pool;
-
     for (; d; d = d->next) {
         const command_rec *command;
         const module *m = show_is_section(d) ? NULL : show_module(d, &command);
 
         if (!m || !(command->req_override & (OR_ALL | ACCESS_CONF)))
             continue;
-        show_note(p, d, lines);
-        if (!show_is_left_out(m))
-            fprintf(out, "%s    %s\n", n++ ? "" : "Lines of the server for all its requests:\n",
-                    show_line(p, d));
+        show_note(to->pool, d, lines);
+        if (show_is_left_out(m))
+            continue;
+        if (!n++)
+            explain_head(to, "server", "Lines of the server for all its requests:", "");
+        explain_at(to, 4, d, "");
     }
     return n;
 }
 
-void explain_server(FILE *out, const server_rec *s, apr_array_header_t *lines)
+void explain_server(apr_array_header_t *to, const server_rec *s, apr_array_header_t *lines)
 {
     const ap_directive_t *host = show_host(s);
-    const int n = show_server_lines(out, ap_conftree, lines, 0);
+    const int n = show_server_lines(to, ap_conftree, lines, 0);
 
     if (host)
-        show_server_lines(out, host->first_child, lines, n);
+        show_server_lines(to, host->first_child, lines, n);
+}
+
+/* ---- handler and filters ---- */
+
+const char *explain_filters(apr_pool_t *p, const request_rec *r)
+{
+    const char *text = "";
+
+    for (const ap_filter_t *f = r->output_filters; f && f->frec->ftype < AP_FTYPE_CONNECTION;
+         f = f->next)
+        text = apr_pstrcat(p, text, *text ? ", " : "", f->frec->name, NULL);
+    return text;
+}
+
+int explain_makes_body(const request_rec *r)
+{
+    for (const ap_filter_t *f = r->output_filters; f; f = f->next)
+        if (!ap_cstr_casecmp(f->frec->name, "INCLUDES"))
+            return 1;
+    return 0;
+}
+
+int explain_is_run(const request_rec *r, const char *configured)
+{
+    static const char *const names[] = {"default-handler", "httpd/unix-directory",
+                                        "redirect-handler", "type-map"};
+
+    if (!configured)
+        return strncmp(r->handler, "application/x-httpd-", 20) != 0;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!strcmp(configured, names[i]))
+            return 1;
+    return 0;
 }
 
 /* ---- logs ---- */
@@ -176,7 +208,7 @@ static int show_condition(request_rec *r, const char *condition)
     return error ? -1 : holds > 0;
 }
 
-static void show_log(FILE *out, request_rec *r, const ap_directive_t *d)
+static void show_log(apr_array_header_t *to, request_rec *r, const ap_directive_t *d)
 {
     const char *args = d->args, *format, *condition;
     const ap_directive_t *line;
@@ -189,15 +221,15 @@ static void show_log(FILE *out, request_rec *r, const ap_directive_t *d)
         condition = format;
     holds = show_condition(r, condition);
     line = show_format(r->pool, format);
-    fprintf(out, "    %s%s\n", show_line(r->pool, d),
-            holds == 1   ? ""
-            : holds == 0 ? " (no: its condition does not hold)"
-                         : " (if its condition holds)");
+    explain_at(to, 4, d,
+               holds == 1   ? ""
+               : holds == 0 ? " (no: its condition does not hold)"
+                            : " (if its condition holds)");
     if (line)
-        fprintf(out, "        %s\n", show_line(r->pool, line));
+        explain_at(to, 8, line, "");
 }
 
-static int show_logs_of(FILE *out, request_rec *r, const ap_directive_t *d, int all)
+static int show_logs_of(apr_array_header_t *to, request_rec *r, const ap_directive_t *d, int all)
 {
     int n = 0;
 
@@ -205,25 +237,25 @@ static int show_logs_of(FILE *out, request_rec *r, const ap_directive_t *d, int 
         const int is_log = show_is(d, "CustomLog") || show_is(d, "TransferLog");
 
         if ((is_log && all) || (show_is(d, "GlobalLog") && d->parent == NULL))
-            show_log(out, r, d);
+            show_log(to, r, d);
         n += is_log;
     }
     return n;
 }
 
-void explain_logs(FILE *out, request_rec *r)
+void explain_logs(apr_array_header_t *to, request_rec *r)
 {
     const ap_directive_t *host = show_host(r->server);
-    const int own = host ? show_logs_of(out, r, host->first_child, 1) : 0;
+    const int own = host ? show_logs_of(to, r, host->first_child, 1) : 0;
 
-    fprintf(out, "%s", "");
-    show_logs_of(out, r, ap_conftree, !own);
+    show_logs_of(to, r, ap_conftree, !own);
 }
 
 /* ---- the cache ---- */
 
-static int show_cache_of(FILE *out, apr_pool_t *p, const ap_directive_t *d, const char *path)
+static int show_cache_of(apr_array_header_t *to, const ap_directive_t *d, const char *path)
 {
+    apr_pool_t *p = to->pool;
     int n = 0;
 
     for (; d; d = d->next) {
@@ -236,19 +268,18 @@ static int show_cache_of(FILE *out, apr_pool_t *p, const ap_directive_t *d, cons
         prefix = ap_getword_conf(p, &args);
         if (strncmp(path, prefix, strlen(prefix)) != 0)
             continue;
-        fprintf(out, "    %s\n", show_line(p, d));
+        explain_at(to, 4, d, "");
         n++;
     }
     return n;
 }
 
-int explain_cache_lines(FILE *out, const server_rec *s, const char *path)
+int explain_cache_lines(apr_array_header_t *to, const server_rec *s, const char *path)
 {
     const ap_directive_t *host = show_host(s);
-    apr_pool_t *p = s->process->pool;
-    int n = show_cache_of(out, p, ap_conftree, path);
+    int n = show_cache_of(to, ap_conftree, path);
 
     if (host)
-        n += show_cache_of(out, p, host->first_child, path);
+        n += show_cache_of(to, host->first_child, path);
     return n;
 }

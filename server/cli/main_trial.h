@@ -49,10 +49,12 @@ const char *main_trial_ask_tls(int fd, const char *name, const char *requests);
 void main_trial_once(void);
 void main_trial_rounds(void);
 
-/** A cache_teller_fn that keeps what main_trial_print_cache() tells; one of one's own calls it. */
+/** A cache_teller_fn that keeps what main_trial_why() tells; one of one's own calls it. */
 void main_trial_teller(void *baton, request_rec *r, const policy_reason *reason);
 
-/** Print whether the answer is kept in memory, and if not, why. @return the module that is the reason, NULL: none is, or it is kept */
-const char *main_trial_print_cache(void);
+/** 1: the answer is kept in memory. */
+int main_trial_is_kept(void);
+/** Why not, or by which fields of the request it differs; "" if there is nothing to say. @param reason  [out] the module; NULL: none is, or it is kept */
+const char *main_trial_why(apr_pool_t *p, const char **reason);
 
 #endif

@@ -363,31 +363,38 @@ static apr_pool_t *try_set_up(process_rec *process)
 
 /* ---- the result ---- */
 
-const char *main_trial_print_cache(void)
+int main_trial_is_kept(void)
 {
     cache_figures figures;
 
     cache_figures_of(trial.cache, &figures);
-    printf("Kept in memory: %s\n", figures.hits ? "yes" : "no");
-    if (!figures.hits)
-        printf("  %s: %s\n", *trial.module ? trial.module : "the core",
-               *trial.module ? trial.why : "it is not stored within a few requests");
-    else if (trial.fields_n)
-        printf("  one answer for each kind of value of");
-    for (int i = 0; figures.hits && i < trial.fields_n; i++)
-        printf("%s%s%s", i ? ", " : " ", trial.fields[i], i == trial.fields_n - 1 ? "\n" : "");
-    fflush(stdout);
-    return figures.hits || !*trial.module ? NULL : trial.module;
+    return figures.hits > 0;
+}
+
+const char *main_trial_why(apr_pool_t *p, const char **reason)
+{
+    const char *fields = "";
+
+    *reason = main_trial_is_kept() || !*trial.module ? NULL : trial.module;
+    if (*reason)
+        return apr_pstrcat(p, trial.module, ": ", trial.why, NULL);
+    if (!main_trial_is_kept())
+        return "the core: it is not stored within a few requests";
+    for (int i = 0; i < trial.fields_n; i++)
+        fields = apr_pstrcat(p, fields, i ? ", " : "", trial.fields[i], NULL);
+    return *fields ? apr_pstrcat(p, "one answer for each kind of value of ", fields, NULL) : "";
 }
 
 static int try_print(void)
 {
-    cache_figures figures;
+    const char *reason, *why = main_trial_why(ap_server_conf->process->pool, &reason);
 
-    cache_figures_of(trial.cache, &figures);
-    printf("%s: %d, by %s, from %s\n", trial.url, trial.status, trial.host, trial.file);
-    main_trial_print_cache();
-    return !figures.hits;
+    printf("%s: %d, by %s, from %s\nKept in memory: %s\n", trial.url, trial.status, trial.host,
+           trial.file, main_trial_is_kept() ? "yes" : "no");
+    if (*why)
+        printf("  %s\n", why);
+    fflush(stdout);
+    return !main_trial_is_kept();
 }
 
 static int try_status(void)

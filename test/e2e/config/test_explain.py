@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`--explain URL` says which lines of the configuration make the answer to a request what it is; the server then answers so."""
+import json
 import os
 import re
 import socket
@@ -165,6 +166,50 @@ def test_the_client(site):
 def test_methods_and_hosts(site):
     assert "Answer: 405 Method Not Allowed" in explained(site, "-X", "PUT", "http://a.example/a.html")
     assert "Virtual host: b.example" in explained(site, "GET /b.html HTTP/1.1", "-H", "Host: b.example")
+
+
+def found(items):
+    """All items of a report, those below others, too."""
+    for item in items:
+        yield item
+        yield from found(item.get("lines", ()))
+
+
+@pytest.mark.parametrize("arguments", [["http://a.example/none"], ["http://a.example/wp/2024/post"], ["http://a.example/api/v1"], ["http://a.example/old/x"],
+                                       ["-H", "X-Kind: b", "http://a.example/a.html"], ["http://b.example/closed"], ["http://nobody.example/a.html"]])
+def test_json_has_what_the_text_has(site, arguments):
+    """Each line of the text, in its order; places are members of their own."""
+    out = explained(site, *arguments)
+    report = json.loads(explained(site, "--json", *arguments))["report"]
+    assert [item["name"] for item in report][:3] == ["request", "answer", "virtual_host"] and report[0]["text"] == "GET " + arguments[-1]
+    lines = iter(out.splitlines())
+    for item in found(report):
+        place = f"{item['file']}:{item['line']}" if "file" in item else ""
+        assert any(item.get("text", "") in line and place in line for line in lines), item
+
+
+def test_json_of_any_bytes(site):
+    report = json.loads(explained(site, "--json", "http://a.example/a%22%5C.html"))["report"]
+    assert report[1]["text"] == "404 Not Found"
+
+
+@pytest.mark.parametrize("path,lines", [
+    ("/wp/a.css", ["{mime}: text/css\n        type of .css"]),
+    ("/page.shtml", ["AddType text/html .shtml\n        type text/html", "AddOutputFilter INCLUDES .shtml\n        output filter includes"]),
+    ("/wp/index.php", ["AddHandler application/x-php-app .php\n        handler application/x-php-app"]),
+])
+def test_the_line_of_a_type(site, path, lines):
+    out = explained(site, f"http://a.example{path}")
+    for line in lines:
+        file = re.search(r"(\S+mime\S*:\d+): text/css", out)[1] if "{mime}" in line else ""
+        assert line.replace("{mime}", file) in out, out
+
+
+def test_a_type_without_a_file(site):
+    """Nearer lines win, and only these are told; .unknown has none."""
+    more = ["-c", "AddType text/x-far .css\n<Directory @ROOT@/htdocs/wp>\nAddType text/x-near .css\n</Directory>".replace("@ROOT@", str(site.path(".")).rstrip("/."))]
+    done = site.run(*more, "--explain", "http://a.example/wp/a.css").stdout.decode()
+    assert "type text/x-near" in done and "type text/x-far" not in done and "type of .css" not in done and "Type: text/x-near" in done
 
 
 def test_no_backend_is_asked(site):
