@@ -86,7 +86,8 @@ OF_THE_BROWSER = re.compile(r"\b(google|googleapis|gstatic)\.com\b")
 
 
 def browse(home, port, path):
-    """What the page became, and the errors that the browser met."""
+    """What the page became, and the errors that the browser met with it: of this server, and of all that was asked for it. Whether there is a
+    network, and what it has to say of the browser's own hosts, is no error of the page."""
     log = home / "net.json"
     answer = subprocess.run([BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking",
                              "--disable-component-update", "--disable-sync", "--no-first-run", "--no-pings", "--disable-features=OptimizationHints,MediaRouter",
@@ -95,9 +96,14 @@ def browse(home, port, path):
                             env={**os.environ, "HOME": str(home)}, capture_output=True, text=True, timeout=brigade.PATIENCE * 3, check=False)
     events = json.loads(log.read_text())
     codes = {code: name for name, code in events["constants"]["netError"].items()}
-    own = {event["source"]["id"] for event in events["events"] if OF_THE_BROWSER.search(json.dumps(event.get("params", {})))}
+    kinds = events["constants"]["logSourceType"]
+    told = {}  # all that was said of each source of events
+    for event in events["events"]:
+        told.setdefault((event["source"]["id"], event["source"]["type"]), []).append(json.dumps(event.get("params", {})))
+    ours = {number for (number, kind), texts in told.items()
+            if kind in (kinds["URL_REQUEST"], kinds["HTTP2_SESSION"]) and not OF_THE_BROWSER.search("".join(texts))}
     errors = {codes.get(code, code) for code in (event.get("params", {}).get("net_error", 0) for event in events["events"]
-                                                 if event["source"]["id"] not in own) if code < 0}
+                                                 if event["source"]["id"] in ours) if code < 0}
     return answer.stdout, errors - {"ERR_IO_PENDING", "ERR_ABORTED"}
 
 
