@@ -2,6 +2,7 @@
 /* Requests of --advice: what would be answered is asked of a process of this program, which has the same arguments and serves the
  * site to itself alone (main_trial.h). Rules that refuse a path may stand anywhere, and no reading of lines is sure to find them. */
 #include "main_advice_private.h"
+#include "main_parts.h"
 #include "main_trial.h"
 #include "brigade/assert.h"
 #include "core_settings.h"
@@ -19,7 +20,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #define ASK_HOSTS 8 /* virtual hosts of one document root, at most */
@@ -60,7 +60,7 @@ static int ask_start(const char **argv)
     close(out[1]);
     if (!ended) {
         status = ask_read(out[0]);
-        waitpid(pid, &ended, 0);
+        (void)main_wait(pid);
     }
     close(out[0]);
     return status;

@@ -24,7 +24,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #define COMPARE_WARM 2           /* connections before it is measured */
@@ -168,7 +167,7 @@ static void compare_other(const process_rec *process, const char *url)
 /* @return 0: it could not be measured */
 static int compare_measure(process_rec *process, int row, const char *url, compare_figure *out)
 {
-    int ends[2], status = 0;
+    int ends[2], status;
     ssize_t n = 0;
     pid_t child;
 
@@ -186,8 +185,7 @@ static int compare_measure(process_rec *process, int row, const char *url, compa
         n = read(ends[0], out, sizeof *out);
     while (n < 0 && errno == EINTR);
     close(ends[0]);
-    while (waitpid(child, &status, 0) < 0 && errno == EINTR)
-        ;
+    status = main_wait(child);
     return n == (ssize_t)sizeof *out && status == 0 && out->cpu_us > 0;
 }
 

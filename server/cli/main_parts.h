@@ -62,6 +62,10 @@ void main_advice_report(apr_pool_t *p, server_rec *s);
 /** test_config hook: which addresses other programs listen at. (main_listen.c) */
 void main_listen_report(apr_pool_t *p, server_rec *s);
 
+/** Wait for the end of a process that this program made. @return its exit status; 2: a signal ended it, or it was never made
+ * (-1 of fork(), with the errno of it). (main_start.c) */
+int main_wait(pid_t child);
+
 /** The configuration cannot be used for a start: conf_fault() is said in the log and on the terminal, and the program ends. */
 void main_start_failed(process_rec *process) __attribute__((noreturn));
 

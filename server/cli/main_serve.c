@@ -25,7 +25,6 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #define SERVE_OPTION "--serve"
@@ -71,7 +70,6 @@ static const char *serve_user(apr_pool_t *p, uid_t owner, uid_t *uid, gid_t *gid
 /* A process of its own asks, since rights that are given up do not come back. */
 static int serve_may_read(const char *dir, uid_t uid, gid_t gid)
 {
-    int status = 1;
     pid_t child = fork();
 
     if (child == 0) {
@@ -79,9 +77,7 @@ static int serve_may_read(const char *dir, uid_t uid, gid_t gid)
             _exit(1);
         _exit(access(dir, R_OK | X_OK) != 0);
     }
-    while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) {
-    }
-    return status == 0;
+    return main_wait(child) == 0;
 }
 
 static void serve_rights(process_rec *process, const char *arg, const struct stat *st)
@@ -218,17 +214,18 @@ static apr_status_t serve_clean(void *unused)
 static void serve_interrupted(int sig)
 {
     serve_take_away();
-    signal(sig, SIG_DFL);
-    raise(sig);
+    raise(sig); /* which is as it was, once this returns */
 }
 
 static void serve_hear(void)
 {
     static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+    const struct sigaction ends = {.sa_handler = serve_interrupted, .sa_flags = SA_RESETHAND};
+    struct sigaction was;
 
     for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
-        if (signal(signals[i], serve_interrupted) == SIG_IGN)
-            signal(signals[i], SIG_IGN);
+        if (!sigaction(signals[i], NULL, &was) && was.sa_handler != SIG_IGN)
+            sigaction(signals[i], &ends, NULL);
 }
 
 static void serve_make_place(process_rec *process)

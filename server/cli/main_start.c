@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 APLOG_USE_MODULE(core);
@@ -24,6 +25,16 @@ static void start_say(const process_rec *process, const char *why)
                  why);
     daemon_say(apr_psprintf(process->pool, "%s: the server does not start: %s\n",
                             process->short_name, why));
+}
+
+int main_wait(pid_t child)
+{
+    int status = 0;
+    pid_t ended = -1;
+
+    while (child > 0 && (ended = waitpid(child, &status, 0)) < 0 && errno == EINTR) {
+    }
+    return ended > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : 2;
 }
 
 void main_start_failed(process_rec *process)

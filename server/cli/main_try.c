@@ -424,11 +424,10 @@ static int try_in_child(process_rec *process)
     int status = 2;
     pid_t child = fork();
 
-    if (child != 0) {
-        if (child < 0 || waitpid(child, &status, 0) != child)
-            try_fail(process, strerror(errno));
-        return WIFEXITED(status) ? WEXITSTATUS(status) : 2;
-    }
+    if (child < 0)
+        try_fail(process, strerror(errno));
+    if (child > 0)
+        return main_wait(child);
     serving = try_set_up(process);
     cache_tell_to(trial.asks->teller, NULL);
     try_serve(process, serving);

@@ -6,7 +6,7 @@ import subprocess
 
 import brigade
 
-CONFIG = """
+MANAGED = """
 BuiltinModule md_module On
 MDStoreDir @ROOT@/md
 MDCertificateAuthority @ACME@/dir
@@ -16,7 +16,8 @@ MDCACertificateFile @ROOT@/made/ca.pem
 MDPortMap http:@HTTP@ https:@TLS@
 MDRetryDelay 100ms
 MDPrivateKeys secp256r1
-Listen 127.0.0.1:@HTTP@
+"""
+CONFIG = MANAGED + """Listen 127.0.0.1:@HTTP@
 Listen 127.0.0.1:@TLS@
 <VirtualHost *:@HTTP@>
 ServerName md.test

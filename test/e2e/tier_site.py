@@ -103,11 +103,11 @@ def tier(name):
     return contextlib.closing(Tier(name))
 
 
-class Mute:
-    """A server that accepts, and then does what `answer` says of the bytes that came; None: nothing at all."""
+class Listener:
+    """A port of its own, whose connections a thread each serves: _serve(socket)."""
 
-    def __init__(self, answer=None):
-        self.answer, self.open, self.asked = answer, [], 0
+    def __init__(self):
+        self.open = []
         self.listener = socket.create_server(("127.0.0.1", 0), backlog=64)
         self.port = self.listener.getsockname()[1]
         threading.Thread(target=self._accept, daemon=True).start()
@@ -119,17 +119,25 @@ class Mute:
                 self.open.append(s)
                 threading.Thread(target=self._serve, args=(s,), daemon=True).start()
 
+    def close(self):
+        self.listener.close()
+        for s in self.open:
+            s.close()
+
+
+class Mute(Listener):
+    """A server that accepts, and then does what `answer` says of the bytes that came; None: nothing at all."""
+
+    def __init__(self, answer=None):
+        self.answer, self.asked = answer, 0
+        super().__init__()
+
     def _serve(self, s):
         with contextlib.suppress(OSError):
             while s.recv(65536):
                 self.asked += 1
                 if self.answer is not None:
                     s.sendall(self.answer)
-
-    def close(self):
-        self.listener.close()
-        for s in self.open:
-            s.close()
 
 
 def config(backend, place, more="", loops=2):

@@ -15,7 +15,7 @@ import pytest
 from backend import Backend, answer
 from brigade import wait_until
 from cached_site import fields, kind
-from tier_site import TIERS, config, has_hit, tier
+from tier_site import TIERS, Listener, config, has_hit, tier
 
 pytestmark = pytest.mark.only("brigade")
 both = pytest.mark.parametrize("name", sorted(TIERS))
@@ -198,23 +198,19 @@ def test_random_records(serve, backend):
         assert b.children() == children
 
 
-class Between:
+class Between(Listener):
     """Between the server and the tier: it does something to what the tier says."""
 
     def __init__(self, port, how):
-        self.port_behind, self.how, self.open = port, how, []
-        self.listener = socket.create_server(("127.0.0.1", 0), backlog=64)
-        self.port = self.listener.getsockname()[1]
-        threading.Thread(target=self._accept, daemon=True).start()
+        self.port_behind, self.how = port, how
+        super().__init__()
 
-    def _accept(self):
+    def _serve(self, s):
         with contextlib.suppress(OSError):
-            while True:
-                s, _ = self.listener.accept()
-                behind = socket.create_connection(("127.0.0.1", self.port_behind))
-                self.open += [s, behind]
-                threading.Thread(target=self._pump, args=(s, behind, None), daemon=True).start()
-                threading.Thread(target=self._pump, args=(behind, s, self.how), daemon=True).start()
+            behind = socket.create_connection(("127.0.0.1", self.port_behind))
+            self.open.append(behind)
+            threading.Thread(target=self._pump, args=(behind, s, self.how), daemon=True).start()
+            self._pump(s, behind, None)
 
     @staticmethod
     def _pump(a, b, how):
@@ -230,11 +226,6 @@ class Between:
         for s in (a, b):
             with contextlib.suppress(OSError):
                 s.shutdown(socket.SHUT_RDWR)
-
-    def close(self):
-        self.listener.close()
-        for s in self.open:
-            s.close()
 
 
 def slowly(data):

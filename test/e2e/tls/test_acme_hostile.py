@@ -5,6 +5,7 @@ import shutil
 
 import pytest
 
+import acme_site
 import brigade
 from acme_authority import Authority
 from tls_site import start
@@ -12,18 +13,9 @@ from tls_site import start
 pytestmark = [pytest.mark.skipif(not shutil.which("openssl"), reason="openssl is not installed"),
               pytest.mark.skipif(brigade.is_apache(brigade.BINARY), reason="of the built-in md module")]
 
-CONFIG = """
-BuiltinModule md_module On
-MDStoreDir @ROOT@/md
-MDCertificateAuthority @ACME@/dir
-MDCertificateAgreement accepted
-MDContactEmail nobody@md.test
-MDCACertificateFile @ROOT@/made/ca.pem
-MDPortMap http:@HTTP@ https:-
-MDRetryDelay 30s
+CONFIG = acme_site.MANAGED.replace("https:@TLS@", "https:-").replace("100ms", "30s") + """
 MDRenewMode always
 MDCAChallenges http-01
-MDPrivateKeys secp256r1
 Listen 127.0.0.1:@HTTP@
 """
 
