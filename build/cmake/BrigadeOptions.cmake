@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 option(BRIGADE_TESTS "Build the unit tests, fuzz replays and benchmarks (the presets do)" OFF)
 option(BRIGADE_TLS "Build the TLS of the server's own (needs OpenSSL)" ON)
+option(BRIGADE_HTTP3 "Build HTTP/3 (needs BRIGADE_TLS)" ON)
+if(BRIGADE_HTTP3 AND NOT BRIGADE_TLS)
+    set(BRIGADE_HTTP3 OFF)
+endif()
 option(BRIGADE_ASN "Build mod_asn: networks of clients, by files and BGP" ON)
 option(BRIGADE_AUTOINDEX "Build mod_autoindex: listings of directories" ON)
 set(BRIGADE_ZLIB AUTO CACHE STRING "mod_deflate of the server's own (needs zlib): AUTO, ON or OFF")
@@ -29,7 +33,7 @@ target_compile_definitions(brigade_flags INTERFACE _GNU_SOURCE BRIGADE_VERSION="
 # for mistakes.
 target_compile_definitions(brigade_flags INTERFACE $<$<CONFIG:Debug>:BRIGADE_FILTER_CHECK>
     $<$<CONFIG:Debug>:BRG_DEBUG_ASSERTIONS>)
-target_compile_definitions(brigade_flags INTERFACE BRIGADE_TLS=$<BOOL:${BRIGADE_TLS}>
+target_compile_definitions(brigade_flags INTERFACE BRIGADE_TLS=$<BOOL:${BRIGADE_TLS}> BRIGADE_HTTP3=$<BOOL:${BRIGADE_HTTP3}>
     BRIGADE_ASN=$<BOOL:${BRIGADE_ASN}> BRIGADE_AUTOINDEX=$<BOOL:${BRIGADE_AUTOINDEX}>)
 # musl lacks calls that the GNU C library has; musl-gcc uses another folder of headers than the compiler's own.
 include(CheckSymbolExists)

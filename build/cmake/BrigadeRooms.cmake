@@ -20,7 +20,6 @@ set(BRIGADE_ROOMS
     server/loop
     server/conn
     server/http
-    server/transaction
     server/policy
     server/request
     server/remoteip
@@ -32,6 +31,7 @@ set(BRIGADE_ROOMS
     server/cache
     server/limit
     server/h1
+    server/quic
     server/streams
     server/h2
     server/proxy
@@ -46,6 +46,9 @@ set(BRIGADE_ROOMS
 
 if(NOT BRIGADE_TLS)
     list(REMOVE_ITEM BRIGADE_ROOMS server/certs server/tls server/mod_ssl server/md)
+endif()
+if(NOT BRIGADE_HTTP3)
+    list(REMOVE_ITEM BRIGADE_ROOMS server/quic)
 endif()
 
 # What is written against the module API alone, as a third-party module is: no room below it is seen.
@@ -120,7 +123,7 @@ macro(brigade_rooms)
         brigade_room(${room} ${below} include)
         brigade_room_target(${room} target)
         list(APPEND BRIGADE_ROOM_TARGETS ${target})
-        if(room MATCHES "^server/(certs|tls|mod_ssl|md)$")
+        if(room MATCHES "^server/(certs|tls|mod_ssl|md|quic)$")
             target_link_libraries(${target} PUBLIC PkgConfig::OPENSSL)
         endif()
         if(room MATCHES "^server/")

@@ -240,6 +240,40 @@ static void loop_wait_failed(brg_loop *loop, int error)
     _exit(APEXIT_CHILDSICK);
 }
 
+/* Milliseconds until the first alarm, at most @a most. */
+static int loop_alarm_wait_ms(const brg_loop *loop, int most)
+{
+    for (const struct loop_alarm *a = loop->alarms; a; a = a->next)
+        if (a->due < loop->monotonic + (apr_time_t)most * 1000)
+            most = a->due <= loop->monotonic ? 0 : (int)((a->due - loop->monotonic + 999) / 1000);
+    return most;
+}
+
+static void loop_alarms_run(brg_loop *loop)
+{
+    for (struct loop_alarm *a = loop->alarms, *next; a; a = next) {
+        next = a->next;
+        if (a->due <= loop->monotonic)
+            a->run(a);
+    }
+}
+
+void loop_alarm_add(brg_loop *loop, struct loop_alarm *alarm)
+{
+    alarm->next = loop->alarms;
+    loop->alarms = alarm;
+}
+
+void loop_alarm_remove(brg_loop *loop, struct loop_alarm *alarm)
+{
+    struct loop_alarm **at = &loop->alarms;
+
+    while (*at && *at != alarm)
+        at = &(*at)->next;
+    if (*at)
+        *at = alarm->next;
+}
+
 static int loop_wait_ms(const brg_loop *loop)
 {
     int wait, again = loop->drains ? loop_drains_wait_ms(loop) : -1;
@@ -249,8 +283,10 @@ static int loop_wait_ms(const brg_loop *loop)
     wait = wheel_wait_ms(&loop->wheel, loop->monotonic,
                          loop->accepting || loop->draining ? LOOP_WAIT_MS
                                                            : (int)(loop->shed_pause / 1000));
-    if (loop->wants_worker && wait > loop->wants_worker)
-        wait = loop->wants_worker;
+    if (loop->wants_worker && wait)
+        wait = 1;
+    if (loop->alarms)
+        wait = loop_alarm_wait_ms(loop, wait);
     return again >= 0 && again < wait ? again : wait;
 }
 
@@ -281,6 +317,8 @@ void loop_turn(brg_loop *loop)
     wheel_expire(&loop->wheel, loop->monotonic);
     if (loop->prefork)
         loop_turn_prefork(loop);
+    if (loop->alarms)
+        loop_alarms_run(loop);
     if (loop->wants_worker)
         worker_pool_grow(loop->workers);
     loop_accept_resume(loop);

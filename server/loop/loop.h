@@ -77,6 +77,15 @@ struct loop_guest {
     void (*end)(struct loop_guest *guest); /**< the loop ends: nothing of it is used behind this */
 };
 
+/** A deadline to the millisecond, where the ticks of timer_wheel.h are too long: for the few that have very many deadlines
+ * and keep them in order themselves. Embedded in an object of the owner's. */
+struct loop_alarm {
+    struct loop_alarm *next;
+    apr_time_t due; /**< of clock_monotonic(); 0: at the end of this turn; LOOP_NEVER */
+    void (*run)(struct loop_alarm *alarm);
+};
+#define LOOP_NEVER INT64_MAX
+
 struct brg_loop {
     int index;                   /**< among the loops of this process */
     int poll_fd;                 /**< epoll */
@@ -87,7 +96,7 @@ struct brg_loop {
     struct epoll_event *events;  /**< in hand: what the poll set told in this turn */
     int events_n;
     int prefork;           /**< the thread of this loop is the process's only one */
-    int wants_worker;      /**< in so many ms: threads of the pool are started one by one: worker_pool_grow() */
+    int wants_worker;      /**< threads of the pool are started one by one: worker_pool_grow() */
     int work_waits;        /**< prefork: the next turn does not wait */
     int orders_come;       /**< see loops_config.orders */
     int accepting;         /**< listeners are in the poll set */
@@ -178,6 +187,7 @@ struct brg_loop {
     loop_figures *figures;        /**< and those of figures.h; never NULL */
     apr_pool_t *pool;             /**< the loop's own, with an allocator of its own */
     struct loop_guest *guests;    /**< loop_guest_add() */
+    struct loop_alarm *alarms;    /**< loop_alarm_add() */
 };
 
 /** How a server process ends: written by the main thread, read by loops and workers (relaxed: a
@@ -202,6 +212,13 @@ void loop_notes_end(void);
 
 /** Have guest->end() called when the loop ends, on its thread. Threads: the loop's own. */
 void loop_guest_add(brg_loop *loop, struct loop_guest *guest);
+
+/**
+ * Have alarm->run() called, when connections were driven, in each turn in which alarm->due has come; the loop does not wait for
+ * longer than that. Its owner sets due at any time. Threads: the loop's own.
+ */
+void loop_alarm_add(brg_loop *loop, struct loop_alarm *alarm);
+void loop_alarm_remove(brg_loop *loop, struct loop_alarm *alarm);
 
 /** Bring the figures in the scoreboard up to date. */
 void loop_publish(brg_loop *loop);

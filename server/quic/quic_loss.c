@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Round-trip time, lost packets and probes: RFC 9002, 5 and 6. */
+#include "quic_private.h"
+
+#define LOSS_GRANULARITY 1000 /* microseconds */
+#define LOSS_RTT_FIRST 333000 /* before there is a sample */
+#define LOSS_PACKETS 3        /* behind an acknowledged one */
+#define LOSS_PERSISTENT 3     /* PTO without an ACK: persistent congestion */
+#define LOSS_PTO_MOST 16      /* doublings */
+
+void quic_rtt_sample(quic_conn *qc, apr_interval_time_t sample, apr_interval_time_t delay)
+{
+    apr_interval_time_t off;
+
+    if (sample < 1)
+        sample = 1;
+    qc->rtt_last = sample;
+    if (sample < qc->rtt_min)
+        qc->rtt_min = sample;
+    quic_cc_round(qc, sample);
+    if (!qc->rtt) {
+        qc->rtt = sample;
+        qc->rtt_var = sample / 2;
+        qc->rtt_first = quic_now(qc);
+        return;
+    }
+    if (sample >= qc->rtt_min + delay)
+        sample -= delay;
+    off = qc->rtt > sample ? qc->rtt - sample : sample - qc->rtt;
+    qc->rtt_var = (3 * qc->rtt_var + off) / 4;
+    qc->rtt = (7 * qc->rtt + sample) / 8;
+}
+
+apr_interval_time_t quic_pto(const quic_conn *qc, quic_space_id id)
+{
+    const apr_interval_time_t rtt = qc->rtt ? qc->rtt : LOSS_RTT_FIRST;
+    const apr_interval_time_t var = 4 * (qc->rtt ? qc->rtt_var : LOSS_RTT_FIRST / 2);
+    apr_interval_time_t pto = rtt + (var > LOSS_GRANULARITY ? var : LOSS_GRANULARITY);
+
+    if (id == QUIC_S_APP)
+        pto += apr_time_from_msec((apr_time_t)(qc->params_came ? qc->peer.ack_delay : 25));
+    return pto;
+}
+
+/* ---- what was lost ---- */
+
+typedef struct loss_found {
+    apr_time_t first, last; /* when the first and last of them that want an ACK were sent */
+    unsigned n;
+} loss_found;
+
+static void loss_packet(quic_conn *qc, quic_space *sp, quic_sent *s, loss_found *found)
+{
+    qc->cc.in_flight -= s->size;
+    sp->eliciting--;
+    s->state = QUIC_P_LOST;
+    if (s->probe) {
+        quic_mtu_lost(qc, s->size);
+    } else {
+        qc->lost_n++;
+        qc->ep->figures.packets_lost++;
+        if (!found->n++)
+            found->first = s->time;
+        found->last = s->time;
+    }
+    quic_sent_lost(qc, sp, s);
+}
+
+/* All of a time that is longer than several probes take were lost: RFC 9002, 7.6. */
+static int loss_is_persistent(const quic_conn *qc, const loss_found *found)
+{
+    return qc->rtt && found->n > 1 && found->first > qc->rtt_first &&
+           found->last - found->first > LOSS_PERSISTENT * quic_pto(qc, QUIC_S_APP);
+}
+
+void quic_loss_detect(quic_conn *qc, quic_space_id id)
+{
+    quic_space *sp = qc->space[id];
+    const apr_interval_time_t rtt = qc->rtt_last > qc->rtt ? qc->rtt_last : qc->rtt;
+    apr_interval_time_t wait = rtt * 9 / 8;
+    loss_found found = {0};
+
+    if (wait < LOSS_GRANULARITY)
+        wait = LOSS_GRANULARITY;
+    sp->loss_due = QUIC_NEVER;
+    for (uint64_t pn = sp->first_pn; (int64_t)pn < sp->largest_acked && qc->state <= QUIC_UP;
+         pn++) {
+        quic_sent *s = quic_sent_at(sp, pn);
+
+        if (s->state != QUIC_P_OUT)
+            continue;
+        if (s->time + wait <= quic_now(qc) || (int64_t)(pn + LOSS_PACKETS) <= sp->largest_acked)
+            loss_packet(qc, sp, s, &found);
+        else if (s->time + wait < sp->loss_due)
+            sp->loss_due = s->time + wait;
+    }
+    if (!found.n || qc->state > QUIC_UP)
+        return;
+    quic_cc_lost(qc, found.last);
+    if (loss_is_persistent(qc, &found))
+        quic_cc_collapse(qc);
+    quic_pending(qc);
+}
+
+/* ---- probes ---- */
+
+/* The space whose probe is due first, and when; QUIC_SPACES: none. */
+static quic_space_id loss_probe(const quic_conn *qc, apr_time_t *due)
+{
+    quic_space_id found = QUIC_SPACES;
+
+    *due = QUIC_NEVER;
+    for (int i = 0; i < QUIC_SPACES; i++) {
+        const quic_space *sp = qc->space[i];
+        apr_time_t t;
+
+        if (!sp || !sp->eliciting || (i == QUIC_S_APP && !qc->confirmed))
+            continue;
+        t = sp->last_eliciting + (quic_pto(qc, (quic_space_id)i)
+                                  << (qc->pto_n < LOSS_PTO_MOST ? qc->pto_n : LOSS_PTO_MOST));
+        if (t < *due) {
+            *due = t;
+            found = (quic_space_id)i;
+        }
+    }
+    return found;
+}
+
+apr_time_t quic_loss_due(const quic_conn *qc)
+{
+    apr_time_t due = QUIC_NEVER;
+
+    for (int i = 0; i < QUIC_SPACES; i++)
+        if (qc->space[i] && qc->space[i]->loss_due < due)
+            due = qc->space[i]->loss_due;
+    if (due != QUIC_NEVER)
+        return due;
+    /* What may not be sent is not waited for: the client's next datagram gives room (RFC 9002, 6.2.2.1). */
+    if (!qc->path.validated && quic_path_room(qc) < QUIC_DATAGRAM_MIN)
+        return QUIC_NEVER;
+    loss_probe(qc, &due);
+    return due;
+}
+
+/* The first packet that is out is sent again by its content, so that a probe is of use. */
+static void loss_probe_content(quic_conn *qc, quic_space *sp)
+{
+    unsigned n = 0;
+
+    for (uint64_t pn = sp->first_pn; pn < sp->next_pn && n < 2 && qc->state <= QUIC_UP; pn++) {
+        quic_sent *s = quic_sent_at(sp, pn);
+
+        if (s->state == QUIC_P_OUT && !s->probe) {
+            quic_sent_lost(qc, sp, s);
+            n++;
+        }
+    }
+}
+
+void quic_loss_expired(quic_conn *qc)
+{
+    apr_time_t due;
+    quic_space_id id;
+
+    for (int i = 0; i < QUIC_SPACES; i++)
+        if (qc->space[i] && qc->space[i]->loss_due <= quic_now(qc)) {
+            quic_loss_detect(qc, (quic_space_id)i);
+            quic_sent_trim(qc->space[i]);
+            return;
+        }
+    id = loss_probe(qc, &due);
+    if (id == QUIC_SPACES || due > quic_now(qc))
+        return;
+    qc->pto_n++;
+    qc->space[id]->probes = id == QUIC_S_APP ? 2 : 1;
+    loss_probe_content(qc, qc->space[id]);
+    if (id == QUIC_S_INITIAL && qc->space[QUIC_S_HANDSHAKE] &&
+        qc->space[QUIC_S_HANDSHAKE]->eliciting) {
+        qc->space[QUIC_S_HANDSHAKE]->probes = 1;
+        loss_probe_content(qc, qc->space[QUIC_S_HANDSHAKE]);
+    }
+    quic_pending(qc);
+}
