@@ -34,12 +34,19 @@ void *cached_server_merge(apr_pool_t *p, void *base, void *add)
         c->ignore_fields = b->ignore_fields;
     if (!a->ignore_sessions)
         c->ignore_sessions = b->ignore_sessions;
+    if (!a->ignore_params)
+        c->ignore_params = b->ignore_params;
+    if (!a->bypass_cookies)
+        c->bypass_cookies = b->bypass_cookies;
+    if (!a->key)
+        c->key = b->key;
     if (!a->base)
         c->base = b->base;
     c->quick = cached_either(b->quick, a->quick);
     c->ignore_control = cached_either(b->ignore_control, a->ignore_control);
     c->ignore_query = cached_either(b->ignore_query, a->ignore_query);
     c->lock = cached_either(b->lock, a->lock);
+    c->sort_query = cached_either(b->sort_query, a->sort_query);
     c->memory = b->memory;
     c->fetching = b->fetching;
     c->variants = b->variants;

@@ -137,6 +137,16 @@ static const char *cached_names_cmd(cmd_parms *cmd, void *dir, const char *arg)
     return NULL;
 }
 
+static const char *cached_key_cmd(cmd_parms *cmd, void *dir, const char *arg)
+{
+    const char *error = NULL;
+
+    (void)dir;
+    cached_conf_of(cmd)->key =
+        ap_expr_parse_cmd(cmd, arg, AP_EXPR_FLAG_STRING_RESULT, &error, NULL);
+    return error ? apr_psprintf(cmd->pool, "CacheKey: cannot parse '%s': %s", arg, error) : NULL;
+}
+
 static const char *cached_base_cmd(cmd_parms *cmd, void *dir, const char *arg)
 {
     cached_server *s = cached_conf_of(cmd);
@@ -305,6 +315,16 @@ const command_rec cached_commands[] = {
                     "A space separated list of headers that should not be stored by the cache"),
     AP_INIT_FLAG("CacheIgnoreQueryString", cached_server_flag_cmd, SERVER(ignore_query), RSRC_CONF,
                  "Ignore query-string when caching"),
+    AP_INIT_ITERATE("CacheIgnoreQuery", cached_names_cmd, SERVER(ignore_params), RSRC_CONF,
+                    "Patterns of names of parameters in a query that have no say in an answer, or "
+                    "None"),
+    AP_INIT_FLAG("CacheSortQuery", cached_server_flag_cmd, SERVER(sort_query), RSRC_CONF,
+                 "The order of parameters in a query has no say in an answer. Default is off."),
+    AP_INIT_TAKE1("CacheKey", cached_key_cmd, NULL, RSRC_CONF,
+                  "An expression whose value tells answers to one URL apart"),
+    AP_INIT_ITERATE("CacheBypassCookies", cached_names_cmd, SERVER(bypass_cookies), RSRC_CONF,
+                    "Patterns of names of cookies whose clients are not answered from the cache, "
+                    "or None"),
     AP_INIT_ITERATE("CacheIgnoreURLSessionIdentifiers", cached_names_cmd, SERVER(ignore_sessions),
                     RSRC_CONF,
                     "A space separated list of session identifiers that should be ignored for "

@@ -2,6 +2,7 @@
 /* The loop's own cache stands in front of the store. A hit that later requests of its kind would get, too, is offered to it; a hit
  * for a part of a page is noted as a part of that page. */
 #include "cached_private.h"
+#include "cache_gate.h"
 #include "conn.h"
 #include "brigade/assert.h"
 #include "brigade/loop.h"
@@ -27,13 +28,25 @@ static int front_is_for_all(const cached_request *q)
            q->places_n && !q->request.cc.has && !q->request.authorized;
 }
 
+/* A request with a cookie of CacheBypassCookies takes the full way. */
+static int front_admits(const void *data, uint64_t fixed, const cache_visit *visit)
+{
+    size_t len;
+    const char *cookies = cache_visit_field(visit, HTTP_F_COOKIE, "Cookie", 6, &len);
+
+    (void)fixed;
+    return !cookies || (!cache_visit_is_repeated(visit, HTTP_F_COOKIE, "Cookie", 6) &&
+                        !cached_cookie_is(data, cookies, len));
+}
+
 void cached_offer(cached_request *q)
 {
     cached_place *here = cached_place_here();
     cache_stored *stored;
     uint64_t length;
 
-    if (!front_is_for_all(q) || !conn_on_loop() || here != q->place || !cached_count_hits(here))
+    if (!front_is_for_all(q) || q->text_len > q->target_len || !conn_on_loop() ||
+        here != q->place || !cached_count_hits(here))
         return;
     BRG_ASSERT(q->places_n <= CACHE_STORED_PLACES && q->view.reader);
     if (store_view_state(&q->view, &length) != STORE_COMPLETE || brg_now() >= cached_ahead_of(q))
@@ -51,6 +64,8 @@ void cached_offer(cached_request *q)
     for (int i = 0; i < q->places_n; i++)
         stored->place[i] = q->places[i];
     q->offered = 1;
+    if (cached_server_of(q->first->server)->bypass_cookies)
+        cache_gate(q->r, front_admits, cached_server_of(q->first->server)->bypass_cookies, 0);
     if (q->r->main)
         cache_note_part(q->r, stored);
     else

@@ -7,64 +7,6 @@
 #include <string.h>
 #include <strings.h>
 
-/* 1: these bytes are "NAME=..." of a name of CacheIgnoreURLSessionIdentifiers. */
-static int key_is_session(const apr_array_header_t *names, const char *p, apr_size_t len)
-{
-    for (int i = 0; i < names->nelts; i++) {
-        const char *name = APR_ARRAY_IDX(names, i, const char *);
-        const apr_size_t n = strlen(name);
-
-        if (len > n && !strncmp(p, name, n) && p[n] == '=')
-            return 1;
-    }
-    return 0;
-}
-
-/* "/path;NAME=id" */
-static const char *key_path_without(const apr_array_header_t *names, apr_pool_t *p,
-                                    const char *path)
-{
-    const char *at = strrchr(path, ';');
-
-    return at && !strchr(at, '/') && key_is_session(names, at + 1, strlen(at + 1))
-               ? apr_pstrmemdup(p, path, (apr_size_t)(at - path))
-               : path;
-}
-
-/* "NAME=id&..." */
-static const char *key_query_without(const apr_array_header_t *names, apr_pool_t *p,
-                                     const char *query)
-{
-    char *out = apr_palloc(p, strlen(query) + 1), *to = out;
-
-    while (*query) {
-        const apr_size_t len = strcspn(query, "&");
-
-        if (!key_is_session(names, query, len)) {
-            if (to > out)
-                *to++ = '&';
-            memcpy(to, query, len);
-            to += len;
-        }
-        query += len + (query[len] == '&');
-    }
-    *to = '\0';
-    return out;
-}
-
-static const char *key_target(apr_pool_t *p, const cached_server *s, const char *path,
-                              const char *query)
-{
-    if (s->ignore_sessions && s->ignore_sessions->nelts) {
-        path = key_path_without(s->ignore_sessions, p, path);
-        if (query)
-            query = key_query_without(s->ignore_sessions, p, query);
-    }
-    if (s->ignore_query == CACHED_ON)
-        query = NULL;
-    return query ? apr_pstrcat(p, path, "?", query, NULL) : path;
-}
-
 const char *cached_key_text(apr_pool_t *p, const cached_server *s, const fresh_target *of,
                             const char *path, const char *query, uint32_t *len)
 {
@@ -73,7 +15,7 @@ const char *cached_key_text(apr_pool_t *p, const cached_server *s, const fresh_t
     fresh_text key = {0};
 
     BRG_ASSERT(path && of->scheme && of->authority);
-    target.path = key_target(p, s, path, query);
+    target.path = cached_query_text(p, s, path, query);
     target.path_len = strlen(target.path);
     key.room =
         target.authority_len + target.path_len + 160 + (target.base ? strlen(target.base) : 0);

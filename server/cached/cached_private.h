@@ -19,6 +19,7 @@
 #include "cache_stored.h"
 #include "httpd.h"
 #include "http_config.h"
+#include "ap_expr.h"
 #include "util_filter.h"
 #include "apr_uri.h"
 #include "brigade/wait.h"
@@ -42,9 +43,12 @@ enum { CACHED_UNSET, CACHED_OFF, CACHED_ON };
 typedef struct cached_server {
     apr_array_header_t *enable, *disable;                /**< of cached_scope */
     apr_array_header_t *ignore_fields, *ignore_sessions; /**< of const char *; NULL: not named */
-    const char *base;                                    /**< CacheKeyBaseURL */
-    uint8_t quick, ignore_control, ignore_query, lock;   /**< CACHED_* */
-    uint64_t memory;                                     /**< CacheMemory; 0: not named */
+    apr_array_header_t *ignore_params, /**< patterns of CacheIgnoreQuery; NULL: not named */
+        *bypass_cookies;               /**< of CacheBypassCookies; NULL: not named */
+    const ap_expr_info_t *key;         /**< CacheKey; NULL: none */
+    const char *base;                  /**< CacheKeyBaseURL */
+    uint8_t quick, ignore_control, ignore_query, lock, sort_query; /**< CACHED_* */
+    uint64_t memory;                                               /**< CacheMemory; 0: not named */
     uint64_t fetching;                /**< CacheMaxFetching, bytes; 0: not named, as the next */
     uint32_t variants, tags, objects; /**< CacheMaxVariants, CacheMaxTags, CacheMaxObjects */
 } cached_server;
@@ -183,6 +187,20 @@ int cached_head_is_sound(const cached_head *head, int code, uint64_t len);
 /** Fields of a table, after those of @a field. @return how many there are */
 uint32_t cached_fields(apr_pool_t *p, const apr_table_t *table, http_field **field);
 
+/* ---- what does not count (cached_noise.c) ---- */
+
+/** 1: a name matches one of the patterns (* and ?). @param patterns  of const char *; NULL: none */
+int cached_name_is(const apr_array_header_t *patterns, const char *p, apr_size_t len);
+/** Path and query of a key. @param query  NULL: there is none */
+const char *cached_query_text(apr_pool_t *p, const cached_server *s, const char *path,
+                              const char *query);
+/** Parameters of CacheIgnoreQuery leave r, so that no backend gets them. @param first  the client's request */
+void cached_noise_leave(request_rec *r, const request_rec *first);
+/** 1: a cookie of the field has a name that matches. */
+int cached_cookie_is(const apr_array_header_t *patterns, const char *cookies, apr_size_t len);
+/** 1: the request has a cookie of CacheBypassCookies. */
+int cached_is_bypassed(const request_rec *r);
+
 /* ---- a request (cached_request.c) ---- */
 
 typedef enum cached_phase {
@@ -238,10 +256,10 @@ typedef struct cached_request {
     uint32_t composed_of;      /**< with writer: how many had been */
     fresh_policy policy;
     fresh_request request;
-    const char *text; /**< of the key */
-    uint32_t text_len;
-    store_key key, variant; /**< variant: what is looked up in the end */
-    store_key target;       /**< the key, but for a QUERY: that of its target */
+    const char *text;              /**< of the key */
+    uint32_t text_len, target_len; /**< target_len: of what a URL names, without what is added */
+    store_key key, variant;        /**< variant: what is looked up in the end */
+    store_key target; /**< of the target alone: the key, unless something was added to it */
     int has_variant;
     store_view view;  /**< what was found; view.reader NULL: nothing */
     cached_part part; /**< some bytes of it, if these are all that is stored */

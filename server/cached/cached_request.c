@@ -30,6 +30,8 @@ cached_request *cached_of(const request_rec *r)
 
 /* ---- the key ---- */
 
+#define CACHED_KEY_ADDS 1024 /* bytes of what CacheKey adds */
+
 /* The host and port that the client named, so that answers to different ones are never mixed up. */
 static const char *request_authority(request_rec *r)
 {
@@ -43,6 +45,23 @@ static const char *request_authority(request_rec *r)
         return host;
     return apr_psprintf(r->pool, "%s:%u", r->hostname ? r->hostname : r->server->server_hostname,
                         ap_get_server_port(r));
+}
+
+/* What CacheKey adds. It stands behind a blank, which no target has. @return 0: too long, or no value */
+static int request_key_adds(cached_request *q)
+{
+    const ap_expr_info_t *key = cached_server_of(q->first->server)->key;
+    const char *error = NULL, *value;
+
+    if (!key || q->request.method == FRESH_UNSAFE)
+        return 1;
+    value = ap_expr_str_exec(q->first, key, &error);
+    if (error || strlen(value) > CACHED_KEY_ADDS)
+        return 0;
+    q->text = apr_pstrcat(q->r->pool, apr_pstrmemdup(q->r->pool, q->text, q->text_len), " KEY ",
+                          value, NULL);
+    q->text_len = (uint32_t)strlen(q->text);
+    return 1;
 }
 
 int cached_request_key(cached_request *q, const unsigned char *digest)
@@ -64,9 +83,11 @@ int cached_request_key(cached_request *q, const unsigned char *digest)
         return 0;
     q->text = text;
     q->text_len = len;
+    q->target_len = (uint32_t)fresh_key_target(text, len);
+    if (!request_key_adds(q))
+        return 0;
     q->key = store_key_of(cached_store(), q->text, q->text_len, NULL, 0);
-    if (!digest)
-        q->target = q->key;
+    q->target = store_key_of(cached_store(), q->text, q->target_len, NULL, 0);
     return 1;
 }
 
@@ -180,6 +201,8 @@ cached_request *cached_request_begin(request_rec *r)
         return NULL;
     if (!cached_request_key(q, NULL))
         return NULL;
+    if (q->request.method != FRESH_UNSAFE)
+        cached_noise_leave(r, first);
     cached_sizes(first, &q->least, &q->most);
     q->place = place;
     cached_request_answers(q, r);

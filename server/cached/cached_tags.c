@@ -84,7 +84,7 @@ uint32_t cached_marks(const cached_request *q, const fresh_head *fields, uint64_
 {
     tags_marks marks = {mark, 0};
 
-    if (q->request.method == FRESH_QUERY) /* it ends with its target */
+    if (q->text_len > q->target_len) /* it ends with its target */
         marks.mark[marks.n++] = store_mark_of_key(&q->target);
     tags_each(q, fields, tags_mark, &marks);
     BRG_ASSERT(marks.n <= CACHED_MARKS);

@@ -260,6 +260,12 @@ static const char *script_request_uri(request_rec *r)
 
     if (rule && !strcmp(rule, "current-uri"))
         return apr_uri_unparse(r->pool, &r->parsed_uri, APR_URI_UNP_OMITSITEPART);
+    for (const request_rec *at = r; at; at = at->prev) {
+        const char *uri = apr_table_get(at->notes, SCRIPT_URI_NOTE);
+
+        if (uri)
+            return uri;
+    }
     return script_original_uri(r);
 }
 

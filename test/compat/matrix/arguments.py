@@ -263,6 +263,7 @@ BrotliFilterNote Ratio ratio
 [buffer]
 BufferSize 1000
 [cache]
+CacheBypassCookies a_*
 CacheDefaultExpire 100
 CacheDetailHeader on
 CacheDisable on
@@ -271,8 +272,10 @@ CacheHeader on
 CacheIgnoreCacheControl On
 CacheIgnoreHeaders Set-Cookie
 CacheIgnoreNoLastMod On
+CacheIgnoreQuery utm_*
 CacheIgnoreQueryString On
 CacheIgnoreURLSessionIdentifiers id
+CacheKey "%{HTTP:X-Key}"
 CacheKeyBaseURL http://example.com/
 CacheLastModifiedFactor 0.5
 CacheLock on
@@ -289,6 +292,7 @@ CacheMinExpire 10
 CachePurge 127.0.0.1
 CacheQuickHandler off
 CacheRefreshAhead 10% 4
+CacheSortQuery On
 CacheStaleOnError off
 CacheStatusHeader on
 CacheStoreCookies On

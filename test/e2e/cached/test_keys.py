@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Keys without noise: names of parameters that do not count, their order, expressions; clients whom no stored answer is for."""
+import pytest
+
+from backend import Backend, answer
+from cached_site import config, fields, kind, kinds
+from script_backend import Script
+
+pytestmark = pytest.mark.only("brigade")
+NOISE = "CacheIgnoreQuery utm_* fbclid gclid\n"
+
+
+def echo(connection, request):
+    return answer(request.target.encode(), fields=fields())
+
+
+def asked(backend):
+    return [r.target for r in backend.requests]
+
+
+@pytest.mark.parametrize("quick", ["On", "Off"])
+def test_names_that_do_not_count(serve, quick):
+    with Backend({"*": echo}) as backend:
+        server = serve(config(backend, NOISE + f"CacheQuickHandler {quick}\n"))
+        for target in ("a?utm_source=x", "a", "a?fbclid=1&utm_medium=%22", "a?", "a?gclid"):
+            assert server.get("/p/" + target).body == b"/a", target
+        assert server.get("/p/a?id=1&utm_source=y&b=2").body == b"/a?id=1&b=2"
+        assert server.get("/p/a?id=1&b=2&fbclid=z").body == b"/a?id=1&b=2"
+        assert server.get("/p/a?utm=1").body == b"/a?utm=1"
+        assert asked(backend) == ["/a", "/a?id=1&b=2", "/a?utm=1"]
+
+
+def test_what_does_not_count_reaches_no_backend(serve):
+    """A page that repeats a parameter would repeat one client's for all others."""
+    with Backend({"*": echo}) as backend:
+        server = serve(config(backend, NOISE))
+        for _ in range(4):
+            assert server.get("/p/page?utm_source=<script>evil</script>").body == b"/page"
+        assert server.get("/p/page").body == b"/page" and len(backend.requests) == 1
+
+
+def test_scripts_do_not_get_it_either(serve):
+    def script(params, body, send):
+        one.answer(send, "|".join((params["QUERY_STRING"], params["REQUEST_URI"])).encode(), fields="Cache-Control: max-age=100\r\n")
+    with Script("fcgi", script) as one:
+        server = serve(f'EventLoops 1\n{NOISE}CacheEnable memory /\nCacheHeader On\nRewriteEngine On\n<Directory @ROOT@/htdocs>\nRewriteEngine On\nRewriteRule ^x /i.php [L]\n</Directory>\n'
+                       f'<Files "i.php">\nSetHandler "proxy:unix:{one.path}|fcgi://localhost/"\n</Files>\n', files={"i.php": ""})
+        assert server.get("/i.php?utm_source=evil&a=1").body == b"a=1|/i.php?a=1"
+        assert server.get("/i.php?utm_source=evil").body == b"|/i.php"
+        assert server.get("/x?fbclid=evil&a=2").body == b"a=2|/x?a=2"
+        assert kinds(server, ("/x?a=2&utm_x", {}), ("/i.php", {})) == ["HIT", "HIT"]
+
+
+def test_without_the_directive_all_counts(serve):
+    with Backend({"*": echo}) as backend:
+        server = serve(config(backend))
+        assert server.get("/p/a?utm_source=1").body == b"/a?utm_source=1" and server.get("/p/a").body == b"/a"
+
+
+def test_the_order_of_parameters(serve):
+    with Backend({"*": echo}) as backend:
+        server = serve(config(backend, "CacheSortQuery On\n"))
+        assert server.get("/p/a?b=1&a=2&a=1").body == b"/a?b=1&a=2&a=1"
+        assert server.get("/p/a?a=2&b=1&a=1").body == b"/a?b=1&a=2&a=1"
+        assert server.get("/p/a?a=1&b=1&a=2").body == b"/a?a=1&b=1&a=2", "values of one name have an order of their own"
+        assert len(backend.requests) == 2
+
+
+def test_an_expression(serve):
+    with Backend({"*": lambda c, r: answer((r["X-Site"] or "-").encode(), fields=fields())}) as backend:
+        server = serve(config(backend, 'CacheKey "%{HTTP:X-Site}"\nCachePurge 127.0.0.1\n'))
+        for _ in range(2):
+            for site in ("a", "b", "a b", ""):
+                assert server.get("/p/x", headers={"X-Site": site}).body == (site.encode() or b"-")
+        assert len(backend.requests) == 4
+        assert server.request("PURGE", "/p/x").status == 200
+        assert kinds(server, *[("/p/x", {"X-Site": site}) for site in ("a", "b")]) == ["MISS", "MISS"], "the URL ends with all of its answers"
+        assert kinds(server, ("/p/x", {"X-Site": "x" * 2000}), ("/p/x", {"X-Site": "x" * 2000})) == ["-", "-"]
+
+
+LOGGED_IN = {"Cookie": "a=b; wordpress_logged_in_0123=admin%7C; c=d"}
+
+
+@pytest.mark.parametrize("quick", ["On", "Off"])
+def test_cookies_that_bypass(serve, quick):
+    with Backend({"*": lambda c, r: answer((r["Cookie"] or "-").encode(), fields=fields())}) as backend:
+        server = serve(config(backend, f"CacheBypassCookies wordpress_logged_in_* wp-postpass_* comment_author_*\nCacheQuickHandler {quick}\n"))
+        for _ in range(3):
+            assert server.get("/p/x", headers=LOGGED_IN).body == LOGGED_IN["Cookie"].encode()
+        for _ in range(5):
+            assert server.get("/p/x").body == b"-"
+        for cookie in ("wordpress_logged_in_=", "wp-postpass_x", " comment_author_1=x", "a=;wordpress_logged_in_a=b"):
+            assert server.get("/p/x", headers={"Cookie": cookie}).body == cookie.strip().encode(), "neither from the loop's cache"
+        got = server.raw(b"GET /p/x HTTP/1.1\r\nHost: localhost\r\nCookie: a=b\r\nCookie: wordpress_logged_in_1=2\r\nConnection: close\r\n\r\n")
+        assert b"wordpress_logged_in_1=2" in got.split(b"\r\n\r\n", 1)[1]
+        assert server.get("/p/x", headers={"Cookie": "xwordpress_logged_in_1=2; _ga=1"}).body == b"-"
+        assert kind(server.get("/p/x")) == "HIT"
+
+
+def test_a_post_of_theirs_ends_the_page(serve):
+    with Backend({"*": lambda c, r: answer(b"x", fields=fields())}) as backend:
+        server = serve(config(backend, "CacheBypassCookies wordpress_logged_in_*\n"))
+        assert kinds(server, ("/p/x", {}), ("/p/x", {})) == ["MISS", "HIT"]
+        server.request("POST", "/p/x", headers=LOGGED_IN)
+        assert kind(server.get("/p/x")) == "MISS"
+
+
+def test_lists_are_a_hosts_own(serve):
+    done = serve.unstarted("CacheIgnoreQuery a\n<VirtualHost *:*>\nCacheIgnoreQuery None\nCacheBypassCookies x*\nCacheKey \"%{HTTP:X\"\n</VirtualHost>\n").run("-t")
+    assert done.returncode == 1 and b"CacheKey: cannot parse" in done.stderr
