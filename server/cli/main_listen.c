@@ -8,6 +8,7 @@
 #include "http_log.h"
 #include "http_main.h"
 #include "apr_strings.h"
+#include "listen_sockets.h"
 #include "main_parts.h"
 #include "mpm_settings.h"
 
@@ -19,15 +20,17 @@
 
 APLOG_USE_MODULE(core);
 
-static int listen_is_taken(const apr_sockaddr_t *addr)
+static int listen_is_taken(const ap_listen_rec *l)
 {
-    const int on = 1, fd = socket(addr->family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const apr_sockaddr_t *addr = l->bind_addr;
+    const int on = 1, alone = listen_v6only(l);
+    const int fd = socket(addr->family, SOCK_STREAM | SOCK_CLOEXEC, 0);
     int taken;
 
     if (fd < 0)
         return 0;
     if (addr->family == AF_INET6)
-        setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
+        setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &alone, sizeof alone);
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     taken = bind(fd, (const struct sockaddr *)&addr->sa, addr->salen) && errno == EADDRINUSE;
     close(fd);
@@ -68,6 +71,6 @@ void main_listen_report(apr_pool_t *p, server_rec *s)
         mpm_runs(p))
         return;
     for (const ap_listen_rec *l = ap_listeners; l; l = l->next)
-        if (l->bind_addr->family != AF_UNIX && listen_is_taken(l->bind_addr))
+        if (l->bind_addr->family != AF_UNIX && listen_is_taken(l))
             listen_tell(p, l->bind_addr);
 }

@@ -201,8 +201,7 @@ static int listen_is_any(const apr_sockaddr_t *sa)
     return apr_sockaddr_is_wildcard(sa);
 }
 
-/* [::] takes IPv4 too, unless 0.0.0.0 has a Listen of its own for the same port. */
-static int listen_v6only(const ap_listen_rec *rec)
+int listen_v6only(const ap_listen_rec *rec)
 {
     if (rec->bind_addr->family != APR_INET6 || !listen_is_any(rec->bind_addr))
         return 0;

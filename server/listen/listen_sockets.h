@@ -46,6 +46,9 @@ void listen_trial_addresses(const char *text);
 /** Number of sockets that are open, of all addresses. */
 int listen_sockets(void);
 
+/** 1: its socket takes no IPv4: [::] does, unless 0.0.0.0 has a Listen of its own for the same port. */
+int listen_v6only(const ap_listen_rec *rec);
+
 /* ---- between listen.c and listen_socket.c ---- */
 
 typedef struct listen_options {

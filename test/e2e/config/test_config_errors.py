@@ -5,6 +5,8 @@ import socket
 
 import pytest
 
+from brigade import free_port
+
 # configuration, line of it that is at fault (0: not said), pattern of the message
 MISTAKES = [
     ("Nonsense on\n", 1, r"Invalid command 'Nonsense'"),
@@ -159,6 +161,10 @@ def test_an_address_of_another_program(serve):
         server.port = other.getsockname()[1]
         done = server.run("-t", port=server.port)
         assert done.returncode == 0 and re.search(rf"httpd\.conf:\d+: Listen 127\.0\.0\.1:{server.port}: another program listens there", done.stderr.decode()), done.stderr
+        # A Listen without an address takes IPv4 and IPv6: one of them is enough.
+        taken = server.port
+        done = server.run("-c", f"Listen {taken}", "-t", port=free_port())
+        assert f"Listen {taken}: another program listens there" in done.stderr.decode(), done.stderr
     server.start()
     assert b"another program" not in server.run("-t").stderr
 
