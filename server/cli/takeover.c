@@ -190,7 +190,7 @@ static void takeover_differs(void)
     printf(
         "  pgrep -f ^/usr/sbin/apache2, which logrotate asks, finds nobody unless the program is "
         "started under that name\n");
-    printf("  docs/differences-from-apache.md has the list of answers that differ\n");
+    printf("  the manual's page \"Differences from Apache\" lists answers that differ\n");
 }
 
 static int takeover_memory(void)
