@@ -41,6 +41,13 @@ Require all denied
 <Location /moved>
 Redirect temp "http://a.test/there"
 </Location>
+Redirect 410 /gone
+<Directory @ROOT@/htdocs/files/plain>
+IndexOptions -FancyIndexing
+</Directory>
+<Directory @ROOT@/htdocs/files/short>
+IndexOptions SuppressSize SuppressLastModified
+</Directory>
 <Location /none>
 ErrorDocument 404 default
 </Location>
@@ -96,12 +103,17 @@ PAGES = {  # what it is: (path, status)
     "manual-directives": ("/docs/directives.html", 200),
     "manual-table": ("/docs/limits.html", 200),
 }
+ANSWERS = {  # further ones whose markup is read
+    "gone": ("GET", "/gone", 410), "method": ("DELETE", "/", 405), "unavailable": ("GET", "/empty/x", 503), "unfound": ("GET", "/none/%3Cb%3E%C3%A9", 404),
+    "plain-listing": ("GET", "/files/plain/", 200), "short-listing": ("GET", "/files/short/", 200),
+}
 SCREENS = [(width, dark) for width in (1280, 390) for dark in (False, True)]
 
 
 @pytest.fixture(scope="module")
 def shown():
     files = {str(path.relative_to(SITE)): path.read_bytes() for path in SITE.rglob("*") if path.is_file()}
+    files |= {f"files/{folder}/{name}": b"x" for folder in ("plain", "short") for name in ("a.txt", "'\"<&é.txt")}
     stored = {f"/{name}": answer(b"x" * size, fields=[("Cache-Control", "max-age=600"), ("Cache-Tag", "news, pages")]) for name, size in STORED.items()}
     stored["/private"] = answer(b"x", fields=[("Cache-Control", "no-store")])
     with Backend(stored) as backend, brigade.Server(CONFIG + CACHE.format(port=backend.port), files) as server:
@@ -132,6 +144,10 @@ def test_markup(shown, tmp_path):
     command = checker()
     for name, (path, status) in PAGES.items():
         answer = shown.get(path, headers={"Accept": "text/html"})
+        assert answer.status == status, path
+        (tmp_path / f"{name}.html").write_bytes(answer.body)
+    for name, (method, path, status) in ANSWERS.items():
+        answer = shown.request(method, path, headers={"Accept": "text/html"})
         assert answer.status == status, path
         (tmp_path / f"{name}.html").write_bytes(answer.body)
     files = [*sorted(tmp_path.iterdir()), *sorted(pathlib.Path(shown.path("htdocs/docs")).glob("*.html")), *sorted(SITE.rglob("*.svg")),
