@@ -92,16 +92,30 @@ typedef struct quic_setup {
 /** Set what has a default. */
 void quic_setup_defaults(quic_setup *setup);
 
-/**
- * The route that a connection id of ours leads to, of which @a cid has at least 5 bytes: what a filter of the kernel computes, too.
- * route = cid[0] ^ (big-endian 32 bits at cid[1] * route_key) >> 24
- */
-static inline uint8_t quic_cid_route(const uint8_t *cid, uint32_t route_key)
+/** What a random part of a connection id is multiplied to: big-endian 32 bits at cid[1], by the key. */
+static inline uint32_t quic_cid_product(const uint8_t *cid, uint32_t route_key)
 {
-    const uint32_t mask =
-        (uint32_t)cid[1] << 24 | (uint32_t)cid[2] << 16 | (uint32_t)cid[3] << 8 | cid[4];
+    return ((uint32_t)cid[1] << 24 | (uint32_t)cid[2] << 16 | (uint32_t)cid[3] << 8 | cid[4]) *
+           route_key;
+}
 
-    return (uint8_t)(cid[0] ^ (mask * route_key) >> 24);
+/** Make an id of ours out of QUIC_CID_LEN random bytes. A filter of the kernel reads it, too. */
+static inline void quic_cid_lead(uint8_t *cid, uint8_t route, uint32_t route_key)
+{
+    const uint32_t m = quic_cid_product(cid, route_key);
+
+    cid[0] = (uint8_t)(route ^ m >> 24);
+    cid[5] = (uint8_t)(m >> 16);
+    cid[6] = (uint8_t)(m >> 8);
+}
+
+/** The route that an id of ours leads to; -1: it is not one of ours. */
+static inline int quic_cid_route(const uint8_t *cid, uint32_t route_key)
+{
+    const uint32_t m = quic_cid_product(cid, route_key);
+
+    return cid[5] == (uint8_t)(m >> 16) && cid[6] == (uint8_t)(m >> 8) ? cid[0] ^ (int)(m >> 24)
+                                                                       : -1;
 }
 
 /* ---- the endpoint ---- */

@@ -68,7 +68,7 @@ static void accept_cid(quic_endpoint *ep, quic_cid *cid)
 {
     cid->len = QUIC_CID_LEN;
     quic_random(ep, cid->id, cid->len);
-    cid->id[0] ^= quic_cid_route(cid->id, ep->setup->route_key) ^ ep->setup->route;
+    quic_cid_lead(cid->id, ep->setup->route, ep->setup->route_key);
 }
 
 static uint8_t *accept_long(uint8_t *p, quic_packet_type type, const quic_head *h,

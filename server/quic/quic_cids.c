@@ -11,7 +11,7 @@ static int cids_make(quic_conn *qc, quic_own_cid *own)
     own->cid.len = QUIC_CID_LEN;
     for (int i = 0; i < 4; i++) {
         quic_random(ep, own->cid.id, QUIC_CID_LEN);
-        own->cid.id[0] ^= quic_cid_route(own->cid.id, ep->setup->route_key) ^ ep->setup->route;
+        quic_cid_lead(own->cid.id, ep->setup->route, ep->setup->route_key);
         if (!quic_id_add(ep, &own->cid, qc)) {
             own->seq = qc->own_seq++;
             own->used = 1;

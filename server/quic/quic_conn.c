@@ -77,7 +77,7 @@ quic_conn *quic_conn_new(quic_endpoint *ep, const quic_head *h, const quic_addr 
     conn_limits(qc, ep->setup);
     conn_link(qc);
     if (conn_keys(qc, &h->dcid) || quic_cids_begin(qc) || quic_id_add(ep, &qc->first_dcid, qc) ||
-        !(qc->bc = loop_conn_begin(ep->loop, ep->listener, ep->fd, &qc->path.peer.any,
+        !(qc->bc = ep->below->open(ep->loop, ep->listener, ep->fd, &qc->path.peer.any,
                                    &qc->path.local.any))) {
         quic_conn_free(qc);
         return NULL;
@@ -264,13 +264,13 @@ int quic_conn_leave(quic_conn *qc)
 /* bc is nobody's but ours before the handshake is done. */
 static void conn_let_go(quic_conn *qc)
 {
-    const int busy = qc->tls ? qc->ep->tls->end(qc->tls) : 0;
+    const int busy = qc->tls ? qc->ep->below->end(qc->tls) : 0;
     brg_conn *bc = qc->bc;
 
     qc->tls = NULL;
     qc->bc = NULL;
     if (!qc->begun && bc && !busy)
-        loop_close(qc->ep->loop, bc);
+        qc->ep->below->close(qc->ep->loop, bc);
 }
 
 /* What is left waits for packets that are under way: RFC 9000, 10.2. */

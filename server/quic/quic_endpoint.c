@@ -255,7 +255,7 @@ quic_endpoint *quic_endpoint_begin(brg_loop *loop, brg_listener *listener, int f
     ep->listener = listener;
     ep->fd = fd;
     ep->setup = setup;
-    ep->tls = &quic_tls_real;
+    ep->below = &quic_below_real;
     ep->ids_cap = 64;
     ep->ids = calloc(ep->ids_cap, sizeof *ep->ids);
     ep->pending_tail = &ep->pending;

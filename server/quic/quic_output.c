@@ -413,7 +413,7 @@ static uint8_t *close_frame(const quic_conn *qc, quic_space_id id, uint8_t *p)
     return quic_put_bytes(p, reason, n);
 }
 
-/* The packet of a level. @return its length */
+/* The packet of a level, which is the last one: its number is not counted. @return its length */
 static size_t close_packet(quic_conn *qc, quic_space_id id, uint8_t *at)
 {
     quic_space *sp = qc->space[id];
@@ -421,13 +421,10 @@ static size_t close_packet(quic_conn *qc, quic_space_id id, uint8_t *at)
     const output_shape shape = {.at = at};
     const unsigned pn_len = 4;
     uint8_t *pn = id == QUIC_S_APP ? output_short(qc, pn_len, at) : output_long(qc, id, pn_len, at);
-    size_t len;
 
     w.p = close_frame(qc, id, pn + pn_len);
     output_pad(&w, pn + pn_len, &shape, pn_len);
-    len = output_seal(NULL, &w, &shape, pn, pn_len);
-    sp->next_pn++;
-    return len;
+    return output_seal(NULL, &w, &shape, pn, pn_len);
 }
 
 /* In packets of all levels that the client may be able to read. */

@@ -380,13 +380,16 @@ typedef struct quic_out_msg {
     uint8_t ecn, closed; /**< closed: a smaller one was the last */
 } quic_out_msg;
 
-/** What tls/tls_quic.h does, or a test. */
-typedef struct quic_tls_ops {
+/** What loop/loop.h and tls/tls_quic.h do, or a test. */
+typedef struct quic_below {
+    brg_conn *(*open)(brg_loop *loop, brg_listener *l, int fd, const struct sockaddr *peer,
+                      const struct sockaddr *local);
+    void (*close)(brg_loop *loop, brg_conn *bc);
     tls_quic *(*begin)(brg_conn *bc, const tls_quic_user *, void *of, const uint8_t *params,
                        size_t len);
     int (*give)(tls_quic *, tls_quic_level, const uint8_t *data, size_t len);
     int (*end)(tls_quic *);
-} quic_tls_ops;
+} quic_below;
 
 struct quic_endpoint {
     brg_loop *loop;
@@ -395,7 +398,7 @@ struct quic_endpoint {
     const quic_setup *setup;
     struct loop_io io;
     struct loop_alarm alarm;
-    const quic_tls_ops *tls;
+    const quic_below *below;
     void (*take)(void *of, const uint8_t *data, size_t len, const quic_addr *to,
                  int ecn); /**< instead of the socket; NULL */
     void *take_of;
@@ -503,7 +506,7 @@ int quic_conn_flood(quic_conn *qc, unsigned weight);
 
 /* ---- quic_tls.c ---- */
 
-extern const quic_tls_ops quic_tls_real;
+extern const quic_below quic_below_real;
 int quic_tls_start(quic_conn *qc);
 /** CRYPTO bytes came. @return as in quic_frames.c */
 int quic_tls_crypto(quic_conn *qc, quic_space_id id, uint64_t off, const uint8_t *data, size_t len);

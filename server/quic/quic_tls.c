@@ -2,7 +2,8 @@
 /* The handshake: bytes of CRYPTO frames to TLS, and what TLS says back. RFC 9001, 4. */
 #include "quic_private.h"
 
-const quic_tls_ops quic_tls_real = {tls_quic_begin, tls_quic_give, tls_quic_end};
+const quic_below quic_below_real = {loop_conn_begin, loop_close, tls_quic_begin, tls_quic_give,
+                                    tls_quic_end};
 
 static const quic_space_id tls_space[TLS_QUIC_LEVELS] = {QUIC_S_INITIAL, QUIC_S_APP,
                                                          QUIC_S_HANDSHAKE, QUIC_S_APP};
@@ -165,7 +166,7 @@ int quic_tls_start(quic_conn *qc)
     quic_reset_token(qc->ep, &qc->own[0].cid, token);
     if (setup->user->accepted && !setup->user->accepted(qc))
         return -1;
-    qc->tls = qc->ep->tls->begin(qc->bc, &tls_user, qc, params, quic_params_write(&ours, params));
+    qc->tls = qc->ep->below->begin(qc->bc, &tls_user, qc, params, quic_params_write(&ours, params));
     return qc->tls ? 0 : -1;
 }
 
@@ -180,8 +181,9 @@ static int tls_deliver(void *of, const uint8_t *data, size_t len)
 
     if (to->qc->state > QUIC_UP || !to->qc->tls)
         return -1;
-    return to->qc->ep->tls->give(to->qc->tls, to->level, data, len) || to->qc->state > QUIC_UP ? -1
-                                                                                               : 0;
+    return to->qc->ep->below->give(to->qc->tls, to->level, data, len) || to->qc->state > QUIC_UP
+               ? -1
+               : 0;
 }
 
 int quic_tls_crypto(quic_conn *qc, quic_space_id id, uint64_t off, const uint8_t *data, size_t len)
