@@ -205,6 +205,15 @@ static int disk_body_get(store_writer *w, const disk_job *job, const disk_place 
     return disk_body_check(disk_tier, &job->key, place, head, &sum) == APR_SUCCESS;
 }
 
+/* Its sum says that it was written so, not by whom. */
+static int disk_is_sound(const disk_head *head)
+{
+    fresh_terms terms;
+
+    memcpy(&terms, head->terms, sizeof terms);
+    return head->marks_n <= STORE_MARKS_MOST && head->text_len && fresh_terms_are_sound(&terms);
+}
+
 /* A record from before the last start of the machine is not shown before its sum was compared. */
 static void disk_copy(const disk_job *job, const disk_place *place, const disk_head *from,
                       uint32_t epoch)
@@ -225,8 +234,7 @@ static void disk_copy(const disk_job *job, const disk_place *place, const disk_h
     store_writer *w;
     const char *why;
 
-    if (from->marks_n > STORE_MARKS_MOST || !from->text_len)
-        return;
+    BRG_ASSERT(from->marks_n <= STORE_MARKS_MOST && from->text_len);
     memcpy(marks, from->marks, 8 * (size_t)from->marks_n);
     w = store_write_begin(cached_reader(disk_place_mine), &head, place->verified ? job->flight : 0,
                           &why);
@@ -249,7 +257,7 @@ static void disk_do_read(const disk_job *job)
         disk_find(disk_tier, &job->key, &place) ? disk_head_get(&job->key, &place, &head) : NULL;
 
     BRG_ASSERT(job->what == DISK_READS && job->flight);
-    if (bytes)
+    if (bytes && disk_is_sound(&head))
         disk_copy(job, &place, &head, epoch);
     else
         disk_forget(disk_tier, &job->key);

@@ -66,7 +66,9 @@ static int request_read(request_rec *r)
 {
     const tls_conn *t;
 
-    if (tls_is_misdirected(r->connection) && !r->prev) /* but for the page of this error */
+    if (r->prev) /* it was asked, and this may be the page of its refusal */
+        return DECLINED;
+    if (tls_is_misdirected(r->connection))
         return request_clear(r);
     if (!(t = tls_of(r->connection)))
         return DECLINED;

@@ -2,6 +2,7 @@
 /* The built-in mod_proxy_balancer: the handler balancer-manager. */
 #include "manager_private.h"
 #include "proxy_growth.h"
+#include "apr_crypto.h"
 #include "apr_strings.h"
 #include "brigade/assert.h"
 #include "brigade/hooks.h"
@@ -100,12 +101,13 @@ static void manager_find(manager_call *m)
 /* Only pages of this server have the nonce: a client that sends it has read such a page. */
 static int manager_may_change(const manager_call *m)
 {
-    const char *nonce = apr_table_get(m->params, "nonce");
+    const char *nonce = apr_table_get(m->params, "nonce"), *own;
 
     BRG_ASSERT(!m->worker || m->worker->balancer == m->balancer);
     if (m->r->method_number != M_POST || !m->balancer)
         return 0;
-    return nonce && !strcmp(nonce, proxy_nonce(m->r->pool, m->balancer));
+    own = proxy_nonce(m->r->pool, m->balancer);
+    return nonce && strlen(nonce) == strlen(own) && apr_crypto_equals(nonce, own, strlen(own));
 }
 
 int balancer_manager(request_rec *r)

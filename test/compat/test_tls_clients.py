@@ -59,6 +59,7 @@ LogFormat "%v %U %>s %u %{SSL_PROTOCOL}x %{SSL_CLIENT_VERIFY}x %{SSL_CLIENT_S_DN
 CustomLog @ROOT@/logs/tls.log tls
 LogLevel ssl:info
 ErrorDocument 400 /open/a.txt
+ErrorDocument 421 /open/a.txt
 """ + "".join(section(*item) for item in SECTIONS.items()) + """ServerName outer
 Listen 127.0.0.1:@TLS@
 <VirtualHost *:@TLS@>
@@ -83,6 +84,11 @@ ServerName revoked.test
 SSLCARevocationCheck chain
 SSLCARevocationFile @ROOT@/conf/crl.pem
 </VirtualHost>
+<VirtualHost *:@TLS@>
+ServerName named.test
+SSLStrictSNIVHostCheck On
+ErrorDocument 403 /open/a.txt
+""" + HOST + """</VirtualHost>
 """
 SCRIPT = "#!/bin/sh\nprintf 'Content-Type: text/plain\\n\\n'\nenv | grep -E '^(SSL_|HTTPS|REMOTE_USER|REQUEST_SCHEME|SERVER_PORT)' | grep -v -E 'SESSION_ID|VERSION_INTERFACE|SERVER_PORT|V_REMAIN' | sort\nwc -c\n"
 CERTS = "#!/bin/sh\nprintf 'Content-Type: text/plain\\n\\n%s\\n%s\\n%s\\n' \"$SSL_SERVER_CERT\" \"$SSL_CLIENT_CERT\" \"$SSL_CLIENT_CERT_CHAIN_0\"\n"
@@ -289,6 +295,16 @@ def test_the_page_for_plain_http(servers, clients):
             s.sendall(b"GET /dir/a.txt HTTP/1.1\r\nHost: plain.test\r\n\r\n")
             answer = s.makefile("rb").read()
             assert answer.startswith(b"HTTP/1.1 400") and answer.endswith(b"\r\n\r\nopen\n"), answer
+
+
+@pytest.mark.parametrize("name, host, status", [("plain.test", "require.test", 421), (None, "named.test", 403)])
+def test_the_page_for_another_host(servers, clients, name, host, status):
+    for server in servers:
+        with socket.create_connection(("127.0.0.1", server.tls), brigade.PATIENCE) as plain, \
+                context_for(clients, "1.3", "good").wrap_socket(plain, server_hostname=name) as s:
+            s.sendall(f"GET /dir/a.txt HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode())
+            answer = s.makefile("rb").read()
+            assert answer.startswith(b"HTTP/1.1 %d" % status) and answer.endswith(b"\r\n\r\nopen\n"), answer
 
 
 def test_logs_are_alike(servers, clients):

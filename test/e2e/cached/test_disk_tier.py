@@ -4,6 +4,7 @@ import os
 import pwd
 import re
 import signal
+import struct
 
 import pytest
 
@@ -98,6 +99,46 @@ def test_damaged_records_are_fetched_anew(serve, backend, tmp_path):
     server, root = start(serve, backend, tmp_path)
     got = server.get("/p/a")
     assert got.body == b"good-body" * 1000 and kind(got) == "MISS" and len(backend.requests) == 2
+
+
+def disk_sum(data):
+    a, b, all64 = 0x9e3779b97f4a7c15, 0xc2b2ae3d27d4eb4f, (1 << 64) - 1
+    for word in [int.from_bytes(data[i:i + 8], "little") for i in range(0, len(data) // 8 * 8 + 8, 8)] + [len(data) % 8 + 1]:
+        a = (a ^ word) * 0xff51afd7ed558ccd & all64
+        a ^= a >> 29
+        b = ((b << 27 | b >> 37) + word) & all64
+    return a ^ b * 0xc4ceb9fe1a85ec53 & all64
+
+
+# store.h and disk_private.h: where a record has its sums, and the bytes of its head; freshness.h: the time at the beginning of the terms.
+HEAD_SUM, HEAD_BYTES, TEXT_LEN, SUM, HEAD = 64, 80, 88, 96, 104
+
+
+@pytest.mark.parametrize("stored", [-1, -(1 << 63), (1 << 63) - 1, None])
+def test_records_of_impossible_times_are_fetched_anew(serve, backend, tmp_path, stored):
+    """Whoever can write the file can make its sums right: no time of a record is reckoned with that this server cannot have written."""
+    backend.scripts["/a"] = answer(b"good-body" * 1000, fields=fields(age=1000))
+    server, root = start(serve, backend, tmp_path)
+    server.get("/p/a")
+    wait_until(lambda: is_written(server, 9000) and b"good-body" in files(root), "it is written")
+    server.stop()
+    path = next(root / f"brigade-cache.{i}" for i in range(4) if b"good-body" in (root / f"brigade-cache.{i}").read_bytes())
+    data = bytearray(path.read_bytes())
+    at = data.index(b"good-body") - 1
+    while True:  # back to the record: the only place whose sum is right
+        record = data[at:at + HEAD]
+        head_bytes, (text_len, marks_n) = int.from_bytes(record[HEAD_BYTES:HEAD_BYTES + 4], "little"), struct.unpack_from("<HH", record, TEXT_LEN)
+        if at + HEAD + head_bytes < len(data) and record[SUM:] == disk_sum(record[:SUM]).to_bytes(8, "little"):
+            break
+        at -= 1
+    if stored is not None:
+        struct.pack_into("<q", data, at + HEAD + 8 * marks_n + text_len, stored)
+        struct.pack_into("<Q", data, at + HEAD_SUM, disk_sum(data[at + HEAD:at + HEAD + head_bytes]))
+        struct.pack_into("<Q", data, at + SUM, disk_sum(data[at:at + SUM]))
+    path.write_bytes(data)
+    server, root = start(serve, backend, tmp_path)
+    got = server.get("/p/a")
+    assert got.body == b"good-body" * 1000 and kind(got) == ("HIT" if stored is None else "MISS")
 
 
 def test_programs_of_this_server(serve, backend, tmp_path):
