@@ -189,16 +189,24 @@ static authz_status authz_host_forward_check(request_rec *r, const char *line, c
 
 static const authz_provider authz_host_forward = {authz_host_forward_check, authz_host_expr_parse};
 
+/* Whether another client is the server itself depends on the address that it connected to. */
+static apr_int64_t authz_host_local_kind(const void *unused, apr_sockaddr_t *client)
+{
+    if (apr_ipsubnet_test(authz_host_loopback_v4, client))
+        return 1;
+#if APR_HAVE_IPV6
+    if (apr_ipsubnet_test(authz_host_loopback_v6, client))
+        return 1;
+#endif
+    return -1;
+}
+
 static authz_status authz_host_local_check(request_rec *r, const char *line, const void *parsed)
 {
-    if (apr_sockaddr_equal(r->connection->local_addr, r->useragent_addr) ||
-        apr_ipsubnet_test(authz_host_loopback_v4, r->useragent_addr))
-        return AUTHZ_GRANTED;
-#if APR_HAVE_IPV6
-    if (apr_ipsubnet_test(authz_host_loopback_v6, r->useragent_addr))
-        return AUTHZ_GRANTED;
-#endif
-    return AUTHZ_DENIED;
+    return brg_cache_vary_client(r, authz_host_local_kind, NULL) == 1 ||
+                   apr_sockaddr_equal(r->connection->local_addr, r->useragent_addr)
+               ? AUTHZ_GRANTED
+               : AUTHZ_DENIED;
 }
 
 static const authz_provider authz_host_local = {authz_host_local_check, NULL};
@@ -228,6 +236,8 @@ static void authz_host_register_hooks(apr_pool_t *p)
     authz_host_register(p, "forward-dns", &authz_host_forward);
     authz_host_register(p, "local", &authz_host_local);
     ap_register_auth_provider(p, BRG_CACHE_AUTHZ_GROUP, "ip", "0", &authz_host_ip,
+                              AP_AUTH_INTERNAL_PER_CONF);
+    ap_register_auth_provider(p, BRG_CACHE_AUTHZ_GROUP, "local", "0", &authz_host_local,
                               AP_AUTH_INTERNAL_PER_CONF);
     /* The module hooks no phase: mod_authz_core answers for the providers that a request met. */
     brg_cache_declare(&authz_host_module, NULL);

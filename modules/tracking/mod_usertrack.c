@@ -11,10 +11,12 @@
 #include "brigade/directive.h"
 #include "brigade/hooks.h"
 #include "brigade/response_cache.h"
+#include "brigade/transaction.h"
 #include <stdlib.h>
 #include <string.h>
 
 #define TRACK_UNSET (-1)
+#define TRACK_NAME_NOTE "usertrack-name" /* of the cookie that a request was looked through for */
 
 extern module usertrack_module;
 APLOG_USE_MODULE(usertrack);
@@ -31,6 +33,7 @@ typedef struct track_conf {
     int expires;               /* seconds; 0: not set here */
     track_style style;
     const char *name;   /* NULL: not set */
+    int name_lasts;     /* as long as the configuration: it was not read from an access file */
     const char *domain; /* NULL: not set */
     const char *same_site;
 } track_conf;
@@ -69,6 +72,7 @@ static void *track_merge(apr_pool_t *p, void *base_conf, void *add_conf)
     conf->expires = add->expires ? add->expires : base->expires;
     conf->style = add->style ? add->style : base->style;
     conf->name = add->name ? add->name : base->name;
+    conf->name_lasts = add->name ? add->name_lasts : base->name_lasts;
     conf->domain = add->domain ? add->domain : base->domain;
     conf->same_site = add->same_site ? add->same_site : base->same_site;
     return conf;
@@ -123,6 +127,7 @@ static int track_fixup(request_rec *r)
 
     if (conf->on != 1 || r->main)
         return DECLINED;
+    apr_table_setn(r->notes, TRACK_NAME_NOTE, track_name(conf));
     known = track_find(r->pool, apr_table_get(r->headers_in, "Cookie"), track_name(conf));
     if (known)
         apr_table_setn(r->notes, "cookie", known);
@@ -131,11 +136,45 @@ static int track_fixup(request_rec *r)
     return OK;
 }
 
+/* ---- answers from memory ---- */
+
+/* Who has a cookie is not sent one; each of the others gets one of its own. */
+static int track_kind(const void *name, const char *value, apr_size_t len)
+{
+    return value && track_has(value, len, name) ? 0 : -1;
+}
+
 static int track_depends(request_rec *r)
 {
     const track_conf *conf = ap_get_module_config(r->per_dir_config, &usertrack_module);
 
-    return conf->on == 1 ? BRG_CACHE_VOLATILE : BRG_CACHE_STATIC;
+    if (conf->on != 1)
+        return BRG_CACHE_STATIC;
+    if (conf->name && !conf->name_lasts)
+        return BRG_CACHE_VOLATILE;
+    brg_cache_vary(r, "Cookie", track_kind, track_name(conf));
+    return BRG_CACHE_OBSERVED;
+}
+
+/* The note of an answer from memory is that of the request that it was made for: this one has its own. */
+static int track_log(request_rec *r)
+{
+    const char *name = brg_request_is_stored(r) ? apr_table_get(r->notes, TRACK_NAME_NOTE) : NULL;
+    const char *known =
+        name ? track_find(r->pool, apr_table_get(r->headers_in, "Cookie"), name) : NULL;
+
+    if (known)
+        apr_table_setn(r->notes, "cookie", known);
+    return DECLINED;
+}
+
+static int track_log_is_ready(const brg_transaction *t)
+{
+    return !brg_transaction_note(t, TRACK_NAME_NOTE);
+}
+
+static void track_log_nothing(const brg_transaction *t)
+{
 }
 
 /* ---- directives ---- */
@@ -167,7 +206,10 @@ static const char *track_set_expires(cmd_parms *cmd, void *mconfig, const char *
 
 static const char *track_set_name(cmd_parms *cmd, void *mconfig, const char *name)
 {
-    ((track_conf *)mconfig)->name = name;
+    track_conf *conf = mconfig;
+
+    conf->name = name;
+    conf->name_lasts = ap_state_query(AP_SQ_MAIN_STATE) != AP_SQ_MS_RUN_MPM;
     return NULL;
 }
 
@@ -235,8 +277,11 @@ static const command_rec track_commands[] = {
 static void track_register_hooks(apr_pool_t *p)
 {
     ap_hook_fixups(track_fixup, NULL, NULL, APR_HOOK_REALLY_FIRST);
+    ap_hook_log_transaction(track_log, NULL, NULL, APR_HOOK_REALLY_FIRST);
     brg_cache_declare(&usertrack_module, track_depends);
+    brg_transaction_log_declare(&usertrack_module, track_log_is_ready, track_log_nothing);
     brg_hooks_need_directive(&usertrack_module, "fixups", NULL, BRG_HOOKS_BY_SERVER);
+    brg_hooks_need_directive(&usertrack_module, "log_transaction", NULL, BRG_HOOKS_BY_SERVER);
     brg_cache_leaves_query(&usertrack_module);
 }
 

@@ -8,6 +8,9 @@
 /** The value of a cookie in a Cookie field (NULL: there is none), in @a p; NULL: it is not there, or empty. */
 const char *track_find(apr_pool_t *p, const char *field, const char *name);
 
+/** 1 if track_find() would find it in @a field of @a len bytes. */
+int track_has(const char *field, apr_size_t len, const char *name);
+
 /** CookieExpires in words: "plus 1 year 2 weeks". @param seconds [out] 0 or more, at most TRACK_LONGEST. @return NULL, or what is wrong */
 const char *track_period(apr_pool_t *p, const char *arg, apr_int64_t *seconds);
 

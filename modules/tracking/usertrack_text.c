@@ -5,22 +5,41 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *track_find(apr_pool_t *p, const char *field, const char *name)
+/* The value in a field of len bytes. @param n  [out] its bytes @return NULL: it is not there, or empty */
+static const char *track_value(const char *field, size_t len, const char *name, size_t *n)
 {
-    const size_t len = strlen(name);
+    const char *end = field + len, *p = field;
+    const size_t name_len = strlen(name);
 
-    while (field) {
-        field += strspn(field, " \t");
-        if (!strncmp(field, name, len) && field[len] == '=') {
-            const size_t n = strcspn(field + len + 1, ";,");
-
-            if (n)
-                return apr_pstrmemdup(p, field + len + 1, n);
+    while (p < end) {
+        while (p < end && (*p == ' ' || *p == '\t'))
+            p++;
+        const char *stop = p;
+        while (stop < end && *stop != ';' && *stop != ',')
+            stop++;
+        if ((size_t)(stop - p) > name_len + 1 && !memcmp(p, name, name_len) && p[name_len] == '=') {
+            *n = (size_t)(stop - p) - name_len - 1;
+            return p + name_len + 1;
         }
-        field += strcspn(field, ";,");
-        field = *field ? field + 1 : NULL;
+        p = stop + 1;
     }
     return NULL;
+}
+
+int track_has(const char *field, apr_size_t len, const char *name)
+{
+    size_t n;
+
+    return track_value(field, len, name, &n) != NULL;
+}
+
+const char *track_find(apr_pool_t *p, const char *field, const char *name)
+{
+    const char *value;
+    size_t n;
+
+    value = field ? track_value(field, strlen(field), name, &n) : NULL;
+    return value ? apr_pstrmemdup(p, value, n) : NULL;
 }
 
 static int track_unit(const char *word)

@@ -3,7 +3,7 @@
 import pytest
 
 from brigade import APACHE_MODULES
-from cache_site import one_loop, settle
+from cache_site import await_hits, one_loop, settle
 
 pytestmark = [pytest.mark.only("brigade"), pytest.mark.threads]
 
@@ -23,6 +23,7 @@ KEEP = {  # lines with which a file comes from memory for a plain request
     "Header by a variable": 'SetEnvIf User-Agent robot KIND=robot\nHeader set X-Kind "%{KIND}e"',
     "a note": "Header note ETag tag",
     "an id for each request": UNIQUE,
+    "clients of the machine": "<Location /a.txt>\nRequire local\n</Location>",
 }
 KEEP_NOT = {
     "an id that the answer shows": UNIQUE + 'Header set X-Id "%{UNIQUE_ID}e"',
@@ -86,6 +87,36 @@ def test_each_answer_from_memory_has_an_id_of_its_own(serve, record):
     lines = [line.split() for line in log_of(server, "ids")]
     assert all(line[0] == line[1] and len(line[0]) == 27 and line[2] == "-" for line in lines), lines
     assert len({line[0] for line in lines}) == 20
+
+
+@pytest.mark.parametrize("where", ["server", "access file"])
+def test_visitors_with_a_cookie_are_answered_from_memory(serve, where):
+    """Others get one of their own, each time."""
+    lines = "CookieTracking On\nCookieName who\n"
+    server = one_loop(serve, (lines if where == "server" else "") + 'CustomLog @ROOT@/logs/who "%{cookie}n"\n<Location /metrics>\nSetHandler metrics\n</Location>\n',
+                      files={"a.txt": "some text\n", **({} if where == "server" else {".htaccess": lines})})
+    settle(server.path("htdocs"))
+    given = set()
+    with server.connect() as c:
+        for n in range(12):
+            new = c.get("/a.txt", {"Cookie": "other=1"} if n % 2 else {})
+            given.add(new["Set-Cookie"].partition(";")[0].partition("=")[2])
+            known = c.get("/a.txt", {"Cookie": f"a=b; who=me{n}"})
+            assert known.status == 200 and not known["Set-Cookie"]
+    assert len(given) == 12
+    if where == "server":
+        await_hits(server, 8)
+    lines = log_of(server, "who")[:24]
+    assert lines[1::2] == [f"me{n}" for n in range(12)] and set(lines[::2]) == given
+
+
+def test_clients_of_the_machine(serve):
+    """By loopback from memory; who else is let in depends on the address of the server."""
+    server = one_loop(serve, "RemoteIPHeader X-Client\nRemoteIPInternalProxy 127.0.0.1\n<Location /a.txt>\nRequire local\n</Location>\n", files={"a.txt": "some text\n"})
+    settle(server.path("htdocs"))
+    with server.connect() as c:
+        for _ in range(5):
+            assert [c.get("/a.txt", {"X-Client": ip} if ip else {}).status for ip in (None, "127.0.0.9", "192.0.2.1", "::1", "10.1.1.1")] == [200, 200, 403, 200, 403]
 
 
 def test_conditions_that_are_taken_away(serve):
