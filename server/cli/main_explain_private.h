@@ -46,6 +46,7 @@ typedef struct explain_step {
 /** A line of the configuration in force, by the module that reads it. */
 typedef struct explain_line {
     const char *module, *text;
+    const ap_directive_t *line;
 } explain_line;
 
 /** A section, or an .htaccess file from its first line on, with the lines in it. @param lines  of explain_line: they are added */

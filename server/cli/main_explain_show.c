@@ -50,13 +50,21 @@ static void show_note(apr_pool_t *p, const ap_directive_t *d, apr_array_header_t
     const module *m = show_module(d, &command);
 
     if (m && strcmp(m->name, "core.c")) /* it gives no reason that is a line's */
-        APR_ARRAY_PUSH(lines, explain_line) = (explain_line){m->name, show_line(p, d)};
+        APR_ARRAY_PUSH(lines, explain_line) = (explain_line){m->name, show_line(p, d), d};
+}
+
+/* Whether it holds or not, its condition was looked at. */
+static void show_note_condition(apr_pool_t *p, const ap_directive_t *d, apr_array_header_t *lines)
+{
+    if (show_is(d, "<If") || show_is(d, "<ElseIf"))
+        APR_ARRAY_PUSH(lines, explain_line) = (explain_line){"core.c", show_line(p, d), d};
 }
 
 static void show_lines(apr_array_header_t *to, const ap_directive_t *d, int indent,
                        apr_array_header_t *lines)
 {
     for (; d; d = d->next) {
+        show_note_condition(to->pool, d, lines);
         if (show_is_section(d))
             continue;
         show_note(to->pool, d, lines);
@@ -68,14 +76,12 @@ static void show_lines(apr_array_header_t *to, const ap_directive_t *d, int inde
 void explain_section(apr_array_header_t *to, const ap_directive_t *section,
                      apr_array_header_t *lines)
 {
-    if (!show_is_section(section)) {
+    if (!*section->directive) { /* an access file */
         explain_text(to, 4, section->filename);
-        show_lines(to, section, 8, lines);
+        show_lines(to, section->first_child, 8, lines);
         return;
     }
-    if (show_is(section, "<If") || show_is(section, "<ElseIf"))
-        APR_ARRAY_PUSH(lines, explain_line) =
-            (explain_line){"core.c", show_line(to->pool, section)};
+    show_note_condition(to->pool, section, lines);
     explain_at(to, 4, section, "");
     show_lines(to, section->first_child, 8, lines);
 }
@@ -113,6 +119,7 @@ static int show_server_lines(apr_array_header_t *to, const ap_directive_t *d,
         const command_rec *command;
         const module *m = show_is_section(d) ? NULL : show_module(d, &command);
 
+        show_note_condition(to->pool, d, lines);
         if (!m || !(command->req_override & (OR_ALL | ACCESS_CONF)))
             continue;
         show_note(to->pool, d, lines);

@@ -57,4 +57,24 @@ int main_trial_is_kept(void);
 /** Why not, or by which fields of the request it differs; "" if there is nothing to say. @param reason  [out] the module; NULL: none is, or it is kept */
 const char *main_trial_why(apr_pool_t *p, const char **reason);
 
+/** @name The lines that keep an answer out of memory (main_try_lines.c) */
+/** @{ */
+
+/** Before the configuration is read: lines in force are noted. */
+void main_lines_watch(process_rec *process);
+
+/** In the process that serves: the first answer is over. */
+void main_lines_note(const request_rec *r);
+
+/** In the process that serves: @a who, a module, is the reason; NULL: none is. */
+void main_lines_blame(const char *who);
+
+/** Print which lines of that module are the reason, and what becomes of the answer without them. In the process that read the
+ * configuration; starts this program some times. */
+void main_lines_report(process_rec *process);
+
+/** 1: this is such a start. Before the configuration is read. */
+int main_lines_are_left_out(void);
+/** @} */
+
 #endif

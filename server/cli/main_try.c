@@ -394,6 +394,7 @@ static int try_print(void)
     if (*why)
         printf("  %s\n", why);
     fflush(stdout);
+    main_lines_blame(reason);
     return !main_trial_is_kept();
 }
 
@@ -454,14 +455,35 @@ int main_trial_run(process_rec *process, const char *url, const main_trial *asks
     return try_in_child(process);
 }
 
+/* What main_try_lines.c reads. */
+static int try_verdict(void)
+{
+    cache_figures figures;
+
+    cache_figures_of(trial.cache, &figures);
+    if (figures.hits)
+        printf("yes\n");
+    else
+        printf("no\n%s\n%s\n", trial.module, trial.why);
+    fflush(stdout);
+    return 0;
+}
+
+static void try_teller(void *baton, request_rec *r, const policy_reason *reason)
+{
+    pthread_mutex_lock(&trial.lock);
+    main_lines_note(r);
+    pthread_mutex_unlock(&trial.lock);
+    main_trial_teller(baton, r, reason);
+}
+
 void main_try(process_rec *process, const char *url)
 {
-    static const main_trial asks = {.client = main_trial_rounds,
-                                    .tell = try_print,
-                                    .teller = main_trial_teller},
-                            once = {.client = main_trial_once,
-                                    .tell = try_status,
-                                    .teller = main_trial_teller};
+    static const main_trial
+        asks = {.client = main_trial_rounds, .tell = try_print, .teller = try_teller},
+        again = {.client = main_trial_rounds, .tell = try_verdict, .teller = main_trial_teller},
+        once = {.client = main_trial_once, .tell = try_status, .teller = main_trial_teller};
+    int status;
 
     if (ap_exists_config_define(MAIN_TRIAL_STATUS)) {
         main_trial_read(process);
@@ -473,6 +495,13 @@ void main_try(process_rec *process, const char *url)
                url);
         mpm_process_exit(process, 1);
     }
+    if (main_lines_are_left_out()) {
+        main_trial_read(process);
+        mpm_process_exit(process, main_trial_run(process, url, &again));
+    }
+    main_lines_watch(process);
     main_trial_read(process);
-    mpm_process_exit(process, main_trial_run(process, url, &asks));
+    status = main_trial_run(process, url, &asks);
+    main_lines_report(process);
+    mpm_process_exit(process, status);
 }

@@ -24,6 +24,19 @@ void conf_explain_section(const void *vector, const ap_directive_t *lines)
     apr_hash_set(explain_sections, key, sizeof *key, lines);
 }
 
+void conf_explain_file(const void *vector, ap_directive_t *lines)
+{
+    ap_directive_t *file;
+
+    if (!brg_explain || !lines)
+        return;
+    file = apr_pcalloc(ap_pglobal, sizeof *file);
+    file->directive = file->args = "";
+    file->filename = lines->filename;
+    file->first_child = lines;
+    conf_explain_section(vector, file);
+}
+
 const ap_directive_t *conf_explained_section(const void *vector)
 {
     return explain_sections ? apr_hash_get(explain_sections, &vector, sizeof vector) : NULL;

@@ -181,7 +181,7 @@ int conf_htaccess_read(ap_conf_vector_t **result, apr_pool_t *p, request_rec *r,
 
             if (error)
                 return conf_htaccess_failed(r, file, err, error);
-            conf_explain_section(dc, tree);
+            conf_explain_file(dc, tree);
             *result = dc;
         } else if (status != DECLINED) {
             return status;

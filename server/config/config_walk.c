@@ -12,6 +12,7 @@
 #include "manual.h"
 #include "brigade/assert.h"
 #include "brigade/directive.h"
+#include <stdlib.h>
 
 APLOG_USE_MODULE(core);
 
@@ -114,6 +115,25 @@ static const char *conf_walk_one(ap_directive_t *d, cmd_parms *parms, ap_conf_ve
     return NULL;
 }
 
+static const char *conf_left_out;
+
+void conf_leave_out(const char *lines)
+{
+    conf_left_out = lines;
+}
+
+static int conf_is_left_out(const ap_directive_t *d)
+{
+    const char *line = conf_left_out;
+    const size_t len = d->filename ? strlen(d->filename) : 0;
+
+    for (; line && *line; line = strchr(line, '\n') + 1)
+        if (!strncmp(line, d->filename, len) && line[len] == ':' &&
+            atoi(line + len + 1) == d->line_num)
+            return 1;
+    return 0;
+}
+
 AP_DECLARE(const char *)
 ap_walk_config(ap_directive_t *conftree, cmd_parms *parms, ap_conf_vector_t *section_vector)
 {
@@ -124,6 +144,8 @@ ap_walk_config(ap_directive_t *conftree, cmd_parms *parms, ap_conf_vector_t *sec
     BRG_ASSERT(section_vector != NULL && parms->server != NULL);
     parms->context = section_vector;
     for (ap_directive_t *d = conftree; d && !error; d = d->next) {
+        if (conf_left_out && conf_is_left_out(d))
+            continue;
         parms->directive = d;
         error = conf_walk_one(d, parms, section_vector);
         if (error && !parms->err_directive)

@@ -253,6 +253,12 @@ void conf_env_note(const char *directive, const char *args);
 /** A configuration is about to be read: no directive of it names a variable so far. Main thread. */
 void conf_env_forget(void);
 
+/**
+ * Directives that are passed over when a configuration or an access file is read, for trials.
+ * @param lines  "FILE:LINE" and a new line for each, as long as the process lives; NULL: none. Main thread, before they are read.
+ */
+void conf_leave_out(const char *lines);
+
 /** Called for each directive that a module took for @a section (config_walk.c). */
 typedef void conf_directive_fn(const module *m, const cmd_parms *cmd, ap_conf_vector_t *section,
                                const ap_directive_t *d);
@@ -328,9 +334,12 @@ apr_status_t conf_open_access_file(ap_configfile_t **ret_cfg, apr_pool_t *p, con
 /** @a error, why the line @a d is refused, with words that help behind it where there are some ("; write ..."). From @a p. Threads: any. */
 const char *conf_mend(apr_pool_t *p, const ap_directive_t *d, const char *error);
 
-/** For `--explain` (brigade/explain.h): @a vector was made of these lines, those of a section or (the first of) an .htaccess file. Does nothing
- * while nobody asks. (config_explain.c) */
+/** For `--explain` (brigade/explain.h): @a vector was made of these lines, those of a section. Does nothing while nobody asks.
+ * (config_explain.c) */
 void conf_explain_section(const void *vector, const ap_directive_t *lines);
+
+/** The same of an access file, from its first line on: what is explained is a directive without a name, which has them in it. */
+void conf_explain_file(const void *vector, ap_directive_t *lines);
 
 /** The section, or the first line of the .htaccess file; NULL: it is not known. */
 const ap_directive_t *conf_explained_section(const void *vector);

@@ -67,10 +67,46 @@ def test_kept(site, url, said):
     ("/list/", [], "httpd/unix-directory: the answer is no file"), ("/cgi/a.cgi", [], "cgi-script: the answer is no file"), ("/clock.shtml", [], "no file or page that was offered"),
     ("/", ["-c", "<If \"%{TIME_HOUR} == '25'\">\nSetEnv X 1\n</If>"], "core.c: the condition of an <If>"),
     ("/a.html", ["-c", "LogLevel debug"], "LogLevel asks for debug messages"), ("/a.html", ["-c", "FileCacheEntries 0"], "FileCacheEntries is 0"),
-    ("/far", ["-c", "FallbackResource /far.html"], "its target led to another file"), ("/a.html", ["-C", f"LoadModule unique_id_module {brigade.APACHE_MODULES}/mod_unique_id.so"], "mod_unique_id.c: the answer depends on more than its target, files and request fields")])
+    ("/far", ["-c", "FallbackResource /far.html"], "its target led to another file"), ("/a.html", ["-c", 'Header set X-Time "%D"'], "mod_headers.c: the answer depends on more than its target, files and request fields")])
 def test_not_kept(site, url, options, said):
     status, out, err = dump(site, url, *options)
     assert status == 1 and "Kept in memory: no\n" in out and said in out, (out, err)
+
+
+LINES = {  # of the server and of an access file; those that are the reason
+    "one of many": ('Header set X-A b\n-Header set X-Time "%D"\nHeader set X-B c\n', ""),
+    "two, either of which is enough": ('-Header set X-D "%D"\nHeader set X-A b\n', '-Header set X-T "%t"\n'),
+    "a rule with its conditions": ("LoadModule rewrite_module @MODULES@/mod_rewrite.so\n-RewriteEngine On\n-RewriteCond %{REQUEST_METHOD} !POST\n-RewriteCond %{TIME_HOUR} !25\n"
+                                   "-RewriteRule ^/a /b.html\nRewriteRule ^/zz /b.html\n", ""),
+    "a condition that does not hold": ("", "-<If \"%{TIME_HOUR} == '25'\">\nHeader set X 1\n</If>\nHeader set X-B c\n"),
+    "of two modules": ('-Header set X-D "%D"\n', "-<If \"%{TIME_HOUR} == '25'\">\nHeader set X 1\n</If>\n"),
+}
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_lines_that_are_the_reason(name):
+    server, access = LINES[name]
+    server = brigade.Server(server, {"a.html": "a\n", "b.html": "b\n", ".htaccess": access})
+    try:
+        wanted = []
+        for path, text in (("conf/httpd.conf", server.config), ("htdocs/.htaccess", access)):
+            lines = text.split("\n")
+            clean = "\n".join(line.removeprefix("-") for line in lines)
+            if path == "conf/httpd.conf":
+                server.config = clean
+                before = server.preamble().count("\n")
+            else:
+                server.write(".htaccess", clean)
+                before = 0
+            wanted += [f"{server.path(path)}:{before + n}: {line[1:]}" for n, line in enumerate(lines, 1) if line.startswith("-")]
+        for file in ("a.html", "b.html", ".htaccess"):
+            os.utime(server.path("htdocs", file), (1e9, 1e9))
+        status, out, err = dump(server, "/a.html")
+        said = [line.strip() for line in out.split("\n") if line.startswith("    ")]
+        assert status == 1 and sorted(said) == sorted(wanted), (out, err)
+        assert f"Without {'this line' if len(wanted) == 1 else 'these lines'} it would be kept in memory.\n" in out
+    finally:
+        server.remove()
 
 
 def test_a_new_file(site):
