@@ -212,7 +212,9 @@ static cache_entry *store_new(response_cache *c, request_rec *r, policy_reason *
     e->reserved = store_bytes_wanted(r) - STORE_ENTRY_BYTES + STORE_FILL_BYTES;
     cache_account(c, e);
     if (cache_vary_take(c, e, r))
-        cache_refuse(reason, "it depends on more request fields than are kept");
+        cache_refuse(reason,
+                     "it depends on more request fields than are kept, or requests with such a "
+                     "value of one are answered anew");
     if (reason->module || cache_arm(c, e, r, reason)) {
         cache_forget(c, e);
         return NULL;
@@ -230,7 +232,8 @@ static int store_client_is_open(const request_rec *r, policy_reason *reason)
         *reason = (policy_reason){
             changer, "it may give clients other addresses, on which the answer depends", 0};
     else if (varies < 0)
-        cache_refuse(reason, "it depends on the client's address, and on more");
+        cache_refuse(reason, "it depends on the client's address, and on more, or such clients are "
+                             "answered anew");
     return changer || varies < 0;
 }
 

@@ -466,6 +466,7 @@ void main_advice_report(apr_pool_t *p, server_rec *s)
         advise(&a, NULL, "LoadModule reqtimeout_module modules/mod_reqtimeout.so",
                "a client may take all the time it likes to send a request: mod_reqtimeout is not "
                "loaded");
+    main_advice_keeps(p, s);
     printf("%d %s\n", a.n, a.n == 1 ? "piece of advice" : "pieces of advice");
     fflush(stdout);
     if (a.n)

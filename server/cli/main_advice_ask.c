@@ -22,7 +22,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define ASK_HOSTS 8 /* virtual hosts of one document root, at most */
+#define ASK_HOSTS 8          /* virtual hosts of one document root, at most */
+#define ASK_ROOM (32 * 1024) /* bytes that a start prints, at most */
 
 extern char **environ;
 
@@ -35,38 +36,44 @@ void main_advice_arguments(int argc, const char *const *argv)
     ask_argv = argv;
 }
 
-static int ask_read(int fd)
+static char *ask_read(apr_pool_t *p, int fd)
 {
-    char answer[32] = "";
-    const ssize_t n = read(fd, answer, sizeof answer - 1);
+    char *text = apr_palloc(p, ASK_ROOM);
+    size_t len = 0;
+    ssize_t n;
 
-    return n > 0 ? atoi(answer) : 0;
+    while (len < ASK_ROOM - 1 && (n = read(fd, text + len, ASK_ROOM - 1 - len)) > 0)
+        len += (size_t)n;
+    text[len] = '\0';
+    return text;
 }
 
-/* @return its status; 0: there is none */
-static int ask_start(const char **argv)
+char *main_advice_start(apr_pool_t *p, const char *const *argv)
 {
     posix_spawn_file_actions_t actions;
-    int out[2], status = 0, ended;
+    char *text = NULL;
+    int out[2], ended;
     pid_t pid;
 
     if (pipe2(out, O_CLOEXEC))
-        return 0;
+        return NULL;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, out[1], STDOUT_FILENO);
     posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-    ended = posix_spawn(&pid, "/proc/self/exe", &actions, NULL, (char *const *)argv, environ);
+    ended = posix_spawn(&pid, "/proc/self/exe", &actions, NULL, (char *const *)(uintptr_t)argv,
+                        environ);
     posix_spawn_file_actions_destroy(&actions);
     close(out[1]);
     if (!ended) {
-        status = ask_read(out[0]);
+        text = ask_read(p, out[0]);
         (void)main_wait(pid);
     }
     close(out[0]);
-    return status;
+    return text;
 }
 
-static int ask_url(apr_pool_t *p, const char *url)
+/* @param how  one more -D, or NULL */
+static char *ask_url(apr_pool_t *p, const char *url, const char *how)
 {
     apr_array_header_t *argv = apr_array_make(p, ask_argc + 6, sizeof(const char *));
 
@@ -75,26 +82,47 @@ static int ask_url(apr_pool_t *p, const char *url)
         APR_ARRAY_PUSH(argv, const char *) = ask_argv[i];
     APR_ARRAY_PUSH(argv, const char *) = "-D";
     APR_ARRAY_PUSH(argv, const char *) = "DUMP_CACHE";
-    APR_ARRAY_PUSH(argv, const char *) = "-D";
-    APR_ARRAY_PUSH(argv, const char *) = MAIN_TRIAL_STATUS;
+    if (how) {
+        APR_ARRAY_PUSH(argv, const char *) = "-D";
+        APR_ARRAY_PUSH(argv, const char *) = how;
+    }
     APR_ARRAY_PUSH(argv, const char *) = url;
     APR_ARRAY_PUSH(argv, const char *) = NULL;
-    return ask_start((const char **)argv->elts);
+    return main_advice_start(p, (const char *const *)(const void *)argv->elts);
 }
 
-/* A port of TLS answers 400 to what is asked in the clear. */
-static int ask_host(apr_pool_t *p, const server_rec *s, const char *path)
+static int ask_status(apr_pool_t *p, const char *url)
+{
+    const char *text = ask_url(p, url, MAIN_TRIAL_STATUS);
+
+    return text ? atoi(text) : 0;
+}
+
+/* "://HOST:PORT/PATH" */
+static const char *ask_rest(apr_pool_t *p, const server_rec *s, const char *path)
 {
     const int port = s->addrs && s->addrs->host_port ? s->addrs->host_port
                      : ap_listeners                  ? ap_listeners->bind_addr->port
                                                      : 80;
     const char *name = s->server_hostname ? s->server_hostname : "localhost";
-    const char *rest = apr_psprintf(p, "://%s:%d%s", name, port, ap_escape_uri(p, path));
-    int status = ask_url(p, apr_pstrcat(p, "http", rest, NULL));
+
+    return apr_psprintf(p, "://%s:%d%s", name, port, ap_escape_uri(p, path));
+}
+
+/* A port of TLS answers 400 to what is asked in the clear. */
+static int ask_host(apr_pool_t *p, const server_rec *s, const char *path)
+{
+    const char *rest = ask_rest(p, s, path);
+    int status = ask_status(p, apr_pstrcat(p, "http", rest, NULL));
 
     if (status == HTTP_BAD_REQUEST)
-        status = ask_url(p, apr_pstrcat(p, "https", rest, NULL));
+        status = ask_status(p, apr_pstrcat(p, "https", rest, NULL));
     return status;
+}
+
+char *main_advice_dump(apr_pool_t *p, const server_rec *s, const char *path)
+{
+    return ask_url(p, apr_pstrcat(p, "http", ask_rest(p, s, path), NULL), NULL);
 }
 
 /* The first file of a folder, or the path itself. */

@@ -23,4 +23,13 @@ void main_advice_arguments(int argc, const char *const *argv);
 const char *main_advice_served(apr_pool_t *p, const server_rec *main_server,
                                const ap_directive_t *line, const char *root, const char *path);
 
+/** Start this program once more. @return what it printed, as far as there is room, from @a p; NULL: it could not be started */
+char *main_advice_start(apr_pool_t *p, const char *const *argv);
+
+/** What -t -D DUMP_CACHE prints of a path of @a s, which begins with a slash; NULL: it could not be asked. */
+char *main_advice_dump(apr_pool_t *p, const server_rec *s, const char *path);
+
+/** Print the lines that keep answers out of memory, if there are some (main_advice_cache.c). */
+void main_advice_keeps(apr_pool_t *p, const server_rec *main_server);
+
 #endif

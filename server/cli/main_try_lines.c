@@ -6,6 +6,7 @@
  * module that is the reason: if it is no reason then, each of them is tried alone. A module may be the reason only where another one is
  * none any more, so this goes on with the next.
  */
+#include "main_advice_private.h"
 #include "main_explain_private.h"
 #include "main_trial.h"
 #include "brigade/assert.h"
@@ -14,22 +15,16 @@
 #include "http_main.h"
 #include "apr_strings.h"
 
-#include <fcntl.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #define LINES_WITHOUT \
     "BRIGADE_TRIAL_WITHOUT" /* in the environment of such a start: "FILE:LINE\n"... */
 #define LINES_ROOM (256 * 1024)
 #define LINES_TRIED 32 /* of one module, one by one */
 #define LINES_MODULES 4
-
-extern char **environ;
 
 /* What the process that serves tells the one that reads: lines in force, "MODULE\tGROUP\tFILE:LINE\tTEXT\n" each. */
 typedef struct lines_shared {
@@ -176,43 +171,6 @@ typedef struct lines_verdict {
     const char *module, *why;
 } lines_verdict;
 
-static char *lines_read(apr_pool_t *p, int fd)
-{
-    char *text = apr_palloc(p, HUGE_STRING_LEN);
-    size_t len = 0;
-    ssize_t n;
-
-    while (len < HUGE_STRING_LEN - 1 && (n = read(fd, text + len, HUGE_STRING_LEN - 1 - len)) > 0)
-        len += (size_t)n;
-    text[len] = '\0';
-    return text;
-}
-
-/* @return what it printed; NULL: it could not be started */
-static char *lines_start(process_rec *process, apr_pool_t *p)
-{
-    posix_spawn_file_actions_t actions;
-    char *text = NULL;
-    int out[2], ended;
-    pid_t pid;
-
-    if (pipe2(out, O_CLOEXEC))
-        return NULL;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, out[1], STDOUT_FILENO);
-    posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-    ended = posix_spawn(&pid, "/proc/self/exe", &actions, NULL,
-                        (char *const *)(uintptr_t)process->argv, environ);
-    posix_spawn_file_actions_destroy(&actions);
-    close(out[1]);
-    if (!ended) {
-        text = lines_read(p, out[0]);
-        waitpid(pid, &ended, 0);
-    }
-    close(out[0]);
-    return text;
-}
-
 /* "yes", or "no", the module and the reason, a line each. @return 0: it says neither */
 static int lines_ask(process_rec *process, apr_pool_t *p, const char *without, lines_verdict *v)
 {
@@ -220,7 +178,7 @@ static int lines_ask(process_rec *process, apr_pool_t *p, const char *without, l
 
     if (setenv(LINES_WITHOUT, without, 1))
         return 0;
-    text = lines_start(process, p);
+    text = main_advice_start(p, process->argv);
     unsetenv(LINES_WITHOUT);
     v->kept = text && !strcmp(text, "yes\n");
     if (!text || v->kept || strncmp(text, "no\n", 3) != 0)

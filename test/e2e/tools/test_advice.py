@@ -127,3 +127,21 @@ def test_suites_in_cbc_mode(serve, line, said):
 def test_a_configuration_that_is_wrong(serve):
     status, out, err = advice(serve.unstarted("Nonsense\n"))
     assert status == 1 and "Nonsense" in err and "advice" not in out
+
+
+def test_lines_that_keep_answers_out_of_memory(serve):
+    """With how many folders they concern: those below one with an access file are as it is."""
+    files = {"a.txt": "a\n", "x/a.txt": "a\n", "x/y/a.txt": "a\n", "x/y/z/a.txt": "a\n", "named/a.txt": "a\n", "named/deep/a.txt": "a\n", "plain/a.txt": "a\n",
+             "x/y/.htaccess": 'Header set X-Y 1\nHeader set X-Time "%D"\n'}
+    server = serve.unstarted('Header set X-A 1\n<Directory @ROOT@/htdocs/named>\nCookieTracking On\n<IfModule mod_headers.c>\nHeader set X-T "%t"\n</IfModule>\n</Directory>\n'
+                             "<Directory @ROOT@/htdocs/plain>\nHeader set X-B 1\n</Directory>\n", files)
+    for name in files:
+        os.utime(server.path("htdocs", name), (1e9, 1e9))
+    out = advice(server)[1]
+    found = re.search(r"^Lines that keep answers out of memory, of 7 folders:\n((?:    .*\n)+)", out, re.M)
+    assert found, out
+    lines = dict(re.findall(r"^    (\S+:\d+: .*)\n        in (\d+) folders?$", found[1], re.M))
+    with open(server.path("conf/httpd.conf")) as f:
+        at = next(n for n, line in enumerate(f, 1) if "X-T " in line)
+    assert lines == {f"{server.path('htdocs/x/y/.htaccess')}:2: Header set X-Time \"%D\"": "2",
+                     f"{server.path('conf/httpd.conf')}:{at}: Header set X-T \"%t\"": "2"}, out
