@@ -415,8 +415,18 @@ static int talk_forward(proxy_exchange *x)
     return 1;
 }
 
+/* Filters that make the answer anew take much longer for it than its way through the server does. */
+static int talk_yields(proxy_exchange *x, apr_off_t from)
+{
+    if (!x->loop || x->gathers || x->got - from < EXCHANGE_TURN || brg_output_is_plain(x->r))
+        return 0;
+    x->yields = 1;
+    return 1;
+}
+
 static apr_status_t exchange_talk(proxy_exchange *x)
 {
+    const apr_off_t from = x->got;
     apr_status_t rv;
 
     BRG_ASSERT(x->state == EXCHANGE_TALK && x->cc);
@@ -444,6 +454,8 @@ static apr_status_t exchange_talk(proxy_exchange *x)
             return APR_SUCCESS;
         if (x->loop && talk_has_body(x) && !talk_forward(x)) /* a 100 came, or room */
             return APR_EGENERAL;
+        if (talk_yields(x, from))
+            return APR_EAGAIN;
     }
 }
 

@@ -37,6 +37,8 @@
 #define EXCHANGE_SPOOLED (32 * 1024) /**< the same, in memory, while the rest waits on disk */
 #define EXCHANGE_GATHERED \
     (64 * 1024) /**< of an answer's beginning that wait for what is here of the rest */
+#define EXCHANGE_TURN \
+    (64 * 1024) /**< of an answer that filters make anew, in a turn of the loop: compressing takes a millisecond for so much */
 #define EXCHANGE_PATIENCE_US \
     apr_time_from_msec(250) /**< for the client of one answer; then it waits on disk */
 #define EXCHANGE_HEAD_MOST \
@@ -162,6 +164,7 @@ struct proxy_exchange {
     uint8_t flush;                  /**< each piece at once */
     uint8_t gathers;                /**< x->in was not passed, since more is here */
     uint8_t wants_body, wants_room; /**< beside the backend's socket */
+    uint8_t yields;                 /**< other connections of the loop come first, then it goes on */
     uint8_t spools;                 /**< what the client leaves goes to disk */
     uint8_t here;     /**< bytes of the answer had come before the exchange had the connection */
     uint8_t may_plan; /**< proxy_plan_look() */

@@ -70,9 +70,14 @@ static int proxy_wait(proxy_exchange *x)
                                  .body = x->wants_body,
                                  .room = x->wants_room,
                                  .waiting = &x->waiting};
+    int status;
 
     x->came = 0;
-    return brg_wait(x->r, &wanted, proxy_go_on, proxy_gone, x);
+    status = brg_wait(x->r, &wanted, proxy_go_on, proxy_gone, x);
+    if (x->yields && x->waiting)
+        brg_wait_resume(x->waiting);
+    x->yields = 0;
+    return status;
 }
 
 /* On a worker: wait here. */

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """FastCGI, SCGI and uwsgi: what scripts get, what clients get, and scripts on bad days."""
+import io
 import os
+import signal
+import socket
 import threading
 import zlib
 
@@ -240,6 +243,40 @@ def test_bodies_that_go_by_disk(serve, kind, limit):
                 c.send(body if kind == "length" else b"%x\r\n%s\r\n0\r\n\r\n" % (size, body))
                 assert c.read_response().body == b"%d" % zlib.crc32(body)
             assert one.seen[-1][0]["CONTENT_LENGTH"] == str(size)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="root sets the size of the socket's buffer")
+def test_a_page_that_is_compressed_leaves_the_loop_to_others(serve):
+    """Piece by piece: between two of them others are answered."""
+    body = b"hello " * 3_000_000  # which becomes so little that its client never is behind
+
+    def at_once(params, body_, send):
+        send.__self__.setsockopt(socket.SOL_SOCKET, 32, 16 << 20)  # SO_SNDBUFFORCE
+        with io.BytesIO() as all_of_it:
+            one.answer(all_of_it.write, body)
+            for pid in server.children():
+                os.kill(pid, signal.SIGSTOP)
+            send(all_of_it.getvalue())
+        sent.append(1)
+        for pid in server.children():
+            os.kill(pid, signal.SIGCONT)
+    with Script("fcgi", at_once) as one:
+        server = serve(f'EventLoops 1\nMaxKeepAliveRequests 0\n<Files x.php>\nSetHandler "proxy:unix:{one.path}|fcgi://localhost/"\nSetOutputFilter DEFLATE\n</Files>\n',
+                       {"x.php": "", "a.txt": "a\n"})
+        got, sent = [], []
+
+        def page():
+            with server.connect() as c:
+                got.append(c.get("/x.php", {"Accept-Encoding": "gzip"}).body)
+        client = threading.Thread(target=page)
+        with server.connect() as c:
+            assert c.get("/a.txt").status == 200
+            client.start()
+            others = 0
+            while not got:
+                c.get("/a.txt")
+                others += len(sent)
+        assert zlib.decompress(got[0], 31) == body and others > 5, others  # of some 270 pieces; whole, one or two
 
 
 def test_a_script_waits_for_no_slow_client(serve):
