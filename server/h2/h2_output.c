@@ -236,7 +236,7 @@ int h2_output_stored(h2_session *h, uint32_t id, const cache_reply *reply, const
     output_pad(g, padding);
     if (!reply->len || stream_stored_at_once(&now)) {
         shared_release(reply->owner);
-        h2_limit_earn(h);
+        stream_limit_earn(&h->streams);
         return 0;
     }
     if (!(s = h2_stream_open(h, id))) {

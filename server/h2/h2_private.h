@@ -34,7 +34,6 @@
 #define H2_SESSION_TAG 0x48325345u
 #define H2_UPGRADE_TAG 0x48325550u
 #define H2_CTL_MOST 16384    /**< bytes of frames that answer frames and wait for the client */
-#define H2_BUDGET 100        /**< streams that may come to nothing without one that is completed */
 #define H2_TURN_BYTES 262144 /**< sent on a connection in one turn */
 #define H2_CONN_WINDOW (1 << 20) /**< of request bodies of a connection that nobody has read */
 
@@ -99,12 +98,8 @@ struct h2_session {
     apr_time_t frame_began; /**< when what is incomplete began to come */
     apr_time_t
         leaving; /**< when the client was told that the connection is to end; 0: it was not */
-    int credit;  /**< see h2_limits.c */
-    int cheap;   /**< frames in this second that nothing came of */
-    apr_time_t cheap_second;
     int empty;              /**< DATA without data in a row */
     uint8_t tiny;           /**< DATA frames with little in them, modulo its size */
-    int faults;             /**< that are still forgiven */
     uint32_t reset_ids[16]; /**< streams that we reset: late frames for them are no errors */
     unsigned reset_at;
     unsigned long requests;
@@ -213,8 +208,6 @@ int h2_limit_cheap(h2_session *h, const char *what);
 __attribute__((cold)) int h2_limit_fault(h2_session *h, const char *what);
 /** A stream came to nothing: reset by the client, or refused. 1: the connection was ended */
 int h2_limit_waste(h2_session *h, const char *what);
-/** A response was completed. */
-void h2_limit_earn(h2_session *h);
 /** 1 if further streams are to be refused. */
 int h2_limit_streams(const h2_session *h);
 

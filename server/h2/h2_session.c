@@ -61,6 +61,7 @@ static void session_streams_begin(h2_session *h)
     h->streams.terms = (stream_terms){.max_streams = conf->max_streams,
                                       .max_memory = conf->max_memory,
                                       .max_block = conf->max_block,
+                                      .max_errors = conf->max_errors,
                                       .frame_most = frame,
                                       .window = conf->window,
                                       .early_hints = conf->early_hints,
@@ -83,8 +84,6 @@ static h2_session *session_new(brg_conn *bc)
     h->window = H2_WINDOW_DEFAULT;
     if (h->conf.padding)
         apr_generate_random_bytes((unsigned char *)&h->padding, sizeof h->padding);
-    h->credit = H2_BUDGET;
-    h->faults = h->conf.max_errors;
     session_streams_begin(h);
     h->frame_began = bc->loop->monotonic;
     bc->above = h;

@@ -50,7 +50,7 @@ void h2_stream_sent(http_stream *s)
     h2_session *h = h2_session_of(s);
 
     BRG_ASSERT(!s->local_closed);
-    h2_limit_earn(h);
+    stream_limit_earn(&h->streams);
     stream_unready(s);
     stream_closed(s);
     if (!s->remote_closed) { /* the rest of the body is of no use: RFC 9113, 8.1 */

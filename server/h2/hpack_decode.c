@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "hpack_decode.h"
 
-#include "huffman.h"
+#include "field_string.h"
 
 #include "brigade/assert.h"
 
@@ -9,13 +9,6 @@
 #include <string.h>
 
 #define HPACK_INTEGER_BYTES 5 /* behind the prefix: 35 bits */
-
-/* A string as the block has it. */
-typedef struct hpack_string {
-    const uint8_t *at;
-    uint32_t len;
-    int huffman;
-} hpack_string;
 
 const uint8_t *hpack_integer(const uint8_t *at, const uint8_t *end, unsigned bits, uint64_t *value)
 {
@@ -36,57 +29,6 @@ const uint8_t *hpack_integer(const uint8_t *at, const uint8_t *end, unsigned bit
     return v > UINT32_MAX ? NULL : at;
 }
 
-static const uint8_t *hpack_string_at(const uint8_t *at, const uint8_t *end, hpack_string *s)
-{
-    uint64_t len;
-
-    if (at == end)
-        return NULL;
-    s->huffman = *at >> 7;
-    at = hpack_integer(at, end, 7, &len);
-    if (!at || len > (uint64_t)(end - at))
-        return NULL;
-    s->at = at;
-    s->len = (uint32_t)len;
-    return at + len;
-}
-
-/* Bytes of room that a string may need. */
-static size_t hpack_string_room(const hpack_string *s)
-{
-    return s->huffman ? HUFFMAN_ROOM(s->len) : s->len;
-}
-
-/* NULL: malformed. */
-static char *hpack_string_put(const hpack_string *s, char *out)
-{
-    ptrdiff_t n;
-
-    if (!s->huffman) {
-        memcpy(out, s->at, s->len);
-        return out + s->len;
-    }
-    n = huffman_decode(out, s->at, s->len);
-    return n < 0 ? NULL : out + n;
-}
-
-/* A line that was put at text. */
-static void hpack_list_add(http_field_block *list, char *text, uint32_t name_len,
-                           uint32_t value_len)
-{
-    list->size += (uint64_t)name_len + value_len + HPACK_ENTRY_OVERHEAD;
-    if (list->cut)
-        return;
-    if (list->n == list->most) {
-        list->cut = 1;
-        return;
-    }
-    BRG_ASSERT(text == list->text && (size_t)name_len + value_len <= list->room);
-    list->field[list->n++] = (http_field){text, text + name_len, name_len, value_len, HTTP_F_OTHER};
-    list->text += name_len + value_len;
-    list->room -= (size_t)name_len + value_len;
-}
-
 /* An indexed line: RFC 7541, 6.1. */
 static const uint8_t *hpack_indexed(hpack_table *t, const uint8_t *at, const uint8_t *end,
                                     http_field_block *list)
@@ -101,17 +43,17 @@ static const uint8_t *hpack_indexed(hpack_table *t, const uint8_t *at, const uin
         list->cut = 1;
     if (!list->cut)
         hpack_table_value(t, index, hpack_table_name(t, index, list->text));
-    hpack_list_add(list, list->text, name_len, value_len);
+    field_list_add(list, list->text, name_len, value_len);
     return at;
 }
 
 /* Put name and value at out, which has room. -1: malformed. */
-static int hpack_literal_put(const hpack_table *t, uint64_t index, const hpack_string *name,
-                             const hpack_string *value, char *out, uint32_t *name_len,
+static int hpack_literal_put(const hpack_table *t, uint64_t index, const field_string *name,
+                             const field_string *value, char *out, uint32_t *name_len,
                              uint32_t *value_len)
 {
-    char *behind = index ? hpack_table_name(t, index, out) : hpack_string_put(name, out);
-    char *end = behind ? hpack_string_put(value, behind) : NULL;
+    char *behind = index ? hpack_table_name(t, index, out) : field_string_put(name, out);
+    char *end = behind ? field_string_put(value, behind) : NULL;
 
     if (!end)
         return -1;
@@ -121,8 +63,8 @@ static int hpack_literal_put(const hpack_table *t, uint64_t index, const hpack_s
 }
 
 /* One that the list has no room for: the table follows all the same, by memory of its own. */
-static hpack_result hpack_literal_cut(hpack_table *t, uint64_t index, const hpack_string *name,
-                                      const hpack_string *value, size_t room, int indexed,
+static hpack_result hpack_literal_cut(hpack_table *t, uint64_t index, const field_string *name,
+                                      const field_string *value, size_t room, int indexed,
                                       http_field_block *list)
 {
     hpack_result result = HPACK_MALFORMED;
@@ -133,7 +75,7 @@ static hpack_result hpack_literal_cut(hpack_table *t, uint64_t index, const hpac
     if (!text)
         return HPACK_NO_MEMORY;
     if (!hpack_literal_put(t, index, name, value, text, &name_len, &value_len)) {
-        hpack_list_add(list, text, name_len, value_len);
+        field_list_add(list, text, name_len, value_len);
         result = indexed && hpack_table_add(t, text, name_len, text + name_len, value_len)
                      ? HPACK_NO_MEMORY
                      : HPACK_OK;
@@ -146,7 +88,7 @@ static hpack_result hpack_literal_cut(hpack_table *t, uint64_t index, const hpac
 static hpack_result hpack_literal(hpack_table *t, const uint8_t **at, const uint8_t *end,
                                   unsigned bits, int indexed, http_field_block *list)
 {
-    hpack_string name = {NULL, 0, 0}, value;
+    field_string name = {NULL, 0, 0}, value;
     uint32_t name_len = 0, value_len;
     uint64_t index;
     size_t room;
@@ -154,17 +96,17 @@ static hpack_result hpack_literal(hpack_table *t, const uint8_t **at, const uint
 
     *at = hpack_integer(*at, end, bits, &index);
     if (*at && !index)
-        *at = hpack_string_at(*at, end, &name);
+        *at = field_string_at(*at, end, 7, &name);
     if (*at)
-        *at = hpack_string_at(*at, end, &value);
+        *at = field_string_at(*at, end, 7, &value);
     if (!*at || (index && hpack_table_size_of(t, index, &name_len, &value_len)))
         return HPACK_MALFORMED;
-    room = (index ? name_len : hpack_string_room(&name)) + hpack_string_room(&value);
+    room = (index ? name_len : field_string_room(&name)) + field_string_room(&value);
     if (list->cut || room > list->room)
         return hpack_literal_cut(t, index, &name, &value, room, indexed, list);
     if (hpack_literal_put(t, index, &name, &value, text, &name_len, &value_len))
         return HPACK_MALFORMED;
-    hpack_list_add(list, text, name_len, value_len);
+    field_list_add(list, text, name_len, value_len);
     if (indexed && hpack_table_add(t, text, name_len, text + name_len, value_len))
         return HPACK_NO_MEMORY;
     return HPACK_OK;

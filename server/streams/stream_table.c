@@ -101,6 +101,7 @@ void streams_begin(http_streams *all)
     }
     pthread_mutex_init(&all->lock, NULL);
     all->note.run = streams_note;
+    stream_limits_begin(all);
     all->progress = all->bc->loop->monotonic;
 }
 

@@ -14,6 +14,7 @@
  *   stream_parts.c     the response that comes out: fields to blocks, and the end
  *   stream_answer.c    data of it; and what programs write as HTTP/1 text
  *   stream_output.c    the next piece that a stream sends
+ *   stream_limits.c    floods
  *   stream_codec.c     heads of stored responses
  *   stream_priority.c  what clients and content types say about their order
  *   stream_file.c      bodies of stored responses that are in files
@@ -104,6 +105,7 @@ typedef struct stream_terms {
     int max_streams;             /**< that run at once */
     int max_memory;              /**< bytes of a response that wait for the client */
     int max_block;               /**< bytes of a field block that is sent */
+    int max_errors;              /**< streams that may be malformed without one that is completed */
     int frame_most;              /**< bytes of data in a frame that is sent */
     int window;                  /**< bytes of a request's body that nobody has read */
     int early_hints;             /**< 103 is sent */
@@ -246,6 +248,10 @@ struct http_streams {
     size_t out_bytes;   /**< in the pipes of all streams; under the lock */
     struct loop_note note;
     apr_time_t progress; /**< when bytes last left, or nothing had to */
+    struct {
+        int credit, faults, cheap;
+        apr_time_t cheap_second;
+    } limits; /**< stream_limits.c */
 };
 
 extern const struct conn_transport stream_pipe_transport;
@@ -421,6 +427,19 @@ void stream_stored_wait(http_stream *s, const http_stream *now, const http_strea
                         const cache_reply *reply);
 /** The next frame of s, which is ready. s may be gone afterwards. @return 1: it can send more */
 int stream_output(http_stream *s);
+
+/* ---- stream_limits.c; the loop ---- */
+
+/** streams_begin() calls it. */
+void stream_limits_begin(http_streams *all);
+/** A frame that costs the client little and brings nothing. 1: there were too many. */
+int stream_limit_cheap(http_streams *all);
+/** A stream came to nothing through a fault of the client. 1: as above */
+int stream_limit_fault(http_streams *all);
+/** A stream came to nothing: reset by the client, or refused. 1: as above */
+int stream_limit_waste(http_streams *all);
+/** A response was completed. */
+void stream_limit_earn(http_streams *all);
 
 /* ---- stream_codec.c: http_codec; the loop ---- */
 
