@@ -34,6 +34,7 @@ set(BRIGADE_ROOMS
     server/quic
     server/streams
     server/h2
+    server/h3
     server/proxy
     server/cached
     server/core
@@ -48,7 +49,7 @@ if(NOT BRIGADE_TLS)
     list(REMOVE_ITEM BRIGADE_ROOMS server/certs server/tls server/mod_ssl server/md)
 endif()
 if(NOT BRIGADE_HTTP3)
-    list(REMOVE_ITEM BRIGADE_ROOMS server/quic)
+    list(REMOVE_ITEM BRIGADE_ROOMS server/quic server/h3)
 endif()
 
 # What is written against the module API alone, as a third-party module is: no room below it is seen.

@@ -74,7 +74,7 @@ static void names_log(core_doubts *d, const ap_directive_t *node)
 
 static void names_protocols(core_doubts *d, const ap_directive_t *node)
 {
-    static const char *const known[] = {"h2", "h2c", "http/1.1", "acme-tls/1", "spdy/3"};
+    static const char *const known[] = {"h3", "h2", "h2c", "http/1.1", "acme-tls/1", "spdy/3"};
     const char *args = core_doubts_args(node);
 
     while (*args) {
@@ -86,8 +86,8 @@ static void names_protocols(core_doubts *d, const ap_directive_t *node)
         if (!is_known)
             core_doubts_say(
                 d, node,
-                "Protocols: no module here speaks %s; write h2 for HTTP/2 over TLS, h2c "
-                "for HTTP/2 in the clear, http/1.1",
+                "Protocols: no module here speaks %s; write h3 for HTTP/3, h2 for HTTP/2 over TLS, "
+                "h2c for HTTP/2 in the clear, http/1.1",
                 word);
     }
 }

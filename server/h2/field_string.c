@@ -12,6 +12,7 @@ const uint8_t *field_string_at(const uint8_t *at, const uint8_t *end, unsigned b
 
     if (at == end)
         return NULL;
+    BRG_ASSERT_DEBUG(bits >= 1 && bits <= 7);
     s->huffman = *at >> bits & 1;
     at = hpack_integer(at, end, bits, &len);
     if (!at || len > (uint64_t)(end - at))

@@ -182,6 +182,14 @@ static const http_stream *stream_of(const conn_rec *c)
     return s;
 }
 
+/* Of HTTP/3, too: its streams send interim responses by the same directives. */
+static int takes_hints(const conn_rec *c)
+{
+    const brg_conn *bc = connection_of(c);
+
+    return bc && bc->master && bc->protocol != CONN_HTTP1;
+}
+
 static void hints_put(apr_table_t *to, const apr_array_header_t *hints, int merge)
 {
     for (int i = 0; hints && i < hints->nelts; i++) {
@@ -205,7 +213,7 @@ static int hints_send(request_rec *r)
     const char *line = r->status_line;
     const int status = r->status;
 
-    if (sc->early_hints != 1 || !(pushes || hints) || !stream_of(r->connection) ||
+    if (sc->early_hints != 1 || !(pushes || hints) || !takes_hints(r->connection) ||
         !ap_is_initial_req(r) || r->expecting_100)
         return DECLINED;
     r->headers_out = apr_table_make(r->pool, 4);

@@ -4,6 +4,7 @@
 #include "listen_sockets.h"
 #include "brigade/assert.h"
 #include "brigade/directive.h"
+#include "driver.h"
 #include "trial.h"
 #include "mpm_settings.h"
 
@@ -222,11 +223,13 @@ static int listen_defers(const ap_listen_rec *rec, const server_rec *s)
     return filter && ap_cstr_casecmp(filter, "none") && listen_conf.defer_accept_s;
 }
 
+static int listen_is_reload; /* of the round that is made */
+
 /* Open what is missing. At a start each failure is fatal; at a reload, the server goes on without
  * an address that somebody else has. Returns the number of addresses that are served. */
 static int listen_open_all(const server_rec *s, int sockets)
 {
-    int reload = listen_socket_any(), n = 0;
+    int reload = listen_is_reload = listen_socket_any(), n = 0;
     ap_listen_rec **at = &ap_listeners, *rec;
 
     BRG_ASSERT(sockets > 0);
@@ -245,6 +248,34 @@ static int listen_open_all(const server_rec *s, int sockets)
         *at = rec->next;
     }
     return n;
+}
+
+static int (*listen_lives)(int generation);
+
+void listen_set_lives(int (*lives)(int generation))
+{
+    listen_lives = lives;
+}
+
+void listen_serves(void)
+{
+    listen_udp_switch();
+}
+
+/* At a start a failure is fatal; at a reload, the server goes on without HTTP/3 there. @return 0, or -1 */
+static int listen_open_udp(const server_rec *s, int sockets)
+{
+    const loop_datagrams *datagrams = loop_datagrams_offered();
+    const int reload = listen_is_reload;
+
+    listen_udp_mark();
+    for (const ap_listen_rec *rec = ap_listeners; datagrams && rec; rec = rec->next)
+        if (datagrams->wanted(s, rec) &&
+            listen_udp_ensure(rec, sockets, listen_v6only(rec), datagrams->route_key(),
+                              mpm_generation, listen_lives) != APR_SUCCESS &&
+            !reload)
+            return -1;
+    return 0;
 }
 
 static const char *listen_protocol_of_port(apr_port_t port)
@@ -300,6 +331,8 @@ AP_DECLARE(int) ap_setup_listeners(server_rec *s)
     listen_set_shares(processes, loops);
     listen_set_protocols(s);
     n = listen_open_all(s, processes * loops);
+    if (n && listen_open_udp(s, processes * loops))
+        return 0;
     if (n) {
         listen_socket_sweep();
         listen_given_tell();

@@ -340,6 +340,7 @@ void listen_socket_close_all(void)
 {
     listen_socket_mark();
     listen_socket_sweep();
+    listen_udp_close_all();
 }
 
 /* ---- from program to program ---- */
@@ -390,10 +391,12 @@ static void listen_release_others(int process)
                 close(a->fds[i]);
                 a->fds[i] = -1;
             }
+    listen_udp_release_others(process * listen_loops, listen_loops);
 }
 
-static brg_listener *listen_make_listener(apr_pool_t *p, const listen_address *a, int fd)
+static brg_listener *listen_make_listener(apr_pool_t *p, const listen_address *a, int i)
 {
+    const int fd = a->fds[i];
     brg_listener *l = apr_pcalloc(p, sizeof *l);
 
     BRG_ASSERT(fd >= 0);
@@ -402,6 +405,7 @@ static brg_listener *listen_make_listener(apr_pool_t *p, const listen_address *a
     l->lr = a->rec;
     l->tcp = 1;
     l->shared = a->given >= 0;
+    l->udp_fd = listen_udp_of(a->rec, i, &l->udp_route); /* with the first of a loop's */
     return l;
 }
 
@@ -413,7 +417,7 @@ static brg_listener **listen_for_loop(apr_pool_t *p, int owner)
     for (listen_address *a = listen_first; a; a = a->next)
         for (int i = 0; a->rec && i < a->n; i++)
             if (listen_owner(i) == owner)
-                list[n++] = listen_make_listener(p, a, a->fds[i]);
+                list[n++] = listen_make_listener(p, a, i);
     BRG_ASSERT(n <= listen_sockets());
     return list;
 }

@@ -15,6 +15,12 @@
 #include "ap_listen.h"
 #include <sys/socket.h>
 
+/** Which listeners have a UDP socket beside their own, by address. @param lives  1 if processes of a generation have not ended */
+void listen_set_lives(int (*lives)(int generation));
+
+/** The generation serves: from now on new clients of HTTP/3 come to it. */
+void listen_serves(void);
+
 /** How many loops there are to serve; set before ap_setup_listeners(). */
 void listen_set_shares(int processes, int loops);
 
@@ -111,6 +117,43 @@ void listen_given_use(int fd);
 
 /** Log, once each, those that no Listen line is for. */
 void listen_given_tell(void);
+
+/* ---- listen_udp.c: for HTTP/3 ---- */
+
+/**
+ * UDP sockets of @a rec's address for @a n loops of a generation.
+ * @param key    quic_setup.route_key, the same in all generations
+ * @param lives  1 if processes of a generation have not ended
+ * @return APR_SUCCESS, or an error, which was logged
+ */
+apr_status_t listen_udp_ensure(const ap_listen_rec *rec, int n, int v6only, uint32_t key,
+                               int generation, int (*lives)(int generation));
+
+/** Before a round of ensure: what no rec asked for is let go by the next listen_udp_switch(). */
+void listen_udp_mark(void);
+
+/** The generation serves: new clients come to it. */
+void listen_udp_switch(void);
+void listen_udp_close_all(void);
+
+/** The UDP socket of @a rec for the loop @a owner of all loops. @param route  [out] its number in its group @return -1: none */
+int listen_udp_of(const ap_listen_rec *rec, int owner, uint8_t *route);
+
+/** In a server process: close all but those of @a n owners from @a first on. */
+void listen_udp_release_others(int first, int n);
+
+/** The UDP sockets of one address, as they are handed to the program that takes this one's place. */
+typedef struct listen_udp_handed_over {
+    struct sockaddr_storage addr;
+    socklen_t addr_len;
+    int fds[256], generation[256], n; /**< in the order of their group */
+} listen_udp_handed_over;
+
+/** Of the @a i-th address, from 0. @return 0: there is none */
+int listen_udp_handed(int i, listen_udp_handed_over *out);
+
+/** Take the sockets of an address over. */
+void listen_udp_take(const listen_udp_handed_over *from);
 
 /** 1 if the sockets survived an earlier configuration: this is a reload. */
 int listen_socket_any(void);

@@ -73,6 +73,8 @@ typedef struct brg_listener {
     struct ap_listen_rec *lr; /**< the Listen directive that it serves */
     int tcp;                  /**< TCP options apply */
     int shared;               /**< other loops poll the same socket */
+    int udp_fd;               /**< datagrams to the same address (loop_datagrams); 0 or less: none */
+    uint8_t udp_route;        /**< its number among those of all loops */
     const apr_sockaddr_t
         *pretended; /**< connections count as from and to this address; NULL: as what
                                         their sockets say */

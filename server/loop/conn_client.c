@@ -133,9 +133,9 @@ apr_sockaddr_t *conn_local_sockaddr(const brg_conn *bc, apr_pool_t *p)
         bc->borrows && !bc->master ? (const client_peer *)(const void *)bc->local : NULL;
 
     if (here && here->any.sa_family == AF_INET)
-        return conn_sockaddr(p, APR_INET, &here->v4.sin_addr, ntohs(here->v4.sin_port));
-    if (here)
-        return conn_sockaddr(p, APR_INET6, &here->v6.sin6_addr, ntohs(here->v6.sin6_port));
+        return conn_sockaddr(p, APR_INET, &here->v4.sin_addr, local->port);
+    if (here && here->any.sa_family == AF_INET6)
+        return conn_sockaddr(p, APR_INET6, &here->v6.sin6_addr, local->port);
 
     if (!local || (local->family != APR_INET && local->family != APR_INET6) ||
         apr_sockaddr_is_wildcard(local) ||

@@ -92,6 +92,24 @@ typedef struct loop_layer {
     void (*thread_end)(void);
 } loop_layer;
 
+/** Who takes datagrams that come to the addresses of listeners. */
+typedef struct loop_datagrams {
+    /** 1 if a listener has a UDP socket beside its own. Threads: main, of the supervisor */
+    int (*wanted)(const server_rec *s, const struct ap_listen_rec *rec);
+    /** What connection ids are led to their sockets by: the same for all generations. Threads: as above */
+    uint32_t (*route_key)(void);
+    /** A loop is made, and @a l has a socket. @return 0; -1: logged. Threads: main */
+    int (*begin)(brg_loop *loop, brg_listener *l);
+    /** The loop takes no further connections. Threads: the loop's own */
+    void (*drain)(brg_loop *loop);
+    /** All its connections are closed. */
+    void (*end)(brg_loop *loop);
+} loop_datagrams;
+
+/** For the server processes to come; NULL: none. Lives as long as they. Threads: main. */
+void loop_datagrams_set(const loop_datagrams *datagrams);
+const loop_datagrams *loop_datagrams_offered(void);
+
 /** A step before all else with new connections, in the place of loop_services.accepted and the layer's; NULL: none. It
  * calls loop_front_done(), at once or later. For the server processes to come. Threads: main. */
 void loop_front_set(void (*accepted)(brg_conn *bc));

@@ -332,6 +332,8 @@ static void loop_begin_drain(brg_loop *loop)
     BRG_ASSERT(!loop->draining);
     loop->draining = 1;
     loop_listeners(loop, 0);
+    if (loop->datagrams)
+        loop_datagrams_offered()->drain(loop);
     loop->last_accepts = loop_accept_last(loop);
     for (brg_conn *bc = loop->all, *next; bc; bc = next) {
         next = bc->all_next;

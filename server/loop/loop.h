@@ -139,6 +139,9 @@ struct brg_loop {
     unsigned stream_n[CONN_STATES];   /**< streams that have a brg_conn, by state */
     unsigned http2_n;                 /**< open connections of HTTP/2 */
     unsigned http2_streams_n;         /**< and their open streams */
+    unsigned http3_n;                 /**< open connections of HTTP/3 */
+    unsigned http3_streams_n;         /**< and their open streams */
+    void *datagrams;                  /**< of loop_datagrams */
     uint64_t http2_scored;            /**< which of http2_scores are in use */
     struct http2_score *http2_scores; /**< on the status page; NULL: none */
 

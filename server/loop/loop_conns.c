@@ -190,6 +190,8 @@ void loop_free(brg_loop *loop)
     BRG_ASSERT(!loop_self());
     loop_drop_conns(loop, 1);
     BRG_ASSERT(loop->conns_n == 0);
+    if (loop->datagrams)
+        loop_datagrams_offered()->end(loop);
     while ((bc = loop->closed) != NULL) {
         loop->closed = bc->all_next;
         free(bc);

@@ -68,6 +68,27 @@ static void loops_ask_keeper(brg_conn *bc)
         bc->failed = 1;
 }
 
+static const loop_datagrams *loops_datagrams;
+
+void loop_datagrams_set(const loop_datagrams *datagrams)
+{
+    loops_datagrams = datagrams;
+}
+
+const loop_datagrams *loop_datagrams_offered(void)
+{
+    BRG_ASSERT(!loops_datagrams || loops_datagrams->begin);
+    return loops_datagrams;
+}
+
+static int loops_begin_datagrams(brg_loop *loop)
+{
+    for (brg_listener **l = loop->listeners; loops_datagrams && *l; l++)
+        if ((*l)->udp_fd > 0 && loops_datagrams->begin(loop, *l))
+            return -1;
+    return 0;
+}
+
 static const conn_protocol *loops_protocol[CONN_PROTOCOLS];
 static int loops_proposes[CONN_PROTOCOLS];
 
@@ -195,6 +216,8 @@ apr_status_t loop_create(brg_loop **out, apr_pool_t *p, const loops_config *conf
     conf->services->begin(loop);
     if (loops_layer)
         loops_layer->begin(loop);
+    if (loops_begin_datagrams(loop))
+        return APR_EGENERAL;
     *out = loop;
     return loop_listeners(loop, 1); /* a process that cannot accept does not take over */
 }

@@ -261,13 +261,20 @@ int quic_conn_leave(quic_conn *qc)
     return 0;
 }
 
+static int conn_end_tls(quic_conn *qc)
+{
+    const int busy = qc->tls ? qc->ep->below->end(qc->tls) : 0;
+
+    qc->tls = NULL;
+    return busy;
+}
+
 /* bc is nobody's but ours before the handshake is done. */
 static void conn_let_go(quic_conn *qc)
 {
-    const int busy = qc->tls ? qc->ep->below->end(qc->tls) : 0;
+    const int busy = conn_end_tls(qc);
     brg_conn *bc = qc->bc;
 
-    qc->tls = NULL;
     qc->bc = NULL;
     if (!qc->begun && bc && !busy)
         qc->ep->below->close(qc->ep->loop, bc);
@@ -287,8 +294,10 @@ void quic_conn_over(quic_conn *qc, quic_state next)
 {
     BRG_ASSERT(qc->in_call && qc->state <= QUIC_UP);
     qc->state = (uint8_t)next;
-    if (qc->begun && qc->ep->setup->user->closed)
+    if (qc->begun && qc->ep->setup->user->closed) {
+        conn_end_tls(qc); /* it goes with bc, which is the user's to close */
         qc->ep->setup->user->closed(qc, &qc->end);
+    }
     conn_let_go(qc);
     conn_ends(qc, next);
 }

@@ -31,7 +31,7 @@ void vhost_of_connection(brg_conn *bc)
     else if (getsockname(bc->fd, (struct sockaddr *)&local.sa, &len))
         return;
     local.family = local.sa.sin.sin_family;
-    local.port = ntohs(local.sa.sin.sin_port);
+    local.port = bc->listener->addr->port;
     local.salen = len;
     local.ipaddr_len =
         local.family == APR_INET ? sizeof local.sa.sin.sin_addr : sizeof local.sa.sin6.sin6_addr;

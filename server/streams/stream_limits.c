@@ -17,6 +17,7 @@
 
 void stream_limits_begin(http_streams *all)
 {
+    BRG_ASSERT(all->terms.max_errors >= 0);
     all->limits.credit = LIMIT_BUDGET;
     all->limits.faults = all->terms.max_errors;
 }

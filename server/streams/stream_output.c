@@ -27,6 +27,7 @@ static void output_file_some(http_stream *s, size_t n)
 
     if (!data)
         return;
+    BRG_ASSERT(n && n <= s->left);
     s->left -= n;
     s->session->protocol->put_data(s, data, n, &s->file->ref, !s->left);
     stream_file_sent(s, n);
@@ -64,6 +65,7 @@ int stream_stored_at_once(http_stream *s)
 void stream_stored_wait(http_stream *s, const http_stream *now, const http_stream *as,
                         const cache_reply *reply)
 {
+    BRG_ASSERT(now->left && !s->owner && !s->pipe);
     s->now = now->now;
     s->more = now->more;
     s->more_n = now->more_n;
@@ -116,6 +118,8 @@ static void output_chunk_sent(http_stream *s, stream_chunk *c, size_t n)
 static void output_end(http_stream *s)
 {
     stream_block *trailers = s->pipe->trailers;
+
+    BRG_ASSERT(s->pipe->over && !s->pipe->out_bytes);
 
     s->pipe->trailers = NULL;
     if (trailers)

@@ -35,6 +35,7 @@ const char *stream_request_read(http_streams *all, stream_scratch *t, const http
     http_head *head = &t->head;
     int length;
 
+    BRG_ASSERT(id && all->protocol);
     as->urgency = STREAM_URGENCY_DEFAULT;
     as->asked = p->priority != NULL;
     if (p->priority)
@@ -65,6 +66,7 @@ int stream_request_stored(http_streams *all, const http_head *head, const http_c
 {
     brg_conn *bc = all->bc;
 
+    BRG_ASSERT_DEBUG(codec->protocol == bc->protocol);
     if (head->status || !cache_reply_to(bc->loop->cache, bc, head, codec, out, reply))
         return 0;
     bc->loop->ended_n++;
@@ -172,6 +174,7 @@ stream_body_said stream_body_take(http_stream *s, const uint8_t *data, size_t le
 
 int stream_body_end(http_stream *s)
 {
+    BRG_ASSERT(!s->remote_closed && !s->local_closed);
     if (s->has_length && s->came != s->expects)
         return -1;
     s->remote_closed = 1;

@@ -95,6 +95,24 @@ static void give_given(void)
     }
 }
 
+/* Each socket of a group with the generation that has it, in their order. */
+static void give_udp(void)
+{
+    static listen_udp_handed_over a; /* large */
+
+    for (int i = 0; listen_udp_handed(i, &a); i++) {
+        char hex[2 * sizeof a.addr + 1];
+
+        apr_escape_hex(hex, &a.addr, a.addr_len, 0, NULL);
+        give("udp %s", hex);
+        for (int k = 0; k < a.n; k++) {
+            give_descriptor(a.fds[k]);
+            give(" %d:%d", a.fds[k], a.generation[k]);
+        }
+        give("\n");
+    }
+}
+
 static void give_addresses(void)
 {
     listen_handed a;
@@ -147,6 +165,7 @@ static void give_all(const char *program, int back)
     give_kept();
     give_given();
     give_addresses();
+    give_udp();
     give_children();
 }
 
@@ -288,13 +307,13 @@ static void take_given(const char *line)
         listen_given_take(fd, line + at);
 }
 
-static const char *take_sockaddr(const char *line, listen_handed *a)
+static const char *take_sockaddr(const char *line, struct sockaddr_storage *to, socklen_t *len)
 {
-    unsigned char *addr = (unsigned char *)&a->addr;
+    unsigned char *addr = (unsigned char *)to;
     unsigned byte;
 
-    while (a->addr_len < sizeof a->addr && sscanf(line, "%2x", &byte) == 1) {
-        addr[a->addr_len++] = (unsigned char)byte;
+    while (*len < sizeof *to && sscanf(line, "%2x", &byte) == 1) {
+        addr[(*len)++] = (unsigned char)byte;
         line += 2;
         if (*line == ' ' || !*line)
             break;
@@ -310,7 +329,7 @@ static void take_address(const char *line)
 
     if (sscanf(line, "%d %n", &a.given, &at) != 1 || !at)
         return;
-    line = take_sockaddr(line + at, &a);
+    line = take_sockaddr(line + at, &a.addr, &a.addr_len);
     for (long fd; (fd = strtol(line, &end, 10), end != line); line = end)
         if (take_descriptor((int)fd)) {
             fds = ap_realloc(fds, (size_t)(a.n + 1) * sizeof *fds);
@@ -320,6 +339,24 @@ static void take_address(const char *line)
     if (a.n)
         listen_socket_take(&a);
     free(fds);
+}
+
+static void take_udp(const char *line)
+{
+    static listen_udp_handed_over a;
+    int fd, generation, at;
+
+    a = (listen_udp_handed_over){.n = 0};
+    line = take_sockaddr(line, &a.addr, &a.addr_len);
+    while (sscanf(line, " %d:%d%n", &fd, &generation, &at) == 2) {
+        line += at;
+        if (!take_descriptor(fd) || a.n == (int)(sizeof a.fds / sizeof *a.fds))
+            return; /* the others would not be what they are */
+        a.fds[a.n] = fd;
+        a.generation[a.n++] = generation;
+    }
+    if (a.n)
+        listen_udp_take(&a);
 }
 
 static void take_child(const char *line)
@@ -368,6 +405,8 @@ static void take_line(handover_state *out, const char *word, const char *rest)
         take_given(rest);
     else if (!strcmp(word, "address"))
         take_address(rest);
+    else if (!strcmp(word, "udp"))
+        take_udp(rest);
     else if (!strcmp(word, "child"))
         take_child(rest);
 }

@@ -63,11 +63,21 @@ ap_generation_t sup_serving(void)
 
 /* ---- listening ---- */
 
+/* 1 if processes of a generation have not ended. */
+static int sup_generation_lives(int generation)
+{
+    for (const sup_process *c = sup_processes; c; c = c->next)
+        if (c->generation == generation)
+            return 1;
+    return 0;
+}
+
 int supervisor_open(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *s)
 {
     int startup = !sup.started;
 
     BRG_ASSERT(sup_is_supervisor());
+    listen_set_lives(sup_generation_lives);
     if (trial_runs() ? listen_try(s) > 0 : ap_setup_listeners(s) > 0)
         return OK;
     ap_log_error(APLOG_MARK, APLOG_ALERT | (startup ? APLOG_STARTUP : 0), 0, startup ? NULL : s,
@@ -418,6 +428,7 @@ static void sup_hand_over(void)
     sup.serving = mpm_generation;
     sup_reading_failed(0);
     upgrade_complete();
+    listen_serves();
     sup_children_stop_all(mpm_generation, sup.was_graceful);
     daemon_ready();
     notify_ready();

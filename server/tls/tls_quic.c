@@ -36,6 +36,7 @@ static tls_quic_note *note_make(tls_quic_said said, tls_quic_level level, const 
 
 static void note_add(tls_quic_notes *to, tls_quic_note *n)
 {
+    BRG_ASSERT(!n->next);
     if (!to->first)
         to->tail = &to->first;
     *to->tail = n;
@@ -53,6 +54,7 @@ static tls_quic_note *note_take(tls_quic_notes *from)
 
 static void note_free(tls_quic_note *n)
 {
+    BRG_ASSERT(n->said <= TLS_QUIC_GIVEN);
     OPENSSL_cleanse(n->data, n->len);
     free(n);
 }
@@ -67,6 +69,7 @@ static void notes_drop(tls_quic_notes *of)
 
 void tls_quic_refuse(tls_quic *q, unsigned alert)
 {
+    BRG_ASSERT(alert <= UINT8_MAX);
     if (q->alerted)
         return;
     q->alerted = 1;
@@ -101,6 +104,8 @@ static int quic_tell_secret(tls_quic *q, const tls_quic_note *n)
 {
     const uint16_t suite = quic_suite(q->t->ssl);
 
+    BRG_ASSERT(n->len <= TLS_QUIC_SECRET_MOST);
+
     if (!q->got_params)
         tls_quic_refuse(q, SSL_AD_MISSING_EXTENSION);
     else if (!suite)
@@ -113,6 +118,7 @@ static int quic_tell_secret(tls_quic *q, const tls_quic_note *n)
 
 static int quic_tell_one(tls_quic *q, const tls_quic_note *n)
 {
+    BRG_ASSERT(q->user && n->said != TLS_QUIC_GIVEN && n->level < TLS_QUIC_LEVELS);
     if (n->said == TLS_QUIC_SEND)
         return q->user->send(q->of, n->level, n->data, n->len);
     if (n->said == TLS_QUIC_PEER_PARAMS)
@@ -210,6 +216,7 @@ static void quic_succeeded(tls_quic *q)
 {
     tls_conn *t = q->t;
 
+    BRG_ASSERT(q->user && !t->records && !q->said.first);
     if ((t->records = calloc(1, sizeof *t->records)) != NULL)
         tls_share(t);
     tls_quic_back_end(q);
@@ -223,6 +230,8 @@ static void quic_succeeded(tls_quic *q)
 static int quic_step_over(tls_quic *q)
 {
     const int told = quic_tell(q);
+
+    BRG_ASSERT(!q->busy);
 
     if (!q->user)
         return -1;
@@ -244,6 +253,8 @@ static int quic_step_over(tls_quic *q)
 static int quic_keep(tls_quic *q, tls_quic_level level, const uint8_t *data, size_t len)
 {
     tls_quic_note *n = note_make(TLS_QUIC_GIVEN, level, data, len);
+
+    BRG_ASSERT(q->busy || q->t->queues);
 
     if (n) {
         note_add(&q->given, n);
@@ -268,6 +279,7 @@ int tls_quic_give(tls_quic *q, tls_quic_level level, const uint8_t *data, size_t
     tls_conn *t = q->t;
 
     BRG_ASSERT(q->user && loop_self() == t->bc->loop);
+    BRG_ASSERT(level < TLS_QUIC_LEVELS);
     if (q->step == TLS_QUIC_FAILED)
         return -1;
     if (q->busy || t->queues)
@@ -312,6 +324,8 @@ static void quic_returned(brg_conn *bc)
     tls_conn *t = bc->below;
     tls_quic *q = t->quic;
 
+    BRG_ASSERT_TAG(t, TLS_CONN_TAG);
+    BRG_ASSERT(q && q->busy);
     tls_sign_is_over(t);
     conn_enter(bc, CONN_HEAD);
     q->busy = 0;
@@ -331,6 +345,7 @@ static void quic_run(brg_conn *bc)
 {
     tls_conn *t = bc->below;
 
+    BRG_ASSERT_TAG(t, TLS_CONN_TAG);
     if (bc->state == CONN_WORKER)
         quic_returned(bc);
     else if (t->signing)
@@ -342,6 +357,7 @@ static void quic_drop(brg_conn *bc)
 {
     tls_quic *q = ((tls_conn *)bc->below)->quic;
 
+    BRG_ASSERT(q && !q->t->established);
     if (q->user)
         q->user->drop(q->of);
     else
@@ -378,6 +394,7 @@ void tls_quic_free(tls_quic *q)
 {
     if (!q)
         return;
+    BRG_ASSERT(!q->busy || !loop_self());
     tls_quic_back_end(q);
     notes_drop(&q->said);
     notes_drop(&q->given);

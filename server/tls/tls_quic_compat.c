@@ -123,6 +123,7 @@ static void compat_message(int sent, int version, int type, const void *data, si
 
     if (!t || !t->quic || !sent || !len)
         return;
+    BRG_ASSERT(t->quic->t == t);
     if (type == SSL3_RT_ALERT && len == 2 && bytes[0] == SSL3_AL_FATAL)
         tls_quic_refuse(t->quic, bytes[1]);
     if (type != SSL3_RT_HANDSHAKE)
@@ -178,6 +179,7 @@ static int compat_key(tls_quic *q)
 {
     if (q->rec.aead)
         return 0;
+    BRG_ASSERT(!q->rec.out.ctx && q->rec.secret_len <= sizeof q->rec.out.secret);
     q->rec.v13 = 1;
     q->rec.aead = compat_aead(q);
     return q->rec.aead && q->rec.secret_len ? tls_half_begin(q->t->loop, &q->rec, &q->rec.out, 1)
@@ -186,6 +188,7 @@ static int compat_key(tls_quic *q)
 
 static size_t compat_clear(const uint8_t *data, size_t len, uint8_t *out)
 {
+    BRG_ASSERT(len <= COMPAT_RECORD);
     out[0] = SSL3_RT_HANDSHAKE;
     out[1] = 3;
     out[2] = 3;
@@ -208,6 +211,7 @@ static uint8_t *compat_room(tls_quic *q, size_t len)
     const size_t left = q->wire_len - q->wire_off;
     uint8_t *bigger;
 
+    BRG_ASSERT(q->wire_off <= q->wire_len);
     if (left)
         memmove(q->wire, q->wire + q->wire_off, left);
     q->wire_off = 0;
@@ -241,6 +245,7 @@ int tls_quic_back_step(tls_quic *q)
 {
     int rc;
 
+    BRG_ASSERT(q->t->ssl && q->rec.quic == q);
     tls_kdf_listen(&q->rec);
     rc = SSL_do_handshake(q->t->ssl);
     tls_kdf_listen(NULL);
@@ -266,6 +271,7 @@ int tls_quic_back_ssl(tls_quic *q)
 
 void tls_quic_back_end(tls_quic *q)
 {
+    BRG_ASSERT(!q->rec.out.ctx || q->rec.aead);
     if (q->rec.out.ctx)
         q->rec.aead->release(q->rec.out.ctx);
     OPENSSL_cleanse(&q->rec, sizeof q->rec);

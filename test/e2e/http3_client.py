@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""HTTP/3 with other people's clients, which are no part of the interpreter that runs the tests: aioquic, and curl by its wheel (pycurl with
+HTTP3). http3_python() finds one that has them; this file is also the program that it runs: orders come and answers go as JSON.
+
+    python3 -m venv out/test/http3 && out/test/http3/bin/pip install aioquic pycurl
+"""
+import base64
+import json
+import os
+import ssl
+import subprocess
+import sys
+import urllib.parse
+
+
+def http3_python(root):
+    """An interpreter with aioquic and pycurl: of TEST_HTTP3_PYTHON, or in out/test/http3; None: there is none."""
+    for python in [os.environ.get("TEST_HTTP3_PYTHON"), os.path.join(root, "out/test/http3/bin/python")]:
+        if python and os.path.exists(python):
+            return python
+    return None
+
+
+class Answer:
+    def __init__(self, told):
+        self.status, self.version, self.error = told.get("status"), told.get("version"), told.get("error")
+        self.headers = told.get("headers", {})
+        self.body = base64.b64decode(told.get("body", ""))
+        self.interim, self.trailers, self.order = told.get("interim", []), told.get("trailers", {}), told.get("order", [])
+
+    def __repr__(self):
+        return f"<{self.status} {self.headers} {self.body[:80]!r} {self.error}>"
+
+
+def ask(python, client, requests, timeout=60, **settings):
+    """Requests, each a dictionary with url, and method, headers, body where they are not those of GET, on one connection, one after the other; with
+    `together` all but the first `alone` at once (aioquic). @return an Answer each"""
+    for r in requests:
+        if isinstance(r.get("body"), bytes):
+            r["body"] = base64.b64encode(r["body"]).decode()
+    done = subprocess.run([python, __file__, client], input=json.dumps({"requests": requests, **settings}), capture_output=True, text=True, timeout=timeout)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return [Answer(a) for a in json.loads(done.stdout)]
+
+
+# ---- the other side ----
+
+def by_curl(order):
+    import io
+
+    import pycurl
+    curl, answers = pycurl.Curl(), []
+    for r in order["requests"]:
+        out, lines = io.BytesIO(), []
+        curl.reset()
+        curl.setopt(pycurl.URL, r["url"])
+        curl.setopt(pycurl.HTTP_VERSION, 31)  # CURL_HTTP_VERSION_3ONLY
+        curl.setopt(pycurl.SSL_VERIFYPEER, 0)
+        curl.setopt(pycurl.SSL_VERIFYHOST, 0)
+        curl.setopt(pycurl.TIMEOUT, 40)
+        curl.setopt(pycurl.WRITEDATA, out)
+        curl.setopt(pycurl.HEADERFUNCTION, lines.append)
+        curl.setopt(pycurl.HTTPHEADER, [f"{k}: {v}" for k, v in r.get("headers", {}).items()])
+        if r.get("resolve"):
+            curl.setopt(pycurl.RESOLVE, [r["resolve"]])
+        if r.get("method") == "HEAD":
+            curl.setopt(pycurl.NOBODY, 1)
+        elif "body" in r:
+            curl.setopt(pycurl.POST, 1)
+            curl.setopt(pycurl.POSTFIELDS, base64.b64decode(r["body"]))
+        try:
+            curl.perform()
+        except pycurl.error as error:
+            answers.append({"error": str(error)})
+            continue
+        fields = dict(line.decode("latin-1").strip().lower().split(": ", 1) for line in lines if b": " in line)
+        answers.append({"status": curl.getinfo(pycurl.RESPONSE_CODE), "version": "3" if curl.getinfo(pycurl.INFO_HTTP_VERSION) == 30 else "other",
+                        "headers": fields, "body": base64.b64encode(out.getvalue()).decode()})
+    return answers
+
+
+def by_aioquic(order):
+    import asyncio
+
+    from aioquic.asyncio.client import connect
+    from aioquic.asyncio.protocol import QuicConnectionProtocol
+    from aioquic.h3.connection import H3_ALPN, H3Connection
+    from aioquic.h3.events import DataReceived, HeadersReceived
+    from aioquic.quic.configuration import QuicConfiguration
+    from aioquic.quic.events import ConnectionTerminated, StreamReset
+
+    class Client(QuicConnectionProtocol):
+        def __init__(self, *args, **kw):
+            super().__init__(*args, **kw)
+            self.http, self.answers, self.over, self.order, self.ended = H3Connection(self._quic), {}, {}, [], None
+
+        def send(self, r):
+            url = urllib.parse.urlsplit(r["url"])
+            stream = self._quic.get_next_available_stream_id()
+            target = url.path + ("?" + url.query if url.query else "")
+            fields = [(b":method", r.get("method", "POST" if "body" in r else "GET").encode()), (b":scheme", b"https"), (b":authority", r.get("host", url.netloc).encode()), (b":path", target.encode())]
+            fields += [(k.lower().encode(), v.encode()) for k, v in r.get("headers", {}).items()]
+            body = base64.b64decode(r["body"]) if "body" in r else None
+            trailers = [(k.encode(), v.encode()) for k, v in r.get("trailers", {}).items()]
+            self.answers[stream] = {"body": b"", "headers": {}, "interim": [], "trailers": {}}
+            self.over[stream] = asyncio.get_event_loop().create_future()
+            self.http.send_headers(stream, fields, end_stream=body is None)
+            if body is not None:
+                self.http.send_data(stream, body, end_stream=not trailers)
+                if trailers:
+                    self.http.send_headers(stream, trailers, end_stream=True)
+            return stream
+
+        def end(self, stream, **more):
+            if stream in self.over and not self.over[stream].done():
+                self.answers[stream].update(more)
+                self.order.append(stream)
+                self.over[stream].set_result(None)
+
+        def quic_event_received(self, event):
+            if isinstance(event, StreamReset):
+                self.end(event.stream_id, error=f"reset {event.error_code:#x}")
+            if isinstance(event, ConnectionTerminated):
+                self.ended = event
+                for stream in list(self.over):
+                    self.end(stream, error=f"connection {event.error_code:#x} {event.reason_phrase}")
+            for one in self.http.handle_event(event):
+                a = self.answers.get(getattr(one, "stream_id", None))
+                if a is None:
+                    continue
+                if isinstance(one, HeadersReceived):
+                    fields = {k.decode(): v.decode("latin-1") for k, v in one.headers}
+                    status = fields.pop(":status", None)
+                    if status is None:
+                        a["trailers"] = fields
+                    elif status.startswith("1"):
+                        a["interim"].append([int(status), fields])
+                    else:
+                        a.update(status=int(status), headers=fields, version="3")
+                elif isinstance(one, DataReceived):
+                    a["body"] += one.data
+                if one.stream_ended:
+                    self.end(one.stream_id)
+
+    async def run():
+        url = urllib.parse.urlsplit(order["requests"][0]["url"])
+        conf = QuicConfiguration(is_client=True, alpn_protocols=H3_ALPN, verify_mode=ssl.CERT_NONE, server_name=order.get("server_name", url.hostname))
+        async with connect(url.hostname, url.port, configuration=conf, create_protocol=Client) as client:
+            streams, alone = [], order.get("alone", 0) if order.get("together") else len(order["requests"])
+            for i, r in enumerate(order["requests"]):
+                streams.append(client.send(r))
+                if i < alone:
+                    client.transmit()
+                    await asyncio.wait_for(asyncio.shield(client.over[streams[-1]]), 40)
+            client.transmit()
+            for s in streams:
+                await asyncio.wait_for(asyncio.shield(client.over[s]), 40)
+            return [dict(client.answers[s], body=base64.b64encode(client.answers[s]["body"]).decode(), order=[streams.index(o) for o in client.order]) for s in streams]
+
+    return asyncio.run(run())
+
+
+if __name__ == "__main__":
+    json.dump({"curl": by_curl, "aioquic": by_aioquic}[sys.argv[1]](json.load(sys.stdin)), sys.stdout)
