@@ -16,6 +16,23 @@ apr_time_t exchange_now(const proxy_exchange *x)
     return x->loop ? x->loop->monotonic : clock_monotonic();
 }
 
+void exchange_of_request(proxy_exchange *x, request_rec *r)
+{
+    x->r = r;
+    x->pool = r->pool;
+    x->alloc = r->connection->bucket_alloc;
+    x->method = r->method;
+    x->uri = r->uri;
+    x->is_head = r->header_only != 0;
+    x->no_keep = apr_table_get(r->subprocess_env, "proxy-nokeepalive") != NULL;
+    proxy_settings_for(r, &x->conf);
+    for (int i = 0; i < 3; i++)
+        exchange_brigade(x, &x->own[i]);
+    x->out = &x->own[0];
+    x->in = &x->own[1];
+    x->body = &x->own[2];
+}
+
 void exchange_done(proxy_exchange *x, int status)
 {
     x->state = EXCHANGE_DONE;
@@ -159,7 +176,10 @@ static apr_status_t exchange_begin(proxy_exchange *x)
         exchange_tunnel_begin(x);
         return APR_SUCCESS;
     }
-    if ((status = x->codec->begin(x)) != OK) {
+    x->holds = x->codec->expects && x->has_body && !x->body_n && x->r->expecting_100 &&
+               x->conf.pass_continue && !x->body_over;
+    status = x->codec->script ? exchange_variables(x) : OK;
+    if (status != OK || (status = x->codec->begin(x)) != OK) {
         exchange_drop(x);
         exchange_done(x, status);
         return APR_EGENERAL;

@@ -132,7 +132,7 @@ void exchange_status(proxy_exchange *x, int code, const char *reason, apr_size_t
 
     if (!x->codec->beside_own || code < 200)
         r->headers_out = apr_table_make(r->pool, 16);
-    r->status = code;
+    r->status = x->code = code;
     r->status_line = reason ? answer_line(r->pool, code, reason, len) : NULL;
 }
 
@@ -148,6 +148,17 @@ void exchange_fields_done(proxy_exchange *x)
     answer_fields_done(x, apr_table_get(x->r->headers_out, "Content-Type"));
 }
 
+/* The new protocol is said once more: both fields are of one connection. */
+static void answer_switches(request_rec *r, const http_head *head)
+{
+    const int at = head->known[HTTP_F_UPGRADE];
+    const http_field *f = at >= 0 ? &head->field[at] : NULL;
+
+    if (f)
+        apr_table_setn(r->headers_out, "Upgrade", apr_pstrmemdup(r->pool, f->value, f->value_len));
+    apr_table_setn(r->headers_out, "Connection", "Upgrade");
+}
+
 void exchange_head(proxy_exchange *x, const http_head *head)
 {
     const char *reason;
@@ -155,6 +166,26 @@ void exchange_head(proxy_exchange *x, const http_head *head)
 
     exchange_status(x, head->code, reason, len);
     answer_fields_done(x, answer_fields(x, head));
+    if (head->code == HTTP_SWITCHING_PROTOCOLS)
+        answer_switches(x->r, head);
+}
+
+void exchange_trailer(proxy_exchange *x, const http_field *f)
+{
+    apr_table_addn(x->r->trailers_out, apr_pstrmemdup(x->pool, f->name, f->name_len),
+                   apr_pstrmemdup(x->pool, f->value, f->value_len));
+}
+
+void exchange_log(const char *file, int line, int module_index, int level, apr_status_t error,
+                  const proxy_exchange *x, const char *fmt, ...)
+{
+    char text[MAX_STRING_LEN];
+    va_list args;
+
+    va_start(args, fmt);
+    (void)apr_vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    ap_log_rerror(file, line, module_index, level, error, x->r, "%s", text);
 }
 
 void exchange_interim_begin(proxy_exchange *x, int code)

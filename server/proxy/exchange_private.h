@@ -15,11 +15,14 @@ void exchange_told(void *baton);
  * apr_brigade_cleanup(). */
 static inline apr_bucket_brigade *exchange_brigade(const proxy_exchange *x, apr_bucket_brigade *bb)
 {
-    bb->p = x->r->pool;
-    bb->bucket_alloc = x->r->connection->bucket_alloc;
+    bb->p = x->pool;
+    bb->bucket_alloc = x->alloc;
     APR_RING_INIT(&bb->list, apr_bucket, link);
     return bb;
 }
+
+/** What codecs look at of the request that @a x is for; its brigades are empty. */
+void exchange_of_request(proxy_exchange *x, request_rec *r);
 
 /** The exchange is over; the handler returns @a status. */
 void exchange_done(proxy_exchange *x, int status);
@@ -50,6 +53,10 @@ int exchange_send(proxy_exchange *x);
 
 /** The backend takes no more bytes of a tunnel, and some are lost: nothing more is sent, and the tunnel ends (exchange_tunnel.c) */
 void exchange_tunnel_broken(proxy_exchange *x, apr_status_t error);
+
+/** Variables for the backend of a script, in x->variables; CONTENT_LENGTH is right where the body was read. @return OK or a status
+ * (exchange_script.c) */
+int exchange_variables(proxy_exchange *x);
 
 /** Begin to send the body with the bytes that are kept: after codec->begin(). */
 void exchange_body_begin(proxy_exchange *x);

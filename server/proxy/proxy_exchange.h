@@ -74,6 +74,9 @@ typedef struct proxy_codec {
         close : 1; /**< the backend serves one exchange for each connection unless it is told otherwise */
     unsigned any_length : 1; /**< with whole: of a body whose length the client did not tell, too */
     unsigned plans : 1;      /**< requests may be sent by a plan (proxy_plan.h) */
+    unsigned expects : 1;    /**< Expect: 100-continue goes on to the backend */
+    unsigned script : 1;     /**< variables of CGI are sent */
+    unsigned path_info : 1;  /**< with script: PATH_INFO is what follows the worker's path */
     unsigned
         client_repeats : 1;  /**< a client whose connection had answers gets none of a broken one */
     unsigned beside_own : 1; /**< an answer's fields stand beside those that are set already */
@@ -108,7 +111,12 @@ typedef enum exchange_state {
 } exchange_state;
 
 struct proxy_exchange {
-    request_rec *r;
+    request_rec *r; /**< codecs do not look at it: what they need stands in the fields behind it */
+    apr_pool_t *pool;
+    apr_bucket_alloc_t *alloc;
+    const char *method;
+    const char *uri;              /**< that the client asked for, for the log */
+    const apr_table_t *variables; /**< of codecs with .script, from begin() on */
     proxy_target *target;
     const proxy_codec *codec;
     proxy_request_settings conf;
@@ -122,6 +130,7 @@ struct proxy_exchange {
     exchange_state state;
     int attempt;
     int status;              /**< DONE: what the handler returns */
+    int code;                /**< of the head that came last */
     const char *bad;         /**< why what came is no answer */
     apr_status_t send_error; /**< the rest of the request could not be sent in this try */
 
@@ -144,6 +153,8 @@ struct proxy_exchange {
     uint8_t spool_error;          /**< it cannot be read any more */
 
     uint8_t came;         /**< set of BRG_WAIT_*, since the last wait */
+    uint8_t is_head;      /**< HEAD: the answer has no body, whatever its head says */
+    uint8_t no_keep;      /**< the connection is closed behind it (proxy-nokeepalive) */
     uint8_t has_body;     /**< the request has one */
     uint8_t body_chunked; /**< to the backend: in chunks */
     uint8_t body_over;    /**< all of it was read */
@@ -225,13 +236,19 @@ void exchange_out(proxy_exchange *x, apr_bucket *e);
 
 /* ---- exchange_answer.c ---- */
 
-/** A head came, by fields: set status, fields and type of r. */
+/** A head came, by fields: the answer's status, fields and type, and what a 101 says of its protocol. */
 void exchange_head(proxy_exchange *x, const http_head *head);
 
-/** The same in steps: the status (@a reason NULL: the usual), each field (strings live as long as r), and the end. */
+/** The same in steps: the status (@a reason NULL: the usual), each field (strings live as long as x->pool), and the end. */
 void exchange_status(proxy_exchange *x, int code, const char *reason, apr_size_t len);
 void exchange_field(proxy_exchange *x, const char *name, const char *value);
 void exchange_fields_done(proxy_exchange *x);
+
+/** The same of a script's head, all of @a text. @return APR_SUCCESS; else x->bad is set */
+apr_status_t exchange_script_head(proxy_exchange *x, char *text, apr_size_t len);
+
+/** A field behind the body. It is copied. */
+void exchange_trailer(proxy_exchange *x, const http_field *f);
 
 /** A 1xx answer: between these its fields are told; then it goes on to the client, unless x->bad is set. */
 void exchange_interim_begin(proxy_exchange *x, int code);
@@ -245,6 +262,11 @@ void exchange_pass(proxy_exchange *x);
 
 /** The answer cannot be completed: its client must see that. */
 void exchange_cut(proxy_exchange *x);
+
+/** A line of the error log about it. */
+void exchange_log(const char *file, int line, int module_index, int level, apr_status_t error,
+                  const proxy_exchange *x, const char *fmt, ...)
+    __attribute__((format(printf, 7, 8)));
 
 /* ---- exchange_tunnel.c ---- */
 

@@ -145,23 +145,19 @@ static apr_size_t fcgi_headers_behind(apr_size_t n)
 
 static int fcgi_begin(proxy_exchange *x)
 {
-    request_rec *r = x->r;
     const int keep = client_origin_settings(x->origin)->reuse;
     fcgi_params out = {.at = 3 * FCGI_HEADER, .room = FCGI_PARAMS_ROOM};
-    int status = script_environment(x);
     unsigned char *p;
     apr_size_t n;
     fcgi_state *s;
 
-    if (status != OK)
-        return status;
-    x->script = s = apr_pcalloc(r->pool, sizeof *s);
+    x->script = s = apr_pcalloc(x->pool, sizeof *s);
     x->keep = (uint8_t)keep;
-    out.buf = apr_palloc(r->pool, out.room);
-    fcgi_params_put(r->pool, r->subprocess_env, &out, fcgi_headers_behind(0));
+    out.buf = apr_palloc(x->pool, out.room);
+    fcgi_params_put(x->pool, x->variables, &out, fcgi_headers_behind(0));
     n = out.at - 3 * FCGI_HEADER;
     if (out.room - out.at < fcgi_headers_behind(n))
-        fcgi_params_grow(r->pool, &out, fcgi_headers_behind(n));
+        fcgi_params_grow(x->pool, &out, fcgi_headers_behind(n));
     p = fcgi_stream_split(fcgi_request_put(out.buf, keep), FCGI_PARAMS, n);
     if (x->body_over && !x->body_n) {
         fcgi_header(p, FCGI_STDIN, 0, 0);
@@ -169,15 +165,15 @@ static int fcgi_begin(proxy_exchange *x)
         s->bodiless = 1;
     }
     BRG_ASSERT((apr_size_t)(p - out.buf) <= out.room);
-    exchange_out(x, apr_bucket_pool_create((char *)out.buf, (apr_size_t)(p - out.buf), r->pool,
-                                           r->connection->bucket_alloc));
+    exchange_out(x, apr_bucket_pool_create((char *)out.buf, (apr_size_t)(p - out.buf), x->pool,
+                                           x->alloc));
     return OK;
 }
 
 /* One record for what is here, and an empty one at the end. */
 static void fcgi_body(proxy_exchange *x, apr_bucket_brigade *bb, int last)
 {
-    apr_bucket_alloc_t *alloc = x->r->connection->bucket_alloc;
+    apr_bucket_alloc_t *alloc = x->alloc;
     unsigned char header[FCGI_HEADER];
 
     while (!APR_BRIGADE_EMPTY(bb)) {
@@ -205,19 +201,19 @@ static void fcgi_body(proxy_exchange *x, apr_bucket_brigade *bb, int last)
 /* PHP writes messages there. */
 static void fcgi_log_errors(proxy_exchange *x, fcgi_state *s)
 {
-    const char *script = apr_table_get(x->r->subprocess_env, "SCRIPT_FILENAME");
+    const char *script = apr_table_get(x->variables, "SCRIPT_FILENAME");
 
     if (!s->errors_n)
         return;
-    ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, x->r, APLOGNO(01071) "Got error '%.*s', script: %s",
-                  (int)s->errors_n, s->errors, script ? script : x->r->uri);
+    exchange_log(APLOG_MARK, APLOG_ERR, 0, x, APLOGNO(01071) "Got error '%.*s', script: %s",
+                 (int)s->errors_n, s->errors, script ? script : x->uri);
     s->errors_n = 0;
 }
 
 static void fcgi_errors(proxy_exchange *x, fcgi_state *s, const char *data, apr_size_t len)
 {
     if (!s->errors)
-        s->errors = apr_palloc(x->r->pool, FCGI_STDERR_MOST);
+        s->errors = apr_palloc(x->pool, FCGI_STDERR_MOST);
     while (len) {
         apr_size_t n = FCGI_STDERR_MOST - s->errors_n;
 
@@ -348,7 +344,7 @@ static apr_status_t fcgi_take(proxy_exchange *x)
 
     if (!client_in_size(x->cc))
         return APR_EAGAIN;
-    e = client_in_bucket(x->cc, client_in_size(x->cc), x->r->connection->bucket_alloc);
+    e = client_in_bucket(x->cc, client_in_size(x->cc), x->alloc);
     APR_BRIGADE_INSERT_TAIL(x->in, e);
     while (e != APR_BRIGADE_SENTINEL(x->in) && !x->bad) {
         const char *data;
@@ -385,15 +381,16 @@ static void fcgi_log_broken(const proxy_exchange *x, apr_status_t error, const c
 {
     const proxy_target *t = x->target;
 
-    ap_log_rerror(APLOG_MARK, APLOG_ERR, error, x->r,
-                  APLOGNO(01075) "Error dispatching request to %s: %s",
-                  t->socket ? t->socket : t->host, text);
+    exchange_log(APLOG_MARK, APLOG_ERR, error, x,
+                 APLOGNO(01075) "Error dispatching request to %s: %s",
+                 t->socket ? t->socket : t->host, text);
 }
 
 const proxy_codec proxy_fcgi_codec = {.name = "FCGI",
                                       .module = &proxy_fcgi_module,
                                       .broken = HTTP_SERVICE_UNAVAILABLE, /* as Apache's module */
                                       .any_length = 1,
+                                      .script = 1,
                                       .path_field = fcgi_path_field,
                                       .log_broken = fcgi_log_broken,
                                       .whole = 1,

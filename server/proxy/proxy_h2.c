@@ -27,8 +27,8 @@ static int h2c_begin(proxy_exchange *x)
 
     BRG_ASSERT(x->cc && x->codec == &proxy_h2_codec);
     if (!x->cc->session && !h2c_speaks(x)) {
-        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, x->r,
-                      "%s does not speak HTTP/2: its handshake chose no h2", x->target->url);
+        exchange_log(APLOG_MARK, APLOG_ERR, 0, x,
+                     "%s does not speak HTTP/2: its handshake chose no h2", x->target->url);
         return HTTP_BAD_GATEWAY;
     }
     if (!(s = h2c_session_get(x->cc)))

@@ -72,8 +72,6 @@ static int h2c_length(h2c_stream *st, const http_field *f)
 /* @param st  NULL: of an interim answer */
 static const char *h2c_fields(proxy_exchange *x, h2c_stream *st, const http_field_block *list)
 {
-    request_rec *r = x->r;
-
     for (uint32_t i = 0; i < list->n; i++) {
         const http_field *f = &list->field[i];
         const int is_length = f->name_len == 14 && !memcmp(f->name, "content-length", 14);
@@ -86,8 +84,8 @@ static const char *h2c_fields(proxy_exchange *x, h2c_stream *st, const http_fiel
             continue; /* once more the same */
         if (is_length && st && !h2c_length(st, f))
             return "a wrong Content-Length";
-        exchange_field(x, apr_pstrmemdup(r->pool, f->name, f->name_len),
-                       apr_pstrmemdup(r->pool, f->value, f->value_len));
+        exchange_field(x, apr_pstrmemdup(x->pool, f->name, f->name_len),
+                       apr_pstrmemdup(x->pool, f->value, f->value_len));
     }
     return NULL;
 }
@@ -115,15 +113,12 @@ static apr_status_t h2c_answer(proxy_exchange *x, h2c_stream *st, const http_fie
 
 static apr_status_t h2c_trailers(proxy_exchange *x, const http_field_block *list)
 {
-    request_rec *r = x->r;
-
     for (uint32_t i = 0; i < list->n; i++) {
         const http_field *f = &list->field[i];
 
         if (h2c_field_is_bad(f))
             return h2c_bad(x, "a malformed trailer");
-        apr_table_addn(r->trailers_out, apr_pstrmemdup(r->pool, f->name, f->name_len),
-                       apr_pstrmemdup(r->pool, f->value, f->value_len));
+        exchange_trailer(x, f);
     }
     return APR_SUCCESS;
 }
@@ -131,8 +126,7 @@ static apr_status_t h2c_trailers(proxy_exchange *x, const http_field_block *list
 /* An answer to HEAD, 204 and 304 have none, whatever their Content-Length. */
 static int h2c_has_no_body(const proxy_exchange *x)
 {
-    return x->r->header_only || x->r->status == HTTP_NO_CONTENT ||
-           x->r->status == HTTP_NOT_MODIFIED;
+    return x->is_head || x->code == HTTP_NO_CONTENT || x->code == HTTP_NOT_MODIFIED;
 }
 
 /* The stream ended: as much came as was told (RFC 9113, 8.1.1). */
@@ -166,8 +160,7 @@ static apr_status_t h2c_data(proxy_exchange *x, h2c_stream *st)
     if (!x->answered || h2c_has_no_body(x) || (st->length >= 0 && st->came > st->length))
         return h2c_bad(x, "more of a body than was told");
     BRG_ASSERT(st->data_at + n <= st->data_cap);
-    e = apr_bucket_heap_create(st->data, st->data_cap, st->data_end,
-                               x->r->connection->bucket_alloc);
+    e = apr_bucket_heap_create(st->data, st->data_cap, st->data_end, x->alloc);
     e->start = (apr_off_t)st->data_at;
     e->length = n;
     APR_BRIGADE_INSERT_TAIL(x->in, e);

@@ -84,9 +84,9 @@ void h2c_greet(h2c_session *s)
     h2c_put_number(s, H2_WINDOW_UPDATE, 0, H2C_WINDOW_ALL - H2_WINDOW_DEFAULT);
 }
 
-static uint8_t *h2c_put_field(uint8_t *p, request_rec *r, const proxy_line *l)
+static uint8_t *h2c_put_field(uint8_t *p, apr_pool_t *pool, const proxy_line *l)
 {
-    char *name = apr_pstrmemdup(r->pool, l->name, l->name_len);
+    char *name = apr_pstrmemdup(pool, l->name, l->name_len);
     const int secret = !strcasecmp(l->name, "Authorization") || !strcasecmp(l->name, "Cookie");
 
     for (char *c = name; *c; c++)
@@ -122,24 +122,23 @@ static void h2c_put_block(h2c_session *s, uint32_t id, const uint8_t *block, apr
 
 apr_size_t h2c_request(proxy_exchange *x, const h2c_stream *st)
 {
-    request_rec *r = x->r;
     const proxy_line *lines;
     const char *host, *scheme = x->target->scheme == PROXY_SCHEME_H2 ? "https" : "http";
     const int n = proxy_request_lines(x, &lines, &host);
-    apr_size_t room = HPACK_LINE_ROOM(8, strlen(r->method)) + HPACK_LINE_ROOM(8, 8) +
+    apr_size_t room = HPACK_LINE_ROOM(8, strlen(x->method)) + HPACK_LINE_ROOM(8, 8) +
                       HPACK_LINE_ROOM(12, strlen(host)) +
                       HPACK_LINE_ROOM(6, strlen(x->target->path));
     uint8_t *block, *p;
 
     for (int i = 0; i < n; i++)
         room += HPACK_LINE_ROOM(lines[i].name_len, lines[i].value_len);
-    p = block = apr_palloc(r->pool, room);
-    p = h2c_put_pseudo(p, ":method", r->method);
+    p = block = apr_palloc(x->pool, room);
+    p = h2c_put_pseudo(p, ":method", x->method);
     p = h2c_put_pseudo(p, ":scheme", scheme);
     p = h2c_put_pseudo(p, ":authority", host);
     p = h2c_put_pseudo(p, ":path", x->target->path);
     for (int i = 0; i < n; i++)
-        p = h2c_put_field(p, r, &lines[i]);
+        p = h2c_put_field(p, x->pool, &lines[i]);
     BRG_ASSERT((apr_size_t)(p - block) <= room);
     h2c_put_block(st->s, st->id, block, (apr_size_t)(p - block), st->ended);
     return (apr_size_t)(p - block);

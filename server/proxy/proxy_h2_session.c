@@ -42,8 +42,7 @@ static void stream_free(h2c_stream *st)
 
 h2c_stream *h2c_stream_open(h2c_session *s, proxy_exchange *x)
 {
-    request_rec *r = x->r;
-    h2c_stream *st = apr_pcalloc(r->pool, sizeof *st);
+    h2c_stream *st = apr_pcalloc(x->pool, sizeof *st);
 
     BRG_ASSERT(!s->leaving && !s->bad && s->next <= H2_STREAM_MAX);
     st->s = s;
@@ -52,7 +51,7 @@ h2c_stream *h2c_stream_open(h2c_session *s, proxy_exchange *x)
     s->next += 2;
     st->began = exchange_now(x);
     st->window = s->initial;
-    st->body = apr_brigade_create(r->pool, r->connection->bucket_alloc);
+    st->body = apr_brigade_create(x->pool, x->alloc);
     st->blocks_last = &st->blocks;
     st->length = -1;
     st->prev = s->last;

@@ -268,24 +268,15 @@ static proxy_exchange *proxy_exchange_make(request_rec *r, proxy_target *target)
 {
     proxy_exchange *x = apr_pcalloc(r->pool, sizeof *x);
 
-    for (int i = 0; i < 3; i++) {
-        x->own[i].p = r->pool;
-        x->own[i].bucket_alloc = r->connection->bucket_alloc;
-        APR_RING_INIT(&x->own[i].list, apr_bucket, link);
-    }
-    x->r = r;
+    exchange_of_request(x, r);
     x->target = target;
     x->loop = loop_self();
     x->ticket.notify = proxy_notified;
     x->ticket.baton = x;
-    x->out = &x->own[0];
-    x->in = &x->own[1];
-    x->body = &x->own[2];
     x->has_body = (uint8_t)(ap_request_has_body(r) != 0);
     x->body_over = !x->has_body;
     if (!x->has_body) /* there is nothing to wait for (RFC 9110, 10.1.1) */
         r->expecting_100 = 0;
-    proxy_settings_for(r, &x->conf);
     proxy_tell_begin(r, &x->told);
     apr_pool_cleanup_register(r->pool, x, proxy_pool_ends, apr_pool_cleanup_null);
     return x;

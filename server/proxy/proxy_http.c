@@ -13,20 +13,12 @@ APLOG_USE_MODULE(proxy_http);
 
 #define HTTP_TRAILERS_MOST 16384 /* bytes of a trailer section */
 
-static int http_asked_method(const request_rec *r)
-{
-    return r->header_only ? HTTP_METHOD_HEAD : HTTP_METHOD_GET;
-}
-
 static int http_begin(proxy_exchange *x)
 {
-    request_rec *r = x->r;
     apr_bucket *head;
 
     x->left = 0;
     x->chunked = (h1_chunked){0};
-    x->holds =
-        x->has_body && !x->body_n && r->expecting_100 && x->conf.pass_continue && !x->body_over;
     if (x->has_body && !x->holds && !x->body_over && !x->body_n)
         (void)exchange_body_ahead(x);
     head = proxy_request_head(x);
@@ -40,7 +32,7 @@ static int http_begin(proxy_exchange *x)
 
 static void http_body(proxy_exchange *x, apr_bucket_brigade *bb, int last)
 {
-    apr_bucket_alloc_t *alloc = x->r->connection->bucket_alloc;
+    apr_bucket_alloc_t *alloc = x->alloc;
     apr_off_t n = 0;
     char line[24];
     int len;
@@ -75,17 +67,15 @@ static apr_status_t http_interim(proxy_exchange *x, const http_head *head)
 
 static const char *http_bad(proxy_exchange *x, const http_head *head)
 {
-    return apr_psprintf(x->r->pool, head->why ? head->why : "malformed head", (int)head->bad_len,
+    return apr_psprintf(x->pool, head->why ? head->why : "malformed head", (int)head->bad_len,
                         head->bad ? head->bad : "", "");
 }
 
 /* RFC 9112, 9.3: what both sides have said of the connection. */
 static int http_may_keep(const proxy_exchange *x, const http_head *head)
 {
-    if (x->body_end == H1_BODY_CLOSE || x->body_end == H1_BODY_TUNNEL ||
-        apr_table_get(x->r->subprocess_env, "proxy-nokeepalive"))
-        return 0;
-    return h1_response_keeps(head);
+    return x->body_end != H1_BODY_CLOSE && x->body_end != H1_BODY_TUNNEL && !x->no_keep &&
+           h1_response_keeps(head);
 }
 
 static void http_framed(proxy_exchange *x, const http_head *head)
@@ -115,17 +105,8 @@ static apr_status_t http_head_taken(proxy_exchange *x, const http_head *head)
     if (x->holds) /* it is answered without its body, which the client need not send */
         x->body_over = 1;
     x->holds = 0;
-    x->body_end = h1_response_body(head, http_asked_method(x->r), connect);
+    x->body_end = h1_response_body(head, x->is_head ? HTTP_METHOD_HEAD : HTTP_METHOD_GET, connect);
     exchange_head(x, head);
-    if (head->code == HTTP_SWITCHING_PROTOCOLS) {
-        const http_field *f =
-            &head->field[head->known[HTTP_F_UPGRADE] >= 0 ? head->known[HTTP_F_UPGRADE] : 0];
-
-        if (head->known[HTTP_F_UPGRADE] >= 0)
-            apr_table_setn(x->r->headers_out, "Upgrade",
-                           apr_pstrmemdup(x->r->pool, f->value, f->value_len));
-        apr_table_setn(x->r->headers_out, "Connection", "Upgrade");
-    }
     http_framed(x, head);
     return APR_SUCCESS;
 }
@@ -164,18 +145,16 @@ static apr_status_t http_take_head(proxy_exchange *x)
 /* A small answer that is whole lies in the request's pool. */
 static void http_take_small(proxy_exchange *x, uint32_t n)
 {
-    request_rec *r = x->r;
-    const char *copy = apr_pmemdup(r->pool, client_in(x->cc), n);
+    const char *copy = apr_pmemdup(x->pool, client_in(x->cc), n);
 
     BRG_ASSERT(n <= CLIENT_COPIED && n <= client_in_size(x->cc));
-    APR_BRIGADE_INSERT_TAIL(x->in,
-                            apr_bucket_pool_create(copy, n, r->pool, r->connection->bucket_alloc));
+    APR_BRIGADE_INSERT_TAIL(x->in, apr_bucket_pool_create(copy, n, x->pool, x->alloc));
     client_in_take(x->cc, n);
 }
 
 static void http_take_bytes(proxy_exchange *x, uint32_t n)
 {
-    APR_BRIGADE_INSERT_TAIL(x->in, client_in_bucket(x->cc, n, x->r->connection->bucket_alloc));
+    APR_BRIGADE_INSERT_TAIL(x->in, client_in_bucket(x->cc, n, x->alloc));
 }
 
 static apr_status_t http_take_length(proxy_exchange *x)
@@ -204,7 +183,6 @@ typedef struct http_trailers {
 static const char *http_trailer(proxy_exchange *x, http_trailers *t)
 {
     static const h1_limits limits = {.line = PROXY_FIELD_SIZE, .field_size = PROXY_FIELD_SIZE};
-    request_rec *r = x->r;
     http_field f;
     const char *bad;
 
@@ -216,8 +194,7 @@ static const char *http_trailer(proxy_exchange *x, http_trailers *t)
     }
     bad = h1_parse_field(&f, t->line, t->len, &limits);
     if (!bad) /* clients of HTTP/2 get them, those of HTTP/1 do not, as from Apache */
-        apr_table_addn(r->trailers_out, apr_pstrmemdup(r->pool, f.name, f.name_len),
-                       apr_pstrmemdup(r->pool, f.value, f.value_len));
+        exchange_trailer(x, &f);
     t->len = 0;
     return bad;
 }
@@ -229,7 +206,7 @@ static apr_size_t http_take_trailers(proxy_exchange *x, const char *data, apr_si
     apr_size_t i = 0;
 
     if (!t)
-        x->script = t = apr_pcalloc(x->r->pool, sizeof *t);
+        x->script = t = apr_pcalloc(x->pool, sizeof *t);
     while (i < len && !x->complete && !x->bad) {
         const char c = data[i++];
 
@@ -259,8 +236,7 @@ static apr_size_t http_take_framing(proxy_exchange *x, const char *data, apr_siz
 /* All that came is one bucket, of which framing is cut out: pieces of a block share it. */
 static apr_status_t http_take_chunked(proxy_exchange *x)
 {
-    apr_bucket *e = client_in_bucket(x->cc, client_in_size(x->cc), x->r->connection->bucket_alloc),
-               *next;
+    apr_bucket *e = client_in_bucket(x->cc, client_in_size(x->cc), x->alloc), *next;
 
     APR_BRIGADE_INSERT_TAIL(x->in, e);
     while (e != APR_BRIGADE_SENTINEL(x->in) && !x->bad) {
@@ -373,6 +349,7 @@ const proxy_codec proxy_http_codec = {.name = "HTTP",
                                       .broken = HTTP_BAD_GATEWAY,
                                       .plans = 1,
                                       .client_repeats = 1,
+                                      .expects = 1,
                                       .begin = http_begin,
                                       .body = http_body,
                                       .take = http_take,

@@ -37,8 +37,7 @@ static apr_status_t plain_end(proxy_exchange *x)
 static void plain_take(proxy_exchange *x)
 {
     BRG_ASSERT(x->answered && x->cc);
-    APR_BRIGADE_INSERT_TAIL(
-        x->in, client_in_bucket(x->cc, client_in_size(x->cc), x->r->connection->bucket_alloc));
+    APR_BRIGADE_INSERT_TAIL(x->in, client_in_bucket(x->cc, client_in_size(x->cc), x->alloc));
 }
 
 /* ---- SCGI ---- */
@@ -66,36 +65,27 @@ static apr_size_t scgi_size(const apr_table_t *env)
 /* CONTENT_LENGTH is the first; all is a netstring. */
 static int scgi_begin(proxy_exchange *x)
 {
-    request_rec *r = x->r;
-    const int status = script_environment(x);
-    const apr_array_header_t *all;
-    const apr_table_entry_t *e;
-    const char *length, *first;
+    const apr_array_header_t *all = apr_table_elts(x->variables);
+    const apr_table_entry_t *e = (const void *)all->elts;
+    const char *length = apr_table_get(x->variables, "CONTENT_LENGTH"), *first;
     apr_size_t n;
     char *buf, *p;
 
-    if (status != OK)
-        return status;
-    x->script = apr_pcalloc(r->pool, sizeof(script_head));
-    length = apr_table_get(r->subprocess_env, "CONTENT_LENGTH");
+    x->script = apr_pcalloc(x->pool, sizeof(script_head));
     if (!length)
         length = "0";
-    n = scgi_size(r->subprocess_env) + sizeof "CONTENT_LENGTH" + strlen(length) + 1 +
-        sizeof "SCGI" + 2;
-    first = apr_psprintf(r->pool, "%" APR_SIZE_T_FMT ":", n);
-    buf = apr_palloc(r->pool, strlen(first) + n + 2);
+    n = scgi_size(x->variables) + sizeof "CONTENT_LENGTH" + strlen(length) + 1 + sizeof "SCGI" + 2;
+    first = apr_psprintf(x->pool, "%" APR_SIZE_T_FMT ":", n);
+    buf = apr_palloc(x->pool, strlen(first) + n + 2);
     p = scgi_put(buf, first) - 1;
     p = scgi_put(scgi_put(p, "CONTENT_LENGTH"), length);
     p = scgi_put(scgi_put(p, "SCGI"), "1");
-    all = apr_table_elts(r->subprocess_env);
-    e = (const void *)all->elts;
     for (int i = 0; i < all->nelts; i++)
         if (strcmp(e[i].key, "CONTENT_LENGTH") && strcmp(e[i].key, "SCGI"))
             p = scgi_put(scgi_put(p, e[i].key), e[i].val);
     BRG_ASSERT((apr_size_t)(p - buf) == strlen(first) + n);
     *p++ = ',';
-    exchange_out(x, apr_bucket_pool_create(buf, (apr_size_t)(p - buf), r->pool,
-                                           r->connection->bucket_alloc));
+    exchange_out(x, apr_bucket_pool_create(buf, (apr_size_t)(p - buf), x->pool, x->alloc));
     return OK;
 }
 
@@ -136,61 +126,24 @@ static char *uwsgi_put(char *p, const char *s)
     return p + n;
 }
 
-static void uwsgi_decode(request_rec *r, const char *name)
-{
-    const char *value = apr_table_get(r->subprocess_env, name);
-    char *decoded = value ? apr_pstrdup(r->pool, value) : NULL;
-
-    if (decoded && ap_unescape_url(decoded) == OK)
-        apr_table_setn(r->subprocess_env, name, decoded);
-}
-
-/* What follows the worker's path is PATH_INFO, as with mod_proxy_uwsgi. */
-static void uwsgi_path_info(proxy_exchange *x)
-{
-    request_rec *r = x->r;
-    const char *path = x->target->path, *prefix = x->target->worker->prefix;
-    const apr_size_t skip =
-        strlen(prefix) && prefix[strlen(prefix) - 1] == '/' ? strlen(prefix) - 1 : strlen(prefix);
-    char *info = apr_pstrmemdup(r->pool, path, strcspn(path, "?"));
-    apr_size_t n, all = strlen(r->uri);
-
-    if (strlen(info) >= skip && !strncmp(info, prefix, skip))
-        info += skip;
-    ap_unescape_url(info);
-    n = strlen(info);
-    if (!n || *info != '/' || n > all || strcmp(r->uri + all - n, info) != 0)
-        return;
-    apr_table_setn(r->subprocess_env, "SCRIPT_NAME", apr_pstrmemdup(r->pool, r->uri, all - n));
-    apr_table_setn(r->subprocess_env, "PATH_INFO", info);
-    uwsgi_decode(r, "SCRIPT_FILENAME");
-}
-
 static int uwsgi_begin(proxy_exchange *x)
 {
-    request_rec *r = x->r;
-    const int status = script_environment(x);
-    const apr_array_header_t *all;
-    const apr_table_entry_t *e;
+    const apr_array_header_t *all = apr_table_elts(x->variables);
+    const apr_table_entry_t *e = (const void *)all->elts;
     apr_size_t n = 0;
     char *buf, *p;
 
-    if (status != OK)
-        return status;
-    uwsgi_path_info(x);
-    all = apr_table_elts(r->subprocess_env);
-    e = (const void *)all->elts;
     for (int i = 0; i < all->nelts; i++)
         n += strlen(e[i].key) + strlen(e[i].val) + 4;
     if (n > UWSGI_MOST) {
-        ap_log_rerror(
-            APLOG_MARK, APLOG_ERR, 0, r,
+        exchange_log(
+            APLOG_MARK, APLOG_ERR, 0, x,
             APLOGNO(10259) "can't send headers to %s:%u: packet size too large (%" APR_SIZE_T_FMT
                            ")",
             x->target->host, (unsigned)x->target->port, n);
         return HTTP_INTERNAL_SERVER_ERROR;
     }
-    p = buf = apr_palloc(r->pool, n + 4);
+    p = buf = apr_palloc(x->pool, n + 4);
     *p++ = 0;
     *p++ = (char)(n & 0xff);
     *p++ = (char)(n >> 8);
@@ -198,7 +151,7 @@ static int uwsgi_begin(proxy_exchange *x)
     for (int i = 0; i < all->nelts; i++)
         p = uwsgi_put(uwsgi_put(p, e[i].key), e[i].val);
     BRG_ASSERT(p == buf + n + 4);
-    exchange_out(x, apr_bucket_pool_create(buf, n + 4, r->pool, r->connection->bucket_alloc));
+    exchange_out(x, apr_bucket_pool_create(buf, n + 4, x->pool, x->alloc));
     return OK;
 }
 
@@ -249,6 +202,7 @@ const proxy_codec proxy_scgi_codec = {.name = "SCGI",
                                       .broken = HTTP_BAD_GATEWAY,
                                       .path_field = scgi_path_field,
                                       .file_field = scgi_file_field,
+                                      .script = 1,
                                       .whole = 1,
                                       .close = 1,
                                       .begin = scgi_begin,
@@ -259,6 +213,8 @@ const proxy_codec proxy_scgi_codec = {.name = "SCGI",
 const proxy_codec proxy_uwsgi_codec = {.name = "UWSGI",
                                        .module = &proxy_uwsgi_module,
                                        .broken = HTTP_BAD_GATEWAY,
+                                       .script = 1,
+                                       .path_info = 1,
                                        .whole = 1,
                                        .close = 1,
                                        .begin = uwsgi_begin,

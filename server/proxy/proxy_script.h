@@ -26,13 +26,10 @@ typedef struct script_head {
 apr_size_t script_head_take(proxy_exchange *x, script_head *head, const char *data, apr_size_t len,
                             int *done);
 
-/** The head is whole: set status and fields of r. @return APR_SUCCESS; else x->bad is set */
+/** The head is whole: the answer's status and fields are told. @return APR_SUCCESS; else x->bad is set */
 apr_status_t script_head_read(proxy_exchange *x, script_head *head);
 
-/** 1: r->status may end a request; else x->bad is set. A script has no interim answers, and no other protocol. */
+/** 1: x->code may end a request; else x->bad is set. A script has no interim answers, and no other protocol. */
 int script_status_is_final(proxy_exchange *x);
-
-/** Variables for the backend, in r->subprocess_env; CONTENT_LENGTH is right where the body was read. @return OK or a status */
-int script_environment(proxy_exchange *x);
 
 #endif

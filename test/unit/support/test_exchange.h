@@ -91,19 +91,16 @@ static proxy_exchange *exchange_make_on(apr_pool_t *p, const proxy_codec *codec,
     const client_settings settings = {
         .server = ap_server_conf, .host = "127.0.0.1", .port = 80, .reuse = 1};
 
-    x->r = r;
+    exchange_of_request(x, r);
     x->codec = codec;
     x->target = exchange_target(p, scheme, name);
     x->origin = client_origin_once(p, &settings);
     x->cc = cc;
-    x->out = apr_brigade_create(p, r->connection->bucket_alloc);
-    x->in = apr_brigade_create(p, r->connection->bucket_alloc);
-    x->body = apr_brigade_create(p, r->connection->bucket_alloc);
     x->has_body = body != 0;
     x->body_over = 1; /* it is not read from a client */
     x->body_n = body;
     x->state = EXCHANGE_TALK;
-    proxy_settings_for(r, &x->conf);
+    exchange_check(!codec->script || exchange_variables(x) == OK);
     exchange_check(codec->begin(x) == OK);
     return x;
 }
