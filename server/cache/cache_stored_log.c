@@ -316,6 +316,15 @@ static int view_filename(const cache_entry *e, const char *args, char *filename,
     return 0;
 }
 
+/* Answers of a plan have each its own. */
+static const char *view_content_type(const cache_entry *e, const http_answer *a)
+{
+    for (int i = 0; e->plan && i < a->n_fields; i++)
+        if (!strcasecmp(a->field[i].name, "Content-Type"))
+            return a->field[i].value;
+    return e->log->content_type;
+}
+
 static int log_directly(const policy_stored_loggers *loggers, cache_entry *e, const brg_conn *bc,
                         const http_head *h, const cache_observed_answer *sent, apr_time_t began,
                         cache_log_step step)
@@ -337,7 +346,7 @@ static int log_directly(const policy_stored_loggers *loggers, cache_entry *e, co
                          .args = o->args,
                          .filename = o->filename,
                          .handler = o->handler,
-                         .content_type = o->content_type,
+                         .content_type = view_content_type(e, sent->answer),
                          .body_sent = sent->body_sent,
                          .received = h->head_len,
                          .sent = (apr_off_t)sent->head_sent + sent->body_sent,

@@ -2,6 +2,7 @@
 /* Requests that are sent on before they have a request_rec (h1_ahead.h). */
 #include "h1_ahead.h"
 #include "cache_plan.h"
+#include "connection.h"
 #include "h1_conn_private.h"
 #include "loop.h"
 #include "transport.h"
@@ -75,10 +76,9 @@ struct conn_ahead *h1_ahead_take(brg_conn *bc)
 
 void h1_ahead_drop(brg_conn *bc)
 {
-    struct conn_ahead *ahead = h1_ahead_take(bc);
-
-    if (ahead)
-        ahead->kind->drop(ahead);
+    if (bc->ahead)
+        bc->ahead->kind->drop(bc->ahead);
+    bc->ahead = NULL;
 }
 
 int h1_ahead_keeps(const brg_conn *bc, const server_rec *s, int *asked)
@@ -132,25 +132,50 @@ static int ahead_answered(brg_conn *bc)
         return ahead_answered_stream(bc);
     h1_ahead_drop(bc);
     conn_in_consume(bc, head_len);
+    h1_conn_count_bytes(bc);
     bc->requests++;
     bc->loop->ended_n++;
     bc->loop->full_n++;
     bc->idle_until = bc->loop->monotonic + h1_conn_server(bc)->keep_alive_timeout;
     bc->head_began = bc->loop->monotonic;
-    if (bc->close_after == CONN_KEEP && !bc->pending && !bc->failed) {
+    if (bc->close_after == CONN_KEEP && !bc->pending && !bc->failed && !core_output_pending(bc)) {
         conn_enter(bc, CONN_HEAD);
         return 1;
     }
     return h1_conn_written(bc);
 }
 
-int h1_ahead_go_on(brg_conn *bc)
+/* As the client of a request whose handler waits (h1_conn_held.c): it may have ended its sending alone. */
+static int ahead_client_left(const brg_conn *bc)
 {
-    BRG_ASSERT(bc->state == CONN_WAIT && bc->ahead && loop_self() == bc->loop);
-    if (bc->failed || bc->read_eof)
-        return ahead_full(bc);
+    const struct conn_ahead *ahead = bc->ahead;
+
+    return bc->failed || (bc->read_eof && !bc->master && !ahead->close && ahead->minor &&
+                          conn_in_size(bc) == ahead->head_len);
+}
+
+/* Its answer is on its way. @return 0: bc is gone, or a worker has it */
+static int ahead_answers(brg_conn *bc)
+{
+    if (!ahead_client_left(bc))
+        return bc->master || h1_held_write(bc);
+    h1_conn_drop(bc);
+    return 0;
+}
+
+static apr_time_t ahead_due(const brg_conn *bc)
+{
+    const apr_time_t write_due = bc->loop->monotonic + h1_conn_patience(bc);
+
+    return !bc->master && core_output_pending(bc) && write_due < bc->ahead->due ? write_due
+                                                                                : bc->ahead->due;
+}
+
+static int ahead_step(brg_conn *bc)
+{
     switch (bc->ahead->kind->go_on(bc)) {
     case H1_AHEAD_WAITS:
+        h1_conn_wait(bc, ahead_due(bc));
         return 0;
     case H1_AHEAD_ANSWERED:
         return ahead_answered(bc);
@@ -159,9 +184,21 @@ int h1_ahead_go_on(brg_conn *bc)
     }
 }
 
+int h1_ahead_go_on(brg_conn *bc)
+{
+    BRG_ASSERT(bc->state == CONN_WAIT && bc->ahead && loop_self() == bc->loop);
+    if (bc->ahead->answers)
+        return ahead_answers(bc) ? ahead_step(bc) : 0;
+    return bc->failed || bc->read_eof ? ahead_full(bc) : ahead_step(bc);
+}
+
 int h1_ahead_expired(brg_conn *bc)
 {
     BRG_ASSERT(bc->state == CONN_WAIT && bc->ahead);
+    if (bc->loop->monotonic < bc->ahead->due) { /* the client took no output for Timeout */
+        h1_conn_drop(bc);
+        return 0;
+    }
     bc->ahead->expired = 1;
-    return ahead_full(bc);
+    return ahead_step(bc);
 }

@@ -5,15 +5,16 @@
 /**
  * @file h1_ahead.h
  * A request that is sent on to its backend ahead of its request_rec: a plan (cache/cache_plan.h) says what its phases would
- * decide. Its head stays in the connection's input until its answer is known. An answer that is simple and whole goes to the
- * client as it came; for all else the request is made of that head then, runs its phases, and its handler takes over what was
- * begun (h1_ahead_take()).
+ * decide. Its head stays in the connection's input until it is answered. A simple answer goes to the client as it comes; for all else
+ * the request is made of that head then, runs its phases, and its handler takes over what was begun (h1_ahead_take()).
  *
  *   state of bc   what moves it on                         next
  *   ------------  ---------------------------------------  -----------------------------------------------
- *   CONN_WAIT     the backend's whole answer came          it is sent: CONN_HEAD, or what sending leads to
+ *   CONN_WAIT     the head of a simple answer came         ahead->answers: the same, as its pieces come
  *   with ahead    any other answer, or a failure;          the request is made; bc->ahead is its handler's
  *                 the client left; the time is over
+ *   ... answers   the answer ended                         CONN_HEAD, or what sending leads to
+ *                 the client left, or takes nothing        closed
  *
  * Where the phases of such a request run on a worker, or wait, what was begun stays in bc->ahead until its handler is back on the
  * loop: the request is not sent a second time.
@@ -29,7 +30,7 @@ struct conn_ahead;
 /** What became of an answer. */
 typedef enum h1_ahead_step {
     H1_AHEAD_WAITS,
-    H1_AHEAD_ANSWERED, /**< it is sent, or waits in bc->pending; bc->close_after is set */
+    H1_AHEAD_ANSWERED, /**< it is sent, or waits for the client; bc->close_after is set */
     H1_AHEAD_FULL      /**< the full way has to go on; nothing was sent */
 } h1_ahead_step;
 
@@ -37,8 +38,8 @@ typedef enum h1_ahead_step {
 typedef struct conn_ahead_carrier {
     /** What bc lacks for the full way is made, and its request run (h1_stream_run()). bc may be gone afterwards. */
     void (*full)(brg_conn *bc);
-    /** 1: so many bytes may wait for the client. */
-    int (*has_room)(const brg_conn *bc, size_t len);
+    /** So many bytes of an answer are taken, whether the client takes them or not. @return 0: that is too much */
+    int (*reserve)(brg_conn *bc, size_t len);
 } conn_ahead_carrier;
 
 /** Embedded in an object of its owner's. */
@@ -49,9 +50,10 @@ struct conn_ahead {
     struct cache_entry *entry;         /**< of its plan; held by the owner */
     uint32_t head_len;                 /**< bytes at the front of bc's input that are its head */
     uint8_t close, keep_alive, minor;  /**< as in its http_head */
-    uint8_t expired;                   /**< the time is over */
+    uint8_t expired;                   /**< the time is over; go_on() takes note of it */
+    uint8_t answers;                   /**< the request is not made any more */
     uint8_t full;                      /**< its request is made; nothing is told any more */
-    apr_time_t due;                    /**< monotonic */
+    apr_time_t due;                    /**< monotonic; go_on() may change it */
 };
 
 typedef struct conn_ahead_kind {
@@ -59,7 +61,7 @@ typedef struct conn_ahead_kind {
     h1_ahead_step (*go_on)(brg_conn *bc);
     /** The request is made, and bc may be with a worker until its handler takes this over: what comes waits. */
     void (*full)(struct conn_ahead *ahead);
-    /** It is over, or nobody took it over: give all back. bc->ahead is NULL already. */
+    /** It is over, or nobody took it over: give all back. */
     void (*drop)(struct conn_ahead *ahead);
 } conn_ahead_kind;
 

@@ -33,8 +33,7 @@ static int held_outlives(brg_conn *bc)
     return 1;
 }
 
-/* @return 0: bc is gone, or a worker has it */
-static int held_write(brg_conn *bc)
+int h1_held_write(brg_conn *bc)
 {
     apr_status_t rv;
 
@@ -106,7 +105,7 @@ int h1_held_go_on(brg_conn *bc)
         conn_fill(bc);
     if (held_client_left(bc) && !held_outlives(bc))
         return 0;
-    if (!held_write(bc))
+    if (!h1_held_write(bc))
         return 0;
     request_wait_look(bc);
     return request_wait_is_over(bc) ? held_end(bc) : held_wait(bc);
@@ -115,7 +114,7 @@ int h1_held_go_on(brg_conn *bc)
 int h1_held_expired(brg_conn *bc)
 {
     if (bc->loop->monotonic < request_wait_due(bc)) /* the client took no output for Timeout */
-        return held_outlives(bc) && held_write(bc) ? held_wait(bc) : 0;
+        return held_outlives(bc) && h1_held_write(bc) ? held_wait(bc) : 0;
     request_wait_expired(bc);
     return held_end(bc);
 }

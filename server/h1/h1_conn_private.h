@@ -187,6 +187,9 @@ int h1_held_begin(brg_conn *bc);
 /** Something of bc is ready, or what was waited for came. @return as h1_conn_handle() */
 int h1_held_go_on(brg_conn *bc);
 
+/** Write what waits for the client of a request that has not ended. @return 0: bc is gone, or a worker has it */
+int h1_held_write(brg_conn *bc);
+
 /** Its deadline, or that of its output. @return as h1_conn_handle() */
 int h1_held_expired(brg_conn *bc);
 

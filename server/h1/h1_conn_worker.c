@@ -67,7 +67,7 @@ int h1_conn_is_back_from_disk(brg_conn *bc)
     BRG_ASSERT(!bc->held.r && !bc->refused);
     connection_on_thread(bc);
     bc->held.status = OK;
-    conn_enter(bc, bc->held.waiting ? CONN_WAIT : CONN_WRITE);
+    conn_enter(bc, bc->held.waiting || bc->ahead ? CONN_WAIT : CONN_WRITE);
     return 1;
 }
 

@@ -16,21 +16,35 @@ apr_time_t exchange_now(const proxy_exchange *x)
     return x->loop ? x->loop->monotonic : clock_monotonic();
 }
 
-void exchange_of_request(proxy_exchange *x, request_rec *r)
+void exchange_set_up(proxy_exchange *x, const proxy_sink *sink, conn_rec *client, server_rec *s)
 {
-    x->r = r;
-    x->pool = r->pool;
-    x->alloc = r->connection->bucket_alloc;
-    x->method = r->method;
-    x->uri = r->uri;
-    x->is_head = r->header_only != 0;
-    x->no_keep = apr_table_get(r->subprocess_env, "proxy-nokeepalive") != NULL;
-    proxy_settings_for(r, &x->conf);
+    x->sink = sink;
+    x->client = client;
+    x->server = s;
+    x->alloc = client->bucket_alloc;
     for (int i = 0; i < 3; i++)
         exchange_brigade(x, &x->own[i]);
     x->out = &x->own[0];
     x->in = &x->own[1];
     x->body = &x->own[2];
+}
+
+void exchange_of_request(proxy_exchange *x, request_rec *r)
+{
+    x->r = r;
+    x->pool = r->pool;
+    exchange_set_up(x, &proxy_sink_request, r->connection, r->server);
+    x->method = r->method;
+    x->uri = r->uri;
+    x->is_head = r->header_only != 0;
+    proxy_settings_for(r, &x->conf);
+}
+
+apr_pool_t *exchange_pool(proxy_exchange *x)
+{
+    if (!x->pool)
+        apr_pool_create(&x->pool, x->client->pool);
+    return x->pool;
 }
 
 void exchange_done(proxy_exchange *x, int status)
@@ -49,7 +63,6 @@ void exchange_drop(proxy_exchange *x)
     if (x->cc)
         client_close(x->cc);
     x->cc = NULL;
-    client_blocks_end(&x->early);
 }
 
 void exchange_give_back(proxy_exchange *x)
@@ -178,6 +191,8 @@ static apr_status_t exchange_begin(proxy_exchange *x)
     }
     x->holds = x->codec->expects && x->has_body && !x->body_n && x->r->expecting_100 &&
                x->conf.pass_continue && !x->body_over;
+    x->no_keep =
+        x->codec->plans && apr_table_get(x->r->subprocess_env, "proxy-nokeepalive") != NULL;
     status = x->codec->script ? exchange_variables(x) : OK;
     if (status != OK || (status = x->codec->begin(x)) != OK) {
         exchange_drop(x);
@@ -335,7 +350,7 @@ static apr_status_t talk_receive(proxy_exchange *x)
     if (rv == APR_SUCCESS)
         return rv;
     if (x->gathers)
-        exchange_pass(x);
+        x->sink->pass(x);
     if (x->state == EXCHANGE_TALK)
         talk_broken(x, rv);
     return rv;
@@ -347,7 +362,7 @@ static int talk_gathers(const proxy_exchange *x)
     apr_off_t n = 0;
 
     if (x->passed || x->body_end != H1_BODY_LENGTH || x->codec->mux || !exchange_has_more(x) ||
-        x->flush || APR_BRIGADE_EMPTY(x->in))
+        APR_BRIGADE_EMPTY(x->in))
         return 0;
     (void)apr_brigade_length(x->in, 0, &n);
     return n < EXCHANGE_GATHERED;
@@ -358,21 +373,28 @@ static int talk_gathers(const proxy_exchange *x)
 static apr_status_t talk_pause(proxy_exchange *x)
 {
     if (x->gathers)
-        exchange_pass(x);
+        x->sink->pass(x);
     x->gathers = 0;
     if (x->send_error && x->state == EXCHANGE_TALK)
         talk_broken(x, x->send_error);
     return x->state == EXCHANGE_TALK ? APR_EAGAIN : APR_SUCCESS;
 }
 
-/* The last piece goes to the client after the connection went to the next request. */
+/* The last piece goes to the client after the connection went to the next request, unless that has it still. */
 static void talk_finish(proxy_exchange *x)
 {
     BRG_ASSERT(x->answered && x->complete);
+    if (x->sink->lends) {
+        x->sink->pass(x);
+        if (x->state != EXCHANGE_TALK)
+            return;
+        client_in_take(x->cc, x->lent < client_in_size(x->cc) ? x->lent : client_in_size(x->cc));
+    }
     exchange_give_back(x);
     exchange_release(x);
     exchange_done(x, x->status);
-    exchange_pass(x);
+    if (!x->sink->lends)
+        x->sink->pass(x);
 }
 
 /* The time that the client was waited for counts for all of an answer: one that takes a little now and then is slow, too. */
@@ -389,23 +411,27 @@ static void talk_count_behind(proxy_exchange *x)
 }
 
 /* The client has not taken much of what was passed: the backend waits, unless the rest can wait on disk. @return 1: wait for room */
-static int talk_is_behind(proxy_exchange *x)
+int exchange_is_behind(proxy_exchange *x, brg_conn *bc)
 {
-    brg_conn *bc;
+    const apr_size_t waits = core_output_memory(bc);
 
-    x->wants_room = 0;
-    if (!x->loop || !x->passed || brg_wait_output(x->r) <= EXCHANGE_SPOOLED)
+    if (waits <= EXCHANGE_SPOOLED)
         return 0;
-    bc = connection_of(x->r->connection);
     if (core_output_is_pressed(bc))
         x->spools = 1;
-    if (!x->spools && brg_wait_output(x->r) <= EXCHANGE_BEHIND)
+    if (!x->spools && waits <= EXCHANGE_BEHIND)
         return 0;
     talk_count_behind(x);
     if (x->spools)
         (void)core_output_park(bc); /* where it cannot, the client is waited for */
     x->wants_room = 1;
     return 1;
+}
+
+static int talk_is_behind(proxy_exchange *x)
+{
+    x->wants_room = 0;
+    return x->loop && x->passed && x->sink->is_behind(x);
 }
 
 /* 1: more of the body is to be sent */
@@ -450,7 +476,8 @@ static apr_status_t exchange_talk(proxy_exchange *x)
     apr_status_t rv;
 
     BRG_ASSERT(x->state == EXCHANGE_TALK && x->cc);
-    if (!talk_forward(x))
+    x->wants_body = 0;
+    if ((x->out_n || x->codec->mux || talk_has_body(x)) && !talk_forward(x))
         return APR_EGENERAL;
     for (;;) {
         if (talk_is_behind(x))
@@ -469,7 +496,7 @@ static apr_status_t exchange_talk(proxy_exchange *x)
             (void)exchange_send(x);
         x->gathers = (uint8_t)talk_gathers(x);
         if (!x->gathers && !APR_BRIGADE_EMPTY(x->in))
-            exchange_pass(x);
+            x->sink->pass(x);
         if (x->state != EXCHANGE_TALK)
             return APR_SUCCESS;
         if (x->loop && talk_has_body(x) && !talk_forward(x)) /* a 100 came, or room */
@@ -537,7 +564,7 @@ static apr_interval_time_t exchange_left(const proxy_exchange *x, apr_interval_t
 apr_interval_time_t exchange_patience(const proxy_exchange *x)
 {
     const proxy_worker *w = x->target->worker;
-    server_rec *s = x->r->server;
+    server_rec *s = x->server;
 
     switch (x->state) {
     case EXCHANGE_CHOOSE:

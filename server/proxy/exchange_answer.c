@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The backend's answer on its way to the client: its fields into r, its pieces into the output filters. */
 #include "exchange_private.h"
+#include "connection.h"
 #include "proxy_fields.h"
 #include "http_field_traits.h"
 #include "http_fields.h"
@@ -20,17 +21,6 @@ APLOG_USE_MODULE(proxy_http);
 static int answer_is_named(request_rec *r, const char *connection, const char *name)
 {
     return connection && ap_find_token(r->pool, connection, name);
-}
-
-proxy_answer_rule proxy_answer_rule_of(const char *name, apr_size_t len)
-{
-    const unsigned traits =
-        http_field_traits_of(name, len, HTTP_FIELD_HOP_BY_HOP | HTTP_FIELD_URL | HTTP_FIELD_COOKIE);
-
-    return traits & HTTP_FIELD_HOP_BY_HOP ? PROXY_ANSWER_STAYS
-           : traits & HTTP_FIELD_URL      ? PROXY_ANSWER_URL
-           : traits & HTTP_FIELD_COOKIE   ? PROXY_ANSWER_COOKIE
-                                          : PROXY_ANSWER_GOES;
 }
 
 static void answer_field(proxy_exchange *x, const char *name, apr_size_t len, const char *value)
@@ -170,7 +160,13 @@ void exchange_head(proxy_exchange *x, const http_head *head)
         answer_switches(x->r, head);
 }
 
-void exchange_trailer(proxy_exchange *x, const http_field *f)
+static int request_head(proxy_exchange *x, const http_head *head)
+{
+    exchange_head(x, head);
+    return 1;
+}
+
+static void request_trailer(proxy_exchange *x, const http_field *f)
 {
     apr_table_addn(x->r->trailers_out, apr_pstrmemdup(x->pool, f->name, f->name_len),
                    apr_pstrmemdup(x->pool, f->value, f->value_len));
@@ -185,7 +181,10 @@ void exchange_log(const char *file, int line, int module_index, int level, apr_s
     va_start(args, fmt);
     (void)apr_vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
-    ap_log_rerror(file, line, module_index, level, error, x->r, "%s", text);
+    if (x->r)
+        ap_log_rerror(file, line, module_index, level, error, x->r, "%s", text);
+    else
+        ap_log_cerror(file, line, module_index, level, error, x->client, "%s", text);
 }
 
 void exchange_interim_begin(proxy_exchange *x, int code)
@@ -218,11 +217,17 @@ void exchange_interim_end(proxy_exchange *x)
 
 void exchange_head_done(proxy_exchange *x)
 {
-    request_rec *r = x->r;
-
-    BRG_ASSERT(!x->answered && !x->passed && r->status >= 101);
+    BRG_ASSERT(!x->answered && !x->passed);
     x->answered = 1;
     x->told.waited = exchange_now(x) - x->chosen_at;
+    x->sink->answered(x);
+}
+
+static void request_answered(proxy_exchange *x)
+{
+    request_rec *r = x->r;
+
+    BRG_ASSERT(r->status >= 101);
     x->told.received = (uint16_t)r->status;
     x->told.error = NULL;
     proxy_answered(r, x->target, r->status, x->told.waited);
@@ -242,10 +247,20 @@ void exchange_head_done(proxy_exchange *x)
 /* Pieces go at once where nothing more is here: the client of a slow or endless answer waits for each. */
 static int answer_flushes(const proxy_exchange *x)
 {
-    return !x->complete && (x->flush || !x->cc || !exchange_has_more(x));
+    return !x->complete && !exchange_has_more(x);
 }
 
-void exchange_pass(proxy_exchange *x)
+void exchange_client_left(proxy_exchange *x)
+{
+    apr_brigade_cleanup(x->in);
+    if (x->state == EXCHANGE_DONE)
+        return;
+    x->keep = 0;
+    exchange_give_back(x);
+    exchange_done(x, OK);
+}
+
+static void request_pass(proxy_exchange *x)
 {
     request_rec *r = x->r;
     apr_bucket_alloc_t *alloc = r->connection->bucket_alloc;
@@ -266,19 +281,14 @@ void exchange_pass(proxy_exchange *x)
         APR_BRIGADE_INSERT_TAIL(x->in, apr_bucket_eos_create(alloc));
     x->passed = 1;
     if (ap_pass_brigade(r->output_filters, x->in) != APR_SUCCESS || r->connection->aborted) {
-        /* The client is gone: what else comes is nobody's. */
-        apr_brigade_cleanup(x->in);
-        if (x->state != EXCHANGE_DONE) {
-            x->keep = 0;
-            exchange_give_back(x);
-            exchange_done(x, OK);
-        }
+        exchange_client_left(x);
         return;
     }
     apr_brigade_cleanup(x->in);
 }
 
-void exchange_cut(proxy_exchange *x)
+/* The answer cannot be completed: its client must see that. */
+static void request_cut(proxy_exchange *x)
 {
     request_rec *r = x->r;
     apr_bucket_alloc_t *alloc = r->connection->bucket_alloc;
@@ -292,3 +302,16 @@ void exchange_cut(proxy_exchange *x)
     (void)ap_pass_brigade(r->output_filters, x->in);
     apr_brigade_cleanup(x->in);
 }
+
+static int request_is_behind(proxy_exchange *x)
+{
+    return exchange_is_behind(x, connection_of(x->client));
+}
+
+const proxy_sink proxy_sink_request = {.interims = 1,
+                                       .head = request_head,
+                                       .answered = request_answered,
+                                       .trailer = request_trailer,
+                                       .pass = request_pass,
+                                       .cut = request_cut,
+                                       .is_behind = request_is_behind};

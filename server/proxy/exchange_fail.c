@@ -231,6 +231,14 @@ static int exchange_try_other_way(proxy_exchange *x, proxy_failure why)
 /* Before the answer's head: another try, or a page. */
 void exchange_fail(proxy_exchange *x, proxy_failure why, apr_status_t error, const char *text)
 {
+    if (!x->r && !x->passed) { /* it is told to the one that has the request */
+        x->failed.known = 1;
+        x->failed.why = why;
+        x->failed.error = error;
+        x->failed.text = text;
+        exchange_done(x, EXCHANGE_NEEDS_REQUEST);
+        return;
+    }
     if (failure_is_stale(x, why)) {
         x->fresh =
             !x->codec
@@ -240,12 +248,12 @@ void exchange_fail(proxy_exchange *x, proxy_failure why, apr_status_t error, con
         return;
     }
     if (x->passed) {
-        ap_log_rerror(
-            APLOG_MARK, APLOG_ERR, error, x->r,
+        exchange_log(
+            APLOG_MARK, APLOG_ERR, error, x,
             APLOGNO(01110) "Network error reading response from %s:%u%s%s: the answer is cut off",
             x->target->host, (unsigned)x->target->port, text ? ": " : "", text ? text : "");
         exchange_drop(x);
-        exchange_cut(x);
+        x->sink->cut(x);
         exchange_done(x, OK);
         return;
     }

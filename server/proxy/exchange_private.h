@@ -21,8 +21,17 @@ static inline apr_bucket_brigade *exchange_brigade(const proxy_exchange *x, apr_
     return bb;
 }
 
-/** What codecs look at of the request that @a x is for; its brigades are empty. */
+/** What all exchanges begin with, of a client and the server that it asked. Zeroed at first. */
+void exchange_set_up(proxy_exchange *x, const proxy_sink *sink, conn_rec *client, server_rec *s);
+
+/** The same for a request, and what codecs look at of that. */
 void exchange_of_request(proxy_exchange *x, request_rec *r);
+
+/** The client is gone: what else comes is nobody's. */
+void exchange_client_left(proxy_exchange *x);
+
+/** proxy_sink.is_behind of an answer that leaves by the filter of @a bc. */
+int exchange_is_behind(proxy_exchange *x, brg_conn *bc);
 
 /** The exchange is over; the handler returns @a status. */
 void exchange_done(proxy_exchange *x, int status);
@@ -42,7 +51,7 @@ void exchange_give_back(proxy_exchange *x);
 /** More of the answer is here than x->in has. */
 static inline int exchange_has_more(const proxy_exchange *x)
 {
-    return x->cc->rd_ready || x->early.n;
+    return x->cc && x->cc->rd_ready;
 }
 
 /** 1: the backend has taken all of the body that came, and waits for more: a worker reads it before it waits for the backend. */

@@ -7,7 +7,7 @@
 #include "h1_ahead.h"
 #include "http_fields.h"
 #include "loop.h"
-#include "net_block.h"
+#include "apr_strings.h"
 #include "brigade/assert.h"
 #include <stdlib.h>
 #include <string.h>
@@ -31,6 +31,9 @@ static _Thread_local struct {
     int n;
 } ahead_spare;
 
+/* The C library takes wider steps than what a compiler writes for a size that it knows. */
+static void *(*const volatile ahead_zero)(void *, int, size_t) = memset;
+
 static void ahead_loop_ends(struct loop_guest *guest)
 {
     (void)guest;
@@ -49,10 +52,10 @@ static proxy_ahead *ahead_get(void)
     proxy_ahead *a = ahead_spare.first;
 
     if (!a)
-        return malloc(sizeof *a);
+        return calloc(1, sizeof *a);
     ahead_spare.first = (proxy_ahead *)(void *)a->bc;
     ahead_spare.n--;
-    return a;
+    return ahead_zero(a, 0, sizeof *a);
 }
 
 static void ahead_put(proxy_ahead *a)
@@ -73,28 +76,21 @@ static void ahead_put(proxy_ahead *a)
     ahead_spare.n++;
 }
 
-apr_off_t proxy_ahead_got(const proxy_ahead *a)
-{
-    return a->cc ? (apr_off_t)client_in_size(a->cc) + (apr_off_t)a->early.len : 0;
-}
-
-/* What is left of it is its own memory. */
-static void ahead_release(proxy_ahead *a, apr_off_t got)
-{
-    proxy_worker_release(a->plan->worker, a->sent, got);
-    cache_release(a->base.entry);
-    ahead_put(a);
-}
-
 static void ahead_drop(struct conn_ahead *base)
 {
     proxy_ahead *a = ahead_of(base);
-    const apr_off_t got = proxy_ahead_got(a);
 
-    if (a->cc)
-        client_close(a->cc);
-    client_blocks_end(&a->early);
-    ahead_release(a, got);
+    if (a->x.answered && !a->logged && a->x.status != EXCHANGE_NEEDS_REQUEST)
+        proxy_direct_told(a);
+    if (a->x.state != EXCHANGE_DONE || a->x.cc || a->target.chosen)
+        exchange_end(&a->x);
+    apr_brigade_cleanup(a->x.in);
+    if (a->x.pool)
+        apr_pool_destroy(a->x.pool);
+    if (a->part || a->log || a->kept)
+        proxy_direct_end(a);
+    cache_release(a->base.entry);
+    ahead_put(a);
 }
 
 static h1_ahead_step ahead_go_on(brg_conn *bc);
@@ -106,7 +102,8 @@ static void ahead_told_later(void *baton)
 
 static void ahead_full(struct conn_ahead *base)
 {
-    ahead_of(base)->cc->notify = ahead_told_later;
+    if (ahead_of(base)->x.cc)
+        ahead_of(base)->x.cc->notify = ahead_told_later;
 }
 
 static const conn_ahead_kind ahead_kind = {
@@ -128,27 +125,9 @@ static int text_put(ahead_text *t, const char *text, size_t len)
     return 1;
 }
 
-/* A line as HTTP writes it: the bytes of the client's head may be sent on. */
-static size_t ahead_line_len(const http_head *head, int i)
+/* @return 0: there is no room */
+static int ahead_put_field(ahead_text *t, const http_field *f)
 {
-    const http_field *f = &head->field[i];
-    const char *end = f->value + f->value_len;
-
-    BRG_ASSERT(i >= 0 && i < head->n_fields);
-    return f->value == f->name + f->name_len + 2 && f->name[f->name_len + 1] == ' ' &&
-                   end[0] == '\r' && end[1] == '\n'
-               ? (size_t)(end + 2 - f->name)
-               : 0;
-}
-
-/* @return 0: it does not go on as it came, or there is no room */
-static int ahead_put_field(ahead_text *t, const http_head *head, int i)
-{
-    const http_field *f = &head->field[i];
-    size_t len;
-
-    if (head->line)
-        return (len = ahead_line_len(head, i)) != 0 && text_put(t, f->name, len);
     return f->value_len && text_put(t, f->name, f->name_len) && text_put(t, ": ", 2) &&
            text_put(t, f->value, f->value_len) && text_put(t, "\r\n", 2);
 }
@@ -164,28 +143,57 @@ static int ahead_is_repeated(const http_head *head, int i)
     return 0;
 }
 
-/* Fields of the client that go on, in their order. @return 0: one of them asks for more than that */
+/* Whether a field of the client goes on; those of one name would become one. @return 0: it asks for more than that; -1: it stays */
+static int ahead_field_goes(const http_head *head, int i, uint64_t *seen)
+{
+    const http_field *f = &head->field[i];
+    const proxy_field_rule rule = proxy_field_rule_of((http_field_id)f->id, f->name, f->name_len);
+
+    if (rule == PROXY_FIELD_HOST || rule == PROXY_FIELD_STAYS)
+        return -1;
+    if (f->id == HTTP_F_OTHER) {
+        const uint64_t bit = (uint64_t)1 << http_name_bit(f->name, f->name_len);
+
+        if (*seen & bit && ahead_is_repeated(head, i))
+            return 0;
+        *seen |= bit;
+    }
+    return rule == PROXY_FIELD_GOES || rule == PROXY_FIELD_CONDITION;
+}
+
+/* Fields of the client that go on, in their order; lines of HTTP/1 as they came, those behind each other at once. @return 0: one of them
+ * asks for more than that, or there is no room */
 static int ahead_put_fields(ahead_text *t, const http_head *head)
 {
+    const char *lines = NULL;
     uint64_t seen = 0;
+    size_t n = 0, len;
 
     for (int i = 0; i < head->n_fields; i++) {
         const http_field *f = &head->field[i];
-        const proxy_field_rule rule =
-            proxy_field_rule_of((http_field_id)f->id, f->name, f->name_len);
-        const uint64_t bit =
-            f->id == HTTP_F_OTHER ? (uint64_t)1 << http_name_bit(f->name, f->name_len) : 0;
+        const int goes = ahead_field_goes(head, i, &seen);
 
-        if (rule == PROXY_FIELD_HOST || rule == PROXY_FIELD_STAYS)
+        if (goes < 0)
             continue;
-        if (seen & bit && ahead_is_repeated(head, i)) /* lines of one name become one */
+        if (!goes)
             return 0;
-        seen |= bit;
-        if ((rule != PROXY_FIELD_GOES && rule != PROXY_FIELD_CONDITION) ||
-            !ahead_put_field(t, head, i))
+        if (!head->line) {
+            if (!ahead_put_field(t, f))
+                return 0;
+            continue;
+        }
+        if (!(len = proxy_field_line(f)))
             return 0;
+        if (lines && f->name == lines + n) {
+            n += len;
+            continue;
+        }
+        if (lines && !text_put(t, lines, n))
+            return 0;
+        lines = f->name;
+        n = len;
     }
-    return 1;
+    return !lines || text_put(t, lines, n);
 }
 
 /* Kinds of requests that the response cache has no answers for come not so far (head_is_simple()). */
@@ -197,7 +205,7 @@ static int ahead_is_plain(const http_head *head)
            !head->authority &&
            (k[HTTP_F_RANGE] & k[HTTP_F_IF_RANGE] & k[HTTP_F_UPGRADE] & k[HTTP_F_TE] &
             k[HTTP_F_TRAILER]) == -1 &&
-           proxy_ahead_connection_is_plain(head);
+           proxy_connection_is_plain(head);
 }
 
 static int ahead_put_target(ahead_text *t, const proxy_plan *plan, const http_head *head)
@@ -230,7 +238,8 @@ static void ahead_told(void *baton)
 {
     proxy_ahead *a = baton;
 
-    loop_ready(a->bc->loop, a->bc);
+    if (a->bc->state == CONN_WAIT) /* a worker may have it, to read output from disk */
+        loop_ready(a->bc->loop, a->bc);
 }
 
 /* @return 0: nothing of it counts */
@@ -253,6 +262,29 @@ static client_conn *ahead_connection(const proxy_plan *plan, brg_loop *loop)
     return client_take(plan->origin, loop);
 }
 
+static void ahead_set_up(proxy_ahead *a, const proxy_plan *plan, client_conn *cc, size_t len)
+{
+    brg_conn *bc = a->bc;
+    proxy_exchange *x = &a->x;
+
+    exchange_set_up(x, bc->master ? &proxy_sink_stream : &proxy_sink_h1, h1_ahead_client(bc)->c,
+                    plan->server);
+    a->target = plan->target;
+    x->target = &a->target;
+    x->codec = &proxy_http_codec;
+    x->origin = plan->origin;
+    x->loop = bc->loop;
+    x->cc = cc;
+    x->ticket = (client_ticket){.notify = ahead_told, .baton = a};
+    x->body_over = x->body_ended = 1;
+    x->reused = 1;
+    x->sent = (apr_off_t)len;
+    x->chosen_at = x->connect_at = bc->loop->monotonic;
+    x->state = EXCHANGE_TALK;
+    cc->notify = exchange_told;
+    cc->baton = x;
+}
+
 int proxy_ahead_begin(const cache_plan *base, cache_entry *entry, brg_conn *bc,
                       const http_head *head)
 {
@@ -273,41 +305,50 @@ int proxy_ahead_begin(const cache_plan *base, cache_entry *entry, brg_conn *bc,
         ahead_put(a);
         return 0;
     }
-    *a = (proxy_ahead){
-        .base = {.kind = &ahead_kind, .entry = entry, .due = bc->loop->monotonic + plan->timeout},
-        .plan = plan,
-        .bc = bc,
-        .cc = cc,
-        .began = bc->loop->wall,
-        .chosen_at = bc->loop->monotonic,
-        .sent = (uint32_t)len};
+    a->base.kind = &ahead_kind;
+    a->base.entry = entry;
+    a->plan = plan;
+    a->bc = bc;
+    a->began = a->told.began = bc->loop->wall;
+    ahead_set_up(a, plan, cc, len);
+    a->base.due = bc->loop->monotonic + plan->timeout;
     cache_hold(entry);
     proxy_worker_take(plan->worker);
-    cc->notify = ahead_told;
-    cc->baton = a;
     bc->ahead = &a->base;
     return 1;
 }
 
 /* ---- what comes ---- */
 
-/* A part of an answer goes on at once, in an exchange: its client may wait for it. */
+static h1_ahead_step ahead_is_over(proxy_ahead *a)
+{
+    if (a->x.status == EXCHANGE_NEEDS_REQUEST)
+        return H1_AHEAD_FULL;
+    BRG_ASSERT(a->x.passed);
+    if (a->closes)
+        a->bc->close_after = a->base.close || !a->base.minor ? CONN_SHUT : CONN_DRAIN;
+    proxy_direct_told(a);
+    return H1_AHEAD_ANSWERED;
+}
+
 static h1_ahead_step ahead_go_on(brg_conn *bc)
 {
     proxy_ahead *a = ahead_of(bc->ahead);
-    h1_ahead_step step = H1_AHEAD_WAITS;
 
-    BRG_ASSERT(a->bc == bc && a->cc && a->cc->baton == a);
-    while (step == H1_AHEAD_WAITS) {
-        const apr_status_t rv = client_recv(a->cc, NET_BLOCK);
-
-        if (rv == APR_EAGAIN)
-            return client_in_size(a->cc) ? H1_AHEAD_FULL : H1_AHEAD_WAITS;
-        if (rv != APR_SUCCESS)
-            return H1_AHEAD_FULL;
-        step = proxy_ahead_look(a);
+    BRG_ASSERT(a->bc == bc && a->x.state == EXCHANGE_TALK);
+    if (a->base.expired) {
+        a->base.expired = 0;
+        exchange_expired(&a->x);
     }
-    return step;
+    if (exchange_go(&a->x) == APR_SUCCESS)
+        return ahead_is_over(a);
+    a->base.due = bc->loop->monotonic + exchange_patience(&a->x);
+    a->base.answers = a->x.answered;
+    a->told.head = NULL; /* parsed once more when it is asked for */
+    if (proxy_direct_keep(a))
+        return H1_AHEAD_WAITS;
+    bc->failed = 1;
+    return H1_AHEAD_ANSWERED;
 }
 
 /* ---- the full way goes on ---- */
@@ -331,7 +372,7 @@ static int ahead_fits(const proxy_ahead *a, const proxy_exchange *x)
 
 static void ahead_hand_over(proxy_ahead *a, proxy_exchange *x)
 {
-    client_conn *cc = a->cc;
+    client_conn *cc = a->x.cc;
 
     BRG_ASSERT(cc && !x->cc && x->target->chosen);
     x->cc = cc;
@@ -339,18 +380,20 @@ static void ahead_hand_over(proxy_ahead *a, proxy_exchange *x)
     cc->baton = x;
     x->reused = 1;
     x->here = client_in_size(cc) > 0;
-    x->early = a->early;
-    a->early = (client_blocks){.n = 0};
-    x->sent = a->sent;
-    x->chosen_at = x->connect_at = a->chosen_at;
+    x->got = x->here ? 0 : a->x.got;
+    x->sent = a->x.sent;
+    x->chosen_at = x->connect_at = a->x.chosen_at;
     x->body_over = x->body_ended = 1;
     x->r->request_time = a->began;
     proxy_tell_peer(&x->told, cc->peer, client_origin_settings(x->origin)->port);
     x->state = EXCHANGE_TALK;
-    if (a->base.expired)
-        exchange_expired(x);
-    a->cc = NULL;
-    a->sent = 0;
+    a->x.cc = NULL;
+    a->x.sent = a->x.got = 0;
+    if (a->x.failed.known) {
+        x->bad = a->x.bad ? apr_pstrdup(x->pool, a->x.bad) : NULL;
+        exchange_fail(x, a->x.failed.why, a->x.failed.error,
+                      a->x.failed.text ? apr_pstrdup(x->pool, a->x.failed.text) : NULL);
+    }
 }
 
 void proxy_ahead_take(proxy_exchange *x)
@@ -362,7 +405,7 @@ void proxy_ahead_take(proxy_exchange *x)
     if (!base)
         return;
     a = ahead_of(base);
-    if (ahead_fits(a, x))
+    if (a->x.cc && ahead_fits(a, x))
         ahead_hand_over(a, x);
     ahead_drop(base);
 }

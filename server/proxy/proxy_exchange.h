@@ -49,6 +49,7 @@
 #define EXCHANGE_INTERIM_MOST 32    /**< 1xx answers to one request */
 
 typedef struct proxy_exchange proxy_exchange;
+typedef struct proxy_sink proxy_sink;
 
 /** Of a codec whose connections several exchanges share. x->cc is then the codec's from begin() on. */
 typedef struct proxy_mux {
@@ -62,6 +63,29 @@ typedef struct proxy_mux {
     /** Whatever its state: x->cc is not its any more. */
     void (*leave)(proxy_exchange *x);
 } proxy_mux;
+
+/** Where an answer goes: the filters of a request_rec (exchange_answer.c), or without one a connection of HTTP/1 or a stream
+ * (exchange_direct.c). */
+struct proxy_sink {
+    unsigned lends : 1; /**< a body that ends with what the connection has is left there: x->lent */
+    unsigned interims : 1; /**< it takes 1xx answers, and heads in steps */
+    /** A final head of HTTP/1 came. @return 0: the request has to be made first; nothing was done */
+    int (*head)(proxy_exchange *x, const http_head *head);
+    /** All of the head was told. */
+    void (*answered)(proxy_exchange *x);
+    void (*trailer)(proxy_exchange *x, const http_field *f);
+    /** Send x->in, and the end where x->complete. The client may have left then: exchange_client_left(). */
+    void (*pass)(proxy_exchange *x);
+    /** Some was passed, and the rest does not come. */
+    void (*cut)(proxy_exchange *x);
+    /** 1: the client has to take some of what was passed before more is read. */
+    int (*is_behind)(proxy_exchange *x);
+};
+
+extern const proxy_sink proxy_sink_request, proxy_sink_h1, proxy_sink_stream;
+
+/** DONE without an answer: its request has to be made, and goes on with the connection. */
+#define EXCHANGE_NEEDS_REQUEST (-100)
 
 typedef struct proxy_codec {
     const char *name;     /**< in the log, as Apache's: "HTTP", "FCGI" */
@@ -111,8 +135,12 @@ typedef enum exchange_state {
 } exchange_state;
 
 struct proxy_exchange {
-    request_rec *r; /**< codecs do not look at it: what they need stands in the fields behind it */
-    apr_pool_t *pool;
+    request_rec *
+        r; /**< NULL: of a plan. Codecs do not look at it: what they need stands in the fields behind it */
+    const proxy_sink *sink;
+    conn_rec *client; /**< its connection; of a stream without a request_rec: that one's */
+    server_rec *server;
+    apr_pool_t *pool; /**< of r; exchange_pool() */
     apr_bucket_alloc_t *alloc;
     const char *method;
     const char *uri;              /**< that the client asked for, for the log */
@@ -122,9 +150,7 @@ struct proxy_exchange {
     proxy_request_settings conf;
     client_origin *origin;
     client_conn *cc; /**< NULL until connected, and when it was given back */
-    client_blocks
-        early;      /**< n: of the body, behind what cc has; they came before the exchange began */
-    brg_loop *loop; /**< NULL: a worker runs it */
+    brg_loop *loop;  /**< NULL: a worker runs it */
     client_ticket ticket;
     brg_waiting *waiting;
     exchange_state state;
@@ -136,7 +162,8 @@ struct proxy_exchange {
 
     apr_bucket_brigade own[3]; /**< the three below: without cleanups of their own */
     apr_bucket_brigade *out;   /**< to the backend, framed */
-    apr_bucket_brigade *in;    /**< of the answer, to r->output_filters */
+    apr_bucket_brigade *in;    /**< of the answer, to its sink */
+    uint32_t lent;             /**< bytes of it behind those, the last ones, that cc has still */
     apr_bucket_brigade
         *body; /**< of the request's body: whole (codec->whole), or kept to be sent once more */
     uint32_t body_room;      /**< bytes that fit behind the last small piece of body */
@@ -172,7 +199,6 @@ struct proxy_exchange {
     uint8_t untouched;              /**< the backend said that it did not look at the request */
     uint8_t again_n;                /**< tries at no charge */
     uint8_t upgrade;                /**< an Upgrade was sent to the backend */
-    uint8_t flush;                  /**< each piece at once */
     uint8_t gathers;                /**< x->in was not passed, since more is here */
     uint8_t wants_body, wants_room; /**< beside the backend's socket */
     uint8_t yields;                 /**< other connections of the loop come first, then it goes on */
@@ -190,6 +216,13 @@ struct proxy_exchange {
     int interim_status; /**< of the answer proper, while a 1xx is told */
     const char *interim_line;
     apr_table_t *interim_fields;
+
+    struct {
+        uint8_t known; /**< the exchange failed that was begun without a request */
+        proxy_failure why;
+        apr_status_t error;
+        const char *text;
+    } failed;
 
     cache_plan_offer plan; /**< with may_plan, when it is answered */
     proxy_told told;
@@ -236,7 +269,7 @@ void exchange_out(proxy_exchange *x, apr_bucket *e);
 
 /* ---- exchange_answer.c ---- */
 
-/** A head came, by fields: the answer's status, fields and type, and what a 101 says of its protocol. */
+/** An interim head came, by fields, as in steps. */
 void exchange_head(proxy_exchange *x, const http_head *head);
 
 /** The same in steps: the status (@a reason NULL: the usual), each field (strings live as long as x->pool), and the end. */
@@ -247,8 +280,8 @@ void exchange_fields_done(proxy_exchange *x);
 /** The same of a script's head, all of @a text. @return APR_SUCCESS; else x->bad is set */
 apr_status_t exchange_script_head(proxy_exchange *x, char *text, apr_size_t len);
 
-/** A field behind the body. It is copied. */
-void exchange_trailer(proxy_exchange *x, const http_field *f);
+/** For what lives as long as the exchange. */
+apr_pool_t *exchange_pool(proxy_exchange *x);
 
 /** A 1xx answer: between these its fields are told; then it goes on to the client, unless x->bad is set. */
 void exchange_interim_begin(proxy_exchange *x, int code);
@@ -256,12 +289,6 @@ void exchange_interim_end(proxy_exchange *x);
 
 /** A head came that the codec set in r. The answer may have another page in its place, or be a redirect here. */
 void exchange_head_done(proxy_exchange *x);
-
-/** Pass x->in on. */
-void exchange_pass(proxy_exchange *x);
-
-/** The answer cannot be completed: its client must see that. */
-void exchange_cut(proxy_exchange *x);
 
 /** A line of the error log about it. */
 void exchange_log(const char *file, int line, int module_index, int level, apr_status_t error,

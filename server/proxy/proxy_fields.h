@@ -7,6 +7,7 @@
  * Fields of a request to an HTTP backend, whatever the version (proxy_fields.c).
  */
 #include "proxy_exchange.h"
+#include "http_field_traits.h"
 #include "http_head.h"
 #include "brigade/transaction.h"
 
@@ -37,7 +38,27 @@ typedef enum proxy_answer_rule {
 } proxy_answer_rule;
 
 /** Threads: any. */
-proxy_answer_rule proxy_answer_rule_of(const char *name, apr_size_t len);
+static inline proxy_answer_rule proxy_answer_rule_of(const char *name, apr_size_t len)
+{
+    const unsigned traits =
+        http_field_traits_of(name, len, HTTP_FIELD_HOP_BY_HOP | HTTP_FIELD_URL | HTTP_FIELD_COOKIE);
+
+    return !traits                          ? PROXY_ANSWER_GOES
+           : traits & HTTP_FIELD_HOP_BY_HOP ? PROXY_ANSWER_STAYS
+           : traits & HTTP_FIELD_URL        ? PROXY_ANSWER_URL
+                                            : PROXY_ANSWER_COOKIE;
+}
+
+/** Bytes of @a f as a line, if it stands so as HTTP writes it: they may be sent on as they came. 0: it does not. */
+static inline size_t proxy_field_line(const http_field *f)
+{
+    const char *end = f->value + f->value_len;
+
+    return f->value == f->name + f->name_len + 2 && f->name[f->name_len + 1] == ' ' &&
+                   end[0] == '\r' && end[1] == '\n'
+               ? (size_t)(end + 2 - f->name)
+               : 0;
+}
 
 /** What a plan sends before and behind the fields of its clients: of GET, without a body. */
 typedef struct proxy_frame {

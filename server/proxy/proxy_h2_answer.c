@@ -118,7 +118,7 @@ static apr_status_t h2c_trailers(proxy_exchange *x, const http_field_block *list
 
         if (h2c_field_is_bad(f))
             return h2c_bad(x, "a malformed trailer");
-        exchange_trailer(x, f);
+        x->sink->trailer(x, f);
     }
     return APR_SUCCESS;
 }

@@ -67,8 +67,8 @@ static apr_status_t http_interim(proxy_exchange *x, const http_head *head)
 
 static const char *http_bad(proxy_exchange *x, const http_head *head)
 {
-    return apr_psprintf(x->pool, head->why ? head->why : "malformed head", (int)head->bad_len,
-                        head->bad ? head->bad : "", "");
+    return apr_psprintf(exchange_pool(x), head->why ? head->why : "malformed head",
+                        (int)head->bad_len, head->bad ? head->bad : "", "");
 }
 
 /* RFC 9112, 9.3: what both sides have said of the connection. */
@@ -86,6 +86,13 @@ static void http_framed(proxy_exchange *x, const http_head *head)
         x->complete = 1;
 }
 
+/* What came stays for an exchange that has the request. */
+static apr_status_t http_refused(proxy_exchange *x)
+{
+    exchange_done(x, EXCHANGE_NEEDS_REQUEST);
+    return APR_EGENERAL;
+}
+
 /* A protocol that was not asked for. */
 static int http_is_uncalled(const proxy_exchange *x, const http_head *head)
 {
@@ -101,42 +108,14 @@ static apr_status_t http_head_taken(proxy_exchange *x, const http_head *head)
         return APR_EGENERAL;
     }
     if (head->code < 200 && head->code != HTTP_SWITCHING_PROTOCOLS)
-        return http_interim(x, head);
+        return x->sink->interims ? http_interim(x, head) : http_refused(x);
     if (x->holds) /* it is answered without its body, which the client need not send */
         x->body_over = 1;
     x->holds = 0;
     x->body_end = h1_response_body(head, x->is_head ? HTTP_METHOD_HEAD : HTTP_METHOD_GET, connect);
-    exchange_head(x, head);
+    if (!x->sink->head(x, head))
+        return http_refused(x);
     http_framed(x, head);
-    return APR_SUCCESS;
-}
-
-static apr_status_t http_take_head(proxy_exchange *x)
-{
-    const apr_size_t size = x->target->worker->params.field_size;
-    const h1_limits limits = {.line = (uint32_t)(size ? size : PROXY_FIELD_SIZE),
-                              .field_size = (uint32_t)(size ? size : PROXY_FIELD_SIZE),
-                              .unsafe = 1};
-    http_head head;
-    size_t scanned = 0;
-    apr_status_t rv;
-
-    switch (h1_parse_response(&head, client_in(x->cc), client_in_size(x->cc), &scanned, &limits)) {
-    case H1_MORE:
-        return APR_EAGAIN;
-    case H1_BAD:
-        x->bad = http_bad(x, &head);
-        return APR_EGENERAL;
-    default:
-        break;
-    }
-    rv = http_head_taken(x, &head);
-    client_in_take(x->cc, head.head_len);
-    if (rv != APR_SUCCESS || (head.code < 200 && head.code != HTTP_SWITCHING_PROTOCOLS))
-        return rv;
-    exchange_head_done(x);
-    if (x->body_end == H1_BODY_TUNNEL)
-        exchange_tunnel_begin(x);
     return APR_SUCCESS;
 }
 
@@ -164,7 +143,9 @@ static apr_status_t http_take_length(proxy_exchange *x)
     BRG_ASSERT(n && x->left && !x->complete);
     if (n > x->left)
         n = (uint32_t)x->left;
-    if (n == x->left && n <= CLIENT_COPIED && !x->passed)
+    if (n == x->left && x->sink->lends)
+        x->lent = n;
+    else if (n == x->left && n <= CLIENT_COPIED && !x->passed)
         http_take_small(x, n);
     else
         http_take_bytes(x, n);
@@ -194,7 +175,7 @@ static const char *http_trailer(proxy_exchange *x, http_trailers *t)
     }
     bad = h1_parse_field(&f, t->line, t->len, &limits);
     if (!bad) /* clients of HTTP/2 get them, those of HTTP/1 do not, as from Apache */
-        exchange_trailer(x, &f);
+        x->sink->trailer(x, &f);
     t->len = 0;
     return bad;
 }
@@ -205,8 +186,12 @@ static apr_size_t http_take_trailers(proxy_exchange *x, const char *data, apr_si
     http_trailers *t = x->script;
     apr_size_t i = 0;
 
+    if (!t && len >= 2 && data[0] == '\r' && data[1] == '\n') { /* there are none */
+        x->complete = 1;
+        return 2;
+    }
     if (!t)
-        x->script = t = apr_pcalloc(x->pool, sizeof *t);
+        x->script = t = apr_pcalloc(exchange_pool(x), sizeof *t);
     while (i < len && !x->complete && !x->bad) {
         const char c = data[i++];
 
@@ -265,10 +250,8 @@ static apr_status_t http_take_chunked(proxy_exchange *x)
     return x->bad ? APR_EGENERAL : APR_SUCCESS;
 }
 
-static apr_status_t http_take(proxy_exchange *x)
+static apr_status_t http_take_body(proxy_exchange *x)
 {
-    if (!x->answered)
-        return http_take_head(x);
     if (!client_in_size(x->cc))
         return APR_EAGAIN;
     switch (x->body_end) {
@@ -280,6 +263,44 @@ static apr_status_t http_take(proxy_exchange *x)
         http_take_bytes(x, client_in_size(x->cc));
         return APR_SUCCESS;
     }
+}
+
+static apr_status_t http_take_head(proxy_exchange *x)
+{
+    const apr_size_t size = x->target->worker->params.field_size;
+    const h1_limits limits = {.line = (uint32_t)(size ? size : PROXY_FIELD_SIZE),
+                              .field_size = (uint32_t)(size ? size : PROXY_FIELD_SIZE),
+                              .unsafe = 1};
+    http_head head;
+    size_t scanned = 0;
+    apr_status_t rv;
+
+    switch (h1_parse_response(&head, client_in(x->cc), client_in_size(x->cc), &scanned, &limits)) {
+    case H1_MORE:
+        return APR_EAGAIN;
+    case H1_BAD:
+        x->bad = http_bad(x, &head);
+        return APR_EGENERAL;
+    default:
+        break;
+    }
+    rv = http_head_taken(x, &head);
+    if (x->state == EXCHANGE_DONE)
+        return rv;
+    client_in_take(x->cc, head.head_len);
+    if (rv != APR_SUCCESS || (head.code < 200 && head.code != HTTP_SWITCHING_PROTOCOLS))
+        return rv;
+    exchange_head_done(x);
+    if (x->body_end == H1_BODY_TUNNEL)
+        exchange_tunnel_begin(x);
+    else if (!x->complete && client_in_size(x->cc))
+        return http_take_body(x);
+    return APR_SUCCESS;
+}
+
+static apr_status_t http_take(proxy_exchange *x)
+{
+    return x->answered ? http_take_body(x) : http_take_head(x);
 }
 
 /* Bytes behind the answer are nobody's. */
@@ -297,19 +318,6 @@ static void http_cut_excess(proxy_exchange *x, apr_size_t excess)
     }
 }
 
-/* Blocks that were read before the exchange began, else a read. @return APR_ENOTIMPL: the body is not read so */
-static apr_status_t http_blocks(proxy_exchange *x, client_blocks *b)
-{
-    if (x->early.n) {
-        *b = x->early;
-        x->early.n = 0;
-        return APR_SUCCESS;
-    }
-    if (x->left < NET_BLOCK || !client_can_recv_blocks(x->cc))
-        return APR_ENOTIMPL;
-    return client_recv_blocks(x->cc, b, x->left);
-}
-
 /* A long body whose length is known goes from the socket into buckets, several blocks at once. */
 static apr_status_t http_receive(proxy_exchange *x)
 {
@@ -317,9 +325,10 @@ static apr_status_t http_receive(proxy_exchange *x)
     apr_status_t rv;
     apr_size_t got;
 
-    if (!x->answered || x->body_end != H1_BODY_LENGTH || client_in_size(x->cc))
+    if (!x->answered || x->body_end != H1_BODY_LENGTH || client_in_size(x->cc) ||
+        x->left < NET_BLOCK || !client_can_recv_blocks(x->cc))
         return APR_ENOTIMPL;
-    rv = http_blocks(x, &b);
+    rv = client_recv_blocks(x->cc, &b, x->left);
     if (rv != APR_SUCCESS)
         return rv;
     got = b.len;

@@ -131,6 +131,13 @@ static cache_plan *plan_make(request_rec *r, void *baton)
     p->origin = x->origin;
     p->server = r->server;
     p->timeout = proxy_timeout(p->worker, r->server);
+    p->target = (proxy_target){.worker = p->worker,
+                               .scheme = p->worker->scheme,
+                               .scheme_name = p->worker->scheme_name,
+                               .host = p->worker->host,
+                               .port = p->worker->port,
+                               .url = p->worker->name,
+                               .chosen = 1};
     p->any_query = (uint8_t)any_query;
     p->adds_for = (uint8_t)frame.adds_for;
     p->reverses_urls = d->reverses->nelts > 0;

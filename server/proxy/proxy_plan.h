@@ -6,9 +6,9 @@
  * @file proxy_plan.h
  * Requests that a loop sends to an HTTP backend by a plan (cache/cache_plan.h, h1/h1_ahead.h).
  *
- * proxy_plan.c decides for which requests there may be one, and makes it of a request that took the full way. proxy_ahead.c
- * sends requests by it, proxy_ahead_answer.c answers that are whole and simple, proxy_ahead_stream.c those of streams of HTTP/2. What is
- * not simple goes on in an exchange as any other (proxy_ahead_take()): one try, whose request is sent.
+ * proxy_plan.c decides for which requests there may be one, and makes it of a request that took the full way. proxy_ahead.c sends
+ * requests by it and runs their exchanges, which have no request_rec; exchange_direct.c is where answers go. An answer that needs the
+ * request, and a failure, are left to an exchange that has it (proxy_ahead_take()): one try, whose request is sent.
  *
  * Threads: the loop's. Blocking: no.
  */
@@ -25,6 +25,8 @@ typedef struct proxy_plan {
     client_origin *origin;
     server_rec *server;
     apr_interval_time_t timeout;
+    proxy_target
+        target; /**< as the worker has it: path and all that is of one request are not set */
     uint32_t target_len, before_len, behind_len;
     uint8_t any_query; /**< the target ends before the query, which is the request's own */
     uint8_t adds_for;  /**< X-Forwarded-For is sent */
@@ -35,16 +37,27 @@ typedef struct proxy_plan {
         []; /**< "GET " and the target; what follows it; what follows the fields of the client */
 } proxy_plan;
 
-/** A request that was sent. */
+/** A request that was sent, and its exchange. Zeroed at first. */
 typedef struct proxy_ahead {
     struct conn_ahead base; /**< first */
+    proxy_exchange x;       /**< without a request_rec */
+    proxy_target target;
     const proxy_plan *plan; /**< of base.entry */
     brg_conn *bc;
-    client_conn *cc;      /**< NULL: given back */
-    client_blocks early;  /**< of the answer's body, behind what cc has */
-    apr_time_t began;     /**< of the wall clock */
-    apr_time_t chosen_at; /**< monotonic */
-    uint32_t sent;
+    apr_time_t began; /**< of the wall clock */
+    /* Of the answer, by its sink: */
+    const char
+        *head;  /**< of HTTP/1, until it is passed; where the loop gathers its output, or kept */
+    char *kept; /**< malloc(); NULL */
+    shared_ref *part; /**< of a stream, likewise */
+    http_answer *log; /**< malloc(); NULL: nobody logs it */
+    cache_planned_answer told;
+    uint32_t head_len;
+    uint8_t chunks; /**< the body is framed in chunks */
+    uint8_t closes; /**< the client's connection ends behind it */
+    uint8_t
+        trailers; /**< there were some: the body's length is not told, as the other sink would not */
+    uint8_t logged;
 } proxy_ahead;
 
 /** Before @a x begins: note whether a plan may be made of it (x->may_plan). */
@@ -58,20 +71,16 @@ int proxy_ahead_begin(const cache_plan *base, cache_entry *entry, brg_conn *bc,
                       const http_head *head);
 
 /** 1 if the Connection field of @a head, should there be one, names "close" or "keep-alive" and no field. */
-int proxy_ahead_connection_is_plain(const http_head *head);
+int proxy_connection_is_plain(const http_head *head);
 
-/**
- * The answer of @a a goes to its stream, with the body behind @a head_len bytes of what its connection has. The memory that it was
- * read into may go with it.
- * @return bytes that its head counts as; 0: no memory, nothing was sent
- */
-size_t proxy_ahead_send_stream(proxy_ahead *a, const stream_fields *fields, uint32_t head_len);
+/** An answer, or what there is of it, was passed: tell figures and logs. Once. */
+void proxy_direct_told(proxy_ahead *a);
 
-/** Bytes of the answer that came. */
-apr_off_t proxy_ahead_got(const proxy_ahead *a);
+/** What was made of a head that is not passed yet outlives this turn. @return 0: no memory */
+int proxy_direct_keep(proxy_ahead *a);
 
-/** What came is looked at, and sent to the client if it is an answer that may be. @return H1_AHEAD_WAITS: it is not whole */
-h1_ahead_step proxy_ahead_look(proxy_ahead *a);
+/** Free what sinks made. */
+void proxy_direct_end(proxy_ahead *a);
 
 /** The request of @a x was sent already: @a x takes its connection over, in EXCHANGE_TALK. Else nothing happens. */
 void proxy_ahead_take(proxy_exchange *x);

@@ -177,7 +177,7 @@ static apr_status_t uwsgi_take(proxy_exchange *x)
         break;
     }
     BRG_ASSERT(head.head_len <= client_in_size(x->cc));
-    exchange_head(x, &head);
+    (void)x->sink->head(x, &head);
     client_in_take(x->cc, head.head_len);
     if (!script_status_is_final(x))
         return APR_EGENERAL;

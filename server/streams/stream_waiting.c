@@ -169,6 +169,13 @@ static void waiting_run(http_stream *s)
 
 /* ---- by a plan ---- */
 
+/* On the loop, while nobody else has s. */
+static void ahead_unreserve(http_stream *s)
+{
+    s->session->reserved -= s->pipe->reserved;
+    s->pipe->reserved = 0;
+}
+
 /* conn_ahead_carrier.full */
 static void ahead_full(brg_conn *bc)
 {
@@ -177,6 +184,7 @@ static void ahead_full(brg_conn *bc)
     stream_asked *a = s->ahead;
 
     BRG_ASSERT(a && s->bc == bc);
+    ahead_unreserve(s);
     s->ahead = NULL;
     if (waiting_attach(s))
         h1_stream_run(bc, &a->head);
@@ -185,24 +193,29 @@ static void ahead_full(brg_conn *bc)
     asked_free(a);
 }
 
-/* conn_ahead_carrier.has_room */
-static int ahead_has_room(const brg_conn *bc, size_t len)
+/* conn_ahead_carrier.reserve: what is put into the pipe counts twice until it is over. */
+static int ahead_reserve(brg_conn *bc, size_t len)
 {
-    const http_stream *s = bc->below;
+    http_stream *s = bc->below;
     http_streams *all = s->session;
     int room;
 
+    BRG_ASSERT(!s->pipe->reserved);
     lock_counted(&all->lock, LOCK_STREAMS);
-    room =
-        len <= (size_t)all->terms.max_memory && all->out_bytes + len <= (size_t)STREAM_OUTPUT_MOST;
+    room = len <= (size_t)all->terms.max_memory &&
+           all->out_bytes + all->reserved + len <= (size_t)STREAM_OUTPUT_MOST;
+    if (room)
+        s->pipe->reserved = len;
     pthread_mutex_unlock(&all->lock);
+    all->reserved += room ? len : 0;
     return room;
 }
 
-static const conn_ahead_carrier stream_carrier = {.full = ahead_full, .has_room = ahead_has_room};
+static const conn_ahead_carrier stream_carrier = {.full = ahead_full, .reserve = ahead_reserve};
 
 void stream_ahead_end(http_stream *s)
 {
+    ahead_unreserve(s);
     if (s->ahead)
         asked_free(s->ahead);
     s->ahead = NULL;

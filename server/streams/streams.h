@@ -171,6 +171,7 @@ typedef struct stream_pipe {
     stream_block *trailers;
     stream_chunk *out, *out_last;
     size_t out_bytes;
+    size_t reserved; /**< all of its answer has room, which has so many bytes; 0: none has */
     int out_most;
     int over;  /**< the response is complete */
     int reset; /**< nobody wants it */
@@ -246,6 +247,7 @@ struct http_streams {
     pthread_mutex_t lock;
     http_stream *dirty; /**< workers changed them; under the lock */
     size_t out_bytes;   /**< in the pipes of all streams; under the lock */
+    size_t reserved;    /**< for streams whose answers have room; the loop's */
     struct loop_note note;
     apr_time_t progress; /**< when bytes last left, or nothing had to */
     struct {
@@ -342,7 +344,7 @@ static inline int stream_pipe_has_room(const http_stream *s)
 
     if (s->session->out_bytes >= STREAM_OUTPUT_MOST && most > STREAM_CHUNK)
         most = STREAM_CHUNK;
-    return s->pipe->out_bytes < most;
+    return s->pipe->out_bytes < most || s->pipe->reserved;
 }
 
 /* ---- stream_head.c; any thread ---- */

@@ -98,6 +98,45 @@ ANSWERS = {
     "both": text_of("200 OK", DATE, TYPE, "Content-Length: 2", "Transfer-Encoding: chunked", body=b"2\r\nab\r\n0\r\n\r\n"),
 }
 
+
+
+def then_close(*pieces):
+    def script(connection, request):
+        for piece in pieces:
+            connection.send(piece)
+        return False
+    return script
+
+
+CHUNKED = text_of("200 OK", DATE, TYPE, "Transfer-Encoding: chunked")
+LONG = b"".join(b"%07d\n" % i for i in range(20000))
+# Answers in pieces. How a body of unknown length is cut into chunks depends on when they came.
+PIECES = {
+    "head-alone": in_pieces(text_of("200 OK", DATE, TYPE, "Content-Length: 6"), b"hello\n"),
+    "two": in_pieces(PLAIN[:-3], PLAIN[-3:]),
+    "bytes": in_pieces(*(PLAIN[i:i + 1] for i in range(len(PLAIN)))),
+    "long": in_pieces(answer(LONG, fields=DATED)[:40000], LONG[40000 - len(answer(LONG, fields=DATED)) + len(LONG):]),
+    "middling": in_pieces(answer(LONG[:50000], fields=DATED)[:1000], LONG[1000 - len(answer(LONG[:50000], fields=DATED)) + 50000:50000]),
+    "chunks": CHUNKED + b"2\r\nab\r\n3;x=y\r\ncde\r\n0\r\n\r\n",
+    "chunks-in-pieces": in_pieces(CHUNKED, b"2\r\nab\r\n3\r\nc", b"de\r\n0\r", b"\n\r\n"),
+    "no-chunk": CHUNKED + b"0\r\n\r\n",
+    "trailers": CHUNKED + b"2\r\nab\r\n0\r\nX-T: 1\r\n\r\n",
+    "trailers-in-pieces": in_pieces(CHUNKED + b"2\r\nab\r\n0\r\nX-", b"T: 1\r\n\r", b"\n"),
+    "long-chunks": in_pieces(CHUNKED + b"%x\r\n" % len(LONG) + LONG[:70000], LONG[70000:] + b"\r\n1\r\na\r\n0\r\n\r\n"),
+    "bytes-behind-chunks": CHUNKED + b"2\r\nab\r\n0\r\n\r\nmore",
+    "until-it-closes": then_close(text_of("200 OK", DATE, TYPE, body=b"ab"), b"cd"),
+    "until-it-closes-1.0": then_close(text_of("200 OK", DATE, TYPE, body=b"ab").replace(b"1.1", b"1.0", 1)),
+    "nothing-until-it-closes": then_close(text_of("200 OK", DATE, TYPE)),
+    "cut": then_close(text_of("200 OK", DATE, TYPE, "Content-Length: 6", body=b"hel")),
+    "cut-behind-the-head": then_close(text_of("200 OK", DATE, TYPE, "Content-Length: 6")),
+    "cut-chunk": then_close(CHUNKED + b"9\r\nab"),
+    "cut-before-a-chunk": then_close(CHUNKED),
+    "no-last-chunk": then_close(CHUNKED + b"2\r\nab\r\n"),
+    "bad-chunk": CHUNKED + b"zz\r\n",
+    "bad-second-chunk": CHUNKED + b"2\r\nab\r\nzz\r\n",
+    "bad-trailer": CHUNKED + b"2\r\nab\r\n0\r\na b\r\n\r\n",
+}
+
 # Of these: some that go on by a plan, and some that take the full way.
 WHOLE = ("plain", "empty", "no-date", "server", "keep-alive", "hop", "vary", "cookies", "location", "404", "medium")
-NOT_WHOLE = ("no-type", "chunked", "vary-list", "401", "named")
+NOT_WHOLE = ("no-type", "vary-list", "401", "named")

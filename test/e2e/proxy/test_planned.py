@@ -11,7 +11,7 @@ import pytest
 from backend import Backend, answer
 from brigade import APACHE_MODULES, PATIENCE, wait_until
 from http_client import Client, Truncated
-from planned_site import ANSWERS, CONFIG, DATE, DATED, NOT_WHOLE, PLAIN, TYPE, WHOLE, config, full_ways, in_pieces, neutral, text_of, twins
+from planned_site import ANSWERS, CONFIG, DATE, DATED, NOT_WHOLE, PIECES, PLAIN, TYPE, WHOLE, config, full_ways, in_pieces, neutral, text_of, twins
 from processes import reload
 from tls_site import TLSClient, certificate, start
 
@@ -159,6 +159,107 @@ def test_whole_answers_need_no_request(serve, backend):
     for name in NOT_WHOLE:
         backend.scripts["/x"] = ANSWERS[name]
         assert not is_planned(server), name
+
+
+def body_of(client, head):
+    """What of it came, whatever it was framed with; and how it ended."""
+    length = re.search(rb"^content-length: *(\d+)", head, re.M | re.I)
+    try:
+        if length:
+            return client.read_exactly(int(length[1])), "length"
+        if b"chunked" in head:
+            return client._chunked()[0], "chunks"
+        return client.read_to_end(), "closed"
+    except (Truncated, OSError, ValueError) as cut:
+        if b"chunked" not in head:
+            return cut.args[0], "cut"
+        return b"", "cut"
+
+
+def piecemeal(server, client, log):
+    """Head and body of an answer, if the connection goes on behind it, and its line of the log."""
+    try:
+        head = client.read_until(b"\r\n\r\n")
+    except (Truncated, OSError):
+        return "closed", log()
+    return neutral(server, head), body_of(client, head), log()
+
+
+PIECEMEAL = "LogFormat \"%>s %b %B %X %m %U %q %{X-A}o %{Content-Type}o\" all\nCustomLog logs/access.log all\n"
+
+
+@pytest.mark.parametrize("name", PIECES)
+@pytest.mark.parametrize("version", ["1.1", "1.0"])
+def test_pieces_are_sent_as_without_a_plan(serve, backend, name, version):
+    """Heads, bodies, logs, and what the next client gets."""
+    got = []
+    for server in twins(serve, backend, PIECEMEAL):
+        backend.scripts["/x"] = PLAIN
+        with server.connect() as client:
+            warm(server, client)
+            backend.scripts["/x"] = PIECES[name]
+            client.send(HEAD.replace("1.1", version) + "Connection: close\r\n\r\n")
+            got.append(piecemeal(server, client, lambda s=server: wait_until(lambda: s.read("logs/access.log").count(b"\n") == 5, "its line") and s.read("logs/access.log")))
+        backend.scripts["/x"] = PLAIN
+        assert b" 200 " in outcome(server, backend, HEAD + "\r\n")[0]
+    lines = [re.sub(rb"\r\n(Transfer-Encoding: chunked|Content-Length: \d+)", b"", g[0]) if len(g) == 3 else g[0] for g in got]
+    for i, g in enumerate(got):  # fields of an answer that failed behind its head are in no log here
+        got[i] = tuple(re.sub(rb"(\n502 .*) \S+ \S+\n", rb"\1\n", part) if isinstance(part, bytes) else part for part in g)
+    assert lines[0] == lines[1] and [g[1:] for g in got][0] == [g[1:] for g in got][1]
+
+
+@pytest.mark.parametrize("name", ["head-alone", "two", "bytes", "long", "middling", "chunks", "chunks-in-pieces", "no-chunk", "trailers", "long-chunks"])
+def test_pieces_need_no_request(serve, backend, name):
+    server = serve(config(backend))
+    with server.connect() as client:
+        warm(server, client)
+        backend.scripts["/x"] = PIECES[name]
+        before = full_ways(server)
+        for _ in range(6):
+            one(client, HEAD + "\r\n")
+    assert full_ways(server) == before
+
+
+def test_a_client_that_leaves_within_an_answer(serve, backend):
+    """Its backend's connection ends, and the log has what was sent."""
+    server = serve(config(backend, PIECEMEAL))
+    with server.connect() as client:
+        warm(server, client)
+        backend.scripts["/x"] = lambda connection, request: (connection.send(text_of("200 OK", DATE, TYPE, "Content-Length: 9", body=b"abc")), connection.more())
+        client.send(HEAD + "\r\n")
+        client.read_until(b"\r\n\r\nabc")
+    wait_until(lambda: backend.open == 0, "the backend's connection is closed")
+    assert wait_until(lambda: server.read("logs/access.log").count(b"\n") == 5, "its line")
+    assert server.read("logs/access.log").splitlines()[-1].startswith(b"200 3 3 ")
+
+
+def test_a_client_that_ends_its_sending(serve, backend):
+    """Within an answer to its last request: it has the rest."""
+    server = serve(config(backend))
+    with server.connect() as client:
+        warm(server, client)
+        came = []
+
+        def pausing(connection, request):
+            connection.send(text_of("200 OK", DATE, TYPE, "Content-Length: 4", body=b"ab"))
+            wait_until(lambda: came, "the client has it")
+            connection.send(b"cd")
+        backend.scripts["/x"] = pausing
+        client.send(HEAD + "Connection: close\r\n\r\n")
+        client.read_until(b"\r\n\r\nab")
+        client.half_close()
+        came.append(1)
+        assert client.read_to_end() == b"cd"
+
+
+def test_a_backend_that_is_silent_within_an_answer(serve, backend):
+    server = serve(config(backend, parameters="timeout=1"))
+    with server.connect() as client:
+        warm(server, client)
+        backend.scripts["/x"] = lambda connection, request: (connection.send(text_of("200 OK", DATE, TYPE, "Content-Length: 4", body=b"ab")), connection.more())
+        client.send(HEAD + "\r\n")
+        assert client.read_to_end().endswith(b"\r\n\r\nab")
+    assert wait_until(lambda: b"AH01110" in server.error_log(), "the reason")
 
 
 SETTINGS = {  # 1: requests beside it may still have plans

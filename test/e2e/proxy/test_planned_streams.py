@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Requests of HTTP/2 streams that a loop sends to a backend by a plan, as test_planned.py has them of HTTP/1: held against a server
 without plans, in the clear and over TLS."""
+import re
 import ssl
 import struct
 
@@ -12,7 +13,7 @@ from backend import Backend, answer
 from brigade import PATIENCE, wait_until
 from h2_client import DATA, END_STREAM, GOAWAY, HEADERS, RST_STREAM, WINDOW_UPDATE, Closed, Connection, frame
 from http_client import Truncated
-from planned_site import ANSWERS, DATED, NOT_WHOLE, PLAIN, WHOLE, full_ways, neutral
+from planned_site import ANSWERS, DATED, NOT_WHOLE, PIECES, PLAIN, WHOLE, full_ways, neutral
 from processes import reload
 from tls_site import certificate, start
 
@@ -155,6 +156,34 @@ def test_whole_answers_need_no_request(serve, backend):
     for name in NOT_WHOLE:
         backend.scripts["/x"] = ANSWERS[name]
         assert not is_planned(server), name
+
+
+@pytest.mark.parametrize("name", PIECES)
+def test_pieces_are_sent_as_without_a_plan(serve, backend, name):
+    got = []
+    for server in twins(serve, backend):
+        backend.scripts["/x"] = PLAIN
+        with connect(server) as client:
+            warm(client)
+            backend.scripts["/x"] = PIECES[name]
+            got.append(what_comes(server, client, "GET", TARGET))
+            backend.scripts["/x"] = PLAIN
+            assert client.get(TARGET).body == b"hello\n"
+    if "chunk" in name or "closes" in name or "trailers" in name:
+        got = [re.sub("\\('content-length', '\\d+'\\),? ?", "", repr(g)) for g in got]
+    assert got[0] == got[1]
+
+
+@pytest.mark.parametrize("name", ["head-alone", "two", "bytes", "middling"])
+def test_pieces_need_no_request(serve, backend, name):
+    server = serve(config(backend))
+    with connect(server) as client:
+        warm(client)
+        backend.scripts["/x"] = PIECES[name]
+        before = full_ways(server)
+        for _ in range(6):
+            client.get(TARGET)
+    assert full_ways(server) == before
 
 
 @pytest.mark.parametrize("length", [6, 5000, 20000, 32700, 60000])
