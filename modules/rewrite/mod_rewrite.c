@@ -110,6 +110,7 @@ static int rewrite_pre_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *p
 
 static int rewrite_post_config(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *s)
 {
+    rewrite_effects_begin();
     rewrite_set_proxy_available(ap_find_linked_module("mod_proxy.c") != NULL);
     if (ap_state_query(AP_SQ_MAIN_STATE) == AP_SQ_MS_CREATE_PRE_CONFIG)
         return OK;

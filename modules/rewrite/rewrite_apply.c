@@ -156,6 +156,7 @@ static apply_outcome apply_rule(rewrite_run *run, const rewrite_rule *rule)
         BRG_EXPLAIN(r, rule->line, apr_pstrcat(r->pool, "does not match ", run->uri, NULL));
         return APPLY_NO_MATCH;
     }
+    run->for_cache = rewrite_is_for_cache(run, rule);
     if (!apply_conditions(run, rule))
         return APPLY_NO_MATCH;
     if (!(rule->flags & REWRITE_F_NOSUB)) {

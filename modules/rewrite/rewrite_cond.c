@@ -243,13 +243,13 @@ int rewrite_cond_holds(rewrite_run *run, const rewrite_cond *cond)
     const char *input;
     int holds;
 
-    run->no_vary = cond->no_vary;
+    run->no_vary = cond->no_vary || run->for_cache;
     if (cond->test == REWRITE_EXPR)
         rewrite_note_field(run, "*");
     input = cond->test == REWRITE_EXPR ? NULL : cond_input(run, cond);
-    run->no_vary = 0;
-    if (cond->no_vary)
+    if (run->no_vary)
         run->vary_this = NULL;
+    run->no_vary = 0;
     BRG_ASSERT((input == NULL) == (cond->test == REWRITE_EXPR));
     holds = input ? cond_test(run, cond, input) : cond_expr(run, cond);
     holds = holds != (int)cond->negated;

@@ -1,11 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a rule does beside giving another target: variables, cookies, type and handler. */
 #include "rewrite_private.h"
+#include "brigade/litespeed.h"
+
 #include "apr_lib.h"
 #include "apr_strings.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
+
+static APR_OPTIONAL_FN_TYPE(brg_litespeed_variable) * rewrite_variable_told;
+
+void rewrite_effects_begin(void)
+{
+    rewrite_variable_told = APR_RETRIEVE_OPTIONAL_FN(brg_litespeed_variable);
+}
+
+int rewrite_is_for_cache(const rewrite_run *run, const rewrite_rule *rule)
+{
+    const unsigned plain = REWRITE_F_NOSUB | REWRITE_F_NOCASE | REWRITE_F_NEGATED;
+
+    if (!rule->envs || (rule->flags | plain) != plain || !(rule->flags & REWRITE_F_NOSUB) ||
+        rule->skip || rule->type || rule->handler || rule->cookies)
+        return 0;
+    for (int i = 0; i < rule->envs->nelts; i++) {
+        const char *name = APR_ARRAY_IDX(rule->envs, i, const char *);
+
+        name += *name == '"';
+        if (strncasecmp(name, "Cache-Control:", 14) != 0 &&
+            strncasecmp(name, "Cache-Vary:", 11) != 0)
+            return 0;
+    }
+    return rewrite_variable_told && rewrite_variable_told(run->r, "Cache-Control", NULL);
+}
 
 static void effect_variable(rewrite_run *run, const char *text)
 {
@@ -23,6 +51,8 @@ static void effect_variable(rewrite_run *run, const char *text)
     else
         value = name + strlen(name);
     apr_table_set(r->subprocess_env, name, value);
+    if (rewrite_variable_told)
+        (void)rewrite_variable_told(r, name, value);
     REWRITE_LOG(r, 5, NULL, "setting env variable '%s' to '%s'", name, value);
 }
 

@@ -45,6 +45,19 @@ int rewrite_split_line(char *line, char *arg[3])
     return n >= 2 ? 0 : -1;
 }
 
+/* Where a flag ends. A value with commas stands in quotes, NAME="VALUE", and loses them; without commas the quotes are part of it. */
+static char *rewrite_flag_end(char *flag)
+{
+    char *value = flag + strcspn(flag, ",="), *close;
+
+    if (*value != '=' || value[1] != '"' || !(close = strchr(value + 2, '"')) ||
+        (close[1] && close[1] != ',') || !memchr(value, ',', (size_t)(close - value)))
+        return flag + strcspn(flag, ",");
+    memmove(value + 1, value + 2, (size_t)(close - value) - 2);
+    close[-1] = close[0] = ' '; /* blanks behind a flag are left out */
+    return close + 1;
+}
+
 const char *rewrite_parse_flags(apr_pool_t *p, void *target, char *field, rewrite_flag_fn *fn)
 {
     apr_size_t len = strlen(field);
@@ -54,11 +67,12 @@ const char *rewrite_parse_flags(apr_pool_t *p, void *target, char *field, rewrit
         return "bad flag delimiters";
     *end = '\0';
     for (char *at = field + 1; at <= end;) {
-        char *comma = at + strcspn(at, ","), *last = comma, *value;
+        char *comma, *last, *value;
         const char *error;
 
         while (apr_isspace(*at))
             at++;
+        last = comma = rewrite_flag_end(at);
         while (last > at && apr_isspace(last[-1]))
             last--;
         *last = '\0';

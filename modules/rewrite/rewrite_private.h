@@ -211,6 +211,7 @@ typedef struct rewrite_run {
     int is_unsafe; /**< by rewrite_expand(): the '?' that begins the query was put in for a reference */
     const char *vary_this; /**< those of the condition that is evaluated */
     int no_vary;           /**< of that condition */
+    int for_cache; /**< the rule tells the cache something, which knows by that what the answer depends on */
 } rewrite_run;
 
 /** What a list of rules came to. */
@@ -290,6 +291,10 @@ char *rewrite_expand_tilde(request_rec *r, char *uri);
 /** 1 if the first segment of a path is there, as a file name, and the rule allows that it is taken for one. */
 int rewrite_is_real_prefix(request_rec *r, const char *path, const rewrite_rule *last);
 
+/** 1: the rule does nothing but to set variables that are words for the cache (LiteSpeedCache). */
+int rewrite_is_for_cache(const rewrite_run *run, const rewrite_rule *rule);
+/** Find whom variables are told; after all modules registered. */
+void rewrite_effects_begin(void);
 /** Set what the flags E and CO of a rule say. */
 void rewrite_set_variables(rewrite_run *run, const rewrite_rule *rule);
 void rewrite_set_cookies(rewrite_run *run, const rewrite_rule *rule);

@@ -8,11 +8,15 @@
  * processes share. Its interface for other rooms: the supervisor tells it of processes that ended, the command line asks and purges.
  */
 #include "httpd.h"
+#include "http_config.h"
 #include <stdint.h>
 #include <sys/types.h>
 
 /** A server process ended: the objects and rows that its loops held in the store are free. Threads: main of the supervisor. */
 void cached_process_ended(pid_t pid);
+
+/** 1: <IfModule LiteSpeed> of an .htaccess file: LiteSpeedCache is on for its host. */
+int cached_ls_is_module(const cmd_parms *cmd, const char *name);
 
 /** Words behind -k that are about what a running server has stored. */
 typedef enum cached_verb {

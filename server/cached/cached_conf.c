@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Settings of the directives of mod_cache and mod_cache_disk, and the requests that they are about. */
 #include "cached_below_private.h"
+#include "cached_litespeed_private.h"
 #include "brigade/response_cache.h"
 #include "brigade/assert.h"
 #include "http_core.h"
@@ -46,6 +47,9 @@ void *cached_server_merge(apr_pool_t *p, void *base, void *add)
     c->ignore_control = cached_either(b->ignore_control, a->ignore_control);
     c->ignore_query = cached_either(b->ignore_query, a->ignore_query);
     c->lock = cached_either(b->lock, a->lock);
+    c->litespeed = cached_either(b->litespeed, a->litespeed);
+    if (!a->private_cookies)
+        c->private_cookies = b->private_cookies;
     c->sort_query = cached_either(b->sort_query, a->sort_query);
     c->memory = b->memory;
     c->fetching = b->fetching;
@@ -86,6 +90,7 @@ void *cached_section_merge(apr_pool_t *p, void *base, void *add)
         c->ahead_is_part = b->ahead_is_part;
     }
     c->methods = a->methods ? a->methods : b->methods;
+    cached_ls_section_merge(p, c, b, a);
     c->disable = cached_either(b->disable, a->disable);
     c->no_last_mod = cached_either(b->no_last_mod, a->no_last_mod);
     c->expired = cached_either(b->expired, a->expired);
@@ -223,6 +228,8 @@ cached_tier cached_is_enabled(request_rec *r, int sections)
         if (cached_scope_is(scope, r))
             tier = cached_tier_of(scope->provider);
     }
+    if (!tier && sections && cached_ls_is_on(r->server))
+        tier = CACHED_MEMORY;
     if (tier)
         brg_cache_each_time(r);
     return tier && cached_is_disabled(r) ? CACHED_NOWHERE : tier;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The directives of mod_cache, with the arguments and messages of Apache's. */
 #include "cached_named_private.h"
+#include "cached_litespeed_private.h"
 #include "configuration.h"
 #include "brigade/directive.h"
 #include "http_log.h"
@@ -45,6 +46,10 @@ static const char *cached_enable_cmd(cmd_parms *cmd, void *dir, const char *prov
     cached_scope scope = {.provider = provider};
     const char *error;
 
+    if (cached_ls_is_provider(provider))
+        return cached_ls_enable_cmd(cmd, section, url, CACHED_ON);
+    if (conf_is_htaccess(cmd))
+        return apr_psprintf(cmd->pool, "%s not allowed here", cmd->cmd->name);
     if (*provider == '/')
         return apr_psprintf(cmd->pool,
                             "provider (%s) starts with a '/'.  Are url and provider switched?",
@@ -66,12 +71,19 @@ static const char *cached_enable_cmd(cmd_parms *cmd, void *dir, const char *prov
     return NULL;
 }
 
-static const char *cached_disable_cmd(cmd_parms *cmd, void *dir, const char *url)
+static const char *cached_disable_cmd(cmd_parms *cmd, void *dir, const char *url, const char *path)
 {
     cached_section *section = dir;
     cached_scope scope = {0};
     const char *error;
 
+    if (cached_ls_is_provider(url))
+        return cached_ls_enable_cmd(cmd, section, path, CACHED_OFF);
+    if (conf_is_htaccess(cmd))
+        return apr_psprintf(cmd->pool, "%s not allowed here", cmd->cmd->name);
+    if (path)
+        return apr_psprintf(cmd->pool, "%s takes one argument, %s", cmd->cmd->name,
+                            cmd->cmd->errmsg);
     if (cmd->path) {
         if (strcasecmp(url, "on"))
             return "CacheDisable must be followed by the word 'on' when in a Location.";
@@ -285,10 +297,18 @@ static const char *cached_objects_cmd(cmd_parms *cmd, void *dir, const char *arg
 #define CACHED_ANY (RSRC_CONF | ACCESS_CONF)
 
 const command_rec cached_commands[] = {
-    AP_INIT_TAKE12("CacheEnable", cached_enable_cmd, NULL, CACHED_ANY,
+    AP_INIT_TAKE12("CacheEnable", cached_enable_cmd, NULL, CACHED_ANY | OR_FILEINFO,
                    "A cache type and partial URL prefix below which caching is enabled"),
-    AP_INIT_TAKE1("CacheDisable", cached_disable_cmd, NULL, CACHED_ANY,
-                  "A partial URL prefix below which caching is disabled"),
+    AP_INIT_FLAG("LiteSpeedCache", cached_server_flag_cmd, SERVER(litespeed), RSRC_CONF,
+                 "Whether PHP fills and purges the cache by LiteSpeed's fields. Default is off."),
+    AP_INIT_ITERATE("LiteSpeedSessions", cached_names_cmd, SERVER(private_cookies), RSRC_CONF,
+                    "Patterns of names of cookies that tell clients with private answers apart"),
+    AP_INIT_TAKE_ARGV("CacheLookup", cached_ls_lookup_cmd, NULL, CACHED_ANY | OR_FILEINFO,
+                      "on or off: answers come from the cache of LiteSpeedCache"),
+    AP_INIT_ITERATE("CacheKeyModify", cached_ls_key_cmd, NULL, CACHED_ANY | OR_FILEINFO,
+                    "-qs:NAME: parameters of a query that have no say in an answer"),
+    AP_INIT_TAKE12("CacheDisable", cached_disable_cmd, NULL, CACHED_ANY | OR_FILEINFO,
+                   "A partial URL prefix below which caching is disabled"),
     AP_INIT_TAKE1("CacheMaxExpire", cached_seconds_cmd, SECTION(most), CACHED_ANY,
                   "The maximum time in seconds to cache a document"),
     AP_INIT_TAKE1("CacheMinExpire", cached_seconds_cmd, SECTION(least), CACHED_ANY,

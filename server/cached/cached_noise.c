@@ -162,9 +162,8 @@ static void noise_leave_url(request_rec *r, const char *old)
                               r->args ? "?" : "", r->args ? r->args : "", NULL);
 }
 
-void cached_noise_leave(request_rec *r, const request_rec *first)
+void cached_noise_leave(request_rec *r, const request_rec *first, const cached_server *s)
 {
-    const cached_server *s = cached_server_of(first->server);
     const char *old = r->args, *query = first->parsed_uri.query, *path;
 
     if (!noise_has(s->ignore_params))

@@ -50,7 +50,7 @@ static uint64_t place_memory(const server_rec *main)
 static int place_is_used(const server_rec *main)
 {
     for (const server_rec *s = main; s; s = s->next)
-        if (cached_server_of(s)->enable->nelts)
+        if (cached_server_of(s)->enable->nelts || cached_server_of(s)->litespeed == CACHED_ON)
             return 1;
     return cached_server_of(main)->memory || cached_sections_enable();
 }

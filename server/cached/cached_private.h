@@ -43,10 +43,12 @@ enum { CACHED_UNSET, CACHED_OFF, CACHED_ON };
 typedef struct cached_server {
     apr_array_header_t *enable, *disable;                /**< of cached_scope */
     apr_array_header_t *ignore_fields, *ignore_sessions; /**< of const char *; NULL: not named */
-    apr_array_header_t *ignore_params, /**< patterns of CacheIgnoreQuery; NULL: not named */
-        *bypass_cookies;               /**< of CacheBypassCookies; NULL: not named */
-    const ap_expr_info_t *key;         /**< CacheKey; NULL: none */
-    const char *base;                  /**< CacheKeyBaseURL */
+    apr_array_header_t *ignore_params,   /**< patterns of CacheIgnoreQuery; NULL: not named */
+        *bypass_cookies;                 /**< of CacheBypassCookies; NULL: not named */
+    const ap_expr_info_t *key;           /**< CacheKey; NULL: none */
+    const char *base;                    /**< CacheKeyBaseURL */
+    apr_array_header_t *private_cookies; /**< patterns of LiteSpeedSessions; NULL: not named */
+    uint8_t litespeed;                   /**< CACHED_* */
     uint8_t quick, ignore_control, ignore_query, lock, sort_query; /**< CACHED_* */
     uint64_t memory;                                               /**< CacheMemory; 0: not named */
     uint64_t fetching;                /**< CacheMaxFetching, bytes; 0: not named, as the next */
@@ -56,12 +58,15 @@ typedef struct cached_server {
 typedef struct cached_section {
     apr_array_header_t *enable;  /**< of const char *, providers; NULL: none */
     apr_array_header_t *purgers; /**< of apr_ipsubnet_t *, CachePurge; NULL: not named */
-    double factor;               /**< < 0: not named */
-    int64_t most, least, usual;  /**< seconds; -1: not named */
+    apr_array_header_t *ls_params, *ls_on,
+        *ls_off; /**< CacheKeyModify, CacheEnable public, CacheDisable public: of const char *; NULL: not named */
+    double factor;              /**< < 0: not named */
+    int64_t most, least, usual; /**< seconds; -1: not named */
     int64_t ahead;         /**< CacheRefreshAhead: seconds, or percent; 0: off; -1: not named */
     uint16_t ahead_most;   /**< requests at a time to a backend */
     uint8_t ahead_is_part; /**< percent */
     uint8_t methods;       /**< CacheMethods: CACHED_M_*; 0: not named */
+    uint8_t ls_lookup;     /**< CACHED_*; CacheLookup */
     uint8_t disable, no_last_mod, expired, is_private, no_store, cookies, tell, detail, standard,
         stale; /**< CACHED_*; standard: CacheStatusHeader */
 } cached_section;
@@ -195,7 +200,7 @@ int cached_name_is(const apr_array_header_t *patterns, const char *p, apr_size_t
 const char *cached_query_text(apr_pool_t *p, const cached_server *s, const char *path,
                               const char *query);
 /** Parameters of CacheIgnoreQuery leave r, so that no backend gets them. @param first  the client's request */
-void cached_noise_leave(request_rec *r, const request_rec *first);
+void cached_noise_leave(request_rec *r, const request_rec *first, const cached_server *s);
 /** 1: a cookie of the field has a name that matches. */
 int cached_cookie_is(const apr_array_header_t *patterns, const char *cookies, apr_size_t len);
 /** 1: the request has a cookie of CacheBypassCookies. */
@@ -256,6 +261,7 @@ typedef struct cached_request {
     uint32_t composed_of;      /**< with writer: how many had been */
     fresh_policy policy;
     fresh_request request;
+    struct cached_ls *ls;          /**< of LiteSpeedCache; NULL: it is not for that */
     const char *text;              /**< of the key */
     uint32_t text_len, target_len; /**< target_len: of what a URL names, without what is added */
     store_key key, variant;        /**< variant: what is looked up in the end */
@@ -350,6 +356,9 @@ void cached_request_answers(cached_request *q, request_rec *r);
  * says so. @return NULL: the store was not asked, or answered
  */
 cached_request *cached_request_go_on(request_rec *r);
+
+/** The host and port that the client named. */
+const char *cached_request_authority(request_rec *r);
 
 /** Make its key. @param digest  of the body and its fields, of a QUERY; else NULL. @return 0: it is too long */
 int cached_request_key(cached_request *q, const unsigned char *digest);

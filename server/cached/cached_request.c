@@ -2,6 +2,7 @@
 /* A request as the cache sees it: its key, its stored answer, and how that may be used. */
 #include "cached_named_private.h"
 #include "cached_part_private.h"
+#include "cached_litespeed_private.h"
 #include "fresh_vary.h"
 #include "request_wait.h"
 #include "brigade/assert.h"
@@ -33,7 +34,7 @@ cached_request *cached_of(const request_rec *r)
 #define CACHED_KEY_ADDS 1024 /* bytes of what CacheKey adds */
 
 /* The host and port that the client named, so that answers to different ones are never mixed up. */
-static const char *request_authority(request_rec *r)
+const char *cached_request_authority(request_rec *r)
 {
     const char *host = apr_table_get(r->headers_in, "Host");
 
@@ -67,7 +68,7 @@ static int request_key_adds(cached_request *q)
 int cached_request_key(cached_request *q, const unsigned char *digest)
 {
     request_rec *r = q->first;
-    const char *authority = request_authority(r);
+    const char *authority = cached_request_authority(r);
     const fresh_target target = {
         .scheme = r->proxyreq == PROXYREQ_PROXY && r->parsed_uri.scheme ? r->parsed_uri.scheme
                                                                         : ap_http_scheme(r),
@@ -76,18 +77,21 @@ int cached_request_key(cached_request *q, const unsigned char *digest)
         .body_hash = digest,
         .base = r->proxyreq == PROXYREQ_PROXY ? NULL : cached_server_of(r->server)->base};
     uint32_t len;
-    const char *text = cached_key_text(r->pool, cached_server_of(r->server), &target,
-                                       r->parsed_uri.path ? r->parsed_uri.path : r->uri,
-                                       r->parsed_uri.query, &len);
+    const cached_server *s = q->ls ? q->ls->keys : cached_server_of(r->server);
+    const char *text =
+        cached_key_text(r->pool, s, &target, r->parsed_uri.path ? r->parsed_uri.path : r->uri,
+                        r->parsed_uri.query, &len);
     if (!text)
         return 0;
     q->text = text;
     q->text_len = len;
     q->target_len = (uint32_t)fresh_key_target(text, len);
-    if (!request_key_adds(q))
+    if (!q->ls && !request_key_adds(q))
         return 0;
     q->key = store_key_of(cached_store(), q->text, q->text_len, NULL, 0);
     q->target = store_key_of(cached_store(), q->text, q->target_len, NULL, 0);
+    if (q->ls)
+        cached_ls_use_key(q, CACHED_LS_PUBLIC);
     return 1;
 }
 
@@ -199,10 +203,11 @@ cached_request *cached_request_begin(request_rec *r)
     request_read(q);
     if (q->request.method != FRESH_UNSAFE && (request_has_no_host(first) || request_takes_back(r)))
         return NULL;
+    cached_ls_begin(q);
     if (!cached_request_key(q, NULL))
         return NULL;
     if (q->request.method != FRESH_UNSAFE)
-        cached_noise_leave(r, first);
+        cached_noise_leave(r, first, q->ls ? q->ls->keys : cached_server_of(first->server));
     cached_sizes(first, &q->least, &q->most);
     q->place = place;
     cached_request_answers(q, r);

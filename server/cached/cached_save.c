@@ -3,6 +3,7 @@
 #include "cached_below_private.h"
 #include "cached_composed_private.h"
 #include "cached_named_private.h"
+#include "cached_litespeed_private.h"
 #include "cached_part_private.h"
 #include "cached_save_private.h"
 #include "brigade/assert.h"
@@ -197,6 +198,8 @@ static void save_begin(cached_request *q, const fresh_response *response)
         save_not(q, why, FRESH_WHY_METHOD);
         return;
     }
+    if (!q->answered && q->ls)
+        cached_ls_say(q, 0);
     if (!q->answered)
         cached_tell(q, CACHED_STORED, "cache miss: attempting entity save", 0);
     ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r,
@@ -219,6 +222,18 @@ static int save_no_rest(cached_request *q, ap_filter_t *f, apr_status_t *rv)
     APR_BRIGADE_INSERT_TAIL(bb, apr_bucket_eos_create(alloc));
     *rv = q->answered ? APR_SUCCESS : ap_pass_brigade(f->next, bb);
     return 1;
+}
+
+/* What PHP says decides whether it is stored, and for whom. Who waits for an answer that is not for all asks for one of his own. */
+static void save_litespeed(cached_request *q)
+{
+    const store_key asked = q->key;
+
+    cached_ls_take(q->r, q->ls);
+    if (!q->refused)
+        q->refused = cached_ls_decide(q);
+    if (q->refused || q->key.a != asked.a || q->key.b != asked.b)
+        cached_land(q, 1);
 }
 
 /* The head of the response is there. @return 1: the client was answered with what is stored; *rv */
@@ -247,7 +262,11 @@ static int save_decide(cached_request *q, ap_filter_t *f, apr_bucket_brigade *in
         return 1;
     }
     cached_composed_vary(q);
+    if (q->ls)
+        save_litespeed(q);
     head.n = cached_response_fields(r, &field);
+    if (q->ls && !q->refused)
+        cached_ls_response(q, field, &head.n);
     head.field = field;
     if (q->part.asked_rest) {
         if (cached_rest_came(q, &head, in))

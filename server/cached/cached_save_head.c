@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Under which head, and under which key, an answer is stored. */
 #include "cached_save_private.h"
+#include "cached_litespeed_private.h"
 #include "apr_strings.h"
 #include "fresh_vary.h"
 #include "brigade/assert.h"
@@ -100,11 +101,15 @@ int cached_save_variant(cached_request *q, const fresh_response *response, store
 
     q->has_variant = 0;
     q->names = NULL;
-    if (!response->has_vary)
+    if (!response->has_vary && !(q->ls && q->ls->cookies))
         return 1;
     names.at = apr_palloc(q->r->pool, names.room);
     text.at = apr_palloc(q->r->pool, text.room);
-    if (fresh_vary_names(&names, &response->head) || names.over)
+    if (fresh_vary_names(&names, &response->head))
+        return 0;
+    if (q->ls && q->ls->cookies)
+        cached_ls_vary_names(&names, q->ls->cookies);
+    if (names.over)
         return 0;
     if (!names.len)
         return 1;

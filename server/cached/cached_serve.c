@@ -2,6 +2,7 @@
 /* A stored response on its way to a client. */
 #include "cached_composed_private.h"
 #include "cached_part_private.h"
+#include "cached_litespeed_private.h"
 #include "cached_save_private.h"
 #include "brigade/assert.h"
 #include "brigade/loop.h"
@@ -142,6 +143,8 @@ static int serve_from_store(cached_request *q, ap_filter_t *to, const char *reas
     if (q->part.serves)
         length = cached_part_apply(q, &begin);
     cached_tell(q, serve_outcome(q, revalidated), reason, revalidated ? HTTP_NOT_MODIFIED : 0);
+    if (q->ls)
+        cached_ls_say(q, 1);
     if (r->status == HTTP_OK && (status = serve_conditions(q)) != OK) {
         r->status_line = NULL;
         if (status != HTTP_NOT_MODIFIED && !revalidated)

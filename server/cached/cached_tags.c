@@ -4,6 +4,7 @@
  * that no other site ends them; and groups of Cache-Groups (RFC 9875), which are tags with their origin in front.
  */
 #include "cached_named_private.h"
+#include "cached_litespeed_private.h"
 #include "cached_save_private.h"
 #include "fresh_vary.h"
 #include "brigade/assert.h"
@@ -86,6 +87,8 @@ uint32_t cached_marks(const cached_request *q, const fresh_head *fields, uint64_
 
     if (q->text_len > q->target_len) /* it ends with its target */
         marks.mark[marks.n++] = store_mark_of_key(&q->target);
+    if (q->ls)
+        cached_ls_tags(q, tags_mark, &marks);
     tags_each(q, fields, tags_mark, &marks);
     BRG_ASSERT(marks.n <= CACHED_MARKS);
     return marks.n;
@@ -111,9 +114,13 @@ void cached_tags(cached_request *q, const fresh_head *fields)
 {
     size_t room = 0;
 
+    if (q->ls)
+        cached_ls_tags(q, tags_measure, &room);
     tags_each(q, fields, tags_measure, &room);
     q->tags_len = 0;
     q->tags = room ? apr_palloc(q->r->pool, room) : NULL;
+    if (q->ls)
+        cached_ls_tags(q, tags_add, q);
     tags_each(q, fields, tags_add, q);
     BRG_ASSERT(q->tags_len == room);
 }

@@ -2,9 +2,11 @@
 /* The built-in mod_cache: its hooks and filters. */
 #include "cached_composed_private.h"
 #include "cached_named_private.h"
+#include "cached_litespeed_private.h"
 #include "cached_save_private.h"
 #include "brigade/assert.h"
 #include "brigade/hooks.h"
+#include "brigade/litespeed.h"
 #include "brigade/loop.h"
 #include "brigade/response_cache.h"
 #include "brigade/status.h"
@@ -55,7 +57,10 @@ static int cache_answer(cached_request *q)
 {
     request_rec *r = q->r;
 
-    cached_find(q);
+    if (q->ls)
+        cached_ls_find(q);
+    else
+        cached_find(q);
     q->forward = cache_forward(q);
     switch (q->use) {
     case FRESH_SERVE:
@@ -103,6 +108,11 @@ static int cache_consider(request_rec *r, int sections, int quick)
         return DECLINED;
     q->tier = (uint8_t)tier;
     q->quick = (uint8_t)quick;
+    if (cached_ls_is_on(r->server) && !q->ls && q->request.method != FRESH_UNSAFE) {
+        for (request_rec *at = r; at; at = at->prev) /* its folder does not look up */
+            ap_set_module_config(at->request_config, &cache_module, NULL);
+        return DECLINED;
+    }
     if (q->request.method == FRESH_UNSAFE) {
         const int status = cached_purge_request(q);
 
@@ -156,7 +166,7 @@ static int cache_look(request_rec *r)
 static int cache_is_not_quick(const request_rec *r)
 {
     return cached_server_of(r->server)->quick == CACHED_OFF || cache_is_query(r) ||
-           (!r->main && limit_is_of_phases());
+           cached_ls_is_on(r->server) || (!r->main && limit_is_of_phases());
 }
 
 static int cache_quick(request_rec *r, int lookup)
@@ -190,7 +200,8 @@ static int cache_handler(request_rec *r)
     if (!q && r->prev)
         q = cache_go_on(r);
     if (!q && cache_is_not_quick(r)) {
-        status = cache_consider(r, cached_server_of(r->server)->quick == CACHED_OFF, 0);
+        status = cache_consider(
+            r, cached_server_of(r->server)->quick == CACHED_OFF || cached_ls_is_on(r->server), 0);
         if (status != DECLINED)
             return status;
         q = cached_of(r);
@@ -284,13 +295,18 @@ static void cache_hooks(apr_pool_t *p)
 {
     BRG_ASSERT(p);
     brg_cache_declare(&cache_module, cache_depends);
-    brg_hooks_need_directive(&cache_module, "quick_handler handler log_transaction", NULL,
-                             BRG_HOOKS_BY_SERVER);
+    brg_hooks_need_directive(&cache_module, "quick_handler handler insert_filter log_transaction",
+                             NULL, BRG_HOOKS_BY_SERVER);
     brg_handlers_are_for(&cache_module, "cache-manager");
     brg_cache_leaves_query(&cache_module);
     /* What the loop's own cache answers counts as a hit there (cached_count_hits()). */
     brg_transaction_log_declare(&cache_module, NULL, NULL);
     APR_REGISTER_OPTIONAL_FN(brg_status_cache_get);
+    APR_REGISTER_OPTIONAL_FN(brg_litespeed_variable);
+    ap_hook_insert_filter(cached_ls_insert_filter, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_insert_error_filter(cached_ls_insert_filter, NULL, NULL, APR_HOOK_MIDDLE);
+    cached_ls_filter_rec = ap_register_output_filter("CACHE_LITESPEED", cached_ls_filter, NULL,
+                                                     (ap_filter_type)(AP_FTYPE_PROTOCOL - 1));
     ap_hook_pre_config(cache_pre_config, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_post_config(cache_post_config, NULL, NULL, APR_HOOK_REALLY_FIRST);
     ap_hook_quick_handler(cache_quick, NULL, NULL, APR_HOOK_FIRST);

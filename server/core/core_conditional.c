@@ -9,6 +9,7 @@
 #include "core_private.h"
 #include "core_section.h"
 #include "proxy.h"
+#include "cached.h"
 #include "brigade/assert.h"
 
 typedef int core_condition_fn(cmd_parms *cmd, const char *arg);
@@ -19,7 +20,7 @@ static int core_has_module(cmd_parms *cmd, const char *arg)
 
     if (m)
         return !strcmp(m->name, arg) || !strcmp(conf_module_symbol(m), arg);
-    if (proxy_php_is_module(arg))
+    if (proxy_php_is_module(arg) || cached_ls_is_module(cmd, arg))
         return 1;
     return conf_absent_has(cmd->temp_pool, arg);
 }

@@ -232,12 +232,40 @@ static void fresh_variant_value(fresh_text *key, const http_field *f)
         fresh_variant_list(key, p, end);
 }
 
+/* "cookie=NAME", which is the name of no field: the value of a cookie. A comma may begin another field's cookies, or be part of it. */
+static void fresh_variant_cookie(fresh_text *key, const char *name, size_t len,
+                                 const fresh_head *request)
+{
+    const http_field *f = fresh_find(request, "cookie", 6);
+    const char *p = f ? f->value : "", *end = f ? p + f->value_len : p;
+
+    while (p < end) {
+        const char *stop = memchr(p, ';', (size_t)(end - p));
+
+        if (!stop)
+            stop = end;
+        while (p < stop && (fresh_is_blank(*p) || *p == ','))
+            p++;
+        if ((size_t)(stop - p) > len && !memcmp(p, name, len) && p[len] == '=') {
+            fresh_text_add(key, p, (size_t)(stop - p));
+            return;
+        }
+        while (p < stop && *p != ',')
+            p++;
+        p += *p == ';' && p < end;
+    }
+}
+
 static void fresh_variant_field(fresh_text *key, const char *name, size_t len,
                                 const fresh_head *request)
 {
     int lines = 0;
 
     fresh_text_add(key, name, len);
+    if (len > 7 && !memcmp(name, "cookie=", 7)) {
+        fresh_variant_cookie(key, name + 7, len - 7, request);
+        return;
+    }
     if (fresh_find(request, name, len))
         FRESH_TEXT_ADD(key, ":"); /* an empty field is not an absent one */
     if ((fresh_name_is(name, len, "accept-encoding", 15) ||

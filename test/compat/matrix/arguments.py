@@ -277,10 +277,12 @@ CacheIgnoreQueryString On
 CacheIgnoreURLSessionIdentifiers id
 CacheKey "%{HTTP:X-Key}"
 CacheKeyBaseURL http://example.com/
+CacheKeyModify -qs:utm*
 CacheLastModifiedFactor 0.5
 CacheLock on
 CacheLockMaxAge 5
 CacheLockPath @ROOT@/logs
+CacheLookup on
 CacheMaxExpire 1000
 !CacheMaxFetching 64M
 !CacheMaxObjects 1000
@@ -299,6 +301,8 @@ CacheStoreCookies On
 CacheStoreExpired On
 CacheStoreNoStore On
 CacheStorePrivate On
+!LiteSpeedCache On
+LiteSpeedSessions a_*
 [cache_disk]
 CacheDirLength 2
 CacheDirLevels 2

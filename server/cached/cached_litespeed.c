@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* LiteSpeedCache: which answer a request may have. */
+#include "cached_litespeed_private.h"
+#include "cached_save_private.h"
+#include "fresh_vary.h"
+#include "sha256.h"
+#include "brigade/assert.h"
+#include "brigade/litespeed.h"
+#include "apr_lib.h"
+#include "apr_strings.h"
+#include "http_core.h"
+#include "http_request.h"
+#include <string.h>
+#include <strings.h>
+
+#define LS_CONTROL_NOTE "litespeed-control" /* what rules said, each with a comma behind it */
+#define LS_COOKIES_NOTE "litespeed-cookies"
+#define LS_VALUE_NOTE "litespeed-value"
+#define LS_VARY_COOKIE "_lscache_vary"
+#define LS_VARY_PLAIN 64 /* bytes of what tells answers apart that stand in a key as they are */
+
+ap_filter_rec_t *cached_ls_filter_rec;
+
+/* ---- what rules said ---- */
+
+static void ls_note(request_rec *r, const char *name, const char *value)
+{
+    const char *have = apr_table_get(r->notes, name);
+
+    apr_table_setn(r->notes, name, apr_pstrcat(r->pool, have ? have : "", value, ",", NULL));
+}
+
+/* "vary=VALUE": the last one counts, since it repeats those before it by %{ENV:LSCACHE_VARY_VALUE}. */
+static void ls_vary_value(request_rec *r, const char *list)
+{
+    const char *at = ap_strcasestr(list, "vary=");
+
+    if (!at || (at > list && at[-1] != ',' && at[-1] != ' '))
+        return;
+    at += strlen("vary=");
+    at += *at == '+';
+    at = apr_pstrmemdup(r->pool, at, strcspn(at, ", "));
+    apr_table_setn(r->notes, LS_VALUE_NOTE, at);
+    apr_table_setn(r->subprocess_env, "LSCACHE_VARY_VALUE", at);
+}
+
+int brg_litespeed_variable(request_rec *r, const char *name, const char *value)
+{
+    const int in_quotes = *name == '"'; /* the flag stood in them */
+    const int is_control = !strcasecmp(name + in_quotes, "Cache-Control");
+
+    if (!cached_ls_is_on(r->server) || (!is_control && strcasecmp(name + in_quotes, "Cache-Vary")))
+        return 0;
+    if (!value)
+        return 1;
+    if (in_quotes)
+        value = apr_pstrmemdup(r->pool, value, strcspn(value, "\""));
+    ls_note(r, is_control ? LS_CONTROL_NOTE : LS_COOKIES_NOTE, value);
+    if (is_control)
+        ls_vary_value(r, value);
+    return 1;
+}
+
+/* The last word on the way from the first request to this one. */
+static const char *ls_noted(const request_rec *r, const char *name)
+{
+    const char *value = NULL;
+
+    for (; r && !value; r = r->prev)
+        value = apr_table_get(r->notes, name);
+    return value;
+}
+
+/* ---- cookies ---- */
+
+/* The next "NAME=VALUE". A comma may begin another field's cookies, and may be part of a value. @return 0: there is none */
+static int ls_cookie_next(const char **at, const char **name, size_t *name_len, const char **value,
+                          size_t *value_len)
+{
+    const char *p = *at;
+
+    while (*p == ' ' || *p == ';' || *p == ',' || *p == '\t')
+        p++;
+    if (!*p)
+        return 0;
+    *name = p;
+    *name_len = strcspn(p, "=;,");
+    p += *name_len;
+    *value = p + (*p == '=');
+    *value_len = *p == '=' ? strcspn(*value, ";") : 0;
+    *at = *p == '=' ? *value + strcspn(*value, ";,") : p;
+    return 1;
+}
+
+static const char *ls_cookies(const request_rec *r)
+{
+    const char *cookies = apr_table_get(r->headers_in, "Cookie");
+
+    return cookies ? cookies : "";
+}
+
+static void ls_digest(const unsigned char *bytes, char *hex)
+{
+    static const char digits[] = "0123456789abcdef";
+
+    for (int i = 0; i < SHA256_BYTES; i++) {
+        *hex++ = digits[bytes[i] >> 4];
+        *hex++ = digits[bytes[i] & 15];
+    }
+    *hex = '\0';
+}
+
+/* All cookies that may be a session's, in one: who has other ones is somebody else. */
+const char *cached_ls_session(request_rec *r)
+{
+    static const char *const usual[] = {"*sess*",
+                                        "*SESS*",
+                                        "*Sess*",
+                                        "lsc_private",
+                                        "wordpress_logged_in_*",
+                                        "wordpress_sec_*",
+                                        "wp-postpass_*",
+                                        "comment_author_*",
+                                        "xf_user",
+                                        "frontend",
+                                        "joomla_user_state"};
+    const apr_array_header_t *named = cached_server_of(r->server)->private_cookies;
+    apr_array_header_t list = {.elts = (char *)usual, .nelts = sizeof usual / sizeof *usual};
+    const char *at = ls_cookies(r), *name, *value;
+    unsigned char digest[SHA256_BYTES];
+    size_t name_len, value_len;
+    sha256 sum;
+    char *hex;
+    int any = 0;
+
+    sha256_begin(&sum);
+    while (ls_cookie_next(&at, &name, &name_len, &value, &value_len)) {
+        if (!value_len || !cached_name_is(named ? named : &list, name, name_len))
+            continue;
+        any = 1;
+        sha256_add(&sum, name, name_len);
+        sha256_add(&sum, "=", 1);
+        sha256_add(&sum, value, value_len);
+        sha256_add(&sum, ";", 1);
+    }
+    if (!any)
+        return NULL;
+    sha256_end(&sum, digest);
+    hex = apr_palloc(r->pool, 2 * SHA256_BYTES + 1);
+    ls_digest(digest, hex);
+    return hex;
+}
+
+/* 1: the name is one of a list with commas. */
+static int ls_lists(const char *list, const char *name, size_t len)
+{
+    while (*list) {
+        const size_t n = strcspn(list, ", ");
+
+        if (n == len && !memcmp(list, name, len))
+            return 1;
+        list += n;
+        list += strspn(list, ", ");
+    }
+    return 0;
+}
+
+/* ---- what tells public answers apart ---- */
+
+static const char *ls_vary(request_rec *r)
+{
+    const char *names = ls_noted(r, LS_COOKIES_NOTE), *value = ls_noted(r, LS_VALUE_NOTE);
+    const char *at = ls_cookies(r), *name, *is, *text = "";
+    size_t name_len, len;
+
+    names = apr_pstrcat(r->pool, LS_VARY_COOKIE ",", names, NULL);
+    while (ls_cookie_next(&at, &name, &name_len, &is, &len))
+        if (len && ls_lists(names, name, name_len))
+            text = apr_pstrcat(r->pool, text, apr_pstrmemdup(r->pool, name, name_len), "=",
+                               apr_pstrmemdup(r->pool, is, len), ";", NULL);
+    if (value && *value)
+        text = apr_pstrcat(r->pool, text, "+", value, NULL);
+    if (strlen(text) > LS_VARY_PLAIN) {
+        unsigned char digest[SHA256_BYTES];
+        char *hex = apr_palloc(r->pool, 2 * SHA256_BYTES + 1);
+        sha256 sum;
+
+        sha256_begin(&sum);
+        sha256_add(&sum, text, strlen(text));
+        sha256_end(&sum, digest);
+        ls_digest(digest, hex);
+        text = hex;
+    }
+    return text;
+}
+
+/* ---- a request ---- */
+
+/* Parameters of CacheKeyModify and CacheIgnoreQuery. */
+static const cached_server *ls_keys(const cached_request *q)
+{
+    const cached_server *s = cached_server_of(q->first->server);
+    const apr_array_header_t *more = cached_section_of(q->r)->ls_params;
+    cached_server *own;
+
+    if (!more)
+        return s;
+    own = apr_pmemdup(q->r->pool, s, sizeof *own);
+    own->ignore_params = s->ignore_params ? apr_array_append(q->r->pool, s->ignore_params, more)
+                                          : apr_array_copy(q->r->pool, more);
+    return own;
+}
+
+void cached_ls_begin(cached_request *q)
+{
+    request_rec *r = q->r;
+    const char *rules = ls_noted(r, LS_CONTROL_NOTE);
+    cached_ls_control said = {.max_age = -1};
+
+    if (!cached_ls_is_on(r->server) || !cached_ls_looks_up(r) ||
+        (q->request.method != FRESH_GET && q->request.method != FRESH_HEAD))
+        return;
+    if (rules)
+        cached_ls_control_read(&said, rules);
+    if (said.no_store)
+        return; /* such a request is not looked up either */
+    q->ls = apr_pcalloc(r->pool, sizeof *q->ls);
+    *q->ls = (struct cached_ls){.vary = ls_vary(r),
+                                .session = cached_ls_session(r),
+                                .keys = ls_keys(q),
+                                .rules = said,
+                                .said = {.max_age = -1},
+                                .kind = CACHED_LS_PUBLIC};
+    q->policy.ignore_request = 1; /* who reloads a page gets the stored one */
+    q->policy.queries_need_expiry = 0;
+}
+
+void cached_ls_use_key(cached_request *q, cached_ls_kind kind)
+{
+    struct cached_ls *ls = q->ls;
+    static const char letters[] = {'P', 'S', 'N', 'V'};
+    const char *vary = kind == CACHED_LS_NO_VARY ? "" : ls->vary;
+
+    BRG_ASSERT(kind != CACHED_LS_PRIVATE || ls->session);
+    ls->kind = (uint8_t)kind;
+    q->text = apr_pstrmemdup(q->r->pool, q->text, q->target_len);
+    if (kind != CACHED_LS_PUBLIC || *vary)
+        q->text = apr_psprintf(q->r->pool, "%s LS %c%s%s", q->text, letters[kind],
+                               kind == CACHED_LS_PRIVATE ? ls->session : "", vary);
+    q->text_len = (uint32_t)strlen(q->text);
+    q->key = store_key_of(cached_store(), q->text, q->text_len, NULL, 0);
+}
+
+void cached_ls_find(cached_request *q)
+{
+    const struct cached_ls *ls = q->ls;
+
+    for (cached_ls_kind kind = CACHED_LS_PRIVATE; kind <= CACHED_LS_PUBLIC; kind++) {
+        if ((kind == CACHED_LS_PRIVATE && !ls->session) ||
+            (kind == CACHED_LS_SHARED && !ls->session && !*ls->vary))
+            continue;
+        cached_ls_use_key(q, kind);
+        q->known = 0;
+        cached_find(q);
+        if (q->view.reader)
+            return;
+    }
+}
+
+void cached_ls_say(cached_request *q, int hit)
+{
+    const int is_private = q->ls->kind == CACHED_LS_PRIVATE || q->ls->kind == CACHED_LS_SHARED;
+
+    apr_table_setn(q->r->headers_out, "X-LiteSpeed-Cache",
+                   hit ? is_private ? "hit,private" : "hit" : "miss");
+}
+
+/* ---- PHP ---- */
+
+void cached_ls_tell_php(request_rec *r)
+{
+    static const char *const fields[] = {"X-LSCACHE", "X-LSCACHE-VARY-VALUE",
+                                         "X-LSCACHE-VARY-COOKIE"};
+    const char *cookies = ls_noted(r, LS_COOKIES_NOTE), *value = ls_noted(r, LS_VALUE_NOTE);
+
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+        apr_table_unset(r->headers_in, fields[i]);
+    apr_table_setn(r->subprocess_env, "X-LSCACHE", "on,crawler,esi");
+    if (cookies) {
+        cookies += strspn(cookies, ",");
+        apr_table_setn(r->subprocess_env, "LSCACHE_VARY_COOKIE",
+                       apr_pstrmemdup(r->pool, cookies, strlen(cookies) - (*cookies != '\0')));
+    }
+    if (value)
+        apr_table_setn(r->subprocess_env, "LSCACHE_VARY_VALUE", value);
+    if (r->main)
+        apr_table_setn(r->subprocess_env, "ESI_REFERER", cached_first(r->main)->unparsed_uri);
+}
+
+void cached_ls_insert_filter(request_rec *r)
+{
+    if (!cached_ls_is_on(r->server))
+        return;
+    cached_ls_tell_php(r);
+    if (!r->main)
+        ap_add_output_filter_handle(cached_ls_filter_rec, NULL, r, r->connection);
+}
+
+/* No client sees the fields, whoever sent them and whatever else became of the answer. */
+apr_status_t cached_ls_filter(ap_filter_t *f, apr_bucket_brigade *in)
+{
+    cached_ls_take(f->r, NULL);
+    ap_remove_output_filter(f);
+    return ap_pass_brigade(f->next, in);
+}
