@@ -238,7 +238,7 @@ int cache_arm(response_cache *c, cache_entry *e, request_rec *r, policy_reason *
     if (!c->watch || arm_watch(c, e, r, &main_seen))
         return arm_stat(c, e, r, reason);
     e->source = CACHE_SOURCE_WATCHES;
-    if (cache_layers_arm(e, r, arm_paths(r),
+    if (cache_layers_arm(c->watch, e, r, arm_paths(r),
                          arm_overrides_possible(r) ? arm_access_names(r) : NULL))
         return cache_refuse(reason, "it depends on more files of an overlay than are looked at");
     if (e->looks && found->folders)

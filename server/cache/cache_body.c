@@ -89,11 +89,26 @@ static cache_body *body_create_piece(response_cache *c, size_t len)
     return b;
 }
 
+#define BODY_GROWTH (96 * 1024) /* less than the C library gives back to the kernel */
+
+/* The C library's heap of a loop grows by what is asked for, a system call for each body: let it grow by more at a time. */
+static char *body_allocate(response_cache *c, size_t len)
+{
+    c->allocated += len;
+    if (c->allocated >= BODY_GROWTH) {
+        void *volatile room = malloc(BODY_GROWTH);
+
+        free(room);
+        c->allocated = 0;
+    }
+    return malloc(len + 1);
+}
+
 /* A body whose bytes are to be written. */
 static cache_body *body_create_empty(response_cache *c, size_t len)
 {
     cache_body *b = body_create_piece(c, len);
-    char *data = b ? NULL : malloc(len + 1);
+    char *data = b ? NULL : body_allocate(c, len);
 
     if (!b && data)
         b = cache_body_create(data, len);
@@ -114,40 +129,36 @@ cache_body *cache_body_take(response_cache *c, char *data, size_t len)
     return b;
 }
 
-/* The descriptor is taken over. */
-static cache_body *body_open(response_cache *c, int fd, const file_identity *id, apr_off_t most)
+cache_body *cache_body_read(response_cache *c, int fd, const file_identity *id)
 {
-    const int in_memory = (apr_off_t)id->size <= most;
     const size_t len = (size_t)id->size;
-    cache_body *b = in_memory ? body_create_empty(c, len) : cache_body_create(NULL, len);
+    cache_body *b = cache_body_of_file(c, id);
 
-    if (!b) {
-        close(fd);
-        return NULL;
-    }
-    b->identity = *id;
-    b->fd = fd;
-    if (!in_memory && !c->is_workers) /* what workers store may be sent by several loops */
-        b->kept.len = len;
-    if (!in_memory)
+    if (b)
         return b;
+    if (!(b = body_create_empty(c, len)))
+        return NULL;
+    b->identity = *id;
     if (file_read_exactly(fd, b->data, len)) {
         cache_body_put(b);
         return NULL;
     }
     brg_buffer_created();
-    close(fd);
-    b->fd = -1;
     return b;
 }
 
-cache_body *cache_body_read(response_cache *c, int fd, const file_identity *id, apr_off_t most)
+cache_body *cache_body_open(response_cache *c, int fd, const file_identity *id)
 {
     cache_body *b = cache_body_of_file(c, id);
 
-    if (!b)
-        return body_open(c, fd, id, most);
-    close(fd);
+    if (b || !(b = cache_body_create(NULL, (size_t)id->size))) {
+        close(fd);
+        return b;
+    }
+    b->identity = *id;
+    b->fd = fd;
+    if (!c->is_workers) /* what workers store may be sent by several loops */
+        b->kept.len = (apr_off_t)id->size;
     return b;
 }
 

@@ -12,6 +12,7 @@
 #include "brigade/response_cache.h"
 #include "http_core.h"
 #include "http_text.h"
+#include "apr_portable.h"
 #include "apr_strings.h"
 #include <fcntl.h>
 #include <stdlib.h>
@@ -95,20 +96,40 @@ static int fill_is_same_file(const file_identity *now, const apr_finfo_t *then)
            (!(then->valid & APR_FINFO_CTIME) || now->ctime_ns / 1000 == then->ctime);
 }
 
-/* The file as it is now must be the one that the request was answered from. @return a descriptor */
+/* The file as it is now must be the one that the request was answered from. @param fd  of it; -1: it is asked by its path */
+static int fill_look(cache_entry *e, const request_rec *r, int fd, const char *path)
+{
+    free(e->path);
+    if (file_identity_take(&e->identity, fd, path) || !(e->path = strdup(path)) ||
+        !fill_is_same_file(&e->identity, &r->finfo))
+        return -1;
+    e->checked = brg_monotonic_now();
+    return 0;
+}
+
+/* @return a descriptor */
 static int fill_open(cache_entry *e, const request_rec *r, const char *path)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 
     if (fd < 0)
         return -1;
-    free(e->path);
-    if (file_identity_take(&e->identity, fd, path) || !(e->path = strdup(path)) ||
-        !fill_is_same_file(&e->identity, &r->finfo)) {
-        close(fd);
+    if (!fill_look(e, r, fd, path))
+        return fd;
+    close(fd);
+    return -1;
+}
+
+/* The descriptor that the walk opened; it is the request's. -1: there is none */
+static int fill_own(const request_rec *r, const char *path)
+{
+    const request_files *files = request_files_of(r);
+    apr_os_file_t fd;
+
+    if (!files || !files->opened || files->inode != r->finfo.inode || strcmp(path, r->filename) ||
+        !(r->finfo.valid & APR_FINFO_DEV) || files->device != r->finfo.device ||
+        apr_os_file_get(&fd, files->opened) != APR_SUCCESS)
         return -1;
-    }
-    e->checked = brg_monotonic_now();
     return fd;
 }
 
@@ -135,12 +156,16 @@ static file_way fill_way(const request_rec *r)
 static int fill_file(response_cache *c, cache_entry *e, request_rec *r, const char *path)
 {
     const brg_core_conf *conf = core_conf_of(r->server);
-    int fd = fill_open(e, r, path);
+    const int in_memory = r->finfo.size <= conf->file_cache_max_file_bytes;
+    const int own = in_memory ? fill_own(r, path) : -1;
+    int fd = own;
     cache_body *body;
 
-    if (fd < 0)
+    if (own >= 0 ? fill_look(e, r, -1, path) : (fd = fill_open(e, r, path)) < 0)
         return -1;
-    body = cache_body_read(c, fd, &e->identity, conf->file_cache_max_file_bytes);
+    body = in_memory ? cache_body_read(c, fd, &e->identity) : cache_body_open(c, fd, &e->identity);
+    if (in_memory && own < 0)
+        close(fd);
     if (!body)
         return -1;
     fill_take_body(c, e, body);
@@ -181,16 +206,13 @@ static int fill_body(response_cache *c, cache_entry *e, const request_offer *off
 static int fill_captured(response_cache *c, cache_entry *e, request_rec *r,
                          const request_offer *offer)
 {
-    int too_long, fd;
+    int too_long;
     size_t len;
     char *data;
 
     BRG_ASSERT(offer->coded && !e->body && !e->uncacheable);
-    if (offer->path) {
-        if ((fd = fill_open(e, r, offer->path)) < 0)
-            return -1;
-        close(fd);
-    }
+    if (offer->path && fill_look(e, r, -1, offer->path))
+        return -1;
     data = cache_capture_take(offer->capture, r, e, &len, &too_long);
     e->uncacheable = too_long != 0;
     e->coded = 1;

@@ -38,12 +38,12 @@ static void layers_look(const char *path, file_identity *out)
     out->ctime_ns = (int64_t)st.st_ctim.tv_sec * 1000000000 + st.st_ctim.tv_nsec;
 }
 
-static int layers_add(cache_looks *looks, const char *path)
+static int layers_add(cache_looks *looks, watch_set *w, const char *path)
 {
     cache_look *look = &looks->look[looks->n];
 
     BRG_ASSERT(looks->n >= 0 && looks->n <= LAYERS_MOST);
-    if (!watch_is_layered(path))
+    if (!watch_path_is_layered(w, path))
         return 0;
     if (looks->n == LAYERS_MOST || !(look->path = strdup(path)))
         return -1;
@@ -54,17 +54,18 @@ static int layers_add(cache_looks *looks, const char *path)
 }
 
 /* Access files that were read, or were not there. */
-static int layers_add_access_files(cache_looks *looks, request_rec *r, const char *const *names)
+static int layers_add_access_files(cache_looks *looks, watch_set *w, request_rec *r,
+                                   const char *const *names)
 {
     int failed = 0;
 
     for (const struct htaccess_result *a = r->htaccess; a && names && !failed; a = a->next)
         for (const char *const *name = names; *name && !failed; name++)
-            failed = layers_add(looks, apr_pstrcat(r->pool, a->dir, *name, NULL));
+            failed = layers_add(looks, w, apr_pstrcat(r->pool, a->dir, *name, NULL));
     return failed;
 }
 
-int cache_layers_arm(cache_entry *e, request_rec *r, const apr_array_header_t *paths,
+int cache_layers_arm(watch_set *w, cache_entry *e, request_rec *r, const apr_array_header_t *paths,
                      const char *const *names)
 {
     cache_looks *looks = calloc(1, sizeof *looks);
@@ -72,9 +73,9 @@ int cache_layers_arm(cache_entry *e, request_rec *r, const apr_array_header_t *p
 
     BRG_ASSERT(!e->looks);
     for (int i = 0; i < paths->nelts && !failed; i++)
-        failed = layers_add(looks, APR_ARRAY_IDX(paths, i, const char *));
+        failed = layers_add(looks, w, APR_ARRAY_IDX(paths, i, const char *));
     if (!failed)
-        failed = layers_add_access_files(looks, r, names);
+        failed = layers_add_access_files(looks, w, r, names);
     e->looks = looks;
     if (failed || !looks->n)
         cache_layers_drop(e);

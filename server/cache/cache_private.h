@@ -243,6 +243,7 @@ struct response_cache {
     uint32_t entries_n;
     size_t bytes;            /**< of entries and bodies; those of watches: watch_bytes() */
     size_t bytes_most;       /**< where FileCacheSize is not set */
+    size_t allocated;        /**< bytes of bodies, since its heap was let grow (cache_body.c) */
     int files_n, files_most; /**< bodies with an open file */
     cache_entry *file_newest, *file_oldest; /**< entries with one, by last use */
     cache_queue queue[CACHE_QUEUES];
@@ -283,9 +284,10 @@ void cache_hot_register(void);
 cache_body *cache_body_create(char *data, size_t len);
 /** The stored body of that file, with a reference, or NULL. */
 cache_body *cache_body_of_file(response_cache *c, const file_identity *id);
-/** As cache_body_of_file(), or else made from @a fd, which is taken over: content up to @a most
- * bytes is read, a longer file is kept open. NULL: it could not be read as a whole. May block. */
-cache_body *cache_body_read(response_cache *c, int fd, const file_identity *id, apr_off_t most);
+/** As cache_body_of_file(), or else read from @a fd, which stays the caller's. NULL: it could not be read as a whole. May block. */
+cache_body *cache_body_read(response_cache *c, int fd, const file_identity *id);
+/** The same for a longer file: @a fd is taken over, and kept open. */
+cache_body *cache_body_open(response_cache *c, int fd, const file_identity *id);
 /** A body of @a data, from malloc(), taken over. NULL: no memory, data is kept. */
 cache_body *cache_body_take(response_cache *c, char *data, size_t len);
 /** Give a reference back. NULL: nothing. */

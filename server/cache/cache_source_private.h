@@ -71,7 +71,7 @@ size_t cache_composed_bytes(const cache_entry *e);
 /** @name cache_layers.c: what the watches of an entry do not see */
 /** @{ */
 /** Note what is seen of @a paths, and of access files of these names (or NULL), that lie in layers. @return 0; -1: too many */
-int cache_layers_arm(cache_entry *e, request_rec *r, const apr_array_header_t *paths,
+int cache_layers_arm(watch_set *w, cache_entry *e, request_rec *r, const apr_array_header_t *paths,
                      const char *const *names);
 /** 1: that is still what is seen. One system call for each path. */
 int cache_layers_same(const cache_entry *e);

@@ -101,6 +101,9 @@ uint64_t watch_seen(const watch_set *w);
  * on it has to look at it, too. One system call or more. Threads: any. */
 int watch_is_layered(const char *path);
 
+/** The same, without a system call for a regular file that is under watch in @a w. Threads: that of @a w. */
+int watch_path_is_layered(watch_set *w, const char *path);
+
 /** 1 if anything that @a owner depends on has changed, as far as watch_drain() has read. */
 int watch_changed(watch_set *w, watch_owner *owner);
 

@@ -193,6 +193,7 @@ static int dir_attach(watch_set *w, watch_dir *d, int links)
     look = watch_look_at(d->path, 1);
     d->place = look.place;
     d->mount = look.mount;
+    d->layered = watch_is_layered(d->path) != 0;
     if (watch_is_local(d->path))
         return 0;
     errno = EXDEV;

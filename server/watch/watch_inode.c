@@ -77,6 +77,7 @@ watch_look watch_look_at(const char *path, int follow)
               STATX_TYPE | STATX_INO | STATX_MNT_ID, &st))
         return look;
     look.is_link = S_ISLNK(st.stx_mode);
+    look.is_file = S_ISREG(st.stx_mode);
     look.place = WATCH_NO_PLACE;
     if (!(st.stx_mask & STATX_MNT_ID))
         return look;

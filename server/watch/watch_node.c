@@ -180,6 +180,7 @@ watch_node *watch_on_entry(watch_set *w, watch_owner *owner, watch_dir *d, const
     look = node_look(d, name, len);
     node->place = look.place;
     node->plain = look.place && !look.is_link;
+    node->file = look.is_file != 0;
     node->local = node->plain && look.mount != WATCH_NO_MOUNT && look.mount == d->mount;
     node->mounted = w->mounted;
     w->seen += node->place != 0;

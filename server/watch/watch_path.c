@@ -146,13 +146,55 @@ static int path_names_in(watch_set *w, watch_owner *owner, const watch_dir *d,
     return 0;
 }
 
+/* Needs PATH_MAX bytes in clean. @return its length; 0: it cannot be watched */
+static size_t path_clean(char *clean, const char *path)
+{
+    size_t len = strlen(path);
+
+    if (path[0] != '/' || len + 1 >= PATH_MAX)
+        return 0;
+    memcpy(clean, path, len);
+    return watch_normalise(clean, len);
+}
+
+/* The directory of a path that is known to be that of a regular file, with a reference, and what is known of it; NULL: it is not. */
+static watch_dir *path_of_file(watch_set *w, const char *path, size_t len, const watch_node **node)
+{
+    size_t up = watch_parent_len(path, len);
+    watch_dir *d = len > 1 ? watch_dir_get(w, path, up, 0) : NULL;
+
+    up += up > 1;
+    *node = d ? watch_entry_find(w, d, path + up, len - up) : NULL;
+    if (*node && (*node)->file && !(*node)->changed && (*node)->mounted == w->mounted)
+        return d;
+    if (d)
+        watch_dir_put(w, d);
+    return NULL;
+}
+
+int watch_path_is_layered(watch_set *w, const char *path)
+{
+    char clean[PATH_MAX];
+    size_t len = path_clean(clean, path);
+    const watch_node *node;
+    watch_dir *d = len ? path_of_file(w, clean, len, &node) : NULL;
+    int layered = d && node->local ? d->layered : watch_is_layered(path);
+
+    if (d)
+        watch_dir_put(w, d);
+    return layered;
+}
+
 /* In the directory that path is, or the last of those that exist on its way, and all above. */
 static int path_names(watch_set *w, watch_owner *owner, const char *path, size_t len,
                       const char *const *names)
 {
-    watch_dir *d = watch_dir_get(w, path, len, 0);
+    const watch_node *node;
+    watch_dir *d = path_of_file(w, path, len, &node);
     int rc = 0;
 
+    if (!d)
+        d = watch_dir_get(w, path, len, 0);
     if (!d && is_missing(errno) && len > 1)
         d = path_existing(w, path, &len, 0);
     if (!d)
@@ -175,17 +217,6 @@ static int path_any(watch_set *w, watch_owner *owner, const char *path, size_t l
     rc = watch_on_any(w, owner, d);
     watch_dir_put(w, d);
     return rc;
-}
-
-/* Needs PATH_MAX bytes in clean. @return its length; 0: it cannot be watched */
-static size_t path_clean(char *clean, const char *path)
-{
-    size_t len = strlen(path);
-
-    if (path[0] != '/' || len + 1 >= PATH_MAX)
-        return 0;
-    memcpy(clean, path, len);
-    return watch_normalise(clean, len);
 }
 
 int watch_add(watch_set *w, watch_owner *owner, const char *path, int flags)

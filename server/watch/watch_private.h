@@ -58,6 +58,7 @@ struct watch_dir {
     unsigned refs;
     uint8_t dead;
     uint8_t mapped;
+    uint8_t layered; /**< watch_is_layered() */
     uint32_t hash;
     uint32_t changes; /**< watch_folder_changes() */
     uint32_t path_len;
@@ -80,6 +81,7 @@ struct watch_node {
     uint8_t changed; /**< not found any more */
     uint8_t missing; /**< an entry that did not exist when it was put under watch */
     uint8_t plain;   /**< an entry that was there, and no link */
+    uint8_t file;    /**< plain, and a regular file */
     uint8_t local;   /**< plain, and of the same file system as its directory */
     uint32_t len;
     char name[]; /**< of an entry, else "" */
@@ -142,6 +144,7 @@ typedef struct watch_look {
     uint64_t place; /**< the mount, the device, the inode as a number; 0: nothing is there; WATCH_NO_PLACE */
     uint64_t mount; /**< its id; WATCH_NO_MOUNT: the kernel does not tell */
     int is_link;    /**< where it was not followed */
+    int is_file;    /**< a regular one */
 } watch_look;
 
 #define WATCH_NO_PLACE 1 /**< the kernel does not tell */
