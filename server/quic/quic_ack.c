@@ -111,6 +111,8 @@ static int ack_range(quic_conn *qc, quic_space *sp, uint64_t from, uint64_t to, 
             qc->cc.in_flight -= s->size;
             sp->eliciting--;
             quic_cc_acked(qc, s, pn);
+        } else if (!s->probe) {
+            quic_loss_late(qc, s, pn, (uint64_t)sp->largest_acked);
         }
         s->state = QUIC_P_ACKED;
         quic_sent_acked(qc, sp, s);
@@ -133,7 +135,7 @@ static void ack_ecn(quic_conn *qc, quic_space *sp, const ack_gain *gain, const u
     sp->peer_ecn = all;
     if (counts[2] > sp->peer_ecn_ce) {
         sp->peer_ecn_ce = counts[2];
-        quic_cc_lost(qc, gain->sent);
+        quic_cc_lost(qc, gain->sent, 0);
     }
 }
 

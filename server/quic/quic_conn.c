@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A connection from its begin to its end, and what it waits for. */
 #include "quic_private.h"
+#include "http_config.h"
+#include "http_log.h"
 #include <stdlib.h>
+
+APLOG_USE_MODULE(core);
 
 #define CONN_FLOODS 4096 /* frames of no use at once; a tenth of it is forgiven by the second */
 
@@ -261,12 +265,13 @@ int quic_conn_leave(quic_conn *qc)
     return 0;
 }
 
+/* @return 1: a worker has the handshake, and bc ends when it returns */
 static int conn_end_tls(quic_conn *qc)
 {
-    const int busy = qc->tls ? qc->ep->below->end(qc->tls) : 0;
+    tls_quic *tls = qc->tls;
 
     qc->tls = NULL;
-    return busy;
+    return tls ? qc->ep->below->end(tls) : 0;
 }
 
 /* bc is nobody's but ours before the handshake is done. */
@@ -294,18 +299,29 @@ void quic_conn_over(quic_conn *qc, quic_state next)
 {
     BRG_ASSERT(qc->in_call && qc->state <= QUIC_UP);
     qc->state = (uint8_t)next;
-    if (qc->begun && qc->ep->setup->user->closed) {
-        conn_end_tls(qc); /* it goes with bc, which is the user's to close */
+    if (qc->begun) {
+        conn_end_tls(qc); /* which goes with bc */
         qc->ep->setup->user->closed(qc, &qc->end);
     }
     conn_let_go(qc);
     conn_ends(qc, next);
 }
 
+static void conn_log(const quic_conn *qc, uint64_t code, const char *reason)
+{
+    char text[CONN_CLIENT_TEXT];
+
+    ap_log_error(APLOG_MARK, APLOG_INFO, 0, qc->ep->loop->server,
+                 "QUIC: the connection with %s is closed, error %#llx: %s",
+                 conn_client(qc->bc, text), (unsigned long long)code, reason);
+}
+
 void quic_conn_fail(quic_conn *qc, uint64_t code, const char *reason)
 {
     if (qc->state > QUIC_UP)
         return;
+    if (qc->bc && APLOG_IS_LEVEL(qc->ep->loop->server, APLOG_INFO))
+        conn_log(qc, code, reason);
     qc->end = (quic_end){.code = code, .reason = reason};
     if (!qc->begun)
         qc->ep->figures.handshakes_failed++;

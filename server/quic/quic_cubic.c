@@ -29,6 +29,18 @@ void quic_cc_begin(quic_conn *qc)
     cc->budget_at = quic_now(qc);
 }
 
+void quic_cc_up(quic_conn *qc)
+{
+    quic_cc *cc = &qc->cc;
+
+    if (cc->threshold == UINT64_MAX)
+        return;
+    cc->threshold = UINT64_MAX;
+    if (cc->window < (uint64_t)CC_FIRST * qc->mtu)
+        cc->window = (uint64_t)CC_FIRST * qc->mtu;
+    cc->before.lost = 0;
+}
+
 uint64_t quic_cc_room(const quic_conn *qc)
 {
     return qc->cc.window > qc->cc.in_flight ? qc->cc.window - qc->cc.in_flight : 0;
@@ -151,13 +163,20 @@ void quic_cc_acked(quic_conn *qc, const quic_sent *s, uint64_t pn)
         cc->window = CC_WINDOW_MOST;
 }
 
-void quic_cc_lost(quic_conn *qc, apr_time_t sent)
+void quic_cc_lost(quic_conn *qc, apr_time_t sent, uint32_t n)
 {
     quic_cc *cc = &qc->cc;
     const double window = (double)cc->window / qc->mtu;
 
-    if (sent <= cc->recovery && cc->recovery)
+    if (sent <= cc->recovery && cc->recovery) {
+        if (cc->before.lost)
+            cc->before.lost += n;
         return;
+    }
+    cc->before.window = cc->window;
+    cc->before.threshold = cc->threshold;
+    cc->before.w_max = cc->w_max;
+    cc->before.lost = n;
     cc->recovery = quic_now(qc);
     cc->w_max = window < cc->w_max ? window * (1 + CC_BETA) / 2 : window; /* fast convergence */
     cc->window = (uint64_t)(CC_BETA * (double)cc->window);
@@ -166,6 +185,20 @@ void quic_cc_lost(quic_conn *qc, apr_time_t sent)
     cc->threshold = cc->window;
     cc->css = 0;
     cc_epoch(qc);
+}
+
+/* All of a loss were only late: it is as if it had not been. RFC 9438, 4.9 */
+void quic_cc_late(quic_conn *qc)
+{
+    quic_cc *cc = &qc->cc;
+
+    if (!cc->before.lost || --cc->before.lost)
+        return;
+    if (cc->window < cc->before.window)
+        cc->window = cc->before.window;
+    cc->threshold = cc->before.threshold;
+    cc->w_max = cc->before.w_max;
+    cc->epoch = 0;
 }
 
 void quic_cc_collapse(quic_conn *qc)

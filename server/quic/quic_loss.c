@@ -4,7 +4,8 @@
 
 #define LOSS_GRANULARITY 1000 /* microseconds */
 #define LOSS_RTT_FIRST 333000 /* before there is a sample */
-#define LOSS_PACKETS 3        /* behind an acknowledged one */
+#define LOSS_PACKETS 3        /* behind an acknowledged one, at first */
+#define LOSS_PACKETS_MOST 64  /* where the network changes their order */
 #define LOSS_PERSISTENT 3     /* PTO without an ACK: persistent congestion */
 #define LOSS_PTO_MOST 16      /* doublings */
 
@@ -44,6 +45,31 @@ apr_interval_time_t quic_pto(const quic_conn *qc, quic_space_id id)
 
 /* ---- what was lost ---- */
 
+static int64_t loss_packets(const quic_conn *qc)
+{
+    return qc->reorder > LOSS_PACKETS ? qc->reorder : LOSS_PACKETS;
+}
+
+static apr_interval_time_t loss_wait(const quic_conn *qc)
+{
+    const apr_interval_time_t rtt = qc->rtt_last > qc->rtt ? qc->rtt_last : qc->rtt;
+    const apr_interval_time_t wait = rtt * 9 / 8;
+
+    return (wait < LOSS_GRANULARITY ? LOSS_GRANULARITY : wait) + qc->reorder_wait;
+}
+
+void quic_loss_late(quic_conn *qc, const quic_sent *s, uint64_t pn, uint64_t largest)
+{
+    const uint64_t behind = largest - pn + 1;
+    const apr_interval_time_t late = quic_now(qc) - s->time - qc->rtt * 9 / 8;
+
+    if (late > qc->reorder_wait)
+        qc->reorder_wait = late < qc->rtt ? late : qc->rtt;
+    if (behind > qc->reorder)
+        qc->reorder = behind < LOSS_PACKETS_MOST ? (uint32_t)behind : LOSS_PACKETS_MOST;
+    quic_cc_late(qc);
+}
+
 typedef struct loss_found {
     apr_time_t first, last; /* when the first and last of them that want an ACK were sent */
     unsigned n;
@@ -76,12 +102,10 @@ static int loss_is_persistent(const quic_conn *qc, const loss_found *found)
 void quic_loss_detect(quic_conn *qc, quic_space_id id)
 {
     quic_space *sp = qc->space[id];
-    const apr_interval_time_t rtt = qc->rtt_last > qc->rtt ? qc->rtt_last : qc->rtt;
-    apr_interval_time_t wait = rtt * 9 / 8;
+    const int64_t packets = loss_packets(qc);
+    const apr_interval_time_t wait = loss_wait(qc);
     loss_found found = {0};
 
-    if (wait < LOSS_GRANULARITY)
-        wait = LOSS_GRANULARITY;
     sp->loss_due = QUIC_NEVER;
     for (uint64_t pn = sp->first_pn; (int64_t)pn < sp->largest_acked && qc->state <= QUIC_UP;
          pn++) {
@@ -89,14 +113,14 @@ void quic_loss_detect(quic_conn *qc, quic_space_id id)
 
         if (s->state != QUIC_P_OUT)
             continue;
-        if (s->time + wait <= quic_now(qc) || (int64_t)(pn + LOSS_PACKETS) <= sp->largest_acked)
+        if (s->time + wait <= quic_now(qc) || (int64_t)pn + packets <= sp->largest_acked)
             loss_packet(qc, sp, s, &found);
         else if (s->time + wait < sp->loss_due)
             sp->loss_due = s->time + wait;
     }
     if (!found.n || qc->state > QUIC_UP)
         return;
-    quic_cc_lost(qc, found.last);
+    quic_cc_lost(qc, found.last, found.n);
     if (loss_is_persistent(qc, &found))
         quic_cc_collapse(qc);
     quic_pending(qc);

@@ -355,6 +355,19 @@ static int output_has_more(const quic_conn *qc)
     return qc->wants || output_last_space(qc, 1) >= 0;
 }
 
+/* Keys wear out: RFC 9001, 6.6. @return 0; -1: the key may not be used any more */
+static int output_key_wear(quic_conn *qc)
+{
+    const quic_space *sp = qc->space[QUIC_S_APP];
+
+    if (!sp || sp->write.used < quic_key_limit(&sp->write) / 2)
+        return 0;
+    if (!quic_key_update(qc) || sp->write.used < quic_key_limit(&sp->write))
+        return 0;
+    quic_conn_fail(qc, QUIC_AEAD_LIMIT_REACHED, "the key may not be used any more");
+    return -1;
+}
+
 void quic_conn_send(quic_conn *qc)
 {
     output o = {.qc = qc};
@@ -362,6 +375,8 @@ void quic_conn_send(quic_conn *qc)
     int by_window = 0, by_pace = 0, share = 1;
     size_t len = 1;
 
+    if (output_key_wear(qc))
+        return;
     output_begin(&o);
     while (len && qc->state <= QUIC_UP && share) {
         const size_t most = output_most(qc);

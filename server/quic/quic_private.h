@@ -222,6 +222,11 @@ typedef struct quic_cc {
     uint64_t window, threshold; /**< bytes */
     uint64_t in_flight;
     apr_time_t recovery; /**< packets sent before it are of a loss that was answered already */
+    struct {
+        uint64_t window, threshold;
+        double w_max;
+        uint32_t lost; /**< packets of it that have not turned out to be late; 0: it was real */
+    } before;          /**< of the last loss */
     /* CUBIC: */
     apr_time_t epoch;
     double w_max, k, w_est;
@@ -331,6 +336,8 @@ struct quic_conn {
     apr_interval_time_t rtt, rtt_var, rtt_min, rtt_last; /**< rtt 0: no sample */
     apr_time_t rtt_first;
     uint32_t pto_n;
+    uint32_t reorder; /**< packets behind an acknowledged one that may be late ... */
+    apr_interval_time_t reorder_wait; /**< ... and for how much longer than a round trip */
     quic_cc cc;
     apr_time_t pace_due;
     uint64_t lost_n, sent_n, bytes_in, bytes_out;
@@ -568,6 +575,8 @@ void quic_rtt_sample(quic_conn *qc, apr_interval_time_t sample, apr_interval_tim
 apr_interval_time_t quic_pto(const quic_conn *qc, quic_space_id id);
 /** Packets that are behind those that were acknowledged are lost. */
 void quic_loss_detect(quic_conn *qc, quic_space_id id);
+/** One that was thought lost was acknowledged, behind @a largest. */
+void quic_loss_late(quic_conn *qc, const quic_sent *s, uint64_t pn, uint64_t largest);
 /** When that, or a probe, is due. */
 apr_time_t quic_loss_due(const quic_conn *qc);
 void quic_loss_expired(quic_conn *qc);
@@ -575,10 +584,15 @@ void quic_loss_expired(quic_conn *qc);
 /* ---- quic_cubic.c ---- */
 
 void quic_cc_begin(quic_conn *qc);
+/** The handshake is over: what was lost in it says too little. */
+void quic_cc_up(quic_conn *qc);
 void quic_cc_sent(quic_conn *qc, size_t bytes);
 void quic_cc_acked(quic_conn *qc, const quic_sent *s, uint64_t pn);
 void quic_cc_round(quic_conn *qc, apr_interval_time_t sample);
-void quic_cc_lost(quic_conn *qc, apr_time_t sent);
+/** @param n  packets; 0: the network marked some, which cannot be a mistake */
+void quic_cc_lost(quic_conn *qc, apr_time_t sent, uint32_t n);
+/** A packet that was thought lost came late. */
+void quic_cc_late(quic_conn *qc);
 void quic_cc_collapse(quic_conn *qc);
 /** Bytes that may be sent now by the window; and by pacing. */
 uint64_t quic_cc_room(const quic_conn *qc);

@@ -86,6 +86,7 @@ void quic_tls_confirm(quic_conn *qc)
     quic_space_retire(qc, QUIC_S_INITIAL);
     quic_space_retire(qc, QUIC_S_HANDSHAKE);
     qc->pto_n = 0;
+    quic_cc_up(qc);
 }
 
 static void tls_up(quic_conn *qc)
