@@ -51,6 +51,7 @@ static void accept_reset(quic_endpoint *ep, const quic_head *h, size_t len, cons
     const size_t size = len - 1 > 64 ? 64 - (len & 7) : len - 1;
     uint8_t *out;
 
+    BRG_ASSERT(h->type == QUIC_1RTT && h->dcid.len == QUIC_CID_LEN);
     if (len < ACCEPT_RESET_MIN ||
         quic_cid_route(h->dcid.id, ep->setup->route_key) != ep->setup->route ||
         !accept_may_answer(ep))
@@ -74,6 +75,7 @@ static void accept_cid(quic_endpoint *ep, quic_cid *cid)
 static uint8_t *accept_long(uint8_t *p, quic_packet_type type, const quic_head *h,
                             const quic_cid *source)
 {
+    BRG_ASSERT(h->scid.len <= QUIC_CID_MOST && source->len <= QUIC_CID_MOST);
     *p++ = quic_long_first(type, h->version);
     p = quic_put32(p, h->version);
     *p++ = h->scid.len;
@@ -90,6 +92,7 @@ static void accept_retry(quic_endpoint *ep, const quic_head *h, const quic_addr 
     quic_cid source;
     size_t n;
 
+    BRG_ASSERT(h->type == QUIC_INITIAL);
     accept_cid(ep, &source);
     p = accept_long(out, QUIC_RETRY, h, &source);
     n = quic_token_write(ep, peer, &h->dcid, &source, p);
@@ -153,6 +156,7 @@ static void accept_initial(quic_endpoint *ep, const quic_head *h, uint8_t *data,
     int is_retry, proved;
     quic_conn *qc;
 
+    BRG_ASSERT(h->type == QUIC_INITIAL && h->len <= len);
     if (len < QUIC_DATAGRAM_MIN || h->dcid.len < 8 || ep->draining)
         return;
     if ((proved = accept_token(ep, h, peer, local, &original, &is_retry)) < 0)
@@ -193,6 +197,7 @@ void quic_datagram(quic_endpoint *ep, uint8_t *data, size_t len, const quic_addr
     quic_head h;
     quic_conn *qc;
 
+    BRG_ASSERT_DEBUG(ep->loop && len);
     ep->figures.datagrams_in++;
     ep->figures.bytes_in += len;
     if (quic_head_read(&h, data, len)) {

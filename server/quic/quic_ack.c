@@ -18,6 +18,7 @@ void quic_ack_note(quic_conn *qc, quic_space_id id, uint64_t pn, int eliciting, 
     quic_space *sp = qc->space[id];
     const int in_order = !sp->got.n || pn == sp->largest_got + 1;
 
+    BRG_ASSERT(sp && !quic_ack_is_known(sp, pn));
     if (quic_ranges_add(&sp->got, pn, pn + 1))
         return; /* no memory: it comes again */
     if (sp->got.n > QUIC_ACK_RANGES)
@@ -50,6 +51,7 @@ static uint8_t *ack_write_ranges(const quic_space *sp, uint8_t *p, const uint8_t
     uint8_t *count = p++; /* at most QUIC_ACK_RANGES, which fits one byte */
     uint32_t n = 0, i = sp->got.n - 1;
 
+    BRG_ASSERT(sp->got.n > 0);
     p = quic_put_varint(p, sp->got.r[i].to - 1 - sp->got.r[i].from);
     while (i-- && p + 16 <= end) {
         p = quic_put_varint(p, sp->got.r[i + 1].from - sp->got.r[i].to - 1);
@@ -64,6 +66,7 @@ uint8_t *quic_ack_write(quic_conn *qc, quic_space *sp, uint8_t *p, uint8_t *end)
 {
     uint64_t delay;
 
+    BRG_ASSERT(sp->got.n <= QUIC_ACK_RANGES && p <= end);
     if (!sp->got.n || p + 64 > end)
         return p;
     end -= 24; /* for the counts of ECN */
@@ -91,6 +94,7 @@ typedef struct ack_gain {
 /* The packets from..to, both included, arrived. @return 0; -1: one of them was not sent */
 static int ack_range(quic_conn *qc, quic_space *sp, uint64_t from, uint64_t to, ack_gain *gain)
 {
+    BRG_ASSERT(to < sp->next_pn);
     if (from < sp->first_pn)
         from = sp->first_pn;
     for (uint64_t pn = from; pn <= to; pn++) {
@@ -145,6 +149,7 @@ static void ack_taken(quic_conn *qc, quic_space_id id, const ack_gain *gain, uin
     quic_space *sp = qc->space[id];
     apr_interval_time_t most = apr_time_from_msec((apr_time_t)qc->peer.ack_delay), d;
 
+    BRG_ASSERT(largest < sp->next_pn);
     if ((int64_t)largest > sp->largest_acked)
         sp->largest_acked = (int64_t)largest;
     if (!gain->any)

@@ -8,6 +8,7 @@ static int cids_make(quic_conn *qc, quic_own_cid *own)
 {
     quic_endpoint *ep = qc->ep;
 
+    BRG_ASSERT(!own->used);
     own->cid.len = QUIC_CID_LEN;
     for (int i = 0; i < 4; i++) {
         quic_random(ep, own->cid.id, QUIC_CID_LEN);
@@ -30,6 +31,7 @@ void quic_cids_issue(quic_conn *qc)
 {
     uint64_t most = qc->peer.cid_limit < QUIC_CIDS ? qc->peer.cid_limit : QUIC_CIDS;
 
+    BRG_ASSERT(qc->params_came);
     if (!qc->theirs[0].cid.len && qc->peer.no_migration)
         most = 1;
     for (uint64_t i = 0; i < most; i++)
@@ -70,6 +72,7 @@ void quic_cids_end(quic_conn *qc)
 
 static int cids_retire(quic_conn *qc, uint64_t seq)
 {
+    BRG_ASSERT(qc->retire_n <= sizeof qc->retire / sizeof *qc->retire);
     if (qc->retire_n == sizeof qc->retire / sizeof *qc->retire)
         return -QUIC_CONNECTION_ID_LIMIT_ERROR;
     qc->retire[qc->retire_n++] = seq;
@@ -117,6 +120,7 @@ static int cids_add(quic_conn *qc, const quic_peer_cid *new)
 /* The one in use was retired: the next one. */
 static int cids_choose(quic_conn *qc)
 {
+    BRG_ASSERT(qc->their_at < QUIC_CIDS);
     if (qc->theirs[qc->their_at].used)
         return 0;
     for (int i = 0; i < QUIC_CIDS; i++)
@@ -134,6 +138,7 @@ int quic_new_cid_came(quic_conn *qc, quic_reader *r)
     const uint8_t *token;
     int rc;
 
+    BRG_ASSERT_TAG(qc, QUIC_CONN_TAG);
     quic_get_cid(r, quic_get8(r), &new.cid);
     token = quic_get_bytes(r, QUIC_RESET_TOKEN);
     if (r->bad || !new.cid.len || retire > new.seq)
@@ -155,6 +160,7 @@ int quic_cids_switch(quic_conn *qc)
 {
     quic_peer_cid *old = &qc->theirs[qc->their_at];
 
+    BRG_ASSERT(old->used);
     if (!old->cid.len)
         return 0; /* it has none, and needs none */
     for (int i = 0; i < QUIC_CIDS; i++) {

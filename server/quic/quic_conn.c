@@ -69,6 +69,7 @@ quic_conn *quic_conn_new(quic_endpoint *ep, const quic_head *h, const quic_addr 
 {
     quic_conn *qc = calloc(1, sizeof *qc);
 
+    BRG_ASSERT(h->dcid.len <= QUIC_CID_MOST);
     if (!qc)
         return NULL;
     qc->tag = QUIC_CONN_TAG;
@@ -101,6 +102,7 @@ void quic_conn_rearm(quic_conn *qc)
 {
     apr_time_t due;
 
+    BRG_ASSERT_TAG(qc, QUIC_CONN_TAG);
     if (qc->state >= QUIC_CLOSING) {
         due = qc->close_due;
     } else {
@@ -119,6 +121,7 @@ void quic_conn_rearm(quic_conn *qc)
 
 static void conn_silent(quic_conn *qc, const char *reason)
 {
+    BRG_ASSERT(qc->state <= QUIC_UP);
     qc->end = (quic_end){.is_silent = 1, .reason = reason};
     if (!qc->begun)
         qc->ep->figures.handshakes_failed++;
@@ -139,6 +142,7 @@ void quic_conn_expired(quic_conn *qc)
 {
     const apr_time_t now = quic_now(qc);
 
+    BRG_ASSERT(qc->heap_at == UINT32_MAX && qc->in_call);
     if (qc->state >= QUIC_CLOSING) {
         qc->state = QUIC_DEAD;
         return;
@@ -177,6 +181,7 @@ int quic_conn_flood(quic_conn *qc, unsigned weight)
     const apr_time_t now = quic_now(qc);
     const uint64_t forgiven = (uint64_t)(now - qc->floods_at) * CONN_FLOODS / apr_time_from_sec(10);
 
+    BRG_ASSERT_DEBUG(qc->in_call);
     if (forgiven) {
         qc->floods = forgiven >= qc->floods ? 0 : qc->floods - (uint32_t)forgiven;
         qc->floods_at = now;
@@ -288,6 +293,7 @@ static void conn_let_go(quic_conn *qc)
 /* What is left waits for packets that are under way: RFC 9000, 10.2. */
 static void conn_ends(quic_conn *qc, quic_state next)
 {
+    BRG_ASSERT(next >= QUIC_CLOSING);
     qc->state = (uint8_t)next;
     qc->close_due = quic_now(qc) + 3 * quic_pto(qc, QUIC_S_APP);
     conn_handshake_over(qc);
@@ -318,6 +324,7 @@ static void conn_log(const quic_conn *qc, uint64_t code, const char *reason)
 
 void quic_conn_fail(quic_conn *qc, uint64_t code, const char *reason)
 {
+    BRG_ASSERT(qc->in_call && reason);
     if (qc->state > QUIC_UP)
         return;
     if (qc->bc && APLOG_IS_LEVEL(qc->ep->loop->server, APLOG_INFO))
@@ -344,6 +351,7 @@ void quic_conn_close(quic_conn *qc, uint64_t code, int is_application, const cha
 
 void quic_conn_drop(quic_conn *qc)
 {
+    BRG_ASSERT_TAG(qc, QUIC_CONN_TAG);
     quic_conn_enter(qc);
     qc->end = (quic_end){.code = 0x100, .is_application = 1, .reason = ""}; /* H3_NO_ERROR */
     if (qc->state <= QUIC_UP) {
@@ -361,6 +369,7 @@ static void conn_unlink(quic_conn *qc)
     quic_endpoint *ep = qc->ep;
     quic_conn **at = &ep->pending;
 
+    BRG_ASSERT(*qc->all_prev == qc && ep->conns_n > 0);
     *qc->all_prev = qc->all_next;
     if (qc->all_next)
         qc->all_next->all_prev = qc->all_prev;
@@ -416,6 +425,7 @@ int quic_conn_is_up(const quic_conn *qc)
 
 void quic_conn_wants(quic_conn *qc)
 {
+    BRG_ASSERT_TAG(qc, QUIC_CONN_TAG);
     if (qc->state > QUIC_UP)
         return;
     qc->wants = 1;

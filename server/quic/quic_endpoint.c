@@ -73,6 +73,7 @@ int quic_id_add(quic_endpoint *ep, const quic_cid *cid, quic_conn *qc)
 {
     quic_id *i, **at;
 
+    BRG_ASSERT(cid->len <= QUIC_CID_MOST);
     if (quic_id_find(ep, cid) || !(i = malloc(sizeof *i)))
         return -1;
     if (ep->ids_n++ >= ep->ids_cap)
@@ -100,6 +101,7 @@ void quic_id_remove(quic_endpoint *ep, const quic_cid *cid)
 
 static void heap_put(quic_endpoint *ep, uint32_t at, quic_conn *qc)
 {
+    BRG_ASSERT_DEBUG(at < ep->heap_n);
     ep->heap[at] = qc;
     qc->heap_at = at;
 }
@@ -173,6 +175,7 @@ void quic_deadline_cancel(quic_conn *qc)
 
     if (at == UINT32_MAX)
         return;
+    BRG_ASSERT(at < ep->heap_n && ep->heap[at] == qc);
     qc->heap_at = UINT32_MAX;
     last = ep->heap[--ep->heap_n];
     if (last != qc) {
@@ -188,6 +191,7 @@ void quic_pending(quic_conn *qc)
 {
     quic_endpoint *ep = qc->ep;
 
+    BRG_ASSERT_TAG(qc, QUIC_CONN_TAG);
     if (qc->pending)
         return;
     qc->pending = 1;
@@ -202,6 +206,7 @@ static void endpoint_send(quic_endpoint *ep)
 {
     quic_conn *qc, *next = ep->pending;
 
+    BRG_ASSERT(!ep->writes_blocked);
     ep->pending = NULL;
     ep->pending_tail = &ep->pending;
     while ((qc = next) != NULL) {
@@ -248,6 +253,7 @@ quic_endpoint *quic_endpoint_begin(brg_loop *loop, brg_listener *listener, int f
 {
     quic_endpoint *ep = calloc(1, sizeof *ep);
 
+    BRG_ASSERT(setup->user && setup->route_key & 1);
     if (!ep)
         return NULL;
     keyed_hash_seed();
@@ -276,6 +282,7 @@ quic_endpoint *quic_endpoint_begin(brg_loop *loop, brg_listener *listener, int f
 
 void quic_endpoint_drain(quic_endpoint *ep)
 {
+    BRG_ASSERT(!ep->ended);
     ep->draining = 1;
 }
 

@@ -59,6 +59,7 @@ static int frame_path_challenge(quic_conn *qc, quic_reader *r)
 {
     const uint8_t *data = quic_get_bytes(r, 8);
 
+    BRG_ASSERT(qc->responses_n <= QUIC_RESPONSES);
     if (!data)
         return -QUIC_FRAME_ENCODING_ERROR;
     if (quic_conn_flood(qc, 16))
@@ -170,6 +171,7 @@ static int frame_is_eliciting(unsigned type)
 
 static int frames_failed(quic_conn *qc, int rc)
 {
+    BRG_ASSERT(rc <= 0);
     if (rc < FRAME_TOLD && qc->state <= QUIC_UP)
         quic_conn_fail(qc, (uint64_t)-rc, "a frame that is wrong");
     return -1;
@@ -180,6 +182,7 @@ int quic_frames(quic_conn *qc, quic_came *came, const uint8_t *data, size_t len)
     quic_reader r = quic_reader_of(data, len);
     int taken = 0;
 
+    BRG_ASSERT(came->space < QUIC_SPACES && qc->in_call);
     while (quic_left(&r)) {
         const uint64_t type = quic_get_varint(&r);
         int rc;

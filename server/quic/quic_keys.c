@@ -172,6 +172,7 @@ int quic_key_next(quic_key *next, const quic_key *k)
 {
     uint8_t secret[QUIC_SECRET_MOST];
 
+    BRG_ASSERT(k->aead && k->secret_len);
     if (keys_expand_quic(k->version, keys_digest(k->suite), k->secret, k->secret_len, "ku", secret,
                          k->secret_len) ||
         keys_make_aead(next, k->version, k->suite, k->is_write, secret, k->secret_len))
@@ -212,6 +213,7 @@ int quic_key_seal(quic_key *k, uint64_t pn, uint8_t *packet, size_t head_len, si
     uint8_t nonce[QUIC_IV], *at = packet + head_len;
     int n;
 
+    BRG_ASSERT(k->aead && k->is_write);
     keys_nonce(k, pn, nonce);
     k->used++;
     return EVP_EncryptInit_ex(k->aead, NULL, NULL, NULL, nonce) == 1 &&
@@ -228,6 +230,7 @@ long quic_key_open(quic_key *k, uint64_t pn, uint8_t *packet, size_t head_len, s
     uint8_t nonce[QUIC_IV], *at = packet + head_len;
     int n;
 
+    BRG_ASSERT(k->aead && !k->is_write);
     if (len < QUIC_TAG)
         return -1;
     len -= QUIC_TAG;
@@ -259,6 +262,7 @@ int quic_key_masks(quic_key *k, const uint8_t *samples, unsigned n, uint8_t *mas
 {
     int len;
 
+    BRG_ASSERT(k->head != NULL);
     if (k->suite == QUIC_CHACHA20)
         return keys_masks_chacha(k, samples, n, masks);
     return EVP_EncryptUpdate(k->head, masks, &len, samples, (int)(n * QUIC_SAMPLE)) == 1 ? 0 : -1;

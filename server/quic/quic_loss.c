@@ -11,6 +11,7 @@
 
 void quic_rtt_sample(quic_conn *qc, apr_interval_time_t sample, apr_interval_time_t delay)
 {
+    BRG_ASSERT(delay >= 0);
     apr_interval_time_t off;
 
     if (sample < 1)
@@ -63,6 +64,7 @@ void quic_loss_late(quic_conn *qc, const quic_sent *s, uint64_t pn, uint64_t lar
     const uint64_t behind = largest - pn + 1;
     const apr_interval_time_t late = quic_now(qc) - s->time - qc->rtt * 9 / 8;
 
+    BRG_ASSERT(s->state == QUIC_P_LOST && largest >= pn);
     if (late > qc->reorder_wait)
         qc->reorder_wait = late < qc->rtt ? late : qc->rtt;
     if (behind > qc->reorder)
@@ -77,6 +79,7 @@ typedef struct loss_found {
 
 static void loss_packet(quic_conn *qc, quic_space *sp, quic_sent *s, loss_found *found)
 {
+    BRG_ASSERT(s->state == QUIC_P_OUT && sp->eliciting > 0 && qc->cc.in_flight >= s->size);
     qc->cc.in_flight -= s->size;
     sp->eliciting--;
     s->state = QUIC_P_LOST;
@@ -186,6 +189,7 @@ void quic_loss_expired(quic_conn *qc)
     apr_time_t due;
     quic_space_id id;
 
+    BRG_ASSERT_TAG(qc, QUIC_CONN_TAG);
     for (int i = 0; i < QUIC_SPACES; i++)
         if (qc->space[i] && qc->space[i]->loss_due <= quic_now(qc)) {
             quic_loss_detect(qc, (quic_space_id)i);

@@ -39,6 +39,7 @@ static int output_masks(quic_key *key, const output_packet *packet, unsigned n)
 {
     uint8_t samples[QUIC_BATCH * QUIC_SAMPLE], masks[QUIC_BATCH * QUIC_SAMPLE];
 
+    BRG_ASSERT(n > 0 && n <= QUIC_BATCH);
     for (unsigned i = 0; i < n; i++)
         memcpy(samples + (size_t)i * QUIC_SAMPLE, packet[i].head + packet[i].pn_off + 4,
                QUIC_SAMPLE);
@@ -104,6 +105,7 @@ static void output_sent(quic_conn *qc, const quic_writer *w, size_t size, uint32
     quic_space *sp = w->sp;
     const apr_time_t now = quic_now(qc);
 
+    BRG_ASSERT(size <= UINT16_MAX && sp->next_pn - sp->first_pn < sp->sent_cap);
     *quic_sent_at(sp, sp->next_pn) = (quic_sent){.time = now,
                                                  .frame = frame,
                                                  .frames_n = (uint16_t)w->frames,
@@ -142,6 +144,7 @@ static void output_pad(quic_writer *w, const uint8_t *payload, const output_shap
 {
     uint8_t *least = (uint8_t *)payload + 4 - pn_len; /* what the sample of the mask needs */
 
+    BRG_ASSERT(pn_len >= 1 && pn_len <= 4);
     if (shape->pad_to && least < shape->at + shape->pad_to - QUIC_TAG)
         least = shape->at + shape->pad_to - QUIC_TAG;
     if (w->p < least) {
@@ -158,6 +161,7 @@ static size_t output_seal(output *o, quic_writer *w, const output_shape *shape, 
     const size_t head_len = (size_t)(pn + pn_len - shape->at), len = (size_t)(w->p - pn) - pn_len;
     output_packet packet = {shape->at, (uint8_t)(pn - shape->at), (uint8_t)pn_len};
 
+    BRG_ASSERT(w->p <= shape->at + QUIC_DATAGRAM_MOST && pn > shape->at);
     for (unsigned i = 0; i < pn_len; i++)
         pn[i] = (uint8_t)(sp->next_pn >> (8 * (pn_len - 1 - i)));
     if (w->id != QUIC_S_APP)
@@ -278,6 +282,7 @@ static void output_begin(output *o)
 
 static void output_add(output *o, size_t len)
 {
+    BRG_ASSERT(o->n < QUIC_BATCH && len <= QUIC_DATAGRAM_MOST);
     o->size[o->n++] = (uint16_t)len;
     o->bytes += len;
     if (o->qc->ep->take) { /* a test's: each alone */
@@ -375,6 +380,7 @@ void quic_conn_send(quic_conn *qc)
     int by_window = 0, by_pace = 0, share = 1;
     size_t len = 1;
 
+    BRG_ASSERT(qc->in_call && qc->state <= QUIC_UP);
     if (output_key_wear(qc))
         return;
     output_begin(&o);
@@ -466,6 +472,7 @@ void quic_close_again(quic_conn *qc)
 {
     uint8_t *out;
 
+    BRG_ASSERT(qc->close_len <= QUIC_DATAGRAM_MOST);
     if (!qc->close)
         return;
     out = quic_out_room(qc->ep, QUIC_DATAGRAM_MOST);

@@ -22,6 +22,7 @@ static int packet_change_keys(quic_conn *qc, quic_space *sp)
 {
     quic_key next;
 
+    BRG_ASSERT(sp->read.aead && sp->write.aead);
     if (packet_next_key(qc, sp) || quic_key_next(&next, &sp->write))
         return -1;
     if (qc->has_prev)
@@ -68,6 +69,7 @@ static long packet_open_app(quic_conn *qc, quic_space *sp, uint8_t *data, size_t
     const int phase = data[0] >> 2 & 1;
     long n;
 
+    BRG_ASSERT(qc->phase < 2);
     if (phase == qc->phase) {
         n = quic_key_open(&sp->read, pn, data, head_len, len);
         if (n >= 0) {
@@ -185,6 +187,7 @@ void quic_packets(quic_conn *qc, uint8_t *data, size_t len, const quic_addr *pee
     quic_head h;
     int bad = 0;
 
+    BRG_ASSERT(qc->in_call);
     if (qc->state >= QUIC_CLOSING) {
         packets_closing(qc);
         return;

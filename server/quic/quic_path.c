@@ -20,6 +20,7 @@ void quic_path_challenge(quic_conn *qc, quic_path *path)
 {
     const apr_interval_time_t pto = quic_pto(qc, QUIC_S_APP);
 
+    BRG_ASSERT(path->challenges < PATH_CHALLENGES);
     quic_random(qc->ep, path->challenge, sizeof path->challenge);
     path->challenged = path->challenge_due = 1;
     path->challenges++;
@@ -31,6 +32,7 @@ void quic_path_response(quic_conn *qc, const uint8_t data[8])
 {
     quic_path *path = &qc->path;
 
+    BRG_ASSERT_TAG(qc, QUIC_CONN_TAG);
     if (!path->challenged || memcmp(path->challenge, data, sizeof path->challenge))
         return;
     path->challenged = path->challenge_due = 0;
@@ -95,6 +97,7 @@ static void path_begin(quic_conn *qc, const quic_came *came)
 
 void quic_path_moved(quic_conn *qc, const quic_came *came)
 {
+    BRG_ASSERT(!quic_addr_equal(&qc->path.peer, came->peer));
     if (!qc->confirmed || quic_conn_flood(qc, 64))
         return;
     qc->ep->figures.migrations++;
@@ -121,6 +124,7 @@ static void mtu_try(quic_conn *qc, unsigned step)
 {
     const uint16_t *steps = mtu_of(qc);
 
+    BRG_ASSERT(qc->mtu >= QUIC_DATAGRAM_MIN && qc->mtu <= QUIC_DATAGRAM_MOST);
     while (step < MTU_STEPS && steps[step] > qc->peer.max_udp)
         step++;
     qc->mtu_probe = step < MTU_STEPS && steps[step] > qc->mtu ? steps[step] : 0;

@@ -5,6 +5,7 @@
 
 static void sendq_append(quic_sendq *q, quic_piece *p)
 {
+    BRG_ASSERT(p->len > 0 && !q->fin);
     p->next = NULL;
     p->off = q->written;
     if (q->last)
@@ -82,6 +83,7 @@ static void sendq_advance(quic_sendq *q)
 {
     quic_piece *p;
 
+    BRG_ASSERT(q->acked <= q->sent && q->sent <= q->written);
     while ((p = q->first) != NULL && p->off + p->len <= q->acked) {
         q->first = p->next;
         if (q->at == p)
@@ -96,6 +98,7 @@ int quic_sendq_acked(quic_sendq *q, uint64_t off, uint64_t len)
 {
     const uint64_t end = off + len;
 
+    BRG_ASSERT(end <= q->sent);
     if (end <= q->acked)
         return 0;
     if (q->lost.n && quic_ranges_remove(&q->lost, off, end))
@@ -116,6 +119,7 @@ int quic_sendq_lost(quic_sendq *q, uint64_t off, uint64_t len)
 {
     const uint64_t end = off + len;
 
+    BRG_ASSERT(end <= q->sent);
     if (off < q->acked)
         off = q->acked;
     if (off >= end)

@@ -12,6 +12,7 @@ static void *sent_ring(void *old, uint32_t old_cap, uint32_t cap, uint64_t first
     uint8_t *to = malloc(cap * size);
     const uint8_t *from = old;
 
+    BRG_ASSERT((cap & (cap - 1)) == 0 && n <= cap);
     for (uint64_t i = first; to && i < first + n; i++)
         memcpy(to + (i & (cap - 1)) * size, from + (i & (old_cap - 1)) * size, size);
     if (to)
@@ -62,6 +63,7 @@ quic_sent *quic_sent_at(const quic_space *sp, uint64_t pn)
 
 static quic_sent_frame *sent_frame(const quic_space *sp, uint32_t at)
 {
+    BRG_ASSERT_DEBUG(sp->frames_cap > 0);
     return &sp->frames[at & (sp->frames_cap - 1)];
 }
 
@@ -115,6 +117,7 @@ static void acked_frame(quic_conn *qc, quic_space *sp, const quic_sent_frame *f)
 
 void quic_sent_acked(quic_conn *qc, quic_space *sp, quic_sent *s)
 {
+    BRG_ASSERT(s->state == QUIC_P_ACKED);
     if (s->probe)
         quic_mtu_acked(qc, s->size);
     for (uint32_t i = 0; i < s->frames_n && qc->state <= QUIC_UP; i++)
@@ -226,6 +229,7 @@ void quic_sent_lost(quic_conn *qc, quic_space *sp, quic_sent *s)
 
 void quic_sent_trim(quic_space *sp)
 {
+    BRG_ASSERT(sp->first_pn <= sp->next_pn);
     while (sp->first_pn < sp->next_pn) {
         const quic_sent *s = quic_sent_at(sp, sp->first_pn);
 

@@ -159,6 +159,7 @@ static void out_send(quic_endpoint *ep);
 /* Where the socket takes nothing and the buffer is full, what is in it is lost, as if the network had dropped it. */
 uint8_t *quic_out_room(quic_endpoint *ep, size_t len)
 {
+    BRG_ASSERT(len <= QUIC_OUT_BYTES);
     if (ep->out_len + len > QUIC_OUT_BYTES)
         quic_out_flush(ep);
     if (ep->out_len + len > QUIC_OUT_BYTES)
@@ -179,6 +180,7 @@ void quic_out_add(quic_endpoint *ep, size_t len, const quic_addr *peer, const qu
 {
     quic_out_msg *m = ep->msg_n ? &ep->msg[ep->msg_n - 1] : NULL;
 
+    BRG_ASSERT(len && ep->out_len + len <= QUIC_OUT_BYTES);
     ep->figures.datagrams_out++;
     ep->figures.bytes_out += len;
     if (ep->take) {
@@ -210,6 +212,7 @@ static void *out_control(struct msghdr *m, int level, int type, size_t len)
 {
     struct cmsghdr *c = (struct cmsghdr *)(void *)((uint8_t *)m->msg_control + m->msg_controllen);
 
+    BRG_ASSERT(m->msg_controllen + CMSG_SPACE(len) <= sizeof(socket_control));
     m->msg_controllen += CMSG_SPACE(len);
     c->cmsg_level = level;
     c->cmsg_type = type;
@@ -267,6 +270,7 @@ static void out_failed(quic_endpoint *ep, unsigned at)
 /* What is not done waits until the socket takes it. */
 static void out_rest(quic_endpoint *ep, unsigned done)
 {
+    BRG_ASSERT(done <= ep->msg_n);
     ep->msg_n -= done;
     if (!ep->msg_n)
         return;

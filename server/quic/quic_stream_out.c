@@ -8,6 +8,7 @@ void quic_stream_sends(quic_stream *qs)
 {
     quic_conn *qc = qs->qc;
 
+    BRG_ASSERT_TAG(qs, QUIC_STREAM_TAG);
     if (qs->send_prev || qs->out_over || qs->is_dead)
         return;
     qs->send_next = NULL;
@@ -33,6 +34,7 @@ void quic_stream_due(quic_stream *qs, unsigned due)
 {
     quic_conn *qc = qs->qc;
 
+    BRG_ASSERT_TAG(qs, QUIC_STREAM_TAG);
     qs->due |= (uint8_t)due;
     quic_pending(qc);
     if (qs->due_prev || qs->is_dead)
@@ -60,6 +62,7 @@ quic_stream *quic_open_uni(quic_conn *qc)
 {
     quic_stream *qs;
 
+    BRG_ASSERT_TAG(qc, QUIC_CONN_TAG);
     if (qc->own_uni >= qc->own_uni_most || qc->state > QUIC_UP)
         return NULL;
     qs = quic_stream_new(qc, qc->own_uni << 2 | 3);

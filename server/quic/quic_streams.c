@@ -29,6 +29,7 @@ quic_stream *quic_stream_new(quic_conn *qc, uint64_t id)
 {
     quic_stream *qs = calloc(1, sizeof *qs), **at = stream_bucket(qc, id);
 
+    BRG_ASSERT(!quic_stream_find(qc, id));
     if (!qs)
         return NULL;
     qs->tag = QUIC_STREAM_TAG;
@@ -97,6 +98,7 @@ static void stream_credit_streams(quic_conn *qc, uint64_t id)
     uint64_t *ended = is_uni ? &qc->peer_uni_ended : &qc->peer_bidi_ended;
     uint64_t *told = is_uni ? &qc->peer_uni_most : &qc->peer_bidi_most;
 
+    BRG_ASSERT(!(id & 1));
     (*ended)++;
     if (*ended + most - *told < (most + 3) / 4)
         return;
@@ -123,6 +125,7 @@ void quic_stream_check(quic_stream *qs)
 {
     quic_conn *qc = qs->qc;
 
+    BRG_ASSERT_TAG(qs, QUIC_STREAM_TAG);
     if (qs->is_dead || !qs->in_over || !stream_out_done(qs) || qc->state > QUIC_UP)
         return;
     stream_credit_rest(qs);
@@ -200,6 +203,7 @@ static int stream_judge(quic_stream *qs, uint64_t end, int fin)
 /* All of it came, or will not be heard. */
 static void stream_in_over(quic_stream *qs)
 {
+    BRG_ASSERT(!qs->in_over && !qs->is_dead);
     qs->in_over = 1;
     quic_reorder_end(&qs->in);
     if (qs->in_stopped || !qs->user)

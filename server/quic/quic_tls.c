@@ -82,6 +82,7 @@ static void tls_alert(void *of, unsigned alert)
 
 void quic_tls_confirm(quic_conn *qc)
 {
+    BRG_ASSERT(qc->in_call && !qc->confirmed);
     qc->confirmed = 1;
     quic_space_retire(qc, QUIC_S_INITIAL);
     quic_space_retire(qc, QUIC_S_HANDSHAKE);
@@ -91,6 +92,7 @@ void quic_tls_confirm(quic_conn *qc)
 
 static void tls_up(quic_conn *qc)
 {
+    BRG_ASSERT(qc->state == QUIC_HANDSHAKE_STATE && !qc->begun);
     qc->state = QUIC_UP;
     qc->begun = 1;
     qc->path.validated = 1;
@@ -192,6 +194,7 @@ int quic_tls_crypto(quic_conn *qc, quic_space_id id, uint64_t off, const uint8_t
     quic_reorder *in = &qc->space[id]->crypto_in;
     tls_level_of to = {qc, tls_level[id]};
 
+    BRG_ASSERT(qc->space[id] && qc->in_call);
     if (off + len > in->next + QUIC_CRYPTO_MOST)
         return -QUIC_CRYPTO_BUFFER_EXCEEDED;
     return quic_reorder_put(in, off, data, len, QUIC_REORDER_RANGES, tls_deliver, &to);

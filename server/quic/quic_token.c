@@ -45,6 +45,7 @@ size_t quic_token_write(quic_endpoint *ep, const quic_addr *peer, const quic_cid
     const uint64_t now = (uint64_t)ep->loop->wall;
     const size_t aad_len = token_bound(peer, original != NULL, aad);
 
+    BRG_ASSERT(!original || retry);
     out[0] = original ? TOKEN_FOR_RETRY : TOKEN_FOR_NEXT;
     quic_random(ep, nonce, QUIC_IV);
     p = quic_put32(quic_put32(p, (uint32_t)(now >> 32)), (uint32_t)now);

@@ -22,6 +22,7 @@ static int writer_fits(quic_writer *w, size_t len)
 static void writer_note(quic_writer *w, quic_frame_type type, uint64_t id, uint64_t off,
                         uint32_t len, int fin)
 {
+    BRG_ASSERT(w->frames < WRITE_FRAMES && w->p <= w->end);
     quic_sent_frame_add(w->sp, type, id, off, len, fin);
     w->frames++;
     w->eliciting = 1;
@@ -59,6 +60,7 @@ static uint64_t write_next(const quic_sendq *q, uint64_t new_most, uint64_t *off
 
 static void write_taken(quic_sendq *q, uint64_t off, uint64_t len)
 {
+    BRG_ASSERT(off + len <= q->written);
     if (off >= q->sent)
         q->sent = off + len;
     else
@@ -205,6 +207,7 @@ static int write_stream(quic_conn *qc, quic_stream *qs, quic_writer *w)
     size_t head;
     int fin;
 
+    BRG_ASSERT_TAG(qs, QUIC_STREAM_TAG);
     if (!n && (!qs->out.fin || qs->out.fin_sent || qs->out.sent != qs->out.written))
         return 0;
     head = write_head_len(qs, off);

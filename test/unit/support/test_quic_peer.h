@@ -226,7 +226,7 @@ static size_t peer_packet(quic_peer *p, int space, const uint8_t *frames, size_t
 }
 
 /* Frames once, in a datagram of their own. */
-static void peer_send_raw(quic_peer *p, int space, const uint8_t *frames, size_t len)
+static inline void peer_send_raw(quic_peer *p, int space, const uint8_t *frames, size_t len)
 {
     uint8_t out[1500];
 
@@ -251,8 +251,8 @@ static void peer_say(quic_peer *p, int space, const uint8_t *frame, size_t len)
 
 /* What is to be sent: ACKs, and what was not acknowledged (@a again: or was sent already). @return datagrams, each to be
  * delivered by the caller, or lost */
-static unsigned peer_flush(quic_peer *p, int again,
-                           void (*deliver)(quic_peer *, const uint8_t *, size_t))
+static inline unsigned peer_flush(quic_peer *p, int again,
+                                  void (*deliver)(quic_peer *, const uint8_t *, size_t))
 {
     unsigned n = 0;
 
@@ -635,7 +635,7 @@ static void peer_begin(quic_peer *p, quic_endpoint *ep, uint32_t version)
 }
 
 /* The client's last message of the handshake. */
-static void peer_finish(quic_peer *p)
+static inline void peer_finish(quic_peer *p)
 {
     uint8_t f[64] = {QUIC_F_CRYPTO, 0, 36};
 
@@ -656,7 +656,7 @@ static void peer_end(quic_peer *p)
 }
 
 /* Ask for a stream of so many bytes: the test's server makes them. */
-static void peer_ask(quic_peer *p, uint64_t id, uint32_t bytes)
+static inline void peer_ask(quic_peer *p, uint64_t id, uint32_t bytes)
 {
     uint8_t f[32], *at = f;
 

@@ -345,7 +345,7 @@ static void end(void)
     peer_end(the_peer);
 }
 
-static void connect_v(uint32_t version)
+static inline void connect_v(uint32_t version)
 {
     peer_begin(the_peer, the_ep, version);
     peer_flush(the_peer, 0, net_from_client);
@@ -354,7 +354,7 @@ static void connect_v(uint32_t version)
     assert_int_equal(site.begun, 1);
 }
 
-static void wait_for(uint64_t id, uint64_t bytes, apr_interval_time_t most)
+static inline void wait_for(uint64_t id, uint64_t bytes, apr_interval_time_t most)
 {
     const apr_time_t until = the_loop.monotonic + most;
     const peer_stream *s = &the_peer->stream[(id >> 2) % 32];
