@@ -43,6 +43,21 @@ def ask(python, client, requests, timeout=60, **settings):
     return [Answer(a) for a in json.loads(done.stdout)]
 
 
+class Load:
+    """Requests, each with url, sha1 of its body, and kept: one connection for all. They are sent until end(), which tells {"done": NUMBER,
+    "faults": [...]}."""
+
+    def __init__(self, python, requests):
+        self.process = subprocess.Popen([python, __file__, "load"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.process.stdin.write(json.dumps({"requests": requests}) + "\n")
+        self.process.stdin.flush()
+        assert self.process.stdout.readline() == "running\n"
+
+    def end(self):
+        out = self.process.communicate(timeout=120)[0]
+        return json.loads(out)
+
+
 # ---- the other side ----
 
 def by_curl(order):
@@ -77,6 +92,49 @@ def by_curl(order):
         answers.append({"status": curl.getinfo(pycurl.RESPONSE_CODE), "version": "3" if curl.getinfo(pycurl.INFO_HTTP_VERSION) == 30 else "other",
                         "headers": fields, "body": base64.b64encode(out.getvalue()).decode()})
     return answers
+
+
+def by_load(order):
+    """Threads that ask, each for one URL, with a connection each time or with one, until standard input ends: what was not as expected."""
+    import hashlib
+    import io
+    import threading
+
+    import pycurl
+    faults, done, stop = [], [], threading.Event()
+
+    def prepared():
+        curl = pycurl.Curl()
+        for option, value in [(pycurl.HTTP_VERSION, 31), (pycurl.SSL_VERIFYPEER, 0), (pycurl.SSL_VERIFYHOST, 0), (pycurl.TIMEOUT, 30)]:
+            curl.setopt(option, value)
+        return curl
+
+    def run(r):
+        curl = prepared()
+        while not stop.is_set():
+            out = io.BytesIO()
+            curl.setopt(pycurl.URL, r["url"])
+            curl.setopt(pycurl.WRITEDATA, out)
+            try:
+                curl.perform()
+                if curl.getinfo(pycurl.RESPONSE_CODE) != 200 or hashlib.sha1(out.getvalue()).hexdigest() != r["sha1"]:
+                    faults.append(f"{r['url']}: {curl.getinfo(pycurl.RESPONSE_CODE)}, {len(out.getvalue())} bytes")
+            except pycurl.error as error:
+                faults.append(f"{r['url']}: {error}")
+            done.append(1)
+            if not r.get("kept"):
+                curl.close()
+                curl = prepared()
+
+    threads = [threading.Thread(target=run, args=(r,)) for r in order["requests"]]
+    for t in threads:
+        t.start()
+    print("running", flush=True)
+    sys.stdin.read()
+    stop.set()
+    for t in threads:
+        t.join()
+    return {"done": len(done), "faults": faults}
 
 
 def by_aioquic(order):
@@ -161,4 +219,4 @@ def by_aioquic(order):
 
 
 if __name__ == "__main__":
-    json.dump({"curl": by_curl, "aioquic": by_aioquic}[sys.argv[1]](json.load(sys.stdin)), sys.stdout)
+    json.dump({"curl": by_curl, "aioquic": by_aioquic, "load": by_load}[sys.argv[1]](json.loads(sys.stdin.readline())), sys.stdout)
