@@ -173,6 +173,8 @@ static apr_time_t session_due(const h3_session *h)
 {
     if (h->leaving && !h->goaway_sent)
         return h->leaving + LOOP_DRAIN_US;
+    if (h->goaway_sent && !h->streams.n)
+        return h->goaway_at + LOOP_DRAIN_US;
     return h->streams.n > h->streams.running_n
                ? h->streams.progress + session_server(h->streams.bc)->timeout
                : 0;
@@ -190,6 +192,15 @@ static void session_wait(h3_session *h)
 }
 
 /* ---- the driver ---- */
+
+/* Requests that were on their way when it was told which ones are taken are rejected, so that their clients ask elsewhere: a
+ * connection that ended at once would leave them without a word. */
+static int session_is_over(const h3_session *h)
+{
+    return !h->streams.n &&
+           (h->goaway_came ||
+            (h->goaway_sent && h->streams.bc->loop->monotonic >= h->goaway_at + LOOP_DRAIN_US));
+}
 
 static void session_turn(h3_session *h)
 {
@@ -221,7 +232,7 @@ static void h3_run(brg_conn *bc)
         session_turn(h);
     if (h->streams.ending)
         session_end(h, h->error, h->why);
-    else if ((h->goaway_sent || h->goaway_came) && !h->streams.n)
+    else if (session_is_over(h))
         session_end(h, H3_NO_ERROR, NULL);
     else
         session_wait(h);
@@ -233,6 +244,7 @@ static void session_leave(h3_session *h)
     BRG_ASSERT(h->qc && !h->goaway_sent);
     h3_control_goaway(h, h->next_request);
     h->goaway_sent = 1;
+    h->goaway_at = h->streams.bc->loop->monotonic;
     h3_wants(h);
 }
 
@@ -245,7 +257,7 @@ static void h3_expired(brg_conn *bc)
         session_leave(h);
         return;
     }
-    session_end(h, bc->state == CONN_IDLE ? H3_NO_ERROR : H3_EXCESSIVE_LOAD, NULL);
+    session_end(h, !h->streams.n ? H3_NO_ERROR : H3_EXCESSIVE_LOAD, NULL);
 }
 
 /* On the loop streams with workers stay: what they have ends with the process, or is dropped after all threads ended. */
