@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """HTTP/3 with curl and aioquic (http3_client.py): files, pages, programs, backends, bodies both ways, many requests at once."""
+import base64
 import hashlib
 import os
 import shutil
 import socket
 import ssl
+import subprocess
 
 import pytest
 
@@ -153,3 +155,22 @@ def test_interim_responses(server):
     hinted = get(server, "aioquic", "/hinted.shtml?1")[0]
     assert hinted.interim and hinted.interim[0] == [103, {"link": "</a.css>; rel=preload"}], hinted.interim
     assert hinted.body == b"x\n"
+
+
+@pytest.mark.skipif(not shutil.which("gtlsclient"), reason="gtlsclient (ngtcp2-client) is not installed")
+@pytest.mark.parametrize("more", [[], ["-n", "20"], ["--key-update=1ms"], ["--change-local-addr=1ms"]], ids=["plain", "many", "key-update", "migration"])
+def test_gtlsclient(server, more, tmp_path):
+    done = subprocess.run(["gtlsclient", "-q", *more, "--exit-on-all-streams-close", f"--download={tmp_path}", "127.0.0.1", str(server.tls), "https://localhost/big.bin"],
+                          capture_output=True, timeout=60)
+    assert (tmp_path / "big.bin").read_bytes() == BIG, done.stderr[-2000:]
+
+
+@pytest.mark.skipif(not shutil.which("chromium"), reason="Chromium is not installed")
+def test_chromium(server, tmp_path):
+    key = subprocess.run(["openssl", "x509", "-in", server.path("conf/cert.pem"), "-pubkey", "-noout"], capture_output=True, check=True).stdout
+    der = subprocess.run(["openssl", "pkey", "-pubin", "-outform", "der"], input=key, capture_output=True, check=True).stdout
+    pin = base64.b64encode(hashlib.sha256(der).digest()).decode()
+    done = subprocess.run(["chromium", "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path}", f"--origin-to-force-quic-on=localhost:{server.tls}",
+                           "--host-resolver-rules=MAP localhost 127.0.0.1", f"--ignore-certificate-errors-spki-list={pin}", "--dump-dom", f"https://localhost:{server.tls}/page.shtml"],
+                          capture_output=True, timeout=120)
+    assert b"HTTP/3.0" in done.stdout, done.stderr[-2000:]
