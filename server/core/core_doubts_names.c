@@ -151,12 +151,12 @@ static void names_cache(core_doubts *d, const ap_directive_t *node)
 {
     const char *type = core_doubts_word(d, node, 0);
 
-    if (*type != '/' && ap_cstr_casecmp(type, "disk") && ap_cstr_casecmp(type, "socache") &&
-        ap_cstr_casecmp(type, "shm"))
-        core_doubts_say(d, node,
-                        "CacheEnable: there is no kind of cache %s; write socache (memory that "
-                        "processes share) or disk",
-                        type);
+    if (*type != '/' && strcmp(type, "memory") && strcmp(type, "disk") && strcmp(type, "socache"))
+        core_doubts_say(
+            d, node,
+            "CacheEnable: there is no kind of cache %s; write memory (which all processes "
+            "share), disk, or socache (which machines share)",
+            type);
 }
 
 /* ---- quotes ---- */

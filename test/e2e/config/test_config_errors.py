@@ -202,7 +202,7 @@ DOUBTS = [
     ("ProxyPass /app/ http://127.0.0.1:3000/x\n", "/app/ ends with a slash and http://127.0.0.1:3000/x does not"),
     ("ProxyPass /app/ http://127.0.0.1:3000\n", "such requests get 400; write a slash behind it"),
     ("ProxyPass /app http://127.0.0.1:3000/\n", "http://127.0.0.1:3000/ ends with a slash and /app does not"),
-    ("CacheEnable mem /\n", "CacheEnable: there is no kind of cache mem; write socache"), ("ServerName http://a.test/\n", "ServerName: http://a.test/ is a URL; write a.test"),
+    ("CacheEnable mem /\n", "CacheEnable: there is no kind of cache mem; write memory"), ("ServerName http://a.test/\n", "ServerName: http://a.test/ is a URL; write a.test"),
     ("AddType .x text/x\n", "AddType: .x is no media type"),
     ("AddEncoding gzpi .gz\n", "gzpi is no coding that clients know; did you mean 'gzip'?"),
 ]
@@ -223,7 +223,7 @@ NO_DOUBTS = [
     "Redirect /a /b\nRedirect permanent /old.html /old\nRedirect 410 /gone\nRedirect / https://localhost/\nRedirectMatch ^/$ /en/\nRedirectMatch 404 /[.]\nRedirect /x //b.test/x\n",
     "<VirtualHost *:@PORT@>\nServerName a.test\nServerAlias www.a.test\nRedirectMatch ^/x http://a.test/x/\n</VirtualHost>\n",
     "<Directory /srv>\nOrder deny,allow\nDeny from all\n</Directory>\n<Directory /srv/a>\nRequire all granted\n</Directory>\n",
-    "ProxyPass /app http://127.0.0.1:3000/app\nProxyPass /b/ http://127.0.0.1:3000/\nProxyPass /c/ unix:/run/x|http://a/\n", "<Proxy balancer://app>\nProxySet growth=5\n</Proxy>\nProxyPass /x/ balancer://app/\n", "CacheEnable socache /a\nCacheEnable disk /b\n",
+    "ProxyPass /app http://127.0.0.1:3000/app\nProxyPass /b/ http://127.0.0.1:3000/\nProxyPass /c/ unix:/run/x|http://a/\n", "<Proxy balancer://app>\nProxySet growth=5\n</Proxy>\nProxyPass /x/ balancer://app/\n", "CacheEnable socache /a\nCacheEnable disk /b\nCacheEnable memory /c\n<Location /d>\nCacheEnable memory\n</Location>\n",
     "ErrorDocument 404 /hidden/none.html\n", "SetOutputFilter DEFLATE;INCLUDES\nAddEncoding x-own .own\nAddEncoding x-gzip .gz\n",
 ]
 
