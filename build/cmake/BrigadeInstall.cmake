@@ -36,8 +36,10 @@ install(CODE "
     endif()
 ")
 install(TARGETS brigade brigade-filter-test RUNTIME DESTINATION bin)
-install(PROGRAMS ${CMAKE_BINARY_DIR}/brigade-apxs build/tools/brigade-migrate build/tools/brigade-profile DESTINATION bin)
-install(FILES build/completion/brigade build/completion/brigade-migrate DESTINATION share/bash-completion/completions)
+install(PROGRAMS ${CMAKE_BINARY_DIR}/brigade-apxs build/tools/brigade-migrate build/tools/brigade-site build/tools/brigade-profile
+    DESTINATION bin)
+install(FILES build/completion/brigade build/completion/brigade-migrate build/completion/brigade-site
+    DESTINATION share/bash-completion/completions)
 install(DIRECTORY DESTINATION modules) # also where no loadable module was built: brigade-apxs installs there
 install(DIRECTORY ${CMAKE_BINARY_DIR}/modules/ DESTINATION modules OPTIONAL FILES_MATCHING PATTERN "*.so")
 install(FILES build/apxs/rules.mk build/apxs/special.mk DESTINATION share/brigade/build)
@@ -53,5 +55,5 @@ if(Python3_FOUND)
 endif()
 install(DIRECTORY DESTINATION logs)
 install(DIRECTORY DESTINATION conf/conf.d)
-install(FILES docs/manual/brigade.8 docs/manual/brigade-migrate.8 DESTINATION share/man/man8)
+install(FILES docs/manual/brigade.8 docs/manual/brigade-migrate.8 docs/manual/brigade-site.8 DESTINATION share/man/man8)
 install(FILES docs/manual/brigade-apxs.1 docs/manual/brigade-filter-test.1 DESTINATION share/man/man1)

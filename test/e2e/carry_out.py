@@ -117,6 +117,17 @@ def php():
     until(pathlib.Path("/run/php/php-fpm.sock").exists, "PHP-FPM")
 
 
+def debian_php():
+    """PHP-FPM with the pools in /etc, as its service starts it."""
+    conf = next(iter(sorted(pathlib.Path("/etc/php").glob("8*/fpm/php-fpm.conf"))), None)
+    if not conf:
+        raise Fault("PHP-FPM is not installed")
+    version = conf.parts[3]
+    pathlib.Path("/var/log").mkdir(exist_ok=True)
+    subprocess.Popen([f"/usr/sbin/php-fpm{version}", "-F", "-y", conf], stderr=subprocess.DEVNULL)
+    until(pathlib.Path(f"/run/php/php{version}-fpm.sock").exists, "PHP-FPM")
+
+
 def certificate():
     folder = os.path.dirname(CERTIFICATE)
     pathlib.Path(folder).mkdir(parents=True)
@@ -135,6 +146,11 @@ WORLDS = {
                     lambda: files("/srv/www", **{"assets/a.css": "a{}", ".git/config": "secret"})),
     "maintenance": (),
     "php-fpm": (php,),
+    "site-in-one-command": (debian_php,),
+    "nextcloud": (php, lambda: pathlib.Path("/srv/nextcloud").mkdir(parents=True)),
+    "drupal": (php, lambda: pathlib.Path("/srv/drupal/web").mkdir(parents=True)),
+    "mediawiki": (php, lambda: pathlib.Path("/srv/wiki").mkdir(parents=True)),
+    "laravel-symfony": (php, lambda: pathlib.Path("/srv/laravel/public").mkdir(parents=True)),
     "application": (lambda: applications(3000, 3001, 3002, 3003), lambda: files("/srv/app/assets", **{"app.css": "a{}"})),
     "passwords": (lambda: files("/srv/www", **{"private/index.html": "Private", "staff/index.html": "Staff"}),),
     "remember-answers": (lambda: applications(3000),),
