@@ -270,6 +270,7 @@ def test_completion(tmp_path):
     assert "--advice" in complete(program, "--a")
     assert {"--serve", "--explain"} <= complete(program, "--")
     assert complete(ROOT / "build/tools/brigade-migrate", "--tr") == {"--try"}
+    assert complete(ROOT / "build/tools/brigade-site", "--w") == {"--wordpress"}
 
 
 def howto_blocks():
