@@ -72,7 +72,9 @@ static int stream_keep_safe(http_field *field, int n)
 apr_bucket *h1_stream_interim(request_rec *r, int with_fields)
 {
     http_field own[STREAM_FIELDS], *field = stream_room(r, own, r->headers_out);
-    stream_fields fields = {.status = r->status, .field = field};
+    stream_fields fields = {.status = r->status,
+                            .is_wanted = apr_table_get(r->notes, "early-hints") != NULL,
+                            .field = field};
 
     BRG_ASSERT(r->status >= 100 && r->status < 200);
     if (with_fields)

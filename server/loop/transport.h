@@ -32,8 +32,9 @@ struct transport_sink {
 
 /** A head or a trailer section of a stream, before its protocol has given it a form. */
 typedef struct stream_fields {
-    int status;   /**< 100 to 999; 0: trailers */
-    int is_whole; /**< with status: no body follows */
+    int status;    /**< 100 to 999; 0: trailers */
+    int is_whole;  /**< with status: no body follows */
+    int is_wanted; /**< a 103 that is sent whatever the session does with those of others */
     int n;
     const http_field *
         field; /**< names in any case, ids are not looked at; what is of one connection is left out */

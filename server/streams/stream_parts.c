@@ -108,6 +108,7 @@ stream_block *stream_parts_block(const http_stream *s, const stream_fields *fiel
     *b = (stream_block){.ref = {1, parts_free},
                         .status = (uint16_t)fields->status,
                         .last = !fields->status || fields->is_whole,
+                        .is_wanted = fields->is_wanted != 0,
                         .urgency = STREAM_URGENCY_DEFAULT,
                         .length = UINT64_MAX};
     p = fields->status ? protocol->put_status(b->data, fields->status) : b->data;
@@ -164,7 +165,7 @@ int stream_parts_head(http_stream *s, stream_block *b)
         return -1;
     if (s->is_tunnel && !b->is_tunnel && b->status >= 200 && b->status < 300)
         return -1; /* the client would take it for a tunnel */
-    if (b->status == 103 && !s->session->terms.early_hints) {
+    if (b->status == 103 && !b->is_wanted && !s->session->terms.early_hints) {
         shared_release(&b->ref);
         return 0;
     }

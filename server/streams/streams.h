@@ -133,6 +133,7 @@ struct stream_block {
     /* Of a part (stream_parts.c): */
     uint16_t status;   /**< 0: trailers */
     uint8_t is_tunnel; /**< it was a 101, and bytes follow */
+    uint8_t is_wanted; /**< as stream_fields has it */
     uint8_t urgency;
     uint64_t length; /**< of the body; UINT64_MAX: unknown */
     uint8_t data[];
@@ -195,7 +196,7 @@ struct http_stream {
     http_streams *session;
     http_stream *next; /**< in the bucket */
     http_stream *ready_next,
-        **ready_prev;       /**< of its urgency, in http_streams.waiting or ready; prev NULL:
+        **ready_prev; /**< of its urgency, in http_streams.waiting or ready; prev NULL:
                                             it has nothing to send */
     union {
         int64_t window; /**< that the client gave; HTTP/2's */
