@@ -65,6 +65,10 @@ LogFormat "%h %l %u %t \\"%r\\" %>s %O \\"%{{Referer}}i\\" \\"%{{User-Agent}}i\\
 <Files page.script>
     SetHandler "proxy:unix:{site}/script.sock|fcgi://localhost/"
 </Files>
+<Directory {site}/htdocs/wild>
+    AllowOverride All
+    Options FollowSymLinks
+</Directory>
 """
 TLS = """Listen 127.0.0.1:{tls}
 <VirtualHost 127.0.0.1:{tls}>
@@ -82,6 +86,13 @@ Listen 127.0.0.1:{http2-proxied}
     ProxyPass /p/ http://127.0.0.1:{backend}/
 </VirtualHost>
 """
+WILD = {
+    "denied/.htaccess": "Require all denied\n", "missing/.htaccess": "ErrorDocument 404 /wild/404.html\n", "404.html": "<p>not here</p>\n",
+    "moved/.htaccess": "RewriteEngine On\nRewriteRule ^(.*)$ https://elsewhere.example/$1 [R=301,L]\n",
+    "wordpress/.htaccess": "RewriteEngine On\nRewriteBase /wild/wordpress/\nRewriteRule ^page\\.script$ - [L]\nRewriteCond %{REQUEST_FILENAME} !-f\n"
+                           "RewriteCond %{REQUEST_FILENAME} !-d\nRewriteRule . /wild/wordpress/page.script [L]\n",
+    "wordpress/page.script": "answered by a backend\n",
+}
 FULL = "FileCacheEntries 0\n"
 PREFORK = "LoadModule mpm_prefork_module modules/mod_mpm_prefork.so\n"
 BACKEND = (b"HTTP/1.1 200 OK\r\nDate: Fri, 20 Nov 2026 08:00:00 GMT\r\nServer: backend\r\nLast-Modified: Fri, 20 Nov 2026 08:00:00 GMT\r\n"
@@ -95,7 +106,7 @@ TEXT = "Content-Type: text/html\n\n" + "<p>some text that stands between the ele
 AGENT = "User-Agent: Mozilla/5.0 (X11; Linux x86_64)\r\nAccept: */*\r\n"
 UNCODED = "Accept-Encoding: identity\r\n"  # of shapes that have none of their own
 
-# name: (configuration, port, target, request fields, what it is)
+# name: (configuration, port, target, request fields, what it is). @N@ in a target is another number for each request.
 SHAPES = {
     "stored": ("stored", "plain", "/10k.bin", "", "10 KB from memory"),
     "hit": ("stored", "hit", "/10k.bin", "", "10 KB of a backend, stored and fresh"),
@@ -121,6 +132,10 @@ SHAPES = {
     "worker": ("full", "plain", "/page.asis", "", "a page that a worker sends"),
     "squid": ("stored", "squid", "/10k.bin", "", "10 KB from memory, the log of Squid"),
     "prefork": ("prefork", "plain", "/10k.bin", "", "10 KB, the full way in a process with one thread"),
+    "denied": ("stored", "plain", "/wild/denied/@N@", "", "403 by an access file, for a name that nobody asked for before"),
+    "missing": ("stored", "plain", "/wild/missing/@N@", "", "404 with an ErrorDocument, for a new name"),
+    "redirect": ("stored", "plain", "/wild/moved/@N@", "", "301 by a rule of an access file, for a new name"),
+    "wordpress": ("stored", "plain", "/wild/wordpress/2026/@N@/", "", "1 KB of a FastCGI backend behind WordPress' rules, for a new URL"),
     "connection": ("stored", "log", "/10k.bin", "", "10 KB from memory, combined log, a connection for each request"),
 }
 CONFIGURATIONS = ("stored", "full", "prefork")
@@ -137,7 +152,9 @@ def make_site(root):
                           "htdocs/coded.bin.gz": gzip.compress(b"x" * 10240), "htdocs/part.html": b"<p>part</p>\n", "htdocs/page.shtml": PAGE.encode(),
                           "htdocs/text.scan": TEXT.encode(), "htdocs/page.asis": b"Content-Type: text/html\n\n<p>page</p>\n",
                           "htdocs/page.script": b"answered by a backend\n",
-                          "mime.types": b"text/html html\n"}.items():
+                          "mime.types": b"text/html html\n",
+                          **{f"htdocs/wild/{name}": text.encode() for name, text in WILD.items()}}.items():
+        os.makedirs(os.path.dirname(f"{root}/{name}"), exist_ok=True)
         with open(f"{root}/{name}", "wb") as f:
             f.write(content)
     subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj",
@@ -295,6 +312,8 @@ class Server:
 class Client:
     """A connection that asks for one shape, one request after the other."""
 
+    asked = 0  # by all clients
+
     def __init__(self, server, shape):
         _, port, self.target, self.fields, _ = SHAPES[shape]
         self.agent = AGENT + ("" if "Accept-Encoding" in self.fields else UNCODED)
@@ -323,7 +342,9 @@ class Client:
         self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def _get(self, fields):
-        self.sock.sendall(f"GET {self.target} HTTP/1.1\r\nHost: localhost\r\n{self.agent}{fields}\r\n".encode())
+        Client.asked += 1
+        target = self.target.replace("@N@", f"{Client.asked:06}")
+        self.sock.sendall(f"GET {target} HTTP/1.1\r\nHost: localhost\r\n{self.agent}{fields}\r\n".encode())
         data = b""
         while b"\r\n\r\n" not in data:
             data += self._more()
