@@ -131,18 +131,24 @@ static int authz_no_user(request_rec *r, int after_authn)
     return HTTP_UNAUTHORIZED;
 }
 
+/* Where the line stands that refuses: nobody reads it of a message that is not written. */
+static const char *authz_place(request_rec *r, const authz_dir_conf *conf)
+{
+    return APLOG_R_IS_LEVEL(r, APLOG_ERR) ? authz_tree_place(r->pool, conf->root) : "";
+}
+
 static int authz_denied(request_rec *r, const authz_dir_conf *conf, int after_authn)
 {
     if (!after_authn || !ap_auth_type(r)) {
         ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
                       APLOGNO(01630) "client denied by server configuration: %s%s%s",
                       r->filename ? "" : "uri ", r->filename ? r->filename : r->uri,
-                      authz_tree_place(r->pool, conf->root));
+                      authz_place(r, conf));
         return HTTP_FORBIDDEN;
     }
     ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
                   APLOGNO(01631) "user %s: authorization failure for \"%s\":%s", r->user, r->uri,
-                  authz_tree_place(r->pool, conf->root));
+                  authz_place(r, conf));
     if (conf->forbid == 1)
         return HTTP_FORBIDDEN;
     if (r->user)

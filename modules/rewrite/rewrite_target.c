@@ -27,8 +27,11 @@ unsigned rewrite_scheme(const char *uri, int *has_query)
                  {"wss://", 1},    {"uwsgi://", 1},    {"ldaps://", 0}};
 
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-        apr_size_t len = strlen(known[i].scheme);
+        apr_size_t len;
 
+        if ((*uri | 0x20) != *known[i].scheme) /* that of a path is a slash */
+            continue;
+        len = strlen(known[i].scheme);
         if (strncasecmp(uri, known[i].scheme, len) != 0)
             continue;
         if (has_query)

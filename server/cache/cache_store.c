@@ -152,25 +152,41 @@ static store_key store_key_of(const brg_conn *bc, request_rec *r)
     return key;
 }
 
-/* Watches are system calls: what is asked for only once, by a crawler say, gets none. What was
- * answered from memory before a reload, or by the program before this one, counts as asked for again. */
-static int store_is_wanted(response_cache *c, const request_rec *r, const store_key *key,
-                           int *count)
+/* How often it was asked for, this time included. What was answered from memory before a reload, or by the program before this one,
+ * counts as asked for again. */
+static int store_count(response_cache *c, const request_rec *r, const store_key *key)
 {
-    const brg_core_conf *conf = core_conf_of(r->server);
     const cache_stored *stored = request_offer_of(r)->stored;
+    int count;
 
     admission_sample(&c->admission, c->entries_n);
-    *count = (int)admission_count(&c->admission,
-                                  stored ? cache_lifetime_hash(key->hash, stored) : key->hash);
-    if (*count == 1 &&
-        cache_hot_is(key->host, key->host_len, r->unparsed_uri, key->uri_len, c->loop->monotonic))
-        *count = 2;
-    if (*count > 1 &&
-        cache_make_room(c, conf, store_queue(r), (unsigned)*count, store_bytes_wanted(r)))
+    count = (int)admission_count(&c->admission,
+                                 stored ? cache_lifetime_hash(key->hash, stored) : key->hash);
+    return count == 1 && cache_hot_is(key->host, key->host_len, r->unparsed_uri, key->uri_len,
+                                      c->loop->monotonic)
+               ? 2
+               : count;
+}
+
+/* Watches are system calls: what is asked for only once, by a crawler say, gets none. */
+static int store_is_wanted(response_cache *c, const request_rec *r, int count)
+{
+    if (count > 1 && cache_make_room(c, core_conf_of(r->server), store_queue(r), (unsigned)count,
+                                     store_bytes_wanted(r)))
         return 1;
     c->figures.rejected++;
     return 0;
+}
+
+/* Of what nothing is stored: who asked for it first need not ask all modules. @return how often it was asked for; 0: that is not known */
+static int store_count_early(response_cache *c, request_rec *r)
+{
+    store_key key;
+
+    if (c->is_workers || request_offer_of(r)->stored)
+        return 0;
+    key = store_key_of(connection_of(r->connection), r);
+    return store_count(c, r, &key);
 }
 
 /* It may be the one that has to go. 1: it is there still */
@@ -186,15 +202,16 @@ static int store_bound(response_cache *c, cache_entry *e, const request_rec *r)
     return stays;
 }
 
-/* Armed, or validated by stat; NULL: it cannot be stored, or is not worth it. */
-static cache_entry *store_new(response_cache *c, request_rec *r, policy_reason *reason)
+/* Armed, or validated by stat; NULL: it cannot be stored, or is not worth it. @param count  0: it was not counted yet */
+static cache_entry *store_new(response_cache *c, request_rec *r, int count, policy_reason *reason)
 {
     const brg_conn *bc = connection_of(r->connection);
     const store_key key = store_key_of(bc, r);
     cache_entry *e;
-    int count;
 
-    if (c->is_workers || !store_is_wanted(c, r, &key, &count)) {
+    if (!count && !c->is_workers)
+        count = store_count(c, r, &key);
+    if (c->is_workers || !store_is_wanted(c, r, count)) {
         cache_refuse_by(reason, CACHE_REFUSED_SELDOM);
         return NULL;
     }
@@ -286,7 +303,7 @@ static int store_has_all(const cache_entry *e, const request_rec *r)
 }
 
 /* The entry that the answer may fill; it has been armed by another one. NULL: none. */
-static cache_entry *store_entry(response_cache *c, request_rec *r, cache_entry *e,
+static cache_entry *store_entry(response_cache *c, request_rec *r, cache_entry *e, int count,
                                 policy_reason *reason)
 {
     BRG_ASSERT(!e || e->filled || e->fingerprint); /* armed by another answer */
@@ -301,7 +318,7 @@ static cache_entry *store_entry(response_cache *c, request_rec *r, cache_entry *
             cache_touch(c, e);
         return e;
     }
-    e = store_new(c, r, reason);
+    e = store_new(c, r, count, reason);
     if (!e || !(cache_sources[e->source].fills_at_once || e->compared))
         return NULL; /* armed: the next full run fills it */
     if (r->status != HTTP_OK && r->status < HTTP_BAD_REQUEST && !request_is_refused(r) &&
@@ -401,7 +418,8 @@ static void store_plan(response_cache *c, request_rec *r, policy_reason *reason)
     if (e)
         cache_forget(c, e);
     depends = store_ask(r, reason);
-    if (depends == BRG_CACHE_VOLATILE || !cache_plan_is_open(r) || !(e = store_new(c, r, reason)))
+    if (depends == BRG_CACHE_VOLATILE || !cache_plan_is_open(r) ||
+        !(e = store_new(c, r, 0, reason)))
         return;
     e->observed = depends == BRG_CACHE_OBSERVED ? CACHE_OBSERVED_BY_LOGS : 0;
     if (cache_plan_fill(c, e, r))
@@ -415,7 +433,7 @@ void cache_store(response_cache *c, request_rec *r, policy_reason *reason)
     const int is_kept_out = cache_kind_keeps_out(c, r, &kind);
     cache_entry *e;
     uint64_t hash;
-    int depends;
+    int depends, count;
 
     if (request_offer_of(r)->plan) {
         store_plan(c, r, reason);
@@ -433,6 +451,12 @@ void cache_store(response_cache *c, request_rec *r, policy_reason *reason)
     }
     if (e ? store_has_all(e, r) : r->status == HTTP_RANGE_NOT_SATISFIABLE)
         return;
+    count = e || r->status == HTTP_RANGE_NOT_SATISFIABLE ? 0 : store_count_early(c, r);
+    if (count == 1) {
+        c->figures.rejected++;
+        cache_refuse_by(reason, CACHE_REFUSED_SELDOM);
+        return;
+    }
     depends = store_ask(r, reason);
     if (depends == BRG_CACHE_VOLATILE) {
         if (e && !e->filled)
@@ -445,7 +469,7 @@ void cache_store(response_cache *c, request_rec *r, policy_reason *reason)
         store_fill_outside(c, e, r);
         return;
     }
-    if (!(e = store_entry(c, r, e, reason)))
+    if (!(e = store_entry(c, r, e, count, reason)))
         return;
     if (!e->filled)
         e->observed = (depends == BRG_CACHE_OBSERVED ? CACHE_OBSERVED_BY_LOGS : 0) |
@@ -466,7 +490,7 @@ cache_entry *cache_armed_for(response_cache *c, request_rec *r)
         return !e->filled && store_ask(r, &reason) != BRG_CACHE_VOLATILE && cache_vary_same(e, r)
                    ? e
                    : NULL;
-    if (store_ask(r, &reason) != BRG_CACHE_VOLATILE && (e = store_new(c, r, &reason)) != NULL &&
+    if (store_ask(r, &reason) != BRG_CACHE_VOLATILE && (e = store_new(c, r, 0, &reason)) != NULL &&
         cache_sources[e->source].fills_at_once)
         cache_forget(c, e); /* who arms it fills it, and r is not answered yet */
     return NULL;

@@ -325,11 +325,14 @@ static int script_has_cgi(const apr_table_t *env)
                                            "QUERY_ST", "SCRIPT_N", "PATH_"};
     const apr_array_header_t *all = apr_table_elts(env);
 
-    for (int i = 0; i < all->nelts; i++)
+    for (int i = 0; i < all->nelts; i++) {
+        const char *key = APR_ARRAY_IDX(all, i, apr_table_entry_t).key;
+
         for (size_t k = 0; k < sizeof prefixes / sizeof *prefixes; k++)
-            if (!strncasecmp(APR_ARRAY_IDX(all, i, apr_table_entry_t).key, prefixes[k],
-                             strlen(prefixes[k])))
+            if ((*key & ~0x20) == *prefixes[k] &&
+                !strncasecmp(key, prefixes[k], strlen(prefixes[k])))
                 return 1;
+    }
     return 0;
 }
 

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #define MEMO_PLACES 64 /* a power of two; an end takes the place of the one that was there */
+#define MEMO_UP 4      /* folders that are looked for, from the last on */
 #define MEMO_PATH 136  /* bytes of a path; longer ones are not kept */
 
 typedef struct walk_memo {
@@ -53,21 +54,34 @@ static walk_memo *memo_place(const brg_loop *loop, const dir_walk *w, apr_size_t
     return &loop->walks->place[hash >> 32 & (MEMO_PLACES - 1)];
 }
 
-/* The end of the walk to the folder that the last component is in; NULL: not kept, or not true any more. */
-static const walk_memo *memo_find(const dir_walk *w, int known)
+static const walk_memo *memo_at(const brg_loop *loop, const dir_walk *w, apr_size_t len, int known)
 {
-    const brg_loop *loop = loop_self();
-    const apr_size_t len = loop && loop->walks ? memo_len(w) : 0;
-    const walk_memo *m;
+    const walk_memo *m = memo_place(loop, w, len);
 
-    if (!len || len > MEMO_PATH)
-        return NULL;
-    m = memo_place(loop, w, len);
     if (m->server != w->r->server || m->len != len || memcmp(m->path, w->path, len) != 0 ||
         known != (m->folder != NULL))
         return NULL;
     if (known && (!m->stamp || m->stamp != folders_stamp(w->table)))
         return NULL;
+    return m;
+}
+
+/* The end of the walk to the folder that the last component is in, or to one of those above, as pretty URLs have components that
+ * are no folders; NULL: not kept, or not true any more. */
+static const walk_memo *memo_find(const dir_walk *w, int known)
+{
+    const brg_loop *loop = loop_self();
+    apr_size_t len = loop && loop->walks ? memo_len(w) : 0;
+    const walk_memo *m = NULL;
+
+    for (int up = 0; len && up < MEMO_UP && !m; up++) {
+        const char *slash;
+
+        if (len <= MEMO_PATH)
+            m = memo_at(loop, w, len, known);
+        slash = memrchr(w->path, '/', len - 1);
+        len = slash ? (apr_size_t)(slash - w->path) + 1 : 0;
+    }
     return m;
 }
 
