@@ -280,12 +280,12 @@ void quic_write_frames(quic_conn *qc, quic_writer *w, int may_send)
 
     if (sp->ack_owed || sp->ack_now)
         w->p = quic_ack_write(qc, sp, w->p, w->end);
+    if (w->id == QUIC_S_APP && qc->confirmed)
+        write_paths(qc, w); /* the window is that of another way: they do not wait for it */
     if (!may_send)
         return;
-    if (w->id == QUIC_S_APP && qc->confirmed) {
-        write_paths(qc, w);
+    if (w->id == QUIC_S_APP && qc->confirmed)
         write_due(qc, w);
-    }
     write_crypto(w);
     if (w->id == QUIC_S_APP && qc->confirmed) {
         write_cids(qc, w);
@@ -318,13 +318,15 @@ int quic_write_wants(const quic_conn *qc, quic_space_id id, int may_send)
         return 0;
     if (quic_ack_is_due(qc, sp))
         return 1;
+    if (id == QUIC_S_APP && qc->confirmed && (qc->responses_n || qc->path.challenge_due))
+        return 1;
     if (!may_send && !sp->probes)
         return 0;
     if (sp->probes || write_next(&sp->crypto, UINT64_MAX, &off))
         return 1;
     if (id != QUIC_S_APP || !qc->confirmed)
         return 0;
-    if (qc->due || qc->responses_n || qc->path.challenge_due || qc->retire_n || qc->due_streams)
+    if (qc->due || qc->retire_n || qc->due_streams)
         return 1;
     for (int i = 0; i < QUIC_CIDS; i++)
         if (qc->own[i].used && qc->own[i].due)
