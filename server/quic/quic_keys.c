@@ -1,21 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Keys: from secrets by HKDF-Expand-Label, of which each output is one block of HMAC. */
 #include "quic_keys.h"
+#include "tls_aead.h"
 #include "brigade/assert.h"
+#include <openssl/core_names.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 #include <pthread.h>
 
 /* Fetched once: each initialisation would otherwise look them up by name. */
 static struct keys_ciphers {
-    EVP_CIPHER *gcm128, *gcm256, *chacha_poly, *ecb128, *ecb256, *chacha;
+    tls_aead *gcm128, *gcm256, *chacha_poly;
+    EVP_CIPHER *ecb128, *ecb256, *chacha;
 } keys_ciphers;
 
 static void keys_fetch(void)
 {
-    keys_ciphers.gcm128 = EVP_CIPHER_fetch(NULL, "AES-128-GCM", NULL);
-    keys_ciphers.gcm256 = EVP_CIPHER_fetch(NULL, "AES-256-GCM", NULL);
-    keys_ciphers.chacha_poly = EVP_CIPHER_fetch(NULL, "ChaCha20-Poly1305", NULL);
+    keys_ciphers.gcm128 = tls_aead_begin(NULL, "AES-128-GCM");
+    keys_ciphers.gcm256 = tls_aead_begin(NULL, "AES-256-GCM");
+    keys_ciphers.chacha_poly = tls_aead_begin(NULL, "ChaCha20-Poly1305");
     keys_ciphers.ecb128 = EVP_CIPHER_fetch(NULL, "AES-128-ECB", NULL);
     keys_ciphers.ecb256 = EVP_CIPHER_fetch(NULL, "AES-256-ECB", NULL);
     keys_ciphers.chacha = EVP_CIPHER_fetch(NULL, "ChaCha20", NULL);
@@ -29,7 +32,7 @@ static const struct keys_ciphers *keys_all(void)
     return &keys_ciphers;
 }
 
-static const EVP_CIPHER *keys_aead(uint16_t suite)
+static const tls_aead *keys_aead(uint16_t suite)
 {
     const struct keys_ciphers *all = keys_all();
 
@@ -120,9 +123,15 @@ static int keys_make_aead(quic_key *k, uint32_t version, uint16_t suite, int is_
     if (keys_expand_quic(version, md, secret, len, "key", key, keys_len(suite)) ||
         keys_expand_quic(version, md, secret, len, "iv", k->iv, sizeof k->iv))
         return -1;
-    k->aead = keys_context(keys_aead(suite), key, is_write);
+    if (!(k->cipher = keys_aead(suite)) || !(k->aead = k->cipher->make(k->cipher->provider)))
+        return -1;
+    if ((is_write ? k->cipher->begin_seal : k->cipher->begin_open)(k->aead, key, keys_len(suite),
+                                                                   NULL, 0, NULL) != 1) {
+        quic_key_end_shared(k);
+        return -1;
+    }
     OPENSSL_cleanse(key, sizeof key);
-    return k->aead ? 0 : -1;
+    return 0;
 }
 
 int quic_key_make(quic_key *k, uint32_t version, uint16_t suite, int is_write,
@@ -184,7 +193,8 @@ int quic_key_next(quic_key *next, const quic_key *k)
 
 void quic_key_end_shared(quic_key *k)
 {
-    EVP_CIPHER_CTX_free(k->aead);
+    if (k->aead)
+        k->cipher->release(k->aead);
     OPENSSL_cleanse(k, sizeof *k);
 }
 
@@ -208,38 +218,46 @@ static void keys_nonce(const quic_key *k, uint64_t pn, uint8_t nonce[QUIC_IV])
         nonce[QUIC_IV - 1 - i] ^= (uint8_t)(pn >> (8 * i));
 }
 
+/* The tag, as a parameter of the provider's. */
+#define KEYS_TAG(params, at)                                                                      \
+    OSSL_PARAM params[2] = {{OSSL_CIPHER_PARAM_AEAD_TAG, OSSL_PARAM_OCTET_STRING, (at), QUIC_TAG, \
+                             OSSL_PARAM_UNMODIFIED},                                              \
+                            OSSL_PARAM_END}
+
 int quic_key_seal(quic_key *k, uint64_t pn, uint8_t *packet, size_t head_len, size_t len)
 {
+    const tls_aead *a = k->cipher;
     uint8_t nonce[QUIC_IV], *at = packet + head_len;
-    int n;
+    KEYS_TAG(tag, at + len);
+    size_t n;
 
     BRG_ASSERT(k->aead && k->is_write);
     keys_nonce(k, pn, nonce);
     k->used++;
-    return EVP_EncryptInit_ex(k->aead, NULL, NULL, NULL, nonce) == 1 &&
-                   EVP_EncryptUpdate(k->aead, NULL, &n, packet, (int)head_len) == 1 &&
-                   EVP_EncryptUpdate(k->aead, at, &n, at, (int)len) == 1 &&
-                   EVP_EncryptFinal_ex(k->aead, at + len, &n) == 1 &&
-                   EVP_CIPHER_CTX_ctrl(k->aead, EVP_CTRL_AEAD_GET_TAG, QUIC_TAG, at + len) == 1
+    return a->begin_seal(k->aead, NULL, 0, nonce, sizeof nonce, NULL) == 1 &&
+                   a->update(k->aead, NULL, &n, head_len, packet, head_len) == 1 &&
+                   a->update(k->aead, at, &n, len, at, len) == 1 &&
+                   a->final(k->aead, at + len, &n, QUIC_TAG) == 1 && a->get(k->aead, tag) == 1
                ? 0
                : -1;
 }
 
 long quic_key_open(quic_key *k, uint64_t pn, uint8_t *packet, size_t head_len, size_t len)
 {
+    const tls_aead *a = k->cipher;
     uint8_t nonce[QUIC_IV], *at = packet + head_len;
-    int n;
+    size_t n;
 
     BRG_ASSERT(k->aead && !k->is_write);
     if (len < QUIC_TAG)
         return -1;
     len -= QUIC_TAG;
     keys_nonce(k, pn, nonce);
-    if (EVP_DecryptInit_ex(k->aead, NULL, NULL, NULL, nonce) == 1 &&
-        EVP_DecryptUpdate(k->aead, NULL, &n, packet, (int)head_len) == 1 &&
-        (!len || EVP_DecryptUpdate(k->aead, at, &n, at, (int)len) == 1) &&
-        EVP_CIPHER_CTX_ctrl(k->aead, EVP_CTRL_AEAD_SET_TAG, QUIC_TAG, at + len) == 1 &&
-        EVP_DecryptFinal_ex(k->aead, at + len, &n) == 1)
+    KEYS_TAG(tag, at + len);
+    if (a->begin_open(k->aead, NULL, 0, nonce, sizeof nonce, NULL) == 1 &&
+        a->update(k->aead, NULL, &n, head_len, packet, head_len) == 1 &&
+        (!len || a->update(k->aead, at, &n, len, at, len) == 1) && a->set(k->aead, tag) == 1 &&
+        a->final(k->aead, at + len, &n, QUIC_TAG) == 1)
         return (long)len;
     k->used++;
     return -1;

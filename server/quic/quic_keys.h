@@ -21,10 +21,13 @@
 enum { QUIC_AES_128_GCM = 0x1301, QUIC_AES_256_GCM, QUIC_CHACHA20 }; /**< suites, as in TLS 1.3 */
 
 struct evp_cipher_ctx_st;
+struct tls_aead;
 
 /** Key, IV and key of the heads of one level and direction. */
 typedef struct quic_key {
-    struct evp_cipher_ctx_st *aead, *head; /**< NULL: there is no key */
+    void *aead; /**< a context of cipher's; NULL: there is no key */
+    const struct tls_aead *cipher;
+    struct evp_cipher_ctx_st *head;
     uint8_t iv[QUIC_IV];
     uint8_t secret[QUIC_SECRET_MOST];
     uint8_t secret_len;

@@ -138,7 +138,7 @@ static int socket_read(quic_endpoint *ep)
 void quic_socket_ready(struct loop_io *io, uint32_t events)
 {
     quic_endpoint *ep = loop_io_of(io, quic_endpoint, io);
-    int n = 1;
+    int n = QUIC_IN_MSGS;
 
     if (events & EPOLLOUT && ep->writes_blocked) {
         ep->writes_blocked = 0;
@@ -146,9 +146,11 @@ void quic_socket_ready(struct loop_io *io, uint32_t events)
         quic_out_flush(ep);
         ep->alarm.due = 0;
     }
-    for (int i = 0; n && i < SOCKET_ROUNDS; i++)
+    /* Fewer than were asked for: no more waited, and the poll set tells of those that come. */
+    for (int i = 0; (n == QUIC_IN_MSGS || n < 0) && i < SOCKET_ROUNDS; i++)
         n = socket_read(ep);
-    if (n) /* more of it in the next turn: adding it anew tells of what is there */
+    if (n == QUIC_IN_MSGS ||
+        n < 0) /* more of it in the next turn: adding it anew tells of what is there */
         loop_io_change(ep->loop, &ep->io, ep->fd, EPOLLIN | EPOLLET);
 }
 

@@ -21,6 +21,7 @@
  *
  * An SSL is used by the thread that owns its connection.
  */
+#include "tls_aead.h"
 #include "conn.h"
 #include "loop.h"
 #include "tls_connection.h"
@@ -44,7 +45,6 @@
 enum { TLS_AES_128_GCM, TLS_AES_256_GCM, TLS_CHACHA20, TLS_AEADS };
 
 /** A cipher of OpenSSL's, see tls_record_private.h. */
-typedef struct tls_aead tls_aead;
 
 /** Key derivation, see tls_kdf.c. */
 typedef struct tls_kdf tls_kdf;

@@ -10,8 +10,7 @@
  * Threads: the owner of the connection.
  */
 #include "tls_conn_private.h"
-#include <openssl/core.h>
-#include <openssl/core_dispatch.h>
+#include "tls_aead.h"
 
 #define TLS_HEADER 5
 #define TLS_TAG 16
@@ -22,24 +21,6 @@
 #define TLS_ADDED_MOST 256 /**< what a record may add to its plaintext (RFC 8446, 5.2) */
 
 enum { TLS_TYPE_CCS = 20, TLS_TYPE_ALERT, TLS_TYPE_HANDSHAKE, TLS_TYPE_DATA };
-
-/**
- * A cipher as the provider offers it (provider-cipher(7)). EVP's functions ask it for the length of the
- * IV and the like by name, with each record: a third of what a small record takes.
- */
-struct tls_aead {
-    EVP_CIPHER *cipher; /**< holds the provider */
-    void *provider;     /**< its context */
-    size_t key_len;
-    OSSL_FUNC_cipher_newctx_fn *make;
-    OSSL_FUNC_cipher_freectx_fn *release;
-    OSSL_FUNC_cipher_encrypt_init_fn *begin_seal;
-    OSSL_FUNC_cipher_decrypt_init_fn *begin_open;
-    OSSL_FUNC_cipher_update_fn *update;
-    OSSL_FUNC_cipher_final_fn *final;
-    OSSL_FUNC_cipher_get_ctx_params_fn *get;
-    OSSL_FUNC_cipher_set_ctx_params_fn *set;
-};
 
 /** A record's state by direction. */
 typedef struct tls_half {
@@ -75,10 +56,6 @@ struct tls_records {
 };
 
 /* ---- tls_aead.c ---- */
-
-/** A cipher by its name, or NULL: there is none, or it is not as expected. Threads: main. */
-tls_aead *tls_aead_begin(OSSL_LIB_CTX *lib, const char *name);
-void tls_aead_end(tls_aead *a);
 
 /** Give a direction its key. @return 0, or -1 */
 int tls_half_key(tls_half *h, const tls_aead *aead, const unsigned char *key, int seal);
