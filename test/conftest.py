@@ -50,6 +50,6 @@ def keep_share(items, share):
     items[:] = [item for item in items if is_kept(item)]
 
 
-def pytest_collection_modifyitems(items):
-    if SHARE:
+def pytest_collection_modifyitems(config, items):
+    if SHARE and not config.getoption("lf", False):  # what failed was of the share, and is too little of its file to tell how that was shared out
         keep_share(items, SHARE)
