@@ -8,7 +8,7 @@
  *   an order to reload              a trial; if it is good, the configuration is read
  *   the time for an attempt         the same, and nothing new is said about a trial that fails again
  *   an order to upgrade             the new program is asked; if it can take over, it does
- *   a process ends                  it is reaped; nothing can be started in its place
+ *   a process ends                  that is said, and an attempt is made at once: nothing can be started without a configuration
  *   an order to end                 all processes end, then the program
  */
 #include "upgrade.h"
@@ -22,7 +22,8 @@
 
 MPM_USE_LOG_MODULE;
 
-#define WAITS_MOST 6 /* doublings of a second between attempts */
+#define WAITS_MOST 6          /* doublings of a second between attempts */
+#define WAITS_MOST_DESERTED 2 /* where no process serves meanwhile */
 
 static int waits_failed; /* attempts in a row, those of this process's programs before included */
 
@@ -37,10 +38,38 @@ int sup_has_failed(void)
     return waits_failed;
 }
 
+static int waits_serving(void)
+{
+    int n = 0;
+
+    for (const sup_process *c = sup_processes; c; c = c->next)
+        n += !c->stopping;
+    return n;
+}
+
 static apr_interval_time_t waits_delay(int failed)
 {
-    return failed <= 0 ? 0
-                       : apr_time_from_sec(1 << (failed > WAITS_MOST ? WAITS_MOST : failed - 1));
+    const int most = waits_serving() ? WAITS_MOST : WAITS_MOST_DESERTED;
+
+    return failed <= 0 ? 0 : apr_time_from_sec(1 << (failed > most ? most : failed - 1));
+}
+
+/* Take note of processes that ended. @return how many serve */
+static int waits_reap(process_rec *process, int served, apr_time_t *due)
+{
+    int serve;
+
+    sup_children_reap(process->pconf, NULL);
+    serve = waits_serving();
+    if (serve >= served)
+        return serve;
+    ap_log_error(APLOG_MARK, APLOG_ERR, 0, NULL,
+                 "%d of %d server processes serve, and without a configuration none can be "
+                 "started: the next attempt to read one is "
+                 "made now",
+                 serve, served);
+    *due = 0;
+    return serve;
 }
 
 static void waits_end(process_rec *process, int graceful)
@@ -75,6 +104,7 @@ int sup_await_order(process_rec *process)
 {
     apr_time_t due = clock_monotonic() + waits_delay(waits_failed);
     sup_requests asked;
+    int serve = waits_serving();
 
     BRG_ASSERT(sup_is_supervisor());
     sup_signals_reading(0);
@@ -82,7 +112,7 @@ int sup_await_order(process_rec *process)
     notify_ready();
     for (;;) {
         sup_wait_for_news(due);
-        sup_children_reap(process->pconf, NULL);
+        serve = waits_reap(process, serve, &due);
         notify_look();
         asked = sup_signals_take();
         if (asked.terminate || asked.graceful_stop) {

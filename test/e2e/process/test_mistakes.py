@@ -324,6 +324,24 @@ def test_it_heals_by_itself(failing):
     wait_until(lambda: configured(server) == 2, "the configuration")
 
 
+def test_processes_that_end_without_a_configuration(failing):
+    """None can be started in their place. Each is told of, and is a reason to try again at once, not when the next attempt is due."""
+    server = failing("r", 0, "ServerProcesses 2\n")
+    wait_until(lambda: len(server.children()) == 2, "two processes")
+    first, second = server.children()
+    server.signal(signal.SIGUSR1)
+    for n in range(1, 4):  # the next is due in 4 seconds
+        wait_until(lambda: server.error_log().count(b"although its trial went well") == n, "an attempt")
+    os.kill(first, signal.SIGKILL)
+    server.wait_for_log("1 of 2 server processes serve, and without a configuration none can be started")
+    wait_until(lambda: server.error_log().count(b"although its trial went well") == 4, "another attempt")
+    os.unlink(server.path("logs/fail"))
+    os.kill(second, signal.SIGKILL)
+    server.wait_for_log("0 of 1 server processes serve")
+    wait_until(lambda: configured(server) == 2 and len(server.children()) == 2, "the configuration and its processes")
+    assert server.get("/a.txt").body == b"A\n"
+
+
 def test_no_address_is_left(serve):
     """All that the new configuration listens at is somebody else's: the server keeps what it has."""
     server = serve(BASE, FILES)
