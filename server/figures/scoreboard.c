@@ -167,7 +167,7 @@ static int score_has_room(void)
            score_made.threads >= score_limits.threads && score_made.loops >= score_limits.loops;
 }
 
-#define SCORE_MEANING 1 /* goes up when counters of the same names and sizes mean something else */
+#define SCORE_MEANING 2 /* goes up when counters of the same names and sizes mean something else */
 
 /* Of the layout, but for the limits: these are in the memory itself. */
 static void score_name(char out[KEPT_MEMORY_NAME])

@@ -35,6 +35,9 @@ typedef struct loop_score {
     _Atomic uint64_t turns;     /**< turns of the loop */
     _Atomic uint64_t waits;     /**< 1: it waits for events, or has ended: no turn is under way */
     _Atomic uint64_t thread;    /**< gettid() of its thread */
+    /** Of the first loop, written by the process with a lock of its own: its worker threads, and whether it is short of
+     * them (worker_lend.c). */
+    _Atomic uint64_t workers, workers_wanted;
 } loop_score;
 
 #define HTTP2_SCORES 64 /**< connections of HTTP/2 of a loop that are told one by one */

@@ -283,8 +283,8 @@ static int loop_wait_ms(const brg_loop *loop)
     wait = wheel_wait_ms(&loop->wheel, loop->monotonic,
                          loop->accepting || loop->draining ? LOOP_WAIT_MS
                                                            : (int)(loop->shed_pause / 1000));
-    if (loop->wants_worker && wait)
-        wait = 1;
+    if (loop->wants_worker && wait > loop->wants_worker)
+        wait = loop->wants_worker;
     if (loop->alarms)
         wait = loop_alarm_wait_ms(loop, wait);
     return again >= 0 && again < wait ? again : wait;

@@ -96,7 +96,7 @@ struct brg_loop {
     struct epoll_event *events;  /**< in hand: what the poll set told in this turn */
     int events_n;
     int prefork;           /**< the thread of this loop is the process's only one */
-    int wants_worker;      /**< threads of the pool are started one by one: worker_pool_grow() */
+    int wants_worker;      /**< in so many ms: threads of the pool are started one by one: worker_pool_grow() */
     int work_waits;        /**< prefork: the next turn does not wait */
     int orders_come;       /**< see loops_config.orders */
     int accepting;         /**< listeners are in the poll set */

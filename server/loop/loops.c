@@ -173,7 +173,13 @@ static struct loop_listener *loop_doors(brg_loop *loop, apr_pool_t *p)
 
 static worker_share *loops_share(apr_pool_t *p, const loops_config *conf)
 {
-    return worker_share_create(p, conf->n_workers, conf->n_workers ? conf->n_loops : 0,
+    const worker_bounds bounds = {.most =
+                                      conf->n_workers_all ? conf->n_workers_most : conf->n_workers,
+                                  .own = conf->n_workers,
+                                  .kept = conf->n_workers_kept,
+                                  .all = conf->n_workers_all};
+
+    return worker_share_create(p, &bounds, conf->slot, conf->n_workers ? conf->n_loops : 0,
                                conf->stack_bytes);
 }
 
@@ -270,6 +276,7 @@ void loops_shed(void)
 
 int loops_watch_workers(int limit)
 {
+    worker_share_lend(loops_conf.workers);
     return worker_share_watch(loops_conf.workers, loops_conf.server, limit);
 }
 

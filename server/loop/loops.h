@@ -16,7 +16,9 @@ typedef struct loops_config {
     int (*processor)(int process, int loop);
     int process;               /**< the index of this one */
     brg_listener ***listeners; /**< [n_loops], each a NULL-terminated array */
-    int n_workers; /**< most worker threads of this process, of all loops together; started on demand */
+    int n_workers; /**< worker threads of this process, of all loops together; started on demand */
+    int n_workers_most, n_workers_kept,
+        n_workers_all; /**< worker_bounds; 0: no other process has any */
     struct worker_share *workers; /**< loops_start() sets it; NULL: a loop has them for itself */
     /** NULL, or called when a request has to wait since all of them are at work. Threads: a loop's. */
     void (*workers_full)(int n_workers);
@@ -58,7 +60,7 @@ apr_status_t loops_start(apr_pool_t *pchild, const loops_config *config);
  */
 void loops_stop(int graceful);
 
-/** worker_share_watch() of the process's workers. */
+/** worker_share_watch() of the process's workers, and worker_share_lend(). */
 int loops_watch_workers(int limit);
 
 /** Wait until all threads ended, at most @a limit_us (negative: for ever). @return 0 when all ended

@@ -22,7 +22,7 @@ APLOG_USE_MODULE(core);
 /* More threads that compute than processors would only take turns, and one that computes is none for what may wait. */
 static int worker_longs_most(const worker_share *share)
 {
-    const int most = share->limit > 1 ? share->limit - 1 : 1;
+    const int most = share->bounds.own > 1 ? share->bounds.own - 1 : 1;
 
     return share->processors < most ? share->processors : most;
 }
@@ -177,7 +177,7 @@ void worker_unlock(worker_pool *wp)
 /* With the lock held. What the threads that are free, or may be started, take at once does not count as waiting. */
 static int worker_is_full(const worker_pool *wp, const brg_conn *bc)
 {
-    const int more = wp->share->limit - atomic_load(&wp->share->alive);
+    const int more = worker_room(wp->share);
 
     if (bc->takes_long)
         return wp->longs.waiting >= wp->waiting_most;
@@ -190,7 +190,7 @@ static int worker_is_needed(const worker_pool *wp, const brg_conn *bc)
 {
     if (bc->takes_long && wp->longs_n + wp->longs.waiting >= wp->longs_most)
         return 0; /* the next of those that run takes it */
-    return wp->share->limit && !worker_is_free(wp);
+    return wp->share->bounds.most && !worker_is_free(wp);
 }
 
 /* The loop has a connection that no thread is there for. Other pools may have one that is idle. */
@@ -198,20 +198,24 @@ static void worker_went_hungry(worker_pool *wp)
 {
     const worker_share *share = wp->share;
 
-    if (worker_call_others(wp) || atomic_load(&share->alive) < share->limit)
+    if (worker_call_others(wp) || worker_room(share) > 0)
         return;
     figures_add(&wp->loop->figures->own.value[BRG_FIGURE_WORKERS_FULL], 1);
     if (wp->loop->config->workers_full)
-        wp->loop->config->workers_full(share->limit);
+        wp->loop->config->workers_full(atomic_load(&share->alive));
 }
 
-/* With the lock held. Where it is too early for one more thread, the loop asks again: worker_pool_grow(). */
+/* With the lock held. Where it is too early for one more thread, or other processes have them, the loop asks again:
+ * worker_pool_grow(). */
 static int worker_spawn_paced(worker_pool *wp)
 {
-    if (worker_may_start(wp->share, wp->loop->monotonic))
-        return worker_spawn(wp);
-    wp->loop->wants_worker = 1;
-    return WORKER_NO_MORE;
+    int rc = WORKER_NO_MORE;
+
+    if (!worker_may_start(wp->share, wp->loop->monotonic))
+        wp->loop->wants_worker = 1;
+    else if ((rc = worker_spawn(wp)) == WORKER_NO_MORE && wp->share->bounds.all)
+        wp->loop->wants_worker = WORKER_LEND_MS;
+    return rc;
 }
 
 void worker_pool_grow(worker_pool *wp)
@@ -219,7 +223,7 @@ void worker_pool_grow(worker_pool *wp)
     BRG_ASSERT(loop_self() == wp->loop);
     lock_counted(&wp->lock, LOCK_WORKERS);
     wp->loop->wants_worker =
-        worker_takeable(wp) > wp->idle && atomic_load(&wp->share->alive) < wp->share->limit;
+        worker_takeable(wp) > wp->idle && atomic_load(&wp->share->alive) < wp->share->bounds.most;
     if (wp->loop->wants_worker)
         (void)worker_spawn_paced(wp);
     worker_unlock(wp);
@@ -260,9 +264,8 @@ int worker_pool_submit(worker_pool *wp, brg_conn *bc)
 /* With the lock held. */
 static int worker_may_take_beside(const worker_pool *wp)
 {
-    return !wp->stopping && 2 * (wp->beside_n + 1) <= wp->share->limit &&
-           (worker_is_free(wp) || atomic_load(&wp->seated) ||
-            atomic_load(&wp->share->alive) < wp->share->limit);
+    return !wp->stopping && 2 * (wp->beside_n + 1) <= wp->share->bounds.own &&
+           (worker_is_free(wp) || atomic_load(&wp->seated) || worker_room(wp->share) > 0);
 }
 
 /* With the lock held. */
@@ -293,7 +296,11 @@ BRG_DECLARE(int) brg_worker_beside(brg_beside *work)
 
 static int worker_all_run(const worker_share *share)
 {
-    return atomic_load_explicit(&share->running, memory_order_relaxed) >= share->limit;
+    const int running = atomic_load_explicit(&share->running, memory_order_relaxed);
+
+    if (!share->bounds.all)
+        return running >= share->bounds.most;
+    return running >= atomic_load(&share->alive) && worker_room(share) <= 0;
 }
 
 static int worker_some_are_hungry(const worker_share *share)

@@ -30,12 +30,25 @@ typedef struct worker_pool worker_pool;
 /** What the pools of a process have in common. */
 typedef struct worker_share worker_share;
 
+/** How many threads there may be. Processes of a generation lend each other what they do not need. */
+typedef struct worker_bounds {
+    int most; /**< of this process; 0 = none, the loop itself takes what waits */
+    int own;  /**< its part: what it gets back when it needs it; with all = 0 it is most */
+    int kept; /**< of its part: what it does not lend */
+    int all;  /**< of all processes together; 0 = there is none that lends or borrows */
+} worker_bounds;
+
 /**
- * @param limit        most threads of all pools; 0 = none, the loop itself takes what waits
+ * @param slot         of this process in the scoreboard
  * @param first_index  brg_thread_index() of the first of them
  * @param stack_bytes  0 = the system's
  */
-worker_share *worker_share_create(apr_pool_t *p, int limit, int first_index, size_t stack_bytes);
+worker_share *worker_share_create(apr_pool_t *p, const worker_bounds *bounds, int slot,
+                                  int first_index, size_t stack_bytes);
+
+/** To be called once a second: where another process is short of threads, those here that have no work end at once. Threads: as
+ * worker_share_watch(). */
+void worker_share_lend(worker_share *share);
 
 /** The pool of @a loop, from @a p, which outlives the threads. All are made before the first thread starts. */
 worker_pool *worker_pool_create(apr_pool_t *p, brg_loop *loop, worker_share *share);
@@ -70,7 +83,7 @@ int worker_pool_is_short(const worker_pool *wp);
 /** With limit 0: what waits longest, for the calling loop to do; or NULL. */
 brg_conn *worker_pool_take(worker_pool *wp);
 
-/** loop->wants_worker: start a thread if it is time for it and something waits still. Threads: the loop's own. */
+/** loop->wants_worker: in so many milliseconds, start a thread if it is time for it and something waits still. Threads: the loop's own. */
 void worker_pool_grow(worker_pool *wp);
 
 /** No further work is taken; idle threads end. Does not wait. */

@@ -12,6 +12,8 @@
  * nothing to do, or is done with a request, goes to the hungry pool whose first connection waits the longest: a loop
  * cannot starve beside another one that has all the threads.
  *
+ * Processes share a number, too: worker_lend.c.
+ *
  * Order of locks: a pool's, then the share's; never two pools'.
  *
  * One thread of a pool that has nothing to do sits (worker_seat.c) and needs no lock to get the next connection; the others
@@ -33,7 +35,8 @@ typedef struct worker_seat {
 } worker_seat;
 
 struct worker_share {
-    pthread_mutex_t lock;      /* guards the next three */
+    pthread_mutex_t lock;      /* guards the next four, and what is told of them (worker_lend.c) */
+    int leaving;               /* threads that end since another process wants them */
     atomic_int alive;          /* threads; read without the lock as a hint */
     unsigned char *index_used; /* [limit] which thread indices are taken */
     apr_time_t started;        /* when worker_may_start() last said yes, by clock_monotonic() */
@@ -42,7 +45,10 @@ struct worker_share {
     worker_seat *seats;        /* [limit] */
     atomic_int running;        /* threads at work */
     atomic_int hungry;         /* pools */
-    int limit, first_index;
+    atomic_int lends;          /* threads without work end: another process wants them */
+    worker_bounds bounds;
+    int slot, generation; /* in the scoreboard */
+    int first_index;
     int processors;
     size_t stack_bytes;
     worker_pool *pools;
@@ -115,6 +121,32 @@ int worker_sit_down(worker_pool *wp, worker_seat *seat);
 brg_conn *worker_sit(worker_pool *wp, worker_seat *seat, apr_time_t until);
 
 #define WORKER_NO_MORE (-1) /* there are as many threads as may be */
+
+/* ---- worker_lend.c: without other processes these cost a look at bounds.all ---- */
+
+#define WORKER_LEND_MS 20 /* where others have the rest: between two attempts */
+
+/* How many threads more there may be, by what other processes have. A hint. */
+int worker_room(const worker_share *share);
+
+/* With the share's lock held: alive has gone up by one. @return 0: it has to go down again, other processes have the rest */
+int worker_lend_take(worker_share *share);
+
+/* With the share's lock held: alive has gone down. */
+void worker_lend_give(worker_share *share);
+
+/* No pool is hungry any more, or one is. */
+void worker_lend_wants(worker_share *share, int is_hungry);
+
+/* The calling thread, which ran a request, is one that another process wants back: it ends. */
+int worker_lend_back(worker_share *share);
+
+/* The calling thread has no work, and another process has: it ends. */
+static inline int worker_lend_idle(const worker_share *share)
+{
+    return atomic_load_explicit(&share->lends, memory_order_relaxed) &&
+           atomic_load_explicit(&share->alive, memory_order_relaxed) > share->bounds.kept;
+}
 
 /* @return the index of a thread that may be started; -1: there are as many as may be */
 int worker_reserve(worker_share *share);

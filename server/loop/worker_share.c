@@ -3,6 +3,7 @@
 #include "worker_pool_private.h"
 #include "counted_lock.h"
 #include "loop_lines.h"
+#include "scoreboard.h"
 #include "brigade/assert.h"
 #include <unistd.h>
 
@@ -13,18 +14,24 @@ static int worker_processors(void)
     return n < 1 ? 1 : (int)n;
 }
 
-worker_share *worker_share_create(apr_pool_t *p, int limit, int first_index, size_t stack_bytes)
+worker_share *worker_share_create(apr_pool_t *p, const worker_bounds *bounds, int slot,
+                                  int first_index, size_t stack_bytes)
 {
     worker_share *share = loop_lines_calloc(p, sizeof *share);
+    const process_score *process = ap_get_scoreboard_process(slot);
+    const apr_size_t most = (apr_size_t)bounds->most;
 
-    BRG_ASSERT(limit >= 0 && first_index >= 0);
+    BRG_ASSERT(bounds->most >= bounds->own && first_index >= 0);
+    BRG_ASSERT(bounds->kept <= bounds->own && (!bounds->all || bounds->most <= bounds->all));
     pthread_mutex_init(&share->lock, NULL);
-    share->limit = limit;
+    share->bounds = *bounds;
+    share->slot = slot;
+    share->generation = process ? process->generation : 0;
     share->processors = worker_processors();
     atomic_init(&share->computes, WORKER_UNKNOWN);
     share->first_index = first_index;
-    share->index_used = loop_lines_calloc(p, (apr_size_t)limit);
-    share->seats = loop_lines_calloc(p, (apr_size_t)limit * sizeof *share->seats);
+    share->index_used = loop_lines_calloc(p, most);
+    share->seats = loop_lines_calloc(p, most * sizeof *share->seats);
     share->stack_bytes = stack_bytes;
     return share;
 }
@@ -34,11 +41,14 @@ int worker_reserve(worker_share *share)
     int slot = -1;
 
     lock_counted(&share->lock, LOCK_THREADS);
-    if (atomic_load(&share->alive) < share->limit) {
-        for (slot = 0; share->index_used[slot]; slot++)
-            BRG_ASSERT(slot + 1 < share->limit);
-        share->index_used[slot] = 1;
+    if (atomic_load(&share->alive) < share->bounds.most) {
         atomic_fetch_add(&share->alive, 1);
+        if (worker_lend_take(share)) {
+            for (slot = 0; share->index_used[slot]; slot++)
+                BRG_ASSERT(slot + 1 < share->bounds.most);
+            share->index_used[slot] = 1;
+        } else
+            atomic_fetch_sub(&share->alive, 1);
     }
     pthread_mutex_unlock(&share->lock);
     return slot;
@@ -90,9 +100,10 @@ void worker_ran(worker_share *share, apr_time_t now, apr_time_t took, apr_time_t
 void worker_unreserve(worker_share *share, int slot)
 {
     lock_counted(&share->lock, LOCK_THREADS);
-    BRG_ASSERT(slot >= 0 && slot < share->limit && share->index_used[slot]);
+    BRG_ASSERT(slot >= 0 && slot < share->bounds.most && share->index_used[slot]);
     share->index_used[slot] = 0;
     atomic_fetch_sub(&share->alive, 1);
+    worker_lend_give(share);
     pthread_mutex_unlock(&share->lock);
 }
 
@@ -102,6 +113,7 @@ void worker_set_hungry(worker_pool *wp, int is_hungry)
         return;
     wp->is_hungry = is_hungry;
     atomic_fetch_add(&wp->share->hungry, is_hungry ? 1 : -1);
+    worker_lend_wants(wp->share, is_hungry);
 }
 
 /* A thread that begins to wait looks for hungry pools with its lock held: it sees this one, or the signal reaches it. */

@@ -45,7 +45,7 @@ static void worker_wait(worker_pool **at, apr_time_t until)
         if (atomic_load(&(*at)->share->hungry))
             worker_mine = worker_move(at);
         wp = *at;
-        if (worker_has_work(wp) || rc)
+        if (worker_has_work(wp) || rc || worker_lend_idle(wp->share))
             break;
         wp->idle++;
         rc = pthread_cond_timedwait(&wp->work, &wp->lock, &end);
@@ -84,7 +84,7 @@ static brg_beside *worker_first_beside(worker_pool *wp)
 static int worker_next(worker_pool **at, brg_conn **bc, brg_beside **work, apr_time_t now)
 {
     worker_wait(at, now + apr_time_from_sec(WORKER_TRIM_SECONDS));
-    if (!worker_has_work(*at)) {
+    if (!worker_has_work(*at) && !worker_lend_idle((*at)->share)) {
         worker_trim(*at);
         worker_wait(at, now + apr_time_from_sec(WORKER_IDLE_SECONDS));
     }
@@ -189,7 +189,7 @@ static worker_pool *worker_loop(worker_pool *wp, worker_seat *seat)
     int takes_long = 0;
     apr_time_t now = clock_monotonic();
 
-    while (worker_next(&wp, &bc, &work, now)) {
+    while (!worker_lend_back(wp->share) && worker_next(&wp, &bc, &work, now)) {
         const int took_long = takes_long;
 
         takes_long = bc && bc->takes_long;

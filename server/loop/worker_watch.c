@@ -80,9 +80,9 @@ int worker_share_watch(const worker_share *share, const server_rec *s, int limit
     int timed_out = 0;
 
     BRG_ASSERT(share != NULL && limit >= 0);
-    if (!all && !(all = calloc((size_t)share->limit + 1, sizeof *all)))
+    if (!all && !(all = calloc((size_t)share->bounds.most + 1, sizeof *all)))
         return 0;
-    for (int i = 0; i < share->limit; i++)
+    for (int i = 0; i < share->bounds.most; i++)
         timed_out |=
             watch_one(&all[i], &share->seats[i], s, (unsigned)(share->first_index + i), limit);
     return timed_out;

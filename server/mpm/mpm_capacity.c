@@ -62,6 +62,31 @@ int mpm_workers(void)
     return n < MPM_MAX_THREADS ? (int)n : MPM_MAX_THREADS;
 }
 
+int mpm_workers_kept(void)
+{
+    const int own = mpm_workers();
+
+    return own < 4 ? own > 0 : own / 4;
+}
+
+int mpm_workers_all(void)
+{
+    const long n = (long)mpm_workers() * mpm_settings.processes;
+
+    if (mpm_settings.processes == 1)
+        return 0;
+    return n < INT_MAX ? (int)n : INT_MAX;
+}
+
+int mpm_workers_most(void)
+{
+    const int n = mpm_workers_all() - (mpm_settings.processes - 1) * mpm_workers_kept();
+
+    if (mpm_settings.processes == 1)
+        return mpm_workers();
+    return n < MPM_MAX_THREADS ? n : MPM_MAX_THREADS;
+}
+
 int mpm_connections(void)
 {
     double n = mpm_settings.requests * (mpm_settings.factor + 1) / mpm_settings.processes;

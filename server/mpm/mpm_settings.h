@@ -80,8 +80,14 @@ const char *mpm_set_reload_timeout(cmd_parms *cmd, void *dummy, const char *arg)
 extern int mpm_trial_is_full;
 const char *mpm_set_reload_trial(cmd_parms *cmd, void *dummy, const char *arg);
 
-/** Worker threads that one process may have (mpm_capacity.c); 0 with mpm_prefork. Any time. */
+/** Of the worker threads that there may be, the part of one process (mpm_capacity.c); 0 with mpm_prefork. Any time. */
 int mpm_workers(void);
+
+/** How many of its part a process does not lend to others; how many there may be in all processes, 0 if there is one
+ * alone; and how many a process may have at most. */
+int mpm_workers_kept(void);
+int mpm_workers_all(void);
+int mpm_workers_most(void);
 
 /** Connections that one process may have; 0 = no limit but descriptors. */
 int mpm_connections(void);

@@ -97,7 +97,7 @@ static int sup_scoreboard(server_rec *s)
 
     limits.processes =
         mpm_settings.server_limit > processes ? mpm_settings.server_limit : processes;
-    limits.threads = limits.loops + mpm_workers();
+    limits.threads = limits.loops + mpm_workers_most();
     BRG_ASSERT(limits.processes > mpm_processes_most());
     scoreboard_set_limits(&limits);
     if (ap_run_pre_mpm(s->process->pool, SB_SHARED) != OK)

@@ -109,6 +109,8 @@ def test_bodies_for_programs_are_waited_for_on_the_loop(serve):
 @pytest.mark.slow
 def test_a_full_queue_refuses(serve):
     server = serve(TWO + "WorkerQueueSize 3\n" + with_sleep(), FILES)
+    for _ in range(2):
+        status(server)  # the first needs a worker
     with_worker = occupy(server, 5, 1500)
     wait_until(lambda: figures(server)["busy"] == 5, "the queue to fill")
     r = server.get("/sleep?1")

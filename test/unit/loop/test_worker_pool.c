@@ -74,7 +74,7 @@ static int setup(void **state)
 
     apr_pool_create(&pool, NULL);
     config = (loops_config){.services = &services, .slot = -1, .workers_full = mock_full};
-    share = worker_share_create(pool, WORKERS, 1, 0);
+    share = worker_share_create(pool, &(worker_bounds){.most = WORKERS, .own = WORKERS}, -1, 1, 0);
     make_loop(&loop, share);
     make_loop(&other, share);
     memset(&figures, 0, sizeof figures);
@@ -492,7 +492,8 @@ static void note(int n, apr_time_t took, apr_time_t computed)
 /* A burst gets a few threads at once, more where they wait, and next to none where they compute. */
 static void test_pace(void **state)
 {
-    worker_share *share = worker_share_create(pool, 2 * BURST, 1, 0);
+    worker_share *share =
+        worker_share_create(pool, &(worker_bounds){.most = 2 * BURST, .own = 2 * BURST}, -1, 1, 0);
     brg_conn bc[BURST];
     int ends[BURST][2];
     const apr_time_t start = apr_time_from_sec(9);
