@@ -20,6 +20,7 @@ set(BRIGADE_ROOMS
     server/loop
     server/conn
     server/http
+    server/transaction
     server/policy
     server/request
     server/remoteip

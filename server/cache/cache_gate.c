@@ -4,6 +4,7 @@
 #include "cache_gate.h"
 #include "cache_vary_private.h"
 #include "stock_policy.h"
+#include "transaction.h"
 #include <strings.h>
 
 void cache_gate(request_rec *r, cache_gate_fn *fn, const void *data, uint64_t fixed)
@@ -34,6 +35,7 @@ int cache_gates_admit(cache_entry *e, brg_conn *bc, const http_head *head, apr_o
     cache_visit visit = {.bc = bc, .head = head, .entry = e, .len = len};
 
     BRG_ASSERT_DEBUG(e->gated && e->in_cache);
+    transaction_enter(bc, TRANSACTION_GATE);
     if (e->vary_n == 1)
         return e->vary->gate(e->vary->data, e->vary->fixed, &visit);
     /* What one gate counted is counted again by the full way, if another one sends the request there. */

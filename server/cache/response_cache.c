@@ -5,6 +5,7 @@
 #include "cache_source_private.h"
 #include "keyed_hash.h"
 #include "scores.h"
+#include "transaction.h"
 #include "transport.h"
 #include "universal_hash.h"
 #include "apr_date.h"
@@ -80,11 +81,6 @@ ANSWER_INLINE int entry_condition(const cache_entry *e, const http_head *h, apr_
                                                                             : COND_NONE;
     }
     return COND_NONE;
-}
-
-ANSWER_INLINE int answer_keeps(const brg_conn *bc, const server_rec *s, const http_head *h)
-{
-    return !h->close && (h->minor || h->keep_alive) && cache_keeps(bc, s);
 }
 
 /* What Content-Range tells. */
@@ -218,11 +214,12 @@ ANSWER_INLINE void answer_count(cache_entry *e, const cache_pick *pick, apr_off_
 }
 
 /* It is answered: figures, displacement and logs are told. @param head_sent  bytes, without frames of the body */
-ANSWER_INLINE void answer_note(response_cache *c, cache_entry *e, brg_conn *bc, const http_head *h,
-                               const cache_pick *pick, size_t head_sent, int frame)
+ANSWER_INLINE void answer_end(response_cache *c, cache_entry *e, brg_conn *bc, const http_head *h,
+                              const cache_pick *pick, size_t head_sent, int frame)
 {
     const apr_off_t body = pick->len - pick->frame_before - pick->frame_after;
 
+    transaction_enter(bc, TRANSACTION_LOG);
     cache_touch(c, e);
     c->figures.hits++;
     answer_count(e, pick, body);
@@ -239,7 +236,7 @@ ANSWER_INLINE int answer(response_cache *c, cache_entry *e, brg_conn *bc, const 
                          const http_codec *codec, const cache_pick *pick)
 {
     const server_rec *s = e->server;
-    int keep = answer_keeps(bc, s, h);
+    const int keep = !h->close && (h->minor || h->keep_alive) && transaction_keeps(bc, s);
     size_t head_sent;
 
     if (!gather_has_room(bc->loop->out) || (pick->choice && pick->choice->n > 1))
@@ -247,6 +244,7 @@ ANSWER_INLINE int answer(response_cache *c, cache_entry *e, brg_conn *bc, const 
     head_sent = put_head(c, pick->head, pick->choice, bc, s, h, codec, keep);
     if (!head_sent)
         return 0;
+    transaction_enter(bc, TRANSACTION_SEND);
     if (pick->choice)
         put_choice(c, e, bc, pick->choice);
     else if (pick->len)
@@ -255,8 +253,8 @@ ANSWER_INLINE int answer(response_cache *c, cache_entry *e, brg_conn *bc, const 
         /* A client of TLS still sends close_notify, which would reset what it has not read. */
         bc->close_after =
             (h->close || h->minor == 0) && transport_is_plain(bc) ? CONN_SHUT : CONN_DRAIN;
-    bc->idle_until = c->loop->monotonic + s->keep_alive_timeout;
-    answer_note(c, e, bc, h, pick, head_sent, pick->frame_before + pick->frame_after);
+    answer_end(c, e, bc, h, pick, head_sent, pick->frame_before + pick->frame_after);
+    transaction_end(bc, s, TRANSACTION_STORED);
     return 1;
 }
 
@@ -399,11 +397,13 @@ int cache_reply_to(response_cache *c, brg_conn *bc, const http_head *h, const ht
     *reply = (cache_reply){.urgency = form->urgency};
     if (reply_body(e, &pick, reply))
         return 0;
+    transaction_enter(bc, TRANSACTION_SEND);
     reply->head_len = pick.choice && pick.choice->n
                           ? codec->put_part(out, form, pick.head->answer, &terms,
                                             choice_part(pick.choice), pick.len)
                           : codec->put(out, form, pick.head->answer, &terms);
-    answer_note(c, e, bc, h, &pick, reply->head_len, 0);
+    answer_end(c, e, bc, h, &pick, reply->head_len, 0);
+    transaction_end(bc, bc->base, TRANSACTION_STORED);
     return 1;
 }
 

@@ -51,15 +51,6 @@ void cache_refresh(brg_loop *loop);
 int cache_answer(response_cache *cache, brg_conn *bc, const http_head *head,
                  const http_codec *codec);
 
-/** 1 if @a s lets the connection stay behind an answer to a client that does not want it closed: as ap_set_keepalive() decides. */
-static inline int cache_keeps(const brg_conn *bc, const server_rec *s)
-{
-    if (!s->keep_alive || s->keep_alive_timeout <= 0 ||
-        (s->keep_alive_max && (int)bc->requests >= s->keep_alive_max))
-        return 0;
-    return atomic_load_explicit(&loops_phase, memory_order_relaxed) == LOOPS_RUN;
-}
-
 /** Bytes that follow each other in a body. */
 typedef struct cache_piece {
     const char *data; /**< NULL: they are in a file */

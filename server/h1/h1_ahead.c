@@ -32,6 +32,7 @@ int h1_ahead_begin(brg_conn *bc, const http_head *head, const gather *g)
     bc->ahead->keep_alive = head->keep_alive;
     bc->ahead->minor = head->minor;
     bc->scanned = 0;
+    transaction_enter(bc, TRANSACTION_SOURCE);
     conn_enter(bc, CONN_WAIT);
     h1_conn_wait(bc, bc->ahead->due);
     return 1;
@@ -48,6 +49,8 @@ int h1_ahead_begin_stream(brg_conn *bc, cache_entry *e, const http_head *head,
     BRG_ASSERT(bc->ahead && bc->ahead->entry == e);
     bc->ahead->carrier = carrier;
     bc->ahead->head = head;
+    transaction_enter(bc, TRANSACTION_HEAD);
+    transaction_enter(bc, TRANSACTION_SOURCE);
     conn_enter(bc, CONN_WAIT);
     h1_conn_wait(bc, bc->ahead->due);
     return 1;
@@ -86,7 +89,7 @@ int h1_ahead_keeps(const brg_conn *bc, const server_rec *s, int *asked)
     const struct conn_ahead *ahead = bc->ahead;
 
     *asked = ahead->keep_alive;
-    return !ahead->close && (ahead->minor || ahead->keep_alive) && cache_keeps(bc, s);
+    return !ahead->close && (ahead->minor || ahead->keep_alive) && transaction_keeps(bc, s);
 }
 
 /* The request is made now. Its handler goes on with what was begun; a client that left meanwhile is found where all are. */
@@ -112,37 +115,18 @@ static int ahead_full(brg_conn *bc)
     return 0;
 }
 
-/* The stream ends with its request. */
-static int ahead_answered_stream(brg_conn *bc)
-{
-    h1_ahead_drop(bc);
-    bc->loop->ended_n++;
-    bc->loop->full_n++;
-    h1_conn_close(bc);
-    return 0;
-}
-
 /* @return as h1_conn_written() */
 static int ahead_answered(brg_conn *bc)
 {
-    const uint32_t head_len = bc->ahead->head_len;
-
     wheel_cancel(&bc->loop->wheel, &bc->timer);
-    if (bc->ahead->carrier)
-        return ahead_answered_stream(bc);
-    h1_ahead_drop(bc);
-    conn_in_consume(bc, head_len);
-    h1_conn_count_bytes(bc);
-    bc->requests++;
-    bc->loop->ended_n++;
-    bc->loop->full_n++;
-    bc->idle_until = bc->loop->monotonic + h1_conn_server(bc)->keep_alive_timeout;
-    bc->head_began = bc->loop->monotonic;
-    if (bc->close_after == CONN_KEEP && !bc->pending && !bc->failed && !core_output_pending(bc)) {
-        conn_enter(bc, CONN_HEAD);
-        return 1;
+    if (!bc->ahead->carrier) {
+        conn_in_consume(bc, bc->ahead->head_len);
+        return h1_conn_end(bc);
     }
-    return h1_conn_written(bc);
+    h1_ahead_drop(bc);
+    transaction_end(bc, bc->base, TRANSACTION_FULL);
+    h1_conn_close(bc); /* the stream ends with its request */
+    return 0;
 }
 
 /* As the client of a request whose handler waits (h1_conn_held.c): it may have ended its sending alone. */

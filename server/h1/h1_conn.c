@@ -87,27 +87,27 @@ int h1_conn_written(brg_conn *bc)
     return 1;
 }
 
-/* After request_finish(), on the loop. 1: go on with the next head. */
-int h1_conn_after_request(brg_conn *bc)
+int h1_conn_end(brg_conn *bc)
 {
-    conn_rec *c = bc->c;
-
-    if (bc->ahead) /* its handler did not want it */
+    if (bc->ahead) /* it is answered, or its handler did not want it */
         h1_ahead_drop(bc);
-    bc->loop->ended_n++;
-    bc->loop->full_n++;
-    bc->requests++;
-    if (c->aborted)
-        bc->failed = 1;
-    if (c->keepalive != AP_CONN_KEEPALIVE || bc->master)
-        bc->close_after = CONN_DRAIN;
-    bc->idle_until = bc->loop->monotonic + h1_conn_server(bc)->keep_alive_timeout;
+    transaction_end(bc, h1_conn_server(bc), TRANSACTION_FULL);
     h1_conn_count_bytes(bc);
     if (bc->close_after == CONN_KEEP && !bc->failed && !bc->pending && core_output_gathers(bc)) {
         conn_enter(bc, CONN_HEAD);
         return 1; /* h1_conn_heads() flushes, at the latest when the input is used up */
     }
     return h1_conn_written(bc);
+}
+
+/* After request_finish(), on the loop. 1: go on with the next head. */
+int h1_conn_after_request(brg_conn *bc)
+{
+    if (bc->c->aborted)
+        bc->failed = 1;
+    if (bc->c->keepalive != AP_CONN_KEEPALIVE || bc->master)
+        bc->close_after = CONN_DRAIN;
+    return h1_conn_end(bc);
 }
 
 /* What the phases say, or H1_TO_WORKER: the rest, as bc->held.status tells, is a worker's. */
@@ -138,6 +138,7 @@ int h1_conn_full(brg_conn *bc, const http_head *head)
         h1_conn_close(bc);
         return 0;
     }
+    transaction_enter(bc, TRANSACTION_ROUTE);
     bc->c->keepalives = (int)bc->requests;
     bc->c->keepalive = AP_CONN_UNKNOWN;
     if (head->line)
@@ -179,6 +180,8 @@ int h1_conn_handle_waiting(brg_conn *bc, int status)
 void h1_stream_run(brg_conn *bc, const http_head *head)
 {
     BRG_ASSERT(bc->master && bc->c && bc->driver == &h1_driver && bc->state == CONN_HEAD);
+    if (bc->transaction == TRANSACTION_END)
+        transaction_enter(bc, TRANSACTION_HEAD);
     (void)h1_conn_full(bc, head);
 }
 
@@ -203,6 +206,7 @@ int h1_conn_handle(brg_conn *bc, request_rec *r, int status)
     request_end end = REQUEST_LEFT;
 
     BRG_ASSERT(bc->state == CONN_REQUEST && !bc->held.r);
+    transaction_enter(bc, TRANSACTION_SOURCE);
     crash_serving(r);
     loop_request_runs(loop, r);
     if (page && loop_takes_long(loop, page) && h1_conn_long_to_worker(bc, r, page)) {
@@ -253,11 +257,10 @@ static int h1_conn_head(brg_conn *bc, http_head *head, gather *g)
 {
     response_cache *cache = bc->loop->cache;
 
+    transaction_enter(bc, TRANSACTION_HEAD);
     if (head->status == 0 && !bc->pending && (!bc->c || !core_output_pending(bc))) {
         if (cache_answer(cache, bc, head, &h1_codec)) {
             conn_in_consume(bc, head->head_len);
-            bc->requests++;
-            bc->loop->ended_n++;
             if (bc->close_after != CONN_KEEP || bc->pending)
                 return h1_conn_flush_gathered(bc, g);
             return 1;
@@ -266,6 +269,7 @@ static int h1_conn_head(brg_conn *bc, http_head *head, gather *g)
             return 0;
     }
     if (h1_module_driven_wants(bc, head)) {
+        transaction_enter(bc, TRANSACTION_END);
         if (h1_conn_flush_gathered(bc, g))
             h1_module_driven_take(bc);
         return 0;
@@ -353,7 +357,6 @@ static void h1_conn_heads(brg_conn *bc, unsigned answered)
         if (!h1_conn_head(bc, head, g))
             return;
         answered++;
-        bc->head_began = bc->loop->monotonic;
     }
     if (!h1_conn_flush_gathered(bc, g))
         return;
@@ -369,10 +372,8 @@ static void h1_conn_run(brg_conn *bc)
 
     BRG_ASSERT(bc->fd >= 0 && loop_self() == bc->loop);
     if (bc->state == CONN_REQUEST) {
-        if (h1_conn_handle_waiting(bc, OK)) {
-            bc->head_began = bc->loop->monotonic;
+        if (h1_conn_handle_waiting(bc, OK))
             h1_conn_heads(bc, 1);
-        }
         return;
     }
     if (bc->failed && bc->state != CONN_WORKER && bc->state != CONN_WAIT) {
@@ -435,6 +436,7 @@ static void h1_conn_head_timeout(brg_conn *bc)
         head->status = HTTP_REQUEST_TIME_OUT;
         head->why = "the request head did not arrive in time";
         head->head_len = (uint32_t)conn_in_size(bc);
+        transaction_enter(bc, TRANSACTION_HEAD);
         h1_conn_full(bc, head);
         return;
     }

@@ -14,6 +14,7 @@
 #include "h1_conn.h"
 #include "h1_parse.h"
 #include "request_parts.h"
+#include "transaction.h"
 #include "brigade/read_timeout.h"
 
 #define H1_TO_WORKER (-1001)      /**< h1_conn_phases(): the request goes to a worker */
@@ -34,6 +35,9 @@ const h1_limits *h1_limits_for(const brg_conn *bc);
  * @return 1 if it has a whole request line
  */
 int h1_head_of_part(http_head *head, const char *buf, size_t len, const h1_limits *limits);
+
+/** The request of bc is over, and was not answered from memory. @return as h1_conn_written() */
+int h1_conn_end(brg_conn *bc);
 
 /** The server whose settings hold for bc. */
 static inline server_rec *h1_conn_server(const brg_conn *bc)

@@ -218,7 +218,6 @@ void h1_conn_work(brg_conn *bc)
 int h1_conn_returned(brg_conn *bc)
 {
     connection_on_thread(bc);
-    bc->head_began = bc->loop->monotonic;
     if (bc->takes_long && bc->page && !bc->refused)
         loop_page_is_quick(bc->loop, bc->page);
     long_set(bc, 0);

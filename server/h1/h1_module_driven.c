@@ -199,8 +199,7 @@ void h1_module_driven_written(brg_conn *bc)
 
     /* The object of a closed connection lives until the end of the turn: its last requests are counted too. */
     ended = atomic_exchange_explicit(&bc->ended, 0, memory_order_relaxed);
-    bc->loop->ended_n += ended;
-    bc->loop->full_n += ended;
+    transaction_count(bc->loop, ended, TRANSACTION_FULL);
     if (goes_on)
         driven_wait(bc);
 }

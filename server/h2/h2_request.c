@@ -50,7 +50,6 @@ static void request_take(h2_session *h, uint32_t id, unsigned flags, stream_scra
         return;
     }
     h->requests++;
-    h->streams.bc->requests++;
     if (fin && !p->protocol) {
         if (stream_request_stored(&h->streams, &t->head, &h2_codec, h2_output_room(h), &reply)) {
             if (h2_output_stored(h, id, &reply, &as))

@@ -170,6 +170,7 @@ struct brg_conn {
     uint8_t failed;      /**< a read or write failed: close without lingering */
     uint8_t queued;      /**< on the loop's list of this turn */
     uint8_t close_after; /**< conn_close_mode: what follows when all output is written */
+    uint8_t transaction; /**< transaction_state (transaction.h) */
     uint8_t module_driven; /**< filters or hooks of modules take part in it (h1_module_driven.c) */
     uint8_t resumed;       /**< module-driven: suspend_connection ran, resume_connection is due */
     uint8_t refused;       /**< conn_refusal: given back by the worker pool without having run */

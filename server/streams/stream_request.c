@@ -5,6 +5,7 @@
 #include "http_fields.h"
 #include "http_scan.h"
 #include "program_thread.h"
+#include "transaction.h"
 #include "brigade/assert.h"
 #include <stdlib.h>
 #include <string.h>
@@ -67,10 +68,13 @@ int stream_request_stored(http_streams *all, const http_head *head, const http_c
     brg_conn *bc = all->bc;
 
     BRG_ASSERT_DEBUG(codec->protocol == bc->protocol);
-    if (head->status || !cache_reply_to(bc->loop->cache, bc, head, codec, out, reply))
+    if (head->status)
         return 0;
-    bc->loop->ended_n++;
-    bc->idle_until = bc->loop->monotonic + bc->base->keep_alive_timeout;
+    transaction_enter(bc, TRANSACTION_HEAD);
+    if (!cache_reply_to(bc->loop->cache, bc, head, codec, out, reply)) {
+        transaction_enter(bc, TRANSACTION_END); /* its stream goes on */
+        return 0;
+    }
     all->answered++;
     return 1;
 }
@@ -81,6 +85,7 @@ int stream_request_wait(http_stream *s, stream_scratch *t, const http_stream *as
     http_head *head = &t->head;
 
     BRG_ASSERT(!s->bc && !s->pipe && !s->asked_head);
+    s->session->bc->requests++;
     s->urgency = as->urgency;
     s->incremental = as->incremental;
     s->asked = as->asked;

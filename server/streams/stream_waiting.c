@@ -129,12 +129,16 @@ void stream_wait_end(http_stream *s)
 /* @return 1: it was answered, and s is gone */
 static int waiting_from_memory(http_stream *s)
 {
+    brg_conn *bc = s->session->bc;
+
     BRG_ASSERT(s->asked_head && !s->answered && !s->local_closed);
     if (!s->remote_closed || s->is_tunnel)
         return 0;
-    if (s->session->protocol->answer_stored(s, &s->asked_head->head))
+    if (s->session->protocol->answer_stored(s, &s->asked_head->head)) {
+        bc->requests--; /* it was counted as a stream, too */
         return 1;
-    asked_plan(s->asked_head, cache_planned(s->session->bc->loop->cache));
+    }
+    asked_plan(s->asked_head, cache_planned(bc->loop->cache));
     return 0;
 }
 
