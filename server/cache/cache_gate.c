@@ -3,9 +3,6 @@
  * is another one. */
 #include "cache_gate.h"
 #include "cache_vary_private.h"
-#include "stock_policy.h"
-#include "transaction.h"
-#include <strings.h>
 
 void cache_gate(request_rec *r, cache_gate_fn *fn, const void *data, uint64_t fixed)
 {
@@ -22,45 +19,35 @@ void cache_gate(request_rec *r, cache_gate_fn *fn, const void *data, uint64_t fi
         APR_ARRAY_PUSH(list, vary_wish) = (vary_wish){.gate = fn, .data = data, .fixed = fixed};
 }
 
-static inline int gates_ask(const cache_entry *e, const cache_visit *visit)
+static inline int gates_ask(const cache_entry *e, const transaction *t)
 {
     for (int i = 0; i < e->vary_n; i++)
-        if (e->vary[i].gate && !e->vary[i].gate(e->vary[i].data, e->vary[i].fixed, visit))
+        if (e->vary[i].gate && !e->vary[i].gate(e->vary[i].data, e->vary[i].fixed, t))
             return 0;
     return 1;
 }
 
+static const char *gate_user(const transaction *t, char *out)
+{
+    const char *type;
+
+    return cache_vary_user(t->stored, t->head, out, &type);
+}
+
 int cache_gates_admit(cache_entry *e, brg_conn *bc, const http_head *head, apr_off_t len)
 {
-    cache_visit visit = {.bc = bc, .head = head, .entry = e, .len = len};
+    transaction t = {.bc = bc, .head = head, .stored = e, .user = gate_user, .len = len};
 
     BRG_ASSERT_DEBUG(e->gated && e->in_cache);
     transaction_enter(bc, TRANSACTION_GATE);
     if (e->vary_n == 1)
-        return e->vary->gate(e->vary->data, e->vary->fixed, &visit);
+        return e->vary->gate(e->vary->data, e->vary->fixed, &t);
     /* What one gate counted is counted again by the full way, if another one sends the request there. */
     if (e->gated > 1) {
-        visit.only_looks = 1;
-        if (!gates_ask(e, &visit))
+        t.only_looks = 1;
+        if (!gates_ask(e, &t))
             return 0;
-        visit.only_looks = 0;
+        t.only_looks = 0;
     }
-    return gates_ask(e, &visit);
-}
-
-int cache_visit_is_named(const char *a, const char *b, size_t len)
-{
-    return !strncasecmp(a, b, len);
-}
-
-const char *cache_visit_user(const cache_visit *visit, char *out)
-{
-    const char *type;
-
-    return cache_vary_user(visit->entry, visit->head, out, &type);
-}
-
-int cache_visit_is_changed(const cache_visit *visit)
-{
-    return changed_fields_in(visit->head);
+    return gates_ask(e, &t);
 }

@@ -15,8 +15,8 @@ int expr_depends(const ap_expr_info_t *info);
  * @return 0; 1: it depends on more */
 int expr_name_all(request_rec *r, const ap_expr_info_t *info);
 
-/** Does it depend on the head of the request alone, on its method and its fields? Then a request_rec with pool, log, method and
- * headers_in is all that its evaluation looks at.
+/** Does it depend on the head of the request alone, on its method and its fields? Then expr_subject.h can do without a
+ * request_rec.
  *  @return 1 if certainly so, else 0 */
 int expr_is_of_head(const ap_expr_info_t *info);
 

@@ -4,6 +4,7 @@
  * that cannot be read, calls nested too deeply) ends it: what is evaluated after it does not count.
  */
 #include <string.h>
+#include <strings.h>
 #include "expr_private.h"
 #include "http_log.h"
 #include "http_protocol.h"
@@ -248,7 +249,7 @@ static void expr_log_error(const ap_expr_eval_ctx_t *ctx)
         ap_log_rerror(__FILE__, __LINE__, info->module_index, APLOG_ERR, 0, ctx->r,
                       "Evaluation of expression from %s:%d failed: %s", info->filename,
                       (int)info->line_number, *ctx->err);
-    else
+    else if (ctx->s)
         ap_log_error(__FILE__, __LINE__, info->module_index, APLOG_ERR, 0, ctx->s,
                      "Evaluation of expression from %s:%d failed: %s", info->filename,
                      (int)info->line_number, *ctx->err);
@@ -353,6 +354,75 @@ ap_expr_str_exec(request_rec *r, const ap_expr_info_t *expr, const char **err)
     const char *source = NULL;
 
     return ap_expr_str_exec_re(r, expr, AP_MAX_REG_MATCH, groups, &source, err);
+}
+
+/* ---- over heads ---- */
+
+typedef struct expr_over_heads {
+    ap_expr_eval_ctx_t ctx; /* first */
+    const expr_subject *subject;
+} expr_over_heads;
+
+const expr_subject *expr_subject_of(const ap_expr_eval_ctx_t *ctx)
+{
+    return ctx->info->flags & EXPR_FLAG_HEADS
+               ? ((const expr_over_heads *)(const void *)ctx)->subject
+               : NULL;
+}
+
+/* @param value  [out] of a string expression */
+static int subject_run(const expr_subject *subject, const ap_expr_info_t *info, const char **err,
+                       const char **value)
+{
+    ap_regmatch_t groups[AP_MAX_REG_MATCH];
+    const char *source = NULL;
+    ap_expr_info_t over = *info;
+    expr_over_heads e = {.ctx = {.s = subject->server,
+                                 .p = subject->pool,
+                                 .err = err,
+                                 .info = &over,
+                                 .re_nmatch = AP_MAX_REG_MATCH,
+                                 .re_pmatch = groups,
+                                 .re_source = &source,
+                                 .result_string = value},
+                         .subject = subject};
+
+    over.flags |= EXPR_FLAG_HEADS;
+    return ap_expr_exec_ctx(&e.ctx);
+}
+
+int expr_subject_exec(const expr_subject *subject, const ap_expr_info_t *info, const char **err)
+{
+    const char *value = NULL;
+    const int rc = subject_run(subject, info, err, &value);
+
+    return rc > 0 && info->flags & AP_EXPR_FLAG_STRING_RESULT ? *value != '\0' : rc;
+}
+
+const char *expr_subject_str(const expr_subject *subject, const ap_expr_info_t *info,
+                             const char **err)
+{
+    const char *value = NULL;
+
+    BRG_ASSERT(info->flags & AP_EXPR_FLAG_STRING_RESULT);
+    return subject_run(subject, info, err, &value) > 0 ? value : NULL;
+}
+
+const char *expr_head_field(apr_pool_t *p, const http_head *head, const char *name)
+{
+    const size_t len = strlen(name);
+    const char *value = NULL;
+
+    for (int i = 0; head && i < head->n_fields; i++) {
+        const http_field *f = &head->field[i];
+        const char *line;
+
+        if (f->name_len != len || strncasecmp(f->name, name, len) != 0)
+            continue;
+        line = apr_pstrmemdup(p, f->value, f->value_len);
+        value = value ? apr_pstrcat(p, value, ", ", line, NULL) : line;
+    }
+    return value;
 }
 
 void expr_add_vary(ap_expr_eval_ctx_t *ctx, const char *name)

@@ -17,23 +17,29 @@ APLOG_USE_MODULE(core);
 
 static const char *expr_f_req_novary(ap_expr_eval_ctx_t *ctx, const void *data, const char *arg)
 {
-    return ctx->r ? apr_table_get(ctx->r->headers_in, arg) : NULL;
+    const expr_subject *heads = expr_subject_of(ctx);
+    const http_head *asked = heads ? heads->asked : NULL;
+
+    if (ctx->r)
+        return apr_table_get(ctx->r->headers_in, arg);
+    if (asked && asked->authority && !ap_cstr_casecmp(arg, "Host")) /* RFC 9113, 8.3.1 */
+        return apr_pstrmemdup(ctx->p, asked->authority, asked->authority_len);
+    return expr_head_field(ctx->p, asked, arg);
 }
 
-static const char *expr_f_req(ap_expr_eval_ctx_t *ctx, const void *data, const char *arg)
+const char *expr_f_req(ap_expr_eval_ctx_t *ctx, const void *data, const char *arg)
 {
-    if (!ctx->r)
-        return NULL;
     expr_add_vary(ctx, arg);
-    return apr_table_get(ctx->r->headers_in, arg);
+    return expr_f_req_novary(ctx, data, arg);
 }
 
 static const char *expr_f_resp(ap_expr_eval_ctx_t *ctx, const void *data, const char *arg)
 {
+    const expr_subject *heads = expr_subject_of(ctx);
     const char *value;
 
     if (!ctx->r)
-        return NULL;
+        return heads ? expr_head_field(ctx->p, heads->answered, arg) : NULL;
     value = apr_table_get(ctx->r->headers_out, arg);
     if (!value)
         value = apr_table_get(ctx->r->err_headers_out, arg);

@@ -13,6 +13,7 @@
 #include "httpd.h"
 #include "ap_expr.h"
 #include "expr_depends.h"
+#include "expr_subject.h"
 #include "apr_tables.h"
 
 /* ---- tree ---- */
@@ -180,6 +181,8 @@ int expr_is_declared(const ap_expr_t *node);
 
 /** In flags of ap_expr_info_t, beside AP_EXPR_FLAG_*: the tree lives as long as the configuration. */
 #define EXPR_FLAG_LASTS (1U << 30)
+/** Of a copy for one evaluation: ctx is within an expr_over_heads. */
+#define EXPR_FLAG_HEADS (1U << 29)
 
 typedef struct expr_offer {
     const char *name;
@@ -196,6 +199,9 @@ const expr_offer *expr_core_offer_of(const ap_expr_t *node);
 
 /** The request field that a variable of the core's is; NULL: it is none. */
 const char *expr_var_field(const ap_expr_t *node);
+
+/** req('name') */
+const char *expr_f_req(ap_expr_eval_ctx_t *ctx, const void *data, const char *arg);
 
 /** Note a header field that the value depends on, for Vary. */
 void expr_add_vary(ap_expr_eval_ctx_t *ctx, const char *name);

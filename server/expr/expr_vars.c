@@ -168,13 +168,32 @@ static const char *expr_var_site(ap_expr_eval_ctx_t *ctx, expr_var id)
     }
 }
 
+static const char *expr_var_of_heads(const ap_expr_eval_ctx_t *ctx, const expr_subject *heads,
+                                     expr_var id)
+{
+    switch (id) {
+    case EXPR_V_METHOD:
+        return heads->asked ? apr_pstrmemdup(ctx->p, heads->asked->method, heads->asked->method_len)
+                            : "GET";
+    case EXPR_V_STATUS:
+        return heads->answered ? apr_itoa(ctx->p, heads->answered->code) : NULL;
+    case EXPR_V_SERVER_NAME:
+        return ctx->s ? ctx->s->server_hostname : NULL;
+    case EXPR_V_SERVER_ADMIN:
+        return ctx->s ? ctx->s->server_admin : NULL;
+    default:
+        return NULL;
+    }
+}
+
 static const char *expr_var_request_func(ap_expr_eval_ctx_t *ctx, const void *data)
 {
     expr_var id = (expr_var)((const expr_offer *)data)->id;
+    const expr_subject *heads = expr_subject_of(ctx);
     const char *value;
 
     if (!ctx->r)
-        return NULL;
+        return heads ? expr_var_of_heads(ctx, heads, id) : NULL;
     value = expr_var_request(ctx, id);
     return value ? value : expr_var_site(ctx, id);
 }
@@ -268,12 +287,7 @@ const char *expr_var_field(const ap_expr_t *node)
 
 static const char *expr_var_header_func(ap_expr_eval_ctx_t *ctx, const void *data)
 {
-    const char *name = expr_header_names[((const expr_offer *)data)->id];
-
-    if (!ctx->r)
-        return NULL;
-    expr_add_vary(ctx, name);
-    return apr_table_get(ctx->r->headers_in, name);
+    return expr_f_req(ctx, NULL, expr_header_names[((const expr_offer *)data)->id]);
 }
 
 #define HEADER(name, index)                                                \

@@ -44,12 +44,12 @@ int h1_ahead_begin_stream(brg_conn *bc, cache_entry *e, const http_head *head,
     const cache_plan *plan = cache_plan_of(e);
 
     BRG_ASSERT(bc->master && bc->master->c && bc->state == CONN_HEAD && !bc->c && !bc->ahead);
+    transaction_enter(bc, TRANSACTION_HEAD);
     if (!plan->kind->begin(plan, e, bc, head))
         return 0;
     BRG_ASSERT(bc->ahead && bc->ahead->entry == e);
     bc->ahead->carrier = carrier;
     bc->ahead->head = head;
-    transaction_enter(bc, TRANSACTION_HEAD);
     transaction_enter(bc, TRANSACTION_SOURCE);
     conn_enter(bc, CONN_WAIT);
     h1_conn_wait(bc, bc->ahead->due);

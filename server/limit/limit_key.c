@@ -7,6 +7,7 @@
 #include "limit_private.h"
 #include "request_context.h"
 #include "expr_depends.h"
+#include "stock_policy.h"
 #include "http_log.h"
 #include "brigade/assert.h"
 #include "brigade/loop.h"
@@ -60,7 +61,7 @@ static void who_prefix(const limit *l, limit_parts *parts, const uint8_t *addres
 {
     unsigned bits = l->bits[len == 16];
 
-    for (size_t i = 0; i<len; i++, bits = bits> 8 ? bits - 8 : 0)
+    for (size_t i = 0; i < len; i++, bits -= bits < 8 ? bits : 8)
         parts->room[i] = (char)(address[i] & (bits >= 8 ? 0xff : 0xff00 >> bits));
     parts->who = parts->room;
     parts->who_len = len;
@@ -100,27 +101,108 @@ int limit_parts_made(const limit *l, limit_parts *parts, const uint8_t *address,
     return len != 0;
 }
 
-/* The bytes of an address, those of IPv4 also where it is written as IPv6. */
-static size_t who_bytes(const apr_sockaddr_t *a, const uint8_t **address)
-{
-    const uint8_t *at = a->ipaddr_ptr;
+/* ---- a request, with a request_rec or without ---- */
 
-    *address = at;
-    if (a->family == AF_INET)
-        return 4;
-    if (a->family != AF_INET6)
-        return 0;
-    if (!IN6_IS_ADDR_V4MAPPED(&a->sa.sin6.sin6_addr))
-        return 16;
-    *address = at + 12;
-    return 4;
+/* Without a request_rec errors are left to the full way, which tells them. */
+static limit_reading reads_failed(const limit *l, const transaction *t, const char *what,
+                                  const char *err)
+{
+    if (!t->r)
+        return LIMIT_READS_NOT;
+    ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, t->r, "RequestLimit %s: %s: %s", l->name, what, err);
+    return LIMIT_HAS_NO_KEY;
 }
 
-/* ---- a request on the full way ---- */
+static limit_reading reads_condition(const limit *l, const transaction *t)
+{
+    const char *err = NULL;
+    const int rc = transaction_holds(t, l->when, &err);
+
+    if (rc < 0)
+        return reads_failed(l, t, "when", err ? err : "cannot be evaluated");
+    return rc ? LIMIT_READS : LIMIT_HAS_NO_KEY;
+}
+
+static limit_reading reads_text(const limit *l, const transaction *t, uint64_t *fixed)
+{
+    const char *err = NULL, *text = transaction_text(t, l->key, &err);
+
+    if (err || !text)
+        return reads_failed(l, t, "key", err ? err : "no value");
+    *fixed = key_add(*fixed + 3, text, strlen(text));
+    return *text ? LIMIT_READS : LIMIT_HAS_NO_KEY;
+}
+
+static limit_reading reads_who(const limit *l, const transaction *t, limit_parts *parts)
+{
+    const uint8_t *address = NULL;
+    const size_t len = l->who == LIMIT_ANYONE ? 0 : transaction_client(t, &address);
+
+    if (!len && l->who != LIMIT_ANYONE && !t->r)
+        return LIMIT_READS_NOT;
+    return limit_parts_who(l, parts, address, len) ? LIMIT_READS : LIMIT_HAS_NO_KEY;
+}
+
+/* @param user  room for its name */
+static limit_reading reads_what(const limit *l, const transaction *t, limit_parts *parts,
+                                char *user)
+{
+    apr_ssize_t len = 0;
+
+    parts->what = "";
+    if (l->what == LIMIT_USER) {
+        parts->what = t->r ? t->r->user : t->user(t, user);
+        if (!parts->what && !t->r)
+            return LIMIT_READS_NOT;
+        len = parts->what ? (apr_ssize_t)strlen(parts->what) : 0;
+    } else if (l->what == LIMIT_FIELD) {
+        len = transaction_field(t, l->field_id, l->field, l->field_len, &parts->what);
+    }
+    if (len < 0)
+        return LIMIT_READS_NOT;
+    parts->what_len = (size_t)len;
+    return len || l->what == LIMIT_NOTHING ? LIMIT_READS : LIMIT_HAS_NO_KEY;
+}
+
+/* A module may change what is known of the client, which is done on the full way. */
+static int reads_what_changes(const limit *l, const transaction *t)
+{
+    return !t->r && limit_clients_change &&
+           (l->who != LIMIT_ANYONE || l->what == LIMIT_FIELD || l->key_of_head ||
+            l->when_of_head) &&
+           changed_fields_in(t->head);
+}
+
+limit_reading limit_reads(const limit *l, const transaction *t, uint64_t fixed, limit_parts *parts,
+                          uint64_t *key)
+{
+    limit_reading is = reads_what_changes(l, t) ? LIMIT_READS_NOT : LIMIT_READS;
+
+    if (is == LIMIT_READS && l->when_of_head)
+        is = reads_condition(l, t);
+    if (is == LIMIT_READS && l->key_of_head)
+        is = reads_text(l, t, &fixed);
+    if (is == LIMIT_READS)
+        is = reads_who(l, t, parts);
+    if (is == LIMIT_READS)
+        is = reads_what(l, t, parts, parts->user);
+    if (is == LIMIT_READS)
+        *key = limit_key_of(l, fixed, parts);
+    return is;
+}
 
 int limit_fixed(request_rec *r, const limit *l, uint64_t *fixed)
 {
+    const transaction t = {.r = r};
+
     *fixed = 0;
+    if (l->when && !l->when_of_head) {
+        if (expr_depends(l->when))
+            request_mark_volatile(r, "mod_limit.c",
+                                  "the condition of a RequestLimit looks at the request");
+        if (reads_condition(l, &t) != LIMIT_READS)
+            return 0;
+    }
     if (l->by_host)
         *fixed = key_add(1, r->hostname ? r->hostname : "", r->hostname ? strlen(r->hostname) : 0);
     if (l->by_path)
@@ -129,48 +211,7 @@ int limit_fixed(request_rec *r, const limit *l, uint64_t *fixed)
         return 1;
     if (expr_depends(l->key))
         request_mark_volatile(r, "mod_limit.c", "the key of a RequestLimit looks at the request");
-    return limit_key_text(r, l, fixed);
-}
-
-int limit_key_text(request_rec *r, const limit *l, uint64_t *fixed)
-{
-    const char *err = NULL, *text;
-
-    text = ap_expr_str_exec(r, l->key, &err);
-    if (err || !text)
-        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r, "RequestLimit %s: key: %s", l->name,
-                      err ? err : "no value");
-    if (!text || !*text)
-        return 0;
-    *fixed = key_add(*fixed + 3, text, strlen(text));
-    return 1;
-}
-
-int limit_is_meant(request_rec *r, const limit *l)
-{
-    const char *err = NULL;
-    int rc;
-
-    BRG_ASSERT(l->when != NULL);
-    rc = ap_expr_exec(r, l->when, &err);
-    if (rc < 0)
-        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r, "RequestLimit %s: when: %s", l->name,
-                      err ? err : "cannot be evaluated");
-    return rc > 0;
-}
-
-int limit_parts_of(request_rec *r, const limit *l, limit_parts *parts)
-{
-    const uint8_t *address;
-    const size_t len = who_bytes(r->useragent_addr, &address);
-
-    if (!limit_parts_who(l, parts, address, len))
-        return 0;
-    parts->what = l->what == LIMIT_USER    ? r->user
-                  : l->what == LIMIT_FIELD ? apr_table_get(r->headers_in, l->field)
-                                           : "";
-    parts->what_len = parts->what ? strlen(parts->what) : 0;
-    return l->what == LIMIT_NOTHING || parts->what_len;
+    return reads_text(l, &t, fixed) == LIMIT_READS;
 }
 
 /* ---- for people ---- */

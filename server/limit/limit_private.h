@@ -14,6 +14,7 @@
 #include "limit_table.h"
 #include "cache_gate.h"
 #include "conn.h"
+#include "brigade/auth.h"
 #include "httpd.h"
 #include "http_config.h"
 #include "ap_expr.h"
@@ -99,7 +100,8 @@ void *limit_conf_merge(apr_pool_t *p, void *base, void *add);
 typedef struct limit_parts {
     const char *who, *what; /**< what is not used is "" */
     size_t who_len, what_len;
-    char room[LIMIT_WHO_ROOM]; /**< of who, where it is made */
+    char room[LIMIT_WHO_ROOM];      /**< of who, where it is made */
+    char user[BRG_CACHE_USER_ROOM]; /**< of what, the same */
 } limit_parts;
 
 /** limit_parts_who() for what is made of an address. */
@@ -148,17 +150,18 @@ static inline uint64_t limit_key_of(const limit *l, uint64_t fixed, const limit_
     return limit_key_of_one(l, fixed, parts->what_len ? parts->what : parts->who, len);
 }
 
-/** The parts of the key of @a r that its target and the configuration tell. @return 0: there is no key, *fixed else */
+/** The part of the key of @a r that its target and the configuration tell. @return 0: there is no key, or @a r is not meant */
 int limit_fixed(request_rec *r, const limit *l, uint64_t *fixed);
 
-/** The key's expression, where it is of the head alone. @return 0: there is no key, *fixed else */
-int limit_key_text(request_rec *r, const limit *l, uint64_t *fixed);
+typedef enum limit_reading {
+    LIMIT_READS,      /**< the key is known */
+    LIMIT_HAS_NO_KEY, /**< the limit is not for this request */
+    LIMIT_READS_NOT   /**< it cannot be told without a request_rec */
+} limit_reading;
 
-/** Is the request meant, by when=? */
-int limit_is_meant(request_rec *r, const limit *l);
-
-/** The other parts. @return 0: there is no key: what it is made of is not there */
-int limit_parts_of(request_rec *r, const limit *l, limit_parts *parts);
+/** What each request tells anew. @param fixed  limit_fixed() @param key  [out] */
+limit_reading limit_reads(const limit *l, const transaction *t, uint64_t fixed, limit_parts *parts,
+                          uint64_t *key);
 
 /** A key as text for people, @a room bytes at most with its NUL. @return its length */
 size_t limit_text(const limit *l, const limit_parts *parts, char *out, size_t room);

@@ -7,8 +7,6 @@
 #include "connection.h"
 #include "loops.h"
 #include "loop.h"
-#include "expr_depends.h"
-#include "request_context.h"
 #include "http_core.h"
 #include "http_log.h"
 #include "http_protocol.h"
@@ -166,31 +164,19 @@ static int request_measure(request_rec *r, const limit *l, const limit_parts *pa
 
 /* ---- one limit ---- */
 
-/* What can be told of a target; else each request tells. */
-static int request_is_meant(request_rec *r, const limit *l)
-{
-    if (!l->when || l->when_of_head)
-        return 1;
-    if (expr_depends(l->when))
-        request_mark_volatile(r, "mod_limit.c",
-                              "the condition of a RequestLimit looks at the request");
-    return limit_is_meant(r, l);
-}
-
 static int request_ask(request_rec *r, const limit *l)
 {
+    const transaction t = {.r = r};
     limit_parts parts;
     uint64_t fixed, key;
 
     BRG_ASSERT(!l->is_off && l->measure != LIMIT_CONNECTIONS && !r->main && !r->prev);
-    if (!request_is_meant(r, l) || !limit_fixed(r, l, &fixed))
+    if (!limit_fixed(r, l, &fixed))
         return OK;
     cache_gate(r, limit_gate(l), l, fixed);
-    if ((l->when_of_head && !limit_is_meant(r, l)) ||
-        (l->key_of_head && !limit_key_text(r, l, &fixed)) || !limit_parts_of(r, l, &parts))
-        return OK;
-    key = limit_key_of(l, fixed, &parts);
-    return request_measure(r, l, &parts, key);
+    return limit_reads(l, &t, fixed, &parts, &key) == LIMIT_READS
+               ? request_measure(r, l, &parts, key)
+               : OK;
 }
 
 /* Those of @a conf that are asked at this time. */

@@ -2,6 +2,7 @@
 /* Directives and parameters of health checks: ProxyHCExpr, ProxyHCTemplate, ProxyHCTPsize, hcmethod= and its like. */
 #include "proxy_check.h"
 #include "proxy_private.h"
+#include "expr_subject.h"
 #include "http_head.h"
 #include "ap_expr.h"
 #include "apr_strings.h"
@@ -170,13 +171,19 @@ const char *proxy_param_check(apr_pool_t *p, server_rec *s, proxy_params *to, co
 
 /* ---- conditions ---- */
 
-/* hc('body'): what the answer's body was. */
+typedef struct hcheck_body {
+    const char *at;
+    apr_size_t len;
+} hcheck_body;
+
+/* hc('body'): the body of the answer. */
 static const char *hcheck_function(ap_expr_eval_ctx_t *ctx, const void *data, const char *arg)
 {
-    const char *body = strcasecmp(arg, "body") ? NULL : apr_table_get(ctx->r->notes, "hc-body");
+    const expr_subject *checked = expr_subject_of(ctx);
+    const hcheck_body *body = checked ? checked->own : NULL;
 
     (void)data;
-    return body ? body : "";
+    return body && !strcasecmp(arg, "body") ? apr_pstrmemdup(ctx->p, body->at, body->len) : "";
 }
 
 static int hcheck_lookup(ap_expr_lookup_parms *parms)
@@ -188,56 +195,23 @@ static int hcheck_lookup(ap_expr_lookup_parms *parms)
     return OK;
 }
 
-/* The condition is asked of a request that never was: it has the answer's status and fields. */
-static request_rec *hcheck_request(apr_pool_t *p, server_rec *s, const http_head *head,
-                                   const char *body, apr_size_t len)
-{
-    request_rec *r = apr_pcalloc(p, sizeof *r);
-
-    r->pool = p;
-    r->server = s;
-    r->status = head->code;
-    r->method = "GET";
-    r->headers_in = apr_table_make(p, 1);
-    r->headers_out = apr_table_make(p, head->n_fields + 1);
-    r->err_headers_out = apr_table_make(p, 1);
-    r->subprocess_env = apr_table_make(p, 1);
-    r->notes = apr_table_make(p, 1);
-    r->per_dir_config = s->lookup_defaults;
-    r->request_config = ap_create_request_config(p);
-    r->connection = apr_pcalloc(p, sizeof *r->connection);
-    r->connection->pool = p;
-    r->connection->base_server = s;
-    r->connection->notes = apr_table_make(p, 1);
-    r->connection->conn_config = ap_create_conn_config(p);
-    r->useragent_ip = r->connection->client_ip = apr_pstrdup(p, "127.0.0.1");
-    r->the_request = r->uri = r->unparsed_uri = apr_pstrdup(p, "");
-    for (int i = 0; i < head->n_fields; i++) {
-        const http_field *f = &head->field[i];
-
-        apr_table_addn(r->headers_out, apr_pstrmemdup(p, f->name, f->name_len),
-                       apr_pstrmemdup(p, f->value, f->value_len));
-    }
-    apr_table_setn(r->notes, "hc-body", apr_pstrmemdup(p, body, len));
-    return r;
-}
-
 int proxy_check_passes(const proxy_worker *w, const http_head *head, const char *body,
                        apr_size_t len)
 {
     const ap_expr_info_t *expr = proxy_check_expr(w->server, w->params.check_expr);
+    const hcheck_body answered = {body, len};
+    expr_subject checked = {.answered = head, .server = w->server, .own = &answered};
     const char *error = NULL;
-    apr_pool_t *p;
     int rc;
 
-    if (!expr || apr_pool_create(&p, NULL) != APR_SUCCESS)
+    if (!expr || apr_pool_create(&checked.pool, NULL) != APR_SUCCESS)
         return 0;
-    rc = ap_expr_exec(hcheck_request(p, w->server, head, body, len), expr, &error);
+    rc = expr_subject_exec(&checked, expr, &error);
     if (rc < 0)
         ap_log_error(APLOG_MARK, APLOG_ERR, 0, w->server,
                      APLOGNO(03301) "Error on checking condition %s for worker %s: %s",
                      w->params.check_expr, w->name, error ? error : "");
-    apr_pool_destroy(p);
+    apr_pool_destroy(checked.pool);
     return rc > 0;
 }
 

@@ -4,8 +4,9 @@
 
 /**
  * @file transaction.h
- * One request and its answer on a connection or a stream, below request_rec: its states, and its end, which is the same for all
- * protocols and for all ways of answering.
+ * One request and its answer on a connection or a stream, below request_rec: what limits and expressions ask of it, whether a
+ * request_rec was made or not (logs: brigade/transaction.h); its states; and its end, which is the same for all protocols and for
+ * all ways of answering.
  *
  *   state   what is done in it                                       next
  *   ------  -------------------------------------------------------  -------------------
@@ -26,7 +27,9 @@
 #include "loop.h"
 #include "http_head.h"
 #include "httpd.h"
+#include "ap_expr.h"
 #include "brigade/assert.h"
+#include <string.h>
 
 typedef enum transaction_state {
     TRANSACTION_END,
@@ -81,6 +84,75 @@ static inline int transaction_keeps(const brg_conn *bc, const server_rec *s)
         (s->keep_alive_max && (int)bc->requests >= s->keep_alive_max))
         return 0;
     return atomic_load_explicit(&loops_phase, memory_order_relaxed) == LOOPS_RUN;
+}
+
+/** A request, to be asked about. */
+typedef struct transaction {
+    brg_conn *bc;          /**< where it came in; over HTTP/2 the connection of the stream */
+    const http_head *head; /**< NULL: r is set */
+    request_rec *r;        /**< NULL: none was made */
+    const void *stored;    /**< the entry of memory that would answer it, or NULL */
+    /** Of that entry: who sent the request, in @a out (BRG_CACHE_USER_ROOM bytes); NULL: the answer is for all. */
+    const char *(*user)(const struct transaction *t, char *out);
+    apr_off_t len;  /**< bytes of the body that would be sent */
+    int only_looks; /**< nothing is counted yet: another gate is asked after this one */
+} transaction;
+
+/** The client's address in bytes. @return as conn_client_address() */
+size_t transaction_client(const transaction *t, const uint8_t **address);
+
+/** Is the condition met? @return 1, 0; below 0: *err tells */
+int transaction_holds(const transaction *t, const ap_expr_info_t *info, const char **err);
+/** The value of a string expression; NULL: *err tells. It lasts as long as r; without it, until this thread asks again. */
+const char *transaction_text(const transaction *t, const ap_expr_info_t *info, const char **err);
+
+/** transaction_names() of a name in other letters. */
+int transaction_is_named(const char *a, const char *b, size_t len);
+
+/* Most clients write a name as the configuration has it. */
+static inline int transaction_names(const char *a, const char *b, size_t len)
+{
+    uint64_t x[4];
+
+    if (len < sizeof *x || len > 2 * sizeof *x)
+        return transaction_is_named(a, b, len);
+    memcpy(&x[0], a, sizeof *x);
+    memcpy(&x[1], b, sizeof *x);
+    memcpy(&x[2], a + len - sizeof *x, sizeof *x);
+    memcpy(&x[3], b + len - sizeof *x, sizeof *x);
+    return (x[0] == x[1] && x[2] == x[3]) || transaction_is_named(a, b, len);
+}
+
+/**
+ * The value of a request field. Of several lines r has one value; without it that is left to the full way.
+ * @param id     http_field_id_of() @a name
+ * @param value  [out] NULL: there is none
+ * @return its length; -1: there are several lines
+ */
+static inline apr_ssize_t transaction_field(const transaction *t, int id, const char *name,
+                                            size_t name_len, const char **value)
+{
+    const http_head *h = t->head;
+    const http_field *f = NULL;
+
+    if (t->r)
+        return (*value = apr_table_get(t->r->headers_in, name)) ? (apr_ssize_t)strlen(*value) : 0;
+    *value = NULL;
+    if (id != HTTP_F_OTHER)
+        f = h->known[id] >= 0 ? &h->field[h->known[id]] : NULL;
+    for (int i = 0; id == HTTP_F_OTHER && i < h->n_fields; i++)
+        if (h->field[i].name_len == name_len &&
+            transaction_names(h->field[i].name, name, name_len)) {
+            if (f)
+                return -1;
+            f = &h->field[i];
+        }
+    if (!f)
+        return 0;
+    if (id != HTTP_F_OTHER && h->repeated)
+        return -1;
+    *value = f->value;
+    return (apr_ssize_t)f->value_len;
 }
 
 #endif

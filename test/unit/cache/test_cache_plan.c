@@ -125,7 +125,7 @@ static void what_was_found_is_told_once(void **state)
     assert_int_equal(t->e->uses, 1);
 }
 
-static int gate(const void *data, uint64_t fixed, const cache_visit *visit)
+static int gate(const void *data, uint64_t fixed, const transaction *t)
 {
     return 1;
 }
@@ -194,15 +194,15 @@ static void where_a_server_lets_connections_stay(void **state)
     server_rec s = {.keep_alive = 1, .keep_alive_timeout = 5, .keep_alive_max = 3};
     brg_conn bc = {.requests = 2};
 
-    assert_true(cache_keeps(&bc, &s));
+    assert_true(transaction_keeps(&bc, &s));
     bc.requests = 3;
-    assert_false(cache_keeps(&bc, &s));
+    assert_false(transaction_keeps(&bc, &s));
     s.keep_alive_max = 0;
-    assert_true(cache_keeps(&bc, &s));
+    assert_true(transaction_keeps(&bc, &s));
     s.keep_alive_timeout = 0;
-    assert_false(cache_keeps(&bc, &s));
+    assert_false(transaction_keeps(&bc, &s));
     s = (server_rec){.keep_alive_timeout = 5};
-    assert_false(cache_keeps(&bc, &s));
+    assert_false(transaction_keeps(&bc, &s));
 }
 
 int main(void)
