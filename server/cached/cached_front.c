@@ -29,14 +29,13 @@ static int front_is_for_all(const cached_request *q)
 }
 
 /* A request with a cookie of CacheBypassCookies takes the full way. */
-static int front_admits(const void *data, uint64_t fixed, const cache_visit *visit)
+static int front_admits(const void *data, uint64_t fixed, const transaction *t)
 {
-    size_t len;
-    const char *cookies = cache_visit_field(visit, HTTP_F_COOKIE, "Cookie", 6, &len);
+    const char *cookies;
+    const apr_ssize_t len = transaction_field(t, HTTP_F_COOKIE, "Cookie", 6, &cookies);
 
     (void)fixed;
-    return !cookies || (!cache_visit_is_repeated(visit, HTTP_F_COOKIE, "Cookie", 6) &&
-                        !cached_cookie_is(data, cookies, len));
+    return !len || (len > 0 && !cached_cookie_is(data, cookies, (size_t)len));
 }
 
 void cached_offer(cached_request *q)

@@ -113,7 +113,6 @@ static int request_take(h3_stream *x, stream_scratch *t, const http_field_block 
         return 1;
     x->got_head = 1;
     h->requests++;
-    h->streams.bc->requests++;
     if (!fin || p->protocol || !request_from_memory(x, &t->head, &as, NULL))
         request_wait(x, t, &as);
     return 0;
