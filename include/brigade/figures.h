@@ -89,6 +89,28 @@ typedef enum brg_figure_kind {
       "Open connections that speak HTTP/2 on the event loops.", NULL)                              \
     X(STREAMS, BRG_GAUGE, 1, "brigade_http2_streams",                                              \
       "Their open streams: requests that are not answered yet, or not as a whole.", NULL)          \
+    X(HTTP3, BRG_GAUGE, 1, "brigade_http3_connections", "Open connections that speak HTTP/3.",     \
+      NULL)                                                                                        \
+    X(HTTP3_STREAMS, BRG_GAUGE, 1, "brigade_http3_streams",                                        \
+      "Their open streams: requests that are not answered yet, or not as a whole.", NULL)          \
+    X(QUIC_IN, BRG_COUNTER, 1, "brigade_quic_datagrams_total", "Datagrams of QUIC.",               \
+      "direction=\"in\"")                                                                          \
+    X(QUIC_OUT, BRG_COUNTER, 1, "brigade_quic_datagrams_total", "Datagrams of QUIC.",              \
+      "direction=\"out\"")                                                                         \
+    X(QUIC_PACKETS, BRG_COUNTER, 1, "brigade_quic_packets_sent_total", "Packets of QUIC sent.",    \
+      NULL)                                                                                        \
+    X(QUIC_LOST, BRG_COUNTER, 1, "brigade_quic_packets_lost_total",                                \
+      "Of these: those that were found to be lost.", NULL)                                         \
+    X(QUIC_BAD, BRG_COUNTER, 1, "brigade_quic_packets_bad_total",                                  \
+      "Packets that came and could not be read.", NULL)                                            \
+    X(QUIC_FAILED, BRG_COUNTER, 1, "brigade_quic_handshakes_failed_total",                         \
+      "Handshakes of QUIC that failed.", NULL)                                                     \
+    X(QUIC_RETRIES, BRG_COUNTER, 1, "brigade_quic_retries_total",                                  \
+      "New clients that had to prove their address first.", NULL)                                  \
+    X(QUIC_RESETS, BRG_COUNTER, 1, "brigade_quic_resets_total",                                    \
+      "Stateless resets sent, for packets of connections that there are not.", NULL)               \
+    X(QUIC_MIGRATIONS, BRG_COUNTER, 1, "brigade_quic_migrations_total",                            \
+      "Connections whose client went on from another address.", NULL)                              \
     X(TURNS, BRG_COUNTER, 1, "brigade_loop_turns_total", "Turns of the event loops.", NULL)        \
     X(LONGEST, BRG_MOST, 1000000, "brigade_loop_longest_turn_seconds",                             \
       "The longest turn of the last one to two minutes.", NULL)                                    \
@@ -224,6 +246,7 @@ typedef enum brg_figure_protocol {
     BRG_PROTOCOL_H1_TLS,
     BRG_PROTOCOL_H2,
     BRG_PROTOCOL_H2_TLS,
+    BRG_PROTOCOL_H3, /**< always with TLS */
     BRG_PROTOCOLS_N
 } brg_figure_protocol;
 

@@ -30,12 +30,14 @@ static const char *const metrics_types[METRICS_SHAPES] = {
 
 const char *metrics_protocol(int protocol)
 {
+    if (protocol == BRG_PROTOCOL_H3)
+        return "h3";
     return protocol == BRG_PROTOCOL_H1 || protocol == BRG_PROTOCOL_H1_TLS ? "h1" : "h2";
 }
 
 const char *metrics_tls(int protocol)
 {
-    return protocol == BRG_PROTOCOL_H1_TLS || protocol == BRG_PROTOCOL_H2_TLS ? "yes" : "no";
+    return protocol == BRG_PROTOCOL_H1 || protocol == BRG_PROTOCOL_H2 ? "no" : "yes";
 }
 
 const char *metrics_host(apr_pool_t *p, int n)

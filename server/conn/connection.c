@@ -499,6 +499,8 @@ brg_figure_protocol connection_protocol(conn_rec *c)
     int tls, h2;
 
     BRG_ASSERT(bc != NULL);
+    if (bc->protocol == CONN_HTTP3)
+        return BRG_PROTOCOL_H3;
     tls = (bc->master ? bc->master : bc)->transport || (bc->module_driven && ap_ssl_conn_is_ssl(c));
     h2 = bc->protocol == CONN_HTTP2 || (bc->module_driven && !strncmp(ap_get_protocol(c), "h2", 2));
     return h2 ? (tls ? BRG_PROTOCOL_H2_TLS : BRG_PROTOCOL_H2)

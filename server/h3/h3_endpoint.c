@@ -93,6 +93,32 @@ static void endpoint_drain(brg_loop *loop)
         quic_endpoint_drain(e->ep);
 }
 
+/* loop_datagrams.figures */
+static void endpoint_figures(brg_loop *loop)
+{
+    static const struct {
+        brg_figure_id id;
+        size_t at;
+    } rows[] = {{BRG_FIGURE_QUIC_IN, offsetof(quic_figures, datagrams_in)},
+                {BRG_FIGURE_QUIC_OUT, offsetof(quic_figures, datagrams_out)},
+                {BRG_FIGURE_QUIC_PACKETS, offsetof(quic_figures, packets_sent)},
+                {BRG_FIGURE_QUIC_LOST, offsetof(quic_figures, packets_lost)},
+                {BRG_FIGURE_QUIC_BAD, offsetof(quic_figures, packets_bad)},
+                {BRG_FIGURE_QUIC_FAILED, offsetof(quic_figures, handshakes_failed)},
+                {BRG_FIGURE_QUIC_RETRIES, offsetof(quic_figures, retries)},
+                {BRG_FIGURE_QUIC_RESETS, offsetof(quic_figures, resets_sent)},
+                {BRG_FIGURE_QUIC_MIGRATIONS, offsetof(quic_figures, migrations)}};
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        uint64_t sum = 0;
+
+        for (const endpoint_set *e = loop->datagrams; e; e = e->next)
+            sum += *(const uint64_t *)(const void *)((const char *)quic_endpoint_figures(e->ep) +
+                                                     rows[i].at);
+        figures_set(&loop->figures->own.value[rows[i].id], sum);
+    }
+}
+
 static void endpoint_end(brg_loop *loop)
 {
     endpoint_set *e;
@@ -138,6 +164,7 @@ static const loop_datagrams endpoint_datagrams = {.wanted = endpoint_wanted,
                                                   .route_key = endpoint_route_key,
                                                   .begin = endpoint_begin,
                                                   .drain = endpoint_drain,
+                                                  .figures = endpoint_figures,
                                                   .end = endpoint_end};
 
 void h3_endpoints_set(int on)

@@ -108,6 +108,8 @@ static void session_end(h3_session *h, h3_error code, const char *why)
     session_close(h);
 }
 
+static void h3_drain(brg_conn *bc);
+
 void h3_session_begun(quic_conn *qc)
 {
     brg_conn *bc = quic_conn_bc(qc);
@@ -120,6 +122,8 @@ void h3_session_begun(quic_conn *qc)
     }
     if (h3_control_begin(h))
         h3_fail(h, H3_STREAM_CREATION_ERROR, "the client takes no control stream");
+    if (bc->loop->draining)
+        h3_drain(bc);
     h3_wants(h);
 }
 
@@ -275,7 +279,8 @@ static void h3_drop(brg_conn *bc)
     session_close(h);
 }
 
-/* Requests that are under way are taken: RFC 9114, 5.2. */
+/* Requests that are under way are taken: RFC 9114, 5.2. A client that is about to send its first one, and knows of no other
+ * connection, is told afterwards: some take any GOAWAY for an end. */
 static void h3_drain(brg_conn *bc)
 {
     h3_session *h = bc->above;
@@ -284,7 +289,8 @@ static void h3_drain(brg_conn *bc)
     if (!h->qc || h->leaving || h->streams.ending)
         return;
     h->leaving = bc->loop->monotonic;
-    h3_control_goaway(h, H3_GOAWAY_ALL);
+    if (h->requests)
+        h3_control_goaway(h, H3_GOAWAY_ALL);
     h3_wants(h);
 }
 

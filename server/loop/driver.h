@@ -102,6 +102,8 @@ typedef struct loop_datagrams {
     int (*begin)(brg_loop *loop, brg_listener *l);
     /** The loop takes no further connections. Threads: the loop's own */
     void (*drain)(brg_loop *loop);
+    /** Once a second: set its figures. Threads: as above */
+    void (*figures)(brg_loop *loop);
     /** All its connections are closed. */
     void (*end)(brg_loop *loop);
 } loop_datagrams;

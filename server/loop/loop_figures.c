@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a loop tells of itself (brigade/figures.h): how long its turns take, and once a second what its workers do. */
 #include "loop.h"
+#include "driver.h"
 #include "clock.h"
 #include "counted_lock.h"
 
@@ -79,6 +80,10 @@ void loop_figures_second(brg_loop *loop)
     figures_set(&value[BRG_FIGURE_WAITING], (uint64_t)waiting);
     figures_set(&value[BRG_FIGURE_HTTP2], loop->http2_n);
     figures_set(&value[BRG_FIGURE_STREAMS], loop->http2_streams_n);
+    figures_set(&value[BRG_FIGURE_HTTP3], loop->http3_n);
+    figures_set(&value[BRG_FIGURE_HTTP3_STREAMS], loop->http3_streams_n);
+    if (loop->datagrams)
+        loop_datagrams_offered()->figures(loop);
     if (loop->config->services->figures)
         loop->config->services->figures(loop);
 }

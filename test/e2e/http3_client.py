@@ -43,6 +43,14 @@ def ask(python, client, requests, timeout=60, **settings):
     return [Answer(a) for a in json.loads(done.stdout)]
 
 
+def send(python, url, streams, timeout=60, **more):
+    """Bytes on streams: (is unidirectional, bytes, with FIN) each. @return a dictionary: error of the connection, and streams, by number"""
+    order = {"url": url, "streams": [(uni, data.hex(), fin) for uni, data, fin in streams], **more}
+    done = subprocess.run([python, __file__, "bytes"], input=json.dumps(order), capture_output=True, text=True, timeout=timeout)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return json.loads(done.stdout)
+
+
 class Load:
     """Requests, each with url, sha1 of its body, and kept: one connection for all. They are sent until end(), which tells {"done": NUMBER,
     "faults": [...]}."""
@@ -120,7 +128,7 @@ def by_load(order):
                 if curl.getinfo(pycurl.RESPONSE_CODE) != 200 or hashlib.sha1(out.getvalue()).hexdigest() != r["sha1"]:
                     faults.append(f"{r['url']}: {curl.getinfo(pycurl.RESPONSE_CODE)}, {len(out.getvalue())} bytes")
             except pycurl.error as error:
-                faults.append(f"{r['url']}: {error}")
+                faults.append(f"{r['url']}{' kept' if r.get('kept') else ''}: {error}, {curl.getinfo(pycurl.NUM_CONNECTS)} connections, {curl.getinfo(pycurl.TOTAL_TIME):.2f} s")
             done.append(1)
             if not r.get("kept"):
                 curl.close()
@@ -218,5 +226,62 @@ def by_aioquic(order):
     return asyncio.run(run())
 
 
+def by_bytes(order):
+    """Bytes of the test's own on streams of QUIC: [[uni, hex, fin], ...]. What came of it: the error that ended the connection, and of each stream its
+    reset, or the bytes that came."""
+    import asyncio
+
+    from aioquic.asyncio.client import connect
+    from aioquic.asyncio.protocol import QuicConnectionProtocol
+    from aioquic.quic.configuration import QuicConfiguration
+    from aioquic.quic.events import ConnectionTerminated, StopSendingReceived, StreamDataReceived, StreamReset
+
+    class Client(QuicConnectionProtocol):
+        def __init__(self, *args, **kw):
+            super().__init__(*args, **kw)
+            self.told, self.over, self.wanted = {"error": None, "streams": {}}, asyncio.get_event_loop().create_future(), set()
+
+        def stream(self, i):
+            return self.told["streams"].setdefault(str(i), {"data": "", "reset": None, "stop": None, "fin": False})
+
+        def quic_event_received(self, event):
+            if isinstance(event, ConnectionTerminated):
+                self.told["error"] = event.error_code
+            elif isinstance(event, StreamReset):
+                self.stream(event.stream_id)["reset"] = event.error_code
+            elif isinstance(event, StopSendingReceived):
+                self.stream(event.stream_id)["stop"] = event.error_code
+            elif isinstance(event, StreamDataReceived):
+                s = self.stream(event.stream_id)
+                s["data"] += event.data.hex()
+                s["fin"] = s["fin"] or event.end_stream
+            ended = {int(i) for i, s in self.told["streams"].items() if s["fin"] or s["reset"] is not None}
+            if (self.told["error"] is not None or (self.wanted and self.wanted <= ended)) and not self.over.done():
+                self.over.set_result(None)
+
+    async def run():
+        url = urllib.parse.urlsplit(order["url"])
+        conf = QuicConfiguration(is_client=True, alpn_protocols=["h3"], verify_mode=ssl.CERT_NONE)
+        async with connect(url.hostname, url.port, configuration=conf, create_protocol=Client) as client:
+            quic = client._quic
+            wanted = set()
+            for uni, text, fin in order["streams"]:
+                stream = quic.get_next_available_stream_id(is_unidirectional=uni)
+                quic.send_stream_data(stream, bytes.fromhex(text), end_stream=fin)
+                if not uni:
+                    wanted.add(stream)
+            for stream in order.get("cancelled", []):
+                quic.reset_stream(stream, 0x10c)
+            client.wanted = wanted
+            client.transmit()
+            try:
+                await asyncio.wait_for(asyncio.shield(client.over), order.get("wait", 20))
+            except asyncio.TimeoutError:
+                client.told["late"] = True
+            return json.loads(json.dumps(client.told))  # as it is before our own end
+
+    return asyncio.run(run())
+
+
 if __name__ == "__main__":
-    json.dump({"curl": by_curl, "aioquic": by_aioquic, "load": by_load}[sys.argv[1]](json.loads(sys.stdin.readline())), sys.stdout)
+    json.dump({"curl": by_curl, "aioquic": by_aioquic, "load": by_load, "bytes": by_bytes}[sys.argv[1]](json.loads(sys.stdin.readline())), sys.stdout)
