@@ -43,6 +43,7 @@ static void conn_limits(quic_conn *qc, const quic_setup *setup)
     qc->idle_due = quic_now(qc) + qc->idle;
     qc->pace_due = qc->close_due = qc->prev_until = QUIC_NEVER;
     qc->rtt_min = QUIC_NEVER;
+    qc->again_at = quic_now(qc) + 50000; /* pieces of a hello come together */
     qc->heap_at = UINT32_MAX;
     qc->deadline = QUIC_NEVER;
     qc->sending_tail = &qc->sending;

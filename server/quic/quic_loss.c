@@ -131,6 +131,8 @@ void quic_loss_detect(quic_conn *qc, quic_space_id id)
 
 /* ---- probes ---- */
 
+#define LOSS_AGAIN 20000 /* microseconds between two answers to what came twice */
+
 /* The space whose probe is due first, and when; QUIC_SPACES: none. */
 static quic_space_id loss_probe(const quic_conn *qc, apr_time_t *due)
 {
@@ -208,4 +210,16 @@ void quic_loss_expired(quic_conn *qc)
         loss_probe_content(qc, qc->space[QUIC_S_HANDSHAKE]);
     }
     quic_pending(qc);
+}
+
+void quic_loss_again(quic_conn *qc)
+{
+    if (qc->confirmed || quic_now(qc) < qc->again_at)
+        return;
+    qc->again_at = quic_now(qc) + LOSS_AGAIN;
+    for (int i = QUIC_S_INITIAL; i <= QUIC_S_HANDSHAKE; i++)
+        if (qc->space[i] && qc->space[i]->eliciting && !(qc->retired & 1 << i)) {
+            qc->space[i]->probes = 1;
+            loss_probe_content(qc, qc->space[i]);
+        }
 }

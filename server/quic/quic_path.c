@@ -38,7 +38,8 @@ void quic_path_response(quic_conn *qc, const uint8_t data[8])
     path->challenged = path->challenge_due = 0;
     path->validated = 1;
     qc->has_old = 0;
-    if (qc->space[QUIC_S_APP]) /* what was under way to the old address is found to be lost by this one's ACK */
+    if (qc->space
+            [QUIC_S_APP]) /* what was under way to the old address is found to be lost by this one's ACK */
         qc->space[QUIC_S_APP]->probes = 1;
     quic_mtu_begin(qc);
     quic_pending(qc);

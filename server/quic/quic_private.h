@@ -344,6 +344,7 @@ struct quic_conn {
 
     quic_params peer;
     apr_time_t idle_due, handshake_due, close_due;
+    apr_time_t again_at; /**< quic_loss_again() does something from then on */
     apr_interval_time_t idle;
     uint8_t idle_sent; /**< something was sent that wants an ACK since a packet came */
 
@@ -580,6 +581,8 @@ void quic_loss_late(quic_conn *qc, const quic_sent *s, uint64_t pn, uint64_t lar
 /** When that, or a probe, is due. */
 apr_time_t quic_loss_due(const quic_conn *qc);
 void quic_loss_expired(quic_conn *qc);
+/** The client says again what came already: it has not heard the answer, which is sent again. RFC 9002, 6.2.3 */
+void quic_loss_again(quic_conn *qc);
 
 /* ---- quic_cubic.c ---- */
 

@@ -197,5 +197,7 @@ int quic_tls_crypto(quic_conn *qc, quic_space_id id, uint64_t off, const uint8_t
     BRG_ASSERT(qc->space[id] && qc->in_call);
     if (off + len > in->next + QUIC_CRYPTO_MOST)
         return -QUIC_CRYPTO_BUFFER_EXCEEDED;
+    if (off + len <= in->next && id != QUIC_S_APP)
+        quic_loss_again(qc);
     return quic_reorder_put(in, off, data, len, QUIC_REORDER_RANGES, tls_deliver, &to);
 }
