@@ -36,7 +36,7 @@ typedef struct ssi_esi_piece {
 typedef struct ssi_esi_scan {
     const char *at, *end;
     const char *comment_end;           /**< within <!--esi: its "-->" */
-    int no_comment_end, no_remove_end; /**< of what begins from here on */
+    int no_comment_end, no_remove_end, no_inline_end; /**< of what begins from here on */
 } ssi_esi_scan;
 
 /**

@@ -10,6 +10,7 @@
 #define ESI_COMMENT "<!--esi"
 #define ESI_COMMENT_END "-->"
 #define ESI_REMOVE_END "</esi:remove>"
+#define ESI_INLINE_END "</esi:inline>"
 #define ESI_INCLUDE_END "</esi:include>"
 #define ESI_PREFIX "<esi:"
 #define ESI_LEN(text) (sizeof(text) - 1)
@@ -114,8 +115,9 @@ static int esi_give(ssi_esi_scan *s, ssi_esi_piece *piece, ssi_esi_kind kind, co
     return 1;
 }
 
-/* @return 1: what stands here is left out, and s->at is behind it */
-static int esi_remove(ssi_esi_scan *s, const esi_tag *tag)
+/* @param none  set if there is no such end any more. @return 1: what stands here is left out, and s->at is behind it */
+static int esi_leave_out(ssi_esi_scan *s, const esi_tag *tag, const char *end, apr_size_t len,
+                         int *none)
 {
     const char *close;
 
@@ -123,14 +125,22 @@ static int esi_remove(ssi_esi_scan *s, const esi_tag *tag)
         s->at = tag->end;
         return 1;
     }
-    if (s->no_remove_end)
+    if (*none)
         return 0;
-    close =
-        memmem(tag->end, (apr_size_t)(s->end - tag->end), ESI_REMOVE_END, ESI_LEN(ESI_REMOVE_END));
-    s->no_remove_end = !close;
+    close = memmem(tag->end, (apr_size_t)(s->end - tag->end), end, len);
+    *none = !close;
     if (close)
-        s->at = close + ESI_LEN(ESI_REMOVE_END);
+        s->at = close + len;
     return close != NULL;
+}
+
+/* What esi:remove has is for who knows no ESI; what esi:inline has is one more copy of a part that is asked for by its URL. */
+static int esi_is_left_out(ssi_esi_scan *s, const esi_tag *tag)
+{
+    if (esi_is(tag->name, tag->name_len, "remove"))
+        return esi_leave_out(s, tag, ESI_REMOVE_END, ESI_LEN(ESI_REMOVE_END), &s->no_remove_end);
+    return esi_is(tag->name, tag->name_len, "inline") &&
+           esi_leave_out(s, tag, ESI_INLINE_END, ESI_LEN(ESI_INLINE_END), &s->no_inline_end);
 }
 
 static int esi_include(ssi_esi_scan *s, const esi_tag *tag, ssi_esi_piece *piece)
@@ -157,7 +167,7 @@ static int esi_element(ssi_esi_scan *s, ssi_esi_piece *piece)
         s->at = tag.end;
         return 0;
     }
-    if (esi_is(tag.name, tag.name_len, "remove") && esi_remove(s, &tag))
+    if (esi_is_left_out(s, &tag))
         return 0;
     if (esi_is(tag.name, tag.name_len, "include") && tag.src.at && tag.src.len)
         return esi_include(s, &tag, piece);

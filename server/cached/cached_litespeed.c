@@ -19,7 +19,7 @@
 #define LS_VARY_COOKIE "_lscache_vary"
 #define LS_VARY_PLAIN 64 /* bytes of what tells answers apart that stand in a key as they are */
 
-ap_filter_rec_t *cached_ls_filter_rec;
+ap_filter_rec_t *cached_ls_filter_rec, *cached_ls_raw_filter_rec;
 
 /* ---- what rules said ---- */
 
@@ -273,6 +273,60 @@ void cached_ls_say(cached_request *q, int hit)
 
     apr_table_setn(q->r->headers_out, "X-LiteSpeed-Cache",
                    hit ? is_private ? "hit,private" : "hit" : "miss");
+}
+
+/* ---- pages with blocks ---- */
+
+#define LS_BLOCKS "content=\"ESI/1.0\""
+
+int cached_ls_has_blocks(const cached_request *q)
+{
+    return FRESH_FIND(&q->stored.head, "surrogate-control") != NULL;
+}
+
+/* The other instance of CACHE_SAVE stands behind the blocks. @return 1: they are put in */
+static int ls_saves_before_blocks(cached_request *q, request_rec *r)
+{
+    int is_put_in = 0;
+
+    for (ap_filter_t *f = r->output_filters, *next; f; f = next) {
+        next = f->next;
+        is_put_in |= !strcasecmp(f->frec->name, "ssi_esi");
+        if (f->frec == cached_save_filter && f->ctx == q && is_put_in)
+            ap_remove_output_filter(f);
+    }
+    return is_put_in;
+}
+
+/* Validators are of the page without its blocks. */
+static void ls_announce_blocks(request_rec *r)
+{
+    static const char *const names[] = {"ETag", "Last-Modified"};
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        apr_table_unset(r->headers_out, names[i]);
+        apr_table_unset(r->err_headers_out, names[i]);
+    }
+    apr_table_setn(r->headers_out, "Surrogate-Control", LS_BLOCKS);
+}
+
+apr_status_t cached_ls_raw_filter(ap_filter_t *f, apr_bucket_brigade *in)
+{
+    cached_request *q = f->ctx;
+
+    if (APR_BRIGADE_EMPTY(in) || (!q->ls->raw && APR_BUCKET_IS_METADATA(APR_BRIGADE_FIRST(in)) &&
+                                  !APR_BUCKET_IS_EOS(APR_BRIGADE_FIRST(in))))
+        return ap_pass_brigade(f->next, in);
+    if (!q->ls->raw) {
+        cached_ls_take(f->r, q->ls);
+        if (!q->ls->said.has_esi || f->r->status != HTTP_OK || !ls_saves_before_blocks(q, f->r)) {
+            ap_remove_output_filter(f);
+            return ap_pass_brigade(f->next, in);
+        }
+        q->ls->raw = 1;
+        ls_announce_blocks(f->r);
+    }
+    return cached_save(f, in);
 }
 
 /* ---- PHP ---- */

@@ -198,8 +198,9 @@ void cached_ls_take(request_rec *r, struct cached_ls *to)
         ls_purge_all(r, value[3]);
     if (value[4])
         ls_purge_all(r, value[4]);
-    if (!to)
+    if (!to || to->took)
         return;
+    to->took = 1;
     if (value[0])
         cached_ls_control_read(&to->said, value[0]);
     to->tags = value[1];
@@ -213,6 +214,8 @@ const char *cached_ls_decide(cached_request *q)
     struct cached_ls *ls = q->ls;
     const cached_ls_control *c = ls->said.has ? &ls->said : &ls->rules;
 
+    if (c->has_esi && !ls->raw)
+        return LS_FIELD ": esi=on, and SSIEsi is not on";
     if (!c->has)
         return LS_FIELD " is not there";
     if (c->no_store)

@@ -41,6 +41,8 @@ struct cached_ls {
     const char *tags;    /**< X-LiteSpeed-Tag; NULL: none */
     const char *cookies; /**< X-LiteSpeed-Vary: "cookie=a,cookie=b"; NULL: none */
     uint8_t kind;        /**< cached_ls_kind of q->key */
+    uint8_t took;        /**< the fields of the answer were read */
+    uint8_t raw;         /**< it is stored as PHP sent it, and its blocks are put in each time */
 };
 
 /** 1: LiteSpeedCache is on for its virtual host. */
@@ -72,6 +74,8 @@ void cached_ls_begin(cached_request *q);
 void cached_ls_use_key(cached_request *q, cached_ls_kind kind);
 /** As cached_find(), for each kind in turn. */
 void cached_ls_find(cached_request *q);
+/** 1: what is stored is a page whose blocks are put in each time it is sent. */
+int cached_ls_has_blocks(const cached_request *q);
 /** X-LiteSpeed-Cache of the answer. @param hit  0: it was fetched, and is stored */
 void cached_ls_say(cached_request *q, int hit);
 /** A rule set a variable: brigade/litespeed.h */
@@ -80,7 +84,9 @@ int brg_litespeed_variable(request_rec *r, const char *name, const char *value);
 void cached_ls_tell_php(request_rec *r);
 void cached_ls_insert_filter(request_rec *r);
 apr_status_t cached_ls_filter(ap_filter_t *f, apr_bucket_brigade *in);
-extern ap_filter_rec_t *cached_ls_filter_rec;
+/** Where the page has blocks: CACHE_SAVE in front of the filter that puts them in. Its context is q. */
+apr_status_t cached_ls_raw_filter(ap_filter_t *f, apr_bucket_brigade *in);
+extern ap_filter_rec_t *cached_ls_filter_rec, *cached_ls_raw_filter_rec;
 
 /* ---- fields of answers (cached_litespeed_fields.c) ---- */
 

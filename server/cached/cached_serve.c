@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A stored response on its way to a client. */
 #include "cached_composed_private.h"
-#include "cached_part_private.h"
 #include "cached_litespeed_private.h"
+#include "cached_part_private.h"
 #include "cached_save_private.h"
 #include "brigade/assert.h"
 #include "brigade/loop.h"
@@ -90,6 +90,10 @@ void cached_head_apply(cached_request *q, int age)
 
 ap_filter_t *cached_filters_behind(request_rec *r)
 {
+    const cached_request *q = cached_of(r);
+
+    if (q && q->ls && cached_ls_has_blocks(q))
+        return r->output_filters;
     for (ap_filter_t *f = r->output_filters; f; f = f->next)
         if (f->frec == cached_place_filter || f->frec == cached_save_filter ||
             f->frec == cached_part_filter)
@@ -145,7 +149,8 @@ static int serve_from_store(cached_request *q, ap_filter_t *to, const char *reas
     cached_tell(q, serve_outcome(q, revalidated), reason, revalidated ? HTTP_NOT_MODIFIED : 0);
     if (q->ls)
         cached_ls_say(q, 1);
-    if (r->status == HTTP_OK && (status = serve_conditions(q)) != OK) {
+    if (r->status == HTTP_OK && !(q->ls && cached_ls_has_blocks(q)) &&
+        (status = serve_conditions(q)) != OK) {
         r->status_line = NULL;
         if (status != HTTP_NOT_MODIFIED && !revalidated)
             return status;

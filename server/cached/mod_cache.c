@@ -38,6 +38,8 @@ static int cache_miss(cached_request *q)
             return DECLINED;
         }
     cached_add_save(q, r);
+    if (q->ls && !r->main)
+        ap_add_output_filter_handle(cached_ls_raw_filter_rec, q, r, r->connection);
     return DECLINED;
 }
 
@@ -305,6 +307,8 @@ static void cache_hooks(apr_pool_t *p)
     APR_REGISTER_OPTIONAL_FN(brg_litespeed_variable);
     ap_hook_insert_filter(cached_ls_insert_filter, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_insert_error_filter(cached_ls_insert_filter, NULL, NULL, APR_HOOK_MIDDLE);
+    cached_ls_raw_filter_rec = ap_register_output_filter(
+        "CACHE_SAVE_RAW", cached_ls_raw_filter, NULL, (ap_filter_type)(AP_FTYPE_RESOURCE - 1));
     cached_ls_filter_rec = ap_register_output_filter("CACHE_LITESPEED", cached_ls_filter, NULL,
                                                      (ap_filter_type)(AP_FTYPE_PROTOCOL - 1));
     ap_hook_pre_config(cache_pre_config, NULL, NULL, APR_HOOK_MIDDLE);

@@ -263,3 +263,58 @@ def test_poisoning_by_hosts_and_cookies(site):
 def test_cookies_of_one_client_are_not_stored(site):
     server = site()
     assert server.get(f"/a?{PUBLIC}&cookie=1")["Set-Cookie"] and not server.get(f"/a?{PUBLIC}&cookie=1")["Set-Cookie"]
+
+
+# ---- blocks ----
+
+BLOCKS = r"""<?php
+if (isset($_GET['block'])) {
+    header('X-LiteSpeed-Cache-Control: ' . $_GET['_control']);
+    header('X-LiteSpeed-Tag: ' . $_GET['block']);
+    echo $_GET['block'], '=', $_COOKIE['user'] ?? '-', '=', bin2hex(random_bytes(4)), '=', $_SERVER['ESI_REFERER'];
+    exit;
+}
+foreach (['purge'] as $name) if (isset($_GET[$name])) header("X-LiteSpeed-Purge: $_GET[$name]");
+header('X-LiteSpeed-Cache-Control: public,max-age=100,esi=on');
+header('X-LiteSpeed-Tag: page');
+header('ETag: "same"');
+echo 'page ', bin2hex(random_bytes(4)), " [<esi:include src='/?block=cart&_control=private%2Cmax-age%3D100' cache-control='private' as-var='1' />] [<esi:include src='/?block=news&_control=public%2Cmax-age%3D100' />]",
+    " [<esi:include src='/?block=nonce&_control=no-cache' combine='sub' />]<esi:inline name='/?x' cache-control='no-cache' cache-tag='t'>inline</esi:inline>";
+"""
+ESI = '<Directory @ROOT@/htdocs>\nOptions +Includes\nSSIEsi On\n</Directory>\n'
+
+
+def parts(server, target, cookie=None, **fields):
+    got = ask(server, target, cookie, **fields)
+    assert got.status == 200 and b"esi:" not in got.body and b"inline" not in got.body and not got["Surrogate-Control"], got.body
+    page, cart, news, nonce = re.fullmatch(rb"page (\w+) \[cart=(.*?)\] \[news=(.*?)\] \[nonce=(.*?)\]", got.body).groups()
+    return got["X-LiteSpeed-Cache"], page, cart, news, nonce
+
+
+def test_blocks_of_a_stored_page(site):
+    server = site(more=ESI, files={"index.php": BLOCKS})
+    anna, bert = "PHPSESSID=1; user=anna", "PHPSESSID=2; user=bert"
+    first, again = parts(server, "/", anna), parts(server, "/", anna)
+    assert (first[0], again[0]) == ("miss", "hit") and first[1:4] == again[1:4] and first[4] != again[4] and first[2].startswith(b"anna=") and first[2].endswith(b"=/")
+    other = parts(server, "/", bert, **{"If-None-Match": '"same"', "If-Modified-Since": "Mon, 01 Jan 2035 00:00:00 GMT"})
+    assert other[1] == first[1] and other[3] == first[3] and other[2].startswith(b"bert=") and parts(server, "/", bert)[2] == other[2]
+    assert parts(server, "/")[2].startswith(b"-=") and parts(server, "/")[2] != parts(server, "/")[2], "no session: asked for each time"
+
+
+def test_a_block_is_purged_by_itself(site):
+    server = site(more=ESI, files={"index.php": BLOCKS})
+    a = "PHPSESSID=1; user=anna"
+    first = parts(server, "/", a)
+    ask(server, "/other?purge=private,cart", a)
+    second = parts(server, "/", a)
+    assert second[1] == first[1] and second[3] == first[3] and second[2] != first[2]
+    ask(server, "/other?purge=news", a)
+    third = parts(server, "/", a)
+    assert third[1] == first[1] and third[3] != second[3] and third[2] == second[2]
+    ask(server, "/other?purge=page", a)
+    assert parts(server, "/", a)[1] != first[1]
+
+
+def test_blocks_without_the_filter_are_not_stored(site):
+    server = site(files={"index.php": BLOCKS})
+    assert number(ask(server, "/")) == b"page" and ask(server, "/").body != ask(server, "/").body
