@@ -35,7 +35,7 @@ typedef struct ssi_esi_piece {
 /** Where a scan is. Begins as {document, its end}. */
 typedef struct ssi_esi_scan {
     const char *at, *end;
-    const char *comment_end;           /**< within <!--esi: its "-->" */
+    const char *comment_end;                          /**< within <!--esi: its "-->" */
     int no_comment_end, no_remove_end, no_inline_end; /**< of what begins from here on */
 } ssi_esi_scan;
 
