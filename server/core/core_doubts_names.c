@@ -151,7 +151,8 @@ static void names_cache(core_doubts *d, const ap_directive_t *node)
 {
     const char *type = core_doubts_word(d, node, 0);
 
-    if (*type != '/' && strcmp(type, "memory") && strcmp(type, "disk") && strcmp(type, "socache"))
+    if (*type != '/' && strcmp(type, "memory") && strcmp(type, "disk") && strcmp(type, "socache") &&
+        ap_cstr_casecmp(type, "public") && ap_cstr_casecmp(type, "private"))
         core_doubts_say(
             d, node,
             "CacheEnable: there is no kind of cache %s; write memory (which all processes "

@@ -49,6 +49,12 @@ static const char *handler_of_type(request_rec *r)
     return apr_pstrmemdup(r->pool, r->content_type, (apr_size_t)(end - r->content_type));
 }
 
+void handler_name(request_rec *r)
+{
+    if (!r->handler)
+        r->handler = handler_of_type(r);
+}
+
 static int handler_result_is_valid(request_rec *r, int result)
 {
     switch (result) {
@@ -89,8 +95,7 @@ int handler_run(request_rec *r)
                       r->filename);
         return HTTP_FORBIDDEN;
     }
-    if (!r->handler)
-        r->handler = handler_of_type(r);
+    handler_name(r);
     if (__builtin_expect(handler_instead != NULL, 0) && handler_instead(r, configured) == OK) {
         r->handler = configured;
         return OK;

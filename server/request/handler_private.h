@@ -21,4 +21,7 @@ int handler_prepare(request_rec *r);
  */
 int handler_run(request_rec *r);
 
+/** Handlers count on r->handler: where the configuration names none it is what the type says, or "default-handler". */
+void handler_name(request_rec *r);
+
 #endif

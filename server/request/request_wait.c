@@ -6,6 +6,7 @@
  * such a thread is on its way when the request ends, the note's call frees it.
  */
 #include "request_wait.h"
+#include "handler_private.h"
 #include "connection.h"
 #include "loop.h"
 #include "request_context.h"
@@ -302,6 +303,8 @@ request_end request_wait_end(brg_conn *bc, request_rec **first, int *status)
 {
     struct brg_waiting *w = waiting_take(bc);
     request_rec *r = w->r;
+    const int in_handler = request_wait_place_of(r) == REQUEST_WAITS_IN_HANDLER;
+    const char *configured = r->handler;
 
     BRG_ASSERT(bc->state == CONN_REQUEST && w->came && loop_self() == bc->loop);
     *first = request_first(r);
@@ -309,7 +312,11 @@ request_end request_wait_end(brg_conn *bc, request_rec **first, int *status)
                            REQUEST_WAITS_IN_HANDLER) /* an internal redirect of go_on() may wait */
         request_allow_rerun(r);
     request_allow_follow(*first);
+    if (in_handler)
+        handler_name(r); /* go_on() may run handlers, which count on one */
     *status = w->go_on(r, w->baton, w->came);
+    if (in_handler)
+        r->handler = configured;
     waiting_free(w);
     if (request_wait_place_of(r) == REQUEST_WAITS_IN_ACCESS &&
         (*status == OK || *status == DECLINED) && !request_waits(r->connection)) {

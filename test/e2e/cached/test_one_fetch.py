@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """One fetch for many: clients that ask for what is on its way wait for it, on all loops, and get it while it comes."""
+import contextlib
 import os
 import socket
 import threading
@@ -321,3 +322,17 @@ def test_lock_off(serve, backend):
     gate.open.set()
     end(threads)
     assert all(g.body == b"each\n" for g in got)
+
+
+def test_files_that_many_ask_for_at_once(serve):
+    """Who waited for another loop's fetch of a file in vain runs the handlers, which count on r->handler: the configuration names none."""
+    names = [f"f{i}.html" for i in range(90)]
+    server = serve("EventLoops 2\nCacheEnable memory /\nRewriteEngine On\n<Directory @ROOT@/htdocs>\nRewriteEngine On\nRewriteRule ^none - [F]\nHeader set Cache-Control no-store\n</Directory>\n",
+                   files={name: name * 2000 for name in names})
+    with contextlib.ExitStack() as stack:
+        clients = [stack.enter_context(server.connect()) for _ in range(16)]
+        for name in names:
+            for client in clients:
+                client.send(f"GET /{name} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+            for client in clients:
+                assert client.read_response().body == name.encode() * 2000
