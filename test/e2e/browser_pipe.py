@@ -96,12 +96,12 @@ def _at_three_and_four(commands, answers):
 
 
 @contextlib.contextmanager
-def browser(*options):
-    """A browser with nothing in its profile."""
+def browser(*options, certificates=False):
+    """A browser with nothing in its profile. certificates: it looks at them."""
     (its_commands, commands), (answers, its_answers) = os.pipe(), os.pipe()
     with tempfile.TemporaryDirectory(prefix="brigade-browser-", ignore_cleanup_errors=True) as profile, open(os.path.join(profile, "log"), "wb") as log:
         process = subprocess.Popen([PROGRAM, "--headless", "--no-sandbox", "--disable-gpu", "--remote-debugging-pipe", "--hide-scrollbars",
-                                    "--ignore-certificate-errors", f"--user-data-dir={profile}/profile", *options], stdin=subprocess.DEVNULL,
+                                    *([] if certificates else ["--ignore-certificate-errors"]), f"--user-data-dir={profile}/profile", *options], stdin=subprocess.DEVNULL,
                                    stdout=log, stderr=log, close_fds=False, preexec_fn=lambda: _at_three_and_four(its_commands, its_answers))
         os.close(its_commands)
         os.close(its_answers)
