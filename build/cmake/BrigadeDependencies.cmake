@@ -49,7 +49,7 @@ macro(brigade_coding option package module)
 endmacro()
 brigade_coding(BRIGADE_ZLIB zlib deflate mod_deflate.c inflate.c inflate_input.c inflate_output.c)
 brigade_coding(BRIGADE_BROTLI libbrotlienc brotli mod_brotli.c)
-brigade_coding(BRIGADE_ZSTD libzstd zstd mod_zstd.c)
+brigade_coding(BRIGADE_ZSTD libzstd zstd mod_zstd.c dictionary.c dictionary_store.c)
 
 set(BRIGADE_MAXMIND "")
 brigade_optional(BRIGADE_MAXMINDDB libmaxminddb MAXMINDDB "MaxMind's files for ASTable")

@@ -3,6 +3,7 @@
  * mod_zstd: the coding zstd, by libzstd. The filter ZSTD_COMPRESS.
  */
 #include "compress_private.h"
+#include "dictionary_private.h"
 #include "http_core.h"
 #include <zstd.h>
 
@@ -117,6 +118,8 @@ static const command_rec zstd_commands[] = {
         "Level for whole files, which are kept in memory (default: ZstdCompressionLevel)"),
     AP_INIT_TAKE1("ZstdCompressionWindow", compress_set_number, NUMBER_INFO(zstd_window), RSRC_CONF,
                   "Window of compression, as a power of two: 10 to 23 (default: by level)"),
+    AP_INIT_ITERATE("ZstdDictionary", dictionary_set, NULL, RSRC_CONF,
+                    "Paths of files whose next version is sent as what differs: /assets/app*.js"),
     AP_INIT_FLAG("ZstdPrivate", compress_set_private, CODER_INFO, RSRC_CONF | ACCESS_CONF,
                  "Responses that depend on credentials are compressed, too (default Off)"),
     {NULL, {NULL}, NULL, 0, RAW_ARGS, NULL},
@@ -125,6 +128,7 @@ static const command_rec zstd_commands[] = {
 static void zstd_register_hooks(apr_pool_t *p)
 {
     compress_register(p, &zstd_coder, zstd_filter);
+    dictionary_register();
 }
 
 module AP_MODULE_DECLARE_DATA zstd_module = {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sha256.h"
 #include "brigade/assert.h"
+#include "brigade/util.h"
 #include <string.h>
 
 static const uint32_t sha256_k[64] = {
@@ -92,4 +93,13 @@ void sha256_end(sha256 *s, unsigned char digest[SHA256_BYTES])
     BRG_ASSERT(s->bytes % SHA256_BLOCK == 0);
     for (int i = 0; i < SHA256_BYTES; i++)
         digest[i] = (unsigned char)(s->h[i / 4] >> (24 - 8 * (i % 4)));
+}
+
+BRG_DECLARE(void) brg_sha256(const void *bytes, apr_size_t n, unsigned char digest[32])
+{
+    sha256 s;
+
+    sha256_begin(&s);
+    sha256_add(&s, bytes, n);
+    sha256_end(&s, digest);
 }
