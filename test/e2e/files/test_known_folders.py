@@ -233,7 +233,19 @@ def test_many_names_and_folders_are_bounded(site):
 def test_what_is_known_is_not_looked_at(site, tmp_path, target, calls):
     if not shutil.which("strace"):
         pytest.skip("no strace")
-    server, c = site
+    looked_at(*site, tmp_path, target)
+
+
+def test_missing_names_are_known_to_a_process_with_one_thread(serve, tmp_path):
+    """It reads the names of a folder itself."""
+    if not shutil.which("strace"):
+        pytest.skip("no strace")
+    server = serve("LoadModule mpm_prefork_module modules/mod_mpm_prefork.so\nStartServers 1\nMaxRequestWorkers 1\nServerLimit 1\nMaxKeepAliveRequests 0\nErrorDocument 404 gone\n", SITE)
+    with server.connect() as c:
+        looked_at(server, c, tmp_path, "/a/b/none%d", most=0)
+
+
+def looked_at(server, c, tmp_path, target, most=15):
     old = time.time() - 100
     for name in ("404.html", "php/index.html"):
         os.utime(server.path("htdocs/" + name), (old, old))
@@ -253,4 +265,4 @@ def test_what_is_known_is_not_looked_at(site, tmp_path, target, calls):
         trace.terminate()
         trace.communicate()
     seen = [line for line in (tmp_path / "calls").read_text().splitlines() if any(f"{call}(" in line for call in ("open", "openat", "openat2", "newfstatat", "statx", "stat", "pread64", "preadv2", "futex"))]
-    assert len(seen) <= 15, "\n".join(seen[:40])  # a hundred and more, if each request looks; a worker may have come by once
+    assert len(seen) <= most, "\n".join(seen[:40])  # a hundred and more, if each request looks; a worker may have come by once
