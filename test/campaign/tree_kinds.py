@@ -27,12 +27,20 @@ def exchange(one, two):
         raise Skip(os.strerror(ctypes.get_errno()))
 
 
+RULES = [  # that look at what is there, or lead away what is not
+    "RewriteEngine On\nRewriteCond %{REQUEST_FILENAME} !-f\nRewriteCond %{REQUEST_FILENAME} !-d\nRewriteRule . /b.txt [L]\n",
+    "RewriteEngine On\nRewriteRule ^none/(.*)$ /sub/x.html?$1 [L,R=301]\n", "RewriteEngine On\nRewriteCond %{DOCUMENT_ROOT}/later.txt -s\nRewriteRule ^none - [F]\n",
+    "RewriteEngine On\nRewriteCond %{REQUEST_URI} -U\nRewriteRule ^none /a.html [L]\n", "FallbackResource /a.html\n", "<Files none*>\nRequire all denied\n</Files>\n",
+    "<If \"-f '%{DOCUMENT_ROOT}/later.txt'\">\nHeader set X-Later yes\n</If>\n", "ErrorDocument 404 gone\nErrorDocument 403 /b.txt\n",
+]
+
+
 def _content(site, name, rng):
     """Something new that fits the name."""
     if name.endswith((".htaccess", "acl")):
         if site.visible:
             return f"Header set X-V {site.text().split()[1]}\n"
-        return rng.choice([DENY, GRANT, f"Header set X-V {site.version}\n", "", "Options -Indexes\n", "DirectoryIndex x.html z.html\n", "ErrorDocument 404 /b.txt\n", "ForceType text/x-v\n", "Options -FollowSymLinks\n", "Options SymLinksIfOwnerMatch\n", "nonsense\n", "Redirect /sub/x.html /b.txt\n", "Header set ETag x\n"])
+        return rng.choice([DENY, GRANT, f"Header set X-V {site.version}\n", "", "Options -Indexes\n", "DirectoryIndex x.html z.html\n", "ErrorDocument 404 /b.txt\n", "ForceType text/x-v\n", "Options -FollowSymLinks\n", "Options SymLinksIfOwnerMatch\n", "nonsense\n", "Redirect /sub/x.html /b.txt\n", "Header set ETag x\n", *RULES])
     if name.endswith(".shtml"):
         return rng.choice([PLAN["htdocs/pages/p.shtml"], PLAN["htdocs/pages/q.shtml"], "plain\n", '<!--#include virtual="/a.html" -->\n']) + site.text()
     return site.text()

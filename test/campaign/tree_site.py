@@ -93,6 +93,9 @@ TARGETS = {
     "htdocs/idxl": ["/idxl/"], "htdocs/idxt": ["/idxt/"], "htdocs/rw": ["/rw/a.html", "/rw/a.htm", "/rw/c.htm"], "htdocs/fall": ["/fall/f.html", "/fall/none"], "htdocs/exec": ["/exec/e.html"], "htdocs/modes": ["/modes/f.html", "/modes/in/g.html", "/modes/"], "htdocs/m": ["/m/f.html", "/m/o.html", "/m/"],
     "htdocs/gz": ["/gz/a.html.gz"], "outside": ["/up.html", "/alias/o.html", "/alias/in/o.html", "/single", "/lout/o.html", "/owner/out.html", "/alias/h.html", "/alias/"], "other": [], "htdocs/later.txt": ["/later.txt"], "htdocs": ["/", "/a.html", "/sub/x.html"],
 }
+for folder, more in {"sub": ["/sub/none", "/sub/deep/none/x", "/ld/none", "/lchain/deep/none/x"], "ht": ["/ht/none", "/ht/none/2026/page/", "/ht/in/none"], "noht": ["/noht/none", "/noht/in/none/x"],
+                     "acl": ["/acl/none", "/acl/none/x/"], "fixed": ["/fixed/none"], "lht": ["/lht/none"], "modes": ["/modes/in/none"], "rw": ["/rw/none.htm"]}.items():
+    TARGETS[f"htdocs/{folder}"] += more
 ALL_TARGETS = sorted({t for ts in TARGETS.values() for t in ts})
 
 
