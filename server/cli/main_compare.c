@@ -12,6 +12,7 @@
 #include "main_trial.h"
 #include "clock.h"
 #include "brigade/assert.h"
+#include "brigade/sms.h"
 
 #include "http_main.h"
 
@@ -47,7 +48,9 @@ static struct {
     int asked;
     int bare; /* the first row alone, as figures: for with= of another one */
     int connections, rounds;
-    const char *svg, *with;
+    const char *svg, *page, *json; /* files to write */
+    const char *with;
+    double most; /* so many times what the cheapest system costs is a failure; 0: nothing is */
     const char *urls[COMPARE_URLS];
     int urls_n;
     int out; /* of a process that measures: where its figures go */
@@ -189,6 +192,22 @@ static int compare_measure(process_rec *process, int row, const char *url, compa
     return n == (ssize_t)sizeof *out && status == 0 && out->cpu_us > 0;
 }
 
+static void compare_keep(compare_figure *best, compare_figure *worst, const compare_figure *one)
+{
+    const int first = !(best->cpu_us > 0);
+
+    if (first || one->cpu_us < best->cpu_us) {
+        best->cpu_us = one->cpu_us;
+        best->resident_kib = one->resident_kib;
+    }
+    if (first || one->rate > best->rate)
+        best->rate = one->rate;
+    if (first || one->cpu_us > worst->cpu_us)
+        worst->cpu_us = one->cpu_us;
+    if (first || one->rate < worst->rate)
+        worst->rate = one->rate;
+}
+
 static void compare_round(process_rec *process, compare_table *t)
 {
     for (int url = 0; url < t->urls_n; url++)
@@ -200,17 +219,42 @@ static void compare_round(process_rec *process, compare_table *t)
             t->absent[row] = !compare_measure(process, row, t->urls[url], &one);
             if (t->absent[row])
                 continue;
-            if (!best->cpu_us || one.cpu_us < best->cpu_us)
-                *best = one;
+            compare_keep(best, &t->worst[url][row], &one);
         }
 }
 
 /* ---- the command ---- */
 
+/* 1 if the other program says that it was built without memory systems. */
+static int compare_is_stock(void)
+{
+    char line[512];
+    int ends[2], stock = 0;
+    pid_t child;
+    FILE *in;
+
+    if (pipe2(ends, O_CLOEXEC) || (child = fork()) < 0)
+        return 0;
+    if (!child) {
+        const char *const args[] = {compare.with, "-V", NULL};
+
+        dup2(ends[1], STDOUT_FILENO);
+        execv(compare.with, (char *const *)(uintptr_t)args);
+        _exit(2);
+    }
+    close(ends[1]);
+    in = fdopen(ends[0], "r");
+    while (in && fgets(line, sizeof line, in))
+        stock |= strstr(line, "MEMORY=OFF") != NULL;
+    if (in)
+        fclose(in);
+    return main_wait(child) == 0 && stock;
+}
+
 static const char *compare_name(int row)
 {
     if (row == COMPARE_OTHER)
-        return apr_filepath_name_get(compare.with);
+        return compare_is_stock() ? "stock APR pools" : apr_filepath_name_get(compare.with);
     return compare_systems[row] ? compare_systems[row] : "as configured";
 }
 
@@ -221,6 +265,12 @@ static int compare_setting(const char *arg)
         compare.bare = 1;
     else if (!strncmp(arg, "svg=", 4))
         compare.svg = arg + 4;
+    else if (!strncmp(arg, "html=", 5))
+        compare.page = arg + 5;
+    else if (!strncmp(arg, "json=", 5))
+        compare.json = arg + 5;
+    else if (!strncmp(arg, "most=", 5))
+        compare.most = atof(arg + 5);
     else if (!strncmp(arg, "with=", 5))
         compare.with = arg + 5;
     else if (!strncmp(arg, "rounds=", 7))
@@ -237,7 +287,8 @@ static void compare_usage(process_rec *process)
 {
     fprintf(stderr,
             "Usage: %s [options] " COMPARE_OPTION
-            " [requests=N] [rounds=N] [svg=FILE] [with=PROGRAM] URL...\n",
+            " [requests=N] [rounds=N] [svg=FILE] [html=FILE] [json=FILE]\n"
+            "       [most=FACTOR] [with=PROGRAM] URL...\n",
             process->argv[0]);
     mpm_process_exit(process, 2);
 }
@@ -268,16 +319,58 @@ int main_compare_is_asked(void)
     return compare.asked;
 }
 
+static void compare_write(process_rec *process, const char *path,
+                          void (*write_it)(const compare_table *t, FILE *out),
+                          const compare_table *t)
+{
+    FILE *file = path ? fopen(path, "we") : NULL;
+    int failed = path && !file;
+
+    if (file) {
+        write_it(t, file);
+        failed = fclose(file) != 0;
+    }
+    if (!failed)
+        return;
+    fprintf(stderr, "%s: %s: %s\n", process->short_name, path, strerror(errno));
+    mpm_process_exit(process, 2);
+}
+
+/* 1: what is configured costs more than was allowed, which is said. */
+static int compare_is_dear(const process_rec *process, const compare_table *t)
+{
+    int dear = 0;
+
+    for (int url = 0; url < t->urls_n && compare.most > 0; url++) {
+        const compare_figure *f = t->figure[url];
+        int least = 0;
+
+        for (int row = 1; row < COMPARE_OTHER; row++)
+            if (!t->absent[row] && f[row].cpu_us < f[least].cpu_us)
+                least = row;
+        if (f[0].cpu_us <= compare.most * f[least].cpu_us)
+            continue;
+        dear = 1;
+        fprintf(stderr, "%s: %s: what is configured costs %.2f times what %s costs (most=%g)\n",
+                process->short_name, t->urls[url], f[0].cpu_us / f[least].cpu_us, t->names[least],
+                compare.most);
+    }
+    return dear;
+}
+
 void main_compare(process_rec *process)
 {
     static compare_table t;
-    FILE *file;
 
     BRG_ASSERT(compare.urls_n > 0);
     if (compare.bare) {
         compare.out = STDOUT_FILENO;
         compare_serve(process, NULL, compare.urls[0]);
     }
+    /* A module file that needs the program to begin anew would have each measurement do all of this again. */
+    (void)brg_sms_static_tls_retry("static TLS");
+    if (getloadavg(&t.load, 1) != 1)
+        t.load = 0;
     t.urls = compare.urls;
     t.urls_n = compare.urls_n;
     t.requests = compare.connections * COMPARE_ON_CONNECTION;
@@ -289,11 +382,8 @@ void main_compare(process_rec *process)
     if (t.absent[0])
         mpm_process_exit(process, 2);
     compare_print(&t, stdout);
-    if (!compare.svg)
-        mpm_process_exit(process, 0);
-    if (!(file = fopen(compare.svg, "we")) || (compare_draw(&t, file), fclose(file))) {
-        fprintf(stderr, "%s: %s: %s\n", process->short_name, compare.svg, strerror(errno));
-        mpm_process_exit(process, 2);
-    }
-    mpm_process_exit(process, 0);
+    compare_write(process, compare.svg, compare_draw, &t);
+    compare_write(process, compare.page, compare_page, &t);
+    compare_write(process, compare.json, compare_json, &t);
+    mpm_process_exit(process, compare_is_dear(process, &t));
 }

@@ -26,11 +26,22 @@ typedef struct compare_table {
     int urls_n, requests;
     const char *names[COMPARE_ROWS];
     int absent[COMPARE_ROWS]; /**< it is not there, or could not serve */
-    compare_figure figure[COMPARE_URLS][COMPARE_ROWS];
+    compare_figure
+        figure[COMPARE_URLS]
+              [COMPARE_ROWS]; /**< least processor time of the rounds, most requests a second */
+    compare_figure worst[COMPARE_URLS]
+                        [COMPARE_ROWS]; /**< the other end: how far rounds lie apart */
+    double load;                        /**< processes that wanted a processor before it began */
 } compare_table;
 
 /** The table, as text. */
 void compare_print(const compare_table *t, FILE *out);
+
+/** The table as JSON: {"load", "urls": {URL: {memory system: {"cpu_us", "cpu_us_most", "rate", "rate_least", "mib"}}}}. */
+void compare_json(const compare_table *t, FILE *out);
+
+/** A page (HTML) with the picture, the table, and what was measured. */
+void compare_page(const compare_table *t, FILE *out);
 
 /** The table as a picture (SVG): a bar for each system and URL. */
 void compare_draw(const compare_table *t, FILE *out);

@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """`brigade --compare-memory URL...` serves a site with each memory system in turn, and tells what requests cost, also while that site runs."""
+import json
+import os
 import re
 import xml.etree.ElementTree
 
 import pytest
 
 import brigade
+from memory_site import is_stock
 
-pytestmark = [pytest.mark.skipif(brigade.is_apache(brigade.BINARY), reason="an option of Brigade's"), pytest.mark.default_memory]
+pytestmark = [pytest.mark.skipif(brigade.is_apache(brigade.BINARY), reason="an option of Brigade's"), pytest.mark.default_memory,
+              pytest.mark.skipif(is_stock(), reason="built with stock APR pools")]
 FILES = {"a.html": "a\n" * 100, "page.shtml": '<!--#include virtual="a.html" -->\n'}
 CONFIG = """<Directory @ROOT@/htdocs>
     Options +Includes
@@ -28,8 +32,9 @@ def compared(server, *arguments, status=0):
         if head:
             table = tables.setdefault(head.group(1), {})
             continue
-        row = re.match(r"(\S.*?) +(?:([\d.]+) +[\d.]+ +\d+ +[\d.]+|-)$", line)
+        row = re.match(r"(\S.*?) +(?:([\d.]+) +\d+% +[\d.]+ +\d+ +[\d.]+|-)$", line)
         if row and not line.startswith("memory system"):
+            assert row.group(1) not in table, done.stdout  # each is told once
             table[row.group(1)] = float(row.group(2)) if row.group(2) else None
     return tables
 
@@ -53,6 +58,32 @@ def test_another_program_is_a_row(serve):
     table = compared(server, f"with={brigade.BINARY}", "/a.html")["/a.html"]
     assert len(table) == len(SYSTEMS) + 1 and list(table.values())[-1] > 0
     assert list(compared(server, "with=/nowhere/brigade", "/a.html")["/a.html"].values())[-1] is None
+
+
+MODULES = [os.path.join(os.path.dirname(brigade.BINARY), f"modules/sms_{kind}.so") for kind in ("jemalloc", "mimalloc")]
+
+
+@pytest.mark.skipif(not all(map(os.path.exists, MODULES)), reason="jemalloc and mimalloc are not built")
+def test_module_files_are_rows(serve, tmp_path):
+    """They make the program begin anew, with the whole command line."""
+    load = "".join(f"LoadModule sms_{kind}_module {so}\n" for kind, so in zip(("jemalloc", "mimalloc"), MODULES))
+    server = serve(load + CONFIG, FILES)
+    page, figures = tmp_path / "m.html", tmp_path / "m.json"
+    table = compared(server, f"html={page}", f"json={figures}", "/a.html")["/a.html"]
+    assert list(table) == SYSTEMS and all(table.values()), table
+    with open(figures, encoding="utf-8") as f:
+        found = json.load(f)["urls"]["/a.html"]
+    assert {name: round(one["cpu_us"], 2) for name, one in found.items()} == table
+    assert all(one["cpu_us_most"] >= one["cpu_us"] > 0 and one["rate"] >= one["rate_least"] > 0 for one in found.values())
+    text = page.read_text()
+    assert "<svg" in text and "jemalloc" in text and text.endswith("</html>\n")
+
+
+def test_a_result_may_fail(serve):
+    server = serve("MemorySystem request guard\nMemorySystem bucket guard\nMemorySystem connection guard\n" + CONFIG, FILES)
+    done = server.run("--compare-memory", "requests=80", "rounds=1", "most=1.2", "/page.shtml")
+    assert done.returncode == 1 and b"what is configured costs" in done.stderr, done.stderr
+    assert server.run("--compare-memory", "requests=80", "rounds=1", "most=1000", "/page.shtml").returncode == 0
 
 
 def test_what_cannot_be_compared(serve):

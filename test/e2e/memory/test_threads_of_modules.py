@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 import pytest
 
 import brigade
+from memory_site import is_stock
 
 pytestmark = pytest.mark.skipif(brigade.is_apache(brigade.BINARY), reason="Brigade's own memory")
 
@@ -59,7 +60,7 @@ def fetch_over_http2(port, path, n, at_once=32):
 
 @pytest.mark.slow
 @pytest.mark.skipif(not os.path.exists(f"{brigade.APACHE_MODULES}/mod_http2.so"), reason="no mod_http2.so")
-@pytest.mark.skipif(bool(brigade.MEMORY) or any(kind in brigade.BINARY for kind in ("asan", "tsan")),
+@pytest.mark.skipif(bool(brigade.MEMORY) or is_stock() or any(kind in brigade.BINARY for kind in ("asan", "tsan")),
                     reason="resident memory is mostly the tool's")
 def test_memory_of_idle_threads_is_given_back():
     """Streams of mod_http2, each by the full way, leave little of the peak when they have ended."""
