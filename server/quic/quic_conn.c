@@ -7,6 +7,7 @@
 
 APLOG_USE_MODULE(core);
 
+#define CONN_SLEEP apr_time_from_sec(3) /* of silence */
 #define CONN_FLOODS 4096 /* frames of no use at once; a tenth of it is forgiven by the second */
 
 /* ---- begin ---- */
@@ -43,6 +44,7 @@ static void conn_limits(quic_conn *qc, const quic_setup *setup)
     qc->idle_due = quic_now(qc) + qc->idle;
     qc->pace_due = qc->close_due = qc->prev_until = QUIC_NEVER;
     qc->rtt_min = QUIC_NEVER;
+    qc->sleep_due = QUIC_NEVER;
     qc->again_at = quic_now(qc) + 50000; /* pieces of a hello come together */
     qc->heap_at = UINT32_MAX;
     qc->deadline = QUIC_NEVER;
@@ -110,6 +112,8 @@ void quic_conn_rearm(quic_conn *qc)
         due = conn_earlier(qc->idle_due, quic_loss_due(qc));
         due = conn_earlier(due, conn_earlier(qc->pace_due, quic_path_due(qc)));
         due = conn_earlier(due, qc->prev_until);
+        if (!qc->asleep)
+            due = conn_earlier(due, qc->sleep_due);
         if (!qc->begun)
             due = conn_earlier(due, qc->handshake_due);
         for (int i = 0; i < QUIC_SPACES; i++)
@@ -139,6 +143,42 @@ static void conn_acks_due(quic_conn *qc, apr_time_t now)
         }
 }
 
+/* Nothing happens: what can be made anew is given back. */
+static void conn_sleep(quic_conn *qc)
+{
+    quic_space *sp = qc->space[QUIC_S_APP];
+
+    qc->sleep_due = quic_now(qc) + CONN_SLEEP;
+    if (!qc->confirmed || qc->has_prev || sp->eliciting || qc->pending || sp->ack_owed ||
+        qc->path.challenged)
+        return;
+    quic_key_end_shared(&qc->next_read);
+    quic_key_sleep(&sp->read);
+    quic_key_sleep(&sp->write);
+    quic_sent_trim(sp);
+    qc->asleep = 1;
+}
+
+int quic_conn_keys(quic_conn *qc)
+{
+    quic_space *sp = qc->space[QUIC_S_APP];
+
+    if (!qc->asleep)
+        return 0;
+    BRG_ASSERT(sp && qc->in_call);
+    qc->asleep = 0;
+    qc->sleep_due = quic_now(qc) + CONN_SLEEP;
+    return quic_key_wake(&sp->read) || quic_key_wake(&sp->write) ? -1 : 0;
+}
+
+int quic_conn_wake(quic_conn *qc)
+{
+    if (!quic_conn_keys(qc))
+        return 0;
+    quic_conn_fail(qc, QUIC_INTERNAL_ERROR, "no memory");
+    return -1;
+}
+
 void quic_conn_expired(quic_conn *qc)
 {
     const apr_time_t now = quic_now(qc);
@@ -161,6 +201,8 @@ void quic_conn_expired(quic_conn *qc)
         qc->has_prev = 0;
         qc->prev_until = QUIC_NEVER;
     }
+    if (now >= qc->sleep_due && !qc->asleep)
+        conn_sleep(qc);
     conn_acks_due(qc, now);
     quic_path_expired(qc);
     if (quic_loss_due(qc) <= now)
@@ -174,6 +216,7 @@ void quic_conn_alive(quic_conn *qc)
     apr_interval_time_t idle = qc->idle, least = 3 * quic_pto(qc, QUIC_S_APP);
 
     qc->idle_sent = 0;
+    qc->sleep_due = quic_now(qc) + CONN_SLEEP;
     qc->idle_due = quic_now(qc) + (idle > least ? idle : least);
 }
 

@@ -105,13 +105,26 @@ static EVP_CIPHER_CTX *keys_context(const EVP_CIPHER *cipher, const uint8_t *key
     return c;
 }
 
+/* The context of the AEAD, by the secret. */
+static int keys_context_aead(quic_key *k)
+{
+    uint8_t key[32];
+    int good;
+
+    if (keys_expand_quic(k->version, keys_digest(k->suite), k->secret, k->secret_len, "key", key,
+                         keys_len(k->suite)) ||
+        !(k->cipher = keys_aead(k->suite)) || !(k->aead = k->cipher->make(k->cipher->provider)))
+        return -1;
+    good = (k->is_write ? k->cipher->begin_seal : k->cipher->begin_open)(
+               k->aead, key, keys_len(k->suite), NULL, 0, NULL) == 1;
+    OPENSSL_cleanse(key, sizeof key);
+    return good ? 0 : -1;
+}
+
 /* AEAD and IV, without the key of heads. */
 static int keys_make_aead(quic_key *k, uint32_t version, uint16_t suite, int is_write,
                           const uint8_t *secret, size_t len)
 {
-    const EVP_MD *md = keys_digest(suite);
-    uint8_t key[32];
-
     memset(k, 0, sizeof *k);
     if (suite < QUIC_AES_128_GCM || suite > QUIC_CHACHA20 || len > sizeof k->secret)
         return -1;
@@ -120,34 +133,40 @@ static int keys_make_aead(quic_key *k, uint32_t version, uint16_t suite, int is_
     k->is_write = (uint8_t)is_write;
     memcpy(k->secret, secret, len);
     k->secret_len = (uint8_t)len;
-    if (keys_expand_quic(version, md, secret, len, "key", key, keys_len(suite)) ||
-        keys_expand_quic(version, md, secret, len, "iv", k->iv, sizeof k->iv))
-        return -1;
-    if (!(k->cipher = keys_aead(suite)) || !(k->aead = k->cipher->make(k->cipher->provider)))
-        return -1;
-    if ((is_write ? k->cipher->begin_seal : k->cipher->begin_open)(k->aead, key, keys_len(suite),
-                                                                   NULL, 0, NULL) != 1) {
-        quic_key_end_shared(k);
-        return -1;
-    }
-    OPENSSL_cleanse(key, sizeof key);
-    return 0;
+    if (!keys_expand_quic(version, keys_digest(suite), secret, len, "iv", k->iv, sizeof k->iv) &&
+        !keys_context_aead(k))
+        return 0;
+    quic_key_end_shared(k);
+    return -1;
 }
 
 int quic_key_make(quic_key *k, uint32_t version, uint16_t suite, int is_write,
                   const uint8_t *secret, size_t len)
 {
-    uint8_t head[32];
-
     if (keys_make_aead(k, version, suite, is_write, secret, len))
         return -1;
-    if (keys_expand_quic(version, keys_digest(suite), secret, len, "hp", head, keys_len(suite)) ||
-        !(k->head = keys_context(keys_head(suite), head, 1))) {
-        quic_key_end(k);
-        return -1;
-    }
-    OPENSSL_cleanse(head, sizeof head);
-    return 0;
+    if (!keys_expand_quic(version, keys_digest(suite), secret, len, "hp", k->head_key,
+                          keys_len(suite)) &&
+        (k->head = keys_context(keys_head(suite), k->head_key, 1)) != NULL)
+        return 0;
+    quic_key_end(k);
+    return -1;
+}
+
+void quic_key_sleep(quic_key *k)
+{
+    BRG_ASSERT(k->aead && k->head);
+    EVP_CIPHER_CTX_free(k->head);
+    k->cipher->release(k->aead);
+    k->head = NULL;
+    k->aead = NULL;
+}
+
+int quic_key_wake(quic_key *k)
+{
+    BRG_ASSERT(!k->aead && !k->head && k->secret_len);
+    k->head = keys_context(keys_head(k->suite), k->head_key, 1);
+    return k->head ? keys_context_aead(k) : -1;
 }
 
 int quic_key_initial(quic_key *read, quic_key *write, uint32_t version, const quic_cid *dcid,
@@ -187,6 +206,7 @@ int quic_key_next(quic_key *next, const quic_key *k)
         keys_make_aead(next, k->version, k->suite, k->is_write, secret, k->secret_len))
         return -1;
     next->head = k->head;
+    memcpy(next->head_key, k->head_key, sizeof next->head_key);
     OPENSSL_cleanse(secret, sizeof secret);
     return 0;
 }

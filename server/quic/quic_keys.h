@@ -30,6 +30,7 @@ typedef struct quic_key {
     struct evp_cipher_ctx_st *head;
     uint8_t iv[QUIC_IV];
     uint8_t secret[QUIC_SECRET_MOST];
+    uint8_t head_key[32]; /**< of quic_key_make(), for quic_key_wake() */
     uint8_t secret_len;
     uint8_t is_write;
     uint16_t suite;
@@ -52,6 +53,11 @@ int quic_key_initial(quic_key *read, quic_key *write, uint32_t version, const qu
 
 /** The key that follows @a key by a key update. It takes the key of heads from it. @return 0; -1 */
 int quic_key_next(quic_key *next, const quic_key *key);
+
+/** Give back the contexts, which are most of its memory, until quic_key_wake(). */
+void quic_key_sleep(quic_key *key);
+/** @return 0; -1: no memory */
+int quic_key_wake(quic_key *key);
 
 /** Forget it. */
 void quic_key_end(quic_key *key);

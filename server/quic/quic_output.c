@@ -381,7 +381,7 @@ void quic_conn_send(quic_conn *qc)
     size_t len = 1;
 
     BRG_ASSERT(qc->in_call && qc->state <= QUIC_UP);
-    if (output_key_wear(qc))
+    if (quic_conn_wake(qc) || output_key_wear(qc))
         return;
     output_begin(&o);
     while (len && qc->state <= QUIC_UP && share) {
@@ -454,6 +454,7 @@ void quic_close_make(quic_conn *qc)
     uint8_t packet[QUIC_DATAGRAM_MIN];
     size_t len = 0;
 
+    quic_conn_keys(qc);
     for (int i = 0; i < QUIC_SPACES; i++)
         if (qc->space[i] && qc->space[i]->write.aead && (i != QUIC_S_APP || qc->confirmed))
             len += close_packet(qc, (quic_space_id)i, packet + len);

@@ -192,6 +192,8 @@ void quic_packets(quic_conn *qc, uint8_t *data, size_t len, const quic_addr *pee
         packets_closing(qc);
         return;
     }
+    if (quic_conn_wake(qc))
+        return;
     qc->bytes_in += len;
     if (quic_addr_equal(peer, &qc->path.peer))
         qc->path.in += len;

@@ -63,7 +63,7 @@
 #define QUIC_OUT_MSGS 16      /**< and calls' worth of them: each to one address, of one size */
 #define QUIC_GSO_MOST 64      /**< datagrams of one message */
 #define QUIC_GSO_BYTES 65000
-#define QUIC_IN_MSGS 4
+#define QUIC_IN_MSGS 8
 #define QUIC_IN_BYTES 65536
 #define QUIC_RESPONSES 4 /**< PATH_RESPONSE frames that wait */
 
@@ -344,6 +344,8 @@ struct quic_conn {
 
     quic_params peer;
     apr_time_t idle_due, handshake_due, close_due;
+    apr_time_t sleep_due; /**< the keys' memory is given back, when nothing happens until then */
+    uint8_t asleep;
     apr_time_t again_at; /**< quic_loss_again() does something from then on */
     apr_interval_time_t idle;
     uint8_t idle_sent; /**< something was sent that wants an ACK since a packet came */
@@ -503,6 +505,10 @@ void quic_conn_free(quic_conn *qc);
 void quic_conn_enter(quic_conn *qc);
 /** Functions that may end qc call these around. @return 0: it is gone */
 int quic_conn_leave(quic_conn *qc);
+/** It is to send or to decrypt: its keys are there. @return 0; -1: no memory, it failed */
+int quic_conn_wake(quic_conn *qc);
+/** The same, where it ends anyway. */
+int quic_conn_keys(quic_conn *qc);
 /** A packet of the peer's came, of use. */
 void quic_conn_alive(quic_conn *qc);
 /** The keys of a level are of no use any more: it goes when the call in hand returns; or at once. */

@@ -242,7 +242,7 @@ void quic_sent_trim(quic_space *sp)
         sp->frames_first = s->frame + s->frames_n;
         sp->first_pn++;
     }
-    if (sp->first_pn == sp->next_pn && sp->sent_cap > SENT_FIRST)
+    if (sp->first_pn == sp->next_pn)
         quic_sent_end(sp);
 }
 

@@ -140,6 +140,28 @@ static void test_idle(void **state)
     end();
 }
 
+/* A connection that is silent gives memory back, and has it again when it is needed: by either side, and at its end. */
+static void test_sleep(void **state)
+{
+    begin();
+    connect_v(QUIC_V1);
+    for (unsigned i = 0; i < 3; i++) {
+        peer_ask(the_peer, i * 4, 20000);
+        wait_for(i * 4, 20000, apr_time_from_sec(5));
+        if (i)
+            assert_int_equal(quic_key_update(site.qc), 0);
+        run_for(apr_time_from_sec(8));
+        assert_int_equal(site.qc->asleep, 1);
+        assert_null(site.qc->space[QUIC_S_APP]->read.aead);
+        assert_null(site.qc->space[QUIC_S_APP]->sent);
+    }
+    quic_conn_wants(site.qc);
+    run_for(apr_time_from_sec(1));
+    assert_int_equal(site.qc->asleep, 0);
+    run_for(apr_time_from_sec(8));
+    end();
+}
+
 /* Keys change by either side. */
 static void test_key_update(void **state)
 {
@@ -280,6 +302,7 @@ static void test_resets(void **state)
     assert_int_equal(site.ended, 1);
     assert_int_equal(site.qc->streams_n, 0);
     peer_ask(the_peer, 4, 300000);
+    peer_flush(the_peer, 0, net_from_client);
     run_for(apr_time_from_msec(25));
     quic_stream_reset(site.all ? site.all->qs : quic_stream_find(site.qc, 4), 9);
     if (site.all)
@@ -377,11 +400,11 @@ int main(void)
         cmocka_unit_test(test_handshake),  cmocka_unit_test(test_bad_network),
         cmocka_unit_test(test_rate),       cmocka_unit_test(test_order),
         cmocka_unit_test(test_retry),      cmocka_unit_test(test_amplification),
-        cmocka_unit_test(test_idle),       cmocka_unit_test(test_key_update),
-        cmocka_unit_test(test_migration),  cmocka_unit_test(test_strangers),
-        cmocka_unit_test(test_violations), cmocka_unit_test(test_resets),
-        cmocka_unit_test(test_floods),     cmocka_unit_test(test_upload),
-        cmocka_unit_test(test_close)};
+        cmocka_unit_test(test_idle),       cmocka_unit_test(test_sleep),
+        cmocka_unit_test(test_key_update), cmocka_unit_test(test_migration),
+        cmocka_unit_test(test_strangers),  cmocka_unit_test(test_violations),
+        cmocka_unit_test(test_resets),     cmocka_unit_test(test_floods),
+        cmocka_unit_test(test_upload),     cmocka_unit_test(test_close)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -387,6 +387,9 @@ static void peer_frames(quic_peer *p, int space, const uint8_t *data, size_t len
         case QUIC_F_HANDSHAKE_DONE:
             if (type == QUIC_F_HANDSHAKE_DONE)
                 p->done = 1;
+            for (int i = 0; p->done && i < PEER_SAID; i++) /* other levels are over */
+                if (p->said[i].space != QUIC_S_APP)
+                    p->said[i].used = 0;
             break;
         case QUIC_F_ACK:
         case QUIC_F_ACK_ECN:
