@@ -51,7 +51,6 @@ static void endpoint_setup(quic_setup *setup, const endpoint_keys *keys, const b
     BRG_ASSERT(keys->made && conf->max_streams > 0);
     quic_setup_defaults(setup);
     setup->user = &h3_user;
-    setup->alpn = "h3";
     setup->route = l->udp_route;
     setup->route_key = keys->route;
     memcpy(setup->token_key, keys->token, sizeof setup->token_key);

@@ -70,7 +70,6 @@ typedef struct quic_user {
 /** What an endpoint is to know. All of it lives as long as the endpoint. */
 typedef struct quic_setup {
     const quic_user *user;
-    const char *alpn;   /**< for the log; TLS chooses */
     uint8_t route;      /**< of the socket in its group: see quic_cid_route() */
     uint32_t route_key; /**< odd, random: of all loops, processes and generations */
     uint8_t token_key
@@ -86,7 +85,6 @@ typedef struct quic_setup {
         retry_above; /**< handshakes under way of this endpoint from which on clients must prove their address; 0: always;
                               UINT32_MAX: never */
     uint32_t handshakes_most; /**< under way; more are dropped; default 4096 */
-    const char *qlog;         /**< folder for qlog files, NULL: none */
 } quic_setup;
 
 /** Set what has a default. */

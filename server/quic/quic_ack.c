@@ -197,5 +197,5 @@ int quic_ack_read(quic_conn *qc, quic_space_id id, quic_reader *r, int with_ecn)
     if (r->bad)
         return -QUIC_FRAME_ENCODING_ERROR;
     ack_taken(qc, id, &gain, largest, delay, with_ecn ? ecn : NULL);
-    return gain.any ? 0 : quic_conn_flood(qc, 1);
+    return 0; /* also where it says nothing new: some clients put one into each packet */
 }

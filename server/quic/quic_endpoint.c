@@ -141,9 +141,13 @@ static int heap_room(quic_endpoint *ep)
 
 static void endpoint_alarm(quic_endpoint *ep)
 {
-    ep->alarm.due = ep->pending && !ep->writes_blocked ? 0
-                    : ep->heap_n                       ? ep->heap[0]->deadline
-                                                       : LOOP_NEVER;
+    apr_time_t due = ep->heap_n ? ep->heap[0]->deadline : LOOP_NEVER;
+
+    if (ep->msg_n && ep->blocked_until < due)
+        due = ep->blocked_until;
+    else if (ep->pending && !ep->msg_n)
+        due = 0;
+    ep->alarm.due = due;
 }
 
 int quic_deadline_set(quic_conn *qc, apr_time_t due)
@@ -206,7 +210,7 @@ static void endpoint_send(quic_endpoint *ep)
 {
     quic_conn *qc, *next = ep->pending;
 
-    BRG_ASSERT(!ep->writes_blocked);
+    BRG_ASSERT(!quic_out_is_blocked(ep));
     ep->pending = NULL;
     ep->pending_tail = &ep->pending;
     while ((qc = next) != NULL) {
@@ -240,8 +244,10 @@ static void endpoint_alarmed(struct loop_alarm *alarm)
     quic_endpoint *ep = (quic_endpoint *)(void *)((char *)alarm - offsetof(quic_endpoint, alarm));
 
     endpoint_expire(ep);
-    if (!ep->writes_blocked)
+    if (!quic_out_is_blocked(ep)) {
+        quic_out_flush(ep);
         endpoint_send(ep);
+    }
     quic_out_flush(ep);
     endpoint_alarm(ep);
 }

@@ -316,7 +316,7 @@ static void output_fill(quic_conn *qc, int64_t budget)
     if (flow < room) {
         room = flow;
         if (!room)
-            qc->due |= QUIC_DUE_DATA_BLOCKED;
+            quic_write_blocked(qc);
     }
     if (room <= qc->unsent)
         return;

@@ -154,7 +154,8 @@ struct quic_stream {
     uint8_t is_dead;             /**< freed when the call in hand returns */
     uint64_t reset_code, stop_code;
     quic_sendq out;
-    uint64_t out_max; /**< the peer's limit */
+    uint64_t out_max;      /**< the peer's limit */
+    uint64_t blocked_told; /**< that of the last STREAM_DATA_BLOCKED */
     quic_reorder in;
     uint64_t in_highest, in_final; /**< final: UINT64_MAX: not known */
     uint64_t in_max, in_credit;    /**< announced; consumed */
@@ -352,6 +353,7 @@ struct quic_conn {
 
     /* flow control: */
     uint64_t out_max, out_sent; /**< new bytes of all streams */
+    uint64_t blocked_told;      /**< out_max of the last DATA_BLOCKED */
     uint64_t unsent;            /**< written, and not sent yet */
     uint64_t in_max, in_came, in_credit;
     uint64_t peer_bidi, peer_uni;           /**< streams of the peer that there were */
@@ -412,7 +414,7 @@ struct quic_endpoint {
     void (*take)(void *of, const uint8_t *data, size_t len, const quic_addr *to,
                  int ecn); /**< instead of the socket; NULL */
     void *take_of;
-    uint8_t draining, has_gso, has_v6, reads_blocked, writes_blocked, ended;
+    uint8_t draining, has_gso, has_v6, reads_blocked, ended;
     quic_id **ids; /**< a table of ids_cap lists */
     uint32_t ids_n, ids_cap;
     quic_conn *all;
@@ -420,7 +422,8 @@ struct quic_endpoint {
     quic_conn **heap;
     uint32_t heap_n, heap_cap;
     quic_conn *pending, **pending_tail;
-    apr_time_t resets_at; /**< for the limits of answers to nobody */
+    apr_time_t blocked_until; /**< the socket takes nothing until then, with msg_n */
+    apr_time_t resets_at;     /**< for the limits of answers to nobody */
     uint32_t resets_left;
     uint8_t retry_key_n;
     quic_figures figures;
@@ -463,6 +466,11 @@ uint8_t *quic_out_room(quic_endpoint *ep, size_t len);
 void quic_out_add(quic_endpoint *ep, size_t len, const quic_addr *peer, const quic_addr *local,
                   int ecn);
 void quic_out_flush(quic_endpoint *ep);
+/** The socket was full: nothing is made to be sent for now. */
+static inline int quic_out_is_blocked(const quic_endpoint *ep)
+{
+    return ep->msg_n && ep->loop->monotonic < ep->blocked_until;
+}
 
 /** A datagram came. Packets in it are decrypted in place. */
 void quic_datagram(quic_endpoint *ep, uint8_t *data, size_t len, const quic_addr *peer,
@@ -647,6 +655,8 @@ typedef struct quic_writer {
     uint8_t eliciting, probing, full;
 } quic_writer;
 
+/** The connection's window is used up: the peer hears of it, once for each. */
+void quic_write_blocked(quic_conn *qc);
 /** All frames that are due and fit. @param may_send  the window allows more than ACKs */
 void quic_write_frames(quic_conn *qc, quic_writer *w, int may_send);
 /** 1: there is something to send. */

@@ -21,6 +21,7 @@ APLOG_USE_MODULE(core);
 #endif
 
 #define SOCKET_BUFFER (4 << 20)
+#define OUT_AGAIN 1000   /* microseconds until a socket that was full is tried again */
 #define SOCKET_ROUNDS 16 /* batches of a turn */
 
 typedef union socket_control {
@@ -140,12 +141,7 @@ void quic_socket_ready(struct loop_io *io, uint32_t events)
     quic_endpoint *ep = loop_io_of(io, quic_endpoint, io);
     int n = QUIC_IN_MSGS;
 
-    if (events & EPOLLOUT && ep->writes_blocked) {
-        ep->writes_blocked = 0;
-        loop_io_change(ep->loop, &ep->io, ep->fd, EPOLLIN | EPOLLET);
-        quic_out_flush(ep);
-        ep->alarm.due = 0;
-    }
+    (void)events;
     /* Fewer than were asked for: no more waited, and the poll set tells of those that come. */
     for (int i = 0; (n == QUIC_IN_MSGS || n < 0) && i < SOCKET_ROUNDS; i++)
         n = socket_read(ep);
@@ -269,7 +265,7 @@ static void out_failed(quic_endpoint *ep, unsigned at)
         ep->has_gso = 0; /* a device that does not do it */
 }
 
-/* What is not done waits until the socket takes it. */
+/* What is not done waits for a moment: the socket is full. */
 static void out_rest(quic_endpoint *ep, unsigned done)
 {
     BRG_ASSERT(done <= ep->msg_n);
@@ -277,9 +273,7 @@ static void out_rest(quic_endpoint *ep, unsigned done)
     if (!ep->msg_n)
         return;
     memmove(ep->msg, ep->msg + done, ep->msg_n * sizeof *ep->msg);
-    if (!ep->writes_blocked &&
-        !loop_io_change(ep->loop, &ep->io, ep->fd, EPOLLIN | EPOLLOUT | EPOLLET))
-        ep->writes_blocked = 1;
+    ep->blocked_until = ep->loop->monotonic + OUT_AGAIN;
 }
 
 static void out_send(quic_endpoint *ep)
@@ -308,7 +302,7 @@ static void out_send(quic_endpoint *ep)
 
 void quic_out_flush(quic_endpoint *ep)
 {
-    if (ep->msg_n && !ep->writes_blocked)
+    if (ep->msg_n && !quic_out_is_blocked(ep))
         out_send(ep);
     if (!ep->msg_n)
         ep->out_len = 0;

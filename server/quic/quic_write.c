@@ -234,15 +234,25 @@ static int write_stream(quic_conn *qc, quic_stream *qs, quic_writer *w)
     return 1;
 }
 
+void quic_write_blocked(quic_conn *qc)
+{
+    if (qc->blocked_told == qc->out_max)
+        return;
+    qc->blocked_told = qc->out_max;
+    qc->due |= QUIC_DUE_DATA_BLOCKED;
+}
+
 /* It is blocked: the peer hears of it, so that it does not wait for us. */
 static void write_blocked(quic_conn *qc, quic_stream *qs)
 {
     if (qs->out.sent == qs->out.written)
         return;
-    if (qs->out.sent >= qs->out_max)
+    if (qs->out.sent < qs->out_max) {
+        quic_write_blocked(qc);
+    } else if (qs->blocked_told != qs->out_max) {
+        qs->blocked_told = qs->out_max;
         quic_stream_due(qs, QUIC_DUE_BLOCKED);
-    else
-        qc->due |= QUIC_DUE_DATA_BLOCKED;
+    }
 }
 
 static int stream_has_more(const quic_conn *qc, const quic_stream *qs)

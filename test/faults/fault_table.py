@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which calls fail how: what the manual pages list and what can happen to a server, by what the descriptor is."""
 from errno import (EACCES, EADDRINUSE, EADDRNOTAVAIL, EAGAIN, EBADF, EBUSY, ECONNABORTED, ECONNREFUSED, ECONNRESET, EDQUOT, EFAULT, EINTR,
-                   EINVAL, EIO, ELOOP, EMFILE, ENAMETOOLONG, ENETUNREACH, ENFILE, ENOBUFS, ENOENT, ENOMEM, ENOSPC, ENOSYS, ENOTCONN,
+                   EINVAL, EIO, ELOOP, EMFILE, EMSGSIZE, ENAMETOOLONG, ENETUNREACH, ENFILE, ENOBUFS, ENOENT, ENOMEM, ENOSPC, ENOSYS, ENOTCONN,
                    ENOTDIR, EOVERFLOW, EPERM, EPIPE, EPROTO, EPROTOTYPE, EROFS, ESPIPE, ESTALE, ESRCH, ETIMEDOUT, EXDEV)
 
 SHORT = ["short-1", "short-half"]
@@ -45,6 +45,8 @@ FAULTS = {
     ("sendmsg", "socket"): [*SEND, EFAULT, *SHORT],
     ("sendfile", "socket"): [*SEND, EINVAL, ENOSYS, EIO, EOVERFLOW, *SHORT],
     ("recv", "socket"): [*RECEIVE, *SHORT],
+    ("sendmmsg", "socket"): [EAGAIN, EINTR, ENOBUFS, ENOMEM, EPERM, EINVAL, EIO, EMSGSIZE, ENETUNREACH, ECONNREFUSED, *SHORT],
+    ("recvmmsg", "socket"): [EAGAIN, EINTR, ENOBUFS, ENOMEM, ECONNREFUSED, *SHORT],
     ("epoll_create", "none"): NEW_FD,
     ("epoll_ctl", "*"): [ENOMEM, ENOSPC, EPERM],
     ("epoll_wait", "none"): [EINTR, EBADF],
@@ -114,7 +116,7 @@ def faults_for(call, kind):
 
 # Those that a signal interrupts, or that have nothing to do yet; elsewhere EINTR and EAGAIN are errors like others.
 WAITING = {"read", "readv", "pread", "preadv", "write", "writev", "pwrite", "send", "sendmsg", "sendfile", "recv",
-           "epoll_wait", "poll", "accept", "waitpid", "getrandom"}
+           "sendmmsg", "recvmmsg", "epoll_wait", "poll", "accept", "waitpid", "getrandom"}
 
 
 def is_benign(call, fault):

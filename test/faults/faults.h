@@ -34,7 +34,7 @@
                                 X(rename) X(unlink) X(pthread_create) X(kill) X(setuid) X(setgid)  \
                                     X(initgroups) X(chdir) X(setrlimit) X(prctl) X(chown) X(lseek) \
                                         X(ftruncate) X(execve) X(getaddrinfo) X(io_uring)          \
-                                            X(connect) X(getsockopt)
+                                            X(connect) X(getsockopt) X(sendmmsg) X(recvmmsg)
 
 #define FAULT_ID(name) FAULT_##name,
 enum fault_call { FAULT_CALLS(FAULT_ID) FAULT_CALLS_N };

@@ -118,3 +118,22 @@ FAULT_VECTOR(preadv, preadv64v2, (int fd, const struct iovec *v, int n, off_t at
 
 FAULT_MESSAGE(sendmsg, sendmsg, const)
 FAULT_MESSAGE(recv, recvmsg, )
+
+/* Short: fewer messages. */
+#define FAULT_MESSAGES(name, params, args)         \
+    FAULT_NEXT(int, name, params)                  \
+    int name params;                               \
+    int name params                                \
+    {                                              \
+        size_t len = n;                            \
+        fault_find_##name();                       \
+        if (fault_now_len(FAULT_##name, fd, &len)) \
+            return -1;                             \
+        n = (unsigned)len;                         \
+        return next_##name args;                   \
+    }
+
+FAULT_MESSAGES(sendmmsg, (int fd, struct mmsghdr *v, unsigned n, int flags), (fd, v, n, flags))
+FAULT_MESSAGES(recvmmsg,
+               (int fd, struct mmsghdr *v, unsigned n, int flags, struct timespec *timeout),
+               (fd, v, n, flags, timeout))

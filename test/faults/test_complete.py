@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.only("brigade"),
 # itself, to see what a descriptor is; opendir, threads and memory are libc's own affair, and so is what it opens and closes for them.
 NAMES = {"openat": "open", "openat2": "open", "open": "open", "read": "read", "readv": "readv", "pread64": "pread",
          "preadv": "preadv", "preadv2": "preadv", "write": "write", "writev": "writev", "sendto": "send",
-         "sendmsg": "sendmsg", "sendfile": "sendfile", "recvfrom": "recv", "recvmsg": "recv", "epoll_ctl": "epoll_ctl",
+         "sendmsg": "sendmsg", "sendfile": "sendfile", "recvfrom": "recv", "recvmsg": "recv", "sendmmsg": "sendmmsg", "recvmmsg": "recvmmsg", "epoll_ctl": "epoll_ctl",
          "epoll_wait": "epoll_wait", "epoll_pwait": "epoll_wait", "accept4": "accept", "accept": "accept",
          "inotify_add_watch": "inotify_add_watch", "inotify_rm_watch": "inotify_rm_watch", "poll": "poll",
          "close": "close", "shutdown": "shutdown", "setsockopt": "setsockopt", "getpeername": "getpeername",

@@ -374,6 +374,27 @@ static void test_upload(void **state)
     end();
 }
 
+/* A client that gives no credit hears once that it is awaited, for the stream and for the connection. */
+static void test_blocked(void **state)
+{
+    uint64_t sent;
+
+    for (int of_stream = 0; of_stream < 2; of_stream++) {
+        begin();
+        the_peer->params_max_data = of_stream ? 1 << 20 : 50000;
+        the_peer->params_stream = of_stream ? 50000 : 1 << 20;
+        connect_v(QUIC_V1);
+        peer_ask(the_peer, 0, 1 << 20);
+        run_for(apr_time_from_sec(2));
+        assert_int_equal(the_peer->stream[0].in.next, 50000);
+        sent = site.qc->sent_n;
+        run_for(apr_time_from_sec(5));
+        assert_true(site.qc->sent_n - sent < 5);
+        assert_true(sent < 150);
+        end();
+    }
+}
+
 /* The user closes. */
 static void test_close(void **state)
 {
@@ -404,7 +425,8 @@ int main(void)
         cmocka_unit_test(test_key_update), cmocka_unit_test(test_migration),
         cmocka_unit_test(test_strangers),  cmocka_unit_test(test_violations),
         cmocka_unit_test(test_resets),     cmocka_unit_test(test_floods),
-        cmocka_unit_test(test_upload),     cmocka_unit_test(test_close)};
+        cmocka_unit_test(test_upload),     cmocka_unit_test(test_blocked),
+        cmocka_unit_test(test_close)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
