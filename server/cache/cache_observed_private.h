@@ -33,6 +33,7 @@ typedef struct cache_observed_answer {
     int partial;           /**< 206: Content-Length tells what was sent */
     size_t head_sent;      /**< bytes, with what frames the body */
     apr_off_t body_sent;
+    const struct cache_planned_env *env; /**< before those that are kept; NULL: there are none */
 } cache_observed_answer;
 
 /** Show a stored answer to the log_transaction hooks. */

@@ -111,7 +111,7 @@ int cache_plan_is_logged(const cache_entry *e)
 static cache_observed_answer plan_sent(const cache_planned_answer *a)
 {
     return (cache_observed_answer){
-        .answer = a->answer, .head_sent = a->head_sent, .body_sent = a->body_sent};
+        .answer = a->answer, .head_sent = a->head_sent, .body_sent = a->body_sent, .env = a->env};
 }
 
 /* What hooks see of the connection. @param requests  before this one; a stream has none */

@@ -56,6 +56,11 @@ cache_entry *cache_planned(response_cache *c);
 const cache_plan *cache_plan_of(const cache_entry *e);
 server_rec *cache_plan_server(const cache_entry *e);
 
+/** A variable that is another one for each request of a plan. */
+typedef struct cache_planned_env {
+    const char *name, *value;
+} cache_planned_env;
+
 /** A request of a plan that was answered. */
 typedef struct cache_planned_answer {
     const http_head *head;     /**< the request's; NULL: nobody logs it (cache_plan_is_logged()) */
@@ -64,6 +69,7 @@ typedef struct cache_planned_answer {
     int status;
     size_t head_sent;
     apr_off_t body_sent;
+    const cache_planned_env *env; /**< for logs, up to a name of NULL; or NULL */
 } cache_planned_answer;
 
 /** 1 if log_transaction hooks want to see its answers. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Requests and answers as logs read them, and logs of stored answers without a request_rec: brigade/transaction.h. */
 #include "cache_observed_private.h"
+#include "cache_plan.h"
 #include "cache_vary_private.h"
 #include "connection.h"
 #include "http_core.h"
@@ -251,12 +252,24 @@ static const char *view_own(const brg_transaction *t, stored_view *v, const char
     return kept;
 }
 
+/* Of this request alone. */
+static const char *view_env(const stored_view *v, const char *name)
+{
+    for (const cache_planned_env *e = v->sent->env; e && e->name; e++)
+        if (!strcasecmp(e->name, name))
+            return e->value;
+    return NULL;
+}
+
 BRG_DECLARE(const char *) brg_transaction_env(const brg_transaction *t, const char *name)
 {
     stored_view *v = (stored_view *)(uintptr_t)t->core;
+    const char *own = t->r ? NULL : view_env(v, name);
     const char *value = t->r ? apr_table_get(t->r->subprocess_env, name)
                              : view_pair(v->kept->pair, v->kept->env_n, name);
 
+    if (own)
+        return own;
     return value && !t->r ? view_own(t, v, name, value) : value;
 }
 

@@ -16,6 +16,17 @@ static int ahead_may_begin(const brg_conn *bc, const gather *g)
            bc->close_after == CONN_KEEP;
 }
 
+/* @return 1 */
+static int ahead_begun(brg_conn *bc)
+{
+    transaction_enter(bc, TRANSACTION_SOURCE);
+    conn_enter(bc, CONN_WAIT);
+    if (bc->ahead->again)
+        loop_ready(bc->loop, bc);
+    h1_conn_wait(bc, bc->ahead->due);
+    return 1;
+}
+
 int h1_ahead_begin(brg_conn *bc, const http_head *head, const gather *g)
 {
     cache_entry *e = cache_planned(bc->loop->cache);
@@ -32,10 +43,7 @@ int h1_ahead_begin(brg_conn *bc, const http_head *head, const gather *g)
     bc->ahead->keep_alive = head->keep_alive;
     bc->ahead->minor = head->minor;
     bc->scanned = 0;
-    transaction_enter(bc, TRANSACTION_SOURCE);
-    conn_enter(bc, CONN_WAIT);
-    h1_conn_wait(bc, bc->ahead->due);
-    return 1;
+    return ahead_begun(bc);
 }
 
 int h1_ahead_begin_stream(brg_conn *bc, cache_entry *e, const http_head *head,
@@ -50,10 +58,7 @@ int h1_ahead_begin_stream(brg_conn *bc, cache_entry *e, const http_head *head,
     BRG_ASSERT(bc->ahead && bc->ahead->entry == e);
     bc->ahead->carrier = carrier;
     bc->ahead->head = head;
-    transaction_enter(bc, TRANSACTION_SOURCE);
-    conn_enter(bc, CONN_WAIT);
-    h1_conn_wait(bc, bc->ahead->due);
-    return 1;
+    return ahead_begun(bc);
 }
 
 const http_head *h1_ahead_head(brg_conn *bc)

@@ -51,6 +51,7 @@ struct conn_ahead {
     uint32_t head_len;                 /**< bytes at the front of bc's input that are its head */
     uint8_t close, keep_alive, minor;  /**< as in its http_head */
     uint8_t expired;                   /**< the time is over; go_on() takes note of it */
+    uint8_t again;                     /**< go_on() is to be called, whatever comes */
     uint8_t answers;                   /**< the request is not made any more */
     uint8_t full;                      /**< its request is made; nothing is told any more */
     apr_time_t due;                    /**< monotonic; go_on() may change it */

@@ -118,7 +118,7 @@ static int exchange_wants_fresh(const proxy_exchange *x)
 {
     const request_rec *r = x->r;
 
-    return x->fresh || (!r->connection->keepalives &&
+    return x->fresh || (r && !r->connection->keepalives &&
                         apr_table_get(r->subprocess_env, "proxy-initial-not-pooled"));
 }
 
@@ -192,7 +192,7 @@ static apr_status_t exchange_begin(proxy_exchange *x)
     x->holds = x->codec->expects && x->has_body && !x->body_n && x->r->expecting_100 &&
                x->conf.pass_continue && !x->body_over;
     x->no_keep =
-        x->codec->plans && apr_table_get(x->r->subprocess_env, "proxy-nokeepalive") != NULL;
+        x->r && x->codec->plans && apr_table_get(x->r->subprocess_env, "proxy-nokeepalive") != NULL;
     status = x->codec->script ? exchange_variables(x) : OK;
     if (status != OK || (status = x->codec->begin(x)) != OK) {
         exchange_drop(x);

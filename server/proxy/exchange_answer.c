@@ -23,20 +23,26 @@ static int answer_is_named(request_rec *r, const char *connection, const char *n
     return connection && ap_find_token(r->pool, connection, name);
 }
 
+/* Those of a forward proxy go as they are. */
+static const char *answer_reversed(proxy_exchange *x, proxy_answer_rule rule, const char *value)
+{
+    proxy_reversal v;
+
+    if (x->r->proxyreq != PROXYREQ_REVERSE)
+        return value;
+    v = proxy_reversal_of(x->r);
+    return rule == PROXY_ANSWER_URL ? proxy_reverse_url(&v, x->pool, value)
+                                    : proxy_reverse_cookie(&v, x->pool, value);
+}
+
 static void answer_field(proxy_exchange *x, const char *name, apr_size_t len, const char *value)
 {
-    switch (proxy_answer_rule_of(name, len)) {
-    case PROXY_ANSWER_STAYS:
+    const proxy_answer_rule rule = proxy_answer_rule_of(name, len);
+
+    if (rule == PROXY_ANSWER_STAYS)
         return;
-    case PROXY_ANSWER_URL:
-        value = proxy_reverse_url(x->r, x->target, value);
-        break;
-    case PROXY_ANSWER_COOKIE:
-        value = proxy_reverse_cookie(x->r, value);
-        break;
-    default:
-        break;
-    }
+    if (rule != PROXY_ANSWER_GOES)
+        value = answer_reversed(x, rule, value);
     apr_table_addn(x->r->headers_out, name, value);
 }
 
@@ -160,7 +166,7 @@ void exchange_head(proxy_exchange *x, const http_head *head)
         answer_switches(x->r, head);
 }
 
-static int request_head(proxy_exchange *x, const http_head *head)
+static int request_head(proxy_exchange *x, http_head *head)
 {
     exchange_head(x, head);
     return 1;
@@ -309,6 +315,7 @@ static int request_is_behind(proxy_exchange *x)
 }
 
 const proxy_sink proxy_sink_request = {.interims = 1,
+                                       .request = proxy_request_head,
                                        .head = request_head,
                                        .answered = request_answered,
                                        .trailer = request_trailer,

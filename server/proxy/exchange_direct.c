@@ -55,12 +55,25 @@ static int direct_length_is_plain(const http_head *head)
            !memcmp(digits, f->value, f->value_len);
 }
 
+static http_field field_of(const char *name, uint32_t name_len, const char *value, size_t value_len)
+{
+    return (http_field){
+        .name = name, .value = value, .name_len = name_len, .value_len = (uint32_t)value_len};
+}
+
+/* What this server adds. */
+static http_field direct_via(const proxy_plan *plan)
+{
+    return field_of("Via", 3, plan->text + plan->via_at, plan->via_len);
+}
+
 /* What goes on of a head, as far as it is known to be simple. */
 typedef struct direct_head {
-    const http_head *head; /* the backend's */
+    http_head *head; /* the backend's */
     h1_top top;
     uint8_t goes[HTTP_HEAD_OWN_FIELDS]; /* by index of a field */
     int n;                              /* of those */
+    size_t more;                        /* bytes of values that were changed */
     int typed, varies, dated;
 } direct_head;
 
@@ -74,10 +87,12 @@ static int direct_take_top(const char **at, size_t *len, const http_field *f)
     return 1;
 }
 
-/* Fields that are looked at. @return 1: it goes on as it is; 0: it is not known what would become of it; -1: it stands above the others */
-static int direct_take_known(direct_head *d, const http_field *f)
+/* Fields that are looked at. @param via  that is one @return 1: it goes on as it is; 0: it is not known what would become of it; -1: it stands above the others */
+static int direct_take_known(direct_head *d, const http_field *f, int via)
 {
     switch (f->name_len) {
+    case 3:
+        return !via || !http_same(f->name, "via", 3);
     case 4:
         if (http_same(f->name, "date", 4))
             return -direct_take_top(&d->top.date, &d->top.date_len, f);
@@ -94,10 +109,25 @@ static int direct_take_known(direct_head *d, const http_field *f)
     }
 }
 
-/* @return 0: it is not known what would become of it */
-static int direct_take_field(direct_head *d, const proxy_plan *plan, int i)
+/* ProxyPassReverse and its like. */
+static void direct_reverse(direct_head *d, proxy_ahead *a, http_field *f,
+                           const char *(*how)(const proxy_reversal *, apr_pool_t *, const char *))
 {
-    const http_field *f = &d->head->field[i];
+    apr_pool_t *p = exchange_pool(&a->x);
+    const char *value = apr_pstrmemdup(p, f->value, f->value_len);
+    const char *reversed = how(&a->plan->reversal, p, value);
+
+    if (reversed == value)
+        return;
+    f->value = reversed;
+    f->value_len = (uint32_t)strlen(reversed);
+    d->more += f->value_len;
+}
+
+/* @return 0: it is not known what would become of it */
+static int direct_take_field(direct_head *d, proxy_ahead *a, int i)
+{
+    http_field *f = &d->head->field[i];
     int known;
 
     d->goes[i] = 0;
@@ -105,17 +135,17 @@ static int direct_take_field(direct_head *d, const proxy_plan *plan, int i)
     case PROXY_ANSWER_STAYS:
         return f->id != HTTP_F_CONNECTION || proxy_connection_is_plain(d->head);
     case PROXY_ANSWER_URL:
-        if (plan->reverses_urls)
-            return 0;
+        if (a->plan->reverses_urls)
+            direct_reverse(d, a, f, proxy_reverse_url);
         break;
     case PROXY_ANSWER_COOKIE:
-        if (plan->reverses_cookies)
-            return 0;
+        if (a->plan->reverses_cookies)
+            direct_reverse(d, a, f, proxy_reverse_cookie);
         break;
     default:
         break;
     }
-    known = direct_take_known(d, f);
+    known = direct_take_known(d, f, a->plan->looks_at_via);
     if (known <= 0)
         return known;
     d->goes[i] = 1;
@@ -126,23 +156,25 @@ static int direct_take_field(direct_head *d, const proxy_plan *plan, int i)
 /* Bytes that it takes, with what is added. A line may be written with a space and a CR that it did not have. */
 static size_t direct_room(const direct_head *d)
 {
-    return d->head->head_len + 2u * d->head->n_fields + H1_CONNECTION_MAX + 512;
+    return d->head->head_len + d->more + 2u * d->head->n_fields + H1_CONNECTION_MAX + 512;
 }
 
 /* @return 0: its request has to be made */
-static int direct_takes(const proxy_ahead *a, const http_head *head, direct_head *d)
+static int direct_takes(proxy_ahead *a, http_head *head, direct_head *d)
 {
     const uint32_t code_at = sizeof "HTTP/1.1";
 
     if (!direct_status_is_plain(head->code) || head->repeated ||
-        head->n_fields > HTTP_HEAD_OWN_FIELDS || head->line_len < code_at + sizeof "200" ||
+        (a->plan->overrides && head->code >= 400) || head->n_fields > HTTP_HEAD_OWN_FIELDS ||
+        head->line_len < code_at + sizeof "200" ||
         (a->x.body_end == H1_BODY_LENGTH ? !direct_length_is_plain(head) : !a->base.minor))
         return 0;
     d->top = (h1_top){.status = head->line + code_at, .status_len = head->line_len - code_at};
     d->head = head;
     d->n = d->typed = d->varies = 0;
+    d->more = a->plan->via_len;
     for (int i = 0; i < head->n_fields; i++)
-        if (!direct_take_field(d, a->plan, i))
+        if (!direct_take_field(d, a, i))
             return 0;
     if (!d->typed || direct_room(d) > GATHER_HEAD_MAX)
         return 0;
@@ -167,15 +199,16 @@ static const char *log_text(char **to, const char *text, size_t len)
 }
 
 /* As of an answer that is stored; strings end with NULs. */
-static http_answer *log_make(const direct_head *d)
+static http_answer *log_make(const direct_head *d, const proxy_plan *plan)
 {
-    http_answer *a = malloc(sizeof *a + (size_t)d->n * sizeof(http_answer_field) + direct_room(d));
+    http_answer *a =
+        malloc(sizeof *a + (size_t)(d->n + 1) * sizeof(http_answer_field) + direct_room(d));
     char *to;
 
     if (!a)
         return NULL;
     memset(a, 0, sizeof *a);
-    to = (char *)(a->field + d->n);
+    to = (char *)(a->field + d->n + 1);
     a->status = d->head->code;
     a->reason = log_text(&to, d->top.status, d->top.status_len);
     a->server = "";
@@ -194,13 +227,17 @@ static http_answer *log_make(const direct_head *d)
         a->field[a->n_fields].name = log_text(&to, f->name, f->name_len);
         a->field[a->n_fields++].value = log_text(&to, f->value, f->value_len);
     }
+    if (plan->via_len) {
+        a->field[a->n_fields].name = "Via";
+        a->field[a->n_fields++].value = log_text(&to, plan->text + plan->via_at, plan->via_len);
+    }
     return a;
 }
 
 /* @return 0: a module needs the request to log it */
 static int direct_log_is_ready(proxy_ahead *a, const direct_head *d)
 {
-    if (!(a->told.answer = a->log = log_make(d)))
+    if (!(a->told.answer = a->log = log_make(d, a->plan)))
         return 0;
     a->told.head = h1_ahead_head(a->bc);
     return cache_plan_log_is_ready(a->base.entry, h1_ahead_client(a->bc), &a->told);
@@ -209,11 +246,19 @@ static int direct_log_is_ready(proxy_ahead *a, const direct_head *d)
 void proxy_direct_told(proxy_ahead *a)
 {
     brg_conn *bc = h1_ahead_client(a->bc);
+    char route[PROXY_ROUTE_SIZE];
+    const proxy_worker *w = a->target.worker;
+    const cache_planned_env member[] = {
+        {"BALANCER_WORKER_NAME", w->name},
+        {"BALANCER_WORKER_ROUTE", a->log && w->balancer ? proxy_route(w, route) : ""},
+        {NULL, NULL}};
 
     BRG_ASSERT(a->x.answered && !a->logged);
     a->logged = 1;
     if (a->log && !a->told.head)
         a->told.head = h1_ahead_head(a->bc);
+    if (a->plan->balancer)
+        a->told.env = member;
     cache_plan_answered(a->base.entry, bc, &a->told);
 }
 
@@ -252,11 +297,16 @@ static void h1_put_head(proxy_ahead *a, const direct_head *d)
             p = h1_put_line(p, f);
     }
     p = lines ? mempcpy(p, lines, n) : p;
+    if (a->plan->via_len) {
+        const http_field via = direct_via(a->plan);
+
+        p = h1_put_line(p, &via);
+    }
     a->head = head;
     a->head_len = (uint32_t)(p - head);
 }
 
-static int h1_takes(proxy_exchange *x, const http_head *head)
+static int h1_takes(proxy_exchange *x, http_head *head)
 {
     proxy_ahead *a = direct_of(x);
     direct_head d;
@@ -405,16 +455,10 @@ static int h1_is_behind(proxy_exchange *x)
 
 /* ---- streams ---- */
 
-static http_field field_of(const char *name, uint32_t name_len, const char *value, size_t value_len)
-{
-    return (http_field){
-        .name = name, .value = value, .name_len = name_len, .value_len = (uint32_t)value_len};
-}
-
 /* @return 0: no memory */
 static int stream_put_head(proxy_ahead *a, const direct_head *d)
 {
-    http_field field[HTTP_HEAD_OWN_FIELDS + H1_TOP_FIELDS];
+    http_field field[HTTP_HEAD_OWN_FIELDS + H1_TOP_FIELDS + 1];
     const char *server = d->top.server ? d->top.server : ap_get_server_banner();
     const size_t server_len = d->top.server ? d->top.server_len : strlen(server);
     stream_fields fields = {
@@ -426,10 +470,12 @@ static int stream_put_head(proxy_ahead *a, const direct_head *d)
     for (int i = 0; i < d->head->n_fields; i++)
         if (d->goes[i])
             field[fields.n++] = d->head->field[i];
+    if (a->plan->via_len)
+        field[fields.n++] = direct_via(a->plan);
     return (a->part = a->bc->transport->encode(a->bc, &fields)) != NULL;
 }
 
-static int stream_takes(proxy_exchange *x, const http_head *head)
+static int stream_takes(proxy_exchange *x, http_head *head)
 {
     proxy_ahead *a = direct_of(x);
     direct_head d;
@@ -556,7 +602,16 @@ static void direct_trailer(proxy_exchange *x, const http_field *f)
     direct_of(x)->trailers = 1;
 }
 
+/* What was kept, since there was no connection that was idle. */
+static apr_bucket *direct_request(proxy_exchange *x)
+{
+    const proxy_ahead *a = direct_of(x);
+
+    return apr_bucket_heap_create(a->asked, a->asked_len, NULL, x->alloc);
+}
+
 const proxy_sink proxy_sink_h1 = {.lends = 1,
+                                  .request = direct_request,
                                   .head = h1_takes,
                                   .answered = direct_answered,
                                   .trailer = direct_trailer,
@@ -565,6 +620,7 @@ const proxy_sink proxy_sink_h1 = {.lends = 1,
                                   .is_behind = h1_is_behind};
 
 const proxy_sink proxy_sink_stream = {.lends = 1,
+                                      .request = direct_request,
                                       .head = stream_takes,
                                       .answered = direct_answered,
                                       .trailer = direct_trailer,
@@ -592,4 +648,6 @@ void proxy_direct_end(proxy_ahead *a)
         free(a->log);
     if (a->kept)
         free(a->kept);
+    if (a->asked)
+        free(a->asked);
 }

@@ -209,8 +209,9 @@ typedef struct proxy_worker {
     const char
         *host;       /**< without brackets of IPv6; "localhost" with a socket where none is named */
     apr_port_t port; /**< 0: the scheme has none and none is named (with a Unix socket) */
-    const char *socket; /**< path of the Unix socket; NULL */
-    const char *prefix; /**< path, "" or from '/' on */
+    const char *socket;    /**< path of the Unix socket; NULL */
+    const char *prefix;    /**< path, "" or from '/' on */
+    const char *authority; /**< for Host: host, and port if it is not the scheme's */
     proxy_params params;
     proxy_state *state;
     proxy_balancer *balancer; /**< NULL: of none */
@@ -328,12 +329,28 @@ void proxy_checked(proxy_worker *worker, int ok, apr_time_t now);
 
 /* ---- answers ---- */
 
+enum { PROXY_REVERSES_URLS, PROXY_REVERSES_PATHS, PROXY_REVERSES_DOMAINS, PROXY_REVERSALS };
+
+/** ProxyPassReverse, and its forms for cookies, as they hold for a request. */
+typedef struct proxy_reversal {
+    const struct proxy_server_conf *conf;
+    const char *base;                                /**< scheme and host of this server */
+    const apr_array_header_t *list[PROXY_REVERSALS]; /**< of proxy_reverse */
+} proxy_reversal;
+
+/** Lives as long as @a r. */
+proxy_reversal proxy_reversal_of(request_rec *r);
+
+/** Move it to @a at, where there is room for proxy_reversal_bytes(), aligned as for malloc(). */
+size_t proxy_reversal_bytes(const proxy_reversal *v);
+void proxy_reversal_copy(proxy_reversal *v, void *at);
+
 /** ProxyPassReverse: a value of Location, Content-Location, URI or Destination as the client has to see it.
- * @return @a value, or another one in r->pool */
-const char *proxy_reverse_url(request_rec *r, const proxy_target *target, const char *value);
+ * @return @a value, or another one in @a p */
+const char *proxy_reverse_url(const proxy_reversal *v, apr_pool_t *p, const char *value);
 
 /** ProxyPassReverseCookieDomain, ProxyPassReverseCookiePath: as above, for Set-Cookie. */
-const char *proxy_reverse_cookie(request_rec *r, const char *value);
+const char *proxy_reverse_cookie(const proxy_reversal *v, apr_pool_t *p, const char *value);
 
 /** 1: ProxyErrorOverride puts the server's own page in place of this answer. */
 int proxy_overrides(const request_rec *r, int status);

@@ -85,9 +85,10 @@ static void ahead_drop(struct conn_ahead *base)
     if (a->x.state != EXCHANGE_DONE || a->x.cc || a->target.chosen)
         exchange_end(&a->x);
     apr_brigade_cleanup(a->x.in);
+    apr_brigade_cleanup(a->x.out);
     if (a->x.pool)
         apr_pool_destroy(a->x.pool);
-    if (a->part || a->log || a->kept)
+    if (a->part || a->log || a->kept || a->asked)
         proxy_direct_end(a);
     cache_release(a->base.entry);
     ahead_put(a);
@@ -208,30 +209,61 @@ static int ahead_is_plain(const http_head *head)
            proxy_connection_is_plain(head);
 }
 
-static int ahead_put_target(ahead_text *t, const proxy_plan *plan, const http_head *head)
+static int text_put_string(ahead_text *t, const char *text)
 {
+    return text_put(t, text, strlen(text));
+}
+
+static int ahead_put_target(ahead_text *t, const proxy_plan *plan, const proxy_worker *w,
+                            const http_head *head)
+{
+    const size_t method_len = strlen("GET ");
     const char *query = plan->any_query ? memchr(head->uri, '?', head->uri_len) : NULL;
 
-    return text_put(t, plan->text, plan->target_len) &&
+    return text_put(t, plan->text, method_len) &&
+           (!plan->balancer || text_put_string(t, w->prefix)) &&
+           text_put(t, plan->text + method_len, plan->target_len - method_len) &&
            (!query || text_put(t, query, (size_t)(head->uri + head->uri_len - query)));
 }
 
-/* @return its length; 0: it cannot be sent so */
-static size_t ahead_write(const proxy_plan *plan, const brg_conn *bc, const http_head *head,
-                          char *buf)
+static int ahead_put_before(ahead_text *t, const proxy_plan *plan, const proxy_worker *w)
 {
-    const char *ip =
-        bc->peer && bc->peer->family ? bc->peer->ip : (bc->master ? bc->master : bc)->c->client_ip;
-    const char *before = plan->text + plan->target_len, *behind = before + plan->before_len;
+    return text_put(t, plan->text + plan->target_len, plan->before_len) &&
+           (!plan->names_member ||
+            (text_put_string(t, "Host: ") && text_put_string(t, w->authority) &&
+             text_put_string(t, "\r\n")));
+}
+
+static const char *ahead_client_ip(const brg_conn *bc)
+{
+    return bc->peer && bc->peer->family ? bc->peer->ip
+                                        : (bc->master ? bc->master : bc)->c->client_ip;
+}
+
+/* @return its length; 0: it cannot be sent so */
+static size_t ahead_write(const proxy_plan *plan, const proxy_worker *w, const brg_conn *bc,
+                          const http_head *head, char *buf)
+{
+    const char *ours = plan->text + plan->target_len + plan->before_len,
+               *behind = ours + plan->ours_len;
     ahead_text t = {buf, buf + AHEAD_HEAD_MOST};
 
-    if (!ahead_is_plain(head) || !ahead_put_target(&t, plan, head) ||
-        !text_put(&t, before, plan->before_len) || !ahead_put_fields(&t, head))
+    if (!ahead_put_target(&t, plan, w, head) || !ahead_put_before(&t, plan, w) ||
+        !ahead_put_fields(&t, head) || !text_put(&t, ours, plan->ours_len))
         return 0;
     if (plan->adds_for && !(text_put(&t, "X-Forwarded-For: ", strlen("X-Forwarded-For: ")) &&
-                            text_put(&t, ip, strlen(ip)) && text_put(&t, "\r\n", 2)))
+                            text_put_string(&t, ahead_client_ip(bc)) && text_put(&t, "\r\n", 2)))
         return 0;
     return text_put(&t, behind, plan->behind_len) ? (size_t)(t.p - buf) : 0;
+}
+
+/* Before a member is chosen: it will be asked. There is room for its name and path. */
+static int ahead_will_fit(const http_head *head)
+{
+    char buf[AHEAD_HEAD_MOST];
+    ahead_text t = {buf, buf + AHEAD_HEAD_MOST / 2};
+
+    return head->uri_len < AHEAD_HEAD_MOST / 4 && ahead_put_fields(&t, head);
 }
 
 static void ahead_told(void *baton)
@@ -242,79 +274,117 @@ static void ahead_told(void *baton)
         loop_ready(a->bc->loop, a->bc);
 }
 
-/* @return 0: nothing of it counts */
-static int ahead_send(client_conn *cc, char *text, size_t len)
+/* @return 0: there is no memory */
+static int ahead_keep(proxy_ahead *a, const char *text, size_t len)
+{
+    if (!(a->asked = malloc(len)))
+        return 0;
+    memcpy(a->asked, text, len);
+    a->asked_len = (uint32_t)len;
+    return 1;
+}
+
+/* All of it, over a connection that is idle. @return 0: nothing of it counts; the exchange connects */
+static int ahead_send(proxy_exchange *x, char *text, size_t len)
 {
     const struct iovec iov = {text, len};
+    client_conn *cc = client_take(x->origin, x->loop);
     apr_size_t sent;
 
     BRG_ASSERT(len && len <= AHEAD_HEAD_MOST);
-    if (client_send(cc, &iov, 1, 0, &sent) == APR_SUCCESS && sent == len)
-        return 1;
-    client_close(cc); /* the backend has a part of a head at most */
-    return 0;
+    if (!cc)
+        return 0;
+    if (client_send(cc, &iov, 1, 0, &sent) != APR_SUCCESS || sent != len) {
+        client_close(cc); /* the backend has a part of a head at most */
+        return 0;
+    }
+    x->cc = cc;
+    cc->notify = exchange_told;
+    cc->baton = x;
+    x->body_ended = x->reused = 1;
+    x->sent = (apr_off_t)len;
+    x->connect_at = x->chosen_at;
+    x->state = EXCHANGE_TALK;
+    return 1;
 }
 
-static client_conn *ahead_connection(const proxy_plan *plan, brg_loop *loop)
+/* The backend that is asked. @return NULL: the request has to be made */
+static proxy_worker *ahead_choose(const proxy_plan *plan, const http_head *head)
 {
-    if (atomic_load(&plan->worker->state->status) & PROXY_STATUS_UNUSABLE)
+    proxy_worker *w = plan->worker;
+
+    if (!plan->balancer)
+        return atomic_load(&w->state->status) & PROXY_STATUS_UNUSABLE ? NULL : w;
+    if (!proxy_balances_plainly(plan->balancer) || !ahead_will_fit(head))
         return NULL;
-    return client_take(plan->origin, loop);
+    return proxy_balance_plainly(plan->balancer);
 }
 
-static void ahead_set_up(proxy_ahead *a, const proxy_plan *plan, client_conn *cc, size_t len)
+static void ahead_set_up(proxy_ahead *a, const proxy_plan *plan, proxy_worker *w)
 {
     brg_conn *bc = a->bc;
     proxy_exchange *x = &a->x;
 
     exchange_set_up(x, bc->master ? &proxy_sink_stream : &proxy_sink_h1, h1_ahead_client(bc)->c,
                     plan->server);
-    a->target = plan->target;
+    a->target.balancer = plan->balancer;
+    a->target.worker = w;
+    a->target.scheme = w->scheme;
+    a->target.scheme_name = w->scheme_name;
+    a->target.host = w->host;
+    a->target.port = w->port;
+    a->target.socket = w->socket;
+    a->target.url = w->name;
+    a->target.chosen = 1;
     x->target = &a->target;
     x->codec = &proxy_http_codec;
-    x->origin = plan->origin;
+    x->origin = w->origin;
     x->loop = bc->loop;
-    x->cc = cc;
-    x->ticket = (client_ticket){.notify = ahead_told, .baton = a};
-    x->body_over = x->body_ended = 1;
-    x->reused = 1;
-    x->sent = (apr_off_t)len;
-    x->chosen_at = x->connect_at = bc->loop->monotonic;
-    x->state = EXCHANGE_TALK;
-    cc->notify = exchange_told;
-    cc->baton = x;
+    x->ticket.notify = ahead_told;
+    x->ticket.baton = a;
+    x->body_over = 1;
+    x->chosen_at = bc->loop->monotonic;
+    x->state = EXCHANGE_CONNECT;
+}
+
+/* A member that was chosen is asked, and the full way goes on with it (proxy_ahead_member()). @return 0: nothing was done */
+static int ahead_begin_with(proxy_ahead *a, const proxy_plan *plan, proxy_worker *w,
+                            const http_head *head)
+{
+    char text[AHEAD_HEAD_MOST];
+    const size_t len = ahead_write(plan, w, a->bc, head, text);
+
+    if (!len)
+        return 0;
+    ahead_set_up(a, plan, w);
+    return ahead_send(&a->x, text, len) || ahead_keep(a, text, len);
 }
 
 int proxy_ahead_begin(const cache_plan *base, cache_entry *entry, brg_conn *bc,
                       const http_head *head)
 {
     const proxy_plan *plan = (const proxy_plan *)(const void *)base;
-    char text[AHEAD_HEAD_MOST];
-    const size_t len = ahead_write(plan, bc, head, text);
-    client_conn *cc = len ? ahead_connection(plan, bc->loop) : NULL;
-    proxy_ahead *a = cc ? ahead_get() : NULL;
+    proxy_worker *w;
+    proxy_ahead *a;
 
     BRG_ASSERT(!bc->ahead && h1_ahead_client(bc)->c && loop_self() == bc->loop);
-    if (!cc)
+    if (!ahead_is_plain(head) || (plan->minor >= 0 && (uint8_t)plan->minor != head->minor) ||
+        !(w = ahead_choose(plan, head)) || !(a = ahead_get()))
         return 0;
-    if (!a) {
-        client_keep(cc);
-        return 0;
-    }
-    if (!ahead_send(cc, text, len)) {
-        ahead_put(a);
-        return 0;
-    }
     a->base.kind = &ahead_kind;
     a->base.entry = entry;
     a->plan = plan;
     a->bc = bc;
     a->began = a->told.began = bc->loop->wall;
-    ahead_set_up(a, plan, cc, len);
-    a->base.due = bc->loop->monotonic + plan->timeout;
+    if (!ahead_begin_with(a, plan, w, head)) {
+        ahead_put(a);
+        return 0;
+    }
     cache_hold(entry);
-    proxy_worker_take(plan->worker);
+    proxy_worker_take(w);
     bc->ahead = &a->base;
+    a->base.due = bc->loop->monotonic + exchange_patience(&a->x);
+    a->base.again = a->x.state == EXCHANGE_CONNECT;
     return 1;
 }
 
@@ -335,7 +405,7 @@ static h1_ahead_step ahead_go_on(brg_conn *bc)
 {
     proxy_ahead *a = ahead_of(bc->ahead);
 
-    BRG_ASSERT(a->bc == bc && a->x.state == EXCHANGE_TALK);
+    BRG_ASSERT(a->bc == bc && a->x.state != EXCHANGE_DONE);
     if (a->base.expired) {
         a->base.expired = 0;
         exchange_expired(&a->x);
@@ -354,46 +424,67 @@ static h1_ahead_step ahead_go_on(brg_conn *bc)
 /* ---- the full way goes on ---- */
 
 /* The path that was sent, less its query where that is the request's own. */
-static int ahead_sent_path(const proxy_plan *plan, const char *path)
+static int ahead_sent_path(const proxy_ahead *a, const char *path)
 {
+    const proxy_plan *plan = a->plan;
     const size_t method_len = strlen("GET "), len = plan->target_len - method_len;
+    const char *prefix = plan->balancer ? a->target.worker->prefix : "";
+    const size_t skip = strlen(prefix);
 
-    return !strncmp(path, plan->text + method_len, len) &&
-           (!path[len] || (plan->any_query && path[len] == '?'));
+    return !strncmp(path, prefix, skip) && !strncmp(path + skip, plan->text + method_len, len) &&
+           (!path[skip + len] || (plan->any_query && path[skip + len] == '?'));
 }
 
 /* An error page, or what a rule of the phases leads to, is another request. */
 static int ahead_fits(const proxy_ahead *a, const proxy_exchange *x)
 {
     return x->state == EXCHANGE_CONNECT && x->loop == a->bc->loop && !x->has_body && !x->r->prev &&
-           !x->r->main && x->origin == a->plan->origin && x->target->worker == a->plan->worker &&
-           ahead_sent_path(a->plan, x->target->path);
+           !x->r->main && x->origin == a->x.origin && x->target->worker == a->target.worker &&
+           ahead_sent_path(a, x->target->path);
+}
+
+proxy_worker *proxy_ahead_member(const request_rec *r, const proxy_balancer *b)
+{
+    const brg_conn *bc = connection_of(r->connection);
+    const proxy_ahead *a = bc && bc->ahead ? ahead_of(bc->ahead) : NULL;
+
+    return a && a->plan->balancer == b && !r->prev && !r->main ? a->target.worker : NULL;
+}
+
+/* A failure is told as if it had happened here. */
+static void ahead_fail(const proxy_exchange *from, proxy_exchange *x)
+{
+    x->bad = from->bad ? apr_pstrdup(x->pool, from->bad) : NULL;
+    exchange_fail(x, from->failed.why, from->failed.error,
+                  from->failed.text ? apr_pstrdup(x->pool, from->failed.text) : NULL);
 }
 
 static void ahead_hand_over(proxy_ahead *a, proxy_exchange *x)
 {
     client_conn *cc = a->x.cc;
 
-    BRG_ASSERT(cc && !x->cc && x->target->chosen);
+    BRG_ASSERT(!x->cc && x->target->chosen);
     x->cc = cc;
-    cc->notify = exchange_told;
-    cc->baton = x;
-    x->reused = 1;
-    x->here = client_in_size(cc) > 0;
-    x->got = x->here ? 0 : a->x.got;
-    x->sent = a->x.sent;
-    x->chosen_at = x->connect_at = a->x.chosen_at;
-    x->body_over = x->body_ended = 1;
+    x->reused = a->x.reused;
+    x->chosen_at = a->x.chosen_at;
+    x->connect_at = a->x.connect_at;
     x->r->request_time = a->began;
-    proxy_tell_peer(&x->told, cc->peer, client_origin_settings(x->origin)->port);
-    x->state = EXCHANGE_TALK;
+    if (a->x.sent || a->x.got) {
+        x->here = client_in_size(cc) > 0;
+        x->got = x->here ? 0 : a->x.got;
+        x->sent = a->x.sent;
+        x->body_over = x->body_ended = 1;
+        proxy_tell_peer(&x->told, cc->peer, client_origin_settings(x->origin)->port);
+        x->state = EXCHANGE_TALK;
+    }
+    if (cc) {
+        cc->notify = exchange_told;
+        cc->baton = x;
+    }
     a->x.cc = NULL;
     a->x.sent = a->x.got = 0;
-    if (a->x.failed.known) {
-        x->bad = a->x.bad ? apr_pstrdup(x->pool, a->x.bad) : NULL;
-        exchange_fail(x, a->x.failed.why, a->x.failed.error,
-                      a->x.failed.text ? apr_pstrdup(x->pool, a->x.failed.text) : NULL);
-    }
+    if (a->x.failed.known)
+        ahead_fail(&a->x, x);
 }
 
 void proxy_ahead_take(proxy_exchange *x)
@@ -405,7 +496,7 @@ void proxy_ahead_take(proxy_exchange *x)
     if (!base)
         return;
     a = ahead_of(base);
-    if (a->x.cc && ahead_fits(a, x))
+    if (ahead_fits(a, x))
         ahead_hand_over(a, x);
     ahead_drop(base);
 }

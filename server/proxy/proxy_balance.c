@@ -352,3 +352,26 @@ proxy_worker *proxy_balance(request_rec *r, proxy_target *t, apr_time_t now)
         balance_session(r, route, sticky);
     return w;
 }
+
+/* ---- without a request ---- */
+
+int proxy_balances_plainly(const proxy_balancer *b)
+{
+    return !b->fail_statuses->nelts && !b->state->sticky[0] &&
+           atomic_load(&b->state->method) < PROXY_METHOD_RANDOM2;
+}
+
+proxy_worker *proxy_balance_plainly(proxy_balancer *b)
+{
+    proxy_target t = {.balancer = b};
+    balance_run run = {.t = &t, .now = apr_time_now(), .method = atomic_load(&b->state->method)};
+    proxy_worker *w;
+
+    BRG_ASSERT(run.method < PROXY_METHOD_RANDOM2);
+    w = balance_best(&run);
+    if (!w)
+        return NULL;
+    atomic_fetch_add(&w->state->elected, 1);
+    atomic_fetch_add(&b->state->spent, 1);
+    return w;
+}

@@ -2,6 +2,7 @@
 /* Which worker gets a request; and what its answer, or its failure, says about the worker. */
 #include "proxy_private.h"
 #include "proxy_growth.h"
+#include "proxy_plan.h"
 #include "apr_strings.h"
 #include "brigade/assert.h"
 #include "http_log.h"
@@ -29,9 +30,10 @@ int proxy_worker_usable(request_rec *r, proxy_worker *w, apr_time_t now)
         return !(atomic_load(&s->status) & PROXY_STATUS_UNUSABLE);
     atomic_fetch_add(&s->retries, 1);
     atomic_store(&s->usable_at, now);
-    ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r,
-                  APLOGNO(00932) "%s: worker for (%s:%d) has been marked for retry",
-                  w->balancer ? "BALANCER" : w->scheme_name, w->host, w->port);
+    if (r)
+        ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r,
+                      APLOGNO(00932) "%s: worker for (%s:%d) has been marked for retry",
+                      w->balancer ? "BALANCER" : w->scheme_name, w->host, w->port);
     return !(atomic_load(&s->status) & PROXY_STATUS_UNUSABLE);
 }
 
@@ -77,7 +79,7 @@ static void choose_address(request_rec *r, proxy_target *t)
     t->host = w->host;
     t->port = w->port;
     t->socket = w->socket;
-    t->authority = proxy_authority(r->pool, w->host, w->port, proxy_scheme_port(w->scheme));
+    t->authority = w->authority;
     t->url = apr_pstrcat(r->pool, w->name, path, NULL);
     t->path = *w->prefix ? apr_pstrcat(r->pool, w->prefix, path, NULL) : path;
     t->remotes_n = 0;
@@ -116,7 +118,9 @@ int proxy_choose(request_rec *r, proxy_target *t, int attempt)
     if (t->balancer) {
         const apr_time_t now = apr_time_now();
 
-        t->worker = proxy_balance(r, t, now);
+        t->worker = attempt ? NULL : proxy_ahead_member(r, t->balancer);
+        if (!t->worker)
+            t->worker = proxy_balance(r, t, now);
         if (!t->worker)
             rv = HTTP_SERVICE_UNAVAILABLE;
         else {

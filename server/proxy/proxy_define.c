@@ -206,6 +206,7 @@ static const char *worker_place(apr_pool_t *p, proxy_worker *w, const char *url,
     ap_str_tolower((char *)w->host);
     w->port = uri.port ? uri.port : w->socket && !uri.port_str ? 0 : proxy_scheme_port(w->scheme);
     w->prefix = uri.path ? uri.path : "";
+    w->authority = proxy_authority(p, w->host, w->port, proxy_scheme_port(w->scheme));
     return NULL;
 }
 

@@ -38,7 +38,8 @@
 #define EXCHANGE_GATHERED \
     (64 * 1024) /**< of an answer's beginning that wait for what is here of the rest */
 #define EXCHANGE_TURN \
-    (64 * 1024) /**< of an answer that filters make anew, in a turn of the loop: compressing takes a millisecond for so much */
+    (64 *             \
+     1024) /**< of an answer that filters make anew, in a turn of the loop: compressing takes a millisecond for so much */
 #define EXCHANGE_PATIENCE_US \
     apr_time_from_msec(250) /**< for the client of one answer; then it waits on disk */
 #define EXCHANGE_HEAD_MOST \
@@ -69,8 +70,10 @@ typedef struct proxy_mux {
 struct proxy_sink {
     unsigned lends : 1; /**< a body that ends with what the connection has is left there: x->lent */
     unsigned interims : 1; /**< it takes 1xx answers, and heads in steps */
+    /** The head of a request of HTTP/1. @return NULL: it cannot be sent */
+    apr_bucket *(*request)(proxy_exchange *x);
     /** A final head of HTTP/1 came. @return 0: the request has to be made first; nothing was done */
-    int (*head)(proxy_exchange *x, const http_head *head);
+    int (*head)(proxy_exchange *x, http_head *head);
     /** All of the head was told. */
     void (*answered)(proxy_exchange *x);
     void (*trailer)(proxy_exchange *x, const http_field *f);
@@ -201,8 +204,8 @@ struct proxy_exchange {
     uint8_t upgrade;                /**< an Upgrade was sent to the backend */
     uint8_t gathers;                /**< x->in was not passed, since more is here */
     uint8_t wants_body, wants_room; /**< beside the backend's socket */
-    uint8_t yields;                 /**< other connections of the loop come first, then it goes on */
-    uint8_t spools;                 /**< what the client leaves goes to disk */
+    uint8_t yields;   /**< other connections of the loop come first, then it goes on */
+    uint8_t spools;   /**< what the client leaves goes to disk */
     uint8_t here;     /**< bytes of the answer had come before the exchange had the connection */
     uint8_t may_plan; /**< proxy_plan_look() */
     apr_time_t behind_at;          /**< since then it is waited for; 0: it is not */

@@ -431,12 +431,19 @@ static brg_text fields_text(const fields_head *h, int from, const char *before, 
 
 void proxy_request_frame(proxy_exchange *x, proxy_frame *to)
 {
+    const proxy_server_settings *s = proxy_settings_of(x->r->server);
     fields_head h = {0};
     int before;
 
     fields_collect(x, &h);
     fields_add(&h, "Host", fields_host(x));
     to->before = fields_text(&h, 0, " HTTP/1.1\r\n", "");
+    before = h.n;
+    if (s->max_forwards >= 0)
+        fields_add(&h, "Max-Forwards", apr_ltoa(x->r->pool, s->max_forwards));
+    if (s->via == PROXY_VIA_ON || s->via == PROXY_VIA_FULL)
+        fields_add(&h, "Via", proxy_via_value(x->r, s->via));
+    to->ours = fields_text(&h, before, "", "");
     before = h.n;
     h.host = fields_client_host(x->r);
     h.seen_for = 1; /* each request has its own */

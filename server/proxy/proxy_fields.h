@@ -63,8 +63,9 @@ static inline size_t proxy_field_line(const http_field *f)
 /** What a plan sends before and behind the fields of its clients: of GET, without a body. */
 typedef struct proxy_frame {
     brg_text before; /**< from the space behind the target on */
+    brg_text ours;   /**< Max-Forwards and Via of this server */
+    int adds_for;    /**< X-Forwarded-For, with the client's address, stands behind those */
     brg_text behind; /**< up to the empty line */
-    int adds_for;    /**< X-Forwarded-For, with the client's address, stands before it */
 } proxy_frame;
 
 /** @param to  [out] texts live as long as the request. Threads: the request's. Blocking: no. */

@@ -21,7 +21,7 @@ static int http_begin(proxy_exchange *x)
     x->chunked = (h1_chunked){0};
     if (x->has_body && !x->holds && !x->body_over && !x->body_n)
         (void)exchange_body_ahead(x);
-    head = proxy_request_head(x);
+    head = x->sink->request(x);
     if (!head)
         return HTTP_BAD_REQUEST;
     exchange_out(x, head);
@@ -99,7 +99,7 @@ static int http_is_uncalled(const proxy_exchange *x, const http_head *head)
     return head->code == HTTP_SWITCHING_PROTOCOLS && !x->upgrade;
 }
 
-static apr_status_t http_head_taken(proxy_exchange *x, const http_head *head)
+static apr_status_t http_head_taken(proxy_exchange *x, http_head *head)
 {
     const int connect = x->target->scheme == PROXY_SCHEME_CONNECT && !x->target->remotes_n;
 

@@ -36,7 +36,8 @@ static int plan_worker_is_plain(const proxy_exchange *x)
 {
     const proxy_target *t = x->target;
 
-    return t->path_at && !t->balancer && !t->dynamic && !t->remotes_n && !t->socket &&
+    return t->worker && !t->dynamic &&
+           (t->balancer ? proxy_balances_plainly(t->balancer) : t->path_at != 0) && !t->remotes_n &&
            !t->worker->generic && x->origin == t->worker->origin && x->codec->plans &&
            client_origin_settings(x->origin)->reuse;
 }
@@ -70,11 +71,10 @@ static int plan_environment_is_plain(const request_rec *r)
 static int plan_settings_are_plain(const proxy_exchange *x)
 {
     const request_rec *r = x->r;
-    const proxy_server_settings *s = proxy_settings_of(r->server);
     const core_dir_config *d = ap_get_core_module_config(r->per_dir_config);
 
-    return s->via == PROXY_VIA_OFF && s->max_forwards < 0 && !x->conf.status_field &&
-           proxy_dir_of(r)->override != 1 && d->add_default_charset != ADD_DEFAULT_CHARSET_ON;
+    return !x->conf.status_field && proxy_dir_of(r)->interpolate != 1 &&
+           d->add_default_charset != ADD_DEFAULT_CHARSET_ON;
 }
 
 void proxy_plan_look(proxy_exchange *x)
@@ -109,47 +109,80 @@ static char *plan_put(char *to, const char *text, size_t len)
     return to + len;
 }
 
+/* Text of a plan, in its order. */
+typedef struct plan_text {
+    brg_text target;
+    proxy_frame frame;
+    const char *via; /* NULL: none is added */
+} plan_text;
+
+static void plan_write(proxy_plan *p, const plan_text *t)
+{
+    char *to = plan_put(p->text, "GET ", strlen("GET "));
+
+    to = plan_put(to, t->target.at, t->target.len);
+    p->target_len = (uint32_t)(to - p->text);
+    to = plan_put(to, t->frame.before.at, t->frame.before.len);
+    p->before_len = (uint32_t)t->frame.before.len;
+    to = plan_put(to, t->frame.ours.at, t->frame.ours.len);
+    p->ours_len = (uint32_t)t->frame.ours.len;
+    to = plan_put(to, t->frame.behind.at, t->frame.behind.len);
+    p->behind_len = (uint32_t)t->frame.behind.len;
+    if (!t->via)
+        return;
+    p->via_at = (uint32_t)(to - p->text);
+    p->via_len = (uint32_t)strlen(t->via);
+    (void)plan_put(to, t->via, p->via_len);
+}
+
+static void plan_of_answers(proxy_plan *p, request_rec *r)
+{
+    const proxy_via via = proxy_settings_of(r->server)->via;
+
+    p->reverses_urls = p->reversal.list[PROXY_REVERSES_URLS]->nelts > 0;
+    p->reverses_cookies = p->reversal.list[PROXY_REVERSES_PATHS]->nelts +
+                              p->reversal.list[PROXY_REVERSES_DOMAINS]->nelts >
+                          0;
+    p->overrides = proxy_dir_of(r)->override == 1;
+    p->looks_at_via = via != PROXY_VIA_OFF;
+    p->minor =
+        (int8_t)(p->via_len && !r->connection->master ? HTTP_VERSION_MINOR(r->proto_num) : -1);
+}
+
 static cache_plan *plan_make(request_rec *r, void *baton)
 {
     proxy_exchange *x = baton;
-    const proxy_dir_conf *d = proxy_dir_of(r);
-    const char *path = x->target->path;
-    const int any_query = !policy_query_counts(r);
-    const size_t path_len = any_query ? strcspn(path, "?") : strlen(path);
-    proxy_frame frame;
+    const proxy_via via = proxy_settings_of(r->server)->via;
+    const proxy_balancer *b = x->target->balancer;
+    const char *path = x->target->path + (b ? strlen(x->target->worker->prefix) : 0);
+    plan_text text = {.target = {path, policy_query_counts(r) ? strlen(path) : strcspn(path, "?")}};
+    proxy_reversal reversal = proxy_reversal_of(r);
+    size_t bytes, at;
     proxy_plan *p;
-    size_t bytes;
-    char *to;
 
     BRG_ASSERT(x->target->worker && x->origin);
-    proxy_request_frame(x, &frame);
-    bytes = sizeof *p + strlen("GET ") + path_len + frame.before.len + frame.behind.len;
+    proxy_request_frame(x, &text.frame);
+    if (b && !x->conf.preserve_host)
+        text.frame.before.len = strlen(" HTTP/1.1\r\n");
+    if (via == PROXY_VIA_ON || via == PROXY_VIA_FULL)
+        text.via = proxy_via_value(r, via);
+    bytes = sizeof *p + strlen("GET ") + text.target.len + text.frame.before.len +
+            text.frame.ours.len + text.frame.behind.len + (text.via ? strlen(text.via) : 0);
+    at = APR_ALIGN_DEFAULT(bytes);
+    bytes = at + proxy_reversal_bytes(&reversal);
     if (!(p = calloc(1, bytes)))
         return NULL;
     p->plan = (cache_plan){&plan_kind, bytes};
-    p->worker = x->target->worker;
-    p->origin = x->origin;
+    p->worker = b ? NULL : x->target->worker;
+    p->balancer = x->target->balancer;
+    p->names_member = b && !x->conf.preserve_host;
     p->server = r->server;
-    p->timeout = proxy_timeout(p->worker, r->server);
-    p->target = (proxy_target){.worker = p->worker,
-                               .scheme = p->worker->scheme,
-                               .scheme_name = p->worker->scheme_name,
-                               .host = p->worker->host,
-                               .port = p->worker->port,
-                               .url = p->worker->name,
-                               .chosen = 1};
-    p->any_query = (uint8_t)any_query;
-    p->adds_for = (uint8_t)frame.adds_for;
-    p->reverses_urls = d->reverses->nelts > 0;
-    p->reverses_cookies = d->cookie_paths->nelts + d->cookie_domains->nelts > 0;
-    to = plan_put(p->text, "GET ", strlen("GET "));
-    to = plan_put(to, path, path_len);
-    p->target_len = (uint32_t)(to - p->text);
-    to = plan_put(to, frame.before.at, frame.before.len);
-    p->before_len = (uint32_t)frame.before.len;
-    to = plan_put(to, frame.behind.at, frame.behind.len);
-    p->behind_len = (uint32_t)frame.behind.len;
-    BRG_ASSERT(to <= (char *)p + bytes);
+    p->any_query = !policy_query_counts(r);
+    p->adds_for = (uint8_t)text.frame.adds_for;
+    p->reversal = reversal;
+    proxy_reversal_copy(&p->reversal, (char *)p + at);
+    plan_write(p, &text);
+    plan_of_answers(p, r);
     return &p->plan;
 }
 

@@ -20,21 +20,23 @@
 
 /** In one block from malloc(). */
 typedef struct proxy_plan {
-    cache_plan plan; /**< first */
-    proxy_worker *worker;
-    client_origin *origin;
+    cache_plan plan;          /**< first */
+    proxy_worker *worker;     /**< NULL: one of the balancer's members */
+    proxy_balancer *balancer; /**< NULL: none */
     server_rec *server;
-    apr_interval_time_t timeout;
-    proxy_target
-        target; /**< as the worker has it: path and all that is of one request are not set */
-    uint32_t target_len, before_len, behind_len;
-    uint8_t any_query; /**< the target ends before the query, which is the request's own */
-    uint8_t adds_for;  /**< X-Forwarded-For is sent */
-    uint8_t
-        reverses_urls; /**< there is a ProxyPassReverse: an answer with a URL takes the full way */
+    proxy_reversal reversal; /**< of answers */
+    uint32_t target_len, before_len, ours_len, behind_len;
+    uint32_t via_at, via_len; /**< in text: what Via of an answer tells; 0: nothing */
+    uint8_t any_query;        /**< the target ends before the query, which is the request's own */
+    uint8_t adds_for;         /**< X-Forwarded-For is sent */
+    uint8_t reverses_urls;    /**< there is a ProxyPassReverse */
     uint8_t reverses_cookies;
+    uint8_t overrides; /**< an answer of 400 and above may get another page: the request is made */
+    uint8_t looks_at_via; /**< so it is for an answer with a Via */
+    uint8_t names_member; /**< Host is the member's; it is not in text */
+    int8_t minor;         /**< of clients of HTTP/1 that it holds for; -1: all */
     char text
-        []; /**< "GET " and the target; what follows it; what follows the fields of the client */
+        []; /**< "GET " and the target; what follows it; what follows the fields of the client, before and behind X-Forwarded-For */
 } proxy_plan;
 
 /** A request that was sent, and its exchange. Zeroed at first. */
@@ -45,6 +47,8 @@ typedef struct proxy_ahead {
     const proxy_plan *plan; /**< of base.entry */
     brg_conn *bc;
     apr_time_t began; /**< of the wall clock */
+    char *asked;      /**< the request, if there was no connection for it; malloc(); NULL */
+    uint32_t asked_len;
     /* Of the answer, by its sink: */
     const char
         *head;  /**< of HTTP/1, until it is passed; where the loop gathers its output, or kept */
@@ -81,6 +85,9 @@ int proxy_direct_keep(proxy_ahead *a);
 
 /** Free what sinks made. */
 void proxy_direct_end(proxy_ahead *a);
+
+/** The member of @a b that a request was sent to of which @a r is made now. NULL: none was. Threads: the request's. */
+proxy_worker *proxy_ahead_member(const request_rec *r, const proxy_balancer *b);
 
 /** The request of @a x was sent already: @a x takes its connection over, in EXCHANGE_TALK. Else nothing happens. */
 void proxy_ahead_take(proxy_exchange *x);

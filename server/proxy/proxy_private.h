@@ -64,7 +64,7 @@ enum { BALANCER_CHANGES = 8 };
 #define BALANCER_ITSELF UINT32_MAX
 
 typedef struct balancer_change {
-    _Atomic int64_t at; /* microseconds since the epoch */
+    _Atomic int64_t at;                     /* microseconds since the epoch */
     _Atomic uint32_t member, before, after; /* bits of its status */
 } balancer_change;
 
@@ -359,6 +359,10 @@ void proxy_worker_take(proxy_worker *w);
 void proxy_worker_answered(proxy_worker *w, int status, apr_interval_time_t waited);
 void proxy_worker_release(proxy_worker *w, apr_off_t written, apr_off_t read);
 proxy_worker *proxy_balance(request_rec *r, proxy_target *t, apr_time_t now);
+/* 1: members are chosen whatever the request, and answers do not count against them. */
+int proxy_balances_plainly(const proxy_balancer *b);
+/* Of such a balancer. @return NULL: all are out; what follows needs a request */
+proxy_worker *proxy_balance_plainly(proxy_balancer *b);
 int proxy_worker_usable(request_rec *r, proxy_worker *w, apr_time_t now);
 void proxy_method_took(proxy_balancer *b, proxy_worker *w);
 proxy_worker *proxy_sticky(request_rec *r, proxy_target *t, const char **route,

@@ -34,20 +34,78 @@ const apr_array_header_t *proxy_reverses(request_rec *r)
     return reverse_list(r, proxy_dir_of(r)->reverses);
 }
 
+proxy_reversal proxy_reversal_of(request_rec *r)
+{
+    const proxy_dir_conf *d = proxy_dir_of(r);
+
+    return (proxy_reversal){.conf = proxy_conf_of(r->server),
+                            .base = d->reverses->nelts ? ap_construct_url(r->pool, "", r) : "",
+                            .list = {proxy_reverses(r), reverse_list(r, d->cookie_paths),
+                                     reverse_list(r, d->cookie_domains)}};
+}
+
+/* ---- copies ---- */
+
+size_t proxy_reversal_bytes(const proxy_reversal *v)
+{
+    size_t n = strlen(v->base) + 1;
+
+    for (int k = 0; k < PROXY_REVERSALS; k++)
+        for (int i = 0; i < v->list[k]->nelts; i++) {
+            const proxy_reverse *e = &APR_ARRAY_IDX(v->list[k], i, proxy_reverse);
+
+            n += sizeof *e + strlen(e->fake) + strlen(e->real) + 2;
+        }
+    return n + sizeof(apr_array_header_t) * PROXY_REVERSALS;
+}
+
+static const char *copy_text(char **to, const char *text)
+{
+    char *at = *to;
+
+    *to = stpcpy(at, text) + 1;
+    return at;
+}
+
+void proxy_reversal_copy(proxy_reversal *v, void *at)
+{
+    apr_array_header_t *list = at;
+    proxy_reverse *e = (proxy_reverse *)(void *)(list + PROXY_REVERSALS);
+    int n = 0;
+    char *text;
+
+    for (int k = 0; k < PROXY_REVERSALS; k++)
+        n += v->list[k]->nelts;
+    text = (char *)(e + n);
+    v->base = copy_text(&text, v->base);
+    for (int k = 0; k < PROXY_REVERSALS; k++) {
+        const apr_array_header_t *from = v->list[k];
+
+        list[k] = (apr_array_header_t){
+            .elt_size = sizeof *e, .nelts = from->nelts, .nalloc = from->nelts, .elts = (char *)e};
+        v->list[k] = &list[k];
+        for (int i = 0; i < from->nelts; i++, e++) {
+            e->fake = copy_text(&text, APR_ARRAY_IDX(from, i, proxy_reverse).fake);
+            e->real = copy_text(&text, APR_ARRAY_IDX(from, i, proxy_reverse).real);
+        }
+    }
+}
+
 /* ---- Location and its like ---- */
 
-static const char *reverse_full(request_rec *r, const char *path, const char *rest)
+static const char *reverse_full(const proxy_reversal *v, apr_pool_t *p, const char *path,
+                                const char *rest)
 {
     const char *url =
-        *path == '/' && *rest == '/' && !path[1] ? rest : apr_pstrcat(r->pool, path, rest, NULL);
+        *path == '/' && *rest == '/' && !path[1] ? rest : apr_pstrcat(p, path, rest, NULL);
 
-    return *url == '/' ? ap_construct_url(r->pool, url, r) : url;
+    return *url == '/' ? apr_pstrcat(p, v->base, url, NULL) : url;
 }
 
 /* "balancer://name/path" stands for each of its members. */
-static size_t reverse_of_balancer(request_rec *r, const char *real, const char *value)
+static size_t reverse_of_balancer(const proxy_reversal *v, const char *real, const char *value)
 {
-    const proxy_balancer *b = proxy_balancer_find(proxy_conf_of(r->server), real);
+    const proxy_balancer *b = proxy_balancer_find(v->conf, real);
     const char *path = strchr(real + 11, '/');
     const size_t extra = path && path[1] ? strlen(path) : 0;
 
@@ -61,29 +119,27 @@ static size_t reverse_of_balancer(request_rec *r, const char *real, const char *
     return 0;
 }
 
-static const char *reverse_one(request_rec *r, const proxy_reverse *e, const char *value)
+static const char *reverse_one(const proxy_reversal *v, apr_pool_t *p, const proxy_reverse *e,
+                               const char *value)
 {
     const size_t len = strlen(e->real);
     size_t covered;
 
     if (!strncasecmp(e->real, "balancer://", 11)) {
-        covered = reverse_of_balancer(r, e->real, value);
-        return covered ? reverse_full(r, e->fake, value + covered) : NULL;
+        covered = reverse_of_balancer(v, e->real, value);
+        return covered ? reverse_full(v, p, e->fake, value + covered) : NULL;
     }
     if (strncasecmp(value, e->real, len) != 0)
         return NULL;
-    return reverse_full(r, e->fake, value + len);
+    return reverse_full(v, p, e->fake, value + len);
 }
 
-const char *proxy_reverse_url(request_rec *r, const proxy_target *target, const char *value)
+const char *proxy_reverse_url(const proxy_reversal *v, apr_pool_t *p, const char *value)
 {
-    const apr_array_header_t *list = proxy_reverses(r);
+    const apr_array_header_t *list = v->list[PROXY_REVERSES_URLS];
 
-    (void)target;
-    if (r->proxyreq != PROXYREQ_REVERSE)
-        return value;
     for (int i = 0; i < list->nelts; i++) {
-        const char *to = reverse_one(r, &APR_ARRAY_IDX(list, i, proxy_reverse), value);
+        const char *to = reverse_one(v, p, &APR_ARRAY_IDX(list, i, proxy_reverse), value);
 
         if (to)
             return to;
@@ -110,17 +166,16 @@ static const char *cookie_attribute(const char *cookie, const char *name, size_t
     return NULL;
 }
 
-static const char *cookie_replace(request_rec *r, const char *cookie, const char *at, size_t len,
+static const char *cookie_replace(apr_pool_t *p, const char *cookie, const char *at, size_t len,
                                   const char *to)
 {
     BRG_ASSERT(at >= cookie && strlen(at) >= len);
-    return apr_pstrcat(r->pool, apr_pstrmemdup(r->pool, cookie, (apr_size_t)(at - cookie)), to,
-                       at + len, NULL);
+    return apr_pstrcat(p, apr_pstrmemdup(p, cookie, (apr_size_t)(at - cookie)), to, at + len, NULL);
 }
 
-static const char *cookie_path(request_rec *r, const char *cookie)
+static const char *cookie_path(const proxy_reversal *v, apr_pool_t *p, const char *cookie)
 {
-    const apr_array_header_t *list = reverse_list(r, proxy_dir_of(r)->cookie_paths);
+    const apr_array_header_t *list = v->list[PROXY_REVERSES_PATHS];
     size_t len;
     const char *path = list->nelts ? cookie_attribute(cookie, "path", &len) : NULL;
 
@@ -129,15 +184,15 @@ static const char *cookie_path(request_rec *r, const char *cookie)
         const size_t n = strlen(e->real);
 
         if (n <= len && !strncmp(path, e->real, n))
-            return cookie_replace(r, cookie, path, len,
+            return cookie_replace(p, cookie, path, len,
                                   e->fake); /* what follows is left out, too */
     }
     return cookie;
 }
 
-static const char *cookie_domain(request_rec *r, const char *cookie)
+static const char *cookie_domain(const proxy_reversal *v, apr_pool_t *p, const char *cookie)
 {
-    const apr_array_header_t *list = reverse_list(r, proxy_dir_of(r)->cookie_domains);
+    const apr_array_header_t *list = v->list[PROXY_REVERSES_DOMAINS];
     size_t len;
     const char *domain = list->nelts ? cookie_attribute(cookie, "domain", &len) : NULL;
 
@@ -145,12 +200,12 @@ static const char *cookie_domain(request_rec *r, const char *cookie)
         const proxy_reverse *e = &APR_ARRAY_IDX(list, i, proxy_reverse);
 
         if (strlen(e->real) == len && !strncasecmp(domain, e->real, len))
-            return cookie_replace(r, cookie, domain, len, e->fake);
+            return cookie_replace(p, cookie, domain, len, e->fake);
     }
     return cookie;
 }
 
-const char *proxy_reverse_cookie(request_rec *r, const char *value)
+const char *proxy_reverse_cookie(const proxy_reversal *v, apr_pool_t *p, const char *value)
 {
-    return r->proxyreq == PROXYREQ_REVERSE ? cookie_domain(r, cookie_path(r, value)) : value;
+    return cookie_domain(v, p, cookie_path(v, p, value));
 }

@@ -112,6 +112,7 @@ static void frame_is_what_a_head_has(const char *text)
     assert_int_equal(apr_bucket_read(proxy_request_head(&x), &data, &len, APR_BLOCK_READ),
                      APR_SUCCESS);
     whole = apr_pstrcat(pool, "GET /a", apr_pstrmemdup(pool, frame.before.at, frame.before.len),
+                        apr_pstrmemdup(pool, frame.ours.at, frame.ours.len),
                         frame.adds_for ? "X-Forwarded-For: 10.1.2.3\r\n" : "",
                         apr_pstrmemdup(pool, frame.behind.at, frame.behind.len), NULL);
     assert_string_equal(apr_pstrmemdup(pool, data, len), whole);
@@ -122,6 +123,7 @@ static void frames(void **state)
     frame_is_what_a_head_has("ServerName front.example\n");
     frame_is_what_a_head_has("ServerName front.example\nProxyAddHeaders Off\n");
     frame_is_what_a_head_has("ServerName front.example\nProxyPreserveHost On\n");
+    frame_is_what_a_head_has("ServerName front.example\nProxyVia On\n");
 }
 
 int main(void)

@@ -211,7 +211,10 @@ static void answers_are_mapped_back(void **state)
         request_rec *r = request_of("/a/x");
 
         r->proxyreq = PROXYREQ_REVERSE;
-        assert_string_equal(proxy_reverse_url(r, NULL, cases[i].value), cases[i].wanted);
+        proxy_reversal v = proxy_reversal_of(r);
+        assert_string_equal(proxy_reverse_url(&v, r->pool, cases[i].value), cases[i].wanted);
+        proxy_reversal_copy(&v, apr_palloc(r->pool, proxy_reversal_bytes(&v)));
+        assert_string_equal(proxy_reverse_url(&v, r->pool, cases[i].value), cases[i].wanted);
     }
 }
 
@@ -237,7 +240,10 @@ static void cookies_are_mapped_back(void **state)
         request_rec *r = request_of("/a/x");
 
         r->proxyreq = PROXYREQ_REVERSE;
-        assert_string_equal(proxy_reverse_cookie(r, cases[i].value), cases[i].wanted);
+        proxy_reversal v = proxy_reversal_of(r);
+        assert_string_equal(proxy_reverse_cookie(&v, r->pool, cases[i].value), cases[i].wanted);
+        proxy_reversal_copy(&v, apr_palloc(r->pool, proxy_reversal_bytes(&v)));
+        assert_string_equal(proxy_reverse_cookie(&v, r->pool, cases[i].value), cases[i].wanted);
     }
 }
 
