@@ -417,7 +417,7 @@ static h1_ahead_step ahead_go_on(brg_conn *bc)
     a->told.head = NULL; /* parsed once more when it is asked for */
     if (proxy_direct_keep(a))
         return H1_AHEAD_WAITS;
-    bc->failed = 1;
+    bc->failed = a->logged = 1;
     return H1_AHEAD_ANSWERED;
 }
 

@@ -166,9 +166,9 @@ def body_of(client, head):
     length = re.search(rb"^content-length: *(\d+)", head, re.M | re.I)
     try:
         if length:
-            return client.read_exactly(int(length[1])), "length"
+            return client.read_exactly(int(length[1])), "whole"
         if b"chunked" in head:
-            return client._chunked()[0], "chunks"
+            return client._chunked()[0], "whole"  # a length is told where all came at once
         return client.read_to_end(), "closed"
     except (Truncated, OSError, ValueError) as cut:
         if b"chunked" not in head:
