@@ -223,8 +223,9 @@ int cache_arm(response_cache *c, cache_entry *e, request_rec *r, policy_reason *
     BRG_ASSERT(e->in_cache && !e->filled && !e->source && !e->fingerprint);
     e->server = r->server;
     if (request_offer_of(r)->stored)
-        return cache_lifetime_arm(e, r) ? cache_refuse(reason, "out of memory")
-                                        : arm_end(c, e, r, reason);
+        return cache_lifetime_arm(e, request_offer_of(r)->stored)
+                   ? cache_refuse(reason, "out of memory")
+                   : arm_end(c, e, r, reason);
     if (request_offer_of(r)->plan) {
         e->source = CACHE_SOURCE_PLAN;
         return 0;

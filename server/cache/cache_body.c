@@ -21,7 +21,7 @@ static cache_body **body_bucket(response_cache *c, const file_identity *id)
 
 cache_body *cache_body_create(char *data, size_t len)
 {
-    cache_body *b = calloc(1, sizeof *b);
+    cache_body *b = cache_new(sizeof *b);
 
     if (!b)
         return NULL;

@@ -117,12 +117,10 @@ int cache_lifetime_is_of(const cache_entry *e, const request_rec *r)
 
 /* ---- an entry ---- */
 
-int cache_lifetime_arm(cache_entry *e, request_rec *r)
+int cache_lifetime_arm(cache_entry *e, const cache_stored *stored)
 {
-    const cache_stored *stored = request_offer_of(r)->stored;
-
     BRG_ASSERT(!e->lifetime && stored->terms.lifetime > 0);
-    e->lifetime = calloc(1, sizeof *e->lifetime);
+    e->lifetime = cache_new(sizeof *e->lifetime);
     if (!e->lifetime)
         return -1;
     e->lifetime->of = *stored;
@@ -179,9 +177,9 @@ int cache_lifetime_take_head(cache_entry *e, cache_head *head)
     for (int i = 0; i < a->n_fields; i++) {
         http_answer_field *f = a->field + i;
 
-        if (!strcasecmp(f->name, "Age"))
+        if ((f->name[0] | 0x20) == 'a' && !strcasecmp(f->name, "Age"))
             f->value = l->age;
-        else if (!strcasecmp(f->name, "Cache-Status") && l->of.tells_ttl &&
+        else if (l->of.tells_ttl && !strcasecmp(f->name, "Cache-Status") &&
                  lifetime_take_status(l, f))
             return -1;
     }

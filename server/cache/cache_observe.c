@@ -142,6 +142,57 @@ int cache_observe_keep(cache_entry *e, request_rec *r)
     return 0;
 }
 
+static void observed_pairs(struct cache_observed *o, const struct cache_observed *from, char **to)
+{
+    const uint32_t n = from->env_n + from->notes_n + from->changed_n + from->messages_n;
+
+    for (uint32_t i = 0; i < n; i++)
+        o->pair[i] =
+            (observed_pair){put_text(to, from->pair[i].name), put_text(to, from->pair[i].value)};
+}
+
+/* @param o  of that size; its texts are those of @a from */
+static struct cache_observed *observed_put(const struct cache_observed *from,
+                                           const struct cache_observed *texts, size_t bytes)
+{
+    const uint32_t n = from->env_n + from->notes_n + from->changed_n + from->messages_n;
+    struct cache_observed *o = malloc(bytes);
+    char *to;
+
+    if (!o)
+        return NULL;
+    *o = *texts;
+    o->bytes = bytes;
+    to = (char *)&o->pair[n];
+    observed_pairs(o, from, &to);
+    o->filename = put_text(&to, texts->filename);
+    o->handler = put_text(&to, texts->handler);
+    o->content_type = put_text(&to, texts->content_type);
+    o->uri = put_text(&to, texts->uri);
+    o->args = put_text(&to, texts->args);
+    o->hostname = put_text(&to, texts->hostname);
+    BRG_ASSERT(to <= (char *)o + bytes);
+    return o;
+}
+
+struct cache_observed *cache_observed_copy(const struct cache_observed *o)
+{
+    return observed_put(o, o, o->bytes);
+}
+
+struct cache_observed *cache_observed_of(const struct cache_observed *like,
+                                         const cache_found *found)
+{
+    struct cache_observed texts = *like;
+
+    texts.content_type = found->type;
+    texts.uri = found->uri;
+    texts.args = found->args;
+    return observed_put(like, &texts,
+                        like->bytes + text_size(found->type) + text_size(found->uri) +
+                            text_size(found->args));
+}
+
 void cache_observe_drop(cache_entry *e)
 {
     free(e->log);

@@ -8,6 +8,7 @@
  * (cache_observe.c, cache_stored_log.c).
  */
 #include "cache_private.h"
+#include "cache_stored.h"
 #include "brigade/transaction.h"
 
 typedef struct observed_pair {
@@ -43,6 +44,11 @@ void cache_observe(cache_entry *e, brg_conn *bc, const http_head *head,
 /** Keep of r what cache_observe() needs. */
 int cache_observe_keep(cache_entry *e, request_rec *r);
 void cache_observe_drop(cache_entry *e);
+/** A copy of what is kept. NULL: no memory */
+struct cache_observed *cache_observed_copy(const struct cache_observed *o);
+/** The same for an answer of the store to another target. */
+struct cache_observed *cache_observed_of(const struct cache_observed *like,
+                                         const cache_found *found);
 /** @return bytes of what is kept for logs (cache_observe.c) */
 size_t cache_observed_bytes(const cache_entry *e);
 

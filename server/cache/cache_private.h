@@ -26,6 +26,8 @@
  * Threads, unless a declaration says otherwise: the loop that the cache belongs to; for a cache with
  * is_workers, the worker that has it. Blocking: no.
  */
+#include <string.h>
+#include <stdlib.h>
 #include "cache_admission.h"
 #include "file_identity.h"
 #include "http_answer.h"
@@ -40,7 +42,7 @@
 
 /** A response head, and its forms by protocol. */
 typedef struct cache_head {
-    http_answer *answer; /**< NULL: none */
+    http_answer *answer;                    /**< NULL: none */
     http_stored_head *form[CONN_PROTOCOLS]; /**< NULL: not serialised yet */
 } cache_head;
 
@@ -247,12 +249,14 @@ struct response_cache {
     int files_n, files_most; /**< bodies with an open file */
     cache_entry *file_newest, *file_oldest; /**< entries with one, by last use */
     cache_queue queue[CACHE_QUEUES];
-    cache_body **bodies;       /**< bodies_n of them, by identity */
-    uint32_t bodies_n;         /**< a power of two */
-    memory_file *memory;       /**< of large bodies; NULL: none yet, or the kernel has none */
+    cache_body **bodies; /**< bodies_n of them, by identity */
+    uint32_t bodies_n;   /**< a power of two */
+    memory_file *memory; /**< of large bodies; NULL: none yet, or the kernel has none */
     cache_admission admission;
     cache_figures figures;
-    cache_entry *planned;  /**< cache_planned() */
+    cache_entry *planned;       /**< cache_planned() */
+    struct cache_route *routes; /**< cache_route.h; NULL: none was learned */
+    cache_entry *passing; /**< made for one request, and forgotten when the next is made; or NULL */
     cache_verdict verdict; /**< on the last response that was considered */
     cache_classified classified[CACHE_CLASSIFIED];
     const char *
@@ -260,6 +264,15 @@ struct response_cache {
     int added_len;
     char added[BRG_CACHE_ADDED_ROOM]; /**< its value */
 };
+
+/** Zeros, from malloc(), which takes less than calloc() for blocks of these sizes; or NULL. */
+static inline void *cache_new(size_t size)
+{
+    void *block = malloc(size);
+
+    __asm__("" : "+r"(block)); /* else the compiler makes a calloc() of it */
+    return block ? memset(block, 0, size) : NULL;
+}
 
 /** What a block from malloc() takes. */
 static inline size_t cache_block(size_t size)

@@ -9,6 +9,7 @@
  *
  * Threads: as for the cache. Blocking: is_current() may call stat().
  */
+#include "cache_stored.h"
 #include "cache_private.h"
 
 typedef enum cache_source_id {
@@ -38,8 +39,8 @@ extern const cache_source cache_sources[CACHE_SOURCES];
 
 /** @name cache_lifetime.c: copies of what lies in the store */
 /** @{ */
-/** @a e is for the answer that @a r offers. -1: no memory */
-int cache_lifetime_arm(cache_entry *e, request_rec *r);
+/** @a e is for that answer. -1: no memory */
+int cache_lifetime_arm(cache_entry *e, const cache_stored *stored);
 /** 1 if @a e, of whatever kind, is for what @a r offers. */
 int cache_lifetime_is_of(const cache_entry *e, const request_rec *r);
 /** A head of @a e was taken: fields that tell the time are written anew from now on. -1: they cannot be */

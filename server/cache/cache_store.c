@@ -5,6 +5,7 @@
 #include "connection.h"
 #include "cache_fill_private.h"
 #include "cache_parts_private.h"
+#include "cache_route.h"
 #include "cache_source_private.h"
 #include "cache_vary_private.h"
 #include "core_settings.h"
@@ -135,15 +136,15 @@ static size_t store_bytes_wanted(const request_rec *r)
     return STORE_ENTRY_BYTES + (size_t)(offer->path ? r->finfo.size : (apr_off_t)offer->len);
 }
 
-typedef struct store_key {
+typedef struct target_key {
     const char *host;
     size_t host_len, uri_len;
     uint64_t hash;
-} store_key;
+} target_key;
 
-static store_key store_key_of(const brg_conn *bc, request_rec *r)
+static target_key target_key_of(const brg_conn *bc, request_rec *r)
 {
-    store_key key = {.host = apr_table_get(r->headers_in, "Host")};
+    target_key key = {.host = apr_table_get(r->headers_in, "Host")};
     const cache_place at = cache_place_of(bc);
 
     key.host_len = strlen(key.host);
@@ -154,7 +155,7 @@ static store_key store_key_of(const brg_conn *bc, request_rec *r)
 
 /* How often it was asked for, this time included. What was answered from memory before a reload, or by the program before this one,
  * counts as asked for again. */
-static int store_count(response_cache *c, const request_rec *r, const store_key *key)
+static int store_count(response_cache *c, const request_rec *r, const target_key *key)
 {
     const cache_stored *stored = request_offer_of(r)->stored;
     int count;
@@ -181,11 +182,11 @@ static int store_is_wanted(response_cache *c, const request_rec *r, int count)
 /* Of what nothing is stored: who asked for it first need not ask all modules. @return how often it was asked for; 0: that is not known */
 static int store_count_early(response_cache *c, request_rec *r)
 {
-    store_key key;
+    target_key key;
 
     if (c->is_workers || request_offer_of(r)->stored)
         return 0;
-    key = store_key_of(connection_of(r->connection), r);
+    key = target_key_of(connection_of(r->connection), r);
     return store_count(c, r, &key);
 }
 
@@ -206,7 +207,7 @@ static int store_bound(response_cache *c, cache_entry *e, const request_rec *r)
 static cache_entry *store_new(response_cache *c, request_rec *r, int count, policy_reason *reason)
 {
     const brg_conn *bc = connection_of(r->connection);
-    const store_key key = store_key_of(bc, r);
+    const target_key key = target_key_of(bc, r);
     cache_entry *e;
 
     if (!count && !c->is_workers)
@@ -401,6 +402,8 @@ static void store_fill(response_cache *c, cache_entry *e, request_rec *r, policy
         cache_refuse(reason, "what filters made of it is longer than FileCacheMaxFile");
     } else {
         c->verdict = CACHE_KEEPS;
+        if (e->lifetime && !c->is_workers)
+            cache_route_learn(c, e, r);
     }
     cache_trim(c, core_conf_of(r->server));
 }

@@ -8,6 +8,8 @@
  */
 #include "freshness.h"
 #include "store.h"
+#include "http_answer.h"
+#include "http_head.h"
 #include "httpd.h"
 
 #define CACHE_STORED_PLACES 2
@@ -43,5 +45,40 @@ void cache_offer_stored(request_rec *r, const cache_stored *stored);
  * Threads: the request's; does nothing off the loops.
  */
 void cache_note_part(request_rec *sub, const cache_stored *stored);
+
+/** A head for which the loop's cache has nothing. */
+typedef struct cache_sought {
+    const http_head
+        *head;        /**< of a plain request: GET or HEAD, without a range and wishes of its own */
+    const char *host; /**< its Host, with a NUL */
+    server_rec *server;
+    const char *scheme;
+    apr_time_t now;
+} cache_sought;
+
+#define CACHE_FOUND_FIELDS 64 /**< an answer with more takes the full way */
+
+/** What the store has for it. */
+typedef struct cache_found {
+    cache_stored stored;
+    store_view view; /**< held: the caller's */
+    const char *reason;
+    const char *type;     /**< Content-Type, or NULL: it stands last */
+    const char *modified; /**< Last-Modified, or NULL */
+    const char *tag;      /**< ETag, if it is a strong one; or NULL */
+    const char *date, *own_server;
+    const char *uri, *args;                      /**< as in request_rec */
+    http_answer_field field[CACHE_FOUND_FIELDS]; /**< as they are sent */
+    int n, before;                               /**< http_answer_says */
+} cache_found;
+
+/**
+ * Look a head up in the store. Texts of *found last until the next call of the thread.
+ * @return 1; 0: it is not there, or needs a closer look. Threads: a loop's. Blocking: no.
+ */
+typedef int cache_seek_fn(const cache_sought *sought, cache_found *found);
+
+/** Who has what others answered. While modules register their hooks. */
+void cache_seek_by(cache_seek_fn *fn);
 
 #endif

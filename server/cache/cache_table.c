@@ -228,7 +228,7 @@ void cache_release(cache_entry *e)
 cache_entry *cache_add(response_cache *c, const cache_place *at, const char *host, size_t host_len,
                        const char *uri, size_t uri_len, uint64_t hash, int queue)
 {
-    cache_entry *e = calloc(1, sizeof *e + host_len + uri_len + 1), **bucket;
+    cache_entry *e = cache_new(sizeof *e + host_len + uri_len + 1), **bucket;
 
     BRG_ASSERT(queue >= 0 && queue < CACHE_QUEUES);
     if (!e)
@@ -275,6 +275,8 @@ void cache_forget(response_cache *c, cache_entry *e)
     if (e->body)
         cache_body_unuse(c, e->body);
     BRG_ASSERT(c->queue[e->queue].bytes >= e->bytes && c->bytes >= e->bytes);
+    if (c->passing == e)
+        c->passing = NULL;
     c->entries_n--;
     c->queue[e->queue].n--;
     c->queue[e->queue].bytes -= e->bytes;

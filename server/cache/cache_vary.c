@@ -221,6 +221,18 @@ int cache_vary_matches(response_cache *c, const cache_entry *e, const cache_aske
 
 /* ---- of an entry ---- */
 
+/* The key has no name of its own yet. */
+static int vary_named_in_head(const http_head *h, const char *name, const cache_vary_key *s,
+                              const char **value, size_t *len)
+{
+    cache_vary_key named = {.name = (char *)(uintptr_t)name,
+                            .name_len = s->name_len,
+                            .id = s->id,
+                            .is_line = s->is_line};
+
+    return vary_value_in_head(h, &named, value, len);
+}
+
 static int vary_take(response_cache *c, cache_vary_key *s, const vary_wish *wish,
                      const cache_asked *asked)
 {
@@ -246,8 +258,14 @@ static int vary_take(response_cache *c, cache_vary_key *s, const vary_wish *wish
     s->data = wish->data;
     s->users = wish->users;
     memcpy(s->realm, wish->realm, sizeof s->realm);
-    value = s->users ? NULL : vary_value_in_request(asked->r, wish->name);
-    len = value ? strlen(value) : 0;
+    value = NULL;
+    len = 0;
+    if (!s->users && asked->r) {
+        value = vary_value_in_request(asked->r, wish->name);
+        len = value ? strlen(value) : 0;
+    } else if (!s->users && !vary_named_in_head(asked->head, wish->name, s, &value, &len)) {
+        return -1;
+    }
     if (!(s->name = malloc(s->name_len + len + 2)))
         return -1;
     memcpy(s->name, wish->name, s->name_len + 1);
@@ -257,7 +275,31 @@ static int vary_take(response_cache *c, cache_vary_key *s, const vary_wish *wish
         return (s->value_variant = vary_variant(c, s, value, len)) >= 0 ? 0 : -1;
     s->value_len = (uint32_t)len;
     if (value)
-        s->value = memcpy(s->name + s->name_len + 1, value, len + 1);
+        s->value = memcpy(s->name + s->name_len + 1, value, len);
+    if (value)
+        s->name[s->name_len + 1 + len] = '\0';
+    return 0;
+}
+
+int cache_vary_take_stored(response_cache *c, cache_entry *e, const char *const *names,
+                           const http_head *h)
+{
+    const cache_asked asked = {.head = h};
+    int n = 0;
+
+    BRG_ASSERT(!e->vary && !e->filled);
+    while (names && names[n])
+        n++;
+    if (n >= CACHE_VARY_MOST || !(e->vary = cache_new(((size_t)n + 1) * sizeof *e->vary)))
+        return -1;
+    for (int i = 0; i <= n; i++) {
+        const vary_wish wish =
+            i < n ? (vary_wish){.name = names[i]} : (vary_wish){.client = cache_vary_plain};
+
+        e->vary_n = (uint8_t)(i + 1);
+        if (vary_take(c, &e->vary[i], &wish, &asked))
+            return -1;
+    }
     return 0;
 }
 

@@ -80,6 +80,10 @@ int cache_vary_matches(response_cache *c, const cache_entry *e, const cache_aske
 /** Let @a e be for the fields of @a r that its modules named. -1: it cannot be. */
 int cache_vary_take(response_cache *c, cache_entry *e, request_rec *r);
 
+/** Let @a e be for plain requests, and for the fields of @a h with these names (ends with NULL; NULL: none). -1: it cannot be. */
+int cache_vary_take_stored(response_cache *c, cache_entry *e, const char *const *names,
+                           const http_head *h);
+
 /** 1 if @a e was made for all that r was found to depend on, and nothing else. */
 int cache_vary_same(const cache_entry *e, request_rec *r);
 

@@ -2,6 +2,7 @@
 /* Answers from the response cache. cache_store.c fills it. */
 #include "cache_observed_private.h"
 #include "cache_parts_private.h"
+#include "cache_route.h"
 #include "cache_source_private.h"
 #include "keyed_hash.h"
 #include "scores.h"
@@ -328,6 +329,7 @@ ANSWER_INLINE cache_entry *answer_entry(response_cache *c, const brg_conn *bc, c
     const cache_asked asked = {.head = h, .bc = bc};
     const cache_place at = cache_place_of(bc);
     const http_field *host;
+    const uint32_t entries = c->entries_n;
     cache_entry *e;
     uint64_t hash;
 
@@ -336,6 +338,9 @@ ANSWER_INLINE cache_entry *answer_entry(response_cache *c, const brg_conn *bc, c
     host = &h->field[h->known[HTTP_F_HOST]];
     e = cache_find(c, &at, host->value, host->value_len, h->uri, h->uri_len, &asked, &hash);
     if (e && entry_may_answer(c, e, bc, h))
+        return e;
+    if (c->routes && (!e || c->entries_n < entries) && /* there is none, or it was out of date */
+        (e = cache_route_entry(c, bc, h, hash)) != NULL && entry_may_answer(c, e, bc, h))
         return e;
     c->figures.misses++;
     return NULL;
@@ -476,6 +481,7 @@ void cache_destroy(brg_loop *loop)
     for (int queue = 0; queue < CACHE_QUEUES; queue++)
         while (c->queue[queue].oldest)
             cache_forget(c, c->queue[queue].oldest);
+    cache_routes_drop(c);
     folders_close(loop);
     BRG_ASSERT(c->entries_n == 0 && c->bytes == 0 && c->files_n == 0);
     BRG_ASSERT(!c->file_newest && !c->file_oldest);

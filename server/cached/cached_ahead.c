@@ -51,17 +51,15 @@ const char *cached_ahead_cmd(cmd_parms *cmd, void *dir, const char *span, const 
 }
 
 /* At most half of the lifetime, else each request would fetch. */
-apr_time_t cached_ahead_of(const cached_request *q)
+apr_time_t cached_ahead_of(const cached_section *section, const fresh_terms *terms)
 {
-    const cached_section *section = cached_section_of(q->first);
-    const apr_time_t all = apr_time_from_sec(q->terms.lifetime), wanted = section->ahead;
+    const apr_time_t all = apr_time_from_sec(terms->lifetime), wanted = section->ahead;
 
     if (wanted <= 0)
-        return fresh_until(&q->terms);
-    return fresh_until(&q->terms) - (section->ahead_is_part ? all / 100 * wanted
-                                     : apr_time_from_sec(wanted) < all / 2
-                                         ? apr_time_from_sec(wanted)
-                                         : all / 2);
+        return fresh_until(terms);
+    return fresh_until(terms) - (section->ahead_is_part                ? all / 100 * wanted
+                                 : apr_time_from_sec(wanted) < all / 2 ? apr_time_from_sec(wanted)
+                                                                       : all / 2);
 }
 
 /* 1 if it was tried lately in vain: the backend failed, or its answer cannot be stored any more. */
@@ -87,7 +85,8 @@ int cached_ahead_is_due(const cached_request *q)
 {
     return q->use == FRESH_SERVE && !q->soft && !q->alone && fresh_is_get(&q->request) &&
            cached_section_of(q->first)->ahead > 0 && conn_on_loop() &&
-           cached_server_of(q->r->server)->lock != CACHED_OFF && brg_now() >= cached_ahead_of(q) &&
+           cached_server_of(q->r->server)->lock != CACHED_OFF &&
+           brg_now() >= cached_ahead_of(cached_section_of(q->first), &q->terms) &&
            !ahead_is_vain(q);
 }
 

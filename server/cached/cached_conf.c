@@ -127,11 +127,8 @@ static int cached_ignores_cookies(const fresh_names *names)
     return 0;
 }
 
-void cached_policy(const request_rec *r, fresh_policy *policy)
+void cached_policy(const cached_server *s, const cached_section *c, fresh_policy *policy)
 {
-    const cached_server *s = cached_server_of(r->server);
-    const cached_section *c = cached_section_of(r);
-
     fresh_policy_default(policy);
     policy->ignored_fields = cached_ignored(s);
     policy->keep_cookies = c->cookies == CACHED_ON;
@@ -233,6 +230,32 @@ cached_tier cached_is_enabled(request_rec *r, int sections)
     if (tier)
         brg_cache_each_time(r);
     return tier && cached_is_disabled(r) ? CACHED_NOWHERE : tier;
+}
+
+static int cached_scope_holds(const cached_scope *scope, const char *path)
+{
+    return !scope->path_len || !strncmp(scope->url.path, path, scope->path_len);
+}
+
+int cached_path_is_enabled(const cached_server *s, const char *path)
+{
+    int found = 0;
+
+    for (int i = 0; i < s->enable->nelts; i++) {
+        const cached_scope *scope = &APR_ARRAY_IDX(s->enable, i, cached_scope);
+
+        if (scope->url.hostinfo || scope->url.scheme)
+            return 0;
+        if (cached_scope_holds(scope, path))
+            found |= cached_tier_of(scope->provider) != CACHED_NOWHERE;
+    }
+    for (int i = 0; i < s->disable->nelts; i++) {
+        const cached_scope *scope = &APR_ARRAY_IDX(s->disable, i, cached_scope);
+
+        if (scope->url.hostinfo || scope->url.scheme || cached_scope_holds(scope, path))
+            return 0;
+    }
+    return found;
 }
 
 int cached_names(const server_rec *main, const char *provider)

@@ -42,13 +42,15 @@ void cached_offer(cached_request *q)
 {
     cached_place *here = cached_place_here();
     cache_stored *stored;
+    apr_time_t until;
     uint64_t length;
 
     if (!front_is_for_all(q) || q->text_len > q->target_len || !conn_on_loop() ||
         here != q->place || !cached_count_hits(here))
         return;
     BRG_ASSERT(q->places_n <= CACHE_STORED_PLACES && q->view.reader);
-    if (store_view_state(&q->view, &length) != STORE_COMPLETE || brg_now() >= cached_ahead_of(q))
+    until = cached_ahead_of(cached_section_of(q->first), &q->terms);
+    if (store_view_state(&q->view, &length) != STORE_COMPLETE || brg_now() >= until)
         return;
     stored = apr_pcalloc(q->r->pool, sizeof *stored);
     *stored = (cache_stored){.view = &q->view,
@@ -56,7 +58,7 @@ void cached_offer(cached_request *q)
                              .reader = cached_reader(here),
                              .places_n = q->places_n,
                              .terms = q->terms,
-                             .until = cached_ahead_of(q),
+                             .until = until,
                              .vary = q->names ? front_names(q) : NULL,
                              .hits = cached_count_hits(here),
                              .tells_ttl = cached_section_of(q->first)->standard == CACHED_ON};

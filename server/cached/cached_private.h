@@ -125,7 +125,10 @@ int cached_names(const server_rec *main, const char *provider);
 void cached_so_limits(const request_rec *r, uint64_t *bytes, uint32_t *most, uint32_t *least);
 
 /** The rules for this request. Lives as long as the configuration. */
-void cached_policy(const request_rec *r, fresh_policy *policy);
+void cached_policy(const cached_server *s, const cached_section *c, fresh_policy *policy);
+
+/** 1 if CacheEnable is for that path of the server, by paths alone; 0: it is not, or a closer look is needed. */
+int cached_path_is_enabled(const cached_server *s, const char *path);
 
 /* ---- the store in this process (cached_place.c) ---- */
 
@@ -420,6 +423,8 @@ int cached_serve(cached_request *q, ap_filter_t *to, const char *reason, int rev
 /** Bytes of a body as a bucket. */
 apr_bucket *cached_bucket(const store_view *view, uint64_t begin, uint64_t length,
                           apr_bucket_alloc_t *alloc);
+/** For the loop's own cache: cache_seek_fn (cached_seek.c) */
+int cached_seek(const cache_sought *sought, cache_found *found);
 /** Let the loop's own cache have what is about to be sent: cached_front.c */
 void cached_offer(cached_request *q);
 /** The filter behind those that made what is stored. */
@@ -452,7 +457,7 @@ int brg_status_cache_get(struct brg_status_cache *out);
 /** Setter of CacheRefreshAhead. */
 const char *cached_ahead_cmd(cmd_parms *cmd, void *dir, const char *span, const char *most);
 /** From when on what is stored is fetched anew. */
-apr_time_t cached_ahead_of(const cached_request *q);
+apr_time_t cached_ahead_of(const cached_section *section, const fresh_terms *terms);
 /** 1 if it is time. */
 int cached_ahead_is_due(const cached_request *q);
 /** Counts it. @return 0: its backend has as many of these requests as it may. Ends with cached_ahead_end(), also if it never began */

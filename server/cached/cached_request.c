@@ -199,7 +199,7 @@ cached_request *cached_request_begin(request_rec *r)
     q->first = first;
     if (r->main)
         request_is_whole(r);
-    cached_policy(first, &q->policy);
+    cached_policy(cached_server_of(first->server), cached_section_of(first), &q->policy);
     request_read(q);
     if (q->request.method != FRESH_UNSAFE && (request_has_no_host(first) || request_takes_back(r)))
         return NULL;

@@ -311,6 +311,7 @@ static void cache_hooks(apr_pool_t *p)
         "CACHE_SAVE_RAW", cached_ls_raw_filter, NULL, (ap_filter_type)(AP_FTYPE_RESOURCE - 1));
     cached_ls_filter_rec = ap_register_output_filter("CACHE_LITESPEED", cached_ls_filter, NULL,
                                                      (ap_filter_type)(AP_FTYPE_PROTOCOL - 1));
+    cache_seek_by(cached_seek);
     ap_hook_pre_config(cache_pre_config, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_post_config(cache_post_config, NULL, NULL, APR_HOOK_REALLY_FIRST);
     ap_hook_quick_handler(cache_quick, NULL, NULL, APR_HOOK_FIRST);

@@ -10,6 +10,7 @@
 #define OTHER_MPM .other_mpm = 1,
 #define IDLE .idle = 1,
 #define QUERY_FREE .query_free = 1,
+#define EARLY_ALIKE .early_alike = 1,
 #define NEEDS(id) .needs = #id "_module",
 #define FAMILY(id) .family = #id,
 #define SERVED_BY(id) .served_by = "mod_" #id ".c",

@@ -31,6 +31,8 @@ typedef struct module_row {
     unsigned other_mpm : 1;   /**< a process model that is not ours */
     unsigned idle : 1;        /**< it serves modules of Apache's alone */
     unsigned query_free : 1;  /**< never looks at the query of a plain file */
+    unsigned
+        early_alike : 1; /**< its hooks before the phases do the same for all targets of a host */
 } module_row;
 
 extern const module_row module_rows[];

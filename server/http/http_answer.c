@@ -8,20 +8,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Most names differ in their first letter. */
+static int answer_is(const char *name, const char *other)
+{
+    return !((name[0] ^ other[0]) & ~0x20) && !strcasecmp(name, other);
+}
+
 static int answer_is_connection(const char *name)
 {
-    return !strcasecmp(name, "Connection") || !strcasecmp(name, "Keep-Alive");
+    return answer_is(name, "Connection") || answer_is(name, "Keep-Alive");
 }
 
 /* Kept apart: see http_answer.server, http_answer.upgrade and http_stored_head.date_off. */
 static int answer_leaves_out(const char *name)
 {
-    return !strcasecmp(name, "Date") || !strcasecmp(name, "Server") || !strcasecmp(name, "Upgrade");
-}
-
-static const char *answer_upgrade(const request_rec *r)
-{
-    return request_announces(r) ? http_upgrade_of(r) : NULL;
+    return answer_is(name, "Date") || answer_is(name, "Server") || answer_is(name, "Upgrade");
 }
 
 static char *answer_put(char **to, const char *text)
@@ -52,31 +53,75 @@ static const char *answer_server(const request_rec *r)
     return own ? own : ap_get_server_banner();
 }
 
-static const char *answer_date(const request_rec *r)
+static size_t answer_text_size(const http_answer_says *says)
 {
-    return answer_own(r, "Date");
-}
+    const char *const text[] = {says->reason,  says->server,     says->date,
+                                says->upgrade, says->connection, says->dated_name};
+    size_t size = 0;
 
-static size_t answer_text_size(const request_rec *r, const apr_table_entry_t *e, int n,
-                               const char *own, const char *dated_name)
-{
-    size_t size = strlen(answer_reason(r)) + strlen(answer_server(r)) + 2;
-
-    BRG_ASSERT(n >= 0);
-    for (int i = 0; i < n; i++)
-        size += strlen(e[i].key) + strlen(e[i].val) + 2;
-    size += answer_upgrade(r) ? strlen(answer_upgrade(r)) + 1 : 0;
-    size += own ? strlen(own) + 1 : 0;
-    size += answer_date(r) ? strlen(answer_date(r)) + 1 : 0;
-    return size + (dated_name ? strlen(dated_name) + 1 : 0);
+    BRG_ASSERT(says->n >= 0 && says->reason && says->server);
+    for (int i = 0; i < says->n; i++)
+        size += strlen(says->field[i].name) + strlen(says->field[i].value) + 2;
+    for (size_t i = 0; i < sizeof text / sizeof *text; i++)
+        size += text[i] ? strlen(text[i]) + 1 : 0;
+    return size;
 }
 
 static void answer_note_field(http_answer *a, const char *name)
 {
-    if (!strcasecmp(name, "Content-Length"))
+    if (answer_is(name, "Content-Length"))
         a->length_at = a->n_fields;
-    else if (!strcasecmp(name, "Content-Range"))
+    else if (answer_is(name, "Content-Range"))
         a->range_at = a->n_fields;
+}
+
+static void answer_put_field(http_answer *a, char **to, const http_answer_field *from)
+{
+    http_answer_field *f;
+
+    if (answer_is_connection(from->name)) {
+        if (a->own_at == HTTP_NO_FIELD && answer_is(from->name, "Connection"))
+            a->own_at = a->n_fields;
+        return;
+    }
+    if (answer_leaves_out(from->name))
+        return;
+    answer_note_field(a, from->name);
+    f = &a->field[a->n_fields++];
+    f->name = answer_put(to, from->name);
+    f->value = answer_put(to, from->value);
+}
+
+http_answer *http_answer_make(const http_answer_says *says)
+{
+    const size_t text = answer_text_size(says);
+    const size_t fixed = sizeof(http_answer) + (size_t)says->n * sizeof(http_answer_field);
+    http_answer *a;
+    char *to;
+
+    if (text > HTTP_HEAD_ROOM || !(a = malloc(fixed + text)))
+        return NULL;
+    memset(a, 0, sizeof *a);
+    to = (char *)a + fixed;
+    a->bytes = (uint32_t)(fixed + text);
+    a->status = says->status;
+    a->reason = answer_put(&to, says->reason);
+    a->server = answer_put(&to, says->server);
+    a->own_server = says->own_server != 0;
+    a->date = says->date ? answer_put(&to, says->date) : NULL;
+    a->upgrade = says->upgrade ? answer_put(&to, says->upgrade) : NULL;
+    a->connection = says->connection ? answer_put(&to, says->connection) : NULL;
+    a->dated_name = says->dated_name ? answer_put(&to, says->dated_name) : NULL;
+    a->dated_after = says->dated_after;
+    a->conn_at = a->own_at = a->length_at = a->range_at = HTTP_NO_FIELD;
+    for (int i = 0; i < says->n; i++) {
+        if (i == says->before)
+            a->conn_at = a->n_fields;
+        answer_put_field(a, &to, &says->field[i]);
+    }
+    BRG_ASSERT(to <= (char *)a + a->bytes && a->n_fields <= says->n);
+    BRG_ASSERT(a->conn_at == HTTP_NO_FIELD || a->conn_at <= a->n_fields);
+    return a;
 }
 
 http_answer *http_answer_of(const request_rec *r, const char *dated_name,
@@ -84,46 +129,23 @@ http_answer *http_answer_of(const request_rec *r, const char *dated_name,
 {
     const apr_array_header_t *table = apr_table_elts(r->headers_out);
     const apr_table_entry_t *e = (const apr_table_entry_t *)(const void *)table->elts;
-    int before;
-    const char *own = request_connection(r, &before);
-    size_t text = answer_text_size(r, e, table->nelts, own, dated_name);
-    size_t fixed = sizeof(http_answer) + (size_t)table->nelts * sizeof(http_answer_field);
-    http_answer *a;
-    char *to;
+    http_answer_field *field = apr_palloc(r->pool, ((size_t)table->nelts + 1) * sizeof *field);
+    http_answer_says says = {.status = r->status,
+                             .reason = answer_reason(r),
+                             .server = answer_server(r),
+                             .own_server = answer_own(r, "Server") != NULL,
+                             .date = answer_own(r, "Date"),
+                             .upgrade = request_announces(r) ? http_upgrade_of(r) : NULL,
+                             .dated_name = dated_name,
+                             .dated_after = dated_after,
+                             .field = field,
+                             .n = table->nelts};
 
     BRG_ASSERT(r->status >= 200 && !r->main);
-    if (text > HTTP_HEAD_ROOM || !(a = calloc(1, fixed + text)))
-        return NULL;
-    to = (char *)a + fixed;
-    a->bytes = (uint32_t)(fixed + text);
-    a->status = r->status;
-    a->reason = answer_put(&to, answer_reason(r));
-    a->server = answer_put(&to, answer_server(r));
-    a->own_server = answer_own(r, "Server") != NULL;
-    a->date = answer_date(r) ? answer_put(&to, answer_date(r)) : NULL;
-    a->upgrade = answer_upgrade(r) ? answer_put(&to, answer_upgrade(r)) : NULL;
-    a->connection = own ? answer_put(&to, own) : NULL;
-    a->dated_name = dated_name ? answer_put(&to, dated_name) : NULL;
-    a->dated_after = dated_after;
-    a->conn_at = a->own_at = a->length_at = a->range_at = HTTP_NO_FIELD;
-    for (int i = 0; i < table->nelts; i++) {
-        if (i == before)
-            a->conn_at = a->n_fields;
-        if (answer_is_connection(e[i].key)) {
-            if (a->own_at == HTTP_NO_FIELD && !strcasecmp(e[i].key, "Connection"))
-                a->own_at = a->n_fields;
-        } else if (!answer_leaves_out(e[i].key)) {
-            http_answer_field *f;
-
-            answer_note_field(a, e[i].key);
-            f = &a->field[a->n_fields++];
-            f->name = answer_put(&to, e[i].key);
-            f->value = answer_put(&to, e[i].val);
-        }
-    }
-    BRG_ASSERT(to <= (char *)a + a->bytes && a->n_fields <= table->nelts);
-    BRG_ASSERT(a->conn_at == HTTP_NO_FIELD || a->conn_at <= a->n_fields);
-    return a;
+    says.connection = request_connection(r, &says.before);
+    for (int i = 0; i < table->nelts; i++)
+        field[i] = (http_answer_field){e[i].key, e[i].val};
+    return http_answer_make(&says);
 }
 
 http_stored_head *http_stored_head_new(size_t size)

@@ -88,6 +88,21 @@ http_stored_head *http_stored_head_new(size_t size);
 
 #define HTTP_HEAD_ROOM 4096 /**< the longest head that is stored, with what each answer adds */
 
+/** What a stored head is made of; nothing of it is kept. */
+typedef struct http_answer_says {
+    int status;
+    const char *reason, *server, *date, *upgrade, *connection; /**< as in http_answer */
+    const char *dated_name;
+    apr_interval_time_t dated_after;
+    int own_server;
+    const http_answer_field *field; /**< Date, Server and fields of the connection are left out */
+    int n;
+    int before; /**< what is about the connection stands before this field */
+} http_answer_says;
+
+/** @return NULL: too long, or no memory */
+http_answer *http_answer_make(const http_answer_says *says);
+
 /**
  * The head of r's final response, as the protocol's last filter has completed it.
  * @param dated_name, dated_after  see http_answer; NULL, 0: none

@@ -51,6 +51,10 @@ int policy_ask_modules(request_rec *r, policy_reason *reason);
 /** The same of those alone that take part in a request before its phases begin, and log it: of an answer of a quick handler. */
 int policy_ask_early(request_rec *r, policy_reason *reason);
 
+/** 1 if no module but those whose part is known hooks requests to @a s before their phases: none of these looks at the target, and
+ * what they do is done for each. Threads: any, once the survey is made. */
+int policy_early_is_known(const server_rec *s);
+
 /** 1 if the query of the target may have been looked at for @a r, which is answered with a plain file: by an
  * expression, or by a module that hooks requests and did not say that it leaves it (brg_cache_leaves_query()). */
 int policy_query_counts(const request_rec *r);

@@ -203,6 +203,7 @@ static int stock_cache_waits(request_rec *r)
 #define OTHER_MPM
 #define IDLE
 #define QUERY_FREE
+#define EARLY_ALIKE
 #define NEEDS(id)
 #define FAMILY(id)
 #define SERVED_BY(id)

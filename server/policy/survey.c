@@ -9,6 +9,7 @@
 #include "filter_registry.h"
 #include "hook_link.h"
 #include "hook_lists.h"
+#include "module_rows.h"
 #include "http_config.h"
 #include "http_connection.h"
 #include "http_core.h"
@@ -192,6 +193,29 @@ static void survey_early(void)
                 d->hooks_early = 1;
         }
     }
+}
+
+static int early_links_are_alike(const hook_link *l, int n)
+{
+    for (int i = 0; i < n; i++) {
+        const module_row *row = l[i].module ? module_row_named(l[i].module) : NULL;
+
+        if (!row || !row->early_alike)
+            return 0;
+    }
+    return 1;
+}
+
+int policy_early_is_known(const server_rec *s)
+{
+    static const int early[] = {HOOK_create_request, HOOK_post_read_request, HOOK_quick_handler};
+    const hook_lists *lists = hook_lists_of(s);
+    const apr_array_header_t *before = ap_hook_get_pre_read_request();
+
+    for (size_t i = 0; lists && i < sizeof early / sizeof *early; i++)
+        if (!early_links_are_alike(lists->by_hook[early[i]].links, lists->by_hook[early[i]].n))
+            return 0;
+    return lists && early_links_are_alike(hook_link_at(before, 0), before ? before->nelts : 0);
 }
 
 /* Who takes part in authentication. */

@@ -133,7 +133,7 @@ static int tear_down(void **state)
 
 static void arm(site *t)
 {
-    assert_int_equal(cache_lifetime_arm(t->e, t->request), 0);
+    assert_int_equal(cache_lifetime_arm(t->e, request_offer_of(t->request)->stored), 0);
     assert_int_equal(t->e->source, CACHE_SOURCE_LIFETIME);
     assert_true(cache_lifetime_bytes(t->e) > 0);
     t->answer->field[0] = (http_answer_field){"age", "3"};
