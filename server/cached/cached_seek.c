@@ -48,6 +48,8 @@ static int seek_target(seek *s, cache_found *found)
         return 0;
     if ((query = strchr(path, '?')) != NULL)
         *query++ = '\0';
+    if (query && s->server->ignore_params) /* logs show what is left of it */
+        return 0;
     found->uri = path;
     found->args = query;
     return cached_path_is_enabled(s->server, path);
