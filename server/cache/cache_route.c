@@ -70,11 +70,97 @@ static int route_holds(const cache_entry *e, request_rec *r)
            dir->add_default_charset != ADD_DEFAULT_CHARSET_ON && policy_early_is_known(r->server);
 }
 
+static int route_is_for(const cache_route *route, const cache_place *at, const char *host,
+                        size_t len)
+{
+    return route->host && route->at.listener == at->listener && route->at.chain == at->chain &&
+           route->at.protocol == at->protocol && !strncmp(route->host, host, len) &&
+           !route->host[len];
+}
+
 static void route_drop(cache_route *route)
 {
     free(route->log);
     free(route->host);
     *route = (cache_route){.host = NULL};
+}
+
+static http_answer *route_answer(const cache_route *route, const cache_found *found)
+{
+    const http_answer_says says = {.status = found->stored.terms.code,
+                                   .reason = found->reason,
+                                   .server = found->own_server ? found->own_server
+                                                               : ap_get_server_banner(),
+                                   .own_server = found->own_server != NULL,
+                                   .date = found->date,
+                                   .upgrade = route->upgrade,
+                                   .field = found->field,
+                                   .n = found->n,
+                                   .before = found->before};
+
+    return http_answer_make(&says);
+}
+
+/* Values that tell the time may be of another second. */
+static int route_fields_same(const http_answer *a, const http_answer *b)
+{
+    for (int i = 0; i < a->n_fields && i < b->n_fields; i++)
+        if (strcasecmp(a->field[i].name, b->field[i].name) != 0 ||
+            (strcmp(a->field[i].value, b->field[i].value) != 0 &&
+             strcasecmp(a->field[i].name, "Age") != 0 &&
+             strcasecmp(a->field[i].name, "Cache-Status") != 0))
+            return 0;
+    return a->n_fields == b->n_fields;
+}
+
+static int route_same(const http_answer *a, const http_answer *b)
+{
+    return a->status == b->status && !strcmp(a->reason, b->reason) &&
+           !strcmp(a->server, b->server) && a->own_server == b->own_server &&
+           !a->date == !b->date && (!a->date || !strcmp(a->date, b->date)) &&
+           a->conn_at == b->conn_at && route_fields_same(a, b);
+}
+
+static void route_head_of(http_head *h, const cache_entry *e, const request_rec *r)
+{
+    const apr_array_header_t *in = apr_table_elts(r->headers_in);
+
+    h->uri = e->key + e->host_len;
+    h->uri_len = e->uri_len;
+    h->method_id = HTTP_METHOD_GET;
+    h->field = h->own;
+    memset(h->known, -1, sizeof h->known);
+    for (int i = 0; i < in->nelts && i < HTTP_HEAD_OWN_FIELDS; i++) {
+        const apr_table_entry_t *f = &APR_ARRAY_IDX(in, i, apr_table_entry_t);
+
+        h->own[h->n_fields++] = (http_field){.name = f->key,
+                                             .value = f->val,
+                                             .name_len = (uint32_t)strlen(f->key),
+                                             .value_len = (uint32_t)strlen(f->val)};
+    }
+}
+
+/* By the route the request would have got the answer that it has. */
+static int route_is_right(const response_cache *c, const cache_route *route, const cache_entry *e,
+                          const request_rec *r)
+{
+    http_head *h = calloc(1, sizeof *h);
+    http_answer *a = NULL;
+    cache_found found;
+    int same;
+
+    if (!h)
+        return 0;
+    route_head_of(h, e, r);
+    if (route_seek(&(cache_sought){h, route->host, route->server, route->scheme, c->loop->wall},
+                   &found)) {
+        a = route_answer(route, &found);
+        store_release(&found.view);
+    }
+    same = a && route_same(a, e->head.answer);
+    free(a);
+    free(h);
+    return same;
 }
 
 void cache_routes_drop(response_cache *c)
@@ -93,9 +179,11 @@ void cache_route_learn(response_cache *c, const cache_entry *e, request_rec *r)
     cache_route *route;
 
     BRG_ASSERT(loop_self() == c->loop && !c->is_workers);
-    if (!route_holds(e, r) || (!c->routes && !(c->routes = calloc(ROUTES, sizeof *c->routes))))
+    if (!c->routes && !(c->routes = calloc(ROUTES, sizeof *c->routes)))
         return;
     route = route_of(c, &at, e->key, e->host_len);
+    if (route_is_for(route, &at, e->key, e->host_len) || !route_holds(e, r))
+        return;
     route_drop(route);
     if (!(route->host = calloc(1, e->host_len + (upgrade ? strlen(upgrade) : 0) + 2)) ||
         (bytes && !(route->log = cache_observed_copy(e->log)))) {
@@ -109,6 +197,8 @@ void cache_route_learn(response_cache *c, const cache_entry *e, request_rec *r)
     route->server = r->server;
     route->scheme = ap_http_scheme(r);
     route->observed = e->observed;
+    if (!route_is_right(c, route, e, r))
+        route_drop(route);
 }
 
 /* ---- an entry ---- */
@@ -125,23 +215,6 @@ static int route_body(response_cache *c, cache_entry *e, const cache_stored *sto
     }
     cache_body_use(c, e->body);
     return 0;
-}
-
-static int route_head(cache_entry *e, const cache_route *route, const cache_found *found)
-{
-    const http_answer_says says = {.status = found->stored.terms.code,
-                                   .reason = found->reason,
-                                   .server = found->own_server ? found->own_server
-                                                               : ap_get_server_banner(),
-                                   .own_server = found->own_server != NULL,
-                                   .date = found->date,
-                                   .upgrade = route->upgrade,
-                                   .field = found->field,
-                                   .n = found->n,
-                                   .before = found->before};
-
-    e->head.answer = http_answer_make(&says);
-    return e->head.answer && !cache_lifetime_take_head(e, &e->head) ? 0 : -1;
 }
 
 static uint8_t route_text(char *out, size_t room, const char *value)
@@ -176,8 +249,8 @@ static int route_fill(response_cache *c, cache_entry *e, const cache_route *rout
 {
     e->server = route->server;
     if (cache_vary_take_stored(c, e, found->stored.vary, h) ||
-        cache_lifetime_arm(e, &found->stored) || route_head(e, route, found) ||
-        route_body(c, e, &found->stored) ||
+        cache_lifetime_arm(e, &found->stored) || !(e->head.answer = route_answer(route, found)) ||
+        cache_lifetime_take_head(e, &e->head) || route_body(c, e, &found->stored) ||
         (route->log && !(e->log = cache_observed_of(route->log, found))))
         return -1;
     cache_set_status(e, found->stored.terms.code);
@@ -245,9 +318,7 @@ cache_entry *cache_route_entry(response_cache *c, const brg_conn *bc, const http
 
     if (c->passing)
         cache_forget(c, c->passing);
-    if (!route->host || route->at.listener != at.listener || route->at.chain != at.chain ||
-        route->at.protocol != at.protocol || strncmp(route->host, host->value, host->value_len) ||
-        route->host[host->value_len] || !route_is_plain(h) ||
+    if (!route_is_for(route, &at, host->value, host->value_len) || !route_is_plain(h) ||
         !route_seek(&(cache_sought){h, route->host, route->server, route->scheme, c->loop->wall},
                     &found))
         return NULL;
