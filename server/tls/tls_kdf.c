@@ -115,10 +115,12 @@ static void kdf_learn(const asked *a, const unsigned char *secret, size_t len)
 
     if (!rec || len > TLS_SECRET_MOST)
         return;
+#if !TLS_QUIC_CALLBACKS
     if (rec->quic) {
         tls_quic_learn(rec->quic, a->label.data, a->label.len, secret, len);
         return;
     }
+#endif
     if (label_is(a, "c ap traffic")) {
         memcpy(rec->in.secret, secret, len);
         rec->known |= TLS_KNOWS_CLIENT;

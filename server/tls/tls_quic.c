@@ -479,9 +479,5 @@ int tls_quic_context(SSL_CTX *ctx)
 
 int tls_quic_works(const char **why)
 {
-    if (!tls_records_are_ours()) {
-        *why = "the key derivation of this OpenSSL is not as expected, or no server has TLS";
-        return 0;
-    }
     return !tls_quic_back_begin(why);
 }

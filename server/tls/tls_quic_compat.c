@@ -14,6 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#if !TLS_QUIC_CALLBACKS
+
 #define COMPAT_RECORD TLS_RECORD
 
 /* ---- what OpenSSL reads and writes ---- */
@@ -61,6 +63,10 @@ int tls_quic_back_begin(const char **why)
 {
     if (compat_method)
         return 0;
+    if (!tls_records_are_ours()) {
+        *why = "the key derivation of this OpenSSL is not as expected";
+        return -1;
+    }
     compat_method = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "brigade quic");
     *why = "no memory";
     if (!compat_method)
@@ -279,3 +285,5 @@ void tls_quic_back_end(tls_quic *q)
     q->wire = NULL;
     q->wire_off = q->wire_len = 0;
 }
+
+#endif

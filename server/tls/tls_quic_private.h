@@ -12,6 +12,13 @@
 #include "tls_quic.h"
 #include "tls_record_private.h"
 
+/** 1: OpenSSL has functions for it (tls_quic_callbacks.c); 0: tls_quic_compat.c. */
+#if OPENSSL_VERSION_NUMBER >= 0x30500010L
+#define TLS_QUIC_CALLBACKS 1
+#else
+#define TLS_QUIC_CALLBACKS 0
+#endif
+
 #define TLS_QUIC_PARAMS 0x39 /**< the extension quic_transport_parameters */
 
 typedef enum tls_quic_said {
@@ -79,7 +86,7 @@ int tls_quic_back_step(tls_quic *q);
 
 void tls_quic_back_end(tls_quic *q);
 
-/** tls_kdf.c: a secret was derived, by its label in TLS. */
+/** Of tls_quic_compat.c, for tls_kdf.c: a secret was derived, by its label in TLS. */
 void tls_quic_learn(tls_quic *q, const char *label, size_t label_len, const uint8_t *secret,
                     size_t len);
 

@@ -5,6 +5,7 @@
  *
  * Those with a client's certificate have one each; and all, where a directory may ask for a handshake in
  * the middle of a connection. */
+#include "tls_quic_private.h"
 #include "tls_record_private.h"
 #include "http_config.h"
 #include "brigade/assert.h"
@@ -130,7 +131,8 @@ void tls_share(tls_conn *t)
         return;
     }
     SSL_set_app_data(t->ssl, NULL); /* connections come and go */
-    BIO_set_data(SSL_get_rbio(t->ssl), NULL);
+    if (!t->quic || !TLS_QUIC_CALLBACKS)
+        BIO_set_data(SSL_get_rbio(t->ssl), NULL);
     SSL_up_ref(t->ssl);
     SSL_free(l->shared[l->shared_next]);
     l->shared[l->shared_next] = t->ssl;

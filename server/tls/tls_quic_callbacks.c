@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Handshakes of QUIC with an OpenSSL that has functions for them (3.5.1 and later; 3.5.0 loses the client's transport parameters
+ * when the context changes with the server's name). */
+#include "tls_quic_private.h"
+#include "tls_context_private.h"
+#include "brigade/assert.h"
+#include <stdlib.h>
+#include <string.h>
+
+#if TLS_QUIC_CALLBACKS
+#include <openssl/core_dispatch.h>
+
+/* ---- what the handshake says ---- */
+
+/* OSSL_RECORD_PROTECTION_LEVEL_*, which have the same order. */
+static int callbacks_secret(SSL *ssl, uint32_t level, int is_write, const unsigned char *secret,
+                            size_t len, void *of)
+{
+    tls_quic *q = of;
+
+    if (level >= TLS_QUIC_LEVELS || len > TLS_QUIC_SECRET_MOST)
+        return 0;
+    if (level != TLS_QUIC_EARLY)
+        tls_quic_say(q, is_write ? TLS_QUIC_WRITE_SECRET : TLS_QUIC_READ_SECRET,
+                     (tls_quic_level)level, secret, len);
+    if (is_write)
+        q->write = (tls_quic_level)level;
+    else
+        q->read = (tls_quic_level)level;
+    return 1;
+}
+
+static int callbacks_send(SSL *ssl, const unsigned char *data, size_t len, size_t *taken, void *of)
+{
+    tls_quic *q = of;
+
+    BRG_ASSERT(q->t->ssl == ssl);
+    tls_quic_say(q, TLS_QUIC_SEND, q->write, data, len);
+    *taken = len;
+    return 1;
+}
+
+static int callbacks_params(SSL *ssl, const unsigned char *params, size_t len, void *of)
+{
+    tls_quic *q = of;
+
+    if (!q->got_params)
+        tls_quic_say(q, TLS_QUIC_PEER_PARAMS, TLS_QUIC_INITIAL, params, len);
+    q->got_params = 1;
+    return 1;
+}
+
+static int callbacks_alert(SSL *ssl, unsigned char alert, void *of)
+{
+    tls_quic_refuse(of, alert);
+    return 1;
+}
+
+/* SSL_set_msg_callback() */
+static void callbacks_message(int sent, int version, int type, const void *data, size_t len,
+                              SSL *ssl, void *unused)
+{
+    tls_conn *t = SSL_get_app_data(ssl);
+
+    if (t && t->quic && sent && len && type == SSL3_RT_HANDSHAKE &&
+        *(const unsigned char *)data == SSL3_MT_CERTIFICATE_REQUEST)
+        t->waits = tls_ocsp_is_wanted(tls_conf_of(t->server));
+}
+
+/* ---- what the client says ---- */
+
+static int callbacks_recv(SSL *ssl, const unsigned char **data, size_t *len, void *of)
+{
+    const tls_quic *q = of;
+
+    BRG_ASSERT(q->wire_off <= q->wire_len);
+    *data = q->wire ? q->wire + q->wire_off : (const unsigned char *)"";
+    /* What is to go on at a worker is not read by the loop. */
+    *len = q->t->waits && conn_on_loop() ? 0 : q->wire_len - q->wire_off;
+    return 1;
+}
+
+static int callbacks_release(SSL *ssl, size_t len, void *of)
+{
+    tls_quic *q = of;
+
+    BRG_ASSERT(len <= q->wire_len - q->wire_off);
+    q->wire_off += len;
+    return 1;
+}
+
+int tls_quic_back_give(tls_quic *q, tls_quic_level level, const uint8_t *data, size_t len)
+{
+    const size_t left = q->wire_len - q->wire_off;
+    uint8_t *bigger;
+
+    if (left)
+        memmove(q->wire, q->wire + q->wire_off, left);
+    q->wire_off = 0;
+    q->wire_len = left;
+    if (!(bigger = realloc(q->wire, left + len + 1)))
+        return -1;
+    q->wire = bigger;
+    memcpy(q->wire + left, data, len);
+    q->wire_len += len;
+    return 0;
+}
+
+int tls_quic_back_step(tls_quic *q)
+{
+    BRG_ASSERT(q->t->ssl != NULL);
+    return SSL_do_handshake(q->t->ssl);
+}
+
+/* ---- begin and end ---- */
+
+int tls_quic_back_begin(const char **why)
+{
+    *why = NULL;
+    return 0;
+}
+
+int tls_quic_back_context(SSL_CTX *ctx)
+{
+    return 0;
+}
+
+int tls_quic_back_ssl(tls_quic *q)
+{
+    static const OSSL_DISPATCH functions[] = {
+        {OSSL_FUNC_SSL_QUIC_TLS_CRYPTO_SEND, (void (*)(void))callbacks_send},
+        {OSSL_FUNC_SSL_QUIC_TLS_CRYPTO_RECV_RCD, (void (*)(void))callbacks_recv},
+        {OSSL_FUNC_SSL_QUIC_TLS_CRYPTO_RELEASE_RCD, (void (*)(void))callbacks_release},
+        {OSSL_FUNC_SSL_QUIC_TLS_YIELD_SECRET, (void (*)(void))callbacks_secret},
+        {OSSL_FUNC_SSL_QUIC_TLS_GOT_TRANSPORT_PARAMS, (void (*)(void))callbacks_params},
+        {OSSL_FUNC_SSL_QUIC_TLS_ALERT, (void (*)(void))callbacks_alert},
+        {0, NULL}};
+    SSL *ssl = q->t->ssl;
+
+    SSL_set_min_proto_version(ssl, TLS1_3_VERSION);
+    SSL_set_msg_callback(ssl, callbacks_message);
+    return SSL_set_quic_tls_cbs(ssl, functions, q) == 1 &&
+                   SSL_set_quic_tls_transport_params(ssl, q->params, q->params_len) == 1
+               ? 0
+               : -1;
+}
+
+void tls_quic_back_end(tls_quic *q)
+{
+    free(q->wire);
+    q->wire = NULL;
+    q->wire_off = q->wire_len = 0;
+}
+
+#endif
