@@ -111,12 +111,6 @@ static void server_settle(server_rec *s, apr_pool_t *p)
 
     BRG_ASSERT(sc && h3_offered);
     h3_conf_of(s, &conf);
-    if (!server_has_tls(s)) {
-        ap_log_error(APLOG_MARK, APLOG_WARNING, 0, s,
-                     "Protocols h3 has no effect for server %s: HTTP/3 needs TLS (SSLEngine On)",
-                     s->server_hostname ? s->server_hostname : "");
-        return;
-    }
     if (!conf.alt_svc)
         return;
     if (sc == ap_get_module_config(ap_server_conf->module_config, &http3_module) &&
@@ -131,6 +125,7 @@ static void server_settle(server_rec *s, apr_pool_t *p)
 static int module_post_config(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *s)
 {
     const char *why = NULL;
+    int n = 0;
 
     if (h3_offered && !tls_quic_works(&why)) {
         ap_log_error(APLOG_MARK, APLOG_WARNING, 0, s, "HTTP/3 is not offered: %s", why);
@@ -138,8 +133,15 @@ static int module_post_config(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp
         h3_endpoints_set(0);
     }
     for (server_rec *v = s; h3_offered && v; v = v->next)
-        if (server_names(v))
+        if (server_names(v) && server_has_tls(v)) {
             server_settle(v, p);
+            n++;
+        }
+    if (h3_offered && !n)
+        ap_log_error(APLOG_MARK, APLOG_WARNING, 0, s,
+                     "Protocols h3 has no effect: HTTP/3 needs TLS, and no server whose Protocols "
+                     "names it has "
+                     "SSLEngine On");
     conn_protocol_set(CONN_HTTP3, h3_offered ? &protocol : NULL, 0);
     return OK;
 }

@@ -362,8 +362,8 @@ static void conn_log(const quic_conn *qc, uint64_t code, const char *reason)
     char text[CONN_CLIENT_TEXT];
 
     ap_log_error(APLOG_MARK, APLOG_INFO, 0, qc->ep->loop->server,
-                 "QUIC: the connection with %s is closed, error %#llx: %s",
-                 conn_client(qc->bc, text), (unsigned long long)code, reason);
+                 "QUIC: the connection with %s is closed, error 0x%" APR_UINT64_T_HEX_FMT ": %s",
+                 conn_client(qc->bc, text), (apr_uint64_t)code, reason);
 }
 
 void quic_conn_fail(quic_conn *qc, uint64_t code, const char *reason)

@@ -86,6 +86,9 @@ def by_curl(order):
         curl.setopt(pycurl.HTTPHEADER, [f"{k}: {v}" for k, v in r.get("headers", {}).items()])
         if r.get("resolve"):
             curl.setopt(pycurl.RESOLVE, [r["resolve"]])
+        if r.get("cert"):
+            curl.setopt(pycurl.SSLCERT, r["cert"])
+            curl.setopt(pycurl.SSLKEY, r["key"])
         if r.get("method") == "HEAD":
             curl.setopt(pycurl.NOBODY, 1)
         elif "body" in r:
