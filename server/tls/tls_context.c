@@ -288,6 +288,8 @@ void tls_context_apply(SSL *ssl, SSL_CTX *ctx, const tls_server_conf *sc)
     SSL_set_verify(ssl, SSL_CTX_get_verify_mode(ctx), tls_context_verified);
     SSL_set_verify_depth(ssl, SSL_CTX_get_verify_depth(ctx));
     SSL_set_session_id_context(ssl, sc->sid, sizeof sc->sid);
-    if (((const tls_conn *)SSL_get_app_data(ssl))->quic)
+    if (((const tls_conn *)SSL_get_app_data(ssl))->quic) {
         SSL_set_min_proto_version(ssl, TLS1_3_VERSION);
+        SSL_clear_options(ssl, SSL_OP_ENABLE_MIDDLEBOX_COMPAT);
+    }
 }

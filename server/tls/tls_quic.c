@@ -59,6 +59,24 @@ static void note_free(tls_quic_note *n)
     free(n);
 }
 
+int tls_quic_note_keep(tls_quic_notes *to, tls_quic_level level, const uint8_t *data, size_t len)
+{
+    tls_quic_note *n = note_make(TLS_QUIC_GIVEN, level, data, len);
+
+    if (!n)
+        return -1;
+    note_add(to, n);
+    return 0;
+}
+
+void tls_quic_note_drop(tls_quic_notes *of)
+{
+    tls_quic_note *n = note_take(of);
+
+    if (n)
+        note_free(n);
+}
+
 static void notes_drop(tls_quic_notes *of)
 {
     tls_quic_note *n;
@@ -252,14 +270,9 @@ static int quic_step_over(tls_quic *q)
 
 static int quic_keep(tls_quic *q, tls_quic_level level, const uint8_t *data, size_t len)
 {
-    tls_quic_note *n = note_make(TLS_QUIC_GIVEN, level, data, len);
-
     BRG_ASSERT(q->busy || q->t->queues);
-
-    if (n) {
-        note_add(&q->given, n);
+    if (!tls_quic_note_keep(&q->given, level, data, len))
         return 0;
-    }
     quic_failed(q);
     return -1;
 }

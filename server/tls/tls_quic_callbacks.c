@@ -4,8 +4,6 @@
 #include "tls_quic_private.h"
 #include "tls_context_private.h"
 #include "brigade/assert.h"
-#include <stdlib.h>
-#include <string.h>
 
 #if TLS_QUIC_CALLBACKS
 #include <openssl/core_dispatch.h>
@@ -69,14 +67,21 @@ static void callbacks_message(int sent, int version, int type, const void *data,
 
 /* ---- what the client says ---- */
 
+/* OpenSSL looks at a piece until it releases it, over several steps. */
 static int callbacks_recv(SSL *ssl, const unsigned char **data, size_t *len, void *of)
 {
     const tls_quic *q = of;
+    const tls_quic_note *n = q->wires.first;
 
-    BRG_ASSERT(q->wire_off <= q->wire_len);
-    *data = q->wire ? q->wire + q->wire_off : (const unsigned char *)"";
     /* What is to go on at a worker is not read by the loop. */
-    *len = q->t->waits && conn_on_loop() ? 0 : q->wire_len - q->wire_off;
+    if (!n || (q->t->waits && conn_on_loop())) {
+        *data = NULL;
+        *len = 0;
+        return 1;
+    }
+    BRG_ASSERT(q->wire_off < n->len);
+    *data = n->data + q->wire_off;
+    *len = n->len - q->wire_off;
     return 1;
 }
 
@@ -84,26 +89,18 @@ static int callbacks_release(SSL *ssl, size_t len, void *of)
 {
     tls_quic *q = of;
 
-    BRG_ASSERT(len <= q->wire_len - q->wire_off);
+    BRG_ASSERT(q->wires.first && len <= q->wires.first->len - q->wire_off);
     q->wire_off += len;
+    if (q->wire_off < q->wires.first->len)
+        return 1;
+    tls_quic_note_drop(&q->wires);
+    q->wire_off = 0;
     return 1;
 }
 
 int tls_quic_back_give(tls_quic *q, tls_quic_level level, const uint8_t *data, size_t len)
 {
-    const size_t left = q->wire_len - q->wire_off;
-    uint8_t *bigger;
-
-    if (left)
-        memmove(q->wire, q->wire + q->wire_off, left);
-    q->wire_off = 0;
-    q->wire_len = left;
-    if (!(bigger = realloc(q->wire, left + len + 1)))
-        return -1;
-    q->wire = bigger;
-    memcpy(q->wire + left, data, len);
-    q->wire_len += len;
-    return 0;
+    return len ? tls_quic_note_keep(&q->wires, level, data, len) : 0;
 }
 
 int tls_quic_back_step(tls_quic *q)
@@ -147,9 +144,9 @@ int tls_quic_back_ssl(tls_quic *q)
 
 void tls_quic_back_end(tls_quic *q)
 {
-    free(q->wire);
-    q->wire = NULL;
-    q->wire_off = q->wire_len = 0;
+    while (q->wires.first)
+        tls_quic_note_drop(&q->wires);
+    q->wire_off = 0;
 }
 
 #endif

@@ -54,7 +54,8 @@ struct tls_quic {
     tls_quic_level read, write; /**< of what comes, and of what is sent next */
     uint8_t busy, step, got_params, alerted;
     uint8_t alert;
-    /* tls_quic_compat.c: what OpenSSL reads next, and the keys of the client's records */
+    /* What OpenSSL reads next: pieces as they came, or, in tls_quic_compat.c, records, and the keys of them */
+    tls_quic_notes wires;
     tls_records rec;
     uint8_t *wire;
     size_t wire_off, wire_len;
@@ -63,6 +64,12 @@ struct tls_quic {
 /** Keep a note. No memory: the step fails. Threads: the one that makes the step. */
 void tls_quic_say(tls_quic *q, tls_quic_said said, tls_quic_level level, const void *data,
                   size_t len);
+
+/** Input that is kept, in pieces. @return 0; -1: no memory */
+int tls_quic_note_keep(tls_quic_notes *to, tls_quic_level level, const uint8_t *data, size_t len);
+
+/** Free the first one, if there is one. */
+void tls_quic_note_drop(tls_quic_notes *of);
 
 /** The step fails with an alert of TLS. The first counts. */
 void tls_quic_refuse(tls_quic *q, unsigned alert);
