@@ -47,6 +47,7 @@ void *cached_server_merge(apr_pool_t *p, void *base, void *add)
     c->ignore_control = cached_either(b->ignore_control, a->ignore_control);
     c->ignore_query = cached_either(b->ignore_query, a->ignore_query);
     c->lock = cached_either(b->lock, a->lock);
+    c->search = cached_either(b->search, a->search);
     c->litespeed = cached_either(b->litespeed, a->litespeed);
     if (!a->private_cookies)
         c->private_cookies = b->private_cookies;

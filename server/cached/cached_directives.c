@@ -299,6 +299,8 @@ static const char *cached_objects_cmd(cmd_parms *cmd, void *dir, const char *arg
 const command_rec cached_commands[] = {
     AP_INIT_TAKE12("CacheEnable", cached_enable_cmd, NULL, CACHED_ANY | OR_FILEINFO,
                    "A cache type and partial URL prefix below which caching is enabled"),
+    AP_INIT_FLAG("CacheNoVarySearch", cached_server_flag_cmd, SERVER(search), RSRC_CONF,
+                 "Whether No-Vary-Search of answers is looked at. Default is off."),
     AP_INIT_FLAG("LiteSpeedCache", cached_server_flag_cmd, SERVER(litespeed), RSRC_CONF,
                  "Whether PHP fills and purges the cache by LiteSpeed's fields. Default is off."),
     AP_INIT_ITERATE("LiteSpeedSessions", cached_names_cmd, SERVER(private_cookies), RSRC_CONF,

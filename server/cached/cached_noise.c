@@ -76,7 +76,7 @@ static int noise_compare(const void *av, const void *bv)
     return a->at < b->at ? -1 : 1;
 }
 
-static const char *noise_sorted(apr_pool_t *p, const char *query)
+const char *cached_query_sorted(apr_pool_t *p, const char *query)
 {
     apr_array_header_t *parts = apr_array_make(p, 8, sizeof(noise_part));
     char *out = apr_palloc(p, strlen(query) + 1), *to = out;
@@ -142,7 +142,7 @@ const char *cached_query_text(apr_pool_t *p, const cached_server *s, const char 
     if (query && (noise_has(s->ignore_sessions) || noise_has(s->ignore_params)))
         query = noise_query_without(p, s->ignore_sessions, s->ignore_params, query);
     if (query && s->sort_query == CACHED_ON)
-        query = noise_sorted(p, query);
+        query = cached_query_sorted(p, query);
     if (has && !*query && noise_has(s->ignore_params))
         query = NULL; /* nothing but noise was there */
     return query ? apr_pstrcat(p, path, "?", query, NULL) : path;

@@ -48,6 +48,7 @@ typedef struct cached_server {
     const ap_expr_info_t *key;           /**< CacheKey; NULL: none */
     const char *base;                    /**< CacheKeyBaseURL */
     apr_array_header_t *private_cookies; /**< patterns of LiteSpeedSessions; NULL: not named */
+    uint8_t search;                      /**< CACHED_*; CacheNoVarySearch */
     uint8_t litespeed;                   /**< CACHED_* */
     uint8_t quick, ignore_control, ignore_query, lock, sort_query; /**< CACHED_* */
     uint64_t memory;                                               /**< CacheMemory; 0: not named */
@@ -199,11 +200,17 @@ uint32_t cached_fields(apr_pool_t *p, const apr_table_t *table, http_field **fie
 
 /** 1: a name matches one of the patterns (* and ?). @param patterns  of const char *; NULL: none */
 int cached_name_is(const apr_array_header_t *patterns, const char *p, apr_size_t len);
+/** Parameters of a query by name. */
+const char *cached_query_sorted(apr_pool_t *p, const char *query);
 /** Path and query of a key. @param query  NULL: there is none */
 const char *cached_query_text(apr_pool_t *p, const cached_server *s, const char *path,
                               const char *query);
 /** Parameters of CacheIgnoreQuery leave r, so that no backend gets them. @param first  the client's request */
 void cached_noise_leave(request_rec *r, const request_rec *first, const cached_server *s);
+/** The key's text by what No-Vary-Search said of the path (cached_search.c). Where CacheNoVarySearch is on. */
+void cached_search_find(struct cached_request *q);
+/** What the answer says of it. @return NULL, or why the answer is not stored */
+const char *cached_search_decide(struct cached_request *q, const fresh_head *head);
 /** 1: a cookie of the field has a name that matches. */
 int cached_cookie_is(const apr_array_header_t *patterns, const char *cookies, apr_size_t len);
 /** 1: the request has a cookie of CacheBypassCookies. */
@@ -264,8 +271,10 @@ typedef struct cached_request {
     uint32_t composed_of;      /**< with writer: how many had been */
     fresh_policy policy;
     fresh_request request;
-    struct cached_ls *ls;          /**< of LiteSpeedCache; NULL: it is not for that */
-    const char *text;              /**< of the key */
+    const char *unsearched,
+        *search;          /**< the text without No-Vary-Search, and that; NULL: not asked, none */
+    struct cached_ls *ls; /**< of LiteSpeedCache; NULL: it is not for that */
+    const char *text;     /**< of the key */
     uint32_t text_len, target_len; /**< target_len: of what a URL names, without what is added */
     store_key key, variant;        /**< variant: what is looked up in the end */
     store_key target; /**< of the target alone: the key, unless something was added to it */

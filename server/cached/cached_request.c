@@ -86,6 +86,8 @@ int cached_request_key(cached_request *q, const unsigned char *digest)
     q->text = text;
     q->text_len = len;
     q->target_len = (uint32_t)fresh_key_target(text, len);
+    if (s->search == CACHED_ON && !digest)
+        cached_search_find(q);
     if (!q->ls && !request_key_adds(q))
         return 0;
     q->key = store_key_of(cached_store(), q->text, q->text_len, NULL, 0);

@@ -43,6 +43,7 @@ static const char *save_refused(cached_request *q, const fresh_response *respons
 {
     request_rec *r = q->r;
     const uint64_t length = save_length(r);
+    const char *refused;
 
     *why = FRESH_WHY_METHOD; /* of this request alone */
     if (cached_env_forbids(r))
@@ -59,13 +60,14 @@ static const char *save_refused(cached_request *q, const fresh_response *respons
         fresh_is_older(response, &q->stored.head, &q->terms, brg_now()))
         return "what is stored has a later Date";
     if (r->status == HTTP_PARTIAL_CONTENT) {
-        const char *refused = cached_part_refused(q, &response->head, length);
-
+        refused = cached_part_refused(q, &response->head, length);
         if (refused)
             return refused;
     }
     if (cached_composed_refused(q))
         return cached_composed_refused(q);
+    if (q->unsearched && (refused = cached_search_decide(q, &response->head)) != NULL)
+        return refused;
     if (length != STORE_LENGTH_UNKNOWN && (length > q->most || length < q->least))
         return "cache miss: cache unwilling to store response";
     return NULL;

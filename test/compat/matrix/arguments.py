@@ -291,6 +291,7 @@ CacheMaxExpire 1000
 !CacheMemory 64M
 CacheMethods GET QUERY
 CacheMinExpire 10
+CacheNoVarySearch On
 CachePurge 127.0.0.1
 CacheQuickHandler off
 CacheRefreshAhead 10% 4

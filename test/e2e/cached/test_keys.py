@@ -108,3 +108,53 @@ def test_a_post_of_theirs_ends_the_page(serve):
 def test_lists_are_a_hosts_own(serve):
     done = serve.unstarted("CacheIgnoreQuery a\n<VirtualHost *:*>\nCacheIgnoreQuery None\nCacheBypassCookies x*\nCacheKey \"%{HTTP:X\"\n</VirtualHost>\n").run("-t")
     assert done.returncode == 1 and b"CacheKey: cannot parse" in done.stderr
+
+
+# ---- No-Vary-Search ----
+
+def says(value):
+    return lambda c, r: answer(r.target.encode(), fields=fields(("No-Vary-Search", value)))
+
+
+@pytest.mark.parametrize("value,same,other", [
+    ('params=("utm" "id x")', ["/p/a?q=1", "/p/a?q=1&utm=2", "/p/a?utm&q=1", "/p/a?q=1&id+x=3&id%20x=4", "/p/a?q=1&%75tm=3"], ["/p/a?q=2", "/p/a", "/p/a?q=1&utmx=2", "/p/b?q=1"]),
+    ("key-order", ["/p/a?b=1&a=2", "/p/a?a=2&b=1"], ["/p/a?a=1&b=2", "/p/a?a=2", "/p/a?a=2&b=1&a=2"]),
+    ('params, except=("q")', ["/p/a?q=1", "/p/a?q=1&x=2", "/p/a?y=1&q=1"], ["/p/a?q=2", "/p/a?q=1&q=1"]),
+    ("params", ["/p/a", "/p/a?x=1", "/p/a?"], ["/p/b"]),
+])
+def test_no_vary_search(serve, value, same, other):
+    with Backend({"*": says(value)}) as backend:
+        server = serve(config(backend, "CacheNoVarySearch On\nCacheQuickHandler On\n"))
+        for _ in range(2):
+            server.get(same[0])  # the path has a rule, and its answer
+        bodies = {server.get(target).body for target in same}
+        assert len(bodies) == 1 and [kind(server.get(target)) for target in same] == ["HIT"] * len(same)
+        for target in other:
+            assert server.get(target).body not in bodies, target
+
+
+@pytest.mark.parametrize("value", ['except=("q")', "params=1", "params=(a)", 'key-order="x"', "params=(\"a\"", "a b", 'params=?0'])
+def test_no_vary_search_that_says_nothing(serve, value):
+    with Backend({"*": says(value)}) as backend:
+        server = serve(config(backend, "CacheNoVarySearch On\n"))
+        for _ in range(3):
+            assert server.get("/p/a?a=1&b=2").body != server.get("/p/a?b=2&a=1").body and server.get("/p/a?a=1").body != server.get("/p/a").body
+
+
+def test_no_vary_search_is_asked_for(serve):
+    with Backend({"*": says("params")}) as backend:
+        server = serve(config(backend))
+        assert server.get("/p/a?x=1").body != server.get("/p/a").body
+
+
+def test_no_vary_search_may_change(serve):
+    with Backend({"*": says("params")}) as backend:
+        server = serve(config(backend, "CacheNoVarySearch On\nCachePurge 127.0.0.1\n"))
+        for _ in range(2):
+            server.get("/p/a")
+        assert server.get("/p/a?x=1").body == server.get("/p/a?x=2").body
+        backend.scripts["*"] = echo
+        server.request("PURGE", "/p/a?x=3")
+        for _ in range(3):
+            seen = server.get("/p/a?x=1").body, server.get("/p/a?x=2").body
+        assert seen == (b"/a?x=1", b"/a?x=2")
