@@ -239,7 +239,7 @@ static int dir_index(request_rec *r, const dir_conf *conf)
     if (search.error != OK)
         return search.error;
     apr_table_setn(r->notes, "dir-index-names", dir_note_of_names(r, conf));
-    return n > 0 ? dir_fallback(r, conf) : DECLINED; /* without an index no folder falls back */
+    return DECLINED; /* what is not there fell back by itself, as the sub-request for its name */
 }
 
 /* Has someone else taken over what happens to be a directory? */
