@@ -215,15 +215,21 @@ ap_escape_errorlog_item(char *dest, const char *source, apr_size_t buflen)
     if (buflen == 0)
         return 0;
     end = dest + buflen - 1;
-    for (; *source && d < end; source++) {
+    for (; d < end; source++) {
+        const char *plain = source;
         char item[4];
         size_t len;
 
         /* quotes are harmless in the error log, which does not quote its items */
-        if (*source == '"' || !util_is(*source, UTIL_C_LOG)) {
-            *d++ = *source;
-            continue;
-        }
+        while (*source && (*source == '"' || !util_is(*source, UTIL_C_LOG)))
+            source++;
+        len = (size_t)(source - plain);
+        if (len > (size_t)(end - d))
+            len = (size_t)(end - d);
+        memcpy(d, plain, len);
+        d += len;
+        if (!*source || d == end)
+            break;
         len = (size_t)(util_put_log(item, *source) - item);
         BRG_ASSERT(len <= sizeof item);
         if (len > (size_t)(end - d))

@@ -23,8 +23,8 @@ BRG_DECLARE(const char *) brg_directive_place(apr_pool_t *p, const ap_directive_
 {
     const ap_directive_t *section = place_section_of(d);
     const char *args = d->args ? d->args : "";
-    const char *line = apr_psprintf(p, "%s:%d: %s%s%s", d->filename, d->line_num, d->directive,
-                                    *args ? " " : "", args);
+    const char *line = apr_pstrcat(p, d->filename, ":", apr_itoa(p, d->line_num), ": ",
+                                   d->directive, *args ? " " : "", args, NULL);
     const char *file;
 
     BRG_ASSERT(d->filename != NULL);

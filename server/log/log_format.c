@@ -33,7 +33,7 @@ typedef struct log_parser {
 
 static int log_item_literal(const ap_errorlog_info *info, const char *arg, char *buf, int buflen)
 {
-    return (int)(apr_cpystrn(buf, arg, (apr_size_t)buflen) - buf);
+    return log_put(buf, buflen, arg);
 }
 
 static ap_errorlog_format_item *log_parser_push(log_parser *ps)
@@ -286,7 +286,7 @@ static int log_run_item(const ap_errorlog_format_item *item, const ap_errorlog_i
     if ((info->level & APLOG_LEVELMASK) < (int)item->min_loglevel)
         return 0;
     if (item->flags & AP_ERRORLOG_FLAG_MESSAGE)
-        return message ? (int)(apr_cpystrn(buf, message, (apr_size_t)buflen) - buf) : 0;
+        return log_put(buf, buflen, message);
     len = item->func(info, item->arg, buf, buflen);
     if (!len && (item->flags & AP_ERRORLOG_FLAG_NULL_AS_HYPHEN)) {
         buf[0] = '-';

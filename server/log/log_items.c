@@ -4,6 +4,7 @@
 #include "log_private.h"
 #include "brigade/assert.h"
 #include "brigade/client_mask.h"
+#include "brigade/decimal.h"
 
 #include "http_protocol.h"
 #include "util_time.h"
@@ -37,9 +38,24 @@ const ap_errorlog_handler *log_item_find(char tag)
     return &log_handlers[c];
 }
 
-static int log_put(char *buf, int buflen, const char *s)
+int log_put(char *buf, int buflen, const char *s)
 {
-    return s && buflen > 0 ? (int)(apr_cpystrn(buf, s, (apr_size_t)buflen) - buf) : 0;
+    size_t n;
+
+    if (!s || buflen <= 0)
+        return 0;
+    n = strnlen(s, (size_t)buflen - 1);
+    memcpy(buf, s, n);
+    buf[n] = '\0';
+    return (int)n;
+}
+
+static int log_put_number(char *buf, int buflen, apr_uint64_t number)
+{
+    char text[BRG_DECIMAL_ROOM + 1];
+
+    text[brg_decimal_put(text, number)] = '\0';
+    return log_put(buf, buflen, text);
 }
 
 static int log_put_escaped(char *buf, int buflen, const char *s)
@@ -54,10 +70,15 @@ static int log_put_escaped(char *buf, int buflen, const char *s)
 
 static int log_put_address(char *buf, int buflen, const char *ip, const apr_sockaddr_t *addr)
 {
+    int n;
+
     if (!ip || !addr)
         return 0;
-    return apr_snprintf(buf, (apr_size_t)buflen, addr->family == APR_UNIX ? "%s" : "%s:%u", ip,
-                        (unsigned)addr->port);
+    n = log_put(buf, buflen, ip);
+    if (addr->family == APR_UNIX)
+        return n;
+    n += log_put(buf + n, buflen - n, ":");
+    return n + log_put_number(buf + n, buflen - n, addr->port);
 }
 
 static int log_put_client(char *buf, int buflen, const char *ip, const apr_sockaddr_t *addr)
@@ -84,12 +105,12 @@ static int log_item_local(const ap_errorlog_info *info, const char *arg, char *b
 
 static int log_item_pid(const ap_errorlog_info *info, const char *arg, char *buf, int buflen)
 {
-    return apr_snprintf(buf, (apr_size_t)buflen, "%" APR_PID_T_FMT, log_process());
+    return log_put_number(buf, buflen, (apr_uint64_t)log_process());
 }
 
 static int log_item_tid(const ap_errorlog_info *info, const char *arg, char *buf, int buflen)
 {
-    return apr_snprintf(buf, (apr_size_t)buflen, "%" APR_PID_T_FMT, log_thread());
+    return log_put_number(buf, buflen, (apr_uint64_t)log_thread());
 }
 
 static int log_item_server(const ap_errorlog_info *info, const char *arg, char *buf, int buflen)

@@ -90,6 +90,9 @@ int log_json_line(const apr_array_header_t *format, const ap_errorlog_info *info
  */
 const ap_errorlog_handler *log_item_find(char tag);
 
+/** Put text, or what fits of it, with its NUL. @return its length; 0: NULL, or no room (log_items.c) */
+int log_put(char *buf, int buflen, const char *s);
+
 /** Register the items of Apache's manual. */
 void log_items_register(void);
 
