@@ -216,6 +216,10 @@ static void endpoint_send(quic_endpoint *ep)
     while ((qc = next) != NULL) {
         next = qc->pending_next;
         qc->pending = 0;
+        if (quic_out_is_blocked(ep)) {
+            quic_pending(qc); /* with the next turn */
+            continue;
+        }
         quic_conn_enter(qc);
         if (qc->state <= QUIC_UP)
             quic_conn_send(qc);
@@ -244,10 +248,9 @@ static void endpoint_alarmed(struct loop_alarm *alarm)
     quic_endpoint *ep = (quic_endpoint *)(void *)((char *)alarm - offsetof(quic_endpoint, alarm));
 
     endpoint_expire(ep);
-    if (!quic_out_is_blocked(ep)) {
-        quic_out_flush(ep);
+    quic_out_flush(ep);
+    if (!quic_out_is_blocked(ep))
         endpoint_send(ep);
-    }
     quic_out_flush(ep);
     endpoint_alarm(ep);
 }
