@@ -22,6 +22,7 @@ pytestmark = [pytest.mark.skipif(not PYTHON, reason="no interpreter with aioquic
 CONFIG = """
 Protocols h3 h2 http/1.1
 EventLoops 2
+H3HandshakeTimeout 30s
 Listen 127.0.0.1:@TLS@ https
 SSLCertificateFile @ROOT@/conf/cert.pem
 SSLCertificateKeyFile @ROOT@/conf/key.pem
@@ -87,7 +88,7 @@ def curl(port, path, n=1):
 
 
 @pytest.mark.parametrize("network, path, n", [
-    ({"loss": 0.3}, "/small", 4),                       # handshakeloss
+    ({"loss": 0.2}, "/small", 4),                       # handshakeloss
     ({"corrupt": 0.3}, "/small", 4),                    # handshakecorruption
     ({"loss": 0.02, "delay": 0.005}, "/large", 1),      # transferloss
     ({"corrupt": 0.02, "delay": 0.005}, "/large", 1),   # transfercorruption
