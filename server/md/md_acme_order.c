@@ -208,16 +208,39 @@ static const char *authz_choose(md_acme *acme, md_authz *authz, const md_json *c
     return authz->type;
 }
 
+/* A host name, which is to stand in a record and in logs. */
+static int issuer_is_sane(const char *name)
+{
+    const size_t len = strlen(name);
+
+    return len > 0 && len < 254 &&
+           name[strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789.-")] == '\0';
+}
+
+/* draft-ietf-acme-dns-persist: the authority has names, any of which may stand in the record. */
+static int authz_take_issuer(md_authz *authz, const md_json *c)
+{
+    const md_json *first = md_json_items(md_json_get(c, "issuer-domain-names"));
+
+    authz->issuer = first && first->kind == MD_JSON_TEXT ? first->text : NULL;
+    return authz->issuer && issuer_is_sane(authz->issuer);
+}
+
 static int authz_take_challenge(md_acme *acme, md_authz *authz, const md_json *c)
 {
+    const char *to = md_json_text(c, "url");
+    int sound;
     md_url url;
 
     BRG_ASSERT(authz->type != NULL);
     authz->token = md_json_text(c, "token");
-    authz->challenge_url = md_json_text(c, "url");
-    if (!authz->token || !md_token_is_sane(authz->token) || !authz->challenge_url ||
-        md_url_read(acme->p, authz->challenge_url, &url))
+    if (!strcmp(authz->type, MD_DNS_PERSIST))
+        sound = authz_take_issuer(authz, c);
+    else
+        sound = authz->token && md_token_is_sane(authz->token);
+    if (!sound || !to || md_url_read(acme->p, to, &url))
         return md_acme_fail(acme, "the authority's challenge is none");
+    authz->challenge_url = to;
     return 0;
 }
 

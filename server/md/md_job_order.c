@@ -39,7 +39,7 @@ static int order_answer(job_order *o, md_authz *authz)
     md_job *job = o->job;
 
     BRG_ASSERT(authz->status == MD_PENDING && !authz->answered);
-    if (!authz->token) {
+    if (!authz->challenge_url) {
         if (md_acme_look(&job->acme, authz, o->ways, &o->asked))
             return -1;
         o->asked = 0;

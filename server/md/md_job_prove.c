@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Challenges: http-01 and tls-alpn-01 are answered by server processes out of md_shared.h, dns-01 by a program. */
+/* Challenges: http-01 and tls-alpn-01 are answered by server processes out of md_shared.h, dns-01 by a program, dns-persist-01 by a record that
+ * is there. */
 #include "md_job.h"
 #include "md_jose.h"
 #include "md_shared.h"
@@ -44,7 +45,9 @@ static const char *ways_lack(const md_domain *domain, const char *type)
         return domain->set->dns_command ? NULL
                                         : " The DNS challenge 'dns-01' is disabled because the "
                                           "directive 'MDChallengeDns01' is not configured.";
-    return " There are challenges 'http-01', 'tls-alpn-01' and 'dns-01'.";
+    if (!strcmp(type, MD_DNS_PERSIST))
+        return NULL;
+    return " There are challenges 'http-01', 'tls-alpn-01', 'dns-01' and 'dns-persist-01'.";
 }
 
 apr_array_header_t *md_job_ways(md_job *job)
@@ -121,14 +124,28 @@ static int prove_dns(md_job *job, const md_authz *authz, const char *word)
     return md_command_run(job->p, job->s, job->domain->set->dns_command, more);
 }
 
-int md_job_prove(md_job *job, md_authz *authz)
+/* The record stays, and somebody else sets it, once: it is told each time, for who has to. */
+static int prove_persist(const md_job *job, const md_authz *authz)
 {
-    const char *authorization = md_key_authorization(job->p, authz->token, job->acme.key);
-    md_challenge c = {0};
+    const apr_array_header_t *names = job->domain->names;
+    const char *policy = "";
 
-    BRG_ASSERT(authz->token && authz->type && authz->name);
-    if (!authorization)
-        return md_acme_fail(&job->acme, "the account's key cannot be used");
+    BRG_ASSERT(authz->issuer && job->acme.account);
+    for (int i = 0; i < names->nelts; i++) {
+        const char *name = APR_ARRAY_IDX(names, i, const char *);
+
+        if (!strncmp(name, "*.", 2) && !strcmp(name + 2, authz->name))
+            policy = "; policy=wildcard";
+    }
+    ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, job->s,
+                 "%s: dns-persist-01 looks for the record  _validation-persist.%s. IN TXT "
+                 "\"%s; accounturi=%s%s\"",
+                 job->domain->name, authz->name, authz->issuer, job->acme.account, policy);
+    return 0;
+}
+
+static int prove_begin(md_job *job, const md_authz *authz)
+{
     if (md_command_tell(
             job->p, job->s, job->domain,
             apr_pstrcat(job->p, "challenge-setup:", authz->type, ":", authz->name, NULL)))
@@ -136,6 +153,22 @@ int md_job_prove(md_job *job, md_authz *authz)
                             "the program of MDMessageCmd prevents it (challenge-setup)");
     ap_log_error(APLOG_MARK, APLOG_DEBUG, 0, job->s, "%s: set up challenge '%s' for %s",
                  job->domain->name, authz->type, authz->name);
+    return 0;
+}
+
+int md_job_prove(md_job *job, md_authz *authz)
+{
+    const char *authorization;
+    md_challenge c = {0};
+
+    BRG_ASSERT((authz->token || authz->issuer) && authz->type && authz->name);
+    if (prove_begin(job, authz))
+        return -1;
+    if (!strcmp(authz->type, MD_DNS_PERSIST))
+        return prove_persist(job, authz);
+    authorization = md_key_authorization(job->p, authz->token, job->acme.key);
+    if (!authorization)
+        return md_acme_fail(&job->acme, "the account's key cannot be used");
     if (!strcmp(authz->type, "dns-01"))
         return prove_dns(job, authz, "setup")
                    ? md_acme_fail(&job->acme, "the program of MDChallengeDns01 failed")

@@ -21,13 +21,17 @@ typedef enum md_status {
 /** By the word of the protocol; NULL: MD_INVALID. */
 md_status md_status_of(const char *word);
 
+/** A way to prove a name by a record that stays, which is not this program's to set. */
+#define MD_DNS_PERSIST "dns-persist-01"
+
 /** An authorization of an order. */
 typedef struct md_authz {
     const char *url, *name;
     md_status status;
     int answered; /**< the authority was told to look */
     const char *token, *challenge_url;
-    const char *type; /**< of the challenge that was chosen */
+    const char *issuer; /**< of dns-persist-01, which has no token: whom the record names */
+    const char *type;   /**< of the challenge that was chosen */
     const char *problem;
     int slot; /**< of md_shared.h; -1: none */
 } md_authz;

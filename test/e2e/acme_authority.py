@@ -48,6 +48,7 @@ class Authority:
         self.hostile = {}  # name: (resource, bytes of an answer, or a function of the honest JSON)
         self.lies, self.nonces, self.accounts, self.orders, self.authzs, self.certs = set(), set(), {}, [], [], []
         self.asked, self.advice, self.lock, self.accounts_made = [], None, threading.RLock(), 0
+        self.persists, self.records = None, {}  # issuer-domain-names of dns-persist-01: it is offered; TXT records by name
         self.extensions, self.issued = "", None  # of certificates; who is told of them
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.server.daemon_threads = True
@@ -158,6 +159,9 @@ class Authority:
         authz = self.authzs[number]
         challenges = [{"type": kind, "url": f"{self.url}/challenge/{number}/{kind}", "token": authz["token"], "status": authz["status"]}
                       for kind in ("http-01", "dns-01", "tls-alpn-01")]
+        if self.persists is not None:
+            challenges.append({"type": "dns-persist-01", "url": f"{self.url}/challenge/{number}/dns-persist-01", "status": authz["status"],
+                               "issuer-domain-names": self.persists})
         if authz["error"]:
             challenges[0]["error"] = authz["error"]
         if "token" in self.lies:
@@ -169,7 +173,7 @@ class Authority:
         thumb = encode(hashlib.sha256(json.dumps(jwk, sort_keys=True, separators=(",", ":")).encode()).digest())
         expected = f"{authz['token']}.{thumb}"
         try:
-            ok = {"http-01": self.prove_http, "tls-alpn-01": self.prove_alpn, "dns-01": self.prove_dns}[kind](authz, expected)
+            ok = {"http-01": self.prove_http, "tls-alpn-01": self.prove_alpn, "dns-01": self.prove_dns, "dns-persist-01": self.prove_persist}[kind](authz, expected)
         except OSError as e:
             ok, authz["error"] = False, {"type": "urn:ietf:params:acme:error:connection", "detail": str(e)}
         if not ok and not authz["error"]:
@@ -193,6 +197,13 @@ class Authority:
                 context.wrap_socket(plain, server_hostname=authz["name"]) as s:
             return s.selected_alpn_protocol() == "acme-tls/1" and \
                 PROOF + hashlib.sha256(expected.encode()).digest() in s.getpeercert(binary_form=True)
+
+    def prove_persist(self, authz, expected):
+        """The record, as somebody set it: self.records."""
+        name = authz["name"].replace("*.", "")
+        found = self.records.get(f"_validation-persist.{name}", "").split("; ")
+        wanted = [self.persists[0], *(["policy=wildcard"] if authz["name"].startswith("*.") else [])]
+        return all(part in found for part in wanted) and any(part == f"accounturi={account}" for part in found for account in self.accounts)
 
     def prove_dns(self, authz, expected):
         with open(os.path.join(self.folder, "dns")) as f:

@@ -2,6 +2,7 @@
 """Certificates that the built-in md module gets from an ACME authority."""
 import glob
 import os
+import re
 import shutil
 import subprocess
 
@@ -187,6 +188,37 @@ def test_dns(site):
         lines = f.read().split("\n")
     assert sum(line.startswith("setup md.test ") for line in lines) >= 2
     assert "teardown md.test" in lines
+
+
+PERSIST = "MDCAChallenges dns-persist-01\nMDomain md.test *.md.test\n"
+
+
+def test_a_record_that_stays(site):
+    """dns-persist-01: the log has the record; once somebody set it, names are proven by it, and renewed."""
+    site = site(PERSIST)
+    site.authority.persists = ["authority.example", "other.example"]
+    site.server.expect_trouble = True
+    site.start()
+    found = brigade.wait_until(lambda: re.search(rb'looks for the record  (_validation-persist\.md\.test)\. IN TXT "([^"]+)"', site.server.error_log()), "the record")
+    name, record = (part.decode() for part in found.groups())
+    assert record.startswith(f"authority.example; accounturi={site.authority.url}/account/") and record.endswith("; policy=wildcard")
+    assert not site.has()
+    site.authority.records[name] = record
+    site.wait()
+    assert "DNS:md.test, DNS:*.md.test" in shown(site.ports["TLS"], "md.test") or "DNS:*.md.test, DNS:md.test" in shown(site.ports["TLS"], "md.test")
+    assert not any("acme-challenge" in path for path in site.authority.asked)
+
+
+@pytest.mark.parametrize("persists", [None, [], ["a b"], ['a"b'], ["A.example"], [7], ["x" * 300], [["a"]], [""]])
+def test_a_record_of_nobody(site, persists):
+    """It is not offered, or names what is no host: the job ends with a complaint, and no record is told."""
+    site = site(PERSIST)
+    site.authority.persists = persists
+    site.server.expect_trouble = True
+    site.start()
+    said = b"None of offered challenge types" if persists is None else b"the authority's challenge is none"
+    brigade.wait_until(lambda: said in site.server.error_log(), "a complaint")
+    assert b"looks for the record" not in site.server.error_log()
 
 
 def test_the_next_authority(site):
