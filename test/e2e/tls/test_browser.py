@@ -9,6 +9,7 @@ import subprocess
 import pytest
 
 import brigade
+import browser_pipe
 from tls_site import TLSAuthority
 
 BROWSER = next((path for path in map(shutil.which, ("chromium-headless-shell", "chromium")) if path), None)
@@ -125,3 +126,43 @@ def test_an_unknown_authority_is_noticed(serve, authority, home, tmp_path):
     _, port = site(serve, TLSAuthority(str(tmp_path / "other")).make(NAME, "other"), "h2")
     _, errors = browse(home, port, "/")
     assert "ERR_CERT_AUTHORITY_INVALID" in errors
+
+
+def test_dictionaries(serve, authority, home, monkeypatch):
+    """Chromium comes with the file that it has, and reads the next one by it (RFC 9842)."""
+    monkeypatch.setenv("HOME", str(home))
+    old = "".join(f"function f{n * 7919 % 100003}(a) {{ return a * {n * n}; }}\n" for n in range(4000))
+    files = {"assets/app.1.js": old, "assets/app.2.js": old.replace("return a", "return  a", 5) + "var last = 'read';\n",
+             **{f"{n}.html": f"<!doctype html><script src=/assets/app.{n}.js></script>" for n in (1, 2)}}
+    made = authority.make(NAME, "dictionaries")
+    port = brigade.free_port()
+    server = serve(f"""ServerProcesses 1
+Listen 127.0.0.1:{port}
+ZstdDictionary /assets/app*.js
+SetOutputFilter ZSTD_COMPRESS
+Header set Cache-Control max-age=3600
+<VirtualHost *:{port}>
+ServerName {NAME}
+SSLEngine On
+SSLCertificateFile {made["cert"]}
+SSLCertificateKeyFile {made["key"]}
+</VirtualHost>
+LogFormat "%U %{{Content-Encoding}}o %{{Available-Dictionary}}i" sent
+CustomLog @ROOT@/logs/sent sent
+""", files)
+    # It takes authorities of an administrator's for none that is known, where it looks at this feature.
+    with browser_pipe.browser(f"--host-resolver-rules=MAP {NAME} 127.0.0.1", "--disable-features=CompressionDictionaryTransportRequireKnownRootCert",
+                              certificates=True) as browser:
+        page = browser.page()
+        page.show(f"https://{NAME}:{port}/1.html", 800)
+
+        def has_come():
+            """The dictionary is kept a moment after the page was loaded."""
+            page.show(f"https://{NAME}:{port}/2.html?{len(server.read('logs/sent'))}", 800)
+            assert page.run("last") == "read"
+            if b"/assets/app.2.js dcz :" in server.read("logs/sent"):
+                return True
+            page.send("Network.clearBrowserCache")
+            page.show(f"https://{NAME}:{port}/1.html", 800)
+            return False
+        brigade.wait_until(has_come, "the coding by a dictionary")
