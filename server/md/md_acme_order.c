@@ -139,9 +139,13 @@ static const char *order_identifiers(apr_pool_t *p, const apr_array_header_t *na
     const char *list = "";
 
     BRG_ASSERT(names->nelts > 0);
-    for (int i = 0; i < names->nelts; i++)
-        list = apr_pstrcat(p, list, i ? "," : "", "{\"type\":\"dns\",\"value\":",
-                           md_json_quote(p, APR_ARRAY_IDX(names, i, const char *)), "}", NULL);
+    for (int i = 0; i < names->nelts; i++) {
+        const char *name = APR_ARRAY_IDX(names, i, const char *);
+
+        list = apr_pstrcat(p, list, i ? "," : "", "{\"type\":\"",
+                           md_name_is_address(name) ? "ip" : "dns",
+                           "\",\"value\":", md_json_quote(p, name), "}", NULL);
+    }
     return apr_pstrcat(p, "[", list, "]", NULL);
 }
 

@@ -10,6 +10,7 @@
 #include "http_protocol.h"
 #include "apr_strings.h"
 #include "brigade/assert.h"
+#include <arpa/inet.h>
 #include <openssl/evp.h>
 #include <string.h>
 
@@ -156,6 +157,16 @@ static int prove_begin(md_job *job, const md_authz *authz)
     return 0;
 }
 
+/* What a client of tls-alpn-01 names in place of an address: RFC 8738, 6. */
+static const char *prove_name(md_job *job, const md_authz *authz)
+{
+    unsigned char b[4];
+
+    if (strcmp(authz->type, "tls-alpn-01") != 0 || inet_pton(AF_INET, authz->name, b) != 1)
+        return authz->name;
+    return apr_psprintf(job->p, "%u.%u.%u.%u.in-addr.arpa", b[3], b[2], b[1], b[0]);
+}
+
 int md_job_prove(md_job *job, md_authz *authz)
 {
     const char *authorization;
@@ -173,7 +184,7 @@ int md_job_prove(md_job *job, md_authz *authz)
         return prove_dns(job, authz, "setup")
                    ? md_acme_fail(&job->acme, "the program of MDChallengeDns01 failed")
                    : 0;
-    if (prove_copy(job, c.name, sizeof c.name, authz->name))
+    if (prove_copy(job, c.name, sizeof c.name, prove_name(job, authz)))
         return -1;
     if (!strcmp(authz->type, "http-01")
             ? prove_copy(job, c.token, sizeof c.token, authz->token) ||

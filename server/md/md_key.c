@@ -124,7 +124,7 @@ int md_key_is(const EVP_PKEY *key, const md_key_spec *spec)
 
 /* ---- extensions ---- */
 
-static int key_is_address(const char *name)
+int md_name_is_address(const char *name)
 {
     ASN1_OCTET_STRING *ip = a2i_IPADDRESS(name);
 
@@ -144,8 +144,8 @@ static X509_EXTENSION *key_names(apr_pool_t *p, const apr_array_header_t *names)
 
         if (strpbrk(name, ",\n\\"))
             return NULL;
-        list =
-            apr_pstrcat(p, list, i ? "," : "", key_is_address(name) ? "IP:" : "DNS:", name, NULL);
+        list = apr_pstrcat(p, list, i ? "," : "", md_name_is_address(name) ? "IP:" : "DNS:", name,
+                           NULL);
     }
     return X509V3_EXT_conf_nid(NULL, NULL, NID_subject_alt_name, list);
 }

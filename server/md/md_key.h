@@ -72,4 +72,7 @@ int md_cert_is_for_key(const char *pem, const EVP_PKEY *key);
 /** 1 if a name is one that the pattern stands for; both in any case. */
 int md_name_matches(const char *pattern, const char *name);
 
+/** 1: an IP address, not a name: RFC 8738. */
+int md_name_is_address(const char *name);
+
 #endif

@@ -138,7 +138,10 @@ class Authority:
         order = {"number": number, "names": names, "status": "pending", "cert": None, "authzs": [], "asked": payload, "kid": kid}
         for name in names:
             order["authzs"].append(len(self.authzs))
-            self.authzs.append({"name": name, "status": "pending", "token": encode(os.urandom(16)), "order": order, "error": None})
+            kind = next(i["type"] for i in payload["identifiers"] if i["value"] == name)
+            if (kind == "ip") != name.replace(".", "").isdigit():
+                raise Problem("malformed", "this is no identifier of that type")
+            self.authzs.append({"name": name, "kind": kind, "status": "pending", "token": encode(os.urandom(16)), "order": order, "error": None})
         self.orders.append(order)
         return order
 
@@ -166,7 +169,7 @@ class Authority:
             challenges[0]["error"] = authz["error"]
         if "token" in self.lies:
             challenges = [{**c, "token": "../../../etc/passwd"} for c in challenges]
-        return {"identifier": {"type": "dns", "value": authz["name"].replace("*.", "")}, "status": authz["status"], "challenges": challenges}
+        return {"identifier": {"type": authz["kind"], "value": authz["name"].replace("*.", "")}, "status": authz["status"], "challenges": challenges}
 
     def prove(self, number, kind, jwk):
         authz = self.authzs[number]
@@ -193,8 +196,9 @@ class Authority:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
         context.set_alpn_protocols(["acme-tls/1"])
+        asked = ".".join(reversed(authz["name"].split("."))) + ".in-addr.arpa" if authz["kind"] == "ip" else authz["name"]
         with socket.create_connection(("127.0.0.1", self.ports["TLS"]), brigade.PATIENCE) as plain, \
-                context.wrap_socket(plain, server_hostname=authz["name"]) as s:
+                context.wrap_socket(plain, server_hostname=asked) as s:
             return s.selected_alpn_protocol() == "acme-tls/1" and \
                 PROOF + hashlib.sha256(expected.encode()).digest() in s.getpeercert(binary_form=True)
 
@@ -214,7 +218,8 @@ class Authority:
         path = os.path.join(self.folder, f"order{order['number']}")
         with open(f"{path}.der", "wb") as f:
             f.write(decode(csr))
-        names = [f"DNS:{n}" for n in order["names"]]
+        kinds = {i["value"]: i["type"] for i in order["asked"]["identifiers"]}
+        names = [f"{'IP' if kinds[n] == 'ip' else 'DNS'}:{n}" for n in order["names"]]
         if "other-name" in self.lies:
             names = ["DNS:other.test"]
         with open(f"{path}.cnf", "w") as f:

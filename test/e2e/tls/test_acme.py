@@ -190,6 +190,16 @@ def test_dns(site):
     assert "teardown md.test" in lines
 
 
+@pytest.mark.parametrize("way", ["http-01", "tls-alpn-01"])
+def test_an_address(site, way):
+    """RFC 8738: beside a name, and by itself; proven by the address, or by the name that stands for it in a handshake."""
+    site = site(f"MDomain 127.0.0.1 md.test\nMDCAChallenges {way}\n").start()
+    site.wait()
+    text = shown(site.ports["TLS"], "md.test")
+    assert "IP Address:127.0.0.1" in text and "DNS:md.test" in text
+    assert {(i["type"], i["value"]) for i in site.authority.orders[-1]["asked"]["identifiers"]} == {("ip", "127.0.0.1"), ("dns", "md.test"), ("dns", "www.md.test")}
+
+
 PERSIST = "MDCAChallenges dns-persist-01\nMDomain md.test *.md.test\n"
 
 
