@@ -22,6 +22,8 @@
 #define DICTIONARY_LEVEL 15   /* it is coded once, on a worker */
 #define DICTIONARY_VALUE 46   /* of Available-Dictionary: ":", 44 of base64, ":" */
 #define DICTIONARY_MEMORY (32 * 1024 * 1024)
+#define DICTIONARY_SCAN (16 * 1024 * 1024) /* bytes that are read of the files of a folder */
+#define DICTIONARY_NAMES 1000
 
 typedef struct dictionary_rule {
     const server_rec *server;
@@ -152,15 +154,81 @@ static int coded_send(request_rec *r, const dictionary *coded)
     return ap_pass_brigade(r->output_filters, bb) == APR_SUCCESS ? OK : AP_FILTER_ERROR;
 }
 
+/* ---- versions that lie beside it ---- */
+
+/* A build gives each version a name of its own, and a process that is new has seen none of them. */
+static dictionary *version_read(request_rec *r, const dictionary_rule *rule, const char *name,
+                                const unsigned char *hash, apr_off_t *left)
+{
+    const char *path =
+        apr_pstrcat(r->pool, ap_make_dirstr_parent(r->pool, r->filename), name, NULL);
+    const char *uri = apr_pstrcat(r->pool, ap_make_dirstr_parent(r->pool, r->uri), name, NULL);
+    dictionary *d;
+    apr_finfo_t finfo;
+
+    if (apr_fnmatch(rule->pattern, uri, 0) != APR_SUCCESS ||
+        apr_stat(&finfo, path, APR_FINFO_TYPE | APR_FINFO_SIZE | APR_FINFO_MTIME | APR_FINFO_LINK,
+                 r->pool) != APR_SUCCESS ||
+        finfo.filetype != APR_REG || finfo.size < DICTIONARY_LEAST ||
+        finfo.size > DICTIONARY_MOST || finfo.size > *left)
+        return NULL;
+    d = dictionary_of_file(rule, path, &finfo);
+    if (!d) {
+        *left -= finfo.size;
+        d = dictionary_read(rule, r->pool, path, &finfo);
+    }
+    if (d && !memcmp(d->hash, hash, DICTIONARY_HASH))
+        return d;
+    dictionary_release(d);
+    return NULL;
+}
+
+/* On a worker. */
+static dictionary *version_find(request_rec *r, const dictionary_rule *rule,
+                                const unsigned char *hash)
+{
+    apr_off_t left = DICTIONARY_SCAN;
+    dictionary *found = NULL;
+    apr_finfo_t entry;
+    apr_dir_t *dir;
+
+    if (apr_dir_open(&dir, ap_make_dirstr_parent(r->pool, r->filename), r->pool) != APR_SUCCESS)
+        return NULL;
+    for (int n = 0;
+         !found && n < DICTIONARY_NAMES && apr_dir_read(&entry, APR_FINFO_NAME, dir) == APR_SUCCESS;
+         n++)
+        if (*entry.name != '.')
+            found = version_read(r, rule, entry.name, hash, &left);
+    apr_dir_close(dir);
+    return found;
+}
+
+/* @return OK: on a worker it is looked for; DECLINED: *found, or there is none */
+static int dictionary_find(request_rec *r, const dictionary_rule *rule, dictionary **found)
+{
+    unsigned char hash[DICTIONARY_HASH];
+    const char *folder;
+
+    *found = NULL;
+    if (!available_read(r, hash) || (*found = dictionary_of_hash(rule, hash)) != NULL)
+        return DECLINED;
+    folder = ap_make_dirstr_parent(r->pool, r->filename);
+    if (!dictionary_scan_is_due(folder, brg_now(), !brg_thread_is_loop()))
+        return DECLINED;
+    if (brg_thread_is_loop())
+        return brg_request_rerun_on_worker(r) ? OK : DECLINED;
+    *found = version_find(r, rule, hash);
+    return DECLINED;
+}
+
 /* @return DECLINED: without it */
 static int dictionary_answer(request_rec *r, const dictionary_rule *rule, const dictionary *content)
 {
-    unsigned char hash[DICTIONARY_HASH];
-    dictionary *by = available_read(r, hash) ? dictionary_of_hash(rule, hash) : NULL, *coded;
-    int status = DECLINED;
+    dictionary *by, *coded;
+    int status = dictionary_find(r, rule, &by);
 
     if (!by)
-        return DECLINED;
+        return status;
     coded = dictionary_coded(content, by);
     if (!coded && brg_thread_is_loop())
         status = brg_request_rerun_on_worker(r) ? OK : DECLINED;

@@ -46,6 +46,12 @@ dictionary *dictionary_read(const void *rule, apr_pool_t *p, const char *path,
 /** Code @a content with @a by, and keep it. Threads: workers. @return as dictionary_of_file() */
 dictionary *dictionary_code(const dictionary *content, const dictionary *by, int level);
 
+/**
+ * 1: a folder was not looked through for a minute. @param take  it is now
+ * Threads: any. Blocking: no.
+ */
+int dictionary_scan_is_due(const char *folder, apr_time_t now, int take);
+
 /** Give a reference back. NULL: nothing. */
 void dictionary_release(dictionary *d);
 

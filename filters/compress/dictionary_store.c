@@ -7,6 +7,7 @@
 #include "brigade/assert.h"
 #include "brigade/util.h"
 #include "util_filter.h"
+#include "apr_hash.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -182,6 +183,32 @@ dictionary *dictionary_read(const void *rule, apr_pool_t *p, const char *path,
     }
     brg_sha256(d->data, d->len, d->hash);
     return store_keep(d);
+}
+
+/* ---- folders ---- */
+
+#define STORE_SCANS 64
+#define STORE_SCAN_AGAIN apr_time_from_sec(60)
+
+int dictionary_scan_is_due(const char *folder, apr_time_t now, int take)
+{
+    static struct {
+        unsigned hash;
+        apr_time_t at;
+    } scans[STORE_SCANS];
+    apr_ssize_t len = APR_HASH_KEY_STRING;
+    const unsigned hash = apr_hashfunc_default(folder, &len);
+    int due;
+
+    pthread_mutex_lock(&store_lock);
+    due = scans[hash % STORE_SCANS].hash != hash ||
+          now - scans[hash % STORE_SCANS].at >= STORE_SCAN_AGAIN;
+    if (due && take) {
+        scans[hash % STORE_SCANS].hash = hash;
+        scans[hash % STORE_SCANS].at = now;
+    }
+    pthread_mutex_unlock(&store_lock);
+    return due;
 }
 
 /* ---- coded ---- */

@@ -2,6 +2,7 @@
 """Dictionaries of RFC 9842 (ZstdDictionary): the next version of a file as what differs from the one that the client has."""
 import base64
 import hashlib
+import os
 import random
 import shutil
 import subprocess
@@ -109,12 +110,24 @@ def test_without(serve, server, how, tmp_path):
     assert got["Content-Encoding"] != "dcz" and got.status == (206 if how == "range" else 200), got
 
 
+def test_a_version_beside_it(serve, tmp_path):
+    """A process that is new finds it in the folder; and looks there no more than once a minute for what nobody has."""
+    server = serve(CONFIG, {"assets/app.1.js": OLD, "assets/app.2.js": NEW, "assets/.app.3.js": text(3, 2000), "assets/other.css": text(4, 2000), "big/app.js": OLD})
+    got = asks(server, "/assets/app.2.js", OLD)
+    assert got["Content-Encoding"] == "dcz" and decoded(got.body, OLD, tmp_path) == NEW
+    for hidden in (text(3, 2000), text(4, 2000), "unknown"):
+        assert asks(server, "/assets/app.2.js", hidden)["Content-Encoding"] != "dcz"
+    server.write("assets/app.4.js", text(5, 90000))
+    assert asks(server, "/assets/app.2.js", text(5, 90000))["Content-Encoding"] != "dcz", "not before a minute is over"
+
+
 def test_memory_has_a_bound(serve):
     """Each content, and what became of it, is counted; the oldest go."""
     files = {f"assets/app{n}.js": text(n, 1500000) for n in range(30)}
     server = serve(CONFIG, files)
     for n in range(30):
         assert server.get(f"/assets/app{n}.js")["Use-As-Dictionary"]
+    os.unlink(server.path("htdocs/assets/app0.js"))
     assert asks(server, "/assets/app29.js", files["assets/app0.js"])["Content-Encoding"] != "dcz"
     assert sum(brigade_resident(server)) < 200e6
 
