@@ -354,10 +354,11 @@ static void sections_apply(request_rec *r)
 {
     const apr_array_header_t *sections = proxy_conf_of(r->server)->sections;
     ap_conf_vector_t *conf = r->server->lookup_defaults;
-    const char *socket, *url;
+    const char *socket, *url = NULL;
 
     BRG_ASSERT(!strncmp(r->filename, "proxy:", 6));
-    url = sections->nelts ? proxy_split_socket(r->pool, r->filename + 6, &socket) : NULL;
+    if (sections->nelts && r->proxyreq == PROXYREQ_REVERSE)
+        url = proxy_split_socket(r->pool, r->filename + 6, &socket);
     for (int i = 0; i < sections->nelts; i++) {
         ap_conf_vector_t *section = APR_ARRAY_IDX(sections, i, ap_conf_vector_t *);
 
@@ -385,7 +386,8 @@ int proxy_take_socket(request_rec *r)
     const char *url = r->filename + 6, *socket;
 
     BRG_ASSERT(!strncmp(r->filename, "proxy:", 6));
-    if ((*url | 0x20) != 'u' || strncasecmp(url, "unix:", 5) != 0)
+    /* Only the configuration names sockets: what a client of a forward proxy asks for is no such name. */
+    if (r->proxyreq != PROXYREQ_REVERSE || (*url | 0x20) != 'u' || strncasecmp(url, "unix:", 5) != 0)
         return DECLINED;
     url = proxy_split_socket(r->pool, url, &socket);
     if (!url || !socket || !*socket) {

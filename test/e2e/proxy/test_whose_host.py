@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A path never changes the host that a ProxyPass names."""
+import os
+import tempfile
+
 import pytest
 
 from backend import Backend
@@ -51,6 +54,23 @@ def test_paths_that_do_not(serve, backends, config):
     for path in ("/a/x", f"/a/@127.0.0.1:{evil.port}/x", "/a"):
         assert server.get(path).status == 200, path
     assert not evil.connections
+
+
+@pytest.mark.parametrize("config", ["", "ProxyPass / unix:{}|http://app/\n", "<Proxy *>\nRequire all granted\n</Proxy>\n", "RewriteEngine On\nRewriteRule ^/x - [L]\n"],
+                         ids=["forward", "mixed", "section", "rules"])
+def test_clients_of_a_forward_proxy_name_no_socket(serve, config):
+    """Sockets of the machine are for its configuration to name. (500, as Apache's.)"""
+    folder = tempfile.mkdtemp()
+    os.chmod(folder, 0o755)
+    path = f"{folder}/s"
+    with Backend(address=path) as backend:
+        os.chmod(path, 0o777)
+        server = serve("ProxyRequests On\n" + config.format(path))
+        for scheme in ("unix", "UNIX"):
+            for url in ("http://app/x", "http://127.0.0.1/x", "fcgi://app/x"):
+                got = server.raw(f"GET {scheme}:{path}|{url} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
+                assert got.startswith((b"HTTP/1.1 500 ", b"HTTP/1.1 403 ")), got
+        assert not backend.connections
 
 
 def text_of(done):
