@@ -31,7 +31,12 @@ pytestmark = [
 ]
 
 # Tests that fail here and not on Apache, and why.
-KNOWN = {}
+HALF = "half a head has no answer (docs/differences-from-apache.md)"
+KNOWN = {
+    r"TestRequestStrict::test_h1_007_01\[GET / HTTP/1\.0\\r\\r-None\]": HALF,
+    r"TestRequestUnsafe::test_h1_006_01\[GET / HTTP/1\.0\\r\\nHost: localhost:80 x\\r\\n\\r-400-None\]": HALF,
+    r"TestRequestUnsafe::test_h1_006_01\[GET / HTTP/1\.0\\r\\r-None-None\]": HALF,
+}
 
 
 class Suite:
