@@ -104,8 +104,7 @@ static char *body_allocate(response_cache *c, size_t len)
     return malloc(len + 1);
 }
 
-/* A body whose bytes are to be written. */
-static cache_body *body_create_empty(response_cache *c, size_t len)
+cache_body *cache_body_create_empty(response_cache *c, size_t len)
 {
     cache_body *b = body_create_piece(c, len);
     char *data = b ? NULL : body_allocate(c, len);
@@ -136,7 +135,7 @@ cache_body *cache_body_read(response_cache *c, int fd, const file_identity *id)
 
     if (b)
         return b;
-    if (!(b = body_create_empty(c, len)))
+    if (!(b = cache_body_create_empty(c, len)))
         return NULL;
     b->identity = *id;
     if (file_read_exactly(fd, b->data, len)) {

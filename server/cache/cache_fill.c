@@ -187,6 +187,7 @@ static int fill_data(response_cache *c, cache_entry *e, char *data, size_t len)
 
 static int fill_body(response_cache *c, cache_entry *e, const request_offer *offer)
 {
+    cache_body *body;
     char *data;
 
     if (offer->flat) {
@@ -194,12 +195,14 @@ static int fill_body(response_cache *c, cache_entry *e, const request_offer *off
         offer->flat->data = NULL;
         return data ? fill_data(c, e, data, offer->len) : -1;
     }
-    if (!offer->body || !(data = malloc(offer->len + 1)))
+    body = offer->body ? cache_body_create_empty(c, offer->len) : NULL;
+    if (!body)
         return -1;
-    memcpy(data, offer->body, offer->len);
+    memcpy(body->data, offer->body, offer->len);
     brg_buffer_created();
     brg_buffer_copied(offer->len);
-    return fill_data(c, e, data, offer->len);
+    fill_take_body(c, e, body);
+    return 0;
 }
 
 /* What filters made of the file or of the page. */
@@ -222,9 +225,12 @@ static int fill_captured(response_cache *c, cache_entry *e, request_rec *r,
 /* An answer without a body has none. */
 static int fill_stored(response_cache *c, cache_entry *e, const request_offer *offer)
 {
-    char *data = offer->len ? cache_lifetime_body(offer->stored) : NULL;
+    cache_body *body = offer->len ? cache_lifetime_take_body(c, offer->stored) : NULL;
 
-    return !offer->len ? 0 : data ? fill_data(c, e, data, offer->len) : -1;
+    if (!body)
+        return offer->len ? -1 : 0;
+    fill_take_body(c, e, body);
+    return 0;
 }
 
 static int fill_any_body(response_cache *c, cache_entry *e, request_rec *r)

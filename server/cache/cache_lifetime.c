@@ -255,24 +255,32 @@ void cache_lifetime_used(const cache_entry *e)
 
 /* ---- its body ---- */
 
-char *cache_lifetime_body(const cache_stored *stored)
+int cache_lifetime_body(const cache_stored *stored, char *data)
 {
-    char *data = malloc((size_t)stored->length + 1);
     uint64_t at = 0;
     const char *p;
     size_t n;
     int lost;
 
-    while (data && at < stored->length && (n = store_body(stored->view, at, &p, &lost)) > 0) {
+    while (at < stored->length && (n = store_body(stored->view, at, &p, &lost)) > 0) {
         n = n > stored->length - at ? (size_t)(stored->length - at) : n;
         memcpy(data + at, p, n);
         at += n;
     }
-    if (data && at < stored->length) {
-        free(data);
-        return NULL;
-    }
-    brg_buffer_created();
     brg_buffer_copied((apr_size_t)at);
-    return data;
+    return at < stored->length ? -1 : 0;
+}
+
+cache_body *cache_lifetime_take_body(response_cache *c, const cache_stored *stored)
+{
+    cache_body *body = cache_body_create_empty(c, (size_t)stored->length);
+
+    BRG_ASSERT(stored->length > 0);
+    if (!body)
+        return NULL;
+    brg_buffer_created();
+    if (!cache_lifetime_body(stored, body->data))
+        return body;
+    cache_body_put(body);
+    return NULL;
 }

@@ -301,6 +301,8 @@ cache_body *cache_body_of_file(response_cache *c, const file_identity *id);
 cache_body *cache_body_read(response_cache *c, int fd, const file_identity *id);
 /** The same for a longer file: @a fd is taken over, and kept open. */
 cache_body *cache_body_open(response_cache *c, int fd, const file_identity *id);
+/** A body of this length, whose bytes the caller writes before anybody else sees it. NULL: no memory. */
+cache_body *cache_body_create_empty(response_cache *c, size_t len);
 /** A body of @a data, from malloc(), taken over. NULL: no memory, data is kept. */
 cache_body *cache_body_take(response_cache *c, char *data, size_t len);
 /** Give a reference back. NULL: nothing. */

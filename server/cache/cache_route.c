@@ -205,14 +205,10 @@ void cache_route_learn(response_cache *c, const cache_entry *e, request_rec *r)
 
 static int route_body(response_cache *c, cache_entry *e, const cache_stored *stored)
 {
-    char *data = stored->length ? cache_lifetime_body(stored) : NULL;
-
     if (!stored->length)
         return 0;
-    if (!data || !(e->body = cache_body_take(c, data, (size_t)stored->length))) {
-        free(data);
+    if (!(e->body = cache_lifetime_take_body(c, stored)))
         return -1;
-    }
     cache_body_use(c, e->body);
     return 0;
 }

@@ -45,8 +45,10 @@ int cache_lifetime_arm(cache_entry *e, const cache_stored *stored);
 int cache_lifetime_is_of(const cache_entry *e, const request_rec *r);
 /** A head of @a e was taken: fields that tell the time are written anew from now on. -1: they cannot be */
 int cache_lifetime_take_head(cache_entry *e, cache_head *head);
-/** The body, from malloc(). NULL: it is not there as a whole, or no memory */
-char *cache_lifetime_body(const cache_stored *stored);
+/** The body into @a data, which has room for it. -1: it is not there as a whole */
+int cache_lifetime_body(const cache_stored *stored, char *data);
+/** As a body of the cache. NULL: it is not there as a whole, or no memory */
+cache_body *cache_lifetime_take_body(response_cache *c, const cache_stored *stored);
 /** By which it is counted how often it is asked for. @param hash  of its target */
 uint64_t cache_lifetime_hash(uint64_t hash, const cache_stored *stored);
 const char *cache_lifetime_fingerprint(apr_pool_t *p, const cache_stored *stored);

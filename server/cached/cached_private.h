@@ -15,6 +15,7 @@
  */
 #include "fresh_range.h"
 #include "fresh_tell.h"
+#include "request_context.h"
 #include "store.h"
 #include "cache_stored.h"
 #include "httpd.h"
@@ -318,6 +319,7 @@ typedef struct cached_request {
     store_key flight_key;
     store_writer *writer;
     uint64_t written, least, most;
+    request_sink sink; /**< with writer: cached_direct_offer() */
     uint64_t length; /**< that is announced of what is written */
     uint32_t epoch;
     apr_time_t asked;
@@ -429,6 +431,10 @@ void cached_head_apply(cached_request *q, int age);
 void cached_head_is_stored(request_rec *r);
 /** Send the stored answer to the filters from @a to on. @return OK, or a status */
 int cached_serve(cached_request *q, ap_filter_t *to, const char *reason, int revalidated);
+/** With q->writer: who brings the body may write it into the store itself. @param f  the filter that saves */
+void cached_direct_offer(cached_request *q, const ap_filter_t *f);
+/** The bytes of @a b were so written by the request that saves with @a q. */
+int cached_direct_is_of(const cached_request *q, const apr_bucket *b);
 /** Bytes of a body as a bucket. */
 apr_bucket *cached_bucket(const store_view *view, uint64_t begin, uint64_t length,
                           apr_bucket_alloc_t *alloc);

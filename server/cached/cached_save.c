@@ -283,6 +283,8 @@ static int save_decide(cached_request *q, ap_filter_t *f, apr_bucket_brigade *in
         save_not(q, reason, why);
     else
         save_begin(q, &response);
+    if (q->writer)
+        cached_direct_offer(q, f);
     return 0;
 }
 
@@ -376,7 +378,7 @@ static apr_status_t save_bucket(cached_request *q, apr_bucket *b, apr_read_type_
     }
     if (APR_BUCKET_IS_EOS(b))
         save_cut(q);
-    if (APR_BUCKET_IS_METADATA(b))
+    if (APR_BUCKET_IS_METADATA(b) || cached_direct_is_of(q, b))
         return APR_SUCCESS;
     rv = apr_bucket_read(b, &p, &n, block);
     if (rv == APR_SUCCESS && n)

@@ -233,6 +233,14 @@ typedef struct client_blocks {
  */
 apr_status_t client_recv_blocks(client_conn *cc, client_blocks *b, apr_size_t most);
 
+/**
+ * Read once into @a at, which has room for @a room bytes of the @a most that are to come.
+ * @param excess  bytes beyond @a most that came, and are lost
+ * @return as client_recv_blocks()
+ */
+apr_status_t client_recv_into(client_conn *cc, char *at, apr_size_t room, uint64_t most,
+                              apr_size_t *got, apr_size_t *excess);
+
 /** 1: that may be called: nothing lies between the socket and the body. */
 int client_can_recv_blocks(const client_conn *cc);
 

@@ -138,6 +138,31 @@ apr_status_t client_recv_blocks(client_conn *cc, client_blocks *b, apr_size_t mo
     return rv;
 }
 
+apr_status_t client_recv_into(client_conn *cc, char *at, apr_size_t room, uint64_t most,
+                              apr_size_t *got, apr_size_t *excess)
+{
+    char behind[64];
+    struct iovec to[2] = {{at, room}, {behind, sizeof behind}};
+    apr_size_t all;
+    apr_status_t rv;
+    ssize_t n;
+
+    BRG_ASSERT(client_can_recv_blocks(cc) && room && room <= most);
+    *got = *excess = 0;
+    if (cc->eof || !cc->rd_ready)
+        return cc->eof ? APR_EOF : APR_EAGAIN;
+    all = room + (room == most ? sizeof behind : 0);
+    do
+        n = readv(cc->bc.fd, to, all > room ? 2 : 1);
+    while (n < 0 && errno == EINTR);
+    rv = recv_outcome(cc, n, all);
+    if (rv != APR_SUCCESS)
+        return rv;
+    *got = (apr_size_t)n < room ? (apr_size_t)n : room;
+    *excess = (apr_size_t)n - *got;
+    return APR_SUCCESS;
+}
+
 void client_blocks_end(client_blocks *b)
 {
     while (b->n)

@@ -3,6 +3,7 @@
  * connection is used again on which a byte stands that was not asked for. */
 #include "exchange_private.h"
 #include "net_block.h"
+#include "request_context.h"
 #include "brigade/assert.h"
 #include "http_log.h"
 #include "http_protocol.h"
@@ -318,6 +319,32 @@ static void http_cut_excess(proxy_exchange *x, apr_size_t excess)
     }
 }
 
+/* Where a filter stores the body it is read into the memory of that. @return as http_receive() */
+static apr_status_t http_receive_into(proxy_exchange *x)
+{
+    const request_sink *sink = x->passed && APR_BRIGADE_EMPTY(x->in) ? request_sink_of(x->r) : NULL;
+    apr_size_t room, got, excess;
+    apr_status_t rv;
+    char *at;
+
+    if (!sink || !(room = sink->room(sink->baton, &at)))
+        return APR_ENOTIMPL;
+    if (room > CLIENT_BLOCKS * NET_BLOCK)
+        room = CLIENT_BLOCKS * NET_BLOCK;
+    if (room > x->left)
+        room = (apr_size_t)x->left;
+    rv = client_recv_into(x->cc, at, room, x->left, &got, &excess);
+    if (rv != APR_SUCCESS)
+        return rv;
+    if (excess)
+        x->keep = 0;
+    APR_BRIGADE_INSERT_TAIL(x->in, sink->take(sink->baton, got, x->r->connection->bucket_alloc));
+    x->got += (apr_off_t)(got + excess);
+    x->left -= got;
+    x->complete = !x->left;
+    return APR_SUCCESS;
+}
+
 /* A long body whose length is known goes from the socket into buckets, several blocks at once. */
 static apr_status_t http_receive(proxy_exchange *x)
 {
@@ -326,8 +353,10 @@ static apr_status_t http_receive(proxy_exchange *x)
     apr_size_t got;
 
     if (!x->answered || x->body_end != H1_BODY_LENGTH || client_in_size(x->cc) ||
-        x->left < NET_BLOCK || !client_can_recv_blocks(x->cc))
+        !client_can_recv_blocks(x->cc))
         return APR_ENOTIMPL;
+    if ((rv = http_receive_into(x)) != APR_ENOTIMPL || x->left < NET_BLOCK)
+        return rv;
     rv = client_recv_blocks(x->cc, &b, x->left);
     if (rv != APR_SUCCESS)
         return rv;

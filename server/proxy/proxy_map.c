@@ -387,7 +387,8 @@ int proxy_take_socket(request_rec *r)
 
     BRG_ASSERT(!strncmp(r->filename, "proxy:", 6));
     /* Only the configuration names sockets: what a client of a forward proxy asks for is no such name. */
-    if (r->proxyreq != PROXYREQ_REVERSE || (*url | 0x20) != 'u' || strncasecmp(url, "unix:", 5) != 0)
+    if (r->proxyreq != PROXYREQ_REVERSE || (*url | 0x20) != 'u' ||
+        strncasecmp(url, "unix:", 5) != 0)
         return DECLINED;
     url = proxy_split_socket(r->pool, url, &socket);
     if (!url || !socket || !*socket) {

@@ -381,6 +381,22 @@ request_dated *request_dated_field(const request_rec *r)
     return block ? &block->dated : NULL;
 }
 
+void request_sink_offer(request_rec *r, const request_sink *sink)
+{
+    request_conf_block *block = request_block_of(r);
+
+    if (block)
+        block->sink = sink;
+}
+
+const request_sink *request_sink_of(const request_rec *r)
+{
+    const request_conf_block *block = request_block_of(r);
+    const request_sink *sink = block ? block->sink : NULL;
+
+    return sink && r->output_filters == sink->filter ? sink : NULL;
+}
+
 request_offer *request_offer_begin(request_rec *r)
 {
     request_conf_block *block = request_block_of(r);

@@ -363,6 +363,23 @@ void request_link_policy_counts(const request_rec *r);
 /** The query of the target was looked at for @a r, or for one that belongs to it. */
 void request_query_counts(const request_rec *r);
 
+/** Memory of a filter for bytes of the body of a response. Who writes them there, and passes them on as its buckets, spares
+ * the filter a copy. */
+typedef struct request_sink {
+    const ap_filter_t *filter; /**< of the request */
+    /** Where the next bytes may be written. @return how many; 0: none now */
+    apr_size_t (*room)(void *baton, char **at);
+    /** So many were written there, at least 1: as a bucket, which has to come to the filter next. */
+    apr_bucket *(*take)(void *baton, apr_size_t n, apr_bucket_alloc_t *alloc);
+    void *baton;
+} request_sink;
+
+/** @param sink  lives as long as r. Threads: the request's */
+void request_sink_offer(request_rec *r, const request_sink *sink);
+
+/** The sink of @a r, if nothing comes before its filter; or NULL. */
+const request_sink *request_sink_of(const request_rec *r);
+
 struct cache_capture;
 struct cache_flat;
 struct cache_stored;

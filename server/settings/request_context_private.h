@@ -36,6 +36,7 @@ typedef struct request_conf_block {
     apr_array_header_t *parts;    /**< out of the store of what others answered, or NULL */
     request_dated dated;          /**< a response field that is computed from the time */
     request_dependencies depends; /**< used in the first request of a chain alone */
+    const request_sink *sink;     /**< request_sink_offer() */
     int offered;                  /**< offer is set */
     request_offer offer;          /**< not cleared, nor what follows, when the block is made */
     ap_filter_t filters[REQUEST_FILTERS];

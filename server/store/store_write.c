@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Objects are written in place. The table leads to a record only when that is complete; a flight leads to it before. */
 #include "store_private.h"
+#include "brigade/memory.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -228,6 +229,7 @@ void store_write_commit(store_writer *w, size_t n)
 
 int store_write(store_writer *w, const char *p, size_t n)
 {
+    brg_buffer_copied(n);
     while (n) {
         char *to;
         size_t room = store_write_room(w, &to);
@@ -330,6 +332,7 @@ static store_record *store_compact(store_writer *w)
     to->head_len = r->head_len;
     atomic_fetch_or(&to->size, parts.marks_n << 17 | store_worth(r) << 24);
     memcpy(to + 1, parts.marks, head + (size_t)w->total);
+    brg_buffer_copied((size_t)w->total);
     atomic_store(&to->length, w->total);
     STORE_STEP("compacted");
     atomic_store(&to->word,

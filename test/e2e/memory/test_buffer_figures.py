@@ -10,6 +10,7 @@ import socket
 import pytest
 
 import brigade
+from backend import Backend, answer
 from memory_site import STATUS, is_stock
 
 pytestmark = [pytest.mark.only("brigade"), pytest.mark.skipif(is_stock(), reason="built with stock APR pools")]
@@ -218,3 +219,17 @@ def test_request_bodies_are_not_copied(serve):
     counted(server, what)
     grown = counted(server, what)
     assert grown["copied_bytes"] < 4 * len(body) / 20, grown
+
+
+@pytest.mark.parametrize("size, most", [(10_240, 10_240), (900_000, 200_000)])
+def test_what_is_stored_is_copied_once_at_most(serve, size, most):
+    """A backend's answer: what comes behind its head is read into the store's memory; the loop's copy for later requests is one."""
+    body = os.urandom(size)
+    with Backend({"*": answer(body, fields=[("Cache-Control", "max-age=100")])}) as backend:
+        server = serve(ONE + f"ProxyPass /p/ http://127.0.0.1:{backend.port}/\nCacheEnable memory /p/\n", FILES)
+        for n in range(3):
+            missed = counted(server, get(f"/p/{n}", body, 1))
+            hits = counted(server, get(f"/p/{n}", body, 4))
+            assert len(backend.requests) == n + 1
+            assert missed["copied_bytes"] <= most + 1000, missed
+            assert hits["copied_bytes"] <= size + 1000, hits
