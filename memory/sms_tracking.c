@@ -9,16 +9,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
-#define TRACKING_LIVE ((uint64_t)0x7ac4b10c)
-#define TRACKING_FREED ((uint64_t)0x7ac4dead)
+#define TRACKING_LIVE ((uint32_t)0x7ac4b10c)
+#define TRACKING_FREED ((uint32_t)0x7ac4dead)
 #define TRACKING_SITES 20 /* in a report, those with most bytes */
 
 typedef struct tracking_record {
     struct tracking_record *next, *prev;
     const void *site;
-    uint64_t state;
+    uint32_t state;
+    uint32_t second; /* when, of a clock that only goes forward */
     size_t bytes;
     uint64_t number; /* 1 for the first allocation */
 } tracking_record;
@@ -30,13 +32,25 @@ typedef struct tracking_sms {
     brg_sms base;
     int quiet;            /* no report at the end */
     uint64_t number;      /* allocations so far */
+    uint64_t live;        /* records in the ring */
+    uint64_t looked;      /* number when the last report was made */
     tracking_record ring; /* its head */
 } tracking_sms;
 
 typedef struct tracking_site {
     const void *site;
     uint64_t blocks, bytes, first;
+    uint64_t largest, more; /* more: bytes of blocks since the last report */
+    uint32_t oldest;        /* tracking_record.second */
 } tracking_site;
+
+static uint32_t tracking_second(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    return (uint32_t)now.tv_sec;
+}
 
 static void tracking_link(tracking_sms *t, tracking_record *r)
 {
@@ -46,6 +60,7 @@ static void tracking_link(tracking_sms *t, tracking_record *r)
     r->prev = t->ring.prev;
     r->prev->next = r;
     t->ring.prev = r;
+    t->live++;
     pthread_mutex_unlock(&t->base.counts->lock);
 }
 
@@ -54,6 +69,7 @@ static void tracking_unlink(tracking_sms *t, tracking_record *r)
     pthread_mutex_lock(&t->base.counts->lock);
     r->next->prev = r->prev;
     r->prev->next = r->next;
+    t->live--;
     pthread_mutex_unlock(&t->base.counts->lock);
 }
 
@@ -80,6 +96,7 @@ static void *tracking_allocate(brg_sms *s, size_t bytes)
     r->site = site;
     r->bytes = bytes;
     r->state = TRACKING_LIVE;
+    r->second = tracking_second();
     tracking_link((tracking_sms *)s, r);
     return r + 1;
 }
@@ -118,32 +135,49 @@ static int tracking_by_site(const void *a, const void *b)
     return x->site < y->site ? -1 : x->site > y->site;
 }
 
-/* Live blocks, one entry for each call site, largest first. *sites is from malloc; NULL when there
- * is no memory. */
-static size_t tracking_sites(const tracking_sms *t, tracking_site **sites)
+/* Each live block as a site, in the order of allocation; those that came since a look at t->live are
+ * left out. The lock is held as long as it takes to read the ring once. *sites is from malloc. */
+static size_t tracking_copy(tracking_sms *t, tracking_site **sites)
 {
+    const size_t room = (size_t)__atomic_load_n(&t->live, __ATOMIC_RELAXED);
     const tracking_record *r;
-    size_t n = 0, i, merged = 0;
+    size_t n = 0;
 
-    *sites = NULL;
-    for (r = t->ring.next; r != &t->ring; r = r->next)
-        n++;
-    if (n == 0 || (*sites = calloc(n, sizeof(**sites))) == NULL)
+    *sites = room > 0 ? malloc(room * sizeof(**sites)) : NULL;
+    pthread_mutex_lock(&t->base.counts->lock);
+    for (r = t->ring.next; *sites != NULL && r != &t->ring && n < room; r = r->next)
+        (*sites)[n++] = (tracking_site){r->site,   1,        r->bytes,
+                                        r->number, r->bytes, r->number > t->looked ? r->bytes : 0,
+                                        r->second};
+    t->looked = t->number;
+    pthread_mutex_unlock(&t->base.counts->lock);
+    return n;
+}
+
+static void tracking_merge(tracking_site *into, const tracking_site *from)
+{
+    into->blocks += from->blocks;
+    into->bytes += from->bytes;
+    into->more += from->more;
+    into->first = from->first < into->first ? from->first : into->first;
+    into->largest = from->largest > into->largest ? from->largest : into->largest;
+    into->oldest = from->oldest < into->oldest ? from->oldest : into->oldest;
+}
+
+/* Live blocks, one entry for each call site, most bytes first. */
+static size_t tracking_sites(tracking_sms *t, tracking_site **sites)
+{
+    const size_t n = tracking_copy(t, sites);
+    size_t i, merged = 0;
+
+    if (n == 0)
         return 0;
-    for (r = t->ring.next, i = 0; r != &t->ring; r = r->next, i++)
-        (*sites)[i] = (tracking_site){r->site, 1, r->bytes, r->number};
     qsort(*sites, n, sizeof(**sites), tracking_by_site);
-    for (i = 1; i < n; i++) {
-        tracking_site *into = &(*sites)[merged], *from = &(*sites)[i];
-
-        if (into->site != from->site) {
-            (*sites)[++merged] = *from;
-            continue;
-        }
-        into->blocks += from->blocks;
-        into->bytes += from->bytes;
-        into->first = from->first < into->first ? from->first : into->first;
-    }
+    for (i = 1; i < n; i++)
+        if ((*sites)[merged].site == (*sites)[i].site)
+            tracking_merge(&(*sites)[merged], &(*sites)[i]);
+        else
+            (*sites)[++merged] = (*sites)[i];
     qsort(*sites, merged + 1, sizeof(**sites), tracking_by_bytes);
     return merged + 1;
 }
@@ -170,22 +204,23 @@ static void tracking_name(const void *site, char *out, size_t n)
 static void tracking_report(const brg_sms *s, void (*line)(void *baton, const char *text),
                             void *baton)
 {
-    const tracking_sms *t = (const tracking_sms *)s;
-    char text[512], name[384];
+    const uint32_t now = tracking_second();
+    char text[640], name[384];
     tracking_site *sites;
     size_t n, i;
 
-    pthread_mutex_lock(&s->counts->lock);
-    n = tracking_sites(t, &sites);
-    pthread_mutex_unlock(&s->counts->lock);
+    n = tracking_sites((tracking_sms *)(uintptr_t)s, &sites);
     snprintf(text, sizeof(text), "tracking: %zu places have live blocks", n);
     line(baton, text);
     for (i = 0; i < n && i < TRACKING_SITES; i++) {
         tracking_name(sites[i].site, name, sizeof(name));
-        snprintf(text, sizeof(text),
-                 "tracking: %llu bytes in %llu blocks, the first is number %llu, from %s",
-                 (unsigned long long)sites[i].bytes, (unsigned long long)sites[i].blocks,
-                 (unsigned long long)sites[i].first, name);
+        snprintf(
+            text, sizeof(text),
+            "tracking: %llu bytes in %llu blocks, the first is number %llu, from %s; largest %llu, "
+            "oldest %u s, %llu since the last report",
+            (unsigned long long)sites[i].bytes, (unsigned long long)sites[i].blocks,
+            (unsigned long long)sites[i].first, name, (unsigned long long)sites[i].largest,
+            (unsigned)(now - sites[i].oldest), (unsigned long long)sites[i].more);
         line(baton, text);
     }
     free(sites);

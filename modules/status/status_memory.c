@@ -138,6 +138,51 @@ static void memory_write_json(request_rec *r)
     ap_rputs("}}\n", r);
 }
 
+/* ---- ?memory=live: who holds what, where a system of the scope knows ---- */
+
+static void live_line(void *baton, const char *text)
+{
+    request_rec *r = baton;
+
+    ap_rvputs(r, "    ", text, "\n", NULL);
+}
+
+static void live_systems(request_rec *r, const char *name, const char *spec, const brg_sms *s)
+{
+    brg_sms_figures figures;
+
+    ap_rprintf(r, "%s: %s\n", name, spec);
+    if (s) {
+        brg_sms_statistics(s, &figures);
+        ap_rprintf(r, "    live %" APR_UINT64_T_FMT " bytes, at most %" APR_UINT64_T_FMT "\n",
+                   (apr_uint64_t)figures.live_bytes, (apr_uint64_t)figures.high_water_bytes);
+        brg_sms_report(s, live_line, r);
+    }
+}
+
+static int memory_live(request_rec *r)
+{
+    brg_host_system host;
+
+    if (!brg_memory_reported())
+        return HTTP_NOT_FOUND;
+    r->allowed = AP_METHOD_BIT << M_GET;
+    if (r->method_number != M_GET)
+        return HTTP_METHOD_NOT_ALLOWED;
+    ap_set_content_type_ex(r, "text/plain; charset=utf-8", 1);
+    apr_table_setn(r->headers_out, "Cache-Control", "no-store");
+    ap_rprintf(r,
+               "Server process %ld. Places of live blocks are known where a scope has the memory "
+               "system \"tracking\".\n",
+               (long)getpid());
+    for (int scope = 0; scope < BRG_SCOPES_N; scope++)
+        live_systems(r, brg_scope_name(scope), brg_scope_spec((brg_scope)scope),
+                     brg_scope_system((brg_scope)scope, 0));
+    for (int n = 0; brg_host_system_get(n, &host); n++)
+        live_systems(r, host.name, host.spec, host.system);
+    return OK;
+}
+
 /* ---- Prometheus: one family of samples per figure ---- */
 
 static void prometheus_pools(request_rec *r, int i)
@@ -293,7 +338,7 @@ int status_memory_handle(request_rec *r, const char *what)
                                      brg_memory_reported, brg_memory_figures_reset,
                                      memory_write_json, memory_write_prometheus};
 
-    return status_part_handle(r, &part, what);
+    return strcmp(what, "live") ? status_part_handle(r, &part, what) : memory_live(r);
 }
 
 void status_memory_register(apr_pool_t *p)

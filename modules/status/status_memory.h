@@ -5,7 +5,8 @@
 /**
  * @file status_memory.h
  * Figures of memory systems, of the server process that answers, if MemoryReport is on: part of the page
- * and of "?auto", and as "?memory=json" and "?memory=prometheus". A POST to "?memory=reset" sets them
+ * and of "?auto", and as "?memory=json" and "?memory=prometheus"; "?memory=live" has the
+ * places that hold most, from systems that know them (tracking). A POST to "?memory=reset" sets them
  * to 0.
  */
 #include "httpd.h"

@@ -154,6 +154,9 @@ static const struct {
     {"Header", "Unknown parameter", NULL, "write Header set FIELD \"VALUE\", without = in between"},
     {"ProxyPass", "must be absolute", NULL, "write http:// in front of it, and a slash behind it"},
     {"AllowOverride", "not allowed here", NULL, "write it into a section <Directory>"},
+    {"MemorySystem", "not allowed in", NULL,
+     "a request's memory begins before its path is known: write it for the server, or the scope "
+     "request for a virtual host"},
     {"Require", "not allowed here", NULL, "write it into a section <Directory> or <Location>"},
 };
 

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import time
 import sys
+from contextlib import ExitStack
 
 import pytest
 
@@ -397,3 +398,33 @@ def test_apache_runs_on_it(serve, library, tmp_path, kind):
     text = open(report).read()
     assert re.search(r"brigade memory, process \d+: " + re.escape(kind.split()[0].split("(")[0]), text)
     assert re.search(r"pools: [1-9]\d* created", text)
+
+
+def test_places_of_live_blocks_are_told(serve):
+    """Of a running server, without a stop; what came since the last look grows with what is held."""
+    server = serve("EventLoops 1\nServerProcesses 1\nMemorySystem connection tracking(quiet) arena\n" + STATUS, FILES)
+
+    def looked():
+        text = server.get("/st?memory=live").body.decode()
+        part = text[text.index("\nconnection: tracking(quiet) arena"):].split("\nrequest:")[0]
+        return text, {place: (int(held), int(more)) for held, place, more in
+                      re.findall(r"tracking: (\d+) bytes in \d+ blocks, .* from (\S+).*; largest \d+, oldest \d+ s, (\d+) since the last report", part)}
+
+    looked()
+    _, before = looked()
+    with ExitStack() as stack:
+        for _ in range(20):
+            c = stack.enter_context(server.connect())
+            assert c.request("GET", "/dir/x.txt").status == 200
+        text, after = looked()
+    assert re.match(r"Server process \d+\. ", text)
+    grown = {place: after[place][0] - before.get(place, (0, 0))[0] for place in after}
+    assert max(grown.values()) >= 20 * 100, (before, after)
+    assert sum(more for _, more in after.values()) >= sum(n for n in grown.values() if n > 0)
+    assert server.request("POST", "/st?memory=live").status == 405
+
+
+def test_sections_have_no_memory_systems(serve):
+    for section in ("<Location /a>", "<Directory /tmp>", "<Files x>"):
+        done = serve.unstarted("", {}).run("-t", "-c", f"{section}\nMemorySystem request arena\n</{section[1:].split()[0]}>")
+        assert done.returncode == 1 and b"begins before its path is known" in done.stderr, done.stderr

@@ -351,7 +351,7 @@ static void tracking_tells_who_holds_what(void **state)
     brg_sms *s = made("tracking(quiet) arena");
     void *a = brg_sms_allocate_from(s, 100, (const void *)strlen),
          *b = brg_sms_allocate_from(s, 50, (const void *)strlen);
-    void *c = brg_sms_allocate_from(s, 120, (const void *)malloc);
+    void *c = brg_sms_allocate_from(s, 120, (const void *)malloc), *d;
 
     report[0] = '\0';
     brg_sms_report(s, to_report, NULL);
@@ -359,6 +359,14 @@ static void tracking_tells_who_holds_what(void **state)
     assert_non_null(strstr(report, "150 bytes in 2 blocks, the first is number 1, from "));
     assert_non_null(strstr(report, "120 bytes in 1 blocks, the first is number 3, from "));
     assert_true(strstr(report, "150 bytes") < strstr(report, "120 bytes"));
+    assert_non_null(strstr(report, "largest 100, oldest 0 s, 150 since the last report"));
+    report[0] = '\0';
+    assert_non_null(d = brg_sms_allocate_from(s, 7, (const void *)strlen));
+    brg_sms_report(s, to_report, NULL);
+    assert_non_null(strstr(report, "157 bytes in 3 blocks"));
+    assert_non_null(strstr(report, "largest 100, oldest 0 s, 7 since the last report"));
+    assert_non_null(strstr(report, "largest 120, oldest 0 s, 0 since the last report"));
+    brg_sms_free(s, d, 7);
     assert_int_equal(brg_sms_owns(s, b), 1);
     brg_sms_free(s, b, 50);
     assert_int_equal(brg_sms_owns(s, b), 0);
