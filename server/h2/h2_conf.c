@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Settings of the built-in http2 module: all directives of mod_http2. What it does not do is refused by name, or, where
  * LoadModule names Apache's module, left to that one. */
+#include "h2_hints.h"
 #include "h2_private.h"
 #include "configuration.h"
 #include "http_core.h"
@@ -116,6 +117,14 @@ void h2_conf_of(const server_rec *s, h2_server_conf *out)
     out->websockets = conf_value(sc->websockets, 0);
     if (sc->stream_timeout == H2_UNSET)
         out->stream_timeout = 0;
+}
+
+int h2_sends_hints(const server_rec *s)
+{
+    const h2_server_conf *sc = ap_get_module_config(s->module_config, &http2_module);
+
+    BRG_ASSERT(sc != NULL);
+    return sc->early_hints == 1;
 }
 
 /* ---- directives ---- */

@@ -8,6 +8,7 @@
  *
  * While a worker runs one of its streams, the connection's object stays, whatever becomes of QUIC's. */
 #include "h3_private.h"
+#include "h2_hints.h"
 #include "connection.h"
 #include "http_log.h"
 #include <stdlib.h>
@@ -36,7 +37,7 @@ static void session_streams_begin(h3_session *h)
                                       .max_errors = SESSION_FAULTS,
                                       .frame_most = H3_FRAME_DATA,
                                       .window = h->conf.stream_window,
-                                      .early_hints = 1,
+                                      .early_hints = h2_sends_hints(session_server(h->streams.bc)),
                                       .buffering = 1};
     streams_begin(&h->streams);
 }
