@@ -97,7 +97,7 @@ def test_a_name_like_one_that_was_missing():
 
 
 # Out of memory by what they are for, or because nothing is known of them.
-KEEPS_OUT = {"dump_io", "echo", "case_filter", "qos", "evasive", "security2", "unique_id", "dnssd"}
+KEEPS_OUT = {"dump_io", "echo", "case_filter", "qos", "evasive", "dnssd"}
 AVAILABLE = [m for m in names("mods-available") if not m.startswith(("mpm_", "php")) and m not in ENABLED]
 
 
