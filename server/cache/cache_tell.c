@@ -28,6 +28,13 @@ static const request_offer *tell_offer(const request_rec *r)
     return offer && !offer->plan ? offer : NULL;
 }
 
+/* The server's own handler was to send it: what is not offered was made by a thread that has no cache. */
+static int tell_is_file(const request_rec *r)
+{
+    return r->status == HTTP_OK && r->finfo.filetype == APR_REG &&
+           (!r->handler || !strcmp(r->handler, "default-handler"));
+}
+
 /* What keeps the answer from being stored, but for LogLevel. */
 static void tell_judge(const response_cache *c, request_rec *r, policy_reason *reason)
 {
@@ -37,6 +44,9 @@ static void tell_judge(const response_cache *c, request_rec *r, policy_reason *r
         cache_refuse(reason,
                      "a redirect inside the server led to what answers it: an ErrorDocument, a "
                      "rule of a folder, or a module");
+    else if (!tell_offer(r) && !c && tell_is_file(r))
+        cache_refuse(reason, "a worker thread had to answer: a module may wait, as one that looks "
+                             "up names of clients does");
     else if (!tell_offer(r))
         *reason = (policy_reason){r->handler ? r->handler : "its handler",
                                   "the answer is no file or page that was offered, or a filter "

@@ -67,6 +67,7 @@ def test_kept(site, url, said):
     ("/list/", [], "httpd/unix-directory: the answer is no file"), ("/cgi/a.cgi", [], "cgi-script: the answer is no file"), ("/clock.shtml", [], "no file or page that was offered"),
     ("/", ["-c", "<If \"%{TIME_HOUR} == '25'\">\nSetEnv X 1\n</If>"], "core.c: the condition of an <If>"),
     ("/a.html", ["-c", "LogLevel debug"], "LogLevel asks for debug messages"), ("/a.html", ["-c", "FileCacheEntries 0"], "FileCacheEntries is 0"),
+    ("/a.html", ["-c", "<Location /a.html>\nRequire host none.example\nRequire all granted\n</Location>"], "a worker thread had to answer"),
     ("/far", ["-c", "FallbackResource /far.html"], "its target led to another file"), ("/a.html", ["-c", 'Header set X-Time "%D"'], "mod_headers.c: the answer depends on more than its target, files and request fields")])
 def test_not_kept(site, url, options, said):
     status, out, err = dump(site, url, *options)
