@@ -144,13 +144,13 @@ static ssize_t file_send_bytes(brg_conn *bc, file_kept *kept, int fd, off_t off,
     return file_send_bytes(bc, NULL, fd, off, len, way, full);
 }
 
-/* TLS would touch a mapping itself. What is left of a file is read. */
-static file_way file_way_now(const brg_conn *bc, file_way way, apr_off_t len)
+/* TLS would touch a mapping itself. What is left of a file is read, unless it is mapped as a whole. */
+static file_way file_way_now(const brg_conn *bc, const file_kept *kept, file_way way, apr_off_t len)
 {
     if (way == FILE_BY_SENDFILE)
         return transport_sends_files(bc) ? way : FILE_BY_READS;
     return way == FILE_BY_WINDOW && transport_is_plain(bc) &&
-                   (size_t)len >= file_limits_now.window_least
+                   ((kept && kept->map) || (size_t)len >= file_limits_now.window_least)
                ? way
                : FILE_BY_READS;
 }
@@ -164,7 +164,7 @@ static ssize_t file_send(brg_conn *bc, file_kept *kept, int fd, off_t off, apr_o
 
     bc->cold = 0;
     *full = 0;
-    *way = file_way_now(bc, *way, len);
+    *way = file_way_now(bc, kept, *way, len);
     if (*way == FILE_BY_SENDFILE) {
         n = file_output_sendfile(bc, -1, fd, off, (size_t)len, file_may_wait(bc));
         if (n >= 0 || errno != EINVAL)

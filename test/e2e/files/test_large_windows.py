@@ -2,6 +2,7 @@
 """Large files that stay open for stored responses stay mapped; from what length on files are mapped is a directive."""
 import os
 import re
+import shutil
 import subprocess
 import time
 
@@ -51,6 +52,29 @@ def test_a_stored_file_stays_mapped(serve):
     os.rename(server.path("htdocs", "new.bin"), path)
     take(server, "/large.bin", other, 1)
     assert mappings(server, f"{path} (deleted)") == []
+
+
+@pytest.mark.slow
+def test_what_is_mapped_is_neither_mapped_anew_nor_read(serve, tmp_path):
+    """Not its end either, of which less is left than a file has to have to be mapped."""
+    if not shutil.which("strace"):
+        pytest.skip("no strace")
+    server = serve(ONE)
+    old(server, "large.bin", LARGE)
+    take(server, "/large.bin", LARGE)
+    trace = subprocess.Popen(["strace", "-f", "-o", str(tmp_path / "calls"), "-e", "trace=mmap,preadv2"] +
+                             [a for p in server.children() for a in ("-p", str(p))], stderr=subprocess.PIPE, text=True)
+    try:
+        line = trace.stderr.readline()
+        if "attached" not in line:
+            pytest.skip(line)
+        take(server, "/large.bin", LARGE, 3)
+    finally:
+        trace.terminate()
+        trace.communicate()
+    calls = re.findall(r"^\d+ +((?:mmap|preadv2)\(.*)", (tmp_path / "calls").read_text(), re.M)
+    # One byte is read to see whether the disk has to be waited for.
+    assert not [call for call in calls if "MAP_ANONYMOUS" not in call and not call.endswith(" = 1")], calls[:10]
 
 
 @pytest.mark.slow
