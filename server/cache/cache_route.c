@@ -251,7 +251,8 @@ static int route_fill(response_cache *c, cache_entry *e, const cache_route *rout
         return -1;
     cache_set_status(e, found->stored.terms.code);
     route_validators(e, found);
-    e->count = figures_requests(&bc->loop->figures->own, figures_host(route->server), bc->protocol);
+    e->count = figures_requests(&bc->loop->figures->own, figures_host(route->server),
+                                connection_protocol_of(bc));
     e->observed = route->observed;
     e->filled = 1;
     c->figures.armed++;

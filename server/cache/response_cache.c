@@ -22,9 +22,8 @@ ANSWER_INLINE int head_is_simple(const http_head *h)
 {
     const int16_t *k = h->known;
 
-    return (h->method_id == HTTP_METHOD_GET || h->method_id == HTTP_METHOD_HEAD) &&
-           (h->major == 1 || h->major == 2) && h->uri[0] == '/' && !h->has_body && !h->repeated &&
-           !h->upgrade &&
+    return (h->method_id == HTTP_METHOD_GET || h->method_id == HTTP_METHOD_HEAD) && h->major >= 1 &&
+           h->major <= 3 && h->uri[0] == '/' && !h->has_body && !h->repeated && !h->upgrade &&
            (k[HTTP_F_IF_MATCH] & k[HTTP_F_IF_UNMODIFIED_SINCE] & k[HTTP_F_EXPECT] &
             k[HTTP_F_TRANSFER_ENCODING] & k[HTTP_F_CONTENT_LENGTH]) == -1;
 }

@@ -493,16 +493,27 @@ void connection_register_hooks(apr_pool_t *p)
     core_output_register(p);
 }
 
+static brg_figure_protocol protocol_of(int h2, int tls)
+{
+    return h2 ? (tls ? BRG_PROTOCOL_H2_TLS : BRG_PROTOCOL_H2)
+              : (tls ? BRG_PROTOCOL_H1_TLS : BRG_PROTOCOL_H1);
+}
+
+brg_figure_protocol connection_protocol_of(const brg_conn *bc)
+{
+    if (bc->protocol == CONN_HTTP3)
+        return BRG_PROTOCOL_H3;
+    return protocol_of(bc->protocol == CONN_HTTP2,
+                       (bc->master ? bc->master : bc)->transport != NULL);
+}
+
 brg_figure_protocol connection_protocol(conn_rec *c)
 {
     const brg_conn *bc = connection_of(c);
-    int tls, h2;
 
     BRG_ASSERT(bc != NULL);
-    if (bc->protocol == CONN_HTTP3)
-        return BRG_PROTOCOL_H3;
-    tls = (bc->master ? bc->master : bc)->transport || (bc->module_driven && ap_ssl_conn_is_ssl(c));
-    h2 = bc->protocol == CONN_HTTP2 || (bc->module_driven && !strncmp(ap_get_protocol(c), "h2", 2));
-    return h2 ? (tls ? BRG_PROTOCOL_H2_TLS : BRG_PROTOCOL_H2)
-              : (tls ? BRG_PROTOCOL_H1_TLS : BRG_PROTOCOL_H1);
+    if (!bc->module_driven)
+        return connection_protocol_of(bc);
+    return protocol_of(bc->protocol == CONN_HTTP2 || !strncmp(ap_get_protocol(c), "h2", 2),
+                       bc->transport || ap_ssl_conn_is_ssl(c));
 }

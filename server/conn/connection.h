@@ -92,6 +92,9 @@ static inline brg_conn *connection_of(const conn_rec *c)
 /** The protocol of @a c, which has a brg_conn, as figures tell it. */
 brg_figure_protocol connection_protocol(conn_rec *c);
 
+/** The same of a connection of the server's own, or its stream. Threads: the owner of bc. */
+brg_figure_protocol connection_protocol_of(const brg_conn *bc);
+
 /** 1 if nothing but the core stands on both of c's connection-level filter chains. */
 int connection_is_plain(const conn_rec *c);
 

@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import os
+import re
 import shutil
 import socket
 import ssl
@@ -32,6 +33,9 @@ SSLCertificateKeyFile @ROOT@/conf/key.pem
 LogFormat "%H %>s %U %{SSL_PROTOCOL}x" h3
 CustomLog @ROOT@/logs/h3.log h3
 H2EarlyHints on
+<Location /metrics>
+SetHandler metrics
+</Location>
 <VirtualHost *:@TLS@>
 ServerName localhost
 SSLEngine on
@@ -112,6 +116,16 @@ def test_bodies(server, client, size):
     sums = ask(PYTHON, client, [{"url": server.url + "/cgi/sum.cgi", "body": body}])[0]
     assert sums.status == 200 and sums.body.split(b"\n")[0] == b"HTTP/3.0 POST on TLSv1.3", sums
     assert sums.body.split(b"\n")[1].split()[0].decode() == hashlib.sha1(body).hexdigest()
+
+
+def hits(server):
+    return int(re.search(rb"^brigade_cache_hits_total (\d+)", server.get("/metrics").body, re.M)[1])
+
+
+def test_answers_from_memory(server):
+    was = hits(server)
+    get(server, "curl", *["/a.txt?memory"] * 12)
+    brigade.wait_until(lambda: hits(server) >= was + 8, "answers from memory")
 
 
 def test_many_at_once(server):
