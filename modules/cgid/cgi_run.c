@@ -212,10 +212,12 @@ static int run_head(cgi_run *run)
         cgi_log_errors(run);
         if (status != HTTP_NOT_MODIFIED)
             cgi_log_script(run, status, NULL, bad);
-        else
-            r->status_line = NULL;
         cgi_run_close(run, 0);
-        return status;
+        if (status != HTTP_NOT_MODIFIED)
+            return status;
+        r->status = status; /* it goes through the filters, as an answer of the script */
+        r->status_line = NULL;
+        return OK;
     }
     run_keep_range(r);
     location = apr_table_get(r->headers_out, "Location");
