@@ -148,3 +148,16 @@ def test_no_connection_is_idle(serve, backends):
         before = full_ways(server)
         ask(client, n=8)
     assert full_ways(server) - before <= 2  # a kept connection may be found closed
+
+
+@pytest.mark.parametrize("to", ["%{HTTP:X-To}", "%{TIME_SEC}%{HTTP:X-To}", "%{QUERY_STRING}", "%{HTTP_USER_AGENT}", "%{ENV:Y}"])
+def test_rules_that_send_requests_on(serve, backends, to):
+    """What a rule makes of each request counts for it."""
+    rule = f"RewriteEngine On\nSetEnvIf X-To (.*) Y=$1\nRewriteRule ^/r/ balancer://b/to/{to} [P]"
+    for server in twins(serve, backends, more=rule):
+        with server.connect() as client:
+            for i, name in enumerate("aaaabbcacb"):
+                before = counts(backends)
+                ask(client, f"GET /r/x?{name} HTTP/1.1\r\nHost: localhost\r\nX-To: {name}\r\nUser-Agent: {name}\r\n")
+                sent = [r.target for b, n in zip(backends, before) for r in b.requests[n:]]
+                assert len(sent) == 1 and sent[0].split("?")[0].endswith(name), (i, name, sent)
