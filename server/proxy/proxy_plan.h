@@ -74,6 +74,20 @@ void proxy_plan_offer(proxy_exchange *x);
 int proxy_ahead_begin(const cache_plan *base, cache_entry *entry, brg_conn *bc,
                       const http_head *head);
 
+#define AHEAD_HEAD_MOST 4096 /**< bytes of a request's head that is sent so */
+
+/* ---- proxy_ahead_head.c ---- */
+
+/** 1: nothing of @a head, its fields aside, asks for more than a plan. */
+int ahead_is_plain(const http_head *head);
+
+/** Its fields do neither, and there is room. Before a member is chosen: it will be asked. */
+int ahead_will_fit(const http_head *head);
+
+/** Write it. @param buf  AHEAD_HEAD_MOST bytes @return its length; 0: it cannot be sent so */
+size_t ahead_write(const proxy_plan *plan, const proxy_worker *w, const brg_conn *bc,
+                   const http_head *head, char *buf);
+
 /** 1 if the Connection field of @a head, should there be one, names "close" or "keep-alive" and no field. */
 int proxy_connection_is_plain(const http_head *head);
 

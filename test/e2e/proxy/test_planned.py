@@ -169,7 +169,7 @@ def body_of(client, head):
             return client.read_exactly(int(length[1])), "whole"
         if b"chunked" in head:
             return client._chunked()[0], "whole"  # a length is told where all came at once
-        return client.read_to_end(), "closed"
+        return client.read_to_end(), "whole"
     except (Truncated, OSError, ValueError) as cut:
         if b"chunked" not in head:
             return cut.args[0], "cut"
