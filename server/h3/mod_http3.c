@@ -69,6 +69,39 @@ static apr_status_t protocol_unset(void *unused)
     return APR_SUCCESS;
 }
 
+/* RFC 9460: what tells browsers of HTTP/3 before their first visit. */
+static void record_print(apr_file_t *out, const server_rec *s, apr_pool_t *p)
+{
+    const h3_server_conf *sc = ap_get_module_config(s->module_config, &http3_module);
+    const int port = sc->port > 0 ? sc->port : s->addrs ? s->addrs->host_port : s->port;
+    const int is_other = port && port != 443;
+    const apr_array_header_t *list = core_server_conf_of(s)->protocols;
+    const char *alpn = "";
+
+    for (int i = 0; i < list->nelts; i++)
+        if (*APR_ARRAY_IDX(list, i, const char *) == 'h' &&
+            strcmp(APR_ARRAY_IDX(list, i, const char *), "h2c") != 0 &&
+            strcmp(APR_ARRAY_IDX(list, i, const char *), AP_PROTOCOL_HTTP1) != 0)
+            alpn =
+                apr_pstrcat(p, alpn, *alpn ? "," : "", APR_ARRAY_IDX(list, i, const char *), NULL);
+    apr_file_printf(out, "%16s %s%s. HTTPS 1 . alpn=\"%s\"\n", "",
+                    is_other ? apr_psprintf(p, "_%d._https.", port) : "",
+                    s->server_hostname ? s->server_hostname : "localhost", alpn);
+}
+
+/* Behind the virtual hosts of -t -D DUMP_VHOSTS. */
+static void records_print(const server_rec *s, apr_pool_t *p)
+{
+    apr_file_t *out;
+
+    if (apr_file_open_stdout(&out, p) != APR_SUCCESS)
+        return;
+    apr_file_printf(out, "DNS records for HTTP/3:\n");
+    for (; s; s = s->next)
+        if (h3_is_spoken(s))
+            record_print(out, s, p);
+}
+
 /* Before listening sockets are opened. */
 static int module_check_config(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *s)
 {
@@ -86,6 +119,8 @@ static int module_check_config(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptem
     }
     h3_offered = wanted;
     h3_endpoints_set(wanted);
+    if (wanted && ap_exists_config_define("DUMP_VHOSTS"))
+        records_print(s, ptemp);
     return OK;
 }
 
