@@ -2,7 +2,7 @@
 /*
  * Field sections of HTTP/3. The first byte chooses the room of the list. What was decoded is encoded, and must be decoded to the
  * same.
- * Covers: server/h3/qpack_decode.c server/h3/qpack_encode.c server/h2/field_string.c
+ * Covers: server/h3/qpack_decode.c server/h3/qpack_encode.c
  */
 #include "qpack.h"
 #include <stdlib.h>
