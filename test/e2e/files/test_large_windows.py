@@ -54,27 +54,42 @@ def test_a_stored_file_stays_mapped(serve):
     assert mappings(server, f"{path} (deleted)") == []
 
 
-@pytest.mark.slow
-def test_what_is_mapped_is_neither_mapped_anew_nor_read(serve, tmp_path):
-    """Not its end either, of which less is left than a file has to have to be mapped."""
+def traced(server, tmp_path, calls, what):
+    """Lines of strace: such calls of the server while what() happens."""
     if not shutil.which("strace"):
         pytest.skip("no strace")
-    server = serve(ONE)
-    old(server, "large.bin", LARGE)
-    take(server, "/large.bin", LARGE)
-    trace = subprocess.Popen(["strace", "-f", "-o", str(tmp_path / "calls"), "-e", "trace=mmap,preadv2"] +
-                             [a for p in server.children() for a in ("-p", str(p))], stderr=subprocess.PIPE, text=True)
+    trace = subprocess.Popen(["strace", "-f", "-o", str(tmp_path / "calls"), "-e", f"trace={calls}"] + [a for p in server.children() for a in ("-p", str(p))],
+                             stderr=subprocess.PIPE, text=True)
     try:
         line = trace.stderr.readline()
         if "attached" not in line:
             pytest.skip(line)
-        take(server, "/large.bin", LARGE, 3)
+        what()
     finally:
         trace.terminate()
         trace.communicate()
-    calls = re.findall(r"^\d+ +((?:mmap|preadv2)\(.*)", (tmp_path / "calls").read_text(), re.M)
+    return [line for line in (tmp_path / "calls").read_text().splitlines() if "MAP_ANONYMOUS" not in line]
+
+
+@pytest.mark.slow
+def test_what_is_mapped_is_neither_mapped_anew_nor_read(serve, tmp_path):
+    """Not its end either, of which less is left than a file has to have to be mapped."""
+    server = serve(ONE)
+    old(server, "large.bin", LARGE)
+    take(server, "/large.bin", LARGE)
+    calls = traced(server, tmp_path, "mmap,preadv2", lambda: take(server, "/large.bin", LARGE, 3))
     # One byte is read to see whether the disk has to be waited for.
-    assert not [call for call in calls if "MAP_ANONYMOUS" not in call and not call.endswith(" = 1")], calls[:10]
+    assert not [call for call in calls if re.search(r"(mmap|preadv2)\(", call) and not call.endswith(" = 1")], calls[:10]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [128 << 10, 1 << 20])
+def test_windows_are_as_long_as_the_directive_says(serve, tmp_path, size):
+    server = serve(ONE + f"FileCacheEntries 0\nFileWindowSize {size}\n")
+    old(server, "large.bin", LARGE)
+    calls = traced(server, tmp_path, "mmap", lambda: take(server, "/large.bin", LARGE, 1))
+    lengths = [int(n) for n in re.findall(r"mmap\(NULL, (\d+), PROT_READ, MAP_SHARED", "\n".join(calls))]
+    assert lengths and max(lengths) <= size + 4096 and lengths.count(max(lengths)) > len(lengths) / 2 and max(lengths) >= size, lengths
 
 
 @pytest.mark.slow
