@@ -83,8 +83,9 @@ int worker_lend_take(worker_share *share)
     others = lend_others(share, &wanted);
     if (alive <= b->kept ||
         (alive + others <= b->all && (alive <= b->own || wanted != LEND_WANTS_OWN))) {
-        loop_score_set(&told->workers_wanted, LEND_WANTS_NONE);
-        return 1;
+        if (alive >= b->own && loop_score_get(&told->workers_wanted) == LEND_WANTS_OWN)
+            loop_score_set(&told->workers_wanted, LEND_WANTS_LOAN);
+        return 1; /* more may be wanted: worker_lend_wants() tells that none is */
     }
     atomic_store(&told->workers, (uint64_t)alive - 1);
     loop_score_set(&told->workers_wanted, alive <= b->own ? LEND_WANTS_OWN : LEND_WANTS_LOAN);
