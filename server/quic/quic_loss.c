@@ -7,7 +7,9 @@
 #define LOSS_PACKETS 3        /* behind an acknowledged one, at first */
 #define LOSS_PACKETS_MOST 64  /* where the network changes their order */
 #define LOSS_PERSISTENT 3     /* PTO without an ACK: persistent congestion */
-#define LOSS_PTO_MOST 16      /* doublings */
+#define LOSS_BLACK_HOLE \
+    3 /* probes without an answer: large datagrams may not come through any more */
+#define LOSS_PTO_MOST 16 /* doublings */
 
 void quic_rtt_sample(quic_conn *qc, apr_interval_time_t sample, apr_interval_time_t delay)
 {
@@ -201,7 +203,8 @@ void quic_loss_expired(quic_conn *qc)
     id = loss_probe(qc, &due);
     if (id == QUIC_SPACES || due > quic_now(qc))
         return;
-    qc->pto_n++;
+    if (++qc->pto_n >= LOSS_BLACK_HOLE)
+        quic_mtu_fall(qc);
     qc->space[id]->probes = id == QUIC_S_APP ? 2 : 1;
     loss_probe_content(qc, qc->space[id]);
     if (id == QUIC_S_INITIAL && qc->space[QUIC_S_HANDSHAKE] &&

@@ -392,6 +392,11 @@ void quic_conn_send(quic_conn *qc)
         by_window = quic_cc_room(qc) < qc->mtu;
         by_pace = !by_window && budget < (int64_t)qc->mtu;
         may_send = !by_window && !by_pace;
+        if (qc->mtu_due && may_send && qc->path.validated) {
+            output_mtu_probe(&o); /* before data, which would leave no room for it */
+            share = !output_is_full(&o);
+            continue;
+        }
         if (qc->wants && qc->state == QUIC_UP && may_send)
             output_fill(qc, budget);
         if (qc->state > QUIC_UP || most < OUTPUT_LEAST + QUIC_TAG)
@@ -402,8 +407,6 @@ void quic_conn_send(quic_conn *qc)
     }
     if (qc->state > QUIC_UP)
         return;
-    if (qc->mtu_due && share && quic_cc_room(qc) >= qc->mtu_probe)
-        output_mtu_probe(&o);
     output_commit(&o);
     if (!share) {
         quic_pending(qc);

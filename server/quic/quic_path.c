@@ -166,3 +166,10 @@ void quic_mtu_lost(quic_conn *qc, uint16_t size)
         step++;
     mtu_try(qc, step);
 }
+
+void quic_mtu_fall(quic_conn *qc)
+{
+    qc->mtu = QUIC_DATAGRAM_MIN;
+    qc->mtu_probe = 0;
+    qc->mtu_due = 0;
+}

@@ -689,5 +689,7 @@ apr_time_t quic_path_due(const quic_conn *qc);
 void quic_mtu_begin(quic_conn *qc);
 void quic_mtu_acked(quic_conn *qc, uint16_t size);
 void quic_mtu_lost(quic_conn *qc, uint16_t size);
+/** Only what every path takes is sent from now on. RFC 8899, 3 */
+void quic_mtu_fall(quic_conn *qc);
 
 #endif

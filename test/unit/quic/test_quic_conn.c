@@ -395,6 +395,24 @@ static void test_blocked(void **state)
     }
 }
 
+/* Datagrams are as long as the way takes them, also where it takes less than it did. */
+static void test_mtu(void **state)
+{
+    begin();
+    net.mtu = 1400;
+    net.rate = 1250000;
+    net.queue = 100;
+    the_peer->params_max_data = the_peer->params_stream = 20 << 20;
+    connect_v(QUIC_V1);
+    peer_ask(the_peer, 0, 6000000);
+    run_for(apr_time_from_sec(3));
+    assert_int_equal(site.qc->mtu, 1372);
+    net.mtu = 1250;
+    wait_for(0, 6000000, apr_time_from_sec(20));
+    assert_int_equal(site.qc->mtu, 1200);
+    end();
+}
+
 /* The user closes. */
 static void test_close(void **state)
 {
@@ -426,7 +444,7 @@ int main(void)
         cmocka_unit_test(test_strangers),  cmocka_unit_test(test_violations),
         cmocka_unit_test(test_resets),     cmocka_unit_test(test_floods),
         cmocka_unit_test(test_upload),     cmocka_unit_test(test_blocked),
-        cmocka_unit_test(test_close)};
+        cmocka_unit_test(test_mtu),        cmocka_unit_test(test_close)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -169,6 +169,7 @@ static struct {
     apr_interval_time_t delay, jitter;
     unsigned loss; /* of a thousand */
     unsigned twice;
+    size_t mtu;    /* longer ones are lost; 0: none */
     uint64_t rate; /* bytes by the second to the client; 0: no limit */
     apr_time_t busy_until;
     unsigned queue; /* datagrams that wait at most */
@@ -190,7 +191,7 @@ static void net_put(const uint8_t *data, size_t len, int to_server)
         net.to_server += len;
     else
         net.to_client += len;
-    if ((unsigned)random() % 1000 < net.loss) {
+    if ((unsigned)random() % 1000 < net.loss || (net.mtu && len > net.mtu)) {
         net.lost++;
         return;
     }
