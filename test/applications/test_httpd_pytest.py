@@ -10,6 +10,7 @@ docs/internals/suites.md tells what came of it."""
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -68,6 +69,7 @@ class Suite:
         report = f"{self.where}/{folder}.xml"
         done = subprocess.run([PYTHON, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", f"--junit-xml={report}", f"modules/{folder}"], cwd=f"{self.where}/test",
                               env={**os.environ, "MPM": "event"}, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL, check=False)
+        self.stop()
         if not os.path.exists(report):
             pytest.skip(f"the suite cannot run (HTTPD_PYTEST_PYTHON?): {(done.stdout + done.stderr)[-500:]}")
         with open(f"{self.where}/{folder}.log", "w", encoding="utf-8") as f:
@@ -78,6 +80,16 @@ class Suite:
             if case.find("skipped") is None:
                 outcomes[name] = outcomes.get(name, True) and case.find("failure") is None and case.find("error") is None
         return outcomes
+
+    def stop(self):
+        """Servers that the suite has left."""
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                with open(f"/proc/{pid}/cmdline", "rb") as f:
+                    if f" -d {self.where}/test/".encode() in b" " + f.read().replace(b"\0", b" "):
+                        os.kill(int(pid), signal.SIGTERM)
+            except OSError:
+                pass
 
 
 @pytest.mark.parametrize("folder", ONLY)
