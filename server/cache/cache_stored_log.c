@@ -323,7 +323,8 @@ static int view_filename(const cache_entry *e, const char *args, char *filename,
         return -1;
     memcpy(filename, kept, len);
     filename[len] = '?';
-    memcpy(filename + len + 1, args, args_len);
+    if (args_len)
+        memcpy(filename + len + 1, args, args_len);
     filename[len + (args ? args_len + 1 : 0)] = '\0';
     *to = filename;
     return 0;

@@ -5,6 +5,7 @@
 #include "proxy_fields.h"
 #include "http_field_traits.h"
 #include "http_fields.h"
+#include "request_context.h"
 #include "brigade/assert.h"
 #include "http_connection.h"
 #include "http_core.h"
@@ -309,6 +310,11 @@ static void request_cut(proxy_exchange *x)
     apr_brigade_cleanup(x->in);
 }
 
+static const request_sink *request_stores(proxy_exchange *x)
+{
+    return request_sink_of(x->r);
+}
+
 static int request_is_behind(proxy_exchange *x)
 {
     return exchange_is_behind(x, connection_of(x->client));
@@ -320,5 +326,6 @@ const proxy_sink proxy_sink_request = {.interims = 1,
                                        .answered = request_answered,
                                        .trailer = request_trailer,
                                        .pass = request_pass,
+                                       .stores = request_stores,
                                        .cut = request_cut,
                                        .is_behind = request_is_behind};

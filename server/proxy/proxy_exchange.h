@@ -79,6 +79,8 @@ struct proxy_sink {
     void (*trailer)(proxy_exchange *x, const http_field *f);
     /** Send x->in, and the end where x->complete. The client may have left then: exchange_client_left(). */
     void (*pass)(proxy_exchange *x);
+    /** NULL, or who stores the body that is passed, and has memory for it (NULL: nobody). */
+    const struct request_sink *(*stores)(proxy_exchange *x);
     /** Some was passed, and the rest does not come. */
     void (*cut)(proxy_exchange *x);
     /** 1: the client has to take some of what was passed before more is read. */

@@ -322,7 +322,8 @@ static void http_cut_excess(proxy_exchange *x, apr_size_t excess)
 /* Where a filter stores the body it is read into the memory of that. @return as http_receive() */
 static apr_status_t http_receive_into(proxy_exchange *x)
 {
-    const request_sink *sink = x->passed && APR_BRIGADE_EMPTY(x->in) ? request_sink_of(x->r) : NULL;
+    const request_sink *sink =
+        x->passed && x->sink->stores && APR_BRIGADE_EMPTY(x->in) ? x->sink->stores(x) : NULL;
     apr_size_t room, got, excess;
     apr_status_t rv;
     char *at;
@@ -338,7 +339,7 @@ static apr_status_t http_receive_into(proxy_exchange *x)
         return rv;
     if (excess)
         x->keep = 0;
-    APR_BRIGADE_INSERT_TAIL(x->in, sink->take(sink->baton, got, x->r->connection->bucket_alloc));
+    APR_BRIGADE_INSERT_TAIL(x->in, sink->take(sink->baton, got, x->alloc));
     x->got += (apr_off_t)(got + excess);
     x->left -= got;
     x->complete = !x->left;
