@@ -365,7 +365,8 @@ typedef struct expr_over_heads {
 
 const expr_subject *expr_subject_of(const ap_expr_eval_ctx_t *ctx)
 {
-    return ctx->info->flags & EXPR_FLAG_HEADS
+    /* Who looks a variable up by itself, as %{NAME}s does, has no expression. */
+    return ctx->info && ctx->info->flags & EXPR_FLAG_HEADS
                ? ((const expr_over_heads *)(const void *)ctx)->subject
                : NULL;
 }

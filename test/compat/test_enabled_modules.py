@@ -69,7 +69,7 @@ def compare(modules=(), without=()):
         assert (codes[0] == 0) == (codes[1] == 0), errors
         if codes[0]:
             return
-        assert lists[1] - lists[0] == {"asn_module", "file_module", "limit_module", "memory_module", "metrics_module", "request_id_module"} and not lists[0] - lists[1]
+        assert lists[1] - lists[0] == {"asn_module", "file_module", "limit_module", "memory_module", "metrics_module", "request_id_module", "early_hints_module"} and not lists[0] - lists[1]
         for server in servers:
             try:
                 server.start()
