@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import threading
+import time
 import xml.etree.ElementTree
 
 import pytest
@@ -78,6 +79,8 @@ def profile(server, *arguments, status=0):
 @needs["strace"]
 def test_urls_of_a_site_that_runs(serve, so):
     server = serve(CONFIG.replace("@SO@", so), FILES)
+    changed = os.stat(os.path.join(server.root, "htdocs/a.txt")).st_ctime
+    brigade.wait_until(lambda: time.time() > changed + 3, "a file that may be kept in memory")
     text, _ = profile(server, "--requests", "100", "--seconds", "0.2", "/a.txt", "/slow.txt")
     first, second = text.split("/slow.txt: 200", 1)
     assert first.startswith("/a.txt: 200, 1,000 bytes")
