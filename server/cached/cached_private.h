@@ -320,7 +320,7 @@ typedef struct cached_request {
     store_writer *writer;
     uint64_t written, least, most;
     request_sink sink; /**< with writer: cached_direct_offer() */
-    uint64_t length; /**< that is announced of what is written */
+    uint64_t length;   /**< that is announced of what is written */
     uint32_t epoch;
     apr_time_t asked;
     /* waiting for another one */

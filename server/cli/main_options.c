@@ -274,12 +274,11 @@ void main_check_module(process_rec *process)
 /* ---- options with two dashes ---- */
 
 /* Those that are known; all but the first three come first. */
-static const char *const main_longs[] = {"--help",           "--version",
-                                         "--advice",         "--check-module",
-                                         "--check-ssi",      "--calibrate-delivery",
-                                         "--takeover-check", "--compare-memory",
-                                         "--serve",          "--explain",
-                                         "--profile"};
+static const char *const main_longs[] = {
+    "--help",           "--version",        "--advice",
+    "--check-module",   "--check-ssi",      "--calibrate-delivery",
+    "--takeover-check", "--compare-memory", "--serve",
+    "--explain",        "--profile"};
 
 /* How many letters have to be put in, taken out or exchanged. */
 static size_t main_distance(const char *a, const char *b)

@@ -44,7 +44,8 @@ const char *core_set_protocols(cmd_parms *cmd, void *dir, const char *arg)
     ap_str_tolower(protocol);
 #if !BRIGADE_HTTP3
     if (!strcmp(protocol, "h3"))
-        return "Protocols: h3 is not offered: this program was built without HTTP/3 (BRIGADE_HTTP3)";
+        return "Protocols: h3 is not offered: this program was built without HTTP/3 "
+               "(BRIGADE_HTTP3)";
 #endif
     if (!ap_array_str_contains(list, protocol))
         APR_ARRAY_PUSH(list, const char *) = protocol;

@@ -48,7 +48,7 @@ AP_DECLARE_DATA const char *ap_scoreboard_fname;
 typedef struct score_global {
     global_score g;
     _Atomic uint64_t ended_accesses, ended_bytes;
-    _Atomic uint64_t log_lines_lost; /* by any process: added to atomically, for it is rare */
+    _Atomic uint64_t log_lines_lost;    /* by any process: added to atomically, for it is rare */
     _Atomic uint64_t stalled, replaced; /* loops, processes: the supervisor's */
     apr_time_t started;
     int counted_from; /* the oldest generation whose counts are part of the totals */

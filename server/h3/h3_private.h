@@ -102,7 +102,7 @@ struct h3_session {
     uint8_t got_control, got_encoder, got_decoder, got_settings;
     uint8_t goaway_sent, goaway_came;
     apr_time_t goaway_at; /**< when it was sent */
-    uint64_t goaway_id; /**< the last one that the client sent */
+    uint64_t goaway_id;   /**< the last one that the client sent */
     uint64_t max_push;
     unsigned long requests;
 };

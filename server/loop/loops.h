@@ -18,7 +18,7 @@ typedef struct loops_config {
     brg_listener ***listeners; /**< [n_loops], each a NULL-terminated array */
     int n_workers; /**< worker threads of this process, of all loops together; started on demand */
     int n_workers_most, n_workers_kept,
-        n_workers_all; /**< worker_bounds; 0: no other process has any */
+        n_workers_all;            /**< worker_bounds; 0: no other process has any */
     struct worker_share *workers; /**< loops_start() sets it; NULL: a loop has them for itself */
     /** NULL, or called when a request has to wait since all of them are at work. Threads: a loop's. */
     void (*workers_full)(int n_workers);

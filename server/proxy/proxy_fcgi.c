@@ -165,8 +165,8 @@ static int fcgi_begin(proxy_exchange *x)
         s->bodiless = 1;
     }
     BRG_ASSERT((apr_size_t)(p - out.buf) <= out.room);
-    exchange_out(x, apr_bucket_pool_create((char *)out.buf, (apr_size_t)(p - out.buf), x->pool,
-                                           x->alloc));
+    exchange_out(
+        x, apr_bucket_pool_create((char *)out.buf, (apr_size_t)(p - out.buf), x->pool, x->alloc));
     return OK;
 }
 

@@ -63,6 +63,8 @@ OTHERS = {
                        "if it came together with the request before.",
     "bodies that a handler leaves": "The response of a handler that does not read the request's body is sent before the body is "
                                     "read; one with bad framing then ends the connection. Apache reads it first, and answers 400.",
+    "bodies that cannot be read": "Where a filter refused the request's body and the handler says OK all the same, the answer is 400, as in Apache 2.5. "
+                                  "Apache 2.4 sends the page.",
     "merged trailers": "MergeTrailers On merges them when the body is read, for a file or a refusal behind its response. In Apache conditions "
                        "and Connection of a trailer still count there.",
     "output of programs, compressed": "What a program has written is compressed and sent at once. Apache waits for 69 bytes or the end.",

@@ -52,7 +52,9 @@ def contexts():
 
 # Directives of ours in modules of Apache's names.
 OWN = {("cache", "cachemaxvariants"), ("cache", "cachemaxtags"), ("cache", "cachemaxfetching"), ("cache", "cachemaxobjects"),
-       ("cache", "cachestorecookies"), ("cache", "cachemethods"),
+       ("cache", "cachestorecookies"), ("cache", "cachemethods"), ("cache", "cachebypasscookies"), ("cache", "cacheignorequery"), ("cache", "cachekey"),
+       ("cache", "cachekeymodify"), ("cache", "cachelookup"), ("cache", "cachenovarysearch"), ("cache", "cachesortquery"), ("cache", "litespeedcache"),
+       ("cache", "litespeedsessions"),
        ("cache", "cachestatusheader"), ("cache", "cachememory"), ("cache", "cachepurge"), ("cache", "cacherefreshahead"),
        ("cache_disk", "cachemaxsize"), ("md", "autohttps")}
 

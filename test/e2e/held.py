@@ -16,7 +16,13 @@ WAITING, BUSY, OF_A_BACKEND = 2, 3, 4  # of the numbers of a backend: open, idle
 
 def memory_of(pid, name):
     folder = f"/proc/{pid}/fd"
-    return next((f"{folder}/{n}" for n in os.listdir(folder) if os.readlink(f"{folder}/{n}") == name), None)
+    for n in os.listdir(folder):
+        try:
+            if os.readlink(f"{folder}/{n}") == name:
+                return f"{folder}/{n}"
+        except FileNotFoundError:
+            continue  # closed meanwhile
+    return None
 
 
 def pages_of(path):

@@ -246,7 +246,7 @@ def test_they_lie_side_by_side():
 @pytest.mark.skipif(measure.missing_tools() != [] or not os.path.exists(PROGRAM), reason="not built")
 def test_the_training_asks_for_every_shape():
     answered = train.train(PROGRAM, 3)
-    assert {shape: status for shape, status in answered.items() if status != 200} == {"not-modified": 304, "range": 206, "full-304": 304, "full-206": 206}
+    assert {shape: status for shape, status in answered.items() if status != 200} == {"not-modified": 304, "range": 206, "full-304": 304, "full-206": 206, "denied": 403, "missing": 404, "redirect": 301}
     assert set(profile.SHAPES) - set(answered) <= {"tls"}
 
 

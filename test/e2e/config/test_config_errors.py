@@ -195,7 +195,7 @@ DOUBTS = [
     ("<Location /p>\nAuthType Basic\nAuthName x\nAuthUserFile /none/users\nRequire valid-user\n</Location>\n", "AuthUserFile: /none/users is not there, so nobody is let in"),
     ("<Location /p>\nAuthType Basic\nAuthUserFile /dev/null\nRequire valid-user\n</Location>\n", "AuthType Basic without AuthName"),
     ("<Location /p>\nAuthType Basic\nAuthName x\nRequire valid-user\n</Location>\n", "AuthType Basic without AuthUserFile"),
-    ("Protocols http2\n", "Protocols: no module here speaks http2; write h2"), ('Header set X "abc\n', 'Header: a quote does not end: set X "abc'),
+    ("Protocols http2\n", "Protocols: no module here speaks http2; write h3 for HTTP/3, h2"), ('Header set X "abc\n', 'Header: a quote does not end: set X "abc'),
     ("Redirect / /en/\n", "Redirect: a loop: /en/ begins with what / matches"), ("Redirect permanent /a /a/b\n", "Redirect: a loop"),
     ("Redirect / http://localhost/\n", "Redirect: a loop"), ("RedirectMatch ^/(.*)$ /en/$1\n", "RedirectMatch: a loop"),
     ("<Directory /srv>\nOrder deny,allow\nDeny from all\nRequire all granted\n</Directory>\n", "Order beside Require (line"),

@@ -89,7 +89,8 @@ def test_windows_are_as_long_as_the_directive_says(serve, tmp_path, size):
     old(server, "large.bin", LARGE)
     calls = traced(server, tmp_path, "mmap", lambda: take(server, "/large.bin", LARGE, 1))
     lengths = [int(n) for n in re.findall(r"mmap\(NULL, (\d+), PROT_READ, MAP_SHARED", "\n".join(calls))]
-    assert lengths and max(lengths) <= size + 4096 and lengths.count(max(lengths)) > len(lengths) / 2 and max(lengths) >= size, lengths
+    assert lengths and size <= max(lengths) <= size + 4096, lengths  # what the socket took may end within a page
+    assert sum(n >= size for n in lengths) > len(lengths) / 2, lengths
 
 
 @pytest.mark.slow

@@ -235,7 +235,7 @@ def is_date(server, step):
 def test_nonces_when_the_clock_is_set(stepped, step):
     """A nonce of another day is stale, or of no day yet: the client gets a new one, which is taken."""
     sums = hashlib.md5(b"joe:r:secret").hexdigest()
-    server, clock = stepped("<Location /d>\nAuthType Digest\nAuthName r\nAuthUserFile @ROOT@/conf/users\nRequire valid-user\n</Location>\n",
+    server, clock = stepped("EventLoops 1\n<Location /d>\nAuthType Digest\nAuthName r\nAuthUserFile @ROOT@/conf/users\nRequire valid-user\n</Location>\n",
                             {**FILES, "d/a.txt": "D\n", "../conf/users": f"joe:r:{sums}\n"})
 
     def ask(nonce):
