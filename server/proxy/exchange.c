@@ -8,8 +8,6 @@
 #include <string.h>
 
 #define EXCHANGE_IOV 32
-/* For a 100 of a backend that has sent none so far; then the body is sent. */
-#define EXCHANGE_HOLD_US apr_time_from_sec(1)
 
 apr_time_t exchange_now(const proxy_exchange *x)
 {
@@ -102,106 +100,6 @@ void exchange_end(proxy_exchange *x)
     exchange_release(x);
     x->state = EXCHANGE_DONE;
     BRG_ASSERT(!x->cc && !x->spool);
-}
-
-/* ---- connecting ---- */
-
-void exchange_told(void *baton)
-{
-    proxy_exchange *x = baton;
-
-    x->ticket.notify(x->ticket.baton);
-}
-
-/* Of this request: connections that served nobody else (proxy-initial-not-pooled). */
-static int exchange_wants_fresh(const proxy_exchange *x)
-{
-    const request_rec *r = x->r;
-
-    return x->fresh || (r && !r->connection->keepalives &&
-                        apr_table_get(r->subprocess_env, "proxy-initial-not-pooled"));
-}
-
-/* A connection that is there. @return APR_SUCCESS: x->cc is set; APR_NOTFOUND; APR_EAGAIN: the exchange is told */
-static apr_status_t connect_known(proxy_exchange *x)
-{
-    apr_status_t rv = APR_NOTFOUND;
-
-    BRG_ASSERT(!x->cc);
-
-    if (!x->connect_at)
-        x->connect_at = exchange_now(x);
-    client_ticket_leave(&x->ticket);
-    if (!exchange_wants_fresh(x)) {
-        if (x->codec->mux && x->loop)
-            rv = x->codec->mux->join(x);
-        if (rv == APR_NOTFOUND && (x->cc = client_take(x->origin, x->loop)) != NULL)
-            rv = APR_SUCCESS;
-    }
-    x->reused = rv == APR_SUCCESS;
-    return rv;
-}
-
-static apr_status_t exchange_connect(proxy_exchange *x)
-{
-    apr_status_t rv;
-
-    BRG_ASSERT(x->state == EXCHANGE_CONNECT);
-    if (!x->cc && connect_known(x) == APR_EAGAIN)
-        return APR_EAGAIN;
-    if (!x->cc) {
-        rv = client_open(x->origin, x->loop, &x->ticket, &x->cc);
-        if (rv == APR_NOTFOUND)
-            exchange_fail(x, PROXY_FAILED_RESOLVE, 0, NULL);
-        else if (rv != APR_SUCCESS && rv != APR_EAGAIN)
-            exchange_fail(x, PROXY_FAILED_CONNECT, rv, NULL);
-        if (rv != APR_SUCCESS)
-            return rv;
-    }
-    if (!x->cc->session) { /* which has its events itself */
-        x->cc->notify = exchange_told;
-        x->cc->baton = x;
-    }
-    rv = client_go(x->cc);
-    if (rv != APR_EAGAIN)
-        proxy_tell_peer(&x->told, x->cc->peer, client_origin_settings(x->origin)->port);
-    if (rv != APR_SUCCESS && rv != APR_EAGAIN)
-        exchange_fail(
-            x, x->cc->failure == CLIENT_NO_HANDSHAKE ? PROXY_FAILED_SHAKE : PROXY_FAILED_CONNECT,
-            rv, x->cc->why);
-    return rv;
-}
-
-/* What a small body has of itself may be told by its length (Apache reads 16 KiB ahead for the same). */
-static apr_status_t exchange_begin(proxy_exchange *x)
-{
-    int status;
-
-    BRG_ASSERT(x->cc && x->state == EXCHANGE_CONNECT && !x->out_n);
-    x->answered = x->complete = x->keep = x->swallow = 0;
-    x->bad = NULL;
-    x->send_error = 0;
-    x->body_ended = x->body_over;
-    if (x->target->scheme == PROXY_SCHEME_CONNECT && !x->target->remotes_n) {
-        x->r->status = HTTP_OK;
-        x->state = EXCHANGE_TALK;
-        exchange_head_done(x);
-        exchange_tunnel_begin(x);
-        return APR_SUCCESS;
-    }
-    x->holds = x->codec->expects && x->has_body && !x->body_n && x->r->expecting_100 &&
-               x->conf.pass_continue && !x->body_over;
-    x->no_keep =
-        x->r && x->codec->plans && apr_table_get(x->r->subprocess_env, "proxy-nokeepalive") != NULL;
-    status = x->codec->script ? exchange_variables(x) : OK;
-    if (status != OK || (status = x->codec->begin(x)) != OK) {
-        exchange_drop(x);
-        exchange_done(x, status);
-        return APR_EGENERAL;
-    }
-    exchange_body_begin(x);
-    x->state = EXCHANGE_TALK;
-    return APR_SUCCESS;
 }
 
 /* ---- talking ---- */
@@ -547,73 +445,5 @@ apr_status_t exchange_go(proxy_exchange *x)
         case EXCHANGE_DONE:
             return APR_SUCCESS;
         }
-    }
-}
-
-/* ---- time ---- */
-
-/* The time to connect is that of all waits together: a full backlog is tried again and again. */
-static apr_interval_time_t exchange_left(const proxy_exchange *x, apr_interval_time_t all)
-{
-    const apr_interval_time_t left = all - (exchange_now(x) - x->connect_at);
-
-    if (!x->connect_at) /* it goes to its loop first */
-        return all;
-    return left > 0 ? left : 1;
-}
-
-apr_interval_time_t exchange_patience(const proxy_exchange *x)
-{
-    const proxy_worker *w = x->target->worker;
-    server_rec *s = x->server;
-
-    switch (x->state) {
-    case EXCHANGE_CHOOSE:
-        return exchange_choose_pause(x);
-    case EXCHANGE_BODY:
-        return s->timeout;
-    case EXCHANGE_CONNECT:
-        return !x->cc && w->params.set & PROXY_PARAM_ACQUIRE
-                   ? w->params.acquire
-                   : exchange_left(x, proxy_connect_timeout(w, s));
-    case EXCHANGE_TALK:
-        if (x->wants_room && !x->spools)
-            return EXCHANGE_PATIENCE_US - x->behind_us;
-        return x->holds && !atomic_load_explicit(&w->says_100, memory_order_relaxed)
-                   ? EXCHANGE_HOLD_US
-                   : proxy_timeout(w, s);
-    default:
-        return proxy_timeout(w, s);
-    }
-}
-
-void exchange_expired(proxy_exchange *x)
-{
-    switch (x->state) {
-    case EXCHANGE_CHOOSE:
-        exchange_choose_again(x);
-        break;
-    case EXCHANGE_BODY:
-        exchange_done(x,
-                      exchange_spool_is_busy(x) ? HTTP_SERVICE_UNAVAILABLE : HTTP_REQUEST_TIME_OUT);
-        break;
-    case EXCHANGE_CONNECT:
-        exchange_fail(x, x->cc ? PROXY_FAILED_CONNECT : PROXY_FAILED_BUSY, APR_TIMEUP, NULL);
-        break;
-    case EXCHANGE_TALK:
-        if (x->holds)
-            x->holds = 0;
-        else if (x->wants_room && !x->spools)
-            x->spools = 1;
-        else if (x->wants_body && !x->answered)
-            exchange_done(x, HTTP_REQUEST_TIME_OUT);
-        else
-            exchange_fail(x, PROXY_FAILED_TIMEOUT, APR_TIMEUP, NULL);
-        break;
-    case EXCHANGE_TUNNEL:
-        exchange_done(x, OK);
-        break;
-    case EXCHANGE_DONE:
-        break;
     }
 }

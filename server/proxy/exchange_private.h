@@ -33,6 +33,12 @@ void exchange_client_left(proxy_exchange *x);
 /** proxy_sink.is_behind of an answer that leaves by the filter of @a bc. */
 int exchange_is_behind(proxy_exchange *x, brg_conn *bc);
 
+/** EXCHANGE_CONNECT: get a connection. @return APR_SUCCESS; APR_EAGAIN: it is told; else it has failed (exchange_connect.c) */
+apr_status_t exchange_connect(proxy_exchange *x);
+
+/** Its codec begins on the connection: EXCHANGE_TALK. @return an error: the exchange is over, or has another try */
+apr_status_t exchange_begin(proxy_exchange *x);
+
 /** The exchange is over; the handler returns @a status. */
 void exchange_done(proxy_exchange *x, int status);
 
