@@ -233,18 +233,22 @@ def test_a_client_that_leaves_within_an_answer(serve, backend):
     assert server.read("logs/access.log").splitlines()[-1].startswith(b"200 3 3 ")
 
 
+def pausing(came):
+    """A script of the backend: half of an answer, and the rest when came has something."""
+    def script(connection, request):
+        connection.send(text_of("200 OK", DATE, TYPE, "Content-Length: 4", body=b"ab"))
+        wait_until(lambda: came, "the client has it")
+        connection.send(b"cd")
+    return script
+
+
 def test_a_client_that_ends_its_sending(serve, backend):
     """Within an answer to its last request: it has the rest."""
     server = serve(config(backend))
     with server.connect() as client:
         warm(server, client)
         came = []
-
-        def pausing(connection, request):
-            connection.send(text_of("200 OK", DATE, TYPE, "Content-Length: 4", body=b"ab"))
-            wait_until(lambda: came, "the client has it")
-            connection.send(b"cd")
-        backend.scripts["/x"] = pausing
+        backend.scripts["/x"] = pausing(came)
         client.send(HEAD + "Connection: close\r\n\r\n")
         client.read_until(b"\r\n\r\nab")
         client.half_close()
@@ -507,12 +511,7 @@ def test_a_piece_is_not_waited_for(serve, backend):
     with server.connect() as client:
         warm(server, client)
         came = []
-
-        def pausing(connection, request):
-            connection.send(text_of("200 OK", DATE, TYPE, "Content-Length: 4", body=b"ab"))
-            wait_until(lambda: came, "the client has it")
-            connection.send(b"cd")
-        backend.scripts["/x"] = pausing
+        backend.scripts["/x"] = pausing(came)
         client.send(HEAD + "\r\n")
         client.read_until(b"\r\n\r\nab")
         came.append(1)
