@@ -99,7 +99,8 @@ def by_curl(order):
         except pycurl.error as error:
             answers.append({"error": str(error)})
             continue
-        fields = dict(line.decode("latin-1").strip().lower().split(": ", 1) for line in lines if b": " in line)
+        pairs = (line.decode("latin-1").strip().split(": ", 1) for line in lines if b": " in line)
+        fields = {name.lower(): value for name, value in pairs}
         answers.append({"status": curl.getinfo(pycurl.RESPONSE_CODE), "version": "3" if curl.getinfo(pycurl.INFO_HTTP_VERSION) == 30 else "other",
                         "headers": fields, "body": base64.b64encode(out.getvalue()).decode()})
     return answers
