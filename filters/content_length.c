@@ -14,14 +14,14 @@
 
 APLOG_USE_MODULE(core);
 
-/* What f->ctx points to when something went on already: the head may be out. */
+/* f->ctx when data went on already: the head may be out. */
 static char length_passed;
 
 /* A script that writes as fast as it is read from never makes the filter wait: it would read all of it into memory. */
 #define LENGTH_AHEAD (128 * 1024)
 
 typedef struct length_scan {
-    apr_bucket *stop; /* the first one that is not sent on yet, or NULL */
+    apr_bucket *stop; /* the first one that has not left, or NULL */
     int blocked;      /* it would block */
     int eos;
     apr_off_t bytes;
@@ -73,7 +73,7 @@ static apr_status_t length_run(apr_bucket_brigade *bb, length_scan *scan)
     return APR_SUCCESS;
 }
 
-/* Send on what is known so far, keep the rest in bb. */
+/* Send the counted buckets on, keep the rest in bb. */
 static apr_status_t length_pass_front(ap_filter_t *f, apr_bucket_brigade *bb, length_scan *scan)
 {
     apr_bucket_brigade *rest = apr_brigade_split(bb, scan->stop);
@@ -96,7 +96,7 @@ static void length_tell(request_rec *r)
 {
     BRG_ASSERT(r->bytes_sent >= 0);
     if (r->header_only && r->bytes_sent == 0 && apr_table_get(r->headers_out, "Content-Length")) {
-        if (r->clength > 0) /* what the handler said, whatever other modules set */
+        if (r->clength > 0) /* the handler's value, whatever other modules set */
             ap_set_content_length(r, r->clength);
         return;
     }

@@ -3,9 +3,8 @@
 #define AP_CONFIG_H
 
 /**
- * @file ap_config.h
- * How public symbols are declared, and what the platform offers. The build hides every symbol that is not
- * declared with one of these macros.
+ * @file ap_config.h Declaration of public symbols, and features of the platform. The build hides
+ * every symbol that is not declared with one of these macros.
  */
 #include "ap_hooks.h"
 
@@ -16,7 +15,8 @@
 /** The same for data. */
 #define AP_DECLARE_DATA __attribute__((visibility("default")))
 
-/* What a module offers to the program or to other modules: above all its module structure. */
+/* Symbols that a module offers to the program or to other modules: above all its module structure.
+ */
 #define AP_MODULE_DECLARE(type) AP_DECLARE(type)
 #define AP_MODULE_DECLARE_NONSTD(type) AP_DECLARE(type)
 #define AP_MODULE_DECLARE_DATA AP_DECLARE_DATA

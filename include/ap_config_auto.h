@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * @file ap_config_auto.h
- * What Linux with glibc offers, as far as public headers and modules ask. Guarded one by one, so
- * that a module's own configuration header may define the same names.
+ * @file ap_config_auto.h Features of Linux with glibc, as far as public headers and modules ask.
+ * Guarded one by one, so that a module's own configuration header may define the same names.
  */
 #ifndef AP_CONFIG_AUTO_H
 #define AP_CONFIG_AUTO_H

@@ -33,7 +33,8 @@ typedef struct {
 #define AP_EXPR_FLAG_STRING_RESULT 8        /**< a string with %{...}, not a condition */
 #define AP_EXPR_FLAG_RESTRICTED_FILE_FUNC 16 /**< no functions that read files */
 
-/** > 0 true, 0 false, < 0 error: *err says what. May block if the expression reads a file or a name. */
+/** > 0 true, 0 false, < 0 error: *err is its text. May block if the expression reads a file or a
+ * name. */
 AP_DECLARE(int) ap_expr_exec(request_rec *r, const ap_expr_info_t *expr, const char **err);
 /** The same; groups of the last match stay in @a pmatch, its subject in *source. */
 AP_DECLARE(int)
@@ -79,7 +80,7 @@ typedef apr_array_header_t *(ap_expr_list_func_t)(ap_expr_eval_ctx_t *ctx, const
                                                   const char *arg);
 typedef const char *(ap_expr_var_func_t)(ap_expr_eval_ctx_t *ctx, const void *data);
 
-/** A question of the parser: who offers this name? */
+/** The parser's question for the provider of a name. */
 typedef struct {
     int type;
 #define AP_EXPR_FUNC_VAR 0
@@ -101,7 +102,7 @@ typedef struct {
 typedef int(ap_expr_lookup_fn_t)(ap_expr_lookup_parms *parms);
 /** Runs the hook below. */
 AP_DECLARE_NONSTD(int) ap_expr_lookup_default(ap_expr_lookup_parms *parms);
-/** Find out who offers a name. First that does not decline. */
+/** Find the provider of a name. First that does not decline. */
 AP_DECLARE_HOOK(int, expr_lookup, (ap_expr_lookup_parms *parms))
 
 /* ---- Parsing ------------------------------------------------------------------------------------------- */

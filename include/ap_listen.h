@@ -37,9 +37,9 @@ AP_DECLARE_DATA extern int ap_num_listen_buckets;
 /** 1 if the kernel lets several sockets have one address. */
 AP_DECLARE_DATA extern int ap_have_so_reuseport;
 
-/** Before the configuration is read: forget what Listen said. */
+/** Before the configuration is read: forget earlier Listen lines. */
 AP_DECLARE(void) ap_listen_pre_config(void);
-/** Open them all. The number of sockets, 0 after saying what failed. */
+/** Open them all. The number of sockets, 0 after reporting an error. */
 AP_DECLARE(int) ap_setup_listeners(server_rec *s);
 /** More sockets for the same addresses, one set per bucket. */
 AP_DECLARE(apr_status_t)

@@ -2,7 +2,7 @@
 #ifndef AP_MPM_H
 #define AP_MPM_H
 
-/** @file ap_mpm.h  What any module may ask of the part that runs processes and threads. */
+/** @file ap_mpm.h  Questions of modules to the part that runs processes and threads. */
 #include "apr_thread_proc.h"
 #include "httpd.h"
 #include "scoreboard.h"

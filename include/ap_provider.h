@@ -15,12 +15,12 @@
 extern "C" {
 #endif
 
-/** Element of what ap_list_provider_names() returns. */
+/** Element of the list from ap_list_provider_names(). */
 typedef struct {
     const char *provider_name;
 } ap_list_provider_names_t;
 
-/** Element of what ap_list_provider_groups() returns. */
+/** Element of the list from ap_list_provider_groups(). */
 typedef struct {
     const char *provider_group;
     const char *provider_version;
@@ -30,7 +30,7 @@ typedef struct {
 AP_DECLARE(apr_status_t)
 ap_register_provider(apr_pool_t *pool, const char *provider_group, const char *provider_name,
                      const char *provider_version, const void *provider);
-/** What was registered, or NULL. */
+/** The registered provider, or NULL. */
 AP_DECLARE(void *)
 ap_lookup_provider(const char *provider_group, const char *provider_name, const char *provider_version);
 /** Names in a group and version, in no order; an empty array if there are none. */

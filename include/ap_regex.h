@@ -58,7 +58,7 @@ AP_DECLARE(const char *) ap_pcre_version_string(int which);
 /* Flags that ap_regcomp adds to those it is given. Set them while reading the configuration only. */
 AP_DECLARE(int) ap_regcomp_get_default_cflags(void);
 AP_DECLARE(void) ap_regcomp_set_default_cflags(int cflags);
-/** Flag of that name in the RegexDefaultOptions directive, 0 if there is none. */
+/** Flag of that name in the RegexDefaultOptions directive, 0 if unknown. */
 AP_DECLARE(int) ap_regcomp_default_cflag_by_name(const char *name);
 
 /** Compile. 0, or AP_REG_*. The caller frees with ap_regfree; ap_pregcomp ties it to a pool. */

@@ -3,11 +3,10 @@
 #define AP_RELEASE_H
 
 /**
- * @file ap_release.h
- * The version of Apache HTTP Server whose interface is offered, for modules that ask at compile time. What
- * the server calls itself is ap_get_server_banner().
+ * @file ap_release.h The version of Apache HTTP Server whose interface is offered, for modules that
+ * ask at compile time. The server's own name is ap_get_server_banner().
  */
-/** Who Apache's interface is from. */
+/** The author of Apache's interface. */
 #define AP_SERVER_COPYRIGHT "Copyright the Brigade authors."
 #define AP_SERVER_BASEVENDOR "Brigade"
 #define AP_SERVER_BASEPROJECT "Brigade"

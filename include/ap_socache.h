@@ -17,7 +17,7 @@ extern "C" {
 
 typedef struct ap_socache_instance_t ap_socache_instance_t;
 
-/** What to expect; 0 where it is not known. */
+/** Expected sizes and times; 0: not known. */
 struct ap_socache_hints {
     apr_size_t avg_id_len;
     apr_size_t avg_obj_size;

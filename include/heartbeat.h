@@ -2,7 +2,7 @@
 #ifndef HEARTBEAT_H
 #define HEARTBEAT_H
 
-/** @file heartbeat.h  What a heartbeat monitor keeps of each server. */
+/** @file heartbeat.h  A heartbeat monitor's data on each server. */
 #include "apr.h"
 #include "apr_time.h"
 

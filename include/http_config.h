@@ -6,8 +6,9 @@
  * @file http_config.h
  * Modules, their directives and their configuration.
  *
- * Configuration is read by one thread, before server processes start; what it leaves is read-only for all.
- * Directive functions return NULL or a message for the administrator, in a pool of the command.
+ * Configuration is read by one thread, before server processes start; its results are read-only for
+ * all. Directive functions return NULL or a message for the administrator, in a pool of the
+ * command.
  */
 #include "util_cfgtree.h"
 #include "ap_config.h"
@@ -142,10 +143,10 @@ struct ap_configfile_t {
     unsigned line_number;
 };
 
-/** What a directive function learns of its surroundings. */
+/** The surroundings of a directive function. */
 struct cmd_parms_struct {
     void *info; /**< command_rec.cmd_data */
-    int override; /**< what may stand here */
+    int override; /**< directives allowed here */
     int override_opts;
     apr_table_t *override_list;
     apr_int64_t limited; /**< methods of the Limit section, -1: all */
@@ -155,7 +156,7 @@ struct cmd_parms_struct {
     ap_configfile_t *config_file;
     ap_directive_t *directive;
 
-    apr_pool_t *pool;      /**< for what stays */
+    apr_pool_t *pool;      /**< for lasting data */
     apr_pool_t *temp_pool; /**< gone when the configuration is read */
     server_rec *server;
     char *path; /**< of the section, NULL outside */
@@ -165,7 +166,7 @@ struct cmd_parms_struct {
     const ap_directive_t *err_directive; /**< named in messages instead of directive */
 };
 
-/* What ap_check_cmd_context() can forbid. */
+/* Sections that ap_check_cmd_context() can forbid. */
 #define NOT_IN_VIRTUALHOST 0x01
 #define NOT_IN_LIMIT 0x02
 #define NOT_IN_DIRECTORY 0x04
@@ -288,7 +289,7 @@ AP_DECLARE(const char *) ap_add_module(module *m, apr_pool_t *p, const char *s);
 AP_DECLARE(const char *) ap_add_loaded_module(module *mod, apr_pool_t *p, const char *s);
 /** Take a module out; its index is free again. */
 AP_DECLARE(void) ap_remove_module(module *m);
-/** The same for one that LoadModule has opened. */
+/** The same for a module that LoadModule has opened. */
 AP_DECLARE(void) ap_remove_loaded_module(module *mod);
 /** Name of a module's source file, as <IfModule> takes it. */
 AP_DECLARE(const char *) ap_find_module_name(module *m);
@@ -307,7 +308,7 @@ AP_DECLARE(void) ap_reserve_module_slots(int count);
 /** Keep room for the modules that a directive will add. */
 AP_DECLARE(void) ap_reserve_module_slots_directive(const char *directive);
 
-/* What -L, -l and -V print; does a loaded module have that directive? */
+/* Output for -L, -l and -V; does a loaded module have that directive? */
 AP_DECLARE(void) ap_show_directives(void);
 /** Print the built-in modules, for -l. */
 AP_DECLARE(void) ap_show_modules(void);
@@ -402,7 +403,7 @@ AP_DECLARE(apr_status_t) ap_cfg_getline(char *buf, apr_size_t bufsize, ap_config
 AP_DECLARE(apr_status_t) ap_cfg_getc(char *ch, ap_configfile_t *cfp);
 /** Close the source. */
 AP_DECLARE(int) ap_cfg_closefile(ap_configfile_t *cfp);
-/** What went wrong with a source, as a text in @a p. */
+/** The error of a source, as a text in @a p. */
 AP_DECLARE(const char *) ap_pcfg_strerror(apr_pool_t *p, ap_configfile_t *cfp, apr_status_t rc);
 
 /** Read on, to the end of section @a directive, doing nothing. NULL or a message, as all of these. */
@@ -452,7 +453,7 @@ ap_parse_htaccess(ap_conf_vector_t **result, request_rec *r, int override, int o
 
 /** The directive of that name in a table, or NULL. */
 AP_CORE_DECLARE(const command_rec *) ap_find_command(const char *name, const command_rec *cmds);
-/** The directive of that name from *mod on, which is set to the one that has it. */
+/** The directive of that name from *mod on, which is set to its module. */
 AP_CORE_DECLARE(const command_rec *)
 ap_find_command_in_modules(const char *cmd_name, module **mod);
 

@@ -33,10 +33,10 @@ AP_DECLARE_HOOK(int, pre_connection, (conn_rec *c, void *csd))
 AP_DECLARE_HOOK(int, process_connection, (conn_rec *c))
 /** Before it is closed. Run all. */
 AP_DECLARE_HOOK(int, pre_close_connection, (conn_rec *c))
-/** Run pre_connection, and close what it refuses. */
+/** Run pre_connection, and close a refused connection. */
 AP_DECLARE(int) ap_pre_connection(conn_rec *c, void *csd);
 
-/* End-of-connection bucket: write what is before it, then close. */
+/* End-of-connection bucket: write the data before it, then close. */
 AP_DECLARE_DATA extern const apr_bucket_type_t ap_bucket_type_eoc;
 /** 1 if @a e ends the connection. */
 #define AP_BUCKET_IS_EOC(e) (e->type == &ap_bucket_type_eoc)

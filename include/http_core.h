@@ -2,10 +2,7 @@
 #ifndef APACHE_HTTP_CORE_H
 #define APACHE_HTTP_CORE_H
 
-/**
- * @file http_core.h
- * What the core knows of a request and of its own directives.
- */
+/** @file http_core.h The core's knowledge of a request and of its own directives. */
 #include "apr.h"
 #include "apr_hash.h"
 #include "apr_optional.h"
@@ -39,7 +36,7 @@ extern "C" {
 /* How hard to look for a client's name. */
 #define REMOTE_HOST (0)       /**< name, or NULL */
 #define REMOTE_NAME (1)       /**< name, or address */
-#define REMOTE_NOLOOKUP (2)   /**< what is known already, or address */
+#define REMOTE_NOLOOKUP (2)   /**< the known name, or the address */
 #define REMOTE_DOUBLE_REV (3) /**< name that leads back to the address, or NULL */
 
 /* Satisfy */
@@ -90,9 +87,9 @@ AP_DECLARE(int) ap_exists_config_define(const char *name);
 /** The core's translate_name function. */
 AP_DECLARE_NONSTD(int) ap_core_translate(request_rec *r);
 
-/* What modules of authentication say, by their optional functions. */
+/* Answers of authentication modules, by their optional functions. */
 AP_DECLARE(const char *) ap_auth_type(request_rec *r);
-/** AuthName for this request, NULL if there is none. */
+/** AuthName for this request, NULL if not set. */
 AP_DECLARE(const char *) ap_auth_name(request_rec *r);
 AP_DECLARE(int) ap_satisfies(request_rec *r); /**< SATISFY_* */
 
@@ -352,7 +349,7 @@ AP_CORE_DECLARE(const char *) ap_add_if_conf(apr_pool_t *p, core_dir_config *con
 AP_CORE_DECLARE_NONSTD(const char *) ap_limit_section(cmd_parms *cmd, void *dummy, const char *arg);
 /** Put Directory sections in the order in which they apply. */
 AP_DECLARE(void) ap_core_reorder_directories(apr_pool_t *p, server_rec *s);
-/** AddOutputFilterByType: done by a module of its own; kept for those that call it. */
+/** AddOutputFilterByType: done by a module of its own; kept for old callers. */
 AP_DECLARE(void) ap_add_output_filters_by_type(request_rec *r);
 
 /* The Protocol directive. */
@@ -366,12 +363,13 @@ AP_DECLARE(void) ap_set_server_protocol(server_rec *s, const char *proto);
 AP_DECLARE(apr_status_t)
 ap_core_input_filter(ap_filter_t *f, apr_bucket_brigade *b, ap_input_mode_t mode,
                      apr_read_type_e block, apr_off_t readbytes);
-/** CORE, the end of output chains: writes to the socket, and keeps what it does not take. */
+/** CORE, the end of output chains: writes to the socket, and keeps the rest that it does not take.
+ */
 AP_DECLARE(apr_status_t) ap_core_output_filter(ap_filter_t *f, apr_bucket_brigade *b);
 
-/** What CORE keeps for a connection; its inside is the core's. */
+/** State of CORE for a connection; its inside is the core's. */
 typedef struct core_output_filter_ctx core_output_filter_ctx_t;
-/** What CORE_IN keeps for a connection. */
+/** State of CORE_IN for a connection. */
 typedef struct core_filter_ctx core_ctx_t;
 
 /** As core_ctx_t. */
@@ -397,11 +395,12 @@ AP_DECLARE_DATA extern ap_filter_rec_t *ap_content_length_filter_handle;
 /** CORE_IN. */
 AP_DECLARE_DATA extern ap_filter_rec_t *ap_core_input_filter_handle;
 
-/** Put what stands for the socket at the end of a connection's input. First that does not decline. */
+/** Put the socket's bucket at the end of a connection's input. First that does not decline. */
 AP_DECLARE_HOOK(apr_status_t, insert_network_bucket,
                 (conn_rec *c, apr_bucket_brigade *bb, apr_socket_t *socket))
 
-/** What to poll to learn that a connection (perhaps a stream) can go on. First that does not decline. */
+/** The descriptor to poll to learn that a connection (perhaps a stream) can go on. First that does
+ * not decline. */
 AP_DECLARE_HOOK(apr_status_t, get_pollfd_from_conn,
                 (conn_rec *c, struct apr_pollfd_t *pfd, apr_interval_time_t *ptimeout))
 AP_CORE_DECLARE(apr_status_t)
@@ -436,7 +435,7 @@ AP_DECLARE_HOOK(int, get_mgmt_items, (apr_pool_t *p, const char *val, apr_hash_t
 
 /* ---- Format of the error log --------------------------------------------------------------------------- */
 
-/** What is known of a message. Any pointer but pool may be NULL. */
+/** Facts about a message. Any pointer but pool may be NULL. */
 typedef struct ap_errorlog_info {
     const server_rec *s;
     const conn_rec *c;
@@ -501,7 +500,7 @@ APR_DECLARE_OPTIONAL_FN(int, access_compat_ap_satisfies, (request_rec *r));
 
 /* ---- State of the program ------------------------------------------------------------------------------ */
 
-/** What stage the server is in, how it was called, which configuration it has; AP_SQ_NOT_SUPPORTED. */
+/** The server's stage, its start, its configuration; AP_SQ_NOT_SUPPORTED. */
 AP_DECLARE(int) ap_state_query(int query_code);
 
 /* Questions */

@@ -189,8 +189,8 @@ static int *const aplog_module_index;
 #define ap_log_perror ap_log_perror_
 #endif
 
-/** What ap_log_error() calls when the level is on. The compiler lays code that leads to a call of these (cold) out of
- * the way of the code around it. Threads: any. */
+/** ap_log_error() calls these when the level is on. The compiler lays code that leads to a call of
+ * these (cold) out of the way of the code around it. Threads: any. */
 AP_DECLARE(void)
 ap_log_error_(const char *file, int line, int module_index, int level, apr_status_t status,
               const server_rec *s, const char *fmt, ...) __attribute__((cold, format(printf, 7, 8)));
@@ -252,7 +252,7 @@ ap_log_cserror_(const char *file, int line, int module_index, int level, apr_sta
 #define ap_log_csdata ap_log_csdata_
 #endif
 
-/** What ap_log_data() calls when the level is on; a line for each 16 bytes. */
+/** ap_log_data() calls this when the level is on; a line for each 16 bytes. */
 AP_DECLARE(void)
 ap_log_data_(const char *file, int line, int module_index, int level, const server_rec *s,
              const char *label, const void *data, apr_size_t len, unsigned int flags);
@@ -285,7 +285,7 @@ AP_DECLARE(void) ap_logs_child_init(apr_pool_t *p, server_rec *s);
 AP_DECLARE(void) ap_error_log2stderr(server_rec *s);
 /** Log how the server was started. */
 AP_DECLARE(void) ap_log_command_line(apr_pool_t *p, server_rec *s);
-/** Log what each MPM says when it starts. */
+/** Log the common start messages of all MPMs. */
 AP_DECLARE(void) ap_log_mpm_common(server_rec *s);
 
 /* PID file; names are relative to DefaultRuntimeDir. Writing ends the process if it fails. */

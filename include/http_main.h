@@ -35,7 +35,7 @@ AP_DECLARE_DATA extern apr_array_header_t *ap_server_config_defines;
 /** 0 with -T: DocumentRoot need not be there. */
 AP_DECLARE_DATA extern int ap_document_root_check;
 
-/** What -k asks for, for programs that host the server. */
+/** The action of -k, for programs that host the server. */
 APR_DECLARE_OPTIONAL_FN(int, ap_signal_server, (int *status, apr_pool_t *pool));
 
 #ifdef __cplusplus

@@ -55,9 +55,9 @@ AP_DECLARE(int) ap_setup_client_block(request_rec *r, int read_policy);
 AP_DECLARE(int) ap_should_client_block(request_rec *r);
 /** At most @a bufsiz bytes of the body; 0 at its end, -1 on error. May block. */
 AP_DECLARE(long) ap_get_client_block(request_rec *r, char *buffer, apr_size_t bufsiz);
-/** The HTTP status for an error of ap_get_brigade(), @a status where there is none. */
+/** The HTTP status for an error of ap_get_brigade(), @a status for others. */
 AP_DECLARE(int) ap_map_http_request_error(apr_status_t rv, int status);
-/** Read what is left of the body and forget it. OK or a status. */
+/** Read the rest of the body and forget it. OK or a status. */
 AP_DECLARE(int) ap_discard_request_body(request_rec *r);
 
 /* ---- Methods ------------------------------------------------------------------------------------------- */
@@ -68,7 +68,7 @@ AP_DECLARE(int) ap_method_register(apr_pool_t *p, const char *methname);
 AP_DECLARE(void) ap_method_registry_init(apr_pool_t *p);
 /** M_INVALID if it is not known. Names are case-sensitive. */
 AP_DECLARE(int) ap_method_number_of(const char *method);
-/** Name of a method number, NULL if there is none. Constant, or from @a p. */
+/** Name of a method number, NULL if unknown. Constant, or from @a p. */
 AP_DECLARE(const char *) ap_method_name_of(apr_pool_t *p, int methnum);
 /** Nonzero if the method called @a methname is in the set @a mask. */
 #define AP_METHOD_CHECK_ALLOWED(mask, methname) \
@@ -110,7 +110,7 @@ AP_DECLARE(void) ap_set_last_modified(request_rec *r);
 
 /** See below. */
 typedef struct etag_rec etag_rec;
-/** What an entity tag is made of. */
+/** The components of an entity tag. */
 struct etag_rec {
     const char *vlist_validator;
     apr_time_t request_time;
@@ -168,7 +168,7 @@ AP_DECLARE(int) ap_vrprintf(request_rec *r, const char *fmt, va_list vlist);
 /** Formatted text. */
 AP_DECLARE_NONSTD(int)
 ap_rprintf(request_rec *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/** Send what is buffered. 0, or -1. */
+/** Send the buffered data. 0, or -1. */
 AP_DECLARE(int) ap_rflush(request_rec *r);
 
 /** A string of any length. */
@@ -197,7 +197,7 @@ AP_DECLARE(apr_size_t)
 ap_send_mmap(apr_mmap_t *mm, request_rec *r, apr_size_t offset, apr_size_t length);
 #endif
 
-/** End the response: send what is buffered, and an EOS if there was none. */
+/** End the response: send the buffered data, and an EOS if it is missing. */
 AP_DECLARE(void) ap_finalize_request_protocol(request_rec *r);
 /** The error page for r->status. @a recursive_error: the status of an ErrorDocument that failed, or 0. */
 AP_DECLARE(void) ap_send_error_response(request_rec *r, int recursive_error);
@@ -239,7 +239,7 @@ AP_DECLARE_HOOK(int, protocol_propose,
 /** Speak it from now on; DONE: finished with the connection. First that does not decline. */
 AP_DECLARE_HOOK(int, protocol_switch,
                 (conn_rec *c, request_rec *r, server_rec *s, const char *protocol))
-/** What the connection speaks, NULL: not mine. */
+/** The connection's protocol, NULL: not mine. */
 AP_DECLARE_HOOK(const char *, protocol_get, (const conn_rec *c))
 
 /** Better protocols than the present one, by configuration; *pupgrades NULL if there are none. */
@@ -252,7 +252,7 @@ ap_select_protocol(conn_rec *c, request_rec *r, server_rec *s, const apr_array_h
 /** Let the module of @a protocol take the connection over. APR_EOF when it is done with it; errors. */
 AP_DECLARE(apr_status_t)
 ap_switch_protocol(conn_rec *c, request_rec *r, server_rec *s, const char *protocol);
-/** What the connection speaks: AP_PROTOCOL_HTTP1 if no module says otherwise. */
+/** The connection's protocol: AP_PROTOCOL_HTTP1 if no module says otherwise. */
 AP_DECLARE(const char *) ap_get_protocol(conn_rec *c);
 /** 1 if Protocols of the server that is meant by @a r, @a s or @a c allows @a protocol. */
 AP_DECLARE(int)
@@ -281,7 +281,7 @@ ap_bucket_error_create(int error, const char *buf, apr_pool_t *p, apr_bucket_all
 
 /* ---- Filters ------------------------------------------------------------------------------------------- */
 
-/** OLD_WRITE, which buffers what ap_rputs() and the like write. */
+/** OLD_WRITE, which buffers the output of ap_rputs() and the like. */
 AP_DECLARE_DATA extern ap_filter_rec_t *ap_old_write_func;
 /** BYTERANGE: cuts the ranges out of a response that a Range field asks for. */
 AP_DECLARE_NONSTD(apr_status_t) ap_byterange_filter(ap_filter_t *f, apr_bucket_brigade *b);

@@ -20,11 +20,11 @@ extern "C" {
 AP_DECLARE(int) ap_process_request_internal(request_rec *r);
 /** Phases, handler, response and log; blocks until the response is written. */
 AP_DECLARE(void) ap_process_request(request_rec *r);
-/** The same, but what the socket does not take is left for the caller to write. */
+/** The same, but output that the socket does not take is left for the caller to write. */
 AP_DECLARE(void) ap_process_async_request(request_rec *r);
 /** The end of it, for a handler that returned SUSPENDED. */
 AP_DECLARE(void) ap_process_request_after_handler(request_rec *r);
-/** Answer with an error: @a type is an HTTP status, or what a handler returned. */
+/** Answer with an error: @a type is an HTTP status, or a handler's result. */
 AP_DECLARE(void) ap_die(int type, request_rec *r);
 /** Is another request there already? APR_SUCCESS if so, APR_EAGAIN if not; skips empty lines. */
 AP_DECLARE(apr_status_t)
@@ -41,7 +41,7 @@ AP_DECLARE(int) ap_if_walk(request_rec *r);
 
 /* ---- Sub-requests -------------------------------------------------------------------------------------- */
 
-/** What ap_sub_req_lookup_dirent() does with the query: none, or that of the request above. */
+/** The query of ap_sub_req_lookup_dirent(): none, or that of the request above. */
 #define AP_SUBREQ_NO_ARGS 0
 #define AP_SUBREQ_MERGE_ARGS 1
 
@@ -104,13 +104,13 @@ AP_DECLARE(int) ap_some_authn_required(request_rec *r);
 #define AP_AUTH_INTERNAL_MASK 0x000F
 /** Before the configuration is read: no phase asks for more than AP_AUTH_INTERNAL_PER_CONF. */
 AP_DECLARE(void) ap_clear_auth_internal(void);
-/** After it is read: find out what internal requests need. */
+/** After it is read: find the needs of internal requests. */
 AP_DECLARE(void) ap_setup_auth_internal(apr_pool_t *ptemp);
 /** ap_register_provider() for groups authn and authz, with one of the above. */
 AP_DECLARE(apr_status_t)
 ap_register_auth_provider(apr_pool_t *pool, const char *provider_group, const char *provider_name,
                           const char *provider_version, const void *provider, int type);
-/** Names of the providers of authentication, for lists of what is loaded. */
+/** Names of the providers of authentication, for lists of loaded providers. */
 APR_DECLARE_OPTIONAL_FN(apr_array_header_t *, authn_ap_list_provider_names, (apr_pool_t *ptemp));
 /** The same for authorization. */
 APR_DECLARE_OPTIONAL_FN(apr_array_header_t *, authz_ap_list_provider_names, (apr_pool_t *ptemp));
@@ -133,7 +133,7 @@ AP_DECLARE_HOOK(int, access_checker, (request_rec *r))
 AP_DECLARE_HOOK(int, access_checker_ex, (request_rec *r))
 /** Ask for a user though nothing requires one? */
 AP_DECLARE_HOOK(int, force_authn, (request_rec *r))
-/** Who is it? */
+/** Identify the user. */
 AP_DECLARE_HOOK(int, check_user_id, (request_rec *r))
 /** May they? */
 AP_DECLARE_HOOK(int, auth_checker, (request_rec *r))
@@ -146,7 +146,8 @@ AP_DECLARE_HOOK(void, insert_filter, (request_rec *r))
 /** In place of stat, for each part of a path. AP_DECLINED: ask the next. */
 AP_DECLARE_HOOK(apr_status_t, dirwalk_stat, (apr_finfo_t *finfo, request_rec *r, apr_int32_t wanted))
 
-/* Register for the access phases and say what internal requests need (AP_AUTH_INTERNAL_*). */
+/* Register for the access phases and declare the needs of internal requests (AP_AUTH_INTERNAL_*).
+ */
 AP_DECLARE(void)
 ap_hook_check_access(ap_HOOK_access_checker_t *pf, const char *const *aszPre,
                      const char *const *aszSucc, int nOrder, int type);

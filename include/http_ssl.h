@@ -3,9 +3,9 @@
 #define APACHE_HTTP_SSL_H
 
 /**
- * @file http_ssl.h
- * What the core and other modules ask of whatever module does TLS. Each question is a hook that such a module
- * answers and a function that asks all of them; without one the answer is "no".
+ * @file http_ssl.h Questions of the core and other modules to the module that does TLS. Each
+ * question is a hook that such a module answers and a function that asks all of them; without one
+ * the answer is "no".
  */
 #include "httpd.h"
 #include "apr_portable.h"
@@ -59,13 +59,14 @@ ap_ssl_answer_challenge(conn_rec *c, const char *server_name, const char **pcert
 /** Register the old optional functions of mod_ssl.h on top of these. */
 AP_DECLARE(void) ap_setup_ssl_optional_fns(apr_pool_t *pool);
 
-/** Who will staple OCSP responses for a certificate? @a id is its name from now on. APR_ENOENT: nobody. */
+/** Announce a certificate to modules that staple OCSP responses. @a id is its name from now on.
+ * APR_ENOENT: nobody. */
 AP_DECLARE_HOOK(int, ssl_ocsp_prime_hook,
                 (server_rec * s, apr_pool_t *p, const char *id, apr_size_t id_len, const char *pem))
 AP_DECLARE(apr_status_t)
 ap_ssl_ocsp_prime(server_rec *s, apr_pool_t *p, const char *id, apr_size_t id_len, const char *pem);
 
-/** Takes a response; length 0: there is none. */
+/** Takes a response; length 0: no response. */
 typedef void ap_ssl_ocsp_copy_resp(const unsigned char *der, apr_size_t der_len, void *userdata);
 AP_DECLARE_HOOK(int, ssl_ocsp_get_resp_hook,
                 (server_rec * s, conn_rec *c, const char *id, apr_size_t id_len,

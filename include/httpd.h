@@ -109,7 +109,7 @@
 #define AP_MAX_REG_MATCH 10
 #define AP_MAX_SENDFILE 16777216
 
-/* Other spellings of the declaration macros, and fallbacks for those who did not include ap_config.h. */
+/* Other spellings of the declaration macros, and fallbacks without ap_config.h. */
 #ifndef AP_CORE_DECLARE
 #define AP_CORE_DECLARE AP_DECLARE
 #endif

@@ -39,7 +39,7 @@ extern "C" {
 #define SATISFY_NOSPEC 2
 #endif
 
-/** What a provider of authentication found. */
+/** The result of a provider of authentication. */
 typedef enum {
     AUTH_DENIED,
     AUTH_GRANTED,
@@ -48,7 +48,7 @@ typedef enum {
     AUTH_GENERAL_ERROR
 } authn_status;
 
-/** What a provider of authorization found. */
+/** The result of a provider of authorization. */
 typedef enum {
     AUTHZ_DENIED,
     AUTHZ_GRANTED,
@@ -57,7 +57,7 @@ typedef enum {
     AUTHZ_DENIED_NO_USER /**< ask for a user, then again */
 } authz_status;
 
-/** Who is it? Either function may be NULL. */
+/** Checks of a user's identity. Either function may be NULL. */
 typedef struct {
     authn_status (*check_password)(request_rec *r, const char *user, const char *password);
     authn_status (*get_realm_hash)(request_rec *r, const char *user, const char *realm,
@@ -66,14 +66,15 @@ typedef struct {
 
 /** Providers in the order in which they are asked. */
 typedef struct authn_provider_list authn_provider_list;
-/** Those that a directory asks, in their order. */
+/** A directory's providers, in their order. */
 struct authn_provider_list {
     const char *provider_name;
     const authn_provider *provider;
     authn_provider_list *next;
 };
 
-/** May they? The second function, which may be NULL, parses once what the first gets each time. */
+/** May they? The second function, which may be NULL, parses once the text that the first gets each
+ * time. */
 typedef struct {
     authz_status (*check_authorization)(request_rec *r, const char *require_line,
                                         const void *parsed_require_line);

@@ -85,7 +85,7 @@ CACHE_DECLARE(void) ap_cache_usec2hex(apr_time_t j, char *y);
 CACHE_DECLARE(char *)
 ap_cache_generate_name(apr_pool_t *p, int dirlevels, int dirlength, const char *name);
 CACHE_DECLARE(const char *) ap_cache_tokstr(apr_pool_t *p, const char *list, const char **str);
-/* Header fields without those that must not be stored. */
+/* Header fields except those that must not be stored. */
 CACHE_DECLARE(apr_table_t *)
 ap_cache_cacheable_headers(apr_pool_t *pool, apr_table_t *t, server_rec *s);
 CACHE_DECLARE(apr_table_t *) ap_cache_cacheable_headers_in(request_rec *r);
@@ -95,7 +95,7 @@ CACHE_DECLARE(int)
 ap_cache_control(request_rec *r, cache_control_t *cc, const char *cc_header,
                  const char *pragma_header, apr_table_t *headers);
 
-/** What the cache decided. Run all. */
+/** The cache's decision. Run all. */
 APR_DECLARE_EXTERNAL_HOOK(cache, CACHE, int, cache_status,
                           (cache_handle_t *h, request_rec *r, apr_table_t *headers,
                            ap_cache_status_e status, const char *reason))

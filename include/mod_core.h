@@ -29,7 +29,7 @@ ap_http_filter(ap_filter_t *f, apr_bucket_brigade *b, ap_input_mode_t mode, apr_
                apr_off_t readbytes);
 /* Output filters: chunks; errors that turn up while the body is sent. */
 AP_DECLARE(apr_status_t) ap_http_chunk_filter(ap_filter_t *f, apr_bucket_brigade *b);
-/** HTTP_OUTERROR: what error buckets and the end of a response mean for the connection. */
+/** HTTP_OUTERROR: the effect of error buckets and of the end of a response on the connection. */
 AP_DECLARE(apr_status_t) ap_http_outerror_filter(ap_filter_t *f, apr_bucket_brigade *b);
 
 /** ErrorDocument for ap_index_of_response(), NULL: none. */
@@ -41,7 +41,7 @@ AP_DECLARE_NONSTD(int) ap_send_http_trace(request_rec *r);
 /** Answer OPTIONS with Allow. OK, or DECLINED for HTTP/0.9. */
 AP_DECLARE(int) ap_send_http_options(request_rec *r);
 
-/** What separates the parts of multipart/byteranges; made anew for each configuration. */
+/** The separator in multipart/byteranges; made anew for each configuration. */
 AP_DECLARE_DATA extern const char *ap_multipart_boundary;
 
 /** Nothing is to be done here: random bytes are the kernel's. Kept for modules that call it. */

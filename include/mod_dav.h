@@ -4,8 +4,8 @@
 
 /**
  * @file mod_dav.h
- * WebDAV: what a DAV module offers to repositories, property stores, lock stores and version systems, and the
- * tables of functions that those fill in. A dav_error * result of NULL means success.
+ * WebDAV: a DAV module's offers to repositories, property stores, lock stores and version systems,
+ * and the tables of functions that those fill in. A dav_error * result of NULL means success.
  */
 #include "apr_hooks.h"
 #include "apr_hash.h"
@@ -135,7 +135,7 @@ dav_validate_request(request_rec *r, dav_resource *resource, int depth, dav_lock
 
 /** DAV_RESOURCE_* */
 DAV_DECLARE(int) dav_get_resource_state(request_rec *r, const dav_resource *resource);
-/** What dav_get_resource_state() returns. */
+/** Results of dav_get_resource_state(). */
 #define DAV_RESOURCE_LOCK_NULL 10
 #define DAV_RESOURCE_NULL 11
 #define DAV_RESOURCE_EXISTS 12
@@ -187,7 +187,7 @@ DAV_DECLARE(dav_error *)
 dav_popen_propdb(apr_pool_t *p, request_rec *r, dav_lockdb *lockdb, const dav_resource *resource,
                  int flags, apr_array_header_t *ns_xlate, dav_propdb **propdb);
 DAV_DECLARE(void) dav_close_propdb(dav_propdb *db);
-/* Those that a document asks for; all. */
+/* The properties that a document asks for; all. */
 DAV_DECLARE(dav_get_props_result) dav_get_props(dav_propdb *db, apr_xml_doc *doc);
 DAV_DECLARE(dav_get_props_result) dav_get_allprops(dav_propdb *db, dav_prop_insert what);
 DAV_DECLARE(void)
@@ -224,7 +224,7 @@ enum {
     DAV_CALLTYPE_LOCKNULL
 };
 
-/** What the callback gets. */
+/** The callback's argument. */
 typedef struct {
     void *walk_ctx;
     apr_pool_t *pool;
@@ -234,7 +234,7 @@ typedef struct {
 
 typedef struct {
     int walk_type;
-#define DAV_WALKTYPE_AUTH 0x0001     /**< only what the client may see */
+#define DAV_WALKTYPE_AUTH 0x0001     /**< only resources that the client may see */
 #define DAV_WALKTYPE_NORMAL 0x0002   /**< resources */
 #define DAV_WALKTYPE_LOCKNULL 0x0004 /**< locked names */
 #define DAV_WALKTYPE_TOLERANT 0x0008
@@ -320,7 +320,7 @@ typedef enum {
     DAV_AUTO_VERSION_LOCKED /**< while it is locked */
 } dav_auto_version;
 
-/** What an automatic check-out did, for the check-in. */
+/** The result of an automatic check-out, for the check-in. */
 typedef struct {
     int resource_versioned;
     int resource_checkedout;
@@ -356,7 +356,7 @@ struct dav_hooks_vsn {
     int (*report_label_header_allowed)(const apr_xml_doc *doc);
     dav_error *(*deliver_report)(request_rec *r, const dav_resource *resource,
                                  const apr_xml_doc *doc, ap_filter_t *output);
-    /* Those that follow may be NULL. */
+    /* The following may be NULL. */
     dav_error *(*update)(const dav_resource *resource, const dav_resource *version,
                          const char *label, int depth, dav_response **response);
     dav_error *(*add_label)(const dav_resource *resource, const char *label, int replace);
@@ -384,7 +384,7 @@ struct dav_hooks_search {
     void *ctx;
 };
 
-/** Kept with an element: its property and who has it. */
+/** Kept with an element: its property and the provider of that. */
 typedef struct {
     int propid;
     const dav_hooks_liveprop *provider;

@@ -6,7 +6,7 @@
 #include "httpd.h"
 #include "apr_optional.h"
 
-/** Value of a variable such as H2_STREAM_ID, "" if there is none. */
+/** Value of a variable such as H2_STREAM_ID, "" if unknown. */
 APR_DECLARE_OPTIONAL_FN(char *, http2_var_lookup,
                         (apr_pool_t *, server_rec *, conn_rec *, request_rec *, char *));
 /** Is it HTTP/2? */

@@ -13,7 +13,7 @@
 #define SSI_VALUE_DECODED 1
 #define SSI_VALUE_RAW 0
 
-/* leave_name of ap_ssi_parse_string: what becomes of an unknown variable. */
+/* leave_name of ap_ssi_parse_string: treatment of an unknown variable. */
 #define SSI_EXPAND_LEAVE_NAME 1
 #define SSI_EXPAND_DROP_NAME 0
 

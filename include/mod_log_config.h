@@ -7,7 +7,7 @@
 #include "httpd.h"
 #include "scoreboard.h"
 
-/** Value of an item, NULL stands for "-". @a a: what stood in braces. */
+/** Value of an item, NULL stands for "-". @a a: the text in braces. */
 typedef const char *ap_log_handler_fn_t(request_rec *r, char *a);
 /** Open a log; the result comes to the writer as its handle. */
 typedef void *ap_log_writer_init(apr_pool_t *p, server_rec *s, const char *name);

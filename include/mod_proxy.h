@@ -3,10 +3,9 @@
 #define MOD_PROXY_H
 
 /**
- * @file mod_proxy.h
- * The proxy framework: workers (a backend and its connections), balancers (groups of workers), and hooks for
- * schemes. What a loaded proxy module offers to those that build on it. Functions that return int give OK,
- * DECLINED or an HTTP status where nothing else is said.
+ * @file mod_proxy.h The proxy framework: workers (a backend and its connections), balancers (groups
+ * of workers), and hooks for schemes. The offers of a loaded proxy module to modules that build on
+ * it. Functions that return int give OK, DECLINED or an HTTP status where nothing else is said.
  */
 #include "apr_hooks.h"
 #include "apr_optional.h"
@@ -88,7 +87,7 @@ PROXY_DECLARE(char *)
 ap_proxy_canonenc_ex(apr_pool_t *p, const char *x, int len, enum enctype t, int flags, int proxyreq);
 PROXY_DECLARE(char *)
 ap_proxy_canonenc(apr_pool_t *p, const char *x, int len, enum enctype t, int forcedec, int proxyreq);
-/** Take user, password, host and port off a URL. NULL, or what is wrong. */
+/** Take user, password, host and port off a URL. NULL, or the error. */
 PROXY_DECLARE(char *)
 ap_proxy_canon_netloc(apr_pool_t *p, char **const urlp, char **userp, char **passwordp, char **hostp,
                       apr_port_t *port);

@@ -2,7 +2,7 @@
 #ifndef MOD_REQUEST_H
 #define MOD_REQUEST_H
 
-/** @file mod_request.h  Keeping a request body for those who read it later. */
+/** @file mod_request.h  Keeping a request body for later readers. */
 #include "apr.h"
 #include "apr_buckets.h"
 #include "apr_optional.h"
@@ -14,7 +14,7 @@
 extern "C" {
 #endif
 
-/** The module that keeps bodies for those who read them again. */
+/** The module that keeps bodies for later readers. */
 extern module AP_MODULE_DECLARE_DATA request_module;
 
 /** Names of its filters: one keeps a body, one gives it out. */
@@ -29,7 +29,7 @@ typedef struct {
 
 /** Let sub-requests of @a r read the body that was kept. */
 APR_DECLARE_OPTIONAL_FN(void, ap_request_insert_filter, (request_rec * r));
-/** Let @a r read what comes from the client again. */
+/** Let @a r read the client's bytes again. */
 APR_DECLARE_OPTIONAL_FN(void, ap_request_remove_filter, (request_rec * r));
 
 #ifdef __cplusplus

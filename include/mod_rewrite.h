@@ -14,7 +14,7 @@
  */
 #define BRG_REWRITE_FIELDS_NOTE "rewrite-fields"
 
-/** Value of a key in r->pool, NULL if there is none. */
+/** Value of a key in r->pool, NULL if not found. */
 typedef char *(rewrite_mapfunc_t)(request_rec *r, char *key);
 APR_DECLARE_OPTIONAL_FN(void, ap_register_rewrite_mapfunc, (char *name, rewrite_mapfunc_t *func));
 

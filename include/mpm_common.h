@@ -3,9 +3,8 @@
 #define APACHE_MPM_COMMON_H
 
 /**
- * @file mpm_common.h
- * What every way of running processes and threads needs. For the supervisor's main thread, except hooks that
- * say otherwise.
+ * @file mpm_common.h Common needs of all ways of running processes and threads. For the
+ * supervisor's main thread, except hooks that say otherwise.
  */
 #include "ap_config.h"
 #include "ap_mpm.h"
@@ -41,7 +40,7 @@ typedef void ap_reclaim_callback_fn_t(int childnum, pid_t pid, ap_generation_t g
 /** Wait for all to end, more and more insistently if @a terminate. */
 AP_DECLARE(void)
 ap_reclaim_child_processes(int terminate, ap_reclaim_callback_fn_t *mpm_callback);
-/** Collect those that have ended; do not wait. */
+/** Collect ended processes; do not wait. */
 AP_DECLARE(void) ap_relieve_child_processes(ap_reclaim_callback_fn_t *mpm_callback);
 /* Processes without a slot. */
 AP_DECLARE(void) ap_register_extra_mpm_process(pid_t pid, ap_generation_t gen);
@@ -69,7 +68,7 @@ ap_core_child_status(server_rec *s, pid_t pid, ap_generation_t gen, int slot,
 /** Set TCP_NODELAY. Any thread. */
 AP_DECLARE(void) ap_sock_disable_nagle(apr_socket_t *s);
 
-/* Numbers of a user and group; "#123" is 123. They end the process if there is none. */
+/* Numbers of a user and group; "#123" is 123. They end the process if it is unknown. */
 AP_DECLARE(uid_t) ap_uname2id(const char *name);
 /** The same for a group. */
 AP_DECLARE(gid_t) ap_gname2id(const char *name);
@@ -97,7 +96,7 @@ AP_DECLARE(void) ap_mpm_pod_killpg(ap_pod_t *pod, int num);
 /* The same for processes with threads, with the manner of the end. */
 #define AP_MPM_PODX_RESTART_CHAR '$'
 #define AP_MPM_PODX_GRACEFUL_CHAR '!'
-/** What processes are told: to end at once, or when their requests are done. */
+/** Orders to processes: to end at once, or when their requests are done. */
 typedef enum {
     AP_MPM_PODX_NORESTART,
     AP_MPM_PODX_RESTART,
@@ -105,7 +104,7 @@ typedef enum {
 } ap_podx_restart_t;
 /** Make one in @a p. */
 AP_DECLARE(apr_status_t) ap_mpm_podx_open(apr_pool_t *p, ap_pod_t **pod);
-/** In a server process: what was told, 0 = nothing. Does not block. */
+/** In a server process: the order, 0 = nothing. Does not block. */
 AP_DECLARE(int) ap_mpm_podx_check(ap_pod_t *pod);
 /** Close both ends. */
 AP_DECLARE(apr_status_t) ap_mpm_podx_close(ap_pod_t *pod);
@@ -154,7 +153,7 @@ AP_DECLARE(const char *) ap_mpm_set_exception_hook(cmd_parms *cmd, void *dummy, 
 AP_DECLARE(const char *) ap_check_mpm(void);
 /** Print where the PID file is, for -D DUMP_RUN_CFG. */
 AP_DECLARE(void) ap_mpm_dump_pidfile(apr_pool_t *p, apr_file_t *out);
-/** Do what -k asks of the running server; the exit status goes to the first argument. */
+/** Carry out -k on the running server; the exit status goes to the first argument. */
 AP_DECLARE(int) ap_signal_server(int *exit_status, apr_pool_t *pconf);
 /** Take -k and -X off the command line. */
 AP_DECLARE(void) ap_mpm_rewrite_args(process_rec *process);

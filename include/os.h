@@ -2,7 +2,7 @@
 #ifndef APACHE_OS_H
 #define APACHE_OS_H
 
-/** @file os.h  What differs between operating systems: here, any Unix. */
+/** @file os.h  Differences between operating systems: here, any Unix. */
 #include "apr.h"
 #include "ap_config.h"
 

@@ -3,9 +3,9 @@
 #define APACHE_SCOREBOARD_H
 
 /**
- * @file scoreboard.h
- * What each worker of each server process is doing, in memory shared by all of them. A slot is written by its
- * own worker and read by any process without a lock: readers may see a half-updated one.
+ * @file scoreboard.h The state of each worker of each server process, in memory shared by all of
+ * them. A slot is written by its own worker and read by any process without a lock: readers may see
+ * a half-updated one.
  */
 #include <sys/time.h>
 #include <sys/times.h>
@@ -49,7 +49,7 @@ typedef enum {
     SB_SHARED = 2
 } ap_scoreboard_e;
 
-/** What one thread does, see below. */
+/** The state of one thread, see below. */
 typedef struct worker_score worker_score;
 /** One worker. Strings end with NUL, cut if need be. */
 struct worker_score {
@@ -91,7 +91,7 @@ typedef struct {
 #endif
 } global_score;
 
-/** What one server process does, see below. */
+/** The state of one server process, see below. */
 typedef struct process_score process_score;
 /** One server process. */
 struct process_score {
@@ -99,7 +99,7 @@ struct process_score {
     ap_generation_t generation;
     char quiescing;
     char not_accepting;
-    apr_uint32_t connections; /**< in all; then by what they wait for */
+    apr_uint32_t connections; /**< in all; then by state */
     apr_uint32_t write_completion;
     apr_uint32_t lingering_close;
     apr_uint32_t keep_alive;
@@ -133,7 +133,7 @@ AP_DECLARE(int) ap_create_scoreboard(apr_pool_t *p, ap_scoreboard_e t);
 AP_DECLARE(apr_status_t) ap_cleanup_scoreboard(void *d);
 /** 1 if it was made. */
 AP_DECLARE(int) ap_exists_scoreboard_image(void);
-/** Attach to one that another process has made. */
+/** Attach to another process's scoreboard. */
 AP_DECLARE(apr_status_t) ap_reopen_scoreboard(apr_pool_t *p, apr_shm_t **shm, int detached);
 /** Lay it out in memory of ap_calc_scoreboard_size() bytes. */
 AP_DECLARE(void) ap_init_scoreboard(void *shared_score);
@@ -176,11 +176,11 @@ AP_DECLARE(int) ap_update_global_status(void);
 AP_DECLARE(int) ap_find_child_by_pid(apr_proc_t *pid); /**< -1: not one of ours */
 /** The entry that a handle stands for. */
 AP_DECLARE(worker_score *) ap_get_scoreboard_worker(ap_sb_handle_t *sbh);
-/** The entry of a place, NULL if there is none. */
+/** The entry of a place, NULL if out of range. */
 AP_DECLARE(worker_score *) ap_get_scoreboard_worker_from_indexes(int child_num, int thread_num);
 /** A consistent enough copy. */
 AP_DECLARE(void) ap_copy_scoreboard_worker(worker_score *dest, int child_num, int thread_num);
-/** The entry of a process, NULL if there is none. */
+/** The entry of a process, NULL if out of range. */
 AP_DECLARE(process_score *) ap_get_scoreboard_process(int x);
 /** The entry of the whole server. */
 AP_DECLARE(global_score *) ap_get_scoreboard_global(void);

@@ -39,7 +39,8 @@ ap_cookie_remove(request_rec *r, const char *name, const char *attrs, ...) AP_FN
 /** The same by Set-Cookie2. */
 AP_DECLARE(apr_status_t)
 ap_cookie_remove2(request_rec *r, const char *name2, const char *attrs2, ...) AP_FN_ATTR_SENTINEL;
-/** *val NULL if there is none, or more than one. @a remove: take it from the request. */
+/** *val NULL if the cookie is missing, or comes more than once. @a remove: take it from the
+ * request. */
 AP_DECLARE(apr_status_t)
 ap_cookie_read(request_rec *r, const char *name, const char **val, int remove);
 /** APR_EGENERAL if it cannot stand in a cookie. */

@@ -17,10 +17,10 @@
 extern "C" {
 #endif
 
-/** What to read. */
+/** Modes of reading. */
 typedef enum {
     AP_MODE_READBYTES,   /**< at most so many bytes */
-    AP_MODE_GETLINE,     /**< to the end of a line, or what is there */
+    AP_MODE_GETLINE,     /**< to the end of a line, or the bytes at hand */
     AP_MODE_EATCRLF,     /**< drop line ends; is there anything after them? */
     AP_MODE_SPECULATIVE, /**< as READBYTES, but the bytes stay */
     AP_MODE_EXHAUSTIVE,  /**< everything to the end */
@@ -159,7 +159,8 @@ AP_DECLARE_NONSTD(apr_status_t)
 ap_fprintf(ap_filter_t *f, apr_bucket_brigade *bb, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* ---- What a filter does to the protocol ---------------------------------------------------------------- */
+/* ---- Effects of a filter on the protocol
+ * ------------------------------------------------------------ */
 
 /** Set the flags below for all instances of the filter. */
 AP_DECLARE(void) ap_filter_protocol(ap_filter_t *f, unsigned int proto_flags);

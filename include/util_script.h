@@ -2,7 +2,7 @@
 #ifndef APACHE_UTIL_SCRIPT_H
 #define APACHE_UTIL_SCRIPT_H
 
-/** @file util_script.h  What CGI and its kin need: variables, and the head of a script's output. */
+/** @file util_script.h  For CGI and its kin: variables, and the head of a script's output. */
 #include "apr_buckets.h"
 #include "ap_config.h"
 #include "httpd.h"
@@ -24,7 +24,7 @@ extern "C" {
 AP_DECLARE(char **) ap_create_environment(apr_pool_t *p, apr_table_t *t);
 /** Length of @a uri without @a path_info at its end. */
 AP_DECLARE(int) ap_find_path_info(const char *uri, const char *path_info);
-/* Fill r->subprocess_env: CGI's own variables; those that every request has. */
+/* Fill r->subprocess_env: CGI's own variables; variables of every request. */
 AP_DECLARE(void) ap_add_cgi_vars(request_rec *r);
 /** Variables that are the same for all kinds of scripts, into r->subprocess_env. */
 AP_DECLARE(void) ap_add_common_vars(request_rec *r);

@@ -35,11 +35,13 @@ AP_DECLARE(void) ap_varbuf_strmemcat(struct ap_varbuf *vb, const char *str, int 
 AP_DECLARE(char *)
 ap_varbuf_pdup(apr_pool_t *p, struct ap_varbuf *vb, const char *prepend, apr_size_t prepend_len,
                const char *append, apr_size_t append_len, apr_size_t *new_len);
-/** Append what ap_pregsub_ex would give. APR_ENOMEM if the whole is longer than @a maxlen (0: no limit). */
+/** Append the result of ap_pregsub_ex. APR_ENOMEM if the whole is longer than @a maxlen (0: no
+ * limit). */
 AP_DECLARE(apr_status_t)
 ap_varbuf_regsub(struct ap_varbuf *vb, const char *input, const char *source, apr_size_t nmatch,
                  ap_regmatch_t pmatch[], apr_size_t maxlen);
-/** ap_cfg_getline into it, in place of what it held. APR_ENOSPC if the line is longer than @a max_len. */
+/** ap_cfg_getline into it, in place of its content. APR_ENOSPC if the line is longer than @a
+ * max_len. */
 AP_DECLARE(apr_status_t)
 ap_varbuf_cfg_getline(struct ap_varbuf *vb, ap_configfile_t *cfp, apr_size_t max_len);
 

@@ -10,7 +10,7 @@
 extern "C" {
 #endif
 
-/** Read and parse the body. OK, with *pdoc NULL if there is none, or a status. Blocks. */
+/** Read and parse the body. OK, with *pdoc NULL if there is no body, or a status. Blocks. */
 AP_DECLARE(int) ap_xml_parse_input(request_rec *r, apr_xml_doc **pdoc);
 
 #ifdef __cplusplus

@@ -3,7 +3,7 @@
 #define BRIGADE_ALLOCATOR_PRIVATE_H
 
 /*
- * What an allocator is, for pools. Sizes are bytes unless a name says units; a unit is 4096 bytes.
+ * The structure of an allocator, for pools. Sizes are bytes unless a name says units; a unit is 4096 bytes.
  *
  * Nodes come from the allocator's memory system, or from malloc where it has none, and are kept on
  * lists by size when they are freed. An allocator is *direct* when its system keeps free memory by
@@ -36,7 +36,7 @@ struct apr_allocator_t {
     unsigned char direct;      /* lists unused */
     unsigned char keeps_nodes; /* keeps nodes when it is kept for the thread's next one */
     unsigned char per_block;   /* pools ask the system for every block */
-    unsigned char traced;      /* what its pools do is recorded */
+    unsigned char traced;      /* calls of its pools are recorded */
     unsigned char has_reserve; /* hands out up to ALLOCATOR_RESERVE after a refusal */
     signed char scope;         /* of the stack; -1: none */
     unsigned char limit_hit;   /* the system refused since the last apr_pool_clear of the owner */
@@ -71,7 +71,7 @@ void allocator_release_kept(apr_allocator_t *a);
 void allocator_release(apr_allocator_t *a, apr_memnode_t *nodes);
 
 /** The chunk of a kept pool, which is no pool any more (apr_pools_life.c). NULL: the newest has not
- * so many bytes, or there is none. */
+ * so many bytes, or no pool is kept. */
 apr_memnode_t *pool_ended_chunk(apr_allocator_t *a, apr_size_t size);
 
 /** A block for a per-block pool, or NULL. *from_reserve: the system refused it; pass that to

@@ -126,7 +126,7 @@ static __attribute__((noinline)) apr_memnode_t *allocator_node_make(apr_allocato
         return node;
     node = allocator_ask(a, size);
     if (node == NULL && (a->stocked != 0 || a->ended != NULL)) {
-        allocator_release_kept(a); /* what is kept may be what a limit counts */
+        allocator_release_kept(a); /* kept memory may be counted by a limit */
         node = allocator_ask(a, size);
     }
     if (node == NULL) {

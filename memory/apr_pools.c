@@ -2,7 +2,7 @@
 /*
  * APR's pools on memory systems: allocation.
  *
- * The common case is in pool_inline.h. This is what happens when the current chunk is full, and in
+ * The common case is in pool_inline.h. This is the case of a full chunk, and in
  * pools that ask their memory system for every block.
  */
 #include "pool_private.h"

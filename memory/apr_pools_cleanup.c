@@ -3,8 +3,8 @@
  * APR's pools on memory systems: cleanups.
  *
  * Each record leaves its list before its function runs, so that a cleanup may register and remove
- * others; those that it registers run next. Records are reused within a pool. A NULL pool is
- * tolerated, as APR does.
+ * others; new ones run next. Records are reused within a pool. A NULL pool is tolerated, as APR
+ * does.
  */
 #include "pool_private.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * APR's pools on memory systems: what code that was compiled with APR_POOL_DEBUG calls. The place
+ * APR's pools on memory systems: entries for code that was compiled with APR_POOL_DEBUG. The place
  * of the call, which these functions are told, is of no use here: memory systems that record places
  * find them by themselves.
  */

@@ -3,7 +3,7 @@
  * APR's pools on memory systems: apr_psprintf and apr_pvsprintf.
  *
  * Text is formatted where it will stay: into the room that the current chunk has, then, should that
- * not be enough, into a chunk of twice the size to which what is there is copied. Such a chunk
+ * not be enough, into a chunk of twice the size, with a copy of the text so far. Such a chunk
  * becomes the pool's when the text is complete; until then nothing of the pool has changed.
  *
  * In a per-block pool the text grows in one block, which is the newest, and is cut to its length at
@@ -13,7 +13,7 @@
 #include "apr_lib.h"
 #include <stdarg.h>
 
-#define FORMAT_FIRST 256 /* room that is begun with where there is none */
+#define FORMAT_FIRST 256 /* first size of an empty buffer */
 
 typedef struct format_state {
     apr_vformatter_buff_t out; /* first: APR hands this back */

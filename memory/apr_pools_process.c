@@ -2,9 +2,8 @@
 /*
  * APR's pools on memory systems: processes that end with a pool.
  *
- * Those that ended already are left alone. The rest are told to end in the way that was asked for;
- * those that have a time to do so are looked at now and then, ever more seldom, and killed when 3
- * seconds are over.
+ * Ended ones are left alone. The rest are told to end in their registered way; those with a grace
+ * time are looked at now and then, ever more seldom, and killed when 3 seconds are over.
  */
 #include "pool_private.h"
 #include "apr_time.h"

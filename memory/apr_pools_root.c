@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* APR's pools on memory systems: the pool of all pools, and what pools tell of themselves. */
+/* APR's pools on memory systems: the pool of all pools, and figures of pools. */
 #include "pool_private.h"
 
 apr_pool_t *pool_root;

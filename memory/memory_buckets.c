@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What happens to buffers: how many there are made, how often one is referred to once more, and
- * what is copied.
+ * Figures of buffers: how many there are made, how often one is referred to once more, and
+ * copied bytes.
  *
  * Buckets with a buffer are made, copied and split by a few functions of APR-util. They are here
  * once more, counting, and the program exports them, so that libaprutil and modules use these.

@@ -5,7 +5,7 @@
 /**
  * Find out whether APR and APR-util call the pools of this program. To be called once, after
  * apr_initialize().
- * @return NULL, or what is wrong
+ * @return NULL, or a message
  */
 const char *memory_check(void);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a build with stock APR pools has too: the names of scopes, as in directives and reports. */
+/* The part that a build with stock APR pools has too: the names of scopes, as in directives and reports. */
 #include "memory_scope.h"
 #include <strings.h>
 

@@ -2,9 +2,9 @@
 /*
  * Stacks of memory systems, and which one each scope uses.
  *
- * A specification is split at the lowest system that serves one thread only: what is below is built
- * once, what is from there up is built for each allocator. `limit(16M) arena` so becomes one arena,
- * and a limit per request.
+ * A specification is split at the lowest system that serves one thread only: systems below are
+ * built once, it and those above for each allocator. `limit(16M) arena` so becomes one arena, and a
+ * limit per request.
  *
  * A stack is described in a pool on malloc, of its own: the first one is made before there are any
  * others.
@@ -134,7 +134,7 @@ const char *memory_stack_spec(const memory_stack *stack)
     return stack != NULL ? stack->spec : "malloc";
 }
 
-/* ---- what was refused ---- */
+/* ---- refusals ---- */
 
 static __thread memory_refused refused_last __attribute__((tls_model("initial-exec")));
 
@@ -251,7 +251,7 @@ BRG_DECLARE(const struct brg_sms *) brg_scope_system(brg_scope scope, int n)
     return s;
 }
 
-/* ---- virtual hosts with systems of their own ---- */
+/* ---- virtual hosts and sections with systems of their own ---- */
 
 typedef struct memory_host {
     struct memory_host *next;

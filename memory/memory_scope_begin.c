@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What scopes draw from until the configuration says something else, and where it says nothing.
+ * The memory systems of scopes before a configuration is read, and where it names none.
  *
  *     BRIGADE_MEMORY                  the memory system of every scope; "arena" when it is not set
  *     BRIGADE_MEMORY_PROCESS, ...     that of one scope

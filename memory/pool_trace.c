@@ -2,9 +2,9 @@
 /*
  * Recording: see pool_trace.h.
  *
- * A cleared block is recognized afterwards, by what its pool counted as cleared in the meantime.
- * A cleanup whose record is one that was used before leaves no trace: as many k steps are written
- * as cleanups were registered at once.
+ * A cleared block is recognized afterwards, by the number of bytes that its pool cleared in the
+ * meantime. A cleanup whose record was used before leaves no trace: as many k steps are written as
+ * cleanups were registered at once.
  */
 #include "pool_trace.h"
 #include "brigade/assert.h"
@@ -28,7 +28,7 @@ typedef struct pool_trace {
     trace_step *steps;
     apr_size_t steps_n, room;
     apr_uint64_t used;                /* bit i: there is a pool i */
-    apr_uint64_t zeroed[TRACE_POOLS]; /* what each pool had cleared when it was last looked at */
+    apr_uint64_t zeroed[TRACE_POOLS]; /* bytes that each pool had cleared at the last look */
     apr_size_t last[TRACE_POOLS];     /* step of its newest block, plus 1; 0: none */
     int broken;                       /* cannot be recorded: it is left out */
 } pool_trace;
@@ -90,7 +90,7 @@ static void trace_mark_cleared(pool_trace *t, const apr_pool_t *p)
         t->steps[last - 1].what = 'z';
 }
 
-/* What to record in, or NULL. */
+/* The trace, or NULL. */
 static pool_trace *trace_of(const apr_pool_t *p)
 {
     pool_trace *t = p->allocator->trace;
@@ -166,8 +166,8 @@ void pool_trace_created(apr_pool_t *p, const apr_pool_t *parent)
     trace_add(t, 'p', number, parent != NULL ? parent->traced : 0);
 }
 
-/* What a pool cleared is counted in the pool above, and not by itself, when it is cleared or ends.
- */
+/* Memory that a pool cleared is counted in the pool above, and not by itself, when it is cleared or
+ * ends. */
 static void trace_hand_up(pool_trace *t, const apr_pool_t *p)
 {
     if (p->parent != NULL && p->parent->traced != 0 && p->parent->allocator == p->allocator)

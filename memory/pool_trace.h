@@ -3,7 +3,7 @@
 #define BRIGADE_POOL_TRACE_H
 
 /*
- * Recording what requests do with their pools, as brigade-membench replays it.
+ * Traces of the calls that requests make of their pools; brigade-membench replays them.
  *
  * Recorded requests have per-block pools, so that each step calls these functions. Pools that are not
  * recorded have no test for it. Steps are collected in a buffer of the request, which moves from thread
@@ -27,7 +27,7 @@ typedef struct pool_trace_file {
     void (*ended)(int error);
 } pool_trace_file;
 
-/** The first lines of a trace: what it is, a remark, and the connection. */
+/** The first lines of a trace: its kind, a remark, and the connection. */
 #define POOL_TRACE_HEAD "# brigade-memory-trace 1\n"
 
 /** Record to @a file, which stays while pools do; NULL: no more. Before threads begin. */
@@ -50,7 +50,7 @@ void pool_trace_told(const apr_pool_t *p);
 
 void pool_trace_cleared(apr_pool_t *p);
 
-/** The pool has ended but for its memory; that of the request writes what was recorded. */
+/** The pool has ended but for its memory; that of the request writes the trace. */
 void pool_trace_destroyed(apr_pool_t *p);
 
 /** A pool goes on with another allocator. */

@@ -2,7 +2,7 @@
 #ifndef BRIGADE_PRELOAD_PRIVATE_H
 #define BRIGADE_PRELOAD_PRIVATE_H
 
-/** Write what was used so far. @a file NULL: to standard error. Threads: any. */
+/** Write the use of memory so far. @a file NULL: to standard error. Threads: any. */
 void preload_report(const char *file);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The report of the preloaded layer: what pools did, and what each memory system below them did. */
+/* The report of the preloaded layer: figures of pools, and of each memory system below them. */
 #include "memory_scope.h"
 #include "preload_private.h"
 #include <inttypes.h>

@@ -161,7 +161,7 @@ BRG_DECLARE(void *) brg_sms_resize(brg_sms *s, void *block, size_t old_bytes, si
     return moved;
 }
 
-/* Everything is taken back: what all threads freed becomes what they were given. */
+/* Everything is taken back: the freed bytes of all threads become equal to the given ones. */
 static void dispatch_count_reset(brg_sms *s)
 {
     sms_slot *slot = atomic_load_explicit(&s->counts->slots, memory_order_acquire);

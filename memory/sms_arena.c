@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Arenas: see sms_arena.h for what there is. Allocating and freeing on a cell's own thread takes no
+ * Arenas: sms_arena.h describes them. Allocating and freeing on a cell's own thread takes no
  * lock and no atomic instruction.
  *
  * The last region of a class that has free cells stays where it is, so that a single request at a

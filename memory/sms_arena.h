@@ -4,7 +4,7 @@
 
 /*
  * An arena system has a *local* arena for each thread. A local arena takes *regions* from the
- * parent and cuts each into *cells* of one size class; what is larger than a quarter of a region
+ * parent and cuts each into *cells* of one size class; a block above a quarter of a region
  * gets a region of its own.
  *
  * A region is in exactly one list of its home: avail[class] (it has a free cell), full, or empty
@@ -12,7 +12,7 @@
  * regions and lists. Any other thread that frees a cell pushes it on the home's remote list, and
  * the owner takes that whole list at its next call.
  *
- * The owner may sleep for long, and what others freed with it. So an arena whose thread made no call for a while can be tidied
+ * The owner may sleep for long, and with it the cells that others freed. So an arena whose thread made no call for a while can be tidied
  * by another thread (sms_arena_idle.c).
  *
  * In each region: used <= capacity, and used + cells on its free list + cells never bumped ==
@@ -72,7 +72,7 @@ typedef struct arena_sms {
     size_t class_bytes[ARENA_CLASSES]; /* without heads */
 } arena_sms;
 
-/* What next is in a cell that is handed out. Never an address of a cell. */
+/* The value of next in a cell that is handed out. Never an address of a cell. */
 #define ARENA_LIVE ((arena_cell *)(uintptr_t)0xa11ca7ed)
 
 /* sms_arena.c */
@@ -124,11 +124,11 @@ const char *arena_verify(const brg_sms *s);
 /** Send a cell home. Any thread. */
 void arena_remote_push(arena_local *home, arena_cell *cell);
 
-/** Take back what other threads sent. Owner, or who holds counts->lock of a system whose slot has
- * no owner. */
+/** Take back the cells that other threads sent. Owner, or the holder of counts->lock of a system
+ * whose slot has no owner. */
 void arena_remote_drain(arena_local *local);
 
-/** Take what came home to slots that no thread has, and give it to the parent. */
+/** Take the cells that came home to slots without a thread, and give them to the parent. */
 void arena_remote_drain_orphans(brg_sms *s);
 
 static inline int arena_remote_waiting(arena_local *local)
@@ -136,7 +136,7 @@ static inline int arena_remote_waiting(arena_local *local)
     return atomic_load_explicit(&local->remote, memory_order_relaxed) != NULL;
 }
 
-/** All that the arena does not need, for a thread that is idle or ended: what others freed is taken
+/** All that the arena does not need, for a thread that is idle or ended: cells that others freed are taken
  * home, regions without use go to the parent but for @a keep bytes, and so does the memory behind large free cells in the
  * others. */
 void arena_tidy(arena_local *local, size_t keep);
@@ -154,8 +154,8 @@ void arena_idle(brg_sms *s);
 /** The owner found its arena taken. Returns when it has it, busy. */
 void arena_enter_slowly(arena_local *local);
 
-/* What orders the owner's two accesses, of which it makes millions, costs nothing there: the other thread pays for both with
- * membarrier(). ThreadSanitizer does not know that call. */
+/* The order of the owner's two accesses, of which it makes millions, costs nothing there: the other
+ * thread pays for both with membarrier(). ThreadSanitizer does not know that call. */
 #if SMS_TSAN
 #define ARENA_ORDER memory_order_seq_cst
 #else

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Looking at arenas from outside: whose a block is, and whether what sms_arena.h states is so. */
+/* Looking at arenas from outside: the owner of a block, and the invariants of sms_arena.h. */
 #include "sms_arena.h"
 
 static int arena_list_owns(const arena_region *r, const char *block)

@@ -2,11 +2,12 @@
 /*
  * Arenas of threads that are idle.
  *
- * A module may have dozens of threads that each serve a while and then sleep. What they keep for the next time, and what others
- * gave back to them meanwhile, is more than the server needs. So every few seconds somebody tidies the arenas whose threads made
- * no call since the last time. All arenas of a system that are idle share what one may keep.
+ * A module may have dozens of threads that each serve a while and then sleep. Their reserves, and
+ * blocks that others gave back to them meanwhile, are more than the server needs. So every few
+ * seconds somebody tidies the arenas whose threads made no call since the last time. All arenas of
+ * a system that are idle share what one may keep.
  *
- * The owner says `busy` and then looks at `taken`; who wants the arena says `taken` and then looks at `busy`. One of the two sees
+ * The owner says `busy` and then looks at `taken`; another thread says `taken` and then looks at `busy`. One of the two sees
  * the other, if neither processor has its store after its load. The owner has no barrier for that: membarrier() makes every
  * running thread of the process have one. Without membarrier() arenas of threads are left alone.
  */
@@ -54,7 +55,7 @@ void arena_enter_slowly(arena_local *local)
 
     do {
         arena_leave(local);
-        pthread_mutex_lock(lock); /* held by who took it */
+        pthread_mutex_lock(lock); /* held by the thread that took it */
         pthread_mutex_unlock(lock);
         atomic_store_explicit(&local->busy, 1, memory_order_seq_cst);
     } while (atomic_load_explicit(&local->taken, memory_order_seq_cst));
@@ -73,7 +74,7 @@ static int idle_look(sms_slot *slot)
     return idle && atomic_load(&slot->owner) != NULL;
 }
 
-/* Take those that are idle and have something to give. @return how many are idle */
+/* Take the idle ones that have something to give. @return how many are idle */
 static size_t idle_take_all(sms_slot *slot, size_t *taken)
 {
     size_t n = 0;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Cells of one size, for the blocks of bucket allocators, which ask for the same all the time. What
- * is larger than a cell goes to the parent, both ways; the size that the caller tells says which it
- * was.
+ * Cells of one size, for the blocks of bucket allocators, which ask for the same all the time.
+ * Larger blocks go to the parent, both ways; the size from the caller tells them apart.
  */
 #include "sms_private.h"
 #include "brigade/assert.h"

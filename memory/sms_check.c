@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Conformance: what every kind's table must have. Asked for each system that is built from a
+/* Conformance: the members that every kind's table must have. Asked for each system that is built from a
  * specification. */
 #include "sms_private.h"
 

@@ -33,7 +33,7 @@ static sms_slot *counts_slots(const brg_sms *s)
     return atomic_load_explicit(&s->counts->slots, memory_order_acquire);
 }
 
-/* What this thread had becomes free for another one. Called with the list of all systems locked. */
+/* The slot of this thread becomes free for another one. Called with the list of all systems locked. */
 static void counts_abandon(brg_sms *s, const void *self)
 {
     sms_slot *slot;
@@ -43,7 +43,7 @@ static void counts_abandon(brg_sms *s, const void *self)
         if (atomic_load_explicit(&slot->owner, memory_order_relaxed) != self)
             continue;
         sms_count_drift(s, slot);
-        /* Before the kind clears up: who gives a block back from now on sees that nobody else will.
+        /* Before the kind clears up: a thread that gives a block back from now on sees that no other will.
          */
         atomic_store(&slot->owner, NULL);
         if (s->counts->rules != NULL && s->counts->rules->end != NULL)

@@ -17,7 +17,7 @@ typedef struct fault_sms {
     _Atomic uint64_t calls;
 } fault_sms;
 
-/* A number that looks random, from one that does not (the finaliser of splitmix64). */
+/* A number that looks random, from any number (the finaliser of splitmix64). */
 static uint64_t fault_mix(uint64_t x)
 {
     x += 0x9e3779b97f4a7c15u;

@@ -4,7 +4,7 @@
  *
  * Under the address sanitizer or valgrind the block has exactly the size asked for, from malloc,
  * and they see everything. Without them each block lies between two zones of a known pattern which
- * are looked at when it is freed, and waits in a queue, overwritten, for a while: who writes to it
+ * are looked at when it is freed, and waits in a queue, overwritten, for a while: a write to it
  * there is found when it leaves.
  *
  * On top of another kind than the operating system blocks come from there instead, with zones, and

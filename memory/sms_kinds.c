@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kinds of memory systems by name: what is built in, and what modules add. */
+/* The kinds of memory systems by name: built-in ones, and those of modules. */
 #include "sms_private.h"
 #include <stdio.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 
 /**
  * @file sms_kinds.h
- * Kinds of memory systems that modules registered, for those who read a configuration.
+ * Kinds of memory systems that modules registered, for readers of a configuration.
  */
 #include "brigade/sms.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A ceiling on live bytes. Each user has an instance of its own: a request's pools share one and
- * are refused what goes beyond it. The parent is asked for exactly what the user asks for, so the
- * instance itself holds nothing.
+ * are refused the bytes beyond it. The parent gets exactly the user's requests, so the instance
+ * itself holds nothing.
  */
 #include "sms_private.h"
 #include "brigade/assert.h"

@@ -36,7 +36,7 @@ static size_t os_rounded(const brg_sms *s, size_t bytes)
     return SMS_ROUND(bytes, unit);
 }
 
-/* Pointers to leak-checked memory may stand in what we map: the leak checker has to be told to look
+/* Pointers to leak-checked memory may stand in mapped memory: the leak checker has to be told to look
  * there. */
 #if SMS_ASAN
 #include <sanitizer/lsan_interface.h>
@@ -54,7 +54,7 @@ static void *os_map(size_t bytes)
     return at != MAP_FAILED ? at : NULL;
 }
 
-/* A mapping that begins at a multiple of OS_HUGE: one that is larger, with both ends cut off. */
+/* A mapping that begins at a multiple of OS_HUGE: a larger one, with both ends cut off. */
 static void *os_map_huge(size_t bytes)
 {
     char *wide = os_map(bytes + OS_HUGE), *at;
@@ -96,7 +96,7 @@ static void os_free(brg_sms *s, void *block, size_t bytes)
 }
 
 /* A move by the kernel would lose the alignment for huge pages. And ThreadSanitizer does not see
- * that mremap() gives pages another address: it takes what another thread had there before for a
+ * that mremap() gives pages another address: it takes another thread's earlier data there for a
  * race. */
 static int os_moves_by_copy(const brg_sms *s, size_t was, size_t rounded)
 {

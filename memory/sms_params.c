@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parameters of memory systems, sizes, and what is said when they are wrong. */
+/* Parameters of memory systems, sizes, and messages about wrong ones. */
 #include "sms_private.h"
 #include <stdarg.h>
 #include <stdio.h>

@@ -3,9 +3,9 @@
 #define BRIGADE_SMS_PRIVATE_H
 
 /*
- * What the built-in kinds share: counters, the per-thread slots that hold them, and a few tools.
+ * Common parts of the built-in kinds: counters, the per-thread slots that hold them, and a few tools.
  *
- * A *slot* is what one thread has of one system: its counters, and behind them whatever the kind
+ * A *slot* is the part of one thread in one system: its counters, and behind them whatever the kind
  * wants to keep per thread (an arena). A system for one thread has a single slot. Slots outlive
  * their threads: when a thread ends, its slot is left without an owner and the next new thread
  * adopts it, counters and all.
@@ -28,7 +28,7 @@
 /* Larger requests are refused before a kind is called, so that kinds may add headers without a check. */
 #define SMS_LARGEST ((size_t)PTRDIFF_MAX - ((size_t)1 << 32))
 
-/* A thread of a system for many tells the others what it holds when this much has changed. */
+/* A thread of a system for many publishes its sum when it has changed by so much. */
 #define SMS_DRIFT_BYTES 65536
 
 #define SMS_ROUND(n, to) (((n) + ((to)-1)) & ~(size_t)((to)-1))
@@ -50,13 +50,13 @@ typedef struct sms_slot {
     _Alignas(16) unsigned char state[];
 } sms_slot;
 
-/* What a kind with state per thread gives to sms_make_threaded(). The callbacks run under
+/* Callbacks of a kind with state per thread, for sms_make_threaded(). The callbacks run under
  * counts->lock. */
 typedef struct sms_slot_rules {
     size_t state_bytes;
     void (*begin)(brg_sms *s, void *state); /* a new slot, zeroed */
     void (*end)(brg_sms *s, void *state);   /* its thread ended: keep nothing that nobody uses */
-    /* Give back what threads that made no call since the last time keep. Without counts->lock; may be NULL. */
+    /* Give back the reserves of threads that made no call since the last time. Without counts->lock; may be NULL. */
     void (*idle)(brg_sms *s);
 } sms_slot_rules;
 
@@ -65,13 +65,14 @@ struct brg_sms_counts {
     const sms_slot_rules *rules;
     sms_slot *_Atomic slots;
     pthread_mutex_t lock;
-    char apart[64]; /* what all threads write is in no cache line that each reads at every call */
-    _Atomic int64_t live;       /* sum of what slots told, for high_water */
+    /* members that all threads write are in no cache line that each reads at every call */
+    char apart[64];
+    _Atomic int64_t live;       /* published sums of all slots, for high_water */
     _Atomic int64_t high_water; /* most of live */
     char behind[64];
     sms_counters base; /* sums at the last reset of the counters */
-    struct brg_sms *next,
-        **link; /* all systems with slots per thread or a lock; link NULL: not listed */
+    /* all systems with slots per thread or a lock; link NULL: not listed */
+    struct brg_sms *next, **link;
 };
 
 /** A system with a slot per thread and state in each. NULL when memory is out. */
@@ -183,7 +184,7 @@ static inline uint64_t sms_slot_calls(const sms_slot *slot)
 /** The value of a size parameter. @return NULL or a message */
 const char *sms_param_size(const brg_sms_param *param, size_t least, size_t most, size_t *out,
                            apr_pool_t *p);
-/** 1 if @a param is called so, or has no name and is the first positional one that the kind takes.
+/** 1 if @a param has that name, or has no name and is the first positional one that the kind takes.
  */
 int sms_param_is(const brg_sms_param *param, const char *name);
 /** The refusal of a parameter that a kind does not know. */
@@ -195,7 +196,7 @@ const char *sms_format_size(size_t bytes, char *buffer);
 
 #define SMS_MESSAGE 640 /* longest message */
 
-/** NULL: there is none of this name. */
+/** NULL: unknown. */
 const sms_kind *sms_kind_find(const char *name);
 /** A message about a specification, with all kinds that there are. */
 const char *sms_kinds_told(const char *message, apr_pool_t *p);
@@ -204,7 +205,7 @@ int sms_kind_builtin(const sms_kind *kind);
 /** Bytes to keep in reserve where a specification does not say. 0: no limit */
 size_t sms_default_keep(void);
 
-/** What is wrong with a kind's table, or NULL (sms_check.c). */
+/** A message about a kind's table, or NULL (sms_check.c). */
 const char *sms_check_ops(const brg_sms_ops *ops);
 
 /** A broken invariant or a caller's misuse: say it on stderr and abort. */
@@ -214,7 +215,7 @@ void sms_panic(const brg_sms *s, const char *what, const void *block)
 extern brg_sms_create_fn sms_system_create, sms_trivial_create, sms_blocks_create, sms_arena_create,
     sms_tracking_create, sms_guard_create, sms_limit_create, sms_fault_create, sms_os_create;
 
-/* Poison: what is free shows when it is touched, under the address sanitizer. */
+/* Poison: the address sanitizer shows each access to free memory. */
 #if defined(__SANITIZE_ADDRESS__)
 #define SMS_ASAN 1
 #elif defined(__has_feature)

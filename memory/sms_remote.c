@@ -5,7 +5,7 @@
  * while somebody holds its address.
  *
  * When the home has lost its thread nobody would look at the list. The thread that ended says so
- * before it drains for the last time, and who pushes looks after the push: one of the two sees the
+ * before it drains for the last time, and a pusher looks after the push: one of the two sees the
  * other.
  */
 #include "sms_arena.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The C library: one malloc for each block, which is what valgrind and sanitizers want to see. */
+/* The C library: one malloc for each block, as valgrind and sanitizers want to see it. */
 #include "sms_private.h"
 #include <stddef.h>
 #include <stdlib.h>

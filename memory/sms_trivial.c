@@ -3,7 +3,7 @@
  * The classic pool allocator: nodes from the parent, kept on lists by size when they are freed, for
  * one thread.
  *
- * What is asked for is mostly a pool's chunk, and gets a node of its own. Small blocks are bumped
+ * Most blocks are a pool's chunk, and get a node of their own. Small blocks are bumped
  * inside a node and go to a list by size when they are freed; their node stays until everything is
  * taken back.
  */

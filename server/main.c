@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The program. A start reads the configuration twice, as modules expect: once to find out whether
- * it is usable and what a -k command is meant for, then afresh to serve. */
+/* The program. A start reads the configuration twice, as modules expect: once to test it and to see
+ * the purpose of a -k command, then afresh to serve. */
 #include "httpd.h"
 #include "http_config.h"
 #include "http_core.h"
@@ -53,7 +53,7 @@ static void main_signal(process_rec *process, const main_options *options)
         mpm_process_exit(process, status);
 }
 
-/* The first reading: all checks, and what they are made for. */
+/* The first reading: all checks, and commands that need no more. */
 static void main_first_pass(process_rec *process, const main_options *options)
 {
     apr_status_t rv;
@@ -105,7 +105,8 @@ static int main_serve(process_rec *process)
     return 0; /* it was told to end */
 }
 
-/* -V: of the configuration the process model alone is of interest. One that cannot be read leaves it as it is by default. */
+/* -V: of the configuration the process model alone is of interest. A configuration that cannot be
+ * read leaves the default. */
 static void main_show_settings(process_rec *process, const main_options *options)
 {
     ap_run_mode = AP_SQ_RM_CONFIG_TEST;

@@ -22,7 +22,7 @@ typedef struct compress_ctx {
     const compress_coder *coder;
     void *state;
     apr_bucket_brigade *out;
-    char *buffer; /* NULL, or the one that is being filled */
+    char *buffer; /* NULL, or the buffer that is being filled */
     apr_size_t room, used;
     apr_size_t held; /* bytes in out */
     apr_off_t taken, given;
@@ -130,7 +130,7 @@ static void run_notes(request_rec *r, const compress_ctx *ctx)
                   ctx->coder->filter, ctx->taken, ctx->given);
 }
 
-/* What is no data goes on in its place. */
+/* Metadata goes on in its place. */
 static apr_status_t run_metadata(ap_filter_t *f, compress_ctx *ctx, apr_bucket *b)
 {
     const int eos = APR_BUCKET_IS_EOS(b), flush = APR_BUCKET_IS_FLUSH(b);

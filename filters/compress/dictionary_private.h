@@ -4,8 +4,9 @@
 
 /**
  * @file dictionary_private.h
- * Between dictionary.c (requests and fields of RFC 9842) and dictionary_store.c: contents of files that clients may have as dictionaries, and
- * what other files became with them. In memory of the process, bounded; what was not used the longest goes first.
+ * Between dictionary.c (requests and fields of RFC 9842) and
+ * dictionary_store.c: contents of files that clients may have as dictionaries, and other files
+ * coded with them. In memory of the process, bounded; the least recently used goes first.
  */
 #include "httpd.h"
 #include "http_config.h"
@@ -20,8 +21,8 @@ typedef struct dictionary {
     const void *rule; /**< of which pattern it is */
     char *path;       /**< of a content; NULL: it is coded */
     apr_time_t mtime;
-    unsigned char hash[DICTIONARY_HASH]; /**< of a content, of a coded one that of what is coded */
-    unsigned char by_hash[DICTIONARY_HASH]; /**< of what it is coded with */
+    unsigned char hash[DICTIONARY_HASH];    /**< of a content, of a coded one that of its source */
+    unsigned char by_hash[DICTIONARY_HASH]; /**< of its dictionary */
     char *data;
     apr_size_t len; /**< coded, 0: it is not worth while */
     int refs;
@@ -36,7 +37,7 @@ dictionary *dictionary_of_file(const void *rule, const char *path, const apr_fin
 /** A content by its SHA-256. @return as dictionary_of_file() */
 dictionary *dictionary_of_hash(const void *rule, const unsigned char *hash);
 
-/** What @a content became with @a by. @return as dictionary_of_file(); one of no bytes: do without */
+/** @a content coded with @a by. @return as dictionary_of_file(); one of no bytes: do without */
 dictionary *dictionary_coded(const dictionary *content, const dictionary *by);
 
 /** Read and keep the content of a file. Threads: workers. Blocking: yes. @return as dictionary_of_file() */

@@ -37,7 +37,7 @@ int inflate_is_complete(const inflate_stream *s)
     return s->ended || !s->begun;
 }
 
-/* Behind a member: another one, or what is none. */
+/* Behind a member: another one, or other bytes. */
 static inflate_result inflate_next(inflate_stream *s, const coder_io *io)
 {
     if (s->garbage || *io->in != GZIP_MAGIC || inflateReset(&s->z) != Z_OK) {

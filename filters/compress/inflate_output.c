@@ -24,7 +24,8 @@ typedef struct inflate_ctx {
     char buffer[INFLATE_BUFFER];
 } inflate_ctx;
 
-/* @return what holds the field whose last coding is gzip; *rest what remains. NULL: there is none */
+/* @return the table with the field whose last coding is gzip; *rest: the other codings. NULL: no
+ *   such field */
 static apr_table_t *output_find(request_rec *r, const char **rest)
 {
     if ((*rest = inflate_rest_of(r->pool, apr_table_get(r->headers_out, "Content-Encoding"))) !=

@@ -65,7 +65,7 @@ static coder_result zstd_step(void *state, coder_io *io, coder_op op)
     io->in_len -= in.pos;
     io->out += out.pos;
     io->out_room -= out.pos;
-    /* Of what it gathers, only a flush and the end must come out. */
+    /* Gathered data must come out only at a flush and at the end. */
     return io->in_len || (rest && op != CODER_RUN) ? CODER_MORE : CODER_DONE;
 }
 

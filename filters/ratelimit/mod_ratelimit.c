@@ -25,8 +25,8 @@ typedef struct rate_ctx {
     apr_bucket_brigade *held, *out;
 } rate_ctx;
 
-/* A variable in KiB as bytes; 0: there is none that counts. As in Apache it is 32 bits that have to be positive, whatever was
- * lost of a larger number. */
+/* A variable in KiB as bytes; 0: no valid value. As in Apache it is 32 bits that have to be
+ * positive, whatever was lost of a larger number. */
 static apr_size_t rate_bytes(const request_rec *r, const char *value, const char *message)
 {
     apr_int32_t bytes;
@@ -60,7 +60,7 @@ static rate_ctx *rate_begin(ap_filter_t *f)
     return ctx;
 }
 
-/* What ends a piece. */
+/* The end of a piece. */
 typedef enum rate_end { RATE_MORE, RATE_FULL, RATE_FLUSH, RATE_EOS } rate_end;
 
 static apr_status_t rate_length(apr_bucket *b)
@@ -117,7 +117,7 @@ static apr_status_t rate_cut(rate_ctx *ctx, apr_size_t *len, rate_end *end)
     return APR_SUCCESS;
 }
 
-/* Each look at what is there takes of the burst, also where it waits for more. */
+/* Each look at data takes of the burst, also where it waits for more. */
 static void rate_take_burst(const request_rec *r, rate_ctx *ctx, apr_size_t len)
 {
     if (!ctx->burst)

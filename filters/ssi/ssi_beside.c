@@ -2,12 +2,13 @@
 /*
  * Includes that wait, side by side: the sub-request runs on another worker while the page goes on.
  *
- * In its place the output has a bucket of unknown length, as that of a pipe: a read that may not wait answers EAGAIN until there
- * is something, and what is read becomes a heap bucket before it. So the order of output is that of the page, filters below flush
- * what comes before a part that is not there yet, and a part of an included page moves with that page's output.
+ * In its place the output has a bucket of unknown length, as a pipe's: a read that may not wait
+ * answers EAGAIN until there is something, and read bytes become a heap bucket before it. So the
+ * order of output is that of the page, filters below flush the output before a part that is not
+ * there yet, and a part of an included page moves with that page's output.
  *
- * The sub-request has memory and a conn_rec of its own (brigade/subrequest.h). What both threads use is under its lock.
- * A sub-request that is not run by another thread is none of this file's business: see ssi_beside_start().
+ * The sub-request has memory and a conn_rec of its own (brigade/subrequest.h). Fields of both
+ * threads are under its lock. For sub-requests on the page's own thread see ssi_beside_start().
  */
 #include "ssi_depends_private.h"
 #include "ssi_include_private.h"
@@ -19,11 +20,11 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#define BESIDE_HELD \
-    ((apr_size_t)256 * 1024) /* output that waits for the page; then its thread waits */
+/* output that waits for the page; then its thread waits */
+#define BESIDE_HELD ((apr_size_t)256 * 1024)
 #define BESIDE_CHUNK 8000
-#define BESIDE_MOST \
-    1000 /* in a page: each included page with one is kept until the whole page ends */
+/* in a page: each included page with one is kept until the whole page ends */
+#define BESIDE_MOST 1000
 #define BESIDE_TAG 0x53534942u /* "SSIB" */
 
 typedef struct beside_chunk {
@@ -33,7 +34,7 @@ typedef struct beside_chunk {
 } beside_chunk;
 
 typedef struct ssi_beside {
-    brg_beside work; /* first: what brg_worker_beside() takes */
+    brg_beside work; /* first: argument of brg_worker_beside() */
     uint32_t tag;
     int refs; /* the bucket and the page's pool; both belong to the page's thread */
     ap_filter_t output;
@@ -254,7 +255,7 @@ static void beside_bucket_destroy(void *data)
     beside_end(beside_of(data));
 }
 
-/* The next output. @return APR_EOF: there is none any more */
+/* The next output. @return APR_EOF: all is taken */
 static apr_status_t beside_take(ssi_beside *b, apr_read_type_e block, beside_chunk **chunk)
 {
     apr_status_t rv = APR_SUCCESS;
@@ -290,7 +291,7 @@ static void beside_log(const ssi_beside *b)
         ssi_log_failed(b->page, b->target, b->status);
 }
 
-/* It is over. @return what the page shows behind its output */
+/* It is over. @return text of the page behind its output */
 static const char *beside_last_words(const ssi_beside *b)
 {
     if (!b->overflow && !b->late && !b->status)
@@ -415,7 +416,7 @@ static void beside_keep_pages(include_ctx_t *ctx)
     }
 }
 
-/* What brg_worker_beside() takes is given to another thread from here on. */
+/* The argument of brg_worker_beside() is given to another thread from here on. */
 static void beside_prepare(include_ctx_t *ctx, ssi_beside *b)
 {
     b->link = ssi_sub_begin(ctx, b->sub, ssi_include_deadline(ctx->intern));

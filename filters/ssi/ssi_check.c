@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * brigade --check-ssi: mistakes in pages that can be seen without a request. One line for each:
- * FILE:LINE:COLUMN: what is wrong.
+ * FILE:LINE:COLUMN: message.
  */
 #include "ssi_private.h"
 #include "ssi_legacy.h"
@@ -99,7 +99,7 @@ static int check_expr_lookup(ap_expr_lookup_parms *parms)
     return OK;
 }
 
-/* In the language of 2.4; what only 2.2 understood is named as such. */
+/* In the language of 2.4; syntax of 2.2 alone is named as such. */
 static void check_condition(check_state *c, const ssi_directive *d)
 {
     ap_expr_info_t info = {.flags = AP_EXPR_FLAG_RESTRICTED, .filename = c->path};

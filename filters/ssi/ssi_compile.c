@@ -42,7 +42,7 @@ static void compile_literal(ssi_compiler *c, apr_size_t off, apr_size_t len)
     node->len = len;
 }
 
-/* @a at: offset of the start tag. @return offset of the byte after the end tag, 0: there is none */
+/* @a at: offset of the start tag. @return offset of the byte after the end tag, 0: no end tag */
 static apr_size_t compile_directive(ssi_compiler *c, apr_size_t at)
 {
     ssi_page *page = c->page;
@@ -84,7 +84,7 @@ static apr_size_t compile_directive(ssi_compiler *c, apr_size_t at)
     return complete ? from + lexer.pos : 0;
 }
 
-/* next_flow of all nodes: what a branch that is not shown skips to. */
+/* next_flow of all nodes: where a branch that is not shown ends. */
 static void compile_link(ssi_page *page)
 {
     unsigned next = page->nodes_n;

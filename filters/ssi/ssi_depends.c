@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the output of a page depends on: files, request fields, and things that cannot be watched. The
+ * Dependencies of a page's output: files, request fields, and things that cannot be watched. The
  * outermost request collects it for all pages that it includes. Once something cannot be watched
  * (SSI_DEPENDS_VOLATILE), nothing more is collected.
  */
@@ -58,7 +58,7 @@ void ssi_depends_path(ssi_top *top, const char *path, const apr_finfo_t *finfo)
 /* ---- variables ---- */
 
 /* Variables of the connection and of the time. All others come from the URI, the configuration and
- * the file, or from modules, which declare what they depend on. */
+ * the file, or from modules, which declare their dependencies. */
 static const char *const depends_volatile[] = {"DATE_LOCAL",      "DATE_GMT",     "REQUEST_METHOD",
                                                "SERVER_PROTOCOL", "SERVER_ADDR",  "SERVER_PORT",
                                                "CONTENT_LENGTH",  "CONTENT_TYPE", "AUTH_TYPE",
@@ -116,7 +116,7 @@ void ssi_depends_variable(include_ctx_t *ctx, const char *name)
             top->depends |= SSI_DEPENDS_VOLATILE;
 }
 
-/* What the look-up passed on its way to sub->filename: a directory, index files that do not exist. */
+/* Paths on the look-up's way to sub->filename: a directory, index files that do not exist. */
 static void depends_looked_at(ssi_top *top, const request_rec *sub)
 {
     const char *paths[16];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The elements for variables and formats: comment, config, echo, set, printenv; and what all elements share. */
+/* The elements for variables and formats: comment, config, echo, set, printenv; and functions that
+ * all elements share. */
 #include "ssi_depends_private.h"
 #include "apr_strings.h"
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The environment of a page: CGI variables and those of SSI, some forty. It is made when something needs it as a whole: a
- * sub-request, a command, printenv, an element of another module, a variable that is not one of SSI's own. Until then the page
- * keeps what it sets, and the few values that pages ask for are made one by one. Where the configuration may ask for variables by
- * name, in a log format, say, it is made with the first one (brg_env_may_be_read()).
+ * The environment of a page: CGI variables and those of SSI, some forty. It is made when something
+ * needs it as a whole: a sub-request, a command, printenv, an element of another module, a variable
+ * that is not one of SSI's own. Until then the page keeps its own variables, and the few values
+ * that pages ask for are made one by one. Where the configuration may ask for variables by name, in
+ * a log format, say, it is made with the first one (brg_env_may_be_read()).
  */
 #include "ssi_private.h"
 #include "brigade/environment.h"

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * SSIEsi: documents with Edge Side Includes are put together. A document is gathered, up to ESI_DOCUMENT_MOST bytes, and so is what it
- * becomes: only then is it known whether it is to be an error, and the store (CacheEnable) learns of all its parts before it is stored.
- * Parts are sub-requests of this site, and nothing else.
+ * SSIEsi: documents with Edge Side Includes are put together. A document is gathered, up to
+ * ESI_DOCUMENT_MOST bytes, and so is the result: only then is it known whether it is to be an
+ * error, and the store (CacheEnable) learns of all its parts before it is stored. Parts are
+ * sub-requests of this site, and nothing else.
  */
 #include "ssi_depends_private.h"
 #include "ssi_include_private.h"
@@ -31,7 +32,7 @@ typedef struct esi_page {
     ap_filter_t capture; /* parts send to it */
 } esi_page;
 
-/* ---- what is put together ---- */
+/* ---- documents ---- */
 
 static int esi_type_is_text(const request_rec *r)
 {
@@ -64,7 +65,7 @@ static int esi_is_document(request_rec *r, const ssi_dir_conf *conf)
     return 0;
 }
 
-/* What is said of the document is not true of what becomes of it. */
+/* The document's fields are not true of the result. */
 static void esi_head(request_rec *r)
 {
     static const char *const names[] = {
@@ -112,7 +113,7 @@ static int esi_is_of_site(const request_rec *r, const apr_uri_t *url)
            (!url->scheme || !strcasecmp(url->scheme, "http") || !strcasecmp(url->scheme, "https"));
 }
 
-/* The path and query of a part. NULL: it is none of this site */
+/* The path and query of a part. NULL: not of this site */
 static const char *esi_target(request_rec *r, const ssi_esi_value *value)
 {
     char *text = ssi_esi_text(r->pool, value);
@@ -194,7 +195,7 @@ static int esi_run(esi_page *page, const char *target)
     if (status == HTTP_OK) {
         esi_whole(sub);
         esi_timeout(page, sub);
-        (void)ssi_is_stored(sub); /* it is held, and counts for what is stored of the page */
+        (void)ssi_is_stored(sub); /* it is held, and counts for the storing of the page */
         status = ap_run_sub_req(sub);
         status = status == OK || status == DONE ? sub->status : status;
     }
@@ -284,7 +285,7 @@ static apr_status_t esi_end(esi_page *page)
     return ap_pass_brigade(next, page->out);
 }
 
-/* It is no document that can be put together after all: what came goes on as it is. */
+/* The document cannot be put together after all: its bytes go on as they are. */
 static apr_status_t esi_pass_all(esi_page *page, apr_bucket_brigade *bb)
 {
     ap_filter_t *next = page->f->next;
@@ -375,7 +376,7 @@ static apr_status_t esi_filter(ap_filter_t *f, apr_bucket_brigade *bb)
     return rv;
 }
 
-/* Its parts, and what answers, may be waited for: it runs on a worker. A part of a document would not be one. */
+/* Its parts may be waited for: it runs on a worker. A part of a document would not be one. */
 static void esi_insert(request_rec *r)
 {
     const ssi_dir_conf *conf = ssi_conf_of(r);

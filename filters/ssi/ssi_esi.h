@@ -10,7 +10,7 @@
 #include "apr.h"
 #include "apr_pools.h"
 
-#define SSI_ESI_TAG_MOST 8192 /**< bytes of a start tag; what is longer is text */
+#define SSI_ESI_TAG_MOST 8192 /**< bytes of a start tag; a longer one is text */
 
 typedef enum ssi_esi_kind {
     SSI_ESI_TEXT,
@@ -36,13 +36,14 @@ typedef struct ssi_esi_piece {
 typedef struct ssi_esi_scan {
     const char *at, *end;
     const char *comment_end;                          /**< within <!--esi: its "-->" */
-    int no_comment_end, no_remove_end, no_inline_end; /**< of what begins from here on */
+    int no_comment_end, no_remove_end, no_inline_end; /**< such an end is missing from here on */
 } ssi_esi_scan;
 
 /**
  * The next piece, all of them in the order of the document. Takes time in proportion to its length.
- * @return 0: there is none
- * Threads: any, one at a time for a scan. Blocking, allocating: no. Errors: none, what is wrong is text
+ * @return 0: past the last
+ * Threads: any, one at a time for a scan. Blocking, allocating: no. Errors: none, a malformed tag
+ * is text
  */
 int ssi_esi_next(ssi_esi_scan *s, ssi_esi_piece *piece);
 

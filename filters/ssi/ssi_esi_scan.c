@@ -47,7 +47,7 @@ static int esi_is(const char *at, apr_size_t len, const char *word)
     return strlen(word) == len && !memcmp(at, word, len);
 }
 
-/* name="value". @return behind it; NULL: that is none */
+/* name="value". @return behind it; NULL: not an attribute */
 static const char *esi_attribute(esi_tag *tag, const char *at, const char *end)
 {
     const char *name = at, *close;
@@ -115,7 +115,8 @@ static int esi_give(ssi_esi_scan *s, ssi_esi_piece *piece, ssi_esi_kind kind, co
     return 1;
 }
 
-/* @param none  set if there is no such end any more. @return 1: what stands here is left out, and s->at is behind it */
+/* @param none  set if there is no such end any more. @return 1: the text up to there is left out,
+ *   and s->at is behind it */
 static int esi_leave_out(ssi_esi_scan *s, const esi_tag *tag, const char *end, apr_size_t len,
                          int *none)
 {
@@ -134,7 +135,8 @@ static int esi_leave_out(ssi_esi_scan *s, const esi_tag *tag, const char *end, a
     return close != NULL;
 }
 
-/* What esi:remove has is for who knows no ESI; what esi:inline has is one more copy of a part that is asked for by its URL. */
+/* The content of esi:remove is for processors without ESI; esi:inline has one more copy of a part
+ * that is asked for by its URL. */
 static int esi_is_left_out(ssi_esi_scan *s, const esi_tag *tag)
 {
     if (esi_is(tag->name, tag->name_len, "remove"))
@@ -174,7 +176,7 @@ static int esi_element(ssi_esi_scan *s, ssi_esi_piece *piece)
     return esi_give(s, piece, SSI_ESI_UNKNOWN, tag.end);
 }
 
-/* <!--esi and white space, and its end comes: what is between counts. */
+/* <!--esi and white space, and its end comes: the content counts. */
 static int esi_comment_begins(ssi_esi_scan *s, const char *at)
 {
     const char *from = at + ESI_LEN(ESI_COMMENT);
@@ -189,7 +191,7 @@ static int esi_comment_begins(ssi_esi_scan *s, const char *at)
     return s->comment_end != NULL;
 }
 
-/* What is left out may have had the comment's end in it. */
+/* The omitted text may have had the comment's end in it. */
 static void esi_comment_passed(ssi_esi_scan *s)
 {
     if (s->comment_end && s->comment_end < s->at)

@@ -96,7 +96,7 @@ static int exec_wait_ms(apr_time_t deadline)
     return left <= 0 ? 0 : (int)(left / 1000 + 1);
 }
 
-/* What became of a command. */
+/* The fate of a command. */
 enum {
     EXEC_ENDED,
     EXEC_LATE,    /* its time is over */

@@ -17,7 +17,7 @@ struct ssi_expr {
     const char *fields[EXPR_FIELDS_MOST + 1]; /* of the request, that it may look at */
 };
 
-/* What the expression that this thread parses depends on. */
+/* Dependencies of the expression that this thread parses. */
 static __thread int expr_seen_volatile;
 static __thread const char *expr_seen_fields[EXPR_FIELDS_MOST];
 static __thread int expr_seen_fields_n;
@@ -157,7 +157,8 @@ static struct ssi_expr *expr_parse(include_ctx_t *ctx, apr_pool_t *p, const char
     return expr;
 }
 
-/* Keep what $0 refers to: the subject of the match is in a pool that is cleared after the directive. */
+/* Keep the text of $0: the subject of the match is in a pool that is cleared after the directive.
+ */
 static void expr_keep_match(include_ctx_t *ctx, const char *source)
 {
     ssi_match *m = &ctx->intern->match;

@@ -21,7 +21,7 @@ ap_filter_rec_t *ssi_includes_handle, *ssi_capture_handle;
 /*
  * Output of the first @a len of the @a left bytes that remain of the bucket. Where that is cheaper than a
  * copy, the bucket itself, or its first part, is passed on.
- * @return the bucket that remains, NULL if there is none
+ * @return the remaining bucket, NULL: all is passed on
  */
 static apr_bucket *stream_literal(include_ctx_t *ctx, apr_bucket *e, const char *data,
                                   apr_size_t len, apr_size_t left)
@@ -83,7 +83,7 @@ static void stream_run(include_ctx_t *ctx)
     apr_pool_destroy(p);
 }
 
-/* What looked like a directive is text. */
+/* An apparent directive is text. */
 static void stream_text(include_ctx_t *ctx, apr_size_t len)
 {
     ssi_state *s = ctx->intern;
@@ -173,7 +173,7 @@ static apr_status_t stream_data(include_ctx_t *ctx, apr_bucket *e)
     while (rv == APR_SUCCESS && e && len) {
         e = stream_step(ctx, e, &data, &len, &skip);
         BRG_ASSERT(skip <= len);
-        /* Split off what is done with, so that the bucket begins where data does. */
+        /* Split off the finished part, so that the bucket begins where data does. */
         if (skip && skip < len && e->length == len && apr_bucket_split(e, skip) == APR_SUCCESS) {
             apr_bucket *rest = APR_BUCKET_NEXT(e);
 

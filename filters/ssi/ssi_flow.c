@@ -142,7 +142,7 @@ apr_status_t ssi_do_endif(include_ctx_t *ctx, ap_filter_t *f, apr_bucket_brigade
     return APR_SUCCESS;
 }
 
-/* ---- blocks: what an include with stub= shows when it fails or is empty ---- */
+/* ---- blocks: output of an include with stub= when it fails or is empty ---- */
 
 apr_status_t ssi_do_block(include_ctx_t *ctx, ap_filter_t *f, apr_bucket_brigade *bb)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Serves files from the page cache: those whose first output filter is INCLUDES, and those that a page
- * includes as they are. Everything else is declined, errors too: the server's handler for files answers
- * with the right ones.
+ * Serves files from the page cache: files whose first output filter is INCLUDES, and files that a
+ * page includes as they are. Everything else is declined, errors too: the server's handler for
+ * files answers with the right ones.
  */
 #include "ssi_depends_private.h"
 #include "http_core.h"
@@ -48,12 +48,13 @@ int ssi_is_plain_sub(const request_rec *sub)
 /* ---- which thread ---- */
 
 /*
- * exec waits for a program, so a page with exec belongs on a worker. So does a page that includes output
- * of a handler that may wait. But what included pages need is not known before they are looked up. So a
- * page with includes that starts on an event loop gathers all its output; where it comes to something
- * that waits, its output is dropped, and a worker runs it again from the beginning. A hint is kept for the
- * page: the next request of it starts on the kind of thread where this one ends. Hints are shared by all
- * threads; one is written and read as a whole, and a wrong one costs time only.
+ * exec waits for a program, so a page with exec belongs on a worker. So does a page that includes
+ * output of a handler that may wait. But the needs of included pages are not known before they are
+ * looked up. So a page with includes that starts on an event loop gathers all its output; where it
+ * comes to something that waits, its output is dropped, and a worker runs it again from the
+ * beginning. A hint is kept for the page: the next request of it starts on the kind of thread where
+ * this one ends. Hints are shared by all threads; one is written and read as a whole, and a wrong
+ * one costs time only.
  */
 #define HINT_SLOTS 8192
 enum { HINT_NONE, HINT_LOOP, HINT_WORKER };
@@ -174,7 +175,7 @@ static void handler_headers(request_rec *r)
     ap_set_content_length(r, r->finfo.size);
 }
 
-/* What a page changes in its request before its first byte is sent: put back if it runs again. */
+/* Changes of a page in its request before its first byte is sent: undone if it runs again. */
 typedef struct handler_before {
     ssi_top *top; /* NULL: it cannot run again */
     apr_table_t *headers;

@@ -59,7 +59,7 @@ static int capture_takes_over(const apr_bucket *e)
            (SSI_BUCKET_IS_SPAN(e) || APR_BUCKET_IS_HEAP(e) || SSI_BUCKET_IS_BESIDE(e));
 }
 
-/* Pass the bucket on at once: filters below set aside what they keep. */
+/* Pass the bucket on at once: filters below set aside buckets that they keep. */
 static apr_status_t capture_pass(ssi_out *out, apr_bucket *e)
 {
     BRG_ASSERT(!out->memory);
@@ -187,9 +187,9 @@ int ssi_sub_is_late(request_rec *sub, int status)
 typedef struct include_state {
     int failed;   /* the last attempt */
     int given_up; /* the last two attempts failed: there is no further one */
-    const char *stub,
-        *set; /* nginx's attributes: the block to show instead; a variable for the output */
-    int wait, attempts; /* what follows is run after it; virtual, file, onerror */
+    /* nginx's attributes: the block to show instead; a variable for the output */
+    const char *stub, *set;
+    int wait, attempts; /* the page waits for it; virtual, file, onerror */
 } include_state;
 
 static int include_limited(include_ctx_t *ctx)
@@ -379,7 +379,7 @@ static int include_kept(include_ctx_t *ctx, const ssi_arg *arg, const char *targ
     return 1;
 }
 
-/* What follows in the page does not need its outcome. */
+/* The rest of the page does not need its outcome. */
 static int include_may_be_beside(include_ctx_t *ctx, const ssi_arg *arg, const include_state *inc,
                                  const char *stub)
 {

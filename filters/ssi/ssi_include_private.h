@@ -2,7 +2,8 @@
 #ifndef SSI_INCLUDE_PRIVATE_H
 #define SSI_INCLUDE_PRIVATE_H
 
-/** @file ssi_include_private.h  Parts of a page: sub-requests, the time that they have, where they are run, and what is known of them. */
+/** @file ssi_include_private.h  Parts of a page: sub-requests, their time limits and threads, and
+ *   known look-ups. */
 #include "ssi_private.h"
 
 /* ---- ssi_include.c, ssi_timeout.c ---- */
@@ -14,14 +15,15 @@ apr_status_t ssi_capture(ap_filter_t *f, apr_bucket_brigade *bb);
  * Threads: any. */
 server_rec *ssi_timeout_server(request_rec *sub);
 
-/** The link of a sub-request, which has until @a deadline (0: no limit): what waits with the server's
- * timeout stops waiting then. */
+/** The link of a sub-request, which has until @a deadline (0: no limit): waits with the server's
+ * timeout end then. */
 ssi_link *ssi_sub_begin(include_ctx_t *ctx, request_rec *sub, apr_time_t deadline);
 /** @a sub ended with @a status. 1 if that was because its deadline was over. */
 int ssi_sub_is_late(request_rec *sub, int status);
 /** 1 if the deadline is over. @a link: may be NULL */
 int ssi_link_is_late(ssi_link *link);
-/** What waits for the sub-request of @a link, and reading @a e (may be NULL), ends with its deadline. */
+/** Waits of the sub-request of @a link, also in reads of @a e (may be NULL), end with its deadline.
+ */
 void ssi_sub_set_timeout(ssi_link *link, apr_bucket *e);
 /** When an include that begins now has to be over; 0: no limit. */
 apr_time_t ssi_include_deadline(const ssi_state *s);
@@ -37,13 +39,14 @@ void ssi_sub_end(request_rec *sub);
 void ssi_lookups_begin(include_ctx_t *ctx, ssi_page *page);
 /**
  * The file that @a target of the running directive's @a arg led to before, if it would again; the page then depends on it.
- * @param target  what ssi_expand() made of @a arg
+ * @param target  from ssi_expand() of @a arg
  * @return NULL: it has to be looked up. Valid until the next call
  */
 const apr_finfo_t *ssi_lookup_find(include_ctx_t *ctx, const ssi_arg *arg, const char *target);
 /** The same, and its content becomes output of the page. @return 0: it is to be included as ever */
 int ssi_lookup_show(include_ctx_t *ctx, const ssi_arg *arg, const char *target);
-/** @a sub is what @a target of @a arg led to. Kept where nothing but the file had a say. @a as_file: its content was shown as it is */
+/** @a sub is the result of looking up @a target of @a arg. Kept where nothing but the file had a
+ *   say. @a as_file: its content was shown as it is */
 void ssi_lookup_keep(include_ctx_t *ctx, const ssi_arg *arg, const char *target, request_rec *sub,
                      int as_file);
 /** Free all look-ups of @a page. */

@@ -30,7 +30,7 @@ typedef struct legacy_node {
     struct legacy_node *left, *right;
 } legacy_node;
 
-/* What *error may become; compared by address. */
+/* Values of *error; compared by address. */
 extern const char LEGACY_E_INVALID[], LEGACY_E_OPEN[], LEGACY_E_CLOSE[];
 
 /** NULL: the expression is empty, or *error is set. */

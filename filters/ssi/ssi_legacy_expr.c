@@ -67,7 +67,7 @@ static const char *legacy_text(legacy_eval *e, const legacy_node *node)
     return ssi_expand(e->ctx, node->text, SSI_EXPAND_DROP_NAME);
 }
 
-/* A pattern that cannot be compiled counts as one that matched. */
+/* A pattern that cannot be compiled counts as a match. */
 static int legacy_match(legacy_eval *e, const char *subject, const char *pattern)
 {
     ssi_match *m = &e->ctx->intern->match;

@@ -184,7 +184,7 @@ static legacy_node *legacy_group(legacy_parser *l)
     return node;
 }
 
-/* NULL without an error: there is none. Evaluation reports it. */
+/* NULL without an error: no operand. Evaluation reports it. */
 static legacy_node *legacy_primary(legacy_parser *l)
 {
     legacy_node *node = NULL;

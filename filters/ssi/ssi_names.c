@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Sets of names of a page (ssi_names.h): hashed, in the page's memory. */
 #include "ssi_names.h"
 #include <string.h>
 

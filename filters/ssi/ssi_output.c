@@ -86,8 +86,8 @@ static apr_size_t out_length(const apr_bucket_brigade *bb)
     return len;
 }
 
-/* What stands behind an include that is not there yet waits with it. An included page passes all on: the page that includes it
- * decides. */
+/* Output behind an include that is not there yet waits with it. An included page passes all on: the
+ * page that includes it decides. */
 static apr_status_t out_pass_some(ssi_out *out, int flush)
 {
     apr_bucket *missing = NULL;
@@ -164,7 +164,7 @@ static void memory_add(ssi_memory *m, const char *data, apr_size_t len, apr_pool
 
 char *ssi_out_restore(ssi_out *out, ssi_memory *memory, apr_pool_t *p)
 {
-    BRG_ASSERT(out->memory == memory); /* the last one that began ends first */
+    BRG_ASSERT(out->memory == memory); /* captures end in reverse order */
     out->memory = memory->outer;
     return apr_pstrmemdup(p, memory->data ? memory->data : "", memory->len);
 }

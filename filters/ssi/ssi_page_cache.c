@@ -2,9 +2,9 @@
 /*
  * Files of pages in memory, once per version of the file, start and end tag, and thread.
  *
- * Each thread has its own cache, so nothing here is locked. What a request found out about the file
- * (device, inode, size, times) tells whether a page is current. A page whose file was changed shortly
- * before it was read is used once (SSI_IDENTITY_REST_US).
+ * Each thread has its own cache, so nothing here is locked. The request's knowledge of the file
+ * (device, inode, size, times) tells whether a page is current. A page whose file was changed
+ * shortly before it was read is used once (SSI_IDENTITY_REST_US).
  */
 #include "ssi_depends_private.h"
 #include "ssi_include_private.h"
@@ -14,7 +14,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#define PAGE_POOL_BYTES 8192 /* what a small pool takes */
+#define PAGE_POOL_BYTES 8192 /* size of a small pool */
 #define PAGE_BUCKETS 256     /* of a new cache; a power of two */
 
 typedef struct ssi_page_cache {

@@ -4,8 +4,9 @@
 
 /**
  * @file ssi_private.h
- * Server-side includes: output, pages that run, and the elements. ssi_config.h has the configuration, ssi_page.h pages as
- * they are compiled, ssi_include_private.h the running of parts, ssi_depends_private.h what a page depends on.
+ * Server-side includes: output, pages that run, and the elements. ssi_config.h
+ * has the configuration, ssi_page.h compiled pages, ssi_include_private.h the running of parts,
+ * ssi_depends_private.h dependencies of a page.
  *
  * How a page is served:
  *
@@ -25,7 +26,7 @@
  *       v
  *     elements: ssi_elements, ssi_elements_file, ssi_flow, ssi_include, ssi_exec
  *       |   use variables (ssi_vars), encodings (ssi_encode), conditions (ssi_expr, ssi_legacy_*),
- *       |   and say what the page depends on (ssi_depends)
+ *      |   and name the page's dependencies (ssi_depends)
  *       v
  *     ssi_output: gathers up to SSI_OUT_GATHER bytes
  *       |   the page ends:  ssi_validators: Content-Length, Last-Modified, ETag, 304, response cache
@@ -58,14 +59,14 @@
  *   ssi_expr.c                     conditions in the expression language of Apache 2.4
  *   ssi_legacy_parse.c,            conditions in that of Apache 2.2
  *   ssi_legacy_expr.c
- *   ssi_depends.c                  what the output depends on
- *   ssi_validators.c               Last-Modified, ETag, length; what may be stored in the response cache
+ *   ssi_depends.c                  dependencies of the output
+ *   ssi_validators.c               Last-Modified, ETag, length; offers to the response cache
  *   ssi_renderings.c               validators of earlier renderings, kept with the compiled page
  *   ssi_esi.c, ssi_esi_scan.c      Edge Side Includes: a filter of its own
  *   ssi_check.c                    brigade --check-ssi
  *
- * All state of a page belongs to the thread that runs its request, but for the counter top->beside_n and for what
- * ssi_beside.c has under a lock.
+ * All state of a page belongs to the thread that runs its request, except the counter top->beside_n
+ * and the fields of ssi_beside.c that its lock guards.
  */
 #include "ssi_names.h"
 #include "ssi_page.h"
@@ -129,9 +130,9 @@ void ssi_out_bucket(ssi_out *out, apr_bucket *e);
 void ssi_out_end_block(ssi_out *out);
 /** Pass everything on. Blocking: until all includes in it are there. */
 apr_status_t ssi_out_pass(ssi_out *out);
-/** Pass on what comes before the first include that is not there yet. */
+/** Pass on the output before the first include that is not there yet. */
 apr_status_t ssi_out_pass_ready(ssi_out *out);
-/** The same, and have it sent: what comes next has to be waited for. */
+/** The same, and have it sent: the page is about to wait. */
 apr_status_t ssi_out_flush(ssi_out *out);
 /** SSIMaxBytes: @a len more bytes of output, of page @a r. @return 0: that is too much; the first time there is a message */
 int ssi_charge(ssi_top *top, const ssi_dir_conf *conf, const request_rec *r, apr_size_t len);
@@ -153,9 +154,9 @@ char *ssi_grow(apr_pool_t *p, char *data, apr_size_t len, apr_size_t more, apr_s
 #define SSI_DEPENDS_FIELDS 2   /**< on request fields: may have an ETag, is not stored */
 #define SSI_DEPENDS_MODULES 4 /**< modules decided about a part of it: validators, but not stored */
 #define SSI_DEPENDS_UNDATED 8 /**< a part has no date: no Last-Modified */
-#define SSI_DEPENDS_STORED 16 /**< a part is what the server has stored: validators are not kept */
+#define SSI_DEPENDS_STORED 16 /**< a part is a stored object: validators are not kept */
 
-/** What is true of pages that are offered to be stored. */
+/** Properties of pages that are offered to be stored. */
 #define SSI_DEPENDS_KEPT (SSI_DEPENDS_UNDATED | SSI_DEPENDS_STORED)
 /** Of pages whose validators cannot be kept. */
 #define SSI_DEPENDS_UNKEPT (SSI_DEPENDS_VOLATILE | SSI_DEPENDS_MODULES | SSI_DEPENDS_STORED)
@@ -166,7 +167,8 @@ typedef struct ssi_part {
     ssi_identity id; /**< all zero: it does not exist */
 } ssi_part;
 
-/** What was read: a variable, a request field, or a variable that the page itself had set. */
+/** The kind of a read value: a variable, a request field, or a variable that the page itself had
+ * set. */
 enum { SSI_READ_VARIABLE, SSI_READ_FIELD, SSI_READ_PAGE };
 
 /** A value that a page read. */
@@ -178,7 +180,7 @@ typedef struct ssi_read {
 /** Validators of one rendering. */
 typedef struct ssi_validators {
     const char *etag, *vary; /**< vary: NULL: none */
-    apr_time_t newest;       /**< for Last-Modified; 0: there is none */
+    apr_time_t newest;       /**< for Last-Modified; 0: no date */
     int large;               /**< it was sent before it was complete */
 } ssi_validators;
 
@@ -196,16 +198,16 @@ struct ssi_top {
     request_rec *r;
     int depends;               /**< SSI_DEPENDS_* */
     apr_array_header_t *paths; /**< files that output was made from, and names that did not exist */
-    ssi_names paths_seen;      /**< the same as a set, with what look-ups passed on their way */
+    ssi_names paths_seen;      /**< the same as a set, with paths that look-ups passed */
     int cache_paths_n;         /**< how many paths of brg_cache_dependencies() were considered */
     apr_array_header_t *vary;  /**< names of request fields, or NULL */
     /* for ssi_renderings.c */
-    ssi_page
-        *kept_page; /**< validators are kept with it; its handler holds it. NULL: nothing is kept */
+    /** validators are kept with it; its handler holds it. NULL: nothing is kept */
+    ssi_page *kept_page;
     apr_array_header_t *parts_kept; /**< of ssi_part, or NULL */
     apr_array_header_t *reads;      /**< of ssi_read, or NULL */
     ssi_names reads_seen;           /**< the names of these, and of the page's own */
-    ssi_digest digest;              /**< of what was passed on */
+    ssi_digest digest;              /**< of the output */
     const char *announced_tag; /**< the ETag that was sent before the page was complete, or NULL */
     apr_time_t newest;         /**< modification time of the newest part */
     unsigned includes;         /**< that were run */
@@ -213,9 +215,9 @@ struct ssi_top {
     int beside_n;              /**< of these: not over yet. Atomic: other workers count down */
     apr_off_t bytes;           /**< of output */
     int env_ready;             /**< the environment has its variables; until then, for ssi_env.c: */
-    apr_table_t *
-        env_before; /**< as it was before the page changed it; NULL: it did not, or cannot run again */
-    apr_array_header_t *env_sets; /**< of ssi_env_set: what it set, in order; or NULL */
+    /** as it was before the page changed it; NULL: it did not, or cannot run again */
+    apr_table_t *env_before;
+    apr_array_header_t *env_sets; /**< of ssi_env_set: the variables in order; or NULL */
     include_ctx_t *env_dates_of;  /**< the page gave a time format; or NULL */
     const char *env_dates[3];     /**< values that were asked for, or NULL */
     int stopped; /**< no more output: SSIMaxBytes was reached, or the page runs again on a worker */
@@ -241,7 +243,7 @@ typedef struct ssi_link {
 
 /** The last match of a regular expression, for $0 to $9. */
 typedef struct ssi_match {
-    const char *source;  /**< what was matched */
+    const char *source;  /**< subject of the match */
     const char *pattern; /**< for a message; NULL after a condition in the language of 2.4 */
     apr_size_t groups;
     ap_regmatch_t at[SSI_MATCHES]; /**< offsets in source */
@@ -257,7 +259,7 @@ typedef struct ssi_block {
 
 #define SSI_STATE_TAG 0x53534953u /* "SSIS" */
 
-/** State of one page: what include_ctx_t.intern points to. In the pool of the page's request. */
+/** State of one page: target of include_ctx_t.intern. In the pool of the page's request. */
 struct ssi_internal_ctx {
     uint32_t tag;
     include_ctx_t *ctx; /**< the public part, which elements of other modules see */
@@ -320,7 +322,7 @@ __attribute__((cold)) void ssi_error(include_ctx_t *ctx);
 
 /** The state of the page that @a f is about to parse; becomes f->ctx. */
 include_ctx_t *ssi_context_create(ap_filter_t *f);
-/** The link of @a r; made if there is none, for a page that no other includes. */
+/** The link of @a r; made if missing, for a page that no other includes. */
 ssi_link *ssi_link_of(request_rec *r);
 /** The filter's init function: before the handler runs. */
 int ssi_filter_init(ap_filter_t *f);
@@ -349,7 +351,7 @@ int ssi_env_dates_early(include_ctx_t *ctx);
 void ssi_render(include_ctx_t *ctx, ssi_page *page);
 /** Run one directive. */
 void ssi_run(include_ctx_t *ctx, const ssi_directive *d);
-/** The page ends; @a unfinished: within a directive. Messages for what is missing. */
+/** The page ends; @a unfinished: within a directive. Logs missing ends. */
 void ssi_finish(include_ctx_t *ctx, int unfinished);
 
 /* ---- ssi_filter.c ---- */
@@ -369,16 +371,17 @@ int ssi_is_plain_sub(const request_rec *sub);
 void ssi_choose_thread(request_rec *r);
 /** A hint for the next request of @a page: it had to wait for something (1), or not. Threads: any. */
 void ssi_thread_hint(const ssi_page *page, int waits);
-/** What comes next may have to be waited for. @return 1: the page runs again on a worker, do nothing more */
+/** The next step may have to wait. @return 1: the page runs again on a worker, do nothing more */
 int ssi_about_to_wait(include_ctx_t *ctx);
 
 /* ---- ssi_vars.c ---- */
 
-/** The value of a variable, or the text of group $0 to $9. NULL if there is none. */
+/** The value of a variable, or the text of group $0 to $9. NULL if not set. */
 const char *ssi_var_get(include_ctx_t *ctx, const char *name);
 /** Set a variable of the outermost request. Both strings are copied. */
 void ssi_var_set(include_ctx_t *ctx, const char *name, const char *value);
-/** Replace variables. @a leave_name: one that is not set stays as written. @return in ssi_dpool(), or @a in */
+/** Replace variables. @a leave_name: an unset one stays as written. @return in ssi_dpool(), or @a
+ * in */
 const char *ssi_expand(include_ctx_t *ctx, const char *in, int leave_name);
 /** The same into @a out, at most @a len bytes with the NUL; @a out NULL: in ctx->dpool. */
 char *ssi_expand_into(include_ctx_t *ctx, const char *in, char *out, apr_size_t len,
@@ -417,7 +420,8 @@ include_handler_fn_t ssi_do_comment, ssi_do_config, ssi_do_echo, ssi_do_set, ssi
     ssi_do_fsize, ssi_do_flastmod, ssi_do_include, ssi_do_exec, ssi_do_if, ssi_do_elif, ssi_do_else,
     ssi_do_endif, ssi_do_block, ssi_do_endblock;
 
-/** What an element does with one attribute. @return 0 after a message: the element ends with an error */
+/** An element's function for one attribute. @return 0 after a message: the element ends with an
+ * error */
 typedef int ssi_attribute_fn(include_ctx_t *ctx, void *state, const ssi_arg *arg);
 
 /**

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Validators of earlier renderings of a page. They are kept with the compiled page, together with what
- * the rendering was made from: files, variables and request fields with their values. While all that is
- * the same, a conditional request is answered without rendering, and a page that is too large to be
- * gathered is sent with validators.
+ * Validators of earlier renderings of a page. They are kept with the compiled page, together with
+ * the sources of the rendering: files, variables and request fields with their values. While all
+ * that is the same, a conditional request is answered without rendering, and a page that is too
+ * large to be gathered is sent with validators.
  *
  * This is for pages that the response cache cannot store, since their output depends on a field or a
  * variable. Nothing is kept where modules decided about a part in ways that are not known here, or where
@@ -18,8 +18,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#define RENDERINGS_MOST \
-    8 /* of a page, per thread; the list starts with the one that was used last */
+#define RENDERINGS_MOST 8 /* of a page, per thread; the list starts with the most recently used */
 #define RENDERING_BYTES_MOST (64 * 1024)
 #define RENDERING_FIELDS_MOST 16
 
@@ -146,7 +145,7 @@ void ssi_rendering_read(ssi_top *top, const char *name, const char *value, int k
     read_add(top, name, value, kind);
 }
 
-/* Fields that modules named when they were asked what parts depend on. */
+/* Fields that modules named as dependencies of parts. */
 static void reads_of_modules(ssi_top *top)
 {
     const char *names[RENDERING_FIELDS_MOST];

@@ -3,8 +3,8 @@
  * The search for the start tag of server-side includes.
  *
  * A pattern is prepared once per start tag, when the configuration is read, and never changes after
- * that: threads share it. Every variant of the search gives the same answers; `find` of a prepared
- * pattern is the one that the server uses (test/bench/ssi_scan.c compares them).
+ * that: threads share it. Every variant of the search gives the same answers; the server uses
+ * `find` of a prepared pattern (test/bench/ssi_scan.c compares them).
  *
  * Two ways to search:
  *   ssi_scan_find()  in one span that holds everything, such as a file in memory.
@@ -22,7 +22,7 @@
 
 typedef struct ssi_pattern ssi_pattern;
 
-/* Offset of the first occurrence in data[0..len), or len if there is none. */
+/* Offset of the first occurrence in data[0..len), or len if not found. */
 typedef size_t (*ssi_find_fn)(const ssi_pattern *pattern, const char *data, size_t len);
 
 struct ssi_pattern {
@@ -40,13 +40,13 @@ typedef struct ssi_scan_variant {
     ssi_find_fn find;
 } ssi_scan_variant;
 
-/* Bytes at the end of what was fed so far that are the beginning of the tag. Begin with {0}. */
+/* Bytes at the end of the text so far that are the beginning of the tag. Begin with {0}. */
 typedef struct ssi_scan_state {
     size_t held;
 } ssi_scan_state;
 
 typedef struct ssi_scan_hit {
-    size_t before; /* bytes of the tag that lie before this span, in those that were held */
+    size_t before; /* bytes of the tag that lie before this span, in held ones */
     size_t start;  /* offset in the span of the tag's first byte; 0 if before > 0 */
     size_t end;    /* offset in the span of the byte after the tag */
 } ssi_scan_hit;

@@ -17,7 +17,7 @@
 #define TIMEOUT_TAG 0x53534954u
 
 typedef struct timeout_server {
-    server_rec server; /* first: it is what requests point to */
+    server_rec server; /* first: target of the requests' pointers */
     uint32_t tag;
     server_rec *of;
     struct timeout_server *next;

@@ -175,7 +175,7 @@ static void piece_add(var_pieces *out, const char *text, apr_size_t len)
     out->len += len;
 }
 
-/* @a in: after the '$'. @return what follows the variable; NULL: a brace is not closed, stop */
+/* @a in: after the '$'. @return the text behind the variable; NULL: a brace is not closed, stop */
 static const char *piece_var(include_ctx_t *ctx, var_pieces *out, const char *in, int leave_name)
 {
     int brace = *in == '{';

@@ -164,7 +164,8 @@ static apr_status_t subst_bucket(ap_filter_t *f, subst_ctx *ctx, const subst_con
     return rv;
 }
 
-/* The response ends where it is: what comes later is not passed on, so that its client sees that it is not complete. */
+/* The response ends where it is: later data is not passed on, so that its client sees that it is
+ * not complete. */
 static apr_status_t subst_fail(ap_filter_t *f, subst_ctx *ctx, apr_status_t rv)
 {
     if (rv == APR_ENOMEM) {

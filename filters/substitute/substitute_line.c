@@ -27,7 +27,7 @@ static void subst_add(subst_run *run, const char *data, apr_size_t len)
         APR_ARRAY_PUSH(run->out, subst_piece) = (subst_piece){data, len};
 }
 
-/* What a match adds, which must not be more than is left. */
+/* The growth by a match, which must not exceed the rest. */
 static int subst_fits(subst_run *run, apr_size_t len)
 {
     if (len > run->left)

@@ -13,7 +13,7 @@ typedef struct subst_rule {
     const ap_regex_t *regex;            /**< or NULL */
     const char *from, *to;
     apr_size_t to_len;
-    int flatten; /**< 0: what is replaced is no part of the text that later rules look at */
+    int flatten; /**< 0: later rules do not look at the replacement */
 } subst_rule;
 
 /** A part of a line. Bytes live as long as the line is worked on. */
@@ -22,7 +22,7 @@ typedef struct subst_piece {
     apr_size_t len;
 } subst_piece;
 
-/** "s/from/to/flags" as a rule. NULL, or what is wrong. Threads: any. */
+/** "s/from/to/flags" as a rule. NULL, or the error. Threads: any. */
 const char *subst_parse(apr_pool_t *p, const char *line, subst_rule *rule);
 
 /** Apply @a rules to @a pieces, which become other ones in @a p. APR_ENOMEM: longer than @a most. */

@@ -3,10 +3,9 @@
 #define BRIGADE_ASSERT_H
 
 /**
- * @file brigade/assert.h
- * Assertions. They state what the code's own logic guarantees: who owns an object, which thread runs,
- * in which state something is. They are never for what a peer, a file or an administrator can cause:
- * that gets a response or a message.
+ * @file brigade/assert.h Assertions. They state guarantees of the code's own logic: the owner of an
+ * object, the thread that runs, the state of something. They are never for states that a peer, a
+ * file or an administrator can cause: those get a response or a message.
  *
  * A failed assertion writes the expression, its place, the thread, connection, request and module to
  * the error log and ends the process with SIGABRT; the supervisor starts another one.
@@ -39,7 +38,7 @@ brg_assert_failed(const brg_assertion *a) __attribute__((noreturn, cold));
 /** @a e holds, or the program is wrong. In all builds; @a e must be cheap and have no effect. */
 #define BRG_ASSERT(e) BRG_ASSERT_AT(#e, e)
 
-/** The same for what is dear to find out: in debug and sanitizer builds (BRG_DEBUG_ASSERTIONS). */
+/** The same for dear conditions: in debug and sanitizer builds (BRG_DEBUG_ASSERTIONS). */
 #ifdef BRG_DEBUG_ASSERTIONS
 #define BRG_ASSERT_DEBUG(e) BRG_ASSERT_AT(#e, e)
 #else

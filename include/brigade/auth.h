@@ -6,9 +6,10 @@
  * @file brigade/auth.h
  * Authentication on event loops, and answers from memory behind it.
  *
- * Checking a password may take long on purpose. A loop stops before authentication, and a worker goes on, unless every
- * module with a check_user_id or auth_checker hook says by brg_auth_declare() that its hooks know by themselves when
- * they would wait. Those that remember whom they let in then need no worker for the next request.
+ * Checking a password may take long on purpose. A loop stops before authentication, and a worker
+ * goes on, unless every module with a check_user_id or auth_checker hook says by brg_auth_declare()
+ * that its hooks know by themselves when they would wait. Modules that remember users then need no
+ * worker for the next request.
  */
 #include "httpd.h"
 #include "http_config.h"
@@ -27,8 +28,9 @@ extern "C" {
 BRG_DECLARE(void) brg_auth_declare(module *m);
 
 /**
- * 1 if a hook of authentication or authorization may return BRG_WOULD_WAIT for @a r: it is called once more, on a
- * worker. 0 on a worker, and for requests that somebody waits for on a loop: what takes long has to be done here.
+ * 1 if a hook of authentication or authorization may return BRG_WOULD_WAIT for @a r: it is called
+ * once more, on a worker. 0 on a worker, and for requests that another request waits for on a loop:
+ * slow work has to be done here.
  * Threads: the request's. Blocking: no.
  */
 BRG_DECLARE(int) brg_auth_may_defer(const request_rec *r);
@@ -59,7 +61,7 @@ typedef struct brg_cache_bearer {
     apr_time_t now; /**< microseconds since the epoch */
 } brg_cache_bearer;
 
-/** Who sent a request, by a field of it. */
+/** The user of a request, by a field of it. */
 typedef struct brg_cache_users {
     /**
      * Is the bearer let in where @a realm holds?
@@ -72,18 +74,19 @@ typedef struct brg_cache_users {
     /** Write r->user of such a request to @a out (BRG_CACHE_USER_ROOM bytes). @return 0: it has none */
     int (*name)(const char *value, apr_size_t len, char *out);
     const char *type; /**< r->ap_auth_type */
-    const char
-        *adds; /**< a field of the response that has another value for each request; NULL: none */
+    /** a field of the response that has another value for each request; NULL: none */
+    const char *adds;
 } brg_cache_users;
 
 /**
- * The outcome of @a r is the same for everyone who is let in, and depends on nothing else of who that is. It is sent from
- * memory to requests whose value of @a field users->knows() says is let in; all others are processed in full. Each
- * request is asked about anew, and no value is kept. Logs see the user's name.
+ * The outcome of @a r is the same for every user who is let in, and depends on nothing else of the
+ * user. It is sent from memory to requests whose value of @a field users->knows() says is let in;
+ * all others are processed in full. Each request is asked about anew, and no value is kept. Logs
+ * see the user's name.
  *
  * @param field  of the request; it must not have been changed
  * @param users  lives as long as the configuration
- * @param realm  what decides who is let in: rules, files and the state of these files; is copied
+ * @param realm  the basis of the decision: rules, files and the state of these files; is copied
  * Threads: the request's. Blocking: no.
  */
 BRG_DECLARE(void)
@@ -108,8 +111,8 @@ BRG_DECLARE(int) brg_auth_waits(request_rec *r);
  * they are; NULL if they look at more than providers in BRG_AUTHZ_USER_GROUP do. */
 APR_DECLARE_OPTIONAL_FN(const char *, brg_authz_user_rules, (request_rec * r));
 
-/** Optional function of mod_authn_core: 1 if answers to @a r may be kept for all who are let in, as it says by
- * brg_cache_vary_user(). */
+/** Optional function of mod_authn_core: 1 if answers to @a r may be kept for all users who are let
+ * in, as it says by brg_cache_vary_user(). */
 APR_DECLARE_OPTIONAL_FN(int, brg_authn_vouches, (request_rec * r));
 
 #ifdef __cplusplus

@@ -6,7 +6,7 @@
  * @file brigade/client_mask.h
  * Addresses of clients as logs show them: cut to a prefix, or as a keyed hash that changes daily.
  *
- * An address of IPv4 in IPv6 counts as one of IPv4. What is no address is "-".
+ * An address of IPv4 in IPv6 counts as one of IPv4. Other text is "-".
  */
 #include "apr_time.h"
 #include "brigade/declare.h"
@@ -28,7 +28,7 @@ BRG_DECLARE(int) brg_client_mask_parse(const char *v4, const char *v6, brg_clien
 
 /**
  * The address with all bits behind the mask zero.
- * @param ip   as text, with or without a zone; NULL is none
+ * @param ip   as text, with or without a zone; NULL: no address
  * @param out  room for BRG_CLIENT_MASK_ROOM bytes; terminated
  * @return its length
  * Threads: any. Blocking: no.
@@ -36,12 +36,12 @@ BRG_DECLARE(int) brg_client_mask_parse(const char *v4, const char *v6, brg_clien
 BRG_DECLARE(apr_size_t) brg_client_masked(const brg_client_mask *mask, const char *ip, char *out);
 
 /**
- * 16 hexadecimal digits, the same for one address during one day (UTC) in all processes of the server; who does not have the
- * key cannot tell which address it is. As brg_client_masked().
+ * 16 hexadecimal digits, the same for one address during one day (UTC) in all processes of the
+ * server; without the key nobody can tell the address. As brg_client_masked().
  */
 BRG_DECLARE(apr_size_t) brg_client_salted(const char *ip, apr_time_t when, char *out);
 
-/** LogMaskClient: what holds for every item of logs that has no mask of its own; NULL: nothing. Threads: any. */
+/** LogMaskClient: the mask of every log item without its own; NULL: no mask. Threads: any. */
 BRG_DECLARE(const brg_client_mask *) brg_client_mask_of_logs(void);
 
 /** @param mask  copied; NULL: none. While the configuration is read. */

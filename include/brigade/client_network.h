@@ -20,13 +20,13 @@ extern "C" {
 
 /**
  * The number of a variable: CLIENT_ASN, CLIENT_PREFIX, CLIENT_AS_PATH or CLIENT_COMMUNITIES, in any case.
- * @return -1: it is none, or the configuration has no ASTable
+ * @return -1: no such variable, or the configuration has no ASTable
  * Threads: that of a directive setter.
  */
 APR_DECLARE_OPTIONAL_FN(int, brg_client_network_variable, (const char *name));
 
 /**
- * Its value for a client; "-" where there is none.
+ * Its value for a client; "-" if not known.
  * @param out    room for BRG_CLIENT_NETWORK_ROOM bytes; terminated
  * @param ready  [out] 0: no table has been read so far
  * @return its length

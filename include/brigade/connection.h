@@ -2,10 +2,7 @@
 #ifndef BRIGADE_CONNECTION_H
 #define BRIGADE_CONNECTION_H
 
-/**
- * @file brigade/connection.h
- * What a module may know of a client connection beyond its conn_rec.
- */
+/** @file brigade/connection.h Facts about a client connection beyond its conn_rec. */
 #include "httpd.h"
 #include "brigade/declare.h"
 
@@ -14,9 +11,9 @@ extern "C" {
 #endif
 
 /**
- * Bytes of a connection since it began, as they were on the wire: received and taken by its requests so far, and sent.
- * In a log_transaction hook both include the request that is logged. Of requests behind it nothing was sent, but one that
- * came in the same packet may be received already.
+ * Bytes of a connection since it began, as they were on the wire: received and taken by its
+ * requests so far, and sent. In a log_transaction hook both include the request that is logged. No
+ * bytes of later requests were sent, but a request in the same packet may be received already.
  *
  * Both 0 for a connection that is not a client's.
  * Threads: the connection's. Blocking: no.

@@ -42,7 +42,7 @@ extern "C" {
 #define DAV_RESPONSE_BODY_4 "</p>\n"
 #define DAV_RESPONSE_BODY_5 "</body></html>\n"
 
-/** What a method does with a resource. */
+/** A method's use of a resource. */
 #define DAV_DO_COPY 0
 #define DAV_DO_MOVE 1
 
@@ -51,7 +51,7 @@ extern "C" {
 #define DAV_MAX_SHARED_LOCKS (1024)
 #endif
 
-/** Messages for those who look for mistakes. */
+/** Messages for debugging. */
 #define DAV_DEBUG 1
 #define DEBUG_CR "\n"
 #define DBG0(f) ap_log_error(APLOG_MARK, APLOG_ERR, 0, NULL, (f))
@@ -76,7 +76,7 @@ typedef struct dav_error {
     apr_status_t aprerr;
     const char *namespace; /**< of the precondition's element; NULL: DAV: */
     const char *tagname;
-    struct dav_error *prev; /**< what led to it */
+    struct dav_error *prev; /**< its cause */
     const char *childtags;
 } dav_error;
 
@@ -92,7 +92,7 @@ dav_push_error(apr_pool_t *p, int status, int error_id, const char *desc, dav_er
 DAV_DECLARE(dav_error *) dav_join_error(dav_error *dest, dav_error *src);
 
 typedef struct dav_response dav_response;
-/** Answer with it. What the handler returns. */
+/** Answer with it. The result is the handler's. */
 DAV_DECLARE(int) dav_handle_err(request_rec *r, dav_error *err, dav_response *response);
 
 /* If: header */
@@ -207,7 +207,7 @@ typedef struct {
 /** Another URI of this server, as in Destination. */
 DAV_DECLARE(dav_lookup_result) dav_lookup_uri(const char *uri, request_rec *r, int must_be_absolute);
 
-/** What to say of a live property, or what was said. */
+/** The output wanted of a live property, or its result. */
 typedef enum {
     DAV_PROP_INSERT_NOTDEF,
     DAV_PROP_INSERT_NOTSUPP,
@@ -268,7 +268,7 @@ DAV_DECLARE(void) dav_xmlns_generate(dav_xmlns_info *xi, apr_text_header *phdr);
 
 /* ---- Providers and hooks ------------------------------------------------------------------------------- */
 
-/** A repository and what belongs to it; all but repos and propdb may be NULL. */
+/** A repository and its companions; all but repos and propdb may be NULL. */
 typedef struct {
     const dav_hooks_repository *repos;
     const dav_hooks_propdb *propdb;
@@ -353,7 +353,7 @@ DAV_DECLARE(dav_error *) dav_get_locktoken_list(request_rec *r, dav_locktoken_li
 typedef struct dav_liveprop_rollback dav_liveprop_rollback;
 
 struct dav_hooks_liveprop {
-    /** Write name or value. Returns what it wrote. */
+    /** Write name or value. Returns the kind of its output. */
     dav_prop_insert (*insert_prop)(const dav_resource *resource, int propid, dav_prop_insert what,
                                    apr_text_header *phdr);
     int (*is_writable)(const dav_resource *resource, int propid);

@@ -3,8 +3,8 @@
 #define BRIGADE_DIRECTIVE_H
 
 /**
- * @file brigade/directive.h
- * What setters of directives share: numbers as Apache reads them, names that were probably meant, and their places.
+ * @file brigade/directive.h Shared by setters of directives: numbers as Apache reads them, near
+ * names, and places of directives.
  */
 #include "brigade/declare.h"
 #include "http_config.h"
@@ -14,8 +14,9 @@ extern "C" {
 #endif
 
 /**
- * The number that an argument begins with, as atoi() reads it; many of Apache's directives take their numbers so. 0 where there is none.
- * A warning says so where it is not the whole argument. What 64 bits do not hold becomes the nearest number that they do.
+ * The number that an argument begins with, as atoi() reads it; many of Apache's directives take
+ * their numbers so. 0 without a number. A warning says so where it is not the whole argument. A
+ * number beyond 64 bits becomes the nearest one within.
  * Threads: any. Blocking: no.
  */
 BRG_DECLARE(apr_int64_t) brg_argument_number(const cmd_parms *cmd, const char *arg);
@@ -41,8 +42,9 @@ BRG_DECLARE(void) brg_nearest_offer_filters(brg_nearest *nearest, int input);
 BRG_DECLARE(const char *) brg_nearest_question(apr_pool_t *p, const brg_nearest *nearest);
 
 /**
- * Where a directive stands, for messages: "FILE:LINE: Require all denied, in <Directory "/"> of line 8". @a d is what cmd->directive was; it
- * lives as long as the configuration, that of an .htaccess file as long as the request. Threads: any. Blocking: no.
+ * Where a directive stands, for messages: "FILE:LINE: Require all denied, in <Directory "/"> of
+ * line 8". @a d is the value of cmd->directive; it lives as long as the configuration, that of an
+ * .htaccess file as long as the request. Threads: any. Blocking: no.
  */
 BRG_DECLARE(const char *) brg_directive_place(apr_pool_t *p, const ap_directive_t *d);
 

@@ -3,8 +3,8 @@
 #define BRIGADE_ENVIRONMENT_H
 
 /**
- * @file brigade/environment.h
- * Who reads the variables of a request, r->subprocess_env, by names that the configuration gives.
+ * @file brigade/environment.h Readers of a request's variables, r->subprocess_env, by names that
+ * the configuration gives.
  */
 #include "brigade/declare.h"
 

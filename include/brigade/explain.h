@@ -3,8 +3,8 @@
 #define BRIGADE_EXPLAIN_H
 
 /**
- * @file brigade/explain.h
- * What `brigade --explain URL` is told while it has a request answered. A server tells nobody: it costs a look at a pointer.
+ * @file brigade/explain.h Trace points for `brigade --explain URL`, which has a request answered. A
+ * server tells nobody: it costs a look at a pointer.
  */
 #include "brigade/declare.h"
 #include "http_config.h"
@@ -16,16 +16,16 @@ extern "C" {
 
 /**
  * A directive did something for a request.
- * @param line  what cmd->directive was; NULL: no directive did it
+ * @param line  the value of cmd->directive; NULL: no directive did it
  * @param what  the effect, as "/old leads to /new"; read before the function returns
  * Threads: of the request. Blocking: no.
  */
 typedef void brg_explain_fn(request_rec *r, const ap_directive_t *line, const char *what);
 
-/** Who is told; NULL: nobody. Set before the configuration is read. */
+/** The receiver; NULL: nobody. Set before the configuration is read. */
 BRG_DECLARE_DATA extern brg_explain_fn *brg_explain;
 
-/** Tell it; @a what is evaluated only where somebody asks. */
+/** Tell it; @a what is evaluated only with a receiver. */
 #define BRG_EXPLAIN(r, line, what)                    \
     do {                                              \
         if (__builtin_expect(brg_explain != NULL, 0)) \

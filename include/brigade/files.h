@@ -17,9 +17,9 @@ extern "C" {
 
 /**
  * Open r->filename for reading. No symbolic link is followed that Options does not allow where it
- * stands (FollowSymLinks, SymLinksIfOwnerMatch), also if one appeared since r->filename was looked up.
- * What is opened is a regular file; if it is another one than was looked up, r->finfo becomes that of
- * the new one.
+ * stands (FollowSymLinks, SymLinksIfOwnerMatch), also if one appeared since r->filename was looked
+ * up. The opened file is a regular one; if it is not the one that was looked up, r->finfo becomes
+ * that of the new one.
  *
  * @param file  [out] owned by r->pool, which closes it; O_NONBLOCK, close-on-exec
  * @return APR_SUCCESS; APR_EAGAIN on an event loop, if this would wait for a disk and
@@ -31,21 +31,23 @@ extern "C" {
 BRG_DECLARE(apr_status_t) brg_file_open(apr_file_t **file, request_rec *r);
 
 /**
- * r->filename, a regular file, is asked for in a way for which no response is stored: by an internal redirect, or for its name alone.
- * From the second time on the server keeps what it is, as long as nothing of its path changes.
+ * r->filename, a regular file, is asked for in a way for which no response is stored: by an
+ * internal redirect, or for its name alone. From the second time on the server keeps its
+ * properties, as long as nothing of its path changes.
  * Threads: the request's; on a worker it does nothing. Blocking: as apr_stat(), of a file that was just used.
  */
 BRG_DECLARE(void) brg_file_remember(const request_rec *r);
 
 /**
- * 1 if r->finfo is such knowledge: it tells what the file is now, which nobody opened.
+ * 1 if r->finfo is such knowledge: it describes the present file, which nobody opened.
  * Threads: the request's. Blocking: no.
  */
 BRG_DECLARE(int) brg_file_is_known(const request_rec *r);
 
 /**
- * As apr_stat() with r->pool, at no cost for what the walk of @a r saw, or what the server knows of the folders on the way: that a name
- * is not there, above all. What is known is as it was when the request was read, or later. The caller says brg_cache_depends_on().
+ * As apr_stat() with r->pool, at no cost for paths that the walk of @a r saw, or that the server
+ * knows from the folders on the way: above all missing names. Known facts are as old as the
+ * request, or newer. The caller says brg_cache_depends_on().
  *
  * @param path    absolute, or it is as apr_stat()
  * @param wanted  APR_FINFO_... bits; APR_FINFO_LINK: of a link itself
@@ -82,7 +84,7 @@ BRG_DECLARE(int) brg_folder_may_hang(const char *path);
  * which may hang ends with status BRG_WOULD_WAIT on an event loop. For a handler that then calls
  * brg_request_rerun_on_worker().
  *
- * @param r  what the network asked for
+ * @param r  the client's own request
  * Threads: the request's. Blocking: no.
  */
 BRG_DECLARE(void) brg_request_let_lookups_fail(request_rec *r);

@@ -3,9 +3,9 @@
 #define BRIGADE_HOOKS_H
 
 /**
- * @file brigade/hooks.h
- * How a module tells which of its hooks have nothing to do, so that requests do not call them. A module that
- * declares nothing is called as ever. The order of hooks, and what ap_hook_get_NAME() lists, stay as they are.
+ * @file brigade/hooks.h How a module tells which of its hooks have nothing to do, so that requests
+ * do not call them. A module that declares nothing is called as ever. The order of hooks, and the
+ * list of ap_hook_get_NAME(), stay as they are.
  *
  * Call these from the module's register_hooks function. Threads: main. Strings live as long as the module.
  */
@@ -19,7 +19,8 @@ extern "C" {
 
 /** A directive counts in its server; one of the main server, or of an .htaccess file, counts in all servers. */
 #define BRG_HOOKS_BY_SERVER 0
-/** A directive counts in all servers: the hooks look at the connection, or at what the servers have in common. */
+/** A directive counts in all servers: the hooks look at the connection, or at settings that the
+ * servers share. */
 #define BRG_HOOKS_EVERYWHERE 1
 
 /**

@@ -28,13 +28,13 @@ extern "C" {
 #define AP_USERERR_LEN 1000
 #define AP_DECLINED (AP_START_USERERR + 0)
 
-/* What a hook or handler returns, besides an HTTP status. */
+/* Results of hooks and handlers, besides an HTTP status. */
 #define OK 0         /**< this phase is done */
 #define DECLINED -1  /**< not mine, ask the next */
 #define DONE -2      /**< the response is out, skip the rest */
 #define SUSPENDED -3 /**< somebody else will go on with it */
 
-/* What a filter may return; handlers pass them on as their result. */
+/* Results of filters; handlers pass them on as their result. */
 #define AP_NOBODY_WROTE -100
 #define AP_NOBODY_READ -101
 #define AP_FILTER_ERROR -102

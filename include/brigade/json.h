@@ -13,12 +13,13 @@
 extern "C" {
 #endif
 
-/** What a byte becomes at most: a buffer of this many times the text's length always suffices. */
+/** The longest form of a byte: a buffer of this many times the text's length always suffices. */
 #define BRG_JSON_GROWTH 6
 
 /**
- * Write text as the inside of a JSON string, without its quotes. The outcome is valid JSON and valid UTF-8
- * whatever @a s is: what is no UTF-8 (RFC 3629) becomes U+FFFD, byte by byte. What does not fit is cut between characters.
+ * Write text as the inside of a JSON string, without its quotes. The outcome is valid JSON and
+ * valid UTF-8 whatever @a s is: bytes that are not UTF-8 (RFC 3629) become U+FFFD, one by one. Text
+ * beyond the room is cut between characters.
  *
  * @param to    room for @a room bytes; not terminated
  * @return      bytes written
@@ -29,7 +30,7 @@ brg_json_escape(char *to, apr_size_t room, const char *s, apr_size_t len);
 
 /**
  * How many bytes the character of UTF-8 at @a s has, of which @a len may be read.
- * @return 1 to 4; 0: what is there is none (RFC 3629)
+ * @return 1 to 4; 0: not a character (RFC 3629)
  * Threads: any. Blocking: no.
  */
 BRG_DECLARE(unsigned) brg_utf8_character(const unsigned char *s, apr_size_t len);

@@ -15,7 +15,7 @@ extern "C" {
 #endif
 
 /**
- * Watch a log file from now until @a p is cleared. One that is no regular file is not watched.
+ * Watch a log file from now until @a p is cleared. Other than regular files are not watched.
  *
  * @param path  absolute; copied
  * @param fd    the open file

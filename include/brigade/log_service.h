@@ -28,7 +28,7 @@ BRG_DECLARE(int) brg_log_service_is_named(const char *name);
 /**
  * @param name  for which brg_log_service_is_named()
  * @param out   [out] in @a p
- * @return NULL, or what is wrong with it
+ * @return NULL, or its error
  */
 BRG_DECLARE(const char *)
 brg_log_service_parse(apr_pool_t *p, const char *name, brg_log_service **out);
@@ -57,8 +57,8 @@ brg_log_service_send(const brg_log_service *service, int fd, int level, const ch
                      apr_size_t len, brg_log_service_wait wait);
 
 /**
- * The descriptor that lines of the error log of @a s go to, of a file, a program or a service; -1: there is none. For
- * a process that closes all others.
+ * The descriptor that lines of the error log of @a s go to, of a file, a program or a service; -1:
+ * no log. For a process that closes all others.
  */
 BRG_DECLARE(int) brg_error_log_descriptor(const server_rec *s);
 

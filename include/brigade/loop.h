@@ -3,8 +3,7 @@
 #define BRIGADE_LOOP_H
 
 /**
- * @file brigade/loop.h
- * What a module may know of the thread that it runs on.
+ * @file brigade/loop.h Facts for a module about the thread that it runs on.
  *
  * An event loop works in turns: wait for sockets, read from all that are ready, answer, write. Work
  * that is cheaper once per turn than once per request (writing a log buffer, publishing counters)
@@ -63,8 +62,9 @@ typedef struct brg_beside {
 } brg_beside;
 
 /**
- * Let another worker of the same event loop do a part of what the calling worker does: now, or not at all. At most every
- * second thread of a loop works for another one, and none that a waiting connection needs.
+ * Let another worker of the same event loop do a part of the calling worker's work: now, or not at
+ * all. At most every second thread of a loop works for another one, and none that a waiting
+ * connection needs.
  *
  * @param work  NULL: nothing is run; asks whether something would be
  * @return 1: work->run() is called, or is being called; 0: no thread is free, or the caller is no worker
@@ -73,8 +73,9 @@ typedef struct brg_beside {
 BRG_DECLARE(int) brg_worker_beside(brg_beside *work);
 
 /**
- * Start a thread beside the server's own. It gets no signals but those that it causes itself; programs that it starts
- * have the usual ones again. It is neither a loop nor a worker: it may wait, and must not touch connections or requests.
+ * Start a thread beside the server's own. It gets only signals that it causes itself; programs that
+ * it starts have the usual ones again. It is neither a loop nor a worker: it may wait, and must not
+ * touch connections or requests.
  * @param stack_bytes  of its stack; 0: as many as the system gives
  * @param id           set for pthread_join(); NULL: nothing waits for the thread (detached)
  * @return 0, or an errno

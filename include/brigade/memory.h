@@ -4,7 +4,7 @@
 
 /**
  * @file brigade/memory.h
- * Scopes: which memory system the pools of a part of the server draw from, and what they used.
+ * Scopes: the memory system behind the pools of a part of the server, and their use of it.
  *
  * Every pool belongs to a scope. A pool that is created with apr_pool_create() is of its parent's
  * scope; brg_pool_create_scoped() begins a scope. Systems are described in brigade/sms.h.
@@ -21,7 +21,8 @@ extern "C" {
 #endif
 
 typedef enum brg_scope {
-    BRG_SCOPE_PROCESS,       /**< lives as long as the process, and what has no other scope */
+    /** lives as long as the process, and everything without another scope */
+    BRG_SCOPE_PROCESS,
     BRG_SCOPE_CONFIGURATION, /**< one reading of the configuration */
     BRG_SCOPE_CONNECTION,
     BRG_SCOPE_REQUEST,
@@ -30,8 +31,8 @@ typedef enum brg_scope {
     BRG_SCOPES_N
 } brg_scope;
 
-/** What the pools of one scope did. Sums over threads; pools are added when they get new memory,
- * are cleared or end. */
+/** The use of memory by the pools of one scope. Sums over threads; pools are added when they get
+ * new memory, are cleared or end. */
 typedef struct brg_memory_figures {
     uint64_t pools;            /**< created */
     uint64_t clears;           /**< cleared or destroyed */
@@ -51,7 +52,7 @@ typedef struct brg_pool_figures {
     uint64_t zeroed_bytes; /**< of these: that the pool cleared (apr_pcalloc) */
 } brg_pool_figures;
 
-/** "request" and so on; NULL for what is no scope. */
+/** "request" and so on; NULL for other numbers. */
 BRG_DECLARE(const char *) brg_scope_name(int scope);
 
 /** The scope with this name, case ignored, or -1. */
@@ -76,8 +77,8 @@ brg_pool_create_apart(apr_pool_t **pool, apr_pool_t *parent, brg_scope scope);
 #define BRG_POOL_RESERVE_LOW 2 /**< half of the reserve is used; at its end the process ends */
 
 /**
- * Whether a memory system refused memory to this pool, to one that shares its allocator, or to
- * a bucket allocator of its own: 0 or one of the above. Whoever owns the pool should come to an end
+ * Whether a memory system refused memory to this pool, to one that shares its allocator, or to a
+ * bucket allocator of its own: 0 or one of the above. Whoever owns the pool should come to an end
  * with it soon. Cleared by apr_pool_clear() of the allocator's owner.
  */
 BRG_DECLARE(int) brg_pool_refused(const apr_pool_t *pool);
@@ -86,24 +87,24 @@ BRG_DECLARE(int) brg_pool_refused(const apr_pool_t *pool);
  * refused (`limit(16M, status=413)`), or 503. */
 BRG_DECLARE(int) brg_pool_refusal_status(const apr_pool_t *pool);
 
-/** What became of the data of requests and responses. Sums over threads. */
+/** Handling of the data of requests and responses. Sums over threads. */
 typedef struct brg_buffer_figures {
-    uint64_t created;      /**< buffers, mappings and files that buckets were made for, and bodies
-                            *   that the server remembers */
-    uint64_t shared;       /**< times that such a one, or data that needs no owner, was referred to
-                            *   once more in place of a copy */
+    /** buffers, mappings and files that buckets were made for, and bodies that the server remembers */
+    uint64_t created;
+    /** times that such a one, or data that needs no owner, was referred to once more in place of a
+     * copy */
+    uint64_t shared;
     uint64_t copied;       /**< times that data was copied from one buffer into another */
     uint64_t copied_bytes; /**< in these */
-    uint64_t
-        grown; /**< times that a buffer was too small, and its data went into a larger one; not among
-                            *   the copies */
+    /** times that a buffer was too small, and its data went into a larger one; not among   the copies */
+    uint64_t grown;
     uint64_t grown_bytes; /**< in these */
 } brg_buffer_figures;
 
 /**
- * Count by hand. Needed for what a module does in buffers of its own only: buckets of the types of
- * APR-util count by themselves when they are made, copied, split, or copied because they are set
- * aside. Heads are composed, and not counted. Threads: any. Blocking: no.
+ * Count by hand. Needed only for a module's own buffers: buckets of the types of APR-util count by
+ * themselves when they are made, copied, split, or copied because they are set aside. Heads are
+ * composed, and not counted. Threads: any. Blocking: no.
  */
 BRG_DECLARE(void) brg_buffer_created(void);
 BRG_DECLARE(void) brg_buffer_shared(void);
@@ -113,7 +114,7 @@ BRG_DECLARE(void) brg_buffer_grown(apr_size_t bytes);
 /** Threads: any. */
 BRG_DECLARE(void) brg_buffer_figures_get(brg_buffer_figures *out);
 
-/** Threads: the one that uses the pool. */
+/** Threads: the user of the pool. */
 BRG_DECLARE(void) brg_pool_figures_get(const apr_pool_t *pool, brg_pool_figures *out);
 
 /** Threads: any. */
@@ -137,12 +138,12 @@ struct brg_sms;
  */
 BRG_DECLARE(const struct brg_sms *) brg_scope_system(brg_scope scope, int n);
 
-/** A memory system that requests of virtual hosts draw from in place of their scope's. */
+/** A memory system that requests of virtual hosts or sections draw from in place of their scope's. */
 typedef struct brg_host_system {
-    const char *name; /**< "name, line NUMBER" of the first virtual host that has it */
+    const char *name; /**< "name, line NUMBER" of the first virtual host or section that has it */
     const char *spec; /**< as brg_scope_spec() */
-    const struct brg_sms *
-        system; /**< as brg_scope_system(BRG_SCOPE_REQUEST, 0), its parent is the next; may be NULL */
+    /** as brg_scope_system(BRG_SCOPE_REQUEST, 0), its parent is the next; may be NULL */
+    const struct brg_sms *system;
 } brg_host_system;
 
 /** The @a n th of them, from 0. @return 1; 0: there are no more. Threads: any. As long as the process. */

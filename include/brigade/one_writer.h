@@ -6,9 +6,9 @@
  * @file brigade/one_writer.h
  * Memory that one process writes, and that the processes which it starts read.
  *
- * A server process may be taken over by who finds a mistake in a module. So what the supervisor, or a process of a module
- * outside of the sandbox, believes must not lie in memory that server processes can write. Here they have a view of it that
- * cannot be made writable, and no descriptor.
+ * A server process may be taken over through a mistake in a module. So data that the supervisor, or
+ * a process of a module outside of the sandbox, believes must not lie in memory that server
+ * processes can write. Here they have a view of it that cannot be made writable, and no descriptor.
  *
  * Threads: main, of the process that makes it, but for reading. Blocking: no.
  */
@@ -47,8 +47,8 @@ BRG_DECLARE(apr_size_t) brg_one_writer_bytes(const brg_one_writer *memory);
 BRG_DECLARE(void) brg_one_writer_hand(const brg_one_writer *memory, int on);
 
 /**
- * The calling process, and what it forks from now on, cannot read or write the memory from @a from on (@a on = 0), or can
- * again (1): for secrets that most of a process's life has no use for.
+ * The calling process, and its later children, cannot read or write the memory from @a from on (@a
+ * on = 0), or can again (1): for secrets that most of a process's life has no use for.
  * @param from  bytes, a multiple of a page
  * Threads: one at a time; nobody uses the memory meanwhile.
  */

@@ -21,15 +21,16 @@ typedef enum brg_pages {
 } brg_pages;
 
 /**
- * What BuiltinPages says for @a r; without it BRG_PAGES_APACHE where the configuration is Apache's (it loads
- * mod_authz_core, or a process model and other modules of Apache), else BRG_PAGES_MODERN.
+ * The value of BuiltinPages for @a r; without it BRG_PAGES_APACHE where the configuration is
+ * Apache's (it loads mod_authz_core, or a process model and other modules of Apache), else
+ * BRG_PAGES_MODERN.
  * Threads: any. Blocking: no.
  */
 BRG_DECLARE(brg_pages) brg_pages_of(const request_rec *r);
 
 /**
- * Text of any bytes for a page in UTF-8, in elements and in quoted attributes: HTML's characters are escaped; what is no UTF-8,
- * and control characters, becomes U+FFFD, byte by byte.
+ * Text of any bytes for a page in UTF-8, in elements and in quoted attributes: HTML's characters
+ * are escaped; control characters, and bytes that are not UTF-8, become U+FFFD, one by one.
  * @return in @a p
  * Threads: any. Blocking: no.
  */

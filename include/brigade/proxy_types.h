@@ -64,7 +64,7 @@ typedef struct {
     const char *name;
 } proxy_wstat_t;
 
-/** How the URL of a balancer begins; Max-Forwards where there is none. */
+/** Begin of a balancer's URL; Max-Forwards where a request has none. */
 #define BALANCER_PREFIX "balancer://"
 #define DEFAULT_MAX_FORWARDS -1
 
@@ -486,7 +486,7 @@ struct proxy_balancer {
     ap_conf_vector_t *section_config;
 };
 
-/** Provider in group PROXY_LBMETHOD: who gets the next request? */
+/** Provider in group PROXY_LBMETHOD: chooses the member for the next request. */
 struct proxy_balancer_method {
     const char *name;
     proxy_worker *(*finder)(proxy_balancer *balancer, request_rec *r);

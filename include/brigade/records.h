@@ -97,8 +97,8 @@ struct request_rec {
     conn_rec *connection;
     server_rec *server; /**< the virtual host */
 
-    request_rec *next; /**< what an internal redirect made of this */
-    request_rec *prev; /**< what an internal redirect came from */
+    request_rec *next; /**< the request to which an internal redirect led from this one */
+    request_rec *prev; /**< the request that an internal redirect left for this one */
     request_rec *main; /**< whose sub-request this is */
 
     /* The request line. */
@@ -156,7 +156,7 @@ struct request_rec {
     char *uri;          /**< decoded path */
     char *filename;
     char *canonical_filename;
-    char *path_info; /**< what follows the file's name */
+    char *path_info; /**< the rest behind the file's name */
     char *args;      /**< after the question mark, or NULL */
     int used_path_info;
 
@@ -179,7 +179,7 @@ struct request_rec {
     apr_thread_mutex_t *invoke_mtx; /**< held while an asynchronous handler runs */
 
     apr_uri_t parsed_uri;
-    apr_finfo_t finfo; /**< of filename; filetype APR_NOFILE if there is none */
+    apr_finfo_t finfo; /**< of filename; filetype APR_NOFILE if it is missing */
 
     apr_sockaddr_t *useragent_addr; /**< the client behind trusted proxies */
     char *useragent_ip;
@@ -262,7 +262,7 @@ typedef enum {
     CONN_STATE_READ_REQUEST_LINE = CONN_STATE_PROCESSING,
 } conn_state_e;
 
-/** What to poll for instead of what the state suggests. */
+/** Events to poll for in place of those that the state suggests. */
 typedef enum {
     CONN_SENSE_DEFAULT,
     CONN_SENSE_WANT_READ,

@@ -11,9 +11,9 @@
  *
  *     limit(16M) arena(chunk=64k)
  *
- * Pools sit on top. On a *chunked* kind a pool takes whole chunks and bumps a pointer inside them, so that the table
- * below is called once per chunk and never per allocation. On a *per-block* kind every allocation is one call, which is
- * what debugging kinds and general-purpose allocators are for.
+ * Pools sit on top. On a *chunked* kind a pool takes whole chunks and bumps a pointer inside them,
+ * so that the table below is called once per chunk and never per allocation. On a *per-block* kind
+ * every allocation is one call, as debugging kinds and general-purpose allocators need.
  *
  * Sizes are bytes. Blocks are aligned to 16. The caller of free and resize tells the block's size: systems keep no
  * headers for it. A request for 0 bytes gives a block of its own. Sizes that overflow when rounded give NULL.
@@ -46,19 +46,21 @@ typedef struct brg_sms_figures {
     uint64_t resets;
     uint64_t failures;        /**< requests answered with NULL */
     uint64_t live_bytes;      /**< handed out now */
-    uint64_t high_water_bytes; /**< most of live_bytes since the last reset of the counters: exact where one
-                                *   thread uses the system, else 64 KB per thread too low at most */
+    /** most of live_bytes since the last reset of the counters: exact where one thread uses the
+     * system, else 64 KB per thread too low at most */
+    uint64_t high_water_bytes;
     uint64_t held_bytes;      /**< taken from the parent and not given back */
 } brg_sms_figures;
 
 /** Which threads may call a system. Each kind states its rule. */
 typedef enum brg_sms_threads {
-    BRG_SMS_ONE_THREAD, /**< one at a time, handed over with the pool that uses it; `kind(shared)` adds a lock, and
-                         *   then any thread may */
+    /** one at a time, handed over with the pool that uses it; `kind(shared)` adds a lock, and then
+     * any thread may */
+    BRG_SMS_ONE_THREAD,
     BRG_SMS_ANY_THREAD  /**< any, at the same time */
 } brg_sms_threads;
 
-/** What a kind is made of. Constant; lives as long as its module. */
+/** The functions of a kind. Constant; lives as long as its module. */
 typedef struct brg_sms_ops {
     const char *kind;        /**< name in specifications */
     brg_sms_threads threads;
@@ -76,7 +78,7 @@ typedef struct brg_sms_ops {
     /** Give everything to the parent and end. The brg_sms itself is freed by the caller of this function. A kind
      *  without reset keeps no record of its blocks: each must have been freed before. */
     void (*destroy)(brg_sms *s);
-    /** Fill in what the kind knows better than the common counters. May be NULL. */
+    /** Fill in figures that the kind knows better than the common counters. May be NULL. */
     void (*statistics)(const brg_sms *s, brg_sms_figures *out);
     /** 1 if the block is one of this system's that is handed out. May be NULL: not known. */
     int (*owns)(const brg_sms *s, const void *block);
@@ -87,17 +89,17 @@ typedef struct brg_sms_ops {
     void (*describe)(const brg_sms *s, char *out, size_t n);
     /** The largest size that takes no more memory than @a bytes does. */
     size_t (*good_size)(const brg_sms *s, size_t bytes);
-    /** Give what the calling thread keeps in reserve to the parent. */
+    /** Give the calling thread's reserve to the parent. */
     void (*trim)(brg_sms *s);
     /** The content of a part of a block is of no use any more: give the memory behind it back, but not the part. It has
      *  any content afterwards. */
     void (*discard)(brg_sms *s, void *part, size_t bytes);
-    /** Say what is worth saying (live blocks and their call sites), line by line. */
+    /** Report noteworthy facts (live blocks and their call sites), line by line. */
     void (*report)(const brg_sms *s, void (*line)(void *baton, const char *text), void *baton);
-    /** Walk the invariants; NULL or what is broken. Only where no other thread uses the system. */
+    /** Walk the invariants; NULL or the broken one. Only where no other thread uses the system. */
     const char *(*verify)(const brg_sms *s);
-    /** The HTTP status for a request that needed what this system refused last; 0: it did not refuse, its parent did,
-     *  or it has no opinion. */
+    /** The HTTP status for a request whose memory this system refused last; 0: it did not refuse,
+     *  its parent did, or it has no opinion. */
     int (*refusal_status)(const brg_sms *s);
 } brg_sms_ops;
 
@@ -121,7 +123,7 @@ typedef struct brg_sms_param {
  *
  * @param out     [out] the system, on success
  * @param parent  [in]  where chunks come from; lives longer
- * @param params  [in]  @a params_n of them; a kind refuses what it does not know
+ * @param params  [in]  @a params_n of them; a kind refuses unknown ones
  * @param p       [in]  for messages only; may be NULL
  * @return NULL, or a message for the administrator: constant, or brg_sms_message()
  */
@@ -154,12 +156,12 @@ BRG_DECLARE(brg_sms *) brg_sms_make(size_t bytes, const brg_sms_ops *ops, brg_sm
  * Build the stack that @a spec describes on top of @a parent (NULL: the operating system).
  *
  * @param p  holds messages only
- * @return NULL and *out, or what is wrong with the specification
+ * @return NULL and *out, or the error of the specification
  * Threads: any. Blocking: no.
  */
 BRG_DECLARE(const char *) brg_sms_create(brg_sms **out, const char *spec, brg_sms *parent, apr_pool_t *p);
 
-/** Check a specification without building anything that stays. NULL or what is wrong. */
+/** Check a specification without building anything that stays. NULL or the error. */
 BRG_DECLARE(const char *) brg_sms_check(const char *spec, apr_pool_t *p);
 
 /** A specification that was read once, to be built often (a system for each request). */
@@ -170,7 +172,7 @@ typedef struct brg_sms_plan brg_sms_plan;
  *
  * @param plan [out] in @a p; stays until @a p is cleared or a module with one of its kinds is unloaded. Without a
  *                   pool it is from malloc, and the caller frees it
- * @return NULL, or what is wrong
+ * @return NULL, or the error
  */
 BRG_DECLARE(const char *) brg_sms_plan_make(const brg_sms_plan **plan, const char *spec, apr_pool_t *p);
 
@@ -194,7 +196,7 @@ BRG_DECLARE(const char *) brg_sms_plan_build(brg_sms **out, const brg_sms_plan *
 BRG_DECLARE(void) brg_sms_destroy(brg_sms **s, brg_sms *until);
 
 BRG_DECLARE(void *) brg_sms_allocate(brg_sms *s, size_t bytes) __attribute__((warn_unused_result));
-/** The same, for the caller @a site (a return address): what tracking shows. */
+/** The same, for the caller @a site (a return address), which tracking shows. */
 BRG_DECLARE(void *) brg_sms_allocate_from(brg_sms *s, size_t bytes, const void *site) __attribute__((warn_unused_result));
 BRG_DECLARE(void *) brg_sms_resize(brg_sms *s, void *block, size_t old_bytes, size_t bytes)
     __attribute__((warn_unused_result));
@@ -212,26 +214,29 @@ BRG_DECLARE(brg_sms_threads) brg_sms_thread_rule(const brg_sms *s);
 /** The largest size that takes no more memory than @a bytes does; @a bytes where the kind cannot tell. */
 BRG_DECLARE(size_t) brg_sms_good_size(const brg_sms *s, size_t bytes);
 
-/** Give what the calling thread keeps in reserve to the operating system, for the whole stack. For an idle thread. */
+/** Give the calling thread's reserve to the operating system, for the whole stack. For an idle
+ * thread. */
 BRG_DECLARE(void) brg_sms_trim(brg_sms *s);
 
-/** The content of a part of one of @a s's blocks is of no use any more; what can be given back of it is. */
+/** The content of a part of one of @a s's blocks is of no use any more; its memory is given back as
+ * far as possible. */
 BRG_DECLARE(void) brg_sms_discard(brg_sms *s, void *part, size_t bytes);
 
 /** 1 if handed out by @a s, 0 if not, -1 if the kind cannot tell. */
 BRG_DECLARE(int) brg_sms_owns(const brg_sms *s, const void *block);
 
-/** What the systems of a stack have to say, line by line. */
+/** The reports of a stack's systems, line by line. */
 BRG_DECLARE(void) brg_sms_report(const brg_sms *s, void (*line)(void *baton, const char *text), void *baton);
 
-/** What the systems of a stack say of their last refusal: the outermost one's status, or 0. */
+/** The status for the last refusal in a stack: the outermost system's, or 0. */
 BRG_DECLARE(int) brg_sms_refusal_status(const brg_sms *s);
 
-/** Walk the invariants of a whole stack; NULL or what is broken. Only where no other thread uses it. */
+/** Walk the invariants of a whole stack; NULL or the broken one. Only where no other thread uses
+ * it. */
 BRG_DECLARE(const char *) brg_sms_verify(const brg_sms *s);
 
-/** What one thread keeps in reserve where a specification does not say: MaxMemFree. Before systems are built.
- *  0: everything. */
+/** A thread's reserve where a specification does not say: MaxMemFree. Before systems are built. 0:
+ *  everything. */
 BRG_DECLARE(void) brg_sms_set_default_keep(size_t bytes);
 
 /** Sum the counters of all threads. Threads: any. */
@@ -244,8 +249,9 @@ BRG_DECLARE(void) brg_sms_statistics_reset(brg_sms *s);
 BRG_DECLARE(const char *) brg_sms_describe(const brg_sms *s, apr_pool_t *p);
 
 /**
- * For who opens modules: where @a error (dlerror's) says that a library's thread variables have no room, begin the program
- * anew with more, once. Only at start-up, before anything was begun that must not be done twice.
+ * For openers of modules: where @a error (dlerror's) says that a library's thread variables have no
+ * room, begin the program anew with more, once. Only at start-up, before anything was begun that
+ * must not be done twice.
  *
  * @return -1 where that is not the trouble, or was tried already; else it does not return
  */

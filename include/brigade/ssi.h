@@ -2,7 +2,7 @@
 #ifndef BRIGADE_SSI_H
 #define BRIGADE_SSI_H
 
-/** @file brigade/ssi.h  What mod_include offers beside Apache's mod_include.h. */
+/** @file brigade/ssi.h  mod_include's additions to Apache's mod_include.h. */
 #include "apr_optional.h"
 #include "apr_pools.h"
 

@@ -6,8 +6,8 @@
  * @file brigade/util.h
  * Utility functions of the core for strings, header values, URLs, file names. Part of httpd.h.
  *
- * What a function returns lives in the pool it was given. Unless a line says otherwise, functions here may be
- * called from any thread, do not block, and do not change their input.
+ * Results live in the given pool. Unless a line says otherwise, functions here may be called from
+ * any thread, do not block, and do not change their input.
  */
 #include "ap_regex.h"
 #include "brigade/declare.h"
@@ -18,7 +18,8 @@
 extern "C" {
 #endif
 
-/* ---- Who we are ---------------------------------------------------------------------------------------- */
+/* ---- Version and name of the server
+ * ----------------------------------------------------------------- */
 
 /** The version of the server. */
 typedef struct {
@@ -202,7 +203,7 @@ ap_construct_server(apr_pool_t *p, const char *hostname, apr_port_t port, const 
 #define ap_escape_html(p, s) ap_escape_html2(p, s, 0)
 /** For HTML text and attributes; @a toasc also turns non-ASCII into references. */
 AP_DECLARE(char *) ap_escape_html2(apr_pool_t *p, const char *s, int toasc);
-/** Escape what a log must not hold: control bytes, quotes, backslashes. In @a p. */
+/** Escape bytes that a log must not hold: control bytes, quotes, backslashes. In @a p. */
 AP_DECLARE(char *) ap_escape_logitem(apr_pool_t *p, const char *str);
 /** Into @a dest of @a buflen bytes; returns the length without the NUL. */
 AP_DECLARE(apr_size_t) ap_escape_errorlog_item(char *dest, const char *source, apr_size_t buflen);
@@ -242,7 +243,7 @@ AP_DECLARE(apr_status_t) ap_stat_check(const char *path, apr_pool_t *pool);
 #define AP_DIR_FLAG_NONE 0
 #define AP_DIR_FLAG_OPTIONAL 1  /**< no error if nothing matches */
 #define AP_DIR_FLAG_RECURSIVE 2 /**< below a directory too */
-/** What is done with files that a pattern matches. */
+/** The action on files that a pattern matches. */
 typedef struct ap_dir_match_t ap_dir_match_t;
 /** A walk over the files that a pattern names. */
 struct ap_dir_match_t {
@@ -272,9 +273,9 @@ AP_DECLARE(int) ap_strcmp_match(const char *str, const char *expected);
 AP_DECLARE(int) ap_strcasecmp_match(const char *str, const char *expected);
 /** As strstr(), in any case. */
 AP_DECLARE(char *) ap_strcasestr(const char *s1, const char *s2);
-/** What follows the prefix, or the whole if it is not there. */
+/** The text behind the prefix, or the whole if it is not there. */
 AP_DECLARE(const char *) ap_stripprefix(const char *bigstring, const char *prefix);
-/** Decode base64 into a string in @a p; what is not valid ends it. */
+/** Decode base64 into a string in @a p; an invalid character ends it. */
 AP_DECLARE(char *) ap_pbase64decode(apr_pool_t *p, const char *bufcoded);
 /** Encode a string. In @a p. */
 AP_DECLARE(char *) ap_pbase64encode(apr_pool_t *p, char *string);
@@ -282,7 +283,7 @@ AP_DECLARE(char *) ap_pbase64encode(apr_pool_t *p, char *string);
 AP_DECLARE(void) ap_str_tolower(char *s);
 /** In place, ASCII only. */
 AP_DECLARE(void) ap_str_toupper(char *s);
-/* Index of the first, last c; -1 if there is none. */
+/* Index of the first, last c; -1 if absent. */
 AP_DECLARE(int) ap_ind(const char *str, char c);
 /** Place of the last @a c in a string, -1 if it is not there. */
 AP_DECLARE(int) ap_rind(const char *str, char c);
@@ -298,9 +299,9 @@ AP_DECLARE(int) ap_streq_timingsafe(const char *sec1, const char *str2);
 AP_DECLARE(int) ap_strneq_timingsafe(const char *sec1, const char *str2, apr_size_t n);
 /** The name with a delimiter and the process id. In @a p. */
 AP_DECLARE(char *) ap_append_pid(apr_pool_t *p, const char *string, const char *delim);
-/* Replace what is neither letter nor digit by _. */
+/* Replace all but letters and digits by _. */
 AP_DECLARE(apr_status_t) ap_pstr2_alnum(apr_pool_t *p, const char *src, const char **dest);
-/** Copy @a src and put _ for what is not a letter or digit; at the size of @a src. */
+/** Copy @a src and put _ for all but letters and digits; at the size of @a src. */
 AP_DECLARE(apr_status_t) ap_str2_alnum(const char *src, char *dest);
 /** Lower-case hexadecimal, 2 * srclen + 1 bytes. */
 AP_DECLARE(void) ap_bin2hex(const void *src, apr_size_t srclen, char *dest);

@@ -22,20 +22,22 @@
  *         return brg_wait_possible(r) ? brg_wait(r, &wanted, clock_go_on, NULL, NULL) : HTTP_SERVICE_UNAVAILABLE;
  *     }
  *
- * The request waits on the event loop of its connection, also where its handler ran on a worker; nothing of it is on any
- * thread's stack meanwhile. go_on() then continues as the handler would: it reads the body without blocking, passes
- * brigades to r->output_filters, waits again, or ends the request by what it returns.
+ * The request waits on the event loop of its connection, also where its handler ran on a worker;
+ * nothing of it is on any thread's stack meanwhile. go_on() then continues as the handler would: it
+ * reads the body without blocking, passes brigades to r->output_filters, waits again, or ends the
+ * request by its result.
  *
  * go_on() is called on the event loop: it must not block. An internal redirect may: where go_on() makes one before it has passed
  * anything on, a worker calls the handler again, which has to make the same redirect.
  *
- * Hooks of access_checker, access_checker_ex, check_user_id and auth_checker may wait, too, say for another server's word on
- * a password: for requests from the network, not for sub-requests and redirects. For them go_on() keeps what it learned
- * with the request (in r->request_config) and returns
- * - OK: all hooks of access control are called once more, from the first one on and by a worker thread; the hook that
- *   waited finds what it needs with the request, and decides,
+ * Hooks of access_checker, access_checker_ex, check_user_id and auth_checker may wait, too, say for
+ * another server's word on a password: for requests from the network, not for sub-requests and
+ * redirects. For them go_on() keeps its knowledge with the request (in r->request_config) and
+ * returns
+ * - OK: all hooks of access control are called once more, from the first one on and by a worker
+ *   thread; the hook that waited finds its data with the request, and decides,
  * - an error: the request is refused with it,
- * - what brg_wait() returned: it waits again.
+ * - the result of brg_wait(): it waits again.
  */
 #include "httpd.h"
 #include "brigade/declare.h"
@@ -44,12 +46,13 @@
 extern "C" {
 #endif
 
-/** What came; a set. */
+/** The events; a set. */
 #define BRG_WAIT_TIMEOUT 1 /**< the time is up */
 #define BRG_WAIT_FD 2      /**< the descriptor has events, or an error */
 #define BRG_WAIT_RESUMED 4 /**< brg_wait_resume() was called */
-#define BRG_WAIT_BODY \
-    8 /**< more of the request's body may be read, it has ended, or its time is over: a read says APR_TIMEUP (RequestReadTimeout) */
+/** more of the request's body may be read, it has ended, or its time is over: a read says
+ * APR_TIMEUP (RequestReadTimeout) */
+#define BRG_WAIT_BODY 8
 #define BRG_WAIT_ROOM 16 /**< little of the output waits for the client */
 
 /** Output that waits for the client, in bytes, up to which there is room for more. */
@@ -58,12 +61,12 @@ extern "C" {
 /** A request that waits. Ends when go_on() is called for it, or gone(). */
 typedef struct brg_waiting brg_waiting;
 
-/** What a request waits for: the first of these ends the wait. */
+/** Events for a request: the first of these ends the wait. */
 typedef struct brg_wait_for {
-    apr_interval_time_t
-        timeout;     /**< microseconds; up to an eighth of a second more; 0: the server's Timeout */
-    int fd;          /**< the module's own descriptor, open until the wait ends; -1: none */
-    short fd_events; /**< APR_POLLIN, APR_POLLOUT */
+    /** microseconds; up to an eighth of a second more; 0: the server's Timeout */
+    apr_interval_time_t timeout;
+    int fd;                /**< the module's own descriptor, open until the wait ends; -1: none */
+    short fd_events;       /**< APR_POLLIN, APR_POLLOUT */
     unsigned body : 1;     /**< BRG_WAIT_BODY */
     unsigned room : 1;     /**< BRG_WAIT_ROOM */
     brg_waiting **waiting; /**< [out] for brg_wait_resume(); NULL: not needed */
@@ -73,7 +76,8 @@ typedef struct brg_wait_for {
  * Go on with a request whose wait is over.
  *
  * @param came  set of BRG_WAIT_*
- * @return as a handler: OK, DONE, a status, or what brg_wait() returned; for hooks of access control see above
+ * @return as a handler: OK, DONE, a status, or the result of brg_wait(); for hooks of access
+ *   control see above
  * Threads: the event loop of the connection. Blocking: must not.
  */
 typedef int brg_wait_go_on_fn(request_rec *r, void *baton, int came);
@@ -93,7 +97,7 @@ typedef void brg_wait_gone_fn(request_rec *r, void *baton);
 BRG_DECLARE(int) brg_wait_possible(const request_rec *r);
 
 /**
- * Wait. The handler, the hook, or go_on(), returns at once what this returns; once for each wait.
+ * Wait. The handler, the hook, or go_on(), returns its result at once; once for each wait.
  *
  * @param wanted  is copied
  * @param gone    NULL: there is nothing to be done

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Evaluation of the tree that Require and its containers build. A container keeps the child's
- * result with the highest rank and stops at one that nothing can outrank; "denied because there is
- * no user yet" has a rank of its own, so that authentication is asked for only where a user could
- * change the outcome.
+ * result with the highest rank and stops at a result that nothing can outrank; "denied because
+ * there is no user yet" has a rank of its own, so that authentication is asked for only where a
+ * user could change the outcome.
  */
 #include "authz_core_private.h"
 #include "http_core.h"

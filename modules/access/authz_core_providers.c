@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The authorization providers that do not need a user: all, env, method and expr. What can be parsed is
+ * The authorization providers that do not need a user: all, env, method and expr. Arguments are
  * parsed once, when the Require line is read.
  */
 #include "authz_core_private.h"
@@ -36,7 +36,7 @@ static authz_status authz_env_check(request_rec *r, const char *line, const void
     return AUTHZ_DENIED;
 }
 
-/* 1 if those who set the variables say what they depend on. */
+/* 1 if the setters of the variables declare their dependencies. */
 static int authz_env_is_told(const char *const *name)
 {
     while (name && *name && brg_cache_variable_is_told(*name))
@@ -102,7 +102,7 @@ static const char *authz_all_parse(cmd_parms *cmd, const char *line, const void 
 
 static const authz_provider authz_all_provider = {authz_all_check, authz_all_parse};
 
-/* Notes that the expression being parsed asks for the user, who is unknown before authentication.
+/* Notes that the expression being parsed asks for the user, which is unknown before authentication.
  */
 static int authz_expr_lookup(ap_expr_lookup_parms *parms)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Authorization: asks the rules of the section in force, first without a user, so that what needs
- * none is answered before anybody is asked for a password, then again once the user is known.
+ * Authorization: asks the rules of the section in force, first without a user, so that requests
+ * that need none are answered before anybody is asked for a password, then again once the user is
+ * known.
  */
 #include "authz_core_private.h"
 #include "http_core.h"

@@ -41,7 +41,7 @@ static const char *authz_host_subnet(cmd_parms *cmd, const char *word, apr_ipsub
     return apr_psprintf(cmd->pool, "ip address '%s' appears to be invalid: %pm", word, &rv);
 }
 
-/* What Require ip names. */
+/* The networks of Require ip. */
 typedef struct authz_host_nets {
     apr_array_header_t *nets; /* of apr_ipsubnet_t * */
     int lasts;                /* as long as the configuration: not of an .htaccess file */

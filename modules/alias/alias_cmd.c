@@ -48,7 +48,7 @@ static const char *alias_parse_expr(cmd_parms *cmd, const char *what, const char
                  : NULL;
 }
 
-/* An entry that an earlier one hides is surely a mistake, but one that Apache starts with. */
+/* An entry that an earlier one hides is surely a mistake, but Apache starts with it. */
 static void alias_warn_overlap(cmd_parms *cmd, const apr_array_header_t *aliases,
                                const alias_entry *entry)
 {

@@ -4,8 +4,8 @@
 
 /**
  * @file alias_private.h
- * What the files of mod_alias share. All structures are made when the configuration is read and
- * only read afterwards, by any thread.
+ * Shared by the files of mod_alias. All structures are made when the
+ * configuration is read and only read afterwards, by any thread.
  */
 #include "httpd.h"
 #include "http_config.h"

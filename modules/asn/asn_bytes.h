@@ -12,7 +12,7 @@
 #include <string.h>
 #include "asn_table.h"
 
-/** What is left. Refers to memory of the caller. */
+/** The rest of the bytes. Refers to memory of the caller. */
 typedef struct asn_bytes {
     const unsigned char *at;
     size_t n;
@@ -61,7 +61,7 @@ static inline size_t asn_take_numbers(asn_bytes b, uint32_t *to, size_t most)
 }
 
 /** A prefix of p->family as RFC 4271 writes it: length in bits, as many bytes as it needs.
- * @return NULL, or what is wrong: nothing is taken then */
+ * @return NULL, or the error: nothing is taken then */
 static inline const char *asn_take_prefix(asn_bytes *b, brg_asn_prefix *p)
 {
     asn_bytes r = *b;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the table says of a client's address. */
+/* The table's answers about a client's address. */
 #include <stdatomic.h>
 #include <string.h>
 #include "apr_strings.h"

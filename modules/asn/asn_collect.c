@@ -26,9 +26,9 @@ extern module asn_module;
 APLOG_USE_MODULE(asn);
 
 #define LOOK_US 1000000                 /* between looks at files */
-#define AGAIN_US (5 * INT64_C(1000000)) /* until one that could not be read is read again */
+#define AGAIN_US (5 * INT64_C(1000000)) /* until an unreadable file is read again */
 
-/* What a file was like when it was read. */
+/* The state of a file when it was read. */
 typedef struct file_state {
     struct stat stat;
     int tried;
@@ -41,9 +41,9 @@ typedef struct collecting {
     asn_figures *figures; /* to write */
     brg_asn_writer *w;
     const brg_asn_table *table; /* that it writes to */
-    int serving;      /* which one that is, once it is complete; -1: it is asked already */
-    int64_t serve_at; /* bgp_now(): asked from then on, complete or not */
-    int control, log; /* log: the descriptor that lines go to, -1 if it is none of a file */
+    int serving;                /* its index, once it is complete; -1: it is in use already */
+    int64_t serve_at;           /* bgp_now(): asked from then on, complete or not */
+    int control, log;           /* log: the descriptor for lines, -1 if the log is no file */
     int feeds_n;
     asn_feed feeds[ASN_TABLE_RIBS];
     file_state files[ASN_TABLE_RIBS];
@@ -212,7 +212,7 @@ static void file_was_read(asn_source_figures *f, int read)
         atomic_fetch_add(&f->sessions, 1);
 }
 
-/* What failed for want of descriptors or memory, or by the disk, may go well with a file that stays as it is. */
+/* After a lack of descriptors or memory, or an error of the disk, the same file may be readable. */
 static int is_to_read(const file_state *known, const struct stat *now)
 {
     return !known->tried || !same_file(now, &known->stat) ||
@@ -248,8 +248,8 @@ static void look_at_files(collecting *g)
 
 /* ---- which table is asked ---- */
 
-#define KEEP_FILE_US \
-    (300 * INT64_C(1000000)) /* what a file said, when the next process cannot read it */
+/* age of a file's networks, when the next process cannot read it */
+#define KEEP_FILE_US (300 * INT64_C(1000000))
 
 /* The table of a process that died is asked until there is another one: routes outlive their process as they do a
  * session. */

@@ -197,7 +197,8 @@ apr_status_t asn_collector_of(const apr_array_header_t *sources, apr_size_t tabl
     const char *signature = signature_of(sources, table_bytes, s, sources->pool);
     apr_status_t rv = APR_SUCCESS;
 
-    /* A start leaves the terminal by a fork: then what the first reading made is not this process's to write. */
+    /* A start leaves the terminal by a fork: then memory of the first reading is not this process's
+     * to write. */
     if (running && (!sources->nelts || strcmp(running->signature, signature) != 0 ||
                     !brg_one_writer_is_own(running->figures_memory)))
         apr_pool_destroy(running->pool);

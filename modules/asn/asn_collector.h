@@ -4,21 +4,23 @@
 
 /**
  * @file asn_collector.h
- * The collector: a process of the supervisor that owns all sources and is the only one that writes the table. It goes
- * on over reloads that leave sources, ASTableSize, User, Group and the name of ErrorLog as they are: sessions do not end for a reload.
+ * The collector: a process of the supervisor that owns all sources and alone
+ * writes the table. It goes on over reloads that leave sources, ASTableSize, User, Group and the
+ * name of ErrorLog as they are: sessions do not end for a reload.
  */
 #include "brigade/one_writer.h"
 #include "asn_count.h"
 #include "asn_figures.h"
 #include "asn_module.h"
 
-/** What the supervisor knows of it, and what its process needs. Of a pool of its own. */
+/** The supervisor's knowledge of it, and the data of its process. Of a pool of its own. */
 typedef struct asn_collector {
     apr_pool_t *pool;
     const char *signature;       /**< of the configuration that it is for */
     apr_array_header_t *sources; /**< of asn_source, its own copy */
     brg_asn_table *tables
-        [2]; /**< asn_table() is the one that is asked; when a process dies, the next one fills the other */
+        /** asn_table() is the one in use; when a process dies, the next one fills the other */
+        [2];
     const asn_figures *figures;     /**< as the collector writes them */
     brg_one_writer *figures_memory; /**< of them */
     asn_counts *counts;             /**< shared: all processes write */
@@ -32,14 +34,14 @@ typedef struct asn_collector {
 /* ---- asn_collector.c: the supervisor's thread ---- */
 
 /**
- * The collector for a configuration: the one that is there if it has the same, else a new one, not started. None if
- * there are no sources.
+ * The collector for a configuration: the running one if it has the same, else a new one, not
+ * started. None if there are no sources.
  */
 apr_status_t asn_collector_of(const apr_array_header_t *sources, apr_size_t table_bytes,
                               const server_rec *s, asn_collector **c);
 
-/** Start its process if there is none, and wait until each file was read once or could not be, at most ASN_START_SECONDS;
- * one that runs gets the error log of @a s. */
+/** Start its process if it does not run, and wait until each file was read once or could not be, at
+ * most ASN_START_SECONDS; a running one gets the error log of @a s. */
 apr_status_t asn_collector_start(asn_collector *c, server_rec *s);
 #define ASN_START_SECONDS 20
 

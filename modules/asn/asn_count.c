@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Look-ups are counted by thread, so that no line of memory goes from core to core. One in ASN_ASKS goes to a table of the
- * busiest networks, for all of them: Space-Saving (Metwally, Agrawal and Abbadi, 2005): who has no place takes that of the
- * least busy one, and its count. Nobody waits for that table: who finds it taken leaves it. A process that died with it
- * gives it back after a second.
+ * Look-ups are counted by thread, so that no line of memory goes from core to core. One in ASN_ASKS
+ * goes to a table of the busiest networks, for all of them: Space-Saving (Metwally, Agrawal and
+ * Abbadi, 2005): a network without a place takes that of the least busy one, and its count. Nobody
+ * waits for that table: a thread that finds it taken leaves it. A process that died with it gives
+ * it back after a second.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -36,7 +37,7 @@ static void busy_give_back(asn_counts *c)
     atomic_store(&c->taken, 0);
 }
 
-/* One who was only slow may write, too: the length stays in bounds. */
+/* A slow former owner may write, too: the length stays in bounds. */
 static int busy_length(const asn_counts *c)
 {
     const int n = atomic_load_explicit(&c->busy_n, memory_order_relaxed);

@@ -11,8 +11,8 @@
 #include <stdint.h>
 #include "brigade/status.h"
 
-#define ASN_COUNT_SLOTS \
-    64 /**< counters: threads that count have one of their own, as long as there are enough */
+/** counters: threads that count have one of their own, as long as there are enough */
+#define ASN_COUNT_SLOTS 64
 #define ASN_BUSY BRG_STATUS_NETWORKS_BUSY
 
 typedef struct asn_counts {
@@ -20,8 +20,8 @@ typedef struct asn_counts {
         _Alignas(128) _Atomic uint64_t n;
     } lookups[ASN_COUNT_SLOTS];
     _Alignas(128) _Atomic unsigned slots; /**< how many were given to threads */
-    _Alignas(128) _Atomic int64_t
-        taken; /**< of what follows: since when, microseconds of the monotonic clock; 0: it is free */
+    /** start of the following, microseconds of the monotonic clock; 0: it is free */
+    _Alignas(128) _Atomic int64_t taken;
     _Atomic int busy_n;
     brg_status_network_busy busy[ASN_BUSY];
 } asn_counts;
@@ -35,7 +35,7 @@ uint64_t asn_count_lookups(const asn_counts *c);
 /** The networks of which clients were looked up most lately, the busiest first. @return how many */
 int asn_count_busy(asn_counts *c, brg_status_network_busy out[ASN_BUSY]);
 
-/** Forget a part of what was busy: half of it in ten minutes, if this is called each ASN_AGE_SECONDS. */
+/** Forget a part of the counts: half in ten minutes, if this is called each ASN_AGE_SECONDS. */
 void asn_count_age(asn_counts *c);
 #define ASN_AGE_SECONDS 10
 

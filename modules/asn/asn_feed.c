@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a session says becomes routes. */
+/* From messages of a session to routes. */
 #include <errno.h>
 #include "apr_strings.h"
 #include "http_log.h"
@@ -273,7 +273,7 @@ void asn_feeds_run(asn_feed *feeds, int n, int milliseconds, int other)
             polls[i].revents = 0;
     }
     if (polls[all - 1].revents && milliseconds > 0)
-        return; /* an error log, say, which what the peers bring is to be written to */
+        return; /* an error log, say, for lines about the peers' routes */
     for (int i = 0, at = 0; i < n; at += used[i++]) {
         bgp_peer_run(&feeds[i].peer, polls + at, used[i]);
         feed_tick(&feeds[i]);

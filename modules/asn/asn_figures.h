@@ -4,7 +4,8 @@
 
 /**
  * @file asn_figures.h
- * What the collector says of its sources, in memory that the collector alone writes; each number is true by itself.
+ * The collector's figures on its sources, in memory that the collector alone
+ * writes; each number is true by itself.
  */
 #include <stdatomic.h>
 #include <stdint.h>

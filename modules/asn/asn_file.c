@@ -23,7 +23,7 @@ APLOG_USE_MODULE(asn);
 typedef struct reading {
     brg_asn_writer *w;
     int rib, number; /* of the line or record */
-    int error;       /* of the system's: what the file says is not to blame */
+    int error;       /* errno of the system: the file's content is not to blame */
     int told;        /* that of the last try, which is not said again */
     void (*meanwhile)(void *data);
     void *data;
@@ -69,7 +69,7 @@ static const char *add_line(brg_asn_writer *w, int rib, asn_line *line)
     return rv ? FULL : NULL;
 }
 
-/* @return NULL, or what is wrong with the line r->number */
+/* @return NULL, or the error in line r->number */
 static const char *read_lines(reading *r, FILE *f)
 {
     char text[LINE_ROOM];
@@ -176,7 +176,7 @@ static const char *read_networks(reading *r, FILE *f)
 /* ---- all ---- */
 
 typedef struct file_format {
-    const char *part; /* what it consists of */
+    const char *part; /* its parts */
     const char *(*read)(reading *r, FILE *f);
 } file_format;
 

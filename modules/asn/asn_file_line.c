@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lines of files with networks: "prefix asn", RouteViews' pfx2as "address length asn" and ip2asn's "first last asn", with
- * tabs, commas or blanks between. What follows the number is of no interest (country, name).
+ * Lines of files with networks: "prefix asn", RouteViews' pfx2as "address length asn" and ip2asn's
+ * "first last asn", with tabs, commas or blanks between. Text behind the number is of no interest
+ * (country, name).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -88,7 +89,7 @@ static char *unquote(char *field)
     return field;
 }
 
-/* The first field of @a *rest; the second time also what is behind. */
+/* The first field of @a *rest; the second time also the text behind. */
 static char *next_field(char **rest, const char *between)
 {
     char *field = *rest, *end = field + strcspn(field, between);

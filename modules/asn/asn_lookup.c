@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What readers do. A reader that was overtaken sees blocks in their second life: each place is held against the
- * table's size before it is used, each walk ends, and what was found is thrown away then. */
+/* The reader's side. A reader that was overtaken sees blocks in their second life: each place is
+ * checked against the table's size before it is used, each walk ends, and its result is thrown away
+ * then. */
 #include <string.h>
 #include "asn_private.h"
 
@@ -117,7 +118,7 @@ static void read_detail(const asn_word *attr, brg_asn_detail *d)
     copy_words(&attr, d->large, 3 * d->large_count);
 }
 
-/* @return 0 for what only an overtaken reader can see */
+/* @return 0 for states that only an overtaken reader can see */
 static int read_route(const brg_asn_table *t, uint32_t place, brg_asn_route *route,
                       brg_asn_detail *detail)
 {

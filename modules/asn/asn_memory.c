@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The memory of a table: blocks by size, and when one that was given up may be used again. */
+/* The memory of a table: blocks by size, and when a freed one may be used again. */
 #include <stdlib.h>
 #include <string.h>
 #include "apr_general.h"
 #include "brigade/assert.h"
 #include "asn_private.h"
 
-/* What announcements leave alone, so that routes can still be taken away from a table that is full. */
+/* The rest that announcements leave, so that routes can still be taken away from a full table. */
 #define SPARE (256u << 10)
 #define CHUNK 4096
 
@@ -141,7 +141,7 @@ brg_asn_writer *brg_asn_writer_begin(brg_asn_table *table)
             asn_put(&shared->ribs[i].routes[f], 0);
         }
     }
-    /* Readers may be in what the last writer made. */
+    /* Readers may be in the last writer's blocks. */
     w->retired = asn_get_wide(&shared->retired) + 2 * ASN_TABLE_KEPT;
     asn_put_wide(&shared->retired, w->retired);
     w->next = sizeof *shared;

@@ -99,8 +99,8 @@ static const char *walk_record(walk *w, unsigned kind, uint64_t value, MMDB_entr
     }
 }
 
-/* A tree that is walked once has no more nodes than it says: what leads to one twice, but for the known ways to IPv4,
- * would be walked without end. */
+/* A tree that is walked once has no more nodes than it says: a loop, or two ways to one node except
+ * the known ways to IPv4, would be walked without end. */
 static const char *walk_node(walk *w, uint32_t number, unsigned depth)
 {
     const unsigned bits = w->db.metadata.ip_version == 4 ? 32 : 128;

@@ -16,8 +16,8 @@ int asn_mmdb_is(int fd);
 
 /**
  * All networks with an "autonomous_system_number", in the order of their addresses.
- * @param error  set to an errno where the system is to blame, and not what the file says
- * @return NULL, or what is wrong
+ * @param error  set to an errno where the system is to blame, and not the file's content
+ * @return NULL, or the error
  */
 const char *asn_mmdb_read(int fd, asn_mmdb_route *route, void *data, int *error);
 

@@ -4,8 +4,9 @@
 
 /**
  * @file asn_module.h
- * Parts of asn_module: directives and hooks (mod_asn.c), the process that owns sources (asn_collector.h), files
- * (asn_file.c, asn_file_line.c, asn_mrt.c), sessions (asn_feed.h), what the server asks about clients (asn_client.c, asn_require.c, asn_log.c).
+ * Parts of asn_module: directives and hooks (mod_asn.c), the process that owns
+ * sources (asn_collector.h), files (asn_file.c, asn_file_line.c, asn_mrt.c), sessions (asn_feed.h),
+ * answers about clients (asn_client.c, asn_require.c, asn_log.c).
  */
 #include "httpd.h"
 #include "http_config.h"
@@ -20,7 +21,7 @@ typedef struct asn_source {
     const bgp_conf *bgp; /**< peer, or NULL */
 } asn_source;
 
-/** What the configuration says. Lives in pconf; table and collector may live longer. */
+/** The configuration. Lives in pconf; table and collector may live longer. */
 typedef struct asn_conf {
     apr_array_header_t *sources;     /**< of asn_source */
     struct asn_collector *collector; /**< NULL: no ASTable */
@@ -32,9 +33,10 @@ extern asn_conf *asn_served;
 /* ---- asn_file.c: the collector ---- */
 
 /**
- * Read @a path into rib @a rib: all of it, or nothing changes. Logs what is wrong. @a meanwhile is called now and then,
- * since long files take seconds; it may write to other ribs. @a error is the errno for which the file could not be read at
- * the last try, 0 if there was none: the same one is not logged again. It becomes that of this try.
+ * Read @a path into rib @a rib: all of it, or nothing changes. Logs errors. @a meanwhile is called
+ * now and then, since long files take seconds; it may write to other ribs. @a error is the errno
+ * for which the file could not be read at the last try, 0 if there was none: the same one is not
+ * logged again. It becomes that of this try.
  * @return 1 if it was read
  */
 int asn_file_load(brg_asn_writer *w, int rib, const char *path, void (*meanwhile)(void *data),
@@ -53,19 +55,19 @@ typedef struct asn_line {
 
 /**
  * Take a line apart, of any of the text formats. @a text is changed.
- * @return NULL, or what is wrong
+ * @return NULL, or the error
  */
 const char *asn_line_parse(char *text, asn_line *line);
 
 /**
- * The next prefix of those that make up a range, longest possible first; line->first is the rest of it then.
+ * The next prefix of the range, longest possible first; line->first is the rest of it then.
  * @return 0 if nothing is left
  */
 int asn_line_next(asn_line *line, brg_asn_prefix *prefix);
 
 /* ---- asn_mrt.c ---- */
 
-/** What a record says. The path lies in the record. */
+/** The content of a record. The path lies in the record. */
 typedef struct asn_mrt_route {
     brg_asn_prefix prefix;
     brg_asn_attributes attributes;
@@ -75,14 +77,14 @@ typedef struct asn_mrt_route {
 
 /**
  * Take the body of a record RIB_IPV4_UNICAST or RIB_IPV6_UNICAST of TABLE_DUMP_V2 apart.
- * @return NULL, or what is wrong
+ * @return NULL, or the error
  */
 const char *asn_mrt_parse(const unsigned char *body, size_t n, brg_asn_family family,
                           asn_mrt_route *route);
 
 /* ---- asn_client.c ---- */
 
-/** What may be asked for. */
+/** The possible questions. */
 typedef enum asn_what {
     ASN_WHAT_NUMBER,
     ASN_WHAT_PREFIX,
@@ -103,14 +105,16 @@ const brg_asn_table *asn_table(void);
 /** The bytes of an address; one of IPv4 in IPv6 is one of IPv4. @return NULL: it has none */
 const unsigned char *asn_client_bytes(const apr_sockaddr_t *address, brg_asn_family *family);
 
-/** What the table says of 4 or 16 bytes of an address, as brg_asn_lookup(); the look-up is counted. */
+/** The table's route for 4 or 16 bytes of an address, as brg_asn_lookup(); the look-up is counted.
+ */
 int asn_look_up(brg_asn_family family, const unsigned char *address, brg_asn_route *route,
                 brg_asn_detail *detail);
 
-/** The route of an address. @return 1, 0 if there is none or no table */
+/** The route of an address. @return 1; 0: no route, or no table */
 int asn_client_route(const apr_sockaddr_t *address, brg_asn_route *route, brg_asn_detail *detail);
 
-/** What the table says of an address, "-" if nothing. @a out: room for ASN_TEXT_MAX bytes and a NUL. @return its length */
+/** The table's text for an address, "-" without a route. @a out: room for ASN_TEXT_MAX bytes and a
+ * NUL. @return its length */
 size_t asn_client_put(const apr_sockaddr_t *address, asn_what what, char *out);
 
 /** Of the client that the request is of; "-" if there is no route, from @a p. */

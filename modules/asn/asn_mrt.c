@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Records of MRT dumps (RFC 6396, TABLE_DUMP_V2): a prefix, and what several neighbours say of it, of which the first
- * counts. */
+/* Records of MRT dumps (RFC 6396, TABLE_DUMP_V2): a prefix, and routes of several neighbours for
+ * it, of which the first counts. */
 #include "asn_bytes.h"
 #include "asn_module.h"
 
 /* Types of path attributes (RFC 4271, 1997, 8092), and the flag of a length of two bytes. */
 enum { ATTR_PATH = 2, ATTR_COMMUNITIES = 8, ATTR_LARGE = 32, ATTR_EXTENDED = 0x10 };
 
-/* Segments that are whole, none longer than what holds it. */
+/* Whole segments, none longer than its attribute. */
 static int is_path(const unsigned char *at, size_t n)
 {
     while (n >= 2 && n - 2 >= 4u * at[1]) {

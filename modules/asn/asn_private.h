@@ -6,9 +6,9 @@
  * @file asn_private.h
  * How a table lies in memory (asn_memory.c, asn_attributes.c, asn_trie.c, asn_rib.c, asn_lookup.c).
  *
- * A word of the trie says what is there (two low bits) and where (in units of 8 bytes from the table's begin). Every
- * word that a reader may see is loaded with acquire and stored with release: who sees a word of a block's second life
- * also sees that the count of retired blocks went on.
+ * A word of the trie has a type (two low bits) and a place (in units of 8 bytes from the table's
+ * begin). Every word that a reader may see is loaded with acquire and stored with release: a reader
+ * of a word of a block's second life also sees that the count of retired blocks went on.
  */
 #include <stdatomic.h>
 #include "apr_siphash.h"
@@ -20,7 +20,7 @@
 typedef _Atomic uint32_t asn_word;
 typedef _Atomic uint64_t asn_wide;
 
-/** What a word of the trie points to. */
+/** Types of a word's target. */
 enum { ASN_NONE, ASN_NODE, ASN_ATTR, ASN_LEAF, ASN_TAGS = 3 };
 
 /** Words of a block of attributes; path, communities and large ones follow. */
@@ -64,7 +64,7 @@ typedef struct asn_rib {
     asn_word ready;
 } asn_rib;
 
-/** What is shared, at the table's begin. */
+/** The shared head at the table's begin. */
 typedef struct asn_shared {
     asn_wide retired; /* blocks given up so far */
     asn_wide bytes;   /* taken, for figures */
@@ -90,7 +90,7 @@ typedef struct asn_retired {
     uint16_t kind;
 } asn_retired;
 
-/** The writer's view of a rib: readers' one, or the one that will be. */
+/** The writer's view of a rib: the readers', or the coming one. */
 typedef struct asn_view {
     asn_word root[2];
     uint32_t routes[2];
@@ -198,7 +198,8 @@ int asn_covers(const unsigned char *a, const unsigned char *b, unsigned length);
 
 /* ---- asn_memory.c ---- */
 
-/** Room for @a bytes. @param spare  1 for what gives back more than it takes: may use the last of the table
+/** Room for @a bytes. @param spare  1 for changes that give back more than they take: may use the
+ * last of the table
  * @return its place, 0 if the table is full */
 uint32_t asn_take(brg_asn_writer *w, int kind, size_t bytes, int spare);
 

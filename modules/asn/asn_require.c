@@ -11,7 +11,7 @@ typedef struct asn_range {
     uint32_t first, last;
 } asn_range;
 
-/* What Require asn names. */
+/* The numbers of Require asn. */
 typedef struct asn_ranges {
     apr_array_header_t *ranges; /* of asn_range */
     int lasts;                  /* as long as the configuration: not of an .htaccess file */

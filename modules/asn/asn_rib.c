@@ -26,7 +26,7 @@ static asn_word *root_of(const brg_asn_writer *w, int rib, brg_asn_family family
     return w->fresh[rib] ? &w->fresh[rib]->root[family] : &rib_of(w, rib)->root[family];
 }
 
-/* A route came or went: readers' numbers change with what they see. */
+/* A route came or went: readers' numbers follow their view. */
 static void count(brg_asn_writer *w, int rib, brg_asn_family family, int by)
 {
     if (w->fresh[rib])
@@ -81,7 +81,7 @@ void brg_asn_rib_ready(brg_asn_writer *w, int rib)
     asn_put(&r->ready, 1);
 }
 
-/* Show readers @a view, and give up what they saw. */
+/* Show readers @a view, and give up the former one. */
 static void show(brg_asn_writer *w, int rib, const asn_view *view)
 {
     asn_rib *r = rib_of(w, rib);

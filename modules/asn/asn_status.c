@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the status page and the figures say of the sources. */
+/* Sources on the status page and in the figures. */
 #include "apr_optional.h"
 #include "apr_strings.h"
 #include "brigade/status.h"

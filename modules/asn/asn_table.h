@@ -25,7 +25,7 @@
 
 #define ASN_TABLE_RIBS 16           /**< sources at most */
 #define ASN_TABLE_KEPT 1024         /**< blocks given up before one is used again */
-#define ASN_PATH_MAX 1024           /**< bytes of a path; what is longer is cut between segments */
+#define ASN_PATH_MAX 1024           /**< bytes of a path; a longer one is cut between segments */
 #define ASN_COMMUNITIES 256         /**< communities of a route at most; the rest is left out */
 #define ASN_LARGE 84                /**< large communities (RFC 8092) likewise */
 #define ASN_TABLE_SIZE (256u << 20) /**< address space that a table has if nothing else is said */
@@ -43,11 +43,11 @@ typedef struct brg_asn_prefix {
     unsigned char address[16];
 } brg_asn_prefix;
 
-/** What a route carries, as a source has it. All may be empty. */
+/** Attributes of a route, as a source has it. All may be empty. */
 typedef struct brg_asn_attributes {
     uint32_t origin; /**< the AS that the prefix is of; brg_asn_path_origin() */
-    const unsigned char *
-        path; /**< AS_PATH as RFC 4271 and 6793 write it: segments of type, count, 4-byte numbers */
+    /** AS_PATH as RFC 4271 and 6793 write it: segments of type, count, 4-byte numbers */
+    const unsigned char *path;
     size_t path_bytes;
     const uint32_t *communities; /**< RFC 1997 */
     size_t communities_count;
@@ -55,10 +55,10 @@ typedef struct brg_asn_attributes {
     size_t large_count;    /**< of communities, not numbers */
 } brg_asn_attributes;
 
-/** Attributes in the table: equal ones are there once. 0 is none. */
+/** Attributes in the table: equal ones are there once. 0: no attributes. */
 typedef uint32_t brg_asn_ref;
 
-/** What a look-up found. */
+/** Result of a look-up. */
 typedef struct brg_asn_route {
     uint32_t origin;
     unsigned char length; /**< of the prefix */
@@ -73,7 +73,7 @@ typedef struct brg_asn_detail {
     uint32_t large[3 * ASN_LARGE];
 } brg_asn_detail;
 
-/** What there is to say about a rib. Each number is true by itself, not all at one moment. */
+/** Figures of a rib. Each number is true by itself, not all at one moment. */
 typedef struct brg_asn_rib_figures {
     uint32_t routes[2];     /**< by family */
     uint64_t updates;       /**< routes announced or withdrawn since the writer began */
@@ -108,18 +108,18 @@ int brg_asn_ready(const brg_asn_table *table);
 
 void brg_asn_rib_read(const brg_asn_table *table, int rib, brg_asn_rib_figures *figures);
 
-/** Bytes of memory that the table takes, attributes and what the writer needs to find equal ones included. */
+/** Bytes of memory of the table, attributes and the writer's index of equal ones included. */
 size_t brg_asn_table_bytes(const brg_asn_table *table);
 
 /* ---- the writer: one process, one thread ---- */
 
 /**
- * Become the writer: the table is emptied (also of what a writer left that died half-way), no rib is ready. No other
- * writer may be alive. NULL: no memory, or no random bytes.
+ * Become the writer: the table is emptied (also of the remains of a writer that died half-way), no
+ * rib is ready. No other writer may be alive. NULL: no memory, or no random bytes.
  */
 brg_asn_writer *brg_asn_writer_begin(brg_asn_table *table);
 
-/** Give the writer's own memory back; what it wrote stays. */
+/** Give the writer's own memory back; the table stays. */
 void brg_asn_writer_end(brg_asn_writer *w);
 
 /**
@@ -153,9 +153,9 @@ void brg_asn_rib_touch(brg_asn_writer *w, int rib);
 void brg_asn_rib_clear(brg_asn_writer *w, int rib);
 
 /**
- * Replace the whole rib: what is announced and withdrawn from now on goes into a new one beside the old one, which
- * readers see until brg_asn_rib_commit() (the rib is ready then), or for ever after brg_asn_rib_discard(). A second
- * begin discards the first one.
+ * Replace the whole rib: announcements and withdrawals from now on go into a new one beside the old
+ * one, which readers see until brg_asn_rib_commit() (the rib is ready then), or for ever after
+ * brg_asn_rib_discard(). A second begin discards the first one.
  *
  * @return APR_ENOMEM
  */

@@ -12,7 +12,7 @@ static uint32_t number_at(const unsigned char *from)
     return (uint32_t)from[0] << 24 | (uint32_t)from[1] << 16 | (uint32_t)from[2] << 8 | from[3];
 }
 
-/* @return bytes of the segment at the begin, 0 if there is none that is whole */
+/* @return bytes of the segment at the begin, 0 if it is not whole */
 static size_t segment_bytes(const unsigned char *path, size_t bytes)
 {
     size_t n = bytes >= 2 ? 2 + 4u * path[1] : 1;
@@ -72,7 +72,7 @@ static void put_segment(out *o, const unsigned char *segment)
         put_char(o, close[segment[0]]);
 }
 
-/* What was cut off ends at a blank: no number is shown that is another one's begin. */
+/* The cut ends at a blank: no number is shown cut. */
 static size_t finish(out *o, char *to)
 {
     if (o->at == o->end)

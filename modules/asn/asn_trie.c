@@ -67,7 +67,7 @@ static uint32_t *own_place(asn_flat *flat, const brg_asn_prefix *p, unsigned dep
     return &flat->routes[asn_route_number(p->address, depth, p->length - 8 * depth)];
 }
 
-/* The word of node @a node that stands for what @a flat's place does; NULL: there is none. */
+/* The word of node @a node in the place of @a flat's; NULL: no such word. */
 static asn_word *child_word(asn_wide *node, const unsigned char *address, unsigned depth)
 {
     unsigned rank;
@@ -203,7 +203,7 @@ apr_status_t asn_trie_add(brg_asn_writer *w, asn_word *root, const brg_asn_prefi
     return APR_SUCCESS;
 }
 
-/* What a node with one word in it can be instead: the route itself. @return 0 if it has to stay */
+/* The replacement for a node with one word in it: the route itself. @return 0 if it has to stay */
 static uint32_t lonely(brg_asn_writer *w, const asn_flat *flat, const brg_asn_prefix *p,
                        unsigned depth)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OPEN: who the peer is, and what it can do. */
+/* OPEN: the peer's identity and capabilities. */
 #include "bgp_message.h"
 
 enum { VERSION = 4, PARAMETER_CAPABILITIES = 2, EXTENDED = 255 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Paths of ASes: what is one, and how one is put together of two where a router on the way knows 2-byte numbers alone
- * (RFC 6793). */
+/* Paths of ASes: their validity, and merging of two where a router on the way knows 2-byte numbers
+ * alone (RFC 6793). */
 #include "brigade/assert.h"
 #include "bgp_message.h"
 
@@ -12,7 +12,7 @@ typedef struct segment {
     asn_bytes numbers;
 } segment;
 
-/* @return 0 if there is none that is whole */
+/* @return 0 without a whole segment */
 static int take_segment(asn_bytes *path, unsigned width, segment *s)
 {
     return asn_take_number(path, 1, &s->type) && asn_take_number(path, 1, &s->count) &&

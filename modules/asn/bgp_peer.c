@@ -34,7 +34,7 @@ static socklen_t length_of(const struct sockaddr_storage *a)
     return a->ss_family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6);
 }
 
-/* RFC 5082: what came over more routers than allowed has a smaller number left. */
+/* RFC 5082: a packet that came over more routers than allowed has a smaller number left. */
 static int set_hops(int fd, int family, unsigned hops)
 {
     const int level = family == AF_INET ? IPPROTO_IP : IPPROTO_IPV6;
@@ -56,7 +56,7 @@ static int set_password(int fd, const bgp_conf *conf)
     return setsockopt(fd, IPPROTO_TCP, TCP_MD5SIG, &key, sizeof key);
 }
 
-/* @return -1 with errno; nothing of what the administrator asked for is left out */
+/* @return -1 with errno; every wish of the administrator is carried out */
 static int open_socket(const bgp_conf *conf)
 {
     const int family = conf->peer.ss_family;
@@ -75,7 +75,7 @@ static int open_socket(const bgp_conf *conf)
     return fd;
 }
 
-/* The collector that ends and the one that begins may listen at the same time. */
+/* A collector that ends and its successor may listen at the same time. */
 static int bind_and_listen(int fd, const bgp_conf *conf)
 {
     const int on = 1;
@@ -162,8 +162,8 @@ static void refuse(int fd)
     close(fd);
 }
 
-/* Without descriptors or memory poll() would tell of the one who waits again and again: the next session listens anew, one
- * that there is goes on. */
+/* Without descriptors or memory poll() would report the waiting peer again and again: the next
+ * session listens anew, a running one goes on. */
 static void not_accepted(bgp_peer *p, int error)
 {
     if (error == EAGAIN || error == EINTR || error == ECONNABORTED)

@@ -23,15 +23,15 @@ int64_t bgp_now(void);
 void bgp_peer_begin(bgp_peer *p, const bgp_conf *conf, const bgp_owner *owner, void *data);
 
 /**
- * Listen, if the configuration says so: ports below 1024 need privileges. What fails is tried again by
- * bgp_peer_run(). @return 0 or errno
+ * Listen, if the configuration says so: ports below 1024 need privileges. bgp_peer_run() tries
+ * again after an error. @return 0 or errno
  */
 int bgp_peer_listen(bgp_peer *p);
 
-/** What to wait for. @return how many of @a polls were filled */
+/** The descriptors to wait for. @return how many of @a polls were filled */
 int bgp_peer_polls(const bgp_peer *p, struct pollfd polls[BGP_POLLS]);
 
-/** Do what is to be done. @param polls  what bgp_peer_polls() filled and poll() answered */
+/** Do due work. @param polls  from bgp_peer_polls(), answered by poll() */
 void bgp_peer_run(bgp_peer *p, const struct pollfd *polls, int n);
 
 /** Tell the peer that the session ends, and close. */

@@ -55,7 +55,7 @@ static void session_fault(bgp_session *s, unsigned char code, unsigned char subc
     session_fail(s, &(bgp_fault){code, subcode, what, {NULL, 0}}, now);
 }
 
-/* @return 0 if the session ended: nothing of what was sent in many seconds was read */
+/* @return 0 if the session ended: the peer read none of our bytes for many seconds */
 static int session_say(bgp_session *s, size_t (*write)(unsigned char *to), int64_t now)
 {
     if (s->out_n > BGP_OUT) {
@@ -76,7 +76,7 @@ static void session_keepalive_later(bgp_session *s, int64_t now)
     s->keepalive = s->hold ? now + jittered(s->hold) / 3 : BGP_NEVER;
 }
 
-/* ---- what the peer says ---- */
+/* ---- messages of the peer ---- */
 
 static void take_open(bgp_session *s, asn_bytes body, int64_t now)
 {
@@ -135,7 +135,7 @@ static void take_update(bgp_session *s, asn_bytes body, int64_t now)
         session_fail(s, &fault, now);
 }
 
-/* Of what the peer's administrator wrote, what no log or terminal could take for something else. */
+/* Of a text by the peer's administrator, only characters that no log or terminal could misread. */
 static void copy_plain(char *to, size_t room, asn_bytes text)
 {
     size_t n = 0;
@@ -206,7 +206,7 @@ void bgp_session_input(bgp_session *s, int64_t now)
     s->in_n -= at;
 }
 
-/* ---- what happens to the connection ---- */
+/* ---- events of the connection ---- */
 
 void bgp_session_begin(bgp_session *s, const bgp_conf *conf, const bgp_owner *owner, void *data,
                        int64_t now)

@@ -4,8 +4,9 @@
 
 /**
  * @file bgp_session.h
- * A session of BGP-4 that only receives (RFC 4271, section 8): states and timers, without sockets and clock. Whoever
- * owns it moves bytes between @a in, @a out and a connection, and tells what happens to that (bgp_peer.c does).
+ * A session of BGP-4 that only receives (RFC 4271, section 8): states and
+ * timers, without sockets and clock. Its owner moves bytes between @a in, @a out and a connection,
+ * and reports that one's events (bgp_peer.c does).
  *
  * One session has one connection: this side either connects or waits to be connected to, so that two cannot collide.
  * Nothing is ever announced to the peer. Times are microseconds of a clock that is never set.
@@ -20,7 +21,7 @@
 #define BGP_CONNECT_SECONDS 30 /**< that it takes to connect at most */
 #define BGP_NEVER INT64_MAX
 
-/** What the configuration says of a peer. */
+/** Configuration of a peer. */
 typedef struct bgp_conf {
     const char *name; /**< as it was written, for messages */
     struct sockaddr_storage peer, local;
@@ -50,7 +51,7 @@ extern const char *const bgp_state_names[BGP_STATES];
 
 typedef struct bgp_session bgp_session;
 
-/** What the owner does. Called by the functions below. */
+/** The owner's functions. Called by the functions below. */
 typedef struct bgp_owner {
     /** The session is established. */
     void (*up)(void *data, const bgp_open *peer);
@@ -67,7 +68,7 @@ struct bgp_session {
     const bgp_owner *owner;
     void *data;
     bgp_state state;
-    int last;  /**< what is in @a out is the last: send it and close */
+    int last;  /**< @a out holds the last bytes: send them and close */
     int close; /**< close the connection; the owner clears it */
     bgp_open peer;
     bgp_terms terms;
@@ -78,7 +79,7 @@ struct bgp_session {
     unsigned char in[BGP_IN], out[BGP_OUT + BGP_MESSAGE_MAX];
 };
 
-/** Everything zero but what is given; the first attempt is due at once. */
+/** Everything zero but the arguments; the first attempt is due at once. */
 void bgp_session_begin(bgp_session *s, const bgp_conf *conf, const bgp_owner *owner, void *data,
                        int64_t now);
 
@@ -90,7 +91,7 @@ void bgp_session_listening(bgp_session *s);
 /** There is a connection. */
 void bgp_session_connected(bgp_session *s, int64_t now);
 
-/** There is none, or none any more. @param why  for the log */
+/** The connection failed, or ended. @param why  for the log */
 void bgp_session_lost(bgp_session *s, const char *why, int64_t now);
 
 /** Bytes were put into @a in. */
@@ -108,7 +109,7 @@ int64_t bgp_session_deadline(const bgp_session *s);
 /** End it as the administrator does. */
 void bgp_session_shut(bgp_session *s, int64_t now);
 
-/** May another connection take the place of the one that is there (RFC 4724, section 5)? */
+/** May another connection replace the present one (RFC 4724, section 5)? */
 int bgp_session_gives_way(const bgp_session *s);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* UPDATE: routes that come and go. What is wrong with an attribute costs its routes, not the session, wherever the
- * prefixes can still be told (RFC 7606). */
+/* UPDATE: routes that come and go. An error in an attribute costs its routes, not the session,
+ * wherever the prefixes can still be told (RFC 7606). */
 #include "brigade/assert.h"
 #include "bgp_message.h"
 
@@ -27,10 +27,10 @@ enum {
 
 enum { OPTIONAL = 0x80, TRANSITIVE = 0x40, LONG = 0x10 };
 
-/* What becomes of a message with an attribute that is wrong. */
+/* The fate of a message with a wrong attribute. */
 enum { WITHDRAW, DISCARD };
 
-/* What an attribute has to be. */
+/* Requirements for an attribute. */
 typedef struct attribute_rule {
     unsigned char flags;
     unsigned char unit; /* bytes */
@@ -277,7 +277,7 @@ static int take_attributes(asn_bytes all, reading *r)
     return 1;
 }
 
-/* What routes have to have. */
+/* Attributes that routes must have. */
 static void check_mandatory(const reading *r)
 {
     if (!has(r, ORIGIN))
@@ -288,7 +288,7 @@ static void check_mandatory(const reading *r)
         withdraw(r, "NEXT_HOP is missing");
 }
 
-/* The path as one with numbers of 4 bytes, and what follows from it. */
+/* The path as one with numbers of 4 bytes, and its length and origin. */
 static void finish_path(const reading *r)
 {
     bgp_update *u = r->update;
@@ -338,7 +338,8 @@ static int take_fields(asn_bytes body, asn_bytes *gone, asn_bytes *attributes, a
     return 1;
 }
 
-/* A message that announces nothing may hide prefixes behind what is wrong: which ones to withdraw is unknown. */
+/* A message that announces nothing may hide prefixes behind an error: which ones to withdraw is
+ * unknown. */
 static int check_attributes(const reading *r)
 {
     if (r->reachable)

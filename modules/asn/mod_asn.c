@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * asn_module: which network (AS) is the client in. ASTable names the sources; log items, Require asn, variables of
- * expressions and ASTableEnv use what they say.
+ * asn_module: which network (AS) is the client in. ASTable names the sources; log items, Require
+ * asn, variables of expressions and ASTableEnv use the table.
  */
 #include <string.h>
 #include "apr_strings.h"
@@ -121,7 +121,7 @@ static apr_int64_t asn_number_of(const void *unused, apr_sockaddr_t *client)
     return asn_client_route(client, &route, NULL) ? route.origin : 0;
 }
 
-/* The answer varies by the number; who asks for more has an answer of its own each time. */
+/* The answer varies by the number; with other variables each answer is its own. */
 static const char *asn_variable_of_request(request_rec *r, asn_what what, apr_pool_t *p)
 {
     apr_int64_t number;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Common part of providers of Require that look at the user. */
 #include "auth_authz.h"
 #include "http_log.h"
 #include "http_request.h"

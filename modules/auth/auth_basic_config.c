@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Directives of mod_auth_basic. */
 #include "auth_basic_private.h"
 #include "auth_providers.h"
 #include "http_log.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Values from DBM files of users and groups, for mod_authn_dbm and mod_authz_dbm. */
 #include "auth_dbm.h"
 #include "apr_dbm.h"
 #include "apr_strings.h"

@@ -17,7 +17,8 @@ apr_status_t auth_dbm_get(request_rec *r, const char *type, const char *path, co
 /** The name of the file that changes with the data, in r->pool. */
 const char *auth_dbm_file(request_rec *r, const char *type, const char *path);
 
-/** The groups in a value, which is changed: of one that is an entry of a password file, too, its second part. NULL: of NULL */
+/** The groups in a value, which is changed: for an entry that holds a password, too, its second
+ * part. NULL: of NULL */
 char *auth_dbm_groups(char *value);
 /** 1 if a group of that name stands in "group,group". */
 int auth_dbm_has(apr_pool_t *p, const char *groups, const char *name);

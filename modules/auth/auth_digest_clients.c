@@ -14,8 +14,8 @@
 #define CLIENTS_MOST 1048576
 
 typedef struct digest_client {
-    _Atomic apr_uint64_t
-        word; /* its number, and the largest count that came: 32 bits each; 0: none */
+    /* its number, and the largest count that came: 32 bits each; 0: none */
+    _Atomic apr_uint64_t word;
     _Atomic apr_uint64_t nonce; /* number of the nonce for one request that it was given last */
 } digest_client;
 
@@ -58,7 +58,7 @@ apr_status_t digest_clients_open(apr_pool_t *p, apr_size_t bytes)
     return APR_SUCCESS;
 }
 
-/* NULL: no client has that number. What it holds may be another's by now: its word says. */
+/* NULL: no client has that number. Its content may be another's by now: its word says so. */
 static digest_client *clients_place(unsigned long number)
 {
     if (!clients_shared || !number || number > APR_UINT32_MAX)
@@ -89,7 +89,7 @@ int digest_client_is_known(unsigned long number)
     return client && atomic_load(&client->word) >> 32 == number;
 }
 
-/* A count has eight hexadecimal digits (RFC 7616, 3.4): one that is larger is the last. */
+/* A count has eight hexadecimal digits (RFC 7616, 3.4): a larger one is the last. */
 int digest_client_counts(unsigned long number, unsigned long nc, unsigned long *last)
 {
     const apr_uint64_t count = nc < APR_UINT32_MAX ? nc : APR_UINT32_MAX;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Directives of mod_auth_digest. */
 #include "auth_digest_private.h"
 #include "auth_providers.h"
 #include "http_core.h"
@@ -69,7 +70,7 @@ static const char *digest_cmd_lifetime(cmd_parms *cmd, void *mconfig, const char
     char *end;
     const long seconds = strtol(arg, &end, 10);
 
-    if (!*arg || (*end && !apr_isspace(*end))) /* what is behind white space is not looked at */
+    if (!*arg || (*end && !apr_isspace(*end))) /* text behind white space is not looked at */
         return apr_pstrcat(cmd->pool, "Invalid time in AuthDigestNonceLifetime: ", arg, NULL);
     conf->lifetime = apr_time_from_sec(seconds);
     conf->lifetime_set = 1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Authorization: Digest name=value, name="value", ... As Apache reads it: what is no pair is left out, of several parts of
- * one name the last counts. */
+/* Authorization: Digest name=value, name="value", ... As Apache reads it: text that is no pair is
+ * left out, of several parts of one name the last counts. */
 #include "auth_digest_private.h"
 #include "apr_lib.h"
 #include "apr_strings.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Requests with Digest that memory answers (auth_digest_memory.h). */
 #include "auth_digest_memory.h"
 #include "auth_digest_sums.h"
 #include "auth_hashes.h"
@@ -42,7 +43,7 @@ void digest_response_put(char *out, const digest_field *field, const char *hash,
 
 /* ---- the user ---- */
 
-/* What is kept of a user in a realm: hash, lifetime of nonces, name of the realm. */
+/* Facts kept of a user in a realm: hash, lifetime of nonces, name of the realm. */
 typedef struct memory_user {
     char text[AUTH_HASH_MOST];
     const char *realm;
@@ -90,7 +91,7 @@ static int memory_find(memory_user *user, const auth_mark *key)
 
 /* ---- a request ---- */
 
-/* The field, for just this target, and without what the full way looks at. */
+/* The field, for just this target, and without parameters for the full way. */
 static int memory_read(digest_field *field, char *room, const brg_cache_bearer *bearer)
 {
     char text[MEMORY_FIELD_MOST + 1];

@@ -4,8 +4,8 @@
 
 /**
  * @file auth_digest_memory.h
- * Answers from memory to requests with Digest: the server knows the user's hash in a realm. By it it checks, for each request, what
- * the client has to prove, and makes the proof of its own.
+ * Answers from memory to requests with Digest: the server knows the
+ * user's hash in a realm. By it it checks the client's proof for each request, and makes its own.
  */
 #include "auth_request.h"
 #include "brigade/auth.h"

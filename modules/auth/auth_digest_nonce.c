@@ -26,7 +26,7 @@ apr_status_t digest_nonce_open(void)
     return rv;
 }
 
-/* What counts of a realm, and of what a client sends as opaque; their lengths count as a whole. */
+/* Bytes of a realm, and of a client's opaque, that count; their lengths count as a whole. */
 #define NONCE_REALM_MOST 512
 #define NONCE_OPAQUE_MOST 64
 

@@ -26,7 +26,7 @@ typedef struct digest_field {
     unsigned long client; /**< by opaque; 0: none, or no number */
 } digest_field;
 
-/** What is known of a request that authenticates by Digest. */
+/** Facts of a request that authenticates by Digest. */
 typedef struct digest_request {
     digest_field field;
     const char *hash;      /**< of user, realm and password; NULL: not looked up */
@@ -57,7 +57,7 @@ typedef enum digest_kind {
 /** Read a field, without a pool: all of it is in @a room, of DIGEST_FIELD_ROOM(strlen(text)) bytes. */
 digest_kind digest_field_parse(char *room, const char *text, digest_field *field);
 #define DIGEST_FIELD_ROOM(len) (3 * (len) + 8)
-/** Read a field; all of it is in @a p. NULL: there is none. */
+/** Read a field; all of it is in @a p. NULL: no field. */
 digest_kind digest_field_read(apr_pool_t *p, const char *text, digest_field *field);
 /** @} */
 
@@ -66,17 +66,17 @@ int digest_uri_check(request_rec *r, const digest_field *field);
 
 /** @name nonces */
 /** @{ */
-/** A new key, if there is none yet in this server. */
+/** A new key, unless this server has one. */
 apr_status_t digest_nonce_open(void);
 
 /** A nonce for that time, or for one request if @a number is not 0; in @a p. @param opaque NULL: none */
 const char *digest_nonce_make(apr_pool_t *p, const request_rec *r, apr_time_t time,
                               apr_uint64_t number, const char *opaque);
 
-/** The sum that the nonce of a field for that realm should have: 40 bytes and a NUL at @a sum. 1 if it has; *time is what it
- * says. */
+/** The sum that the nonce of a field for that realm should have: 40 bytes and a NUL at @a sum. 1 if
+ * it has; *time: that in the nonce. */
 int digest_nonce_matches(const char *realm, const digest_field *field, apr_time_t *time, char *sum);
-/** 1 if it is a nonce of this server for that realm. *time is what it says. */
+/** 1 if it is a nonce of this server for that realm. *time: that in the nonce. */
 int digest_nonce_is_ours(request_rec *r, const digest_field *field, apr_time_t *time,
                          const char **hash);
 /** @} */
@@ -91,7 +91,7 @@ unsigned long digest_client_make(void);
 int digest_client_is_known(unsigned long number);
 /** Its request with that count: 1 if it is above all that came; *last is the largest that came. -1: it is unknown. */
 int digest_client_counts(unsigned long number, unsigned long nc, unsigned long *last);
-/** 1 if the nonce of that number is the one that it was given last; -1: it is unknown. */
+/** 1 if the nonce of that number is its latest; -1: it is unknown. */
 int digest_client_has_nonce(unsigned long number, apr_uint64_t nonce);
 void digest_client_give(unsigned long number, apr_uint64_t nonce);
 /** Numbers of nonces for one request. */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Sums that a client's proofs share (auth_digest_sums.h). */
 #include "auth_digest_sums.h"
 #include <string.h>
 #include <sys/mman.h>

@@ -4,10 +4,11 @@
 
 /**
  * @file auth_digest_sums.h
- * Proofs of Digest (RFC 7616, 3.4.1) with what the requests of a client have in common computed once: each thread keeps
- * sums of its last clients and targets, in memory that is locked and left out of core dumps.
+ * Proofs of Digest (RFC 7616, 3.4.1) with the part that a client's
+ * requests share computed once: each thread keeps sums of its last clients and targets, in memory
+ * that is locked and left out of core dumps.
  *
- * Threads: any; what is returned is the caller's thread's, until its next call. Blocking: no.
+ * Threads: any; results are the caller's thread's, until its next call. Blocking: no.
  */
 #include "auth_memory.h"
 #include "auth_digest_private.h"
@@ -27,8 +28,8 @@ typedef struct digest_session {
     apr_md5_ctx_t begun;
 } digest_session;
 
-/** The session of a field, or one that takes the place of another: its key is set, the rest is empty. NULL: there is no
- * memory, or its user is too long. */
+/** The session of a field, or a new one in place of another: its key is set, the rest is empty.
+ * NULL: there is no memory, or its user is too long. */
 digest_session *digest_session_of(const apr_uint64_t realm[2], const digest_field *field);
 
 /** The proofs of the client and of the server for a request: DIGEST_HASH_LEN bytes and a NUL each.

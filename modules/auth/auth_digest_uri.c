@@ -18,7 +18,7 @@ static char *uri_unescaped(apr_pool_t *p, const char *part)
     return text;
 }
 
-/* The target, with what a target without a host leaves out. */
+/* The target, with the parts that a target without a host omits. */
 static void uri_of_request(request_rec *r, const request_rec *first, apr_uri_t *out)
 {
     *out = first->parsed_uri;

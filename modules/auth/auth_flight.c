@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* One check of a password for all requests that wait for it (auth_flight.h). */
 #include "auth_flight.h"
 #include "brigade/loop.h"
 #include "brigade/assert.h"
@@ -35,7 +36,7 @@ static auth_flight *flight_new(const auth_mark *mark)
     return NULL;
 }
 
-/* @return what came of it */
+/* @return its result */
 static int flight_await(auth_flight *flight)
 {
     int right;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Wrong guesses are slowed down. Each takes a place in a bucket that empties with the time; while it is full, credentials
- * of that client that are not known already are refused without a look at them. So neither the guessing nor the work that
- * it makes goes faster than the buckets empty. One bucket is of a client and a user, a larger one of the client: a
- * mistyped password of one user behind an address that many share does not keep the others out.
+/* Wrong guesses are slowed down. Each takes a place in a bucket that empties with the time; while
+ * it is full, credentials of that client that are not known already are refused without a look at
+ * them. So neither the guessing nor the work that it makes goes faster than the buckets empty. One
+ * bucket is of a client and a user, a larger one of the client: a mistyped password of one user
+ * behind an address that many share does not keep the others out.
  *
- * Looking takes no lock: what is read while it is written is of one guess more or less. */
+ * Looking takes no lock: a value read in the middle of a write is off by one guess. */
 #include "auth_memory.h"
 #include "brigade/assert.h"
 #include "brigade/loop.h"
@@ -40,7 +41,7 @@ static int guess_key(apr_uint64_t *key, const char *client, const char *user)
     return 1;
 }
 
-/* The bucket of that key, or else the one that is empty first. */
+/* The bucket of that key, or else the first to be empty. */
 static guess_bucket *guess_find(apr_uint64_t key)
 {
     guess_bucket *set = guess_table[key & (GUESS_SETS - 1)], *first = set;
@@ -86,7 +87,7 @@ static apr_time_t guess_add(const char *client, const char *user, apr_time_t eac
     return b->empty - (places - 1) * each;
 }
 
-/* ---- who is concerned ---- */
+/* ---- clients and users ---- */
 
 /* Until when some client's guesses at a user are refused, by the user's hash; at any user; of any user by some client. */
 #define GUESS_USERS 4096 /* a power of two */

@@ -51,7 +51,7 @@ static hashes_slot *hashes_set(const auth_mark *key)
     return hashes_sets[key->word[0] & (HASHES_SETS - 1)];
 }
 
-/* The slot of that key, or else the one that ends first. */
+/* The slot of that key, or else the first to end. */
 static hashes_slot *hashes_place(const auth_mark *key)
 {
     hashes_slot *set = hashes_set(key), *first = set;

@@ -19,7 +19,7 @@ void auth_hashes_open(void);
 /** @return 1; 0: it is too long, or there is no memory */
 int auth_hashes_put(const auth_mark *key, const char *hash, apr_time_t until);
 
-/** @param hash [out] room for AUTH_HASH_MOST bytes @return until when it is kept; 0: there is none */
+/** @param hash [out] room for AUTH_HASH_MOST bytes @return until when it is kept; 0: not kept */
 apr_time_t auth_hashes_get(const auth_mark *key, char *hash);
 
 #endif

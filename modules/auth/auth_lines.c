@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Text files with a line for each user or group. */
 #include "auth_lines.h"
 #include "http_config.h"
 #include "apr_lib.h"
@@ -12,7 +13,7 @@ static char *lines_part(request_rec *r, const char *at)
     return apr_pstrmemdup(r->pool, at, strcspn(at, ":"));
 }
 
-/* @return what stands behind "name:", or NULL: the line has another name */
+/* @return the text behind "name:", or NULL: the line has another name */
 static const char *lines_behind(const char *line, const char *name, apr_size_t len)
 {
     if (strncmp(line, name, len) != 0 || (line[len] && line[len] != ':'))

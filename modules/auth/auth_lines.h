@@ -15,7 +15,7 @@ typedef struct auth_line {
 
 /**
  * The hash of @a user: "user:hash", and with a @a realm "user:realm:hash".
- * @return APR_SUCCESS, also if there is none; or why the file cannot be opened
+ * @return APR_SUCCESS, also if not found; or why the file cannot be opened
  * Threads: a worker, as a rule. Blocking: it reads the file.
  */
 apr_status_t auth_lines_find(request_rec *r, const char *path, const char *user, const char *realm,
@@ -24,7 +24,7 @@ apr_status_t auth_lines_find(request_rec *r, const char *path, const char *user,
 /**
  * The groups of r->user: "group: user user".
  * @param groups [out] a table of their names, in r->pool
- * @return APR_SUCCESS, also if there is none; or why the file cannot be opened
+ * @return APR_SUCCESS, also if there are no groups; or why the file cannot be opened
  * Threads: a worker, as a rule. Blocking: it reads the file.
  */
 apr_status_t auth_lines_groups(request_rec *r, const char *path, apr_table_t **groups);

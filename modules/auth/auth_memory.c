@@ -127,7 +127,7 @@ apr_time_t auth_memory_knows(const auth_mark *mark)
     return 0;
 }
 
-/* The slot of that mark, or else the one that ends first. */
+/* The slot of that mark, or else the first to end. */
 static memory_slot *memory_place(const auth_mark *mark)
 {
     memory_slot *set = memory_set(mark), *first = set;

@@ -4,13 +4,15 @@
 
 /**
  * @file auth_memory.h
- * The credential memory: what was found right is known again for a while, without what made it so.
+ * The credential memory: it knows right credentials again for a while, without
+ * keeping them.
  *
- * A mark stands for a few texts (a user and a password, say) and the identity of the file that was asked. It is a hash
- * under a key that each process makes for itself at random; neither users nor passwords are kept. Marks and key are in
- * memory that is locked, left out of core dumps, and not there in forked processes. Their number is fixed: the one that
- * ends first gives way. Only what was right is ever learned. An identity that has changed makes another mark, so what
- * was learned of a file ends with the first change of it.
+ * A mark stands for a few texts (a user and a password, say) and the identity of the file that was
+ * asked. It is a hash under a key that each process makes for itself at random; neither users nor
+ * passwords are kept. Marks and key are in memory that is locked, left out of core dumps, and not
+ * there in forked processes. Their number is fixed: the first to end gives way. Only right
+ * credentials are ever learned. An identity that has changed makes another mark, so marks of a file
+ * end with its first change.
  *
  * Each process has a memory of its own, from child_init on; before, and without memory, nothing is known.
  * All functions: threads: any. None blocks a loop; on workers auth_memory_learn() takes a lock for a few stores, and leaves it
@@ -30,7 +32,7 @@ typedef struct auth_mark {
     apr_uint64_t word[2];
 } auth_mark;
 
-/** A piece of what a mark is made of. */
+/** A piece of a mark's input. */
 typedef struct auth_piece {
     const void *at;
     apr_size_t len;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Comparison of passwords with hashes, limited for clients that guess (auth_password.h). */
 #include "auth_password.h"
 #include "auth_flight.h"
 #include "auth_hashes.h"
@@ -21,7 +22,7 @@ static int password_client_mark(auth_mark *mark, const request_rec *r, const aut
     return auth_mark_make(mark, 'c', piece, 2);
 }
 
-/* Who guesses is not told that a guess was right because the user is known. */
+/* A known user must not show a guessing client that its guess was right. */
 int auth_client_is_refused(const request_rec *r, const char *user, const auth_mark *known)
 {
     auth_mark mark;
@@ -75,7 +76,7 @@ static int password_is_refused(request_rec *r, const char *user, const auth_know
     return 1;
 }
 
-/* What was right is known before those who wait are told. */
+/* A right password is known before waiting threads are told. */
 static int password_is_right(const char *password, const char *hash, const auth_known *known,
                              apr_time_t until)
 {

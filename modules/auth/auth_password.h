@@ -9,7 +9,8 @@
 #include "auth_request.h"
 
 /**
- * 1 if that password was right for the file in that state, a while ago. What is noted of @a r says so then.
+ * 1 if that password was right for the file in that state, a while ago. The note of @a r says so
+ * then.
  * @param mark [out] for auth_password_check(); its set is 0 if it cannot be remembered
  */
 typedef struct auth_known {
@@ -21,9 +22,10 @@ int auth_password_is_known(request_rec *r, const auth_file *file, const char *us
                            const char *password, auth_known *known);
 
 /**
- * Compare with the hash, if the client has not guessed wrong too often, and remember what was right.
+ * Compare with the hash, if the client has not guessed wrong too often, and remember a right
+ * password.
  * @param file   NULL: the hash is not from a file, and nothing is noted of one
- * @param known  what auth_password_is_known() set, or NULL: nothing is remembered
+ * @param known  from auth_password_is_known(), or NULL: nothing is remembered
  * @return AUTH_GRANTED or AUTH_DENIED
  * Threads: a worker, as a rule. Blocking: it works for as long as the hash asks for.
  */
@@ -34,17 +36,17 @@ authn_status auth_password_check(request_rec *r, const auth_file *file, const ch
 void auth_password_of_nobody(request_rec *r, const char *user, const char *password);
 
 /**
- * @name clients that were let in
- * While a client's guesses are refused it goes on with what let it in before, as long as it uses that.
+ * @name clients that were let in While a client's guesses are refused its earlier right credentials
+ * still count.
  */
 /** @{ */
 /**
- * 1 if the client of @a r guessed wrong too often, and was not let in with that before: what it sends is not to be looked
- * at, and does not count as a guess.
- * @param known  the mark of user and password, or NULL: there is none
+ * 1 if the client of @a r guessed wrong too often, and was not let in with that before: its
+ * credentials are not to be looked at, and do not count as a guess.
+ * @param known  the mark of user and password, or NULL: no mark
  */
 int auth_client_is_refused(const request_rec *r, const char *user, const auth_mark *known);
-/** What the mark stands for let the client in. */
+/** The credentials of the mark let the client in. */
 void auth_client_was_let_in(const request_rec *r, const auth_mark *known);
 /** @} */
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Lists of providers in directives. */
 #include "auth_providers.h"
 #include "ap_provider.h"
 #include "apr_strings.h"

@@ -2,7 +2,8 @@
 #ifndef AUTH_PROVIDERS_H
 #define AUTH_PROVIDERS_H
 
-/** @file auth_providers.h  Lists of providers in directives. Threads: that which reads the configuration. */
+/** @file auth_providers.h  Lists of providers in directives. Threads: the reader of the
+ *   configuration. */
 #include "httpd.h"
 #include "http_config.h"
 #include "mod_auth.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The note that authentication leaves with a request (auth_request.h). */
 #include "auth_request.h"
 #include "brigade/assert.h"
 #include "brigade/auth.h"
@@ -48,7 +49,8 @@ auth_note *auth_note_begin(request_rec *r, const char *scheme)
     return note;
 }
 
-/* Access control of a request with the configuration of the one that led to it may have been left out. */
+/* A redirect's or sub-request's access control may have been left out if it has the configuration
+ * of the request that led to it. */
 auth_note *auth_note_for(const request_rec *r)
 {
     auth_note *note;

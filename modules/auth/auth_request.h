@@ -4,9 +4,10 @@
 
 /**
  * @file auth_request.h
- * What is found out about who sent a request, while it is: which files were asked and in which state, and whether the
- * outcome may be remembered. mod_auth_basic and mod_auth_digest begin a note, providers of this folder add to it, and
- * mod_authn_core takes it up once all have granted.
+ * Facts about a request's authentication, while it goes on: the files that
+ * were asked, their states, and whether the outcome may be remembered. mod_auth_basic and
+ * mod_auth_digest begin a note, providers of this folder add to it, and mod_authn_core takes it up
+ * once all have granted.
  *
  * Threads: the request's.
  */
@@ -26,7 +27,7 @@ typedef struct auth_file_state {
     int rests; /**< it had been left alone long enough; no part of the state itself */
 } auth_file_state;
 
-/** The state without what is none, as a piece of a mark. */
+/** The state without padding, as a piece of a mark. */
 #define AUTH_STATE_BYTES (5 * sizeof(apr_uint64_t))
 
 typedef struct auth_file {
@@ -34,29 +35,29 @@ typedef struct auth_file {
     auth_file_state state;
 } auth_file;
 
-/** What is noted of a request. */
+/** The note of a request. */
 typedef struct auth_note {
     const request_rec *r;
     struct auth_note *next;
     const char *scheme; /**< "Basic" or "Digest" */
     int files_n;
     auth_file file[AUTH_FILES_MOST];
-    const char *how;      /**< what was asked, in words that differ where the outcome may */
+    const char *how;      /**< the questions, in words that differ where the outcome may */
     int asked_n;          /**< calls of auth_note_asked() */
     unsigned open : 1;    /**< it depends on more than @a how and @a file: it is not remembered */
     unsigned granted : 1; /**< the password was right */
     unsigned realm_set : 1;
-    apr_time_t until; /**< when what was found ends to be known; 0: it is not known */
+    apr_time_t until; /**< when the result expires; 0: unknown */
     const char *like; /**< a hash of the kind that the passwords of the file asked have, or NULL */
     int absent_n;
     auth_mark absent[AUTH_FILES_MOST]; /**< of files that have no such user */
     const char *proof;            /**< Digest: the hash of user, realm and password; else NULL */
     apr_interval_time_t lifetime; /**< Digest: of nonces */
     const char *info;             /**< Digest: Authentication-Info as it was sent */
-    apr_uint64_t realm[2];        /**< with realm_set: of who is let in */
+    apr_uint64_t realm[2];        /**< with realm_set: of the users who are let in */
 } auth_note;
 
-/** A note for @a r, instead of one that it may have. */
+/** A note for @a r, in place of an earlier one. */
 auth_note *auth_note_begin(request_rec *r, const char *scheme);
 
 /** The note of @a r, or NULL: another module authenticates. */
@@ -68,7 +69,7 @@ auth_note *auth_note_for(const request_rec *r);
 /** The outcome depends on more than is noted. NULL: nothing. */
 void auth_note_open(auth_note *note);
 
-/** Add what was asked. */
+/** Add a question. */
 void auth_note_asked(request_rec *r, auth_note *note, const char *what);
 
 /** Add a file that was asked: the outcome is not remembered, if there are too many, or if it is not at rest. */
@@ -80,10 +81,10 @@ int auth_note_is_absent(auth_note *note, const auth_file *file, const char *user
 /** It has none: this will be known if the request is granted. */
 void auth_note_absent(auth_note *note, const auth_file *file, const char *user);
 
-/** The password was right: what was noted is remembered. */
+/** The password was right: remember the note. */
 void auth_note_grant(auth_note *note);
 
-/** What was found holds until @a until at most. */
+/** The result holds until @a until at most. */
 void auth_note_until(auth_note *note, apr_time_t until);
 
 /** @name files */

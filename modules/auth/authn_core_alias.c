@@ -28,7 +28,8 @@ static const authn_alias *alias_asked(const request_rec *r)
     return name && authn_aliases ? apr_hash_get(authn_aliases, name, APR_HASH_KEY_STRING) : NULL;
 }
 
-/* The base is asked under its own name and with the section's directives. @return what is to be restored */
+/* The base is asked under its own name and with the section's directives. @return the configuration
+ * to be restored */
 static ap_conf_vector_t *alias_enter(request_rec *r, const authn_alias *alias)
 {
     ap_conf_vector_t *saved = r->per_dir_config;

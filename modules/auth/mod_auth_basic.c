@@ -105,7 +105,7 @@ static authn_status basic_ask_provider(request_rec *r, const authn_provider *pro
     status = basic_conf_of(r)->use_digest ? basic_by_digest(r, provider, user, password)
                                           : provider->check_password(r, user, password);
     apr_table_unset(r->notes, AUTHN_PROVIDER_NAME_NOTE);
-    if (auth_note_of(r)->asked_n == how_many) /* one that notes nothing */
+    if (auth_note_of(r)->asked_n == how_many) /* a provider that notes nothing */
         auth_note_open(auth_note_of(r));
     return status;
 }

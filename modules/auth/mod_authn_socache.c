@@ -3,8 +3,9 @@
  * The provider "socache", which knows hashes that other providers had to ask a database for, and their function to store
  * such.
  *
- * What the providers file and dbm find is known by the credential memory already, for as long as their files stay as they
- * are. So it is not stored here, where a change would be seen only after AuthnCacheTimeout.
+ * The credential memory knows results of the providers file and dbm already, for as long as their
+ * files stay as they are. So it is not stored here, where a change would be seen only after
+ * AuthnCacheTimeout.
  */
 #include "auth_password.h"
 #include "auth_hashes.h"

@@ -32,7 +32,7 @@ static const char *groupfile_path(const request_rec *r)
     return conf->path;
 }
 
-/* ---- what is known of it ---- */
+/* ---- its results in memory ---- */
 
 #define GROUP_GRANTED 'g'
 

@@ -178,7 +178,7 @@ static const char *ai_set_width(cmd_parms *cmd, const ai_conf *conf, int *width,
         *adjust = AI_ADJUST_FIT;
         return NULL;
     }
-    /* 0 and what is no number pass for descriptions, as they do in Apache: no limit. */
+    /* 0 and words pass for descriptions, as they do in Apache: no limit. */
     if (atoi(value) < least && (atoi(value) || width == &conf->name_width))
         return apr_psprintf(cmd->pool, "%s value must be greater than %d", name, least);
     *width = atoi(value);

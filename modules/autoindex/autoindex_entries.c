@@ -74,7 +74,8 @@ static const char *ai_title(request_rec *r)
     return apr_pstrdup(r->pool, title);
 }
 
-/* What a document says of itself is text here, in which character references count and mark-up does not. Apache shows both. */
+/* A document's title is text here, in which character references count and mark-up does not. Apache
+ * shows both. */
 static const char *ai_title_text(request_rec *r)
 {
     static const char amp[] = "&amp;";
@@ -150,7 +151,7 @@ static int ai_is_visible(const request_rec *sub, const ai_view *view)
 }
 
 /* A folder's index file takes the folder's place in the sub-request, but the line is the folder's:
- * it stays one if the directory says so, or if what was found lies below the name. */
+ * it stays one if the directory says so, or if the found file lies below the name. */
 static int ai_is_dir(const request_rec *r, const apr_finfo_t *dirent, const request_rec *sub)
 {
     apr_size_t dir_len, name_len;
@@ -302,7 +303,7 @@ static int ai_is_for_worker(request_rec *r, const struct rusage *began, int n,
            brg_request_rerun_on_worker(r);
 }
 
-/* What is gone since, or not for the server to see, is no error. */
+/* A file that has gone, or that the server may not see, is no error. */
 static void ai_left_out(request_rec *r, const char *name, apr_status_t rv)
 {
     int usual = APR_STATUS_IS_ENOENT(rv) || APR_STATUS_IS_EACCES(rv);
@@ -337,7 +338,7 @@ apr_array_header_t *ai_entries(request_rec *r, ai_view *view, apr_status_t *rv)
             continue;
         }
         if (*rv != APR_SUCCESS || brg_pool_refused(r->pool))
-            break; /* who was refused memory is not answered with a list */
+            break; /* after a refusal of memory no list is sent */
         if (on_loop && ai_is_for_worker(r, &began, n, &dirent)) {
             *rv = APR_EAGAIN;
             break;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What stands before and after the list: the HTML frame and the files that HeaderName and
- * ReadmeName name, which are fetched as subrequests, so that they may be negotiated or parsed, and
- * shown as text if that is what they are.
+ * Before and after the list: the HTML frame and the files of HeaderName and ReadmeName, which are
+ * fetched as subrequests, so that they may be negotiated or parsed, and shown as text if they are
+ * text.
  */
 #include "autoindex_private.h"
 #include "http_core.h"
@@ -42,7 +42,7 @@ static void ai_h1(request_rec *r, const ai_view *view, const char *title)
               title, "</h1>\n", NULL);
 }
 
-/* Subrequest for a header or readme file, or NULL if there is none to show. */
+/* Subrequest for a header or readme file, or NULL. */
 static request_rec *ai_frame_file(request_rec *r, const char *name)
 {
     request_rec *sub;

@@ -11,7 +11,7 @@
 #include "apr_strings.h"
 #include "apr_time.h"
 
-/* What all rows of a list share. */
+/* The common data of a list's rows. */
 typedef struct ai_list_ctx {
     request_rec *r;
     const ai_view *view;

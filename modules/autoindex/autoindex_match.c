@@ -25,7 +25,7 @@ static int ai_item_matches(const ai_item *item, const char *path, const char *ty
         return ap_strcmp_match(path, item->what) == 0;
     if (by_name_only)
         return 0;
-    /* What a file is matters only where it is not wrapped in an encoding. */
+    /* A file's type matters only where it is not wrapped in an encoding. */
     if (encoding)
         return item->by == AI_BY_ENCODING && ap_strcasecmp_match(encoding, item->what) == 0;
     return item->by == AI_BY_TYPE && type && ap_strcasecmp_match(type, item->what) == 0;

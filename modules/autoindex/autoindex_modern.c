@@ -31,7 +31,7 @@ static const struct ai_part {
     {"script=", "text/javascript; charset=utf-8", ai_script, sizeof(ai_script) - 1},
 };
 
-/* What all rows share. */
+/* The common data of all rows. */
 typedef struct ai_page {
     request_rec *r;
     const ai_view *view;

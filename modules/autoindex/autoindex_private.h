@@ -4,10 +4,10 @@
 
 /**
  * @file autoindex_private.h
- * Parts of mod_autoindex: directives (autoindex_config.c), icons, alternative texts and
- * descriptions (autoindex_match.c), the entries and their order (autoindex_entries.c), the list
- * itself (autoindex_list.c; as BuiltinPages modern has it: autoindex_modern.c), what stands before and after it (autoindex_frame.c), the handler
- * (mod_autoindex.c).
+ * Parts of mod_autoindex: directives (autoindex_config.c), icons,
+ * alternative texts and descriptions (autoindex_match.c), the entries and their order
+ * (autoindex_entries.c), the list itself (autoindex_list.c; as BuiltinPages modern has it:
+ * autoindex_modern.c), the frame around it (autoindex_frame.c), the handler (mod_autoindex.c).
  */
 #include "httpd.h"
 #include "http_config.h"
@@ -48,7 +48,7 @@ typedef enum ai_adjust {
     AI_ADJUST_FIXED, /**< the width given */
 } ai_adjust;
 
-/** What an AddIcon... or AddAlt... line looks at. */
+/** The property that an AddIcon... or AddAlt... line looks at. */
 typedef enum ai_by { AI_BY_NAME, AI_BY_TYPE, AI_BY_ENCODING, AI_BY_IGNORE } ai_by;
 
 /** One file, type or encoding of such a line, or of IndexIgnore. */
@@ -88,7 +88,7 @@ typedef struct ai_entry {
     int is_folder, is_parent;
 } ai_entry;
 
-/** What one request wants to see: the configuration with the client's wishes applied. */
+/** One request's view: the configuration with the client's wishes applied. */
 typedef struct ai_view {
     const ai_conf *conf;
     int opts;
@@ -96,7 +96,7 @@ typedef struct ai_view {
     int modern;            /**< the look of this server, not Apache's */
     char key, direction;   /**< "NMSD", "AD" */
     const char *pattern;   /**< only names that match; NULL: all */
-    const char *link_args; /**< what the sort links carry on, ready for HTML */
+    const char *link_args; /**< wishes carried on by the sort links, ready for HTML */
 } ai_view;
 
 extern module autoindex_module;

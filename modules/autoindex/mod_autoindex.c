@@ -17,8 +17,8 @@ APLOG_USE_MODULE(autoindex);
 
 #define AI_LOOP_BYTES 4096 /* of a directory that a loop reads: one block of most file systems */
 
-/* One "X=v" of the query. @return what follows it; NULL if it is not an option of listings: the rest is
- * ignored. */
+/* One "X=v" of the query. @return the rest behind it; NULL if it is not an option of listings: the
+ * rest is ignored. */
 static const char *ai_query_letter(const char *query, char name, const char *values, char *value)
 {
     if (query[0] != name || query[1] != '=' || !query[2] || !strchr(values, query[2]) ||
@@ -28,7 +28,7 @@ static const char *ai_query_letter(const char *query, char name, const char *val
     return query + (query[3] ? 4 : 3);
 }
 
-/* @a is_form: as browsers send what is filled in. */
+/* @a is_form: encoded as browsers encode forms. */
 static const char *ai_query_pattern(request_rec *r, const char *query, const char **pattern,
                                     const char **shown, int is_form)
 {
@@ -49,7 +49,7 @@ static const char *ai_query_pattern(request_rec *r, const char *query, const cha
     return *query ? query + 1 : query;
 }
 
-/* What the client asks for, unless IgnoreClient says that it may not. */
+/* The client's wishes, unless IgnoreClient forbids them. */
 static void ai_apply_query(request_rec *r, ai_view *view)
 {
     const char *query = r->args ? r->args : "", *next, *shown = "";
@@ -109,8 +109,8 @@ const char *ai_folder_uri(request_rec *r)
     return apr_pstrmemdup(r->pool, r->uri, len);
 }
 
-/* The frame's files are shown inside HTML, so ask for what can be, whatever the client accepts for
- * itself. */
+/* The frame's files are shown inside HTML, so ask for types that can be, whatever the client
+ * accepts for itself. */
 static void ai_write_page(request_rec *r, const ai_view *view, const apr_array_header_t *entries)
 {
     const char *accept = apr_table_get(r->headers_in, "Accept");
@@ -226,9 +226,9 @@ static int ai_handler(request_rec *r)
     return ai_index(r, conf);
 }
 
-/* Reading a directory has no form that does not wait for the disk, and takes as long as the directory is
- * large. So a loop lists only what is small, on a local disk, and asks for no other file's content; and
- * only where a worker can take over (ai_is_for_worker()). */
+/* Reading a directory has no form that does not wait for the disk, and takes as long as the
+ * directory is large. So a loop lists only small directories, on a local disk, and asks for no
+ * other file's content; and only where a worker can take over (ai_is_for_worker()). */
 static int ai_may_use_loop(request_rec *r)
 {
     const ai_conf *conf = ap_get_module_config(r->per_dir_config, &autoindex_module);

@@ -229,7 +229,7 @@ static int daemon_has_ended(cgi_daemon *d, daemon_child *c)
     siginfo_t info = {0};
 
     if (waitid(P_PID, (id_t)c->pid, &info, WEXITED | WNOHANG | WNOWAIT) || info.si_pid == c->pid) {
-        if (c->group) /* those that it left, before its number is free */
+        if (c->group) /* its children, before its number is free */
             daemon_signal(c, SIGKILL);
         waitpid(c->pid, NULL, WNOHANG);
         return 1;

@@ -15,7 +15,7 @@ apr_status_t cgi_daemon_start(server_rec *s, apr_pool_t *pconf);
 /** Start another one where the last died and none could be started at once. Threads: main. */
 void cgi_daemon_look(server_rec *s);
 
-/** In a server process: give up what only the daemon needs. */
+/** In a server process: close the daemon's own descriptors. */
 void cgi_daemon_leave(void);
 
 /** The socket that server processes send cgi_record messages to, with the descriptors of the program's streams; -1: none. */
@@ -24,7 +24,8 @@ int cgi_daemon_socket(void);
 /** The daemon: messages come by @a control. Does not return. */
 void cgi_daemon_run(server_rec *s, int control, pid_t supervisor) __attribute__((noreturn));
 
-/** What a server process says on the stream of errors before it closes it: end the whole group of the program. */
+/** A server process writes this on the stream of errors before it closes it: end the whole group of
+ * the program. */
 #define CGI_SAYS_KILL 'K'
 
 #endif

@@ -17,8 +17,8 @@
 extern module cgid_module;
 APLOG_USE_MODULE(cgid);
 
-#define STARTER_SOON_US \
-    APR_USEC_PER_SEC /* a daemon that dies sooner is not started again at once */
+/* a daemon that dies sooner is not started again at once */
+#define STARTER_SOON_US APR_USEC_PER_SEC
 
 typedef struct cgi_starter {
     apr_pool_t *pool;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From a request to a program that was started: who may run, its arguments and variables, its streams. */
+/* From a request to a program that was started: permission, arguments and variables, streams. */
 #include "cgi_private.h"
 #include "cgi_daemon.h"
 #include "cgi_record.h"
@@ -24,7 +24,7 @@ APLOG_USE_MODULE(cgid);
 
 #define HANDLER_AGAIN apr_time_from_msec(50) /* until the daemon takes messages again */
 
-/* ---- who may run ---- */
+/* ---- permission ---- */
 
 static int handler_is_aliased(const request_rec *r)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ScriptLog, and what programs write to their stream of errors. */
+/* ScriptLog, and programs' output on their stream of errors. */
 #include "cgi_private.h"
 #include "http_core.h"
 #include "http_log.h"
@@ -31,7 +31,7 @@ static void log_line(cgi_run *run)
                       APLOGNO(01215) "stderr from %s: %s", run->r->filename, run->line);
 }
 
-/* A program that floods the log is cut off; it goes on, and what it writes is read. */
+/* A program that floods the log is cut off; it goes on, and its output is read. */
 static int log_is_full(cgi_run *run, apr_size_t n)
 {
     const apr_size_t before = run->errors_bytes;

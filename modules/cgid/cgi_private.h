@@ -4,7 +4,8 @@
 
 /**
  * @file cgi_private.h
- * What mod_cgid and mod_cgi share: both names of Apache's are the same module here, with a daemon.
+ * Shared by mod_cgid and mod_cgi: both names of Apache's are the same module
+ * here, with a daemon.
  */
 #include "brigade/directive.h"
 #include "httpd.h"
@@ -25,7 +26,7 @@ typedef struct cgi_dir_conf {
     apr_interval_time_t timeout; /**< 0: not set */
 } cgi_dir_conf;
 
-/** A request that a program answers. In r->pool, which closes what is open. */
+/** A request that a program answers. In r->pool, which closes its descriptors. */
 typedef struct cgi_run {
     request_rec *r;
     const cgi_server_conf *conf;
@@ -33,8 +34,8 @@ typedef struct cgi_run {
     const char *name; /**< of the program, without its folder */
     int is_nph;
     const module *m; /**< whose handler it is */
-    const char *
-        location; /**< an internal redirect, which a worker makes by calling the handler again; NULL: none */
+    /** an internal redirect, which a worker makes by calling the handler again; NULL: none */
+    const char *location;
 
     int io; /**< input and output of the program; -1: closed */
     int errors; /**< its stream of errors, by which the daemon knows that the request is over; -1: closed */
@@ -42,7 +43,7 @@ typedef struct cgi_run {
     unsigned events; /**< that the set waits for on io */
     int wants_out;   /**< the program takes no more input now */
 
-    apr_bucket_brigade *body; /**< of the request; what was read of it */
+    apr_bucket_brigade *body; /**< of the request; its buckets so far */
     int body_open;            /**< more of it is to come */
     int deaf;                 /**< the program reads no more */
     char *kept;               /**< the beginning of the body, for ScriptLog; NULL: not wanted */
@@ -60,7 +61,8 @@ typedef struct cgi_run {
 extern module cgid_module;
 extern module cgi_module;
 
-/** The module that messages about programs name: the one that LoadModule does. Threads: any, behind post_config. */
+/** The module named in messages about programs: the one of LoadModule. Threads: any, behind
+ * post_config. */
 static inline int cgi_log_index(void)
 {
     return brg_module_is_named(&cgi_module) && !brg_module_is_named(&cgid_module)
@@ -83,7 +85,7 @@ int cgi_run_redirect(cgi_run *run);
 /** Write a request into ScriptLog. @param error  a message, or NULL: the head of a program, of which @a bad is the last line */
 void cgi_log_script(cgi_run *run, int status, const char *error, const char *bad);
 
-/** Read what the program wrote to its stream of errors, into the error log. Does not wait. */
+/** Copy the program's stream of errors to the error log. Does not wait. */
 void cgi_log_errors(cgi_run *run);
 
 /** Log the last line of errors, which has no end. */

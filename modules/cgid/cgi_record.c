@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The message to the daemon of CGI programs, as bytes (cgi_record.h). */
 #include "cgi_record.h"
 #include <string.h>
 

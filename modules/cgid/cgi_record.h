@@ -4,7 +4,8 @@
 
 /**
  * @file cgi_record.h
- * What a server process asks the daemon of CGI programs to start: one message. The daemon believes none of its numbers.
+ * A server process's order to the daemon of CGI programs: one message. The
+ * daemon believes none of its numbers.
  */
 #include <stddef.h>
 #include <stdint.h>

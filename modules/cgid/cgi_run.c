@@ -2,7 +2,7 @@
 /*
  * A program that answers a request: the body goes to it while its output comes, and neither waits for the other.
  *
- *   step   moves what can be moved without waiting: body, errors, head, output
+ *   step   moves everything that needs no waiting: body, errors, head, output
  *   wait   on the event loop by brg_wait() for the streams, for more of the body, or until the client has taken output; a
  *          sub-request, or a connection of another kind, waits on its worker by poll()
  */
@@ -124,8 +124,7 @@ static int run_send_brigade(cgi_run *run)
 static int run_body(cgi_run *run, int may_block)
 {
     run->wants_out = 0;
-    while (
-        run->body_open) { /* until nothing is left of what came: more of it is what is waited for */
+    while (run->body_open) { /* until all received bytes are sent: then more of it is the event */
         apr_status_t rv;
 
         if (!run_send_brigade(run) || !run->body_open)
@@ -187,8 +186,8 @@ static int run_redirects(cgi_run *run, const char *location)
     return cgi_run_redirect(run);
 }
 
-/* Apache sends no parts of what has no length yet. A filter that sends a file in place of the output (mod_xsendfile) looks for
- * the note. */
+/* Apache sends no parts of a body without a length. A filter that sends a file in place of the
+ * output (mod_xsendfile) looks for the note. */
 static void run_keep_range(request_rec *r)
 {
     const char *range = apr_table_get(r->headers_in, "Range");
@@ -268,7 +267,7 @@ static int run_take(cgi_run *run, const char *data, apr_size_t len)
     return run_head(run);
 }
 
-/* What came is sent before the program is waited for again. */
+/* Received output is sent before the program is waited for again. */
 static int run_flush(cgi_run *run)
 {
     if (!run->head_done || APR_BRIGADE_EMPTY(run->out))

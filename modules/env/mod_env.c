@@ -2,8 +2,8 @@
 /*
  * mod_env: SetEnv, PassEnv and UnsetEnv.
  *
- * UnsetEnv takes effect on what broader contexts set, when contexts are merged, and on what the
- * same context set before it; a SetEnv after it in the same context stays. So a context keeps its
+ * UnsetEnv takes effect on variables of broader contexts, when contexts are merged, and on earlier
+ * ones of the same context; a SetEnv after it in the same context stays. So a context keeps its
  * variables and, apart from them, the names that it removes.
  */
 #include "brigade/assert.h"
@@ -24,7 +24,7 @@ APLOG_USE_MODULE(env);
 
 typedef struct env_conf {
     apr_table_t *vars;
-    apr_array_header_t *removed; /**< const char *: names unset on what a broader context set */
+    apr_array_header_t *removed; /**< const char *: names unset from broader contexts */
 } env_conf;
 
 static void *env_create_conf(apr_pool_t *p, char *dir)
@@ -72,7 +72,7 @@ static const char *env_pass(cmd_parms *cmd, void *mconfig, const char *name)
     return NULL;
 }
 
-/* "SetEnv NAME=value" names a variable with '=' in it: say what was probably meant. */
+/* "SetEnv NAME=value" names a variable with '=' in it: name the probable intention. */
 static void env_warn_equals(const cmd_parms *cmd, const char *name)
 {
     const char *meant = name + strspn(name, "="), *value;
@@ -115,8 +115,7 @@ static int env_fixup(request_rec *r)
     const env_conf *conf = ap_get_module_config(r->per_dir_config, &env_module);
 
     if (!apr_is_empty_table(conf->vars)) {
-        /* What earlier phases set comes first in the new table, so that it is what a look-up finds.
-         */
+        /* Variables of earlier phases come first in the new table, so that look-ups find them. */
         r->subprocess_env = apr_table_overlay(r->pool, r->subprocess_env, conf->vars);
     }
     return DECLINED;

@@ -172,7 +172,7 @@ static const char *setenvif_field_of_pattern(cmd_parms *cmd, const char *pattern
     return setenvif_source_of(name) == SETENVIF_HEADER_REGEX ? NULL : name;
 }
 
-/* What SetEnvIf and BrowserMatch share: args stands after the attribute. */
+/* Common end of SetEnvIf and BrowserMatch: args stands after the attribute. */
 static const char *setenvif_finish(cmd_parms *cmd, void *dir_conf, setenvif_rule *rule,
                                    const char *args)
 {

@@ -2,9 +2,9 @@
 /*
  * Files that were compressed beforehand.
  *
- * The sibling is looked up by a sub-request, so rules for its name and its links hold, and what it
- * depends on is known, also where it is missing. The choice is made once all filters are inserted: a
- * filter that wants to read the file must get the file itself.
+ * The sibling is looked up by a sub-request, so rules for its name and its links hold, and its
+ * dependencies are known, also where it is missing. The choice is made once all filters are
+ * inserted: a filter that wants to read the file must get the file itself.
  */
 #include "file_coded.h"
 #include "http_core.h"
@@ -44,7 +44,7 @@ const char *file_codings_add(cmd_parms *cmd, brg_codings *codings, const char *n
 
 /* ---- choosing ---- */
 
-/* What is left of the file is what its filters see: one that reads it must see the file itself. */
+/* Filters see the rest of the file: one that reads it must see the file itself. */
 static int coded_suits(const request_rec *r)
 {
     if (r->main || r->method_number != M_GET || r->status != HTTP_OK || !r->filename ||
@@ -98,8 +98,8 @@ static brg_codings coded_present(request_rec *r, brg_codings codings, request_re
     return present;
 }
 
-/* Who may not read the file gets none of its forms, and a form that cannot be read is none. Both were just looked up, so that
- * no disk is asked. */
+/* Without permission to read the file none of its forms is sent, and an unreadable form does not
+ * count. Both were just looked up, so that no disk is asked. */
 static int coded_is_readable(request_rec *r, const request_rec *sub)
 {
     if (!access(r->filename, R_OK) && !access(sub->filename, R_OK))

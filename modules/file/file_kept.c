@@ -16,10 +16,10 @@
 #define KEPT_SLOTS 64
 #define KEPT_SEEN 1024
 #define KEPT_REST_US apr_time_from_sec(2) /* a later change may have the same modification time */
-#define KEPT_TICK_US \
-    20000 /* and, with that set back, the same change time within a tick of the clock */
-#define KEPT_PIECE \
-    32000 /* bytes of a bucket: filters allocate as much at once, and larger blocks are not reused */
+/* and, with that set back, the same change time within a tick of the clock */
+#define KEPT_TICK_US 20000
+/* bytes of a bucket: filters allocate as much at once, and larger blocks are not reused */
+#define KEPT_PIECE 32000
 
 typedef struct kept_body {
     atomic_int refs; /* the slot's, and one for each bucket */

@@ -139,7 +139,7 @@ static const char *modfilter_set_chain(cmd_parms *cmd, void *mconfig, const char
         modfilter_append(cmd->pool, conf, word + 1);
         break;
     case '@':
-        if (conf->resets) /* as with Apache: what comes before a reset is dropped with the rest */
+        if (conf->resets) /* as with Apache: filters before a reset are dropped with the rest */
             break;
         link = apr_pcalloc(cmd->pool, sizeof(*link));
         link->name = word + 1;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tree of directives, as a page or as text. Sections stand with what is in them; without any of it they are left out. */
+/* The tree of directives, as a page or as text. Sections stand with their content; empty ones are
+ * left out. */
 #include "info_private.h"
 #include "brigade/assert.h"
 #include "util_cfgtree.h"

@@ -25,7 +25,7 @@ void info_hooks(request_rec *r, char separator);
 /** "yes" or "none". */
 void info_handlers(request_rec *r, const module *m);
 
-/** What a module offers to others. */
+/** A module's offers to others. */
 void info_providers(request_rec *r);
 
 /** The configuration as a page has it. @param m  whose directives; NULL: all */

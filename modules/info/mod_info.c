@@ -175,7 +175,7 @@ static apr_array_header_t *info_modules(apr_pool_t *p)
     return all;
 }
 
-/* Names of what a module does, with commas between them. */
+/* Names of a module's hooks and handlers, with commas between them. */
 static void info_part(request_rec *r, const char *name, int *n)
 {
     ap_rprintf(r, "%s<tt>%s</tt>", (*n)++ ? ", " : "", name);

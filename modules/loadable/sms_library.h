@@ -11,8 +11,8 @@
  *   library_allocate(s, bytes)                   a block with alignment BRG_SMS_ALIGNMENT, or NULL
  *   library_resize(s, block, old_bytes, bytes)   the same with another size, or NULL
  *   library_free(s, block, bytes)
- *   library_good_size(s, bytes)                  what a block of that size takes
- *   library_trim(s)                              give back what the calling thread keeps for later
+ *   library_good_size(s, bytes)                  size of the block for that request
+ *   library_trim(s)                              give back the calling thread's reserve
  */
 #include "httpd.h"
 #include "http_config.h"

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Channels: parcels go one way as a list that is pushed to by one thread and taken as a whole by the other.
- * They lie one behind the other in blocks. A thread goes on in its block from the beginning if the writer is done with
- * all that is in it; else it takes the one that the writer gave back last. So a turn's lines are copied but not allocated.
+ * Channels: parcels go one way as a list that is pushed to by one thread and taken as a whole by
+ * the other. They lie one behind the other in blocks. A thread goes on in its block from the
+ * beginning if the writer is done with all parcels in it; else it takes the block that the writer
+ * gave back last. So a turn's lines are copied but not allocated.
  */
 #include "log_config_channel.h"
 #include "brigade/assert.h"
@@ -12,8 +13,8 @@
 #include <time.h>
 
 #define LOG_CHANNEL_TAG 0x4c4f4743
-#define LOG_LOOP_PENDING \
-    (4 * 1024 * 1024) /* bytes: four hundred milliseconds at 100,000 lines a second */
+/* bytes: four hundred milliseconds at 100,000 lines a second */
+#define LOG_LOOP_PENDING (4 * 1024 * 1024)
 #define LOG_THREAD_PENDING (128 * 1024) /* of a worker, of which there are many */
 #define LOG_LOOP_BLOCK (16 * 1024)
 #define LOG_THREAD_BLOCK (2 * 1024)
@@ -22,7 +23,8 @@
 #define LOG_WAIT_NS 100000000
 
 struct log_block {
-    /* While a thread fills it: LOG_BLOCK_FILLING less the parcels that are done with; then those that are not. */
+    /* While a thread fills it: LOG_BLOCK_FILLING less the finished parcels; then the unfinished
+     * ones. */
     atomic_uint held;
     unsigned parcels;
     apr_size_t size, used;
@@ -115,7 +117,7 @@ static log_block *log_block_make(log_channel *c, apr_size_t need)
     return block;
 }
 
-/* Take @a n from what holds it: after the last parcel it may be filled again. */
+/* Take @a n from its count: after the last parcel it may be filled again. */
 static void log_block_let_go(log_channel *c, log_block *block, unsigned n)
 {
     if (atomic_fetch_sub_explicit(&block->held, n, memory_order_acq_rel) != n)

@@ -4,8 +4,8 @@
 
 /**
  * @file log_config_channel.h
- * A channel between a thread that logs and a writer (log_config_channel.c), and what writers offer to it.
- * Counters have one writer each.
+ * A channel between a thread that logs and a writer
+ * (log_config_channel.c), and the writers' functions for it. Counters have one writer each.
  */
 #include "log_config_writer.h"
 #include <semaphore.h>
@@ -45,7 +45,7 @@ unsigned long log_channel_lines(const log_channel *c);
 
 /* For the writer's thread. */
 
-/** What was handed over before @a before_ns, oldest first. */
+/** Parcels handed over before @a before_ns, oldest first. */
 log_parcel *log_channel_take(log_channel *c, apr_int64_t before_ns);
 
 /** Its thread has ended and all is written. */
@@ -56,7 +56,7 @@ void log_channel_done(log_parcel *parcel);
 
 void log_channel_free(log_channel *c);
 
-/* What the writer offers (log_config_writer.c). */
+/* The writer's side (log_config_writer.c). */
 
 int log_writer_number(const log_writer *writer);
 void log_writer_add_channel(log_writer *writer, log_channel *channel);

@@ -2,9 +2,10 @@
 /*
  * Formats that begin with "json:", and formats that are known by name.
  *
- * Items write text with the escapes of access logs (\", \\, \n, \xhh). In a JSON format what an item wrote is turned into
- * JSON at once: bytes that are UTF-8 stay as such, others become U+FFFD, and an item that has nothing to say ("-") is null.
- * So a line is valid JSON and valid UTF-8 whatever clients send.
+ * Items write text with the escapes of access logs (\", \\, \n, \xhh). In a JSON format an item's
+ * text is turned into JSON at once: bytes that are UTF-8 stay as such, others become U+FFFD, and an
+ * item without a value ("-") is null. So a line is valid JSON and valid UTF-8 whatever clients
+ * send.
  */
 #include "log_config_private.h"
 #include "apr_lib.h"
@@ -57,7 +58,7 @@ static int json_is_literal(const log_item *item)
     return item->emit == log_emit_literal;
 }
 
-/* @return whether what follows the text is in a string */
+/* @return whether the text behind is in a string */
 static int json_after(const log_item *literal, int in_string)
 {
     for (apr_size_t i = 0; i < literal->arg_len; i++)
@@ -103,7 +104,7 @@ void log_json_mark(apr_array_header_t *items)
     }
 }
 
-/* ---- what items wrote ---- */
+/* ---- texts of items ---- */
 
 static int json_hex(char c)
 {

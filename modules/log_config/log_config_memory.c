@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* %{allocs}M, %{bytes}M and %{zeroed}M: what the request took from its pool, and from pools below that, until
- * it is logged. */
+/* %{allocs}M, %{bytes}M and %{zeroed}M: memory of the request from its pool, and from pools below
+ * that, until it is logged. */
 #include "log_config_private.h"
 #include "brigade/memory.h"
 #include <string.h>

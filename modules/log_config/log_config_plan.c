@@ -21,7 +21,7 @@ struct log_plan {
     log_step step[];
 };
 
-/* What is known of a format's item: text, or NULL. */
+/* A constant item's text, or NULL. */
 static const char *plan_constant(const log_item *item, int idents, apr_size_t *len)
 {
     const int is_dash = item->emit == log_emit_logname && !idents;

@@ -96,8 +96,8 @@ void log_writer_add_channel(log_writer *writer, log_channel *channel)
                                                     memory_order_release, memory_order_relaxed));
 }
 
-/* Hand over, then look whether the writer sleeps; set "asleep", then look once more for parcels: all in one order
- * (sequential consistency), so one of the two threads sees what the other did. */
+/* Hand over, then look whether the writer sleeps; set "asleep", then look once more for parcels:
+ * all in one order (sequential consistency), so one of the two threads sees the other's step. */
 void log_writer_wake(log_writer *writer)
 {
     if (atomic_load(&writer->asleep) && atomic_exchange(&writer->asleep, 0))
@@ -122,8 +122,9 @@ static log_parcel *log_merge(log_parcel *a, log_parcel *b)
 }
 
 /*
- * All that was handed over before now, in order. What came while this looks at one channel after the other is
- * left: of two lines of which one was the cause of the other, the second could be found without the first.
+ * All that was handed over before now, in order. Parcels that came while this looks at one channel
+ * after the other are left: of two lines of which one was the cause of the other, the second could
+ * be found without the first.
  */
 static log_parcel *log_writer_collect(log_writer *w, int everything, int *left)
 {

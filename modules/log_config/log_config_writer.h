@@ -6,10 +6,10 @@
  * @file log_config_writer.h
  * Threads that write access logs, so that no event loop waits for a disk or for the reader of a pipe.
  *
- * A piped log has a writer of its own; files share one per file system, since they get slow together.
- * A thread that logs has a channel to each writer that it needs: it copies what its turn brought into
- * a parcel per log and pushes that on the channel's list, which only these two threads touch. What
- * a channel may hold is bounded; LogOverflow says what happens to more.
+ * A piped log has a writer of its own; files share one per file system, since they get slow
+ * together. A thread that logs has a channel to each writer that it needs: it copies its turn's
+ * lines into a parcel per log and pushes that on the channel's list, which only these two threads
+ * touch. A channel's content is bounded; LogOverflow decides about further lines.
  *
  *   parcel   filled -> handed over -> collected -> written, or given up after an error -> done with
  *   owner    thread that logs         writer
@@ -45,25 +45,26 @@ struct log_file {
     const brg_log_service *service; /**< it goes to syslog or the journal; NULL: it does not */
     const char *name;
     server_rec *server; /**< in whose error log it is reported */
-    log_writer *writer; /**< NULL: no thread writes it, those who log do */
+    log_writer *writer; /**< NULL: no thread writes it, logging threads do */
     log_file *next;     /**< all files of a configuration */
     atomic_int failing; /**< lines are being lost */
     atomic_ullong lost; /**< lines, since then */
-    /* Of the writer: what it has collected to write. */
+    /* Of the writer: parcels to write. */
     log_parcel *batch, **batch_end;
     log_file *batch_next;
 };
 
 #define LOG_FILE_TAG 0x4c4f4746
 
-/** What a thread does when a channel is full. */
+/** A thread's action when a channel is full. */
 typedef enum { LOG_OVERFLOW_DROP, LOG_OVERFLOW_WAIT } log_overflow;
 
 /** LogOverflow. While the configuration is read. */
 void log_writers_overflow(log_overflow what);
 
 /**
- * Start the writers that @a files need; without memory or threads a file is written by those who log.
+ * Start the writers that @a files need; without memory or threads logging threads write a file
+ * themselves.
  * Threads: the main thread of a server process, before the loops start.
  */
 void log_writers_start(log_file *files);
@@ -76,9 +77,9 @@ void log_writers_start(log_file *files);
 void log_writers_hurry(int graceful);
 
 /**
- * Write what was handed over, and end the writers. A writer that makes no progress for two seconds, or
- * whose time is over, is abandoned, and its lines are counted as lost. With LogOverflow wait a graceful
- * end waits for all of them.
+ * Write waiting parcels, and end the writers. A writer that makes no progress for two seconds, or
+ * whose time is over, is abandoned, and its lines are counted as lost. With LogOverflow wait a
+ * graceful end waits for all of them.
  * Threads: the last one; no other thread logs any more. Blocks.
  */
 void log_writers_stop(log_file *files);
@@ -105,8 +106,8 @@ void log_parcel_hand_over(log_parcel *parcel);
 void log_channels_end(log_channels *channels);
 
 /**
- * Write whole lines: to a file with one writev, so that lines of other processes come before or after,
- * to a pipe in portions that it takes undivided. What cannot be written is lost.
+ * Write whole lines: to a file with one writev, so that lines of other processes come before or
+ * after, to a pipe in portions that it takes undivided. The rest after an error is lost.
  * @param vec    is changed
  * @param lines  in all of it, for the count of lost ones
  * @return 1 if everything is written. Blocks.

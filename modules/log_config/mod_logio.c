@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* mod_logio: bytes of a request on the wire, for access logs: %I received, %O sent, %S both, %^FB
- * time to the first byte. The server counts for each connection; what was sent for a
- * request is what was added since the one before it was logged; what was received, from its making
- * to that of the next, since a pipelined request is read before its predecessor is logged. */
+ * time to the first byte. The server counts for each connection; the bytes sent for a request are
+ * those since the one before it was logged; the bytes received, from its making to that of the
+ * next, since a pipelined request is read before its predecessor is logged. */
 #include "httpd.h"
 #include "http_config.h"
 #include "http_core.h"
@@ -51,7 +51,7 @@ static logio_conn *logio_conn_of(conn_rec *c)
     return lc;
 }
 
-/* What led to r, as it came from the client. */
+/* The request that led to r, as it came from the client. */
 static logio_request *logio_request_of(const request_rec *r)
 {
     while (r->main || r->prev)
@@ -161,7 +161,8 @@ static int logio_log_transaction(request_rec *r)
 
 /* ---- answers from memory ---- */
 
-/* What modules told of has to be added: their filters are not there when a stored answer is sent. */
+/* Bytes that modules reported have to be added: their filters are not there when a stored answer is
+ * sent. */
 static apr_size_t logio_stored_received(const brg_transaction *a, char *out)
 {
     return brg_decimal_put(out, (apr_uint64_t)a->received);

@@ -110,7 +110,7 @@ const char *macro_set_arguments(cmd_parms *cmd, apr_pool_t *p, macro_definition 
 /* ---- lines ---- */
 
 typedef struct macro_nesting {
-    int macros;   /* inside this one that are open */
+    int macros;   /* macros inside this one that are open */
     int sections; /* of any name */
     int first;    /* number of the line of <Macro> */
     int warn;

@@ -24,12 +24,13 @@ typedef struct macro_definition {
  *
  * @param out   MACRO_LINE bytes
  * @param used  by number of the argument: set to 1 where its name is found; may be NULL
- * @return NULL, or what is wrong
+ * @return NULL, or the error
  */
 const char *macro_replace(const char *line, const apr_array_header_t *names,
                           const apr_array_header_t *values, char *out, char *used);
 
-/** The lines of a use: those of the definition with the values of its arguments. NULL, or what is wrong. */
+/** The lines of a use: those of the definition with the values of its arguments. NULL, or the
+ * error. */
 const char *macro_expand(apr_pool_t *p, const macro_definition *macro,
                          const apr_array_header_t *values, apr_array_header_t **lines);
 
@@ -39,15 +40,16 @@ ap_configfile_t *macro_open(apr_pool_t *p, const char *name, const apr_array_hea
 /** The words of a line, unquoted. */
 apr_array_header_t *macro_words(apr_pool_t *p, const char *text);
 
-/** Arguments of a <Macro> that has its name already: flags and names, in @a p. NULL, or what is wrong. */
+/** Arguments of a <Macro> that has its name already: flags and names, in @a p. NULL, or the error.
+ */
 const char *macro_set_arguments(cmd_parms *cmd, apr_pool_t *p, macro_definition *macro,
                                 const char *text);
 
-/** Its lines, up to </Macro>, in @a p. NULL, or what is wrong. */
+/** Its lines, up to </Macro>, in @a p. NULL, or the error. */
 const char *macro_read_lines(cmd_parms *cmd, apr_pool_t *p, macro_definition *macro,
                              int ignore_nesting);
 
-/** Warn of what follows ">" at the end of a line that begins or ends a section. */
+/** Warn of text behind ">" at the end of a line that begins or ends a section. */
 void macro_warn_behind(cmd_parms *cmd, const char *what, const char *rest);
 
 #endif

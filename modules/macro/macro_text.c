@@ -81,7 +81,7 @@ const char *macro_replace(const char *line, const apr_array_header_t *names,
         BRG_ASSERT(i < values->nelts);
         value = APR_ARRAY_IDX(values, i, const char *);
         quoted = macro_is_quoted(APR_ARRAY_IDX(names, i, const char *), value);
-        /* what is left of the line counts with it, as if the replacement were made in place */
+        /* the rest of the line counts with it, as if the replacement were made in place */
         total = total - len + macro_value_length(value, quoted);
         if (total + 2 > MACRO_LINE)
             return "cannot substitute, buffer size too small";

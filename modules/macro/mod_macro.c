@@ -14,10 +14,10 @@
 extern module macro_module;
 APLOG_USE_MODULE(macro);
 
-/* What one reading of the configuration, or of an .htaccess file, has defined. */
+/* Definitions of one reading of the configuration, or of an .htaccess file. */
 typedef struct macro_reading {
-    const struct macro_reading
-        *server;        /* of the configuration, whose macros an .htaccess file may use; NULL */
+    /* of the configuration, whose macros an .htaccess file may use; NULL */
+    const struct macro_reading *server;
     apr_pool_t *pool;   /* for the macros: as long as they may be used */
     apr_hash_t *macros; /* name: macro_definition, or macro_removed; NULL: none was ever defined */
     int ignore_empty, ignore_nesting;

@@ -155,7 +155,7 @@ static const char *mime_add(cmd_parms *cmd, void *mconfig, const char *value, co
     return NULL;
 }
 
-/* Unlike the other removals this one also hides what TypesConfig says, and a later AddType ends it.
+/* Unlike the other removals this one also hides types of TypesConfig, and a later AddType ends it.
  */
 static const char *mime_remove_type(cmd_parms *cmd, void *mconfig, const char *word)
 {

@@ -47,7 +47,7 @@ static int mime_is_plain(const char *type)
     return slash && slash > type && slash[1] && type[strcspn(type, "; \t\r\n\f\v")] == '\0';
 }
 
-/* "type/subtype"; *rest is what follows it. NULL, or the message to log. */
+/* "type/subtype"; *rest: the text behind. NULL, or the message to log. */
 static const char *mime_parse_major(const char *s, mime_span *type, mime_span *subtype,
                                     const char **rest)
 {

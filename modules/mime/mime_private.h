@@ -4,8 +4,8 @@
 
 /**
  * @file mime_private.h
- * What the files of mod_mime share. Configuration is made when it is read and only read afterwards,
- * by any thread.
+ * Shared by the files of mod_mime. Configuration is made when it is read and
+ * only read afterwards, by any thread.
  */
 #include "httpd.h"
 #include "http_config.h"
@@ -14,7 +14,7 @@
 
 extern module AP_MODULE_DECLARE_DATA mime_module;
 
-/** What an extension may stand for. */
+/** The fields that an extension may set. */
 typedef enum mime_field {
     MIME_TYPE, /**< "" = none, whatever TypesConfig says */
     MIME_ENCODING,
@@ -29,7 +29,7 @@ typedef enum mime_field {
 /** Values by mime_field; NULL = none. */
 typedef struct mime_extension {
     const char *value[MIME_FIELDS];
-    const ap_directive_t *line[MIME_FIELDS]; /**< what gave each, for brigade/explain.h */
+    const ap_directive_t *line[MIME_FIELDS]; /**< origin of each, for brigade/explain.h */
 } mime_extension;
 
 /** MultiviewsMatch: which extensions content negotiation may assume. */
@@ -47,9 +47,9 @@ typedef struct mime_removal {
 } mime_removal;
 
 typedef struct mime_conf {
-    apr_hash_t
-        *extensions; /**< extension in lower case, without dot -> mime_extension; NULL = none */
-    apr_array_header_t *removals; /**< mime_removal: undone in what broader contexts mapped */
+    /** extension in lower case, without dot -> mime_extension; NULL = none */
+    apr_hash_t *extensions;
+    apr_array_header_t *removals; /**< mime_removal: undone mappings of broader contexts */
     const char *default_language;
     int multimatch;    /**< MIME_MATCH_* */
     int use_path_info; /**< 1, 0, or MIME_PATH_INFO_UNSET */

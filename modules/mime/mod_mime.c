@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mod_mime: what a file's extensions say about it.
+ * mod_mime: metadata by a file's extensions.
  *
  * A name may have many extensions, in any order; each is looked up in the context's mappings and,
  * for the type, in the table of TypesConfig. For types and handlers the last one counts, languages
@@ -39,7 +39,7 @@ static const char *mime_types_file; /* NULL: the table in the program */
  * is read. */
 static int mime_negotiates;
 
-/* Where there is no file: what the installation's has. */
+/* In place of a missing file: the content of the installation's. */
 static const char mime_built_in[] = {
 #include "mime_types.inc"
 };
@@ -82,8 +82,8 @@ static int mime_is_absent(apr_status_t status)
     return APR_STATUS_IS_ENOENT(status) || APR_STATUS_IS_ENOTDIR(status);
 }
 
-/* Without TypesConfig: where installations and packages have the file, and where Debian has one for all programs. *file is NULL where
- * there is none. */
+/* Without TypesConfig: the path of installations and packages, and Debian's for all programs. *file
+ * is NULL if neither exists. */
 static apr_status_t mime_open_default(ap_configfile_t **file, apr_pool_t *ptemp, const char **path)
 {
     static const char *const places[] = {AP_TYPES_CONFIG_FILE, "mime.types", "/etc/mime.types"};
@@ -152,8 +152,8 @@ typedef struct mime_search {
     const char *type, *charset;
     int found;   /**< a part has a meaning for negotiation */
     int n, room; /**< of unknown */
-    mime_part
-        *unknown; /**< parts without a meaning, in their order: own, or of the request's pool */
+    /* parts without a meaning, in their order: own, or of the request's pool */
+    mime_part *unknown;
     mime_part own[MIME_PARTS];
 } mime_search;
 
@@ -251,7 +251,7 @@ static int mime_apply(mime_search *search, const mime_extension *extension)
     return mime_apply_processing(r, extension, search->conf->multimatch) || found;
 }
 
-/* brigade --explain: which lines say what of an extension. */
+/* brigade --explain: the lines about an extension. */
 static void mime_explain_lines(const mime_search *search, const mime_extension *extension)
 {
     static const char *const words[MIME_FIELDS] = {

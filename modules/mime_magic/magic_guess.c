@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Files that no rule tells: texts by their words, tar archives by the checksum of their first header; and what the text
- * of a type says.
+ * Files that no rule matches: texts by their words, tar archives by the checksum of their first
+ * header; and the parsing of a type's text.
  */
 #include "magic_private.h"
 #include "apr_lib.h"
@@ -66,7 +66,8 @@ static int magic_is_troff(const unsigned char *bytes)
     return (apr_isalnum(*bytes) || *bytes == '\\') && apr_isalnum(bytes[1]);
 }
 
-/* An octal number with blanks in front of it, ended by a blank, a NUL, or the field. -1: it is none. */
+/* An octal number with blanks in front of it, ended by a blank, a NUL, or the field. -1: not a
+ * number. */
 static long magic_tar_number(const unsigned char *field)
 {
     int i = 0;

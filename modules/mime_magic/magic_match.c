@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rules of a magic file beside the first bytes of a file. The first rule that holds says what the file is, even if
- * its text is empty and none below it holds.
+ * The rules of a magic file beside the first bytes of a file. The first rule that holds decides
+ * about the file, even if its text is empty and none below it holds.
  */
 #include "magic_private.h"
 #include "apr_strings.h"
@@ -21,7 +21,7 @@ typedef union magic_found {
     char text[MAGIC_VALUE];
 } magic_found;
 
-/* Bytes, and what is told of them. */
+/* Bytes, and their result so far. */
 typedef struct magic_trial {
     const unsigned char *bytes;
     apr_size_t size;
@@ -136,7 +136,7 @@ static apr_int64_t magic_difference(const magic_rule *rule, const magic_found *f
     return 0;
 }
 
-/* What was found as a number, as the type of the rule has it; without its mask. */
+/* A found number, in the type of the rule; without its mask. */
 static apr_uint64_t magic_number_of(const magic_rule *rule, const magic_found *found)
 {
     switch (rule->type) {
@@ -223,7 +223,7 @@ static void magic_print_rule(const magic_rule *rule, magic_trial *trial)
     magic_put(trial->result, text);
 }
 
-/* The rules below one that holds, up to the next that is below none. */
+/* The rules below a matching one, up to the next rule of the top level. */
 static void magic_match_below(const apr_array_header_t *rules, int i, magic_trial *trial)
 {
     int blank = ((const magic_rule *)rules->elts)[i].text[0] != '\0';

@@ -12,7 +12,7 @@
 
 /* A line as it is read. */
 typedef struct magic_line {
-    const char *at; /* what is to be read yet */
+    const char *at; /* the rest of the line */
     magic_rule *rule;
     apr_array_header_t *faults;
     apr_pool_t *p;
@@ -164,7 +164,7 @@ static char magic_hex(magic_line *line)
     return digits ? (char)value : 'x';
 }
 
-/* What follows a backslash. */
+/* The character behind a backslash. */
 static char magic_escaped(magic_line *line)
 {
     static const char letters[] = "nrbtfv", controls[] = "\n\r\b\t\f\v";
@@ -200,7 +200,7 @@ static void magic_parse_string(magic_line *line)
     line->at += *line->at != '\0';
 }
 
-/* What the value is compared by. 0: no value follows, "x" holds for each. */
+/* The relation to the value. 0: no value follows, "x" holds for each. */
 static int magic_parse_relation(magic_line *line)
 {
     magic_rule *rule = line->rule;

@@ -14,7 +14,7 @@
 #include "brigade/response_cache.h"
 #include <string.h>
 
-/* What is read of a file: a compressed one may be longer than what it begins with. */
+/* Bytes read of a file: a compressed one may be longer than its used content. */
 #define MAGIC_READ (2 * MAGIC_BYTES)
 /* A line of a magic file, with its NUL. */
 #define MAGIC_LINE HUGE_STRING_LEN
@@ -137,7 +137,8 @@ static int magic_by_bytes(request_rec *r, const magic_conf *conf, const unsigned
     return found;
 }
 
-/* A compressed file: its encoding, and the type of what it holds, of which the last byte does not count. */
+/* A compressed file: its encoding, and the type of its content, of which the last byte does not
+ * count. */
 static int magic_by_content(request_rec *r, const magic_conf *conf, const unsigned char *in,
                             apr_size_t size, magic_result *result)
 {
@@ -186,7 +187,7 @@ static int magic_by_file(request_rec *r, const magic_conf *conf, magic_result *r
     return magic_by_bytes(r, conf, bytes, seen + 1, result) ? OK : DECLINED;
 }
 
-/* By what the name leads to. */
+/* By the kind of the file. */
 static int magic_by_kind(request_rec *r, const magic_conf *conf, magic_result *result)
 {
     switch (r->finfo.filetype) {

@@ -37,7 +37,7 @@ static int choose_type_stars(const neg_range *range, const neg_variant *v)
     return strcmp(v->type, range->name) || v->level > range->level ? 0 : 3;
 }
 
-/* A client that gives no q at all means what it names by stars less than the rest. */
+/* A client that gives no q at all wants types under stars less than the rest. */
 static float choose_star_q(const negotiation *n, const neg_range *range, int stars)
 {
     if (n->type_has_q || n->has_negotiate || stars == 3)

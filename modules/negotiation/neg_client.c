@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The fields by which a client says what it accepts. */
+/* The fields with a client's preferences. */
 #include "neg_private.h"
 #include "apr_lib.h"
 #include "apr_strings.h"
@@ -8,7 +8,7 @@
 
 #define CLIENT_Q_DEFAULT 1.0F
 
-/* A number from 0 to 1; what is none counts as 1, as with Apache. */
+/* A number from 0 to 1; other text counts as 1, as with Apache. */
 static float client_q(const char *text)
 {
     const double q = atof(text);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an answer says of negotiation: Vary, TCN and Alternates (RFC 2295), and the list of variants in its page. */
+/* Negotiation in an answer's fields: Vary, TCN and Alternates (RFC 2295), and the list of variants
+ * in its page. */
 #include "neg_private.h"
 #include "http_core.h"
 #include "http_protocol.h"

@@ -13,7 +13,7 @@
 
 APLOG_USE_MODULE(negotiation);
 
-/* What mod_mime could not make of the name's extensions must be a part of what was asked for. */
+/* Extensions that mod_mime does not know must be a part of the requested name. */
 static int folder_is_known(const request_rec *sub, const char *asked)
 {
     const apr_array_header_t *strange =
@@ -23,7 +23,8 @@ static int folder_is_known(const request_rec *sub, const char *asked)
 
     if (!strange) /* no extension tells anything that is negotiated */
         return 0;
-    /* The first is the name itself; each further one stands in the same place of what was asked for. */
+    /* The first is the name itself; each further one stands in the same place of the requested
+     * name. */
     for (int i = 0; i < strange->nelts; i++) {
         const char *word = APR_ARRAY_IDX(strange, i, const char *);
         const char *own;

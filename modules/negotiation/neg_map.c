@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Type maps: records of fields, with empty lines between them. A field goes on in lines that begin with a blank; Body names a
- * word, and what stands before this word comes again is the variant itself.
+ * Type maps: records of fields, with empty lines between them. A field goes on in lines that begin
+ * with a blank; Body names a word, and the text up to that word's next line is the variant itself.
  */
 #include "neg_private.h"
 #include "brigade/assert.h"
@@ -148,7 +148,7 @@ static void map_clean(neg_variant *v)
     *v = (neg_variant){.length = -1, .source_q = 1.0F};
 }
 
-/* A record without a type is none. */
+/* A record without a type does not count. */
 static void map_add(negotiation *n, neg_variant *v)
 {
     if (v->file || v->has_body) {

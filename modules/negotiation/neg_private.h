@@ -4,7 +4,8 @@
 
 /**
  * @file neg_private.h
- * Content negotiation: variants of a resource, what a client accepts of them, and the choice. All in the request's pool.
+ * Content negotiation: variants of a resource, a client's preferences, and the
+ * choice. All in the request's pool.
  */
 #include "httpd.h"
 #include "http_config.h"
@@ -49,8 +50,8 @@ typedef struct negotiation {
     const neg_conf *conf;
     const char *folder;           /**< of the resource */
     apr_array_header_t *variants; /**< of neg_variant */
-    apr_array_header_t *types, *charsets, *encodings,
-        *languages;    /**< of neg_range; NULL: no such field */
+    /** of neg_range; NULL: no such field */
+    apr_array_header_t *types, *charsets, *encodings, *languages;
     int type_has_q;    /**< some type of Accept has a q */
     int some_language; /**< a variant has one */
     int transparent;   /**< RFC 2295: all variants are neighbours of the resource */
@@ -91,7 +92,7 @@ int neg_is_sure(const negotiation *n, const neg_variant *v);
 /** Look the length of a map's variant up, where the map does not say it. */
 void neg_find_length(const negotiation *n, neg_variant *v);
 
-/** Vary, Alternates and kin, as long as nothing is chosen (@a chosen NULL), or for what is. */
+/** Vary, Alternates and kin, before a choice (@a chosen NULL), or for the chosen one. */
 void neg_set_fields(negotiation *n, const neg_variant *chosen, int status);
 
 extern module negotiation_module;

@@ -2,7 +2,8 @@
 #ifndef BRIGADE_MODULES_EARLY_HINTS_PRIVATE_H
 #define BRIGADE_MODULES_EARLY_HINTS_PRIVATE_H
 
-/** @file early_hints_private.h  Between mod_early_hints.c and early_hints_links.c: what a page names that browsers should fetch early. */
+/** @file early_hints_private.h  Between mod_early_hints.c and early_hints_links.c: targets of a
+ *   page that browsers should fetch early. */
 #include "httpd.h"
 
 #define HINTS_LINKS 8    /**< of a page */

@@ -4,8 +4,8 @@
  * read it again.
  *
  * Two input filters share the work. KEEP_BODY stands on the request that has the body and copies
- * what passes into r->kept_body. KEPT_BODY stands on every request that finds a kept body, reads it
- * from the start and leaves it as it is.
+ * passing data into r->kept_body. KEPT_BODY stands on every request that finds a kept body, reads
+ * it from the start and leaves it as it is.
  */
 #include "mod_request.h"
 #include "httpd.h"
@@ -84,7 +84,7 @@ static apr_status_t request_too_long(request_rec *r, const char *length, apr_off
     return APR_ENOSPC;
 }
 
-/* Data may leave the filter's sight as it likes, so what is kept is a copy. */
+/* Data may be consumed behind the filter, so it keeps a copy. */
 static apr_status_t request_keep_bucket(ap_filter_t *f, keep_state *keep, apr_bucket *e)
 {
     const char *data;
@@ -140,7 +140,7 @@ static apr_status_t request_keep_filter(ap_filter_t *f, apr_bucket_brigade *bb,
     return rv;
 }
 
-/* ---- reading what was kept ---- */
+/* ---- reading a kept body ---- */
 
 /* Copy at most readbytes bytes of kept from offset on into bb. @return how many */
 static apr_off_t request_copy_kept(apr_bucket_brigade *bb, const apr_bucket_brigade *kept,

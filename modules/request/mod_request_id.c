@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mod_request_id: an id for each request, the same in both logs (%L), in what CGI scripts and other servers get, and, where
- * asked for, in the response. It is the one that a trusted client sent, or one that is made here.
+ * mod_request_id: an id for each request, the same in both logs (%L), for CGI scripts and other
+ * servers, and, on demand, in the response. It is the id from a trusted client, or a new one.
  *
  * An id that is made is a UUID of version 7 (RFC 9562): it begins with the time, so ids sort by it.
  */
@@ -84,7 +84,7 @@ static int id_is_trusted(const id_config *conf, const conn_rec *c)
     return 0;
 }
 
-/* What goes into logs, fields and environments as it is. */
+/* An id that may go into logs, fields and environments as it is. */
 static int id_is_sound(const char *id)
 {
     apr_size_t n = 0;

@@ -12,7 +12,7 @@
 
 APLOG_USE_MODULE(rewrite);
 
-/* What one rule did. */
+/* Result of one rule. */
 typedef enum apply_outcome {
     APPLY_NO_MATCH,
     APPLY_CHANGED,
@@ -20,7 +20,7 @@ typedef enum apply_outcome {
     APPLY_REFUSED  /* r->status says by which status */
 } apply_outcome;
 
-/* In sections, rules match what follows the folder. */
+/* In sections, rules match the text behind the folder. */
 static void apply_find_uri(rewrite_run *run, int is_proxied)
 {
     request_rec *r = run->r;
@@ -249,7 +249,7 @@ static int apply_goes_on(rewrite_run *run, const rewrite_rule *rule, apply_walk 
     return 1;
 }
 
-/* A rule that did not match takes those that are chained to it along. */
+/* A rule that did not match skips the rules chained to it. */
 static void apply_skip_chain(apply_walk *walk)
 {
     BRG_ASSERT(walk->i >= 0 && walk->i < walk->n);

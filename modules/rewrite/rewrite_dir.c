@@ -29,7 +29,7 @@ static int dir_is_active(request_rec *r, const rewrite_conf *conf)
 
 /* ---- redirects of the client ---- */
 
-/* The folder after the host is what the URL of the folder stands for. */
+/* The folder after the host is replaced by its URL. */
 static void dir_put_base(request_rec *r, const rewrite_conf *conf, unsigned scheme)
 {
     const char *folder = conf->directory + (*conf->directory == '/');
@@ -64,7 +64,7 @@ static void dir_strip_root(request_rec *r, const rewrite_conf *conf)
     r->filename = apr_pstrdup(r->pool, r->filename + len);
 }
 
-/* A file name to a URL path: by RewriteBase, the document root, or what Alias and the like said. */
+/* A file name to a URL path: by RewriteBase, the document root, or Alias and the like. */
 static void dir_to_url(request_rec *r, const rewrite_conf *conf)
 {
     const char *before = r->filename, *root, *prefix;

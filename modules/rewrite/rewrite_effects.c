@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a rule does beside giving another target: variables, cookies, type and handler. */
+/* Effects of a rule beside another target: variables, cookies, type and handler. */
 #include "rewrite_private.h"
 #include "brigade/litespeed.h"
 

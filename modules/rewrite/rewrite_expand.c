@@ -12,7 +12,7 @@ typedef struct expand_text {
     char *data;
     apr_size_t len, room;
     int has_mark;       /* a '?' of the text itself */
-    int is_unsafe;      /* one that was put in before it */
+    int is_unsafe;      /* a character put in before it */
     int last_is_unsafe; /* the last one was put in: where it begins the query (QSL) */
 } expand_text;
 
@@ -141,7 +141,7 @@ static void expand_variable(rewrite_run *run, expand_text *t, const char *s, con
     expand_put(t, value, strlen(value));
 }
 
-/* What begins with '$' or '%'. @return the place behind it */
+/* Text that begins with '$' or '%'. @return the place behind it */
 static const char *expand_reference(rewrite_run *run, expand_text *t, const char *s,
                                     const rewrite_rule *rule)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What follows from rules that ran: proxied targets, redirects; what their outcome depended on; and the log. */
+/* After rules ran: proxied targets, redirects; dependencies of their outcome; and the log. */
 #include "rewrite_private.h"
 #include "http_core.h"
 #include "http_protocol.h"
@@ -97,7 +97,7 @@ int rewrite_has_ended(request_rec *r, const char *directory)
     return ended != NULL;
 }
 
-/* ---- what the outcome depended on ---- */
+/* ---- dependencies of the outcome ---- */
 
 static char finish_volatile_mark;
 

@@ -31,7 +31,7 @@ typedef struct text_entry {
 } text_entry;
 
 typedef struct text_table {
-    struct text_table *retired; /* of those that wait for their readers */
+    struct text_table *retired; /* next of the tables that wait for their readers */
     struct stat is;
     char *bytes;
     text_entry *entry;

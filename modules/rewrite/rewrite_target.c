@@ -45,7 +45,7 @@ unsigned rewrite_scheme(const char *uri, int *has_query)
 
 /* ---- queries ---- */
 
-/* What follows the '?' of the substitution is the query; or is put before the old one. */
+/* The text behind the '?' of the substitution is the query; or is put before the old one. */
 static void target_take_query(request_rec *r, char *query, unsigned flags)
 {
     apr_size_t len;

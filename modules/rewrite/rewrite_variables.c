@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* %{NAME} in test strings and substitutions. What a variable depends on is noted when it is read: those not noted
- * follow from the host, the target's path and the configuration. */
+/* %{NAME} in test strings and substitutions. A variable's dependencies are noted when it is read:
+ * variables without a note follow from the host, the target's path and the configuration. */
 #include "rewrite_private.h"
 #include "http_core.h"
 #include "http_protocol.h"
@@ -70,7 +70,7 @@ const char *rewrite_header(rewrite_run *run, const char *name)
     return value;
 }
 
-/* One whose value counts. The host is a part of what responses are stored by. */
+/* One whose value counts. The host is a part of the key of stored responses. */
 static const char *rewrite_field(rewrite_run *run, const char *name)
 {
     if (strcasecmp(name, "Host"))

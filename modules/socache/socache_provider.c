@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What mod_cache and others call of both providers: operations of a client, in its protocol. */
+/* The functions of both providers for mod_cache and others: operations of a client, in its
+ * protocol. */
 #include "socache_client.h"
 #include "http_log.h"
 #include "apr_strings.h"

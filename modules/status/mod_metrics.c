@@ -57,8 +57,8 @@ const char *metrics_value(apr_pool_t *p, uint64_t value, uint64_t divisor)
                         : apr_psprintf(p, "%.6f", (double)value / (double)divisor);
 }
 
-/* What the client accepts of a type: its q, 0 where it is not named. Wildcards say nothing: the
- * plain text is what is left. */
+/* The client's q for a type, 0 where it is not named. Wildcards do not count: the plain text is the
+ * default. */
 static double metrics_quality(request_rec *r, const char *type)
 {
     const char *accept = apr_table_get(r->headers_in, "Accept");

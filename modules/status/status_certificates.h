@@ -9,7 +9,7 @@
  */
 #include "httpd.h"
 
-/** Answer "?certificates=what". @return as handlers do */
+/** Answer "?certificates=WORD". @return as handlers do */
 int status_certificates_handle(request_rec *r, const char *what);
 
 /** Write the member "certificates" of a JSON object: an empty array where there is no built-in TLS. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the reports tell, read once from the scoreboard. */
+/* The data of the reports, read once from the scoreboard. */
 #include "status_private.h"
 #include "brigade/figures.h"
 #include "http_core.h"

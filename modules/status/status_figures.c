@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tables of figures in each shape, and "?memory=..." and "?filters=...", which show them for one process. */
+/* Tables of figures in each shape, and "?memory=...", which shows them for one process. */
 #include "status_private.h"
 #include "metrics_private.h"
 #include "http_protocol.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Virtual hosts in the reports of mod_status. */
 #include "status_hosts.h"
 #include "metrics_private.h"
 #include "status_private.h"

@@ -62,7 +62,7 @@ static void page_fact(request_rec *r, const char *name, const char *value)
     ap_rvputs(r, "<dt>", name, "</dt><dd>", ap_escape_html(r->pool, value), "</dd>\n", NULL);
 }
 
-/* ---- what it says ---- */
+/* ---- content of the page ---- */
 
 static void page_head(request_rec *r)
 {
@@ -237,7 +237,8 @@ void status_write_page(request_rec *r, const status_snapshot *snap, int flags)
         page_workers(r, snap);
     else
         ap_rputs("<p><code>ExtendedStatus On</code> shows totals and each worker thread.</p>\n", r);
-    /* What modules write, other projects' included, scrolls as a whole; without any the box is not there. */
+    /* Reports of modules, other projects' included, scroll as a whole; without any the box is not
+     * there. */
     ap_rputs(
         "<div class=\"parts\" tabindex=\"0\" role=\"region\" aria-label=\"Reports of modules\">",
         r);

@@ -2,9 +2,10 @@
 /*
  * mod_unique_id: UNIQUE_ID, a name of a request that no other one has, of no server.
  *
- * It has 20 bytes in base64 for URLs: the second, ten random bytes of the server, a counter and the number of the thread.
- * Each request has another one, so it is made only where LoadModule names the module. Answers are stored all the same: what shows it in one
- * says that it does, and logs get one of their own for each answer from memory.
+ * It has 20 bytes in base64 for URLs: the second, ten random bytes of the server, a counter and the
+ * number of the thread. Each request has another one, so it is made only where LoadModule names the
+ * module. Answers are stored all the same: a module that shows it in one says so, and logs get one
+ * of their own for each answer from memory.
  */
 #include "httpd.h"
 #include "http_config.h"
@@ -147,7 +148,7 @@ static void unique_register_hooks(apr_pool_t *p)
     ap_hook_child_init(unique_child_init, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_post_read_request(unique_post_read, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_generate_log_id(unique_log_id, NULL, NULL, APR_HOOK_MIDDLE);
-    brg_cache_declare(&unique_id_module, NULL); /* who shows it in an answer says so */
+    brg_cache_declare(&unique_id_module, NULL); /* modules that show it in an answer say so */
     brg_cache_leaves_query(&unique_id_module);
 }
 

@@ -138,7 +138,7 @@ static int track_fixup(request_rec *r)
 
 /* ---- answers from memory ---- */
 
-/* Who has a cookie is not sent one; each of the others gets one of its own. */
+/* A client with a cookie is not sent one; each of the others gets one of its own. */
 static int track_kind(const void *name, const char *value, apr_size_t len)
 {
     return value && track_has(value, len, name) ? 0 : -1;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Cookies and periods of mod_usertrack: functions of texts. */
 #include "usertrack_private.h"
 #include "apr_lib.h"
 #include "apr_strings.h"

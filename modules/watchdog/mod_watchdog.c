@@ -207,7 +207,7 @@ static const command_rec watchdog_commands[] = {
 static void watchdog_register_hooks(apr_pool_t *p)
 {
     ap_hook_pre_config(watchdog_pre_config, NULL, NULL, APR_HOOK_REALLY_FIRST);
-    /* Last: what other modules register in theirs is to be known. */
+    /* Last: registrations of other modules in theirs are to be known. */
     ap_hook_post_config(watchdog_post_config, NULL, NULL, APR_HOOK_REALLY_LAST);
     ap_hook_child_init(watchdog_child_init, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_child_stopping(watchdog_child_stopping, NULL, NULL, APR_HOOK_MIDDLE);

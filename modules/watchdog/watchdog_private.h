@@ -4,7 +4,7 @@
 
 /**
  * @file watchdog_private.h
- * One watchdog: a thread, and what it calls.
+ * One watchdog: a thread and its callbacks.
  *
  * Made while the configuration is read (post_config), by the main thread; from its start on,
  * callbacks belong to its thread, and only intervals may still be changed, from a callback.
@@ -34,7 +34,7 @@ struct ap_watchdog_t {
     server_rec *s;
     apr_interval_time_t step; /**< microseconds between runs of watchdog_step */
 
-    apr_proc_mutex_t *only; /**< singletons of server processes: who holds it runs */
+    apr_proc_mutex_t *only; /**< singletons of server processes: its holder runs */
     const char *only_file;
 
     pid_t pid; /**< the process in which it was started */
@@ -46,7 +46,7 @@ struct ap_watchdog_t {
 
 /**
  * Start its thread in this process; it ends before @a p does, or when it is told to.
- * Errors: logged; without its thread the server would not do what was asked for.
+ * Errors: logged; without its thread the server would not do as configured.
  */
 apr_status_t watchdog_start(ap_watchdog_t *w, apr_pool_t *p);
 

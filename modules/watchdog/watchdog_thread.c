@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The thread of a watchdog. It sleeps on a condition, so that an end is heard at once, by a clock that nobody sets: what is
- * due in a second is not an hour late when the date goes back. A singleton
+/* The thread of a watchdog. It sleeps on a condition, so that an end is heard at once, by a clock
+ * that nobody sets: a step due in a second is not an hour late when the date goes back. A singleton
  * that another process holds looks again every AP_WD_TM_SLICE. */
 #include "watchdog_private.h"
 
@@ -71,7 +71,7 @@ static void watchdog_invoke_all(ap_watchdog_t *w, int state, apr_pool_t *p)
         watchdog_invoke(call, state, p);
 }
 
-/* What is due; returns when to look again. */
+/* Run due steps; returns when to look again. */
 static apr_time_t watchdog_turn(ap_watchdog_t *w, apr_time_t *step_due, apr_pool_t *p)
 {
     apr_time_t now = brg_monotonic_now(), next = now + apr_time_from_sec(3600);
@@ -179,7 +179,7 @@ apr_status_t watchdog_start(ap_watchdog_t *w, apr_pool_t *p)
                      w->name);
         return rv;
     }
-    /* Before the pool takes what the thread uses. */
+    /* Before the pool takes the thread's memory. */
     apr_pool_pre_cleanup_register(p, w, watchdog_end);
     return APR_SUCCESS;
 }

@@ -4,9 +4,9 @@
 
 /**
  * @file clock.h
- * The clock for deadlines. It counts from the start of the machine and is never set, so that a step
- * of the date neither ends a wait nor prolongs it. What is shown, logged, sent or compared with the
- * times of files is apr_time_now().
+ * The clock for deadlines. It counts from the start of the machine and is never set,
+ * so that a step of the date neither ends a wait nor prolongs it. Times that are shown, logged,
+ * sent or compared with files come from apr_time_now().
  */
 #include "apr_time.h"
 #include <time.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Counts of waits for locks (counted_lock.h). */
 #include "counted_lock.h"
 #include "brigade/assert.h"
 #include <stdatomic.h>

@@ -4,8 +4,9 @@
 
 /**
  * @file counted_lock.h
- * Locks on the way of requests, which tell how often a thread had to wait for them. A lock that is free costs
- * what pthread_mutex_lock() costs. Event loops bring the counts to the figures (loop/loop_figures.c).
+ * Locks on the way of requests, which tell how often a thread had to wait for
+ * them. A free lock costs as much as pthread_mutex_lock(). Event loops bring the counts to the
+ * figures (loop/loop_figures.c).
  */
 #include <pthread.h>
 #include <stdint.h>

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Reads that do not wait for a disk (file_cached.h). Kernels without preadv2() are asked by
+ * mincore(). */
 #include "file_cached.h"
 
 #include <errno.h>
@@ -56,7 +58,7 @@ ssize_t file_read_cached(int fd, void *buf, size_t len, off_t off)
     return n;
 }
 
-/* The kernel tells only who may write to the file. */
+/* The kernel tells only users who may write to the file. */
 static int file_is_resident(int fd, off_t off, size_t len)
 {
     const off_t page = sysconf(_SC_PAGESIZE), begin = off / page * page;

@@ -7,7 +7,8 @@
  * Files as far as the page cache of the kernel holds them: for event loops, which must not wait for a
  * disk. Source: preadv2(2), RWF_NOWAIT; mincore(2).
  *
- * Threads: any. Blocking: no, but for what the kernel cannot tell: before Linux 4.14, and under emulators without that call, all of it.
+ * Threads: any. Blocking: no, except on kernels without that call (before Linux 4.14, emulators):
+ * there every read may block.
  */
 #include <sys/types.h>
 

@@ -4,8 +4,7 @@
 
 /**
  * @file file_identity.h
- * Which file it was, and in which state: what fstat tells of a regular file. Threads: any.
- */
+ * The identity and state of a regular file, from fstat(). Threads: any. */
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>

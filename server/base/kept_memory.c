@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Memory by name that outlives a program (kept_memory.h): files without a name, whose descriptors
+ * are handed on. */
 #include "kept_memory.h"
 #include "nameless_file.h"
 #include "brigade/assert.h"
@@ -41,7 +43,7 @@ void kept_memory_take(const char *name, size_t bytes, int fd)
     kept_n++;
 }
 
-/* Of another size: what it is used for cannot go on with it. */
+/* Of another size: its user cannot go on with it. */
 static void kept_drop(kept_memory *k)
 {
     BRG_ASSERT(k >= kept && k < kept + kept_n);

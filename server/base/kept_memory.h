@@ -32,21 +32,22 @@ void *kept_memory_map(const char *name, size_t bytes);
 void kept_memory_forget(const char *name);
 
 /**
- * Map what the program before this one left by this name, of whatever size.
+ * Map the memory that the program before this one left by this name, of any size.
  * @return NULL: it left none, or errno says why
  */
 void *kept_memory_map_left(const char *name, size_t *bytes);
 
-/** This program serves: what the one before it left and this one has no use for is given back. */
+/** This program serves: free memory that the one before it left and that this one does not use. */
 void kept_memory_drop_unused(void);
 
-/** What the program before this one handed over; @a fd is owned by this module from now on. */
+/** A piece that the program before this one handed over; @a fd is owned by this module from now on.
+ */
 void kept_memory_take(const char *name, size_t bytes, int fd);
 
-/** This process hands nothing on: descriptors are closed, what is mapped stays. For server processes. */
+/** This process hands nothing on: descriptors are closed, mappings stay. For server processes. */
 void kept_memory_leave(void);
 
-/** The @a i-th piece, from 0; NULL: there is none. */
+/** The @a i-th piece, from 0; NULL: past the last. */
 const kept_memory *kept_memory_get(int i);
 
 #endif

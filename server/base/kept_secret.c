@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Secrets that outlive a program (kept_secret.h): a pipe carries them through exec. */
 #include "kept_secret.h"
 #include "brigade/assert.h"
 
@@ -51,7 +52,7 @@ void kept_secret_forget(void)
     secrets_n = 0;
 }
 
-/* A pipe: it has room for all of them, and what was read is gone. */
+/* A pipe: it has room for all of them, and reading empties it. */
 int kept_secret_give(void)
 {
     int ends[2];

@@ -4,8 +4,9 @@
 
 /**
  * @file kept_secret.h
- * What somebody was asked for at a start, such as pass phrases: kept as long as the supervisor's process lives, also when another
- * program takes its place, and known to trials of configurations. In no core file, and in no server process.
+ * Answers that somebody typed at a start, such as pass phrases: kept as long as
+ * the supervisor's process lives, also when another program takes its place, and known to trials of
+ * configurations. In no core file, and in no server process.
  *
  * Threads: main. Blocking: no.
  */
@@ -13,10 +14,10 @@
 #define KEPT_SECRET_BYTES 256 /**< with the NUL */
 #define KEPT_SECRET_MOST 16   /**< a further one takes the place of the oldest */
 
-/** Keep @a secret; one that is too long, or that is known, is not. */
+/** Keep @a secret, unless it is too long or known. */
 void kept_secret_add(const char *secret);
 
-/** The @a i-th, from 0; NULL: there is none. */
+/** The @a i-th, from 0; NULL: past the last. */
 const char *kept_secret_get(int i);
 
 /** In a process that is to know none. */
@@ -26,7 +27,7 @@ void kept_secret_forget(void);
  * Takes no memory from the heap. @return -1: there are none */
 int kept_secret_give(void);
 
-/** Know what is there, too. @a fd is closed. */
+/** Add the secrets that @a fd holds. @a fd is closed. */
 void kept_secret_take(int fd);
 
 #endif

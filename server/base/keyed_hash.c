@@ -8,7 +8,7 @@
 
 uint64_t keyed_hash_key[2];
 
-/* Without getrandom (a filter of system calls, say) what an attacker cannot see well has to do. */
+/* Without getrandom (refused by a filter of system calls, say) weaker sources have to do. */
 static void seed_weakly(void)
 {
     struct timespec now;

@@ -4,8 +4,8 @@
 
 /**
  * @file keyed_hash.h
- * SipHash-1-3 with a random key of the process, for tables whose keys clients choose: who does not
- * know the key cannot make many keys of one hash.
+ * SipHash-1-3 with a random key of the process, for tables whose keys clients
+ * choose: without the key nobody can make many keys of one hash.
  *
  * The hash of a key that consists of several parts is made part by part; the length of each part
  * counts, so that "ab" + "c" and "a" + "bc" differ. Values differ from process to process: never

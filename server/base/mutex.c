@@ -222,7 +222,7 @@ static const char *mutex_file(apr_pool_t *p, const char *type, const mutex_conf 
                                         : apr_psprintf(p, "%s.%" APR_PID_T_FMT, path, getpid());
 }
 
-/* What both kinds of mutex need. *file is NULL where the mechanism needs none; APR_ENOLOCK: no
+/* Common part of both kinds of mutex. *file is NULL where the mechanism needs none; APR_ENOLOCK: no
  * mutex is wanted. */
 static apr_status_t mutex_prepare(const char *type, const char *instance, server_rec *s,
                                   apr_pool_t *p, apr_lockmech_e *mech, const char **file)
@@ -243,8 +243,7 @@ static apr_status_t mutex_prepare(const char *type, const char *instance, server
     return APR_SUCCESS;
 }
 
-/* Before a mutex is made: which mechanism, which file. *rv says what to return where none is to be
- * made. */
+/* Mechanism and file of a mutex to be made. 0: none is to be made, and *rv is the result. */
 static int mutex_begin(const char *type, const char *instance_id, server_rec *s, apr_pool_t *p,
                        apr_int32_t options, apr_lockmech_e *mech, const char **file,
                        const char **name, apr_status_t *rv)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Files in memory without a name. */
 #include "nameless_file.h"
 #include <errno.h>
 #include <sys/mman.h>

@@ -9,7 +9,7 @@
 
 /**
  * Make one. Nobody can execute it where the kernel can see to that (Linux 6.3; with vm.memfd_noexec=2 it makes no other).
- * @param name   what /proc shows
+ * @param name   shown in /proc
  * @param flags  of memfd_create: MFD_CLOEXEC, MFD_ALLOW_SEALING or 0
  * @return its descriptor, the caller's to close; -1 with errno
  * Threads: any. Blocking: no.

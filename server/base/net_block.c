@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Blocks of memory for bytes of the network: each thread keeps some for reuse. */
 #include "net_block.h"
 #include "brigade/assert.h"
 #include <pthread.h>

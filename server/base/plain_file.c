@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The beginning of a regular file; anything else under its name is refused without a wait. */
 #include "plain_file.h"
 #include "brigade/assert.h"
 

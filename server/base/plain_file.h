@@ -13,7 +13,7 @@
 /**
  * Read the beginning of a regular file.
  *
- * @param to    gets a NUL behind what was read
+ * @param to    gets the bytes and a NUL behind them
  * @param size  of @a to: one byte more than is read
  * @param owner [out] user of the file; NULL: nobody asks
  * @return bytes; -1 with errno (EINVAL: it is no regular file). Threads: any. Blocking: as long as a disk.

@@ -4,8 +4,9 @@
 
 /**
  * @file regex_limits.h
- * Limits of regular expressions. A match may take time that grows exponentially with its subject, and clients
- * choose subjects: every match is limited, and one that reaches a limit is an error, not "no match".
+ * Limits of regular expressions. A match may take time that grows
+ * exponentially with its subject, and clients choose subjects: every match is limited, and a match
+ * that reaches a limit is an error, not "no match".
  */
 
 #include "program_thread.h"
@@ -21,8 +22,8 @@ void regex_limit_set(unsigned steps);
 extern PROGRAM_THREAD_LOCAL unsigned regex_failed_n;
 
 /**
- * How many matches of the calling thread ended with an error so far. What decides by expressions whether a
- * request is allowed compares it before and after, since callers of ap_regexec() mostly take an error for "no match".
+ * How many matches of the calling thread ended with an error so far. Access control by expressions
+ * compares it before and after, since callers of ap_regexec() mostly take an error for "no match".
  */
 static inline unsigned regex_failures(void)
 {

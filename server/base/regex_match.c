@@ -63,7 +63,7 @@ void regex_limit_set(unsigned steps)
     regex_limit = steps;
 }
 
-/* ---- what a thread keeps ---- */
+/* ---- memory of a thread ---- */
 
 static void regex_thread_free(void *data)
 {

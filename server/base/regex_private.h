@@ -2,8 +2,10 @@
 #ifndef BRIGADE_BASE_REGEX_PRIVATE_H
 #define BRIGADE_BASE_REGEX_PRIVATE_H
 
-/** @file regex_private.h
- * What ap_regex_t.re_pcre points to: made by regex_pcre2.c, used by regex_match.c. */
+/**
+ * @file regex_private.h
+ * The target of ap_regex_t.re_pcre: made by regex_pcre2.c, used by
+ * regex_match.c. */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include "ap_regex.h"
 #include <pcre2.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Perl-like pattern strings: text, /text/flags, m/text/flags and s/text/replacement/flags, with any
- * delimiter that is not a letter or a digit. What lacks a closing delimiter is taken as plain text.
+ * delimiter that is not a letter or a digit. A string without a closing delimiter is plain text.
  */
 #include <string.h>
 #include "httpd.h"
@@ -92,8 +92,7 @@ AP_DECLARE(ap_rxplus_t *) ap_rxplus_compile(apr_pool_t *pool, const char *patter
     return plus;
 }
 
-/* Append text up to the end of its first match, with the match replaced; returns what comes after
- * it. */
+/* Append text up to the end of its first match, with the match replaced; returns the rest. */
 static const char *regex_plus_replace(struct ap_varbuf *out, ap_rxplus_t *rx, const char *text,
                                       ap_regmatch_t *groups)
 {
@@ -103,7 +102,7 @@ static const char *regex_plus_replace(struct ap_varbuf *out, ap_rxplus_t *rx, co
     return text + groups[0].rm_eo;
 }
 
-/* Each match is looked for in what follows the one before it; ^ matches there. */
+/* Each match is looked for behind the one before it; ^ matches there. */
 static int regex_plus_all(ap_rxplus_t *rx, const char *text, struct ap_varbuf *out)
 {
     int n = 0;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* SHA-256 (FIPS 180-4), in plain C. */
 #include "sha256.h"
 #include "brigade/assert.h"
 #include "brigade/util.h"

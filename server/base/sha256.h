@@ -4,8 +4,8 @@
 
 /**
  * @file sha256.h
- * SHA-256, for builds without a library of cryptography, too: digests of bytes that clients choose, where no two may be taken for
- * the same. Some 200 MB a second: for what is short.
+ * SHA-256, for builds without a library of cryptography, too: digests of bytes that
+ * clients choose, where no two may be taken for the same. Some 200 MB a second: for short texts.
  *
  * Threads: any, each with a state of its own. Blocking: no. Source: FIPS 180-4, 5.3.3 and 6.2.
  */

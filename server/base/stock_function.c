@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The shared libraries' functions are behind the program's in the loader's order. Where archives
- * are part of the program, the build has given those that are replaced a second name.
+ * are part of the program, the build has given the replaced functions a second name.
  */
 #include "stock_function.h"
 #include "brigade/assert.h"

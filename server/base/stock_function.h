@@ -3,9 +3,9 @@
 #define BRIGADE_BASE_STOCK_FUNCTION_H
 
 /**
- * APR's or APR-util's own function, where the program has one of that name in its place. NULL:
- * there is none. build/cmake/BrigadeApr.cmake has a list of them, for programs that are linked with
- * archives.
+ * APR's or APR-util's own function, where the program has one of that name in its place. NULL: APR
+ * has no such function. build/cmake/BrigadeApr.cmake has a list of them, for programs that are
+ * linked with archives.
  */
 void *stock_function(const char *name);
 

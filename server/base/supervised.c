@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Work that the supervisor does between signals. */
 #include "supervised.h"
 #include "brigade/assert.h"
 

@@ -14,7 +14,7 @@ typedef struct supervised_work {
     int (*fd)(void);
     /** When look() has something to do even so, of clock_monotonic(); 0: never. */
     apr_time_t (*due)(void);
-    /** Do what there is to do. Does nothing if there is nothing. Must not take long. */
+    /** Do the pending work. Does nothing if there is nothing. Must not take long. */
     void (*look)(void);
 } supervised_work;
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Whether this process tries a configuration out. */
 #include "trial.h"
 
 static trial_kind trial_is;

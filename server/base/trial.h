@@ -8,12 +8,12 @@
  *
  * So it takes nothing away from that server, and says nothing in its place:
  *
- *   what a start does                         what a trial does instead
+ *   a start                                     a trial
  *   ----------------------------------------  ------------------------------------------------------------
  *   listens (supervisor_open)                 looks whether an address can be had (listen_try), at a reload
  *   opens error logs, standard error is one   opens them, and closes them; messages go to standard error
  *   opens other logs                          the same; nobody writes to them
- *   starts programs of piped logs             looks whether they can be started; what is written is lost
+ *   starts programs of piped logs             looks whether they can be started; output is lost
  *   writes the pid file                       looks whether its folder can be written to
  *   leaves the terminal, handles signals      nothing
  *
@@ -29,7 +29,7 @@ typedef enum trial_kind {
 /** This process is such a trial, from now on. */
 void trial_begin(trial_kind kind);
 
-/** Which; TRIAL_NONE, 0, if it is none. */
+/** The kind of trial; TRIAL_NONE (0): no trial. */
 trial_kind trial_runs(void);
 
 #endif

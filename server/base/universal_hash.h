@@ -4,8 +4,9 @@
 
 /**
  * @file universal_hash.h
- * A hash with a secret random key for the table that is asked with every request, whose keys
- * clients choose. It takes a third of the instructions of keyed_hash.h, and what it promises is proved:
+ * A hash with a secret random key for the table that is asked with every
+ * request, whose keys clients choose. It takes a third of the instructions of keyed_hash.h, and its
+ * promise is proved:
  *
  * 1. The key's parts are summed up as NH (Black et al., "UMAC: Fast and Secure Message Authentication",
  *    1999) with words of 64 bits: two different keys have the same sum of 128 bits with a chance of
@@ -16,9 +17,10 @@
  *    strongly universal: any n bits of the hashes of two different sums agree with a chance of 2^-n.
  *
  * So keys that were chosen without knowledge of the secret share a bucket as often as random ones.
- * Unlike SipHash it is no pseudo-random function: who *sees* hashes can compute the secret. Nobody does:
- * they stay in the table of one process. What an attacker can measure is how long an answer took, to which a
- * longer chain adds nanoseconds; and each chain ends at a bound (CACHE_CHAIN_MOST).
+ * Unlike SipHash it is no pseudo-random function: a reader of the *hashes* can compute the secret.
+ * Nobody does: they stay in the table of one process. An attacker can measure the time of an
+ * answer, to which a longer chain adds nanoseconds; and each chain ends at a bound
+ * (CACHE_CHAIN_MOST).
  *
  * Values differ from process to process: never store them or show them. Threads:
  * universal_hash_seed() from any; the others only read the secret. Blocking: no, but see
@@ -30,8 +32,8 @@
 
 __extension__ typedef unsigned __int128 universal_sum;
 
-#define UNIVERSAL_HASH_MOST \
-    512 /**< bytes of both parts together; longer ones are for keyed_hash.h */
+/** bytes of both parts together; longer ones are for keyed_hash.h */
+#define UNIVERSAL_HASH_MOST 512
 
 /** Words of the secret: two for the number and the lengths, and for each 16 bytes of each part. */
 #define UNIVERSAL_HASH_WORDS (2 + UNIVERSAL_HASH_MOST / 8 + 4)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Text for HTML. */
 #include "brigade/pages.h"
 #include "brigade/assert.h"
 #include "brigade/json.h"
 #include <string.h>
 
-#define HTML_GROWTH 6 /* what a byte becomes at most: &quot; */
+#define HTML_GROWTH 6 /* the longest form of a byte: &quot; */
 
 /* A character of @a n bytes (0: none) as it stands in a page. @return its length */
 static unsigned html_character(char text[HTML_GROWTH], const unsigned char *s, unsigned n)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Text for JSON. */
 #include "brigade/json.h"
 #include "brigade/assert.h"
 #include <string.h>

@@ -196,7 +196,7 @@ AP_DECLARE(const char *) ap_scan_vchar_obstext(const char *ptr)
     return util_skip(ptr, UTIL_C_VISIBLE);
 }
 
-/* Returns what is wrong with the separator, or NULL. */
+/* Returns the error of the separator, or NULL. */
 static const char *util_token_error(apr_pool_t *p, char c)
 {
     char text[] = "Encountered illegal separator '\\x00'";

@@ -27,8 +27,7 @@ AP_DECLARE(int) ap_parse_strict_length(apr_off_t *len, const char *str)
     return 1;
 }
 
-/* Microseconds of one unit, 0 if there is no such unit. What follows the first letters is not
- * looked at. */
+/* Microseconds of one unit, 0 if there is no such unit. Only the first letters count. */
 static apr_int64_t util_time_unit(const char *unit)
 {
     switch (unit[0]) {

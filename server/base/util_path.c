@@ -115,7 +115,7 @@ AP_DECLARE(int) ap_normalize_path(char *path, unsigned int flags)
         if (bad)
             ok = 0;
     }
-    BRG_ASSERT(w <= r); /* what is written has been read */
+    BRG_ASSERT(w <= r); /* the written bytes have been read */
     path[w] = '\0';
     return ok;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Percent-decoding in place. One pass serves all public functions; they differ in what must not be
- * decoded and in what makes the result a path that cannot exist.
+ * Percent-decoding in place. One pass serves all public functions; they differ in the characters
+ * that stay encoded and in those that make the path impossible.
  */
 #include <string.h>
 #include "httpd.h"

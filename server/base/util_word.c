@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Taking words off the front of a line: up to a character, up to white space, and with the quoting
- * rules of configuration files. Each function moves *line past the word and what separates it from
- * the next one.
+ * rules of configuration files. Each function moves *line past the word and the separator behind
+ * it.
  */
 #include <string.h>
 #include "httpd.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Counts of what is asked for but not stored. */
+/* Counts of targets that are requested but not stored. */
 #include "cache_admission.h"
 #include "brigade/assert.h"
 #include <stdlib.h>
@@ -73,8 +73,8 @@ void admission_keep(cache_admission *a, uint64_t hash, unsigned uses)
     }
 }
 
-/* As many marks as twice the entries, where bytes are the limit: with more of them, what is asked for
- * in a long cycle would be counted while what is stored, and part of the cycle, is stale. */
+/* As many marks as twice the entries, where bytes are the limit: with more of them, targets of a
+ * long cycle would be counted although the stored part of the cycle is stale. */
 static void fit_marks(cache_admission *a, size_t entries)
 {
     size_t wanted;

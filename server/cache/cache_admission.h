@@ -4,19 +4,19 @@
 
 /**
  * @file cache_admission.h
- * Which answers are worth a place in the cache, in the manner of TinyLFU: what is asked for is
- * counted, also while it is not stored, and a new answer displaces a stored one only if it is asked
- * for more often. So a crawler leaves a hot set alone, and a working set that is larger than the
- * cache, and asked for in turn, keeps a part of it stored instead of chasing itself out.
+ * Admission to the cache, in the manner of TinyLFU: requests are counted,
+ * also for targets that are not stored, and a new answer displaces a stored one only if it is
+ * requested more often. So a crawler leaves a hot set alone, and a working set that is larger than
+ * the cache, and asked for in turn, keeps a part of it stored instead of chasing itself out.
  *
- * Stored entries have a count of their own (cache_entry.uses). What is not stored has a mark: 28
- * bits of its hash and a count, in sets of 16 marks (a cache line each) of which the one that was
- * counted first goes when a new one comes. There are twice as many marks as entries: what is asked
- * for twice in the time that the cache could hold it is counted twice, in whatever order. Where bytes
- * are the limit, only as many marks are used as twice the entries that are stored. Counts
- * are halved from time to time, so that what was popular once does not stay for ever; and what was not
- * used for as long as three times the entries are asked for counts for nothing, so that a hot set that
- * is not asked for any more makes place for the next at once.
+ * Stored entries have a count of their own (cache_entry.uses). Other targets have a mark: 28 bits
+ * of the hash and a count, in sets of 16 marks (a cache line each) of which the oldest goes when a
+ * new one comes. There are twice as many marks as entries: a target that is requested twice in the
+ * time that the cache could hold it is counted twice, in any order. Where bytes are the limit, only
+ * as many marks are used as twice the entries that are stored. Counts are halved from time to time,
+ * so that popularity does not last for ever; and an entry that was not used for three times as many
+ * requests as there are entries counts for nothing, so that a hot set of the past makes place for
+ * the next at once.
  *
  * Threads: the owner of the cache. Blocking: no.
  */
@@ -43,11 +43,12 @@ typedef struct cache_admission {
 int admission_create(cache_admission *a, size_t entries);
 void admission_destroy(cache_admission *a);
 
-/** What is not stored was asked for. @return how often in the recent past, at least 1 */
+/** Count a request for a target that is not stored. @return how often in the recent past, at least
+ * 1 */
 unsigned admission_count(cache_admission *a, uint64_t hash);
 
-/** What was asked for @a uses times (admission_uses()) leaves the cache. In a long cycle that is what is
- * asked for next: were it counted as seen, each would drive out the next one. */
+/** An entry that was used @a uses times (admission_uses()) leaves the cache. In a long cycle it is
+ * the next one requested: were it counted as seen, each would drive out the next one. */
 void admission_keep(cache_admission *a, uint64_t hash, unsigned uses);
 
 /** Halve all counts. @param entries  stored now */
@@ -61,7 +62,7 @@ static inline void admission_sample(cache_admission *a, size_t entries)
         admission_age(a, entries);
 }
 
-/** What the count of a stored entry refers to. */
+/** The state that the count of a stored entry refers to. */
 typedef struct admission_stamp {
     uint32_t epoch, last;
 } admission_stamp;
@@ -81,12 +82,12 @@ static inline unsigned admission_uses(const cache_admission *a, unsigned uses, a
 }
 
 /**
- * 1 if a new answer that was asked for @a count times is asked for more often, for each byte, than what
- * would go for it. So a large one has to be worth as much as all that go for it, and a small one is
- * stored in place of a large one that is asked for no more often. By a quarter: else answers of nearly
- * one size would go for each other.
+ * 1 if a new answer that was requested @a count times is requested more often, for each byte, than
+ * the entries that would go for it. So a large one has to be worth as much as all entries that go
+ * for it, and a small one is stored in place of a large one that is requested no more often. By a
+ * quarter: else answers of nearly one size would go for each other.
  * @param bytes  of the new answer
- * @param uses   of what would go, together
+ * @param uses   of the entries that would go, together
  * @param freed  bytes of that
  */
 static inline int admission_is_denser(unsigned count, size_t bytes, unsigned uses, size_t freed)

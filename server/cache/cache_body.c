@@ -91,7 +91,8 @@ static cache_body *body_create_piece(response_cache *c, size_t len)
 
 #define BODY_GROWTH (96 * 1024) /* less than the C library gives back to the kernel */
 
-/* The C library's heap of a loop grows by what is asked for, a system call for each body: let it grow by more at a time. */
+/* The C library's heap of a loop grows by the requested bytes, a system call for each body: let it
+ * grow by more at a time. */
 static char *body_allocate(response_cache *c, size_t len)
 {
     c->allocated += len;
@@ -156,7 +157,7 @@ cache_body *cache_body_open(response_cache *c, int fd, const file_identity *id)
     }
     b->identity = *id;
     b->fd = fd;
-    if (!c->is_workers) /* what workers store may be sent by several loops */
+    if (!c->is_workers) /* bodies stored by workers may be sent by several loops */
         b->kept.len = (apr_off_t)id->size;
     return b;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What content filters (mod_deflate) make of a body, kept as it passes on its way to the head and
- * the chunks, so that the next one who asks for the same gets it from memory. */
+/* Keeps the output of content filters (mod_deflate) as it passes on its way to the head and the
+ * chunks, so that the next request gets it from memory. */
 #include "cache_fill_private.h"
 #include "http_request.h"
 #include "apr_strings.h"
@@ -47,7 +47,7 @@ static int capture_bucket(cache_capture *cap, apr_bucket *b)
         return 0;
     }
     if (APR_BUCKET_IS_METADATA(b))
-        return APR_BUCKET_IS_FLUSH(b) ? 0 : -1; /* an error, or what nobody knows */
+        return APR_BUCKET_IS_FLUSH(b) ? 0 : -1; /* an error, or an unknown bucket */
     if (cap->complete || apr_bucket_read(b, &data, &len, APR_BLOCK_READ) != APR_SUCCESS)
         return -1;
     return capture_append(cap, data, len);

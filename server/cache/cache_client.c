@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Answers that depend on the client's address, as by Require ip or Require asn. A request is decided by the variant that
- * it saw, and stored for that one, since what tells clients apart may change meanwhile. */
+/* Answers that depend on the client's address, as by Require ip or Require asn. A request is
+ * decided by the variant that it saw, and stored for that one, since the network of a client may
+ * change meanwhile. */
 #include "cache_vary_private.h"
 #include "connection.h"
 #include "request_context.h"

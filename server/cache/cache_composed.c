@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pages that were made of files and of what lies in the store of what others answered (store/store.h). The files are under watch, as
- * those of other pages. Of the parts the places are kept where the store has them: while each of them holds, and is fresh, the page
- * would be made of the same bytes. So the first part that ends, is purged, or is stored anew ends the page.
+ * Pages made of files and of objects of the store (store/store.h). The files are under watch, as
+ * those of other pages. Of the parts the places are kept where the store has them: while each of
+ * them holds, and is fresh, the page would be made of the same bytes. So the first part that ends,
+ * is purged, or is stored anew ends the page.
  */
 #include "cache_stored.h"
 #include "cache_source_private.h"
@@ -31,7 +32,7 @@ struct cache_composed {
     composed_part part[];
 };
 
-/* ---- what a request is made of ---- */
+/* ---- components of a request ---- */
 
 static const request_rec *composed_first(const request_rec *r)
 {
@@ -134,7 +135,7 @@ int cache_composed_arm(cache_entry *e, const request_rec *r)
     return 0;
 }
 
-/* Once a second, so that what is asked for by pages alone stays where it is. */
+/* Once a second, so that objects used by pages alone stay in the store. */
 static int composed_look(cache_composed *made)
 {
     for (uint32_t i = 0; i < made->n; i++) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Answers made of files in layers (overlayfs). inotify tells of what changes through the overlay and of nothing that
- * changes in a lower layer beneath it: what a look at the files shows is compared, too, each time such an answer is asked
- * for.
+ * Answers made of files in layers (overlayfs). inotify tells of changes through the overlay, and of
+ * none in a lower layer beneath it: so the files' states are compared, too, each time such an
+ * answer is requested.
  */
 #include "cache_source_private.h"
 #include "file_identity.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A request that took the full way is over: let the cache store its answer, and tell who asks why it
- * did not. */
+/* A request that took the full way is over: let the cache store its answer, and tell the reason if
+ * it is not stored. */
 #include "cache_fill_private.h"
 #include "connection.h"
 #include "request_parts.h"
@@ -28,14 +28,14 @@ static const request_offer *tell_offer(const request_rec *r)
     return offer && !offer->plan ? offer : NULL;
 }
 
-/* The server's own handler was to send it: what is not offered was made by a thread that has no cache. */
+/* The server's own handler was to send it; without an offer, a thread without a cache made it. */
 static int tell_is_file(const request_rec *r)
 {
     return r->status == HTTP_OK && r->finfo.filetype == APR_REG &&
            (!r->handler || !strcmp(r->handler, "default-handler"));
 }
 
-/* What keeps the answer from being stored, but for LogLevel. */
+/* The reason that keeps the answer from being stored, but for LogLevel. */
 static void tell_judge(const response_cache *c, request_rec *r, policy_reason *reason)
 {
     if (policy_undeclared(reason))
@@ -76,7 +76,7 @@ static void tell_log(const response_cache *c, request_rec *r)
                       "answer would be kept in memory if LogLevel did not ask for debug messages");
 }
 
-/* @param reason  what cache_store() found, if it was called */
+/* @param reason  from cache_store(), if that was called */
 static void tell_teller(const response_cache *c, request_rec *r, policy_reason *reason)
 {
     if (core_conf_of(r->server)->file_cache_entries_n <= 0) {
@@ -89,7 +89,7 @@ static void tell_teller(const response_cache *c, request_rec *r, policy_reason *
     tell_whom.fn(tell_whom.baton, r, reason);
 }
 
-#define TELL_BUSIEST 64 /* entries that were used last: what is asked for often is among them */
+#define TELL_BUSIEST 64 /* the entries used last: busy ones are among them */
 
 /* Of the host that clients asked for, without the port. */
 static size_t tell_host_len(const cache_entry *e)
@@ -130,7 +130,7 @@ static brg_figure_id tell_figure(const policy_reason *reason)
     return strcmp(reason->module, "the core") ? BRG_FIGURE_UNKEPT_MODULE : BRG_FIGURE_UNKEPT_OTHER;
 }
 
-/* What the figures of the whole server say of it. */
+/* The figures of the whole server about it. */
 static void tell_count(const response_cache *c, const request_rec *r, const policy_reason *reason)
 {
     const brg_conn *bc =
@@ -146,7 +146,7 @@ static void tell_count(const response_cache *c, const request_rec *r, const poli
         figures_add(&bc->loop->figures->own.value[tell_figure(reason)], 1);
 }
 
-/* Those that pass by themselves are no reason. */
+/* Reasons that pass by themselves do not count. */
 static int tell_is_final(const policy_reason *reason)
 {
     return reason->module && reason->kind != CACHE_REFUSED_RECENT &&

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* ---- what a request depends on ---- */
+/* ---- dependencies of a request ---- */
 
 const request_rec *cache_vary_first(const request_rec *r)
 {
@@ -174,7 +174,7 @@ static brg_cache_bearer vary_bearer(const response_cache *c, const cache_asked *
                                   r->request_time};
 }
 
-/* 1 if the bearer is let in; what is to be added to the answer is noted. */
+/* 1 if the bearer is let in; additions to the answer are noted. */
 static int vary_knows(response_cache *c, const cache_vary_key *s, const cache_asked *asked,
                       const char *value, size_t len)
 {

@@ -18,7 +18,7 @@ void cached_process_ended(pid_t pid);
 /** 1: <IfModule LiteSpeed> of an .htaccess file: LiteSpeedCache is on for its host. */
 int cached_ls_is_module(const cmd_parms *cmd, const char *name);
 
-/** Words behind -k that are about what a running server has stored. */
+/** Words behind -k about the stored objects of a running server. */
 typedef enum cached_verb {
     CACHED_VERB_NONE,
     CACHED_VERB_PURGE, /**< purge */
@@ -32,7 +32,8 @@ int cached_verb_of(const char *name);
 #define CACHED_COMMAND_FAILED 2
 
 /**
- * Do what such a word says to the store of the server with the supervisor @a pid, and print the result. Gives up the rights of root.
+ * Carry out such a word on the store of the server with the supervisor @a pid, and print the
+ * result. Gives up the rights of root.
  * @param args  n of URL, URL* and tag:NAME
  * @return an exit status: 0; of CACHED_VERB_SHOW 1: nothing is in memory; CACHED_COMMAND_FAILED, and standard error says why
  * Threads: main of a program that is no server. Blocking: yes

@@ -62,7 +62,8 @@ void cached_tier_watch(void);
 void cached_tier_purge(const struct cached_named *named, int soft);
 /** The command line: use it. */
 void cached_tier_attach(apr_pool_t *p, server_rec *main);
-/** The command line: what was purged is written when it ends. @return 0; -1: the tier did not answer. Blocks */
+/** The command line: purges are written when it ends. @return 0; -1: the tier did not answer.
+ * Blocks */
 int cached_tier_finish(apr_pool_t *p);
 
 #endif

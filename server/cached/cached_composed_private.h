@@ -28,7 +28,8 @@ void cached_composed_vary(const cached_request *q);
 const char *cached_composed_refused(const cached_request *q);
 /** It lasts as long as the first of them, and ends with each: @a terms, and the marks of @a head, a new array. */
 void cached_composed_apply(cached_request *q, fresh_terms *terms, store_head *head);
-/** 1: since then a part was looked for, or access to one was decided by who asks. The page that comes now is not for others. */
+/** 1: since then a part was looked for, or access to one was decided by the user. The page that
+ * comes now is not for others. */
 int cached_composed_grew(const cached_request *q);
 
 #endif

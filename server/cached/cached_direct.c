@@ -60,7 +60,7 @@ static apr_bucket *direct_bucket(const cached_request *q, const store_view *view
     return b;
 }
 
-/* Beyond what may be stored there is none: save_bytes() gives up. */
+/* Beyond the limit of storing there is no room: save_bytes() gives up. */
 static apr_size_t direct_room(void *baton, char **at)
 {
     const cached_request *q = baton;

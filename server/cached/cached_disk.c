@@ -46,7 +46,7 @@ static int disk_wanted;    /* by the configuration that is in force */
 static cached_jobs disk_jobs;
 static atomic_uint disk_jobs_n;
 static pthread_once_t disk_once = PTHREAD_ONCE_INIT;
-static cached_place *disk_place_mine; /* of the thread; NULL: there is none */
+static cached_place *disk_place_mine; /* of the thread; NULL: none */
 
 /* ---- in the supervisor ---- */
 
@@ -262,7 +262,7 @@ static void disk_do_read(const disk_job *job)
     else
         disk_forget(disk_tier, &job->key);
     free(bytes);
-    /* If the flight is not over: those that follow look the key up. */
+    /* If the flight is not over: its followers look the key up. */
     cached_wake(disk_place_mine, job->flight);
     store_flight_end(cached_reader(disk_place_mine), job->flight, 0);
 }

@@ -27,7 +27,8 @@ static inline void cached_jobs_post(cached_jobs *jobs, cached_job *job)
     sem_post(&jobs->called);
 }
 
-/** All that is there, in the order in which it came; NULL: nothing. Threads: the one that does them */
+/** All that is there, in the order in which it came; NULL: nothing. Threads: the one that runs the
+ * jobs */
 static inline cached_job *cached_jobs_take(cached_jobs *jobs)
 {
     cached_job *job = atomic_exchange(&jobs->latest, NULL), *first = NULL;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* CacheLookup, CacheKeyModify, and what CacheEnable and CacheDisable mean for LiteSpeedCache. Without that they are not there. */
+/* CacheLookup, CacheKeyModify, and the meaning of CacheEnable and CacheDisable for LiteSpeedCache.
+ * Without that they are not there. */
 #include "cached_litespeed_private.h"
 #include "cached.h"
 #include "configuration.h"

@@ -27,9 +27,10 @@ const char *cached_tag_text(apr_pool_t *p, const server_rec *s, const char *tag,
 const char *cached_named_read(apr_pool_t *p, const server_rec *main, const char *arg,
                               cached_named *named);
 
-/** It and those that follow it end, in memory, on disk and in the tier that machines share. @return 0; -1: a prefix that is too long */
+/** It and the objects that follow it end, in memory, on disk and in the tier that machines share.
+ * @return 0; -1: a prefix that is too long */
 int cached_purge_named(const cached_named *named, int soft);
-/** The same on this machine alone, without those that follow. */
+/** The same on this machine alone, without followers. */
 int cached_purge_here(const cached_named *named, int soft);
 /** All of a key ends. @param text  of the key */
 void cached_purge(const char *text, uint32_t len);

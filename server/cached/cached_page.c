@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The page of cache-manager for browsers (BuiltinPages modern): what is stored, by size, by demand and by host, why answers were not,
- * and forms to look up and to purge. No script is in it. All names and fields come from clients and backends: they are escaped.
+ * The page of cache-manager for browsers (BuiltinPages modern): stored objects by size, by demand
+ * and by host, reasons against storing, and forms to look up and to purge. No script is in it. All
+ * names and fields come from clients and backends: they are escaped.
  */
 #include "cached_below_private.h"
 #include "cached_named_private.h"

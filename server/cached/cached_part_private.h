@@ -21,14 +21,14 @@ void cached_rest_restore(cached_request *q);
  */
 int cached_rest_came(cached_request *q, const fresh_head *answer, apr_bucket_brigade *in);
 
-/** NULL: this 206 may be stored, alone or with what is put aside; else why not. */
+/** NULL: this 206 may be stored, alone or with the part put aside; else the reason against. */
 const char *cached_part_refused(cached_request *q, const fresh_head *answer, uint64_t length);
-/** Fields of the joined part: those of the stored part, and in their place those that came. */
+/** Fields of the joined part: the stored part's, replaced by the new ones. */
 uint32_t cached_part_fields(cached_request *q, const fresh_head *answer, http_field **field);
 /** The head under which it is stored. @param n  [in,out] of fields, which have room for two more */
 void cached_part_head(cached_request *q, http_field *field, uint32_t *n, fresh_terms *terms,
                       uint64_t *length);
-/** Write what lies in front of it, or behind it. @return -1: give up */
+/** Write the bytes in front of it, or behind it. @return -1: give up */
 int cached_part_before(cached_request *q);
 int cached_part_behind(cached_request *q);
 /** The answer was cut: the bytes that came are stored. The writer is given up in any case. */

@@ -69,7 +69,8 @@ static int redirect_asked(const cached_request *q)
     return q && q->known && !q->decided && (q->use == FRESH_FETCH || q->use == FRESH_VALIDATE);
 }
 
-/* An error document, or what a handler names in place of its own answer: who asked for the first URL may get another one next time. */
+/* An error document, or a handler's substitute for its own answer: the next request for the first
+ * URL may get another one. */
 static void redirect_is_not_led(cached_request *q)
 {
     const int status = q->r->status;

@@ -39,7 +39,7 @@ static const char *report_time(apr_pool_t *p, apr_time_t when)
     return apr_rfc822_date(date, when) == APR_SUCCESS ? date : "?";
 }
 
-/* ", WHAT value" of fields that tell variants apart. */
+/* ", NAME value" of fields that make variants. */
 static const char *report_kind(const report *t, const fresh_head *head)
 {
     static const char *const names[] = {"content-type", "content-encoding", "content-language",
@@ -162,7 +162,7 @@ static int report_each(void *data, const store_view *view, uint64_t length)
     return 1;
 }
 
-/* Nothing of this very target is in memory: is it on disk, and what was said when its answer came? */
+/* Nothing of this very target is in memory: is it on disk, and what did its last answer say? */
 static void report_target(const report *t)
 {
     const store_key key = store_key_of(cached_store(), t->named->text, t->named->len, NULL, 0);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The tier that machines share, behind a provider whose calls may block: threads of each server process make them. An object is read
- * into memory as if it were fetched, and requests for it follow its flight. A table has the time when each look-up began: requests
- * that wait end those that take too long, so the tier costs a request TIER_WAIT at most. Then nothing is asked of the tier until it
+ * The tier that machines share, behind a provider whose calls may block: threads of each server
+ * process make them. An object is read into memory as if it were fetched, and requests for it
+ * follow its flight. A table has the time when each look-up began: requests that wait end overlong
+ * ones, so the tier costs a request TIER_WAIT at most. Then nothing is asked of the tier until it
  * answers the thread that looks at purges.
  */
 #include "cached_named_private.h"
@@ -113,7 +114,7 @@ int tier_unclaim(uint32_t place, uint64_t claim)
 void tier_end_flight(cached_place *place, uint32_t flight)
 {
     BRG_ASSERT(place && flight);
-    /* Woken before the flight's entry may have another use, and after that for those that came in between. */
+    /* Woken before the flight's entry may have another use, and after that for late followers. */
     cached_wake(place, flight);
     store_flight_end(cached_reader(place), flight, 0);
     cached_wake(place, flight);
@@ -246,7 +247,7 @@ static void tier_sleep(tier_thread *thread, apr_time_t span)
     (void)sem_clockwait(&thread->jobs.called, CLOCK_MONOTONIC, &until);
 }
 
-/* The first one looks at purges, too; those that come fast are written together. */
+/* The first one looks at purges, too; bursts are written together. */
 static void *tier_looks(void *baton)
 {
     tier_thread *thread = baton;

@@ -4,9 +4,10 @@
 
 /**
  * @file cached_tier.h
- * The tier behind a provider of shared object caches (CacheSocache), which several machines share: what lies in it as bytes, and
- * the calls of the provider. Nothing that comes out of it is trusted before its length, form, sum and key were compared; whoever
- * may write there may nevertheless answer for the site.
+ * The tier behind a provider of shared object caches (CacheSocache), which
+ * several machines share: the form of its records, and the calls of the provider. Nothing that
+ * comes out of it is trusted before its length, form, sum and key were compared; whoever may write
+ * there may nevertheless answer for the site.
  *
  * Two kinds of objects lie there: records, each a stored answer or the names of fields that lead to one, and the list of purges,
  * by which the machines tell each other. Times in them are of the clock of the machine that wrote them; clocks may differ by
@@ -30,8 +31,8 @@ typedef struct tier_record {
     uint64_t life;    /**< of the list of purges that it was stored under */
     uint64_t node;    /**< which machine stored it */
     apr_time_t asked; /**< when its origin was asked */
-    const char *terms, *text, *variant, *tags, *head,
-        *body; /**< terms: STORE_TERMS bytes, not aligned */
+    /** terms: STORE_TERMS bytes, not aligned */
+    const char *terms, *text, *variant, *tags, *head, *body;
     uint32_t text_len, variant_len, head_len;
     uint32_t tags_len; /**< each tag ends with NUL */
     uint64_t body_len;
@@ -40,7 +41,7 @@ typedef struct tier_record {
 
 /** Bytes that it takes. */
 size_t tier_record_size(const tier_record *r);
-/** Write all but the body, which follows at @a to + what is returned; then tier_record_seal(). */
+/** Write all but the body, which follows at @a to + the result; then tier_record_seal(). */
 size_t tier_record_begin(char *to, const tier_record *r);
 void tier_record_seal(char *bytes, size_t n);
 /** @return 0, or -1: no such record. Pointers lead into @a bytes, which need no alignment */
@@ -57,7 +58,7 @@ typedef enum tier_kind { TIER_TARGET, TIER_PREFIX, TIER_TAG, TIER_ALL, TIER_KIND
 typedef struct tier_purge {
     apr_time_t when;
     uint64_t node;
-    const char *text; /**< of a key, what keys begin with, a tag. Ends nowhere */
+    const char *text; /**< of a key, of keys' beginning, a tag. Ends nowhere */
     uint32_t len;
     uint8_t kind, soft;
 } tier_purge;
@@ -72,7 +73,7 @@ typedef struct tier_log {
 /** An empty one, of a life of its own. */
 void tier_log_begin(tier_log *log, uint64_t life);
 uint64_t tier_log_life(const tier_log *log);
-/** What was stored up to then may have been purged by what was dropped from the list. */
+/** Objects stored up to then may have been purged by an entry that was dropped from the list. */
 apr_time_t tier_log_floor(const tier_log *log);
 /** Bytes that came. @return 0; -1: no such list */
 int tier_log_read(const char *bytes, size_t n);
@@ -103,19 +104,19 @@ unsigned tier_object_most(void);
 const char *tier_name(void);
 /** 1: CacheSocache is configured. */
 int tier_is_configured(void);
-/** For the command line: ready the provider. @return 0; -1: there is none */
+/** For the command line: ready the provider. @return 0; -1: not configured */
 int tier_open_here(apr_pool_t *p, server_rec *main);
 
 /** Start the threads of this process (cached_tier.c). */
 void tier_process_begins(void);
 
-/* ---- what this machine knows of purges (cached_tier_purges.c). Blocking: yes; for threads of the tier */
+/* ---- known purges (cached_tier_purges.c). Blocking: yes; for threads of the tier */
 
 /** The supervisor: memory that processes share. */
 void tier_purges_map(void);
 /** Which machine this is. */
 uint64_t tier_node(void);
-/** Look whether others purged, and do here what they did; write what was purged here. APR_SUCCESS, or that of the provider */
+/** Carry out others' purges here; write this machine's. APR_SUCCESS, or that of the provider */
 apr_status_t tier_purges_look(apr_pool_t *p);
 /** The list is known well enough to judge records. */
 int tier_purges_known(void);

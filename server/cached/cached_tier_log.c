@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The list of purges that machines share: the latest of each target, beginning and tag, as long as there is room. What was dropped
- * raises the floor: records that were asked for before it count as purged.
+ * The list of purges that machines share: the latest of each target, beginning and tag, as long as
+ * there is room. A dropped entry raises the floor: records that were asked for before it count as
+ * purged.
  */
 #include "cached_tier.h"
 #include "disk.h"

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Purges of all machines that share the tier. Each process looks once a second at a number in it that changes with the list, and does
- * to its memory what others did. The providers have no operation that appends, so of two that write the list at the same time one may
- * undo what the other one wrote: who purged looks for it for a minute, and writes it again.
+ * Purges of all machines that share the tier. Each process looks once a second at a number in it
+ * that changes with the list, and repeats others' purges in its memory. The providers have no
+ * operation that appends, so of two that write the list at the same time one may undo the other's
+ * entry: a machine that purged looks for its entry for a minute, and writes it again.
  */
 #include "cached_below_private.h"
 #include "cached_named_private.h"
@@ -20,8 +21,8 @@
 APLOG_USE_MODULE(cache_socache);
 
 #define PURGES_WATCHED apr_time_from_sec(60) /* so long a purge is looked for */
-#define PURGES_READ \
-    apr_time_from_sec(20) /* the list is read at least so often, so that it is not evicted */
+/* the list is read at least so often, so that it is not evicted */
+#define PURGES_READ apr_time_from_sec(20)
 #define PURGES_EXPIRY apr_time_from_sec(29 * 86400)
 #define PURGES_MOST 4096
 
@@ -42,10 +43,10 @@ static pthread_mutex_t purges_talks =
     PTHREAD_MUTEX_INITIALIZER; /* of the thread that asks or writes the tier; it guards all below */
 static pthread_mutex_t purges_lock =
     PTHREAD_MUTEX_INITIALIZER; /* around changes of the list, for its readers */
-static tier_log purges_log;    /* with what was purged here and is not written yet */
+static tier_log purges_log;    /* with this machine's purges that are not written yet */
 static uint64_t purges_version;
 static apr_time_t purges_looked, purges_read;
-static purges_own *purges_kept; /* what this process purged */
+static purges_own *purges_kept; /* purges of this process */
 static int purges_kept_n;
 static _Atomic(purges_own *) purges_added; /* by loops and workers; the latest is first */
 static atomic_int purges_added_n, purges_too_many;
@@ -126,7 +127,7 @@ static void purges_add_unwritten(tier_log *log)
             tier_log_add(log, &own->purge);
 }
 
-/* Those that were added come to the kept ones, in their order; all of them where they are too many. */
+/* New ones are added to the kept ones, in their order; all of them where they are too many. */
 static void purges_collect(void)
 {
     purges_own *own = atomic_exchange(&purges_added, NULL), *first = NULL;
@@ -165,7 +166,7 @@ static void purges_collect(void)
     }
 }
 
-/* What others have seen by now is not looked for any more. */
+/* Purges that others have seen by now are not looked for any more. */
 static void purges_forget(apr_time_t now)
 {
     purges_own **at = &purges_kept;
@@ -239,7 +240,7 @@ static int purges_is_done(const tier_purge *purge)
                              : purge->when < purges_known_until() - PURGES_WATCHED);
 }
 
-/* A list that came takes the place of the one that was known. */
+/* A new list replaces the known one. */
 static void purges_adopt(tier_log *fresh, apr_time_t now)
 {
     const apr_time_t known = purges_known_until();
@@ -266,7 +267,8 @@ static void purges_adopt(tier_log *fresh, apr_time_t now)
     *fresh = (tier_log){0};
 }
 
-/* Who reads the list next sees that it has changed: so do we, since another one may have written at the same time. */
+/* The next reader of the list sees that it has changed: so do we, since another one may have
+ * written at the same time. */
 static apr_status_t purges_put_version(apr_pool_t *p)
 {
     unsigned char id[TIER_ID];
@@ -299,7 +301,8 @@ static apr_status_t purges_put(apr_pool_t *p)
     return rv == APR_SUCCESS ? purges_put_version(p) : rv;
 }
 
-/* There is no list, or what is there is none: that which was known just now is right, else records of before count for nothing. */
+/* The list is missing or damaged: if it was known just now that knowledge is right, else records of
+ * before count for nothing. */
 static apr_status_t purges_restore(tier_log *fresh, apr_time_t now, apr_pool_t *p)
 {
     if (!purges_log.bytes || now - purges_looked > PURGES_WATCHED) {
@@ -351,7 +354,7 @@ static apr_status_t purges_ask(uint64_t *version, apr_pool_t *p)
 
 static apr_status_t purges_write(apr_time_t now, apr_pool_t *p)
 {
-    apr_status_t rv = purges_load(now, p); /* with what others wrote since */
+    apr_status_t rv = purges_load(now, p); /* with others' entries since */
 
     if (rv != APR_SUCCESS)
         return rv;

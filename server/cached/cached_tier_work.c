@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* A call of the provider is over. @param what  what it counts as */
+/* A call of the provider is over. @param what  the counter */
 static void tier_called(const tier_thread *thread, cached_outcome what, apr_time_t begun)
 {
     BRG_ASSERT(what == CACHED_TIER_LOOKUPS || what == CACHED_TIER_STORED ||
@@ -142,8 +142,7 @@ void tier_do_read(tier_thread *thread, tier_job *job)
         cached_count_tier(thread->place, CACHED_TIER_HITS, 1);
         tier_copy(thread, job, &r, ends, flight, epoch);
     }
-    tier_end_flight(thread->place,
-                    flight); /* if it is not over: those that follow look the key up */
+    tier_end_flight(thread->place, flight); /* if it is not over: its followers look the key up */
     if (n > 1u << 20 && n <= thread->room_bytes)
         madvise(thread->room, thread->room_bytes, MADV_DONTNEED);
 }

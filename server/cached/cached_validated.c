@@ -74,7 +74,7 @@ int cached_validated(cached_request *q, ap_filter_t *f, apr_status_t *rv)
         fresh_response_read(&response, &q->stored.head, &q->policy);
         fresh_terms_make(&terms, &response, &q->policy, q->asked, brg_now());
         q->terms = terms;
-        request.method = FRESH_GET; /* a HEAD freshens what a GET stored */
+        request.method = FRESH_GET; /* a HEAD freshens the object of a GET */
         why = fresh_may_store(&request, &response, &q->policy);
         if (why == FRESH_STORE)
             validated_store(q, &terms);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Why answers were not stored: the last reason of each of some thousand keys, in memory that all processes share. A place is found by
- * its key; who comes later takes it. Words are written one by one, and the key last: who reads compares it before and after.
+ * Why answers were not stored: the last reason of each of some thousand keys, in memory that all
+ * processes share. A place is found by its key; a later key takes it. Words are written one by one,
+ * and the key last: a reader compares it before and after.
  */
 #include "cached_named_private.h"
 #include "brigade/assert.h"
@@ -63,7 +64,7 @@ void cached_why_note(const store_key *key, int code, const char *reason)
     atomic_store(&at->key, why_key(key));
 }
 
-/* What a place has for this key. @return 0: nothing, or another key's by now */
+/* The reason of a place for this key. @return 0: nothing, or another key's by now */
 static int why_read(const why_place *at, uint64_t key, cached_reason *reason)
 {
     uint64_t words[WHY_WORDS], what;

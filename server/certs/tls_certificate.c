@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a certificate says, for messages and reports. */
+/* Contents of a certificate, for messages and reports. */
 #include "tls_certificate.h"
 #include "apr_strings.h"
 #include "brigade/assert.h"

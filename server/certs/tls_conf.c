@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What all rooms of TLS use: settings of the whole server, servers with TLS, words for the log. */
+/* Common parts of all rooms of TLS: settings of the whole server, servers with TLS, words for the log. */
 #include "tls_conf.h"
 #include "http_log.h"
 #include "apr_strings.h"

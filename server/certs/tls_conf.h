@@ -4,7 +4,7 @@
 
 /**
  * @file tls_conf.h
- * TLS of the server's own, on OpenSSL: what the configuration says, for the three rooms of it.
+ * TLS of the server's own, on OpenSSL: its settings, for the three rooms of it.
  *
  * certs    certificates and keys: read, watched, handed to the loops, and shown
  * tls      SSL_CTXs, handshakes, records; in both roles
@@ -60,7 +60,7 @@ typedef struct tls_ocsp_conf {
     const char *signers_file; /**< SSLOCSPResponderCertificateFile */
 } tls_ocsp_conf;
 
-/** What a server has said of TLS; NULL, TLS_UNSET or 0 where it has not. */
+/** The settings of a server; NULL, TLS_UNSET or 0 where it has none. */
 typedef struct tls_server_conf {
     server_rec *server;
     int enabled, protocols, honor_order, tickets, strict_sni, sni_policy;
@@ -77,11 +77,11 @@ typedef struct tls_server_conf {
     apr_array_header_t *commands;        /**< tls_command: SSLOpenSSLConfCmd */
 
     /* After the configuration was read: */
-    apr_array_header_t *pairs; /**< tls_pair, files alone: tls_store_get() has what is in them */
+    apr_array_header_t *pairs; /**< tls_pair, files alone: tls_store_get() has their contents */
     int stapled;               /**< a module has OCSP responses */
     int staple_follows;        /**< that module finds new certificates by itself */
     uint64_t stamp;            /**< tls_exchange_stamp() of them, before they were read */
-    struct tls_trust *trust;   /**< who vouches for clients; NULL: nobody */
+    struct tls_trust *trust;   /**< authorities of clients; NULL: none */
     int index;                 /**< of its SSL_CTX in each loop; -1: it has none */
     int compat;                /**< servers with the same number may be reached by one handshake */
     int reach;                 /**< the same, and they ask the same of clients */
@@ -90,7 +90,7 @@ typedef struct tls_server_conf {
 
 typedef struct tls_trust tls_trust;
 
-/** What a directory has said. */
+/** The settings of a directory. */
 typedef struct tls_dir_conf {
     int require_ssl;
     unsigned options, options_add, options_del; /**< TLS_OPT_*; TLS_OPT_SET: absolute */
@@ -111,8 +111,8 @@ typedef struct tls_requirement {
 /** Settings of the whole server. */
 typedef struct tls_global {
     const char *pass_program; /**< SSLPassPhraseDialog exec: or |; NULL: builtin */
-    int pass_pipe;            /**< it was |: a program with arguments, which reads what is wanted */
-    apr_size_t cache_bytes;   /**< SSLSessionCache shmcb; 0 = none */
+    int pass_pipe;          /**< it was |: a program with arguments, which reads the wanted name */
+    apr_size_t cache_bytes; /**< SSLSessionCache shmcb; 0 = none */
 } tls_global;
 extern tls_global tls_settings; /**< set to zero when a configuration begins */
 
@@ -126,7 +126,7 @@ const char *tls_server_label(const tls_server_conf *sc, apr_pool_t *p);
 
 /* ---- tls_conf.c ---- */
 
-/** Log what is in OpenSSL's error queue, and empty it. */
+/** Log OpenSSL's error queue, and empty it. */
 void tls_log_errors(const server_rec *s, int level);
 
 #define TLS_PLACE_BYTES 512

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Certificates without a reload. The supervisor, which is root as a rule, watches the files of each server
- * with TLS: their entries in directories, and where symbolic links lead to. After a change it reads them
- * all; if they are good, it puts them into the store, and loops take them for new handshakes.
+/* Certificates without a reload. The supervisor, which is root as a rule, watches the files of each
+ * server with TLS: their entries in directories, and where symbolic links lead to. After a change
+ * it reads them all; if they are good, it puts them into the store, and loops take them for new
+ * handshakes.
  *
- * Files come one after the other: a certificate may be there before its key. So what does not fit is
- * tried again for EXCHANGE_PATIENCE before it is called bad. It is said once; what was there before
- * stays. Another change begins this anew. */
+ * Files come one after the other: a certificate may be there before its key. So a pair that does
+ * not match is tried again for EXCHANGE_PATIENCE before it is called bad. It is said once; the
+ * certificates of before stays. Another change begins this anew. */
 #include "tls_certificate.h"
 #include "clock.h"
 #include "supervised.h"
@@ -39,7 +40,7 @@ typedef struct exchange_server {
     apr_time_t since; /* when they changed, if they were not good so far; 0: all is done */
     apr_time_t due;   /* of the next look; 0: none */
     apr_time_t from;  /* the date from which refused ones are valid; 0: none */
-    int told;         /* what is wrong with them was logged */
+    int told;         /* their faults were logged */
 } exchange_server;
 
 static struct {
@@ -52,7 +53,7 @@ static struct {
     apr_time_t warn; /* when certificates that expire soon are next named */
 } exchange;
 
-/* ---- what changed ---- */
+/* ---- changes ---- */
 
 static uint64_t stamp_add(uint64_t stamp, const char *file)
 {
@@ -124,7 +125,7 @@ static void exchange_watch(exchange_server *es)
 
 /* ---- an attempt ---- */
 
-/* @return NULL, or what is wrong with certificates that OpenSSL takes; *from: until this date */
+/* @return NULL, or a fault of certificates that OpenSSL takes; *from: until this date */
 static const char *exchange_objection(const apr_array_header_t *pairs, apr_pool_t *p,
                                       apr_time_t *from)
 {
@@ -145,7 +146,7 @@ static const char *exchange_objection(const apr_array_header_t *pairs, apr_pool_
     return NULL;
 }
 
-/* Read everything as a start does. @return what may be put, in p; NULL: not good, and logged if
+/* Read everything as a start does. @return the contents to be put, in p; NULL: not good, and logged if
  * complaints are */
 static apr_array_header_t *exchange_read(const tls_server_conf *sc, apr_pool_t *p, apr_time_t *from)
 {
@@ -213,7 +214,7 @@ static int exchange_try(exchange_server *es, int last, apr_pool_t *p)
     tls_complaints = last && !es->told ? APLOG_ERR : APLOG_DEBUG;
     es->from = 0;
     pairs = exchange_read(sc, p, &es->from);
-    /* What changed while it was read may be of two minds. */
+    /* Files that changed while they were read may not fit each other. */
     done = pairs && tls_exchange_stamp(sc) == es->stamp && exchange_put(sc, pairs, p);
     tls_complaints = APLOG_EMERG;
     ERR_clear_error();
@@ -293,7 +294,7 @@ static void exchange_start(apr_time_t now)
     exchange.set = watch_set_create((size_t)exchange.n * 2);
     for (int i = 0; i < exchange.n; i++) {
         exchange_watch(&exchange.servers[i]);
-        exchange.servers[i].due = now + EXCHANGE_SETTLE; /* what changed since it was read */
+        exchange.servers[i].due = now + EXCHANGE_SETTLE; /* changes since it was read */
     }
 }
 
@@ -356,7 +357,7 @@ static apr_status_t exchange_end(void *unused)
     return APR_SUCCESS;
 }
 
-/* Loops have keys in their heaps. What was started as root has this from its change of user. */
+/* Loops have keys in their heaps. A server started as root has this from its change of user. */
 static void exchange_no_core(server_rec *s)
 {
     if (exchange.n && !ap_coredumpdir_configured && prctl(PR_SET_DUMPABLE, 0) != 0)

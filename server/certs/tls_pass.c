@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Keys that are encrypted, and who knows their pass phrases: those that were right before, then a program
- * (SSLPassPhraseDialog exec:, |) or somebody at the terminal. What was right is kept as long as the
+/* Encrypted keys, and sources of their pass phrases: earlier right ones, then a program
+ * (SSLPassPhraseDialog exec:, |) or somebody at the terminal. A right one is kept as long as the
  * supervisor lives, so that reloads and exchanged keys ask nobody. It is in no core file. */
 #include "tls_certificate.h"
 #include "kept_secret.h"
@@ -25,7 +25,7 @@ APLOG_USE_MODULE(ssl);
 static int pass_serving;
 static int pass_unasked; /* a start would ask for one */
 
-/* What is asked for. */
+/* The key that a phrase is asked for. */
 typedef struct pass_asked {
     const tls_server_conf *sc;
     const char *file;
@@ -33,7 +33,7 @@ typedef struct pass_asked {
     apr_pool_t *p;
 } pass_asked;
 
-/* ---- what is known ---- */
+/* ---- known phrases ---- */
 
 void tls_pass_serve(void)
 {

@@ -102,7 +102,7 @@ void tls_show_test(apr_pool_t *p, server_rec *main_server)
 
 /* ---- the status page ---- */
 
-/* What the certificates of a server say: read once for each that is put into the store. */
+/* Contents of a server's certificates: read once for each that is put into the store. */
 typedef struct show_server {
     apr_pool_t *pool; /* NULL: nothing was read yet */
     uint64_t version; /* tls_store_version() */
@@ -131,7 +131,7 @@ static void show_describe(const tls_server_conf *sc, const tls_pair *pair, apr_t
                                     .since = since};
 }
 
-/* While the store is written, what was known stays. */
+/* While the store is written, the last contents stay. */
 static void show_read(const tls_server_conf *sc, show_server *known, uint64_t version)
 {
     apr_pool_t *pool, *read;

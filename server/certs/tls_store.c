@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Certificates and keys on their way from the supervisor, which may read them, to the loops of server
- * processes, which may not any more.
+/* Certificates and keys on their way from the supervisor, which may read them, to the loops of
+ * server processes, which may not any more.
  *
- * They lie in memory that the supervisor alone writes (brigade/one_writer.h) and that is in no core file: what one server
- * process could change, later ones would take. For each server there is an entry, with a version that is odd while the
- * supervisor writes, and room for two records in turn, the older of which is wiped. A reader checks the version before and after, and a
- * digest; if one of them does not fit, it comes again with the next handshake.
+ * They lie in memory that the supervisor alone writes (brigade/one_writer.h) and that is in no core
+ * file: otherwise one server process could change certificates of later ones. For each server there
+ * is an entry, with a version that is odd while the supervisor writes, and room for two records in
+ * turn, the older of which is wiped. A reader checks the version before and after, and a digest; if
+ * one of them does not fit, it comes again with the next handshake.
  *
- * The supervisor can read and write records only while it does so: a mistake elsewhere in it finds no key. */
+ * The supervisor can read and write records only while it does so: a mistake elsewhere in it finds no key.
+ */
 #include "tls_certificate.h"
 #include "apr_strings.h"
 #include "brigade/assert.h"
@@ -101,7 +103,7 @@ void tls_store_open(void)
     store->open = 1;
 }
 
-/* ---- a record: numbers of four bytes, each before what it counts ---- */
+/* ---- a record: numbers of four bytes, each before the bytes it counts ---- */
 
 typedef struct store_buffer {
     unsigned char *data;
@@ -208,7 +210,7 @@ static int buffer_digest(const store_buffer *b, unsigned char digest[STORE_DIGES
 
 /* ---- putting ---- */
 
-/* The record that is not read now becomes the one that is. */
+/* The two records change places: readers take the new one. */
 static void store_publish(int index, const store_buffer *b)
 {
     unsigned char *memory = brg_one_writer_write(store->memory);

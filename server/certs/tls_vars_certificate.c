@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* SSL_SERVER_* and SSL_CLIENT_*: what a certificate says. */
+/* SSL_SERVER_* and SSL_CLIENT_*: contents of a certificate. */
 #include "tls_certificate.h"
 #include "apr_lib.h"
 #include "apr_strings.h"
@@ -175,7 +175,7 @@ static char *vars_algorithm(apr_pool_t *p, const ASN1_OBJECT *o)
     return apr_pstrdup(p, nid == NID_undef ? "UNKNOWN" : OBJ_nid2ln(nid));
 }
 
-/* What a name of a certificate is, if it is of that kind: @a other is the NID of an "other name". */
+/* The text of a certificate's name, if it is of that kind: @a other is the NID of an "other name". */
 static const ASN1_STRING *san_value(const GENERAL_NAME *name, int type, int other)
 {
     const ASN1_TYPE *value;

@@ -5,7 +5,7 @@
 #include "httpd.h"
 #include "http_config.h"
 
-/* Those that Apache exports too are EXPORTED. Of the others, the binary of the same module
+/* Structures that Apache exports too are EXPORTED. Of the others, the binary of the same module
  * (BuiltinModule NAME Off) would take our structure for its own; one hidden reference is enough for
  * the linker to hide a symbol. */
 #define BUILTIN_HIDDEN __attribute__((visibility("hidden")))

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requests of --advice: what would be answered is asked of a process of this program, which has the same arguments and serves the
- * site to itself alone (main_trial.h). Rules that refuse a path may stand anywhere, and no reading of lines is sure to find them. */
+/* Requests of --advice go to a process of this program, which has the same arguments and serves the
+ * site to itself alone (main_trial.h). Rules that refuse a path may stand anywhere, and no reading
+ * of lines is sure to find them. */
 #include "main_advice_private.h"
 #include "main_parts.h"
 #include "main_trial.h"
@@ -109,7 +110,7 @@ static const char *ask_rest(apr_pool_t *p, const server_rec *s, const char *path
     return apr_psprintf(p, "://%s:%d%s", name, port, ap_escape_uri(p, path));
 }
 
-/* A port of TLS answers 400 to what is asked in the clear. */
+/* A port of TLS answers 400 to requests in the clear. */
 static int ask_host(apr_pool_t *p, const server_rec *s, const char *path)
 {
     const char *rest = ask_rest(p, s, path);

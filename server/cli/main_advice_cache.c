@@ -20,7 +20,7 @@
 #define KEEPS_ASKED 40      /* that are asked about, of all document roots */
 #define KEEPS_DEPTH 32
 
-/* A folder that is asked about, with those that are as it is. */
+/* A folder that is asked about, with its like. */
 typedef struct keeps_folder {
     const char *file; /* path below the root of one of its files; NULL: none was found */
     int n;
@@ -64,7 +64,7 @@ static int keeps_has_own(const keeps *k, const char *path)
     return keeps_is_named(ap_conftree, path);
 }
 
-/* Links are not followed: what they lead to may be looked at by its own path. */
+/* Links are not followed: their targets may be looked at by their own path. */
 static void keeps_walk(keeps *k, const char *below, keeps_folder *of, int depth)
 {
     const char *path = apr_pstrcat(k->p, k->root, below, NULL);
@@ -105,7 +105,7 @@ static void keeps_note(keeps *k, const char *text, int n)
     APR_ARRAY_PUSH(k->lines, keeps_line) = (keeps_line){apr_pstrdup(k->p, text), n};
 }
 
-/* Lines of places are those that begin with four blanks. */
+/* Lines of places begin with four blanks. */
 static void keeps_ask(keeps *k, const server_rec *s, const keeps_folder *of)
 {
     char *said = main_advice_dump(k->p, s, of->file), *line, *last;

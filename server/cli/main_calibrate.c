@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* brigade --calibrate-delivery DIR: what it costs to send files of that file system, by size and by way. The
- * defaults of the server (file_window.h) come from such a table. */
+/* brigade --calibrate-delivery DIR: the cost of sending files of that file system, by size and by
+ * way. The defaults of the server (file_window.h) come from such a table. */
 #include "main_parts.h"
 #include "file_window.h"
 #include "thread_self.h"
@@ -59,7 +59,7 @@ static void calibrate_read(const struct sockaddr_in *address)
     _exit(0);
 }
 
-/* A connection over loopback to a process that throws away what comes. */
+/* A connection over loopback to a process that throws its input away. */
 static int calibrate_connect(calibrate_link *l)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};

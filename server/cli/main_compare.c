@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * --compare-memory: what requests of a site cost with each memory system, as a table and a picture.
+ * --compare-memory: the cost of a site's requests with each memory system, as a table and a
+ * picture.
  *
- * Each figure comes from a process of its own, which reads the configuration with lines for that system behind it, and
- * answers this process alone (main_trial.h): the site may be one that runs. Answers that are remembered allocate nothing,
- * so none is. Processor time is that of the server's threads; the least of some rounds counts, since what else
- * the machine does only adds to it. Another program (with=), as a rule a build with stock APR pools, is one row more.
+ * Each figure comes from a process of its own, which reads the configuration with lines for that
+ * system behind it, and answers this process alone (main_trial.h): the site may be in service.
+ * Answers that are remembered allocate nothing, so none is. Processor time is that of the server's
+ * threads; the least of some rounds counts, since other load of the machine only adds to it.
+ * Another program (with=), as a rule a build with stock APR pools, is one row more.
  */
 #include "main_parts.h"
 #include "main_compare_private.h"
@@ -50,7 +52,7 @@ static struct {
     int connections, rounds;
     const char *svg, *page, *json; /* files to write */
     const char *with;
-    double most; /* so many times what the cheapest system costs is a failure; 0: nothing is */
+    double most; /* a cost above so many times the cheapest system's is a failure; 0: no limit */
     const char *urls[COMPARE_URLS];
     int urls_n;
     int out; /* of a process that measures: where its figures go */
@@ -336,7 +338,7 @@ static void compare_write(process_rec *process, const char *path,
     mpm_process_exit(process, 2);
 }
 
-/* 1: what is configured costs more than was allowed, which is said. */
+/* 1: the configured system costs more than allowed, which is said. */
 static int compare_is_dear(const process_rec *process, const compare_table *t)
 {
     int dear = 0;

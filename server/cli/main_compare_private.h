@@ -4,7 +4,8 @@
 
 /**
  * @file main_compare_private.h
- * Between main_compare.c (what --compare-memory measures) and main_compare_show.c (what it shows). Command line only: main thread.
+ * Between main_compare.c (measures for --compare-memory) and
+ * main_compare_show.c (shows the figures). Command line only: main thread.
  */
 #include <stdio.h>
 
@@ -13,10 +14,10 @@
 #define COMPARE_ROWS 11 /**< the configuration's own, the systems, and another program */
 #define COMPARE_OTHER (COMPARE_ROWS - 1) /**< that */
 
-/** What requests for a URL cost with a system. */
+/** The cost of requests for a URL with a system. */
 typedef struct compare_figure {
-    double
-        cpu_us; /**< processor time of the server for a request, user and system; 0: not measured */
+    /** processor time of the server for a request, user and system; 0: not measured */
+    double cpu_us;
     double rate;         /**< requests a second, one at a time */
     double resident_kib; /**< memory of the process behind them */
 } compare_figure;
@@ -40,7 +41,7 @@ void compare_print(const compare_table *t, FILE *out);
 /** The table as JSON: {"load", "urls": {URL: {memory system: {"cpu_us", "cpu_us_most", "rate", "rate_least", "mib"}}}}. */
 void compare_json(const compare_table *t, FILE *out);
 
-/** A page (HTML) with the picture, the table, and what was measured. */
+/** A page (HTML) with the picture, the table, and the description of the measurement. */
 void compare_page(const compare_table *t, FILE *out);
 
 /** The table as a picture (SVG): a bar for each system and URL. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What --compare-memory shows: a table of text, and a picture with a bar for each row. */
+/* Output of --compare-memory: a table of text, and a picture with a bar for each row. */
 #include "main_compare_private.h"
 #include <stdlib.h>
 
@@ -14,7 +14,7 @@ static double show_spread(const compare_table *t, int url, int row)
     return (t->worst[url][row].cpu_us / t->figure[url][row].cpu_us - 1) * 100;
 }
 
-/* This process is the only one that wants a processor. */
+/* No other process wants a processor. */
 static int show_is_quiet(const compare_table *t)
 {
     return t->load < 0.7;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * --explain URL: which lines of the configuration make the answer to a request what it is.
+ * --explain URL: the lines of the configuration that shape the answer to a request.
  *
- * The request is answered by this process (main_trial.h), as for -D DUMP_CACHE. What walks and rules decide is told by trace points
- * (brigade/explain.h); a backend, a script or a filter that makes the body is named and not asked. Then the request is
- * made some more times, to learn whether its answer is kept in memory.
+ * The request is answered by this process (main_trial.h), as for -D DUMP_CACHE. Trace points tell
+ * the decisions of walks and rules (brigade/explain.h); a backend, a script or a filter that makes
+ * the body is named and not asked. Then the request is made some more times, to learn whether its
+ * answer is kept in memory.
  */
 #include "main_explain_private.h"
 #include "main_parts.h"
@@ -187,7 +188,7 @@ static int explain_instead(request_rec *r, const char *configured)
 
 /* ---- the report ---- */
 
-/* Index files are looked for by subrequests, of which the request takes over what was found. */
+/* Index files are looked for by subrequests, whose result the request takes over. */
 static int explain_is_of(const explain_step *step, const request_rec *r, int by_sub)
 {
     if (step->is_sub)
@@ -360,7 +361,7 @@ static void explain_client(void)
         main_trial_rounds();
 }
 
-/* @return NULL: it is asked what became of the requests */
+/* @return NULL: the fate of the requests is to be asked */
 static const char *explain_unkept(void)
 {
     if (explain.instead)

@@ -80,7 +80,7 @@ static void put_string(FILE *out, const char *name, const char *value)
     free(text);
 }
 
-/* The item at @a i with those that stand below it. @return the next one */
+/* The item at @a i with the items below it. @return the next one */
 static int put_json(FILE *out, const apr_array_header_t *items, int i)
 {
     const explain_item *item = &APR_ARRAY_IDX(items, i, explain_item);

@@ -31,7 +31,7 @@ static const char *show_line(apr_pool_t *p, const ap_directive_t *d)
 
 /* ---- sections ---- */
 
-/* Those that are merged by themselves where they match. */
+/* Sections that are merged by themselves where they match. */
 static int show_is_section(const ap_directive_t *d)
 {
     static const char *const names[] = {

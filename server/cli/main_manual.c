@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* -L NAME: what the manual says of a directive, of all directives of a module, or a guide. */
+/* -L NAME: the manual's text on a directive, on all directives of a module, or a guide. */
 #include "apr_strings.h"
 #include "brigade/assert.h"
 #include "brigade/directive.h"
@@ -26,7 +26,7 @@ static void manual_print(const char *entry, const char *from)
     }
 }
 
-/* Who offers a directive of this name, or which one was meant. */
+/* The modules that offer a directive of this name, or names near to it. */
 static void manual_tell_missing(apr_pool_t *p, const char *name)
 {
     const char *from = module_rows_directive(name);
@@ -57,7 +57,7 @@ static int manual_is_module(const char *line, const char *name)
     return len == want + 4 && !strncmp(line, "# ", 2) && !strncmp(line + 2, name, want);
 }
 
-/* What the module whose part begins at @a from is for, and all its entries. */
+/* The purpose of the module whose part begins at @a from, and all its entries. */
 static void manual_print_module(const char *from)
 {
     size_t len;

@@ -273,7 +273,7 @@ void main_check_module(process_rec *process)
 
 /* ---- options with two dashes ---- */
 
-/* Those that are known; all but the first three come first. */
+/* The known options; all but the first three come first. */
 static const char *const main_longs[] = {
     "--help",           "--version",        "--advice",
     "--check-module",   "--check-ssi",      "--calibrate-delivery",
@@ -326,7 +326,7 @@ static int main_is_long(const process_rec *process, int i)
     return i > 0 && i < process->argc && !strncmp(process->argv[i], "--", 2) && process->argv[i][2];
 }
 
-/* The first one that is no value of another option; NULL: there is none. */
+/* The first one that is no value of another option; NULL: no such word. */
 static const char *main_find_long(process_rec *process)
 {
     const char *arg, *value = NULL;
@@ -334,7 +334,7 @@ static const char *main_find_long(process_rec *process)
     char c;
 
     apr_getopt_init(&opt, process->pool, process->argc, process->argv);
-    opt->errfn = NULL; /* what is wrong with others is said when they are read */
+    opt->errfn = NULL; /* errors of other options are reported when those are read */
     while (apr_getopt(opt, "k:" AP_SERVER_BASEARGS, &c, &arg) == APR_SUCCESS)
         value = arg;
     /* It takes two dashes for the end of all options, whatever follows them. */

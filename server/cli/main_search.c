@@ -30,8 +30,8 @@ static const char *const search_endings[] = {"ations", "ation", "ions", "ion", "
 
 typedef struct search_row {
     const char *name;  /* as -L takes it */
-    const char *about; /* what a line shows of it */
-    const char *text;  /* what else is searched, up to text_end */
+    const char *about; /* the part that a line shows */
+    const char *text;  /* the rest of the searched text, up to text_end */
     const char *text_end;
     int guide;
     int named; /* how well names that people have for it fit */
@@ -160,9 +160,9 @@ static void search_synonyms_of(apr_pool_t *p, const search_words *words, apr_arr
     }
 }
 
-/* ---- what there is ---- */
+/* ---- entries of the manual ---- */
 
-/* The first sentence, or as much as a line shows, of what stands behind the fields of an entry. */
+/* The first sentence of an entry, or as much as a line shows, behind its fields. */
 static const char *search_about(apr_pool_t *p, const char *line)
 {
     while (*line == '=' || !strncmp(line, "Syntax: ", 8) || !strncmp(line, "Default: ", 9) ||

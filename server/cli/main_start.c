@@ -54,7 +54,8 @@ void main_run_failed(process_rec *process)
                                : "its error log says why");
 }
 
-/* Whoever may not write the error log does not start this server: what else is closed to him is no mistake. */
+/* A user who may not write the error log does not start this server: other files closed to him are
+ * no mistake. */
 static int start_is_allowed(apr_pool_t *p, const server_rec *s)
 {
     const char *name = s->error_fname, *path;

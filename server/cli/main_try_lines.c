@@ -20,24 +20,25 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define LINES_WITHOUT \
-    "BRIGADE_TRIAL_WITHOUT" /* in the environment of such a start: "FILE:LINE\n"... */
+/* in the environment of such a start: "FILE:LINE\n"... */
+#define LINES_WITHOUT "BRIGADE_TRIAL_WITHOUT"
 #define LINES_ROOM (256 * 1024)
 #define LINES_TRIED 32 /* of one module, one by one */
 #define LINES_MODULES 4
 
-/* What the process that serves tells the one that reads: lines in force, "MODULE\tGROUP\tFILE:LINE\tTEXT\n" each. */
+/* Message of the process that serves to the reading one: lines in force,
+ * "MODULE\tGROUP\tFILE:LINE\tTEXT\n" each. */
 typedef struct lines_shared {
     char module[256]; /* the reason; empty: none is */
     size_t len;
     char text[LINES_ROOM];
 } lines_shared;
 
-/* A directive with what only counts together with it: RewriteCond lines before a rule. */
+/* A directive with the lines that count only together with it: RewriteCond lines before a rule. */
 typedef struct lines_one {
     const char *module, *group;
     const char *places; /* "FILE:LINE\n" of each */
-    const char *text;   /* what is printed */
+    const char *text;   /* printed text */
 } lines_one;
 
 static lines_shared *lines_told;
@@ -45,7 +46,7 @@ static apr_array_header_t *lines_found; /* of explain_line, in the process that 
 
 /* ---- in the process that serves ---- */
 
-/* What --explain would print of it is of no use here. */
+/* The output of --explain about it is of no use here. */
 static apr_array_header_t *lines_report(void)
 {
     return apr_array_make(lines_found->pool, 8, sizeof(explain_item));
@@ -165,7 +166,7 @@ static apr_array_header_t *lines_of(apr_pool_t *p, const char *who)
     return list;
 }
 
-/* What a start without some lines says. */
+/* The result of a start without some lines. */
 typedef struct lines_verdict {
     int kept;
     const char *module, *why;
@@ -200,7 +201,7 @@ static const char *lines_all(apr_pool_t *p, const apr_array_header_t *list, int 
     return more;
 }
 
-/* Without these lines @a who is the reason. */
+/* Without these lines the module @a who is the reason. */
 static int lines_is_reason(process_rec *process, apr_pool_t *p, const char *without,
                            const char *who)
 {
@@ -209,7 +210,8 @@ static int lines_is_reason(process_rec *process, apr_pool_t *p, const char *with
     return lines_ask(process, p, without, &v) && !v.kept && !strcmp(v.module, who);
 }
 
-/* Those that are enough to keep the answer out; or (@a alone 0) those without each of which it would not be. @return how many */
+/* Print the lines each of which keeps the answer out alone; or (@a alone 0) those without each of
+ * which it would not be. @return how many */
 static int lines_print_some(process_rec *process, apr_pool_t *p, const apr_array_header_t *list,
                             const char *without, const char *who, int alone)
 {

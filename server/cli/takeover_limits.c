@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What of mod_evasive and mod_qos a configuration has, and which line of RequestLimit does the same. */
+/* Lines of mod_evasive and mod_qos in a configuration, and the RequestLimit lines that do the same.
+ */
 #include "main_parts.h"
 #include "http_config.h"
 #include "httpd.h"

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Families of modules: all built in, or all files. */
 #include "config_family_private.h"
 #include "brigade/assert.h"
 #include <string.h>
 
-/* The next of the family of row @a at, from @a i on; n: there is none. */
+/* The next of the family of row @a at, from @a i on; n: past the last. */
 static int conf_family_next(const module_row *rows, int n, int at, int i)
 {
     BRG_ASSERT(at >= 0 && at < n && i >= 0);

@@ -4,8 +4,8 @@
 
 /**
  * @file config_family_private.h
- * Families of modules (module_rows.def): those that call each other by more than the module API. All of one that a
- * configuration loads are built in, or all are files.
+ * Families of modules (module_rows.def): their modules call each
+ * other by more than the module API. The loaded modules of a family are all built in, or all files.
  *
  * Rows and states are arrays of the same length. Threads: main.
  */
@@ -13,15 +13,15 @@
 
 enum { CONF_ON = 1, CONF_UNLESS_LACKING };
 
-/** What a configuration says of a module. */
+/** The configuration of a module. */
 typedef struct conf_module_state {
     char off;         /**< BuiltinModule NAME Off */
     char on;          /**< CONF_ON, or CONF_UNLESS_LACKING by Auto */
     char named;       /**< LoadModule named it */
     char replaceable; /**< and a file that is there */
     char active;      /**< the built-in one takes part; as it was when last looked at */
-    char lack
-        [256]; /**< for which line its family is left to files, or it alone if it has none; "": not so */
+    /** for which line its family is left to files, or it alone if it has none; "": not so */
+    char lack[256];
 } conf_module_state;
 
 /** 1 if all of the family of row @a at are files: one of them lacks something, or is not built in. 0 without one. */

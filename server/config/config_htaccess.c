@@ -127,7 +127,7 @@ static int conf_htaccess_load(apr_pool_t *p, request_rec *r, const conf_htaccess
     return error ? conf_htaccess_failed(r, *path, err, error) : OK;
 }
 
-/* What this request found out about the directory before. */
+/* The request's earlier result for the directory. */
 static const struct htaccess_result *
 conf_htaccess_seen(const request_rec *r, const conf_htaccess_scope *scope, const char *dir)
 {
@@ -210,7 +210,7 @@ ap_parse_htaccess(ap_conf_vector_t **result, request_rec *r, int override, int o
     return OK;
 }
 
-/* ---- what is not the same when a file is not read again ---- */
+/* ---- state that changes when a file is not read again ---- */
 
 static __thread unsigned conf_unrepeatable;
 

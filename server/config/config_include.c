@@ -122,7 +122,7 @@ ap_process_fnmatch_configs(server_rec *s, const char *fname, ap_directive_t **co
 
     if (!path)
         return apr_psprintf(p, "Invalid Include path %s", fname);
-    /* Of one file, what opening it says is said. */
+    /* For one file, the error of opening it is reported. */
     if (!optional && !apr_fnmatch_test(path) && !ap_is_directory(ptemp, path))
         return conf_include_file(&in, path);
     if (optional)

@@ -114,8 +114,7 @@ ap_varbuf_cfg_getline(struct ap_varbuf *vb, ap_configfile_t *cfp, apr_size_t max
 
     if (rv != APR_SUCCESS)
         return rv;
-    /* Callers read line after line into the same buffer: the line takes the place of what was
-     * there. */
+    /* Callers read line after line into the same buffer: the line replaces the one before. */
     vb->strlen = 0;
     if (vb->avail)
         vb->buf[0] = '\0';

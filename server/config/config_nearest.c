@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names that were probably meant: the one that the fewest letters left out, put in, replaced or swapped make of a word. */
+/* Names that were probably meant: those reached with the fewest letters left out, put in, replaced
+ * or swapped. */
 #include "brigade/directive.h"
 #include "brigade/assert.h"
 #include "apr_lib.h"
@@ -14,7 +15,7 @@ static int nearest_least(int a, int b)
     return a < b ? a : b;
 }
 
-/* Rows of the table of distances between beginnings of both: two above are what a swap needs. */
+/* Rows of the table of distances between beginnings of both: a swap needs two rows above. */
 static int nearest_distance(const char *a, size_t a_len, const char *b, size_t b_len)
 {
     int rows[3][NEAREST_LONGEST + 1];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where a directive stands, for messages about what it did. */
+/* Where a directive stands, for messages about its effect. */
 #include "brigade/directive.h"
 #include "brigade/assert.h"
 #include "apr_strings.h"

@@ -37,7 +37,7 @@ static void conf_server_unset(server_rec *s)
     s->keep_alive = s->keep_alive_max = -1;
 }
 
-/* The main server matches no address: it gets what arrives for none of the virtual hosts. */
+/* The main server matches no address: it gets requests for none of the virtual hosts. */
 static apr_status_t conf_main_address(apr_pool_t *p, server_rec *s)
 {
     s->addrs = apr_pcalloc(p, sizeof *s->addrs);
@@ -72,7 +72,8 @@ ap_init_virtual_host(apr_pool_t *p, const char *hostname, server_rec *main_serve
 
     s->process = main_server->process;
     s->is_virtual = 1;
-    /* As Apache: what the main server says behind the section is not the virtual host's. */
+    /* As Apache: a line of the main server behind the section does not count for the virtual host.
+     */
     s->limit_req_line = main_server->limit_req_line;
     s->limit_req_fieldsize = main_server->limit_req_fieldsize;
     s->limit_req_fields = main_server->limit_req_fields;

@@ -34,7 +34,7 @@ static conf_slot conf_slots[CONF_MAX_MODULES];
 static module *conf_loaded[CONF_MAX_MODULES + 1];
 static int conf_slots_used = HOOK_SERVER_SLOT + 1; /* one more than the highest index in use */
 static int conf_dynamic_n;
-static int conf_files_n; /* of these, what has to do with requests */
+static int conf_files_n; /* of these, directives about requests */
 static int conf_vector_len = CONF_MAX_MODULES;
 
 int conf_vector_slots(void)

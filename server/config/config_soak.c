@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Passing over a section whose condition is false. Its text is not looked at, only counted: each line whose first word begins with '<'
- * opens or closes a section, and what closes has to name the one that was opened last. The last character of the word that closes is
- * taken for the '>', as in Apache. */
+/* Passing over a section whose condition is false. Its text is not looked at, only counted: each
+ * line whose first word begins with '<' opens or closes a section, and a closing line has to name
+ * the section that was opened last. The last character of the word that closes is taken for the
+ * '>', as in Apache. */
 #include "httpd.h"
 #include "http_config.h"
 #include "apr_strings.h"

@@ -7,7 +7,7 @@ AP_DECLARE_DATA ap_directive_t *ap_conftree = NULL;
 
 /*
  * Append toadd behind current, or as the first node below *parent when current is NULL. With child
- * set, what is added next goes below toadd: *parent moves down and the new current node is NULL.
+ * set, the next node goes below toadd: *parent moves down and the new current node is NULL.
  */
 ap_directive_t *ap_add_node(ap_directive_t **parent, ap_directive_t *current, ap_directive_t *toadd,
                             int child)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names given by -D and Define: what <IfDefine> asks for, and ${NAME} in directives. */
+/* Names given by -D and Define, for <IfDefine> and for ${NAME} in directives. */
 #include "httpd.h"
 #include "brigade/assert.h"
 #include "http_config.h"

@@ -176,7 +176,7 @@ ap_process_config_tree(server_rec *s, ap_directive_t *conftree, apr_pool_t *p, a
     return HTTP_INTERNAL_SERVER_ERROR;
 }
 
-/* ---- what a setter may ask about its surroundings ---- */
+/* ---- contexts that a setter may ask about ---- */
 
 static const struct {
     unsigned bit;

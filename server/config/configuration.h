@@ -10,8 +10,8 @@
  * once), the tree is walked and each directive handed to the modules that offer it (config_walk.c,
  * config_args.c). A generation is all of that plus the hooks around it (config_generation.c).
  *
- * Threads: everything here runs on the main thread, except conf_htaccess_* and what they call,
- * which only read the registry and the command index.
+ * Threads: everything here runs on the main thread, except conf_htaccess_* and their callees, which
+ * only read the registry and the command index.
  */
 #include "httpd.h"
 #include "http_config.h"
@@ -25,7 +25,7 @@
 /** Vector length that is certain to hold every module of this generation. */
 int conf_vector_slots(void);
 
-/** A copy of a vector, of what it points to nothing. */
+/** A shallow copy of a vector. */
 ap_conf_vector_t *conf_vector_copy(apr_pool_t *p, const ap_conf_vector_t *of);
 
 /** At the start of reading: vectors get room for modules that are yet to be loaded. */
@@ -46,7 +46,7 @@ const char *conf_builtin_off(const char *name);
 
 /**
  * BuiltinModule @a name On: it is there, or will be taken where LoadModule names it.
- * @param unless_lacking  1: Auto: unless the configuration asks for what it does not offer
+ * @param unless_lacking  1: Auto: unless the configuration asks for a feature that it lacks
  * @return NULL, or a message
  */
 const char *conf_builtin_on(const char *name, int unless_lacking);
@@ -59,15 +59,15 @@ const char *conf_builtin_on(const char *name, int unless_lacking);
  */
 const char *conf_builtin_named_file(const cmd_parms *cmd, const char *symbol, int is_there);
 
-/** 1 if modules that are files are loaded, which may do with requests what none of the built-in ones does: not those that serve
- * other modules alone (module_rows_idle()). Threads: any. */
+/** 1 if modules that are files are loaded, which may treat requests as no built-in one does:
+ * modules that serve other modules alone do not count (module_rows_idle()). Threads: any. */
 int conf_has_module_files(void);
 
 /** 1 if a LoadModule line named the built-in module @a m. Threads: main. */
 int conf_builtin_was_named(const module *m);
 
 /**
- * A setter of the built-in module @a m met what that module does not offer.
+ * A setter of the built-in module @a m met a feature that the module lacks.
  * @param what  the directive, with as much of its value as matters
  * @return a message, if the configuration is read again with the file that LoadModule names in place of
  *         @a m; NULL if that is not possible: in .htaccess, without such a file, after BuiltinModule On
@@ -83,10 +83,10 @@ void conf_builtin_replace(module *m);
 /** 1 if the built-in module @a symbol is not active in this generation. */
 int conf_builtin_is_off(const char *symbol);
 
-/** @name Which built-in modules are present (BuiltinModules; config_builtin.c)
- * A configuration with LoadModule lines for modules of Apache has those built-in modules that
- * Apache has as shared ones only where such a line names them. What is found out while a file is
- * read counts from its first line: the reading ends and starts over. Threads: main. */
+/** @name Which built-in modules are present (BuiltinModules; config_builtin.c) A configuration with
+ * LoadModule lines for modules of Apache has those built-in modules that Apache has as shared ones
+ * only where such a line names them. Knowledge that comes up while a file is read counts from its
+ * first line: the reading ends and starts over. Threads: main. */
 /** @{ */
 /** A configuration is about to be read for the first time: nothing is known of it. */
 void conf_builtin_begin(void);
@@ -122,7 +122,7 @@ int conf_is_of_apache(void);
 /** -D DUMP_INCLUDES: print the files that the last reading consisted of. Nothing else otherwise. @a p: for a while */
 void conf_dump_includes(apr_pool_t *p);
 
-/** What -l prints. */
+/** Output of -l. */
 void conf_builtin_print(void);
 /** @} */
 
@@ -130,7 +130,8 @@ void conf_builtin_print(void);
  * none. */
 module *conf_builtin_find(const char *symbol);
 
-/** Let @a modules (NULL-terminated) register all that they register, after forgetting what was. */
+/** Let @a modules (NULL-terminated) register their hooks and filters, after forgetting the earlier
+ * ones. */
 void conf_register_afresh(module **modules, apr_pool_t *pconf);
 
 /** Re-register all hooks if a built-in module was taken out since they were registered. */
@@ -163,7 +164,7 @@ void conf_unsupported_add(apr_pool_t *p, const ap_directive_t *d, const char *mo
  */
 int conf_unsupported_report(int lenient);
 
-/** What the last report returned. */
+/** The result of the last report. */
 int conf_unsupported_last(void);
 
 /** Forget without a report. */
@@ -196,8 +197,8 @@ void conf_notices_reset(void);
 
 /* ---- text to tree: config_parse.c ---- */
 
-#define CONF_LINE_MAX \
-    (16 * 1024 * 1024)              /**< bytes in one (continued) line of a configuration file */
+/** bytes in one (continued) line of a configuration file */
+#define CONF_LINE_MAX (16 * 1024 * 1024)
 #define CONF_HTACCESS_LINE_MAX 8192 /**< the same in an .htaccess file */
 
 /** A buffer for lines that grows; the pool owns it. */
@@ -224,7 +225,8 @@ apr_size_t conf_line_limit(const apr_pool_t *p, const apr_pool_t *ptemp);
 /** Whether @a parms belongs to an .htaccess file. */
 int conf_is_htaccess(const cmd_parms *parms);
 
-/** What a setter returns whose directive this configuration does not have: it goes on as if no module offered it. */
+/** The result of a setter whose directive this configuration does not have: it goes on as if no
+ * module offered it. */
 extern const char conf_not_here[];
 
 /** The end of every conditional section: read on into *tree, or pass over to the closing line.
@@ -272,7 +274,8 @@ APR_DECLARE_OPTIONAL_FN(const char *, mpm_choose_prefork, (apr_pool_t * pconf, s
 
 /* ---- Define: config_vars.c ---- */
 
-/** Start from the -D words of the command line; what a file defines is dropped with @a pconf. */
+/** Start from the -D words of the command line; names that a file defines are dropped with @a
+ * pconf. */
 void conf_vars_reset(apr_pool_t *pconf);
 void conf_var_define(apr_pool_t *p, const char *name, const char *value);
 void conf_var_undefine(const char *name);
@@ -283,7 +286,7 @@ void conf_vars_dump(apr_file_t *out);
 
 /* ---- .htaccess: config_htaccess.c ---- */
 
-/** What an .htaccess file may do. */
+/** The permissions of an .htaccess file. */
 typedef struct conf_htaccess_scope {
     int override, override_opts;
     apr_table_t *override_list;
@@ -312,7 +315,7 @@ const char *conf_htaccess_apply(apr_pool_t *p, request_rec *r, const conf_htacce
  * Read the first of the files of the names in @a access_name that is in @a dir.
  * @param p       for all that is read. Another pool than that of r: it may be used for other requests, and hooks of open_htaccess are
  *                not asked
- * @param result  [out] NULL: there is none
+ * @param result  [out] NULL: no such file
  * @return OK, or a status that was logged for @a r. Blocking: reads the file.
  */
 int conf_htaccess_read(ap_conf_vector_t **result, apr_pool_t *p, request_rec *r,
@@ -338,7 +341,8 @@ const char *conf_mend(apr_pool_t *p, const ap_directive_t *d, const char *error)
  * (config_explain.c) */
 void conf_explain_section(const void *vector, const ap_directive_t *lines);
 
-/** The same of an access file, from its first line on: what is explained is a directive without a name, which has them in it. */
+/** The same of an access file, from its first line on: a nameless directive that contains the lines
+ * is explained. */
 void conf_explain_file(const void *vector, ap_directive_t *lines);
 
 /** The section, or the first line of the .htaccess file; NULL: it is not known. */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The bucket types for heads and the end of a stream's response. */
 #include "bucket_part.h"
 #include "brigade/assert.h"
 

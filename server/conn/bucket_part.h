@@ -4,9 +4,9 @@
 
 /**
  * @file bucket_part.h
- * What a response of a stream has beside data, as metadata between its buckets: a head that its transport encoded
- * (conn_transport.encode), and the end. The core's output filter puts it (conn_transport.put) when all data before it
- * has left.
+ * Heads and the end of a stream's response, as metadata between its data
+ * buckets: a head that its transport encoded (conn_transport.encode), and the end. The core's
+ * output filter puts it (conn_transport.put) when all data before it has left.
  */
 #include "shared_ref.h"
 #include "apr_buckets.h"

@@ -2,9 +2,9 @@
 /*
  * Apache's view of a connection: conn_rec, its pool, its hooks, its end.
  *
- * Modules make conn_recs, too: for HTTP/2 streams (often by copying ours byte for byte) and, through
- * the same create_connection hook, for connections to back ends. connection_of() tells ours from
- * theirs by what lies behind the public struct (connection_ours).
+ * Modules make conn_recs, too: for HTTP/2 streams (often by copying ours byte for byte) and,
+ * through the same create_connection hook, for connections to back ends. connection_of() knows ours
+ * by the data behind the public struct (connection_ours).
  *
  *   connection_attach   a pool is taken, then the hooks create_connection and pre_connection run
  *   connection_detach   pre_close_connection runs, output is dropped, the pool is cleared and kept
@@ -195,7 +195,7 @@ AP_DECLARE(int) ap_pre_connection(conn_rec *c, void *csd)
 
     if (rc != OK && rc != DONE) {
         c->aborted = 1;
-        /* What runs next may still want to send an answer down the chain, so the chain must have an
+        /* The next hooks may still want to send an answer down the chain, so the chain must have an
          * end. */
         if (cr && !cr->filtered)
             connection_pre_hook(c, csd);

@@ -4,8 +4,8 @@
 
 /**
  * @file connection.h
- * What the core's connection files (connection.c, core_input.c, core_output.c) share, and what the
- * process start-up calls of them.
+ * Shared by the core's connection files (connection.c, core_input.c,
+ * core_output.c), with their functions for process start-up.
  */
 #include "conn.h"
 #include "brigade/figures.h"
@@ -50,8 +50,8 @@ void connection_on_thread(brg_conn *bc);
 void connection_log_late(brg_conn *bc, const char *stage);
 
 /**
- * Until when the body of the request that is running has to come (RequestReadTimeout body=), counted from its first read or the
- * first such question, later by what was read. @param now  monotonic
+ * The deadline for the body of the running request (RequestReadTimeout body=), counted from its
+ * first read or the first such question, later by the received bytes. @param now  monotonic
  * @return monotonic; 0: it has any time, as that of a stream. Threads: the loop's.
  */
 apr_time_t connection_body_due(brg_conn *bc, apr_time_t now);
@@ -59,7 +59,7 @@ apr_time_t connection_body_due(brg_conn *bc, apr_time_t now);
 /** That is over: reads of the body say APR_TIMEUP in place of APR_EAGAIN. */
 void connection_body_late(brg_conn *bc);
 
-/** The beginning of what connection_attach() makes; written by connection.c alone. */
+/** The beginning of connection_attach()'s object; written by connection.c alone. */
 typedef struct connection_link {
     conn_rec c;
     uint32_t magic; /**< CONNECTION_MAGIC */
@@ -71,7 +71,8 @@ typedef struct connection_link {
 /** Bytes from it to its conn_state_t: a copy of the conn_rec, and one of a module's making, has that elsewhere. */
 extern const size_t connection_to_state;
 
-/** What @a c is the beginning of; NULL for a conn_rec that the core did not make, and for a copy of one. */
+/** The object that @a c begins; NULL for a conn_rec that the core did not make, and for a copy of
+ * one. */
 static inline const connection_link *connection_link_of(const conn_rec *c)
 {
     const connection_link *link = (const connection_link *)(const void *)c;
@@ -99,8 +100,8 @@ brg_figure_protocol connection_protocol_of(const brg_conn *bc);
 int connection_is_plain(const conn_rec *c);
 
 /**
- * Write what was set aside, as far as the socket takes it without waiting. May destroy request
- * pools (EOR).
+ * Write the bytes that were set aside, as far as the socket takes them without waiting. May destroy
+ * request pools (EOR).
  * @return APR_SUCCESS when nothing is left, APR_EAGAIN when the socket is full, else the error
  * (latched)
  */
@@ -119,14 +120,13 @@ int core_output_is_pressed(const brg_conn *bc);
 void core_output_leaves_loop(brg_conn *bc);
 
 /**
- * The client is slow: what waits in memory goes to disk, and so does what is added until all is sent.
+ * The client is slow: waiting memory goes to disk, and so do later additions until all is sent.
  * @return 1: some of it is on its way; 0: it stays in memory (OutputSpoolSize, a disk that failed)
  * Threads: the loop. Blocking: no.
  */
 int core_output_park(brg_conn *bc);
 
-/** 1 while what waits does so only to share a call with the answer to the next request, which is
- * here. */
+/** 1 while output waits only to share a call with the answer to the next request, which is here. */
 int core_output_gathers(const brg_conn *bc);
 
 /** Count bytes that the loop wrote past the core's output, for brg_connection_octets(). */
@@ -201,8 +201,8 @@ void core_input_register(apr_pool_t *p);
 /** Output state for @a c; also the context of CORE. @a bc as above. */
 struct core_output *core_output_create(conn_rec *c, brg_conn *bc, apr_socket_t *csd);
 
-/** Drop what waits (request pools of EOR buckets are destroyed) before the connection's pool goes.
- */
+/** Drop waiting output (request pools of EOR buckets are destroyed) before the connection's pool
+ * goes. */
 void core_output_drop(struct core_output *out);
 void core_output_register(apr_pool_t *p);
 
@@ -219,7 +219,7 @@ apr_interval_time_t connection_timeout(conn_rec *c);
 /** A stream's timeout in the place of Timeout, after connection_attach_stream(); 0: that. */
 void connection_stream_timeout(brg_conn *bc, apr_interval_time_t timeout);
 
-/** What is passed to the core's output filter of bc does not gather: each piece is written at once. */
+/** Output passed to the core's filter of bc does not gather: each piece is written at once. */
 void core_output_at_once(brg_conn *bc);
 
 #endif

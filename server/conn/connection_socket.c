@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The socket of a connection as modules see it, and what it means to close it.
+ * The socket of a connection as modules see it, and the effect of closing it.
  *
  * The event loop owns a connection's descriptor. If a module closed it (mod_security2's "drop"), the
  * next connection could get the same number, and the rest of this one's response with it. So the
  * program has its own apr_socket_close(), which takes the place of libapr's: it shuts the connection
  * down, and the loop closes the descriptor when the worker is done.
  *
- * A new apr_socket_t takes two calls of fcntl() to be told what accept4() has done already. So sockets
- * are used again, where all modules are the server's own: others may leave options and data at theirs.
+ * For a new apr_socket_t, APR needs two calls of fcntl() to learn what accept4() has set already.
+ * So sockets are used again, where all modules are the server's own: others may leave options and
+ * data at theirs.
  */
 #include "connection.h"
 #include "configuration.h"
@@ -30,7 +31,7 @@
 #define SOCKET_KEY "brigade connection"
 #define SOCKETS_MOST 1024 /* that a process keeps; further ones end with their connection's pool */
 
-/* What a connection's apr_socket_t belongs to: its data of SOCKET_KEY. */
+/* The owner of a connection's apr_socket_t: its data of SOCKET_KEY. */
 typedef struct socket_owner {
     apr_socket_t *csd;
     brg_conn *bc; /* NULL: the descriptor is gone */
@@ -41,7 +42,7 @@ typedef struct socket_owner {
 
 static _Thread_local socket_owner *sockets_kept[2]; /* of IPv4, and of others */
 
-static pthread_mutex_t sockets_lock = PTHREAD_MUTEX_INITIALIZER; /* guards what is below */
+static pthread_mutex_t sockets_lock = PTHREAD_MUTEX_INITIALIZER; /* guards the following */
 static apr_pool_t *sockets_pool;
 static int sockets_n;
 

@@ -4,7 +4,7 @@
  *
  * Bytes come from one of two sources. On our own sockets it is the buffer of the brg_conn, so that
  * the connection driver, which parses request heads in place, and the filters always agree about
- * where the input stands: what a filter did not ask for stays in the buffer. On all other
+ * the position of the input: bytes that a filter did not ask for stay in the buffer. On all other
  * connections (to back ends, or where a module put a network bucket of its own) it is a brigade.
  * core_input_peek and core_input_consume hide the difference; each mode is written once on top of
  * them.
@@ -26,13 +26,13 @@
 
 APLOG_USE_MODULE(core);
 
-/* Bytes: what is shorter is copied, and the buffer stays free for more. */
+/* Bytes: a shorter piece is copied, and the buffer stays free for more. */
 #define CORE_INPUT_COPIED 1024
 
 /* Bytes: a longer line is handed on in pieces, as APR's line splitter does. */
 #define CORE_INPUT_LINE_MAX 8192
 
-/* What tells a context of ours from a core_net_rec: that has a pointer to its socket there. */
+/* Tells a context of ours from a core_net_rec, which has a pointer to its socket there. */
 static const char core_input_tag;
 
 struct core_input {
@@ -41,8 +41,8 @@ struct core_input {
     brg_conn *bc; /* NULL: bb is the source */
     apr_socket_t *csd;
     apr_bucket_brigade *bb;
-    apr_bucket
-        *whole;  /* owns the buffer of bc while buckets refer to it (brg_conn.in_shared), or NULL */
+    /* owns the buffer of bc while buckets refer to it (brg_conn.in_shared), or NULL */
+    apr_bucket *whole;
     int cleaned; /* core_input_end() is registered */
     /* RequestReadTimeout body=, counted anew for each request. */
     brg_read_timeout limit;
@@ -84,7 +84,7 @@ apr_status_t core_input_insert_network_bucket(conn_rec *c, apr_bucket_brigade *b
     return APR_SUCCESS;
 }
 
-/* A module may supply the network bucket itself; then the connection's buffer is only what came
+/* A module may supply the network bucket itself; then the connection's buffer has only the bytes
  * before it. */
 static int core_input_source_is_hooked(void)
 {
@@ -238,7 +238,7 @@ static apr_status_t core_input_peek(struct core_input *in, apr_read_type_e block
     return APR_SUCCESS;
 }
 
-/* Drop n bytes of what peek showed. */
+/* Drop n bytes that peek showed. */
 static void core_input_consume(struct core_input *in, apr_size_t n)
 {
     if (in->bc && conn_on_loop())
@@ -301,7 +301,7 @@ static int core_input_share(struct core_input *in, apr_bucket_alloc_t *list)
     return 1;
 }
 
-/* Bytes of the connection's buffer. What is long refers to it, and the next read goes behind it. */
+/* Bytes of the connection's buffer. A long piece refers to it, and the next read goes behind it. */
 static apr_bucket *core_input_bucket(struct core_input *in, const char *data, apr_size_t n,
                                      apr_bucket_alloc_t *list)
 {
@@ -315,7 +315,7 @@ static apr_bucket *core_input_bucket(struct core_input *in, const char *data, ap
     return e;
 }
 
-/* Move n bytes of what peek showed into bb. */
+/* Move n bytes that peek showed into bb. */
 static void core_input_take(struct core_input *in, apr_bucket_brigade *bb, const char *data,
                             apr_size_t n)
 {
@@ -343,8 +343,8 @@ static apr_status_t core_input_nothing(apr_status_t rv, apr_read_type_e block)
     return block == APR_NONBLOCK_READ && APR_STATUS_IS_EAGAIN(rv) ? APR_SUCCESS : rv;
 }
 
-/* The buffer may be full while there is more. Modules (mod_lua's WebSockets) take it for granted that one bucket holds what has come,
- * up to what a socket bucket of APR holds. */
+/* The buffer may be full while there is more. Modules (mod_lua's WebSockets) rely on one bucket
+ * with all received bytes, up to the size of APR's socket buckets. */
 static void core_input_complete(struct core_input *in, const char **data, apr_size_t *len,
                                 apr_off_t readbytes)
 {
@@ -398,7 +398,7 @@ static apr_status_t core_input_getline(struct core_input *in, apr_bucket_brigade
 
     do {
         rv = core_input_peek(in, block, &data, &len);
-        if (rv != APR_SUCCESS) /* what came before the end is still a line */
+        if (rv != APR_SUCCESS) /* the bytes before the end are still a line */
             return taken ? APR_SUCCESS : core_input_nothing(rv, block);
         if (len > CORE_INPUT_LINE_MAX - taken)
             len = CORE_INPUT_LINE_MAX - taken;

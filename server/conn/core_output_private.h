@@ -4,8 +4,8 @@
 
 /**
  * @file core_output_private.h
- * Between the output filter (core_output.c: what waits, when to write, when to block) and the
- * writer (core_write.c: how buckets become system calls).
+ * Between the output filter (core_output.c: decides about waiting,
+ * writing, blocking) and the writer (core_write.c: turns buckets into system calls).
  */
 #include "connection.h"
 
@@ -15,7 +15,7 @@ struct core_output {
     brg_conn *bc;       /**< NULL for a connection that is not of this server's sockets */
     int fd;             /**< of the socket; owned by the loop */
     apr_status_t error; /**< first failure; nothing is written after it */
-    /** What is to be written, oldest first; between calls all of it is set aside. */
+    /** Output to be written, oldest first; between calls all of it is set aside. */
     apr_bucket_brigade *bb;
     /** The filter's own, so that no caller's brigade is needed after an EOR. */
     apr_bucket_brigade *unsent, *spare, own[2];
@@ -37,15 +37,15 @@ struct core_output {
     unsigned flushing : 1; /**< core_output_flush() runs: no more than a turn's share is written */
 };
 
-/** The filter's answer to what went wrong with a spool and leaves the connection as it was. */
+/** The filter's result if a spool failed and the connection is as before. */
 #define CORE_SPOOL_NONE APR_ENOTIMPL
 
 /**
- * core_spool.c: what a worker produces faster than the client takes it goes into a file without a name,
+ * core_spool.c: output that a worker produces faster than the client takes it goes into a file without a name,
  * from which the loop sends it meanwhile (loop_drain.h). The file is a ring of OutputSpoolSize bytes.
  * Buckets of out->bb come after it.
  *
- *   state      what moves it on                              file   who sends from it
+ *   state      moved on by                                   file   sender
  *   ---------  --------------------------------------------  -----  ----------------------------------
  *   none       core_spool_begin() by a worker                no     -
  *   active     all was sent: core_spool_next() ends it       open   CONN_WORKER: the loop;
@@ -53,7 +53,7 @@ struct core_output {
  *   failed     the connection ends: core_spool_drop()        open   nobody
  */
 
-/** 1 while output is, or was until just now, in the spool: what comes next goes behind it. */
+/** 1 while output is, or was until just now, in the spool: later output goes behind it. */
 int core_spool_is_active(const struct core_output *out);
 
 /** 1 if core_spool_append() is possible: a worker runs, it is active, and its file did not fail. */
@@ -82,7 +82,8 @@ apr_status_t core_spool_append(struct core_output *out, const char *data, apr_si
 apr_status_t core_spool_wait(struct core_output *out);
 
 /**
- * Send from an active spool what the socket takes, unless another thread does; end it when it is empty.
+ * Send bytes from an active spool that the socket takes, unless another thread does; end it when it
+ * is empty.
  * @return APR_SUCCESS: it is not active any more; APR_EAGAIN: bytes are left; else the error
  * Threads: the owner of the connection. Blocking: no.
  */
@@ -98,10 +99,10 @@ void core_spool_fail(struct core_output *out, apr_status_t error);
 void core_spool_drop(struct core_output *out);
 
 /**
- * core_park.c: what a loop has and a slow client does not take. Memory of out->bb is written to a file by a thread of its own, so
+ * core_park.c: output of a loop that a slow client does not take. Memory of out->bb is written to a file by a thread of its own, so
  * that no loop waits for a disk, and becomes file buckets in its place; until then it is sent from memory as before.
  *
- *   state     what moves it on                                      memory of bb
+ *   state     moved on by                                           memory of bb
  *   --------  ----------------------------------------------------  -----------------------------------
  *   none      core_output_park(), or much waits on the loop         stays
  *   active    bb is empty                                           goes to disk, a job after the other
@@ -140,13 +141,13 @@ apr_status_t core_write(struct core_output *out);
  */
 apr_status_t core_write_wait(struct core_output *out, apr_interval_time_t timeout);
 
-/** Write without waiting, what is on disk first. @return as core_write() */
+/** Write without waiting, bytes on disk first. @return as core_write() */
 apr_status_t core_output_write(struct core_output *out);
 
 /**
  * Write until no more than @a most bytes of memory are left; 0: until nothing is left at all, or the
  * loop has it. Each write that makes progress starts the timeout anew.
- * Threads: the owner of the connection. Blocking: on workers; on a loop what is left waits.
+ * Threads: the owner of the connection. Blocking: on workers; on a loop the rest waits.
  */
 apr_status_t core_output_wait(struct core_output *out, apr_size_t most);
 

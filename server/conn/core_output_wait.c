@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Writing, and what a worker does when the client does not take what it has.
- */
+/* Writing, and a worker's waiting for a client that does not take the output. */
 #include "core_output_private.h"
 #include "clock.h"
 
@@ -40,7 +38,7 @@ static apr_status_t core_output_wait_once(struct core_output *out, apr_interval_
     return rv == CORE_SPOOL_NONE ? core_write_wait(out, timeout) : rv;
 }
 
-/* The rest is the loop's to send, and what stands behind it waits for nothing but that. */
+/* The rest is the loop's to send, and later output waits for that alone. */
 static int core_output_is_left(const struct core_output *out)
 {
     const apr_bucket *e = APR_BRIGADE_FIRST(out->bb);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a slow client leaves of output that a loop made: memory becomes a file without a name. So the handler, and the backend
- * that it has the output from, are done long before the client is (core_output_private.h has the states).
+ * Output of a loop for a slow client: memory becomes a file without a name. So the handler, and the
+ * backend that it has the output from, are done long before the client is (core_output_private.h
+ * has the states).
  *
- * The data is copied once, into a job that a thread writes (spool_job.c). A bucket of the job's memory stands in its place
- * meanwhile, and is sent if the client takes it; what is left of it when the job is done becomes a bucket of the file.
+ * The data is copied once, into a job that a thread writes (spool_job.c). A bucket of the job's
+ * memory stands in its place meanwhile, and is sent if the client takes it; its rest when the job
+ * is done becomes a bucket of the file.
  */
 #include "core_spool_private.h"
 #include "spool_job.h"
@@ -18,8 +20,8 @@
 
 #define PARK_LEAST (16 * 1024)     /* less is not worth a job */
 #define PARK_JOB_MOST (128 * 1024) /* of one job */
-#define PARK_PRESSURE \
-    (8 * 1024 * 1024) /* of a loop: from then on no client keeps more than it must */
+/* of a loop: from then on no client keeps more than it must */
+#define PARK_PRESSURE (8 * 1024 * 1024)
 
 /* A piece of memory on its way to disk. The bucket that holds it is one of its two references, the note the other one. */
 struct park_job {
@@ -152,7 +154,7 @@ static int park_file_is_used(const struct core_output *out)
     return 0;
 }
 
-/* Room for so much more. @return where it begins; -1: there is none, now or for this output */
+/* Room for so much more. @return its begin; -1: no room, now or for this output */
 static spool_pos park_reserve(struct core_output *out, apr_size_t len)
 {
     const loops_config *config = out->bc->loop->config;
@@ -242,7 +244,7 @@ int core_output_park(brg_conn *bc)
     return out->park->job || (out->memory && park_next(out));
 }
 
-/* ---- what is written ---- */
+/* ---- buckets of written output ---- */
 
 static apr_bucket *park_bucket(struct core_output *out, const struct park_job *job, apr_off_t at,
                                apr_size_t len)
@@ -255,7 +257,8 @@ static apr_bucket *park_bucket(struct core_output *out, const struct park_job *j
     return apr_bucket_file_create(park->handle, at, len, out->kept, out->c->bucket_alloc);
 }
 
-/* What is left of e is in the file: it is one piece with that before it, if there is such. */
+/* The rest of e is in the file: it becomes one piece with the bucket before it, if that is of the
+ * file, too. */
 static void park_replace(struct core_output *out, const struct park_job *job, apr_bucket *e)
 {
     const apr_off_t at = job->to_disk.at + e->start;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The file of a spool, and what all spools of the process take of the disk.
- */
+/* The file of a spool, and the disk space of all spools of the process. */
 #include "core_spool_private.h"
 #include "clock.h"
 #include "loop.h"

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Output on disk of a connection with a layer over its socket (TLS): the file holds what the layer made,
- * so that the loop sends it without the layer, which the worker goes on using. Whatever the layer makes
- * meanwhile, answers to the client's messages included, goes the same way, and its order stays.
+ * Output on disk of a connection with a layer over its socket (TLS): the file holds the layer's
+ * output, so that the loop sends it without the layer, which the worker goes on using. Whatever the
+ * layer makes meanwhile, answers to the client's messages included, goes the same way, and its
+ * order stays.
  *
  * A sink that takes less than it is given is a full socket to the layer: it holds the rest, and writes it
  * first when it has the socket again, after all that is in the file was sent.

@@ -4,9 +4,9 @@
 
 /**
  * @file core_spool_private.h
- * Between the parts of output on disk: core_spool_file.c (the file, and what it costs the process)
- * and core_spool.c (who writes, who sends, who waits), core_spool_layer.c (what the file holds where
- * the connection has a layer over its socket). spool_job.c has files of its own, which count, too.
+ * Output on disk: core_spool_file.c (the file, and its disk space) and
+ * core_spool.c (writing, sending, waiting), core_spool_layer.c (content of the file where the
+ * connection has a layer over its socket). spool_job.c has files of its own, which count, too.
  */
 #include "core_output_private.h"
 #include "loop_drain.h"
@@ -24,16 +24,16 @@ struct core_spool {
     _Atomic spool_pos size;     /* of the ring */
     spool_pos base;             /* position of the file's first byte */
     spool_pos high;             /* bytes that the file has, charged to spool_total */
-    spool_pos counted;          /* the owner's: what core_spool_count() told of so far */
+    spool_pos counted;          /* the owner's: bytes that core_spool_count() reported so far */
     struct transport_sink sink; /* of the connection's layer while the spool is active */
     spool_pos data;             /* the owner's: bytes of data that the layer took so far */
-    apr_status_t
-        sink_error; /* why the sink took less; APR_SUCCESS: for want of a file, or nothing */
+    /* why the sink took less; APR_SUCCESS: for want of a file, or nothing */
+    apr_status_t sink_error;
     int fd;
     _Atomic int error;        /* the connection is lost */
     _Atomic spool_pos wanted; /* room that the worker waits for; 0 = it does not */
-    _Atomic apr_time_t
-        took; /* clock_monotonic() when the client last took something, or could begin to */
+    /* clock_monotonic() when the client last took something, or could begin to */
+    _Atomic apr_time_t took;
     pthread_mutex_t lock; /* of the condition alone */
     pthread_cond_t room;
     uint8_t cold;           /* the sender's: the disk has to be asked */
@@ -56,7 +56,7 @@ int spool_open_file(struct core_spool *sp, const char *dir);
 void spool_close(struct core_spool *sp);
 
 /**
- * Charge the process with what the file grows by when it reaches to @a end.
+ * Charge the process with the file's growth when it reaches to @a end.
  * @return 1; 0: all spools together have reached their limit
  */
 int spool_charge(struct core_spool *sp, spool_pos end);
@@ -68,14 +68,14 @@ int spool_reserve(const loops_config *config, spool_pos bytes);
 apr_status_t spool_append_bytes(struct core_output *out, const char *data, apr_size_t len,
                                 apr_size_t *taken);
 
-/** Put the connection's layer over an active spool: it makes what the file holds. */
+/** Put the connection's layer over an active spool: its output goes to the file. */
 void spool_layer_begin(struct core_spool *sp);
 
 /** core_spool_append() through the layer. */
 apr_status_t spool_layer_append(struct core_spool *sp, const char *data, apr_size_t len,
                                 apr_size_t *taken);
 
-/** Bytes of data that left with what was sent. */
+/** Bytes of data in the sent output. */
 spool_pos spool_layer_sent(const struct core_spool *sp);
 
 /** Close a file that the process was charged with @a bytes for, and give these back. Threads: any. Blocking: not on a loop. */

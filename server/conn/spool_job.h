@@ -24,7 +24,7 @@ typedef struct spool_job {
     struct loop_note note; /**< run(), on @a loop: it was done. Set by the owner */
     struct spool_job *next;
     brg_loop *loop;
-    const char *dir;  /**< where a new file is made; set by what takes the job */
+    const char *dir;  /**< directory of a new file; set by the thread that takes the job */
     spool_file *file; /**< held by the owner until then */
     char *data;
     apr_size_t len;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The key of %{salt}a: one for all processes, kept over reloads and upgrades, and on no disk. What is shared with the next program
- * is mapped for the copy alone: no server process can change it. */
+/* The key of %{salt}a: one for all processes, kept over reloads and upgrades, and on no disk. The
+ * copy for the next program is the only shared mapping: no server process can change it. */
 #include "httpd.h"
 #include "http_log.h"
 #include "scoreboard.h"

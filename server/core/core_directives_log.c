@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Setters of what goes to the error log. Opening and writing it is log.c's. */
+/* Setters of directives about the error log. Opening and writing it is log.c's. */
 #include "brigade/assert.h"
 #include "brigade/client_mask.h"
 #include "brigade/directive.h"

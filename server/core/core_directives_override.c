@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Options, and what .htaccess files may say: AllowOverride, AllowOverrideList, AccessFileName. */
+/* Options, and the contents of .htaccess files: AllowOverride, AllowOverrideList, AccessFileName. */
 #include "brigade/assert.h"
 #include "brigade/directive.h"
 #include "http_config.h"
@@ -74,8 +74,8 @@ static void core_option_apply(core_dir_config *d, char sign, allow_options_t bit
     }
 }
 
-/* What the words of a line may have before them: nothing; either, since the first one was All or None, until one has a sign;
- * + or -. */
+/* Signs that the words of a line may have: none; either, since the first one was All or None, until
+ * one has a sign; + or -. */
 typedef enum { CORE_SIGNS_NONE, CORE_SIGNS_FREE, CORE_SIGNS_ALL } core_signs;
 
 /* Whether word @a n may stand where it does. All and None come first and without a sign. */

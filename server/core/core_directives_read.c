@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Directives that act while the file is read: what they change (variables, the root of relative
+/* Directives that act while the file is read: their subjects (variables, the root of relative
  * names, the set of modules) counts for the lines that follow. */
 #include "brigade/assert.h"
 #include "http_config.h"

@@ -46,7 +46,7 @@ static void urls_proxy(core_doubts *d, const ap_directive_t *node)
     path_ends = path[strlen(path) - 1] == '/';
     url_ends = url[strlen(url) - 1] == '/';
     if (!strchr(end + 3, '/'))
-        return; /* mod_proxy tells of those that end with their host */
+        return; /* mod_proxy reports URLs that end with their host */
     if (path_ends && !url_ends)
         core_doubts_say(d, node,
                         "ProxyPass: %s ends with a slash and %s does not: %sa is asked for as %sa; "
@@ -113,7 +113,7 @@ static void urls_redirect(core_doubts *d, const ap_directive_t *node)
         urls_tell_loop(d, node, from, to);
 }
 
-/* The target with texts in place of $1: what a path of one letter would be led to. */
+/* The target with texts in place of $1, as for a path of one letter. */
 static const char *urls_example(apr_pool_t *p, const char *to)
 {
     char *text = apr_palloc(p, strlen(to) + 1), *at = text;

@@ -33,7 +33,7 @@ static const char *core_limit_add(cmd_parms *cmd, const char *name, int except)
     return NULL;
 }
 
-/* The methods of the section, out of those that are left by the sections around it. */
+/* The methods of the section, out of those that the sections around it leave. */
 static const char *core_limit_narrow(cmd_parms *cmd, apr_int64_t outer, int except)
 {
     apr_int64_t limited = except ? ~cmd->limited : cmd->limited;

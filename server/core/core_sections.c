@@ -39,7 +39,7 @@ const char *core_section_text(const cmd_parms *cmd, const char *arg, const char 
     return **text ? NULL : core_section_no_args(cmd);
 }
 
-/* A section while its children are walked; what it changes in cmd is put back. */
+/* A section while its children are walked; its changes in cmd are put back. */
 typedef struct core_scope {
     cmd_parms *cmd;
     const command_rec *command;
@@ -95,7 +95,7 @@ static const char *core_scope_walk(core_scope *sc)
     return ap_walk_config(sc->cmd->directive->first_child, sc->cmd, sc->vector);
 }
 
-/* The section's own core settings, with what it matches. */
+/* The section's own core settings, with its pattern. */
 static core_dir_config *core_scope_conf(core_scope *sc, const char *d)
 {
     cmd_parms *cmd = sc->cmd;
@@ -148,10 +148,9 @@ static const char *core_directory_path(cmd_parms *cmd)
 /* ---- <Directory>, <Location>, <Files> and their Match forms ---- */
 
 typedef struct {
-    unsigned forbidden; /* contexts in which it cannot stand */
-    const char *(*path)(
-        cmd_parms *cmd); /* makes cmd->path what requests are compared with; may be NULL */
-    int inherits;        /* below <Directory> or in .htaccess: keep the outer section's override */
+    unsigned forbidden;                  /* contexts in which it cannot stand */
+    const char *(*path)(cmd_parms *cmd); /* makes cmd->path the pattern for requests; may be NULL */
+    int inherits; /* below <Directory> or in .htaccess: keep the outer section's override */
     void (*add)(cmd_parms *cmd, void *dir, void *vector);
 } core_section_kind;
 

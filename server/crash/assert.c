@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A failed assertion: one line about it, then SIGABRT, whose handler tells what the thread was
- * serving and which module was at work. */
+/* A failed assertion: one line about it, then SIGABRT, whose handler names the thread's request and
+ * the module at work. */
 #include "crash_private.h"
 #include "brigade/assert.h"
 #include "brigade/loop.h"

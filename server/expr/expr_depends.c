@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What an expression's value depends on. Whatever is not known to be harmless counts as a
+ * Dependencies of an expression's value. A part that is not known to be harmless counts as a
  * dependency.
  */
 #include "expr_private.h"
@@ -9,7 +9,7 @@
 
 #define EXPR_DECLARED_MOST 16
 
-/* Variables of modules that say by themselves what they depend on. Main thread; read only afterwards. */
+/* Variables of modules that state their dependencies themselves. Main thread; read only afterwards. */
 static ap_expr_var_func_t *expr_declared[EXPR_DECLARED_MOST];
 static int expr_declared_n;
 

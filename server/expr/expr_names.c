@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the value of an expression depends on, by name. A condition that looks at one request field, or at the client's address, and
+ * Dependencies of an expression's value, by name. A condition that looks at one request field, or at the client's address, and
  * at constants is a kind of that field's values: all that matters of it is whether it holds. Any other use of a field counts by value.
  */
 #include <string.h>
@@ -38,7 +38,7 @@ static int names_flags(const ap_expr_t *node)
     return offer ? offer->flags : 0;
 }
 
-/* The request field that a word is; NULL: it is none, or not known by its name. */
+/* The request field behind a word; NULL: another word, or a name that is not known. */
 static const char *names_field(const ap_expr_t *node)
 {
     if (node->kind == EXPR_VAR)
@@ -54,7 +54,7 @@ static int names_is_client(const ap_expr_t *node)
     return node->kind == EXPR_VAR && names_flags(node) & EXPR_O_CLIENT;
 }
 
-/* What the words of a condition have in common. */
+/* Common state of a condition's words. */
 typedef struct names_subject {
     const char *field;
     int client;
@@ -140,7 +140,7 @@ static int names_runs_alone(const ap_expr_t *node)
     return 1;
 }
 
-/* Constants and the value in hand stand for what a request would have. */
+/* Constants and the value in hand stand for those of a request. */
 typedef struct names_run {
     ap_expr_eval_ctx_t ctx;
     const char *value;
@@ -246,7 +246,7 @@ static apr_int64_t names_client_kind(const void *node, apr_sockaddr_t *client)
 
 typedef struct names_walk {
     request_rec *r;
-    int kinds; /* what a condition looks at counts by whether it holds */
+    int kinds; /* the subject of a condition counts by the result */
 } names_walk;
 
 static int names_of(const names_walk *walk, const ap_expr_t *node);
@@ -283,7 +283,7 @@ static int names_of_leaf(const names_walk *walk, const ap_expr_t *node)
     return names_of_parts(walk, node);
 }
 
-/* 1 if the condition could be named as a kind of what it looks at. */
+/* 1 if the condition could be named as a kind of its subject. */
 static int names_by_kind(const names_walk *walk, const ap_expr_t *node)
 {
     names_subject s = {0};

@@ -38,7 +38,7 @@ static int expr_op_truth(ap_expr_eval_ctx_t *ctx, const void *data, const char *
     return 1;
 }
 
-/* Type of the named file, APR_NOFILE if there is none; *size is set for others. */
+/* Type of the named file, APR_NOFILE without such a file; *size is set for others. */
 static apr_filetype_e expr_file_type(ap_expr_eval_ctx_t *ctx, const char *name, int link,
                                      apr_off_t *size)
 {
@@ -100,7 +100,7 @@ static int expr_op_executable(ap_expr_eval_ctx_t *ctx, const void *data, const c
     return *arg && access(arg, X_OK) == 0;
 }
 
-/* Is this a sub-request for what a request above it is about? */
+/* Is this a sub-request for the subject of a request above it? */
 static int expr_is_echo(const request_rec *r)
 {
     const request_rec *up;
@@ -111,7 +111,7 @@ static int expr_is_echo(const request_rec *r)
     return 0;
 }
 
-/* An expression that applies to what it asks for would ask for ever: it gets "no" the second time.
+/* An expression that applies to the target of its own question would ask for ever: it gets "no" the second time.
  */
 static int expr_may_ask(ap_expr_eval_ctx_t *ctx, const char *arg)
 {

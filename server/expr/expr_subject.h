@@ -13,10 +13,10 @@
 
 typedef struct expr_subject {
     const http_head *asked;    /**< of the request; NULL: a GET without fields */
-    const http_head *answered; /**< of the answer; NULL: there is none yet */
+    const http_head *answered; /**< of the answer; NULL: before it */
     server_rec *server;        /**< whose log has errors; NULL: nobody is told */
     apr_pool_t *pool;          /**< of values */
-    const void *own;           /**< for functions of who evaluates it */
+    const void *own;           /**< for functions of the evaluator */
 } expr_subject;
 
 /** @return 1, 0; below 0: *err tells. Threads: any. Blocking: where a function of it blocks. */
@@ -26,10 +26,10 @@ int expr_subject_exec(const expr_subject *subject, const ap_expr_info_t *info, c
 const char *expr_subject_str(const expr_subject *subject, const ap_expr_info_t *info,
                              const char **err);
 
-/** What is evaluated; NULL: a request_rec, or nothing. For functions of expressions. */
+/** The subject of the evaluation; NULL: a request_rec, or nothing. For functions of expressions. */
 const expr_subject *expr_subject_of(const ap_expr_eval_ctx_t *ctx);
 
-/** A field of a head, several lines of which are one value; NULL: there is none. Memory: @a p */
+/** A field of a head, several lines of which are one value; NULL: not in it. Memory: @a p */
 const char *expr_head_field(apr_pool_t *p, const http_head *head, const char *name);
 
 #endif

@@ -94,7 +94,7 @@ static check_words check_filter(const char *name)
     return w;
 }
 
-/* Who passes a brigade: the filter that runs, with its module. */
+/* The giver of a brigade: the running filter, with its module. */
 static check_words check_giver(void)
 {
     const ap_filter_t *f = filter_check_running();
@@ -120,8 +120,8 @@ static check_words check_bucket(const apr_bucket *e, const filter_check_block *b
 typedef struct check_walk {
     const ap_filter_t *f; /* that gets or returned the brigade */
     conn_rec *c;
-    apr_bucket_alloc_t
-        *list; /* of the brigade; for a connection to a backend it may be the client's */
+    /* of the brigade; for a connection to a backend it may be the client's */
+    apr_bucket_alloc_t *list;
     check_words giver;
     int passed; /* to an output filter */
     unsigned number, at;
@@ -228,7 +228,7 @@ static void check_left(const ap_filter_t *f, const apr_bucket_brigade *bb, apr_s
 
 /* ---- calls ---- */
 
-/* With the end of the request goes what belongs to it, and perhaps the brigade. */
+/* With the end of the request its filters go, and perhaps the brigade. */
 static int check_ends_request(const apr_bucket_brigade *bb)
 {
     for (const apr_bucket *e = APR_BRIGADE_FIRST(bb); e != APR_BRIGADE_SENTINEL(bb);
@@ -285,7 +285,7 @@ apr_status_t filter_check_get(ap_filter_t *f, apr_bucket_brigade *bb, ap_input_m
 
 typedef struct check_rest {
     const void *r;
-    const char *maker; /* of those that are counted now */
+    const char *maker; /* of the blocks that are being counted */
     const char *told;  /* the names before this one were told */
     int n;
 } check_rest;

@@ -39,7 +39,7 @@ typedef void filter_check_tell(conn_rec *c, filter_check_weight weight, const ch
 
 /**
  * Tell @a tell instead of the error log (findings as "BRG_FILTER_CHECK: ...", remarks at level
- * info). By default what is fatal also ends the process with abort(). Call it before there are
+ * info). By default a fatal finding also ends the process with abort(). Call it before there are
  * other threads.
  */
 void filter_check_to(filter_check_tell *tell);
@@ -48,16 +48,15 @@ void filter_check_to(filter_check_tell *tell);
  * does. */
 void filter_check_given(ap_filter_t *f, apr_bucket_brigade *bb);
 
-/** Call the output filter @a f with @a bb, which was looked at. @return what it returned */
+/** Call the output filter @a f with @a bb, which was looked at. @return its result */
 apr_status_t filter_check_pass(ap_filter_t *f, apr_bucket_brigade *bb);
 
-/** Call the input filter @a f. @return what it returned */
+/** Call the input filter @a f. @return its result */
 apr_status_t filter_check_get(ap_filter_t *f, apr_bucket_brigade *bb, ap_input_mode_t mode,
                               apr_read_type_e block, apr_off_t readbytes);
 
 /**
- * The pool of request @a r is gone: what buckets filters of it made and left in @a list are told
- * of.
+ * The pool of request @a r is gone: report buckets that its filters made and left in @a list.
  * @param r  only compared
  * @return how many
  */
@@ -65,13 +64,13 @@ int filter_check_request_end(apr_bucket_alloc_t *list, const void *r);
 
 /* ---- between the two files ---- */
 
-/** What is known of a block of a bucket allocator. */
+/** Facts of a block of a bucket allocator. */
 typedef struct filter_check_block {
     struct filter_check_block *next; /**< in the hash chain */
     struct filter_check_list *owner;
     apr_size_t size;
-    const char *maker, *ender; /**< names of the filters in which it was allocated and freed; NULL:
-                                  outside filters */
+    /** names of the filters in which it was allocated and freed; NULL: outside filters */
+    const char *maker, *ender;
     const void *r;             /**< request of the maker */
     const ap_filter_t *receiver; /**< filter that it was last passed to */
     unsigned walk;               /**< the last walk over a brigade that met it */

@@ -27,8 +27,8 @@
 #define CHECK_KEPT 256 /* freed blocks that are kept back */
 #define CHECK_HEADER ((sizeof(filter_check_block) + 15) / 16 * 16)
 
-/* What modules hold as apr_bucket_alloc_t, whose insides are APR-util's secret. One thread at a
- * time, as that. */
+/* The object that modules hold as apr_bucket_alloc_t, whose insides are APR-util's secret. One
+ * thread at a time, as that. */
 typedef struct filter_check_list {
     apr_bucket_alloc_t *real;
     filter_check_block **chains;

@@ -21,8 +21,8 @@ void filter_registry_each(void (*visit)(void *baton, const ap_filter_rec_t *frec
  * not from a module. */
 const char *filter_owner(const ap_filter_rec_t *frec);
 
-/** What that module declared of itself; NULL: nothing, or there is no such module. Threads: any, once
- * the configuration was read. */
+/** That module's declaration; NULL: nothing declared, or no such module. Threads: any, once the
+ * configuration was read. */
 const declaration *filter_declaration(const ap_filter_rec_t *frec);
 
 /** 1 if each filter on the chain has such a declaration, or runs others in its stead. Threads: any, likewise. */

@@ -55,7 +55,7 @@ static apr_time_t fresh_when(int year, int month, int day, int clock)
     if (month == 1 && day == 29 && (year % 4 || (year % 100 == 0 && year % 400)))
         return 0;
     seconds = fresh_days(year, month, day) * 86400 + clock;
-    return seconds ? apr_time_from_sec(seconds) : 1; /* 0 says that there is none */
+    return seconds ? apr_time_from_sec(seconds) : 1; /* 0 means: no date */
 }
 
 static int fresh_is_day(const char *p, size_t len)

@@ -87,7 +87,7 @@ static void fresh_cc_number(fresh_cc *cc, const fresh_directive *d, uint32_t sec
     cc->has |= d->flag;
 }
 
-/* A value behind a quote ends with the next one that no backslash stands before. */
+/* A value behind a quote ends with the next quote without a backslash in front. */
 static const char *fresh_quoted_end(const char *p, const char *end)
 {
     for (; p < end && *p != '"'; p++)

@@ -45,11 +45,11 @@ void fresh_cc_add(fresh_cc *cc, const char *value, size_t len);
 
 /**
  * Read a targeted field, its lines joined. RFC 9213, 2.1: a structured dictionary.
- * @return 1; 0: no such dictionary, or one that is empty: the field is ignored
+ * @return 1; 0: no such dictionary, or an empty one: the field is ignored
  */
 int fresh_cc_targeted(fresh_cc *cc, const char *value, size_t len);
 
-/** The next directive of a line. @param arg  its argument without quotes, NULL if there is none */
+/** The next directive of a line. @param arg  its argument without quotes, or NULL */
 int fresh_cc_next(const char **p, const char *end, const char **name, size_t *name_len,
                   const char **arg, size_t *arg_len, int *quoted);
 

@@ -57,7 +57,7 @@ int fresh_invalidates(fresh_method method, int code)
     return method == FRESH_UNSAFE && code >= 200 && code < 400;
 }
 
-/* The length of a scheme with its colon; 0: there is none. */
+/* The length of a scheme with its colon; 0: no scheme. */
 static size_t fresh_scheme(const char *p, size_t len)
 {
     for (size_t i = 0; i < len; i++) {
@@ -70,7 +70,8 @@ static size_t fresh_scheme(const char *p, size_t len)
     return 0;
 }
 
-/* Step over "scheme://authority". @return 1: it was there, and is the target's origin; 0: there is none; -1: another origin */
+/* Step over "scheme://authority". @return 1: it was there, and is the target's origin; 0: not
+ * there; -1: another origin */
 static int fresh_own_origin(const fresh_target *target, const char **value, size_t *len)
 {
     const char *p = *value, *end = p + *len, *begin;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parts of representations, as origins tell of them (RFC 9110, 14.4; RFC 9111, 3.4). What Range asks for: http_part.c. */
+/* Parts of representations, as origins tell of them (RFC 9110, 14.4; RFC 9111, 3.4). The Range
+ * field itself: http_part.c. */
 #include "fresh_range.h"
 #include "http_fields.h"
 #include "http_scan.h"

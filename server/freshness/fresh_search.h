@@ -10,10 +10,10 @@
  */
 #include <stddef.h>
 
-/** What a value says. Texts lead into it. */
+/** The content of a value. Texts lead into it. */
 typedef struct fresh_search {
     int key_order; /**< the order of parameters has none */
-    int all; /**< no parameter has, but those that are listed; else: those that are listed have none */
+    int all; /**< no parameter counts, except listed ones; else: listed ones do not count */
     const char *names; /**< strings of an inner list, as they are written */
     size_t names_len;
 } fresh_search;

@@ -117,7 +117,7 @@ fresh_why fresh_may_store(const fresh_request *request, const fresh_response *re
     fresh_why why;
 
     BRG_ASSERT(response->head.code && !request->head.code);
-    /* A response to HEAD freshens what is stored, and is never stored by itself. */
+    /* A response to HEAD freshens the stored one, and is never stored by itself. */
     if (request->method != FRESH_GET && request->method != FRESH_QUERY)
         return FRESH_WHY_METHOD;
     why = fresh_status_allows(request, response);

@@ -20,7 +20,7 @@ static void fresh_add_number(fresh_text *out, int64_t n)
     fresh_text_add(out, p, (size_t)(digits + sizeof digits - p));
 }
 
-/* As a string; what such a string cannot have is left out. */
+/* As a string; characters that a string cannot have are left out. */
 static void fresh_add_string(fresh_text *out, const char *p, size_t len)
 {
     FRESH_TEXT_ADD(out, "\"");

@@ -36,7 +36,7 @@ typedef struct fresh_status {
     const char *detail; /**< NULL: none */
 } fresh_status;
 
-/** Its text: the caller puts it behind ", " and what other caches said. RFC 9211, 2 */
+/** Its text: the caller puts it behind ", " and the text of other caches. RFC 9211, 2 */
 void fresh_status_text(fresh_text *out, const fresh_status *status);
 
 #define FRESH_GROUPS_MOST 32  /**< of a field. RFC 9875, 2 asks for that many */

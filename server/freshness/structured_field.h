@@ -34,7 +34,7 @@ typedef struct sf_item {
     size_t params_len;
 } sf_item;
 
-/** What is left of a value. */
+/** The rest of a value. */
 typedef struct sf_cursor {
     const char *p, *end;
     int begun;

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The HTTP_IN filter: gives out the body of one request and then EOS, and nothing of what the
- * client sent after it.
+ * The HTTP_IN filter: gives out the body of one request and then EOS, and no byte behind it.
  *
  *   NONE     no body: EOS
  *   LENGTH   Content-Length bytes
- *   CHUNKED  h1_chunked says what is data; trailers are kept
+ *   CHUNKED  h1_chunked finds the data; trailers are kept
  *   STREAM   the length is not known, and the transport tells the end (HTTP/2)
  *   TO_EOF   a response that mod_proxy reads: until the origin closes
  *   ENDED    EOS was given out
@@ -52,11 +51,11 @@ typedef struct body_ctx {
     uint32_t tag; /* BODY_TAG: f->ctx leads here */
     body_kind kind;
     apr_off_t left;         /* LENGTH: bytes to come */
-    apr_off_t limit, taken; /* LimitRequestBody (0 = none) and what counts against it */
+    apr_off_t limit, taken; /* LimitRequestBody (0 = none) and the bytes counted against it */
     h1_chunked chunked;
     apr_bucket_brigade *bb; /* for framing lines */
     h1_trailers trailers;
-    apr_status_t error; /* with BROKEN: what every further call returns */
+    apr_status_t error; /* with BROKEN: result of every further call */
 } body_ctx;
 
 static apr_status_t body_break(ap_filter_t *f, body_ctx *ctx, apr_status_t rv)
@@ -265,7 +264,7 @@ static apr_status_t chunked_framing(ap_filter_t *f, body_ctx *ctx, apr_read_type
 
 /* ---- data ---- */
 
-/* Bytes of the brigade. *over: what is below says that nothing follows them. The filters of an
+/* Bytes of the brigade. *over: the filters below say that nothing follows them. The filters of an
  * HTTP/2 stream pass EOS, alone or behind the last data; the core's input filter never does. */
 static void body_count(apr_bucket_brigade *out, apr_off_t *n, int *over)
 {
@@ -355,7 +354,7 @@ static apr_status_t body_stream_over(ap_filter_t *f, body_ctx *ctx, apr_bucket_b
     return why ? body_malformed(f, ctx, why) : body_end(f, ctx, out);
 }
 
-/* Of what goes beyond the limit, a byte is asked for. */
+/* Beyond the limit, one byte is asked for. */
 static apr_status_t body_read_stream(ap_filter_t *f, body_ctx *ctx, apr_bucket_brigade *out,
                                      ap_input_mode_t mode, apr_read_type_e block, apr_off_t most)
 {
@@ -371,7 +370,7 @@ static apr_status_t body_read_stream(ap_filter_t *f, body_ctx *ctx, apr_bucket_b
         return rv;
     if (n > may) {
         apr_brigade_cleanup(out);
-        ctx->chunked.left = (uint64_t)n; /* what the log tells */
+        ctx->chunked.left = (uint64_t)n; /* for the log */
         return body_too_large(f, ctx);
     }
     ctx->taken += n;

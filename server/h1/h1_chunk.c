@@ -6,8 +6,8 @@
  * A body that was cut short by an error must not look complete, so after an error bucket no last
  * chunk is sent.
  *
- * Trailers (r->trailers_out) are sent in streams alone (h1_stream.c), as by Apache: an HTTP/1 client would have to say that it
- * takes them, and what lies between may drop them.
+ * Trailers (r->trailers_out) are sent in streams alone (h1_stream.c), as by Apache: an HTTP/1
+ * client would have to say that it takes them, and a proxy in between may drop them.
  */
 #include "h1_response.h"
 #include "http_connection.h"
@@ -76,8 +76,8 @@ static void chunk_last(apr_bucket *eos, apr_bucket_alloc_t *alloc)
 }
 
 /*
- * A bucket whose length is not known: take what it has at hand and stop there if more would mean
- * waiting with data in hand. 1: stop after this bucket.
+ * A bucket of unknown length: take its bytes at hand and stop there if more would mean waiting with
+ * data in hand. 1: stop after this bucket.
  */
 static apr_status_t chunk_measure(apr_bucket *e, apr_off_t have, int *stop)
 {
@@ -91,8 +91,8 @@ static apr_status_t chunk_measure(apr_bucket *e, apr_off_t have, int *stop)
 
 typedef struct chunk_span {
     apr_bucket *from; /* first data bucket, NULL = none */
-    apr_bucket *
-        end; /* behind the last data bucket: a FLUSH that follows takes the end of the chunk along */
+    /* behind the last data bucket: a FLUSH that follows takes the end of the chunk along */
+    apr_bucket *end;
     apr_bucket *upto; /* where the span ends: EOS, the bucket that would block, or the sentinel */
     apr_off_t size;
     int eos, blocked;

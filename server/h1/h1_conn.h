@@ -11,7 +11,7 @@ struct brg_read_timeouts;
 /**
  * Run the request of a stream of another protocol (bc->master), whose driver this is and which has its conn_rec:
  * its transport takes an HTTP/1 response, and gives the body as HTTP/1 has it. bc may be gone afterwards.
- * @param head  complete; with head->status, one that is refused
+ * @param head  complete; with head->status, of a refused request
  * Threads: the loop that owns bc.
  */
 void h1_stream_run(brg_conn *bc, const struct http_head *head);

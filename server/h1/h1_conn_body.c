@@ -78,7 +78,7 @@ static apr_time_t body_due(const brg_conn *bc)
 
 /* ---- reading ---- */
 
-/* Throw away what is here. APR_EAGAIN: there is more to come; APR_SUCCESS: that was all. */
+/* Throw the received bytes away. APR_EAGAIN: there is more to come; APR_SUCCESS: that was all. */
 static apr_status_t body_drop(brg_conn *bc, request_rec *r)
 {
     apr_bucket_brigade *bb = apr_brigade_create(r->pool, bc->c->bucket_alloc);

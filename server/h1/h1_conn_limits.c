@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Limits of request heads on a connection: answers to heads that exceed them. */
 #include "program_thread.h"
 #include "h1_request.h"
 #include "h1_conn_private.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a connection waits for, and how long: the rest of a head, the next request, a socket that takes output. */
+/* The events that a connection waits for, and deadlines: the rest of a head, the next request, a
+ * socket that takes output. */
 #include "connection.h"
 #include "h1_conn_private.h"
 #include "loop.h"

@@ -49,7 +49,7 @@ static void getline_append(request_rec *r, getline_buf *b, const char *data, apr
     b->len += len;
 }
 
-/* What one read of the chain gave. *last: its last byte, -1 if it gave none. */
+/* The result of one read of the chain. *last: its last byte, -1 if it was empty. */
 static apr_status_t getline_take(request_rec *r, getline_buf *b, apr_bucket_brigade *bb, int *last,
                                  int *eos)
 {

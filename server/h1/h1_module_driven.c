@@ -2,7 +2,7 @@
 /* Connections that filters or hooks of modules take part in (mod_ssl, mod_http2, protocols of modules): a
  * worker runs the hooks, and the loop waits in between, so that a silent client holds no thread.
  *
- *   accepted -> attached -> WORKER: process_connection hooks; then c->cs->state says what is waited for
+ *   accepted -> attached -> WORKER: process_connection hooks; then c->cs->state names the next event
  *     keep-alive, more input   output is flushed -> IDLE on the loop -> readable -> WORKER ...
  *     anything else            WORKER: pre_close_connection, the last output -> lingering close
  *     silent for too long      as anything else
@@ -41,7 +41,7 @@ int h1_module_driven_is_others(brg_conn *bc)
     return claims;
 }
 
-/* The hooks returned: is the connection to be kept, and for what? */
+/* The hooks returned: is the connection to be kept, and for which event? */
 static int driven_goes_on(const conn_rec *c)
 {
     if (c->aborted)
@@ -122,7 +122,7 @@ int h1_module_driven_is(brg_conn *bc)
     return bc->module_driven;
 }
 
-/* The preface of HTTP/2 is a request to who does not know it. */
+/* The preface of HTTP/2 looks like a request to an HTTP/1 parser. */
 int h1_module_driven_wants(const brg_conn *bc, const http_head *head)
 {
     return connections_tell_by_filters() &&

@@ -5,7 +5,7 @@
 #include "http_request.h"
 #include "util_filter.h"
 
-/* Look at the next byte without taking it. @return APR_SUCCESS with *byte set, or why there is none
+/* Look at the next byte without taking it. @return APR_SUCCESS with *byte set, or the chain's error
  */
 static apr_status_t pipeline_peek(conn_rec *c, apr_bucket_brigade *bb, char *byte)
 {

@@ -4,9 +4,9 @@
 
 /**
  * @file h1_response.h
- * Response heads: how a request_rec's status and header tables become bytes (h1_head_format.c),
- * what the HTTP_HEADER filter does before that (h1_response.c), the parts that a stored
- * answer is patched with, and how a stream of another protocol gets the same response without such bytes (h1_stream.c).
+ * Response heads: from a request_rec's status and header tables to bytes
+ * (h1_head_format.c), the HTTP_HEADER filter before that (h1_response.c), the patches of a stored
+ * answer, and the same response without such bytes for a stream of another protocol (h1_stream.c).
  */
 #include "httpd.h"
 #include "http_answer.h"
@@ -19,14 +19,14 @@
 /** How HTTP/1 sends stored responses. */
 extern const http_codec h1_codec;
 
-/** What h1_head_size() measured. Its user's. */
+/** Lengths from h1_head_size(). Its user's. */
 typedef struct h1_head_lengths {
     const char *status; /**< code and reason */
     size_t status_len;
-    http_lengths fields; /**< n is -1 before, or what http_response_is_sendable() measured */
+    http_lengths fields; /**< n is -1 before http_response_is_sendable() measured them */
 } h1_head_lengths;
 
-/** An upper bound of what h1_format_head() writes. Threads: r's. Blocking: no. */
+/** An upper bound of h1_format_head()'s output. Threads: r's. Blocking: no. */
 size_t h1_head_size(const request_rec *r, h1_head_lengths *lengths);
 
 /**
@@ -40,7 +40,7 @@ size_t h1_head_size(const request_rec *r, h1_head_lengths *lengths);
  */
 size_t h1_format_head(const request_rec *r, const h1_head_lengths *lengths, char *buf);
 
-/** What a head begins with. */
+/** The beginning of a head. */
 typedef struct h1_top {
     const char *status; /**< code and reason */
     const char *date;
@@ -48,7 +48,8 @@ typedef struct h1_top {
     size_t status_len, date_len, server_len;
 } h1_top;
 
-/** Status line, Date and Server. @param protocol  of 8 bytes @return the end of what was written. Threads: any. */
+/** Status line, Date and Server. @param protocol  of 8 bytes @return the end of the text. Threads:
+ * any. */
 char *h1_format_top(char *p, const char *protocol, const h1_top *top);
 
 /**
@@ -91,7 +92,8 @@ int h1_stream_is(const request_rec *r);
  */
 apr_bucket *h1_stream_head(request_rec *r, int whole, h1_head_lengths *lengths);
 
-/** An interim response. NULL: no memory. @param fields  headers_out is sent, too, but for what could split a response */
+/** An interim response. NULL: no memory. @param fields  headers_out is sent, too, but for fields
+ * that could split a response */
 apr_bucket *h1_stream_interim(request_rec *r, int fields);
 
 /**

@@ -58,7 +58,7 @@ apr_bucket *h1_stream_head(request_rec *r, int whole, h1_head_lengths *lengths)
     return stream_encode(r, &fields);
 }
 
-/* Without what could split a response, and, of trailers, what frames a body. */
+/* Removes fields that could split a response, and, of trailers, those that frame a body. */
 static int stream_keep_safe(http_field *field, int n)
 {
     int kept = 0;
@@ -82,7 +82,7 @@ apr_bucket *h1_stream_interim(request_rec *r, int with_fields)
     return stream_encode(r, &fields);
 }
 
-/* What a body is framed with cannot stand behind it. */
+/* Fields that frame a body cannot stand behind it. */
 static int stream_drop_frame(http_field *field, int n)
 {
     int kept = 0;

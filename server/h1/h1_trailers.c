@@ -12,7 +12,7 @@
 /* All lines of a trailer section together may be as long as so many fields. */
 #define H1_TRAILER_SIZES 8
 
-/* A trailer may not change how the message is read, where it goes or who sent it. */
+/* A trailer may not change how the message is read, its destination or its sender. */
 static int trailer_may_merge(const char *name)
 {
     return http_field_id_of(name, strlen(name)) == HTTP_F_OTHER;

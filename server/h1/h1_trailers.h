@@ -23,7 +23,7 @@ typedef struct h1_trailers {
  * Take a piece of at most one line.
  *
  * @param done  [out] 1: that was the empty line at the end, and @a r has the fields; else untouched
- * @return NULL, or what is wrong with the section, for the log: the body cannot be read any further
+ * @return NULL, or the section's error, for the log: the body cannot be read any further
  * Threads: the request's. Blocking: no.
  */
 const char *h1_trailers_feed(h1_trailers *t, request_rec *r, const char *data, apr_size_t len,

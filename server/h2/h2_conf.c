@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Settings of the built-in http2 module: all directives of mod_http2. What it does not do is refused by name, or, where
- * LoadModule names Apache's module, left to that one. */
+/* Settings of the built-in http2 module: all directives of mod_http2. Missing features are refused
+ * by name, or, where LoadModule names Apache's module, left to that one. */
 #include "h2_hints.h"
 #include "h2_private.h"
 #include "configuration.h"
@@ -154,7 +154,7 @@ static const char *set_upgrade(cmd_parms *cmd, void *dir, const char *arg)
     return parse_switch(cmd, arg, &((h2_dir_conf *)dir)->upgrade);
 }
 
-/* Apache takes what it can read from `from` on; what lies outside of the bounds becomes the nearest that does not. */
+/* Apache takes a number from `from` on; one out of bounds becomes the nearest in bounds. */
 typedef struct number_rule {
     size_t at;
     int from, least, most;
@@ -237,7 +237,7 @@ static const char *set_resource(cmd_parms *cmd, void *dir, const char *first, co
     return NULL;
 }
 
-/* ---- what has another shape here, or none ---- */
+/* ---- directives with another form here, or without effect ---- */
 
 /* cmd->info says why. */
 static const char *set_notice(cmd_parms *cmd, void *unused, const char *args)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the client sends: frames in the order in which they come, and what is wrong with them.
+/* Input of the client: frames in the order in which they come, and their errors.
  *
- * A frame is looked at when it is complete, so the input buffer holds at most one that is not: 16 KiB. */
+ * A frame is looked at when it is complete, so the input buffer holds at most one incomplete frame:
+ * 16 KiB. */
 #include "h2_private.h"
 #include "brigade/assert.h"
 #include <stdlib.h>
@@ -9,8 +10,8 @@
 
 #define INPUT_EMPTY 100 /* DATA without data, in a row */
 #define INPUT_TINY 16   /* bytes: less is little for a frame, if the body goes on */
-#define INPUT_TINY_SHARE \
-    8 /* of so many one is counted as cheap: what is typed, or measured, comes in small pieces, too */
+/* one of so many is counted as cheap: typed or measured input comes in small pieces, too */
+#define INPUT_TINY_SHARE 8
 #define INPUT_SETTINGS 32 /* in one frame */
 #define INPUT_CONTINUATIONS 8
 
@@ -94,7 +95,7 @@ static void input_settings(h2_session *h, const h2_frame *f, const uint8_t *payl
 
 /* ---- DATA ---- */
 
-/* @return 0; -1: f is longer than what we gave, and the connection ends */
+/* @return 0; -1: f is longer than the window, and the connection ends */
 static int input_window_use(h2_session *h, const h2_frame *f)
 {
     h->recv_window -= (int32_t)f->len;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Floods (streams/stream_limits.c): what is passed ends the connection with ENHANCE_YOUR_CALM. */
+/* Floods (streams/stream_limits.c): exceeding a limit ends the connection with ENHANCE_YOUR_CALM.
+ */
 #include "h2_private.h"
 
 int h2_limit_cheap(h2_session *h, const char *what)

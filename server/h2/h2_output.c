@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is sent, and in which order: frames that answer frames; then streams by urgency (RFC 9218), those of one
- * urgency one after the other, or, if they are incremental, a frame of each in turn. All of a turn is gathered, and
- * leaves in few writes.
+/* Output and its order: frames that answer frames; then streams by urgency (RFC 9218), those of one
+ * urgency one after the other, or, if they are incremental, a frame of each in turn. All of a turn
+ * is gathered, and leaves in few writes.
  *
- * A frame of data is as long as a TLS record holds, so a small response waits for no more than one record of a large
- * one that is not more urgent. */
+ * A frame of data fits a TLS record, so a small response waits for no more than one record of a
+ * large one that is not more urgent. */
 #include "h2_private.h"
 #include "connection.h"
 #include "gather.h"
@@ -14,8 +14,8 @@
 #include <string.h>
 
 #define OUTPUT_PAD_MOST 256 /* with the byte that tells its length */
-#define OUTPUT_SCRATCH \
-    (GATHER_HEAD_MAX - H2_FRAME_HEAD - OUTPUT_PAD_MOST) /* a block that is copied */
+/* a block that is copied */
+#define OUTPUT_SCRATCH (GATHER_HEAD_MAX - H2_FRAME_HEAD - OUTPUT_PAD_MOST)
 
 static gather *output_gather(const h2_session *h)
 {
@@ -122,7 +122,7 @@ static int output_padding(h2_session *h, int64_t room)
     return (int64_t)z < room ? (int)z : (int)(room - 1);
 }
 
-/* Behind what it pads. */
+/* Behind the padded bytes. */
 static void output_pad(gather *g, int padding)
 {
     if (padding <= 0)
@@ -132,7 +132,8 @@ static void output_pad(gather *g, int padding)
     gather_add_head(g, (size_t)padding);
 }
 
-/* The head of a frame of len bytes and what padding adds. @return behind it, and the length of the padding */
+/* The head of a frame of len bytes and its padding. @return behind it, and the length of the
+ * padding */
 static uint8_t *output_put_padded(uint8_t *out, size_t len, h2_frame_type type, unsigned flags,
                                   uint32_t stream, int padding)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Connections on the status page: the loop has some places in the scoreboard, which its connections take as they come. One
- * that found none takes one that became free when it has further streams. */
+/* Connections on the status page: the loop has some places in the scoreboard, which its connections
+ * take as they come. One without a place takes a free one when it has further streams. */
 #include "h2_private.h"
 #include "scores.h"
 #include "brigade/assert.h"

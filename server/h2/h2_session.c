@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The driver of an HTTP/2 connection: one turn reads all frames that have come, runs what they ask for, up to its share,
- * and writes the frames of all streams that are ready, together.
+/* The driver of an HTTP/2 connection: one turn reads all received frames, runs their requests, up
+ * to its share, and writes the frames of all streams that are ready, together.
  *
  *   begin -> CONN_HEAD: streams are open, or the preface is awaited
  *            CONN_IDLE: nothing is open; closed when KeepAliveTimeout is over
@@ -124,7 +124,7 @@ static void session_close(h2_session *h)
     loop_close(bc->loop, bc);
 }
 
-/* What was written gets to the client before the socket is closed. */
+/* Written output gets to the client before the socket is closed. */
 static void session_linger(h2_session *h)
 {
     brg_conn *bc = h->streams.bc;
@@ -250,7 +250,7 @@ static int session_is_over(const h2_session *h)
     return h->streams.ending || ((h->goaway_sent || h->goaway_came) && !h->streams.n);
 }
 
-/* Nothing more comes, and it did not say that it waits for what is open. */
+/* Nothing more comes, and the client did not say that it waits for open streams. */
 static int session_client_left(const h2_session *h)
 {
     const brg_conn *bc = h->streams.bc;
@@ -326,8 +326,8 @@ static void h2_expired(brg_conn *bc)
     session_close(h);
 }
 
-/* On the loop streams with workers stay: what they have ends with the process, or is dropped after all threads
- * ended. */
+/* On the loop, streams with workers stay: their memory ends with the process, or is dropped after
+ * all threads ended. */
 static void h2_drop(brg_conn *bc)
 {
     h2_session *h = bc->above;

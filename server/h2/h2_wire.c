@@ -87,7 +87,7 @@ static h2_breach block_begin(h2_block *b, const h2_frame *f, const uint8_t **pay
     return wire_right;
 }
 
-/* Append to what is collected. @return 0; -1: no memory */
+/* Append to the collected block. @return 0; -1: no memory */
 static int block_add(h2_block *b, const uint8_t *data, uint32_t len)
 {
     uint32_t cap = b->cap ? b->cap : 4096;

@@ -60,7 +60,7 @@ static inline void h2_block_free(h2_block *b)
     b->cap = 0;
 }
 
-/** What one end does with a setting whose value is right. */
+/** The action of one end on a setting whose value is right. */
 typedef h2_breach h2_setting_take(void *baton, unsigned id, uint32_t value);
 
 /** Give each setting of a payload to @a take, up to a breach. @param len  a multiple of 6 */

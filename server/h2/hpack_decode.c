@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Field blocks of HPACK to fields (RFC 7541). */
 #include "hpack_decode.h"
 
 #include "field_string.h"
@@ -62,7 +63,8 @@ static int hpack_literal_put(const hpack_table *t, uint64_t index, const field_s
     return 0;
 }
 
-/* One that the list has no room for: the table follows all the same, by memory of its own. */
+/* A literal for which the list has no room: the table follows all the same, by memory of its own.
+ */
 static hpack_result hpack_literal_cut(hpack_table *t, uint64_t index, const field_string *name,
                                       const field_string *value, size_t room, int indexed,
                                       http_field_block *list)

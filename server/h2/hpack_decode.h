@@ -6,9 +6,9 @@
  * @file hpack_decode.h
  * Field blocks of HTTP/2 (RFC 7541): from the bytes of HEADERS and CONTINUATION to field lines.
  *
- * All strings of a block are written into room of the caller's, so that they stay valid when the dynamic
- * table drops entries. What does not fit is read on, since the table has to follow, and told: the stream
- * is answered 431, the connection goes on.
+ * All strings of a block are written into room of the caller's, so that they stay valid when the
+ * dynamic table drops entries. A field beyond that room is read on, since the table has to follow,
+ * and told: the stream is answered 431, the connection goes on.
  */
 #include "hpack_table.h"
 #include "http_field_block.h"

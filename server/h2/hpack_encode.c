@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Fields to field blocks of HPACK, without the dynamic table. */
 #include "hpack_encode.h"
 
 #include "hpack_table.h"

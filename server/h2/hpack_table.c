@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The static and the dynamic table of HPACK. */
 #include "hpack_table.h"
 
 #include "brigade/assert.h"
@@ -13,7 +14,7 @@
         name, value, sizeof name - 1, sizeof value - 1 \
     }
 
-/* RFC 7541, appendix A; [0] is none. */
+/* RFC 7541, appendix A; [0] is unused. */
 static const hpack_line static_table[HPACK_STATIC_ENTRIES + 1] = {
     LINE("", ""),
     LINE(":authority", ""),

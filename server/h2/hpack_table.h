@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #define HPACK_STATIC_ENTRIES 61
-#define HPACK_ENTRY_OVERHEAD 32 /**< what an entry counts beside its strings: RFC 7541, 4.1 */
+#define HPACK_ENTRY_OVERHEAD 32 /**< size of an entry beside its strings: RFC 7541, 4.1 */
 #define HPACK_DEFAULT_TABLE_SIZE 4096
 
 /** A field line in one of the tables. */
@@ -29,8 +29,8 @@ typedef struct hpack_entry {
 } hpack_entry;
 
 typedef struct hpack_table {
-    uint32_t limit;     /**< what SETTINGS_HEADER_TABLE_SIZE allows the peer */
-    uint32_t max_size;  /**< what the peer chose, at most limit */
+    uint32_t limit;     /**< the peer's bound: our SETTINGS_HEADER_TABLE_SIZE */
+    uint32_t max_size;  /**< chosen by the peer, at most limit */
     uint32_t size;      /**< of the entries, as RFC 7541 counts */
     uint32_t n;         /**< entries */
     uint32_t newest;    /**< index of the newest in entry[] */
@@ -50,8 +50,8 @@ void hpack_table_free(hpack_table *t);
 int hpack_table_resize(hpack_table *t, uint64_t size);
 
 /**
- * Add a field line; older ones that it has no room beside are dropped, and one that is larger than the
- * table empties it. Neither string may lie in the table.
+ * Add a field line; older ones are dropped to make room, and a line that is larger than the table
+ * empties it. Neither string may lie in the table.
  * @return 0; -1: out of memory
  */
 int hpack_table_add(hpack_table *t, const char *name, uint32_t name_len, const char *value,

@@ -14,8 +14,8 @@
 #include <stdint.h>
 
 #define QPACK_STATIC_ENTRIES 99
-#define QPACK_PREFIX \
-    2 /**< bytes before the lines of a block: no insert is required, the base is 0 */
+/** bytes before the lines of a block: no insert is required, the base is 0 */
+#define QPACK_PREFIX 2
 
 /** A line of the static table. */
 typedef struct qpack_line {
@@ -26,7 +26,7 @@ typedef struct qpack_line {
 /** @param index  below QPACK_STATIC_ENTRIES */
 const qpack_line *qpack_static(unsigned index);
 
-/** The first entry of that name; -1: there is none. */
+/** The first entry of that name; -1: no such entry. */
 int qpack_static_of_name(const char *name, size_t len);
 
 /** ":status". @param status  100 to 999 @return behind it */

@@ -25,7 +25,8 @@ static const uint8_t *decode_indexed(const uint8_t *at, const uint8_t *end, http
     return at;
 }
 
-/* One that the list has no room for: its size counts, and it must be well-formed as far as that is seen. */
+/* A literal for which the list has no room: its size counts, and it must be well-formed as far as
+ * it is seen. */
 static const uint8_t *literal_cut(const uint8_t *at, size_t name_len, const field_string *value,
                                   http_field_block *list)
 {

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Fields to field sections of QPACK, without the dynamic table. */
 #include "qpack.h"
 #include "hpack_encode.h"
 #include "huffman.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The static table of QPACK (RFC 9204, appendix A). */
 #include "qpack.h"
 #include "brigade/assert.h"
 #include <string.h>

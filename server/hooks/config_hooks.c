@@ -73,7 +73,7 @@ AP_DECLARE(int) ap_run_handler(request_rec *r)
 
         if (rv != DECLINED)
             return rv;
-        if (r->handler != name) /* one that declined chose another */
+        if (r->handler != name) /* a handler that declined chose another */
             return handler_run_behind(r, &l->links[i]);
     }
     return DECLINED;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Modules say of each hook before and behind which others their functions come. What they say may go round in a circle, such as
+ * Modules say of each hook before and behind which others their functions come. These orders may go round in a circle, such as
  * where a module of the server's own and a file of Apache's come together that nobody knew of together: APR-util's sorting then
  * never ends. So before it sorts, circles are looked for; each is told, and one wish of it is left out: one of the server's own
  * modules, since files agree with each other in Apache.
  *
- * A wish is an edge between two entries of a list. APR-util takes the first entry of the module that a wish names, here all are
- * taken: what has no circle here has none there.
+ * A wish is an edge between two entries of a list. APR-util takes the first entry of the module
+ * that a wish names, here all are taken: an order without a circle here has none there.
  */
 #include "hook_circles.h"
 #include "brigade/assert.h"
@@ -80,7 +80,7 @@ static const char *const *names_without(apr_pool_t *p, const char *const *names,
     return (const char *const *)left->elts;
 }
 
-/* Leave out what one entry says of the next one of the circle. */
+/* Leave out the order of one entry towards the next one of the circle. */
 static void circle_open(apr_pool_t *p, circle_search *s, int from)
 {
     hook_link *a = NULL, *b = NULL, *owner;

@@ -10,7 +10,7 @@
 
 /**
  * Leave wishes out until an order meets all that are left; each circle is logged.
- * @param list  of hook_link; what is left out stays so for as long as the list
+ * @param list  of hook_link; an order that is left out stays so for as long as the list
  * Threads: main, while the configuration is read. Blocking: no.
  */
 void hook_circles_open(const char *hook, apr_array_header_t *list);

@@ -3,7 +3,7 @@
 #define BRIGADE_HOOKS_HOOK_LINK_H
 
 /** @file hook_link.h
- * What ap_hook_get_NAME() lists. */
+ * An entry of the lists of ap_hook_get_NAME(). */
 #include "httpd.h"
 #include "http_config.h"
 #include <stddef.h>
@@ -15,9 +15,9 @@
 typedef struct hook_link {
     void (*function)(void);
     const char *module; /**< module->name; NULL where no register_hooks function registered it */
-    const char *const
-        *predecessors; /**< names of modules that come before it, ended by NULL; or NULL */
-    const char *const *successors; /**< those that come after it */
+    /** names of modules that come before it, ended by NULL; or NULL */
+    const char *const *predecessors;
+    const char *const *successors; /**< names of the hooks after it */
     int order;                     /**< APR_HOOK_FIRST and so on */
 } hook_link;
 

@@ -78,7 +78,7 @@ static int name_begins(const char *name, size_t len, const char *pattern, size_t
            !memcmp(name, pattern, pattern_len - 1);
 }
 
-/* Is the name one of those that a module gave (brg_handlers_are_for())? */
+/* Is the name on a module's list (brg_handlers_are_for())? */
 static int name_is_one_of(const char *name, size_t len, const char *names)
 {
     for (size_t n; *names; names += n + (names[n] == ' ')) {
@@ -89,7 +89,7 @@ static int name_is_one_of(const char *name, size_t len, const char *names)
     return 0;
 }
 
-/* Is the function called for handlers of that name? NULL: for those that nobody named. */
+/* Is the function called for handlers of that name? NULL: for names that nobody listed. */
 static int lists_takes(const hook_needs *needs, const hook_link *link, int hook, const char *name,
                        size_t len)
 {

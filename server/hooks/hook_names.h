@@ -4,7 +4,7 @@
 
 /**
  * @file hook_names.h
- * The hooks of the server and of its modules by name, and who registered for them. Costs nothing
+ * The hooks of the server and of its modules by name, and the modules that registered for them. Costs nothing
  * while hooks run: it looks at the lists that APR-util's macros keep.
  */
 #include <stddef.h>
@@ -13,7 +13,7 @@
  * Call @a visit for every hook that a function is registered for, until it returns other than 0.
  * @param name  "translate_name"
  * @param run   the function that runs the hook, or NULL where it is not exported
- * @return what the last call returned
+ * @return the value of the last call
  * Threads: any, once the configuration was read. Async-signal-safe.
  */
 int hook_names_each(int (*visit)(void *baton, int hook, const char *name, const void *run),

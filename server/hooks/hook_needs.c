@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Conditions under which hooks have work to do (brigade/hooks.h). */
 #include "hook_needs.h"
 #include "hook_lists.h"
 #include "module_rows.h"
@@ -24,9 +25,9 @@ static struct needs_handler {
 } needs_handlers[HOOK_NEEDS_MOST];
 static int needs_handlers_n;
 
-/* What is met in all servers, whichever it was read in. Any thread may add to it. */
+/* Directives met in all servers, whichever they were read in. Any thread may add to it. */
 static uint64_t needs_everywhere[HOOK_NEEDS_WORDS];
-static uint64_t needs_told[HOOK_NEEDS_WORDS]; /* of these, what all lists are made by */
+static uint64_t needs_told[HOOK_NEEDS_WORDS]; /* of these, the set by which all lists are made */
 static void (*needs_changed)(void);           /* set once lists are made */
 
 void hook_needs_forget(void)

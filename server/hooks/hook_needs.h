@@ -4,7 +4,7 @@
 
 /**
  * @file hook_needs.h
- * Which hooks have something to do in which server: what modules declared (brigade/hooks.h), and the
+ * Which hooks have something to do in which server: declarations of modules (brigade/hooks.h), and the
  * directives that were read since.
  */
 #include "httpd.h"
@@ -33,7 +33,7 @@ void hook_needs_forget(void);
  */
 void hook_needs_directive(const module *m, const char *name, server_rec *s, apr_pool_t *p);
 
-/** What is met in server @a s, whose main server is @a main_server; or, for both NULL, in all servers. */
+/** Directives met in server @a s, whose main server is @a main_server; or, for both NULL, in all servers. */
 hook_needs hook_needs_of(const server_rec *main_server, const server_rec *s);
 
 /** 1 if nobody declared a need of @a hook for the module of @a link; 2: some need is met; 0: none is. */

@@ -115,7 +115,7 @@ static long block_failed(request_rec *r, apr_bucket_brigade *bb, apr_status_t rv
     return -1;
 }
 
-/* As much of bb's front as fits; what is left stays in bb. 1 in *eos: the body is over. */
+/* As much of bb's front as fits; the rest stays in bb. 1 in *eos: the body is over. */
 static apr_status_t block_copy(apr_bucket_brigade *bb, char *buffer, apr_size_t *size, int *eos)
 {
     apr_size_t room = *size, got = 0;
@@ -244,8 +244,8 @@ AP_DECLARE(int) ap_discard_request_body(request_rec *r)
      * to send, the body need not be waited for. */
     if (r->main)
         return OK;
-    /* A filter of the request may want to see the body all the same, or that there is none: mod_deflate's then takes
-     * Content-Encoding from the response, in Apache too. */
+    /* A filter of the request may want to see the body, or its absence, all the same: mod_deflate's
+     * then takes Content-Encoding from the response, in Apache too. */
     if (r->input_filters == r->proto_input_filters) {
         if (!http_body_follows(r) || r->connection->keepalive == AP_CONN_CLOSE ||
             ap_status_drops_connection(r->status))

@@ -35,7 +35,7 @@ BRG_DECLARE(brg_codings) brg_codings_append(brg_codings list, enum brg_coding co
     return list | (int)coding << shift;
 }
 
-/* "q=0.5": in thousandths; what is malformed counts as a refusal. */
+/* "q=0.5": in thousandths; a malformed value counts as a refusal. */
 static int quality_of(const char *p, const char *end)
 {
     int value, digits = 100;
@@ -61,7 +61,7 @@ static int coding_is(const char *own, const char *name, apr_size_t len)
     return len == 6 && !strcmp(own, "gzip") && !strncasecmp(name, "x-gzip", 6);
 }
 
-/* What the field says of one coding, or what "*" says; QUALITY_ABSENT: neither. */
+/* The field's quality of one coding, or that of "*"; QUALITY_ABSENT: neither. */
 static int quality_for(const char *coding, const char *value, apr_size_t len)
 {
     const char *p = value, *end = value + len;

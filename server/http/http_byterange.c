@@ -69,7 +69,7 @@ static apr_status_t range_copy_bucket(apr_bucket *e, apr_bucket_brigade *out)
     apr_status_t rv = apr_bucket_copy(e, &copy);
 
     if (rv == APR_ENOTIMPL) {
-        /* Not a kind that can be shared: its data becomes one that can. */
+        /* Not a kind that can be shared: its data becomes a bucket of such a kind. */
         rv = apr_bucket_read(e, &data, &len, APR_BLOCK_READ);
         if (rv == APR_SUCCESS)
             rv = apr_bucket_copy(e, &copy);

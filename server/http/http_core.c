@@ -93,7 +93,7 @@ static apr_port_t http_port(const request_rec *r)
     return scheme && !strcmp(scheme, "https") ? DEFAULT_HTTPS_PORT : DEFAULT_HTTP_PORT;
 }
 
-/* The filters of the protocol stand on the client's request; what it is redirected to inside uses
+/* The filters of the protocol stand on the client's request; a redirect inside the server uses
  * the same chain. */
 static int http_create_request(request_rec *r)
 {
@@ -122,8 +122,8 @@ static int http_trace(request_rec *r)
     return r->method_number == M_TRACE ? ap_send_http_trace(r) : DECLINED;
 }
 
-/* What the answer depended on as far as the protocol is concerned. Of what the first one on a connection offers the cache
- * knows (http_answer.upgrade). */
+/* The dependencies of the answer as far as the protocol is concerned. The cache knows the offers in
+ * a connection's first answer (http_answer.upgrade). */
 static int http_depends(request_rec *r)
 {
     const request_rec *at = r;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Digests that are known, in a table without locks: a slot is written by who makes its number odd, and read again where the
- * number was odd or changed meanwhile. What is lost is computed once more.
+ * Digests that are known, in a table without locks: a slot is written by the thread that makes its number odd, and read again where the
+ * number was odd or changed meanwhile. A lost digest is computed once more.
  */
 #include "http_digest.h"
 #include "brigade/assert.h"
@@ -9,7 +9,7 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
-#define DIGEST_SLOTS 16384 /* a power of two; memory of those that were never used is none */
+#define DIGEST_SLOTS 16384 /* a power of two; slots that were never used take no memory */
 #define DIGEST_WORDS ((sizeof(file_identity) + APR_SHA1_DIGESTSIZE + 7) / 8)
 #define DIGEST_READ 16384 /* bytes at a time */
 #define DIGEST_TRIES 3    /* for files that change while they are read */

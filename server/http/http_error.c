@@ -44,14 +44,14 @@ static const char *error_location(request_rec *r)
     return location ? location : apr_table_get(r->err_headers_out, "Location");
 }
 
-/* What the handler that failed had prepared for a body that will not be sent. */
+/* The failed handler's preparations for a body that will not be sent. */
 static void error_reset_headers(request_rec *r, int status, int wanted, const char *location)
 {
     const int keeps_location = location && (ap_is_HTTP_REDIRECT(wanted) || wanted == HTTP_CREATED);
     apr_table_t *prepared = r->headers_out;
 
     BRG_ASSERT(!r->assbackwards);
-    /* What was meant for errors comes behind what configurations say of them from now on. */
+    /* Fields for errors come behind those of the configuration from now on. */
     apr_table_clear(r->headers_out);
     r->headers_out = r->err_headers_out;
     r->err_headers_out = prepared;
@@ -131,7 +131,7 @@ AP_DECLARE(void) ap_send_error_response(request_rec *r, int recursive_error)
     const brg_pages pages = brg_pages_of(r);
     int json;
 
-    /* What filters of the failed content hold, a half-filled write buffer among it, is not part of
+    /* Buffers that filters of the failed content hold, a half-filled write buffer among them, are not part of
      * the answer. */
     r->eos_sent = 0;
     r->output_filters = r->proto_output_filters;

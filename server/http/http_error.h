@@ -4,7 +4,7 @@
 
 /**
  * @file http_error.h
- * Error pages and what goes with a status, and the http module.
+ * Error pages and other parts of a response with a status, and the http module.
  */
 #include "httpd.h"
 #include "http_config.h"
@@ -40,8 +40,8 @@ const char *http_page(request_rec *r, int status, const char *title, int recursi
 int http_page_is_for_all(const request_rec *r, int status);
 /** @} */
 
-/** Handler hook: changes the protocol when an Upgrade field asks for it, else offers what there is.
- */
+/** Handler hook: changes the protocol when an Upgrade field asks for it, else offers the available
+ * ones. */
 int http_upgrade_handler(request_rec *r);
 
 /**
@@ -50,10 +50,10 @@ int http_upgrade_handler(request_rec *r);
  */
 void http_upgrade_announce(request_rec *r);
 
-/** Find out for all servers what is announced: brg_core_conf.upgrade. Threads: main, while the configuration is read. */
+/** Find out for all servers the announced protocols: brg_core_conf.upgrade. Threads: main, while the configuration is read. */
 void http_upgrade_compose(apr_pool_t *p, server_rec *s);
 
-/** What is announced in the first response of a connection that @a r came on; NULL: nothing. Threads: r's. */
+/** The protocols announced in the first response of the connection that @a r came on; NULL: none. Threads: r's. */
 const char *http_upgrade_of(const request_rec *r);
 
 extern AP_MODULE_DECLARE_DATA module http_module;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The sentences of the built-in error pages. Programs compare them with what Apache 2.4 sends, so
+ * The sentences of the built-in error pages. Programs compare them with those of Apache 2.4, so
  * they are that byte for byte; where a note of a module belongs into one, the text is in two parts.
  */
 #include "http_error.h"

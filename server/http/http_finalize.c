@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The end of a request's output, its sub-requests' included, and what an error bucket or an early end means for the
- * connection.
+ * The end of a request's output, its sub-requests' included, and the effect of an error bucket or
+ * an early end on the connection.
  */
 #include "http_field_traits.h"
 #include "http_response.h"
@@ -17,7 +17,7 @@
 APLOG_USE_MODULE(http);
 
 /* A handler may say that all went well although the body could not be read, or was too large to be begun: mod_wsgi and
- * mod_lua do. The client must not take what it sent for stored. */
+ * mod_lua do. The client must not take its body for stored. */
 static int finalize_status(request_rec *r)
 {
     const int status = request_body_status(r);
@@ -42,11 +42,11 @@ static void finalize_end(request_rec *r, int status)
 
 AP_DECLARE(void) ap_finalize_request_protocol(request_rec *r)
 {
-    /* A request that was redirected has eos_sent from the one that took over, unless that one
+    /* A request that was redirected has eos_sent from its successor, unless that one
      * failed and r itself answers for it. */
     if (!r->eos_sent)
         finalize_end(r, finalize_status(r));
-    /* What is left of the request's body stands before the next request. */
+    /* The rest of the request's body stands before the next request. */
     if (!r->main && r->connection->keepalive == AP_CONN_KEEPALIVE &&
         ap_discard_request_body(r) != OK)
         r->connection->keepalive = AP_CONN_CLOSE;
@@ -72,7 +72,7 @@ static apr_table_t *subrequest_headers(apr_pool_t *p, const request_rec *r)
 
 AP_DECLARE(void) ap_set_sub_req_protocol(request_rec *rnew, const request_rec *r)
 {
-    rnew->the_request = r->the_request; /* what the client sent */
+    rnew->the_request = r->the_request; /* the client's bytes */
     rnew->assbackwards = 1;             /* no head of its own */
     rnew->no_local_copy = 1;            /* no conditions */
     rnew->method = "GET";
@@ -108,13 +108,13 @@ request_rec *http_original_request(request_rec *r)
     return r;
 }
 
-/* ---- HTTP_OUTERROR: what an error or the end of a response means for the connection ---- */
+/* ---- HTTP_OUTERROR: errors and ends of responses, and the connection ---- */
 
-/* What f->ctx points to when EOS or EOC went by, and when the connection did not take all of the
+/* The target of f->ctx when EOS or EOC went by, and when the connection did not take all of the
  * response. request_finish.c asks whether there is anything. */
 static char outerror_ended, outerror_failed;
 
-/* Filters of the connection failed: what they lost is missing in the response. If the peer has
+/* Filters of the connection failed: the bytes that they lost are missing in the response. If the peer has
  * gone, c->aborted says so. */
 static void outerror_cut(ap_filter_t *f, apr_status_t rv)
 {
@@ -136,7 +136,7 @@ apr_status_t ap_http_outerror_filter(ap_filter_t *f, apr_bucket_brigade *bb)
     for (e = APR_BRIGADE_FIRST(bb); e != APR_BRIGADE_SENTINEL(bb); e = next) {
         next = APR_BUCKET_NEXT(e);
         if (!APR_BUCKET_IS_METADATA(e)) {
-            /* What a handler still writes after the answer was ended (by an error page) is not of
+            /* Bytes that a handler still writes after the answer was ended (by an error page) are not of
              * it. */
             if (had_ended)
                 apr_bucket_delete(e);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Request methods: numbers of the ones that Apache knows and of those that modules register, sets
- * of them, and the Allow field.
+ * Request methods: numbers of Apache's and of modules' methods, sets of them, and the Allow field.
  *
  * Numbers are bits in a 64-bit mask, so at most METHOD_NUMBER_LAST are given out. Registration
  * happens while the configuration is read, by one thread; later calls only look up.
@@ -126,7 +125,7 @@ AP_DECLARE(const char *) ap_method_name_of(apr_pool_t *p, int methnum)
 
 /* ---- sets ---- */
 
-/* A list, its array and what that has room for at first: each request has one. */
+/* A list, its array and that one's first room: each request has one. */
 typedef struct method_set {
     ap_method_list_t list;
     apr_array_header_t names;

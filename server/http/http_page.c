@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Error pages of this server's own (BuiltinPages modern, negotiated): what happened in one sentence, for people as HTML without
+ * Error pages of this server's own (BuiltinPages modern, negotiated): the event in one sentence, for people as HTML without
  * outside parts, for programs as JSON (RFC 9457).
  */
 #include "http_error.h"
@@ -75,7 +75,7 @@ static const char *page_sentence(int status)
                : "The server met an error. Its log tells more.";
 }
 
-/* What a module adds, as HTML: where Apache shows it, too. */
+/* A module's addition, as HTML: where Apache shows it, too. */
 static const char *page_notes(const request_rec *r, int status)
 {
     const char *notes = apr_table_get(r->notes, "error-notes");
@@ -165,7 +165,7 @@ static int page_ends_with(const char *s, apr_size_t len, const char *end)
     return len >= n && !ap_cstr_casecmpn(s + len - n, end, n);
 }
 
-/* The q of an element of Accept (RFC 9110, 12.4.2), in thousandths; 1000 where there is none or it cannot be read. */
+/* The q of an element of Accept (RFC 9110, 12.4.2), in thousandths; 1000 where it is missing or cannot be read. */
 static int page_quality(const char *s, const char *end)
 {
     int q = 0, digit = 1000;
@@ -186,7 +186,7 @@ static int page_quality(const char *s, const char *end)
     return 1000;
 }
 
-/* 1: JSON is named, and preferred to HTML where that is named, too. What stands for any type counts for neither. */
+/* 1: JSON is named, and preferred to HTML where that is named, too. A pattern for any type counts for neither. */
 static int page_wants_json(const void *unused, const char *value, apr_size_t len)
 {
     const char *at = value, *end = value + len;

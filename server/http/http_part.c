@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The Range field: its parts, and the head of each part. */
 #include "http_part.h"
 #include "http_text.h"
 #include "http_core.h"
@@ -44,7 +45,7 @@ typedef struct parts_reader {
     int no_room;
 } parts_reader;
 
-/* @return behind the number; NULL: there is none, or it is too long */
+/* @return behind the number; NULL: no number, or a long one */
 static const char *part_number(const char *p, const char *end, apr_off_t *out)
 {
     const char *start = p;

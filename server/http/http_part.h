@@ -56,9 +56,9 @@ size_t http_part_text(char *out, const http_part *part);
 /** @{ */
 /** Room that the head of a part with this media type needs at most. NULL: none is told. */
 size_t http_part_head_room(const char *type);
-/** Write what stands before the bytes of a part. @return its length */
+/** Write the head of a part. @return its length */
 size_t http_part_head(char *out, const char *type, const http_part *part);
-/** Room for, and the text of, what stands behind the last part. @return its length */
+/** Room for, and the text of, the end behind the last part. @return its length */
 size_t http_parts_end_room(void);
 size_t http_parts_end(char *out);
 /** Bytes of the whole multipart body. */

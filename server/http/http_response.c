@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The head of a response before a version of HTTP gives it its form: header tables are merged and completed, and what
- * must not leave is found.
+ * The head of a response before a version of HTTP gives it its form: header tables are merged and
+ * completed, and fields that must not leave are found.
  */
 #include "http_response.h"
 #include "http_fields.h"
@@ -45,7 +45,7 @@ static int response_collect(void *list, const char *key, const char *value)
     return 1;
 }
 
-/* Several modules name what the answer varies by: once each, in one field. */
+/* Several modules name fields that the answer varies by: once each, in one field. */
 static void response_fix_vary(request_rec *r)
 {
     apr_array_header_t *tokens;
@@ -140,7 +140,7 @@ void http_response_fields(request_rec *r)
         apr_table_unset(r->headers_out, "Content-Length");
         return;
     }
-    /* A handler that skipped the body of a HEAD must not claim that there is none. */
+    /* A handler that skipped the body of a HEAD must not claim that the body is empty. */
     length = r->header_only ? apr_table_get(r->headers_out, "Content-Length") : NULL;
     if (length && strcmp(length, "0") == 0)
         apr_table_unset(r->headers_out, "Content-Length");
@@ -240,8 +240,8 @@ static int response_fields_are_safe(request_rec *r, http_lengths *lengths)
     return 1;
 }
 
-/* To the client 1xx is not the response: it would take the body, and then its next response, for what follows. 101 is a
- * response where a module that has taken over the connection sends it. */
+/* A client does not take 1xx for the response: it would take the body as the response, and mix up
+ * the next one. 101 is a response where a module that has taken over the connection sends it. */
 static int response_is_interim(const request_rec *r)
 {
     if (!ap_is_HTTP_INFO(r->status) || r->status == HTTP_SWITCHING_PROTOCOLS)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Status codes: their texts, their dense numbering (ErrorDocument's arrays are indexed by it), what
+ * Status codes: their texts, their dense numbering (ErrorDocument's arrays are indexed by it), the body that
  * I/O errors of request bodies map to, and which ErrorDocument answers one.
  */
 #include "httpd.h"
@@ -142,7 +142,7 @@ AP_DECLARE(int) ap_map_http_request_error(apr_status_t rv, int status)
 
 ap_expr_info_t status_default_document;
 
-/* What the configuration says with an expression; NULL = nothing. */
+/* The configuration's expression; NULL = none. */
 static char *status_expr_string(request_rec *r, const core_dir_config *conf, int index)
 {
     const char *err = NULL, *text;

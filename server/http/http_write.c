@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The ap_r* calls: handlers that write like to a stream. Small writes gather in the OLD_WRITE
- * filter instance of the request, which is put on its chain by the first of them and prepends what
- * it holds to any brigade that passes.
+ * filter instance of the request, which the first of them puts on its chain; it prepends its bytes
+ * to any brigade that passes.
  */
 #include "http_config.h"
 #include "http_log.h"
@@ -125,7 +125,7 @@ AP_DECLARE_NONSTD(int) ap_rvputs(request_rec *r, ...)
     return ok ? (int)written : -1;
 }
 
-/* apr_vformatter's buffer and what to do when it is full. vb is first: the callback gets its
+/* apr_vformatter's buffer and the action when it is full. vb is first: the callback gets its
  * address. */
 typedef struct write_formatter {
     apr_vformatter_buff_t vb;

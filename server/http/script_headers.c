@@ -23,7 +23,7 @@ typedef struct script_scan {
     int (*gets)(char *, int, void *);
     void *gets_data;
     char *line;     /* MAX_STRING_LEN bytes */
-    int keeps_line; /* the caller wants to see what was wrong */
+    int keeps_line; /* the caller wants to see the faulty line */
     int status;     /* given by the script, 0 = none */
     int began;      /* a field was read */
     apr_table_t *fields, *cookies;
@@ -39,8 +39,9 @@ static int script_keep_cookie(void *table, const char *key, const char *value)
     return 1;
 }
 
-/* Numbers beyond 599 are sent as they are; such as have no three digits are 500, with what the script sends. An interim
- * status is the server's to send: a client reads what follows it as another response. */
+/* Numbers beyond 599 are sent as they are; a number without three digits becomes 500, with the
+ * script's body. Only the server sends an interim status: a client reads the rest as another
+ * response. */
 static int script_take_status(script_scan *scan, const char *value)
 {
     request_rec *r = scan->r;
@@ -246,7 +247,7 @@ AP_DECLARE(int) ap_scan_script_header_err(request_rec *r, apr_file_t *f, char *b
 
 /* ---- from a brigade ---- */
 
-/* Takes a line off the front of the brigade. One that does not end, or is too long, is none. */
+/* Takes a line off the front of the brigade. A line without an end, or a long one, does not count. */
 static int script_gets_brigade(char *buf, int size, void *data)
 {
     apr_bucket_brigade *bb = data;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the core and modules ask about TLS. Modules of today answer by hooks; those of before
+ * Questions of the core and of modules about TLS. Modules of today answer by hooks; those of before
  * offered the optional functions of mod_ssl.h, which are asked after the hooks and, towards
  * callers, stand on top of both.
  */
@@ -48,7 +48,7 @@ AP_IMPLEMENT_HOOK_RUN_FIRST(int, ssl_ocsp_get_resp_hook,
                              ap_ssl_ocsp_copy_resp *cb, void *userdata),
                             (s, c, id, id_len, cb, userdata), DECLINED)
 
-/* What an older TLS module registered, NULL if none. Set while the configuration is read. */
+/* The functions of an older TLS module, NULL if there is no such module. Set while the configuration is read. */
 static APR_OPTIONAL_FN_TYPE(ssl_is_https) * ssl_old_is_https;
 static APR_OPTIONAL_FN_TYPE(ssl_var_lookup) * ssl_old_var_lookup;
 static APR_OPTIONAL_FN_TYPE(ssl_engine_set) * ssl_old_engine_set;

@@ -121,7 +121,7 @@ static const char *util_cookie_trim(char *s)
 }
 
 /*
- * Look through one Cookie field. What is not the cookie is collected in *kept; attributes that
+ * Look through one Cookie field. Other cookies are collected in *kept; attributes that
  * start with $ belong to the cookie before them and go with it.
  */
 static void util_cookie_scan(ap_cookie_do *v, const char *field, const char **kept)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a request's head says: whether a body follows, its query arguments, the name of its server
+ * Facts from a request's head: whether a body follows, its query arguments, the name of its server
  * as a URL writes it.
  */
 #include <string.h>

@@ -2,7 +2,7 @@
 #ifndef BRIGADE_LIMIT_LIMIT_H
 #define BRIGADE_LIMIT_LIMIT_H
 
-/** @file limit.h  What other rooms ask of RequestLimit. */
+/** @file limit.h  RequestLimit for other rooms. */
 
 /**
  * 1 if some limit can be asked about in the phases of a request alone: that of a section, or by user. Whoever answers requests before

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Bytes a second. What a key sends is charged as it is sent, by all its requests together; who is ahead of the time by more
- * than the burst waits. The filter waits on its thread, so such a request runs on a worker; answers from memory that the burst
- * allows do not come here.
+ * Bytes a second. A key is charged as bytes are sent, by all its requests together; a request that
+ * is ahead of the time by more than the burst waits. The filter waits on its thread, so such a
+ * request runs on a worker; answers from memory that the burst allows do not come here.
  */
 #include "limit_private.h"
 #include "http_protocol.h"

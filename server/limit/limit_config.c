@@ -16,14 +16,14 @@ APLOG_USE_MODULE(limit);
 
 #define CONFIG_MOST 1000000000 /* of any number */
 #define SECOND UINT64_C(1000000000)
-#define CONFIG_AHEAD_MOST \
-    (UINT64_C(1) << 61) /* nanoseconds of a burst: 73 years; no sum with a clock overflows */
+/* nanoseconds of a burst: 73 years; no sum with a clock overflows */
+#define CONFIG_AHEAD_MOST (UINT64_C(1) << 61)
 #define CONFIG_BODY_LEAST 65536 /* bytes of burst of a bandwidth, if nothing is said */
 
 apr_array_header_t *limit_all;
 int limit_keys = 65536;
 
-/* What a line says, before it is a limit. */
+/* The content of a line, before it is a limit. */
 typedef struct config_line {
     cmd_parms *cmd;
     limit *l;
@@ -39,7 +39,7 @@ static const char *config_error(const config_line *c, const char *word, const ch
     return apr_psprintf(c->cmd->pool, "RequestLimit %s: %s: %s", c->l->name, word, wants);
 }
 
-/* A number with what stands behind it. @return NULL: it is none */
+/* A number with the text behind it. @return NULL: not a number */
 static const char *config_number(const char *s, apr_int64_t least, apr_int64_t *out)
 {
     char *end;

@@ -27,7 +27,7 @@ APLOG_USE_MODULE(limit);
 limit_table limit_shared;
 static int limits_of_phases;
 
-/* ---- who a limit is ---- */
+/* ---- identity of a limit ---- */
 
 static uint64_t id_add(uint64_t id, const char *s)
 {
@@ -36,7 +36,8 @@ static uint64_t id_add(uint64_t id, const char *s)
     return (id ^ 0xff) * UINT64_C(1099511628211);
 }
 
-/* By its place and its name, so that a reload finds what was counted. Vhosts of one name are told apart by their number. */
+/* By its place and its name, so that a reload finds its counts. Vhosts of one name are told apart
+ * by their number. */
 static uint64_t limit_id(const limit *l)
 {
     uint64_t id = id_add(UINT64_C(14695981039346656037), l->name);
@@ -86,7 +87,7 @@ static void *limits_memory(size_t bytes)
     if (mapped && mapped_bytes == bytes)
         return mapped;
     if (mapped)
-        munmap(mapped, mapped_bytes); /* only this process's view: those that serve have theirs */
+        munmap(mapped, mapped_bytes); /* only this process's view: serving processes have theirs */
     mapped = kept_memory_map(LIMIT_MEMORY, bytes);
     mapped_bytes = bytes;
     return mapped;

@@ -225,7 +225,7 @@ static int listen_defers(const ap_listen_rec *rec, const server_rec *s)
 
 static int listen_is_reload; /* of the round that is made */
 
-/* Open what is missing. At a start each failure is fatal; at a reload, the server goes on without
+/* Open missing sockets. At a start each failure is fatal; at a reload, the server goes on without
  * an address that somebody else has. Returns the number of addresses that are served. */
 static int listen_open_all(const server_rec *s, int sockets)
 {
@@ -323,10 +323,9 @@ static void listen_set_protocols(server_rec *s)
 AP_DECLARE(int) ap_setup_listeners(server_rec *s)
 {
     int loops = mpm_loops(), n;
-    int processes =
-        mpm_settings.prefork
-            ? 1
-            : mpm_settings.processes; /* a connection never waits for one that is busy */
+    int processes = mpm_settings.prefork
+                        ? 1
+                        : mpm_settings.processes; /* a connection never waits for a busy one */
 
     listen_set_shares(processes, loops);
     listen_set_protocols(s);

@@ -70,7 +70,7 @@ static int listen_set(int fd, int level, int name, int value)
     return setsockopt(fd, level, name, &value, sizeof value);
 }
 
-/* What accepted sockets inherit, which saves the calls for each of them. */
+/* Options that accepted sockets inherit, which saves the calls for each of them. */
 static int listen_set_inherited(int fd, const listen_options *options)
 {
     if (listen_set(fd, SOL_SOCKET, SO_KEEPALIVE, 1) < 0 ||

@@ -35,9 +35,9 @@ void listen_set_shares(int processes, int loops);
 brg_listener ***listen_for_process(apr_pool_t *p, int process, int keep_all);
 
 /**
- * All processes that have a listening socket share it, so one that was taken over can end it for all later ones
- * (shutdown(2)). The supervisor looks before it starts a process, and now and then: such a socket listens again, or another
- * one takes its place.
+ * All processes that have a listening socket share it, so a process that was taken over can end it
+ * for all later ones (shutdown(2)). The supervisor looks before it starts a process, and now and
+ * then: such a socket listens again, or another one takes its place.
  */
 void listen_restore(void);
 
@@ -67,13 +67,13 @@ typedef struct listen_options {
 apr_status_t listen_socket_ensure(ap_listen_rec *rec, int n, int v6only, int defer,
                                   const listen_options *options);
 
-/** Make sockets that a server process ended, or changed, listen again. Logs what it had to do. */
+/** Make sockets that a server process ended, or changed, listen again. Logs its repairs. */
 void listen_socket_restore(const listen_options *options);
 
 /** 1 if a socket for @a rec can be bound; else it is logged why not. Nothing listens. */
 int listen_socket_try(ap_listen_rec *rec, int v6only);
 
-/** Before and after a round of ensure: what no rec asked for in between is closed. */
+/** Before and after a round of ensure: sockets that no rec asked for in between are closed. */
 void listen_socket_mark(void);
 void listen_socket_sweep(void);
 
@@ -89,7 +89,7 @@ typedef struct listen_handed {
     int n;
 } listen_handed;
 
-/** Of the @a i-th address, from 0. @return 0: there is none */
+/** Of the @a i-th address, from 0. @return 0: past the last */
 int listen_socket_handed(int i, listen_handed *out);
 
 /** Take the sockets of an address over; before any configuration is read, and after listen_given_take(). */
@@ -97,8 +97,8 @@ void listen_socket_take(const listen_handed *from);
 
 /* ---- listen_given.c: sockets that the service manager opened ---- */
 
-/** Take what LISTEN_PID, LISTEN_FDS and LISTEN_FDNAMES tell of, once, as the program starts; programs that the server
- * starts do not have these variables. */
+/** Take the sockets of LISTEN_PID, LISTEN_FDS and LISTEN_FDNAMES, once, as the program starts;
+ * programs that the server starts do not have these variables. */
 void listen_given_begin(void);
 
 /** A socket for @a rec: of its address, else of its port at all addresses, else one whose name is its port or its
@@ -106,7 +106,7 @@ void listen_given_begin(void);
 int listen_given_find(const ap_listen_rec *rec);
 void listen_given_return(int fd);
 
-/** The @a i-th of them, from 0. @return its descriptor, with its name; -1: there is none */
+/** The @a i-th of them, from 0. @return its descriptor, with its name; -1: past the last */
 int listen_given_handed(int i, const char **name);
 
 /** Take one over from the program that this one replaces. */
@@ -115,7 +115,7 @@ void listen_given_take(int fd, const char *name);
 /** @a fd is in use, as by listen_given_find(). */
 void listen_given_use(int fd);
 
-/** Log, once each, those that no Listen line is for. */
+/** Log, once each, sockets without a Listen line. */
 void listen_given_tell(void);
 
 /* ---- listen_udp.c: for HTTP/3 ---- */
@@ -129,7 +129,8 @@ void listen_given_tell(void);
 apr_status_t listen_udp_ensure(const ap_listen_rec *rec, int n, int v6only, uint32_t key,
                                int generation, int (*lives)(int generation));
 
-/** Before a round of ensure: what no rec asked for is let go by the next listen_udp_switch(). */
+/** Before a round of ensure: the next listen_udp_switch() releases sockets that no rec asked for.
+ */
 void listen_udp_mark(void);
 
 /** The generation serves: new clients come to it. */
@@ -149,7 +150,7 @@ typedef struct listen_udp_handed_over {
     int fds[256], generation[256], n; /**< in the order of their group */
 } listen_udp_handed_over;
 
-/** Of the @a i-th address, from 0. @return 0: there is none */
+/** Of the @a i-th address, from 0. @return 0: past the last */
 int listen_udp_handed(int i, listen_udp_handed_over *out);
 
 /** Take the sockets of an address over. */

@@ -3,11 +3,13 @@
  * UDP sockets beside those of a Listen, for HTTP/3: one for each loop of each generation, so that packets of a connection come
  * to the loop that has it, also after a reload or an upgrade, until its process has ended.
  *
- * All sockets of an address are a group of SO_REUSEPORT, and stay in it for as long as the address is configured: so the number
- * of a socket in its group never changes. They are used in sets: a generation takes a set whose processes have ended, or a
- * new one. A classic BPF program, which needs no privilege, chooses the socket: by a byte of the connection id (quic/quic.h),
- * which only the server knows to read; what has none of the server's ids, a new client, goes by its hash to the set of the
- * newest generation. Replacing the program is one step, and is made when that generation serves.
+ * All sockets of an address are a group of SO_REUSEPORT, and stay in it for as long as the address
+ * is configured: so the number of a socket in its group never changes. They are used in sets: a
+ * generation takes a set whose processes have ended, or a new one. A classic BPF program, which
+ * needs no privilege, chooses the socket: by a byte of the connection id (quic/quic.h), which only
+ * the server knows to read; a datagram without such an id, from a new client, goes by its hash to
+ * the set of the newest generation. Replacing the program is one step, and is made when that
+ * generation serves.
  */
 #include "listen_sockets.h"
 #include "brigade/assert.h"
@@ -43,8 +45,8 @@ typedef struct udp_address {
     int v6only;
     int fds[UDP_SOCKETS], n;
     udp_set set[UDP_SETS];
-    int sets, current,
-        routed; /* the set of this generation; and that of new clients, -1: none yet */
+    /* the set of this generation; and that of new clients, -1: none yet */
+    int sets, current, routed;
 } udp_address;
 
 static udp_address *udp_first;
@@ -52,7 +54,7 @@ static uint32_t udp_key; /* quic_setup.route_key */
 
 /* ---- the program ---- */
 
-/* Where an id begins, and what it leads to: a number in the group, or the code behind. */
+/* The position of an id, and its meaning: a number in the group, or the code behind. */
 #define UDP_ROUTE(at, key, most)                                                              \
     BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (at) + 1), BPF_STMT(BPF_ALU | BPF_MUL | BPF_K, (key)), \
         BPF_STMT(BPF_ST, 0), BPF_STMT(BPF_ALU | BPF_RSH | BPF_K, 8),                          \
@@ -147,7 +149,7 @@ static apr_status_t udp_set_make(udp_address *a, int n, int generation)
         rv = udp_add(a);
     if (rv != APR_SUCCESS && a->n == first)
         return rv;
-    /* Fewer would be another number of loops: what there is stays, for a smaller set. */
+    /* Fewer would be another number of loops: the present ones stay, for a smaller set. */
     a->set[a->sets] = (udp_set){.first = first, .n = a->n - first, .generation = generation};
     a->current = a->sets++;
     return rv;
@@ -288,7 +290,7 @@ int listen_udp_handed(int i, listen_udp_handed_over *out)
     return 1;
 }
 
-/* Sockets of one generation that follow each other are a set. Those that new clients go to are the newest. */
+/* Sockets of one generation that follow each other are a set. New clients go to the newest set. */
 void listen_udp_take(const listen_udp_handed_over *from)
 {
     udp_address *a = udp_make((const struct sockaddr *)&from->addr, from->addr_len);

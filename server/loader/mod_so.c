@@ -3,7 +3,7 @@
  *
  * For a built-in module no file is opened: the line says that the module is to be active
  * (config_builtin.c), unless BuiltinModule switched the built-in one off before. All symbols are bound
- * when a file is opened. So a module that needs what this server does not offer is refused here, by
+ * when a file is opened. So a module that needs symbols which this server does not offer is refused here, by
  * name, and does not end the process later.
  */
 #include "httpd.h"
@@ -109,7 +109,7 @@ static const char *so_open(cmd_parms *cmd, const char *symbol, const char *name,
         return error;
     if (apr_dso_load(handle, *file, cmd->pool) == APR_SUCCESS)
         return NULL;
-    /* A name that is no path of ours may be one that the dynamic linker finds. Where the file is
+    /* A name that is no path of ours may still be found by the dynamic linker. Where the file is
      * there, its own complaint counts. */
     if (!is_there && strcmp(name, *file) && apr_dso_load(handle, name, cmd->pool) == APR_SUCCESS)
         return NULL;
@@ -204,7 +204,7 @@ static int so_is_file(cmd_parms *cmd, const char *name)
     return file && access(file, R_OK) == 0;
 }
 
-/* Lines that ask for what is here already, or is needed by nobody. */
+/* Lines that ask for a module that is here already, or is needed by nobody. */
 static int so_is_here(cmd_parms *cmd, const char *symbol, const char *file)
 {
     if (so_find(cmd->server, symbol) || so_was_named(cmd, symbol)) {

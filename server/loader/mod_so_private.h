@@ -17,7 +17,7 @@
  */
 const char *so_check_file(cmd_parms *cmd, const char *symbol, const char *path);
 
-/** A message for a file that needs symbols which nobody offers. @param first  the one that the
+/** A message for a file that needs symbols which nobody offers. @param first  the symbol that the
  * dynamic linker named */
 const char *so_missing(cmd_parms *cmd, const char *path, const char *first);
 

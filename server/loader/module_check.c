@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* --check-module: what can be told of a file without running anything in it comes first; then it is
+/* --check-module: facts that need no code of the file come first; then it is
  * opened, and its hooks are registered, by a process that may crash. */
 #include "module_check.h"
 #include "brigade/assert.h"
@@ -22,7 +22,7 @@ typedef struct module_subject {
     apr_pool_t *p;
     const char *path;
     module_file file;
-    char *stage; /* what is being done; shared with the parent process */
+    char *stage; /* the step at work; shared with the parent process */
     int bad;
     int passed_over; /* LoadModule does not open it */
 } module_subject;

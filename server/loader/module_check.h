@@ -4,7 +4,7 @@
 
 /**
  * @file module_check.h
- * `brigade --check-module FILE...`: would these modules load, and what do they bring? Prints to
+ * `brigade --check-module FILE...`: would these modules load, and with which directives, hooks and filters? Prints to
  * standard output.
  */
 #include "http_config.h"
@@ -16,12 +16,12 @@
  */
 int module_check(process_rec *process, int files_n, const char *const *files);
 
-/* ---- module_check_show.c: what an open module brings ---- */
+/* ---- module_check_show.c: the offers of an open module ---- */
 
 /** Its directives. Nothing of the module is run. */
 void module_check_directives(const module *m);
 
-/** Its register_hooks function is run, and what it registers is told, and what that costs. @param name  of its structure */
+/** Its register_hooks function is run, and its registrations are told with their cost. @param name  of its structure */
 void module_check_hooks(process_rec *process, module *m, const char *name);
 
 #endif

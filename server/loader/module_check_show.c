@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a module that was opened brings: directives, hooks, filters, providers. */
+/* The offers of an open module: directives, hooks, filters, providers. */
 #include "hook_link.h"
 #include "nameless_file.h"
 #include "brigade/assert.h"
@@ -254,7 +254,7 @@ static int registered_aloud(module *m, apr_pool_t *p)
     return told;
 }
 
-/* What it is for others that the module says nothing, and what it may say. */
+/* The consequences of missing declarations, and the declarations that are possible. */
 static void cost_show(const module *m, const char *name)
 {
     const int of_requests = policy_hooks_requests(m), of_connections = policy_hooks_connections(m);
@@ -288,7 +288,7 @@ void module_check_hooks(process_rec *process, module *m, const char *name)
     int told;
 
     BRG_ASSERT(m->magic == MODULE_MAGIC_COOKIE);
-    /* What is registered afterwards is the module's. */
+    /* Registrations from now on are the module's. */
     apr_hook_deregister_all();
     provider_registry_clear();
     declarations_forget();

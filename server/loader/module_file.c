@@ -122,7 +122,7 @@ static const char *elf_open(elf_image *e, const char *path, apr_pool_t *p)
     return NULL;
 }
 
-/* To open a file that is shorter than what is mapped of it would be to crash. */
+/* To open a file that is shorter than its mapping would be to crash. */
 static const char *elf_segments(const elf_image *e)
 {
     const ElfW(Phdr) *segments =
@@ -182,7 +182,7 @@ const char *module_file_read(module_file *out, const char *path, apr_pool_t *p)
 }
 
 /* Versions and magic are constants of the file; the rest of a structure is filled in when it is
- * opened. What is called *_module and is about as large is taken for one that has another magic. */
+ * opened. An object named *_module of about that size is taken for a module of another magic. */
 int module_file_is_module(const module_file_symbol *symbol, unsigned long *magic, int *version,
                           int *minor)
 {

@@ -4,7 +4,7 @@
 
 /**
  * @file module_file.h
- * What a shared object says of itself, without opening it: nothing in it is run.
+ * Facts about a shared object, without opening it: nothing in it is run.
  * Threads: the main thread.
  */
 #include "httpd.h"
@@ -18,21 +18,21 @@ typedef struct module_file_symbol {
 } module_file_symbol;
 
 typedef struct module_file {
-    apr_array_header_t *defined;   /**< of module_file_symbol: what it offers to others */
-    apr_array_header_t *wanted;    /**< the same: what others have to offer */
-    apr_array_header_t *libraries; /**< of const char *: what is opened with it */
-    int is_program;                /**< one that may lie at any address */
+    apr_array_header_t *defined;   /**< of module_file_symbol: those it offers to others */
+    apr_array_header_t *wanted;    /**< the same: symbols that others have to offer */
+    apr_array_header_t *libraries; /**< of const char *: libraries that are opened with it */
+    int is_program;                /**< a program that may lie at any address */
     const char *run_path;          /**< where these lie besides the usual places, or NULL */
 } module_file;
 
 /**
  * @param path  of the shared object
- * @return NULL, or why it is none for this machine
+ * @return NULL, or a message: it is not for this machine
  * Blocking: reads the file. Lifetime of all results: @a p.
  */
 const char *module_file_read(module_file *out, const char *path, apr_pool_t *p);
 
-/** Is it a module structure? Then *magic and *version, *minor are what it was compiled with. */
+/** Is it a module structure? Then *magic and *version, *minor are those of its headers. */
 int module_file_is_module(const module_file_symbol *symbol, unsigned long *magic, int *version,
                           int *minor);
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Symbols of a module's file beside the loaded ones. */
 #include "module_symbols.h"
 #include "brigade/assert.h"
 #include "apr_strings.h"
@@ -61,7 +62,7 @@ apr_array_header_t *module_symbols_missing(const module_file *file, const char *
     return missing;
 }
 
-/* What linkers put into every shared object, and what compilers make several of. */
+/* Symbols that linkers put into every shared object, and symbols that compilers make several of. */
 static int module_is_common(const char *name)
 {
     static const char *const common[] = {"_init", "_fini", "_edata", "_end", "__bss_start", NULL};

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Addresses of clients for logs: masked, or as a keyed hash. */
 #include "brigade/client_mask.h"
 #include "brigade/assert.h"
 #include "brigade/decimal.h"

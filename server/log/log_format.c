@@ -281,7 +281,7 @@ static int log_run_item(const ap_errorlog_format_item *item, const ap_errorlog_i
 {
     int len;
 
-    /* The manual says the opposite of what Apache does, and its own default format needs the
+    /* The manual says the opposite of Apache's behaviour, and its own default format needs the
      * latter: an item with a level shows at that level and at all less severe ones. */
     if ((info->level & APLOG_LEVELMASK) < (int)item->min_loglevel)
         return 0;

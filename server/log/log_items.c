@@ -66,7 +66,7 @@ static int log_put_escaped(char *buf, int buflen, const char *s)
     return (int)strlen(buf);
 }
 
-/* ---- who ---- */
+/* ---- process, thread, client ---- */
 
 static int log_put_address(char *buf, int buflen, const char *ip, const apr_sockaddr_t *addr)
 {
@@ -125,7 +125,7 @@ static int log_item_virtual(const ap_errorlog_info *info, const char *arg, char 
     return log_item_server(info, arg, buf, buflen);
 }
 
-/* ---- what ---- */
+/* ---- message and place in the source ---- */
 
 static const char *const log_level_names[] = {
     "emerg",  "alert",  "crit",   "error",  "warn",   "notice", "info",   "debug",

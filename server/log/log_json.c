@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * ErrorLogFormat json and ecs: each message as one object of JSON, valid whatever bytes it holds. Empty items
- * are left out. The message comes last and takes what room there is: a long one is cut, the line stays valid.
+ * are left out. The message comes last and takes the rest of the room: a long one is cut, the line stays valid.
  */
 #include "log_private.h"
 
@@ -18,7 +18,7 @@
 #define JSON_FIELD_MOST 1024 /* bytes of a value that is not the message */
 #define JSON_CODE_BYTES 7    /* "AH00124" */
 
-/* The names of what a line says, by format. */
+/* The names of a line's members, by format. */
 typedef struct json_names {
     const char *begin; /* of the line */
     const char *time, *level, *module, *pid, *tid, *source, *server, *client, *request_id,
@@ -77,7 +77,7 @@ const apr_array_header_t *log_json_of(const server_rec *s)
 }
 
 typedef struct json_line {
-    char *at, *end; /* end: with room behind it for what closes a value and the line */
+    char *at, *end; /* end: with room behind it for the end of a value and of the line */
 } json_line;
 
 static void json_raw(json_line *l, const char *s, apr_size_t len)
@@ -122,7 +122,7 @@ static void json_number(json_line *l, const char *name, long n)
         json_raw(l, text, (apr_size_t)apr_snprintf(text, sizeof text, "%ld", n));
 }
 
-/* What an item of ErrorLogFormat says. */
+/* The value of an item of ErrorLogFormat. */
 static void json_item(json_line *l, const char *name, const ap_errorlog_info *info, char tag,
                       const char *arg)
 {

@@ -193,7 +193,7 @@ static int log_open_file(server_rec *s, apr_pool_t *p)
     return DONE;
 }
 
-/* A second open file of the pipe, one that does not block: nobody waits for the pipe's reader. The first one stays as it
+/* A second open file of the pipe, without blocking: nobody waits for the pipe's reader. The first one stays as it
  * is, since it becomes standard error of other programs, which expect that writing to it waits. */
 static apr_file_t *log_open_unblocked(apr_file_t *pipe, apr_pool_t *p)
 {
@@ -290,7 +290,7 @@ int ap_open_logs(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, server_
         return log_try_all(s_main, ptemp);
     if (log_open_all(s_main, plog) != OK)
         return DONE;
-    /* What libraries and other programs print goes to the log, also while a later configuration is read. */
+    /* Output of libraries and other programs goes to the log, also while a later configuration is read. */
     standard_error = log_main_pipe ? log_main_pipe : s_main->error_log;
     if (standard_error && log_dup_to_stderr(standard_error) == APR_SUCCESS) {
         log_is_open = 1;
@@ -307,7 +307,7 @@ void ap_logs_child_init(apr_pool_t *p, server_rec *s)
     pipe_leave();
 }
 
-/* ---- what is said at the start ---- */
+/* ---- messages of the start ---- */
 
 AP_DECLARE(void) ap_log_command_line(apr_pool_t *plog, server_rec *s)
 {

@@ -3,11 +3,11 @@
  * Piped logs: programs that read a log from their standard input.
  *
  * The supervisor keeps both ends of the pipe. When a program dies it starts another on the same
- * read end, so what is in the pipe is not lost and no writer gets EPIPE. When the configuration is
+ * read end, so lines in the pipe are not lost and no writer gets EPIPE. When the configuration is
  * replaced, the supervisor closes both ends. The program reads the rest until the last server process
  * of that generation has closed its end, and then sees the end of the file.
  *
- *   state    what moves it on                        process
+ *   state    moved on by                             process
  *   -------  --------------------------------------  -------
  *   open     pipe_spawn()                            NULL
  *   running  the program dies: spawned again         set
@@ -44,7 +44,7 @@ struct piped_log {
     apr_file_t *read_fd, *write_fd;
     apr_proc_t *process, room; /* process: NULL, or room */
     apr_time_t started;        /* clock_monotonic() */
-    piped_log *waiting;        /* the next one that waits */
+    piped_log *waiting;        /* the next waiting one */
     piped_log *next;           /* of all that are open */
     pid_t owner;
 };
@@ -62,7 +62,7 @@ static void pipe_child_error(apr_pool_t *p, apr_status_t err, const char *descri
     ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_CRIT, err, NULL, "%s", description);
 }
 
-/* Standard error may be a piped log, even the one that is being started: a program that held its
+/* Standard error may be a piped log, even the log that is being started: a program that held its
  * own pipe open for writing would never see the end of it. */
 static apr_status_t pipe_error_output(apr_procattr_t *attr, apr_pool_t *p)
 {
@@ -93,8 +93,8 @@ static apr_status_t pipe_attributes(const piped_log *pl, apr_procattr_t **attr, 
     return rv;
 }
 
-/* Could it be started? It is not, in a trial: the program may open, rotate or truncate files of the one that runs. What is
- * written to its pipe, of which nothing reads, is lost with the process. */
+/* Could it be started? In a trial it is not: the program may open, rotate or truncate files of the
+ * running one. Lines written to its pipe, which nobody reads, are lost with the process. */
 static apr_status_t pipe_try(const piped_log *pl, const char *program, apr_pool_t *p)
 {
     const char *at = getenv("PATH");

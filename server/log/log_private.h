@@ -4,8 +4,8 @@
 
 /**
  * @file log_private.h
- * Between the parts of the error log: log.c (who logs what where), log_format.c and log_items.c
- * (what a line looks like), log_json.c (lines of JSON), log_open.c (files, services, stderr), log_service.c (syslog and the journal), log_pipe.c (programs that read a
+ * Between the parts of the error log: log.c (which message goes where), log_format.c and log_items.c
+ * (the form of a line), log_json.c (lines of JSON), log_open.c (files, services, stderr), log_service.c (syslog and the journal), log_pipe.c (programs that read a
  * log).
  */
 #include "httpd.h"
@@ -15,7 +15,7 @@
 #include "http_log.h"
 #include "brigade/log_service.h"
 
-#define LOG_LINE_BYTES MAX_STRING_LEN /**< longest line, NUL included; what is longer is cut */
+#define LOG_LINE_BYTES MAX_STRING_LEN /**< longest line, NUL included; longer ones are cut */
 
 /** Where messages go that belong to no server, or to one whose log is not open yet. NULL: nowhere.
  */
@@ -28,15 +28,15 @@ extern int log_is_open;
 pid_t log_process(void);
 pid_t log_thread(void);
 
-/** The format of the main error log, once stderr is that, if it is JSON: what is said while a later configuration is read has it,
+/** The format of the main error log, once stderr is that, if it is JSON: messages while a later configuration is read have it,
  * too. */
 extern const apr_array_header_t *log_startup_format;
 
 /** The service that the error log of @a s is, and the descriptor to send with; NULL: it is a file, or logs are closed. */
 const brg_log_service *log_service_of(const server_rec *s, int *fd);
 
-/** The kinds of line that have a built-in format. NAMELESS: the message belongs to no module (one that does not declare
- * its name to http_log.h, for example). */
+/** The kinds of line that have a built-in format. NAMELESS: the message belongs to no module (a
+ * module that does not declare its name to http_log.h, for example). */
 typedef enum {
     LOG_STYLE_FILE,
     LOG_STYLE_FILE_NAMELESS,
@@ -45,7 +45,7 @@ typedef enum {
     LOG_STYLE_STARTUP
 } log_style;
 
-/** Of what a line is: a client, a connection that this server made, or a request whose error page shows its id. */
+/** The subject of a line: a client, a connection that this server made, or a request whose error page shows its id. */
 typedef enum log_kind { LOG_OF_CLIENT, LOG_OF_SERVER, LOG_WITH_ID } log_kind;
 
 /** The built-in format. Made at the first call; never NULL. Threads: any. */
@@ -55,7 +55,7 @@ const apr_array_header_t *log_format_builtin(log_style style, log_kind kind);
  * Parse an ErrorLogFormat string.
  * @param once  a format that is written once per connection or request: no %M, and %+ is allowed
  * @param out   [out] array of ap_errorlog_format_item in @a p; left alone if something is wrong
- * @return NULL, or what is wrong with it
+ * @return NULL, or a message
  */
 const char *log_format_parse(apr_pool_t *p, const char *format, int once, apr_array_header_t **out);
 
@@ -70,7 +70,7 @@ int log_format_line(const apr_array_header_t *format, const ap_errorlog_info *in
 /** monitor hook (log_pipe.c): programs behind logs that could not be started again are tried once more. Supervisor only. */
 int pipe_monitor(apr_pool_t *p, server_rec *s);
 
-/** In a server process: what others write to programs behind logs is not to be read there. */
+/** In a server process: lines of others for programs behind logs are not to be read there. */
 void pipe_leave(void);
 
 /** @name Lines of JSON (log_json.c) */
@@ -86,11 +86,10 @@ int log_json_line(const apr_array_header_t *format, const ap_errorlog_info *info
                   const char *message, char *buf, int buflen);
 /** @} */
 
-/** Offered items: (character) -> handler, see ap_register_errorlog_handler. NULL if there is none.
- */
+/** Offered items: (character) -> handler, see ap_register_errorlog_handler. NULL: not offered. */
 const ap_errorlog_handler *log_item_find(char tag);
 
-/** Put text, or what fits of it, with its NUL. @return its length; 0: NULL, or no room (log_items.c) */
+/** Put text, or as much of it as fits, with its NUL. @return its length; 0: NULL, or no room (log_items.c) */
 int log_put(char *buf, int buflen, const char *s);
 
 /** Register the items of Apache's manual. */

@@ -59,7 +59,7 @@ BRG_DECLARE(int) brg_log_service_is_named(const char *name)
     return service_word(name) != 0;
 }
 
-/* The next part of what stands between colons; "" if there is none. */
+/* The next part between colons; "" at the end. */
 static const char *service_part(apr_pool_t *p, const char **at)
 {
     const char *from = *at, *end = strchrnul(from, ':');

@@ -11,13 +11,13 @@
 /** Setter of ErrorLogFormat: [connection|request] format (TAKE12). */
 const char *log_set_error_format(cmd_parms *cmd, void *dummy, const char *arg1, const char *arg2);
 
-/** Hooks of the error log; also what ap_register_log_hooks does. */
+/** Hooks of the error log; the work of ap_register_log_hooks, too. */
 void log_register_hooks(apr_pool_t *p);
 
 /** Hears a message once it is written. @param text  as it was logged, with nothing escaped */
 typedef void log_hear_fn(const ap_errorlog_info *info, const char *text);
 
-/** Who hears all messages that are wanted; NULL: nobody. Threads: main, while there is no other. */
+/** The listener to all wanted messages; NULL: nobody. Threads: main, while there is no other. */
 void log_tell(log_hear_fn *hear);
 
 #endif

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Log files under inotify: what happens to the file itself (moved, unlinked), not what is written to it.
+ * Log files under inotify: events of the file itself (moved, unlinked), not of writes to it.
  *
- * A file that was moved before it was watched tells nobody: who owns the descriptor compares all of them once after each
- * start and reload (log_watch_moved()). So those that could not be watched are in the list, too.
+ * A file that was moved before it was watched tells nobody: the owner of the descriptor compares
+ * all of them once after each start and reload (log_watch_moved()). So files that could not be
+ * watched are in the list, too.
  *
  * An inotify descriptor is one thing for all processes that inherited it, so only its owner takes watches out: a child that
  * tries a configuration clears the pools of the one before.
@@ -103,7 +104,7 @@ void log_watch_drain(void)
     char events[4096] __attribute__((aligned(__alignof__(struct inotify_event))));
 
     BRG_ASSERT(watch_fd >= 0);
-    /* Who may write a log can make events of it without end. */
+    /* A user who may write a log can make events of it without end. */
     for (int i = 0; i < WATCH_READS && read(watch_fd, events, sizeof events) > 0; i++)
         continue;
 }

@@ -7,7 +7,7 @@
  * The supervisor's side of brigade/log_files.h. Threads: the supervisor's own. Blocking: no.
  */
 
-/** The calling process looks after the files from now on; those that it forks do not. */
+/** The calling process looks after the files from now on; its children do not. */
 void log_watch_adopt(void);
 
 /** In a server process: the descriptor is the supervisor's. */

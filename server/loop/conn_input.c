@@ -214,7 +214,7 @@ apr_status_t conn_wait(brg_conn *bc, int for_write, apr_interval_time_t timeout)
 
 apr_status_t conn_read(brg_conn *bc, apr_read_type_e block, apr_interval_time_t timeout)
 {
-    /* What lies behind the body is a head, and must not be read after the look at the file watches. */
+    /* Bytes behind the body are a head, and must not be read after the look at the file watches. */
     if (bc->state == CONN_BODY)
         return bc->read_eof ? APR_EOF : APR_EAGAIN;
     for (;;) {
@@ -236,7 +236,7 @@ apr_status_t conn_read(brg_conn *bc, apr_read_type_e block, apr_interval_time_t 
     }
 }
 
-/* A lingering connection: what still comes is dropped. */
+/* A lingering connection: further input is dropped. */
 static void conn_sink(brg_conn *bc)
 {
     char sink[4096];
@@ -266,7 +266,7 @@ void conn_fill(brg_conn *bc)
     if (!bc->rd_ready || bc->state == CONN_WRITE || bc->state == CONN_WORKER)
         return;
     if ((bc->state == CONN_BODY || bc->state == CONN_WAIT) && conn_in_size(bc) >= LOOP_BODY_BYTES)
-        return; /* what is here first; the rest is read in the next turn */
+        return; /* answer the received bytes first; the rest is read in the next turn */
     bc->rd_ready = 0;
     if (bc->state == CONN_LINGER) {
         conn_sink(bc);

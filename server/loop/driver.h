@@ -4,8 +4,8 @@
 
 /**
  * @file driver.h
- * The two seams above the event loop: the protocol that drives a connection, and what else lives on
- * a loop. The loop knows neither; who starts it hands them in (loops_config).
+ * The two seams above the event loop: the protocol that drives a connection, and the
+ * services of a loop. The loop knows neither; its creator hands them in (loops_config).
  */
 #include "conn.h"
 
@@ -58,13 +58,13 @@ void conn_protocol_set(conn_protocol_number number, const conn_protocol *protoco
 /** The @a proposes of all protocols: where there are more such hooks, modules speak other ones. */
 int conn_protocols_propose(void);
 
-/** What is offered by a number, or NULL. Threads: any, while no configuration is read. */
+/** The protocol with that number, or NULL. Threads: any, while no configuration is read. */
 const conn_protocol *conn_protocol_of(unsigned number);
 
-/** What is offered by that name, or NULL. Threads: as above. */
+/** The protocol with that name, or NULL. Threads: as above. */
 const conn_protocol *conn_protocol_named(const char *name, size_t len);
 
-/** What lives on a loop beside its connections. */
+/** Services that a loop has beside its connections. */
 typedef struct loop_services {
     const struct conn_driver *driver; /**< of new connections */
     /** bc was accepted: find the virtual hosts that its address leads to (bc->chain, bc->base). */
@@ -74,9 +74,10 @@ typedef struct loop_services {
     void (*end)(brg_loop *loop);
     /** Learn of every change to watched files made until now: once per turn, before it answers. */
     void (*refresh)(brg_loop *loop);
-    /** Give back what the calling thread keeps for connections to come. */
+    /** Free the calling thread's reserve for new connections. */
     void (*thread_trim)(void);
-    /** Once a second: set figures (loop->figures) of what the loop does not know. NULL: there are none. */
+    /** Once a second: set the figures (loop->figures) that the loop itself cannot know. NULL: there
+     * are none. */
     void (*figures)(brg_loop *loop);
 } loop_services;
 
@@ -88,15 +89,17 @@ typedef struct loop_layer {
     /** A loop is made; all its connections are closed. */
     void (*begin)(brg_loop *loop);
     void (*end)(brg_loop *loop);
-    /** The calling thread, a loop's or a worker, ends: what it has of the loops' is given back, before end() takes them. */
+    /** The calling thread, a loop's or a worker, ends: it returns everything that belongs to loops,
+     * before end() frees that. */
     void (*thread_end)(void);
 } loop_layer;
 
-/** Who takes datagrams that come to the addresses of listeners. */
+/** The receiver of datagrams that come to the addresses of listeners. */
 typedef struct loop_datagrams {
     /** 1 if a listener has a UDP socket beside its own. Threads: main, of the supervisor */
     int (*wanted)(const server_rec *s, const struct ap_listen_rec *rec);
-    /** What connection ids are led to their sockets by: the same for all generations. Threads: as above */
+    /** The key by which connection ids lead to their sockets: the same for all generations.
+     * Threads: as above */
     uint32_t (*route_key)(void);
     /** A loop is made, and @a l has a socket. @return 0; -1: logged. Threads: main */
     int (*begin)(brg_loop *loop, brg_listener *l);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Bytes of files for output: from a window, or read into the thread's buffer. */
 #include "file_output.h"
 #include "file_cached.h"
 #include "thread_self.h"

@@ -29,8 +29,8 @@ ssize_t file_output_read(int fd, void *buf, size_t len, off_t off, file_wait wai
 /**
  * Bytes from @a off on for a vector: w->data, w->len of at most @a len. They are a window's if @a way is
  * FILE_BY_WINDOW and one can be had, else in the thread's buffer, with w->mapped 0; file_window_close() fits both.
- * @return 0, with w->len 0 at the end of the file; -1 with errno: EAGAIN if the disk would have to be asked, or ENOMEM, or
- * what the file system says
+ * @return 0, with w->len 0 at the end of the file; -1 with errno: EAGAIN if the disk would have to
+ * be asked, ENOMEM, or the file system's error
  */
 int file_output_open(file_window *w, int fd, off_t off, size_t len, file_way way, file_wait wait);
 
@@ -46,7 +46,8 @@ int file_output_open_kept(file_window *w, file_kept *kept, int fd, off_t off, si
  */
 ssize_t file_output_sendfile(brg_conn *bc, int sock, int fd, off_t off, size_t len, file_wait wait);
 
-/** Read what a loop is to send next, so that it is in memory. Threads: a worker. Blocking: on the disk. */
+/** Read the bytes that a loop sends next, so that they are in memory. Threads: a worker. Blocking:
+ * on the disk. */
 void file_output_warm(int fd, off_t off, off_t len);
 
 #endif

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Mappings of files for one write at a time. */
 #include "file_window.h"
 #include "brigade/assert.h"
 #include <errno.h>

@@ -18,14 +18,15 @@ typedef enum file_way { FILE_BY_SENDFILE, FILE_BY_WINDOW, FILE_BY_READS } file_w
 /** FileWindowSize: at once; a socket seldom takes more. */
 #define FILE_WINDOW_BYTES (8 * 1024 * 1024)
 
-/** FileWindowLeast: of what is shorter no window pays: its pages have to be mapped, which costs more than to copy them
- * (brigade --calibrate-delivery). */
+/** FileWindowLeast: below this size a window costs more than a copy, since its pages have to be
+ * mapped (brigade --calibrate-delivery). */
 #define FILE_WINDOW_LEAST (4 * 1024 * 1024)
 
-/** FileSendfileLeast: what is shorter is read behind the head of its response. */
+/** FileSendfileLeast: a shorter file is read behind the head of its response. */
 #define FILE_SENDFILE_LEAST (16 * 1024 + 1)
 
-/** What the configuration says of these. Written by the main thread while it reads a configuration; read by any. */
+/** The configured values of these. Written by the main thread while it reads a configuration; read
+ * by any. */
 typedef struct file_limits {
     size_t window_bytes, window_least, sendfile_least;
 } file_limits;
@@ -36,7 +37,7 @@ extern file_limits file_limits_now;
 void file_limits_reset(void);
 
 /**
- * All of a file that stays open, mapped when it is first sent from a window: what is sent again needs no mapping anew.
+ * An open file as a whole, mapped when it is first sent from a window: later answers map nothing.
  * For one thread at a time.
  */
 typedef struct file_kept {
@@ -52,7 +53,8 @@ typedef struct file_kept {
 int file_kept_open(file_kept *k, int fd);
 void file_kept_close(file_kept *k);
 
-/** 1 if the file still has @a end bytes: what a socket did not take of them was too much for the socket. Blocking: no. */
+/** 1 if the file still has @a end bytes: a short write was then the socket's doing. Blocking: no.
+ */
 int file_reaches(int fd, off_t end);
 
 typedef struct file_window {

@@ -4,12 +4,12 @@
 
 /**
  * @file gather.h
- * Output of stored answers: heads are written into a scratch area, bodies are referenced, and all
- * answers to pipelined requests leave in one writev. What the socket does not take is kept with the
- * connection as a conn_pending.
+ * Output of stored answers: heads are written into a scratch area, bodies are
+ * referenced, and all answers to pipelined requests leave in one writev. The rest that the socket
+ * does not take is kept with the connection as a conn_pending.
  *
- * A loop sends of files what the page cache holds. Where that ends, bc->cold is set and the rest
- * waits: a worker calls pending_read_disk().
+ * A loop sends from files only bytes that the page cache holds. Where that ends, bc->cold is set
+ * and the rest waits: a worker calls pending_read_disk().
  *
  * Threads: the owning loop only, but for pending_read_disk().
  */
@@ -46,8 +46,8 @@ static inline char *gather_head(gather *g)
 /** The head of @a len bytes at gather_head() is complete. */
 void gather_add_head(gather *g, size_t len);
 
-#define GATHER_COPY_MOST \
-    6144 /**< the longest body for which a copy costs less than a vector of its own */
+/** the longest body for which a copy costs less than a vector of its own */
+#define GATHER_COPY_MOST 6144
 
 /** 1 if a body of @a len bytes would leave in one piece with its head, the only one so far. */
 static inline int gather_fits_behind(const gather *g, size_t len)
@@ -62,11 +62,12 @@ void gather_add_behind(gather *g, const char *data, size_t len);
 /** Body bytes that stay valid as long as @a owner is held. Takes a reference. */
 void gather_add_body(gather *g, const char *data, size_t len, shared_ref *owner);
 
-/** Body bytes that are the caller's until the next gather_flush(): what the socket does not take then is copied. */
+/** Body bytes that are the caller's until the next gather_flush(), which copies those that the
+ * socket does not take. */
 void gather_add_lent(gather *g, const char *data, size_t len);
 
 /**
- * Write all. What the socket does not take becomes bc->pending.
+ * Write all. Bytes that the socket does not take become bc->pending.
  * @param more  a file follows at once: hold a part-filled segment back
  */
 void gather_flush(gather *g, brg_conn *bc, int more);
@@ -81,9 +82,9 @@ void gather_send_file(brg_conn *bc, shared_ref *owner, file_kept *kept, int fd, 
                       apr_off_t len, file_way way);
 
 /**
- * Send what is gathered and @a len bytes of the owner's piece of memory from @a off, the latter by sendfile(). What the
- * socket does not take becomes bc->pending; what sendfile() does not send is added as by gather_add_body(). For
- * connections without a layer over the socket.
+ * Send the gathered bytes, then @a len bytes of the owner's piece of memory from @a off by
+ * sendfile(). Gathered bytes that the socket does not take become bc->pending; the rest of the
+ * piece is added as by gather_add_body(). For connections without a layer over the socket.
  */
 void gather_send_piece(gather *g, brg_conn *bc, const memory_piece *piece, apr_off_t off,
                        size_t len, shared_ref *owner);
@@ -101,7 +102,7 @@ static inline apr_status_t pending_flush(brg_conn *bc)
 }
 
 /**
- * Read what pending_flush() is to send next, so that it is in memory.
+ * Read the bytes that pending_flush() sends next, so that they are in memory.
  * Threads: a worker that owns the connection. Blocking: on the disk.
  */
 void pending_read_disk(const brg_conn *bc);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* New connections of a loop. */
 #include "loop.h"
 #include "driver.h"
 #include "scores.h"
@@ -14,21 +15,20 @@
 
 APLOG_USE_MODULE(core);
 
-#define ACCEPT_BATCH \
-    32 /* connections per listener and turn, so that those that are open are not starved */
+#define ACCEPT_BATCH 32 /* connections per listener and turn, so that open ones are not starved */
 
 #define ACCEPT_LAST_BATCH 4096 /* the same for a process that ends */
 #define ACCEPT_IN_VAIN 1024    /* clients that gave up, in a row */
 
 static void accept_failed(brg_loop *loop, int error);
 
-/* @return 0, or the last errno; what is as wanted already is not an error */
+/* @return 0, or the last errno; a listener that is already in that state is no error */
 static int listeners_poll(brg_loop *loop, int on)
 {
     int error = 0;
 
     for (struct loop_listener *d = loop->doors; d->listener; d++) {
-        /* A socket that is shared wakes one of those that poll it. */
+        /* A shared socket wakes one of its pollers. */
         uint32_t exclusive = loop->prefork || d->listener->shared ? EPOLLEXCLUSIVE : 0;
         int rc = on ? loop_io_add(loop, &d->io, d->listener->fd, EPOLLIN | exclusive)
                     : loop_io_remove(loop, &d->io, d->listener->fd);
@@ -185,8 +185,8 @@ static int accept_is_fatal(int error)
 }
 
 /* A thread that is alone takes one connection at a time: another would have to wait for whatever a
- * module does with the first. One that only waits to be closed is no hindrance, and one that may
- * bring another request is not while there is no free process anyway. */
+ * module does with the first. A connection that waits to be closed is no hindrance, and an idle one
+ * is not while there is no free process anyway. */
 int loop_is_full(const brg_loop *loop)
 {
     unsigned n = loop->conns_n;
@@ -238,8 +238,9 @@ void loop_accept(struct loop_io *io, uint32_t events)
 {
     struct loop_listener *d = loop_io_of(io, struct loop_listener, io);
     const uint64_t turn = loop_score_get(&d->loop->score->turns);
-    /* One that comes alone is alone as a rule: whether another waits would be asked in vain, and the poll set tells of it. Not
-     * where others poll the same socket: the kernel has woken this loop alone, which must see at once that it is full. */
+    /* A lone connection usually has no other behind it: a second accept() would be in vain, and the
+     * poll set tells of more. Not where others poll the same socket: the kernel has woken this loop
+     * alone, which must see at once that it is full. */
     const int is_shared = d->loop->prefork || d->listener->shared;
     const int most = is_shared || turn - d->turn <= 1 ? ACCEPT_BATCH : 1;
     int more = 1;
@@ -250,7 +251,7 @@ void loop_accept(struct loop_io *io, uint32_t events)
         more = accept_one(d->loop, d->listener);
 }
 
-/* If no other process has the socket, what waits in its queue would be lost with it. */
+/* If no other process has the socket, the connections in its queue would be lost with it. */
 int loop_accept_last(brg_loop *loop)
 {
     int open = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a loop keeps of its connections: their sockets in the poll set, input buffers, and the objects of those that
- * are closed.
+/* The connections of a loop: their sockets in the poll set, input buffers, and the objects of
+ * closed ones.
  *
  * An object whose connection was closed stays as it is until the end of the turn (loop->closed), since it may be on
  * a list of the turn still; then it is kept for connections to come (loop->spare), or freed. */
@@ -35,7 +35,7 @@ void loop_conn_ready(struct loop_io *io, uint32_t events)
             conn_fill(bc);
         else if (events & (EPOLLHUP | EPOLLERR))
             bc->failed = 1;
-        /* The end stands behind what was read, and no further event tells of it. */
+        /* The end of input stands behind the read bytes, and no further event tells of it. */
         if (events & EPOLLRDHUP && !bc->read_eof)
             bc->rd_ready = 1;
     }

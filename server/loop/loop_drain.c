@@ -3,7 +3,7 @@
 #include "loop_drain.h"
 #include "loop.h"
 
-#define DRAIN_AGAIN_MS 5 /* until what comes from a disk is looked for again */
+#define DRAIN_AGAIN_MS 5 /* until the disk is asked again */
 
 void loop_drain_post(struct conn_drain *d)
 {
@@ -69,7 +69,7 @@ void loop_take_drains(brg_loop *loop)
     for (d = atomic_exchange_explicit(&loop->drains_posted, NULL, memory_order_acquire); d;
          d = next) {
         next = d->posted_next;
-        atomic_store(&d->posted, 0); /* before run() looks what there is */
+        atomic_store(&d->posted, 0); /* before run() looks for output */
         BRG_ASSERT(d->bc->loop == loop && d->bc->fd >= 0);
         if (!d->prev)
             drain_begin(loop, d);

@@ -6,11 +6,11 @@
  * @file loop_drain.h
  * Output that a loop sends while a worker still produces it.
  *
- * A connection in CONN_WORKER is the worker's. The one thing that the loop does for it is to send what
- * the worker left in a conn_drain: bytes that need neither buckets nor the request (core_spool.c). The
- * worker appends, the loop removes; what they share is atomic.
+ * A connection in CONN_WORKER is the worker's. The loop only sends the output that the worker left
+ * in a conn_drain: bytes that need neither buckets nor the request (core_spool.c). The worker
+ * appends, the loop removes; their shared fields are atomic.
  *
- *   state    what moves it on                                   loop's list  who sends
+ *   state    moved on by                                        loop's list  sender   
  *   -------  -------------------------------------------------  -----------  ---------------------------
  *   idle     the worker: loop_drain_post()                      no           nobody: there is nothing
  *   posted   the loop's next turn                               no           the loop, soon
@@ -24,15 +24,15 @@
 struct conn_drain {
     brg_conn *bc;
     /**
-     * Send what there is, without waiting. Threads: the loop.
+     * Send the waiting bytes, without blocking. Threads: the loop.
      * @return APR_SUCCESS: nothing is left; APR_EAGAIN: the socket is full; APR_INCOMPLETE: to be
      * called again soon, whatever the socket says; else the connection is lost
      */
     apr_status_t (*run)(struct conn_drain *d);
     /** The client took nothing for timeout_us. Threads: the loop. */
     void (*expired)(struct conn_drain *d);
-    apr_interval_time_t
-        timeout_us;      /**< negative: none. Set before it is posted for the first time */
+    /** negative: none. Set before it is posted for the first time */
+    apr_interval_time_t timeout_us;
     apr_time_t progress; /**< loop->monotonic when bytes left; run() keeps it */
 
     _Atomic int posted; /**< on loop->drains_posted */

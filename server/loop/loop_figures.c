@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a loop tells of itself (brigade/figures.h): how long its turns take, and once a second what its workers do. */
+/* Figures of a loop (brigade/figures.h): length of its turns, and once a second the work of its
+ * workers. */
 #include "loop.h"
 #include "driver.h"
 #include "clock.h"
@@ -10,8 +11,8 @@ _Static_assert(BRG_FIGURE_LOCK_BACKENDS - BRG_FIGURE_LOCK_WORKERS + 1 == LOCKS_N
 
 #define LONGEST_US apr_time_from_sec(60)
 
-/* Turns that answered from memory alone are much the same, and a look at the clock costs what some of them do: one stands
- * for several. */
+/* Turns that answered from memory alone are much alike, and reading the clock costs as much as some
+ * of them: one stands for several. */
 void loop_figures_turn(brg_loop *loop)
 {
     brg_histogram *took = loop->figures->own.took;

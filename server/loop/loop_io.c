@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Descriptors in a loop's poll set. */
 #include "loop_io.h"
 #include "loop.h"
 #include "brigade/assert.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The end of a connection whose client may send still (RFC 9112, section 9.6). A socket that is closed with bytes that nobody has
- * read, or that come later, answers with a reset, which may take from the client what it was told last. So our side is shut, and what
- * comes is dropped until the client closes, is silent, or time is over. */
+/* The end of a connection whose client may send still (RFC 9112, section 9.6). A socket that is
+ * closed with unread bytes, or gets bytes later, answers with a reset, which may take the last
+ * response from the client. So our side is shut, and input is dropped until the client closes, is
+ * silent, or time is over. */
 #include "driver.h"
 #include "loop.h"
 #include "transport.h"

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pages that take long: while one is made on a loop, all other connections of the loop wait. What takes long there is
- * remembered, so that workers make it the next time, where it takes time from nobody but those that want the same; and
- * forgotten when a worker found it to be quick.
+/* Pages that take long: while one is made on a loop, all other connections of the loop wait. The
+ * table remembers such pages, so that workers make them the next time and delay only requests for
+ * the same page; it forgets a page that a worker found quick.
  *
- * A page that may come to the response cache is made on the loop some times more, since only what is made there comes
- * there. If it did not, workers make it for a while. Of any other one run is not enough: it may have waited for a processor.
+ * A page that the response cache may store is made on the loop some times more, since only there it
+ * can be stored. If it did not, workers make it for a while. Of any other one run is not enough: it
+ * may have waited for a processor.
  *
  * The table has a place for each page by its hash, and the last one has it. A page that lost its place is made once
  * more on the loop. */

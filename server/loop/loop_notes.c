@@ -54,7 +54,7 @@ void loop_take_notes(brg_loop *loop)
     for (; note; note = next) {
         BRG_ASSERT(atomic_load(&note->posted)); /* it is on one list, once */
         next = note->next;
-        atomic_store(&note->posted, 0); /* before it looks what there is */
+        atomic_store(&note->posted, 0); /* before run() looks for work */
         note->run(note);
     }
 }

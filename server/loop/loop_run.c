@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which connections a turn drives, and in what order.
+/* The order in which a turn drives its connections.
  *
  * A request that goes the full way runs more code than the processor's instruction cache holds, and by its end the code
  * of its beginning is gone. So the steps of a turn's requests are run together: the phases of up to LOOP_COHORT of them,
- * then their handlers (Larus and Parkes, Using Cohort Scheduling to Enhance Server Performance, USENIX 2002). */
+ * then their handlers (Larus and Parkes, Using Cohort Scheduling to Enhance Server Performance, USENIX 2002).
+ */
 #include "loop.h"
 #include "crash.h"
 #include "thread_self.h"

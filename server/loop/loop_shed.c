@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Room for new connections where there is none: of those whose clients ask for nothing, the ones that have said nothing for
- * the longest are closed, and those that only wait until the client closes wait no longer. Else such clients would keep others
- * out until KeepAliveTimeout or RequestReadTimeout is over. */
+/* Room for new connections on a full loop: of the connections without a request, those that were
+ * silent for the longest are closed, and those that only wait until the client closes wait no
+ * longer. Else such clients would keep others out until KeepAliveTimeout or RequestReadTimeout is
+ * over. */
 #include "loop.h"
 #include "driver.h"
 #include <poll.h>
@@ -56,7 +57,7 @@ static shed_span shed_measure(const brg_loop *loop)
     return span;
 }
 
-/* The last bin of those that hold the first @a most. */
+/* The last of the bins that hold the first @a most. */
 static int shed_last_bin(const brg_loop *loop, const shed_span *span, unsigned most)
 {
     unsigned n[SHED_BINS], sum = 0;

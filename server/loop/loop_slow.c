@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Turns of a loop that take too long: every connection of the loop waits meanwhile, so the error log
- * says what was served. Something on the loop waited that should be a worker's, or costs too much. */
+/* Turns of a loop that take too long: every connection of the loop waits meanwhile, so the error
+ * log names the served request. Something on the loop waited that should be a worker's, or costs
+ * too much. */
 #include "loop.h"
 #include "clock.h"
 #include "thread_self.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * After a peak: what connections needed goes back to the operating system.
+ * After a peak: memory of its connections goes back to the operating system.
  *
  * Once a second a loop compares its open connections with the most that it had since it last did
  * so. When three quarters of a peak are gone, it lets go of everything that it keeps for the next

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Pieces of a file in memory, for sendfile(). */
 #include "memory_file.h"
 #include "nameless_file.h"
 #include "brigade/assert.h"

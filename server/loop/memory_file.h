@@ -7,9 +7,9 @@
  * Memory that the kernel can send without a copy: pieces of a file without a name (memfd_create(2)), which are
  * mapped. sendfile(2) puts their pages themselves into the socket.
  *
- * What a socket still refers to must not change. So nothing is written to a piece once it may have been sent,
- * and no place in the file is used twice: a piece that is given back is cut out of the file, its pages live on
- * for as long as a socket has them.
+ * A page that a socket still refers to must not change. So nothing is written to a piece once it
+ * may have been sent, and no place in the file is used twice: a piece that is given back is cut out
+ * of the file, its pages live on for as long as a socket has them.
  *
  * Threads: the loop that created it.
  */
@@ -41,7 +41,7 @@ void memory_file_release(memory_file *f);
 /** @return 0; -1: no memory, a limit of the process (RLIMIT_FSIZE), or MEMORY_PIECES_MOST are there */
 int memory_piece_take(memory_file *f, size_t len, memory_piece *out);
 
-/** Bytes that a socket was not given yet are gone. A piece that is none is left alone. */
+/** Bytes that a socket was not given yet are gone. An empty piece is left alone. */
 void memory_piece_give(memory_piece *p);
 
 /** The descriptor of its file, for sendfile(). */

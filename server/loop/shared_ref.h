@@ -4,7 +4,8 @@
 
 /**
  * @file shared_ref.h
- * A count of references, embedded in what several answers of one loop may be sending at a time.
+ * A count of references, embedded in an object that several answers of one loop
+ * may be sending at a time.
  * Threads: the loop that it belongs to; the count is not atomic.
  */
 #include "apr.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The calling thread: its role, its clock, its buffer, its processors. */
 #include "program_thread.h"
 #include "thread_self.h"
 #include "clock.h"
@@ -12,8 +13,8 @@
 PROGRAM_THREAD_LOCAL brg_loop *loop_of_thread;
 static PROGRAM_THREAD_LOCAL int self_index = -1;
 static PROGRAM_THREAD_LOCAL apr_time_t self_read;
-static PROGRAM_THREAD_LOCAL cpu_set_t
-    *self_unbound; /* what the thread could run on; NULL: it still may */
+/* the thread's processors before it was bound; NULL: never bound */
+static PROGRAM_THREAD_LOCAL cpu_set_t *self_unbound;
 
 APR_HOOK_STRUCT(APR_HOOK_LINK(turn_end))
 
@@ -98,7 +99,7 @@ int thread_bind(int processor)
     return rc;
 }
 
-/* A thread inherits the processors of the one that starts it. */
+/* A thread inherits the processors of its creator. */
 struct thread_unbound {
     void *(*fn)(void *);
     void *baton;

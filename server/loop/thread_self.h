@@ -4,8 +4,7 @@
 
 /**
  * @file thread_self.h
- * What the calling thread is: an event loop, a worker, or neither.
- */
+ * The role of the calling thread: event loop, worker, or neither. */
 #include "conn.h"
 #include <pthread.h>
 #include <signal.h>
@@ -17,10 +16,10 @@ void thread_self_set(brg_loop *loop, int index);
 /** Called at the end of a loop or worker. */
 void thread_self_end(void);
 
-/** Read clock_monotonic(), and keep what it said for thread_self_read_take(). */
+/** Read clock_monotonic(), and keep the result for thread_self_read_take(). */
 apr_time_t thread_self_read(void);
 
-/** What thread_self_read() said last. @return 0: nothing since the last call */
+/** The last result of thread_self_read(). @return 0: nothing since the last call */
 apr_time_t thread_self_read_take(void);
 
 /** The calling thread runs on that processor alone from here on; threads that it starts run where it could. @return 0, or an errno */
@@ -31,9 +30,9 @@ int thread_start(void *(*fn)(void *), void *baton, size_t stack_bytes, pthread_t
 
 #define THREAD_BUFFER_BYTES (64 * 1024)
 
-/** A buffer of that size of the calling thread's, for what is between a read and the write that follows
- * at once. Allocated when it is first asked for: as a thread-local array every thread would have it,
- * those of modules too. NULL when memory ran out. */
+/** A buffer of that size of the calling thread's, for bytes between a read and the write that
+ * follows at once. Allocated when it is first asked for: as a thread-local array every thread would
+ * have it, those of modules too. NULL when memory ran out. */
 char *thread_buffer(void);
 
 /** Give it back, until it is asked for again; also done when the thread ends. */

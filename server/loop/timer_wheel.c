@@ -104,7 +104,8 @@ void wheel_expire(timer_wheel *w, apr_time_t now)
     }
 }
 
-/* The first tick from @a tick on whose slot has timers; one after @a last if there is none up to it. */
+/* The first tick from @a tick on whose slot has timers; a tick after @a last if no slot up to it
+ * has any. */
 static apr_time_t wheel_next_used(const timer_wheel *w, apr_time_t tick, apr_time_t last)
 {
     while (tick <= last) {

@@ -4,7 +4,7 @@
 
 /**
  * @file timer_wheel.h
- * Deadlines of one event loop. Setting a later deadline, which is what every request on a
+ * Deadlines of one event loop. Setting a later deadline, as every request on a
  * keep-alive connection does, writes one field: the timer stays in its slot, and is moved on when
  * that slot comes up. Whoever waits on a loop embeds a loop_timer: connections, and all else.
  *

@@ -3,12 +3,12 @@
  * Processes share the number of worker threads. Each has its part (worker_bounds.own), of which it keeps some (kept) and
  * lends the rest: a process that runs out of its part starts threads as long as there are no more than `all` together.
  *
- *   who                                     does
+ *   process                                 does
  *   --------------------------------------  -----------------------------------------------------------------------
  *   wants a thread, others have the rest    tells so, and asks again after WORKER_LEND_MS
- *   has more than its part                  gives back after the next request what a process below its part wants
+ *   has more than its part                  gives back, after the next request, threads that another lacks
  *   has threads without work                ends them within a second if any process wants some
- *   dies                                    its entry is cleared when it is reaped, with what it had borrowed
+ *   dies                                    its entry is cleared when it is reaped, borrowed threads, too
  *
  * Each process writes its own number, in the scoreboard, and adds up those of the others before it goes on with a thread
  * more: two that do so at once see each other, and neither goes on. Only a process that ran out of threads looks.
@@ -25,8 +25,8 @@ static loop_score *lend_told(const worker_share *share)
     return scoreboard_loop(share->slot, 0);
 }
 
-/* Threads of the other processes, with what they keep for themselves. @param wanted  the most that one of them wants.
- * Another process may have been taken over: no number of it goes beyond what there may be. */
+/* Threads of the other processes, with those that they keep for themselves. A process may have been
+ * taken over, so each of its numbers is capped. @param wanted  the most that another process wants */
 static int lend_others(const worker_share *share, int *wanted)
 {
     const worker_bounds *b = &share->bounds;
@@ -103,7 +103,7 @@ void worker_lend_give(worker_share *share)
 void worker_lend_wants(worker_share *share, int is_hungry)
 {
     if (!share->bounds.all || is_hungry)
-        return; /* told by worker_lend_take(), if there is none for it */
+        return; /* worker_lend_take() says so if there is no thread for it */
     lock_counted(&share->lock, LOCK_THREADS);
     if (!atomic_load(&share->hungry))
         loop_score_set(&lend_told(share)->workers_wanted, LEND_WANTS_NONE);

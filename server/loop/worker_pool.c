@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The queue of a loop: what comes in, what leaves it again, and whether a thread is there for it. */
+/* The queue of a loop: connections that come in, their way out, and whether a thread is there for
+ * them. */
 #include "worker_pool_private.h"
 #include "counted_lock.h"
 #include "loop.h"
@@ -19,7 +20,8 @@
 
 APLOG_USE_MODULE(core);
 
-/* More threads that compute than processors would only take turns, and one that computes is none for what may wait. */
+/* More computing threads than processors would only take turns, and a computing thread cannot take
+ * a connection that waits. */
 static int worker_longs_most(const worker_share *share)
 {
     const int most = share->bounds.own > 1 ? share->bounds.own - 1 : 1;
@@ -62,7 +64,8 @@ static void worker_was_fed(worker_pool *wp)
 
 /* ---- clients that left ---- */
 
-/* With the lock held: which of those that wait for long have left, as p->revents. */
+/* With the lock held: poll the connections that wait for long; clients that left are told in
+ * p->revents. */
 static int worker_poll_all(worker_pool *wp, struct pollfd *p, apr_time_t now)
 {
     const nfds_t n = worker_queue_polls(&wp->any, p, now);
@@ -75,7 +78,7 @@ struct worker_asked {
     apr_time_t now;
 };
 
-/* One that takes long could have run on the loop, which has no deadline. */
+/* A request that takes long could have run on the loop, which has no deadline. */
 static conn_refusal worker_refusal(const brg_conn *bc, short events, void *baton)
 {
     const struct worker_asked *a = baton;
@@ -174,7 +177,8 @@ void worker_unlock(worker_pool *wp)
         pthread_cond_signal(&wp->work);
 }
 
-/* With the lock held. What the threads that are free, or may be started, take at once does not count as waiting. */
+/* With the lock held. Connections for which a thread is free, or may be started, do not count as
+ * waiting. */
 static int worker_is_full(const worker_pool *wp, const brg_conn *bc)
 {
     const int more = worker_room(wp->share);
@@ -185,15 +189,15 @@ static int worker_is_full(const worker_pool *wp, const brg_conn *bc)
            !bc->must_run;
 }
 
-/* With the lock held. 1: a thread is to be there for what comes now. */
+/* With the lock held. 1: a new connection needs a thread. */
 static int worker_is_needed(const worker_pool *wp, const brg_conn *bc)
 {
     if (bc->takes_long && wp->longs_n + wp->longs.waiting >= wp->longs_most)
-        return 0; /* the next of those that run takes it */
+        return 0; /* the next thread that gets free takes it */
     return wp->share->bounds.most && !worker_is_free(wp);
 }
 
-/* The loop has a connection that no thread is there for. Other pools may have one that is idle. */
+/* The loop has a connection that no thread is there for. Other pools may have an idle thread. */
 static void worker_went_hungry(worker_pool *wp)
 {
     const worker_share *share = wp->share;

@@ -11,7 +11,7 @@
  *
  * Hand-over of a connection (in bc->state CONN_WORKER throughout):
  *
- *   step        what moves it on                    owner    holds
+ *   step        moved on by                         owner    holds
  *   ----------  ----------------------------------  -------  --------------------------------------------
  *   submitted   the loop: worker_pool_submit()      pool     not in the wheel, on no list of the loop
  *   queued      a thread is free                    pool     linked by bc->next, oldest first
@@ -20,22 +20,22 @@
  *   returned    the worker: loop_return()           loop     on loop->returned until the loop's next turn
  *   taken back  the loop: the driver's run()        loop     bc->state becomes another one
  *
- * The pool's lock, or the seat of a thread that waits without it, and the release / acquire pair of loop->returned order
- * what each side wrote.
+ * The pool's lock, or the seat of a thread that waits without it, and the release / acquire pair of
+ * loop->returned order the writes of both sides.
  */
 #include "conn.h"
 
 typedef struct worker_pool worker_pool;
 
-/** What the pools of a process have in common. */
+/** The shared state of a process's pools. */
 typedef struct worker_share worker_share;
 
-/** How many threads there may be. Processes of a generation lend each other what they do not need. */
+/** How many threads there may be. Processes of a generation lend each other spare threads. */
 typedef struct worker_bounds {
-    int most; /**< of this process; 0 = none, the loop itself takes what waits */
-    int own;  /**< its part: what it gets back when it needs it; with all = 0 it is most */
-    int kept; /**< of its part: what it does not lend */
-    int all;  /**< of all processes together; 0 = there is none that lends or borrows */
+    int most; /**< of this process; 0 = none, the loop itself does the work */
+    int own;  /**< its part: the threads that it gets back on demand; with all = 0 it is most */
+    int kept; /**< of its part: threads that it does not lend */
+    int all;  /**< of all processes together; 0 = no lending */
 } worker_bounds;
 
 /**
@@ -59,16 +59,16 @@ void worker_pool_bound(worker_pool *wp, int waiting_most, apr_interval_time_t wa
 /**
  * Queue bc, with bc->queued_at set; its driver's work() runs for it on a worker, which then owns it.
  * Threads: the loop.
- * @return 0; WORKER_POOL_FULL: as many wait as may, and bc is not one that must run; -1: there is no
- * thread and none can be started. bc is the loop's as before unless 0 is returned.
+ * @return 0; WORKER_POOL_FULL: the queue is full, and bc need not run; -1: there is no thread and
+ * none can be started. bc is the loop's as before unless 0 is returned.
  */
 int worker_pool_submit(worker_pool *wp, brg_conn *bc);
 
 #define WORKER_POOL_FULL 1
 
 /**
- * Take out of the queue what waited too long, and those that waited for a while and whose clients
- * left: bc->refused says why. Costs one poll() call if anything waits. Threads: the loop.
+ * Take out of the queue the connections that waited too long, or whose clients left after a while:
+ * bc->refused says why. Costs one poll() call if anything waits. Threads: the loop.
  * @return them, linked by next; the loop owns them again. NULL: none
  */
 brg_conn *worker_pool_refuse(worker_pool *wp, apr_time_t now);
@@ -80,7 +80,7 @@ int worker_pool_is_busy(worker_pool *wp);
  * thread. */
 int worker_pool_is_short(const worker_pool *wp);
 
-/** With limit 0: what waits longest, for the calling loop to do; or NULL. */
+/** With limit 0: the oldest waiting connection, for the calling loop to run; or NULL. */
 brg_conn *worker_pool_take(worker_pool *wp);
 
 /** loop->wants_worker: in so many milliseconds, start a thread if it is time for it and something waits still. Threads: the loop's own. */
@@ -93,8 +93,8 @@ void worker_pool_stop(worker_pool *wp);
 int worker_pool_ended(worker_pool *wp);
 
 /**
- * To be called once a second: what a worker has used the processor for in one request for long is told, with the place where
- * it is (worker_watch.c).
+ * To be called once a second: report workers that have used the processor for one request for long,
+ * with their place in the code (worker_watch.c).
  * @param limit  seconds of it; 0: none
  * @return 1: a worker has just passed @a limit
  * Threads: one, not a worker; the pools live.

@@ -7,10 +7,11 @@
  * Between worker_pool.c (the queue of a loop), worker_thread.c (its threads) and worker_share.c (the number of threads, which pools
  * share).
  *
- * Threads belong to pools, their number to the process. While it is not reached a pool starts what it needs, and looks at
- * no other one. Once it is, a pool with a connection that no thread of its own comes for is hungry, and a thread that has
- * nothing to do, or is done with a request, goes to the hungry pool whose first connection waits the longest: a loop
- * cannot starve beside another one that has all the threads.
+ * Threads belong to pools, their number to the process. Below that number a pool starts the threads
+ * that it needs, and looks at no other pool. At the number, a pool with a connection that no thread
+ * of its own comes for is hungry, and a thread without work, or at the end of a request, goes to
+ * the hungry pool whose first connection waits the longest: a loop cannot starve beside another
+ * that has all the threads.
  *
  * Processes share a number, too: worker_lend.c.
  *
@@ -28,14 +29,15 @@
 
 /** Of a thread. */
 typedef struct worker_seat {
-    _Alignas(64) _Atomic uint32_t word; /* what it waits for: 1 = it was called */
-    brg_conn *given;         /* with that: what it is to run; NULL: it is to look with the lock */
+    _Alignas(64) _Atomic uint32_t word; /* the futex: 1 = it was called */
+    brg_conn *given;                    /* with that: its connection; NULL: look with the lock */
     _Atomic uint32_t jobs;   /* begun and ended; odd: one is under way. For worker_watch.c */
-    _Atomic uint32_t thread; /* gettid() of who has the index */
+    _Atomic uint32_t thread; /* gettid() of the thread with that index */
 } worker_seat;
 
 struct worker_share {
-    pthread_mutex_t lock;      /* guards the next four, and what is told of them (worker_lend.c) */
+    /* guards the next four, and their copies for other processes (worker_lend.c) */
+    pthread_mutex_t lock;
     int leaving;               /* threads that end since another process wants them */
     atomic_int alive;          /* threads; read without the lock as a hint */
     unsigned char *index_used; /* [limit] which thread indices are taken */
@@ -66,18 +68,19 @@ struct worker_pool {
     int is_hungry;
     brg_beside *beside; /* taken, and no thread has begun it: as many threads as these are idle */
     int beside_waiting;
-    int beside_n; /* these, and those that run */
+    int beside_n; /* these, and running threads */
     int waiting_most;
     apr_interval_time_t wait_most_us; /* 0 = any */
     brg_loop *loop;
     /* Without the lock. */
-    _Atomic(worker_seat *) seated; /* who sits, or NULL */
+    _Atomic(worker_seat *) seated; /* the sitting thread's seat, or NULL */
     atomic_int running;
     atomic_int waking; /* a thread was woken that has not looked for work yet */
-    atomic_int left;   /* worker_note_left(): what waits for a thread, and that all are to end */
+    /* worker_note_left(): connections that wait for a thread, and the order to end */
+    atomic_int left;
 };
 
-/* With the lock held: how many of those that wait a thread could take. */
+/* With the lock held: the number of waiting connections that a thread could take. */
 static inline int worker_takeable(const worker_pool *wp)
 {
     const int room = wp->longs_most - wp->longs_n;
@@ -91,7 +94,7 @@ static inline int worker_is_free(const worker_pool *wp)
     return wp->idle > worker_takeable(wp) + wp->beside_waiting;
 }
 
-/* With the lock held, after what waits has changed: for those who look without it. */
+/* With the lock held, after the queue has changed: for readers without the lock. */
 static inline void worker_note_left(worker_pool *wp)
 {
     atomic_store(&wp->left,
@@ -116,7 +119,7 @@ int worker_sit_down(worker_pool *wp, worker_seat *seat);
 
 /*
  * After that: it sits until it is called or a time by clock_monotonic(), and counts as running again.
- * @return what it is to run; NULL: it is to look with the lock
+ * @return the connection to run; NULL: look with the lock
  */
 brg_conn *worker_sit(worker_pool *wp, worker_seat *seat, apr_time_t until);
 
@@ -126,7 +129,7 @@ brg_conn *worker_sit(worker_pool *wp, worker_seat *seat, apr_time_t until);
 
 #define WORKER_LEND_MS 20 /* where others have the rest: between two attempts */
 
-/* How many threads more there may be, by what other processes have. A hint. */
+/* The number of threads that may still start, by the counts of other processes. A hint. */
 int worker_room(const worker_share *share);
 
 /* With the share's lock held: alive has gone up by one. @return 0: it has to go down again, other processes have the rest */
@@ -138,7 +141,7 @@ void worker_lend_give(worker_share *share);
 /* No pool is hungry any more, or one is. */
 void worker_lend_wants(worker_share *share, int is_hungry);
 
-/* The calling thread, which ran a request, is one that another process wants back: it ends. */
+/* The calling thread, which ran a request, belongs to a process that wants it back: it ends. */
 int worker_lend_back(worker_share *share);
 
 /* The calling thread has no work, and another process has: it ends. */
@@ -190,7 +193,7 @@ void worker_replace(const worker_share *share);
 /** The pool of the calling thread, or NULL. Written by worker_thread.c, and where it moves to another. */
 extern PROGRAM_THREAD_LOCAL worker_pool *worker_mine;
 
-/** With the lock held: what the next thread takes out of the queue, or NULL. */
+/** With the lock held: the next connection for a thread, or NULL. */
 brg_conn *worker_first(worker_pool *wp);
 
 /** With the lock held, which is given back; a thread that is idle is woken where there is work. */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Connections that wait for a worker, in order of their rounds. */
 #include "worker_queue.h"
 #include "transport.h"
 #include "brigade/assert.h"
@@ -72,8 +73,8 @@ brg_conn **worker_queue_refuse(worker_queue *q, const struct pollfd *p, brg_conn
 
 /* ---- clients that left ---- */
 
-/* A client that shut its side may still wait for the answer (RFC 9112 section 9.6 lets it), so only
- * one that had to wait for a worker is taken for gone. */
+/* A client that shut its side may still wait for the answer (RFC 9112 section 9.6 lets it), so a
+ * client counts as gone only after a wait for a worker. */
 static int worker_may_have_left(const brg_conn *bc, apr_time_t now)
 {
     return !bc->must_run && now - bc->queued_at >= WORKER_LEFT_US;

@@ -18,7 +18,7 @@
 typedef struct worker_queue {
     brg_conn *first, *last; /**< linked by next, sorted by brg_conn.round */
     int waiting;
-    uint64_t round; /**< of what was taken last */
+    uint64_t round; /**< of the connection that was taken last */
 } worker_queue;
 
 void worker_queue_add(worker_queue *q, brg_conn *bc);
@@ -26,7 +26,8 @@ void worker_queue_add(worker_queue *q, brg_conn *bc);
 /** Take the first one; NULL: it is empty. */
 brg_conn *worker_queue_take(worker_queue *q);
 
-/** What to ask poll() about those that wait, in order: only one that had to wait for long may have left. @return how many */
+/** Fill @a p for poll() with the waiting connections, in order: only after a long wait a client may
+ * have left. @return how many */
 nfds_t worker_queue_polls(const worker_queue *q, struct pollfd *p, apr_time_t now);
 
 /** 1: nobody waits for the answer on bc, which a worker took. */
@@ -34,7 +35,7 @@ int worker_client_left(const brg_conn *bc, apr_time_t now);
 
 /**
  * Take out all that @a why gives a reason to refuse, which becomes bc->refused, and append them to a list.
- * @param p          for each that waits what its descriptor tells, in order
+ * @param p          the events of each waiting connection, in order
  * @param list_tail  where the list ends
  * @return the list's end
  */

@@ -4,8 +4,9 @@
  * without it, from the loop or from whoever has other work. It may wait with a futex alone, since one thread sits and one
  * calls it.
  *
- * Who puts work into the queue looks at the seat afterwards, and who sits down looks at the queue afterwards: one of both
- * sees the other. Who takes a thread from the seat, which may be the thread itself, counts it as running.
+ * A thread that queues work looks at the seat afterwards, and a thread that sits down looks at the
+ * queue afterwards: one of both sees the other. The thread that empties the seat, which may be the
+ * sitting one itself, counts the latter as running.
  */
 #include "worker_pool_private.h"
 #include "brigade/assert.h"
@@ -17,7 +18,7 @@
 #include <unistd.h>
 
 #if defined(SYS_futex_time64) && LONG_MAX == INT_MAX
-#define SEAT_FUTEX SYS_futex_time64 /* what struct timespec of a 32-bit system is for */
+#define SEAT_FUTEX SYS_futex_time64 /* for the struct timespec of a 32-bit system */
 #else
 #define SEAT_FUTEX SYS_futex
 #endif

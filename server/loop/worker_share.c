@@ -54,7 +54,7 @@ int worker_reserve(worker_share *share)
     return slot;
 }
 
-/* How long after the last start, with what is known of requests of late. */
+/* The pause since the last start, by the duration of recent requests. */
 static apr_time_t share_pace(const worker_share *share)
 {
     const int computes = atomic_load_explicit(&share->computes, memory_order_relaxed);
@@ -134,7 +134,8 @@ int worker_call_others(const worker_pool *wp)
     return called;
 }
 
-/* With the lock held: since when the first of those waits that a thread could take; 0: there is none. */
+/* With the lock held: the time since when the first waiting connection could be taken; 0: none
+ * waits. */
 static apr_time_t worker_waits_since(const worker_pool *wp)
 {
     const brg_conn *any = wp->any.first,
@@ -189,7 +190,7 @@ static void worker_part(worker_pool *from)
     is_hungry = work > from->idle && work > from->idle + worker_rouse(from);
     if (is_hungry)
         worker_set_hungry(from, 1);
-    if (work && from->idle) /* what this thread was woken for, or what was left to it */
+    if (work && from->idle) /* the work for which this thread was woken, or that was left to it */
         pthread_cond_signal(&from->work);
     pthread_mutex_unlock(&from->lock);
     if (is_hungry)
@@ -212,7 +213,7 @@ worker_pool *worker_move(worker_pool **at)
     return *at;
 }
 
-/* Work came that saw this thread, which was about to end, among those that there may be. */
+/* Work came that counted on this thread, which was about to end. */
 void worker_replace(const worker_share *share)
 {
     for (worker_pool *wp = share->pools; wp; wp = wp->next_pool) {

@@ -60,7 +60,7 @@ static const char *auto_find(const ap_directive_t *d, const char *name)
     return args;
 }
 
-/* Without scheme and port. NULL: there is none */
+/* Without scheme and port. NULL: no host */
 static const char *auto_host(apr_pool_t *p, const ap_directive_t *d)
 {
     const char *args = auto_find(d, "ServerName"), *word, *scheme;

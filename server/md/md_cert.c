@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What certificates say. */
+/* Contents of certificates. */
 #include "md_key.h"
 #include "md_jose.h"
 #include "apr_lib.h"

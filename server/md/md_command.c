@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Programs of the administrator: they run as the user of server processes, without what this process holds. */
+/* Programs of the administrator: they run as the user of server processes, without this process's
+ * descriptors and rights. */
 #include "md_job.h"
 #include "http_log.h"
 #include "unixd.h"

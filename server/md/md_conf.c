@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Settings of managed domains, and their merging; words and lengths of time. */
 #include "md_conf.h"
 #include "md_head.h"
 #include "apr_lib.h"
@@ -8,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MD_DURATION_MOST \
-    (APR_INT64_C(36500) * 86400 * APR_USEC_PER_SEC) /* what is longer is as long */
+/* a longer time counts as this */
+#define MD_DURATION_MOST (APR_INT64_C(36500) * 86400 * APR_USEC_PER_SEC)
 
 md_globals md_all;
 apr_array_header_t *md_domains;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* OCSP responses in the daemon: when they are due, and the jobs that get them. */
 #include "md_daemon_staple.h"
 #include "md_http.h"
 #include "md_job.h"
@@ -26,7 +27,7 @@ APLOG_USE_MODULE(md);
 
 typedef struct staple_job {
     const md_staple *of;
-    apr_pool_t *pool; /* of what was read last */
+    apr_pool_t *pool; /* of the last reading */
     md_ocsp_cert cert;
     md_staple_state state;
     apr_time_t next_try; /* after an error */
@@ -81,7 +82,7 @@ static void staple_clean_folder(apr_pool_t *p, const char *folder, apr_time_t be
     apr_dir_close(dir);
 }
 
-/* MDStaplingKeepResponse; a part is one of what is the rule. */
+/* MDStaplingKeepResponse; a part is a fraction of the rule. */
 static void staple_clean(const md_staple_jobs *jobs)
 {
     const md_window *keep = md_conf_of(jobs->s)->set->staple_keep;
@@ -102,7 +103,7 @@ static void staple_clean(const md_staple_jobs *jobs)
     apr_pool_destroy(p);
 }
 
-/* ---- what is known ---- */
+/* ---- knowledge ---- */
 
 static int staple_index(const md_staple_jobs *jobs, const staple_job *j)
 {

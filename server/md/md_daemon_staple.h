@@ -23,7 +23,7 @@ void md_staple_jobs_changed(md_staple_jobs *jobs, const md_domain *domain);
 /** See which jobs are over. */
 void md_staple_jobs_reap(md_staple_jobs *jobs);
 
-/** Begin what is due. @return how long nothing will be due, at most @a wait */
+/** Begin jobs that are due. @return how long nothing will be due, at most @a wait */
 apr_interval_time_t md_staple_jobs_look(md_staple_jobs *jobs, apr_interval_time_t wait);
 
 /** How many jobs run. */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* JOSE for ACME: base64url, JWK, JWS. */
 #include "md_jose.h"
 #include "md_json.h"
 #include "apr_strings.h"

@@ -13,7 +13,7 @@
 /** Without padding. */
 const char *md_base64url(apr_pool_t *p, const void *data, apr_size_t len);
 
-/** @return NULL: it is none. @param len  of the bytes, which a NUL follows */
+/** @return NULL: not such text. @param len  of the bytes, which a NUL follows */
 const unsigned char *md_base64url_decode(apr_pool_t *p, const char *text, apr_size_t *len);
 
 /** The public half of a key as JSON, its members in the order of RFC 7638. @return NULL: no such key is taken */
@@ -35,7 +35,8 @@ const char *md_key_authorization(apr_pool_t *p, const char *token, const EVP_PKE
 const char *md_jws(apr_pool_t *p, EVP_PKEY *key, const char *kid, const char *nonce,
                    const char *url, const char *payload);
 
-/** External account binding (RFC 8555, 7.3.4). @param hmac  base64url. @return NULL: it is none */
+/** External account binding (RFC 8555, 7.3.4). @param hmac  base64url. @return NULL: @a hmac is not
+ * base64url */
 const char *md_jws_binding(apr_pool_t *p, const char *kid, const char *hmac, const EVP_PKEY *key,
                            const char *url);
 

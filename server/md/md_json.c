@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* JSON: reading, look-ups, writing. */
 #include "md_json.h"
 #include "brigade/json.h"
 #include "apr_strings.h"
@@ -116,7 +117,7 @@ static char *json_escape(json_reader *r, char *to)
     return json_put_character(to, c);
 }
 
-/* What is written is never longer than what is read. */
+/* The result is never longer than the source. */
 static const char *json_text(json_reader *r)
 {
     const unsigned char *last = r->at < r->end && *r->at == '"' ? r->at + 1 : NULL;
@@ -271,7 +272,7 @@ md_json *md_json_read(apr_pool_t *p, const char *text, apr_size_t len)
     return r.at == r.end ? v : NULL;
 }
 
-/* ---- what is in it ---- */
+/* ---- access to members ---- */
 
 const md_json *md_json_get(const md_json *object, const char *name)
 {

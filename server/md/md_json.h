@@ -34,7 +34,7 @@ typedef struct md_json {
 /** Read @a len bytes. @return NULL: it is no JSON, or too much */
 md_json *md_json_read(apr_pool_t *p, const char *text, apr_size_t len);
 
-/* These take NULL, and values of another kind, too: what is not there is NULL, 0 or the fallback. */
+/* These take NULL, and values of another kind, too: a missing value is NULL, 0 or the fallback. */
 
 /** A member of an object. */
 const md_json *md_json_get(const md_json *object, const char *name);

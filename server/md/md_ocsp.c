@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* OCSP requests and responses, by OpenSSL. */
 #include "md_ocsp.h"
 #include "md_head.h"
 #include "md_jose.h"

@@ -4,8 +4,9 @@
 
 /**
  * @file md_ocsp.h
- * Requests to OCSP responders and their responses (RFC 6960), as bytes, and as the store keeps them: JSON in Apache's
- * layout, ocsp/NAME/ocsp-ID.json. What is returned is in the pool that is given. Threads: any. Blocking: no.
+ * Requests to OCSP responders and their responses (RFC 6960), as bytes, and as the
+ * store keeps them: JSON in Apache's layout, ocsp/NAME/ocsp-ID.json. Results are in the given pool.
+ * Threads: any. Blocking: no.
  */
 #include "apr_pools.h"
 #include "apr_time.h"
@@ -21,7 +22,7 @@ typedef struct md_ocsp_cert {
     const char *url;  /**< of the responder; NULL: it names none over http or https */
 } md_ocsp_cert;
 
-/** What a responder said. */
+/** A responder's statement. */
 typedef struct md_ocsp_answer {
     const unsigned char *der;
     apr_size_t len;
@@ -29,7 +30,7 @@ typedef struct md_ocsp_answer {
     apr_time_t from, until;
 } md_ocsp_answer;
 
-/** The first certificate of a chain in PEM. @return 0; -1: there is none */
+/** The first certificate of a chain in PEM. @return 0; -1: no certificate */
 int md_ocsp_cert_read(apr_pool_t *p, const char *pem, md_ocsp_cert *cert);
 
 /** The name in hexadecimal digits. */
@@ -39,13 +40,13 @@ const char *md_ocsp_id_text(apr_pool_t *p, const unsigned char *id);
 const unsigned char *md_ocsp_request(apr_pool_t *p, const md_ocsp_cert *cert, apr_size_t *len);
 
 /** Read and verify a response: it is signed by, or in the name of, the issuer, and is of now.
- * @return NULL; what is wrong with it */
+ * @return NULL; its error */
 const char *md_ocsp_read(apr_pool_t *p, const md_ocsp_cert *cert, const unsigned char *der,
                          apr_size_t len, apr_time_t now, md_ocsp_answer *answer);
 
 const char *md_ocsp_json(apr_pool_t *p, const md_ocsp_answer *answer);
 
-/** The same from the store. @return 0; -1: it is none of now */
+/** The same from the store. @return 0; -1: not valid now */
 int md_ocsp_of_json(apr_pool_t *p, const md_ocsp_cert *cert, const char *text, apr_time_t now,
                     md_ocsp_answer *answer);
 

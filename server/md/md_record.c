@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is remembered of jobs. */
+/* Records of jobs. */
 #include "md_job.h"
 #include "md_json.h"
 #include "apr_strings.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* OCSP responses in memory that the daemon writes and all processes read. */
 #include "md_staple.h"
 #include "md_shared.h"
 #include "tls_conf.h"

@@ -4,8 +4,9 @@
 
 /**
  * @file md_staple.h
- * OCSP stapling: of which certificates responses are wanted, and what all processes know of them. The daemon gets responses
- * (md_daemon_staple.h) and writes them here; server processes can read them alone.
+ * OCSP stapling: certificates that want responses, and their responses in memory
+ * of all processes. The daemon gets responses (md_daemon_staple.h) and writes them here; server
+ * processes can read them alone.
  *
  * Blocking: no.
  */
@@ -23,12 +24,12 @@ typedef struct md_staple {
     const md_settings *set;
 } md_staple;
 
-/** What is known of its response. */
+/** The state of its response. */
 typedef struct md_staple_state {
     unsigned char id[MD_OCSP_ID];
     int known; /**< there is a certificate that names a responder */
     int revoked, errors;
-    apr_time_t from, until; /**< of the response; 0: there is none */
+    apr_time_t from, until; /**< of the response; 0: no response */
     apr_time_t next_run;    /**< 0: none */
     char problem[256];
 } md_staple_state;
@@ -63,7 +64,7 @@ void md_staple_tell(int index, const md_staple_state *state, const unsigned char
 int md_staple_state_of(int index, md_staple_state *state);
 
 /** The response for a certificate. @param der  [out] MD_OCSP_MOST bytes of room
- * @return its length; 0: there is none now; -1: nobody gets one */
+ * @return its length; 0: none now; -1: nobody gets one */
 int md_staple_response(const unsigned char *id, apr_time_t now, unsigned char *der);
 
 #endif

@@ -10,14 +10,14 @@
  *   accounts/ACME-HOST-0000/   account.json, account.pem
  *   domains/NAME/              md.json; privkey.pem and pubcert.pem; of an elliptic curve privkey.CURVE.pem and
  *                              pubcert.CURVE.pem; the same with "fallback-" until there is a certificate
- *   archive/NAME.1/            what was there before
+ *   archive/NAME.1/            the former content
  *
  * and beside that, of our own:
  *
  *   live/NAME/                 links to the files that are in use
- *   jobs/NAME.json             when an attempt was made last, and what came of it
- *   jobs/NAME.N/               what an attempt has so far
- *   jobs/NAME.staged/          what one got, before it is used
+ *   jobs/NAME.json             time and result of the last attempt
+ *   jobs/NAME.N/               files of an attempt so far
+ *   jobs/NAME.staged/          its result, before that goes live
  *   ocsp/NAME/ocsp-ID.json     OCSP responses, as Apache's (md_ocsp.h)
  *
  * A certificate and its key take the place of those before in one step. All belongs to the user of the supervisor; server
@@ -49,28 +49,29 @@ const char *md_store_file(apr_pool_t *p, const md_store *store, const char *name
 const char *md_store_link(apr_pool_t *p, const md_store *store, const char *name,
                           const char *prefix, const md_key_spec *spec);
 
-/** Make what stands in for certificates of @a domain, and the links in live/. */
+/** Make stand-ins for missing certificates of @a domain, and the links in live/. */
 int md_store_prepare(apr_pool_t *p, const md_store *store, const md_domain *domain);
 
-/** Point the links of live/ to what there is. */
+/** Point the links of live/ to the present files. */
 int md_store_go_live(apr_pool_t *p, const md_store *store, const md_domain *domain);
 
-/** A managed domain's certificates: the one that ends first. @param complete  [out] 1: there is one of each kind, for all
- * names, with its key. @return NULL: there is none */
+/** A managed domain's certificates: the one that ends first. @param complete  [out] 1: there is one
+ * of each kind, for all names, with its key. @return NULL: no certificate */
 md_cert *md_store_certificate(apr_pool_t *p, const md_store *store, const md_domain *domain,
                               int *complete);
 
 /** A folder for an attempt of @a job (a number of its own), empty. NULL: errno */
 const char *md_store_attempt(apr_pool_t *p, const md_store *store, const char *name, int job);
 
-/** What an attempt got takes its place in domains/, and goes live. */
+/** The result of an attempt takes its place in domains/, and goes live. */
 int md_store_install(apr_pool_t *p, const md_store *store, const md_domain *domain,
                      const char *attempt);
 
-/** What an attempt got waits in jobs/NAME.staged for its time (MDActivationDelay). */
+/** The result of an attempt waits in jobs/NAME.staged for its time (MDActivationDelay). */
 int md_store_stage(apr_pool_t *p, const md_store *store, const char *name, const char *attempt);
 
-/** What waits, as an attempt. @param from  [out] when its certificate began. @return NULL: nothing does */
+/** The staged certificate, as an attempt. @param from  [out] when its certificate began. @return
+ * NULL: nothing does */
 const char *md_store_staged(apr_pool_t *p, const md_store *store, const md_domain *domain,
                             apr_time_t *from);
 
@@ -86,7 +87,7 @@ typedef struct md_stored_account {
     EVP_PKEY *key; /**< to be freed */
 } md_stored_account;
 
-/** Find one. @return 0, -1: there is none */
+/** Find one. @return 0; -1: not found */
 int md_store_account(apr_pool_t *p, const md_store *store, const char *authority,
                      md_stored_account *account);
 
@@ -94,7 +95,7 @@ int md_store_account(apr_pool_t *p, const md_store *store, const char *authority
 int md_store_account_put(apr_pool_t *p, const md_store *store, const char *authority,
                          const char *contact, md_stored_account *account);
 
-/** One that the authority does not know any more is not taken again. */
+/** An account that the authority does not know any more is not used again. */
 void md_store_account_lost(apr_pool_t *p, const md_store *store, const char *id);
 
 /** Wait until no other process has the lock, at most @a wait. @return a descriptor to be closed; -1: errno */

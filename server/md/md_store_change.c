@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What jobs change in the store: certificates take the place of others, accounts come. */
+/* Changes that jobs make in the store: certificates replace others, accounts come. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif

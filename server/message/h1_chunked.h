@@ -13,7 +13,7 @@
 
 typedef enum h1_chunk_state {
     H1_CHUNK_SIZE,    /**< first digit of a size */
-    H1_CHUNK_DIGITS,  /**< more digits, or what ends them */
+    H1_CHUNK_DIGITS,  /**< more digits, or their end */
     H1_CHUNK_BLANK,   /**< blanks after the size */
     H1_CHUNK_EXT,     /**< in an extension */
     H1_CHUNK_SIZE_LF, /**< CR seen */
@@ -28,8 +28,8 @@ typedef struct h1_chunked {
     uint64_t left;     /**< DATA: bytes of data still to come */
     uint32_t overhead; /**< bytes of the size line so far */
     uint8_t state;     /**< h1_chunk_state */
-    uint8_t too_large; /**< with BAD: the size or its line is beyond all limits, rather than
-                          malformed */
+    /** with BAD: the size or its line is beyond all limits, rather than malformed */
+    uint8_t too_large;
 } h1_chunked;
 
 #define H1_CHUNK_LINE_MAX 8192 /**< bytes of one size line with its extensions */

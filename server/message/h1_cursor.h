@@ -4,8 +4,8 @@
 
 /**
  * @file h1_cursor.h
- * What the two halves of the head parser share: where they are, how a line ends, how a head is
- * refused.
+ * Shared by the two halves of the head parser: the position, the end of a line,
+ * the refusal of a head.
  */
 #include "h1_fields.h"
 #include "http_scan.h"
@@ -21,10 +21,10 @@ typedef struct h1_cursor {
     const h1_limits *limits;
 } h1_cursor;
 
-/** Bytes of what offended that are kept for the log. */
+/** Bytes of the offending text that are kept for the log. */
 #define H1_BAD_MOST 80
 
-/** Refuse for what stands in [from, to). */
+/** Refuse because of the text in [from, to). */
 static inline h1_result h1_bad_part(h1_cursor *cur, int status, const char *why, const char *from,
                                     const char *to)
 {
@@ -71,7 +71,7 @@ static inline int h1_over(const char *from, const char *to, uint32_t limit)
     return (size_t)(to - from) > (size_t)limit + 1;
 }
 
-/* The bytes ended within a line: more are needed, unless what is there is too long already. */
+/* The bytes ended within a line: more are needed, unless the line is too long already. */
 static inline h1_result h1_short(h1_cursor *cur, int is_field)
 {
     const char *end = cur->end;

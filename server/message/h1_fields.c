@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Meaning of the fields that decide how a message is read: which field a name is, what Connection
- * asks for, how long the body is, whether Host is acceptable.
+ * Meaning of the fields that decide how a message is read: the id of a field name, the tokens of
+ * Connection, the length of the body, the validity of Host.
  *
  * Framing is the difficult part. Whatever could be read in two ways (RFC 9112 section 6.3: two
  * lengths, a length and a transfer coding, a coding that does not end in chunked) is refused, since
@@ -68,8 +68,8 @@ static int h1_judge_length(http_head *head)
     return 0;
 }
 
-/* Whether "chunked" stands at the very end of the value: an empty element behind it would be another last coding to
- * those who split the list in another manner, ap_is_chunked() among them. */
+/* Whether "chunked" stands at the very end of the value: some parsers take an empty element behind
+ * it for another last coding, ap_is_chunked() among them. */
 static int h1_ends_in_chunked(const http_field *f)
 {
     return f->value_len >= 7 && http_same(f->value + f->value_len - 7, "chunked", 7);
@@ -82,7 +82,7 @@ static void h1_keep_chunked(http_field *f)
     f->value_len = 7;
 }
 
-/* "chunked" must be the last coding, must come once, and is the only one that is understood. */
+/* "chunked" must be the last coding, must come once, and no other is understood. */
 static int h1_judge_codings(http_head *head)
 {
     const http_field *first = &head->field[head->known[HTTP_F_TRANSFER_ENCODING]];

@@ -4,20 +4,20 @@
 
 /**
  * @file h1_fields.h
- * The part of the head parser that knows what field lines mean (h1_fields.c), for h1_parse.c and
- * for trailers.
+ * The half of the head parser that knows the meaning of field lines
+ * (h1_fields.c), for h1_parse.c and for trailers.
  */
 #include "h1_parse.h"
 #include "brigade/assert.h"
 
-/** What the client's page says of a field that LimitRequestFieldSize refuses. */
+/** Text of the client's page about a field that LimitRequestFieldSize refuses. */
 extern const char h1_note_field_size[];
 
-/** What a Connection field says: close, keep_alive, upgrade. */
+/** The tokens of a Connection field: close, keep_alive, upgrade. */
 void h1_note_connection(http_head *head, const http_field *field);
 
 /**
- * Note field number @a index of head, just parsed: known[], repeated, and what Connection says.
+ * Note field number @a index of head, just parsed: known[], repeated, and the tokens of Connection.
  */
 static inline void h1_field_note(http_head *head, uint16_t index)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The request line: method, target, version (RFC 9112 section 3). Strict takes exactly what the
- * grammar says; Unsafe takes more spaces, other methods and a fragment, as Apache does.
+ * The request line: method, target, version (RFC 9112 section 3). Strict takes exactly the grammar;
+ * Unsafe takes more spaces, other methods and a fragment, as Apache does.
  */
 #include "h1_cursor.h"
 #include "brigade/assert.h"
@@ -181,7 +181,7 @@ static h1_result h1_take_09(h1_cursor *cur)
     return H1_DONE;
 }
 
-/* What stands at p, behind the target, is no version. */
+/* The text at p, behind the target, is no version. */
 static h1_result h1_bad_version(h1_cursor *cur, const char *p)
 {
     const char *end = h1_text_end(cur, p, ' ');
@@ -286,7 +286,7 @@ static h1_result h1_line_elements(h1_cursor *cur)
     return h1_end_line(cur);
 }
 
-/* What the line begins with, of which H1_PLAIN_LEAST bytes are there; OTHER: see h1_take_method(). */
+/* The method at the line's begin, with H1_PLAIN_LEAST bytes there; OTHER: see h1_take_method(). */
 static uint8_t h1_plain_method(const char *p, uint32_t *len)
 {
     *len = 3;
@@ -298,9 +298,9 @@ static uint8_t h1_plain_method(const char *p, uint32_t *len)
     return memcmp(p, "HEAD ", 5) == 0 ? HTTP_METHOD_HEAD : HTTP_METHOD_OTHER;
 }
 
-/* Nearly all request lines: a usual method, one space, a target, one space, HTTP/1.x, and the end of
- * the line, all of it there. Such a line means the same with any options, so that it is read in a
- * few steps. 0: it is none, and nothing was done. */
+/* Nearly all request lines: a usual method, one space, a target, one space, HTTP/1.x, and the end
+ * of the line, all of it there. Such a line means the same with any options, so that it is read in
+ * a few steps. 0: another line, and nothing was done. */
 static int h1_plain_line(h1_cursor *cur)
 {
     http_head *head = cur->head;

@@ -2,8 +2,8 @@
 /*
  * HTTP/1 request heads, parsed in place in one pass, and the field lines of all heads.
  *
- * A head that is there as a whole, as nearly all are, is walked once. One that comes in pieces must
- * not be walked from its start for each piece; then *scanned holds how far the search for the
+ * A head that is there as a whole, as nearly all are, is walked once. A head that comes in pieces
+ * must not be walked from its start for each piece; then *scanned holds how far the search for the
  * end went, and the walk is repeated only when there is something new to judge: the end, the first
  * line's end, a line that outgrows its limit, or twice as many bytes as before. So the work stays
  * linear and a refusal never waits for bytes that may not come.
@@ -13,13 +13,13 @@
 #include "brigade/assert.h"
 #include <string.h>
 
-/* What no byte of a name or value may be even in Unsafe, blanks aside. */
+/* Bytes that may not stand in a name or value even in Unsafe, blanks aside. */
 static int h1_ends_lenient(char c)
 {
     return c == ' ' || (c >= '\t' && c <= '\r') || c == '\0';
 }
 
-/* The name that ends at p is none. */
+/* The name that ends at p is invalid. */
 static h1_result h1_bad_name(h1_cursor *cur, const char *p)
 {
     const char *colon = h1_text_end(cur, p, ':');
@@ -102,8 +102,9 @@ static h1_result h1_take_value(h1_cursor *cur, http_field *field)
     return H1_DONE;
 }
 
-/* Nearly all field lines: a name, ":", at most one space, a value without blanks around it, and the end of the
- * line, all of it there. Such a line means the same with any options. 0: it is none, and nothing was done. */
+/* Nearly all field lines: a name, ":", at most one space, a value without blanks around it, and the
+ * end of the line, all of it there. Such a line means the same with any options. 0: another line,
+ * and nothing was done. */
 static inline int h1_plain_field(h1_cursor *cur, http_field *field)
 {
     const char *end = cur->end, *name = cur->p, *colon = h1_scan_token(name, end), *value, *stop;

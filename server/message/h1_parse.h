@@ -15,8 +15,9 @@ typedef struct h1_limits {
     uint32_t line;       /**< LimitRequestLine, bytes without the line end */
     uint32_t field_size; /**< LimitRequestFieldSize, bytes of one field line */
     uint32_t fields;     /**< LimitRequestFields; 0 = no limit but HTTP_HEAD_MAX_FIELDS */
-    http_field *room;      /**< for more than HTTP_HEAD_OWN_FIELDS: HTTP_HEAD_MAX_FIELDS of them, the calling
-                            thread's; NULL = no more than a head has itself */
+    /** for more than HTTP_HEAD_OWN_FIELDS: HTTP_HEAD_MAX_FIELDS of them, the calling thread's; NULL
+     * = no more than a head has itself */
+    http_field *room;
     uint8_t unsafe;      /**< HttpProtocolOptions Unsafe */
     uint8_t allow_09;    /**< HttpProtocolOptions Allow0.9 */
     uint8_t any_major;   /**< the line was made from another protocol's request, such as HTTP/2's */
@@ -25,8 +26,8 @@ typedef struct h1_limits {
 typedef enum h1_result {
     H1_MORE, /**< the head is not complete, no limit is passed: read more and call again */
     H1_DONE, /**< complete and well-formed */
-    H1_BAD /**< refuse with head->status and close: where the next request would start is not known
-            */
+    /** refuse with head->status and close: where the next request would start is not known */
+    H1_BAD
 } h1_result;
 
 /**
@@ -40,8 +41,8 @@ typedef enum h1_result {
  * bytes that were searched, so that a head that arrives byte by byte costs linear time
  *
  * Folded lines, NUL, CR outside of a line end, a blank before a field's colon and two ways to tell
- * the length of a body are refused in every mode; "Unsafe" accepts only what cannot be read in two
- * ways.
+ * the length of a body are refused in every mode; "Unsafe" accepts only heads that cannot be read
+ * in two ways.
  *
  * Threads: any. Blocking: no. Source: RFC 9112 sections 2 to 5.
  */

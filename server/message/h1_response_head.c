@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Heads of responses over HTTP/1: status line, fields, framing (h1_response_head.h). */
 #include "h1_response_head.h"
 #include "h1_cursor.h"
 #include "h1_fields.h"

@@ -6,8 +6,8 @@
  * @file h1_response_head.h
  * Heads of HTTP/1 responses, parsed in place as h1_parse.h does those of requests, with the same fields.
  *
- * Framing is judged as strictly as that of a request: a response that could be read in two ways is refused, since what
- * follows it would be taken for the response to another request.
+ * Framing is judged as strictly as that of a request: a response that could be read in two ways is
+ * refused, since the next bytes would be taken for the response to another request.
  *
  * Threads: any. Blocking: no. Source: RFC 9112, sections 4, 5 and 6.3.
  */
@@ -15,20 +15,21 @@
 
 /** How the end of a response's body is found. */
 typedef enum h1_body_end {
-    H1_BODY_NONE,    /**< there is none, whatever the fields say */
+    H1_BODY_NONE,    /**< no body, whatever the fields say */
     H1_BODY_LENGTH,  /**< after head->content_length bytes */
     H1_BODY_CHUNKED, /**< with the last chunk (h1_chunked.h) */
     H1_BODY_CLOSE,   /**< with the connection */
-    H1_BODY_TUNNEL   /**< what follows is not HTTP: 101, or a successful CONNECT */
+    H1_BODY_TUNNEL   /**< the rest is not HTTP: 101, or a successful CONNECT */
 } h1_body_end;
 
 /**
  * Parse the response head at the start of @a buf.
  *
- * @param head     [out]    code, major, minor, fields; line is the status line. The reason is what follows the code there
+ * @param head     [out]    code, major, minor, fields; line is the status line. The reason stands
+ *   behind the code there
  * @param scanned  [in,out] as for h1_parse()
  * @param limits   of the sizes; unsafe allows line ends without CR
- * @return H1_BAD: head->status is 502, head->why tells what is wrong (a format, as for requests)
+ * @return H1_BAD: head->status is 502, head->why tells the error (a format, as for requests)
  */
 h1_result h1_parse_response(http_head *head, const char *buf, size_t len, size_t *scanned,
                             const h1_limits *limits);

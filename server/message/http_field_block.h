@@ -11,7 +11,7 @@
 #include "http_head.h"
 #include <stddef.h>
 
-/** What a block is decoded into. The decoder leaves http_field.id at HTTP_F_OTHER. */
+/** The target of a decoded block. The decoder leaves http_field.id at HTTP_F_OTHER. */
 typedef struct http_field_block {
     char *text;  /**< room for strings; the decoder advances it */
     size_t room; /**< bytes left of it */

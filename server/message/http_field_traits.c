@@ -47,7 +47,7 @@ static const traits_row *const traits_rows[HTTP_FIELD_TRAITS_LONGEST + 1] = {
     [25] = ROWS({"proxy-authentication-info", NOT_KEPT}),
 };
 
-/* What the rows of each length have together; the unit test holds it against them. */
+/* The union of the rows of each length; the unit test compares it with them. */
 const uint16_t http_field_traits_by_len[HTTP_FIELD_TRAITS_LONGEST + 1] = {
     [2] = HTTP_FIELD_HOP_BY_HOP | HTTP_FIELD_NOT_STORED | HTTP_FIELD_KEPT_BY_304,
     [3] = HTTP_FIELD_NOT_STORED | HTTP_FIELD_KEPT_BY_304 | HTTP_FIELD_URL,

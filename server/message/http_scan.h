@@ -21,8 +21,8 @@
 #define HTTP_C_VALUE 2  /**< may stand in a field value: VCHAR, obs-text, SP, HTAB */
 #define HTTP_C_TARGET 4 /**< may stand in a request target: VCHAR and obs-text but "#" */
 #define HTTP_C_DIGIT 8
-#define HTTP_C_HOST \
-    16 /**< may stand in a host name of a Host field, as Apache sees it, beside "." */
+/** may stand in a host name of a Host field, as Apache sees it, beside "." */
+#define HTTP_C_HOST 16
 #define HTTP_C_HEX 32
 
 extern const uint8_t http_class[256];
@@ -32,7 +32,7 @@ static inline int http_is(char c, int classes)
     return http_class[(uint8_t)c] & classes;
 }
 
-/** First byte in [p, end) that may not stand in a field value; end if there is none. */
+/** First byte in [p, end) that may not stand in a field value; end if all may. */
 static inline const char *http_scan_value(const char *p, const char *end)
 {
 #if defined(__AVX2__)
@@ -67,7 +67,7 @@ static inline const char *http_scan_value(const char *p, const char *end)
     return p;
 }
 
-/** First byte in [p, end) that may not stand in a request target; end if there is none. */
+/** First byte in [p, end) that may not stand in a request target; end if all may. */
 static inline const char *http_scan_target(const char *p, const char *end)
 {
 #if defined(__AVX2__) || defined(__SSE2__)

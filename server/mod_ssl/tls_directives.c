@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Directives of mod_ssl. Those that are not offered here are refused by name, with what to do. */
+/* Directives of mod_ssl. Missing ones are refused by name, with a hint. */
 #include "tls_directives_private.h"
 #include "tls_certificate.h"
 #include "tls_setup.h"
@@ -47,13 +47,13 @@ static const char *set_refused(cmd_parms *cmd, void *dir, const char *args)
     return tls_not_offered(cmd, NULL, cmd->info);
 }
 
-/* What is always off here. */
+/* Always off here. */
 static const char *set_off_only(cmd_parms *cmd, void *dir, int on)
 {
     return on ? tls_not_offered(cmd, "On", cmd->info) : NULL;
 }
 
-/* No engine is what "builtin" asks for. */
+/* "builtin" means no engine. */
 static const char *set_engine_of_openssl(cmd_parms *cmd, void *dir, const char *name)
 {
     const char *error = ap_check_cmd_context(cmd, GLOBAL_ONLY);
@@ -101,7 +101,7 @@ static const char *set_stapling(cmd_parms *cmd, void *dir, int on)
     return NULL;
 }
 
-/* For those who fetch responses; mod_md has directives of its own. */
+/* For modules that fetch responses; mod_md has directives of its own. */
 static const char *set_stapling_detail(cmd_parms *cmd, void *dir, const char *arg)
 {
     conf_notice_no_effect(cmd, APLOG_MODULE_INDEX,

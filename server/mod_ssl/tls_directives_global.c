@@ -76,7 +76,7 @@ const char *tls_set_pass_phrase(cmd_parms *cmd, void *dir, const char *arg)
     return NULL;
 }
 
-/* What there is none of is a mistake, whether it is used or not. */
+/* A missing source is a mistake, whether it is used or not. */
 static const char *seed_source(cmd_parms *cmd, const char *source)
 {
     const char *path = source;

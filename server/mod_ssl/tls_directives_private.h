@@ -36,8 +36,8 @@ const char *tls_set_buffer(cmd_parms *cmd, void *dir, const char *arg);
 /* ---- tls_directives.c ---- */
 
 /**
- * What a setter returns for what this module does not offer: the configuration is read again with the
- * module that LoadModule names, or it is refused.
+ * The result of a setter for a feature that this module lacks: the configuration is read again with
+ * the module that LoadModule names, or it is refused.
  * @param value  behind the directive's name; NULL: the name is enough
  * @param why    for the message that refuses it
  */

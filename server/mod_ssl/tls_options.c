@@ -77,7 +77,7 @@ const char *tls_set_options(cmd_parms *cmd, void *dir, const char *args)
         first = 0;
         option_apply(dc, sign, bit);
     }
-    /* A client can send what FakeBasicAuth makes of a certificate in the clear. */
+    /* A client can send FakeBasicAuth's credentials in the clear. */
     return tls_request_wake(cmd, (dc->options & TLS_OPT_FAKE_BASIC) != 0);
 }
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How mod_proxy and others come to TLS for their connections, and what is checked before the server
- * starts. */
+/* TLS for the connections of mod_proxy and others, and checks before the server starts. */
 #include "tls_client.h"
 #include "tls_proxy_filter_private.h"
 #include "http_log.h"
@@ -31,7 +30,7 @@ static int proxy_is_tls(conn_rec *c)
     return tls_proxy_ssl(c) ? OK : DECLINED;
 }
 
-/* What mod_ssl.h declares, for modules that know nothing newer. */
+/* Functions of mod_ssl.h, for modules that know nothing newer. */
 static int ssl_engine_set(conn_rec *c, ap_conf_vector_t *dir, int proxy, int enable)
 {
     if (enable)

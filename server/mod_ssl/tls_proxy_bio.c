@@ -41,7 +41,7 @@ static int px_bio_write(BIO *bio, const char *data, int len)
 
 /* ---- records from it ---- */
 
-/* @return what is in the first bucket; NULL: nothing, pc->rv says why */
+/* @return the bytes of the first bucket; NULL: nothing, pc->rv says why */
 static const char *px_first(tls_px *pc, apr_size_t *len)
 {
     const char *data;

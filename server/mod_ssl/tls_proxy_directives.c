@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SSLProxy*: settings of servers, virtual hosts and <Proxy> sections. A setter's cmd->info is the
- * number of what it sets. */
+ * number of its setting. */
 #include "tls_directives_private.h"
 #include "tls_proxy.h"
 #include "apr_strings.h"

@@ -133,7 +133,7 @@ static apr_status_t px_fill(tls_px *pc, apr_read_type_e block)
     return rv;
 }
 
-/* How much of what waits is a line; 0: its end is not here. */
+/* Length of the first line of waiting bytes; 0: its end is not here. */
 static size_t px_line(const tls_px *pc)
 {
     const char *at = pc->data + pc->off;
@@ -262,7 +262,7 @@ static apr_status_t px_put_data(tls_px *pc, apr_bucket *e)
     apr_size_t len;
     apr_status_t rv = apr_bucket_read(e, &data, &len, APR_NONBLOCK_READ);
 
-    if (APR_STATUS_IS_EAGAIN(rv)) { /* what is here leaves before the wait */
+    if (APR_STATUS_IS_EAGAIN(rv)) { /* bytes at hand leave before the wait */
         rv = px_write_piece(pc);
         if (rv == APR_SUCCESS)
             rv = tls_px_send(pc, 1);

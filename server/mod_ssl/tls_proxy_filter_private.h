@@ -49,7 +49,7 @@ typedef struct tls_px {
     unsigned ready : 1, failed : 1, eof : 1;
 } tls_px;
 
-/** Pass on what waits in bb_out. @param flush  with a FLUSH bucket behind it */
+/** Pass on the content of bb_out. @param flush  with a FLUSH bucket behind it */
 apr_status_t tls_px_send(tls_px *pc, int flush);
 
 /** A BIO for @a pc, or NULL. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What TLS means to requests: scheme, port, whether their host may be asked for over this handshake,
+/* TLS for requests: scheme, port, whether their host may be asked for over this handshake,
  * SSLRequireSSL, variables for programs. */
 #include "tls_connection.h"
 #include "tls_request_private.h"
@@ -132,7 +132,7 @@ static const authz_provider require_verified_provider = {require_verified, requi
 
 /* ---- the response cache ---- */
 
-/* What was looked up of the connection's TLS counts for this connection alone. */
+/* A value of the connection's TLS counts for this connection alone. */
 static int request_depends(request_rec *r)
 {
     const tls_dir_conf *dc = request_conf(r);

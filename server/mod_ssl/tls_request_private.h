@@ -4,11 +4,11 @@
 
 /**
  * @file tls_request_private.h
- * What requests have of TLS.
+ * TLS for requests.
  *
  * tls_request.c  hooks of requests
- * tls_access.c   those that allow or refuse
- * tls_vars.c     SSL_* variables; tls_vars_request.c: the others that ssl_var_lookup() tells
+ * tls_access.c   access control
+ * tls_vars.c     SSL_* variables; tls_vars_request.c: other variables of ssl_var_lookup()
  */
 #include "tls_conf.h"
 #include <openssl/ssl.h>

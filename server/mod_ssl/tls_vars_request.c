@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What ssl_var_lookup() tells beside variables of TLS, as mod_ssl's manual has it for SSLRequire: the request's, times, fields and the
- * environment. Their values are those of expressions. */
+/* Values of ssl_var_lookup() beside variables of TLS, as mod_ssl's manual has them for SSLRequire:
+ * the request's, times, fields and the environment. Their values are those of expressions. */
 #include "tls_request_private.h"
 #include "ap_expr.h"
 #include "http_ssl.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Ambient capabilities of the supervisor. */
 #include "ambient.h"
 #include "brigade/assert.h"
 

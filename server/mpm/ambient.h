@@ -4,9 +4,10 @@
 
 /**
  * @file ambient.h
- * Capabilities that a service manager gave a server that is not root (AmbientCapabilities=CAP_NET_BIND_SERVICE): its supervisor
- * keeps them. Server processes give them up, and programs that it starts do not get them, but for the one that takes its place. Threads: main. Source:
- * capabilities(7).
+ * Capabilities that a service manager gave a server that is not root
+ * (AmbientCapabilities=CAP_NET_BIND_SERVICE): its supervisor keeps them. Server processes give them
+ * up, and started programs do not get them, except the program that replaces this one. Threads:
+ * main. Source: capabilities(7).
  */
 
 /** At the start: from now on programs get none. */

@@ -25,7 +25,7 @@ APLOG_USE_MODULE(core);
 static int daemon_fd = -1;       /* the starter waits at the other end */
 static int daemon_terminal = -1; /* standard error as it was before the error log became that */
 
-/* ---- what is said there ---- */
+/* ---- messages on the terminal ---- */
 
 void daemon_keep_terminal(void)
 {
@@ -64,7 +64,7 @@ void daemon_say(const char *text)
 
 /* ---- leaving ---- */
 
-/* What the daemon says before it serves is shown; a NUL says that it does. */
+/* Messages of the daemon before it serves are shown; a NUL says that it does. */
 static void daemon_await(int fd, pid_t child)
 {
     char said[1024];
@@ -113,7 +113,7 @@ apr_status_t daemon_detach(apr_pool_t *p)
     close(ends[0]);
     daemon_leave_for(&daemon_terminal);
     daemon_fd = ends[1];
-    /* At once: daemons of modules inherit what is open when they start. */
+    /* At once: daemons of modules inherit open descriptors when they start. */
     daemon_leave_terminal();
     return setsid() < 0 ? errno : APR_SUCCESS;
 }

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The memory that this process may use, by its control groups. */
 #include "memory_limit.h"
 #include "brigade/assert.h"
 #include <errno.h>

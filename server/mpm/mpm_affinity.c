@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* LoopAffinity: lists of processors. */
 #include "mpm_affinity.h"
 #include "brigade/assert.h"
 
@@ -9,7 +10,7 @@
 
 affinity_list mpm_affinity;
 
-/* @return behind the number; NULL: there is none */
+/* @return behind the number; NULL: not a number */
 static const char *affinity_number(const char *at, int *cpu)
 {
     char *end;

@@ -18,9 +18,9 @@ typedef struct affinity_list {
 } affinity_list;
 
 /**
- * Read "0-3,8" behind what @a list has.
+ * Read "0-3,8" behind the numbers in @a list.
  * @param usable  others are refused
- * @return NULL, or what is wrong, from @a p
+ * @return NULL, or the error, from @a p
  */
 const char *affinity_read(apr_pool_t *p, const char *arg, const cpu_set_t *usable,
                           affinity_list *list);
@@ -31,7 +31,7 @@ void affinity_all(const cpu_set_t *usable, affinity_list *list);
 /** Of the @a loop-th loop of all processes; -1: any. Lists that are too short begin again. */
 int affinity_of(const affinity_list *list, int loop);
 
-/** What LoopAffinity says. Set while the configuration is read. */
+/** The processors of LoopAffinity. Set while the configuration is read. */
 extern affinity_list mpm_affinity;
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How many requests may wait at the same time, and how many connections there may be, by the directives of
- * Apache's event and worker MPMs. There the numbers are those of processes and of threads that are always
- * there. Here they are bounds: a process has threads for what waits.
+ * How many requests may wait at the same time, and how many connections there may be, by the
+ * directives of Apache's event and worker MPMs. There the numbers are those of processes and of
+ * threads that are always there. Here they are bounds: a process has threads for waiting requests.
  *
- * MaxRequestWorkers is taken as it is; what it leaves out is ServerLimit times ThreadsPerChild as in Apache,
- * or, where ServerProcesses says how many processes there are, that many times ThreadsPerChild.
+ * MaxRequestWorkers is taken as it is; its default is ServerLimit times ThreadsPerChild as in
+ * Apache, or, where ServerProcesses sets the number of processes, that many times ThreadsPerChild.
  */
 #include "mpm_settings.h"
 #include "brigade/assert.h"
@@ -30,7 +30,7 @@ static int capacity_threads(void)
                                                                       : n;
 }
 
-/* What a given ServerLimit lets MaxRequestWorkers be. */
+/* The bound of MaxRequestWorkers under a given ServerLimit. */
 static long capacity_bound(void)
 {
     return mpm_settings.server_limit ? (long)mpm_settings.server_limit * capacity_threads()

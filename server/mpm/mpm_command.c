@@ -19,7 +19,7 @@
 
 APLOG_USE_MODULE(core);
 
-/* A -k command: the signal for a running server, and what to do when none runs. */
+/* A -k command: the signal for a running server, and the action when none runs. */
 typedef struct mpm_verb {
     const char *name;
     int sig;           /* 0: start, or for status nothing */
@@ -69,7 +69,7 @@ static void mpm_bad_usage(const process_rec *process, const char *why)
     exit(1);
 }
 
-/* Take -k out, which only the process model knows, and turn -X into what it stands for. */
+/* Take -k out, which only the process model knows, and replace -X by its meaning. */
 void ap_mpm_rewrite_args(process_rec *process)
 {
     static const char options[] = "k:" AP_SERVER_BASEARGS;
@@ -82,7 +82,7 @@ void ap_mpm_rewrite_args(process_rec *process)
     APR_REGISTER_OPTIONAL_FN(ap_signal_server);
     APR_ARRAY_PUSH(argv, const char *) = process->argv[0];
     apr_getopt_init(&opt, process->pool, process->argc, process->argv);
-    opt->errfn = NULL; /* what is wrong is for main() to say */
+    opt->errfn = NULL; /* main() reports errors */
     while ((rv = apr_getopt(opt, options, &c, &value)) == APR_SUCCESS) {
         if (c == 'k') {
             if (mpm_dash_k)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Messages to systemd, over its socket. */
 #include "notify.h"
 #include "clock.h"
 
@@ -122,7 +123,7 @@ char *const *notify_environment(void)
     return notify.environment;
 }
 
-/* ---- what is said ---- */
+/* ---- messages ---- */
 
 void notify_ready(void)
 {

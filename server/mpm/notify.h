@@ -4,7 +4,8 @@
 
 /**
  * @file notify.h
- * What the supervisor tells the service manager that started it (systemd's Type=notify).
+ * Messages of the supervisor to the service manager that started it (systemd's
+ * Type=notify).
  *
  * Source: sd_notify(3) and sd_watchdog_enabled(3). NOTIFY_SOCKET names a datagram socket, by a path or,
  * with '@' in front, by an abstract name. Without it all functions do nothing. A message that the manager
@@ -14,11 +15,13 @@
  */
 #include "apr_time.h"
 
-/** Read the environment, and take out of it what programs that the server starts must not have. Call once. */
+/** Read the environment, and remove the variables that started programs must not have. Call once.
+ */
 void notify_begin(void);
 
-/** What notify_begin() took out of the environment, as NAME=VALUE up to a NULL, for a program that takes this one's place. It
- * stays for as long as the process. May be called from a signal handler. */
+/** The variables that notify_begin() removed from the environment, as NAME=VALUE up to a NULL, for
+ * a program that takes this one's place. It stays for as long as the process. May be called from a
+ * signal handler. */
 char *const *notify_environment(void);
 
 /** READY: all processes of the configuration serve, or, after notify_reloading(), the old one goes on. */

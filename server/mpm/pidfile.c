@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The pid file: written, read with suspicion, removed. */
 #include "pidfile.h"
 #include "brigade/assert.h"
 #include "mpm_settings.h"

@@ -17,8 +17,9 @@
 apr_status_t pidfile_read(apr_pool_t *p, const char *path, pid_t *pid);
 
 /**
- * Would a signal of root's to @a pid, which the file at @a path names, be one that the file's owner might send himself? Who runs as
- * another user (an unprivileged server, and whatever took it over) can have any number in a file of his own.
+ * Might the owner of the file at @a path, which names @a pid, send that process a signal himself? A
+ * process of another user (an unprivileged server, and any program that took it over) can have any
+ * number in a file of its own.
  */
 int pidfile_is_believed(const char *path, pid_t pid);
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The end of a process of the server: its pools, APR, exit(). */
 #include "mpm_settings.h"
 #include "crash.h"
 #include "http_core.h"

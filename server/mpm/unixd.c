@@ -99,7 +99,7 @@ static void unixd_notice(const cmd_parms *cmd)
                  "User, Group and ChrootDir have no effect: the server was not started as root");
 }
 
-/* To be told only what the configuration asks for and does not get. */
+/* To be told only of settings that the configuration asks for and does not get. */
 static int unixd_runs_as_group(gid_t gid)
 {
     gid_t groups[64];

@@ -74,7 +74,7 @@ static int coding_bit(const char *word, size_t len)
     return 0;
 }
 
-/* Of a list of bare words. What a weight does is not the same in all filters. */
+/* Of a list of bare words. Weights do not work the same in all filters. */
 static int coding_words(int wanted, const char *value, apr_size_t len)
 {
     int codings = 0;
@@ -105,6 +105,6 @@ int coding_accepted(const void *data, const char *value, apr_size_t len)
     BRG_ASSERT(codings > 0 && codings >> (CODING_LIST + 3 * BRG_CODING_BITS) == 0);
     if (codings & CODING_FOREIGN)
         return coding_words(codings, value, len);
-    /* All of them: the response may be one that the first filter leaves to the next. */
+    /* All of them: the first filter may leave the response to the next. */
     return brg_codings_accepted((const void *)(intptr_t)(codings >> CODING_LIST), value, len);
 }

@@ -9,17 +9,17 @@
 #include "util_filter.h"
 #include "brigade/content_coding.h"
 
-/** What a filter makes, by its name. */
+/** The coding that a filter makes, by its name. */
 enum brg_coding coding_of_filter(const ap_filter_rec_t *frec);
 
 /**
- * Add what @a f makes of the response, if it is asked for, to a set of codings that was 0 at first.
+ * Add the coding that @a f makes of the response, if it is asked for, to a set of codings that was 0 at first.
  * @return 0: it is no filter that compresses. Threads: the request's.
  */
 int coding_add(int *codings, const ap_filter_t *f);
 
 /**
- * What becomes of a response by a value of Accept-Encoding, @a data being a set of codings (coding_add()). A
+ * The coding of a response by a value of Accept-Encoding, @a data being a set of codings (coding_add()). A
  * brg_cache_variant_fn.
  * @return 0: it is not compressed; -1: it cannot be told here
  */

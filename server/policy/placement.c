@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What requests ask of the survey: where they may run, and whether what they were answered may be stored. */
+/* Questions of requests to the survey: where they may run, and whether their answers may be stored. */
 #include "placement_private.h"
 #include "brigade/assert.h"
 #include "coding.h"
@@ -177,7 +177,7 @@ static const declaration *policy_void(void)
     return NULL;
 }
 
-/* What the core says may be what another module said of the request that led to this one. */
+/* The core may repeat the statement of another module about the request that led to this one. */
 static policy_reason policy_reason_of(const declaration *d, const request_rec *r, const char *why)
 {
     const char *who, *marked = request_volatile_why(r, &who);
@@ -203,7 +203,7 @@ int policy_undeclared(policy_reason *reason)
     return is_unknown;
 }
 
-/* @param early  only of those that hook requests before their phases */
+/* @param early  only modules that hook requests before their phases */
 static int policy_ask(request_rec *r, policy_reason *reason, int early)
 {
     int worst = policy_undeclared(reason) ? BRG_CACHE_VOLATILE : BRG_CACHE_STATIC;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For which targets mod_cache may act: below the paths of CacheEnable. What is not a plain path, and
+/* For which targets mod_cache may act: below the paths of CacheEnable. A target that is not a plain path, and
  * targets that may be written in another way, count as a match. */
 #include "stock_policy.h"
 #include "httpd.h"

@@ -4,7 +4,7 @@
 
 /**
  * @file stock_policy.h
- * What Apache's own modules, loaded as binaries, would declare if they could
+ * Declarations on behalf of Apache's own modules, loaded as binaries
  * (brigade/response_cache.h).
  */
 #include "http_head.h"
@@ -12,7 +12,7 @@
 #include "http_config.h"
 #include "brigade/response_cache.h"
 
-/** What is known of one module. Directives are named with blanks between them; one with the single argument "off" does
+/** The facts about one module. Directives are named with blanks between them; one with the single argument "off" does
  * not count. */
 typedef struct stock_rule {
     const char *name;      /**< module->name */
@@ -28,23 +28,23 @@ typedef struct stock_rule {
     /** It takes part in a connection only if its pre_connection hook put a filter there, or if the client asks for
      * another protocol. */
     int by_filters;
-    int filters_work; /**< its filters do not wait, but for what waits() says */
+    int filters_work; /**< its filters do not wait, but for the cases of waits() */
     int changes_client; /**< it gives requests another client's address by fields that are not known here */
-    int observes; /**< logs want what its post_read_request hook makes of a request */
+    int observes; /**< logs want the values that its post_read_request hook makes of a request */
 } stock_rule;
 
-/** The rule for a module; NULL: there is none, so its responses may depend on anything. Call once the configuration
- * is read. */
+/** The rule for a module; NULL: without a rule, its responses may depend on anything. Call once the
+ * configuration is read. */
 const stock_rule *stock_rule_of(const module *m);
 
 /**
- * A directive of @a m was read for @a section. One in an .htaccess file may end what is known of
+ * A directive of @a m was read for @a section. One in an .htaccess file may end the knowledge of
  * its module, for good. A conf_directive_fn (configuration.h).
  */
 void stock_policy_directive(const module *m, const cmd_parms *cmd, ap_conf_vector_t *section,
                             const ap_directive_t *d);
 
-/** @name mod_rewrite: what its rules depend on (stock_rewrite.c) */
+/** @name mod_rewrite: dependencies of its rules (stock_rewrite.c) */
 /** @{ */
 typedef struct stock_rewrite_notes stock_rewrite_notes;
 /** The module whose directory configuration has the notes, merged by stock_rewrite_merge(). Called
@@ -88,7 +88,7 @@ int changed_fields_are_shown(const char *name);
 int changed_fields_in(const http_head *head);
 /** @} */
 
-/** 1 if a directive ended what was known of the module of that rule. */
+/** 1 if a directive ended the knowledge of the module of that rule. */
 int stock_rule_is_void(const stock_rule *rule);
 
 /** 1 if some rule is void. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the rules of mod_rewrite's binary depend on: noted while its directives are read, in the directory
+/* Dependencies of the rules of mod_rewrite's binary: noted while its directives are read, in the directory
  * configuration of mod_so, which loaded the module. So a request has the notes of all rules that may have run
  * for it, and possibly of some that did not run. */
 #include "request_context.h"
@@ -207,7 +207,7 @@ void stock_rewrite_directive(const cmd_parms *cmd, ap_conf_vector_t *section, co
 
 /* ---- of a request ---- */
 
-/* 1 if the file that the rules may have tested is the one that the response is watched for. */
+/* 1 if the response is watched for the file that the rules may have tested. */
 static int rewrite_tested_the_file(request_rec *r, const stock_rewrite_notes *notes)
 {
     const char *root = ap_document_root(r);

@@ -14,8 +14,8 @@ APLOG_USE_MODULE(proxy_http);
 
 #define EXCHANGE_BODY_AHEAD (16 * 1024)
 #define EXCHANGE_SMALL 512 /* bytes of a piece that is copied, not kept by reference */
-#define EXCHANGE_WHOLE \
-    (16 * 1024 * 1024) /* in memory, of a body that a script must be told the length of */
+/* in memory, of a body that a script must be told the length of */
+#define EXCHANGE_WHOLE (16 * 1024 * 1024)
 
 void exchange_out(proxy_exchange *x, apr_bucket *e)
 {
@@ -148,7 +148,7 @@ static void body_keep(proxy_exchange *x, apr_bucket_brigade *bb)
     }
 }
 
-/* What was kept goes first. */
+/* Kept bytes go first. */
 void exchange_body_memory(proxy_exchange *x)
 {
     apr_bucket_brigade bb;
@@ -238,7 +238,7 @@ static int body_make_room(proxy_exchange *x, apr_off_t most)
 {
     const apr_off_t memory = x->body_n - exchange_spooled(x);
 
-    BRG_ASSERT(memory >= 0); /* the file has a part of what came */
+    BRG_ASSERT(memory >= 0); /* the file has a part of the bytes */
     if (memory < EXCHANGE_BODY_AHEAD)
         return 1;
     if (exchange_spool_is_busy(x))

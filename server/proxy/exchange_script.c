@@ -30,7 +30,7 @@ static void script_decode(request_rec *r, const char *name)
         apr_table_setn(r->subprocess_env, name, decoded);
 }
 
-/* What follows the worker's path is PATH_INFO, as with mod_proxy_uwsgi. */
+/* The text behind the worker's path is PATH_INFO, as with mod_proxy_uwsgi. */
 static void script_path_info(request_rec *r, const proxy_target *t)
 {
     const char *path = t->path, *prefix = t->worker->prefix;
@@ -100,8 +100,7 @@ apr_status_t exchange_script_head(proxy_exchange *x, char *text, apr_size_t len)
     int status;
 
     BRG_ASSERT(text && !text[len]);
-    r->status =
-        HTTP_OK; /* what the server says of itself stays beside the script's fields, as with Apache */
+    r->status = HTTP_OK; /* the server's own fields stay beside the script's, as with Apache */
     r->status_line = NULL;
     buf[0] = '\0';
     status = ap_scan_script_header_err_core_ex(r, buf, head_gets, &in, APLOG_MODULE_INDEX);

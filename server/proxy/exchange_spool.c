@@ -61,7 +61,7 @@ int exchange_spool_left(const proxy_exchange *x)
     return x->spool && x->spool->sends && x->spool->at < x->spool->n;
 }
 
-/* ---- what a piece ends with ---- */
+/* ---- end of a piece ---- */
 
 /* @return 1: its memory is a bucket's */
 static int piece_was_written(spool_piece *piece)

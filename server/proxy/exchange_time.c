@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How long an exchange waits in each of its states, and what comes of it then. */
+/* Timeouts of an exchange in each of its states, and their effect. */
 #include "exchange_private.h"
 
 /* For a 100 of a backend that has sent none so far; then the body is sent. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the forms of balancer-manager change. A value that is not valid changes nothing. */
+/* The changes by the forms of balancer-manager. A value that is not valid changes nothing. */
 #include "manager_private.h"
 #include "proxy_growth.h"
 #include "apr_strings.h"
@@ -65,7 +65,7 @@ static void change_factor(const manager_call *m, proxy_state *s)
         atomic_store(&s->lbfactor, (int32_t)n);
 }
 
-/* A route that is too long is none. */
+/* A route that is too long is refused. */
 static void change_route(const manager_call *m, const char *name, proxy_state *s, char *to)
 {
     const char *value = apr_table_get(m->params, name);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The page of balancer-manager as BuiltinPages modern has it: members with their states, what can be done with each, and what was
- * changed lately. There is no script in it: what is done has a summary to open, and a button in it that confirms. The forms send
- * what those of Apache's page send.
+ * The page of balancer-manager as BuiltinPages modern has it: members with their states, actions on
+ * each, and recent changes. There is no script in it: an action has a summary to open, and a button
+ * in it that confirms. The forms send the fields of Apache's page.
  */
 #include "manager_private.h"
 #include "proxy_growth.h"
@@ -286,7 +286,7 @@ static void member(const manager_call *m, const proxy_worker *w)
     ap_rputs("</li>\n", r);
 }
 
-/* ---- what was changed ---- */
+/* ---- recent changes ---- */
 
 static const char *changed_words(request_rec *r, const balancer_change *c)
 {

@@ -9,13 +9,13 @@
 typedef struct manager_call {
     request_rec *r;
     proxy_server_conf *conf;
-    apr_table_t
-        *params; /* of the query or the form; empty where the request came from another site */
+    /* of the query or the form; empty where the request came from another site */
+    apr_table_t *params;
     proxy_balancer *balancer; /* that b= names; NULL */
     proxy_worker *worker;     /* that w= names; NULL */
 } manager_call;
 
-/* Carry out what a form asks for. @return OK or a status */
+/* Carry out a form. @return OK or a status */
 int manager_change(const manager_call *m);
 /* The page, or the document with xml=1. */
 void manager_page(const manager_call *m);

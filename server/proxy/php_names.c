@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Settings of PHP that are known: who may set them, and PHP's own value where no php.ini names one. Values that depend on how PHP
- * was built are left out. */
+/* Known settings of PHP: who may set them, and PHP's own value where no php.ini names one. Values
+ * that depend on how PHP was built are left out. */
 #include "php_settings_private.h"
 #include "brigade/assert.h"
 #include <stdlib.h>

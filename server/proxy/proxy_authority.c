@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ProxyPass to a URL that ends with its host: what a request adds to the path would continue the host's name or port, or stand behind
- * an '@' as another host. */
+/* ProxyPass to a URL that ends with its host: a request's addition to the path would continue the
+ * host's name or port, or stand behind an '@' as another host. */
 #include "proxy_private.h"
 #include "apr_strings.h"
 #include "brigade/assert.h"
 #include "util_cfgtree.h"
 #include <string.h>
 
-/* Host and port, and what stands before an '@', of a URL. @return NULL: it has none */
+/* Host and port, and the text before an '@', of a URL. @return NULL: it has none */
 static const char *authority_of(const char *url, size_t *len)
 {
     const char *at = strstr(url, "://");
@@ -27,7 +27,7 @@ static size_t authority_fixed(const char *at, size_t len)
     return dollar ? (size_t)(dollar - at) : len;
 }
 
-/* 1: "HOST$1" and nothing behind it: what the pattern found is meant to be the path. */
+/* 1: "HOST$1" and nothing behind it: the group is meant to be the path. */
 static int authority_ends_with_group(const char *at, size_t len, size_t fixed)
 {
     return fixed && fixed + 2 == len && !at[len];
@@ -52,10 +52,10 @@ int proxy_authority_is_widened(const char *real, const char *url)
 typedef struct authority_line {
     const char *path, *url;
     int is_pattern;
-    int is_relative; /* what the pattern is held against has no slash in front */
+    int is_relative; /* the subject of the pattern has no slash in front */
 } authority_line;
 
-/* What the n-th group of a pattern finds begins with a slash, as far as its text tells. */
+/* The n-th group of a pattern begins with a slash, as far as its text tells. */
 static int group_has_slash(const authority_line *l, int n)
 {
     for (const char *p = l->path; *p; p++) {

@@ -14,7 +14,7 @@
 
 APLOG_USE_MODULE(proxy);
 
-/* What stands in a path as it is. */
+/* Bytes that stand in a path as they are. */
 static const uint8_t canon_plain[256] = {
     ['a' ... 'z'] = 1, ['A' ... 'Z'] = 1, ['0' ... '9'] = 1, ['~'] = 1, ['$'] = 1, ['-'] = 1,
     ['_'] = 1,         ['.'] = 1,         ['+'] = 1,         ['!'] = 1, ['*'] = 1, ['\''] = 1,
@@ -100,7 +100,7 @@ static const char *netloc_port(char *text, apr_port_t *port)
     return NULL;
 }
 
-/* What may stand in a host's name or address; brackets are off. */
+/* Characters of a host's name or address; brackets are off. */
 static int netloc_host_is_wrong(const char *host)
 {
     for (; *host; host++)

@@ -9,14 +9,14 @@
  */
 #include "proxy.h"
 
-/** Make what the checks need: behind proxy_origins_make(). Threads: main. */
+/** Make the data of the checks: behind proxy_origins_make(). Threads: main. */
 void proxy_checks_make(apr_pool_t *pconf, server_rec *s);
 
 struct http_head;
 
 /**
- * What hcexpr= says of an answer.
- * @param body  what came behind the head, of @a len bytes: hc('body')
+ * The verdict of hcexpr= on an answer.
+ * @param body  @a len bytes behind the head: hc('body')
  * @return 1: it is well
  * Threads: loops. Blocking: no.
  */

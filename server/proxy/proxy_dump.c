@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* -t -D DUMP_PROXY: what goes where. */
+/* -t -D DUMP_PROXY: targets of paths. */
 #include "proxy_private.h"
 #include "apr_strings.h"
 #include <stdio.h>

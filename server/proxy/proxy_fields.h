@@ -11,7 +11,7 @@
 #include "http_head.h"
 #include "brigade/transaction.h"
 
-/** What becomes of a field of the client on its way to a backend. */
+/** The fate of a client's field on its way to a backend. */
 typedef enum proxy_field_rule {
     PROXY_FIELD_GOES,
     PROXY_FIELD_STAYS, /**< it is between the client and this server, as the next five are */
@@ -23,13 +23,13 @@ typedef enum proxy_field_rule {
     PROXY_FIELD_EXPECT,
     PROXY_FIELD_CONDITION,   /**< goes, but for parts of pages */
     PROXY_FIELD_CREDENTIALS, /**< for a proxy: a forward proxy keeps them */
-    PROXY_FIELD_ADDED_TO     /**< goes, with what this server says behind it */
+    PROXY_FIELD_ADDED_TO     /**< goes, with this server's value behind it */
 } proxy_field_rule;
 
 /** @param id  http_field_id_of() that name. Threads: any. */
 proxy_field_rule proxy_field_rule_of(http_field_id id, const char *name, apr_size_t len);
 
-/** What becomes of a field of a backend's answer. */
+/** The fate of a field of a backend's answer. */
 typedef enum proxy_answer_rule {
     PROXY_ANSWER_GOES,
     PROXY_ANSWER_STAYS,  /**< it is between the backend and this server (RFC 9110, 7.6.1) */
@@ -60,7 +60,7 @@ static inline size_t proxy_field_line(const http_field *f)
                : 0;
 }
 
-/** What a plan sends before and behind the fields of its clients: of GET, without a body. */
+/** The text of a plan before and behind the fields of its clients: of GET, without a body. */
 typedef struct proxy_frame {
     brg_text before; /**< from the space behind the target on */
     brg_text ours;   /**< Max-Forwards and Via of this server */
@@ -78,14 +78,15 @@ typedef struct proxy_line {
 } proxy_line;
 
 /**
- * Fields that go on over HTTP/2: without Host and what belongs to a connection of HTTP/1.
+ * Fields that go on over HTTP/2: without Host and fields of a connection of HTTP/1.
  * @param host  [out] for :authority
  * @return how many there are
  * Threads: the request's. Blocking: no.
  */
 int proxy_request_lines(proxy_exchange *x, const proxy_line **lines, const char **host);
 
-/** What the Via field of this request, or of its answer, says of this proxy. @param via  PROXY_VIA_ON or PROXY_VIA_FULL */
+/** This proxy's entry in the Via field of this request, or of its answer. @param via  PROXY_VIA_ON
+ * or PROXY_VIA_FULL */
 const char *proxy_via_value(const request_rec *r, proxy_via via);
 
 #endif

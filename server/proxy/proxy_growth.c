@@ -26,7 +26,7 @@ struct proxy_growth {
 };
 
 static pthread_mutex_t growth_lock = PTHREAD_MUTEX_INITIALIZER;
-static apr_pool_t *growth_pool; /* as long as the process; by who has the lock */
+static apr_pool_t *growth_pool; /* as long as the process; by the holder of the lock */
 
 int proxy_growth_make(apr_pool_t *p, proxy_balancer *b, int persist)
 {

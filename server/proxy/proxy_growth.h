@@ -9,8 +9,8 @@
  */
 #include "proxy.h"
 
-/** Its members now. The list lives as long as the process, and never changes. Threads: any. Blocking: for as long as another thread
- * takes in one that was added. */
+/** Its members now. The list lives as long as the process, and never changes. Threads: any.
+ * Blocking: for as long as another thread takes in a new member. */
 const apr_array_header_t *proxy_members(const proxy_balancer *b);
 
 /**
@@ -24,7 +24,8 @@ int proxy_member_add(request_rec *r, proxy_balancer *b, const char *url);
 /** How many may still be added. */
 int proxy_growth_room(const proxy_balancer *b);
 
-/** Make places for growth= members. @param persist  those that were added stay. @return 0, or -1: no room. Threads: main */
+/** Make places for growth= members. @param persist  added ones stay. @return 0, or -1: no room.
+ * Threads: main */
 int proxy_growth_make(apr_pool_t *p, proxy_balancer *b, int persist);
 
 #endif

@@ -149,7 +149,7 @@ const char *proxy_reverse_url(const proxy_reversal *v, apr_pool_t *p, const char
 
 /* ---- Set-Cookie ---- */
 
-/* An attribute's value within a cookie. @return its first byte, len is set; NULL: there is none */
+/* An attribute's value within a cookie. @return its first byte, len is set; NULL: not in it */
 static const char *cookie_attribute(const char *cookie, const char *name, size_t *len)
 {
     const size_t n = strlen(name);
@@ -184,8 +184,7 @@ static const char *cookie_path(const proxy_reversal *v, apr_pool_t *p, const cha
         const size_t n = strlen(e->real);
 
         if (n <= len && !strncmp(path, e->real, n))
-            return cookie_replace(p, cookie, path, len,
-                                  e->fake); /* what follows is left out, too */
+            return cookie_replace(p, cookie, path, len, e->fake); /* the rest is left out, too */
     }
     return cookie;
 }

@@ -8,7 +8,8 @@
 #include "script_vars.h"
 #include <string.h>
 
-/* The file that a URL of FastCGI names: the path behind the host, without what is no part of the file's name. */
+/* The file of a URL of FastCGI: the path behind the host, without parts that do not belong to the
+ * name. */
 static const char *variables_file(request_rec *r, const char *filename)
 {
     const char *path = strstr(filename, "://");

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Sets of numbers as ranges; bytes of a stream that come out of order. */
 #include "quic_ranges.h"
 #include "brigade/assert.h"
 #include <stdlib.h>
@@ -49,7 +50,7 @@ int quic_ranges_add(quic_ranges *s, uint64_t from, uint64_t to)
     BRG_ASSERT(from <= to);
     if (from == to)
         return 0;
-    first = from ? quic_ranges_find(s, from - 1) : 0; /* one that ends at from is made longer */
+    first = from ? quic_ranges_find(s, from - 1) : 0; /* a range that ends at from is made longer */
     for (last = first; last < s->n && s->r[last].from <= to; last++)
         ;
     if (first == last) {
@@ -158,7 +159,7 @@ static int reorder_keep(quic_reorder *o, uint64_t off, const uint8_t *data, size
     return 0;
 }
 
-/* Deliver what is kept and is in order now. */
+/* Deliver kept bytes that are in order now. */
 static int reorder_deliver(quic_reorder *o, quic_deliver_fn *deliver, void *of)
 {
     while (o->have.n && o->have.r[0].from <= o->next) {

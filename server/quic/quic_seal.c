@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What servers seal beside packets: Retry, address tokens, tokens of stateless resets. */
+/* Seals of servers beside packets: Retry, address tokens, tokens of stateless resets. */
 #include "quic_keys.h"
 #include <openssl/evp.h>
 #include <openssl/hmac.h>

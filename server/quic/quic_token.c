@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Proofs that a client has its address: RFC 9000, 8.1. A token is its time, what it is for and, in that of a Retry, the ids that
- * the handshake has to name; encrypted, with the address as additional data. All processes and generations read it. */
+/* Proofs that a client has its address: RFC 9000, 8.1. A token is its time, its purpose and, in
+ * that of a Retry, the ids that the handshake has to name; encrypted, with the address as
+ * additional data. All processes and generations read it. */
 #include "quic_private.h"
 
 #define TOKEN_RETRY_LIFE apr_time_from_sec(10)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Heads of packets and varints (RFC 9000, 16 and 17). */
 #include "quic_wire.h"
 #include "quic.h"
 #include "brigade/assert.h"

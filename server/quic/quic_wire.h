@@ -17,7 +17,7 @@
 
 #define QUIC_CID_MOST 20        /**< bytes of a connection id */
 #define QUIC_TAG 16             /**< bytes that the AEAD adds */
-#define QUIC_DATAGRAM_MIN 1200  /**< of UDP, with an Initial packet; and what every path takes */
+#define QUIC_DATAGRAM_MIN 1200  /**< of UDP, with an Initial packet; every path takes it */
 #define QUIC_DATAGRAM_MOST 1472 /**< that is sent: an Ethernet frame with IPv4 */
 #define QUIC_RESET_TOKEN 16     /**< bytes of a stateless reset token */
 #define QUIC_VARINT_MOST ((1ull << 62) - 1)
@@ -194,7 +194,7 @@ typedef struct quic_head {
 /**
  * Read the head of the packet at the front of a datagram.
  * @param data  @a len bytes; with a short head, the connection id is one of QUIC_CID_LEN bytes
- * @return 0; -1: it is none, and what follows it in the datagram is of no use
+ * @return 0; -1: not a head, and the rest of the datagram is of no use
  */
 int quic_head_read(quic_head *h, const uint8_t *data, size_t len);
 

@@ -88,7 +88,8 @@ static int remoteip_share_address(const server_rec *s, const server_rec *other)
     return 0;
 }
 
-/* The header comes before a name is known: what one host of an address says holds for all of them. */
+/* The header comes before a name is known: the setting of one host of an address holds for all of
+ * them. */
 static void remoteip_settle(server_rec *s, server_rec *all)
 {
     const remoteip_conf *of = remoteip_conf_of(s);

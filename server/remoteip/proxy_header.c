@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Strict: what a proxy sends is made by a program, and a header with two readings is a way to lie about addresses. */
+/* Strict: proxies are programs, and a header with two readings is a way to lie about addresses. */
 #include "proxy_header.h"
 #include "brigade/assert.h"
 #include <arpa/inet.h>
@@ -15,7 +15,7 @@ static const unsigned char v2_signature[12] = {0x0d, 0x0a, 0x0d, 0x0a, 0x00, 0x0
 
 /* ---- version 1 ---- */
 
-/* The next word of a line; words are separated by one blank. @return 0 if there is none, or it is too long */
+/* The next word of a line; words are separated by one blank. @return 0: no word, or too long */
 static int v1_word(const char **at, const char *end, char *word, size_t room)
 {
     const char *blank = memchr(*at, ' ', (size_t)(end - *at));
@@ -29,7 +29,7 @@ static int v1_word(const char **at, const char *end, char *word, size_t room)
     return strlen(word) == len;
 }
 
-/* A decimal number without zeros before it. -1: it is none */
+/* -1: not a port */
 static int v1_port(const char *word)
 {
     int n = 0;
@@ -75,7 +75,7 @@ static int v1_read(const char *line, size_t len, proxy_source *out, const char *
     *why = "another protocol than TCP4, TCP6 and UNKNOWN in version 1";
     if (!v1_word(&at, end, protocol, sizeof protocol))
         return -1;
-    if (strcmp(protocol, "UNKNOWN") != 0) { /* what follows that is to be ignored */
+    if (strcmp(protocol, "UNKNOWN") != 0) { /* the rest is to be ignored */
         const int v6 = !strcmp(protocol, "TCP6");
 
         if (!v6 && strcmp(protocol, "TCP4") != 0)
@@ -138,7 +138,7 @@ static int v2_read(const unsigned char *data, size_t len, proxy_source *out, con
 
 /* ---- both ---- */
 
-/* 1 if what there is begins as @a with does. */
+/* 1 if the bytes so far begin as @a with does. */
 static int begins(const unsigned char *data, size_t len, const void *with, size_t with_len)
 {
     return !memcmp(data, with, len < with_len ? len : with_len);

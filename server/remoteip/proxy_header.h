@@ -10,10 +10,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PROXY_HEADER_KEEP \
-    232 /**< the most of a header that is looked at: 16 bytes and two addresses of AF_UNIX */
-#define PROXY_HEADER_MOST \
-    4096 /**< longest header that is accepted, TLVs included; version 1: 107 */
+/** the most of a header that is looked at: 16 bytes and two addresses of AF_UNIX */
+#define PROXY_HEADER_KEEP 232
+/** longest header that is accepted, TLVs included; version 1: 107 */
+#define PROXY_HEADER_MOST 4096
 
 /** Where the connection comes from. */
 typedef struct proxy_source {
@@ -25,9 +25,9 @@ typedef struct proxy_source {
 /**
  * Read a header.
  *
- * @param data  what came so far; of a long header the first PROXY_HEADER_KEEP bytes suffice
+ * @param data  the bytes so far; of a long header the first PROXY_HEADER_KEEP bytes suffice
  * @param out   [out] set where the header is complete
- * @param why   [out] set where it is bad: what is wrong, for the log
+ * @param why   [out] set for a bad header: the error, for the log
  * @return      the length of the whole header, which may be more than @a len (TLVs, which say nothing of the source);
  *              0: more is needed, and all of @a data belongs to the header; -1: it is bad
  * Threads: any. Blocking: no.

@@ -2,8 +2,8 @@
 /*
  * A connection from accept to the end of its PROXY header. Then TLS, or the protocol, takes over.
  *
- * Nothing behind the header is read: what follows belongs to the next transport. So each read looks at what is there
- * first (MSG_PEEK), and takes what belongs to the header.
+ * Nothing behind the header is read: it belongs to the next transport. So each read first peeks
+ * (MSG_PEEK), and then takes bytes of the header alone.
  */
 #include "remoteip_private.h"
 #include "proxy_header.h"
@@ -28,7 +28,7 @@ APLOG_USE_MODULE(remoteip);
 typedef struct proxy_wait {
     uint32_t tag, len;
     uint32_t skip; /* bytes of the header that are to be dropped still */
-    int bad;       /* it is none: the connection ends */
+    int bad;       /* not a header: the connection ends */
     proxy_source source;
     unsigned char data[PROXY_HEADER_KEEP];
 } proxy_wait;
@@ -86,7 +86,7 @@ static ssize_t proxy_bad(const brg_conn *bc, proxy_wait *w, const char *why)
     return -1;
 }
 
-/* Drop what is left of the header. 1: nothing is; else what recv() said */
+/* Drop the rest of the header. 1: all dropped; else the result of recv() */
 static ssize_t proxy_skip(const brg_conn *bc, proxy_wait *w)
 {
     unsigned char scratch[PROXY_HEADER_MOST];
@@ -98,7 +98,7 @@ static ssize_t proxy_skip(const brg_conn *bc, proxy_wait *w)
     return w->skip ? n : 1;
 }
 
-/* Take @a len bytes that were seen. What recv() says, which may be less. */
+/* Take @a len bytes that were seen. The result of recv(), which may be less. */
 static ssize_t proxy_take(const brg_conn *bc, proxy_wait *w, size_t len)
 {
     ssize_t n;
@@ -112,7 +112,8 @@ static ssize_t proxy_take(const brg_conn *bc, proxy_wait *w, size_t len)
     return n;
 }
 
-/* Read of the header what there is. 1: it is complete; else what recv() says: 0, or -1 with errno */
+/* Read the header as far as it has come. 1: it is complete; else the result of recv(): 0, or -1
+ * with errno */
 static ssize_t proxy_step(const brg_conn *bc, proxy_wait *w)
 {
     const char *why = NULL;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The field in which each proxy puts, at the end, the address that it was asked by (X-Forwarded-For). It is read from its
- * end on: each address is believed if the one that named it belongs to a trusted proxy. What is left in front of the
- * first that does not stays in the field.
+ * The field in which each proxy puts, at the end, the address that it was asked by
+ * (X-Forwarded-For). It is read from its end on: an address is believed if the proxy that added it
+ * is trusted. The text in front of the first untrusted one stays in the field.
  */
 #include "remoteip_private.h"
 #include "http_log.h"
@@ -13,7 +13,7 @@
 
 APLOG_USE_MODULE(remoteip);
 
-/* The proxy that an address belongs to. 0: it is none */
+/* The proxy that an address belongs to. 0: it is no proxy's */
 static int forwarded_trusts(const remoteip_conf *conf, apr_sockaddr_t *address, int *internal)
 {
     *internal = 0;
@@ -30,7 +30,7 @@ static int forwarded_trusts(const remoteip_conf *conf, apr_sockaddr_t *address, 
     return 0;
 }
 
-/* What is left of the field; each step takes time for one address, not for the whole list. */
+/* The rest of the field; each step takes time for one address, not for the whole list. */
 typedef struct forwarded_list {
     char *at;   /* NULL: nothing */
     size_t len; /* a NUL is behind it */
@@ -121,7 +121,7 @@ static void forwarded_take(request_rec *r, const remoteip_conf *conf, const char
         apr_table_setn(r->headers_in, conf->proxies_field, via);
 }
 
-/* The proxies on the way as one text. NULL: there is none */
+/* The proxies on the way as one text. NULL: no proxies */
 static const char *forwarded_via(apr_pool_t *p, const apr_array_header_t *proxies)
 {
     size_t bytes = 1;

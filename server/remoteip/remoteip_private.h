@@ -17,7 +17,7 @@ extern module remoteip_module;
 /** A proxy, or a network of them. */
 typedef struct remoteip_proxy {
     apr_ipsubnet_t *net;
-    int internal; /**< one that may name private addresses, and is not named itself */
+    int internal; /**< a proxy that may name private addresses, and is not named itself */
 } remoteip_proxy;
 
 typedef struct remoteip_conf {
@@ -25,7 +25,7 @@ typedef struct remoteip_conf {
     const char *proxies_field;   /**< RemoteIPProxiesHeader; NULL: none */
     apr_array_header_t *proxies; /**< of remoteip_proxy; NULL: all are trusted */
     int own;                     /**< RemoteIPProxyProtocol of this host; -1: not set */
-    int expects;                 /**< what holds for its addresses; -1: not set */
+    int expects;                 /**< the value for its addresses; -1: not set */
 } remoteip_conf;
 
 static inline const remoteip_conf *remoteip_conf_of(const server_rec *s)

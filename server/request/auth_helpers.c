@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What modules ask the core about authentication. The core passes it on to the modules that implement it. */
+/* Questions of modules to the core about authentication. The core passes it on to the modules that
+ * implement it. */
 #include "auth_helpers.h"
 #include "httpd.h"
 #include "ap_hooks.h"

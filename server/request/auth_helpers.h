@@ -4,8 +4,7 @@
 
 /**
  * @file auth_helpers.h
- * Where the core learns of what authorization modules keep to themselves.
- */
+ * The core's access to knowledge of authorization modules. */
 
 /** optional_fn_retrieve hook: find the modules' accessors for AuthType, AuthName, Require and
  * Satisfy. */

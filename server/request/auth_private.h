@@ -2,7 +2,8 @@
 #ifndef BRIGADE_REQUEST_AUTH_PRIVATE_H
 #define BRIGADE_REQUEST_AUTH_PRIVATE_H
 
-/** @file auth_private.h  Whether access control of a request counts for those that follow from it. */
+/** @file auth_private.h  Whether access control of a request counts for its sub-requests and
+ *   redirects. */
 
 /**
  * 1 if access control may be skipped for a sub-request or internal redirect that has the same

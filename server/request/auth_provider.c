@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Registration of what decides about access: hooks and providers. Each may declare that its answer depends
- * on the configuration in force and not on the URI (AP_AUTH_INTERNAL_PER_CONF). Only if all do, access
+ * Registration of access control: hooks and providers. Each may declare that its answer depends on
+ * the configuration in force and not on the URI (AP_AUTH_INTERNAL_PER_CONF). Only if all do, access
  * control is skipped for sub-requests that have the configuration of their main request.
  */
 #include "httpd.h"

@@ -81,7 +81,8 @@ static int die_custom(request_rec *r, const char *custom, int *recursive)
     return 0;
 }
 
-/* Whether a head went out, for the request or for one that it was redirected to or from, and its body has not ended. */
+/* Whether a head went out, for the request or for another of its chain of redirects, and its body
+ * has not ended. */
 static int die_is_under_way(const request_rec *r)
 {
     while (r->next)

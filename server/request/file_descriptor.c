@@ -2,11 +2,11 @@
 /*
  * A descriptor as an apr_file_t that owns it.
  *
- * apr_os_file_put() makes one that does not: with APR_FOPEN_NOCLEANUP set, apr_file_setaside() moves
- * the file to another pool and registers nothing there, so the descriptor would stay open for ever
- * once a slow client's response was set aside. APR has no function that clears the flag. So its place in
- * the struct is searched for once, and checked; if it is not found, the file is opened again through its
- * descriptor.
+ * apr_os_file_put() makes a file without it: with APR_FOPEN_NOCLEANUP set, apr_file_setaside()
+ * moves the file to another pool and registers nothing there, so the descriptor would stay open for
+ * ever once a slow client's response was set aside. APR has no function that clears the flag. So
+ * its place in the struct is searched for once, and checked; if it is not found, the file is opened
+ * again through its descriptor.
  */
 #include "file_open_private.h"
 #include "apr_file_io.h"

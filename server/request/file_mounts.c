@@ -31,7 +31,7 @@ typedef struct mounts_one {
 } mounts_one;
 
 typedef struct mounts_list {
-    struct mounts_list *older; /* what it replaced, which loops may still read */
+    struct mounts_list *older; /* its predecessor, which loops may still read */
     size_t n, remote_n, room;
     mounts_one one[];
 } mounts_list;
@@ -69,7 +69,7 @@ static void mounts_unescape(char *s)
     *to = '\0';
 }
 
-/* Room for one more; NULL if there is none: what is not in the list counts as local. */
+/* Room for one more; NULL without memory: a mount that is not in the list counts as local. */
 static mounts_list *mounts_grow(mounts_list *list)
 {
     size_t room = list ? list->room * 2 : 32;

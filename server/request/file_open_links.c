@@ -2,9 +2,9 @@
 /*
  * Opening a file whose path holds symbolic links, some of which may not be followed.
  *
- * The walk looked at each component by name. Before the file is opened by name, a directory may have been
- * replaced by a link. So here every component is opened relative to the one before, and what was opened is
- * checked. A link's target is followed as by stat(): only its owner counts.
+ * The walk looked at each component by name. Before the file is opened by name, a directory may
+ * have been replaced by a link. So here every component is opened relative to the one before, and
+ * the result is checked. A link's target is followed as by stat(): only its owner counts.
  */
 #include "file_open_private.h"
 #include "request_context.h"
@@ -27,7 +27,7 @@ static int links_close(int fd, int error)
     return -1;
 }
 
-/* link is open with O_PATH. @return a descriptor of what it leads to if that has the same owner */
+/* link is open with O_PATH. @return a descriptor of its target if that has the same owner */
 static int links_follow_owned(int dir, int link, const struct stat *is, int flags)
 {
     char text[PATH_MAX];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What stat() says of a path, for those who ask besides the walk: from what the walk saw, or the loop knows of the folders on the way. */
+/* Results of stat() for callers besides the walk: from the walk's look, or the loop's known folders
+ * on the way. */
 #include "folder_private.h"
 #include "file_open_private.h"
 #include "request_context.h"
@@ -7,7 +8,7 @@
 #include "brigade/files.h"
 #include <string.h>
 
-/* The folder, or the name in the last one that is known. */
+/* The folder, or the name in the last known one. */
 static apr_status_t stat_in(folder_table *t, folder *f, const char *path, const char *name,
                             apr_finfo_t *finfo, const request_rec *r, apr_int32_t wanted)
 {

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Files whose handlers ask a backend (SetHandler "proxy:..." for scripts): what they are, as long as nothing of their path changes.
+ * Files whose handlers ask a backend (SetHandler "proxy:..." for scripts): their properties, as
+ * long as nothing of their path changes.
  *
- *   state    what moves it on                             what a look finds
+ *   state    moved on by                                  what a look finds
  *   -------  -------------------------------------------  -----------------
  *   SEEN     asked for once more: put under watch, then   nothing
  *            looked at
- *   KNOWN    an event: it is dropped                      what is kept
+ *   KNOWN    an event: it is dropped                      the kept data
  *   REFUSED  cannot be watched                            nothing
  *
  * Places are found by hash, one for each; a place that is in use is kept for FILE_KEPT_US.
@@ -88,7 +89,7 @@ int folder_file_find(folder_table *t, const char *path, size_t len, apr_finfo_t 
     return 1;
 }
 
-/* @return 0: another one that is asked for has the place */
+/* @return 0: another busy file has the place */
 static int file_take(folder_table *t, folder_file *k, uint32_t hash, const char *path, size_t len)
 {
     if (k->path && k->state != FILE_SEEN && folders_now(t) - k->used < FILE_KEPT_US)
@@ -105,7 +106,7 @@ static int file_take(folder_table *t, folder_file *k, uint32_t hash, const char 
     return 1;
 }
 
-/* What was seen before the watch began may be no more. */
+/* Data from before the watch began may be outdated. */
 static void file_know(folder_table *t, folder_file *k, apr_pool_t *p)
 {
     BRG_ASSERT(k->state == FILE_SEEN);

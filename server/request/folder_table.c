@@ -2,11 +2,12 @@
 /*
  * The folders that a loop knows, as a tree: found by the folder above and a name. Each is under watch with all above it.
  *
- * A folder is made known when it is asked for a second time. Displaced are those without others in them that were not used for
- * longest. One that is not current any more leaves the table with all below; these are freed a few at a time.
+ * A folder is made known when it is asked for a second time. Displaced are those without others in
+ * them that were not used for longest. An outdated one leaves the table with all below; these are
+ * freed a few at a time.
  *
- * Its names are read by a worker, when several requests asked for what was not there: a loop does not wait for a directory. They are
- * taken if the folder did not change since before they were read.
+ * Its names are read by a worker, when several requests asked for missing ones: a loop does not
+ * wait for a directory. They are taken if the folder did not change since before they were read.
  */
 #include "folder_private.h"
 #include "file_open_private.h"
@@ -22,13 +23,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define TABLE_SEEN \
-    FOLDERS_MOST /* a power of two: as many as can become known may be new at a time */
+/* a power of two: as many as can become known may be new at a time */
+#define TABLE_SEEN FOLDERS_MOST
 #define TABLE_REFUSED_US apr_time_from_sec(10)
-#define TABLE_FREED 8  /* folders freed for one that is asked for, at most */
+#define TABLE_FREED 8  /* most folders freed for a new one */
 #define TABLE_MISSES 3 /* names looked for in vain before a folder's names are read */
 #define TABLE_MISSES_MOST 4096
-#define TABLE_WATCH_BYTES 1536 /* what a directory under watch takes, the kernel's part included */
+#define TABLE_WATCH_BYTES 1536 /* memory of a directory under watch, the kernel's part included */
 
 /* Folders that were asked for once, by hash. */
 typedef struct table_seen {
@@ -306,7 +307,7 @@ folder *folder_step(folder_table *t, folder *parent, const char *path, size_t pa
                                          : NULL;
 }
 
-/* ---- what stat() says ---- */
+/* ---- properties by stat() ---- */
 
 int folder_info(folder_table *t, folder *f, const request_rec *r, apr_finfo_t *info)
 {
@@ -342,7 +343,7 @@ void folder_names_release(folder_names *names)
     free(names);
 }
 
-/* What a worker read counts if nothing changed since. */
+/* A worker's result counts if nothing changed since. */
 static void names_take(folder_table *t, folder *f)
 {
     watch_names *read = atomic_exchange_explicit(&f->names->read, NULL, memory_order_acq_rel);
@@ -499,7 +500,7 @@ apr_time_t folders_now(const folder_table *t)
     return t->loop->monotonic;
 }
 
-/* What was detached is freed by those who look for folders: they have to come by. */
+/* Detached folders are freed by look-ups of others: these have to come by. */
 uint64_t folders_stamp(const folder_table *t)
 {
     return t->dying ? 0 : watch_seen(t->watch) + t->detached;

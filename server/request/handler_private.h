@@ -17,11 +17,12 @@ int handler_prepare(request_rec *r);
 
 /**
  * Run the handlers until one takes the request.
- * @return what it returned; an error status if none did or the result is out of range
+ * @return its result; an error status if none took it or the result is out of range
  */
 int handler_run(request_rec *r);
 
-/** Handlers count on r->handler: where the configuration names none it is what the type says, or "default-handler". */
+/** Handlers count on r->handler: where the configuration names none it is the type, or
+ * "default-handler". */
 void handler_name(request_rec *r);
 
 #endif

@@ -4,8 +4,7 @@
 
 /**
  * @file redirect_private.h
- * What internal redirects and error documents share.
- */
+ * Shared by internal redirects and error documents. */
 #include "httpd.h"
 #include "util_filter.h"
 

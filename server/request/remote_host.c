@@ -113,8 +113,8 @@ AP_DECLARE(const char *) ap_get_useragent_host(request_rec *r, int type, int *st
 AP_DECLARE(const char *) ap_get_remote_logname(request_rec *r)
 {
     static _Thread_local APR_OPTIONAL_FN_TYPE(ap_ident_lookup) * lookup;
-    static _Thread_local int
-        asked; /* once the configuration was read nobody registers it any more */
+    /* once the configuration was read nobody registers it any more */
+    static _Thread_local int asked;
 
     if (r->connection->remote_logname)
         return r->connection->remote_logname;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The last part of a request: its handler or error document, and the EOR bucket, which ends it when the
- * response is written. On an event loop, what would wait is left to a worker.
+ * The last part of a request: its handler or error document, and the EOR bucket, which ends it when
+ * the response is written. On an event loop, a step that would wait is left to a worker.
  */
 #include "configuration.h"
 #include "connection.h"
@@ -119,7 +119,7 @@ static int request_may_answer_again(const request_rec *r)
            request_head_is_unsent(r);
 }
 
-/* What a handler returned, or 500 if its response was lost. */
+/* A handler's result, or 500 if its response was lost. */
 static int request_lost_status(const request_rec *r, int status)
 {
     if (r->next || (status != OK && status != DONE && status != AP_FILTER_ERROR) ||
@@ -181,7 +181,7 @@ static int request_check_memory(request_rec *r, int status)
     return memory_request_status(r, status);
 }
 
-/* @return 1: what r was redirected to is left to a worker */
+/* @return 1: the redirect's target is left to a worker */
 static int request_is_followed(const request_rec *r, int *status)
 {
     if (!redirect_is_left(r))
@@ -218,7 +218,7 @@ static request_end request_answer(request_rec *r, int status)
     return request_answer_end(r, &status);
 }
 
-/* The response, or an error document, of r or of what it was redirected to. */
+/* The response, or an error document, of r or of its redirect's target. */
 static request_end request_answer_on_loop(request_rec *first, request_rec *r, int *status)
 {
     if (r == first)
@@ -322,7 +322,7 @@ AP_DECLARE(void) ap_process_request_after_handler(request_rec *r)
     apr_brigade_cleanup(&bb);
 
     if (!connection_of(c)) {
-        /* Connections that the server drives know what they have read. */
+        /* Connections that the server drives know their read bytes. */
         c->data_in_input_filters =
             ap_check_pipeline(c, &bb, DEFAULT_LIMIT_BLANK_LINES) == APR_SUCCESS;
         apr_brigade_cleanup(&bb);

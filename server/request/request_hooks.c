@@ -125,7 +125,7 @@ static int type_set_handler(request_rec *r, const core_dir_config *conf)
     return OK;
 }
 
-/* SetHandler, ForceType and AcceptPathInfo outweigh what modules found by the file's name. */
+/* SetHandler, ForceType and AcceptPathInfo outweigh results by the file's name. */
 static int type_override(request_rec *r)
 {
     const core_dir_config *conf = ap_get_core_module_config(r->per_dir_config);
@@ -182,7 +182,7 @@ static int request_post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *
 
 void request_register_hooks(apr_pool_t *p)
 {
-    /* The core registers first: what modules promised is counted from here. */
+    /* The core registers first: promises of modules are counted from here. */
     ap_clear_auth_internal();
     subreq_register_filters();
 

@@ -28,8 +28,7 @@ struct brg_waiting {
     struct loop_io io;
     struct loop_note note;
     brg_conn *bc;
-    request_rec
-        *r; /* whose handler waits: the one from the network, or what it was redirected to */
+    request_rec *r; /* the waiting request: from the network, or its redirect's target */
     brg_wait_for wanted;
     brg_wait_go_on_fn *go_on;
     brg_wait_gone_fn *gone;
@@ -177,7 +176,8 @@ static void waiting_ready(struct loop_io *io, uint32_t events)
     waiting_came(w->bc, BRG_WAIT_FD);
 }
 
-/* A client that is slow with a body keeps no handler waiting for longer than a worker. Behind an Upgrade there is none. */
+/* A client that is slow with a body keeps no handler waiting for longer than a worker. Behind an
+ * Upgrade there is no deadline. */
 static void waiting_body_due(struct brg_waiting *w)
 {
     const apr_time_t now = w->bc->loop->monotonic;

@@ -8,8 +8,8 @@
  *
  *   handler, go_on      brg_wait(): bc->held.waiting is set, SUSPENDED
  *   driver              CONN_WAIT; request_wait_arm()
- *   loop                what was waited for comes: its event puts the connection on the list of the turn
- *   driver              request_wait_end(): go_on(), and what follows a handler
+ *   loop                the event comes: it puts the connection on the list of the turn
+ *   driver              request_wait_end(): go_on(), and the steps after a handler
  *
  * All functions: threads: the loop's own, but for request_waits(). None blocks.
  */
@@ -51,11 +51,11 @@ void request_wait_failed(brg_conn *bc);
  * The request of @a r's connection goes on when its client leaves while the handler waits, if @a stays returns 1 then: its output is
  * dropped.
  * @param stays  NULL: no more; if the client left already, the request ends as soon as may be
- * @return 1; 0: the connection is not one that can do so. Threads: the request's
+ * @return 1; 0: the connection cannot do so. Threads: the request's
  */
 int request_wait_stays(request_rec *r, int (*stays)(void *baton), void *baton);
 
-/** The request whose handler waits: that from the network, or what it was redirected to. */
+/** The waiting request: from the network, or its redirect's target. */
 request_rec *request_wait_of(const brg_conn *bc);
 
 /** 1 if something came, thus request_wait_end() is next. */

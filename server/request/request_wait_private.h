@@ -4,13 +4,12 @@
 
 /**
  * @file request_wait_private.h
- * What request_finish.c does when a handler that waited goes on.
- */
+ * Called by request_finish.c when a handler that waited goes on. */
 #include "request_parts.h"
 
 /**
  * The handler of @a r went on, and returned *status. Ends @a first if it does not wait again.
- * @param first  the request from the network: r, or what led to it by redirects
+ * @param first  the request from the network: r, or the one that led to it by redirects
  * @return as request_finish_on_loop()
  */
 request_end request_go_on(request_rec *first, request_rec *r, int *status);

@@ -127,7 +127,7 @@ static request_rec *subreq_look_up(request_rec *sub, const char *method, const c
     }
     if (!next_filter)
         return subreq_process(sub, r);
-    /* A quick handler answers only what is run. */
+    /* A quick handler answers only requests that are run. */
     if (ap_is_recursion_limit_exceeded(r))
         return subreq_too_deep(sub);
     if (ap_run_quick_handler(sub, 1) == OK)
@@ -150,7 +150,7 @@ ap_sub_req_lookup_uri(const char *new_uri, const request_rec *r, ap_filter_t *ne
 
 /* ---- by name in the file system ---- */
 
-/* The URI of a neighbour; r->uri without what was path_info. */
+/* The URI of a neighbour; r->uri without the text of path_info. */
 static char *subreq_neighbour_uri(request_rec *sub, const request_rec *r, const char *name,
                                   int with_path_info)
 {
@@ -295,8 +295,8 @@ void subreq_register_filters(void)
 }
 
 /*
- * What stands for the main request there. Handlers take memory from r->main->pool (mod_cgi) and look at its tables, which belong to
- * the thread of the main request.
+ * The stand-in for the main request there. Handlers take memory from r->main->pool (mod_cgi) and
+ * look at its tables, which belong to the thread of the main request.
  */
 static request_rec *subreq_stand_in(const request_rec *r, conn_rec *c, apr_pool_t *p)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Look-ups of sub-requests whose outcome may be used again: what they depended on, and whether it is the same. */
+/* Look-ups of sub-requests whose outcome may be used again: their dependencies, and whether these
+ * are the same. */
 #include "walk_private.h"
 #include "conn.h"
 #include "request_context.h"

@@ -21,7 +21,7 @@ static int vhost_is_any(const char *host)
     return !strcmp(host, "*") || !strcasecmp(host, "_default_") || !strcmp(host, "255.255.255.255");
 }
 
-/* One address; a name may stand for several. *link is moved behind what was added. */
+/* One address; a name may stand for several. *link is moved behind the added ones. */
 static const char *vhost_parse_addr(apr_pool_t *p, const char *word, server_addr_rec ***link,
                                     apr_port_t default_port)
 {

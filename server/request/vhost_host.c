@@ -237,7 +237,7 @@ static int host_choose_server(request_rec *r)
     return found || vhost_server_has_name(r->server, r->hostname);
 }
 
-/* ---- what the last Host fields of this thread said: clients send the same one again and again ---- */
+/* ---- the last Host fields of this thread: clients send the same one again and again ---- */
 
 #define HOST_KEPT 4
 #define HOST_KEPT_LEN 64

@@ -4,7 +4,8 @@
 
 /**
  * @file walk_dir_private.h
- * Shared by walk_dir.c, which asks the file system, and walk_known.c, which takes what the loop knows of folders.
+ * Shared by walk_dir.c, which asks the file system, and walk_known.c,
+ * which uses the loop's known folders.
  */
 #include "folder_private.h"
 #include "http_core.h"
@@ -22,14 +23,14 @@ typedef struct dir_walk {
     char *links;         /* request_files.links so far, or NULL */
     apr_size_t dirs_end; /* components that end before this offset are known to be directories */
     int was_given;       /* the caller knew of the last component, as from a directory listing */
-    int type_known;      /* r->finfo tells what the last component is */
+    int type_known;      /* r->finfo has the type of the last component */
     char *scratch;       /* for prefixes of path; made when first needed */
     apr_size_t cut;      /* where scratch ends now */
-    apr_size_t pos;      /* the current directory is what comes before, its slash included */
+    apr_size_t pos;      /* the current directory ends here, its slash included */
     unsigned level;      /* of it: 1 is the root */
     apr_size_t end;      /* of the component behind it, or of the walk */
     folder_table *table; /* NULL: no folder is known */
-    folder *folder;      /* the last one that is known; NULL: none */
+    folder *folder;      /* the last known one; NULL: none */
     int is_plain;        /* from the root on, no access file was allowed, and all links were */
     int taken;           /* the sections of the current directory are in found */
 } dir_walk;
@@ -37,10 +38,11 @@ typedef struct dir_walk {
 /** The configuration in force in the current directory. */
 const core_dir_config *walk_dir_core(dir_walk *w);
 
-/** One more section, or what an access file said. */
+/** One more section, or an access file's content. */
 void walk_dir_take(dir_walk *w, ap_conf_vector_t *sec, int sec_is_config);
 
-/** What an access file says of @a r is not the same for the next request, even if the file is. */
+/** The effect of an access file on @a r is not the same for the next request, even if the file is.
+ */
 void walk_dir_each_time(request_rec *r);
 
 /** Add the sections for the name that ends before @a pos, the level-th from the root. */
@@ -53,7 +55,8 @@ void walk_dir_note_links(dir_walk *w, unsigned level, int opts);
 int walk_is_canonical(const char *path);
 
 /**
- * Take what is known of the way, from the root on: w->pos, level and folder are those of the last folder that is known.
+ * Take known folders on the way, from the root on: w->pos, level and folder are those of the last
+ * one.
  * @return DONE: all is known, w->end is the end of the walk; OK: it goes on from w->pos; or a status
  */
 int walk_known(dir_walk *w);
@@ -64,7 +67,8 @@ int walk_known(dir_walk *w);
 /** A walk through known folders goes on in the last one. @return its view; NULL: it begins at the root */
 folder_view *walk_memo_known(dir_walk *w);
 
-/** The same for one that knows of no folder, but that what comes before w->dirs_end is directories. It stays where it is if nothing is kept. */
+/** The same for a walk that knows of no folder, only that the path before w->dirs_end is
+ * directories. It stays where it is if nothing is kept. */
 void walk_memo_plain(dir_walk *w);
 
 /** The last component comes next: keep where @a w is. @param v  of w->folder; NULL: no folder is known, and no access file was allowed */

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The directory walk through what the loop knows of folders: no system call for what has not changed since a request came by before.
+ * The directory walk through known folders: no system call for anything that has not changed since
+ * an earlier request.
  *
- * For each folder there is a view: what walk_dir.c would have found when it came there, for one server. A walk takes that of the last
- * folder that is known, and goes on behind it as ever. A folder that cannot be known, whose access file has an error, or to which a
- * link leads that Options does not allow, ends what is known: walk_dir.c finds out what to do.
+ * For each folder there is a view: the result of walk_dir.c up to it, for one server. A walk takes
+ * that of the last folder that is known, and goes on behind it as ever. A folder that cannot be
+ * known, whose access file has an error, or whose link Options does not allow, ends the known way:
+ * walk_dir.c goes on from there.
  */
 #include "walk_dir_private.h"
 #include "configuration.h"
@@ -34,7 +36,7 @@ static folder_table *known_table(const dir_walk *w)
 
 /* ---- making a view ---- */
 
-/* @return -1: the access files cannot be watched; 0: there is none; 1: there may be */
+/* @return -1: the access files cannot be watched; 0: no file; 1: there may be one */
 static int known_watch_access(const dir_walk *w, folder_view *v)
 {
     apr_pool_t *p = w->r->pool;
@@ -55,7 +57,7 @@ static int known_watch_access(const dir_walk *w, folder_view *v)
     return found;
 }
 
-/* What known_access() returns beside OK and statuses. */
+/* Results of known_access() beside OK and statuses. */
 #define KNOWN_NOT DECLINED
 #define KNOWN_ONCE DONE /* each request has to read the access file for itself: this one did */
 
@@ -167,7 +169,7 @@ static int known_view(dir_walk *w, folder *f, folder_view *above, folder_view **
     return OK;
 }
 
-/* ---- what is behind the last folder ---- */
+/* ---- behind the last folder ---- */
 
 static int known_is_given(const request_rec *r)
 {
@@ -201,7 +203,7 @@ static int known_is_missing(dir_walk *w)
     return DONE;
 }
 
-/* @return DONE: what comes behind w->folder is known, too */
+/* @return DONE: the path behind w->folder is known, too */
 static int known_component(dir_walk *w)
 {
     request_rec *r = w->r;
@@ -228,7 +230,7 @@ static int known_component(dir_walk *w)
 
 /* ---- the way ---- */
 
-/* May the component that leads from w->folder to f be what it is? */
+/* May the component that leads from w->folder to f be a link? */
 static int known_link_is_allowed(dir_walk *w, const folder *f)
 {
     const int opts = walk_dir_core(w)->opts;
@@ -312,7 +314,7 @@ static int known_walk(dir_walk *w, folder_view **view)
     return res == KNOWN_NOT || res == KNOWN_ONCE ? OK : res;
 }
 
-/* ---- what the requests hold that led here ---- */
+/* ---- views held by earlier requests ---- */
 
 /* Bytes of the path that lead to the folder of v; 0: it is not on the way. */
 static apr_size_t held_reaches(const dir_walk *w, const folder_view *v)
@@ -323,7 +325,7 @@ static apr_size_t held_reaches(const dir_walk *w, const folder_view *v)
                                                                                              : 0;
 }
 
-/* The one nearest to the file of those that r, or a request that led to it, came through. */
+/* The view nearest to the file among those that r, or a request that led to it, came through. */
 static folder_view *held_view(const dir_walk *w)
 {
     folder_view *found = NULL;
@@ -357,8 +359,8 @@ static void held_note_links(dir_walk *w, const folder_view *v)
     }
 }
 
-/* A worker goes on with what the loop found; and what a request leads to has the configuration of that, as the same object: whether
- * access control runs once more depends on it. */
+/* A worker goes on with the loop's result; and a sub-request or redirect has the same configuration
+ * object: whether access control runs once more depends on it. */
 static void known_held(dir_walk *w)
 {
     folder_view *v = w->r->per_dir_config == w->r->server->lookup_defaults ? held_view(w) : NULL;

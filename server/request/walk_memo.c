@@ -2,9 +2,9 @@
 /*
  * Where walks of a loop came to before their last component: the next one for a name in the same folder goes on from there.
  *
- * Two kinds of ends are kept. One through folders that the loop knows holds while nothing under watch has changed and no folder left
- * the table. One without them holds for ever: nothing in it but the text of the path counts, since no access file may be there and
- * links may be what they like.
+ * Two kinds of ends are kept. One through folders that the loop knows holds while nothing under
+ * watch has changed and no folder left the table. An end without them holds for ever: only the text
+ * of the path counts in it, since no access file may be there and all links are allowed.
  */
 #include "walk_dir_private.h"
 #include "brigade/assert.h"
@@ -13,7 +13,7 @@
 #include "loop.h"
 #include <string.h>
 
-#define MEMO_PLACES 64 /* a power of two; an end takes the place of the one that was there */
+#define MEMO_PLACES 64 /* a power of two; a new end replaces the old one */
 #define MEMO_UP 4      /* folders that are looked for, from the last on */
 #define MEMO_PATH 136  /* bytes of a path; longer ones are not kept */
 

@@ -2,10 +2,10 @@
 /*
  * Merges of configuration vectors, each made once.
  *
- * A walk merges the sections that it found with each other and then the whole onto what was in
- * force before: defaults + ((s1 + s2) + s3). Merges need not be associative (AuthMerging is not),
- * so this order is part of the behaviour. The result of every step is kept under its pair of
- * operands, so the pairs form a tree whose paths are the lists of sections seen so far.
+ * A walk merges its sections with each other and then the whole onto the configuration in force
+ * before: defaults + ((s1 + s2) + s3). Merges need not be associative (AuthMerging is not), so this
+ * order is part of the behaviour. The result of every step is kept under its pair of operands, so
+ * the pairs form a tree whose paths are the lists of sections seen so far.
  *
  * Where both operands belong to the configuration, the result does too: it goes to a table of the
  * whole process that is read without a lock and only ever grows, up to a bound (a configuration
@@ -34,10 +34,10 @@ typedef struct merge_entry {
 
 /* Readers load with acquire, which pairs with the release by which an entry is published. */
 static _Atomic(merge_entry *) merge_table[MERGE_SLOTS];
-/* The set of all results in merge_table: what else may serve as a base. */
+/* The set of all results in merge_table: further possible bases. */
 static _Atomic(const ap_conf_vector_t *) merge_results[MERGE_SLOTS];
 
-/* For those who add: guards what follows, and the allocations from the pool. */
+/* For adding: guards the following, and the allocations from the pool. */
 static pthread_mutex_t merge_lock = PTHREAD_MUTEX_INITIALIZER;
 static apr_pool_t *merge_pool; /* NULL: nothing is kept; set before threads start */
 static unsigned merge_used;
@@ -186,7 +186,7 @@ static merge_note *keep_add(walk_keep *keep, ap_conf_vector_t *base, ap_conf_vec
     if (keep->n >= MERGE_KEPT_MOST || !keep->loop || loop_self() != keep->loop)
         return NULL;
     if (!keep->pool && apr_pool_create_unmanaged_ex(&keep->pool, NULL, NULL) != APR_SUCCESS) {
-        keep->n = MERGE_KEPT_MOST; /* what a request keeps must never be an operand here */
+        keep->n = MERGE_KEPT_MOST; /* the request's own results must never be an operand here */
         return NULL;
     }
     note = apr_palloc(keep->pool, sizeof *note);

@@ -12,7 +12,8 @@
 #include "http_core.h"
 #include <stdatomic.h>
 
-/** Merges with what was read from access files, kept as long as what they are made of. Only the loop that made it adds to it. */
+/** Merges with content of access files, kept as long as their operands. Only the loop that made it
+ * adds to it. */
 typedef struct walk_keep {
     const struct brg_loop *loop;
     apr_pool_t *pool; /* NULL: nothing was kept yet */
@@ -22,9 +23,9 @@ typedef struct walk_keep {
 
 /**
  * @a base merged with @a sec on top. The same pair gives the same result, as pointer, for all
- * requests where both are part of the configuration, and within a request and those that it leads
- * to (subrequests, redirects) otherwise. That makes a merge in the steady state a look-up, and lets
- * "has the configuration changed?" be a comparison of pointers. (walk_merge.c)
+ * requests where both are part of the configuration, and otherwise within a request, its
+ * subrequests and redirects. That makes a merge in the steady state a look-up, and lets "has the
+ * configuration changed?" be a comparison of pointers. (walk_merge.c)
  *
  * @param are_config  both belong to the configuration; 0: one was read from an access file
  * @param keep  lives as long as both where they are not configuration; NULL: they are this request's
@@ -34,8 +35,8 @@ typedef struct walk_keep {
 ap_conf_vector_t *walk_merge(request_rec *r, ap_conf_vector_t *base, ap_conf_vector_t *sec,
                              int are_config, walk_keep *keep);
 
-/** The keep that the sections of @a conf may be merged into, conf being what r's walk through known folders led to, or merged onto
- * that in the same keep. NULL: none. (folder_view.c) */
+/** The keep that the sections of @a conf may be merged into, conf being the result of r's walk
+ * through known folders, or merged onto that in the same keep. NULL: none. (folder_view.c) */
 walk_keep *walk_keep_of(const request_rec *r, const ap_conf_vector_t *conf);
 
 /** 1: @a conf was made by a merge in @a keep. */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The directives of the sandbox, and the steps of a process into it. */
 #include "sandbox.h"
 #include "brigade/assert.h"
 #include "brigade/sandbox.h"
@@ -140,7 +141,7 @@ int sandbox_enter(server_rec *s, int fd)
 
 /* ---- a process of a module ---- */
 
-/* What the C library opens by itself. */
+/* Files that the C library opens by itself. */
 static const char *const own_always[] = {"/dev/urandom", "/etc/localtime", "/usr/share/zoneinfo",
                                          NULL};
 

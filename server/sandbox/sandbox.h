@@ -4,12 +4,12 @@
 
 /**
  * @file sandbox.h
- * Server processes that can reach only what the configuration names: `Sandbox On`.
+ * Server processes that can reach only paths that the configuration names: `Sandbox On`.
  *
  * sandbox_paths.c   which files: from the lines of the configuration
  * sandbox_kernel.c  how: Landlock, capabilities
  * sandbox_filter.c  how: which system calls are refused
- * sandbox.c         the directives, and what the log and -D DUMP_SANDBOX tell
+ * sandbox.c         the directives, the log, and -D DUMP_SANDBOX
  *
  * The supervisor is not in it: it opens logs, ports and keys and starts the programs of piped logs.
  * Sources: landlock(7), linux/landlock.h, seccomp(2), capabilities(7).
@@ -20,13 +20,13 @@
 
 typedef enum { SANDBOX_OFF, SANDBOX_ON, SANDBOX_REQUIRED } sandbox_mode;
 
-/** What may be done below a path; each includes reading. */
+/** Access below a path; each kind includes reading. */
 typedef enum { SANDBOX_READ, SANDBOX_WRITE, SANDBOX_EXEC } sandbox_access;
 
 typedef struct sandbox_path {
     const char *path; /**< absolute; it need not exist */
     sandbox_access access;
-    const char *why; /**< the directive, or what the server needs it for */
+    const char *why; /**< the directive, or the server's need */
 } sandbox_path;
 
 /** Of the configuration that was read. In pconf. */
@@ -35,7 +35,7 @@ typedef struct sandbox_conf {
     int exec;                    /**< programs may be started: SandboxAllow exec */
     apr_array_header_t *allowed; /**< sandbox_path: SandboxAllow */
     apr_array_header_t *paths;   /**< sandbox_path: all, allowed ones included */
-    apr_array_header_t *notes;   /**< const char *: what of the configuration will not work */
+    apr_array_header_t *notes;   /**< const char *: lines of the configuration that will not work */
 } sandbox_conf;
 
 /* ---- sandbox.c ---- */
@@ -49,11 +49,11 @@ const char *sandbox_allow(cmd_parms *cmd, void *dummy, int argc, char *const arg
 /** check_config: OK, or an HTTP code if the sandbox is required and the kernel lacks something of it (logged). */
 int sandbox_check(server_rec *s);
 
-/** The supervisor, once per configuration: find the paths, log what will not work. */
+/** The supervisor, once per configuration: find the paths, log lines that will not work. */
 void sandbox_prepare(apr_pool_t *pconf, server_rec *s);
 
-/** A server process that has its rights still: open the paths. @return what sandbox_enter() needs; -1: no sandbox, -2: it
- * failed (logged) */
+/** A server process that has its rights still: open the paths. @return the descriptor for
+ * sandbox_enter(); -1: no sandbox, -2: it failed (logged) */
 int sandbox_open(server_rec *s);
 
 /** The process gave its rights up; there is one thread. @return 0, or -1 (logged) */
@@ -76,10 +76,10 @@ int sandbox_landlock(void);
  * @return a descriptor, or -1 with errno */
 int sandbox_rules(const apr_array_header_t *paths, int listens);
 
-/** What of capabilities could come back by exec. Before the process gives its rights up. */
+/** Drop capabilities that could come back by exec. Before the process gives its rights up. */
 void sandbox_drop_bounding(void);
 
-/** What the filter of system calls leaves to a process. */
+/** Permissions that the filter of system calls leaves to a process. */
 typedef struct sandbox_limits {
     int exec;         /**< it may start programs */
     int listens;      /**< it may open ports, as far as the rules let it */
@@ -87,7 +87,8 @@ typedef struct sandbox_limits {
     int signals_held; /**< sandbox_lock()'s: the rules keep signals from processes outside */
 } sandbox_limits;
 
-/** No new rights, no capabilities, the rules (@a fd, or -1: without), the filter. For good. @return NULL, or what failed, with errno */
+/** No new rights, no capabilities, the rules (@a fd, or -1: without), the filter. For good. @return
+ * NULL, or the step that failed, with errno */
 const char *sandbox_lock(int fd, sandbox_limits limits);
 
 /* ---- sandbox_filter.c ---- */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The filter of system calls names what is refused, not what is allowed: any module may be loaded, and the calls of a language's run-time
- * system are not known here. It refuses what no web server needs and attacks begin with, and what acts on other processes;
- * files are Landlock's.
+ * The filter of system calls lists refused calls, not allowed ones: any module may be loaded, and
+ * the calls of a language's run-time system are not known here. It refuses calls that no web server
+ * needs and attacks begin with, and calls that act on other processes; files are Landlock's.
  */
 #include "sandbox.h"
 #include "brigade/assert.h"
@@ -139,15 +139,15 @@ static const filter_values filter_refused_values[] = {
     FILTER_IF(SYS_fcntl, 1, 8 /* F_SETOWN: signals, as the kernel sends them */),
     FILTER_IF(SYS_fcntl, 1, 10 /* F_SETSIG */),
     FILTER_IF(SYS_fcntl, 1, 15 /* F_SETOWN_EX */),
-    FILTER_IF(SYS_fcntl, 1, 1024 /* F_SETLEASE: who opens the file waits */),
+    FILTER_IF(SYS_fcntl, 1, 1024 /* F_SETLEASE: other openers of the file would wait */),
     FILTER_IF(SYS_ioctl, 1, 0x8901 /* FIOSETOWN */),
     FILTER_IF(SYS_ioctl, 1, 0x8902 /* SIOCSPGRP */),
-    FILTER_IF(SYS_ioctl, 1, 0x5412 /* TIOCSTI: what is put into a terminal's input runs there */),
+    FILTER_IF(SYS_ioctl, 1, 0x5412 /* TIOCSTI: text put into a terminal's input runs there */),
     FILTER_IF(SYS_ioctl, 1, 0x541c /* TIOCLINUX */),
     FILTER_IF(SYS_prctl, 0, 62 /* PR_SCHED_CORE */),
 };
 
-/* A listening socket would keep them for the processes to come, and drop what clients send. */
+/* A listening socket would keep them for the processes to come, and drop data of clients. */
 static const filter_values filter_refused_options[] = {
     FILTER_OPTION(SOL_SOCKET, SO_ATTACH_FILTER),
     FILTER_OPTION(SOL_SOCKET, SO_LOCK_FILTER),
@@ -166,8 +166,8 @@ typedef struct filter {
 } filter;
 
 #define FILTER_DATA(field) ((unsigned)offsetof(struct seccomp_data, field))
-#define FILTER_ARG(i) \
-    (FILTER_DATA(args) + (unsigned)(i)*8) /* the lower half: both processors are little-endian */
+/* the lower half: both processors are little-endian */
+#define FILTER_ARG(i) (FILTER_DATA(args) + (unsigned)(i)*8)
 #define FILTER_FAIL(error) (SECCOMP_RET_ERRNO | (error))
 /* CLONE_NEW*, as far as clone() takes them, and CLONE_PARENT: a child of the supervisor. */
 #define FILTER_CLONE_REFUSED 0x7e028000u
@@ -214,7 +214,8 @@ static void filter_arch(filter *f)
 #endif
 }
 
-/* Threads, and processes in the same namespaces. What clone3 is asked cannot be seen; who gets ENOSYS takes clone. */
+/* Threads, and processes in the same namespaces. The arguments of clone3 cannot be seen; after
+ * ENOSYS the C library takes clone. */
 static void filter_clone(filter *f)
 {
     filter_fail(f, SYS_clone3, ENOSYS);

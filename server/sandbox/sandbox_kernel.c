@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the kernel is told. The C library has no calls for Landlock, and its headers may be older than the kernel. */
+/* The calls to the kernel. The C library has no calls for Landlock, and its headers may be older
+ * than the kernel. */
 #include "sandbox.h"
 #include "brigade/assert.h"
 
@@ -104,7 +105,7 @@ static int rules_add(int rules, const sandbox_path *path, uint64_t known)
     return rc;
 }
 
-/* No port can be opened but one that the system chooses, as ProxySourceAddress and FTP need. */
+/* No port can be opened except one that the system chooses, as ProxySourceAddress and FTP need. */
 static int rules_ports(int rules, int version, int listens)
 {
     ll_port any = {.access = LL_BIND_TCP, .port = 0};
@@ -144,7 +145,8 @@ int sandbox_rules(const apr_array_header_t *paths, int listens)
 
 void sandbox_drop_bounding(void)
 {
-    /* Refused to who has not CAP_SETPCAP: then a set-uid program is stopped by PR_SET_NO_NEW_PRIVS alone. */
+    /* Refused without CAP_SETPCAP: then a set-uid program is stopped by PR_SET_NO_NEW_PRIVS alone.
+     */
     for (int cap = 0; cap <= CAP_LAST_CAP; cap++)
         (void)prctl(PR_CAPBSET_DROP, cap, 0, 0, 0);
 }

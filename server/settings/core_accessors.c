@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What other modules may ask of the core's settings for a request. */
+/* Questions of other modules about the core's settings for a request. */
 #include "httpd.h"
 #include "http_config.h"
 #include "http_core.h"

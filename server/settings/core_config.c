@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The core's per-directory settings: made, merged, read. What Apache's public struct has no room
+/* The core's per-directory settings: made, merged, read. Settings that Apache's public struct has no room
  * for follows it in core_dir_full, which only this file allocates. */
 #include "httpd.h"
 #include "http_config.h"
@@ -20,7 +20,7 @@ APLOG_USE_MODULE(core);
 #define CORE_DIR_TAG 0x434f4449
 
 typedef struct core_dir_full {
-    core_dir_config pub; /* first: what modules have a pointer to */
+    core_dir_config pub; /* first: modules have a pointer to it */
     uint32_t tag;
     int encoded_slashes_set;
     brg_pages pages;
@@ -115,7 +115,7 @@ static apr_hash_t *core_merge_hashes(apr_pool_t *p, apr_hash_t *base, apr_hash_t
     return apr_hash_overlay(p, over, base);
 }
 
-/* What belongs to the section itself and is never inherited. */
+/* The section's own members, which are never inherited. */
 static void core_merge_identity(core_dir_config *to, const core_dir_config *over)
 {
     to->d = over->d;

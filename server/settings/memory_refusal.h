@@ -17,7 +17,7 @@ void memory_refusal_asks(int (*body_is_over)(request_rec *r));
 /**
  * Output of a request with an exhausted pool: whether it must not go on. Then the brigade is
  * emptied.
- * @param result [out] what the filter returns
+ * @param result [out] the filter's return value
  */
 int memory_refusal_stops(request_rec *r, apr_bucket_brigade *bb, apr_status_t *result);
 

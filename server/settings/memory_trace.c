@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * MemoryTrace FILE [requests=N] [bytes=SIZE]: what requests do with their pools is recorded in the
+ * MemoryTrace FILE [requests=N] [bytes=SIZE]: calls that requests make of their pools are recorded in the
  * form that brigade-membench replays.
  *
  * The file is opened with the logs, as the user who starts the server, and written at its end only:
- * restarts go on with it. What is there and is no trace is never touched.
+ * restarts append to it. A file that is no trace is never touched.
  */
 #include "httpd.h"
 #include "http_log.h"
@@ -54,7 +54,7 @@ static const char *trace_option(apr_pool_t *p, const char *word)
     return NULL;
 }
 
-/* Reads what there is. @return the size of a trace, 0 for an empty file, -1 for any other: errno,
+/* Reads the file so far. @return the size of a trace, 0 for an empty file, -1 for any other: errno,
  * which is 0 where it is no trace */
 static off_t trace_look(int fd)
 {

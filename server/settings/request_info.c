@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What modules set for one request: document root, context, custom error responses. */
+/* Values that modules set for one request: document root, context, custom error responses. */
 #include "httpd.h"
 #include "http_core.h"
 #include "http_protocol.h"

@@ -41,7 +41,7 @@ apr_status_t disk_open(disk **to, const disk_limits *limits, int *scanned);
 /** Use files that other processes have open: nothing is made, nothing of another form is used. */
 apr_status_t disk_attach(disk **to, const disk_limits *limits);
 
-/** Write back what the system has not yet written, and close. */
+/** Write back bytes that the system has not yet written, and close. */
 apr_status_t disk_close(disk **d);
 
 /** The secret of keys that these files were written with: for store_secret_use(). */
@@ -50,8 +50,8 @@ void disk_secret(const disk *d, uint64_t secret[2]);
 /** Where a record lies, by value. It may be overwritten meanwhile. */
 typedef struct disk_place {
     uint32_t file;
-    uint8_t
-        verified; /**< written since the machine started: the body may be served before its sum is known */
+    /** written since the machine started: the body may be served before its sum is known */
+    uint8_t verified;
     uint64_t at;    /**< counts on over all rounds */
     uint64_t bytes; /**< of the whole record */
 } disk_place;
@@ -116,9 +116,10 @@ apr_status_t disk_write(disk *d, const store_key *key, const store_view *view, a
 /** Forget a key. Does not block. */
 void disk_forget(disk *d, const store_key *key);
 
-/** What has this mark, stored before @a when, is gone; a mark of 0: all. Does not block; survives the end of all processes. */
+/** Objects with this mark, stored before @a when, are gone; a mark of 0: all. Does not block;
+ * survives the end of all processes. */
 void disk_purge_begin(disk *d, uint64_t mark, apr_time_t when);
-/** What was purged until now stays so if the machine crashes. Blocks. */
+/** Purges until now stay so if the machine crashes. Blocks. */
 apr_status_t disk_purge_wait(disk *d);
 /** Both. */
 apr_status_t disk_purge(disk *d, uint64_t mark, apr_time_t when);

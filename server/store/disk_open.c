@@ -309,7 +309,8 @@ void disk_secret(const disk *d, uint64_t secret[2])
 
 /* ---- search */
 
-/* The next record of a file from *off on, which is behind it then; unit by unit where there is none. @return 0: the file ends */
+/* The next record of a file from *off on, which is behind it then; unit by unit where no record is.
+ * @return 0: the file ends */
 static int disk_scan_next(const disk *d, uint32_t file, uint64_t *off, disk_record *r)
 {
     for (; *off + sizeof *r <= d->room; *off += DISK_UNIT) {
@@ -323,7 +324,7 @@ static int disk_scan_next(const disk *d, uint32_t file, uint64_t *off, disk_reco
     return 0;
 }
 
-/* The latest place decides where writing goes on: what lies behind it is of the round before. */
+/* Writing goes on at the latest place: records behind it are of the round before. */
 static void disk_scan_file(disk *d, uint32_t file)
 {
     uint64_t end = 0, off = 0;

@@ -14,7 +14,7 @@
 #define DISK_COUNT(d, what, by) \
     atomic_fetch_add_explicit(&(d)->shared->what, by, memory_order_relaxed)
 
-/* ---- sums: for accidents, not for attackers, who could write any bytes */
+/* ---- sums: for accidents, not for attackers, which could write any bytes */
 
 void disk_sum_begin(disk_sum *sum)
 {
@@ -130,7 +130,8 @@ void disk_forget(disk *d, const store_key *key)
     }
 }
 
-/* Into an entry that is empty or leads to an overwritten record; else into one that follows from the place. */
+/* Into an entry that is empty or leads to an overwritten record; else into an entry that follows
+ * from the place. */
 void disk_index_put(disk *d, const store_key *key, uint32_t file, uint64_t at, uint64_t bytes,
                     int verified)
 {
@@ -370,7 +371,7 @@ static apr_status_t disk_lock(disk *d, uint32_t file, int on)
     return rv;
 }
 
-/* The record's head, and what follows it up to the body. NULL: no memory, or it is no whole object */
+/* The record's head, and the bytes up to the body. NULL: no memory, or it is no whole object */
 static char *disk_head_make(const disk *d, const store_key *key, const store_view *view,
                             apr_time_t stored, disk_record *r)
 {

@@ -4,7 +4,8 @@
 
 #include <string.h>
 
-/* Beside the states of store.h: a new flight that was not yet compared with others of its key, and one that is none. */
+/* Beside the states of store.h: a new flight that was not yet compared with others of its key, and
+ * one that lost. */
 #define STORE_FLIGHT_TENTATIVE 14u
 #define STORE_FLIGHT_LOST 15u
 

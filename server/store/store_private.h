@@ -15,7 +15,7 @@
  * States of a segment, each changed by compare-and-swap; owner is the row that changes it:
  *   FREE -> OPEN (appended to) -> SEALED -> SWEEPING (its slots go) -> DYING (until nobody has it pinned)
  *   -> PUNCHING (its pages are given back) -> FREE with the next generation
- * Whoever meets SWEEPING or PUNCHING of an owner who is no more does it again.
+ * A process that meets SWEEPING or PUNCHING of a dead owner does it again.
  */
 #include "store.h"
 #include "brigade/assert.h"
@@ -49,8 +49,8 @@ enum { STORE_REC_WRITING = 1, STORE_REC_COMPLETE, STORE_REC_BROKEN };
 #define STORE_REC_STATE 7u
 #define STORE_REC_SOFT 8u
 #define STORE_REC_VARY 16u
-#define STORE_REC_LINKED \
-    32u /* a link follows the header: to the next piece, or to the record whose body this is */
+/* a link follows the header: to the next piece, or to the record whose body this is */
+#define STORE_REC_LINKED 32u
 #define STORE_REC_BORROWS 64u
 #define STORE_REC_PIECE 128u
 #define STORE_REC_VARIANT 256u /* its first mark is that of the key whose variant it is */
@@ -76,8 +76,8 @@ typedef struct store_row {
 
 typedef struct store_segment {
     _Atomic uint32_t state, generation, used, owner; /* used: granules; owner: store_owner() */
-    _Atomic uint32_t kind, anchor,
-        anchor_generation;    /* anchor: the segment whose pins hold this one, too */
+    /* anchor: the segment whose pins hold this one, too */
+    _Atomic uint32_t kind, anchor, anchor_generation;
     _Atomic uint32_t counted; /* bytes that it is charged with */
     _Atomic uint64_t order;
     char rest[24];
@@ -115,11 +115,11 @@ typedef struct store_shared {
     _Atomic uint64_t flight_bytes, objects;
     _Atomic uint64_t stored, evicted, promoted, refused, purges, broken, orphans, collapsed;
     store_prefix prefix[STORE_PREFIXES];
-    _Atomic uint32_t
-        variants[STORE_VARIANT_COUNTS]; /* of a key: some bits of its mark 16 | how many 16 */
+    /** of a key: some bits of its mark 16 | how many 16 */
+    _Atomic uint32_t variants[STORE_VARIANT_COUNTS];
 } store_shared;
 
-/* What each process knows by itself: sizes are never read out of the memory. */
+/* Each process's own data: sizes are never read out of the memory. */
 struct store {
     store_limits limits;
     char *base;
@@ -180,7 +180,7 @@ static inline uint64_t store_link(uint32_t generation, uint32_t segment, uint32_
     return (uint64_t)(generation & 0x1ff) << 34 | (uint64_t)(segment & 0x3ffff) << 16 |
            (granule & 0xffff);
 }
-/* In links that lie in memory; without it there is none. */
+/* In links that lie in memory; without it the link is empty. */
 #define STORE_LINK_SET (1ull << 63)
 static inline uint32_t store_link_segment(uint64_t link)
 {
@@ -255,7 +255,7 @@ typedef struct store_parts {
 } store_parts;
 /* -1: they do not fit into the segment */
 int store_record_parts(const store *s, const store_record *r, store_parts *parts);
-/* The object that a slot leads to, whose segment is pinned then; NULL: it is another key's, or gone. */
+/* The object that a slot leads to, whose segment is pinned then; NULL: it is another key's (key NULL: whosever), or gone. */
 store_record *store_slot_pin(store_reader *reader, const store_key *key, _Atomic uint64_t *at,
                              uint64_t slot, store_parts *parts);
 /* Is an object of this key purged? 0, 1 softly, 2 */
@@ -281,7 +281,7 @@ int64_t store_segment_own(store_reader *reader, int kind);
 void store_segment_seal(store *s, uint32_t segment);
 /* It is to be freed once nobody has it pinned. */
 void store_segment_drop(store *s, uint32_t segment);
-/* Free what can be freed, and evict until @a bytes more have place. 0, or -1 */
+/* Free as much as possible, and evict until @a bytes more have place. 0, or -1 */
 int store_make_room(store_reader *reader, uint64_t bytes);
 uint64_t store_bytes_used(const store *s, uint32_t *free_segments);
 
@@ -302,7 +302,7 @@ static inline uint64_t store_link_of(const store *s, const void *p)
 
 /* ---- flights */
 store_flight *store_flight_of(const store *s, uint32_t flight);
-/* Those of owners who are no more are over: nobody may ask for their keys again. */
+/* Flights of dead owners are over: nobody may ask for their keys again. */
 void store_flights_of_dead(store *s);
 /* It is not over. */
 int store_flight_lasts(const store_flight *f);

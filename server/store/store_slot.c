@@ -137,7 +137,8 @@ int store_slot_passes(const store_key *key, uint64_t slot, apr_time_t now)
            (uint32_t)(slot >> 16) > (uint64_t)apr_time_sec(now);
 }
 
-/* As many ghosts count as there are objects: those of before say nothing of what is worth its place now. */
+/* As many ghosts count as there are objects: older ones say nothing about the present value of a
+ * place. */
 int store_slot_has_ghost(const store *s, const store_key *key)
 {
     const uint64_t evicted = atomic_load_explicit(&s->shared->evicted, memory_order_relaxed);

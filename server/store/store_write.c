@@ -6,9 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STORE_COMPACT \
-    (256u *           \
-     1024) /* an object of unknown length moves out of its own segment if it has no more than this */
+/* an object of unknown length moves out of its own segment if it has no more than this */
+#define STORE_COMPACT (256u * 1024)
 
 static uint32_t store_head_bytes(const store_head *head, int linked)
 {
@@ -276,7 +275,7 @@ static void store_replace(store *s, const store_key *key, uint64_t by)
     }
 }
 
-/* It was asked for again if it is among those that stay: then what it cost counts. */
+/* It was asked for again if it is among the survivors: then its cost counts. */
 static uint32_t store_worth_now(store *s, const store_record *r)
 {
     const uint32_t segment = store_segment_of(s, r);
@@ -341,7 +340,8 @@ static store_record *store_compact(store_writer *w)
     return to;
 }
 
-/* A writer is done: its pin and its segments are let go. @param drop  what lies in its own segments is of no use */
+/* A writer is done: its pin and its segments are let go. @param drop  the content of its own
+ * segments is of no use */
 static void store_write_over(store_writer **writer, int drop)
 {
     store_writer *w = *writer;
@@ -414,7 +414,7 @@ apr_status_t store_write_refreshed(store_reader *reader, const store_head *head,
         return APR_ENOMEM;
     }
     store_record_fill(r, head, flags, store_link_of(s, from) | STORE_LINK_SET);
-    atomic_fetch_or(&r->size, store_worth(from) << 24); /* a 304 cost less than what it is about */
+    atomic_fetch_or(&r->size, store_worth(from) << 24); /* a 304 cost less than its object */
     atomic_store(&r->length, atomic_load(&from->length));
     store_word_state(r, STORE_REC_COMPLETE);
     rv = store_publish(reader, r, &head->key);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The response of a running request: data, and, where a program or a module writes its head by itself, the text of HTTP/1 that
- * becomes parts and data.
+/* The response of a running request: data, and, where a program or a module writes its head by
+ * itself, the text of HTTP/1 that becomes parts and data.
  *
  *   PARTS    the head came as a part (stream_parts.c), as will the end: data
  *   HEAD     lines up to the empty one: a part; after 1xx the next head
  *   LENGTH   so many bytes
  *   CHUNKED  chunks, and trailers
  *   TO_END   until the request is over
- *   OVER     what still comes is dropped
+ *   OVER     the rest is dropped
  *
  * Text that breaks off, or more or less of it than it said, makes RST_STREAM: a client must not take half a response
  * for a whole one. */
@@ -102,7 +102,7 @@ static size_t answer_line(http_stream *s, const char *data, size_t len)
 
 /* ---- data ---- */
 
-/* A new one has room for what the response may still have. */
+/* A new chunk has room for the rest of the response. */
 static stream_chunk *answer_chunk(stream_pipe *p)
 {
     stream_chunk *c = p->out_last;

@@ -2,7 +2,7 @@
 /* Bodies of stored responses that are in files: read some frames at a time, as far as the page cache has them. For what a
  * disk has to be asked a worker does so, by a brg_conn that is nothing else:
  *
- *   step      what moves it on                      the stream has
+ *   step      moved on by                           the stream has
  *   --------  ------------------------------------  ---------------------------------------
  *   warm      the loop reads and sends              at most one stream_chunk
  *   cold      file_disk_ask(): the worker pool      bc, without a pipe: it sends nothing
@@ -18,7 +18,7 @@
 
 /* ---- the disk ---- */
 
-/* What a worker needs; the stream may be over before it comes to it, but is not freed. */
+/* The worker's needs; the stream may be over before it comes to it, but is not freed. */
 static http_stream *file_stream(const brg_conn *bc)
 {
     http_stream *s = bc->above;
@@ -61,7 +61,7 @@ static void file_run(brg_conn *bc)
     all->protocol->wants(all);
 }
 
-/* What runs in its place releases the stream. */
+/* The worker's job releases the stream. */
 static void file_drop(brg_conn *bc)
 {
     (void)file_disk_end(bc);
@@ -122,7 +122,7 @@ static int file_fill(http_stream *s, stream_chunk *c)
     return -1;
 }
 
-/* As much as may be sent, so that what waits in memory for a slow client is little. */
+/* As much as may be sent, so that little waits in memory for a slow client. */
 static size_t file_share(const http_stream *s, int64_t window, size_t may_send)
 {
     const size_t most = s->now.len < FILE_READ ? s->now.len : FILE_READ;

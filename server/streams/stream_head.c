@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A request head of field lines: what makes it malformed (RFC 9113, 8; RFC 9114, 4), and the http_head that is made of it. */
+/* A request head of field lines: its errors (RFC 9113, 8; RFC 9114, 4), and the http_head made of
+ * it. */
 #include "streams.h"
 #include "h1_request.h"
 #include "http_field_traits.h"
@@ -239,7 +240,7 @@ static void head_refuse(http_head *head, int status, const char *why, const http
     head->bad_is_long = status != 400;
 }
 
-/* A forward proxy alone may be asked for others, and this is none. */
+/* Only a forward proxy may be asked for others. */
 static int scheme_is_of_http(const http_field *f)
 {
     if (f->value_len == 4)
@@ -248,8 +249,8 @@ static int scheme_is_of_http(const http_field *f)
            (!memcmp(f->value, "https", 5) || !strncasecmp(f->value, "https", 5));
 }
 
-/* As WebSocket over HTTP/1 begins: so modules and backends know it. The nonce is no secret (RFC 6455, 10.3), and its answer
- * goes no further than to the proxy. @return behind what was written */
+/* As WebSocket over HTTP/1 begins: so modules and backends know it. The nonce is no secret (RFC
+ * 6455, 10.3), and its answer goes no further than to the proxy. @return behind the text */
 static char *head_of_tunnel(http_head *head, char *to)
 {
     unsigned char nonce[16];
@@ -316,7 +317,7 @@ void stream_head_spell(http_head *head, char *text, size_t size)
     }
 }
 
-/* LimitRequest*: as for HTTP/1, but what is too large has the status that says so. */
+/* LimitRequest*: as for HTTP/1, but a head that is too large has the status for that. */
 void stream_head_judge(http_head *head, const http_field_block *list, const server_rec *s)
 {
     const http_field *f;

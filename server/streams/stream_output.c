@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The next piece of a stream's response: of a stored one, from memory or from a file, or of one that runs. The protocol puts it
- * into frames, and says which stream is next. */
+/* The next piece of a stream's response: of a stored one, from memory or from a file, or of a
+ * running request's. The protocol puts it into frames, and says which stream is next. */
 #include "counted_lock.h"
 #include "streams.h"
 #include "brigade/assert.h"
@@ -114,7 +114,7 @@ static void output_chunk_sent(http_stream *s, stream_chunk *c, size_t n)
     shared_release(&c->ref);
 }
 
-/* With the lock held: what comes behind all data. */
+/* With the lock held: the end behind all data. */
 static void output_end(http_stream *s)
 {
     stream_block *trailers = s->pipe->trailers;

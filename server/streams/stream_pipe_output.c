@@ -54,7 +54,7 @@ ssize_t stream_pipe_put(brg_conn *bc, shared_ref *part)
     return n;
 }
 
-/* With the lock held: what may be queued of len bytes as a chunk of its own.
+/* With the lock held: how much of len bytes may be queued as a chunk of its own.
  * @return -1: *@a error; 0: they are few and behind others, or text, and go the way of sendv() */
 static ssize_t room_of(const http_stream *s, size_t len, int *error)
 {

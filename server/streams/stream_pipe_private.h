@@ -4,7 +4,8 @@
 
 /**
  * @file stream_pipe_private.h
- * Between the halves of a stream's transport: what begins, ends and comes (stream_pipe.c), and the response (stream_pipe_output.c).
+ * Between the halves of a stream's transport: begin, end and input
+ * (stream_pipe.c), and the response (stream_pipe_output.c).
  */
 #include "counted_lock.h"
 #include "streams.h"
@@ -31,7 +32,7 @@ static inline void pipe_unlock(http_stream *s)
     pthread_mutex_unlock(&s->session->lock);
 }
 
-/** What was changed by the thread that runs the request: the loop is to look at it. Threads: that one. */
+/** A change by the thread that runs the request: the loop is to look at it. Threads: that one. */
 void stream_pipe_changed(http_stream *s);
 
 /* Of conn_transport: the loop, or the worker that runs the request. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which of a connection's streams goes first: what the client says (RFC 9218), and, where it says nothing, what pages need: style
- * sheets, scripts and fonts before documents, those before images. Of large responses each gets a frame in turn, so that a
- * small one behind them waits for no more than that. */
+/* The order of a connection's streams: by the client's wish (RFC 9218), and, without one, by the
+ * needs of pages: style sheets, scripts and fonts before documents, those before images. Of large
+ * responses each gets a frame in turn, so that a small one behind them waits for no more than that.
+ */
 #include "streams.h"
 #include "http_fields.h"
 #include "brigade/assert.h"
@@ -69,8 +70,8 @@ void stream_rank_told(http_stream *s)
 
 typedef struct priority_type {
     const char *begin;
-    uint8_t len, tell,
-        urgency; /* tell: a place in begin at which it differs from the most frequent types */
+    /* tell: a place in begin at which it differs from the most frequent types */
+    uint8_t len, tell, urgency;
 } priority_type;
 
 #define PRIORITY_TYPE(begin, tell, urgency)     \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Streams of a connection: the table of those that are there, their lists, and how they end. */
+/* Streams of a connection: the table of open ones, their lists, and their end. */
 #include "counted_lock.h"
 #include "streams.h"
 #include "brigade/assert.h"

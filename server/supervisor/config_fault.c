@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Why a configuration cannot be used, in one line: which line of which file, and what was logged. A mistake of a line's own is
- * logged with its place. What comes up later, when modules open what the lines name, is not: then the place is the line
+/* Why a configuration cannot be used, in one line: which line of which file, and the logged message. A mistake of a line's own is
+ * logged with its place. A mistake that shows later, when modules open the named files, is not: then the place is the line
  * that has the file, address or name in it which the message has. */
 #include "http_config.h"
 #include "http_core.h"
@@ -126,7 +126,7 @@ static const char *fault_module(void)
     return NULL;
 }
 
-/* "TypesConfig /path on line 3 of FILE", or what else is known. */
+/* "TypesConfig /path on line 3 of FILE", or another known place. */
 static const char *fault_place(apr_pool_t *p)
 {
     fault_search f = {.p = p};

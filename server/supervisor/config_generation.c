@@ -8,7 +8,7 @@
  *       ptemp       the generation is being read
  *     plog          the log files of a generation are open
  *
- * Modules keep what they know of the configuration in static variables and reset these from
+ * Modules keep their settings in static variables and reset these from
  * cleanups of pconf. So a generation is read only after the one before is gone; whether it can be
  * read is tried out beforehand by another process (config_check.c).
  */
@@ -198,7 +198,7 @@ void conf_generation_clear(process_rec *process)
 
 /* Which built-in modules are active counts from the first line of the configuration. Where a later line
  * changes that, all is read again (config_builtin.c): three times at most if BuiltinModules follows a
- * LoadModule, and once for each built-in module that does not offer what a directive asks for. */
+ * LoadModule, and once for each built-in module that does not offer the feature of a directive. */
 static apr_status_t conf_phases_of_files(process_rec *process, conf_depth depth)
 {
     int state = ap_main_state;
@@ -281,7 +281,7 @@ static apr_status_t conf_read_in_place(process_rec *process)
 apr_status_t conf_read_generation(process_rec *process)
 {
     BRG_ASSERT(sup_is_supervisor());
-    /* What ended this process's program before, or its last attempt, may do so again: not without a trial. */
+    /* The fault that ended this process's program before, or its last attempt, may do so again: not without a trial. */
     if ((!conf_gen.was_read || sup_has_failed()) && sup_await_order(process))
         return APR_EOF;
     while (conf_read_in_place(process) != APR_SUCCESS)

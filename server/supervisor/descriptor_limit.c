@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The limit of open descriptors: raised for the server, restored for programs. */
 #include "descriptor_limit.h"
 
 #include "brigade/assert.h"
 
 #include <pthread.h>
 
-#define LIMIT_UNKNOWN 1024 /* where getrlimit() fails: what most systems have */
+#define LIMIT_UNKNOWN 1024 /* where getrlimit() fails: the limit of most systems */
 
 static struct rlimit limit_at_start;
 

@@ -23,7 +23,7 @@ typedef enum conf_depth {
 /**
  * Read the configuration named by the command line into process->pconf, which must be empty.
  *
- * @return APR_SUCCESS, with ap_server_conf and ap_conftree set; else what is wrong was logged and
+ * @return APR_SUCCESS, with ap_server_conf and ap_conftree set; else the fault was logged and
  * pconf must be cleared before another attempt Blocking: reads files. Threads: the main thread, no
  * other may run in this process.
  */
@@ -61,7 +61,7 @@ void conf_fault_found(const char *message);
 /** Nobody listens to messages any more. */
 void conf_fault_end(void);
 
-/** What is wrong, with file and line where that can be told, on one line; "" if nothing is. Until the next phase begins. */
+/** The fault, with file and line where that can be told, on one line; "" if nothing is. Until the next phase begins. */
 const char *conf_fault(void);
 
 /** 1 if it says more than the messages that were logged, of which there may be none. */
@@ -69,7 +69,7 @@ int conf_fault_is_placed(void);
 
 /* ---- config_trial.c: the process that tries a configuration out ---- */
 
-/** Its order: what it is for, and for a reload the addresses that the server has, as in handover.h; "*" for any. */
+/** Its order: the purpose, and for a reload the addresses that the server has, as in handover.h; "*" for any. */
 #define CONF_TRIAL_VARIABLE "BRIGADE_TRIAL"
 #define CONF_TRIAL_START "start"
 #define CONF_TRIAL_RELOAD "reload"
@@ -85,16 +85,16 @@ int conf_trial_asked(void);
 /** Do all that a start does, as far as a trial may (trial.h), tell the result, and end the program. */
 void conf_trial(process_rec *process) __attribute__((noreturn));
 
-/* ---- config_check.c: who asks for it ---- */
+/* ---- config_check.c: the asking side ---- */
 
 /** -t: would a start go well? @return 1, or 0 after saying why not on standard error. Blocking: waits for a child process */
 int conf_trial_of_start(process_rec *process);
 
 /**
  * Would the configuration files, as they are now, start? Answered by a process of its own, which does all that a start does and
- * leaves this one untouched. What is wrong goes to this process's error log, as one line.
+ * leaves this one untouched. A fault goes to this process's error log, as one line.
  *
- * @param quietly  say nothing if it is the same as what was said last
+ * @param quietly  say nothing if it is the same fault as the last
  * @return 1 if they would, 0 if not
  * Blocking: waits for the child. Threads: the supervisor's main thread, which must hold no locks.
  */
@@ -102,22 +102,23 @@ int conf_test_in_child(process_rec *process, int quietly);
 
 /**
  * The same with another program.
- * @param says  what it must write to standard error, as its last line, for a 1
- * @param also  what it may write there before; *said tells whether it did
+ * @param says  the last line that it must write to standard error for a 1
+ * @param also  a line that it may write there before; *said tells whether it did
  */
 int conf_test_program_in_child(process_rec *process, const char *program, const char *says,
                                const char *also, int *said);
 
-/** Our command line for another process of this server: without options that only make sense for the one that was started with
+/** Our command line for another process of this server: without options that only make sense for the process started with
  * them, and with @a first (or NULL) in front. @return NULL-terminated */
 const char *const *conf_program_args(const process_rec *process, const char *first, apr_pool_t *p);
 
 /**
  * For a reload: conf_generation_clear, then conf_generation_read to full depth. Module structs are
  * static data that third-party modules reset from cleanups of pconf, so two generations cannot live
- * side by side in one process; conf_test_in_child() is what makes a reload safe. What fails even so leaves the server
- * processes alone: they serve on, and it is tried again whenever a trial is good, and at once when that is ordered. A module that
- * crashes or calls exit() meanwhile leads there, too (upgrade.c).
+ * side by side in one process; conf_test_in_child() makes a reload safe. A failure even so leaves
+ * the server processes alone: they serve on, and it is tried again whenever a trial is good, and at
+ * once when that is ordered. A module that crashes or calls exit() meanwhile leads there, too
+ * (upgrade.c).
  * @return another status than APR_SUCCESS if the server was told to end, and has
  */
 apr_status_t conf_read_generation(process_rec *process);

@@ -4,14 +4,14 @@
 
 /**
  * @file handover.h
- * What one program tells the one that takes its place in the same process (`-k upgrade`).
+ * Lines from one program to its successor in the same process (`-k upgrade`).
  *
  * Lines of text in a file in memory, whose descriptor the environment variable BRIGADE_HANDOVER names, and behind it that
- * of the program to go back to, for who cannot read the lines:
+ * of the program to go back to, for a program that cannot read the lines:
  *
  *   brigade-handover FORMAT
  *   process PID                      that this is for
- *   program PATH                     what the next upgrade starts
+ *   program PATH                     the program for the next upgrade
  *   limit SECONDS                    until it has to serve
  *   back FD                          the program to go back to; missing: this is it
  *   watch FD                         a byte there says that it serves (upgrade_watch.c)
@@ -24,8 +24,8 @@
  *   address GIVEN SOCKADDR FD...     sockets of one address; GIVEN -1: the server's own
  *   child PID INDEX GENERATION FD UP STOPPING WORN SLOT
  *
- * Descriptors keep their numbers. Lines that are not known are skipped, so lines may be added; what else
- * changes needs another FORMAT. Threads: main.
+ * Descriptors keep their numbers. Unknown lines are skipped, so lines may be added; any other
+ * change needs another FORMAT. Threads: main.
  */
 #include "httpd.h"
 
@@ -45,24 +45,24 @@ int handover_give(const char *program, int back, char ***environment);
 void handover_undo(int fd);
 
 /**
- * What the program before this one left, before anything else is done: it takes no memory. The way back is taken out of the
+ * The handover of the program before, before anything else is done: it takes no memory. The way back is taken out of the
  * variable: whoever comes back has no other one.
  * @param back  [out] its program, -1: none
  * @return the descriptor of the file; -1: nothing was left for this process
  */
 int handover_left(int *back);
 
-/** Nothing was done with what is there in @a fd, and the variable is there still: leave it to the next program. Takes no memory. */
+/** Nothing was done with the handover in @a fd, and the variable is there still: leave it to the next program. Takes no memory. */
 void handover_return(int fd);
 
-/** What handover_take() found for the caller to keep. */
+/** The result of handover_take() for the caller to keep. */
 typedef struct handover_state {
     char *program; /**< in the heap */
     int back;      /**< -1: none */
     int limit;     /**< seconds until this program has to serve */
 } handover_state;
 
-/** Take over what the program before this one left, and remove the variable.
+/** Take over from the program before, and remove the variable.
  * @return 0: there is nothing, or it cannot be read: then it is there still, for handover_return() */
 int handover_take(handover_state *out);
 

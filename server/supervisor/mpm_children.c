@@ -150,7 +150,7 @@ static int mpm_reap(pid_t pid, ap_reclaim_callback_fn_t *callback, int slot, ap_
     return 1;
 }
 
-/* Reap what has ended; send sig (unless 0) to the rest. Returns how many are left. */
+/* Reap ended processes; send sig (unless 0) to the rest. Returns how many are left. */
 static int mpm_sweep(int sig, ap_reclaim_callback_fn_t *callback)
 {
     int left = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Once a second on each loop: figures (brigade/figures.h) of what lives on it, and on the first one of the process. */
+/* Once a second on each loop: figures (brigade/figures.h) of its connections and memory, and on the first one of the process. */
 #include "supervisor_parts.h"
 #include "loop.h"
 #include "response_cache.h"

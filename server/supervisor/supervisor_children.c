@@ -6,8 +6,8 @@
  * there are two, when a new generation takes over or a worn process is replaced. They serve the
  * same sockets then, and the older one goes only when the newer one is up, so nothing that waits in
  * a queue is lost. A process that dies is replaced at once, unless it died soon after its start
- * without having accepted a connection: then each further attempt waits longer. One that a request
- * killed is no reason to wait, however young it was: others want to be served.
+ * without having accepted a connection: then each further attempt waits longer. A process that a
+ * request killed is no reason to wait, however young it was: others want to be served.
  */
 #include "cached.h"
 #include "supervisor_parts.h"
@@ -176,7 +176,7 @@ static void child_give_slot(int slot)
 
 /* ---- starting ---- */
 
-/* In the new process: it needs nothing of what its parent knows of its siblings. */
+/* In the new process: it needs no knowledge of its siblings. */
 static void child_forget_siblings(void)
 {
     sup_in_child = 1;
@@ -395,7 +395,7 @@ static int generation_lives(ap_generation_t generation)
     return 0;
 }
 
-/* It lived for a while, or had connections: what ended it was no mistake of the start. */
+/* It lived for a while, or had connections: its end was no mistake of the start. */
 static int child_had_work(const sup_process *c)
 {
     uint64_t accepted = 0;
@@ -410,7 +410,7 @@ static int child_had_work(const sup_process *c)
     return c->up && accepted > 0;
 }
 
-/* One that was not told to end has ended: see to the next for its index. */
+/* A process that was not told to end has ended: see to the next for its index. */
 static void child_died(const sup_process *c, server_rec *s, apr_exit_why_e why, int code)
 {
     apr_time_t now = clock_monotonic();
@@ -461,7 +461,7 @@ static void child_remove(sup_process *gone, server_rec *s)
         ap_run_end_generation(s, generation);
 }
 
-/* Not one of ours: a piped log, or what a module started. */
+/* Not one of ours: a piped log, or a program of a module. */
 static void child_is_other(pid_t pid, int status)
 {
     apr_proc_t proc = {.pid = pid};

@@ -10,14 +10,14 @@
  * supervisor_children.c the table of processes: start, reap, tell
  * supervisor_stall.c    loops that stand in one turn
  * supervisor_spare.c    how many processes mpm_prefork has
- * supervisor_waits.c    what it does without a configuration
+ * supervisor_waits.c    its work without a configuration
  * upgrade.c             another program takes this one's place
  * supervisor_signals.c  from signal handlers to flags and a descriptor to poll
- * server_process.c      the other side: what a server process does on its main thread
+ * server_process.c      the other side: the main thread of a server process
  *
  * Life of a server process, as the supervisor's table has it (sup_process):
  *
- *   state      what moves it on                         serves its index  legal
+ *   state      moved on by                              serves its index  legal
  *   ---------  ---------------------------------------  ----------------  -----------------------------
  *   forked     child_enter()                            yes, is about to  its end counts as an early death
  *   up         SERVER_UP: it accepts connections        yes               processes before it may be stopped
@@ -32,19 +32,19 @@
 #include "mpm_settings.h"
 #include "clock.h"
 
-#define SUP_GRACEFUL 'G'  /**< stop accepting, finish what is under way, end */
+#define SUP_GRACEFUL 'G'  /**< stop accepting, finish requests under way, end */
 #define SUP_TERMINATE 'T' /**< end now */
 #define SERVER_UP 'R'     /**< serving */
 #define SERVER_WORN 'L'   /**< MaxConnectionsPerChild reached: start another, then stop me */
-#define SERVER_STUCK \
-    'S' /**< a worker passed WorkerTimeout: start another, then stop me, and kill me if I do not */
+/** a worker passed WorkerTimeout: start another, then stop me, and kill me if I do not */
+#define SERVER_STUCK 'S'
 
 /** How long a process may take from SUP_TERMINATE to its end; it is killed then. Microseconds. */
 #define SUP_TERMINATE_US (800 * 1000)
 
 /* ---- supervisor_signals.c ---- */
 
-/** What was asked for by signals since it was last looked at. */
+/** Orders by signals since the last look. */
 typedef struct sup_requests {
     int terminate, graceful_stop, restart, graceful, upgrade, child;
 } sup_requests;
@@ -69,7 +69,7 @@ int sup_signals_fd(void);
  * none slips by. */
 void sup_signals_drain(void);
 
-/** Take what was asked for. */
+/** Take these orders. */
 sup_requests sup_signals_take(void);
 
 /**
@@ -111,8 +111,8 @@ typedef struct sup_process {
     apr_time_t started;                      /**< clock_monotonic() */
     unsigned said;                           /**< bytes that it said so far */
     unsigned up : 1, stopping : 1, worn : 1; /**< see the table above */
-    unsigned
-        stuck : 1; /**< it did not come to an end: it is killed where it does not obey an order to end either */
+    /** it did not come to an end: it is killed where it does not obey an order to end either */
+    unsigned stuck : 1;
     struct sup_stalls *stalls; /**< supervisor_stall.c's, in the heap; NULL: not looked at yet */
 } sup_process;
 
@@ -131,7 +131,7 @@ int sup_children_wanted(void);
 /** Another number is wanted; delays stay, and processes above it are told to end. */
 void sup_children_scale(int n);
 
-/** Start what is missing and due. @return 0, or -1 when a process cannot be made at all (logged) */
+/** Start processes that are missing and due. @return 0, or -1 when a process cannot be made at all (logged) */
 int sup_children_start(apr_pool_t *pconf, server_rec *s);
 
 /** When sup_children_start() next has something to do; 0 = not as long as nothing happens. */
@@ -140,11 +140,11 @@ apr_time_t sup_children_due(void);
 /** All processes that are wanted are up. */
 int sup_children_complete(void);
 
-/** Read what a process says on its socket; one that says too much is killed. */
+/** Read the messages of a process on its socket; a process that says too much is killed. */
 void sup_children_hear(sup_process *child);
 
-/** Take note of those that ended. @return APEXIT_CHILDFATAL when one said that it is no use to
- * start another */
+/** Take note of ended processes. @return APEXIT_CHILDFATAL when one said that it is no use to start
+ * another */
 int sup_children_reap(apr_pool_t *pconf, server_rec *s);
 
 /** Tell @a child to end; does nothing twice, but a graceful end can be cut short. */
@@ -162,7 +162,7 @@ void sup_children_retire(void);
 /** Send a signal to all. Async-signal-safe while nothing changes the table. */
 void sup_children_signal_all(int sig);
 
-/** Kill those that are left. */
+/** Kill the remaining processes. */
 void sup_children_kill(void);
 
 /** Enter a process that the program before this one started. @a from is copied. */
@@ -180,11 +180,11 @@ void sup_take_over(ap_generation_t serving);
 /** The newest generation that was complete. */
 ap_generation_t sup_serving(void);
 
-/** Wait for a signal, a process, or until @a deadline (0: none; otherwise work of the configuration is left alone), and hear what
- * processes say. */
+/** Wait for a signal, a process, or until @a deadline (0: none; otherwise work of the configuration
+ * is left alone), and hear messages of processes. */
 void sup_wait_for_news(apr_time_t deadline);
 
-/** All processes end, now or once they have finished what is under way, and the server lets go of its sockets and its pid file.
+/** All processes end, now or once they have finished requests under way, and the server lets go of its sockets and its pid file.
  * @param s  NULL: there is no configuration */
 void sup_terminate(apr_pool_t *pconf, server_rec *s);
 void sup_end_gracefully(apr_pool_t *pconf, server_rec *s);
@@ -214,7 +214,7 @@ int sup_has_failed(void);
 int upgrade_check(process_rec *process);
 
 /** Where the supervisor is root: nobody else can put another program at @a path, which root is going to run: the file, the
- * folders above it and what links lead to are root's, and others may not write to them. Else it is logged what is not.
+ * folders above it and targets of links are root's, and others may not write to them. Else the faulty one is logged.
  * (upgrade_trust.c) Blocking: looks at files. */
 int upgrade_is_trusted(const char *path, apr_pool_t *p);
 
@@ -224,7 +224,7 @@ int upgrade_is_trusted(const char *path, apr_pool_t *p);
  */
 int upgrade_watch(void);
 
-/** What the new program is to be given; -1: nothing. */
+/** The handover to the new program; -1: none. */
 int upgrade_watch_fd(void);
 
 /** That was given to this program, which says when nobody has to watch any more. */
@@ -257,10 +257,10 @@ apr_time_t sup_spare_due(void);
 
 /* ---- server_process.c ---- */
 
-/** What lives on the loops of a server process. */
+/** Connections and memory of the loops of a server process. */
 struct brg_loop;
 
-/** Once a second: figures of what lives on a loop, and on the first one those of its process (process_figures.c). */
+/** Once a second: figures of a loop, and on the first one those of its process (process_figures.c). */
 void process_figures(struct brg_loop *loop);
 
 extern const struct loop_services server_process_services;
@@ -273,7 +273,7 @@ extern const struct loop_services server_process_services;
  */
 int server_process_run(apr_pool_t *pconf, server_rec *s, int index, int slot, int fd);
 
-/** supervisor.c: what ap_run_mpm does; and the open_logs hook that opens the listening sockets. */
+/** supervisor.c: the hook of ap_run_mpm; and the open_logs hook that opens the listening sockets. */
 int supervisor_run(apr_pool_t *pconf, apr_pool_t *plog, server_rec *s);
 int supervisor_open(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *s);
 

@@ -5,7 +5,7 @@
  *
  *   one turn for        the error log says so, and
  *   ------------------  ------------------------------------------------------------------------
- *   1 s, 10 s           the thread says what it serves, in which module, hook or filter (crash_look.c)
+ *   1 s, 10 s           the thread names its request, module, hook or filter (crash_look.c)
  *   10 s, every loop    the service manager's watchdog hears nothing from now on (notify.c)
  *   LoopTimeout         another process takes the place of this one, which is told to end
  *   STALL_END_US more   it is killed
@@ -13,7 +13,7 @@
  * Time counts only as far as the supervisor could look: where all processes were stopped for a while no loop has stood. A loop
  * that waits for a disk, or whose process was stopped, is told of, but not ended: another one would wait for the same.
  *
- * With mpm_prefork a process that runs a request does what a worker does elsewhere, and its processor time counts, for
+ * With mpm_prefork a process that runs a request is a worker, and its processor time counts, for
  * WorkerTimeout; elsewhere the process itself looks at its workers (worker_watch.c).
  */
 #include "supervisor_parts.h"
@@ -59,9 +59,8 @@ struct sup_stalls {
 
 static struct {
     apr_time_t looked;
-    uint64_t stalled; /* loops, of this look */
-    int serving,
-        silent; /* of processes that serve: loops; those that stand for STALL_WATCHDOG_US */
+    uint64_t stalled;    /* loops, of this look */
+    int serving, silent; /* of serving processes: loops; those that stand for STALL_WATCHDOG_US */
 } stalls;
 
 static void stall_replace(sup_process *c)

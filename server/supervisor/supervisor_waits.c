@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The supervisor without a configuration: the one before is gone, and what was to replace it failed although its trial went
+ * The supervisor without a configuration: the one before is gone, and its successor failed although its trial went
  * well. Server processes of the one before serve on, for as long as it takes.
  *
  *   what comes                      what is done
@@ -96,7 +96,7 @@ static int waits_obey(process_rec *process, const sup_requests *asked, apr_time_
     if (conf_test_in_child(process, !ordered))
         return 1;
     *due = clock_monotonic() + waits_delay(++waits_failed);
-    notify_ready(); /* with what it has */
+    notify_ready(); /* with its old configuration */
     return 0;
 }
 

@@ -2,9 +2,9 @@
 /*
  * Another program takes this one's place: `-k upgrade`, SIGUSR2.
  *
- * It is a graceful restart in whose middle the supervisor becomes the new program, by exec: the process, and so what a
- * service manager and the pid file know, stays. Server processes of the old program serve until those of the new one are
- * up, on the same sockets.
+ * It is a graceful restart in whose middle the supervisor becomes the new program, by exec: the
+ * process stays, and with it the service manager's and the pid file's knowledge. Server processes
+ * of the old program serve until those of the new one are up, on the same sockets.
  *
  *   step                                         what goes wrong              then
  *   -------------------------------------------  ---------------------------  -----------------------------------------
@@ -62,7 +62,7 @@ static struct {
     pid_t pid;      /* the supervisor, until the server serves */
 } upgrade = {.back = -1, .self = -1};
 
-/* What the program before this one left, until it is taken: upgrade_first(). */
+/* The handover of the program before, until it is taken: upgrade_first(). */
 static struct {
     int fd, back; /* back: the program to go back to; -1: none, or it is taken */
     char *const *argv;
@@ -78,7 +78,7 @@ static int upgrade_is_self(const char *path)
            self.st_ino == there.st_ino;
 }
 
-/* The first program of that name in PATH, which is what the shell started. */
+/* The first program of that name in PATH, as the shell found it. */
 static const char *upgrade_search(const char *name, apr_pool_t *p)
 {
     const char *at = getenv("PATH");
@@ -178,7 +178,7 @@ static void upgrade_begin_anew(void)
     upgrade_exec(self, -1);
 }
 
-/* Nothing was taken: the program before this one finds what it left. */
+/* Nothing was taken: the program before finds its handover again. */
 static void upgrade_return(void)
 {
     int back = left.back;
@@ -395,7 +395,7 @@ void upgrade_if_asked(process_rec *process)
     if (!upgrade.asked)
         return;
     upgrade.asked = 0;
-    /* As at a reload: what modules and logs have of the old configuration ends. */
+    /* As at a reload: modules and logs give up the old configuration. */
     conf_generation_clear(process);
     apr_pool_clear(conf_plog());
     self = open(UPGRADE_SELF, O_PATH | O_CLOEXEC);

@@ -22,7 +22,7 @@ void upgrade_checked(void);
 /** This program took another's place, at any time. */
 int upgrade_took_over(void);
 
-/** It did, and there is none to go back to. */
+/** It did, and there is no program to go back to. */
 int upgrade_is_last(void);
 
 /** From on = 1 to on = 0 a configuration is read in place while server processes serve: if that ends the program, by a crash or

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who could have put the program there that root is about to run? */
+/* Which users could have put the program there that root is about to run? */
 #include "supervisor_parts.h"
 #include "brigade/assert.h"
 

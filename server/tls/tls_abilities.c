@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Abilities of this OpenSSL: key exchange, compression of certificates. */
 #include "tls_abilities.h"
 #include "apr_strings.h"
 #include <openssl/comp.h>

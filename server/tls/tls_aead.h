@@ -14,8 +14,8 @@
 typedef struct tls_aead tls_aead;
 
 /**
- * A cipher as the provider offers it (provider-cipher(7)). EVP's functions ask it for the length of the
- * IV and the like by name, with each record: a third of what a small record takes.
+ * A cipher as the provider offers it (provider-cipher(7)). EVP's functions ask it for the length of
+ * the IV and the like by name, with each record: a third of a small record's cost.
  */
 struct tls_aead {
     EVP_CIPHER *cipher; /**< holds the provider */
@@ -31,7 +31,7 @@ struct tls_aead {
     OSSL_FUNC_cipher_set_ctx_params_fn *set;
 };
 
-/** A cipher by its name, or NULL: there is none, or it is not as expected. Threads: main, or once. */
+/** A cipher by its name, or NULL: unknown, or not as expected. Threads: main, or once. */
 tls_aead *tls_aead_begin(OSSL_LIB_CTX *lib, const char *name);
 void tls_aead_end(tls_aead *a);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A connection before its ClientHello is there. An SSL, with its buffers, takes 40 KiB: so it is made when there is something for
- * it to do. Who connects and says nothing, or not all of it, has what it sent. */
+/* A connection before its ClientHello is there. An SSL, with its buffers, takes 40 KiB: so it is
+ * made when there is something for it to do. A silent client, or a slow one, has its bytes kept
+ * here. */
 #include "tls_context_private.h"
 #include "http_log.h"
 #include "brigade/assert.h"
@@ -12,7 +13,7 @@ APLOG_USE_MODULE(ssl);
 
 #define RECORD_HEAD 5
 #define MESSAGE_HEAD 4
-#define HELLO_MOST (TLS_RECORD + 1024) /* what is more is OpenSSL's from the beginning */
+#define HELLO_MOST (TLS_RECORD + 1024) /* more bytes are OpenSSL's from the beginning */
 
 /* ---- is it all there? ---- */
 
@@ -23,7 +24,7 @@ static int whole_old(const unsigned char *data, size_t len)
            len >= 2 + ((size_t)(data[0] & 0x7f) << 8 | data[1]);
 }
 
-/* 1: the next record is all there, or is none. */
+/* 1: the next record is all there, or is invalid. */
 static int whole_record(const unsigned char *data, size_t len)
 {
     const size_t size = (size_t)data[3] << 8 | data[4];
@@ -74,7 +75,7 @@ int tls_hello_came(tls_conn *t, tls_scratch *in)
     return n > 0 ? 1 : -1;
 }
 
-/* ---- what it is for ---- */
+/* ---- creation ---- */
 
 tls_conn *tls_conn_new(brg_conn *bc)
 {

@@ -2,11 +2,11 @@
 /* Between OpenSSL and the socket.
  *
  * Output: records are put one behind the other into a buffer of the thread, and leave in one call
- * when the last of them is made. That one is not copied. What the socket does not take is held with
- * the connection.
+ * when the last of them is made. That one is not copied. Records that the socket does not take are
+ * held with the connection.
  *
- * Input: the thread's buffer is filled with as much as the socket gives, and OpenSSL takes from there
- * no more than it needs: so what comes behind the handshake is ours. A read that got less than it
+ * Input: the thread's buffer is filled with as much as the socket gives, and OpenSSL takes from
+ * there no more than it needs: so bytes behind the handshake are ours. A read that got less than it
  * asked for has emptied the socket, and no further call is made to learn that. */
 #include "tls_conn_private.h"
 #include "transport.h"

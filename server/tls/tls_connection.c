@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Facts of a connection's TLS for requests. */
 #include "tls_connection.h"
 #include "tls_record_private.h"
 #include "connection.h"

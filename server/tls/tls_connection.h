@@ -4,7 +4,7 @@
 
 /**
  * @file tls_connection.h
- * What requests may know of their connection's TLS.
+ * Facts of their connection's TLS for requests.
  * Threads: the owner of the connection. Blocking: no.
  */
 #include "httpd.h"
@@ -12,7 +12,7 @@
 
 typedef struct tls_conn tls_conn;
 
-/** The TLS of a connection or of the connection that a stream is of; NULL: there is none. */
+/** The TLS of a connection, or of a stream's connection; NULL: without TLS. */
 tls_conn *tls_of(conn_rec *c);
 
 /** 1 if c is a clear connection on which a client was told to speak TLS. */
@@ -30,7 +30,7 @@ int tls_has_name(const tls_conn *t);
 /** 1 if a client's certificate counts that nobody vouches for (optional_no_ca). */
 int tls_is_generous(const tls_conn *t);
 
-/** The id of the session. @return NULL: there is none */
+/** The id of the session. @return NULL: no session */
 const unsigned char *tls_session_id(const tls_conn *t, unsigned *len);
 
 /* ---- tls_compat.c: why a request is of another host than its handshake ---- */

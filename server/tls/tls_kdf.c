@@ -26,7 +26,7 @@ struct tls_kdf {
 
 /* ---- HKDF ---- */
 
-/* What is asked for. */
+/* The arguments. */
 typedef struct asked {
     const EVP_MD *md;
     int extract;

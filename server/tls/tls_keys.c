@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Keys of the server's own record layer, by what OpenSSL offers for that: TLS 1.3 by the secrets that
- * tls_kdf.c derives (RFC 8446, 7.1 to 7.3), TLS 1.2 by the key block (RFC 5246, 6.3), which it derives, too.
+/* Keys of the server's own record layer, as OpenSSL offers them: TLS 1.3 by the secrets that
+ * tls_kdf.c derives (RFC 8446, 7.1 to 7.3), TLS 1.2 by the key block (RFC 5246, 6.3), which it
+ * derives, too.
  *
- * A connection is without such keys where its cipher suite has no AEAD of ours, or OpenSSL gave
- * something else than what is expected here: then OpenSSL goes on with its records. */
+ * A connection is without such keys where its cipher suite has no AEAD of ours, or OpenSSL's data
+ * is not as expected here: then OpenSSL goes on with its records. */
 #include "tls_record_private.h"
 #include "brigade/assert.h"
 #include <openssl/crypto.h>
@@ -15,10 +16,10 @@
 #define KEY_MOST 32
 #define SECRET_MOST TLS_SECRET_MOST
 
-/* ---- what a loop has ---- */
+/* ---- objects of a loop ---- */
 
-/* Without what a loop derives keys with, OpenSSL does all by itself. A library in which a provider was loaded loads no other
- * on its own: another one is needed. */
+/* Without a loop's objects for deriving keys, OpenSSL does all by itself. A library in which a
+ * provider was loaded loads no other on its own: another one is needed. */
 static int keys_without(tls_loop *l)
 {
     OSSL_LIB_CTX_free(l->lib);
@@ -102,7 +103,7 @@ static int keys_aead(const SSL_CIPHER *cipher)
     }
 }
 
-/* The client's secret is what it sends with. */
+/* The client sends with its own secret. */
 static void keys_swap(tls_records *rec)
 {
     unsigned char own[SECRET_MOST];
@@ -196,7 +197,7 @@ void tls_keys_drop(tls_conn *t)
 
     if (!rec)
         return;
-    BRG_ASSERT(rec->aead || (!rec->in.ctx && !rec->out.ctx)); /* who made them ends them */
+    BRG_ASSERT(rec->aead || (!rec->in.ctx && !rec->out.ctx)); /* their maker ends them */
     if (rec->in.ctx)
         rec->aead->release(rec->in.ctx);
     if (rec->out.ctx)

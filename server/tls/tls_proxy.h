@@ -63,7 +63,7 @@ typedef struct tls_machine {
     STACK_OF(X509) * chain; /**< its issuers, as far as they are known; may be NULL */
 } tls_machine;
 
-/** An SSL_CTX, and what its callbacks need. */
+/** An SSL_CTX, and the data of its callbacks. */
 typedef struct tls_proxy_ctx {
     struct tls_proxy_ctx *next;
     const void *owner;                /**< the configuration that it was made for */
@@ -74,7 +74,7 @@ typedef struct tls_proxy_ctx {
     struct tls_loop *loop;            /**< NULL: for workers */
     int of_conns;                     /**< SSL_get_app_data() is a tls_conn, not a conn_rec */
     struct tls_proxy_ctx *of_workers; /**< the same for connections of tls_client.h on workers */
-    /* Who vouches for servers, to be taken over by loops; tls_client_trust_read() */
+    /* Authorities for servers, to be taken over by loops; tls_client_trust_read() */
     STACK_OF(X509) * authorities;
     STACK_OF(X509_CRL) * revocations;
     SSL_CTX *ctx;
@@ -89,14 +89,14 @@ static inline int tls_proxy_number(const tls_proxy_conf *conf, int which, int fa
     return conf->number[which] == TLS_UNSET ? fallback : conf->number[which];
 }
 
-/** What SSLProxy* says for both: @a add counts where it says something. NULL: nothing */
+/** The SSLProxy* settings of both: those of @a add win. NULL: nothing */
 tls_proxy_conf *tls_proxy_merge(apr_pool_t *p, const tls_proxy_conf *base,
                                 const tls_proxy_conf *add);
 
 /** 1 if SSLProxyEngine is on. @a conf may be NULL */
 int tls_proxy_is_on(const tls_proxy_conf *conf);
 
-/** What SSLProxy* says for a directory or server; NULL: nothing. */
+/** The SSLProxy* settings of a directory or server; NULL: nothing. */
 static inline const tls_proxy_conf *tls_proxy_conf_of(const struct ap_conf_vector_t *dir)
 {
     const tls_dir_conf *dc = dir ? ap_get_module_config(dir, &ssl_module) : NULL;
@@ -104,7 +104,7 @@ static inline const tls_proxy_conf *tls_proxy_conf_of(const struct ap_conf_vecto
     return dc ? dc->proxy : NULL;
 }
 
-/** The one for @a conf's settings that was made; NULL: there is none. Threads: any. Blocking: no. */
+/** The context made for @a conf's settings; NULL: not made. Threads: any. Blocking: no. */
 tls_proxy_ctx *tls_proxy_context_find(const tls_proxy_conf *conf);
 
 /**

@@ -21,8 +21,8 @@ static int check_expire(const SSL *ssl, const X509 *x)
     return 0;
 }
 
-/* A wildcard stands for one label, and alone in it. An address may be in the certificate as what it is,
- * or, as with mod_ssl, as a name. */
+/* A wildcard stands for one label, and alone in it. An address may be in the certificate as an
+ * address, or, as with mod_ssl, as a name. */
 static int check_name(const SSL *ssl, X509 *x, const char *host)
 {
     const conn_rec *c;

@@ -4,7 +4,7 @@
 
 /**
  * @file tls_proxy_private.h
- * TLS to the servers behind a proxy: what the files of tls_proxy.h have of each other.
+ * TLS to the servers behind a proxy: shared by the files of tls_proxy.h.
  */
 #include "tls_proxy.h"
 
@@ -38,7 +38,7 @@ int tls_machine_choose(SSL *ssl, void *data);
 
 /* ---- tls_client_context.c ---- */
 
-/** Read who vouches for servers: px->ctx has files. @return 0, or -1: no memory */
+/** Read the authorities: px->ctx has files. @return 0, or -1: no memory */
 int tls_client_trust_read(tls_proxy_ctx *px);
 void tls_client_trust_free(tls_proxy_ctx *px);
 

@@ -6,8 +6,8 @@
 #include <openssl/params.h>
 #include <string.h>
 
-#define RECORD_STAGED \
-    2048 /* so much is moved into one piece: a call less costs more than the copy */
+/* so much is moved into one piece: a call less costs more than the copy */
+#define RECORD_STAGED 2048
 
 static void record_put64(unsigned char *out, uint64_t n)
 {
@@ -32,7 +32,7 @@ static void record_nonce(const tls_records *rec, const tls_half *h,
         nonce[TLS_IV - 8 + i] ^= seq[i];
 }
 
-/* What is authenticated beside the data. @return its length */
+/* The additional data of the AEAD. @return its length */
 static size_t record_aad(const tls_records *rec, const tls_half *h, const unsigned char *header,
                          size_t plain, unsigned char aad[13])
 {

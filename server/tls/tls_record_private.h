@@ -18,7 +18,7 @@
 #define TLS_FIXED_IV 4     /**< with AES in TLS 1.2 */
 #define TLS_SECRET_MOST 48 /**< bytes of a traffic secret */
 #define TLS_EXPLICIT_IV 8
-#define TLS_ADDED_MOST 256 /**< what a record may add to its plaintext (RFC 8446, 5.2) */
+#define TLS_ADDED_MOST 256 /**< largest overhead of a record (RFC 8446, 5.2) */
 
 enum { TLS_TYPE_CCS = 20, TLS_TYPE_ALERT, TLS_TYPE_HANDSHAKE, TLS_TYPE_DATA };
 
@@ -30,8 +30,8 @@ typedef struct tls_half {
     unsigned char secret[TLS_SECRET_MOST]; /**< TLS 1.2: in.secret is the client's key */
 } tls_half;
 
-/** What a handshake told of keys. in.secret is the client's until the keys are taken. The block of TLS 1.2 begins in
- * in.secret and goes on in out.secret. */
+/** The handshake's key material. in.secret is the client's until the keys are taken. The block of
+ * TLS 1.2 begins in in.secret and goes on in out.secret. */
 enum { TLS_KNOWS_CLIENT = 1, TLS_KNOWS_SERVER = 2, TLS_KNOWS_BLOCK = 4 };
 
 struct tls_records {
@@ -80,8 +80,8 @@ typedef struct tls_piece {
     size_t len;
 } tls_piece;
 
-#define TLS_PIECES \
-    7 /**< most of them: a link of the PRF, its label, and five seeds as OpenSSL has them */
+/** most of them: a link of the PRF, its label, and five seeds as OpenSSL has them */
+#define TLS_PIECES 7
 
 /** RFC 8446's HKDF-Expand-Label without a context. @return 0, or -1 */
 int tls_expand_label(const tls_loop *l, const unsigned char *secret, size_t secret_len,
@@ -93,7 +93,7 @@ int tls_expand_label(const tls_loop *l, const unsigned char *secret, size_t secr
 int tls_hmac(EVP_MD_CTX *c, const EVP_MD *md, tls_piece key, const tls_piece *pieces, int n,
              unsigned char *out);
 
-/** The PRF of TLS 1.2: @a seeds are its label and what follows it. @return 1, or 0 */
+/** The PRF of TLS 1.2: @a seeds are its label and the seeds behind it. @return 1, or 0 */
 int tls_prf(EVP_MD_CTX *c, const EVP_MD *md, tls_piece secret, const tls_piece *seeds, int n,
             unsigned char *out, size_t len);
 
@@ -117,8 +117,8 @@ size_t tls_record_room(const tls_records *rec, size_t len);
 /**
  * Decrypt a record of @a len bytes.
  * @param out   where to, with room for tls_record_room(). NULL: in place, and it is set to where
- * @param type  of what it holds
- * @return bytes of plaintext, or an alert of TLS, negative: it was not made with these keys, or is none
+ * @param type  of its content
+ * @return bytes of plaintext, or an alert of TLS, negative: made with other keys, or invalid
  */
 ssize_t tls_open(tls_records *rec, unsigned char *record, size_t len, unsigned char **out,
                  unsigned *type);
@@ -128,13 +128,14 @@ ssize_t tls_open(tls_records *rec, unsigned char *record, size_t len, unsigned c
 /** As recv(), of plaintext that was kept: there is some. */
 ssize_t tls_kept_take(tls_conn *t, char *buf, size_t len);
 
-/** As recv(): plaintext of data records. What else comes is dealt with. */
+/** As recv(): plaintext of data records. Other records are dealt with. */
 ssize_t tls_records_recv(tls_conn *t, char *buf, size_t len);
 
-/** Put a record behind what waits in the thread's buffer. @return 0, or -1 */
+/** Put a record behind the waiting ones in the thread's buffer. @return 0, or -1 */
 int tls_records_say(tls_conn *t, unsigned type, const void *data, size_t len);
 
-/** What has to leave before further data: the KeyUpdate that the peer asked for. 0, or -1: failed */
+/** Write records that have to leave before further data: the KeyUpdate that the peer asked for. 0,
+ * or -1: failed */
 int tls_records_due(tls_conn *t);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A connection's records become OpenSSL's again, for what it alone can do: a handshake in the middle of a
- * connection. OpenSSL counts the records of each direction, and its functions have no way to set that
- * number. So it is given as many records as there were without it: what it writes goes nowhere, and
- * what it reads is made here. */
+/* A connection's records become OpenSSL's again, for a handshake in the middle of a connection,
+ * which OpenSSL alone can do. OpenSSL counts the records of each direction, and its functions have
+ * no way to set that number. So it processes as many records as there were without it: its output
+ * goes nowhere, and its input is made here. */
 #include "tls_record_private.h"
 #include "brigade/assert.h"
 #include <openssl/bio.h>

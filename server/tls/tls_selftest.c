@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Before records are made without OpenSSL's: a handshake in memory, with a client of OpenSSL, shows that
- * the keys and numbers which its callbacks give are those that it uses. Where they are not, with a
- * library of another version, OpenSSL makes the records: slower, and right. */
+/* Before records are made without OpenSSL's: a handshake in memory, with a client of OpenSSL, shows
+ * that its callbacks give the keys and numbers in use. Where they are not, with a library of
+ * another version, OpenSSL makes the records: slower, and right. */
 #include "tls_record_private.h"
 #include "http_log.h"
 #include <openssl/err.h>
@@ -81,8 +81,7 @@ static int selftest_begin(selftest *s, int version, int client)
         return 0;
     s->ours.records->client = (uint8_t)client;
     SSL_CTX_set_msg_callback(s->our_ctx, tls_keys_count);
-    SSL_CTX_set_num_tickets(s->other_ctx,
-                            0); /* what follows the handshake are the test's records */
+    SSL_CTX_set_num_tickets(s->other_ctx, 0); /* the records behind the handshake are the test's */
     SSL_CTX_set_min_proto_version(server, version);
     SSL_CTX_set_max_proto_version(server, version);
     return selftest_connect(s, client);
@@ -100,7 +99,7 @@ static void selftest_end(selftest *s)
     ERR_clear_error();
 }
 
-/* ---- what is tried ---- */
+/* ---- steps of the test ---- */
 
 static int selftest_handshake(selftest *s)
 {

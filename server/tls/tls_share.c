@@ -88,7 +88,7 @@ static int share_alike(SSL *a, SSL *b)
                    SSL_get_servername(b, TLSEXT_NAMETYPE_host_name));
 }
 
-/* What is each connection's own. */
+/* Each connection's own values. */
 static int share_note(tls_conn *t)
 {
     const SSL_SESSION *session = SSL_get0_session(t->ssl);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Keys of session tickets. They lie in memory that the supervisor made before its first server
- * process and that all of them share, so they last over reloads and upgrades. A key is used for TICKET_SECONDS,
- * and tickets of the two before it are still taken. Whoever finds the current key too old makes the
- * next one; readers look at the number of keys made, and at slots that are not written any more. Any server process can
- * write there: no number is believed to be one that was put. */
+ * process and that all of them share, so they last over reloads and upgrades. A key is used for
+ * TICKET_SECONDS, and tickets of the two before it are still taken. Whoever finds the current key
+ * too old makes the next one; readers look at the number of keys made, and at slots that are not
+ * written any more. Any server process can write there: numbers are checked before use. */
 #include "tls_certificate.h"
 #include "tls_context_private.h"
 #include "kept_memory.h"
@@ -29,8 +29,8 @@ typedef struct ticket_key {
 } ticket_key;
 
 typedef struct ticket_keys {
-    _Atomic uint32_t
-        made; /* keys made so far; the current one is in slot (made - 1) % TICKET_SLOTS */
+    /* keys made so far; the current one is in slot (made - 1) % TICKET_SLOTS */
+    _Atomic uint32_t made;
     _Atomic int64_t writer; /* 0, or since when somebody makes the next one */
     ticket_key key[TICKET_SLOTS];
 } ticket_keys;
@@ -46,7 +46,7 @@ static int64_t ticket_now(void)
     return t.tv_sec;
 }
 
-/* A time in the future is none that was put. */
+/* A time in the future was never put. */
 static int ticket_is_within(int64_t then, int64_t now, int64_t seconds)
 {
     return then <= now && now - then < seconds;
@@ -121,7 +121,7 @@ int tls_tickets_begin(void)
 
 /* ---- use ---- */
 
-/* NULL: there is none */
+/* NULL: no valid key */
 static const ticket_key *ticket_current(void)
 {
     uint32_t made = atomic_load_explicit(&tickets->made, memory_order_acquire);

@@ -2,8 +2,9 @@
 /* struct conn_transport over TLS.
  *
  * sendv() encrypts pieces of memory into as few records as hold them. When the socket does not take
- * all of the records, all but one byte of what they hold is reported as sent: so the caller comes
- * again with that byte, the rest of the records is written first, and then the byte counts as sent. */
+ * all of the records, all but one byte of their plaintext is reported as sent: so the caller comes
+ * again with that byte, the rest of the records is written first, and then the byte counts as sent.
+ */
 #include "tls_conf.h"
 #include "tls_record_private.h"
 #include "transport.h"
@@ -66,7 +67,7 @@ int tls_error(tls_conn *t, int rc, const char *what)
 
 /* ---- reading ---- */
 
-/* Our side is shut: what comes is dropped, so it need not be decrypted. */
+/* Our side is shut: input is dropped, so it need not be decrypted. */
 static ssize_t tls_recv_raw(brg_conn *bc, void *buf, size_t len)
 {
     return recv(bc->fd, buf, len, 0);
@@ -92,7 +93,7 @@ static ssize_t tls_recv_end(tls_conn *t, size_t got, int rc)
     return -1;
 }
 
-/* What OpenSSL wrote by itself (alerts, answers to messages of the protocol) leaves before another
+/* OpenSSL's own output (alerts, answers to messages of the protocol) leaves before another
  * connection uses the thread's buffer. */
 static void tls_flush_quietly(tls_conn *t)
 {
@@ -302,7 +303,7 @@ static ssize_t tls_send_batch(tls_conn *t, tls_cursor *c)
     return (ssize_t)done;
 }
 
-/* What was encrypted before, and not reported yet. */
+/* Bytes encrypted before, and not reported yet. */
 static size_t tls_take_credit(tls_conn *t, tls_cursor *c)
 {
     size_t n = t->credit < c->left ? t->credit : c->left;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A digest of the files that say who vouches for clients' certificates and which of them are revoked. It is part of the
- * session id context: a session that was made under other files is not resumed. */
+/* A digest of the files with authorities for clients' certificates and with revocations. It is part
+ * of the session id context: a session that was made under other files is not resumed. */
 #include "tls_context_private.h"
 #include "apr_file_io.h"
 #include "apr_strings.h"
@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Its name and length keep it apart from the next one. What cannot be read is told by whoever reads it to use it. */
+/* Its name and length keep it apart from the next one. The user of an unreadable file reports it.
+ */
 static void digest_file(EVP_MD_CTX *md, const char *path, const char *name, apr_pool_t *p)
 {
     char data[16384];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is asked of a transaction, and which of its states may follow which. */
+/* Questions about a transaction, and the order of its states. */
 #include "transaction.h"
 #include "expr_subject.h"
 #include <netinet/in.h>

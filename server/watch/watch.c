@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sets of inotify watches, and what events mean to them.
+ * Sets of inotify watches, and the effect of events on them.
  *
- * A mount hides what was there without an event for it, and one may come or go anywhere. So the
- * kernel's list of mounts is in the same poll set as the inotify instance. After a change of it each
- * directory and each entry is compared with where its path leads now (watch_place_of()), when it is
- * asked for; where the kernel does not tell that, everything that was watched so far is invalid, as
- * after the loss of events: the epoch moves on.
+ * A mount hides files without an event for them, and may come or go anywhere. So the kernel's list
+ * of mounts is in the same poll set as the inotify instance. After a change of it each directory
+ * and each entry is compared with where its path leads now (watch_place_of()), when it is asked
+ * for; where the kernel does not tell that, everything that was watched so far is invalid, as after
+ * the loss of events: the epoch moves on.
  */
 #include "watch_private.h"
 #include <errno.h>
@@ -134,7 +134,7 @@ static void set_mounted(watch_set *w)
     w->counts.mounts++;
 }
 
-/* What lies below finds out by itself, when it is asked. */
+/* Directories below find out by themselves, when they are asked. */
 static void dir_kill(watch_set *w, watch_dir *d)
 {
     BRG_ASSERT(d->refs > 0);

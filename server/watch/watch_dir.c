@@ -65,7 +65,8 @@ void watch_dir_put(watch_set *w, watch_dir *d)
         dir_free(w, d);
 }
 
-/* After a change of the mount table: does its path lead where it did? What it leads through does. */
+/* After a change of the mount table: does its path lead where it did? A directory on its way does.
+ */
 static int dir_is_in_place(const watch_set *w, watch_dir *d)
 {
     if (d->mounted == w->mounted)
@@ -131,7 +132,8 @@ static uint32_t dir_hash(const char *path, size_t len)
     return (uint32_t)keyed_hash_of(0, path, len);
 }
 
-/* The one for a path that is still what it was; one that is not is forgotten. No reference. */
+/* The object for a path that still has the same meaning; an outdated one is forgotten. No
+ * reference. */
 static watch_dir *dir_find(watch_set *w, const char *path, size_t len, uint32_t hash)
 {
     watch_dir *d = w->dirs[hash & w->mask];
@@ -160,7 +162,7 @@ watch_dir *watch_dir_below(watch_set *w, const watch_dir *d, const char *name)
     return below && below->parent == d ? below : NULL;
 }
 
-/* The directory above is under watch already, so what is read here is watched. */
+/* The directory above is under watch already, so results read here are watched. */
 static int dir_follow_link(watch_set *w, watch_dir *d, int links)
 {
     char text[PATH_MAX], far_end[PATH_MAX];

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Directories for those who keep what they know of one, and which names are in it.
+ * Directories for callers that keep knowledge of them, and the names in them.
  *
- * Names are kept as hashes in a table that only grows: two names of one hash, and names that went, let a name be looked for in vain. A
- * name that is there is never taken for one that is not.
+ * Names are kept as hashes in a table that only grows: two names of one hash, and names that went,
+ * let a name be looked for in vain. A name that is there is never missed.
  */
 #include "watch_private.h"
 #include "brigade/assert.h"
@@ -120,7 +120,7 @@ static int names_are_exact(int fd)
     return 0;
 }
 
-/* Is a file found by its name in the other case, which is none of the names? */
+/* Is a file found by a name in the other case, which is not listed? */
 static int names_fold_case(int fd, watch_names *names, const char *name)
 {
     char other[NAME_MAX + 1];

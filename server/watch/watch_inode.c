@@ -91,7 +91,7 @@ watch_look watch_look_at(const char *path, int follow)
 
 #define WATCH_OVERLAY 0x794c7630
 
-/* What is not there is where it would be. */
+/* A missing path counts as where it would be. */
 int watch_is_layered(const char *path)
 {
     char up[PATH_MAX];
@@ -108,8 +108,8 @@ int watch_is_layered(const char *path)
     return rc || (uint32_t)fs.f_type == WATCH_OVERLAY;
 }
 
-/* Where every change passes through this kernel. Others may be right as well, but who does not know
- * them asks with stat. */
+/* Where every change passes through this kernel. Other file systems may be right as well, but
+ * unknown ones are asked with stat. */
 int watch_is_local(const char *path)
 {
     static const uint32_t local[] = {

@@ -89,7 +89,7 @@ static int owner_grow(watch_set *w, watch_owner *owner)
     return 0;
 }
 
-/* Owners are filled one at a time, so one that depends on a node already was its last. */
+/* Owners are filled one at a time, so an owner that depends on a node already was its last. */
 static int owner_take(watch_set *w, watch_owner *owner, watch_node *node)
 {
     BRG_ASSERT(!node->changed);
@@ -120,7 +120,7 @@ static watch_node *node_create(watch_set *w, int kind, const char *name, size_t 
     return node;
 }
 
-/* A new one that could not be given to its owner goes again. */
+/* A new node that could not be given to its owner goes again. */
 static int node_give(watch_set *w, watch_owner *owner, watch_node *node)
 {
     int rc;

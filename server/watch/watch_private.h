@@ -4,9 +4,9 @@
 
 /**
  * @file watch_private.h
- * Shared by watch.c (the set, events), watch_path.c (what an owner depends on for a path),
- * watch_dir.c (the objects for directories) and watch_inode.c (inotify watches, file systems),
- * watch_ring.c (whether anything happened), watch_folder.c (names of a directory).
+ * Shared by watch.c (the set, events), watch_path.c (an owner's dependencies
+ * for a path), watch_dir.c (the objects for directories) and watch_inode.c (inotify watches, file
+ * systems), watch_ring.c (whether anything happened), watch_folder.c (names of a directory).
  *
  * | Object      | Made by          | Referenced by                       | Dies                    |
  * |-------------|------------------|-------------------------------------|-------------------------|
@@ -25,7 +25,7 @@
 #define WATCH_LINKS_MOST 16  /**< symbolic links followed for one path; more: not watchable */
 #define WATCH_DEPTH_MOST 256 /**< components of a path; more: not watchable */
 
-/** What the kernel keeps for one watch: its mark, and the inode that the mark holds in memory. */
+/** The kernel's memory for one watch: its mark, and the inode that the mark holds in memory. */
 #define WATCH_KERNEL_BYTES 1024
 
 typedef struct watch_dir watch_dir;
@@ -47,12 +47,12 @@ struct watch_dir {
     watch_dir *next_of_inode, **prev_of_inode;
     watch_inode *inode;
     watch_dir *parent;   /**< NULL for / */
-    watch_dir *target;   /**< what a symbolic link leads to, else NULL */
+    watch_dir *target;   /**< target of a symbolic link, else NULL */
     watch_node *any;     /**< on every entry and unchanged, or NULL */
     uint64_t generation; /**< of the set, when it was last found alive */
     uint64_t epoch;
     uint64_t place;   /**< watch_place_of() it, when it was made */
-    uint64_t mount;   /**< watch_look: what it leads to */
+    uint64_t mount;   /**< watch_look: of its target */
     uint64_t mounted; /**< of the set, when that was last compared */
     watch_names *names; /**< all that are in it, or more; NULL: not known */
     unsigned refs;
@@ -106,7 +106,7 @@ struct watch_set {
     watch_counts counts;
 };
 
-/** Bytes of what comes before the last component: "/" alone keeps its slash. */
+/** Bytes before the last component: "/" alone keeps its slash. */
 static inline size_t watch_parent_len(const char *path, size_t len)
 {
     while (len > 0 && path[len - 1] != '/')
@@ -114,7 +114,7 @@ static inline size_t watch_parent_len(const char *path, size_t len)
     return len > 1 ? len - 1 : len;
 }
 
-/** What a block from malloc() takes. */
+/** Bytes of a block from malloc(). */
 static inline size_t watch_block(size_t size)
 {
     return (size + 8 + 15) & ~(size_t)15;
@@ -126,7 +126,8 @@ static inline size_t watch_block(size_t size)
 /** 1: nothing has happened since watch_ring_arm(). */
 int watch_ring_silent(const watch_set *w);
 
-/** What happened was read: tell of what comes next, what came meanwhile included. No ring, or an error: nothing is told. */
+/** The events were read: report later ones, those that came meanwhile included. No ring, or an
+ * error: nothing is told. */
 void watch_ring_arm(watch_set *w);
 void watch_ring_close(watch_set *w);
 /** @} */
@@ -139,7 +140,7 @@ watch_inode *watch_inode_get(watch_set *w, const char *path, uint32_t mask);
 void watch_inode_put(watch_set *w, watch_inode *x);
 watch_inode *watch_inode_find(watch_set *w, int wd);
 
-/** What lies at a path. */
+/** The object at a path. */
 typedef struct watch_look {
     uint64_t place; /**< the mount, the device, the inode as a number; 0: nothing is there; WATCH_NO_PLACE */
     uint64_t mount; /**< its id; WATCH_NO_MOUNT: the kernel does not tell */
@@ -151,7 +152,7 @@ typedef struct watch_look {
 #define WATCH_NO_MOUNT UINT64_MAX
 
 /**
- * A mount over the path, or over what it leads through, makes place another one. Does not wait for remote file systems that
+ * A mount over the path, or on its way, changes place. Does not wait for remote file systems that
  * were there before.
  * @param follow  a symbolic link at its end
  */
@@ -162,7 +163,7 @@ static inline uint64_t watch_place_of(const char *path, int follow)
     return watch_look_at(path, follow).place;
 }
 
-/** 1 if inotify tells of every change to what lies at @a path. */
+/** 1 if inotify tells of every change to the object at @a path. */
 int watch_is_local(const char *path);
 /** @} */
 
@@ -177,7 +178,7 @@ int watch_is_local(const char *path);
 watch_dir *watch_dir_get(watch_set *w, const char *path, size_t len, int links);
 void watch_dir_put(watch_set *w, watch_dir *d);
 
-/** 1 while its path means what it meant when d was made. */
+/** 1 while its path has the meaning that it had when d was made. */
 int watch_dir_is_alive(const watch_set *w, watch_dir *d);
 
 /** The object for @a name in @a d, if there is one and it hangs below d. */

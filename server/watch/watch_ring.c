@@ -2,10 +2,11 @@
 /*
  * Whether anything happened, without a system call: io_uring polls the set's epoll descriptor for the loop's thread, once.
  *
- * Why that is not too late. A change wakes who polls before the call that made it returns: there the poll becomes work
- * of the loop's thread, which the kernel does whenever that thread returns to user space. So when the thread returns from the
- * recv() that brought a request sent after the change, the ring in memory tells of the change. Readiness that the
- * thread itself found out before recv() would prove nothing.
+ * Why that is not too late. A change wakes pollers before the call that made it returns: there the
+ * poll becomes work of the loop's thread, which the kernel does whenever that thread returns to
+ * user space. So when the thread returns from the recv() that brought a request sent after the
+ * change, the ring in memory tells of the change. Readiness that the thread itself found out before
+ * recv() would prove nothing.
  *
  * The poll is not renewed before its set is read: a folder in which files change all the time wakes a loop once.
  */
