@@ -26,7 +26,7 @@ set(BRIGADE_ROOMS
     server/remoteip
     server/certs
     server/tls
-    server/client
+    server/upstream
     server/mod_ssl
     server/md
     server/cache

@@ -65,7 +65,7 @@ void exchange_drop(proxy_exchange *x)
 
 void exchange_give_back(proxy_exchange *x)
 {
-    client_conn *cc = x->cc;
+    upstream_conn *cc = x->cc;
 
     if (!cc)
         return;
@@ -95,7 +95,7 @@ struct brg_loop *exchange_loop(const proxy_exchange *x)
 void exchange_end(proxy_exchange *x)
 {
     exchange_spool_end(x);
-    client_ticket_leave(&x->ticket);
+    upstream_ticket_leave(&x->ticket);
     exchange_drop(x);
     exchange_release(x);
     x->state = EXCHANGE_DONE;
@@ -196,7 +196,7 @@ static apr_status_t talk_take(proxy_exchange *x)
 
     do
         rv = x->codec->take(x);
-    while (rv == APR_SUCCESS && !x->complete && x->state == EXCHANGE_TALK && client_in_size(x->cc));
+    while (rv == APR_SUCCESS && !x->complete && x->state == EXCHANGE_TALK && upstream_in_size(x->cc));
     return rv == APR_EAGAIN ? APR_SUCCESS : rv;
 }
 
@@ -217,7 +217,7 @@ static apr_status_t talk_receive_shared(proxy_exchange *x)
 
 static apr_status_t talk_read(proxy_exchange *x)
 {
-    const uint32_t before = client_in_size(x->cc);
+    const uint32_t before = upstream_in_size(x->cc);
     apr_status_t rv = x->codec->receive ? x->codec->receive(x) : APR_ENOTIMPL;
 
     if (rv != APR_ENOTIMPL)
@@ -227,10 +227,10 @@ static apr_status_t talk_read(proxy_exchange *x)
         x->got += before;
         return talk_take(x);
     }
-    rv = client_recv(x->cc, talk_head_most(x));
+    rv = upstream_recv(x->cc, talk_head_most(x));
     if (rv != APR_SUCCESS)
         return rv;
-    x->got += client_in_size(x->cc) - before;
+    x->got += upstream_in_size(x->cc) - before;
     return talk_take(x);
 }
 
@@ -286,7 +286,7 @@ static void talk_finish(proxy_exchange *x)
         x->sink->pass(x);
         if (x->state != EXCHANGE_TALK)
             return;
-        client_in_take(x->cc, x->lent < client_in_size(x->cc) ? x->lent : client_in_size(x->cc));
+        upstream_in_take(x->cc, x->lent < upstream_in_size(x->cc) ? x->lent : upstream_in_size(x->cc));
     }
     exchange_give_back(x);
     exchange_release(x);

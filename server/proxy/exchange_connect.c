@@ -28,7 +28,7 @@ static apr_status_t connect_known(proxy_exchange *x)
 
     if (!x->connect_at)
         x->connect_at = exchange_now(x);
-    client_ticket_leave(&x->ticket);
+    upstream_ticket_leave(&x->ticket);
     if (!exchange_wants_fresh(x)) {
         if (x->codec->mux && x->loop)
             rv = x->codec->mux->join(x);
@@ -47,7 +47,7 @@ apr_status_t exchange_connect(proxy_exchange *x)
     if (!x->cc && connect_known(x) == APR_EAGAIN)
         return APR_EAGAIN;
     if (!x->cc) {
-        rv = client_open(x->origin, x->loop, &x->ticket, &x->cc);
+        rv = upstream_open(x->origin, x->loop, &x->ticket, &x->cc);
         if (rv == APR_NOTFOUND)
             exchange_fail(x, PROXY_FAILED_RESOLVE, 0, NULL);
         else if (rv != APR_SUCCESS && rv != APR_EAGAIN)
@@ -59,12 +59,12 @@ apr_status_t exchange_connect(proxy_exchange *x)
         x->cc->notify = exchange_told;
         x->cc->baton = x;
     }
-    rv = client_go(x->cc);
+    rv = upstream_go(x->cc);
     if (rv != APR_EAGAIN)
-        proxy_tell_peer(&x->told, x->cc->peer, client_origin_settings(x->origin)->port);
+        proxy_tell_peer(&x->told, x->cc->peer, upstream_origin_settings(x->origin)->port);
     if (rv != APR_SUCCESS && rv != APR_EAGAIN)
         exchange_fail(
-            x, x->cc->failure == CLIENT_NO_HANDSHAKE ? PROXY_FAILED_SHAKE : PROXY_FAILED_CONNECT,
+            x, x->cc->failure == UPSTREAM_NO_HANDSHAKE ? PROXY_FAILED_SHAKE : PROXY_FAILED_CONNECT,
             rv, x->cc->why);
     return rv;
 }

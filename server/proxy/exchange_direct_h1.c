@@ -111,7 +111,7 @@ static int h1_pieces(const proxy_exchange *x, struct iovec *iov, apr_off_t *byte
         *bytes += (apr_off_t)len;
     }
     if (x->lent)
-        iov[n++] = (struct iovec){(void *)(uintptr_t)client_in(x->cc), x->lent};
+        iov[n++] = (struct iovec){(void *)(uintptr_t)upstream_in(x->cc), x->lent};
     return n;
 }
 
@@ -165,7 +165,7 @@ static void h1_pass_piece(proxy_exchange *x)
     apr_off_t n = 0;
 
     if (x->lent)
-        APR_BRIGADE_INSERT_TAIL(x->in, h1_text(x, client_in(x->cc), x->lent));
+        APR_BRIGADE_INSERT_TAIL(x->in, h1_text(x, upstream_in(x->cc), x->lent));
     (void)apr_brigade_length(x->in, 1, &n);
     if (!x->passed)
         h1_end_head(a, x->complete && !(n && a->trailers) ? n : -1);

@@ -60,7 +60,7 @@ static int stream_put_bucket(brg_conn *bc, apr_bucket *e)
     const char *data;
     apr_size_t len;
 
-    if (!APR_BUCKET_IS_HEAP(e) || h->refcount.refcount != 1 || e->length <= CLIENT_COPIED)
+    if (!APR_BUCKET_IS_HEAP(e) || h->refcount.refcount != 1 || e->length <= UPSTREAM_COPIED)
         return apr_bucket_read(e, &data, &len, APR_BLOCK_READ) == APR_SUCCESS &&
                stream_put(bc, data, len);
     end = h->free_func;
@@ -76,10 +76,10 @@ static int stream_put_lent(brg_conn *bc, const proxy_exchange *x)
 {
     void (*end)(void *);
     uint32_t at, cap;
-    char *block = client_in_size(x->cc) == x->lent ? client_in_give(x->cc, &at, &cap, &end) : NULL;
+    char *block = upstream_in_size(x->cc) == x->lent ? upstream_in_give(x->cc, &at, &cap, &end) : NULL;
 
     if (!block)
-        return stream_put(bc, client_in(x->cc), x->lent);
+        return stream_put(bc, upstream_in(x->cc), x->lent);
     if (bc->transport->give(bc, block, end, block + at, x->lent) == (ssize_t)x->lent)
         return 1;
     end(block);

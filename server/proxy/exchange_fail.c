@@ -49,8 +49,8 @@ static const char *failure_reason(const proxy_exchange *x, proxy_failure why)
 /* The status line is there, and the head ends behind it. */
 static int failure_is_within_head(const proxy_exchange *x)
 {
-    return x->cc && !x->codec->mux && client_in_size(x->cc) &&
-           memchr(client_in(x->cc), '\n', client_in_size(x->cc));
+    return x->cc && !x->codec->mux && upstream_in_size(x->cc) &&
+           memchr(upstream_in(x->cc), '\n', upstream_in_size(x->cc));
 }
 
 /* A client that has had answers on its connection may well ask again: as for a connection that closes between requests, it
@@ -188,7 +188,7 @@ static void exchange_try_again(proxy_exchange *x)
     x->state = EXCHANGE_CONNECT;
 }
 
-/* Another member of the balancer. @return 0: there is none */
+/* Another member of the balancer. @return 0: no other */
 static int exchange_try_other(proxy_exchange *x)
 {
     int status;
@@ -231,7 +231,7 @@ static int exchange_try_other_way(proxy_exchange *x, proxy_failure why)
 /* Before the answer's head: another try, or a page. */
 void exchange_fail(proxy_exchange *x, proxy_failure why, apr_status_t error, const char *text)
 {
-    if (!x->r && !x->passed) { /* it is told to the one that has the request */
+    if (!x->r && !x->passed) { /* the exchange of the request tells it */
         x->failed.known = 1;
         x->failed.why = why;
         x->failed.error = error;
@@ -261,7 +261,7 @@ void exchange_fail(proxy_exchange *x, proxy_failure why, apr_status_t error, con
     x->told.received = 0;
     failure_log(x, why, error, text);
     if (why == PROXY_FAILED_CONNECT || why == PROXY_FAILED_RESOLVE)
-        client_origin_doubt(x->origin);
+        upstream_origin_doubt(x->origin);
     if (exchange_try_other_way(x, why))
         return;
     proxy_failed(x->r, x->target, why);

@@ -8,7 +8,7 @@
  */
 #include "proxy_exchange.h"
 
-/** client_notify_fn of the connection of an exchange. */
+/** upstream_notify_fn of the connection of an exchange. */
 void exchange_told(void *baton);
 
 /** An empty brigade for a step of the exchange: without memory of the request, which may live for long. Its end is

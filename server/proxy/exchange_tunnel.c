@@ -145,7 +145,7 @@ static int tunnel_to_client(proxy_exchange *x, exchange_tunnel *t)
         x->wants_room = x->loop && brg_wait_output(x->r) > EXCHANGE_BEHIND;
         if (x->wants_room)
             return any;
-        rv = client_in_size(x->cc) ? APR_SUCCESS : client_recv(x->cc, NET_BLOCK);
+        rv = upstream_in_size(x->cc) ? APR_SUCCESS : upstream_recv(x->cc, NET_BLOCK);
         if (rv == APR_EAGAIN)
             return any;
         if (rv != APR_SUCCESS) {
@@ -154,9 +154,9 @@ static int tunnel_to_client(proxy_exchange *x, exchange_tunnel *t)
             t->backend_ended = 1;
             return 1;
         }
-        x->got += client_in_size(x->cc);
-        APR_BRIGADE_INSERT_TAIL(
-            x->in, client_in_bucket(x->cc, client_in_size(x->cc), x->r->connection->bucket_alloc));
+        x->got += upstream_in_size(x->cc);
+        APR_BRIGADE_INSERT_TAIL(x->in, upstream_in_bucket(x->cc, upstream_in_size(x->cc),
+                                                          x->r->connection->bucket_alloc));
         tunnel_pass(x);
         any = 1;
     }

@@ -272,7 +272,7 @@ typedef struct proxy_target {
         *remotes; /**< proxies to go by, the first that is reached; remotes_n of them */
     int remotes_n;
     unsigned path_at;             /**< bytes of url before its path; 0: they were not counted */
-    struct client_origin *origin; /**< of the handler's URL, that the loop keeps; NULL */
+    struct upstream_origin *origin; /**< of the handler's URL, that the loop keeps; NULL */
     unsigned dynamic : 1;         /**< it has no worker of its own: its connection is not kept */
     unsigned forward : 1;         /**< r->proxyreq is PROXYREQ_PROXY */
     unsigned chosen : 1;          /**< proxy_choose() counted it as busy */

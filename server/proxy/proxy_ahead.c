@@ -132,7 +132,7 @@ static int ahead_keep(proxy_ahead *a, const char *text, size_t len)
 static int ahead_send(proxy_exchange *x, char *text, size_t len)
 {
     const struct iovec iov = {text, len};
-    client_conn *cc = client_take(x->origin, x->loop);
+    upstream_conn *cc = client_take(x->origin, x->loop);
     apr_size_t sent;
 
     BRG_ASSERT(len && len <= AHEAD_HEAD_MOST);
@@ -305,7 +305,7 @@ static void ahead_fail(const proxy_exchange *from, proxy_exchange *x)
 
 static void ahead_hand_over(proxy_ahead *a, proxy_exchange *x)
 {
-    client_conn *cc = a->x.cc;
+    upstream_conn *cc = a->x.cc;
 
     BRG_ASSERT(!x->cc && x->target->chosen);
     x->cc = cc;
@@ -314,11 +314,11 @@ static void ahead_hand_over(proxy_ahead *a, proxy_exchange *x)
     x->connect_at = a->x.connect_at;
     x->r->request_time = a->began;
     if (a->x.sent || a->x.got) {
-        x->here = client_in_size(cc) > 0;
+        x->here = upstream_in_size(cc) > 0;
         x->got = x->here ? 0 : a->x.got;
         x->sent = a->x.sent;
         x->body_over = x->body_ended = 1;
-        proxy_tell_peer(&x->told, cc->peer, client_origin_settings(x->origin)->port);
+        proxy_tell_peer(&x->told, cc->peer, upstream_origin_settings(x->origin)->port);
         x->state = EXCHANGE_TALK;
     }
     if (cc) {

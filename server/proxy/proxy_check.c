@@ -20,7 +20,7 @@ APLOG_USE_MODULE(proxy_hcheck);
 
 typedef struct proxy_checked_worker {
     proxy_worker *worker;
-    client_origin *origin; /* of checks alone: they never use connections of requests */
+    upstream_origin *origin; /* of checks alone: they never use connections of requests */
     const char *ask;       /* NULL: to connect is enough */
     apr_size_t ask_n;
 } proxy_checked_worker;
@@ -29,8 +29,8 @@ typedef struct check_run {
     struct check_run *next, **prev; /* of those that run */
     const proxy_checked_worker *of;
     brg_loop *loop;
-    client_conn *cc;
-    client_ticket ticket;
+    upstream_conn *cc;
+    upstream_ticket ticket;
     struct loop_timer timer;
     apr_size_t sent;
     apr_time_t since;    /* clock_monotonic() */
@@ -83,15 +83,15 @@ void proxy_checks_make(apr_pool_t *pconf, server_rec *s)
     for (int i = 0; i < proxy_workers(); i++) {
         proxy_worker *w = proxy_worker_get(i);
         proxy_checked_worker *c = &checks[checks_n];
-        client_settings settings;
+        upstream_settings settings;
 
         if (!w || w->params.check == PROXY_CHECK_NONE || !w->origin)
             continue;
-        settings = *client_origin_settings(w->origin);
+        settings = *upstream_origin_settings(w->origin);
         settings.reuse = 0;
         settings.max = 0;
         c->worker = w;
-        c->origin = client_origin_make(pconf, &settings);
+        c->origin = upstream_origin_make(pconf, &settings);
         c->ask = check_request(pconf, w);
         c->ask_n = c->ask ? strlen(c->ask) : 0;
         checks_n++;
@@ -135,7 +135,7 @@ static void check_end(check_run *run, int ok)
     BRG_ASSERT(ok == (run->why == PROXY_CHECK_WELL));
     check_note(run);
     wheel_cancel(&run->loop->wheel, &run->timer);
-    client_ticket_leave(&run->ticket);
+    upstream_ticket_leave(&run->ticket);
     if (run->cc)
         client_close(run->cc);
     proxy_checked(w, ok, run->loop->wall);
@@ -160,11 +160,11 @@ static int check_is_whole(const check_run *run, const http_head *head, apr_size_
 static int check_judge(check_run *run, int ended)
 {
     static const h1_limits limits = {.line = 8192, .field_size = 8192, .unsafe = 1};
-    client_conn *cc = run->cc;
+    upstream_conn *cc = run->cc;
     http_head head;
     size_t scanned = 0;
 
-    switch (h1_parse_response(&head, client_in(cc), client_in_size(cc), &scanned, &limits)) {
+    switch (h1_parse_response(&head, upstream_in(cc), upstream_in_size(cc), &scanned, &limits)) {
     case H1_MORE:
         return ended ? check_failed(run, PROXY_CHECK_CLOSED, 0) : -1;
     case H1_BAD:
@@ -177,11 +177,11 @@ static int check_judge(check_run *run, int ended)
         return head.code >= 200 && head.code < 400
                    ? 1
                    : check_failed(run, PROXY_CHECK_STATUS, head.code);
-    if (!ended && client_in_size(cc) < CHECK_BODY_MOST &&
-        !check_is_whole(run, &head, client_in_size(cc) - head.head_len))
+    if (!ended && upstream_in_size(cc) < CHECK_BODY_MOST &&
+        !check_is_whole(run, &head, upstream_in_size(cc) - head.head_len))
         return -1;
-    return proxy_check_passes(run->of->worker, &head, client_in(cc) + head.head_len,
-                              client_in_size(cc) - head.head_len)
+    return proxy_check_passes(run->of->worker, &head, upstream_in(cc) + head.head_len,
+                              upstream_in_size(cc) - head.head_len)
                ? 1
                : check_failed(run, PROXY_CHECK_CONDITION, head.code);
 }
@@ -206,7 +206,7 @@ static int check_send(check_run *run)
 /* @return as check_judge() */
 static int check_go(check_run *run)
 {
-    apr_status_t rv = client_go(run->cc);
+    apr_status_t rv = upstream_go(run->cc);
     int result;
 
     if (rv != APR_SUCCESS)
@@ -216,11 +216,11 @@ static int check_go(check_run *run)
     if ((result = check_send(run)) != 1)
         return result;
     for (;;) {
-        rv = client_recv(run->cc, 2 * CHECK_BODY_MOST);
+        rv = upstream_recv(run->cc, 2 * CHECK_BODY_MOST);
         if (rv == APR_EAGAIN)
-            return client_in_size(run->cc) ? check_judge(run, 0) : -1;
+            return upstream_in_size(run->cc) ? check_judge(run, 0) : -1;
         if (rv != APR_SUCCESS)
-            return client_in_size(run->cc) ? check_judge(run, 1)
+            return upstream_in_size(run->cc) ? check_judge(run, 1)
                                            : check_failed(run, PROXY_CHECK_CLOSED, 0);
     }
 }
@@ -231,7 +231,7 @@ static void check_notified(void *baton)
     int result;
 
     if (!run->cc) {
-        apr_status_t rv = client_open(run->of->origin, run->loop, &run->ticket, &run->cc);
+        apr_status_t rv = upstream_open(run->of->origin, run->loop, &run->ticket, &run->cc);
 
         if (rv == APR_EAGAIN)
             return;

@@ -21,7 +21,7 @@
  * Threads: the owner of the request. Blocking: exchange_go() never on a loop.
  */
 #include "cache_plan.h"
-#include "client.h"
+#include "upstream.h"
 #include "h1_chunked.h"
 #include "h1_response_head.h"
 #include "proxy.h"
@@ -121,7 +121,7 @@ typedef struct proxy_codec {
     /** Take what came: the head (x->answered), the body into x->in, the end (x->complete).
      * @return APR_SUCCESS: something was taken; APR_EAGAIN: more is needed; else what came is no answer (x->bad says why) */
     apr_status_t (*take)(proxy_exchange *x);
-    /** NULL, or read bytes of the body itself, by client_recv_blocks(). @return as client_recv(); APR_ENOTIMPL: not what comes now */
+    /** NULL, or read bytes of the body itself, by upstream_recv_blocks(). @return as upstream_recv(); APR_ENOTIMPL: not what comes now */
     apr_status_t (*receive)(proxy_exchange *x);
     /** The backend closed. @return APR_SUCCESS: that was the end of the answer, and x->complete is set */
     apr_status_t (*end)(proxy_exchange *x);
@@ -153,10 +153,10 @@ struct proxy_exchange {
     proxy_target *target;
     const proxy_codec *codec;
     proxy_request_settings conf;
-    client_origin *origin;
-    client_conn *cc; /**< NULL until connected, and when it was given back */
+    upstream_origin *origin;
+    upstream_conn *cc; /**< NULL until connected, and when it was given back */
     brg_loop *loop;  /**< NULL: a worker runs it */
-    client_ticket ticket;
+    upstream_ticket ticket;
     brg_waiting *waiting;
     exchange_state state;
     int attempt;

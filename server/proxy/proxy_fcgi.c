@@ -145,7 +145,7 @@ static apr_size_t fcgi_headers_behind(apr_size_t n)
 
 static int fcgi_begin(proxy_exchange *x)
 {
-    const int keep = client_origin_settings(x->origin)->reuse;
+    const int keep = upstream_origin_settings(x->origin)->reuse;
     fcgi_params out = {.at = 3 * FCGI_HEADER, .room = FCGI_PARAMS_ROOM};
     unsigned char *p;
     apr_size_t n;
@@ -342,9 +342,9 @@ static apr_status_t fcgi_take(proxy_exchange *x)
     fcgi_state *s = x->script;
     apr_bucket *e;
 
-    if (!client_in_size(x->cc))
+    if (!upstream_in_size(x->cc))
         return APR_EAGAIN;
-    e = client_in_bucket(x->cc, client_in_size(x->cc), x->alloc);
+    e = upstream_in_bucket(x->cc, upstream_in_size(x->cc), x->alloc);
     APR_BRIGADE_INSERT_TAIL(x->in, e);
     while (e != APR_BRIGADE_SENTINEL(x->in) && !x->bad) {
         const char *data;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The head of a request to an HTTP/1 backend. Its framing is generated, whatever the client's was; fields between the client
- * and this server stay here; what is left goes on in its order, as Apache's mod_proxy_http has it:
+/* The head of a request to an HTTP/1 backend. Its framing is generated, whatever the client's was;
+ * fields between the client and this server stay here; the others go on in their order, as Apache's
+ * mod_proxy_http has it:
  *
  *     request line, Host, fields of the client, Via, X-Forwarded-*, Content-Length or Transfer-Encoding, Upgrade, Connection
  *
- * A field that Connection names is one between client and server, but for those that tell who the client is or what it may do:
- * naming them must not take them away (CVE-2022-31813). */
+ * A field that Connection names is one between client and server, except fields about the client's
+ * identity and rights: naming them must not take them away (CVE-2022-31813). */
 #include "proxy_fields.h"
 #include "http_head.h"
 #include "http_scan.h"
@@ -23,8 +24,8 @@ typedef struct fields_head {
     int n, most;
     apr_size_t size;
     const char *connection; /* of the client; NULL */
-    const char *host, *length, *upgrade, *te,
-        *coding; /* of the client, as headers_in has them first; NULL */
+    /* of the client, as headers_in has them first; NULL */
+    const char *host, *length, *upgrade, *te, *coding;
     unsigned seen_for : 1, seen_host : 1, seen_server : 1, seen_via : 1;
 } fields_head;
 
@@ -76,7 +77,7 @@ static void fields_add_value(fields_head *h, const char *name, apr_size_t name_l
 #define fields_say(h, name, value) \
     fields_put_line(h, name, sizeof(name) - 1, value, sizeof(value) - 1)
 
-/* The first of a name is what apr_table_get() would find. */
+/* The first of a name, which apr_table_get() would find. */
 static void fields_note(const char **first, const char *value)
 {
     if (!*first)
@@ -321,7 +322,7 @@ static void fields_of_connection(proxy_exchange *x, fields_head *h, int is_10)
     }
     if (is_10)
         return; /* it has no connections that are kept */
-    if (x->origin && client_origin_settings(x->origin)->reuse &&
+    if (x->origin && upstream_origin_settings(x->origin)->reuse &&
         !apr_table_get(r->subprocess_env, "proxy-nokeepalive"))
         fields_say(h, "Connection", "Keep-Alive");
     else
@@ -388,7 +389,7 @@ static apr_bucket *fields_write(const fields_head *h, const char *method, const 
     return apr_bucket_immortal_create(buf, all, alloc);
 }
 
-/* What every version has. */
+/* Common to every version. */
 static void fields_collect(proxy_exchange *x, fields_head *h)
 {
     request_rec *r = x->r;

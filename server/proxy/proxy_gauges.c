@@ -55,7 +55,7 @@ void proxy_gauges_take(proxy_worker *w)
     w->gauges = &gauges[slot][place];
     gauges_forget(w, w->gauges);
     if (w->origin)
-        client_origin_gauges(w->origin, &w->gauges->connections);
+        upstream_origin_gauges(w->origin, &w->gauges->connections);
 }
 
 void proxy_gauges_begin(void)

@@ -61,17 +61,17 @@ static apr_status_t h2c_end(proxy_exchange *x)
 
 static apr_status_t h2c_join(proxy_exchange *x)
 {
-    client_conn *cc;
+    upstream_conn *cc;
 
-    if (!client_origin_settings(x->origin)->shared)
+    if (!upstream_origin_settings(x->origin)->shared)
         return APR_NOTFOUND;
-    for (cc = client_shared(x->origin, x->loop); cc; cc = cc->next)
+    for (cc = upstream_shared(x->origin, x->loop); cc; cc = cc->next)
         if (h2c_session_has_room(cc->session)) {
             x->cc = cc;
             cc->uses++;
             return APR_SUCCESS;
         }
-    return client_awaits_shared(x->origin, x->loop, &x->ticket) ? APR_EAGAIN : APR_NOTFOUND;
+    return upstream_awaits_shared(x->origin, x->loop, &x->ticket) ? APR_EAGAIN : APR_NOTFOUND;
 }
 
 /* On a worker the caller waits for room in the socket. */
@@ -116,7 +116,7 @@ static apr_status_t h2c_receive(proxy_exchange *x)
 static void h2c_leave(proxy_exchange *x)
 {
     h2c_stream *st = x->script;
-    client_conn *cc = x->cc;
+    upstream_conn *cc = x->cc;
 
     x->script = NULL;
     x->cc = NULL;

@@ -31,9 +31,9 @@ static void settings_streams(h2c_session *s, uint32_t value)
     s->most = value < H2C_STREAMS_MOST ? value : H2C_STREAMS_MOST;
     if (!s->cc->on_loop)
         return;
-    *client_shared_most(s->cc) = s->most;
+    *upstream_shared_most(s->cc) = s->most;
     if (h2c_session_has_room(s))
-        client_shared_tell(s->cc);
+        upstream_shared_tell(s->cc);
 }
 
 static h2_breach settings_one(void *baton, unsigned id, uint32_t value)
@@ -111,7 +111,7 @@ static void control_reset(h2c_session *s, const h2_frame *f, const uint8_t *p)
 static void control_goaway(h2c_session *s, const uint8_t *p)
 {
     s->leaving = 1;
-    client_unshare(s->cc);
+    upstream_unshare(s->cc);
     for (h2c_stream *st = s->first; st; st = st->next)
         if ((h2_get32(p) & H2_STREAM_MAX) < st->id && !st->headed)
             stream_untouched(st);

@@ -159,8 +159,8 @@ static int data_take_block(h2c_session *s, h2c_stream *st, uint32_t n)
 {
     uint32_t at, cap;
 
-    if (st->data || n != s->data_left || n != client_in_size(s->cc) ||
-        !(st->data = client_in_give(s->cc, &at, &cap, &st->data_end)))
+    if (st->data || n != s->data_left || n != upstream_in_size(s->cc) ||
+        !(st->data = upstream_in_give(s->cc, &at, &cap, &st->data_end)))
         return 0;
     BRG_ASSERT(at + n <= cap);
     st->data_at = at;
@@ -182,7 +182,7 @@ static int data_keep(h2c_session *s, h2c_stream *st, uint32_t n)
             return 0;
         }
         BRG_ASSERT(n <= s->data_left && st->data_at + st->data_n + n <= st->data_cap);
-        memcpy(st->data + st->data_at + st->data_n, client_in(s->cc), n);
+        memcpy(st->data + st->data_at + st->data_n, upstream_in(s->cc), n);
     }
     st->data_n += n;
     st->x->got += n;
@@ -204,7 +204,7 @@ static void data_done(h2c_session *s)
 /* What is here of a DATA frame. */
 static void data_part(h2c_session *s)
 {
-    uint32_t n = client_in_size(s->cc);
+    uint32_t n = upstream_in_size(s->cc);
     int taken = 0;
 
     if (s->data_left) {
@@ -221,7 +221,7 @@ static void data_part(h2c_session *s)
         s->padding -= n;
     }
     if (!taken)
-        client_in_take(s->cc, n);
+        upstream_in_take(s->cc, n);
     data_done(s);
 }
 
@@ -240,9 +240,9 @@ static int data_begin(h2c_session *s, const h2_frame *f)
     }
     s->padding = 0;
     if (f->flags & H2_PADDED) {
-        if (client_in_size(s->cc) < H2_FRAME_HEAD + 1)
+        if (upstream_in_size(s->cc) < H2_FRAME_HEAD + 1)
             return 0;
-        s->padding = (uint8_t)client_in(s->cc)[H2_FRAME_HEAD];
+        s->padding = (uint8_t)upstream_in(s->cc)[H2_FRAME_HEAD];
         head++;
         if (!n || s->padding > n - 1) {
             h2c_session_fault(s, "malformed DATA");
@@ -255,7 +255,7 @@ static int data_begin(h2c_session *s, const h2_frame *f)
     }
     if (st && !st->headed)
         h2c_stream_fault(st, "DATA that was not asked for");
-    client_in_take(s->cc, head);
+    upstream_in_take(s->cc, head);
     if (n && st)
         s->control = 0;
     else if (++s->control > H2C_CONTROL_MOST)
@@ -282,29 +282,29 @@ static void frames_one(h2c_session *s, const h2_frame *f, const uint8_t *p)
 /* @return 0: more is needed, or it is over */
 static int frames_next(h2c_session *s)
 {
-    const uint8_t *p = (const uint8_t *)client_in(s->cc);
+    const uint8_t *p = (const uint8_t *)upstream_in(s->cc);
     h2_frame f;
 
     if (s->data_left || s->padding) {
         data_part(s);
         return 1;
     }
-    if (client_in_size(s->cc) < H2_FRAME_HEAD)
+    if (upstream_in_size(s->cc) < H2_FRAME_HEAD)
         return 0;
     f = h2_get_frame(p);
     if (!h2c_is_right(s, h2_frame_check(&f, &s->block)))
         return 0;
     if (f.type == H2_DATA)
         return data_begin(s, &f);
-    if (client_in_size(s->cc) < H2_FRAME_HEAD + f.len)
+    if (upstream_in_size(s->cc) < H2_FRAME_HEAD + f.len)
         return 0;
     frames_one(s, &f, p + H2_FRAME_HEAD);
-    client_in_take(s->cc, H2_FRAME_HEAD + f.len);
+    upstream_in_take(s->cc, H2_FRAME_HEAD + f.len);
     return 1;
 }
 
 void h2c_demux(h2c_session *s)
 {
-    while (!s->bad && client_in_size(s->cc) && frames_next(s)) {
+    while (!s->bad && upstream_in_size(s->cc) && frames_next(s)) {
     }
 }

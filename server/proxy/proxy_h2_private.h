@@ -43,7 +43,7 @@ typedef struct h2c_block {
 
 /* Of a connection, as long as that. */
 typedef struct h2c_session {
-    client_conn *cc;
+    upstream_conn *cc;
     hpack_table table;
     h2c_stream *first, **last; /* who sent data last is last */
     h2c_stream *found;         /* whose frame came last; NULL */
@@ -113,7 +113,7 @@ static inline apr_status_t h2c_bad(proxy_exchange *x, const char *why)
 /* ---- proxy_h2_session.c ---- */
 
 /** Of a connection that is ready: its session, made if there is none. @return NULL: no memory */
-h2c_session *h2c_session_get(client_conn *cc);
+h2c_session *h2c_session_get(upstream_conn *cc);
 
 /** 1: it takes another stream. */
 int h2c_session_has_room(const h2c_session *s);

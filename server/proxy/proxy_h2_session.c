@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* HTTP/2 towards backends: sessions and their streams. A session lives as long as its connection; while it has streams, its loop's
- * exchanges find it (client_share()), and its socket's events are its own. Source: RFC 9113, 5.1, 6.8. */
+ * exchanges find it (upstream_share()), and its socket's events are its own. Source: RFC 9113, 5.1, 6.8. */
 #include "proxy_h2_private.h"
 #include "loop.h"
 #include "brigade/assert.h"
@@ -118,7 +118,7 @@ static void session_end(void *baton)
 static void session_over(h2c_session *s)
 {
     s->leaving = 1;
-    client_unshare(s->cc);
+    upstream_unshare(s->cc);
     for (h2c_stream *st = s->first; st; st = st->next)
         h2c_stream_wake(st);
 }
@@ -145,11 +145,11 @@ int h2c_session_has_room(const h2c_session *s)
 
 void h2c_session_read(h2c_session *s)
 {
-    client_conn *cc = s->cc;
+    upstream_conn *cc = s->cc;
     apr_status_t rv;
 
     while (!s->bad && s->broken == APR_SUCCESS) {
-        rv = client_recv(cc, H2C_HEAD_MOST);
+        rv = upstream_recv(cc, H2C_HEAD_MOST);
         if (rv == APR_SUCCESS) {
             s->heard = cc->bc.loop ? cc->bc.loop->monotonic : 0;
             h2c_demux(s);
@@ -181,10 +181,10 @@ static int session_idle(void *baton)
     BRG_ASSERT(!s->first);
     h2c_session_read(s);
     h2c_write(s);
-    return !s->leaving && s->out_from == s->out_to && !client_in_size(s->cc);
+    return !s->leaving && s->out_from == s->out_to && !upstream_in_size(s->cc);
 }
 
-h2c_session *h2c_session_get(client_conn *cc)
+h2c_session *h2c_session_get(upstream_conn *cc)
 {
     h2c_session *s = cc->session;
 
@@ -195,7 +195,7 @@ h2c_session *h2c_session_get(client_conn *cc)
         s->cc = cc;
         s->last = &s->first;
         s->next = 1;
-        s->most = cc->on_loop ? *client_shared_most(cc) : 0;
+        s->most = cc->on_loop ? *upstream_shared_most(cc) : 0;
         if (!s->most)
             s->most = H2C_STREAMS;
         s->window = H2_WINDOW_DEFAULT;
@@ -208,15 +208,15 @@ h2c_session *h2c_session_get(client_conn *cc)
     }
     cc->notify = session_event;
     cc->baton = s;
-    if (cc->on_loop && client_origin_settings(cc->origin)->shared && !cc->shared)
-        client_share(cc);
+    if (cc->on_loop && upstream_origin_settings(cc->origin)->shared && !cc->shared)
+        upstream_share(cc);
     return s;
 }
 
 /* Its last stream is over: others may use it later. */
 static void session_rest(h2c_session *s)
 {
-    client_conn *cc = s->cc;
+    upstream_conn *cc = s->cc;
 
     if (s->leaving || s->out_from != s->out_to || s->next >= H2_STREAM_MAX - 2 || s->block.stream) {
         client_close(cc);
@@ -255,7 +255,7 @@ void h2c_stream_leave(h2c_stream *st)
     stream_reset(s, st);
     if (!st->over && session_is_silent(s, st)) {
         s->leaving = 1;
-        client_unshare(s->cc);
+        upstream_unshare(s->cc);
     }
     if (st->over && st->ended)
         s->control = 0;
@@ -266,5 +266,5 @@ void h2c_stream_leave(h2c_stream *st)
     if (!s->first)
         session_rest(s);
     else if (s->cc->on_loop && h2c_session_has_room(s))
-        client_shared_tell(s->cc);
+        upstream_shared_tell(s->cc);
 }

@@ -16,7 +16,7 @@ typedef struct handled {
     const char *handler; /* an expression may make the same one for each request */
     const char *socket;
     proxy_place place;
-    client_origin *origin;
+    upstream_origin *origin;
 } handled;
 
 static _Thread_local struct {
@@ -113,7 +113,7 @@ static const handled *handled_find(request_rec *r)
     return handled_make(r);
 }
 
-int proxy_handled(request_rec *r, client_origin **origin)
+int proxy_handled(request_rec *r, upstream_origin **origin)
 {
     const handled *h;
     char *file = r->filename, *to;

@@ -93,7 +93,7 @@ static void proxy_poll(proxy_exchange *x)
     } else if (!x->cc) /* as many connections are open as may be; one of them ends soon */
         rv = APR_TIMEUP;
     else
-        rv = client_wait(x->cc, (short)(client_wants(x->cc) | (x->out_n ? POLLOUT : 0)),
+        rv = client_wait(x->cc, (short)(upstream_wants(x->cc) | (x->out_n ? POLLOUT : 0)),
                          exchange_patience(x));
     if (APR_STATUS_IS_TIMEUP(rv))
         exchange_expired(x);

@@ -125,28 +125,28 @@ static apr_status_t http_head_taken(proxy_exchange *x, http_head *head)
 /* A small answer that is whole lies in the request's pool. */
 static void http_take_small(proxy_exchange *x, uint32_t n)
 {
-    const char *copy = apr_pmemdup(x->pool, client_in(x->cc), n);
+    const char *copy = apr_pmemdup(x->pool, upstream_in(x->cc), n);
 
-    BRG_ASSERT(n <= CLIENT_COPIED && n <= client_in_size(x->cc));
+    BRG_ASSERT(n <= UPSTREAM_COPIED && n <= upstream_in_size(x->cc));
     APR_BRIGADE_INSERT_TAIL(x->in, apr_bucket_pool_create(copy, n, x->pool, x->alloc));
-    client_in_take(x->cc, n);
+    upstream_in_take(x->cc, n);
 }
 
 static void http_take_bytes(proxy_exchange *x, uint32_t n)
 {
-    APR_BRIGADE_INSERT_TAIL(x->in, client_in_bucket(x->cc, n, x->alloc));
+    APR_BRIGADE_INSERT_TAIL(x->in, upstream_in_bucket(x->cc, n, x->alloc));
 }
 
 static apr_status_t http_take_length(proxy_exchange *x)
 {
-    uint32_t n = client_in_size(x->cc);
+    uint32_t n = upstream_in_size(x->cc);
 
     BRG_ASSERT(n && x->left && !x->complete);
     if (n > x->left)
         n = (uint32_t)x->left;
     if (n == x->left && x->sink->lends)
         x->lent = n;
-    else if (n == x->left && n <= CLIENT_COPIED && !x->passed)
+    else if (n == x->left && n <= UPSTREAM_COPIED && !x->passed)
         http_take_small(x, n);
     else
         http_take_bytes(x, n);
@@ -222,7 +222,7 @@ static apr_size_t http_take_framing(proxy_exchange *x, const char *data, apr_siz
 /* All that came is one bucket, of which framing is cut out: pieces of a block share it. */
 static apr_status_t http_take_chunked(proxy_exchange *x)
 {
-    apr_bucket *e = client_in_bucket(x->cc, client_in_size(x->cc), x->alloc), *next;
+    apr_bucket *e = upstream_in_bucket(x->cc, upstream_in_size(x->cc), x->alloc), *next;
 
     APR_BRIGADE_INSERT_TAIL(x->in, e);
     while (e != APR_BRIGADE_SENTINEL(x->in) && !x->bad) {
@@ -253,7 +253,7 @@ static apr_status_t http_take_chunked(proxy_exchange *x)
 
 static apr_status_t http_take_body(proxy_exchange *x)
 {
-    if (!client_in_size(x->cc))
+    if (!upstream_in_size(x->cc))
         return APR_EAGAIN;
     switch (x->body_end) {
     case H1_BODY_LENGTH:
@@ -261,7 +261,7 @@ static apr_status_t http_take_body(proxy_exchange *x)
     case H1_BODY_CHUNKED:
         return http_take_chunked(x);
     default:
-        http_take_bytes(x, client_in_size(x->cc));
+        http_take_bytes(x, upstream_in_size(x->cc));
         return APR_SUCCESS;
     }
 }
@@ -276,7 +276,7 @@ static apr_status_t http_take_head(proxy_exchange *x)
     size_t scanned = 0;
     apr_status_t rv;
 
-    switch (h1_parse_response(&head, client_in(x->cc), client_in_size(x->cc), &scanned, &limits)) {
+    switch (h1_parse_response(&head, upstream_in(x->cc), upstream_in_size(x->cc), &scanned, &limits)) {
     case H1_MORE:
         return APR_EAGAIN;
     case H1_BAD:
@@ -288,13 +288,13 @@ static apr_status_t http_take_head(proxy_exchange *x)
     rv = http_head_taken(x, &head);
     if (x->state == EXCHANGE_DONE)
         return rv;
-    client_in_take(x->cc, head.head_len);
+    upstream_in_take(x->cc, head.head_len);
     if (rv != APR_SUCCESS || (head.code < 200 && head.code != HTTP_SWITCHING_PROTOCOLS))
         return rv;
     exchange_head_done(x);
     if (x->body_end == H1_BODY_TUNNEL)
         exchange_tunnel_begin(x);
-    else if (!x->complete && client_in_size(x->cc))
+    else if (!x->complete && upstream_in_size(x->cc))
         return http_take_body(x);
     return APR_SUCCESS;
 }
@@ -330,11 +330,11 @@ static apr_status_t http_receive_into(proxy_exchange *x)
 
     if (!sink || !(room = sink->room(sink->baton, &at)))
         return APR_ENOTIMPL;
-    if (room > CLIENT_BLOCKS * NET_BLOCK)
-        room = CLIENT_BLOCKS * NET_BLOCK;
+    if (room > UPSTREAM_BLOCKS * NET_BLOCK)
+        room = UPSTREAM_BLOCKS * NET_BLOCK;
     if (room > x->left)
         room = (apr_size_t)x->left;
-    rv = client_recv_into(x->cc, at, room, x->left, &got, &excess);
+    rv = upstream_recv_into(x->cc, at, room, x->left, &got, &excess);
     if (rv != APR_SUCCESS)
         return rv;
     if (excess)
@@ -349,20 +349,20 @@ static apr_status_t http_receive_into(proxy_exchange *x)
 /* A long body whose length is known goes from the socket into buckets, several blocks at once. */
 static apr_status_t http_receive(proxy_exchange *x)
 {
-    client_blocks b;
+    upstream_blocks b;
     apr_status_t rv;
     apr_size_t got;
 
-    if (!x->answered || x->body_end != H1_BODY_LENGTH || client_in_size(x->cc) ||
-        !client_can_recv_blocks(x->cc))
+    if (!x->answered || x->body_end != H1_BODY_LENGTH || upstream_in_size(x->cc) ||
+        !upstream_can_recv_blocks(x->cc))
         return APR_ENOTIMPL;
     if ((rv = http_receive_into(x)) != APR_ENOTIMPL || x->left < NET_BLOCK)
         return rv;
-    rv = client_recv_blocks(x->cc, &b, x->left);
+    rv = upstream_recv_blocks(x->cc, &b, x->left);
     if (rv != APR_SUCCESS)
         return rv;
     got = b.len;
-    client_blocks_pass(&b, x->in);
+    upstream_blocks_pass(&b, x->in);
     x->got += (apr_off_t)got;
     if (got > x->left) {
         http_cut_excess(x, (apr_size_t)(got - x->left));

@@ -14,12 +14,12 @@
 
 APLOG_USE_MODULE(proxy);
 
-static void origin_settings(const proxy_worker *w, server_rec *s, client_settings *to)
+static void origin_settings(const proxy_worker *w, server_rec *s, upstream_settings *to)
 {
     const proxy_server_settings *conf = proxy_settings_of(s);
     const proxy_params *p = &w->params;
 
-    *to = (client_settings){
+    *to = (upstream_settings){
         .server = s,
         .host = w->host,
         .port = w->port,
@@ -38,7 +38,7 @@ static void origin_settings(const proxy_worker *w, server_rec *s, client_setting
 
 /* @return 0: the backend is spoken to over TLS, and its settings do not work */
 static int origin_tls_of_worker(apr_pool_t *p, const proxy_worker *w, server_rec *s,
-                                client_settings *to)
+                                upstream_settings *to)
 {
     if (!proxy_scheme_is_tls(w->scheme))
         return 1;
@@ -48,7 +48,7 @@ static int origin_tls_of_worker(apr_pool_t *p, const proxy_worker *w, server_rec
     return to->tls != NULL;
 }
 
-static int origin_tls_of_request(request_rec *r, const proxy_target *target, client_settings *to)
+static int origin_tls_of_request(request_rec *r, const proxy_target *target, upstream_settings *to)
 {
     if (!proxy_scheme_is_tls(target->scheme))
         return 1;
@@ -70,7 +70,7 @@ void proxy_origins_make(apr_pool_t *pconf, server_rec *s)
 {
     for (int i = 0; i < proxy_workers(); i++) {
         proxy_worker *w = proxy_worker_get(i);
-        client_settings settings;
+        upstream_settings settings;
 
         if (!w || w->generic || !w->host || (!w->port && !w->socket))
             continue;
@@ -79,7 +79,7 @@ void proxy_origins_make(apr_pool_t *pconf, server_rec *s)
         origin_settings(w, w->server ? w->server : s, &settings);
         if (!origin_tls_of_worker(pconf, w, w->server ? w->server : s, &settings))
             continue; /* each request says why */
-        w->origin = client_origin_make(pconf, &settings);
+        w->origin = upstream_origin_make(pconf, &settings);
     }
 }
 
@@ -98,9 +98,9 @@ static const char *origin_tunnel(request_rec *r, const proxy_target *t)
 }
 
 /* Of one request: where its URL leads. */
-static client_origin *origin_of_request(request_rec *r, const proxy_target *target)
+static upstream_origin *origin_of_request(request_rec *r, const proxy_target *target)
 {
-    client_settings settings;
+    upstream_settings settings;
 
     BRG_ASSERT(target->worker != NULL);
     origin_settings(target->worker, r->server, &settings);
@@ -119,12 +119,12 @@ static client_origin *origin_of_request(request_rec *r, const proxy_target *targ
     }
     if (!origin_tls_of_request(r, target, &settings))
         return NULL;
-    return client_origin_once(r->pool, &settings);
+    return upstream_origin_once(r->pool, &settings);
 }
 
-client_origin *proxy_origin_of_member(apr_pool_t *p, const proxy_worker *w)
+upstream_origin *proxy_origin_of_member(apr_pool_t *p, const proxy_worker *w)
 {
-    client_settings settings;
+    upstream_settings settings;
 
     BRG_ASSERT(w->server && w->host);
     origin_settings(w, w->server, &settings);
@@ -134,14 +134,14 @@ client_origin *proxy_origin_of_member(apr_pool_t *p, const proxy_worker *w)
 #endif
     if (!w->port && !w->socket)
         return NULL;
-    return settings.tls || !proxy_scheme_is_tls(w->scheme) ? client_origin_make(p, &settings)
+    return settings.tls || !proxy_scheme_is_tls(w->scheme) ? upstream_origin_make(p, &settings)
                                                            : NULL;
 }
 
-client_origin *proxy_origin_of_handler(apr_pool_t *p, server_rec *s, const char *host,
+upstream_origin *proxy_origin_of_handler(apr_pool_t *p, server_rec *s, const char *host,
                                        apr_port_t port, const char *socket)
 {
-    client_settings settings;
+    upstream_settings settings;
 
     BRG_ASSERT(proxy_conf_of(s)->reverse->generic);
     origin_settings(proxy_conf_of(s)->reverse, s, &settings);
@@ -149,10 +149,10 @@ client_origin *proxy_origin_of_handler(apr_pool_t *p, server_rec *s, const char 
     settings.port = port;
     settings.path = socket;
     settings.reuse = 0;
-    return client_origin_once(p, &settings);
+    return upstream_origin_once(p, &settings);
 }
 
-client_origin *proxy_origin_of(request_rec *r, const proxy_target *target)
+upstream_origin *proxy_origin_of(request_rec *r, const proxy_target *target)
 {
     if (target->worker->origin && !target->dynamic && !target->remotes_n)
         return target->worker->origin;

@@ -39,7 +39,7 @@ static int plan_worker_is_plain(const proxy_exchange *x)
     return t->worker && !t->dynamic &&
            (t->balancer ? proxy_balances_plainly(t->balancer) : t->path_at != 0) && !t->remotes_n &&
            !t->worker->generic && x->origin == t->worker->origin && x->codec->plans &&
-           client_origin_settings(x->origin)->reuse;
+           upstream_origin_settings(x->origin)->reuse;
 }
 
 static int plan_request_is_plain(const proxy_exchange *x)

@@ -5,7 +5,7 @@
 /* Configuration, workers, requests and shared state, for all files of the room. */
 #include "proxy.h"
 #include "proxy_settings.h"
-#include "client.h"
+#include "upstream.h"
 #include "brigade/status.h"
 #include "ap_expr.h"
 #include "ap_regex.h"
@@ -278,7 +278,7 @@ const proxy_place *proxy_place_resolved(const request_rec *r);
 
 /* r->handler is a URL of FastCGI that this loop knows: r->filename, a file, becomes its canonical form, and @a origin the one for its
  * connections. Threads: the request's. @return 0: it is not; nothing was changed */
-int proxy_handled(request_rec *r, client_origin **origin);
+int proxy_handled(request_rec *r, upstream_origin **origin);
 
 int proxy_detect(request_rec *r);
 int proxy_pre_translate(request_rec *r);
@@ -340,7 +340,7 @@ int proxy_share_place_of(const proxy_state *state);
 
 /* ---- gauges: what each process has of a worker now ---- */
 typedef struct proxy_gauges {
-    client_gauges connections;
+    upstream_gauges connections;
     _Atomic int32_t busy; /* requests that are chosen for it and not released */
 } proxy_gauges;
 

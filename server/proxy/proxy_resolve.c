@@ -28,7 +28,7 @@ int proxy_error(request_rec *r, int status, const char *reason)
 }
 
 /* SetHandler proxy:... and its like name a scheme and a host; the file's path goes behind it. */
-static int resolve_handler(request_rec *r, client_origin **origin)
+static int resolve_handler(request_rec *r, upstream_origin **origin)
 {
     char *file = r->filename;
     int rv;
@@ -191,7 +191,7 @@ static int resolve_domain(request_rec *r, const char *domain)
 
 int proxy_resolve(request_rec *r, proxy_target **to)
 {
-    client_origin *origin = NULL;
+    upstream_origin *origin = NULL;
     proxy_target *t;
     int rv;
 

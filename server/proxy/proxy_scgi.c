@@ -37,7 +37,7 @@ static apr_status_t plain_end(proxy_exchange *x)
 static void plain_take(proxy_exchange *x)
 {
     BRG_ASSERT(x->answered && x->cc);
-    APR_BRIGADE_INSERT_TAIL(x->in, client_in_bucket(x->cc, client_in_size(x->cc), x->alloc));
+    APR_BRIGADE_INSERT_TAIL(x->in, upstream_in_bucket(x->cc, upstream_in_size(x->cc), x->alloc));
 }
 
 /* ---- SCGI ---- */
@@ -94,17 +94,17 @@ static apr_status_t scgi_take(proxy_exchange *x)
     apr_size_t n;
     int done;
 
-    if (!client_in_size(x->cc))
+    if (!upstream_in_size(x->cc))
         return APR_EAGAIN;
     if (x->answered) {
         plain_take(x);
         return APR_SUCCESS;
     }
-    n = script_head_take(x, x->script, client_in(x->cc), client_in_size(x->cc), &done);
+    n = script_head_take(x, x->script, upstream_in(x->cc), upstream_in_size(x->cc), &done);
     if (x->bad)
         return APR_EGENERAL;
-    BRG_ASSERT(n <= client_in_size(x->cc));
-    client_in_take(x->cc, (uint32_t)n);
+    BRG_ASSERT(n <= upstream_in_size(x->cc));
+    upstream_in_take(x->cc, (uint32_t)n);
     if (!done)
         return APR_EAGAIN;
     if (script_head_read(x, x->script) != APR_SUCCESS)
@@ -161,13 +161,14 @@ static apr_status_t uwsgi_take(proxy_exchange *x)
     http_head head;
     size_t scanned = 0;
 
-    if (!client_in_size(x->cc))
+    if (!upstream_in_size(x->cc))
         return APR_EAGAIN;
     if (x->answered) {
         plain_take(x);
         return APR_SUCCESS;
     }
-    switch (h1_parse_response(&head, client_in(x->cc), client_in_size(x->cc), &scanned, &limits)) {
+    switch (
+        h1_parse_response(&head, upstream_in(x->cc), upstream_in_size(x->cc), &scanned, &limits)) {
     case H1_MORE:
         return APR_EAGAIN;
     case H1_BAD:
@@ -176,9 +177,9 @@ static apr_status_t uwsgi_take(proxy_exchange *x)
     default:
         break;
     }
-    BRG_ASSERT(head.head_len <= client_in_size(x->cc));
+    BRG_ASSERT(head.head_len <= upstream_in_size(x->cc));
     (void)x->sink->head(x, &head);
-    client_in_take(x->cc, head.head_len);
+    upstream_in_take(x->cc, head.head_len);
     if (!script_status_is_final(x))
         return APR_EGENERAL;
     exchange_head_done(x);

@@ -7,7 +7,7 @@
  * What is said of an exchange: items of access logs (%{backend-time}n, %{backend-address}n, %{backend-tries}n), and the field
  * Proxy-Status (RFC 9209). Threads: the request's. Blocking: no.
  */
-#include "client.h"
+#include "upstream.h"
 #include "proxy.h"
 
 /** Part of the exchange: as long as its request. Zeroed at first. */
@@ -24,7 +24,7 @@ typedef struct proxy_told {
 /** The items of @a r say what @a told has when the request is logged. */
 void proxy_tell_begin(request_rec *r, proxy_told *told);
 
-/** Whom the connection leads to: the backend, or a proxy on the way. @param peer  client_conn.peer, all of it */
+/** Whom the connection leads to: the backend, or a proxy on the way. @param peer  upstream_conn.peer, all of it */
 void proxy_tell_peer(proxy_told *told, const char *peer, apr_port_t port);
 
 /** The name of a failure. @param is_malformed  what came is no answer */

@@ -9,7 +9,7 @@
 #include "test_exchange.h"
 
 static apr_pool_t *pool;
-static client_conn *cc;
+static upstream_conn *cc;
 static proxy_exchange *x[3];
 static uint8_t text[400000];
 static size_t text_n;

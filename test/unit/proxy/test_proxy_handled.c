@@ -73,7 +73,7 @@ static void as_on_the_full_way(void **state)
         for (size_t k = 0; k < sizeof files / sizeof *files; k++) {
             request_rec *r = request_of(cases[i].handler, files[k]);
             request_rec *full = request_of("", apr_pstrcat(pool, cases[i].handler, files[k], NULL));
-            client_origin *origin = NULL;
+            upstream_origin *origin = NULL;
 
             print_message("%s %s\n", cases[i].handler, files[k]);
             apr_table_setn(full->notes, "proxy-sethandler", "1");
@@ -103,7 +103,7 @@ static void others_take_the_full_way(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         request_rec *r = request_of(cases[i][0], cases[i][1]);
-        client_origin *origin = NULL;
+        upstream_origin *origin = NULL;
 
         print_message("%s %s\n", cases[i][0], cases[i][1]);
         assert_false(proxy_handled(r, &origin));
@@ -112,16 +112,16 @@ static void others_take_the_full_way(void **state)
     }
 }
 
-static client_origin *origin_of(const char *handler)
+static upstream_origin *origin_of(const char *handler)
 {
-    client_origin *origin = NULL;
+    upstream_origin *origin = NULL;
 
     return proxy_handled(request_of(handler, "/x"), &origin) ? origin : NULL;
 }
 
 static void what_is_known_stays(void **state)
 {
-    client_origin *first = origin_of("proxy:fcgi://one");
+    upstream_origin *first = origin_of("proxy:fcgi://one");
     server_rec *main = ap_server_conf, other = *main;
 
     (void)state;

@@ -84,17 +84,17 @@ static proxy_target *exchange_target(apr_pool_t *p, proxy_scheme scheme, const c
  */
 static proxy_exchange *exchange_make_on(apr_pool_t *p, const proxy_codec *codec,
                                         proxy_scheme scheme, const char *name, apr_off_t body,
-                                        client_conn *cc)
+                                        upstream_conn *cc)
 {
     proxy_exchange *x = apr_pcalloc(p, sizeof *x);
     request_rec *r = exchange_request(p);
-    const client_settings settings = {
+    const upstream_settings settings = {
         .server = ap_server_conf, .host = "127.0.0.1", .port = 80, .reuse = 1};
 
     exchange_of_request(x, r);
     x->codec = codec;
     x->target = exchange_target(p, scheme, name);
-    x->origin = client_origin_once(p, &settings);
+    x->origin = upstream_origin_once(p, &settings);
     x->cc = cc;
     x->has_body = body != 0;
     x->body_over = 1; /* it is not read from a client */
@@ -108,7 +108,7 @@ static proxy_exchange *exchange_make_on(apr_pool_t *p, const proxy_codec *codec,
 static inline proxy_exchange *exchange_make(apr_pool_t *p, const proxy_codec *codec,
                                             proxy_scheme scheme, const char *name, apr_off_t body)
 {
-    return exchange_make_on(p, codec, scheme, name, body, apr_pcalloc(p, sizeof(client_conn)));
+    return exchange_make_on(p, codec, scheme, name, body, apr_pcalloc(p, sizeof(upstream_conn)));
 }
 
 static inline void exchange_free(proxy_exchange *x)
@@ -122,14 +122,14 @@ static inline void exchange_free(proxy_exchange *x)
 }
 
 /* Behind what was not taken. */
-static void exchange_append(client_conn *cc, const uint8_t *data, size_t len)
+static void exchange_append(upstream_conn *cc, const uint8_t *data, size_t len)
 {
-    const size_t held = client_in_size(cc);
+    const size_t held = upstream_in_size(cc);
     char *exact = malloc(held + len);
 
     exchange_check(exact != NULL);
     if (held)
-        memcpy(exact, client_in(cc), held);
+        memcpy(exact, upstream_in(cc), held);
     memcpy(exact + held, data, len);
     free(cc->block);
     cc->block = exact;
@@ -167,13 +167,13 @@ static inline int exchange_feed(proxy_exchange *x, const uint8_t *data, size_t l
 
     exchange_append(x->cc, data, len);
     do {
-        const uint32_t before = client_in_size(x->cc);
+        const uint32_t before = upstream_in_size(x->cc);
         const apr_off_t out = x->out_n;
 
         rv = x->codec->take(x);
         exchange_check(rv == APR_SUCCESS || rv == APR_EAGAIN || x->bad);
-        exchange_check(rv != APR_SUCCESS || client_in_size(x->cc) < before || x->out_n > out);
-    } while (rv == APR_SUCCESS && !x->complete && !x->bad && client_in_size(x->cc));
+        exchange_check(rv != APR_SUCCESS || upstream_in_size(x->cc) < before || x->out_n > out);
+    } while (rv == APR_SUCCESS && !x->complete && !x->bad && upstream_in_size(x->cc));
     if (x->bad)
         return 0;
     exchange_collect(x, to);

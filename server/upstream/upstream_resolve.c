@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names of origins. getaddrinfo() may wait for seconds, so a thread of its own calls it for the loops; it starts with the
- * first name. What it found is published whole; those that wait are told by the notes of their loops. An answer that grew old
- * is used on while a new one is asked for. */
-#include "client_private.h"
+/* Names of origins. getaddrinfo() may wait for seconds, so a thread of its own calls it for the
+ * loops; it starts with the first name. Results are published whole; the notes of the loops tell
+ * the waiting ones. An answer that grew old is used on while a new one is asked for. */
+#include "upstream_private.h"
 #include "clock.h"
 #include "brigade/assert.h"
 #include "http_log.h"
@@ -17,15 +17,15 @@ APLOG_USE_MODULE(core);
 
 static pthread_mutex_t resolve_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t resolve_come = PTHREAD_COND_INITIALIZER;
-static client_origin *resolve_first, **resolve_last = &resolve_first;
+static upstream_origin *resolve_first, **resolve_last = &resolve_first;
 static int resolve_runs;
 
 /* Families by turns, beginning with that of the first (RFC 8305, 4): the second that is tried is of the other one. */
-static void resolve_mix(client_addresses *all)
+static void resolve_mix(upstream_addresses *all)
 {
     for (unsigned i = 1; i < all->n; i++) {
         unsigned j = i;
-        client_address other;
+        upstream_address other;
 
         while (j < all->n && all->at[j].to.any.sa_family == all->at[i - 1].to.any.sa_family)
             j++;
@@ -37,17 +37,17 @@ static void resolve_mix(client_addresses *all)
     }
 }
 
-static client_addresses *resolve_name(const client_settings *conf)
+static upstream_addresses *resolve_name(const upstream_settings *conf)
 {
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_ADDRCONFIG}, *list = NULL;
     char port[8];
-    client_addresses *all;
+    upstream_addresses *all;
 
     snprintf(port, sizeof port, "%u", (unsigned)conf->port);
     if (getaddrinfo(conf->host, port, &hints, &list) && getaddrinfo(conf->host, port, NULL, &list))
         return NULL;
     all = calloc(1, sizeof *all);
-    for (const struct addrinfo *a = list; all && a && all->n < CLIENT_ADDRESSES_MOST;
+    for (const struct addrinfo *a = list; all && a && all->n < UPSTREAM_ADDRESSES_MOST;
          a = a->ai_next) {
         if (a->ai_addrlen > sizeof all->at[0].to ||
             (a->ai_socktype && a->ai_socktype != SOCK_STREAM))
@@ -66,19 +66,19 @@ static client_addresses *resolve_name(const client_settings *conf)
 }
 
 /* Readers copy at once, so the one before the last has none any more when the next but one comes. */
-static void resolve_publish(client_origin *o, client_addresses *all)
+static void resolve_publish(upstream_origin *o, upstream_addresses *all)
 {
     if (all) {
-        client_addresses *last = atomic_exchange(&o->addresses, all);
+        upstream_addresses *last = atomic_exchange(&o->addresses, all);
 
         free(o->older);
         o->older = last;
     }
     atomic_store(&o->known_at, clock_monotonic());
-    atomic_store(&o->resolving, atomic_load(&o->addresses) ? CLIENT_KNOWN : CLIENT_NAMELESS);
+    atomic_store(&o->resolving, atomic_load(&o->addresses) ? UPSTREAM_KNOWN : UPSTREAM_NAMELESS);
     if (!loops_outside_begin())
         return;
-    client_origin_tell(o);
+    upstream_origin_tell(o);
     loops_outside_end();
 }
 
@@ -86,7 +86,7 @@ static void *resolve_main(void *unused)
 {
     (void)unused;
     for (;;) {
-        client_origin *o;
+        upstream_origin *o;
 
         pthread_mutex_lock(&resolve_lock);
         while (!resolve_first)
@@ -97,7 +97,7 @@ static void *resolve_main(void *unused)
             resolve_last = &resolve_first;
         pthread_mutex_unlock(&resolve_lock);
         resolve_publish(o, resolve_name(&o->conf));
-        client_origin_release(o);
+        upstream_origin_release(o);
     }
     return NULL;
 }
@@ -120,7 +120,7 @@ static int resolve_start(void)
     return error;
 }
 
-static apr_status_t resolve_ask(client_origin *o)
+static apr_status_t resolve_ask(upstream_origin *o)
 {
     int error = 0;
 
@@ -128,7 +128,7 @@ static apr_status_t resolve_ask(client_origin *o)
     if (!resolve_runs && (error = resolve_start()) == 0)
         resolve_runs = 1;
     if (!error) {
-        client_origin_hold(o);
+        upstream_origin_hold(o);
         o->resolve_next = NULL;
         *resolve_last = o;
         resolve_last = &o->resolve_next;
@@ -141,20 +141,20 @@ static apr_status_t resolve_ask(client_origin *o)
     return error;
 }
 
-static int resolve_is_old(client_origin *o)
+static int resolve_is_old(upstream_origin *o)
 {
     const apr_interval_time_t ttl =
-        o->conf.address_ttl ? o->conf.address_ttl : CLIENT_ADDRESS_TTL_US;
+        o->conf.address_ttl ? o->conf.address_ttl : UPSTREAM_ADDRESS_TTL_US;
 
     return clock_monotonic() - atomic_load(&o->known_at) >= ttl;
 }
 
 /* Have the thread asked, once at a time. */
-static apr_status_t resolve_again(client_origin *o, int state)
+static apr_status_t resolve_again(upstream_origin *o, int state)
 {
     apr_status_t rv;
 
-    if (!atomic_compare_exchange_strong(&o->resolving, &state, CLIENT_ASKED))
+    if (!atomic_compare_exchange_strong(&o->resolving, &state, UPSTREAM_ASKED))
         return APR_SUCCESS;
     rv = resolve_ask(o);
     if (rv != APR_SUCCESS)
@@ -162,10 +162,10 @@ static apr_status_t resolve_again(client_origin *o, int state)
     return rv;
 }
 
-static apr_status_t resolve_copy(const client_addresses *all, const client_address **to,
+static apr_status_t resolve_copy(const upstream_addresses *all, const upstream_address **to,
                                  unsigned *n)
 {
-    client_address *copy = malloc(all->n * sizeof *copy);
+    upstream_address *copy = malloc(all->n * sizeof *copy);
 
     BRG_ASSERT(all->n > 0);
     if (!copy)
@@ -176,23 +176,24 @@ static apr_status_t resolve_copy(const client_addresses *all, const client_addre
     return APR_SUCCESS;
 }
 
-static apr_status_t resolve_known(client_origin *o, const client_address **to, unsigned *n)
+static apr_status_t resolve_known(upstream_origin *o, const upstream_address **to, unsigned *n)
 {
-    const client_addresses *all = atomic_load_explicit(&o->addresses, memory_order_acquire);
+    const upstream_addresses *all = atomic_load_explicit(&o->addresses, memory_order_acquire);
 
     return all ? resolve_copy(all, to, n) : APR_EAGAIN;
 }
 
-static apr_status_t resolve_here(client_origin *o, const client_address **to, unsigned *n)
+static apr_status_t resolve_here(upstream_origin *o, const upstream_address **to, unsigned *n)
 {
-    client_addresses *all = resolve_name(&o->conf);
+    upstream_addresses *all = resolve_name(&o->conf);
     apr_status_t rv = all ? resolve_copy(all, to, n) : APR_NOTFOUND;
 
     free(all);
     return rv;
 }
 
-apr_status_t client_resolve(client_origin *o, int may_block, const client_address **to, unsigned *n)
+apr_status_t upstream_resolve(upstream_origin *o, int may_block, const upstream_address **to,
+                              unsigned *n)
 {
     int state = atomic_load(&o->resolving);
     apr_status_t rv;
@@ -203,31 +204,31 @@ apr_status_t client_resolve(client_origin *o, int may_block, const client_addres
         return APR_SUCCESS;
     }
     if (may_block)
-        return state == CLIENT_KNOWN && !resolve_is_old(o) ? resolve_known(o, to, n)
-                                                           : resolve_here(o, to, n);
-    if (state == CLIENT_NAMELESS && !resolve_is_old(o))
+        return state == UPSTREAM_KNOWN && !resolve_is_old(o) ? resolve_known(o, to, n)
+                                                             : resolve_here(o, to, n);
+    if (state == UPSTREAM_NAMELESS && !resolve_is_old(o))
         return APR_NOTFOUND;
-    if (state != CLIENT_ASKED && (state != CLIENT_KNOWN || resolve_is_old(o)) &&
+    if (state != UPSTREAM_ASKED && (state != UPSTREAM_KNOWN || resolve_is_old(o)) &&
         (rv = resolve_again(o, state)) != APR_SUCCESS)
         return rv;
     return resolve_known(o, to, n);
 }
 
-void client_addresses_free(const client_origin *o, const client_address *addresses)
+void upstream_addresses_free(const upstream_origin *o, const upstream_address *addresses)
 {
     if (addresses != &o->fixed)
         free((void *)(uintptr_t)addresses);
 }
 
-void client_addresses_end(client_conn *cc)
+void upstream_addresses_end(upstream_conn *cc)
 {
-    client_addresses_free(cc->origin, cc->addresses);
+    upstream_addresses_free(cc->origin, cc->addresses);
     cc->addresses = NULL;
     cc->addresses_n = 0;
 }
 
 /* The next look-up is due at once; an answer that says the same costs a second at most. */
-void client_origin_doubt(client_origin *o)
+void upstream_origin_doubt(upstream_origin *o)
 {
     const apr_time_t now = clock_monotonic();
 

@@ -3,7 +3,7 @@
  *
  * Places are made by their own loop and never moved, so a loop finds its own by one load. Another thread reaches a place
  * by its note alone. */
-#include "client_private.h"
+#include "upstream_private.h"
 #include "clock.h"
 #include "brigade/assert.h"
 #include "apr_strings.h"
@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/un.h>
 
-static void origin_fix_path(client_origin *o, const char *path)
+static void origin_fix_path(upstream_origin *o, const char *path)
 {
     struct sockaddr_un *un = (void *)&o->fixed.to.storage;
 
@@ -22,7 +22,7 @@ static void origin_fix_path(client_origin *o, const char *path)
     o->is_fixed = 1;
 }
 
-static void origin_fix_address(client_origin *o, const char *host, apr_port_t port)
+static void origin_fix_address(upstream_origin *o, const char *host, apr_port_t port)
 {
     struct sockaddr_in *in = (void *)&o->fixed.to.storage;
     struct sockaddr_in6 *in6 = (void *)&o->fixed.to.storage;
@@ -42,15 +42,15 @@ static void origin_fix_address(client_origin *o, const char *host, apr_port_t po
 
 static void place_note(struct loop_note *note)
 {
-    client_place *place = loop_io_of(note, client_place, note);
+    upstream_pool *place = loop_io_of(note, upstream_pool, note);
 
     if (atomic_exchange(&place->wanted, 0) && place->idle && !place->first)
         client_close(place->idle);
-    client_place_tell(place);
-    client_origin_release(place->origin);
+    upstream_pool_tell(place);
+    upstream_origin_release(place->origin);
 }
 
-static void place_begin(client_place *place, client_origin *o, brg_loop *loop)
+static void place_begin(upstream_pool *place, upstream_origin *o, brg_loop *loop)
 {
     place->origin = o;
     place->loop = loop;
@@ -58,13 +58,13 @@ static void place_begin(client_place *place, client_origin *o, brg_loop *loop)
     place->note.run = place_note;
 }
 
-static void origin_begin(client_origin *o, const client_settings *settings)
+static void origin_begin(upstream_origin *o, const upstream_settings *settings)
 {
     BRG_ASSERT(settings->server && (settings->host || settings->path));
     o->conf = *settings;
     o->gauges = &o->own;
     if (!o->conf.ttl)
-        o->conf.ttl = CLIENT_TTL_US;
+        o->conf.ttl = UPSTREAM_TTL_US;
     place_begin(&o->workers, o, NULL);
     pthread_mutex_init(&o->workers.lock, NULL);
     if (settings->path)
@@ -73,16 +73,16 @@ static void origin_begin(client_origin *o, const client_settings *settings)
         origin_fix_address(o, settings->host, settings->port);
 }
 
-client_origin *client_origin_make(apr_pool_t *p, const client_settings *settings)
+upstream_origin *upstream_origin_make(apr_pool_t *p, const upstream_settings *settings)
 {
-    client_origin *o = apr_pcalloc(p, sizeof *o + CLIENT_LOOPS_MOST * sizeof o->place[0]);
+    upstream_origin *o = apr_pcalloc(p, sizeof *o + UPSTREAM_LOOPS_MOST * sizeof o->place[0]);
 
     o->is_kept = 1;
     origin_begin(o, settings);
     return o;
 }
 
-void client_origin_gauges(client_origin *o, client_gauges *gauges)
+void upstream_origin_gauges(upstream_origin *o, upstream_gauges *gauges)
 {
     BRG_ASSERT(o->is_kept && !atomic_load(&o->open));
     o->gauges = gauges;
@@ -91,18 +91,18 @@ void client_origin_gauges(client_origin *o, client_gauges *gauges)
 /* ---- origins of one request ---- */
 
 struct origin_once {
-    client_place place;
+    upstream_pool place;
     char *host, *path, *sni, *tunnel;
-    client_origin origin;
+    upstream_origin origin;
 };
 
-void client_origin_hold(client_origin *o)
+void upstream_origin_hold(upstream_origin *o)
 {
     if (!o->is_kept)
         atomic_fetch_add_explicit(&o->refs, 1, memory_order_relaxed);
 }
 
-void client_origin_release(client_origin *o)
+void upstream_origin_release(upstream_origin *o)
 {
     struct origin_once *once;
 
@@ -121,7 +121,7 @@ void client_origin_release(client_origin *o)
 
 static apr_status_t origin_once_end(void *o)
 {
-    client_origin_release(o);
+    upstream_origin_release(o);
     return APR_SUCCESS;
 }
 
@@ -130,10 +130,10 @@ static char *origin_copy(const char *s)
     return s ? strdup(s) : NULL;
 }
 
-client_origin *client_origin_once(apr_pool_t *p, const client_settings *settings)
+upstream_origin *upstream_origin_once(apr_pool_t *p, const upstream_settings *settings)
 {
     struct origin_once *once = calloc(1, sizeof *once + sizeof once->origin.place[0]);
-    client_settings conf = *settings;
+    upstream_settings conf = *settings;
 
     if (!once)
         return NULL;
@@ -158,7 +158,7 @@ client_origin *client_origin_once(apr_pool_t *p, const client_settings *settings
     return &once->origin;
 }
 
-const client_settings *client_origin_settings(const client_origin *origin)
+const upstream_settings *upstream_origin_settings(const upstream_origin *origin)
 {
     return &origin->conf;
 }
@@ -166,16 +166,16 @@ const client_settings *client_origin_settings(const client_origin *origin)
 /* Behind the loop's last connection of a client. */
 static void place_end(struct loop_guest *guest)
 {
-    client_place *place = loop_io_of(guest, client_place, guest);
+    upstream_pool *place = loop_io_of(guest, upstream_pool, guest);
 
     while (place->idle)
         client_close(place->idle);
-    client_sessions_end(place);
+    upstream_sessions_end(place);
 }
 
-static client_place *place_make(client_origin *o, brg_loop *loop)
+static upstream_pool *place_make(upstream_origin *o, brg_loop *loop)
 {
-    client_place *place = o->is_kept ? apr_pcalloc(loop->pool, sizeof *place)
+    upstream_pool *place = o->is_kept ? apr_pcalloc(loop->pool, sizeof *place)
                                      : &loop_io_of(o, struct origin_once, origin)->place;
 
     place_begin(place, o, loop);
@@ -186,14 +186,14 @@ static client_place *place_make(client_origin *o, brg_loop *loop)
     return place;
 }
 
-client_place *client_place_of(client_origin *o, brg_loop *loop)
+upstream_pool *upstream_pool_of(upstream_origin *o, brg_loop *loop)
 {
     const int at = o->is_kept && loop ? loop->index : 0;
-    client_place *place;
+    upstream_pool *place;
 
     if (!loop)
         return &o->workers;
-    BRG_ASSERT(at >= 0 && at < CLIENT_LOOPS_MOST);
+    BRG_ASSERT(at >= 0 && at < UPSTREAM_LOOPS_MOST);
     place = atomic_load_explicit(&o->place[at], memory_order_acquire);
     if (place)
         return place;
@@ -202,9 +202,9 @@ client_place *client_place_of(client_origin *o, brg_loop *loop)
     return place;
 }
 
-void client_place_tell(client_place *place)
+void upstream_pool_tell(upstream_pool *place)
 {
-    client_ticket *t = place->first, *next;
+    upstream_ticket *t = place->first, *next;
 
     atomic_fetch_sub_explicit(&place->origin->gauges->waiting,
                               (int32_t)atomic_load(&place->waiting_n), memory_order_relaxed);
@@ -218,20 +218,20 @@ void client_place_tell(client_place *place)
     }
 }
 
-void client_origin_tell(client_origin *o)
+void upstream_origin_tell(upstream_origin *o)
 {
-    for (int i = 0; i < client_places(o); i++) {
-        client_place *place = atomic_load_explicit(&o->place[i], memory_order_acquire);
+    for (int i = 0; i < upstream_pools(o); i++) {
+        upstream_pool *place = atomic_load_explicit(&o->place[i], memory_order_acquire);
 
         if (place && atomic_load(&place->waiting_n)) {
-            client_origin_hold(
+            upstream_origin_hold(
                 o); /* once: nothing but the resolver tells of an origin of one request */
             loop_note_post(place->loop, &place->note);
         }
     }
 }
 
-void client_ticket_wait(client_place *place, client_ticket *t)
+void upstream_ticket_wait(upstream_pool *place, upstream_ticket *t)
 {
     BRG_ASSERT(!t->prev && t->notify && loop_self() == place->loop);
     t->place = place;
@@ -243,9 +243,9 @@ void client_ticket_wait(client_place *place, client_ticket *t)
     atomic_fetch_add_explicit(&place->origin->gauges->waiting, 1, memory_order_relaxed);
 }
 
-void client_ticket_leave(client_ticket *t)
+void upstream_ticket_leave(upstream_ticket *t)
 {
-    client_place *place = t->place;
+    upstream_pool *place = t->place;
 
     if (!t->prev)
         return;
@@ -259,24 +259,24 @@ void client_ticket_leave(client_ticket *t)
     atomic_fetch_sub_explicit(&place->origin->gauges->waiting, 1, memory_order_relaxed);
 }
 
-unsigned client_origin_open(const client_origin *o)
+unsigned upstream_origin_open(const upstream_origin *o)
 {
     return atomic_load_explicit(&o->open, memory_order_relaxed);
 }
 
-unsigned client_origin_idle(const client_origin *o)
+unsigned upstream_origin_idle(const upstream_origin *o)
 {
     unsigned sum = atomic_load_explicit(&o->workers.idle_n, memory_order_relaxed);
 
-    for (int i = 0; i < client_places(o); i++) {
-        const client_place *place = atomic_load_explicit(&o->place[i], memory_order_acquire);
+    for (int i = 0; i < upstream_pools(o); i++) {
+        const upstream_pool *place = atomic_load_explicit(&o->place[i], memory_order_acquire);
 
         sum += place ? atomic_load_explicit(&place->idle_n, memory_order_relaxed) : 0;
     }
     return sum;
 }
 
-int client_count_open(client_origin *o, int must)
+int upstream_count_open(upstream_origin *o, int must)
 {
     unsigned n = atomic_load_explicit(&o->open, memory_order_relaxed);
 
@@ -288,10 +288,10 @@ int client_count_open(client_origin *o, int must)
     return 1;
 }
 
-void client_count_closed(client_origin *o)
+void upstream_count_closed(upstream_origin *o)
 {
     atomic_fetch_sub(&o->open, 1);
     atomic_fetch_sub_explicit(&o->gauges->open, 1, memory_order_relaxed);
     if (o->conf.max)
-        client_origin_tell(o);
+        upstream_origin_tell(o);
 }

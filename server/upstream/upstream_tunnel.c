@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A proxy between this server and the backend: a CONNECT to it, before TLS (RFC 9110, 9.3.6). */
-#include "client_private.h"
+#include "upstream_private.h"
 #include "transport.h"
 #include "net_block.h"
 #include "brigade/assert.h"
@@ -8,15 +8,15 @@
 
 #define TUNNEL_HEAD_MOST 8192 /* bytes of the proxy's answer */
 
-static apr_status_t tunnel_fails(client_conn *cc, apr_status_t error, const char *why)
+static apr_status_t tunnel_fails(upstream_conn *cc, apr_status_t error, const char *why)
 {
-    cc->failure = CLIENT_NO_CONNECT;
+    cc->failure = UPSTREAM_NO_CONNECT;
     cc->why = why;
     cc->error = error;
     return error;
 }
 
-static apr_status_t tunnel_send(client_conn *cc)
+static apr_status_t tunnel_send(upstream_conn *cc)
 {
     const char *text = cc->origin->conf.tunnel;
     const size_t all = strlen(text);
@@ -36,34 +36,34 @@ static apr_status_t tunnel_send(client_conn *cc)
 }
 
 /* "HTTP/1.x 2xx": the tunnel is there. Nothing stands behind the head, since the client of TLS speaks first. */
-static apr_status_t tunnel_answer(client_conn *cc, uint32_t head)
+static apr_status_t tunnel_answer(upstream_conn *cc, uint32_t head)
 {
-    const char *text = client_in(cc);
+    const char *text = upstream_in(cc);
 
     if (head < 13 || memcmp(text, "HTTP/1.", 7) != 0 || text[8] != ' ')
         return tunnel_fails(cc, APR_EGENERAL, "the proxy's answer to CONNECT is none of HTTP/1");
     if (text[9] != '2')
         return tunnel_fails(cc, APR_EGENERAL, "the proxy refused CONNECT");
-    if (head != client_in_size(cc))
+    if (head != upstream_in_size(cc))
         return tunnel_fails(cc, APR_EGENERAL, "the proxy sent more than its answer to CONNECT");
-    client_block_end(cc);
+    upstream_block_end(cc);
     return APR_SUCCESS;
 }
 
-apr_status_t client_tunnel(client_conn *cc)
+apr_status_t upstream_tunnel(upstream_conn *cc)
 {
     apr_status_t rv = tunnel_send(cc);
 
-    BRG_ASSERT(cc->state == CLIENT_TUNNEL && !cc->bc.transport);
+    BRG_ASSERT(cc->state == UPSTREAM_TUNNEL && !cc->bc.transport);
     while (rv == APR_SUCCESS) {
         const char *end =
-            cc->block ? memmem(client_in(cc), client_in_size(cc), "\r\n\r\n", 4) : NULL;
+            cc->block ? memmem(upstream_in(cc), upstream_in_size(cc), "\r\n\r\n", 4) : NULL;
 
         if (end)
-            return tunnel_answer(cc, (uint32_t)(end - client_in(cc)) + 4);
-        if (client_in_size(cc) >= TUNNEL_HEAD_MOST)
+            return tunnel_answer(cc, (uint32_t)(end - upstream_in(cc)) + 4);
+        if (upstream_in_size(cc) >= TUNNEL_HEAD_MOST)
             return tunnel_fails(cc, APR_ENOSPC, "the proxy's answer to CONNECT is too large");
-        rv = client_recv(cc, NET_BLOCK);
+        rv = upstream_recv(cc, NET_BLOCK);
     }
     return rv == APR_EAGAIN
                ? rv

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Bytes of outgoing connections. The network is read into a block of its own, which leaves as a bucket: nothing is copied
  * but small pieces, for which a whole block would be too much to hold. */
-#include "client_private.h"
+#include "upstream_private.h"
 #include "net_block.h"
 #include "transport.h"
 #include "brigade/assert.h"
@@ -10,9 +10,9 @@
 #include <string.h>
 #include <sys/epoll.h>
 
-#define CLIENT_SHARE 4 /* of a block, that is worth holding all of it */
+#define UPSTREAM_SHARE 4 /* of a block, that is worth holding all of it */
 
-void client_block_end(client_conn *cc)
+void upstream_block_end(upstream_conn *cc)
 {
     if (cc->cap == NET_BLOCK)
         net_block_put(cc->block);
@@ -23,7 +23,7 @@ void client_block_end(client_conn *cc)
 }
 
 /* Room for more behind what is here. */
-static apr_status_t block_room(client_conn *cc, uint32_t most)
+static apr_status_t block_room(upstream_conn *cc, uint32_t most)
 {
     char *bigger;
     uint32_t cap;
@@ -36,7 +36,7 @@ static apr_status_t block_room(client_conn *cc, uint32_t most)
     if (cc->to < cc->cap)
         return APR_SUCCESS;
     if (cc->from) {
-        memmove(cc->block, cc->block + cc->from, client_in_size(cc));
+        memmove(cc->block, cc->block + cc->from, upstream_in_size(cc));
         cc->to -= cc->from;
         cc->from = 0;
         return APR_SUCCESS;
@@ -59,7 +59,7 @@ static apr_status_t block_room(client_conn *cc, uint32_t most)
 }
 
 /* Of a read of @a n bytes, or errno, into @a room. */
-static apr_status_t recv_outcome(client_conn *cc, ssize_t n, size_t room)
+static apr_status_t recv_outcome(upstream_conn *cc, ssize_t n, size_t room)
 {
     if (n > 0) {
         /* A short read emptied the socket, and the next event tells of more; a layer says if it holds another record. */
@@ -75,7 +75,7 @@ static apr_status_t recv_outcome(client_conn *cc, ssize_t n, size_t room)
     return n == 0 ? APR_EOF : errno;
 }
 
-apr_status_t client_recv(client_conn *cc, uint32_t most)
+apr_status_t upstream_recv(upstream_conn *cc, uint32_t most)
 {
     apr_status_t rv;
     size_t room;
@@ -98,7 +98,7 @@ apr_status_t client_recv(client_conn *cc, uint32_t most)
 }
 
 /* Blocks for @a most bytes, and room for one more, so that a read which takes all is a short one. */
-static void blocks_get(client_blocks *b, apr_size_t most)
+static void blocks_get(upstream_blocks *b, apr_size_t most)
 {
     b->n = 0;
     do {
@@ -106,20 +106,20 @@ static void blocks_get(client_blocks *b, apr_size_t most)
         if (!b->at[b->n].iov_base)
             break;
         b->at[b->n].iov_len = NET_BLOCK;
-    } while (++b->n < CLIENT_BLOCKS && (apr_size_t)b->n * NET_BLOCK <= most);
+    } while (++b->n < UPSTREAM_BLOCKS && (apr_size_t)b->n * NET_BLOCK <= most);
 }
 
-int client_can_recv_blocks(const client_conn *cc)
+int upstream_can_recv_blocks(const upstream_conn *cc)
 {
     return transport_is_plain(&cc->bc);
 }
 
-apr_status_t client_recv_blocks(client_conn *cc, client_blocks *b, apr_size_t most)
+apr_status_t upstream_recv_blocks(upstream_conn *cc, upstream_blocks *b, apr_size_t most)
 {
     apr_status_t rv;
     ssize_t n;
 
-    BRG_ASSERT(client_can_recv_blocks(cc));
+    BRG_ASSERT(upstream_can_recv_blocks(cc));
     b->n = 0;
     b->len = 0;
     if (cc->eof || !cc->rd_ready)
@@ -134,11 +134,11 @@ apr_status_t client_recv_blocks(client_conn *cc, client_blocks *b, apr_size_t mo
     if (rv == APR_SUCCESS)
         b->len = (apr_size_t)n;
     else
-        client_blocks_end(b);
+        upstream_blocks_end(b);
     return rv;
 }
 
-apr_status_t client_recv_into(client_conn *cc, char *at, apr_size_t room, uint64_t most,
+apr_status_t upstream_recv_into(upstream_conn *cc, char *at, apr_size_t room, uint64_t most,
                               apr_size_t *got, apr_size_t *excess)
 {
     char behind[64];
@@ -147,7 +147,7 @@ apr_status_t client_recv_into(client_conn *cc, char *at, apr_size_t room, uint64
     apr_status_t rv;
     ssize_t n;
 
-    BRG_ASSERT(client_can_recv_blocks(cc) && room && room <= most);
+    BRG_ASSERT(upstream_can_recv_blocks(cc) && room && room <= most);
     *got = *excess = 0;
     if (cc->eof || !cc->rd_ready)
         return cc->eof ? APR_EOF : APR_EAGAIN;
@@ -163,14 +163,14 @@ apr_status_t client_recv_into(client_conn *cc, char *at, apr_size_t room, uint64
     return APR_SUCCESS;
 }
 
-void client_blocks_end(client_blocks *b)
+void upstream_blocks_end(upstream_blocks *b)
 {
     while (b->n)
         net_block_put(b->at[--b->n].iov_base);
     b->len = 0;
 }
 
-void client_blocks_pass(client_blocks *b, apr_bucket_brigade *bb)
+void upstream_blocks_pass(upstream_blocks *b, apr_bucket_brigade *bb)
 {
     BRG_ASSERT(b->len <= (apr_size_t)b->n * NET_BLOCK);
     for (int i = 0; i < b->n; i++) {
@@ -178,11 +178,11 @@ void client_blocks_pass(client_blocks *b, apr_bucket_brigade *bb)
         const apr_size_t here = b->len < NET_BLOCK ? b->len : NET_BLOCK;
         apr_bucket *e = NULL;
 
-        if (here > CLIENT_COPIED)
+        if (here > UPSTREAM_COPIED)
             e = apr_bucket_heap_create(block, NET_BLOCK, net_block_put, bb->bucket_alloc);
         else if (here)
             e = apr_bucket_heap_create(block, here, NULL, bb->bucket_alloc);
-        if (here <= CLIENT_COPIED)
+        if (here <= UPSTREAM_COPIED)
             net_block_put(block);
         if (!e)
             continue;
@@ -194,7 +194,7 @@ void client_blocks_pass(client_blocks *b, apr_bucket_brigade *bb)
 }
 
 /* From now on it is asked for: what there is already is told, too. @return APR_EAGAIN or an error */
-static apr_status_t send_poll_room(client_conn *cc)
+static apr_status_t send_poll_room(upstream_conn *cc)
 {
     int error;
 
@@ -206,7 +206,7 @@ static apr_status_t send_poll_room(client_conn *cc)
     return error ? error : APR_EAGAIN;
 }
 
-apr_status_t client_send(client_conn *cc, const struct iovec *iov, int n, int more,
+apr_status_t client_send(upstream_conn *cc, const struct iovec *iov, int n, int more,
                          apr_size_t *sent)
 {
     ssize_t got;
@@ -227,9 +227,9 @@ apr_status_t client_send(client_conn *cc, const struct iovec *iov, int n, int mo
     return send_poll_room(cc);
 }
 
-void client_in_take(client_conn *cc, uint32_t n)
+void upstream_in_take(upstream_conn *cc, uint32_t n)
 {
-    BRG_ASSERT(n <= client_in_size(cc));
+    BRG_ASSERT(n <= upstream_in_size(cc));
     BRG_ASSERT(cc->block || !n);
     cc->from += n;
     if (cc->from == cc->to)
@@ -237,7 +237,7 @@ void client_in_take(client_conn *cc, uint32_t n)
 }
 
 /* The block is the caller's. */
-static char *block_leaves(client_conn *cc, uint32_t *at, uint32_t *cap, void (**end)(void *))
+static char *block_leaves(upstream_conn *cc, uint32_t *at, uint32_t *cap, void (**end)(void *))
 {
     char *block = cc->block;
 
@@ -250,14 +250,14 @@ static char *block_leaves(client_conn *cc, uint32_t *at, uint32_t *cap, void (**
     return block;
 }
 
-char *client_in_give(client_conn *cc, uint32_t *at, uint32_t *cap, void (**end)(void *))
+char *upstream_in_give(upstream_conn *cc, uint32_t *at, uint32_t *cap, void (**end)(void *))
 {
-    const uint32_t n = client_in_size(cc);
+    const uint32_t n = upstream_in_size(cc);
 
-    return n > CLIENT_COPIED && n >= cc->cap / CLIENT_SHARE ? block_leaves(cc, at, cap, end) : NULL;
+    return n > UPSTREAM_COPIED && n >= cc->cap / UPSTREAM_SHARE ? block_leaves(cc, at, cap, end) : NULL;
 }
 
-static apr_bucket *bucket_of_block(client_conn *cc, uint32_t n, apr_bucket_alloc_t *alloc)
+static apr_bucket *bucket_of_block(upstream_conn *cc, uint32_t n, apr_bucket_alloc_t *alloc)
 {
     void (*end)(void *);
     uint32_t at, cap;
@@ -269,14 +269,14 @@ static apr_bucket *bucket_of_block(client_conn *cc, uint32_t n, apr_bucket_alloc
     return e;
 }
 
-apr_bucket *client_in_bucket(client_conn *cc, uint32_t n, apr_bucket_alloc_t *alloc)
+apr_bucket *upstream_in_bucket(upstream_conn *cc, uint32_t n, apr_bucket_alloc_t *alloc)
 {
     apr_bucket *e;
 
-    BRG_ASSERT(n && n <= client_in_size(cc));
-    if (n > CLIENT_COPIED && n == client_in_size(cc))
+    BRG_ASSERT(n && n <= upstream_in_size(cc));
+    if (n > UPSTREAM_COPIED && n == upstream_in_size(cc))
         return bucket_of_block(cc, n, alloc);
-    e = apr_bucket_heap_create(client_in(cc), n, NULL, alloc);
-    client_in_take(cc, n);
+    e = apr_bucket_heap_create(upstream_in(cc), n, NULL, alloc);
+    upstream_in_take(cc, n);
     return e;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Connecting: a socket for each address in turn, then TLS. A connection that is taken from the idle ones skips all of it. */
-#include "client_private.h"
+#include "upstream_private.h"
 #include "transport.h"
 #include "brigade/assert.h"
 #include "apr_strings.h"
@@ -15,11 +15,11 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define CLIENT_CROWDED_US \
+#define UPSTREAM_CROWDED_US \
     apr_time_from_msec(50)   /* until a full backlog is tried again, by a loop */
-#define CLIENT_CROWDED_MS 10 /* and by a worker */
+#define UPSTREAM_CROWDED_MS 10 /* and by a worker */
 
-static void connect_name_path(client_conn *cc, const char *path)
+static void connect_name_path(upstream_conn *cc, const char *path)
 {
     const size_t len = strnlen(path, sizeof cc->peer - 1);
 
@@ -27,7 +27,7 @@ static void connect_name_path(client_conn *cc, const char *path)
     cc->peer[len] = '\0';
 }
 
-static void connect_name(client_conn *cc, const client_address *a)
+static void connect_name(upstream_conn *cc, const upstream_address *a)
 {
     const struct sockaddr_in *in = (const void *)&a->to.storage;
     const struct sockaddr_in6 *in6 = (const void *)&a->to.storage;
@@ -47,9 +47,9 @@ static void connect_name(client_conn *cc, const client_address *a)
     }
 }
 
-static void connect_options(const client_conn *cc, int fd, int family)
+static void connect_options(const upstream_conn *cc, int fd, int family)
 {
-    const client_settings *conf = &cc->origin->conf;
+    const upstream_settings *conf = &cc->origin->conf;
     const int one = 1;
 
     if (conf->receive_buffer)
@@ -62,7 +62,7 @@ static void connect_options(const client_conn *cc, int fd, int family)
 }
 
 /* The local address, if it is of the same family. @return 0, or errno */
-static int connect_from(const client_conn *cc, int fd, int family)
+static int connect_from(const upstream_conn *cc, int fd, int family)
 {
     const apr_sockaddr_t *from = cc->origin->conf.from;
 
@@ -72,7 +72,7 @@ static int connect_from(const client_conn *cc, int fd, int family)
 }
 
 /* A Unix socket tells of room after each piece that its peer has read: nobody asks before there was none (client_send()). */
-static int connect_poll(client_conn *cc, int family)
+static int connect_poll(upstream_conn *cc, int family)
 {
     const uint32_t events = EPOLLIN | EPOLLRDHUP | EPOLLET;
 
@@ -83,7 +83,7 @@ static int connect_poll(client_conn *cc, int family)
                        cc->polls_room ? events | EPOLLOUT : events);
 }
 
-static void connect_socket_end(client_conn *cc)
+static void connect_socket_end(upstream_conn *cc)
 {
     if (cc->bc.fd < 0)
         return;
@@ -94,7 +94,7 @@ static void connect_socket_end(client_conn *cc)
     cc->bc.fd = -1;
 }
 
-int client_socket(const client_conn *cc, const client_address *a, int *fd)
+int client_socket(const upstream_conn *cc, const upstream_address *a, int *fd)
 {
     const int family = a->to.any.sa_family;
     int error;
@@ -108,7 +108,7 @@ int client_socket(const client_conn *cc, const client_address *a, int *fd)
     return connect(*fd, &a->to.any, a->len) ? errno : 0;
 }
 
-apr_status_t client_socket_outcome(int fd)
+apr_status_t upstream_socket_outcome(int fd)
 {
     struct pollfd p = {.fd = fd, .events = POLLOUT};
     socklen_t len = sizeof(int);
@@ -121,11 +121,11 @@ apr_status_t client_socket_outcome(int fd)
     return error;
 }
 
-apr_status_t client_socket_is(client_conn *cc, int fd, const client_address *a)
+apr_status_t upstream_socket_is(upstream_conn *cc, int fd, const upstream_address *a)
 {
     int error;
 
-    BRG_ASSERT(fd >= 0 && cc->state == CLIENT_CONNECTING);
+    BRG_ASSERT(fd >= 0 && cc->state == UPSTREAM_CONNECTING);
     connect_socket_end(cc);
     cc->bc.fd = fd;
     connect_name(cc, a);
@@ -137,7 +137,7 @@ apr_status_t client_socket_is(client_conn *cc, int fd, const client_address *a)
 }
 
 /* @return 0: connected, or on the way; else errno */
-static int connect_to(client_conn *cc, const client_address *a)
+static int connect_to(upstream_conn *cc, const upstream_address *a)
 {
     int fd;
     const int error = client_socket(cc, a, &fd);
@@ -150,7 +150,7 @@ static int connect_to(client_conn *cc, const client_address *a)
             close(fd);
         return error;
     }
-    return client_socket_is(cc, fd, a);
+    return upstream_socket_is(cc, fd, a);
 }
 
 /* ---- a backlog that is full ---- */
@@ -158,20 +158,20 @@ static int connect_to(client_conn *cc, const client_address *a)
 /* A Unix socket whose backlog is full says so at once (connect(2): EAGAIN), where TCP tries again by itself: the connection waits on
  * its loop, first come, first served, until another one to the same socket ends, or a moment passed. Requests whose handler names
  * the socket (SetHandler) have origins of their own, so all that wait are in one list. */
-static _Thread_local client_conn *crowd;
+static _Thread_local upstream_conn *crowd;
 
-static client_conn *crowd_find(const char *path)
+static upstream_conn *crowd_find(const char *path)
 {
-    client_conn *cc = crowd;
+    upstream_conn *cc = crowd;
 
     while (cc && (!path || strcmp(cc->origin->conf.path, path) != 0))
         cc = cc->next;
     return cc;
 }
 
-static void crowd_enter(client_conn *cc, int first)
+static void crowd_enter(upstream_conn *cc, int first)
 {
-    client_conn **at = &crowd;
+    upstream_conn **at = &crowd;
 
     BRG_ASSERT(!cc->prev && cc->on_loop && cc->bc.fd < 0 && cc->origin->conf.path);
     while (*at && !first)
@@ -182,10 +182,10 @@ static void crowd_enter(client_conn *cc, int first)
         cc->next->prev = &cc->next;
     *at = cc;
     atomic_fetch_add_explicit(&cc->origin->gauges->waiting, 1, memory_order_relaxed);
-    wheel_set(&cc->bc.loop->wheel, &cc->bc.timer, cc->bc.loop->monotonic + CLIENT_CROWDED_US);
+    wheel_set(&cc->bc.loop->wheel, &cc->bc.timer, cc->bc.loop->monotonic + UPSTREAM_CROWDED_US);
 }
 
-void client_crowd_leave(client_conn *cc)
+void upstream_crowd_leave(upstream_conn *cc)
 {
     if (!cc->crowded || !cc->prev)
         return;
@@ -197,19 +197,19 @@ void client_crowd_leave(client_conn *cc)
     wheel_cancel(&cc->bc.loop->wheel, &cc->bc.timer);
 }
 
-void client_crowd_tell(const client_origin *o)
+void upstream_crowd_tell(const upstream_origin *o)
 {
-    client_conn *cc = __builtin_expect(crowd != NULL, 0) ? crowd_find(o->conf.path) : NULL;
+    upstream_conn *cc = __builtin_expect(crowd != NULL, 0) ? crowd_find(o->conf.path) : NULL;
 
     if (!cc)
         return;
-    client_crowd_leave(cc);
+    upstream_crowd_leave(cc);
     if (cc->notify)
         cc->notify(cc->baton);
 }
 
 /* Others wait already, or this socket has no room. */
-static apr_status_t connect_waits(client_conn *cc)
+static apr_status_t connect_waits(upstream_conn *cc)
 {
     const int first = cc->crowded; /* it was told, and in vain */
 
@@ -220,17 +220,17 @@ static apr_status_t connect_waits(client_conn *cc)
     return APR_SUCCESS;
 }
 
-static int connect_is_crowded(const client_conn *cc, const client_address *a)
+static int connect_is_crowded(const upstream_conn *cc, const upstream_address *a)
 {
     return a->to.any.sa_family == AF_UNIX && cc->on_loop && !cc->crowded && crowd &&
            crowd_find(cc->origin->conf.path);
 }
 
 /* The next address, until one is on its way. */
-static apr_status_t connect_next(client_conn *cc, int error)
+static apr_status_t connect_next(upstream_conn *cc, int error)
 {
     while (cc->address_at < cc->addresses_n) {
-        const client_address *a = &cc->addresses[cc->address_at];
+        const upstream_address *a = &cc->addresses[cc->address_at];
 
         connect_socket_end(cc);
         if (connect_is_crowded(cc, a))
@@ -241,28 +241,28 @@ static apr_status_t connect_next(client_conn *cc, int error)
         cc->crowded = 0;
         cc->address_at++;
         if (!error) {
-            client_race_arm(cc);
+            upstream_race_arm(cc);
             return APR_SUCCESS;
         }
     }
     connect_socket_end(cc);
-    client_race_end(cc);
-    cc->failure = CLIENT_NO_CONNECT;
+    upstream_race_end(cc);
+    cc->failure = UPSTREAM_NO_CONNECT;
     cc->error = error;
     return error;
 }
 
-static void connect_done(client_conn *cc)
+static void connect_done(upstream_conn *cc)
 {
-    client_race_end(cc);
-    client_addresses_end(cc);
+    upstream_race_end(cc);
+    upstream_addresses_end(cc);
     cc->wr_ready = 1;
-    cc->state = cc->origin->conf.tunnel ? CLIENT_TUNNEL
-                : cc->origin->conf.tls  ? CLIENT_HANDSHAKE
-                                        : CLIENT_READY;
+    cc->state = cc->origin->conf.tunnel ? UPSTREAM_TUNNEL
+                : cc->origin->conf.tls  ? UPSTREAM_HANDSHAKE
+                                        : UPSTREAM_READY;
 }
 
-static apr_status_t connect_again(client_conn *cc)
+static apr_status_t connect_again(upstream_conn *cc)
 {
     apr_status_t rv;
 
@@ -272,65 +272,65 @@ static apr_status_t connect_again(client_conn *cc)
     if (rv == APR_SUCCESS && cc->crowded)
         return APR_EAGAIN;
     if (cc->on_loop)
-        client_crowd_tell(cc->origin); /* there may be room for more */
+        upstream_crowd_tell(cc->origin); /* there may be room for more */
     return rv;
 }
 
-static apr_status_t connect_go(client_conn *cc)
+static apr_status_t connect_go(upstream_conn *cc)
 {
     apr_status_t rv = cc->crowded ? connect_again(cc) : APR_SUCCESS;
 
     if (rv != APR_SUCCESS)
         return rv;
     for (;;) {
-        rv = client_socket_outcome(cc->bc.fd);
-        if (rv == APR_SUCCESS || (rv == APR_EAGAIN && client_race_won(cc))) {
+        rv = upstream_socket_outcome(cc->bc.fd);
+        if (rv == APR_SUCCESS || (rv == APR_EAGAIN && upstream_race_won(cc))) {
             connect_done(cc);
             return APR_SUCCESS;
         }
         if (rv == APR_EAGAIN)
             return rv;
-        if (!client_race_goes_on(cc) && (rv = connect_next(cc, rv)) != APR_SUCCESS)
+        if (!upstream_race_goes_on(cc) && (rv = connect_next(cc, rv)) != APR_SUCCESS)
             return rv;
     }
 }
 
-apr_status_t client_go(client_conn *cc)
+apr_status_t upstream_go(upstream_conn *cc)
 {
     apr_status_t rv = APR_SUCCESS;
 
-    BRG_ASSERT(cc->state < CLIENT_IDLE);
+    BRG_ASSERT(cc->state < UPSTREAM_IDLE);
     if (cc->failure)
         return cc->error;
-    if (cc->state == CLIENT_CONNECTING)
+    if (cc->state == UPSTREAM_CONNECTING)
         rv = connect_go(cc);
-    if (rv == APR_SUCCESS && cc->state == CLIENT_TUNNEL) {
-        rv = client_tunnel(cc);
+    if (rv == APR_SUCCESS && cc->state == UPSTREAM_TUNNEL) {
+        rv = upstream_tunnel(cc);
         if (rv == APR_SUCCESS)
-            cc->state = CLIENT_HANDSHAKE;
+            cc->state = UPSTREAM_HANDSHAKE;
     }
-    if (rv == APR_SUCCESS && cc->state == CLIENT_HANDSHAKE) {
-        rv = client_handshake(cc);
+    if (rv == APR_SUCCESS && cc->state == UPSTREAM_HANDSHAKE) {
+        rv = upstream_handshake(cc);
         if (rv == APR_SUCCESS)
-            cc->state = CLIENT_READY;
+            cc->state = UPSTREAM_READY;
     }
     return rv;
 }
 
-short client_wants(const client_conn *cc)
+short upstream_wants(const upstream_conn *cc)
 {
-    return cc->state == CLIENT_CONNECTING || cc->wants_write ? POLLOUT : POLLIN;
+    return cc->state == UPSTREAM_CONNECTING || cc->wants_write ? POLLOUT : POLLIN;
 }
 
 /* A worker tries again now and then. */
-static apr_status_t connect_wait_crowded(client_conn *cc, apr_interval_time_t timeout)
+static apr_status_t connect_wait_crowded(upstream_conn *cc, apr_interval_time_t timeout)
 {
-    (void)poll(NULL, 0, CLIENT_CROWDED_MS);
-    cc->waited_us += apr_time_from_msec(CLIENT_CROWDED_MS);
+    (void)poll(NULL, 0, UPSTREAM_CROWDED_MS);
+    cc->waited_us += apr_time_from_msec(UPSTREAM_CROWDED_MS);
     return timeout >= 0 && cc->waited_us >= timeout ? APR_TIMEUP : APR_SUCCESS;
 }
 
-apr_status_t client_wait(client_conn *cc, short events, apr_interval_time_t timeout)
+apr_status_t client_wait(upstream_conn *cc, short events, apr_interval_time_t timeout)
 {
     struct pollfd p = {.fd = cc->bc.fd, .events = events};
     int n;
@@ -338,8 +338,8 @@ apr_status_t client_wait(client_conn *cc, short events, apr_interval_time_t time
     BRG_ASSERT(!cc->on_loop);
     if (cc->crowded)
         return connect_wait_crowded(cc, timeout);
-    if (cc->state == CLIENT_CONNECTING && cc->addresses_n > 1)
-        return client_race_wait(cc, events, timeout);
+    if (cc->state == UPSTREAM_CONNECTING && cc->addresses_n > 1)
+        return upstream_race_wait(cc, events, timeout);
     do
         n = poll(&p, 1, timeout < 0 ? -1 : (int)((timeout + 999) / 1000));
     while (n < 0 && errno == EINTR);
@@ -348,20 +348,20 @@ apr_status_t client_wait(client_conn *cc, short events, apr_interval_time_t time
 }
 
 /* Of each that is kept: thousands may be, and nothing beside it. */
-_Static_assert(sizeof(client_conn) <= 1024, "an idle connection to a backend is small");
+_Static_assert(sizeof(upstream_conn) <= 1024, "an idle connection to a backend is small");
 
-static client_conn *connect_object(client_origin *o, client_place *place, brg_loop *loop)
+static upstream_conn *connect_object(upstream_origin *o, upstream_pool *place, brg_loop *loop)
 {
-    client_conn *cc = calloc(1, sizeof *cc);
+    upstream_conn *cc = calloc(1, sizeof *cc);
 
     if (!cc)
         return NULL;
-    client_origin_hold(o);
+    upstream_origin_hold(o);
     cc->bc.tag = CONN_TAG;
     cc->bc.loop = loop;
     cc->bc.fd = -1;
-    cc->bc.io.ready = client_ready;
-    cc->bc.timer.expired = client_expired;
+    cc->bc.io.ready = upstream_ready;
+    cc->bc.timer.expired = upstream_expired;
     cc->origin = o;
     cc->place = place;
     cc->on_loop = loop != NULL;
@@ -374,10 +374,10 @@ static client_conn *connect_object(client_origin *o, client_place *place, brg_lo
 }
 
 /* Another loop may have an idle one that counts. */
-static void open_ask_others(client_origin *o, const client_place *mine)
+static void open_ask_others(upstream_origin *o, const upstream_pool *mine)
 {
-    for (int i = 0; i < client_places(o); i++) {
-        client_place *place = atomic_load_explicit(&o->place[i], memory_order_acquire);
+    for (int i = 0; i < upstream_pools(o); i++) {
+        upstream_pool *place = atomic_load_explicit(&o->place[i], memory_order_acquire);
 
         if (place && place != mine && atomic_load(&place->idle_n)) {
             atomic_store(&place->wanted, 1);
@@ -387,34 +387,34 @@ static void open_ask_others(client_origin *o, const client_place *mine)
     }
 }
 
-apr_status_t client_open(client_origin *o, brg_loop *loop, client_ticket *ticket, client_conn **out)
+apr_status_t upstream_open(upstream_origin *o, brg_loop *loop, upstream_ticket *ticket, upstream_conn **out)
 {
-    client_place *place = client_place_of(o, loop);
-    const client_address *addresses = NULL;
+    upstream_pool *place = upstream_pool_of(o, loop);
+    const upstream_address *addresses = NULL;
     unsigned n = 0;
-    apr_status_t rv = client_resolve(o, !loop, &addresses, &n);
-    client_conn *cc;
+    apr_status_t rv = upstream_resolve(o, !loop, &addresses, &n);
+    upstream_conn *cc;
 
     *out = NULL;
     if (rv == APR_EAGAIN)
-        client_ticket_wait(place, ticket);
+        upstream_ticket_wait(place, ticket);
     if (rv != APR_SUCCESS)
         return rv;
-    if (!client_count_open(o, !loop)) {
-        client_addresses_free(o, addresses);
-        client_ticket_wait(place, ticket);
+    if (!upstream_count_open(o, !loop)) {
+        upstream_addresses_free(o, addresses);
+        upstream_ticket_wait(place, ticket);
         open_ask_others(o, place);
         return APR_EAGAIN;
     }
     cc = connect_object(o, place, loop);
     if (!cc) {
-        client_addresses_free(o, addresses);
-        client_count_closed(o);
+        upstream_addresses_free(o, addresses);
+        upstream_count_closed(o);
         return APR_ENOMEM;
     }
     cc->addresses = addresses;
     cc->addresses_n = (uint16_t)n;
-    (void)connect_next(cc, 0); /* what fails is told by client_go() */
+    (void)connect_next(cc, 0); /* what fails is told by upstream_go() */
     if (cc->wr_ready && !cc->crowded)
         connect_done(cc);
     *out = cc;

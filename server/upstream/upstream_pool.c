@@ -2,7 +2,7 @@
 /* Connections between exchanges. On a loop they stay in the poll set, edge-triggered: they cost nothing in a turn, and the
  * event of a backend that closes, or says what nobody asked for, closes ours. Those of workers are looked at when they are
  * taken. */
-#include "client_private.h"
+#include "upstream_private.h"
 #include "clock.h"
 #include "counted_lock.h"
 #include "transport.h"
@@ -11,19 +11,19 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-static void idle_lock(client_place *place)
+static void idle_lock(upstream_pool *place)
 {
     if (!place->loop)
         lock_counted(&place->lock, LOCK_BACKENDS);
 }
 
-static void idle_unlock(client_place *place)
+static void idle_unlock(upstream_pool *place)
 {
     if (!place->loop)
         pthread_mutex_unlock(&place->lock);
 }
 
-static void idle_remove(client_place *place, client_conn *cc)
+static void idle_remove(upstream_pool *place, upstream_conn *cc)
 {
     BRG_ASSERT(cc->prev && cc->place == place);
     *cc->prev = cc->next;
@@ -34,9 +34,9 @@ static void idle_remove(client_place *place, client_conn *cc)
     atomic_fetch_sub_explicit(&place->origin->gauges->idle, 1, memory_order_relaxed);
 }
 
-static void idle_insert(client_place *place, client_conn *cc)
+static void idle_insert(upstream_pool *place, upstream_conn *cc)
 {
-    BRG_ASSERT(!cc->prev && cc->state == CLIENT_IDLE && !cc->block);
+    BRG_ASSERT(!cc->prev && cc->state == UPSTREAM_IDLE && !cc->block);
     cc->next = place->idle;
     cc->prev = &place->idle;
     if (cc->next)
@@ -47,7 +47,7 @@ static void idle_insert(client_place *place, client_conn *cc)
 }
 
 /* Nothing came, and the backend did not close. */
-static int idle_is_good(const client_conn *cc)
+static int idle_is_good(const upstream_conn *cc)
 {
     char c;
 
@@ -58,14 +58,14 @@ static int idle_is_good(const client_conn *cc)
     return recv(cc->bc.fd, &c, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN;
 }
 
-client_conn *client_take(client_origin *o, brg_loop *loop)
+upstream_conn *client_take(upstream_origin *o, brg_loop *loop)
 {
-    client_place *place;
-    client_conn *cc;
+    upstream_pool *place;
+    upstream_conn *cc;
 
     if (!o->conf.reuse)
         return NULL;
-    place = client_place_of(o, loop);
+    place = upstream_pool_of(o, loop);
     for (;;) {
         idle_lock(place);
         if ((cc = place->idle) != NULL)
@@ -75,7 +75,7 @@ client_conn *client_take(client_origin *o, brg_loop *loop)
             return NULL;
         if (loop)
             wheel_cancel(&loop->wheel, &cc->bc.timer);
-        cc->state = CLIENT_READY;
+        cc->state = UPSTREAM_READY;
         if (idle_is_good(cc)) {
             cc->uses++;
             if (!loop)
@@ -87,11 +87,11 @@ client_conn *client_take(client_origin *o, brg_loop *loop)
 }
 
 /* Nothing came that no event will tell of again: the backend's end, or bytes that nobody asked for. */
-static int keep_is_quiet(client_conn *cc)
+static int keep_is_quiet(upstream_conn *cc)
 {
     char c;
 
-    if (cc->eof || cc->hung_up || client_in_size(cc))
+    if (cc->eof || cc->hung_up || upstream_in_size(cc))
         return 0;
     if (!cc->rd_ready || !cc->on_loop || cc->session)
         return 1; /* a worker's is looked at when it is taken */
@@ -101,20 +101,20 @@ static int keep_is_quiet(client_conn *cc)
     return 1;
 }
 
-void client_keep(client_conn *cc)
+void client_keep(upstream_conn *cc)
 {
-    client_place *place = cc->place;
+    upstream_pool *place = cc->place;
     brg_loop *loop = place->loop;
 
-    BRG_ASSERT(cc->state == CLIENT_READY);
+    BRG_ASSERT(cc->state == UPSTREAM_READY);
     if (!cc->origin->conf.reuse || !cc->wr_ready || (loop && loop->draining) ||
         !keep_is_quiet(cc)) {
         client_close(cc);
         return;
     }
-    client_block_end(cc);
-    client_unshare(cc);
-    cc->state = CLIENT_IDLE;
+    upstream_block_end(cc);
+    upstream_unshare(cc);
+    cc->state = UPSTREAM_IDLE;
     cc->notify = NULL;
     cc->idle_since = loop ? loop->monotonic : clock_monotonic();
     idle_lock(place);
@@ -124,38 +124,38 @@ void client_keep(client_conn *cc)
         return;
     wheel_set(&loop->wheel, &cc->bc.timer, cc->idle_since + cc->origin->conf.ttl);
     if (place->first)
-        client_place_tell(place);
+        upstream_pool_tell(place);
     else if (cc->origin->conf.max)
-        client_origin_tell(cc->origin);
+        upstream_origin_tell(cc->origin);
 }
 
-static void close_object(client_conn *cc)
+static void close_object(upstream_conn *cc)
 {
-    client_origin *o = cc->origin;
+    upstream_origin *o = cc->origin;
 
-    client_block_end(cc);
+    upstream_block_end(cc);
     if (cc->session)
         cc->session_end(cc->session);
-    client_addresses_end(cc);
+    upstream_addresses_end(cc);
     cc->bc.tag = 0;
     free(cc);
-    client_origin_release(o);
+    upstream_origin_release(o);
 }
 
-void client_close(client_conn *cc)
+void client_close(upstream_conn *cc)
 {
-    client_place *place = cc->place;
+    upstream_pool *place = cc->place;
 
-    BRG_ASSERT(cc->state != CLIENT_CLOSED);
-    if (cc->state == CLIENT_IDLE) {
+    BRG_ASSERT(cc->state != UPSTREAM_CLOSED);
+    if (cc->state == UPSTREAM_IDLE) {
         idle_lock(place);
         idle_remove(place, cc);
         idle_unlock(place);
     }
-    client_crowd_leave(cc);
-    client_race_end(cc);
-    client_unshare(cc);
-    cc->state = CLIENT_CLOSED;
+    upstream_crowd_leave(cc);
+    upstream_race_end(cc);
+    upstream_unshare(cc);
+    cc->state = UPSTREAM_CLOSED;
     cc->notify = NULL;
     if (cc->on_loop)
         wheel_cancel(&cc->bc.loop->wheel, &cc->bc.timer);
@@ -167,16 +167,16 @@ void client_close(client_conn *cc)
         cc->bc.fd = -1;
     }
     if (cc->opened)
-        client_count_closed(cc->origin);
+        upstream_count_closed(cc->origin);
     if (cc->on_loop)
-        client_crowd_tell(cc->origin);
-    client_connecting_over(cc);
+        upstream_crowd_tell(cc->origin);
+    upstream_connecting_over(cc);
     close_object(cc);
 }
 
-void client_ready(struct loop_io *io, uint32_t events)
+void upstream_ready(struct loop_io *io, uint32_t events)
 {
-    client_conn *cc = loop_io_of(io, client_conn, bc.io);
+    upstream_conn *cc = loop_io_of(io, upstream_conn, bc.io);
 
     BRG_ASSERT_TAG(&cc->bc, CONN_TAG);
     if (events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR))
@@ -185,7 +185,7 @@ void client_ready(struct loop_io *io, uint32_t events)
         cc->hung_up = 1;
     if (events & (EPOLLOUT | EPOLLHUP | EPOLLERR))
         cc->wr_ready = 1;
-    if (cc->state != CLIENT_IDLE) {
+    if (cc->state != UPSTREAM_IDLE) {
         if (cc->notify)
             cc->notify(cc->baton);
         return;
@@ -193,24 +193,24 @@ void client_ready(struct loop_io *io, uint32_t events)
     if (!(events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR)))
         return;
     if (cc->session_idle && cc->session_idle(cc->session))
-        client_block_end(cc);
+        upstream_block_end(cc);
     else
         client_close(cc);
 }
 
-void client_expired(struct loop_timer *timer)
+void upstream_expired(struct loop_timer *timer)
 {
-    client_conn *cc = loop_io_of(timer, client_conn, bc.timer);
+    upstream_conn *cc = loop_io_of(timer, upstream_conn, bc.timer);
 
     if (cc->crowded) {
-        client_crowd_leave(cc);
+        upstream_crowd_leave(cc);
         cc->notify(cc->baton);
         return;
     }
-    if (cc->state == CLIENT_CONNECTING) {
-        client_race_next(cc);
+    if (cc->state == UPSTREAM_CONNECTING) {
+        upstream_race_next(cc);
         return;
     }
-    BRG_ASSERT(cc->state == CLIENT_IDLE);
+    BRG_ASSERT(cc->state == UPSTREAM_IDLE);
     client_close(cc);
 }

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <unistd.h>
-#include "client_private.h"
+#include "upstream_private.h"
 #include "clock.h"
 #include "thread_self.h"
 #include "apr_general.h"
@@ -28,7 +28,7 @@ static unsigned told; /* calls of the connection's owner */
 /* A backend: what it does, and where. */
 typedef struct place_of {
     int listener, fillers[8], fillers_n;
-    client_address address;
+    upstream_address address;
 } place_of;
 
 static place_of backends[ADDRESSES];
@@ -97,28 +97,28 @@ static void is_silent(void)
 }
 
 /* An origin of a name that has these addresses. */
-static client_origin *origin(client_settings conf)
+static upstream_origin *origin(upstream_settings conf)
 {
-    client_addresses *all = calloc(1, sizeof *all);
-    client_origin *o;
+    upstream_addresses *all = calloc(1, sizeof *all);
+    upstream_origin *o;
 
     conf.server = &server;
     conf.host = "backend.test";
-    o = client_origin_make(pool, &conf);
+    o = upstream_origin_make(pool, &conf);
     for (int i = 0; i < backends_n; i++)
         all->at[all->n++] = backends[i].address;
     atomic_store(&o->addresses, all);
     atomic_store(&o->known_at, clock_monotonic());
-    atomic_store(&o->resolving, CLIENT_KNOWN);
+    atomic_store(&o->resolving, UPSTREAM_KNOWN);
     return o;
 }
 
-static client_conn *opened(client_origin *o, brg_loop *on)
+static upstream_conn *opened(upstream_origin *o, brg_loop *on)
 {
-    static client_ticket ticket;
-    client_conn *cc;
+    static upstream_ticket ticket;
+    upstream_conn *cc;
 
-    assert_int_equal(client_open(o, on, &ticket, &cc), APR_SUCCESS);
+    assert_int_equal(upstream_open(o, on, &ticket, &cc), APR_SUCCESS);
     cc->notify = on_told;
     cc->baton = &loop;
     if (!on)
@@ -141,17 +141,17 @@ static void time_passes(apr_interval_time_t us)
     wheel_expire(&loop.wheel, loop.monotonic);
 }
 
-/* @return as client_go() says, once it is no APR_EAGAIN */
-static apr_status_t connected(client_conn *cc)
+/* @return as upstream_go() says, once it is no APR_EAGAIN */
+static apr_status_t connected(upstream_conn *cc)
 {
     apr_status_t rv;
 
-    for (int i = 0; (rv = client_go(cc)) == APR_EAGAIN && i < 1000; i++)
+    for (int i = 0; (rv = upstream_go(cc)) == APR_EAGAIN && i < 1000; i++)
         turn(10);
     return rv;
 }
 
-static int leads_to(const client_conn *cc)
+static int leads_to(const upstream_conn *cc)
 {
     struct sockaddr_in to;
     socklen_t len = sizeof to;
@@ -192,25 +192,25 @@ static int teardown(void **state)
     return close(loop.poll_fd);
 }
 
-static void origin_over(client_origin *o)
+static void origin_over(upstream_origin *o)
 {
-    assert_int_equal(client_origin_open(o), 0);
+    assert_int_equal(upstream_origin_open(o), 0);
     free(atomic_load(&o->addresses));
 }
 
 static void test_the_first_that_answers(void **state)
 {
-    client_origin *o;
-    client_conn *cc;
+    upstream_origin *o;
+    upstream_conn *cc;
 
     (void)state;
     listens();
     listens();
-    cc = opened(o = origin((client_settings){0}), &loop);
+    cc = opened(o = origin((upstream_settings){0}), &loop);
     assert_int_equal(connected(cc), APR_SUCCESS);
     assert_int_equal(leads_to(cc), 0);
     assert_null(cc->race);
-    time_passes(2 * CLIENT_RACE_US); /* nothing is to be tried any more */
+    time_passes(2 * UPSTREAM_RACE_US); /* nothing is to be tried any more */
     assert_int_equal(leads_to(cc), 0);
     client_close(cc);
     origin_over(o);
@@ -218,14 +218,14 @@ static void test_the_first_that_answers(void **state)
 
 static void test_refused_ones_are_passed_over(void **state)
 {
-    client_origin *o;
-    client_conn *cc;
+    upstream_origin *o;
+    upstream_conn *cc;
 
     (void)state;
     refuses();
     refuses();
     listens();
-    cc = opened(o = origin((client_settings){0}), &loop);
+    cc = opened(o = origin((upstream_settings){0}), &loop);
     assert_int_equal(connected(cc), APR_SUCCESS);
     assert_int_equal(leads_to(cc), 2);
     client_close(cc);
@@ -235,18 +235,18 @@ static void test_refused_ones_are_passed_over(void **state)
 static void test_a_silent_one_is_not_waited_for(void **state)
 {
     unsigned before;
-    client_origin *o;
-    client_conn *cc;
+    upstream_origin *o;
+    upstream_conn *cc;
 
     (void)state;
     is_silent();
     listens();
     before = descriptors();
-    cc = opened(o = origin((client_settings){0}), &loop);
-    assert_int_equal(client_go(cc), APR_EAGAIN);
-    time_passes(CLIENT_RACE_US / 2);
+    cc = opened(o = origin((upstream_settings){0}), &loop);
+    assert_int_equal(upstream_go(cc), APR_EAGAIN);
+    time_passes(UPSTREAM_RACE_US / 2);
     assert_null(cc->race);
-    time_passes(CLIENT_RACE_US);
+    time_passes(UPSTREAM_RACE_US);
     assert_non_null(cc->race);
     turn(1000);
     assert_true(told > 0);
@@ -262,17 +262,17 @@ static void test_a_silent_one_is_not_waited_for(void **state)
 
 static void test_one_that_fails_makes_room_for_the_next(void **state)
 {
-    client_origin *o;
-    client_conn *cc;
+    upstream_origin *o;
+    upstream_conn *cc;
 
     (void)state;
     is_silent();
     refuses();
     listens();
-    cc = opened(o = origin((client_settings){0}), &loop);
+    cc = opened(o = origin((upstream_settings){0}), &loop);
     time_passes(
         2 *
-        CLIENT_RACE_US); /* the second begins, and fails; the third does not wait for its time */
+        UPSTREAM_RACE_US); /* the second begins, and fails; the third does not wait for its time */
     assert_int_equal(connected(cc), APR_SUCCESS);
     assert_int_equal(leads_to(cc), 2);
     client_close(cc);
@@ -281,17 +281,17 @@ static void test_one_that_fails_makes_room_for_the_next(void **state)
 
 static void test_two_silent_ones(void **state)
 {
-    client_origin *o;
-    client_conn *cc;
+    upstream_origin *o;
+    upstream_conn *cc;
 
     (void)state;
     is_silent();
     is_silent();
     listens();
-    cc = opened(o = origin((client_settings){0}), &loop);
-    time_passes(2 * CLIENT_RACE_US);
-    assert_int_equal(client_go(cc), APR_EAGAIN);
-    time_passes(2 * CLIENT_RACE_US);
+    cc = opened(o = origin((upstream_settings){0}), &loop);
+    time_passes(2 * UPSTREAM_RACE_US);
+    assert_int_equal(upstream_go(cc), APR_EAGAIN);
+    time_passes(2 * UPSTREAM_RACE_US);
     assert_int_equal(connected(cc), APR_SUCCESS);
     assert_int_equal(leads_to(cc), 2);
     client_close(cc);
@@ -301,16 +301,16 @@ static void test_two_silent_ones(void **state)
 static void test_all_fail(void **state)
 {
     unsigned before;
-    client_origin *o;
-    client_conn *cc;
+    upstream_origin *o;
+    upstream_conn *cc;
 
     (void)state;
     refuses();
     refuses();
     before = descriptors();
-    cc = opened(o = origin((client_settings){0}), &loop);
+    cc = opened(o = origin((upstream_settings){0}), &loop);
     assert_int_equal(connected(cc), ECONNREFUSED);
-    assert_int_equal(cc->failure, CLIENT_NO_CONNECT);
+    assert_int_equal(cc->failure, UPSTREAM_NO_CONNECT);
     assert_int_equal(descriptors(), before);
     client_close(cc);
     origin_over(o);
@@ -319,35 +319,35 @@ static void test_all_fail(void **state)
 static void test_given_up_in_the_middle(void **state)
 {
     unsigned before;
-    client_origin *o;
-    client_conn *cc;
+    upstream_origin *o;
+    upstream_conn *cc;
 
     (void)state;
     is_silent();
     is_silent();
     before = descriptors();
-    cc = opened(o = origin((client_settings){0}), &loop);
-    time_passes(2 * CLIENT_RACE_US);
-    assert_int_equal(client_go(cc), APR_EAGAIN);
+    cc = opened(o = origin((upstream_settings){0}), &loop);
+    time_passes(2 * UPSTREAM_RACE_US);
+    assert_int_equal(upstream_go(cc), APR_EAGAIN);
     assert_int_equal(descriptors(), before + 2);
     client_close(cc);
     assert_int_equal(descriptors(), before);
-    time_passes(10 * CLIENT_RACE_US);
+    time_passes(10 * UPSTREAM_RACE_US);
     origin_over(o);
 }
 
 static void test_a_worker(void **state)
 {
-    client_origin *o;
-    client_conn *cc;
+    upstream_origin *o;
+    upstream_conn *cc;
     apr_status_t rv;
 
     (void)state;
     is_silent();
     listens();
-    cc = opened(o = origin((client_settings){0}), NULL);
-    while ((rv = client_go(cc)) == APR_EAGAIN)
-        assert_int_equal(client_wait(cc, client_wants(cc), apr_time_from_sec(60)), APR_SUCCESS);
+    cc = opened(o = origin((upstream_settings){0}), NULL);
+    while ((rv = upstream_go(cc)) == APR_EAGAIN)
+        assert_int_equal(client_wait(cc, upstream_wants(cc), apr_time_from_sec(60)), APR_SUCCESS);
     assert_int_equal(rv, APR_SUCCESS);
     assert_int_equal(leads_to(cc), 1);
     client_close(cc);
@@ -356,16 +356,16 @@ static void test_a_worker(void **state)
 
 static void test_a_worker_waits_no_longer_than_it_may(void **state)
 {
-    client_origin *o;
-    client_conn *cc;
+    upstream_origin *o;
+    upstream_conn *cc;
     apr_status_t rv = APR_SUCCESS;
 
     (void)state;
     is_silent();
     is_silent();
-    cc = opened(o = origin((client_settings){0}), NULL);
-    for (int i = 0; i < 100 && client_go(cc) == APR_EAGAIN && rv == APR_SUCCESS; i++)
-        rv = client_wait(cc, client_wants(cc), 2 * CLIENT_RACE_US);
+    cc = opened(o = origin((upstream_settings){0}), NULL);
+    for (int i = 0; i < 100 && upstream_go(cc) == APR_EAGAIN && rv == APR_SUCCESS; i++)
+        rv = client_wait(cc, upstream_wants(cc), 2 * UPSTREAM_RACE_US);
     assert_int_equal(rv, APR_TIMEUP);
     client_close(cc);
     origin_over(o);
@@ -373,25 +373,25 @@ static void test_a_worker_waits_no_longer_than_it_may(void **state)
 
 static void test_kept_and_taken(void **state)
 {
-    client_origin *o;
-    client_conn *cc;
+    upstream_origin *o;
+    upstream_conn *cc;
     int other;
 
     (void)state;
     listens();
-    o = origin((client_settings){.reuse = 1});
+    o = origin((upstream_settings){.reuse = 1});
     cc = opened(o, &loop);
     assert_int_equal(connected(cc), APR_SUCCESS);
     other = accept(backends[0].listener, NULL, NULL);
     assert_null(client_take(o, &loop));
     client_keep(cc);
-    assert_int_equal(client_origin_idle(o), 1);
+    assert_int_equal(upstream_origin_idle(o), 1);
     assert_ptr_equal(client_take(o, &loop), cc);
     assert_int_equal(cc->uses, 2);
     client_keep(cc);
     close(other); /* its event closes ours */
     turn(1000);
-    assert_int_equal(client_origin_idle(o), 0);
+    assert_int_equal(upstream_origin_idle(o), 0);
     assert_null(client_take(o, &loop));
     origin_over(o);
 }
@@ -399,13 +399,13 @@ static void test_kept_and_taken(void **state)
 /* Edge-triggered: the event that told of the end came while somebody had the connection. */
 static void test_an_end_that_was_told_before(void **state)
 {
-    client_origin *o;
-    client_conn *cc;
+    upstream_origin *o;
+    upstream_conn *cc;
     int other;
 
     (void)state;
     listens();
-    o = origin((client_settings){.reuse = 1});
+    o = origin((upstream_settings){.reuse = 1});
     for (int bytes = 0; bytes < 2; bytes++) {
         cc = opened(o, &loop);
         assert_int_equal(connected(cc), APR_SUCCESS);
@@ -418,7 +418,7 @@ static void test_an_end_that_was_told_before(void **state)
         while (!told)
             turn(1000);
         client_keep(cc);
-        assert_int_equal(client_origin_open(o), 0);
+        assert_int_equal(upstream_origin_open(o), 0);
         if (bytes)
             close(other);
     }
@@ -427,34 +427,34 @@ static void test_an_end_that_was_told_before(void **state)
 
 static void test_idle_ones_end_by_their_time(void **state)
 {
-    client_origin *o;
-    client_conn *cc;
+    upstream_origin *o;
+    upstream_conn *cc;
 
     (void)state;
     listens();
-    o = origin((client_settings){.reuse = 1, .ttl = apr_time_from_sec(5)});
+    o = origin((upstream_settings){.reuse = 1, .ttl = apr_time_from_sec(5)});
     cc = opened(o, &loop);
     assert_int_equal(connected(cc), APR_SUCCESS);
     client_keep(cc);
     time_passes(apr_time_from_sec(4));
-    assert_int_equal(client_origin_idle(o), 1);
+    assert_int_equal(upstream_origin_idle(o), 1);
     time_passes(apr_time_from_sec(2));
-    assert_int_equal(client_origin_idle(o), 0);
+    assert_int_equal(upstream_origin_idle(o), 0);
     origin_over(o);
 }
 
 static void test_as_many_as_may(void **state)
 {
-    client_ticket ticket = {.notify = on_told, .baton = &loop};
-    client_origin *o;
-    client_conn *cc, *none;
+    upstream_ticket ticket = {.notify = on_told, .baton = &loop};
+    upstream_origin *o;
+    upstream_conn *cc, *none;
 
     (void)state;
     listens();
-    o = origin((client_settings){.reuse = 1, .max = 1});
+    o = origin((upstream_settings){.reuse = 1, .max = 1});
     cc = opened(o, &loop);
     assert_int_equal(connected(cc), APR_SUCCESS);
-    assert_int_equal(client_open(o, &loop, &ticket, &none), APR_EAGAIN);
+    assert_int_equal(upstream_open(o, &loop, &ticket, &none), APR_EAGAIN);
     assert_null(none);
     told = 0;
     client_keep(cc);

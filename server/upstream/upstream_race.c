@@ -2,7 +2,7 @@
 /* Several addresses of a name at a time (RFC 8305, 5): where the first has said nothing for a quarter of a second, the next one is
  * tried beside it, and so on; the first that is connected is taken, the others are closed. So a backend whose IPv6 leads nowhere
  * costs a moment. Most connections never have a race: it is made with the second address. */
-#include "client_private.h"
+#include "upstream_private.h"
 #include "brigade/assert.h"
 #include <poll.h>
 #include <stdlib.h>
@@ -11,21 +11,21 @@
 
 typedef struct race_try {
     struct loop_io io;
-    client_conn *cc;
+    upstream_conn *cc;
     int fd;           /* -1: it failed */
     uint16_t address; /* that it leads to */
 } race_try;
 
-struct client_race {
+struct upstream_race {
     unsigned n;
-    race_try at[CLIENT_ADDRESSES_MOST];
+    race_try at[UPSTREAM_ADDRESSES_MOST];
 };
 
 static void race_ready(struct loop_io *io, uint32_t events)
 {
-    const client_conn *cc = loop_io_of(io, race_try, io)->cc;
+    const upstream_conn *cc = loop_io_of(io, race_try, io)->cc;
 
-    (void)events; /* client_go() looks itself */
+    (void)events; /* upstream_go() looks itself */
     if (cc->notify)
         cc->notify(cc->baton);
 }
@@ -50,12 +50,12 @@ static void race_drop(race_try *t)
 }
 
 /* @return 1: on its way */
-static int race_begin(client_conn *cc, uint16_t address)
+static int race_begin(upstream_conn *cc, uint16_t address)
 {
     race_try *t = &cc->race->at[cc->race->n];
     const int error = client_socket(cc, &cc->addresses[address], &t->fd);
 
-    BRG_ASSERT(cc->race->n < CLIENT_ADDRESSES_MOST && address < cc->addresses_n);
+    BRG_ASSERT(cc->race->n < UPSTREAM_ADDRESSES_MOST && address < cc->addresses_n);
     t->cc = cc;
     t->address = address;
     t->io.ready = race_ready;
@@ -72,61 +72,61 @@ static int race_begin(client_conn *cc, uint16_t address)
     return 1;
 }
 
-void client_race_arm(client_conn *cc)
+void upstream_race_arm(upstream_conn *cc)
 {
     if (cc->on_loop && cc->address_at < cc->addresses_n)
-        wheel_set(&cc->bc.loop->wheel, &cc->bc.timer, cc->bc.loop->monotonic + CLIENT_RACE_US);
+        wheel_set(&cc->bc.loop->wheel, &cc->bc.timer, cc->bc.loop->monotonic + UPSTREAM_RACE_US);
 }
 
-void client_race_next(client_conn *cc)
+void upstream_race_next(upstream_conn *cc)
 {
-    BRG_ASSERT(cc->state == CLIENT_CONNECTING && !cc->crowded);
+    BRG_ASSERT(cc->state == UPSTREAM_CONNECTING && !cc->crowded);
     if (!cc->race && (cc->race = calloc(1, sizeof *cc->race)) == NULL)
         return; /* as if there were no other address until this one fails */
     while (cc->address_at < cc->addresses_n && !race_begin(cc, cc->address_at++))
         ;
-    client_race_arm(cc);
+    upstream_race_arm(cc);
 }
 
 /* Its socket becomes the connection's. */
-static apr_status_t race_adopt(client_conn *cc, race_try *t)
+static apr_status_t race_adopt(upstream_conn *cc, race_try *t)
 {
-    return client_socket_is(cc, race_take(t), &cc->addresses[t->address]);
+    return upstream_socket_is(cc, race_take(t), &cc->addresses[t->address]);
 }
 
-int client_race_won(client_conn *cc)
+int upstream_race_won(upstream_conn *cc)
 {
-    struct client_race *race = cc->race;
+    struct upstream_race *race = cc->race;
 
     for (unsigned i = 0; race && i < race->n; i++) {
         race_try *t = &race->at[i];
-        apr_status_t rv = t->fd < 0 ? APR_EAGAIN : client_socket_outcome(t->fd);
+        apr_status_t rv = t->fd < 0 ? APR_EAGAIN : upstream_socket_outcome(t->fd);
 
         if (rv == APR_SUCCESS && race_adopt(cc, t) == APR_SUCCESS)
             return 1;
         if (rv == APR_EAGAIN)
             continue;
         race_drop(t);
-        client_race_next(cc);
+        upstream_race_next(cc);
     }
     return 0;
 }
 
-int client_race_goes_on(client_conn *cc)
+int upstream_race_goes_on(upstream_conn *cc)
 {
-    struct client_race *race = cc->race;
+    struct upstream_race *race = cc->race;
 
     for (unsigned i = 0; race && i < race->n; i++)
         if (race->at[i].fd >= 0 && race_adopt(cc, &race->at[i]) == APR_SUCCESS) {
-            client_race_next(cc);
+            upstream_race_next(cc);
             return 1;
         }
     return 0;
 }
 
-void client_race_end(client_conn *cc)
+void upstream_race_end(upstream_conn *cc)
 {
-    struct client_race *race = cc->race;
+    struct upstream_race *race = cc->race;
 
     if (cc->on_loop && cc->addresses_n > 1 && !cc->crowded)
         wheel_cancel(&cc->bc.loop->wheel, &cc->bc.timer);
@@ -136,17 +136,17 @@ void client_race_end(client_conn *cc)
     cc->race = NULL;
 }
 
-apr_status_t client_race_wait(client_conn *cc, short events, apr_interval_time_t timeout)
+apr_status_t upstream_race_wait(upstream_conn *cc, short events, apr_interval_time_t timeout)
 {
-    struct pollfd p[CLIENT_ADDRESSES_MOST + 1] = {{.fd = cc->bc.fd, .events = events}};
+    struct pollfd p[UPSTREAM_ADDRESSES_MOST + 1] = {{.fd = cc->bc.fd, .events = events}};
     const int more = cc->address_at < cc->addresses_n;
     const apr_interval_time_t left = timeout < 0 ? -1 : timeout - cc->waited_us;
     const apr_interval_time_t step =
-        more && (left < 0 || left > CLIENT_RACE_US) ? CLIENT_RACE_US : left;
+        more && (left < 0 || left > UPSTREAM_RACE_US) ? UPSTREAM_RACE_US : left;
     nfds_t n = 1;
     int got;
 
-    BRG_ASSERT(!cc->on_loop && cc->state == CLIENT_CONNECTING);
+    BRG_ASSERT(!cc->on_loop && cc->state == UPSTREAM_CONNECTING);
     for (unsigned i = 0; cc->race && i < cc->race->n; i++)
         if (cc->race->at[i].fd >= 0)
             p[n++] = (struct pollfd){.fd = cc->race->at[i].fd, .events = POLLOUT};
@@ -158,6 +158,6 @@ apr_status_t client_race_wait(client_conn *cc, short events, apr_interval_time_t
     cc->waited_us += step;
     if (timeout >= 0 && cc->waited_us >= timeout)
         return APR_TIMEUP;
-    client_race_next(cc);
+    upstream_race_next(cc);
     return APR_SUCCESS;
 }

@@ -3,22 +3,22 @@
 #define BRIGADE_CLIENT_CLIENT_H
 
 /**
- * @file client.h
+ * @file upstream.h
  * Connections that this server makes: to backends. An origin is a place that connections lead to (address, Unix socket, TLS
  * settings); each event loop keeps idle connections to it, so that a request of a loop takes one of its own without a lock.
  * Workers, which serve requests that may block, share a place of their own.
  *
- *   client_conn   what moves it on                         whose
+ *   upstream_conn   what moves it on                         whose
  *   -----------   ---------------------------------------  ----------------------------------------
- *   connecting    client_go(): the socket, then TLS        the exchange that opened it
- *   ready         client_send(), client_recv()             the exchange
+ *   connecting    upstream_go(): the socket, then TLS        the exchange that opened it
+ *   ready         client_send(), upstream_recv()             the exchange
  *   shared        client_keep(), client_close()            its protocol's session
  *   idle          client_take(); data, an end, ttl: closed its place: the loop polls it
  *   closed        client_close()                           freed at the end of the turn
  *
  * The room knows connections and bytes, and no protocol of backends: codecs are in server/proxy.
  *
- * Threads: a client_conn has one owner at a time, its loop or one worker. Nothing blocks on a loop; on a worker name look-ups
+ * Threads: a upstream_conn has one owner at a time, its loop or one worker. Nothing blocks on a loop; on a worker name look-ups
  * and client_wait() do.
  */
 #include "conn.h"
@@ -29,12 +29,12 @@
 
 struct tls_proxy_ctx;
 
-typedef struct client_origin client_origin;
-typedef struct client_conn client_conn;
-struct client_address;
+typedef struct upstream_origin upstream_origin;
+typedef struct upstream_conn upstream_conn;
+struct upstream_address;
 
 /** What the configuration says of an origin. Strings live as long as the origin. */
-typedef struct client_settings {
+typedef struct upstream_settings {
     server_rec *server; /**< whose log and Timeout count */
     const char *host;   /**< name or address, without brackets; NULL with path */
     apr_port_t port;
@@ -52,16 +52,16 @@ typedef struct client_settings {
         address_ttl;     /**< addresses are looked up again after it; 0: 60 s, in the background */
     int receive_buffer;  /**< SO_RCVBUF; 0: the system's */
     unsigned reuse : 1;  /**< connections are kept */
-    unsigned shared : 1; /**< several exchanges of a loop use one at a time (client_share()) */
+    unsigned shared : 1; /**< several exchanges of a loop use one at a time (upstream_share()) */
     unsigned keepalive : 1; /**< SO_KEEPALIVE */
-} client_settings;
+} upstream_settings;
 
 /**
  * Make an origin that lives as long as the configuration.
  * @param p  pconf, or a pool that lives as long as the process; strings of @a settings live as long
  * Threads: main, while the configuration is read; later one that has @a p for itself.
  */
-client_origin *client_origin_make(apr_pool_t *p, const client_settings *settings);
+upstream_origin *upstream_origin_make(apr_pool_t *p, const upstream_settings *settings);
 
 /**
  * Make an origin for one request: it keeps no connections.
@@ -69,58 +69,58 @@ client_origin *client_origin_make(apr_pool_t *p, const client_settings *settings
  * @return NULL: no memory
  * Threads: the request's. Blocking: no.
  */
-client_origin *client_origin_once(apr_pool_t *p, const client_settings *settings);
+upstream_origin *upstream_origin_once(apr_pool_t *p, const upstream_settings *settings);
 
-const client_settings *client_origin_settings(const client_origin *origin);
+const upstream_settings *upstream_origin_settings(const upstream_origin *origin);
 
 /** Counts of an origin's connections, of this process, that others look at. */
-typedef struct client_gauges {
+typedef struct upstream_gauges {
     _Atomic int32_t open, idle; /**< connections, the idle ones among the open */
     _Atomic int32_t waiting;    /**< requests that wait for a connection or an address */
-} client_gauges;
+} upstream_gauges;
 
 /** Count in @a gauges, which live as long as the process. Of origins that live as long as the configuration.
  * Threads: main, before loops and workers start. */
-void client_origin_gauges(client_origin *origin, client_gauges *gauges);
+void upstream_origin_gauges(upstream_origin *origin, upstream_gauges *gauges);
 
 /** Open connections to it now, idle ones among them. Threads: any. */
-unsigned client_origin_open(const client_origin *origin);
-unsigned client_origin_idle(const client_origin *origin);
+unsigned upstream_origin_open(const upstream_origin *origin);
+unsigned upstream_origin_idle(const upstream_origin *origin);
 
 /** Forget what is known of its address: connecting failed. Threads: any. */
-void client_origin_doubt(client_origin *origin);
+void upstream_origin_doubt(upstream_origin *origin);
 
 /* ---- waiting ---- */
 
 /** How a loop tells an exchange that something came: an event, an address, its turn. Threads: the loop's. */
-typedef void client_notify_fn(void *baton);
+typedef void upstream_notify_fn(void *baton);
 
 /** A place in the queue for a connection, or for an address: embedded in the exchange. Zeroed at first. */
-typedef struct client_ticket {
-    struct client_ticket *next, **prev; /**< prev NULL: not queued */
-    struct client_place *place;
-    client_notify_fn *notify; /**< set by the owner */
+typedef struct upstream_ticket {
+    struct upstream_ticket *next, **prev; /**< prev NULL: not queued */
+    struct upstream_pool *place;
+    upstream_notify_fn *notify; /**< set by the owner */
     void *baton;
-} client_ticket;
+} upstream_ticket;
 
 /** Leave the queue. Also where it is not in one. Threads: the loop's. */
-void client_ticket_leave(client_ticket *ticket);
+void upstream_ticket_leave(upstream_ticket *ticket);
 
 /* ---- connections ---- */
 
-typedef enum client_failure {
-    CLIENT_FINE,
-    CLIENT_NO_ADDRESS,  /**< the name has none */
-    CLIENT_NO_CONNECT,  /**< refused, unreachable, out of descriptors: error says it */
-    CLIENT_NO_HANDSHAKE /**< TLS: why says it */
-} client_failure;
+typedef enum upstream_failure {
+    UPSTREAM_FINE,
+    UPSTREAM_NO_ADDRESS,  /**< the name has none */
+    UPSTREAM_NO_CONNECT,  /**< refused, unreachable, out of descriptors: error says it */
+    UPSTREAM_NO_HANDSHAKE /**< TLS: why says it */
+} upstream_failure;
 
-struct client_conn {
+struct upstream_conn {
     brg_conn bc; /**< socket, loop and transport; on no list of the loop's */
-    client_origin *origin;
-    struct client_place *place;
-    client_conn *next, **prev; /**< of the place's idle ones, or those before a full backlog */
-    client_notify_fn *notify;  /**< an event came; NULL while idle */
+    upstream_origin *origin;
+    struct upstream_pool *place;
+    upstream_conn *next, **prev; /**< of the place's idle ones, or those before a full backlog */
+    upstream_notify_fn *notify;  /**< an event came; NULL while idle */
     void *baton;
     char *block; /**< bytes that came and are not taken yet: block[from .. to) */
     uint32_t from, to, cap;
@@ -129,7 +129,7 @@ struct client_conn {
     const char *why;     /**< of TLS; a constant or of the connection */
     uint16_t address_at; /**< which of the origin's addresses it tries */
     uint8_t state;
-    uint8_t failure;            /**< client_failure */
+    uint8_t failure;            /**< upstream_failure */
     uint8_t rd_ready, wr_ready; /**< the socket may give or take something */
     uint8_t hung_up; /**< the end stands behind what can be read: no event tells of it again */
     uint8_t eof;
@@ -138,9 +138,9 @@ struct client_conn {
     uint8_t crowded;                        /**< it waits for a place in a full backlog */
     apr_interval_time_t waited_us;          /**< of a worker that connects, so far */
     apr_time_t idle_since;                  /**< monotonic */
-    const struct client_address *addresses; /**< while it connects */
+    const struct upstream_address *addresses; /**< while it connects */
     uint16_t addresses_n;
-    struct client_race *race; /**< addresses that are tried beside; NULL: none */
+    struct upstream_race *race; /**< addresses that are tried beside; NULL: none */
     uint8_t polls_room;       /**< the loop's poll set tells of room to write */
     uint8_t wants_write;      /**< the handshake, or what goes before it, waits for room */
     uint32_t tunnel_sent;     /**< bytes of the CONNECT */
@@ -156,58 +156,58 @@ struct client_conn {
 };
 
 /** An idle connection of this loop, or of the workers (@a loop NULL); NULL: there is none. Blocking: no. */
-client_conn *client_take(client_origin *origin, brg_loop *loop);
+upstream_conn *client_take(upstream_origin *origin, brg_loop *loop);
 
 /**
  * Begin to connect.
  *
  * @param ticket  on a loop: queued, and told, where APR_EAGAIN is returned since an address is looked up or as many
  *                connections are open as may; the caller then tries client_take() and this again
- * @return APR_SUCCESS: *out is to be gone on with by client_go(); APR_EAGAIN; APR_ENOMEM;
+ * @return APR_SUCCESS: *out is to be gone on with by upstream_go(); APR_EAGAIN; APR_ENOMEM;
  *         APR_NOTFOUND: the name has no address
  * Threads: the loop's, or a worker. Blocking: on workers for a name.
  */
-apr_status_t client_open(client_origin *origin, brg_loop *loop, client_ticket *ticket,
-                         client_conn **out);
+apr_status_t upstream_open(upstream_origin *origin, brg_loop *loop, upstream_ticket *ticket,
+                         upstream_conn **out);
 
 /**
  * Go on with connecting, the next address included, and with the handshake.
- * @return APR_SUCCESS: ready; APR_EAGAIN: client_wants() says what for; else cc->failure, cc->error, cc->why
+ * @return APR_SUCCESS: ready; APR_EAGAIN: upstream_wants() says what for; else cc->failure, cc->error, cc->why
  * Blocking: no.
  */
-apr_status_t client_go(client_conn *cc);
+apr_status_t upstream_go(upstream_conn *cc);
 
 /* ---- connections of settings.shared, on loops ---- */
 
 /** Let others find a connection that is ready, and tell those that wait. */
-void client_share(client_conn *cc);
+void upstream_share(upstream_conn *cc);
 
 /** They find it no more. Also where it is not shared. */
-void client_unshare(client_conn *cc);
+void upstream_unshare(upstream_conn *cc);
 
 /** The first that is shared on this loop; those behind it follow by next. NULL: there is none. */
-client_conn *client_shared(client_origin *origin, brg_loop *loop);
+upstream_conn *upstream_shared(upstream_origin *origin, brg_loop *loop);
 
 /** 1: one is being connected on this loop, for which @a ticket now waits. */
-int client_awaits_shared(client_origin *origin, brg_loop *loop, client_ticket *ticket);
+int upstream_awaits_shared(upstream_origin *origin, brg_loop *loop, upstream_ticket *ticket);
 
 /** What the protocol remembers of the backend, on this loop: exchanges that a connection takes at a time. 0 at first. */
-unsigned *client_shared_most(client_conn *cc);
+unsigned *upstream_shared_most(upstream_conn *cc);
 
 /** A shared one can take another exchange: tell those that wait. */
-void client_shared_tell(client_conn *cc);
+void upstream_shared_tell(upstream_conn *cc);
 
-/** POLLIN or POLLOUT: what client_go() waits for. */
-short client_wants(const client_conn *cc);
+/** POLLIN or POLLOUT: what upstream_go() waits for. */
+short upstream_wants(const upstream_conn *cc);
 
 /** Wait for the socket. Threads: workers. Blocking. @return APR_SUCCESS, APR_TIMEUP, an error */
-apr_status_t client_wait(client_conn *cc, short events, apr_interval_time_t timeout);
+apr_status_t client_wait(upstream_conn *cc, short events, apr_interval_time_t timeout);
 
 /**
  * Send. @param sent [out] bytes taken @param more further bytes follow at once
  * @return APR_SUCCESS, APR_EAGAIN (with *sent 0) or the error. Blocking: no.
  */
-apr_status_t client_send(client_conn *cc, const struct iovec *iov, int n, int more,
+apr_status_t client_send(upstream_conn *cc, const struct iovec *iov, int n, int more,
                          apr_size_t *sent);
 
 /**
@@ -215,55 +215,55 @@ apr_status_t client_send(client_conn *cc, const struct iovec *iov, int n, int mo
  * @param most  bytes the block may hold (a head that is larger is an error: APR_ENOSPC)
  * @return APR_SUCCESS: more is there; APR_EAGAIN, APR_EOF, APR_ENOSPC, APR_ENOMEM or the error. Blocking: no.
  */
-apr_status_t client_recv(client_conn *cc, uint32_t most);
+apr_status_t upstream_recv(upstream_conn *cc, uint32_t most);
 
-#define CLIENT_BLOCKS 4 /**< that a long body is read into at once */
+#define UPSTREAM_BLOCKS 4 /**< that a long body is read into at once */
 
 /** Bytes of a body that nobody looks at, read past cc->block. */
-typedef struct client_blocks {
-    struct iovec at[CLIENT_BLOCKS]; /**< whole blocks of net_block_get() */
+typedef struct upstream_blocks {
+    struct iovec at[UPSTREAM_BLOCKS]; /**< whole blocks of net_block_get() */
     int n;
     apr_size_t len; /**< bytes that came, all blocks together */
-} client_blocks;
+} upstream_blocks;
 
 /**
- * Read once into blocks. After APR_SUCCESS they are the caller's: client_blocks_pass() or client_blocks_end().
+ * Read once into blocks. After APR_SUCCESS they are the caller's: upstream_blocks_pass() or upstream_blocks_end().
  * @param most  bytes of the body that are to come. More than those may be read: the caller cuts them off
- * @return as client_recv(), without APR_ENOSPC. Blocking: no.
+ * @return as upstream_recv(), without APR_ENOSPC. Blocking: no.
  */
-apr_status_t client_recv_blocks(client_conn *cc, client_blocks *b, apr_size_t most);
+apr_status_t upstream_recv_blocks(upstream_conn *cc, upstream_blocks *b, apr_size_t most);
 
 /**
  * Read once into @a at, which has room for @a room bytes of the @a most that are to come.
  * @param excess  bytes beyond @a most that came, and are lost
- * @return as client_recv_blocks()
+ * @return as upstream_recv_blocks()
  */
-apr_status_t client_recv_into(client_conn *cc, char *at, apr_size_t room, uint64_t most,
+apr_status_t upstream_recv_into(upstream_conn *cc, char *at, apr_size_t room, uint64_t most,
                               apr_size_t *got, apr_size_t *excess);
 
 /** 1: that may be called: nothing lies between the socket and the body. */
-int client_can_recv_blocks(const client_conn *cc);
+int upstream_can_recv_blocks(const upstream_conn *cc);
 
 /** What came becomes buckets behind @a bb, a small piece at the end as a copy; the rest of the blocks goes back. */
-void client_blocks_pass(client_blocks *b, apr_bucket_brigade *bb);
+void upstream_blocks_pass(upstream_blocks *b, apr_bucket_brigade *bb);
 
 /** All go back. */
-void client_blocks_end(client_blocks *b);
+void upstream_blocks_end(upstream_blocks *b);
 
-static inline uint32_t client_in_size(const client_conn *cc)
+static inline uint32_t upstream_in_size(const upstream_conn *cc)
 {
     return cc->to - cc->from;
 }
 
-static inline const char *client_in(const client_conn *cc)
+static inline const char *upstream_in(const upstream_conn *cc)
 {
     return cc->block + cc->from;
 }
 
 /** Drop @a n bytes from the front. */
-void client_in_take(client_conn *cc, uint32_t n);
+void upstream_in_take(upstream_conn *cc, uint32_t n);
 
-#define CLIENT_COPIED 4096 /**< bytes up to which a piece is copied */
+#define UPSTREAM_COPIED 4096 /**< bytes up to which a piece is copied */
 
 /**
  * All that waits, in the memory that it was read into, if they are a good part of it. The connection reads into another block then.
@@ -272,15 +272,15 @@ void client_in_take(client_conn *cc, uint32_t n);
  * @param end  [out] frees it, on any thread
  * @return NULL: they are few, and stay
  */
-char *client_in_give(client_conn *cc, uint32_t *at, uint32_t *cap, void (**end)(void *));
+char *upstream_in_give(upstream_conn *cc, uint32_t *at, uint32_t *cap, void (**end)(void *));
 
 /** The first @a n bytes as a bucket: without a copy where they are many. The connection reads into another block then. */
-apr_bucket *client_in_bucket(client_conn *cc, uint32_t n, apr_bucket_alloc_t *alloc);
+apr_bucket *upstream_in_bucket(upstream_conn *cc, uint32_t n, apr_bucket_alloc_t *alloc);
 
 /** No bytes wait and none are to come: the exchange is over, keep the connection for another. It is not the caller's any more. */
-void client_keep(client_conn *cc);
+void client_keep(upstream_conn *cc);
 
 /** Close it. It is not the caller's any more. */
-void client_close(client_conn *cc);
+void client_close(upstream_conn *cc);
 
 #endif

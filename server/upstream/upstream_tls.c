@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* TLS of outgoing connections. Sessions are a loop's own: workers, which share a place, keep none. */
-#include "client_private.h"
+#include "upstream_private.h"
 #include "brigade/assert.h"
 #if BRIGADE_TLS
 #include "tls_client.h"
 #include <arpa/inet.h>
 
-static apr_status_t handshake_fails(client_conn *cc, apr_status_t error, const char *why)
+static apr_status_t handshake_fails(upstream_conn *cc, apr_status_t error, const char *why)
 {
-    cc->failure = CLIENT_NO_HANDSHAKE;
+    cc->failure = UPSTREAM_NO_HANDSHAKE;
     cc->error = error;
     cc->why = why;
     return error;
 }
 
-static apr_status_t handshake_begin(client_conn *cc)
+static apr_status_t handshake_begin(upstream_conn *cc)
 {
-    const client_settings *conf = &cc->origin->conf;
-    client_place *place = cc->place;
+    const upstream_settings *conf = &cc->origin->conf;
+    upstream_pool *place = cc->place;
     apr_status_t rv;
 
     if (place->loop && !place->sessions && cc->origin->is_kept)
@@ -28,7 +28,7 @@ static apr_status_t handshake_begin(client_conn *cc)
     return rv == APR_SUCCESS ? rv : handshake_fails(cc, rv, "TLS cannot begin");
 }
 
-apr_status_t client_handshake(client_conn *cc)
+apr_status_t upstream_handshake(upstream_conn *cc)
 {
     apr_status_t rv = cc->bc.transport ? APR_SUCCESS : handshake_begin(cc);
 
@@ -49,21 +49,21 @@ apr_status_t client_handshake(client_conn *cc)
     }
 }
 
-void client_sessions_end(client_place *place)
+void upstream_sessions_end(upstream_pool *place)
 {
     if (place->sessions)
         tls_client_sessions_clear(place->sessions);
     place->sessions = NULL;
 }
 #else
-void client_sessions_end(client_place *place)
+void upstream_sessions_end(upstream_pool *place)
 {
     (void)place;
 }
 
-apr_status_t client_handshake(client_conn *cc)
+apr_status_t upstream_handshake(upstream_conn *cc)
 {
-    cc->failure = CLIENT_NO_HANDSHAKE;
+    cc->failure = UPSTREAM_NO_HANDSHAKE;
     cc->why = "this server was built without TLS";
     return cc->error = APR_ENOTIMPL;
 }
