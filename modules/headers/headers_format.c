@@ -101,7 +101,7 @@ static headers_tag_fn *headers_tag_of(char letter)
 
 static void headers_add_part(headers_format *out, headers_tag_fn *tag, const char *text)
 {
-    headers_part *part = apr_array_push(out->parts);
+    headers_piece *part = apr_array_push(out->parts);
 
     BRG_ASSERT(out && (tag || text));
     part->tag = tag;
@@ -169,7 +169,7 @@ static const char *headers_parse_expr(cmd_parms *cmd, const char *text, headers_
 /* A value without tags becomes one string. */
 static void headers_fold_literals(apr_pool_t *p, headers_format *out)
 {
-    const headers_part *part = (const headers_part *)out->parts->elts;
+    const headers_piece *part = (const headers_piece *)out->parts->elts;
     const char *text = "";
     int i;
 
@@ -188,7 +188,7 @@ const char *headers_format_parse(cmd_parms *cmd, const char *text, headers_forma
     memset(out, 0, sizeof(*out));
     if (strncmp(text, "expr=", 5) == 0)
         return headers_parse_expr(cmd, text + 5, out);
-    out->parts = apr_array_make(cmd->pool, 2, sizeof(headers_part));
+    out->parts = apr_array_make(cmd->pool, 2, sizeof(headers_piece));
     while (*text)
         if (*text != '%')
             headers_parse_literal(cmd->pool, &text, out);
@@ -212,7 +212,7 @@ static const char *headers_run_expr(request_rec *r, const headers_format *format
 
 const char *headers_format_run(request_rec *r, const headers_format *format)
 {
-    const headers_part *part;
+    const headers_piece *part;
     char *value = NULL;
     int i;
 
@@ -220,7 +220,7 @@ const char *headers_format_run(request_rec *r, const headers_format *format)
         return format->literal;
     if (format->expr)
         return headers_run_expr(r, format);
-    part = (const headers_part *)format->parts->elts;
+    part = (const headers_piece *)format->parts->elts;
     for (i = 0; i < format->parts->nelts; i++) {
         const char *text = part[i].tag ? part[i].tag(r, part[i].text) : part[i].text;
 
@@ -236,7 +236,7 @@ int headers_format_is_known(const headers_format *format)
     if (format->expr)
         return 1; /* asked for each request */
     for (int i = 0; i < format->parts->nelts; i++) {
-        const headers_part *part = &APR_ARRAY_IDX(format->parts, i, headers_part);
+        const headers_piece *part = &APR_ARRAY_IDX(format->parts, i, headers_piece);
 
         if (part->tag && (part->tag != headers_tag_env || !brg_cache_variable_is_told(part->text)))
             return 0;

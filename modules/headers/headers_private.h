@@ -40,17 +40,17 @@ typedef enum headers_action {
 /** The value of one %-tag for a request; @a arg is what stood in its braces. */
 typedef const char *headers_tag_fn(request_rec *r, const char *arg);
 
-typedef struct headers_part {
+typedef struct headers_piece {
     headers_tag_fn *tag; /**< NULL: @a text is literal */
     const char *text;
-} headers_part;
+} headers_piece;
 
 /** A compiled value. */
 typedef struct headers_format {
     const char *literal;       /**< the whole value, when it has no tags */
     ap_expr_info_t *expr;      /**< expr=... */
     const char *expr_text;     /**< as written, for messages */
-    apr_array_header_t *parts; /**< headers_part, otherwise */
+    apr_array_header_t *parts; /**< headers_piece, otherwise */
 } headers_format;
 
 typedef struct headers_rule {

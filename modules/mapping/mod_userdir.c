@@ -89,10 +89,10 @@ static int userdir_is_allowed(const userdir_conf *conf, const char *user)
 }
 
 /* Where a word of UserDir leads to. */
-typedef struct userdir_place {
+typedef struct userdir_target {
     const char *file; /* NULL: nowhere */
     const char *url;  /* a redirect */
-} userdir_place;
+} userdir_target;
 
 static const char *userdir_home(request_rec *r, const char *user, const char *folder)
 {
@@ -110,7 +110,7 @@ static const char *userdir_below(apr_pool_t *p, const char *folder, const char *
     return apr_pstrcat(p, folder, len && folder[len - 1] == '/' ? "" : "/", user, NULL);
 }
 
-static userdir_place userdir_find(request_rec *r, const char *word, const char *user,
+static userdir_target userdir_find(request_rec *r, const char *word, const char *user,
                                   const char *rest)
 {
     const char *star = strchr(word, '*');
@@ -120,16 +120,16 @@ static userdir_place userdir_find(request_rec *r, const char *word, const char *
     if (!star && (*word == '/' || is_url)) {
         const char *found = userdir_below(r->pool, word, user);
 
-        return is_url ? (userdir_place){NULL, apr_pstrcat(r->pool, found, rest, NULL)}
-                      : (userdir_place){found, NULL};
+        return is_url ? (userdir_target){NULL, apr_pstrcat(r->pool, found, rest, NULL)}
+                      : (userdir_target){found, NULL};
     }
     if (star && (*word == '/' || is_url || !star[1])) {
         const char *found = apr_pstrcat(r->pool, before, user, star + 1, NULL);
 
-        return is_url ? (userdir_place){NULL, apr_pstrcat(r->pool, found, rest, NULL)}
-                      : (userdir_place){found, NULL};
+        return is_url ? (userdir_target){NULL, apr_pstrcat(r->pool, found, rest, NULL)}
+                      : (userdir_target){found, NULL};
     }
-    return (userdir_place){userdir_home(r, user, star ? star + 1 : word), NULL};
+    return (userdir_target){userdir_home(r, user, star ? star + 1 : word), NULL};
 }
 
 static int userdir_take(request_rec *r, const char *user, const char *file, const char *rest,
@@ -164,7 +164,7 @@ static int userdir_translate(request_rec *r)
     if (!userdir_is_allowed(conf, user))
         return DECLINED;
     while (*words) {
-        const userdir_place place = userdir_find(r, ap_getword_conf(r->pool, &words), user, rest);
+        const userdir_target place = userdir_find(r, ap_getword_conf(r->pool, &words), user, rest);
         apr_finfo_t found;
         apr_status_t rv;
 

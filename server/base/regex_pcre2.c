@@ -9,7 +9,7 @@
 #include "apr_strings.h"
 #include "apr_tables.h"
 #include "brigade/assert.h"
-#include "conf_place.h"
+#include "conf_position.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -62,7 +62,7 @@ AP_DECLARE(int) ap_regcomp_default_cflag_by_name(const char *name)
 /* @return NULL without memory */
 static regex_code *regex_code_make(pcre2_code *pcre, const char *pattern)
 {
-    conf_place place = conf_place_now();
+    conf_position place = conf_position_now();
     size_t size = strlen(pattern) + (place.file ? strlen(place.file) : 0) + 64;
     regex_code *code = malloc(sizeof(*code) + size);
 

@@ -3,7 +3,7 @@
  * Which targets are answered from memory often, in memory that all processes share and that outlives reloads and
  * programs: a cache that begins anew stores them at their first request instead of the second.
  *
- *   hot_place [sets][ways]: a hash of host and target, how often it was answered, and when last
+ *   hot_slot [sets][ways]: a hash of host and target, how often it was answered, and when last
  *
  * Nobody waits for it. Writers of one place may overwrite each other: then a count is lower than it should be. Whoever
  * finds two targets of one hash makes the server store one answer sooner than another; no more hangs on it, so the hash has
@@ -24,12 +24,12 @@ APLOG_USE_MODULE(core);
 #define HOT_FADE_S 60     /* half of a count is forgotten in this time */
 #define HOT_FORGET_S 3600 /* what was not answered for so long is not hot */
 
-typedef struct hot_place {
+typedef struct hot_slot {
     _Atomic uint64_t hash;        /* 0: empty */
     _Atomic uint32_t count, seen; /* seen: seconds of clock_monotonic() */
-} hot_place;
+} hot_slot;
 
-static hot_place *hot; /* NULL: there is no memory for it */
+static hot_slot *hot; /* NULL: there is no memory for it */
 
 static int hot_begin(apr_pool_t *p, ap_scoreboard_e type)
 {
@@ -55,7 +55,7 @@ static uint64_t hot_add(uint64_t hash, const char *s, size_t len)
 }
 
 /* The first place of the set that a target has one in. */
-static hot_place *hot_set(const char *host, size_t host_len, const char *uri, size_t uri_len,
+static hot_slot *hot_set(const char *host, size_t host_len, const char *uri, size_t uri_len,
                           uint64_t *hash)
 {
     *hash = hot_add(hot_add(14695981039346656037u, host, host_len), uri, uri_len);
@@ -63,14 +63,14 @@ static hot_place *hot_set(const char *host, size_t host_len, const char *uri, si
     return hot + (*hash >> 40) % HOT_SETS * HOT_WAYS;
 }
 
-static uint32_t hot_value(const hot_place *place, uint32_t now)
+static uint32_t hot_value(const hot_slot *place, uint32_t now)
 {
     const uint32_t halved = (now - atomic_load(&place->seen)) / HOT_FADE_S;
 
     return halved < 32 ? atomic_load(&place->count) >> halved : 0;
 }
 
-static hot_place *hot_find(hot_place *set, uint64_t hash)
+static hot_slot *hot_find(hot_slot *set, uint64_t hash)
 {
     for (int i = 0; i < HOT_WAYS; i++)
         if (atomic_load(&set[i].hash) == hash)
@@ -78,9 +78,9 @@ static hot_place *hot_find(hot_place *set, uint64_t hash)
     return NULL;
 }
 
-static hot_place *hot_least(hot_place *set, uint32_t now)
+static hot_slot *hot_least(hot_slot *set, uint32_t now)
 {
-    hot_place *least = set;
+    hot_slot *least = set;
 
     for (int i = 1; i < HOT_WAYS; i++)
         if (hot_value(set + i, now) < hot_value(least, now))
@@ -93,7 +93,7 @@ void cache_hot_note(const char *host, size_t host_len, const char *uri, size_t u
                     apr_time_t now)
 {
     const uint32_t second = (uint32_t)apr_time_sec(now);
-    hot_place *set, *place;
+    hot_slot *set, *place;
     uint64_t hash;
 
     BRG_ASSERT(n > 0);
@@ -115,8 +115,8 @@ void cache_hot_note(const char *host, size_t host_len, const char *uri, size_t u
 
 int cache_hot_is(const char *host, size_t host_len, const char *uri, size_t uri_len, apr_time_t now)
 {
-    const hot_place *place;
-    hot_place *set;
+    const hot_slot *place;
+    hot_slot *set;
     uint64_t hash;
 
     if (!hot)

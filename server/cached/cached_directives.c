@@ -370,7 +370,7 @@ const command_rec cached_commands[] = {
                   "Override the base URL of reverse proxied cache keys."),
     AP_INIT_FLAG("CacheStaleOnError", cached_section_flag_cmd, SECTION(stale), CACHED_ANY,
                  "Serve stale content on 5xx errors if present. Defaults to on."),
-    AP_INIT_TAKE12("CacheRefreshAhead", cached_ahead_cmd, NULL, CACHED_ANY,
+    AP_INIT_TAKE12("CacheRefreshAhead", cached_refresh_cmd, NULL, CACHED_ANY,
                    "Seconds, or a part of the lifetime, before its end in which a response is "
                    "fetched anew, and how many requests a backend gets for that at a time"),
     AP_INIT_ITERATE("CacheMethods", cached_methods_cmd, NULL, CACHED_ANY,

@@ -17,7 +17,8 @@
 
 static int follow_run(cached_request *q);
 
-/* Handlers that run on loops may go on there after a wait. Of those that run on workers only requests to backends may. */
+/* Handlers that run on loops may go on there after a wait. Of handlers that run on workers only
+ * requests to backends may. */
 static int follow_may_wait(request_rec *r)
 {
     const int proxied =
@@ -340,12 +341,12 @@ static int lead_refresh(cached_request *q)
 /* It is fresh, and is sent in any case; then it is fetched ahead of its end, if that may be. */
 static int lead_ahead(cached_request *q)
 {
-    if (follow_may_wait(q->r) && conn_on_loop() && cached_ahead_begin(q)) {
+    if (follow_may_wait(q->r) && conn_on_loop() && cached_refresh_begin(q)) {
         follow_begin(q);
         if (q->flight)
             return lead_refresh(q);
     }
-    cached_ahead_end(q);
+    cached_refresh_end(q);
     q->follows = 0;
     q->use = FRESH_SERVE;
     return cached_serve(q, cached_filters_behind(q->r), "cache hit", 0);
@@ -354,7 +355,7 @@ static int lead_ahead(cached_request *q)
 /* It is stale, and sent. Then it is validated, if its backend has less than its bound of such requests. */
 static int lead_stale(cached_request *q)
 {
-    if (cached_ahead_begin(q))
+    if (cached_refresh_begin(q))
         return lead_refresh(q);
     cached_land(q, 0);
     return cached_serve(q, cached_filters_behind(q->r), "cache hit", 0);

@@ -49,7 +49,7 @@ void cached_offer(cached_request *q)
         here != q->place || !cached_count_hits(here))
         return;
     BRG_ASSERT(q->places_n <= CACHE_STORED_PLACES && q->view.reader);
-    until = cached_ahead_of(cached_section_of(q->first), &q->terms);
+    until = cached_refresh_of(cached_section_of(q->first), &q->terms);
     if (store_view_state(&q->view, &length) != STORE_COMPLETE || brg_now() >= until)
         return;
     stored = apr_pcalloc(q->r->pool, sizeof *stored);

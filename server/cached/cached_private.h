@@ -467,17 +467,17 @@ _Atomic uint64_t *cached_count_hits(const cached_place *place);
 struct brg_status_cache;
 int brg_status_cache_get(struct brg_status_cache *out);
 
-/* ---- before it is stale (cached_ahead.c) ---- */
+/* ---- before it is stale (cached_refresh.c) ---- */
 
 /** Setter of CacheRefreshAhead. */
-const char *cached_ahead_cmd(cmd_parms *cmd, void *dir, const char *span, const char *most);
+const char *cached_refresh_cmd(cmd_parms *cmd, void *dir, const char *span, const char *most);
 /** From when on what is stored is fetched anew. */
-apr_time_t cached_ahead_of(const cached_section *section, const fresh_terms *terms);
+apr_time_t cached_refresh_of(const cached_section *section, const fresh_terms *terms);
 /** 1 if it is time. */
-int cached_ahead_is_due(const cached_request *q);
-/** Counts it. @return 0: its backend has as many of these requests as it may. Ends with cached_ahead_end(), also if it never began */
-int cached_ahead_begin(cached_request *q);
-void cached_ahead_end(cached_request *q);
+int cached_refresh_is_due(const cached_request *q);
+/** Counts it. @return 0: its backend has as many of these requests as it may. Ends with cached_refresh_end(), also if it never began */
+int cached_refresh_begin(cached_request *q);
+void cached_refresh_end(cached_request *q);
 
 /* ---- one fetch for many (cached_follow.c) ---- */
 

@@ -271,7 +271,7 @@ void cached_request_end(cached_request *q)
         cached_unlock(q->place);
     }
     cached_land(q, 0);
-    cached_ahead_end(q);
+    cached_refresh_end(q);
     if (q->r->main)
         cached_count(q); /* nothing is logged of it */
     cached_part_drop(q);
@@ -360,7 +360,7 @@ void cached_find(cached_request *q)
             return;
         q->use = (uint8_t)fresh_use_now(NULL, &q->request, &q->policy, brg_now());
     }
-    q->ahead = (uint8_t)(is_first && cached_ahead_is_due(q) && !found.flight);
+    q->ahead = (uint8_t)(is_first && cached_refresh_is_due(q) && !found.flight);
     if (q->ahead)
         q->use = FRESH_VALIDATE;
     if (q->use == FRESH_VALIDATE && q->view.reader && (q->terms.flags & FRESH_T_COMPOSED))

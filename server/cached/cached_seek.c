@@ -264,7 +264,7 @@ static int seek_terms(seek *s, cache_found *found)
         store_view_state(&found->view, &stored->length) != STORE_COMPLETE)
         return 0;
     cached_policy(s->server, s->section, &policy);
-    stored->until = cached_ahead_of(s->section, &stored->terms);
+    stored->until = cached_refresh_of(s->section, &stored->terms);
     return fresh_use_now(&stored->terms, &plain, &policy, s->of->now) == FRESH_SERVE &&
            s->of->now < stored->until;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One directive: is it allowed here, what are its arguments, call the setter. */
+/* One directive: its permission in this context, its arguments, the call of the setter. */
 #include "http_config.h"
 #include "http_log.h"
 #include "apr_strings.h"
-#include "conf_place.h"
+#include "conf_position.h"
 #include "configuration.h"
 #include "brigade/assert.h"
 
@@ -195,7 +195,7 @@ const char *conf_invoke(const command_rec *cmd, cmd_parms *parms, void *mconfig,
 {
     const ap_directive_t *d = parms->directive;
     const char *error;
-    conf_place outer;
+    conf_position outer;
 
     BRG_ASSERT(cmd->name != NULL);
     /* Modules build nodes without arguments (mod_lua does): setters of RAW_ARGS get the NULL, the others see no words. */
@@ -212,9 +212,9 @@ const char *conf_invoke(const command_rec *cmd, cmd_parms *parms, void *mconfig,
     parms->info = cmd->cmd_data;
     parms->cmd = cmd;
     conf_env_note(cmd->name, args);
-    outer =
-        conf_place_set(d ? (conf_place){d->filename, d->line_num, d->directive} : (conf_place){0});
+    outer = conf_position_set(d ? (conf_position){d->filename, d->line_num, d->directive}
+                                : (conf_position){0});
     error = conf_call(cmd, parms, mconfig, args);
-    conf_place_set(outer);
+    conf_position_set(outer);
     return error;
 }

@@ -51,7 +51,7 @@ static conf_presence conf_present_asked; /* by BuiltinModules; AUTO: not yet */
 static conf_module_state conf_states[MODULE_ROWS_MOST];
 
 /* The place of a built-in module's row. */
-static int conf_place(const module *m)
+static int conf_position(const module *m)
 {
     int i = 0;
     const module_row *row;
@@ -66,7 +66,7 @@ static int conf_place(const module *m)
 
 static const module_row *conf_row(const module *m)
 {
-    return &module_rows[conf_place(m)];
+    return &module_rows[conf_position(m)];
 }
 
 module *conf_builtin_find(const char *symbol)
@@ -79,7 +79,7 @@ module *conf_builtin_find(const char *symbol)
 
 static conf_module_state *conf_state(const module *m)
 {
-    return &conf_states[conf_place(m)];
+    return &conf_states[conf_position(m)];
 }
 
 static int conf_is_out(int place)
@@ -99,7 +99,7 @@ static int conf_needs_what_is_out(const module_row *row)
  * that are second to Apache's, in configurations of Apache's and in those that name what is built in, if it is there. */
 static int conf_builtin_gives_way(const module *m)
 {
-    const int place = conf_place(m);
+    const int place = conf_position(m);
     const module_row *row = &module_rows[place];
 
     if (*conf_states[place].lack || conf_is_out(place))
@@ -132,7 +132,7 @@ AP_DECLARE(const char *) ap_setup_prelinked_modules(process_rec *process)
 
         (*m)->name = apr_filepath_name_get((*m)->name);
         if ((conf_present == CONF_PRESENT_LOADED && conf_row(*m)->shared) ||
-            conf_is_out(conf_place(*m)))
+            conf_is_out(conf_position(*m)))
             continue;
         error = ap_add_loaded_module(*m, process->pool, conf_builtin_symbol(*m));
         if (error)
@@ -287,7 +287,7 @@ const char *conf_builtin_on(const char *name, int unless_lacking)
     const module *m = conf_builtin_named(name);
 
     if (m && !conf_state(m)->off &&
-        (m->module_index != -1 || conf_builtin_waits_for_load(m) || conf_is_out(conf_place(m)))) {
+        (m->module_index != -1 || conf_builtin_waits_for_load(m) || conf_is_out(conf_position(m)))) {
         conf_state(m)->on = unless_lacking ? CONF_UNLESS_LACKING : CONF_ON;
         return NULL;
     }
@@ -352,8 +352,8 @@ static int conf_is_replaceable(const module *m)
     if (!row->family)
         return conf_state(m)->replaceable;
     conf_note_active();
-    return !conf_family_is_kept(module_rows, conf_states, module_rows_n, conf_place(m)) &&
-           conf_family_has_files(module_rows, conf_states, module_rows_n, conf_place(m));
+    return !conf_family_is_kept(module_rows, conf_states, module_rows_n, conf_position(m)) &&
+           conf_family_has_files(module_rows, conf_states, module_rows_n, conf_position(m));
 }
 
 BRG_DECLARE(int) brg_module_is_named(const module *m)
@@ -367,7 +367,7 @@ const char *conf_builtin_lacks(const cmd_parms *cmd, const module *m, const char
     if (conf_is_htaccess(cmd) || !cmd->directive || conf_state(m)->on == CONF_ON ||
         !conf_is_replaceable(m))
         return NULL;
-    conf_note_lack(cmd, conf_place(m), what);
+    conf_note_lack(cmd, conf_position(m), what);
     conf_reread = 1;
     return conf_again;
 }

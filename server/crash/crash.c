@@ -7,7 +7,7 @@
 #include "crash.h"
 #include "brigade/assert.h"
 #include "brigade/client_mask.h"
-#include "conf_place.h"
+#include "conf_position.h"
 #include "crash_private.h"
 
 #include "httpd.h"
@@ -116,7 +116,7 @@ void crash_end(crash_text *t)
 
 static void crash_put_directive(crash_text *t)
 {
-    const conf_place place = conf_place_now();
+    const conf_position place = conf_position_now();
 
     if (!place.file)
         return;
@@ -170,7 +170,7 @@ static void crash_tell_request(int sig)
     crash_end(&t);
 }
 
-void crash_put_place(crash_text *t, const char *verb, const crash_place *place)
+void crash_put_site(crash_text *t, const char *verb, const crash_site *place)
 {
     crash_put(t, verb);
     crash_put(t, place->module ? " in module " : " in the server");
@@ -192,14 +192,14 @@ void crash_put_place(crash_text *t, const char *verb, const crash_place *place)
     crash_put_hex(t, place->offset);
 }
 
-static void crash_tell_place(void *context)
+static void crash_tell_site(void *context)
 {
-    crash_place place;
+    crash_site place;
     crash_text t;
 
     crash_where(context, &place);
     crash_begin(&t);
-    crash_put_place(&t, "crashed", &place);
+    crash_put_site(&t, "crashed", &place);
     crash_end(&t);
 }
 
@@ -240,7 +240,7 @@ static void crash_handler(int sig, siginfo_t *info, void *context)
     }
     if (step == 1) {
         step = 2;
-        crash_tell_place(first_context);
+        crash_tell_site(first_context);
     }
     if (step == 2 && crash_last_act) {
         step = 3;

@@ -4,9 +4,9 @@
 
 /**
  * @file crash.h
- * What is written when a process gets a fatal signal: which signal, on which thread, what that
- * thread was serving, and which module was at work, in which hook, handler or filter. Nothing of it
- * costs anything before: the stack is looked at when the signal came.
+ * The report of a process with a fatal signal: signal, thread, the thread's request,
+ * and the module at work, with its hook, handler or filter. Nothing of it costs anything before:
+ * the stack is looked at when the signal came.
  */
 #include "httpd.h"
 #include <signal.h>
@@ -15,7 +15,7 @@
 /** Bytes of stack that the handler needs. */
 #define CRASH_STACK_BYTES 32768
 
-/** What the calling thread serves, or NULL. Written by crash_serving() alone. */
+/** The calling thread's request, or NULL. Written by crash_serving() alone. */
 extern _Thread_local const request_rec *crash_request;
 
 /**
@@ -51,11 +51,11 @@ void crash_stack_end(const stack_t *old);
  */
 void crash_exit_watch(void);
 
-/** The same at once, for who is told of exit() before it is. */
+/** The same at once, for callers that know of exit() beforehand. */
 void crash_exit_tell(void);
 
-/** Called once what happened is told, in place of the end; that comes when @a act returns, and in any case after
- * CRASH_LAST_SECONDS. NULL: nothing is called. */
+/** Called after the report, in place of the end; that comes when @a act returns, and in any case
+ * after CRASH_LAST_SECONDS. NULL: nothing is called. */
 void crash_last_resort(void (*act)(void));
 #define CRASH_LAST_SECONDS 5
 
@@ -65,8 +65,9 @@ void crash_exit_expected(void);
 /* ---- crash_look.c ---- */
 
 /**
- * Have a thread of a server process write to the error log what it serves, and in which module, hook or filter it is. It does
- * so at once, whatever it is at, unless it waits for a disk; a call that waits for something else goes on, or says EINTR.
+ * Have a thread of a server process write its request to the error log, with the module, hook or
+ * filter that it is in. It does so at once, whatever it is at, unless it waits for a disk; a call
+ * that waits for something else goes on, or says EINTR.
  * @param pid      its process: this one, or a child
  * @param thread   gettid() of it
  * @param index    its number, for the line
@@ -79,25 +80,25 @@ int crash_look_ask(pid_t pid, pid_t thread, int is_worker, unsigned index, unsig
 /* ---- crash_where.c ---- */
 
 /** Where a fatal signal struck. */
-typedef struct crash_place {
+typedef struct crash_site {
     const char *file; /**< the object that the fault is in; "" for the program, NULL: not in code */
     size_t offset;    /**< in file, or the address */
-    const char *module; /**< whose code it is, or who called it; NULL: none */
+    const char *module; /**< owner of the code, or its caller; NULL: unknown */
     const char *hook;   /**< "handler"; NULL: not below a hook */
     const char *filter; /**< set instead of hook: below a filter */
     int is_input;       /**< filter is an input filter */
     const char *called; /**< module whose hook or filter that is, where it is another one */
     int loaded;         /**< module is known by its file, which LoadModule opened */
-} crash_place;
+} crash_site;
 
-/** Load what crash_where() needs, which a signal handler could not. */
+/** Load the data for crash_where(), since a signal handler could not. */
 void crash_where_prepare(void);
 
 /** Find out where this is called from; no file or offset. */
-void crash_where_here(crash_place *out);
+void crash_where_here(crash_site *out);
 
-/** Find out. @param context  what the signal handler got. Async-signal-safe; a damaged stack may
- * cause another fault. */
-void crash_where(void *context, crash_place *out);
+/** Find out. @param context  the signal handler's third argument. Async-signal-safe; a damaged
+ * stack may cause another fault. */
+void crash_where(void *context, crash_site *out);
 
 #endif

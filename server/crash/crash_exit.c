@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A module that calls exit() ends the process, with all other requests in it. This logs which module it was. */
-#include "conf_place.h"
+#include "conf_position.h"
 #include "crash.h"
 #include "http_config.h"
 #include "http_log.h"
@@ -14,8 +14,8 @@ static pid_t exit_watched; /* the process; 0: none. A process that a module fork
 
 void crash_exit_tell(void)
 {
-    const conf_place at = conf_place_now();
-    crash_place place;
+    const conf_position at = conf_position_now();
+    crash_site place;
 
     if (getpid() != exit_watched)
         return;

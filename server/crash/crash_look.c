@@ -32,7 +32,7 @@ void crash_look_failed(void)
 
 static void look_tell(uint64_t asked, void *context)
 {
-    crash_place place;
+    crash_site place;
     crash_text t;
 
     crash_begin(&t);
@@ -44,7 +44,7 @@ static void look_tell(uint64_t asked, void *context)
     crash_put_serving(&t);
     crash_where(context, &place);
     crash_put(&t, ": ");
-    crash_put_place(&t, "it is", &place);
+    crash_put_site(&t, "it is", &place);
     crash_end(&t);
 }
 

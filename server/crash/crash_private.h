@@ -28,7 +28,7 @@ void crash_put_number(crash_text *t, unsigned long value);
 void crash_put_serving(crash_text *t);
 
 /** Append a place. @param verb  "crashed" */
-void crash_put_place(crash_text *t, const char *verb, const crash_place *place);
+void crash_put_site(crash_text *t, const char *verb, const crash_site *place);
 
 /** Write the line to standard error, which is the error log of a server process. */
 void crash_end(crash_text *t);

@@ -20,7 +20,7 @@
 #include <unwind.h>
 
 typedef struct crash_search {
-    crash_place *place;
+    crash_site *place;
     uintptr_t from;       /* the frame to begin with, 0 once it was seen */
     uintptr_t entry;      /* of the frame at hand */
     const char *found_in; /* module of the hook or filter */
@@ -153,7 +153,7 @@ static void crash_return(void *context)
 
 static void crash_walk(crash_search *search)
 {
-    crash_place *out = search->place;
+    crash_site *out = search->place;
 
     _Unwind_Backtrace(crash_frame, search);
     if (!out->module)
@@ -162,7 +162,7 @@ static void crash_walk(crash_search *search)
         out->called = search->found_in;
 }
 
-void crash_where_here(crash_place *out)
+void crash_where_here(crash_site *out)
 {
     crash_search search = {.place = out};
 
@@ -170,7 +170,7 @@ void crash_where_here(crash_place *out)
     crash_walk(&search);
 }
 
-void crash_where(void *context, crash_place *out)
+void crash_where(void *context, crash_site *out)
 {
     crash_search search = {.place = out};
     crash_register pc = CRASH_PC(context), sp = CRASH_SP(context);

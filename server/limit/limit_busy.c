@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The busiest keys, as Space-Saving finds them (Metwally, Agrawal and Abbadi, 2005): who has no place takes that of the least
- * busy one, and its count. One request in some, and each refusal, is noted. Nobody waits: who finds the list taken leaves it. A
- * process that died with it gives it back after a second.
+ * The busiest keys, as Space-Saving finds them (Metwally, Agrawal and Abbadi, 2005): a key without
+ * a slot takes that of the least busy one, and its count. One request in some, and each refusal, is
+ * noted. Nobody waits: a process that finds the list taken leaves it. A process that died with it
+ * gives it back after a second.
  */
 #include "limit_table.h"
 #include "brigade/assert.h"
@@ -28,7 +29,7 @@ static void busy_give_back(limit_table *t)
     atomic_store(&t->header->taken, 0);
 }
 
-/* Another process may write what it likes there: the length stays in bounds. */
+/* Another process may write anything there: the length stays in bounds. */
 static uint32_t busy_length(const limit_table *t)
 {
     const uint32_t n = atomic_load_explicit(&t->header->busy_n, memory_order_relaxed);
@@ -53,7 +54,7 @@ static void busy_age_once(limit_table *t)
     atomic_store(&t->header->busy_n, kept);
 }
 
-/* Who has the list does so for the time that went by. */
+/* The process that has the list ages it by the time that went by. */
 static void busy_age(limit_table *t, uint64_t now)
 {
     const uint64_t last = atomic_load(&t->header->aged);
@@ -67,8 +68,8 @@ static void busy_age(limit_table *t, uint64_t now)
         busy_age_once(t);
 }
 
-/* The place of a key: its own, a new one, or that of the least busy. */
-static limit_busy *busy_place(limit_table *t, uint64_t key)
+/* The slot of a key: its own, a new one, or that of the least busy. */
+static limit_busy *busy_slot(limit_table *t, uint64_t key)
 {
     limit_busy *list = t->header->busy;
     const uint32_t n = busy_length(t);
@@ -96,7 +97,7 @@ void limit_busy_note(limit_table *t, uint64_t key, uint32_t row, const char *tex
     if (!busy_take(t, now))
         return;
     busy_age(t, now);
-    b = busy_place(t, key);
+    b = busy_slot(t, key);
     if (b->key != key) {
         if (len >= LIMIT_TEXT_ROOM)
             len = LIMIT_TEXT_ROOM - 1;

@@ -20,7 +20,7 @@ static void conn_leaves(brg_conn *bc)
 }
 
 /* One more than there may be. @return 1: it stays all the same */
-static int conn_excess(const limit *l, const brg_conn *bc, const limit_parts *parts, uint64_t key)
+static int conn_excess(const limit *l, const brg_conn *bc, const limit_subject *parts, uint64_t key)
 {
     char text[LIMIT_TEXT_ROOM];
     const size_t len = limit_text(l, parts, text, sizeof text);
@@ -39,10 +39,10 @@ static int conn_enters_by(const limit *l, brg_conn *bc, uint32_t *place)
 {
     const uint8_t *address = NULL;
     const size_t len = conn_client_address(bc, &address);
-    limit_parts parts = {.what = ""};
+    limit_subject parts = {.what = ""};
     uint64_t key;
 
-    if (!limit_parts_who(l, &parts, address, len))
+    if (!limit_subject_who(l, &parts, address, len))
         return 1;
     key = limit_key_of(l, 0, &parts);
     return limit_count_enter(&limit_shared, key, l->most, (uint32_t)bc->loop->config->slot,

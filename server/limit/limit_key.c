@@ -43,7 +43,7 @@ static uint64_t key_add(uint64_t number, const char *s, size_t len)
     return universal_hash_by(secret, number, s, len, "", 0);
 }
 
-uint64_t limit_key_long(uint64_t number, const limit_parts *parts)
+uint64_t limit_key_long(uint64_t number, const limit_subject *parts)
 {
     uint64_t key;
 
@@ -57,7 +57,7 @@ uint64_t limit_key_long(uint64_t number, const limit_parts *parts)
 
 /* ---- the address ---- */
 
-static void who_prefix(const limit *l, limit_parts *parts, const uint8_t *address, size_t len)
+static void who_prefix(const limit *l, limit_subject *parts, const uint8_t *address, size_t len)
 {
     unsigned bits = l->bits[len == 16];
 
@@ -68,7 +68,7 @@ static void who_prefix(const limit *l, limit_parts *parts, const uint8_t *addres
 }
 
 /* As the table of networks is asked. 0: nobody knows. */
-static __attribute__((noinline)) int who_network(const limit *l, limit_parts *parts,
+static __attribute__((noinline)) int who_network(const limit *l, limit_subject *parts,
                                                  const uint8_t *address, size_t len)
 {
     APR_OPTIONAL_FN_TYPE(brg_client_network_put) *put =
@@ -91,7 +91,7 @@ static __attribute__((noinline)) int who_network(const limit *l, limit_parts *pa
     return 1;
 }
 
-int limit_parts_made(const limit *l, limit_parts *parts, const uint8_t *address, size_t len)
+int limit_subject_made(const limit *l, limit_subject *parts, const uint8_t *address, size_t len)
 {
     BRG_ASSERT(len == 0 || len == 4 || len == 16);
     if (len && l->who == LIMIT_NETWORK)
@@ -133,18 +133,18 @@ static limit_reading reads_text(const limit *l, const transaction *t, uint64_t *
     return *text ? LIMIT_READS : LIMIT_HAS_NO_KEY;
 }
 
-static limit_reading reads_who(const limit *l, const transaction *t, limit_parts *parts)
+static limit_reading reads_who(const limit *l, const transaction *t, limit_subject *parts)
 {
     const uint8_t *address = NULL;
     const size_t len = l->who == LIMIT_ANYONE ? 0 : transaction_client(t, &address);
 
     if (!len && l->who != LIMIT_ANYONE && !t->r)
         return LIMIT_READS_NOT;
-    return limit_parts_who(l, parts, address, len) ? LIMIT_READS : LIMIT_HAS_NO_KEY;
+    return limit_subject_who(l, parts, address, len) ? LIMIT_READS : LIMIT_HAS_NO_KEY;
 }
 
 /* @param user  room for its name */
-static limit_reading reads_what(const limit *l, const transaction *t, limit_parts *parts,
+static limit_reading reads_what(const limit *l, const transaction *t, limit_subject *parts,
                                 char *user)
 {
     apr_ssize_t len = 0;
@@ -173,7 +173,7 @@ static int reads_what_changes(const limit *l, const transaction *t)
            changed_fields_in(t->head);
 }
 
-limit_reading limit_reads(const limit *l, const transaction *t, uint64_t fixed, limit_parts *parts,
+limit_reading limit_reads(const limit *l, const transaction *t, uint64_t fixed, limit_subject *parts,
                           uint64_t *key)
 {
     limit_reading is = reads_what_changes(l, t) ? LIMIT_READS_NOT : LIMIT_READS;
@@ -231,7 +231,7 @@ static void text_ipv4(const unsigned char *address, char *out)
     }
 }
 
-static size_t text_address(const limit *l, const limit_parts *parts, char *out)
+static size_t text_address(const limit *l, const limit_subject *parts, char *out)
 {
     const int family = parts->who_len == 4 ? AF_INET : AF_INET6;
 
@@ -252,7 +252,7 @@ static size_t text_add(char *out, size_t at, size_t room, const char *s, size_t 
     return at;
 }
 
-size_t limit_text(const limit *l, const limit_parts *parts, char *out, size_t room)
+size_t limit_text(const limit *l, const limit_subject *parts, char *out, size_t room)
 {
     char address[INET6_ADDRSTRLEN + 8];
     size_t at = 0;

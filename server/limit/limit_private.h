@@ -97,29 +97,29 @@ void *limit_conf_merge(apr_pool_t *p, void *base, void *add);
 #define LIMIT_WHO_ROOM 56 /**< bytes of a network's name, with its NUL */
 
 /** The parts of a key that each request tells anew. */
-typedef struct limit_parts {
+typedef struct limit_subject {
     const char *who, *what; /**< what is not used is "" */
     size_t who_len, what_len;
     char room[LIMIT_WHO_ROOM];      /**< of who, where it is made */
     char user[BRG_CACHE_USER_ROOM]; /**< of what, the same */
-} limit_parts;
+} limit_subject;
 
-/** limit_parts_who() for what is made of an address. */
-int limit_parts_made(const limit *l, limit_parts *parts, const uint8_t *address, size_t len);
+/** limit_subject_who() for what is made of an address. */
+int limit_subject_made(const limit *l, limit_subject *parts, const uint8_t *address, size_t len);
 
 /** The part of an address (of @a len bytes, 4 or 16) that counts. @return 0: nothing is known of it */
-static inline int limit_parts_who(const limit *l, limit_parts *parts, const uint8_t *address,
+static inline int limit_subject_who(const limit *l, limit_subject *parts, const uint8_t *address,
                                   size_t len)
 {
     if (l->who > LIMIT_CLIENT)
-        return limit_parts_made(l, parts, address, len);
+        return limit_subject_made(l, parts, address, len);
     parts->who = (const char *)address;
     parts->who_len = l->who == LIMIT_CLIENT ? len : 0;
     return l->who == LIMIT_ANYONE || len;
 }
 
 /** limit_key_of() in the general case. */
-uint64_t limit_key_long(uint64_t number, const limit_parts *parts);
+uint64_t limit_key_long(uint64_t number, const limit_subject *parts);
 
 #define LIMIT_KEY_LEAST 4
 #define LIMIT_KEY_SHORT 16 /**< bytes of a part that is alone, and hashed without a call */
@@ -141,7 +141,7 @@ static inline uint64_t limit_key_of_one(const limit *l, uint64_t fixed, const ch
 }
 
 /** The key; never 0. @param fixed  limit_fixed() */
-static inline uint64_t limit_key_of(const limit *l, uint64_t fixed, const limit_parts *parts)
+static inline uint64_t limit_key_of(const limit *l, uint64_t fixed, const limit_subject *parts)
 {
     const size_t len = parts->what_len + parts->who_len;
 
@@ -160,11 +160,11 @@ typedef enum limit_reading {
 } limit_reading;
 
 /** What each request tells anew. @param fixed  limit_fixed() @param key  [out] */
-limit_reading limit_reads(const limit *l, const transaction *t, uint64_t fixed, limit_parts *parts,
+limit_reading limit_reads(const limit *l, const transaction *t, uint64_t fixed, limit_subject *parts,
                           uint64_t *key);
 
 /** A key as text for people, @a room bytes at most with its NUL. @return its length */
-size_t limit_text(const limit *l, const limit_parts *parts, char *out, size_t room);
+size_t limit_text(const limit *l, const limit_subject *parts, char *out, size_t room);
 /** @} */
 
 /** Nanoseconds of brg_monotonic_now(). */

@@ -75,7 +75,7 @@ static void excess_fields(request_rec *r, const limit *l, uint64_t after)
 }
 
 /* @param after  nanoseconds until it may be asked again */
-static int excess(request_rec *r, const limit *l, const limit_parts *parts, uint64_t key,
+static int excess(request_rec *r, const limit *l, const limit_subject *parts, uint64_t key,
                   uint64_t after)
 {
     char text[LIMIT_TEXT_ROOM];
@@ -100,7 +100,7 @@ static int excess(request_rec *r, const limit *l, const limit_parts *parts, uint
 
 /* ---- measures ---- */
 
-static int request_rate(request_rec *r, const limit *l, const limit_parts *parts, uint64_t key)
+static int request_rate(request_rec *r, const limit *l, const limit_subject *parts, uint64_t key)
 {
     uint64_t ahead;
 
@@ -128,7 +128,7 @@ static apr_status_t flight_ends(void *data)
     return APR_SUCCESS;
 }
 
-static int request_in_flight(request_rec *r, const limit *l, const limit_parts *parts, uint64_t key)
+static int request_in_flight(request_rec *r, const limit *l, const limit_subject *parts, uint64_t key)
 {
     const brg_conn *bc = connection_of(r->connection);
     const uint32_t process = bc ? (uint32_t)bc->loop->config->slot : 0;
@@ -147,7 +147,7 @@ static int request_in_flight(request_rec *r, const limit *l, const limit_parts *
     return OK;
 }
 
-static int request_measure(request_rec *r, const limit *l, const limit_parts *parts, uint64_t key)
+static int request_measure(request_rec *r, const limit *l, const limit_subject *parts, uint64_t key)
 {
     switch (l->measure) {
     case LIMIT_RATE:
@@ -167,7 +167,7 @@ static int request_measure(request_rec *r, const limit *l, const limit_parts *pa
 static int request_ask(request_rec *r, const limit *l)
 {
     const transaction t = {.r = r};
-    limit_parts parts;
+    limit_subject parts;
     uint64_t fixed, key;
 
     BRG_ASSERT(!l->is_off && l->measure != LIMIT_CONNECTIONS && !r->main && !r->prev);

@@ -11,7 +11,7 @@ int limit_clients_change;
 static _Thread_local unsigned stored_n; /* requests that were counted here */
 
 static __attribute__((noinline)) void stored_note(const limit *l, uint64_t key,
-                                                  const limit_parts *parts, uint64_t now)
+                                                  const limit_subject *parts, uint64_t now)
 {
     char text[LIMIT_TEXT_ROOM];
     const size_t len = limit_text(l, parts, text, sizeof text);
@@ -53,7 +53,7 @@ static int stored_admits(const void *data, uint64_t fixed, const transaction *t)
 {
     const limit *l = data;
     const uint64_t now = stored_now(t);
-    limit_parts parts;
+    limit_subject parts;
     uint64_t key;
 
     BRG_ASSERT_DEBUG(limit_shared.header != NULL);

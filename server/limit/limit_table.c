@@ -38,7 +38,7 @@ size_t limit_table_bytes(uint32_t keys, uint32_t processes)
     const size_t counts = (size_t)table_count_sets(keys) * LIMIT_WAYS;
 
     return table_header_bytes() +
-           ((size_t)table_sets(keys) * LIMIT_WAYS + counts) * sizeof(limit_place) +
+           ((size_t)table_sets(keys) * LIMIT_WAYS + counts) * sizeof(limit_slot) +
            counts * processes * sizeof(uint32_t);
 }
 
@@ -53,7 +53,7 @@ int limit_table_open(limit_table *t, void *memory, uint32_t keys, uint32_t proce
     BRG_ASSERT(!(t->rate_sets & (t->rate_sets - 1)) &&
                !(t->count_sets & (t->count_sets - 1))); /* limit_set() */
     t->processes = processes;
-    t->rates = (limit_place *)(void *)(at += table_header_bytes());
+    t->rates = (limit_slot *)(void *)(at += table_header_bytes());
     t->counts = t->rates + (size_t)t->rate_sets * LIMIT_WAYS;
     t->held = (_Atomic uint32_t *)(void *)(t->counts + (size_t)t->count_sets * LIMIT_WAYS);
     if (atomic_load(&t->header->is_seeded))
@@ -66,7 +66,7 @@ int limit_table_open(limit_table *t, void *memory, uint32_t keys, uint32_t proce
 
 /* ---- rates ---- */
 
-static inline limit_place *place_find(limit_place *set, uint64_t key)
+static inline limit_slot *place_find(limit_slot *set, uint64_t key)
 {
     for (int i = 0; i < LIMIT_WAYS; i++)
         if (atomic_load_explicit(&set[i].key, memory_order_relaxed) == key)
@@ -75,9 +75,9 @@ static inline limit_place *place_find(limit_place *set, uint64_t key)
 }
 
 /* The place whose value is least: what was taken there is paid for, or will be first. */
-static limit_place *place_least(limit_place *set)
+static limit_slot *place_least(limit_slot *set)
 {
-    limit_place *least = set;
+    limit_slot *least = set;
 
     for (int i = 1; i < LIMIT_WAYS; i++)
         if (atomic_load_explicit(&set[i].value, memory_order_relaxed) <
@@ -87,10 +87,10 @@ static limit_place *place_least(limit_place *set)
 }
 
 /* A place for a key that has none. NULL: another took it in between. */
-static __attribute__((noinline)) limit_place *rate_claim(limit_table *t, limit_place *set,
+static __attribute__((noinline)) limit_slot *rate_claim(limit_table *t, limit_slot *set,
                                                          uint64_t key, uint64_t now)
 {
-    limit_place *p = place_least(set);
+    limit_slot *p = place_least(set);
     uint64_t of = atomic_load_explicit(&p->key, memory_order_relaxed);
 
     if (!atomic_compare_exchange_strong_explicit(&p->key, &of, key, memory_order_relaxed,
@@ -101,9 +101,9 @@ static __attribute__((noinline)) limit_place *rate_claim(limit_table *t, limit_p
     return p;
 }
 
-static inline limit_place *rate_place(limit_table *t, uint64_t key, uint64_t now)
+static inline limit_slot *rate_slot(limit_table *t, uint64_t key, uint64_t now)
 {
-    limit_place *set = limit_set(t->rates, t->rate_sets, key), *p = place_find(set, key);
+    limit_slot *set = limit_set(t->rates, t->rate_sets, key), *p = place_find(set, key);
 
     return p ? p : rate_claim(t, set, key, now);
 }
@@ -114,7 +114,7 @@ int limit_rate_take(limit_table *t, uint64_t key, uint64_t cost, uint64_t burst,
     BRG_ASSERT_DEBUG(key != 0);
     *ahead = 0;
     for (int i = 0; i < TRIES; i++) {
-        limit_place *p = rate_place(t, key, now);
+        limit_slot *p = rate_slot(t, key, now);
         uint64_t was, from;
 
         if (!p)
@@ -143,7 +143,7 @@ uint64_t limit_rate_charge(limit_table *t, uint64_t key, uint64_t cost, uint64_t
 
 uint64_t limit_rate_ahead(limit_table *t, uint64_t key, uint64_t now)
 {
-    const limit_place *p = place_find(limit_set(t->rates, t->rate_sets, key), key);
+    const limit_slot *p = place_find(limit_set(t->rates, t->rate_sets, key), key);
     const uint64_t until = p ? atomic_load_explicit(&p->value, memory_order_relaxed) : 0;
 
     return until > now ? until - now : 0;
@@ -153,15 +153,15 @@ uint64_t limit_rate_ahead(limit_table *t, uint64_t key, uint64_t now)
 
 uint64_t limit_count_of(limit_table *t, uint64_t key)
 {
-    const limit_place *p = place_find(limit_set(t->counts, t->count_sets, key), key);
+    const limit_slot *p = place_find(limit_set(t->counts, t->count_sets, key), key);
 
     return p ? atomic_load_explicit(&p->value, memory_order_relaxed) : 0;
 }
 
 /* A place that nobody holds; NULL: there is none, or another took it (*lost). */
-static limit_place *count_claim(limit_place *set, uint64_t key, int *lost)
+static limit_slot *count_claim(limit_slot *set, uint64_t key, int *lost)
 {
-    limit_place *p = place_least(set);
+    limit_slot *p = place_least(set);
     uint64_t of = atomic_load(&p->key);
 
     *lost = 0;
@@ -172,7 +172,7 @@ static limit_place *count_claim(limit_place *set, uint64_t key, int *lost)
 }
 
 /* One more at a place, if it is still the key's. @return 1; 0: there are enough; -1: it is another's */
-static int count_add(limit_place *p, uint64_t key, uint64_t most)
+static int count_add(limit_slot *p, uint64_t key, uint64_t most)
 {
     const uint64_t before = atomic_fetch_add(&p->value, 1);
     const int is_ours = atomic_load(&p->key) == key;
@@ -186,13 +186,13 @@ static int count_add(limit_place *p, uint64_t key, uint64_t most)
 int limit_count_enter(limit_table *t, uint64_t key, uint64_t most, uint32_t process,
                       uint32_t *place)
 {
-    limit_place *set = limit_set(t->counts, t->count_sets, key);
+    limit_slot *set = limit_set(t->counts, t->count_sets, key);
     int lost = 1;
 
     BRG_ASSERT(key != 0 && process < t->processes);
     *place = 0;
     for (int i = 0; lost && i < TRIES; i++) {
-        limit_place *p = place_find(set, key);
+        limit_slot *p = place_find(set, key);
         int in;
 
         lost = 0;

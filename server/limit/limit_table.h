@@ -28,10 +28,10 @@
 #define LIMIT_BUSY 24      /**< busiest keys that are kept */
 #define LIMIT_TEXT_ROOM 80 /**< bytes of a key's text there, with its NUL; longer ones are cut */
 
-typedef struct limit_place {
+typedef struct limit_slot {
     _Atomic uint64_t key;   /**< 0: free */
     _Atomic uint64_t value; /**< rates: nanoseconds of the monotonic clock; counts: how many */
-} limit_place;
+} limit_slot;
 
 /** Figures of one limit. */
 typedef struct limit_row {
@@ -67,7 +67,7 @@ typedef struct limit_header {
 /** A view of that memory. */
 typedef struct limit_table {
     limit_header *header;
-    limit_place *rates, *counts;
+    limit_slot *rates, *counts;
     _Atomic uint32_t *held;         /**< [processes][counts] */
     uint32_t rate_sets, count_sets; /**< powers of two */
     uint32_t processes;
@@ -88,7 +88,7 @@ int limit_rate_take(limit_table *t, uint64_t key, uint64_t cost, uint64_t burst,
                     uint64_t *ahead);
 
 /** The places of a key: @a sets is a power of two. Hashes of numbers in a row lie evenly spaced, and with some secrets in few sets. */
-static inline limit_place *limit_set(limit_place *places, uint32_t sets, uint64_t key)
+static inline limit_slot *limit_set(limit_slot *places, uint32_t sets, uint64_t key)
 {
     key = (key ^ key >> 32) * 0x9e3779b97f4a7c15u;
     return places + (key >> 32 & (sets - 1)) * LIMIT_WAYS;
@@ -98,7 +98,7 @@ static inline limit_place *limit_set(limit_place *places, uint32_t sets, uint64_
 static inline int limit_rate_takes(limit_table *t, uint64_t key, uint64_t cost, uint64_t burst,
                                    uint64_t now)
 {
-    limit_place *place = limit_set(t->rates, t->rate_sets, key);
+    limit_slot *place = limit_set(t->rates, t->rate_sets, key);
     uint64_t was, from, ahead;
 
     if (atomic_load_explicit(&place->key, memory_order_relaxed) == key) {

@@ -9,24 +9,25 @@
  */
 #include "md_http.h"
 #include "md_json.h"
-#include "md_order.h"
+#include "md_steps.h"
 #include <openssl/evp.h>
 
 typedef struct md_acme {
     apr_pool_t *p;
     md_http http;
-    const char *directory;    /**< its URL */
-    const md_json *index;     /**< what it has there */
-    const char *nonce;        /**< the next; NULL: to be asked for */
-    EVP_PKEY *key;            /**< the account's */
-    const char *account;      /**< URL; NULL: not known yet */
-    const char *problem;      /**< in words */
-    const char *problem_type; /**< what follows "urn:ietf:params:acme:error:"; "": another */
-    int status;               /**< of the answer that had the problem; 0: there was none */
-    apr_time_t retry_at;      /**< the authority asks not to be asked before; 0: it does not say */
+    const char *directory; /**< its URL */
+    const md_json *index;  /**< its answer there */
+    const char *nonce;     /**< the next; NULL: to be asked for */
+    EVP_PKEY *key;         /**< the account's */
+    const char *account;   /**< URL; NULL: not known yet */
+    const char *problem;   /**< in words */
+    /** the rest behind "urn:ietf:params:acme:error:"; "": another type */
+    const char *problem_type;
+    int status;          /**< of the answer that had the problem; 0: there was none */
+    apr_time_t retry_at; /**< the authority asks not to be asked before; 0: it does not say */
 } md_acme;
 
-/** What an account is made with. */
+/** Data for a new account. */
 typedef struct md_account {
     const apr_array_header_t *contacts;     /**< const char *, with "mailto:" */
     const char *agreement;                  /**< MDCertificateAgreement; NULL: none */
@@ -67,7 +68,7 @@ int md_acme_renewal_info(md_acme *acme, const char *ari, apr_time_t *from, apr_t
 /** Say that something failed; the first time counts. @return -1 */
 int md_acme_fail(md_acme *acme, const char *problem);
 
-/** What went wrong so far is forgotten. */
+/** Earlier errors are forgotten. */
 void md_acme_forget(md_acme *acme);
 
 #endif

@@ -13,7 +13,7 @@
 #include "httpd.h"
 #include "http_config.h"
 #include "md_key.h"
-#include "md_order.h"
+#include "md_steps.h"
 
 extern module AP_MODULE_DECLARE_DATA md_module;
 

@@ -173,7 +173,7 @@ static int job_orders(md_job *job)
     for (int i = 0; i < keys->nelts; i++) {
         const md_key_spec *spec = &APR_ARRAY_IDX(keys, i, md_key_spec);
 
-        if (md_job_order(job, spec, profile, job_replaces(job, spec)))
+        if (md_job_run(job, spec, profile, job_replaces(job, spec)))
             return -1;
     }
     return job_describe(job);
@@ -237,7 +237,7 @@ int md_job_get(md_job *job)
     int rc = -1;
 
     BRG_ASSERT(job->store && job->domain->set);
-    job->acme.p = job->p; /* for what goes wrong before the authority is asked */
+    job->acme.p = job->p; /* for errors before the authority is asked */
     md_acme_forget(&job->acme);
     if (md_command_tell(job->p, job->s, job->domain, "renewing"))
         return md_acme_fail(&job->acme, "the program of MDMessageCmd prevents it (renewing)");

@@ -7,32 +7,32 @@
  * A job: a process of the daemon that gets the certificates of one managed domain, or asks when to renew them.
  *
  * md_job.c          authorities, accounts, the order of steps
- * md_job_order.c    one order, from its beginning to the certificate
+ * md_job_run.c      one order, from its beginning to the certificate
  * md_job_prove.c    challenges are set up and taken back
  * md_command.c      programs of the administrator
- * md_record.c       what is remembered of jobs
+ * md_record.c       records of jobs
  */
 #include "md_acme.h"
 #include "md_store.h"
 
-/** What is remembered of a managed domain between jobs, in jobs/NAME.json. */
+/** The record of a managed domain between jobs, in jobs/NAME.json. */
 typedef struct md_record {
     apr_time_t last_run, next_try; /**< 0: none */
     int errors;                    /**< one after the other */
     const char *problem;           /**< of the last; NULL: none */
-    const char *settings;          /**< what was configured then */
-    const char *ari_for; /**< the certificate that the advice is for; NULL: there is none */
+    const char *settings;          /**< the configuration of that time */
+    const char *ari_for;           /**< the certificate that the advice is for; NULL: no advice */
     apr_time_t ari_from, ari_until, ari_again;
     const char *ari_url;
 } md_record;
 
-/** What is remembered; nothing if other settings were configured then. */
+/** Read the record; it is empty if other settings were configured then. */
 void md_record_read(apr_pool_t *p, const md_store *store, const md_domain *domain,
                     md_record *record);
 void md_record_write(apr_pool_t *p, const md_store *store, const md_domain *domain,
                      const md_record *record);
 
-/** The text of that file. @param text  NULL: there is none. What is read lives as long as @a p */
+/** The text of that file. @param text  NULL: no file. Its strings live as long as @a p */
 void md_record_parse(apr_pool_t *p, const char *text, const md_domain *domain, md_record *record);
 const char *md_record_text(apr_pool_t *p, const md_record *record);
 
@@ -51,16 +51,17 @@ typedef struct md_job {
     const char *authority;
     const char *attempt;  /**< the folder of this attempt */
     const char *account;  /**< its name in the store */
-    apr_time_t used_from; /**< what was got is used then; 0: at once */
+    apr_time_t used_from; /**< the new certificate goes live then; 0: at once */
 } md_job;
 
 /** Get certificates. @return 0; -1: job->acme.problem */
 int md_job_get(md_job *job);
 
-/** Use what was got, and had to wait. @return 0; -1: job->acme.problem */
+/** Make a staged certificate go live. @return 0; -1: job->acme.problem */
 int md_job_activate(md_job *job);
 
-/** When what was got is used: MDActivationDelay after its beginning, but not after the end of what is used now.
+/** When the staged certificate goes live: MDActivationDelay after its beginning, but not after the
+ * end of the present one.
  * @return 0: nothing waits */
 apr_time_t md_job_activation(apr_pool_t *p, const md_store *store, const md_domain *domain);
 
@@ -70,10 +71,10 @@ int md_job_ask(md_job *job);
 /** Log, and keep as a problem, that the system refused something. @return -1 */
 int md_job_errno(md_job *job, const char *what);
 
-/* ---- md_job_order.c ---- */
+/* ---- md_job_run.c ---- */
 
 /** Order a certificate for a new key of this kind, and put both into job->attempt. @param replaces  or NULL */
-int md_job_order(md_job *job, const md_key_spec *spec, const char *profile, const char *replaces);
+int md_job_run(md_job *job, const md_key_spec *spec, const char *profile, const char *replaces);
 
 /* ---- md_job_prove.c ---- */
 
@@ -89,7 +90,8 @@ void md_job_proven(md_job *job, md_authz *authz);
 #define MD_COMMAND_SECONDS 60
 int md_command_run(apr_pool_t *p, server_rec *s, const char *command, const char *const *more);
 
-/** Tell MDMessageCmd, and for "renewed" MDNotifyCmd, what happened. @return 0; -1: the program refuses */
+/** Report the event to MDMessageCmd, and "renewed" to MDNotifyCmd. @return 0; -1: the program
+ * refuses */
 int md_command_tell(apr_pool_t *p, server_rec *s, const md_domain *domain, const char *event);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The built-in ssl module. */
 #include "tls_certificate.h"
-#include "tls_ask.h"
+#include "tls_renegotiate.h"
 #include "tls_directives_private.h"
 #include "tls_proxy_filter_private.h"
 #include "tls_request_private.h"
@@ -137,7 +137,7 @@ static int module_pre_config(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp)
 {
     memset(&tls_settings, 0, sizeof tls_settings);
     tls_request_sleep();
-    tls_ask_forget();
+    tls_renegotiate_forget();
     tls_vars_log_items(p);
     return OK;
 }

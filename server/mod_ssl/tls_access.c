@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Access by what a connection's TLS is: SSLRequireSSL, SSLRequire, client certificates and ciphers of
- * directories, SSLUserName, FakeBasicAuth, StrictRequire. */
-#include "tls_ask.h"
+/* Access by properties of a connection's TLS: SSLRequireSSL, SSLRequire, client certificates and
+ * ciphers of directories, SSLUserName, FakeBasicAuth, StrictRequire. */
+#include "tls_renegotiate.h"
 #include "tls_connection.h"
 #include "tls_request_private.h"
 #include "conn.h"
@@ -104,7 +104,7 @@ static int access_check(request_rec *r)
     }
     if (!t)
         return DECLINED;
-    if (tls_wish_of(r, dc, &wish) && (status = tls_ask_client(r, dc, &wish)) != OK)
+    if (tls_wish_of(r, dc, &wish) && (status = tls_renegotiate(r, dc, &wish)) != OK)
         return status;
     access_user(r, dc);
     status = access_requirements(r, dc);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Directives of mod_ssl about clients' certificates. */
-#include "tls_ask.h"
+#include "tls_renegotiate.h"
 #include "tls_directives_private.h"
 #include "tls_request_private.h"
 #include "http_core.h"
@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A directory asks of clients what its server does not. */
+/* A directory's demand on clients that its server does not make. */
 const char *tls_of_directory(cmd_parms *cmd)
 {
-    tls_ask_of_directories();
+    tls_renegotiate_expect();
     return tls_request_wake(cmd, 0);
 }
 
@@ -61,7 +61,7 @@ const char *tls_set_depth(cmd_parms *cmd, void *dir, const char *arg)
     return error ? error : tls_of_directory(cmd);
 }
 
-/* What is checked, as the place of its word among @a words, and possibly @a flag. */
+/* The check, as the place of its word among @a words, and possibly @a flag. */
 static const char *check_words(cmd_parms *cmd, const char *args, const char *const words[3],
                                const char *flag, int *check, int *may_lack)
 {

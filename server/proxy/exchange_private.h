@@ -21,13 +21,13 @@ static inline apr_bucket_brigade *exchange_brigade(const proxy_exchange *x, apr_
     return bb;
 }
 
-/** What all exchanges begin with, of a client and the server that it asked. Zeroed at first. */
+/** Common begin of all exchanges, of a client and the server that it asked. Zeroed at first. */
 void exchange_set_up(proxy_exchange *x, const proxy_sink *sink, conn_rec *client, server_rec *s);
 
-/** The same for a request, and what codecs look at of that. */
+/** The same for a request, with the fields for codecs. */
 void exchange_of_request(proxy_exchange *x, request_rec *r);
 
-/** The client is gone: what else comes is nobody's. */
+/** The client is gone: further output is dropped. */
 void exchange_client_left(proxy_exchange *x);
 
 /** proxy_sink.is_behind of an answer that leaves by the filter of @a bc. */
@@ -63,7 +63,7 @@ static inline int exchange_has_more(const proxy_exchange *x)
 /** 1: the backend has taken all of the body that came, and waits for more: a worker reads it before it waits for the backend. */
 int exchange_brings_body(const proxy_exchange *x);
 
-/** Send what the socket takes of x->out. @return 1: something was sent */
+/** Send bytes of x->out, as the socket takes them. @return 1: something was sent */
 int exchange_send(proxy_exchange *x);
 
 /** The backend takes no more bytes of a tunnel, and some are lost: nothing more is sent, and the tunnel ends (exchange_tunnel.c) */
@@ -82,16 +82,16 @@ void exchange_body_memory(proxy_exchange *x);
 /** The loop of the request's connection, also where a worker runs it. */
 struct brg_loop *exchange_loop(const proxy_exchange *x);
 
-/* ---- exchange_here.c: answers of scripts that name one of this server ---- */
+/* ---- exchange_local.c: answers of scripts that name one of this server ---- */
 
 /** The head came: does it name a path, or a file? */
 void exchange_look_here(proxy_exchange *x);
 
-/** The exchange is DONE: send what it named. @return what the handler returns */
-int exchange_answer_here(proxy_exchange *x);
+/** The exchange is DONE: send the named file or URL. @return the handler's result */
+int exchange_answer_local(proxy_exchange *x);
 
 /** The redirect that an exchange of @a r led to, made now. @return OK; @a otherwise: there was none */
-int exchange_redirect_here(request_rec *r, int otherwise);
+int exchange_redirect_local(request_rec *r, int otherwise);
 
 /* ---- exchange_spool.c: of the request's body, on disk in front of x->body ---- */
 
@@ -101,7 +101,8 @@ apr_off_t exchange_spooled(const proxy_exchange *x);
 /** A piece is on its way to disk or back: the exchange is told when it is there. */
 int exchange_spool_is_busy(const proxy_exchange *x);
 
-/** Put x->body behind what is there; none is on its way. @return 0: it stays in memory (OutputSpoolSize, a disk that failed) */
+/** Put x->body behind the spooled bytes; none is on its way. @return 0: it stays in memory
+ * (OutputSpoolSize, a disk that failed) */
 int exchange_spool_put(proxy_exchange *x);
 
 /** 1: some of it is to be sent in this try, before x->body. */

@@ -180,7 +180,7 @@ struct proxy_exchange {
     apr_time_t choose_until; /**< EXCHANGE_CHOOSE: so long a member is waited for */
     apr_time_t connect_at;   /**< when this try began to connect; 0: it did not */
 
-    const char *here_file;        /**< name of what is sent in place of the answer's body; NULL */
+    const char *local_file;        /**< name of what is sent in place of the answer's body; NULL */
     struct exchange_spool *spool; /**< of the body, on disk in front of body; NULL: nothing is */
     uint8_t spool_error;          /**< it cannot be read any more */
 

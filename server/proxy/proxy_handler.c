@@ -108,7 +108,7 @@ static int proxy_run(proxy_exchange *x)
             return proxy_wait(x);
         proxy_poll(x);
     }
-    status = exchange_answer_here(x);
+    status = exchange_answer_local(x);
     if (x->may_plan && x->complete && status == OK)
         proxy_plan_offer(x);
     exchange_end(x);
@@ -292,7 +292,7 @@ int proxy_handler(request_rec *r)
 {
     proxy_exchange *x;
     proxy_target *target;
-    int status = exchange_redirect_here(r, DECLINED);
+    int status = exchange_redirect_local(r, DECLINED);
 
     if (status != DECLINED)
         return status;

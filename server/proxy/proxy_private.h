@@ -278,7 +278,7 @@ const proxy_place *proxy_place_resolved(const request_rec *r);
 
 /* r->handler is a URL of FastCGI that this loop knows: r->filename, a file, becomes its canonical form, and @a origin the one for its
  * connections. Threads: the request's. @return 0: it is not; nothing was changed */
-int proxy_handled(request_rec *r, upstream_origin **origin);
+int proxy_by_handler(request_rec *r, upstream_origin **origin);
 
 int proxy_detect(request_rec *r);
 int proxy_pre_translate(request_rec *r);

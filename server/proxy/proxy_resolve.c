@@ -37,7 +37,7 @@ static int resolve_handler(request_rec *r, upstream_origin **origin)
     brg_file_remember(r);
     r->proxyreq = PROXYREQ_REVERSE;
     apr_table_setn(r->notes, "proxy-sethandler", "1");
-    if (proxy_handled(r, origin))
+    if (proxy_by_handler(r, origin))
         return OK;
     r->filename = apr_pstrcat(r->pool, r->handler, file, NULL);
     rv = proxy_fixup(r);

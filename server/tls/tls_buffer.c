@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The body of a request whose client is asked for more (tls_ask.c): it comes before the client's answer,
+/* The body of a request whose client is asked for more (tls_renegotiate.c): it comes before the client's answer,
  * so it is read first, and handed out by a filter. */
-#include "tls_ask.h"
+#include "tls_renegotiate.h"
 #include "conn.h"
 #include "http_log.h"
 #include "http_protocol.h"
@@ -26,7 +26,7 @@ static int buffer_refused(request_rec *r, apr_size_t most)
     return HTTP_REQUEST_ENTITY_TOO_LARGE;
 }
 
-/* Move what was read behind what is kept. @return OK or a status */
+/* Move read buckets behind the kept ones. @return OK or a status */
 static int buffer_keep(request_rec *r, apr_bucket_brigade *kept, apr_bucket_brigade *bb,
                        apr_off_t *size)
 {

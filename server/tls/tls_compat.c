@@ -2,7 +2,7 @@
 /* Which virtual hosts one handshake reaches (SSLVHostSNIPolicy), and whose sessions may be resumed. Each
  * server's settings are put into a text; servers whose texts are equal are alike. */
 #include "tls_context_private.h"
-#include "tls_ask.h"
+#include "tls_renegotiate.h"
 #include "tls_connection.h"
 #include "http_core.h"
 #include "http_log.h"
@@ -17,7 +17,7 @@ APLOG_USE_MODULE(ssl);
 
 static int compat_policy; /* TLS_SNI_* of the configuration */
 
-/* ---- what is compared ---- */
+/* ---- compared texts ---- */
 
 static const char *compat_text(const char *text)
 {
@@ -41,7 +41,7 @@ static const char *compat_commands(apr_pool_t *p, const apr_array_header_t *comm
     return text;
 }
 
-/* What decides about a certificate; not how long that may take, and on which way. */
+/* Settings that decide about a certificate; not timeouts and ways. */
 static const char *compat_ocsp(const tls_ocsp_conf *ocsp, apr_pool_t *p)
 {
     if (ocsp->check <= TLS_OCSP_OFF)
@@ -169,7 +169,7 @@ int tls_compat_begin(server_rec *main_server, apr_pool_t *ptemp)
         text = apr_pstrcat(ptemp, text, "\n", compat_parts(sc, COMPAT_AUTH, ptemp), NULL);
         sc->reach = compat_number(reaches, ptemp, text);
         if (compat_policy == TLS_SNI_INSECURE && sc->verify > TLS_VERIFY_NONE)
-            tls_ask_of_directories();
+            tls_renegotiate_expect();
         differs |= sc->reach != 0 || sc->strict_sni == 1;
     }
     return differs;
@@ -179,10 +179,10 @@ void tls_compat_session_id(tls_server_conf *sc, apr_pool_t *p)
 {
     /* Not by names of certificates' files: other machines may take the same tickets. */
     const char *text = compat_parts(sc, COMPAT_SESSION, p);
-    const unsigned char *trust = tls_clients_digest(sc);
+    const unsigned char *trust = tls_trust_known_by(sc);
     unsigned len = sizeof sc->sid;
 
-    /* Among servers with client certificates, a session stays with the one that it was made with. */
+    /* Among servers with client certificates, a session stays with the server that made it. */
     if (sc->verify > TLS_VERIFY_NONE)
         text = apr_pstrcat(p, text, "\n", compat_text(sc->server->server_hostname), NULL);
     if (trust)

@@ -12,7 +12,7 @@
  * tls_client.c     connections that this server makes (tls_client.h)
  * tls_transport.c  struct conn_transport over TLS
  * tls_bio.c        between OpenSSL and the socket
- * tls_asks.c       what a client may ask for without sending data
+ * tls_floods.c       what a client may ask for without sending data
  * tls_keys.c       keys of records after the handshake
  * tls_kdf.c        key derivation of TLS 1.3
  * tls_share.c      connections share an SSL
@@ -215,7 +215,7 @@ int tls_error(tls_conn *t, int rc, const char *what);
 void tls_release(brg_conn *bc);
 
 /** The client asked for something that costs more than it is worth. @return -1: too often; failed */
-int tls_asks(tls_conn *t);
+int tls_is_flood(tls_conn *t);
 
 /** For SSL_CTX_set_info_callback(): bound what a client can ask for without sending data. */
 void tls_asked(const SSL *ssl, int where, int value);

@@ -225,7 +225,7 @@ static int context_fill(SSL_CTX *ctx, const tls_server_conf *sc, const apr_array
     if (context_dh(ctx, sc, &APR_ARRAY_IDX(pairs, 0, tls_pair), lib) ||
         tls_tickets_use(ctx, APR_ARRAY_IDX(pairs, 0, tls_pair).ticket, like))
         return -1;
-    if (context_ciphers(ctx, sc) || tls_clients_verify(ctx, sc) || context_commands(ctx, sc))
+    if (context_ciphers(ctx, sc) || tls_trust_verify(ctx, sc) || context_commands(ctx, sc))
         return -1;
     context_note_long_key(ctx);
     return tls_quic_context(ctx);

@@ -7,7 +7,7 @@
  * SSL_CTXs: what they are made of, and what they call in handshakes.
  *
  * tls_context.c   SSL_CTXs, for one loop each
- * tls_clients.c   what of them is about certificates of clients
+ * tls_trust.c   what of them is about certificates of clients
  * tls_setup.c     checks after the configuration was read; what a loop has
  * tls_compat.c    which virtual hosts one handshake reaches
  * tls_hello.c     virtual host by SNI, protocol by ALPN
@@ -44,11 +44,11 @@ void tls_context_protocols(SSL_CTX *ctx, int wanted);
 void tls_context_apply(SSL *ssl, SSL_CTX *ctx, const tls_server_conf *sc);
 
 /** Read authorities and revocation lists of clients' certificates, as root: sc->trust, which is gone
- * with @a p (tls_clients.c). @return 0, -1: logged. Threads: main. Blocking: reads files */
-int tls_clients_read(tls_server_conf *sc, apr_pool_t *p);
+ * with @a p (tls_trust.c). @return 0, -1: logged. Threads: main. Blocking: reads files */
+int tls_trust_read(tls_server_conf *sc, apr_pool_t *p);
 
 /** How clients' certificates are verified. @return 0, -1: logged */
-int tls_clients_verify(SSL_CTX *ctx, const tls_server_conf *sc);
+int tls_trust_verify(SSL_CTX *ctx, const tls_server_conf *sc);
 
 #define TLS_TRUST_DIGEST 32 /**< bytes */
 
@@ -56,28 +56,28 @@ int tls_clients_verify(SSL_CTX *ctx, const tls_server_conf *sc);
 void tls_trust_digest(const tls_server_conf *sc, unsigned char digest[TLS_TRUST_DIGEST],
                       apr_pool_t *ptemp);
 
-/** The same of those that tls_clients_read() read; NULL: there are none. */
-const unsigned char *tls_clients_digest(const tls_server_conf *sc);
+/** The same of those that tls_trust_read() read; NULL: there are none. */
+const unsigned char *tls_trust_known_by(const tls_server_conf *sc);
 
 /**
  * 1 if a client's certificate would be accepted now: by authorities, revocation lists and time.
  * @param chain  what came with it; NULL: nothing
  * Threads: the owner of the connection; a worker, where SSLOCSPEnable is on.
  */
-int tls_clients_vouch(SSL *ssl, X509 *x, STACK_OF(X509) * chain, int depth);
+int tls_trust_vouch(SSL *ssl, X509 *x, STACK_OF(X509) * chain, int depth);
 
 /** Certificates of SSLOCSPResponderCertificateFile; NULL: none. They stay sc's. */
-STACK_OF(X509) * tls_clients_signers(const tls_server_conf *sc);
+STACK_OF(X509) * tls_trust_signers(const tls_server_conf *sc);
 
 /** Log that something of a context cannot be. @return -1 */
 int tls_context_failed(const tls_server_conf *sc, const char *what, const char *value);
 
 /** 1 if what is wrong with a certificate does not matter: nobody vouches for it and none is wanted to
  * (optional_no_ca), or a CRL is missing that may. The latter is forgotten, the former stays the result. */
-int tls_clients_forgive(X509_STORE_CTX *store, int generous, int crl_may_lack);
+int tls_trust_forgive(X509_STORE_CTX *store, int generous, int crl_may_lack);
 
 /** Let revocation lists of these files be looked at. @return 0; -1: they cannot be read */
-int tls_clients_revocations(X509_STORE *store, const char *file, const char *path, int whole_chain);
+int tls_trust_revocations(X509_STORE *store, const char *file, const char *path, int whole_chain);
 
 /** SSL_VERIFY_* of a TLS_VERIFY_*. */
 int tls_verify_mode(int verify);
@@ -157,7 +157,7 @@ int tls_ocsp_verify(const tls_conn *t, X509_STORE_CTX *store, int unknown);
 /** Number the servers. @return 1 if their numbers or strictness differ. Threads: main */
 int tls_compat_begin(server_rec *main_server, apr_pool_t *ptemp);
 
-/** Set sc->sid, by what tls_clients_read() read, too. Threads: main */
+/** Set sc->sid, by what tls_trust_read() read, too. Threads: main */
 void tls_compat_session_id(tls_server_conf *sc, apr_pool_t *p);
 
 /* ---- tls_quic.c ---- */

@@ -78,7 +78,7 @@ int tls_hello(SSL *ssl, int *alert, void *unused)
     tls_conn *t = SSL_get_app_data(ssl);
 
     BRG_ASSERT_TAG(t, TLS_CONN_TAG);
-    /* A client that is asked for more stays where it is (tls_ask.c); so does one whose ClientHello was read
+    /* A client that is asked for more stays where it is (tls_renegotiate.c); so does one whose ClientHello was read
      * before, by the loop. */
     if (t->established || t->signing)
         return SSL_CLIENT_HELLO_SUCCESS;

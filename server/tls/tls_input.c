@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading with records of our own: plaintext goes to where the caller wants it. What else comes after
- * a handshake is dealt with here: alerts, KeyUpdate (TLS 1.3), attempts to renegotiate (TLS 1.2). A
- * peer that sends such records without end is given up. */
+/* Reading with records of our own: plaintext goes to where the caller wants it. Other records after
+ * a handshake are dealt with here: alerts, KeyUpdate (TLS 1.3), attempts to renegotiate (TLS 1.2).
+ * A peer that sends such records without end is given up. */
 #include "tls_record_private.h"
 #include "http_log.h"
 #include "apr_strings.h"
@@ -23,7 +23,7 @@ enum {
     HANDSHAKE_KEY_UPDATE = 24
 };
 
-/* ---- sending what is not data ---- */
+/* ---- sending other records ---- */
 
 int tls_records_say(tls_conn *t, unsigned type, const void *data, size_t len)
 {
@@ -81,7 +81,7 @@ int tls_records_due(tls_conn *t)
     return 0;
 }
 
-/* ---- what is not data ---- */
+/* ---- receiving other records ---- */
 
 static ssize_t input_alert(tls_conn *t, const unsigned char *data, size_t len)
 {
@@ -117,7 +117,7 @@ static ssize_t input_key_update(tls_conn *t, const unsigned char *data, size_t l
                             "a handshake message after the handshake");
     if (data[4] > 1)
         return input_refuse(t, SSL_AD_ILLEGAL_PARAMETER, "a KeyUpdate of another kind");
-    if (tls_asks(t))
+    if (tls_is_flood(t))
         return -1;
     if (tls_key_update(t->loop, rec, &rec->in, 0))
         return input_refuse(t, SSL_AD_INTERNAL_ERROR, "no memory");
@@ -133,7 +133,7 @@ static ssize_t input_renegotiation(tls_conn *t, const unsigned char *data, size_
     if (!len || data[0] != (t->records->client ? HANDSHAKE_HELLO_REQUEST : HANDSHAKE_CLIENT_HELLO))
         return input_refuse(t, SSL_AD_UNEXPECTED_MESSAGE,
                             "a handshake message after the handshake");
-    if (tls_asks(t))
+    if (tls_is_flood(t))
         return -1;
     if (!t->held_len && (tls_records_say(t, TLS_TYPE_ALERT, no, sizeof no) || tls_flush(t))) {
         t->failed |= errno != EAGAIN;
@@ -204,7 +204,7 @@ static ssize_t input_of_server(tls_conn *t, tls_scratch *in, unsigned char *reco
     if (!len || input_messages(rec, data, len))
         return input_refuse(t, SSL_AD_UNEXPECTED_MESSAGE,
                             "a handshake message after the handshake");
-    if (tls_asks(t))
+    if (tls_is_flood(t))
         return -1;
     if (rec->tickets)
         input_session(t, in, record, size);
@@ -293,7 +293,7 @@ static ssize_t input_record(tls_conn *t, tls_scratch *in, size_t len, char *buf,
     return n;
 }
 
-/* The next whole record's length; 0: there is none yet; less: it is none */
+/* The next whole record's length; 0: not here yet; less: invalid */
 static ssize_t input_next(tls_conn *t, tls_scratch *in)
 {
     ssize_t need = tls_record_length(in->input + in->input_off, in->input_len - in->input_off);
@@ -303,7 +303,7 @@ static ssize_t input_next(tls_conn *t, tls_scratch *in)
     return need && (size_t)need <= in->input_len - in->input_off ? need : 0;
 }
 
-/* @return bytes; what it ended at is in t->failed, records->ended, t->drained */
+/* @return bytes; the cause of its end is in t->failed, records->ended, t->drained */
 static size_t input_fill(tls_conn *t, tls_scratch *in, char *buf, size_t len)
 {
     tls_records *rec = t->records;

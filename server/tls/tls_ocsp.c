@@ -31,7 +31,7 @@ static char *ocsp_url_of(const X509 *x)
     return url;
 }
 
-/* To be freed with OPENSSL_free(); NULL: there is none. */
+/* To be freed with OPENSSL_free(); NULL: no responder. */
 static char *ocsp_responder(const tls_ocsp_conf *conf, const X509 *x)
 {
     char *url = conf->responder && conf->override == 1 ? NULL : ocsp_url_of(x);
@@ -156,7 +156,7 @@ static int ocsp_trouble(const tls_conn *t, const char *what)
 static int ocsp_is_signed(const tls_conn *t, OCSP_BASICRESP *basic, X509_STORE_CTX *store)
 {
     const tls_server_conf *sc = tls_conf_of(t->server);
-    STACK_OF(X509) *signers = tls_clients_signers(sc);
+    STACK_OF(X509) *signers = tls_trust_signers(sc);
 
     return sc->ocsp.unverified == 1 ||
            OCSP_basic_verify(basic, signers, X509_STORE_CTX_get0_store(store),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* SSL_CTXs for connections to other servers. Making one is dear (authorities are parsed), and settings
- * are merged for each request, so contexts are found by what the settings say. Those of servers and of
- * <Proxy> sections are made while the configuration is read, as root. */
+/* SSL_CTXs for connections to other servers. Making one is dear (authorities are parsed), and
+ * settings are merged for each request, so contexts are found by the settings' content. Those of
+ * servers and of <Proxy> sections are made while the configuration is read, as root. */
 #include "tls_context_private.h"
 #include "tls_proxy_private.h"
 #include "http_log.h"
@@ -95,7 +95,7 @@ static int px_verified(int ok, X509_STORE_CTX *store)
 
     BRG_ASSERT(px->verify != TLS_VERIFY_NONE); /* tls_proxy_policy() */
     if (!ok &&
-        tls_clients_forgive(store, px->verify == TLS_VERIFY_OPTIONAL_NO_CA, px->crl_may_miss)) {
+        tls_trust_forgive(store, px->verify == TLS_VERIFY_OPTIONAL_NO_CA, px->crl_may_miss)) {
         X509_STORE_CTX_set_error(store, X509_V_OK);
         ok = 1;
     }
@@ -148,7 +148,7 @@ static int px_crls(SSL_CTX *ctx, const tls_proxy_conf *conf, server_rec *s)
                                         "SSLProxyCARevocationFile nor SSLProxyCARevocationPath is "
                                         "set",
                          NULL);
-    if (tls_clients_revocations(store, file, path, mode & TLS_PX_CRL_CHAIN))
+    if (tls_trust_revocations(store, file, path, mode & TLS_PX_CRL_CHAIN))
         return px_failed(s, APLOGNO(01901) "Unable to configure X.509 CRL storage",
                          file ? file : path);
     return 0;

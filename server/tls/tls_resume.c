@@ -24,7 +24,7 @@ int tls_resume_allows(SSL *ssl, const SSL_SESSION *session)
         return 0;
     /* A responder would have to be asked, and there is nobody who could wait for it. */
     if (!peer || (!tls_ocsp_is_wanted(tls_conf_of(t->server)) &&
-                  tls_clients_vouch(ssl, peer, NULL, SSL_get_verify_depth(ssl))))
+                  tls_trust_vouch(ssl, peer, NULL, SSL_get_verify_depth(ssl))))
         return 1;
     ap_log_error(APLOG_MARK, APLOG_DEBUG, 0, t->server,
                  "a session is not resumed, since its client's certificate is to be verified anew");

@@ -21,17 +21,17 @@ APLOG_USE_MODULE(ssl);
 #define SESSION_DER 960 /* a session without a client's certificate has some 150 to 250 bytes */
 #define SESSION_STUCK_SECONDS 5
 
-typedef struct session_place {
+typedef struct session_slot {
     _Atomic uint32_t taken; /* 0, or since when, in seconds of the monotonic clock */
     uint32_t len;           /* of der; 0 = free */
     int64_t until;          /* seconds of the monotonic clock */
     uint8_t id_len;
     unsigned char id[SSL_MAX_SSL_SESSION_ID_LENGTH];
     unsigned char der[SESSION_DER];
-} session_place;
+} session_slot;
 
 static struct {
-    session_place *place;
+    session_slot *place;
     size_t places; /* a multiple of SESSION_WAYS */
 } sessions;
 
@@ -46,7 +46,7 @@ static int64_t session_seconds(void)
 
 /* ---- places ---- */
 
-static int place_take(session_place *s)
+static int slot_take(session_slot *s)
 {
     uint32_t now = (uint32_t)session_seconds() + 1, held = atomic_load(&s->taken);
 
@@ -60,13 +60,13 @@ static int place_take(session_place *s)
     return 0;
 }
 
-static void place_leave(session_place *s)
+static void slot_leave(session_slot *s)
 {
     atomic_store_explicit(&s->taken, 0, memory_order_release);
 }
 
 /* Ids are random, but for those that clients make up: these find nothing. */
-static session_place *place_first(const unsigned char *id, unsigned len)
+static session_slot *slot_first(const unsigned char *id, unsigned len)
 {
     uint64_t n = 0;
 
@@ -76,16 +76,16 @@ static session_place *place_first(const unsigned char *id, unsigned len)
 }
 
 /* Any server process can write there at any time: it is read once, and in bounds. */
-static uint32_t place_length(const session_place *s)
+static uint32_t slot_length(const session_slot *s)
 {
     const uint32_t len = __atomic_load_n(&s->len, __ATOMIC_RELAXED);
 
     return len > sizeof s->der ? 0 : len;
 }
 
-static int place_is(const session_place *s, const unsigned char *id, unsigned len)
+static int place_is(const session_slot *s, const unsigned char *id, unsigned len)
 {
-    return place_length(s) && s->id_len == len && !memcmp(s->id, id, len);
+    return slot_length(s) && s->id_len == len && !memcmp(s->id, id, len);
 }
 
 /* ---- OpenSSL's callbacks ---- */
@@ -93,17 +93,17 @@ static int place_is(const session_place *s, const unsigned char *id, unsigned le
 static void session_put(const unsigned char *id, unsigned id_len, const unsigned char *der,
                         size_t len, int64_t until)
 {
-    session_place *first = place_first(id, id_len), *to = NULL;
+    session_slot *first = slot_first(id, id_len), *to = NULL;
 
-    for (session_place *s = first; s < first + SESSION_WAYS; s++) {
-        if (place_take(s))
+    for (session_slot *s = first; s < first + SESSION_WAYS; s++) {
+        if (slot_take(s))
             continue;
         if (!to || !s->len || (to->len && s->until < to->until)) {
             if (to)
-                place_leave(to);
+                slot_leave(to);
             to = s;
         } else {
-            place_leave(s);
+            slot_leave(s);
         }
     }
     if (!to)
@@ -114,7 +114,7 @@ static void session_put(const unsigned char *id, unsigned id_len, const unsigned
     memcpy(to->der, der, len);
     to->len = (uint32_t)len;
     to->until = until;
-    place_leave(to);
+    slot_leave(to);
 }
 
 static int session_new(SSL *ssl, SSL_SESSION *session)
@@ -136,18 +136,18 @@ static int session_new(SSL *ssl, SSL_SESSION *session)
 
 static size_t session_copy(const unsigned char *id, unsigned id_len, unsigned char *der)
 {
-    session_place *first = place_first(id, id_len);
+    session_slot *first = slot_first(id, id_len);
 
-    for (session_place *s = first; s < first + SESSION_WAYS; s++) {
+    for (session_slot *s = first; s < first + SESSION_WAYS; s++) {
         size_t len = 0;
 
-        if (place_take(s))
+        if (slot_take(s))
             continue;
         if (place_is(s, id, id_len) && s->until > session_seconds()) {
-            len = place_length(s);
+            len = slot_length(s);
             memcpy(der, s->der, len);
         }
-        place_leave(s);
+        slot_leave(s);
         if (len)
             return len;
     }
@@ -178,19 +178,19 @@ static void session_remove(SSL_CTX *ctx, SSL_SESSION *session)
 {
     unsigned id_len;
     const unsigned char *id = SSL_SESSION_get_id(session, &id_len);
-    session_place *first;
+    session_slot *first;
 
     if (!id_len)
         return;
-    first = place_first(id, id_len);
-    for (session_place *s = first; s < first + SESSION_WAYS; s++) {
-        if (place_take(s))
+    first = slot_first(id, id_len);
+    for (session_slot *s = first; s < first + SESSION_WAYS; s++) {
+        if (slot_take(s))
             continue;
         if (place_is(s, id, id_len)) {
-            OPENSSL_cleanse(s->der, place_length(s));
+            OPENSSL_cleanse(s->der, slot_length(s));
             s->len = 0;
         }
-        place_leave(s);
+        slot_leave(s);
     }
 }
 
@@ -199,14 +199,14 @@ static void session_remove(SSL_CTX *ctx, SSL_SESSION *session)
 /* The first size that was asked for stays: reloads keep the sessions. */
 int tls_sessions_begin(apr_size_t bytes)
 {
-    size_t places = bytes / sizeof(session_place) / SESSION_WAYS * SESSION_WAYS;
+    size_t places = bytes / sizeof(session_slot) / SESSION_WAYS * SESSION_WAYS;
 
     if (sessions.place || !bytes)
         return 0;
     if (places < SESSION_WAYS)
         places = SESSION_WAYS;
     BRG_ASSERT(places > 0 && places % SESSION_WAYS == 0);
-    sessions.place = kept_memory_map("tls-sessions-1", places * sizeof(session_place));
+    sessions.place = kept_memory_map("tls-sessions-1", places * sizeof(session_slot));
     if (!sessions.place)
         return -1;
     sessions.places = places;

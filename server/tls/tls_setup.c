@@ -41,7 +41,7 @@ static apr_array_header_t *setup_try(tls_server_conf *sc, int complete, apr_pool
     SSL_CTX *ctx;
 
     BRG_ASSERT(sc->enabled == 1);
-    if (tls_clients_read(sc, p))
+    if (tls_trust_read(sc, p))
         return NULL;
     tls_compat_session_id(sc, ptemp);
     pairs = tls_credentials_first(sc, complete, p, ptemp, ptemp);

@@ -10,7 +10,7 @@ import subprocess
 STORE = "/memfd:cached-store-3 (deleted)"
 BACKENDS = "/memfd:proxy-gauges-1 (deleted)"
 LIMITS = "/memfd:request-limits-1 (deleted)"
-LIMITS_HEADER, LIMITS_LEAST, PLACE = 3 * 4096, 1024, 16  # table_header_bytes(), LIMIT_KEYS_LEAST, sizeof(limit_place)
+LIMITS_HEADER, LIMITS_LEAST, PLACE = 3 * 4096, 1024, 16  # table_header_bytes(), LIMIT_KEYS_LEAST, sizeof(limit_slot)
 WAITING, BUSY, OF_A_BACKEND = 2, 3, 4  # of the numbers of a backend: open, idle, waiting, busy
 
 

@@ -14,7 +14,7 @@
 #include "hook_names.h"
 #include "apr_hooks.h"
 
-static crash_place place;
+static crash_site place;
 static apr_pool_t *pool;
 
 static __attribute__((noinline)) int look(int deep)

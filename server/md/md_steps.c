@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "md_order.h"
+/* The next step of an order, and when a domain is due again: decided from state and time alone. */
+#include "md_steps.h"
 #include "brigade/assert.h"
 #include <string.h>
 
 #define ORDER_WAIT (APR_USEC_PER_SEC / 4)
 #define ORDER_WAIT_MOST (10 * APR_USEC_PER_SEC)
 #define ORDER_ASKED_MOST (60 * APR_USEC_PER_SEC)
-#define ADVICE_AGAIN \
-    (3600 * APR_USEC_PER_SEC) /* an authority that always advises it gets no more orders */
+/* an authority that always advises it gets no more orders */
+#define ADVICE_AGAIN (3600 * APR_USEC_PER_SEC)
 #define RETRY_MOST (24 * 3600 * APR_USEC_PER_SEC)
 
 md_status md_status_of(const char *word)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One order. What comes next says md_order_next(). */
+/* One order. md_order_next() names each step. */
 #include "md_job.h"
 #include "http_log.h"
 #include "apr_strings.h"
@@ -186,7 +186,7 @@ static int order_begin(job_order *o, const char *profile, const char *replaces)
     return rc;
 }
 
-int md_job_order(md_job *job, const md_key_spec *spec, const char *profile, const char *replaces)
+int md_job_run(md_job *job, const md_key_spec *spec, const char *profile, const char *replaces)
 {
     job_order o = {.job = job, .spec = spec, .ways = md_job_ways(job)};
     int rc;
@@ -200,7 +200,7 @@ int md_job_order(md_job *job, const md_key_spec *spec, const char *profile, cons
         rc = order_step(&o);
     for (int i = 0; o.order.authzs && i < o.order.authzs->nelts; i++)
         md_job_proven(job, order_authz(&o, i));
-    BRG_ASSERT(rc < 0 || o.key); /* what is installed next has a key */
+    BRG_ASSERT(rc < 0 || o.key); /* an installed certificate has its key */
     EVP_PKEY_free(o.key);
     return rc > 0 ? 0 : -1;
 }

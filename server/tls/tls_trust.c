@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Certificates of clients: who vouches for them, which are revoked, and how they are verified. */
+/* Certificates of clients: authorities, revocation, verification. */
 #include "tls_context_private.h"
 #include "http_log.h"
 #include "apr_strings.h"
@@ -10,12 +10,12 @@
 
 APLOG_USE_MODULE(ssl);
 
-/* What the supervisor reads as root. */
+/* The supervisor's data, read as root. */
 struct tls_trust {
     X509_STORE *store;
     STACK_OF(X509_NAME) * names; /* that clients choose their certificates by */
-    STACK_OF(X509) *
-        signers; /* whose OCSP responses count; NULL: those that the authorities let sign */
+    /* signers of OCSP responses; NULL: those that the authorities let sign */
+    STACK_OF(X509) * signers;
     tls_server_conf *sc;
     unsigned char digest[TLS_TRUST_DIGEST];
 };
@@ -67,7 +67,7 @@ static int trust_authorities(tls_trust *trust, const tls_server_conf *sc)
 
 /* ---- revocation ---- */
 
-int tls_clients_revocations(X509_STORE *store, const char *file, const char *path, int whole_chain)
+int tls_trust_revocations(X509_STORE *store, const char *file, const char *path, int whole_chain)
 {
     if (!X509_STORE_load_locations(store, file, path))
         return -1;
@@ -92,8 +92,8 @@ static int trust_revocations(tls_trust *trust, const tls_server_conf *sc)
                                                  "SSLCARevocationFile nor SSLCARevocationPath is "
                                                  "configured",
                                   NULL);
-    if (tls_clients_revocations(trust->store, sc->crl_file, sc->crl_path,
-                                sc->crl_check == TLS_CRL_CHAIN))
+    if (tls_trust_revocations(trust->store, sc->crl_file, sc->crl_path,
+                              sc->crl_check == TLS_CRL_CHAIN))
         return tls_context_failed(sc,
                                   APLOGNO(01901) "unable to configure X.509 CRL storage for "
                                                  "certificate revocation",
@@ -118,12 +118,12 @@ static int trust_signers(tls_trust *trust, const tls_server_conf *sc)
         "no certificates can be read for SSLOCSPResponderCertificateFile:", sc->ocsp.signers_file);
 }
 
-STACK_OF(X509) * tls_clients_signers(const tls_server_conf *sc)
+STACK_OF(X509) * tls_trust_signers(const tls_server_conf *sc)
 {
     return sc->trust ? sc->trust->signers : NULL;
 }
 
-int tls_clients_read(tls_server_conf *sc, apr_pool_t *p)
+int tls_trust_read(tls_server_conf *sc, apr_pool_t *p)
 {
     tls_trust *trust;
 
@@ -146,7 +146,7 @@ int tls_clients_read(tls_server_conf *sc, apr_pool_t *p)
     return 0;
 }
 
-const unsigned char *tls_clients_digest(const tls_server_conf *sc)
+const unsigned char *tls_trust_known_by(const tls_server_conf *sc)
 {
     return sc->trust ? sc->trust->digest : NULL;
 }
@@ -155,7 +155,7 @@ const unsigned char *tls_clients_digest(const tls_server_conf *sc)
 
 /* optional_no_ca: a certificate that nobody vouches for is as good as one. Its result stays in the
  * session: GENEROUS. */
-static int clients_unknown_issuer(int error)
+static int trust_unknown_issuer(int error)
 {
     switch (error) {
     case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
@@ -169,11 +169,11 @@ static int clients_unknown_issuer(int error)
     }
 }
 
-int tls_clients_forgive(X509_STORE_CTX *store, int generous, int crl_may_lack)
+int tls_trust_forgive(X509_STORE_CTX *store, int generous, int crl_may_lack)
 {
     int error = X509_STORE_CTX_get_error(store);
 
-    if (generous && clients_unknown_issuer(error))
+    if (generous && trust_unknown_issuer(error))
         return 1;
     if (!crl_may_lack || error != X509_V_ERR_UNABLE_TO_GET_CRL)
         return 0;
@@ -189,9 +189,9 @@ int tls_context_verified(int ok, X509_STORE_CTX *store)
     int error, generous = t->established ? t->generous : sc->verify == TLS_VERIFY_OPTIONAL_NO_CA;
 
     BRG_ASSERT_TAG(t, TLS_CONN_TAG);
-    if (!ok && tls_clients_forgive(store, generous, sc->crl_may_lack))
+    if (!ok && tls_trust_forgive(store, generous, sc->crl_may_lack))
         return 1; /* this comes once more for each certificate of the chain, with ok */
-    if (ok && tls_ocsp_verify(t, store, clients_unknown_issuer(X509_STORE_CTX_get_error(store))))
+    if (ok && tls_ocsp_verify(t, store, trust_unknown_issuer(X509_STORE_CTX_get_error(store))))
         return 1;
     error = X509_STORE_CTX_get_error(store);
     ap_log_error(APLOG_MARK, APLOG_INFO, 0, t->server,
@@ -200,7 +200,7 @@ int tls_context_verified(int ok, X509_STORE_CTX *store)
     return 0;
 }
 
-int tls_clients_vouch(SSL *ssl, X509 *x, STACK_OF(X509) * chain, int depth)
+int tls_trust_vouch(SSL *ssl, X509 *x, STACK_OF(X509) * chain, int depth)
 {
     const tls_conn *t = SSL_get_app_data(ssl);
     X509_STORE_CTX *store = X509_STORE_CTX_new_ex(t->loop->lib, NULL);
@@ -237,7 +237,7 @@ int tls_verify_mode(int verify)
     }
 }
 
-int tls_clients_verify(SSL_CTX *ctx, const tls_server_conf *sc)
+int tls_trust_verify(SSL_CTX *ctx, const tls_server_conf *sc)
 {
     STACK_OF(X509_NAME) * names;
 

@@ -113,7 +113,7 @@ static const handled *handled_find(request_rec *r)
     return handled_make(r);
 }
 
-int proxy_handled(request_rec *r, upstream_origin **origin)
+int proxy_by_handler(request_rec *r, upstream_origin **origin)
 {
     const handled *h;
     char *file = r->filename, *to;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef BRIGADE_MD_ORDER_H
-#define BRIGADE_MD_ORDER_H
+#ifndef BRIGADE_MD_STEPS_H
+#define BRIGADE_MD_STEPS_H
 
 /**
- * @file md_order.h
- * What comes next: of an order (RFC 8555, 7.1.6), and of a managed domain as time goes on. Functions of their arguments
- * alone. Threads: any. Blocking: no.
+ * @file md_steps.h
+ * The next step: of an order (RFC 8555, 7.1.6), and of a managed domain as time
+ * goes on. Functions of their arguments alone. Threads: any. Blocking: no.
  */
 #include "apr_tables.h"
 #include "apr_time.h"
@@ -57,7 +57,7 @@ typedef enum md_step {
 /** @param which  [out] the authorization that is meant, for MD_STEP_ANSWER, LOOK and FAIL; -1: none */
 md_step md_order_next(const md_order *order, apr_time_t now, int *which);
 
-/** How long to wait. @param asked  what the authority asks for (Retry-After); 0: nothing */
+/** How long to wait. @param asked  the authority's wish (Retry-After); 0: nothing */
 apr_interval_time_t md_order_wait(const md_order *order, apr_interval_time_t asked);
 
 /** The first type of @a wanted (const char *) that is among @a offered; NULL: none. */
@@ -75,12 +75,12 @@ apr_interval_time_t md_window_of(const md_window *window, apr_time_t from, apr_t
 
 typedef enum md_mode { MD_MANUAL, MD_AUTO, MD_ALWAYS } md_mode;
 
-/** What is known of a managed domain. */
+/** The state of a managed domain. */
 typedef struct md_state {
     md_mode mode;
     int used;               /**< a server has it */
     int complete;           /**< there is a certificate for all names, with the right keys */
-    apr_time_t from, until; /**< of the one that ends first */
+    apr_time_t from, until; /**< of the certificate that ends first */
     apr_time_t ari_from, ari_until; /**< the authority's advice; 0: none */
     double chance;                  /**< 0 to 1: where in the advised time this server is */
     md_window window;               /**< MDRenewWindow */

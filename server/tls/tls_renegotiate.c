@@ -4,7 +4,7 @@
  * authentication after the handshake; HTTP/2 allows neither (RFC 9113, section 9.2.1).
  *
  * Runs on the worker that owns the connection, for as long as Timeout says. */
-#include "tls_ask.h"
+#include "tls_renegotiate.h"
 #include "tls_context_private.h"
 #include "connection.h"
 #include "placement.h"
@@ -20,25 +20,25 @@
 
 APLOG_USE_MODULE(ssl);
 
-/* ---- what is asked for ---- */
+/* ---- demands on clients ---- */
 
-/* What requests of this configuration need is asked of their clients by workers: it takes time. */
+/* Workers make this configuration's demands on clients: it takes time. */
 static int ask_may_wait(const request_rec *r)
 {
     return !r->connection->master && tls_of(r->connection) != NULL;
 }
 
-void tls_ask_of_directories(void)
+void tls_renegotiate_expect(void)
 {
     policy_phases_ask(ask_may_wait);
 }
 
-void tls_ask_forget(void)
+void tls_renegotiate_forget(void)
 {
     policy_phases_ask(NULL);
 }
 
-/* 1 if the cipher in use is none of @a list. TLS 1.3 has ciphers of its own. */
+/* 1 if the cipher in use is not in @a list. TLS 1.3 has ciphers of its own. */
 static int wish_cipher(const tls_conn *t, const char *list)
 {
     const SSL_CIPHER *used = SSL_get_current_cipher(t->ssl);
@@ -155,7 +155,7 @@ static apr_status_t ask_exchange(tls_conn *t, const int *finished, apr_time_t un
     }
 }
 
-/* What the handshake asks for from now on. */
+/* The demands of the handshake from now on. */
 static void ask_set(tls_conn *t, const tls_wish *wish)
 {
     static const unsigned char again[] = "again"; /* no session of before is taken up */
@@ -229,7 +229,7 @@ static int ask_failed(request_rec *r, tls_conn *t, apr_status_t rv)
     tls_log_errors(r->server, APLOG_ERR);
     r->connection->keepalive = AP_CONN_CLOSE;
     if (rv == APR_EINPROGRESS && SSL_version(t->ssl) >= TLS1_3_VERSION)
-        return HTTP_FORBIDDEN; /* what came instead of an answer hinders none of ours */
+        return HTTP_FORBIDDEN; /* other data instead of an answer hinders none of ours */
     t->failed = 1;             /* the alert has left, and nothing else may follow */
     r->connection->aborted = 1;
     return HTTP_FORBIDDEN;
@@ -256,8 +256,8 @@ static int ask_judge(request_rec *r, tls_conn *t, const tls_wish *wish)
  * handshake is made. */
 static int ask_quickly(request_rec *r, tls_conn *t, const tls_wish *wish)
 {
-    int ok = tls_clients_vouch(t->ssl, SSL_get0_peer_certificate(t->ssl),
-                               SSL_get_peer_cert_chain(t->ssl), wish->depth);
+    int ok = tls_trust_vouch(t->ssl, SSL_get0_peer_certificate(t->ssl),
+                             SSL_get_peer_cert_chain(t->ssl), wish->depth);
 
     ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r,
                   APLOGNO(02258) "Performing quick renegotiation: just re-verifying the peer");
@@ -304,7 +304,7 @@ static int ask_handshake(request_rec *r, tls_conn *t, const tls_dir_conf *dc, co
     return ask_judge(r, t, wish);
 }
 
-int tls_ask_client(request_rec *r, const tls_dir_conf *dc, const tls_wish *wish)
+int tls_renegotiate(request_rec *r, const tls_dir_conf *dc, const tls_wish *wish)
 {
     tls_conn *t = tls_of(r->connection);
     tls_wish again;

@@ -21,7 +21,7 @@
 static _Atomic uint32_t ahead_now[AHEAD_BACKENDS]; /* of this process */
 static _Atomic uint64_t ahead_vain[AHEAD_VAIN];    /* part of a key, until when in seconds */
 
-const char *cached_ahead_cmd(cmd_parms *cmd, void *dir, const char *span, const char *most)
+const char *cached_refresh_cmd(cmd_parms *cmd, void *dir, const char *span, const char *most)
 {
     cached_section *section = dir;
     char *end;
@@ -51,7 +51,7 @@ const char *cached_ahead_cmd(cmd_parms *cmd, void *dir, const char *span, const 
 }
 
 /* At most half of the lifetime, else each request would fetch. */
-apr_time_t cached_ahead_of(const cached_section *section, const fresh_terms *terms)
+apr_time_t cached_refresh_of(const cached_section *section, const fresh_terms *terms)
 {
     const apr_time_t all = apr_time_from_sec(terms->lifetime), wanted = section->ahead;
 
@@ -81,12 +81,12 @@ static void ahead_was_vain(const cached_request *q)
                           key->b >> 32 << 32 | (until & UINT32_MAX), memory_order_relaxed);
 }
 
-int cached_ahead_is_due(const cached_request *q)
+int cached_refresh_is_due(const cached_request *q)
 {
     return q->use == FRESH_SERVE && !q->soft && !q->alone && fresh_is_get(&q->request) &&
            cached_section_of(q->first)->ahead > 0 && conn_on_loop() &&
            cached_server_of(q->r->server)->lock != CACHED_OFF &&
-           brg_now() >= cached_ahead_of(cached_section_of(q->first), &q->terms) &&
+           brg_now() >= cached_refresh_of(cached_section_of(q->first), &q->terms) &&
            !ahead_is_vain(q);
 }
 
@@ -101,7 +101,7 @@ static _Atomic uint32_t *ahead_count(const request_rec *r)
     return &ahead_now[hash % AHEAD_BACKENDS];
 }
 
-int cached_ahead_begin(cached_request *q)
+int cached_refresh_begin(cached_request *q)
 {
     _Atomic uint32_t *count = ahead_count(q->r);
     const uint16_t given = cached_section_of(q->first)->ahead_most;
@@ -115,7 +115,7 @@ int cached_ahead_begin(cached_request *q)
     return 1;
 }
 
-void cached_ahead_end(cached_request *q)
+void cached_refresh_end(cached_request *q)
 {
     if (!q->ahead_counts)
         return;

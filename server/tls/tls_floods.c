@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What costs the server more than its client: KeyUpdates and attempts to renegotiate are bounded. */
+/* Requests that cost the server more than its client: KeyUpdates and attempts to renegotiate are
+ * bounded. */
 #include "tls_conn_private.h"
 #include "clock.h"
 #include "http_log.h"
@@ -17,7 +18,7 @@ static void tls_tell_asked(const tls_conn *t)
                  conn_client(t->bc, name), TLS_ASKS);
 }
 
-int tls_asks(tls_conn *t)
+int tls_is_flood(tls_conn *t)
 {
     apr_time_t now = clock_monotonic();
 
@@ -45,5 +46,5 @@ void tls_asked(const SSL *ssl, int where, int value)
         !(where == SSL_CB_ACCEPT_LOOP || (where == SSL_CB_CONNECT_LOOP && !t->records) ||
           (where == SSL_CB_WRITE_ALERT && value >> 8 == SSL3_AL_WARNING)))
         return;
-    (void)tls_asks(t);
+    (void)tls_is_flood(t);
 }

@@ -36,7 +36,7 @@ void exchange_look_here(proxy_exchange *x)
         return;
     if (value) {
         here_drop(r, field);
-        x->here_file = value;
+        x->local_file = value;
         x->swallow = 1;
         return;
     }
@@ -56,30 +56,30 @@ static int here_send(proxy_exchange *x)
     int status = OK;
 
     BRG_ASSERT(!x->loop); /* proxy_waits() */
-    rr = ap_sub_req_lookup_file(x->here_file, r, r->output_filters);
+    rr = ap_sub_req_lookup_file(x->local_file, r, r->output_filters);
     if (rr->status == HTTP_OK && rr->finfo.filetype != APR_NOFILE) {
         x->passed = 1;
-        (void)ap_run_sub_req(rr); /* what it could not send is not told, as Apache's module does */
+        (void)ap_run_sub_req(rr); /* errors of sending are not told, as by Apache's module */
     } else {
         ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
                       APLOGNO(00864) "Subrequest to file '%s' not possible. "
                                      "(rr->status=%d, rr->finfo.filetype=%d)",
-                      x->here_file, rr->status, (int)rr->finfo.filetype);
+                      x->local_file, rr->status, (int)rr->finfo.filetype);
         status = HTTP_INTERNAL_SERVER_ERROR;
     }
     ap_destroy_sub_req(rr);
     return status;
 }
 
-int exchange_answer_here(proxy_exchange *x)
+int exchange_answer_local(proxy_exchange *x)
 {
     BRG_ASSERT(x->state == EXCHANGE_DONE);
     if (!x->complete || x->status != OK)
         return x->status;
-    return x->here_file ? here_send(x) : exchange_redirect_here(x->r, x->status);
+    return x->local_file ? here_send(x) : exchange_redirect_local(x->r, x->status);
 }
 
-int exchange_redirect_here(request_rec *r, int otherwise)
+int exchange_redirect_local(request_rec *r, int otherwise)
 {
     const char *location = apr_table_get(r->notes, HERE_NOTE);
 

@@ -8,7 +8,7 @@
 #include <string.h>
 #include "apr_general.h"
 #include "md_conf.h"
-#include "md_order.h"
+#include "md_steps.h"
 
 #define DAY (86400 * APR_USEC_PER_SEC)
 #define HOUR (3600 * APR_USEC_PER_SEC)

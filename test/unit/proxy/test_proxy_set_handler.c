@@ -78,7 +78,7 @@ static void as_on_the_full_way(void **state)
             print_message("%s %s\n", cases[i].handler, files[k]);
             apr_table_setn(full->notes, "proxy-sethandler", "1");
             assert_int_equal(proxy_fixup(full), OK);
-            assert_true(proxy_handled(r, &origin));
+            assert_true(proxy_by_handler(r, &origin));
             if (!cases[i].socket)
                 assert_string_equal(r->filename, full->filename);
             assert_non_null(origin);
@@ -106,7 +106,7 @@ static void others_take_the_full_way(void **state)
         upstream_origin *origin = NULL;
 
         print_message("%s %s\n", cases[i][0], cases[i][1]);
-        assert_false(proxy_handled(r, &origin));
+        assert_false(proxy_by_handler(r, &origin));
         assert_string_equal(r->filename, cases[i][1]);
         assert_true(!origin && apr_is_empty_table(r->notes));
     }
@@ -116,7 +116,7 @@ static upstream_origin *origin_of(const char *handler)
 {
     upstream_origin *origin = NULL;
 
-    return proxy_handled(request_of(handler, "/x"), &origin) ? origin : NULL;
+    return proxy_by_handler(request_of(handler, "/x"), &origin) ? origin : NULL;
 }
 
 static void what_is_known_stays(void **state)
