@@ -2,234 +2,330 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which mistakes do the tests notice?
 
-    build/mutants server/freshness                 30 mutants of a folder, drawn by a seed
-    build/mutants --count 100 --seed 7 filters/ssi
-    build/mutants --units server/message           unit tests alone: seconds for each
+    build/mutants                                  500 mutants of server/ and filters/, drawn by a seed
+    build/mutants --count 30 server/freshness      of a folder
+    build/mutants --units server/message           unit tests alone
     build/mutants --list server/store              what could be drawn, without a run
+    build/mutants --report                         what is known, without a run
 
-A mutant is the source with one operator, constant, condition or call changed. Each is built and tried by what "build/test changed"
-would run for its file: unit tests, models and fuzz replays first, then those script tests of test/rooms.txt that pass without it, until one fails. A
-mutant that no test notices is printed with its line: a test is missing, or the line does nothing. Lines are drawn among those that the
-tests reach (--everywhere: all), as a build with coverage tells. It works in out/mutants, on what is committed, and changes nothing
-else. The exit status is 0 if at least --least percent were noticed.
+A mutant is the source with one operator, constant, condition or call changed. Each is tried by what "build/test changed" would run for
+its file: unit tests, models and fuzz replays first, then the script tests of test/rooms.txt, but for those that are slow. One build has
+all mutants, each behind a switch that the environment sets. So a first run of each test tells which mutants it reaches, and a mutant
+takes the tests that reach it alone, cheap ones first, until one fails (a script test: twice). Of script tests a mutant gets --tests at
+most. A mutant that no test notices is printed with its line: a test is missing, or the line does nothing. Mutants that no test reaches
+are not counted. Those that change nothing that anybody could see stand in test/mutations/equal.txt, with the reason.
+
+It works in out/mutants, on what is committed. Results are kept there: a run that was ended goes on, and after a commit the mutants that
+nobody noticed are tried again (--anew: all). The exit status is 0 if at least --least percent were noticed.
 """
 import argparse
-import contextlib
-import gzip
+import collections
+import concurrent.futures
+import copy
 import json
-import os
 import pathlib
-import random
 import re
+import shlex
 import subprocess
 import sys
+import threading
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import changed_tests  # noqa: E402
+import mutants_source as source  # noqa: E402
+import mutants_tree as tree  # noqa: E402
+import mutants_try  # noqa: E402
 
-TOP = pathlib.Path(__file__).resolve().parents[2]
-WORK = TOP / "out" / "mutants"
-TREE = WORK / "tree"
-
-# What is changed: (name, pattern, replacement). A pattern is looked for in code without comments and texts.
-SWAPS = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "==", "&&": "||", "||": "&&", "+": "-", "-": "+", "++": "--", "--": "++"}
-OPERATOR = re.compile(r"(?<=[\w)\]] )(<=|>=|==|!=|&&|\|\||<|>|\+|-)(?= [\w(!*&\"'-])")
-STEP = re.compile(r"(?<=\w)(\+\+|--)(?=[;)])")
-NUMBER = re.compile(r"(?<![\w.])(\d+)(?![\w.])")
-CONDITION = re.compile(r"\b(if|while) \((?=.*\)(?: \{)?$)")
-CALL = re.compile(r"^( +)(?!return|goto|break|continue|BRG_ASSERT)([a-z]\w*\(.*\));$")
-SKIPPED = re.compile(r"^\s*(#|\*|/\*|BRG_ASSERT|case |default:|static const|extern |typedef |\})|APLOG|ap_log_|_log_")
+EQUAL = tree.TOP / "test" / "mutations" / "equal.txt"
+SWITCH_FILE = "server/base/util_list.c"
+NOBODY, UNREACHED, COMPILER, TOGETHER = "", "unreached", "compiler", "switch"
+LONG = 8.0  # seconds of a unit test that tries mutants of its own room alone
+CHUNK = 40
+BATCH = 8  # script tests of a mutant that one run of pytest takes
 
 
-def blank(text):
-    """Comments and texts made of blanks, so that places stay."""
-    def blanks(match):
-        return re.sub(r"[^\n]", " ", match.group(0))
-    return re.sub(r"/\*.*?\*/|//[^\n]*|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'", blanks, text, flags=re.S)
+class State:
+    """What is known, in a file: the draw, which test reaches what, and who noticed what."""
+
+    def __init__(self, name):
+        self.path = tree.WORK / f"{name}.json"
+        self.lock = threading.Lock()
+        self.head, self.noticed, self.units, self.scripts, self.mutants, self.built, self.silent = "", {}, {}, {}, [], False, {}
+        if self.path.exists():
+            self.__dict__.update(json.loads(self.path.read_text()))
+
+    def save(self):
+        with self.lock:
+            kept = {name: copy.copy(getattr(self, name)) for name in ("head", "noticed", "units", "scripts", "mutants", "built", "silent")}
+            part = self.path.with_suffix(".part")
+            part.write_text(json.dumps(kept))
+            part.rename(self.path)
 
 
-def mutants_of_line(line, code):
-    """(what, the line changed) for each way to change it."""
-    def put(match, new):
-        return line[:match.start()] + new + line[match.end():]
-    for match in OPERATOR.finditer(code):
-        yield f"{match.group(1)} to {SWAPS[match.group(1)]}", put(match, SWAPS[match.group(1)])
-    for match in STEP.finditer(code):
-        yield f"{match.group(1)} to {SWAPS[match.group(1)]}", put(match, SWAPS[match.group(1)])
-    for match in NUMBER.finditer(code):
-        new = 0 if match.group(1) == "1" else int(match.group(1)) + 1 # two truths are the same
-        yield f"{match.group(1)} to {new}", put(match, str(new))
-    match = CONDITION.search(code)
-    if match:
-        close = code.rindex(")")
-        yield "condition negated", line[:match.end()] + "!(" + line[match.end():close] + ")" + line[close:]
-    match = CALL.match(code)
-    if match:
-        yield "call left out", line[:match.start(2)] + "(void)0;"
+def equal_ones(text):
+    """{key: reason}"""
+    return {line.split(" ", 1)[0]: line.split(" ", 1)[1] for line in text.splitlines() if re.match(r"[0-9a-f]{16} ", line)}
 
 
-def bodies(code):
-    """Numbers of the lines that lie in a function."""
-    depth, inside = 0, set()
-    for number, line in enumerate(code.split("\n"), 1):
-        if depth and not line.startswith("{"):
-            inside.add(number)
-        depth += line.count("{") - line.count("}")
-        if line.startswith(("typedef", "struct", "static const", "enum", "union")) or (depth and line.endswith("= {")):
-            inside.discard(number)
-    return inside
+def population(folders, top):
+    for folder in folders:
+        paths = sorted((top / folder).glob("**/*.c")) if (top / folder).is_dir() else [top / folder]
+        for path in paths:
+            yield from source.mutants_of_text(str(path.relative_to(top)), path.read_text())
 
 
-def mutants_of_file(path, reached):
-    text = path.read_text()
-    code = blank(text)
-    lines, codes, inside = text.split("\n"), code.split("\n"), bodies(code)
-    name = str(path.relative_to(TREE))
-    for number, (line, clean) in enumerate(zip(lines, codes), 1):
-        if number not in inside or SKIPPED.search(line) or (reached is not None and number not in reached.get(name, ())):
-            continue
-        for what, changed in mutants_of_line(line, clean.rstrip()):
-            yield {"file": name, "line": number, "what": what, "before": line, "after": changed}
+def drawn(folders, count, seed, top):
+    """The same mutants for the same seed, as long as their lines are the same."""
+    return sorted(population(folders, top), key=lambda m: source.order(m["key"], seed))[:count]
 
 
-def run(words, log, seconds, **more):
-    """@return the exit status; None: it took too long"""
-    with open(log, "a", encoding="utf-8") as out:
-        print("+", *words, file=out, flush=True)
-        try:
-            return subprocess.run(words, stdout=out, stderr=out, timeout=seconds, check=False, **more).returncode
-        except subprocess.TimeoutExpired:
-            return None
+def committed(name):
+    """The text of a file of the tree without switches, and {key: Change} of its mutants."""
+    text = subprocess.run(["git", "-C", str(tree.TREE), "show", f"HEAD:{name}"], capture_output=True, text=True, check=True).stdout
+    return text, {m["key"]: m["change"] for m in source.mutants_of_text(name, text)}
 
 
-def build(preset, log):
-    if not (TREE / "out" / preset / "build.ninja").exists() and run(["cmake", "--preset", preset], log, 300, cwd=TREE):
-        sys.exit(f"build/mutants: the configuration of {preset} failed, see {log}")
-    return run(["cmake", "--build", "--preset", preset, "-j", str(os.cpu_count() or 2)], log, 1800, cwd=TREE)
+def compiles(mutant, commands):
+    """Whether the mutant, written as somebody would by mistake, passes the compiler's warnings."""
+    path = tree.TREE / mutant["file"]
+    alone = path.with_name(path.stem + f".{mutant['key']}.c")
+    text, changes = committed(mutant["file"])
+    alone.write_text(source.plain(text, changes[mutant["key"]]))
+    words = [str(alone) if word == str(path) else word for word in commands[str(path)]]
+    try:
+        at = words.index("-o")
+        return subprocess.run([*words[:at], *words[at + 2:], "-fsyntax-only"], cwd=tree.TREE / "out" / "dev", capture_output=True, check=False).returncode == 0
+    finally:
+        alone.unlink()
 
 
-def scripts(paths, preset, log, seconds, *more):
-    words = [changed_tests_python(), "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *more, *paths]
-    return run(words, log, seconds, cwd=TREE / "test", env={**os.environ, "BRIGADE": str(TREE / "out" / preset / "brigade")})
-
-
-def changed_tests_python():
-    for python in ("/usr/bin/python3", sys.executable):
-        if subprocess.run([python, "-c", "import pytest"], capture_output=True, check=False).returncode == 0:
-            return python
-    sys.exit("build/mutants: there is no python3 with pytest")
-
-
-def reached_lines(folder, paths, log):
-    """{file: lines that ran} by a build with coverage."""
-    if build("coverage", log):
-        sys.exit(f"build/mutants: the build with coverage failed, see {log}")
-    objects = TREE / "out" / "coverage"
-    for old in objects.glob("**/*.gcda"):
-        old.unlink()
-    run(["ctest", "--preset", "coverage", "-j", str(os.cpu_count() or 2)], log, 900, cwd=TREE)
-    if paths:
-        scripts(paths, "coverage", log, 1800, "--maxfail=1000")
+def compile_commands():
+    done = subprocess.run(["ninja", "-C", str(tree.TREE / "out" / "dev"), "-t", "compdb"], capture_output=True, text=True, check=True)
     found = {}
-    for data in objects.glob(f"CMakeFiles/brigade_{folder.replace('/', '_')}*.dir/**/*.gcda"):
-        done = subprocess.run(["gcov", "--json-format", "--stdout", data.name], cwd=data.parent, capture_output=True, check=False)
-        with contextlib.suppress(ValueError):
-            text = gzip.decompress(done.stdout) if done.stdout[:2] == b"\x1f\x8b" else done.stdout
-            for file in json.loads(text)["files"]:
-                path = os.path.normpath(os.path.join(objects, file["file"]))
-                lines = {line["line_number"] for line in file["lines"] if line["count"]}
-                with contextlib.suppress(ValueError):
-                    found.setdefault(str(pathlib.Path(path).relative_to(TREE)), set()).update(lines)
+    for row in json.loads(done.stdout):
+        if row["file"].endswith(".c") and " -c " in row["command"]:
+            found.setdefault(str((tree.TREE / "out" / "dev" / row["file"]).resolve()), [w for w in shlex.split(row["command"]) if not w.endswith("ccache")])
     return found
 
 
-def noticed_by(mutant, paths, log):
-    """What noticed it; "" if nothing did; None if it is no program."""
-    path = TREE / mutant["file"]
-    text = path.read_text()
-    lines = text.split("\n")
-    lines[mutant["line"] - 1] = mutant["after"]
-    path.write_text("\n".join(lines))
-    try:
-        if build("dev", log) != 0:
-            return None
-        if units(log) != 0:
-            return "units"
-        for test in paths:
-            status = scripts([test], "dev", log, 900)
-            if status not in (0, 5):
-                return test
-        return ""
-    finally:
+def write_once(path, text):
+    """What is there already keeps its date: no build."""
+    if not path.exists() or path.read_text() != text:
         path.write_text(text)
 
 
-def prepare():
-    WORK.mkdir(parents=True, exist_ok=True)
-    if not TREE.exists():
-        subprocess.run(["git", "-C", str(TOP), "clone", "-q", "--shared", str(TOP), str(TREE)], check=True)
-    head = subprocess.run(["git", "-C", str(TOP), "rev-parse", "HEAD"], capture_output=True, text=True, check=True).stdout.strip()
-    subprocess.run(["git", "-C", str(TREE), "checkout", "-q", "--force", "--detach", head], check=True)
+def write_switches(wanted, names):
+    """Each of these sources with its mutants behind switches, beside it; it includes that."""
+    files = {name: [] for name in names}
+    for m in wanted:
+        files[m["file"]].append(m)
+    for name, mutants in files.items():
+        path = tree.TREE / name
+        text, changes = committed(name)
+        numbered = [(m["number"], changes[m["key"]]) for m in mutants]
+        inner = path.with_suffix(".switched.h")
+        write_once(inner, source.HEAD % name + source.switched(text, numbered) + (source.SWITCH if name == SWITCH_FILE else ""))
+        write_once(path, f'#include "{inner.name}"\n')
 
 
-def drawn(folder, count, seed, reached):
-    found = [m for path in sorted((TREE / folder).glob("**/*.c")) for m in mutants_of_file(path, reached)]
-    random.Random(seed).shuffle(found)
-    return found[:count] if count else found
+def build_switches(wanted, log):
+    """Mutants that the compiler refuses behind a switch go. @return the others"""
+    known = {name: committed(name)[1] for name in {m["file"] for m in wanted}}
+    names = sorted(known.keys() | {SWITCH_FILE})
+    wanted = [m for m in wanted if m["key"] in known[m["file"]]]
+    while True:
+        write_switches(wanted, names)
+        began = log.stat().st_size
+        if tree.build("dev", log, "--", "-k", "0") == 0:
+            return wanted
+        text = log.read_bytes()[began:].decode(errors="replace")
+        bad = {(match.group(1), int(match.group(2))) for match in re.finditer(r"^([\w/.]+\.c):(\d+):\d+: error", text, re.M)}
+        near = [m for m in wanted if any((m["file"], n) in bad for n in range(m["line"] - 3, m["line"] + 4))]
+        refused = near or [m for m in wanted if m["file"] in {file for file, _ in bad}]
+        print(f"{len(refused)} mutants do not compile behind a switch", file=sys.stderr)
+        if not refused:
+            sys.exit(f"build/mutants: the tree does not build, see {log}")
+        wanted = [m for m in wanted if m not in refused]
 
 
-def units(log):
-    words = ["ctest", "--preset", "dev", "-E", "assert_share|doc_files|manual", "-j", str(os.cpu_count() or 2), "--stop-on-failure", "--timeout", "60"]
-    return run(words, log, 600, cwd=TREE)
+class Round:
+    """One run: the mutants that are to be tried, by number, with two tests at a time."""
+
+    def __init__(self, state, mutants, log):
+        self.state, self.mutants, self.log, self.began, self.locks = state, mutants, log, time.monotonic(), {}
+        self.units, self.scripts = mutants_try.Units("dev"), mutants_try.Scripts("dev")
+
+    def each(self, call, things):
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            for n, done in enumerate([pool.submit(call, thing) for thing in things]):
+                done.result()
+                if n % 20 == 0:
+                    self.state.save()
+        self.state.save()
+
+    def open(self):
+        return [m for m in self.mutants if not self.state.noticed.get(m["key"])]
+
+    def tell(self, text):
+        print(f"[{time.monotonic() - self.began:.0f} s] {text}", file=sys.stderr, flush=True)
+
+    def say(self, mutant, by):
+        with self.state.lock:
+            self.state.noticed[mutant["key"]] = by
+        self.tell(f"{mutant['file']}:{mutant['line']} {mutant['what']}: {by or 'nobody yet'}")
+
+    def map_units(self):
+        def reach(name):
+            if name not in self.state.units:
+                self.state.units[name] = self.units.reach(name, self.log)
+        self.each(reach, self.units.tests)
+
+    def try_units(self, mutants):
+        def attempt(mutant):
+            room, file = mutant["file"].split("/")[1], pathlib.Path(mutant["file"]).stem
+            for _, _, seconds, name in sorted((file not in name, f"_{room}_" not in name, row[1], name) for name, row in self.state.units.items()
+                                              if row[0] and mutant["number"] in row[2] and (row[1] < LONG or f"_{room}_" in name)):
+                if self.units.notices(name, seconds, mutant["number"], self.log):
+                    self.say(mutant, name)
+                    return
+            self.state.silent[mutant["key"]] = True
+        self.each(attempt, [m for m in mutants if m["key"] not in self.state.noticed and m["key"] not in self.state.silent])
+
+    def rows_of(self, file):
+        """Which mutants the tests of a file reach; found when it is asked for first."""
+        with self.state.lock:
+            lock = self.locks.setdefault(file, threading.Lock())
+        with lock:
+            if file not in self.state.scripts:
+                self.state.scripts[file] = self.scripts.reach(file, self.log)
+                self.tell(f"{file}: {len(self.state.scripts[file])} tests")
+                self.state.save()
+            return self.state.scripts[file]
+
+    def try_file(self, mutant, file, most):
+        """(who noticed, how many tests of the file were tried, whether one reaches it)"""
+        rows = sorted((row[2], row[0]) for row in self.rows_of(file) if row[1] and mutant["number"] in row[3])
+        for at in range(0, min(len(rows), most), BATCH):
+            batch = rows[at:min(at + BATCH, most)] # the cheap ones first
+            by = self.scripts.notices([name for _, name in batch], sum(seconds for seconds, _ in batch), mutant["number"], self.log)
+            if by:
+                return by, at, True
+        return NOBODY, min(len(rows), most), bool(rows)
+
+    def try_scripts(self, mutants, table, most):
+        def attempt(mutant):
+            reached, left = any(mutant["number"] in row[2] for row in self.state.units.values()), most
+            for file in [file for path in changed_tests.selection([mutant["file"]], table) for file in files_of(path)]:
+                by, n, is_reached = self.try_file(mutant, file, left)
+                reached, left = reached or is_reached, left - n
+                if by or left <= 0:
+                    break
+            else:
+                by = NOBODY
+            self.say(mutant, by or (NOBODY if reached else UNREACHED))
+            self.state.save()
+        self.each(attempt, [m for m in mutants if m["key"] not in self.state.noticed])
+
+    def ask_compiler(self):
+        commands = compile_commands()
+        for m in self.open():
+            if str(tree.TREE / m["file"]) in commands and not compiles(m, commands):
+                self.say(m, COMPILER)
+        self.state.save()
 
 
-def report(done):
-    right = [m for m in done if m["by"]]
-    for m in done:
-        if not m["by"]:
-            print(f"{m['file']}:{m['line']}: {m['what']}: nobody notices\n    {m['before'].strip()}\n    {m['after'].strip()}")
-    share = 100 * len(right) / len(done) if done else 100
-    print(f"{len(done)} mutants, {len(right)} noticed ({share:.0f} %), {sum(m['by'] == 'units' for m in right)} of them by unit tests")
-    (WORK / "mutants.json").write_text(json.dumps(done, indent=1))
+def files_of(path):
+    full = tree.TREE / "test" / path
+    return [str(file.relative_to(tree.TREE / "test")) for file in sorted(full.glob("**/test_*.py"))] if full.is_dir() else [path] if full.exists() else []
+
+
+def kind_of(by):
+    return "scripts" if "::" in by else by if by in (COMPILER, UNREACHED) else "units" if by else "nobody"
+
+
+def report(state, count, equal):
+    """@return percent that were noticed"""
+    known = next((n for n, m in enumerate(state.mutants) if m["key"] not in state.noticed), len(state.mutants)) # a run that was ended
+    counted = [m for m in state.mutants[:known] if state.noticed[m["key"]] not in (UNREACHED, TOGETHER)][:count]
+    rooms = collections.defaultdict(collections.Counter)
+    for m in counted:
+        kind = kind_of(state.noticed[m["key"]])
+        kind = "equal" if kind == "nobody" and m["key"] in equal else kind
+        rooms["/".join(m["file"].split("/")[:2])][kind] += 1
+        if kind == "nobody":
+            print(f"{m['file']}:{m['line']}: {m['what']}: nobody notices\n    {m['key']} {m['before']}\n    {m['after']}")
+    kinds = ("units", "scripts", "compiler", "equal", "nobody")
+    print(f"| Room | Drawn | {' | '.join(kind.capitalize() for kind in kinds)} |\n|---|{'---|' * (len(kinds) + 1)}")
+    for room, kinds_of in sorted(rooms.items()):
+        print(f"| {room} | {kinds_of.total()} | {' | '.join(str(kinds_of[kind]) for kind in kinds)} |")
+    total = sum(rooms.values(), collections.Counter())
+    real = total.total() - total["equal"]
+    share = 100 * (real - total["nobody"]) / real if real else 100
+    print(f"| all | {total.total()} | {' | '.join(str(total[kind]) for kind in kinds)} |\n")
+    print(f"{real} mutants but for equal ones, {real - total['nobody']} noticed ({share:.1f} %); "
+          f"{sum(by == UNREACHED for by in state.noticed.values())} more are in lines that no test reaches")
     return share
+
+
+def draw_anew(state, wanted):
+    """The draw for what is committed now; what nobody noticed before another commit is open again."""
+    tree.prepare()
+    state.noticed = {} if wanted.anew else {key: by for key, by in state.noticed.items() if by not in (NOBODY, UNREACHED, TOGETHER)}
+    state.head, state.units, state.scripts, state.built, state.silent = tree.head(), {}, {}, False, {}
+    state.mutants = drawn(wanted.folders, wanted.count + wanted.count // 5, wanted.seed, tree.TREE)
+    for number, m in enumerate(state.mutants, 1):
+        m["number"] = number
+        del m["change"]
+    state.save()
+
+
+def begin(state, wanted):
+    log = tree.WORK / "mutants.log"
+    over = all(m["key"] in state.noticed for m in state.mutants) # else it goes on where it was, whatever was committed meanwhile
+    if wanted.anew or (over and state.head != tree.head()):
+        draw_anew(state, wanted)
+        log.write_text("")
+    if not state.built:
+        open_ones = [m for m in state.mutants if m["key"] not in state.noticed]
+        built = {m["key"] for m in build_switches(open_ones, log)}
+        state.noticed.update({m["key"]: TOGETHER for m in open_ones if m["key"] not in built})
+        state.built = True
+        state.save()
+    return Round(state, [m for m in state.mutants if state.noticed.get(m["key"]) != TOGETHER], log)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", help="of server/, filters/, modules/ or memory")
-    parser.add_argument("--count", type=int, default=30, help="mutants (30)")
+    parser.add_argument("folders", nargs="*", default=["server", "filters"], help="folders or files (server filters)")
+    parser.add_argument("--count", type=int, default=500, help="mutants (500)")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--tests", type=int, default=32, help="script tests that a mutant gets (32)")
     parser.add_argument("--units", action="store_true", help="unit tests, models and fuzz replays alone")
-    parser.add_argument("--everywhere", action="store_true", help="also in lines that no test reaches")
+    parser.add_argument("--anew", action="store_true", help="forget what is known")
     parser.add_argument("--least", type=int, default=85, metavar="PERCENT")
     parser.add_argument("--list", action="store_true")
+    parser.add_argument("--report", action="store_true")
     wanted = parser.parse_args()
-    folder, log = wanted.folder.rstrip("/"), WORK / "mutants.log"
-    prepare()
-    log.write_text("")
-    if not (TREE / folder).is_dir():
-        sys.exit(f"build/mutants: there is no folder {folder}")
+    for folder in wanted.folders:
+        if not (tree.TOP / folder).exists():
+            sys.exit(f"build/mutants: there is no folder {folder}")
     if wanted.list:
-        for m in drawn(folder, 0, wanted.seed, None):
-            print(f"{m['file']}:{m['line']}: {m['what']}")
+        for m in population(wanted.folders, tree.TOP):
+            print(f"{m['key']} {m['file']}:{m['line']}: {m['what']}: {m['after']}")
         return 0
-    table = changed_tests.rooms((TOP / "test/rooms.txt").read_text())
-    paths = [] if wanted.units else changed_tests.selection([f"{folder}/x.c"], table)
-    if build("dev", log) or units(log):
-        sys.exit(f"build/mutants: the tree does not build, or its unit tests fail without a mutant, see {log}")
-    paths = [path for path in paths if (TREE / "test" / path).exists() and scripts([path], "dev", log, 900) in (0, 5)]
-    reached = None if wanted.everywhere else reached_lines(folder, paths, log)
-    done, began = [], time.monotonic()
-    for m in drawn(folder, 0, wanted.seed, reached):
-        if len(done) == wanted.count:
-            break
-        m["by"] = noticed_by(m, paths, log)
-        if m["by"] is not None:
-            done.append(m)
-            print(f"[{time.monotonic() - began:.0f} s] {len(done)}/{wanted.count} {m['file']}:{m['line']} {m['what']}: {m['by'] or 'NOBODY'}",
-                  file=sys.stderr, flush=True)
-    return 0 if report(done) >= wanted.least else 1
+    state = State(f"{'-'.join(folder.strip('/').replace('/', '_') for folder in wanted.folders)}-{wanted.seed}")
+    equal = equal_ones(EQUAL.read_text()) if EQUAL.exists() else {}
+    if not wanted.report:
+        table = changed_tests.rooms((tree.TOP / "test/rooms.txt").read_text())
+        this = begin(state, wanted)
+        this.map_units()
+        for at in range(0, len(this.mutants), CHUNK): # so that a run that is ended knows of the first ones of the draw
+            this.try_units(this.mutants[at:at + CHUNK])
+            if not wanted.units:
+                this.try_scripts(this.mutants[at:at + CHUNK], table, wanted.tests)
+        this.ask_compiler()
+    return 0 if report(state, wanted.count, equal) >= wanted.least else 1
 
 
 if __name__ == "__main__":
