@@ -3,7 +3,7 @@
 #define BRIGADE_APR_DECLARED_H
 
 /*
- * APR's declarations of what this directory defines, made visible: everything else in the program
+ * APR's declarations of the functions of this directory, made visible: everything else in the program
  * is hidden by the build, and these must be found by libapr, libaprutil and modules. Include it
  * before anything that includes APR.
  */
@@ -11,6 +11,7 @@
 #include "apr_allocator.h"
 #include "apr_pools.h"
 #include "apr_strings.h"
+#include "apr_tables.h"
 #include "apr_thread_proc.h"
 
 /* Declared by APR only where APR_POOL_DEBUG or DOXYGEN is set, or hidden behind macros otherwise;

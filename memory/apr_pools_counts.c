@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What pools tell the counters of their thread: not each allocation, but a sum when a pool gets new
+ * Sums from pools to the counters of their thread: not each allocation, but when a pool gets new
  * memory, is cleared or ends.
  */
 #include "pool_private.h"
@@ -57,7 +57,7 @@ static inline void pool_tell_life_to(const apr_pool_t *p, memory_counts *mine)
     bytes += p->told_bytes;
     if (bytes > __atomic_load_n(&mine->high_water, __ATOMIC_RELAXED))
         __atomic_store_n(&mine->high_water, bytes, __ATOMIC_RELAXED);
-    if (!p->begins_scope || p->per_block || p->origin.allocator != NULL || p->allocator->limit_hit)
+    if (!p->begins_scope || p->per_block || p->origin != NULL || p->allocator->limit_hit)
         return;
     need = pool_need(p);
     usual = mine->usual; /* which only this thread writes */

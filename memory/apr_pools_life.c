@@ -113,7 +113,7 @@ pool_make_new(apr_allocator_t *allocator, const apr_pool_t *parent, apr_size_t f
     return p;
 }
 
-/* One that ended, if its first chunk has so many bytes; else a new one. */
+/* An ended pool, if its first chunk has so many bytes; else a new one. */
 static inline __attribute__((always_inline)) apr_pool_t *
 pool_make(apr_allocator_t *allocator, const apr_pool_t *parent, int scope, apr_size_t first_bytes)
 {
@@ -140,7 +140,7 @@ apr_memnode_t *pool_ended_chunk(apr_allocator_t *a, apr_size_t size)
     if (p == NULL || node_bytes(p->first) < size)
         return NULL;
     /* A module may use an allocator from two threads at once (mod_http2's, as a process ends): the list
-     * cannot be relied on then. What is on it is given up. */
+     * cannot be relied on then. Its chunks are given up. */
     if (__builtin_expect(p->allocator != a || a->kept_units < p->first->index + 1, 0)) {
         a->ended = NULL;
         a->kept_units = 0;
@@ -231,8 +231,8 @@ static apr_status_t pool_share(apr_pool_t *p, apr_pool_t *parent)
     return apr_thread_mutex_create(&p->allocator->mutex, APR_THREAD_MUTEX_DEFAULT, parent);
 }
 
-/* The first pool of a scope: on its parent's allocator (@a parent not NULL), if that may be; else on one that the thread
- * kept, if there is one. */
+/* The first pool of a scope: on its parent's allocator (@a parent not NULL), if that may be; else
+ * on one that the thread kept, if any. */
 static inline apr_pool_t *pool_make_scoped(const apr_pool_t *parent, int scope)
 {
     memory_stack *stack = memory_scope_stack_now(scope);
@@ -275,7 +275,7 @@ static inline apr_status_t pool_begin_scope(apr_pool_t **pool, apr_pool_t *paren
         return pool_create_failed(parent->abort_fn);
     }
     p->abort_fn = parent->abort_fn;
-    p->begins_scope = 1;
+    p->begins_scope = apart ? POOL_SCOPE_APART : 1;
     pool_link(p, parent);
     *pool = p;
     return APR_SUCCESS;
@@ -335,7 +335,7 @@ static inline void pool_account(apr_pool_t *p)
     parent->pools_n += p->pools_n;
 }
 
-/* As it was created, but for what only the end of a pool takes away. */
+/* As it was created, but for things that only the end of a pool takes away. */
 static inline __attribute__((always_inline)) void pool_rewind(apr_pool_t *p)
 {
     apr_memnode_t *more;
@@ -359,7 +359,7 @@ static inline __attribute__((always_inline)) void pool_rewind(apr_pool_t *p)
     p->head.bump = p->counted = (char *)p + POOL_STRUCT;
 }
 
-/* Keep the pool for the next one that the allocator is asked for. 0: the caller gives it up. */
+/* Keep the pool for the allocator's next request. 0: the caller gives it up. */
 static inline int pool_keep(apr_pool_t *p, apr_allocator_t *a)
 {
     if (p->per_block || a->mutex != NULL || !allocator_has_room(a, p->first))
@@ -397,7 +397,7 @@ APR_DECLARE(void) apr_pool_destroy(apr_pool_t *p)
     pool_end_contents(p);
     pool_account(p);
     pool_unlink(p);
-    if (__builtin_expect(p->origin.allocator != NULL, 0))
+    if (__builtin_expect(p->origin != NULL, 0))
         pool_move_back(p);
     allocator = p->allocator;
     owner = allocator->owner == p;
@@ -415,7 +415,7 @@ APR_DECLARE(void) apr_pool_clear(apr_pool_t *p)
     pool_account(p);
     if (__builtin_expect(p->traced, 0))
         pool_trace_cleared(p);
-    if (__builtin_expect(p->origin.allocator != NULL, 0))
+    if (__builtin_expect(p->origin != NULL, 0))
         pool_move_back(p);
     pool_rewind(p);
     if (p->allocator->owner == p)

@@ -121,7 +121,8 @@ BRG_DECLARE(void) brg_buffer_figures_get(brg_buffer_figures *out)
     pthread_mutex_unlock(&counts_lock);
 }
 
-void memory_counts_sum(int scope, memory_counts *out)
+/* Sum of a scope over threads, since the last reset. */
+static void memory_counts_sum(int scope, memory_counts *out)
 {
     const memory_counts *base = &counts_base[scope];
 
@@ -138,7 +139,7 @@ void memory_counts_sum(int scope, memory_counts *out)
     pthread_mutex_unlock(&counts_lock);
 }
 
-void memory_counts_reset(void)
+static void memory_counts_reset(void)
 {
     memory_thread *t;
     int scope;

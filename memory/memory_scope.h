@@ -10,24 +10,25 @@
  * allocator. An allocator that ends is kept, with them, for the thread's next one.
  */
 #include "allocator_private.h"
+#include "counter.h"
 
 #define MEMORY_SPARES 2
 
-/* What an allocator of requests keeps, also from one request to the next: 128 KB. */
+/* Memory that an allocator of requests keeps, also from one request to the next: 128 KB. */
 #define MEMORY_KEPT_UNITS 32
 
 /* One per thread and scope. One writer, the thread; read by others, so that every store is atomic,
  * relaxed. */
 typedef struct memory_counts {
     uint64_t pools, clears, allocations, bytes, zeroed, cleanups, refills, high_water;
-    uint64_t usual; /* what a pool that begins this scope needs for all it does; decays */
+    uint64_t usual; /* need of a pool that begins this scope, for all its work; decays */
 } memory_counts;
 
 typedef struct memory_thread {
     _Alignas(128) memory_counts scope[BRG_SCOPES_N]; /* no cache line is another thread's, too */
     brg_buffer_figures buffers;
-    /* ended, ready for the scope's next ones: of the scope itself and of what a pool continued on
-     */
+    /* ended, ready for the scope's next ones: of the scope itself and of systems that pools moved
+     * to */
     apr_allocator_t *spare[BRG_SCOPES_N][MEMORY_SPARES];
     struct memory_thread *next;
     int used; /* by a living thread */
@@ -53,12 +54,8 @@ static inline memory_counts *memory_counts_mine(int scope)
 
 static inline void memory_count(uint64_t *counter, uint64_t more)
 {
-    __atomic_store_n(counter, __atomic_load_n(counter, __ATOMIC_RELAXED) + more, __ATOMIC_RELAXED);
+    counter_add(counter, more);
 }
-
-/** Sum of a scope over threads, since the last reset. */
-void memory_counts_sum(int scope, memory_counts *out);
-void memory_counts_reset(void);
 
 /** The stack that new allocators of a scope use; NULL: malloc. */
 memory_stack *memory_scope_stack(int scope);
@@ -73,7 +70,7 @@ static inline memory_stack *memory_scope_stack_now(int scope)
 
 /**
  * Build a stack. Every scope has its own.
- * @return NULL and *out, or what is wrong (constant, or in @a p)
+ * @return NULL and *out, or a message (constant, or in @a p)
  * Threads: one at a time.
  */
 const char *memory_stack_create(memory_stack **out, const char *spec, apr_pool_t *p);
@@ -81,10 +78,10 @@ const char *memory_stack_create(memory_stack **out, const char *spec, apr_pool_t
 /** Give up the creator's or a scope's hold. The stack ends with the last allocator on it. */
 void memory_stack_drop(memory_stack *stack);
 
-/** Give what the calling thread keeps in reserve to the operating system. NULL: nothing. */
+/** Give the reserve of the calling thread to the operating system. NULL: nothing. */
 void memory_stack_trim(memory_stack *stack);
 
-/** Give back what all systems keep for threads that made no call since the last time. May take milliseconds. One thread.
+/** Give back the reserves of threads that made no call since the last time, in all systems. May take milliseconds. One thread.
  * @return calls of all threads to all systems so far */
 uint64_t memory_idle(void);
 
@@ -95,35 +92,35 @@ memory_stack *memory_stack_hold(memory_stack *stack);
  * one. */
 void memory_scope_set(int scope, memory_stack *stack);
 
-/** Give every scope a stack of this specification. NULL or what is wrong. */
+/** Give every scope a stack of this specification. NULL or a message. */
 const char *memory_scopes_begin(const char *spec);
 
-/** What is used where nothing else is asked for. */
+/** The specification where a configuration names none. */
 #define MEMORY_DEFAULT_SPEC "arena"
 
 /**
- * Let a pool draw from another stack until it is cleared. Pools below it that exist stay where they
+ * Let a pool draw from another stack until it is cleared, or goes on with a third. Pools below it that exist stay where they
  * are.
  * @return 0, or -1 when memory is out
  */
 int pool_continue_on(apr_pool_t *p, memory_stack *stack);
 
-/** Bytes that a pool, and those that share its allocator, have beyond what the system gave. */
+/** Bytes of a pool, and of pools that share its allocator, beyond the grant of the system. */
 apr_size_t memory_pool_reserve_used(const apr_pool_t *p);
 
-/** Let it use what it began with again. */
+/** Let it use its first memory again. */
 void memory_scope_set_default(int scope);
 
-/** Say which scope a stack is for that memory_scope_set() is not given: that of virtual hosts. */
+/** Say which scope a stack is for that memory_scope_set() is not given: that of virtual hosts and sections. */
 void memory_stack_for(memory_stack *stack, int scope);
 
-/** The virtual host @a name is the first that has @a stack; @a p lives as long as the process. Before there are threads. */
+/** The virtual host or section @a name is the first that has @a stack; @a p lives as long as the process. Before there are threads. */
 void memory_host_add(const char *name, memory_stack *stack, apr_pool_t *p);
 
 /** Forget the former ones. */
 void memory_hosts_begin(void);
 
-/** What brg_memory_reported() says. */
+/** The value of brg_memory_reported(). */
 void memory_report_set(int on);
 
 /** Note for memory_refused_last() that an allocator on the stack got no memory. */
@@ -175,7 +172,7 @@ static inline int memory_spare_keep(apr_allocator_t *a)
     return 1;
 }
 
-/** Fill in a->system and what follows from it. 0, or -1 when memory is out. */
+/** Fill in a->system and the members that follow from it. 0, or -1 when memory is out. */
 int memory_stack_attach(memory_stack *stack, apr_allocator_t *a);
 void memory_stack_detach(apr_allocator_t *a);
 

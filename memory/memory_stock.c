@@ -29,6 +29,14 @@ brg_pool_create_apart(apr_pool_t **pool, apr_pool_t *parent, brg_scope scope)
     return rv;
 }
 
+BRG_DECLARE(void) brg_pool_tree_add(brg_pool_tree *t, const apr_pool_t *pool)
+{
+}
+
+void pool_tree_of_process(brg_pool_tree *t)
+{
+}
+
 BRG_DECLARE(int) brg_pool_refused(const apr_pool_t *pool)
 {
     return 0;

@@ -7,14 +7,13 @@
  * apr_palloc and apr_pcalloc become these functions; everybody else (APR, APR-util, filters,
  * modules) calls the exported ones, which are the same code behind a call.
  *
- * So does apr_table_get() of a table that is empty, as those of notes and the environment mostly are: a table begins
- * with its array of entries, as apr_table_elts() gives it.
+ * apr_table_get() becomes that of pool_table.h.
  *
  * A pool begins with brg_pool_head. In a per-block pool bump equals end for ever, so that every
  * request goes the slow way without a test of its own.
  */
 #include "apr_pools.h"
-#include "apr_tables.h"
+#include "pool_table.h"
 #include <stdint.h>
 #include <string.h>
 
@@ -23,7 +22,7 @@
 
 typedef struct brg_pool_head {
     char *bump;           /* next free byte of the current chunk; aligned */
-    char *end;            /* end of that chunk; aligned, so that what fits unrounded fits rounded */
+    char *end;            /* end of that chunk; aligned: a size that fits unrounded fits rounded */
     uint64_t allocations; /* not yet told to the counters of a thread */
     uint64_t zeroed;      /* bytes that the pool itself cleared, likewise */
 } brg_pool_head;
@@ -65,12 +64,6 @@ static inline __attribute__((always_inline)) void *pool_calloc_at(apr_pool_t *p,
 static inline __attribute__((always_inline)) void *pool_calloc(apr_pool_t *p, apr_size_t n)
 {
     return pool_calloc_at(p, n, NULL);
-}
-
-static inline __attribute__((always_inline)) const char *pool_table_get(const apr_table_t *t,
-                                                                        const char *key)
-{
-    return ((const apr_array_header_t *)t)->nelts == 0 ? NULL : apr_table_get(t, key);
 }
 
 #ifdef BRIGADE_POOL_INLINE

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A pool that goes on with another memory system: what it has stays where it is, what comes is the
- * new one's. A request does so when it is known for which virtual host it is, a configuration when
- * it says what it wants to be kept in.
+ * A pool that goes on with another memory system: its memory so far stays, new memory is the
+ * new one's. A request does so when it is known for which virtual host it is, and in which sections, a
+ * configuration when it says what it wants to be kept in.
  */
 #include "pool_private.h"
 #include "brigade/assert.h"
@@ -28,15 +28,24 @@ static int pool_move_to_chunks(apr_pool_t *p, apr_allocator_t *a)
     return 0;
 }
 
+/* Before the move, in the pool's own memory. NULL: there is none. */
+static pool_origin *pool_origin_make(apr_pool_t *p)
+{
+    pool_origin *origin = apr_palloc(p, sizeof *origin);
+
+    if (origin != NULL)
+        *origin = (pool_origin){p->origin, p->allocator, p->first, p->records, p->per_block};
+    return origin;
+}
+
 int pool_continue_on(apr_pool_t *p, memory_stack *stack)
 {
     apr_allocator_t *a, *before = p->allocator;
-    pool_origin origin = {before, p->first, p->records, p->per_block};
+    pool_origin *origin;
 
-    if (p->origin.allocator != NULL || before->stack == stack)
+    if (before->stack == stack)
         return 0;
-    a = allocator_make(stack);
-    if (a == NULL)
+    if ((origin = pool_origin_make(p)) == NULL || (a = allocator_make(stack)) == NULL)
         return -1;
     pool_tell(p);
     if (a->per_block) {
@@ -58,24 +67,32 @@ int pool_continue_on(apr_pool_t *p, memory_stack *stack)
     return 0;
 }
 
-void pool_move_back(apr_pool_t *p)
+static void pool_move_to(apr_pool_t *p, const pool_origin *to)
 {
     apr_allocator_t *a = p->allocator;
 
-    BRG_ASSERT(p->origin.allocator != NULL && a->owner == p);
+    BRG_ASSERT(a->owner == p);
     a->mutex = NULL;
     if (a->trace != NULL)
-        pool_trace_moved(a, p->origin.allocator);
+        pool_trace_moved(a, to->allocator);
     pool_blocks_free(p);
     if (p->first != NULL)
         allocator_release(a, p->first);
     apr_allocator_destroy(a);
-    p->allocator = p->origin.allocator;
-    p->first = p->origin.first;
-    p->records = p->origin.records;
-    p->per_block = p->origin.per_block;
-    p->origin.allocator = NULL;
+    p->origin = to->before;
+    p->allocator = to->allocator;
+    p->first = to->first;
+    p->records = to->records;
+    p->per_block = to->per_block;
     p->spare = NULL;
+}
+
+void pool_move_back(apr_pool_t *p)
+{
+    BRG_ASSERT(p->origin != NULL);
+    do
+        pool_move_to(p, p->origin);
+    while (p->origin != NULL);
     if (p->per_block)
         return;
     p->current = p->first;

@@ -54,13 +54,16 @@ typedef struct pool_records {
     pool_record record[POOL_RECORDS];
 } pool_records;
 
-/* Where a pool was before pool_continue_on(). It lies there itself. */
+/* Where a pool was before pool_continue_on(), in that memory. The pool itself lies in the first of these. */
 typedef struct pool_origin {
-    apr_allocator_t *allocator; /* NULL: it did not move */
+    const struct pool_origin *before; /* NULL: it had not moved then */
+    apr_allocator_t *allocator;
     apr_memnode_t *first;
     pool_records *records;
     unsigned char per_block;
 } pool_origin;
+
+#define POOL_SCOPE_APART 2
 
 struct apr_pool_t {
     brg_pool_head head;
@@ -87,15 +90,16 @@ struct apr_pool_t {
     apr_pool_t *parent;
     apr_pool_t *child; /* newest first */
     apr_pool_t *sibling;
-    apr_pool_t **link; /* what points here among the siblings */
+    apr_pool_t **link; /* the pointer to this pool among the siblings */
     apr_abortfunc_t abort_fn;
     unsigned char scope;
+    /* 1, or POOL_SCOPE_APART: another thread than its parent's may use it */
     unsigned char begins_scope;
     unsigned char per_block;
-    unsigned char traced; /* its number in what is recorded; 0: it is not */
+    unsigned char traced; /* its number in a trace; 0: it is in none */
     apr_uint32_t chunks_n;
-    pool_records *records; /* per-block */
-    pool_origin origin;
+    pool_records *records;     /* per-block */
+    const pool_origin *origin; /* NULL: it did not move */
 };
 
 #define POOL_YOUNG_BEGIN offsetof(apr_pool_t, head.allocations)
@@ -111,17 +115,17 @@ static inline apr_uint64_t pool_bytes(const apr_pool_t *p)
  * malloc. NULL when memory is out. */
 apr_pool_t *pool_make_owner(memory_stack *stack, int scope, apr_size_t first_bytes);
 
-/** What a failed allocation ends with: calls the abort function. @return NULL */
+/** The end of a failed allocation: calls the abort function. @return NULL */
 void *pool_out_of_memory(apr_pool_t *p);
 
-/** What a failed creation ends with: the same, for a pool that is not there. @return APR_ENOMEM */
+/** The end of a failed creation: the same, without a pool. @return APR_ENOMEM */
 apr_status_t pool_create_failed(apr_abortfunc_t abort_fn);
 
-/** Tell the thread's counters what they do not know. */
+/** Add the allocations since the last time to the thread's counters. */
 void pool_tell(apr_pool_t *p);
 
-/** The same for a pool that is about to be cleared or to end, with what is learnt from its whole
- * life. */
+/** The same for a pool that is about to be cleared or to end, with the figures of its whole life.
+ */
 void pool_tell_life(apr_pool_t *p);
 
 /* Where in its chunk a pool may lie. */
@@ -154,7 +158,7 @@ void *pool_block_resize(apr_pool_t *p, void *block, apr_size_t old_bytes, apr_si
 /** Free all blocks, in reverse order. */
 void pool_blocks_free(apr_pool_t *p);
 
-/** Free all that came after pool_continue_on(). The pool must be rewound next, or end. */
+/** Free all that came after the first pool_continue_on(). The pool must be rewound next, or end. */
 void pool_move_back(apr_pool_t *p);
 
 void pool_cleanups_run(pool_cleanup **list);

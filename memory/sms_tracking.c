@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Records every live block with its size and the place in the code that asked for it, and reports
- * what is left when the system ends. The record lies in front of the block; all are in one ring,
+ * the blocks that are left when the system ends. The record lies in front of the block; all are in one ring,
  * under a lock: this is a kind for looking, not for speed.
  */
 #include "sms_private.h"
+#include "brigade/memory_tree.h"
 #include <dlfcn.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +16,9 @@
 
 #define TRACKING_LIVE ((uint32_t)0x7ac4b10c)
 #define TRACKING_FREED ((uint32_t)0x7ac4dead)
-#define TRACKING_SITES 20 /* in a report, those with most bytes */
+#define TRACKING_MARK ((uint32_t)0x7ac43a4c) /* no block: how far a look has come */
+#define TRACKING_SLICE 4096                  /* blocks that a look reads while it holds the lock */
+#define TRACKING_SITES 20                    /* in a report, those with most bytes */
 
 typedef struct tracking_record {
     struct tracking_record *next, *prev;
@@ -52,14 +56,25 @@ static uint32_t tracking_second(void)
     return (uint32_t)now.tv_sec;
 }
 
+/* With the lock held: put a record behind another one, or take it out. */
+static void tracking_insert(tracking_record *before, tracking_record *r)
+{
+    r->prev = before;
+    r->next = before->next;
+    r->next->prev = before->next = r;
+}
+
+static void tracking_take_out(const tracking_record *r)
+{
+    r->next->prev = r->prev;
+    r->prev->next = r->next;
+}
+
 static void tracking_link(tracking_sms *t, tracking_record *r)
 {
     pthread_mutex_lock(&t->base.counts->lock);
     r->number = ++t->number;
-    r->next = &t->ring;
-    r->prev = t->ring.prev;
-    r->prev->next = r;
-    t->ring.prev = r;
+    tracking_insert(t->ring.prev, r);
     t->live++;
     pthread_mutex_unlock(&t->base.counts->lock);
 }
@@ -67,8 +82,7 @@ static void tracking_link(tracking_sms *t, tracking_record *r)
 static void tracking_unlink(tracking_sms *t, tracking_record *r)
 {
     pthread_mutex_lock(&t->base.counts->lock);
-    r->next->prev = r->prev;
-    r->prev->next = r->next;
+    tracking_take_out(r);
     t->live--;
     pthread_mutex_unlock(&t->base.counts->lock);
 }
@@ -135,21 +149,49 @@ static int tracking_by_site(const void *a, const void *b)
     return x->site < y->site ? -1 : x->site > y->site;
 }
 
-/* Each live block as a site, in the order of allocation; those that came since a look at t->live are
- * left out. The lock is held as long as it takes to read the ring once. *sites is from malloc. */
+/* With the lock held: sites of the blocks behind the mark, which moves behind them. @return 0: there are no more */
+static int tracking_slice(tracking_sms *t, tracking_record *mark, tracking_site *sites, size_t room,
+                          size_t *n)
+{
+    const tracking_record *r = mark->next, *last = mark;
+    size_t left = TRACKING_SLICE;
+
+    for (; r != &t->ring && *n < room && left > 0; last = r, r = r->next) {
+        if (r->state != TRACKING_LIVE)
+            continue; /* the mark of another look */
+        sites[(*n)++] = (tracking_site){r->site,   1,        r->bytes,
+                                        r->number, r->bytes, r->number > t->looked ? r->bytes : 0,
+                                        r->second};
+        left--;
+    }
+    tracking_take_out(mark);
+    if (r != &t->ring && *n < room)
+        tracking_insert((tracking_record *)(uintptr_t)(last == mark ? mark->prev : last), mark);
+    return r != &t->ring && *n < room;
+}
+
+/* Each live block as a site, in the order of allocation; blocks since a look at t->live are left
+ * out. The lock is given back after each slice, so that nobody waits long for it. *sites is from
+ * malloc. */
 static size_t tracking_copy(tracking_sms *t, tracking_site **sites)
 {
     const size_t room = (size_t)__atomic_load_n(&t->live, __ATOMIC_RELAXED);
-    const tracking_record *r;
+    tracking_record mark = {.state = TRACKING_MARK};
+    uint64_t number;
     size_t n = 0;
+    int more = 0;
 
-    *sites = room > 0 ? malloc(room * sizeof(**sites)) : NULL;
+    if (room == 0 || (*sites = malloc(room * sizeof(**sites))) == NULL)
+        return 0;
     pthread_mutex_lock(&t->base.counts->lock);
-    for (r = t->ring.next; *sites != NULL && r != &t->ring && n < room; r = r->next)
-        (*sites)[n++] = (tracking_site){r->site,   1,        r->bytes,
-                                        r->number, r->bytes, r->number > t->looked ? r->bytes : 0,
-                                        r->second};
-    t->looked = t->number;
+    number = t->number;
+    tracking_insert(&t->ring, &mark);
+    while ((more = tracking_slice(t, &mark, *sites, room, &n)) != 0) {
+        pthread_mutex_unlock(&t->base.counts->lock);
+        sched_yield(); /* for threads that wait for it */
+        pthread_mutex_lock(&t->base.counts->lock);
+    }
+    t->looked = number;
     pthread_mutex_unlock(&t->base.counts->lock);
     return n;
 }
@@ -167,9 +209,10 @@ static void tracking_merge(tracking_site *into, const tracking_site *from)
 /* Live blocks, one entry for each call site, most bytes first. */
 static size_t tracking_sites(tracking_sms *t, tracking_site **sites)
 {
-    const size_t n = tracking_copy(t, sites);
-    size_t i, merged = 0;
+    size_t n, i, merged = 0;
 
+    *sites = NULL;
+    n = tracking_copy(t, sites);
     if (n == 0)
         return 0;
     qsort(*sites, n, sizeof(**sites), tracking_by_site);
@@ -226,6 +269,16 @@ static void tracking_report(const brg_sms *s, void (*line)(void *baton, const ch
     free(sites);
 }
 
+static void tracking_module(const void *site, char *out, size_t n)
+{
+    Dl_info info;
+    const char *file = dladdr(site, &info) != 0 ? info.dli_fname : NULL;
+
+    if (file != NULL && strrchr(file, '/') != NULL)
+        file = strrchr(file, '/') + 1;
+    snprintf(out, n, "%s", file != NULL ? file : "");
+}
+
 static void tracking_to_stderr(void *baton, const char *text)
 {
     fprintf(stderr, "%s\n", text);
@@ -266,7 +319,7 @@ static const char *tracking_verify(const brg_sms *s)
     const tracking_record *r;
 
     for (r = t->ring.next; r != &t->ring; r = r->next)
-        if (r->state != TRACKING_LIVE || r->next->prev != r)
+        if ((r->state != TRACKING_LIVE && r->state != TRACKING_MARK) || r->next->prev != r)
             return "tracking: the ring of records is broken";
     return NULL;
 }
@@ -284,6 +337,30 @@ static const brg_sms_ops tracking_ops = {
     .report = tracking_report,
     .verify = tracking_verify,
 };
+
+BRG_DECLARE(int) brg_sms_sites(const brg_sms *s, brg_sms_site *out, int most)
+{
+    const uint32_t now = tracking_second();
+    tracking_site *sites;
+    int n, i;
+
+    while (s != NULL && s->ops != &tracking_ops)
+        s = s->parent;
+    if (s == NULL)
+        return -1;
+    n = (int)tracking_sites((tracking_sms *)(uintptr_t)s, &sites);
+    for (i = 0; i < n && i < most; i++) {
+        out[i] = (brg_sms_site){.blocks = sites[i].blocks,
+                                .bytes = sites[i].bytes,
+                                .largest = sites[i].largest,
+                                .more = sites[i].more,
+                                .oldest = now - sites[i].oldest};
+        tracking_name(sites[i].site, out[i].place, sizeof(out[i].place));
+        tracking_module(sites[i].site, out[i].module, sizeof(out[i].module));
+    }
+    free(sites);
+    return i;
+}
 
 const char *sms_tracking_create(brg_sms **out, brg_sms *parent, const brg_sms_param *params,
                                 int params_n, apr_pool_t *p)

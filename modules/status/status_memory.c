@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory systems in the status page. Two tables say what is shown, one of what pools did in a
- * scope, one of what a system below them did; each shape walks these.
+ * Memory systems in the status page. Two tables list the shown figures, one for the pools of a
+ * scope, one for the system below them; each shape walks these.
  */
 #include "status_memory.h"
 #include "status_private.h"
@@ -97,8 +97,7 @@ static void json_hosts(request_rec *r)
     for (int n = 0; brg_host_system_get(n, &host); n++) {
         ap_rputs(n ? ",{" : "{", r);
         status_json_string(r, "name", host.name);
-        ap_rputs(",", r);
-        status_json_string(r, "system", host.spec);
+        status_json_next(r, "system", host.spec);
         ap_rputs(",", r);
         json_systems(r, host.system);
         ap_rputs("}", r);
@@ -136,51 +135,6 @@ static void memory_write_json(request_rec *r)
     ap_rputs("],\n\"buffers\":{", r);
     status_figures_json(r, &buffers_table, &buffers);
     ap_rputs("}}\n", r);
-}
-
-/* ---- ?memory=live: who holds what, where a system of the scope knows ---- */
-
-static void live_line(void *baton, const char *text)
-{
-    request_rec *r = baton;
-
-    ap_rvputs(r, "    ", text, "\n", NULL);
-}
-
-static void live_systems(request_rec *r, const char *name, const char *spec, const brg_sms *s)
-{
-    brg_sms_figures figures;
-
-    ap_rprintf(r, "%s: %s\n", name, spec);
-    if (s) {
-        brg_sms_statistics(s, &figures);
-        ap_rprintf(r, "    live %" APR_UINT64_T_FMT " bytes, at most %" APR_UINT64_T_FMT "\n",
-                   (apr_uint64_t)figures.live_bytes, (apr_uint64_t)figures.high_water_bytes);
-        brg_sms_report(s, live_line, r);
-    }
-}
-
-static int memory_live(request_rec *r)
-{
-    brg_host_system host;
-
-    if (!brg_memory_reported())
-        return HTTP_NOT_FOUND;
-    r->allowed = AP_METHOD_BIT << M_GET;
-    if (r->method_number != M_GET)
-        return HTTP_METHOD_NOT_ALLOWED;
-    ap_set_content_type_ex(r, "text/plain; charset=utf-8", 1);
-    apr_table_setn(r->headers_out, "Cache-Control", "no-store");
-    ap_rprintf(r,
-               "Server process %ld. Places of live blocks are known where a scope has the memory "
-               "system \"tracking\".\n",
-               (long)getpid());
-    for (int scope = 0; scope < BRG_SCOPES_N; scope++)
-        live_systems(r, brg_scope_name(scope), brg_scope_spec((brg_scope)scope),
-                     brg_scope_system((brg_scope)scope, 0));
-    for (int n = 0; brg_host_system_get(n, &host); n++)
-        live_systems(r, host.name, host.spec, host.system);
-    return OK;
 }
 
 /* ---- Prometheus: one family of samples per figure ---- */
@@ -338,7 +292,9 @@ int status_memory_handle(request_rec *r, const char *what)
                                      brg_memory_reported, brg_memory_figures_reset,
                                      memory_write_json, memory_write_prometheus};
 
-    return strcmp(what, "live") ? status_part_handle(r, &part, what) : memory_live(r);
+    if (!strcmp(what, "live") || !strcmp(what, "live-json"))
+        return status_live_memory_handle(r, what[4] != '\0');
+    return status_part_handle(r, &part, what);
 }
 
 void status_memory_register(apr_pool_t *p)

@@ -5,14 +5,17 @@
 /**
  * @file status_memory.h
  * Figures of memory systems, of the server process that answers, if MemoryReport is on: part of the page
- * and of "?auto", and as "?memory=json" and "?memory=prometheus"; "?memory=live" has the
- * places that hold most, from systems that know them (tracking). A POST to "?memory=reset" sets them
+ * and of "?auto", and as "?memory=json" and "?memory=prometheus"; "?memory=live" and "?memory=live-json" look at its pools
+ * (brigade/memory_tree.h). A POST to "?memory=reset" sets them
  * to 0.
  */
 #include "httpd.h"
 
-/** Answer "?memory=what". @return as handlers do */
+/** Answer "?memory=WORD". @return as handlers do */
 int status_memory_handle(request_rec *r, const char *what);
+
+/** Answer "?memory=live" or "live-json": the pools of this process as a tree, and the places that hold most, as text or as JSON. @return as handlers do */
+int status_live_memory_handle(request_rec *r, int as_json);
 
 /** Add the figures to the page and to "?auto". */
 void status_memory_register(apr_pool_t *p);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * MemorySystem SCOPE SPECIFICATION and MemoryReport On|Off. MemoryTrace is in memory_trace.c.
+ * MemorySystem SCOPE SPECIFICATION and MemoryReport On|Off. MemoryTrace is in memory_trace.c, systems of sections are in
+ * memory_sections.c.
  *
  * Systems are built in each server process, before its threads begin. Two scopes begin earlier, in
  * the process that reads the configuration: configuration, whose pool goes on with the new system
- * from that line on, and log. What lies in these outlives modules, so that their kinds have to be
+ * from that line on, and log. Memory of these outlives modules, so that their kinds have to be
  * the program's own.
  */
 #include "httpd.h"
@@ -16,6 +17,7 @@
 #include "mpm_common.h"
 #include "apr_strings.h"
 #include "brigade/sms.h"
+#include "memory_sections.h"
 #include "memory_settings.h"
 #include "trial.h"
 #include "memory_scope.h"
@@ -23,8 +25,9 @@
 #include <malloc.h>
 #include <stdio.h>
 
-/* What malloc keeps at the end of each of its arenas, and blocks that it maps one by one. By default the end goes back as soon as it is
- * 128 KiB: a turn whose answers are longer together had a tenth of its time for pages that went and came. */
+/* Memory that malloc keeps at the end of each of its arenas, and blocks that it maps one by one. By
+ * default the end goes back as soon as it is 128 KiB: a turn whose answers are longer together had
+ * a tenth of its time for pages that went and came. */
 #define MEMORY_KEPT (4 << 20)
 #define MEMORY_MAPPED (1 << 20)
 
@@ -87,7 +90,7 @@ const char *memory_unavailable(apr_pool_t *p)
     return memory_stack_create(&none, MEMORY_DEFAULT_SPEC, p);
 }
 
-/* NULL, or what is wrong with the specification. */
+/* NULL, or a message about the specification. */
 static const char *memory_spec_check(const char *spec, int scope, apr_pool_t *p)
 {
     const brg_sms_plan *plan;
@@ -121,11 +124,21 @@ static const char *memory_set_system(cmd_parms *cmd, void *dir, const char *args
     int scope = brg_scope_by_name(name);
     const char *error;
 
+    if (!strcasecmp(name, "filter"))
+        return "MemorySystem: filters have no memory of their own, they draw from the pools of "
+               "their request and connection; "
+               "MemorySystem request in a <Location> or <Files> where the filter is used is a "
+               "system for them";
     if (scope < 0)
         return apr_psprintf(cmd->pool, "MemorySystem: unknown scope \"%s\"; there are %s", name,
                             memory_scope_names(cmd->pool));
-    error =
-        ap_check_cmd_context(cmd, scope == BRG_SCOPE_REQUEST ? NOT_IN_DIR_CONTEXT : GLOBAL_ONLY);
+    if (cmd->path != NULL && scope != BRG_SCOPE_REQUEST)
+        return apr_psprintf(cmd->pool,
+                            "MemorySystem %s: in a section only the scope request can be named; "
+                            "other memory is older than "
+                            "the request that the section is looked up for",
+                            brg_scope_name(scope));
+    error = ap_check_cmd_context(cmd, scope == BRG_SCOPE_REQUEST ? NOT_IN_LIMIT : GLOBAL_ONLY);
     if (error != NULL)
         return error;
     if (*args == '"' || *args == '\'') {
@@ -142,6 +155,10 @@ static const char *memory_set_system(cmd_parms *cmd, void *dir, const char *args
     if (error != NULL)
         return apr_psprintf(cmd->pool, "MemorySystem %s: %s", brg_scope_name(scope), error);
     BRG_ASSERT(scope < BRG_SCOPES_N);
+    if (cmd->path != NULL) {
+        memory_section_add(cmd, dir, args);
+        return NULL;
+    }
     conf->spec[scope] = args;
     error = scope == BRG_SCOPE_CONFIGURATION
                 ? memory_continue(cmd->pool, args, scope, cmd->temp_pool)
@@ -161,7 +178,7 @@ static const char *memory_set_report(cmd_parms *cmd, void *dir, int on)
 }
 
 static const command_rec memory_commands[] = {
-    AP_INIT_RAW_ARGS("MemorySystem", memory_set_system, NULL, RSRC_CONF,
+    AP_INIT_RAW_ARGS("MemorySystem", memory_set_system, NULL, RSRC_CONF | ACCESS_CONF,
                      "a scope (process, configuration, connection, request, bucket, log) and the "
                      "memory system that "
                      "its pools draw from, such as: limit(16M) arena"),
@@ -174,7 +191,7 @@ static const command_rec memory_commands[] = {
 
 /* ---- the process that reads the configuration ---- */
 
-/* Before the modules with these kinds are unloaded. The pool gives up what it drew from its system
+/* Before the modules with these kinds are unloaded. The pool gives up the memory of its system
  * when it is cleared, as it is now. */
 static apr_status_t memory_kinds_end(void *unused)
 {
@@ -187,6 +204,7 @@ static int memory_pre_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *pt
 {
     apr_pool_cleanup_register(pconf, NULL, memory_kinds_end, apr_pool_cleanup_null);
     memory_report_set(0);
+    memory_sections_forget();
     memory_trace_forget();
     /* Connections hang from APR's own pool. */
     apr_pool_abort_set(apr_pool_abort_get(ap_pglobal), apr_pool_parent_get(ap_pglobal));
@@ -214,14 +232,11 @@ static int memory_open_logs(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *pte
 
 /* ---- -t ---- */
 
-static const char *memory_spec_shown(const memory_conf *conf, int scope, apr_pool_t *p)
+const char *memory_spec_long(const char *spec, apr_pool_t *p)
 {
     memory_stack *stack;
-    const char *text;
+    const char *text = memory_stack_create(&stack, spec, p);
 
-    if (conf->spec[scope] == NULL)
-        return brg_scope_spec((brg_scope)scope);
-    text = memory_stack_create(&stack, conf->spec[scope], p);
     if (text != NULL)
         return text;
     text = apr_pstrdup(p, memory_stack_spec(stack));
@@ -229,11 +244,17 @@ static const char *memory_spec_shown(const memory_conf *conf, int scope, apr_poo
     return text;
 }
 
+static const char *memory_spec_shown(const memory_conf *conf, int scope, apr_pool_t *p)
+{
+    return conf->spec[scope] == NULL ? brg_scope_spec((brg_scope)scope)
+                                     : memory_spec_long(conf->spec[scope], p);
+}
+
 static void memory_test_config(apr_pool_t *pconf, server_rec *main_server)
 {
     const memory_conf *conf = memory_conf_of(main_server);
     const server_rec *s;
-    int scope, said = ap_exists_config_define("DUMP_MEMORY");
+    int scope, said = memory_sections_n || ap_exists_config_define("DUMP_MEMORY");
 
     for (scope = 0; scope < BRG_SCOPES_N; scope++)
         said = said || conf->spec[scope] != NULL;
@@ -249,17 +270,25 @@ static void memory_test_config(apr_pool_t *pconf, server_rec *main_server)
             printf("  %-14s %s (%s, line %u)\n", brg_scope_name(BRG_SCOPE_REQUEST),
                    memory_spec_shown(memory_conf_of(s), BRG_SCOPE_REQUEST, pconf),
                    s->server_hostname != NULL ? s->server_hostname : "*", s->defn_line_number);
+    memory_sections_show(pconf);
 }
 
 /* ---- server processes ---- */
 
-static const char *memory_stack_of(memory_stack **stack, const char *spec, int scope, apr_pool_t *p)
+const char *memory_stack_of(memory_stack **stack, const char *spec, int scope, apr_pool_t *p)
 {
     const char *error = memory_stack_create(stack, spec, p);
 
     BRG_ASSERT(error != NULL || *stack != NULL);
     return error != NULL ? apr_psprintf(p, "MemorySystem %s: %s", brg_scope_name(scope), error)
                          : NULL;
+}
+
+void memory_stack_begin_request(memory_stack *stack, const char *name, apr_pool_t *p)
+{
+    memory_stack_for(stack, BRG_SCOPE_REQUEST);
+    memory_trace_stack(stack);
+    memory_host_add(name, stack, p);
 }
 
 /* Virtual hosts that say the same share one. */
@@ -280,14 +309,12 @@ static const char *memory_apply_host(server_rec *s, server_rec *main_server, apr
             return NULL;
         }
     error = memory_stack_of(&conf->request, conf->spec[BRG_SCOPE_REQUEST], BRG_SCOPE_REQUEST, p);
-    if (error == NULL) {
-        memory_stack_for(conf->request, BRG_SCOPE_REQUEST);
-        memory_trace_stack(conf->request);
-        memory_host_add(apr_psprintf(p, "%s, line %u",
-                                     s->server_hostname ? s->server_hostname : "*",
-                                     s->defn_line_number),
-                        conf->request, p);
-    }
+    if (error == NULL)
+        memory_stack_begin_request(conf->request,
+                                   apr_psprintf(p, "%s, line %u",
+                                                s->server_hostname ? s->server_hostname : "*",
+                                                s->defn_line_number),
+                                   p);
     return error;
 }
 
@@ -317,6 +344,8 @@ const char *memory_conf_apply(server_rec *main_server, apr_pool_t *p)
     memory_trace_stack(conf->request);
     for (s = main_server->next; s != NULL && error == NULL; s = s->next)
         error = memory_apply_host(s, main_server, p);
+    if (error == NULL)
+        error = memory_sections_apply(p);
     brg_memory_figures_reset();
     return error;
 }
@@ -332,6 +361,7 @@ void memory_trim_thread(server_rec *main_server)
     for (s = main_server; s != NULL; s = s->next)
         if (memory_conf_of(s)->request != usual)
             memory_stack_trim(memory_conf_of(s)->request);
+    memory_sections_trim();
 }
 
 void memory_trim_process(void)
@@ -381,6 +411,6 @@ static void memory_register_hooks(apr_pool_t *p)
 }
 
 module AP_MODULE_DECLARE_DATA memory_module = {
-    STANDARD20_MODULE_STUFF, NULL, NULL, memory_conf_create, memory_conf_merge, memory_commands,
-    memory_register_hooks,   0,
+    STANDARD20_MODULE_STUFF, memory_section_create, memory_section_merge,  memory_conf_create,
+    memory_conf_merge,       memory_commands,       memory_register_hooks, 0,
 };

@@ -4,8 +4,8 @@
 
 /**
  * @file memory_settings.h
- * memory_directives.c: what the configuration says about memory systems.
- * memory_trace.c: the recording of requests, MemoryTrace.
+ * memory_directives.c: directives about memory systems.
+ * memory_trace.c: the recording of requests, MemoryTrace. Sections: memory_sections.h.
  */
 #include "httpd.h"
 #include "http_config.h"
@@ -20,7 +20,7 @@ const char *memory_conf_apply(server_rec *main_server, apr_pool_t *p);
 
 struct memory_stack;
 
-/** Give what the calling thread's pools keep in reserve to the operating system. */
+/** Give the reserve of the calling thread's pools to the operating system. */
 void memory_trim_thread(server_rec *main_server);
 
 /** The same for malloc, of all threads. Takes its locks. */
@@ -29,8 +29,8 @@ void memory_trim_process(void);
 /** Have malloc keep some megabytes between busy turns: memory_trim_idle() gives them back. Threads: main, before there are others. */
 void memory_keep_process(void);
 
-/** Every few seconds, by a thread that may block: what threads keep that are idle, those of modules too, goes back to the
- * operating system. */
+/** Every few seconds, by a thread that may block: memory of idle threads, those of modules too,
+ * goes back to the operating system. */
 void memory_trim_idle(void);
 
 /** @return NULL, or why this program has no memory systems: it was built without, in @a p */
@@ -44,6 +44,16 @@ void memory_trace_forget(void);
 
 /** Open the file that the configuration names, if it does. @return OK, or !OK after a message */
 int memory_trace_open(apr_pool_t *pconf, server_rec *s);
+
+/** Build a system of @a scope. @return NULL and *stack, or a message in @a p that names the directive. Before there are threads. */
+const char *memory_stack_of(struct memory_stack **stack, const char *spec, int scope,
+                            apr_pool_t *p);
+
+/** A system for requests beside that of the main server is ready: figures show it as @a name. Before there are threads. */
+void memory_stack_begin_request(struct memory_stack *stack, const char *name, apr_pool_t *p);
+
+/** The specification with all that it does not say, or the reason why it cannot be built, in @a p. */
+const char *memory_spec_long(const char *spec, apr_pool_t *p);
 
 /** Let pools on a stack be recorded if the configuration says so. */
 void memory_trace_stack(struct memory_stack *stack);

@@ -143,6 +143,20 @@ def test_laboratory(tmp_path):
     assert (tmp_path / "m.svg").read_text().startswith("<svg ")
 
 
+def test_laboratory_with_threads(tmp_path):
+    """What threads take from each other: with memory of their own they are about as many times as fast."""
+    program = os.path.join(BUILD, "brigade-membench")
+    if not os.path.exists(program):
+        pytest.skip(f"{program} was not built")
+    trace = os.path.join(brigade.REPOSITORY, "test", "bench", "traces", "static.trace")
+    p = subprocess.run([program, "--threads", "2", "--seconds", "1", "--spec", "arena", "--json", tmp_path / "m.json", trace],
+                       capture_output=True, text=True, timeout=120)
+    assert p.returncode == 0, p.stderr
+    found = json.loads((tmp_path / "m.json").read_text())
+    arena = next(r for r in found["traces"][0]["results"] if r["system"] == "arena")
+    assert found["threads"] == 2 and arena["threads_ns_per_request"] > 0 and 1.2 < arena["speed_up"] < 2.5, arena
+
+
 @pytest.mark.parametrize("text, says", [
     ("", "there is no request in it"),
     ("hello\n", "no memory trace of version 1"),

@@ -48,6 +48,81 @@ static const char *const kinds[] = {"arena",
                                     "limit(64M) guard",
                                     "blocks(size=8K) arena"};
 
+#define MOVES 3
+
+/* Blocks of many sizes. */
+static void fill(apr_pool_t *p, char *blocks[100], char with)
+{
+    for (size_t n = 0; n < 100; n++)
+        memset(blocks[n] = apr_palloc(p, n * 20 + 1), with, n * 20 + 1);
+}
+
+static int filled(char *const blocks[100], char with)
+{
+    for (size_t n = 0; n < 100; n++)
+        if (blocks[n][0] != with || blocks[n][n * 20] != with)
+            return 0;
+    return 1;
+}
+
+static uint64_t live_in(int n)
+{
+    brg_host_system host;
+    brg_sms_figures figures;
+
+    assert_true(brg_host_system_get(n, &host) && host.system);
+    brg_sms_statistics(host.system, &figures);
+    return figures.live_bytes;
+}
+
+static void move_through(apr_pool_t *p, memory_stack *const stack[MOVES])
+{
+    char *blocks[MOVES + 1][100];
+
+    fill(p, blocks[0], 'a');
+    for (int i = 0; i < MOVES; i++) {
+        assert_int_equal(pool_continue_on(p, stack[i]), 0);
+        fill(p, blocks[i + 1], (char)('b' + i));
+    }
+    for (int i = 0; i <= MOVES; i++)
+        assert_true(filled(blocks[i], (char)('a' + i)));
+    for (int i = 0; i < MOVES; i++)
+        assert_true(live_in(i) >= 99000);
+}
+
+/* From one system to the next, and back when it is cleared or ends. */
+static void test_moves(void **state)
+{
+    static const char *const ways[][MOVES] = {
+        {"tracking(quiet) system", "tracking(quiet) arena", "system"},
+        {"tracking(quiet) arena", "system", "tracking(quiet) system"},
+        {"system", "tracking(quiet) arena", "tracking(quiet) arena"}};
+
+    for (size_t way = 0; way < sizeof(ways) / sizeof(ways[0]); way++) {
+        memory_stack *stack[MOVES];
+        apr_pool_t *names, *p = scoped(BRG_SCOPE_REQUEST, "limit(64M) arena");
+
+        assert_int_equal(apr_pool_create(&names, NULL), APR_SUCCESS);
+        memory_hosts_begin();
+        for (int i = 0; i < MOVES; i++) {
+            assert_null(memory_stack_create(&stack[i], ways[way][i], NULL));
+            memory_host_add("a host", stack[i], names);
+        }
+        for (int round = 0; round < 3; round++) {
+            move_through(p, stack);
+            apr_pool_clear(p);
+        }
+        move_through(p, stack);
+        apr_pool_destroy(p);
+        for (int i = 0; i < MOVES; i++) {
+            assert_int_equal(live_in(i), 0);
+            memory_stack_drop(stack[i]);
+        }
+        memory_hosts_begin();
+        apr_pool_destroy(names);
+    }
+}
+
 static void test_alignment(void **state)
 {
     size_t i, n;
@@ -412,7 +487,7 @@ int main(void)
         cmocka_unit_test(test_figures),         cmocka_unit_test(test_first_size),
         cmocka_unit_test(test_debug_functions), cmocka_unit_test(test_max_free),
         cmocka_unit_test(test_node_lists),      cmocka_unit_test(test_begin_anew),
-        cmocka_unit_test(test_kept_as_node),
+        cmocka_unit_test(test_kept_as_node),    cmocka_unit_test(test_moves),
     };
 
     return cmocka_run_group_tests(tests, started, ended);

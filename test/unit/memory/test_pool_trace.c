@@ -132,7 +132,7 @@ static void pools_go_on_with_another_system(void **state)
     assert_int_equal(pool_continue_on(p, other), 0);
     apr_palloc(p, 2);
     apr_pool_destroy(p);
-    assert_string_equal(recorded(), "r\np 1 0\na 1 1\na 1 2\nd 1\ne\n");
+    assert_string_equal(recorded(), "r\np 1 0\na 1 1\na 1 40\na 1 2\nd 1\ne\n");
     stop();
     memory_stack_drop(other);
 }
