@@ -103,18 +103,21 @@ static const md_answer *acme_get(md_acme *acme, const char *method, const char *
     return NULL;
 }
 
-const md_json *md_acme_get(md_acme *acme, const char *url, const md_answer **answer)
+/* @param answer  NULL: it failed, which was told */
+static const md_json *acme_object(md_acme *acme, const char *url, const md_answer *answer)
 {
-    const md_json *body = NULL;
+    const md_json *body = answer ? md_json_read(acme->p, answer->body, answer->len) : NULL;
 
-    if (!(*answer = acme_get(acme, "GET", url)))
-        return NULL;
-    body = md_json_read(acme->p, (*answer)->body, (*answer)->len);
-    if (!body || body->kind != MD_JSON_OBJECT) {
-        md_acme_fail(acme, apr_pstrcat(acme->p, url, ": the answer is not JSON", NULL));
-        return NULL;
-    }
-    return body;
+    if (!answer || (body && body->kind == MD_JSON_OBJECT))
+        return body;
+    md_acme_fail(acme, apr_pstrcat(acme->p, url, ": the answer is not JSON", NULL));
+    return NULL;
+}
+
+/* A JSON object that is there for all. */
+static const md_json *md_acme_get(md_acme *acme, const char *url, const md_answer **answer)
+{
+    return acme_object(acme, url, *answer = acme_get(acme, "GET", url));
 }
 
 static int acme_want_nonce(md_acme *acme)
@@ -178,16 +181,7 @@ const md_answer *md_acme_post(md_acme *acme, const char *url, const char *payloa
 const md_json *md_acme_post_json(md_acme *acme, const char *url, const char *payload,
                                  const md_answer **answer)
 {
-    const md_json *body;
-
-    if (!(*answer = md_acme_post(acme, url, payload)))
-        return NULL;
-    body = md_json_read(acme->p, (*answer)->body, (*answer)->len);
-    if (!body || body->kind != MD_JSON_OBJECT) {
-        md_acme_fail(acme, apr_pstrcat(acme->p, url, ": the answer is not JSON", NULL));
-        return NULL;
-    }
-    return body;
+    return acme_object(acme, url, *answer = md_acme_post(acme, url, payload));
 }
 
 /* ---- the directory ---- */
@@ -221,7 +215,7 @@ int md_acme_has_profile(const md_acme *acme, const char *profile)
 
 /* ---- renewal information ---- */
 
-/* RFC 3339, in UTC or with an offset. 0: it is none */
+/* RFC 3339, in UTC or with an offset. 0: not such a time */
 static apr_time_t acme_time(const char *text)
 {
     int year, month, day, hour, minute, n = 0, off_h, off_m;

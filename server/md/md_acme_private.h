@@ -5,9 +5,6 @@
 /** @file md_acme_private.h  Requests, for md_acme.c and md_acme_order.c. They return NULL with acme->problem. */
 #include "md_acme.h"
 
-/** A JSON object that is there for all. */
-const md_json *md_acme_get(md_acme *acme, const char *url, const md_answer **answer);
-
 /** A signed request; another nonce is tried where the authority does not take the first. */
 const md_answer *md_acme_post(md_acme *acme, const char *url, const char *payload);
 
@@ -15,7 +12,7 @@ const md_answer *md_acme_post(md_acme *acme, const char *url, const char *payloa
 const md_json *md_acme_post_json(md_acme *acme, const char *url, const char *payload,
                                  const md_answer **answer);
 
-/** A problem document (RFC 7807) in one line; NULL: it is none. */
+/** A problem document (RFC 7807) in one line; NULL: not such a document. */
 const char *md_acme_problem_of(apr_pool_t *p, const md_json *problem);
 
 #endif

@@ -4,7 +4,7 @@
 
 /**
  * @file md_conf.h
- * What the configuration says of managed domains.
+ * The configuration of managed domains.
  *
  * md_conf.c        settings and how they merge; words and lengths of time
  * md_directives.c  the directives
@@ -22,7 +22,8 @@ extern module AP_MODULE_DECLARE_DATA md_module;
 /** MDRequireHttps. */
 enum { MD_HTTPS_OFF, MD_HTTPS_TEMPORARY, MD_HTTPS_PERMANENT };
 
-/** Of a server, or of a managed domain; what is not said is NULL or MD_UNSET. Texts are in the configuration's pool. */
+/** Of a server, or of a managed domain; an unset value is NULL or MD_UNSET. Texts are in the
+ * configuration's pool. */
 typedef struct md_settings {
     apr_array_header_t *authorities; /**< const char *: URLs */
     apr_array_header_t *challenges;  /**< const char * */
@@ -53,10 +54,10 @@ typedef struct md_globals {
 typedef struct md_domain {
     const char *name;          /**< the first of its names; of its folders in the store */
     apr_array_header_t *names; /**< const char *, in lower case */
-    md_settings *own, *set;    /**< what it says itself; merged, with defaults */
+    md_settings *own, *set;    /**< its own settings; merged, with defaults */
     server_rec *server;        /**< in which it was defined */
-    apr_array_header_t *static_certs,
-        *static_keys; /**< MDCertificateFile, MDCertificateKeyFile; may be NULL */
+    /** MDCertificateFile, MDCertificateKeyFile; may be NULL */
+    apr_array_header_t *static_certs, *static_keys;
     const char *file; /**< where it was defined */
     int line;
     int index;     /**< of md_shared.h */
@@ -71,16 +72,18 @@ typedef struct md_server_conf {
     md_settings *set;
     md_domain *domain; /**< that the server has; NULL: none */
     int stored;        /**< its certificates are those of the store */
+    /** its names on demand (md_demand.h); NULL: none, or another server's */
+    struct md_demand *demand;
 } md_server_conf;
 
 extern md_globals md_all; /**< settings of all */
-extern apr_array_header_t
-    *md_domains; /**< md_domain *: in the order of the configuration; NULL: none was read */
+/** md_domain *: in the order of the configuration; NULL: none was read */
+extern apr_array_header_t *md_domains;
 
 md_settings *md_settings_new(apr_pool_t *p);
 /** @a add counts where it says something. */
 md_settings *md_settings_merge(apr_pool_t *p, const md_settings *base, const md_settings *add);
-/** What a managed domain has, with the defaults. */
+/** A managed domain's settings, with the defaults. */
 void md_settings_finish(apr_pool_t *p, md_domain *domain);
 void md_globals_reset(apr_pool_t *p);
 
@@ -89,14 +92,15 @@ static inline md_server_conf *md_conf_of(const server_rec *s)
     return ap_get_module_config(s->module_config, &md_module);
 }
 
-/** "5", "30d", "12h", "10mi", "5s", "5ms"; more letters behind a unit do not count, and what is longer than a hundred years is
- * a hundred years. @param unit  where none is given: 'd' or 's'. @return 0, or -1 */
+/** "5", "30d", "12h", "10mi", "5s", "5ms"; more letters behind a unit do not count, and more than a
+ * hundred years is a hundred years. @param unit  where none is given: 'd' or 's'. @return 0, or -1
+ */
 int md_duration(const char *text, char unit, apr_interval_time_t *length);
 
-/** A length of time, or "33%". @return NULL; what is wrong with it */
+/** A length of time, or "33%". @return NULL; its error */
 const char *md_window_read(const char *text, md_window *window);
 
-/** A name of an authority, or its URL. @return NULL: it is none, *why says so */
+/** A name of an authority, or its URL. @return NULL: unknown, *why says so */
 const char *md_authority(apr_pool_t *p, const char *text, const char **why);
 
 extern const command_rec md_commands[];

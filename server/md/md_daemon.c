@@ -1,128 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The daemon's process, and how jobs begin and end. It keeps three capabilities at most: to write to the store, whoever has
- * it, and to let programs of the administrator run as the user of server processes. */
-#include "md_daemon.h"
-#include "md_daemon_staple.h"
+/* The daemon: when jobs are due, how they begin and end. */
+#include "md_daemon_private.h"
 #include "md_job.h"
-#include "md_shared.h"
 #include "http_log.h"
 #include "http_main.h"
 #include "mpm_common.h"
 #include "apr_strings.h"
-#include "brigade/log_service.h"
 #include "brigade/loop.h"
 #include "brigade/process.h"
 #include "brigade/assert.h"
 #include <errno.h>
-#include <linux/capability.h>
-#include <limits.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 APLOG_USE_MODULE(md);
 
-#define DAEMON_JOBS 4                          /* at a time */
 #define DAEMON_JOB_US (900 * APR_USEC_PER_SEC) /* a job that takes longer is ended */
 #define DAEMON_LOOK_MS 100                     /* while jobs run */
 #define DAEMON_HOUR (3600 * APR_USEC_PER_SEC)  /* the date may be set meanwhile */
 #define DAEMON_WARN (24 * DAEMON_HOUR)
+#define DAEMON_UNUSED (30 * 24 * DAEMON_HOUR) /* a name on demand is renewed no more */
 
-enum { JOB_GET, JOB_ASK, JOB_USE };
-
-/* A managed domain as the daemon sees it. */
-typedef struct daemon_domain {
-    const md_domain *domain;
-    pid_t job;        /* 0: none */
-    int kind;         /* JOB_* */
-    apr_time_t until; /* the job's, monotonic */
-    md_state state;
-    md_public public;
-    apr_time_t ari_again; /* 0: the authority is not asked */
-    apr_time_t use;       /* when what was got is used; 0: nothing waits */
-    apr_time_t warn;      /* of the next warning; monotonic */
-    apr_pool_t *pool;     /* of what was read last */
-} daemon_domain;
-
-typedef struct md_daemon {
-    server_rec *s;
-    const md_store *store;
-    apr_pool_t *pool;
-    pid_t supervisor;
-    int control, n, working;
-    daemon_domain *domains;
-    md_staple_jobs *staples;
-} md_daemon;
-
-static volatile sig_atomic_t daemon_asked;
-
-static void daemon_end(int signal)
-{
-    daemon_asked = 1;
-}
-
-/* ---- the process ---- */
-
-static void daemon_signals(void)
-{
-    static const int defaults[] = {SIGCHLD, SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL};
-    static const int ignored[] = {SIGHUP, SIGUSR1, SIGWINCH, SIGUSR2, SIGPIPE};
-    sigset_t none;
-
-    for (size_t i = 0; i < sizeof defaults / sizeof *defaults; i++)
-        signal(defaults[i], SIG_DFL);
-    for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++)
-        signal(ignored[i], SIG_IGN);
-    sigaction(SIGTERM, &(struct sigaction){.sa_handler = daemon_end}, NULL);
-    sigaction(SIGINT, &(struct sigaction){.sa_handler = daemon_end}, NULL);
-    sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, NULL);
-}
-
-static void daemon_close_between(int first, int last)
-{
-    if (first <= last)
-        close_range((unsigned)first, (unsigned)last, 0);
-}
-
-/* Listening sockets above all: they would stay open when the server ends. */
-static void daemon_close_others(const md_daemon *d)
-{
-    const int log = brg_error_log_descriptor(d->s);
-    const int a = d->control < log ? d->control : log, b = d->control < log ? log : d->control;
-
-    daemon_close_between(STDERR_FILENO + 1, (a > STDERR_FILENO ? a : b) - 1);
-    if (a > STDERR_FILENO)
-        daemon_close_between(a + 1, b - 1);
-    daemon_close_between(b + 1, INT_MAX);
-}
-
-static void daemon_drop_capabilities(void)
-{
-    struct __user_cap_header_struct head = {_LINUX_CAPABILITY_VERSION_3, 0};
-    struct __user_cap_data_struct data[2] = {{0}};
-    const unsigned keep = 1u << CAP_DAC_OVERRIDE | 1u << CAP_SETUID | 1u << CAP_SETGID;
-
-    prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
-    if (syscall(SYS_capget, &head, data))
-        return;
-    data[0].effective = data[0].permitted = data[0].permitted & keep;
-    data[1].effective = data[1].permitted = 0;
-    data[0].inheritable = data[1].inheritable = 0;
-    syscall(SYS_capset, &head, data);
-}
-
-/* ---- what is known ---- */
+/* ---- knowledge ---- */
 
 static void public_text(char *to, size_t room, const char *text)
 {
     apr_cpystrn(to, text ? text : "", room);
+}
+
+/* Names on demand are in a table of their own. */
+static void domain_tell(const daemon_domain *dd)
+{
+    if (!dd->demand)
+        md_shared_tell(dd->domain->index, &dd->public);
 }
 
 static void domain_publish(daemon_domain *dd, const md_cert *cert, const md_record *record)
@@ -146,7 +60,7 @@ static void domain_publish(daemon_domain *dd, const md_cert *cert, const md_reco
     public_text(p->problem, sizeof p->problem, record->problem);
     public_text(p->authority, sizeof p->authority,
                 APR_ARRAY_IDX(dd->domain->set->authorities, 0, const char *));
-    md_shared_tell(dd->domain->index, p);
+    domain_tell(dd);
 }
 
 /* Where in the advised time: the same for a certificate as long as it is there. */
@@ -160,7 +74,7 @@ static double domain_chance(const md_cert *cert)
     return value / 65536.0;
 }
 
-static void domain_read(md_daemon *d, daemon_domain *dd)
+void domain_read(md_daemon *d, daemon_domain *dd)
 {
     const md_domain *domain = dd->domain;
     md_record record;
@@ -281,6 +195,37 @@ static int job_ask(md_job *job)
     return rc;
 }
 
+/* @return as job_get() */
+static int job_may(md_job *job, const md_demand *demand)
+{
+    return md_demand_allows_url(demand, job->domain->name, job->p) ? 0 : -1;
+}
+
+static int job_get_named(md_job *job, const daemon_domain *dd)
+{
+    const md_demand *demand = dd->demand;
+
+    if (!demand || !dd->state.until || md_demand_allows_still(demand, job->domain->name, job->p))
+        return job_get(job);
+    md_record_error(job->p, job->domain, &job->record, "the name is not this host's any more", 0);
+    job_tell(job, -1);
+    return -1;
+}
+
+static int job_do(md_job *job, const daemon_domain *dd, int kind)
+{
+    switch (kind) {
+    case JOB_GET:
+        return job_get_named(job, dd);
+    case JOB_USE:
+        return job_use(job);
+    case JOB_MAY:
+        return job_may(job, dd->demand);
+    default:
+        return job_ask(job);
+    }
+}
+
 static void __attribute__((noreturn)) job_run(md_daemon *d, daemon_domain *dd, int kind)
 {
     md_job job = {.s = dd->domain->server, .store = d->store, .domain = dd->domain};
@@ -293,8 +238,9 @@ static void __attribute__((noreturn)) job_run(md_daemon *d, daemon_domain *dd, i
         _exit(1);
     apr_pool_create(&job.p, NULL);
     md_record_read(job.p, d->store, dd->domain, &job.record);
-    rc = kind == JOB_GET ? job_get(&job) : kind == JOB_USE ? job_use(&job) : job_ask(&job);
-    md_record_write(job.p, d->store, dd->domain, &job.record);
+    rc = job_do(&job, dd, kind);
+    if (kind != JOB_MAY)
+        md_record_write(job.p, d->store, dd->domain, &job.record);
     _exit(rc ? 1 : 0);
 }
 
@@ -315,7 +261,7 @@ static void job_begin(md_daemon *d, daemon_domain *dd, int kind)
     dd->kind = kind;
     dd->until = brg_monotonic_now() + DAEMON_JOB_US;
     dd->public.working = kind == JOB_GET;
-    md_shared_tell(dd->domain->index, &dd->public);
+    domain_tell(dd);
     d->working++;
 }
 
@@ -345,16 +291,25 @@ static void job_over(md_daemon *d, daemon_domain *dd, int status)
     d->working--;
     if (!WIFEXITED(status))
         job_died(d, dd, status);
+    if (dd->demand) {
+        md_demand_daemon_over(d, dd, status);
+        return;
+    }
     domain_read(d, dd);
     md_staple_jobs_changed(d->staples, dd->domain);
+}
+
+static daemon_domain *daemon_at(const md_daemon *d, int i)
+{
+    return APR_ARRAY_IDX(d->domains, i, daemon_domain *);
 }
 
 static void jobs_reap(md_daemon *d)
 {
     const apr_time_t now = brg_monotonic_now();
 
-    for (int i = 0; i < d->n; i++) {
-        daemon_domain *dd = &d->domains[i];
+    for (int i = d->domains->nelts - 1; i >= 0; i--) { /* a name on demand may go */
+        daemon_domain *dd = daemon_at(d, i);
         int status;
 
         if (!dd->job)
@@ -368,9 +323,9 @@ static void jobs_reap(md_daemon *d)
 
 static void jobs_end(md_daemon *d)
 {
-    for (int i = 0; i < d->n; i++)
-        if (d->domains[i].job)
-            kill(d->domains[i].job, SIGTERM);
+    for (int i = 0; i < d->domains->nelts; i++)
+        if (daemon_at(d, i)->job)
+            kill(daemon_at(d, i)->job, SIGTERM);
 }
 
 /* ---- waiting ---- */
@@ -380,6 +335,12 @@ static apr_time_t domain_due(const daemon_domain *dd, apr_time_t now, int *kind)
 {
     const apr_time_t renew = md_renew_at(&dd->state, now), ask = dd->ari_again;
 
+    if (dd->demand && dd->place < 0) {
+        *kind = JOB_MAY;
+        return now;
+    }
+    if (dd->demand && brg_monotonic_now() - dd->used > DAEMON_UNUSED)
+        return 0;
     if (dd->use && dd->state.complete) {
         *kind = JOB_USE;
         return dd->use > dd->state.next_try ? dd->use : dd->state.next_try;
@@ -396,8 +357,8 @@ static apr_interval_time_t jobs_look(md_daemon *d)
 
     if (md_all.check_interval < wait)
         wait = md_all.check_interval;
-    for (int i = 0; i < d->n; i++) {
-        daemon_domain *dd = &d->domains[i];
+    for (int i = 0; i < d->domains->nelts; i++) {
+        daemon_domain *dd = daemon_at(d, i);
         const apr_time_t now = apr_time_now();
         apr_time_t due;
         int kind;
@@ -417,29 +378,32 @@ static apr_interval_time_t jobs_look(md_daemon *d)
 /* @return 0: the supervisor, or its configuration, is gone */
 static int daemon_wait(md_daemon *d, apr_interval_time_t wait)
 {
-    struct pollfd polled = {.fd = d->control, .events = POLLIN};
+    struct pollfd polled[] = {{.fd = d->control, .events = POLLIN},
+                              {.fd = md_demand_socket(), .events = POLLIN}};
     int ms = wait / 1000 > 3600000 ? 3600000 : (int)(wait / 1000) + 1;
 
     BRG_ASSERT(d->control >= 0 && d->working >= 0);
     if ((d->working || md_staple_jobs_working(d->staples)) && (ms > DAEMON_LOOK_MS || wait <= 0))
         ms = DAEMON_LOOK_MS;
-    return poll(&polled, 1, ms) <= 0;
+    return poll(polled, 2, ms) <= 0 || !polled[0].revents;
 }
 
 static void daemon_begin(md_daemon *d)
 {
-    BRG_ASSERT(!d->domains && (md_domains->nelts || md_staples->nelts));
+    BRG_ASSERT(!d->domains && (md_domains->nelts || md_staples->nelts || md_demands->nelts));
     d->n = md_domains->nelts;
-    d->domains = apr_pcalloc(d->pool, sizeof(*d->domains) * (apr_size_t)d->n);
+    d->domains = apr_array_make(d->pool, d->n + 1, sizeof(daemon_domain *));
     for (int i = 0; i < d->n; i++) {
-        daemon_domain *dd = &d->domains[i];
+        daemon_domain *dd = apr_pcalloc(d->pool, sizeof *dd);
 
+        APR_ARRAY_PUSH(d->domains, daemon_domain *) = dd;
         dd->domain = APR_ARRAY_IDX(md_domains, i, md_domain *);
         apr_pool_create(&dd->pool, d->pool);
         md_store_clean(dd->pool, d->store, dd->domain->name);
         domain_read(d, dd);
     }
     d->staples = md_staple_jobs_begin(d->s, d->store, d->supervisor, d->pool);
+    md_demand_daemon_begin(d);
 }
 
 void md_daemon_run(server_rec *s, const md_store *store, int control, pid_t supervisor)
@@ -447,19 +411,15 @@ void md_daemon_run(server_rec *s, const md_store *store, int control, pid_t supe
     md_daemon d = {.s = s, .store = store, .control = control, .supervisor = supervisor};
     int goes_on = 1;
 
-    daemon_signals();
-    prctl(PR_SET_NAME, "brigade-md");
-    daemon_close_others(&d);
-    daemon_drop_capabilities();
-    prctl(PR_SET_DUMPABLE, 0);
-    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    daemon_become(&d);
     apr_pool_create(&d.pool, NULL);
     daemon_begin(&d);
     if (md_all.initial_delay)
         goes_on = daemon_wait(&d, md_all.initial_delay);
-    while (goes_on && !daemon_asked && getppid() == supervisor) {
+    while (goes_on && !daemon_is_asked() && getppid() == supervisor) {
         jobs_reap(&d);
         md_staple_jobs_reap(d.staples);
+        md_demand_daemon_look(&d);
         goes_on = daemon_wait(&d, md_staple_jobs_look(d.staples, jobs_look(&d)));
     }
     jobs_end(&d);

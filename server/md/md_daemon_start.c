@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The supervisor's side of the daemon. */
+/* The supervisor's side of the daemon, and of the DNS server beside it. */
 #include "md_daemon.h"
+#include "md_demand.h"
+#include "md_dns.h"
 #include "md_shared.h"
 #include "md_staple.h"
 #include "http_log.h"
@@ -17,10 +19,11 @@
 
 APLOG_USE_MODULE(md);
 
-#define STARTER_SOON_US \
-    (10 * APR_USEC_PER_SEC) /* a daemon that dies sooner is not started again at once */
+/* a daemon that dies sooner is not started again at once */
+#define STARTER_SOON_US (10 * APR_USEC_PER_SEC)
 
 typedef struct md_starter {
+    int which; /* STARTER_* */
     apr_pool_t *pool;
     const md_store *store;
     int control[2]; /* of the supervisor, of the daemon */
@@ -29,7 +32,11 @@ typedef struct md_starter {
     apr_time_t started;
 } md_starter;
 
-static md_starter *starter;
+enum { STARTER_DAEMON, STARTER_DNS, STARTERS };
+
+static const char *const starter_names[] = {"the daemon of managed domains",
+                                            "the DNS server of MDDnsResponder"};
+static md_starter *starters[STARTERS];
 
 static void starter_told(int reason, void *data, apr_wait_t status);
 
@@ -41,6 +48,16 @@ static void starter_close(md_starter *c, int end)
     c->control[end] = -1;
 }
 
+/* The daemon alone writes files that others read. */
+static void starter_hand(const md_starter *c, int on)
+{
+    if (c->which != STARTER_DAEMON)
+        return;
+    md_shared_hand(on);
+    md_staple_hand(on);
+    md_demand_hand(on);
+}
+
 static apr_status_t starter_spawn(md_starter *c, server_rec *s)
 {
     apr_status_t rv = APR_SUCCESS;
@@ -49,17 +66,17 @@ static apr_status_t starter_spawn(md_starter *c, server_rec *s)
     BRG_ASSERT(!c->process.pid && c->control[0] < 0);
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, c->control))
         return errno;
-    md_shared_hand(1);
-    md_staple_hand(1);
+    starter_hand(c, 1);
     pid = fork();
     if (pid < 0)
         rv = errno;
     if (!pid) {
         close(c->control[0]);
+        if (c->which == STARTER_DNS)
+            md_dns_run(s, c->control[1], c->supervisor);
         md_daemon_run(s, c->store, c->control[1], c->supervisor);
     }
-    md_shared_hand(0);
-    md_staple_hand(0);
+    starter_hand(c, 0);
     starter_close(c, 1);
     c->started = brg_monotonic_now();
     if (rv) {
@@ -81,15 +98,15 @@ static void starter_told(int reason, void *data, apr_wait_t status)
     c->process.pid = 0;
     starter_close(c, 0);
     ap_log_error(APLOG_MARK, APLOG_ERR, 0, ap_server_conf,
-                 "the daemon of managed domains died (status %d); another one is started", status);
+                 "%s died (status %d); another one is started", starter_names[c->which], status);
 }
 
 static apr_status_t starter_end(void *data)
 {
     md_starter *c = data;
 
-    if (starter == c)
-        starter = NULL;
+    if (starters[c->which] == c)
+        starters[c->which] = NULL;
     starter_close(c, 0);
     if (getpid() != c->supervisor || !c->process.pid)
         return APR_SUCCESS;
@@ -98,33 +115,44 @@ static apr_status_t starter_end(void *data)
     return APR_SUCCESS;
 }
 
-apr_status_t md_daemon_start(server_rec *s, const md_store *store, apr_pool_t *pconf)
+static apr_status_t starter_begin(int which, server_rec *s, const md_store *store,
+                                  apr_pool_t *pconf)
 {
     md_starter *c = apr_pcalloc(pconf, sizeof *c);
     apr_status_t rv;
 
-    BRG_ASSERT(!starter);
-    *c = (md_starter){.pool = pconf, .store = store, .supervisor = getpid(), .control = {-1, -1}};
+    BRG_ASSERT(!starters[which]);
+    *c = (md_starter){
+        .which = which, .pool = pconf, .store = store, .supervisor = getpid(), .control = {-1, -1}};
     apr_pool_pre_cleanup_register(pconf, c, starter_end);
-    starter = c;
+    starters[which] = c;
     rv = starter_spawn(c, s);
     if (rv)
-        ap_log_error(APLOG_MARK, APLOG_ERR, rv, s,
-                     "the daemon of managed domains cannot be started");
+        ap_log_error(APLOG_MARK, APLOG_ERR, rv, s, "%s cannot be started", starter_names[which]);
     return rv;
+}
+
+apr_status_t md_daemon_start(server_rec *s, const md_store *store, apr_pool_t *pconf)
+{
+    const apr_status_t rv = starter_begin(STARTER_DAEMON, s, store, pconf);
+
+    return rv == APR_SUCCESS && md_dns ? starter_begin(STARTER_DNS, s, store, pconf) : rv;
 }
 
 void md_daemon_look(server_rec *s)
 {
-    md_starter *c = starter;
+    for (int i = 0; i < STARTERS; i++) {
+        md_starter *c = starters[i];
 
-    if (c && c->supervisor == getpid() && !c->process.pid &&
-        brg_monotonic_now() - c->started > STARTER_SOON_US)
-        starter_spawn(c, s);
+        if (c && c->supervisor == getpid() && !c->process.pid &&
+            brg_monotonic_now() - c->started > STARTER_SOON_US)
+            starter_spawn(c, s);
+    }
 }
 
 void md_daemon_leave(void)
 {
-    if (starter && starter->supervisor != getpid())
-        starter_close(starter, 0);
+    for (int i = 0; i < STARTERS; i++)
+        if (starters[i] && starters[i]->supervisor != getpid())
+            starter_close(starters[i], 0);
 }

@@ -35,7 +35,8 @@ const char *md_directive_not_inside(cmd_parms *cmd)
                             : NULL;
 }
 
-const char *md_directive_not_offered(const cmd_parms *cmd, const char *why)
+/* What is said of a setting that is Apache's alone. */
+static const char *md_directive_not_offered(const cmd_parms *cmd, const char *why)
 {
     const char *again = conf_builtin_lacks(cmd, &md_module, cmd->cmd->name);
 
@@ -70,10 +71,9 @@ static int directive_is_mode(md_domain *domain, const char *word)
 
 static void directive_add_name(cmd_parms *cmd, md_domain *domain, const char *word)
 {
-    char *name = apr_pstrdup(cmd->pool, word);
+    const char *name = md_name_canonical(cmd->pool, word);
 
     BRG_ASSERT(domain->names != NULL);
-    ap_str_tolower(name);
     if (!ap_array_str_contains(domain->names, name))
         APR_ARRAY_PUSH(domain->names, const char *) = name;
 }
@@ -187,21 +187,10 @@ const char *md_set_authority(cmd_parms *cmd, void *dummy, int argc, char *const 
     return NULL;
 }
 
-const char *md_set_agreement(cmd_parms *cmd, void *dummy, const char *arg)
+/* cmd->info: which setting */
+const char *md_set_text(cmd_parms *cmd, void *dummy, const char *arg)
 {
-    directive_settings(cmd)->agreement = arg;
-    return NULL;
-}
-
-const char *md_set_contact(cmd_parms *cmd, void *dummy, const char *arg)
-{
-    directive_settings(cmd)->contact = arg;
-    return NULL;
-}
-
-const char *md_set_profile(cmd_parms *cmd, void *dummy, const char *arg)
-{
-    directive_settings(cmd)->profile = arg;
+    *(const char **)(void *)((char *)directive_settings(cmd) + (size_t)cmd->info) = arg;
     return NULL;
 }
 
@@ -290,12 +279,6 @@ const char *md_set_binding(cmd_parms *cmd, void *dummy, const char *kid, const c
         return strcasecmp(kid, "none") != 0 ? binding_of_file(cmd, set, kid) : NULL;
     set->binding_kid = kid;
     set->binding_hmac = hmac;
-    return NULL;
-}
-
-const char *md_set_dns_command(cmd_parms *cmd, void *dummy, const char *arg)
-{
-    directive_settings(cmd)->dns_command = arg;
     return NULL;
 }
 

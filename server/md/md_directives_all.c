@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Directives that concern all managed domains, and the table of all directives. */
 #include "md_directives_private.h"
+#include "md_demand.h"
+#include "md_dns.h"
 #include "apr_strings.h"
 #include <stdlib.h>
 #include <string.h>
@@ -188,13 +190,14 @@ static const char *set_monitor(cmd_parms *cmd, void *dummy, const char *name, co
 const command_rec md_commands[] = {
     AP_INIT_TAKE_ARGV("MDCertificateAuthority", md_set_authority, NULL, RSRC_CONF,
                       "names or URLs of authorities; the next one is asked where one fails"),
-    ONE("MDCertificateAgreement", md_set_agreement, NULL,
+    ONE("MDCertificateAgreement", md_set_text, SETTING(agreement),
         "either 'accepted' or the URL of CA Terms-of-Service agreement you accept"),
     AP_INIT_TAKE_ARGV("MDCAChallenges", md_set_challenges, NULL, RSRC_CONF,
                       "ways to prove that a name is this server's, the best first"),
     ONE("MDCertificateProtocol", md_set_protocol, NULL,
         "Protocol used to obtain/renew certificates"),
-    ONE("MDContactEmail", md_set_contact, NULL, "Email address used for account registration"),
+    ONE("MDContactEmail", md_set_text, SETTING(contact),
+        "Email address used for account registration"),
     ONE("MDDriveMode", md_set_mode, NULL, "deprecated, older name for MDRenewMode"),
     ONE("MDRenewMode", md_set_mode, NULL,
         "Controls how renewal of Managed Domain certificates shall be handled."),
@@ -228,7 +231,7 @@ const command_rec md_commands[] = {
                      "a program that is told of new certificates"),
     ONE("MDBaseServer", set_base_server, NULL,
         "Allow managing of base server outside virtual hosts."),
-    AP_INIT_RAW_ARGS("MDChallengeDns01", md_set_dns_command, NULL, RSRC_CONF,
+    AP_INIT_RAW_ARGS("MDChallengeDns01", md_set_text, SETTING(dns_command), RSRC_CONF,
                      "a program that sets records of dns-01 up, and takes them back"),
     ONE("MDChallengeDns01Version", set_dns_version, NULL,
         "Set the type of arguments to call `MDChallengeDns01` with"),
@@ -270,11 +273,19 @@ const command_rec md_commands[] = {
     ONE("MDInitialDelay", set_initial_delay, NULL,
         "How long to delay the first certificate check."),
     ONE("MDCheckInterval", set_check_interval, NULL, "Time between certificate checks."),
-    ONE("MDProfile", md_set_profile, NULL, "The name of an CA profile to order certificates for."),
+    ONE("MDProfile", md_set_text, SETTING(profile),
+        "The name of an CA profile to order certificates for."),
     ONE("MDProfileMandatory", md_set_switch, SETTING(profile_mandatory),
         "Determines if a configured CA profile is mandatory."),
     ONE("MDRenewViaARI", md_set_switch, SETTING(ari),
         "Enable/Disable ACME ARI (RFC 9773) to trigger renewals."),
+    ONE("MDOnDemand", md_set_demand, NULL,
+        "folder, folder=/FORMAT, url=URL or expr=EXPRESSION: names that get a certificate when "
+        "a client asks for them"),
+    AP_INIT_TAKE_ARGV("MDOnDemandLimits", md_set_demand_limits, NULL, RSRC_CONF,
+                      "names=NUMBER rate=NUMBER/s|m|h wait=SECONDS"),
+    AP_INIT_TAKE_ARGV("MDDnsResponder", md_set_dns_responder, NULL, RSRC_CONF,
+                      "ZONE ADDRESS:PORT ... [ns=NAME]: a DNS server for dns-01"),
     AP_INIT_TAKE12(
         "AutoHTTPS", md_set_auto, NULL, RSRC_CONF,
         "On: the server gets a certificate by itself, and serves over TLS; hsts=SECONDS"),

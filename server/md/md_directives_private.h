@@ -8,10 +8,8 @@
  */
 #include "md_conf.h"
 
-/** What is said of a directive that may not stand in <MDomainSet>. */
+/** The message for a directive that may not stand in <MDomainSet>. */
 const char *md_directive_not_inside(cmd_parms *cmd);
-/** What is said of a setting that is Apache's alone. */
-const char *md_directive_not_offered(const cmd_parms *cmd, const char *why);
 /** Read on or off. */
 const char *md_directive_flag(cmd_parms *cmd, const char *arg, int *to);
 
@@ -24,16 +22,13 @@ const char *md_set_domain(cmd_parms *cmd, void *dummy, const char *args);
 const char *md_set_section(cmd_parms *cmd, void *dummy, const char *args);
 const char *md_set_members(cmd_parms *cmd, void *dummy, const char *args);
 const char *md_set_authority(cmd_parms *cmd, void *dummy, int argc, char *const argv[]);
-const char *md_set_agreement(cmd_parms *cmd, void *dummy, const char *arg);
-const char *md_set_contact(cmd_parms *cmd, void *dummy, const char *arg);
-const char *md_set_profile(cmd_parms *cmd, void *dummy, const char *arg);
+const char *md_set_text(cmd_parms *cmd, void *dummy, const char *arg);
 const char *md_set_protocol(cmd_parms *cmd, void *dummy, const char *arg);
 const char *md_set_challenges(cmd_parms *cmd, void *dummy, int argc, char *const argv[]);
 const char *md_set_proxy(cmd_parms *cmd, void *dummy, const char *arg);
 const char *md_set_proxy_ca(cmd_parms *cmd, void *dummy, const char *arg);
 const char *md_set_ca_file(cmd_parms *cmd, void *dummy, const char *arg);
 const char *md_set_binding(cmd_parms *cmd, void *dummy, const char *kid, const char *hmac);
-const char *md_set_dns_command(cmd_parms *cmd, void *dummy, const char *arg);
 const char *md_set_static_file(cmd_parms *cmd, void *dummy, const char *arg);
 const char *md_set_mode(cmd_parms *cmd, void *dummy, const char *arg);
 const char *md_set_switch(cmd_parms *cmd, void *dummy, const char *arg);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* URLs, and answers of an authority over HTTP/1. */
 #include "md_head.h"
 #include "h1_chunked.h"
 #include "h1_response_head.h"
@@ -150,39 +151,6 @@ const char *md_answer_read(apr_pool_t *p, const char *data, apr_size_t len, int 
 }
 
 /* ---- fields ---- */
-
-typedef struct link_search {
-    apr_pool_t *p;
-    const char *relation, *found;
-} link_search;
-
-/* <TARGET>; rel="RELATION" */
-static int link_look(void *data, const char *name, const char *value)
-{
-    link_search *s = data;
-    const char *at = strchr(value, '<'), *end = at ? strchr(at, '>') : NULL, *rel;
-    apr_size_t len;
-
-    rel = end ? strstr(end, "rel=") : NULL;
-    if (!rel)
-        return 1;
-    rel += 4;
-    rel += *rel == '"';
-    len = strlen(s->relation);
-    if (strncmp(rel, s->relation, len) != 0 || (rel[len] && !strchr("\";, ", rel[len])))
-        return 1;
-    s->found = apr_pstrmemdup(s->p, at + 1, (apr_size_t)(end - at) - 1);
-    return 0;
-}
-
-const char *md_answer_link(apr_pool_t *p, const md_answer *answer, const char *relation)
-{
-    BRG_ASSERT(answer->fields && relation);
-    link_search s = {p, relation, NULL};
-
-    apr_table_do(link_look, &s, answer->fields, "Link", NULL);
-    return s.found;
-}
 
 apr_time_t md_answer_retry(const md_answer *answer, apr_time_t now)
 {

@@ -27,20 +27,17 @@ typedef struct md_url {
     const char *authority; /**< for Host */
 } md_url;
 
-/** @return 0, or -1: it is none of http or https, or has a user, or blanks and control characters */
+/** @return 0, or -1: neither http nor https, or with a user, blanks or control characters */
 int md_url_read(apr_pool_t *p, const char *text, md_url *url);
 
 /**
- * Read an answer from what its connection gave so far; the last bytes of it, unless answer->more is set.
+ * @return NULL, or its error if no more bytes come
  * @param no_body  1: its head is all (HEAD, CONNECT)
  * @param answer   [out] its strings are copies
  * @return NULL, or what is wrong with it if no more bytes come
  */
 const char *md_answer_read(apr_pool_t *p, const char *data, apr_size_t len, int no_body,
                            md_answer *answer);
-
-/** The target of the first Link field with this relation; NULL: there is none. */
-const char *md_answer_link(apr_pool_t *p, const md_answer *answer, const char *relation);
 
 /** Retry-After: until when; 0: it does not say. */
 apr_time_t md_answer_retry(const md_answer *answer, apr_time_t now);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Requests to an authority: blocking, over TLS, perhaps through a proxy. */
 #include "md_http.h"
 #include "apr_strings.h"
 #include "brigade/loop.h"
@@ -129,7 +130,7 @@ static int http_trust(http_conn *c, const md_http *http)
     if (!(c->ctx = SSL_CTX_new(TLS_client_method())))
         return http_fail(c, "no memory");
     SSL_CTX_set_min_proto_version(c->ctx, TLS1_2_VERSION);
-    SSL_CTX_set_options(c->ctx, SSL_OP_IGNORE_UNEXPECTED_EOF); /* lengths tell what is cut */
+    SSL_CTX_set_options(c->ctx, SSL_OP_IGNORE_UNEXPECTED_EOF); /* lengths show a cut response */
     SSL_CTX_set_verify(c->ctx, SSL_VERIFY_PEER, NULL);
     if (http->ca_file ? !SSL_CTX_load_verify_locations(c->ctx, http->ca_file, NULL)
                       : !SSL_CTX_set_default_verify_paths(c->ctx))
@@ -311,8 +312,8 @@ static void http_close(http_conn *c)
 md_answer *md_http_send(const md_http *http, apr_pool_t *p, const char *method, const char *url,
                         const char *type, const char *body, apr_size_t body_len, const char **error)
 {
-    http_conn c = {
-        .p = p, .fd = -1, .deadline = brg_monotonic_now() + apr_time_from_sec(MD_HTTP_SECONDS)};
+    const int seconds = http->seconds ? http->seconds : MD_HTTP_SECONDS;
+    http_conn c = {.p = p, .fd = -1, .deadline = brg_monotonic_now() + apr_time_from_sec(seconds)};
     const int no_body = !strcmp(method, "HEAD");
     md_answer *answer = apr_pcalloc(p, sizeof *answer);
     const char *request;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Challenges: http-01 and tls-alpn-01 are answered by server processes out of md_shared.h, dns-01 by a program, dns-persist-01 by a record that
  * is there. */
+#include "md_dns.h"
 #include "md_job.h"
 #include "md_jose.h"
 #include "md_shared.h"
@@ -16,7 +17,7 @@
 
 APLOG_USE_MODULE(md);
 
-/* ---- what is possible ---- */
+/* ---- possible challenges ---- */
 
 static int ways_listen(int port)
 {
@@ -43,9 +44,10 @@ static const char *ways_lack(const md_domain *domain, const char *type)
                                    "protocol.";
     }
     if (!strcmp(type, "dns-01"))
-        return domain->set->dns_command ? NULL
-                                        : " The DNS challenge 'dns-01' is disabled because the "
-                                          "directive 'MDChallengeDns01' is not configured.";
+        return domain->set->dns_command || md_dns
+                   ? NULL
+                   : " The DNS challenge 'dns-01' is disabled because the "
+                     "directive 'MDChallengeDns01' is not configured.";
     if (!strcmp(type, MD_DNS_PERSIST))
         return NULL;
     return " There are challenges 'http-01', 'tls-alpn-01', 'dns-01' and 'dns-persist-01'.";
@@ -108,24 +110,34 @@ static int prove_alpn(md_job *job, md_challenge *c, const char *name, const char
     return rc;
 }
 
-/* MDChallengeDns01Version 2 tells the value of a record when it is taken back, too. */
-static int prove_dns(md_job *job, const md_authz *authz, const char *word)
+/* Of the record. NULL: the account's key cannot be used */
+static const char *dns_text(md_job *job, const md_authz *authz)
 {
     const char *authorization = md_key_authorization(job->p, authz->token, job->acme.key);
-    const int setup = !strcmp(word, "setup");
     unsigned char digest[32];
+
+    return authorization && EVP_Digest(authorization, strlen(authorization), digest, NULL,
+                                       EVP_sha256(), NULL)
+               ? md_base64url(job->p, digest, sizeof digest)
+               : NULL;
+}
+
+/* MDChallengeDns01Version 2 tells the value of a record when it is taken back, too. */
+static int prove_dns_command(md_job *job, const md_authz *authz, const char *word)
+{
+    const int setup = !strcmp(word, "setup");
+    const char *text = dns_text(job, authz);
     const char *more[4] = {word, authz->name, NULL, NULL};
 
     BRG_ASSERT(job->domain->set->dns_command && authz->token);
-    if (!authorization ||
-        !EVP_Digest(authorization, strlen(authorization), digest, NULL, EVP_sha256(), NULL))
+    if (!text)
         return -1;
     if (setup || md_all.dns_version == 2)
-        more[2] = md_base64url(job->p, digest, sizeof digest);
+        more[2] = text;
     return md_command_run(job->p, job->s, job->domain->set->dns_command, more);
 }
 
-/* The record stays, and somebody else sets it, once: it is told each time, for who has to. */
+/* The record stays, and the administrator sets it, once: it is logged each time. */
 static int prove_persist(const md_job *job, const md_authz *authz)
 {
     const apr_array_header_t *names = job->domain->names;
@@ -157,12 +169,20 @@ static int prove_begin(md_job *job, const md_authz *authz)
     return 0;
 }
 
-/* What a client of tls-alpn-01 names in place of an address: RFC 8738, 6. */
+/* A client of tls-alpn-01 names this in place of an address: RFC 8738, 6. */
 static const char *prove_name(md_job *job, const md_authz *authz)
 {
-    unsigned char b[4];
+    unsigned char b[16];
+    char *name = apr_palloc(job->p, 2 * 2 * sizeof b + sizeof "ip6.arpa");
 
-    if (strcmp(authz->type, "tls-alpn-01") != 0 || inet_pton(AF_INET, authz->name, b) != 1)
+    if (strcmp(authz->type, "tls-alpn-01") != 0)
+        return authz->name;
+    if (inet_pton(AF_INET6, authz->name, b) == 1) {
+        for (int i = 0; i < 32; i++)
+            apr_snprintf(name + 2 * i, 3, "%x.", b[15 - i / 2] >> i % 2 * 4 & 15);
+        return strcpy(name + 64, "ip6.arpa") - 64;
+    }
+    if (inet_pton(AF_INET, authz->name, b) != 1)
         return authz->name;
     return apr_psprintf(job->p, "%u.%u.%u.%u.in-addr.arpa", b[3], b[2], b[1], b[0]);
 }
@@ -180,12 +200,16 @@ int md_job_prove(md_job *job, md_authz *authz)
     authorization = md_key_authorization(job->p, authz->token, job->acme.key);
     if (!authorization)
         return md_acme_fail(&job->acme, "the account's key cannot be used");
-    if (!strcmp(authz->type, "dns-01"))
-        return prove_dns(job, authz, "setup")
+    if (!strcmp(authz->type, "dns-01") && job->domain->set->dns_command)
+        return prove_dns_command(job, authz, "setup")
                    ? md_acme_fail(&job->acme, "the program of MDChallengeDns01 failed")
                    : 0;
     if (prove_copy(job, c.name, sizeof c.name, prove_name(job, authz)))
         return -1;
+    if (!strcmp(authz->type, "dns-01"))
+        return prove_copy(job, c.text, sizeof c.text, dns_text(job, authz))
+                   ? -1
+                   : prove_publish(job, authz, &c);
     if (!strcmp(authz->type, "http-01")
             ? prove_copy(job, c.token, sizeof c.token, authz->token) ||
                   prove_copy(job, c.proof, sizeof c.proof, authorization)
@@ -198,7 +222,8 @@ void md_job_proven(md_job *job, md_authz *authz)
 {
     if (authz->slot >= 0)
         md_shared_proven(authz->slot);
-    else if (authz->answered && authz->type && !strcmp(authz->type, "dns-01"))
-        prove_dns(job, authz, "teardown");
+    else if (authz->answered && authz->type && !strcmp(authz->type, "dns-01") &&
+             job->domain->set->dns_command)
+        prove_dns_command(job, authz, "teardown");
     authz->slot = -1;
 }

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Keys, and what is signed with them. */
+/* Keys, and signatures with them. */
 #include "md_key.h"
 #include "md_jose.h"
+#include "apr_lib.h"
 #include "apr_strings.h"
 #include "brigade/assert.h"
+#include <arpa/inet.h>
 #include <openssl/ec.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
@@ -11,7 +13,6 @@
 #include <openssl/x509v3.h>
 #include <string.h>
 
-#define KEY_DAY 86400
 #define KEY_EARLIER 3600 /* seconds: clocks differ */
 
 /* ---- keys ---- */
@@ -123,6 +124,21 @@ int md_key_is(const EVP_PKEY *key, const md_key_spec *spec)
 }
 
 /* ---- extensions ---- */
+
+const char *md_name_canonical(apr_pool_t *p, const char *word)
+{
+    const size_t len = strlen(word);
+    char *name = *word == '[' && word[len - 1] == ']' ? apr_pstrmemdup(p, word + 1, len - 2)
+                                                      : apr_pstrdup(p, word);
+    unsigned char address[16];
+    char text[INET6_ADDRSTRLEN];
+
+    for (char *at = name; *at; at++)
+        *at = apr_tolower(*at);
+    if (inet_pton(AF_INET6, name, address) == 1 && inet_ntop(AF_INET6, address, text, sizeof text))
+        return apr_pstrdup(p, text);
+    return name;
+}
 
 int md_name_is_address(const char *name)
 {

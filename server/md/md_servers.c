@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which server has which managed domain. */
-#include "md_conf.h"
+#include "md_demand.h"
 #include "tls_conf.h"
 #include "http_core.h"
 #include "http_log.h"
@@ -15,14 +15,16 @@ APLOG_USE_MODULE(md);
 
 /* ---- names ---- */
 
-/* A host name, or one with a star for its first label: it becomes the name of a folder, and part of a request. */
+/* A host name, or one with a star for its first label, or an address: it becomes the name of a folder, and part of a request. */
 static int name_is_sane(const char *name)
 {
     const char *rest = !strncmp(name, "*.", 2) ? name + 2 : name;
     const size_t len = strlen(rest);
 
     return len > 0 && len < NAME_MOST - 2 && *rest != '.' && rest[len - 1] != '.' &&
-           !strstr(rest, "..") && strspn(rest, "abcdefghijklmnopqrstuvwxyz0123456789-._") == len;
+           !strstr(rest, "..") &&
+           (strspn(rest, "abcdefghijklmnopqrstuvwxyz0123456789-._") == len ||
+            (rest == name && md_name_is_address(name)));
 }
 
 static int names_check(const md_domain *domain)
@@ -79,26 +81,24 @@ static int domain_has(const md_domain *domain, const char *name)
 
 /* ---- servers ---- */
 
-static int server_matches(const server_rec *s, const md_domain *domain)
+static int server_matches(const server_rec *s, const md_domain *domain, apr_pool_t *p)
 {
-    if (domain_has(domain, s->server_hostname))
+    if (domain_has(domain, md_name_canonical(p, s->server_hostname)))
         return 1;
     for (int i = 0; !md_all.server_names && s->names && i < s->names->nelts; i++)
-        if (domain_has(domain, APR_ARRAY_IDX(s->names, i, const char *)))
+        if (domain_has(domain, md_name_canonical(p, APR_ARRAY_IDX(s->names, i, const char *))))
             return 1;
     return 0;
 }
 
-static void domain_cover(md_domain *domain, const server_rec *s, const char *name, apr_pool_t *p)
+static void domain_cover(md_domain *domain, const server_rec *s, const char *word, apr_pool_t *p)
 {
-    char *lower;
+    const char *name = md_name_canonical(p, word);
 
-    if (domain_has(domain, name))
+    if (domain_has(domain, name) || md_demand_has_pattern(s, name))
         return;
     if (domain->set->transitive) {
-        lower = apr_pstrdup(p, name);
-        ap_str_tolower(lower);
-        APR_ARRAY_PUSH(domain->names, const char *) = lower;
+        APR_ARRAY_PUSH(domain->names, const char *) = name;
         return;
     }
     ap_log_error(
@@ -135,7 +135,7 @@ static int server_assign(server_rec *s, apr_pool_t *p)
     for (int i = 0; s->server_hostname && i < md_domains->nelts; i++) {
         md_domain *domain = APR_ARRAY_IDX(md_domains, i, md_domain *);
 
-        if (!server_matches(s, domain))
+        if (!server_matches(s, domain, p))
             continue;
         found = found ? found : domain;
         n++;
@@ -221,6 +221,6 @@ int md_servers_assign(apr_pool_t *p, server_rec *main_server)
         if (s->is_virtual || md_all.base_server)
             status = server_assign(s, p);
     if (status == OK)
-        status = names_overlap(); /* with what was added */
+        status = names_overlap(); /* with the added names */
     return status == OK ? domains_check(main_server) : status;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Records with a version that is odd while they are written. Slots of challenges belong to the process that took them. */
 #include "md_shared.h"
+#include "md_dns.h"
 #include "brigade/assert.h"
 #include "brigade/one_writer.h"
 #include <stdatomic.h>
@@ -62,31 +63,35 @@ static shared_memory *shared_write(void)
     return brg_one_writer_write(shared);
 }
 
+static void shared_put(void *to, const void *from, size_t bytes, _Atomic unsigned *version)
+{
+    atomic_fetch_or(version, 1); /* it is odd already where a writer was killed */
+    atomic_thread_fence(memory_order_release);
+    memcpy(to, from, bytes);
+    atomic_fetch_add(version, 1);
+}
+
 void md_shared_tell(int index, const md_public *state)
 {
     shared_state *s;
 
     BRG_ASSERT(index >= 0 && index < shared_n);
     s = &shared_write()->states[index];
-    atomic_fetch_add(&s->version, 1);
-    s->state = *state;
-    atomic_fetch_add(&s->version, 1);
+    shared_put(&s->state, state, sizeof *state, &s->version);
 }
 
 int md_shared_prove(const md_challenge *challenge)
 {
     shared_memory *m = shared_write();
 
-    BRG_ASSERT(*challenge->name && (*challenge->token || *challenge->cert));
+    BRG_ASSERT(*challenge->name && (*challenge->token || *challenge->cert || *challenge->text));
     for (int i = 0; i < MD_CHALLENGES; i++) {
         shared_slot *slot = &m->slots[i];
         int nobody = 0;
 
         if (!atomic_compare_exchange_strong(&slot->owner, &nobody, (int)getpid()))
             continue;
-        atomic_fetch_or(&slot->version, 1);
-        slot->challenge = *challenge;
-        atomic_fetch_add(&slot->version, 1);
+        shared_put(&slot->challenge, challenge, sizeof *challenge, &slot->version);
         atomic_fetch_add(&m->challenges, 1);
         return i;
     }
@@ -99,9 +104,8 @@ void md_shared_proven(int i)
     shared_slot *slot = &m->slots[i];
 
     BRG_ASSERT(i >= 0 && i < MD_CHALLENGES);
-    atomic_fetch_or(&slot->version, 1);
-    memset(&slot->challenge, 0, sizeof slot->challenge);
-    atomic_fetch_add(&slot->version, 1);
+    shared_put(&slot->challenge, &(md_challenge){.name = ""}, sizeof slot->challenge,
+               &slot->version);
     atomic_fetch_sub(&m->challenges, 1);
     atomic_store(&slot->owner, 0);
 }
@@ -170,4 +174,21 @@ int md_shared_challenge(const char *name, const char *token, md_challenge *chall
             shared_is_it(challenge, name, token))
             return 0;
     return -1;
+}
+
+int md_shared_dns(const char *name, char texts[][sizeof(((md_challenge *)0)->text)])
+{
+    const shared_memory *m = shared_read();
+    md_challenge found;
+    int n = 0;
+
+    for (int i = 0; m && i < MD_CHALLENGES && n < MD_DNS_TEXTS; i++) {
+        const shared_slot *slot = &m->slots[i];
+
+        if (atomic_load_explicit(&slot->owner, memory_order_acquire) &&
+            md_shared_copy(&found, &slot->challenge, sizeof found, &slot->version) && *found.text &&
+            !strcasecmp(found.name, name))
+            memcpy(texts[n++], found.text, sizeof found.text);
+    }
+    return n;
 }

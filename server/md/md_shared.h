@@ -4,8 +4,9 @@
 
 /**
  * @file md_shared.h
- * What the daemon and its jobs tell all processes: challenges to be answered, and the state of each managed domain. Server
- * processes can read it alone. A generation of the server has one. Blocking: no.
+ * Data of the daemon and its jobs for all processes: challenges to be answered,
+ * and the state of each managed domain. Server processes can read it alone. A generation of the
+ * server has one. Blocking: no.
  */
 #include "apr_pools.h"
 #include "apr_time.h"
@@ -24,6 +25,7 @@ typedef struct md_challenge {
     char proof[MD_PROOF]; /**< http-01: the key authorization */
     char cert[MD_CERT];   /**< tls-alpn-01, PEM */
     char key[MD_KEY];     /**< tls-alpn-01, PEM */
+    char text[64];        /**< dns-01, for the DNS server of this program: of its record */
 } md_challenge;
 
 /** The state of a managed domain. */
@@ -57,7 +59,8 @@ void md_shared_forget(int pid);
 
 /* ---- readers, in any process and thread ---- */
 
-/** Copy what a writer makes @a version odd for while it writes. @return 1: the copy is of one piece */
+/** Copy memory whose writer makes @a version odd while it writes. @return 1: the copy is of one
+ * piece */
 int md_shared_copy(void *to, const void *from, size_t bytes, const _Atomic unsigned *version);
 
 /** @return 0, or -1: it is just being written */
@@ -66,7 +69,10 @@ int md_shared_state(int index, md_public *state);
 /** 1 if there may be challenges: all that a request costs otherwise. */
 int md_shared_has_challenges(void);
 
-/** The challenge for a name. @param token  NULL: of tls-alpn-01. @return 0, or -1: there is none */
+/** Texts of records for a name: at most MD_DNS_TEXTS of MD_DNS_TEXT bytes (md_dns.h). @return how many */
+int md_shared_dns(const char *name, char texts[][sizeof(((md_challenge *)0)->text)]);
+
+/** The challenge for a name. @param token  NULL: of tls-alpn-01. @return 0, or -1: no challenge */
 int md_shared_challenge(const char *name, const char *token, md_challenge *challenge);
 
 #endif

@@ -2,6 +2,8 @@
 /* The built-in md module: certificates of an authority, got and renewed by the server itself. */
 #include "md_conf.h"
 #include "md_daemon.h"
+#include "md_demand.h"
+#include "md_dns.h"
 #include "md_request.h"
 #include "md_shared.h"
 #include "md_staple.h"
@@ -39,6 +41,7 @@ static void *module_merge(apr_pool_t *p, void *base, void *add)
 
     conf->set = md_settings_merge(p, ((const md_server_conf *)base)->set,
                                   ((const md_server_conf *)add)->set);
+    conf->demand = ((const md_server_conf *)add)->demand;
     return conf;
 }
 
@@ -46,6 +49,8 @@ static int module_pre_config(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp)
 {
     md_globals_reset(p);
     md_staple_reset(p);
+    md_demand_reset(p);
+    md_dns = NULL;
     md_request_sleep();
     return OK;
 }
@@ -61,8 +66,10 @@ static void module_own_settings(apr_pool_t *p, server_rec *main_server)
 
 static int module_check_config(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *s)
 {
-    if (!md_domains->nelts)
-        return OK;
+    int status = md_demand_assign(p, s);
+
+    if (status != OK || (!md_domains->nelts && !md_demands->nelts))
+        return status;
     module_own_settings(p, s);
     md_request_wake();
     return md_servers_assign(p, s);
@@ -73,7 +80,12 @@ static int module_post_config(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp
     apr_status_t rv;
 
     module_pconf = p;
-    if (!md_domains->nelts && !md_staple_is_wanted(s))
+    if (md_dns && !md_domains->nelts && !md_demands->nelts) {
+        md_dns = NULL; /* the daemon of stapling starts none either */
+        ap_log_error(APLOG_MARK, APLOG_WARNING, 0, s,
+                     "MDDnsResponder: there is no managed domain, so it does not run");
+    }
+    if (!md_domains->nelts && !md_demands->nelts && !md_staple_is_wanted(s))
         return OK;
     if (!md_all.store)
         md_all.store = ap_server_root_relative(p, "md");
@@ -87,12 +99,17 @@ static int module_post_config(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp
         ap_log_error(APLOG_MARK, APLOG_CRIT, rv, s, "no memory for managed domains");
         return HTTP_INTERNAL_SERVER_ERROR;
     }
+    rv = md_demands->nelts ? md_demand_begin(p) : APR_SUCCESS;
+    if (rv != APR_SUCCESS) {
+        ap_log_error(APLOG_MARK, APLOG_CRIT, rv, s, "no memory for names on demand");
+        return HTTP_INTERNAL_SERVER_ERROR;
+    }
     return OK;
 }
 
 static int module_pre_mpm(apr_pool_t *p, ap_scoreboard_e kind)
 {
-    if ((!md_domains->nelts && !md_staples->nelts) || trial_runs())
+    if ((!md_domains->nelts && !md_staples->nelts && !md_demands->nelts) || trial_runs())
         return OK;
     if (md_staple_share(module_pconf) != APR_SUCCESS) {
         ap_log_error(APLOG_MARK, APLOG_CRIT, 0, ap_server_conf, "no memory for OCSP responses");
@@ -112,6 +129,7 @@ static int module_monitor(apr_pool_t *p, server_rec *s)
 static void module_child_init(apr_pool_t *p, server_rec *s)
 {
     md_daemon_leave();
+    md_demand_child();
 }
 
 /* ---- certificates for the ssl module ---- */
@@ -127,8 +145,11 @@ static int module_static_files(const md_domain *domain, apr_array_header_t *cert
 static int module_cert_files(server_rec *s, apr_pool_t *p, apr_array_header_t *certs,
                              apr_array_header_t *keys)
 {
+    const md_demand *demand = md_conf_of(s)->demand;
     const md_domain *domain = md_conf_of(s)->domain;
 
+    if (!domain && demand && demand->server == s && !certs->nelts)
+        domain = demand->like; /* of its name; it is shown until there are others */
     if (!domain)
         return DECLINED;
     if (certs->nelts) {
@@ -190,6 +211,7 @@ static void module_hooks(apr_pool_t *p)
     ap_hook_ssl_ocsp_prime_hook(md_staple_prime, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_ssl_ocsp_get_resp_hook(module_ocsp_response, NULL, NULL, APR_HOOK_MIDDLE);
     brg_cache_declare(&md_module, md_request_depends);
+    brg_cache_name_declare(&md_module, md_request_name);
     brg_hooks_need_directive(&md_module, "post_read_request", NULL, BRG_HOOKS_EVERYWHERE);
     brg_cache_leaves_query(&md_module);
 }

@@ -25,8 +25,7 @@ static void test_an_answer(void **state)
     assert_int_equal(answer.status, 201);
     assert_int_equal(answer.len, 7);
     assert_string_equal(answer.body, "ab\r\ncde");
-    assert_string_equal(md_answer_link(p, &answer, "up"), "https://ca/up");
-    assert_null(md_answer_link(p, &answer, "u"));
+    assert_string_equal(apr_table_get(answer.fields, "link"), "<https://ca/dir>;rel=\"index\"");
 }
 
 /* Nothing behind such a head is part of the answer. */
