@@ -3,12 +3,11 @@
 #define BRIGADE_FIGURES_H
 
 /**
- * @file brigade/figures.h
- * The figures of the whole server, all processes together. BRG_FIGURE_LIST is their one table: what
- * adds them up, what writes them for Prometheus and as JSON, and the manual go by it.
+ * @file brigade/figures.h The figures of the whole server, all processes together. BRG_FIGURE_LIST
+ * is their one table: for their sums, for Prometheus, for JSON, and for the manual.
  *
  * Figures are read while others write them: each is right by itself, but two of them need not be of
- * the same instant. What is kept outside of the request path is brought up to date once a second.
+ * the same instant. Figures from outside of the request path are brought up to date once a second.
  */
 #include "apr_time.h"
 #include "brigade/declare.h"
@@ -111,6 +110,31 @@ typedef enum brg_figure_kind {
       "Stateless resets sent, for packets of connections that there are not.", NULL)               \
     X(QUIC_MIGRATIONS, BRG_COUNTER, 1, "brigade_quic_migrations_total",                            \
       "Connections whose client went on from another address.", NULL)                              \
+    X(QUIC_BYTES_IN, BRG_COUNTER, 1, "brigade_quic_bytes_total", "Bytes of datagrams of QUIC.",    \
+      "direction=\"in\"")                                                                          \
+    X(QUIC_BYTES_OUT, BRG_COUNTER, 1, "brigade_quic_bytes_total", "Bytes of datagrams of QUIC.",   \
+      "direction=\"out\"")                                                                         \
+    X(QUIC_SENDS, BRG_COUNTER, 1, "brigade_quic_send_calls_total",                                 \
+      "Calls of the kernel that sent datagrams of QUIC.", NULL)                                    \
+    X(QUIC_GSO, BRG_COUNTER, 1, "brigade_quic_gso_datagrams_total",                                \
+      "Datagrams of QUIC that left as a part of a larger one (UDP_SEGMENT).", NULL)                \
+    X(QUIC_CONNS, BRG_COUNTER, 1, "brigade_quic_connections_total",                                \
+      "Connections of QUIC that were begun.", NULL)                                                \
+    X(QUIC_REFUSED, BRG_COUNTER, 1, "brigade_quic_refused_total",                                  \
+      "New clients that were told that there is no connection for them.", NULL)                    \
+    X(QUIC_EARLY, BRG_COUNTER, 1, "brigade_quic_early_data_total",                                 \
+      "Connections whose early data was taken (H3EarlyData).", NULL)                               \
+    X(QUIC_KEYS, BRG_COUNTER, 1, "brigade_quic_key_updates_total", "Key updates of QUIC.", NULL)   \
+    X(QUIC_FLOODS, BRG_COUNTER, 1, "brigade_quic_floods_total",                                    \
+      "Connections that were closed for frames of no use.", NULL)                                  \
+    X(QUIC_PROBES, BRG_COUNTER, 1, "brigade_quic_probes_total",                                    \
+      "Times that nothing was acknowledged in time, and a probe was sent.", NULL)                  \
+    X(QUIC_CONGESTION, BRG_COUNTER, 1, "brigade_quic_congestion_events_total",                     \
+      "Times that a window of congestion became smaller, by loss or marks.", NULL)                 \
+    X(QUIC_RTT_SUM, BRG_COUNTER, 1000000, "brigade_quic_rtt_seconds_total",                        \
+      "Sum of the round trips of QUIC that were measured.", NULL)                                  \
+    X(QUIC_RTTS, BRG_COUNTER, 1, "brigade_quic_rtt_samples_total", "Of how many it is the sum.",   \
+      NULL)                                                                                        \
     X(TURNS, BRG_COUNTER, 1, "brigade_loop_turns_total", "Turns of the event loops.", NULL)        \
     X(LONGEST, BRG_MOST, 1000000, "brigade_loop_longest_turn_seconds",                             \
       "The longest turn of the last one to two minutes.", NULL)                                    \
@@ -217,8 +241,8 @@ BRG_DECLARE(const brg_figure *) brg_figure_of(int n);
 
 /** How long something took. */
 typedef struct brg_histogram {
-    uint64_t n
-        [BRG_BUCKETS]; /**< how many of them took longer than the bucket before says, and no longer than this */
+    /** how many of them took longer than the bucket before says, and no longer than this */
+    uint64_t n[BRG_BUCKETS];
     uint64_t sum_us;
 } brg_histogram;
 
@@ -227,8 +251,9 @@ BRG_DECLARE(uint64_t) brg_bucket_bound(int bucket);
 
 /** The histograms, places in brg_figures.took. */
 typedef enum brg_took_id {
-    BRG_TOOK_MEMORY, /**< requests that the response cache answered: to the end of their turn. Of turns with nothing
-                          else one in eight is measured, and stands for the others */
+    /** requests that the response cache answered: to the end of their turn. Of turns with nothing
+     * else one in eight is measured, and stands for the others */
+    BRG_TOOK_MEMORY,
     BRG_TOOK_FULL,  /**< other requests, from their head to the last byte of the response */
     BRG_TOOK_TURN,  /**< turns of event loops with something to do: so long may an event wait */
     BRG_TOOK_QUEUE, /**< how long connections waited for a worker */
@@ -257,8 +282,9 @@ typedef struct brg_host_figures {
     uint64_t by_class[BRG_CLASSES_N]; /**< by class of their status */
     uint64_t bytes; /**< of the bodies of their responses, as %b of a log has it */
     uint64_t cached,
-        uncached; /**< of those that stored answers of backends were looked up for: answered
-                                    without a request of their own to the backend, and others */
+        /** of requests for which stored answers of backends were looked up: answered without a
+         * request of their own to the backend, and others */
+        uncached;
 } brg_host_figures;
 
 /** All figures, of a loop or of the server. Nothing but counters. */
@@ -274,7 +300,7 @@ BRG_DECLARE(int) brg_figures_sum(brg_figures *out);
 #define BRG_SAMPLE_SECONDS 10 /**< between two samples */
 #define BRG_SAMPLES 360       /**< kept: an hour */
 
-/** The figures at a moment, without what tells virtual hosts apart. */
+/** The figures at a moment, all virtual hosts together. */
 typedef struct brg_sample {
     apr_time_t at; /**< microseconds since the epoch */
     uint64_t value[BRG_FIGURES_N];
@@ -306,9 +332,9 @@ BRG_DECLARE(uint64_t) brg_figures_day_samples(void);
 typedef struct brg_target {
     char name[BRG_TARGET]; /**< virtual host and path, without the query */
     uint64_t hash;         /**< of it */
-    uint64_t
-        count;     /**< about how many requests lately; half of them are forgotten in ten minutes */
-    apr_time_t at; /**< slowest: when it ended, by the date */
+    /** about how many requests lately; half of them are forgotten in ten minutes */
+    uint64_t count;
+    apr_time_t at;        /**< slowest: when it ended, by the date */
     apr_time_t monotonic; /**< slowest: when it ended, by a clock that nobody sets */
     uint64_t us;          /**< slowest: how long it took, microseconds */
     int status;           /**< slowest */
@@ -320,8 +346,8 @@ BRG_DECLARE(int) brg_figures_slowest(brg_target out[BRG_TARGETS]);
 /** The busiest targets, in no order. @return how many */
 BRG_DECLARE(int) brg_figures_busiest(brg_target out[BRG_TARGETS]);
 
-/** "name:port" of a virtual host that is told apart; NULL: there is none with this number. It lies in memory that
- * server processes share: copy it, BRG_FIGURE_HOST - 1 bytes at most.
+/** "name:port" of a virtual host that is told apart; NULL: no host with this number. It lies in
+ * memory that server processes share: copy it, BRG_FIGURE_HOST - 1 bytes at most.
  * @param n  1 or more */
 BRG_DECLARE(const char *) brg_figure_host(int n);
 

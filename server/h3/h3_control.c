@@ -24,6 +24,8 @@ int h3_control_begin(h3_session *h)
     end = h3_int_put(h3_int_put(end, H3_SET_BLOCKED_STREAMS), 0);
     end = h3_int_put(h3_int_put(end, H3_SET_FIELD_SECTION_SIZE),
                      (uint64_t)h->streams.terms.max_block);
+    if (h->conf->websockets)
+        end = h3_int_put(h3_int_put(end, H3_SET_CONNECT_PROTOCOL), 1);
     end = h3_int_put(h3_int_put(end, grease), 1);
     BRG_ASSERT(!h->control && h->qc && end <= settings + sizeof settings);
     if (!(h->control = quic_open_uni(h->qc)))
@@ -79,7 +81,7 @@ static void control_settings(h3_session *h, const uint8_t *at, const uint8_t *en
 
 /* ---- other frames ---- */
 
-/* RFC 9218, 7.2. A request that did not come yet has what its head says. */
+/* RFC 9218, 7.2. A request that did not come yet has the priority of its head. */
 static void control_priority(h3_session *h, const uint8_t *at, const uint8_t *end)
 {
     http_stream *s;
@@ -123,20 +125,21 @@ static void control_number(h3_session *h, uint64_t type, const uint8_t *at, cons
 
 static void control_frame(h3_stream *x)
 {
+    static const uint8_t nothing[1]; /* an empty frame has no block */
     h3_session *h = x->h;
-    const uint8_t *end = x->block + x->block_len;
+    const uint8_t *at = x->block ? x->block : nothing, *end = at + x->block_len;
 
     switch (x->type) {
     case H3_SETTINGS:
-        control_settings(h, x->block, end);
+        control_settings(h, at, end);
         break;
     case H3_PRIORITY_UPDATE:
-        control_priority(h, x->block, end);
+        control_priority(h, at, end);
         break;
     case H3_CANCEL_PUSH:
     case H3_MAX_PUSH_ID:
     case H3_GOAWAY:
-        control_number(h, x->type, x->block, end);
+        control_number(h, x->type, at, end);
         break;
     default: /* those of pushes, of which there are none, and unknown ones */
         h3_limit_cheap(h, "frames of unknown types, again and again");
@@ -189,6 +192,7 @@ static void control_bytes(h3_stream *x, const uint8_t *data, size_t len)
         if (x->in_frame && !x->left && !x->h->streams.ending) {
             x->in_frame = 0;
             control_frame(x);
+            h3_stream_drop_block(x); /* most connections have no second one */
         }
     }
 }

@@ -62,7 +62,7 @@ static void frame_begin(h3_stream *x)
     }
 }
 
-/* ---- what is in it ---- */
+/* ---- content of frames ---- */
 
 static void frame_body_bad(h3_stream *x, h3_error code)
 {
@@ -82,7 +82,7 @@ static void frame_body(h3_stream *x, const uint8_t *data, size_t len)
         quic_stream_credit(x->qs, len); /* it was answered, and is of no use */
         return;
     }
-    if (h->conf.max_body && s->came + len > (uint64_t)h->conf.max_body) {
+    if (h->conf->max_body && s->came + len > (uint64_t)h->conf->max_body) {
         frame_body_bad(x, H3_EXCESSIVE_LOAD);
         return;
     }
@@ -122,7 +122,7 @@ static void frame_block(h3_stream *x, const uint8_t *data, size_t len, int fin, 
 
 /* ---- the stream ---- */
 
-/* Bytes of the frame that is under way. @param fin, more  what comes behind them */
+/* Bytes of the frame that is under way. @param fin, more  the end, or more bytes, behind them */
 static void frame_bytes(h3_stream *x, const uint8_t *data, size_t len, int fin, int more)
 {
     if (x->type == H3_HEADERS)

@@ -7,18 +7,20 @@
  * HTTP/3 (RFC 9114) over connections of ../quic, in its parts:
  *
  *   h3_session.c   a connection: begin, turns, deadlines, GOAWAY, end; its driver
- *   h3_stream.c    streams of QUIC: what comes of each, how they end
+ *   h3_stream.c    streams of QUIC: their input, their end
  *   h3_frame.c     frames as they come, in pieces of any size
  *   h3_control.c   the client's unidirectional streams: settings, priorities, GOAWAY
  *   h3_request.c   field sections to requests, which memory answers or a stream waits with; trailers
  *   h3_output.c    responses in frames
  *   h3_endpoint.c  the UDP sockets of a loop
  *   h3_conf.c      directives
+ *   h3_status.c    the handler http3-status, the page of server-status
  *   mod_http3.c    hooks: which servers speak it
  *   qpack_*.c      field sections (qpack.h)
  *
  * Requests and responses are streams' (../streams), as those of HTTP/2. A session belongs to its connection's loop.
  */
+#include "h3_servers.h"
 #include "h3_wire.h"
 #include "quic.h"
 #include "streams.h"
@@ -30,6 +32,7 @@
 #define H3_STREAM_TAG 0x48335354u
 #define H3_FRAME_DATA 16375  /**< bytes that a stream sends before others have their turn */
 #define H3_CONTROL_MOST 1024 /**< bytes of a frame of a control stream that is read */
+#define H3_KEPT_MOST 262144  /**< bytes of field sections of a connection that are not all there */
 #define H3_GOAWAY_ALL ((UINT64_C(1) << 62) - 4)
 
 typedef struct h3_session h3_session;
@@ -40,11 +43,17 @@ enum { H3_VALIDATE_NEVER, H3_VALIDATE_BY_LOAD, H3_VALIDATE_ALWAYS };
 
 /** Settings of a server; H3_UNSET: not set. */
 typedef struct h3_server_conf {
-    int max_streams; /**< H3MaxConcurrentStreams */
-    int alt_svc;     /**< H3AltSvc */
-    int alt_svc_age; /**< H3AltSvcMaxAge, seconds */
-    int validation;  /**< H3AddressValidation: an h3_validation */
-    int port;        /**< H3Port; the main server's */
+    int max_streams;                    /**< H3MaxConcurrentStreams */
+    int alt_svc;                        /**< H3AltSvc */
+    int alt_svc_age;                    /**< H3AltSvcMaxAge, seconds */
+    int validation;                     /**< H3AddressValidation: an h3_validation */
+    int port;                           /**< H3Port; the main server's */
+    int early;                          /**< H3EarlyData */
+    int websockets;                     /**< H3WebSockets */
+    int max_errors;                     /**< H3MaxStreamErrors */
+    apr_interval_time_t stream_timeout; /**< H3StreamTimeout; 0: Timeout */
+    const char *qlog_dir;               /**< H3QLog; NULL */
+    apr_array_header_t *qlog_of;        /**< of apr_ipsubnet_t *: clients; NULL: all */
     apr_interval_time_t handshake_timeout, idle_timeout;
     apr_off_t max_body;       /**< H3MaxRequestBodySize; 0: no limit */
     int stream_window;        /**< bytes of a body that nobody has read */
@@ -56,7 +65,7 @@ typedef struct h3_server_conf {
 
 extern module http3_module;
 
-/** What a unidirectional stream of the client is; or that it carries a request. */
+/** The kind of a client's unidirectional stream; or that it carries a request. */
 typedef enum h3_kind {
     H3_REQUEST,
     H3_UNTYPED, /**< its type did not come yet */
@@ -73,36 +82,42 @@ struct h3_stream {
     uint8_t in_frame; /**< its head came; left bytes of type are to come */
     uint8_t head_n;   /**< bytes of a frame's head, or of a stream's type, that came */
     uint8_t head[16];
-    uint8_t deferred; /**< block is a request of which nobody knows whether a body follows */
-    uint8_t over;     /**< it was reset, or is of no use: what still comes is dropped */
+    uint8_t deferred;      /**< block is a request of which nobody knows whether a body follows */
+    uint8_t over;          /**< it was reset, or is of no use: further bytes are dropped */
+    uint8_t owes_head;     /**< something of a request's head came, and not all of it */
+    apr_time_t head_began; /**< then */
     h3_session *h;
     quic_stream *qs;
     http_stream *s; /**< the request; NULL: none yet, or none any more */
     h3_stream *next, **prev;
     uint64_t type, left;
     uint64_t data_left; /**< of the DATA frame that is being sent */
-    uint8_t *block;     /**< what came of a HEADERS frame, or one of a control stream; malloc() */
+    /** bytes of a HEADERS frame so far, or of a frame of a control stream; malloc() */
+    uint8_t *block;
     uint32_t block_len, block_cap;
 };
 
 struct h3_session {
     http_streams streams; /**< the first member: h3_session_of() */
     uint32_t tag;
-    quic_conn *qc; /**< NULL: it is over, and workers have streams still */
-    h3_server_conf conf;
+    quic_conn *qc;              /**< NULL: it is over, and workers have streams still */
+    const h3_server_conf *conf; /**< of its endpoint: h3_first_server() */
     h3_stream *all;
+    unsigned heads_n;      /**< of these: owe a head */
+    uint32_t kept;         /**< bytes of their blocks */
+    apr_time_t active;     /**< when a request came last, or was under way */
     quic_stream *control;  /**< ours */
     uint64_t next_request; /**< the id of QUIC behind the highest that came */
     int64_t room;          /**< bytes that may be sent now */
-    apr_time_t
-        leaving;     /**< when the client was told that the connection is to end; 0: it was not */
+    /** when the client was told that the connection is to end; 0: it was not */
+    apr_time_t leaving;
     uint8_t running; /**< within its driver */
-    h3_error error;  /**< with streams.ending: what the client is told */
+    h3_error error;  /**< with streams.ending: the error for the client */
     const char *why;
     uint8_t got_control, got_encoder, got_decoder, got_settings;
     uint8_t goaway_sent, goaway_came;
     apr_time_t goaway_at; /**< when it was sent */
-    uint64_t goaway_id;   /**< the last one that the client sent */
+    uint64_t goaway_id;   /**< the client's last one */
     uint64_t max_push;
     unsigned long requests;
 };
@@ -131,20 +146,29 @@ extern const quic_user h3_user;
 /** The connection is to end with an error: nothing more is read, and its driver ends it in this turn. @param why  for the log and
  * the client; constant */
 __attribute__((cold)) void h3_fail(h3_session *h, h3_error code, const char *why);
-/** quic_user.begun and closed */
+/** quic_user.begun, up and closed */
 void h3_session_begun(quic_conn *qc);
+void h3_session_up(quic_conn *qc);
 void h3_session_closed(quic_conn *qc, const quic_end *why);
-/** Have the driver run for the connection, if that is not what happens. */
+/** Have the driver run for the connection, unless that is under way. */
 void h3_wants(h3_session *h);
 
 /* ---- h3_stream.c; the loop ---- */
 
-/** RESET_STREAM and STOP_SENDING, and the end of what runs in it. x stays until QUIC is done with its stream. */
+/** RESET_STREAM and STOP_SENDING, and the end of the stream's request. x stays until QUIC is done
+ * with its stream. */
 void h3_stream_reset(h3_stream *x, h3_error code);
 void h3_stream_free(h3_stream *x);
-/** What came of a frame that is to be looked at whole. @return 0; -1: no memory, the connection ended */
+/** Keep bytes of a frame that is to be looked at whole. @return 0; -1: no memory, the connection
+ * ended */
 int h3_stream_keep(h3_stream *x, const uint8_t *data, size_t len);
 void h3_stream_drop_block(h3_stream *x);
+/** Its head is all there, or is not waited for. */
+void h3_stream_head_over(h3_stream *x);
+/** The begin of the oldest stream that owes a head; with h->heads_n. */
+apr_time_t h3_stream_oldest(const h3_session *h);
+/** Reset streams that owe a head since before @a since. */
+void h3_stream_late(h3_session *h, apr_time_t since);
 /** Its http_stream goes on without it, or is about to end. */
 void h3_stream_detach(h3_stream *x);
 
@@ -192,18 +216,28 @@ int h3_output_fill(quic_conn *qc, size_t room);
 
 /** Loops receive on the UDP sockets of their listeners from now on, or do not. Threads: main, while the configuration is read. */
 void h3_endpoints_set(int on);
+/** The first server that speaks HTTP/3 at a port: its settings hold for the port's connections,
+ * since they are needed before the client names a host. @return @a s: none does */
+const server_rec *h3_first_server(const server_rec *s, apr_port_t port);
 
 /* ---- h3_conf.c ---- */
 
 void *h3_server_create(apr_pool_t *p, server_rec *s);
 void *h3_server_merge(apr_pool_t *p, void *base, void *add);
 extern const command_rec h3_commands[];
-/** With defaults for what is not set. */
+/** With defaults for unset directives. */
 void h3_conf_of(const server_rec *s, h3_server_conf *out);
+/** 1: the settings for connections are the same. */
+int h3_conf_is_alike(const h3_server_conf *a, const h3_server_conf *b);
 
-/* ---- mod_http3.c ---- */
+/* ---- h3_status.c ---- */
 
-/** 1: Protocols of @a s names it. */
-int h3_is_spoken(const server_rec *s);
+int h3_status_handler(request_rec *r);
+void h3_status_register(apr_pool_t *p);
+
+/* ---- mod_http3.c (h3_servers.h) ---- */
+
+/** 1: a server speaks it. */
+int h3_is_offered(void);
 
 #endif

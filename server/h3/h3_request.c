@@ -54,7 +54,7 @@ static int request_from_memory(h3_stream *x, const http_head *head, const http_s
     if (!stream_request_stored(&x->h->streams, head, &h3_codec, (char *)room + H3_HEAD_ROOM,
                                &reply))
         return 0;
-    if (instead) { /* what is stored needs nothing of it */
+    if (instead) { /* a stored answer needs nothing of it */
         h3_stream_detach(x);
         stream_cancel(instead);
     }
@@ -109,9 +109,11 @@ static int request_take(h3_stream *x, stream_scratch *t, const http_field_block 
         request_malformed(x, why);
         return 0;
     }
-    if (request_end_is_open(&t->head, fin, more))
+    if (!p->protocol && request_end_is_open(&t->head, fin, more))
         return 1;
     x->got_head = 1;
+    h3_stream_head_over(x);
+    h->active = h->streams.bc->loop->monotonic;
     h->requests++;
     if (!fin || p->protocol || !request_from_memory(x, &t->head, &as, NULL))
         request_wait(x, t, &as);
@@ -124,12 +126,12 @@ static int block_of_request(h3_stream *x, stream_scratch *t, const http_field_bl
     h3_session *h = x->h;
     stream_request parts;
 
-    if (h->streams.open_n >= (unsigned)h->conf.max_streams) {
+    if (h->streams.open_n >= (unsigned)h->conf->max_streams) {
         h3_stream_reset(x, H3_REQUEST_REJECTED);
         h3_limit_waste(h, "more streams than H3MaxConcurrentStreams, again and again");
         return 0;
     }
-    stream_parts_of(&parts, list, 0);
+    stream_parts_of(&parts, list, h->conf->websockets);
     if (!parts.why)
         return request_take(x, t, list, &parts, fin, more);
     request_malformed(x, parts.why);

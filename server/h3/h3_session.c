@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The driver of an HTTP/3 connection. QUIC calls with what came, and answers from memory are given to it at once; what has to
- * run waits for the connection's turn, and what it makes is asked for when there is room.
+/* The driver of an HTTP/3 connection. QUIC calls with received bytes, and gets answers from memory
+ * at once; a request that has to run waits for the connection's turn, and its output is asked for
+ * when there is room.
  *
  *   begin -> CONN_HEAD: streams are open
- *            CONN_IDLE: nothing is open; QUIC ends it when its own time is over
+ *            CONN_IDLE: nothing is open; it ends when no request comes for H3IdleTimeout, or QUIC hears nothing for as long
  *   -> GOAWAY -> all streams ended -> CONNECTION_CLOSE
  *
- * While a worker runs one of its streams, the connection's object stays, whatever becomes of QUIC's. */
+ * While a worker runs one of its streams, the connection's object stays, whatever becomes of QUIC's.
+ */
 #include "h3_private.h"
+#include "h1_conn.h"
 #include "h2_hints.h"
+#include "brigade/read_timeout.h"
 #include "connection.h"
 #include "http_log.h"
 #include <stdlib.h>
@@ -18,7 +22,6 @@ APLOG_USE_MODULE(http3);
 
 #define SESSION_MEMORY 65536 /* bytes of a response that wait for the client */
 #define SESSION_BLOCK 65536  /* bytes of a field section */
-#define SESSION_FAULTS 8
 
 static server_rec *session_server(const brg_conn *bc)
 {
@@ -31,12 +34,13 @@ static void session_streams_begin(h3_session *h)
 {
     h->streams.protocol = &h3_protocol;
     h->streams.counted = &h->streams.bc->loop->http3_streams_n;
-    h->streams.terms = (stream_terms){.max_streams = h->conf.max_streams,
+    h->streams.terms = (stream_terms){.max_streams = h->conf->max_streams,
                                       .max_memory = SESSION_MEMORY,
                                       .max_block = SESSION_BLOCK,
-                                      .max_errors = SESSION_FAULTS,
+                                      .max_errors = h->conf->max_errors,
+                                      .timeout = h->conf->stream_timeout,
                                       .frame_most = H3_FRAME_DATA,
-                                      .window = h->conf.stream_window,
+                                      .window = h->conf->stream_window,
                                       .early_hints = h2_sends_hints(session_server(h->streams.bc)),
                                       .buffering = 1};
     streams_begin(&h->streams);
@@ -51,13 +55,14 @@ static h3_session *session_new(brg_conn *bc, quic_conn *qc)
     h->tag = H3_SESSION_TAG;
     h->qc = qc;
     h->streams.bc = bc;
-    h3_conf_of(session_server(bc), &h->conf);
+    h->conf = quic_conn_of(qc);
     session_streams_begin(h);
     bc->above = h;
     bc->protocol = CONN_HTTP3;
     bc->driver = &h3_driver;
     bc->loop->http3_n++;
-    bc->idle_until = bc->loop->monotonic + h->conf.idle_timeout;
+    h->active = bc->loop->monotonic;
+    bc->idle_until = h->active + h->conf->idle_timeout;
     return h;
 }
 
@@ -128,6 +133,14 @@ void h3_session_begun(quic_conn *qc)
     h3_wants(h);
 }
 
+void h3_session_up(quic_conn *qc)
+{
+    h3_session *h = quic_conn_bc(qc)->above;
+
+    BRG_ASSERT_TAG(h, H3_SESSION_TAG);
+    h3_wants(h);
+}
+
 void h3_session_closed(quic_conn *qc, const quic_end *why)
 {
     h3_session *h = quic_conn_bc(qc)->above;
@@ -173,16 +186,32 @@ void h3_wants(h3_session *h)
 
 /* ---- waiting ---- */
 
-/* 0: nothing has to come by any time; QUIC has its own. */
+/* The time limit of a head: RequestReadTimeout, and Timeout. */
+static apr_interval_time_t session_head_time(const h3_session *h)
+{
+    const server_rec *s = session_server(h->streams.bc);
+    const brg_read_timeout *t = &h1_read_timeouts(s)->header;
+
+    return t->first_us && t->first_us < s->timeout ? t->first_us : s->timeout;
+}
+
+/* 0: nothing has to come by any time. Packets without a request in them do not keep a connection. */
 static apr_time_t session_due(const h3_session *h)
 {
+    apr_time_t due = 0, head;
+
     if (h->leaving && !h->goaway_sent)
         return h->leaving + LOOP_DRAIN_US;
     if (h->goaway_sent && !h->streams.n)
         return h->goaway_at + LOOP_DRAIN_US;
-    return h->streams.n > h->streams.running_n
-               ? h->streams.progress + session_server(h->streams.bc)->timeout
-               : 0;
+    if (!h->streams.n && !h->heads_n)
+        return h->active + h->conf->idle_timeout;
+    if (h->streams.n > h->streams.running_n)
+        due = h->streams.progress + (h->conf->stream_timeout
+                                         ? h->conf->stream_timeout
+                                         : session_server(h->streams.bc)->timeout);
+    head = h->heads_n ? h3_stream_oldest(h) + session_head_time(h) : 0;
+    return head && (!due || head < due) ? head : due;
 }
 
 static void session_wait(h3_session *h)
@@ -215,7 +244,11 @@ static void session_turn(h3_session *h)
     h->streams.answered = 0;
     if (h->streams.n == h->streams.running_n)
         h->streams.progress = h->streams.bc->loop->monotonic;
-    if (h->streams.waiting_n && !h->streams.ending)
+    if (h->streams.n)
+        h->active = h->streams.bc->loop->monotonic;
+    /* Early data that memory does not answer waits until the client has proved that nobody else
+     * sends it again: RFC 8470, 3. */
+    if (h->streams.waiting_n && !h->streams.ending && quic_conn_is_up(h->qc))
         stream_run_waiting(&h->streams);
     h->running = 0;
     if (stream_first(h->streams.ready))
@@ -253,6 +286,17 @@ static void session_leave(h3_session *h)
     h3_wants(h);
 }
 
+/* 1: heads were late, and their streams are reset; nothing else was. */
+static int session_reads_late(h3_session *h)
+{
+    const apr_time_t now = h->streams.bc->loop->monotonic;
+
+    if (!h->heads_n || h3_stream_oldest(h) + session_head_time(h) > now)
+        return 0;
+    h3_stream_late(h, now - session_head_time(h));
+    return 1;
+}
+
 static void h3_expired(brg_conn *bc)
 {
     h3_session *h = bc->above;
@@ -262,10 +306,15 @@ static void h3_expired(brg_conn *bc)
         session_leave(h);
         return;
     }
+    if (h->qc && session_reads_late(h)) {
+        h3_wants(h);
+        return;
+    }
     session_end(h, !h->streams.n ? H3_NO_ERROR : H3_EXCESSIVE_LOAD, NULL);
 }
 
-/* On the loop streams with workers stay: what they have ends with the process, or is dropped after all threads ended. */
+/* On the loop, streams with workers stay: their memory ends with the process, or is dropped after
+ * all threads ended. */
 static void h3_drop(brg_conn *bc)
 {
     h3_session *h = bc->above;

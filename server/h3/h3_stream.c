@@ -31,6 +31,8 @@ static h3_stream *stream_new(h3_session *h, quic_stream *qs)
 
 void h3_stream_drop_block(h3_stream *x)
 {
+    BRG_ASSERT(x->h->kept >= x->block_cap);
+    x->h->kept -= x->block_cap;
     free(x->block);
     x->block = NULL;
     x->block_len = x->block_cap = 0;
@@ -40,6 +42,7 @@ void h3_stream_free(h3_stream *x)
 {
     BRG_ASSERT_TAG(x, H3_STREAM_TAG);
     BRG_ASSERT(!x->s);
+    h3_stream_head_over(x);
     *x->prev = x->next;
     if (x->next)
         x->next->prev = x->prev;
@@ -56,19 +59,66 @@ int h3_stream_keep(h3_stream *x, const uint8_t *data, size_t len)
 
     if (need > x->block_cap) {
         const size_t cap = need < 512 ? 512 : need * 2;
-        uint8_t *block = realloc(x->block, cap);
+        uint8_t *block;
 
-        if (!block) {
+        if (x->h->kept + (cap - x->block_cap) > H3_KEPT_MOST) {
+            h3_stream_reset(x, H3_EXCESSIVE_LOAD);
+            h3_limit_fault(x->h, "field sections that wait for their end, too many");
+            return -1;
+        }
+        if (!(block = realloc(x->block, cap))) {
             h3_fail(x->h, H3_INTERNAL_ERROR, "no memory");
             return -1;
         }
         x->block = block;
+        x->h->kept += (uint32_t)cap - x->block_cap;
         x->block_cap = (uint32_t)cap;
     }
     if (len)
         memcpy(x->block + x->block_len, data, len);
     x->block_len = (uint32_t)need;
     return 0;
+}
+
+/* ---- heads that take their time ---- */
+
+static void stream_head_begins(h3_stream *x)
+{
+    BRG_ASSERT(x->kind == H3_REQUEST);
+    if (x->owes_head || x->got_head)
+        return;
+    x->owes_head = 1;
+    x->head_began = x->h->streams.bc->loop->monotonic;
+    x->h->heads_n++;
+}
+
+void h3_stream_head_over(h3_stream *x)
+{
+    if (!x->owes_head)
+        return;
+    BRG_ASSERT(x->h->heads_n > 0);
+    x->owes_head = 0;
+    x->h->heads_n--;
+}
+
+apr_time_t h3_stream_oldest(const h3_session *h)
+{
+    apr_time_t oldest = INT64_MAX;
+
+    BRG_ASSERT(h->heads_n > 0);
+    for (const h3_stream *x = h->all; x; x = x->next)
+        if (x->owes_head && x->head_began < oldest)
+            oldest = x->head_began;
+    return oldest;
+}
+
+void h3_stream_late(h3_session *h, apr_time_t since)
+{
+    for (h3_stream *x = h->all; x && !h->streams.ending; x = x->next)
+        if (x->owes_head && x->head_began <= since) {
+            h3_stream_reset(x, H3_REQUEST_INCOMPLETE);
+            h3_limit_fault(h, "request heads that do not come to their end, again and again");
+        }
 }
 
 /* ---- the end of a request ---- */
@@ -81,12 +131,13 @@ void h3_stream_detach(h3_stream *x)
     x->s = NULL;
 }
 
-/* What runs in it ends. */
+/* Its request ends. */
 static void stream_end_request(h3_stream *x)
 {
     http_stream *s = x->s;
 
     h3_stream_detach(x);
+    h3_stream_head_over(x);
     x->over = 1;
     h3_stream_drop_block(x);
     if (s)
@@ -106,7 +157,7 @@ void h3_stream_reset(h3_stream *x, h3_error code)
     stream_end_request(x);
 }
 
-/* ---- what QUIC tells ---- */
+/* ---- calls of QUIC ---- */
 
 static void user_stream_came(quic_stream *qs)
 {
@@ -138,9 +189,10 @@ static void user_data(quic_stream *qs, const uint8_t *data, size_t len, int fin)
     BRG_ASSERT(x->qs == qs && (len || fin));
     if (x->over || x->h->streams.ending)
         quic_stream_credit(qs, len);
-    else if (x->kind == H3_REQUEST)
+    else if (x->kind == H3_REQUEST) {
+        stream_head_begins(x);
         h3_frame_request(x, data, len, fin);
-    else
+    } else
         h3_control_data(x, data, len, fin);
     h3_wants(x->h);
 }
@@ -205,7 +257,7 @@ static void user_room(quic_stream *qs)
         h3_wants(x->h);
 }
 
-/* ---- what the room of streams asks for ---- */
+/* ---- callbacks of the room of streams ---- */
 
 static void protocol_sent(http_stream *s)
 {
@@ -232,7 +284,7 @@ static void protocol_wants(http_streams *all)
     h3_wants((h3_session *)(void *)all);
 }
 
-/* QUIC gives the connection what a stream leaves. */
+/* QUIC gives the connection the credit that a stream leaves. */
 static void protocol_credit(http_streams *all, http_stream *s, uint32_t bytes)
 {
     h3_stream *x = s ? s->carrier : NULL;
@@ -280,6 +332,7 @@ const stream_protocol h3_protocol = {.name = "HTTP/3.0",
                                      .file_failed = protocol_file_failed};
 
 const quic_user h3_user = {.begun = h3_session_begun,
+                           .up = h3_session_up,
                            .stream_came = user_stream_came,
                            .data = user_data,
                            .reset = user_reset,

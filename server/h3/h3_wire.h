@@ -47,7 +47,12 @@ enum {
 
 enum { H3_STREAM_CONTROL, H3_STREAM_PUSH, H3_STREAM_ENCODER, H3_STREAM_DECODER };
 
-enum { H3_SET_TABLE_CAPACITY = 1, H3_SET_FIELD_SECTION_SIZE = 6, H3_SET_BLOCKED_STREAMS = 7 };
+enum {
+    H3_SET_TABLE_CAPACITY = 1,
+    H3_SET_FIELD_SECTION_SIZE = 6,
+    H3_SET_BLOCKED_STREAMS = 7,
+    H3_SET_CONNECT_PROTOCOL = 8 /* RFC 9220 */
+};
 
 /** 1: a type of HTTP/2's frames, or of its settings, that HTTP/3 must not have. */
 static inline int h3_frame_is_h2(uint64_t type)

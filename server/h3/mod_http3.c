@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The built-in http3 module: which servers speak HTTP/3, and who is told so. */
+/* The built-in http3 module: servers that speak HTTP/3, and announcements to clients. */
 #include "h3_private.h"
 #include "connection.h"
 #include "core_settings.h"
 #include "driver.h"
+#include "h2_hints.h"
 #include "http_text.h"
 #include "tls_conf.h"
 #include "tls_connection.h"
@@ -14,6 +15,7 @@
 #include "http_main.h"
 #include "http_protocol.h"
 #include "apr_strings.h"
+#include "brigade/hooks.h"
 #include "brigade/response_cache.h"
 #include <string.h>
 
@@ -44,9 +46,19 @@ static int server_has_tls(const server_rec *s)
     return enabled == 1 || (enabled == TLS_UNSET && protocol && !strcmp(protocol, "https"));
 }
 
+int h3_is_offered(void)
+{
+    return h3_offered;
+}
+
+int h3_is_named(const server_rec *s)
+{
+    return server_names(s) && server_has_tls(s);
+}
+
 int h3_is_spoken(const server_rec *s)
 {
-    return h3_offered && server_names(s) && server_has_tls(s);
+    return h3_offered && h3_is_named(s);
 }
 
 /* The handshake is QUIC's, whose clients speak nothing else. */
@@ -69,7 +81,7 @@ static apr_status_t protocol_unset(void *unused)
     return APR_SUCCESS;
 }
 
-/* RFC 9460: what tells browsers of HTTP/3 before their first visit. */
+/* RFC 9460: a record that announces HTTP/3 to browsers before their first visit. */
 static void record_print(apr_file_t *out, const server_rec *s, apr_pool_t *p)
 {
     const h3_server_conf *sc = ap_get_module_config(s->module_config, &http3_module);
@@ -157,19 +169,53 @@ static void server_settle(server_rec *s, apr_pool_t *p)
     sc->alt_svc_text = alt_svc_put(apr_palloc(p, ALT_SVC_ROOM), sc->alt_svc_port, conf.alt_svc_age);
 }
 
+static void server_tunnels(server_rec *s, int work)
+{
+    h3_server_conf *sc = ap_get_module_config(s->module_config, &http3_module);
+
+    sc->websockets = work;
+}
+
+static const char *server_name(const server_rec *s)
+{
+    return s->server_hostname ? s->server_hostname : "the main server";
+}
+
+/* The first server's settings hold for a connection before its client names a host. */
+static void server_compare(const server_rec *main_server, const server_rec *s)
+{
+    const apr_port_t port = s->addrs ? s->addrs->host_port : s->port;
+    const server_rec *first = h3_first_server(main_server, port);
+    h3_server_conf here, there;
+
+    h3_conf_of(s, &here);
+    h3_conf_of(first, &there);
+    if (s != first && !h3_conf_is_alike(&here, &there))
+        ap_log_error(
+            APLOG_MARK, APLOG_WARNING, 0, s,
+            "%s:%u: settings of HTTP/3 have no effect where they differ from those of %s, the "
+            "first host with HTTP/3 at the port: they hold before a client names a host",
+            server_name(s), port, server_name(first));
+}
+
 static int module_post_config(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *s)
 {
+    h3_server_conf *sc = ap_get_module_config(s->module_config, &http3_module);
     const char *why = NULL;
-    int n = 0;
+    int n = 0, tunnels = 0;
 
     if (h3_offered && !tls_quic_works(&why)) {
         ap_log_error(APLOG_MARK, APLOG_WARNING, 0, s, "HTTP/3 is not offered: %s", why);
         h3_offered = 0;
         h3_endpoints_set(0);
     }
+    if (h3_offered && sc->websockets == 1)
+        tunnels = h2_tunnels_work(s, "H3WebSockets");
     for (server_rec *v = s; h3_offered && v; v = v->next)
-        if (server_names(v) && server_has_tls(v)) {
+        if (h3_is_named(v)) {
+            server_tunnels(v, tunnels);
             server_settle(v, p);
+            server_compare(s, v);
             n++;
         }
     if (h3_offered && !n)
@@ -183,7 +229,7 @@ static int module_post_config(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp
 
 /* ---- telling clients ---- */
 
-/* RFC 7838, 3. Those that come over HTTP/3 know it. */
+/* RFC 7838, 3. Clients that come over HTTP/3 know it. */
 static int alt_svc_tell(request_rec *r)
 {
     const h3_server_conf *sc = ap_get_module_config(r->server->module_config, &http3_module);
@@ -222,6 +268,9 @@ static void module_hooks(apr_pool_t *p)
     ap_hook_post_config(module_post_config, NULL, NULL, APR_HOOK_LAST);
     ap_hook_post_read_request(alt_svc_tell, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_protocol_get(spoken, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_handler(h3_status_handler, NULL, NULL, APR_HOOK_MIDDLE);
+    brg_handlers_are_for(&http3_module, "http3-status");
+    h3_status_register(p);
     brg_cache_declare(&http3_module, module_depends);
 }
 

@@ -10,7 +10,8 @@
  *   quic_conn      a connection; it has a brg_conn whose descriptor is that socket, borrowed
  *   quic_stream    a stream of it
  *
- * Data that is sent is held by its owner until the peer has acknowledged it; what was lost is sent again from there.
+ * Sent data is held by its owner until the peer has acknowledged it; lost data is sent again from
+ * there.
  *
  * Threads: the loop's own, all of it. Blocking: never.
  */
@@ -32,21 +33,24 @@ typedef struct quic_end {
     uint64_t code;
     uint8_t is_application; /**< the code is the application protocol's */
     uint8_t by_peer;
-    uint8_t
-        is_silent; /**< nobody said anything: idle for too long, a stateless reset, or the handshake took too long */
+    /** nobody said anything: idle for too long, a stateless reset, or the handshake took too long */
+    uint8_t is_silent;
     const char *reason; /**< text of ours, or "" */
 } quic_end;
 
-/** What the application protocol does. Between begun and closed a connection is up. None of them may free the connection, but by
- * quic_conn_close() and quic_conn_drop(), which are allowed everywhere. */
+/** Functions of the application protocol. Between begun and closed a connection is up. None of them
+ * may free the connection, but by quic_conn_close() and quic_conn_drop(), which are allowed
+ * everywhere. */
 typedef struct quic_user {
     /**
      * A client begins a handshake. quic_conn_bc() has the client's address; this sets its driver, chain and base.
      * @return 0: the client is refused, and the bc is closed by the caller
      */
     int (*accepted)(quic_conn *qc);
-    /** The handshake is done. */
+    /** The handshake is done; or early data is taken, and is not: quic_conn_is_up(). */
     void (*begun)(quic_conn *qc);
+    /** The handshake is done, and begun() was called for early data. May be NULL, where quic_setup.early is 0 */
+    void (*up)(quic_conn *qc);
     /** The peer opened a stream. */
     void (*stream_came)(quic_stream *qs);
     /** Bytes in order, valid during the call; quic_stream_credit() tells later that they are consumed. len may be 0 with fin */
@@ -59,21 +63,24 @@ typedef struct quic_user {
     void (*room)(quic_stream *qs);
     /** All of it is over in both directions, acknowledged: qs is gone behind this. */
     void (*ended)(quic_stream *qs);
-    /** There is room for @a room bytes on the connection (congestion, pacing, flow control, less what is written and not sent): write
-     * to streams, in order of their urgency. Called after quic_conn_wants(), again and again until it has nothing to write.
-     * @return 0: there is nothing more to write for now, do not call before quic_conn_wants() */
+    /** There is room for @a room bytes on the connection (congestion, pacing, flow control, less
+     * the bytes that are written and not sent): write to streams, in order of their urgency. Called
+     * after quic_conn_wants(), again and again until it has nothing to write.
+     * @return 0: nothing more is to be written: it is called again after the next quic_conn_wants()
+     */
     int (*fill)(quic_conn *qc, size_t room);
     /** The connection is over. qc and its streams are gone behind this; its bc is the callee's, which calls loop_close() at once or later. */
     void (*closed)(quic_conn *qc, const quic_end *why);
 } quic_user;
 
-/** What an endpoint is to know. All of it lives as long as the endpoint. */
+/** Data of an endpoint. All of it lives as long as the endpoint. */
 typedef struct quic_setup {
     const quic_user *user;
+    const void *of;     /**< the user's: quic_conn_of() */
     uint8_t route;      /**< of the socket in its group: see quic_cid_route() */
     uint32_t route_key; /**< odd, random: of all loops, processes and generations */
-    uint8_t token_key
-        [QUIC_KEY_BYTES]; /**< of address tokens: the same in all processes and generations */
+    /** of address tokens: the same in all processes and generations */
+    uint8_t token_key[QUIC_KEY_BYTES];
     uint8_t reset_key[QUIC_KEY_BYTES];     /**< of stateless resets: the same in all of them, too */
     apr_interval_time_t idle_timeout;      /**< default 30 s */
     apr_interval_time_t handshake_timeout; /**< default 10 s */
@@ -81,16 +88,22 @@ typedef struct quic_setup {
     uint32_t max_uni_streams; /**< default 3 and some for GREASE: 8 */
     uint32_t stream_window;   /**< bytes of a stream that nobody has consumed; default 65536 */
     uint32_t conn_window;     /**< of the connection; default 1 MB */
-    uint32_t
-        retry_above; /**< handshakes under way of this endpoint from which on clients must prove their address; 0: always;
-                              UINT32_MAX: never */
+    /** handshakes under way of this endpoint from which on clients must prove their address; 0:
+     * always; UINT32_MAX: never */
+    uint32_t retry_above;
     uint32_t handshakes_most; /**< under way; more are dropped; default 4096 */
+    /** where connections write what they do (quic_qlog.h); NULL: they do not */
+    const char *qlog_dir;
+    int (*qlogs)(const quic_conn *qc); /**< 1: this one does; NULL: all */
+    /** what clients remember of this server, as a number (tls_quic_allow_early()): they may send
+     * early data; 0: they may not */
+    uint64_t early;
 } quic_setup;
 
-/** Set what has a default. */
+/** Set the defaults. */
 void quic_setup_defaults(quic_setup *setup);
 
-/** What a random part of a connection id is multiplied to: big-endian 32 bits at cid[1], by the key. */
+/** The product of a connection id's random part: big-endian 32 bits at cid[1], times the key. */
 static inline uint32_t quic_cid_product(const uint8_t *cid, uint32_t route_key)
 {
     return ((uint32_t)cid[1] << 24 | (uint32_t)cid[2] << 16 | (uint32_t)cid[3] << 8 | cid[4]) *
@@ -126,26 +139,19 @@ static inline int quic_cid_route(const uint8_t *cid, uint32_t route_key)
 quic_endpoint *quic_endpoint_begin(brg_loop *loop, brg_listener *listener, int fd,
                                    const quic_setup *setup);
 
-/** Take no new connections any more: those that there are go on. New clients get no answer here. */
+/** Take no new connections any more: present ones go on. New clients get no answer here. */
 void quic_endpoint_drain(quic_endpoint *ep);
 
-/** Connections that are up or in their handshake. */
-unsigned quic_endpoint_conns(const quic_endpoint *ep);
-
-/** A datagram that came to another socket, for a connection of this endpoint. */
-void quic_endpoint_datagram(quic_endpoint *ep, uint8_t *data, size_t len,
-                            const struct sockaddr *from);
-
-/** All connections are closed: what is left (those that drain) goes, too. */
+/** All connections are closed: the rest (draining ones) goes, too. */
 void quic_endpoint_end(quic_endpoint *ep);
 
 /* ---- connections ---- */
 
 /** Its brg_conn. With it bc->loop, and bc->above, which is the user's. */
 brg_conn *quic_conn_bc(const quic_conn *qc);
-quic_endpoint *quic_conn_endpoint(const quic_conn *qc);
-/** Where the client sent to; family AF_UNSPEC: not known, the listener's. */
-const struct sockaddr *quic_conn_local(const quic_conn *qc);
+
+/** quic_setup.of of its endpoint. */
+const void *quic_conn_of(const quic_conn *qc);
 
 /** There is something to write: quic_user.fill is called in this turn, when there is room. */
 void quic_conn_wants(quic_conn *qc);
@@ -172,19 +178,17 @@ static inline int quic_id_is_uni(uint64_t id)
     return (id & 2) != 0;
 }
 
-/** The user's pointer. NULL, as at first: none of data, reset, stopped and ended is called for it, but what comes is dropped and credited. So
- * stream_came sets it. */
+/** The user's pointer. NULL, as at first: none of data, reset, stopped and ended is called for it,
+ * but its bytes are dropped and credited. So stream_came sets it. */
 void *quic_stream_user(const quic_stream *qs);
 void quic_stream_set_user(quic_stream *qs, void *user);
 
-/** Bytes that the peer takes of this stream, less what is written already. The connection's own window is in fill's room. */
+/** Bytes that the peer takes of this stream, less the written ones. The connection's own window is
+ * in fill's room. */
 uint64_t quic_stream_room(const quic_stream *qs);
 
-/** Bytes of it that were written, and that the peer has not acknowledged. */
-uint64_t quic_stream_unacked(const quic_stream *qs);
-
 /**
- * Append to what is sent, all of it, whatever the windows say.
+ * Append to the output, all of it, beyond the windows, too.
  * @param owner  is held until the peer has all of it; @a data is valid as long. NULL: the bytes are copied
  * @param fin    nothing follows; len may be 0
  * @return 0; -1: no memory, and the connection is to be closed
@@ -194,7 +198,7 @@ int quic_stream_write(quic_stream *qs, const void *data, size_t len, shared_ref 
 /** So many bytes that data() brought are consumed. The rest is when the stream ends or is stopped. */
 void quic_stream_credit(quic_stream *qs, uint64_t bytes);
 
-/** Send no more: RESET_STREAM. What was written is let go. */
+/** Send no more: RESET_STREAM. Written data is let go. */
 void quic_stream_reset(quic_stream *qs, uint64_t code);
 
 /** Read no more: STOP_SENDING. data() is not called any more. */
@@ -203,26 +207,19 @@ void quic_stream_stop(quic_stream *qs, uint64_t code);
 /* ---- figures ---- */
 
 typedef struct quic_figures {
-    uint64_t datagrams_in, datagrams_out, bytes_in, bytes_out,
-        sends;            /**< sends: calls of the kernel */
+    /** sends: calls of the kernel */
+    uint64_t datagrams_in, datagrams_out, bytes_in, bytes_out, sends;
     uint64_t packets_bad; /**< that could not be decrypted or read */
     uint64_t packets_lost, packets_sent;
-    uint64_t conns, handshakes_failed, retries, resets_sent, versions_sent, refused;
-    uint64_t migrations, key_updates, floods;
+    uint64_t conns, handshakes_failed, retries, resets_sent, refused;
+    uint64_t migrations, key_updates, floods, early;
+    uint64_t gso;          /**< datagrams that left together with others */
+    uint64_t probes;       /**< times that nothing was acknowledged in time */
+    uint64_t congestion;   /**< times that a window became smaller */
+    uint64_t rtt_us, rtts; /**< sum and number of round trips that were measured */
 } quic_figures;
 
 /** Of an endpoint, since it began. */
 const quic_figures *quic_endpoint_figures(const quic_endpoint *ep);
-
-/** Of a connection. */
-typedef struct quic_conn_figures {
-    apr_interval_time_t rtt, rtt_min; /**< microseconds */
-    uint64_t window, in_flight;       /**< bytes */
-    uint64_t bytes_in, bytes_out, packets_lost, packets_sent;
-    uint32_t mtu;
-    uint32_t version; /**< of QUIC */
-} quic_conn_figures;
-
-void quic_conn_figures_of(const quic_conn *qc, quic_conn_figures *out);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Datagrams that lead to no connection. What is sent to somebody who proved nothing is never longer than what came, is made
- * without state, and there is a limit to it by the second. */
+/* Datagrams that lead to no connection. A reply to a peer that proved nothing is never longer than
+ * its datagram, is made without state, and the replies of a second are limited. */
 #include "quic_private.h"
 
 #define ACCEPT_ANSWERS 1000 /* a second: of an endpoint, to nobody */
-#define ACCEPT_RESET_MIN \
-    43 /* a datagram that is answered with a reset: shorter ones would be answered for ever */
+/* a datagram that is answered with a reset: shorter ones would be answered for ever */
+#define ACCEPT_RESET_MIN 43
 
 /* 1: nobody gets too many answers in this second. */
 static int accept_may_answer(quic_endpoint *ep)
@@ -40,11 +40,11 @@ static void accept_versions(quic_endpoint *ep, const quic_head *h, size_t len,
     p = quic_put_bytes(p, h->dcid.id, h->dcid.len);
     p = quic_put32(quic_put32(p, QUIC_V1), QUIC_V2);
     p = quic_put32(p, 0x0a0a0a0a | (uint32_t)(out[0] & 15) << 28); /* GREASE: RFC 9000, 15 */
-    ep->figures.versions_sent++;
     quic_out_add(ep, (size_t)(p - out), peer, local, 0);
 }
 
-/* RFC 9000, 10.3. One byte shorter than what came, so that two that do not know each other come to an end. */
+/* RFC 9000, 10.3. One byte shorter than the datagram, so that two that do not know each other come
+ * to an end. */
 static void accept_reset(quic_endpoint *ep, const quic_head *h, size_t len, const quic_addr *peer,
                          const quic_addr *local)
 {
@@ -133,7 +133,8 @@ static void accept_refuse(quic_endpoint *ep, const quic_head *h, quic_error code
     quic_key_end(&write);
 }
 
-/* What the token of an Initial packet proves: 1: the address; 0: nothing; -1: the client is not to be heard. */
+/* The proof in an Initial packet's token: 1: the address; 0: nothing; -1: the client is not to be
+ * heard. */
 static int accept_token(quic_endpoint *ep, const quic_head *h, const quic_addr *peer,
                         const quic_addr *local, quic_cid *original, int *is_retry)
 {
@@ -172,6 +173,7 @@ static void accept_initial(quic_endpoint *ep, const quic_head *h, uint8_t *data,
     qc->original = original;
     qc->has_retry = (uint8_t)is_retry;
     qc->path.validated = (uint8_t)proved;
+    quic_qlog_begin(qc);
     quic_conn_enter(qc);
     if (quic_tls_start(qc))
         quic_conn_fail(qc, QUIC_INTERNAL_ERROR, "");
@@ -180,8 +182,9 @@ static void accept_initial(quic_endpoint *ep, const quic_head *h, uint8_t *data,
     quic_conn_leave(qc);
 }
 
-void quic_accept(quic_endpoint *ep, const quic_head *h, uint8_t *data, size_t len,
-                 const quic_addr *peer, const quic_addr *local, int ecn)
+/* The packet leads to no connection. */
+static void accept_packet(quic_endpoint *ep, const quic_head *h, uint8_t *data, size_t len,
+                          const quic_addr *peer, const quic_addr *local, int ecn)
 {
     if (h->type == QUIC_VERSIONS)
         accept_versions(ep, h, len, peer, local);
@@ -205,7 +208,7 @@ void quic_datagram(quic_endpoint *ep, uint8_t *data, size_t len, const quic_addr
         return;
     }
     if (!(qc = quic_id_find(ep, &h.dcid))) {
-        quic_accept(ep, &h, data, len, peer, local, ecn);
+        accept_packet(ep, &h, data, len, peer, local, ecn);
         return;
     }
     quic_conn_enter(qc);

@@ -2,13 +2,13 @@
 /* ACK frames, both ways: RFC 9000, 13.2 and 19.3. */
 #include "quic_private.h"
 
-/* ---- what came ---- */
+/* ---- received packets ---- */
 
 int quic_ack_is_known(const quic_space *sp, uint64_t pn)
 {
     if (!sp->got.n)
         return 0;
-    /* What is below the ranges that are kept may have come, and is not taken a second time. */
+    /* Packets below the kept ranges may have come, and are not taken a second time. */
     return (sp->got.n >= QUIC_ACK_RANGES && pn < sp->got.r[0].from) ||
            quic_ranges_has(&sp->got, pn, pn + 1);
 }
@@ -82,7 +82,7 @@ uint8_t *quic_ack_write(quic_conn *qc, quic_space *sp, uint8_t *p, uint8_t *end)
     return p;
 }
 
-/* ---- what the peer says ---- */
+/* ---- acknowledgements of the peer ---- */
 
 typedef struct ack_gain {
     uint64_t largest; /* that was acknowledged now */
@@ -165,6 +165,8 @@ static void ack_taken(quic_conn *qc, quic_space_id id, const ack_gain *gain, uin
     qc->pto_n = 0;
     quic_loss_detect(qc, id);
     quic_sent_trim(sp);
+    if (qc->qlog)
+        quic_qlog_metrics(qc);
 }
 
 int quic_ack_read(quic_conn *qc, quic_space_id id, quic_reader *r, int with_ecn)

@@ -4,18 +4,17 @@
 
 /* ---- ours ---- */
 
-static int cids_make(quic_conn *qc, quic_own_cid *own)
+static int cids_make(quic_conn *qc, quic_id *own)
 {
     quic_endpoint *ep = qc->ep;
 
-    BRG_ASSERT(!own->used);
+    BRG_ASSERT(!own->qc);
     own->cid.len = QUIC_CID_LEN;
     for (int i = 0; i < 4; i++) {
         quic_random(ep, own->cid.id, QUIC_CID_LEN);
         quic_cid_lead(own->cid.id, ep->setup->route, ep->setup->route_key);
-        if (!quic_id_add(ep, &own->cid, qc)) {
+        if (!quic_id_add(qc, own)) {
             own->seq = qc->own_seq++;
-            own->used = 1;
             return 0;
         }
     }
@@ -35,7 +34,7 @@ void quic_cids_issue(quic_conn *qc)
     if (!qc->theirs[0].cid.len && qc->peer.no_migration)
         most = 1;
     for (uint64_t i = 0; i < most; i++)
-        if (!qc->own[i].used && !cids_make(qc, &qc->own[i]))
+        if (!qc->own[i].qc && !cids_make(qc, &qc->own[i]))
             qc->own[i].due = 1;
 }
 
@@ -46,14 +45,14 @@ int quic_retire_came(quic_conn *qc, quic_reader *r, const quic_came *came)
     if (seq >= qc->own_seq)
         return -QUIC_PROTOCOL_VIOLATION;
     for (int i = 0; i < QUIC_CIDS; i++) {
-        quic_own_cid *own = &qc->own[i];
+        quic_id *own = &qc->own[i];
 
-        if (!own->used || own->seq != seq)
+        if (!own->qc || own->seq != seq)
             continue;
         if (quic_cid_equal(&own->cid, came->dcid))
             return -QUIC_PROTOCOL_VIOLATION; /* the packet itself came by it */
-        quic_id_remove(qc->ep, &own->cid);
-        own->used = own->due = 0;
+        quic_id_remove(own);
+        own->due = 0;
     }
     if (quic_conn_flood(qc, 16))
         return -QUIC_INTERNAL_ERROR;
@@ -64,14 +63,36 @@ int quic_retire_came(quic_conn *qc, quic_reader *r, const quic_came *came)
 void quic_cids_end(quic_conn *qc)
 {
     for (int i = 0; i < QUIC_CIDS; i++)
-        if (qc->own[i].used)
-            quic_id_remove(qc->ep, &qc->own[i].cid);
+        quic_id_remove(&qc->own[i]);
 }
 
 /* ---- theirs ---- */
 
+/* 1: it was retired. NEW_CONNECTION_ID may come twice, and does not bring it back (RFC 9000, 19.15). */
+static int cids_is_gone(const quic_conn *qc, uint64_t seq)
+{
+    const uint64_t behind = qc->their_gone_top - 1 - seq;
+
+    if (seq >= qc->their_gone_top)
+        return 0;
+    return behind >= 64 || qc->their_gone >> behind & 1;
+}
+
+static void cids_note_gone(quic_conn *qc, uint64_t seq)
+{
+    if (seq >= qc->their_gone_top) {
+        const uint64_t by = seq + 1 - qc->their_gone_top;
+
+        qc->their_gone = by < 64 ? qc->their_gone << by : 0;
+        qc->their_gone_top = seq + 1;
+    }
+    if (qc->their_gone_top - 1 - seq < 64)
+        qc->their_gone |= UINT64_C(1) << (qc->their_gone_top - 1 - seq);
+}
+
 static int cids_retire(quic_conn *qc, uint64_t seq)
 {
+    cids_note_gone(qc, seq);
     BRG_ASSERT(qc->retire_n <= sizeof qc->retire / sizeof *qc->retire);
     if (qc->retire_n == sizeof qc->retire / sizeof *qc->retire)
         return -QUIC_CONNECTION_ID_LIMIT_ERROR;
@@ -148,6 +169,8 @@ int quic_new_cid_came(quic_conn *qc, quic_reader *r)
         return -QUIC_PROTOCOL_VIOLATION;
     if (quic_conn_flood(qc, 8))
         return -QUIC_INTERNAL_ERROR;
+    if (cids_is_gone(qc, new.seq))
+        return 0;
     if (new.seq < qc->their_retired)
         return cids_retire(qc, new.seq);
     if ((retire > qc->their_retired && (rc = cids_retire_before(qc, retire)) != 0) ||
@@ -156,23 +179,29 @@ int quic_new_cid_came(quic_conn *qc, quic_reader *r)
     return cids_choose(qc);
 }
 
+int quic_cids_other(const quic_conn *qc)
+{
+    if (!qc->theirs[qc->their_at].cid.len)
+        return qc->their_at;
+    for (int i = 0; i < QUIC_CIDS; i++)
+        if (qc->theirs[i].used && i != qc->their_at)
+            return i;
+    return -1;
+}
+
 int quic_cids_switch(quic_conn *qc)
 {
     quic_peer_cid *old = &qc->theirs[qc->their_at];
+    int next;
 
     BRG_ASSERT(old->used);
     if (!old->cid.len)
         return 0; /* it has none, and needs none */
-    for (int i = 0; i < QUIC_CIDS; i++) {
-        if (!qc->theirs[i].used || i == qc->their_at)
-            continue;
-        if (cids_retire(qc, old->seq))
-            return -1;
-        old->used = 0;
-        qc->their_at = (uint8_t)i;
-        return 0;
-    }
-    return -1;
+    if ((next = quic_cids_other(qc)) < 0 || cids_retire(qc, old->seq))
+        return -1;
+    old->used = 0;
+    qc->their_at = (uint8_t)next;
+    return 0;
 }
 
 /* Compared in full: how long it takes tells nothing. */

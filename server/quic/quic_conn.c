@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A connection from its begin to its end, and what it waits for. */
+/* A connection from its begin to its end, and its deadlines. */
 #include "quic_private.h"
 #include "http_config.h"
 #include "http_log.h"
@@ -77,14 +77,14 @@ quic_conn *quic_conn_new(quic_endpoint *ep, const quic_head *h, const quic_addr 
         return NULL;
     qc->tag = QUIC_CONN_TAG;
     qc->ep = ep;
-    qc->version = h->version;
+    qc->version = qc->first_version = h->version;
     qc->path.peer = *peer;
     qc->path.local = *local;
-    qc->first_dcid = h->dcid;
+    qc->first.cid = h->dcid;
     qc->theirs[0] = (quic_peer_cid){.cid = h->scid, .used = 1};
     conn_limits(qc, ep->setup);
     conn_link(qc);
-    if (conn_keys(qc, &h->dcid) || quic_cids_begin(qc) || quic_id_add(ep, &qc->first_dcid, qc) ||
+    if (conn_keys(qc, &h->dcid) || quic_cids_begin(qc) || quic_id_add(qc, &qc->first) ||
         !(qc->bc = ep->below->open(ep->loop, ep->listener, ep->fd, &qc->path.peer.any,
                                    &qc->path.local.any))) {
         quic_conn_free(qc);
@@ -114,22 +114,21 @@ void quic_conn_rearm(quic_conn *qc)
         due = conn_earlier(due, qc->prev_until);
         if (!qc->asleep)
             due = conn_earlier(due, qc->sleep_due);
-        if (!qc->begun)
+        if (qc->state == QUIC_HANDSHAKE_STATE)
             due = conn_earlier(due, qc->handshake_due);
         for (int i = 0; i < QUIC_SPACES; i++)
             if (qc->space[i])
                 due = conn_earlier(due, qc->space[i]->ack_due);
     }
     if (due != qc->deadline || qc->heap_at == UINT32_MAX)
-        quic_deadline_set(qc, due); /* with no memory it is driven by what comes */
+        quic_deadline_set(qc, due); /* without memory it is driven by datagrams */
 }
 
 static void conn_silent(quic_conn *qc, const char *reason)
 {
     BRG_ASSERT(qc->state <= QUIC_UP);
     qc->end = (quic_end){.is_silent = 1, .reason = reason};
-    if (!qc->begun)
-        qc->ep->figures.handshakes_failed++;
+    qc->ep->figures.handshakes_failed += qc->state == QUIC_HANDSHAKE_STATE;
     quic_conn_over(qc, QUIC_DEAD);
 }
 
@@ -143,7 +142,7 @@ static void conn_acks_due(quic_conn *qc, apr_time_t now)
         }
 }
 
-/* Nothing happens: what can be made anew is given back. */
+/* Nothing happens: memory that can be made anew is given back. */
 static void conn_sleep(quic_conn *qc)
 {
     quic_space *sp = qc->space[QUIC_S_APP];
@@ -152,10 +151,11 @@ static void conn_sleep(quic_conn *qc)
     if (!qc->confirmed || qc->has_prev || sp->eliciting || qc->pending || sp->ack_owed ||
         qc->path.challenged)
         return;
-    quic_key_end_shared(&qc->next_read);
+    quic_other_keys_end(qc);
     quic_key_sleep(&sp->read);
     quic_key_sleep(&sp->write);
     quic_sent_trim(sp);
+    quic_id_remove(&qc->first);
     qc->asleep = 1;
 }
 
@@ -188,8 +188,8 @@ void quic_conn_expired(quic_conn *qc)
         qc->state = QUIC_DEAD;
         return;
     }
-    if (now >= qc->idle_due || (!qc->begun && now >= qc->handshake_due)) {
-        conn_silent(qc, qc->begun ? "idle" : "the handshake took too long");
+    if (now >= qc->idle_due || (qc->state == QUIC_HANDSHAKE_STATE && now >= qc->handshake_due)) {
+        conn_silent(qc, qc->state == QUIC_UP ? "idle" : "the handshake took too long");
         return;
     }
     if (now >= qc->pace_due) {
@@ -197,7 +197,7 @@ void quic_conn_expired(quic_conn *qc)
         quic_pending(qc);
     }
     if (now >= qc->prev_until) {
-        quic_key_end_shared(&qc->prev_read);
+        quic_key_end_shared(&qc->other->prev);
         qc->has_prev = 0;
         qc->prev_until = QUIC_NEVER;
     }
@@ -240,7 +240,7 @@ int quic_conn_flood(quic_conn *qc, unsigned weight)
 
 /* ---- end ---- */
 
-void quic_space_drop(quic_conn *qc, quic_space_id id)
+static void conn_space_drop(quic_conn *qc, quic_space_id id)
 {
     quic_space *sp = qc->space[id];
 
@@ -275,11 +275,11 @@ static void conn_handshake_over(quic_conn *qc)
 static void conn_strip(quic_conn *qc)
 {
     quic_streams_end(qc);
-    quic_key_end_shared(&qc->next_read);
-    quic_key_end_shared(&qc->prev_read);
-    qc->has_prev = 0;
+    quic_other_keys_end(qc);
+    quic_key_drop(&qc->early_read);
+    quic_key_drop(&qc->first_read);
     for (int i = 0; i < QUIC_SPACES; i++)
-        quic_space_drop(qc, (quic_space_id)i);
+        conn_space_drop(qc, (quic_space_id)i);
     conn_handshake_over(qc);
 }
 
@@ -303,7 +303,7 @@ int quic_conn_leave(quic_conn *qc)
         return qc->state <= QUIC_UP;
     for (int i = 0; qc->retired && i < QUIC_SPACES; i++)
         if (qc->retired & 1 << i)
-            quic_space_drop(qc, (quic_space_id)i);
+            conn_space_drop(qc, (quic_space_id)i);
     qc->retired = 0;
     if (qc->state >= QUIC_CLOSING)
         conn_strip(qc);
@@ -334,11 +334,13 @@ static void conn_let_go(quic_conn *qc)
         qc->ep->below->close(qc->ep->loop, bc);
 }
 
-/* What is left waits for packets that are under way: RFC 9000, 10.2. */
+/* The remains wait for packets that are under way: RFC 9000, 10.2. */
 static void conn_ends(quic_conn *qc, quic_state next)
 {
     BRG_ASSERT(next >= QUIC_CLOSING);
     qc->state = (uint8_t)next;
+    quic_qlog_closed(qc);
+    quic_qlog_end(qc);
     qc->close_due = quic_now(qc) + 3 * quic_pto(qc, QUIC_S_APP);
     conn_handshake_over(qc);
     if (next != QUIC_DEAD)
@@ -374,8 +376,7 @@ void quic_conn_fail(quic_conn *qc, uint64_t code, const char *reason)
     if (qc->bc && APLOG_IS_LEVEL(qc->ep->loop->server, APLOG_INFO))
         conn_log(qc, code, reason);
     qc->end = (quic_end){.code = code, .reason = reason};
-    if (!qc->begun)
-        qc->ep->figures.handshakes_failed++;
+    qc->ep->figures.handshakes_failed += qc->state == QUIC_HANDSHAKE_STATE;
     quic_close_make(qc);
     quic_conn_over(qc, QUIC_CLOSING);
 }
@@ -408,23 +409,29 @@ void quic_conn_drop(quic_conn *qc)
     quic_conn_leave(qc);
 }
 
+/* Out of a list by pending_next. @return where it stood; NULL: it is not in it */
+static quic_conn **conn_unpend(quic_conn **at, quic_conn *qc)
+{
+    while (*at && *at != qc)
+        at = &(*at)->pending_next;
+    if (!*at)
+        return NULL;
+    *at = qc->pending_next;
+    return at;
+}
+
 static void conn_unlink(quic_conn *qc)
 {
     quic_endpoint *ep = qc->ep;
-    quic_conn **at = &ep->pending;
+    quic_conn **at;
 
     BRG_ASSERT(*qc->all_prev == qc && ep->conns_n > 0);
     *qc->all_prev = qc->all_next;
     if (qc->all_next)
         qc->all_next->all_prev = qc->all_prev;
     ep->conns_n--;
-    if (!qc->pending)
-        return;
-    while (*at && *at != qc)
-        at = &(*at)->pending_next;
-    if (*at)
-        *at = qc->pending_next;
-    if (ep->pending_tail == &qc->pending_next)
+    if (qc->pending && !conn_unpend(&ep->turn, qc) &&
+        (at = conn_unpend(&ep->pending, qc)) != NULL && ep->pending_tail == &qc->pending_next)
         ep->pending_tail = at;
 }
 
@@ -437,9 +444,11 @@ void quic_conn_free(quic_conn *qc)
     quic_streams_reap(qc);
     quic_deadline_cancel(qc);
     quic_cids_end(qc);
-    if (quic_id_find(qc->ep, &qc->first_dcid) == qc)
-        quic_id_remove(qc->ep, &qc->first_dcid);
+    quic_id_remove(&qc->first);
     conn_unlink(qc);
+    quic_qlog_end(qc);
+    free(qc->old);
+    free(qc->elsewhere);
     free(qc->close);
     qc->tag = 0;
     free(qc);
@@ -447,19 +456,15 @@ void quic_conn_free(quic_conn *qc)
 
 /* ---- for the user ---- */
 
+const void *quic_conn_of(const quic_conn *qc)
+{
+    BRG_ASSERT_TAG(qc, QUIC_CONN_TAG);
+    return qc->ep->setup->of;
+}
+
 brg_conn *quic_conn_bc(const quic_conn *qc)
 {
     return qc->bc;
-}
-
-quic_endpoint *quic_conn_endpoint(const quic_conn *qc)
-{
-    return qc->ep;
-}
-
-const struct sockaddr *quic_conn_local(const quic_conn *qc)
-{
-    return &qc->path.local.any;
 }
 
 int quic_conn_is_up(const quic_conn *qc)
@@ -474,18 +479,4 @@ void quic_conn_wants(quic_conn *qc)
         return;
     qc->wants = 1;
     quic_pending(qc);
-}
-
-void quic_conn_figures_of(const quic_conn *qc, quic_conn_figures *out)
-{
-    *out = (quic_conn_figures){.rtt = qc->rtt,
-                               .rtt_min = qc->rtt_min == QUIC_NEVER ? 0 : qc->rtt_min,
-                               .window = qc->cc.window,
-                               .in_flight = qc->cc.in_flight,
-                               .bytes_in = qc->bytes_in,
-                               .bytes_out = qc->bytes_out,
-                               .packets_lost = qc->lost_n,
-                               .packets_sent = qc->sent_n,
-                               .mtu = qc->mtu,
-                               .version = qc->version};
 }

@@ -9,8 +9,11 @@
 #define CC_C 0.4
 #define CC_WINDOW_MOST (64u << 20)
 #define CC_BURST 10 /* datagrams that leave at once, at least */
-#define CC_TICK \
-    2000 /* microseconds of the rate that may leave at once: what a loop's deadlines can do */
+/* microseconds of the rate that may leave at once: the precision of a loop's deadlines */
+#define CC_TICK 2000
+/* of a window: what ACKs make room for before it is used, and no more datagrams than these */
+#define CC_BATCH_SHARE 3
+#define CC_BATCH 44
 
 /* HyStart++: RFC 9406, 4.3 */
 #define CC_SAMPLES 8
@@ -53,7 +56,7 @@ static int cc_is_slow_start(const quic_cc *cc)
     return cc->window < cc->threshold;
 }
 
-/* A round ends when what was sent at its begin is acknowledged. */
+/* A round ends when the data sent at its begin is acknowledged. */
 static void cc_round_end(quic_conn *qc, uint64_t pn)
 {
     quic_cc *cc = &qc->cc;
@@ -163,7 +166,29 @@ void quic_cc_acked(quic_conn *qc, const quic_sent *s, uint64_t pn)
         cc->window = CC_WINDOW_MOST;
 }
 
-void quic_cc_lost(quic_conn *qc, apr_time_t sent, uint32_t n)
+/* A window is counted in datagrams: knowledge of its network, the first one above all, holds for
+ * longer ones. RFC 9002, 7.2 */
+void quic_cc_mtu(quic_conn *qc, uint16_t before)
+{
+    quic_cc *cc = &qc->cc;
+
+    BRG_ASSERT(before > 0 && cc->window <= CC_WINDOW_MOST);
+    cc->window = cc->window * qc->mtu / before;
+    if (cc->threshold != UINT64_MAX)
+        cc->threshold = cc->threshold * qc->mtu / before;
+}
+
+/* A slow start whose window was used by more than half learns as much as from a full one: its next
+ * sending is at most twice the acknowledged amount. Pacing alone proves nothing there: a burst that
+ * ends leaves the window empty. */
+void quic_cc_used(quic_conn *qc, int by_window, int by_pace)
+{
+    quic_cc *cc = &qc->cc;
+
+    cc->limited = by_window || (cc_is_slow_start(cc) ? cc->in_flight > cc->window / 2 : by_pace);
+}
+
+int quic_cc_lost(quic_conn *qc, apr_time_t sent, uint32_t n)
 {
     quic_cc *cc = &qc->cc;
     const double window = (double)cc->window / qc->mtu;
@@ -171,8 +196,9 @@ void quic_cc_lost(quic_conn *qc, apr_time_t sent, uint32_t n)
     if (sent <= cc->recovery && cc->recovery) {
         if (cc->before.lost)
             cc->before.lost += n;
-        return;
+        return 0;
     }
+    qc->ep->figures.congestion++;
     cc->before.window = cc->window;
     cc->before.threshold = cc->threshold;
     cc->before.w_max = cc->w_max;
@@ -185,6 +211,7 @@ void quic_cc_lost(quic_conn *qc, apr_time_t sent, uint32_t n)
     cc->threshold = cc->window;
     cc->css = 0;
     cc_epoch(qc);
+    return 1;
 }
 
 /* All of a loss were only late: it is as if it had not been. RFC 9438, 4.9 */
@@ -236,10 +263,28 @@ int64_t quic_pace_budget(quic_conn *qc)
     return cc->budget;
 }
 
+/* The kernel takes thirty datagrams for little more than one. As TCP defers segments that could be longer, a window that is nearly
+ * used waits for further ACKs, of which so many packets bring some at once; not for longer than a millisecond's sending takes, nor
+ * while a loss is answered. */
+uint64_t quic_cc_batch(const quic_conn *qc)
+{
+    const quic_cc *cc = &qc->cc;
+    const double tick = pace_rate(qc) * 1000;
+    uint64_t most = cc->window / CC_BATCH_SHARE;
+
+    if (most < 4u * qc->mtu || quic_now(qc) - cc->recovery < qc->rtt)
+        return qc->mtu;
+    if (most > (uint64_t)CC_BATCH * qc->mtu)
+        most = (uint64_t)CC_BATCH * qc->mtu;
+    if ((double)most > tick)
+        most = tick > qc->mtu ? (uint64_t)tick : qc->mtu;
+    return most;
+}
+
 apr_time_t quic_pace_when(const quic_conn *qc)
 {
     const double rate = pace_rate(qc);
-    /* Not for each datagram: a few together, or what leaves in a millisecond. */
+    /* Not for each datagram: a few together, or a millisecond's. */
     double wanted = rate * 1000;
 
     if (wanted < 2.0 * qc->mtu)

@@ -2,6 +2,7 @@
 /* Connections of a socket: found by the ids that packets have, and kept in a heap by their deadlines. A deadline that moves
  * away stays where it is in the heap, and is moved when it comes up. */
 #include "quic_private.h"
+#include "quic_qlog.h"
 #include "keyed_hash.h"
 #include "apr_general.h"
 #include "http_config.h"
@@ -69,31 +70,35 @@ static void ids_grow(quic_endpoint *ep)
     free(from);
 }
 
-int quic_id_add(quic_endpoint *ep, const quic_cid *cid, quic_conn *qc)
+int quic_id_add(quic_conn *qc, quic_id *id)
 {
-    quic_id *i, **at;
+    quic_endpoint *ep = qc->ep;
+    quic_id **at;
 
-    BRG_ASSERT(cid->len <= QUIC_CID_MOST);
-    if (quic_id_find(ep, cid) || !(i = malloc(sizeof *i)))
+    BRG_ASSERT(id->cid.len <= QUIC_CID_MOST && !id->qc);
+    if (quic_id_find(ep, &id->cid))
         return -1;
     if (ep->ids_n++ >= ep->ids_cap)
         ids_grow(ep);
-    at = &ep->ids[id_bucket(ep, cid)];
-    *i = (quic_id){*at, *cid, qc};
-    *at = i;
+    at = &ep->ids[id_bucket(ep, &id->cid)];
+    id->qc = qc;
+    id->next = *at;
+    *at = id;
     return 0;
 }
 
-void quic_id_remove(quic_endpoint *ep, const quic_cid *cid)
+void quic_id_remove(quic_id *id)
 {
-    quic_id **at = &ep->ids[id_bucket(ep, cid)], *i;
+    quic_endpoint *ep;
+    quic_id **at;
 
-    while (*at && !quic_cid_equal(&(*at)->cid, cid))
-        at = &(*at)->next;
-    if (!(i = *at))
+    if (!id->qc)
         return;
-    *at = i->next;
-    free(i);
+    ep = id->qc->ep;
+    for (at = &ep->ids[id_bucket(ep, &id->cid)]; *at != id; at = &(*at)->next)
+        BRG_ASSERT(*at);
+    *at = id->next;
+    id->qc = NULL;
     ep->ids_n--;
 }
 
@@ -205,16 +210,18 @@ void quic_pending(quic_conn *qc)
     ep->alarm.due = 0;
 }
 
-/* In the order in which they became pending. One that has more to send than its share is pending anew. */
+/* In the order in which they became pending. A connection with more output than its share is
+ * pending anew. */
 static void endpoint_send(quic_endpoint *ep)
 {
-    quic_conn *qc, *next = ep->pending;
+    quic_conn *qc;
 
-    BRG_ASSERT(!quic_out_is_blocked(ep));
+    BRG_ASSERT(!quic_out_is_blocked(ep) && !ep->turn);
+    ep->turn = ep->pending;
     ep->pending = NULL;
     ep->pending_tail = &ep->pending;
-    while ((qc = next) != NULL) {
-        next = qc->pending_next;
+    while ((qc = ep->turn) != NULL) {
+        ep->turn = qc->pending_next;
         qc->pending = 0;
         if (quic_out_is_blocked(ep)) {
             quic_pending(qc); /* with the next turn */
@@ -295,21 +302,6 @@ void quic_endpoint_drain(quic_endpoint *ep)
     ep->draining = 1;
 }
 
-unsigned quic_endpoint_conns(const quic_endpoint *ep)
-{
-    return ep->conns_n;
-}
-
-void quic_endpoint_datagram(quic_endpoint *ep, uint8_t *data, size_t len,
-                            const struct sockaddr *from)
-{
-    quic_addr peer, local = {.any.sa_family = AF_UNSPEC};
-
-    memset(&peer, 0, sizeof peer);
-    memcpy(&peer, from, from->sa_family == AF_INET6 ? sizeof peer.v6 : sizeof peer.v4);
-    quic_datagram(ep, data, len, &peer, &local, 0);
-}
-
 const quic_figures *quic_endpoint_figures(const quic_endpoint *ep)
 {
     return &ep->figures;
@@ -325,6 +317,8 @@ void quic_endpoint_end(quic_endpoint *ep)
         quic_conn_free(qc);
     }
     quic_out_flush(ep);
+    if (ep->setup->qlog_dir)
+        qlog_files_settle();
     loop_alarm_remove(ep->loop, &ep->alarm);
     if (ep->fd >= 0)
         loop_io_remove(ep->loop, &ep->io, ep->fd);

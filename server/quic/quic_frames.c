@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Frames that come: RFC 9000, 12.4 and 19. Each handler returns 0, 1 if the packet is to be treated as if it had not come, or
- * the negative quic_error of what it violates. The first of these, QUIC_INTERNAL_ERROR, stands for a connection that failed
- * or ended already. */
+/* Frames that come: RFC 9000, 12.4 and 19. Each handler returns 0, 1 if the packet is to be treated
+ * as if it had not come, or the negative quic_error of its violation. The first of these,
+ * QUIC_INTERNAL_ERROR, stands for a connection that failed or ended already. */
 #include "quic_private.h"
+#include <stdlib.h>
 
 #define FRAME_TOLD (-QUIC_INTERNAL_ERROR)
 
-/* Which frames packets of a space may have: a bit for each type. */
+/* Which frames packets of a space may have, and behind those packets of early data: a bit for each type. */
 #define FRAME_BIT(type) (1u << (type))
-static const uint32_t frames_allowed[QUIC_SPACES] = {
+static const uint32_t frames_allowed[QUIC_SPACES + 1] = {
     [QUIC_S_INITIAL] = FRAME_BIT(QUIC_F_PADDING) | FRAME_BIT(QUIC_F_PING) | FRAME_BIT(QUIC_F_ACK) |
                        FRAME_BIT(QUIC_F_ACK_ECN) | FRAME_BIT(QUIC_F_CRYPTO) |
                        FRAME_BIT(QUIC_F_CLOSE),
@@ -16,7 +17,11 @@ static const uint32_t frames_allowed[QUIC_SPACES] = {
                          FRAME_BIT(QUIC_F_ACK) | FRAME_BIT(QUIC_F_ACK_ECN) |
                          FRAME_BIT(QUIC_F_CRYPTO) | FRAME_BIT(QUIC_F_CLOSE),
     /* NEW_TOKEN and HANDSHAKE_DONE are a server's. */
-    [QUIC_S_APP] = 0x7fffffff & ~(FRAME_BIT(QUIC_F_NEW_TOKEN) | FRAME_BIT(QUIC_F_HANDSHAKE_DONE))};
+    [QUIC_S_APP] = 0x7fffffff & ~(FRAME_BIT(QUIC_F_NEW_TOKEN) | FRAME_BIT(QUIC_F_HANDSHAKE_DONE)),
+    [QUIC_SPACES] = 0x7fffffff &
+                    ~(FRAME_BIT(QUIC_F_ACK) | FRAME_BIT(QUIC_F_ACK_ECN) | FRAME_BIT(QUIC_F_CRYPTO) |
+                      FRAME_BIT(QUIC_F_NEW_TOKEN) | FRAME_BIT(QUIC_F_PATH_RESPONSE) |
+                      FRAME_BIT(QUIC_F_RETIRE_CONNECTION_ID) | FRAME_BIT(QUIC_F_HANDSHAKE_DONE))};
 
 static int frame_crypto(quic_conn *qc, quic_came *came, quic_reader *r)
 {
@@ -32,11 +37,12 @@ static int frame_crypto(quic_conn *qc, quic_came *came, quic_reader *r)
 
 static int frame_max_data(quic_conn *qc, quic_reader *r)
 {
-    const uint64_t v = quic_get_varint(r);
+    const uint64_t v = quic_get_varint(r), before = qc->out_max;
 
-    if (v <= qc->out_max)
+    if (v > before)
+        qc->out_max = v;
+    if (v <= before || (qc->out_sent == before && v - before < QUIC_CREDIT_LEAST))
         return quic_conn_flood(qc, 4);
-    qc->out_max = v;
     return 0;
 }
 
@@ -55,7 +61,17 @@ static int frame_max_streams(quic_conn *qc, quic_reader *r, int is_uni)
     return 0;
 }
 
-static int frame_path_challenge(quic_conn *qc, quic_reader *r)
+/* From an address that the client tries: its answer goes there, the last one's alone. */
+static void frame_challenge_elsewhere(quic_conn *qc, const quic_came *came, const uint8_t *data)
+{
+    if (!qc->elsewhere && !(qc->elsewhere = malloc(sizeof *qc->elsewhere)))
+        return;
+    *qc->elsewhere = (quic_elsewhere){
+        .peer = *came->peer, .local = *came->local, .is_long = came->size >= QUIC_DATAGRAM_MIN / 3};
+    memcpy(qc->elsewhere->data, data, 8);
+}
+
+static int frame_path_challenge(quic_conn *qc, const quic_came *came, quic_reader *r)
 {
     const uint8_t *data = quic_get_bytes(r, 8);
 
@@ -64,7 +80,9 @@ static int frame_path_challenge(quic_conn *qc, quic_reader *r)
         return -QUIC_FRAME_ENCODING_ERROR;
     if (quic_conn_flood(qc, 16))
         return FRAME_TOLD;
-    if (qc->responses_n < QUIC_RESPONSES)
+    if (!quic_addr_equal(came->peer, &qc->path.peer))
+        frame_challenge_elsewhere(qc, came, data);
+    else if (qc->responses_n < QUIC_RESPONSES)
         memcpy(qc->responses[qc->responses_n++], data, 8);
     return 0;
 }
@@ -90,8 +108,7 @@ static int frame_close(quic_conn *qc, quic_reader *r, int is_application)
         return -QUIC_FRAME_ENCODING_ERROR;
     qc->end = (quic_end){
         .code = code, .is_application = (uint8_t)is_application, .by_peer = 1, .reason = ""};
-    if (!qc->begun)
-        qc->ep->figures.handshakes_failed++;
+    qc->ep->figures.handshakes_failed += qc->state == QUIC_HANDSHAKE_STATE;
     quic_conn_over(qc, QUIC_DRAINING);
     return FRAME_TOLD;
 }
@@ -119,7 +136,7 @@ static int frame_of_conn(quic_conn *qc, quic_came *came, unsigned type, quic_rea
     case QUIC_F_RETIRE_CONNECTION_ID:
         return quic_retire_came(qc, r, came);
     case QUIC_F_PATH_CHALLENGE:
-        return frame_path_challenge(qc, r);
+        return frame_path_challenge(qc, came, r);
     case QUIC_F_PATH_RESPONSE:
         return frame_path_response(qc, r);
     case QUIC_F_CLOSE:
@@ -179,6 +196,7 @@ static int frames_failed(quic_conn *qc, int rc)
 
 int quic_frames(quic_conn *qc, quic_came *came, const uint8_t *data, size_t len)
 {
+    const uint32_t allowed = frames_allowed[came->type == QUIC_0RTT ? QUIC_SPACES : came->space];
     quic_reader r = quic_reader_of(data, len);
     int taken = 0;
 
@@ -189,7 +207,7 @@ int quic_frames(quic_conn *qc, quic_came *came, const uint8_t *data, size_t len)
 
         if (r.bad || type > QUIC_F_HANDSHAKE_DONE)
             return frames_failed(qc, -QUIC_FRAME_ENCODING_ERROR);
-        if (!(frames_allowed[came->space] & FRAME_BIT(type)))
+        if (!(allowed & FRAME_BIT(type)))
             return frames_failed(qc, -QUIC_PROTOCOL_VIOLATION);
         came->eliciting |= frame_is_eliciting((unsigned)type);
         came->probing_only &= frame_is_probing((unsigned)type);

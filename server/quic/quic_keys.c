@@ -7,6 +7,7 @@
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 #include <pthread.h>
+#include <stdlib.h>
 
 /* Fetched once: each initialisation would otherwise look them up by name. */
 static struct keys_ciphers {
@@ -222,6 +223,14 @@ void quic_key_end(quic_key *k)
 {
     EVP_CIPHER_CTX_free(k->head);
     quic_key_end_shared(k);
+}
+
+void quic_key_drop(quic_key **k)
+{
+    if (*k)
+        quic_key_end(*k);
+    free(*k);
+    *k = NULL;
 }
 
 uint64_t quic_key_limit(const quic_key *k)

@@ -14,8 +14,8 @@
 
 #define QUIC_SECRET_MOST 48
 #define QUIC_IV 12
-#define QUIC_SAMPLE \
-    16 /**< bytes that the mask of a head is made of, from 4 behind the begin of the packet number on */
+/** bytes that the mask of a head is made of, from 4 behind the begin of the packet number on */
+#define QUIC_SAMPLE 16
 #define QUIC_MASK 5
 
 enum { QUIC_AES_128_GCM = 0x1301, QUIC_AES_256_GCM, QUIC_CHACHA20 }; /**< suites, as in TLS 1.3 */
@@ -61,6 +61,8 @@ int quic_key_wake(quic_key *key);
 
 /** Forget it. */
 void quic_key_end(quic_key *key);
+/** The same of one in memory of malloc(), which is freed; NULL behind it. */
+void quic_key_drop(quic_key **key);
 /** The same, but the key of heads is another one's, too. */
 void quic_key_end_shared(quic_key *key);
 
@@ -74,7 +76,8 @@ uint64_t quic_key_limit(const quic_key *key);
  */
 int quic_key_seal(quic_key *key, uint64_t pn, uint8_t *packet, size_t head_len, size_t len);
 
-/** Decrypt in place. @param len  of what follows the head, with its tag. @return bytes of the payload; -1: it is not valid */
+/** Decrypt in place. @param len  bytes behind the head, with its tag. @return bytes of the payload;
+ * -1: it is not valid */
 long quic_key_open(quic_key *key, uint64_t pn, uint8_t *packet, size_t head_len, size_t len);
 
 /** Masks of heads. @param samples  @a n times QUIC_SAMPLE bytes @param masks  as many bytes; of each the first QUIC_MASK count */
@@ -92,7 +95,8 @@ int quic_retry_tag(uint32_t version, const quic_cid *original, const uint8_t *re
 int quic_hmac(const uint8_t *key, size_t key_len, const void *a, size_t a_len, const void *b,
               size_t b_len, uint8_t out[32]);
 
-/** Encrypt (AES-128-GCM) or decrypt what only servers read: address tokens. @param key  32 bytes. @return 0; -1: it is not ours */
+/** Encrypt (AES-128-GCM) or decrypt address tokens, which only servers read. @param key  32 bytes.
+ * @return 0; -1: it is not ours */
 int quic_token_crypt(const uint8_t *key, const uint8_t nonce[QUIC_IV], const uint8_t *aad,
                      size_t aad_len, uint8_t *data, size_t len, uint8_t tag[QUIC_TAG], int seal);
 

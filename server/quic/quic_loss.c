@@ -7,8 +7,8 @@
 #define LOSS_PACKETS 3        /* behind an acknowledged one, at first */
 #define LOSS_PACKETS_MOST 64  /* where the network changes their order */
 #define LOSS_PERSISTENT 3     /* PTO without an ACK: persistent congestion */
-#define LOSS_BLACK_HOLE \
-    3 /* probes without an answer: large datagrams may not come through any more */
+/* probes without an answer: large datagrams may not come through any more */
+#define LOSS_BLACK_HOLE 3
 #define LOSS_PTO_MOST 16 /* doublings */
 
 void quic_rtt_sample(quic_conn *qc, apr_interval_time_t sample, apr_interval_time_t delay)
@@ -21,6 +21,8 @@ void quic_rtt_sample(quic_conn *qc, apr_interval_time_t sample, apr_interval_tim
     qc->rtt_last = sample;
     if (sample < qc->rtt_min)
         qc->rtt_min = sample;
+    qc->ep->figures.rtt_us += (uint64_t)sample;
+    qc->ep->figures.rtts++;
     quic_cc_round(qc, sample);
     if (!qc->rtt) {
         qc->rtt = sample;
@@ -46,7 +48,7 @@ apr_interval_time_t quic_pto(const quic_conn *qc, quic_space_id id)
     return pto;
 }
 
-/* ---- what was lost ---- */
+/* ---- losses ---- */
 
 static int64_t loss_packets(const quic_conn *qc)
 {
@@ -79,8 +81,11 @@ typedef struct loss_found {
     unsigned n;
 } loss_found;
 
-static void loss_packet(quic_conn *qc, quic_space *sp, quic_sent *s, loss_found *found)
+static void loss_packet(quic_conn *qc, quic_space_id id, uint64_t pn, loss_found *found)
 {
+    quic_space *sp = qc->space[id];
+    quic_sent *s = quic_sent_at(sp, pn);
+
     BRG_ASSERT(s->state == QUIC_P_OUT && sp->eliciting > 0 && qc->cc.in_flight >= s->size);
     qc->cc.in_flight -= s->size;
     sp->eliciting--;
@@ -88,7 +93,7 @@ static void loss_packet(quic_conn *qc, quic_space *sp, quic_sent *s, loss_found 
     if (s->probe) {
         quic_mtu_lost(qc, s->size);
     } else {
-        qc->lost_n++;
+        quic_qlog_lost(qc, quic_sent_type(id), pn);
         qc->ep->figures.packets_lost++;
         if (!found->n++)
             found->first = s->time;
@@ -119,13 +124,15 @@ void quic_loss_detect(quic_conn *qc, quic_space_id id)
         if (s->state != QUIC_P_OUT)
             continue;
         if (s->time + wait <= quic_now(qc) || (int64_t)pn + packets <= sp->largest_acked)
-            loss_packet(qc, sp, s, &found);
+            loss_packet(qc, id, pn, &found);
         else if (s->time + wait < sp->loss_due)
             sp->loss_due = s->time + wait;
     }
     if (!found.n || qc->state > QUIC_UP)
         return;
-    quic_cc_lost(qc, found.last, found.n);
+    /* Lost data goes again at once, beyond the smaller window, too: RFC 9002, 7.3.2. */
+    if (quic_cc_lost(qc, found.last, found.n) && !sp->probes)
+        sp->probes = 1;
     if (loss_is_persistent(qc, &found))
         quic_cc_collapse(qc);
     quic_pending(qc);
@@ -133,7 +140,7 @@ void quic_loss_detect(quic_conn *qc, quic_space_id id)
 
 /* ---- probes ---- */
 
-#define LOSS_AGAIN 20000 /* microseconds between two answers to what came twice */
+#define LOSS_AGAIN 20000 /* microseconds between two answers to repeated packets */
 
 /* The space whose probe is due first, and when; QUIC_SPACES: none. */
 static quic_space_id loss_probe(const quic_conn *qc, apr_time_t *due)
@@ -166,7 +173,8 @@ apr_time_t quic_loss_due(const quic_conn *qc)
             due = qc->space[i]->loss_due;
     if (due != QUIC_NEVER)
         return due;
-    /* What may not be sent is not waited for: the client's next datagram gives room (RFC 9002, 6.2.2.1). */
+    /* Without permission to send there is no timer: the client's next datagram gives room (RFC
+     * 9002, 6.2.2.1). */
     if (!qc->path.validated && quic_path_room(qc) < QUIC_DATAGRAM_MIN)
         return QUIC_NEVER;
     loss_probe(qc, &due);
@@ -205,6 +213,7 @@ void quic_loss_expired(quic_conn *qc)
         return;
     if (++qc->pto_n >= LOSS_BLACK_HOLE)
         quic_mtu_fall(qc);
+    qc->ep->figures.probes++;
     qc->space[id]->probes = id == QUIC_S_APP ? 2 : 1;
     loss_probe_content(qc, qc->space[id]);
     if (id == QUIC_S_INITIAL && qc->space[QUIC_S_HANDSHAKE] &&

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a connection sends in a turn: datagrams behind each other in the endpoint's buffer, as many as window, pacing and a turn's
- * share allow. The masks of their heads are made together at the end. */
+/* Output of a connection in a turn: datagrams behind each other in the endpoint's buffer, as many
+ * as window, pacing and a turn's share allow. The masks of their heads are made together at the
+ * end. */
 #include "quic_private.h"
 #include <stdlib.h>
 
-#define OUTPUT_HEAD 64  /* bytes that the head of a packet takes at most */
 #define OUTPUT_LEAST 64 /* room that is worth another packet in a datagram */
-#define OUTPUT_SKIP \
-    500 /* of so many packet numbers about one is left out: an ACK of it tells that the peer lies */
+/* of so many packet numbers about one is left out: an ACK of it tells that the peer lies */
+#define OUTPUT_SKIP 500
 #define OUTPUT_BYTES 65536 /* of a turn's share */
 
 /* A packet whose head is not masked. */
@@ -65,9 +65,7 @@ static uint8_t *output_long(const quic_conn *qc, quic_space_id id, unsigned pn_l
 {
     const quic_cid *to = &qc->theirs[qc->their_at].cid, *from = &qc->own[0].cid;
 
-    *p++ = (uint8_t)(quic_long_first(id == QUIC_S_INITIAL ? QUIC_INITIAL : QUIC_HANDSHAKE,
-                                     qc->version) |
-                     (pn_len - 1));
+    *p++ = (uint8_t)(quic_long_first(quic_sent_type(id), qc->version) | (pn_len - 1));
     p = quic_put32(p, qc->version);
     *p++ = to->len;
     p = quic_put_bytes(p, to->id, to->len);
@@ -114,7 +112,6 @@ static void output_sent(quic_conn *qc, const quic_writer *w, size_t size, uint32
                                                  .probe = (uint8_t)is_probe,
                                                  .ecn = qc->ecn_state < 2};
     sp->next_pn++;
-    qc->sent_n++;
     qc->ep->figures.packets_sent++;
     if (!w->eliciting) {
         quic_sent_trim(sp);
@@ -131,18 +128,19 @@ static void output_sent(quic_conn *qc, const quic_writer *w, size_t size, uint32
     }
 }
 
-/* What a packet of a space is to be like. */
+/* The shape of a packet of a space. */
 typedef struct output_shape {
     uint8_t *at;
     size_t room;
     size_t pad_to; /* bytes of the packet, at least; 0: as it is */
     int may_send, is_probe;
+    const uint8_t *response; /* of a PATH_RESPONSE, which is all of it; NULL */
 } output_shape;
 
 static void output_pad(quic_writer *w, const uint8_t *payload, const output_shape *shape,
                        size_t pn_len)
 {
-    uint8_t *least = (uint8_t *)payload + 4 - pn_len; /* what the sample of the mask needs */
+    uint8_t *least = (uint8_t *)payload + 4 - pn_len; /* length for the sample of the mask */
 
     BRG_ASSERT(pn_len >= 1 && pn_len <= 4);
     if (shape->pad_to && least < shape->at + shape->pad_to - QUIC_TAG)
@@ -199,7 +197,8 @@ static size_t output_packet_make(output *o, quic_space_id id, const output_shape
                           : output_long(qc, id, pn_len, shape->at);
     payload = w.p = pn + pn_len;
     if (shape->is_probe) {
-        *w.p++ = QUIC_F_PING;
+        *w.p++ = shape->response ? QUIC_F_PATH_RESPONSE : QUIC_F_PING;
+        w.p = quic_put_bytes(w.p, shape->response, shape->response ? 8 : 0);
         w.eliciting = 1;
     } else {
         quic_write_frames(qc, &w, shape->may_send);
@@ -207,6 +206,8 @@ static size_t output_packet_make(output *o, quic_space_id id, const output_shape
     if (w.p == payload && !shape->pad_to)
         return 0;
     output_pad(&w, payload, shape, pn_len);
+    if (qc->qlog)
+        quic_qlog_packet(qc, 1, quic_sent_type(id), sp->next_pn, payload, (size_t)(w.p - payload));
     if (!(size = output_seal(o, &w, shape, pn, pn_len))) {
         quic_conn_fail(qc, QUIC_INTERNAL_ERROR, "encryption failed");
         return 0;
@@ -265,7 +266,6 @@ static void output_commit(output *o)
     if (o->packets_n && output_masks(&sp->write, o->packet, o->packets_n))
         o->n = 0;
     for (unsigned i = 0; i < o->n; i++) {
-        qc->bytes_out += o->size[i];
         if (!qc->path.validated)
             qc->path.out += o->size[i];
         quic_out_add(qc->ep, o->size[i], &qc->path.peer, &qc->path.local,
@@ -301,7 +301,7 @@ static int output_is_full(const output *o)
 
 /* ---- a turn ---- */
 
-/* Let the user write, up to what can leave now. */
+/* Let the user write as much as can leave now. */
 static void output_fill(quic_conn *qc, int64_t budget)
 {
     uint64_t room = quic_cc_room(qc),
@@ -338,6 +338,33 @@ static void output_mtu_probe(output *o)
         output_add(o, len);
 }
 
+/* The answer to a client that tries another address goes there, by another id: nobody on both ways is to see that they are of one
+ * connection (RFC 9000, 9.5). Without an id that is free it is as if it had been lost. */
+static void output_elsewhere(quic_conn *qc)
+{
+    quic_elsewhere *to = qc->elsewhere;
+    const int id = quic_cids_other(qc), in_use = qc->their_at;
+    output o = {.qc = qc};
+    output_shape shape = {.room = QUIC_DATAGRAM_MIN,
+                          .pad_to = to->is_long ? QUIC_DATAGRAM_MIN : 0,
+                          .is_probe = 1,
+                          .response = to->data};
+    int eliciting = 0;
+    size_t len = 0;
+
+    qc->elsewhere = NULL;
+    if (id >= 0 && qc->confirmed) {
+        output_begin(&o);
+        shape.at = o.at;
+        qc->their_at = (uint8_t)id;
+        len = output_packet_make(&o, QUIC_S_APP, &shape, &eliciting);
+        qc->their_at = (uint8_t)in_use;
+    }
+    if (len && !output_masks(&qc->space[QUIC_S_APP]->write, o.packet, o.packets_n))
+        quic_out_add(qc->ep, len, &to->peer, &to->local, 0);
+    free(to);
+}
+
 /* Why no more is sent. */
 static void output_limits(quic_conn *qc, int by_window, int by_pace)
 {
@@ -346,7 +373,7 @@ static void output_limits(quic_conn *qc, int by_window, int by_pace)
         if (qc->pace_due <= quic_now(qc))
             quic_pending(qc);
     }
-    qc->cc.limited = (uint8_t)(by_window || by_pace);
+    quic_cc_used(qc, by_window, by_pace);
 }
 
 /* Bytes of the next datagram. To an address that is not proved none is sent that has to be shorter. */
@@ -377,11 +404,16 @@ void quic_conn_send(quic_conn *qc)
 {
     output o = {.qc = qc};
     int64_t budget;
+    uint64_t least = quic_cc_batch(qc); /* room that sending begins with */
     int by_window = 0, by_pace = 0, share = 1;
     size_t len = 1;
 
     BRG_ASSERT(qc->in_call && qc->state <= QUIC_UP);
     if (quic_conn_wake(qc) || output_key_wear(qc))
+        return;
+    if (qc->elsewhere)
+        output_elsewhere(qc);
+    if (qc->state > QUIC_UP)
         return;
     output_begin(&o);
     while (len && qc->state <= QUIC_UP && share) {
@@ -389,7 +421,8 @@ void quic_conn_send(quic_conn *qc)
         int may_send;
 
         budget = quic_pace_budget(qc);
-        by_window = quic_cc_room(qc) < qc->mtu;
+        by_window = quic_cc_room(qc) < least;
+        least = qc->mtu;
         by_pace = !by_window && budget < (int64_t)qc->mtu;
         may_send = !by_window && !by_pace;
         if (qc->mtu_due && may_send && qc->path.validated) {
@@ -397,7 +430,7 @@ void quic_conn_send(quic_conn *qc)
             share = !output_is_full(&o);
             continue;
         }
-        if (qc->wants && qc->state == QUIC_UP && may_send)
+        if (qc->wants && qc->begun && may_send)
             output_fill(qc, budget);
         if (qc->state > QUIC_UP || most < OUTPUT_LEAST + QUIC_TAG)
             break;
@@ -428,7 +461,7 @@ static uint8_t *close_frame(const quic_conn *qc, quic_space_id id, uint8_t *p)
     if (n > 100)
         n = 100;
     *p++ = is_app ? QUIC_F_CLOSE_APPLICATION : QUIC_F_CLOSE;
-    /* What an application says is not for those who are not known yet: RFC 9000, 10.2.3. */
+    /* An application's reason is not for peers that are not known yet: RFC 9000, 10.2.3. */
     p = quic_put_varint(p,
                         qc->end.is_application && !is_app ? QUIC_APPLICATION_ERROR : qc->end.code);
     if (!is_app)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Packets that come: RFC 9000, 12; RFC 9001, 5 and 6. What cannot be decrypted is dropped, as if the network had lost it. */
 #include "quic_private.h"
+#include <stdlib.h>
 
 static quic_space_id packet_space(quic_packet_type type)
 {
@@ -14,7 +15,20 @@ static quic_space_id packet_space(quic_packet_type type)
 /* The peer's next key, made before it is needed: how long decrypting takes must not tell of it (RFC 9001, 9.5). */
 static int packet_next_key(quic_conn *qc, quic_space *sp)
 {
-    return qc->next_read.aead ? 0 : quic_key_next(&qc->next_read, &sp->read);
+    if (!qc->other && !(qc->other = calloc(1, sizeof *qc->other)))
+        return -1;
+    return qc->other->next.aead ? 0 : quic_key_next(&qc->other->next, &sp->read);
+}
+
+void quic_other_keys_end(quic_conn *qc)
+{
+    if (!qc->other)
+        return;
+    quic_key_end_shared(&qc->other->next);
+    quic_key_end_shared(&qc->other->prev);
+    free(qc->other);
+    qc->other = NULL;
+    qc->has_prev = 0;
 }
 
 /* The key phase changes: the peer's key is next, and ours with it. */
@@ -26,17 +40,18 @@ static int packet_change_keys(quic_conn *qc, quic_space *sp)
     if (packet_next_key(qc, sp) || quic_key_next(&next, &sp->write))
         return -1;
     if (qc->has_prev)
-        quic_key_end_shared(&qc->prev_read);
-    qc->prev_read = sp->read;
+        quic_key_end_shared(&qc->other->prev);
+    qc->other->prev = sp->read;
     qc->has_prev = 1;
     qc->prev_until = quic_now(qc) + 3 * quic_pto(qc, QUIC_S_APP);
-    sp->read = qc->next_read;
-    memset(&qc->next_read, 0, sizeof qc->next_read);
+    sp->read = qc->other->next;
+    memset(&qc->other->next, 0, sizeof qc->other->next);
     quic_key_end_shared(&sp->write);
     sp->write = next;
     qc->phase ^= 1;
     qc->phase_write_from = sp->next_pn;
     qc->ep->figures.key_updates++;
+    quic_qlog_number(qc, "quic:key_updated", "key_phase", qc->phase);
     return packet_next_key(qc, sp);
 }
 
@@ -80,14 +95,14 @@ static long packet_open_app(quic_conn *qc, quic_space *sp, uint8_t *data, size_t
         return n;
     }
     if (!packet_is_of_next(qc, pn))
-        return qc->has_prev ? quic_key_open(&qc->prev_read, pn, data, head_len, len) : -1;
+        return qc->has_prev ? quic_key_open(&qc->other->prev, pn, data, head_len, len) : -1;
     if (!qc->confirmed || packet_next_key(qc, sp))
         return -1;
-    n = quic_key_open(&qc->next_read, pn, data, head_len, len);
+    n = quic_key_open(&qc->other->next, pn, data, head_len, len);
     if (n < 0 || packet_change_keys(qc, sp))
         return -1;
     qc->phase_read_from = pn;
-    return n;
+    return quic_conn_flood(qc, 64) ? -1 : n;
 }
 
 /* ---- one packet ---- */
@@ -122,6 +137,8 @@ static void packet_read(quic_conn *qc, quic_came *came, uint8_t *data, size_t he
     came->local = local;
     came->probing_only = 1;
     quic_conn_alive(qc);
+    if (qc->qlog)
+        quic_qlog_packet(qc, 0, came->type, came->pn, data + head_len, len);
     rc = quic_frames(qc, came, data + head_len, len);
     if (rc || qc->state > QUIC_UP || !qc->space[came->space])
         return;
@@ -131,33 +148,49 @@ static void packet_read(quic_conn *qc, quic_came *came, uint8_t *data, size_t he
         quic_path_moved(qc, came);
 }
 
+/* What a packet is decrypted with; NULL: it is of no use, now or at all. */
+static quic_key *packet_key(const quic_conn *qc, const quic_head *h, quic_space *sp)
+{
+    const quic_packet_type type = h->type;
+
+    if (type == QUIC_INITIAL && h->version != qc->version)
+        return sp ? qc->first_read : NULL;
+    if (type == QUIC_0RTT)
+        return sp && qc->early_came < QUIC_EARLY_MOST ? qc->early_read : NULL;
+    if (!sp || !sp->read.aead || (type == QUIC_1RTT && qc->state != QUIC_UP))
+        return NULL;
+    return &sp->read;
+}
+
 /* @return 0: the rest of the datagram may be of use */
 static int packet_one(quic_conn *qc, const quic_head *h, uint8_t *data, const quic_addr *peer,
                       const quic_addr *local, int ecn)
 {
-    quic_came came = {.space = packet_space(h->type), .type = h->type, .dcid = &h->dcid};
+    quic_came came = {
+        .space = packet_space(h->type), .type = h->type, .dcid = &h->dcid, .size = h->len};
     quic_space *sp = qc->space[came.space];
+    quic_key *key = packet_key(qc, h, sp);
     uint64_t truncated;
     unsigned pn_len;
     long n;
 
-    if (h->type == QUIC_0RTT || !sp || !sp->read.aead ||
-        (h->type == QUIC_1RTT && qc->state != QUIC_UP))
-        return 0;
-    if (!(pn_len = quic_key_unmask(&sp->read, data, h->pn_off, h->len, &truncated)))
+    if (!key || !(pn_len = quic_key_unmask(key, data, h->pn_off, h->len, &truncated)))
         return 0;
     came.pn = quic_pn_of(truncated, pn_len, sp->got.n ? sp->largest_got : UINT64_MAX);
     if (h->type == QUIC_1RTT)
         n = packet_open_app(qc, sp, data, h->pn_off + pn_len, h->len - h->pn_off - pn_len, came.pn);
     else
-        n = quic_key_open(&sp->read, came.pn, data, h->pn_off + pn_len,
-                          h->len - h->pn_off - pn_len);
+        n = quic_key_open(key, came.pn, data, h->pn_off + pn_len, h->len - h->pn_off - pn_len);
     if (n < 0) {
         packet_bad(qc, sp);
         return -1;
     }
     if (quic_ack_is_known(sp, came.pn))
         return 0;
+    if (h->type == QUIC_INITIAL && !sp->got.n)
+        qc->theirs[0].cid = h->scid; /* nothing vouched for the one of the packet that began it */
+    if (h->type == QUIC_0RTT)
+        qc->early_came += (uint32_t)h->len;
     packet_read(qc, &came, data, h->pn_off + pn_len, (size_t)n, peer, local, ecn);
     return 0;
 }
@@ -174,9 +207,16 @@ static void packets_closing(quic_conn *qc)
 
 static int packet_is_ours(const quic_conn *qc, const quic_head *h)
 {
-    if (quic_cid_equal(&h->dcid, &qc->first_dcid))
+    if (quic_cid_equal(&h->dcid, &qc->first.cid))
         return h->type == QUIC_INITIAL || h->type == QUIC_0RTT;
     return quic_id_find(qc->ep, &h->dcid) == qc;
+}
+
+/* A client speaks the version that it began with until it has heard of another one. */
+static int packet_is_spoken(const quic_conn *qc, const quic_head *h)
+{
+    return h->version == (h->type == QUIC_0RTT ? qc->first_version : qc->version) ||
+           (h->type == QUIC_INITIAL && h->version == qc->first_version);
 }
 
 void quic_packets(quic_conn *qc, uint8_t *data, size_t len, const quic_addr *peer,
@@ -194,12 +234,11 @@ void quic_packets(quic_conn *qc, uint8_t *data, size_t len, const quic_addr *pee
     }
     if (quic_conn_wake(qc))
         return;
-    qc->bytes_in += len;
     if (quic_addr_equal(peer, &qc->path.peer))
         qc->path.in += len;
     while (len && qc->state <= QUIC_UP && !quic_head_read(&h, data, len) &&
            h.type != QUIC_VERSIONS) {
-        if (!packet_is_ours(qc, &h) || (data[0] & 0x80 && h.version != qc->version))
+        if (!packet_is_ours(qc, &h) || (data[0] & 0x80 && !packet_is_spoken(qc, &h)))
             break;
         bad |= packet_one(qc, &h, data, peer, local, ecn);
         data += h.len;

@@ -97,7 +97,6 @@ static int params_one(quic_params *p, uint64_t id, quic_reader *r)
         p->no_migration = 1;
         return quic_left(r) ? QUIC_TRANSPORT_PARAMETER_ERROR : 0;
     case PARAM_GREASE_BIT:
-        p->grease_bit = 1;
         return quic_left(r) ? QUIC_TRANSPORT_PARAMETER_ERROR : 0;
     case PARAM_VERSIONS:
         return params_versions(p, r);
@@ -145,12 +144,23 @@ static uint8_t *params_put_number(uint8_t *p, uint64_t id, uint64_t v)
     return quic_put_varint(quic_put_varint(quic_put_varint(p, id), quic_varint_len(v)), v);
 }
 
+#define PARAMS_VERSIONS 12 /* bytes of the list of versions, which is the end of all */
+
 static uint8_t *params_put_versions(uint8_t *p, uint32_t chosen)
 {
-    uint8_t list[12];
+    uint8_t list[PARAMS_VERSIONS];
 
     quic_put32(quic_put32(quic_put32(list, chosen), QUIC_V2), QUIC_V1);
     return params_put(p, PARAM_VERSIONS, list, sizeof list);
+}
+
+void quic_params_answer(const uint8_t *peer, size_t len, uint8_t *ours, size_t ours_len)
+{
+    quic_params p;
+
+    BRG_ASSERT(ours_len > PARAMS_VERSIONS);
+    if (!quic_params_read(&p, peer, len) && p.has_versions)
+        quic_put32(ours + ours_len - PARAMS_VERSIONS, quic_params_version(&p));
 }
 
 size_t quic_params_write(const quic_params *from, uint8_t *out)

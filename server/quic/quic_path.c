@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Addresses of a client: RFC 9000, 8 and 9; and how long datagrams may be on the way to it: RFC 8899. */
 #include "quic_private.h"
+#include <stdlib.h>
 
-#define PATH_FACTOR 3     /* of what came, to an address that is not proved */
+#define PATH_FACTOR 3     /* of the received bytes, to an address that is not proved */
 #define PATH_CHALLENGES 4 /* that are sent at most for one */
 #define MTU_TRIES 3
 #define MTU_STEPS 3
@@ -16,7 +17,7 @@ uint64_t quic_path_room(const quic_conn *qc)
 
 /* ---- validation ---- */
 
-void quic_path_challenge(quic_conn *qc, quic_path *path)
+static void path_challenge(quic_conn *qc, quic_path *path)
 {
     const apr_interval_time_t pto = quic_pto(qc, QUIC_S_APP);
 
@@ -28,6 +29,18 @@ void quic_path_challenge(quic_conn *qc, quic_path *path)
     quic_pending(qc);
 }
 
+static void path_forget_old(quic_conn *qc)
+{
+    free(qc->old);
+    qc->old = NULL;
+}
+
+static void path_back(quic_conn *qc)
+{
+    qc->path = *qc->old;
+    path_forget_old(qc);
+}
+
 void quic_path_response(quic_conn *qc, const uint8_t data[8])
 {
     quic_path *path = &qc->path;
@@ -37,9 +50,10 @@ void quic_path_response(quic_conn *qc, const uint8_t data[8])
         return;
     path->challenged = path->challenge_due = 0;
     path->validated = 1;
-    qc->has_old = 0;
+    path_forget_old(qc);
     if (qc->space
-            [QUIC_S_APP]) /* what was under way to the old address is found to be lost by this one's ACK */
+            [QUIC_S_APP]) /* packets under way to the old address are found lost by this one's ACK
+                           */
         qc->space[QUIC_S_APP]->probes = 1;
     quic_mtu_begin(qc);
     quic_pending(qc);
@@ -57,13 +71,12 @@ void quic_path_expired(quic_conn *qc)
     if (!path->challenged || path->give_up > quic_now(qc))
         return;
     if (path->challenges < PATH_CHALLENGES) {
-        quic_path_challenge(qc, path);
+        path_challenge(qc, path);
         return;
     }
     path->challenged = path->challenge_due = 0;
-    if (qc->has_old) { /* back to the address that was proved: RFC 9000, 9.3.2 */
-        qc->path = qc->old;
-        qc->has_old = 0;
+    if (qc->old) { /* back to the address that was proved: RFC 9000, 9.3.2 */
+        path_back(qc);
         quic_pending(qc);
     }
 }
@@ -74,10 +87,8 @@ static void path_begin(quic_conn *qc, const quic_came *came)
 {
     const int only_port = quic_addr_same_host(&qc->path.peer, came->peer);
 
-    if (qc->path.validated && !qc->has_old) {
-        qc->old = qc->path;
-        qc->has_old = 1;
-    }
+    if (qc->path.validated && !qc->old && (qc->old = malloc(sizeof *qc->old)) != NULL)
+        *qc->old = qc->path; /* with no memory there is no way back */
     memset(&qc->path, 0, sizeof qc->path);
     qc->path.peer = *came->peer;
     qc->path.local = *came->local;
@@ -104,14 +115,14 @@ void quic_path_moved(quic_conn *qc, const quic_came *came)
     if (!qc->confirmed || quic_conn_flood(qc, 64))
         return;
     qc->ep->figures.migrations++;
-    if (qc->has_old && quic_addr_equal(&qc->old.peer, came->peer)) { /* it came back */
-        qc->path = qc->old;
-        qc->has_old = 0;
+    if (qc->old && quic_addr_equal(&qc->old->peer, came->peer)) { /* it came back */
+        path_back(qc);
         return;
     }
     path_begin(qc, came);
     quic_cids_switch(qc);
-    quic_path_challenge(qc, &qc->path);
+    quic_qlog_path(qc, "quic:path_assigned");
+    path_challenge(qc, &qc->path);
 }
 
 /* ---- the size of datagrams ---- */
@@ -144,9 +155,15 @@ void quic_mtu_begin(quic_conn *qc)
 
 void quic_mtu_acked(quic_conn *qc, uint16_t size)
 {
-    if (size > qc->mtu)
-        qc->mtu = size;
-    qc->mtu_probe = 0;
+    const uint16_t before = qc->mtu;
+
+    if (size == qc->mtu_probe)
+        qc->mtu_probe = 0;
+    if (size <= before)
+        return;
+    qc->mtu = size;
+    quic_qlog_number(qc, "quic:mtu_updated", "new", size);
+    quic_cc_mtu(qc, before);
 }
 
 void quic_mtu_lost(quic_conn *qc, uint16_t size)
@@ -169,7 +186,10 @@ void quic_mtu_lost(quic_conn *qc, uint16_t size)
 
 void quic_mtu_fall(quic_conn *qc)
 {
+    const uint16_t before = qc->mtu;
+
     qc->mtu = QUIC_DATAGRAM_MIN;
     qc->mtu_probe = 0;
     qc->mtu_due = 0;
+    quic_cc_mtu(qc, before);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Packets under way: a ring by packet number, and a ring of what was in them. Both grow by doubling, and go when they are empty. */
+/* Packets under way: a ring by packet number, and a ring of their content. Both grow by doubling,
+ * and go when they are empty. */
 #include "quic_private.h"
 #include <stdlib.h>
 
@@ -153,7 +154,7 @@ static void lost_of_stream(quic_conn *qc, const quic_sent_frame *f, unsigned due
 static void lost_cid(quic_conn *qc, uint64_t seq)
 {
     for (int i = 0; i < QUIC_CIDS; i++)
-        if (qc->own[i].used && qc->own[i].seq == seq)
+        if (qc->own[i].qc && qc->own[i].seq == seq)
             qc->own[i].due = 1;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Datagrams in and out. What comes is read in batches, of which the kernel joins datagrams of one client (UDP_GRO); what is
- * sent is laid behind each other, and leaves in one call: datagrams of one size to one address in one message (UDP_SEGMENT),
- * messages to several addresses together. */
+/* Datagrams in and out. Input is read in batches, of which the kernel joins datagrams of one client
+ * (UDP_GRO); output is laid behind each other, and leaves in one call: datagrams of one size to one
+ * address in one message (UDP_SEGMENT), messages to several addresses together. */
 #include "quic_private.h"
 #include "driver.h"
 #include "http_config.h"
@@ -66,7 +66,8 @@ int quic_socket_begin(quic_endpoint *ep)
 
 /* ---- in ---- */
 
-/* What the kernel says of a message: where it was sent to, its ECN bits, the size of the datagrams that it joined. */
+/* The kernel's data on a message: its destination, its ECN bits, the size of the joined datagrams.
+ */
 static void socket_told(struct msghdr *m, quic_addr *local, int *ecn, size_t *segment)
 {
     int value;
@@ -142,11 +143,11 @@ void quic_socket_ready(struct loop_io *io, uint32_t events)
     int n = QUIC_IN_MSGS;
 
     (void)events;
-    /* Fewer than were asked for: no more waited, and the poll set tells of those that come. */
+    /* Fewer than asked for: no more waited, and the poll set tells of new ones. */
     for (int i = 0; (n == QUIC_IN_MSGS || n < 0) && i < SOCKET_ROUNDS; i++)
         n = socket_read(ep);
     if (n == QUIC_IN_MSGS ||
-        n < 0) /* more of it in the next turn: adding it anew tells of what is there */
+        n < 0) /* the rest in the next turn: adding it anew makes an event for waiting ones */
         loop_io_change(ep->loop, &ep->io, ep->fd, EPOLLIN | EPOLLET);
 }
 
@@ -154,7 +155,8 @@ void quic_socket_ready(struct loop_io *io, uint32_t events)
 
 static void out_send(quic_endpoint *ep);
 
-/* Where the socket takes nothing and the buffer is full, what is in it is lost, as if the network had dropped it. */
+/* Where the socket takes nothing and the buffer is full, the buffer's datagrams are lost, as if the
+ * network had dropped them. */
 uint8_t *quic_out_room(quic_endpoint *ep, size_t len)
 {
     BRG_ASSERT(len <= QUIC_OUT_BYTES);
@@ -188,6 +190,7 @@ void quic_out_add(quic_endpoint *ep, size_t len, const quic_addr *peer, const qu
     if (m && out_joins(ep, m, len, peer, local, ecn)) {
         m->closed = len < m->segment;
         m->len += len;
+        ep->figures.gso += m->n == 1 ? 2 : 1;
         m->n++;
     } else {
         if (ep->msg_n == QUIC_OUT_MSGS)
@@ -265,7 +268,7 @@ static void out_failed(quic_endpoint *ep, unsigned at)
         ep->has_gso = 0; /* a device that does not do it */
 }
 
-/* What is not done waits for a moment: the socket is full. */
+/* The rest waits for a moment: the socket is full. */
 static void out_rest(quic_endpoint *ep, unsigned done)
 {
     BRG_ASSERT(done <= ep->msg_n);

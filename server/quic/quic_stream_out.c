@@ -91,18 +91,13 @@ void quic_stream_set_user(quic_stream *qs, void *user)
 {
     BRG_ASSERT_TAG(qs, QUIC_STREAM_TAG);
     qs->user = user;
-    if (!user && qs->in.next > qs->in_credit) /* what it got is of no use any more */
+    if (!user && qs->in.next > qs->in_credit) /* its bytes are of no use any more */
         quic_stream_credit(qs, qs->in.next - qs->in_credit);
 }
 
 uint64_t quic_stream_room(const quic_stream *qs)
 {
     return qs->out_over || qs->out.written >= qs->out_max ? 0 : qs->out_max - qs->out.written;
-}
-
-uint64_t quic_stream_unacked(const quic_stream *qs)
-{
-    return qs->out_over ? 0 : qs->out.written - qs->out.acked;
 }
 
 int quic_stream_write(quic_stream *qs, const void *data, size_t len, shared_ref *owner, int fin)
@@ -129,7 +124,6 @@ void quic_stream_reset(quic_stream *qs, uint64_t code)
     if (qs->out_over || quic_sendq_is_done(&qs->out) || qc->state > QUIC_UP)
         return;
     qs->out_over = 1;
-    qs->out_reset = 1;
     qs->reset_code = code;
     qc->unsent -= qs->out.written - qs->out.sent;
     quic_stream_unsends(qs);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Streams: found, opened, ended; what comes of them, and how much may come. RFC 9000, 2 to 4. */
+/* Streams: found, opened, ended; their input, and its limits. RFC 9000, 2 to 4. */
 #include "quic_private.h"
 #include <stdlib.h>
 
@@ -25,9 +25,16 @@ static uint64_t stream_out_max(const quic_conn *qc, uint64_t id)
     return id & 1 ? qc->peer.max_data_bidi_remote : qc->peer.max_data_bidi_local;
 }
 
+/* 1: nothing is sent in it. */
+static int stream_is_of_peer(uint64_t id)
+{
+    return (id & 3) == 2;
+}
+
 quic_stream *quic_stream_new(quic_conn *qc, uint64_t id)
 {
-    quic_stream *qs = calloc(1, sizeof *qs), **at = stream_bucket(qc, id);
+    quic_stream *qs = calloc(1, stream_is_of_peer(id) ? offsetof(quic_stream, out) : sizeof *qs);
+    quic_stream **at = stream_bucket(qc, id);
 
     BRG_ASSERT(!quic_stream_find(qc, id));
     if (!qs)
@@ -38,7 +45,7 @@ quic_stream *quic_stream_new(quic_conn *qc, uint64_t id)
     qs->in_final = UINT64_MAX;
     qs->in_max = qc->ep->setup->stream_window;
     qs->out_max = stream_out_max(qc, id);
-    qs->out_over = (id & 3) == 2; /* the peer's alone */
+    qs->out_over = (uint8_t)stream_is_of_peer(id);
     qs->in_over = (id & 3) == 3;
     qs->hash_next = *at;
     *at = qs;
@@ -76,7 +83,8 @@ void quic_streams_reap(quic_conn *qc)
 
     while ((qs = qc->dead) != NULL) {
         qc->dead = qs->hash_next;
-        quic_sendq_end(&qs->out);
+        if (!stream_is_of_peer(qs->id))
+            quic_sendq_end(&qs->out);
         quic_reorder_end(&qs->in);
         qs->tag = 0;
         free(qs);
@@ -109,7 +117,8 @@ static void stream_credit_streams(quic_conn *qc, uint64_t id)
 
 static int stream_out_done(const quic_stream *qs)
 {
-    return qs->out_over ? (qs->id & 3) == 2 || qs->reset_acked : quic_sendq_is_done(&qs->out);
+    return qs->out_over ? stream_is_of_peer(qs->id) || qs->reset_acked
+                        : quic_sendq_is_done(&qs->out);
 }
 
 /* Bytes that count for the connection's window, and that nobody consumed. */
@@ -167,7 +176,7 @@ static int stream_of_peer(quic_conn *qc, uint64_t id, quic_stream **found)
     return 0;
 }
 
-/* ---- what comes ---- */
+/* ---- input ---- */
 
 static int stream_deliver(void *of, const uint8_t *data, size_t len)
 {
@@ -255,17 +264,25 @@ int quic_stream_came(quic_conn *qc, unsigned type, quic_reader *r)
     return 0;
 }
 
+/* Low bits of the ids of streams in one direction (RFC 9000, 2.1), which some frames must not name. */
+enum { QUIC_THEIRS_ALONE = 2, QUIC_OURS_ALONE = 3 };
+
+/* The stream of a frame that was read. @return 0: *qs, NULL where it is over; or an error */
+static int stream_of_frame(quic_conn *qc, const quic_reader *r, uint64_t id, unsigned refused,
+                           quic_stream **qs)
+{
+    if (r->bad)
+        return -QUIC_FRAME_ENCODING_ERROR;
+    return (id & 3) == refused ? -QUIC_STREAM_STATE_ERROR : stream_of_peer(qc, id, qs);
+}
+
 int quic_reset_came(quic_conn *qc, quic_reader *r)
 {
     const uint64_t id = quic_get_varint(r), code = quic_get_varint(r), final = quic_get_varint(r);
     quic_stream *qs;
     int rc;
 
-    if (r->bad)
-        return -QUIC_FRAME_ENCODING_ERROR;
-    if ((id & 3) == 3)
-        return -QUIC_STREAM_STATE_ERROR;
-    if ((rc = stream_of_peer(qc, id, &qs)) != 0 || !qs)
+    if ((rc = stream_of_frame(qc, r, id, QUIC_OURS_ALONE, &qs)) != 0 || !qs)
         return rc;
     if ((rc = stream_judge(qs, final, 1)) != 0 || qs->in_over)
         return rc;
@@ -288,11 +305,7 @@ int quic_stop_came(quic_conn *qc, quic_reader *r)
     quic_stream *qs;
     int rc;
 
-    if (r->bad)
-        return -QUIC_FRAME_ENCODING_ERROR;
-    if ((id & 3) == 2)
-        return -QUIC_STREAM_STATE_ERROR;
-    if ((rc = stream_of_peer(qc, id, &qs)) != 0 || !qs)
+    if ((rc = stream_of_frame(qc, r, id, QUIC_THEIRS_ALONE, &qs)) != 0 || !qs)
         return rc;
     if (qs->out_over)
         return 0;
@@ -309,18 +322,18 @@ int quic_max_stream_data_came(quic_conn *qc, quic_reader *r)
     const uint64_t id = quic_get_varint(r), most = quic_get_varint(r);
     quic_stream *qs;
     int rc, was_full;
+    uint64_t before;
 
-    if (r->bad)
-        return -QUIC_FRAME_ENCODING_ERROR;
-    if ((id & 3) == 2)
-        return -QUIC_STREAM_STATE_ERROR;
-    if ((rc = stream_of_peer(qc, id, &qs)) != 0 || !qs)
+    if ((rc = stream_of_frame(qc, r, id, QUIC_THEIRS_ALONE, &qs)) != 0 || !qs)
         return rc;
     if (most <= qs->out_max)
         return quic_conn_flood(qc, 4);
+    before = qs->out_max;
     was_full = !quic_stream_room(qs);
     qs->out_max = most;
     quic_stream_sends(qs);
+    if (qs->out.sent == before && most - before < QUIC_CREDIT_LEAST && quic_conn_flood(qc, 4))
+        return -QUIC_INTERNAL_ERROR;
     if (was_full && qs->user && qc->ep->setup->user->room && quic_stream_room(qs))
         qc->ep->setup->user->room(qs);
     return qc->state > QUIC_UP ? -QUIC_INTERNAL_ERROR : 0;

@@ -25,8 +25,12 @@
 #define QUIC_ACK_RANGES 32 /**< of packets that came, kept; and at most so many in an ACK frame */
 #define QUIC_REORDER_RANGES 128 /**< of bytes of a stream that came out of order */
 #define QUIC_CRYPTO_MOST 65536  /**< bytes of a handshake that are kept out of order */
-#define QUIC_SENT_MOST 65536    /**< packets whose fate is not known */
-#define QUIC_ACK_DELAY 25000    /**< microseconds that an ACK waits at most */
+/** bytes of a handshake at a level: more than any certificates of a client take */
+#define QUIC_CRYPTO_ALL (4 * QUIC_CRYPTO_MOST)
+/** bytes of packets of early data; what is behind them is sent again by the client */
+#define QUIC_EARLY_MOST 32768
+#define QUIC_SENT_MOST 65536 /**< packets whose fate is not known */
+#define QUIC_ACK_DELAY 25000 /**< microseconds that an ACK waits at most */
 #define QUIC_ACK_EXPONENT 3
 #define QUIC_BATCH 64         /**< packets whose heads are masked together */
 #define QUIC_OUT_BYTES 131072 /**< of datagrams that leave together */
@@ -35,6 +39,8 @@
 #define QUIC_GSO_BYTES 65000
 #define QUIC_IN_MSGS 8
 #define QUIC_IN_BYTES 65536
+/** bytes of credit that are worth a packet: less, which is waited for, counts as a frame of no use */
+#define QUIC_CREDIT_LEAST 256
 #define QUIC_RESPONSES 4 /**< PATH_RESPONSE frames that wait */
 
 /** An address of UDP. */
@@ -52,8 +58,8 @@ typedef struct quic_params {
     uint64_t max_bidi, max_uni;
     uint64_t ack_exponent, ack_delay, cid_limit;
     quic_cid original, initial_source, retry_source;
-    uint8_t has_original, has_initial_source, has_retry_source;
-    uint8_t no_migration, grease_bit;
+    uint8_t has_initial_source, has_retry_source;
+    uint8_t no_migration;
     uint8_t has_versions, knows_v2; /**< RFC 9368; of those available */
     uint32_t version;               /**< chosen; 0: not told */
     const uint8_t *reset_token;     /**< to write; NULL: none */
@@ -64,6 +70,13 @@ int quic_params_read(quic_params *p, const uint8_t *data, size_t len);
 /** Write those of a server. @param out  room for QUIC_PARAMS_MOST bytes. @return their length */
 size_t quic_params_write(const quic_params *from, uint8_t *out);
 #define QUIC_PARAMS_MOST 512
+/** The version that is spoken with a client of these parameters, which began with p->version: RFC 9368, 2.3 */
+static inline uint32_t quic_params_version(const quic_params *p)
+{
+    return p->has_versions && p->knows_v2 && p->version == QUIC_V1 ? QUIC_V2 : p->version;
+}
+/** tls_quic_user.answer_params: the version that is chosen, in what quic_params_write() wrote. */
+void quic_params_answer(const uint8_t *peer, size_t len, uint8_t *ours, size_t ours_len);
 
 /* ---- bytes that are sent ---- */
 
@@ -119,16 +132,16 @@ struct quic_stream {
     quic_stream *send_next, **send_prev; /**< on quic_conn.sending; prev NULL: not */
     quic_stream *due_next, **due_prev;   /**< on quic_conn.due_streams */
     uint8_t due;
-    uint8_t out_over, out_reset, reset_acked; /**< nothing is sent any more; by RESET_STREAM */
-    uint8_t in_over, in_stopped; /**< all came, or RESET_STREAM; STOP_SENDING was asked for */
-    uint8_t is_dead;             /**< freed when the call in hand returns */
+    uint8_t out_over, reset_acked; /**< nothing is sent any more; RESET_STREAM came there */
+    uint8_t in_over, in_stopped;   /**< all came, or RESET_STREAM; STOP_SENDING was asked for */
+    uint8_t is_dead;               /**< freed when the call in hand returns */
     uint64_t reset_code, stop_code;
-    quic_sendq out;
     uint64_t out_max;      /**< the peer's limit */
     uint64_t blocked_told; /**< that of the last STREAM_DATA_BLOCKED */
     quic_reorder in;
     uint64_t in_highest, in_final; /**< final: UINT64_MAX: not known */
     uint64_t in_max, in_credit;    /**< announced; consumed */
+    quic_sendq out;                /**< not there for a unidirectional stream of the peer's */
 };
 
 /* ---- packets that were sent ---- */
@@ -158,7 +171,6 @@ typedef struct quic_sent {
     uint8_t state; /**< QUIC_P_* */
     uint8_t probe; /**< of the MTU: its loss says nothing of congestion */
     uint8_t ecn;   /**< was sent with ECT(0) */
-    uint8_t path;  /**< low bits of quic_conn.path_n */
 } quic_sent;
 
 typedef struct quic_space {
@@ -224,6 +236,13 @@ typedef struct quic_path {
     uint64_t in, out; /**< bytes, before it is validated */
 } quic_path;
 
+/** A client tries another address: it is answered there, RFC 9000, 8.2.2. */
+typedef struct quic_elsewhere {
+    quic_addr peer, local;
+    uint8_t data[8];
+    uint8_t is_long; /**< what came allows a datagram of full length */
+} quic_elsewhere;
+
 /* ---- a connection ---- */
 
 typedef enum quic_state {
@@ -234,15 +253,18 @@ typedef enum quic_state {
     QUIC_DEAD
 } quic_state;
 
-typedef struct quic_own_cid {
-    quic_cid cid;
+/** An id that leads here: one of ours, or that of the client's first packet. */
+typedef struct quic_id {
+    struct quic_id *next; /**< in the endpoint's table */
+    quic_conn *qc;        /**< NULL: there is none */
     uint64_t seq;
-    uint8_t used, due; /**< there is one; NEW_CONNECTION_ID is to be sent */
-} quic_own_cid;
+    quic_cid cid;
+    uint8_t due; /**< NEW_CONNECTION_ID is to be sent */
+} quic_id;
 
 typedef struct quic_peer_cid {
-    quic_cid cid;
     uint64_t seq;
+    quic_cid cid;
     uint8_t token[QUIC_RESET_TOKEN];
     uint8_t used, has_token;
 } quic_peer_cid;
@@ -258,15 +280,24 @@ enum {
     QUIC_DUE_PING = 64
 };
 
+typedef struct quic_qlog quic_qlog;
+
+/** Keys of 1-RTT packets of the peer's beside those in use. */
+typedef struct quic_other_keys {
+    quic_key next, prev;
+} quic_other_keys;
+
 struct quic_conn {
     uint32_t tag;
     uint8_t state;
     uint8_t in_call; /**< of functions that may end it: it is freed when the last one returns */
-    uint8_t begun, confirmed, params_came;
-    uint8_t retired;        /**< spaces: bits by quic_space_id */
+    uint8_t begun, confirmed, params_came, params_bad; /**< begun, not confirmed: by early data */
+    uint8_t retired;                                   /**< spaces: bits by quic_space_id */
     uint8_t wants, pending; /**< fill() is to be called; it is on quic_endpoint.pending */
     uint8_t due;            /**< QUIC_DUE_* */
     uint8_t counts_handshake;
+    uint8_t asleep;    /**< the keys' memory was given back */
+    uint8_t idle_sent; /**< something was sent that wants an ACK since a packet came */
     quic_endpoint *ep;
     brg_conn *bc;
     tls_quic *tls;
@@ -275,33 +306,40 @@ struct quic_conn {
     apr_time_t deadline; /**< in the heap */
     uint32_t heap_at;    /**< index in it; UINT32_MAX: not there */
 
-    uint32_t version;
-    quic_cid original;   /**< the id that the client chose at first */
-    quic_cid first_dcid; /**< that of its first packet here: the same, or ours of a Retry */
+    uint32_t version, first_version; /**< first: that of the client's first packet */
+    /** of Initial packets in it, where another one was chosen (RFC 9368); else NULL */
+    quic_key *first_read;
+    quic_cid original; /**< the id that the client chose at first */
     uint8_t has_retry;
-    quic_own_cid own[QUIC_CIDS];
+    quic_id first; /**< that of its first packet here: the same, or ours of a Retry */
+    quic_id own[QUIC_CIDS];
     uint64_t own_seq; /**< of the next one */
     quic_peer_cid theirs[QUIC_CIDS];
-    uint8_t their_at;               /**< which is in use */
     uint64_t their_retired;         /**< all before were retired */
+    uint64_t their_gone_top;        /**< the highest one that was retired, and 1; 0: none */
+    uint64_t their_gone;            /**< of it and the 63 before: bits, from the lowest on */
     uint64_t retire[QUIC_CIDS * 2]; /**< RETIRE_CONNECTION_ID to be sent */
     uint8_t retire_n;
+    uint8_t their_at; /**< which is in use */
 
     quic_space *space[QUIC_SPACES]; /**< NULL: there is none any more, or yet */
-    quic_key next_read, prev_read;  /**< of 1-RTT packets */
+    quic_other_keys *other;         /**< NULL: none are made */
+    quic_key *early_read;           /**< of 0-RTT packets; NULL: none is taken (any more) */
+    uint32_t early_came;            /**< bytes of them */
     uint8_t phase, has_prev;        /**< the key phase bit, of both directions */
     uint8_t update_asked;           /**< we did, and wait for the peer's */
     uint64_t phase_read_from;       /**< the first packet number of this phase */
     uint64_t phase_write_from;
     apr_time_t prev_until;
 
-    quic_path path, old;
-    uint8_t has_old, path_n;
+    quic_path path;
+    quic_path *old;            /**< that was proved, while another one is tried; NULL */
+    quic_elsewhere *elsewhere; /**< a PATH_RESPONSE that is to be sent to another address; NULL */
+    uint8_t ecn_state;         /**< 0: tried, 1: it works, 2: it does not */
     uint8_t responses_n;
     uint8_t responses[QUIC_RESPONSES][8];
-    uint16_t mtu, mtu_probe, mtu_most; /**< datagrams; probe: under way, 0: none */
-    uint8_t mtu_tries, mtu_due;        /**< due: a probe is to be sent */
-    uint8_t ecn_state;                 /**< 0: tried, 1: it works, 2: it does not */
+    uint16_t mtu, mtu_probe;    /**< datagrams; probe: under way, 0: none */
+    uint8_t mtu_tries, mtu_due; /**< due: a probe is to be sent */
 
     /* recovery: */
     apr_interval_time_t rtt, rtt_var, rtt_min, rtt_last; /**< rtt 0: no sample */
@@ -311,15 +349,12 @@ struct quic_conn {
     apr_interval_time_t reorder_wait; /**< ... and for how much longer than a round trip */
     quic_cc cc;
     apr_time_t pace_due;
-    uint64_t lost_n, sent_n, bytes_in, bytes_out;
 
     quic_params peer;
     apr_time_t idle_due, handshake_due, close_due;
     apr_time_t sleep_due; /**< the keys' memory is given back, when nothing happens until then */
-    uint8_t asleep;
-    apr_time_t again_at; /**< quic_loss_again() does something from then on */
+    apr_time_t again_at;  /**< quic_loss_again() does something from then on */
     apr_interval_time_t idle;
-    uint8_t idle_sent; /**< something was sent that wants an ACK since a packet came */
 
     /* flow control: */
     uint64_t out_max, out_sent; /**< new bytes of all streams */
@@ -332,10 +367,12 @@ struct quic_conn {
     uint64_t own_uni, own_uni_most;
     quic_stream *bucket[QUIC_STREAM_BUCKETS];
     unsigned streams_n;
+    uint32_t floods; /**< frames that are legal, and of no use; they go down with time */
     quic_stream *sending, **sending_tail, *due_streams;
     quic_stream *dead; /**< by hash_next */
-    uint32_t floods;   /**< frames that are legal, and of no use; they go down with time */
     apr_time_t floods_at;
+
+    quic_qlog *qlog; /**< NULL: it tells nothing */
 
     /* the end: */
     quic_end end;
@@ -345,13 +382,6 @@ struct quic_conn {
 };
 
 /* ---- an endpoint ---- */
-
-/** Where an id leads to. */
-typedef struct quic_id {
-    struct quic_id *next;
-    quic_cid cid;
-    quic_conn *qc;
-} quic_id;
 
 /** Datagrams to one address. */
 typedef struct quic_out_msg {
@@ -371,6 +401,7 @@ typedef struct quic_below {
                        size_t len);
     int (*give)(tls_quic *, tls_quic_level, const uint8_t *data, size_t len);
     int (*end)(tls_quic *);
+    void (*allow_early)(tls_quic *, uint64_t bound);
 } quic_below;
 
 struct quic_endpoint {
@@ -384,7 +415,7 @@ struct quic_endpoint {
     void (*take)(void *of, const uint8_t *data, size_t len, const quic_addr *to,
                  int ecn); /**< instead of the socket; NULL */
     void *take_of;
-    uint8_t draining, has_gso, has_v6, reads_blocked, ended;
+    uint8_t draining, has_gso, has_v6, ended;
     quic_id **ids; /**< a table of ids_cap lists */
     uint32_t ids_n, ids_cap;
     quic_conn *all;
@@ -392,10 +423,10 @@ struct quic_endpoint {
     quic_conn **heap;
     uint32_t heap_n, heap_cap;
     quic_conn *pending, **pending_tail;
+    quic_conn *turn;          /**< those that have theirs, by pending_next */
     apr_time_t blocked_until; /**< the socket takes nothing until then, with msg_n */
     apr_time_t resets_at;     /**< for the limits of answers to nobody */
     uint32_t resets_left;
-    uint8_t retry_key_n;
     quic_figures figures;
     uint64_t random[32]; /**< bytes at hand, for what must not be guessed */
     uint32_t random_left;

@@ -47,7 +47,7 @@ static int write_numbers(quic_writer *w, quic_frame_type type, int n, uint64_t a
 
 /* ---- CRYPTO ---- */
 
-/* What of a queue is next: bytes that were lost, or new ones. @return how many; 0: none */
+/* The next bytes of a queue: lost ones, or new ones. @return how many; 0: none */
 static uint64_t write_next(const quic_sendq *q, uint64_t new_most, uint64_t *off)
 {
     if (q->lost.n) {
@@ -129,9 +129,9 @@ static void write_due(quic_conn *qc, quic_writer *w)
 static void write_cids(quic_conn *qc, quic_writer *w)
 {
     for (int i = 0; i < QUIC_CIDS; i++) {
-        quic_own_cid *own = &qc->own[i];
+        quic_id *own = &qc->own[i];
 
-        if (!own->used || !own->due ||
+        if (!own->qc || !own->due ||
             !writer_fits(w, 1 + 8 + 8 + 1 + QUIC_CID_LEN + QUIC_RESET_TOKEN))
             continue;
         own->due = 0;
@@ -154,7 +154,6 @@ static void write_paths(quic_conn *qc, quic_writer *w)
         *w->p++ = QUIC_F_PATH_RESPONSE;
         w->p = quic_put_bytes(w->p, qc->responses[--qc->responses_n], 8);
         writer_note(w, QUIC_F_PATH_RESPONSE, 0, 0, 0, 0);
-        w->probing = 1;
     }
     if (!qc->path.challenge_due || !writer_fits(w, 9))
         return;
@@ -162,7 +161,6 @@ static void write_paths(quic_conn *qc, quic_writer *w)
     *w->p++ = QUIC_F_PATH_CHALLENGE;
     w->p = quic_put_bytes(w->p, qc->path.challenge, 8);
     writer_note(w, QUIC_F_PATH_CHALLENGE, 0, 0, 0, 0);
-    w->probing = 1;
 }
 
 /* ---- frames of streams ---- */
@@ -263,7 +261,8 @@ static int stream_has_more(const quic_conn *qc, const quic_stream *qs)
            (qs->out.fin && !qs->out.fin_sent && qs->out.sent == qs->out.written);
 }
 
-/* Streams in the order in which they were written to. One that the connection's window holds stays. */
+/* Streams in the order in which they were written to. A stream that the connection's window holds
+ * stays. */
 static void write_streams(quic_conn *qc, quic_writer *w)
 {
     quic_stream *qs = qc->sending, *next;
@@ -294,10 +293,10 @@ void quic_write_frames(quic_conn *qc, quic_writer *w, int may_send)
         write_paths(qc, w); /* the window is that of another way: they do not wait for it */
     if (!may_send)
         return;
-    if (w->id == QUIC_S_APP && qc->confirmed)
+    if (w->id == QUIC_S_APP && qc->begun)
         write_due(qc, w);
     write_crypto(w);
-    if (w->id == QUIC_S_APP && qc->confirmed) {
+    if (w->id == QUIC_S_APP && qc->begun) {
         write_cids(qc, w);
         for (quic_stream *qs = qc->due_streams; qs && !w->full; qs = next) {
             next = qs->due_next;
@@ -334,12 +333,12 @@ int quic_write_wants(const quic_conn *qc, quic_space_id id, int may_send)
         return 0;
     if (sp->probes || write_next(&sp->crypto, UINT64_MAX, &off))
         return 1;
-    if (id != QUIC_S_APP || !qc->confirmed)
+    if (id != QUIC_S_APP || !qc->begun)
         return 0;
     if (qc->due || qc->retire_n || qc->due_streams)
         return 1;
     for (int i = 0; i < QUIC_CIDS; i++)
-        if (qc->own[i].used && qc->own[i].due)
+        if (qc->own[i].qc && qc->own[i].due)
             return 1;
     return write_wants_streams(qc);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A connection that this server makes: from the connected socket to the end of the handshake, and what is kept of it. Records
- * are those of accepted connections (tls_transport.c, tls_input.c), with the roles exchanged. */
+/* A connection that this server makes: from the connected socket to the end of the handshake, and
+ * its session. Records are those of accepted connections (tls_transport.c, tls_input.c), with the
+ * roles exchanged. */
 #include "tls_client.h"
 #include "tls_proxy_private.h"
 #include "tls_record_private.h"
@@ -27,7 +28,6 @@ struct tls_client {
     tls_client_sessions *sessions;
     conn_rec *log; /* with its pool: made when something is to be logged */
     tls_client_failure failure;
-    uint8_t resumed;
     char protocol[CLIENT_PROTOCOL_MOST + 1];
 };
 
@@ -81,7 +81,7 @@ const conn_rec *tls_client_blamed(tls_conn *t, unsigned number, const char *reas
 
     BRG_ASSERT_TAG(t, TLS_CONN_TAG);
     BRG_ASSERT(!number == !reason);
-    if (number && !failure->number) /* the first cause: what follows comes of it */
+    if (number && !failure->number) /* the first cause: later errors follow from it */
         *failure = (tls_client_failure){number, reason};
     return client_log(t);
 }
@@ -111,7 +111,8 @@ tls_client_failure tls_client_failure_of(const brg_conn *bc)
 
 /* ---- sessions ---- */
 
-void tls_client_session_put(tls_client_sessions *sessions, SSL_SESSION *session)
+/* Put one, which is taken over; the oldest makes room. */
+static void tls_client_session_put(tls_client_sessions *sessions, SSL_SESSION *session)
 {
     BRG_ASSERT(sessions->n <= TLS_CLIENT_SESSIONS);
     if (sessions->n == TLS_CLIENT_SESSIONS) {
@@ -138,7 +139,8 @@ SSL_SESSION *tls_client_session_get(tls_client_sessions *sessions, apr_time_t no
         SSL_SESSION *session = sessions->session[sessions->n - 1];
         const int valid = session_is_valid(session, now);
 
-        /* Who sees two handshakes with one session knows that they are of one client (RFC 8446, C.4). */
+        /* Two handshakes with one session show an observer that they are of one client (RFC 8446,
+         * C.4). */
         if (valid && SSL_SESSION_get_protocol_version(session) < TLS1_3_VERSION)
             return SSL_SESSION_up_ref(session) ? session : NULL;
         sessions->n--;
@@ -320,7 +322,6 @@ static void step_note(tls_conn *t)
     const unsigned char *name = NULL;
     unsigned len = 0;
 
-    client->resumed = SSL_session_reused(t->ssl) == 1;
     SSL_get0_alpn_selected(t->ssl, &name, &len);
     if (len && len <= CLIENT_PROTOCOL_MOST)
         memcpy(client->protocol, name, len);
@@ -398,11 +399,6 @@ void tls_client_free(tls_conn *t)
 const char *tls_client_protocol(const brg_conn *bc)
 {
     return client_of(bc)->client->protocol;
-}
-
-int tls_client_is_resumed(const brg_conn *bc)
-{
-    return client_of(bc)->client->resumed;
 }
 
 int tls_client_was_closed(const brg_conn *bc)

@@ -4,7 +4,8 @@
 
 /**
  * @file tls_client.h
- * TLS on connections that this server makes, on event loops: to servers behind it, with what SSLProxy* says.
+ * TLS on connections that this server makes, on event loops: to servers behind
+ * it, by SSLProxy*.
  *
  *   configuration  tls_client_context_make() for each server and each <Proxy> section
  *   connected      tls_client_begin(); then tls_client_step() until it is done, whenever the socket can be read from or
@@ -18,15 +19,16 @@
  * transport, look at it before you wait. When an event tells that the peer shut its side (EPOLLRDHUP), read once more even if
  * the last read got less than it had room for, as with a clear socket.
  *
- * A recv() of 0 is the end of what the server sends, with a close_notify or without (tls_client_was_closed()), and bytes of
- * a broken connection are never an end: -1 with ECONNABORTED. The server may shut its side while this one goes on to send.
+ * A recv() of 0 is the end of the server's data, with a close_notify or without
+ * (tls_client_was_closed()), and bytes of a broken connection are never an end: -1 with
+ * ECONNABORTED. The server may shut its side while this one goes on to send.
  *
  * Records are made without OpenSSL where that is right (TLS 1.3; 1.2 with AES-GCM or ChaCha20), else by it: with other
  * ciphers, on workers, and where this server has certificates to show, since a server may ask for one at any time. Without those, a
  * server that asks to renegotiate TLS 1.2 gets a warning that it will not be done.
  *
- * What fails is logged with the numbers and words of Apache's mod_ssl, at its levels, as of the remote server.
- * Signatures with a certificate of this server's are made on the loop.
+ * Errors are logged with the numbers and words of Apache's mod_ssl, at its levels, as of the remote
+ * server. Signatures with a certificate of this server's are made on the loop.
  *
  * Threads: the loop or the worker that owns bc, unless said otherwise. Blocking: nothing, unless said otherwise.
  */
@@ -37,14 +39,11 @@ struct ap_conf_vector_t;
 /** Settings of SSLProxy*, with files read: the same for all that say the same. Lives as long as the configuration. */
 typedef struct tls_proxy_ctx tls_client_context;
 
-/** 1 if SSLProxyEngine is on. @param dir  of a request or a section; NULL: @a s's own. Threads: any */
-int tls_client_is_on(const server_rec *s, const struct ap_conf_vector_t *dir);
-
 /**
- * The context of a server or of a <Proxy> section, to be called in a post_config hook behind APR_HOOK_FIRST, so that files
- * are read as root and each loop has what it needs when it begins.
+ * The context of a server or of a <Proxy> section, to be called in a post_config hook behind
+ * APR_HOOK_FIRST, so that files are read as root and each loop has its own when it begins.
  * @param p        the configuration's
- * @param section  gets what it does not say from @a s; NULL: s's own
+ * @param section  gets missing settings from @a s; NULL: s's own
  * @return NULL: SSLProxyEngine is not on, or a setting does not work, which was logged (APLOG_EMERG), or there is no ssl
  *         module of the server's own
  * Threads: main. Blocking: reads files
@@ -55,7 +54,7 @@ const tls_client_context *tls_client_context_make(apr_pool_t *p, server_rec *s,
 /**
  * The context that was made for these settings, where they are on.
  * @param dir  r->per_dir_config, or a section's; NULL: @a s's own
- * @return NULL: there is none
+ * @return NULL: off
  * Threads: any
  */
 const tls_client_context *tls_client_context_of(const server_rec *s,
@@ -72,9 +71,6 @@ typedef struct tls_client_sessions {
     struct ssl_session_st *session[TLS_CLIENT_SESSIONS]; /**< the newest is the last */
     unsigned n;
 } tls_client_sessions;
-
-/** Put one, which is taken over; the oldest makes room. */
-void tls_client_session_put(tls_client_sessions *sessions, struct ssl_session_st *session);
 
 /** Get one that is valid @a now (seconds since the epoch); the caller frees it. NULL: there is none. */
 struct ssl_session_st *tls_client_session_get(tls_client_sessions *sessions, apr_time_t now);
@@ -115,10 +111,7 @@ tls_client_failure tls_client_failure_of(const brg_conn *bc);
 /** The protocol that ALPN chose, until transport_end(). @return "": none */
 const char *tls_client_protocol(const brg_conn *bc);
 
-/** 1 if the handshake took up a session. */
-int tls_client_is_resumed(const brg_conn *bc);
-
-/** 1 if the server said that it sends nothing more: what was read before is whole. */
+/** 1 if the server said that it sends nothing more: the bytes before are whole. */
 int tls_client_was_closed(const brg_conn *bc);
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Contexts of SSLProxy* for event loops. A loop has an SSL_CTX of its own for each, in its own OSSL_LIB_CTX, with copies of
- * certificates, revocation lists and keys: so loops share no lock of OpenSSL. They are made of what was read with the
- * configuration, since a server process may read no such files, and a loop none at all: folders of certificates, which
- * OpenSSL looks into in the middle of a handshake, are read in advance, too. */
+/* Contexts of SSLProxy* for event loops. A loop has an SSL_CTX of its own for each, in its own
+ * OSSL_LIB_CTX, with copies of certificates, revocation lists and keys: so loops share no lock of
+ * OpenSSL. They are made of data read with the configuration, since a server process may read no
+ * such files, and a loop none at all: folders of certificates, which OpenSSL looks into in the
+ * middle of a handshake, are read in advance, too. */
 #include "tls_client.h"
 #include "tls_context_private.h"
 #include "tls_proxy_private.h"
@@ -20,7 +21,7 @@ APLOG_USE_MODULE(ssl);
 
 #define CLIENT_SESSION_SECONDS 300 /* as of servers, where nothing is said */
 
-/* ---- what is read with the configuration ---- */
+/* ---- data read with the configuration ---- */
 
 static int trust_certificate(tls_proxy_ctx *px, X509 *x)
 {
@@ -166,7 +167,8 @@ static int here_trust(const tls_loop *l, const tls_proxy_ctx *here, const tls_pr
 {
     X509_STORE *store = SSL_CTX_get_cert_store(here->ctx);
     int ok = X509_STORE_set1_param(
-        store, X509_STORE_get0_param(SSL_CTX_get_cert_store(px->ctx))); /* CRLs: of what */
+        /* CRLs: which certificates */
+        store, X509_STORE_get0_param(SSL_CTX_get_cert_store(px->ctx)));
 
     for (int i = 0; ok && i < sk_X509_num(px->authorities); i++) {
         X509 *x = here_certificate(l, sk_X509_value(px->authorities, i));
@@ -207,7 +209,7 @@ static int here_machines(const tls_loop *l, tls_proxy_ctx *here, const tls_proxy
         return -1;
     for (; here->machines < px->machines; here->machines++)
         if (here_machine(l, &here->machine[here->machines], &px->machine[here->machines])) {
-            here->machines++; /* what there is of it is freed, too */
+            here->machines++; /* a half-made one is freed, too */
             return -1;
         }
     return 0;
@@ -270,7 +272,8 @@ tls_proxy_ctx *tls_client_here(tls_loop *l, const tls_proxy_ctx *px)
     return l->clients[px->index];
 }
 
-/* All workers share it, with OpenSSL's locks: they may wait. It has what px has, which lives longer. */
+/* All workers share it, with OpenSSL's locks: they may wait. It shares px's data, which lives
+ * longer. */
 int tls_client_of_workers(tls_proxy_ctx *px)
 {
     tls_proxy_ctx *all = calloc(1, sizeof *all);
@@ -292,7 +295,7 @@ void tls_client_loop_begin(tls_loop *l)
 {
     for (const tls_proxy_ctx *px = NULL; (px = tls_proxy_context_next(px)) != NULL;)
         if (px->asked)
-            (void)tls_client_here(l, px); /* what cannot be made now is tried again */
+            (void)tls_client_here(l, px); /* tried again if it fails now */
 }
 
 void tls_client_loop_end(tls_loop *l)
@@ -304,7 +307,7 @@ void tls_client_loop_end(tls_loop *l)
     l->clients_n = 0;
 }
 
-/* ---- for what uses them ---- */
+/* ---- look-ups ---- */
 
 /* NULL also where the module is another one than ours. A section that says nothing of TLS has no settings. */
 static const tls_proxy_conf *client_conf(const server_rec *s, const struct ap_conf_vector_t *dir)
@@ -315,11 +318,6 @@ static const tls_proxy_conf *client_conf(const server_rec *s, const struct ap_co
         return NULL;
     conf = tls_proxy_conf_of(dir);
     return conf ? conf : tls_proxy_conf_of(s->lookup_defaults);
-}
-
-int tls_client_is_on(const server_rec *s, const struct ap_conf_vector_t *dir)
-{
-    return tls_proxy_is_on(client_conf(s, dir));
 }
 
 int tls_client_records_are_ours(void)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* SSL_CTXs of servers: protocols, ciphers, certificates, callbacks; one for each loop. */
 #include "tls_abilities.h"
 #include "tls_certificate.h"
 #include "tls_context_private.h"
@@ -163,7 +164,7 @@ static void context_policy(SSL_CTX *ctx, const tls_server_conf *sc)
         SSL_CTX_set_num_tickets(ctx, 0); /* none that could be taken */
 }
 
-/* Parameters of the administrator's, in the place of those that fit the key. */
+/* Parameters of the administrator's, in place of parameters that fit the key. */
 static int context_dh(SSL_CTX *ctx, const tls_server_conf *sc, const tls_pair *pair,
                       OSSL_LIB_CTX *lib)
 {
@@ -220,7 +221,7 @@ static int context_fill(SSL_CTX *ctx, const tls_server_conf *sc, const apr_array
     for (int i = 0; i < pairs->nelts; i++)
         if (context_pair(ctx, sc, &APR_ARRAY_IDX(pairs, i, tls_pair), lib))
             return -1;
-    if (!sc->stapled) /* what is compressed beforehand has no room for a response */
+    if (!sc->stapled) /* certificates compressed beforehand have no room for a response */
         tls_abilities_compress(ctx);
     if (context_dh(ctx, sc, &APR_ARRAY_IDX(pairs, 0, tls_pair), lib) ||
         tls_tickets_use(ctx, APR_ARRAY_IDX(pairs, 0, tls_pair).ticket, like))
@@ -280,6 +281,8 @@ const char *tls_suite_of_cbc(const server_rec *s)
 
 void tls_context_apply(SSL *ssl, SSL_CTX *ctx, const tls_server_conf *sc)
 {
+    const tls_conn *t = SSL_get_app_data(ssl);
+
     BRG_ASSERT(ssl != NULL && ctx != NULL && sc->index >= 0);
     SSL_set_min_proto_version(ssl, (int)SSL_CTX_get_min_proto_version(ctx));
     SSL_set_max_proto_version(ssl, (int)SSL_CTX_get_max_proto_version(ctx));
@@ -288,8 +291,6 @@ void tls_context_apply(SSL *ssl, SSL_CTX *ctx, const tls_server_conf *sc)
     SSL_set_verify(ssl, SSL_CTX_get_verify_mode(ctx), tls_context_verified);
     SSL_set_verify_depth(ssl, SSL_CTX_get_verify_depth(ctx));
     SSL_set_session_id_context(ssl, sc->sid, sizeof sc->sid);
-    if (((const tls_conn *)SSL_get_app_data(ssl))->quic) {
-        SSL_set_min_proto_version(ssl, TLS1_3_VERSION);
-        SSL_clear_options(ssl, SSL_OP_ENABLE_MIDDLEBOX_COMPAT);
-    }
+    if (t->quic)
+        tls_quic_settings(t->quic);
 }

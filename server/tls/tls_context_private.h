@@ -4,19 +4,19 @@
 
 /**
  * @file tls_context_private.h
- * SSL_CTXs: what they are made of, and what they call in handshakes.
+ * SSL_CTXs: their making, and their callbacks in handshakes.
  *
  * tls_context.c   SSL_CTXs, for one loop each
- * tls_trust.c   what of them is about certificates of clients
- * tls_setup.c     checks after the configuration was read; what a loop has
+ * tls_trust.c     their part for certificates of clients
+ * tls_setup.c     checks after the configuration was read; objects of a loop
  * tls_compat.c    which virtual hosts one handshake reaches
  * tls_hello.c     virtual host by SNI, protocol by ALPN
  * tls_tickets.c   keys of session tickets
  * tls_sessions.c  the cache of sessions
  * tls_resume.c    which sessions are taken up
- * tls_trust_digest.c  what those depend on that are about client certificates
+ * tls_trust_digest.c  digest of the files that sessions with client certificates depend on
  * tls_staple.c    OCSP responses that modules keep
- * tls_ocsp.c      those about clients' certificates
+ * tls_ocsp.c      OCSP responses about clients' certificates
  *
  * A loop has an OSSL_LIB_CTX and SSL_CTXs of its own, so that loops share no lock of OpenSSL.
  */
@@ -31,7 +31,7 @@ struct tls_der;
  * An SSL_CTX for connections that sc's server answers.
  * @param pairs  tls_pair: its certificates
  * @param lib    NULL: OpenSSL's default
- * @param like   the one that it takes the place of: tickets of that are taken; NULL
+ * @param like   the context that it replaces: its tickets are taken; NULL
  * @return NULL: logged
  */
 SSL_CTX *tls_context_make(const tls_server_conf *sc, const apr_array_header_t *pairs,
@@ -40,7 +40,7 @@ SSL_CTX *tls_context_make(const tls_server_conf *sc, const apr_array_header_t *p
 /** Let @a ctx speak the protocols @a wanted (TLS_V*) alone. */
 void tls_context_protocols(SSL_CTX *ctx, int wanted);
 
-/** Give a connection what SSL_set_SSL_CTX() leaves as it was. */
+/** Give a connection the settings that SSL_set_SSL_CTX() leaves alone. */
 void tls_context_apply(SSL *ssl, SSL_CTX *ctx, const tls_server_conf *sc);
 
 /** Read authorities and revocation lists of clients' certificates, as root: sc->trust, which is gone
@@ -56,12 +56,12 @@ int tls_trust_verify(SSL_CTX *ctx, const tls_server_conf *sc);
 void tls_trust_digest(const tls_server_conf *sc, unsigned char digest[TLS_TRUST_DIGEST],
                       apr_pool_t *ptemp);
 
-/** The same of those that tls_trust_read() read; NULL: there are none. */
+/** The same of the names that tls_trust_read() read; NULL: none. */
 const unsigned char *tls_trust_known_by(const tls_server_conf *sc);
 
 /**
  * 1 if a client's certificate would be accepted now: by authorities, revocation lists and time.
- * @param chain  what came with it; NULL: nothing
+ * @param chain  the certificates with it; NULL: nothing
  * Threads: the owner of the connection; a worker, where SSLOCSPEnable is on.
  */
 int tls_trust_vouch(SSL *ssl, X509 *x, STACK_OF(X509) * chain, int depth);
@@ -72,8 +72,9 @@ STACK_OF(X509) * tls_trust_signers(const tls_server_conf *sc);
 /** Log that something of a context cannot be. @return -1 */
 int tls_context_failed(const tls_server_conf *sc, const char *what, const char *value);
 
-/** 1 if what is wrong with a certificate does not matter: nobody vouches for it and none is wanted to
- * (optional_no_ca), or a CRL is missing that may. The latter is forgotten, the former stays the result. */
+/** 1 if the error of a certificate does not matter: nobody vouches for it and none is wanted to
+ * (optional_no_ca), or a CRL is missing that may. The latter is forgotten, the former stays the
+ * result. */
 int tls_trust_forgive(X509_STORE_CTX *store, int generous, int crl_may_lack);
 
 /** Let revocation lists of these files be looked at. @return 0; -1: they cannot be read */
@@ -87,12 +88,12 @@ int tls_context_verified(int ok, X509_STORE_CTX *store);
 
 /* ---- tls_tickets.c, tls_sessions.c: memory that all processes share ---- */
 
-/** Make what is not there yet. @return 0, or -1 with errno. Threads: main, of the supervisor */
+/** Make missing memory. @return 0, or -1 with errno. Threads: main, of the supervisor */
 int tls_tickets_begin(void);
 int tls_sessions_begin(apr_size_t bytes);
 
-/** Let tickets of this context be made with @a key; NULL: with those of all. One that replaces @a like
- * takes tickets of its key, too. @return 0, or -1: no memory */
+/** Let tickets of this context be made with @a key; NULL: with those of all. A context that
+ * replaces @a like takes tickets of its key, too. @return 0, or -1: no memory */
 int tls_tickets_use(SSL_CTX *ctx, const struct tls_der *key, const SSL_CTX *like);
 
 /** For SSL_CTX_set_tlsext_ticket_key_evp_cb(). */
@@ -112,7 +113,8 @@ int tls_resume_allows(SSL *ssl, const SSL_SESSION *session);
 
 /* ---- tls_setup.c ---- */
 
-/** Loops have what connections of this server's own need. @return 0; -1: logged. Threads: main */
+/** Give loops the contexts for connections of this server's own. @return 0; -1: logged. Threads:
+ * main */
 int tls_setup_clients(const server_rec *s);
 
 /** 1 if records are made without OpenSSL. */
@@ -121,7 +123,7 @@ int tls_records_are_ours(void);
 /** The SSL_CTX of a server, with the certificates of now; or NULL. Threads: the loop. */
 SSL_CTX *tls_context_of(tls_loop *loop, const server_rec *s);
 
-/** The handshake is done: the response cache shall answer with what it reaches alone. 0 on success. */
+/** The handshake is done: the response cache shall use only hosts that it reaches. 0 on success. */
 int tls_view_set(const tls_conn *t);
 
 /* ---- tls_staple.c ---- */
@@ -157,13 +159,20 @@ int tls_ocsp_verify(const tls_conn *t, X509_STORE_CTX *store, int unknown);
 /** Number the servers. @return 1 if their numbers or strictness differ. Threads: main */
 int tls_compat_begin(server_rec *main_server, apr_pool_t *ptemp);
 
-/** Set sc->sid, by what tls_trust_read() read, too. Threads: main */
+/** Set sc->sid, from tls_trust_read()'s data, too. Threads: main */
 void tls_compat_session_id(tls_server_conf *sc, apr_pool_t *p);
 
 /* ---- tls_quic.c ---- */
 
 /** Let a context take part in handshakes of QUIC, where that is wanted. @return 0, or -1 */
 int tls_quic_context(SSL_CTX *ctx);
+
+/** Settings of an SSL of QUIC, over those of its context. */
+void tls_quic_settings(const struct tls_quic *q);
+
+/** A ticket of @a session is made, which remembers the bound of early data. @return 1; 0: no memory
+ */
+int tls_quic_ticket(const struct tls_quic *q, SSL_SESSION *session);
 
 /* ---- tls_hello.c ---- */
 

@@ -81,16 +81,32 @@ static void handshake_wait(brg_conn *bc)
         wheel_set(&bc->loop->wheel, &bc->timer, handshake_due(bc));
 }
 
+/* It waits for a certificate, which is looked for with each tick of the wheel. */
+static void handshake_wait_name(brg_conn *bc)
+{
+    BRG_ASSERT(((const tls_conn *)bc->below)->naming);
+    conn_in_release(bc);
+    wheel_cancel(&bc->loop->wheel, &bc->timer);
+    wheel_set(&bc->loop->wheel, &bc->timer, bc->loop->monotonic + 1);
+}
+
 static void handshake_expired(brg_conn *bc)
 {
+    tls_conn *t = bc->below;
+
     BRG_ASSERT(bc->driver == &tls_handshake_driver && bc->state == CONN_HEAD);
+    if (t->naming && bc->loop->monotonic < handshake_due(bc)) {
+        t->looks = 1;
+        loop_again(bc->loop, bc);
+        return;
+    }
     connection_log_late(bc, "handshake");
     handshake_drop(bc);
 }
 
 /* ---- the end of it ---- */
 
-/* By what ALPN chose. */
+/* By the choice of ALPN. */
 static const struct conn_driver *handshake_driver_of(const brg_conn *bc)
 {
     const conn_protocol *other;
@@ -182,7 +198,7 @@ static void handshake_succeeded(brg_conn *bc)
 
 /* ---- a step ---- */
 
-/* What it came to. */
+/* Result of a step. */
 enum { STEP_DONE, STEP_WAITS, STEP_SIGNS, STEP_FAILED, STEP_HTTP, STEP_DROPPED };
 
 /* An error, of which OpenSSL's queue of this thread tells. */
@@ -286,7 +302,10 @@ static void step_ends(brg_conn *bc, int step)
         handshake_wait(bc);
         return;
     case STEP_SIGNS:
-        handshake_sign(bc);
+        if (((const tls_conn *)bc->below)->naming)
+            handshake_wait_name(bc);
+        else
+            handshake_sign(bc);
         return;
     case STEP_HTTP:
         handshake_was_http(bc);
@@ -375,7 +394,7 @@ static void handshake_returned(brg_conn *bc)
         return;
     }
     tls_sign_is_over(t);
-    t->drained = 0; /* the loop took no notice of what came meanwhile */
+    t->drained = 0; /* the loop took no notice of bytes that came meanwhile */
     conn_enter(bc, CONN_HEAD);
     if (t->step == STEP_WAITS && came_meanwhile(bc))
         loop_again(bc->loop, bc);
@@ -415,7 +434,7 @@ static void handshake_run(brg_conn *bc)
         tls_close(bc);
         return;
     }
-    if (t->queues)
+    if (t->queues || (t->naming && !t->looks))
         return;
     if (t->waits || t->signing) {
         handshake_to_worker(bc);
@@ -428,10 +447,11 @@ static void handshake_run(brg_conn *bc)
     }
     bc->rd_ready = 0;
     bc->loop->long_turn = 1;
+    t->looks = 0;
     step = step_make(t);
     t->loop->steps -= !t->ssl; /* it took no time */
     if (step == STEP_WAITS && t->waits && t->kept)
-        loop_again(bc->loop, bc); /* what came already is for the worker */
+        loop_again(bc->loop, bc); /* bytes that came already are for the worker */
     else
         step_ends(bc, step);
 }

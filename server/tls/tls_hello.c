@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a ClientHello decides: the virtual host, by its server name, and the protocol, by ALPN. */
+/* Decisions on a ClientHello: the virtual host, by its server name, and the protocol, by ALPN. */
 #include "tls_context_private.h"
+#include "tls_named.h"
 #include "connection.h"
 #include "driver.h"
 #include "tls_setup.h"
@@ -20,8 +21,8 @@ APLOG_USE_MODULE(ssl);
 
 /* ---- server name ---- */
 
-/* The one host name of the extension (RFC 6066, section 3), in lower case. @return its length, 0 if
- * there is none */
+/* The one host name of the extension (RFC 6066, section 3), in lower case. @return its length, 0:
+ * no name */
 static size_t hello_name(SSL *ssl, char name[HELLO_NAME_MAX + 1])
 {
     const unsigned char *in;
@@ -49,7 +50,7 @@ static server_rec *hello_server(const brg_conn *bc, const char *name, size_t len
     return vhost_server_has_name(bc->base, name) ? bc->base : NULL;
 }
 
-/* @return 0, -1: no memory */
+/* @return tls_named_state; -1: no memory */
 static int hello_choose(tls_conn *t)
 {
     char name[HELLO_NAME_MAX + 1];
@@ -70,7 +71,7 @@ static int hello_choose(tls_conn *t)
         t->server = s;
         tls_context_apply(t->ssl, ctx, tls_conf_of(s));
     }
-    return 0;
+    return tls_named_choose(t, name, len);
 }
 
 int tls_hello(SSL *ssl, int *alert, void *unused)
@@ -84,12 +85,18 @@ int tls_hello(SSL *ssl, int *alert, void *unused)
         return SSL_CLIENT_HELLO_SUCCESS;
     if (t->signs) /* a second one, which HelloRetryRequest asked for: the signature follows it */
         return SSL_CLIENT_HELLO_RETRY;
-    if (!hello_choose(t)) {
+    switch (hello_choose(t)) {
+    case TLS_NAMED_WAIT:
+        return SSL_CLIENT_HELLO_RETRY;
+    case TLS_NAMED_YES: /* keys of those are short */
+        return SSL_CLIENT_HELLO_SUCCESS;
+    case TLS_NAMED_NO:
         t->signs = tls_handshake_signs_long(ssl) != 0;
         return t->signs ? SSL_CLIENT_HELLO_RETRY : SSL_CLIENT_HELLO_SUCCESS;
+    default:
+        *alert = SSL_AD_INTERNAL_ERROR;
+        return SSL_CLIENT_HELLO_ERROR;
     }
-    *alert = SSL_AD_INTERNAL_ERROR;
-    return SSL_CLIENT_HELLO_ERROR;
 }
 
 /* Acknowledge the name if a server has it. */
@@ -171,8 +178,8 @@ static int challenge_use(SSL *ssl, BIO *cert, BIO *key)
     return ok;
 }
 
-/* A module chose acme-tls/1: this handshake is with the certificate that proves who the server is, and
- * no certificate of the client is asked for. */
+/* A module chose acme-tls/1: this handshake is with the certificate that proves the server's
+ * identity, and no certificate of the client is asked for. */
 static void alpn_challenge(tls_conn *t)
 {
     const char *name = SSL_get_servername(t->ssl, TLSEXT_NAMETYPE_host_name), *cert, *key;
@@ -193,7 +200,7 @@ static void alpn_challenge(tls_conn *t)
     BIO_free(key_bio);
 }
 
-/* Modules speak other protocols: let them choose. What they choose is driven by them. */
+/* Modules speak other protocols: let them choose. They drive the connection then. */
 static const char *alpn_ask(tls_conn *t, const unsigned char *in, unsigned in_len)
 {
     brg_conn *bc = t->bc;

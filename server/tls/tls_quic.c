@@ -19,90 +19,15 @@ APLOG_USE_MODULE(ssl);
 
 static const struct conn_driver quic_driver;
 
-/* ---- notes ---- */
-
-static tls_quic_note *note_make(tls_quic_said said, tls_quic_level level, const void *data,
-                                size_t len)
+/* A second ClientHello repeats them. */
+void tls_quic_params_came(tls_quic *q, const uint8_t *params, size_t len)
 {
-    tls_quic_note *n = malloc(sizeof *n + len);
-
-    if (!n)
-        return NULL;
-    *n = (tls_quic_note){.said = said, .level = level, .len = len};
-    if (len)
-        memcpy(n->data, data, len);
-    return n;
-}
-
-static void note_add(tls_quic_notes *to, tls_quic_note *n)
-{
-    BRG_ASSERT(!n->next);
-    if (!to->first)
-        to->tail = &to->first;
-    *to->tail = n;
-    to->tail = &n->next;
-}
-
-static tls_quic_note *note_take(tls_quic_notes *from)
-{
-    tls_quic_note *n = from->first;
-
-    if (n && (from->first = n->next) == NULL)
-        from->tail = &from->first;
-    return n;
-}
-
-static void note_free(tls_quic_note *n)
-{
-    BRG_ASSERT(n->said <= TLS_QUIC_GIVEN);
-    OPENSSL_cleanse(n->data, n->len);
-    free(n);
-}
-
-int tls_quic_note_keep(tls_quic_notes *to, tls_quic_level level, const uint8_t *data, size_t len)
-{
-    tls_quic_note *n = note_make(TLS_QUIC_GIVEN, level, data, len);
-
-    if (!n)
-        return -1;
-    note_add(to, n);
-    return 0;
-}
-
-void tls_quic_note_drop(tls_quic_notes *of)
-{
-    tls_quic_note *n = note_take(of);
-
-    if (n)
-        note_free(n);
-}
-
-static void notes_drop(tls_quic_notes *of)
-{
-    tls_quic_note *n;
-
-    while ((n = note_take(of)) != NULL)
-        note_free(n);
-}
-
-void tls_quic_refuse(tls_quic *q, unsigned alert)
-{
-    BRG_ASSERT(alert <= UINT8_MAX);
-    if (q->alerted)
+    if (q->got_params)
         return;
-    q->alerted = 1;
-    q->alert = (uint8_t)alert;
-}
-
-void tls_quic_say(tls_quic *q, tls_quic_said said, tls_quic_level level, const void *data,
-                  size_t len)
-{
-    tls_quic_note *n = note_make(said, level, data, len);
-
-    if (n)
-        note_add(&q->said, n);
-    else
-        tls_quic_refuse(q, SSL_AD_INTERNAL_ERROR);
+    q->got_params = 1;
+    tls_quic_say(q, TLS_QUIC_PEER_PARAMS, TLS_QUIC_INITIAL, params, len);
+    if (q->user && q->user->answer_params)
+        q->user->answer_params(params, len, q->params, q->params_len);
 }
 
 /* ---- telling ---- */
@@ -151,9 +76,9 @@ static int quic_tell(tls_quic *q)
     int failed = 0;
 
     BRG_ASSERT(loop_self() == q->t->bc->loop);
-    while (!failed && q->user && (n = note_take(&q->said)) != NULL) {
+    while (!failed && q->user && (n = tls_quic_note_take(&q->said)) != NULL) {
         failed = quic_tell_one(q, n);
-        note_free(n);
+        tls_quic_note_free(n);
     }
     if (failed)
         tls_quic_refuse(q, SSL_AD_INTERNAL_ERROR);
@@ -180,7 +105,7 @@ static int step_make(tls_quic *q)
     tls_conn *t = q->t;
     int rc, error;
 
-    BRG_ASSERT(!t->established);
+    BRG_ASSERT(!q->is_over);
     ERR_clear_error();
     errno = 0;
     rc = tls_quic_back_step(q);
@@ -188,6 +113,8 @@ static int step_make(tls_quic *q)
         t->offers = 0;
     if (q->alerted)
         return TLS_QUIC_FAILED;
+    if (rc == 1 && !SSL_is_init_finished(t->ssl)) /* it lets early data be read first */
+        return TLS_QUIC_WAITS;
     if (rc == 1)
         return step_has_protocol(q) ? TLS_QUIC_DONE : TLS_QUIC_FAILED;
     error = SSL_get_error(t->ssl, rc);
@@ -204,13 +131,14 @@ static void quic_failed(tls_quic *q)
     tls_quic_refuse(q, SSL_AD_INTERNAL_ERROR);
     figures_add(&q->t->bc->loop->figures->own.value[BRG_FIGURE_SHAKES_FAILED], 1);
     q->step = TLS_QUIC_FAILED;
-    notes_drop(&q->said);
-    notes_drop(&q->given);
+    tls_quic_notes_drop(&q->said);
+    tls_quic_notes_drop(&q->given);
     if (q->user)
         q->user->alert(q->of, q->alert);
 }
 
-static void quic_to_worker(tls_quic *q)
+/* @return 0; -1: it failed */
+static int quic_to_worker(tls_quic *q)
 {
     brg_conn *bc = q->t->bc;
 
@@ -221,16 +149,30 @@ static void quic_to_worker(tls_quic *q)
     conn_enter(bc, CONN_WORKER);
     q->busy = 1;
     if (!worker_pool_submit(bc->loop->workers, bc))
-        return;
+        return 0;
     q->busy = 0;
     conn_enter(bc, CONN_HEAD);
     ap_log_error(APLOG_MARK, APLOG_ERR, 0, bc->base,
                  "no worker thread for a QUIC handshake that takes long: the queue is full; see "
                  "WorkerQueueSize");
     quic_failed(q);
+    return -1;
 }
 
-static void quic_succeeded(tls_quic *q)
+/* Early data is taken: what memory knows may be asked from now on. A handshake by a ticket needs neither a signature nor a
+ * responder, so that no worker has it. */
+static int quic_took_early(tls_quic *q)
+{
+    BRG_ASSERT(q->user && !q->t->waits && !q->t->established);
+    if (tls_handshake_settle(q->t)) {
+        quic_failed(q);
+        return -1;
+    }
+    q->user->early(q->of);
+    return 0;
+}
+
+static int quic_succeeded(tls_quic *q)
 {
     tls_conn *t = q->t;
 
@@ -238,13 +180,18 @@ static void quic_succeeded(tls_quic *q)
     if ((t->records = calloc(1, sizeof *t->records)) != NULL)
         tls_share(t);
     tls_quic_back_end(q);
-    if (tls_handshake_settle(t))
+    free(q->params);
+    q->params = NULL;
+    q->is_over = 1;
+    if (!t->established && tls_handshake_settle(t)) {
         quic_failed(q);
-    else
-        q->user->done(q->of);
+        return -1;
+    }
+    q->user->done(q->of);
+    return 0;
 }
 
-/* A step was made. @return 0; -1: it failed */
+/* A step was made. Its user may have ended q. @return 0; -1: it failed */
 static int quic_step_over(tls_quic *q)
 {
     const int told = quic_tell(q);
@@ -258,12 +205,12 @@ static int quic_step_over(tls_quic *q)
         return -1;
     }
     if (q->step == TLS_QUIC_DONE)
-        quic_succeeded(q);
-    else if (q->step == TLS_QUIC_SIGNS && tls_sign_begins(q->t))
-        quic_to_worker(q);
-    else if (q->step == TLS_QUIC_WAITS && q->t->waits)
+        return quic_succeeded(q);
+    if (q->step == TLS_QUIC_SIGNS && tls_sign_begins(q->t))
+        return quic_to_worker(q);
+    if (q->step == TLS_QUIC_WAITS && q->t->waits)
         return 0; /* the next input goes to a worker */
-    return q->user && q->step == TLS_QUIC_FAILED ? -1 : 0;
+    return q->is_early && !q->t->established && q->user->early ? quic_took_early(q) : 0;
 }
 
 /* ---- input ---- */
@@ -280,7 +227,7 @@ static int quic_keep(tls_quic *q, tls_quic_level level, const uint8_t *data, siz
 /* A client has nothing to say at another level, and nothing at all after the handshake (RFC 9001, 6). */
 static int quic_misplaced(tls_quic *q, tls_quic_level level)
 {
-    if (!q->t->established && level == q->read)
+    if (!q->is_over && level == q->read)
         return 0;
     tls_quic_refuse(q, SSL_AD_UNEXPECTED_MESSAGE);
     quic_failed(q);
@@ -303,10 +250,8 @@ int tls_quic_give(tls_quic *q, tls_quic_level level, const uint8_t *data, size_t
         quic_failed(q);
         return -1;
     }
-    if (t->waits) {
-        quic_to_worker(q);
-        return q->step == TLS_QUIC_FAILED ? -1 : 0;
-    }
+    if (t->waits)
+        return quic_to_worker(q);
     q->step = (uint8_t)step_make(q);
     return quic_step_over(q);
 }
@@ -326,9 +271,9 @@ static void quic_give_kept(tls_quic *q)
     tls_quic_note *n;
     int rc = 0;
 
-    while (!rc && q->user && !q->busy && (n = note_take(&q->given)) != NULL) {
+    while (!rc && q->user && !q->busy && (n = tls_quic_note_take(&q->given)) != NULL) {
         rc = tls_quic_give(q, n->level, n->data, n->len);
-        note_free(n);
+        tls_quic_note_free(n);
     }
 }
 
@@ -350,7 +295,7 @@ static void quic_returned(brg_conn *bc)
         loop_close(bc->loop, bc);
         return;
     }
-    if (!quic_step_over(q))
+    if (!quic_step_over(q) && bc->below == t)
         quic_give_kept(q);
 }
 
@@ -370,7 +315,7 @@ static void quic_drop(brg_conn *bc)
 {
     tls_quic *q = ((tls_conn *)bc->below)->quic;
 
-    BRG_ASSERT(q && !q->t->established);
+    BRG_ASSERT(q && !q->is_over);
     if (q->user)
         q->user->drop(q->of);
     else
@@ -409,8 +354,8 @@ void tls_quic_free(tls_quic *q)
         return;
     BRG_ASSERT(!q->busy || !loop_self());
     tls_quic_back_end(q);
-    notes_drop(&q->said);
-    notes_drop(&q->given);
+    tls_quic_notes_drop(&q->said);
+    tls_quic_notes_drop(&q->given);
     free(q->params);
     free(q);
 }
@@ -460,14 +405,33 @@ tls_quic *tls_quic_begin(brg_conn *bc, const tls_quic_user *user, void *of, cons
     return NULL;
 }
 
-int tls_quic_is_done(const tls_quic *q)
+int tls_quic_has_early(void)
 {
-    return q->t->established;
+    return TLS_QUIC_CALLBACKS;
 }
 
-int tls_quic_is_busy(const tls_quic *q)
+void tls_quic_allow_early(tls_quic *q, uint64_t bound)
 {
-    return q->busy;
+    BRG_ASSERT(bound && tls_quic_has_early() && !q->is_over);
+    q->early_bound = bound;
+    tls_quic_back_early(q);
+}
+
+void tls_quic_settings(const tls_quic *q)
+{
+    SSL *ssl = q->t->ssl;
+
+    SSL_set_min_proto_version(ssl, TLS1_3_VERSION);
+    SSL_clear_options(ssl, SSL_OP_ENABLE_MIDDLEBOX_COMPAT);
+    if (q->early_bound)
+        SSL_set_options(ssl, SSL_OP_NO_ANTI_REPLAY);
+}
+
+int tls_quic_ticket(const tls_quic *q, SSL_SESSION *session)
+{
+    const uint64_t bound = q->early_bound;
+
+    return !bound || SSL_SESSION_set1_ticket_appdata(session, &bound, sizeof bound) == 1;
 }
 
 int tls_quic_end(tls_quic *q)

@@ -4,11 +4,12 @@
 #include "tls_quic_private.h"
 #include "tls_context_private.h"
 #include "brigade/assert.h"
+#include <string.h>
 
 #if TLS_QUIC_CALLBACKS
 #include <openssl/core_dispatch.h>
 
-/* ---- what the handshake says ---- */
+/* ---- output of the handshake ---- */
 
 /* OSSL_RECORD_PROTECTION_LEVEL_*, which have the same order. */
 static int callbacks_secret(SSL *ssl, uint32_t level, int is_write, const unsigned char *secret,
@@ -18,10 +19,11 @@ static int callbacks_secret(SSL *ssl, uint32_t level, int is_write, const unsign
 
     if (level >= TLS_QUIC_LEVELS || len > TLS_QUIC_SECRET_MOST)
         return 0;
-    if (level != TLS_QUIC_EARLY)
-        tls_quic_say(q, is_write ? TLS_QUIC_WRITE_SECRET : TLS_QUIC_READ_SECRET,
-                     (tls_quic_level)level, secret, len);
-    if (is_write)
+    tls_quic_say(q, is_write ? TLS_QUIC_WRITE_SECRET : TLS_QUIC_READ_SECRET, (tls_quic_level)level,
+                 secret, len);
+    if (level == TLS_QUIC_EARLY) /* its packets have no CRYPTO frames */
+        q->is_early = 1;
+    else if (is_write)
         q->write = (tls_quic_level)level;
     else
         q->read = (tls_quic_level)level;
@@ -40,11 +42,7 @@ static int callbacks_send(SSL *ssl, const unsigned char *data, size_t len, size_
 
 static int callbacks_params(SSL *ssl, const unsigned char *params, size_t len, void *of)
 {
-    tls_quic *q = of;
-
-    if (!q->got_params)
-        tls_quic_say(q, TLS_QUIC_PEER_PARAMS, TLS_QUIC_INITIAL, params, len);
-    q->got_params = 1;
+    tls_quic_params_came(of, params, len);
     return 1;
 }
 
@@ -65,7 +63,7 @@ static void callbacks_message(int sent, int version, int type, const void *data,
         t->waits = tls_ocsp_is_wanted(tls_conf_of(t->server));
 }
 
-/* ---- what the client says ---- */
+/* ---- input from the client ---- */
 
 /* OpenSSL looks at a piece until it releases it, over several steps. */
 static int callbacks_recv(SSL *ssl, const unsigned char **data, size_t *len, void *of)
@@ -73,7 +71,7 @@ static int callbacks_recv(SSL *ssl, const unsigned char **data, size_t *len, voi
     const tls_quic *q = of;
     const tls_quic_note *n = q->wires.first;
 
-    /* What is to go on at a worker is not read by the loop. */
+    /* Input for a worker's step is not read by the loop. */
     if (!n || (q->t->waits && conn_on_loop())) {
         *data = NULL;
         *len = 0;
@@ -109,6 +107,32 @@ int tls_quic_back_step(tls_quic *q)
     return SSL_do_handshake(q->t->ssl);
 }
 
+/* ---- early data ---- */
+
+static int callbacks_early_allowed(SSL *ssl, void *of)
+{
+    const tls_quic *q = of;
+    void *bound;
+    size_t len;
+
+    BRG_ASSERT(q->early_bound);
+    return SSL_SESSION_get0_ticket_appdata(SSL_get_session(ssl), &bound, &len) == 1 &&
+           len == sizeof q->early_bound && !memcmp(bound, &q->early_bound, len);
+}
+
+/* OpenSSL's own guard against replays keeps sessions in a process, so that no other one could
+ * resume them. Early data is bounded instead (docs/guides): it is answered from memory, and the
+ * ticket's age has to be right within seconds. */
+void tls_quic_back_early(tls_quic *q)
+{
+    SSL *ssl = q->t->ssl;
+
+    SSL_set_max_early_data(ssl, UINT32_MAX); /* RFC 9001, 4.6.1 */
+    tls_quic_settings(q);
+    SSL_set_allow_early_data_cb(ssl, callbacks_early_allowed, q);
+    SSL_set_quic_tls_early_data_enabled(ssl, 1);
+}
+
 /* ---- begin and end ---- */
 
 int tls_quic_back_begin(const char **why)
@@ -134,7 +158,7 @@ int tls_quic_back_ssl(tls_quic *q)
         {0, NULL}};
     SSL *ssl = q->t->ssl;
 
-    SSL_set_min_proto_version(ssl, TLS1_3_VERSION);
+    tls_quic_settings(q);
     SSL_set_msg_callback(ssl, callbacks_message);
     return SSL_set_quic_tls_cbs(ssl, functions, q) == 1 &&
                    SSL_set_quic_tls_transport_params(ssl, q->params, q->params_len) == 1

@@ -2,7 +2,7 @@
 /* Handshakes of QUIC with an OpenSSL that has no functions for them (before 3.5). It believes that it speaks over a socket:
  *
  *   secrets    come by our key derivation (tls_kdf.c)
- *   messages   of ours are seen by the message callback before they become records, and what it writes goes nowhere; those of
+ *   messages   of ours are seen by the message callback before they become records, and its output goes nowhere; those of
  *              the client are put into records, which are encrypted with the client's secret once there is one
  *   parameters are an extension of ours
  *
@@ -18,7 +18,7 @@
 
 #define COMPAT_RECORD TLS_RECORD
 
-/* ---- what OpenSSL reads and writes ---- */
+/* ---- OpenSSL's input and output ---- */
 
 static BIO_METHOD *compat_method;
 
@@ -36,7 +36,7 @@ static int compat_read(BIO *bio, char *buf, int len)
     BIO_clear_retry_flags(bio);
     if (len <= 0)
         return 0;
-    /* What is to go on at a worker is not read by the loop. */
+    /* Input for a worker's step is not read by the loop. */
     if (!left || (q->t->waits && conn_on_loop())) {
         BIO_set_retry_read(bio);
         return -1;
@@ -92,7 +92,7 @@ static int compat_params_add(SSL *ssl, unsigned type, unsigned context, const un
     return 1;
 }
 
-/* Over TCP it is an error (RFC 9001, 8.2). A second ClientHello repeats it. */
+/* Over TCP it is an error (RFC 9001, 8.2). */
 static int compat_params_came(SSL *ssl, unsigned type, unsigned context, const unsigned char *in,
                               size_t len, X509 *x, size_t chain, int *alert, void *unused)
 {
@@ -102,9 +102,7 @@ static int compat_params_came(SSL *ssl, unsigned type, unsigned context, const u
         *alert = SSL_AD_UNSUPPORTED_EXTENSION;
         return 0;
     }
-    if (!t->quic->got_params)
-        tls_quic_say(t->quic, TLS_QUIC_PEER_PARAMS, TLS_QUIC_INITIAL, in, len);
-    t->quic->got_params = 1;
+    tls_quic_params_came(t->quic, in, len);
     return 1;
 }
 
@@ -118,7 +116,7 @@ int tls_quic_back_context(SSL_CTX *ctx)
                : -1;
 }
 
-/* ---- what the handshake says ---- */
+/* ---- output of the handshake ---- */
 
 /* SSL_set_msg_callback(): whole messages, in the clear. */
 static void compat_message(int sent, int version, int type, const void *data, size_t len, SSL *ssl,
@@ -156,12 +154,12 @@ void tls_quic_learn(tls_quic *q, const char *label, size_t label_len, const uint
     }
     q->read = level;
     if (level == TLS_QUIC_HANDSHAKE) {
-        memcpy(q->rec.out.secret, secret, len);
-        q->rec.secret_len = (uint8_t)len;
+        memcpy(q->rec->out.secret, secret, len);
+        q->rec->secret_len = (uint8_t)len;
     }
 }
 
-/* ---- what the client says ---- */
+/* ---- input from the client ---- */
 
 static const tls_aead *compat_aead(const tls_quic *q)
 {
@@ -183,13 +181,13 @@ static const tls_aead *compat_aead(const tls_quic *q)
 /* The client's keys for records of the handshake. */
 static int compat_key(tls_quic *q)
 {
-    if (q->rec.aead)
+    if (q->rec->aead)
         return 0;
-    BRG_ASSERT(!q->rec.out.ctx && q->rec.secret_len <= sizeof q->rec.out.secret);
-    q->rec.v13 = 1;
-    q->rec.aead = compat_aead(q);
-    return q->rec.aead && q->rec.secret_len ? tls_half_begin(q->t->loop, &q->rec, &q->rec.out, 1)
-                                            : -1;
+    BRG_ASSERT(!q->rec->out.ctx && q->rec->secret_len <= sizeof q->rec->out.secret);
+    q->rec->v13 = 1;
+    q->rec->aead = compat_aead(q);
+    return q->rec->aead && q->rec->secret_len ? tls_half_begin(q->t->loop, q->rec, &q->rec->out, 1)
+                                              : -1;
 }
 
 static size_t compat_clear(const uint8_t *data, size_t len, uint8_t *out)
@@ -208,10 +206,10 @@ static size_t compat_seal(tls_quic *q, const uint8_t *data, size_t len, uint8_t 
 {
     struct iovec iov = {(void *)(uintptr_t)data, len};
 
-    return compat_key(q) ? 0 : tls_seal(&q->rec, TLS_TYPE_HANDSHAKE, &iov, 0, len, out);
+    return compat_key(q) ? 0 : tls_seal(q->rec, TLS_TYPE_HANDSHAKE, &iov, 0, len, out);
 }
 
-/* Room behind what is to be read. */
+/* Room behind the unread bytes. */
 static uint8_t *compat_room(tls_quic *q, size_t len)
 {
     const size_t left = q->wire_len - q->wire_off;
@@ -251,8 +249,8 @@ int tls_quic_back_step(tls_quic *q)
 {
     int rc;
 
-    BRG_ASSERT(q->t->ssl && q->rec.quic == q);
-    tls_kdf_listen(&q->rec);
+    BRG_ASSERT(q->t->ssl && q->rec->quic == q);
+    tls_kdf_listen(q->rec);
     rc = SSL_do_handshake(q->t->ssl);
     tls_kdf_listen(NULL);
     return rc;
@@ -264,23 +262,29 @@ int tls_quic_back_ssl(tls_quic *q)
 {
     BIO *bio = compat_method ? BIO_new(compat_method) : NULL;
 
-    if (!bio)
+    if (!bio || !(q->rec = OPENSSL_zalloc(sizeof *q->rec))) {
+        BIO_free(bio);
         return -1;
+    }
     BIO_set_data(bio, q);
     SSL_set_bio(q->t->ssl, bio, bio);
     SSL_set_msg_callback(q->t->ssl, compat_message);
-    SSL_clear_options(q->t->ssl, SSL_OP_ENABLE_MIDDLEBOX_COMPAT);
-    SSL_set_min_proto_version(q->t->ssl, TLS1_3_VERSION);
-    q->rec.quic = q;
+    tls_quic_settings(q);
+    q->rec->quic = q;
     return 0;
+}
+
+void tls_quic_back_early(tls_quic *q)
+{
+    BRG_ASSERT(!tls_quic_has_early());
 }
 
 void tls_quic_back_end(tls_quic *q)
 {
-    BRG_ASSERT(!q->rec.out.ctx || q->rec.aead);
-    if (q->rec.out.ctx)
-        q->rec.aead->release(q->rec.out.ctx);
-    OPENSSL_cleanse(&q->rec, sizeof q->rec);
+    if (q->rec && q->rec->out.ctx)
+        q->rec->aead->release(q->rec->out.ctx);
+    OPENSSL_clear_free(q->rec, sizeof *q->rec);
+    q->rec = NULL;
     free(q->wire);
     q->wire = NULL;
     q->wire_off = q->wire_len = 0;

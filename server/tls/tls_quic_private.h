@@ -6,8 +6,8 @@
  * @file tls_quic_private.h
  * A handshake of QUIC's (tls_quic.h), between its user and one of two backs.
  *
- * What a step of the handshake says is kept as notes, and told when the step is over, on the loop: a worker may have made it, and
- * the user may end the connection at any word.
+ * Output of a step of the handshake is kept as notes, and told when the step is over, on the loop:
+ * a worker may have made it, and the user may end the connection at any call.
  */
 #include "tls_quic.h"
 #include "tls_record_private.h"
@@ -41,7 +41,7 @@ typedef struct tls_quic_notes {
     tls_quic_note *first, **tail;
 } tls_quic_notes;
 
-/** What step of a handshake came to. */
+/** Result of a step of a handshake. */
 enum { TLS_QUIC_DONE, TLS_QUIC_WAITS, TLS_QUIC_SIGNS, TLS_QUIC_FAILED };
 
 struct tls_quic {
@@ -51,17 +51,28 @@ struct tls_quic {
     uint8_t *params; /**< of this side */
     size_t params_len;
     tls_quic_notes said, given;
-    tls_quic_level read, write; /**< of what comes, and of what is sent next */
+    tls_quic_level read, write; /**< of input, and of the next output */
     uint8_t busy, step, got_params, alerted;
+    uint8_t is_over;      /**< it succeeded */
+    uint8_t is_early;     /**< the secret of early data was said */
+    uint64_t early_bound; /**< tls_quic_allow_early(); 0: no early data */
     uint8_t alert;
-    /* What OpenSSL reads next: pieces as they came, or, in tls_quic_compat.c, records, and the keys of them */
+    /* OpenSSL's next input: pieces as they came, or, in tls_quic_compat.c, records, and their keys
+     */
     tls_quic_notes wires;
-    tls_records rec;
+    tls_records *rec;
     uint8_t *wire;
     size_t wire_off, wire_len;
 };
 
-/** Keep a note. No memory: the step fails. Threads: the one that makes the step. */
+/* ---- tls_quic_notes.c ---- */
+
+/** @return the first one, which is the caller's; NULL: empty */
+tls_quic_note *tls_quic_note_take(tls_quic_notes *from);
+void tls_quic_note_free(tls_quic_note *n);
+void tls_quic_notes_drop(tls_quic_notes *of);
+
+/** Keep a note. No memory: the step fails. Threads: the thread of the step. */
 void tls_quic_say(tls_quic *q, tls_quic_said said, tls_quic_level level, const void *data,
                   size_t len);
 
@@ -70,6 +81,9 @@ int tls_quic_note_keep(tls_quic_notes *to, tls_quic_level level, const uint8_t *
 
 /** Free the first one, if there is one. */
 void tls_quic_note_drop(tls_quic_notes *of);
+
+/** The client's transport parameters, whose answer is q->params. Threads: as tls_quic_say() */
+void tls_quic_params_came(tls_quic *q, const uint8_t *params, size_t len);
 
 /** The step fails with an alert of TLS. The first counts. */
 void tls_quic_refuse(tls_quic *q, unsigned alert);
@@ -82,8 +96,11 @@ int tls_quic_back_begin(const char **why);
 /** A context takes part. @return 0, or -1 */
 int tls_quic_back_context(SSL_CTX *ctx);
 
-/** t->ssl is made: what it needs for QUIC. @return 0, or -1 */
+/** t->ssl is made: prepare it for QUIC. @return 0, or -1 */
 int tls_quic_back_ssl(tls_quic *q);
+
+/** The same, where early data is taken: q->early_bound is set. */
+void tls_quic_back_early(tls_quic *q);
 
 /** Input for the next step. @return 0, or -1: no memory, or it was refused */
 int tls_quic_back_give(tls_quic *q, tls_quic_level level, const uint8_t *data, size_t len);

@@ -22,7 +22,7 @@ int tls_resume_allows(SSL *ssl, const SSL_SESSION *session)
     t->session_ends = made + SSL_SESSION_get_timeout(session);
     if (made > now + RESUME_SKEW || t->session_ends <= now)
         return 0;
-    /* A responder would have to be asked, and there is nobody who could wait for it. */
+    /* A responder would have to be asked, and a loop cannot wait for it. */
     if (!peer || (!tls_ocsp_is_wanted(tls_conf_of(t->server)) &&
                   tls_trust_vouch(ssl, peer, NULL, SSL_get_verify_depth(ssl))))
         return 1;
@@ -31,8 +31,8 @@ int tls_resume_allows(SSL *ssl, const SSL_SESSION *session)
     return 0;
 }
 
-/* A ticket's session of TLS 1.3 takes the place of the one that was taken up, and ends with it: else a client could go on without
- * another whole handshake for ever. OpenSSL has set its time to now. */
+/* A ticket's session of TLS 1.3 replaces the resumed one, and ends with it: else a client could go
+ * on without another whole handshake for ever. OpenSSL has set its time to now. */
 static int resume_seal(SSL *ssl, void *unused)
 {
     const tls_conn *t = SSL_get_app_data(ssl);
@@ -40,6 +40,8 @@ static int resume_seal(SSL *ssl, void *unused)
     long left;
 
     BRG_ASSERT_TAG(t, TLS_CONN_TAG);
+    if (t->quic && !tls_quic_ticket(t->quic, session))
+        return 0;
     if (!SSL_session_reused(ssl) || SSL_version(ssl) < TLS1_3_VERSION)
         return 1;
     left = (long)(t->session_ends - time(NULL));

@@ -2,9 +2,9 @@
 /* SSLSessionCache shmcb: sessions in memory that all loops and processes share, for clients without
  * tickets and for configurations that do not give them.
  *
- * A table of places of one size; a session may be in one of a few that its id leads to, and takes the
- * place of the oldest. A place is taken for a copy by one atomic exchange. Whoever finds it taken goes
- * on without: a session that is not found costs a handshake, and a loop never waits. A place whose
+ * A table of slots of one size; a session may be in one of a few that its id leads to, and takes the
+ * slot of the oldest. A slot is taken for a copy by one atomic exchange. Whoever finds it taken goes
+ * on without: a session that is not found costs a handshake, and a loop never waits. A slot whose
  * holder died is free again after some seconds. */
 #include "tls_context_private.h"
 #include "kept_memory.h"
@@ -31,8 +31,8 @@ typedef struct session_slot {
 } session_slot;
 
 static struct {
-    session_slot *place;
-    size_t places; /* a multiple of SESSION_WAYS */
+    session_slot *slot;
+    size_t slots; /* a multiple of SESSION_WAYS */
 } sessions;
 
 /* Monotonic: a date that is set makes no session last. */
@@ -44,7 +44,7 @@ static int64_t session_seconds(void)
     return t.tv_sec;
 }
 
-/* ---- places ---- */
+/* ---- slots ---- */
 
 static int slot_take(session_slot *s)
 {
@@ -65,14 +65,14 @@ static void slot_leave(session_slot *s)
     atomic_store_explicit(&s->taken, 0, memory_order_release);
 }
 
-/* Ids are random, but for those that clients make up: these find nothing. */
+/* Ids are random, except those that clients make up: these find nothing. */
 static session_slot *slot_first(const unsigned char *id, unsigned len)
 {
     uint64_t n = 0;
 
-    BRG_ASSERT(sessions.places % SESSION_WAYS == 0);
+    BRG_ASSERT(sessions.slots % SESSION_WAYS == 0);
     memcpy(&n, id, len < sizeof n ? len : sizeof n);
-    return &sessions.place[n % (sessions.places / SESSION_WAYS) * SESSION_WAYS];
+    return &sessions.slot[n % (sessions.slots / SESSION_WAYS) * SESSION_WAYS];
 }
 
 /* Any server process can write there at any time: it is read once, and in bounds. */
@@ -83,7 +83,7 @@ static uint32_t slot_length(const session_slot *s)
     return len > sizeof s->der ? 0 : len;
 }
 
-static int place_is(const session_slot *s, const unsigned char *id, unsigned len)
+static int slot_is(const session_slot *s, const unsigned char *id, unsigned len)
 {
     return slot_length(s) && s->id_len == len && !memcmp(s->id, id, len);
 }
@@ -143,7 +143,7 @@ static size_t session_copy(const unsigned char *id, unsigned id_len, unsigned ch
 
         if (slot_take(s))
             continue;
-        if (place_is(s, id, id_len) && s->until > session_seconds()) {
+        if (slot_is(s, id, id_len) && s->until > session_seconds()) {
             len = slot_length(s);
             memcpy(der, s->der, len);
         }
@@ -186,7 +186,7 @@ static void session_remove(SSL_CTX *ctx, SSL_SESSION *session)
     for (session_slot *s = first; s < first + SESSION_WAYS; s++) {
         if (slot_take(s))
             continue;
-        if (place_is(s, id, id_len)) {
+        if (slot_is(s, id, id_len)) {
             OPENSSL_cleanse(s->der, slot_length(s));
             s->len = 0;
         }
@@ -199,23 +199,23 @@ static void session_remove(SSL_CTX *ctx, SSL_SESSION *session)
 /* The first size that was asked for stays: reloads keep the sessions. */
 int tls_sessions_begin(apr_size_t bytes)
 {
-    size_t places = bytes / sizeof(session_slot) / SESSION_WAYS * SESSION_WAYS;
+    size_t slots = bytes / sizeof(session_slot) / SESSION_WAYS * SESSION_WAYS;
 
-    if (sessions.place || !bytes)
+    if (sessions.slot || !bytes)
         return 0;
-    if (places < SESSION_WAYS)
-        places = SESSION_WAYS;
-    BRG_ASSERT(places > 0 && places % SESSION_WAYS == 0);
-    sessions.place = kept_memory_map("tls-sessions-1", places * sizeof(session_slot));
-    if (!sessions.place)
+    if (slots < SESSION_WAYS)
+        slots = SESSION_WAYS;
+    BRG_ASSERT(slots > 0 && slots % SESSION_WAYS == 0);
+    sessions.slot = kept_memory_map("tls-sessions-1", slots * sizeof(session_slot));
+    if (!sessions.slot)
         return -1;
-    sessions.places = places;
+    sessions.slots = slots;
     return 0;
 }
 
 void tls_sessions_use(SSL_CTX *ctx)
 {
-    if (!sessions.place || !tls_settings.cache_bytes) {
+    if (!sessions.slot || !tls_settings.cache_bytes) {
         SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
         return;
     }

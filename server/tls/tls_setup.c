@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* After the configuration was read: which servers have TLS, with what, and what each loop gets. */
+/* After the configuration was read: the servers with TLS, their contexts, and the objects of each
+ * loop. */
 #include "tls_certificate.h"
 #include "tls_context_private.h"
 #include "tls_proxy_private.h"
@@ -28,7 +29,7 @@ static int setup_servers_n;
 /* Records are our own. */
 static int setup_records;
 
-/* What one handshake reaches is not the same for all: the response cache has to know. */
+/* Handshakes reach different sets of hosts: the response cache has to know. */
 static int setup_differs;
 
 /* ---- checks ---- */
@@ -108,7 +109,7 @@ int tls_check_config(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp, server_
     return OK;
 }
 
-/* ---- what a loop has ---- */
+/* ---- objects of a loop ---- */
 
 struct tls_view {
     struct tls_view *next;
@@ -116,8 +117,8 @@ struct tls_view {
     int compat;
 };
 
-/* What stands for @a chain as the response cache's key, for connections whose handshake was with
- * servers of @a compat. */
+/* The response cache's key in place of @a chain, for connections whose handshake was with servers
+ * of @a compat. */
 static const void *tls_view_of(tls_loop *loop, const void *chain, int compat)
 {
     struct tls_view *v;
@@ -146,7 +147,8 @@ int tls_view_set(const tls_conn *t)
     return view ? 0 : -1;
 }
 
-/* The SSL_CTX of a server out of what is in the store. Connections that began keep theirs. */
+/* The SSL_CTX of a server from the certificates in the store. Connections that began keep theirs.
+ */
 static void context_take(tls_loop *loop, int index)
 {
     SSL_CTX *ctx, *old = loop->ctx[index];
@@ -225,6 +227,7 @@ static void setup_end(brg_loop *loop)
         SSL_CTX_free(l->ctx[i]);
     tls_client_loop_end(l);
     tls_share_forget(l);
+    tls_named_end(l);
     tls_keys_end(l);
     OSSL_LIB_CTX_free(l->lib);
     free(l->ctx);

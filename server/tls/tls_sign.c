@@ -107,6 +107,7 @@ void tls_handshake_forget(tls_conn *t)
     if (t->queues)
         sign_unqueue(t);
     tls_sign_is_over(t);
+    tls_named_forget(t);
 }
 
 int tls_sign_begins(tls_conn *t)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OCSP responses sent with the certificate. Modules fetch and keep them (mod_md: MDStapling); this file
- * tells them of the certificates and asks them in handshakes. A loop keeps what it was told for a
- * while, since they take a lock. */
+/* OCSP responses sent with the certificate. Modules fetch and keep them (mod_md: MDStapling); this
+ * file tells them of the certificates and asks them in handshakes. A loop keeps modules' answers
+ * for a while, since they take a lock. */
 #include "tls_certificate.h"
 #include "tls_context_private.h"
 #include "tls_setup.h"
@@ -192,13 +192,14 @@ int tls_staple_status(SSL *ssl, void *unused)
     const unsigned char *der;
 
     BRG_ASSERT_TAG(t, TLS_CONN_TAG);
-    /* A later handshake of a connection may run on a worker, and the list is the loop's. */
-    if (t->established || !x)
+    /* A later handshake of a connection may run on a worker, and the list is the loop's. It has no bound, so none of names
+     * that clients say. */
+    if (t->established || !x || t->own_cert)
         return SSL_TLSEXT_ERR_NOACK;
     if (!t->signs)
         tls_staple_fetch(t, x);
     else if (x != SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl)))
-        return SSL_TLSEXT_ERR_NOACK; /* what was fetched is for another certificate */
+        return SSL_TLSEXT_ERR_NOACK; /* the fetched response is for another certificate */
     return SSL_get_tlsext_status_ocsp_resp(ssl, &der) > 0 ? SSL_TLSEXT_ERR_OK
                                                           : SSL_TLSEXT_ERR_NOACK;
 }

@@ -26,6 +26,7 @@ class Answer:
         self.status, self.version, self.error = told.get("status"), told.get("version"), told.get("error")
         self.headers = told.get("headers", {})
         self.body = base64.b64decode(told.get("body", ""))
+        self.early, self.confirmed, self.resumed = told.get("taken"), told.get("confirmed"), told.get("resumed")
         self.interim, self.trailers, self.order = told.get("interim", []), told.get("trailers", {}), told.get("order", [])
 
     def __repr__(self):
@@ -51,9 +52,17 @@ def send(python, url, streams, timeout=60, **more):
     return json.loads(done.stdout)
 
 
+def tunnel(python, url, heads, turns, timeout=60):
+    """Streams that begin with these fields, then turns: (number of the stream, text that is said, whether it ends, characters that are waited for or
+    None: its end)."""
+    done = subprocess.run([python, __file__, "tunnel"], input=json.dumps({"url": url, "heads": heads, "turns": turns}), capture_output=True, text=True, timeout=timeout)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return json.loads(done.stdout)
+
+
 class Load:
-    """Requests, each with url, sha1 of its body, and kept: one connection for all. They are sent until end(), which tells {"done": NUMBER,
-    "faults": [...]}."""
+    """Requests, each with url, sha1 of its body, kept: one connection for all, and pause: seconds between two. They are sent until end(), which
+    tells {"done": NUMBER, "faults": [...]}."""
 
     def __init__(self, python, requests):
         self.process = subprocess.Popen([python, __file__, "load"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -134,6 +143,7 @@ def by_load(order):
             except pycurl.error as error:
                 faults.append(f"{r['url']}{' kept' if r.get('kept') else ''}: {error}, {curl.getinfo(pycurl.NUM_CONNECTS)} connections, {curl.getinfo(pycurl.TOTAL_TIME):.2f} s")
             done.append(1)
+            stop.wait(r.get("pause", 0))
             if not r.get("kept"):
                 curl.close()
                 curl = prepared()
@@ -278,14 +288,143 @@ def by_bytes(order):
                 quic.reset_stream(stream, 0x10c)
             client.wanted = wanted
             client.transmit()
+
+            async def pings():
+                while not client.over.done():
+                    await client.ping()
+                    await asyncio.sleep(0.1)
+            pinging = asyncio.ensure_future(pings()) if order.get("pings") else None
             try:
                 await asyncio.wait_for(asyncio.shield(client.over), order.get("wait", 20))
             except asyncio.TimeoutError:
                 client.told["late"] = True
+            if pinging:
+                pinging.cancel()
             return json.loads(json.dumps(client.told))  # as it is before our own end
 
     return asyncio.run(run())
 
 
+def by_early(order):
+    """Each request on a connection of its own, by the ticket of the first one, before the handshake is done where it may: of each its status, body,
+    whether early data was taken, and whether the handshake was confirmed when the answer came."""
+    import asyncio
+
+    from aioquic.asyncio.client import connect
+    from aioquic.asyncio.protocol import QuicConnectionProtocol
+    from aioquic.h3.connection import H3_ALPN, H3Connection
+    from aioquic.h3.events import DataReceived, HeadersReceived
+    from aioquic.quic.configuration import QuicConfiguration
+    from aioquic.quic.events import ConnectionTerminated, HandshakeCompleted
+    tickets = []
+
+    class Client(QuicConnectionProtocol):
+        def __init__(self, *args, **kw):
+            super().__init__(*args, **kw)
+            self.http, self.told, self.body, self.over = H3Connection(self._quic), {}, b"", asyncio.get_event_loop().create_future()
+
+        def quic_event_received(self, event):
+            if isinstance(event, HandshakeCompleted):
+                self.told.update(taken=event.early_data_accepted, resumed=event.session_resumed)
+            if isinstance(event, ConnectionTerminated) and not self.over.done():
+                self.told["error"] = f"connection {event.error_code:#x} {event.reason_phrase}"
+                self.over.set_result(None)
+            for one in self.http.handle_event(event):
+                if isinstance(one, HeadersReceived):
+                    self.told.update(status=int(dict(one.headers)[b":status"]), confirmed=self._quic._handshake_confirmed)
+                elif isinstance(one, DataReceived):
+                    self.body += one.data
+                if one.stream_ended and not self.over.done():
+                    self.over.set_result(None)
+
+    async def one(r):
+        url = urllib.parse.urlsplit(r["url"])
+        conf = QuicConfiguration(is_client=True, alpn_protocols=H3_ALPN, verify_mode=ssl.CERT_NONE, server_name="localhost", session_ticket=tickets[0] if tickets else None)
+        async with connect(url.hostname, url.port, configuration=conf, create_protocol=Client, session_ticket_handler=tickets.append, wait_connected=not tickets) as client:
+            body = base64.b64decode(r["body"]) if "body" in r else None
+            fields = [(b":method", r.get("method", "GET" if body is None else "POST").encode()), (b":scheme", b"https"), (b":authority", b"localhost"), (b":path", url.path.encode())]
+            stream = client._quic.get_next_available_stream_id()
+            client.http.send_headers(stream, fields, end_stream=body is None)
+            if body is not None:
+                client.http.send_data(stream, body, end_stream=True)
+            client.transmit()
+            await asyncio.wait_for(asyncio.shield(client.over), 40)
+            while not tickets:
+                await asyncio.sleep(0.01)
+            return dict(client.told, body=base64.b64encode(client.body).decode())
+
+    async def run():
+        told = []
+        for r in order["requests"]:
+            told.append(await one(r))
+            if order.get("between") and len(told) == 1:
+                print("between", flush=True)
+                sys.stdin.readline()
+        return told
+
+    return asyncio.run(run())
+
+
+def by_tunnel(order):
+    """Extended CONNECTs (RFC 9220), one stream each: what is said by turns, and what is heard. Of each its status, what came, and its reset; and the
+    server's settings."""
+    import asyncio
+
+    from aioquic.asyncio.client import connect
+    from aioquic.asyncio.protocol import QuicConnectionProtocol
+    from aioquic.h3.connection import H3_ALPN, H3Connection
+    from aioquic.h3.events import DataReceived, HeadersReceived
+    from aioquic.quic.configuration import QuicConfiguration
+    from aioquic.quic.events import ConnectionTerminated, StreamReset
+
+    class Client(QuicConnectionProtocol):
+        def __init__(self, *args, **kw):
+            super().__init__(*args, **kw)
+            self.http, self.told, self.changed = H3Connection(self._quic), {}, asyncio.Event()
+
+        def quic_event_received(self, event):
+            if isinstance(event, StreamReset):
+                self.told[event.stream_id]["reset"] = event.error_code
+            if isinstance(event, ConnectionTerminated):
+                for t in self.told.values():
+                    t["error"] = event.error_code
+            for one in self.http.handle_event(event):
+                t = self.told[one.stream_id]
+                if isinstance(one, HeadersReceived):
+                    t["headers"] = {k.decode(): v.decode("latin-1") for k, v in one.headers}
+                elif isinstance(one, DataReceived):
+                    t["data"] += one.data.decode("latin-1")
+                t["ended"] = t["ended"] or one.stream_ended
+            self.changed.set()
+
+    async def run():
+        url = urllib.parse.urlsplit(order["url"])
+        conf = QuicConfiguration(is_client=True, alpn_protocols=H3_ALPN, verify_mode=ssl.CERT_NONE)
+        async with connect(url.hostname, url.port, configuration=conf, create_protocol=Client) as client:
+            streams = []
+            for fields in order["heads"]:
+                stream = client._quic.get_next_available_stream_id()
+                client.told[stream] = {"data": "", "reset": None, "headers": {}, "ended": False}
+                client.http.send_headers(stream, [(k.encode(), v.encode()) for k, v in fields])
+                streams.append(stream)
+            client.transmit()
+
+            async def until(stream, wanted):
+                def over():
+                    t = client.told[stream]
+                    return t["ended"] or t["reset"] is not None or "error" in t
+                while not over() and not (wanted is not None and len(client.told[stream]["data"]) >= wanted):
+                    client.changed.clear()
+                    await asyncio.wait_for(client.changed.wait(), 30)
+            for i, said, end, wanted in order["turns"]:
+                if said or end:
+                    client.http.send_data(streams[i], said.encode("latin-1"), end_stream=end)
+                    client.transmit()
+                await until(streams[i], wanted)
+            return {"settings": client.http.received_settings, "streams": [client.told[s] for s in streams]}
+
+    return asyncio.run(run())
+
+
 if __name__ == "__main__":
-    json.dump({"curl": by_curl, "aioquic": by_aioquic, "load": by_load, "bytes": by_bytes}[sys.argv[1]](json.loads(sys.stdin.readline())), sys.stdout)
+    json.dump({"curl": by_curl, "aioquic": by_aioquic, "load": by_load, "bytes": by_bytes, "early": by_early, "tunnel": by_tunnel}[sys.argv[1]](json.loads(sys.stdin.readline())), sys.stdout)

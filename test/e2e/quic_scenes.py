@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a client of QUIC may do, by aioquic. Run by the interpreter of http3_client.py:
 
-    python quic_scenes.py PORT SCENE PATH        one line of JSON: what came of it
+    python quic_scenes.py PORT SCENE PATH [HOST]     one line of JSON: what came of it
 """
 import asyncio
 import hashlib
@@ -20,6 +20,7 @@ from aioquic.quic.events import ConnectionTerminated
 from aioquic.tls import CipherSuite
 
 PORT, SCENE, PATH = int(sys.argv[1]), sys.argv[2], sys.argv[3]
+HOST = sys.argv[4] if len(sys.argv) > 4 else "127.0.0.1"
 V1, V2 = 1, 0x6b3343cf
 
 
@@ -56,7 +57,7 @@ def configuration(**settings):
 
 
 async def within(scene, conf=None, **settings):
-    async with connect("127.0.0.1", PORT, configuration=conf or configuration(), create_protocol=Client, **settings) as client:
+    async with connect(HOST, PORT, configuration=conf or configuration(), create_protocol=Client, **settings) as client:
         return await scene(client)
 
 
@@ -68,12 +69,37 @@ async def handshake():
     return await within(one)
 
 
+class Liar(Client):
+    """Its transport parameters name another first packet than it sends."""
+
+    def __init__(self, *args, **settings):
+        super().__init__(*args, **settings)
+        self._quic._local_initial_source_connection_id = bytes(8)
+
+
+async def bad_parameters():
+    try:
+        async with connect(HOST, PORT, configuration=configuration(), create_protocol=Liar) as client:
+            await client.get()
+    except ConnectionError:
+        return {"refused": True}
+    return {"refused": False}
+
+
 async def chacha20():
     return await within(one, configuration(cipher_suites=[CipherSuite.CHACHA20_POLY1305_SHA256]))
 
 
 async def v2():
     return await within(one, configuration(original_version=V2, supported_versions=[V2, V1]))
+
+
+async def compatible():
+    return await within(one, configuration(original_version=V1, supported_versions=[V2, V1]))
+
+
+async def only_v1():
+    return await within(one, configuration(original_version=V1, supported_versions=[V1]))
 
 
 async def unknown_version():
@@ -141,12 +167,12 @@ async def migration():
 async def amplification():
     """One Initial, and nothing else: how many bytes come back."""
     quic = QuicConnection(configuration=configuration())
-    quic.connect(("127.0.0.1", PORT), now=0)
+    quic.connect((HOST, PORT), now=0)
     sent = quic.datagrams_to_send(now=0)
     s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     s.settimeout(2.5)
     for data, _ in sent[:1]:
-        s.sendto(data, ("127.0.0.1", PORT))
+        s.sendto(data, (HOST, PORT))
     came = 0
     try:
         while True:

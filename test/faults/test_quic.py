@@ -8,6 +8,7 @@ import subprocess
 
 import pytest
 
+import effort
 import brigade
 import fault_table as table
 from fault_control import FOREVER, LIBRARY, SERVER, Faults
@@ -15,7 +16,7 @@ from http3_client import ask, http3_python
 from tls_site import certificate
 
 PYTHON = http3_python(brigade.REPOSITORY)
-COMPLETE = os.environ.get("TEST_FAULTS") == "all"
+COMPLETE = effort.everything("faults")
 pytestmark = [pytest.mark.only("brigade"), pytest.mark.skipif(not os.path.exists(LIBRARY), reason=f"{LIBRARY} is not built"),
               pytest.mark.skipif(not PYTHON, reason="no interpreter with aioquic and pycurl (http3_client.py)"),
               pytest.mark.skipif(not shutil.which("openssl"), reason="openssl is not installed")]

@@ -2,6 +2,7 @@
 """HTTP/3 with curl and aioquic (http3_client.py): files, pages, programs, backends, bodies both ways, many requests at once."""
 import base64
 import hashlib
+import json
 import os
 import re
 import shutil
@@ -40,6 +41,12 @@ SetHandler metrics
 ServerName localhost
 SSLEngine on
 ScriptAlias /cgi/ @ROOT@/cgi/
+<Location /http3-status>
+SetHandler http3-status
+</Location>
+<Location /server-status>
+SetHandler server-status
+</Location>
 ProxyPass /up/ http://127.0.0.1:@BACKEND@/
 <Directory @ROOT@/cgi>
 Require all granted
@@ -118,6 +125,25 @@ def test_bodies(server, client, size):
     assert sums.body.split(b"\n")[1].split()[0].decode() == hashlib.sha1(body).hexdigest()
 
 
+def test_status(server):
+    """The handler http3-status, with members as mod_http3 has them; the same in server-status."""
+    for _ in range(2):
+        assert ask(PYTHON, "curl", [{"url": server.url + "/big.bin"}])[0].status == 200
+
+    def told():
+        return json.loads(ask(PYTHON, "curl", [{"url": server.url + "/http3-status"}])[0].body)
+
+    brigade.wait_until(lambda: told()["total_bytes_written"] > 2 * len(BIG) and told()["rtt_samples"] > 5, "figures")
+    now = told()
+    assert now["quic_backend"] == "brigade" and now["total_connections"] >= 2 and now["total_streams"] >= 2 and now["total_bytes_read"] > 0 and "live_workers" in now
+    assert 0 < now["rtt_mean_ms"] < 1000 and now["packets_written"] > 300 and now["datagrams_by_gso"] > 100 and now["send_calls"] < now["datagrams_written"]
+    text = ask(PYTHON, "curl", [{"url": server.url + "/server-status?auto"}])[0].body.decode()
+    assert int(re.search(r"^HTTP3BytesOut: (\d+)$", text, re.M)[1]) >= now["total_bytes_written"]
+    assert b"<h2>HTTP/3</h2>" in ask(PYTHON, "curl", [{"url": server.url + "/server-status"}])[0].body
+    refused = ask(PYTHON, "curl", [{"url": server.url + "/http3-status", "body": b"x"}])[0]
+    assert refused.status == 405 and refused.headers["allow"].startswith("GET")
+
+
 def test_records_of_dns(server):
     printed = subprocess.run(server.command("-t", "-D", "DUMP_VHOSTS"), capture_output=True, env=server.env, timeout=60).stdout.decode()
     assert f'_{server.tls}._https.localhost. HTTPS 1 . alpn="h3,h2"' in printed and "other.test. HTTPS" not in printed, printed
@@ -165,6 +191,7 @@ def test_alt_svc(server, name, told):
             s.sendall(f"GET /a.txt HTTP/1.1\r\nHost: {name}\r\nConnection: close\r\n\r\n".encode())
             answer = b"".join(iter(lambda: s.recv(65536), b""))
         assert answer.startswith(b"HTTP/1.1 200") and (f'Alt-Svc: h3=":{server.tls}"; ma=86400\r\n'.encode() in answer) == told, answer
+        assert b"\r\nUpgrade: h2\r\n" in answer, "no connection of TCP changes to h3"
 
 
 def test_a_proxied_answer(server):

@@ -60,6 +60,8 @@ def test_scene(server, name, path):
 
 def test_versions(server):
     assert scene(server.tls, "v2")["version"] == 0x6b3343cf
+    assert scene(server.tls, "compatible")["version"] == 0x6b3343cf  # RFC 9368: begun in version 1
+    assert scene(server.tls, "only_v1")["version"] == 1
     assert scene(server.tls, "unknown_version")["version"] == 1
 
 
@@ -97,6 +99,15 @@ def curl(port, path, n=1):
 def test_bad_network(server, network, path, n):
     with Relay(server.tls, **network) as relay:
         curl(relay.port, path, n)
+
+
+def test_parameters_that_do_not_fit(server):
+    """They name another first packet than came: the connection ends, and that alone. Where the first one came damaged, the next one counts."""
+    assert scene(server.tls, "bad_parameters")["refused"]
+    with Relay(server.tls) as relay:
+        relay.renamed = 1
+        curl(relay.port, "/small")
+        assert relay.renamed is None
 
 
 @pytest.mark.parametrize("after", [2, 6, 12, 30])

@@ -4,291 +4,11 @@
 
 /**
  * @file test_quic_peer.h
- * A client of QUIC for tests, over memory: it makes and reads packets with keys of its own, and knows nothing of the server's
- * code but keys, wire and ranges. TLS is a play: the hello carries the transport parameters, secrets are fixed. What it says
+ * A client of QUIC for tests, over memory: it makes (test_quic_peer_send.h) and reads packets with keys of its own, and knows nothing of
+ * the server's code but keys, wire and ranges. TLS is a play (test_quic_play.h). What it says
  * and is not acknowledged it says again when the test tells it that time passed.
  */
-#include "quic_private.h"
-#include <stdlib.h>
-
-#define PEER_SAID 64 /* frames that are not acknowledged */
-
-typedef struct peer_said {
-    uint8_t frame[1100];
-    size_t len;
-    int space;
-    int64_t pn; /* of the last packet that had it; -1: none */
-    int used;
-} peer_said;
-
-typedef struct peer_stream {
-    quic_reorder in;
-    uint64_t final;
-    uint8_t sum; /* of all bytes, position included */
-    int wrong;
-} peer_stream;
-
-typedef struct quic_peer {
-    quic_endpoint *ep;
-    quic_addr addr;
-    uint32_t version;
-    quic_cid mine, server, original;
-    uint8_t token[256];
-    size_t token_len;
-    quic_key read[3], write[3];
-    uint64_t next_pn[3];
-    quic_ranges got[3];
-    int owes_ack[3];
-    uint64_t ecn;
-    int64_t largest[3];
-    quic_reorder crypto[3];
-    size_t crypto_n[3]; /* bytes that came */
-    int done, retried, closed, versions, reset;
-    uint64_t close_code;
-    int phase;
-    peer_said said[PEER_SAID];
-    peer_stream stream[64];
-    uint64_t max_data, credit; /* of ours; credit: 1: told as bytes come */
-    uint64_t came;
-    uint8_t challenge[8];
-    int challenged;
-    uint64_t params_max_data, params_stream;
-    int cids_n;
-    quic_cid cids[8];
-    int never_acks;
-    int is_wild; /* it sends anything: what comes back is not judged by what was asked for; 2: it is not read */
-} quic_peer;
-
-/* ---- the play of TLS: server ---- */
-
-static const uint8_t play_secret[4][32] = {{1}, {2}, {3}, {4}};
-
-typedef struct tls_play {
-    const tls_quic_user *user;
-    void *of;
-    uint8_t params[512];
-    size_t params_len;
-    uint8_t hello[1024];
-    size_t hello_len;
-    int done;
-    size_t certificate; /* bytes of the server's flight */
-} tls_play;
-
-static size_t play_certificate = 3000;
-static uint16_t play_suite = QUIC_AES_128_GCM;
-
-static tls_quic *play_begin(brg_conn *bc, const tls_quic_user *user, void *of,
-                            const uint8_t *params, size_t len)
-{
-    tls_play *t = calloc(1, sizeof *t);
-
-    (void)bc;
-    t->user = user;
-    t->of = of;
-    memcpy(t->params, params, len);
-    t->params_len = len;
-    t->certificate = play_certificate;
-    return (tls_quic *)(void *)t;
-}
-
-static int play_hello(tls_play *t)
-{
-    static const uint8_t filler[512] = {7};
-    int rc = t->user->peer_params(t->of, t->hello + 2, t->hello_len - 2);
-
-    if (rc)
-        return -1;
-    t->user->send(t->of, TLS_QUIC_INITIAL, filler, 90);
-    t->user->secret(t->of, TLS_QUIC_HANDSHAKE, 1, play_suite, play_secret[1], 32);
-    t->user->secret(t->of, TLS_QUIC_HANDSHAKE, 0, play_suite, play_secret[0], 32);
-    for (size_t n = 0; n < t->certificate; n += sizeof filler)
-        t->user->send(t->of, TLS_QUIC_HANDSHAKE, filler, sizeof filler);
-    t->user->secret(t->of, TLS_QUIC_APPLICATION, 1, play_suite, play_secret[3], 32);
-    t->user->secret(t->of, TLS_QUIC_APPLICATION, 0, play_suite, play_secret[2], 32);
-    return 0;
-}
-
-static int play_give(tls_quic *q, tls_quic_level level, const uint8_t *data, size_t len)
-{
-    tls_play *t = (tls_play *)(void *)q;
-
-    if (level == TLS_QUIC_INITIAL) {
-        if (t->hello_len + len > sizeof t->hello)
-            return -1;
-        memcpy(t->hello + t->hello_len, data, len);
-        t->hello_len += len;
-        if (t->hello_len >= 2 && t->hello_len == ((size_t)t->hello[0] << 8 | t->hello[1]))
-            return play_hello(t);
-    } else if (level == TLS_QUIC_HANDSHAKE && !t->done) {
-        static const uint8_t ticket[200] = {9};
-
-        if (data[0] == 0xff) {
-            t->user->alert(t->of, 51);
-            return -1;
-        }
-        t->done = 1;
-        t->user->send(t->of, TLS_QUIC_APPLICATION, ticket, sizeof ticket);
-        t->user->done(t->of);
-    }
-    return 0;
-}
-
-static int play_end(tls_quic *q)
-{
-    free(q);
-    return 0;
-}
-
-static int play_open_n;
-
-static brg_conn *play_open(brg_loop *loop, brg_listener *l, int fd, const struct sockaddr *peer,
-                           const struct sockaddr *local)
-{
-    play_open_n++;
-    return malloc(1);
-}
-
-static void play_close(brg_loop *loop, brg_conn *bc)
-{
-    play_open_n--;
-    free(bc);
-}
-
-static const quic_below play_below = {play_open, play_close, play_begin, play_give, play_end};
-
-/* ---- what the client sends ---- */
-
-/* Have the server take a datagram; a test may lose it. */
-static void peer_datagram(quic_peer *p, const uint8_t *data, size_t len)
-{
-    uint8_t *copy = malloc(len);
-    quic_addr local;
-
-    memset(&local, 0, sizeof local);
-    memcpy(copy, data, len);
-    quic_datagram(p->ep, copy, len, &p->addr, &local, 2);
-    free(copy);
-}
-
-static uint8_t *peer_ack(quic_peer *p, int space, uint8_t *at)
-{
-    const quic_ranges *g = &p->got[space];
-    uint32_t i = g->n - 1, n = g->n - 1 < 20 ? g->n - 1 : 20;
-
-    *at++ = QUIC_F_ACK;
-    at = quic_put_varint(quic_put_varint(at, g->r[i].to - 1), 0);
-    at = quic_put_varint(quic_put_varint(at, n), g->r[i].to - 1 - g->r[i].from);
-    for (; n; n--, i--) {
-        at = quic_put_varint(at, g->r[i].from - g->r[i - 1].to - 1);
-        at = quic_put_varint(at, g->r[i - 1].to - 1 - g->r[i - 1].from);
-    }
-    p->owes_ack[space] = 0;
-    return at;
-}
-
-/* A packet with these frames. @return its length */
-static size_t peer_packet(quic_peer *p, int space, const uint8_t *frames, size_t len, size_t pad_to,
-                          uint8_t *out)
-{
-    static const quic_packet_type types[3] = {QUIC_INITIAL, QUIC_HANDSHAKE, QUIC_1RTT};
-    uint8_t *at = out, *pn, *length = NULL, mask[16];
-    const uint64_t number = p->next_pn[space]++;
-
-    if (space == QUIC_S_APP) {
-        *at++ = (uint8_t)(0x40 | p->phase << 2 | 3);
-        at = quic_put_bytes(at, p->server.id, p->server.len);
-    } else {
-        *at++ = (uint8_t)(quic_long_first(types[space], p->version) | 3);
-        at = quic_put32(at, p->version);
-        *at++ = p->server.len;
-        at = quic_put_bytes(at, p->server.id, p->server.len);
-        *at++ = p->mine.len;
-        at = quic_put_bytes(at, p->mine.id, p->mine.len);
-        if (space == QUIC_S_INITIAL)
-            at = quic_put_bytes(quic_put_varint(at, p->token_len), p->token, p->token_len);
-        length = at;
-        at += 2;
-    }
-    pn = at;
-    at = quic_put_bytes(quic_put32(at, (uint32_t)number), frames, len);
-    while ((size_t)(at - out) + QUIC_TAG < pad_to || at - pn < 20)
-        *at++ = 0;
-    if (length)
-        quic_put_varint2(length, (size_t)(at - pn) + QUIC_TAG);
-    assert_int_equal(
-        quic_key_seal(&p->write[space], number, out, (size_t)(pn + 4 - out), (size_t)(at - pn - 4)),
-        0);
-    quic_key_masks(&p->write[space], pn + 4, 1, mask);
-    out[0] ^= mask[0] & (out[0] & 0x80 ? 15 : 31);
-    for (int i = 0; i < 4; i++)
-        pn[i] ^= mask[1 + i];
-    return (size_t)(at - out) + QUIC_TAG;
-}
-
-/* Frames once, in a datagram of their own. */
-static inline void peer_send_raw(quic_peer *p, int space, const uint8_t *frames, size_t len)
-{
-    uint8_t out[1500];
-
-    peer_datagram(p, out,
-                  peer_packet(p, space, frames, len, space == QUIC_S_INITIAL ? 1200 : 0, out));
-}
-
-/* Frames that are sent until they are acknowledged. */
-static void peer_say(quic_peer *p, int space, const uint8_t *frame, size_t len)
-{
-    for (int i = 0; i < PEER_SAID; i++)
-        if (!p->said[i].used) {
-            peer_said *s = &p->said[i];
-
-            assert_true(len <= sizeof s->frame);
-            *s = (peer_said){.len = len, .space = space, .pn = -1, .used = 1};
-            memcpy(s->frame, frame, len);
-            return;
-        }
-    assert_true(p->is_wild);
-}
-
-/* What is to be sent: ACKs, and what was not acknowledged (@a again: or was sent already). @return datagrams, each to be
- * delivered by the caller, or lost */
-static inline unsigned peer_flush(quic_peer *p, int again,
-                                  void (*deliver)(quic_peer *, const uint8_t *, size_t))
-{
-    unsigned n = 0;
-
-    for (int space = 0; space < 3; space++) {
-        if (!p->write[space].aead)
-            continue;
-        for (;;) {
-            uint8_t frames[1300], *at = frames, out[1500];
-            size_t len;
-            int any = 0;
-
-            if (p->owes_ack[space] && p->got[space].n && !p->never_acks)
-                at = peer_ack(p, space, at);
-            any = at > frames;
-            for (int i = 0; i < PEER_SAID; i++) {
-                peer_said *s = &p->said[i];
-
-                if (!s->used || s->space != space || (s->pn >= 0 && !again) ||
-                    s->pn == (int64_t)p->next_pn[space] || (size_t)(at - frames) + s->len > 1120)
-                    continue;
-                at = quic_put_bytes(at, s->frame, s->len);
-                s->pn = (int64_t)p->next_pn[space];
-                any = 1;
-            }
-            if (!any)
-                break;
-            len = peer_packet(p, space, frames, (size_t)(at - frames),
-                              space == QUIC_S_INITIAL ? 1200 : 0, out);
-            n++;
-            deliver(p, out, len);
-            if (again)
-                break;
-        }
-    }
-    return n;
-}
+#include "test_quic_peer_send.h"
 
 /* ---- what comes ---- */
 
@@ -454,7 +174,7 @@ static void peer_frames(quic_peer *p, int space, const uint8_t *data, size_t len
             quic_get_varint(&r);
             break;
         case QUIC_F_PATH_RESPONSE:
-            quic_get_bytes(&r, 8);
+            memcpy(p->response, quic_get_bytes(&r, 8), 8);
             break;
         default:
             assert_in_range(type, QUIC_F_STREAM, QUIC_F_STREAM + 7);
@@ -479,6 +199,21 @@ static void peer_initial_keys(quic_peer *p)
     quic_key_end(&p->read[0]);
     quic_key_end(&p->write[0]);
     assert_int_equal(quic_key_initial(&p->read[0], &p->write[0], p->version, &p->server, 0), 0);
+}
+
+/* The server chose: all that follows is in that version. */
+static void peer_version_came(quic_peer *p, uint32_t version)
+{
+    const quic_cid server = p->server;
+
+    if (version == p->version)
+        return;
+    assert_true(version == p->other);
+    p->other = 0;
+    p->version = version;
+    p->server = p->original;
+    peer_initial_keys(p);
+    p->server = server;
 }
 
 static void peer_retry_came(quic_peer *p, const uint8_t *data, size_t len)
@@ -518,14 +253,16 @@ static void peer_came(quic_peer *p, const uint8_t *datagram, size_t len)
         if (data[0] & 0x80) {
             static const int spaces[4] = {QUIC_S_INITIAL, -1, QUIC_S_HANDSHAKE, -2};
             unsigned bits = data[0] >> 4 & 3;
+            uint32_t version;
 
-            if (p->version == QUIC_V2)
-                bits = (bits + 3) & 3;
             quic_get8(&r);
-            if (!quic_get32(&r)) {
+            if (!(version = quic_get32(&r))) {
                 p->versions++;
                 return;
             }
+            peer_version_came(p, version);
+            if (p->version == QUIC_V2)
+                bits = (bits + 3) & 3;
             if (spaces[bits] == -2) {
                 peer_retry_came(p, data, len);
                 return;
@@ -545,6 +282,8 @@ static void peer_came(quic_peer *p, const uint8_t *datagram, size_t len)
         }
         if (p->read[space].aead) {
             pn_len = quic_key_unmask(&p->read[space], data, pn_off, whole, &pn);
+            if (!pn_len && p->is_wild) /* it gave out an id of another length */
+                return;
             assert_true(pn_len > 0);
             pn = quic_pn_of(pn, pn_len,
                             p->got[space].n ? p->got[space].r[p->got[space].n - 1].to - 1
@@ -598,6 +337,11 @@ static size_t peer_params(const quic_peer *p, uint8_t *out)
         at = quic_put_varint(at, quic_varint_len(numbers[i].value));
         at = quic_put_varint(at, numbers[i].value);
     }
+    if (p->other) {
+        at = quic_put_varint(quic_put_varint(at, 0x11), 12);
+        at = quic_put32(at, p->lies ? p->other : p->version);
+        at = quic_put32(quic_put32(at, p->other), p->version);
+    }
     at = quic_put_varint(quic_put_varint(at, 0x0f), p->mine.len);
     return (size_t)(quic_put_bytes(at, p->mine.id, p->mine.len) - out);
 }
@@ -647,6 +391,7 @@ static inline void peer_finish(quic_peer *p)
 
 static void peer_end(quic_peer *p)
 {
+    quic_key_end(&p->early);
     for (int i = 0; i < 3; i++) {
         quic_key_end(&p->read[i]);
         quic_key_end(&p->write[i]);

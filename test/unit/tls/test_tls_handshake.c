@@ -9,9 +9,8 @@
 #include <poll.h>
 #include <stdatomic.h>
 #include <time.h>
-#include <openssl/evp.h>
-#include <openssl/pem.h>
 
+#include "test_certificate.h"
 #include "test_loop.h"
 #include "test_server.h"
 #include "h1_conn.h"
@@ -155,25 +154,6 @@ static void fewer_where_they_take_long(void **state)
 }
 
 /* ---- the server ---- */
-
-static const char *certificate(void)
-{
-    static char path[] = "/tmp/brigade-test-cert-XXXXXX";
-    FILE *f = fdopen(mkstemp(path), "w");
-    EVP_PKEY *key = EVP_EC_gen("P-256");
-    X509 *x = X509_new();
-
-    ASN1_INTEGER_set(X509_get_serialNumber(x), 1);
-    X509_gmtime_adj(X509_getm_notBefore(x), -100);
-    X509_gmtime_adj(X509_getm_notAfter(x), 10000);
-    X509_set_pubkey(x, key);
-    assert_true(X509_sign(x, key, EVP_sha256()) > 0);
-    assert_true(PEM_write_X509(f, x) && PEM_write_PrivateKey(f, key, NULL, NULL, 0, NULL, NULL));
-    fclose(f);
-    X509_free(x);
-    EVP_PKEY_free(key);
-    return path;
-}
 
 static int group_setup(void **state)
 {
