@@ -7,7 +7,9 @@ import zlib
 
 import pytest
 
-SECONDS = int(os.environ.get("TEST_SECONDS", "600"))  # of one test; 0: no bound
+import effort
+
+SECONDS = int(os.environ.get("TEST_LIMIT", "600"))  # of one test; 0: no bound
 SHARE = os.environ.get("TEST_SHARE")  # "1/5": the second of five
 LONG = 30  # tests of a file that is shared out by test: others share what they start, and are taken or left as a whole
 WHOLE = ("profile",)  # takes of its shapes as many
@@ -15,6 +17,8 @@ UNBOUNDED = ("applications", "campaign", "faults", "soak")  # each of these has 
 
 
 def pytest_configure(config):
+    if effort.wrong():
+        raise pytest.UsageError(effort.wrong())
     config.addinivalue_line("markers", "only(kind): behaviour of brigade, or of apache, alone")
     config.addinivalue_line("markers", "default_memory: looks at what requests draw from, or at how much")
     config.addinivalue_line("markers", "slow: takes seconds; build/test quick leaves it out")

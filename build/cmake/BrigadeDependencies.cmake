@@ -38,7 +38,7 @@ endmacro()
 # brigade_coding(OPTION PACKAGE MODULE FILES...): MODULE is one of these files of filters/compress. Appends to
 # BRIGADE_CODINGS and BRIGADE_COMPRESS_SOURCES.
 set(BRIGADE_CODINGS "")
-set(BRIGADE_COMPRESS_SOURCES compress_config.c compress_decide.c compress_filter.c)
+set(BRIGADE_COMPRESS_SOURCES compress_config.c compress_decide.c compress_told.c compress_filter.c)
 macro(brigade_coding option package module)
     string(TOUPPER ${module} upper)
     brigade_optional(${option} ${package} ${upper} mod_${module})

@@ -50,6 +50,13 @@ if(BRIGADE_SANITIZE)
     target_compile_options(brigade_flags INTERFACE -fsanitize=${BRIGADE_SANITIZE} -fno-omit-frame-pointer -g
         -fno-sanitize-recover=all)
     target_link_options(brigade_flags INTERFACE -fsanitize=${BRIGADE_SANITIZE})
+    # What GCC defines itself, and Clang does not: code that reads whole blocks has another form under it.
+    foreach(kind IN ITEMS address thread)
+        if(CMAKE_C_COMPILER_ID STREQUAL "Clang" AND BRIGADE_SANITIZE MATCHES "${kind}")
+            string(TOUPPER "__SANITIZE_${kind}__=1" definition)
+            target_compile_definitions(brigade_flags INTERFACE ${definition})
+        endif()
+    endforeach()
 endif()
 if(CMAKE_C_COMPILER_ID STREQUAL "Clang" AND BRIGADE_SANITIZE MATCHES "undefined")
     # APR's ring macros take the offset of a member of a null pointer, as offsetof() did before there was one; it is an

@@ -1,16 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
 
-function(brigade_program)
-    add_executable(brigade ${CMAKE_SOURCE_DIR}/server/main.c)
-    target_include_directories(brigade PRIVATE include memory ${BRIGADE_SERVER_ROOMS})
-    target_link_options(brigade PRIVATE -Wl,--as-needed)
+# brigade_program(NAME source...): the server as a program.
+function(brigade_program name)
+    add_executable(${name} ${ARGN})
+    target_include_directories(${name} PRIVATE include memory ${BRIGADE_SERVER_ROOMS})
+    target_link_options(${name} PRIVATE -Wl,--as-needed)
     if(BRIGADE_ORDER_FLAG AND BRIGADE_LINKER_ORDERS)
-        target_link_options(brigade PRIVATE ${BRIGADE_ORDER_FLAG})
-        set_target_properties(brigade PROPERTIES LINK_DEPENDS ${CMAKE_SOURCE_DIR}/build/cmake/hot_functions.ld)
+        target_link_options(${name} PRIVATE ${BRIGADE_ORDER_FLAG})
+        set_target_properties(${name} PROPERTIES LINK_DEPENDS ${CMAKE_SOURCE_DIR}/build/cmake/hot_functions.ld)
     endif()
-    target_link_libraries(brigade PRIVATE ${BRIGADE_ROOM_TARGETS} brigade_flags brigade_apr
+    target_link_libraries(${name} PRIVATE ${BRIGADE_ROOM_TARGETS} brigade_flags brigade_apr
         PkgConfig::PCRE2 ${BRIGADE_OPENSSL} ${BRIGADE_CODINGS} ${BRIGADE_MAXMIND} Threads::Threads crypt ${CMAKE_DL_LIBS})
-    set_target_properties(brigade PROPERTIES ENABLE_EXPORTS ON RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
+    set_target_properties(${name} PROPERTIES ENABLE_EXPORTS ON RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
+endfunction()
+
+# The server once more, which tells which look-ups in tables it makes: calls of these functions go to lookups.c.
+function(brigade_lookups)
+    if(NOT BRIGADE_MEMORY OR NOT BRIGADE_TESTS OR BRIGADE_SANITIZE OR BRIGADE_TRAIN OR BRIGADE_FUZZ)
+        return()
+    endif()
+    set(wrapped pool_table_find)
+    foreach(call make copy get set setn add addn merge mergen unset)
+        list(APPEND wrapped apr_table_${call})
+    endforeach()
+    list(TRANSFORM wrapped PREPEND "-Wl,--wrap=")
+    brigade_program(brigade_lookups ${CMAKE_SOURCE_DIR}/server/main.c ${CMAKE_SOURCE_DIR}/test/profile/lookups.c)
+    target_link_options(brigade_lookups PRIVATE ${wrapped})
+    set_target_properties(brigade_lookups PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/test)
 endfunction()
 
 # test/kit/*.c: brigade-filter-test, a program with the same server inside, so that modules load into it.

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whether a response is compressed, in which coding, and what its head says then.
+ * Whether a response is compressed, in which coding, and its head then.
  *
- * Each filter decides with the first data. Where several stand in one chain, the first of them that may
- * compress compares all of them by Accept-Encoding, and steps aside for a later one that the client prefers.
+ * Each filter decides with the first data. Where several stand in one chain, the first filter that
+ * may compress compares all of them by Accept-Encoding, and steps aside for a later one that the
+ * client prefers.
  */
 #include "compress_private.h"
 #include "http_core.h"
@@ -13,7 +14,7 @@
 #include "apr_strings.h"
 #include <string.h>
 
-/* A file beyond this size is compressed as a stream: the cache does not keep what it becomes. */
+/* A file beyond this size is compressed as a stream: the cache does not keep the result. */
 #define DECIDE_FILE_MOST (1024 * 1024)
 
 /* By coding; those of the modules that are active. Main thread, read only afterwards. */
@@ -46,17 +47,22 @@ static int decide_is_coder(const ap_filter_rec_t *frec)
     return 0;
 }
 
+/* Of Apache's file under the same name, if that was loaded, there is none. */
+const compress_coder *compress_coder_of(const ap_filter_rec_t *frec)
+{
+    for (int i = 1; i < BRG_CODINGS; i++)
+        if (decide_filters[i] == frec)
+            return frec->filter_func.out_func == decide_functions[i] ? decide_coders[i] : NULL;
+    return NULL;
+}
+
 static const compress_coder *decide_find_coder(const ap_filter_t *f)
 {
     const ap_filter_rec_t *frec = f->frec;
 
     if (frec->providers)
         frec = decide_chosen ? decide_chosen(f, decide_is_coder) : NULL;
-    for (int i = 1; frec && i < BRG_CODINGS; i++)
-        if (decide_filters[i] ==
-            frec) /* of Apache's file under the same name, if that was loaded */
-            return frec->filter_func.out_func == decide_functions[i] ? decide_coders[i] : NULL;
-    return NULL;
+    return frec ? compress_coder_of(frec) : NULL;
 }
 
 /* Most filters of a chain are none that compress. */
@@ -71,7 +77,7 @@ static int decide_is_html(const request_rec *r)
     return r->content_type && !strncmp(r->content_type, "text/html", 9);
 }
 
-/* What variables of the request say. */
+/* Variables of the request that forbid it. */
 static int decide_is_allowed(const request_rec *r, const compress_coder *coder)
 {
     const char *only = coder->only_html ? apr_table_get(r->subprocess_env, coder->only_html) : NULL;
@@ -110,7 +116,7 @@ static int decide_is_accepted(const request_rec *r, const ap_filter_t *f,
            (int)coder->coding;
 }
 
-/* ---- what the response is ---- */
+/* ---- properties of the response ---- */
 
 int compress_is_coded(const char *value)
 {
@@ -138,19 +144,22 @@ static const char *decide_field(const request_rec *r, const char *name)
     return value ? value : apr_table_get(r->err_headers_out, name);
 }
 
-/* A client whose secrets stand in the body beside text of an attacker's choice can be made to tell them by the
- * length of what is compressed (BREACH). */
-static const char *decide_credentials(const request_rec *r)
+/* A client whose secrets stand in the body beside text of an attacker's choice can be made to
+ * reveal them by the length of the compressed body (BREACH). */
+const char *compress_is_for_one(const char *control, const char *vary)
 {
-    const char *control = decide_field(r, "Cache-Control"), *vary = decide_field(r, "Vary");
-
-    if (r->user || apr_table_get(r->headers_in, "Authorization"))
-        return "the request has credentials";
-    if (ap_find_token(r->pool, control, "private") || ap_find_token(r->pool, control, "no-store"))
+    if (ap_find_token(NULL, control, "private") || ap_find_token(NULL, control, "no-store"))
         return "Cache-Control says that it is for one client alone";
-    if (ap_find_token(r->pool, vary, "Cookie") || ap_find_token(r->pool, vary, "Authorization"))
+    if (ap_find_token(NULL, vary, "Cookie") || ap_find_token(NULL, vary, "Authorization"))
         return "it varies with credentials";
     return NULL;
+}
+
+static const char *decide_credentials(const request_rec *r)
+{
+    if (r->user || apr_table_get(r->headers_in, "Authorization"))
+        return "the request has credentials";
+    return compress_is_for_one(decide_field(r, "Cache-Control"), decide_field(r, "Vary"));
 }
 
 static int decide_is_private(const request_rec *r, const compress_coder *coder)
@@ -182,7 +191,7 @@ static compress_source decide_source(const request_rec *r, apr_off_t length)
                              .length = length};
 }
 
-/* ---- what its head says ---- */
+/* ---- its head ---- */
 
 const char *compress_tag_with(apr_pool_t *p, const char *tag, const char *suffix)
 {
@@ -259,17 +268,18 @@ static apr_off_t decide_future_length(const request_rec *r)
     return -1;
 }
 
-/* Which filter will compress, before it has seen anything; *varies: it depends on Accept-Encoding. */
+/* Which filter will compress, before it has seen anything; *varies: it depends on Accept-Encoding. Most requests have none. */
 static const compress_coder *decide_future(request_rec *r, int *varies)
 {
-    const apr_off_t length = decide_future_length(r);
-
     *varies = 0;
     for (const ap_filter_t *f = r->output_filters; f; f = f->next) {
         const compress_coder *coder = decide_coder_of(f);
+        apr_off_t length;
 
-        if (!coder || !decide_suits(r, coder) || decide_is_short(r, coder, length) ||
-            decide_is_private(r, coder))
+        if (!coder || !decide_suits(r, coder))
+            continue;
+        length = decide_future_length(r);
+        if (decide_is_short(r, coder, length) || decide_is_private(r, coder))
             continue;
         *varies = 1;
         if (decide_is_accepted(r, f->next, coder, length))
@@ -336,6 +346,7 @@ void compress_register(apr_pool_t *p, const compress_coder *coder, ap_out_filter
     apr_pool_cleanup_register(p, NULL, decide_forget, apr_pool_cleanup_null);
     APR_REGISTER_OPTIONAL_FN(brg_coded_tag);
     APR_REGISTER_OPTIONAL_FN(brg_coded_not_modified);
+    compress_told_register();
     /* Of each coder: those of a module that is switched off are not there. */
     ap_hook_insert_filter(decide_choose_thread, NULL, NULL, APR_HOOK_LAST);
     ap_hook_optional_fn_retrieve(decide_retrieve, NULL, NULL, APR_HOOK_MIDDLE);

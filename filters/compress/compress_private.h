@@ -6,10 +6,11 @@
  * @file compress_private.h
  * Filters that compress: one filter (compress_filter.c) with a compressor for each coding.
  *
- * | File | What |
+ * | File | Purpose |
  * |---|---|
  * | mod_deflate.c, mod_brotli.c, mod_zstd.c | a library, directives and hooks of a module |
- * | compress_decide.c | whether a response is compressed, and what its head says then |
+ * | compress_decide.c | whether a response is compressed, and its head then |
+ * | compress_told.c | the same by a head alone |
  * | compress_filter.c | buckets through a compressor |
  * | compress_config.c | directives that all three have |
  * | inflate.c, inflate_output.c, inflate_input.c | gzip to plain: the stream, INFLATE, the input filter DEFLATE |
@@ -21,7 +22,7 @@
 #include "brigade/content_coding.h"
 #include "apr_buckets.h"
 
-/** What a compressor reads and writes; it moves the pointers. */
+/** Input and output of a compressor; it moves the pointers. */
 typedef struct coder_io {
     const unsigned char *in;
     apr_size_t in_len;
@@ -31,14 +32,14 @@ typedef struct coder_io {
 
 typedef enum coder_op {
     CODER_RUN,   /**< take input; output may come later */
-    CODER_FLUSH, /**< all that was taken can be decoded from what is put out */
+    CODER_FLUSH, /**< all input so far can be decoded from the output */
     CODER_FINISH
 } coder_op;
 
-/** What a step led to. MORE: there is not enough room for what is to be put out. */
+/** Result of a step. MORE: the output needs more room. */
 typedef enum coder_result { CODER_DONE, CODER_MORE, CODER_FAILED } coder_result;
 
-/** What DeflateAlterETag and its like say. */
+/** Values of DeflateAlterETag and its like. */
 typedef enum compress_etag {
     COMPRESS_ETAG_UNSET,
     COMPRESS_ETAG_SUFFIX,
@@ -61,12 +62,12 @@ typedef struct compress_conf {
 /** Settings of a directory. */
 typedef struct compress_dir_conf {
     int private; /**< responses that depend on credentials are compressed; or COMPRESS_UNSET */
-    apr_off_t
-        inflate_limit; /**< DeflateInflateLimitRequestBody; 0: none. These of mod_deflate alone; or COMPRESS_UNSET */
+    /** DeflateInflateLimitRequestBody; 0: none. These of mod_deflate alone; or COMPRESS_UNSET */
+    apr_off_t inflate_limit;
     int inflate_ratio, inflate_burst;
 } compress_dir_conf;
 
-/** What a response is made from, as far as the level depends on it. */
+/** The origin of a response, as far as the level depends on it. */
 typedef struct compress_source {
     int file;         /**< all of a file that the cache may keep: it is worth more work */
     apr_off_t length; /**< of the body, or -1 */
@@ -80,7 +81,7 @@ typedef struct compress_coder {
     const char *only_html; /**< variable that allows text/html alone, or NULL */
     const char *force;     /**< variable that says that the client takes it, or NULL */
     module *module;        /**< whose configuration is a compress_conf and a compress_dir_conf */
-    int frame; /**< bytes of the format around what is compressed, which notes do not count */
+    int frame; /**< bytes of the format around the compressed data, which notes do not count */
     apr_size_t least;         /**< shorter bodies are left alone */
     const char *private_name; /**< directive that allows responses with credentials */
     apr_size_t loop_most;     /**< a loop compresses files up to this size itself */
@@ -124,6 +125,18 @@ void compress_register(apr_pool_t *p, const compress_coder *coder, ap_out_filter
 int compress_decide(ap_filter_t *f, apr_bucket_brigade *bb, const compress_coder *coder,
                     compress_source *source);
 
+/** NULL: a filter that does not compress. Threads: any. */
+const compress_coder *compress_coder_of(const ap_filter_rec_t *frec);
+
+/** 1 if @a value, or NULL, names a coding that changes the body. */
+int compress_is_coded(const char *value);
+
+/** Why a response with these Cache-Control and Vary, or NULL, is for one client alone; NULL: it is not. */
+const char *compress_is_for_one(const char *control, const char *vary);
+
+/** Register what is told of filters (compress_told.c). */
+void compress_told_register(void);
+
 /** @a tag with @a suffix before its last quote. */
 const char *compress_tag_with(apr_pool_t *p, const char *tag, const char *suffix);
 
@@ -139,8 +152,5 @@ const compress_conf *compress_conf_of(const request_rec *r, const compress_coder
 apr_status_t compress_run(ap_filter_t *f, apr_bucket_brigade *bb, const compress_coder *coder);
 
 /* ---- tokens of Content-Encoding ---- */
-
-/** 1 if @a value names a coding that changes the body. */
-int compress_is_coded(const char *value);
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Dictionaries of RFC 9842 for files: ZstdDictionary. The answer to a request for such a file says that it may be used as a dictionary for the
- * next version; who comes with that, gets the new one in the coding dcz. The content of a file is known once it was asked for, and stays
- * known when the file is another one.
+ * Dictionaries of RFC 9842 for files: ZstdDictionary. The answer to a request for such a file says
+ * that it may be used as a dictionary for the next version; a client that has it gets the new
+ * version in the coding dcz. The content of a file is known once it was asked for, and stays known
+ * when the file is another one.
  */
 #include "compress_private.h"
 #include "dictionary_private.h"
@@ -11,6 +12,7 @@
 #include "http_request.h"
 #include "apr_base64.h"
 #include "apr_fnmatch.h"
+#include "apr_lib.h"
 #include "apr_strings.h"
 #include "brigade/hooks.h"
 #include "brigade/loop.h"
@@ -65,7 +67,7 @@ static const dictionary_rule *rule_of(const request_rec *r)
 
 /* ---- whether ---- */
 
-/* What changes a body stands before what codes it. */
+/* Filters that change a body stand before filters that code it. */
 static int body_is_the_file(const request_rec *r)
 {
     for (const ap_filter_t *f = r->output_filters; f; f = f->next)
@@ -102,7 +104,7 @@ static int accepts_dcz(const char *accept)
         accept += strspn(accept, " \t");
         if (!ap_cstr_casecmpn(accept, "dcz", 3) && strchr(",; \t", accept[3])) {
             weight = memmem(accept, (size_t)(end - accept), "q=0", 3);
-            return !weight || weight[3 + strspn(weight + 3, ".0")] > '0';
+            return !weight || apr_isdigit(weight[3 + strspn(weight + 3, ".0")]);
         }
         accept = *end ? end + 1 : end;
     }
@@ -203,7 +205,7 @@ static dictionary *version_find(request_rec *r, const dictionary_rule *rule,
     return found;
 }
 
-/* @return OK: on a worker it is looked for; DECLINED: *found, or there is none */
+/* @return OK: a worker looks for it; DECLINED: *found, or NULL */
 static int dictionary_find(request_rec *r, const dictionary_rule *rule, dictionary **found)
 {
     unsigned char hash[DICTIONARY_HASH];
@@ -296,7 +298,7 @@ const char *dictionary_set(cmd_parms *cmd, void *dir, const char *pattern)
 
 void dictionary_register(void)
 {
-    /* Behind all that have something to do with a type; a type is what r->handler is without a handler. */
+    /* Behind all handlers for a type; r->handler is a type where no handler is set. */
     ap_hook_handler(dictionary_handler, NULL, NULL, APR_HOOK_LAST);
     brg_hooks_need_directive(&zstd_module, "handler", "ZstdDictionary", BRG_HOOKS_EVERYWHERE);
 }

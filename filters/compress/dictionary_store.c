@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Contents of files and what they became with each other. A list for each process, the last used first; who finds it taken for a moment
- * waits for no more than a look through a few hundred entries, and on requests that memory does not answer alone.
+ * waits for no more than a look through STORE_ENTRIES, and on requests that memory does not answer alone.
  */
 #include "dictionary_private.h"
 #include "brigade/assert.h"
@@ -16,10 +16,11 @@
 
 #define STORE_WINDOW_MOST 23 /* RFC 9842, 4: a decoder has 8 MiB at least */
 #define STORE_HEAD 40
+#define STORE_ENTRIES 1024 /* each look goes through all of them */
 
 static pthread_mutex_t store_lock = PTHREAD_MUTEX_INITIALIZER;
 static dictionary *store_first;
-static apr_size_t store_bytes, store_most;
+static apr_size_t store_bytes, store_most, store_n;
 
 void dictionary_bound(apr_size_t bytes)
 {
@@ -83,7 +84,8 @@ static dictionary *store_find(store_is_fn *is, const dictionary *wanted)
 
 static void store_evict(void)
 {
-    while (store_first && store_first->next && store_bytes > store_most) {
+    while (store_first && store_first->next &&
+           (store_bytes > store_most || store_n > STORE_ENTRIES)) {
         dictionary **at = &store_first, *d;
 
         while ((*at)->next)
@@ -91,6 +93,7 @@ static void store_evict(void)
         d = *at;
         *at = NULL;
         store_bytes -= store_cost(d);
+        store_n--;
         if (--d->refs == 0)
             store_free(d);
     }
@@ -104,6 +107,7 @@ static dictionary *store_keep(dictionary *d)
     d->next = store_first;
     store_first = d;
     store_bytes += store_cost(d);
+    store_n++;
     store_evict();
     pthread_mutex_unlock(&store_lock);
     return d;

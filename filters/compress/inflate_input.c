@@ -2,8 +2,9 @@
 /*
  * The input filter DEFLATE: a request body in gzip becomes a plain one.
  *
- * A call makes little more than it was asked for, whatever the ratio: input that is not needed yet waits. What a
- * body may become is bounded by a number of bytes and by its ratio (DeflateInflateLimitRequestBody and its like).
+ * A call makes little more than it was asked for, whatever the ratio: input that is not needed yet
+ * waits. A body is bounded by a number of bytes and by its ratio (DeflateInflateLimitRequestBody
+ * and its like).
  */
 #include "inflate_private.h"
 #include "brigade/directive.h"
@@ -172,8 +173,8 @@ static apr_status_t input_bucket(ap_filter_t *f, input_ctx *ctx)
     return APR_SUCCESS;
 }
 
-/* The body that is read is another one than the head describes. Only now: what reads the message looks there for its
- * length when it is first asked. */
+/* The body that is read is another one than the head describes. Only now: the reader of the message
+ * looks there for its length when it is first asked. */
 static void input_change_head(request_rec *r, input_ctx *ctx)
 {
     if (*ctx->rest)
@@ -221,7 +222,7 @@ static apr_status_t input_fill(ap_filter_t *f, input_ctx *ctx, ap_input_mode_t m
     return rv;
 }
 
-/* What is not needed yet must outlive the call. */
+/* Unused input must outlive the call. */
 static apr_status_t input_keep(ap_filter_t *f, input_ctx *ctx)
 {
     for (apr_bucket *b = APR_BRIGADE_FIRST(ctx->in); b != APR_BRIGADE_SENTINEL(ctx->in);
@@ -254,8 +255,8 @@ static input_ctx *input_begin(ap_filter_t *f)
     return ctx;
 }
 
-apr_status_t inflate_input(ap_filter_t *f, apr_bucket_brigade *bb, ap_input_mode_t mode,
-                           apr_read_type_e block, apr_off_t readbytes)
+static apr_status_t inflate_input(ap_filter_t *f, apr_bucket_brigade *bb, ap_input_mode_t mode,
+                                  apr_read_type_e block, apr_off_t readbytes)
 {
     input_ctx *ctx = f->ctx;
     apr_bucket *after;

@@ -35,7 +35,7 @@ inflate_result inflate_step(inflate_stream *s, coder_io *io);
 int inflate_is_complete(const inflate_stream *s);
 
 /**
- * What remains of a Content-Encoding whose last coding is gzip or x-gzip when that is taken away: "" if nothing.
+ * A Content-Encoding without its last coding, if that is gzip or x-gzip: "" if nothing remains.
  * NULL: its last coding is another one, or @a value is NULL.
  */
 const char *inflate_rest_of(apr_pool_t *p, const char *value);
@@ -47,8 +47,6 @@ const char *inflate_set_burst(cmd_parms *cmd, void *dir, const char *arg);
 /** To be called by mod_deflate's register_hooks. */
 void inflate_register(apr_pool_t *p);
 
-apr_status_t inflate_input(ap_filter_t *f, apr_bucket_brigade *bb, ap_input_mode_t mode,
-                           apr_read_type_e block, apr_off_t readbytes);
 apr_status_t inflate_output(ap_filter_t *f, apr_bucket_brigade *bb);
 
 #endif

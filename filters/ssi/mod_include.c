@@ -36,7 +36,7 @@ const ssi_element *ssi_element_find(const char *name)
 
 /* A module cannot replace a built-in element. mod_cgi tries to, with exec; the built-in exec has time limits
  * and runs the program in a process group that can be killed. */
-void ssi_element_register(const char *name, include_handler_fn_t *fn)
+static void ssi_element_register(const char *name, include_handler_fn_t *fn)
 {
     apr_pool_t *p;
     ssi_element *element;
@@ -61,7 +61,8 @@ static apr_status_t include_forget(void *unused)
     return APR_SUCCESS;
 }
 
-void ssi_elements_init(apr_pool_t *p)
+/* Forget elements of other modules; @a p holds those that come. Main thread, before they register. */
+static void ssi_elements_init(apr_pool_t *p)
 {
     include_registered = apr_hash_make(p);
     apr_pool_cleanup_register(p, NULL, include_forget, apr_pool_cleanup_null);
@@ -96,7 +97,7 @@ static char *ap_ssi_parse_string(include_ctx_t *ctx, const char *in, char *out, 
     return ssi_expand_into(ctx, in, out, length, leave_name);
 }
 
-/* What --check-ssi calls. */
+/* Run by --check-ssi. */
 static int brg_check_ssi(apr_pool_t *p, int n, const char *const *files)
 {
     return ssi_check_files(p, n, files);
@@ -122,6 +123,9 @@ static int include_is_magic_type(const request_rec *r)
 static int include_fixup(request_rec *r)
 {
     const ssi_dir_conf *conf = ssi_conf_of(r);
+
+    if (conf->xbithack > SSI_XBIT_OFF)
+        brg_cache_depends_on_name(r); /* each file has its own bits */
 
     if (brg_handler_is(r, "server-parsed")) {
         if (!r->content_type || !*r->content_type)

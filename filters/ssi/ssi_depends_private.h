@@ -2,7 +2,8 @@
 #ifndef SSI_DEPENDS_PRIVATE_H
 #define SSI_DEPENDS_PRIVATE_H
 
-/** @file ssi_depends_private.h  What a page depends on, its validators, and those of earlier renderings. */
+/** @file ssi_depends_private.h  Dependencies of a page, its validators, and those of earlier
+ *   renderings. */
 #include "ssi_private.h"
 
 /* ---- ssi_depends.c ---- */
@@ -12,7 +13,7 @@ int ssi_is_stored(request_rec *sub);
 /** The page depends on a part that came so, after it was run. */
 void ssi_depends_stored(include_ctx_t *ctx, request_rec *sub);
 
-/** The page depends on @a what, SSI_DEPENDS_*. */
+/** Add @a what, SSI_DEPENDS_*, to the page's dependencies. */
 void ssi_depends(include_ctx_t *ctx, int what);
 void ssi_depends_top(ssi_top *top, int what);
 /** It depends on a file; @a finfo NULL: on its not being there. */
@@ -33,8 +34,6 @@ void ssi_depends_file(include_ctx_t *ctx, const char *path, const apr_finfo_t *f
 int ssi_complete(include_ctx_t *ctx);
 /** The validators of a page are known before it runs. @return as ap_meets_conditions() */
 int ssi_validators_meet(request_rec *r, const ssi_validators *known);
-/** Headers for @a found. */
-void ssi_validators_set(request_rec *r, const ssi_dir_conf *conf, const ssi_validators *found);
 /** @a bb is sent before the page is complete: it counts for its ETag. */
 void ssi_digest_brigade(ssi_top *top, apr_bucket_brigade *bb);
 

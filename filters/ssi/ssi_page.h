@@ -9,7 +9,7 @@
  *
  * The life of a compiled page:
  *
- *   State     Begins with            Owner                        What is legal
+ *   State     Begins with            Owner                        Legal in it  
  *   -------   --------------------   --------------------------   ------------------------------------
  *   read      ssi_page_read(),       the caller                   data and len are set, nothing else
  *             a miss of
@@ -35,7 +35,7 @@
 
 /* ---- directives of a page ---- */
 
-/** An element: what the name of a directive stands for. */
+/** An element: the code for a directive's name. */
 typedef struct ssi_element {
     const char *name; /**< lower case */
     include_handler_fn_t *fn;
@@ -45,10 +45,6 @@ typedef struct ssi_element {
 
 /** The element of that (lower-case) name, or NULL. Threads: any, once the configuration is read. */
 const ssi_element *ssi_element_find(const char *name);
-/** An element of another module. A name that is built in is not replaced. Main thread. */
-void ssi_element_register(const char *name, include_handler_fn_t *fn);
-/** Forget elements of other modules; @a p holds those that come. Main thread, before they register. */
-void ssi_elements_init(apr_pool_t *p);
 
 /** An attribute of a directive: name="value". */
 typedef struct ssi_arg {
@@ -76,8 +72,8 @@ typedef struct ssi_directive {
     apr_pool_t *pool; /**< lives as long as the directive */
     struct ssi_expr *expr;     /**< condition of if or elif (ssi_expr.c); NULL: not evaluated yet */
     struct ssi_legacy *legacy; /**< the same in the language of Apache 2.2 (ssi_legacy_expr.c) */
-    ssi_lookup
-        *lookup; /**< the file that its attribute led to, for the cache's thread alone; or NULL */
+    /** the file that its attribute led to, for the cache's thread alone; or NULL */
+    ssi_lookup *lookup;
 } ssi_directive;
 
 /** State of the lexer. Starts as {0}. Offsets count from the byte after the start tag. */
@@ -93,7 +89,7 @@ typedef struct ssi_lexer {
 /**
  * Continue at lexer->pos.
  *
- * @param text  what was there at the last call, and more
+ * @param text  the text of the last call, and more
  * @param p     for the lexer's lists
  * @return 1: the directive is complete, lexer->pos is the offset of the byte after its end tag.
  *         0: more text is needed.
@@ -102,7 +98,7 @@ int ssi_lex(ssi_lexer *lexer, const ssi_tags *tags, const char *text, apr_size_t
             apr_pool_t *p);
 /** Fill in @a d from a complete directive. Strings are copied into @a p. */
 void ssi_lex_take(const ssi_lexer *lexer, const char *text, apr_pool_t *p, ssi_directive *d);
-/** 1 if what was read so far goes out as text if the page ends here. */
+/** 1 if the read bytes go out as text if the page ends here. */
 int ssi_lex_is_text(const ssi_lexer *lexer, const ssi_tags *tags);
 /** As ssi_lex_take(), for a directive that the end of the page cuts off: for its mistakes only. */
 void ssi_lex_take_unfinished(const ssi_lexer *lexer, const char *text, apr_size_t len,
@@ -118,12 +114,12 @@ typedef struct ssi_identity {
     apr_time_t mtime, ctime;
 } ssi_identity;
 
-/** What an apr_finfo_t must have for ssi_identity_of(). */
+/** Fields of an apr_finfo_t for ssi_identity_of(). */
 #define SSI_IDENTITY_FINFO (APR_FINFO_IDENT | APR_FINFO_MTIME | APR_FINFO_CTIME | APR_FINFO_SIZE)
 
 /**
- * Time stamps have the grain of a clock tick: a file that was changed shortly before it was looked at may
- * change again without a new time stamp. One that has been at rest for so long did not.
+ * Time stamps have the grain of a clock tick: a file that was changed shortly before it was looked
+ * at may change again without a new time stamp. A file at rest for so long did not.
  */
 #define SSI_IDENTITY_REST_US apr_time_from_sec(2)
 
@@ -187,8 +183,8 @@ typedef struct ssi_page {
     unsigned has_module_element : 1; /**< an element of another module */
     apr_size_t bytes;                /**< charged to the cache */
     ssi_rendering *renderings;       /**< earlier renderings; for the cache's thread alone */
-    struct ssi_lookups
-        *lookups; /**< for which requests its directives have look-ups; the same; or NULL */
+    /** for which requests its directives have look-ups; the same; or NULL */
+    struct ssi_lookups *lookups;
     struct ssi_page_cache *cache;   /**< that it is in, or NULL */
     unsigned hash;                  /**< of path and tags; 0 from ssi_page_read() */
     struct ssi_page *next;          /**< in the same bucket of the cache */

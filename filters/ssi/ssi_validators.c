@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What follows when a page is complete: its length, its validators, and whether the response cache may
- * store it.
+ * The end of a complete page: its length, its validators, and whether the response cache may store
+ * it.
  *
  * Validators cover all parts: Last-Modified is the newest part's, and the ETag is made of the bytes
  * that were rendered, so it changes with every file, variable and setting that shows in them.
@@ -69,7 +69,7 @@ static const char *digest_tag(apr_pool_t *p, const ssi_digest *d)
                         end.b);
 }
 
-/* The bytes are in memory. What has to be read from a file or a pipe is not read twice. */
+/* The bytes are in memory. Bytes of a file or a pipe are not read twice. */
 static int digest_is_there(const apr_bucket *e)
 {
     return SSI_BUCKET_IS_SPAN(e) || APR_BUCKET_IS_HEAP(e) || APR_BUCKET_IS_POOL(e) ||
@@ -119,7 +119,9 @@ static void validators_set_vary(request_rec *r, const char *fields)
             apr_table_mergen(r->headers_out, "Vary", name);
 }
 
-void ssi_validators_set(request_rec *r, const ssi_dir_conf *conf, const ssi_validators *found)
+/* Headers for @a found. */
+static void ssi_validators_set(request_rec *r, const ssi_dir_conf *conf,
+                               const ssi_validators *found)
 {
     if (conf->last_modified == SSI_PARTS && found->newest) {
         r->mtime = 0;
@@ -156,7 +158,7 @@ int ssi_validators_meet(request_rec *r, const ssi_validators *known)
     return OK;
 }
 
-/* What is read of files stays in the buckets, which are sent next. @return -1: it cannot be read */
+/* Bytes read of files stay in the buckets, which are sent next. @return -1: it cannot be read */
 static int complete_digest(const apr_bucket_brigade *bb, ssi_digest *digest)
 {
     for (apr_bucket *e = APR_BRIGADE_FIRST(bb); e != APR_BRIGADE_SENTINEL(bb);
@@ -240,7 +242,7 @@ int ssi_complete(include_ctx_t *ctx)
         apr_table_unset(r->headers_out, "ETag");
     }
     if (s->top->besides)
-        return OK; /* the length of what other workers make is not known */
+        return OK; /* the length of other workers' output is not known */
     ap_set_content_length(r, (apr_off_t)len);
     if (is_volatile || (!parts && !is_kept))
         return OK;

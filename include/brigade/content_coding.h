@@ -53,16 +53,17 @@ BRG_DECLARE(brg_codings) brg_codings_append(brg_codings list, enum brg_coding co
 BRG_DECLARE(int) brg_coding_accepted(const void *codings, const char *value, apr_size_t len);
 
 /**
- * As brg_coding_accepted(), all that the client takes at least as gladly as identity, the preferred first: what remains
- * counts where a response cannot have the first one. A brg_cache_variant_fn.
+ * As brg_coding_accepted(), all codings that the client takes at least as gladly as identity, the
+ * preferred first: the others count where a response cannot have the first one. A
+ * brg_cache_variant_fn.
  *
  * @return a brg_codings
  */
 BRG_DECLARE(int) brg_codings_accepted(const void *codings, const char *value, apr_size_t len);
 
 /**
- * mod_filter's answer to what stands in a chain for others: the filter that @a f will run, as the response
- * is now; NULL if none, or if f is no filter of mod_filter. Conditions of its providers are looked at, which
+ * mod_filter: the filter that @a f, its stand-in on a chain, will run, as the response is now; NULL
+ * if none, or if f is no filter of mod_filter. Conditions of its providers are looked at, which
  * shows in Vary and in the log: so not for a filter that has nothing to do with the question.
  *
  * @param wanted  NULL, or 1 for a filter that the answer matters for; where no provider is one, it is NULL
@@ -72,14 +73,61 @@ APR_DECLARE_OPTIONAL_FN(const ap_filter_rec_t *, brg_filter_chosen,
                         (const ap_filter_t *f, int (*wanted)(const ap_filter_rec_t *frec)));
 
 /**
- * What filters that compress answer to who compares entity tags: the tag with which the response to @a r will be
- * sent, @a etag being the one that it has now. NULL: it will have none. Threads: the request's. Blocking: no.
+ * mod_filter: the content types for which @a f, its stand-in on a chain, runs the one filter @a frec, each with a NUL behind it, the
+ * last "", in @a p. NULL: it is no filter of mod_filter, or goes by more than the type of a response to this request.
+ *
+ * @param frec  [out] whose types those are
+ * Threads: the request's. Blocking: no.
+ */
+APR_DECLARE_OPTIONAL_FN(const char *, brg_filter_types,
+                        (const ap_filter_t *f, apr_pool_t *p, const ap_filter_rec_t **frec));
+
+/** What a filter that compresses goes by in a request, but for the response. */
+typedef struct brg_coding_step {
+    enum brg_coding coding;  /**< BRG_CODING_NONE: it leaves all responses to such requests alone */
+    apr_size_t least;        /**< shorter bodies are left alone */
+    const char *types;       /**< brg_filter_types(): those of status 200 */
+    unsigned char only_html; /**< text/html alone */
+    unsigned char forced;    /**< whatever the client takes */
+    unsigned char with_user; /**< responses that depend on credentials, too */
+    unsigned char has_user;  /**< the request has one */
+} brg_coding_step;
+
+/** A response, as far as those filters look at it. Strings, or NULL. */
+typedef struct brg_coding_asked {
+    int status;
+    const char *type;           /**< as it was sent */
+    const char *coding;         /**< Content-Encoding */
+    const char *control, *vary; /**< Cache-Control, Vary: the first of each */
+    apr_off_t least;            /**< the body has so many bytes at least */
+    int knows_request;          /**< those that follow are set */
+    const char *accept;         /**< Accept-Encoding */
+    const char *authorization;
+} brg_coding_asked;
+
+typedef enum brg_coding_fate {
+    BRG_CODING_LEAVES,    /**< it goes on as it is */
+    BRG_CODING_NAMES,     /**< the same, with Accept-Encoding in its Vary */
+    BRG_CODING_ASKS,      /**< the request has to be known */
+    BRG_CODING_COMPRESSES /**< or it is not known yet whether */
+} brg_coding_fate;
+
+/** Filters that compress: what @a f goes by. @return 0: it is none, or goes by more. Threads: the request's. Blocking: no. */
+APR_DECLARE_OPTIONAL_FN(int, brg_coding_step_of, (const ap_filter_t *f, brg_coding_step *step));
+
+/** What @a n filters, in their order, do to a response. Threads: any. Blocking: no. */
+APR_DECLARE_OPTIONAL_FN(brg_coding_fate, brg_coding_fate_of,
+                        (const brg_coding_step *step, int n, const brg_coding_asked *asked));
+
+/**
+ * Filters that compress: the entity tag with which the response to @a r will be sent, @a etag being
+ * its present one, for comparisons. NULL: it will have none. Threads: the request's. Blocking: no.
  */
 APR_DECLARE_OPTIONAL_FN(const char *, brg_coded_tag, (request_rec * r, const char *etag));
 
 /**
- * And to who answers 304: entity tag and Vary of @a r become those of the response that it stands for. Threads: the
- * request's. Blocking: no.
+ * The same for a 304: entity tag and Vary of @a r become those of the response that it stands for.
+ * Threads: the request's. Blocking: no.
  */
 APR_DECLARE_OPTIONAL_FN(void, brg_coded_not_modified, (request_rec * r));
 

@@ -3,8 +3,8 @@
 #define BRIGADE_RESPONSE_CACHE_H
 
 /**
- * @file brigade/response_cache.h
- * How a module tells what its part of a request depends on.
+ * @file brigade/response_cache.h Declarations of modules: the dependencies of their part of a
+ * request.
  *
  * The server stores answers, per event loop, and sends them to the next client that asks for the
  * same target without running the hooks, if every module that hooked a request phase says that this
@@ -32,8 +32,8 @@ extern "C" {
 #define BRG_CACHE_VOLATILE 2
 
 /**
- * Asked once for a finished request, while it is still whole: what did its outcome depend on, as
- * far as this module is concerned? The greatest answer of all modules counts.
+ * Asked once for a finished request, while it is still whole: the dependencies of its outcome, as
+ * far as this module is concerned. The greatest answer of all modules counts.
  *
  * @param r  the request, its configuration merged and response headers set
  * @return   one of BRG_CACHE_*
@@ -59,7 +59,7 @@ typedef int brg_cache_variant_fn(const void *data, const char *value, apr_size_t
  *
  * @param name  of the field
  * @param kind  NULL: every value is a kind of its own, for fields with few values
- * @param data  for @a kind; it, and what it points to, must live as long as the configuration
+ * @param data  for @a kind; it, and its targets, must live as long as the configuration
  */
 BRG_DECLARE(void)
 brg_cache_vary(request_rec *r, const char *name, brg_cache_variant_fn *kind, const void *data);
@@ -72,6 +72,36 @@ brg_cache_vary(request_rec *r, const char *name, brg_cache_variant_fn *kind, con
  * Blocking: no. */
 BRG_DECLARE(void) brg_cache_depends_on_query(request_rec *r);
 
+/** The outcome of @a r depends on its path, down to the last name, or on more of the file than its
+ * length and the time of its last change, which Last-Modified and ETag show. Threads: the
+ * request's. Blocking: no. */
+BRG_DECLARE(void) brg_cache_depends_on_name(request_rec *r);
+
+/** Of a brg_cache_name_fn: each name may be decided in another way. */
+#define BRG_CACHE_NAME_COUNTS (-1)
+
+/**
+ * How a module's hooks decide by the last name of a path. The answer to one request for what is not there, or the head of one for a
+ * file, serves others of the same folder and the same extension for which all modules say the same. The extension, from the
+ * first dot on, is told apart already. A redirect may show the name, as it is and at the end of Location.
+ * Where rules lead what is not there to one script, the path may go on behind the name, in another way for each request. Where a backend
+ * is asked for all below a prefix (ProxyPass), it may be another one from there on.
+ *
+ * @param s         the server
+ * @param dir       the configuration in force in the folder
+ * @param path      of the target, decoded
+ * @param filename  where it leads; NULL: a translate_name hook answers, or one before
+ * @param path_info what goes on behind filename's name in path; "" if nothing does
+ * @param is_file   1: a regular file is there, which is not empty; 0: nothing
+ * @return          0 or more: another value for each way to decide; BRG_CACHE_NAME_COUNTS
+ * Threads: any. Blocking: must not.
+ */
+typedef apr_int64_t brg_cache_name_fn(const server_rec *s, ap_conf_vector_t *dir, const char *path,
+                                      const char *filename, const char *path_info, int is_file);
+
+/** Set that function. Without one a module that hooks requests is taken to decide each name in another way. After brg_cache_declare(). */
+BRG_DECLARE(void) brg_cache_name_declare(module *m, brg_cache_name_fn *fn);
+
 /**
  * Which of a few kinds the address of a client is, as far as an outcome depends on it.
  *
@@ -83,20 +113,22 @@ BRG_DECLARE(void) brg_cache_depends_on_query(request_rec *r);
 typedef apr_int64_t brg_cache_client_fn(const void *data, apr_sockaddr_t *client);
 
 /**
- * The outcome of @a r depends on the client's address (r->useragent_addr), as far as @a kind tells clients apart, but
- * on nothing else: each kind has an answer of its own. What @a kind says may change with the time, as a table of
- * networks does: each later request is asked about anew. So decide by what this returns, and do not look twice.
+ * The outcome of @a r depends on the client's address (r->useragent_addr), as far as @a kind tells
+ * clients apart, but on nothing else: each kind has an answer of its own. The result of @a kind may
+ * change with the time, as a table of networks does: each later request is asked about anew. So
+ * decide by this function's result, and do not look twice.
  *
- * @param data  for @a kind; it, and what it points to, must live as long as the configuration
- * @return      what @a kind says of r->useragent_addr; the same for the whole of a request
+ * @param data  for @a kind; it, and its targets, must live as long as the configuration
+ * @return      the result of @a kind for r->useragent_addr; the same for the whole of a request
  * Threads: the request's. Blocking: no.
  */
 BRG_DECLARE(apr_int64_t)
 brg_cache_vary_client(request_rec *r, brg_cache_client_fn *kind, const void *data);
 
 /**
- * A variable of expressions says by itself what its value depends on, by brg_cache_vary(), brg_cache_vary_client() and
- * brg_cache_depends_on(), each time it is evaluated for a request. Of others it is taken that each request has its own value.
+ * A variable of expressions names its own dependencies, by brg_cache_vary(),
+ * brg_cache_vary_client() and brg_cache_depends_on(), each time it is evaluated for a request. Of
+ * others it is taken that each request has its own value.
  *
  * @param p   the pool of the configuration; from the module's register_hooks function
  * @param fn  as the module's expr_lookup hook gives it
@@ -107,21 +139,23 @@ BRG_DECLARE(void) brg_cache_declare_variable(apr_pool_t *p, ap_expr_var_func_t *
  * The outcome of @a r depends on the value of @a expr, which is evaluated for it before or after this: all that the value depends
  * on is named, by brg_cache_vary() and its siblings.
  *
- * @param groups  1: what its regular expressions matched counts as well
+ * @param groups  1: the groups of its regular expressions count as well
  * @return        1; 0: it depends on more
  * Threads: the request's. Blocking: no.
  */
 BRG_DECLARE(int)
 brg_cache_depends_on_expression(request_rec *r, const ap_expr_info_t *expr, int groups);
 
-/** 1 if who sets the variable @a name of the environment says what it depends on, as mod_setenvif does; 0 if it may have another value
- * for each request or connection, as UNIQUE_ID. Threads: any, once the configuration is read. */
+/** 1 if the module that sets the variable @a name of the environment names its dependencies, as
+ * mod_setenvif does; 0 if it may have another value for each request or connection, as UNIQUE_ID.
+ * Threads: any, once the configuration is read. */
 BRG_DECLARE(int) brg_cache_variable_is_told(const char *name);
 
 /**
- * The group, and version "0", in which a provider for Require is registered as well, under the same name and pointer,
- * if its answers depend on the path, the method, the configuration and what it names by brg_cache_vary() and
- * brg_cache_vary_client() alone. Responses that another provider had a say in are not stored.
+ * The group, and version "0", in which a provider for Require is registered as well, under the same
+ * name and pointer, if its answers depend on the path, the method, the configuration and its
+ * brg_cache_vary() and brg_cache_vary_client() alone. Responses that another provider had a say in
+ * are not stored.
  */
 #define BRG_CACHE_AUTHZ_GROUP "brg-cache-authz"
 
@@ -133,8 +167,9 @@ BRG_DECLARE(int) brg_cache_variable_is_told(const char *name);
 BRG_DECLARE(int) brg_cache_vary_fields(const request_rec *r, const char **names, int most);
 
 /**
- * A post_read_request hook of @a m gives a request field another value than the client did: an answer that varies by
- * that field is not stored, since it is looked up by what the client sent. For directive setters and post_config.
+ * A post_read_request hook of @a m gives a request field another value than the client did: an
+ * answer that varies by that field is not stored, since look-ups use the client's value. For
+ * directive setters and post_config.
  *
  * @param pconf  the pool of the configuration; @a name lives as long
  */
@@ -142,36 +177,40 @@ BRG_DECLARE(void) brg_cache_changes_field(const module *m, apr_pool_t *pconf, co
 
 /** How a request field is changed. */
 typedef enum brg_field_change {
-    BRG_FIELD_SET, /**< to a value, whatever the client sent; it follows from what the answer depends on anyway */
-    BRG_FIELD_REMOVED, /**< there is none any more */
-    BRG_FIELD_EDITED,  /**< to one that is made of the client's, if there is one */
-    BRG_FIELD_ADDED,   /**< to one that is made of the client's, or else as with BRG_FIELD_SET */
-    BRG_FIELD_UNKNOWN  /**< to one that may be another one for each request */
+    /** to a value, whatever the client sent; it follows from the answer's dependencies anyway */
+    BRG_FIELD_SET,
+    BRG_FIELD_REMOVED, /**< the field is gone */
+    BRG_FIELD_EDITED,  /**< to a value made of the client's, if the field is there */
+    BRG_FIELD_ADDED,   /**< to a value made of the client's, or else as with BRG_FIELD_SET */
+    BRG_FIELD_UNKNOWN  /**< to a value that may differ for each request */
 } brg_field_change;
 
 /**
- * A hook is about to change a field of @a r. The answer may be stored all the same: later requests are told apart by what
- * clients send. Who reads the field after that names it by brg_cache_vary(), as ever; what the core reads of it (conditions,
- * ranges, the connection), and what logs show of it, is seen to.
+ * A hook is about to change a field of @a r. The answer may be stored all the same: later requests
+ * are told apart by their clients' fields. Later readers of the field name it by brg_cache_vary(),
+ * as ever; the core's own reading of it (conditions, ranges, the connection), and its value in
+ * logs, is seen to.
  *
- * @param name  lives as long as r->pool; r->headers_in still has what the client sent
+ * @param name  lives as long as r->pool; r->headers_in still has the client's value
  * Threads: the request's. Blocking: no.
  */
 BRG_DECLARE(void)
 brg_cache_field_changed(request_rec *r, const char *name, brg_field_change how);
 
 /**
- * A hook of the module gives handlers another request than the client sent, or decides anew for each request whether they are
- * called: request fields that it sets, answers of its own store. Answers to @a r may be stored, if the module says so, but later
- * requests for its target are not sent on to a backend by what was decided for @a r: all hooks run for each. In a hook of a
- * request phase. Threads: the request's. Blocking: no.
+ * A hook of the module gives handlers another request than the client sent, or decides anew for
+ * each request whether they are called: request fields that it sets, answers of its own store.
+ * Answers to @a r may be stored, if the module says so, but later requests for its target are not
+ * sent on to a backend by the decisions for @a r: all hooks run for each. In a hook of a request
+ * phase. Threads: the request's. Blocking: no.
  */
 BRG_DECLARE(void) brg_cache_each_time(request_rec *r);
 
 /**
- * An access rule about the client, its credentials or by an expression decided about @a r, in its favour or not, and is not the
- * rule of the page that @a r is a part of. The stored answers of mod_cache do not have that page, which others would get without
- * that rule. To be said besides what the rule depends on. In a hook of access control. Does nothing where @a r is no sub-request.
+ * An access rule about the client, its credentials or by an expression decided about @a r, in its
+ * favour or not, and is not the rule of the page that @a r is a part of. The stored answers of
+ * mod_cache do not have that page, which others would get without that rule. To be said besides the
+ * rule's own dependencies. In a hook of access control. Does nothing where @a r is no sub-request.
  * Threads: the request's. Blocking: no.
  */
 BRG_DECLARE(void) brg_cache_part_is_guarded(request_rec *r);
@@ -188,10 +227,11 @@ brg_cache_dated_field(request_rec *r, const char *name, apr_interval_time_t afte
 
 /**
  * Declare that no hook, handler or filter of the module waits for anything but local files, so that
- * it may run on an event loop, and how to learn what a request depended on.
+ * it may run on an event loop, and name the function that tells a request's dependencies.
  *
- * A loop has many requests: between the phases of one and its handler, those of others run on the same thread. So what a
- * module keeps of a request is in that request's pool and configuration vector, not in variables of the thread.
+ * A loop has many requests: between the phases of one and its handler, those of others run on the
+ * same thread. So a module keeps a request's data in that request's pool and configuration vector,
+ * not in variables of the thread.
  *
  * @param m   the module
  * @param fn  asked per request, see above; NULL stands for "always BRG_CACHE_STATIC"
@@ -200,19 +240,20 @@ brg_cache_dated_field(request_rec *r, const char *name, apr_interval_time_t afte
 BRG_DECLARE(void) brg_cache_declare(module *m, brg_cache_fn *fn);
 
 /**
- * The module never looks at the query of a request that is answered with a plain file (r->args, or what stands behind
- * the '?' of r->unparsed_uri and r->the_request), or does so in redirects and refusals alone. Expressions of the
- * configuration need not be counted, the server sees what they take. Where this is true of all modules that hook
- * requests, one stored response answers a file's target with whatever query; else each query has its own.
+ * The module never looks at the query of a request that is answered with a plain file (r->args, or
+ * the part behind the '?' in r->unparsed_uri and r->the_request), or does so in redirects and
+ * refusals alone. Expressions of the configuration need not be counted, the server sees their
+ * variables. Where this is true of all modules that hook requests, one stored response answers a
+ * file's target with whatever query; else each query has its own.
  *
  * Call from the module's register_hooks function, after brg_cache_declare().
  */
 BRG_DECLARE(void) brg_cache_leaves_query(module *m);
 
 /**
- * An output filter leaves each body as it is: it may look at data, and change the head before the first data passes,
- * but passes on the same bytes. Responses that it stands in the way of may then be stored; what it does with the head
- * is asked of its module as ever.
+ * An output filter leaves each body as it is: it may look at data, and change the head before the
+ * first data passes, but passes on the same bytes. Responses that it filters may then be stored;
+ * its module is asked about its changes to the head as ever.
  *
  * @param frec  as ap_register_output_filter() returned it
  * Call from the module's register_hooks function; the module has to declare itself, too (brg_cache_declare()).
@@ -236,13 +277,13 @@ BRG_DECLARE(void) brg_cache_offer_file(request_rec *r, const char *path);
 /**
  * A filter that has the whole body in hand says: these bytes were made from these files alone, and
  * from the URI and the configuration. Call it before they are passed to @a next; no filter from @a
- * next on may change them, else the offer is not taken. What the request's modules depend on is
- * asked for as for files.
+ * next on may change them, else the offer is not taken. The dependencies of the request's modules
+ * are asked for as for files.
  *
  * @param body   of @a len bytes; copied when it is remembered, so it must live as long as the
  * request's pool
  * @param paths  NULL-terminated, absolute: every file that was read or looked for, present or
- * missing; in r->pool. NULL: none but what the request's URI leads to
+ * missing; in r->pool. NULL: only the paths of the request's URI
  * Threads: the request's. Blocking: no.
  */
 BRG_DECLARE(void)
@@ -262,8 +303,8 @@ brg_cache_offer_brigade(request_rec *r, ap_filter_t *next, apr_bucket_brigade *b
                         const char *const *paths);
 
 /**
- * The outcome of @a r depends on what @a path leads to, or on its not being there. The directory walk
- * says so for r->filename of every request and sub-request, and the cache adds the access files and
+ * The outcome of @a r depends on the file at @a path, or on its absence. The directory walk says so
+ * for r->filename of every request and sub-request, and the cache adds the access files and
  * symbolic links on the way; so a module calls this only for files that it looks at by itself.
  *
  * @param path  absolute; lives as long as r->pool. NULL: on more than is worth naming, as a listing does on
@@ -283,9 +324,10 @@ BRG_DECLARE(void) brg_cache_depends_on(request_rec *r, const char *path);
 BRG_DECLARE(void) brg_cache_depends_on_names(request_rec *r, const char *folder);
 
 /**
- * A translate_name hook gives @a r another path: by the configuration, the path before, and what the module names by
- * brg_cache_vary() and brg_cache_depends_on() alone. The answer may then be stored as that of the other path; else it is
- * not, since its target led to another file. Call it before r->uri is changed.
+ * A translate_name hook gives @a r another path: by the configuration, the path before, and its
+ * brg_cache_vary() and brg_cache_depends_on() alone. The answer may then be stored as that of the
+ * other path; else it is not, since its target led to another file. Call it before r->uri is
+ * changed.
  *
  * @param uri  the other path; lives as long as r->pool
  */
@@ -304,15 +346,16 @@ BRG_DECLARE(int)
 brg_cache_dependencies(const request_rec *r, int from, const char **paths, int most);
 
 /**
- * What all modules say of a sub-request that was looked up: the greatest of BRG_CACHE_*. For
- * one that makes part of its answer from others. Threads: the request's. Blocking: no.
+ * The verdict of all modules on a sub-request that was looked up: the greatest of BRG_CACHE_*. For
+ * modules that make part of an answer from others. Threads: the request's. Blocking: no.
  */
 BRG_DECLARE(int) brg_cache_ask(request_rec *r);
 
 /**
- * 1 if @a sub, a sub-request that was run on an event loop, was answered with what the server has stored of what others answered. A page
- * that is offered (brg_cache_offer_brigade()) may have such parts: it is remembered while all of them are stored and fresh. What else
- * decided about them is asked for as of others: brg_cache_ask(). Ask before @a sub is destroyed. Threads: the request's. Blocking: no.
+ * 1 if @a sub, a sub-request that was run on an event loop, was answered with an object of the
+ * store. A page that is offered (brg_cache_offer_brigade()) may have such parts: it is remembered
+ * while all of them are stored and fresh. Its other dependencies are asked for as of others:
+ * brg_cache_ask(). Ask before @a sub is destroyed. Threads: the request's. Blocking: no.
  */
 BRG_DECLARE(int) brg_cache_is_part(const request_rec *sub);
 
@@ -324,15 +367,15 @@ BRG_DECLARE(int) brg_cache_is_part(const request_rec *sub);
 BRG_DECLARE(void) brg_request_needs_worker(request_rec *r);
 
 /**
- * 1 if the handler of r or a filter of its own was not declared not to wait. For one that runs
+ * 1 if the handler of r or a filter of its own was not declared not to wait. For modules that run
  * sub-requests, in or after their insert_filter hooks. Threads: the request's. Blocking: no.
  */
 BRG_DECLARE(int) brg_request_may_wait(request_rec *r);
 
 /**
  * A handler that runs on an event loop found out that it has to wait: it is called once more, on a
- * worker, when it has returned OK. It must not have passed anything on, and must have undone what
- * it did to r. For requests that came from the network: no sub-requests or internal redirects.
+ * worker, when it has returned OK. It must not have passed anything on, and must have undone its
+ * changes to r. For requests that came from the network: no sub-requests or internal redirects.
  *
  * @return 1; 0 if this cannot be, and the handler has to go on where it is
  * Threads: the request's. Blocking: no.

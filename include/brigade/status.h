@@ -3,10 +3,9 @@
 #define BRIGADE_STATUS_H
 
 /**
- * @file brigade/status.h
- * What the server does at the moment, for status pages. Figures are read while others write them:
- * each is right by itself, but two of them need not be of the same instant. Threads: any. Blocking:
- * no.
+ * @file brigade/status.h The present state of the server, for status pages. Figures are read while
+ * others write them: each is right by itself, but two of them need not be of the same instant.
+ * Threads: any. Blocking: no.
  */
 #include "httpd.h"
 #include "scoreboard.h"
@@ -47,8 +46,8 @@ typedef struct brg_status_process {
 } brg_status_process;
 
 typedef struct brg_status_totals {
-    apr_time_t
-        restart_time; /**< when the running configuration was read; microseconds since the epoch */
+    /** when the running configuration was read; microseconds since the epoch */
+    apr_time_t restart_time;
     apr_time_t start_time; /**< when the server was started */
     ap_generation_t config_generation, mpm_generation;
     int processes_n;          /**< alive */
@@ -76,7 +75,7 @@ BRG_DECLARE(int) brg_status_process_get(int slot, brg_status_process *out);
 /** Count lines of an access log that are lost, for brg_status_totals. */
 BRG_DECLARE(void) brg_status_log_lines_lost(uint64_t lines);
 
-/** Look at one event loop of a living process. @return 1, or 0 when there is none */
+/** Look at one event loop of a living process. @return 1, or 0: no such loop */
 BRG_DECLARE(int) brg_status_loop_get(int slot, int loop, brg_status_counts *out);
 
 /** A connection of HTTP/2 on the event loops (ExtendedStatus On). */
@@ -96,33 +95,12 @@ typedef struct brg_status_http2 {
  */
 BRG_DECLARE(int) brg_status_http2_get(int slot, int loop, int n, brg_status_http2 *out);
 
-/** What a registered filter did in this process (FilterStatistics On). */
-typedef struct brg_status_filter {
-    const char *name;   /**< in small letters */
-    const char *module; /**< that registered it: module->name; NULL: not known */
-    int is_input;
-    uint64_t calls;
-    uint64_t bytes_in;  /**< of data, as far as known: passed to it; input: got from the next one */
-    uint64_t bytes_out; /**< passed on by it; input: returned by it, looking ahead not counted */
-    uint64_t cpu_ns;    /**< nanoseconds, without the filters that it called */
-} brg_status_filter;
-
-/**
- * @param n  from 0
- * @return 1: @a out is filled; 0: there is no filter with this number; -1: nor with a higher one,
- * or nothing is counted
- */
-BRG_DECLARE(int) brg_status_filter_get(int n, brg_status_filter *out);
-
-/** Begin to count anew. */
-BRG_DECLARE(void) brg_status_filters_reset(void);
-
 /** A certificate that the built-in ssl module serves. */
 typedef struct brg_status_certificate {
     const char *server;   /**< of which virtual host: name and port */
     const char *file;     /**< where it was read */
     const char *names;    /**< host names, with a space between them */
-    const char *issuer;   /**< common name of who issued it */
+    const char *issuer;   /**< common name of its issuer */
     const char *key_type; /**< "RSA", "EC", ... */
     apr_time_t from;      /**< valid from; microseconds since the epoch */
     apr_time_t until;     /**< valid to */
@@ -132,7 +110,7 @@ typedef struct brg_status_certificate {
 /**
  * Optional function of the built-in ssl module: look at one certificate.
  * @param n  from 0
- * @param p  for what @a out points to
+ * @param p  for the strings of @a out
  * @return 1: @a out is filled; 0: this one cannot be read; -1: there are no more
  */
 APR_DECLARE_OPTIONAL_FN(int, brg_status_certificate_get,
@@ -140,14 +118,14 @@ APR_DECLARE_OPTIONAL_FN(int, brg_status_certificate_get,
 
 /** A backend of the built-in proxy. Counters go on over reloads and upgrades. */
 typedef struct brg_status_backend {
-    const char
-        *name; /**< as configured: "http://app:8080", "unix:/run/php.sock|fcgi://localhost" */
+    /** as configured: "http://app:8080", "unix:/run/php.sock|fcgi://localhost" */
+    const char *name;
     const char *balancer; /**< that it is a member of; "" */
     const char *server;   /**< the virtual host that has it; "" */
-    const char *
-        state; /**< "ok", "error", "check failed", "drain", "disabled", "stopped", "standby", "spare"; of one that is
-                no member of a balancer "failing", too: it did not answer the last request */
-    int up; /**< requests may go to it; 0 as well while it is failing */
+    /** "ok", "error", "check failed", "drain", "disabled", "stopped", "standby", "spare"; outside
+     * of balancers "failing", too: it did not answer the last request */
+    const char *state;
+    int up;                    /**< requests may go to it; 0 as well while it is failing */
     int64_t in_flight;         /**< requests that it has now, of all processes */
     int64_t connections, idle; /**< open now, and those of them that no request has */
     int64_t queue;             /**< requests that wait for a connection */
@@ -156,37 +134,37 @@ typedef struct brg_status_backend {
     uint64_t refused;          /**< no address, no connection, no handshake */
     uint64_t timeouts, broken; /**< no answer in time; an answer that ended early, or was none */
     uint64_t sent, received;   /**< bytes to it and from it */
-    uint64_t waited_us,
-        waited_n; /**< until heads of answers, microseconds in all, and how many these were */
+    /** until heads of answers, microseconds in all, and how many these were */
+    uint64_t waited_us, waited_n;
 } brg_status_backend;
 
 /**
  * Optional function of the built-in proxy_module: look at one backend.
  * @param n  from 0
- * @param p  for what @a out points to
+ * @param p  for the strings of @a out
  * @return 1: @a out is filled; 0: this one is not in use; -1: there are no more
  */
 APR_DECLARE_OPTIONAL_FN(int, brg_status_backend_get,
                         (int n, apr_pool_t *p, brg_status_backend *out));
 
-/** Requests that the built-in cache_module had to do with, and what it stores. All processes together. Counters go on over
- * reloads and upgrades. */
+/** Requests of the built-in cache_module, and its stored objects. All processes together. Counters
+ * go on over reloads and upgrades. */
 typedef struct brg_status_cache {
-    uint64_t hits;        /**< answered with what is stored, and fresh */
-    uint64_t stale;       /**< answered with what is stored, and stale */
-    uint64_t revalidated; /**< answered with what is stored, which the backend said still holds */
-    uint64_t collapsed;   /**< answered by what was fetched for another request */
+    uint64_t hits;        /**< answered with a stored object, and fresh */
+    uint64_t stale;       /**< answered with a stored object, and stale */
+    uint64_t revalidated; /**< answered with a stored object, which the backend confirmed */
+    uint64_t collapsed;   /**< answered with the fetch of another request */
     uint64_t misses;      /**< fetched, and stored */
     uint64_t passed;      /**< fetched, and not stored */
-    uint64_t invalidated; /**< unsafe requests that ended what was stored of their targets */
+    uint64_t invalidated; /**< unsafe requests that invalidated objects of their targets */
     uint64_t objects, bytes, bytes_most;       /**< in memory now; CacheMemory */
     uint64_t fetches;                          /**< for which others may wait, now */
     uint64_t stored, evicted, refused, purges; /**< refused: there was no room */
     uint64_t disk_bytes_most;                  /**< CacheMaxSize; 0: there is no tier on disk */
     uint64_t disk_written, disk_damaged, disk_failed; /**< bytes; records; reads and writes */
     uint64_t objects_most;                            /**< in memory, at most: CacheMaxObjects */
-    uint64_t tier_lookups, tier_hits,
-        tier_stored; /**< of the tier that machines share (CacheSocache): answers asked for, found, written */
+    /** of the tier that machines share (CacheSocache): answers asked for, found, written */
+    uint64_t tier_lookups, tier_hits, tier_stored;
     uint64_t tier_failed;    /**< calls that it did not answer, or not in time */
     uint64_t tier_waited_us; /**< microseconds that calls took */
     uint64_t held;           /**< stored answers that are looked at, written or sent, now */
@@ -212,7 +190,7 @@ typedef struct brg_status_network_source {
 /**
  * Optional function of asn_module: look at one source.
  * @param n  from 0
- * @param p  for what @a out points to
+ * @param p  for the strings of @a out
  * @return 1: @a out is filled; 0: there are no more
  */
 APR_DECLARE_OPTIONAL_FN(int, brg_status_network_source_get,
@@ -221,8 +199,8 @@ APR_DECLARE_OPTIONAL_FN(int, brg_status_network_source_get,
 /** A network of which clients were looked up often. */
 typedef struct brg_status_network_busy {
     uint32_t asn;
-    uint64_t
-        count; /**< about how many look-ups lately; half of them are forgotten in ten minutes */
+    /** about how many look-ups lately; half of them are forgotten in ten minutes */
+    uint64_t count;
 } brg_status_network_busy;
 
 #define BRG_STATUS_NETWORKS_BUSY 24 /**< networks at most that are told */
@@ -255,7 +233,7 @@ typedef struct brg_status_limit {
     uint64_t refused;
     uint64_t delayed;
     uint64_t closed; /**< connections closed without an answer */
-    uint64_t dry;    /**< what would have been one of these */
+    uint64_t dry;    /**< dry runs of these */
 } brg_status_limit;
 
 #define BRG_STATUS_LIMIT_KEYS 24 /**< busiest keys that are told */

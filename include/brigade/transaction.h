@@ -21,11 +21,17 @@
 extern "C" {
 #endif
 
-/** Text that is not terminated; at NULL: there is none. */
+/** Text that is not terminated; at NULL: absent. */
 typedef struct brg_text {
     const char *at;
     apr_size_t len;
 } brg_text;
+
+/** Ways that the bytes of an answer's body left by: bits of brg_transaction.sent_by, in the order of BRG_WAYS (brigade/figures.h). Bytes
+ * that were in memory, as those of short files and of streams, have none. */
+#define BRG_SENT_SENDFILE 1
+#define BRG_SENT_WINDOW 2
+#define BRG_SENT_READ 4
 
 /** A request and its answer. All of it is valid during the call, but for server, connection and r, which live as they
  * always do. */
@@ -36,15 +42,16 @@ typedef struct brg_transaction {
     apr_time_t request_time; /**< microseconds */
     int status;
     int from_memory; /**< 1: the server had the answer stored, without mod_cache or as a copy of its own */
-    brg_text
-        request_line; /**< as it was sent; at NULL: the protocol has none, see the next three */
+    /** as it was sent; at NULL: the protocol has none, see the next three */
+    brg_text request_line;
     brg_text method, target, protocol;             /**< at NULL: not known */
     const char *uri, *args;                        /**< as in request_rec; args may be NULL */
     const char *client_ip;                         /**< useragent_ip, as in request_rec */
     const char *filename, *handler, *content_type; /**< as in request_rec; may be NULL */
-    apr_off_t body_sent;      /**< bytes of the body, without what frames them */
+    apr_off_t body_sent;      /**< bytes of the body, without its framing */
     apr_off_t received, sent; /**< without r: bytes on the wire, heads and frames included */
     const void *core;         /**< of the server */
+    int sent_by;              /**< BRG_SENT_... */
 } brg_transaction;
 
 /** Fill in @a t from @a r, which may be any of a chain of internal redirects. Threads: the request's. */
@@ -53,29 +60,32 @@ BRG_DECLARE(void) brg_transaction_of(brg_transaction *t, request_rec *r);
 /**
  * A field of the request. With r, lines of one name are one value.
  * @param from  where to begin; 0 for the first of that name, then as it was left here
- * @return at NULL: there is none (more)
+ * @return at NULL: no (further) field
  */
 BRG_DECLARE(brg_text)
 brg_transaction_request_field(const brg_transaction *t, const char *name, apr_size_t name_len,
                               unsigned *from);
 
-/** What brg_transaction_field() knows a field name by, in any case; 0: it does not. While the configuration is read. */
+/** The id of a field name, in any case, for brg_transaction_field(); 0: unknown. While the
+ * configuration is read. */
 BRG_DECLARE(int) brg_transaction_field_id(const char *name, apr_size_t name_len);
 
-/** As brg_transaction_request_field(), of the one line of a field with an id, without r: an answer to a request that has
- * several lines of such a field is not from memory. @return at NULL: there is none */
+/** As brg_transaction_request_field(), of the one line of a field with an id, without r: an answer
+ * to a request that has several lines of such a field is not from memory. @return at NULL: absent
+ */
 BRG_DECLARE(brg_text) brg_transaction_field(const brg_transaction *t, int id);
 
-/** A field of the answer, of the environment (subprocess_env), of the notes; NULL: there is none. */
+/** A field of the answer, of the environment (subprocess_env), of the notes; NULL: absent. */
 BRG_DECLARE(const char *)
 brg_transaction_response_field(const brg_transaction *t, const char *name);
 BRG_DECLARE(const char *) brg_transaction_env(const brg_transaction *t, const char *name);
 BRG_DECLARE(const char *) brg_transaction_note(const brg_transaction *t, const char *name);
 
-/** r->user; NULL: it was not asked who sent it. Valid during the call, until it is called again. */
+/** r->user; NULL: the user was not asked for. Valid during the call, until it is called again. */
 BRG_DECLARE(const char *) brg_transaction_user(const brg_transaction *t);
 
-/** @return 1 if brg_transaction_log_fn can do for @a t what log_transaction would. Nothing may be done yet.
+/** @return 1 if brg_transaction_log_fn can replace log_transaction for @a t. Nothing may be done
+ *   yet.
  * Threads: the loop that answers. Blocking: no. */
 typedef int brg_transaction_ready_fn(const brg_transaction *t);
 
@@ -100,9 +110,10 @@ APR_DECLARE_OPTIONAL_FN(void, brg_register_transaction_item,
 #define BRG_TRANSACTION_VARIABLES_MOST 2
 
 /**
- * The variable @a name of the environment has another value for each request, and nothing but who names it as such reads it
- * (brg_cache_variable_is_told()): a log that shows it for an answer from memory gets what @a make writes, the same text for all
- * logs of that answer. In place of brg_transaction_observe(), without a request_rec; with one, the module's post_read_request hook
+ * The variable @a name of the environment has another value for each request, and only readers that
+ * name it as such read it (brg_cache_variable_is_told()): a log that shows it for an answer from
+ * memory gets the text of @a make, the same for all logs of that answer. In place of
+ * brg_transaction_observe(), without a request_rec; with one, the module's post_read_request hook
  * sets it, which has to be observed for that.
  *
  * @param name  lives as long as @a pconf; of BRG_TRANSACTION_VARIABLES_MOST at most
@@ -127,8 +138,9 @@ brg_transaction_log_declare(module *m, brg_transaction_ready_fn *ready,
                             brg_transaction_log_fn *log);
 
 /**
- * The post_read_request hook of @a m changes what logs show of a request (its client, its id): it also runs for answers
- * from memory that a module logs, with a request_rec that is made for that. From post_config; holds until the next restart.
+ * The post_read_request hook of @a m changes a request's facts in logs (its client, its id): it
+ * also runs for answers from memory that a module logs, with a request_rec that is made for that.
+ * From post_config; holds until the next restart.
  *
  * @param ready  1 if the hook would change nothing for that answer, which is then logged without a request_rec
  */

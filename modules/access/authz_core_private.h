@@ -23,7 +23,7 @@ typedef enum authz_op {
     AUTHZ_OP_ALL, /**< one denial is enough */
 } authz_op;
 
-/** What AuthMerging says of a section's rules. */
+/** AuthMerging for a section's rules. */
 typedef enum authz_merge {
     AUTHZ_MERGE_UNSET,
     AUTHZ_MERGE_OFF,
@@ -44,8 +44,8 @@ struct authz_node {
     authz_op op;
     unsigned negate : 1;
     unsigned merged : 1; /**< made by AuthMerging, not by a container in a file */
-    unsigned
-        is_volatile : 1;   /**< the outcome depends on more than path, method and configuration */
+    /** the outcome depends on more than path, method and configuration */
+    unsigned is_volatile : 1;
     unsigned of_user : 1;  /**< it depends on the user, as providers in BRG_AUTHZ_USER_GROUP do */
     unsigned of_more : 1;  /**< and on more than path, method, configuration and user */
     unsigned may_wait : 1; /**< on an event loop its provider may wait without saying so */
@@ -65,9 +65,6 @@ extern module authz_core_module;
 /** The name of @a node in the log and in messages, from @a p. */
 const char *authz_node_name(apr_pool_t *p, const authz_node *node);
 
-/** Recompute what is derived from conf->root. */
-void authz_tree_finish(authz_dir_conf *conf);
-
 /** Directive setters and merging (authz_core_tree.c). */
 const char *authz_cmd_require(cmd_parms *cmd, void *mconfig, const char *args);
 const char *authz_cmd_container(cmd_parms *cmd, void *mconfig, const char *args);
@@ -86,7 +83,7 @@ int authz_tree_check(apr_pool_t *ptemp, server_rec *s);
 
 /**
  * Evaluate @a node for @a r.
- * @param parent_op  how the parent combines: decides what a node limited to other methods counts as
+ * @param parent_op  how the parent combines: decides the result of a node limited to other methods
  */
 authz_status authz_eval(request_rec *r, const authz_node *node, authz_op parent_op);
 
@@ -102,10 +99,11 @@ const char *authz_tree_text(apr_pool_t *p, const authz_node *node);
 /** The request, and all that it came from, was judged by something that the next one may not share. */
 void authz_mark_volatile(request_rec *r);
 
-/** 1 if the provider says by itself what its answer depends on, each time it is asked. */
+/** 1 if the provider names its dependencies itself, each time it is asked. */
 int authz_provider_tells(const authz_provider *provider);
 
-/** 1 if the provider's answer depends only on path, method and configuration, or on variables whose setters say what they do. */
+/** 1 if the provider's answer depends only on path, method and configuration, or on variables whose
+ * setters declare their dependencies. */
 int authz_provider_is_static(const authz_provider *provider, const void *parsed);
 
 /** 1 if @a provider is built in and never reads AUTHZ_PROVIDER_NAME_NOTE. */

@@ -6,7 +6,7 @@
  * A container is added to its parent when it is closed. Where parent and child combine in the same
  * way the child's members move up (associativity); the members of a <RequireNone> inside an "all"
  * container move up negated (De Morgan). Results are the same, evaluation is shorter, and the log
- * names what Apache's does.
+ * has Apache's names.
  */
 #include "authz_core_private.h"
 #include "http_core.h"
@@ -79,7 +79,8 @@ static authz_node *authz_open_node(cmd_parms *cmd, authz_dir_conf *conf)
     return conf->open;
 }
 
-void authz_tree_finish(authz_dir_conf *conf)
+/* Recompute what is derived from conf->root. */
+static void authz_tree_finish(authz_dir_conf *conf)
 {
     const authz_node *root = conf->root, *one = root ? root->first : NULL;
 
@@ -87,7 +88,7 @@ void authz_tree_finish(authz_dir_conf *conf)
                        one->provider && authz_provider_grants_all(one->provider, one->parsed);
 }
 
-/* What its outcome depends on. */
+/* The dependencies of its outcome. */
 static void authz_node_classify(authz_node *node)
 {
     const int is_static = authz_provider_is_static(node->provider, node->parsed);

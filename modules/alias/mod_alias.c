@@ -3,8 +3,8 @@
  * mod_alias: Alias, ScriptAlias, Redirect and their relatives.
  *
  * Redirects come before aliases, and both before the document root: at translation with the
- * configuration of the server and of <Location>. What <Directory> and .htaccess say about redirects
- * is known later, so the last phase before the handler tries again with the whole configuration.
+ * configuration of the server and of <Location>. Redirects of <Directory> and .htaccess are known
+ * later, so the last phase before the handler tries again with the whole configuration.
  */
 #include "alias_private.h"
 #include "brigade/assert.h"
@@ -29,7 +29,7 @@ typedef struct alias_stage {
 static const alias_stage alias_at_translation = {APLOGNO(00673), APLOGNO(00674)};
 static const alias_stage alias_at_fixup = {APLOGNO(00675), APLOGNO(00676)};
 
-/* What an attempt at a request came to. */
+/* Result of an attempt at a request. */
 typedef struct alias_result {
     const char *target; /**< NULL: nothing matched */
     int status;         /**< redirects */
@@ -127,7 +127,7 @@ static void alias_force_handler(request_rec *r, const char *handler)
     }
 }
 
-/* What a pattern or an expression made may have to be escaped again, but not its query. */
+/* The result of a pattern or an expression may have to be escaped again, but not its query. */
 static const char *alias_escape_url(apr_pool_t *p, const char *url)
 {
     apr_uri_t uri;
@@ -288,7 +288,7 @@ static const char *alias_complete_url(request_rec *r, const alias_dir_conf *conf
     return url;
 }
 
-/* Answer with what matched. Returns the status for the hook. */
+/* Answer with the match. Returns the status for the hook. */
 static int alias_redirect(request_rec *r, const alias_dir_conf *conf, const alias_result *result,
                           const alias_stage *stage)
 {
@@ -356,6 +356,36 @@ static int alias_depends(request_rec *r)
                : BRG_CACHE_STATIC;
 }
 
+#define ALIAS_TOLD_MOST 1023 /* entries of a list */
+
+/* The first entry of @a list that takes @a path, from 1 on; 0: none; -1: its result for other names
+ * is unknown. */
+static apr_int64_t alias_first(const apr_array_header_t *list, const char *path)
+{
+    for (int i = 0; list && i < list->nelts; i++) {
+        const alias_entry *entry = &APR_ARRAY_IDX(list, i, alias_entry);
+
+        if (entry->regex && ap_regexec(entry->regex, path, 0, NULL, 0) != AP_REG_NOMATCH)
+            return -1;
+        if (!entry->regex && alias_match(path, entry->fake))
+            return i < ALIAS_TOLD_MOST ? i + 1 : -1;
+    }
+    return 0;
+}
+
+static apr_int64_t alias_name(const server_rec *s, ap_conf_vector_t *dir, const char *path,
+                              const char *filename, const char *path_info, int is_file)
+{
+    const alias_server_conf *server = ap_get_module_config(s->module_config, &alias_module);
+    const alias_dir_conf *conf = ap_get_module_config(dir, &alias_module);
+    const apr_int64_t redirect = alias_first(server->redirects, path),
+                      alias = alias_first(server->aliases, path),
+                      section = alias_first(conf->redirects, path);
+
+    return redirect < 0 || alias < 0 || section < 0 ? BRG_CACHE_NAME_COUNTS
+                                                    : redirect << 20 | alias << 10 | section;
+}
+
 static void alias_register_hooks(apr_pool_t *p)
 {
     static const char *const after_us[] = {"mod_userdir.c", "mod_vhost_alias.c", NULL};
@@ -363,6 +393,7 @@ static void alias_register_hooks(apr_pool_t *p)
     ap_hook_translate_name(alias_translate, NULL, after_us, APR_HOOK_MIDDLE);
     ap_hook_fixups(alias_fixup, NULL, NULL, APR_HOOK_MIDDLE);
     brg_cache_declare(&alias_module, alias_depends);
+    brg_cache_name_declare(&alias_module, alias_name);
     brg_hooks_need_directive(&alias_module, "translate_name fixups", NULL, BRG_HOOKS_BY_SERVER);
 }
 

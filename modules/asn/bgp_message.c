@@ -134,9 +134,3 @@ size_t bgp_write_notification(unsigned char *to, const bgp_fault *fault)
         memcpy(to + BGP_HEADER + 2, fault->data.at, n);
     return bgp_write_head(to, BGP_HEADER + 2 + n, BGP_NOTIFICATION);
 }
-
-size_t bgp_write_refresh(unsigned char *to, brg_asn_family family)
-{
-    memcpy(to + BGP_HEADER, (unsigned char[]){0, (unsigned char)bgp_afi(family), 0, UNICAST}, 4);
-    return bgp_write_head(to, BGP_HEADER + 4, BGP_REFRESH);
-}

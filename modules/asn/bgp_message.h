@@ -4,8 +4,8 @@
 
 /**
  * @file bgp_message.h
- * Messages of BGP-4 (RFC 4271): bytes to facts and back, without any I/O, clock or memory of their own. What a peer
- * sends is never an invariant: each function says what is wrong with it.
+ * Messages of BGP-4 (RFC 4271): bytes to facts and back, without any I/O, clock
+ * or memory of their own. A peer's bytes are never an invariant: each function returns their error.
  *
  * Supported: 4-octet AS numbers (RFC 6793), IPv4 and IPv6 unicast (RFC 4760), route refresh (RFC 2918), graceful
  * restart of the peer (RFC 4724), extended optional parameters (RFC 9072), errors as RFC 7606 has them. Messages are of
@@ -72,23 +72,22 @@ typedef struct bgp_fault {
  */
 int bgp_head_parse(const unsigned char *at, size_t n, bgp_type *type, bgp_fault *fault);
 
-/** What a NOTIFICATION says. */
+/** Content of a NOTIFICATION. */
 typedef struct bgp_notice {
     unsigned char code, subcode;
-    asn_bytes
-        text; /**< of the peer's administrator (RFC 9003): UTF-8 as claimed, not checked; in the message */
+    /** of the peer's administrator (RFC 9003): UTF-8 as claimed, not checked; in the message */
+    asn_bytes text;
 } bgp_notice;
 
 /** @param body  behind the head; bgp_head_parse() saw to it that code and subcode are there */
 void bgp_notice_parse(asn_bytes body, bgp_notice *notice);
 
-/** Name of a code and subcode for the error log, "" if there is none. */
+/** Name of a code and subcode for the error log, "" if unknown. */
 const char *bgp_notice_name(unsigned code, unsigned subcode);
 
 /** Write messages. @a to has room for BGP_MESSAGE_MAX. @return bytes */
 size_t bgp_write_keepalive(unsigned char *to);
 size_t bgp_write_notification(unsigned char *to, const bgp_fault *fault);
-size_t bgp_write_refresh(unsigned char *to, brg_asn_family family);
 
 /** Write a head. @return @a bytes, of the whole message */
 size_t bgp_write_head(unsigned char *to, size_t bytes, bgp_type type);
@@ -101,14 +100,14 @@ int bgp_family(uint32_t afi, uint32_t safi, brg_asn_family *family);
 
 /* ---- bgp_open.c ---- */
 
-/** What this side says of itself. */
+/** This side's parameters. */
 typedef struct bgp_self {
     uint32_t as, id; /**< of the host's byte order */
     uint32_t hold;   /**< seconds: 0 (no timer), or 3 to 65535 */
     unsigned families;
 } bgp_self;
 
-/** What a peer said of itself. */
+/** The peer's parameters. */
 typedef struct bgp_open {
     uint32_t as, id;
     uint32_t hold;     /**< seconds */
@@ -130,12 +129,12 @@ size_t bgp_write_open(unsigned char *to, const bgp_self *self);
 
 /* ---- bgp_update.c ---- */
 
-/** What both sides agreed on. */
+/** The agreed parameters. */
 typedef struct bgp_terms {
     int as4;      /**< numbers in AS_PATH have 4 bytes */
     int internal; /**< the peer is of the same AS */
     unsigned families;
-    uint32_t peer_as; /**< origin of what has an empty path */
+    uint32_t peer_as; /**< origin of a route with an empty path */
 } bgp_terms;
 
 /** Prefixes in a message, known to be well-formed. */
@@ -147,11 +146,11 @@ typedef struct bgp_prefixes {
 /** Fields of the message, and the attributes of RFC 4760. */
 enum { BGP_OF_MESSAGE, BGP_OF_ATTRIBUTE, BGP_PLACES };
 
-/** What an UPDATE says. Refers to the message and to itself. Take @a gone first, then @a come. */
+/** Content of an UPDATE. Refers to the message and to itself. Take @a gone first, then @a come. */
 typedef struct bgp_update {
     bgp_prefixes gone[BGP_PLACES], come[BGP_PLACES];
-    const char
-        *as_withdrawn;     /**< NULL, or why what came is to be taken as gone (RFC 7606); static */
+    /** NULL, or why announcements count as withdrawals (RFC 7606); static */
+    const char *as_withdrawn;
     const char *discarded; /**< NULL, or why an attribute was left out; static */
     unsigned end_of_rib;   /**< set of families: all of it was sent */
     brg_asn_attributes attributes;
@@ -163,7 +162,7 @@ typedef struct bgp_update {
 /** @return 1, 0 with *fault */
 int bgp_update_parse(asn_bytes body, const bgp_terms *terms, bgp_update *update, bgp_fault *fault);
 
-/** The next one. @return 0 if there is none */
+/** The next one. @return 0: past the last */
 int bgp_prefixes_next(bgp_prefixes *all, brg_asn_prefix *prefix);
 
 /* ---- bgp_path.c: paths of segments: type, count, numbers of @a width bytes ---- */
@@ -174,7 +173,8 @@ int bgp_path_is(asn_bytes path, unsigned width, int confederation);
 /** Numbers of 2 bytes become such of 4. @a to has room for 2 * path.n. @return bytes */
 size_t bgp_path_widen(asn_bytes path, unsigned char *to);
 
-/** ASes on the way: a set counts as one, what is inside of a confederation does not. @a path has numbers of 4 bytes */
+/** ASes on the way: a set counts as one, the inside of a confederation does not. @a path has
+ * numbers of 4 bytes */
 unsigned bgp_path_length(asn_bytes path);
 
 /**

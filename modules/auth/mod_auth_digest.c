@@ -26,7 +26,7 @@ static const auth_digest_conf *digest_conf_of(const request_rec *r)
     return ap_get_module_config(r->per_dir_config, &auth_digest_module);
 }
 
-/* What the network asked for: all that follow from it have its field. */
+/* The client's own request: all that follow from it have its field. */
 static request_rec *digest_first(request_rec *r)
 {
     while (r->main || r->prev)
@@ -154,7 +154,7 @@ static authn_status digest_find_hash(request_rec *r, digest_request *d)
     return digest_ask_provider(r, provider, AUTHN_DEFAULT_PROVIDER, d);
 }
 
-/* @return OK; or what to answer */
+/* @return OK; or the status to answer */
 static int digest_know_user(request_rec *r, digest_request *d)
 {
     const digest_field *f = &d->field;
@@ -234,7 +234,7 @@ static int digest_unchecked(request_rec *r, digest_request *d)
     return digest_refuse(r, d, 0);
 }
 
-/* Of what lets the user in: another password makes another one. */
+/* A mark of the user's credentials: another password makes another one. */
 static int digest_user_mark(request_rec *r, const digest_request *d, auth_mark *mark)
 {
     const char *realm = ap_auth_name(r), *user = d->field.username;
@@ -419,6 +419,7 @@ static int digest_authenticate(request_rec *r)
         return status;
     r->user = (char *)(uintptr_t)d->field.username;
     r->ap_auth_type = (char *)"Digest";
+    brg_cache_depends_on_name(r);
     auth_note_begin(r, "Digest");
     status = digest_check(r, d);
     if (status == BRG_WOULD_WAIT) {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * AuthType, AuthName and <AuthnProviderAlias>; and what follows from them for answers from memory.
+ * AuthType, AuthName and <AuthnProviderAlias>; and their consequences for answers from memory.
  *
- * A request that was let in by modules of this folder and by rules about users alone was let in by its Authorization
- * field, the rules, and the files that were asked. The mark of these is remembered: a stored answer that such a request
- * led to is for everyone whose field has such a mark. The mark goes with the state of the files, and the answer with any
- * change of them; so who loses the right has neither.
+ * A request that was let in by modules of this folder and by rules about users alone was let in by
+ * its Authorization field, the rules, and the files that were asked. The mark of these is
+ * remembered: a stored answer that such a request led to is for everyone whose field has such a
+ * mark. The mark goes with the state of the files, and the answer with any change of them; so a
+ * user who loses the right has neither.
  */
 #include "auth_digest_memory.h"
 #include "authn_core_private.h"
@@ -79,7 +80,7 @@ static const char *authn_core_cmd_name(cmd_parms *cmd, void *mconfig, const char
     return authn_core_expr(cmd, conf, word, "AuthName", &conf->name);
 }
 
-/* ---- what other modules ask ---- */
+/* ---- questions of other modules ---- */
 
 static const authn_core_conf *authn_core_of(const request_rec *r)
 {
@@ -118,7 +119,7 @@ static const char *authn_ap_auth_name(request_rec *r)
     return ap_escape_quotes(r->pool, name);
 }
 
-/* ---- who is let in ---- */
+/* ---- marks for the cache ---- */
 
 static APR_OPTIONAL_FN_TYPE(brg_authz_user_rules) * authn_core_rules;
 
@@ -188,10 +189,11 @@ static int authn_core_remember(request_rec *r)
     auth_note *note = auth_note_of(r);
     const char *field, *rules;
 
-    if (!note || !note->granted || note->open || !note->until || !note->files_n || r->proxyreq ||
-        r->method_number != M_GET || !(field = apr_table_get(r->headers_in, "Authorization")) ||
-        authn_core_of(r)->varies || ap_satisfies(r) == SATISFY_ANY || !authn_core_rules ||
-        !(rules = authn_core_rules(r)) || !realm_make(r, note, rules))
+    if (!note || !note->granted || note->open || !note->until || !note->files_n ||
+        r->proxyreq == PROXYREQ_PROXY || r->method_number != M_GET ||
+        !(field = apr_table_get(r->headers_in, "Authorization")) || authn_core_of(r)->varies ||
+        ap_satisfies(r) == SATISFY_ANY || !authn_core_rules || !(rules = authn_core_rules(r)) ||
+        !realm_make(r, note, rules))
         return DECLINED;
     note->realm_set = note->proof ? auth_digest_learn(r, note) : realm_learn_field(note, field);
     return DECLINED;
@@ -242,7 +244,7 @@ static int users_knows(const apr_uint64_t realm[2], const brg_cache_bearer *bear
 
 static const brg_cache_users authn_core_users = {users_knows, users_name, "Basic", NULL};
 
-/* The proof of the server is what this request alone led to. */
+/* The proof of the server follows from this request alone. */
 static int authn_core_proves_once(const request_rec *r, const auth_note *note)
 {
     const char *sent = apr_table_get(r->headers_out, "Authentication-Info");
@@ -275,7 +277,7 @@ static int authn_core_absent(const void *unused, const char *value, apr_size_t l
     return value ? -1 : 0;
 }
 
-/* The client was asked who it is, and had not said anything: so it is with all such requests. */
+/* The client sent no credentials, and was asked for them: all such requests get that answer. */
 static int authn_core_asked_first(request_rec *r)
 {
     if (r->user || !r->ap_auth_type || ap_cstr_casecmp(r->ap_auth_type, "Basic") ||

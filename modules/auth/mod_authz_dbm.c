@@ -45,6 +45,30 @@ static apr_status_t authz_dbm_groups(request_rec *r, const authz_dbm_conf *conf,
     return rv;
 }
 
+/* The groups of the user. @a numbers: of the messages that there is no file, and no such user.
+ * @return AUTHZ_GRANTED: they are there; AUTHZ_GENERAL_ERROR: the file cannot be read */
+static authz_status authz_dbm_begin(request_rec *r, const char *const numbers[2], char **groups)
+{
+    const authz_dbm_conf *conf = ap_get_module_config(r->per_dir_config, &authz_dbm_module);
+
+    if (!r->user)
+        return AUTHZ_DENIED_NO_USER;
+    if (!conf->path) {
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
+                      "%sNo group file was specified in the configuration", numbers[0]);
+        return AUTHZ_DENIED;
+    }
+    if (authz_dbm_groups(r, conf, groups) != APR_SUCCESS)
+        return AUTHZ_GENERAL_ERROR;
+    if (*groups)
+        return AUTHZ_GRANTED;
+    ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
+                  "%sAuthorization of user %s to access %s failed, reason: user doesn't appear in "
+                  "DBM group file (%s).",
+                  numbers[1], r->user, r->uri, conf->path);
+    return AUTHZ_DENIED;
+}
+
 static authz_status authz_dbm_judge(request_rec *r, const char *groups, const void *parsed)
 {
     const char *err = NULL, *names = ap_expr_str_exec(r, parsed, &err), *name;
@@ -69,50 +93,22 @@ static authz_status authz_dbm_judge(request_rec *r, const char *groups, const vo
 
 static authz_status authz_dbm_check(request_rec *r, const char *line, const void *parsed)
 {
-    const authz_dbm_conf *conf = ap_get_module_config(r->per_dir_config, &authz_dbm_module);
+    static const char *const numbers[] = {APLOGNO(01798), APLOGNO(01800)};
     char *groups;
+    authz_status status = authz_dbm_begin(r, numbers, &groups);
 
-    if (!r->user)
-        return AUTHZ_DENIED_NO_USER;
-    if (!conf->path) {
-        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
-                      APLOGNO(01798) "No group file was specified in the configuration");
-        return AUTHZ_DENIED;
-    }
-    if (authz_dbm_groups(r, conf, &groups) != APR_SUCCESS)
-        return AUTHZ_GENERAL_ERROR;
-    if (!groups) {
-        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
-                      APLOGNO(01800) "Authorization of user %s to access %s failed, reason: user "
-                                     "doesn't appear in DBM group file (%s).",
-                      r->user, r->uri, conf->path);
-        return AUTHZ_DENIED;
-    }
-    return authz_dbm_judge(r, groups, parsed);
+    return status == AUTHZ_GRANTED ? authz_dbm_judge(r, groups, parsed) : status;
 }
 
 static authz_status authz_dbm_check_file(request_rec *r, const char *line, const void *parsed)
 {
-    const authz_dbm_conf *conf = ap_get_module_config(r->per_dir_config, &authz_dbm_module);
+    static const char *const numbers[] = {APLOGNO(01802), APLOGNO(01804)};
     const char *group;
     char *groups;
+    authz_status status = authz_dbm_begin(r, numbers, &groups);
 
-    if (!r->user)
-        return AUTHZ_DENIED_NO_USER;
-    if (!conf->path) {
-        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
-                      APLOGNO(01802) "No group file was specified in the configuration");
-        return AUTHZ_DENIED;
-    }
-    if (authz_dbm_groups(r, conf, &groups) != APR_SUCCESS)
-        return AUTHZ_DENIED;
-    if (!groups) {
-        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
-                      APLOGNO(01804) "Authorization of user %s to access %s failed, reason: user "
-                                     "doesn't appear in DBM group file (%s).",
-                      r->user, r->uri, conf->path);
-        return AUTHZ_DENIED;
-    }
+    if (status != AUTHZ_GRANTED)
+        return status == AUTHZ_GENERAL_ERROR ? AUTHZ_DENIED : status;
     group = authz_dbm_of_file ? authz_dbm_of_file(r) : NULL;
     if (group && auth_dbm_has(r->pool, groups, group))
         return AUTHZ_GRANTED;

@@ -2,8 +2,8 @@
 /*
  * mod_dir: index files, the slash after a directory's name, and the fallback resource.
  *
- * All is done as the last fixup: by then it is known what the URI came to. An index file is found
- * by asking for it in a sub-request, which then takes the place of the request itself.
+ * All is done as the last fixup: by then the URI's file is known. An index file is found by asking
+ * for it in a sub-request, which then takes the place of the request itself.
  */
 #include "brigade/assert.h"
 #include "httpd.h"
@@ -158,12 +158,17 @@ static int dir_adopt_answer(request_rec *r, request_rec *sub)
     return status;
 }
 
+static int dir_falls_back(const dir_conf *conf)
+{
+    return conf->fallback && strcasecmp(conf->fallback, "disabled") != 0;
+}
+
 static int dir_fallback(request_rec *r, const dir_conf *conf)
 {
     request_rec *sub;
     int status = DECLINED;
 
-    if (conf->fallback == NULL || strcasecmp(conf->fallback, "disabled") == 0)
+    if (!dir_falls_back(conf))
         return DECLINED;
     sub = ap_sub_req_lookup_uri(dir_with_args(r, conf->fallback), r, r->output_filters);
     if (dir_is_servable(sub)) {
@@ -213,7 +218,7 @@ static void dir_try_index(request_rec *r, const dir_conf *conf, const char *name
     ap_destroy_sub_req(sub);
 }
 
-/* What the listing should show as index names, for mod_autoindex. */
+/* The index names for the listing, for mod_autoindex. */
 static const char *dir_note_of_names(request_rec *r, const dir_conf *conf)
 {
     return conf->index_names ? apr_array_pstrcat(r->pool, conf->index_names, ',')
@@ -239,10 +244,10 @@ static int dir_index(request_rec *r, const dir_conf *conf)
     if (search.error != OK)
         return search.error;
     apr_table_setn(r->notes, "dir-index-names", dir_note_of_names(r, conf));
-    return DECLINED; /* what is not there fell back by itself, as the sub-request for its name */
+    return DECLINED; /* a missing name fell back by itself, as the sub-request for it */
 }
 
-/* Has someone else taken over what happens to be a directory? */
+/* Has another handler taken over the directory? */
 static int dir_is_taken(const request_rec *r, const dir_conf *conf)
 {
     return r->handler &&
@@ -290,6 +295,12 @@ static int dir_depends(request_rec *r)
                                                                 : BRG_CACHE_STATIC;
 }
 
+static apr_int64_t dir_name(const server_rec *s, ap_conf_vector_t *dir, const char *path,
+                            const char *filename, const char *path_info, int is_file)
+{
+    return dir_falls_back(ap_get_module_config(dir, &dir_module)) ? BRG_CACHE_NAME_COUNTS : 0;
+}
+
 static const command_rec dir_commands[] = {
     AP_INIT_TAKE1("FallbackResource", ap_set_string_slot, (void *)offsetof(dir_conf, fallback),
                   OR_INDEXES, "Set a default handler"),
@@ -305,6 +316,7 @@ static void dir_register_hooks(apr_pool_t *p)
 {
     ap_hook_fixups(dir_fixup, NULL, NULL, APR_HOOK_LAST);
     brg_cache_declare(&dir_module, dir_depends);
+    brg_cache_name_declare(&dir_module, dir_name);
 }
 
 module AP_MODULE_DECLARE_DATA dir_module = {

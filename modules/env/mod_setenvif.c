@@ -3,7 +3,7 @@
  * mod_setenvif: environment variables by properties of the request.
  *
  * The server's rules run when the request has been read, those of sections and .htaccess once its
- * directory configuration is known. Rules run in order and may test what earlier ones set.
+ * directory configuration is known. Rules run in order and may test variables of earlier ones.
  */
 #include "setenvif_private.h"
 #include "brigade/assert.h"
@@ -57,7 +57,7 @@ static const char *setenvif_last_header(const request_rec *r, const ap_regex_t *
     return NULL;
 }
 
-/* What is not there counts as empty, so that "^$" finds it. */
+/* A missing subject counts as empty, so that "^$" finds it. */
 static const char *setenvif_subject(request_rec *r, const setenvif_rule *rule)
 {
     const char *value = NULL;
@@ -224,6 +224,7 @@ static void setenvif_register_hooks(apr_pool_t *p)
     ap_hook_header_parser(setenvif_header_parser, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_post_read_request(setenvif_post_read, NULL, NULL, APR_HOOK_MIDDLE);
     brg_cache_declare(&setenvif_module, setenvif_depends);
+    brg_cache_name_declare(&setenvif_module, setenvif_name);
     brg_hooks_need_directive(&setenvif_module, "header_parser post_read_request", NULL,
                              BRG_HOOKS_BY_SERVER);
 }

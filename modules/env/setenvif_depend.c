@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the variables of mod_setenvif depend on. Most rules ask whether a field, or the client's address, matches: which
- * of them do is all that counts of its value, so that an answer serves all browsers of a kind. */
+/* Dependencies of mod_setenvif's variables. Most rules ask whether a field, or the client's
+ * address, matches: which of them do is all that counts of its value, so that an answer serves all
+ * browsers of a kind. */
 #include "setenvif_private.h"
 #include "brigade/response_cache.h"
 #include "apr_strings.h"
@@ -16,7 +17,7 @@ static int setenvif_is_of(const setenvif_rule *rule, const char *name)
     return rule->field && strcasecmp(rule->field, name) == 0;
 }
 
-/* 0, AP_REG_NOMATCH, or what kept it from being said. */
+/* 0, AP_REG_NOMATCH, or an error. */
 static int setenvif_matches(const setenvif_rule *rule, const char *value, apr_size_t len)
 {
     if (rule->literal)
@@ -110,7 +111,7 @@ apr_int64_t setenvif_clients(const void *data, apr_sockaddr_t *client)
     return bits;
 }
 
-/* Rules that copy what they matched, and those behind the last bit, are decided each time. */
+/* Rules that copy groups, and those behind the last bit, are decided each time. */
 static void setenvif_number_rules(setenvif_conf *conf)
 {
     conf->bits = 0;
@@ -127,7 +128,7 @@ static void setenvif_number_rules(setenvif_conf *conf)
     }
 }
 
-/* ---- what is looked at ---- */
+/* ---- subjects of rules ---- */
 
 void setenvif_list_fields(apr_pool_t *p, setenvif_conf *conf)
 {
@@ -200,4 +201,38 @@ int setenvif_depends(request_rec *r)
     }
     setenvif_by_values(r, dir);
     return BRG_CACHE_STATIC;
+}
+
+/* ---- paths ---- */
+
+/* @return bits, from @a bit on, for the rules that look at the path; or BRG_CACHE_NAME_COUNTS */
+static apr_int64_t setenvif_path(const setenvif_conf *conf, const char *path, int *bit)
+{
+    apr_int64_t said = 0;
+
+    for (int i = 0; conf->rules && i < conf->rules->nelts; i++) {
+        const setenvif_rule *rule = &APR_ARRAY_IDX(conf->rules, i, setenvif_rule);
+        int error;
+
+        if (rule->source != SETENVIF_REQUEST_URI)
+            continue;
+        error = setenvif_matches(rule, path, strlen(path));
+        if (*bit > SETENVIF_CLIENT_RULES || (error && error != AP_REG_NOMATCH) ||
+            (!error && setenvif_copies(rule)))
+            return BRG_CACHE_NAME_COUNTS;
+        said |= (apr_int64_t)!error << (*bit)++;
+    }
+    return said;
+}
+
+apr_int64_t setenvif_name(const server_rec *s, ap_conf_vector_t *dir, const char *path,
+                          const char *filename, const char *path_info, int is_file)
+{
+    int bit = 0;
+    const apr_int64_t server =
+        setenvif_path(ap_get_module_config(s->module_config, &setenvif_module), path, &bit);
+    const apr_int64_t section =
+        setenvif_path(ap_get_module_config(dir, &setenvif_module), path, &bit);
+
+    return server < 0 || section < 0 ? BRG_CACHE_NAME_COUNTS : server | section;
 }

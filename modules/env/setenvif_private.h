@@ -17,7 +17,7 @@
 
 extern module AP_MODULE_DECLARE_DATA setenvif_module;
 
-/** What a condition looks at. */
+/** The subject of a condition. */
 typedef enum setenvif_source {
     SETENVIF_NAMED,        /**< request header, or else environment variable, of that name */
     SETENVIF_HEADER_REGEX, /**< the last request header whose name matches */
@@ -46,21 +46,23 @@ typedef struct setenvif_rule {
     ap_expr_info_t *expr;        /**< SETENVIF_EXPR */
     apr_array_header_t *changes; /**< setenvif_change */
     int network;                 /**< SETENVIF_NETWORK: which variable (brigade/client_network.h) */
-    const char *
-        field; /**< the one field that it looks at, by any source; NULL: none, or it is not known by name */
+    /** the one field that it looks at, by any source; NULL: none, or it is not known by name */
+    const char *field;
     int bit; /**< rules of a server that look at the client alone: which bit of setenvif_clients() says that it matches; else -1 */
-    unsigned repeats : 1; /**< looks at what the rule before it looked at: same subject, even if
-                             that rule changed it */
+    unsigned repeats : 1; /**< same subject as the rule before it, even if that rule changed it */
 } setenvif_rule;
 
 typedef struct setenvif_conf {
     apr_array_header_t *rules; /**< setenvif_rule; NULL = none */
-    int varies; /**< a rule looks at more than request line, named request fields, the client's address and what its expression tells */
-    int asks;   /**< a rule looks at the request line, or at an expression */
+    /** a rule looks at more than request line, named request fields, the client's address and the
+     * dependencies of its expression */
+    int varies;
+    int asks;    /**< a rule looks at the request line, or at an expression */
     int clients; /**< a rule looks at the client's address */
     int bits; /**< of a server: how many rules have one; 0 if not all that look at the client do */
-    struct setenvif_field *fields; /**< of a server: the fields that its rules look at (made by
-                                      setenvif_fields(); NULL while that has not run) */
+    /** of a server: the fields that its rules look at (made by setenvif_fields(); NULL while that
+     * has not run) */
+    struct setenvif_field *fields;
     int fields_n;
 } setenvif_conf;
 
@@ -68,14 +70,19 @@ typedef struct setenvif_conf {
 typedef struct setenvif_field {
     const char *name;
     const apr_array_header_t *rules; /**< all of the server's; those of this field count */
-    int by_rule; /**< the rules that match say all; else (values are copied) the value itself does
-                  */
+    /** the rules that match say all; else (values are copied) the value itself does */
+    int by_rule;
 } setenvif_field;
 
-/** Declare what r's environment depended on (setenvif_depend.c). @return BRG_CACHE_* */
+/** Declare the dependencies of r's environment (setenvif_depend.c). @return BRG_CACHE_* */
 int setenvif_depends(request_rec *r);
 
-/** List the fields that the rules of a server look at, and number those that look at the client, once its configuration is read. */
+/** What the rules say of a path. A brg_cache_name_fn. */
+apr_int64_t setenvif_name(const server_rec *s, ap_conf_vector_t *dir, const char *path,
+                          const char *filename, const char *path_info, int is_file);
+
+/** List the fields that the rules of a server look at, and number rules about the client, once its
+ * configuration is read. */
 void setenvif_list_fields(apr_pool_t *p, setenvif_conf *conf);
 
 /** 1 if the rule looks at the client's address alone. */
@@ -89,7 +96,7 @@ static inline int setenvif_is_of_client(const setenvif_rule *rule)
 apr_int64_t setenvif_clients(const void *data, apr_sockaddr_t *client);
 
 /**
- * What a rule that is of the client looks at, in @a room.
+ * The subject of a rule about the client, in @a room.
  * @return its length; -1: there is no table yet
  */
 apr_ssize_t setenvif_client_text(const setenvif_rule *rule, apr_sockaddr_t *client,

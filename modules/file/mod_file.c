@@ -30,8 +30,8 @@
 #include <stdlib.h>
 
 #define FILE_DIGEST_ON 1                 /* core_dir_config.content_md5: ContentDigest On */
-#define FILE_FILTER_BUFFER 32000         /* what filters get at once of what is not kept */
-#define FILE_UNSIZED_PIECE 65536         /* of files without a size: what is read at once */
+#define FILE_FILTER_BUFFER 32000         /* bytes for filters at once, of files that are not kept */
+#define FILE_UNSIZED_PIECE 65536         /* bytes at once of files without a size */
 #define FILE_UNSIZED_WHOLE (1024 * 1024) /* and how much is kept to know its length */
 #define FILE_RERUN DONE                  /* within this file: a worker calls the handler again */
 
@@ -121,7 +121,7 @@ static int file_insert_whole(request_rec *r, apr_bucket_brigade *bb, apr_file_t 
     return 1;
 }
 
-/* A larger one: what is read later is mostly in memory if its beginning is, or is read ahead. */
+/* A larger one: the rest is mostly in memory if its beginning is, or is read ahead. */
 static apr_status_t file_probe(request_rec *r, apr_file_t *file)
 {
     apr_size_t len = 1;
@@ -191,8 +191,8 @@ static int file_has_digest(const request_rec *r)
            r->output_filters->frec->ftype != AP_FTYPE_RESOURCE;
 }
 
-/* What an internal redirect leads to again and again, an error document above all, is sent without a look at the file. @return 1: its
- * content is in bb */
+/* A target of repeated internal redirects, an error document above all, is sent without a look at
+ * the file. @return 1: its content is in bb */
 static int file_is_at_hand(request_rec *r, apr_bucket_brigade *bb)
 {
     if (!r->prev)
@@ -208,7 +208,7 @@ static int file_send(request_rec *r, apr_file_t *file, apr_bucket_brigade *bb, i
     apr_bucket_alloc_t *ba = r->connection->bucket_alloc;
     apr_status_t rv;
 
-    /* For HEAD only filters need the body: what they make of it decides on the head. */
+    /* For HEAD only filters need the body: their output decides on the head. */
     if (!with_body || (r->header_only && brg_output_is_plain(r)))
         apr_brigade_cleanup(bb);
     else if (file && file_insert(r, bb, file) == FILE_RERUN)
@@ -267,7 +267,7 @@ static int file_unsized_send(request_rec *r, apr_bucket_brigade *bb, apr_file_t 
         return file_unsized_failed(r, rv);
     if (rv != APR_EOF) {
         file_unsized_failed(r, rv);
-        r->connection->aborted = 1; /* what was sent is not all of it */
+        r->connection->aborted = 1; /* the sent bytes are not the whole file */
         return DONE;
     }
     if (!passed)
@@ -389,12 +389,23 @@ static int file_depends(request_rec *r)
     return file_coded_depends(r, &file_module);
 }
 
+/* What is looked for beside a file, and what is read of it, is its own. */
+static apr_int64_t file_name(const server_rec *s, ap_conf_vector_t *dir, const char *path,
+                             const char *filename, const char *path_info, int is_file)
+{
+    const file_dir_conf *conf = ap_get_module_config(dir, &file_module);
+    const core_dir_config *core = ap_get_core_module_config(dir);
+
+    return conf->codings > 0 || core->content_md5 == FILE_DIGEST_ON ? BRG_CACHE_NAME_COUNTS : 0;
+}
+
 static void file_register_hooks(apr_pool_t *p)
 {
     ap_hook_pre_config(file_pre_config, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_insert_filter(file_insert_filter, NULL, NULL, APR_HOOK_REALLY_LAST);
     ap_hook_handler(file_handler, NULL, NULL, APR_HOOK_REALLY_LAST);
     brg_cache_declare(&file_module, file_depends);
+    brg_cache_name_declare(&file_module, file_name);
 }
 
 module AP_MODULE_DECLARE_DATA file_module = {

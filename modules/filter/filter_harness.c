@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The harness: what stands in the output chain for a smart filter.
+ * The harness: it stands in the output chain for a smart filter.
  *
- * Only the first data shows what the response is, so the choice of a provider waits until then.
- * From there on the provider runs in the harness's place in the chain; the harness keeps the
+ * Only the first data shows the response's properties, so the choice of a provider waits until
+ * then. From there on the provider runs in the harness's place in the chain; the harness keeps the
  * provider's context for it.
  */
 #include "filter_private.h"
@@ -155,7 +155,7 @@ static int modfilter_proxy_allows(const request_rec *r, unsigned int flags)
     return 1;
 }
 
-/* Make the headers say what the provider is going to do to the body. */
+/* Make the headers describe the body behind the provider. */
 static void modfilter_adjust_headers(request_rec *r, unsigned int flags)
 {
     modfilter_request *kept = ap_get_module_config(r->request_config, &filter_module);
@@ -215,7 +215,7 @@ static int modfilter_choose(ap_filter_t *f, modfilter_ctx *ctx)
     return 1;
 }
 
-/* What holds for all providers of the filter. */
+/* Conditions that hold for all providers of the filter. */
 static int modfilter_may_run(const ap_filter_t *f)
 {
     const request_rec *r = f->r;
@@ -247,6 +247,37 @@ const ap_filter_rec_t *brg_filter_chosen(const ap_filter_t *f,
                                                                                   : NULL;
 }
 
+/* @return 0: it goes by more than a type */
+static int modfilter_is_by_type(const ap_filter_provider_t *provider, const ap_filter_rec_t *frec)
+{
+    return provider->frec == frec && !provider->expr && !modfilter_flags_of(provider);
+}
+
+const char *brg_filter_types(const ap_filter_t *f, apr_pool_t *p, const ap_filter_rec_t **frec)
+{
+    const ap_filter_rec_t *harness = f->frec;
+    apr_size_t len = 1;
+    char *types, *to;
+
+    if (harness->filter_func.out_func != modfilter_harness || !harness->providers ||
+        harness->debug || harness->proto_flags ||
+        apr_table_get(f->r->subprocess_env, "filter-errordocs"))
+        return NULL;
+    *frec = harness->providers->frec;
+    for (const ap_filter_provider_t *of = harness->providers; of; of = of->next) {
+        if (!modfilter_is_by_type(of, *frec))
+            return NULL;
+        for (const char **type = of->types; *type; type++)
+            len += strlen(*type) + 1;
+    }
+    types = to = apr_pcalloc(p, len);
+    for (const ap_filter_provider_t *of = harness->providers; of; of = of->next)
+        for (const char **type = of->types; *type; type++)
+            to = stpcpy(to, *type) + 1;
+    BRG_ASSERT(to == types + len - 1);
+    return types;
+}
+
 apr_status_t modfilter_harness(ap_filter_t *f, apr_bucket_brigade *bb)
 {
     modfilter_ctx *ctx = f->ctx;
@@ -267,7 +298,7 @@ apr_status_t modfilter_harness(ap_filter_t *f, apr_bucket_brigade *bb)
     return status;
 }
 
-/* Ranges of what the handler makes would be wrong for what a filter makes of it. */
+/* Ranges of the handler's output would be wrong behind a filter. */
 static void modfilter_keep_range(request_rec *r, const ap_filter_rec_t *filter,
                                  modfilter_request *kept)
 {

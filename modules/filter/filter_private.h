@@ -4,7 +4,7 @@
 
 /**
  * @file filter_private.h
- * What the files of mod_filter share.
+ * Shared by the files of mod_filter.
  *
  * A smart filter is an ap_filter_rec_t of this module's own (never registered by name) whose
  * function is the harness; its providers are registered filters with a condition each. At most one
@@ -47,6 +47,9 @@ int modfilter_init(ap_filter_t *f);
 /** brigade/content_coding.h */
 const ap_filter_rec_t *brg_filter_chosen(const ap_filter_t *f,
                                          int (*wanted)(const ap_filter_rec_t *frec));
+
+/** brigade/content_coding.h */
+const char *brg_filter_types(const ap_filter_t *f, apr_pool_t *p, const ap_filter_rec_t **frec);
 
 /** insert_filter hook: put the chain of r's configuration in. */
 void modfilter_insert(request_rec *r);

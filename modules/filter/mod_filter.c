@@ -50,7 +50,7 @@ static void *modfilter_merge_conf(apr_pool_t *p, void *base_conf, void *add_conf
     return conf;
 }
 
-/* Providers that are chosen by content type alone, which is the file's. What they do to the body is
+/* Providers that are chosen by content type alone, which is the file's. Their effect on the body is
  * looked at where a handler offers it. */
 static int modfilter_is_by_type(const modfilter_conf *conf, const char *name)
 {
@@ -77,6 +77,7 @@ static int modfilter_depends(request_rec *r)
 static void modfilter_register_hooks(apr_pool_t *p)
 {
     APR_REGISTER_OPTIONAL_FN(brg_filter_chosen);
+    APR_REGISTER_OPTIONAL_FN(brg_filter_types);
     ap_hook_insert_filter(modfilter_insert, NULL, NULL, APR_HOOK_MIDDLE);
     brg_cache_declare(&filter_module, modfilter_depends);
     brg_hooks_need_directive(&filter_module, "insert_filter", NULL, BRG_HOOKS_BY_SERVER);

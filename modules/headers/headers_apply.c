@@ -49,9 +49,7 @@ static void headers_set(request_rec *r, apr_table_t *headers, const headers_rule
     apr_table_setn(headers, rule->name, value);
 }
 
-/* Is value one of the comma-separated elements of list? A comma in double quotes separates nothing.
- */
-static int headers_list_has(const char *list, const char *value)
+int headers_list_has(const char *list, const char *value)
 {
     apr_size_t len = strlen(value);
 
@@ -93,33 +91,38 @@ static void headers_echo(request_rec *r, apr_table_t *headers, const headers_rul
             apr_table_addn(headers, in[i].key, in[i].val);
 }
 
-/*
- * value with the matches of the rule replaced; value itself if there is none; NULL if a replacement
- * failed. An empty match ends edit* after it was replaced once.
- */
-static const char *headers_edit_value(request_rec *r, const headers_rule *rule, const char *value)
+/* An empty match ends edit* after it was replaced once. */
+int headers_edit_value(apr_pool_t *p, const ap_regex_t *regex, int all, const char *template,
+                       const char **edited)
 {
     ap_regmatch_t match[AP_MAX_REG_MATCH];
-    const char *template, *done = "";
+    const char *done = "", *value = *edited;
 
-    while (ap_regexec(rule->regex, value, AP_MAX_REG_MATCH, match, 0) == 0) {
-        const char *replaced;
+    while (ap_regexec(regex, value, AP_MAX_REG_MATCH, match, 0) == 0) {
+        const char *replaced = ap_pregsub(p, template, value, AP_MAX_REG_MATCH, match);
 
-        template = headers_format_run(r, &rule->value);
-        replaced = ap_pregsub(r->pool, template, value, AP_MAX_REG_MATCH, match);
-        if (replaced == NULL) {
-            ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
-                          APLOGNO(01504) "Regular expression replacement failed (replacement too "
-                                         "long?)");
-            return NULL;
-        }
-        done = apr_pstrcat(r->pool, done, apr_pstrmemdup(r->pool, value, match[0].rm_so), replaced,
-                           NULL);
+        if (replaced == NULL)
+            return 0;
+        done = apr_pstrcat(p, done, apr_pstrmemdup(p, value, match[0].rm_so), replaced, NULL);
         value += match[0].rm_eo;
-        if (rule->action == HEADERS_EDIT || *value == '\0' || match[0].rm_eo == 0)
+        if (!all || *value == '\0' || match[0].rm_eo == 0)
             break;
     }
-    return *done ? apr_pstrcat(r->pool, done, value, NULL) : value;
+    *edited = *done ? apr_pstrcat(p, done, value, NULL) : value;
+    return 1;
+}
+
+/* @return NULL: the replacement failed */
+static const char *headers_edit_by_rule(request_rec *r, const headers_rule *rule, const char *value)
+{
+    if (!rule->value.literal && ap_regexec(rule->regex, value, 0, NULL, 0) != 0)
+        return value; /* no value is made for nothing */
+    if (headers_edit_value(r->pool, rule->regex, rule->action == HEADERS_EDIT_ALL,
+                           headers_format_run(r, &rule->value), &value))
+        return value;
+    ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
+                  APLOGNO(01504) "Regular expression replacement failed (replacement too long?)");
+    return NULL;
 }
 
 /* All fields of that name are rewritten; they move to the end of the table, as with Apache. */
@@ -135,7 +138,7 @@ static int headers_edit_table(request_rec *r, apr_table_t *headers, const header
     edited = apr_table_make(r->pool, 2);
     for (i = 0; i < elts->nelts; i++) {
         if (field[i].key && strcasecmp(field[i].key, rule->name) == 0) {
-            const char *value = headers_edit_value(r, rule, field[i].val);
+            const char *value = headers_edit_by_rule(r, rule, field[i].val);
 
             if (value == NULL)
                 return 0;
@@ -153,7 +156,7 @@ static int headers_edit_table(request_rec *r, apr_table_t *headers, const header
 static int headers_edit(request_rec *r, apr_table_t *headers, const headers_rule *rule)
 {
     if (headers_is_response_type(r, headers, rule) && r->content_type) {
-        const char *value = headers_edit_value(r, rule, r->content_type);
+        const char *value = headers_edit_by_rule(r, rule, r->content_type);
 
         if (value == NULL)
             return 0;

@@ -221,6 +221,7 @@ static const char *headers_command(cmd_parms *cmd, void *mconfig, const char *ar
     }
     if (rule.action != HEADERS_ECHO)
         rule.name = headers_name_of(cmd, rule.name);
+    rule.of_folder = ap_check_cmd_context(cmd, NOT_IN_HTACCESS) != NULL;
     rule.content_type = strcasecmp(rule.name, "Content-Type") == 0;
     return headers_compile(cmd, mconfig, where, &rule, &words);
 }

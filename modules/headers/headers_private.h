@@ -4,9 +4,9 @@
 
 /**
  * @file headers_private.h
- * What the files of mod_headers share: rules as compiled from Header and RequestHeader, and what
- * runs them. Everything here is made when the configuration is read and only read afterwards, by
- * any thread.
+ * Shared by the files of mod_headers: rules as compiled from Header and
+ * RequestHeader, and their execution. Everything here is made when the configuration is read and
+ * only read afterwards, by any thread.
  */
 #include "httpd.h"
 #include "http_config.h"
@@ -37,7 +37,7 @@ typedef enum headers_action {
     HEADERS_NOTE
 } headers_action;
 
-/** The value of one %-tag for a request; @a arg is what stood in its braces. */
+/** The value of one %-tag for a request; @a arg is the text in its braces. */
 typedef const char *headers_tag_fn(request_rec *r, const char *arg);
 
 typedef struct headers_piece {
@@ -57,13 +57,15 @@ typedef struct headers_rule {
     headers_action action;
     const char *name;     /**< header */
     headers_format value; /**< value, replacement (edit) or name of the note */
-    ap_regex_t *regex;    /**< edit: what to replace; echo: which names */
+    ap_regex_t *regex;    /**< edit: pattern to replace; echo: pattern of names */
     const char *env;      /**< condition: this variable is set ... */
     ap_expr_info_t *expr; /**< ... or this holds; both NULL = always */
     const char *expr_text;
-    brg_field_change change; /**< of a request: what the rule does to its field */
+    brg_field_change change; /**< of a request: the rule's change of its field */
     unsigned env_negated : 1;
     unsigned early : 1;
+    unsigned
+        of_folder : 1; /**< it stands in an access file: it does not live as long as the configuration */
     unsigned content_type : 1; /**< name is Content-Type, which lives in r->content_type too */
 } headers_rule;
 
@@ -76,7 +78,7 @@ typedef struct headers_conf {
 
 /**
  * Compile @a text into @a out.
- * @return NULL, or what is wrong with it
+ * @return NULL, or its error
  */
 const char *headers_format_parse(cmd_parms *cmd, const char *text, headers_format *out);
 
@@ -86,8 +88,8 @@ const char *headers_format_parse(cmd_parms *cmd, const char *text, headers_forma
  */
 const char *headers_format_run(request_rec *r, const headers_format *format);
 
-/** 1 if the value follows from the configuration, from variables of which those who set them say what they depend on, and from an
- * expression, which is asked for each request. */
+/** 1 if the value follows from the configuration, from variables whose setters declare their
+ * dependencies, and from an expression, which is asked for each request. */
 int headers_format_is_known(const headers_format *format);
 
 /**
@@ -96,6 +98,20 @@ int headers_format_is_known(const headers_format *format);
  * @return 0 if a replacement failed and the request must end with a server error (logged), else 1
  */
 int headers_apply(request_rec *r, apr_table_t *headers, const apr_array_header_t *rules, int early);
+
+/** 1 if @a value is one of the comma-separated elements of @a list. A comma in double quotes separates nothing. */
+int headers_list_has(const char *list, const char *value);
+
+/**
+ * Replace the first match in a value, or all of them.
+ * @param edited  [in,out] the value; it stays without a match. New ones are in @a p
+ * @return 0: a replacement failed
+ */
+int headers_edit_value(apr_pool_t *p, const ap_regex_t *regex, int all, const char *template,
+                       const char **edited);
+
+/** Register what is told of rules for responses (brigade/head_edits.h). */
+void headers_told_register(void);
 
 /** 1 if all that the expressions of a rule look at is told for @a r. */
 int headers_rule_is_told(request_rec *r, const headers_rule *rule);

@@ -38,8 +38,9 @@ typedef struct expires_rule {
 
 typedef struct expires_conf {
     int active;
-    int wildcards;               /**< a rule for a major type exists */
-    apr_array_header_t *by_type; /**< expires_rule, the one that holds first; NULL = none */
+    int wildcards; /**< a rule for a major type exists */
+    /** expires_rule, in the order in which they are tried; NULL = none */
+    apr_array_header_t *by_type;
     const expires_rule *fallback;
 } expires_conf;
 
@@ -127,7 +128,7 @@ static const char *expires_parse_terms(apr_pool_t *p, const char *text, apr_int6
 
 /*
  * A code that starts with a capital A or M is the short notation, whatever follows: as with atoi(),
- * what is not a number counts as 0.
+ * other text counts as 0.
  */
 static const char *expires_compile(apr_pool_t *p, const char *code, expires_rule *rule)
 {
@@ -157,7 +158,7 @@ static const char *expires_set_active(cmd_parms *cmd, void *mconfig, int on)
     return NULL;
 }
 
-/* Several types may have rules: the latest for a type is the one that holds. */
+/* Several types may have rules: the latest for a type wins. */
 static void expires_add_rule(apr_pool_t *p, expires_conf *conf, const expires_rule *rule)
 {
     expires_rule *held;
@@ -249,6 +250,7 @@ static void expires_set_headers(request_rec *r, const expires_rule *rule, apr_ta
         if (r->finfo.filetype == APR_NOFILE)
             return;
         base = r->finfo.mtime;
+        brg_cache_depends_on_name(r);
     }
     expires = base + apr_time_from_sec(rule->seconds);
     if (expires < r->request_time)

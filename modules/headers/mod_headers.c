@@ -4,7 +4,7 @@
  *
  * Rules run at one of two moments. Early: right after the request line and headers were read, with
  * the server's configuration. Late: request headers as the last fixup, response headers when the
- * first part of the response passes an output filter, so that what the handler set can still be
+ * first part of the response passes an output filter, so that the handler's fields can still be
  * changed. Error responses get the "always" rules only, through a filter of their own.
  */
 #include "headers_private.h"
@@ -142,6 +142,7 @@ static void headers_register_hooks(apr_pool_t *p)
     ap_hook_fixups(headers_run_request_rules, NULL, NULL, APR_HOOK_LAST);
     ap_hook_post_read_request(headers_run_early, NULL, NULL, APR_HOOK_FIRST);
     brg_cache_declare(&headers_module, headers_depends);
+    headers_told_register();
     brg_hooks_need_directive(&headers_module, "post_read_request fixups insert_filter", NULL,
                              BRG_HOOKS_BY_SERVER);
 }

@@ -86,8 +86,10 @@ static const char *log_parse_tag(apr_pool_t *p, log_item *item, const char *s, i
         return err;
     if (item->foreign && item->needs == LOG_NEEDS_RECORD)
         brg_transaction_log_shows(p, NULL);
-    if (want_first >= 0)
+    if (want_first >= 0) {
+        item->crosses = want_first != item->want_first && strcmp(tag, "s") != 0;
         item->want_first = want_first;
+    }
     if (item->emit == log_emit_memory)
         return log_memory_check(item->arg);
     return NULL;

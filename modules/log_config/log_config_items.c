@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The items of the format language, each written straight into the line. What a client can choose
- * is escaped, so that it cannot end a line or a quoted field; addresses, numbers and times need
- * none.
+ * The items of the format language, each written straight into the line. Text that a client can
+ * choose is escaped, so that it cannot end a line or a quoted field; addresses, numbers and times
+ * need none.
  */
 #include "log_config_private.h"
 #include "http_core.h"
@@ -35,7 +35,8 @@ void log_out_number(log_out *out, apr_int64_t value)
                                  value < 0 ? -(apr_uint64_t)value : (apr_uint64_t)value);
 }
 
-void log_out_number_or_dash(log_out *out, apr_int64_t value)
+/* A number; 0 is a dash. */
+static void log_out_number_or_dash(log_out *out, apr_int64_t value)
 {
     if (value)
         log_out_number(out, value);
@@ -133,7 +134,7 @@ void log_out_escaped_n(log_out *out, const char *s, apr_size_t len)
     out->used = (apr_size_t)(d - out->data);
 }
 
-void log_out_escaped(log_out *out, const char *s)
+static void log_out_escaped(log_out *out, const char *s)
 {
     if (s)
         log_out_escaped_n(out, s, strlen(s));
@@ -175,7 +176,8 @@ void log_emit_foreign(log_out *out, const brg_transaction *t, const log_item *it
 
 /* ---- the client's address ---- */
 
-void log_out_client(log_out *out, const log_item *item, const char *ip, apr_time_t when)
+/* %a and its siblings: the address @a ip as the item, or else LogMaskClient, wants it shown at @a when. */
+static void log_out_client(log_out *out, const log_item *item, const char *ip, apr_time_t when)
 {
     const brg_client_mask *mask =
         item->client == LOG_CLIENT_MASKED ? &item->mask : brg_client_mask_of_logs();
@@ -201,7 +203,8 @@ static const char *log_client_mask(apr_pool_t *p, log_item *item, const char *bi
     return NULL;
 }
 
-/* What stands in braces: c, salt, mask=V4,V6, or two of them with a blank between. Others say nothing, as with Apache. */
+/* The text in braces: c, salt, mask=V4,V6, or two of them with a blank between. Others say nothing,
+ * as with Apache. */
 const char *log_client_parse(apr_pool_t *p, log_item *item)
 {
     const char *rest = item->arg, *word, *err = NULL;
@@ -228,8 +231,8 @@ LOG_EMIT(log_emit_local_ip)
     log_out_plain(out, t->connection->local_ip);
 }
 
-/* A name would show what the mask hides. Without a request_rec none is looked up: where HostnameLookups asks for one,
- * phases are a worker's. */
+/* A name would reveal the masked address. Without a request_rec none is looked up: where
+ * HostnameLookups asks for one, phases are a worker's. */
 LOG_EMIT(log_emit_host)
 {
     int of_connection;
@@ -342,7 +345,7 @@ LOG_EMIT(log_emit_status)
         log_out_dash(out);
 }
 
-/* The default port is what a hook says of a request_rec. */
+/* A hook sets the default port by a request_rec. */
 LOG_EMIT(log_emit_port)
 {
     if (!*item->arg || strcasecmp(item->arg, "canonical") == 0)
@@ -481,7 +484,7 @@ LOG_EMIT(log_emit_cookie)
     log_out_escaped(out, value);
 }
 
-/* What an item needs, by what stands in its braces. */
+/* The needs of an item, by the text in its braces. */
 enum { ANY_ARG = LOG_NEEDS_NOTHING, RECORD = LOG_NEEDS_RECORD, PLAIN = LOG_NEEDS_NOTHING + 1 };
 
 static const struct {
@@ -525,7 +528,7 @@ static const struct {
     {"D", log_emit_duration_us, 1, ANY_ARG},
 };
 
-/* What may show a field of the request. */
+/* Items that may show a field of the request. */
 static void log_item_shows(apr_pool_t *p, const log_item *item)
 {
     if (item->emit == log_emit_header_in)
@@ -534,7 +537,7 @@ static void log_item_shows(apr_pool_t *p, const log_item *item)
         brg_transaction_log_shows(p, "Cookie");
 }
 
-/* The same item, done in a shorter way for what it is asked. */
+/* A shorter function for the same item with these arguments. */
 static void log_item_shorten(log_item *item)
 {
     if (item->emit == log_emit_header_out && !strcasecmp(item->arg, "Content-Type"))

@@ -35,13 +35,13 @@ typedef struct log_entry {
 typedef struct log_item log_item;
 
 /**
- * Append the item's value for @a t; item->arg holds what stood in braces, "" if nothing did.
+ * Append the item's value for @a t; item->arg holds the text in braces, "" without any.
  * Threads: any. Blocking: no, without t->r; else as the API functions that it asks.
  */
 typedef void log_emit_fn(log_out *out, const brg_transaction *t, const log_item *item,
                          log_entry *entry);
 
-/** What an item, or the format that has it, needs of a transaction; the most comes first. */
+/** Needs of an item, or of its format, from a transaction; the greatest first. */
 typedef enum log_needs {
     LOG_NEEDS_RECORD, /**< t->r */
     LOG_NEEDS_PORT,   /**< that, or a port in t->server */
@@ -75,6 +75,7 @@ struct log_item {
     int of_connection;    /**< of %a: the address that the connection is from */
     log_json json;        /**< in a format of JSON: what it is there */
     int want_first;       /**< ask the request that came in, not the one that answered */
+    int crosses; /**< a sign asks for the other one of these than is usual, where that may matter */
 };
 
 /**
@@ -87,7 +88,7 @@ apr_array_header_t *logconf_format_parse(apr_pool_t *p, const char *format, cons
 /** 1: @a item is for requests with this status; 0: it is a dash for them. */
 int log_item_applies(const log_item *item, int status);
 
-/** What begins a format whose lines are JSON. */
+/** Begin of a format whose lines are JSON. */
 #define LOG_JSON_FORMAT "json:"
 
 /** Items of such a format: which are strings (log_config_json.c). */
@@ -99,13 +100,14 @@ void log_json_end(log_out *out, apr_size_t from, const log_item *item);
 /** The format that is known by this name, if no LogFormat says otherwise; NULL: none. */
 const char *log_preset(const char *name);
 
-/** Make @a item, which has its arg, the built-in one for a tag such as "h" or "^ti". @return 0: there is none */
+/** Make @a item, which has its arg, the built-in one for a tag such as "h" or "^ti". @return 0:
+ * unknown */
 int logconf_item_find(apr_pool_t *p, log_item *item, const char *tag);
 
 /** A handler registered by another module for this tag, or NULL. */
 const ap_log_handler *log_foreign_find(const char *tag);
 
-/** What another module registered for this tag for transactions without a request_rec, or NULL. */
+/** Another module's function for this tag for transactions without a request_rec, or NULL. */
 brg_transaction_item_fn *log_foreign_stored(const char *tag);
 
 /** A format, ready to write lines (log_config_plan.c). */
@@ -142,9 +144,10 @@ typedef struct log_server {
     apr_array_header_t *default_format;
     log_plan *default_plan;
     apr_array_header_t *logs;      /* of log_config: this server's own */
-    apr_array_header_t *main_logs; /* the main server's, for one that has none */
+    apr_array_header_t *main_logs; /* the main server's, for a server without its own */
     apr_table_t *formats;          /* nicknames */
     log_needs needs;               /* of answers from memory */
+    int crosses; /* some log tells the request that came in from its error document in a way of its own */
 } log_server;
 
 /** Times (log_config_time.c). */
@@ -160,7 +163,7 @@ log_emit_fn log_emit_literal, log_emit_foreign, log_emit_logname;
 
 __attribute__((cold)) int log_out_grow(log_out *out, apr_size_t n);
 
-/** Make room for @a n more bytes. @return 0 without memory: what was to be added is left out */
+/** Make room for @a n more bytes. @return 0 without memory: the addition is left out */
 static inline int log_out_reserve(log_out *out, apr_size_t n)
 {
     return out->size - out->used >= n || log_out_grow(out, n);
@@ -170,20 +173,13 @@ void log_out_number(log_out *out, apr_int64_t value);
 /** As log_out_escaped(), of @a len bytes. */
 void log_out_escaped_n(log_out *out, const char *s, apr_size_t len);
 /** Append @a s with quotes, backslashes and all but printable ASCII escaped; "-" for NULL. */
-void log_out_escaped(log_out *out, const char *s);
 void log_out_dash(log_out *out);
-
-/** %a and its siblings: the address @a ip as the item, or else LogMaskClient, wants it shown at @a when. */
-void log_out_client(log_out *out, const log_item *item, const char *ip, apr_time_t when);
 
 /** Take what %a has in braces apart. @return NULL, or what is wrong with it */
 const char *log_client_parse(apr_pool_t *p, log_item *item);
 
-/** Make @a item %{cache-result}e or %{cache-hierarchy}e, which are no variables (log_config_squid.c). @return 0: it is neither */
+/** Make @a item %{cache-result}e, %{cache-hierarchy}e, %{cache-url}e or %{sent-by}e, which are no variables (log_config_squid.c). @return 0: it is neither */
 int log_squid_find(log_item *item, const char *tag);
-
-/** A number; 0 is a dash. */
-void log_out_number_or_dash(log_out *out, apr_int64_t value);
 
 /** A file or pipe that lines go to; shared by all logs that name it. */
 typedef struct log_file log_file;
@@ -209,11 +205,11 @@ void log_line_end(log_file *file, apr_time_t now);
 /** The line begun and not ended yet. */
 const char *log_line_text(const log_out *out, apr_size_t *len);
 
-/** Write what the calling thread holds. */
+/** Write the calling thread's lines. */
 void log_buffer_flush(void);
 
-/** Pool cleanup: write what any thread has, and end the writers; when all have stopped and before the
- * files go. */
+/** Pool cleanup: write all threads' lines, and end the writers; when all have stopped and before
+ * the files go. */
 apr_status_t log_buffer_close(void *data);
 
 /** turn_end hook. */

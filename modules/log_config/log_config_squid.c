@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * %{cache-result}e, %{cache-hierarchy}e and %{cache-url}e: what Squid's logs tell of a request in the words that its analysers know.
- * Caches are the server's own memory, and mod_cache, which tells what it did in variables.
+ * %{cache-result}e, %{cache-hierarchy}e and %{cache-url}e: Squid's log fields for a request in the
+ * words that its analysers know. And %{sent-by}e: the way that its body left by. Caches are the
+ * server's own memory, and mod_cache, which leaves its results in variables.
  */
 #include "log_config_private.h"
 #include "http_protocol.h"
@@ -111,6 +112,25 @@ static void squid_emit_url(log_out *out, const brg_transaction *t, const log_ite
     log_out_escaped_n(out, t->target.at, t->target.len);
 }
 
+/* The way that the body left by, as brigade_sent_by_way_bytes_total counts it. */
+static void squid_emit_way(log_out *out, const brg_transaction *t, const log_item *item,
+                           log_entry *entry)
+{
+    static const char *const names[] = {"sendfile", "window", "read"};
+    const char *before = "";
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (t->sent_by & 1 << i) {
+            log_out_bytes(out, before, strlen(before));
+            log_out_bytes(out, names[i], strlen(names[i]));
+            before = "+";
+        }
+    if (!*before && t->body_sent > 0)
+        log_out_bytes(out, "memory", 6);
+    else if (!*before)
+        log_out_dash(out);
+}
+
 int log_squid_find(log_item *item, const char *tag)
 {
     static const struct {
@@ -118,7 +138,8 @@ int log_squid_find(log_item *item, const char *tag)
         log_emit_fn *emit;
     } items[] = {{"cache-result", squid_emit_result},
                  {"cache-hierarchy", squid_emit_hierarchy},
-                 {"cache-url", squid_emit_url}};
+                 {"cache-url", squid_emit_url},
+                 {"sent-by", squid_emit_way}};
 
     for (size_t i = 0; !strcmp(tag, "e") && i < sizeof items / sizeof *items; i++)
         if (!strcmp(item->arg, items[i].name)) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Access logs: which logs a server has, where they go, and what is said about each request.
+ * Access logs: the logs of a server, their destinations, and the items of each request.
  *
  * A virtual host with logs of its own does not use the main server's; one without any does.
  * GlobalLog goes to all.
@@ -23,10 +23,11 @@ APLOG_USE_MODULE(log_config);
 #define LOG_DEFAULT_FORMAT "%h %l %u %t \"%r\" %>s %b"
 
 static apr_hash_t *log_foreign; /* handlers of other modules by tag */
-static apr_hash_t *log_stored;  /* what they write without a request_rec */
+static apr_hash_t *log_stored;  /* their functions without a request_rec */
 static int log_idents;          /* %l may have something to tell */
 
-/* -D: a trial, which opens no logs, is to write its lines all the same, where nobody reads them: what `--profile` counts. */
+/* -D: a trial, which opens no logs, is to write its lines all the same, where nobody reads them:
+ * `--profile` counts that work. */
 #define LOG_TRIAL "BRIGADE_TRIAL_LOGS"
 
 static void *log_writer_init_default(apr_pool_t *p, server_rec *s, const char *name)
@@ -212,7 +213,7 @@ static void log_transaction_alone(const brg_transaction *t)
         log_to_all(logs, server, t, &entry);
 }
 
-/* What the logs of a server need, once all formats are known. */
+/* The needs of a server's logs, once all formats are known. */
 static log_needs log_server_needs(server_rec *s)
 {
     const log_server *server;
@@ -233,11 +234,37 @@ static log_needs log_server_needs(server_rec *s)
     return needs;
 }
 
+static int log_format_crosses(const apr_array_header_t *format)
+{
+    for (int i = 0; format && i < format->nelts; i++)
+        if (APR_ARRAY_IDX(format, i, log_item).crosses)
+            return 1;
+    return 0;
+}
+
+static int log_server_crosses(const server_rec *s)
+{
+    const log_server *server;
+    const apr_array_header_t *logs = log_logs_of(s, &server);
+
+    for (int i = 0; logs && i < logs->nelts; i++) {
+        const log_config *log = &APR_ARRAY_IDX(logs, i, log_config);
+
+        if (log->condition || log->variable ||
+            log_format_crosses(log->format ? log->format : server->default_format))
+            return 1;
+    }
+    return 0;
+}
+
+/* Of a request with an error document one view is kept, in which each item has its usual value. */
 static int log_depends(request_rec *r)
 {
     const log_server *server;
     const apr_array_header_t *logs = log_logs_of(r->server, &server);
 
+    if (r->prev && server->crosses)
+        return BRG_CACHE_VOLATILE;
     return logs && logs->nelts ? BRG_CACHE_OBSERVED : BRG_CACHE_STATIC;
 }
 
@@ -373,7 +400,7 @@ static const char *log_cmd_overflow(cmd_parms *cmd, void *dummy, const char *wha
     return NULL;
 }
 
-/* What the name given stands for: a format that may have been defined further down. */
+/* The format of that name, which may be defined further down. */
 static apr_array_header_t *log_resolve(apr_pool_t *p, const log_server *server, const char *name,
                                        apr_array_header_t *as_text)
 {
@@ -423,6 +450,7 @@ static int log_open_logs(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp,
         log_server *server = ap_get_module_config(s->module_config, &log_config_module);
 
         server->needs = log_server_needs(s);
+        server->crosses = log_server_crosses(s);
     }
     return rv;
 }

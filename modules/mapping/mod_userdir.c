@@ -111,7 +111,7 @@ static const char *userdir_below(apr_pool_t *p, const char *folder, const char *
 }
 
 static userdir_target userdir_find(request_rec *r, const char *word, const char *user,
-                                  const char *rest)
+                                   const char *rest)
 {
     const char *star = strchr(word, '*');
     const char *before = star ? apr_pstrmemdup(r->pool, word, (apr_size_t)(star - word)) : word;
@@ -164,17 +164,17 @@ static int userdir_translate(request_rec *r)
     if (!userdir_is_allowed(conf, user))
         return DECLINED;
     while (*words) {
-        const userdir_target place = userdir_find(r, ap_getword_conf(r->pool, &words), user, rest);
+        const userdir_target target = userdir_find(r, ap_getword_conf(r->pool, &words), user, rest);
         apr_finfo_t found;
         apr_status_t rv;
 
-        if (place.url)
-            return userdir_redirect(r, place.url);
-        if (!place.file)
+        if (target.url)
+            return userdir_redirect(r, target.url);
+        if (!target.file)
             continue;
-        rv = apr_stat(&found, place.file, APR_FINFO_MIN, r->pool);
+        rv = apr_stat(&found, target.file, APR_FINFO_MIN, r->pool);
         if (rv == APR_SUCCESS || rv == APR_INCOMPLETE || !*words)
-            return userdir_take(r, user, place.file, rest,
+            return userdir_take(r, user, target.file, rest,
                                 rv == APR_SUCCESS || rv == APR_INCOMPLETE ? &found : NULL);
     }
     return DECLINED;

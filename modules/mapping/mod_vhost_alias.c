@@ -2,8 +2,9 @@
 /*
  * mod_vhost_alias: the folder of a site follows from its name or address.
  *
- * A format has %% (a percent sign), %p (the port) and %N.M: part N of the name, or with .M a part of the letters of this part.
- * 0 is the whole; 1 is the first, -1 the last; with '+' all from there on (or up to there). What is not there is "_".
+ * A format has %% (a percent sign), %p (the port) and %N.M: part N of the name, or with .M a part
+ * of the letters of this part. 0 is the whole; 1 is the first, -1 the last; with '+' all from there
+ * on (or up to there). A missing part is "_".
  */
 #include "brigade/assert.h"
 #include "httpd.h"
@@ -15,6 +16,7 @@
 #include "apr_strings.h"
 #include "brigade/hooks.h"
 #include "brigade/response_cache.h"
+#include "brigade/vhost_alias.h"
 #include <string.h>
 
 #define VALIAS_CGI "/cgi-bin/"
@@ -51,7 +53,7 @@ static void *valias_merge(apr_pool_t *p, void *base_conf, void *add_conf)
 
 /* ---- formats ---- */
 
-/* A number with its sign and '+', as "-2+". @return behind it; NULL: there is none */
+/* A number with its sign and '+', as "-2+". @return behind it; NULL: not a number */
 static const char *valias_skip_number(const char *s)
 {
     s += *s == '-';
@@ -210,8 +212,9 @@ static int valias_add_name(valias_path *path, const char **format, const char *n
     return found ? valias_add_part(path, part) : valias_add(path, "_", 1);
 }
 
-static int valias_expand(request_rec *r, const char *name, const char *format, valias_path *path)
+static int valias_expand(const char *name, int port, const char *format, valias_path *path)
 {
+    char digits[16];
     int fits = 1;
 
     while (*format && fits) {
@@ -220,10 +223,9 @@ static int valias_expand(request_rec *r, const char *name, const char *format, v
         } else if (*++format == '%') {
             fits = valias_add(path, format++, 1);
         } else if (*format == 'p') {
-            const char *port = apr_itoa(r->pool, ap_get_server_port(r));
-
             format++;
-            fits = valias_add(path, port, strlen(port));
+            apr_snprintf(digits, sizeof digits, "%d", port);
+            fits = valias_add(path, digits, strlen(digits));
         } else {
             fits = valias_add_name(path, &format, name);
         }
@@ -236,6 +238,12 @@ static int valias_expand(request_rec *r, const char *name, const char *format, v
     return 1;
 }
 
+/* The port is looked for only where the format has it. */
+static int valias_port(const request_rec *r, const char *format)
+{
+    return strstr(format, "%p") ? ap_get_server_port(r) : 0;
+}
+
 static int valias_map_to(request_rec *r, const valias_map *map, const char *rest, int is_program)
 {
     valias_path path = {0};
@@ -243,7 +251,7 @@ static int valias_map_to(request_rec *r, const valias_map *map, const char *rest
     const char *folder;
 
     BRG_ASSERT(map->format && (map->mode == VALIAS_IP || map->mode == VALIAS_NAME));
-    if (!valias_expand(r, name, map->format, &path)) {
+    if (!valias_expand(name, valias_port(r, map->format), map->format, &path)) {
         ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
                       APLOGNO(10595) "VirtualDocumentRoot expansion too large");
         return HTTP_INTERNAL_SERVER_ERROR;
@@ -255,6 +263,20 @@ static int valias_map_to(request_rec *r, const valias_map *map, const char *rest
     if (!is_program)
         ap_set_document_root(r, folder);
     return OK;
+}
+
+static const char *brg_vhost_alias_folder(const server_rec *s, const char *format, const char *name,
+                                          int port, apr_pool_t *p)
+{
+    const valias_conf *conf = ap_get_module_config(s->module_config, &vhost_alias_module);
+    valias_path path = {0};
+
+    if (!format && conf->documents.mode == VALIAS_NAME)
+        format = conf->documents.format;
+    return format && *format == '/' && valias_is_format(format) &&
+                   valias_expand(name, port, format, &path)
+               ? apr_pstrmemdup(p, path.text, path.len)
+               : NULL;
 }
 
 static int valias_translate(request_rec *r)
@@ -275,7 +297,8 @@ static int valias_translate(request_rec *r)
     return valias_map_to(r, &conf->documents, r->uri, 0);
 }
 
-/* The address of the connection is none of what tells stored responses apart; a name is, but for UseCanonicalName DNS. */
+/* Stored responses are not told apart by the connection's address, but by its name, except with
+ * UseCanonicalName DNS. */
 static int valias_depends(request_rec *r)
 {
     const valias_conf *conf = ap_get_module_config(r->server->module_config, &vhost_alias_module);
@@ -303,6 +326,7 @@ static void valias_register_hooks(apr_pool_t *p)
 {
     static const char *const before_us[] = {"mod_alias.c", "mod_userdir.c", NULL};
 
+    APR_REGISTER_OPTIONAL_FN(brg_vhost_alias_folder);
     ap_hook_translate_name(valias_translate, before_us, NULL, APR_HOOK_MIDDLE);
     brg_cache_declare(&vhost_alias_module, valias_depends);
     brg_hooks_need_directive(&vhost_alias_module, "translate_name", NULL, BRG_HOOKS_BY_SERVER);

@@ -4,9 +4,9 @@
 
 /**
  * @file magic_private.h
- * What the files of mod_mime_magic share: rules of a magic file (magic(5) of file(1), as Apache's module reads it), and
- * the type of a file by its first bytes. Rules are made when the configuration is read, and only read afterwards, by any
- * thread.
+ * Shared by the files of mod_mime_magic: rules of a magic file (magic(5) of
+ * file(1), as Apache's module reads it), and the type of a file by its first bytes. Rules are made
+ * when the configuration is read, and only read afterwards, by any thread.
  */
 #include "httpd.h"
 #include "http_config.h"
@@ -14,7 +14,7 @@
 
 extern module AP_MODULE_DECLARE_DATA mime_magic_module;
 
-/** How many bytes of a file are looked at, and how many of what a compressed file holds. */
+/** Bytes of a file that are looked at, and of the content of a compressed one. */
 #define MAGIC_BYTES 4096
 /** How many bytes a rule takes at its offset, whatever its type. With fewer behind the offset it does not hold. */
 #define MAGIC_VALUE 64
@@ -23,7 +23,7 @@ extern module AP_MODULE_DECLARE_DATA mime_magic_module;
 /** Size of the text of all rules that hold for a file. */
 #define MAGIC_RESULT HUGE_STRING_LEN
 
-/** What a rule finds at its offset. */
+/** The type of a rule's value at its offset. */
 typedef enum magic_type {
     MAGIC_NONE, /**< the line has no type: it never holds */
     MAGIC_BYTE,
@@ -39,7 +39,7 @@ typedef enum magic_type {
     MAGIC_LEDATE
 } magic_type;
 
-/** What the text of a rule is as a format of apr_snprintf(). */
+/** The text of a rule as a format of apr_snprintf(). */
 typedef enum magic_print {
     MAGIC_AS_IS,       /**< none */
     MAGIC_NUMBER,      /**< of an int, or of nothing */
@@ -58,9 +58,9 @@ typedef struct magic_rule {
     unsigned depth;           /**< how many ">" it begins with */
     int offset;
     magic_type indirect_type; /**< MAGIC_BYTE, MAGIC_SHORT or MAGIC_LONG */
-    long indirect_offset;     /**< added to what is read there */
+    long indirect_offset;     /**< added to the number there */
     apr_uint64_t mask;
-    apr_uint64_t number;     /**< what is compared; 0 with MAGIC_STRING */
+    apr_uint64_t number;     /**< the value to compare; 0 with MAGIC_STRING */
     char value[MAGIC_VALUE]; /**< the same of MAGIC_STRING, with a NUL behind it */
     int length;              /**< of value */
     char text[MAGIC_TEXT];
@@ -102,7 +102,8 @@ int magic_match(const apr_array_header_t *rules, const unsigned char *bytes, apr
                 magic_result *result);
 
 /**
- * What a text is by its words, or a tar archive by its checksum: troff, Fortran, HTML, C, mail, news, ...
+ * The type of a text by its words, or of a tar archive by its checksum: troff, Fortran, HTML, C,
+ * mail, news, ...
  *
  * @param bytes  @a size of them, the last one NUL
  * @return 1 and a type in @a result; 0
@@ -114,7 +115,7 @@ int magic_guess(const unsigned char *bytes, apr_size_t size, magic_result *resul
 const char *magic_encoding(const unsigned char *bytes, apr_size_t size);
 
 /**
- * What a compressed file begins with.
+ * The beginning of a compressed file's content.
  *
  * @param in   @a size bytes of a file with magic_encoding()
  * @param out  MAGIC_BYTES of them
@@ -124,13 +125,9 @@ const char *magic_encoding(const unsigned char *bytes, apr_size_t size);
 apr_size_t magic_unpack(apr_pool_t *p, const unsigned char *in, apr_size_t size,
                         unsigned char *out);
 
-/** The same for "compress" (.Z). @a in begins behind the two bytes that tell it. */
-apr_size_t magic_unpack_lzw(apr_pool_t *p, const unsigned char *in, apr_size_t size,
-                            unsigned char *out);
-
 /** What a text says: "TYPE/SUBTYPE" or "TYPE/SUBTYPE ENCODING ...". */
 typedef struct magic_said {
-    const char *type, *encoding; /**< in small letters; encoding: NULL if there is none */
+    const char *type, *encoding; /**< in small letters; encoding may be NULL */
 } magic_said;
 
 /** @return 1; 0: the text has no type. In @a p. Threads: any. Blocking: no. */

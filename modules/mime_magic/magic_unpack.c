@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What compressed files begin with: those of gzip by zlib, those of compress here. Apache runs the program gzip for each
- * of them; a process for each request is none of a server's business, and its sandbox allows none.
+ * The first bytes of compressed files: gzip by zlib, compress here. Apache runs the program gzip
+ * for each of them; a server should not start a process for each request, and its sandbox allows
+ * none.
  */
 #include "magic_private.h"
 #include <string.h>
@@ -90,7 +91,7 @@ static int magic_lzw_first(const magic_lzw *lzw, int code)
     return code;
 }
 
-/* Codes in turn, until there is enough or one that cannot be. */
+/* Codes in turn, until there is enough or an impossible one. */
 static void magic_lzw_read(magic_lzw *lzw)
 {
     int before = -1, code;
@@ -106,7 +107,7 @@ static void magic_lzw_read(magic_lzw *lzw)
         } else if (code > lzw->next)
             return;
         else if (lzw->next < 1 << MAGIC_LZW_MOST) {
-            /* the byte is that which the code begins with; the code may be this one itself */
+            /* the byte is the first of the code; the code may be this one itself */
             lzw->prefix[lzw->next] = (apr_uint16_t)before;
             lzw->last[lzw->next] =
                 (unsigned char)magic_lzw_first(lzw, code == lzw->next ? before : code);
@@ -117,8 +118,9 @@ static void magic_lzw_read(magic_lzw *lzw)
     }
 }
 
-apr_size_t magic_unpack_lzw(apr_pool_t *p, const unsigned char *in, apr_size_t size,
-                            unsigned char *out)
+/* The same for "compress" (.Z). @a in begins behind the two bytes that tell it. */
+static apr_size_t magic_unpack_lzw(apr_pool_t *p, const unsigned char *in, apr_size_t size,
+                                   unsigned char *out)
 {
     magic_lzw *lzw = apr_palloc(p, sizeof *lzw);
 
@@ -146,7 +148,7 @@ static apr_size_t magic_unpack_gzip(const unsigned char *in, apr_size_t size, un
 
     if (inflateInit2(&z, MAX_WBITS + 16) != Z_OK)
         return 0;
-    inflate(&z, Z_SYNC_FLUSH); /* what there is before a mistake counts */
+    inflate(&z, Z_SYNC_FLUSH); /* the bytes before a mistake count */
     inflateEnd(&z);
     return MAGIC_BYTES - z.avail_out;
 #else

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mod_negotiation: type maps (handler type-map) and MultiViews. What is chosen takes the place of the request, as a file that was
- * asked for by its name.
+ * mod_negotiation: type maps (handler type-map) and MultiViews. The chosen variant replaces the
+ * request, as a file that was asked for by its name.
  */
 #include "neg_private.h"
 #include "http_core.h"
@@ -258,8 +258,8 @@ static int neg_is_plain(request_rec *sub)
     return plain;
 }
 
-/* A plain file takes the place of its map at once, and its answers may be stored; for all else there is a request of its own,
- * as with Apache. @return NULL: it is none */
+/* A plain file takes the place of its map at once, and its answers may be stored; for all else
+ * there is a request of its own, as with Apache. @return NULL: not such a file */
 static request_rec *neg_plain_file(request_rec *r, const char *target)
 {
     request_rec *sub;
@@ -309,7 +309,7 @@ static int neg_map_handler(request_rec *r)
     target = chosen && !chosen->has_body ? neg_target(r, chosen) : NULL;
     if (target && neg_may_take(n, chosen))
         sub = neg_plain_file(r, target);
-    /* What is no file is made by a worker; nothing was done to r so far. */
+    /* Other variants are made by a worker; nothing was done to r so far. */
     if (!sub && brg_request_rerun_on_worker(r))
         return OK;
     if ((status = neg_decide(n, &chosen)) != OK)
@@ -373,7 +373,7 @@ static int neg_views(request_rec *r)
     return OK;
 }
 
-/* The first name of the coding among those that were asked for, behind as many letters ("x-"). */
+/* The first name of the coding in the client's list, behind as many letters ("x-"). */
 static const char *neg_coding_asked(const apr_array_header_t *asked, const char *coding,
                                     size_t behind)
 {
@@ -386,8 +386,7 @@ static const char *neg_coding_asked(const apr_array_header_t *asked, const char 
     return NULL;
 }
 
-#define NEG_CODING_NOTE \
-    "negotiation-coding" /* the file has one, whose name goes by what the client calls it */
+#define NEG_CODING_NOTE "negotiation-coding" /* the file's coding, under the client's name for it */
 
 /* The client gets the name of the coding that it uses. */
 static int neg_fix_encoding(request_rec *r)
@@ -441,6 +440,14 @@ static int neg_depends(request_rec *r)
     return BRG_CACHE_STATIC;
 }
 
+static apr_int64_t neg_name(const server_rec *s, ap_conf_vector_t *dir, const char *path,
+                            const char *filename, const char *path_info, int is_file)
+{
+    const core_dir_config *core = ap_get_core_module_config(dir);
+
+    return core->opts & OPT_MULTI ? BRG_CACHE_NAME_COUNTS : 0;
+}
+
 static const command_rec neg_commands[] = {
     AP_INIT_FLAG("CacheNegotiatedDocs", neg_set_cache, NULL, RSRC_CONF,
                  "Either 'on' or 'off' (default)"),
@@ -458,6 +465,7 @@ static void neg_register_hooks(apr_pool_t *p)
     ap_hook_type_checker(neg_views, NULL, NULL, APR_HOOK_FIRST);
     ap_hook_handler(neg_map_handler, NULL, NULL, APR_HOOK_MIDDLE);
     brg_cache_declare(&negotiation_module, neg_depends);
+    brg_cache_name_declare(&negotiation_module, neg_name);
     brg_handlers_are_for(&negotiation_module, NEG_TYPE_MAP " " NEG_TYPE_MAP_MEDIA);
     brg_cache_leaves_query(&negotiation_module);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Targets in HTML and in Link fields. The HTML of a page comes from a backend and may hold what its users wrote: only what begins an
- * element of two names is looked at, and a target that is not a plain path of this origin is left out.
+ * Targets in HTML and in Link fields. The HTML of a page comes from a backend and may hold text of
+ * its users: only begins of elements of two names are looked at, and a target that is not a plain
+ * path of this origin is left out.
  */
 #include "early_hints_private.h"
 #include "apr_lib.h"
@@ -44,7 +45,8 @@ static int target_is_plain(const char *text, size_t len)
     return !memmem(text, len, "/.", 2) && !memmem(text, len, "&", 1);
 }
 
-/* Its path of this origin into @a to. @return 0: it has none */
+/* Its path of this origin into @a to. @return 0: it has none. The path of the page was decoded: what would begin something else there is
+ * refused. */
 static int target_read(char to[HINTS_TEXT], piece from, const char *base, const char *origin)
 {
     const size_t origin_len = strlen(origin);
@@ -61,7 +63,7 @@ static int target_read(char to[HINTS_TEXT], piece from, const char *base, const 
         return 0;
     dir = *from.at == '/' ? 0 : (size_t)(slash + 1 - base);
     if (dir + from.len >= HINTS_TEXT || !target_is_plain(from.at, from.len) ||
-        !target_is_plain(base, dir))
+        !target_is_plain(base, dir) || strcspn(base, "?#%") < dir)
         return 0;
     memcpy(to, base, dir);
     memcpy(to + dir, from.at, from.len);
@@ -208,7 +210,7 @@ static int begins(const char *at, const char *end, const char *name)
            (apr_isspace(at[len]) || at[len] == '>' || at[len] == '/');
 }
 
-/* Behind the end of an element whose text is none of elements; or the end. */
+/* Behind the end of an element that contains no elements; or the end. */
 static const char *skip_to(const char *at, const char *end, const char *mark)
 {
     const size_t len = strlen(mark);

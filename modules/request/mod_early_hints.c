@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mod_early_hints: 103 (RFC 8297) that is learnt. What the last answers of a page named in its HTML and Link fields (style sheets, scripts,
- * fonts of this origin) is sent to the next client while its handler works.
+ * mod_early_hints: 103 (RFC 8297) that is learnt. Targets of a page's last answers in HTML and Link
+ * fields (style sheets, scripts, fonts of this origin) are sent to the next client while its
+ * handler works.
  *
- * Each process has a table of pages. What one client got is no secret to be told another: a target is sent once two clients got it. Nobody
- * waits for a page of the table: who finds one taken goes on without it.
+ * Each process has a table of pages. One client's answer must not be revealed to another: a target
+ * is sent once two clients got it. Nobody waits for a page of the table: a thread that finds one
+ * taken goes on without it.
  */
 #include "early_hints_private.h"
 #include "http_config.h"
@@ -27,10 +29,10 @@
 
 extern module early_hints_module;
 
-/* What is known of a target. */
+/* A known target. */
 typedef struct page_link {
     hint_link link;
-    uint32_t client; /* who got it first */
+    uint32_t client; /* the client that got it first */
     uint8_t told;    /* another one got it, too */
 } page_link;
 
@@ -67,12 +69,27 @@ static uint64_t hints_hash(uint64_t h, const char *text)
     return (h ^ 0xff) * 0x100000001b3u;
 }
 
+/* What the client asked for, which rules and index pages may lead to another URL. */
+static const request_rec *hints_first(const request_rec *r)
+{
+    while (r->prev)
+        r = r->prev;
+    return r;
+}
+
+/* Its path: that of r is the script's where FallbackResource or DirectoryIndex lead. */
+static const char *hints_path(const request_rec *r)
+{
+    r = hints_first(r);
+    return r->parsed_uri.path ? r->parsed_uri.path : r->uri;
+}
+
 /* Of the virtual host, the name that was asked for, and the path. */
 static uint64_t page_key(const request_rec *r)
 {
     uint64_t h = hints_seed ^ (uint64_t)(uintptr_t)r->server;
 
-    h = hints_hash(hints_hash(h, r->hostname ? r->hostname : ""), r->uri);
+    h = hints_hash(hints_hash(h, r->hostname ? r->hostname : ""), hints_path(r));
     return h ? h : 1;
 }
 
@@ -124,7 +141,7 @@ static const page_link *page_find(const hint_page *page, const char *target)
     return NULL;
 }
 
-/* The page is what the last answer named; who got what before is kept. */
+/* The page has the last answer's targets; the first clients of known ones are kept. */
 static void page_learn(const hints_reading *reading, uint32_t client)
 {
     hint_page *page = page_take(reading->key, 1), before;
@@ -146,7 +163,7 @@ static void page_learn(const hints_reading *reading, uint32_t client)
     page_leave(page);
 }
 
-/* ---- who is told ---- */
+/* ---- pages with hints ---- */
 
 static int hints_learn(const request_rec *r)
 {
@@ -155,7 +172,7 @@ static int hints_learn(const request_rec *r)
     return dir->learn == 1;
 }
 
-/* Files are there at once; what a handler of another kind makes takes its time. */
+/* Files are there at once; output of other handlers takes its time. */
 static int hints_are_worth_it(request_rec *r)
 {
     const char *handler = r->handler;
@@ -251,7 +268,7 @@ static int hints_fixups(request_rec *r)
 static void hints_insert(request_rec *r)
 {
     hints_reading *reading =
-        r->main || r->prev ? NULL : ap_get_module_config(r->request_config, &early_hints_module);
+        r->main ? NULL : ap_get_module_config(hints_first(r)->request_config, &early_hints_module);
 
     if (reading)
         ap_add_output_filter_handle(hints_filter, reading, r, r->connection);
@@ -278,15 +295,33 @@ static int field_take(void *data, const char *name, const char *value)
     return 1;
 }
 
+static int field_is_private(void *found, const char *name, const char *value)
+{
+    (void)name;
+    if (ap_strcasestr(value, "private") || ap_strcasestr(value, "no-store"))
+        *(int *)found = 1;
+    return 1;
+}
+
+/* The page is one user's, who may come from two networks: its targets, too, could be. */
+static int page_is_private(const request_rec *r)
+{
+    int found = 0;
+
+    apr_table_do(field_is_private, &found, r->headers_out, "Cache-Control", NULL);
+    apr_table_do(field_is_private, &found, r->err_headers_out, "Cache-Control", NULL);
+    return found;
+}
+
 static void reading_ends(request_rec *r, hints_reading *reading)
 {
-    field_reading of = {&reading->links, r->uri,
+    field_reading of = {&reading->links, hints_path(r),
                         apr_pstrcat(r->pool, ap_http_scheme(r), "://", r->hostname, NULL)};
 
     apr_table_do(field_take, &of, r->headers_out, "Link", NULL);
     apr_table_do(field_take, &of, r->err_headers_out, "Link", NULL);
     if (page_is_html(r))
-        hints_of_html(&reading->links, reading->text, reading->len, r->uri, of.origin);
+        hints_of_html(&reading->links, reading->text, reading->len, of.base, of.origin);
     page_learn(reading, client_of(r));
 }
 
@@ -312,7 +347,7 @@ static apr_status_t hints_read(ap_filter_t *f, apr_bucket_brigade *bb)
 {
     hints_reading *reading = f->ctx;
     request_rec *r = f->r;
-    int goes_on = r->hostname && r->status == HTTP_OK;
+    int goes_on = r->hostname && r->status == HTTP_OK && !page_is_private(r);
 
     for (apr_bucket *b = APR_BRIGADE_FIRST(bb); goes_on && b != APR_BRIGADE_SENTINEL(bb);
          b = APR_BUCKET_NEXT(b)) {
@@ -327,7 +362,8 @@ static apr_status_t hints_read(ap_filter_t *f, apr_bucket_brigade *bb)
 
 /* ---- the module ---- */
 
-/* What a handler was asked for with hints goes the full way the next time, too; what the store answers before all phases does not. */
+/* An answer of a handler that was asked with hints goes the full way the next time, too; one that
+ * the store gives before all phases does not. */
 static int hints_depend(request_rec *r)
 {
     return ap_get_module_config(r->request_config, &early_hints_module) || hints_are_worth_it(r)

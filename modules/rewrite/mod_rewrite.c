@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* mod_rewrite: RewriteRule and its relatives.
  *
- * Rules of a server run when a URI is to become a file name (rewrite_server.c); rules of sections and .htaccess
- * files in the last phase, when all of them are known (rewrite_dir.c). What a rule looks at is noted when it is
- * evaluated, so that responses can be stored by it. */
+ * Rules of a server run when a URI is to become a file name (rewrite_server.c); rules of sections
+ * and .htaccess files in the last phase, when all of them are known (rewrite_dir.c). A rule's
+ * dependencies are noted when it is evaluated, so that responses can be stored by them. */
 #include "rewrite_private.h"
 #include "http_core.h"
 #include "http_request.h"
@@ -150,6 +150,7 @@ static void rewrite_register_hooks(apr_pool_t *p)
     ap_hook_fixups(rewrite_fixup_type, NULL, NULL, APR_HOOK_LAST);
     ap_hook_translate_name(rewrite_translate, NULL, NULL, APR_HOOK_FIRST);
     brg_cache_declare(&rewrite_module, rewrite_depends);
+    brg_cache_name_declare(&rewrite_module, rewrite_name);
     brg_hooks_need_directive(&rewrite_module, "translate_name fixups", NULL, BRG_HOOKS_BY_SERVER);
     brg_handlers_are_for(&rewrite_module, REWRITE_REDIRECT_HANDLER_NAME);
 }

@@ -192,7 +192,7 @@ static int rewrite_ignores_case(const rewrite_cond *cond)
            (cond->test >= REWRITE_LESS && cond->test <= REWRITE_MORE);
 }
 
-const char *rewrite_set_cond(cmd_parms *cmd, void *dir, const char *line)
+static const char *rewrite_set_cond(cmd_parms *cmd, void *dir, const char *line)
 {
     rewrite_conf *conf = rewrite_rules_conf(cmd, dir);
     rewrite_cond *cond = apr_array_push(conf->conds);
@@ -227,7 +227,8 @@ const char *rewrite_set_cond(cmd_parms *cmd, void *dir, const char *line)
 
 /* ---- RewriteRule ---- */
 
-/* A '?' at the end says that there is to be no query; with QSA the old one is what remains, and others are of the path. */
+/* A '?' at the end removes the query; with QSA the old one remains, and other '?' belong to the
+ * path. */
 static void rewrite_look_at_output(rewrite_rule *rule, char *output)
 {
     apr_size_t len = strlen(output);
@@ -284,7 +285,7 @@ static void rewrite_note_rule_waits(const rewrite_rule *rule)
         rewrite_note_waits(APR_ARRAY_IDX(rule->cookies, i, const char *));
 }
 
-const char *rewrite_set_rule(cmd_parms *cmd, void *dir, const char *line)
+static const char *rewrite_set_rule(cmd_parms *cmd, void *dir, const char *line)
 {
     rewrite_conf *conf = rewrite_rules_conf(cmd, dir);
     rewrite_rule *rule = apr_array_push(conf->rules);
@@ -313,6 +314,7 @@ const char *rewrite_set_rule(cmd_parms *cmd, void *dir, const char *line)
     conf->conds = apr_array_make(cmd->pool, 2, sizeof(rewrite_cond));
     rewrite_note_captures(rule);
     rewrite_note_rule_waits(rule);
+    rewrite_tell_rule(rule);
     return NULL;
 }
 

@@ -61,7 +61,7 @@ void rewrite_functions_register(apr_pool_t *p)
                      (const void *)rewrite_own[i].function);
 }
 
-rewrite_mapfunc_t *rewrite_function_named(const char *name, int *is_plain)
+static rewrite_mapfunc_t *rewrite_function_named(const char *name, int *is_plain)
 {
     rewrite_mapfunc_t *fn =
         (rewrite_mapfunc_t *)apr_hash_get(rewrite_functions, name, APR_HASH_KEY_STRING);

@@ -4,8 +4,8 @@
 
 /**
  * @file rewrite_private.h
- * What the files of mod_rewrite share. Rules, conditions and maps are made when the configuration (or an
- * .htaccess file) is read and only read afterwards, by any thread.
+ * Shared by the files of mod_rewrite. Rules, conditions and maps are made
+ * when the configuration (or an .htaccess file) is read and only read afterwards, by any thread.
  */
 #include "httpd.h"
 #include "http_config.h"
@@ -20,7 +20,7 @@ extern module AP_MODULE_DECLARE_DATA rewrite_module;
 
 /* ---- conditions ---------------------------------------------------------------------------------------- */
 
-/** What a condition does with its test string. */
+/** A condition's test of its string. */
 typedef enum rewrite_test {
     REWRITE_REGEX,
     REWRITE_FILE,     /**< -f */
@@ -46,19 +46,19 @@ typedef enum rewrite_test {
 typedef struct rewrite_cond {
     const char *input;   /**< the test string, not expanded */
     const char *shown;   /**< the pattern as written, without '!' */
-    const char *operand; /**< what is compared with */
+    const char *operand; /**< the right side */
     ap_regex_t *regex;
     ap_expr_info_t *expr;
-    const char
-        *field; /**< the request field that the test string consists of; NULL: it is another one */
+    /** the request field that the test string consists of; NULL: it is another one */
+    const char *field;
     rewrite_test test;
     unsigned negated : 1;
     unsigned marked : 1; /**< written with '!'; -ne is negated, too */
     unsigned nocase : 1;
     unsigned or_next : 1;
     unsigned no_vary : 1;
-    unsigned
-        lasting : 1; /**< lives as long as the configuration, other than one of an .htaccess file */
+    /** lives as long as the configuration, other than one of an .htaccess file */
+    unsigned lasting : 1;
     unsigned captures : 1; /**< something later in the rule may use %N */
     const ap_directive_t *line;
 } rewrite_cond;
@@ -106,6 +106,9 @@ typedef struct rewrite_rule {
     apr_array_header_t *envs; /**< const char *: E; NULL: none */
     apr_array_header_t *cookies;
     const ap_directive_t *line;
+    unsigned groups;           /**< that the output refers to: bits */
+    unsigned told;             /**< by rewrite_tell_rule(): what it makes of names can be told */
+    unsigned no_file, no_lack; /**< it holds for no name of a file, or for none that is not there */
 } rewrite_rule;
 
 #define REWRITE_ROUNDS 10000 /**< the limit of N */
@@ -186,18 +189,22 @@ int rewrite_split_line(char *line, char *arg[3]);
 
 const char *rewrite_set_map(cmd_parms *cmd, void *dir, const char *name, const char *spec,
                             const char *options);
-const char *rewrite_set_cond(cmd_parms *cmd, void *dir, const char *line);
-const char *rewrite_set_rule(cmd_parms *cmd, void *dir, const char *line);
 
 static inline int rewrite_in_htaccess(const cmd_parms *cmd)
 {
     return cmd->pool == cmd->temp_pool;
 }
 
+/** Set rule->told and rule->groups. */
+void rewrite_tell_rule(rewrite_rule *rule);
+/** A brg_cache_name_fn (rewrite_told.c). */
+apr_int64_t rewrite_name(const server_rec *s, ap_conf_vector_t *dir, const char *path,
+                         const char *filename, const char *path_info, int is_file);
+
 /* ---- running ------------------------------------------------------------------------------------------- */
 
 typedef struct rewrite_match {
-    const char *source; /**< NULL: there is none */
+    const char *source; /**< NULL: no text */
     ap_regmatch_t at[AP_MAX_REG_MATCH];
 } rewrite_match;
 
@@ -205,20 +212,21 @@ typedef struct rewrite_match {
 typedef struct rewrite_run {
     request_rec *r;           /**< the request that variables are of */
     const char *directory;    /**< of the section; NULL: rules of a server */
-    const char *uri;          /**< what the rule matches against */
+    const char *uri;          /**< the subject of the rule */
     rewrite_match rule, cond; /**< $N and %N */
     const char *vary; /**< fields of the rule's conditions, for the response's Vary; or NULL */
     int is_unsafe; /**< by rewrite_expand(): the '?' that begins the query was put in for a reference */
     const char *vary_this; /**< those of the condition that is evaluated */
     int no_vary;           /**< of that condition */
-    int for_cache; /**< the rule tells the cache something, which knows by that what the answer depends on */
+    /** the rule tells the cache something, so the cache knows the answer's dependencies */
+    int for_cache;
 } rewrite_run;
 
-/** What a list of rules came to. */
+/** Result of a list of rules. */
 typedef enum rewrite_result {
     REWRITE_NOTHING,
     REWRITE_CHANGED,
-    REWRITE_UNESCAPED, /**< changed, and what it was changed to is not to be escaped */
+    REWRITE_UNESCAPED, /**< changed, to a target that is not to be escaped */
     REWRITE_ANSWERED   /**< r->status is the answer */
 } rewrite_result;
 
@@ -231,11 +239,12 @@ int rewrite_cond_holds(rewrite_run *run, const rewrite_cond *cond);
 /** A brg_cache_variant_fn: whether a condition with a field holds for a value. */
 int rewrite_cond_kind(const void *data, const char *value, apr_size_t len);
 
-/** Rules of a folder looked at this field, whatever came of it: noted for what stores the answer, unless the condition has NV. */
+/** Rules of a folder looked at this field, whatever came of it: noted for caches, unless the
+ * condition has NV. */
 void rewrite_note_field(const rewrite_run *run, const char *name);
 /** Expand $N, %N, ${MAP:KEY|DEFAULT} and %{NAME}. @a rule: whose flags say how $N is escaped, or NULL. */
 char *rewrite_expand(rewrite_run *run, const char *text, const rewrite_rule *rule);
-/** The value of %{NAME}; "" if there is none. @a name may be changed. */
+/** The value of %{NAME}; "" if unknown. @a name may be changed. */
 const char *rewrite_variable(rewrite_run *run, char *name);
 /** The request field that %{NAME} stands for, or NULL. @a text: the whole test string */
 const char *rewrite_field_of(apr_pool_t *p, const char *text);
@@ -246,7 +255,7 @@ const char *rewrite_header(rewrite_run *run, const char *name);
 /** 1 if a sub-request for a look-ahead is possible: not within one for the same URI. */
 int rewrite_may_look_up(const request_rec *r);
 
-/** The value of a key in the map of that name; NULL if there is none. */
+/** The value of a key in the map of that name; NULL if not found. */
 const char *rewrite_lookup(request_rec *r, const char *name, char *key);
 struct rewrite_text_map *rewrite_text_make(apr_pool_t *p, const char *file);
 /** Read the file if it is another one than was read. */
@@ -261,7 +270,6 @@ const char *rewrite_dbd_find(request_rec *r, const rewrite_map *map, const char 
 void ap_register_rewrite_mapfunc(char *name, rewrite_mapfunc_t *func);
 /** Maps of functions: the table, before the configuration is read. */
 void rewrite_functions_register(apr_pool_t *p);
-rewrite_mapfunc_t *rewrite_function_named(const char *name, int *is_plain);
 
 int rewrite_programs_pre_config(apr_pool_t *p);
 /** Start the programs of all servers. OK or HTTP_INTERNAL_SERVER_ERROR. */
@@ -273,7 +281,7 @@ int rewrite_dbd_prepare(server_rec *s, const char *query);
 
 /* ---- targets ------------------------------------------------------------------------------------------- */
 
-/** Length of the scheme ("http://", "mailto:") that @a uri begins with, of those that are known; 0: none.
+/** Length of the known scheme ("http://", "mailto:") at the begin of @a uri; 0: none.
  * @param has_query [out] 1: a '?' in it begins a query; may be NULL */
 unsigned rewrite_scheme(const char *uri, int *has_query);
 /** Split the query off r->filename, by the flags of a rule. */
@@ -295,7 +303,7 @@ int rewrite_is_real_prefix(request_rec *r, const char *path, const rewrite_rule 
 int rewrite_is_for_cache(const rewrite_run *run, const rewrite_rule *rule);
 /** Find whom variables are told; after all modules registered. */
 void rewrite_effects_begin(void);
-/** Set what the flags E and CO of a rule say. */
+/** Apply the flags E and CO of a rule. */
 void rewrite_set_variables(rewrite_run *run, const rewrite_rule *rule);
 void rewrite_set_cookies(rewrite_run *run, const rewrite_rule *rule);
 void rewrite_force_type(rewrite_run *run, const rewrite_rule *rule);

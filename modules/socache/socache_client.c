@@ -177,7 +177,7 @@ static apr_status_t client_connect(const socache_client *client, const socache_s
     return rv;
 }
 
-/* One that is kept; what was idle for too long is closed. */
+/* A kept connection; one that was idle for too long is closed. */
 static socache_conn *client_kept(const socache_client *client, socache_server *server)
 {
     const apr_time_t now = brg_monotonic_now();
@@ -295,7 +295,8 @@ apr_status_t socache_line(socache_conn *c, char *line)
     return APR_SUCCESS;
 }
 
-apr_status_t socache_bytes(socache_conn *c, unsigned char *to, apr_size_t n)
+/* So many bytes. @param to  NULL: they are dropped */
+static apr_status_t socache_bytes(socache_conn *c, unsigned char *to, apr_size_t n)
 {
     while (n) {
         const apr_status_t rv = c->at < c->have ? APR_SUCCESS : client_fill(c);

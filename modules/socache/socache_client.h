@@ -4,8 +4,9 @@
 
 /**
  * @file socache_client.h
- * What the providers memcache and redis share: servers on the network that keys are spread over, connections to them that are kept, and
- * deadlines. An operation never waits longer than the timeout of its client, whatever the server does; only the resolver of names may.
+ * Shared by the providers memcache and redis: servers on the network that
+ * keys are spread over, connections to them that are kept, and deadlines. An operation never waits
+ * longer than the timeout of its client, whatever the server does; only the resolver of names may.
  *
  * Threads: any, also several at a time, but no event loop. Blocking: yes.
  */
@@ -32,10 +33,10 @@ typedef struct socache_client {
 /** An operation on a connection. @return APR_SUCCESS, APR_NOTFOUND and APR_ENOSPC: the connection may be used again */
 typedef apr_status_t socache_talk(socache_conn *c, const char *key, void *baton);
 
-/** What is stored, or got. The baton of socache_protocol.set and get. */
+/** An object to store, or to get. The baton of socache_protocol.set and get. */
 typedef struct socache_object {
     unsigned char *data;
-    apr_size_t most, n; /**< room for what is got; bytes */
+    apr_size_t most, n; /**< room for an object; bytes */
     unsigned seconds;   /**< it lives so long */
 } socache_object;
 
@@ -44,11 +45,11 @@ typedef struct socache_times {
     apr_interval_time_t idle, timeout;
 } socache_times;
 
-/** What tells one provider from the other. */
+/** The differences of the providers. */
 typedef struct socache_protocol {
     const char *name, *log_name, *status_name;
-    const char *bad_name, *not_set,
-        *not_got; /**< beginnings of lines of the log, with Apache's numbers */
+    /** beginnings of lines of the log, with Apache's numbers */
+    const char *bad_name, *not_set, *not_got;
     apr_port_t port;
     apr_interval_time_t timeout; /**< of an operation, where none is configured */
     module *module;              /**< whose lines they are */
@@ -84,7 +85,7 @@ apr_status_t socache_provider_iterate(ap_socache_instance_t *instance, server_re
 socache_client *socache_client_make(apr_pool_t *p, const char *names, apr_port_t port);
 
 /**
- * Read the names. @param bad  [out] the name that is none, if that is what failed
+ * Read the names. @param bad  [out] the invalid name, after that error
  * @return APR_EINVAL and the like
  */
 apr_status_t socache_client_init(socache_client *client, apr_pool_t *p, const char *cname,
@@ -93,7 +94,7 @@ apr_status_t socache_client_init(socache_client *client, apr_pool_t *p, const ch
 /**
  * Talk to the server that the key of this id belongs to, once more if a kept connection had ended meanwhile. A server that cannot be
  * reached is left alone for a second; the next one has its keys until then.
- * @return what talk said; or why no server was reached
+ * @return the result of talk; or why no server was reached
  */
 apr_status_t socache_client_do(socache_client *client, const unsigned char *id, unsigned int len,
                                socache_talk *talk, void *baton);
@@ -106,22 +107,20 @@ void socache_client_status(const socache_client *client, request_rec *r, const c
 apr_status_t socache_send(socache_conn *c, const struct iovec *pieces, int n);
 /** The next line, without its end, in @a line of SOCACHE_LINE_MOST bytes. A longer line: APR_EGENERAL */
 apr_status_t socache_line(socache_conn *c, char *line);
-/** So many bytes. @param to  NULL: they are dropped */
-apr_status_t socache_bytes(socache_conn *c, unsigned char *to, apr_size_t n);
 /** A value of @a n bytes, into room for @a most, and the end of line behind it. APR_ENOSPC: it is longer, and was dropped */
 apr_status_t socache_value(socache_conn *c, unsigned char *to, apr_size_t most, apr_size_t n);
 
 /** "@a name", for how long: the argument of MemcacheConnTTL and the like. @return NULL or the message */
 const char *socache_span(cmd_parms *cmd, const char *arg, apr_interval_time_t *span);
 
-/** Seconds from now on; 0: it is over. At most 30 days, which is what memcached takes for a span. */
+/** Seconds from now on; 0: it is over. At most 30 days, the longest span of memcached. */
 unsigned socache_seconds(apr_time_t expiry);
 
 /* ---- replies (socache_reply.c): functions of a line */
 
 /** "VALUE KEY FLAGS BYTES": @return how many bytes; -1: another line */
 apr_int64_t socache_memcache_value(const char *line, const char *key);
-/** "$BYTES": @return how many; -1: there is none ("$-1"); -2: another line */
+/** "$BYTES": @return how many; -1: not found ("$-1"); -2: another line */
 apr_int64_t socache_redis_value(const char *line);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The page that draws the last hour: one document without outside parts (metrics_live.html). It asks for its data with
- * "?data=N", or "?day=N" for the last day: samples from number N on, as JSON.
+ * "?data=N", or "?day=N" for the last day: samples from number N on, as JSON; and with "?pools" for a look at memory.
  */
 #include "metrics_private.h"
 #include "status_backends.h"
@@ -10,6 +10,7 @@
 #include "status_hosts.h"
 #include "status_limits.h"
 #include "status_map.h"
+#include "status_memory.h"
 #include "status_private.h"
 #include "http_core.h"
 #include "http_protocol.h"
@@ -68,7 +69,7 @@ static int live_write_page(request_rec *r)
 
 /* ---- its data ---- */
 
-/* What the page draws, by names that its script knows. */
+/* The values drawn by the page, by names that its script knows. */
 static const struct {
     const char *name;
     brg_figure_id id;
@@ -211,15 +212,12 @@ static void live_server(request_rec *r)
 
     ap_rputs(",\n", r);
     status_json_string(r, "server", ap_get_server_name(r));
-    ap_rputs(",", r);
-    status_json_string(r, "version", ap_get_server_description());
+    status_json_next(r, "version", ap_get_server_description());
     if (!brg_status_sum(&totals))
         ap_rprintf(r, ",\"up\":%" APR_TIME_T_FMT,
                    apr_time_sec(apr_time_now() - totals.restart_time));
-    if (manual) {
-        ap_rputs(",", r);
-        status_json_string(r, "manual", manual);
-    }
+    if (manual)
+        status_json_next(r, "manual", manual);
     ap_rputs(",\n", r);
     status_certificates_list(r);
 }
@@ -265,6 +263,8 @@ int metrics_live_handle(request_rec *r)
         return HTTP_METHOD_NOT_ALLOWED;
     apr_table_setn(r->headers_out, "Cache-Control", "no-store");
     apr_table_setn(r->headers_out, "X-Content-Type-Options", "nosniff");
+    if (r->args && !strcmp(r->args, "pools"))
+        return status_live_memory_handle(r, 1);
     if (r->args && !strncmp(r->args, "data=", 5))
         return live_write_data(r, &live_hour, r->args + 5);
     if (r->args && !strncmp(r->args, "day=", 4))

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The status page: what the server does at the moment, for people, for tools that know Apache's
- * "?auto" and for machines ("?json").
+ * The status page: the server's present state, for people, for tools that know Apache's "?auto" and
+ * for machines ("?json").
  */
 #include "status_private.h"
 #include "metrics_private.h"
 #include "status_certificates.h"
 #include "status_limits.h"
 #include "status_networks.h"
-#include "status_filters.h"
 #include "status_memory.h"
 #include "http_config.h"
 #include "http_core.h"
@@ -72,7 +71,7 @@ static void status_set_refresh(request_rec *r)
 static int status_handler(request_rec *r)
 {
     status_snapshot snap;
-    const char *memory, *filters, *certificates;
+    const char *memory, *certificates;
     int flags;
 
     if (!r->handler ||
@@ -82,8 +81,6 @@ static int status_handler(request_rec *r)
         return metrics_live_handle(r);
     if ((memory = status_query(r, "memory")))
         return status_memory_handle(r, memory);
-    if ((filters = status_query(r, "filters")))
-        return status_filters_handle(r, filters);
     if ((certificates = status_query(r, "certificates")))
         return status_certificates_handle(r, certificates);
     r->allowed = AP_METHOD_BIT << M_GET;
@@ -129,7 +126,6 @@ static void status_register_hooks(apr_pool_t *p)
     ap_hook_pre_config(status_pre_config, NULL, NULL, APR_HOOK_LAST);
     ap_hook_handler(status_handler, NULL, NULL, APR_HOOK_MIDDLE);
     status_memory_register(p);
-    status_filters_register(p);
     status_certificates_register(p);
     status_networks_register(p);
     status_limits_register(p);

@@ -10,7 +10,7 @@
 #include "brigade/status.h"
 #include <stddef.h>
 
-/* The next one that is in use, from *n on. @return 0 after the last */
+/* The next one in use, from *n on. @return 0 after the last */
 static int backend_next(request_rec *r, int *n, brg_status_backend *out)
 {
     APR_OPTIONAL_FN_TYPE(brg_status_backend_get) *get =
@@ -158,12 +158,9 @@ void status_backends_write_json(request_rec *r)
     for (int n = 0; backend_next(r, &n, &b); comma = ",\n") {
         ap_rvputs(r, comma, "{", NULL);
         status_json_string(r, "backend", b.name);
-        ap_rputs(",", r);
-        status_json_string(r, "balancer", b.balancer);
-        ap_rputs(",", r);
-        status_json_string(r, "host", b.server);
-        ap_rputs(",", r);
-        status_json_string(r, "state", b.state);
+        status_json_next(r, "balancer", b.balancer);
+        status_json_next(r, "host", b.server);
+        status_json_next(r, "state", b.state);
         json_numbers(r, &b);
     }
     ap_rputs("]", r);

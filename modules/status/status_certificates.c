@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Certificates in the shapes of the status page: those that new connections get, in every process. */
+/* Certificates of new connections, in the shapes of the status page, in every process. */
 #include "status_certificates.h"
 #include "status_private.h"
 #include "metrics_private.h"
@@ -11,7 +11,7 @@
 #include "brigade/status.h"
 #include <stddef.h>
 
-/* The next one that can be read, from *n on. @return 0 after the last */
+/* The next readable one, from *n on. @return 0 after the last */
 static int certificate_next(request_rec *r, int *n, brg_status_certificate *out)
 {
     APR_OPTIONAL_FN_TYPE(brg_status_certificate_get) *get =
@@ -46,14 +46,10 @@ void status_certificates_list(request_rec *r)
     for (int n = 0; certificate_next(r, &n, &c); comma = ",\n") {
         ap_rvputs(r, comma, "{", NULL);
         status_json_string(r, "server", c.server);
-        ap_rputs(",", r);
-        status_json_string(r, "file", c.file);
-        ap_rputs(",", r);
-        status_json_string(r, "names", c.names);
-        ap_rputs(",", r);
-        status_json_string(r, "issuer", c.issuer);
-        ap_rputs(",", r);
-        status_json_string(r, "key", c.key_type);
+        status_json_next(r, "file", c.file);
+        status_json_next(r, "names", c.names);
+        status_json_next(r, "issuer", c.issuer);
+        status_json_next(r, "key", c.key_type);
         ap_rprintf(r, ",\"from\":%.0f,\"until\":%.0f,\"since\":%.6f,\"days_left\":%d}",
                    (double)c.from / 1e6, (double)c.until / 1e6, (double)c.since / 1e6,
                    certificate_days(&c));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * "?json": everything that is known, for machines. Times are seconds since the epoch, durations
- * seconds, sizes bytes. Text that clients sent may be any bytes: what is not ASCII is written as
- * the code point of that value.
+ * seconds, sizes bytes. Text from clients may be any bytes: a byte beyond ASCII is written as the
+ * code point of its value.
  */
 #include "status_backends.h"
 #include "status_cache.h"
@@ -35,6 +35,12 @@ void status_json_string(request_rec *r, const char *key, const char *value)
 {
     ap_rvputs(r, "\"", key, "\":", NULL);
     json_string(r, value ? value : "");
+}
+
+void status_json_next(request_rec *r, const char *key, const char *value)
+{
+    ap_rputs(",", r);
+    status_json_string(r, key, value);
 }
 
 void status_json_numbers(request_rec *r, const uint64_t *n, size_t count)
@@ -77,12 +83,9 @@ static void json_worker(request_rec *r, const status_snapshot *snap, int thread,
                    ws->access_count, ws->bytes_served, ws->conn_count, (double)ws->last_used / 1e6,
                    (double)ws->duration / 1e6);
         status_json_string(r, "client", ws->client64);
-        ap_rputs(",", r);
-        status_json_string(r, "protocol", ws->protocol);
-        ap_rputs(",", r);
-        status_json_string(r, "vhost", ws->vhost);
-        ap_rputs(",", r);
-        status_json_string(r, "request", ws->request);
+        status_json_next(r, "protocol", ws->protocol);
+        status_json_next(r, "vhost", ws->vhost);
+        status_json_next(r, "request", ws->request);
     }
     ap_rputs("}", r);
 }
@@ -162,12 +165,9 @@ static void json_server(request_rec *r, const status_snapshot *snap)
 {
     ap_rputs("\"server\":{", r);
     status_json_string(r, "name", ap_get_server_name(r));
-    ap_rputs(",", r);
-    status_json_string(r, "version", ap_get_server_description());
-    ap_rputs(",", r);
-    status_json_string(r, "mpm", ap_show_mpm());
-    ap_rputs(",", r);
-    status_json_string(r, "built", ap_get_server_built());
+    status_json_next(r, "version", ap_get_server_description());
+    status_json_next(r, "mpm", ap_show_mpm());
+    status_json_next(r, "built", ap_get_server_built());
     ap_rprintf(r,
                ",\"config_generation\":%d,\"mpm_generation\":%d,\"now\":%.6f,\"started\":%.6f,"
                "\"restarted\":%.6f,\"uptime\":%" APR_INT64_T_FMT ",\"extended\":%s,"

@@ -117,8 +117,7 @@ static void write_json_keys(request_rec *r)
     for (int i = 0; i < n; i++) {
         ap_rputs(i ? ",\n{" : "{", r);
         status_json_string(r, "limit", keys[i].limit);
-        ap_rputs(",", r);
-        status_json_string(r, "key", keys[i].key);
+        status_json_next(r, "key", keys[i].key);
         ap_rprintf(r, ",\"asked\":%" APR_UINT64_T_FMT ",\"refused\":%" APR_UINT64_T_FMT "}",
                    keys[i].asked, keys[i].refused);
     }
@@ -135,10 +134,8 @@ void status_limits_write_json(request_rec *r)
     for (int n = 0; limit_next(&n, &l); comma = ",\n") {
         ap_rvputs(r, comma, "{", NULL);
         status_json_string(r, "name", l.name);
-        ap_rputs(",", r);
-        status_json_string(r, "server", l.server);
-        ap_rputs(",", r);
-        status_json_string(r, "section", l.section);
+        status_json_next(r, "server", l.server);
+        status_json_next(r, "section", l.section);
         ap_rprintf(r, ",\"dry_run\":%s", l.dry_run ? "true" : "false");
         for (size_t i = 0; i < FAMILIES; i++)
             ap_rprintf(r, ",\"%s\":%" APR_UINT64_T_FMT, families[i].member, value_of(&l, i));

@@ -12,10 +12,10 @@
 enum { MAP_ROWS = 300, MAP_DEPTH = 20 };
 
 /* Where a line stands. */
-typedef struct map_place {
+typedef struct map_scope {
     const char *host, *path; /* of the section; "" outside */
     int depth;
-} map_place;
+} map_scope;
 
 typedef struct map_walk {
     request_rec *r;
@@ -55,7 +55,7 @@ static const char *map_public(apr_pool_t *p, const char *url)
                : url;
 }
 
-static void map_row(map_walk *w, const ap_directive_t *d, const map_place *place, const char *kind,
+static void map_row(map_walk *w, const ap_directive_t *d, const map_scope *scope, const char *kind,
                     const char *path, const char *to)
 {
     request_rec *r = w->r;
@@ -63,14 +63,12 @@ static void map_row(map_walk *w, const ap_directive_t *d, const map_place *place
     if (w->rows >= MAP_ROWS)
         return;
     ap_rputs(w->rows++ ? ",\n{" : "{", r);
-    status_json_string(r, "host", place->host);
-    ap_rputs(",", r);
-    status_json_string(r, "path", *path ? path : "/");
+    status_json_string(r, "host", scope->host);
+    status_json_next(r, "path", *path ? path : "/");
     ap_rprintf(r, ",\"kind\":\"%s\",", kind);
     status_json_string(r, "to", map_public(r->pool, to));
-    ap_rputs(",", r);
-    status_json_string(r, "line",
-                       apr_psprintf(r->pool, "%s:%d", d->filename ? d->filename : "", d->line_num));
+    status_json_next(r, "line",
+                     apr_psprintf(r->pool, "%s:%d", d->filename ? d->filename : "", d->line_num));
     ap_rputs("}", r);
 }
 
@@ -81,7 +79,7 @@ static int map_is_status(const char *word)
 }
 
 static void map_leads(map_walk *w, const ap_directive_t *d, const struct map_line *line,
-                      const map_place *place)
+                      const map_scope *scope)
 {
     apr_pool_t *p = w->r->pool;
     const char *args = d->args, *first = ap_getword_conf(p, &args), *second;
@@ -89,16 +87,16 @@ static void map_leads(map_walk *w, const ap_directive_t *d, const struct map_lin
     if (!strcmp(line->kind, "redirect") && map_is_status(first))
         first = ap_getword_conf(p, &args);
     second = ap_getword_conf(p, &args);
-    if (!strcmp(line->kind, "handler") && !*place->path)
+    if (!strcmp(line->kind, "handler") && !*scope->path)
         return; /* of all files of a kind: it is no address that leads there */
     if (!line->own_path || !*second || strchr(second, '='))
-        map_row(w, d, place, !strcmp(first, "!") ? "rule" : line->kind, place->path,
+        map_row(w, d, scope, !strcmp(first, "!") ? "rule" : line->kind, scope->path,
                 !strcmp(first, "!") ? "stays here" : first);
     else if (!strcmp(second, "!") || !strcmp(second, "-"))
-        map_row(w, d, place, "rule", first,
+        map_row(w, d, scope, "rule", first,
                 *second == '!' ? "stays here" : apr_pstrcat(p, "as it is ", args, NULL));
     else
-        map_row(w, d, place, line->kind, first, second);
+        map_row(w, d, scope, line->kind, first, second);
 }
 
 /* The name of a virtual host, or its address. */
@@ -114,9 +112,9 @@ static const char *map_host(apr_pool_t *p, const ap_directive_t *section)
     return address;
 }
 
-static map_place map_inside(apr_pool_t *p, const ap_directive_t *section, const map_place *place)
+static map_scope map_inside(apr_pool_t *p, const ap_directive_t *section, const map_scope *scope)
 {
-    map_place inside = *place;
+    map_scope inside = *scope;
     const char *args = apr_pstrmemdup(p, section->args, strcspn(section->args, ">"));
 
     inside.depth++;
@@ -129,16 +127,16 @@ static map_place map_inside(apr_pool_t *p, const ap_directive_t *section, const 
     return inside;
 }
 
-static void map_level(map_walk *w, const ap_directive_t *d, const map_place *place)
+static void map_level(map_walk *w, const ap_directive_t *d, const map_scope *scope)
 {
     for (; d && w->rows < MAP_ROWS; d = d->next) {
         const struct map_line *line = map_line_of(d->directive);
 
         if (line && d->args)
-            map_leads(w, d, line, place);
-        if (d->first_child && place->depth < MAP_DEPTH && d->args &&
+            map_leads(w, d, line, scope);
+        if (d->first_child && scope->depth < MAP_DEPTH && d->args &&
             ap_cstr_casecmp(d->directive, "<Proxy") != 0) {
-            const map_place inside = map_inside(w->r->pool, d, place);
+            const map_scope inside = map_inside(w->r->pool, d, scope);
 
             map_level(w, d->first_child, &inside);
         }
@@ -147,7 +145,7 @@ static void map_level(map_walk *w, const ap_directive_t *d, const map_place *pla
 
 void status_map_write_json(request_rec *r)
 {
-    const map_place all = {"all others", "", 0};
+    const map_scope all = {"all others", "", 0};
     map_walk w = {.r = r};
 
     ap_rputs(",\n\"map\":[", r);

@@ -151,10 +151,8 @@ void status_networks_write_json(request_rec *r)
     for (int n = 0; source_next(r, &n, &s); comma = ",\n") {
         ap_rvputs(r, comma, "{", NULL);
         status_json_string(r, "source", s.name);
-        ap_rputs(",", r);
-        status_json_string(r, "state", s.state);
-        ap_rputs(",", r);
-        status_json_string(r, "trouble", s.trouble);
+        status_json_next(r, "state", s.state);
+        status_json_next(r, "trouble", s.trouble);
         ap_rprintf(r,
                    ",\"up\":%s,\"since\":%.0f,\"ipv4\":%u,\"ipv6\":%u,\"begins\":%" APR_UINT64_T_FMT
                    ",\"updates\":%" APR_UINT64_T_FMT ",\"faulty\":%" APR_UINT64_T_FMT

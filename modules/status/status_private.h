@@ -4,15 +4,15 @@
 
 /**
  * @file status_private.h
- * Parts of mod_status: what is read from the scoreboard (status_data.c), and its three formats: HTML
- * (status_html.c), "?auto" (status_auto.c) and "?json" (status_json.c). status_memory.c and
- * status_filters.c add figures of their own.
+ * Parts of mod_status: data from the scoreboard (status_data.c), and its
+ * three formats: HTML (status_html.c), "?auto" (status_auto.c) and "?json" (status_json.c).
+ * status_memory.c adds figures of its own.
  */
 #include "httpd.h"
 #include "scoreboard.h"
 #include "brigade/status.h"
 
-/** One server process, its threads counted by what they do. */
+/** One server process, its threads counted by state. */
 typedef struct status_process {
     brg_status_process base;
     int busy_n, graceful_n, idle_n;
@@ -59,6 +59,9 @@ void status_write_json(request_rec *r, const status_snapshot *snap);
 /** Write "key":"value", escaped; NULL as "". */
 void status_json_string(request_rec *r, const char *key, const char *value);
 
+/** The same behind another member: with a comma in front. */
+void status_json_next(request_rec *r, const char *key, const char *value);
+
 /** Write [1,2,...]. */
 void status_json_numbers(request_rec *r, const uint64_t *n, size_t count);
 
@@ -75,12 +78,12 @@ typedef struct status_figure {
 typedef struct status_figures {
     const status_figure *figure;
     int n;
-    const char *family; /**< of Prometheus: what stands before "_" and the name */
+    const char *family; /**< of Prometheus: the text before "_" and the name */
 } status_figures;
 
 /** The figures of @a from, a structure of the table's type, in each shape. (status_figures.c) */
 void status_figures_json(request_rec *r, const status_figures *table, const void *from);
-/** Lines "PREFIX TITLE: value"; the prefix has what separates it. */
+/** Lines "PREFIX TITLE: value"; the prefix ends with its separator. */
 void status_figures_auto(request_rec *r, const status_figures *table, const char *prefix,
                          const void *from);
 /** Bytes with a unit, for people. In @a p */
@@ -101,15 +104,15 @@ void status_figures_sample(request_rec *r, const status_figures *table, int i, c
 typedef struct status_part {
     const char *was_reset; /**< text of the response to "reset" */
     int (*counted)(void);  /**< 0: the figures are not kept, by the configuration */
-    void (*reset)(
-        void); /**< count from 0 again, in this server process; NULL: nothing is counted */
+    /** count from 0 again, in this server process; NULL: nothing is counted */
+    void (*reset)(void);
     void (*write_json)(request_rec *r);
     void (*write_prometheus)(request_rec *r);
 } status_part;
 
 /**
- * Answer "?NAME=what": "json" and "prometheus" to GET, "reset" to POST. (status_figures.c)
- * @return as handlers do; HTTP_NOT_FOUND if the figures are not kept or @a what is none of these
+ * Answer "?NAME=WORD": "json" and "prometheus" to GET, "reset" to POST. (status_figures.c)
+ * @return as handlers do; HTTP_NOT_FOUND if the figures are not kept or @a what is another word
  */
 int status_part_handle(request_rec *r, const status_part *part, const char *what);
 

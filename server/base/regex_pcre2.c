@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Regular expressions on PCRE2, just-in-time compiled where the system allows it: compiling them, and what
- * can be asked about them. regex_match.c matches.
+ * Regular expressions on PCRE2, just-in-time compiled where the system allows it: compilation and
+ * questions about the result. regex_match.c matches.
  */
 #include "regex_private.h"
 
@@ -62,8 +62,8 @@ AP_DECLARE(int) ap_regcomp_default_cflag_by_name(const char *name)
 /* @return NULL without memory */
 static regex_code *regex_code_make(pcre2_code *pcre, const char *pattern)
 {
-    conf_position place = conf_position_now();
-    size_t size = strlen(pattern) + (place.file ? strlen(place.file) : 0) + 64;
+    conf_position position = conf_position_now();
+    size_t size = strlen(pattern) + (position.file ? strlen(position.file) : 0) + 64;
     regex_code *code = malloc(sizeof(*code) + size);
 
     BRG_ASSERT(pcre != NULL);
@@ -71,8 +71,9 @@ static regex_code *regex_code_make(pcre2_code *pcre, const char *pattern)
         return NULL;
     code->tag = REGEX_CODE_TAG;
     code->pcre = pcre;
-    if (place.file)
-        apr_snprintf(code->text, size, "\"%s\" (line %d of %s)", pattern, place.line, place.file);
+    if (position.file)
+        apr_snprintf(code->text, size, "\"%s\" (line %d of %s)", pattern, position.line,
+                     position.file);
     else
         apr_snprintf(code->text, size, "\"%s\"", pattern);
     return code;

@@ -207,6 +207,14 @@ AP_DECLARE(char *) ap_escape_logitem(apr_pool_t *p, const char *str)
     return out;
 }
 
+/* Quotes are harmless in the error log, which does not quote its items. */
+static const char *errorlog_plain_end(const char *source)
+{
+    for (;; source++)
+        if (util_is(*source, UTIL_C_LOG) ? *source != '"' : !*source)
+            return source;
+}
+
 AP_DECLARE(apr_size_t)
 ap_escape_errorlog_item(char *dest, const char *source, apr_size_t buflen)
 {
@@ -220,9 +228,7 @@ ap_escape_errorlog_item(char *dest, const char *source, apr_size_t buflen)
         char item[4];
         size_t len;
 
-        /* quotes are harmless in the error log, which does not quote its items */
-        while (*source && (*source == '"' || !util_is(*source, UTIL_C_LOG)))
-            source++;
+        source = errorlog_plain_end(source);
         len = (size_t)(source - plain);
         if (len > (size_t)(end - d))
             len = (size_t)(end - d);
@@ -267,7 +273,7 @@ AP_DECLARE(char *) ap_escape_quotes(apr_pool_t *p, const char *instring)
     d = out = apr_palloc(p, len + quotes + 1);
     for (at = instring; *at; at++) {
         if (*at == '\\' && at[1])
-            *d++ = *at++; /* what follows a backslash is escaped already */
+            *d++ = *at++; /* a pair with a backslash is escaped already */
         else if (*at == '"')
             *d++ = '\\';
         *d++ = *at;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the answer to a request depends on is put under watch, for an entry that it or a later one fills. */
+/* Puts the dependencies of an answer under watch, for an entry that this answer or a later one
+ * fills. */
 #include "cache_fill_private.h"
 #include "cache_source_private.h"
 #include "core_settings.h"
@@ -8,8 +9,8 @@
 #include "apr_strings.h"
 #include <string.h>
 
-/* Time stamps are of a clock that ticks a hundred times a second or more often: what changes from now on gets another one
- * than what changed so long ago has. */
+/* Time stamps are of a clock that ticks a hundred times a second or more often: a change from now
+ * on gets another stamp than a change so long ago. */
 #define ARM_TICKS_US 100000
 
 /* .htaccess files may count: some section for directories allows them. */
@@ -67,16 +68,22 @@ static int arm_origin(request_rec *r)
                : ARM_FAR;
 }
 
-/* NULL: there is none but what phases looked at; r->filename may be where a redirect leads. */
+/* NULL: only the paths that phases looked at; r->filename may be the target of a redirect, or the
+ * URL of a backend. */
 static const char *arm_main_path(const request_rec *r)
 {
     const request_offer *offer = request_offer_of(r);
+    const char *file = r->canonical_filename;
 
-    return request_is_refused(r) ? NULL : offer->path ? offer->path : r->filename;
+    if (offer->plan)
+        return file && file[0] == '/' ? file : NULL;
+    if (request_is_refused(r))
+        return NULL;
+    return offer->path && !offer->document ? offer->path : r->filename;
 }
 
-/* All paths that the answer depends on: the main one first, then what the request looked at, then
- * what its page was made of. */
+/* All paths that the answer depends on: the main one first, then those that the request looked at,
+ * then those of its page. */
 static apr_array_header_t *arm_paths(request_rec *r)
 {
     const request_dependencies *found = request_dependencies_of(r);
@@ -99,26 +106,48 @@ int cache_leaves_query(const request_rec *r)
 {
     const request_offer *offer = request_offer_of(r);
 
-    return (offer->path || offer->plan) && !policy_query_counts(r);
+    return (offer->plan || (offer->path && !offer->document)) && !policy_query_counts(r);
 }
 
-/* All that decides what is put under watch, as one string. The answer that fills an entry must have
- * the fingerprint of the one that armed it: between the two, a missing directory may have come, or a
- * page have got another part. */
+/* The next name that is not there is another one, and so is what stands behind it: all of that is one part. */
+static void arm_absent_alike(const request_rec *r, apr_array_header_t *parts)
+{
+    const char *absent = request_offer_of(r)->absent, *file = absent ? cache_walked(r) : NULL;
+    const size_t len = file ? strlen(file) : 0;
+    const char **part = (const char **)(void *)parts->elts;
+    int n = 0, seen = 0;
+
+    for (int i = 0; len && i < parts->nelts; i++) {
+        const int is_absent =
+            !strncmp(part[i], file, len) && (!part[i][len] || part[i][len] == '/');
+
+        if (!is_absent || !seen)
+            part[n++] = is_absent ? absent : part[i];
+        seen |= is_absent;
+    }
+    parts->nelts = len ? n : parts->nelts;
+}
+
+/* The list of everything under watch, as one string. The answer that fills an entry must have the
+ * fingerprint of the answer that armed it: in between, a missing directory may have come, or the
+ * page may include another file. */
 const char *cache_fingerprint(request_rec *r)
 {
     const request_dependencies *found = request_dependencies_of(r);
     const cache_stored *stored = request_offer_of(r)->stored;
     apr_array_header_t *parts;
 
-    if (stored)
+    if (stored && !stored->led_to)
         return cache_lifetime_fingerprint(r->pool, stored);
     parts = arm_paths(r);
+    arm_absent_alike(r, parts);
     for (int i = 0; found && found->folders && i < found->folders->nelts; i++)
         APR_ARRAY_PUSH(parts, const char *) = APR_ARRAY_IDX(found->folders, i, const char *);
     APR_ARRAY_PUSH(parts, const char *) =
         apr_psprintf(r->pool, "%s%d%d%d", cache_composed_fingerprint(r), arm_origin(r),
                      arm_overrides_possible(r), cache_leaves_query(r));
+    if (stored)
+        APR_ARRAY_PUSH(parts, const char *) = cache_lifetime_fingerprint(r->pool, stored);
     return apr_array_pstrcat(r->pool, parts, '\n');
 }
 
@@ -134,7 +163,7 @@ static int arm_watch_folders(response_cache *c, cache_entry *e, request_rec *r)
     return 0;
 }
 
-/* @param main_seen  what the main path added to watch_seen() */
+/* @param main_seen  watch_seen() of the main path alone */
 static int arm_watch(response_cache *c, cache_entry *e, request_rec *r, uint64_t *main_seen)
 {
     const char *const *names = arm_overrides_possible(r) ? arm_access_names(r) : NULL;
@@ -166,8 +195,9 @@ static int arm_file_is_comparable(const request_rec *r)
            (r->finfo.valid & needed) == needed && r->finfo.ctime + ARM_TICKS_US < r->request_time;
 }
 
-/* All that r depends on was under watch when it began, but for the file itself, which is compared. So nothing can
- * have changed unseen between r's look and the watches: what arms the entry may fill it. */
+/* All that r depends on was under watch when it began, but for the file itself, which is compared.
+ * So nothing can have changed unseen between r's look and the watches: the answer that arms the
+ * entry may fill it. */
 static int arm_saw_all(const response_cache *c, const request_rec *r, uint64_t main_seen)
 {
     const request_dependencies *found = request_dependencies_of(r);
@@ -191,6 +221,8 @@ static cache_source_id arm_source(const cache_entry *e)
 {
     if (e->composed)
         return CACHE_SOURCE_COMPOSED;
+    if (e->lifetime)
+        return CACHE_SOURCE_LED;
     return e->looks ? CACHE_SOURCE_LAYERS : CACHE_SOURCE_WATCHES;
 }
 
@@ -215,18 +247,27 @@ static int arm_end(response_cache *c, cache_entry *e, request_rec *r, policy_rea
     return 0;
 }
 
+static int arm_looked_at_nothing(const request_rec *r)
+{
+    const request_dependencies *found = request_dependencies_of(r);
+
+    return found && !found->first && !found->folders && !found->too_many;
+}
+
 int cache_arm(response_cache *c, cache_entry *e, request_rec *r, policy_reason *reason)
 {
     const request_dependencies *found = request_dependencies_of(r);
+    const cache_stored *stored = request_offer_of(r)->stored;
     uint64_t main_seen = 0;
 
     BRG_ASSERT(e->in_cache && !e->filled && !e->source && !e->fingerprint);
     e->server = r->server;
-    if (request_offer_of(r)->stored)
-        return cache_lifetime_arm(e, request_offer_of(r)->stored)
-                   ? cache_refuse(reason, "out of memory")
-                   : arm_end(c, e, r, reason);
-    if (request_offer_of(r)->plan) {
+    if (stored && cache_lifetime_arm(e, stored))
+        return cache_refuse(reason, "out of memory");
+    if (stored && !stored->led_to)
+        return arm_end(c, e, r, reason);
+    e->plans = request_offer_of(r)->plan != NULL;
+    if (e->plans && arm_looked_at_nothing(r)) {
         e->source = CACHE_SOURCE_PLAN;
         return 0;
     }
@@ -249,6 +290,18 @@ int cache_arm(response_cache *c, cache_entry *e, request_rec *r, policy_reason *
     e->source = (uint8_t)arm_source(e);
     e->compared = !e->looks && arm_saw_all(c, r, main_seen);
     return arm_end(c, e, r, reason);
+}
+
+int cache_arm_folder(response_cache *c, cache_entry *e, request_rec *r, const char *path)
+{
+    const char *const *names = arm_overrides_possible(r) ? arm_access_names(r) : NULL;
+
+    BRG_ASSERT(e->in_cache && !e->source && c->watch && loop_self() == c->loop);
+    e->source = CACHE_SOURCE_WATCHES;
+    return watch_add(c->watch, &e->owner, path, 0) ||
+                   (names && names[0] && watch_add_names(c->watch, &e->owner, path, names))
+               ? -1
+               : 0;
 }
 
 static int arm_begin(request_rec *r)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Request fields that modules changed, as RequestHeader does. Entries are looked up by what clients send, so what a later phase
- * read of such a field counts by the value that came; and what answers from memory read of it themselves must be out of the
- * change's reach. */
+/* Request fields that modules changed, as RequestHeader does. Entries are looked up by the fields
+ * that clients send, so a field that a later phase read counts by its original value; and fields
+ * that the sender from memory reads itself must not be changed. */
 #include "cache_fill_private.h"
+#include "cache_plan.h"
 #include "cache_vary_private.h"
 #include "request_context.h"
 #include "stock_policy.h"
@@ -14,11 +15,11 @@
 /* A field that was changed. */
 typedef struct changed_field {
     const char *name;
-    const char *sent; /* what the client sent, or NULL */
+    const char *sent; /* the client's value, or NULL */
     int how;          /* bits, 1 << brg_field_change */
 } changed_field;
 
-/* What answers from memory read of the head, and what is said of the connection. */
+/* Fields that the sender from memory reads, and facts of the connection. */
 static const char *const changed_by_core[] = {"Range",
                                               "Request-Range",
                                               "If-Range",
@@ -82,6 +83,32 @@ int cache_any_changed(const request_rec *r)
     return changed_list(r) != NULL;
 }
 
+void cache_changes_vary(request_rec *r)
+{
+    const apr_array_header_t *list = changed_list(r);
+
+    for (int i = 0; list && i < list->nelts; i++) {
+        const changed_field *f = &APR_ARRAY_IDX(list, i, changed_field);
+
+        if (f->how & (1 << BRG_FIELD_EDITED | 1 << BRG_FIELD_ADDED))
+            brg_cache_vary(r, f->name, NULL, NULL);
+    }
+}
+
+const char *cache_plan_changes(const request_rec *r, int i)
+{
+    const apr_array_header_t *list = changed_list(r);
+
+    return list && i < list->nelts ? APR_ARRAY_IDX(list, i, changed_field).name : NULL;
+}
+
+int cache_plan_moves(const request_rec *r, int i)
+{
+    const changed_field *f = &APR_ARRAY_IDX(changed_list(r), i, changed_field);
+
+    return f->sent && f->how & 1 << BRG_FIELD_EDITED;
+}
+
 const char *cache_field_sent(const request_rec *r, const char *name)
 {
     const changed_field *f = changed_find(changed_list(r), name);
@@ -115,7 +142,21 @@ static int changed_is_known(const changed_field *f)
     return !(f->how & 1 << BRG_FIELD_UNKNOWN);
 }
 
-/* Who read it may have read either value: each that clients send has an answer of its own. @return 1 if somebody did */
+int cache_changes_are_known(const request_rec *r)
+{
+    const apr_array_header_t *list = changed_list(r);
+
+    for (int i = 0; list && i < list->nelts; i++) {
+        const changed_field *f = &APR_ARRAY_IDX(list, i, changed_field);
+
+        if (!changed_is_known(f) || (changed_is_of_core(f->name) && !changed_if_there(f)))
+            return 0;
+    }
+    return 1;
+}
+
+/* A module may have read either value: each value that clients send has an answer of its own.
+ * @return 1 if somebody did */
 static int changed_by_value(apr_array_header_t *wishes, const changed_field *f)
 {
     int read = 0;
@@ -149,7 +190,7 @@ static const char *changed_settle(request_rec *r, const changed_field *f)
     } else if (changed_fields_are_shown(f->name)) {
         if (!changed_is_known(f))
             return "a request field that a log shows was given a value of its own";
-        if (f->how & (1 << BRG_FIELD_EDITED | 1 << BRG_FIELD_ADDED))
+        if (!read && f->how & (1 << BRG_FIELD_EDITED | 1 << BRG_FIELD_ADDED))
             brg_cache_vary(r, f->name, changed_absent, NULL);
     }
     return NULL;

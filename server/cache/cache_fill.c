@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an entry of the response cache holds, taken from a request that was answered: the
- * formatted head, and the body or the open file. cache_store.c decides when. */
+/* Fills an entry of the response cache from an answered request: the formatted head, and the body
+ * or the open file. cache_store.c decides when. */
 #include "cache_fill_private.h"
 #include "cache_observed_private.h"
 #include "cache_parts_private.h"
@@ -64,7 +64,7 @@ int cache_fill_head(request_rec *r, cache_head *out)
     return out->answer ? 0 : -1;
 }
 
-/* @return its length; 0: there is none, or it does not fit */
+/* @return its length; 0: empty, or it does not fit */
 static uint8_t fill_text(char *out, size_t room, const char *value)
 {
     size_t len = value ? strlen(value) : 0;
@@ -77,7 +77,7 @@ static uint8_t fill_text(char *out, size_t room, const char *value)
     return (uint8_t)len;
 }
 
-/* Conditions are about the file's own date, not about one that a directive put in its place. */
+/* Conditions compare the file's own date, not a date that a directive set. */
 static void fill_last_modified(cache_entry *e, const request_rec *r)
 {
     const char *sent = apr_table_get(r->headers_out, "Last-Modified");
@@ -96,7 +96,8 @@ static int fill_is_same_file(const file_identity *now, const apr_finfo_t *then)
            (!(then->valid & APR_FINFO_CTIME) || now->ctime_ns / 1000 == then->ctime);
 }
 
-/* The file as it is now must be the one that the request was answered from. @param fd  of it; -1: it is asked by its path */
+/* The file must still be the one that the request was answered from. @param fd  of it; -1: it is
+ * asked by its path */
 static int fill_look(cache_entry *e, const request_rec *r, int fd, const char *path)
 {
     free(e->path);
@@ -120,7 +121,7 @@ static int fill_open(cache_entry *e, const request_rec *r, const char *path)
     return -1;
 }
 
-/* The descriptor that the walk opened; it is the request's. -1: there is none */
+/* The descriptor that the walk opened; it is the request's. -1: it opened none */
 static int fill_own(const request_rec *r, const char *path)
 {
     const request_files *files = request_files_of(r);
@@ -205,7 +206,7 @@ static int fill_body(response_cache *c, cache_entry *e, const request_offer *off
     return 0;
 }
 
-/* What filters made of the file or of the page. */
+/* The filters' output for the file or page. */
 static int fill_captured(response_cache *c, cache_entry *e, request_rec *r,
                          const request_offer *offer)
 {
@@ -242,8 +243,8 @@ static int fill_any_body(response_cache *c, cache_entry *e, request_rec *r)
     if (offer->stored)
         return fill_stored(c, e, offer);
     if (offer->coded)
-        return offer->capture ? fill_captured(c, e, r, offer) : -1;
-    return offer->path ? fill_file(c, e, r, offer->path) : fill_body(c, e, offer);
+        return offer->capture ? fill_captured(c, e, cache_sender_of(r), offer) : -1;
+    return offer->path ? fill_file(c, e, cache_sender_of(r), offer->path) : fill_body(c, e, offer);
 }
 
 static void fill_validators(cache_entry *e, request_rec *r)
@@ -251,9 +252,9 @@ static void fill_validators(cache_entry *e, request_rec *r)
     e->server = r->server;
     e->count = figures_requests(&connection_of(r->connection)->loop->figures->own,
                                 figures_host(r->server), connection_protocol(r->connection));
-    e->way = (uint8_t)fill_way(r);
-    e->mtime = r->mtime;
-    fill_last_modified(e, r);
+    e->way = (uint8_t)fill_way(cache_sender_of(r));
+    e->mtime = cache_sender_of(r)->mtime;
+    fill_last_modified(e, cache_sender_of(r));
     e->etag_len = fill_text(e->etag, sizeof e->etag, request_offer_of(r)->etag);
 }
 
@@ -285,7 +286,7 @@ int cache_fill_304(response_cache *c, cache_entry *e, request_rec *r)
     return 0;
 }
 
-/* A body that came with a 206: the file is still the one that it was read from. */
+/* A body that came with a 206: the file has not changed since it was read. */
 static int fill_body_is_same(const cache_entry *e, const request_rec *r)
 {
     const request_offer *offer = request_offer_of(r);
@@ -294,8 +295,8 @@ static int fill_body_is_same(const cache_entry *e, const request_rec *r)
            fill_is_same_file(&e->body->identity, &r->finfo);
 }
 
-/* The head says what the request asked for and nothing else: parts of the whole file, which no
- * module changed or told in other words. */
+/* The head names exactly the requested parts of the whole file, which no module changed or told in
+ * other words. */
 static int fill_is_part(const cache_entry *e, const request_rec *r, const http_answer *a)
 {
     const char *asked = apr_table_get(r->headers_in, "Range");
@@ -405,7 +406,7 @@ int cache_fill(response_cache *c, cache_entry *e, request_rec *r)
 {
     BRG_ASSERT(e->in_cache && !e->filled);
     cache_observe_drop(e);
-    if (fill_head(e, r, &e->head) || fill_observed(e, r))
+    if (fill_head(e, cache_sender_of(r), &e->head) || fill_observed(e, r))
         return -1;
     if (e->body ? !fill_body_is_same(e, r) : fill_any_body(c, e, r))
         return e->uncacheable ? 0 : -1;

@@ -4,9 +4,10 @@
 
 /**
  * @file cache_fill_private.h
- * How a request that came the full way arms an entry and fills it: which answers are stored, and when (cache_store.c), what is put
- * under watch for them (cache_arm.c), what handlers and filters offer (cache_offer.c, cache_capture.c), what is taken of it
- * (cache_fill.c), also on a worker (cache_worker_fill.c).
+ * Arming and filling of entries by requests that come the full way:
+ * which answers are stored, and when (cache_store.c), watches (cache_arm.c), offers of handlers and
+ * filters (cache_offer.c, cache_capture.c), the entry's content (cache_fill.c), also on a worker
+ * (cache_worker_fill.c).
  */
 #include "cache_private.h"
 #include "placement.h"
@@ -14,9 +15,9 @@
 
 typedef struct cache_capture cache_capture;
 
-/** @name what filters make of an offered body (cache_capture.c) */
+/** @name output of filters for an offered body (cache_capture.c) */
 /** @{ */
-/** Stand behind the filters of @a r that may change its body and keep what comes, at most @a most
+/** Stand behind the filters of @a r that may change its body and keep their output, at most @a most
  * bytes. Lives as long as r. */
 cache_capture *cache_capture_begin(request_rec *r, apr_size_t most);
 
@@ -40,29 +41,44 @@ void cache_capture_register(void);
  */
 int cache_arm(response_cache *c, cache_entry *e, request_rec *r, policy_reason *reason);
 
-/** All that decides what cache_arm() puts under watch, as one string in r->pool. The answer that fills an entry must have the
- * one of the answer that armed it: between the two, a missing directory may have come, or a page have got another part. */
+/** The list of everything that cache_arm() puts under watch, as one string in r->pool. The answer
+ * that fills an entry must have the one of the answer that armed it: between the two, a missing
+ * directory may have come, or a page have got another part. */
 const char *cache_fingerprint(request_rec *r);
 
 /** 1 if the answer is a file, and nothing that took part looked at the query. */
 int cache_leaves_query(const request_rec *r);
 
-/** Each request notes what was under watch when it began. Once, before the configuration is read. */
+/** Each request notes the state of the watches at its begin. Once, before the configuration is
+ * read. */
 void cache_arm_register(void);
 
 /** Store the answer to @a r, which is over but for its end, if that is right. *reason: why nothing
  * was stored, if that is so; module NULL before. (cache_store.c) */
 void cache_store(response_cache *c, request_rec *r, policy_reason *reason);
 
-/** What @a r depends on is known: let it be told by the fields that the client sent. @return 0; -1: it cannot, *reason says why
- * (cache_changed.c) */
+/** The dependencies of @a r are known: express them by the fields that the client sent. @return 0;
+ * -1: it cannot, *reason says why (cache_changed.c) */
 int cache_changes_settle(request_rec *r, policy_reason *reason);
 
-/** @name what the error log says of a request that was refused (cache_messages.c) */
+/** The verdict of all modules that took part in @a r, and the fields that the answer depended on:
+ * BRG_CACHE_*. (cache_store.c) */
+int cache_ask(request_rec *r, policy_reason *reason);
+
+/** A file that was changed within this time may change again without a new time stamp, and has a weak ETag for so long: it is not
+ * stored yet. */
+#define CACHE_REST_US apr_time_from_sec(2)
+
+/** Put the access files that count for names in the folder of @a path under watch, and @a path itself. -1: it cannot be done
+ * (cache_arm.c) */
+int cache_arm_folder(response_cache *c, cache_entry *e, request_rec *r, const char *path);
+
+/** @name lines of the error log about refused requests (cache_messages.c) */
 /** @{ */
 /** 1 if it can be said of the next such request, too. */
 int cache_messages_last(const request_rec *r);
-/** What is to be said of requests that get the answer to @a r, of request_message; NULL: nothing. */
+/** Lines for the error log about each request that gets the answer to @a r, of request_message;
+ * NULL: nothing. */
 const apr_array_header_t *cache_messages_of(const request_rec *r);
 void cache_messages_register(void);
 /** @} */
@@ -75,9 +91,6 @@ typedef enum cache_refusal {
     CACHE_REFUSED_REQUEST /**< such requests are never stored */
 } cache_refusal;
 
-/** Set *reason to one of these. @return -1 */
-int cache_refuse_by(policy_reason *reason, cache_refusal why);
-
 /** -1 and *reason if answers of this kind are not stored, whatever modules say of them; 0 if they are. */
 int cache_kind_keeps_out(const response_cache *c, const request_rec *r, policy_reason *reason);
 
@@ -89,6 +102,22 @@ int cache_request_is_plain(const request_rec *r);
 
 /** The same, or the request is a HEAD: it may arm an entry. */
 int cache_request_may_arm(const request_rec *r);
+
+/** The request that sent the answer to @a r, which is offered: r itself, or that of its error document. */
+static inline request_rec *cache_sender_of(const request_rec *r)
+{
+    const request_offer *offer = request_offer_of(r);
+
+    return offer && offer->document ? offer->document : (request_rec *)(uintptr_t)r;
+}
+
+/** The file that the walk for @a r looked for, also where a redirect gave r another filename; NULL: there was none. */
+static inline const char *cache_walked(const request_rec *r)
+{
+    const request_files *files = request_files_of(r);
+
+    return files && files->walked ? files->walked : r->filename;
+}
 
 /** The entry for a request that is plain, or NULL. */
 cache_entry *cache_find_for(response_cache *c, const request_rec *r, uint64_t *hash);
@@ -114,11 +143,11 @@ int cache_offer_early(request_rec *r);
 /** For a request that was offered early: its entry; else NULL, and one may be armed. */
 cache_entry *cache_armed_for(response_cache *c, request_rec *r);
 
-/** Take into an armed or new entry what @a r, which is over but for its end, was answered with. -1:
- * it cannot be kept, and the entry is to be forgotten. (cache_fill.c) */
+/** Take the answer to @a r, which is over but for its end, into an armed or new entry. -1: it
+ * cannot be kept, and the entry is to be forgotten. (cache_fill.c) */
 int cache_fill(response_cache *c, cache_entry *e, request_rec *r);
 
-/** Take what answers conditional requests from @a r, which was answered with 304. -1: nothing was
+/** Take the head for conditional requests from @a r, which was answered with 304. -1: nothing was
  * taken. */
 int cache_fill_304(response_cache *c, cache_entry *e, request_rec *r);
 

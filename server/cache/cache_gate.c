@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Gates of stored answers. They are kept among what the answer depends on, so that an answer that was made under other limits
- * is another one. */
+/* Gates of stored answers. They count as dependencies, so that an answer made under other limits is
+ * another variant. */
 #include "cache_gate.h"
 #include "cache_vary_private.h"
+#include "connection.h"
 
-void cache_gate(request_rec *r, cache_gate_fn *fn, const void *data, uint64_t fixed)
+void cache_gate(request_rec *r, cache_gate_fn *fn, cache_gate_needs needs, const void *data,
+                uint64_t fixed)
 {
     apr_array_header_t *list = cache_vary_wishes(r);
 
@@ -16,7 +18,8 @@ void cache_gate(request_rec *r, cache_gate_fn *fn, const void *data, uint64_t fi
             return;
     }
     if (list)
-        APR_ARRAY_PUSH(list, vary_wish) = (vary_wish){.gate = fn, .data = data, .fixed = fixed};
+        APR_ARRAY_PUSH(list, vary_wish) =
+            (vary_wish){.gate = fn, .needs = needs, .data = data, .fixed = fixed};
 }
 
 static inline int gates_ask(const cache_entry *e, const transaction *t)
@@ -34,20 +37,44 @@ static const char *gate_user(const transaction *t, char *out)
     return cache_vary_user(t->stored, t->head, out, &type);
 }
 
+static inline int gates_admit(const cache_entry *e, transaction *t)
+{
+    BRG_ASSERT_DEBUG(e->gated);
+    if (e->vary_n == 1)
+        return e->vary->gate(e->vary->data, e->vary->fixed, t);
+    /* A request that one gate counted is counted again on the full way, if another gate sends it
+     * there. */
+    if (e->gated > 1) {
+        t->only_looks = 1;
+        if (!gates_ask(e, t))
+            return 0;
+        t->only_looks = 0;
+    }
+    return gates_ask(e, t);
+}
+
 int cache_gates_admit(cache_entry *e, brg_conn *bc, const http_head *head, apr_off_t len)
 {
     transaction t = {.bc = bc, .head = head, .stored = e, .user = gate_user, .len = len};
 
-    BRG_ASSERT_DEBUG(e->gated && e->in_cache);
+    BRG_ASSERT_DEBUG(e->in_cache);
     transaction_enter(bc, TRANSACTION_GATE);
-    if (e->vary_n == 1)
-        return e->vary->gate(e->vary->data, e->vary->fixed, &t);
-    /* What one gate counted is counted again by the full way, if another one sends the request there. */
-    if (e->gated > 1) {
-        t.only_looks = 1;
-        if (!gates_ask(e, &t))
-            return 0;
-        t.only_looks = 0;
-    }
-    return gates_ask(e, &t);
+    return gates_admit(e, &t);
+}
+
+int cache_gates_admit_plan(cache_entry *e, brg_conn *bc, const http_head *head)
+{
+    transaction t = {
+        .bc = bc->master ? bc->master : bc, .head = head, .stored = e, .user = gate_user};
+
+    transaction_enter(bc, TRANSACTION_GATE);
+    bc->gated = gates_admit(e, &t) != 0;
+    return bc->gated;
+}
+
+int cache_gate_counted(const conn_rec *c)
+{
+    const brg_conn *bc = connection_of(c);
+
+    return bc && bc->gated;
 }

@@ -5,7 +5,7 @@
  *
  *   hot_slot [sets][ways]: a hash of host and target, how often it was answered, and when last
  *
- * Nobody waits for it. Writers of one place may overwrite each other: then a count is lower than it should be. Whoever
+ * Nobody waits for it. Writers of one slot may overwrite each other: then a count is lower than it should be. Whoever
  * finds two targets of one hash makes the server store one answer sooner than another; no more hangs on it, so the hash has
  * no key.
  */
@@ -22,7 +22,7 @@ APLOG_USE_MODULE(core);
 #define HOT_SETS 512
 #define HOT_WAYS 8
 #define HOT_FADE_S 60     /* half of a count is forgotten in this time */
-#define HOT_FORGET_S 3600 /* what was not answered for so long is not hot */
+#define HOT_FORGET_S 3600 /* an entry unused for so long is not hot */
 
 typedef struct hot_slot {
     _Atomic uint64_t hash;        /* 0: empty */
@@ -54,20 +54,20 @@ static uint64_t hot_add(uint64_t hash, const char *s, size_t len)
     return (hash ^ len) * 1099511628211u;
 }
 
-/* The first place of the set that a target has one in. */
+/* The first slot of the set that a target has one in. */
 static hot_slot *hot_set(const char *host, size_t host_len, const char *uri, size_t uri_len,
-                          uint64_t *hash)
+                         uint64_t *hash)
 {
     *hash = hot_add(hot_add(14695981039346656037u, host, host_len), uri, uri_len);
     *hash += !*hash;
     return hot + (*hash >> 40) % HOT_SETS * HOT_WAYS;
 }
 
-static uint32_t hot_value(const hot_slot *place, uint32_t now)
+static uint32_t hot_value(const hot_slot *slot, uint32_t now)
 {
-    const uint32_t halved = (now - atomic_load(&place->seen)) / HOT_FADE_S;
+    const uint32_t halved = (now - atomic_load(&slot->seen)) / HOT_FADE_S;
 
-    return halved < 32 ? atomic_load(&place->count) >> halved : 0;
+    return halved < 32 ? atomic_load(&slot->count) >> halved : 0;
 }
 
 static hot_slot *hot_find(hot_slot *set, uint64_t hash)
@@ -93,35 +93,35 @@ void cache_hot_note(const char *host, size_t host_len, const char *uri, size_t u
                     apr_time_t now)
 {
     const uint32_t second = (uint32_t)apr_time_sec(now);
-    hot_slot *set, *place;
+    hot_slot *set, *slot;
     uint64_t hash;
 
     BRG_ASSERT(n > 0);
     if (!hot)
         return;
     set = hot_set(host, host_len, uri, uri_len, &hash);
-    place = hot_find(set, hash);
-    if (place) {
-        n += hot_value(place, second);
+    slot = hot_find(set, hash);
+    if (slot) {
+        n += hot_value(slot, second);
     } else {
-        place = hot_least(set, second);
-        if (hot_value(place, second) > n)
+        slot = hot_least(set, second);
+        if (hot_value(slot, second) > n)
             return;
-        atomic_store(&place->hash, hash);
+        atomic_store(&slot->hash, hash);
     }
-    atomic_store(&place->count, n);
-    atomic_store(&place->seen, second);
+    atomic_store(&slot->count, n);
+    atomic_store(&slot->seen, second);
 }
 
 int cache_hot_is(const char *host, size_t host_len, const char *uri, size_t uri_len, apr_time_t now)
 {
-    const hot_slot *place;
+    const hot_slot *slot;
     hot_slot *set;
     uint64_t hash;
 
     if (!hot)
         return 0;
     set = hot_set(host, host_len, uri, uri_len, &hash);
-    place = hot_find(set, hash);
-    return place && (uint32_t)apr_time_sec(now) - atomic_load(&place->seen) < HOT_FORGET_S;
+    slot = hot_find(set, hash);
+    return slot && (uint32_t)apr_time_sec(now) - atomic_load(&slot->seen) < HOT_FORGET_S;
 }

@@ -19,8 +19,8 @@
 #define LIFETIME_AGE 24
 #define LIFETIME_STATUS 256 /* bytes of Cache-Status */
 #define LIFETIME_BEHIND 64
-#define LIFETIME_HEAD_MOST \
-    (HTTP_HEAD_ROOM - 512) /* with what is added to it a longer one finds no room */
+/* a longer one and its added fields find no room */
+#define LIFETIME_HEAD_MOST (HTTP_HEAD_ROOM - 512)
 
 struct cache_lifetime {
     cache_stored of;
@@ -28,10 +28,10 @@ struct cache_lifetime {
     char age[LIFETIME_AGE];
     char status[LIFETIME_STATUS]; /* Cache-Status, from its ttl on written anew */
     size_t status_len;            /* up to its ttl; 0: it is not told */
-    char behind[LIFETIME_BEHIND]; /* what follows the ttl */
+    char behind[LIFETIME_BEHIND]; /* text behind the ttl */
 };
 
-/* ---- what a request offers ---- */
+/* ---- offers of a request ---- */
 
 /* The fields that decide, whatever Vary says, how a stored answer may be used: section 5.2.1 of RFC 9111, and 3.5. */
 static int lifetime_is_asked_plainly(const request_rec *r)
@@ -152,7 +152,7 @@ static const char *lifetime_ttl(const char *value)
 }
 
 /* -1: it is too long, or tells no ttl */
-static int lifetime_take_status(struct cache_lifetime *l, http_answer_field *f)
+static int lifetime_take_status(cache_lifetime *l, http_answer_field *f)
 {
     const char *ttl = lifetime_ttl(f->value), *behind = ttl ? ttl + strspn(ttl, "0123456789") : "";
 
@@ -169,7 +169,7 @@ static int lifetime_take_status(struct cache_lifetime *l, http_answer_field *f)
 /* The fields of a head that tell the time lead into the lifetime from now on. */
 int cache_lifetime_take_head(cache_entry *e, cache_head *head)
 {
-    struct cache_lifetime *l = e->lifetime;
+    cache_lifetime *l = e->lifetime;
     http_answer *a = head->answer;
 
     BRG_ASSERT(l && a);
@@ -186,17 +186,24 @@ int cache_lifetime_take_head(cache_entry *e, cache_head *head)
     return 0;
 }
 
-static void lifetime_forms_end(cache_head *head)
+/* The fields that tell the time have another text now. */
+static void lifetime_head_changed(const cache_lifetime *l, cache_head *head)
 {
     for (int i = 0; i < CONN_PROTOCOLS; i++) {
         free(head->form[i]);
         head->form[i] = NULL;
     }
+    for (int i = 0; head->answer && i < head->answer->n_fields; i++) {
+        http_answer_field *f = head->answer->field + i;
+
+        if (f->value == l->age || f->value == l->status)
+            f->value_len = (uint32_t)strlen(f->value);
+    }
 }
 
 static void lifetime_write(cache_entry *e, apr_time_t now)
 {
-    struct cache_lifetime *l = e->lifetime;
+    cache_lifetime *l = e->lifetime;
     char *to = l->age;
 
     to[brg_decimal_put(to, fresh_age(&l->of.terms, now))] = '\0';
@@ -205,14 +212,14 @@ static void lifetime_write(cache_entry *e, apr_time_t now)
         to += brg_decimal_put(to, (apr_uint64_t)fresh_left(&l->of.terms, now));
         memcpy(to, l->behind, strlen(l->behind) + 1);
     }
-    lifetime_forms_end(&e->head);
-    lifetime_forms_end(&e->head_304);
+    lifetime_head_changed(l, &e->head);
+    lifetime_head_changed(l, &e->head_304);
 }
 
 /* The second is over, or the clock was set. */
 static int __attribute__((noinline)) lifetime_renew(cache_entry *e, apr_time_t now)
 {
-    struct cache_lifetime *l = e->lifetime;
+    cache_lifetime *l = e->lifetime;
     const fresh_terms *terms = &l->of.terms;
     const apr_time_t resident = now > terms->stored ? now - terms->stored : 0, end = l->of.until;
 
@@ -232,7 +239,7 @@ static int __attribute__((noinline)) lifetime_renew(cache_entry *e, apr_time_t n
 
 int cache_lifetime_is_current(response_cache *c, cache_entry *e)
 {
-    struct cache_lifetime *l = e->lifetime;
+    cache_lifetime *l = e->lifetime;
     const apr_time_t now = c->loop->wall;
 
     if (now < l->from || now >= l->until)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the error log says of requests that phases refuse: of each of them, as tools count on that watch the log for
- * "client denied". So it is kept with the answer, and said again with each that is sent from memory. */
+/* Lines that the error log gets for refused requests, one for each, since tools watch the log for
+ * "client denied". So it is kept with the answer, and said again with each that is sent from
+ * memory. */
 #include "cache_fill_private.h"
 #include "cache_vary_private.h"
 #include "log_settings.h"
@@ -27,7 +28,8 @@ static void messages_hear(const ap_errorlog_info *info, const char *text)
 
 const apr_array_header_t *cache_messages_of(const request_rec *r)
 {
-    apr_array_header_t **list = request_is_refused(r) ? request_messages(r) : NULL;
+    apr_array_header_t **list =
+        request_is_refused(r) || r->status >= HTTP_BAD_REQUEST ? request_messages(r) : NULL;
 
     return list ? *list : NULL;
 }

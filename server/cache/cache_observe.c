@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Access logs and other log_transaction hooks see stored answers too: those that cannot do without
- * (cache_stored_log.c) get a request_rec, made from the head and from what was kept of the request
+/* Access logs and other log_transaction hooks see stored answers too: hooks that need one
+ * (cache_stored_log.c) get a request_rec, made from the head and from the kept data of the request
  * that filled the entry. */
 #include "connection.h"
+#include "cache_absent_private.h"
+#include "cache_names_private.h"
 #include "cache_observed_private.h"
 #include "cache_source_private.h"
 #include "cache_vary_private.h"
@@ -24,20 +26,9 @@ static size_t text_size(const char *text)
     return text ? strlen(text) + 1 : 0;
 }
 
-static size_t table_size(const apr_table_t *t)
-{
-    const apr_array_header_t *table = apr_table_elts(t);
-    const apr_table_entry_t *e = (const apr_table_entry_t *)(const void *)table->elts;
-    size_t size = 0;
-
-    for (int i = 0; i < table->nelts; i++)
-        size += sizeof(observed_pair) + text_size(e[i].key) + text_size(e[i].val);
-    return size;
-}
-
 static const char *put_text(char **to, const char *text)
 {
-    size_t size = text_size(text);
+    const size_t size = text_size(text);
     char *at = *to;
 
     if (!text)
@@ -47,150 +38,126 @@ static const char *put_text(char **to, const char *text)
     return at;
 }
 
-static uint32_t put_table(observed_pair *pair, char **to, const apr_table_t *t)
-{
-    const apr_array_header_t *table = apr_table_elts(t);
-    const apr_table_entry_t *e = (const apr_table_entry_t *)(const void *)table->elts;
+#define OBSERVED_TEXTS(o)                                                                      \
+    {                                                                                          \
+        &(o)->filename, &(o)->asked, &(o)->handler, &(o)->content_type, &(o)->uri, &(o)->args, \
+            &(o)->hostname                                                                     \
+    }
 
-    for (int i = 0; i < table->nelts; i++)
-        pair[i] = (observed_pair){put_text(to, e[i].key), put_text(to, e[i].val)};
-    return (uint32_t)table->nelts;
+static size_t observed_size(struct cache_observed *o)
+{
+    const char **const text[] = OBSERVED_TEXTS(o);
+    size_t bytes = sizeof *o + cache_observed_pairs(o) * sizeof *o->pair;
+
+    for (size_t i = 0; i < sizeof text / sizeof *text; i++)
+        bytes += text_size(*text[i]);
+    for (uint32_t i = 0; i < cache_observed_pairs(o); i++)
+        bytes += text_size(o->pair[i].name) + text_size(o->pair[i].value);
+    return bytes;
 }
 
-static size_t fields_size(const request_rec *r, const char *const *names, int n)
+struct cache_observed *cache_observed_copy(const struct cache_observed *of)
 {
-    size_t size = 0;
+    struct cache_observed like = *of, *o;
+    const char **const text[] = OBSERVED_TEXTS(&like);
+    const observed_pair *pair = of->pair;
+    char *to;
 
-    for (int i = 0; i < n; i++)
-        size += sizeof(observed_pair) + text_size(names[i]) +
-                text_size(apr_table_get(r->headers_in, names[i]));
-    return size;
+    like.bytes = observed_size(&like);
+    if (!(o = malloc(like.bytes)))
+        return NULL;
+    like.pair = (observed_pair *)(o + 1);
+    to = (char *)(like.pair + cache_observed_pairs(&like));
+    for (uint32_t i = 0; i < cache_observed_pairs(&like); i++) {
+        like.pair[i].name = put_text(&to, pair[i].name);
+        like.pair[i].value = put_text(&to, pair[i].value);
+    }
+    for (size_t i = 0; i < sizeof text / sizeof *text; i++)
+        *text[i] = put_text(&to, *text[i]);
+    BRG_ASSERT(to == (char *)o + like.bytes);
+    *o = like;
+    return o;
 }
 
-static uint32_t put_fields(observed_pair *pair, char **to, const request_rec *r,
-                           const char *const *names, int n)
+static uint32_t list_table(observed_pair *pair, const apr_table_t *t)
 {
+    const apr_array_header_t *rows = apr_table_elts(t);
+
+    for (int i = 0; i < rows->nelts; i++) {
+        const apr_table_entry_t *e = &APR_ARRAY_IDX(rows, i, apr_table_entry_t);
+
+        pair[i] = (observed_pair){e->key, e->val};
+    }
+    return (uint32_t)rows->nelts;
+}
+
+static uint32_t list_changed(observed_pair *pair, request_rec *r)
+{
+    const char *name[CACHE_CHANGED_MOST];
+    const int n = cache_fields_changed(r, name, CACHE_CHANGED_MOST);
+
     for (int i = 0; i < n; i++)
-        pair[i] = (observed_pair){put_text(to, names[i]),
-                                  put_text(to, apr_table_get(r->headers_in, names[i]))};
+        pair[i] = (observed_pair){name[i], apr_table_get(r->headers_in, name[i])};
     return (uint32_t)n;
 }
 
 /* How a message is said, as text. */
-static const char *message_terms(apr_pool_t *p, const request_message *m)
-{
-    return apr_psprintf(p, "%d %d %d", m->level, m->module_index, (int)m->status);
-}
-
-static size_t messages_size(const apr_array_header_t *list, apr_pool_t *p)
-{
-    size_t size = 0;
-
-    for (int i = 0; list && i < list->nelts; i++) {
-        const request_message *m = &APR_ARRAY_IDX(list, i, request_message);
-
-        size += sizeof(observed_pair) + text_size(m->text) + text_size(message_terms(p, m));
-    }
-    return size;
-}
-
-static uint32_t put_messages(observed_pair *pair, char **to, const apr_array_header_t *list,
-                             apr_pool_t *p)
+static uint32_t list_messages(observed_pair *pair, apr_pool_t *p, const apr_array_header_t *list)
 {
     for (int i = 0; list && i < list->nelts; i++) {
         const request_message *m = &APR_ARRAY_IDX(list, i, request_message);
 
-        pair[i] = (observed_pair){put_text(to, m->text), put_text(to, message_terms(p, m))};
+        pair[i] = (observed_pair){
+            m->text, apr_psprintf(p, "%d %d %d", m->level, m->module_index, (int)m->status)};
     }
     return list ? (uint32_t)list->nelts : 0;
 }
 
+/* What is said of an answer that redirects led to; of the target it is what was asked for. */
+static const request_rec *keep_last(const request_rec *r)
+{
+    while (r->next)
+        r = r->next;
+    return r;
+}
+
 int cache_observe_keep(cache_entry *e, request_rec *r)
 {
+    const request_rec *sender = e->plans ? keep_last(r) : cache_sender_of(r);
+    const char *asked = sender == r || e->plans ? NULL : r->filename ? r->filename : "";
     const apr_array_header_t *messages = cache_messages_of(r);
-    const char *changed[CACHE_CHANGED_MOST];
-    const int changed_n = cache_fields_changed(r, changed, CACHE_CHANGED_MOST);
-    size_t bytes = sizeof(struct cache_observed) + fields_size(r, changed, changed_n) +
-                   messages_size(messages, r->pool) + table_size(r->subprocess_env) +
-                   table_size(r->notes) + text_size(r->filename) + text_size(r->handler) +
-                   text_size(r->content_type) + text_size(r->uri) + text_size(r->args) +
-                   text_size(r->hostname ? r->hostname : "");
-    struct cache_observed *o = malloc(bytes);
-    char *to;
+    const int most = apr_table_elts(sender->subprocess_env)->nelts +
+                     apr_table_elts(sender->notes)->nelts + CACHE_CHANGED_MOST +
+                     (messages ? messages->nelts : 0);
+    observed_pair *pair = apr_palloc(r->pool, (apr_size_t)most * sizeof *pair);
+    struct cache_observed o = {.filename = sender->filename,
+                               .asked = asked,
+                               .handler = r->handler,
+                               .content_type = sender->content_type,
+                               .uri = r->uri,
+                               .args = sender->args,
+                               .hostname = r->hostname ? r->hostname : "",
+                               .finfo = sender->finfo,
+                               .pair = pair};
 
-    if (!o)
-        return -1;
-    to = (char *)&o
-             ->pair[apr_table_elts(r->subprocess_env)->nelts + apr_table_elts(r->notes)->nelts +
-                    changed_n + (messages ? messages->nelts : 0)];
-    o->bytes = bytes;
-    o->env_n = put_table(o->pair, &to, r->subprocess_env);
-    o->notes_n = put_table(o->pair + o->env_n, &to, r->notes);
-    o->changed_n = put_fields(o->pair + o->env_n + o->notes_n, &to, r, changed, changed_n);
-    o->messages_n =
-        put_messages(o->pair + o->env_n + o->notes_n + o->changed_n, &to, messages, r->pool);
-    o->filename = put_text(&to, r->filename);
-    o->handler = put_text(&to, r->handler);
-    o->content_type = put_text(&to, r->content_type);
-    o->uri = put_text(&to, r->uri);
-    o->args = put_text(&to, r->args);
-    o->hostname = put_text(&to, r->hostname ? r->hostname : "");
-    o->finfo = r->finfo;
-    BRG_ASSERT(to == (char *)o + bytes);
+    pair += o.env_n = list_table(pair, sender->subprocess_env);
+    pair += o.notes_n = list_table(pair, sender->notes);
+    pair += o.changed_n = list_changed(pair, r);
+    o.messages_n = list_messages(pair, r->pool, messages);
     free(e->log);
-    e->log = o;
-    return 0;
-}
-
-static void observed_pairs(struct cache_observed *o, const struct cache_observed *from, char **to)
-{
-    const uint32_t n = from->env_n + from->notes_n + from->changed_n + from->messages_n;
-
-    for (uint32_t i = 0; i < n; i++)
-        o->pair[i] =
-            (observed_pair){put_text(to, from->pair[i].name), put_text(to, from->pair[i].value)};
-}
-
-/* @param o  of that size; its texts are those of @a from */
-static struct cache_observed *observed_put(const struct cache_observed *from,
-                                           const struct cache_observed *texts, size_t bytes)
-{
-    const uint32_t n = from->env_n + from->notes_n + from->changed_n + from->messages_n;
-    struct cache_observed *o = malloc(bytes);
-    char *to;
-
-    if (!o)
-        return NULL;
-    *o = *texts;
-    o->bytes = bytes;
-    to = (char *)&o->pair[n];
-    observed_pairs(o, from, &to);
-    o->filename = put_text(&to, texts->filename);
-    o->handler = put_text(&to, texts->handler);
-    o->content_type = put_text(&to, texts->content_type);
-    o->uri = put_text(&to, texts->uri);
-    o->args = put_text(&to, texts->args);
-    o->hostname = put_text(&to, texts->hostname);
-    BRG_ASSERT(to <= (char *)o + bytes);
-    return o;
-}
-
-struct cache_observed *cache_observed_copy(const struct cache_observed *o)
-{
-    return observed_put(o, o, o->bytes);
+    e->log = cache_observed_copy(&o);
+    return e->log ? 0 : -1;
 }
 
 struct cache_observed *cache_observed_of(const struct cache_observed *like,
                                          const cache_found *found)
 {
-    struct cache_observed texts = *like;
+    struct cache_observed o = *like;
 
-    texts.content_type = found->type;
-    texts.uri = found->uri;
-    texts.args = found->args;
-    return observed_put(like, &texts,
-                        like->bytes + text_size(found->type) + text_size(found->uri) +
-                            text_size(found->args));
+    o.content_type = found->type;
+    o.uri = found->uri;
+    o.args = found->args;
+    return cache_observed_copy(&o);
 }
 
 void cache_observe_drop(cache_entry *e)
@@ -215,7 +182,7 @@ static void observe_dated(request_rec *r, const http_answer *answer)
 static void observe_fields(request_rec *r, const http_answer *answer)
 {
     BRG_ASSERT(answer->status == r->status);
-    if (answer->date) /* what its origin said is among the fields */
+    if (answer->date) /* the origin's Server is among the fields */
         apr_table_setn(r->headers_out, "Date", answer->date);
     if (answer->own_server)
         apr_table_setn(r->headers_out, "Server", answer->server);
@@ -225,7 +192,7 @@ static void observe_fields(request_rec *r, const http_answer *answer)
         observe_dated(r, answer);
 }
 
-/* What the core puts there as it sends. */
+/* Fields that the core adds as it sends. */
 static void observe_connection(request_rec *r, const http_head *h)
 {
     const char *told = cache_told_connection(r->connection, h);
@@ -296,6 +263,22 @@ static void observe_changed(request_rec *r, const struct cache_observed *o)
             apr_table_unset(r->headers_in, pair[i].name);
 }
 
+/* Its name is another one than that of the request that filled the entry. */
+static void observe_absent(request_rec *r, const cache_entry *e, const http_head *h)
+{
+    char **const text[] = {&r->uri, &r->filename};
+    const int n = e->log->asked || (e->absent && e->absent->below) ? 1 : 2;
+
+    for (int i = 0; e->absent && i < n && *text[i]; i++) {
+        const size_t bytes = cache_absent_text(NULL, 0, e, *text[i], h);
+        char *own = apr_palloc(r->pool, bytes);
+
+        cache_absent_text(own, bytes, e, *text[i], h);
+        *text[i] = own;
+    }
+    r->canonical_filename = r->filename;
+}
+
 /* The entry is held while r lives, so r may point into it. */
 static void observe_fill(request_rec *r, const cache_entry *e, const http_head *h,
                          const cache_observed_answer *sent)
@@ -309,6 +292,7 @@ static void observe_fill(request_rec *r, const cache_entry *e, const http_head *
     r->handler = o->handler;
     r->content_type = o->content_type;
     r->uri = (char *)(uintptr_t)o->uri;
+    observe_absent(r, e, h);
     observe_user(r, e, h);
     if (!e->any_query)
         r->args = (char *)(uintptr_t)o->args;
@@ -328,8 +312,9 @@ static void observe_fill(request_rec *r, const cache_entry *e, const http_head *
         apr_table_addn(r->notes, o->pair[o->env_n + i].name, o->pair[o->env_n + i].value);
 }
 
-static void observe_messages(request_rec *r, const struct cache_observed *o)
+static void observe_messages(request_rec *r, const cache_entry *e, const http_head *h)
 {
+    const struct cache_observed *o = e->log;
     const observed_pair *pair = o->pair + o->env_n + o->notes_n + o->changed_n;
 
     for (uint32_t i = 0; i < o->messages_n; i++) {
@@ -337,8 +322,9 @@ static void observe_messages(request_rec *r, const struct cache_observed *o)
         const int level = (int)strtol(pair[i].value, &end, 10);
         const int module_index = (int)strtol(end, &end, 10);
 
-        ap_log_rerror_(__FILE__, __LINE__, module_index, level, (apr_status_t)strtol(end, &end, 10),
-                       r, "%s", pair[i].name);
+        ap_log_rerror_(
+            __FILE__, __LINE__, module_index, level, (apr_status_t)strtol(end, &end, 10), r, "%s",
+            e->absent ? cache_absent_message(r->pool, e, pair[i].name, h) : pair[i].name);
     }
 }
 
@@ -367,7 +353,7 @@ void cache_observe(cache_entry *e, brg_conn *bc, const http_head *head,
     request_mark_stored(r);
     observe_fill(r, e, head, sent);
     policy_observe(r);
-    observe_messages(r, e->log);
+    observe_messages(r, e, head);
     bc->consumed += head->head_len; /* as if it were taken already, which the caller does next */
     ap_run_log_transaction(r);
     bc->consumed -= head->head_len;

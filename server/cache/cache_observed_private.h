@@ -4,9 +4,10 @@
 
 /**
  * @file cache_observed_private.h
- * What an entry keeps of the request that filled it, for those who log the answers
- * (cache_observe.c, cache_stored_log.c).
+ * Data that an entry keeps of the request that filled it, for logs
+ * of its answers (cache_observe.c, cache_stored_log.c).
  */
+#include "cache_plan.h"
 #include "cache_private.h"
 #include "cache_stored.h"
 #include "brigade/transaction.h"
@@ -15,49 +16,58 @@ typedef struct observed_pair {
     const char *name, *value;
 } observed_pair;
 
-/** One block from malloc(); everything in it points into it. The response fields are those of the
- * stored head. */
+/** One block from malloc(); everything in it points into it, but in one that cache_observed_copy() is given. The response
+ * fields are those of the stored head. */
 struct cache_observed {
     size_t bytes;
     const char *filename, *handler, *content_type, *uri, *args, *hostname;
+    /** with an error document, whose filename it is: that of the request; or NULL */
+    const char *asked;
     apr_finfo_t finfo;
     uint32_t env_n, notes_n, changed_n, messages_n;
-    observed_pair pair
-        []; /**< the environment, the notes, and request fields that were changed (value NULL: taken away),
-                             and what the error log says: text, and how it is said as numbers */
+    /** the environment, the notes, and request fields that were changed (value NULL: taken away),
+     * and what the error log says: text, and how it is said as numbers */
+    observed_pair *pair;
 };
+
+static inline uint32_t cache_observed_pairs(const struct cache_observed *o)
+{
+    return o->env_n + o->notes_n + o->changed_n + o->messages_n;
+}
 
 /** What was sent of an entry. */
 typedef struct cache_observed_answer {
     const http_answer *answer;
     const http_part *part; /**< of 206 with one part, or NULL */
-    int partial;           /**< 206: Content-Length tells what was sent */
-    size_t head_sent;      /**< bytes, with what frames the body */
+    int partial;           /**< 206: Content-Length has the number of sent bytes */
+    size_t head_sent;      /**< bytes, with the framing of the body */
     apr_off_t body_sent;
     const struct cache_planned_env *env; /**< before those that are kept; NULL: there are none */
+    cache_planned_variables variables;   /**< in place of those that are kept */
 } cache_observed_answer;
 
 /** Show a stored answer to the log_transaction hooks. */
 void cache_observe(cache_entry *e, brg_conn *bc, const http_head *head,
                    const cache_observed_answer *sent);
 
-/** Keep of r what cache_observe() needs. */
+/** Keep the data of r that cache_observe() needs. */
 int cache_observe_keep(cache_entry *e, request_rec *r);
 void cache_observe_drop(cache_entry *e);
-/** A copy of what is kept. NULL: no memory */
+/** A copy of the kept data. NULL: no memory */
 struct cache_observed *cache_observed_copy(const struct cache_observed *o);
 /** The same for an answer of the store to another target. */
 struct cache_observed *cache_observed_of(const struct cache_observed *like,
                                          const cache_found *found);
-/** @return bytes of what is kept for logs (cache_observe.c) */
+/** @return bytes of the data kept for logs (cache_observe.c) */
 size_t cache_observed_bytes(const cache_entry *e);
 
 #define CACHE_STREAM_ROOM 48
 
 /**
- * What is kept of the environment but is another one for each stream of HTTP/2: H2_STREAM_ID, H2_STREAM_TAG.
+ * Kept variables of the environment that differ for each stream of HTTP/2: H2_STREAM_ID,
+ * H2_STREAM_TAG.
  * @param out  room for CACHE_STREAM_ROOM bytes
- * @return 1: @a out is the value of @a name for this request; 0: what was kept holds
+ * @return 1: @a out is the value of @a name for this request; 0: the kept value holds
  */
 int cache_stream_value(char *out, const conn_rec *c, const http_head *h, const char *name);
 

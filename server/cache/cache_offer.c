@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What handlers and filters offer to be stored: a file, a page, or what filters that compress make
- * of them. cache_store.c decides when the request is over. */
+/* Offers of handlers and filters to store a body: a file, a page, or the output of filters that
+ * compress them. cache_store.c decides when the request is over. */
 #include "coding.h"
 #include "connection.h"
 #include "http_condition.h"
+#include "cache_absent_private.h"
 #include "cache_fill_private.h"
 #include "filter_registry.h"
 #include "brigade/memory.h"
@@ -57,7 +58,7 @@ BRG_DECLARE(int) brg_output_is_plain(request_rec *r)
     return filters_leave_body(r->output_filters);
 }
 
-/* What changes how the answer's head says things, for this one request. */
+/* Something changes the form of the answer's head for this one request. */
 static int offer_head_is_special(const request_rec *r)
 {
     const apr_table_t *env = r->subprocess_env;
@@ -84,9 +85,9 @@ cache_entry *cache_find_for(response_cache *c, const request_rec *r, uint64_t *h
     const char *host = apr_table_get(r->headers_in, "Host");
     const cache_asked asked = {.r = r};
     const cache_place at = cache_place_of(bc);
+    const char *absent = cache_absent_target(r), *uri = absent ? absent : r->unparsed_uri;
 
-    return cache_find(c, &at, host, strlen(host), r->unparsed_uri, strlen(r->unparsed_uri), &asked,
-                      hash);
+    return cache_find(c, &at, host, strlen(host), uri, strlen(uri), &asked, hash);
 }
 
 size_t cache_target_len(const request_rec *r)
@@ -96,8 +97,9 @@ size_t cache_target_len(const request_rec *r)
     return policy_query_counts(r) ? len : cache_path_len(r->unparsed_uri, len);
 }
 
-/* An answer that fills an entry has to be seen after all filters. */
-static void offer_capture(response_cache *c, request_rec *r, request_offer *offer)
+/* An answer that fills an entry has to be seen after all filters. @param sender  whose filters they are */
+static void offer_capture(response_cache *c, request_rec *r, request_rec *sender,
+                          request_offer *offer)
 {
     const cache_entry *e;
     uint64_t hash;
@@ -107,7 +109,7 @@ static void offer_capture(response_cache *c, request_rec *r, request_offer *offe
         return;
     BRG_ASSERT(e->in_cache && !offer->capture && offer->coded);
     offer->capture =
-        cache_capture_begin(r, (apr_size_t)core_conf_of(r->server)->file_cache_max_file_bytes);
+        cache_capture_begin(sender, (apr_size_t)core_conf_of(r->server)->file_cache_max_file_bytes);
 }
 
 static int offer_is_file(const request_rec *r)
@@ -116,8 +118,8 @@ static int offer_is_file(const request_rec *r)
            (!r->handler || !*r->handler || !strcmp(r->handler, "default-handler"));
 }
 
-/* Conditions of filters are looked at last: Vary and the log show it, and another handler's response may have what they
- * ask for only later. */
+/* Conditions of filters are looked at last: Vary and the log show that, and the fields that they
+ * ask for may come only later. */
 int cache_offer_early(request_rec *r)
 {
     const brg_core_conf *conf = core_conf_of(r->server);
@@ -156,14 +158,53 @@ static request_offer *offer_take(request_rec *r, const ap_filter_t *next)
     offer->coded = coding > 0;
     offer->etag = http_condition_tag(r, r->headers_out);
     if (coding > 0)
-        offer_capture(c, r, offer);
+        offer_capture(c, r, r, offer);
     return offer;
+}
+
+/* A client asked for @a first by GET, and a phase or the handler for files refused it. */
+static int offer_is_error(const request_rec *first)
+{
+    const char *method = apr_table_get(first->subprocess_env, "REQUEST_METHOD");
+
+    return ap_is_HTTP_ERROR(first->status) && !first->prev && !first->main && !first->header_only &&
+           !first->user && method && !strcmp(method, "GET");
+}
+
+/* An error document of the site's own: the answer is that of the request that it is for. */
+static void offer_document(request_rec *r, const char *path)
+{
+    request_rec *first = r->prev;
+    response_cache *c = cache_store_cache();
+    request_offer *offer;
+    int codings, coding;
+
+    request_offer_drop(r);
+    if (!c || !c->watches || c->is_workers || r->main || r->status != first->status ||
+        !offer_is_error(first) || r->no_cache ||
+        !filters_leave_or_code(r->output_filters, &codings) ||
+        (coding = offer_coding(r, codings)) < 0 || !policy_stored_log() ||
+        !(offer = request_offer_begin(first)))
+        return;
+    offer->document = r;
+    offer->path = path;
+    offer->codings = codings;
+    offer->coded = coding > 0;
+    offer->etag = http_condition_tag(r, r->headers_out);
+    if (coding > 0)
+        offer_capture(c, first, r, offer);
+    offer->absent_asked = 0; /* filters may still look at the name */
 }
 
 BRG_DECLARE(void) brg_cache_offer_file(request_rec *r, const char *path)
 {
-    request_offer *offer = r->no_local_copy ? NULL : offer_take(r, r->output_filters);
+    request_offer *offer;
 
+    if (r->prev) {
+        offer_document(r, path);
+        return;
+    }
+    offer = r->no_local_copy ? NULL : offer_take(r, r->output_filters);
     if (offer)
         offer->path = path;
 }

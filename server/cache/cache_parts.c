@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Requests with a range, from memory: one part, several, 416, or the whole where Range counts for nothing.
- * Heads are those that the full way made of such requests: what modules do to a 206 may be other than
- * what they do to a 200, and a module may have taken Range away.
+ * Requests with a range, from memory: one part, several, 416, or the whole where Range counts for
+ * nothing. Heads come from the full way's answer to such a request: modules may treat a 206 unlike
+ * a 200, and may have removed Range.
  */
 #include "cache_parts_private.h"
 #include "apr_date.h"
@@ -41,30 +41,38 @@ int cache_is_multipart(const request_rec *r)
 
 enum { IF_RANGE_HOLDS, IF_RANGE_FAILS, IF_RANGE_ASK };
 
-/* As ap_condition_if_range() has it, for what the entry itself told: a date settles it only if the file
- * was at rest for a minute. */
-static int parts_if_range(const cache_entry *e, const http_field *f, apr_time_t now)
+http_validators cache_validators_of(const cache_entry *e, const http_head *h, apr_time_t now)
 {
-    char date[64];
-    apr_time_t since;
+    const char *date = e->head.answer ? e->head.answer->date : NULL;
 
-    if (f->value_len > 1 && (f->value[0] == '"' || (f->value[0] == 'W' && f->value[1] == '/'))) {
-        if (!e->etag[0])
-            return IF_RANGE_ASK;
-        return f->value[0] == '"' && f->value_len == e->etag_len &&
-                       !memcmp(f->value, e->etag, f->value_len)
-                   ? IF_RANGE_HOLDS
-                   : IF_RANGE_FAILS;
-    }
-    if (!e->last_modified[0] || f->value_len >= sizeof date)
+    if (date) /* of its origin */
+        now = apr_date_parse_http(date);
+    return (http_validators){.tag = e->etag_len ? e->etag : NULL,
+                             .modified = apr_time_from_sec(apr_time_sec(e->mtime)),
+                             .now = apr_time_from_sec(apr_time_sec(now)),
+                             .ranged = h->known[HTTP_F_RANGE] >= 0};
+}
+
+int cache_condition_text(char *out, const http_field *f)
+{
+    if (f->value_len >= CACHE_CONDITION_ROOM)
+        return -1;
+    memcpy(out, f->value, f->value_len);
+    out[f->value_len] = '\0';
+    return 0;
+}
+
+static int parts_if_range(const cache_entry *e, const http_head *h, apr_time_t now)
+{
+    const http_field *f = &h->field[h->known[HTTP_F_IF_RANGE]];
+    const http_validators v = cache_validators_of(e, h, now);
+    const int by_tag =
+        f->value_len > 1 && (f->value[0] == '"' || (f->value[0] == 'W' && f->value[1] == '/'));
+    char value[CACHE_CONDITION_ROOM];
+
+    if (!(by_tag ? e->etag_len : e->last_modified_len) || cache_condition_text(value, f))
         return IF_RANGE_ASK;
-    memcpy(date, f->value, f->value_len);
-    date[f->value_len] = '\0';
-    since = apr_date_parse_http(date);
-    return since != APR_DATE_BAD && apr_time_sec(since) == apr_time_sec(e->mtime) &&
-                   apr_time_sec(now) >= apr_time_sec(e->mtime) + 60
-               ? IF_RANGE_HOLDS
-               : IF_RANGE_FAILS;
+    return http_if_range(&v, value) == AP_CONDITION_NOMATCH ? IF_RANGE_FAILS : IF_RANGE_HOLDS;
 }
 
 /* So much of the scratch area: all heads of parts have room behind the head of the response. */
@@ -120,7 +128,7 @@ cache_range_verdict cache_choose(const cache_entry *e, const http_head *h, const
     if (!e->ranges || !e->body || !codec->put_part)
         return CACHE_RANGE_ASK;
     if (h->known[HTTP_F_IF_RANGE] >= 0)
-        if_range = parts_if_range(e, &h->field[h->known[HTTP_F_IF_RANGE]], now);
+        if_range = parts_if_range(e, h, now);
     if (if_range != IF_RANGE_HOLDS)
         return if_range == IF_RANGE_FAILS ? CACHE_RANGE_WHOLE : CACHE_RANGE_ASK;
     f = &h->field[h->known[HTTP_F_RANGE]];
@@ -163,11 +171,11 @@ void cache_put_parts(response_cache *c, cache_entry *e, brg_conn *bc, const cach
 
 /* ---- for protocols that frame bodies ---- */
 
-/* What is between the parts, as long as it is sent. */
+/* The text between the parts, as long as it is sent. */
 typedef struct parts_reply {
     shared_ref ref; /* first */
     cache_entry *e;
-    cache_piece piece[]; /* 2n + 1, and the text of those that are no parts */
+    cache_piece piece[]; /* 2n + 1, and the text between parts */
 } parts_reply;
 
 static void parts_reply_end(shared_ref *ref)

@@ -7,10 +7,11 @@
  * Requests with a range that are answered from memory (cache_parts.c).
  */
 #include "cache_private.h"
+#include "http_condition.h"
 
 #define CACHE_PARTS_MOST 16 /**< parts at most that are sent from memory */
 
-/** What of an entry answers a request with a range. */
+/** The answer that an entry has for a request with a range. */
 typedef struct cache_choice {
     cache_head *head;
     const char *page; /**< the body is this one instead of the entry's; NULL: the entry's */
@@ -30,7 +31,7 @@ typedef enum cache_range_verdict {
 cache_range_verdict cache_choose(const cache_entry *e, const http_head *h, const http_codec *codec,
                                  apr_time_t now, cache_choice *out);
 
-/** Send @a len bytes of a body in memory from @a off, behind what is gathered. */
+/** Send @a len bytes of a body in memory from @a off, behind the gathered output. */
 void cache_put_bytes(response_cache *c, cache_entry *e, brg_conn *bc, apr_off_t off, size_t len);
 
 /** Send the parts of @a choice, whose head is gathered. */
@@ -52,5 +53,14 @@ void cache_ranges_drop(cache_entry *e);
 
 /** 1 if @a r was answered with several parts. */
 int cache_is_multipart(const request_rec *r);
+
+/** @name validators for http_condition.h */
+/** @{ */
+http_validators cache_validators_of(const cache_entry *e, const http_head *h, apr_time_t now);
+
+#define CACHE_CONDITION_ROOM 256
+/** The value with a NUL. -1: it is too long */
+int cache_condition_text(char *out, const http_field *f);
+/** @} */
 
 #endif

@@ -3,6 +3,9 @@
  * request on that made it. */
 #include "cache_plan.h"
 #include "connection.h"
+#include "cache_absent_private.h"
+#include "cache_below_private.h"
+#include "cache_names_private.h"
 #include "cache_fill_private.h"
 #include "cache_observed_private.h"
 #include "cache_source_private.h"
@@ -19,53 +22,66 @@ int cache_plans_are_kept(const response_cache *c)
     return c->buckets_n != 0;
 }
 
-void cache_offer_plan(request_rec *r, const cache_plan_offer *plan)
+/* What redirects of this server led to is offered for what was asked for. */
+void cache_offer_plan(request_rec *last, const cache_plan_offer *plan)
 {
     const response_cache *c = loop_self() ? cache_store_cache() : NULL;
+    request_rec *r = last;
     request_offer *offer;
 
-    BRG_ASSERT(plan->make != NULL);
+    BRG_ASSERT(plan->make != NULL && !last->main);
+    for (; r->prev; r = r->prev)
+        if (request_runs_each_time(r))
+            return;
     if (!c || c->is_workers || !cache_request_is_plain(r) || request_runs_each_time(r) ||
-        request_offer_of(r) || !(offer = request_offer_begin(r)))
+        !cache_changes_are_known(r) || request_offer_of(r) || !(offer = request_offer_begin(r)))
         return;
+    cache_changes_vary(r);
     offer->plan = plan;
 }
 
 int cache_plan_is_offered(const request_rec *r)
 {
-    const request_offer *offer = request_offer_of(r);
+    const request_offer *offer;
 
+    while (r->prev)
+        r = r->prev;
+    offer = request_offer_of(r);
     return offer && offer->plan;
 }
 
-/* Gates count requests, and users are let in one by one: these take the full way. So does what depends on files. */
+/* Gates that have to know the answer are for those from memory. */
 int cache_plan_is_open(request_rec *r)
 {
     apr_array_header_t **list = request_vary_fields(r);
-    const request_dependencies *found = request_dependencies_of(r);
 
-    if (!list || !found || cache_any_changed(r) || found->first || found->folders ||
-        found->too_many)
+    if (!list || !cache_changes_are_known(r))
         return 0;
-    for (int i = 0; *list && i < (*list)->nelts; i++) {
-        const vary_wish *wish = &APR_ARRAY_IDX(*list, i, vary_wish);
-
-        if (wish->gate || wish->users)
+    for (int i = 0; *list && i < (*list)->nelts; i++)
+        if (APR_ARRAY_IDX(*list, i, vary_wish).gate &&
+            APR_ARRAY_IDX(*list, i, vary_wish).needs != CACHE_GATE_REQUEST)
             return 0;
-    }
     return 1;
+}
+
+int cache_plan_is_for_all(const request_rec *r)
+{
+    return cache_absent_target(r) != NULL;
 }
 
 int cache_plan_fill(response_cache *c, cache_entry *e, request_rec *r)
 {
     const cache_plan_offer *offer = request_offer_of(r)->plan;
 
-    BRG_ASSERT(e->in_cache && !e->plan && !e->filled && e->source == CACHE_SOURCE_PLAN);
-    if (cache_observe_keep(e, r) || !(e->plan = offer->make(r, offer->baton)))
+    BRG_ASSERT(e->in_cache && e->plans && !e->plan && !e->filled && e->source);
+    if (cache_observe_keep(e, r) || !(e->plan = offer->make(r, offer->baton)) ||
+        (cache_plan_is_for_all(r) && cache_below_take(c, e, r)))
         return -1;
     e->server = r->server;
     e->uncacheable = 1;
     e->reserved = 0;
+    free(e->fingerprint);
+    e->fingerprint = NULL;
     cache_account(c, e);
     return 0;
 }
@@ -83,24 +99,11 @@ void cache_plan_drop(cache_entry *e)
 
 /* ---- use ---- */
 
-cache_entry *cache_planned(response_cache *c)
+int cache_plan_begin(cache_entry *e, brg_conn *bc, const http_head *head)
 {
-    cache_entry *e = c->planned;
-
-    c->planned = NULL;
-    if (e)
-        cache_touch(c, e);
-    return e;
-}
-
-const cache_plan *cache_plan_of(const cache_entry *e)
-{
-    return e->plan;
-}
-
-server_rec *cache_plan_server(const cache_entry *e)
-{
-    return e->server;
+    BRG_ASSERT(e->plan && !bc->ahead && !bc->gated);
+    return (!e->gated || cache_gates_admit_plan(e, bc, head)) &&
+           e->plan->kind->begin(e->plan, e, bc, head);
 }
 
 int cache_plan_is_logged(const cache_entry *e)
@@ -110,11 +113,14 @@ int cache_plan_is_logged(const cache_entry *e)
 
 static cache_observed_answer plan_sent(const cache_planned_answer *a)
 {
-    return (cache_observed_answer){
-        .answer = a->answer, .head_sent = a->head_sent, .body_sent = a->body_sent, .env = a->env};
+    return (cache_observed_answer){.answer = a->answer,
+                                   .head_sent = a->head_sent,
+                                   .body_sent = a->body_sent,
+                                   .env = a->env,
+                                   .variables = a->variables};
 }
 
-/* What hooks see of the connection. @param requests  before this one; a stream has none */
+/* The connection as hooks see it. @param requests  before this one; a stream has none */
 static void plan_connection(brg_conn *bc, int requests)
 {
     bc->c->keepalives = requests + (bc->close_after == CONN_KEEP);
@@ -129,9 +135,18 @@ int cache_plan_log_is_ready(cache_entry *e, brg_conn *bc, const cache_planned_an
     return cache_log_directly(e, bc, a->head, &sent, a->began, CACHE_LOG_ASK);
 }
 
+/* The client's, where the plan is for others, too. */
+static const char *plan_target(const cache_entry *e, char *room, size_t size, const http_head *h)
+{
+    if (!e->absent)
+        return e->log->uri;
+    return h && cache_absent_text(room, size, e, e->log->uri, h) <= size ? room : e->absent->path;
+}
+
 /* As of a request that took the full way (bucket_eor.c). */
 static void plan_figures(cache_entry *e, brg_conn *bc, const cache_planned_answer *a)
 {
+    char target[CACHE_NAME_PATH_MOST];
     const apr_time_t now = loop_request_ends(bc->loop, NULL);
     const figures_ended ended = {.host = figures_host(e->server),
                                  .protocol = connection_protocol(bc->c),
@@ -140,7 +155,7 @@ static void plan_figures(cache_entry *e, brg_conn *bc, const cache_planned_answe
                                  .bytes = (uint64_t)a->body_sent};
 
     figures_request(bc->loop->figures, 1, &ended);
-    figures_target_ended(e->log->hostname, e->log->uri, &ended);
+    figures_target_ended(e->log->hostname, plan_target(e, target, sizeof target, a->head), &ended);
 }
 
 void cache_plan_answered(cache_entry *e, brg_conn *bc, const cache_planned_answer *a)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The table of sources (cache_source_private.h), and those without state of their own. */
 #include "cache_source_private.h"
 
 static int source_never(response_cache *c, cache_entry *e)
@@ -54,6 +55,12 @@ static int source_composed_is_current(response_cache *c, cache_entry *e)
            (e->looks ? source_layers_are_current(c, e) : source_watches_are_current(c, e));
 }
 
+static int source_led_is_current(response_cache *c, cache_entry *e)
+{
+    return (e->looks ? source_layers_are_current(c, e) : source_watches_are_current(c, e)) &&
+           cache_lifetime_is_current(c, e);
+}
+
 static void source_watches_end(response_cache *c, cache_entry *e)
 {
     watch_remove(c->watch, &e->owner);
@@ -67,6 +74,7 @@ const cache_source cache_sources[CACHE_SOURCES] = {
     [CACHE_SOURCE_LAYERS] = {source_layers_are_current, source_watches_changed, source_watches_end,
                              0},
     [CACHE_SOURCE_LIFETIME] = {cache_lifetime_is_current, source_never, source_has_nothing, 1},
+    [CACHE_SOURCE_LED] = {source_led_is_current, source_watches_changed, source_watches_end, 0},
     [CACHE_SOURCE_COMPOSED] = {source_composed_is_current, source_watches_changed,
                                source_watches_end, 0},
     [CACHE_SOURCE_PLAN] = {source_always, source_never, source_has_nothing, 1},

@@ -3,8 +3,12 @@
  * runs. */
 #include "coding.h"
 #include "connection.h"
+#include "cache_absent_private.h"
+#include "cache_alike_private.h"
+#include "cache_below_private.h"
 #include "cache_fill_private.h"
 #include "cache_parts_private.h"
+#include "cache_plan.h"
 #include "cache_route.h"
 #include "cache_source_private.h"
 #include "cache_vary_private.h"
@@ -14,11 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A file that was changed within this time may change again without a new time stamp, and has a
- * weak ETag for so long: it is not stored yet. */
-#define STORE_REST_US apr_time_from_sec(2)
-
-/* An entry without its body, and its watches; of it, what comes when it is filled. */
+/* An entry without its body, and its watches; the share of these bytes that comes with filling. */
 #define STORE_ENTRY_BYTES 4096
 #define STORE_FILL_BYTES 2048
 
@@ -28,7 +28,8 @@ int cache_refuse(policy_reason *reason, const char *why)
     return -1;
 }
 
-int cache_refuse_by(policy_reason *reason, cache_refusal why)
+/* Set *reason to one of these. @return -1 */
+static int cache_refuse_by(policy_reason *reason, cache_refusal why)
 {
     static const char *const text[] = {
         [CACHE_REFUSED_SELDOM] = "it is asked for too seldom, or too large for FileCacheSize",
@@ -44,7 +45,7 @@ int cache_refuse_by(policy_reason *reason, cache_refusal why)
 
 static int store_is_at_rest(const request_rec *r, const apr_finfo_t *finfo)
 {
-    return finfo->filetype == APR_REG && finfo->mtime + STORE_REST_US < r->request_time;
+    return finfo->filetype == APR_REG && finfo->mtime + CACHE_REST_US < r->request_time;
 }
 
 /* The body is read from the file. */
@@ -55,7 +56,7 @@ static int store_is_part_of_file(const request_rec *r)
     return r->status == HTTP_PARTIAL_CONTENT && offer->path && !offer->coded;
 }
 
-/* The answer to a HEAD that says of the file what that to a GET would say. */
+/* The answer to a HEAD, with the same head as for a GET of the file. */
 static int store_is_head_of_file(const request_rec *r)
 {
     const request_offer *offer = request_offer_of(r);
@@ -71,12 +72,12 @@ static int store_variants_change(const request_rec *r)
     return r->vlist_validator && r->vlist_validator[0] == 'W';
 }
 
-/* A phase sent the client elsewhere, or refused what it asked for. */
+/* A phase redirected or refused the request. */
 static int store_is_refusal(const response_cache *c, const request_rec *r)
 {
     const request_offer *offer = request_offer_of(r);
 
-    if (!c->watches || !offer->body || offer->from || !request_is_refused(r))
+    if (!c->watches || (!offer->body && !offer->document) || offer->from || !request_is_refused(r))
         return 0;
     switch (r->status) {
     case HTTP_MOVED_PERMANENTLY:
@@ -94,6 +95,21 @@ static int store_is_refusal(const response_cache *c, const request_rec *r)
     }
 }
 
+static int store_is_missing(const request_rec *r)
+{
+    return r->status == HTTP_NOT_FOUND && r->finfo.filetype == APR_NOFILE && cache_messages_last(r);
+}
+
+/* The file of an error document, for a refusal or what is not there. */
+static int store_document_is_lasting(const response_cache *c, const request_rec *r)
+{
+    const request_rec *sender = request_offer_of(r)->document;
+
+    return (store_is_refusal(c, r) ||
+            (r->filename && r->filename[0] == '/' && store_is_missing(r))) &&
+           (!sender->path_info || !*sender->path_info) && store_is_at_rest(sender, &sender->finfo);
+}
+
 /* A file that has been at rest, a body made from such, or a file that is not there: what else an
  * answer may be is not watched for. */
 static int store_answer_is_lasting(const response_cache *c, const request_rec *r)
@@ -104,6 +120,8 @@ static int store_answer_is_lasting(const response_cache *c, const request_rec *r
         return 1;
     if (store_variants_change(r))
         return 0;
+    if (offer->document)
+        return store_document_is_lasting(c, r);
     if (offer->path)
         return (r->status == HTTP_OK || r->status == HTTP_NOT_MODIFIED ||
                 store_is_part_of_file(r)) &&
@@ -117,44 +135,49 @@ static int store_answer_is_lasting(const response_cache *c, const request_rec *r
                (apr_off_t)offer->len <= core_conf_of(r->server)->file_cache_max_file_bytes;
     if (r->status == HTTP_RANGE_NOT_SATISFIABLE)
         return store_is_at_rest(r, &r->finfo);
-    return r->status == HTTP_NOT_FOUND && r->finfo.filetype == APR_NOFILE;
+    return store_is_missing(r);
 }
 
 static int store_queue(const request_rec *r)
 {
-    return r->status >= HTTP_BAD_REQUEST || request_is_refused(r) ? CACHE_ERRORS : CACHE_ANSWERS;
+    const int is_error = r->status >= HTTP_BAD_REQUEST || request_is_refused(r);
+
+    return is_error && !request_offer_of(r)->plan ? CACHE_ERRORS : CACHE_ANSWERS;
 }
 
-/* What the answer will take, about. */
+/* The approximate size of the answer. */
 static size_t store_bytes_wanted(const request_rec *r)
 {
     const request_offer *offer = request_offer_of(r);
-    apr_off_t most = core_conf_of(r->server)->file_cache_max_file_bytes;
+    const apr_off_t most = core_conf_of(r->server)->file_cache_max_file_bytes;
+    const apr_off_t size = cache_sender_of(r)->finfo.size;
 
-    if (r->status == HTTP_NOT_MODIFIED || (offer->path && r->finfo.size > most))
+    if (r->status == HTTP_NOT_MODIFIED || (offer->path && size > most))
         return STORE_ENTRY_BYTES;
-    return STORE_ENTRY_BYTES + (size_t)(offer->path ? r->finfo.size : (apr_off_t)offer->len);
+    return STORE_ENTRY_BYTES + (size_t)(offer->path ? size : (apr_off_t)offer->len);
 }
 
 typedef struct target_key {
-    const char *host;
+    const char *host, *uri;
     size_t host_len, uri_len;
     uint64_t hash;
 } target_key;
 
 static target_key target_key_of(const brg_conn *bc, request_rec *r)
 {
-    target_key key = {.host = apr_table_get(r->headers_in, "Host")};
+    const char *absent = cache_absent_target(r);
+    target_key key = {.host = apr_table_get(r->headers_in, "Host"),
+                      .uri = absent ? absent : r->unparsed_uri};
     const cache_place at = cache_place_of(bc);
 
     key.host_len = strlen(key.host);
-    key.uri_len = cache_leaves_query(r) ? cache_target_len(r) : strlen(r->unparsed_uri);
-    key.hash = cache_hash(&at, key.host, key.host_len, r->unparsed_uri, key.uri_len);
+    key.uri_len = !absent && cache_leaves_query(r) ? cache_target_len(r) : strlen(key.uri);
+    key.hash = cache_hash(&at, key.host, key.host_len, key.uri, key.uri_len);
     return key;
 }
 
-/* How often it was asked for, this time included. What was answered from memory before a reload, or by the program before this one,
- * counts as asked for again. */
+/* How often it was asked for, this time included. Answers from memory before a reload, or by the
+ * program before this one, count as earlier requests. */
 static int store_count(response_cache *c, const request_rec *r, const target_key *key)
 {
     const cache_stored *stored = request_offer_of(r)->stored;
@@ -163,23 +186,23 @@ static int store_count(response_cache *c, const request_rec *r, const target_key
     admission_sample(&c->admission, c->entries_n);
     count = (int)admission_count(&c->admission,
                                  stored ? cache_lifetime_hash(key->hash, stored) : key->hash);
-    return count == 1 && cache_hot_is(key->host, key->host_len, r->unparsed_uri, key->uri_len,
+    return count == 1 && cache_hot_is(key->host, key->host_len, key->uri, key->uri_len,
                                       c->loop->monotonic)
                ? 2
                : count;
 }
 
-/* Watches are system calls: what is asked for only once, by a crawler say, gets none. */
+/* Watches are system calls: a target that is requested only once, by a crawler say, gets none. */
 static int store_is_wanted(response_cache *c, const request_rec *r, int count)
 {
     if (count > 1 && cache_make_room(c, core_conf_of(r->server), store_queue(r), (unsigned)count,
                                      store_bytes_wanted(r)))
         return 1;
-    c->figures.rejected++;
     return 0;
 }
 
-/* Of what nothing is stored: who asked for it first need not ask all modules. @return how often it was asked for; 0: that is not known */
+/* Nothing of the target is stored: its first request need not ask all modules. @return how often it
+ * was asked for; 0: that is not known */
 static int store_count_early(response_cache *c, request_rec *r)
 {
     target_key key;
@@ -190,7 +213,7 @@ static int store_count_early(response_cache *c, request_rec *r)
     return store_count(c, r, &key);
 }
 
-/* It may be the one that has to go. 1: it is there still */
+/* Displacement may have taken the entry itself. 1: it is there still */
 static int store_bound(response_cache *c, cache_entry *e, const request_rec *r)
 {
     int stays;
@@ -217,7 +240,7 @@ static cache_entry *store_new(response_cache *c, request_rec *r, int count, poli
         return NULL;
     }
     e = cache_add(c, &(cache_place){bc->listener, bc->chain, bc->protocol}, key.host, key.host_len,
-                  r->unparsed_uri, key.uri_len, key.hash, store_queue(r));
+                  key.uri, key.uri_len, key.hash, store_queue(r));
     if (!e) {
         cache_refuse(reason, "there is no room in the cache");
         return NULL;
@@ -225,8 +248,8 @@ static cache_entry *store_new(response_cache *c, request_rec *r, int count, poli
     BRG_ASSERT(count > 1 && count <= ADMISSION_COUNT_MOST);
     e->uses = (uint8_t)count;
     e->any_query = cache_leaves_query(r) != 0;
-    /* Else many entries would be armed for which there is no room once their bodies come, and each
-     * that is filled would drive another one out: in a cycle the one that is asked for next. */
+    /* Else many entries would be armed for which there is no room once their bodies come, and
+     * filling one would drive another out: in a cycle the next one requested. */
     e->reserved = store_bytes_wanted(r) - STORE_ENTRY_BYTES + STORE_FILL_BYTES;
     cache_account(c, e);
     if (cache_vary_take(c, e, r))
@@ -255,9 +278,9 @@ static int store_client_is_open(const request_rec *r, policy_reason *reason)
     return changer || varies < 0;
 }
 
-/* What all who took part say, and the fields that the answer depended on. */
-static int store_ask(request_rec *r, policy_reason *reason)
+int cache_ask(request_rec *r, policy_reason *reason)
 {
+    const cache_stored *stored = request_offer_of(r)->stored;
     int codings = request_offer_of(r)->codings, depends;
 
     if (request_is_debugged(r)) {
@@ -265,7 +288,12 @@ static int store_ask(request_rec *r, policy_reason *reason)
         return BRG_CACHE_VOLATILE;
     }
     depends =
-        request_offer_of(r)->stored ? policy_ask_early(r, reason) : policy_ask_modules(r, reason);
+        stored && !stored->led_to ? policy_ask_early(r, reason) : policy_ask_modules(r, reason);
+    if (request_offer_of(r)->document && depends != BRG_CACHE_VOLATILE) {
+        const int sends = policy_ask_modules(request_offer_of(r)->document, reason);
+
+        depends = sends > depends ? sends : depends;
+    }
     if (depends != BRG_CACHE_VOLATILE && store_client_is_open(r, reason))
         depends = BRG_CACHE_VOLATILE;
     if (depends != BRG_CACHE_VOLATILE && codings)
@@ -323,7 +351,7 @@ static cache_entry *store_entry(response_cache *c, request_rec *r, cache_entry *
     if (!e || !(cache_sources[e->source].fills_at_once || e->compared))
         return NULL; /* armed: the next full run fills it */
     if (r->status != HTTP_OK && r->status < HTTP_BAD_REQUEST && !request_is_refused(r) &&
-        !e->lifetime) { /* not enough to be validated by stat */
+        !e->lifetime && !e->plans) { /* not enough to be validated by stat */
         cache_forget(c, e);
         return NULL;
     }
@@ -334,13 +362,13 @@ static cache_entry *store_entry(response_cache *c, request_rec *r, cache_entry *
 static int store_is_young(const request_rec *r)
 {
     const request_offer *offer = request_offer_of(r);
+    const apr_finfo_t *finfo = &cache_sender_of(r)->finfo;
 
-    return store_variants_change(r) ||
-           (r->finfo.filetype == APR_REG && !store_is_at_rest(r, &r->finfo) &&
-            (offer->path || r->status == HTTP_RANGE_NOT_SATISFIABLE));
+    return store_variants_change(r) || (finfo->filetype == APR_REG && !store_is_at_rest(r, finfo) &&
+                                        (offer->path || r->status == HTTP_RANGE_NOT_SATISFIABLE));
 }
 
-/* Of one that never will. */
+/* Of an entry that never will be filled. */
 static const char *store_kind(const response_cache *c, const request_rec *r)
 {
     const request_offer *offer = request_offer_of(r);
@@ -351,7 +379,7 @@ static const char *store_kind(const response_cache *c, const request_rec *r)
         return "files are not watched, so only files themselves are kept";
     if (offer->from && r->status == HTTP_OK)
         return "the page is longer than FileCacheMaxFile";
-    if (request_is_refused(r) && !cache_messages_last(r))
+    if ((request_is_refused(r) || r->status == HTTP_NOT_FOUND) && !cache_messages_last(r))
         return "the error log says of it what LogLevel of a section asks for";
     return "answers of this status are not kept, or only those that a phase gave before the "
            "handler";
@@ -376,7 +404,7 @@ static void store_fill_outside(response_cache *c, cache_entry *e, request_rec *r
     cache_trim(c, core_conf_of(r->server));
 }
 
-/* An entry whose body is another one: what is stored stays as it is. */
+/* An entry with another body: the stored body stays. */
 static void store_fill_part(response_cache *c, cache_entry *e, request_rec *r)
 {
     const int had_body = e->body != NULL;
@@ -400,32 +428,92 @@ static void store_fill(response_cache *c, cache_entry *e, request_rec *r, policy
         cache_forget(c, e);
     } else if (e->uncacheable) {
         cache_refuse(reason, "what filters made of it is longer than FileCacheMaxFile");
+    } else if (cache_absent_target(r) && cache_absent_take(c, e, r)) {
+        cache_refuse(reason, "it shows the name that was asked for");
+        cache_forget(c, e);
     } else {
         c->verdict = CACHE_KEEPS;
-        if (e->lifetime && !c->is_workers)
+        if (e->source == CACHE_SOURCE_LIFETIME && !c->is_workers)
             cache_route_learn(c, e, r);
     }
     cache_trim(c, core_conf_of(r->server));
 }
 
-/* How the request was sent on, in place of its answer. What its target had before is another answer's. */
-static void store_plan(response_cache *c, request_rec *r, policy_reason *reason)
+/* With what redirects of this server led to. */
+static int store_ask_all(request_rec *r, policy_reason *reason)
+{
+    int depends = BRG_CACHE_STATIC, own;
+
+    BRG_ASSERT(!r->prev && !r->main);
+    for (request_rec *to = r->next; to && depends != BRG_CACHE_VOLATILE; to = to->next) {
+        if (request_is_debugged(to))
+            return BRG_CACHE_VOLATILE;
+        own = policy_ask_modules(to, reason);
+        depends = own > depends ? own : depends;
+    }
+    if (depends == BRG_CACHE_VOLATILE)
+        return depends;
+    own = cache_ask(r, reason);
+    return own > depends ? own : depends;
+}
+
+/* Its targets are planned one by one. @return 0: that holds while the entry stays */
+static int store_gives_up(response_cache *c, cache_entry *e, request_rec *r)
+{
+    if (!cache_plan_is_for_all(r))
+        return -1;
+    cache_plan_drop(e);
+    e->no_plan = 1;
+    cache_account(c, e);
+    return 0;
+}
+
+/* Of all that is not there below a folder, or of the target, which may be decided in another way. */
+static cache_entry *store_planned(response_cache *c, request_rec *r)
 {
     uint64_t hash;
     cache_entry *e = cache_find_for(c, r, &hash);
-    int depends;
+
+    if (!e || !cache_plan_is_for_all(r) || (e->plan ? cache_below_is_for(e, r) : !e->no_plan))
+        return e;
+    if (store_has_changed(c, e))
+        cache_forget(c, e);
+    else
+        cache_below_is_left(r);
+    return cache_find_for(c, r, &hash);
+}
+
+/* How the request was sent on, in place of its answer. What its target had before is another answer's. */
+static void store_plan(response_cache *c, request_rec *r, policy_reason *reason)
+{
+    cache_entry *e;
+    int depends, count = 0;
 
     BRG_ASSERT(!c->is_workers && cache_request_is_plain(r));
+    if (cache_below_is_frequent(c, r))
+        cache_below_is_left(r);
+    e = store_planned(c, r);
     if (e && e->plan)
         return;
-    if (e)
+    if (e && !e->plans) {
         cache_forget(c, e);
-    depends = store_ask(r, reason);
-    if (depends == BRG_CACHE_VOLATILE || !cache_plan_is_open(r) ||
-        !(e = store_new(c, r, 0, reason)))
+        e = NULL;
+    }
+    if (!e && (count = store_count_early(c, r)) == 1) {
+        cache_refuse_by(reason, CACHE_REFUSED_SELDOM);
+        return;
+    }
+    BRG_ASSERT(!e || e->plans);
+    depends = store_ask_all(r, reason);
+    if (depends == BRG_CACHE_VOLATILE || !cache_plan_is_open(r)) {
+        if (e)
+            cache_forget(c, e);
+        return;
+    }
+    if (!(e = store_entry(c, r, e, count, reason)))
         return;
     e->observed = depends == BRG_CACHE_OBSERVED ? CACHE_OBSERVED_BY_LOGS : 0;
-    if (cache_plan_fill(c, e, r))
+    if (store_has_changed(c, e) || (cache_plan_fill(c, e, r) && store_gives_up(c, e, r)))
         cache_forget(c, e);
     cache_trim(c, core_conf_of(r->server));
 }
@@ -447,8 +535,7 @@ void cache_store(response_cache *c, request_rec *r, policy_reason *reason)
         return;
     }
     e = cache_find_for(c, r, &hash);
-    if (e &&
-        (e->plan || !cache_lifetime_is_of(e, r))) { /* an answer of another kind, or of before */
+    if (e && (e->plans || !cache_lifetime_is_of(e, r))) { /* of another kind, or of before */
         cache_forget(c, e);
         e = NULL;
     }
@@ -456,18 +543,18 @@ void cache_store(response_cache *c, request_rec *r, policy_reason *reason)
         return;
     count = e || r->status == HTTP_RANGE_NOT_SATISFIABLE ? 0 : store_count_early(c, r);
     if (count == 1) {
-        c->figures.rejected++;
+        cache_alike_learn(c, r);
         cache_refuse_by(reason, CACHE_REFUSED_SELDOM);
         return;
     }
-    depends = store_ask(r, reason);
+    depends = cache_ask(r, reason);
     if (depends == BRG_CACHE_VOLATILE) {
         if (e && !e->filled)
             cache_forget(c, e);
         return;
     }
     if (e && e->filled && cache_varies_by_client(r) && !cache_vary_same(e, r))
-        return; /* what tells clients apart has changed since r was decided */
+        return; /* the client's network has changed since r was decided */
     if (r->status == HTTP_RANGE_NOT_SATISFIABLE) {
         store_fill_outside(c, e, r);
         return;
@@ -490,11 +577,11 @@ cache_entry *cache_armed_for(response_cache *c, request_rec *r)
     if (!store_answer_is_lasting(c, r))
         return NULL;
     if ((e = cache_find_for(c, r, &hash)) != NULL)
-        return !e->filled && store_ask(r, &reason) != BRG_CACHE_VOLATILE && cache_vary_same(e, r)
+        return !e->filled && cache_ask(r, &reason) != BRG_CACHE_VOLATILE && cache_vary_same(e, r)
                    ? e
                    : NULL;
-    if (store_ask(r, &reason) != BRG_CACHE_VOLATILE && (e = store_new(c, r, 0, &reason)) != NULL &&
+    if (cache_ask(r, &reason) != BRG_CACHE_VOLATILE && (e = store_new(c, r, 0, &reason)) != NULL &&
         cache_sources[e->source].fills_at_once)
-        cache_forget(c, e); /* who arms it fills it, and r is not answered yet */
+        cache_forget(c, e); /* the request that arms it fills it, and r is not answered yet */
     return NULL;
 }

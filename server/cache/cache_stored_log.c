@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Requests and answers as logs read them, and logs of stored answers without a request_rec: brigade/transaction.h. */
+#include "cache_absent_private.h"
+#include "cache_names_private.h"
 #include "cache_observed_private.h"
 #include "cache_plan.h"
 #include "cache_vary_private.h"
@@ -11,7 +13,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* What brg_transaction.core points to. */
+/* The target of brg_transaction.core. */
 typedef struct stored_view {
     const http_head *head;
     const cache_observed_answer *sent;
@@ -61,6 +63,8 @@ static apr_off_t view_body_sent(const request_rec *r)
 BRG_DECLARE(void) brg_transaction_of(brg_transaction *t, request_rec *r)
 {
     BRG_ASSERT(t && r && r->connection);
+    const brg_conn *bc = connection_of(r->connection);
+
     *t = (brg_transaction){.server = r->server,
                            .connection = r->connection,
                            .r = r,
@@ -77,7 +81,8 @@ BRG_DECLARE(void) brg_transaction_of(brg_transaction *t, request_rec *r)
                            .filename = r->filename,
                            .handler = r->handler,
                            .content_type = r->content_type,
-                           .body_sent = view_body_sent(r)};
+                           .body_sent = view_body_sent(r),
+                           .sent_by = bc ? bc->ways : 0};
 }
 
 /* The table's value comes with the first call. */
@@ -105,7 +110,7 @@ brg_transaction_request_field(const brg_transaction *t, const char *name, apr_si
     for (; *from < h->n_fields; ++*from) {
         const http_field *f = &h->field[*from];
 
-        if (f->name_len == name_len && !strncasecmp(f->name, name, name_len)) {
+        if (http_field_is(f, name, name_len)) {
             ++*from;
             return view_text(f->value, f->value_len);
         }
@@ -146,7 +151,7 @@ BRG_DECLARE(brg_text) brg_transaction_field(const brg_transaction *t, int id)
     return view_text(field->value, field->value_len);
 }
 
-/* What goes with the time, or with the part, is not as it was stored. */
+/* Fields that follow the time, or the part, are not as stored. */
 static const char *view_changing(const brg_transaction *t, stored_view *v, int i)
 {
     const http_answer *answer = v->sent->answer;
@@ -235,6 +240,20 @@ brg_transaction_variable(apr_pool_t *pconf, const char *name, brg_transaction_it
     view_variables.make[n] = make;
 }
 
+int cache_plan_variable(char *out, const conn_rec *c, const http_head *head, const char *name)
+{
+    _Static_assert(CACHE_PLANNED_VARIABLE >= CACHE_STREAM_ROOM, "a stream's fit");
+
+    while (!strncasecmp(name, "REDIRECT_", 9))
+        name += 9;
+    if (!strcmp(name, "H2_STREAM_ID") || !strcmp(name, "H2_STREAM_TAG"))
+        return !head || cache_stream_value(out, c, head, name) ? 1 : -1;
+    for (int i = 0; i < view_variables.n; i++)
+        if (!strcasecmp(view_variables.name[i], name))
+            return -1;
+    return 0;
+}
+
 /* What is kept of a variable that each request has its own value of is not this one's. */
 static const char *view_own(const brg_transaction *t, stored_view *v, const char *name,
                             const char *kept)
@@ -252,35 +271,42 @@ static const char *view_own(const brg_transaction *t, stored_view *v, const char
     return kept;
 }
 
-/* Of this request alone. */
-static const char *view_env(const stored_view *v, const char *name)
+/* Of this request alone. @return 0: it has none of its own */
+static int view_env(const stored_view *v, const char *name, const char **value)
 {
     for (const cache_planned_env *e = v->sent->env; e && e->name; e++)
-        if (!strcasecmp(e->name, name))
-            return e->value;
-    return NULL;
+        if (!strcasecmp(e->name, name)) {
+            *value = e->value;
+            return 1;
+        }
+    return 0;
 }
 
 BRG_DECLARE(const char *) brg_transaction_env(const brg_transaction *t, const char *name)
 {
     stored_view *v = (stored_view *)(uintptr_t)t->core;
-    const char *own = t->r ? NULL : view_env(v, name);
-    const char *value = t->r ? apr_table_get(t->r->subprocess_env, name)
-                             : view_pair(v->kept->pair, v->kept->env_n, name);
+    const char *value;
 
-    if (own)
-        return own;
-    return value && !t->r ? view_own(t, v, name, value) : value;
+    if (t->r)
+        return apr_table_get(t->r->subprocess_env, name);
+    if (view_env(v, name, &value))
+        return value;
+    if (v->sent->variables.get)
+        return v->sent->variables.get(v->sent->variables.baton, name);
+    value = view_pair(v->kept->pair, v->kept->env_n, name);
+    return value ? view_own(t, v, name, value) : NULL;
 }
 
 BRG_DECLARE(const char *) brg_transaction_note(const brg_transaction *t, const char *name)
 {
-    const struct cache_observed *kept;
+    const stored_view *v = t->core;
+    const char *value;
 
     if (t->r)
         return apr_table_get(t->r->notes, name);
-    kept = ((const stored_view *)t->core)->kept;
-    return view_pair(kept->pair + kept->env_n, kept->notes_n, name);
+    if (view_env(v, name, &value))
+        return value;
+    return view_pair(v->kept->pair + v->kept->env_n, v->kept->notes_n, name);
 }
 
 BRG_DECLARE(const char *) brg_transaction_user(const brg_transaction *t)
@@ -312,21 +338,45 @@ static int view_query(const http_head *h, char *query, const char **args)
 }
 
 /* Of a plan's request, whose target is that of a backend, query and all. -1: it is too long */
-static int view_filename(const cache_entry *e, const char *args, char *filename, const char **to)
+static int view_filename(const cache_entry *e, const http_head *h,
+                         const cache_observed_answer *sent, const char *args, char *filename,
+                         const char **to)
 {
+    const int of_prefix = e->absent && cache_names_of_prefix(e->absent);
     const char *kept = e->log->filename;
-    const size_t len = kept ? strcspn(kept, "?") : 0, args_len = args ? strlen(args) : 0;
+    const size_t args_len = args ? strlen(args) : 0;
+    size_t len;
 
-    if (!e->plan || !kept)
+    if (!e->plan || !kept || sent->variables.get || /* the last: a file, without a query */
+        (!e->any_query && !of_prefix))
         return 0;
+    len = of_prefix ? cache_absent_text(filename, VIEW_FILENAME_ROOM, e, kept, h) - 1
+                    : strcspn(kept, "?");
     if (len + args_len + 2 > VIEW_FILENAME_ROOM)
         return -1;
-    memcpy(filename, kept, len);
+    if (!of_prefix)
+        memcpy(filename, kept, len);
     filename[len] = '?';
     if (args_len)
         memcpy(filename + len + 1, args, args_len);
     filename[len + (args ? args_len + 1 : 0)] = '\0';
     *to = filename;
+    return 0;
+}
+
+/* Of an entry for names that are not there. @param uri, filename  of VIEW_FILENAME_ROOM bytes. -1: one is too long */
+static int view_absent(const cache_entry *e, const http_head *h, char *uri, char *filename,
+                       brg_transaction *t)
+{
+    const int has_name = t->filename && !e->log->asked && !e->absent->below;
+
+    if (cache_absent_text(uri, VIEW_FILENAME_ROOM, e, t->uri, h) > VIEW_FILENAME_ROOM ||
+        (has_name &&
+         cache_absent_text(filename, VIEW_FILENAME_ROOM, e, t->filename, h) > VIEW_FILENAME_ROOM))
+        return -1;
+    t->uri = uri;
+    if (has_name)
+        t->filename = filename;
     return 0;
 }
 
@@ -344,7 +394,7 @@ static int log_directly(const policy_stored_loggers *loggers, cache_entry *e, co
                         cache_log_step step)
 {
     stored_view v; /* most of it is room */
-    char query[QUERY_ROOM], filename[VIEW_FILENAME_ROOM];
+    char query[QUERY_ROOM], filename[VIEW_FILENAME_ROOM], uri[VIEW_FILENAME_ROOM];
     const struct cache_observed *o = e->log;
     brg_transaction a = {.server = e->server,
                          .connection = bc->c,
@@ -364,7 +414,8 @@ static int log_directly(const policy_stored_loggers *loggers, cache_entry *e, co
                          .body_sent = sent->body_sent,
                          .received = h->head_len,
                          .sent = (apr_off_t)sent->head_sent + sent->body_sent,
-                         .core = &v};
+                         .core = &v,
+                         .sent_by = sent->body_sent && !e->plan ? bc->ways : 0};
 
     v.head = h;
     v.entry = e;
@@ -373,8 +424,10 @@ static int log_directly(const policy_stored_loggers *loggers, cache_entry *e, co
     for (int i = 0; i < view_variables.n; i++)
         v.made[i][0] = '\0';
     BRG_ASSERT_DEBUG(e->observed && a.connection);
-    if (e->any_query &&
-        (view_query(h, query, &a.args) || view_filename(e, a.args, filename, &a.filename)))
+    if ((e->any_query && view_query(h, query, &a.args)) ||
+        view_filename(e, h, sent, a.args, filename, &a.filename))
+        return 0;
+    if (e->absent && view_absent(e, h, uri, filename, &a))
         return 0;
     if (h->line && h->line_len)
         a.request_line = view_text(h->line, h->line_len);

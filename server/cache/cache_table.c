@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of stored answers, what they are charged with, and which of them go when there are too
- * many. */
+/* The table of stored answers, their sizes, and displacement. */
+#include "cache_absent_private.h"
+#include "cache_alike_private.h"
 #include "cache_observed_private.h"
 #include "cache_parts_private.h"
 #include "cache_source_private.h"
@@ -114,7 +115,8 @@ static void queue_put(response_cache *c, cache_entry *e)
     e->moved = ++q->moves;
 }
 
-/* Those with an open file have a list of their own, since they are few: who has to go is not looked for among all. */
+/* Entries with an open file have a list of their own, since they are few: displacement need not
+ * search all. */
 static void files_take_out(response_cache *c, cache_entry *e)
 {
     if (!e->has_file)
@@ -137,14 +139,14 @@ void cache_note_file(response_cache *c, cache_entry *e)
     c->file_newest = e;
 }
 
-/* One that is among the newest stays where it is: what is asked for all the time does not write to
- * its neighbours. */
+/* One of the newest stays where it is: a busy entry does not write to its neighbours. */
 void cache_touch(response_cache *c, cache_entry *e)
 {
     const cache_queue *q = &c->queue[e->queue];
     cache_admission *a = &c->admission;
 
-    BRG_ASSERT(e->in_cache);
+    if (!e->in_cache) /* it is lent: cache_route_entry() */
+        return;
     admission_sample(a, c->entries_n);
     if (e->stamp.epoch != a->epoch)
         e->uses = (uint8_t)(a->epoch - e->stamp.epoch < ADMISSION_COUNT_BITS
@@ -181,7 +183,7 @@ static void table_grow(response_cache *c)
     c->buckets_n = n;
 }
 
-/* Nobody who does not know the key of the hash makes a long chain; should there be one, it ends. */
+/* Without the key of the hash nobody can make a long chain; should a chain get long, it is cut. */
 static void table_bound_chain(response_cache *c, const cache_entry *e)
 {
     cache_entry *last = NULL;
@@ -271,12 +273,12 @@ void cache_forget(response_cache *c, cache_entry *e)
     *p = e->next;
     queue_take_out(c, e);
     files_take_out(c, e);
+    cache_absent_drop(c, e);
+    cache_alike_drop(c, e);
     cache_sources[e->source].end(c, e);
     if (e->body)
         cache_body_unuse(c, e->body);
     BRG_ASSERT(c->queue[e->queue].bytes >= e->bytes && c->bytes >= e->bytes);
-    if (c->passing == e)
-        c->passing = NULL;
     c->entries_n--;
     c->queue[e->queue].n--;
     c->queue[e->queue].bytes -= e->bytes;
@@ -315,7 +317,8 @@ static size_t entry_bytes(const cache_entry *e)
            head_bytes(&e->head) + head_bytes(&e->head_304) + ranges_bytes(e->ranges) +
            cache_observed_bytes(e) + text_bytes(e->path) + text_bytes(e->fingerprint) +
            cache_layers_bytes(e) + cache_lifetime_bytes(e) + cache_composed_bytes(e) +
-           cache_plan_bytes(e) + (e->filled || e->uncacheable ? 0 : e->reserved);
+           cache_plan_bytes(e) + cache_absent_bytes(e) + cache_alike_bytes(e) +
+           (e->filled || e->uncacheable ? 0 : e->reserved);
 }
 
 void cache_account(response_cache *c, cache_entry *e)
@@ -356,7 +359,7 @@ static cache_limits limits_of(const response_cache *c, const brg_core_conf *conf
     return l;
 }
 
-/* An error depends on names that do not exist, which are not shared as a rule: what they take is
+/* An error depends on names that do not exist, which are not shared as a rule: their size is
  * charged to the share of errors. */
 static size_t error_bytes(const response_cache *c)
 {
@@ -394,8 +397,9 @@ static size_t entry_frees(const cache_entry *e)
     return e->bytes + (e->body && e->body->users == 1 ? e->body->bytes : 0);
 }
 
-/* What would go for a new answer: the first of the queue. Each counts for one use more than it has:
- * what is asked for in turn differs by one, and many that go for one would be armed anew. */
+/* Entries that would go for a new answer: the first of the queue. Each counts for one use more than
+ * it has: requests in turn differ by one, and many small entries that go for one would be armed
+ * anew. */
 typedef struct table_victims {
     size_t n, bytes;
     unsigned uses;
@@ -435,14 +439,14 @@ int cache_make_room(response_cache *c, const brg_core_conf *conf, int queue, uns
     return !is_over(c, conf, queue, 1, bytes);
 }
 
-/* Those that were not used for longest let their files go. */
+/* The least recently used entries close their files. */
 static void trim_files(response_cache *c)
 {
     while (c->file_oldest && c->files_n > c->files_most)
         displace(c, c->file_oldest);
 }
 
-/* What a worker filled counts when its loop takes it over. */
+/* An entry that a worker filled counts when its loop takes it over. */
 void cache_trim(response_cache *c, const brg_core_conf *conf)
 {
     if (c->is_workers)

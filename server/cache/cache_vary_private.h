@@ -4,22 +4,24 @@
 
 /**
  * @file cache_vary_private.h
- * What answers depend on beside the target: request fields (cache_vary.c) and the client's address (cache_client.c).
+ * Dependencies of answers beside the target: request fields
+ * (cache_vary.c) and the client's address (cache_client.c).
  */
 #include "cache_private.h"
 #include "cache_gate.h"
 #include "brigade/auth.h"
 
-/** What a request says that its answer depends on, while it is answered. */
+/** A dependency that a request declares while it is answered. */
 typedef struct vary_wish {
     const char *name; /**< of the field; NULL: the client's address */
     brg_cache_variant_fn *kind;
     brg_cache_client_fn *client;
     const void *data;
     apr_int64_t variant;          /**< of the client, by which this request was decided */
-    const brg_cache_users *users; /**< NULL, or the field tells who sent it */
+    const brg_cache_users *users; /**< NULL, or the field names the user */
     apr_uint64_t realm[2];        /**< where they are let in */
     cache_gate_fn *gate;          /**< NULL, or each request is asked for (cache_gate.c) */
+    cache_gate_needs needs;       /**< of gate */
     uint64_t fixed;               /**< for gate */
 } vary_wish;
 
@@ -60,6 +62,10 @@ int cache_fields_changed(const request_rec *r, const char **names, int most);
 
 /** 1 if a module changed a request field. */
 int cache_any_changed(const request_rec *r);
+/** 1 if all that were changed have values that follow from the client's. */
+int cache_changes_are_known(const request_rec *r);
+/** Where the new value is made of the client's, each of those is for itself. */
+void cache_changes_vary(request_rec *r);
 
 /** The wishes of the request that led to @a r, of vary_wish. NULL: it was made by a module, and is not stored. */
 apr_array_header_t *cache_vary_wishes(request_rec *r);
@@ -93,8 +99,8 @@ int cache_varies_by_client(const request_rec *r);
 /** The field of the answer to @a r that has another value for each request, or NULL. */
 const char *cache_vary_added(request_rec *r);
 
-/** The user who sent a request that @a e answers, in @a out (BRG_CACHE_USER_ROOM bytes), and how it was told; NULL: it is
- * for all. */
+/** The user of a request that @a e answers, in @a out (BRG_CACHE_USER_ROOM bytes), and how it was
+ * told; NULL: it is for all. */
 const char *cache_vary_user(const cache_entry *e, const http_head *h, char *out, const char **type);
 void cache_vary_drop(cache_entry *e);
 

@@ -3,11 +3,11 @@
  * Answers that a worker makes, since it takes long to compress them, and that the loop stores.
  *
  * The loop arms an entry when the request leaves for a worker. The next such request takes a cache
- * of its own along, whose only entry is a shadow of the armed one; what is offered on the worker
- * goes there. When the connection is back, the loop moves what the shadow entry was filled with into
- * its own entry, if nothing changed in between. The two threads never touch the same cache.
+ * of its own along, whose only entry is a shadow of the armed one; offers on the worker go there.
+ * When the connection is back, the loop moves the content of the shadow entry into its own entry,
+ * if nothing changed in between. The two threads never touch the same cache.
  *
- * | State of the hand-over | What moves it on                  | Owner of shadow cache and entry |
+ * | State of the hand-over | Moved on by                       | Owner of shadow cache and entry |
  * |------------------------|-----------------------------------|---------------------------------|
  * | begun                  | cache_to_worker(), on the loop    | the loop, then with bc the worker |
  * | in use                 | cache_worker_fill_begin()         | the worker                      |
@@ -53,7 +53,7 @@ void cache_worker_fill_end(void)
 }
 
 /* A worker answers the first request for a file that must be read from the disk, and the loop the
- * following ones: it counts for what is worth a place. */
+ * following ones: count it for admission. */
 void cache_seen_on_worker(request_rec *r)
 {
     brg_conn *bc = connection_of(r->connection);
@@ -118,8 +118,8 @@ void cache_to_worker(brg_conn *bc, request_rec *r)
     if (!c || !c->watch || !cache_offer_early(r))
         return;
     e = cache_armed_for(c, r);
-    if (e && !e->filled && !e->uncacheable && !e->fill && !cache_sources[e->source].fills_at_once &&
-        !cache_sources[e->source].has_changed(c, e))
+    if (e && !e->filled && !e->uncacheable && !e->plans && !e->fill &&
+        !cache_sources[e->source].fills_at_once && !cache_sources[e->source].has_changed(c, e))
         fill_begin(c, e, bc, r);
     request_offer_drop(r);
 }

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Answers from the response cache. cache_store.c fills it. */
+#include "cache_absent_private.h"
+#include "cache_below_private.h"
+#include "cache_alike_private.h"
+#include "cache_moved_private.h"
+#include "cache_names_private.h"
 #include "cache_observed_private.h"
 #include "cache_parts_private.h"
 #include "cache_route.h"
@@ -9,13 +14,12 @@
 #include "transaction.h"
 #include "transport.h"
 #include "universal_hash.h"
-#include "apr_date.h"
 #include <stdlib.h>
 #include <string.h>
 
 /* ---- answering ---- */
 
-/* In each of its few callers: a call costs more than what most of them do. */
+/* Inlined in its few callers: a call costs more than most of their work. */
 #define ANSWER_INLINE static inline __attribute__((always_inline))
 
 ANSWER_INLINE int head_is_simple(const http_head *h)
@@ -44,46 +48,44 @@ ANSWER_INLINE int entry_is_current(response_cache *c, cache_entry *e)
 
 enum { COND_NONE, COND_NOT_MODIFIED, COND_ASK };
 
-/* Apache's reading of RFC 9110 section 13.1.3: a date in the future says nothing. */
-static int not_modified_since(apr_time_t mtime, apr_time_t since, apr_time_t now)
+/* Whatever a condition is but the entry's own validator, as it was told. */
+static int __attribute__((noinline))
+entry_compare(const cache_entry *e, const http_head *h, apr_time_t now)
 {
-    return apr_time_sec(since) >= apr_time_sec(mtime) && since <= now;
+    const int by_tag = h->known[HTTP_F_IF_NONE_MATCH] >= 0;
+    const http_validators v = cache_validators_of(e, h, now);
+    char value[CACHE_CONDITION_ROOM];
+
+    if (!(by_tag ? e->etag_len : e->last_modified_len) ||
+        cache_condition_text(
+            value, &h->field[h->known[by_tag ? HTTP_F_IF_NONE_MATCH : HTTP_F_IF_MODIFIED_SINCE]]))
+        return COND_ASK;
+    return (by_tag ? http_if_none_match(&v, value) : http_if_modified_since(&v, value)) ==
+                   AP_CONDITION_NOMATCH
+               ? COND_NONE
+               : COND_NOT_MODIFIED;
 }
 
-/* The simple cases of RFC 9110 section 13; lists and weak tags are left to the full way. */
+ANSWER_INLINE int entry_told(const http_field *f, const char *validator, size_t len)
+{
+    return len && f->value_len == len && !memcmp(f->value, validator, len);
+}
+
 ANSWER_INLINE int entry_condition(const cache_entry *e, const http_head *h, apr_time_t now)
 {
-    const http_field *f;
+    const int16_t tag = h->known[HTTP_F_IF_NONE_MATCH], date = h->known[HTTP_F_IF_MODIFIED_SINCE];
 
-    if (h->known[HTTP_F_IF_NONE_MATCH] >= 0) {
-        size_t len = e->etag_len;
-
-        f = &h->field[h->known[HTTP_F_IF_NONE_MATCH]];
-        if (!len || f->value_len < 2 || f->value[0] != '"' ||
-            memchr(f->value + 1, '"', f->value_len - 2))
-            return COND_ASK;
-        return f->value_len == len && !memcmp(f->value, e->etag, len) ? COND_NOT_MODIFIED
-                                                                      : COND_NONE;
-    }
-    if (h->known[HTTP_F_IF_MODIFIED_SINCE] >= 0) {
-        char date[64];
-        size_t len;
-
-        f = &h->field[h->known[HTTP_F_IF_MODIFIED_SINCE]];
-        len = f->value_len;
-        if (!e->last_modified[0] || len >= sizeof date)
-            return COND_ASK;
-        if (len == e->last_modified_len && !memcmp(f->value, e->last_modified, len))
-            return COND_NOT_MODIFIED;
-        memcpy(date, f->value, len);
-        date[len] = '\0';
-        return not_modified_since(e->mtime, apr_date_parse_http(date), now) ? COND_NOT_MODIFIED
-                                                                            : COND_NONE;
-    }
-    return COND_NONE;
+    if ((tag & date) == -1)
+        return COND_NONE;
+    if (tag >= 0 && entry_told(&h->field[tag], e->etag, e->etag_len))
+        return COND_NOT_MODIFIED;
+    if (tag < 0 && h->known[HTTP_F_RANGE] < 0 &&
+        entry_told(&h->field[date], e->last_modified, e->last_modified_len))
+        return COND_NOT_MODIFIED;
+    return entry_compare(e, h, now);
 }
 
-/* What Content-Range tells. */
+/* The part for Content-Range. */
 ANSWER_INLINE const http_part *choice_part(const cache_choice *choice)
 {
     return choice && choice->n == 1 ? choice->part : NULL;
@@ -112,7 +114,7 @@ static inline http_stored_head *head_form(cache_head *head, const http_codec *co
 {
     http_stored_head **form = &head->form[codec->protocol];
 
-    return *form ? *form : (*form = codec->serialise(head->answer));
+    return *form ? *form : (*form = codec->serialise(head->answer, NULL));
 }
 
 /* @return its length; 0: it cannot be sent in this form, or there is no memory */
@@ -150,6 +152,7 @@ ANSWER_INLINE void put_body(response_cache *c, cache_entry *e, brg_conn *bc, apr
 {
     const cache_body *b = e->body;
 
+    bc->ways = 0;
     if (b->data && gather_fits_behind(bc->loop->out, (size_t)len) && transport_is_plain(bc)) {
         gather_add_behind(bc->loop->out, b->data + off, (size_t)len);
         return;
@@ -175,15 +178,15 @@ ANSWER_INLINE void put_choice(response_cache *c, cache_entry *e, brg_conn *bc,
 
 enum { PICK_NONE, PICK_WHOLE, PICK_NOT_MODIFIED, PICK_CHOSEN };
 
-/* What of an entry answers a request. */
+/* The head and body that an entry has for a request. */
 typedef struct cache_pick {
     cache_head *head;
     const cache_choice *choice;    /* of a request with a range; NULL: the whole body, or none */
-    apr_off_t len;                 /* bytes of the body, with what frames it */
+    apr_off_t len;                 /* bytes of the body, with the framing */
     int frame_before, frame_after; /* of them */
 } cache_pick;
 
-/* @param choice  set, if what was picked is PICK_CHOSEN */
+/* @param choice  set, if picked is PICK_CHOSEN */
 ANSWER_INLINE cache_pick pick_of(cache_entry *e, const http_head *h, int picked,
                                  const cache_choice *choice)
 {
@@ -250,7 +253,8 @@ ANSWER_INLINE int answer(response_cache *c, cache_entry *e, brg_conn *bc, const 
     else if (pick->len)
         put_body(c, e, bc, 0, pick->len);
     if (!keep)
-        /* A client of TLS still sends close_notify, which would reset what it has not read. */
+        /* A client of TLS still sends close_notify, which would cause a reset and lose its unread
+         * bytes. */
         bc->close_after =
             (h->close || h->minor == 0) && transport_is_plain(bc) ? CONN_SHUT : CONN_DRAIN;
     answer_end(c, e, bc, h, pick, head_sent, pick->frame_before + pick->frame_after);
@@ -258,23 +262,11 @@ ANSWER_INLINE int answer(response_cache *c, cache_entry *e, brg_conn *bc, const 
     return 1;
 }
 
-/* A 304 beside Range: a date settles it only if the file was at rest for a minute, as
- * ap_condition_if_modified_since() has it. */
-static int range_condition(const cache_entry *e, const http_head *h, apr_time_t now)
-{
-    const int cond = e->status == HTTP_OK ? entry_condition(e, h, now) : COND_NONE;
-
-    return cond == COND_NOT_MODIFIED && h->known[HTTP_F_RANGE] >= 0 &&
-                   h->known[HTTP_F_IF_NONE_MATCH] < 0 && now < e->mtime + apr_time_from_sec(61)
-               ? COND_ASK
-               : cond;
-}
-
-/* What answers a request with Range or If-Range; PICK_NONE: the full way. */
+/* The pick for a request with Range or If-Range; PICK_NONE: the full way. */
 static int range_pick(response_cache *c, const cache_entry *e, const http_head *h,
                       const http_codec *codec, cache_choice *choice)
 {
-    const int cond = range_condition(e, h, c->loop->wall);
+    const int cond = e->status == HTTP_OK ? entry_condition(e, h, c->loop->wall) : COND_NONE;
     cache_range_verdict verdict = CACHE_RANGE_ASK;
 
     if (cond == COND_NOT_MODIFIED && e->head_304.answer)
@@ -304,9 +296,9 @@ static int __attribute__((noinline)) answer_range(response_cache *c, cache_entry
            answer(c, e, bc, h, codec, &pick);
 }
 
-/* 0: it is for the full way; an entry that is out of date is forgotten. */
+/* 0: it is for the full way, or goes by its plan; an entry that is out of date is forgotten. */
 ANSWER_INLINE int entry_may_answer(response_cache *c, cache_entry *e, const brg_conn *bc,
-                                   const http_head *h)
+                                   const http_head *h, cache_entry **planned)
 {
     if (!entry_is_current(c, e)) {
         c->figures.changed++;
@@ -314,7 +306,10 @@ ANSWER_INLINE int entry_may_answer(response_cache *c, cache_entry *e, const brg_
         return 0;
     }
     if (!e->filled && !(e->filled_304 | e->filled_206)) {
-        c->planned = e->plan ? e : NULL;
+        if (e->plan && !c->added_name) {
+            cache_touch(c, e);
+            *planned = e;
+        }
         return 0;
     }
     if ((e->status != HTTP_OK || e->coded || !cache_body_len(e)) && h->method_id != HTTP_METHOD_GET)
@@ -322,8 +317,28 @@ ANSWER_INLINE int entry_may_answer(response_cache *c, cache_entry *e, const brg_
     return !e->frame_before || h->major > 1 || h->minor > 0; /* HTTP/1.0 knows no chunks */
 }
 
+/* The plan for all that is not there below a folder, or for all below a prefix. @return its entry, or NULL */
+static cache_entry *__attribute__((noinline))
+entry_below(response_cache *c, const cache_place *at, const http_head *h, const cache_asked *asked,
+            cache_entry **planned)
+{
+    cache_entry *e = cache_below_find(c, at, h, asked);
+
+    if (e && !entry_is_current(c, e)) {
+        c->figures.changed++;
+        cache_forget(c, e);
+        return NULL;
+    }
+    if (e && !c->added_name) {
+        cache_touch(c, e);
+        *planned = e;
+    }
+    return e;
+}
+
 /* The entry for a request that may be answered from memory, or NULL. */
-ANSWER_INLINE cache_entry *answer_entry(response_cache *c, const brg_conn *bc, const http_head *h)
+ANSWER_INLINE cache_entry *answer_entry(response_cache *c, const brg_conn *bc, const http_head *h,
+                                        const http_codec *codec, cache_entry **planned)
 {
     const cache_asked asked = {.head = h, .bc = bc};
     const cache_place at = cache_place_of(bc);
@@ -332,20 +347,28 @@ ANSWER_INLINE cache_entry *answer_entry(response_cache *c, const brg_conn *bc, c
     cache_entry *e;
     uint64_t hash;
 
+    *planned = NULL;
     if (!c->buckets_n || !head_is_simple(h) || h->known[HTTP_F_HOST] < 0 || bc->failed)
         return NULL;
     host = &h->field[h->known[HTTP_F_HOST]];
     e = cache_find(c, &at, host->value, host->value_len, h->uri, h->uri_len, &asked, &hash);
-    if (e && entry_may_answer(c, e, bc, h))
+    if (e && entry_may_answer(c, e, bc, h, planned))
         return e;
-    if (c->routes && (!e || c->entries_n < entries) && /* there is none, or it was out of date */
-        (e = cache_route_entry(c, bc, h, hash)) != NULL && entry_may_answer(c, e, bc, h))
+    if (c->absent_n > c->below_n && !e && (e = cache_absent_find(c, &at, h, &asked)) != NULL &&
+        entry_may_answer(c, e, bc, h, planned))
+        return e->absent->location_at < 0 ? e : cache_moved_entry(c, e, h, codec);
+    if (c->below_n && !e)
+        e = entry_below(c, &at, h, &asked, planned);
+    if (c->alike_n && !e && (e = cache_alike_entry(c, bc, h, codec, hash)) != NULL)
+        return e;
+    if (c->routes && (!e || c->entries_n < entries) && /* no entry, or an outdated one */
+        (e = cache_route_entry(c, bc, h, codec, hash)) != NULL)
         return e;
     c->figures.misses++;
     return NULL;
 }
 
-/* What answers a request without a range; PICK_NONE: the full way. */
+/* The pick for a request without a range; PICK_NONE: the full way. */
 ANSWER_INLINE int plain_pick(response_cache *c, const cache_entry *e, const http_head *h)
 {
     const int cond = e->status == HTTP_OK ? entry_condition(e, h, c->loop->wall) : COND_NONE;
@@ -358,7 +381,7 @@ ANSWER_INLINE int plain_pick(response_cache *c, const cache_entry *e, const http
     return PICK_NONE;
 }
 
-/* The bytes of the body, without what frames it. -1: no memory. */
+/* The bytes of the body, without the framing. -1: no memory. */
 static int reply_body(cache_entry *e, const cache_pick *pick, cache_reply *reply)
 {
     const cache_choice *choice = pick->choice;
@@ -376,19 +399,16 @@ static int reply_body(cache_entry *e, const cache_pick *pick, cache_reply *reply
     return 0;
 }
 
-int cache_reply_to(response_cache *c, brg_conn *bc, const http_head *h, const http_codec *codec,
-                   char *out, cache_reply *reply)
+static int reply_from(response_cache *c, cache_entry *e, brg_conn *bc, const http_head *h,
+                      const http_codec *codec, char *out, cache_reply *reply)
 {
     const http_answer_terms terms = {.now = c->loop->wall, .left = -1};
-    cache_entry *e = answer_entry(c, bc, h);
-    http_stored_head *form;
     cache_choice choice;
+    const int picked =
+        head_names_range(h) ? range_pick(c, e, h, codec, &choice) : plain_pick(c, e, h);
+    http_stored_head *form;
     cache_pick pick;
-    int picked;
 
-    if (!e)
-        return 0;
-    picked = head_names_range(h) ? range_pick(c, e, h, codec, &choice) : plain_pick(c, e, h);
     if (picked == PICK_NONE)
         return 0;
     pick = pick_of(e, h, picked, &choice);
@@ -411,22 +431,44 @@ int cache_reply_to(response_cache *c, brg_conn *bc, const http_head *h, const ht
     return 1;
 }
 
-int cache_answer(response_cache *c, brg_conn *bc, const http_head *h, const http_codec *codec)
+int cache_reply_to(response_cache *c, brg_conn *bc, const http_head *h, const http_codec *codec,
+                   char *out, cache_reply *reply, cache_entry **planned)
 {
-    cache_entry *e = answer_entry(c, bc, h);
-    cache_pick pick;
-    int picked;
+    cache_entry *e = answer_entry(c, bc, h, codec, planned);
+    const int sent = e && reply_from(c, e, bc, h, codec, out, reply);
 
-    if (!e)
-        return 0;
-    if (head_names_range(h))
-        return answer_range(c, e, bc, h, codec);
-    picked = plain_pick(c, e, h);
+    if (c->lent)
+        cache_route_end(c);
+    return sent;
+}
+
+ANSWER_INLINE int answer_plain(response_cache *c, cache_entry *e, brg_conn *bc, const http_head *h,
+                               const http_codec *codec)
+{
+    const int picked = plain_pick(c, e, h);
+    cache_pick pick;
+
     if (picked == PICK_NONE)
         return 0;
     pick = pick_of(e, h, picked, NULL);
     return (!e->gated || cache_gates_admit(e, bc, h, pick.len)) &&
            answer(c, e, bc, h, codec, &pick);
+}
+
+int cache_answer(response_cache *c, brg_conn *bc, const http_head *h, const http_codec *codec,
+                 cache_entry **planned)
+{
+    cache_entry *e = answer_entry(c, bc, h, codec, planned);
+    int sent;
+
+    if (!e)
+        return 0;
+    if (head_names_range(h))
+        return answer_range(c, e, bc, h, codec);
+    sent = answer_plain(c, e, bc, h, codec);
+    if (c->lent)
+        cache_route_end(c);
+    return sent;
 }
 
 void cache_refresh(brg_loop *loop)

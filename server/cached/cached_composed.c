@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pages that are stored themselves (CacheEnable), and whose parts (mod_include) the store answers, too: such a page is fresh until the
- * first of its parts ends, and has the marks of all of them, so a purge of a part ends it. It varies by the fields of its parts, and is
- * not stored where an access rule told clients of a part apart. It is never validated: what says that the page's own file is the same
+ * Pages that are stored themselves (CacheEnable), and whose parts (mod_include) the store answers,
+ * too: such a page is fresh until the first of its parts ends, and has the marks of all of them, so
+ * a purge of a part ends it. It varies by the fields of its parts, and is not stored where an
+ * access rule told clients of a part apart. It is never validated: the age of the page's own file
  * says nothing of its parts.
  */
 #include "cached_composed_private.h"
@@ -14,7 +15,8 @@
 #include <string.h>
 #include <strings.h>
 
-/* The next page that @a r is a part of, and that may be stored; *up is its request. NULL: there is none, or another thread has it */
+/* The next page that @a r is a part of, and that may be stored; *up is its request. NULL: no such
+ * page, or another thread has it */
 static cached_request *composed_page(const request_rec *r, const request_rec **up)
 {
     while ((r = request_led_to(r)) != NULL) {
@@ -42,18 +44,6 @@ static void composed_until(cached_composed *c, apr_time_t until)
         c->until = until;
 }
 
-static int composed_has_name(const char *names, const char *name, size_t len)
-{
-    for (const char *at = names; at && *at;) {
-        const size_t n = strcspn(at, ",");
-
-        if (n == len && !strncasecmp(at, name, len))
-            return 1;
-        at += n + (at[n] == ',');
-    }
-    return 0;
-}
-
 static void composed_names(const cached_request *page, const char *names)
 {
     cached_composed *c = page->composed;
@@ -61,7 +51,7 @@ static void composed_names(const cached_request *page, const char *names)
     for (const char *at = names; at && *at;) {
         const size_t n = strcspn(at, ",");
 
-        if (n && !composed_has_name(c->names, at, n))
+        if (n && !cached_names_have(c->names, at, n))
             c->names = apr_pstrcat(page->r->pool, c->names, *c->names ? "," : "",
                                    apr_pstrmemdup(page->r->pool, at, n), NULL);
         at += n + (at[n] == ',');

@@ -164,10 +164,23 @@ static int cached_host_is(const char *named, const char *host)
     return !strcasecmp(named, host);
 }
 
-static int cached_scope_is(const cached_scope *scope, request_rec *r)
+/* The meaning of a path: before phases it is as the client sent it, and "/%61ccount" or "//account"
+ * is "/account" to CacheDisable, too. */
+static const char *cached_path_meant(apr_pool_t *p, const char *path)
+{
+    char *meant;
+
+    if (!strchr(path, '%') && !strstr(path, "//") && !strstr(path, "/."))
+        return path;
+    meant = apr_pstrdup(p, path);
+    (void)ap_unescape_url(meant);
+    (void)ap_normalize_path(meant, AP_NORMALIZE_NOT_ABOVE_ROOT | AP_NORMALIZE_MERGE_SLASHES);
+    return meant;
+}
+
+static int cached_scope_is(const cached_scope *scope, request_rec *r, const char *path)
 {
     const apr_uri_t *url = &scope->url;
-    const char *path = r->parsed_uri.path ? r->parsed_uri.path : r->uri;
     const int absolute = r->proxyreq == PROXYREQ_PROXY;
 
     if (url->scheme && *url->scheme &&
@@ -185,7 +198,7 @@ static int cached_scope_is(const cached_scope *scope, request_rec *r)
         return 0;
     if (!scope->path_len)
         return 1;
-    return path && !strncmp(url->path, path, scope->path_len);
+    return !strncmp(url->path, path, scope->path_len);
 }
 
 static cached_tier cached_tier_of(const char *provider)
@@ -201,12 +214,12 @@ static cached_tier cached_tier_of(const char *provider)
                                    : CACHED_NOWHERE;
 }
 
-static int cached_is_disabled(request_rec *r)
+static int cached_is_disabled(request_rec *r, const char *path)
 {
     const cached_server *s = cached_server_of(r->server);
 
     for (int i = 0; i < s->disable->nelts; i++)
-        if (cached_scope_is(&APR_ARRAY_IDX(s->disable, i, cached_scope), r))
+        if (cached_scope_is(&APR_ARRAY_IDX(s->disable, i, cached_scope), r, path))
             return 1;
     return cached_section_of(r)->disable == CACHED_ON;
 }
@@ -216,21 +229,23 @@ cached_tier cached_is_enabled(request_rec *r, int sections)
     const cached_server *s = cached_server_of(r->server);
     const cached_section *c = cached_section_of(r);
     cached_tier tier = CACHED_NOWHERE;
+    const char *path;
 
-    BRG_ASSERT(s && c);
+    BRG_ASSERT(s && c && r->uri);
+    path = cached_path_meant(r->pool, cached_request_path(r));
     for (int i = 0; sections && c->enable && !tier && i < c->enable->nelts; i++)
         tier = cached_tier_of(APR_ARRAY_IDX(c->enable, i, const char *));
     for (int i = 0; !tier && i < s->enable->nelts; i++) {
         const cached_scope *scope = &APR_ARRAY_IDX(s->enable, i, cached_scope);
 
-        if (cached_scope_is(scope, r))
+        if (cached_scope_is(scope, r, path))
             tier = cached_tier_of(scope->provider);
     }
     if (!tier && sections && cached_ls_is_on(r->server))
         tier = CACHED_MEMORY;
     if (tier)
         brg_cache_each_time(r);
-    return tier && cached_is_disabled(r) ? CACHED_NOWHERE : tier;
+    return tier && cached_is_disabled(r, path) ? CACHED_NOWHERE : tier;
 }
 
 static int cached_scope_holds(const cached_scope *scope, const char *path)
@@ -238,10 +253,11 @@ static int cached_scope_holds(const cached_scope *scope, const char *path)
     return !scope->path_len || !strncmp(scope->url.path, path, scope->path_len);
 }
 
-int cached_path_is_enabled(const cached_server *s, const char *path)
+int cached_path_is_enabled(const cached_server *s, const char *path, apr_pool_t *p)
 {
     int found = 0;
 
+    path = cached_path_meant(p, path);
     for (int i = 0; i < s->enable->nelts; i++) {
         const cached_scope *scope = &APR_ARRAY_IDX(s->enable, i, cached_scope);
 
@@ -257,6 +273,27 @@ int cached_path_is_enabled(const cached_server *s, const char *path)
             return 0;
     }
     return found;
+}
+
+#define CACHED_TOLD_MOST 62 /* scopes, a bit each */
+
+apr_int64_t cached_name(const server_rec *s, ap_conf_vector_t *dir, const char *path,
+                        const char *filename, const char *path_info, int is_file)
+{
+    const cached_server *server = cached_server_of(s);
+    const apr_array_header_t *lists[] = {server->enable, server->disable};
+    apr_int64_t said = 0;
+    int bit = 0;
+
+    (void)dir;
+    if (server->litespeed == CACHED_ON || cached_sections_enable() ||
+        server->enable->nelts + server->disable->nelts > CACHED_TOLD_MOST)
+        return BRG_CACHE_NAME_COUNTS;
+    for (int l = 0; l < 2; l++)
+        for (int i = 0; i < lists[l]->nelts; i++)
+            said |= (apr_int64_t)cached_scope_holds(&APR_ARRAY_IDX(lists[l], i, cached_scope), path)
+                    << bit++;
+    return said;
 }
 
 int cached_names(const server_rec *main, const char *provider)

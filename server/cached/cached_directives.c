@@ -3,6 +3,7 @@
 #include "cached_named_private.h"
 #include "cached_litespeed_private.h"
 #include "configuration.h"
+#include "setting.h"
 #include "brigade/directive.h"
 #include "http_log.h"
 #include "apr_strings.h"
@@ -12,6 +13,11 @@
 static cached_server *cached_conf_of(const cmd_parms *cmd)
 {
     return ap_get_module_config(cmd->server->module_config, &cache_module);
+}
+
+static void *cached_of_server(const cmd_parms *cmd)
+{
+    return cached_conf_of(cmd);
 }
 
 static const char *cached_url_cmd(cmd_parms *cmd, const char *arg, cached_scope *scope)
@@ -108,21 +114,6 @@ static const char *cached_seconds_cmd(cmd_parms *cmd, void *dir, const char *arg
     return NULL;
 }
 
-/* A switch; cmd->info: where in the section, or in the configuration of the server. */
-static const char *cached_section_flag_cmd(cmd_parms *cmd, void *dir, int on)
-{
-    *((uint8_t *)dir + (apr_size_t)(uintptr_t)cmd->info) = on ? CACHED_ON : CACHED_OFF;
-    return NULL;
-}
-
-static const char *cached_server_flag_cmd(cmd_parms *cmd, void *dir, int on)
-{
-    (void)dir;
-    *((uint8_t *)cached_conf_of(cmd) + (apr_size_t)(uintptr_t)cmd->info) =
-        on ? CACHED_ON : CACHED_OFF;
-    return NULL;
-}
-
 static const char *cached_factor_cmd(cmd_parms *cmd, void *dir, const char *arg)
 {
     cached_section *section = dir;
@@ -198,21 +189,6 @@ static const char *cached_lock_age_cmd(cmd_parms *cmd, void *dir, const char *ar
     return NULL;
 }
 
-int cached_bytes(const char *arg, uint64_t *bytes)
-{
-    char *end;
-    const apr_int64_t n = apr_strtoi64(arg, &end, 10);
-    const int shift = *end == 'K' || *end == 'k'   ? 10
-                      : *end == 'M' || *end == 'm' ? 20
-                      : *end == 'G' || *end == 'g' ? 30
-                                                   : 0;
-
-    if (end == arg || (*end && (!shift || end[1])) || n < 1 || n > INT64_MAX >> (shift + 1))
-        return -1;
-    *bytes = (uint64_t)n << shift;
-    return 0;
-}
-
 static const char *cached_methods_cmd(cmd_parms *cmd, void *dir, const char *arg)
 {
     cached_section *section = dir;
@@ -226,82 +202,27 @@ static const char *cached_methods_cmd(cmd_parms *cmd, void *dir, const char *arg
     return NULL;
 }
 
-static const char *cached_memory_cmd(cmd_parms *cmd, void *dir, const char *arg)
-{
-    const char *error = ap_check_cmd_context(cmd, GLOBAL_ONLY);
-    uint64_t bytes;
-
-    (void)dir;
-    if (error)
-        return error;
-    if (cached_bytes(arg, &bytes) || bytes < 8u << 20 || bytes > 96ull << 30)
-        return "CacheMemory must be a number of bytes, or with K, M or G behind it, from 8M to 96G";
-    cached_conf_of(cmd)->memory = bytes;
-    return NULL;
-}
-
-static const char *cached_fetching_cmd(cmd_parms *cmd, void *dir, const char *arg)
-{
-    const char *error = ap_check_cmd_context(cmd, GLOBAL_ONLY);
-    uint64_t bytes;
-
-    (void)dir;
-    if (error)
-        return error;
-    if (cached_bytes(arg, &bytes) || bytes < 64u << 10 || bytes > 96ull << 30)
-        return "CacheMaxFetching must be a number of bytes, or with K, M or G behind it, from 64K "
-               "to 96G";
-    cached_conf_of(cmd)->fetching = bytes;
-    return NULL;
-}
-
 #define CACHED_VARIANTS_MOST 1000000
 #define CACHED_OBJECTS_MOST 1000000000
 
-/* A whole number from 1 on; cmd->info: where in the configuration of the server. */
-static const char *cached_count_cmd(cmd_parms *cmd, const char *arg, uint32_t most)
-{
-    const char *error = ap_check_cmd_context(cmd, GLOBAL_ONLY);
-    uint32_t *to = (void *)((char *)cached_conf_of(cmd) + (apr_size_t)(uintptr_t)cmd->info);
-    char *end;
-    const apr_int64_t n = apr_strtoi64(arg, &end, 10);
-
-    if (error)
-        return error;
-    if (end == arg || *end || n < 1 || n > most)
-        return apr_psprintf(cmd->pool, "%s must be a number from 1 to %u", cmd->cmd->name, most);
-    *to = (uint32_t)n;
-    return NULL;
-}
-
-static const char *cached_variants_cmd(cmd_parms *cmd, void *dir, const char *arg)
-{
-    (void)dir;
-    return cached_count_cmd(cmd, arg, CACHED_VARIANTS_MOST);
-}
-
-static const char *cached_tags_cmd(cmd_parms *cmd, void *dir, const char *arg)
-{
-    (void)dir;
-    return cached_count_cmd(cmd, arg, STORE_MARKS_MOST);
-}
-
-static const char *cached_objects_cmd(cmd_parms *cmd, void *dir, const char *arg)
-{
-    (void)dir;
-    return cached_count_cmd(cmd, arg, CACHED_OBJECTS_MOST);
-}
-
 #define SECTION(member) (void *)APR_OFFSETOF(cached_section, member)
 #define SERVER(member) (void *)APR_OFFSETOF(cached_server, member)
+#define SECTION_FLAG(member) \
+    CONF_SETTING(CONF_FIELD(cached_section, member), .least = CACHED_OFF, .most = CACHED_ON)
+#define SERVER_FLAG(member)                                                                      \
+    CONF_SETTING(.of = cached_of_server, CONF_FIELD(cached_server, member), .least = CACHED_OFF, \
+                 .most = CACHED_ON)
+#define GLOBAL(member, from, to, ...)                                                             \
+    CONF_SETTING(.of = cached_of_server, CONF_FIELD(cached_server, member), .where = GLOBAL_ONLY, \
+                 .least = from, .most = to, __VA_ARGS__)
 #define CACHED_ANY (RSRC_CONF | ACCESS_CONF)
 
 const command_rec cached_commands[] = {
     AP_INIT_TAKE12("CacheEnable", cached_enable_cmd, NULL, CACHED_ANY | OR_FILEINFO,
                    "A cache type and partial URL prefix below which caching is enabled"),
-    AP_INIT_FLAG("CacheNoVarySearch", cached_server_flag_cmd, SERVER(search), RSRC_CONF,
+    AP_INIT_FLAG("CacheNoVarySearch", conf_set_flag, SERVER_FLAG(search), RSRC_CONF,
                  "Whether No-Vary-Search of answers is looked at. Default is off."),
-    AP_INIT_FLAG("LiteSpeedCache", cached_server_flag_cmd, SERVER(litespeed), RSRC_CONF,
+    AP_INIT_FLAG("LiteSpeedCache", conf_set_flag, SERVER_FLAG(litespeed), RSRC_CONF,
                  "Whether PHP fills and purges the cache by LiteSpeed's fields. Default is off."),
     AP_INIT_ITERATE("LiteSpeedSessions", cached_names_cmd, SERVER(private_cookies), RSRC_CONF,
                     "Patterns of names of cookies that tell clients with private answers apart"),
@@ -317,30 +238,30 @@ const command_rec cached_commands[] = {
                   "The minimum time in seconds to cache a document"),
     AP_INIT_TAKE1("CacheDefaultExpire", cached_seconds_cmd, SECTION(usual), CACHED_ANY,
                   "The default time in seconds to cache a document"),
-    AP_INIT_FLAG("CacheQuickHandler", cached_server_flag_cmd, SERVER(quick), RSRC_CONF,
+    AP_INIT_FLAG("CacheQuickHandler", conf_set_flag, SERVER_FLAG(quick), RSRC_CONF,
                  "Run the cache in the quick handler, default on"),
-    AP_INIT_FLAG("CacheIgnoreNoLastMod", cached_section_flag_cmd, SECTION(no_last_mod), CACHED_ANY,
+    AP_INIT_FLAG("CacheIgnoreNoLastMod", conf_set_flag, SECTION_FLAG(no_last_mod), CACHED_ANY,
                  "Ignore Responses where there is no Last Modified Header"),
-    AP_INIT_FLAG("CacheIgnoreCacheControl", cached_server_flag_cmd, SERVER(ignore_control),
-                 RSRC_CONF, "Ignore requests from the client for uncached content"),
-    AP_INIT_FLAG("CacheStoreExpired", cached_section_flag_cmd, SECTION(expired), CACHED_ANY,
+    AP_INIT_FLAG("CacheIgnoreCacheControl", conf_set_flag, SERVER_FLAG(ignore_control), RSRC_CONF,
+                 "Ignore requests from the client for uncached content"),
+    AP_INIT_FLAG("CacheStoreExpired", conf_set_flag, SECTION_FLAG(expired), CACHED_ANY,
                  "Ignore expiration dates when populating cache, resulting in an If-Modified-Since "
                  "request to the backend on retrieval"),
-    AP_INIT_FLAG("CacheStorePrivate", cached_section_flag_cmd, SECTION(is_private), CACHED_ANY,
+    AP_INIT_FLAG("CacheStorePrivate", conf_set_flag, SECTION_FLAG(is_private), CACHED_ANY,
                  "Ignore 'Cache-Control: private' and store private content"),
-    AP_INIT_FLAG("CacheStoreNoStore", cached_section_flag_cmd, SECTION(no_store), CACHED_ANY,
+    AP_INIT_FLAG("CacheStoreNoStore", conf_set_flag, SECTION_FLAG(no_store), CACHED_ANY,
                  "Ignore 'Cache-Control: no-store' and store sensitive content"),
-    AP_INIT_FLAG("CacheStoreCookies", cached_section_flag_cmd, SECTION(cookies), CACHED_ANY,
+    AP_INIT_FLAG("CacheStoreCookies", conf_set_flag, SECTION_FLAG(cookies), CACHED_ANY,
                  "Store Set-Cookie with responses that say how long they are fresh, for all "
                  "clients"),
     AP_INIT_ITERATE("CacheIgnoreHeaders", cached_names_cmd, SERVER(ignore_fields), RSRC_CONF,
                     "A space separated list of headers that should not be stored by the cache"),
-    AP_INIT_FLAG("CacheIgnoreQueryString", cached_server_flag_cmd, SERVER(ignore_query), RSRC_CONF,
+    AP_INIT_FLAG("CacheIgnoreQueryString", conf_set_flag, SERVER_FLAG(ignore_query), RSRC_CONF,
                  "Ignore query-string when caching"),
     AP_INIT_ITERATE("CacheIgnoreQuery", cached_names_cmd, SERVER(ignore_params), RSRC_CONF,
                     "Patterns of names of parameters in a query that have no say in an answer, or "
                     "None"),
-    AP_INIT_FLAG("CacheSortQuery", cached_server_flag_cmd, SERVER(sort_query), RSRC_CONF,
+    AP_INIT_FLAG("CacheSortQuery", conf_set_flag, SERVER_FLAG(sort_query), RSRC_CONF,
                  "The order of parameters in a query has no say in an answer. Default is off."),
     AP_INIT_TAKE1("CacheKey", cached_key_cmd, NULL, RSRC_CONF,
                   "An expression whose value tells answers to one URL apart"),
@@ -353,22 +274,22 @@ const command_rec cached_commands[] = {
                     "creating the key of the cached entity."),
     AP_INIT_TAKE1("CacheLastModifiedFactor", cached_factor_cmd, NULL, CACHED_ANY,
                   "The factor used to estimate Expires date from LastModified date"),
-    AP_INIT_FLAG("CacheLock", cached_server_flag_cmd, SERVER(lock), RSRC_CONF,
+    AP_INIT_FLAG("CacheLock", conf_set_flag, SERVER_FLAG(lock), RSRC_CONF,
                  "Enable or disable the thundering herd lock."),
     AP_INIT_TAKE1("CacheLockPath", cached_lock_path_cmd, NULL, RSRC_CONF,
                   "The thundering herd lock path. Defaults to the '/mod_cache-lock' directory in "
                   "the system temp directory."),
     AP_INIT_TAKE1("CacheLockMaxAge", cached_lock_age_cmd, NULL, RSRC_CONF,
                   "Maximum age of any thundering herd lock."),
-    AP_INIT_FLAG("CacheHeader", cached_section_flag_cmd, SECTION(tell), CACHED_ANY,
+    AP_INIT_FLAG("CacheHeader", conf_set_flag, SECTION_FLAG(tell), CACHED_ANY,
                  "Add a X-Cache header to responses. Default is off."),
-    AP_INIT_FLAG("CacheDetailHeader", cached_section_flag_cmd, SECTION(detail), CACHED_ANY,
+    AP_INIT_FLAG("CacheDetailHeader", conf_set_flag, SECTION_FLAG(detail), CACHED_ANY,
                  "Add a X-Cache-Detail header to responses. Default is off."),
-    AP_INIT_FLAG("CacheStatusHeader", cached_section_flag_cmd, SECTION(standard), CACHED_ANY,
+    AP_INIT_FLAG("CacheStatusHeader", conf_set_flag, SECTION_FLAG(standard), CACHED_ANY,
                  "Add this cache to the Cache-Status header of responses. Default is off."),
     AP_INIT_TAKE1("CacheKeyBaseURL", cached_base_cmd, NULL, RSRC_CONF,
                   "Override the base URL of reverse proxied cache keys."),
-    AP_INIT_FLAG("CacheStaleOnError", cached_section_flag_cmd, SECTION(stale), CACHED_ANY,
+    AP_INIT_FLAG("CacheStaleOnError", conf_set_flag, SECTION_FLAG(stale), CACHED_ANY,
                  "Serve stale content on 5xx errors if present. Defaults to on."),
     AP_INIT_TAKE12("CacheRefreshAhead", cached_refresh_cmd, NULL, CACHED_ANY,
                    "Seconds, or a part of the lifetime, before its end in which a response is "
@@ -377,14 +298,22 @@ const command_rec cached_commands[] = {
                     "Methods whose responses are stored: GET, QUERY. Default is GET."),
     AP_INIT_ITERATE("CachePurge", cached_purge_cmd, NULL, CACHED_ANY,
                     "Addresses or networks of clients that may purge, or None"),
-    AP_INIT_TAKE1("CacheMemory", cached_memory_cmd, NULL, RSRC_CONF,
-                  "Bytes of memory for stored responses, of all processes together"),
-    AP_INIT_TAKE1("CacheMaxFetching", cached_fetching_cmd, NULL, RSRC_CONF,
-                  "Bytes of responses that are being fetched and stored at a time"),
-    AP_INIT_TAKE1("CacheMaxObjects", cached_objects_cmd, SERVER(objects), RSRC_CONF,
+    AP_INIT_TAKE1("CacheMemory", conf_set_bytes,
+                  GLOBAL(memory, 8 << 20, 96ll << 30,
+                         .refusal = "CacheMemory must be a number of bytes, or with K, M or G "
+                                    "behind it, from 8M to 96G"),
+                  RSRC_CONF, "Bytes of memory for stored responses, of all processes together"),
+    AP_INIT_TAKE1("CacheMaxFetching", conf_set_bytes,
+                  GLOBAL(fetching, 64 << 10, 96ll << 30,
+                         .refusal = "CacheMaxFetching must be a number of bytes, or with K, M or G "
+                                    "behind it, from 64K to 96G"),
+                  RSRC_CONF, "Bytes of responses that are being fetched and stored at a time"),
+    AP_INIT_TAKE1("CacheMaxObjects", conf_set_number, GLOBAL(objects, 1, CACHED_OBJECTS_MOST),
+                  RSRC_CONF,
                   "The number of responses that are stored in memory, variants counted one by one"),
-    AP_INIT_TAKE1("CacheMaxVariants", cached_variants_cmd, SERVER(variants), RSRC_CONF,
+    AP_INIT_TAKE1("CacheMaxVariants", conf_set_number, GLOBAL(variants, 1, CACHED_VARIANTS_MOST),
+                  RSRC_CONF,
                   "The number of responses that are stored of one URL, by the fields in Vary"),
-    AP_INIT_TAKE1("CacheMaxTags", cached_tags_cmd, SERVER(tags), RSRC_CONF,
+    AP_INIT_TAKE1("CacheMaxTags", conf_set_number, GLOBAL(tags, 1, STORE_MARKS_MOST), RSRC_CONF,
                   "The number of tags that a stored response may have"),
     {.name = NULL}};

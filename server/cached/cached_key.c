@@ -25,6 +25,36 @@ const char *cached_key_text(apr_pool_t *p, const cached_server *s, const fresh_t
     return key.over || key.len > UINT16_MAX ? NULL : key.at;
 }
 
+/* ---- names of fields that Vary has ---- */
+
+int cached_names_have(const char *names, const char *name, size_t len)
+{
+    for (const char *at = names; at && *at;) {
+        const size_t n = strcspn(at, ",");
+
+        if (n == len && !strncasecmp(at, name, len))
+            return 1;
+        at += n + (at[n] == ',');
+    }
+    return 0;
+}
+
+const char *const *cached_names_of(apr_pool_t *p, const char *names)
+{
+    const char **list;
+    int n = 2;
+
+    if (!names)
+        return NULL;
+    for (const char *at = names; (at = strchr(at, ',')) != NULL; at++)
+        n++;
+    list = apr_palloc(p, (size_t)n * sizeof *list);
+    for (n = 0; *names;)
+        list[n++] = ap_getword(p, &names, ',');
+    list[n] = NULL;
+    return list;
+}
+
 /* ---- URLs ---- */
 
 static int key_is_of(const server_rec *s, const char *host)
@@ -38,6 +68,99 @@ static int key_is_of(const server_rec *s, const char *host)
         if (!ap_strcasecmp_match(host, APR_ARRAY_IDX(s->wild_names, i, const char *)))
             return 1;
     return 0;
+}
+
+/* ---- servers that share names ---- */
+
+/* How many servers have a name, and on which ports. */
+typedef struct key_owners {
+    int n, clear, tls;
+} key_owners;
+
+static key_owners *key_owners_of(apr_pool_t *p, apr_hash_t *all, const char *name)
+{
+    char *lower = apr_pstrdup(p, name ? name : "");
+    key_owners *owners;
+
+    ap_str_tolower(lower);
+    owners = apr_hash_get(all, lower, APR_HASH_KEY_STRING);
+    if (!owners) {
+        owners = apr_pcalloc(p, sizeof *owners);
+        apr_hash_set(all, lower, APR_HASH_KEY_STRING, owners);
+    }
+    return owners;
+}
+
+static const char *key_name(const server_rec *s, int i)
+{
+    return i ? APR_ARRAY_IDX(s->names, i - 1, const char *) : s->server_hostname;
+}
+
+static int key_names_n(const server_rec *s)
+{
+    return 1 + (s->names ? s->names->nelts : 0);
+}
+
+static apr_port_t key_port(const server_rec *s)
+{
+    return s->addrs ? s->addrs->host_port : s->port;
+}
+
+/* The usual two of a name, in the clear and with TLS, have keys of their own by the scheme. */
+static int key_names_are_own(apr_pool_t *p, apr_hash_t *all, const server_rec *s)
+{
+    for (int i = 0; i < key_names_n(s); i++) {
+        const key_owners *owners = key_owners_of(p, all, key_name(s, i));
+
+        if (owners->n > 1 && (owners->n > 2 || owners->clear != 1 || owners->tls != 1))
+            return 0;
+    }
+    return 1;
+}
+
+void cached_sites(apr_pool_t *p, server_rec *main)
+{
+    apr_hash_t *all = apr_hash_make(p);
+    int any_wild = 0;
+
+    for (const server_rec *s = main->next ? main : NULL; s; s = s->next) {
+        any_wild |= s->wild_names && s->wild_names->nelts;
+        for (int i = 0; i < key_names_n(s); i++) {
+            key_owners *owners = key_owners_of(p, all, key_name(s, i));
+
+            owners->n++;
+            owners->clear += key_port(s) == 80;
+            owners->tls += key_port(s) == 443;
+        }
+    }
+    for (server_rec *s = main->next ? main : NULL; s; s = s->next) {
+        cached_server *own = apr_pmemdup(p, cached_server_of(s), sizeof *own);
+
+        own->names_are_own = (uint8_t)(!any_wild && key_names_are_own(p, all, s));
+        own->site = apr_psprintf(p, "%s:%u/%s", s->addrs ? s->addrs->virthost : "", key_port(s),
+                                 s->server_hostname ? s->server_hostname : "");
+        ap_set_module_config(s->module_config, &cache_module, own);
+    }
+}
+
+static int key_is_name(const char *name, const char *host, size_t len)
+{
+    return name && !strncasecmp(name, host, len) && !name[len];
+}
+
+const char *cached_site_of(const server_rec *s, const char *authority)
+{
+    const cached_server *c = cached_server_of(s);
+    const char *port = strrchr(authority, ':');
+    const size_t len = port && !strchr(port, ']') ? (size_t)(port - authority) : strlen(authority);
+
+    BRG_ASSERT(authority);
+    if (!c->site || c->base)
+        return NULL;
+    for (int i = 0; c->names_are_own && i < key_names_n(s); i++)
+        if (key_is_name(key_name(s, i), authority, len))
+            return NULL;
+    return c->site;
 }
 
 /* The server whose CacheKeyBaseURL and the like hold for that host; of two of a name, the first. */

@@ -13,15 +13,15 @@
 #include <string.h>
 #include <strings.h>
 
-#define LS_CONTROL_NOTE "litespeed-control" /* what rules said, each with a comma behind it */
+#define LS_CONTROL_NOTE "litespeed-control" /* values of rules, each with a comma behind it */
 #define LS_COOKIES_NOTE "litespeed-cookies"
 #define LS_VALUE_NOTE "litespeed-value"
 #define LS_VARY_COOKIE "_lscache_vary"
-#define LS_VARY_PLAIN 64 /* bytes of what tells answers apart that stand in a key as they are */
+#define LS_VARY_PLAIN 64 /* bytes of a variant's text that stand in a key as they are */
 
 ap_filter_rec_t *cached_ls_filter_rec, *cached_ls_raw_filter_rec;
 
-/* ---- what rules said ---- */
+/* ---- notes of rules ---- */
 
 static void ls_note(request_rec *r, const char *name, const char *value)
 {
@@ -73,23 +73,20 @@ static const char *ls_noted(const request_rec *r, const char *name)
 
 /* ---- cookies ---- */
 
-/* The next "NAME=VALUE". A comma may begin another field's cookies, and may be part of a value. @return 0: there is none */
-static int ls_cookie_next(const char **at, const char **name, size_t *name_len, const char **value,
-                          size_t *value_len)
+/* The next "NAME=VALUE", as PHP reads them: parts end at semicolons alone. A client whose cookies
+ * were read another way could have the page of one value kept under another. @return 0: past the
+ * last */
+static int ls_cookie_next(const char **at, const char *end, const char **part, size_t *len)
 {
-    const char *p = *at;
+    const char *p = *at, *last;
 
-    while (*p == ' ' || *p == ';' || *p == ',' || *p == '\t')
+    while (p < end && (*p == ' ' || *p == ';' || *p == '\t'))
         p++;
-    if (!*p)
-        return 0;
-    *name = p;
-    *name_len = strcspn(p, "=;,");
-    p += *name_len;
-    *value = p + (*p == '=');
-    *value_len = *p == '=' ? strcspn(*value, ";") : 0;
-    *at = *p == '=' ? *value + strcspn(*value, ";,") : p;
-    return 1;
+    last = memchr(p, ';', (size_t)(end - p));
+    *part = p;
+    *len = (size_t)((last ? last : end) - p);
+    *at = p + *len;
+    return *len != 0;
 }
 
 static const char *ls_cookies(const request_rec *r)
@@ -110,8 +107,8 @@ static void ls_digest(const unsigned char *bytes, char *hex)
     *hex = '\0';
 }
 
-/* All cookies that may be a session's, in one: who has other ones is somebody else. */
-const char *cached_ls_session(request_rec *r)
+/* 1: it may be a session's, and has a value. */
+static int ls_is_private(const cached_server *s, const char *part, size_t len)
 {
     static const char *const usual[] = {"*sess*",
                                         "*SESS*",
@@ -124,23 +121,51 @@ const char *cached_ls_session(request_rec *r)
                                         "xf_user",
                                         "frontend",
                                         "joomla_user_state"};
-    const apr_array_header_t *named = cached_server_of(r->server)->private_cookies;
-    apr_array_header_t list = {.elts = (char *)usual, .nelts = sizeof usual / sizeof *usual};
-    const char *at = ls_cookies(r), *name, *value;
+    const apr_array_header_t list = {.elts = (char *)(uintptr_t)usual,
+                                     .nelts = sizeof usual / sizeof *usual};
+    const char *is = memchr(part, '=', len);
+
+    return is && is != part + len - 1 &&
+           cached_cookie_name_is(s->private_cookies ? s->private_cookies : &list, part,
+                                 (apr_size_t)(is - part));
+}
+
+int cached_ls_is_for_all(const cached_server *s, const char *cookies, size_t len)
+{
+    const char *end = cookies + len, *part;
+
+    while (ls_cookie_next(&cookies, end, &part, &len))
+        if (ls_is_private(s, part, len) ||
+            fresh_php_cookie(part, len, LS_VARY_COOKIE, sizeof LS_VARY_COOKIE - 1))
+            return 0;
+    return 1;
+}
+
+int cached_ls_is_usual(const cached_request *q)
+{
+    const struct cached_ls *ls = q->ls;
+
+    return ls->kind == CACHED_LS_PUBLIC && !ls->session && !*ls->vary && !q->r->prev &&
+           (!q->names || !strchr(q->names, '=')) && !cached_ls_has_blocks(q) &&
+           !ls_noted(q->r, LS_COOKIES_NOTE) && !ls_noted(q->r, LS_VALUE_NOTE);
+}
+
+/* All cookies that may be a session's, in one: other cookies mean another user. */
+const char *cached_ls_session(request_rec *r)
+{
+    const char *at = ls_cookies(r), *end = at + strlen(at), *part;
     unsigned char digest[SHA256_BYTES];
-    size_t name_len, value_len;
+    size_t len;
     sha256 sum;
     char *hex;
     int any = 0;
 
     sha256_begin(&sum);
-    while (ls_cookie_next(&at, &name, &name_len, &value, &value_len)) {
-        if (!value_len || !cached_name_is(named ? named : &list, name, name_len))
+    while (ls_cookie_next(&at, end, &part, &len)) {
+        if (!ls_is_private(cached_server_of(r->server), part, len))
             continue;
         any = 1;
-        sha256_add(&sum, name, name_len);
-        sha256_add(&sum, "=", 1);
-        sha256_add(&sum, value, value_len);
+        sha256_add(&sum, part, len);
         sha256_add(&sum, ";", 1);
     }
     if (!any)
@@ -151,33 +176,42 @@ const char *cached_ls_session(request_rec *r)
     return hex;
 }
 
-/* 1: the name is one of a list with commas. */
-static int ls_lists(const char *list, const char *name, size_t len)
+/* ---- variants of public answers ---- */
+
+/* "NAME=VALUE;" of the first cookie of a name, which PHP sees; "": missing, or with an empty value.
+ */
+static const char *ls_vary_cookie(request_rec *r, const char *name, size_t name_len)
 {
-    while (*list) {
-        const size_t n = strcspn(list, ", ");
+    const char *at = ls_cookies(r), *end = at + strlen(at), *part;
+    size_t len;
 
-        if (n == len && !memcmp(list, name, len))
-            return 1;
-        list += n;
-        list += strspn(list, ", ");
+    while (ls_cookie_next(&at, end, &part, &len)) {
+        const char *rest = fresh_php_cookie(part, len, name, name_len);
+
+        if (rest)
+            return rest + 1 < part + len
+                       ? apr_pstrcat(r->pool, apr_pstrmemdup(r->pool, name, name_len),
+                                     apr_pstrmemdup(r->pool, rest, (size_t)(part + len - rest)),
+                                     ";", NULL)
+                       : "";
     }
-    return 0;
+    return "";
 }
-
-/* ---- what tells public answers apart ---- */
 
 static const char *ls_vary(request_rec *r)
 {
     const char *names = ls_noted(r, LS_COOKIES_NOTE), *value = ls_noted(r, LS_VALUE_NOTE);
-    const char *at = ls_cookies(r), *name, *is, *text = "";
-    size_t name_len, len;
+    const char *text = "";
 
     names = apr_pstrcat(r->pool, LS_VARY_COOKIE ",", names, NULL);
-    while (ls_cookie_next(&at, &name, &name_len, &is, &len))
-        if (len && ls_lists(names, name, name_len))
-            text = apr_pstrcat(r->pool, text, apr_pstrmemdup(r->pool, name, name_len), "=",
-                               apr_pstrmemdup(r->pool, is, len), ";", NULL);
+    while (*names) {
+        const size_t n = strcspn(names, ", ");
+
+        if (n)
+            text = apr_pstrcat(r->pool, text, ls_vary_cookie(r, names, n), NULL);
+        names += n;
+        names += strspn(names, ", ");
+    }
     if (value && *value)
         text = apr_pstrcat(r->pool, text, "+", value, NULL);
     if (strlen(text) > LS_VARY_PLAIN) {
@@ -231,7 +265,7 @@ void cached_ls_begin(cached_request *q)
                                 .rules = said,
                                 .said = {.max_age = -1},
                                 .kind = CACHED_LS_PUBLIC};
-    q->policy.ignore_request = 1; /* who reloads a page gets the stored one */
+    q->policy.ignore_request = 1; /* a client that reloads a page gets the stored one */
     q->policy.queries_need_expiry = 0;
 }
 
@@ -242,8 +276,10 @@ void cached_ls_use_key(cached_request *q, cached_ls_kind kind)
     const char *vary = kind == CACHED_LS_NO_VARY ? "" : ls->vary;
 
     BRG_ASSERT(kind != CACHED_LS_PRIVATE || ls->session);
+    BRG_ASSERT(q->text_len >= q->target_len + q->site_len);
     ls->kind = (uint8_t)kind;
-    q->text = apr_pstrmemdup(q->r->pool, q->text, q->target_len);
+    q->text = apr_pstrcat(q->r->pool, apr_pstrmemdup(q->r->pool, q->text, q->target_len),
+                          q->site ? CACHED_KEY_SITE : "", q->site, NULL);
     if (kind != CACHED_LS_PUBLIC || *vary)
         q->text = apr_psprintf(q->r->pool, "%s LS %c%s%s", q->text, letters[kind],
                                kind == CACHED_LS_PRIVATE ? ls->session : "", vary);
@@ -267,12 +303,47 @@ void cached_ls_find(cached_request *q)
     }
 }
 
+/* Lines of a script's field are joined; a date has a comma, too, but no "NAME=" behind it. @return the end of the first cookie */
+static const char *ls_cookie_end(const char *at)
+{
+    const char *comma = strchr(at, ',');
+
+    while (comma) {
+        const char *name = comma + 1 + strspn(comma + 1, " ");
+        const size_t n = strcspn(name, "=,; ");
+
+        if (n && name[n] == '=')
+            return comma;
+        comma = strchr(comma + 1, ',');
+    }
+    return at + strlen(at);
+}
+
+static int ls_set_cookies(void *of, const char *name, const char *value)
+{
+    request_rec *r = of;
+
+    (void)name;
+    while (*value) {
+        const char *end = ls_cookie_end(value);
+
+        apr_table_addn(r->headers_out, "Set-Cookie",
+                       apr_pstrmemdup(r->pool, value, (apr_size_t)(end - value)));
+        value = end + strspn(end, ", ");
+    }
+    return 1;
+}
+
 void cached_ls_say(cached_request *q, int hit)
 {
     const int is_private = q->ls->kind == CACHED_LS_PRIVATE || q->ls->kind == CACHED_LS_SHARED;
 
     apr_table_setn(q->r->headers_out, "X-LiteSpeed-Cache",
                    hit ? is_private ? "hit,private" : "hit" : "miss");
+    if (hit) {
+        apr_table_do(ls_set_cookies, q->r, q->r->headers_out, CACHED_LS_COOKIE, NULL);
+        apr_table_unset(q->r->headers_out, CACHED_LS_COOKIE);
+    }
 }
 
 /* ---- pages with blocks ---- */

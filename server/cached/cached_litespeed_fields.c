@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* LiteSpeedCache: what the fields of an answer say. They count where PHP sent them, and go to no client. */
+/* LiteSpeedCache: the fields of an answer. They count where PHP sent them, and go to no client. */
 #include "cached_litespeed_private.h"
 #include "cached_named_private.h"
 #include "cached_save_private.h"
@@ -14,7 +14,6 @@
 
 APLOG_USE_MODULE(cache);
 
-#define LS_TAKEN_NOTE "litespeed-taken"
 #define LS_FIELD "X-LiteSpeed-Cache-Control"
 #define LS_ALL "*" /* the tag of all answers of a site, or of a session */
 
@@ -176,7 +175,7 @@ static const char *ls_field(request_rec *r, const char *name)
     return list[0];
 }
 
-/* Scripts of this site, and not backends of HTTP, which may pass on what others wrote. */
+/* Scripts of this site, and not backends of HTTP, which may pass on answers of others. */
 static int ls_is_of_php(const request_rec *r)
 {
     if (r->filename && !strncmp(r->filename, "proxy:", 6))
@@ -192,6 +191,9 @@ void cached_ls_take(request_rec *r, struct cached_ls *to)
 
     for (size_t i = 0; i < sizeof ls_fields / sizeof *ls_fields; i++)
         value[i] = ls_field(r, ls_fields[i]);
+    if (!counts || !to)
+        (void)ls_field(r,
+                       CACHED_LS_COOKIE); /* else it is stored, and leaves the answer behind that */
     if (!counts)
         return;
     if (value[3])
@@ -209,10 +211,36 @@ void cached_ls_take(request_rec *r, struct cached_ls *to)
 
 /* ---- storing ---- */
 
+static int ls_forbids(void *cc, const char *name, const char *value)
+{
+    (void)name;
+    fresh_cc_add(cc, value, strlen(value));
+    return 1;
+}
+
+/* A rule knows nothing of the page: PHP's own fields of HTTP count. */
+static const char *ls_rules_decide(request_rec *r)
+{
+    fresh_cc cc = {0};
+
+    apr_table_do(ls_forbids, &cc, r->headers_out, "Cache-Control", NULL);
+    apr_table_do(ls_forbids, &cc, r->err_headers_out, "Cache-Control", NULL);
+    if (cc.has & (FRESH_CC_PRIVATE | FRESH_CC_NO_STORE | FRESH_CC_NO_CACHE |
+                  FRESH_CC_PRIVATE_FIELDS | FRESH_CC_NO_CACHE_FIELDS))
+        return "a rule's lifetime, and Cache-Control forbids it";
+    if (apr_table_get(r->headers_out, "Set-Cookie") ||
+        apr_table_get(r->err_headers_out, "Set-Cookie"))
+        return "a rule's lifetime, and Set-Cookie";
+    return apr_table_get(r->headers_in, "Authorization")
+               ? "a rule's lifetime, and the request has Authorization"
+               : NULL;
+}
+
 const char *cached_ls_decide(cached_request *q)
 {
     struct cached_ls *ls = q->ls;
     const cached_ls_control *c = ls->said.has ? &ls->said : &ls->rules;
+    const char *refused;
 
     if (c->has_esi && !ls->raw)
         return LS_FIELD ": esi=on, and SSIEsi is not on";
@@ -220,6 +248,8 @@ const char *cached_ls_decide(cached_request *q)
         return LS_FIELD " is not there";
     if (c->no_store)
         return LS_FIELD ": no-cache";
+    if (!ls->said.has && (refused = ls_rules_decide(q->r)) != NULL)
+        return refused;
     if (c->max_age < 0 && ls->rules.max_age < 0)
         return LS_FIELD " has no max-age";
     if (c->is_private && !c->is_shared && !ls->session)

@@ -12,7 +12,7 @@
  *   private   one for each session and vary value: "URL LS P..."
  *   shared    private, but for all sessions of a vary value: "URL LS S..."
  *   no-vary   for all: "URL LS N"
- *   public    one for each vary value: "URL LS V...", and the URL itself where there is none
+ *   public    one for each vary value: "URL LS V...", and the URL itself without such values
  *
  * cached_litespeed.c has the requests, cached_litespeed_fields.c the fields of answers, cached_litespeed_rules.c the directives.
  */
@@ -26,7 +26,7 @@ typedef enum cached_ls_kind {
     CACHED_LS_PUBLIC
 } cached_ls_kind;
 
-/** What X-LiteSpeed-Cache-Control says, or a rule's variable Cache-Control. */
+/** Content of X-LiteSpeed-Cache-Control, or of a rule's variable Cache-Control. */
 typedef struct cached_ls_control {
     uint8_t has; /**< anything was said */
     uint8_t no_store, is_private, is_shared, no_vary, has_esi;
@@ -34,8 +34,8 @@ typedef struct cached_ls_control {
 } cached_ls_control;
 
 struct cached_ls {
-    const char *vary;          /**< what tells public answers apart; "": nothing */
-    const char *session;       /**< who the client is, as hex digits; NULL: it has no session */
+    const char *vary;          /**< variant of public answers; "": one for all */
+    const char *session;       /**< the client's identity, as hex digits; NULL: it has no session */
     const cached_server *keys; /**< parameters that do not count */
     cached_ls_control rules, said;
     const char *tags;    /**< X-LiteSpeed-Tag; NULL: none */
@@ -44,6 +44,9 @@ struct cached_ls {
     uint8_t took;        /**< the fields of the answer were read */
     uint8_t raw;         /**< it is stored as PHP sent it, and its blocks are put in each time */
 };
+
+/** Set-Cookie for all clients of the stored answer. */
+#define CACHED_LS_COOKIE "lsc-cookie"
 
 /** 1: LiteSpeedCache is on for its virtual host. */
 static inline int cached_ls_is_on(const server_rec *s)
@@ -66,7 +69,7 @@ int cached_ls_is_provider(const char *name);
 
 /* ---- requests (cached_litespeed.c) ---- */
 
-/** Who the client is, by its cookies, as hex digits; NULL: it has no session. */
+/** The client's identity, by its cookies, as hex digits; NULL: it has no session. */
 const char *cached_ls_session(request_rec *r);
 /** For GET and HEAD whose folder looks up: q->ls. Before its key is made. */
 void cached_ls_begin(cached_request *q);
@@ -74,13 +77,17 @@ void cached_ls_begin(cached_request *q);
 void cached_ls_use_key(cached_request *q, cached_ls_kind kind);
 /** As cached_find(), for each kind in turn. */
 void cached_ls_find(cached_request *q);
-/** 1: what is stored is a page whose blocks are put in each time it is sent. */
+/** 1: its client is one of all, and neither a rule of its folder nor PHP named cookies, or a value, that tell clients apart. */
+int cached_ls_is_usual(const cached_request *q);
+/** 1: none of these cookies is a session's, or tells public answers apart where no rule names others. */
+int cached_ls_is_for_all(const cached_server *s, const char *cookies, size_t len);
+/** 1: the stored object is a page whose blocks are put in each time it is sent. */
 int cached_ls_has_blocks(const cached_request *q);
 /** X-LiteSpeed-Cache of the answer. @param hit  0: it was fetched, and is stored */
 void cached_ls_say(cached_request *q, int hit);
 /** A rule set a variable: brigade/litespeed.h */
 int brg_litespeed_variable(request_rec *r, const char *name, const char *value);
-/** What PHP is told by variables; and no client says it in its place. */
+/** Variables for PHP, which no client can set in their place. */
 void cached_ls_tell_php(request_rec *r);
 void cached_ls_insert_filter(request_rec *r);
 apr_status_t cached_ls_filter(ap_filter_t *f, apr_bucket_brigade *in);
@@ -90,9 +97,9 @@ extern ap_filter_rec_t *cached_ls_filter_rec, *cached_ls_raw_filter_rec;
 
 /* ---- fields of answers (cached_litespeed_fields.c) ---- */
 
-/** Add what a list says. */
+/** Add the items of a list. */
 void cached_ls_control_read(cached_ls_control *to, const char *list);
-/** The fields leave the answer; purges happen. @param to  what else they say; NULL: nobody wants to know */
+/** The fields leave the answer; purges happen. @param to  their other items; NULL: not wanted */
 void cached_ls_take(request_rec *r, struct cached_ls *to);
 /** May the answer be stored? Its key is then that of its kind. @return NULL, or the reason why not */
 const char *cached_ls_decide(cached_request *q);

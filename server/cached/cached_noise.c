@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What of a target has no say in its answer: sessions in URLs, parameters of campaigns, the order of parameters. A parameter that the key
- * has not goes to no backend either: what one client wrote into it would else be in a page for all.
+ * Noise in targets, which has no say in the answer: sessions in URLs, parameters of campaigns, the
+ * order of parameters. A parameter that is not in the key goes to no backend either: one client's
+ * value would else be in a page for all.
  */
 #include "cached_private.h"
 #include "script_vars.h"
@@ -164,25 +165,38 @@ static void noise_leave_url(request_rec *r, const char *old)
 
 void cached_noise_leave(request_rec *r, const request_rec *first, const cached_server *s)
 {
-    const char *old = r->args, *query = first->parsed_uri.query, *path;
+    const int has = noise_has(s->ignore_params);
+    const char *old = r->args, *query = first->parsed_uri.query;
 
-    if (!noise_has(s->ignore_params))
-        return;
-    if (old) {
+    if (has && old) {
         r->args = (char *)noise_query_without(r->pool, NULL, s->ignore_params, old);
         if (!*r->args)
             r->args = NULL;
         noise_leave_url(r, old);
     }
-    if (!query)
+    if ((!has || !query) && (!first->unparsed_uri || *first->unparsed_uri == '/'))
         return;
-    query = noise_query_without(r->pool, NULL, s->ignore_params, query);
-    path = first->parsed_uri.path ? first->parsed_uri.path : first->uri;
-    apr_table_setn(r->notes, SCRIPT_URI_NOTE,
-                   *query ? apr_pstrcat(r->pool, path, "?", query, NULL) : path);
+    if (has && query)
+        query = noise_query_without(r->pool, NULL, s->ignore_params, query);
+    apr_table_setn(
+        r->notes, SCRIPT_URI_NOTE,
+        apr_pstrcat(r->pool, cached_request_path(first), query && *query ? "?" : "", query, NULL));
 }
 
 /* ---- cookies ---- */
+
+/* PHP takes blanks, dots and brackets of a name for underscores: such a cookie is the one of the pattern, too. So is a name that is too
+ * long to be tried, since a page for its client must not be everybody's. */
+int cached_cookie_name_is(const apr_array_header_t *patterns, const char *p, apr_size_t len)
+{
+    char name[NOISE_NAME];
+
+    if (len >= sizeof name)
+        return patterns && patterns->nelts;
+    for (apr_size_t i = 0; i < len; i++)
+        name[i] = (char)(p[i] == '.' || p[i] == ' ' || p[i] == '[' ? '_' : p[i]);
+    return cached_name_is(patterns, p, len) || cached_name_is(patterns, name, len);
+}
 
 int cached_cookie_is(const apr_array_header_t *patterns, const char *cookies, apr_size_t len)
 {
@@ -196,7 +210,7 @@ int cached_cookie_is(const apr_array_header_t *patterns, const char *cookies, ap
         while (cookies < stop && (*cookies == ' ' || *cookies == '\t'))
             cookies++;
         is = memchr(cookies, '=', (size_t)(stop - cookies));
-        if (cached_name_is(patterns, cookies, (size_t)((is ? is : stop) - cookies)))
+        if (cached_cookie_name_is(patterns, cookies, (size_t)((is ? is : stop) - cookies)))
             return 1;
         cookies = stop + (stop < end);
     }

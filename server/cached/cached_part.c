@@ -8,9 +8,11 @@
 #include "cached_save_private.h"
 #include "brigade/assert.h"
 #include "http_core.h"
+#include "http_condition.h"
 #include "http_part.h"
 #include "http_log.h"
 #include "http_protocol.h"
+#include "apr_date.h"
 #include "apr_strings.h"
 #include <stdatomic.h>
 #include <string.h>
@@ -64,6 +66,18 @@ static int part_has_conditions(const fresh_request *w)
     return w->if_none_match || w->if_modified_since || w->if_match || w->if_unmodified_since;
 }
 
+static int part_is_meant(const fresh_request *w, const fresh_head *stored)
+{
+    const http_field *tag = FRESH_FIND(stored, "etag"), *date = FRESH_FIND(stored, "date"),
+                     *modified = FRESH_FIND(stored, "last-modified");
+    const http_validators v = {.tag = tag ? tag->value : NULL,
+                               .modified = modified ? apr_date_parse_http(modified->value) : 0,
+                               .now = date ? apr_date_parse_http(date->value) : 0,
+                               .ranged = 1};
+
+    return !w->if_range || http_if_range(&v, w->if_range->value) != AP_CONDITION_NOMATCH;
+}
+
 /* One range that lies within it, and If-Range, if there is one, names it. */
 static int part_answers(cached_request *q)
 {
@@ -74,7 +88,7 @@ static int part_answers(cached_request *q)
 
     http_part_limits_of(&limits, q->r);
     if (!fresh_is_get(w) || !w->range || part_has_conditions(w) ||
-        !fresh_range_counts(w, &q->stored.head) ||
+        !part_is_meant(w, &q->stored.head) ||
         http_parts_read(w->range->value, w->range->value_len, (apr_off_t)q->part.total, &limits,
                         &wanted, 1, &n) != HTTP_PARTS_SOME ||
         memchr(w->range->value, ',', w->range->value_len) ||

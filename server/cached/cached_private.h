@@ -18,6 +18,7 @@
 #include "request_context.h"
 #include "store.h"
 #include "cache_stored.h"
+#include "cached_head.h"
 #include "httpd.h"
 #include "http_config.h"
 #include "ap_expr.h"
@@ -55,13 +56,15 @@ typedef struct cached_server {
     uint64_t memory;                                               /**< CacheMemory; 0: not named */
     uint64_t fetching;                /**< CacheMaxFetching, bytes; 0: not named, as the next */
     uint32_t variants, tags, objects; /**< CacheMaxVariants, CacheMaxTags, CacheMaxObjects */
+    const char *site;      /**< tells the server from others in keys; NULL: there are no others */
+    uint8_t names_are_own; /**< no other server of its scheme has one of its names */
 } cached_server;
 
 typedef struct cached_section {
     apr_array_header_t *enable;  /**< of const char *, providers; NULL: none */
     apr_array_header_t *purgers; /**< of apr_ipsubnet_t *, CachePurge; NULL: not named */
-    apr_array_header_t *ls_params, *ls_on,
-        *ls_off; /**< CacheKeyModify, CacheEnable public, CacheDisable public: of const char *; NULL: not named */
+    /** CacheKeyModify, CacheEnable public, CacheDisable public: of const char *; NULL: not named */
+    apr_array_header_t *ls_params, *ls_on, *ls_off;
     double factor;              /**< < 0: not named */
     int64_t most, least, usual; /**< seconds; -1: not named */
     int64_t ahead;         /**< CacheRefreshAhead: seconds, or percent; 0: off; -1: not named */
@@ -83,6 +86,10 @@ typedef struct cached_disk_server {
     uint64_t bytes; /**< CacheMaxSize; 0: not named */
     int levels, length;
 } cached_disk_server;
+
+/** CacheReadSize, CacheReadTime and those of socache: without effect. cmd->info: the amount of ... */
+const char *cached_pieces_cmd(cmd_parms *cmd, void *dir, const char *arg);
+#define CACHED_PIECES(text) ((void *)(uintptr_t)(text))
 
 /** Of mod_cache_socache. */
 typedef struct cached_so_section {
@@ -108,9 +115,6 @@ static inline const cached_section *cached_section_of(const request_rec *r)
     return ap_get_module_config(r->per_dir_config, &cache_module);
 }
 
-/** "100", "8K", "1M", "2G". @return 0, or -1: no such number */
-int cached_bytes(const char *arg, uint64_t *bytes);
-
 /** Bytes that a body may have, by CacheMinFileSize and CacheMaxFileSize. */
 void cached_sizes(const request_rec *r, uint64_t *least, uint64_t *most);
 
@@ -129,8 +133,12 @@ void cached_so_limits(const request_rec *r, uint64_t *bytes, uint32_t *most, uin
 /** The rules for this request. Lives as long as the configuration. */
 void cached_policy(const cached_server *s, const cached_section *c, fresh_policy *policy);
 
-/** 1 if CacheEnable is for that path of the server, by paths alone; 0: it is not, or a closer look is needed. */
-int cached_path_is_enabled(const cached_server *s, const char *path);
+/** 1 if CacheEnable is for that path of the server, by paths alone; 0: it is not, or a closer look is needed. @param p  for a moment */
+int cached_path_is_enabled(const cached_server *s, const char *path, apr_pool_t *p);
+
+/** Which of CacheEnable and CacheDisable may be for a path. A brg_cache_name_fn. */
+apr_int64_t cached_name(const server_rec *s, ap_conf_vector_t *dir, const char *path,
+                        const char *filename, const char *path_info, int is_file);
 
 /* ---- the store in this process (cached_place.c) ---- */
 
@@ -154,13 +162,15 @@ void cached_unlock(cached_place *place);
 void cached_follower_add(cached_place *place, struct cached_request *q);
 void cached_follower_remove(cached_place *place, struct cached_request *q);
 
-/** Those that wait on this loop look in its next turn. */
+/** Followers on this loop look in its next turn. */
 void cached_followers_soon(cached_place *place);
 
-/** Wake those that wait for this flight: on loops of this process at once; others look by themselves. */
+/** Wake the followers of this flight: on loops of this process at once; others look by themselves.
+ */
 void cached_wake(cached_place *place, uint32_t flight);
 
-/** Use memory that is this server's already, for a program that is none of it. @return 0, or -1: it has another form */
+/** Use memory that is this server's already, for a program outside of it. @return 0, or -1: it has
+ * another form */
 int cached_place_attach(void *memory, size_t bytes);
 void cached_place_detach(void);
 int cached_count_attach(void *memory, size_t bytes);
@@ -168,49 +178,36 @@ int cached_count_attach(void *memory, size_t bytes);
 #define CACHED_ROWS 1024 /**< readers of the store, at most */
 
 /** Names of the memory that is kept over upgrades: they change with what lies in it. */
-#define CACHED_STORE "cached-store-3"
+#define CACHED_STORE "cached-store-4"
 #define CACHED_COUNTS "cached-counts-3"
 
 /** A place for a thread that is neither a loop nor a worker; it ends with the process. NULL: no row is free */
 cached_place *cached_place_new(void);
 
-/* ---- stored heads (cached_head.c) ---- */
+/* ---- names of fields that Vary has, joined by "," (cached_key.c) ---- */
 
-/** The head of a stored response: line and fields. */
-typedef struct cached_head {
-    const char *line; /**< "200 OK", ends with NUL; NULL: the usual one of its status */
-    fresh_head head;  /**< names and values end with NUL */
-} cached_head;
+/** 1: @a name is one of them. @param names  NULL: none */
+int cached_names_have(const char *names, const char *name, size_t len);
+/** As a list that ends with NULL. NULL: @a names is */
+const char *const *cached_names_of(apr_pool_t *p, const char *names);
 
-/** Bytes of a head; in pool. */
-const char *cached_head_write(apr_pool_t *p, const char *line, const http_field *field, uint32_t n,
-                              uint32_t *len);
-/** @return 0, or -1: no such head. Pointers lead into @a bytes */
-int cached_head_read(apr_pool_t *p, const char *bytes, uint32_t len, cached_head *head);
-
-/**
- * 1 if it may be sent with a body of @a len bytes by one who does not believe whoever wrote it: no byte that ends a field or the head, no
- * field of a connection, no other length.
- */
-int cached_head_is_sound(const cached_head *head, int code, uint64_t len);
-
-/** Fields of a table, after those of @a field. @return how many there are */
-uint32_t cached_fields(apr_pool_t *p, const apr_table_t *table, http_field **field);
-
-/* ---- what does not count (cached_noise.c) ---- */
+/* ---- noise (cached_noise.c) ---- */
 
 /** 1: a name matches one of the patterns (* and ?). @param patterns  of const char *; NULL: none */
 int cached_name_is(const apr_array_header_t *patterns, const char *p, apr_size_t len);
+/** The same of a cookie, as PHP reads its name. */
+int cached_cookie_name_is(const apr_array_header_t *patterns, const char *p, apr_size_t len);
 /** Parameters of a query by name. */
 const char *cached_query_sorted(apr_pool_t *p, const char *query);
-/** Path and query of a key. @param query  NULL: there is none */
+/** Path and query of a key. @param query  NULL: no query */
 const char *cached_query_text(apr_pool_t *p, const cached_server *s, const char *path,
                               const char *query);
-/** Parameters of CacheIgnoreQuery leave r, so that no backend gets them. @param first  the client's request */
+/** Parameters of CacheIgnoreQuery, and the host of an absolute target, leave r, so that no backend gets them. @param first  the client's request */
 void cached_noise_leave(request_rec *r, const request_rec *first, const cached_server *s);
-/** The key's text by what No-Vary-Search said of the path (cached_search.c). Where CacheNoVarySearch is on. */
+/** The key's text by the No-Vary-Search of the path (cached_search.c). Where CacheNoVarySearch is
+ * on. */
 void cached_search_find(struct cached_request *q);
-/** What the answer says of it. @return NULL, or why the answer is not stored */
+/** The answer's own No-Vary-Search. @return NULL, or why the answer is not stored */
 const char *cached_search_decide(struct cached_request *q, const fresh_head *head);
 /** 1: a cookie of the field has a name that matches. */
 int cached_cookie_is(const apr_array_header_t *patterns, const char *cookies, apr_size_t len);
@@ -221,7 +218,7 @@ int cached_is_bypassed(const request_rec *r);
 
 typedef enum cached_phase {
     CACHED_FETCHES,   /**< nothing usable is there: the handler answers */
-    CACHED_VALIDATES, /**< the handler is asked with the validators of what is there */
+    CACHED_VALIDATES, /**< the handler is asked with the stored validators */
     CACHED_SAVES,     /**< its answer is written into the store */
     CACHED_PASSES,    /**< its answer is only passed on */
     CACHED_SWALLOWS   /**< another answer was sent in place of it */
@@ -232,9 +229,9 @@ typedef enum cached_outcome {
     CACHED_PASSED, /**< the handler's answer, which is not stored */
     CACHED_STORED, /**< the same, and it is */
     CACHED_FROM_STORE,
-    CACHED_STALE,       /**< what is stored, though it is stale */
-    CACHED_REVALIDATED, /**< what is stored: it still holds */
-    CACHED_COLLAPSED,   /**< what is fetched for another one */
+    CACHED_STALE,       /**< the stored object, though it is stale */
+    CACHED_REVALIDATED, /**< the stored object: it still holds */
+    CACHED_COLLAPSED,   /**< the fetch of another request */
     CACHED_INVALIDATED, /**< it changed its target */
     CACHED_OUTCOMES,
     /* Counted beside them, by threads of the tier that machines share. */
@@ -246,100 +243,115 @@ typedef enum cached_outcome {
     CACHED_COUNTED
 } cached_outcome;
 
-/** Some bytes of a representation: what a 206 had, or a 200 that was cut. */
+/** Some bytes of a representation: from a 206, or from a 200 that was cut. */
 typedef struct cached_part {
-    store_view
-        view; /**< put aside, since it does not answer the request; its reader NULL: nothing is */
+    /** put aside, since it does not answer the request; its reader NULL: nothing is */
+    store_view view;
     cached_head head; /**< of that */
     store_key key;
     fresh_range range;
     uint64_t total;
-    uint64_t before,
-        behind;         /**< bytes of it that are stored in front of what comes, and behind that */
-    uint8_t joins;      /**< what comes is of it, and touches it */
-    uint8_t serves;     /**< the request's view is a part, that has what is asked for: @a wanted */
-    uint8_t asked_rest; /**< the handler is asked for what is missing */
+    /** bytes of it stored in front of the coming ones, and behind them */
+    uint64_t before, behind;
+    uint8_t joins;      /**< the coming bytes are of it, and touch it */
+    uint8_t serves;     /**< the request's view is a part that has the requested bytes: @a wanted */
+    uint8_t asked_rest; /**< the handler is asked for the missing bytes */
     fresh_range wanted;
 } cached_part;
 
-/** What a page was made of (cached_composed_private.h). */
+/** The parts of a page (cached_composed_private.h). */
 typedef struct cached_composed cached_composed;
 
 typedef struct cached_request {
-    request_rec *r;            /**< that is answered: the last one, behind internal redirects */
-    request_rec *first;        /**< that the client made: its URL is the key */
-    cached_composed *composed; /**< NULL: no part was looked for */
-    uint32_t composed_of;      /**< with writer: how many had been */
+    /* ---- the request: cached_request_begin(), and cached_request_go_on() behind internal redirects ---- */
+    request_rec *r;     /**< that is answered: the last one, behind internal redirects */
+    request_rec *first; /**< that the client made: its URL is the key */
     fresh_policy policy;
     fresh_request request;
-    const char *unsearched,
-        *search;          /**< the text without No-Vary-Search, and that; NULL: not asked, none */
-    struct cached_ls *ls; /**< of LiteSpeedCache; NULL: it is not for that */
-    const char *text;     /**< of the key */
-    uint32_t text_len, target_len; /**< target_len: of what a URL names, without what is added */
-    store_key key, variant;        /**< variant: what is looked up in the end */
-    store_key target; /**< of the target alone: the key, unless something was added to it */
-    int has_variant;
-    store_view view;  /**< what was found; view.reader NULL: nothing */
-    cached_part part; /**< some bytes of it, if these are all that is stored */
-    store_place
-        places[CACHE_STORED_PLACES]; /**< of the view, and, first, of what led to it by Vary */
-    uint8_t places_n;
-    uint8_t quick;   /**< it is answered before its phases */
-    uint8_t offered; /**< the loop's own cache may answer such requests by itself */
-    const char
-        *names; /**< what led to the variant: names of fields, joined by ","; NULL: no variant */
+    const char *vary;           /**< of rules of folders, which led from first to r; NULL */
+    struct cached_query *query; /**< the body of a QUERY that is, or was read; NULL */
+    struct cached_ls *ls;       /**< of LiteSpeedCache; NULL: it is not for that */
+    uint64_t least, most;       /**< bytes of a body that is stored */
+    uint8_t tier;               /**< cached_tier */
+    uint8_t quick;              /**< it is answered before its phases */
+    uint8_t phase;              /**< cached_phase */
+    uint8_t outcome;            /**< cached_outcome */
+
+    /* ---- its key ---- */
+    const char *text; /**< of the key */
+    const char *site; /**< part of the text: another server has this host, too; NULL: none has */
+    uint32_t text_len, target_len; /**< target_len: of the part that a URL names */
+    uint32_t site_len;             /**< of the part that names the server */
+    const char *unsearched; /**< the text without No-Vary-Search; NULL: that was not asked for */
+    const char *search;     /**< No-Vary-Search; NULL: none */
+    store_key key;
+    store_key target;         /**< of the target alone: the key, unless something was added to it */
+    store_key variant;        /**< with has_variant: what is looked up in the end */
     const char *variant_text; /**< that the variant's key is made of */
     uint32_t variant_text_len;
-    const char *tags; /**< of what is stored, each ends with NUL; only for CACHED_SOCACHE */
-    uint32_t tags_len;
-    uint8_t asked_tier; /**< the tier was asked for what is looked for */
+    int has_variant;
+    const char *names; /**< fields that led to the variant, joined by ","; NULL: no variant */
+
+    /* ---- what is stored: cached_find(), until cached_drop() ---- */
+    store_view view; /**< view.reader NULL: nothing */
+    /** of the view, and, first, of what led to it by Vary */
+    store_place places[CACHE_STORED_PLACES];
     fresh_terms terms;
     cached_head stored;
-    uint8_t use;                /**< fresh_use */
-    uint8_t phase;              /**< cached_phase */
-    uint8_t known;              /**< the object was looked for */
-    uint8_t tier;               /**< cached_tier */
-    uint8_t ahead;              /**< it is fresh, and fetched ahead of its end */
-    uint8_t renewed;            /**< its answer was stored, or made what is stored fresh */
-    uint8_t soft;               /**< it was purged softly: stale */
-    uint8_t asked_own;          /**< conditions of the request were put away */
-    uint8_t decided;            /**< the first piece of the answer passed */
-    uint8_t rounds;             /**< how often it waited for another one's fetch in vain */
-    uint8_t alone;              /**< it does not wait for others */
-    uint8_t outcome;            /**< cached_outcome */
-    uint8_t forward;            /**< fresh_fwd: why the handler is asked, if it is */
-    const char *own[6];         /**< conditions of the request, by cached_conditions[] */
-    struct cached_query *query; /**< the body of a QUERY that is, or was read; NULL */
-    const char *vary;           /**< of rules of folders, which led from first to r; NULL */
+    cached_part part; /**< some bytes of it, if these are all that is stored */
+    uint8_t places_n;
+    uint8_t known;      /**< it was looked for */
+    uint8_t use;        /**< fresh_use */
+    uint8_t soft;       /**< it was purged softly: stale */
+    uint8_t ahead;      /**< it is fresh, and fetched ahead of its end */
+    uint8_t alone;      /**< the request does not wait for others */
+    uint8_t asked_tier; /**< the tier was asked for it */
+    uint8_t offered;    /**< the loop's own cache may answer such requests by itself */
+
+    /* ---- the handler is asked: cached_ask(), until cached_ask_restore() ---- */
+    const char *own[6];  /**< conditions of the request, by cached_conditions[] */
+    uint8_t asked_own;   /**< these were put away */
+    uint8_t forward;     /**< fresh_fwd: why it is asked, if it is */
+    uint32_t epoch;      /**< of the store, before that */
+    apr_time_t asked;    /**< when */
     const char *refused; /**< why its answer is not stored, known before it was asked for; NULL */
-    /* who fetches */
-    cached_place *place; /**< whose reader has the lead, or writes */
-    uint32_t flight;     /**< this request leads; 0 */
+
+    /* ---- its answer is stored: cached_save.c ---- */
+    cached_place *place;  /**< whose reader has the lead, or writes */
+    uint8_t decided;      /**< the first piece of the answer passed */
+    uint8_t renewed;      /**< its answer was stored, or made what is stored fresh */
+    store_writer *writer; /**< NULL: it is not, or no more */
+    request_sink sink;    /**< with writer: cached_direct_offer() */
+    uint64_t written;     /**< bytes of the body */
+    uint64_t length;      /**< that is announced of it */
+    const char *tags;     /**< of it, each ends with NUL; only for CACHED_SOCACHE */
+    uint32_t tags_len;
+    uint32_t composed_of;      /**< with writer: how many parts had been */
+    cached_composed *composed; /**< NULL: no part was looked for */
+
+    /* ---- others wait for its fetch: from cached_lead() to cached_land() ---- */
+    uint32_t flight; /**< that this request leads; 0: none */
     store_key flight_key;
-    store_writer *writer;
-    uint64_t written, least, most;
-    request_sink sink; /**< with writer: cached_direct_offer() */
-    uint64_t length;   /**< that is announced of what is written */
-    uint32_t epoch;
-    apr_time_t asked;
-    /* waiting for another one */
-    uint32_t follows;
-    store_key follows_key;
     uint8_t stays;                  /**< cached_stay() */
     _Atomic uint32_t *ahead_counts; /**< its backend's requests ahead of time count it; NULL */
-    uint8_t
-        answered; /**< the client has the stale answer; what the handler answers is stored alone */
-    int status;   /**< of that answer, for logs */
+
+    /* ---- it waits for another one's: cached_follow.c, cached_growing.c ---- */
+    uint32_t follows; /**< that flight; 0: none */
+    store_key follows_key;
+    apr_time_t follows_since;
+    uint8_t rounds; /**< how often it waited in vain */
+    uint8_t grows;  /**< the view is of an object that grows */
+    uint64_t sent;  /**< bytes of that */
+    cached_place *waits_at;
+    struct cached_request *next, **prev; /**< of those that wait there */
+    brg_waiting *waiting;
+
+    /* ---- the client has the stale answer, and what the handler answers is stored alone: cached_follow.c ---- */
+    uint8_t answered;
+    int status; /**< of the stale answer, for logs, as the next three */
     const char *status_line;
     apr_table_t *fields;
     ap_conn_keepalive_e keepalive;
-    uint8_t grows; /**< the view is of an object that grows */
-    uint64_t sent;
-    apr_time_t follows_since;
-    cached_place *waits_at;
-    struct cached_request *next, **prev;
-    brg_waiting *waiting;
 } cached_request;
 
 /** 1: a part of a page, whose output goes to the page. */
@@ -374,6 +386,25 @@ cached_request *cached_request_go_on(request_rec *r);
 /** The host and port that the client named. */
 const char *cached_request_authority(request_rec *r);
 
+/**
+ * The path as the client sent it, which scripts and backends may see. Behind phases that of the
+ * request is another one: "/a%3Fb" would be "/a" with a query there, "%20" a blank, "//a" and
+ * "/x/../a" would be "/a", and a script's answer to one would be kept for all.
+ */
+const char *cached_request_path(const request_rec *r);
+
+/** In front of the server's name in a key; no target has a blank. */
+#define CACHED_KEY_SITE " OF "
+
+/** Find out which servers share names, at the end of a configuration. */
+void cached_sites(apr_pool_t *p, server_rec *main);
+
+/**
+ * What a key of @a s has besides: an address or a port leads to a server whatever the Host field says, so that one could have its answers
+ * kept for the visitors of another one. NULL: nothing. @param authority  host, with its port or not
+ */
+const char *cached_site_of(const server_rec *s, const char *authority);
+
 /** Make its key. @param digest  of the body and its fields, of a QUERY; else NULL. @return 0: it is too long */
 int cached_request_key(cached_request *q, const unsigned char *digest);
 
@@ -392,7 +423,7 @@ void cached_drop(cached_request *q);
 
 /** Ask with the validators of the stored answer. */
 void cached_ask_own(cached_request *q);
-/** Ask for what the handler has to be asked: validation, or the rest of a part. */
+/** Set the request's conditions for the handler: validation, or the rest of a part. */
 void cached_ask(cached_request *q);
 /** The request has its own conditions again. */
 void cached_ask_restore(cached_request *q);
@@ -419,36 +450,37 @@ apr_status_t cached_query_input(ap_filter_t *f, apr_bucket_brigade *bb, ap_input
 /**
  * In the handler: read the body, which makes the key; or q->refused. On a loop nothing is waited for here, on a worker it is.
  * @param go_on  calls it once more, with q as its baton
- * @return OK: read; what brg_wait() returned; or a status
+ * @return OK: read; the result of brg_wait(); or a status
  */
 int cached_query_read(cached_request *q, brg_wait_go_on_fn *go_on);
 
 /* ---- sending (cached_serve.c) ---- */
 
-/** Fields and status of what is stored, as the response of r. @param age  with Age */
+/** Fields and status of the object, as the response of r. @param age  with Age */
 void cached_head_apply(cached_request *q, int age);
 /** The head of r is sent as it was stored, with Date and Server of its origin: RFC 9111, 4. */
 void cached_head_is_stored(request_rec *r);
 /** Send the stored answer to the filters from @a to on. @return OK, or a status */
 int cached_serve(cached_request *q, ap_filter_t *to, const char *reason, int revalidated);
-/** With q->writer: who brings the body may write it into the store itself. @param f  the filter that saves */
+/** With q->writer: the producer of the body may write it into the store itself. @param f  the
+ * filter that saves */
 void cached_direct_offer(cached_request *q, const ap_filter_t *f);
 /** The bytes of @a b were so written by the request that saves with @a q. */
 int cached_direct_is_of(const cached_request *q, const apr_bucket *b);
 /** Bytes of a body as a bucket. */
 apr_bucket *cached_bucket(const store_view *view, uint64_t begin, uint64_t length,
                           apr_bucket_alloc_t *alloc);
-/** For the loop's own cache: cache_seek_fn (cached_seek.c) */
-int cached_seek(const cache_sought *sought, cache_found *found);
-/** Let the loop's own cache have what is about to be sent: cached_front.c */
+/** For the loop's own cache (cached_seek.c) */
+extern const cache_seeker cached_seeker;
+/** Let the loop's own cache have what is about to be sent: cached_copies.c */
 void cached_offer(cached_request *q);
-/** The filter behind those that made what is stored. */
+/** The filter behind those that made the stored body. */
 ap_filter_t *cached_filters_behind(request_rec *r);
 
-/* ---- what is told (cached_tell.c) ---- */
+/* ---- reports (cached_tell.c) ---- */
 
 /**
- * Variables and fields that say what the cache did, and what is counted of it.
+ * Variables and fields about the cache's work, and its counts.
  * @param code  of the handler's answer, where another one is sent in its place; 0
  */
 void cached_tell(cached_request *q, cached_outcome outcome, const char *reason, int code);
@@ -462,7 +494,7 @@ int cached_count_map(const server_rec *main, uint64_t bytes);
 void cached_count(const cached_request *q);
 /** Of the tier that machines share. @param place  the caller's */
 void cached_count_tier(const cached_place *place, cached_outcome what, uint64_t n);
-/** What counts hits of the calling loop; NULL: there is no place for it */
+/** The counter of hits of the calling loop; NULL: no place left */
 _Atomic uint64_t *cached_count_hits(const cached_place *place);
 struct brg_status_cache;
 int brg_status_cache_get(struct brg_status_cache *out);
@@ -471,7 +503,7 @@ int brg_status_cache_get(struct brg_status_cache *out);
 
 /** Setter of CacheRefreshAhead. */
 const char *cached_refresh_cmd(cmd_parms *cmd, void *dir, const char *span, const char *most);
-/** From when on what is stored is fetched anew. */
+/** The time from which on the object is fetched anew. */
 apr_time_t cached_refresh_of(const cached_section *section, const fresh_terms *terms);
 /** 1 if it is time. */
 int cached_refresh_is_due(const cached_request *q);
@@ -483,16 +515,18 @@ void cached_refresh_end(cached_request *q);
 
 /** Before the handler: take the lead, or wait. @return DECLINED: fetch; or the status of a handler */
 int cached_lead(cached_request *q);
-/** Those that wait on this loop. */
+/** Followers on this loop. */
 void cached_followers_look(cached_request *first);
-/** The handler is called once more when there is news of what q follows; with @a room when its client has taken some output. */
+/** The handler is called once more when the flight that q follows has news; with @a room when its
+ * client has taken some output. */
 int cached_follow_wait(cached_request *q, int room);
 
 /* ---- an object that another request is fetching still (cached_growing.c) ---- */
 
-/** Send its head and what is there of its body. @param view  let go, or the view of q from now on. @return 0: it is not for q; 1: *status */
+/** Send its head and the present part of its body. @param view  let go, or the view of q from now
+ * on. @return 0: it is not for q; 1: *status */
 int cached_growing_begin(cached_request *q, store_view *view, int *status);
-/** Send what has come since. @return as a handler */
+/** Send the bytes that came since. @return as a handler */
 int cached_growing_send(cached_request *q);
 
 #endif

@@ -27,7 +27,7 @@ struct cached_query {
     int over;     /* that was all */
 };
 
-/* What the bytes of a body mean: RFC 9110, 8.3 to 8.7. */
+/* Fields that give a body its meaning: RFC 9110, 8.3 to 8.7. */
 static const char *const query_fields[] = {"Content-Type", "Content-Encoding", "Content-Language",
                                            "Content-Location"};
 
@@ -35,36 +35,22 @@ ap_filter_rec_t *cached_query_filter;
 
 /* ---- giving the body on ---- */
 
-static apr_status_t query_take(struct cached_query *query, apr_bucket_brigade *to, apr_off_t most)
+/* @param peek  1: they stay, and are given again */
+static apr_status_t query_take(struct cached_query *query, apr_bucket_brigade *to, apr_off_t most,
+                               int peek)
 {
-    apr_bucket *end;
+    apr_bucket *end, *next;
     apr_status_t rv = apr_brigade_partition(query->body, most, &end);
 
     if (rv != APR_SUCCESS && rv != APR_INCOMPLETE)
         return rv;
-    while (APR_BRIGADE_FIRST(query->body) != end) {
-        apr_bucket *e = APR_BRIGADE_FIRST(query->body);
-
-        APR_BUCKET_REMOVE(e);
-        APR_BRIGADE_INSERT_TAIL(to, e);
-    }
-    return APR_SUCCESS;
-}
-
-static apr_status_t query_peek(struct cached_query *query, apr_bucket_brigade *to, apr_off_t most)
-{
-    apr_bucket *end;
-    apr_status_t rv = apr_brigade_partition(query->body, most, &end);
-
-    if (rv != APR_SUCCESS && rv != APR_INCOMPLETE)
-        return rv;
-    for (apr_bucket *e = APR_BRIGADE_FIRST(query->body); e != end; e = APR_BUCKET_NEXT(e)) {
-        apr_bucket *copy;
-
-        rv = apr_bucket_copy(e, &copy);
-        if (rv != APR_SUCCESS)
+    for (apr_bucket *e = APR_BRIGADE_FIRST(query->body); e != end; e = next) {
+        next = APR_BUCKET_NEXT(e);
+        if (!peek)
+            APR_BUCKET_REMOVE(e);
+        else if ((rv = apr_bucket_copy(e, &e)) != APR_SUCCESS)
             return rv;
-        APR_BRIGADE_INSERT_TAIL(to, copy);
+        APR_BRIGADE_INSERT_TAIL(to, e);
     }
     return APR_SUCCESS;
 }
@@ -74,11 +60,11 @@ static apr_status_t query_give(struct cached_query *query, apr_bucket_brigade *t
 {
     switch (mode) {
     case AP_MODE_SPECULATIVE:
-        return query_peek(query, to, most);
+        return query_take(query, to, most, 1);
     case AP_MODE_GETLINE:
         return apr_brigade_split_line(to, query->body, APR_BLOCK_READ, HUGE_STRING_LEN);
     default:
-        return query_take(query, to, mode == AP_MODE_EXHAUSTIVE ? APR_INT64_MAX : most);
+        return query_take(query, to, mode == AP_MODE_EXHAUSTIVE ? APR_INT64_MAX : most, 0);
     }
 }
 
@@ -150,7 +136,8 @@ static int query_is_long(const request_rec *r)
            ap_parse_strict_length(&n, length) && n > QUERY_MOST;
 }
 
-/* The filter stands next to those of the protocol, so that it sees what was sent; and belongs to them, so that internal redirects keep it. */
+/* The filter stands next to those of the protocol, so that it sees the client's bytes; and belongs
+ * to them, so that internal redirects keep it. */
 static void query_stand(struct cached_query *query, request_rec *r)
 {
     query->body = apr_brigade_create(r->pool, r->connection->bucket_alloc);

@@ -31,14 +31,21 @@ cached_request *cached_of(const request_rec *r)
 
 /* ---- the key ---- */
 
-#define CACHED_KEY_ADDS 1024 /* bytes of what CacheKey adds */
+#define CACHED_KEY_ADDS 1024 /* most bytes of CacheKey */
+
+/* Whether the host of an absolute target counts: to a server as its own scheme alone, else the Host field leads to the virtual host. */
+static int request_target_has_host(const request_rec *r)
+{
+    return r->parsed_uri.hostname && (r->proxyreq == PROXYREQ_PROXY || !r->parsed_uri.scheme ||
+                                      !strcasecmp(r->parsed_uri.scheme, ap_http_scheme(r)));
+}
 
 /* The host and port that the client named, so that answers to different ones are never mixed up. */
 const char *cached_request_authority(request_rec *r)
 {
     const char *host = apr_table_get(r->headers_in, "Host");
 
-    if (r->parsed_uri.hostname) /* an absolute target, of a forward proxy or not */
+    if (request_target_has_host(r))
         return r->parsed_uri.port_str && *r->parsed_uri.port_str
                    ? apr_pstrcat(r->pool, r->parsed_uri.hostname, ":", r->parsed_uri.port_str, NULL)
                    : r->parsed_uri.hostname;
@@ -48,7 +55,27 @@ const char *cached_request_authority(request_rec *r)
                         ap_get_server_port(r));
 }
 
-/* What CacheKey adds. It stands behind a blank, which no target has. @return 0: too long, or no value */
+const char *cached_request_path(const request_rec *r)
+{
+    const char *at = r->unparsed_uri, *authority = at && *at != '/' ? strstr(at, "://") : NULL;
+
+    if (authority)
+        at = authority + 3 + strcspn(authority + 3, "/?#");
+    if (!at || (!authority && *at != '/'))
+        return r->parsed_uri.path ? r->parsed_uri.path : r->uri;
+    return *at == '/' ? apr_pstrmemdup(r->pool, at, strcspn(at, "?#")) : "/";
+}
+
+/* Behind a blank, which no target has. */
+static void request_adds(cached_request *q, const char *word, const char *value)
+{
+    BRG_ASSERT(q->text_len >= q->target_len && word[0] == ' ');
+    q->text = apr_pstrcat(q->r->pool, apr_pstrmemdup(q->r->pool, q->text, q->text_len), word, value,
+                          NULL);
+    q->text_len = (uint32_t)strlen(q->text);
+}
+
+/* What CacheKey adds. @return 0: too long, or no value */
 static int request_key_adds(cached_request *q)
 {
     const ap_expr_info_t *key = cached_server_of(q->first->server)->key;
@@ -59,9 +86,7 @@ static int request_key_adds(cached_request *q)
     value = ap_expr_str_exec(q->first, key, &error);
     if (error || strlen(value) > CACHED_KEY_ADDS)
         return 0;
-    q->text = apr_pstrcat(q->r->pool, apr_pstrmemdup(q->r->pool, q->text, q->text_len), " KEY ",
-                          value, NULL);
-    q->text_len = (uint32_t)strlen(q->text);
+    request_adds(q, " KEY ", value);
     return 1;
 }
 
@@ -79,14 +104,19 @@ int cached_request_key(cached_request *q, const unsigned char *digest)
     uint32_t len;
     const cached_server *s = q->ls ? q->ls->keys : cached_server_of(r->server);
     const char *text =
-        cached_key_text(r->pool, s, &target, r->parsed_uri.path ? r->parsed_uri.path : r->uri,
-                        r->parsed_uri.query, &len);
+        cached_key_text(r->pool, s, &target, cached_request_path(r), r->parsed_uri.query, &len);
     if (!text)
         return 0;
     q->text = text;
     q->text_len = len;
     q->target_len = (uint32_t)fresh_key_target(text, len);
-    if (s->search == CACHED_ON && !digest)
+    q->site = q->request.method == FRESH_UNSAFE || r->proxyreq == PROXYREQ_PROXY
+                  ? NULL
+                  : cached_site_of(r->server, authority);
+    if (q->site) {
+        request_adds(q, CACHED_KEY_SITE, q->site);
+        q->site_len = q->text_len - len;
+    } else if (s->search == CACHED_ON && !digest)
         cached_search_find(q);
     if (!q->ls && !request_key_adds(q))
         return 0;
@@ -155,7 +185,15 @@ static int request_has_no_host(const request_rec *r)
 {
     const char *host = apr_table_get(r->headers_in, "Host");
 
-    return (!host || !*host) && !r->parsed_uri.hostname;
+    return (!host || !*host) && !request_target_has_host(r);
+}
+
+/* "Host: good:80" is the host of the key, and another one to who makes the answer: it may be sent on to good, which were a circle for all. */
+static int request_names_usual_port(request_rec *r)
+{
+    const char *port = strrchr(cached_request_authority(r), ':');
+
+    return port && !strcmp(port, strcmp(ap_http_scheme(r), "https") ? ":80" : ":443");
 }
 
 /* Its Connection names a field that it has: the key is made with that, and the backend asked without it. */
@@ -203,7 +241,8 @@ cached_request *cached_request_begin(request_rec *r)
         request_is_whole(r);
     cached_policy(cached_server_of(first->server), cached_section_of(first), &q->policy);
     request_read(q);
-    if (q->request.method != FRESH_UNSAFE && (request_has_no_host(first) || request_takes_back(r)))
+    if (q->request.method != FRESH_UNSAFE &&
+        (request_has_no_host(first) || request_names_usual_port(first) || request_takes_back(r)))
         return NULL;
     cached_ls_begin(q);
     if (!cached_request_key(q, NULL))
@@ -253,7 +292,7 @@ void cached_land(cached_request *q, int pass)
         return;
     q->flight = 0;
     cached_stay(q, 0);
-    /* Woken before the flight's entry may have another use, and after that for those that came in between. */
+    /* Woken before the flight's entry may have another use, and after that for late followers. */
     cached_wake(q->place, flight);
     store_flight_end(cached_reader(q->place), flight, pass ? brg_now() + apr_time_from_sec(10) : 0);
     cached_wake(q->place, flight);
@@ -365,7 +404,7 @@ void cached_find(cached_request *q)
         q->use = FRESH_VALIDATE;
     if (q->use == FRESH_VALIDATE && q->view.reader && (q->terms.flags & FRESH_T_COMPOSED))
         q->use = FRESH_FETCH;
-    /* no-cache: what is stored has no say in the answer, as with Apache. */
+    /* no-cache: the stored object has no say in the answer, as with Apache. */
     if (q->use == FRESH_VALIDATE && (q->request.cc.has & FRESH_CC_NO_CACHE) &&
         !q->policy.ignore_request)
         q->use = FRESH_FETCH;

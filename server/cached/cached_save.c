@@ -73,7 +73,7 @@ static const char *save_refused(cached_request *q, const fresh_response *respons
     return NULL;
 }
 
-/* 1: the next request may get another answer, one that is stored. */
+/* 1: the next request may get another answer, which may be stored. */
 int cached_is_of_request(const request_rec *r, fresh_why why)
 {
     switch (r->status) {
@@ -129,7 +129,7 @@ static void save_give_up(cached_request *q)
         cached_wake(q->place, flight);
 }
 
-/* What is joined is of the same variant. */
+/* The joined bytes are of the same variant. */
 static int save_fits_part(const cached_request *q, const store_head *head)
 {
     const cached_part *part = &q->part;
@@ -137,8 +137,8 @@ static int save_fits_part(const cached_request *q, const store_head *head)
     return !part->joins || (part->key.a == head->key.a && part->key.b == head->key.b);
 }
 
-/* What it cost the backend, by the time to its head: two rounds from 20 ms on, and for each time that is four times as long. What lies below
- * memory, too, is had from there. */
+/* The cost for the backend, by the time to its head: two rounds from 20 ms on, and for each time
+ * that is four times as long. Objects below memory are fetched from there, too. */
 static uint8_t save_worth(const cached_request *q)
 {
     const apr_time_t cost = brg_now() - q->asked;
@@ -152,7 +152,32 @@ static uint8_t save_worth(const cached_request *q)
     return worth;
 }
 
-static void save_begin(cached_request *q, const fresh_response *response)
+/* A handler stops when its client left, and then an end of the output is not the end of the answer. Only a length would show that. */
+static int save_is_torn(const cached_request *q)
+{
+    return q->r->connection->aborted && q->length == STORE_LENGTH_UNKNOWN;
+}
+
+/* A body that is whole in the first piece is written where it stays, though nobody told its length. */
+static uint64_t save_whole_length(const cached_request *q, const apr_bucket_brigade *in)
+{
+    uint64_t n = 0;
+
+    if (q->length != STORE_LENGTH_UNKNOWN || save_is_torn(q))
+        return q->length;
+    for (const apr_bucket *b = APR_BRIGADE_FIRST(in); b != APR_BRIGADE_SENTINEL(in);
+         b = APR_BUCKET_NEXT(b)) {
+        if (APR_BUCKET_IS_EOS(b))
+            return n;
+        if (AP_BUCKET_IS_ERROR(b) || b->length == (apr_size_t)-1)
+            break;
+        n += b->length;
+    }
+    return STORE_LENGTH_UNKNOWN;
+}
+
+static void save_begin(cached_request *q, const fresh_response *response,
+                       const apr_bucket_brigade *in)
 {
     request_rec *r = q->r;
     http_field *kept = apr_palloc(r->pool, (response->head.n + 2) * sizeof *kept);
@@ -168,11 +193,11 @@ static void save_begin(cached_request *q, const fresh_response *response)
         n = cached_part_fields(q, &response->head, &kept);
     if (is_part) {
         cached_part_head(q, kept, &n, &terms, &q->length);
-        cached_land(q, 0); /* others want what it has not */
+        cached_land(q, 0); /* others want the rest */
     }
     bytes = cached_head_write(r->pool, is_part ? NULL : r->status_line, kept, n, &len);
     cached_head_fill(q, &head, &terms, bytes, len, &response->head);
-    head.length = q->length;
+    head.length = save_whole_length(q, in);
     head.worth = save_worth(q);
     if (q->tier == CACHED_SOCACHE)
         cached_tags(q, &response->head);
@@ -226,7 +251,8 @@ static int save_no_rest(cached_request *q, ap_filter_t *f, apr_status_t *rv)
     return 1;
 }
 
-/* What PHP says decides whether it is stored, and for whom. Who waits for an answer that is not for all asks for one of his own. */
+/* PHP's fields decide whether it is stored, and for whom. A follower of an answer that is not for
+ * all asks for one of its own. */
 static void save_litespeed(cached_request *q)
 {
     const store_key asked = q->key;
@@ -238,7 +264,8 @@ static void save_litespeed(cached_request *q)
         cached_land(q, 1);
 }
 
-/* The head of the response is there. @return 1: the client was answered with what is stored; *rv */
+/* The head of the response is there. @return 1: the client was answered with the stored object; *rv
+ */
 static int save_decide(cached_request *q, ap_filter_t *f, apr_bucket_brigade *in, apr_status_t *rv)
 {
     request_rec *r = q->r;
@@ -282,7 +309,7 @@ static int save_decide(cached_request *q, ap_filter_t *f, apr_bucket_brigade *in
     if (reason)
         save_not(q, reason, why);
     else
-        save_begin(q, &response);
+        save_begin(q, &response, in);
     if (q->writer)
         cached_direct_offer(q, f);
     return 0;
@@ -354,13 +381,6 @@ static void save_cut(cached_request *q)
         cached_wake(q->place, flight);
 }
 
-/* A handler stops when its client left, and then an end of the output is not the end of the answer. Only a length would show that. */
-static int save_is_torn(const cached_request *q)
-{
-    BRG_ASSERT(q->writer);
-    return q->r->connection->aborted && q->length == STORE_LENGTH_UNKNOWN;
-}
-
 /* One bucket. @return an error of reading it; APR_EAGAIN: its bytes are not there yet */
 static apr_status_t save_bucket(cached_request *q, apr_bucket *b, apr_read_type_e block)
 {
@@ -395,7 +415,7 @@ static apr_status_t save_forward(cached_request *q, ap_filter_t *f, apr_bucket_b
     return APR_SUCCESS;
 }
 
-/* Bytes of a program come when they come: what was there before them goes on first. */
+/* Bytes of a program come at any time: earlier ones go on first. */
 static apr_status_t save_pass(cached_request *q, ap_filter_t *f, apr_bucket_brigade *in,
                               apr_bucket *up_to)
 {

@@ -52,6 +52,21 @@ void cached_head_fill(cached_request *q, store_head *head, const fresh_terms *te
 
 /* ---- variants ---- */
 
+int cached_save_rule(const cached_request *q, const store_head *head)
+{
+    const char *why;
+    store_writer *w;
+    int stored = 0;
+
+    BRG_ASSERT(head->vary && !head->length);
+    cached_lock(q->place);
+    w = store_write_begin(cached_reader(q->place), head, 0, &why);
+    if (w)
+        stored = store_write_end(&w) == APR_SUCCESS;
+    cached_unlock(q->place);
+    return stored;
+}
+
 /* Under the key itself lie the names of the fields that tell variants apart. @return 0: it was not stored */
 static int save_names(cached_request *q, const char *names, uint32_t len)
 {
@@ -65,16 +80,8 @@ static int save_names(cached_request *q, const char *names, uint32_t len)
                              .vary = 1,
                              .length = 0,
                              .epoch = q->epoch};
-    const char *why;
-    store_writer *w;
-    int stored = 0;
 
-    cached_lock(q->place);
-    w = store_write_begin(cached_reader(q->place), &head, 0, &why);
-    if (w)
-        stored = store_write_end(&w) == APR_SUCCESS;
-    cached_unlock(q->place);
-    return stored;
+    return cached_save_rule(q, &head);
 }
 
 /* The lead for the key becomes one for the variant. Requests that wait for another variant begin anew. */

@@ -17,13 +17,16 @@ apr_status_t cached_invalidate(ap_filter_t *f, apr_bucket_brigade *in);
 int cached_is_of_request(const request_rec *r, fresh_why why);
 /** The client has its answer, see cached_request.answered: r says so again. */
 void cached_restore_answer(const cached_request *q);
-/** A 304 came to what was asked with validators of what is stored. @return 1: the client was answered */
+/** A 304 came to a request with validators of the stored object. @return 1: the client was answered
+ */
 int cached_validated(cached_request *q, ap_filter_t *f, apr_status_t *rv);
-/** An error came: is what is stored sent in place of it? */
+/** An error came: is the stored object sent in place of it? */
 int cached_stale_on_error(cached_request *q, int code);
-/** The head of what is stored of q, with the marks of @a fields. */
+/** The head of q's stored object, with the marks of @a fields. */
 void cached_head_fill(cached_request *q, store_head *head, const fresh_terms *terms,
                       const char *bytes, uint32_t len, const fresh_head *fields);
+/** Store what lies under a key in place of an answer: the names that tell variants apart, or a rule. @return 1: it is stored */
+int cached_save_rule(const cached_request *q, const store_head *head);
 /** Send the stored answer in place of an error. */
 apr_status_t cached_send_stale(cached_request *q, ap_filter_t *f, int code);
 /** Fields of the response as they would be sent. */
@@ -39,7 +42,8 @@ int cached_save_variant(cached_request *q, const fresh_response *response, store
 uint32_t cached_marks(const cached_request *q, const fresh_head *fields, uint64_t *mark);
 /** q->tags of these fields. */
 void cached_tags(cached_request *q, const fresh_head *fields);
-/** Purge the groups that Cache-Group-Invalidation of an unsafe request's response names. @param value  NULL: there is none */
+/** Purge the groups that Cache-Group-Invalidation of an unsafe request's response names. @param
+ * value  NULL: no such field */
 void cached_groups_end(cached_request *q, const char *value);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * CacheNoVarySearch: what a backend says by No-Vary-Search holds for the path. It is kept as a rule beside the answers, by a key of its
- * own behind a blank, and makes the keys of all requests for the path. The first answer that has a rule is stored where the rule does not
- * change its own key.
+ * CacheNoVarySearch: a backend's No-Vary-Search holds for the path. It is kept as a rule beside the
+ * answers, by a key of its own behind a blank, and makes the keys of all requests for the path. The
+ * first answer that has a rule is stored where the rule does not change its own key.
  */
 #include "cached_named_private.h"
 #include "cached_save_private.h"
@@ -32,7 +32,7 @@ static const char *search_rule_text(const cached_request *q, uint32_t *len)
     return text;
 }
 
-/* "path?query" with what counts of the query. */
+/* "path?query" with the counting part of the query. */
 static const char *search_apply(apr_pool_t *p, const fresh_search *search, const char *target)
 {
     const char *query = ap_strchr_c(target, '?'), *from = query ? query + 1 : "";
@@ -84,7 +84,7 @@ static int search_store(cached_request *q, const char *rule)
 {
     static const char none[STORE_TERMS];
     uint32_t len;
-    const char *text = search_rule_text(q, &len), *why;
+    const char *text = search_rule_text(q, &len);
     const store_head head = {.key = store_key_of(cached_store(), text, len, NULL, 0),
                              .text = text,
                              .text_len = len,
@@ -94,15 +94,8 @@ static int search_store(cached_request *q, const char *rule)
                              .vary = 1,
                              .length = 0,
                              .epoch = q->epoch};
-    store_writer *w;
-    int stored = 0;
 
-    cached_lock(q->place);
-    w = store_write_begin(cached_reader(q->place), &head, 0, &why);
-    if (w)
-        stored = store_write_end(&w) == APR_SUCCESS;
-    cached_unlock(q->place);
-    return stored;
+    return cached_save_rule(q, &head);
 }
 
 /* All lines of the field, as one value. */

@@ -27,7 +27,7 @@ static void serve_fields(request_rec *r, const fresh_head *head)
         apr_table_addn(r->headers_out, head->field[i].name, head->field[i].value);
 }
 
-/* What If-Modified-Since is compared with, where nothing says when it was modified: RFC 9111, 4.3.2. */
+/* The date for If-Modified-Since, where nothing says when it was modified: RFC 9111, 4.3.2. */
 static apr_time_t serve_date(const cached_request *q)
 {
     const char *date = apr_table_get(q->r->headers_out, "Date");
@@ -161,7 +161,7 @@ static int serve_from_store(cached_request *q, ap_filter_t *to, const char *reas
                               : APLOGNO(00764) "cache: serving %s",
                   r->uri);
     cached_head_is_stored(r);
-    if (q->quick && !q->part.serves)
+    if (!q->part.serves)
         cached_offer(q);
     if (r->main)
         cached_composed_serve(q);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A stored answer as bytes for other machines: one sum over all of it, lengths that add up to what is there. */
+/* A stored answer as bytes for other machines: one sum over all of it, lengths that add up to the
+ * whole. */
 #include "cached_tier.h"
 #include "disk.h"
 #include "apr_sha1.h"
@@ -7,7 +8,7 @@
 #include <string.h>
 
 /* Another layout, another meaning of its parts, or another order of bytes, is another number. */
-#define RECORD_MAGIC 0x3265726f63655242ull
+#define RECORD_MAGIC 0x3365726f63655242ull
 
 typedef struct record_head {
     uint64_t magic, sum; /* sum: of all behind it */

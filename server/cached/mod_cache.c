@@ -27,7 +27,7 @@ static int cache_miss(cached_request *q)
 {
     request_rec *r = q->r;
 
-    /* Requests that wait for this answer, or have a stale one, need to know if there is none. */
+    /* Requests that wait for this answer, or have a stale one, need to know of its failure. */
     apr_table_setn(r->notes, PROXY_ANSWERS_FAILURES, "1");
     ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r, APLOGNO(00750) "Adding CACHE_SAVE filter for %s",
                   r->uri);
@@ -54,7 +54,7 @@ static uint8_t cache_forward(const cached_request *q)
                                                                                  : FRESH_FWD_STALE;
 }
 
-/* What is stored is sent, or the handler asked. */
+/* Send the stored object, or ask the handler. */
 static int cache_answer(cached_request *q)
 {
     request_rec *r = q->r;
@@ -182,7 +182,7 @@ static int cache_quick(request_rec *r, int lookup)
     return cache_consider(r, 0, 1);
 }
 
-/* What the first request asked the store for is stored of the answer to the one that it was redirected to. */
+/* The store's key of the first request serves the answer to the one that it was redirected to. */
 static cached_request *cache_go_on(request_rec *r)
 {
     cached_request *q = cached_request_go_on(r);
@@ -290,6 +290,7 @@ static int cache_post_config(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp,
     (void)ptemp;
     if (ap_state_query(AP_SQ_MAIN_STATE) == AP_SQ_MS_CREATE_PRE_CONFIG)
         return OK; /* all is read once more */
+    cached_sites(p, main);
     return cached_map(p, main);
 }
 
@@ -297,11 +298,12 @@ static void cache_hooks(apr_pool_t *p)
 {
     BRG_ASSERT(p);
     brg_cache_declare(&cache_module, cache_depends);
+    brg_cache_name_declare(&cache_module, cached_name);
     brg_hooks_need_directive(&cache_module, "quick_handler handler insert_filter log_transaction",
                              NULL, BRG_HOOKS_BY_SERVER);
     brg_handlers_are_for(&cache_module, "cache-manager");
     brg_cache_leaves_query(&cache_module);
-    /* What the loop's own cache answers counts as a hit there (cached_count_hits()). */
+    /* Answers of the loop's own cache count as hits there (cached_count_hits()). */
     brg_transaction_log_declare(&cache_module, NULL, NULL);
     APR_REGISTER_OPTIONAL_FN(brg_status_cache_get);
     APR_REGISTER_OPTIONAL_FN(brg_litespeed_variable);
@@ -311,7 +313,7 @@ static void cache_hooks(apr_pool_t *p)
         "CACHE_SAVE_RAW", cached_ls_raw_filter, NULL, (ap_filter_type)(AP_FTYPE_RESOURCE - 1));
     cached_ls_filter_rec = ap_register_output_filter("CACHE_LITESPEED", cached_ls_filter, NULL,
                                                      (ap_filter_type)(AP_FTYPE_PROTOCOL - 1));
-    cache_seek_by(cached_seek);
+    cache_seek_by(&cached_seeker);
     ap_hook_pre_config(cache_pre_config, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_post_config(cache_post_config, NULL, NULL, APR_HOOK_REALLY_FIRST);
     ap_hook_quick_handler(cache_quick, NULL, NULL, APR_HOOK_FIRST);

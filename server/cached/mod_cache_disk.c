@@ -2,6 +2,7 @@
 /* The directives of mod_cache_disk: which lengths of bodies are stored. */
 #include "cached_private.h"
 #include "configuration.h"
+#include "setting.h"
 #include "brigade/assert.h"
 #include "brigade/directive.h"
 #include "brigade/response_cache.h"
@@ -53,21 +54,25 @@ void cached_sizes(const request_rec *r, uint64_t *least, uint64_t *most)
 }
 
 static const char disk_files[] = "stored responses do not lie in files of their own";
-static const char disk_pieces[] = "what is stored is sent to the client while it comes";
+
+static void *disk_of_server(const cmd_parms *cmd)
+{
+    return ap_get_module_config(cmd->server->module_config, &cache_disk_module);
+}
 
 static const char *disk_root_cmd(cmd_parms *cmd, void *dir, const char *arg)
 {
-    cached_disk_server *c = ap_get_module_config(cmd->server->module_config, &cache_disk_module);
+    cached_disk_server *c = disk_of_server(cmd);
 
     (void)dir;
     c->root = ap_server_root_relative(cmd->pool, arg);
     return c->root ? NULL : apr_psprintf(cmd->pool, "Invalid CacheRoot path %s", arg);
 }
 
-/* Both numbers, and what they make together. */
+/* Both numbers, and their sum. */
 static const char *disk_levels_cmd(cmd_parms *cmd, void *dir, const char *arg)
 {
-    cached_disk_server *c = ap_get_module_config(cmd->server->module_config, &cache_disk_module);
+    cached_disk_server *c = disk_of_server(cmd);
     int *to = cmd->info ? &c->length : &c->levels;
     const apr_int64_t n = brg_argument_number(cmd, arg);
 
@@ -82,61 +87,43 @@ static const char *disk_levels_cmd(cmd_parms *cmd, void *dir, const char *arg)
     return NULL;
 }
 
-static const char *disk_max_cmd(cmd_parms *cmd, void *dir, const char *arg)
+static const char *disk_size_cmd(cmd_parms *cmd, const char *arg, int64_t *n,
+                                 const char *least_or_most)
 {
-    cached_disk_server *c = ap_get_module_config(cmd->server->module_config, &cache_disk_module);
-    const char *error = ap_check_cmd_context(cmd, GLOBAL_ONLY);
-
-    (void)dir;
-    if (error)
-        return error;
-    BRG_ASSERT(!cmd->server->is_virtual);
-    return cached_bytes(arg, &c->bytes) || c->bytes < 4u << 20
-               ? "CacheMaxSize must be a number of bytes, or with K, M or G behind it, from 4M on"
-               : NULL;
-}
-
-static const char *disk_number(const char *arg, int64_t *n)
-{
-    char *end;
-
     errno = 0;
-    *n = apr_strtoi64(arg, &end, 10);
-    return errno || *n < 0 ? "" : NULL;
+    *n = apr_strtoi64(arg, NULL, 10);
+    if (!errno && *n >= 0)
+        return NULL;
+    return apr_psprintf(cmd->pool,
+                        "%s argument must be a non-negative integer representing the %s size of a "
+                        "file to cache in bytes.",
+                        cmd->cmd->name, least_or_most);
 }
 
 static const char *disk_least_cmd(cmd_parms *cmd, void *dir, const char *arg)
 {
-    (void)cmd;
-    return disk_number(arg, &((cached_disk_section *)dir)->least)
-               ? "CacheMinFileSize argument must be a non-negative integer representing the min "
-                 "size "
-                 "of a file to cache in bytes."
-               : NULL;
+    return disk_size_cmd(cmd, arg, &((cached_disk_section *)dir)->least, "min");
 }
 
 static const char *disk_most_cmd(cmd_parms *cmd, void *dir, const char *arg)
 {
-    (void)cmd;
-    return disk_number(arg, &((cached_disk_section *)dir)->most)
-               ? "CacheMaxFileSize argument must be a non-negative integer representing the max "
-                 "size "
-                 "of a file to cache in bytes."
-               : NULL;
+    return disk_size_cmd(cmd, arg, &((cached_disk_section *)dir)->most, "max");
 }
 
-static const char *disk_read_cmd(cmd_parms *cmd, void *dir, const char *arg)
+const char *cached_pieces_cmd(cmd_parms *cmd, void *dir, const char *arg)
 {
-    int64_t n;
+    apr_int64_t n;
 
     (void)dir;
-    if (disk_number(arg, &n))
-        return cmd->info
-                   ? "CacheReadTime argument must be a non-negative integer representing the max "
-                     "amount of time taken to cache in go."
-                   : "CacheReadSize argument must be a non-negative integer representing the max "
-                     "amount of data to cache in go.";
-    conf_notice_no_effect(cmd, cache_disk_module.module_index, disk_pieces);
+    errno = 0;
+    n = apr_strtoi64(arg, NULL, 10);
+    if (errno == ERANGE || n < 0)
+        return apr_psprintf(cmd->pool,
+                            "%s argument must be a non-negative integer representing the max "
+                            "amount of %s to cache in go.",
+                            cmd->cmd->name, (const char *)cmd->info);
+    conf_notice_no_effect(cmd, cache_module.module_index,
+                          "what is stored is sent to the client while it comes");
     return NULL;
 }
 
@@ -145,7 +132,12 @@ static const char *disk_read_cmd(cmd_parms *cmd, void *dir, const char *arg)
 static const command_rec disk_commands[] = {
     AP_INIT_TAKE1("CacheRoot", disk_root_cmd, NULL, RSRC_CONF,
                   "The directory to store cache files"),
-    AP_INIT_TAKE1("CacheMaxSize", disk_max_cmd, NULL, RSRC_CONF,
+    AP_INIT_TAKE1("CacheMaxSize", conf_set_bytes,
+                  CONF_SETTING(.of = disk_of_server, CONF_FIELD(cached_disk_server, bytes),
+                               .where = GLOBAL_ONLY, .least = 4 << 20, .most = APR_INT64_MAX,
+                               .refusal = "CacheMaxSize must be a number of bytes, or with K, M or "
+                                          "G behind it, from 4M on"),
+                  RSRC_CONF,
                   "Bytes of the files below CacheRoot, of all stored responses together"),
     AP_INIT_TAKE1("CacheDirLevels", disk_levels_cmd, NULL, RSRC_CONF,
                   "The number of levels of subdirectories in the cache"),
@@ -155,9 +147,9 @@ static const command_rec disk_commands[] = {
                   "The minimum file size to cache a document"),
     AP_INIT_TAKE1("CacheMaxFileSize", disk_most_cmd, NULL, DISK_ANY,
                   "The maximum file size to cache a document"),
-    AP_INIT_TAKE1("CacheReadSize", disk_read_cmd, NULL, DISK_ANY,
+    AP_INIT_TAKE1("CacheReadSize", cached_pieces_cmd, CACHED_PIECES("data"), DISK_ANY,
                   "The maximum quantity of data to attempt to read and cache in one go"),
-    AP_INIT_TAKE1("CacheReadTime", disk_read_cmd, (void *)1, DISK_ANY,
+    AP_INIT_TAKE1("CacheReadTime", cached_pieces_cmd, CACHED_PIECES("time taken"), DISK_ANY,
                   "The maximum time taken to attempt to read and cache in go"),
     {.name = NULL}};
 

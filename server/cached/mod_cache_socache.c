@@ -27,7 +27,7 @@ APLOG_USE_MODULE(cache_socache);
 typedef struct so_server {
     const char *named; /* as configured; NULL: not */
     const char *arguments;
-    const ap_socache_provider_t *provider; /* NULL: memory is what it names */
+    const ap_socache_provider_t *provider; /* NULL: it names memory */
 } so_server;
 
 static const so_server *so_in_use; /* of the configuration that was read last */
@@ -35,7 +35,7 @@ static ap_socache_instance_t *so_instance;
 static server_rec *so_main;
 static apr_global_mutex_t *so_mutex; /* for providers that need it */
 static uint64_t so_bytes_most;
-static int so_memory; /* the provider is shmcb: what mod_cache has in memory is that */
+static int so_memory; /* the provider is shmcb: mod_cache's own memory */
 
 static void *so_server_create(apr_pool_t *p, server_rec *s)
 {
@@ -158,7 +158,7 @@ static int so_pre_config(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp)
     return rv == APR_SUCCESS ? OK : 500;
 }
 
-/* The first one that a server names. */
+/* The first server that names one. */
 static const so_server *so_find(server_rec *main)
 {
     const so_server *first = NULL;
@@ -242,7 +242,7 @@ static int so_post_config(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp, se
     return so_open(p, ptemp, main, c);
 }
 
-/* The command line: what post_config would have done. */
+/* The command line: the work of post_config. */
 int tier_open_here(apr_pool_t *p, server_rec *main)
 {
     const so_server *c = cache_socache_module.module_index < 0 ? NULL : so_find(main);
@@ -270,7 +270,6 @@ static void so_child_init(apr_pool_t *p, server_rec *s)
 
 static const char so_shared[] =
     "stored responses lie in memory that all processes share (CacheMemory)";
-static const char so_pieces[] = "what is stored is sent to the client while it comes";
 
 static const char *so_named_cmd(cmd_parms *cmd, void *dir, const char *arg)
 {
@@ -309,7 +308,7 @@ static const char *so_bytes_cmd(cmd_parms *cmd, void *dir, const char *arg)
     return NULL;
 }
 
-/* As Apache reads a number: what does not begin with digits is 0. @return -1: it is none for it */
+/* As Apache reads a number: text that does not begin with digits is 0. @return -1: not a number */
 static int64_t so_number(const char *arg)
 {
     apr_int64_t n;
@@ -319,7 +318,7 @@ static int64_t so_number(const char *arg)
     return errno == ERANGE || n < 0 ? -1 : n;
 }
 
-/* cmd->info: 0 the longest time, 1 what is added to the lifetime. */
+/* cmd->info: 0 the longest time, 1 the addition to the lifetime. */
 static const char *so_time_cmd(cmd_parms *cmd, void *dir, const char *arg)
 {
     cached_so_section *c = dir;
@@ -334,19 +333,6 @@ static const char *so_time_cmd(cmd_parms *cmd, void *dir, const char *arg)
                        "to cache an entry.";
 }
 
-static const char *so_read_cmd(cmd_parms *cmd, void *dir, const char *arg)
-{
-    (void)dir;
-    if (so_number(arg) < 0)
-        return cmd->info
-                   ? "CacheSocacheReadTime argument must be a non-negative integer representing "
-                     "the max amount of time taken to cache in go."
-                   : "CacheSocacheReadSize argument must be a non-negative integer representing "
-                     "the max amount of data to cache in go.";
-    conf_notice_no_effect(cmd, cache_socache_module.module_index, so_pieces);
-    return NULL;
-}
-
 #define SO_ANY (RSRC_CONF | ACCESS_CONF)
 
 static const command_rec so_commands[] = {
@@ -358,9 +344,9 @@ static const command_rec so_commands[] = {
                   "The minimum cache expiry age to cache a document in seconds"),
     AP_INIT_TAKE1("CacheSocacheMaxSize", so_bytes_cmd, NULL, SO_ANY,
                   "The maximum cache entry size (headers and body) to cache a document"),
-    AP_INIT_TAKE1("CacheSocacheReadSize", so_read_cmd, NULL, SO_ANY,
+    AP_INIT_TAKE1("CacheSocacheReadSize", cached_pieces_cmd, CACHED_PIECES("data"), SO_ANY,
                   "The maximum quantity of data to attempt to read and cache in one go"),
-    AP_INIT_TAKE1("CacheSocacheReadTime", so_read_cmd, (void *)1, SO_ANY,
+    AP_INIT_TAKE1("CacheSocacheReadTime", cached_pieces_cmd, CACHED_PIECES("time taken"), SO_ANY,
                   "The maximum time taken to attempt to read and cache in go"),
     {.name = NULL}};
 

@@ -8,7 +8,7 @@
  *
  * tls_credentials.c  certificates and keys: read by the supervisor, kept as bytes
  * tls_pass.c         pass phrases of encrypted keys
- * tls_certificate.c  what a certificate says
+ * tls_certificate.c  contents of a certificate
  * tls_vars_certificate.c  the same as variables (SSL_SERVER_*, SSL_CLIENT_*)
  * tls_store.c        certificates on their way from the supervisor to the loops
  * tls_exchange.c     the supervisor takes new certificates when their files change
@@ -23,10 +23,11 @@
 /** A certificate with its chain and key, as DER. */
 typedef struct tls_pair {
     const char *cert_file, *key_file;
-    apr_array_header_t *chain; /**< tls_der; the certificate first */
+    apr_array_header_t *chain; /**< tls_der *; the certificate first */
     struct tls_der *key;
-    struct tls_der *dh, *ticket; /**< of a server's first one, or NULL: DH parameters in its
-                                    certificate's file; the key of SSLSessionTicketKeyFile */
+    /** of a server's first one, or NULL: DH parameters in its certificate's file; the key of
+     * SSLSessionTicketKeyFile */
+    struct tls_der *dh, *ticket;
 } tls_pair;
 
 typedef struct tls_der {
@@ -49,9 +50,9 @@ apr_array_header_t *tls_credentials_first(tls_server_conf *sc, int complete, apr
 /** Read them once more. As tls_credentials_first(). */
 apr_array_header_t *tls_credentials_read(tls_server_conf *sc, apr_pool_t *p, apr_pool_t *ptemp);
 
-/** The certificates of a server without their keys, for reports: those whose files can be read, and those that
- * mod_md will give it.
- * @return tls_pair in @a p. Blocking: reads files. */
+/** The certificates of a server without their keys, for reports: readable files, and the
+ * certificates that mod_md will give it.
+ * @return tls_pair with their chains, in @a p. Blocking: reads files. */
 apr_array_header_t *tls_credentials_shown(const tls_server_conf *sc, apr_pool_t *p);
 
 /** 1 if that can be tried without asking anyone for a pass phrase, and without being told of files by
@@ -70,12 +71,13 @@ void tls_pass_serve(void);
 /** In a new server process: forget pass phrases. */
 void tls_pass_child(void);
 
-/** 1 in a trial of a start (trial.h) that would have asked somebody, and could not: what lacks is no mistake. */
+/** 1 in a trial of a start (trial.h) that would have had to ask somebody: a missing pass phrase is
+ * no mistake. */
 int tls_pass_is_unasked(void);
 
 /* ---- tls_certificate.c; threads: any ---- */
 
-/** What a certificate says. */
+/** Contents of a certificate. */
 typedef struct tls_facts {
     const char *file, *subject, *issuer, *key_type;
     apr_array_header_t *names; /**< const char *: those of the extension, or the subject */
@@ -100,7 +102,7 @@ X509 *tls_certificate_parse(const tls_der *der, OSSL_LIB_CTX *lib);
 
 /* ---- tls_vars_certificate.c; threads: any ---- */
 
-/** What @a bio holds as text in @a p, and its end; NULL: nothing, or too much. */
+/** The contents of @a bio as text in @a p, and its end; NULL: nothing, or too much. */
 char *tls_vars_of_bio(apr_pool_t *p, BIO *bio);
 
 /** Names of the parts of a distinguished name, by number: "C", "ST", ...; NULL past the last. */
@@ -109,12 +111,13 @@ const char *tls_vars_dn_name(size_t i);
 /** A certificate as PEM text in @a p; NULL: no memory. */
 char *tls_vars_pem(apr_pool_t *p, X509 *x);
 
-/** A variable of a certificate by what follows SSL_SERVER_ or SSL_CLIENT_; NULL: there is none. */
+/** A variable of a certificate by the rest of its name behind SSL_SERVER_ or SSL_CLIENT_; NULL:
+ * unknown. */
 const char *tls_vars_certificate(apr_pool_t *p, X509 *x, const char *what, int legacy);
 
 /* ---- tls_store.c: certificates and keys, from the supervisor to all loops ---- */
 
-/** What was put for a server. */
+/** The certificates and keys put for a server. */
 typedef struct tls_stored {
     apr_array_header_t *pairs; /**< tls_pair */
     apr_time_t since;          /**< when it was put */
@@ -129,16 +132,16 @@ int tls_store_begin(apr_pool_t *p, int n);
 void tls_store_open(void);
 
 /** Let all processes that were forked since tls_store_begin() have @a pairs for a server.
- * @return 0, or -1 with errno: what was put before stays. Threads: main, of the supervisor */
+ * @return 0, or -1 with errno: those put before stay. Threads: main, of the supervisor */
 int tls_store_put(int index, const apr_array_header_t *pairs);
 
-/** 1 if that is what was put last. Threads: main, of the supervisor */
+/** 1 if these were put last. Threads: main, of the supervisor */
 int tls_store_has(int index, const apr_array_header_t *pairs);
 
 /** A number that changes with tls_store_put(). Threads: any. Blocking: no. */
 uint64_t tls_store_version(int index);
 
-/** Take what was put; keys are wiped with @a p. @return 0; -1: it is just being replaced, or there is
+/** Take those put last; keys are wiped with @a p. @return 0; -1: it is just being replaced, or there is
  * no memory. Threads: any. Blocking: no, it is memory. */
 int tls_store_get(int index, apr_pool_t *p, tls_stored *stored);
 
@@ -147,7 +150,7 @@ int tls_store_get(int index, apr_pool_t *p, tls_stored *stored);
 /** 1 if a server works with these certificates (tls_pair); else it is logged, as loudly as tls_complaints says. */
 typedef int tls_exchange_trial(const tls_server_conf *sc, const apr_array_header_t *pairs);
 
-/** Watch the files of these servers, and put what is in them when they change. Until @a p ends. */
+/** Watch the files of these servers, and put their contents when they change. Until @a p ends. */
 void tls_exchange_begin(apr_pool_t *p, tls_server_conf **servers, int n, tls_exchange_trial *works);
 
 /** A number that changes with the files of a server. */
@@ -158,10 +161,7 @@ void tls_exchange_child(apr_pool_t *p, server_rec *s);
 
 /* ---- tls_staged.c: threads: main, of the supervisor ---- */
 
-/** 1 if Apache's mod_md is loaded: the one that is built in stages nothing, and has no OCSP responses. */
-int tls_staged_is_loaded(void);
-
-/** Look for what mod_md has staged, if the configuration has managed domains. */
+/** Look for certificates that mod_md has staged, if the configuration has managed domains. */
 void tls_staged_begin(apr_pool_t *p);
 void tls_staged_end(void);
 
@@ -179,7 +179,7 @@ void tls_staged_look(apr_pool_t *pool);
 /** Log those of @a pairs that expire soon. */
 void tls_show_warn(const tls_server_conf *sc, const apr_array_header_t *pairs, apr_pool_t *p);
 
-/** For ap_hook_test_config(): DUMP_CERTS; what expires soon is told by any test. */
+/** For ap_hook_test_config(): DUMP_CERTS; any test names certificates that expire soon. */
 void tls_show_test(apr_pool_t *p, server_rec *main_server);
 
 /** Tell the status page of certificates. Threads: main, while modules register hooks. */

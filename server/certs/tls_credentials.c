@@ -61,7 +61,7 @@ static int read_failed(const tls_server_conf *sc, const char *what, const char *
     return -1;
 }
 
-/* 1 if OpenSSL found no further object, and not one that is damaged. */
+/* 1 if OpenSSL found no further object, not a damaged one either. */
 static int is_end_of_file(void)
 {
     unsigned long error = ERR_peek_last_error();
@@ -157,8 +157,8 @@ static apr_array_header_t *files_or_none(apr_pool_t *p, const apr_array_header_t
     return files ? apr_array_copy(p, files) : apr_array_make(p, 1, sizeof(const char *));
 }
 
-/* sc->pairs, of the configuration's files and of those that modules add. These may do so when the
- * configuration is complete: mod_md aborts before. */
+/* sc->pairs, of the configuration's files and of the files that modules add. These may do so when
+ * the configuration is complete: mod_md aborts before. */
 static int credentials_files(tls_server_conf *sc, int complete, apr_pool_t *p)
 {
     apr_array_header_t *certs = files_or_none(p, sc->cert_files);
@@ -245,7 +245,7 @@ static void show_file(const char *file, const char *host, apr_array_header_t *pa
     tls_pair pair = {.cert_file = file, .chain = apr_array_make(p, 1, sizeof(tls_der *))};
     X509 *x;
 
-    if (read_certificates(pair.chain, file, 1, p) <= 0)
+    if (read_certificates(pair.chain, file, 100, p) <= 0)
         return;
     x = host ? tls_certificate_parse(APR_ARRAY_IDX(pair.chain, 0, tls_der *), NULL) : NULL;
     if (!host || (x && X509_check_host(x, host, 0, 0, NULL) == 1))
@@ -265,6 +265,8 @@ apr_array_header_t *tls_credentials_shown(const tls_server_conf *sc, apr_pool_t 
             show_file(APR_ARRAY_IDX(managed, i, const char *), sc->server->server_hostname, pairs,
                       p);
     }
+    for (int i = 0; sc->chain_file && i < pairs->nelts; i++)
+        (void)read_certificates(APR_ARRAY_IDX(pairs, i, tls_pair).chain, sc->chain_file, 100, p);
     ERR_clear_error();
     return pairs;
 }

@@ -29,7 +29,7 @@ APLOG_USE_MODULE(ssl);
 #define STAGED_LOOK (2 * APR_USEC_PER_SEC)
 #define STAGED_AGAIN (12 * 3600 * APR_USEC_PER_SEC)
 #define STAGED_BUSY (5 * APR_USEC_PER_SEC)      /* a job goes on if it did something since */
-#define STAGED_PATIENCE (60 * APR_USEC_PER_SEC) /* for those that go on and on */
+#define STAGED_PATIENCE (60 * APR_USEC_PER_SEC) /* for handshakes that never end */
 #define STAGED_MOST (64 * 1024) /* bytes of a job's file; the end of a longer one is its log */
 
 /* A job that was seen finished; in the heap, since it outlives the configuration. */
@@ -41,7 +41,7 @@ typedef struct staged_job {
 
 static staged_job *staged_jobs;
 static const char *staged_dir;              /* NULL: mod_md manages nothing */
-static apr_time_t staged_due, staged_since; /* since when there is news; 0: there is none */
+static apr_time_t staged_due, staged_since; /* since when there is news; 0: no news */
 
 /* ---- where ---- */
 
@@ -72,8 +72,8 @@ static const char *staged_store(apr_pool_t *p)
     return ap_server_root_relative(p, base);
 }
 
-/* The one that is built in stages nothing: its certificates are exchanged as any. */
-int tls_staged_is_loaded(void)
+/* The built-in mod_md stages nothing: its certificates are exchanged as any. */
+static int tls_staged_is_loaded(void)
 {
     const module *m = ap_find_linked_module("mod_md.c");
 
@@ -178,7 +178,7 @@ static int staged_state(const char *name, apr_time_t *changed, apr_pool_t *p)
     return apr_time_now() - job.mtime < STAGED_BUSY ? STAGED_WORKS : STAGED_NONE;
 }
 
-/* @return which states there are, as bits. @param note  this is the restart for what is new */
+/* @return which states there are, as bits. @param note  this is the restart for new certificates */
 static int staged_scan(int note, apr_pool_t *p)
 {
     apr_time_t changed;

@@ -2,8 +2,8 @@
 /*
  * --advice: lists risky settings of a configuration that is correct, each with its line and how to mend it.
  *
- * It looks at lines and at files that they name: sections that other sections override are told of, too. Only of files that are nobody's
- * business it asks what a request would be answered.
+ * It looks at lines and at files that they name: sections that other sections override are told of,
+ * too. For files with secrets alone it makes requests.
  */
 #include "main_parts.h"
 #include "main_advice_private.h"
@@ -129,7 +129,7 @@ static int is_root(const advice *a, const char *path)
     return 0;
 }
 
-/* A section, or one inside it, says who may come. */
+/* A section, or one inside it, restricts access. */
 static int is_guarded(const ap_directive_t *d)
 {
     for (; d; d = d->next)
@@ -462,6 +462,7 @@ void main_advice_report(apr_pool_t *p, server_rec *s)
     find_roots(&a, ap_conftree);
     look_all(&a, ap_conftree);
     look_tls(&a, s);
+    a.n += main_advice_http3(p, s);
     if (!ap_find_linked_module("mod_reqtimeout.c"))
         advise(&a, NULL, "LoadModule reqtimeout_module modules/mod_reqtimeout.so",
                "a client may take all the time it likes to send a request: mod_reqtimeout is not "

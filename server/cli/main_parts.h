@@ -12,21 +12,21 @@
 
 #include <stdio.h>
 
-/** What the command line asks for, beside what http_main.h holds. */
+/** Options of the command line, beside those of http_main.h. */
 typedef struct main_options {
     const char *root;         /**< -d, or where the program lies */
     const char *confname;     /**< -f; relative to root */
     int settings;             /**< -V: once the configuration says which process model there is */
     const char *tried;        /**< with -D DUMP_CACHE: the URL behind the options; else NULL */
     const char *about;        /**< with -L: the name, or the words, behind the options; else NULL */
-    const char *const *named; /**< with -k purge and its like: what stands behind the options */
+    const char *const *named; /**< with -k purge and its like: the words behind the options */
     int named_n;
 } main_options;
 
 /** Pools, APR and the command line. Ends the program if that fails. */
 process_rec *main_process_create(int argc, const char *const *argv);
 
-/** Read the options; those that only print something do so and end the program. */
+/** Read the options; options that only print do so and end the program. */
 void main_options_read(process_rec *process, main_options *options);
 
 /** `--check-ssi FILE...` as the first argument: do that and end the program. */
@@ -35,20 +35,24 @@ void main_check_ssi(process_rec *process);
 /** `--check-module FILE...` as the first argument: likewise. */
 void main_check_module(process_rec *process);
 
-/** --calibrate-delivery DIR: print what it costs to send files; does not return then. */
+/** --calibrate-delivery DIR: print the cost of sending files; does not return then. */
 void main_calibrate(process_rec *process);
 
-/** `--takeover-check [DIR|FILE]` as the first argument: the command line becomes that of a test of that
- * configuration, with what its envvars file sets in the environment. (takeover.c) */
+/** `--takeover-check [DIR|FILE]` as the first argument: the command line becomes that of a test of
+ * that configuration, in the environment of its envvars file. (takeover.c) */
 void main_takeover(process_rec *process);
 
 int main_takeover_is_asked(void);
 
-/** Print what RequestLimit does in place of lines of mod_evasive and mod_qos, in @a d and what it has inside. (takeover_limits.c)
+/** Print the settings that PHP gets, and from where. (takeover_php.c) */
+void main_takeover_php(apr_pool_t *p, const ap_directive_t *tree);
+
+/** Print the RequestLimit lines that replace those of mod_evasive and mod_qos, in @a d and inside
+ * it. (takeover_limits.c)
  * @param found  0: none was printed before. @return 1 if one was */
 int main_takeover_limits(apr_pool_t *p, const ap_directive_t *d, int found);
 
-/** test_config hook: what such a check ends with. Ends the program with 1 if lines are refused. */
+/** test_config hook: the end of such a check. Ends the program with 1 if lines are refused. */
 void main_takeover_report(apr_pool_t *p, server_rec *s);
 
 /** `--advice` among the arguments: they become those of -t. (main_advice.c) */
@@ -56,7 +60,8 @@ void main_advice(process_rec *process);
 
 int main_advice_is_asked(void);
 
-/** test_config hook: what such a test ends with. Ends the program with 2 if there is something to say. */
+/** test_config hook: the end of such a test. Ends the program with 2 if there is something to say.
+ */
 void main_advice_report(apr_pool_t *p, server_rec *s);
 
 /** test_config hook: which addresses other programs listen at. (main_listen.c) */
@@ -72,16 +77,16 @@ void main_start_failed(process_rec *process) __attribute__((noreturn));
 /** No server process came up, or could be made: that is said there, too. */
 void main_run_failed(process_rec *process);
 
-/** 1 for -t, unless somebody asks who could not start that server: whether a start would go well is tried out, too. */
+/** 1 for -t, unless the caller has no right to start that server: the start is tried, too. */
 int main_starts_are_tried(const process_rec *process);
 
 /** Options with two dashes that are not known, or not at their place, are refused; --help and --version are done. Before any other
  * option is looked at. Ends the program then. */
 void main_long_options(process_rec *process);
 
-/** -t -D DUMP_CACHE URL: answer that request with the configuration, and print whether the answer would
- * be kept in memory, or what keeps it out. Ends the program: 0 if it would, 1 if not, 2 if it cannot be
- * tried. (main_try.c) */
+/** -t -D DUMP_CACHE URL: answer that request with the configuration, and print whether the answer
+ * would be kept in memory, or the reason against. Ends the program: 0 if it would, 1 if not, 2 if
+ * it cannot be tried. (main_try.c) */
 void main_try(process_rec *process, const char *url) __attribute__((noreturn));
 
 /** `--compare-memory [SETTING...] URL...` behind the options: taken out of the arguments. (main_compare.c) */
@@ -89,7 +94,8 @@ void main_compare_take(process_rec *process);
 
 int main_compare_is_asked(void);
 
-/** Serve these URLs with each memory system, print what they cost, and end the program: 0, or 2 if that cannot be done. */
+/** Serve these URLs with each memory system, print their cost, and end the program: 0, or 2 if that
+ * cannot be done. */
 void main_compare(process_rec *process) __attribute__((noreturn));
 
 /** `--serve DIR [[ADDRESS:]PORT]` as the first argument: taken out of the arguments; lines of a configuration take its place. Ends the
@@ -110,7 +116,8 @@ int main_explain_is_asked(void);
 /** While hooks are registered: error log messages are listened to, if somebody asks. */
 void main_explain_hooks(void);
 
-/** Answer that request, print which lines make its answer what it is, and end the program: 0, or 2 if that cannot be done. */
+/** Answer that request, print the lines that shape its answer, and end the program: 0, or 2 if that
+ * cannot be done. */
 void main_explain(process_rec *process) __attribute__((noreturn));
 
 /** `--profile`, anywhere: brigade-profile takes this program's place. `--profile-trial URL SOCKET`: taken out of the arguments.
@@ -136,7 +143,7 @@ void main_print_usage(FILE *out, const char *program);
  * @return 0 if nothing has the name, or answers the question. Command line only: prints and blocks. (main_manual.c) */
 int main_print_manual(apr_pool_t *p, const char *name);
 
-/** Print a guide, by its name. @return 0 if there is none of that name. Prints. (main_search.c) */
+/** Print a guide, by its name. @return 0: no guide of that name. Prints. (main_search.c) */
 int main_print_guide(apr_pool_t *p, const char *name);
 
 /** Print the names of directives, modules and guides that answer a question, a line each. @return how many. Prints. (main_search.c) */
@@ -145,7 +152,7 @@ int main_search_manual(apr_pool_t *p, const char *question);
 /** The root of an installation, or of a build tree, that this program is part of. */
 const char *main_default_root(apr_pool_t *p);
 
-/** test_config hook of the core: what `-t -D DUMP_RUN_CFG` prints. */
+/** test_config hook of the core: output of `-t -D DUMP_RUN_CFG`. */
 void main_dump_run_config(apr_pool_t *p, server_rec *s);
 
 #endif

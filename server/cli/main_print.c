@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What -v, -V, -l, -L, -h and -t -D DUMP_RUN_CFG print, in the form that scripts written for httpd
+/* Output of -v, -V, -l, -L, -h and -t -D DUMP_RUN_CFG, in the form that scripts written for httpd
  * read. */
 #include "httpd.h"
 #include "http_config.h"
@@ -99,8 +99,8 @@ void main_print_usage(FILE *out, const char *program)
         "  -c \"directive\"     : read a directive after the configuration",
         "  -e level           : level of messages at start (see LogLevel)",
         "  -E file            : a file for messages at start",
-        "  -k command         : start, stop, status, reload, graceful, restart, graceful-stop or "
-        "upgrade",
+        "  -k command         : start, stop, status, reload, graceful, restart, graceful-stop,",
+        "                       upgrade",
         "  -k purge URL..     : end what is stored of it; URL* and tag:NAME, too",
         "  -k soft-purge ..   : it is stale from now on",
         "  -k cache [URL..]   : what is stored of it, and why not; of all: how much",

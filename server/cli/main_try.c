@@ -26,6 +26,7 @@
 #include "scores.h"
 #include "supervisor_parts.h"
 #include "thread_self.h"
+#include "trial.h"
 #include "vhosts.h"
 #include "unixd.h"
 
@@ -60,7 +61,7 @@ static struct {
     socklen_t address_len;
     const char *error; /* of the client */
     const response_cache *cache;
-    pthread_mutex_t lock; /* for what follows: workers tell, too */
+    pthread_mutex_t lock; /* for the following: workers tell, too */
     int told, status, fields_n;
     char file[1024], host[1024], module[256], why[256], fields[TRY_FIELDS][64];
 } trial = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -72,7 +73,7 @@ static void try_fail(process_rec *process, const char *what)
     mpm_process_exit(process, 2);
 }
 
-/* ---- what is asked for, and where ---- */
+/* ---- address of the request ---- */
 
 static apr_port_t try_listen_port(apr_port_t wanted)
 {
@@ -92,7 +93,7 @@ static int try_is_any(const apr_sockaddr_t *addr)
     return 1;
 }
 
-/* The address of a virtual host of that name that is bound to one; NULL if there is none. */
+/* The address of a virtual host of that name that is bound to one; NULL: not found. */
 static const char *try_host_address(apr_pool_t *p, const char *name, apr_port_t port)
 {
     for (const server_rec *s = ap_server_conf->next; s; s = s->next)
@@ -340,7 +341,7 @@ static void try_serve(process_rec *process, apr_pool_t *p)
     loops_join(-1);
 }
 
-/* What a server process does before it serves. */
+/* The steps of a server process before it serves. */
 static apr_pool_t *try_set_up(process_rec *process)
 {
     const scoreboard_limits limits = {.processes = 1, .loops = 1, .threads = TRY_WORKERS + 1};
@@ -350,6 +351,7 @@ static apr_pool_t *try_set_up(process_rec *process)
     if (error)
         try_fail(process, error);
     scoreboard_set_limits(&limits);
+    trial_begin(TRIAL_START); /* modules start none of their own processes */
     if (ap_run_pre_mpm(process->pool, SB_SHARED) != OK)
         try_fail(process, "the scoreboard cannot be made");
     brg_pool_create_scoped(&p, process->pconf, BRG_SCOPE_PROCESS);
@@ -417,8 +419,8 @@ void main_trial_read(process_rec *process)
     ap_main_state = AP_SQ_MS_RUN_MPM;
 }
 
-/* In a process of its own, since it gives up its rights; what the configuration's modules left behind
- * is taken away by the one that made it. @return its exit status */
+/* In a process of its own, since it gives up its rights; the parent removes the files that the
+ * configuration's modules left behind. @return its exit status */
 static int try_in_child(process_rec *process)
 {
     apr_pool_t *serving;
@@ -455,7 +457,7 @@ int main_trial_run(process_rec *process, const char *url, const main_trial *asks
     return try_in_child(process);
 }
 
-/* What main_try_lines.c reads. */
+/* Output for main_try_lines.c. */
 static int try_verdict(void)
 {
     cache_figures figures;

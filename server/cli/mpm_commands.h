@@ -7,6 +7,7 @@
  * The modules mpm_event and mpm_prefork: their directives and hooks, which use all of the rooms below.
  */
 #include "mpm_settings.h"
+#include "setting.h"
 #include "sandbox.h"
 
 /** The process model's module: mpm_event_module, or mpm_prefork_module where that was chosen. */
@@ -17,38 +18,38 @@ const char *mpm_name(void);
 
 /** Directives of the module (mpm_directives.c). */
 extern const command_rec mpm_commands[];
-int mpm_pre_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp);
-int mpm_check_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *s);
-const char *mpm_set_number(cmd_parms *cmd, void *dummy, const char *arg);
 void mpm_register_hooks(apr_pool_t *p);
 
-/** Which field of mpm_settings a directive sets, and between what values. */
-typedef struct mpm_number_spec {
-    size_t offset;
-    long min, max;
-} mpm_number_spec;
+/** A field of mpm_settings: cmd->info of the setters in setting.h. */
+#define MPM_FIELD(field, ...)                                                              \
+    CONF_SETTING(.of = mpm_of_settings, CONF_FIELD(mpm_conf, field), .where = GLOBAL_ONLY, \
+                 __VA_ARGS__)
+#define MPM_NUMBER(field, from, to) MPM_FIELD(field, .least = from, .most = to)
+void *mpm_of_settings(const cmd_parms *cmd);
+extern const conf_word mpm_trial_words[];
 
-extern const mpm_number_spec mpm_spec_loop, mpm_spec_worker;
-
-#define MPM_DATA(x) ((void *)(uintptr_t)(x))
-
-/** What both kinds of processes have. */
+/** Common directives of both kinds of processes. */
 #define MPM_SHARED_COMMANDS                                                                       \
     LISTEN_COMMANDS,                                                                              \
         AP_INIT_TAKE1("MaxConnectionsPerChild", ap_mpm_set_max_requests, NULL, RSRC_CONF,         \
                       "connections after which a process is replaced"),                           \
         AP_INIT_TAKE1("MaxRequestsPerChild", ap_mpm_set_max_requests, NULL, RSRC_CONF,            \
                       "former name of MaxConnectionsPerChild"),                                   \
-        AP_INIT_TAKE1("LoopTimeout", mpm_set_number, MPM_DATA(&mpm_spec_loop), RSRC_CONF,         \
+        AP_INIT_TAKE1("LoopTimeout", conf_set_number, MPM_NUMBER(loop_seconds, 0, 86400),         \
+                      RSRC_CONF,                                                                  \
                       "seconds of a turn of an event loop; then its process is replaced"),        \
-        AP_INIT_TAKE1("WorkerTimeout", mpm_set_number, MPM_DATA(&mpm_spec_worker), RSRC_CONF,     \
+        AP_INIT_TAKE1("WorkerTimeout", conf_set_number, MPM_NUMBER(worker_seconds, 0, 86400),     \
+                      RSRC_CONF,                                                                  \
                       "seconds of processor time for one request after which a worker's process " \
                       "is replaced"),                                                             \
-        AP_INIT_TAKE1("GracefulDrainDelay", mpm_set_drain_delay, NULL, RSRC_CONF,                 \
+        AP_INIT_TAKE1("GracefulDrainDelay", conf_set_number, MPM_NUMBER(drain_seconds, 0, 86400), \
+                      RSRC_CONF,                                                                  \
                       "seconds to serve on after graceful-stop, while readiness says 503"),       \
-        AP_INIT_TAKE1("ReloadTimeout", mpm_set_reload_timeout, NULL, RSRC_CONF,                   \
+        AP_INIT_TAKE1("ReloadTimeout", conf_set_number, MPM_NUMBER(reload_seconds, 1, 86400),     \
+                      RSRC_CONF,                                                                  \
                       "seconds that the trial of a configuration, or a new program, may take"),   \
-        AP_INIT_TAKE1("ReloadTrial", mpm_set_reload_trial, NULL, RSRC_CONF,                       \
+        AP_INIT_TAKE1("ReloadTrial", conf_set_word,                                               \
+                      MPM_FIELD(trial_is_full, .words = mpm_trial_words), RSRC_CONF,              \
                       "Full or Check: whether modules also set up all that they do at a start"),  \
         AP_INIT_TAKE1("MaxMemFree", ap_mpm_set_max_mem_free, NULL, RSRC_CONF,                     \
                       "KiB of free memory that an allocator keeps; 0 = all"),                     \
@@ -69,7 +70,7 @@ extern const mpm_number_spec mpm_spec_loop, mpm_spec_worker;
                       "Off; On is refused"),                                                      \
         AP_GRACEFUL_SHUTDOWN_TIMEOUT_COMMAND
 
-/** mpm_prefork.c: settings as they are before a configuration says anything; what fits together. */
+/** mpm_prefork.c: settings before a configuration is read; checks of their combination. */
 void mpm_settings_reset(void);
 int mpm_check_prefork(void);
 

@@ -3,12 +3,13 @@
  * The mpm_event module: directives of the process model.
  *
  * Apache's event MPM starts and ends processes as load changes. Here their number is fixed, event
- * loops carry the connections, and worker threads start on demand. What its directives say of how many
- * requests and connections there may be is what counts here, too (mpm_capacity.c); those that say when
- * processes start and end have no effect, and a notice says so once per configuration.
+ * loops carry the connections, and worker threads start on demand. Its directives for the numbers
+ * of requests and connections count here, too (mpm_capacity.c); directives about starting and
+ * ending processes have no effect, and a notice says so once per configuration.
  */
 #include "configuration.h"
 #include "core_settings.h"
+#include "setting.h"
 #include "brigade/assert.h"
 #include "brigade/directive.h"
 #include "mpm_commands.h"
@@ -28,7 +29,6 @@
 
 #include "apr_strings.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -38,60 +38,19 @@
 
 /* ---- numbers ---- */
 
-/* Directives of Apache's process models take any word, and what is out of bounds becomes the nearest that is not. */
-static int mpm_is_apaches(const char *name)
+void *mpm_of_settings(const cmd_parms *cmd)
 {
-    static const char *const ours[] = {
-        "ServerProcesses",    "EventLoops",  "WorkerQueueSize", "WorkerQueueTimeout",
-        "WorkerStallTimeout", "LoopTimeout", "WorkerTimeout"};
-
-    for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
-        if (!strcmp(name, ours[i]))
-            return 0;
-    return 1;
+    return &mpm_settings;
 }
 
-static const char *mpm_parse(const cmd_parms *cmd, const char *arg, long min, long max, long *value)
-{
-    char *end;
-
-    BRG_ASSERT(min <= max);
-    if (mpm_is_apaches(cmd->cmd->name)) {
-        *value = (long)brg_argument_clamp(cmd, brg_argument_number(cmd, arg), min, max);
-        return NULL;
-    }
-    errno = 0;
-    *value = strtol(arg, &end, 10);
-    if (end == arg || *end || errno || *value < min || *value > max)
-        return apr_psprintf(cmd->pool, "%s takes a number from %ld to %ld, not \"%s\"",
-                            cmd->cmd->name, min, max, arg);
-    return NULL;
-}
-
-const char *mpm_set_number(cmd_parms *cmd, void *dummy, const char *arg)
-{
-    const mpm_number_spec *spec = cmd->cmd->cmd_data;
-    const char *err = ap_check_cmd_context(cmd, GLOBAL_ONLY);
-    long value;
-
-    BRG_ASSERT(spec != NULL && spec->offset < sizeof mpm_settings);
-    if (!err)
-        err = mpm_parse(cmd, arg, spec->min, spec->max, &value);
-    if (!err)
-        *(int *)(void *)((char *)&mpm_settings + spec->offset) = (int)value;
-    return err;
-}
+const conf_word mpm_trial_words[] = {{"Full", 1}, {"Check", 0}, {NULL, 0}};
 
 static const char *mpm_set_loops(cmd_parms *cmd, void *dummy, const char *arg)
 {
-    const char *err = ap_check_cmd_context(cmd, GLOBAL_ONLY);
-    long value = 0;
-
-    if (!err && ap_cstr_casecmp(arg, "auto"))
-        err = mpm_parse(cmd, arg, 1, MPM_MAX_LOOPS, &value);
-    if (!err)
-        mpm_settings.loops = (int)value;
-    return err;
+    if (ap_cstr_casecmp(arg, "auto"))
+        return conf_set_number(cmd, dummy, arg);
+    mpm_settings.loops = 0;
+    return ap_check_cmd_context(cmd, GLOBAL_ONLY);
 }
 
 static const char *mpm_set_affinity(cmd_parms *cmd, void *dummy, const char *arg)
@@ -121,9 +80,9 @@ static const char *mpm_set_spool(cmd_parms *cmd, void *dummy, const char *one, c
     apr_int64_t n, all = 0;
 
     if (!err)
-        err = core_bytes(cmd, one, &n);
+        err = conf_bytes(cmd, one, &n);
     if (!err && total)
-        err = core_bytes(cmd, total, &all);
+        err = conf_bytes(cmd, total, &all);
     if (err)
         return err;
     if (n && n < MPM_LEAST_SPOOL)
@@ -156,14 +115,13 @@ static const char *mpm_set_spool_dir(cmd_parms *cmd, void *dummy, const char *ar
 static const char *mpm_set_nothing(cmd_parms *cmd, void *dummy, const char *arg)
 {
     const char *err = ap_check_cmd_context(cmd, GLOBAL_ONLY);
-    long value;
 
-    BRG_ASSERT(cmd->cmd->cmd_data != NULL);
-    if (!err)
-        err = mpm_parse(cmd, arg, 0, INT_MAX, &value);
-    if (!err)
-        conf_notice_no_effect(cmd, mpm_log_index, cmd->cmd->cmd_data);
-    return err;
+    BRG_ASSERT(cmd->info != NULL);
+    if (err)
+        return err;
+    brg_argument_clamp(cmd, brg_argument_number(cmd, arg), 0, INT_MAX);
+    conf_notice_no_effect(cmd, mpm_log_index, cmd->info);
+    return NULL;
 }
 
 static const char *mpm_set_factor(cmd_parms *cmd, void *dummy, const char *arg)
@@ -197,35 +155,26 @@ const char *mpm_set_exception_hook(cmd_parms *cmd, void *dummy, const char *arg)
 static const char no_spare[] = "worker threads start when there is work for them";
 static const char no_start[] = "ServerProcesses says how many processes there are";
 
-static const mpm_number_spec spec_processes = {offsetof(mpm_conf, processes_given), 1,
-                                               MPM_MAX_PROCESSES};
-static const mpm_number_spec spec_threads = {offsetof(mpm_conf, threads), 1, MPM_MAX_THREADS};
-static const mpm_number_spec spec_queue = {offsetof(mpm_conf, queue), 1, 1000000};
-static const mpm_number_spec spec_queue_seconds = {offsetof(mpm_conf, queue_seconds), 0, 86400};
-static const mpm_number_spec spec_stall = {offsetof(mpm_conf, stall_seconds), 0, 86400};
-static const mpm_number_spec spec_connections = {offsetof(mpm_conf, requests), 1, INT_MAX};
-static const mpm_number_spec spec_server_limit = {offsetof(mpm_conf, server_limit), 1, 20000};
-static const mpm_number_spec spec_thread_limit = {offsetof(mpm_conf, thread_limit), 1,
-                                                  MPM_MAX_THREADS};
-
-const mpm_number_spec mpm_spec_loop = {offsetof(mpm_conf, loop_seconds), 0, 86400};
-const mpm_number_spec mpm_spec_worker = {offsetof(mpm_conf, worker_seconds), 0, 86400};
+#define WHY(text) ((void *)(uintptr_t)(text))
 
 const command_rec mpm_commands[] = {
     MPM_SHARED_COMMANDS,
-    AP_INIT_TAKE1("ServerProcesses", mpm_set_number, MPM_DATA(&spec_processes), RSRC_CONF,
+    AP_INIT_TAKE1("ServerProcesses", conf_set_number,
+                  MPM_NUMBER(processes_given, 1, MPM_MAX_PROCESSES), RSRC_CONF,
                   "number of server processes"),
-    AP_INIT_TAKE1("EventLoops", mpm_set_loops, NULL, RSRC_CONF,
+    AP_INIT_TAKE1("EventLoops", mpm_set_loops, MPM_NUMBER(loops, 1, MPM_MAX_LOOPS), RSRC_CONF,
                   "auto, or number of event loops in each server process"),
     AP_INIT_TAKE1("LoopAffinity", mpm_set_affinity, NULL, RSRC_CONF,
                   "off, auto, or a list as 0-3,8: the processors that event loops run on"),
-    AP_INIT_TAKE1("ThreadsPerChild", mpm_set_number, MPM_DATA(&spec_threads), RSRC_CONF,
+    AP_INIT_TAKE1("ThreadsPerChild", conf_set_clamped, MPM_NUMBER(threads, 1, MPM_MAX_THREADS),
+                  RSRC_CONF,
                   "worker threads of a process: with ServerProcesses or ServerLimit, most of all"),
-    AP_INIT_TAKE1("WorkerQueueSize", mpm_set_number, MPM_DATA(&spec_queue), RSRC_CONF,
+    AP_INIT_TAKE1("WorkerQueueSize", conf_set_number, MPM_NUMBER(queue, 1, 1000000), RSRC_CONF,
                   "most requests of a server process that wait for a worker thread"),
-    AP_INIT_TAKE1("WorkerQueueTimeout", mpm_set_number, MPM_DATA(&spec_queue_seconds), RSRC_CONF,
-                  "seconds that a request waits for a worker thread; 0 = any time"),
-    AP_INIT_TAKE1("WorkerStallTimeout", mpm_set_number, MPM_DATA(&spec_stall), RSRC_CONF,
+    AP_INIT_TAKE1("WorkerQueueTimeout", conf_set_number, MPM_NUMBER(queue_seconds, 0, 86400),
+                  RSRC_CONF, "seconds that a request waits for a worker thread; 0 = any time"),
+    AP_INIT_TAKE1("WorkerStallTimeout", conf_set_number, MPM_NUMBER(stall_seconds, 0, 86400),
+                  RSRC_CONF,
                   "seconds that a client may make no progress while requests wait for its worker "
                   "thread; 0 = as long as Timeout"),
     AP_INIT_TAKE12(
@@ -234,19 +183,19 @@ const command_rec mpm_commands[] = {
         "for slow clients; 0 = none: worker threads wait"),
     AP_INIT_TAKE1("OutputSpoolDir", mpm_set_spool_dir, NULL, RSRC_CONF,
                   "directory for files without a name, in which output waits for slow clients"),
-    AP_INIT_TAKE1("ThreadLimit", mpm_set_number, MPM_DATA(&spec_thread_limit), RSRC_CONF,
-                  "upper bound of ThreadsPerChild"),
-    AP_INIT_TAKE1("ServerLimit", mpm_set_number, MPM_DATA(&spec_server_limit), RSRC_CONF,
+    AP_INIT_TAKE1("ThreadLimit", conf_set_clamped, MPM_NUMBER(thread_limit, 1, MPM_MAX_THREADS),
+                  RSRC_CONF, "upper bound of ThreadsPerChild"),
+    AP_INIT_TAKE1("ServerLimit", conf_set_clamped, MPM_NUMBER(server_limit, 1, 20000), RSRC_CONF,
                   "bounds MaxRequestWorkers to so many times ThreadsPerChild"),
-    AP_INIT_TAKE1("MaxRequestWorkers", mpm_set_number, MPM_DATA(&spec_connections), RSRC_CONF,
-                  "most requests that may wait for something at the same time"),
-    AP_INIT_TAKE1("MaxClients", mpm_set_number, MPM_DATA(&spec_connections), RSRC_CONF,
+    AP_INIT_TAKE1("MaxRequestWorkers", conf_set_clamped, MPM_NUMBER(requests, 1, INT_MAX),
+                  RSRC_CONF, "most requests that may wait for something at the same time"),
+    AP_INIT_TAKE1("MaxClients", conf_set_clamped, MPM_NUMBER(requests, 1, INT_MAX), RSRC_CONF,
                   "former name of MaxRequestWorkers"),
-    AP_INIT_TAKE1("StartServers", mpm_set_nothing, MPM_DATA(no_start), RSRC_CONF,
+    AP_INIT_TAKE1("StartServers", mpm_set_nothing, WHY(no_start), RSRC_CONF,
                   "number of processes at start"),
-    AP_INIT_TAKE1("MinSpareThreads", mpm_set_nothing, MPM_DATA(no_spare), RSRC_CONF,
+    AP_INIT_TAKE1("MinSpareThreads", mpm_set_nothing, WHY(no_spare), RSRC_CONF,
                   "fewest idle threads"),
-    AP_INIT_TAKE1("MaxSpareThreads", mpm_set_nothing, MPM_DATA(no_spare), RSRC_CONF,
+    AP_INIT_TAKE1("MaxSpareThreads", mpm_set_nothing, WHY(no_spare), RSRC_CONF,
                   "most idle threads"),
     AP_INIT_TAKE1("AsyncRequestWorkerFactor", mpm_set_factor, NULL, RSRC_CONF,
                   "connections, as a multiple of MaxRequestWorkers, beside those"),
@@ -255,7 +204,7 @@ const command_rec mpm_commands[] = {
 
 /* ---- phases ---- */
 
-/* The first reading is a trial, made at the terminal. The second is the one that counts. */
+/* The first reading is a trial, made at the terminal. The second reading counts. */
 static apr_status_t mpm_leave_terminal(apr_pool_t *p)
 {
     static int readings;
@@ -266,7 +215,7 @@ static apr_status_t mpm_leave_terminal(apr_pool_t *p)
     return daemon_detach(p);
 }
 
-int mpm_pre_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp)
+static int mpm_pre_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp)
 {
     apr_status_t rv = mpm_leave_terminal(pconf);
 
@@ -286,7 +235,7 @@ int mpm_pre_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp)
     return OK;
 }
 
-int mpm_check_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *s)
+static int mpm_check_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *s)
 {
     BRG_ASSERT(mpm_settings.processes > 0);
     if (mpm_settings.processes_given)

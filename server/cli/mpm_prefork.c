@@ -3,8 +3,8 @@
  * The mpm_prefork module: for modules that are not thread-safe (PHP, Perl without threads, ...).
  *
  * LoadModule mpm_prefork_module puts this one in the place of mpm_event for as long as the
- * configuration lasts. A server process then is one thread, the one that ran child_init: it is its
- * own event loop (loop_turn_prefork()) and runs all that modules do. While it serves one connection it
+ * configuration lasts. A server process then is one thread, which ran child_init: it is its own
+ * event loop (loop_turn_prefork()) and runs all hooks of modules. While it serves one connection it
  * takes no other, so their number is that of the processes, which follows the load
  * (supervisor_spare.c).
  */
@@ -31,12 +31,6 @@ extern module mpm_prefork_module;
 #define PREFORK_SPARE_MAX 10
 #define PREFORK_LIMIT 256
 
-static const mpm_number_spec spec_start = {offsetof(mpm_conf, start), 1, MPM_MAX_PREFORK};
-static const mpm_number_spec spec_spare_min = {offsetof(mpm_conf, spare_min), 1, MPM_MAX_PREFORK};
-static const mpm_number_spec spec_spare_max = {offsetof(mpm_conf, spare_max), 1, MPM_MAX_PREFORK};
-static const mpm_number_spec spec_most = {offsetof(mpm_conf, requests), 1, MPM_MAX_PREFORK};
-static const mpm_number_spec spec_limit = {offsetof(mpm_conf, server_limit), 1, MPM_MAX_PREFORK};
-
 static const char *prefork_set_nothing(cmd_parms *cmd, void *dummy, const char *arg)
 {
     const char *err = ap_check_cmd_context(cmd, GLOBAL_ONLY);
@@ -57,18 +51,18 @@ static const command_rec prefork_commands[] = {
                   "processors of event loops; here the system chooses"),
     AP_INIT_TAKE1("ServerProcesses", prefork_set_nothing, NULL, RSRC_CONF,
                   "server processes; here MaxRequestWorkers says so"),
-    AP_INIT_TAKE1("StartServers", mpm_set_number, MPM_DATA(&spec_start), RSRC_CONF,
-                  "number of processes at start"),
-    AP_INIT_TAKE1("MinSpareServers", mpm_set_number, MPM_DATA(&spec_spare_min), RSRC_CONF,
-                  "fewest processes without a connection"),
-    AP_INIT_TAKE1("MaxSpareServers", mpm_set_number, MPM_DATA(&spec_spare_max), RSRC_CONF,
-                  "most processes without a connection"),
-    AP_INIT_TAKE1("ServerLimit", mpm_set_number, MPM_DATA(&spec_limit), RSRC_CONF,
-                  "upper bound of MaxRequestWorkers"),
-    AP_INIT_TAKE1("MaxRequestWorkers", mpm_set_number, MPM_DATA(&spec_most), RSRC_CONF,
-                  "most processes"),
-    AP_INIT_TAKE1("MaxClients", mpm_set_number, MPM_DATA(&spec_most), RSRC_CONF,
-                  "former name of MaxRequestWorkers"),
+    AP_INIT_TAKE1("StartServers", conf_set_clamped, MPM_NUMBER(start, 1, MPM_MAX_PREFORK),
+                  RSRC_CONF, "number of processes at start"),
+    AP_INIT_TAKE1("MinSpareServers", conf_set_clamped, MPM_NUMBER(spare_min, 1, MPM_MAX_PREFORK),
+                  RSRC_CONF, "fewest processes without a connection"),
+    AP_INIT_TAKE1("MaxSpareServers", conf_set_clamped, MPM_NUMBER(spare_max, 1, MPM_MAX_PREFORK),
+                  RSRC_CONF, "most processes without a connection"),
+    AP_INIT_TAKE1("ServerLimit", conf_set_clamped, MPM_NUMBER(server_limit, 1, MPM_MAX_PREFORK),
+                  RSRC_CONF, "upper bound of MaxRequestWorkers"),
+    AP_INIT_TAKE1("MaxRequestWorkers", conf_set_clamped, MPM_NUMBER(requests, 1, MPM_MAX_PREFORK),
+                  RSRC_CONF, "most processes"),
+    AP_INIT_TAKE1("MaxClients", conf_set_clamped, MPM_NUMBER(requests, 1, MPM_MAX_PREFORK),
+                  RSRC_CONF, "former name of MaxRequestWorkers"),
     {.name = NULL},
 };
 
@@ -91,6 +85,8 @@ void mpm_settings_reset(void)
                               .spool = MPM_DEFAULT_SPOOL,
                               .spool_total = MPM_DEFAULT_SPOOL_TOTAL,
                               .spool_dir = MPM_DEFAULT_SPOOL_DIR,
+                              .reload_seconds = MPM_DEFAULT_RELOAD_SECONDS,
+                              .trial_is_full = 1,
                               .prefork = mpm_prefork_module.module_index != -1,
                               .start = PREFORK_START,
                               .spare_min = PREFORK_SPARE_MIN,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* --takeover-check DIR or FILE: would a site's configuration of Apache serve here as it is? Reads envvars,
- * root and file as apache2ctl does, tests the configuration without its unsupported lines, and ends
- * with a list of what an administrator has to know. */
+/* --takeover-check DIR or FILE: would a site's configuration of Apache serve here as it is? Reads
+ * envvars, root and file as apache2ctl does, tests the configuration without its unsupported lines,
+ * and ends with notes for the administrator. */
 #include "httpd.h"
 #include "brigade/assert.h"
 #include "http_config.h"
@@ -146,7 +146,7 @@ static void takeover_capacity(void)
             mpm_processes_most());
 }
 
-/* With mpm_prefork each of them means what it means in Apache. */
+/* With mpm_prefork each of them has its meaning in Apache. */
 static void takeover_mapped(void)
 {
     static const char *const mapped[][2] = {
@@ -157,7 +157,7 @@ static void takeover_mapped(void)
     };
 
     printf("Mapped to something else:\n");
-    if (mpm_settings.prefork) { /* its lines mean what they mean there */
+    if (mpm_settings.prefork) { /* its lines have Apache's meaning */
         printf("  none\nApache's process model: mpm_prefork, a process for each connection\n");
         return;
     }
@@ -230,6 +230,7 @@ void main_takeover_report(apr_pool_t *p, server_rec *s)
     main_takeover_limits(p, ap_conftree, 0);
     printf("Refused: %d lines%s\n", refused, refused ? " (they are named above)" : "");
     takeover_differs();
+    main_takeover_php(p, ap_conftree);
     takeover_memory();
     printf("Can Brigade take over? %s\n",
            refused ? "No: load the modules of the refused lines, or take these out" : "Yes");

@@ -7,10 +7,10 @@
  * such line must give the same result, so that line makes the reading begin again, without these
  * modules.
  *
- * BuiltinModule NAME Off takes one out for the length of a generation, so that LoadModule can open the
- * binary of the same name in its place. The same is done for a configuration that asks a built-in module
- * for what it does not offer: that is found out when its directives are walked, and then all is read
- * again. */
+ * BuiltinModule NAME Off takes one out for the length of a generation, so that LoadModule can open
+ * the binary of the same name in its place. The same is done for a configuration that asks a
+ * built-in module for a missing feature: its directives are walked, that is found, and then
+ * everything is read again. */
 #include "httpd.h"
 #include "brigade/assert.h"
 #include "http_config.h"
@@ -43,15 +43,15 @@ static int conf_hooks_stale;       /* a module was taken out after its hooks had
 static int conf_stock_loaded;      /* there was a LoadModule line for a module of Apache */
 static int conf_mpm_named;         /* there was one for a process model */
 static int conf_of_apache;         /* by these lines it is a configuration of Apache's */
-static int conf_reread;            /* reading has to start over, with what was found out */
-static conf_presence conf_present; /* what holds for the reading that goes on */
+static int conf_reread;            /* reading has to start over, with this knowledge */
+static conf_presence conf_present; /* state of the current reading */
 static conf_presence conf_present_asked; /* by BuiltinModules; AUTO: not yet */
 
 /* By the row. A lack lasts until another configuration is read, the rest until reading starts over. */
 static conf_module_state conf_states[MODULE_ROWS_MOST];
 
-/* The place of a built-in module's row. */
-static int conf_position(const module *m)
+/* Where in module_rows a built-in module's row stands. */
+static int conf_row_number(const module *m)
 {
     int i = 0;
     const module_row *row;
@@ -66,7 +66,7 @@ static int conf_position(const module *m)
 
 static const module_row *conf_row(const module *m)
 {
-    return &module_rows[conf_position(m)];
+    return &module_rows[conf_row_number(m)];
 }
 
 module *conf_builtin_find(const char *symbol)
@@ -79,7 +79,7 @@ module *conf_builtin_find(const char *symbol)
 
 static conf_module_state *conf_state(const module *m)
 {
-    return &conf_states[conf_position(m)];
+    return &conf_states[conf_row_number(m)];
 }
 
 static int conf_is_out(int place)
@@ -95,11 +95,12 @@ static int conf_needs_what_is_out(const module_row *row)
     return m && (*conf_state(m)->lack || conf_state(m)->off);
 }
 
-/* LoadModule takes the file that it names: where something lacks, to the module or to one of its family; and of modules
- * that are second to Apache's, in configurations of Apache's and in those that name what is built in, if it is there. */
+/* LoadModule takes the file that it names: where the module, or one of its family, lacks something;
+ * and for modules that are second to Apache's, in configurations of Apache's and in those that name
+ * built-in modules, if the file is there. */
 static int conf_builtin_gives_way(const module *m)
 {
-    const int place = conf_position(m);
+    const int place = conf_row_number(m);
     const module_row *row = &module_rows[place];
 
     if (*conf_states[place].lack || conf_is_out(place))
@@ -132,7 +133,7 @@ AP_DECLARE(const char *) ap_setup_prelinked_modules(process_rec *process)
 
         (*m)->name = apr_filepath_name_get((*m)->name);
         if ((conf_present == CONF_PRESENT_LOADED && conf_row(*m)->shared) ||
-            conf_is_out(conf_position(*m)))
+            conf_is_out(conf_row_number(*m)))
             continue;
         error = ap_add_loaded_module(*m, process->pool, conf_builtin_symbol(*m));
         if (error)
@@ -142,7 +143,7 @@ AP_DECLARE(const char *) ap_setup_prelinked_modules(process_rec *process)
     return NULL;
 }
 
-/* ---- BuiltinModules, and what LoadModule lines say about it ---- */
+/* ---- BuiltinModules, and LoadModule lines ---- */
 
 void conf_builtin_begin(void)
 {
@@ -192,8 +193,9 @@ const char *conf_builtin_modules(const char *which)
     return conf_reread ? conf_again : NULL;
 }
 
-/* It is a configuration of Apache's, which names all that it wants: no such one goes without mod_authz_core
- * or a process model. One of ours may add some of Apache's modules (mod_ssl, say) to what is built in. */
+/* It is a configuration of Apache's, which names all that it wants: no such one goes without
+ * mod_authz_core or a process model. A configuration of ours may add some of Apache's modules
+ * (mod_ssl, say) to the built-in ones. */
 static int conf_is_apaches(const char *symbol)
 {
     conf_mpm_named |= !strncmp(symbol, "mpm_", 4);
@@ -229,7 +231,8 @@ int conf_builtin_waits_for_load(const module *m)
     return conf_present == CONF_PRESENT_LOADED && conf_row(m)->shared;
 }
 
-/* A line that is a name alone is one that IfModule knows wherever it is loaded, for scripts that ask. */
+/* A line with a name alone means: IfModule knows the module wherever it is loaded, for scripts that
+ * ask. */
 static void conf_print_shared(const module *m)
 {
     const char *by = conf_row(m)->served_by;
@@ -287,7 +290,8 @@ const char *conf_builtin_on(const char *name, int unless_lacking)
     const module *m = conf_builtin_named(name);
 
     if (m && !conf_state(m)->off &&
-        (m->module_index != -1 || conf_builtin_waits_for_load(m) || conf_is_out(conf_position(m)))) {
+        (m->module_index != -1 || conf_builtin_waits_for_load(m) ||
+         conf_is_out(conf_row_number(m)))) {
         conf_state(m)->on = unless_lacking ? CONF_UNLESS_LACKING : CONF_ON;
         return NULL;
     }
@@ -296,7 +300,7 @@ const char *conf_builtin_on(const char *name, int unless_lacking)
     return "is not active: no such built-in module, or it was switched off before";
 }
 
-/* ---- what a built-in module does not offer ---- */
+/* ---- missing features of built-in modules ---- */
 
 static void conf_note_active(void)
 {
@@ -352,8 +356,8 @@ static int conf_is_replaceable(const module *m)
     if (!row->family)
         return conf_state(m)->replaceable;
     conf_note_active();
-    return !conf_family_is_kept(module_rows, conf_states, module_rows_n, conf_position(m)) &&
-           conf_family_has_files(module_rows, conf_states, module_rows_n, conf_position(m));
+    return !conf_family_is_kept(module_rows, conf_states, module_rows_n, conf_row_number(m)) &&
+           conf_family_has_files(module_rows, conf_states, module_rows_n, conf_row_number(m));
 }
 
 BRG_DECLARE(int) brg_module_is_named(const module *m)
@@ -367,7 +371,7 @@ const char *conf_builtin_lacks(const cmd_parms *cmd, const module *m, const char
     if (conf_is_htaccess(cmd) || !cmd->directive || conf_state(m)->on == CONF_ON ||
         !conf_is_replaceable(m))
         return NULL;
-    conf_note_lack(cmd, conf_position(m), what);
+    conf_note_lack(cmd, conf_row_number(m), what);
     conf_reread = 1;
     return conf_again;
 }
@@ -409,8 +413,7 @@ void conf_register_afresh(module **modules, apr_pool_t *pconf)
     BRG_ASSERT(modules != NULL && pconf != NULL);
     apr_hook_deregister_all();
     provider_registry_clear();
-    /* The binary of a module must not be taken for what the built-in one, taken out, said of
-     * itself. */
+    /* The binary of a module must not get the declarations of the built-in one that it replaces. */
     declarations_forget();
     hook_needs_forget();
     ap_clear_auth_internal();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Words that help where a line is refused: for the mistakes that those make who come from another server, or from another part of this
- * one's language. They stand behind Apache's message, which scripts read. */
+/* Words that help where a line is refused: for mistakes of people from another server, or from
+ * another part of this one's language. They stand behind Apache's message, which scripts read. */
 #include "httpd.h"
 #include "http_config.h"
 #include "apr_lib.h"
@@ -154,9 +154,6 @@ static const struct {
     {"Header", "Unknown parameter", NULL, "write Header set FIELD \"VALUE\", without = in between"},
     {"ProxyPass", "must be absolute", NULL, "write http:// in front of it, and a slash behind it"},
     {"AllowOverride", "not allowed here", NULL, "write it into a section <Directory>"},
-    {"MemorySystem", "not allowed in", NULL,
-     "a request's memory begins before its path is known: write it for the server, or the scope "
-     "request for a virtual host"},
     {"Require", "not allowed here", NULL, "write it into a section <Directory> or <Location>"},
 };
 
@@ -225,7 +222,7 @@ const char *conf_mend(apr_pool_t *p, const ap_directive_t *d, const char *error)
             text = mend_errors[i].mend ? mend_errors[i].mend(&m) : mend_errors[i].text;
     if (!text)
         return error;
-    /* In place of a question for a name that is only near, or of what module would have it. */
+    /* In place of a question for a near name, or of a hint at a module. */
     if (ap_strstr_c(error, "Invalid command '"))
         error = apr_psprintf(p,
                              "Invalid command '%s', perhaps misspelled or defined by a module not "

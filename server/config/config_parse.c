@@ -17,8 +17,8 @@
 #include <limits.h>
 #include <stdlib.h>
 
-#define CONF_FLATTENED \
-    "BRIGADE_FLATTENED" /* -D: there are lines that tell where others came from */
+/* -D: there are lines that tell where others came from */
+#define CONF_FLATTENED "BRIGADE_FLATTENED"
 
 /* Where the next node goes. */
 typedef struct conf_builder {
@@ -123,7 +123,7 @@ static const char *conf_execute_now(conf_builder *b, ap_directive_t *d, int *don
 
 /* "<Name args>": the name goes without the '>' that closes a section with no arguments; args keeps
  * it. */
-static const char *conf_split_section(apr_pool_t *ptemp, char *name, const char *args)
+static const char *conf_split_section(char *name, const char *args)
 {
     apr_size_t len = strlen(name);
 
@@ -133,8 +133,9 @@ static const char *conf_split_section(apr_pool_t *ptemp, char *name, const char 
     return *args ? args : ">";
 }
 
-/* "#@ 12 /etc/apache2/ports.conf" in a file that brigade-migrate made of several: the next line came from there. Modules look
- * for files beside the one that they are told (mod_security2 does), and messages tell a line that is known. */
+/* "#@ 12 /etc/apache2/ports.conf" in a file that brigade-migrate made of several: the next line
+ * came from there. Modules look for files beside the file that they are told (mod_security2 does),
+ * and messages name a line that the reader knows. */
 static void conf_take_origin(const conf_builder *b, const char *line)
 {
     ap_configfile_t *f = b->parms->config_file;
@@ -169,7 +170,7 @@ static const char *conf_take_line(conf_builder *b, const char *line)
         return NULL;
     is_section = name[0] == '<';
     if (is_section && name[1] != '/')
-        args = conf_split_section(b->ptemp, name, args);
+        args = conf_split_section(name, args);
     d = conf_node(b, name, ap_resolve_env(b->ptemp, args));
     b->parms->err_directive = d;
     if (is_section && name[1] == '/') {

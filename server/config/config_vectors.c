@@ -7,8 +7,7 @@
 #include "configuration.h"
 #include "brigade/assert.h"
 
-/* The macros of the same names are what code is compiled with; modules built with AP_DEBUG call
- * these. */
+/* Macros of the same names serve compiled code; modules built with AP_DEBUG call these. */
 #undef ap_get_module_config
 #undef ap_set_module_config
 
@@ -72,7 +71,7 @@ ap_merge_per_dir_configs(apr_pool_t *p, ap_conf_vector_t *base, ap_conf_vector_t
     return (ap_conf_vector_t *)to;
 }
 
-/* What a virtual host did not set comes from the main server. A module with ALWAYS_MERGE gets a
+/* A virtual host's missing settings come from the main server. A module with ALWAYS_MERGE gets a
  * configuration of its own for each virtual host, also where the host has none of its directives.
  */
 static void conf_merge_server(apr_pool_t *p, const server_rec *main_server, server_rec *s)
@@ -95,7 +94,7 @@ static void conf_merge_server(apr_pool_t *p, const server_rec *main_server, serv
     }
 }
 
-static void conf_inherit(apr_pool_t *p, const server_rec *main_server, server_rec *s)
+static void conf_inherit(const server_rec *main_server, server_rec *s)
 {
     BRG_ASSERT(s->is_virtual && !main_server->is_virtual);
     if (!s->server_admin)
@@ -117,7 +116,7 @@ AP_DECLARE(void) ap_fixup_virtual_hosts(apr_pool_t *p, server_rec *main_server)
         conf_merge_server(p, main_server, s);
         s->lookup_defaults =
             ap_merge_per_dir_configs(p, main_server->lookup_defaults, s->lookup_defaults);
-        conf_inherit(p, main_server, s);
+        conf_inherit(main_server, s);
         ap_core_reorder_directories(p, s);
     }
     ap_core_reorder_directories(p, main_server);

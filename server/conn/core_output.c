@@ -8,12 +8,13 @@
  *                   they came. If the next request already waits in the input, it is set aside, so
  *                   that both answers share a system call (FlushMaxPipelined bounds that). Pieces of
  *                   a response gather until they are worth a call.
- *   Wait or not?    A loop never waits: what the socket does not take stays for core_output_flush.
+ *   Wait or not?    A loop never waits: bytes that the socket does not take stay for
+ *                   core_output_flush.
  *                   A worker waits when a FLUSH asks for it or when more than FlushMaxThreshold bytes
  *                   of memory are pending, but for no longer than OUTPUT_PATIENCE_US in a response:
  *                   then the output goes to disk, and the loop sends it (core_spool.c). Of a handler that
  *                   waits on a loop, what a slow client leaves goes there, too (core_park.c).
- *   Copy or keep?   What stays is set aside: transient data is copied, files are kept by reference.
+ *   Copy or keep?   The rest is set aside: transient data is copied, files are kept by reference.
  *
  * Buckets that wait are always set aside already. So when something waits, new buckets are set
  * aside before they join the queue; when nothing waits, they are written first and only the rest is
@@ -22,6 +23,7 @@
 #include "core_output_private.h"
 #include "bucket_part.h"
 #include "memory_refusal.h"
+#include "transport.h"
 #include "brigade/assert.h"
 #include "brigade/connection.h"
 
@@ -232,17 +234,17 @@ static apr_status_t core_output_keep_all(struct core_output *out, apr_bucket_bri
 
 /* ---- writing ---- */
 
-/* Write without waiting. APR_EAGAIN is not an error here: what is left waits. */
+/* Write without waiting. APR_EAGAIN is not an error here: the rest waits. */
 static apr_status_t core_output_try(struct core_output *out)
 {
     apr_status_t rv = core_output_write(out);
     return rv == APR_EAGAIN ? APR_SUCCESS : rv;
 }
 
-/* What a batch of buckets asks for. */
+/* The writing that a batch of buckets asks for. */
 typedef enum { OUTPUT_KEEP, OUTPUT_TRY, OUTPUT_LIMIT, OUTPUT_ALL } output_want;
 
-/* Queue all of unsent and do what is wanted. */
+/* Queue all of unsent and write as wanted. */
 static apr_status_t core_output_push(struct core_output *out, apr_size_t memory, output_want want)
 {
     int queue = want == OUTPUT_KEEP || core_output_waits(out);
@@ -267,7 +269,7 @@ static apr_status_t core_output_push(struct core_output *out, apr_size_t memory,
 
 /* ---- the filter ---- */
 
-/* What was seen of a brigade so far. */
+/* Facts of a brigade's buckets so far. */
 typedef struct output_scan {
     apr_size_t memory; /* bytes that are core_output_is_memory() */
     apr_off_t bytes;   /* of all data */
@@ -292,7 +294,7 @@ static apr_status_t core_output_push_before(struct core_output *out, apr_bucket 
 /* 1: e is the next of all, and of the kind that a spool takes. */
 static int core_output_is_spools(const struct core_output *out, const apr_bucket *e)
 {
-    if (!core_spool_takes(out) || !APR_BRIGADE_EMPTY(out->bb) ||
+    if (__builtin_expect(!out->spool, 1) || !core_spool_takes(out) || !APR_BRIGADE_EMPTY(out->bb) ||
         e != APR_BRIGADE_FIRST(out->unsent))
         return 0;
     if (APR_BUCKET_IS_METADATA(e))
@@ -300,8 +302,8 @@ static int core_output_is_spools(const struct core_output *out, const apr_bucket
     return !APR_BUCKET_IS_FILE(e) || e->length <= OUTPUT_SPOOL_FILE;
 }
 
-/* Data of unknown length: have it at hand before it is queued. What came before must not wait for
- * it. */
+/* Data of unknown length: have it at hand before it is queued. Earlier output must not wait for it.
+ */
 static apr_status_t core_output_resolve(struct core_output *out, apr_bucket *e, output_scan *seen)
 {
     const char *data;
@@ -341,7 +343,8 @@ static output_want core_output_last_want(struct core_output *out, const output_s
     return OUTPUT_KEEP;
 }
 
-/* The first of unsent goes to disk. What the loop sends needs no FLUSH, and an EOS carries nothing. */
+/* The first of unsent goes to disk. Output that the loop sends needs no FLUSH, and an EOS carries
+ * nothing. */
 static apr_status_t core_output_spool_first(struct core_output *out)
 {
     apr_bucket *e = APR_BRIGADE_FIRST(out->unsent);
@@ -403,6 +406,25 @@ static apr_status_t core_output_todo(struct core_output *out)
     return core_output_push(out, seen.memory, core_output_last_want(out, &seen));
 }
 
+/* The end of a response whose bytes are all sent, by itself, as each is that is written at once: nothing is gathered or written. */
+static int core_output_is_end(const struct core_output *out, const apr_bucket_brigade *bb)
+{
+    const apr_bucket *e = APR_BRIGADE_FIRST(bb);
+
+    return e != APR_BRIGADE_SENTINEL(bb) && AP_BUCKET_IS_EOR(e) &&
+           APR_BUCKET_NEXT(e) == APR_BRIGADE_SENTINEL(bb) && APR_BRIGADE_EMPTY(out->bb) &&
+           APR_BRIGADE_EMPTY(out->unsent) && !out->spool && !out->park && out->bc &&
+           !transport_takes_parts(out->bc);
+}
+
+static void core_output_end(struct core_output *out, apr_bucket_brigade *bb)
+{
+    BRG_ASSERT(!out->memory && !out->error);
+    apr_bucket_delete(APR_BRIGADE_FIRST(bb)); /* bb may be of the request, which ends */
+    out->waited_us = 0;
+    core_output_update(out);
+}
+
 /* bb NULL: a module or MPM-like caller asks to write on what waits, without waiting for the socket.
  */
 apr_status_t ap_core_output_filter(ap_filter_t *f, apr_bucket_brigade *bb)
@@ -410,10 +432,14 @@ apr_status_t ap_core_output_filter(ap_filter_t *f, apr_bucket_brigade *bb)
     struct core_output *out = core_output_of(f);
     apr_status_t rv;
 
-    if (bb)
-        APR_BRIGADE_CONCAT(out->unsent, bb);
     if (__builtin_expect(brg_pool_refused(out->c->pool), 0))
         memory_refusal_cuts(out->c);
+    if (bb && !out->error && !out->c->aborted && core_output_is_end(out, bb)) {
+        core_output_end(out, bb);
+        return APR_SUCCESS;
+    }
+    if (bb)
+        APR_BRIGADE_CONCAT(out->unsent, bb);
     if (out->error || out->c->aborted) {
         core_output_fail(out, APR_ECONNABORTED);
         return APR_ECONNABORTED;

@@ -2,13 +2,14 @@
 /*
  * Output on disk: a worker is done with its response although the client is not.
  *
- * The file is a ring of bytes with one writer, the worker, and one reader: the loop while the worker has
- * the connection, core_spool_next() afterwards. Positions only grow; wr says what was written, rd what
- * was sent. The file's fields change only while the ring is empty, when the reader looks at nothing but
- * these two. It is read and written, and never sent by sendfile: pages that a socket still refers to
- * would change when the ring comes round.
+ * The file is a ring of bytes with one writer, the worker, and one reader: the loop while the
+ * worker has the connection, core_spool_next() afterwards. Positions only grow; wr is the end of
+ * the written bytes, rd of the sent ones. The file's fields change only while the ring is empty,
+ * when the reader looks at nothing but these two. It is read and written, and never sent by
+ * sendfile: pages that a socket still refers to would change when the ring comes round.
  *
- * Where the disk is full, or the second limit of OutputSpoolSize is reached, the ring ends at what it has got.
+ * Where the disk is full, or the second limit of OutputSpoolSize is reached, the ring ends at its
+ * present size.
  */
 #include "core_spool_private.h"
 #include "loop.h"
@@ -72,7 +73,7 @@ static ssize_t spool_read(const struct core_spool *sp, char *buf, size_t len, of
     return n;
 }
 
-/* What a layer made goes to the socket as it is. */
+/* A layer's output goes to the socket as it is. */
 static ssize_t spool_sendv(const struct core_spool *sp, const struct iovec *iov)
 {
     brg_conn *bc = sp->out->bc;
@@ -136,7 +137,7 @@ static apr_status_t spool_send_block(struct core_spool *sp, spool_pos rd, spool_
     return APR_SUCCESS;
 }
 
-/* conn_drain.run, and what the owner on the loop does after that. */
+/* conn_drain.run, and the owner's sending on the loop after that. */
 static apr_status_t spool_send(struct conn_drain *d)
 {
     struct core_spool *sp = (struct core_spool *)(void *)d;
@@ -219,8 +220,9 @@ static void spool_wait_step(struct core_spool *sp)
     pthread_cond_timedwait(&sp->room, &sp->lock, &until);
 }
 
-/* Wait until there is room for `want` bytes. A client makes progress if it takes a block. What others wait for counts from
- * its last one on: a client that took nothing while the file was filled is not given that time once more. */
+/* Wait until there is room for `want` bytes. A client makes progress if it takes a block. The
+ * timeout for other waits counts from its last block on: a client that took nothing while the file
+ * was filled is not given that time once more. */
 static apr_status_t spool_wait_room(struct core_output *out, spool_pos want)
 {
     struct core_spool *sp = out->spool;
@@ -249,7 +251,7 @@ static apr_status_t spool_wait_room(struct core_output *out, spool_pos want)
     return rv;
 }
 
-/* The file grows no more: what it has is the ring. 0: it has nothing. */
+/* The file grows no more: its present size is the ring. 0: it is empty. 0: it has nothing. */
 static int spool_ends_here(struct core_spool *sp)
 {
     if (!sp->high)
@@ -291,7 +293,7 @@ static apr_status_t spool_write(struct core_output *out, const char *data, apr_s
     while (done < 0 && errno == EINTR);
     if (done <= 0) {
         spool_log(out, errno, "cannot write output");
-        if (sp->high == before) /* in place: what is there is of no use any more */
+        if (sp->high == before) /* in place: the old bytes are of no use any more */
             return CORE_SPOOL_NONE;
         spool_uncharge(sp, before);
         return spool_ends_here(sp) ? APR_SUCCESS : CORE_SPOOL_NONE;
@@ -422,6 +424,7 @@ void core_spool_count(struct core_output *out)
     if (n <= 0)
         return;
     sp->counted += n;
+    out->bc->ways |= loop_way_bit(BRG_FIGURE_SENT_READ);
     loop_sent(out->bc->loop, BRG_FIGURE_SENT_READ, (uint64_t)n);
     out->bytes += n;
     out->reported += n;

@@ -7,11 +7,12 @@
  * Memory is gathered into one sendmsg. A small piece of a file is read behind it and leaves in the
  * same call; a large one follows by sendfile, announced with MSG_MORE so that the head does not
  * travel in a packet of its own. Where sendfile is not wanted (EnableSendfile Off, descriptors that
- * cannot) much of a file is mapped (EnableMMAP) and leaves in one call; the rest passes through a buffer of
- * the thread, block by block. This mapping, and one that some module put into the brigade, is touched by the
- * kernel alone: when the file shrank meanwhile, sendmsg fails with EFAULT where user code would get SIGBUS.
+ * cannot) much of a file is mapped (EnableMMAP) and leaves in one call; the rest passes through a
+ * buffer of the thread, block by block. This mapping, and any that a module put into the brigade,
+ * is touched by the kernel alone: when the file shrank meanwhile, sendmsg fails with EFAULT where
+ * user code would get SIGBUS.
  *
- * A loop reads what the page cache holds and no more: where that ends, bc->cold says so, and a worker
+ * A loop reads only bytes that the page cache holds: where they end, it sets bc->cold, and a worker
  * writes on (h1_conn_worker.c), until the socket is full or a turn's share is written.
  *
  * A file that ends before its bucket does means that the promised length cannot be kept any more:
@@ -39,7 +40,7 @@
 APLOG_USE_MODULE(core);
 
 #define WRITE_IOVECS 64
-/* Less is copied by a stream, behind what is there already. */
+/* A stream copies a shorter piece, behind its waiting bytes. */
 #define WRITE_GIVE_BYTES 2048
 #define WRITE_GIVE_SHARE 4 /* so does a smaller part of a piece of memory */
 /* After this much, an event loop looks at its other connections. */
@@ -186,11 +187,13 @@ static ssize_t core_sendv(const struct core_output *out, const core_batch *b)
     return sendmsg(out->fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT | (b->file ? MSG_MORE : 0));
 }
 
-/* What a stream takes is counted when its connection sends it. */
+/* Bytes of a stream are counted when its connection sends them. */
 static void core_count(const struct core_output *out, brg_figure_id way, apr_size_t n)
 {
-    if (n && out->bc && !transport_takes_parts(out->bc))
-        loop_sent(out->bc->loop, way, n);
+    if (!n || !out->bc || transport_takes_parts(out->bc))
+        return;
+    out->bc->ways |= loop_way_bit(way);
+    loop_sent(out->bc->loop, way, n);
 }
 
 /* A file's bytes are the last ones. */
@@ -257,7 +260,7 @@ static void core_write_drop_first(struct core_output *out, apr_size_t len)
     apr_bucket_delete(e);
 }
 
-/* Destroy what was sent, and metadata among it and behind it as far as the batch reached. */
+/* Destroy sent buckets, and metadata among and behind them as far as the batch reached. */
 static void core_write_drop(struct core_output *out, const core_batch *b, apr_size_t sent)
 {
     int done = !b->last;
@@ -368,7 +371,7 @@ static apr_status_t core_write_batch(struct core_output *out)
     return b.file ? core_sendfile(out, b.file) : b.stop;
 }
 
-/* What a stream takes as it is goes to it by itself; the rest in batches. */
+/* Buckets that a stream takes without a copy go to it by themselves; the others in batches. */
 static apr_status_t core_write_next(struct core_output *out)
 {
     apr_bucket *e = APR_BRIGADE_FIRST(out->bb);

@@ -16,54 +16,15 @@
 
 APLOG_USE_MODULE(core);
 
-/* One word out of a list. */
-typedef struct core_word {
-    const char *name;
-    int value;
-} core_word;
-
-static int core_pick(const core_word *words, const char *arg, int *value)
-{
-    BRG_ASSERT(words != NULL && arg != NULL);
-    for (; words->name; words++) {
-        if (!ap_cstr_casecmp(arg, words->name)) {
-            *value = words->value;
-            return 1;
-        }
-    }
-    return 0;
-}
-
-static const char *core_word_meant(apr_pool_t *p, const core_word *words, const char *arg)
-{
-    brg_nearest nearest = {arg, NULL, 0};
-
-    for (; words->name; words++)
-        brg_nearest_offer(&nearest, words->name);
-    return brg_nearest_question(p, &nearest);
-}
-
-const char *core_set_accept_path_info(cmd_parms *cmd, void *dir, const char *arg)
-{
-    static const core_word words[] = {{"on", AP_REQ_ACCEPT_PATH_INFO},
-                                      {"off", AP_REQ_REJECT_PATH_INFO},
-                                      {"default", AP_REQ_DEFAULT_PATH_INFO},
-                                      {NULL, 0}};
-
-    return core_pick(words, arg, &((core_dir_config *)dir)->accept_path_info)
-               ? NULL
-               : "AcceptPathInfo must be set to on, off or default";
-}
-
 const char *core_set_default_charset(cmd_parms *cmd, void *dir, const char *arg)
 {
-    static const core_word words[] = {
+    static const conf_word words[] = {
         {"off", ADD_DEFAULT_CHARSET_OFF}, {"on", ADD_DEFAULT_CHARSET_ON}, {NULL, 0}};
     core_dir_config *d = dir;
     int state = ADD_DEFAULT_CHARSET_ON;
 
     d->add_default_charset_name = DEFAULT_ADD_DEFAULT_CHARSET_NAME;
-    if (!core_pick(words, arg, &state))
+    if (!conf_word_find(words, arg, &state))
         d->add_default_charset_name = arg;
     d->add_default_charset = (unsigned)state & 3;
     return NULL;
@@ -80,13 +41,13 @@ const char *core_set_default_type(cmd_parms *cmd, void *dir, const char *arg)
 
 const char *core_set_hostname_lookups(cmd_parms *cmd, void *dir, const char *arg)
 {
-    static const core_word words[] = {{"on", HOSTNAME_LOOKUP_ON},
+    static const conf_word words[] = {{"on", HOSTNAME_LOOKUP_ON},
                                       {"off", HOSTNAME_LOOKUP_OFF},
                                       {"double", HOSTNAME_LOOKUP_DOUBLE},
                                       {NULL, 0}};
     int state;
 
-    if (!core_pick(words, arg, &state))
+    if (!conf_word_find(words, arg, &state))
         return "parameter must be 'on', 'off', or 'double'";
     ((core_dir_config *)dir)->hostname_lookups = (unsigned)state & 15;
     if (state != HOSTNAME_LOOKUP_OFF)
@@ -94,27 +55,15 @@ const char *core_set_hostname_lookups(cmd_parms *cmd, void *dir, const char *arg
     return NULL;
 }
 
-const char *core_set_server_signature(cmd_parms *cmd, void *dir, const char *arg)
-{
-    static const core_word words[] = {
-        {"on", srv_sig_on}, {"off", srv_sig_off}, {"email", srv_sig_withmail}, {NULL, 0}};
-    int state;
-
-    if (!core_pick(words, arg, &state))
-        return "ServerSignature: use one of: off | on | email";
-    ((core_dir_config *)dir)->server_signature = (server_signature_e)state;
-    return NULL;
-}
-
 const char *core_set_builtin_pages(cmd_parms *cmd, void *dir, const char *arg)
 {
-    static const core_word words[] = {{"apache", BRG_PAGES_APACHE},
+    static const conf_word words[] = {{"apache", BRG_PAGES_APACHE},
                                       {"modern", BRG_PAGES_MODERN},
                                       {"negotiated", BRG_PAGES_NEGOTIATED},
                                       {NULL, 0}};
     int pages;
 
-    if (!core_pick(words, arg, &pages))
+    if (!conf_word_find(words, arg, &pages))
         return "BuiltinPages must be followed by apache, modern or negotiated";
     core_set_pages(dir, (brg_pages)pages);
     return NULL;
@@ -122,78 +71,68 @@ const char *core_set_builtin_pages(cmd_parms *cmd, void *dir, const char *arg)
 
 const char *core_set_canonical_name(cmd_parms *cmd, void *dir, const char *arg)
 {
-    static const core_word words[] = {{"on", USE_CANONICAL_NAME_ON},
+    static const conf_word words[] = {{"on", USE_CANONICAL_NAME_ON},
                                       {"off", USE_CANONICAL_NAME_OFF},
                                       {"dns", USE_CANONICAL_NAME_DNS},
                                       {NULL, 0}};
     int state;
 
-    if (!core_pick(words, arg, &state))
+    if (!conf_word_find(words, arg, &state))
         return "parameter must be 'on', 'off', or 'dns'";
     ((core_dir_config *)dir)->use_canonical_name = (unsigned)state & 3;
     return NULL;
 }
 
-static const core_word core_on_off[] = {{"on", 1}, {"off", 0}, {NULL, 0}};
-
-const char *core_set_enable_mmap(cmd_parms *cmd, void *dir, const char *arg)
+const char *core_set_flag(cmd_parms *cmd, void *dir, int on)
 {
+    core_dir_config *d = dir;
+
+    _Static_assert(ENABLE_MMAP_ON == 1 && ENABLE_SENDFILE_ON == 1 && AP_CORE_CONFIG_ON == 1 &&
+                       USE_CANONICAL_PHYS_PORT_ON == 1 && AP_CGI_PASS_AUTH_ON == 1,
+                   "all say On by the same number");
+    BRG_ASSERT(on == 0 || on == 1);
+    switch ((core_bit)(apr_uintptr_t)cmd->info) {
+    case CORE_ENABLE_MMAP:
+        d->enable_mmap = (unsigned)on & 1;
+        break;
+    case CORE_ENABLE_SENDFILE:
+        d->enable_sendfile = (unsigned)on & 1;
+        break;
+    case CORE_CONTENT_MD5:
+        d->content_md5 = (unsigned)on & 1;
+        break;
+    case CORE_CANONICAL_PHYS_PORT:
+        d->use_canonical_phys_port = (unsigned)on & 1;
+        break;
+    case CORE_CGI_PASS_AUTH:
+        d->cgi_pass_auth = (unsigned)on & 1;
+        break;
+    case CORE_QUALIFY_REDIRECT:
+        d->qualify_redirect_url = (unsigned)on & 1;
+        break;
+    }
+    return NULL;
+}
+
+/* Apache reads these as words, not as flags. */
+const char *core_set_on_off(cmd_parms *cmd, void *dir, const char *arg)
+{
+    static const conf_word words[] = {{"on", 1}, {"off", 0}, {NULL, 0}};
     int on;
 
-    if (!core_pick(core_on_off, arg, &on))
-        return "parameter must be 'on' or 'off'";
-    ((core_dir_config *)dir)->enable_mmap = on ? ENABLE_MMAP_ON : ENABLE_MMAP_OFF;
-    return NULL;
-}
-
-const char *core_set_enable_sendfile(cmd_parms *cmd, void *dir, const char *arg)
-{
-    int on;
-
-    if (!core_pick(core_on_off, arg, &on))
-        return "parameter must be 'on' or 'off'";
-    ((core_dir_config *)dir)->enable_sendfile = on ? ENABLE_SENDFILE_ON : ENABLE_SENDFILE_OFF;
-    return NULL;
-}
-
-const char *core_set_content_md5(cmd_parms *cmd, void *dir, int on)
-{
-    ((core_dir_config *)dir)->content_md5 = on ? AP_CORE_CONFIG_ON : AP_CORE_CONFIG_OFF;
-    return NULL;
-}
-
-const char *core_set_canonical_phys_port(cmd_parms *cmd, void *dir, const char *arg)
-{
-    int on;
-
-    if (!core_pick(core_on_off, arg, &on))
-        return "parameter must be 'on' or 'off'";
-    ((core_dir_config *)dir)->use_canonical_phys_port =
-        on ? USE_CANONICAL_PHYS_PORT_ON : USE_CANONICAL_PHYS_PORT_OFF;
-    return NULL;
-}
-
-const char *core_set_cgi_pass_auth(cmd_parms *cmd, void *dir, int on)
-{
-    ((core_dir_config *)dir)->cgi_pass_auth = on ? AP_CGI_PASS_AUTH_ON : AP_CGI_PASS_AUTH_OFF;
-    return NULL;
-}
-
-const char *core_set_qualify_redirect_url(cmd_parms *cmd, void *dir, int on)
-{
-    ((core_dir_config *)dir)->qualify_redirect_url = on ? AP_CORE_CONFIG_ON : AP_CORE_CONFIG_OFF;
-    return NULL;
+    return conf_word_find(words, arg, &on) ? core_set_flag(cmd, dir, on)
+                                           : "parameter must be 'on' or 'off'";
 }
 
 const char *core_set_encoded_slashes_arg(cmd_parms *cmd, void *dir, const char *arg)
 {
-    static const core_word words[] = {{"off", 0}, {"on", 1}, {"nodecode", 2}, {NULL, 0}};
+    static const conf_word words[] = {{"off", 0}, {"on", 1}, {"nodecode", 2}, {NULL, 0}};
     const char *error = ap_check_cmd_context(cmd, NOT_IN_DIR_CONTEXT);
     int mode;
 
     if (error)
         return error;
-    if (!core_pick(words, arg, &mode))
+    if (!conf_word_find(words, arg, &mode))
         return "AllowEncodedSlashes must be On, Off, or NoDecode";
     core_set_encoded_slashes(dir, mode > 0, mode == 1);
     return NULL;
@@ -201,7 +140,7 @@ const char *core_set_encoded_slashes_arg(cmd_parms *cmd, void *dir, const char *
 
 /* ---- FileETag ---- */
 
-static const core_word core_etag_words[] = {{"MTime", ETAG_MTIME},
+static const conf_word core_etag_words[] = {{"MTime", ETAG_MTIME},
                                             {"Size", ETAG_SIZE},
                                             {"INode", ETAG_INODE},
                                             {"Digest", ETAG_DIGEST},
@@ -235,10 +174,10 @@ const char *core_set_file_etag(cmd_parms *cmd, void *dir, const char *args)
         char sign = *word == '+' || *word == '-' ? *word++ : '\0';
         int bit;
 
-        if (!core_pick(core_etag_words, word, &bit))
+        if (!conf_word_find(core_etag_words, word, &bit))
             return apr_psprintf(cmd->pool, "Unknown keyword '%s' for %s directive%s", word,
                                 cmd->cmd->name,
-                                core_word_meant(cmd->temp_pool, core_etag_words, word));
+                                conf_word_question(cmd->temp_pool, core_etag_words, word));
         if (sign && (bit == ETAG_ALL || bit == ETAG_NONE))
             return apr_psprintf(cmd->pool, "FileETag keyword '%s' cannot be used with '+' or '-'",
                                 word);

@@ -7,40 +7,27 @@
 #include "unixd.h"
 #include "apr_lib.h"
 #include "apr_strings.h"
-#include <errno.h>
+#include <stddef.h>
 #include "core_private.h"
 #include "regex_limits.h"
 
 /* ---- request heads ---- */
 
-static const char *core_head_limit(cmd_parms *cmd, const char *arg, int *to, const char *note)
+/* cmd->info: the limit's place in a server_rec. */
+const char *core_set_head_limit(cmd_parms *cmd, void *dir, const char *arg)
 {
     const char *error = ap_check_cmd_context(cmd, NOT_IN_DIR_CONTEXT);
+    const int fields = (apr_size_t)cmd->info == offsetof(server_rec, limit_req_fields);
     apr_int64_t n;
 
     if (error)
         return error;
-    if (core_number_begin(cmd, arg, 0, APR_INT32_MAX, &n))
+    if (conf_number_begin(cmd, arg, 0, APR_INT32_MAX, &n))
         return apr_pstrcat(cmd->pool, cmd->cmd->name, " \"", arg,
-                           "\" must be a non-negative integer", note, NULL);
-    BRG_ASSERT(n >= 0 && n <= APR_INT32_MAX);
-    *to = (int)n;
+                           "\" must be a non-negative integer", fields ? " (0 = no limit)" : "",
+                           NULL);
+    *(int *)(void *)((char *)cmd->server + (apr_size_t)cmd->info) = (int)n;
     return NULL;
-}
-
-const char *core_set_limit_line(cmd_parms *cmd, void *dir, const char *arg)
-{
-    return core_head_limit(cmd, arg, &cmd->server->limit_req_line, "");
-}
-
-const char *core_set_limit_fieldsize(cmd_parms *cmd, void *dir, const char *arg)
-{
-    return core_head_limit(cmd, arg, &cmd->server->limit_req_fieldsize, "");
-}
-
-const char *core_set_limit_fields(cmd_parms *cmd, void *dir, const char *arg)
-{
-    return core_head_limit(cmd, arg, &cmd->server->limit_req_fields, " (0 = no limit)");
 }
 
 /* ---- regular expressions ---- */
@@ -51,77 +38,31 @@ const char *core_set_regex_limit(cmd_parms *cmd, void *dir, const char *arg)
     apr_int64_t n;
 
     if (!error)
-        error = core_number(cmd, arg, 1, REGEX_LIMIT_MAX, &n);
+        error = conf_number(cmd, arg, 1, REGEX_LIMIT_MAX, &n);
     if (!error)
         regex_limit_set((unsigned)n);
     return error;
 }
 
-/* ---- bodies ---- */
-
-const char *core_set_limit_body(cmd_parms *cmd, void *dir, const char *arg)
-{
-    apr_int64_t n;
-
-    if (core_number(cmd, arg, 0, APR_INT64_MAX, &n))
-        return "LimitRequestBody requires a non-negative integer.";
-    ((core_dir_config *)dir)->limit_req_body = n;
-    return NULL;
-}
-
-const char *core_set_limit_xml_body(cmd_parms *cmd, void *dir, const char *arg)
-{
-    apr_int64_t n;
-
-    if (core_number_begin(cmd, arg, 0, APR_INT64_MAX - 1, &n))
-        return "LimitXMLRequestBody requires a non-negative integer.";
-    ((core_dir_config *)dir)->limit_xml_body = (long)n;
-    return NULL;
-}
-
-const char *core_set_read_buf_size(cmd_parms *cmd, void *dir, const char *arg)
-{
-    apr_int64_t n;
-    const char *error = core_number(cmd, arg, 0, APR_UINT32_MAX, &n);
-
-    if (!error)
-        ((core_dir_config *)dir)->read_buf_size = (apr_size_t)n;
-    return error;
-}
-
 /* ---- ranges ---- */
 
-static const char *core_range_limit(cmd_parms *cmd, const char *arg, int *to)
+/* cmd->info: the limit's place in a core_dir_config. */
+const char *core_set_range_limit(cmd_parms *cmd, void *dir, const char *arg)
 {
+    static const conf_word words[] = {{"none", AP_MAXRANGES_NORANGES},
+                                      {"default", AP_MAXRANGES_DEFAULT},
+                                      {"unlimited", AP_MAXRANGES_UNLIMITED},
+                                      {NULL, 0}};
+    int *to = (void *)((char *)dir + (apr_size_t)cmd->info);
     apr_int64_t n;
 
-    if (!ap_cstr_casecmp(arg, "none"))
-        *to = AP_MAXRANGES_NORANGES;
-    else if (!ap_cstr_casecmp(arg, "default"))
-        *to = AP_MAXRANGES_DEFAULT;
-    else if (!ap_cstr_casecmp(arg, "unlimited"))
-        *to = AP_MAXRANGES_UNLIMITED;
-    else if (!core_number_begin(cmd, arg, 1, APR_INT32_MAX, &n))
-        *to = (int)n;
-    else
+    if (conf_word_find(words, arg, to))
+        return NULL;
+    if (conf_number_begin(cmd, arg, 1, APR_INT32_MAX, &n))
         return apr_pstrcat(cmd->pool, cmd->cmd->name,
                            " requires 'none', 'default', 'unlimited' or a positive integer", NULL);
+    *to = (int)n;
     return NULL;
-}
-
-const char *core_set_max_ranges(cmd_parms *cmd, void *dir, const char *arg)
-{
-    return core_range_limit(cmd, arg, &((core_dir_config *)dir)->max_ranges);
-}
-
-const char *core_set_max_overlaps(cmd_parms *cmd, void *dir, const char *arg)
-{
-    return core_range_limit(cmd, arg, &((core_dir_config *)dir)->max_overlaps);
-}
-
-const char *core_set_max_reversals(cmd_parms *cmd, void *dir, const char *arg)
-{
-    return core_range_limit(cmd, arg, &((core_dir_config *)dir)->max_reversals);
 }
 
 /* ---- recursion ---- */
@@ -135,10 +76,10 @@ const char *core_set_recursion_limit(cmd_parms *cmd, void *dir, const char *redi
 
     if (error)
         return error;
-    if (core_number_begin(cmd, redirects, 1, APR_INT32_MAX, &n))
+    if (conf_number_begin(cmd, redirects, 1, APR_INT32_MAX, &n))
         return "The recursion limit must be greater than zero.";
     m = n;
-    if (subrequests && core_number_begin(cmd, subrequests, 1, APR_INT32_MAX, &m))
+    if (subrequests && conf_number_begin(cmd, subrequests, 1, APR_INT32_MAX, &m))
         return "The recursion limit must be greater than zero.";
     c->redirect_limit = (int)n;
     c->subreq_limit = (int)m;

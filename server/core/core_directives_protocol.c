@@ -52,19 +52,6 @@ const char *core_set_protocols(cmd_parms *cmd, void *dir, const char *arg)
     return NULL;
 }
 
-const char *core_set_honor_order(cmd_parms *cmd, void *dir, const char *arg)
-{
-    const char *error = ap_check_cmd_context(cmd, NOT_IN_DIR_CONTEXT);
-    int on = !ap_cstr_casecmp(arg, "on");
-
-    if (error)
-        return error;
-    if (!on && ap_cstr_casecmp(arg, "off"))
-        return "ProtocolsHonorOrder must be 'on' or 'off'";
-    core_conf(cmd)->protocols_honor_order = on;
-    return NULL;
-}
-
 const char *core_set_protocol_options(cmd_parms *cmd, void *dir, const char *arg)
 {
     core_server_config *c = core_conf(cmd);
@@ -88,51 +75,6 @@ const char *core_set_protocol_options(cmd_parms *cmd, void *dir, const char *arg
         return "HttpProtocolOptions accepts 'Unsafe' or 'Strict' (default), 'RegisteredMethods' or "
                "'LenientMethods' (default), and 'Require1.0' or 'Allow0.9' (default)";
     return NULL;
-}
-
-const char *core_set_trace(cmd_parms *cmd, void *dir, const char *arg)
-{
-    core_server_config *c = core_conf(cmd);
-    const char *error = ap_check_cmd_context(cmd, NOT_IN_DIR_CONTEXT);
-
-    if (error)
-        return error;
-    if (!ap_cstr_casecmp(arg, "on"))
-        c->trace_enable = AP_TRACE_ENABLE;
-    else if (!ap_cstr_casecmp(arg, "off"))
-        c->trace_enable = AP_TRACE_DISABLE;
-    else if (!ap_cstr_casecmp(arg, "extended"))
-        c->trace_enable = AP_TRACE_EXTENDED;
-    else
-        return "TraceEnable must be one of 'on', 'off', or 'extended'";
-    return NULL;
-}
-
-const char *core_set_merge_trailers(cmd_parms *cmd, void *dir, int on)
-{
-    const char *error = ap_check_cmd_context(cmd, NOT_IN_DIR_CONTEXT);
-
-    if (!error)
-        core_conf(cmd)->merge_trailers = on ? AP_MERGE_TRAILERS_ENABLE : AP_MERGE_TRAILERS_DISABLE;
-    return error;
-}
-
-const char *core_set_merge_slashes(cmd_parms *cmd, void *dir, int on)
-{
-    const char *error = ap_check_cmd_context(cmd, NOT_IN_DIR_CONTEXT);
-
-    if (!error)
-        core_conf(cmd)->merge_slashes = on ? AP_CORE_CONFIG_ON : AP_CORE_CONFIG_OFF;
-    return error;
-}
-
-const char *core_set_strict_host(cmd_parms *cmd, void *dir, int on)
-{
-    const char *error = ap_check_cmd_context(cmd, NOT_IN_DIR_CONTEXT);
-
-    if (!error)
-        core_conf(cmd)->strict_host_check = on ? AP_CORE_CONFIG_ON : AP_CORE_CONFIG_OFF;
-    return error;
 }
 
 /* ---- the whole process ---- */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Setters of a server's identity and connections. */
+/* Setters of a server's identity, connections and stored files. */
 #include "http_config.h"
 #include "http_core.h"
 #include "http_log.h"
@@ -39,13 +39,13 @@ const char *core_set_document_root(cmd_parms *cmd, void *dir, const char *arg)
     return error;
 }
 
-/* ---- what it is called ---- */
+/* ---- its names ---- */
 
 static const char *core_server_port(cmd_parms *cmd, const char *whole, const char *text)
 {
     apr_int64_t port;
 
-    if (core_number(cmd, text, 1, 65535, &port))
+    if (conf_number(cmd, text, 1, 65535, &port))
         return apr_pstrcat(cmd->temp_pool, "The port number \"", whole,
                            "\" is outside the appropriate range (i.e., 1..65535).", NULL);
     cmd->server->port = (apr_port_t)port;
@@ -139,12 +139,12 @@ const char *core_set_timeout(cmd_parms *cmd, void *dir, const char *arg)
 
     if (error)
         return error;
-    /* As in Apache, what follows the number may be anything; where it is a unit it counts. */
+    /* As in Apache, any text may follow the number; a unit counts. */
     if (apr_isdigit(*arg) && ap_timeout_parameter_parse(arg, &t, "s") == APR_SUCCESS) {
         cmd->server->timeout = t;
         return NULL;
     }
-    error = core_number_begin(cmd, arg, 0, APR_INT32_MAX, &seconds);
+    error = conf_number_begin(cmd, arg, 0, APR_INT32_MAX, &seconds);
     if (!error)
         cmd->server->timeout = apr_time_from_sec(seconds);
     return error;
@@ -160,11 +160,25 @@ const char *core_set_accept_filter(cmd_parms *cmd, void *dir, const char *protoc
     return error;
 }
 
-const char *core_set_filter_statistics(cmd_parms *cmd, void *dir, int on)
-{
-    const char *error = ap_check_cmd_context(cmd, GLOBAL_ONLY);
+/* ---- stored files ---- */
 
-    if (!error)
-        core_conf_writable(cmd->server)->filter_statistics = on;
-    return error;
+const char *core_set_cache_validate(cmd_parms *cmd, void *dir, const char *arg)
+{
+    brg_core_conf *conf = core_conf_writable(cmd->server);
+    const char *error = ap_check_cmd_context(cmd, GLOBAL_ONLY);
+    apr_int64_t seconds;
+
+    if (error)
+        return error;
+    if (!ap_cstr_casecmp(arg, "inotify")) {
+        conf->file_cache_validate = BRG_VALIDATE_INOTIFY;
+    } else if (!ap_cstr_casecmp(arg, "stat")) {
+        conf->file_cache_validate = BRG_VALIDATE_STAT;
+    } else if (!conf_number(cmd, arg, 1, 86400, &seconds)) {
+        conf->file_cache_validate = BRG_VALIDATE_AGE;
+        conf->file_cache_age_us = apr_time_from_sec(seconds);
+    } else {
+        return "FileCacheValidate must be inotify, stat, or a number of seconds (1 to 86400)";
+    }
+    return NULL;
 }

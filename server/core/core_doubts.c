@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is valid and hardly meant: names that two virtual hosts of an address have, ports of https without TLS, filters and codings that
+/* Warnings about valid lines that are hardly meant: names that two virtual hosts of an address have, ports of https without TLS, filters and codings that
  * nobody knows. A warning is written where there is no doubt about the doubt. */
 #include "core_doubts_private.h"
 #include "core_private.h"
@@ -112,7 +112,7 @@ static void doubts_name(core_doubts *d, apr_hash_t *owners, const server_rec *s,
                          name, first->defn_name, first->defn_line_number));
 }
 
-/* A host without a ServerName has one that nobody chose. */
+/* A host without a ServerName has a name that nobody chose. */
 static void doubts_names(core_doubts *d)
 {
     apr_hash_t *owners = apr_hash_make(d->p);
@@ -187,9 +187,8 @@ static void doubts_filters(core_doubts *d, const ap_directive_t *node, int input
         if (input ? ap_get_input_filter_handle(name) : ap_get_output_filter_handle(name))
             continue;
         brg_nearest_offer_filters(&nearest, input);
-        core_doubts_tell(d, node->filename, node->line_num,
-                         apr_psprintf(d->p, "%s: no module here has a filter %s%s", node->directive,
-                                      name, brg_nearest_question(d->p, &nearest)));
+        core_doubts_say(d, node, "%s: no module here has a filter %s%s", node->directive, name,
+                        brg_nearest_question(d->p, &nearest));
     }
 }
 
@@ -199,18 +198,13 @@ static void doubts_coding(core_doubts *d, const ap_directive_t *node)
                                         "br",     "zstd",   "identity",  "bzip2",        "x-bzip2",
                                         "x-bzip", "xz",     "x-xz",      "lzma",         "x-lzma",
                                         "dcb",    "dcz",    "aes128gcm", "pack200-gzip", "exi"};
-    const char *args = core_doubts_args(node), *name = ap_getword_conf(d->p, &args);
+    const char *name = core_doubts_word(d, node, 0);
     brg_nearest nearest = {name, NULL, 0};
 
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-        if (!ap_cstr_casecmp(name, known[i]))
-            return;
-        brg_nearest_offer(&nearest, known[i]);
-    }
-    if (nearest.name && strlen(name) > 3)
-        core_doubts_tell(d, node->filename, node->line_num,
-                         apr_psprintf(d->p, "%s: %s is no coding that clients know%s",
-                                      node->directive, name, brg_nearest_question(d->p, &nearest)));
+    if (!core_doubts_known(&nearest, known, sizeof known / sizeof *known) && nearest.name &&
+        strlen(name) > 3)
+        core_doubts_say(d, node, "%s: %s is no coding that clients know%s", node->directive, name,
+                        brg_nearest_question(d->p, &nearest));
 }
 
 /* ---- proxied paths ---- */
@@ -280,7 +274,7 @@ static void doubts_test(apr_pool_t *pconf, server_rec *s)
         doubts_look(pconf, s, NULL);
 }
 
-/* A start reads twice: what counts is the second. */
+/* A start reads twice: the second reading counts. */
 static int doubts_start(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *s)
 {
     if (ap_state_query(AP_SQ_MAIN_STATE) != AP_SQ_MS_CREATE_PRE_CONFIG)

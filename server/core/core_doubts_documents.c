@@ -148,14 +148,13 @@ static void documents_look(core_doubts *d, const ap_directive_t *node)
         return;
     status = ap_getword_conf(d->p, &args);
     path = ap_getword_conf(d->p, &args);
-    /* Text, URLs and variables are no files; nor is what a query is for, or escapes hide. */
+    /* Text, URLs and variables are no files; nor are paths with a query or with escapes. */
     if (*path != '/' || strpbrk(path, " %?#") || documents_is_aliased(d->p, ap_conftree, path))
         return;
     s = core_doubts_server(d, node);
     if (documents_all_lack(d, s, path))
-        core_doubts_tell(d, node->filename, node->line_num,
-                         apr_psprintf(d->p, "ErrorDocument %s: there is no %s below DocumentRoot",
-                                      status, path));
+        core_doubts_say(d, node, "ErrorDocument %s: there is no %s below DocumentRoot", status,
+                        path);
 }
 
 void core_doubts_documents(core_doubts *d)

@@ -11,6 +11,16 @@ static int names_is(const ap_directive_t *node, const char *name)
     return !ap_cstr_casecmp(node->directive, name);
 }
 
+int core_doubts_known(brg_nearest *nearest, const char *const known[], size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (!ap_cstr_casecmp(nearest->word, known[i]))
+            return 1;
+        brg_nearest_offer(nearest, known[i]);
+    }
+    return 0;
+}
+
 /* ---- handlers ---- */
 
 static void names_handler(core_doubts *d, const ap_directive_t *node)
@@ -23,12 +33,8 @@ static void names_handler(core_doubts *d, const ap_directive_t *node)
     const char *name = core_doubts_word(d, node, 0);
     brg_nearest nearest = {name, NULL, 0};
 
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-        if (!ap_cstr_casecmp(name, known[i]))
-            return;
-        brg_nearest_offer(&nearest, known[i]);
-    }
-    if (nearest.name && strlen(name) > 4)
+    if (!core_doubts_known(&nearest, known, sizeof known / sizeof *known) && nearest.name &&
+        strlen(name) > 4)
         core_doubts_say(d, node, "%s: no module here has a handler %s%s", node->directive, name,
                         brg_nearest_question(d->p, &nearest));
 }
@@ -94,7 +100,7 @@ static void names_protocols(core_doubts *d, const ap_directive_t *node)
 
 /* ---- balancers ---- */
 
-/* Whether a section names a member, or leaves room for those that balancer-manager adds. */
+/* Whether a section names a member, or leaves room for members from balancer-manager. */
 static int names_has_members(const ap_directive_t *section)
 {
     for (const ap_directive_t *node = section->first_child; node; node = node->next)

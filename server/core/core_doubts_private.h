@@ -4,7 +4,7 @@
 
 /**
  * @file core_doubts_private.h
- * Warnings about a configuration that is valid and hardly what was meant: once when it is checked, once when it is put into force.
+ * Warnings about a configuration that is valid and hardly meant: once when it is checked, once when it is put into force.
  */
 #include "httpd.h"
 #include "http_log.h"
@@ -12,13 +12,13 @@
 #include "apr_hash.h"
 #include "brigade/directive.h"
 
-/** What the looks at a configuration share. */
+/** Common state of the looks at a configuration. */
 typedef struct core_doubts {
-    apr_pool_t *p;      /**< for as long as they take */
-    server_rec *main;   /**< the main server */
-    server_rec *to;     /**< whose log is told; NULL: standard error */
-    apr_hash_t *places; /**< "FILE:LINE" of a <VirtualHost> -> its server_rec */
-    apr_hash_t *nodes;  /**< server_rec * of a virtual host -> its node in the tree */
+    apr_pool_t *p;        /**< for as long as they take */
+    server_rec *main;     /**< the main server */
+    server_rec *to;       /**< whose log is told; NULL: standard error */
+    apr_hash_t *places;   /**< "FILE:LINE" of a <VirtualHost> -> its server_rec */
+    apr_hash_t *nodes;    /**< server_rec * of a virtual host -> its node in the tree */
     brg_nearest *nearest; /**< of a search through the tree, and its result: */
     int found;
 } core_doubts;
@@ -51,6 +51,9 @@ const char *core_doubts_word(const core_doubts *d, const ap_directive_t *node, i
 
 /** The last line of that name in the virtual host itself (in the main server: outside of all sections), or NULL. */
 const ap_directive_t *core_doubts_line(const core_doubts *d, const server_rec *s, const char *name);
+
+/** @return 1 if the word is one of @a n in any case; else they are offered as the nearest one. */
+int core_doubts_known(brg_nearest *nearest, const char *const known[], size_t n);
 
 /** Names that nothing here has, of a line. */
 void core_doubts_names(core_doubts *d, const ap_directive_t *node);

@@ -52,7 +52,7 @@ static int roots_refuses(apr_pool_t *p, const ap_directive_t *node)
     return !ap_cstr_casecmp(first, "all") && !ap_cstr_casecmp(second, "denied");
 }
 
-/* What the lines of a section come to. *refuses: its one line of access control refuses everybody. @return 1 if it has such lines */
+/* The result of a section's lines. *refuses: its one line of access control refuses everybody. @return 1 if it has such lines */
 static int roots_section_says(apr_pool_t *p, const ap_directive_t *section,
                               const ap_directive_t **refuses)
 {
@@ -111,7 +111,7 @@ static void roots_directory(roots_look *look, const ap_directive_t *section, con
     look->decides = refuses;
 }
 
-/* Sections for paths of URLs and conditions come last; what they let in is let in. */
+/* Sections for paths of URLs and conditions come last; they may let in again. */
 static void roots_other(roots_look *look, const ap_directive_t *section)
 {
     static const char *const names[] = {"<Location", "<LocationMatch", "<DirectoryMatch",
@@ -178,7 +178,7 @@ static int roots_maps_all(apr_pool_t *p, const ap_directive_t *tree)
     return 0;
 }
 
-/* The line by which a server refuses everybody its document root; NULL: there is none for certain. */
+/* The line by which a server refuses everybody its document root; NULL: none for certain. */
 static const ap_directive_t *roots_wall(const core_doubts *d, const server_rec *s, const char *root)
 {
     roots_look look = {.d = d, .root = roots_with_slash(d->p, root)};
@@ -246,12 +246,10 @@ static int roots_is_from(const core_doubts *d, const server_rec *s, const ap_dir
 static void roots_tell_wall(const core_doubts *d, const ap_directive_t *node,
                             const ap_directive_t *wall, const char *root)
 {
-    core_doubts_tell(
-        d, node->filename, node->line_num,
-        apr_psprintf(d->p,
-                     "DocumentRoot %s: every request is refused (403) by %s; a section <Directory "
-                     "\"%s\"> with the line Require all granted lets clients see it",
-                     root, brg_directive_place(d->p, wall), root));
+    core_doubts_say(d, node,
+                    "DocumentRoot %s: every request is refused (403) by %s; a section <Directory "
+                    "\"%s\"> with the line Require all granted lets clients see it",
+                    root, brg_directive_place(d->p, wall), root);
 }
 
 static void roots_look_at(core_doubts *d, const ap_directive_t *node)
@@ -267,12 +265,10 @@ static void roots_look_at(core_doubts *d, const ap_directive_t *node)
         return;
     closed = roots_closed(d->p, conf->ap_document_root);
     if (closed)
-        core_doubts_tell(d, node->filename, node->line_num,
-                         apr_psprintf(d->p,
-                                      "DocumentRoot %s: the user of the server (User %s) may not "
-                                      "enter %s, so every request is refused (403): chmod o+x %s",
-                                      conf->ap_document_root, ap_unixd_config.user_name, closed,
-                                      closed));
+        core_doubts_say(d, node,
+                        "DocumentRoot %s: the user of the server (User %s) may not "
+                        "enter %s, so every request is refused (403): chmod o+x %s",
+                        conf->ap_document_root, ap_unixd_config.user_name, closed, closed);
     for (const server_rec *s = d->main; s; s = s->next) {
         if (!roots_is_from(d, s, node))
             continue;

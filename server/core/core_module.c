@@ -26,8 +26,47 @@
 #include "h1_request.h"
 #include "request_context.h"
 
+static void *of_server(const cmd_parms *cmd)
+{
+    return core_conf(cmd);
+}
+
+static void *of_ours(const cmd_parms *cmd)
+{
+    return core_conf_writable(cmd->server);
+}
+
+static void *of_files(const cmd_parms *cmd)
+{
+    return &file_limits_now;
+}
+
+static const conf_word on_off_words[] = {{"on", 1}, {"off", 0}, {NULL, 0}},
+                       trace_words[] = {{"on", AP_TRACE_ENABLE},
+                                        {"off", AP_TRACE_DISABLE},
+                                        {"extended", AP_TRACE_EXTENDED},
+                                        {NULL, 0}},
+                       path_info_words[] = {{"on", AP_REQ_ACCEPT_PATH_INFO},
+                                            {"off", AP_REQ_REJECT_PATH_INFO},
+                                            {"default", AP_REQ_DEFAULT_PATH_INFO},
+                                            {NULL, 0}},
+                       signature_words[] = {{"on", srv_sig_on},
+                                            {"off", srv_sig_off},
+                                            {"email", srv_sig_withmail},
+                                            {NULL, 0}};
+
 #define NOW(where) ((where) | EXEC_ON_READ)
 #define FIELD(name) ((void *)(apr_uintptr_t)offsetof(core_dir_config, name))
+#define OF_SERVER_REC(name) ((void *)(apr_uintptr_t)offsetof(server_rec, name))
+#define SECTION(field, ...) CONF_SETTING(CONF_FIELD(core_dir_config, field), __VA_ARGS__)
+#define SERVER(field, ...)                                               \
+    CONF_SETTING(.of = of_server, CONF_FIELD(core_server_config, field), \
+                 .where = NOT_IN_DIR_CONTEXT, __VA_ARGS__)
+#define OURS(field, ...) \
+    CONF_SETTING(.of = of_ours, CONF_FIELD(brg_core_conf, field), .where = GLOBAL_ONLY, __VA_ARGS__)
+#define FILES(field, from, to)                                                         \
+    CONF_SETTING(.of = of_files, CONF_FIELD(file_limits, field), .where = GLOBAL_ONLY, \
+                 .least = from, .most = to)
 #define FLAGGED(n) ((void *)(apr_uintptr_t)(n))
 
 static const command_rec core_commands[] = {
@@ -90,8 +129,10 @@ static const command_rec core_commands[] = {
     /* per directory */
     AP_INIT_TAKE1("AddDefaultCharset", core_set_default_charset, NULL, OR_FILEINFO,
                   "a charset for text without one, or Off"),
-    AP_INIT_TAKE1("AcceptPathInfo", core_set_accept_path_info, NULL, OR_FILEINFO,
-                  "On, Off or Default: whether a path may go on behind a file's name"),
+    AP_INIT_TAKE1("AcceptPathInfo", conf_set_word,
+                  SECTION(accept_path_info, .words = path_info_words,
+                          .refusal = "AcceptPathInfo must be set to on, off or default"),
+                  OR_FILEINFO, "On, Off or Default: whether a path may go on behind a file's name"),
     AP_INIT_TAKE2("ErrorDocument", core_set_error_document, NULL, OR_FILEINFO,
                   "a status code and a text, path or URL"),
     AP_INIT_TAKE1("BuiltinPages", core_set_builtin_pages, NULL, OR_FILEINFO | OR_INDEXES,
@@ -104,11 +145,12 @@ static const command_rec core_commands[] = {
     AP_INIT_TAKE1("DefaultType", core_set_default_type, NULL, OR_FILEINFO, "None"),
     AP_INIT_RAW_ARGS("FileETag", core_set_file_etag, NULL, OR_FILEINFO,
                      "properties of a file that its ETag is made of"),
-    AP_INIT_TAKE1("EnableMMAP", core_set_enable_mmap, NULL, OR_FILEINFO,
+    AP_INIT_TAKE1("EnableMMAP", core_set_on_off, FLAGGED(CORE_ENABLE_MMAP), OR_FILEINFO,
                   "On: much of a file is mapped, and written by the kernel from there"),
-    AP_INIT_TAKE1("EnableSendfile", core_set_enable_sendfile, NULL, OR_FILEINFO, "On or Off"),
-    AP_INIT_TAKE1("ReadBufferSize", core_set_read_buf_size, NULL, RSRC_CONF | ACCESS_CONF,
-                  "bytes to read at a time"),
+    AP_INIT_TAKE1("EnableSendfile", core_set_on_off, FLAGGED(CORE_ENABLE_SENDFILE), OR_FILEINFO,
+                  "On or Off"),
+    AP_INIT_TAKE1("ReadBufferSize", conf_set_number, SECTION(read_buf_size, .most = APR_UINT32_MAX),
+                  RSRC_CONF | ACCESS_CONF, "bytes to read at a time"),
     AP_INIT_TAKE1("ForceType", ap_set_string_slot_lower, FIELD(mime_type), OR_FILEINFO,
                   "the media type of all files here, or None"),
     AP_INIT_TAKE1("SetHandler", core_set_handler, NULL, OR_FILEINFO,
@@ -121,26 +163,35 @@ static const command_rec core_commands[] = {
                   "On, Off or NoDecode"),
     AP_INIT_TAKE1("HostnameLookups", core_set_hostname_lookups, NULL, ACCESS_CONF | RSRC_CONF,
                   "On, Off or Double"),
-    AP_INIT_TAKE1("ServerSignature", core_set_server_signature, NULL, OR_ALL, "On, Off or EMail"),
-    AP_INIT_FLAG("ContentDigest", core_set_content_md5, NULL, OR_OPTIONS, "On or Off"),
+    AP_INIT_TAKE1("ServerSignature", conf_set_word,
+                  SECTION(server_signature, .words = signature_words,
+                          .refusal = "ServerSignature: use one of: off | on | email"),
+                  OR_ALL, "On, Off or EMail"),
+    AP_INIT_FLAG("ContentDigest", core_set_flag, FLAGGED(CORE_CONTENT_MD5), OR_OPTIONS,
+                 "On or Off"),
     AP_INIT_TAKE1("UseCanonicalName", core_set_canonical_name, NULL, RSRC_CONF | ACCESS_CONF,
                   "On, Off or DNS"),
-    AP_INIT_TAKE1("UseCanonicalPhysicalPort", core_set_canonical_phys_port, NULL,
+    AP_INIT_TAKE1("UseCanonicalPhysicalPort", core_set_on_off, FLAGGED(CORE_CANONICAL_PHYS_PORT),
                   RSRC_CONF | ACCESS_CONF, "On or Off"),
-    AP_INIT_FLAG("CGIPassAuth", core_set_cgi_pass_auth, NULL, OR_AUTHCFG, "On or Off"),
-    AP_INIT_TAKE2("CGIVar", core_set_cgi_var, NULL, OR_FILEINFO, "a variable and a rule for it"),
-    AP_INIT_FLAG("QualifyRedirectURL", core_set_qualify_redirect_url, NULL, OR_FILEINFO,
+    AP_INIT_FLAG("CGIPassAuth", core_set_flag, FLAGGED(CORE_CGI_PASS_AUTH), OR_AUTHCFG,
                  "On or Off"),
-    AP_INIT_TAKE1("LimitRequestBody", core_set_limit_body, NULL, OR_ALL,
-                  "bytes of a request body, 0 = no limit"),
-    AP_INIT_TAKE1("LimitXMLRequestBody", core_set_limit_xml_body, NULL, OR_ALL,
-                  "bytes of an XML request body, 0 = no limit"),
-    AP_INIT_TAKE1("MaxRanges", core_set_max_ranges, NULL, RSRC_CONF | ACCESS_CONF,
+    AP_INIT_TAKE2("CGIVar", core_set_cgi_var, NULL, OR_FILEINFO, "a variable and a rule for it"),
+    AP_INIT_FLAG("QualifyRedirectURL", core_set_flag, FLAGGED(CORE_QUALIFY_REDIRECT), OR_FILEINFO,
+                 "On or Off"),
+    AP_INIT_TAKE1("LimitRequestBody", conf_set_number,
+                  SECTION(limit_req_body, .most = APR_INT64_MAX,
+                          .refusal = "LimitRequestBody requires a non-negative integer."),
+                  OR_ALL, "bytes of a request body, 0 = no limit"),
+    AP_INIT_TAKE1("LimitXMLRequestBody", conf_set_number_begin,
+                  SECTION(limit_xml_body, .most = APR_INT64_MAX - 1,
+                          .refusal = "LimitXMLRequestBody requires a non-negative integer."),
+                  OR_ALL, "bytes of an XML request body, 0 = no limit"),
+    AP_INIT_TAKE1("MaxRanges", core_set_range_limit, FIELD(max_ranges), RSRC_CONF | ACCESS_CONF,
                   "ranges in a request before the whole is sent"),
-    AP_INIT_TAKE1("MaxRangeOverlaps", core_set_max_overlaps, NULL, RSRC_CONF | ACCESS_CONF,
-                  "overlapping ranges before the whole is sent"),
-    AP_INIT_TAKE1("MaxRangeReversals", core_set_max_reversals, NULL, RSRC_CONF | ACCESS_CONF,
-                  "ranges out of order before the whole is sent"),
+    AP_INIT_TAKE1("MaxRangeOverlaps", core_set_range_limit, FIELD(max_overlaps),
+                  RSRC_CONF | ACCESS_CONF, "overlapping ranges before the whole is sent"),
+    AP_INIT_TAKE1("MaxRangeReversals", core_set_range_limit, FIELD(max_reversals),
+                  RSRC_CONF | ACCESS_CONF, "ranges out of order before the whole is sent"),
     AP_INIT_TAKE12("RLimitCPU", core_set_rlimit, FLAGGED(RLIMIT_CPU), OR_ALL,
                    "seconds of a program, soft and hard"),
     AP_INIT_TAKE12("RLimitMEM", core_set_rlimit, FLAGGED(RLIMIT_AS), OR_ALL,
@@ -168,23 +219,36 @@ static const command_rec core_commands[] = {
     AP_INIT_TAKE12("LogMaskClient", core_set_log_mask, NULL, RSRC_CONF,
                    "bits of IPv4 and of IPv6 that logs show of clients' addresses; or Off"),
     AP_INIT_TAKE1("NameVirtualHost", ap_set_name_virtual_host, NULL, RSRC_CONF, "no longer needed"),
-    AP_INIT_TAKE1("LimitRequestLine", core_set_limit_line, NULL, RSRC_CONF,
+    AP_INIT_TAKE1("LimitRequestLine", core_set_head_limit, OF_SERVER_REC(limit_req_line), RSRC_CONF,
                   "bytes of a request line"),
-    AP_INIT_TAKE1("LimitRequestFieldsize", core_set_limit_fieldsize, NULL, RSRC_CONF,
-                  "bytes of a header field"),
-    AP_INIT_TAKE1("LimitRequestFields", core_set_limit_fields, NULL, RSRC_CONF,
-                  "header fields of a request, 0 = no limit"),
+    AP_INIT_TAKE1("LimitRequestFieldsize", core_set_head_limit, OF_SERVER_REC(limit_req_fieldsize),
+                  RSRC_CONF, "bytes of a header field"),
+    AP_INIT_TAKE1("LimitRequestFields", core_set_head_limit, OF_SERVER_REC(limit_req_fields),
+                  RSRC_CONF, "header fields of a request, 0 = no limit"),
     AP_INIT_TAKE12("LimitInternalRecursion", core_set_recursion_limit, NULL, RSRC_CONF,
                    "internal redirects, and subrequests"),
     AP_INIT_TAKE1("Protocol", core_set_protocol, NULL, RSRC_CONF, "the protocol of a port"),
     AP_INIT_ITERATE("Protocols", core_set_protocols, NULL, RSRC_CONF, "protocols in use"),
-    AP_INIT_TAKE1("ProtocolsHonorOrder", core_set_honor_order, NULL, RSRC_CONF, "On or Off"),
+    AP_INIT_TAKE1("ProtocolsHonorOrder", conf_set_word,
+                  SERVER(protocols_honor_order, .words = on_off_words,
+                         .refusal = "ProtocolsHonorOrder must be 'on' or 'off'"),
+                  RSRC_CONF, "On or Off"),
     AP_INIT_ITERATE("HttpProtocolOptions", core_set_protocol_options, NULL, RSRC_CONF,
                     "how strictly requests are read"),
-    AP_INIT_TAKE1("TraceEnable", core_set_trace, NULL, RSRC_CONF, "On, Off or Extended"),
-    AP_INIT_FLAG("MergeTrailers", core_set_merge_trailers, NULL, RSRC_CONF, "On or Off"),
-    AP_INIT_FLAG("MergeSlashes", core_set_merge_slashes, NULL, RSRC_CONF, "On or Off"),
-    AP_INIT_FLAG("StrictHostCheck", core_set_strict_host, NULL, RSRC_CONF, "On or Off"),
+    AP_INIT_TAKE1("TraceEnable", conf_set_word,
+                  SERVER(trace_enable, .words = trace_words,
+                         .refusal = "TraceEnable must be one of 'on', 'off', or 'extended'"),
+                  RSRC_CONF, "On, Off or Extended"),
+    AP_INIT_FLAG("MergeTrailers", conf_set_flag,
+                 SERVER(merge_trailers, .least = AP_MERGE_TRAILERS_DISABLE,
+                        .most = AP_MERGE_TRAILERS_ENABLE),
+                 RSRC_CONF, "On or Off"),
+    AP_INIT_FLAG("MergeSlashes", conf_set_flag,
+                 SERVER(merge_slashes, .least = AP_CORE_CONFIG_OFF, .most = AP_CORE_CONFIG_ON),
+                 RSRC_CONF, "On or Off"),
+    AP_INIT_FLAG("StrictHostCheck", conf_set_flag,
+                 SERVER(strict_host_check, .least = AP_CORE_CONFIG_OFF, .most = AP_CORE_CONFIG_ON),
+                 RSRC_CONF, "On or Off"),
     AP_INIT_TAKE1("FlushMaxThreshold", core_set_flush_threshold, NULL, RSRC_CONF,
                   "bytes that may wait before output is flushed"),
     AP_INIT_TAKE1("FlushMaxPipelined", core_set_flush_pipelined, NULL, RSRC_CONF,
@@ -208,20 +272,19 @@ static const command_rec core_commands[] = {
     AP_INIT_FLAG("SeeRequestTail", ap_set_reqtail, NULL, RSRC_CONF, "On or Off"),
     AP_INIT_TAKE1("FileCacheValidate", core_set_cache_validate, NULL, RSRC_CONF,
                   "inotify, stat, or seconds for which a file is trusted"),
-    AP_INIT_TAKE1("FileCacheSize", core_set_cache_size, NULL, RSRC_CONF,
-                  "bytes of files that a loop keeps in memory"),
-    AP_INIT_TAKE1("FileCacheMaxFile", core_set_cache_max_file, NULL, RSRC_CONF,
+    AP_INIT_TAKE1("FileCacheSize", conf_set_bytes, OURS(file_cache_bytes, .most = APR_INT64_MAX),
+                  RSRC_CONF, "bytes of files that a loop keeps in memory"),
+    AP_INIT_TAKE1("FileCacheMaxFile", conf_set_bytes,
+                  OURS(file_cache_max_file_bytes, .most = APR_INT64_MAX), RSRC_CONF,
                   "bytes of the largest file kept in memory"),
-    AP_INIT_TAKE1("FileWindowLeast", core_set_window_least, NULL, RSRC_CONF,
-                  "bytes of a file from which on it is sent from a mapping"),
-    AP_INIT_TAKE1("FileWindowSize", core_set_window_size, NULL, RSRC_CONF,
+    AP_INIT_TAKE1("FileWindowLeast", conf_set_bytes, FILES(window_least, 1, APR_INT32_MAX),
+                  RSRC_CONF, "bytes of a file from which on it is sent from a mapping"),
+    AP_INIT_TAKE1("FileWindowSize", conf_set_bytes, FILES(window_bytes, 65536, 1 << 30), RSRC_CONF,
                   "bytes of a file that are mapped at once"),
-    AP_INIT_TAKE1("FileSendfileLeast", core_set_sendfile_least, NULL, RSRC_CONF,
-                  "bytes of a file from which on EnableSendfile counts"),
-    AP_INIT_TAKE1("FileCacheEntries", core_set_cache_entries, NULL, RSRC_CONF,
-                  "most responses that a loop stores"),
-    AP_INIT_FLAG("FilterStatistics", core_set_filter_statistics, NULL, RSRC_CONF,
-                 "On to count calls, bytes and cpu time of every filter"),
+    AP_INIT_TAKE1("FileSendfileLeast", conf_set_bytes, FILES(sendfile_least, 1, APR_INT32_MAX),
+                  RSRC_CONF, "bytes of a file from which on EnableSendfile counts"),
+    AP_INIT_TAKE1("FileCacheEntries", conf_set_number, OURS(file_cache_entries_n, .most = 1 << 24),
+                  RSRC_CONF, "most responses that a loop stores"),
     {.name = NULL}};
 
 /* Settings of the whole process go back to their defaults before a configuration is walked. */
@@ -257,6 +320,7 @@ static void core_register_hooks(apr_pool_t *p)
     core_client_salt_register();
     core_doubts_register();
     brg_cache_declare(&core_module, request_depends);
+    brg_cache_name_declare(&core_module, walk_sections_of_name);
 }
 
 AP_DECLARE_DATA module core_module = {

@@ -7,12 +7,23 @@
  * The setters of the core's directives, by file; core_module.c's table lists them.
  */
 #include "core_settings.h"
+#include "setting.h"
 
 /** The settings of the server that a directive is read for. */
 static inline core_server_config *core_conf(const cmd_parms *cmd)
 {
     return ap_get_core_module_config(cmd->server->module_config);
 }
+
+/** Flags of a section that are bits of core_dir_config: cmd->info of core_set_flag and core_set_on_off. */
+typedef enum core_bit {
+    CORE_ENABLE_MMAP,
+    CORE_ENABLE_SENDFILE,
+    CORE_CONTENT_MD5,
+    CORE_CANONICAL_PHYS_PORT,
+    CORE_CGI_PASS_AUTH,
+    CORE_QUALIFY_REDIRECT
+} core_bit;
 
 /** @name Setters, by the arguments that their directives take
  * @{ */
@@ -36,32 +47,26 @@ core_take2_fn core_define, core_builtin_module;
 core_take1_fn core_builtin_modules;
 
 /* core_directives_dir.c */
-core_take1_fn core_set_options, core_set_accept_path_info, core_set_default_charset,
-    core_set_default_type, core_set_hostname_lookups, core_set_server_signature,
-    core_set_canonical_name, core_set_enable_mmap, core_set_enable_sendfile, core_set_file_etag,
-    core_set_handler, core_set_encoded_slashes_arg, core_set_builtin_pages;
+core_take1_fn core_set_options, core_set_on_off, core_set_default_charset, core_set_default_type,
+    core_set_hostname_lookups, core_set_canonical_name, core_set_file_etag, core_set_handler,
+    core_set_encoded_slashes_arg, core_set_builtin_pages;
 core_take2_fn core_set_error_document, core_set_cgi_var;
-core_flag_fn core_set_content_md5, core_set_cgi_pass_auth, core_set_qualify_redirect_url;
+core_flag_fn core_set_flag;
 
 /* core_directives_override.c */
 core_take1_fn core_set_allow_override, core_set_access_name;
 core_argv_fn core_set_allow_override_list;
 
 /* core_directives_limits.c */
-core_take1_fn core_set_limit_line, core_set_limit_fieldsize, core_set_limit_fields,
-    core_set_limit_body, core_set_limit_xml_body, core_set_read_buf_size, core_set_max_ranges,
-    core_set_max_overlaps, core_set_max_reversals;
+core_take1_fn core_set_head_limit, core_set_range_limit;
 core_take2_fn core_set_recursion_limit, core_set_rlimit;
 
 /* core_directives_server.c, core_directives_protocol.c */
 core_take1_fn core_set_document_root, core_set_server_name, core_set_server_admin,
     core_set_server_alias, core_set_server_path, core_set_timeout, core_set_protocol,
-    core_set_protocols, core_set_protocol_options, core_set_trace, core_register_method,
-    core_set_regex_options, core_set_regex_limit, core_set_honor_order,
-    core_set_canonical_phys_port;
+    core_set_protocols, core_set_protocol_options, core_register_method, core_set_regex_options,
+    core_set_regex_limit, core_set_cache_validate;
 core_take2_fn core_set_accept_filter;
-core_flag_fn core_set_merge_trailers, core_set_merge_slashes, core_set_strict_host,
-    core_set_filter_statistics;
 
 /* core_directives_log.c */
 core_take1_fn core_set_log_level;
@@ -69,10 +74,5 @@ core_take2_fn core_set_error_log, core_set_log_mask;
 
 /** Hook of %{salt}a. */
 void core_client_salt_register(void);
-
-/* core_directives_cache.c */
-core_take1_fn core_set_window_least, core_set_window_size, core_set_sendfile_least;
-core_take1_fn core_set_cache_validate, core_set_cache_size, core_set_cache_max_file,
-    core_set_cache_entries;
 
 #endif

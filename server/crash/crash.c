@@ -116,16 +116,16 @@ void crash_end(crash_text *t)
 
 static void crash_put_directive(crash_text *t)
 {
-    const conf_position place = conf_position_now();
+    const conf_position site = conf_position_now();
 
-    if (!place.file)
+    if (!site.file)
         return;
     crash_put(t, " in the directive ");
-    crash_put(t, place.directive);
+    crash_put(t, site.directive);
     crash_put(t, " on line ");
-    crash_put_number(t, (unsigned long)place.line);
+    crash_put_number(t, (unsigned long)site.line);
     crash_put(t, " of ");
-    crash_put(t, place.file);
+    crash_put(t, site.file);
 }
 
 void crash_put_serving(crash_text *t)
@@ -170,36 +170,36 @@ static void crash_tell_request(int sig)
     crash_end(&t);
 }
 
-void crash_put_site(crash_text *t, const char *verb, const crash_site *place)
+void crash_put_site(crash_text *t, const char *verb, const crash_site *site)
 {
     crash_put(t, verb);
-    crash_put(t, place->module ? " in module " : " in the server");
-    crash_put(t, place->module);
-    if (place->called) {
+    crash_put(t, site->module ? " in module " : " in the server");
+    crash_put(t, site->module);
+    if (site->called) {
         crash_put(t, ", called from ");
-        crash_put(t, place->called);
+        crash_put(t, site->called);
     }
-    if (place->filter) {
-        crash_put(t, place->is_input ? ", input filter " : ", output filter ");
-        crash_put(t, place->filter);
-    } else if (place->hook) {
+    if (site->filter) {
+        crash_put(t, site->is_input ? ", input filter " : ", output filter ");
+        crash_put(t, site->filter);
+    } else if (site->hook) {
         crash_put(t, ", hook ");
-        crash_put(t, place->hook);
+        crash_put(t, site->hook);
     }
-    crash_put(t, place->file ? ", at " : ", at no code: ");
-    crash_put(t, place->file && !*place->file ? "the program" : place->file);
-    crash_put(t, place->file ? "+" : "");
-    crash_put_hex(t, place->offset);
+    crash_put(t, site->file ? ", at " : ", at no code: ");
+    crash_put(t, site->file && !*site->file ? "the program" : site->file);
+    crash_put(t, site->file ? "+" : "");
+    crash_put_hex(t, site->offset);
 }
 
 static void crash_tell_site(void *context)
 {
-    crash_site place;
+    crash_site site;
     crash_text t;
 
-    crash_where(context, &place);
+    crash_where(context, &site);
     crash_begin(&t);
-    crash_put_site(&t, "crashed", &place);
+    crash_put_site(&t, "crashed", &site);
     crash_end(&t);
 }
 
@@ -218,8 +218,9 @@ static void crash_act(void)
     crash_last_act();
 }
 
-/* The first thread that crashes reports; then the process ends. What it reads may be damaged: a fault in one step calls
- * this again, and the next step is taken. No assertion stands here and below: a failed one is such a fault. */
+/* The first thread that crashes reports; then the process ends. Its data may be damaged: a fault in
+ * one step calls this again, and the next step is taken. No assertion stands here and below: a
+ * failed one is such a fault. */
 static void crash_handler(int sig, siginfo_t *info, void *context)
 {
     static _Atomic pid_t thread;

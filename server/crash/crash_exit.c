@@ -15,26 +15,26 @@ static pid_t exit_watched; /* the process; 0: none. A process that a module fork
 void crash_exit_tell(void)
 {
     const conf_position at = conf_position_now();
-    crash_site place;
+    crash_site site;
 
     if (getpid() != exit_watched)
         return;
     exit_watched = 0;
-    crash_where_here(&place);
-    if (at.file) /* what LoadModule opens is not known as a module yet */
+    crash_where_here(&site);
+    if (at.file) /* a file that LoadModule opens is not known as a module yet */
         ap_log_error(APLOG_MARK, APLOG_CRIT, 0, ap_server_conf,
                      "exit() in the directive %s on line %d of %s",
                      at.directive ? at.directive : "", at.line, at.file);
-    if (!place.loaded)
+    if (!site.loaded)
         return;
     ap_log_error(APLOG_MARK, APLOG_CRIT, 0, ap_server_conf,
-                 "module %s called exit()%s%s: the process ends", place.module,
-                 place.filter ? " in filter "
-                 : place.hook ? " in hook "
-                              : "",
-                 place.filter ? place.filter
-                 : place.hook ? place.hook
-                              : "");
+                 "module %s called exit()%s%s: the process ends", site.module,
+                 site.filter ? " in filter "
+                 : site.hook ? " in hook "
+                             : "",
+                 site.filter ? site.filter
+                 : site.hook ? site.hook
+                             : "");
 }
 
 void crash_exit_expected(void)

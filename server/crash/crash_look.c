@@ -32,7 +32,7 @@ void crash_look_failed(void)
 
 static void look_tell(uint64_t asked, void *context)
 {
-    crash_site place;
+    crash_site site;
     crash_text t;
 
     crash_begin(&t);
@@ -42,9 +42,9 @@ static void look_tell(uint64_t asked, void *context)
     crash_put_number(&t, asked >> LOOK_SECONDS_SHIFT);
     crash_put(&t, asked & LOOK_WORKER ? " s of processor time" : " s in one turn");
     crash_put_serving(&t);
-    crash_where(context, &place);
+    crash_where(context, &site);
     crash_put(&t, ": ");
-    crash_put_site(&t, "it is", &place);
+    crash_put_site(&t, "it is", &site);
     crash_end(&t);
 }
 

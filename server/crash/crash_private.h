@@ -20,15 +20,15 @@ typedef struct crash_text {
 /** Begin a line: its prefix with level, process and thread. */
 void crash_begin(crash_text *t);
 
-/** Append; what is not printable becomes '?', what does not fit is left out. */
+/** Append; unprintable characters become '?', text beyond the room is left out. */
 void crash_put(crash_text *t, const char *s);
 void crash_put_number(crash_text *t, unsigned long value);
 
-/** Append what this thread serves: connection, request line, host, handler. */
+/** Append this thread's connection, request line, host, handler. */
 void crash_put_serving(crash_text *t);
 
-/** Append a place. @param verb  "crashed" */
-void crash_put_site(crash_text *t, const char *verb, const crash_site *place);
+/** Append a site. @param verb  "crashed" */
+void crash_put_site(crash_text *t, const char *verb, const crash_site *site);
 
 /** Write the line to standard error, which is the error log of a server process. */
 void crash_end(crash_text *t);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Which module was at work when a fatal signal came. The frames of the stack, from the innermost
- * on, are compared with what is known: files of modules, registered functions of hooks and of
+ * on, are compared with known addresses: files of modules, registered functions of hooks and of
  * filters, and the functions that run hooks. So requests pay nothing for it.
  *
  * A frame is identified by the entry point of its function. A compiler may leave out frames (a call
@@ -20,7 +20,7 @@
 #include <unwind.h>
 
 typedef struct crash_search {
-    crash_site *place;
+    crash_site *site;
     uintptr_t from;       /* the frame to begin with, 0 once it was seen */
     uintptr_t entry;      /* of the frame at hand */
     const char *found_in; /* module of the hook or filter */
@@ -79,8 +79,8 @@ static void crash_is_filter(void *baton, const ap_filter_rec_t *frec, int is_inp
         (search->entry != function && search->entry != (uintptr_t)frec->filter_init_func))
         return;
     search->found = 1;
-    search->place->filter = frec->name;
-    search->place->is_input = is_input;
+    search->site->filter = frec->name;
+    search->site->is_input = is_input;
     search->found_in = filter_owner(frec);
 }
 
@@ -91,12 +91,12 @@ static int crash_is_hook(void *baton, int hook, const char *name, const void *ru
     const char *owner;
 
     if (search->entry == (uintptr_t)run) {
-        search->place->hook = name;
+        search->site->hook = name;
         return search->found = 1;
     }
     for (int n = 0; (function = hook_names_function(hook, n, &owner)) != NULL; n++)
         if (search->entry == (uintptr_t)function) {
-            search->place->hook = name;
+            search->site->hook = name;
             search->found_in = owner;
             return search->found = 1;
         }
@@ -117,9 +117,9 @@ static _Unwind_Reason_Code crash_frame(struct _Unwind_Context *context, void *ba
     if (!entry || entry == search->entry)
         return _URC_NO_REASON; /* recursion may be deep */
     search->entry = entry;
-    if (!search->place->module && crash_object_at(at, &object)) {
-        search->place->module = crash_module_in(&object);
-        search->place->loaded = search->place->module != NULL;
+    if (!search->site->module && crash_object_at(at, &object)) {
+        search->site->module = crash_module_in(&object);
+        search->site->loaded = search->site->module != NULL;
     }
     filter_registry_each(crash_is_filter, search);
     if (!search->found)
@@ -132,7 +132,7 @@ static _Unwind_Reason_Code crash_frame(struct _Unwind_Context *context, void *ba
 #define CRASH_SP(context) (((ucontext_t *)(context))->uc_mcontext.gregs[REG_RSP])
 typedef greg_t crash_register;
 
-/* After a call of what is no code: as if it had returned at once. */
+/* After a call to an address without code: as if it had returned at once. */
 static void crash_return(void *context)
 {
     CRASH_PC(context) = *(greg_t *)CRASH_SP(context);
@@ -153,7 +153,7 @@ static void crash_return(void *context)
 
 static void crash_walk(crash_search *search)
 {
-    crash_site *out = search->place;
+    crash_site *out = search->site;
 
     _Unwind_Backtrace(crash_frame, search);
     if (!out->module)
@@ -164,7 +164,7 @@ static void crash_walk(crash_search *search)
 
 void crash_where_here(crash_site *out)
 {
-    crash_search search = {.place = out};
+    crash_search search = {.site = out};
 
     memset(out, 0, sizeof *out);
     crash_walk(&search);
@@ -172,7 +172,7 @@ void crash_where_here(crash_site *out)
 
 void crash_where(void *context, crash_site *out)
 {
-    crash_search search = {.place = out};
+    crash_search search = {.site = out};
     crash_register pc = CRASH_PC(context), sp = CRASH_SP(context);
     crash_object object;
 

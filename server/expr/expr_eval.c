@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Evaluation of parsed expressions, and the functions that start one. An error anywhere (a file
- * that cannot be read, calls nested too deeply) ends it: what is evaluated after it does not count.
+ * that cannot be read, calls nested too deeply) ends it: later values do not count.
  */
 #include <string.h>
 #include <strings.h>
@@ -204,7 +204,8 @@ static int expr_eval_op(ap_expr_eval_ctx_t *ctx, const ap_expr_t *node)
     return ((ap_expr_op_binary_t *)node->func)(ctx, node->data, a, b) != 0;
 }
 
-int expr_eval_cond(ap_expr_eval_ctx_t *ctx, const ap_expr_t *node)
+/* @return 0 or 1; after an error, which is in *ctx->err, the value means nothing */
+static int expr_eval_cond(ap_expr_eval_ctx_t *ctx, const ap_expr_t *node)
 {
     int i, stop;
 
@@ -365,7 +366,7 @@ typedef struct expr_over_heads {
 
 const expr_subject *expr_subject_of(const ap_expr_eval_ctx_t *ctx)
 {
-    /* Who looks a variable up by itself, as %{NAME}s does, has no expression. */
+    /* A look-up of a variable by itself, as of %{NAME}s, has no expression. */
     return ctx->info && ctx->info->flags & EXPR_FLAG_HEADS
                ? ((const expr_over_heads *)(const void *)ctx)->subject
                : NULL;

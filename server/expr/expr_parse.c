@@ -84,19 +84,20 @@ static ap_expr_t *expr_parse_factor(expr_parser *p)
     return node;
 }
 
-static ap_expr_t *expr_parse_word(expr_parser *p)
+static ap_expr_t *expr_parse_chain(expr_parser *p, expr_token token, expr_kind kind,
+                                   ap_expr_t *(*operand)(expr_parser *))
 {
-    ap_expr_t *first = expr_parse_factor(p), *all = NULL;
+    ap_expr_t *first = operand(p), *all = NULL;
 
-    while (first && p->token == EXPR_T_CONCAT) {
+    while (first && p->token == token) {
         ap_expr_t *next;
 
         expr_next(p);
-        next = expr_parse_factor(p);
+        next = operand(p);
         if (!next)
             return NULL;
         if (!all) {
-            all = expr_node(p, EXPR_CONCAT);
+            all = expr_node(p, kind);
             expr_add_part(p, all, first);
         }
         expr_add_part(p, all, next);
@@ -104,7 +105,12 @@ static ap_expr_t *expr_parse_word(expr_parser *p)
     return all ? all : first;
 }
 
-/* What stands after "in": { word, ... } or listfunction ( word ). */
+static ap_expr_t *expr_parse_word(expr_parser *p)
+{
+    return expr_parse_chain(p, EXPR_T_CONCAT, EXPR_CONCAT, expr_parse_factor);
+}
+
+/* The operand after "in": { word, ... } or listfunction ( word ). */
 static ap_expr_t *expr_parse_in(expr_parser *p, ap_expr_t *left)
 {
     ap_expr_t *node;
@@ -242,27 +248,6 @@ static ap_expr_t *expr_parse_not(expr_parser *p)
     node = expr_node(p, EXPR_NOT);
     expr_add_part(p, node, inner);
     return node;
-}
-
-static ap_expr_t *expr_parse_chain(expr_parser *p, expr_token token, expr_kind kind,
-                                   ap_expr_t *(*operand)(expr_parser *))
-{
-    ap_expr_t *first = operand(p), *all = NULL;
-
-    while (first && p->token == token) {
-        ap_expr_t *next;
-
-        expr_next(p);
-        next = operand(p);
-        if (!next)
-            return NULL;
-        if (!all) {
-            all = expr_node(p, kind);
-            expr_add_part(p, all, first);
-        }
-        expr_add_part(p, all, next);
-    }
-    return all ? all : first;
 }
 
 static ap_expr_t *expr_parse_and(expr_parser *p)

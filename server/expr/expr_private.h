@@ -5,7 +5,7 @@
 /**
  * @file expr_private.h
  * Expressions inside: the tree, the parser that builds it (expr_lex.c, expr_parse.c), its
- * evaluation (expr_eval.c), and what the core itself offers by name (expr_core.c with expr_vars.c,
+ * evaluation (expr_eval.c), and the names that the core itself offers (expr_core.c with expr_vars.c,
  * expr_funcs.c, expr_ops.c).
  *
  * Threads: a tree is read-only once it is built.
@@ -93,8 +93,8 @@ typedef enum expr_token {
 } expr_token;
 
 typedef struct expr_parser {
-    const char
-        *at; /**< what is not read yet: after the token, but at its start for T_END and T_BAD */
+    /** the unread rest: after the token, but at its start for T_END and T_BAD */
+    const char *at;
     expr_token token;
     int op;
     const char *text; /**< the token's characters */
@@ -112,7 +112,7 @@ void expr_next(expr_parser *p);
 /** Read a regular expression with its delimiters, at p->at; NULL after an error. */
 ap_regex_t *expr_lex_regex(expr_parser *p);
 
-/** Read a name at p->at; its length, 0 if there is none. */
+/** Read a name at p->at; its length, 0 if no name is there. */
 apr_size_t expr_lex_name(const char *at);
 
 /** Read one backslash sequence, whose backslash is at *at, into *out. @return 0 after an error */
@@ -139,7 +139,7 @@ ap_expr_t *expr_parse_text(expr_parser *p, char end);
 /** A variable or call, p->at being after "%{". */
 ap_expr_t *expr_parse_var(expr_parser *p);
 
-/** Find out who offers what node->text names. @return node, or NULL after an error */
+/** Find the module that offers node->text. @return node, or NULL after an error */
 ap_expr_t *expr_bind(expr_parser *p, ap_expr_t *node, int type, const ap_expr_t *arg);
 
 /** More than that many nested parentheses and calls are refused. */
@@ -153,30 +153,28 @@ ap_expr_t *expr_bind(expr_parser *p, ap_expr_t *node, int type, const ap_expr_t 
 /** @return the value, never NULL; "" after an error, which is in *ctx->err */
 const char *expr_eval_word(ap_expr_eval_ctx_t *ctx, const ap_expr_t *node);
 
-/** @return 0 or 1; after an error, which is in *ctx->err, the value means nothing */
-int expr_eval_cond(ap_expr_eval_ctx_t *ctx, const ap_expr_t *node);
-
 /** Whether a EXPR_COMPARE of words with these values holds, without AP_EXPR_FLAG_SSL_EXPR_COMPAT. */
 int expr_compare_holds(const ap_expr_t *node, const char *a, const char *b);
 
 /** 1 if a node of the tree is of that kind (expr_depends.c). */
 int expr_has(const ap_expr_t *node, expr_kind kind);
 
-/** 1 if a variable is another module's that says what it depends on: brg_cache_declare_variable(). */
+/** 1 if a variable is of another module that states its dependencies: brg_cache_declare_variable(). */
 int expr_is_declared(const ap_expr_t *node);
 
-/* ---- what the core offers ---- */
+/* ---- offers of the core ---- */
 
 /** Lookup of one kind of name. Flags in expr_offer.flags. */
 #define EXPR_O_RESTRICTED 1 /**< not where AP_EXPR_FLAG_RESTRICTED is set */
 #define EXPR_O_FILE 2       /**< nor where AP_EXPR_FLAG_RESTRICTED_FILE_FUNC is */
 #define EXPR_O_STATIC 4     /**< depends on its argument, the URI and the configuration alone */
 #define EXPR_O_HEAD 8       /**< depends on the method and the fields of the request alone */
-#define EXPR_O_SITE \
-    16 /**< follows from what the answer to a request depends on anyway: target, host, protocol, configuration, file */
+/** follows from the dependencies that an answer has anyway: target, host, protocol, configuration,
+ * file */
+#define EXPR_O_SITE 16
 #define EXPR_O_LINE 32    /**< is of the request line: method, version of HTTP */
-#define EXPR_O_ENV 64     /**< a variable of the environment; who sets it says what it depends on */
-#define EXPR_O_TELLS 128  /**< says by itself, when it is evaluated, what it depends on */
+#define EXPR_O_ENV 64     /**< a variable of the environment; its setter states the dependencies */
+#define EXPR_O_TELLS 128  /**< states its dependencies itself, when it is evaluated */
 #define EXPR_O_CLIENT 256 /**< depends on the client's address */
 
 /** In flags of ap_expr_info_t, beside AP_EXPR_FLAG_*: the tree lives as long as the configuration. */
@@ -197,7 +195,7 @@ extern const expr_offer expr_core_vars[], expr_core_funcs[], expr_core_unary[], 
 /** The core's own offer that a node is bound to, NULL if another module's. */
 const expr_offer *expr_core_offer_of(const ap_expr_t *node);
 
-/** The request field that a variable of the core's is; NULL: it is none. */
+/** The request field behind a variable of the core's; NULL: another variable. */
 const char *expr_var_field(const ap_expr_t *node);
 
 /** req('name') */

@@ -70,6 +70,7 @@ static const char *expr_var_owner(ap_expr_eval_ctx_t *ctx, int user)
     char *name = NULL;
 
     BRG_ASSERT(ctx->r);
+    request_name_counts(ctx->r);
     if (user && (info->valid & APR_FINFO_USER))
         apr_uid_name_get(&name, info->user, ctx->p);
     else if (!user && (info->valid & APR_FINFO_GROUP))
@@ -99,16 +100,20 @@ static const char *expr_var_request(ap_expr_eval_ctx_t *ctx, expr_var id)
     case EXPR_V_SCHEME:
         return ap_http_scheme(r);
     case EXPR_V_URI:
+        request_name_counts(r);
         return r->uri;
     case EXPR_V_FILENAME:
+        request_name_counts(r);
         return r->filename ? r->filename : r->uri;
     case EXPR_V_LAST_MODIFIED:
+        request_name_counts(r);
         return expr_var_stamp(ctx, r->mtime);
     case EXPR_V_SCRIPT_USER:
         return expr_var_owner(ctx, 1);
     case EXPR_V_SCRIPT_GROUP:
         return expr_var_owner(ctx, 0);
     case EXPR_V_PATH_INFO:
+        request_name_counts(r);
         return r->path_info;
     case EXPR_V_QUERY:
         request_query_counts(r);
@@ -117,6 +122,7 @@ static const char *expr_var_request(ap_expr_eval_ctx_t *ctx, expr_var id)
         return r->main ? "true" : "false";
     case EXPR_V_THE_REQUEST:
         request_query_counts(r);
+        request_name_counts(r);
         return r->the_request;
     case EXPR_V_PROTOCOL:
         return r->protocol;
@@ -133,7 +139,7 @@ static const char *expr_var_request(ap_expr_eval_ctx_t *ctx, expr_var id)
     }
 }
 
-/* The client, the server, and what the request was mapped to. */
+/* The client, the server, and the target of the request. */
 static const char *expr_var_site(ap_expr_eval_ctx_t *ctx, expr_var id)
 {
     request_rec *r = ctx->r;

@@ -59,7 +59,7 @@ static loop_figures figures_nowhere;
 static int figures_processes, figures_loops_n;
 static apr_hash_t *figures_hosts; /* server_rec * -> place in figures_all->host */
 
-/* Server processes can write what is shared: it is held to its bounds each time. */
+/* Server processes can write shared memory: it is held to its bounds each time. */
 static int hosts_in_use(void)
 {
     const int n = atomic_load(&figures_all->hosts_n);
@@ -82,29 +82,27 @@ BRG_DECLARE(uint64_t) brg_bucket_bound(int bucket)
     return bucket >= 0 && bucket < BRG_BUCKETS ? bucket_bounds[bucket] : 0;
 }
 
-/* By the bits of a time: the first bucket that times of so many bits may belong to. */
-static const uint8_t bucket_first[] = {0, 0, 0, 0,  0,  1,  2,  3,  3,  4,  5,  6, 7,
-                                       8, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18};
+/* By the bits of a time: the first bucket that times of so many bits belong to. */
+static const uint8_t bucket_first[] = {0, 0, 0,  0,  0,  1,  2,  3,  4,  5,  6,  7, 7,
+                                       8, 9, 10, 11, 12, 13, 14, 15, 16, 16, 17, 18};
+
+/* No two bounds have as many bits. */
+static inline int bucket_of(uint64_t us)
+{
+    const unsigned bits = 64 - (unsigned)__builtin_clzll(us | 1);
+    const int i = bits < sizeof bucket_first ? bucket_first[bits] : BRG_BUCKETS - 2;
+
+    return i + (us > bucket_bounds[i]);
+}
 
 int figures_bucket(uint64_t us)
 {
-    const unsigned bits = 64 - (unsigned)__builtin_clzll(us | 1);
-    int i = bits < sizeof bucket_first ? bucket_first[bits] : BRG_BUCKETS - 2;
-
-    while (i < BRG_BUCKETS - 1 && us > bucket_bounds[i])
-        i++;
-    return i;
-}
-
-void figures_took(brg_histogram *h, uint64_t us)
-{
-    figures_add(&h->n[figures_bucket(us)], 1);
-    figures_add(&h->sum_us, us);
+    return bucket_of(us);
 }
 
 void figures_took_shared(brg_histogram *h, uint64_t us)
 {
-    figures_add_shared(&h->n[figures_bucket(us)], 1);
+    figures_add_shared(&h->n[bucket_of(us)], 1);
     figures_add_shared(&h->sum_us, us);
 }
 
@@ -116,9 +114,12 @@ void figures_request(loop_figures *f, int own, const figures_ended *request)
 
     BRG_ASSERT(request->host >= 0 && request->host < BRG_FIGURE_HOSTS);
     if (own) {
+        brg_histogram *took = &block->took[BRG_TOOK_FULL];
+
         figures_add(requests, 1);
         figures_add(&row->bytes, request->bytes);
-        figures_took(&block->took[BRG_TOOK_FULL], request->us);
+        figures_add(&took->n[bucket_of(request->us)], 1);
+        figures_add(&took->sum_us, request->us);
     } else {
         figures_add_shared(requests, 1);
         figures_add_shared(&row->bytes, request->bytes);
@@ -231,7 +232,7 @@ static void host_name(char *out, const server_rec *s)
         snprintf(out, BRG_FIGURE_HOST, "%s", s->server_hostname ? s->server_hostname : "");
 }
 
-/* Of the processes that there are, and of those that are to come: later places may be counted in. */
+/* Of present processes, and of those to come: later places may be counted in. */
 static int oldest_generation(int coming)
 {
     int oldest = coming;
@@ -245,7 +246,8 @@ static int oldest_generation(int coming)
     return oldest;
 }
 
-/* The place of a host that no process knows any more; what it counted goes to those that are not told apart.
+/* The place of a host that no process knows any more; its counts go to the hosts that are not told
+ * apart.
  * @return 0: all are in use */
 static int host_forget(int oldest)
 {
@@ -261,7 +263,7 @@ static int host_forget(int oldest)
     return 0;
 }
 
-/* @return its place; 0: there is none left */
+/* @return its place; 0: no place left */
 static int host_place(const char *name, int oldest)
 {
     int n = hosts_in_use(), place = 1;
@@ -404,7 +406,7 @@ uint64_t figures_duration_ended_us(void)
     return figures_all ? block_duration_us(&figures_all->ended) : 0;
 }
 
-/* What the scoreboard has. */
+/* The numbers of the scoreboard. */
 static void figures_take_scores(brg_figures *out, const brg_status_totals *t)
 {
     uint64_t *v = out->value;

@@ -9,6 +9,7 @@
  * other threads of its connections (workers, threads of modules), with atomic additions.
  */
 #include "brigade/figures.h"
+#include "counter.h"
 #include "httpd.h"
 #include <stddef.h>
 
@@ -23,15 +24,11 @@ typedef struct loop_figures {
 /** Blocks of loop @a loop in process slot @a slot. Never NULL: beyond the limits, or without a scoreboard, dummies. */
 loop_figures *figures_of_loop(int slot, int loop);
 
-/** Add to a counter of a loop's own block. That loop's thread only. A call would cost more than what it does. */
+/** Add to a counter of a loop's own block. That loop's thread only. A call would cost more than its
+ * work. */
 static inline __attribute__((always_inline)) void figures_add(uint64_t *counter, uint64_t n)
 {
-#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
-    /* One instruction that nobody reads a half of; for an atomic load and store compilers write three. */
-    __asm__("addq %1, %0" : "+m"(*counter) : "er"(n) : "cc");
-#else
-    __atomic_store_n(counter, __atomic_load_n(counter, __ATOMIC_RELAXED) + n, __ATOMIC_RELAXED);
-#endif
+    counter_add(counter, n);
 }
 
 /** Set one. That loop's thread only. */
@@ -49,10 +46,7 @@ static inline void figures_add_shared(uint64_t *counter, uint64_t n)
 /** Which bucket a time belongs to. */
 int figures_bucket(uint64_t us);
 
-/** Count something that took @a us. That loop's thread only. */
-void figures_took(brg_histogram *h, uint64_t us);
-
-/** The same for the other block. Threads: any. */
+/** Count something that took @a us in the other block. Threads: any. */
 void figures_took_shared(brg_histogram *h, uint64_t us);
 
 /** A request that ended. */
@@ -64,7 +58,7 @@ typedef struct figures_ended {
     uint64_t bytes; /**< of the response's body */
 } figures_ended;
 
-/** Count one that took the full way. @param own  1: the calling thread is that of the loop */
+/** Count a request that took the full way. @param own  1: the calling thread is that of the loop */
 void figures_request(loop_figures *f, int own, const figures_ended *request);
 
 /** Counters of the requests of a virtual host in a protocol. */
@@ -87,8 +81,9 @@ uint64_t figures_duration_ended_us(void);
 /** The number of a virtual host; 0: it is not told apart. Threads: any. */
 int figures_host(const server_rec *s);
 
-/** The virtual hosts of the configuration @a generation get their numbers; those that had one keep it. Where all are taken,
- * one that no living process has goes, and counts with those that are not told apart. Supervisor only. */
+/** The virtual hosts of the configuration @a generation get their numbers; known ones keep theirs.
+ * Where all are taken, a host that no living process has goes, and counts with those that are not
+ * told apart. Supervisor only. */
 void figures_name_hosts(server_rec *main_server, int generation);
 
 /** Once a second, by any loop: take a sample if one is due (figures_history.c). @param now  microseconds of clock_monotonic() */
@@ -102,10 +97,10 @@ void figures_target_ended(const char *host, const char *path, const figures_ende
 void figures_target_busy(const char *host, size_t host_len, const char *path, size_t path_len,
                          uint64_t n);
 
-/** Forget what is over. Once for each sample. */
+/** Forget old entries. Once for each sample. */
 void figures_targets_age(void);
 
-/** What figures.c keeps for the two of them in memory that processes share. */
+/** The memory of both that figures.c shares between processes. */
 size_t figures_history_bytes(void);
 void figures_history_place(void *at);
 size_t figures_targets_bytes(void);
@@ -114,9 +109,9 @@ void figures_targets_place(void *at);
 /** @name for scoreboard.c: the supervisor's alone */
 /** @{ */
 size_t figures_bytes(const struct scoreboard_limits *l);
-/** A number that changes when what is kept there has another layout. */
+/** A number that changes with the layout of that memory. */
 unsigned figures_layout(void);
-/** Take @a at, of figures_bytes(), in use; what the former memory knew is kept. */
+/** Take @a at, of figures_bytes(), in use; the former memory's content is kept. */
 void figures_place(void *at, const struct scoreboard_limits *l);
 /** A slot's process is gone: its counters go to those of ended processes, if they count. */
 void figures_slot_end(int slot, int counts);

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The slowest requests of the last hour, and the busiest targets (by the Space-Saving algorithm of Metwally, Agrawal and
- * Abbadi, 2005: who has no place takes that of the least busy one, and its count).
+ * The slowest requests of the last hour, and the busiest targets (by the Space-Saving algorithm of
+ * Metwally, Agrawal and Abbadi, 2005: a target without a place takes that of the least busy one,
+ * and its count).
  *
- * Both are small tables in memory that processes share. Nobody waits for them: who finds one taken leaves it, and what it
- * has to tell is lost. A process that died with one gives it back after a second. A process that was taken over may write anything: numbers are held
- * to their bounds, names to their length, and times to what they may be.
+ * Both are small tables in memory that processes share. Nobody waits for them: a process that finds
+ * a table taken leaves it, and its entry is lost. A process that died with one gives it back after
+ * a second. A process that was taken over may write anything: numbers, lengths of names, and times
+ * are held to their bounds.
  */
 #include "figures.h"
 #include "clock.h"
@@ -18,10 +20,11 @@
 #define TARGETS_LINE 128
 #define TARGETS_STALE_US apr_time_from_sec(1)
 #define TARGETS_HOUR_US apr_time_from_sec(3600)
-#define TARGETS_ASKS \
-    8 /* of so many requests that end on the full way one is counted, for all of them */
-#define TARGETS_AGE \
-    87 /* one part of so many of a count is forgotten with each sample: half of it in ten minutes */
+/* Of so many requests of a thread that end on the full way one is counted, for all of them; a prime number, so that targets that
+ * take turns are all seen. */
+#define TARGETS_ASKS 31
+/* one part of so many of a count is forgotten with each sample: half of it in ten minutes */
+#define TARGETS_AGE 87
 #define TARGETS_SLOW_US 1000 /* a request that took no longer is not slow */
 
 typedef struct target_table {
@@ -114,7 +117,8 @@ static void slow_set_floor(target_table *t)
                           memory_order_relaxed);
 }
 
-/* A table that was given back for somebody who was only slow has two owners: its length is written once, and in bounds. */
+/* A table that was taken from a slow owner has two owners: its length is written once, and in
+ * bounds. */
 static void slow_put(target_table *t, const brg_target *one)
 {
     int n;
@@ -187,24 +191,39 @@ void figures_target_busy(const char *host, size_t host_len, const char *path, si
     busy_put(&targets->busy, &one);
 }
 
-void figures_target_ended(const char *host, const char *path, const figures_ended *request)
+/* Apart, as is the next one: most requests are neither counted nor slow, and a target has many
+ * bytes. */
+static __attribute__((noinline)) void target_counted(const char *host, const char *path)
 {
-    static _Thread_local unsigned asks;
+    figures_target_busy(host, strlen(host), path, strlen(path), TARGETS_ASKS);
+}
+
+static __attribute__((noinline)) void target_slow(const char *host, const char *path,
+                                                  const figures_ended *request)
+{
     brg_target one = {.at = 0};
 
-    if (!targets)
-        return;
-    if (++asks % TARGETS_ASKS == 0)
-        figures_target_busy(host, strlen(host), path, strlen(path), TARGETS_ASKS);
-    if (request->us <= atomic_load_explicit(&targets->slow.floor_us, memory_order_relaxed) ||
-        request->us <= TARGETS_SLOW_US)
-        return;
     target_name(&one, host, strlen(host), path, strlen(path));
     one.at = apr_time_now();
     one.monotonic = clock_monotonic();
     one.us = request->us;
     one.status = request->status;
     slow_put(&targets->slow, &one);
+}
+
+void figures_target_ended(const char *host, const char *path, const figures_ended *request)
+{
+    static _Thread_local unsigned left = TARGETS_ASKS;
+
+    if (!targets)
+        return;
+    if (--left == 0) {
+        left = TARGETS_ASKS;
+        target_counted(host, path);
+    }
+    if (request->us > TARGETS_SLOW_US &&
+        request->us > atomic_load_explicit(&targets->slow.floor_us, memory_order_relaxed))
+        target_slow(host, path, request);
 }
 
 void figures_targets_age(void)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The scoreboard: what processes and threads do, in memory that all processes share.
+ * The scoreboard: the state of processes and threads, in memory that all processes share.
  *
  *   global_score, totals of ended processes
  *   process_score  [processes]
@@ -58,6 +58,7 @@ typedef struct score_global {
 
 static scoreboard_limits score_limits = {.processes = 16, .threads = 64, .loops = 1};
 static scoreboard_limits score_made; /* of the image */
+static worker_score *score_lines;    /* as ap_scoreboard_image->servers has them */
 static loop_score *score_loops;
 static http2_score *score_http2;
 static void *score_memory;
@@ -138,8 +139,9 @@ AP_DECLARE(void) ap_init_scoreboard(void *shared)
     at += score_round(sizeof(score_global));
     ap_scoreboard_image->parent = (process_score *)(void *)at;
     at += score_round(processes * sizeof(process_score));
+    score_lines = (worker_score *)(void *)at;
     for (apr_size_t i = 0; i < processes; i++)
-        ap_scoreboard_image->servers[i] = (worker_score *)(void *)at + i * threads;
+        ap_scoreboard_image->servers[i] = score_lines + i * threads;
     at += score_round(processes * threads * sizeof(worker_score));
     score_loops = (loop_score *)(void *)at;
     BRG_ASSERT((apr_size_t)at % LOOP_SCORE_LINE == 0);
@@ -159,6 +161,11 @@ static score_global *score_of_server(void)
 {
     BRG_ASSERT(ap_scoreboard_image != NULL);
     return (score_global *)(void *)ap_scoreboard_image->global;
+}
+
+static score_global *score_if_there(void)
+{
+    return ap_scoreboard_image ? score_of_server() : NULL;
 }
 
 static int score_has_room(void)
@@ -181,7 +188,7 @@ static void score_name(char out[KEPT_MEMORY_NAME])
     snprintf(out, KEPT_MEMORY_NAME, "scoreboard-%08x", layout);
 }
 
-/* Processes that have what was used before keep it. */
+/* Processes that have the former memory keep it. */
 static void score_use(void *memory, size_t bytes)
 {
     void *before = score_memory;
@@ -239,7 +246,7 @@ void scoreboard_take_left(void)
     score_limits = mine;
 }
 
-/* A new image, with what the old one knew of the server. */
+/* A new image, with the old one's data about the server. */
 static int score_grow(void)
 {
     score_global old = {.started = apr_time_now()}, *g;
@@ -292,6 +299,7 @@ apr_status_t ap_cleanup_scoreboard(void *d)
         return APR_SUCCESS;
     free(ap_scoreboard_image);
     ap_scoreboard_image = NULL;
+    score_lines = NULL;
     score_loops = NULL;
     score_http2 = NULL;
     figures_forget();
@@ -306,8 +314,8 @@ AP_DECLARE(int) ap_exists_scoreboard_image(void)
     return ap_scoreboard_image != NULL;
 }
 
-/* The memory has no name in a file system and is inherited over fork: an ordinary child has it already, and a stranger
- * cannot get it. It is none of APR's. */
+/* The memory has no name in a file system and is inherited over fork: an ordinary child has it
+ * already, and a stranger cannot get it. It is not from APR. */
 AP_DECLARE(apr_status_t) ap_reopen_scoreboard(apr_pool_t *p, apr_shm_t **shm, int detached)
 {
     return score_memory && !shm ? APR_SUCCESS : APR_ENOTIMPL;
@@ -318,6 +326,14 @@ AP_DECLARE(apr_status_t) ap_reopen_scoreboard(apr_pool_t *p, apr_shm_t **shm, in
 static int score_is_slot(int slot)
 {
     return ap_scoreboard_image && slot >= 0 && slot < score_made.processes;
+}
+
+static worker_score *score_line(int slot, int thread)
+{
+    if (!score_lines || (unsigned)slot >= (unsigned)score_made.processes ||
+        (unsigned)thread >= (unsigned)score_made.threads)
+        return NULL;
+    return score_lines + (size_t)slot * (size_t)score_made.threads + (size_t)thread;
 }
 
 struct loop_score *scoreboard_loop(int slot, int loop)
@@ -342,8 +358,7 @@ const struct loop_score *scoreboard_loop_if(int slot, int loop)
 
 void scoreboard_ended_totals(uint64_t *accesses, uint64_t *bytes)
 {
-    score_global *g =
-        ap_scoreboard_image ? (score_global *)(void *)ap_scoreboard_image->global : NULL;
+    score_global *g = score_if_there();
 
     *accesses = g ? loop_score_get(&g->ended_accesses) : 0;
     *bytes = g ? loop_score_get(&g->ended_bytes) : 0;
@@ -351,8 +366,7 @@ void scoreboard_ended_totals(uint64_t *accesses, uint64_t *bytes)
 
 uint64_t scoreboard_log_lines_lost(uint64_t more)
 {
-    score_global *g =
-        ap_scoreboard_image ? (score_global *)(void *)ap_scoreboard_image->global : NULL;
+    score_global *g = score_if_there();
 
     return g ? atomic_fetch_add_explicit(&g->log_lines_lost, more, memory_order_relaxed) + more : 0;
 }
@@ -360,19 +374,18 @@ uint64_t scoreboard_log_lines_lost(uint64_t more)
 void scoreboard_set_stalled(uint64_t loops)
 {
     if (ap_scoreboard_image)
-        loop_score_set(&((score_global *)(void *)ap_scoreboard_image->global)->stalled, loops);
+        loop_score_set(&score_of_server()->stalled, loops);
 }
 
 void scoreboard_add_replaced(uint64_t processes)
 {
     if (ap_scoreboard_image)
-        loop_score_add(&((score_global *)(void *)ap_scoreboard_image->global)->replaced, processes);
+        loop_score_add(&score_of_server()->replaced, processes);
 }
 
 void scoreboard_stalled(uint64_t *loops, uint64_t *replaced)
 {
-    score_global *g =
-        ap_scoreboard_image ? (score_global *)(void *)ap_scoreboard_image->global : NULL;
+    score_global *g = score_if_there();
 
     *loops = g ? loop_score_get(&g->stalled) : 0;
     *replaced = g ? loop_score_get(&g->replaced) : 0;
@@ -381,34 +394,30 @@ void scoreboard_stalled(uint64_t *loops, uint64_t *replaced)
 void scoreboard_set_full(int full)
 {
     if (ap_scoreboard_image)
-        atomic_store_explicit(&((score_global *)(void *)ap_scoreboard_image->global)->full, full,
-                              memory_order_relaxed);
+        atomic_store_explicit(&score_of_server()->full, full, memory_order_relaxed);
 }
 
 int scoreboard_is_full(void)
 {
     return ap_scoreboard_image &&
-           atomic_load_explicit(&((score_global *)(void *)ap_scoreboard_image->global)->full,
-                                memory_order_relaxed);
+           atomic_load_explicit(&score_of_server()->full, memory_order_relaxed);
 }
 
 void scoreboard_set_draining(void)
 {
     if (ap_scoreboard_image)
-        atomic_store_explicit(&((score_global *)(void *)ap_scoreboard_image->global)->draining, 1,
-                              memory_order_relaxed);
+        atomic_store_explicit(&score_of_server()->draining, 1, memory_order_relaxed);
 }
 
 BRG_DECLARE(int) brg_status_is_draining(void)
 {
     return ap_scoreboard_image &&
-           atomic_load_explicit(&((score_global *)(void *)ap_scoreboard_image->global)->draining,
-                                memory_order_relaxed);
+           atomic_load_explicit(&score_of_server()->draining, memory_order_relaxed);
 }
 
 apr_time_t scoreboard_started(void)
 {
-    return ap_scoreboard_image ? ((score_global *)(void *)ap_scoreboard_image->global)->started : 0;
+    return ap_scoreboard_image ? score_of_server()->started : 0;
 }
 
 int scoreboard_counts(int generation)
@@ -472,9 +481,7 @@ AP_DECLARE(int) ap_find_child_by_pid(apr_proc_t *pid)
 
 AP_DECLARE(worker_score *) ap_get_scoreboard_worker_from_indexes(int child, int thread)
 {
-    if (!score_is_slot(child) || thread < 0 || thread >= score_made.threads)
-        return NULL;
-    return &ap_scoreboard_image->servers[child][thread];
+    return score_line(child, thread);
 }
 
 AP_DECLARE(process_score *) ap_get_scoreboard_process(int x)

@@ -3,11 +3,12 @@
  * One thread's line of the scoreboard: written by that thread, read by status pages in any thread
  * and process.
  *
- * There is no lock. Every access to the shared line goes through relaxed atomic words, so a reader
+ * There is no lock. Every access to a number of the shared line is a relaxed atomic word, so a reader
  * may see the old and the new value of neighbouring fields side by side, but never a torn word;
  * strings always keep their NUL.
  */
 #include "scores.h"
+#include "program_thread.h"
 
 #include "http_core.h"
 #include "http_protocol.h"
@@ -27,10 +28,17 @@ struct ap_sb_handle_t {
 
 #define score_put(field, value) __atomic_store_n(&(field), (value), __ATOMIC_RELAXED)
 
-/* The slot's thread is nearly always the only one that counts: no locked instruction. Where a module's
- * thread ends a request in the same instant, one of the two may be missing. */
+/* The slot's thread is nearly always the only one that counts: no locked instruction. Where a
+ * module's thread ends a request in the same instant, one of the two may be missing. */
+#if UINTPTR_MAX == UINT64_MAX
+#define score_add(field, n) counter_add((uint64_t *)(void *)&(field), (uint64_t)(n))
+_Static_assert(sizeof((worker_score *)0)->access_count == sizeof(uint64_t) &&
+                   sizeof((worker_score *)0)->conn_bytes == sizeof(uint64_t),
+               "all counters are words");
+#else
 #define score_add(field, n) \
     score_put(field, (__typeof__(field))(__atomic_load_n(&(field), __ATOMIC_RELAXED) + (n)))
+#endif
 #define score_get(field) __atomic_load_n(&(field), __ATOMIC_RELAXED)
 
 const char *ap_set_extended_status(cmd_parms *cmd, void *dummy, int arg)
@@ -72,29 +80,23 @@ AP_DECLARE(worker_score *) ap_get_scoreboard_worker(ap_sb_handle_t *sbh)
 
 /* ---- strings ---- */
 
-typedef uint64_t __attribute__((may_alias)) score_word;
-
 /* src (NULL as "") into a field of n bytes, NUL-terminated at every moment: the last byte is never
- * anything else. By words where the field has them. */
+ * anything else. A concurrent reader may see some of the old text and some of the new one. */
 static void score_put_string(char *field, apr_size_t n, const char *src)
 {
     const apr_size_t len = src ? strnlen(src, n - 1) : 0;
-    apr_size_t i = 0;
-    uint64_t word;
 
     BRG_ASSERT(n > 0);
-    for (; i < len && (uintptr_t)(field + i) % sizeof word; i++)
+#ifdef __SANITIZE_THREAD__ /* which takes it for a race of bytes that are not text */
+    for (apr_size_t i = 0; i < len; i++)
         score_put(field[i], src[i]);
-    for (; i + sizeof word <= len; i += sizeof word) {
-        memcpy(&word, src + i, sizeof word);
-        score_put(*(score_word *)(field + i), word);
-    }
-    for (; i < len; i++)
-        score_put(field[i], src[i]);
-    score_put(field[i], '\0');
+#else
+    memcpy(field, src ? src : "", len);
+#endif
+    score_put(field[len], '\0');
 }
 
-/* What of the request line to show: its start, or with SeeRequestTail its end. */
+/* The shown part of the request line: its start, or with SeeRequestTail its end. */
 static void score_put_request(worker_score *ws, const request_rec *r)
 {
     const char *line = r->the_request;
@@ -132,7 +134,7 @@ static void score_put_vhost(worker_score *ws, server_rec *s, conn_rec *c)
 
 /* ---- status ---- */
 
-/* What is counted for the connection that the thread serves. */
+/* Counters of the connection that the thread serves. */
 static void score_reset_connection(worker_score *ws)
 {
     score_put(ws->conn_count, 0);
@@ -149,9 +151,47 @@ static void score_reset(worker_score *ws, int status)
     score_put(ws->last_used, apr_time_now());
 }
 
+/* The connection in the calling thread's line, over which its requests come as a rule one after the
+ * other. The address is the connection's own, which stays for its life. */
+static PROGRAM_THREAD_LOCAL struct {
+    const worker_score *line;
+    const server_rec *server;
+    const char *ip;
+    long connection; /* its id */
+} score_said;
+
+static int score_is_said(const worker_score *ws, const request_rec *r)
+{
+    const conn_rec *c = r->connection;
+
+    return score_said.line == ws && score_said.connection == c->id &&
+           score_said.ip == r->useragent_ip && score_said.ip == c->client_ip &&
+           score_said.server == r->server;
+}
+
+static void score_say(worker_score *ws, request_rec *r)
+{
+    conn_rec *c = r->connection;
+
+    score_said.line = ws;
+    score_said.connection = c->id;
+    score_said.ip = r->useragent_ip;
+    score_said.server = r->server;
+    score_put_client(ws, r->useragent_ip);
+    score_put_string(ws->protocol, sizeof ws->protocol, ap_get_protocol(c));
+    score_put_vhost(ws, r->server, c);
+}
+
 static void score_describe(worker_score *ws, conn_rec *c, server_rec *s, request_rec *r,
                            const char *descr)
 {
+    if (r && s == r->server && !descr) { /* nearly always */
+        if (!score_is_said(ws, r))
+            score_say(ws, r);
+        score_put_request(ws, r);
+        return;
+    }
+    score_said.line = NULL;
     if (r) {
         score_put_client(ws, r->useragent_ip);
         if (!descr) {
@@ -173,17 +213,20 @@ static int score_update(int child, int thread, int status, conn_rec *c, server_r
                         request_rec *r, const char *descr)
 {
     worker_score *ws = ap_get_scoreboard_worker_from_indexes(child, thread);
-    process_score *ps = ap_get_scoreboard_process(child);
+    const process_score *ps;
     int old;
 
-    if (!ws || !ps)
+    if (!ws)
         return -1;
+    ps = &ap_scoreboard_image->parent[child];
     old = score_get(ws->status);
     if (status >= 0) {
         score_put(ws->status, (unsigned char)status);
-        score_put(ws->pid, score_get(ps->pid));
-        score_put(ws->generation, score_get(ps->generation));
-        score_put(ws->thread_num, child * scoreboard_threads() + thread);
+        if (status == SERVER_STARTING || score_get(ws->pid) != score_get(ps->pid)) {
+            score_put(ws->pid, score_get(ps->pid));
+            score_put(ws->generation, score_get(ps->generation));
+            score_put(ws->thread_num, child * scoreboard_threads() + thread);
+        }
         if (status == SERVER_READY && old == SERVER_STARTING)
             score_put(ws->tid, apr_os_thread_current());
         if (status == SERVER_DEAD || status == SERVER_READY)
@@ -200,18 +243,6 @@ static int score_update(int child, int thread, int status, conn_rec *c, server_r
     return old;
 }
 
-void scoreboard_thread(int slot, int thread, int status)
-{
-    worker_score *ws = ap_get_scoreboard_worker_from_indexes(slot, thread);
-
-    BRG_ASSERT(status >= 0 && status < SERVER_NUM_STATUS);
-    if (!ws)
-        return;
-    score_put(ws->status, (unsigned char)status);
-    if (status == SERVER_READY)
-        score_reset_connection(ws);
-}
-
 AP_DECLARE(int)
 ap_update_child_status_from_indexes(int child, int thread, int status, request_rec *r)
 {
@@ -221,7 +252,9 @@ ap_update_child_status_from_indexes(int child, int thread, int status, request_r
 
 AP_DECLARE(int) ap_update_child_status(ap_sb_handle_t *sbh, int status, request_rec *r)
 {
-    return sbh ? ap_update_child_status_from_indexes(sbh->child, sbh->thread, status, r) : -1;
+    return sbh ? score_update(sbh->child, sbh->thread, status, r ? r->connection : NULL,
+                              r ? r->server : NULL, r, NULL)
+               : -1;
 }
 
 AP_DECLARE(int) ap_update_child_status_from_conn(ap_sb_handle_t *sbh, int status, conn_rec *c)

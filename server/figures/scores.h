@@ -11,6 +11,7 @@
  * Writers use plain relaxed stores, so counting costs no locked instruction; readers see each
  * counter whole, but not two counters at the same moment.
  */
+#include "counter.h"
 #include "httpd.h"
 #include "scoreboard.h"
 #include <stdatomic.h>
@@ -48,7 +49,7 @@ typedef struct http2_score {
     _Atomic uint64_t client[6]; /**< its address as text, NUL-terminated */
     _Atomic uint64_t tls;       /**< 1: with TLS of the server's own */
     _Atomic uint64_t open;      /**< streams that are open */
-    _Atomic uint64_t streams;   /**< and those that there were, in all */
+    _Atomic uint64_t streams;   /**< and all streams so far */
 } http2_score;
 
 /** Set a counter. Writer only. */
@@ -60,8 +61,7 @@ static inline void loop_score_set(_Atomic uint64_t *counter, uint64_t value)
 /** Add to a counter. Writer only: this is no atomic addition. */
 static inline void loop_score_add(_Atomic uint64_t *counter, uint64_t n)
 {
-    atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + n,
-                          memory_order_relaxed);
+    counter_add((uint64_t *)counter, n);
 }
 
 /** Read a counter. Threads: any, of any process. */
@@ -70,21 +70,22 @@ static inline uint64_t loop_score_get(const _Atomic uint64_t *counter)
     return atomic_load_explicit(counter, memory_order_relaxed);
 }
 
-/** A time, or a number of bytes, out of memory that any server process can write: 0 where it is none, so that sums of some do
- * not overflow. */
+/** A time, or a number of bytes, out of memory that any server process can write: 0 if it is out of
+ * bounds, so that sums do not overflow. */
 static inline int64_t score_held(int64_t value)
 {
     return value < 0 || value > INT64_MAX / 8 ? 0 : value;
 }
 
-/** What the scoreboard has to hold; set by the supervisor before pre_mpm. */
+/** The size of the scoreboard; set by the supervisor before pre_mpm. */
 typedef struct scoreboard_limits {
     int processes;  /**< slots for server processes, those of ending generations included */
     int threads;    /**< loops and workers of one process */
     int loops;      /**< loops of one process */
     int generation; /**< of the processes that will be started */
-    int totals_stay; /**< a graceful restart: totals, and the time since when they count, stay. Otherwise they begin
-                          at 0, and processes of generations before this one do not count */
+    /** a graceful restart: totals, and the time since when they count, stay. Otherwise they begin
+     * at 0, and processes of generations before this one do not count */
+    int totals_stay;
 } scoreboard_limits;
 
 /** The program before this one left its scoreboard: use it, with its counts and the slots of processes that live on.
@@ -107,17 +108,27 @@ void scoreboard_set_limits(const scoreboard_limits *limits);
  */
 struct loop_score *scoreboard_loop(int slot, int loop);
 
-/** Show what a thread does: one of SERVER_*, and nothing else of its line. */
-void scoreboard_thread(int slot, int thread, int status);
+/** Show the state of a thread: one of SERVER_*, and nothing else of its line. @param line  of the
+ * thread; NULL: it has none */
+static inline void scoreboard_show(worker_score *line, int status)
+{
+    if (!line)
+        return;
+    __atomic_store_n(&line->status, (unsigned char)status, __ATOMIC_RELAXED);
+    if (status == SERVER_READY) { /* counters of the connection that the thread serves */
+        __atomic_store_n(&line->conn_count, 0, __ATOMIC_RELAXED);
+        __atomic_store_n(&line->conn_bytes, 0, __ATOMIC_RELAXED);
+    }
+}
 
-/** As above for readers; NULL where there is none. */
+/** As above for readers; NULL: no such line. */
 const struct loop_score *scoreboard_loop_if(int slot, int loop);
 
 /** HTTP2_SCORES connections of a loop; NULL: there is no such loop, or no scoreboard. */
 http2_score *scoreboard_http2(int slot, int loop);
 
-/** What the scoreboard was made for, out of this process's own memory; 0: there is none. global_score says the same to
- * modules, but any server process can write it. */
+/** The dimensions of the scoreboard, out of this process's own memory; 0: no scoreboard.
+ * global_score tells modules the same, but any server process can write it. */
 int scoreboard_loops(void);
 int scoreboard_processes(void);
 int scoreboard_threads(void); /**< of one process, its loops included */
@@ -146,7 +157,7 @@ void scoreboard_slot_end(int slot);
 /** When the server was started, microseconds since the epoch; kept over restarts. */
 apr_time_t scoreboard_started(void);
 
-/** 1 if what processes of @a generation counted is part of the totals. */
+/** 1 if the counts of processes of @a generation are part of the totals. */
 int scoreboard_counts(int generation);
 
 /** Totals of processes that have ended since the server started. */

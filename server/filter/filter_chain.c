@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Filter chains: who stands on them, and the calls from one filter to the next.
+ * Filter chains: filter instances and the calls from one to the next.
  *
  * All chains of a connection form one list that is entered at three points:
  *
@@ -60,7 +60,7 @@ static int filter_section(ap_filter_type ftype)
     return ftype < AP_FTYPE_CONNECTION ? FILTER_PROTOCOL : FILTER_CONNECTION;
 }
 
-/* Of equal type and request, the one that was added first is called first. */
+/* Of equal type and request, the filter that was added first is called first. */
 static int filter_goes_before(const ap_filter_t *f, const ap_filter_t *other)
 {
     BRG_ASSERT(f && f->frec);
@@ -109,7 +109,7 @@ static ap_filter_t *filter_add(ap_filter_rec_t *frec, void *ctx, request_rec *r,
                       section == FILTER_CONTENT ? "content" : "protocol", frec->name);
         return NULL;
     }
-    f = section == FILTER_CONNECTION ? apr_palloc(c->pool, sizeof *f) : request_conf_filter(r);
+    f = section == FILTER_CONNECTION ? apr_palloc(c->pool, sizeof *f) : request_conf_filters(r, 1);
     f->frec = frec;
     f->ctx = ctx;
     f->r = section == FILTER_CONNECTION ? NULL : r;
@@ -165,19 +165,18 @@ ap_add_output_filter_handle(ap_filter_rec_t *f, void *ctx, request_rec *r, conn_
 void filter_chain_begin(request_rec *r, ap_filter_rec_t *const *recs, int n)
 {
     conn_rec *c = r->connection;
-    ap_filter_t *next = c->output_filters;
+    ap_filter_t *next = c->output_filters, *made;
 
     if (r->output_filters != next || r->proto_output_filters != next) { /* a hook was first */
         for (int i = 0; i < n; i++)
             (void)ap_add_output_filter_handle(recs[i], NULL, r, c);
         return;
     }
+    made = request_conf_filters(r, (unsigned)n);
     for (int i = n - 1; i >= 0; i--) {
-        ap_filter_t *f = request_conf_filter(r);
-
         BRG_ASSERT(recs[i]->ftype == AP_FTYPE_PROTOCOL);
-        *f = (ap_filter_t){.frec = recs[i], .next = next, .r = r, .c = c};
-        next = f;
+        made[i] = (ap_filter_t){.frec = recs[i], .next = next, .r = r, .c = c};
+        next = &made[i];
     }
     r->output_filters = r->proto_output_filters = next;
 }
@@ -213,8 +212,17 @@ AP_DECLARE(void) ap_remove_input_filter(ap_filter_t *f)
 
 AP_DECLARE(void) ap_remove_output_filter(ap_filter_t *f)
 {
-    filter_entries e = filter_output_entries(f->r, f->c);
+    request_rec *r = f->r;
+    filter_entries e;
 
+    if (r && r->output_filters ==
+                 f) { /* none is in front of it, as where a filter goes on its first call */
+        r->output_filters = f->next;
+        if (r->proto_output_filters == f)
+            r->proto_output_filters = f->next;
+        return;
+    }
+    e = filter_output_entries(r, f->c);
     filter_remove(f, &e);
 }
 
@@ -260,7 +268,7 @@ AP_DECLARE(apr_status_t) ap_pass_brigade(ap_filter_t *next, apr_bucket_brigade *
         return AP_NOBODY_WROTE;
     filter_check_given(next, bb);
     if (next->r && !APR_BRIGADE_EMPTY(bb) && APR_BUCKET_IS_EOS(APR_BRIGADE_LAST(bb))) {
-        /* Those that were redirected here are answered as well. */
+        /* Requests that were redirected here are answered as well. */
         for (request_rec *r = next->r; r; r = r->prev)
             r->eos_sent = 1;
     }

@@ -18,14 +18,17 @@
 #include "apr_strings.h"
 #include "brigade/directive.h"
 
+#define FILTER_CHAINS_BITS \
+    3 /* so many chains that a thread keeps, as a power of 2; each of at most */
+#define FILTER_CHAIN_KEPT 12 /* filters */
 #define FILTER_OWNERS_BITS 7 /* so many answers that a thread keeps, as a power of 2 */
 
 /* A record as modules see it, with the module that registered it behind. */
 typedef struct filter_record {
     ap_filter_rec_t rec; /* first */
     const char *owner;   /* module name */
-    const module
-        *built_in; /* the owner, if it is one; with BuiltinModule NAME Off the record is nobody's */
+    /* the owner, if it is one; with BuiltinModule NAME Off the record is nobody's */
+    const module *built_in;
     int leaves_body; /* brg_filter_leaves_body() */
 } filter_record;
 
@@ -146,8 +149,8 @@ static ap_filter_rec_t *filter_register(filter_registry *reg, const char *name, 
     return slot->frec;
 }
 
-/* Modules may put records of their own making on a chain: only what the registry holds has an owner
- * behind it. */
+/* Modules may put records of their own making on a chain: only records of the registry have an
+ * owner behind them. */
 static const char *filter_owner_find(const ap_filter_rec_t *frec)
 {
     if (frec != filter_find(&filter_outputs, frec->name) &&
@@ -183,8 +186,8 @@ static __attribute__((noinline)) void filter_look_up(filter_found *f, const ap_f
     f->generation = filter_generation;
 }
 
-/* Asked for each filter of each request, of a few that are always the same. What was found stays
- * true while a generation serves, in which no filter is registered any more. */
+/* Asked for each filter of each request, of a few that are always the same. The result stays true
+ * while a generation serves, in which no filter is registered any more. */
 static const filter_found *filter_find_owner(const ap_filter_rec_t *frec)
 {
     static _Thread_local filter_found found[1 << FILTER_OWNERS_BITS];
@@ -210,12 +213,46 @@ const declaration *filter_declaration(const ap_filter_rec_t *frec)
     return filter_find_owner(frec)->declared;
 }
 
-int filter_chain_is_declared(const ap_filter_t *f)
+/* A chain all of whose filters are declared: nearly all requests have one of a few. */
+typedef struct filter_chain {
+    unsigned generation;
+    int n;
+    const ap_filter_rec_t *frec[FILTER_CHAIN_KEPT];
+} filter_chain;
+
+static int filter_chain_is(const filter_chain *chain, const ap_filter_t *f)
 {
-    for (; f; f = f->next)
+    int i = 0;
+
+    if (chain->generation != filter_generation)
+        return 0;
+    for (; f && i < chain->n && f->frec == chain->frec[i]; f = f->next)
+        i++;
+    return !f && i == chain->n;
+}
+
+static __attribute__((noinline)) int filter_chain_ask(filter_chain *chain, const ap_filter_t *f)
+{
+    int n = 0;
+
+    for (; f; f = f->next, n++) {
         if (!f->frec->providers && !filter_find_owner(f->frec)->declared)
             return 0;
+        if (n < FILTER_CHAIN_KEPT)
+            chain->frec[n] = f->frec;
+    }
+    chain->n = n;
+    chain->generation = n <= FILTER_CHAIN_KEPT ? filter_generation : 0;
     return 1;
+}
+
+int filter_chain_is_declared(const ap_filter_t *f)
+{
+    static _Thread_local filter_chain chains[1 << FILTER_CHAINS_BITS];
+    const uint64_t spread = (uintptr_t)(f ? f->frec : NULL) * UINT64_C(0x9e3779b97f4a7c15);
+    filter_chain *chain = &chains[spread >> (64 - FILTER_CHAINS_BITS)];
+
+    return filter_chain_is(chain, f) || filter_chain_ask(chain, f);
 }
 
 int filter_leaves_body(const ap_filter_rec_t *frec)

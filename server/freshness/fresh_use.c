@@ -10,7 +10,8 @@ static uint32_t fresh_seconds(apr_time_t span)
     return span <= 0 ? 0 : s > FRESH_SPAN_MOST ? FRESH_SPAN_MOST : (uint32_t)s;
 }
 
-/* Section 4.2.2: a share of the time since it was modified. Without such a time what the configuration says. */
+/* Section 4.2.2: a share of the time since it was modified. Without such a time the configured
+ * value. */
 static uint32_t fresh_guess(const fresh_response *response, const fresh_policy *policy,
                             apr_time_t date)
 {
@@ -127,15 +128,6 @@ apr_time_t fresh_until(const fresh_terms *terms)
     return terms->stored + apr_time_from_sec((int64_t)terms->lifetime - (int64_t)terms->age);
 }
 
-apr_time_t fresh_end(const fresh_terms *terms, const fresh_policy *policy)
-{
-    const uint32_t stale = terms->swr > terms->sie ? terms->swr : terms->sie;
-    const uint32_t more = stale > policy->keep ? stale : policy->keep;
-    const int64_t left = (int64_t)terms->lifetime - (int64_t)terms->age;
-
-    return terms->stored + apr_time_from_sec((left > 0 ? left : 0) + more);
-}
-
 /* 1 if the request wants a fresher response than this one, which is fresh: section 5.2.1. */
 static int fresh_request_objects(const fresh_terms *terms, const fresh_request *request,
                                  const fresh_policy *policy, apr_time_t left, uint32_t age)
@@ -178,7 +170,8 @@ static fresh_use fresh_use_plainly(const fresh_terms *terms, const fresh_request
         terms->age + fresh_seconds(resident + APR_USEC_PER_SEC - 1); /* begun seconds count */
 
     if (request->authorized && !(terms->flags & FRESH_T_PUBLIC))
-        return FRESH_FETCH; /* section 3.5 is of storing, but what was stored for all may not be what this user gets */
+        return FRESH_FETCH; /* section 3.5 is about storing, but an answer stored for all may not be
+                             * this user's */
     if (!policy->ignore_request && (request->cc.has & FRESH_CC_NO_STORE))
         return FRESH_FETCH;
     if ((terms->flags & FRESH_T_NO_CACHE) ||

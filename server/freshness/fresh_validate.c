@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Validation towards the origin: sections 4.3.1, 4.3.3 and 4.3.4. Conditions of clients: http_condition.c; If-Range for parts. */
+/* Validation towards the origin: sections 4.3.1, 4.3.3 and 4.3.4. Conditions of clients: http_condition.c. */
 #include "freshness.h"
 #include "brigade/assert.h"
 #include "http_field_traits.h"
@@ -79,28 +79,4 @@ uint32_t fresh_merge(http_field *out, const fresh_head *stored, const fresh_head
     BRG_ASSERT(kept <= stored->n && take <= answer->n);
     memmove(out + kept, fresh, take * sizeof *out);
     return kept + take;
-}
-
-int fresh_range_counts(const fresh_request *request, const fresh_head *stored)
-{
-    const http_field *f = request->if_range, *modified, *date;
-    fresh_etag ours, theirs;
-    const char *p;
-    apr_time_t t, then;
-
-    if (!request->range || !fresh_is_get(request))
-        return 0;
-    if (!f)
-        return 1;
-    p = f->value;
-    t = fresh_date(f->value, f->value_len, 0);
-    if (!t)
-        return fresh_field_etag(stored, &ours) &&
-               fresh_etag_next(&p, f->value + f->value_len, &theirs) && theirs.quoted &&
-               fresh_etag_same(&ours, &theirs, 1);
-    modified = FRESH_FIND(stored, "last-modified");
-    date = FRESH_FIND(stored, "date");
-    then = modified ? fresh_date(modified->value, modified->value_len, 0) : 0;
-    /* A date is a strong validator only if it is a second older than the response: RFC 9110, 8.8.2.2. */
-    return then && then == t && date && fresh_date(date->value, date->value_len, 0) > then;
 }

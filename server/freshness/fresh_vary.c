@@ -232,7 +232,21 @@ static void fresh_variant_value(fresh_text *key, const http_field *f)
         fresh_variant_list(key, p, end);
 }
 
-/* "cookie=NAME", which is the name of no field: the value of a cookie. A comma may begin another field's cookies, or be part of it. */
+const char *fresh_php_cookie(const char *part, size_t len, const char *name, size_t name_len)
+{
+    if (len <= name_len)
+        return NULL;
+    for (size_t i = 0; i < name_len; i++) {
+        const char c = part[i] == '.' || part[i] == ' ' || part[i] == '[' ? '_' : part[i];
+
+        if (c != name[i] && part[i] != name[i])
+            return NULL;
+    }
+    return part[name_len] == '=' || part[name_len] == '[' ? part + name_len : NULL;
+}
+
+/* "cookie=NAME", which is the name of no field: the value of a cookie, as PHP reads it: parts end at semicolons alone, and the first of a
+ * name counts. A client whose cookies were read another way could have the page of one value kept under another. */
 static void fresh_variant_cookie(fresh_text *key, const char *name, size_t len,
                                  const fresh_head *request)
 {
@@ -240,20 +254,19 @@ static void fresh_variant_cookie(fresh_text *key, const char *name, size_t len,
     const char *p = f ? f->value : "", *end = f ? p + f->value_len : p;
 
     while (p < end) {
-        const char *stop = memchr(p, ';', (size_t)(end - p));
+        const char *stop = memchr(p, ';', (size_t)(end - p)), *rest;
 
         if (!stop)
             stop = end;
-        while (p < stop && (fresh_is_blank(*p) || *p == ','))
+        while (p < stop && fresh_is_blank(*p))
             p++;
-        if ((size_t)(stop - p) > len && !memcmp(p, name, len) && p[len] == '=') {
-            fresh_text_add(key, p, (size_t)(stop - p));
-            return;
+        if ((rest = fresh_php_cookie(p, (size_t)(stop - p), name, len)) != NULL) {
+            fresh_text_add(key, rest, (size_t)(stop - rest));
+            break;
         }
-        while (p < stop && *p != ',')
-            p++;
-        p += *p == ';' && p < end;
+        p = stop + (stop < end);
     }
+    FRESH_TEXT_ADD(key, "\n");
 }
 
 static void fresh_variant_field(fresh_text *key, const char *name, size_t len,

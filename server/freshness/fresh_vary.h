@@ -33,10 +33,10 @@ typedef struct fresh_target {
     size_t authority_len;
     const char *path; /**< origin form; without a query if ignore_query says so */
     size_t path_len;
-    const char
-        *base; /**< CacheKeyBaseURL in place of scheme and authority, ends with NUL; NULL: none */
-    const unsigned char *
-        body_hash; /**< of a QUERY: 32 bytes of a digest of content and its media type; else NULL */
+    /** CacheKeyBaseURL in place of scheme and authority, ends with NUL; NULL: none */
+    const char *base;
+    /** of a QUERY: 32 bytes of a digest of content and its media type; else NULL */
+    const unsigned char *body_hash;
 } fresh_target;
 
 /** scheme "://" host [":" port] path: the host in lower case, without a port that is the scheme's. Section 2 */
@@ -47,6 +47,13 @@ size_t fresh_key_target(const char *text, size_t len);
 
 /** Names of the fields of Vary in lower case, sorted, each once, joined by ",". @return -1: "*", or too many */
 int fresh_vary_names(fresh_text *names, const fresh_head *response);
+
+/**
+ * Is a part of a Cookie field ("NAME=VALUE", without blanks in front) PHP's cookie @a name? PHP takes dots, blanks and brackets of a name for
+ * underscores, and "NAME[...]" for an array NAME.
+ * @return the text behind the name; NULL: another name
+ */
+const char *fresh_php_cookie(const char *part, size_t len, const char *name, size_t name_len);
 
 /**
  * The key of a variant: for each of these names the values of the request, normalised: lists without blanks, lines

@@ -28,13 +28,6 @@ typedef struct fresh_head {
     uint32_t method_len;
 } fresh_head;
 
-/** The same fields as @a head has, as long as that lives. */
-static inline fresh_head fresh_head_of(const http_head *head)
-{
-    return (fresh_head){head->field, head->n_fields, head->code, head->code ? NULL : head->method,
-                        head->code ? 0 : head->method_len};
-}
-
 /** A list of field names from the configuration. */
 typedef struct fresh_names {
     const char *const *name; /**< end with NUL, any case */
@@ -43,37 +36,37 @@ typedef struct fresh_names {
 
 /** The rules of a part of the site. fresh_policy_default() has mod_cache's defaults. */
 typedef struct fresh_policy {
-    fresh_names
-        targeted; /**< fields that come before Cache-Control, the first that is there counts. RFC 9213 */
+    /** fields that come before Cache-Control, the first that is there counts. RFC 9213 */
+    fresh_names targeted;
     fresh_names ignored_fields;  /**< CacheIgnoreHeaders: not stored */
     double last_modified_factor; /**< CacheLastModifiedFactor */
-    uint32_t
-        default_expire; /**< CacheDefaultExpire: seconds, for responses that say nothing; 0: these are not stored */
-    uint32_t max_expire,
-        min_expire; /**< CacheMaxExpire of what heuristics say, CacheMinExpire: seconds */
-    uint32_t keep;  /**< CacheKeep: seconds that a stale response is kept for validation */
-    uint32_t
-        stale_on_error; /**< seconds, where the response says nothing of it (CacheStaleOnError); 0: none */
-    uint8_t
-        ignore_request; /**< CacheIgnoreCacheControl: no-cache, max-age=0 and the like of requests */
+    /** CacheDefaultExpire: seconds, for responses that say nothing; 0: these are not stored */
+    uint32_t default_expire;
+    /** CacheMaxExpire for heuristics, CacheMinExpire: seconds */
+    uint32_t max_expire, min_expire;
+    uint32_t keep; /**< CacheKeep: seconds that a stale response is kept for validation */
+    /** seconds, where the response says nothing of it (CacheStaleOnError); 0: none */
+    uint32_t stale_on_error;
+    /** CacheIgnoreCacheControl: no-cache, max-age=0 and the like of requests */
+    uint8_t ignore_request;
     uint8_t store_expired;  /**< CacheStoreExpired */
     uint8_t store_no_store; /**< CacheStoreNoStore */
     uint8_t store_private;  /**< CacheStorePrivate */
-    uint8_t
-        store_cookies; /**< responses with Set-Cookie are stored if they are explicitly fresh, without that field */
+    /** responses with Set-Cookie are stored if they are explicitly fresh, without that field */
+    uint8_t store_cookies;
     uint8_t keep_cookies; /**< CacheStoreCookies: the same, with that field */
     uint8_t ignore_query; /**< CacheIgnoreQueryString */
-    uint8_t
-        ignore_no_last_mod; /**< CacheIgnoreNoLastMod: default_expire without a validator, too */
+    /** CacheIgnoreNoLastMod: default_expire without a validator, too */
+    uint8_t ignore_no_last_mod;
     uint8_t queries_need_expiry; /**< targets with a query: only with explicit freshness */
-    uint8_t
-        strict; /**< directives with a wrong form make a response stale; else such a directive is ignored */
+    /** directives with a wrong form make a response stale; else such a directive is ignored */
+    uint8_t strict;
 } fresh_policy;
 
 /** mod_cache's defaults, with CDN-Cache-Control as targeted field. */
 void fresh_policy_default(fresh_policy *policy);
 
-/** What kind of method a request has. */
+/** The kinds of methods. */
 typedef enum fresh_method {
     FRESH_GET,
     FRESH_HEAD,
@@ -97,7 +90,8 @@ typedef struct fresh_request {
 
 void fresh_request_read(fresh_request *request, const fresh_head *head);
 
-/** What is stored answers it as it answers a GET: conditions and ranges mean the same. RFC 10008 */
+/** The stored object answers it as it answers a GET: conditions and ranges mean the same. RFC 10008
+ */
 static inline int fresh_is_get(const fresh_request *request)
 {
     return request->method == FRESH_GET || request->method == FRESH_QUERY;
@@ -150,8 +144,8 @@ int fresh_status_is_understood(int code);
 int fresh_status_is_heuristic(int code);
 
 #define FRESH_T_NO_CACHE 1 /**< validated before each use */
-#define FRESH_T_MUST_REVALIDATE \
-    2 /**< never stale: must-revalidate, proxy-revalidate, s-maxage. Sections 4.2.4, 5.2.2 */
+/** never stale: must-revalidate, proxy-revalidate, s-maxage. Sections 4.2.4, 5.2.2 */
+#define FRESH_T_MUST_REVALIDATE 2
 #define FRESH_T_IMMUTABLE 4  /**< RFC 8246 */
 #define FRESH_T_HEURISTIC 8  /**< the lifetime is a guess */
 #define FRESH_T_VALIDATOR 16 /**< has ETag or Last-Modified */
@@ -159,18 +153,18 @@ int fresh_status_is_heuristic(int code);
 #define FRESH_T_SIE 64      /**< the response said stale-if-error itself */
 #define FRESH_T_PARTIAL 128 /**< a 206 */
 #define FRESH_T_PUBLIC 256  /**< may answer requests with Authorization: section 3.5 */
-#define FRESH_T_COMPOSED \
-    512 /**< a page with parts that are stored: it is made anew, not validated */
+/** a page with parts that are stored: it is made anew, not validated */
+#define FRESH_T_COMPOSED 512
 
 /** How long a stored response may be used, and how: kept beside its head, by value. */
 typedef struct fresh_terms {
     apr_time_t stored; /**< when the response came */
     uint32_t age;      /**< corrected_initial_age: seconds that it was old then. Section 4.2.3 */
     uint32_t lifetime; /**< freshness_lifetime: seconds */
-    uint32_t swr,
-        sie;        /**< stale-while-revalidate, stale-if-error: seconds after lifetime. RFC 5861 */
-    uint16_t flags; /**< FRESH_T_* */
-    uint16_t code;  /**< its status */
+    /** stale-while-revalidate, stale-if-error: seconds after lifetime. RFC 5861 */
+    uint32_t swr, sie;
+    uint16_t flags;    /**< FRESH_T_* */
+    uint16_t code;     /**< its status */
     uint32_t reserved; /**< 0 */
 } fresh_terms;
 
@@ -191,7 +185,8 @@ uint32_t fresh_age(const fresh_terms *terms, apr_time_t now);
 int64_t fresh_left(const fresh_terms *terms, apr_time_t now);
 
 /**
- * 1 if the response was made before one that is stored, by Date, and that is fresh: of two that could be used the latest is. Section 4
+ * 1 if the response was made before a fresh stored one, by Date: of two usable ones the latest is
+ * used. Section 4
  * @param stored, terms  the head that would be replaced, and its terms
  */
 int fresh_is_older(const fresh_response *response, const fresh_head *stored,
@@ -199,9 +194,6 @@ int fresh_is_older(const fresh_response *response, const fresh_head *stored,
 
 /** When it ends to be fresh. */
 apr_time_t fresh_until(const fresh_terms *terms);
-
-/** When it is of no use any more: lifetime, the longest of its stale spans and CacheKeep. */
-apr_time_t fresh_end(const fresh_terms *terms, const fresh_policy *policy);
 
 /** How a stored response may be used for a request. */
 typedef enum fresh_use {
@@ -245,17 +237,14 @@ uint32_t fresh_merge(http_field *out, const fresh_head *stored, const fresh_head
                      const fresh_policy *policy);
 
 /**
- * Fields that are stored: without those of the connection, those that Connection, no-cache="" and private="" name,
- * Age, and those of the configuration. Section 3.1
+ * Fields to store: without those of the connection, those that Connection, no-cache="" and
+ * private="" name, Age, and those of the configuration. Section 3.1
  * @param out  room for response->head.n fields
  */
 uint32_t fresh_stored_fields(http_field *out, const fresh_response *response,
                              const fresh_policy *policy);
 
-/** 1 if Range counts: If-Range is absent or names the stored response. RFC 9110, 13.1.5 */
-int fresh_range_counts(const fresh_request *request, const fresh_head *stored);
-
-/** The first field of this name, in lower case; NULL: there is none. */
+/** The first field of this name, in lower case; NULL: no such field. */
 const http_field *fresh_find(const fresh_head *head, const char *name, size_t len);
 #define FRESH_FIND(head, literal) fresh_find(head, literal, sizeof(literal) - 1)
 

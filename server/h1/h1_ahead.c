@@ -27,15 +27,9 @@ static int ahead_begun(brg_conn *bc)
     return 1;
 }
 
-int h1_ahead_begin(brg_conn *bc, const http_head *head, const gather *g)
+int h1_ahead_begin(brg_conn *bc, cache_entry *e, const http_head *head, const gather *g)
 {
-    cache_entry *e = cache_planned(bc->loop->cache);
-    const cache_plan *plan;
-
-    if (!e || !ahead_may_begin(bc, g))
-        return 0;
-    plan = cache_plan_of(e);
-    if (!plan->kind->begin(plan, e, bc, head))
+    if (!ahead_may_begin(bc, g) || !cache_plan_begin(e, bc, head))
         return 0;
     BRG_ASSERT(bc->ahead && bc->ahead->entry == e && head->head_len <= conn_in_size(bc));
     bc->ahead->head_len = head->head_len;
@@ -49,14 +43,13 @@ int h1_ahead_begin(brg_conn *bc, const http_head *head, const gather *g)
 int h1_ahead_begin_stream(brg_conn *bc, cache_entry *e, const http_head *head,
                           const conn_ahead_carrier *carrier)
 {
-    const cache_plan *plan = cache_plan_of(e);
-
     BRG_ASSERT(bc->master && bc->master->c && bc->state == CONN_HEAD && !bc->c && !bc->ahead);
     transaction_enter(bc, TRANSACTION_HEAD);
-    if (!plan->kind->begin(plan, e, bc, head))
+    if (!cache_plan_begin(e, bc, head))
         return 0;
     BRG_ASSERT(bc->ahead && bc->ahead->entry == e);
     bc->ahead->carrier = carrier;
+    bc->ahead->minor = 1;
     bc->ahead->head = head;
     return ahead_begun(bc);
 }
@@ -97,7 +90,8 @@ int h1_ahead_keeps(const brg_conn *bc, const server_rec *s, int *asked)
     return !ahead->close && (ahead->minor || ahead->keep_alive) && transaction_keeps(bc, s);
 }
 
-/* The request is made now. Its handler goes on with what was begun; a client that left meanwhile is found where all are. */
+/* The request is made now. Its handler goes on with the request to the backend; a client that left
+ * meanwhile is found where all are. */
 static int ahead_full(brg_conn *bc)
 {
     const int left = bc->read_eof || bc->failed;
@@ -128,6 +122,10 @@ static int ahead_answered(brg_conn *bc)
         conn_in_consume(bc, bc->ahead->head_len);
         return h1_conn_end(bc);
     }
+    if (bc->c) { /* its client may have to take some yet */
+        bc->close_after = CONN_DRAIN;
+        return h1_conn_end(bc);
+    }
     h1_ahead_drop(bc);
     transaction_end(bc, bc->base, TRANSACTION_FULL);
     h1_conn_close(bc); /* the stream ends with its request */
@@ -147,7 +145,7 @@ static int ahead_client_left(const brg_conn *bc)
 static int ahead_answers(brg_conn *bc)
 {
     if (!ahead_client_left(bc))
-        return bc->master || h1_held_write(bc);
+        return !bc->c || h1_held_write(bc);
     h1_conn_drop(bc);
     return 0;
 }
@@ -156,8 +154,8 @@ static apr_time_t ahead_due(const brg_conn *bc)
 {
     const apr_time_t write_due = bc->loop->monotonic + h1_conn_patience(bc);
 
-    return !bc->master && core_output_pending(bc) && write_due < bc->ahead->due ? write_due
-                                                                                : bc->ahead->due;
+    return bc->c && core_output_pending(bc) && write_due < bc->ahead->due ? write_due
+                                                                          : bc->ahead->due;
 }
 
 static int ahead_step(brg_conn *bc)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The driver of HTTP/1 connections on an event loop.
  *
- * A request that the response cache can answer never gets a conn_rec or request_rec: its answer is put
- * behind those to earlier requests in the loop's scratch area, and all of them leave in one write when the
- * input is used up. Any other request gets what Apache's API knows: conn_rec, request_rec, phases, handler
- * and filters; on the loop where nothing can block, else on a worker (h1_conn_worker.c).
+ * A request that the response cache can answer never gets a conn_rec or request_rec: its answer is
+ * put behind those to earlier requests in the loop's scratch area, and all of them leave in one
+ * write when the input is used up. Any other request gets Apache's objects: conn_rec, request_rec,
+ * phases, handler and filters; on the loop where nothing can block, else on a worker
+ * (h1_conn_worker.c).
  *
  * Deadlines are in h1_conn_wait.c, request bodies that are awaited in h1_conn_body.c, connections that
  * modules drive in h1_module_driven.c. */
@@ -61,7 +62,7 @@ int h1_conn_written(brg_conn *bc)
         rv = core_output_flush(bc);
         h1_conn_count_bytes(bc);
     }
-    if (APR_STATUS_IS_EAGAIN(rv) && bc->cold && !bc->loop->prefork) {
+    if (APR_STATUS_IS_EAGAIN(rv) && h1_conn_waits_for_disk(bc)) {
         h1_conn_write_cold(bc);
         return 0;
     }
@@ -110,7 +111,7 @@ int h1_conn_after_request(brg_conn *bc)
     return h1_conn_end(bc);
 }
 
-/* What the phases say, or H1_TO_WORKER: the rest, as bc->held.status tells, is a worker's. */
+/* The result of the phases, or H1_TO_WORKER: a worker does the rest, by bc->held.status. */
 static int h1_conn_phases(brg_conn *bc, request_rec *r)
 {
     if (r->status != HTTP_OK)
@@ -139,6 +140,7 @@ int h1_conn_full(brg_conn *bc, const http_head *head)
         return 0;
     }
     transaction_enter(bc, TRANSACTION_ROUTE);
+    bc->ways = 0;
     bc->c->keepalives = (int)bc->requests;
     bc->c->keepalive = AP_CONN_UNKNOWN;
     if (head->line)
@@ -150,7 +152,7 @@ int h1_conn_full(brg_conn *bc, const http_head *head)
     conn_enter(bc, CONN_REQUEST);
     bc->close_after = CONN_KEEP;
     crash_serving(r);
-    scoreboard_thread(bc->loop->config->slot, bc->loop->index, SERVER_BUSY_WRITE);
+    scoreboard_show(bc->loop->line, SERVER_BUSY_WRITE);
     status = h1_conn_phases(bc, r);
     wait_for = status == H1_TO_WORKER ? h1_body_to_wait_for(bc, r) : 0;
     if (status == H1_DISCARD || wait_for) {
@@ -173,7 +175,7 @@ int h1_conn_handle_waiting(brg_conn *bc, int status)
 
     bc->held.r = NULL;
     loop_request_begins(bc->loop, r->the_request, strlen(r->the_request));
-    scoreboard_thread(bc->loop->config->slot, bc->loop->index, SERVER_BUSY_WRITE);
+    scoreboard_show(bc->loop->line, SERVER_BUSY_WRITE);
     return h1_conn_handle(bc, r, status);
 }
 
@@ -197,8 +199,9 @@ static void conn_took_long(brg_loop *loop, uint64_t page, request_end end)
         loop_page_took_long(loop, page, verdict == CACHE_MAY_KEEP);
 }
 
-/* The handler, or an answer of the server's own. What waits goes to a worker, as does what took long here the last
- * time, if there is room: the connections of the loop would wait for it. */
+/* The handler, or an answer of the server's own. A request that waits goes to a worker, as does a
+ * page that took long here the last time, if there is room: the connections of the loop would wait
+ * for it. */
 int h1_conn_handle(brg_conn *bc, request_rec *r, int status)
 {
     brg_loop *loop = bc->loop;
@@ -212,7 +215,7 @@ int h1_conn_handle(brg_conn *bc, request_rec *r, int status)
     if (page && loop_takes_long(loop, page) && h1_conn_long_to_worker(bc, r, page)) {
         crash_serving(NULL);
         loop_request_left(loop);
-        scoreboard_thread(loop->config->slot, loop->index, SERVER_READY);
+        scoreboard_show(loop->line, SERVER_READY);
         return 0;
     }
     if (status != H1_TO_WORKER) {
@@ -235,7 +238,7 @@ int h1_conn_handled(brg_conn *bc, request_rec *r, request_end end, uint64_t page
         loop_request_left(loop);
     else
         took = loop_request_ended(loop);
-    scoreboard_thread(loop->config->slot, loop->index, SERVER_READY);
+    scoreboard_show(loop->line, SERVER_READY);
     if (end == REQUEST_WAITS)
         return h1_held_begin(bc);
     if (page && took >= LOOP_LONG_US)
@@ -255,21 +258,22 @@ static int h1_conn_flush_gathered(brg_conn *bc, gather *g)
 /* One head. 1: go on with the next. */
 static int h1_conn_head(brg_conn *bc, http_head *head, gather *g)
 {
-    response_cache *cache = bc->loop->cache;
+    cache_entry *planned;
 
     transaction_enter(bc, TRANSACTION_HEAD);
     if (head->status == 0 && !bc->pending && (!bc->c || !core_output_pending(bc))) {
-        if (cache_answer(cache, bc, head, &h1_codec)) {
+        if (cache_answer(bc->loop->cache, bc, head, &h1_codec, &planned)) {
             conn_in_consume(bc, head->head_len);
             if (bc->close_after != CONN_KEEP || bc->pending)
                 return h1_conn_flush_gathered(bc, g);
             return 1;
         }
-        if (h1_ahead_begin(bc, head, g))
+        if (planned && h1_ahead_begin(bc, planned, head, g))
             return 0;
     }
     if (h1_module_driven_wants(bc, head)) {
         transaction_enter(bc, TRANSACTION_END);
+        bc->gated = 0;
         if (h1_conn_flush_gathered(bc, g))
             h1_module_driven_take(bc);
         return 0;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Connections in CONN_WAIT: the handler of their request waits for something other than the client (request_wait.h).
+/* Connections in CONN_WAIT: the handler of their request waits for something other than the client
+ * (request_wait.h).
  *
- * Meanwhile the loop writes what the handler has passed down so far, reads the body where the handler wants it, and
- * looks whether the client is there. A client that closed its side has left, unless it said that this request is its
- * last: then it may have ended its sending alone. */
+ * Meanwhile the loop writes the handler's output so far, reads the body where the handler wants it,
+ * and looks whether the client is there. A client that closed its side has left, unless it said
+ * that this request is its last: then it may have ended its sending alone. */
 #include "connection.h"
 #include "crash.h"
 #include "h1_conn_private.h"
@@ -41,7 +42,7 @@ int h1_held_write(brg_conn *bc)
         return 1;
     rv = core_output_flush(bc);
     h1_conn_count_bytes(bc);
-    if (APR_STATUS_IS_EAGAIN(rv) && bc->cold && !bc->loop->prefork) {
+    if (APR_STATUS_IS_EAGAIN(rv) && h1_conn_waits_for_disk(bc)) {
         h1_conn_write_cold(bc);
         return 0;
     }
@@ -89,7 +90,7 @@ static int held_end(brg_conn *bc)
     wheel_cancel(&bc->loop->wheel, &bc->timer);
     conn_enter(bc, CONN_REQUEST);
     loop_request_begins(bc->loop, r->the_request, strlen(r->the_request));
-    scoreboard_thread(bc->loop->config->slot, bc->loop->index, SERVER_BUSY_WRITE);
+    scoreboard_show(bc->loop->line, SERVER_BUSY_WRITE);
     crash_serving(r);
     end = request_wait_end(bc, &first, &status);
     crash_serving(NULL);

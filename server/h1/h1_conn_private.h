@@ -17,6 +17,8 @@
 #include "transaction.h"
 #include "brigade/read_timeout.h"
 
+struct cache_entry;
+
 #define H1_TO_WORKER (-1001)      /**< h1_conn_phases(): the request goes to a worker */
 #define H1_DISCARD (-1002)        /**< the same: its body is to be thrown away first */
 #define H1_BODY_MORE (-1003)      /**< more of the body is to come */
@@ -31,7 +33,7 @@ http_head *h1_conn_scratch_head(void);
 const h1_limits *h1_limits_for(const brg_conn *bc);
 
 /**
- * Parse what there is of a head that will not be completed.
+ * Parse an unfinished head that will not be completed.
  * @return 1 if it has a whole request line
  */
 int h1_head_of_part(http_head *head, const char *buf, size_t len, const h1_limits *limits);
@@ -63,7 +65,7 @@ void h1_conn_linger(brg_conn *bc);
 apr_interval_time_t h1_conn_patience(const brg_conn *bc);
 
 /**
- * When what is read from bc->head_began on must have come.
+ * The deadline for bytes from bc->head_began on.
  * @param t     RequestReadTimeout for it
  * @param came  bytes of it that came so far
  */
@@ -96,13 +98,13 @@ void h1_body_abandon(brg_conn *bc);
 /* ---- h1_conn.c, for the other parts; all on the loop that owns bc ---- */
 
 /**
- * r's handler, or what status asks for; H1_TO_WORKER: on a worker, with bc->held.status.
+ * r's handler, or the answer for status; H1_TO_WORKER: on a worker, with bc->held.status.
  * @return 1: the request is over, go on with the next head; 0: bc waits, or is gone
  */
 int h1_conn_handle(brg_conn *bc, request_rec *r, int status);
 
 /**
- * What became of r, which ran on the loop until now; r is used with REQUEST_LEFT alone.
+ * Go on after r, which ran on the loop until now; r is used with REQUEST_LEFT alone.
  * @param page  as loop_page_of(), 0: it does not count whether it took long
  * @return as h1_conn_handle()
  */
@@ -121,14 +123,13 @@ int h1_conn_handle_waiting(brg_conn *bc, int status);
 /** The request is over, and its pool may be gone. @return as h1_conn_written() */
 int h1_conn_after_request(brg_conn *bc);
 
-/** Close at once: what was not written is lost, and bc with it at the end of the turn. */
+/** Close at once: unwritten output is lost, and bc with it at the end of the turn. */
 void h1_conn_close(brg_conn *bc);
 
 /** As h1_conn_close(), because of an error. */
 void h1_conn_drop(brg_conn *bc);
 
-/** Go on with what is to be written. 1: all is out, and the connection is kept; else bc may be
- * gone. */
+/** Go on with waiting output. 1: all is out, and the connection is kept; else bc may be gone. */
 int h1_conn_written(brg_conn *bc);
 
 /** Bring the figure of bytes sent up to date. */
@@ -139,10 +140,10 @@ int h1_conn_full(brg_conn *bc, const http_head *head);
 
 /* ---- h1_ahead.c: requests that are sent on before they have a request_rec; on the loop that owns bc ---- */
 
-/** Begin so, if cache_answer() found a plan for @a head. @return 1: bc waits, with bc->ahead; 0: nothing was done */
-int h1_ahead_begin(brg_conn *bc, const http_head *head, const gather *g);
+/** Begin so, by the plan of @a e. @return 1: bc waits, with bc->ahead; 0: nothing was done */
+int h1_ahead_begin(brg_conn *bc, struct cache_entry *e, const http_head *head, const gather *g);
 
-/** Something of bc, or of what it waits for, is ready; its time is over. @return as h1_conn_handle() */
+/** Something of bc, or of its backend, is ready; its time is over. @return as h1_conn_handle() */
 int h1_ahead_go_on(brg_conn *bc);
 int h1_ahead_expired(brg_conn *bc);
 
@@ -157,6 +158,10 @@ void h1_ahead_drop(brg_conn *bc);
  *         loop has it still, in CONN_WORKER
  */
 int h1_conn_hand_over(brg_conn *bc, request_rec *r);
+
+/** 1: output of bc, which came to EAGAIN, waits for a disk; 0: for its client, whatever the disk. Where the page cache tells nothing of a
+ * file, a worker would else be asked again and again. Blocking: no. */
+int h1_conn_waits_for_disk(const brg_conn *bc);
 
 /** Output of bc waits for a disk (bc->cold): a worker writes as much as the socket takes, at most a turn's share. */
 void h1_conn_write_cold(brg_conn *bc);
@@ -174,7 +179,8 @@ int h1_conn_to_worker(brg_conn *bc, request_rec *r);
  */
 int h1_conn_long_to_worker(brg_conn *bc, request_rec *r, uint64_t page);
 
-/** conn_driver.work: what bc->held.status left to a worker, to its end. On the worker; may block. */
+/** conn_driver.work: the work that bc->held.status left to a worker, to its end. On the worker; may
+ * block. */
 void h1_conn_work(brg_conn *bc);
 
 /** A worker gave bc back. @return as h1_conn_handle() */
@@ -188,10 +194,11 @@ void h1_conn_refused(brg_conn *bc);
 /** The handler waits. @return 0 */
 int h1_held_begin(brg_conn *bc);
 
-/** Something of bc is ready, or what was waited for came. @return as h1_conn_handle() */
+/** Something of bc is ready, or its handler's event came. @return as h1_conn_handle() */
 int h1_held_go_on(brg_conn *bc);
 
-/** Write what waits for the client of a request that has not ended. @return 0: bc is gone, or a worker has it */
+/** Write waiting output for the client of a request that has not ended. @return 0: bc is gone, or a
+ * worker has it */
 int h1_held_write(brg_conn *bc);
 
 /** Its deadline, or that of its output. @return as h1_conn_handle() */

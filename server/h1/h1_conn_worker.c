@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requests that may wait: how a connection comes to a worker, what the worker does, and how it comes back.
+/* Requests that may wait: a connection's way to a worker, the work there, and the way back.
  *
  *   loop                                worker
  *   h1_conn_to_worker()
@@ -25,10 +25,12 @@
 #include "brigade/assert.h"
 #include "brigade/loop.h"
 #include "http_log.h"
+#include <poll.h>
 
 APLOG_USE_MODULE(core);
 
-#define H1_RETRY_SECONDS 2                      /* Retry-After of what no worker could run */
+/* Retry-After of a request that no worker could run */
+#define H1_RETRY_SECONDS 2
 #define H1_REFUSED_LOG_US apr_time_from_sec(10) /* one such line per loop in this time */
 
 /* From here on a worker owns bc: the loop has it on no list and waits for nothing. 0 on success. */
@@ -45,6 +47,19 @@ int h1_conn_hand_over(brg_conn *bc, request_rec *r)
     bc->queued_at = bc->loop->monotonic;
     conn_enter(bc, CONN_WORKER);
     return worker_pool_submit(bc->loop->workers, bc);
+}
+
+/* The next event tells of room that comes from now on (loop_poll()). */
+static int socket_is_full(const brg_conn *bc)
+{
+    struct pollfd room = {.fd = bc->fd, .events = POLLOUT};
+
+    return !bc->master && poll(&room, 1, 0) == 0;
+}
+
+int h1_conn_waits_for_disk(const brg_conn *bc)
+{
+    return bc->cold && !bc->loop->prefork && !socket_is_full(bc);
 }
 
 void h1_conn_write_cold(brg_conn *bc)
@@ -180,7 +195,7 @@ static void worker_run(brg_conn *bc, request_rec *r, int status)
     crash_serving(NULL);
 }
 
-/* bc->page is what proved to be quick, if anything. */
+/* bc->page is a page that proved to be quick, if any. */
 static void worker_run_long(brg_conn *bc, request_rec *r)
 {
     const apr_time_t began = clock_of_thread();
@@ -205,14 +220,16 @@ void h1_conn_work(brg_conn *bc)
     else if (bc->held.status == H1_WRITE_PENDING && bc->pending)
         pending_read_disk(bc);
     else if (bc->held.status == H1_WRITE_PENDING)
-        core_output_flush(bc); /* what goes wrong is latched: the loop sees it */
+        core_output_flush(bc); /* errors are latched: the loop sees them */
     else if (bc->takes_long)
         worker_run_long(bc, r);
     else if (r)
         worker_run(bc, r, bc->held.status);
     else
         h1_module_driven_work(bc);
-    scoreboard_thread(bc->loop->config->slot, brg_thread_index(), SERVER_READY);
+    scoreboard_show(
+        ap_get_scoreboard_worker_from_indexes(bc->loop->config->slot, brg_thread_index()),
+        SERVER_READY);
 }
 
 int h1_conn_returned(brg_conn *bc)

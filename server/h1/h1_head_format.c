@@ -240,11 +240,11 @@ static size_t h1_stored_size(const http_answer *a)
                   strlen(a->reason) + strlen(a->server) + (a->date ? strlen(a->date) : 0);
 
     for (int i = 0; i < a->n_fields; i++)
-        size += strlen(a->field[i].name) + strlen(a->field[i].value) + 4;
+        size += a->field[i].name_len + a->field[i].value_len + 4;
     return size + (a->connection ? sizeof "Connection: \r\n" + strlen(a->connection) : 0);
 }
 
-/* What is added to a stored head. */
+/* The additions to a stored head. */
 static size_t h1_more_size(const http_answer *a)
 {
     return H1_CONNECTION_MAX + HTTP_PART_ROOM +
@@ -278,14 +278,15 @@ static char *h1_put_own(const http_answer *a, char *p, http_stored_head *out)
     return p;
 }
 
-static http_stored_head *h1_serialise(const http_answer *a)
+static http_stored_head *h1_serialise(const http_answer *a, http_stored_head *room)
 {
     size_t size = h1_stored_size(a);
     http_stored_head *out;
+    uint32_t value_off;
     char *p;
 
     BRG_ASSERT(a->status >= 200);
-    if (size + h1_more_size(a) > HTTP_HEAD_ROOM || !(out = http_stored_head_new(size)))
+    if (size + h1_more_size(a) > HTTP_HEAD_ROOM || !(out = http_stored_head_new(room, size)))
         return NULL;
     p = h1_put_stored_top(a, out->text, out);
     out->first_off = (uint32_t)(p - out->text);
@@ -296,13 +297,14 @@ static http_stored_head *h1_serialise(const http_answer *a)
             p = h1_put_own(a, p, out);
         if (!out->conn_off && i == a->conn_at)
             out->conn_off = (uint32_t)(p - out->text);
-        if (a->dated_name && !strcmp(f->name, a->dated_name) && strlen(f->value) == HTTP_DATE_LEN)
-            out->dated_off = (uint32_t)(p - out->text + (ptrdiff_t)strlen(f->name) + 2);
+        value_off = (uint32_t)(p - out->text) + f->name_len + 2;
+        if (a->dated_name && !strcmp(f->name, a->dated_name) && f->value_len == HTTP_DATE_LEN)
+            out->dated_off = value_off;
         if (i == a->length_at)
-            out->length_off = (uint32_t)(p - out->text + (ptrdiff_t)strlen(f->name) + 2);
+            out->length_off = value_off;
         if (i == a->range_at)
-            out->range_off = (uint32_t)(p - out->text + (ptrdiff_t)strlen(f->name) + 2);
-        p = h1_put_field(p, f->name, f->value);
+            out->range_off = value_off;
+        p = h1_put_measured(p, f->name, f->name_len, f->value, f->value_len);
     }
     if (a->connection && !out->own_off)
         p = h1_put_own(a, p, out);
@@ -311,7 +313,7 @@ static http_stored_head *h1_serialise(const http_answer *a)
     p = H1_PUT(p, "\r\n");
     out->len = (uint32_t)(p - out->text);
     BRG_ASSERT(out->len <= size && out->conn_off < out->len && out->date_off < out->conn_off);
-    if (a->date) /* h1_put_stored() writes the time there, and then what follows over it */
+    if (a->date) /* h1_put_stored() writes the time there, and then the rest over it */
         out->date_off = out->conn_off;
     return out;
 }
@@ -329,7 +331,7 @@ static void h1_set_dated(http_stored_head *head, const http_answer *a, apr_time_
     memcpy(head->text + head->dated_off, date, HTTP_DATE_LEN);
 }
 
-/* What takes the place of a stretch of the stored text. */
+/* The replacement for a stretch of the stored text. */
 typedef struct h1_patch {
     uint32_t off, skip;
     const char *text;
@@ -356,7 +358,8 @@ static size_t h1_put_patched(char *out, const http_stored_head *head, h1_patch *
     return (size_t)(h1_put(p, head->text + from, head->len - from) - out);
 }
 
-/* The first response of a connection tells what else is spoken. Connection stands where the full way would have put it. */
+/* The first response of a connection offers the other protocols. Connection stands where the full
+ * way would have put it. */
 static size_t h1_put_first(char *out, const http_answer *a, const http_answer_terms *t)
 {
     char *p = h1_put_field(out, "Upgrade", a->upgrade);
@@ -369,7 +372,8 @@ static size_t h1_put_first(char *out, const http_answer *a, const http_answer_te
     return (size_t)(H1_PUT(p, "\r\n") - out);
 }
 
-/* What ap_set_keepalive() would add to a Connection that modules set. @return how many patches */
+/* The tokens that ap_set_keepalive() would add to a Connection that modules set. @return how many
+ * patches */
 static int h1_patch_own(h1_patch *patch, char *conn, const http_stored_head *head,
                         const http_answer_terms *t)
 {
@@ -409,7 +413,7 @@ static int h1_patch_connection(h1_patch *patch, char *first, char *conn,
     return 2;
 }
 
-/* @param bytes  what Content-Length tells instead; -1: what is stored */
+/* @param bytes  for Content-Length; -1: as stored */
 static size_t __attribute__((noinline))
 h1_put_changed(char *out, http_stored_head *head, const http_answer *a, const http_answer_terms *t,
                const http_part *part, apr_off_t bytes)
@@ -422,12 +426,12 @@ h1_put_changed(char *out, http_stored_head *head, const http_answer *a, const ht
     BRG_ASSERT(head->first_off <= head->conn_off);
     if (bytes >= 0)
         patch[n++] = (h1_patch){.off = head->length_off,
-                                .skip = (uint32_t)strlen(a->field[a->length_at].value),
+                                .skip = a->field[a->length_at].value_len,
                                 .text = length,
                                 .len = http_put_number(length, (apr_uint64_t)bytes)};
     if (part)
         patch[n++] = (h1_patch){.off = head->range_off,
-                                .skip = (uint32_t)strlen(a->field[a->range_at].value),
+                                .skip = a->field[a->range_at].value_len,
                                 .text = range,
                                 .len = http_part_text(range, part)};
     if (head->dated_off)

@@ -51,7 +51,7 @@ static void reader_append(head_reader *rd, const char *data, apr_size_t len)
     rd->len += len;
 }
 
-/* Take what the chain gave. GETLINE ends with a line, so nothing behind the head is taken. */
+/* Take the chain's bytes. GETLINE ends with a line, so nothing behind the head is taken. */
 static apr_status_t reader_take(head_reader *rd)
 {
     apr_status_t rv = APR_SUCCESS;
@@ -103,7 +103,10 @@ static h1_result reader_run(head_reader *rd, apr_status_t *rv)
     return res;
 }
 
-request_rec *h1_read_request(conn_rec *c)
+/* Read the next request of a connection through its input filters.
+ * @return the request (r->status as request_create() sets it), or NULL: nothing more comes
+ * Threads: a worker. Blocking: yes. */
+static request_rec *h1_read_request(conn_rec *c)
 {
     head_reader rd = {.c = c, .cap = READ_FIRST_BYTES};
     request_rec *r = NULL;
@@ -162,7 +165,9 @@ static int connection_has_input(conn_rec *c)
     return has;
 }
 
-int h1_process_connection(conn_rec *c)
+/* process_connection hook: drive c through its filters until it ends. Threads: a worker. Blocking:
+ * yes. */
+static int h1_process_connection(conn_rec *c)
 {
     brg_conn *bc = connection_of(c);
     request_rec *r;

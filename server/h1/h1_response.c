@@ -4,12 +4,13 @@
  * brigade, and takes itself off the chain; a static answer passes it once, as one brigade of head,
  * body and EOS. Of a stream it stays to the end, which it tells.
  *
- * What is difficult: bodies that may not be sent (HEAD, 204, 304) are dropped here although
- * handlers produce them; an error bucket turns the answer into another one; and a field that could
- * split the response must not leave.
+ * Difficult cases: bodies that may not be sent (HEAD, 204, 304) are dropped here although handlers
+ * produce them; an error bucket turns the answer into another one; and a field that could split the
+ * response must not leave.
  */
 #include "h1_response.h"
 #include "bucket_part.h"
+#include "connection.h"
 #include "http_response.h"
 #include "request_context.h"
 #include "http_config.h"
@@ -25,9 +26,9 @@
 
 APLOG_USE_MODULE(http);
 
-/* The filter's states, what f->ctx points to; NULL at first. */
+/* The filter's states, targets of f->ctx; NULL at first. */
 static char header_dying; /* headers were refused once already */
-static char header_sent;  /* the head is out; what follows is body to be swallowed */
+static char header_sent;  /* the head is out; the body behind it is swallowed */
 /* Of a stream: the head is out, and the end follows at EOS, unless the body breaks off. */
 static char header_stream, header_broken;
 
@@ -65,8 +66,8 @@ static int header_frame(request_rec *r)
     return 1;
 }
 
-/* Fields of the connection that modules set. The response cache can say a Connection again that leaves the connection
- * as it is; not so what stands beside an announcement of other protocols. */
+/* Fields of the connection that modules set. The response cache can repeat a Connection that leaves
+ * the connection as it is, but not the tokens beside an announcement of other protocols. */
 static void header_note_connection(request_rec *r)
 {
     const char *own = apr_table_get(r->headers_out, "Connection");
@@ -135,7 +136,6 @@ static void header_drop_body(apr_bucket_brigade *bb)
     }
 }
 
-/* @param whole  no body follows. @return NULL: no memory */
 /* Nothing follows the head of a stream: no body, and no trailers. */
 static int header_is_all(const request_rec *r)
 {
@@ -144,8 +144,22 @@ static int header_is_all(const request_rec *r)
     return length && !strcmp(length, "0") && apr_is_empty_table(r->trailers_out);
 }
 
-static apr_bucket *header_bucket(request_rec *r, int whole, h1_head_lengths *lengths)
+/* The core alone comes behind HTTP_OUTERROR: it writes in order, so the head is gone before the EOR bucket ends the request.
+ * A module that drives a connection may end requests in its own way. */
+static int header_is_the_cores(const ap_filter_t *f)
 {
+    const ap_filter_t *next = f->next;
+
+    if (next && next->frec == ap_http_outerror_filter_handle)
+        next = next->next;
+    return next && next->frec == ap_core_output_filter_handle && connection_of(f->c);
+}
+
+/* @param whole  no body follows. @return NULL: no memory */
+static apr_bucket *header_bucket(const ap_filter_t *f, int whole, h1_head_lengths *lengths)
+{
+    request_rec *r = f->r;
+    apr_bucket_alloc_t *alloc = f->c->bucket_alloc;
     size_t cap, len;
     char *buf;
 
@@ -156,7 +170,8 @@ static apr_bucket *header_bucket(request_rec *r, int whole, h1_head_lengths *len
         return NULL;
     len = h1_format_head(r, lengths, buf);
     BRG_ASSERT(len > 0 && len <= cap);
-    return apr_bucket_pool_create(buf, len, r->pool, r->connection->bucket_alloc);
+    return header_is_the_cores(f) ? apr_bucket_immortal_create(buf, len, alloc)
+                                  : apr_bucket_pool_create(buf, len, r->pool, alloc);
 }
 
 /* The error page has the same bad field, since a configuration may add it to each response: send a head without it and
@@ -178,7 +193,7 @@ static apr_status_t header_send_bare(ap_filter_t *f, apr_bucket_brigade *bb, int
     r->sent_bodyct = 1;
     f->ctx = &header_sent;
     header_drop_body(bb);
-    if (!(head = header_bucket(r, 1, &lengths)))
+    if (!(head = header_bucket(f, 1, &lengths)))
         return APR_ENOMEM;
     APR_BRIGADE_INSERT_HEAD(bb, head);
     return ap_pass_brigade(f->next, bb);
@@ -236,7 +251,7 @@ static apr_status_t header_send(ap_filter_t *f, apr_bucket_brigade *bb)
     if (!header_complete(r) || !http_response_is_sendable(r, &lengths.fields))
         return header_refuse(f, bb);
     bare = r->header_only || AP_STATUS_IS_HEADER_ONLY(r->status);
-    if (!(head = header_bucket(r, bare, &lengths)))
+    if (!(head = header_bucket(f, bare, &lengths)))
         return APR_ENOMEM;
     r->sent_bodyct = 1;
     if (bare) {

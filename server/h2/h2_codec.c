@@ -3,9 +3,9 @@
 #include "h2_private.h"
 #include "http_answer.h"
 
-static http_stored_head *codec_serialise(const http_answer *a)
+static http_stored_head *codec_serialise(const http_answer *a, http_stored_head *room)
 {
-    return stream_codec_serialise(&h2_protocol, a);
+    return stream_codec_serialise(&h2_protocol, a, room);
 }
 
 static size_t codec_put_part(char *to, http_stored_head *head, const http_answer *a,

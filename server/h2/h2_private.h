@@ -7,20 +7,20 @@
  * HTTP/2 connections in their parts:
  *
  *   h2_session.c  the driver of a connection: begin, turns, deadlines, end
- *   h2_input.c    what each frame does
+ *   h2_input.c    the effect of each frame
  *   h2_wire.c     rules of frames that hold for backends as well
  *   h2_request.c  field blocks to requests, which memory answers or a stream waits with; trailers
  *   h2_stream.c   how streams begin and end
  *   h2_output.c   which stream sends next, and frames in as few writes as possible
  *   h2_limits.c   floods
- *   h2_score.c    what the status page tells of a connection
+ *   h2_score.c    a connection on the status page
  *   h2_codec.c    heads of stored responses
  *   h2_conf.c     directives
  *   h2_upgrade.c  connections of HTTP/1.1 that become such ones
  *   mod_http2.c   hooks, variables, early hints
  *
- * Streams, and what runs in them, are a room of their own (../streams), which knows no frame. A session belongs to its
- * connection's loop.
+ * Streams, and the requests in them, are a room of their own (../streams), which knows no frame. A
+ * session belongs to its connection's loop.
  */
 #include "h2_wire.h"
 #include "hpack_decode.h"
@@ -33,8 +33,8 @@
 
 #define H2_SESSION_TAG 0x48325345u
 #define H2_UPGRADE_TAG 0x48325550u
-#define H2_CTL_MOST 16384    /**< bytes of frames that answer frames and wait for the client */
-#define H2_TURN_BYTES 262144 /**< sent on a connection in one turn */
+#define H2_CTL_MOST 16384        /**< bytes of frames that answer frames and wait for the client */
+#define H2_TURN_BYTES 262144     /**< sent on a connection in one turn */
 #define H2_CONN_WINDOW (1 << 20) /**< of request bodies of a connection that nobody has read */
 
 typedef struct h2_session h2_session;
@@ -75,7 +75,7 @@ void *h2_dir_create(apr_pool_t *p, char *path);
 void *h2_dir_merge(apr_pool_t *p, void *base, void *add);
 extern const command_rec h2_commands[];
 
-/** With defaults for what is not set. */
+/** With defaults for unset directives. */
 void h2_conf_of(const server_rec *s, h2_server_conf *out);
 
 struct h2_session {
@@ -88,16 +88,16 @@ struct h2_session {
     int64_t window;      /**< of the connection, that the client gave */
     int32_t recv_window; /**< that we gave */
     uint32_t owed;
-    uint64_t padding; /**< state of what decides how much; see h2_conf.padding */
+    uint64_t padding; /**< state of the padding lengths; see h2_conf.padding */
     uint32_t last_id; /**< highest stream that the client opened */
     h2_block block;
     uint8_t preface, settings_came, goaway_sent, goaway_came;
     uint8_t running; /**< within h2_run() */
     uint8_t *ctl;    /**< frames that do not belong to streams' output; malloc() */
     uint32_t ctl_len, ctl_cap;
-    apr_time_t frame_began; /**< when what is incomplete began to come */
-    apr_time_t
-        leaving; /**< when the client was told that the connection is to end; 0: it was not */
+    apr_time_t frame_began; /**< arrival of the first byte of an incomplete frame */
+    /** when the client was told that the connection is to end; 0: it was not */
+    apr_time_t leaving;
     int empty;              /**< DATA without data in a row */
     uint8_t tiny;           /**< DATA frames with little in them, modulo its size */
     uint32_t reset_ids[16]; /**< streams that we reset: late frames for them are no errors */
@@ -123,10 +123,10 @@ extern const struct http_codec h2_codec;
 /** The connection cannot go on: GOAWAY, and the end when it is written. @param why  for the log; constant */
 __attribute__((cold)) void h2_fail(h2_session *h, h2_error code, const char *why);
 
-/** Append GOAWAY: no stream after the last that came is taken, but those that open are finished. */
+/** Append GOAWAY: no later stream is taken, but open ones are finished. */
 void h2_goaway(h2_session *h, h2_error code);
 
-/** Have h2_run() called for the connection, if that is not what happens. */
+/** Have h2_run() called for the connection, unless that is under way. */
 void h2_wants(h2_session *h);
 
 extern const stream_protocol h2_protocol;
@@ -135,7 +135,7 @@ extern const stream_protocol h2_protocol;
 
 /** Tell of the connection on the status page, if a place is free and ExtendedStatus is On. */
 void h2_score_begin(h2_session *h);
-/** What changed in a turn. */
+/** Show the changes of a turn. */
 void h2_score_tell(h2_session *h);
 void h2_score_end(h2_session *h);
 
@@ -153,7 +153,8 @@ void h2_input_settings(h2_session *h, const uint8_t *payload, uint32_t len);
 int h2_upgrade_fits(const request_rec *r);
 /** r becomes stream 1 when it is over: bc->above is a h2_upgrade from here on. Threads: as above. */
 void h2_upgrade_begin(const request_rec *r);
-/** What h2_upgrade_begin() left, taken out of bc->above; NULL: nothing. It lives as long as bc->c. Threads: the loop. */
+/** The object of h2_upgrade_begin(), taken out of bc->above; NULL: none. It lives as long as bc->c.
+ * Threads: the loop. */
 h2_upgrade *h2_upgrade_of(brg_conn *bc);
 /** The settings that came with it hold from here on. Threads: the loop. */
 void h2_upgrade_settings(h2_session *h);
@@ -166,20 +167,18 @@ void h2_upgrade_run(h2_session *h);
 void h2_take_block(h2_session *h, uint32_t id, unsigned flags, const uint8_t *block, size_t len);
 
 /** stream_protocol.answer_stored */
-int h2_answer_stored(http_stream *s, const http_head *head);
+int h2_answer_stored(http_stream *s, const http_head *head, cache_entry **planned);
 
 /* ---- h2_stream.c; the loop ---- */
 
 /** With the client's window. NULL: no memory. */
 http_stream *h2_stream_open(h2_session *h, uint32_t id);
-/** RST_STREAM, and the end of what runs in it. s may be gone afterwards. */
+/** RST_STREAM, and the end of the stream's request. */
 void h2_stream_reset(http_stream *s, h2_error code);
 /** RST_STREAM for a stream that there is not. */
 void h2_reset_id(h2_session *h, uint32_t id, h2_error code);
 /** 1 if it was reset by us not long ago. */
 int h2_was_reset(const h2_session *h, uint32_t id);
-/** END_STREAM was sent. s may be gone afterwards. */
-void h2_stream_sent(http_stream *s);
 
 /* ---- h2_output.c; the loop ---- */
 
@@ -188,7 +187,7 @@ void h2_ctl(h2_session *h, h2_frame_type type, unsigned flags, uint32_t stream, 
             size_t len);
 /** Tell the client of bytes that were taken. */
 void h2_credit(h2_session *h, uint32_t stream, uint32_t bytes);
-/** Send what may be sent. */
+/** Send as much as windows and the socket allow. */
 void h2_output(h2_session *h);
 /** Answer from memory, with window and priority of @a as: the head is at h2_output_room(). Takes over the reply's
  * owner. @return 0; -1: no memory, nothing of the body is sent */

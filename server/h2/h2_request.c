@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Field blocks: a request head, or the trailers of one (stream_request.c). */
 #include "h2_private.h"
-#include "cache_plan.h"
 #include "http_log.h"
 #include "response_cache.h"
 #include "brigade/assert.h"
@@ -18,7 +17,7 @@ static void request_malformed(h2_session *h, uint32_t id, const char *why)
     h2_limit_fault(h, "malformed requests, again and again");
 }
 
-int h2_answer_stored(http_stream *s, const http_head *head)
+int h2_answer_stored(http_stream *s, const http_head *head, cache_entry **planned)
 {
     h2_session *h = h2_session_of(s);
     const http_stream as = {.urgency = s->urgency,
@@ -28,9 +27,9 @@ int h2_answer_stored(http_stream *s, const http_head *head)
     const uint32_t id = s->id;
     cache_reply reply;
 
-    if (!stream_request_stored(&h->streams, head, &h2_codec, h2_output_room(h), &reply))
+    if (!stream_request_stored(&h->streams, head, &h2_codec, h2_output_room(h), &reply, planned))
         return 0;
-    stream_cancel(s); /* what is stored needs nothing of it */
+    stream_cancel(s); /* a stored answer needs nothing of it */
     if (h2_output_stored(h, id, &reply, &as))
         h2_reset_id(h, id, H2_INTERNAL_ERROR);
     return 1;
@@ -50,13 +49,12 @@ static void request_take(h2_session *h, uint32_t id, unsigned flags, stream_scra
         return;
     }
     h->requests++;
-    if (fin && !p->protocol) {
-        if (stream_request_stored(&h->streams, &t->head, &h2_codec, h2_output_room(h), &reply)) {
-            if (h2_output_stored(h, id, &reply, &as))
-                h2_reset_id(h, id, H2_INTERNAL_ERROR);
-            return;
-        }
-        planned = cache_planned(h->streams.bc->loop->cache);
+    if (fin && !p->protocol &&
+        stream_request_stored(&h->streams, &t->head, &h2_codec, h2_output_room(h), &reply,
+                              &planned)) {
+        if (h2_output_stored(h, id, &reply, &as))
+            h2_reset_id(h, id, H2_INTERNAL_ERROR);
+        return;
     }
     if (!(s = h2_stream_open(h, id))) {
         h2_reset_id(h, id, H2_INTERNAL_ERROR);

@@ -45,7 +45,8 @@ void h2_stream_reset(http_stream *s, h2_error code)
     stream_cancel(s);
 }
 
-void h2_stream_sent(http_stream *s)
+/* END_STREAM was sent. s may be gone afterwards. */
+static void stream_sent(http_stream *s)
 {
     h2_session *h = h2_session_of(s);
 
@@ -62,10 +63,9 @@ void h2_stream_sent(http_stream *s)
     stream_release(s);
 }
 
-/* ---- what the room of streams asks for ---- */
+/* ---- callbacks of the room of streams ---- */
 
 _Static_assert(STREAM_CHUNK == H2_FRAME_MAX - H2_FRAME_HEAD, "a chunk is a frame");
-_Static_assert(STREAM_LINE_ROOM(5, 7) == HPACK_LINE_ROOM(5, 7), "the room of a line");
 
 static uint8_t *protocol_put_plain(uint8_t *out, const char *name, size_t name_len,
                                    const char *value, size_t value_len)
@@ -122,7 +122,7 @@ const stream_protocol h2_protocol = {.name = "HTTP/2.0",
                                      .window = h2_output_window,
                                      .put_data = h2_output_data,
                                      .put_block = h2_output_block,
-                                     .sent = h2_stream_sent,
+                                     .sent = stream_sent,
                                      .wants = protocol_wants,
                                      .credit = protocol_credit,
                                      .answer_stored = h2_answer_stored,

@@ -70,8 +70,9 @@ static int upgrade_settings(const request_rec *r, uint8_t *out)
     return n % 6 == 0 ? n : -1;
 }
 
-/* Connection has to name HTTP2-Settings (RFC 7540, 3.2.1): a proxy in front that lets Upgrade through takes other fields out
- * only where they are named, so one that is not did not come from who may ask for the change. */
+/* Connection has to name HTTP2-Settings (RFC 7540, 3.2.1): a proxy in front that lets Upgrade
+ * through removes other fields only where they are named, so an unnamed one does not come from the
+ * peer that asks for the change. */
 int h2_upgrade_fits(const request_rec *r)
 {
     const h2_dir_conf *dc = ap_get_module_config(r->per_dir_config, &http2_module);
@@ -97,7 +98,7 @@ static void upgrade_put(upgrade_text *t, const char *name, const char *value)
     const size_t name_len = strlen(name), len = strlen(value);
     char *lower;
 
-    t->size += HPACK_LINE_ROOM(name_len, len);
+    t->size += STREAM_LINE_ROOM(name_len, len);
     if (!t->at)
         return;
     lower = apr_pstrmemdup(t->pool, name, name_len);
@@ -105,7 +106,7 @@ static void upgrade_put(upgrade_text *t, const char *name, const char *value)
     t->at = hpack_put_line(t->at, lower, name_len, value, len, 0);
 }
 
-/* Fields of the connection that it was, and those that are said otherwise. */
+/* Fields of the former connection, and those that HTTP/2 sends in another form. */
 static int upgrade_leaves_out(const char *name)
 {
     return http_field_traits_of(name, strlen(name), HTTP_FIELD_OF_CONNECTION) ||

@@ -10,11 +10,9 @@
  *
  * Threads: any. Nothing here allocates or blocks. Names are in lower case.
  */
+#include "streams.h"
 #include <stddef.h>
 #include <stdint.h>
-
-/** Bytes that a line takes at most. */
-#define HPACK_LINE_ROOM(name_len, value_len) ((size_t)(name_len) + (size_t)(value_len) + 16)
 
 /** An integer with a prefix of @a bits bits, below the bits of @a first. @return behind it */
 uint8_t *hpack_put_integer(uint8_t *out, uint8_t first, unsigned bits, uint64_t value);

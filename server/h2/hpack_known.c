@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A line is kept when its thread encodes it for the second time within a short while, in the set that its hash tells, in place of
- * the one that is there for longest: so lines of one response alone (tags, dates of files) drive none out that come again. Cookies
- * are never kept. */
+/* A line is kept when its thread encodes it for the second time within a short while, in the set of
+ * its hash, in place of the oldest one: so lines of one response alone (tags, dates of files) drive
+ * no frequent one out. Cookies are never kept. */
 #include "hpack_known.h"
 #include "hpack_encode.h"
 #include "program_thread.h"
@@ -18,7 +18,7 @@
 typedef struct known_line {
     uint8_t name_len, value_len, len;
     char text[KNOWN_TEXT]; /* the name, then the value */
-    uint8_t block[HPACK_LINE_ROOM(KNOWN_TEXT, 0)];
+    uint8_t block[STREAM_LINE_ROOM(KNOWN_TEXT, 0)];
 } known_line;
 
 typedef struct known_set {

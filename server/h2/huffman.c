@@ -3,9 +3,11 @@
  * The code is canonical: codes of one length follow each other in the order of their symbols, and
  * shorter ones come first. So the lengths say it all, and a code is decoded by its length: left
  * aligned in 32 bits it is below the first code of the next length. Nearly all text consists of
- * codes of at most HUFFMAN_FAST_BITS bits; these are looked up in one step.
+ * codes of at most HUFFMAN_FAST_BITS bits; these are looked up in one step, two together where
+ * both fit.
  */
 #include "huffman.h"
+#include "brigade/assert.h"
 
 #include <endian.h>
 #include <string.h>
@@ -14,7 +16,7 @@
 #define HUFFMAN_EOS 256
 #define HUFFMAN_LEAST_BITS 5
 #define HUFFMAN_MOST_BITS 30
-#define HUFFMAN_FAST_BITS 10
+#define HUFFMAN_FAST_BITS 12
 
 /* Bits of each symbol's code: RFC 7541, appendix B. */
 static const uint8_t huffman_bits[HUFFMAN_SYMBOLS] = {
@@ -31,16 +33,26 @@ static const uint8_t huffman_bits[HUFFMAN_SYMBOLS] = {
     26, 27, 26, 26, 27, 27, 27, 27, 27, 28, 27, 27, 27, 27, 27, 26, 30,
 };
 
+/* What the next HUFFMAN_FAST_BITS bits begin with. */
 typedef struct huffman_fast {
-    uint8_t symbol, bits; /* bits 0: the code is longer */
+    uint8_t symbol[2];
+    uint8_t bits; /* of the code, or of both */
+    uint8_t n;    /* symbols; 0: the code is longer */
 } huffman_fast;
+
+/* Input that is not decoded yet. */
+typedef struct huffman_rest {
+    const uint8_t *begin, *in, *end;
+    uint64_t held; /* left aligned; behind the n bits may be some of those at in */
+    unsigned n;
+} huffman_rest;
 
 static uint32_t huffman_code[HUFFMAN_SYMBOLS];   /* right aligned */
 static uint16_t huffman_sorted[HUFFMAN_SYMBOLS]; /* symbols by code */
-static uint32_t
-    huffman_end[HUFFMAN_MOST_BITS + 1]; /* left aligned: the first code that is longer */
-static uint32_t
-    huffman_first[HUFFMAN_MOST_BITS + 1]; /* right aligned: the first code of a length */
+/* left aligned: the first code that is longer */
+static uint32_t huffman_end[HUFFMAN_MOST_BITS + 1];
+/* right aligned: the first code of a length */
+static uint32_t huffman_first[HUFFMAN_MOST_BITS + 1];
 static uint16_t huffman_first_at[HUFFMAN_MOST_BITS + 1]; /* where its symbol is in huffman_sorted */
 static huffman_fast huffman_table[1 << HUFFMAN_FAST_BITS];
 
@@ -50,7 +62,20 @@ static void huffman_add_fast(unsigned symbol)
 
     for (uint32_t rest = 0; rest < 1u << free_bits; rest++)
         huffman_table[huffman_code[symbol] << free_bits | rest] =
-            (huffman_fast){(uint8_t)symbol, (uint8_t)bits};
+            (huffman_fast){{(uint8_t)symbol, 0}, (uint8_t)bits, 1};
+}
+
+/* Second codes, where they are whole. Entries behind, which have their own already, keep their first symbol. */
+static void huffman_add_second(void)
+{
+    for (uint32_t i = 0; i < 1u << HUFFMAN_FAST_BITS; i++) {
+        huffman_fast *f = &huffman_table[i];
+        const huffman_fast *next = &huffman_table[i << f->bits & ((1u << HUFFMAN_FAST_BITS) - 1)];
+        const unsigned bits = f->bits + huffman_bits[next->symbol[0]];
+
+        if (f->n && next->n && bits <= HUFFMAN_FAST_BITS)
+            *f = (huffman_fast){{f->symbol[0], next->symbol[0]}, (uint8_t)bits, 2};
+    }
 }
 
 /* Before any thread is there. */
@@ -73,6 +98,7 @@ __attribute__((constructor)) static void huffman_make(void)
         }
         huffman_end[bits] = (uint32_t)((uint64_t)code << (32 - bits)); /* 0 past the last code */
     }
+    huffman_add_second();
 }
 
 size_t huffman_size(const char *text, size_t len)
@@ -120,36 +146,89 @@ static unsigned huffman_long(uint32_t word, unsigned *bits)
     return huffman_sorted[huffman_first_at[b] + (word >> (32 - b)) - huffman_first[b]];
 }
 
-/* 1: n bits at the left of word are a padding that is allowed: less than a byte, all ones. */
-static int huffman_is_padding(uint32_t word, unsigned n)
+/* 1: all that is left is a padding that is allowed: less than a byte, all ones. */
+static int huffman_is_padding(const huffman_rest *rest)
 {
-    return n < 8 && (n == 0 || word >> (32 - n) == (1u << n) - 1);
+    return rest->n < 8 && (rest->n == 0 || rest->held >> (64 - rest->n) == (1u << rest->n) - 1);
+}
+
+/* The next 8 bytes, 0 behind the input's end. */
+static uint64_t huffman_word(const huffman_rest *rest)
+{
+    const size_t len = (size_t)(rest->end - rest->in);
+    uint64_t word = 0;
+
+    if (len >= sizeof word) {
+        memcpy(&word, rest->in, sizeof word);
+        return be64toh(word);
+    }
+    if (rest->end - rest->begin >= (ptrdiff_t)sizeof word) {
+        memcpy(&word, rest->end - sizeof word, sizeof word);
+        return be64toh(word) << (64 - 8 * len);
+    }
+    for (size_t i = 0; i < len; i++)
+        word |= (uint64_t)rest->in[i] << (56 - 8 * i);
+    return word;
+}
+
+/* Hold 56 bits and more, or all. */
+static void huffman_fill(huffman_rest *rest)
+{
+    const size_t len = (size_t)(rest->end - rest->in), room = (63 - rest->n) >> 3;
+
+    BRG_ASSERT_DEBUG(len);
+    rest->held |= huffman_word(rest) >> rest->n;
+    rest->n += 8 * (unsigned)(len < room ? len : room);
+    rest->in += len < room ? len : room;
+}
+
+/* Symbols of the table, as far as their codes are held whole. @return behind them */
+static char *huffman_put(huffman_rest *rest, char *at)
+{
+    for (;;) {
+        const huffman_fast f = huffman_table[rest->held >> (64 - HUFFMAN_FAST_BITS)];
+
+        if (f.bits > rest->n || !f.n)
+            return at;
+        memcpy(at, f.symbol, sizeof f.symbol);
+        at += f.n;
+        rest->held <<= f.bits;
+        rest->n -= f.bits;
+    }
+}
+
+/* One symbol, whatever its length. @return behind it; NULL: there is none */
+static char *huffman_put_one(huffman_rest *rest, char *at)
+{
+    const uint32_t word = (uint32_t)(rest->held >> 32);
+    const huffman_fast *f = &huffman_table[word >> (32 - HUFFMAN_FAST_BITS)];
+    unsigned bits = huffman_bits[f->symbol[0]], symbol = f->symbol[0];
+
+    if (!f->n)
+        symbol = huffman_long(word, &bits);
+    if (bits > rest->n || symbol == HUFFMAN_EOS)
+        return NULL;
+    *at = (char)symbol;
+    rest->held <<= bits;
+    rest->n -= bits;
+    return at + 1;
 }
 
 ptrdiff_t huffman_decode(char *out, const uint8_t *in, size_t len)
 {
-    const uint8_t *end = in + len;
+    huffman_rest rest = {in, in, in + len, 0, 0};
     char *at = out;
-    uint64_t held = 0; /* left aligned */
-    unsigned n = 0;
 
     for (;;) {
-        uint32_t word;
-        unsigned bits, symbol;
+        char *next;
 
-        for (; n <= 56 && in < end; n += 8)
-            held |= (uint64_t)*in++ << (56 - n);
-        word = (uint32_t)(held >> 32);
-        symbol = huffman_table[word >> (32 - HUFFMAN_FAST_BITS)].symbol;
-        bits = huffman_table[word >> (32 - HUFFMAN_FAST_BITS)].bits;
-        if (!bits)
-            symbol = huffman_long(word, &bits);
-        if (bits > n)
-            return huffman_is_padding(word, n) ? at - out : -1;
-        if (symbol == HUFFMAN_EOS)
-            return -1;
-        *at++ = (char)symbol;
-        held <<= bits;
-        n -= bits;
+        if (rest.in < rest.end)
+            huffman_fill(&rest);
+        at = huffman_put(&rest, at);
+        if (rest.in < rest.end && rest.n < HUFFMAN_MOST_BITS)
+            continue;
+        if (!(next = huffman_put_one(&rest, at)))
+            return huffman_is_padding(&rest) ? at - out : -1;
+        at = next;
     }
 }

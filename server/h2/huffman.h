@@ -10,8 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** Bytes that huffman_decode() may write for @a len bytes of input: no code is shorter than 5 bits. */
-#define HUFFMAN_ROOM(len) ((size_t)(len)*8 / 5)
+/** Bytes that huffman_decode() may write for @a len bytes of input: no code is shorter than 5 bits, and two symbols are written at once. */
+#define HUFFMAN_ROOM(len) ((size_t)(len)*8 / 5 + 1)
 
 /** Bytes of @a text when it is encoded. */
 size_t huffman_size(const char *text, size_t len);
@@ -26,7 +26,7 @@ uint8_t *huffman_encode(uint8_t *out, const char *text, size_t len);
 /**
  * Decode a string.
  * @param out  has room for HUFFMAN_ROOM(len) bytes
- * @return bytes of the text; -1: a code or the padding is none that RFC 7541 allows
+ * @return bytes of the text; -1: RFC 7541 does not allow the code or the padding
  */
 ptrdiff_t huffman_decode(char *out, const uint8_t *in, size_t len);
 

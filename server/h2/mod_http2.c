@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The built-in http2 module: which connections speak HTTP/2, early hints, and what modules and scripts may ask. */
+/* The built-in http2 module: choice of connections that speak HTTP/2, early hints, and questions of
+ * modules and scripts. */
 #include "h2_private.h"
 #include "connection.h"
+#include "h2_hints.h"
 #include "core_settings.h"
 #include "http_text.h"
 #include "ap_mpm.h"
@@ -139,16 +141,23 @@ static apr_status_t protocol_unset(void *unused)
 }
 
 /* Apache's mod_proxy polls the client's socket, which a stream has not. */
+int h2_tunnels_work(server_rec *s, const char *directive)
+{
+    const module *proxy = ap_find_linked_module("mod_proxy.c");
+
+    if (!proxy || !proxy->dynamic_load_handle)
+        return 1;
+    ap_log_error(APLOG_MARK, APLOG_WARNING, 0, s,
+                 "%s On has no effect: it needs the built-in mod_proxy", directive);
+    return 0;
+}
+
 static void tunnels_check(server_rec *s)
 {
     h2_server_conf *conf = ap_get_module_config(s->module_config, &http2_module);
-    const module *proxy = ap_find_linked_module("mod_proxy.c");
 
-    if (conf->websockets != 1 || !proxy || !proxy->dynamic_load_handle)
-        return;
-    conf->websockets = 0;
-    ap_log_error(APLOG_MARK, APLOG_WARNING, 0, s,
-                 "H2WebSockets On has no effect: it needs the built-in mod_proxy");
+    if (conf->websockets == 1)
+        conf->websockets = h2_tunnels_work(s, "H2WebSockets");
 }
 
 static int module_post_config(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *s)
@@ -202,7 +211,7 @@ static void hints_put(apr_table_t *to, const apr_array_header_t *hints, int merg
     }
 }
 
-/* What the configuration says of a request goes out before its handler runs. */
+/* The configured hints go out before the request's handler runs. */
 static int hints_send(request_rec *r)
 {
     const h2_server_conf *sc = ap_get_module_config(r->server->module_config, &http2_module);
@@ -228,7 +237,7 @@ static int hints_send(request_rec *r)
     return DECLINED;
 }
 
-/* ---- what may be asked ---- */
+/* ---- questions of modules ---- */
 
 static int http2_is_h2(conn_rec *c)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Responses in frames. QUIC holds what it was given until the client has it, and asks for more when there is room for it: then
- * streams send by urgency (RFC 9218), those of one urgency one after the other, or, if they are incremental, a piece of each in
- * turn. */
+/* Responses in frames. QUIC holds its bytes until the client has them, and asks for more when there
+ * is room: then streams send by urgency (RFC 9218), those of one urgency one after the other, or,
+ * if they are incremental, a piece of each in turn. */
 #include "h3_private.h"
 #include "qpack.h"
 #include "http_answer.h"
@@ -70,7 +70,8 @@ int h3_output_stored(h3_stream *x, uint8_t *room, const cache_reply *reply, cons
 
 /* ---- streams ---- */
 
-/* What a stream has room for. Where the connection has none, a byte: so the stream stays ready for the next time. */
+/* The room of a stream: terms.frame_most bounds a piece, and a file is read as far as there is room. Where the connection has none,
+ * a byte: so the stream stays ready for the next time. */
 int64_t h3_output_window(const http_stream *s)
 {
     const h3_stream *x = s->carrier;
@@ -80,8 +81,6 @@ int64_t h3_output_window(const http_stream *s)
     if (!x)
         return 0;
     room = quic_stream_room(x->qs);
-    if (room > (uint64_t)H3_FRAME_DATA)
-        room = H3_FRAME_DATA;
     if (!room)
         return 0;
     return h->room < (int64_t)room ? (h->room > 0 ? h->room : 1) : (int64_t)room;
@@ -141,9 +140,9 @@ int h3_output_fill(quic_conn *qc, size_t room)
 
 /* ---- heads of stored responses ---- */
 
-static http_stored_head *codec_serialise(const http_answer *a)
+static http_stored_head *codec_serialise(const http_answer *a, http_stored_head *room)
 {
-    return stream_codec_serialise(&h3_protocol, a);
+    return stream_codec_serialise(&h3_protocol, a, room);
 }
 
 static size_t codec_put_part(char *to, http_stored_head *head, const http_answer *a,

@@ -194,7 +194,7 @@ void h3_control_goaway(h3_session *h, uint64_t id);
  * not known yet, and comes again */
 int h3_take_block(h3_stream *x, const uint8_t *block, size_t len, int fin, int more);
 /** stream_protocol.answer_stored */
-int h3_answer_stored(http_stream *s, const http_head *head);
+int h3_answer_stored(http_stream *s, const http_head *head, cache_entry **planned);
 /** Faults of clients, again and again. 1: the connection was ended */
 int h3_limit_fault(h3_session *h, const char *what);
 int h3_limit_waste(h3_session *h, const char *what);

@@ -2,7 +2,6 @@
 /* Field sections: a request head, or the trailers of one (streams/stream_request.c). */
 #include "h3_private.h"
 #include "qpack.h"
-#include "cache_plan.h"
 #include "http_log.h"
 #include <string.h>
 
@@ -46,13 +45,13 @@ static void request_malformed(h3_stream *x, const char *why)
 
 /* 1: memory answers the request of x. */
 static int request_from_memory(h3_stream *x, const http_head *head, const http_stream *as,
-                               http_stream *instead)
+                               http_stream *instead, cache_entry **planned)
 {
     uint8_t room[HTTP_HEAD_ROOM + 2 * H3_HEAD_ROOM];
     cache_reply reply;
 
-    if (!stream_request_stored(&x->h->streams, head, &h3_codec, (char *)room + H3_HEAD_ROOM,
-                               &reply))
+    if (!stream_request_stored(&x->h->streams, head, &h3_codec, (char *)room + H3_HEAD_ROOM, &reply,
+                               planned))
         return 0;
     if (instead) { /* a stored answer needs nothing of it */
         h3_stream_detach(x);
@@ -63,21 +62,21 @@ static int request_from_memory(h3_stream *x, const http_head *head, const http_s
     return 1;
 }
 
-int h3_answer_stored(http_stream *s, const http_head *head)
+int h3_answer_stored(http_stream *s, const http_head *head, cache_entry **planned)
 {
     const http_stream as = {
         .urgency = s->urgency, .incremental = s->incremental, .asked = s->asked};
     h3_stream *x = s->carrier;
 
-    return x && request_from_memory(x, head, &as, s);
+    *planned = NULL;
+    return x && request_from_memory(x, head, &as, s, planned);
 }
 
-static void request_wait(h3_stream *x, stream_scratch *t, const http_stream *as)
+static void request_wait(h3_stream *x, stream_scratch *t, const http_stream *as,
+                         cache_entry *planned)
 {
     h3_session *h = x->h;
     http_stream *s = stream_open(&h->streams, h3_id_of(quic_stream_id(x->qs)));
-    cache_entry *planned =
-        as->remote_closed && !as->is_tunnel ? cache_planned(h->streams.bc->loop->cache) : NULL;
 
     BRG_ASSERT(x->got_head && !x->s);
     if (!s) {
@@ -102,6 +101,7 @@ static int request_take(h3_stream *x, stream_scratch *t, const http_field_block 
 {
     h3_session *h = x->h;
     http_stream as = {0};
+    cache_entry *planned = NULL;
     const char *why =
         stream_request_read(&h->streams, t, list, p, h3_id_of(quic_stream_id(x->qs)), fin, &as);
 
@@ -115,8 +115,8 @@ static int request_take(h3_stream *x, stream_scratch *t, const http_field_block 
     h3_stream_head_over(x);
     h->active = h->streams.bc->loop->monotonic;
     h->requests++;
-    if (!fin || p->protocol || !request_from_memory(x, &t->head, &as, NULL))
-        request_wait(x, t, &as);
+    if (!fin || p->protocol || !request_from_memory(x, &t->head, &as, NULL, &planned))
+        request_wait(x, t, &as, planned);
     return 0;
 }
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Declarations of modules, kept by the name of the module. */
 #include "declarations.h"
 #include "module_rows.h"
 #include "apr_hooks.h"
@@ -33,14 +34,15 @@ declaration *declaration_of(const char *name)
 
 void declarations_forget(void)
 {
-    declarations_n = 0; /* what directives asked for stays */
+    declarations_n = 0; /* needs that directives stated stay */
 }
 
-static int declaration_row_says(const char *name)
+static void declaration_read_row(declaration *d)
 {
-    const module_row *row = module_row_named(name);
+    const module_row *row = module_row_named(d->name);
 
-    return row && row->query_free;
+    d->query_free = row && row->query_free;
+    d->name_free = row && row->name_free;
 }
 
 declaration *declaration_add(const module *m, brg_cache_fn *fn, int never)
@@ -58,7 +60,7 @@ declaration *declaration_add(const module *m, brg_cache_fn *fn, int never)
         d = &declarations[declarations_n++];
         memset(d, 0, sizeof *d);
         d->name = m->name;
-        d->query_free = declaration_row_says(m->name);
+        declaration_read_row(d);
     }
     d->of = m;
     d->fn = fn;
@@ -86,6 +88,14 @@ void declarations_drop_unloaded(void)
 BRG_DECLARE(void) brg_cache_declare(module *m, brg_cache_fn *fn)
 {
     declaration_add(m, fn, 0);
+}
+
+BRG_DECLARE(void) brg_cache_name_declare(module *m, brg_cache_name_fn *fn)
+{
+    declaration *d = declaration_of(m->name);
+
+    if (d)
+        d->name_fn = fn;
 }
 
 BRG_DECLARE(void)

@@ -4,8 +4,8 @@
 
 /**
  * @file declarations.h
- * What modules declared of their hooks (brigade/response_cache.h), by module. What follows from it for
- * a request is decided in policy/.
+ * Declarations of modules about their hooks (brigade/response_cache.h), by
+ * module. policy/ draws conclusions from it for requests.
  *
  * Threads: written by the main thread while the configuration is read, read by all afterwards.
  */
@@ -22,14 +22,16 @@ struct stock_rule;
 
 typedef struct declaration {
     const module *of;
-    const char *name; /**< of->name: what the hook registry keeps */
+    const char *name; /**< of->name: the key of the hook registry */
     brg_cache_fn *fn;
     int never;                           /**< responses with its part are not stored */
     const struct stock_rule *stock;      /**< declared in its stead (stock_policy.h), or NULL */
     int hooks_requests;                  /**< it hooks a phase of requests */
-    int hooks_phases;                    /**< one that is no handler */
-    int hooks_early;                     /**< one that comes before all others, or logs */
+    int hooks_phases;                    /**< hooks that are no handlers */
+    int hooks_early;                     /**< hooks that come before all others, or log */
     int query_free;                      /**< brg_cache_leaves_query(), or its row says so */
+    int name_free;                       /**< its row says so */
+    brg_cache_name_fn *name_fn;          /**< brg_cache_name_declare(), or NULL */
     brg_transaction_ready_fn *log_ready; /**< brg_transaction_log_declare(), or NULL */
     brg_transaction_log_fn *log_stored;  /**< both NULL, and log_declared: nothing is to be done */
     int log_declared;

@@ -4,8 +4,9 @@
 
 /**
  * @file hook_lists.h
- * The hooks of requests, by server, without functions that have nothing to do there (brigade/hooks.h). What
- * ap_hook_get_NAME() lists is not touched; a list that was changed since counts instead of these.
+ * The hooks of requests, by server, without functions that have nothing to do
+ * there (brigade/hooks.h). The list of ap_hook_get_NAME() is not touched; a list that was changed
+ * since counts instead of these.
  */
 #include "httpd.h"
 #include "http_config.h"
@@ -42,9 +43,10 @@ typedef struct hook_server {
 } hook_server;
 
 struct hook_lists {
-    hook_needs needs; /**< what is met where these lists are used */
+    hook_needs needs; /**< the requests of the servers with these lists */
     hook_lists *next; /**< others of this configuration */
     struct hook_handlers *handlers;
+    unsigned char names[2]; /**< policy_names_are_told(), as atomics: 0 not asked yet, 1 no, 2 yes */
     hook_list by_hook[HOOK_LISTS_N];
 };
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Look-ups in module_rows.def. */
 #include "module_rows.h"
 #include "httpd.h"
 #include <string.h>
@@ -10,6 +11,7 @@
 #define OTHER_MPM .other_mpm = 1,
 #define IDLE .idle = 1,
 #define QUERY_FREE .query_free = 1,
+#define NAME_FREE .name_free = 1,
 #define EARLY_ALIKE .early_alike = 1,
 #define NEEDS(id) .needs = #id "_module",
 #define FAMILY(id) .family = #id,

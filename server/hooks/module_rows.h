@@ -4,8 +4,9 @@
 
 /**
  * @file module_rows.h
- * What is known of modules by their names, from module_rows.def: our own, Apache's, and some others. What the
- * file of a module would declare of requests is in policy/stock_policy.h, by the same rows.
+ * Facts about modules by their names, from module_rows.def: our own, Apache's,
+ * and some others. policy/stock_policy.h has the declarations that those files would make, by the
+ * same rows.
  *
  * Threads: any; nothing changes. Blocking: no.
  */
@@ -21,8 +22,8 @@ typedef struct module_row {
     const char *plain_filters; /**< output filters that leave bodies as they are; or NULL */
     const char *needs;         /**< symbol of the module with which it gives way; or NULL */
     const char *family;        /**< all built in, or none; NULL: none */
-    const char *
-        served_by; /**< name of the module that does its work where it is not named itself; or NULL */
+    /** name of the module that does its work where it is not named itself; or NULL */
+    const char *served_by;
     unsigned is_builtin : 1;
     unsigned shared : 1;      /**< needs LoadModule in configurations of Apache's */
     unsigned second : 1;      /**< gives way to Apache's there */
@@ -31,14 +32,15 @@ typedef struct module_row {
     unsigned other_mpm : 1;   /**< a process model that is not ours */
     unsigned idle : 1;        /**< it serves modules of Apache's alone */
     unsigned query_free : 1;  /**< never looks at the query of a plain file */
-    unsigned
-        early_alike : 1; /**< its hooks before the phases do the same for all targets of a host */
+    unsigned name_free : 1;   /**< decides nothing by a name that is not there */
+    /** its hooks before the phases do the same for all targets of a host */
+    unsigned early_alike : 1;
 } module_row;
 
 extern const module_row module_rows[];
 extern const int module_rows_n;
 
-/** Rows there may be: for arrays of what changes, by the row's place. */
+/** Rows there may be: for arrays of changing facts, by the row's place. */
 #define MODULE_ROWS_MOST 224
 
 /** The row for a module->name, or NULL. */
@@ -60,7 +62,8 @@ int module_rows_apaches(const char *symbol);
 /** The module symbol of one of Apache's other MPMs ("mpm_worker_module")? */
 int module_rows_other_mpm(const char *symbol);
 
-/** The module symbol of one that serves other modules of Apache's, and none that is built in ("slotmem_shm_module")? */
+/** 1 for the module symbol of an Apache module that serves other modules of Apache's alone
+ * ("slotmem_shm_module"). */
 int module_rows_idle(const char *symbol);
 
 #endif

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Heads of stored responses by fields, made from a request_rec. */
 #include "http_answer.h"
 #include "http_error.h"
 #include "request_context.h"
@@ -25,14 +26,19 @@ static int answer_leaves_out(const char *name)
     return answer_is(name, "Date") || answer_is(name, "Server") || answer_is(name, "Upgrade");
 }
 
-static char *answer_put(char **to, const char *text)
+static char *answer_put_len(char **to, const char *text, size_t len)
 {
-    size_t len = strlen(text) + 1;
     char *start = *to;
 
     memcpy(start, text, len);
-    *to += len;
+    start[len] = '\0';
+    *to += len + 1;
     return start;
+}
+
+static char *answer_put(char **to, const char *text)
+{
+    return answer_put_len(to, text, strlen(text));
 }
 
 static const char *answer_reason(const request_rec *r)
@@ -61,7 +67,7 @@ static size_t answer_text_size(const http_answer_says *says)
 
     BRG_ASSERT(says->n >= 0 && says->reason && says->server);
     for (int i = 0; i < says->n; i++)
-        size += strlen(says->field[i].name) + strlen(says->field[i].value) + 2;
+        size += says->field[i].name_len + says->field[i].value_len + 2;
     for (size_t i = 0; i < sizeof text / sizeof *text; i++)
         size += text[i] ? strlen(text[i]) + 1 : 0;
     return size;
@@ -77,8 +83,6 @@ static void answer_note_field(http_answer *a, const char *name)
 
 static void answer_put_field(http_answer *a, char **to, const http_answer_field *from)
 {
-    http_answer_field *f;
-
     if (answer_is_connection(from->name)) {
         if (a->own_at == HTTP_NO_FIELD && answer_is(from->name, "Connection"))
             a->own_at = a->n_fields;
@@ -87,9 +91,10 @@ static void answer_put_field(http_answer *a, char **to, const http_answer_field 
     if (answer_leaves_out(from->name))
         return;
     answer_note_field(a, from->name);
-    f = &a->field[a->n_fields++];
-    f->name = answer_put(to, from->name);
-    f->value = answer_put(to, from->value);
+    a->field[a->n_fields].name = answer_put_len(to, from->name, from->name_len);
+    a->field[a->n_fields].value = answer_put_len(to, from->value, from->value_len);
+    a->field[a->n_fields].name_len = from->name_len;
+    a->field[a->n_fields++].value_len = from->value_len;
 }
 
 http_answer *http_answer_make(const http_answer_says *says)
@@ -144,13 +149,14 @@ http_answer *http_answer_of(const request_rec *r, const char *dated_name,
     BRG_ASSERT(r->status >= 200 && !r->main);
     says.connection = request_connection(r, &says.before);
     for (int i = 0; i < table->nelts; i++)
-        field[i] = (http_answer_field){e[i].key, e[i].val};
+        field[i] = (http_answer_field){e[i].key, e[i].val, (uint32_t)strlen(e[i].key),
+                                       (uint32_t)strlen(e[i].val)};
     return http_answer_make(&says);
 }
 
-http_stored_head *http_stored_head_new(size_t size)
+http_stored_head *http_stored_head_new(http_stored_head *room, size_t size)
 {
-    http_stored_head *head = malloc(sizeof *head + size);
+    http_stored_head *head = room ? room : malloc(sizeof *head + size);
 
     if (!head)
         return NULL;

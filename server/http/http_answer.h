@@ -4,7 +4,7 @@
 
 /**
  * @file http_answer.h
- * The head of a stored response as every version of HTTP could send it, and what a protocol does to
+ * The head of a stored response as every version of HTTP could send it, and the work of a protocol to
  * send it in its own form: once per entry it is serialised, with each answer it is patched.
  */
 #include "httpd.h"
@@ -15,7 +15,8 @@
 #define HTTP_NO_FIELD UINT16_MAX
 
 typedef struct http_answer_field {
-    const char *name, *value;
+    const char *name, *value; /**< each ends with a NUL */
+    uint32_t name_len, value_len;
 } http_answer_field;
 
 /** A stored head. One block from malloc(); everything in it points into it. */
@@ -23,42 +24,43 @@ typedef struct http_answer {
     int status;
     const char *reason; /**< status and phrase: "200 OK" */
     const char *server; /**< value of Server, "" = none */
-    const char *
-        date; /**< value of Date, of the origin of a proxied response; NULL: the time of each answer */
-    const char
-        *upgrade; /**< what Upgrade tells in the first response of a connection; NULL: nothing */
+    /** value of Date, of the origin of a proxied response; NULL: the time of each answer */
+    const char *date;
+    /** value of Upgrade in the first response of a connection; NULL: none */
+    const char *upgrade;
     const char *connection;          /**< Connection as modules set it; NULL: they did not */
     const char *dated_name;          /**< the field whose value goes with the date, or NULL */
     apr_interval_time_t dated_after; /**< it is so much later than Date */
     uint32_t bytes;                  /**< size of the block */
     uint16_t n_fields;
-    uint16_t
-        conn_at; /**< what is about the connection stands before this field; HTTP_NO_FIELD: behind all */
+    /** fields about the connection stand before this field; HTTP_NO_FIELD: behind all */
+    uint16_t conn_at;
     uint16_t own_at;              /**< with connection: it stands before this field */
     uint16_t length_at, range_at; /**< Content-Length and Content-Range, or HTTP_NO_FIELD */
     uint8_t own_server;           /**< server is that of the origin of a proxied response */
-    uint8_t
-        added; /**< a field that each answer has with another value stands behind all others, and is not here */
-    http_answer_field field[]; /**< in the order in which they are sent; no Date, no Server, nothing
-                                  of one connection (Connection, Keep-Alive, Upgrade) */
+    /** a field that each answer has with another value stands behind all others, and is not here */
+    uint8_t added;
+    /** in the order in which they are sent; no Date, no Server, nothing of one connection
+     * (Connection, Keep-Alive, Upgrade) */
+    http_answer_field field[];
 } http_answer;
 
-/** A head in the form of one protocol; from malloc(). */
+/** A head in the form of one protocol. */
 typedef struct http_stored_head {
     char *text; /**< behind this, in the same block */
     uint32_t len;
-    uint32_t
-        date_off; /**< where the value of Date is; where the answer has its own, a place that is written over */
-    uint32_t conn_off;  /**< where what is about the connection goes */
-    uint32_t own_off;   /**< where the value of http_answer.connection ends; 0 = there is none */
-    uint32_t first_off; /**< and where, what the first response of one tells of it */
-    uint32_t dated_off; /**< where the value of the dated field is; 0 = there is none */
+    /** where the value of Date is; where the answer has its own, a place that is written over */
+    uint32_t date_off;
+    uint32_t conn_off;  /**< where fields about the connection go */
+    uint32_t own_off;   /**< where the value of http_answer.connection ends; 0 = no such value */
+    uint32_t first_off; /**< and the end of the offer in the first response of a connection */
+    uint32_t dated_off; /**< offset of the dated field's value; 0 = no such field */
     apr_time_t dated_second;        /**< the second that it is right for */
     uint32_t length_off, range_off; /**< where the values of Content-Length and Content-Range are */
     uint8_t urgency;                /**< for protocols that send several at once */
 } http_stored_head;
 
-/** What changes from one answer to the next. */
+/** The values that change from one answer to the next. */
 typedef struct http_answer_terms {
     apr_time_t now;
     int first;                      /**< it is the first of its connection */
@@ -70,25 +72,29 @@ typedef struct http_answer_terms {
 
 typedef struct http_codec {
     unsigned protocol; /**< conn_protocol_number */
-    /** @return the caller's, to be freed; NULL: out of memory, or it cannot be said in this form */
-    http_stored_head *(*serialise)(const http_answer *answer);
+    /**
+     * @param room  with HTTP_HEAD_ROOM bytes behind it, for a head that is sent once; NULL: none
+     * @return room, or the caller's, to be freed; NULL: out of memory, or it cannot be said in this form
+     */
+    http_stored_head *(*serialise)(const http_answer *answer, http_stored_head *room);
     /** Write a head. @param out room for HTTP_HEAD_ROOM bytes @return its length */
     size_t (*put)(char *out, http_stored_head *head, const http_answer *answer,
                   const http_answer_terms *terms);
     /** As put(), for the head of a 206.
-     * @param part  what Content-Range tells; NULL: there is none, several parts follow
-     * @param length  what Content-Length tells
+     * @param part  for Content-Range; NULL: several parts follow
+     * @param length  for Content-Length
      * NULL: this protocol sends no parts from memory. */
     size_t (*put_part)(char *out, http_stored_head *head, const http_answer *answer,
                        const http_answer_terms *terms, const http_part *part, apr_off_t length);
 } http_codec;
 
-/** For serialise(): with room for @a size bytes of text, and zeros but for dated_second. NULL: no memory */
-http_stored_head *http_stored_head_new(size_t size);
+/** For serialise(): @a room, or with room for @a size bytes of text; zeros but for dated_second. NULL: no memory */
+http_stored_head *http_stored_head_new(http_stored_head *room, size_t size);
 
-#define HTTP_HEAD_ROOM 4096 /**< the longest head that is stored, with what each answer adds */
+/** the longest head that is stored, with the additions of each answer */
+#define HTTP_HEAD_ROOM 4096
 
-/** What a stored head is made of; nothing of it is kept. */
+/** The sources of a stored head; nothing of them is kept. */
 typedef struct http_answer_says {
     int status;
     const char *reason, *server, *date, *upgrade, *connection; /**< as in http_answer */
@@ -97,7 +103,7 @@ typedef struct http_answer_says {
     int own_server;
     const http_answer_field *field; /**< Date, Server and fields of the connection are left out */
     int n;
-    int before; /**< what is about the connection stands before this field */
+    int before; /**< fields about the connection stand before this field */
 } http_answer_says;
 
 /** @return NULL: too long, or no memory */

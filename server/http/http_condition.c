@@ -28,7 +28,7 @@ void http_condition_retrieve(void)
     condition_not_modified = APR_RETRIEVE_OPTIONAL_FN(brg_coded_not_modified);
 }
 
-/* A coded form has a tag of its own, and that is the one that clients know. */
+/* A coded form has a tag of its own, and clients know that tag. */
 const char *http_condition_tag(request_rec *r, const apr_table_t *headers)
 {
     const char *etag = apr_table_get(headers, "ETag");
@@ -63,11 +63,63 @@ static apr_time_t condition_now(request_rec *r, apr_table_t *headers)
 }
 
 /* How firmly a date of last change can be relied on now. */
-static ap_condition_e condition_date_strength(request_rec *r, apr_time_t mtime, apr_time_t now)
+static ap_condition_e condition_date_strength(const http_validators *v)
 {
-    if (now >= mtime + CONDITION_DATE_SETTLES)
+    if (v->now >= v->modified + CONDITION_DATE_SETTLES)
         return AP_CONDITION_STRONG;
-    return apr_table_get(r->headers_in, "Range") ? AP_CONDITION_NOMATCH : AP_CONDITION_WEAK;
+    return v->ranged ? AP_CONDITION_NOMATCH : AP_CONDITION_WEAK;
+}
+
+ap_condition_e http_if_none_match(const http_validators *v, const char *value)
+{
+    if (value[0] == '*')
+        return AP_CONDITION_STRONG;
+    if (!v->tag)
+        return AP_CONDITION_NOMATCH;
+    /* Only a plain GET or HEAD may be told of a match by weak comparison. Most clients send the tag alone, as they got it. */
+    if (!v->no_read && !v->ranged)
+        return strcmp(value, v->tag) == 0 || ap_find_etag_weak(NULL, value, v->tag)
+                   ? AP_CONDITION_WEAK
+                   : AP_CONDITION_NOMATCH;
+    return ap_find_etag_strong(NULL, value, v->tag) ? AP_CONDITION_STRONG : AP_CONDITION_NOMATCH;
+}
+
+ap_condition_e http_if_modified_since(const http_validators *v, const char *value)
+{
+    const apr_time_t since = apr_date_parse_http(value);
+
+    /* A date of the future is a client's broken clock. */
+    if (since == APR_DATE_BAD || since < v->modified || since > v->now)
+        return AP_CONDITION_NOMATCH;
+    return condition_date_strength(v);
+}
+
+ap_condition_e http_if_range(const http_validators *v, const char *value)
+{
+    apr_time_t date;
+
+    BRG_ASSERT(v->ranged);
+    if (value[0] == '"' || (value[0] == 'W' && value[1] == '/')) {
+        /* One tag, not a list: equal and strong. */
+        return v->tag && value[0] == '"' && strcmp(v->tag, value) == 0 ? AP_CONDITION_STRONG
+                                                                       : AP_CONDITION_NOMATCH;
+    }
+    date = apr_date_parse_http(value);
+    if (date == APR_DATE_BAD || date != v->modified)
+        return AP_CONDITION_NOMATCH;
+    return condition_date_strength(v);
+}
+
+static int condition_is_ranged(const request_rec *r)
+{
+    return apr_table_get(r->headers_in, "Range") != NULL;
+}
+
+static http_validators condition_dates(request_rec *r, apr_table_t *headers)
+{
+    return (http_validators){.modified = condition_mtime(r, headers),
+                             .now = condition_now(r, headers),
+                             .ranged = condition_is_ranged(r)};
 }
 
 AP_DECLARE(ap_condition_e) ap_condition_if_match(request_rec *r, apr_table_t *headers)
@@ -85,70 +137,52 @@ AP_DECLARE(ap_condition_e) ap_condition_if_match(request_rec *r, apr_table_t *he
 AP_DECLARE(ap_condition_e) ap_condition_if_unmodified_since(request_rec *r, apr_table_t *headers)
 {
     const char *value = apr_table_get(r->headers_in, "If-Unmodified-Since");
-    apr_time_t since, mtime;
+    http_validators v;
+    apr_time_t since;
 
     if (!value)
         return AP_CONDITION_NONE;
     since = apr_date_parse_http(value);
-    mtime = condition_mtime(r, headers);
-    if (since == APR_DATE_BAD || mtime <= since)
-        return AP_CONDITION_NOMATCH;
-    return condition_date_strength(r, mtime, condition_now(r, headers));
+    v = condition_dates(r, headers);
+    return since == APR_DATE_BAD || v.modified <= since ? AP_CONDITION_NOMATCH
+                                                        : condition_date_strength(&v);
 }
 
 AP_DECLARE(ap_condition_e) ap_condition_if_none_match(request_rec *r, apr_table_t *headers)
 {
-    const char *wanted = apr_table_get(r->headers_in, "If-None-Match"), *etag;
+    const char *value = apr_table_get(r->headers_in, "If-None-Match");
 
-    if (!wanted)
+    if (!value)
         return AP_CONDITION_NONE;
-    if (wanted[0] == '*')
-        return AP_CONDITION_STRONG;
-    etag = http_condition_tag(r, headers);
-    if (!etag)
-        return AP_CONDITION_NOMATCH;
-    /* Only a plain GET or HEAD may be told of a match by weak comparison. */
-    if (r->method_number == M_GET && !apr_table_get(r->headers_in, "Range"))
-        return ap_find_etag_weak(r->pool, wanted, etag) ? AP_CONDITION_WEAK : AP_CONDITION_NOMATCH;
-    return ap_find_etag_strong(r->pool, wanted, etag) ? AP_CONDITION_STRONG : AP_CONDITION_NOMATCH;
+    return http_if_none_match(&(http_validators){.tag = http_condition_tag(r, headers),
+                                                 .ranged = condition_is_ranged(r),
+                                                 .no_read = r->method_number != M_GET},
+                              value);
 }
 
 AP_DECLARE(ap_condition_e) ap_condition_if_modified_since(request_rec *r, apr_table_t *headers)
 {
     const char *value = apr_table_get(r->headers_in, "If-Modified-Since");
-    apr_time_t since, mtime, now;
+    http_validators v;
 
     if (!value)
         return AP_CONDITION_NONE;
-    since = apr_date_parse_http(value);
-    mtime = condition_mtime(r, headers);
-    now = condition_now(r, headers);
-    /* A date of the future is a client's broken clock. */
-    if (since == APR_DATE_BAD || since < mtime || since > now)
-        return AP_CONDITION_NOMATCH;
-    return condition_date_strength(r, mtime, now);
+    v = condition_dates(r, headers);
+    return http_if_modified_since(&v, value);
 }
 
 AP_DECLARE(ap_condition_e) ap_condition_if_range(request_rec *r, apr_table_t *headers)
 {
-    const char *wanted = apr_table_get(r->headers_in, "If-Range"), *etag;
-    apr_time_t date, mtime;
+    const char *value = apr_table_get(r->headers_in, "If-Range");
+    http_validators v;
 
-    if (!wanted || !apr_table_get(r->headers_in, "Range"))
+    if (!value || !condition_is_ranged(r))
         return AP_CONDITION_NONE;
-    if (wanted[0] == '"' || (wanted[0] == 'W' && wanted[1] == '/')) {
-        etag = apr_table_get(headers, "ETag");
-        /* One tag, not a list: equal and strong. */
-        return etag && wanted[0] == '"' && strcmp(etag, wanted) == 0 ? AP_CONDITION_STRONG
-                                                                     : AP_CONDITION_NOMATCH;
-    }
-    date = apr_date_parse_http(wanted);
-    mtime = condition_mtime(r, headers);
+    v = condition_dates(r, headers);
+    v.tag = apr_table_get(headers, "ETag");
     if (!apr_table_get(headers, "Last-Modified") && r->mtime)
-        mtime = apr_time_from_sec(apr_time_sec(r->mtime));
-    if (date == APR_DATE_BAD || date != mtime)
-        return AP_CONDITION_NOMATCH;
-    return condition_date_strength(r, date, condition_now(r, headers));
+        v.modified = apr_time_from_sec(apr_time_sec(r->mtime));
+    return http_if_range(&v, value);
 }
 
 /* Most requests have no such field, which is asked for once, not five times. */
@@ -182,7 +216,7 @@ AP_DECLARE(int) ap_meets_conditions(request_rec *r)
 {
     ap_condition_e cond;
 
-    /* What is not there, or is not the client's copy, has no condition. */
+    /* A file that is not there, or a form that is not the client's copy, has no condition. */
     if (!ap_is_HTTP_SUCCESS(r->status) || r->no_local_copy || !condition_is_there(r->headers_in))
         return OK;
     cond = ap_condition_if_match(r, r->headers_out);

@@ -6,6 +6,7 @@
  */
 #include "core_settings.h"
 #include "http_digest.h"
+#include "http_etag.h"
 #include "http_log.h"
 #include "http_protocol.h"
 #include "apr_base64.h"
@@ -18,15 +19,9 @@
 
 APLOG_USE_MODULE(core);
 
-#define ETAG_HEX_MAX 16
-
 static etag_components_t etag_components(const request_rec *r)
 {
-    const core_dir_config *conf = core_dir_conf_of(r);
-    const etag_components_t bits = (conf->etag_bits & ~conf->etag_remove) | conf->etag_add;
-
-    return bits == ETAG_UNSET ? ETAG_BACKWARD
-                              : bits; /* as in Apache: +INode alone is INode, -Size nothing */
+    return (etag_components_t)http_etag_bits(core_dir_conf_of(r));
 }
 
 static char *etag_hex(char *p, apr_uint64_t n)
@@ -84,8 +79,8 @@ int brg_etag_waits(const request_rec *r, apr_file_t *file)
 
     if (!(etag_components(r) & ETAG_DIGEST) || apr_table_get(r->notes, "no-etag"))
         return 0;
-    return !file || apr_os_file_get(&fd, file) != APR_SUCCESS || file_identity_take(&id, fd, NULL) ||
-           !http_digest_find(&id, digest);
+    return !file || apr_os_file_get(&fd, file) != APR_SUCCESS ||
+           file_identity_take(&id, fd, NULL) || !http_digest_find(&id, digest);
 }
 
 static char *etag_plain(apr_pool_t *p, const char *weak, const char *opaque)
@@ -121,10 +116,39 @@ static char *etag_with(request_rec *r, const char *weak, const char *opaque, con
                        "\"", NULL);
 }
 
+int http_etag_bits(const core_dir_config *conf)
+{
+    const etag_components_t bits = (conf->etag_bits & ~conf->etag_remove) | conf->etag_add;
+
+    return (int)(bits == ETAG_UNSET
+                     ? ETAG_BACKWARD
+                     : bits); /* as in Apache: +INode alone is INode, -Size nothing */
+}
+
+size_t http_etag_put(char *out, int bits, apr_uint64_t inode, apr_uint64_t size, apr_uint64_t mtime)
+{
+    char *p = out;
+
+    if (bits & ETAG_INODE)
+        p = etag_hex(p, inode);
+    if (bits & ETAG_SIZE) {
+        if (p > out)
+            *p++ = '-';
+        p = etag_hex(p, size);
+    }
+    if (bits & ETAG_MTIME) {
+        if (p > out)
+            *p++ = '-';
+        p = etag_hex(p, mtime);
+    }
+    *p = '\0';
+    return (size_t)(p - out);
+}
+
 AP_DECLARE(char *) ap_make_etag_ex(request_rec *r, etag_rec *er)
 {
     const etag_components_t bits = etag_components(r);
-    char opaque[3 * ETAG_HEX_MAX + 40], *p = opaque;
+    char opaque[HTTP_ETAG_ROOM];
     int weak = er->force_weak;
 
     if (((bits & ETAG_NONE) && !(bits & (ETAG_ALL | ETAG_DIGEST))) ||
@@ -133,25 +157,15 @@ AP_DECLARE(char *) ap_make_etag_ex(request_rec *r, etag_rec *er)
     if ((bits & ETAG_DIGEST) && er->finfo->filetype == APR_REG && etag_digest(r, er, opaque))
         return etag_with(r, "", opaque, er->vlist_validator);
     if ((bits & ETAG_DIGEST) && !(bits & ETAG_ALL) && er->finfo->filetype == APR_REG)
-        return apr_pstrdup(r->pool, ""); /* nothing is known of what is in the file */
+        return apr_pstrdup(r->pool, ""); /* nothing is known of the file's content */
     /* A file that changed within the last second may change again without its time showing it. */
     if (er->request_time - er->finfo->mtime <= APR_USEC_PER_SEC)
         weak = 1;
-    if (er->finfo->filetype != APR_NOFILE) {
-        if (bits & ETAG_INODE)
-            p = etag_hex(p, (apr_uint64_t)er->finfo->inode);
-        if (bits & ETAG_SIZE) {
-            if (p > opaque)
-                *p++ = '-';
-            p = etag_hex(p, (apr_uint64_t)er->finfo->size);
-        }
-    }
-    if (er->finfo->filetype == APR_NOFILE || (bits & ETAG_MTIME)) {
-        if (p > opaque)
-            *p++ = '-';
-        p = etag_hex(p, (apr_uint64_t)er->finfo->mtime);
-    }
-    *p = '\0';
+    if (er->finfo->filetype == APR_NOFILE)
+        http_etag_put(opaque, ETAG_MTIME, 0, 0, (apr_uint64_t)er->finfo->mtime);
+    else
+        http_etag_put(opaque, (int)bits, (apr_uint64_t)er->finfo->inode,
+                      (apr_uint64_t)er->finfo->size, (apr_uint64_t)er->finfo->mtime);
     return etag_with(r, weak ? "W/" : "", opaque, er->vlist_validator);
 }
 

@@ -117,7 +117,7 @@ ap_select_protocol(conn_rec *c, request_rec *r, server_rec *s, const apr_array_h
     proposals = apr_array_make(pool, (choices ? choices->nelts : 0) + 1, sizeof(char *));
     if (ap_run_protocol_propose(c, r, s, choices, proposals) > OK)
         return NULL;
-    /* What is spoken already needs nobody to propose it. */
+    /* The protocol that is spoken already needs nobody to propose it. */
     if ((!choices || protocol_index(choices, current) >= 0) &&
         protocol_index(proposals, current) < 0 && (proposals->nelts || choices))
         *(const char **)apr_array_push(proposals) = current;
@@ -161,15 +161,17 @@ ap_switch_protocol(conn_rec *c, request_rec *r, server_rec *s, const char *proto
 
 /* ---- Upgrade ---- */
 
+/* Those that are better than HTTP/1.1, without one that no connection of TCP can change to: Alt-Svc tells of that. */
 void http_upgrade_compose(apr_pool_t *p, server_rec *s)
 {
     for (; s; s = s->next) {
         const apr_array_header_t *all = core_server_conf_of(s)->protocols;
         const int http1 = protocol_index(all, AP_PROTOCOL_HTTP1);
-        apr_array_header_t *before = apr_array_copy(p, all);
+        apr_array_header_t *before = apr_array_make(p, all->nelts, sizeof(char *));
 
-        if (http1 >= 0)
-            before->nelts = http1;
+        for (int i = 0; i < (http1 >= 0 ? http1 : all->nelts); i++)
+            if (strcmp(APR_ARRAY_IDX(all, i, const char *), "h3") != 0)
+                APR_ARRAY_PUSH(before, const char *) = APR_ARRAY_IDX(all, i, const char *);
         core_conf_writable(s)->upgrade = before->nelts ? apr_array_pstrcat(p, before, ',') : NULL;
     }
 }
@@ -224,7 +226,7 @@ int http_upgrade_handler(request_rec *r)
     if (offered && *offered && !r->prev && r->proto_num >= HTTP_VERSION(1, 1) &&
         ap_find_token(r->pool, apr_table_get(r->headers_in, "Connection"), "upgrade")) {
         if (ap_parse_token_list_strict(r->pool, offered, &offers, 0))
-            return DECLINED; /* a version, say: what is not understood is not changed to */
+            return DECLINED; /* a version, say: the connection changes to no protocol that is not understood */
         chosen = offers && offers->nelts ? ap_select_protocol(c, r, NULL, offers) : NULL;
         if (chosen && strcmp(chosen, ap_get_protocol(c)) != 0)
             return upgrade_perform(r, chosen);

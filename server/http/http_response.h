@@ -29,6 +29,12 @@ void http_response_fields(request_rec *r);
 /** A status line that a module has set must begin with r->status and have no control bytes, or is dropped. */
 void http_response_fix_status_line(request_rec *r);
 
+/** The charset of AddDefaultCharset for @a r, as long as its configuration; NULL: none is added. */
+const char *http_default_charset(const request_rec *r);
+
+/** 1 if such a charset is added to @a type. Threads: any. */
+int http_type_wants_charset(const char *type);
+
 /** 1 if @a name is in @a fields once, with this value: then it need not be set. Threads: any. Blocking: no. */
 int http_field_says(const apr_table_t *fields, const char *name, const char *value);
 
@@ -36,7 +42,7 @@ int http_field_says(const apr_table_t *fields, const char *name, const char *val
 
 /** How long the fields of a table are, in its order. Its user's; n is to be -1 before. */
 typedef struct http_lengths {
-    int n; /**< fields that were measured; as long as the table has so many, it is what was measured */
+    int n;      /**< fields that were measured; as long as the table has so many, it is unchanged */
     size_t all; /**< bytes of all names and values */
     /** Places of the first Date and Server, which stand in front of the others; -1: none. */
     int date, server;
@@ -56,7 +62,7 @@ void http_lengths_of(const apr_table_t *fields, http_lengths *lengths);
  */
 int http_response_is_sendable(request_rec *r, http_lengths *lengths);
 
-/** The request that the client sent: of sub-requests and internal redirects, the one that led to @a r. */
+/** The request that the client sent: of sub-requests and internal redirects, the origin of @a r. */
 request_rec *http_original_request(request_rec *r);
 
 /** 1 if the framing of @a r says that a body follows its head, whatever the method is. */

@@ -42,16 +42,11 @@ static char *put_day(char *to, unsigned days)
     return put_two(to, of_calendar % 100);
 }
 
-void http_put_date(char *to, apr_time_t when)
+/* @param seconds  since 1970, of the years that put_day() knows */
+static void put_date(char *to, apr_time_t seconds)
 {
-    const apr_time_t seconds = apr_time_sec(when);
-    unsigned of_day;
+    const unsigned of_day = (unsigned)(seconds % 86400);
 
-    if (when < 0 || seconds >= DATE_SECONDS_END) {
-        apr_rfc822_date(to, when);
-        return;
-    }
-    of_day = (unsigned)(seconds % 86400);
     to = put_day(to, (unsigned)(seconds / 86400));
     *to++ = ' ';
     to = put_two(to, of_day / 3600);
@@ -60,6 +55,32 @@ void http_put_date(char *to, apr_time_t when)
     *to++ = ':';
     to = put_two(to, of_day % 60);
     memcpy(to, " GMT", 5);
+}
+
+#define DATES_BITS 4 /* of a thread's dates */
+
+typedef struct kept_date {
+    apr_time_t after; /* the second behind it; 0: none is kept */
+    char text[32];
+} kept_date;
+
+/* Files are sent again and again, and each time with the same date. */
+void http_put_date(char *to, apr_time_t when)
+{
+    static PROGRAM_THREAD_LOCAL kept_date kept[1 << DATES_BITS];
+    const apr_time_t seconds = apr_time_sec(when);
+    kept_date *date;
+
+    if (when < 0 || seconds >= DATE_SECONDS_END) {
+        apr_rfc822_date(to, when);
+        return;
+    }
+    date = &kept[(apr_uint64_t)seconds * UINT64_C(0x9e3779b97f4a7c15) >> (64 - DATES_BITS)];
+    if (date->after != seconds + 1) {
+        put_date(date->text, seconds);
+        date->after = seconds + 1;
+    }
+    memcpy(to, date->text, APR_RFC822_DATE_LEN);
 }
 
 const char *http_date_now(apr_time_t now)

@@ -21,25 +21,51 @@ APLOG_USE_MODULE(core);
 /* ---- names ---- */
 
 /* HTTP_ and the field's name. Only letters, digits and hyphens go through: two fields that differ
- * in other characters must not become one variable. @return NULL for such a field */
-static char *script_field_variable(apr_pool_t *p, const char *field)
+ * in other characters must not become one variable. @return 0 for such a field */
+static size_t script_name_put(char *to, const char *field, size_t len)
 {
-    apr_size_t len = strlen(field);
-    char *name = apr_palloc(p, len + 6), *at = name + 5;
+    char *at = mempcpy(to, "HTTP_", 5);
 
-    BRG_ASSERT(field && *field);
-    memcpy(name, "HTTP_", 5);
-    for (; *field; field++)
-        if ((unsigned char)((*field | 0x20) - 'a') < 26)
-            *at++ = (char)(*field & ~0x20);
-        else if ((unsigned char)(*field - '0') < 10)
-            *at++ = *field;
-        else if (*field == '-')
+    for (size_t i = 0; i < len; i++)
+        if ((unsigned char)((field[i] | 0x20) - 'a') < 26)
+            *at++ = (char)(field[i] & ~0x20);
+        else if ((unsigned char)(field[i] - '0') < 10)
+            *at++ = field[i];
+        else if (field[i] == '-')
             *at++ = '_';
         else
-            return NULL;
-    *at = '\0';
-    return name;
+            return 0;
+    return (size_t)(at - to);
+}
+
+/* @param name  in lower case */
+static int script_is_field(const char *field, size_t len, const char *name, size_t name_len)
+{
+    return len == name_len && (*field | 0x20) == *name && !ap_cstr_casecmpn(field, name, len);
+}
+
+#define SCRIPT_IS(field, len, name) script_is_field(field, len, name, sizeof(name) - 1)
+
+size_t script_variable_name(char *to, const char *field, size_t len, int credentials)
+{
+    BRG_ASSERT(len);
+    if (SCRIPT_IS(field, len, "content-type"))
+        return (size_t)((char *)mempcpy(to, "CONTENT_TYPE", 12) - to);
+    if (SCRIPT_IS(field, len, "content-length"))
+        return (size_t)((char *)mempcpy(to, "CONTENT_LENGTH", 14) - to);
+    if (SCRIPT_IS(field, len, "proxy")) /* HTTP_PROXY means something else to many libraries */
+        return 0;
+    if (!credentials &&
+        (SCRIPT_IS(field, len, "authorization") || SCRIPT_IS(field, len, "proxy-authorization")))
+        return 0; /* passwords are not for every reader of an environment */
+    return script_name_put(to, field, len);
+}
+
+int script_passes_credentials(const request_rec *r)
+{
+    const core_dir_config *conf = ap_get_core_module_config(r->per_dir_config);
+
+    return conf->cgi_pass_auth == AP_CGI_PASS_AUTH_ON;
 }
 
 AP_DECLARE(char **) ap_create_environment(apr_pool_t *p, apr_table_t *t)
@@ -77,28 +103,15 @@ static void script_set(apr_table_t *env, const char *name, const char *value)
         apr_table_addn(env, name, value);
 }
 
-/* @param first  of @a name, in lower case */
-static int script_is_field(const apr_table_entry_t *field, char first, const char *name)
+static void script_add_field(const request_rec *r, apr_table_t *env, const apr_table_entry_t *field,
+                             int credentials)
 {
-    return (*field->key | 0x20) == first && !ap_cstr_casecmp(field->key, name);
-}
+    const size_t len = strlen(field->key);
+    char *name = apr_palloc(r->pool, len + sizeof "HTTP_");
+    const size_t n = script_variable_name(name, field->key, len, credentials);
 
-static void script_add_field(const request_rec *r, apr_table_t *env, const apr_table_entry_t *field)
-{
-    const core_dir_config *conf = ap_get_core_module_config(r->per_dir_config);
-    const char *name;
-
-    if (script_is_field(field, 'c', "Content-Type"))
-        script_set(env, "CONTENT_TYPE", field->val);
-    else if (script_is_field(field, 'c', "Content-Length"))
-        script_set(env, "CONTENT_LENGTH", field->val);
-    else if (script_is_field(field, 'p', "Proxy"))
-        return; /* HTTP_PROXY means something else to many libraries */
-    else if ((script_is_field(field, 'a', "Authorization") ||
-              script_is_field(field, 'p', "Proxy-Authorization")) &&
-             conf->cgi_pass_auth != AP_CGI_PASS_AUTH_ON)
-        return; /* passwords are not for everyone who can read an environment */
-    else if ((name = script_field_variable(r->pool, field->key)) != NULL)
+    name[n] = '\0';
+    if (n)
         script_set(env, name, field->val);
 }
 
@@ -176,8 +189,6 @@ static void script_add_redirect(request_rec *r, apr_table_t *env)
     script_set(env, "REDIRECT_QUERY_STRING", r->prev->args);
 }
 
-#define SCRIPT_COMPARED 32 /* names, above which none is compared */
-
 /* 1: one of the first @a n names of @a table comes once more in it, in any case, or there are too many to tell. */
 static int script_names_repeat(const apr_table_t *table, int n)
 {
@@ -194,18 +205,18 @@ static int script_names_repeat(const apr_table_t *table, int n)
     return 0;
 }
 
-/* What was in the environment before is replaced by what has the same name now. */
+/* Variables of before are replaced by those of the same name. */
 AP_DECLARE(void) ap_add_common_vars(request_rec *r)
 {
     const apr_array_header_t *fields = apr_table_elts(r->headers_in);
     apr_table_t *env = r->subprocess_env;
-    const int before = apr_table_elts(env)->nelts;
+    const int before = apr_table_elts(env)->nelts, credentials = script_passes_credentials(r);
 
     for (int i = 0; i < fields->nelts; i++) {
         const apr_table_entry_t *field = &APR_ARRAY_IDX(fields, i, apr_table_entry_t);
 
-        if (field->key)
-            script_add_field(r, env, field);
+        if (field->key && *field->key)
+            script_add_field(r, env, field, credentials);
     }
     script_add_server(r, env);
     script_add_client_port(r, env);

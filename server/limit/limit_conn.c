@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Limits of open connections. They are asked when a connection is accepted, or when a proxy has told whom it is for: the server
- * is the one that its address alone leads to. */
+/* Limits of open connections. They are asked when a connection is accepted, or when a proxy has
+ * named its client: the server is the one of its address alone. */
 #include "limit_private.h"
 #include "driver.h"
 #include "loop.h"
@@ -20,10 +20,11 @@ static void conn_leaves(brg_conn *bc)
 }
 
 /* One more than there may be. @return 1: it stays all the same */
-static int conn_excess(const limit *l, const brg_conn *bc, const limit_subject *parts, uint64_t key)
+static int conn_excess(const limit *l, const brg_conn *bc, const limit_subject *subject,
+                       uint64_t key)
 {
     char text[LIMIT_TEXT_ROOM];
-    const size_t len = limit_text(l, parts, text, sizeof text);
+    const size_t len = limit_text(l, subject, text, sizeof text);
     limit_row *row = limit_row_at(l);
 
     BRG_ASSERT(l->measure == LIMIT_CONNECTIONS && l->row < LIMIT_ROWS);
@@ -39,15 +40,15 @@ static int conn_enters_by(const limit *l, brg_conn *bc, uint32_t *place)
 {
     const uint8_t *address = NULL;
     const size_t len = conn_client_address(bc, &address);
-    limit_subject parts = {.what = ""};
+    limit_subject subject = {.what = ""};
     uint64_t key;
 
-    if (!limit_subject_who(l, &parts, address, len))
+    if (!limit_subject_who(l, &subject, address, len))
         return 1;
-    key = limit_key_of(l, 0, &parts);
+    key = limit_key_of(l, 0, &subject);
     return limit_count_enter(&limit_shared, key, l->most, (uint32_t)bc->loop->config->slot,
                              place) ||
-           conn_excess(l, bc, &parts, key);
+           conn_excess(l, bc, &subject, key);
 }
 
 static int conn_enters(brg_conn *bc)

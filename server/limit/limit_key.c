@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Keys: a hash of the limit, of what is the same for all requests of a target (its host, its path, an expression), of the
- * client's address and of what else the request tells. The secret of the hash is in the shared memory, so that all processes
- * have the same keys, and nobody outside can find two of them.
+ * Keys: a hash of the limit, of the parts that all requests of a target share (its host, its path,
+ * an expression), of the client's address and of the request's own part. The secret of the hash is
+ * in the shared memory, so that all processes have the same keys, and nobody outside can find two
+ * of them.
  */
 #include "limit_private.h"
 #include "request_context.h"
@@ -43,32 +44,33 @@ static uint64_t key_add(uint64_t number, const char *s, size_t len)
     return universal_hash_by(secret, number, s, len, "", 0);
 }
 
-uint64_t limit_key_long(uint64_t number, const limit_subject *parts)
+uint64_t limit_key_long(uint64_t number, const limit_subject *subject)
 {
     uint64_t key;
 
-    if (parts->what_len > KEY_PIECE)
-        key = key_add(key_add(number, parts->who, parts->who_len), parts->what, parts->what_len);
+    if (subject->what_len > KEY_PIECE)
+        key = key_add(key_add(number, subject->who, subject->who_len), subject->what,
+                      subject->what_len);
     else
-        key = universal_hash_by(&limit_shared.header->secret, number, parts->who, parts->who_len,
-                                parts->what, parts->what_len);
+        key = universal_hash_by(&limit_shared.header->secret, number, subject->who,
+                                subject->who_len, subject->what, subject->what_len);
     return key ? key : 1;
 }
 
 /* ---- the address ---- */
 
-static void who_prefix(const limit *l, limit_subject *parts, const uint8_t *address, size_t len)
+static void who_prefix(const limit *l, limit_subject *subject, const uint8_t *address, size_t len)
 {
     unsigned bits = l->bits[len == 16];
 
     for (size_t i = 0; i < len; i++, bits -= bits < 8 ? bits : 8)
-        parts->room[i] = (char)(address[i] & (bits >= 8 ? 0xff : 0xff00 >> bits));
-    parts->who = parts->room;
-    parts->who_len = len;
+        subject->room[i] = (char)(address[i] & (bits >= 8 ? 0xff : 0xff00 >> bits));
+    subject->who = subject->room;
+    subject->who_len = len;
 }
 
 /* As the table of networks is asked. 0: nobody knows. */
-static __attribute__((noinline)) int who_network(const limit *l, limit_subject *parts,
+static __attribute__((noinline)) int who_network(const limit *l, limit_subject *subject,
                                                  const uint8_t *address, size_t len)
 {
     APR_OPTIONAL_FN_TYPE(brg_client_network_put) *put =
@@ -77,27 +79,21 @@ static __attribute__((noinline)) int who_network(const limit *l, limit_subject *
     apr_sockaddr_t client;
     int ready = 0;
 
-    memset(&client, 0, sizeof client);
-    client.family = len == 4 ? AF_INET : AF_INET6;
-    client.sa.sin.sin_family = (sa_family_t)client.family;
-    client.ipaddr_ptr = len == 4 ? (void *)&client.sa.sin.sin_addr : &client.sa.sin6.sin6_addr;
-    client.ipaddr_len = (int)len;
-    client.salen = len == 4 ? sizeof client.sa.sin : sizeof client.sa.sin6;
-    memcpy(client.ipaddr_ptr, address, len);
-    parts->who_len = put ? put(l->network, &client, name, &ready) : 0;
-    if (!ready || !parts->who_len || parts->who_len >= LIMIT_WHO_ROOM || !strcmp(name, "-"))
+    conn_sockaddr_put(&client, len == 4 ? APR_INET : APR_INET6, address);
+    subject->who_len = put ? put(l->network, &client, name, &ready) : 0;
+    if (!ready || !subject->who_len || subject->who_len >= LIMIT_WHO_ROOM || !strcmp(name, "-"))
         return 0;
-    parts->who = memcpy(parts->room, name, parts->who_len);
+    subject->who = memcpy(subject->room, name, subject->who_len);
     return 1;
 }
 
-int limit_subject_made(const limit *l, limit_subject *parts, const uint8_t *address, size_t len)
+int limit_subject_made(const limit *l, limit_subject *subject, const uint8_t *address, size_t len)
 {
     BRG_ASSERT(len == 0 || len == 4 || len == 16);
     if (len && l->who == LIMIT_NETWORK)
-        return who_network(l, parts, address, len);
+        return who_network(l, subject, address, len);
     if (len)
-        who_prefix(l, parts, address, len);
+        who_prefix(l, subject, address, len);
     return len != 0;
 }
 
@@ -133,38 +129,38 @@ static limit_reading reads_text(const limit *l, const transaction *t, uint64_t *
     return *text ? LIMIT_READS : LIMIT_HAS_NO_KEY;
 }
 
-static limit_reading reads_who(const limit *l, const transaction *t, limit_subject *parts)
+static limit_reading reads_who(const limit *l, const transaction *t, limit_subject *subject)
 {
     const uint8_t *address = NULL;
     const size_t len = l->who == LIMIT_ANYONE ? 0 : transaction_client(t, &address);
 
     if (!len && l->who != LIMIT_ANYONE && !t->r)
         return LIMIT_READS_NOT;
-    return limit_subject_who(l, parts, address, len) ? LIMIT_READS : LIMIT_HAS_NO_KEY;
+    return limit_subject_who(l, subject, address, len) ? LIMIT_READS : LIMIT_HAS_NO_KEY;
 }
 
 /* @param user  room for its name */
-static limit_reading reads_what(const limit *l, const transaction *t, limit_subject *parts,
+static limit_reading reads_what(const limit *l, const transaction *t, limit_subject *subject,
                                 char *user)
 {
     apr_ssize_t len = 0;
 
-    parts->what = "";
+    subject->what = "";
     if (l->what == LIMIT_USER) {
-        parts->what = t->r ? t->r->user : t->user(t, user);
-        if (!parts->what && !t->r)
+        subject->what = t->r ? t->r->user : t->user(t, user);
+        if (!subject->what && !t->r)
             return LIMIT_READS_NOT;
-        len = parts->what ? (apr_ssize_t)strlen(parts->what) : 0;
+        len = subject->what ? (apr_ssize_t)strlen(subject->what) : 0;
     } else if (l->what == LIMIT_FIELD) {
-        len = transaction_field(t, l->field_id, l->field, l->field_len, &parts->what);
+        len = transaction_field(t, l->field_id, l->field, l->field_len, &subject->what);
     }
     if (len < 0)
         return LIMIT_READS_NOT;
-    parts->what_len = (size_t)len;
+    subject->what_len = (size_t)len;
     return len || l->what == LIMIT_NOTHING ? LIMIT_READS : LIMIT_HAS_NO_KEY;
 }
 
-/* A module may change what is known of the client, which is done on the full way. */
+/* A module may change the client's identity, which happens on the full way. */
 static int reads_what_changes(const limit *l, const transaction *t)
 {
     return !t->r && limit_clients_change &&
@@ -173,8 +169,8 @@ static int reads_what_changes(const limit *l, const transaction *t)
            changed_fields_in(t->head);
 }
 
-limit_reading limit_reads(const limit *l, const transaction *t, uint64_t fixed, limit_subject *parts,
-                          uint64_t *key)
+limit_reading limit_reads(const limit *l, const transaction *t, uint64_t fixed,
+                          limit_subject *subject, uint64_t *key)
 {
     limit_reading is = reads_what_changes(l, t) ? LIMIT_READS_NOT : LIMIT_READS;
 
@@ -183,11 +179,11 @@ limit_reading limit_reads(const limit *l, const transaction *t, uint64_t fixed, 
     if (is == LIMIT_READS && l->key_of_head)
         is = reads_text(l, t, &fixed);
     if (is == LIMIT_READS)
-        is = reads_who(l, t, parts);
+        is = reads_who(l, t, subject);
     if (is == LIMIT_READS)
-        is = reads_what(l, t, parts, parts->user);
+        is = reads_what(l, t, subject, subject->user);
     if (is == LIMIT_READS)
-        *key = limit_key_of(l, fixed, parts);
+        *key = limit_key_of(l, fixed, subject);
     return is;
 }
 
@@ -231,13 +227,13 @@ static void text_ipv4(const unsigned char *address, char *out)
     }
 }
 
-static size_t text_address(const limit *l, const limit_subject *parts, char *out)
+static size_t text_address(const limit *l, const limit_subject *subject, char *out)
 {
-    const int family = parts->who_len == 4 ? AF_INET : AF_INET6;
+    const int family = subject->who_len == 4 ? AF_INET : AF_INET6;
 
     if (family == AF_INET)
-        text_ipv4((const unsigned char *)parts->who, out);
-    else if (!inet_ntop(family, parts->who, out, INET6_ADDRSTRLEN))
+        text_ipv4((const unsigned char *)subject->who, out);
+    else if (!inet_ntop(family, subject->who, out, INET6_ADDRSTRLEN))
         return 0;
     if (l->who == LIMIT_PREFIX)
         apr_snprintf(out + strlen(out), 8, "/%u", l->bits[family == AF_INET6]);
@@ -252,19 +248,19 @@ static size_t text_add(char *out, size_t at, size_t room, const char *s, size_t 
     return at;
 }
 
-size_t limit_text(const limit *l, const limit_subject *parts, char *out, size_t room)
+size_t limit_text(const limit *l, const limit_subject *subject, char *out, size_t room)
 {
     char address[INET6_ADDRSTRLEN + 8];
     size_t at = 0;
 
     BRG_ASSERT(room > 1);
     if (l->who == LIMIT_NETWORK)
-        at = text_add(out, at, room, parts->who, parts->who_len);
+        at = text_add(out, at, room, subject->who, subject->who_len);
     else if (l->who != LIMIT_ANYONE)
-        at = text_add(out, at, room, address, text_address(l, parts, address));
-    if (at && parts->what_len)
+        at = text_add(out, at, room, address, text_address(l, subject, address));
+    if (at && subject->what_len)
         at = text_add(out, at, room, " ", 1);
-    at = text_add(out, at, room, parts->what, parts->what_len);
+    at = text_add(out, at, room, subject->what, subject->what_len);
     if (!at)
         at = text_add(out, at, room, "all", 3);
     out[at] = '\0';

@@ -8,8 +8,9 @@
  * limit_key.c (whose request it is), limit_request.c (requests on the full way), limit_stored.c (answers from memory),
  * limit_conn.c (connections), limit_bandwidth.c (bytes a second), limit_status.c (figures).
  *
- * A request is asked for once by each limit: where it is answered from memory by limit_stored.c, else by limit_request.c. What the
- * former does not let pass it does not count, and the latter decides.
+ * A request is asked for once by each limit: where it is answered from memory, or sent on by a plan, by limit_stored.c,
+ * else by limit_request.c. The former does not count requests that it holds back, and the latter
+ * decides them; it passes over those that went by a plan before they got their request_rec.
  */
 #include "limit_table.h"
 #include "cache_gate.h"
@@ -31,7 +32,7 @@ typedef enum limit_measure {
 /** Which part of the client's address is in the key. */
 typedef enum limit_who { LIMIT_ANYONE, LIMIT_CLIENT, LIMIT_PREFIX, LIMIT_NETWORK } limit_who;
 
-/** What else of the request is. */
+/** The further part of a request's key. */
 typedef enum limit_what { LIMIT_NOTHING, LIMIT_USER, LIMIT_FIELD } limit_what;
 
 typedef enum limit_excess { LIMIT_REFUSES, LIMIT_DELAYS, LIMIT_CLOSES } limit_excess;
@@ -48,10 +49,10 @@ typedef struct limit {
     limit_what what;
     limit_excess excess;
     uint8_t is_off, is_dry, by_host, by_path;
-    uint8_t key_of_head,
-        when_of_head; /**< they can be evaluated without a request_rec of the full way */
-    uint8_t bits[2];  /**< of a prefix: IPv4, IPv6 */
-    int network;      /**< brg_client_network_variable() */
+    /** they can be evaluated without a request_rec of the full way */
+    uint8_t key_of_head, when_of_head;
+    uint8_t bits[2]; /**< of a prefix: IPv4, IPv6 */
+    int network;     /**< brg_client_network_variable() */
     const char *field;
     size_t field_len;
     int field_id;               /**< http_field_id */
@@ -61,8 +62,8 @@ typedef struct limit {
     uint64_t burst;     /**< nanoseconds that a key may be ahead */
     uint64_t undelayed; /**< of these: without a delay */
     uint64_t most;      /**< at the same time; of bandwidth: bytes of burst */
-    uint64_t quota,
-        window; /**< as RateLimit-Policy tells them: requests, seconds; window 0: none */
+    /** as RateLimit-Policy tells them: requests, seconds; window 0: none */
+    uint64_t quota, window;
 } limit;
 
 /** Where limits stand: of a server, or of a section. */
@@ -76,7 +77,7 @@ extern module limit_module;
 extern apr_array_header_t *limit_all;
 /** RequestLimitKeys. */
 extern int limit_keys;
-/** The table of this configuration; header NULL: there is none, and nothing is limited. */
+/** The table of this configuration; header NULL: no table, nothing is limited. */
 extern limit_table limit_shared;
 
 static inline const limit_conf *limit_conf_of(const server_rec *s)
@@ -96,7 +97,7 @@ void *limit_conf_merge(apr_pool_t *p, void *base, void *add);
 /** @{ */
 #define LIMIT_WHO_ROOM 56 /**< bytes of a network's name, with its NUL */
 
-/** The parts of a key that each request tells anew. */
+/** The subject of a key that each request tells anew. */
 typedef struct limit_subject {
     const char *who, *what; /**< what is not used is "" */
     size_t who_len, what_len;
@@ -105,21 +106,21 @@ typedef struct limit_subject {
 } limit_subject;
 
 /** limit_subject_who() for what is made of an address. */
-int limit_subject_made(const limit *l, limit_subject *parts, const uint8_t *address, size_t len);
+int limit_subject_made(const limit *l, limit_subject *subject, const uint8_t *address, size_t len);
 
 /** The part of an address (of @a len bytes, 4 or 16) that counts. @return 0: nothing is known of it */
-static inline int limit_subject_who(const limit *l, limit_subject *parts, const uint8_t *address,
-                                  size_t len)
+static inline int limit_subject_who(const limit *l, limit_subject *subject, const uint8_t *address,
+                                    size_t len)
 {
     if (l->who > LIMIT_CLIENT)
-        return limit_subject_made(l, parts, address, len);
-    parts->who = (const char *)address;
-    parts->who_len = l->who == LIMIT_CLIENT ? len : 0;
+        return limit_subject_made(l, subject, address, len);
+    subject->who = (const char *)address;
+    subject->who_len = l->who == LIMIT_CLIENT ? len : 0;
     return l->who == LIMIT_ANYONE || len;
 }
 
 /** limit_key_of() in the general case. */
-uint64_t limit_key_long(uint64_t number, const limit_subject *parts);
+uint64_t limit_key_long(uint64_t number, const limit_subject *subject);
 
 #define LIMIT_KEY_LEAST 4
 #define LIMIT_KEY_SHORT 16 /**< bytes of a part that is alone, and hashed without a call */
@@ -141,13 +142,13 @@ static inline uint64_t limit_key_of_one(const limit *l, uint64_t fixed, const ch
 }
 
 /** The key; never 0. @param fixed  limit_fixed() */
-static inline uint64_t limit_key_of(const limit *l, uint64_t fixed, const limit_subject *parts)
+static inline uint64_t limit_key_of(const limit *l, uint64_t fixed, const limit_subject *subject)
 {
-    const size_t len = parts->what_len + parts->who_len;
+    const size_t len = subject->what_len + subject->who_len;
 
-    if ((parts->what_len && parts->who_len) || len < LIMIT_KEY_LEAST || len > LIMIT_KEY_SHORT)
-        return limit_key_long(l->id ^ fixed, parts);
-    return limit_key_of_one(l, fixed, parts->what_len ? parts->what : parts->who, len);
+    if ((subject->what_len && subject->who_len) || len < LIMIT_KEY_LEAST || len > LIMIT_KEY_SHORT)
+        return limit_key_long(l->id ^ fixed, subject);
+    return limit_key_of_one(l, fixed, subject->what_len ? subject->what : subject->who, len);
 }
 
 /** The part of the key of @a r that its target and the configuration tell. @return 0: there is no key, or @a r is not meant */
@@ -160,11 +161,11 @@ typedef enum limit_reading {
 } limit_reading;
 
 /** What each request tells anew. @param fixed  limit_fixed() @param key  [out] */
-limit_reading limit_reads(const limit *l, const transaction *t, uint64_t fixed, limit_subject *parts,
-                          uint64_t *key);
+limit_reading limit_reads(const limit *l, const transaction *t, uint64_t fixed,
+                          limit_subject *subject, uint64_t *key);
 
 /** A key as text for people, @a room bytes at most with its NUL. @return its length */
-size_t limit_text(const limit *l, const limit_subject *parts, char *out, size_t room);
+size_t limit_text(const limit *l, const limit_subject *subject, char *out, size_t room);
 /** @} */
 
 /** Nanoseconds of brg_monotonic_now(). */
@@ -184,7 +185,7 @@ static inline limit_row *limit_row_at(const limit *l)
 /** A body from so many bytes on counts as in flight while it is sent: such answers are not sent from memory. */
 #define LIMIT_LONG_BODY 65536
 
-/** 1 if a module changes what is known of clients by a field. */
+/** 1 if a module changes the identity of clients by a field. */
 extern int limit_clients_change;
 
 /** The gate of stored answers (limit_stored.c), whose data is @a l. */
@@ -196,7 +197,7 @@ void limit_conn_watch(apr_pool_t *pconf);
 /** @name limit_bandwidth.c */
 /** @{ */
 void limit_bandwidth_register(void);
-/** What is sent of the response to @a r is paid for by @a key. */
+/** The bytes sent of the response to @a r count for @a key. */
 void limit_bandwidth_add(request_rec *r, const limit *l, uint64_t key);
 /** @} */
 

@@ -19,7 +19,7 @@ APLOG_USE_MODULE(limit);
 
 #define SECOND_NS UINT64_C(1000000000)
 
-/* What was decided for a request, in r->request_config. */
+/* The decision for a request, in r->request_config. */
 typedef struct limit_note {
     uint64_t wait; /* nanoseconds until its turn */
     int sections_done, has_waited;
@@ -36,9 +36,10 @@ static limit_note *note_of(request_rec *r)
     return note;
 }
 
-/* ---- what becomes of one that is too many ---- */
+/* ---- requests beyond a limit ---- */
 
-/* Refusals are many when there are any: one line a second at this level, each on its own for who asks for it. */
+/* Refusals come in crowds: one line a second at this level, each on its own for debugging levels.
+ */
 static void excess_log(request_rec *r, const limit *l, const char *text, const char *what)
 {
     static _Atomic uint64_t said, since;
@@ -75,11 +76,11 @@ static void excess_fields(request_rec *r, const limit *l, uint64_t after)
 }
 
 /* @param after  nanoseconds until it may be asked again */
-static int excess(request_rec *r, const limit *l, const limit_subject *parts, uint64_t key,
+static int excess(request_rec *r, const limit *l, const limit_subject *subject, uint64_t key,
                   uint64_t after)
 {
     char text[LIMIT_TEXT_ROOM];
-    const size_t len = limit_text(l, parts, text, sizeof text);
+    const size_t len = limit_text(l, subject, text, sizeof text);
     limit_row *row = limit_row_at(l);
     const int closes = l->excess == LIMIT_CLOSES;
 
@@ -100,12 +101,12 @@ static int excess(request_rec *r, const limit *l, const limit_subject *parts, ui
 
 /* ---- measures ---- */
 
-static int request_rate(request_rec *r, const limit *l, const limit_subject *parts, uint64_t key)
+static int request_rate(request_rec *r, const limit *l, const limit_subject *subject, uint64_t key)
 {
     uint64_t ahead;
 
     if (!limit_rate_take(&limit_shared, key, l->each, l->burst, limit_now(), &ahead))
-        return excess(r, l, parts, key, ahead);
+        return excess(r, l, subject, key, ahead);
     if (l->excess != LIMIT_DELAYS || ahead <= l->undelayed)
         return OK;
     atomic_fetch_add_explicit(l->is_dry ? &limit_row_at(l)->dry : &limit_row_at(l)->delayed, 1,
@@ -115,45 +116,47 @@ static int request_rate(request_rec *r, const limit *l, const limit_subject *par
     return OK;
 }
 
-typedef struct flight_place {
-    uint32_t process, place;
-} flight_place;
+typedef struct flight_slot {
+    uint32_t process, slot;
+} flight_slot;
 
 static apr_status_t flight_ends(void *data)
 {
-    const flight_place *p = data;
+    const flight_slot *p = data;
 
-    BRG_ASSERT(p->place > 0); /* else it is not registered */
-    limit_count_leave(&limit_shared, p->process, p->place);
+    BRG_ASSERT(p->slot > 0); /* else it is not registered */
+    limit_count_leave(&limit_shared, p->process, p->slot);
     return APR_SUCCESS;
 }
 
-static int request_in_flight(request_rec *r, const limit *l, const limit_subject *parts, uint64_t key)
+static int request_in_flight(request_rec *r, const limit *l, const limit_subject *subject,
+                             uint64_t key)
 {
     const brg_conn *bc = connection_of(r->connection);
     const uint32_t process = bc ? (uint32_t)bc->loop->config->slot : 0;
-    flight_place *p;
-    uint32_t place;
+    flight_slot *p;
+    uint32_t slot;
 
     if (!bc)
         return OK;
-    if (!limit_count_enter(&limit_shared, key, l->most, process, &place))
-        return excess(r, l, parts, key, SECOND_NS);
-    if (!place)
+    if (!limit_count_enter(&limit_shared, key, l->most, process, &slot))
+        return excess(r, l, subject, key, SECOND_NS);
+    if (!slot)
         return OK;
     p = apr_palloc(r->pool, sizeof *p);
-    *p = (flight_place){process, place};
+    *p = (flight_slot){process, slot};
     apr_pool_cleanup_register(r->pool, p, flight_ends, apr_pool_cleanup_null);
     return OK;
 }
 
-static int request_measure(request_rec *r, const limit *l, const limit_subject *parts, uint64_t key)
+static int request_measure(request_rec *r, const limit *l, const limit_subject *subject,
+                           uint64_t key)
 {
     switch (l->measure) {
     case LIMIT_RATE:
-        return request_rate(r, l, parts, key);
+        return request_rate(r, l, subject, key);
     case LIMIT_IN_FLIGHT:
-        return request_in_flight(r, l, parts, key);
+        return request_in_flight(r, l, subject, key);
     case LIMIT_BANDWIDTH:
         limit_bandwidth_add(r, l, key);
         return OK;
@@ -167,15 +170,18 @@ static int request_measure(request_rec *r, const limit *l, const limit_subject *
 static int request_ask(request_rec *r, const limit *l)
 {
     const transaction t = {.r = r};
-    limit_subject parts;
+    limit_subject subject;
     uint64_t fixed, key;
 
     BRG_ASSERT(!l->is_off && l->measure != LIMIT_CONNECTIONS && !r->main && !r->prev);
     if (!limit_fixed(r, l, &fixed))
         return OK;
-    cache_gate(r, limit_gate(l), l, fixed);
-    return limit_reads(l, &t, fixed, &parts, &key) == LIMIT_READS
-               ? request_measure(r, l, &parts, key)
+    cache_gate(r, limit_gate(l), l->measure == LIMIT_RATE ? CACHE_GATE_REQUEST : CACHE_GATE_ANSWER,
+               l, fixed);
+    if (cache_gate_counted(r->connection))
+        return OK;
+    return limit_reads(l, &t, fixed, &subject, &key) == LIMIT_READS
+               ? request_measure(r, l, &subject, key)
                : OK;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Limits before answers from memory. No request_rec is there; what is not let pass takes the full way, uncounted. */
+/* Limits before answers from memory, and before plans. No request_rec exists; a request that does not pass takes the
+ * full way, uncounted. */
 #include "limit_private.h"
 #include "brigade/assert.h"
 #include "loop.h"
@@ -11,10 +12,10 @@ int limit_clients_change;
 static _Thread_local unsigned stored_n; /* requests that were counted here */
 
 static __attribute__((noinline)) void stored_note(const limit *l, uint64_t key,
-                                                  const limit_subject *parts, uint64_t now)
+                                                  const limit_subject *subject, uint64_t now)
 {
     char text[LIMIT_TEXT_ROOM];
-    const size_t len = limit_text(l, parts, text, sizeof text);
+    const size_t len = limit_text(l, subject, text, sizeof text);
 
     limit_busy_note(&limit_shared, key, l->row, text, len, LIMIT_SAMPLE, 0, now);
 }
@@ -53,18 +54,18 @@ static int stored_admits(const void *data, uint64_t fixed, const transaction *t)
 {
     const limit *l = data;
     const uint64_t now = stored_now(t);
-    limit_subject parts;
+    limit_subject subject;
     uint64_t key;
 
     BRG_ASSERT_DEBUG(limit_shared.header != NULL);
-    switch (limit_reads(l, t, fixed, &parts, &key)) {
+    switch (limit_reads(l, t, fixed, &subject, &key)) {
     case LIMIT_HAS_NO_KEY:
         return 1;
     case LIMIT_READS_NOT:
         return 0;
     default:
         if (!t->only_looks && ++stored_n % LIMIT_SAMPLE == 0)
-            stored_note(l, key, &parts, now);
+            stored_note(l, key, &subject, now);
         return stored_takes(l, key, t, now);
     }
 }

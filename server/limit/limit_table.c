@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Places of keys. A place that another key took between two steps is noticed by its key: rates try again, counts take back
- * what they added. */
+/* Slots of keys. A slot that another key took between two steps is noticed by its key: rates try
+ * again, counts take back their addition. */
 #include "limit_table.h"
 #include "apr_general.h"
 #include "brigade/assert.h"
 #include <string.h>
 
-#define TRIES 8 /* who loses a race so often goes on without: the others moved the word on */
+/* A thread that loses a race so often goes on without: the others moved the word on. */
+#define TRIES 8
 
 static uint32_t table_sets(uint32_t keys)
 {
@@ -26,7 +27,7 @@ static uint32_t table_count_sets(uint32_t keys)
 #define TABLE_LINE 4096
 
 _Static_assert(sizeof(limit_header) > 2 * TABLE_LINE && sizeof(limit_header) <= 3 * TABLE_LINE,
-               "test/e2e/held.py reads the places behind it");
+               "test/e2e/held.py reads the slots behind it");
 
 static size_t table_header_bytes(void)
 {
@@ -74,7 +75,7 @@ static inline limit_slot *place_find(limit_slot *set, uint64_t key)
     return NULL;
 }
 
-/* The place whose value is least: what was taken there is paid for, or will be first. */
+/* The slot whose value is least: its use is paid for, or will be first. */
 static limit_slot *place_least(limit_slot *set)
 {
     limit_slot *least = set;
@@ -86,9 +87,9 @@ static limit_slot *place_least(limit_slot *set)
     return least;
 }
 
-/* A place for a key that has none. NULL: another took it in between. */
+/* A slot for a key that has none. NULL: another took it in between. */
 static __attribute__((noinline)) limit_slot *rate_claim(limit_table *t, limit_slot *set,
-                                                         uint64_t key, uint64_t now)
+                                                        uint64_t key, uint64_t now)
 {
     limit_slot *p = place_least(set);
     uint64_t of = atomic_load_explicit(&p->key, memory_order_relaxed);
@@ -158,7 +159,7 @@ uint64_t limit_count_of(limit_table *t, uint64_t key)
     return p ? atomic_load_explicit(&p->value, memory_order_relaxed) : 0;
 }
 
-/* A place that nobody holds; NULL: there is none, or another took it (*lost). */
+/* A free slot; NULL: all are held, or another took it (*lost). */
 static limit_slot *count_claim(limit_slot *set, uint64_t key, int *lost)
 {
     limit_slot *p = place_least(set);
@@ -171,7 +172,7 @@ static limit_slot *count_claim(limit_slot *set, uint64_t key, int *lost)
     return *lost ? NULL : p;
 }
 
-/* One more at a place, if it is still the key's. @return 1; 0: there are enough; -1: it is another's */
+/* One more at a slot, if it is still the key's. @return 1; 0: there are enough; -1: it is another's */
 static int count_add(limit_slot *p, uint64_t key, uint64_t most)
 {
     const uint64_t before = atomic_fetch_add(&p->value, 1);
@@ -183,14 +184,13 @@ static int count_add(limit_slot *p, uint64_t key, uint64_t most)
     return is_ours ? 0 : -1;
 }
 
-int limit_count_enter(limit_table *t, uint64_t key, uint64_t most, uint32_t process,
-                      uint32_t *place)
+int limit_count_enter(limit_table *t, uint64_t key, uint64_t most, uint32_t process, uint32_t *slot)
 {
     limit_slot *set = limit_set(t->counts, t->count_sets, key);
     int lost = 1;
 
     BRG_ASSERT(key != 0 && process < t->processes);
-    *place = 0;
+    *slot = 0;
     for (int i = 0; lost && i < TRIES; i++) {
         limit_slot *p = place_find(set, key);
         int in;
@@ -204,10 +204,10 @@ int limit_count_enter(limit_table *t, uint64_t key, uint64_t most, uint32_t proc
         lost = in < 0;
         if (lost)
             continue;
-        *place = (uint32_t)(p - t->counts) + 1;
-        BRG_ASSERT(*place > 0 && *place <= t->count_sets * LIMIT_WAYS); /* limit_count_leave() */
+        *slot = (uint32_t)(p - t->counts) + 1;
+        BRG_ASSERT(*slot > 0 && *slot <= t->count_sets * LIMIT_WAYS); /* limit_count_leave() */
         atomic_fetch_add_explicit(
-            &t->held[(size_t)process * t->count_sets * LIMIT_WAYS + *place - 1], 1,
+            &t->held[(size_t)process * t->count_sets * LIMIT_WAYS + *slot - 1], 1,
             memory_order_relaxed);
         return 1;
     }
@@ -215,23 +215,23 @@ int limit_count_enter(limit_table *t, uint64_t key, uint64_t most, uint32_t proc
     return 1;
 }
 
-void limit_count_leave(limit_table *t, uint32_t process, uint32_t place)
+void limit_count_leave(limit_table *t, uint32_t process, uint32_t slot)
 {
-    BRG_ASSERT(place > 0 && place <= t->count_sets * LIMIT_WAYS && process < t->processes);
-    atomic_fetch_sub_explicit(&t->held[(size_t)process * t->count_sets * LIMIT_WAYS + place - 1], 1,
+    BRG_ASSERT(slot > 0 && slot <= t->count_sets * LIMIT_WAYS && process < t->processes);
+    atomic_fetch_sub_explicit(&t->held[(size_t)process * t->count_sets * LIMIT_WAYS + slot - 1], 1,
                               memory_order_relaxed);
-    atomic_fetch_sub(&t->counts[place - 1].value, 1);
+    atomic_fetch_sub(&t->counts[slot - 1].value, 1);
 }
 
 void limit_count_forget(limit_table *t, uint32_t process)
 {
-    const uint32_t places = t->count_sets * LIMIT_WAYS;
+    const uint32_t slots = t->count_sets * LIMIT_WAYS;
     _Atomic uint32_t *held;
 
     if (process >= t->processes)
         return;
-    held = t->held + (size_t)process * places;
-    for (uint32_t i = 0; i < places; i++) {
+    held = t->held + (size_t)process * slots;
+    for (uint32_t i = 0; i < slots; i++) {
         const uint32_t n = atomic_load_explicit(&held[i], memory_order_relaxed);
 
         if (!n)

@@ -4,16 +4,19 @@
 
 /**
  * @file limit_table.h
- * What keys of limits have used, in memory that all server processes share and that outlives reloads.
+ * The use of limits by keys, in memory that all server processes share and that
+ * outlives reloads.
  *
- * Two tables of places, each with a fixed number of them: rates (requests and bytes of a time) and counts (what is in flight).
- * A key is a hash of 64 bits that names its limit, too. A key has one set of LIMIT_WAYS places, one line of memory. Where all of
- * them are taken, a rate takes the place that is free first; a count takes only one that nobody holds, else it is not kept.
+ * Two tables of slots, each with a fixed number of them: rates (requests and bytes of a time) and
+ * counts (requests in flight). A key is a hash of 64 bits that names its limit, too. A key has one
+ * set of LIMIT_WAYS slots, one line of memory. Where all of them are taken, a rate takes the slot
+ * that is free first; a count takes only a free one, else it is not kept.
  *
  * A rate is kept as the time at which all that was taken is paid for (the generic cell rate algorithm, ITU-T I.371): one word,
  * which is moved on by compare-and-swap. So no loop and no process waits for another.
  *
- * Counts of a process that died are taken back by the supervisor: each process notes what it holds in a row of its own.
+ * The supervisor takes back counts of a process that died: each process notes its slots in a row of
+ * its own.
  *
  * Threads: any of any process, but where a line says main. Blocking: no.
  */
@@ -37,8 +40,8 @@ typedef struct limit_slot {
 typedef struct limit_row {
     _Atomic uint64_t id; /**< 0: free */
     char name[LIMIT_NAME_ROOM];
-    _Atomic uint64_t refused, delayed, closed,
-        dry; /**< requests; dry: would have been one of these */
+    /** requests; dry: would have been one of these */
+    _Atomic uint64_t refused, delayed, closed, dry;
 } limit_row;
 
 /** A key that is asked about often. */
@@ -54,12 +57,11 @@ typedef struct limit_busy {
 typedef struct limit_header {
     _Atomic uint32_t is_seeded;
     universal_hash_secret secret;
-    _Atomic uint64_t displaced; /**< keys whose place was taken while they still counted */
-    _Atomic uint64_t unkept;    /**< counts for which there was no place */
+    _Atomic uint64_t displaced; /**< keys whose slot was taken while they still counted */
+    _Atomic uint64_t unkept;    /**< counts for which there was no slot */
     limit_row row[LIMIT_ROWS];
-    _Alignas(
-        128) _Atomic int64_t taken; /**< of what follows: since when, nanoseconds; 0: it is free */
-    _Atomic uint64_t aged;          /**< nanoseconds: when a part was forgotten last */
+    _Alignas(128) _Atomic int64_t taken; /**< start of the following, nanoseconds; 0: it is free */
+    _Atomic uint64_t aged;               /**< nanoseconds: when a part was forgotten last */
     _Atomic uint32_t busy_n;
     limit_busy busy[LIMIT_BUSY];
 } limit_header;
@@ -87,25 +89,25 @@ int limit_table_open(limit_table *t, void *memory, uint32_t keys, uint32_t proce
 int limit_rate_take(limit_table *t, uint64_t key, uint64_t cost, uint64_t burst, uint64_t now,
                     uint64_t *ahead);
 
-/** The places of a key: @a sets is a power of two. Hashes of numbers in a row lie evenly spaced, and with some secrets in few sets. */
-static inline limit_slot *limit_set(limit_slot *places, uint32_t sets, uint64_t key)
+/** The slots of a key: @a sets is a power of two. Hashes of numbers in a row lie evenly spaced, and with some secrets in few sets. */
+static inline limit_slot *limit_set(limit_slot *slots, uint32_t sets, uint64_t key)
 {
     key = (key ^ key >> 32) * 0x9e3779b97f4a7c15u;
-    return places + (key >> 32 & (sets - 1)) * LIMIT_WAYS;
+    return slots + (key >> 32 & (sets - 1)) * LIMIT_WAYS;
 }
 
 /** limit_rate_take() without its value, where most requests end at once. */
 static inline int limit_rate_takes(limit_table *t, uint64_t key, uint64_t cost, uint64_t burst,
                                    uint64_t now)
 {
-    limit_slot *place = limit_set(t->rates, t->rate_sets, key);
+    limit_slot *slot = limit_set(t->rates, t->rate_sets, key);
     uint64_t was, from, ahead;
 
-    if (atomic_load_explicit(&place->key, memory_order_relaxed) == key) {
-        was = atomic_load_explicit(&place->value, memory_order_relaxed);
+    if (atomic_load_explicit(&slot->key, memory_order_relaxed) == key) {
+        was = atomic_load_explicit(&slot->value, memory_order_relaxed);
         from = was > now ? was : now;
         if (from - now <= burst &&
-            atomic_compare_exchange_strong_explicit(&place->value, &was, from + cost,
+            atomic_compare_exchange_strong_explicit(&slot->value, &was, from + cost,
                                                     memory_order_relaxed, memory_order_relaxed))
             return 1;
     }
@@ -124,16 +126,16 @@ uint64_t limit_count_of(limit_table *t, uint64_t key);
 /**
  * One more of a key, if there are fewer than @a most.
  * @param process  the caller's row
- * @param place    [out] for limit_count_leave(); 0: it was let in, but is not counted
+ * @param slot     [out] for limit_count_leave(); 0: it was let in, but is not counted
  * @return 1: it is in; 0: there are enough
  */
 int limit_count_enter(limit_table *t, uint64_t key, uint64_t most, uint32_t process,
-                      uint32_t *place);
+                      uint32_t *slot);
 
-/** One less. @param place  not 0 */
-void limit_count_leave(limit_table *t, uint32_t process, uint32_t place);
+/** One less. @param slot  not 0 */
+void limit_count_leave(limit_table *t, uint32_t process, uint32_t slot);
 
-/** A server process is gone: what it held is given back. Main thread of the supervisor. */
+/** A server process is gone: give its slots back. Main thread of the supervisor. */
 void limit_count_forget(limit_table *t, uint32_t process);
 
 /** The row of a limit, by its id; -1: all are taken by limits of this configuration (@a taken, LIMIT_ROWS flags). Main thread. */
@@ -144,7 +146,8 @@ int limit_row_of(limit_table *t, uint64_t id, const char *name, unsigned char *t
 /** A key was asked about @a asked times, and refused @a refused times. Does nothing where another thread is at it. */
 void limit_busy_note(limit_table *t, uint64_t key, uint32_t row, const char *text, size_t len,
                      uint32_t asked, uint32_t refused, uint64_t now);
-/** Copies of them, the busiest first. Half of what was counted is forgotten in ten minutes. @return how many */
+/** Copies of them, the busiest first. Half of a count is forgotten in ten minutes. @return how many
+ */
 int limit_busy_get(limit_table *t, limit_busy out[LIMIT_BUSY], uint64_t now);
 /** @} */
 

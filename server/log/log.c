@@ -41,7 +41,7 @@ AP_DECLARE_DATA int ap_default_loglevel = DEFAULT_LOGLEVEL;
 
 /* Where a message goes. */
 typedef struct log_target {
-    apr_file_t *file;               /* NULL: there is none, or a service */
+    apr_file_t *file;               /* NULL: no file, or a service */
     const brg_log_service *service; /* NULL: it is a file */
     int fd;                         /* of either; -1: none */
     int wanted;
@@ -87,7 +87,7 @@ static void log_set_id(const conn_rec *c, const request_rec *r)
         log_generate_id(c, r, to);
 }
 
-/* ---- who wants it ---- */
+/* ---- levels ---- */
 
 static int log_level_for(const ap_errorlog_info *info)
 {
@@ -135,7 +135,7 @@ static atomic_int log_is_torn; /* the last one got in half */
 
 static int log_send(const log_target *to, int level, const char *line, apr_size_t len)
 {
-    /* What the supervisor says at a start comes faster than a service reads. */
+    /* Messages of the supervisor at a start come faster than a service reads. */
     return brg_log_service_send(to->service, to->fd, level < LOG_DEBUG ? level : LOG_DEBUG, line,
                                 len,
                                 brg_thread_index() < 0 ? BRG_LOG_SERVICE_BRIEFLY
@@ -166,7 +166,7 @@ static const apr_array_header_t *log_main_json(void)
     return log_is_open && ap_server_conf ? log_json_of(ap_server_conf) : NULL;
 }
 
-/* What a start says: as the log that stderr is, or is about to be. */
+/* Messages of a start: in the form of the log that stderr is, or is about to be. */
 static const apr_array_header_t *log_startup_json(void)
 {
     const server_rec *s = ap_server_conf;
@@ -313,6 +313,24 @@ void log_tell(log_hear_fn *hear)
     log_hear = hear;
 }
 
+/* A text that is there already is said of each request that is refused from memory. */
+static void log_put_text(char *text, size_t room, const char *fmt, va_list args)
+{
+    const char *whole;
+    size_t len;
+
+    if (strcmp(fmt, "%s") != 0) {
+        apr_vsnprintf(text, room, fmt, args);
+        return;
+    }
+    whole = va_arg(args, const char *);
+    if (!whole)
+        whole = "(null)";
+    len = strnlen(whole, room - 1);
+    memcpy(text, whole, len);
+    text[len] = '\0';
+}
+
 static void log_write_error(ap_errorlog_info *info, const char *fmt, va_list args)
 {
     log_target target = log_find_target(info);
@@ -331,7 +349,7 @@ static void log_write_error(ap_errorlog_info *info, const char *fmt, va_list arg
     info->format = fmt;
     if (info->s)
         log_introduce(&target, info);
-    apr_vsnprintf(text, sizeof text, fmt, args);
+    log_put_text(text, sizeof text, fmt, args);
     ap_escape_errorlog_item(escaped, text, sizeof escaped);
     format = log_choose_format(info);
     n = log_json_is(format) ? log_json_line(format, info, text, line, sizeof line - 1)

@@ -6,13 +6,13 @@
  * @file conn.h
  * A client connection, private to server/.
  *
- * A brg_conn is small and belongs to one event loop. Its conn_rec, pool and filters (what Apache's
- * API calls a connection) are attached only when a request needs them: a connection that asks for
- * cached files only, or that waits in keep-alive, costs a few hundred bytes.
+ * A brg_conn is small and belongs to one event loop. Its conn_rec, pool and filters (Apache's
+ * connection) are attached only when a request needs them: a connection that asks for cached files
+ * only, or that waits in keep-alive, costs a few hundred bytes.
  *
  * Life (bc->state; conn_enter() moves it, but for the first and the last):
  *
- *   state         what moves it on                            owner   legal in it
+ *   state         moved on by                                 owner   legal in it
  *   ------------  ------------------------------------------  ------  --------------------------------
  *   (none)        loop_accept()                               loop    -> HEAD
  *   CONN_HEAD     a head is complete                          loop    read, answers from memory
@@ -22,7 +22,7 @@
  *                                                                     and handler it may be on the
  *                                                                     list of loop_later()
  *   CONN_BODY     the request's body came (h1_conn_body.c)    loop    read; r waits in bc->held.r
- *   CONN_WAIT     what its handler waits for came, or the     loop    write what there is; the handler
+ *   CONN_WAIT     its handler's event came, or the            loop    write what there is; the handler
  *                 client left (request_wait.h)                        goes on in CONN_REQUEST
  *   CONN_WORKER   worker_pool_submit() ... loop_return()      worker  everything, by the worker alone;
  *                                                                     blocking reads and writes. The
@@ -73,20 +73,19 @@ typedef struct brg_listener {
     struct ap_listen_rec *lr; /**< the Listen directive that it serves */
     int tcp;                  /**< TCP options apply */
     int shared;               /**< other loops poll the same socket */
-    int udp_fd;               /**< datagrams to the same address (loop_datagrams); 0 or less: none */
-    uint8_t udp_route;        /**< its number among those of all loops */
-    const apr_sockaddr_t
-        *pretended; /**< connections count as from and to this address; NULL: as what
-                                        their sockets say */
-    const apr_sockaddr_t
-        *pretended_client; /**< from this one, where that is set; NULL: from that */
+    int udp_fd;        /**< datagrams to the same address (loop_datagrams); 0 or less: none */
+    uint8_t udp_route; /**< its number among those of all loops */
+    /** the addresses that count in place of the sockets' own; NULL: the sockets' own */
+    const apr_sockaddr_t *pretended;
+    /** from this one, where that is set; NULL: from that */
+    const apr_sockaddr_t *pretended_client;
 } brg_listener;
 
 typedef enum conn_close_mode {
     CONN_KEEP, /**< wait for the next request */
     CONN_SHUT, /**< the peer expects no more and sends no more: close at once */
-    CONN_DRAIN /**< shut our side, then read for a while what the peer still sends (RFC 9112
-                  section 9.6) */
+    /** our side is shut; the peer's last bytes are read for a while (RFC 9112 section 9.6) */
+    CONN_DRAIN
 } conn_close_mode;
 
 typedef enum conn_state_id {
@@ -110,19 +109,22 @@ typedef enum conn_refusal {
 
 /** Whom a proxy opened a connection for (the PROXY protocol). */
 struct conn_peer {
-    uint8_t
-        family; /**< AF_INET, also of one that is written as IPv6 (::ffff:192.0.2.1); AF_INET6; 0: the proxy did not say, the socket's peer counts */
+    /** AF_INET, also for IPv4 written as IPv6 (::ffff:192.0.2.1); AF_INET6; 0: not told, the
+     * socket's peer counts */
+    uint8_t family;
     uint16_t port; /**< in host order */
     uint8_t address[16];
     char ip[46]; /**< the address as text; "" where family is 0 */
 };
 
-/** A request that does not run: it waits for a worker, its body, its handler's turn (loop_later()), or for what its
- * handler waits for. */
+/** A request that does not run: it waits for a worker, its body, its handler's turn (loop_later()),
+ * or an event that its handler named. */
 struct conn_held {
     request_rec *r;
-    struct brg_waiting *waiting; /**< what its handler waits for (request_wait.h), or NULL */
-    int status;                  /**< with a worker: what the phases said; see H1_PHASES_PENDING */
+    /** the event that its handler waits for (request_wait.h), or NULL */
+    struct brg_waiting *waiting;
+    /** with a worker: the result of the phases; see H1_PHASES_PENDING */
+    int status;
     int (*stays)(void *baton); /**< the client left: 1 if the request goes on; NULL: it does not */
     void *stays_baton;
 };
@@ -134,7 +136,7 @@ struct conn_body {
     uint8_t discard; /**< it is thrown away */
 };
 
-/** What a worker makes that may be stored. */
+/** Output of a worker that may be stored. */
 struct conn_kept {
     struct cache_worker_fill *fill; /**< where its answer goes, or NULL */
     uint64_t asked;                 /**< hash of the target that it answered with a file; 0: none */
@@ -154,22 +156,24 @@ struct brg_conn {
     const struct conn_transport *transport; /**< NULL: the plain socket (transport.h) */
     void *below;                            /**< the transport's own */
     void *above; /**< the driver's own; with that of HTTP/1: the one of becomes is to follow */
-    /** A stream: the connection that carries it. It has that one's descriptor, is in no poll set and on
-     * no list of open connections, and its transport is what the other connection's driver gave it. */
+    /** A stream: the connection that carries it. It has the other connection's descriptor, is in no
+     * poll set and on no list of open connections, and its transport comes from the other
+     * connection's driver. */
     brg_conn *master;
-    struct conn_peer
-        *peer; /**< NULL: no proxy told of one; that of a stream belongs to its master */
+    /** NULL: no proxy told of one; that of a stream belongs to its master */
+    struct conn_peer *peer;
     int fd;
-    uint8_t state;       /**< conn_state_id */
-    uint8_t borrows; /**< fd is a UDP socket of others, too: it is neither polled nor closed with this one. The local address is
-                         local, the client's client and client_port; of a stream they are its master's */
+    uint8_t state; /**< conn_state_id */
+    /** fd is a UDP socket of others, too: it is neither polled nor closed with this one. The local address is
+     * local, the client's client and client_port; of a stream they are its master's */
+    uint8_t borrows;
     uint8_t polled;      /**< fd is in the poll set (edge-triggered, for input and output) */
     uint8_t rd_ready;    /**< a read may give something: set by an event, cleared by a short read */
     uint8_t read_eof;    /**< the peer shut its side */
-    uint8_t rd_hup;      /**< so an event said: the end stands behind what is left to be read */
+    uint8_t rd_hup;      /**< by an event: the end stands behind the unread bytes */
     uint8_t failed;      /**< a read or write failed: close without lingering */
     uint8_t queued;      /**< on the loop's list of this turn */
-    uint8_t close_after; /**< conn_close_mode: what follows when all output is written */
+    uint8_t close_after; /**< conn_close_mode: the step after the last byte of output */
     uint8_t transaction; /**< transaction_state (transaction.h) */
     uint8_t module_driven; /**< filters or hooks of modules take part in it (h1_module_driven.c) */
     uint8_t resumed;       /**< module-driven: suspend_connection ran, resume_connection is due */
@@ -178,14 +182,13 @@ struct brg_conn {
     uint8_t waits;         /**< in the worker pool's queue: no thread was free for it */
     uint8_t takes_long; /**< with a worker since it takes long, not since it waits (loop_long.c) */
     uint8_t longs_n;    /**< so many of its streams are such */
-    uint8_t protocol;   /**< conn_protocol_number: what it speaks; of a stream, its master */
-    uint8_t becomes;    /**< what it is to speak when its driver lets go of it; CONN_HTTP1: that */
+    uint8_t protocol;   /**< conn_protocol_number of the connection; of a stream: its master's */
+    uint8_t becomes;    /**< the protocol after its driver lets go of it; CONN_HTTP1: no change */
     uint8_t cold;       /**< the loop's last write ended at a file that is not in memory */
     uint32_t requests;  /**< answered on this connection */
-    _Atomic uint32_t
-        ended;      /**< module-driven: requests that ended and are not counted yet; threads of
-                               modules end some */
-    brg_conn *next; /**< list link: ready, returned by a worker, closed or spare */
+    /** module-driven: requests that ended and are not counted yet; threads of modules end some */
+    _Atomic uint32_t ended;
+    brg_conn *next;                 /**< list link: ready, returned by a worker, closed or spare */
     brg_conn *all_next, **all_prev; /**< the loop's open connections */
 
     const void *chain; /**< virtual hosts of the local address (vhosts.h) */
@@ -194,22 +197,24 @@ struct brg_conn {
     /* Input not yet consumed: in[in_off .. in_len). NULL while empty and waiting. */
     char *in;
     uint32_t in_off, in_len, in_cap;
-    uint8_t
-        in_shared; /**< buckets refer to it, and own it: it is appended to, and neither moved nor freed */
-    uint32_t scanned;      /**< of them: how far the search for the end of the head came */
-    uint64_t consumed;     /**< bytes that requests took so far */
-    apr_time_t head_began; /**< when the head being read began to arrive; in CONN_BODY,
-                              when that was entered */
+    /** buckets refer to it, and own it: it is appended to, and neither moved nor freed */
+    uint8_t in_shared;
+    uint8_t gated; /**< gates counted its request (cache_plan_admits()): limits do not once more */
+    uint8_t ways;  /**< BRG_SENT_... by which bytes of files left for the request */
+    uint32_t scanned;  /**< of them: how far the search for the end of the head came */
+    uint64_t consumed; /**< bytes that requests took so far */
+    /** when the head being read began to arrive; in CONN_BODY, when that was entered */
+    apr_time_t head_began;
     apr_time_t queued_at;  /**< in CONN_WORKER: when that was entered */
     apr_time_t idle_until; /**< keep-alive deadline that the last response left */
 
-    struct conn_pending
-        *pending; /**< what the socket did not take of answers from the cache; usually NULL */
+    /** the rest of stored answers that the socket did not take; usually NULL */
+    struct conn_pending *pending;
 
     /* Apache's side, NULL until connection_attach(). */
     conn_rec *c;
     struct core_output *out; /**< core_output.c's state; NULL until attached */
-    uint64_t page;  /**< with a worker, takes_long: loop_page_of() what it runs; 0: not quick */
+    uint64_t page;  /**< with a worker, takes_long: loop_page_of() of the request; 0: not quick */
     uint64_t round; /**< its place, or its last stream's, in the queue (worker_queue.h) */
     struct conn_drain *drain; /**< the loop's: with a worker, output that the loop sends */
     struct conn_held held;    /**< the driver's: its request, while that waits */
@@ -218,10 +223,10 @@ struct brg_conn {
         struct conn_body body;        /**< the driver's, in CONN_BODY */
         const struct sockaddr *local; /**< with borrows, no stream; of the transport's */
     };
-    struct conn_kept kept;    /**< the response cache's, with a worker */
-    uint8_t client_len;       /**< bytes of client; 0: nobody asked yet (conn_client_address()) */
-    uint8_t told;         /**< accept4() told client and client_port: they are the socket's peer */
-    uint16_t client_port; /**< in host order */
+    struct conn_kept kept; /**< the response cache's, with a worker */
+    uint8_t client_len;    /**< bytes of client; 0: nobody asked yet (conn_client_address()) */
+    uint8_t told;          /**< accept4() told client and client_port: they are the socket's peer */
+    uint16_t client_port;  /**< in host order */
     uint8_t client[16];
     uint32_t held_places[CONN_PLACES]; /**< the doorkeeper's (driver.h); 0: none */
 };
@@ -232,8 +237,8 @@ struct brg_conn {
 extern const struct conn_transport conn_nobody;
 
 /**
- * The client left. If the request goes on for others (bc->held.stays), what lies below the connection ends, and nothing but its request
- * is left of it.
+ * The client left. If the request goes on for others (bc->held.stays), the transport ends and only
+ * the request stays.
  * @return 1; 0: it ends. Threads: the owner of the connection
  */
 int conn_outlive(brg_conn *bc);
@@ -246,7 +251,7 @@ int conn_outlive(brg_conn *bc);
  * @return @a text; "a client" in it if the address is not known */
 const char *conn_client(const brg_conn *bc, char text[CONN_CLIENT_TEXT]);
 
-/** @a sa is what accept4() said of bc's socket. Threads: the loop's. */
+/** Keep @a sa, the peer's address from accept4(). Threads: the loop's. */
 void conn_client_told(brg_conn *bc, const struct sockaddr *sa);
 
 /**
@@ -258,11 +263,14 @@ apr_sockaddr_t *conn_client_sockaddr(const brg_conn *bc, apr_pool_t *p);
 /** The local address, where the listening socket is bound to one. @return NULL: the socket tells. As conn_client_sockaddr(). */
 apr_sockaddr_t *conn_local_sockaddr(const brg_conn *bc, apr_pool_t *p);
 
-/** An address of APR_INET or APR_INET6, @a bytes in network order, in memory of @a p. Threads: any. */
+/** Make *@a a an address of APR_INET or APR_INET6, @a bytes in network order, without a port and a pool. Threads: any. */
+void conn_sockaddr_put(apr_sockaddr_t *a, int family, const void *bytes);
+
+/** The same in memory of @a p. Threads: any. */
 apr_sockaddr_t *conn_sockaddr(apr_pool_t *p, int family, const void *bytes, apr_port_t port);
 
 /**
- * The same as bytes, asked of the kernel once: 4 bytes of IPv4, also of one that is written as IPv6, else 16.
+ * The same as bytes, asked of the kernel once: 4 bytes of IPv4 (also if written as IPv6), else 16.
  * @param address  [out] lives as long as the connection
  * @return how many; 0: it is not known, or none of these
  * Threads: the loop's. Blocking: no.
@@ -278,7 +286,7 @@ int conn_error_is_peers(apr_status_t rv);
  * The connection cannot go on: bc->failed is set, and the error log says why, unless the peer is
  * gone. Closing it is the caller's.
  * @param rv    errno; APR_EOF: a file that was being sent ended early
- * @param what  what failed, for the log
+ * @param what  the operation that failed, for the log
  * Threads: the owner of bc. Blocking: no.
  */
 __attribute__((cold)) void conn_fail(brg_conn *bc, apr_status_t rv, const char *what);
@@ -310,8 +318,8 @@ static inline void conn_in_consume(brg_conn *bc, size_t n)
         bc->in_off = bc->in_len = 0;
 }
 
-/** What is not consumed moves to a buffer of the connection's own: buckets keep the one that they share. With no memory for
- * it, the input ends as at an error. Threads: the owner of bc. */
+/** Unconsumed input moves to a buffer of the connection's own: buckets keep the shared one. With no
+ * memory for it, the input ends as at an error. Threads: the owner of bc. */
 void conn_in_unshare(brg_conn *bc);
 
 /** The loop that the calling thread runs, or NULL. Written by thread_self.c alone. */

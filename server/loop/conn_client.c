@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Addresses of a connection: of its socket, or as a proxy told them. */
 #include "conn.h"
 #include "brigade/assert.h"
 #include <arpa/inet.h>
@@ -79,22 +80,29 @@ static __attribute__((noinline)) void client_ask(brg_conn *bc)
         client_take(bc, &peer);
 }
 
-apr_sockaddr_t *conn_sockaddr(apr_pool_t *p, int family, const void *bytes, apr_port_t port)
+void conn_sockaddr_put(apr_sockaddr_t *a, int family, const void *bytes)
 {
-    apr_sockaddr_t *a = apr_pcalloc(p, sizeof *a);
     const int v6 = family == APR_INET6;
 
     BRG_ASSERT(v6 || family == APR_INET);
-    a->pool = p;
+    memset(a, 0, sizeof *a);
     a->family = family;
-    a->port = port;
     a->sa.sin.sin_family = (sa_family_t)family;
-    a->sa.sin.sin_port = htons(port);
     a->salen = v6 ? sizeof a->sa.sin6 : sizeof a->sa.sin;
     a->addr_str_len = v6 ? INET6_ADDRSTRLEN : INET_ADDRSTRLEN;
     a->ipaddr_len = v6 ? sizeof a->sa.sin6.sin6_addr : sizeof a->sa.sin.sin_addr;
     a->ipaddr_ptr = v6 ? (void *)&a->sa.sin6.sin6_addr : (void *)&a->sa.sin.sin_addr;
     memcpy(a->ipaddr_ptr, bytes, (size_t)a->ipaddr_len);
+}
+
+apr_sockaddr_t *conn_sockaddr(apr_pool_t *p, int family, const void *bytes, apr_port_t port)
+{
+    apr_sockaddr_t *a = apr_palloc(p, sizeof *a);
+
+    conn_sockaddr_put(a, family, bytes);
+    a->pool = p;
+    a->port = port;
+    a->sa.sin.sin_port = htons(port);
     return a;
 }
 
@@ -129,14 +137,15 @@ apr_sockaddr_t *conn_client_sockaddr(const brg_conn *bc, apr_pool_t *p)
 apr_sockaddr_t *conn_local_sockaddr(const brg_conn *bc, apr_pool_t *p)
 {
     const apr_sockaddr_t *local = bc->listener ? bc->listener->addr : NULL;
-    const client_peer *here =
-        bc->borrows && !bc->master ? (const client_peer *)(const void *)bc->local : NULL;
+    const struct sockaddr *here = bc->borrows && !bc->master ? bc->local : NULL;
 
-    if (here && here->any.sa_family == AF_INET)
-        return conn_sockaddr(p, APR_INET, &here->v4.sin_addr, local->port);
-    if (here && here->any.sa_family == AF_INET6)
-        return conn_sockaddr(p, APR_INET6, &here->v6.sin6_addr, local->port);
-
+    if (here && here->sa_family == AF_INET)
+        return conn_sockaddr(
+            p, APR_INET, &((const struct sockaddr_in *)(const void *)here)->sin_addr, local->port);
+    if (here && here->sa_family == AF_INET6)
+        return conn_sockaddr(p, APR_INET6,
+                             &((const struct sockaddr_in6 *)(const void *)here)->sin6_addr,
+                             local->port);
     if (!local || (local->family != APR_INET && local->family != APR_INET6) ||
         apr_sockaddr_is_wildcard(local) ||
         (local->family == APR_INET6 && IN6_IS_ADDR_LINKLOCAL(&local->sa.sin6.sin6_addr)))

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Gathered output (gather.h): one writev for the answers of a turn; the rest waits in pieces with
+ * the connection. */
 #include "gather.h"
 #include "file_output.h"
 #include "transport.h"
@@ -14,8 +16,8 @@
 APLOG_USE_MODULE(core);
 
 /* One piece of output that waits: bytes (a copy, or the owner's), or a part of the owner's file. */
-struct pending_part {
-    struct pending_part *next;
+struct pending_piece {
+    struct pending_piece *next;
     shared_ref *owner;  /* held, or NULL for own bytes */
     const char *data;   /* NULL: a file */
     apr_off_t off, len; /* of the file; for bytes only len */
@@ -26,14 +28,14 @@ struct pending_part {
 };
 
 struct conn_pending {
-    struct pending_part *first, **tail;
+    struct pending_piece *first, **tail;
 };
 
 /* NULL: out of memory. This connection ends and others go on: nothing that was to follow may be sent
  * now, since a part of the stream would be missing. */
-static struct pending_part *pending_add(brg_conn *bc, size_t extra)
+static struct pending_piece *pending_add(brg_conn *bc, size_t extra)
 {
-    struct pending_part *part = bc->failed ? NULL : malloc(sizeof *part + extra);
+    struct pending_piece *part = bc->failed ? NULL : malloc(sizeof *part + extra);
 
     if (part && !bc->pending) {
         if ((bc->pending = malloc(sizeof *bc->pending)) != NULL) {
@@ -56,7 +58,7 @@ static struct pending_part *pending_add(brg_conn *bc, size_t extra)
 
 static void pending_add_copy(brg_conn *bc, const char *data, size_t len)
 {
-    struct pending_part *part = pending_add(bc, len);
+    struct pending_piece *part = pending_add(bc, len);
 
     if (!part)
         return;
@@ -69,10 +71,10 @@ static void pending_add_copy(brg_conn *bc, const char *data, size_t len)
 }
 
 /* @return NULL: out of memory */
-static struct pending_part *pending_add_held(brg_conn *bc, const char *data, size_t len,
-                                             shared_ref *owner)
+static struct pending_piece *pending_add_held(brg_conn *bc, const char *data, size_t len,
+                                              shared_ref *owner)
 {
-    struct pending_part *part = pending_add(bc, 0);
+    struct pending_piece *part = pending_add(bc, 0);
 
     if (!part)
         return NULL;
@@ -85,7 +87,7 @@ static struct pending_part *pending_add_held(brg_conn *bc, const char *data, siz
 
 static void pending_pop(brg_conn *bc)
 {
-    struct pending_part *part = bc->pending->first;
+    struct pending_piece *part = bc->pending->first;
 
     BRG_ASSERT(bc->loop->output_memory >= part->copied);
     bc->loop->output_memory -= part->copied;
@@ -107,6 +109,7 @@ void pending_drop(brg_conn *bc)
 
 static void sent(brg_conn *bc, brg_figure_id way, uint64_t n)
 {
+    bc->ways |= loop_way_bit(way);
     loop_score_add(&bc->loop->score->bytes, n);
     figures_add(&bc->loop->figures->own.value[way], n);
 }
@@ -116,8 +119,8 @@ static file_wait file_may_wait(const brg_conn *bc)
     return bc->loop->prefork ? FILE_WAITS : FILE_CACHED;
 }
 
-/* *way is reads once a window failed. *full: the socket took less than was read, and what it did not take would be
- * read for nothing. */
+/* *way becomes reads once a window failed. *full: the socket took less than was read, so another
+ * read would be in vain. */
 static ssize_t file_send_bytes(brg_conn *bc, file_kept *kept, int fd, off_t off, size_t len,
                                file_way *way, int *full)
 {
@@ -144,7 +147,7 @@ static ssize_t file_send_bytes(brg_conn *bc, file_kept *kept, int fd, off_t off,
     return file_send_bytes(bc, NULL, fd, off, len, way, full);
 }
 
-/* TLS would touch a mapping itself. What is left of a file is read, unless it is mapped as a whole. */
+/* TLS would touch a mapping itself. The rest of a file is read, unless the whole file is mapped. */
 static file_way file_way_now(const brg_conn *bc, const file_kept *kept, file_way way, apr_off_t len)
 {
     if (way == FILE_BY_SENDFILE)
@@ -175,7 +178,7 @@ static ssize_t file_send(brg_conn *bc, file_kept *kept, int fd, off_t off, apr_o
 }
 
 /* Bytes, without a copy while the kernel can. */
-static ssize_t bytes_send(brg_conn *bc, struct pending_part *part)
+static ssize_t bytes_send(brg_conn *bc, struct pending_piece *part)
 {
     struct iovec iov = {(void *)(uintptr_t)part->data, (size_t)part->len};
     off_t off = part->off;
@@ -190,7 +193,7 @@ static ssize_t bytes_send(brg_conn *bc, struct pending_part *part)
     return transport_sendv(bc, &iov, 1, part->next != NULL);
 }
 
-static ssize_t pending_write(brg_conn *bc, struct pending_part *part, int *full)
+static ssize_t pending_write(brg_conn *bc, struct pending_piece *part, int *full)
 {
     bc->cold = 0;
     return part->data ? bytes_send(bc, part)
@@ -198,7 +201,7 @@ static ssize_t pending_write(brg_conn *bc, struct pending_part *part, int *full)
 }
 
 /* @param by_sendfile  bytes that had a descriptor; where it failed, they have none any more */
-static brg_figure_id pending_way(const struct pending_part *part, int by_sendfile)
+static brg_figure_id pending_way(const struct pending_piece *part, int by_sendfile)
 {
     if (!part->data)
         return loop_file_way(part->way);
@@ -207,7 +210,7 @@ static brg_figure_id pending_way(const struct pending_part *part, int by_sendfil
 
 apr_status_t pending_send(brg_conn *bc)
 {
-    struct pending_part *part;
+    struct pending_piece *part;
 
     while (bc->pending && (part = bc->pending->first) != NULL) {
         const int by_sendfile = part->data && part->fd >= 0;
@@ -241,7 +244,7 @@ apr_status_t pending_send(brg_conn *bc)
 
 void pending_read_disk(const brg_conn *bc)
 {
-    const struct pending_part *part = bc->pending ? bc->pending->first : NULL;
+    const struct pending_piece *part = bc->pending ? bc->pending->first : NULL;
 
     if (part && !part->data)
         file_output_warm(part->fd, part->off, part->len);
@@ -345,7 +348,7 @@ void gather_flush(gather *g, brg_conn *bc, int more)
 static void pending_add_piece(brg_conn *bc, const memory_piece *piece, apr_off_t off, size_t len,
                               shared_ref *owner)
 {
-    struct pending_part *part = pending_add_held(bc, piece->data + off, len, owner);
+    struct pending_piece *part = pending_add_held(bc, piece->data + off, len, owner);
 
     if (!part)
         return;
@@ -396,7 +399,7 @@ void gather_send_piece(gather *g, brg_conn *bc, const memory_piece *piece, apr_o
 void gather_send_file(brg_conn *bc, shared_ref *owner, file_kept *kept, int fd, apr_off_t off,
                       apr_off_t len, file_way way)
 {
-    struct pending_part *part;
+    struct pending_piece *part;
     int full = 0;
 
     while (!bc->pending && !bc->failed && !full && len > 0) {

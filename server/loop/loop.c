@@ -80,7 +80,7 @@ static void loop_take_returned(brg_loop *loop)
     brg_conn *bc, *next;
     brg_conn *first = atomic_exchange_explicit(&loop->returned, NULL, memory_order_acquire);
 
-    loop_take_drains(loop); /* of those that were returned, too: it was posted before */
+    loop_take_drains(loop); /* returned connections have drains, too: they were posted before */
     for (bc = first; bc; bc = next) {
         next = bc->next;
         BRG_ASSERT_TAG(bc, CONN_TAG);
@@ -93,8 +93,8 @@ static void loop_take_returned(brg_loop *loop)
     loop_take_notes(loop); /* all that workers posted before they returned */
 }
 
-/* Without a locked instruction in each turn: a worker wakes the loop after it has put something there, and what
- * loop_woken() saw of that includes it. */
+/* Without a locked instruction in each turn: a worker wakes the loop after it has returned a
+ * connection, so loop_woken() sees that, too. */
 static int loop_has_returned(brg_loop *loop)
 {
     return atomic_load_explicit(&loop->returned, memory_order_relaxed) ||
@@ -111,7 +111,8 @@ void loop_woken(struct loop_io *io, uint32_t events)
     if (read(loop->wake_fd, &n, sizeof n) < 0 && errno != EAGAIN)
         ap_log_error(APLOG_MARK, APLOG_ERR, errno, loop->server,
                      "event loop: read from its eventfd");
-    (void)atomic_exchange(&loop->wakes, 0); /* also acquires what workers did before they set it */
+    /* also acquires the writes of workers before the wake */
+    (void)atomic_exchange(&loop->wakes, 0);
 }
 
 void loop_publish(brg_loop *loop)
@@ -129,7 +130,8 @@ void loop_publish(brg_loop *loop)
     loop_score_add(&score->turns, 1);
 }
 
-/* Once a second: who waited too long for a worker, or is not there any more, waits no longer. */
+/* Once a second: connections that waited too long for a worker, or whose clients left, wait no
+ * longer. */
 static void loop_refuse(brg_loop *loop)
 {
     brg_conn *bc, *next;
@@ -379,6 +381,7 @@ void loop_main(brg_loop *loop)
     stack_t old;
 
     crash_stack_begin(crash_stack, &old);
+    loop->line = ap_get_scoreboard_worker_from_indexes(loop->config->slot, loop->index);
     ap_update_child_status_from_indexes(loop->config->slot, loop->index, SERVER_STARTING, NULL);
     ap_update_child_status_from_indexes(loop->config->slot, loop->index, SERVER_READY, NULL);
     loop_begin(loop);
@@ -392,8 +395,8 @@ void loop_main(brg_loop *loop)
     loop_drop_conns(loop, 0);
     loop_guests_end(loop);
     brg_run_turn_end(apr_time_now());
-    loop_figures_second(loop); /* else what was counted since the last second is lost */
-    scoreboard_thread(loop->config->slot, loop->index, SERVER_DEAD);
+    loop_figures_second(loop); /* else the counts of the last second are lost */
+    scoreboard_show(loop->line, SERVER_DEAD);
     loop_score_set(&loop->score->waits, 1);
     thread_self_end();
     crash_stack_end(&old);

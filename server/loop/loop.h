@@ -4,13 +4,13 @@
 
 /**
  * @file loop.h
- * The insides of an event loop, for its own files (loop.c: the turn; loop_conns.c: its connections;
- * loop_linger.c, loop_run.c, loop_accept.c, loop_slow.c, loop_long.c, loop_trim.c), for drivers of protocols, and for what
- * else lives on a loop.
+ * The insides of an event loop, for its own files (loop.c: the turn; loop_conns.c: its
+ * connections; loop_linger.c, loop_run.c, loop_accept.c, loop_slow.c, loop_long.c, loop_trim.c),
+ * for drivers of protocols, and for services of a loop.
  *
- * A turn: wait for events; read from every ready socket; take back what workers return; drain the
- * file watches once; answer every connection that was read from. A change to a file that was made
- * before a request was sent is therefore in the watch queue before the request is answered.
+ * A turn: wait for events; read from every ready socket; take back connections from workers; drain
+ * the file watches once; answer every connection that was read from. A change to a file that was
+ * made before a request was sent is therefore in the watch queue before the request is answered.
  */
 #include "figures.h"
 #include "file_window.h"
@@ -21,33 +21,32 @@
 #include "brigade/read_timeout.h"
 #include <stdatomic.h>
 
-#define LOOP_EVENTS \
-    64 /**< connections read from in one turn: their buffers stay in the CPU's cache */
+/** connections read from in one turn: their buffers stay in the CPU's cache */
+#define LOOP_EVENTS 64
 #define LOOP_IN_BYTES 4096 /**< first input buffer of a connection that has something to read */
-#define LOOP_DRAIN_US \
-    apr_time_from_sec(1) /**< silence after which a process that ends closes an idle connection */
-#define LOOP_IN_MOST \
-    (1U << 20) /**< bytes of input kept for one connection, whatever the Limit* directives say */
+/** silence after which a process that ends closes an idle connection */
+#define LOOP_DRAIN_US apr_time_from_sec(1)
+/** bytes of input kept for one connection, whatever the Limit* directives say */
+#define LOOP_IN_MOST (1U << 20)
 #define LOOP_BODY_BYTES 32768 /**< input kept in CONN_BODY, where it is consumed in each turn */
 #define LOOP_IN_SPARE 256     /**< empty input buffers kept */
 #define LOOP_CONN_SPARE 1024  /**< closed brg_conn objects kept */
 
-#define LOOP_MEASURED \
-    8 /**< the length of one turn in so many is measured, of those that answered from memory alone */
+/** of turns that answered from memory alone, the length of each eighth is measured */
+#define LOOP_MEASURED 8
 
 /* A connection with many requests at once gives way to others after either of these: */
 #define LOOP_QUANTUM_REQUESTS 128 /**< requests of one connection in one turn */
-#define LOOP_QUANTUM_US \
-    5000                          /**< microseconds since the turn began, looked at after requests
-                                     that were not answered from memory */
+/** microseconds since the turn began, looked at after requests that were not answered from memory */
+#define LOOP_QUANTUM_US 5000
 #define LOOP_SHED 32              /**< silent connections closed at once, at least, to make room */
 #define LOOP_SHED_MS 10           /**< and how often, in milliseconds ... */
 #define LOOP_SHED_VAIN_MS 100     /**< ... and where nothing could be closed */
 #define LOOP_SLOW_US (100 * 1000) /**< a turn that takes longer is logged */
 #define LOOP_SLOW_LOG_US apr_time_from_sec(10) /**< at most one such line per loop in this time */
 #define LOOP_SLOW_LINE 160                     /**< bytes of the request line in it */
-#define LOOP_LONG_US \
-    2000 /**< a request that takes longer on the loop is one that takes long: loop_takes_long() */
+/** microseconds: a request above this on the loop is slow: loop_takes_long() */
+#define LOOP_LONG_US 2000
 #define LOOP_COHORT 16 /**< requests at most whose steps are run together: loop_later() */
 
 struct epoll_event;
@@ -71,7 +70,8 @@ struct loop_listener {
     uint64_t turn; /**< when it last had a connection, by the loop's count of turns */
 };
 
-/** What lives on a loop beside connections of clients, and has to end on its thread: embedded in an object of the owner's. */
+/** An object that lives on a loop beside connections of clients, and has to end on its thread:
+ * embedded in the owner's object. */
 struct loop_guest {
     struct loop_guest *next;
     void (*end)(struct loop_guest *guest); /**< the loop ends: nothing of it is used behind this */
@@ -87,51 +87,68 @@ struct loop_alarm {
 #define LOOP_NEVER INT64_MAX
 
 struct brg_loop {
-    int index;                   /**< among the loops of this process */
-    int poll_fd;                 /**< epoll */
-    int wake_fd;                 /**< eventfd: workers and the main thread end the wait with it */
-    struct loop_io wake;         /**< that */
-    struct loop_io orders;       /**< loops_config.order_fds */
-    struct loop_listener *doors; /**< loop->listeners in the poll set, in their order */
-    struct epoll_event *events;  /**< in hand: what the poll set told in this turn */
+    int index;   /**< among the loops of this process */
+    int prefork; /**< the thread of this loop is the process's only one */
+    const loops_config *config;
+    server_rec *server;
+    apr_pool_t *pool; /**< the loop's own, with an allocator of its own */
+
+    /* ---- the poll set ---- */
+    int poll_fd;                /**< epoll */
+    int wake_fd;                /**< eventfd: workers and the main thread end the wait with it */
+    struct loop_io wake;        /**< that */
+    struct loop_io orders;      /**< loops_config.order_fds */
+    struct epoll_event *events; /**< in hand: the events of this turn */
     int events_n;
-    int prefork;           /**< the thread of this loop is the process's only one */
-    int wants_worker;      /**< in so many ms: threads of the pool are started one by one: worker_pool_grow() */
-    int work_waits;        /**< prefork: the next turn does not wait */
-    int orders_come;       /**< see loops_config.orders */
-    int accepting;         /**< listeners are in the poll set */
-    int draining;          /**< LOOPS_DRAIN was seen */
-    int last_accepts;      /**< draining: listeners on which connections wait still */
-    apr_time_t monotonic;  /**< clock_monotonic(), for deadlines: read once per turn, and after each
-                                request that was not answered from memory */
+    int orders_come;   /**< see loops_config.orders */
+    int wait_failures; /**< of epoll_wait, in a row */
+
+    /* ---- clocks, read once per turn, and timers ---- */
+    /** clock_monotonic(), for deadlines: read once per turn, and after each request that was not
+     * answered from memory */
+    apr_time_t monotonic;
     apr_time_t turn_began; /**< monotonic at the beginning of the turn */
     apr_time_t wall;       /**< microseconds since the epoch, once per turn: for dates */
     apr_time_t wall_ahead; /**< of monotonic, when both were read */
     apr_time_t wall_read;  /**< when that was */
-    apr_time_t accept_again; /**< with accepting == 0: when to try; a connection that closes brings
-                                it forward */
     apr_time_t turn_end_last;
-    apr_time_t trim_last; /**< loop_trim() */
     timer_wheel wheel;
-    const loops_config *config;
-    brg_listener **listeners; /**< NULL-terminated */
-    server_rec *server;
 
+    /* ---- listeners ---- */
+    brg_listener **listeners;    /**< NULL-terminated */
+    struct loop_listener *doors; /**< loop->listeners in the poll set, in their order */
+    int accepting;               /**< listeners are in the poll set */
+    int draining;                /**< LOOPS_DRAIN was seen */
+    int last_accepts;            /**< draining: listeners on which connections wait still */
+    /** with accepting == 0: when to try; a connection that closes brings it forward */
+    apr_time_t accept_again;
+    void *datagrams;         /**< of loop_datagrams */
+
+    /* ---- connections, by turn ---- */
     brg_conn *ready, **ready_tail; /**< to be looked at in this turn */
     brg_conn *later[LOOP_COHORT];  /**< to be driven again in this turn: loop_later() */
     unsigned later_n;
-    int more_ready;                /**< others of this turn come behind the one that is driven */
+    int more_ready;                /**< other events of this turn follow the driven connection */
     brg_conn *closed;              /**< in this turn; events for them may still be in hand */
     brg_conn *again, **again_tail; /**< to be looked at in the next turn without waiting */
     brg_conn *all;                 /**< open connections, by all_next */
+    unsigned conns_n;
+    unsigned conns_most;            /**< this loop's share of max_connections */
+    unsigned peak;                  /**< most open connections since memory was given back */
+    struct loop_note shed_note;     /**< another loop of the process is short of descriptors */
+    apr_time_t shed_last;           /**< when this one closed silent connections to make room */
+    apr_interval_time_t shed_pause; /**< for so long it does not do so again */
+
+    /* ---- objects kept for the next connection ---- */
     brg_conn *spare;
-    unsigned spare_n, conns_n;
-    unsigned peak;       /**< most open connections since memory was given back */
-    unsigned conns_most; /**< this loop's share of max_connections */
+    unsigned spare_n;
     void *spare_in;
     unsigned spare_in_n;
     void *spare_waiting; /**< of requests that waited (request/request_wait.c), linked */
     unsigned spare_waiting_n;
+    apr_time_t trim_last; /**< loop_trim() */
+
+    /* ---- counts, scores, figures ---- */
     unsigned ended_n;                 /**< requests that ended in this turn */
     unsigned full_n;                  /**< of these: not answered from memory */
     uint64_t read_n;                  /**< bytes that the loop read and has not told yet */
@@ -141,13 +158,16 @@ struct brg_loop {
     unsigned http2_streams_n;         /**< and their open streams */
     unsigned http3_n;                 /**< open connections of HTTP/3 */
     unsigned http3_streams_n;         /**< and their open streams */
-    void *datagrams;                  /**< of loop_datagrams */
     uint64_t http2_scored;            /**< which of http2_scores are in use */
     struct http2_score *http2_scores; /**< on the status page; NULL: none */
+    struct loop_score *score;         /**< counters in the scoreboard; never NULL */
+    struct worker_score *line;        /**< of its thread there; NULL: it has none */
+    loop_figures *figures;            /**< and those of figures.h; never NULL */
 
-    struct loop_long_page *long_pages; /**< what took long (loop_long.c); NULL: nothing did */
+    /* ---- long turns ---- */
+    struct loop_long_page *long_pages; /**< slow pages (loop_long.c); NULL: none */
 
-    int long_turn; /**< this turn is to be measured: it did what takes long */
+    int long_turn; /**< measure this turn: it had slow work */
     struct {
         unsigned turns;    /**< with something to do, since one was measured */
         uint64_t requests; /**< answered from memory in them */
@@ -164,33 +184,30 @@ struct brg_loop {
         apr_time_t said;            /**< when the last slow turn was logged */
         unsigned requests;          /**< of this turn, not answered from memory */
         unsigned left;              /**< to workers, before their handlers ran here */
-        const request_rec *running; /**< what runs since then, once it is known */
+        const request_rec *running; /**< the running request, once it is known */
         int ends;                   /**< it ended, and the clock was read when it did */
         char line[LOOP_SLOW_LINE], longest[LOOP_SLOW_LINE]; /**< request lines, NUL-terminated */
     } slow; /**< for the log line about a turn that took too long (loop_slow.c) */
 
+    /* ---- workers and other threads ---- */
     worker_pool *workers;
     _Atomic(brg_conn *) returned; /**< pushed by workers, taken by the loop (release / acquire) */
+    atomic_int wakes;             /**< 1 while wake_fd is signalled */
     _Atomic(struct loop_note *) notes;          /**< pushed by any thread, taken by the loop */
     _Atomic(struct conn_drain *) drains_posted; /**< the same for loop_drain_post() */
-    size_t output_memory;           /**< bytes of output of its connections that wait in memory */
-    struct conn_drain *drains;      /**< output that workers still produce (loop_drain.h) */
-    struct loop_note shed_note;     /**< another loop of the process is short of descriptors */
-    apr_time_t shed_last;           /**< when this one closed silent connections to make room */
-    apr_interval_time_t shed_pause; /**< for so long it does not do so again */
-    int wait_failures;              /**< of epoll_wait, in a row */
-    atomic_int wakes;               /**< 1 while wake_fd is signalled */
+    struct conn_drain *drains; /**< output that workers still produce (loop_drain.h) */
+    size_t output_memory;      /**< bytes of output of its connections that wait in memory */
+    int wants_worker; /**< in so many ms: threads of the pool are started one by one: worker_pool_grow() */
+    int work_waits; /**< prefork: the next turn does not wait */
 
+    /* ---- of the rooms above ---- */
     struct gather *out;           /**< output of a turn, before it is sent (gather.h) */
     struct response_cache *cache; /**< the response cache (services.begin) */
-    struct folder_table *folders; /**< what is known of folders (request/folders.h); NULL: nothing */
-    struct walk_memos *walks;     /**< where walks came to (request/walk_memo.c); NULL: nothing yet */
-    void *layer;                  /**< what loop_layer.begin() made, or NULL */
-    struct loop_score *score;     /**< counters in the scoreboard; never NULL */
-    loop_figures *figures;        /**< and those of figures.h; never NULL */
-    apr_pool_t *pool;             /**< the loop's own, with an allocator of its own */
-    struct loop_guest *guests;    /**< loop_guest_add() */
-    struct loop_alarm *alarms;    /**< loop_alarm_add() */
+    struct folder_table *folders; /**< known folders (request/folders.h); NULL: none */
+    struct walk_memos *walks;  /**< where walks came to (request/walk_memo.c); NULL: nothing yet */
+    void *layer;               /**< result of loop_layer.begin(), or NULL */
+    struct loop_guest *guests; /**< loop_guest_add() */
+    struct loop_alarm *alarms; /**< loop_alarm_add() */
 };
 
 /** How a server process ends: written by the main thread, read by loops and workers (relaxed: a
@@ -203,8 +220,9 @@ extern atomic_int loops_phase;
 void loop_note_post(brg_loop *loop, struct loop_note *note);
 
 /**
- * A thread that the end of the process does not wait for is about to touch what belongs to loops, such as to post a note: they
- * are not freed before loops_outside_end(). Threads: neither loops nor workers. Blocks only for others of these.
+ * A thread that the end of the process does not wait for is about to touch objects of loops, such
+ * as to post a note: they are not freed before loops_outside_end(). Threads: neither loops nor
+ * workers. Blocks only for others of these.
  * @return 0: the loops have ended, nothing of theirs may be touched
  */
 int loops_outside_begin(void);
@@ -227,9 +245,10 @@ void loop_alarm_remove(brg_loop *loop, struct loop_alarm *alarm);
 void loop_publish(brg_loop *loop);
 
 /**
- * Make room: of the connections whose clients ask for nothing (idle ones, those that never said anything, heads that were begun
- * a while ago) close the eighth that has been silent for the longest, at least LOOP_SHED of them, but not more than half
- * (loop_shed.c). Goes through the open connections, thus at most once in loop->shed_pause. Not while events are in hand. Threads: the loop's own.
+ * Make room: of the connections that have no request (idle, silent since accept, heads begun a
+ * while ago) close the eighth that has been silent for the longest, at least LOOP_SHED of them, but
+ * not more than half (loop_shed.c). Goes through the open connections, thus at most once in
+ * loop->shed_pause. Not while events are in hand. Threads: the loop's own.
  */
 void loop_shed(brg_loop *loop);
 
@@ -243,12 +262,13 @@ void loops_shed(void);
 int loop_is_full(const brg_loop *loop);
 
 /**
- * Make a loop, its worker pool and what lives on it (services.begin), and put its listeners into the poll set.
+ * Make a loop, its worker pool and its services (services.begin), and put its listeners into the
+ * poll set.
  *
  * @param p      outlives the loop
  * @param conf   outlives the loop
  * @param index  of the loop, from 0 on
- * Threads: the one that starts it.
+ * Threads: the one that starts the loop.
  */
 apr_status_t loop_create(brg_loop **out, apr_pool_t *p, const loops_config *conf, int index);
 
@@ -262,20 +282,21 @@ void loop_turn(brg_loop *loop);
 /** A loop thread from its start to its end. */
 void loop_main(brg_loop *loop);
 
-/** What loop_main() left: connections that workers had, and memory. All threads ended. */
+/** Free everything that loop_main() left: connections that workers had, and memory. All threads
+ * ended. */
 void loop_free(brg_loop *loop);
 
-/** A turn ends: count how long it took, and let it stand for those before it that were not measured, and for what was
- * answered from memory in them (loop_figures.c). */
+/** A turn ends: record its length, also in place of the unmeasured turns before it and their
+ * answers from memory (loop_figures.c). */
 void loop_figures_turn(brg_loop *loop);
 
-/** Once a second: bring up to date what the loop and its workers have to tell (loop_figures.c). */
+/** Once a second: update the figures of the loop and its workers (loop_figures.c). */
 void loop_figures_second(brg_loop *loop);
 
 /** A turn ends: tell of it if it took too long (loop_slow.c). */
 void loop_slow_check(brg_loop *loop);
 
-/** Once a second: give back what a peak of connections left (loop_trim.c). */
+/** Once a second: free the memory that a peak of connections left behind (loop_trim.c). */
 void loop_trim(brg_loop *loop);
 
 /** Free the objects and buffers that are kept for connections to come. */
@@ -296,8 +317,8 @@ static inline void loop_request_runs(brg_loop *loop, const request_rec *r)
     loop->slow.running = r;
 }
 
-/** The date, now: @a r ends, or what it shares a write with. One reading of the clock stands for this and for
- * loop_request_ended(). */
+/** The time at which @a r, or the write that it shares, ends. One reading of the clock stands for
+ * this and for loop_request_ended(). */
 apr_time_t loop_request_ends(brg_loop *loop, const request_rec *r);
 
 /** On a worker: the date, now. @a loop is that of the request. One reading of the clock stands for this and for the end of
@@ -321,7 +342,8 @@ apr_interval_time_t loop_request_ended(brg_loop *loop);
 
 /* ---- loop_long.c ---- */
 
-/** What @a r leads to, by its server and file, for the functions below. Never 0. Threads: the owner of r */
+/** The page of @a r, by its server and file, for the functions below. Never 0. Threads: the owner
+ * of r */
 uint64_t loop_page_of(const request_rec *r);
 
 /** 1: a worker is to make it, since it takes LOOP_LONG_US or more. */
@@ -350,6 +372,12 @@ static inline brg_loop *loop_self(void)
 static inline brg_figure_id loop_file_way(file_way way)
 {
     return (brg_figure_id)(BRG_FIGURE_SENT_SENDFILE + (int)way);
+}
+
+/** The bit of a way in brg_conn.ways; 0: that of memory. */
+static inline uint8_t loop_way_bit(brg_figure_id way)
+{
+    return (uint8_t)(1u << (way - BRG_FIGURE_SENT_MEMORY) >> 1);
 }
 
 /** @a n bytes went to a socket of the loop's, by a figure of BRG_WAYS. Threads: the owner of the connection. */
@@ -428,8 +456,8 @@ int loop_wait(brg_conn *bc, apr_time_t due, int idle);
 brg_conn *loop_stream(brg_conn *master);
 
 /**
- * A connection over a UDP socket that it shares (brg_conn.borrows), in CONN_HEAD: it counts as one that was accepted, and has the
- * virtual hosts of its local address. loop_close() ends it.
+ * A connection over a shared UDP socket (brg_conn.borrows), in CONN_HEAD: it counts as an accepted
+ * one, and has the virtual hosts of its local address.
  * @param fd     of the socket; outlives the connection, as @a local does
  * @param peer   the client's address
  * @return NULL: the loop is full, the connection may not enter, or there is no memory. Threads: the loop's own.
@@ -441,9 +469,10 @@ brg_conn *loop_conn_begin(brg_loop *loop, brg_listener *l, int fd, const struct 
 void loop_close(brg_loop *loop, brg_conn *bc);
 
 /**
- * Shut our side of bc, and close it when its client has closed, is silent, or time is over: so no reset takes from the client what
- * it was told last. At once, where the client has closed or reading failed. bc has no conn_rec any more, and no output that waits;
- * it may be gone afterwards. Threads: the loop's own.
+ * Shut our side of bc, and close it when its client has closed, is silent, or time is over: so no
+ * reset takes the last response from the client. At once, where the client has closed or reading
+ * failed. bc has no conn_rec any more, and no output that waits; it may be gone afterwards.
+ * Threads: the loop's own.
  */
 void loop_linger(brg_loop *loop, brg_conn *bc);
 
@@ -468,7 +497,7 @@ void loop_return(brg_conn *bc);
 
 /* ---- loop_drain.c; all on the loop ---- */
 
-/** Take over what workers posted, and send as much of it as the sockets take. */
+/** Take over output that workers posted, and send as much of it as the sockets take. */
 void loop_take_drains(brg_loop *loop);
 
 /** The socket of @a d, whose connection a worker has, may take more. */
@@ -477,13 +506,14 @@ void loop_drain_event(brg_loop *loop, struct conn_drain *d);
 /** Milliseconds after which one of them wants to be run again; -1: none does. */
 int loop_drains_wait_ms(const brg_loop *loop);
 
-/** Run those that asked for it. */
+/** Run the drains that asked for it. */
 void loop_drains_again(brg_loop *loop);
 
 /** Once a second: end those whose clients took nothing for too long. */
 void loop_drains_expire(brg_loop *loop);
 
-/** loop_io_fn of a loop_listener: accept what waits on it, at most a batch (loop_accept.c). Threads: the loop's own. */
+/** loop_io_fn of a loop_listener: accept waiting connections, at most a batch (loop_accept.c).
+ * Threads: the loop's own. */
 void loop_accept(struct loop_io *io, uint32_t events);
 
 /** Call the functions of events that the poll set told (loop_io.c). Threads: the loop's own. */
@@ -492,7 +522,7 @@ void loop_io_run(brg_loop *loop, struct epoll_event *events, int n);
 /**
  * Put the listeners into the poll set (@a on 1) or take them out of it. If they cannot be put there,
  * none is, and the loop tries again after a second.
- * @return 0 or errno, logged. Threads: the loop's own; before it runs, who starts it
+ * @return 0 or errno, logged. Threads: the loop's own; before it runs, its creator's
  */
 int loop_listeners(brg_loop *loop, int on);
 
@@ -500,13 +530,13 @@ int loop_listeners(brg_loop *loop, int on);
  * The process is to end, and its listeners are out of the poll set: accept all that waits on them,
  * as far as there is room for it, and close those on which nothing waits any more. Called each turn
  * until it returns 0.
- * @return listeners that are still open, because there was no room for what waits on them
+ * @return listeners that are still open, because there was no room for all their connections
  */
 int loop_accept_last(brg_loop *loop);
 
 /* ---- conn_input.c ---- */
 
-/** Read what the socket has, without waiting. */
+/** Read the socket's bytes, without waiting. */
 void conn_fill(brg_conn *bc);
 
 /** Drop bc's input, and give its buffer back. */

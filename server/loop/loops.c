@@ -31,7 +31,7 @@ void loop_layer_set(const loop_layer *layer)
     loops_layer = layer;
 }
 
-/* A step before the layer, or the services; and what it goes before. */
+/* A step before the layer, or the services; and the next step behind it. */
 static void (*loops_front)(brg_conn *bc);
 static void (*loops_behind_front)(brg_conn *bc);
 
@@ -42,8 +42,9 @@ void loop_front_set(void (*accepted)(brg_conn *bc))
 
 void loop_front_done(brg_conn *bc)
 {
-    BRG_ASSERT(loops_behind_front != NULL && bc->fd >= 0);
-    loops_behind_front(bc);
+    BRG_ASSERT(bc->fd >= 0);
+    /* a loop that was made alone has no front */
+    (loops_behind_front ? loops_behind_front : bc->loop->config->services->accepted)(bc);
 }
 
 /* Asked when it is known whom the connection is with: behind a front, before everything else. */
@@ -314,6 +315,12 @@ int loops_join(apr_interval_time_t limit_us)
         apr_sleep(5000);
     }
     return 0;
+}
+
+void loops_each(void (*with)(brg_loop *loop, void *baton), void *baton)
+{
+    for (int i = 0; i < loops_n; i++)
+        with(loops[i], baton);
 }
 
 void loops_free(void)

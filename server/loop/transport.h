@@ -4,14 +4,14 @@
 
 /**
  * @file transport.h
- * What lies below a connection's protocol: the bytes of its socket, or a layer over them (TLS). The
- * loop, the drivers of protocols and the core's output filter read and write through these functions
- * alone.
+ * The layer below a connection's protocol: the bytes of its socket, or TLS or a
+ * stream over them. The loop, the drivers of protocols and the core's output filter read and write
+ * through these functions alone.
  *
  * A connection over a plain socket has no table: its calls are the system calls, behind one test of
  * a pointer.
  *
- * All functions return what the system call of the same name does, with its errno: EAGAIN when the
+ * All functions return the same as the system call of that name, with its errno: EAGAIN when the
  * transport can take or give nothing now (the loop waits for the socket), EINTR to be called again.
  * None blocks. Threads: the owner of the connection.
  */
@@ -36,9 +36,11 @@ typedef struct stream_fields {
     int is_whole;  /**< with status: no body follows */
     int is_wanted; /**< a 103 that is sent whatever the session does with those of others */
     int n;
-    const http_field *
-        field; /**< names in any case, ids are not looked at; what is of one connection is left out */
+    /** names in any case, ids are not looked at; fields of one connection are left out */
+    const http_field *field;
 } stream_fields;
+
+#define STREAM_FIELD_ADDED 40 /**< bytes of name and value */
 
 struct conn_transport {
     const char *name; /**< for logs and figures */
@@ -48,12 +50,19 @@ struct conn_transport {
     /** @param more  further bytes follow at once */
     ssize_t (*sendv)(brg_conn *bc, const struct iovec *iov, int n, int more);
     /**
-     * Streams: a head or trailers in the form of the stream's protocol, for put(). NULL as a function: the transport takes
-     * bytes alone. @return NULL: no memory. The caller releases what it does not put. Threads: the owner of the connection.
+     * Streams: a head or trailers in the form of the stream's protocol, for put(). NULL as a
+     * function: the transport takes bytes alone. @return NULL: no memory. The caller releases a
+     * head that it does not put. Threads: the owner of the connection.
      */
     shared_ref *(*encode)(brg_conn *bc, const stream_fields *fields);
     /**
-     * Streams: what encode() made, behind all that was sent. It is taken over, in case of errors, too. Never EAGAIN.
+     * Streams: a field more for a head that encode() made. @param f  of STREAM_FIELD_ADDED bytes at most; NULL: none
+     * @return bytes that the head counts as. Threads: the owner of the connection.
+     */
+    size_t (*add)(brg_conn *bc, shared_ref *part, const http_field *f);
+    /**
+     * Streams: send the result of encode(), behind all earlier bytes. It is taken over, in case of
+     * errors, too. Never EAGAIN.
      * @param part  of trailers: the response is complete, as it is with NULL; else a head
      * @return bytes that it counts as; -1 with errno
      */
@@ -68,10 +77,12 @@ struct conn_transport {
      * caller's if not. @param end  frees it, on any thread, however late
      */
     ssize_t (*give)(brg_conn *bc, void *base, void (*end)(void *), const char *data, size_t len);
-    /** Streams: nothing follows what was put, sent with @a more, or given: it may leave. Threads: the owner of the connection. */
+    /** Streams: nothing follows the data that was put, sent with @a more, or given: it may leave.
+     * Threads: the owner of the connection. */
     void (*sent)(brg_conn *bc);
     /**
-     * Streams: what came behind the body, whose end recv() told: bytes come as they are, whether their length is known or not.
+     * Streams: the trailers behind the body, whose end recv() told: bytes come as they are, whether
+     * their length is known or not.
      * @return valid as long as the stream; *@a n 0: nothing
      */
     const http_field *(*trailers)(brg_conn *bc, int *n);
@@ -84,8 +95,9 @@ struct conn_transport {
     /** Wait until recv() or sendv() has something to do. NULL: for the socket. Threads: the worker
      * that owns bc. @return as conn_wait() */
     apr_status_t (*wait)(brg_conn *bc, int for_write, apr_interval_time_t timeout);
-    /** From now on what is made for the socket goes to @a sink, in order, what the layer holds from before first; NULL:
-     * to the socket again. NULL as a function: it cannot. Threads: the owner of the connection. */
+    /** From now on output for the socket goes to @a sink, in order, beginning with the layer's own
+     * rest; NULL: to the socket again. NULL as a function: it cannot. Threads: the owner of the
+     * connection. */
     void (*divert)(brg_conn *bc, struct transport_sink *sink);
     /** 1: nobody waits for the response any more. NULL: the socket tells. Threads: any, while bc waits for a worker or
      * a worker has it. */
@@ -97,7 +109,7 @@ static inline int transport_is_plain(const brg_conn *bc)
     return __builtin_expect(bc->transport == NULL, 1);
 }
 
-/** 1 if the loop may send what a worker left to it, while the worker has the connection. */
+/** 1 if the loop may send a worker's output while the worker has the connection. */
 static inline int transport_loop_may_send(const brg_conn *bc)
 {
     return transport_is_plain(bc) || bc->transport->shared;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A thread of a pool: what it does from its start to its end. */
+/* A thread of a pool, from its start to its end. */
 #include "worker_pool_private.h"
 #include "clock.h"
 #include "counted_lock.h"
@@ -54,7 +54,7 @@ static void worker_wait(worker_pool **at, apr_time_t until)
     } while (1);
 }
 
-/* The thread had nothing to do for a while: what it keeps for requests is better used elsewhere.
+/* The thread had nothing to do for a while: its memory for requests is better used elsewhere.
  * Without the lock: it counts as busy meanwhile. */
 static void worker_trim(worker_pool *wp)
 {
@@ -99,26 +99,30 @@ static void worker_show(const worker_pool *wp, int slot, int status)
                                         status, NULL);
 }
 
-/* What a thread was free for has not waited, and the clock need not be read. */
+/* A connection for which a thread was free has not waited, and the clock need not be read. */
 static void worker_run(brg_conn *bc)
 {
     const apr_time_t now = bc->waits ? clock_monotonic() : bc->queued_at;
 
     BRG_ASSERT_TAG(bc, CONN_TAG);
     BRG_ASSERT(bc->state == CONN_WORKER && !bc->queued && !bc->timer.prev);
-    figures_took_shared(&bc->loop->figures->others.took[BRG_TOOK_QUEUE],
-                        now > bc->queued_at ? (uint64_t)(now - bc->queued_at) : 0);
+    if (now > bc->queued_at)
+        figures_took_shared(&bc->loop->figures->others.took[BRG_TOOK_QUEUE],
+                            (uint64_t)(now - bc->queued_at));
+    else
+        figures_add_shared(&bc->loop->figures->others.took[BRG_TOOK_QUEUE].n[0], 1);
     if (worker_client_left(bc, now))
         bc->refused = CONN_REFUSED_LEFT;
     else
         bc->driver->work(bc);
 }
 
-/* With the lock held: what was left to a thread that took long is another one's, which is there or is started. */
+/* With the lock held: the connection that was left to a slow thread goes to another one, which is
+ * there or is started. */
 static void worker_pass_on(worker_pool *wp)
 {
     if (wp->longs.waiting && !worker_is_free(wp))
-        (void)worker_spawn(wp); /* else a thread takes it when it is done with what it has */
+        (void)worker_spawn(wp); /* else a thread takes it at the end of its work */
 }
 
 static apr_time_t worker_used(const struct rusage *u)
@@ -127,7 +131,8 @@ static apr_time_t worker_used(const struct rusage *u)
            u->ru_stime.tv_usec;
 }
 
-/* A request that no thread was free for: one that gave its processor away by no call of its own computed. */
+/* A request for which no thread was free: if it gave its processor away by no call of its own, it
+ * computed. */
 static void worker_run_measured(worker_pool *wp, brg_conn *bc)
 {
     struct rusage before, after;
@@ -164,8 +169,9 @@ static apr_time_t worker_do(worker_pool *wp, worker_seat *seat, brg_conn *bc, br
     return now;
 }
 
-/* Without a lock: give a connection back. The thread sits before that: what comes next from the same client finds it.
- * @return what it is given meanwhile; what came after that waits for it to be woken */
+/* Without a lock: give a connection back. The thread sits before that, so that it gets the client's
+ * next request.
+ * @return the connection given to it meanwhile; later ones wait until it is woken */
 static brg_conn *worker_return(worker_pool *wp, worker_seat *seat, brg_conn *bc, apr_time_t now)
 {
     const int sits = worker_sit_down(wp, seat);

@@ -3,6 +3,7 @@
 #include "md_request.h"
 #include "md_conf.h"
 #include "md_shared.h"
+#include "request_context.h"
 #include "tls_setup.h"
 #include "http_core.h"
 #include "http_log.h"
@@ -67,7 +68,7 @@ static const md_domain *request_domain(const request_rec *r)
     return md_conf_of(r->server)->domain;
 }
 
-/* Another one than what stands in for it. */
+/* A certificate that is no stand-in. */
 static int request_has_certificate(const md_domain *domain)
 {
     md_public state;
@@ -88,6 +89,8 @@ static int request_redirect(request_rec *r, const md_domain *domain)
     uri.port_str = NULL;
     apr_table_setn(r->headers_out, "Location",
                    apr_uri_unparse(r->pool, &uri, APR_URI_UNP_OMITUSERINFO));
+    request_mark_refused(
+        r); /* it depends on nothing but the server's configuration and the target */
     if (r->method_number == M_GET)
         return forever ? HTTP_MOVED_PERMANENTLY : HTTP_MOVED_TEMPORARILY;
     return forever ? HTTP_PERMANENT_REDIRECT : HTTP_TEMPORARY_REDIRECT;
@@ -108,7 +111,7 @@ static int request_read(request_rec *r)
     if (!(domain = request_domain(r)))
         return DECLINED;
     if (ap_ssl_conn_is_ssl(r->connection)) {
-        if (!request_has_certificate(domain))
+        if (!request_has_certificate(domain) && !md_conf_of(r->server)->demand)
             return HTTP_SERVICE_UNAVAILABLE;
         if (domain->set->require_https == MD_HTTPS_PERMANENT &&
             !apr_table_get(r->headers_out, "Strict-Transport-Security"))
@@ -134,6 +137,14 @@ int md_request_depends(request_rec *r)
                    !request_has_certificate(domain)
                ? BRG_CACHE_VOLATILE
                : BRG_CACHE_STATIC;
+}
+
+/* Below /.well-known/ each name may be that of a challenge. */
+apr_int64_t md_request_name(const server_rec *s, ap_conf_vector_t *dir, const char *path,
+                            const char *filename, const char *path_info, int is_file)
+{
+    return strncmp(path, REQUEST_WELL_KNOWN, sizeof REQUEST_WELL_KNOWN - 1) ? 0
+                                                                            : BRG_CACHE_NAME_COUNTS;
 }
 
 /* ---- tls-alpn-01 ---- */

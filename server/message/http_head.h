@@ -4,16 +4,17 @@
 
 /**
  * @file http_head.h
- * A head as any version of HTTP has it: method, target, authority, scheme or a status code, and
- * fields with the ids of those that the core looks at. A protocol's parser fills it in (h1_parse.h,
- * h1_response_head.h); the response cache looks answers up by that of a request, and
- * request_create() makes a request_rec from it.
+ * A head as any version of HTTP has it: method, target, authority, scheme or a
+ * status code, and fields, with ids for those that the core looks at. A protocol's parser fills it
+ * in (h1_parse.h, h1_response_head.h); the response cache looks answers up by that of a request,
+ * and request_create() makes a request_rec from it.
  *
- * Nothing is owned: all pointers lead into memory of who filled it in, valid until that one goes on
- * to the next head. Threads: one at a time.
+ * Nothing is owned: all pointers lead into the parser's memory, valid until the parser goes on to
+ * the next head. Threads: one at a time.
  */
 #include <stddef.h>
 #include <stdint.h>
+#include <strings.h>
 
 /** Header fields that the core looks at; all others are HTTP_F_OTHER. */
 typedef enum http_field_id {
@@ -54,6 +55,15 @@ typedef struct http_field {
     uint8_t id; /**< http_field_id */
 } http_field;
 
+/** 1 if @a f has this name, in any case. */
+static inline int http_field_is(const http_field *f, const char *name, size_t len)
+{
+    return f->name_len == len && !strncasecmp(f->name, name, len);
+}
+
+/** The same with a literal. */
+#define HTTP_FIELD_IS(f, name) http_field_is(f, name, sizeof(name) - 1)
+
 #define HTTP_HEAD_OWN_FIELDS 256   /**< fields that an http_head has room for itself */
 #define HTTP_HEAD_MAX_FIELDS 32767 /**< refused beyond it, even if LimitRequestFields says 0 */
 
@@ -73,7 +83,7 @@ typedef struct http_head {
     uint32_t line_len; /**< of the request line, without its line end; 0 = none was sent */
     const char *method, *uri, *protocol;
     uint32_t method_len, uri_len, protocol_len;
-    uint16_t code; /**< of a response: its status code; 0: a request */
+    uint16_t code;           /**< of a response: its status code; 0: a request */
     uint8_t method_id;       /**< http_method_id */
     uint8_t major, minor;    /**< 0.9 is {0, 9} */
     uint8_t close;           /**< a Connection token "close" */
@@ -82,7 +92,7 @@ typedef struct http_head {
     uint8_t has_body;        /**< a body follows */
     uint8_t repeated;        /**< some field name that the core knows came more than once */
     uint8_t chunked;         /**< the body is in the chunked transfer coding */
-    uint64_t content_length; /**< 0 when there is none or the body is chunked */
+    uint64_t content_length; /**< 0 without Content-Length, or when the body is chunked */
     uint16_t n_fields;
     int16_t known[HTTP_FIELD_IDS]; /**< index in field[] of the first of each, -1 = absent */
     uint32_t head_len; /**< bytes that the head took of the input, blank lines before it included */
@@ -91,7 +101,7 @@ typedef struct http_head {
      * format: at most one "%.*s" for bad, and then at most one "%s" for the target. */
     const char *why;
     const char *note; /**< with status: sentence for the client's error page, may be NULL */
-    const char *bad;  /**< with status: what offended, may be NULL */
+    const char *bad;  /**< with status: the offending text, may be NULL */
     uint32_t bad_len;
     uint8_t bad_is_field;  /**< with status: the line of a field offended */
     uint8_t bad_is_long;   /**< with status: a configured limit was passed */
@@ -105,14 +115,14 @@ typedef struct http_head {
 } http_head;
 
 /**
- * The first field whose lines, joined by ", " as handlers see them, make a value of more than @a most bytes; NULL if
- * there is none. A head of at most that many bytes costs one comparison.
+ * The first field whose lines, joined by ", " as handlers see them, make a value of more than @a
+ * most bytes; NULL: no such field. A head of at most that many bytes costs one comparison.
  * Threads: any. Blocking: no. Source: LimitRequestFieldSize, which Apache applies to joined values as well.
  */
 const http_field *http_head_oversized(const http_head *head, uint32_t most);
 
-/** Id of a field name of @a len bytes in any case, HTTP_F_OTHER for one that the core does not look
- * at. */
+/** Id of a field name of @a len bytes in any case, HTTP_F_OTHER for a name that the core does not
+ * look at. */
 http_field_id http_field_id_of(const char *name, size_t len);
 
 #endif

@@ -3,6 +3,7 @@
 #include "mpm_settings.h"
 #include "pidfile.h"
 #include "core_settings.h"
+#include "setting.h"
 #include "brigade/assert.h"
 #include "brigade/directive.h"
 
@@ -67,9 +68,6 @@ AP_DECLARE_DATA const char *ap_pid_fname;
 AP_DECLARE_DATA char ap_coredump_dir[MAX_STRING_LEN];
 AP_DECLARE_DATA int ap_coredumpdir_configured;
 AP_DECLARE_DATA int ap_graceful_shutdown_timeout;
-int mpm_drain_seconds;
-int mpm_reload_seconds = MPM_DEFAULT_RELOAD_SECONDS;
-int mpm_trial_is_full = 1;
 AP_DECLARE_DATA apr_uint32_t ap_max_mem_free;
 AP_DECLARE_DATA apr_size_t ap_thread_stacksize;
 
@@ -116,18 +114,7 @@ void ap_sock_disable_nagle(apr_socket_t *s)
 
 #define MPM_STACK_MOST (1L << 30)
 
-static const char *mpm_number(cmd_parms *cmd, const char *arg, long min, long max, long *value)
-{
-    const char *err = ap_check_cmd_context(cmd, GLOBAL_ONLY);
-    apr_int64_t n = 0;
-
-    if (!err)
-        err = core_number(cmd, arg, min, max, &n);
-    *value = (long)n;
-    return err;
-}
-
-/* The same for Apache's: what is out of bounds becomes the nearest that is not; from @a refused down it is refused. */
+/* A number outside of the bounds becomes the nearest that is not; from @a refused down it is refused. */
 static const char *mpm_apaches_number(cmd_parms *cmd, const char *arg, long refused, long min,
                                       long max, long *value)
 {
@@ -136,7 +123,7 @@ static const char *mpm_apaches_number(cmd_parms *cmd, const char *arg, long refu
 
     BRG_ASSERT(min <= max);
     if (!err)
-        err = core_number_begin(cmd, arg, refused, APR_INT64_MAX, &n);
+        err = conf_number_begin(cmd, arg, refused, APR_INT64_MAX, &n);
     if (!err)
         *value = (long)brg_argument_clamp(cmd, n, min, max);
     return err;
@@ -202,38 +189,6 @@ ap_mpm_set_graceful_shutdown(cmd_parms *cmd, void *dummy, const char *arg)
     return err;
 }
 
-const char *mpm_set_drain_delay(cmd_parms *cmd, void *dummy, const char *arg)
-{
-    long n;
-    const char *err = mpm_number(cmd, arg, 0, 86400, &n);
-
-    if (!err)
-        mpm_drain_seconds = (int)n;
-    return err;
-}
-
-const char *mpm_set_reload_timeout(cmd_parms *cmd, void *dummy, const char *arg)
-{
-    long n;
-    const char *err = mpm_number(cmd, arg, 1, 86400, &n);
-
-    if (!err)
-        mpm_reload_seconds = (int)n;
-    return err;
-}
-
-const char *mpm_set_reload_trial(cmd_parms *cmd, void *dummy, const char *arg)
-{
-    const char *err = ap_check_cmd_context(cmd, GLOBAL_ONLY);
-
-    if (err)
-        return err;
-    if (ap_cstr_casecmp(arg, "Full") && ap_cstr_casecmp(arg, "Check"))
-        return apr_psprintf(cmd->pool, "ReloadTrial takes Full or Check, not \"%s\"", arg);
-    mpm_trial_is_full = !ap_cstr_casecmp(arg, "Full");
-    return NULL;
-}
-
 const char *ap_mpm_set_max_mem_free(cmd_parms *cmd, void *dummy, const char *arg)
 {
     long n;
@@ -255,7 +210,7 @@ const char *ap_mpm_set_thread_stacksize(cmd_parms *cmd, void *dummy, const char 
     return err;
 }
 
-/* What is not named in a configuration has its default again in the next one. */
+/* A directive that a configuration does not name has its default again. */
 void mpm_common_pre_config(apr_pool_t *pconf)
 {
     ap_max_requests_per_child = 0;
@@ -264,9 +219,7 @@ void mpm_common_pre_config(apr_pool_t *pconf)
     if (ap_server_root)
         apr_cpystrn(ap_coredump_dir, ap_server_root, sizeof ap_coredump_dir);
     ap_coredumpdir_configured = 0;
-    ap_graceful_shutdown_timeout = mpm_drain_seconds = 0;
-    mpm_reload_seconds = MPM_DEFAULT_RELOAD_SECONDS;
-    mpm_trial_is_full = 1;
+    ap_graceful_shutdown_timeout = 0;
     ap_max_mem_free = MPM_DEFAULT_MAX_MEM_FREE;
     ap_thread_stacksize = 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What ap_mpm_query() answers. Modules size their tables by it, so the figures are upper bounds. */
+/* Answers of ap_mpm_query(). Modules size their tables by it, so the figures are upper bounds. */
 #include "mpm_affinity.h"
 #include "mpm_settings.h"
 #include "http_log.h"
@@ -18,7 +18,9 @@
 #define CACHE_LEAST ((size_t)64 << 20)
 #define CACHE_MOST ((size_t)1 << 30)
 
-mpm_conf mpm_settings = {.processes = 1}; /* mpm_event, until a configuration is read */
+mpm_conf mpm_settings = {
+    .processes = 1,
+    .reload_seconds = MPM_DEFAULT_RELOAD_SECONDS}; /* mpm_event, until a configuration is read */
 int mpm_log_index = APLOG_NO_MODULE;
 _Atomic int mpm_state = AP_MPMQ_STARTING;
 ap_generation_t mpm_generation;
@@ -85,8 +87,6 @@ static int mpm_is_unknown(int query_code)
 
 int mpm_query_hook(int query_code, int *result, apr_status_t *rv)
 {
-    int one = scoreboard_threads() ? scoreboard_threads() : mpm_threads();
-
     *rv = mpm_is_unknown(query_code) ? APR_ENOTIMPL : APR_SUCCESS;
     if (*rv != APR_SUCCESS)
         return OK;
@@ -108,7 +108,9 @@ int mpm_query_hook(int query_code, int *result, apr_status_t *rv)
         *result = scoreboard_processes() ? scoreboard_processes() : mpm_settings.processes;
         break;
     case AP_MPMQ_HARD_LIMIT_THREADS:
-        *result = mpm_settings.prefork ? 1 : one;
+        *result = scoreboard_threads() ? scoreboard_threads() : mpm_threads();
+        if (mpm_settings.prefork)
+            *result = 1;
         break;
     case AP_MPMQ_MAX_THREADS:
         *result = mpm_threads();

@@ -23,6 +23,7 @@
 #define MPM_DEFAULT_SPOOL ((apr_int64_t)1 << 30)       /**< OutputSpoolSize, of one response */
 #define MPM_DEFAULT_SPOOL_TOTAL ((apr_int64_t)4 << 30) /**< and of all of a process */
 #define MPM_DEFAULT_SPOOL_DIR "/var/tmp" /**< OutputSpoolDir: on a disk, unlike many a /tmp */
+#define MPM_DEFAULT_RELOAD_SECONDS 120
 #define MPM_MAX_PROCESSES 64
 #define MPM_MAX_PREFORK 4096 /**< processes with mpm_prefork */
 #define MPM_MAX_LOOPS 256
@@ -36,8 +37,9 @@ typedef struct mpm_conf {
     int threads;         /**< ThreadsPerChild; 0 = not given */
     int queue;           /**< WorkerQueueSize: requests of one process that may wait for a worker */
     int queue_seconds;   /**< WorkerQueueTimeout: how long each may; 0 = any time */
-    int stall_seconds; /**< WorkerStallTimeout: how long a client may make no progress while others wait for
-                            workers; 0 = as long as Timeout */
+    /** WorkerStallTimeout: how long a client may make no progress while others wait for workers; 0
+     * = as long as Timeout */
+    int stall_seconds;
     int loop_seconds;   /**< LoopTimeout: a turn of so long has no end; 0 = it may */
     int worker_seconds; /**< WorkerTimeout: processor time of one request of a worker; 0 = any */
     apr_int64_t spool;  /**< OutputSpoolSize: bytes of a response on disk; 0 = none */
@@ -47,7 +49,11 @@ typedef struct mpm_conf {
     double factor;           /**< AsyncRequestWorkerFactor */
     int server_limit;        /**< ServerLimit; 0 = not given */
     int thread_limit;        /**< ThreadLimit; 0 = not given */
-    int prefork; /**< mpm_prefork: one thread and one connection per process; only then what follows counts */
+    int drain_seconds;       /**< GracefulDrainDelay */
+    int reload_seconds;      /**< ReloadTimeout */
+    int trial_is_full;       /**< ReloadTrial: a trial does all that a start does */
+    /** mpm_prefork: one thread and one connection per process; only then the following counts */
+    int prefork;
     int start;     /**< StartServers */
     int spare_min; /**< MinSpareServers */
     int spare_max; /**< MaxSpareServers */
@@ -66,19 +72,6 @@ extern int mpm_log_index;
 
 /** Since pre_config began a module asked whether there are threads, and was told that there are. */
 int mpm_told_of_threads(void);
-
-/** GracefulDrainDelay, and its setter. */
-extern int mpm_drain_seconds;
-const char *mpm_set_drain_delay(cmd_parms *cmd, void *dummy, const char *arg);
-
-/** ReloadTimeout, and its setter. */
-extern int mpm_reload_seconds;
-const char *mpm_set_reload_timeout(cmd_parms *cmd, void *dummy, const char *arg);
-#define MPM_DEFAULT_RELOAD_SECONDS 120
-
-/** ReloadTrial, and its setter: a trial does all that a start does. */
-extern int mpm_trial_is_full;
-const char *mpm_set_reload_trial(cmd_parms *cmd, void *dummy, const char *arg);
 
 /** Of the worker threads that there may be, the part of one process (mpm_capacity.c); 0 with mpm_prefork. Any time. */
 int mpm_workers(void);
@@ -121,7 +114,8 @@ int mpm_one_process(void);
 /** The word behind -k; NULL: there was none. */
 const char *mpm_command(void);
 
-/** The supervisor of the server that runs with this configuration. @return 0: there is none, which is said on standard error */
+/** The supervisor of the server that runs with this configuration. @return 0: not running, which is
+ * said on standard error */
 pid_t mpm_running(apr_pool_t *pconf);
 
 /** 1 if one runs with this configuration, or its PidFile cannot tell. Says nothing. */

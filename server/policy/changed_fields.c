@@ -106,7 +106,7 @@ int changed_fields_in(const http_head *head)
         const size_t len = strlen(name);
 
         for (int i = 0; i < head->n_fields; i++)
-            if (head->field[i].name_len == len && !strncasecmp(head->field[i].name, name, len))
+            if (http_field_is(&head->field[i], name, len))
                 return 1;
     }
     return 0;

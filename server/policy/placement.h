@@ -5,7 +5,7 @@
 /**
  * @file placement.h
  * Where a request may run (on an event loop, or on a worker because something in it may wait), and
- * what its outcome depends on: both follow from what modules declared.
+ * which dependencies it has: both follow from declarations of modules.
  *
  * The survey walks the registered hooks once per configuration; requests only read its result.
  * Threads: any, once the survey is made.
@@ -52,14 +52,43 @@ int policy_ask_modules(request_rec *r, policy_reason *reason);
 int policy_ask_early(request_rec *r, policy_reason *reason);
 
 /** 1 if no module but those whose part is known hooks requests to @a s before their phases: none of these looks at the target, and
- * what they do is done for each. Threads: any, once the survey is made. */
+ * their work is done for each. Threads: any, once the survey is made. */
 int policy_early_is_known(const server_rec *s);
 
 /** 1 if the query of the target may have been looked at for @a r, which is answered with a plain file: by an
  * expression, or by a module that hooks requests and did not say that it leaves it (brg_cache_leaves_query()). */
 int policy_query_counts(const request_rec *r);
 
-/** What the survey found that all requests ask. Written by survey.c alone. */
+/** @name names.c: decisions by the last name of a path that leads to no file */
+/** @{ */
+
+/** modules with such a function; those beyond are taken to have none */
+#define POLICY_NAMES_MOST 12
+
+/** The verdict of the modules with a function for it (brg_cache_name_declare()). */
+typedef struct policy_names {
+    apr_int64_t said[POLICY_NAMES_MOST]; /**< 0 where there are fewer */
+} policy_names;
+
+/** Ask of @a path; brg_cache_name_fn tells of the others. @return 0; -1: some module may decide each name in another way. Threads: any, once the survey is made. */
+int policy_names_ask(const server_rec *s, ap_conf_vector_t *dir, const char *path,
+                     const char *filename, const char *path_info, int is_file, policy_names *out);
+
+/** 1 if they say of @a path what they said before. */
+int policy_names_hold(const server_rec *s, ap_conf_vector_t *dir, const char *path,
+                      const char *filename, const char *path_info, int is_file,
+                      const policy_names *said);
+
+/** 1 if the modules that are asked have the same configuration in both; @a but aside, whose function looks at neither. */
+int policy_names_see_alike(const ap_conf_vector_t *one, const ap_conf_vector_t *other,
+                           const module *but);
+
+/** 1 if the modules that take part in requests to @a s tell by policy_names_ask() all that they decide by a name.
+ * @param handlers  1: those with a handler, too */
+int policy_names_are_told(const server_rec *s, int handlers);
+/** @} */
+
+/** Findings of the survey for all requests. Written by survey.c alone. */
 typedef struct policy_summary {
     int phases_plain; /**< all modules that hook phases of requests declared themselves */
     enum { CONNS_PLAIN, CONNS_BY_FILTERS, CONNS_MODULE_DRIVEN } connections;
@@ -86,12 +115,11 @@ static inline int phases_may_run_inline(void)
     return policy_summary_now.phases_plain && !declarations_phases_wait();
 }
 
-/** 1 if phases of this request may wait for something: for credentials that a module may check, for
- * the request itself or for one that it leads to, or for what its target asks for. Call before the
- * phases. */
+/** 1 if phases of this request may wait: for credentials that a module may check, for the request
+ * itself or for one that it leads to, or for a need of its target. Call before the phases. */
 int phases_may_wait(const request_rec *r);
 
-/** 1 if all who take part in authentication and authorization tell by themselves when they would wait
+/** 1 if all modules that take part in authentication and authorization tell by themselves when they would wait
  * (brg_auth_declare()). */
 int policy_auth_runs_inline(void);
 
@@ -108,12 +136,12 @@ void policy_observe(request_rec *r);
 typedef struct policy_stored_loggers {
     int n;
     brg_transaction_ready_fn *ready[POLICY_LOGGERS_MOST];
-    brg_transaction_log_fn
-        *log[POLICY_LOGGERS_MOST]; /**< NULL: of an observer, which has nothing to log */
+    /** NULL: of an observer, which has nothing to log */
+    brg_transaction_log_fn *log[POLICY_LOGGERS_MOST];
 } policy_stored_loggers;
 
-/** Those that do; NULL: some module that logs cannot, or an observer changes what is logged, or
- * phases wait. */
+/** The loggers; NULL: some module that logs cannot, or an observer changes logged data, or phases
+ * wait. */
 const policy_stored_loggers *policy_stored_log(void);
 
 /**

@@ -4,7 +4,7 @@
 
 /**
  * @file placement_private.h
- * What survey.c found, for the questions that requests ask (placement.c).
+ * Findings of survey.c, for the questions of requests (placement.c).
  * Threads: written by the main thread while the configuration is read, read by all afterwards; atomics by any.
  */
 #include "placement.h"
@@ -22,8 +22,8 @@ typedef struct policy_findings {
     _Atomic(policy_waits_fn *) phases_asked;   /**< by policy_phases_ask() */
     ap_HOOK_post_read_request_t *observers[4]; /**< hooks of modules whose rule observes */
     int observers_n;
-    const declaration
-        *asked[DECLARATIONS_MOST]; /**< whose answer may be other than BRG_CACHE_STATIC */
+    /** whose answer may be other than BRG_CACHE_STATIC */
+    const declaration *asked[DECLARATIONS_MOST];
     int asked_n;
     const declaration *stock[DECLARATIONS_MOST]; /**< of stock modules */
     int stock_n, stock_filters_wait; /**< the latter: filters of some of them may wait */
@@ -31,6 +31,8 @@ typedef struct policy_findings {
     int waiters_n;
     brg_auth_waits_fn *auth_asked[4]; /**< brg_auth_ask() */
     int auth_asked_n;
+    brg_cache_name_fn *names[POLICY_NAMES_MOST]; /**< brg_cache_name_declare() */
+    int names_n;
     policy_stored_loggers stored_loggers; /**< n < 0: a request_rec is needed */
 } policy_findings;
 

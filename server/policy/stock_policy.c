@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rules for stock modules of Apache 2.4 whose phases only look at the request, the configuration and
  * local files. A rule declares for its module, so that the module's presence alone sends no request to a
- * worker. Rules are conservative: what is not certain is VOLATILE.
+ * worker. Rules are conservative: an uncertain answer is VOLATILE.
  *
  * Modules that check passwords, which may take long on purpose (bcrypt), have rules, too: the phases of
  * a request stop before authentication on a loop and continue on a worker (request.c). */
@@ -203,6 +203,7 @@ static int stock_cache_waits(request_rec *r)
 #define OTHER_MPM
 #define IDLE
 #define QUERY_FREE
+#define NAME_FREE
 #define EARLY_ALIKE
 #define NEEDS(id)
 #define FAMILY(id)
@@ -219,7 +220,7 @@ static const stock_rule rules[] = {
 #include "module_rows.def"
 };
 
-/* mod_remoteip changes the client's address where a request has its field: such a request is not answered by what
+/* mod_remoteip changes the client's address where a request has its field: such a request is not answered by an answer that
  * depends on addresses (changed_fields_in()); for logs of responses from memory, policy_observe() runs its hook. */
 #define RULES_N (sizeof rules / sizeof *rules)
 

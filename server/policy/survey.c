@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which modules take part in requests and connections, and what they declared of themselves: the registered hooks are
+/* Which modules take part in requests and connections, and their declarations: the registered hooks are
  * walked once per configuration, when all have been registered. */
 #include "placement_private.h"
 #include "brigade/assert.h"
@@ -218,7 +218,7 @@ int policy_early_is_known(const server_rec *s)
     return lists && early_links_are_alike(hook_link_at(before, 0), before ? before->nelts : 0);
 }
 
-/* Who takes part in authentication. */
+/* The modules that take part in authentication. */
 static void survey_auth(void)
 {
     static hook_get_fn *const hooks[] = {ap_hook_get_check_user_id, ap_hook_get_auth_checker};
@@ -239,6 +239,17 @@ static void survey_auth(void)
         if (d->auth_waits && policy_found.auth_asked_n < (int)(sizeof policy_found.auth_asked /
                                                                sizeof *policy_found.auth_asked))
             policy_found.auth_asked[policy_found.auth_asked_n++] = d->auth_waits;
+}
+
+/* A module without room in the table counts as silent. */
+static void survey_names(void)
+{
+    policy_found.names_n = 0;
+    for (declaration *d = declarations; d < declarations + declarations_n; d++)
+        if (d->name_fn && d->hooks_requests && policy_found.names_n < POLICY_NAMES_MOST)
+            policy_found.names[policy_found.names_n++] = d->name_fn;
+        else if (d->name_fn && d->hooks_requests)
+            d->name_fn = NULL;
 }
 
 /* Of whom requests have to ask something. */
@@ -290,6 +301,7 @@ void policy_survey_hooks(void)
         survey(phase_hooks, sizeof phase_hooks / sizeof *phase_hooks, "requests");
     survey_early();
     survey_auth();
+    survey_names();
     survey_declarations();
 }
 

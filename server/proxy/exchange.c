@@ -59,7 +59,7 @@ void exchange_drop(proxy_exchange *x)
         return;
     }
     if (x->cc)
-        client_close(x->cc);
+        upstream_close(x->cc);
     x->cc = NULL;
 }
 
@@ -76,9 +76,9 @@ void exchange_give_back(proxy_exchange *x)
     BRG_ASSERT(cc->baton == x); /* nobody else has it */
     x->cc = NULL;
     if (x->keep && x->complete && x->body_ended && !x->out_n && !x->held_n)
-        client_keep(cc);
+        upstream_keep(cc);
     else
-        client_close(cc);
+        upstream_close(cc);
 }
 
 void exchange_release(proxy_exchange *x)
@@ -141,7 +141,8 @@ static void talk_sent(proxy_exchange *x, apr_size_t n)
     }
 }
 
-/* A backend that answers and closes before it has read all is heard all the same. What is in memory may be sent once more. */
+/* A backend that answers and closes before it has read all is heard all the same. A request in
+ * memory may be sent once more. */
 static void talk_send_failed(proxy_exchange *x, apr_status_t error)
 {
     BRG_ASSERT(x->cc && x->state != EXCHANGE_DONE);
@@ -166,7 +167,7 @@ int exchange_send(proxy_exchange *x)
     if (x->codec->mux)
         return x->codec->mux->send(x);
     while (x->out_n) {
-        apr_status_t rv = client_send(x->cc, iov, talk_gather(x, iov), 0, &n);
+        apr_status_t rv = upstream_send(x->cc, iov, talk_gather(x, iov), 0, &n);
 
         if (rv == APR_EAGAIN)
             return any;
@@ -196,7 +197,8 @@ static apr_status_t talk_take(proxy_exchange *x)
 
     do
         rv = x->codec->take(x);
-    while (rv == APR_SUCCESS && !x->complete && x->state == EXCHANGE_TALK && upstream_in_size(x->cc));
+    while (rv == APR_SUCCESS && !x->complete && x->state == EXCHANGE_TALK &&
+           upstream_in_size(x->cc));
     return rv == APR_EAGAIN ? APR_SUCCESS : rv;
 }
 
@@ -278,6 +280,14 @@ static apr_status_t talk_pause(proxy_exchange *x)
     return x->state == EXCHANGE_TALK ? APR_EAGAIN : APR_SUCCESS;
 }
 
+/* Less, if the block was given away. */
+static void talk_take_lent(proxy_exchange *x)
+{
+    const uint32_t n = x->lent + x->behind, here = upstream_in_size(x->cc);
+
+    upstream_in_take(x->cc, n < here ? n : here);
+}
+
 /* The last piece goes to the client after the connection went to the next request, unless that has it still. */
 static void talk_finish(proxy_exchange *x)
 {
@@ -286,7 +296,7 @@ static void talk_finish(proxy_exchange *x)
         x->sink->pass(x);
         if (x->state != EXCHANGE_TALK)
             return;
-        upstream_in_take(x->cc, x->lent < upstream_in_size(x->cc) ? x->lent : upstream_in_size(x->cc));
+        talk_take_lent(x);
     }
     exchange_give_back(x);
     exchange_release(x);
@@ -295,7 +305,8 @@ static void talk_finish(proxy_exchange *x)
         x->sink->pass(x);
 }
 
-/* The time that the client was waited for counts for all of an answer: one that takes a little now and then is slow, too. */
+/* The waits for the client count for all of an answer: a client that takes a little now and then is
+ * slow, too. */
 static void talk_count_behind(proxy_exchange *x)
 {
     const apr_time_t now = exchange_now(x);
@@ -308,7 +319,8 @@ static void talk_count_behind(proxy_exchange *x)
         x->spools = 1;
 }
 
-/* The client has not taken much of what was passed: the backend waits, unless the rest can wait on disk. @return 1: wait for room */
+/* The client has not taken much of the passed output: the backend waits, unless the rest can wait
+ * on disk. @return 1: wait for room */
 int exchange_is_behind(proxy_exchange *x, brg_conn *bc)
 {
     const apr_size_t waits = core_output_memory(bc);
@@ -391,7 +403,7 @@ static apr_status_t exchange_talk(proxy_exchange *x)
             talk_finish(x);
             return APR_SUCCESS;
         }
-        if (x->out_n) /* what the codec answers to what came */
+        if (x->out_n) /* the codec's reply to received bytes */
             (void)exchange_send(x);
         x->gathers = (uint8_t)talk_gathers(x);
         if (!x->gathers && !APR_BRIGADE_EMPTY(x->in))

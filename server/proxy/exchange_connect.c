@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An exchange gets its connection, one that is there or a new one, and its codec begins on it. */
+/* An exchange gets its connection, an idle one or a new one, and its codec begins on it. */
 #include "exchange_private.h"
 #include "brigade/assert.h"
 
@@ -32,7 +32,7 @@ static apr_status_t connect_known(proxy_exchange *x)
     if (!exchange_wants_fresh(x)) {
         if (x->codec->mux && x->loop)
             rv = x->codec->mux->join(x);
-        if (rv == APR_NOTFOUND && (x->cc = client_take(x->origin, x->loop)) != NULL)
+        if (rv == APR_NOTFOUND && (x->cc = upstream_take(x->origin, x->loop)) != NULL)
             rv = APR_SUCCESS;
     }
     x->reused = rv == APR_SUCCESS;
@@ -42,13 +42,17 @@ static apr_status_t connect_known(proxy_exchange *x)
 apr_status_t exchange_connect(proxy_exchange *x)
 {
     apr_status_t rv;
+    int status;
 
     BRG_ASSERT(x->state == EXCHANGE_CONNECT);
     if (!x->cc && connect_known(x) == APR_EAGAIN)
         return APR_EAGAIN;
     if (!x->cc) {
         rv = upstream_open(x->origin, x->loop, &x->ticket, &x->cc);
-        if (rv == APR_NOTFOUND)
+        if (rv == APR_EACCES && x->r) {
+            status = proxy_error(x->r, HTTP_FORBIDDEN, "Connect to remote machine blocked");
+            exchange_done(x, status);
+        } else if (rv == APR_NOTFOUND)
             exchange_fail(x, PROXY_FAILED_RESOLVE, 0, NULL);
         else if (rv != APR_SUCCESS && rv != APR_EAGAIN)
             exchange_fail(x, PROXY_FAILED_CONNECT, rv, NULL);
@@ -69,7 +73,7 @@ apr_status_t exchange_connect(proxy_exchange *x)
     return rv;
 }
 
-/* What a small body has of itself may be told by its length (Apache reads 16 KiB ahead for the same). */
+/* A small body may be told by its length (Apache reads 16 KiB ahead for the same). */
 apr_status_t exchange_begin(proxy_exchange *x)
 {
     int status;
@@ -90,7 +94,7 @@ apr_status_t exchange_begin(proxy_exchange *x)
                x->conf.pass_continue && !x->body_over;
     x->no_keep =
         x->r && x->codec->plans && apr_table_get(x->r->subprocess_env, "proxy-nokeepalive") != NULL;
-    status = x->codec->script ? exchange_variables(x) : OK;
+    status = x->codec->script && x->r ? exchange_variables(x) : OK;
     if (status != OK || (status = x->codec->begin(x)) != OK) {
         exchange_drop(x);
         exchange_done(x, status);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The sink of a connection of HTTP/1, without a request_rec: an answer that is whole when it is looked at leaves in one write, from the
- * memory that it was read into. Of any other, the connection's filter has the pieces, which keeps what its client does not take yet. */
+/* The sink of a connection of HTTP/1, without a request_rec: an answer that is whole when it is
+ * looked at leaves in one write, from the memory that it was read into. Of any other, the
+ * connection's filter has the pieces, which keeps the bytes that its client does not take yet. */
 #include "exchange_direct_private.h"
 #include "connection.h"
 #include "proxy_fields.h"
@@ -21,7 +22,8 @@ static char *h1_put_line(char *p, const http_field *f)
     return mempcpy(p, "\r\n", 2);
 }
 
-/* The head, without what tells of body and connection, where the loop gathers its output. */
+/* The head, without what tells of the connection, and of a body that is not known yet, where the loop gathers its output. The last
+ * field of a script stands behind those. */
 static void h1_put_head(proxy_ahead *a, const direct_head *d)
 {
     char *head = gather_head(a->bc->loop->out),
@@ -30,12 +32,9 @@ static void h1_put_head(proxy_ahead *a, const direct_head *d)
     size_t n = 0, len;
 
     BRG_ASSERT(!a->bc->loop->out->iov_n && !a->bc->pending);
-    for (int i = 0; i < d->head->n_fields; i++, n += len) {
-        const http_field *f = &d->head->field[i];
+    for (int i = 0; i < d->n; i++, n += len) {
+        const http_field *f = d->field[i];
 
-        len = 0;
-        if (!d->goes[i])
-            continue;
         len = proxy_field_line(f);
         if (len && lines && f->name == lines + n)
             continue;
@@ -46,11 +45,11 @@ static void h1_put_head(proxy_ahead *a, const direct_head *d)
             p = h1_put_line(p, f);
     }
     p = lines ? mempcpy(p, lines, n) : p;
-    if (a->plan->via_len) {
-        const http_field via = direct_via(a->plan);
-
-        p = h1_put_line(p, &via);
-    }
+    for (int i = 0; i + 1 < d->last_n; i++)
+        p = h1_put_line(p, &d->last[i]);
+    if (d->last_n)
+        a->last_len = (uint8_t)(h1_put_line(a->last, &d->last[d->last_n - 1]) - a->last);
+    BRG_ASSERT(a->last_len <= sizeof a->last);
     a->head = head;
     a->head_len = (uint32_t)(p - head);
 }
@@ -87,6 +86,7 @@ static void h1_end_head(proxy_ahead *a, apr_off_t n)
         p = stpcpy(p, "Transfer-Encoding: chunked\r\n");
         a->chunks = 1;
     }
+    p = mempcpy(p, a->last, a->last_len);
     p = stpcpy(p, "\r\n");
     a->closes = !keep;
     a->head_len = (uint32_t)(p - a->head);
@@ -192,6 +192,13 @@ static void h1_pass(proxy_exchange *x)
         exchange_client_left(x);
 }
 
+/* Clients of HTTP/1 get none. */
+static void h1_trailer(proxy_exchange *x, const http_field *f)
+{
+    (void)f;
+    direct_of(x)->trailers = 1;
+}
+
 static void h1_cut(proxy_exchange *x)
 {
     direct_of(x)->closes = 1;
@@ -203,10 +210,11 @@ static int h1_is_behind(proxy_exchange *x)
 }
 
 const proxy_sink proxy_sink_h1 = {.lends = 1,
+                                  .ahead = 1,
                                   .request = direct_request,
                                   .head = h1_takes,
                                   .answered = direct_answered,
-                                  .trailer = direct_trailer,
+                                  .trailer = h1_trailer,
                                   .pass = h1_pass,
                                   .cut = h1_cut,
                                   .is_behind = h1_is_behind};

@@ -4,12 +4,15 @@
 
 /**
  * @file exchange_direct_private.h
- * What the sinks of exchanges without a request_rec have in common (exchange_direct.c): exchange_direct_h1.c and
- * exchange_direct_stream.c. Threads: the loop's. Blocking: no.
+ * Shared by the sinks of exchanges without a request_rec
+ * (exchange_direct.c): exchange_direct_h1.c and exchange_direct_stream.c. Threads: the loop's.
+ * Blocking: no.
  */
 #include "proxy_plan.h"
 #include "exchange_private.h"
 #include "h1_response.h"
+
+#define DIRECT_MADE (PROXY_EDITS_MOST + 3) /**< Via, Proxy-Status, Vary, and one for each edit */
 
 /** The object that @a x is a part of. */
 static inline proxy_ahead *direct_of(const proxy_exchange *x)
@@ -17,20 +20,33 @@ static inline proxy_ahead *direct_of(const proxy_exchange *x)
     return (proxy_ahead *)(void *)((char *)(uintptr_t)x - offsetof(proxy_ahead, x));
 }
 
-/** What goes on of a head, as far as it is known to be simple. */
+/** The fields of a head that go on, as far as it is known to be simple. */
 typedef struct direct_head {
     http_head *head; /* the backend's */
     h1_top top;
-    uint8_t goes[HTTP_HEAD_OWN_FIELDS]; /* by index of a field */
-    int n;                              /* of those */
-    size_t more;                        /* bytes of values that were changed */
+    /** In the order in which they are sent: of the backend's head, or of made. */
+    http_field *field[HTTP_HEAD_OWN_FIELDS + DIRECT_MADE];
+    int n;
+    http_field made[DIRECT_MADE]; /* this server's fields */
+    int made_n;
+    http_field last[2]; /* of scripts: behind what tells of body and connection */
+    int last_n;
+    char length[24]; /* digits of the body, for a stream */
+    char type[128];  /* Content-Type with a charset that was added */
+    size_t more;     /* bytes of values that were changed, and of made */
     int typed, varies, dated;
 } direct_head;
 
 http_field direct_field(const char *name, uint32_t name_len, const char *value, size_t value_len);
 
-/** What this server adds, if the plan's via_len is not 0. */
-http_field direct_via(const proxy_plan *plan);
+/** Room for a field of this server's at the end. */
+http_field *direct_make(direct_head *d);
+
+/** Edits of the plan (proxy_plan_edits.c). @return 0: its request has to be made */
+int direct_edit(proxy_ahead *a, direct_head *d);
+
+/** Filters of the plan that may compress (proxy_plan_coding.c). @return 0: likewise */
+int direct_code(proxy_ahead *a, direct_head *d);
 
 /** @param d  [out] @return 0: its request has to be made */
 int direct_takes(proxy_ahead *a, http_head *head, direct_head *d);
@@ -40,7 +56,6 @@ int direct_log_is_ready(proxy_ahead *a, const direct_head *d);
 
 /* Of both tables. */
 void direct_answered(proxy_exchange *x);
-void direct_trailer(proxy_exchange *x, const http_field *f);
 apr_bucket *direct_request(proxy_exchange *x);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The built-in mod_proxy: its directives and hooks. */
+#include "proxy_plan.h"
 #include "proxy_private.h"
 #include "proxy_gateway_private.h"
 #include "proxy_commands_private.h"
@@ -7,9 +8,11 @@
 #include "proxy_check.h"
 #include "proxy_tell.h"
 #include "cache_plan.h"
+#include "setting.h"
 #include "brigade/hooks.h"
 #include "brigade/loop.h"
 #include "brigade/response_cache.h"
+#include "request_context.h"
 #include "brigade/wait.h"
 #include "http_log.h"
 #include "http_main.h"
@@ -22,6 +25,11 @@
 
 /* ---- directives ---- */
 
+static const conf_word status_words[] = {{"off", 0}, {"on", 1}, {"full", 2}, {NULL, 0}};
+
+#define SERVER(field, ...) \
+    CONF_SETTING(.of = proxy_of_server, CONF_FIELD(proxy_server_conf, field), __VA_ARGS__)
+#define SECTION(field) ((void *)offsetof(proxy_dir_conf, field))
 #define PROXY_ANY (RSRC_CONF | ACCESS_CONF)
 
 static const command_rec proxy_commands[] = {
@@ -32,13 +40,13 @@ static const command_rec proxy_commands[] = {
         "<ProxyMatch", proxy_section, (void *)1, RSRC_CONF,
         "Container for directives affecting resources located in the proxied location, in regular "
         "expression syntax"),
-    AP_INIT_FLAG("ProxyRequests", proxy_requests_cmd, NULL, RSRC_CONF,
+    AP_INIT_FLAG("ProxyRequests", conf_set_flag, SERVER(requests, .most = 1), RSRC_CONF,
                  "on if the true proxy requests should be accepted"),
     AP_INIT_TAKE23("ProxyRemote", proxy_remote_cmd, NULL, RSRC_CONF,
                    "a scheme, partial URL or '*' and a proxy server"),
     AP_INIT_TAKE23("ProxyRemoteMatch", proxy_remote_match_cmd, NULL, RSRC_CONF,
                    "a regex pattern and a proxy server"),
-    AP_INIT_FLAG("ProxyPassInterpolateEnv", proxy_interpolate_cmd, NULL, PROXY_ANY,
+    AP_INIT_FLAG("ProxyPassInterpolateEnv", ap_set_flag_slot, SECTION(interpolate), PROXY_ANY,
                  "Interpolate Env Vars in reverse Proxy"),
     AP_INIT_RAW_ARGS("ProxyPass", proxy_pass_cmd, NULL, PROXY_ANY, "a virtual path and a URL"),
     AP_INIT_RAW_ARGS("ProxyPassMatch", proxy_pass_cmd, (void *)1, PROXY_ANY,
@@ -66,9 +74,9 @@ static const command_rec proxy_commands[] = {
                   "Configure Via: proxy header header to one of: on | off | block | full"),
     AP_INIT_ITERATE("ProxyErrorOverride", proxy_override_cmd, NULL, PROXY_ANY,
                     "use our error handling pages instead of the servers' we are proxying"),
-    AP_INIT_FLAG("ProxyPreserveHost", proxy_preserve_host_cmd, NULL, PROXY_ANY,
+    AP_INIT_FLAG("ProxyPreserveHost", ap_set_flag_slot, SECTION(preserve_host), PROXY_ANY,
                  "on if we should preserve host header while proxying"),
-    AP_INIT_FLAG("ProxyStatusField", proxy_status_field_cmd, NULL, PROXY_ANY,
+    AP_INIT_FLAG("ProxyStatusField", ap_set_flag_slot, SECTION(status_field), PROXY_ANY,
                  "on if the field Proxy-Status says what a backend answered, or why it did not"),
     AP_INIT_TAKE1(
         "ProxyTimeout", proxy_timeout_cmd, NULL, RSRC_CONF,
@@ -79,39 +87,46 @@ static const command_rec proxy_commands[] = {
                      "A balancer name and scheme with list of params"),
     AP_INIT_TAKE1("BalancerGrowth", proxy_growth_cmd, NULL, RSRC_CONF,
                   "Number of additional Balancers that can be added post-config"),
-    AP_INIT_FLAG("BalancerPersist", proxy_persist_cmd, NULL, RSRC_CONF,
+    AP_INIT_FLAG("BalancerPersist", conf_set_flag, SERVER(persist, .most = 1), RSRC_CONF,
                  "on if the balancer should persist changes on reboot/restart made via the "
                  "Balancer Manager"),
-    AP_INIT_FLAG("BalancerInherit", proxy_inherit_cmd, NULL, RSRC_CONF,
+    AP_INIT_FLAG("BalancerInherit", conf_set_flag, SERVER(inherit, .most = 1), RSRC_CONF,
                  "on if this server should inherit Balancers and Workers defined in the main "
                  "server (Setting to off "
                  "recommended if using the Balancer Manager)"),
-    AP_INIT_FLAG("ProxyPassInherit", proxy_pass_inherit_cmd, NULL, RSRC_CONF,
+    AP_INIT_FLAG("ProxyPassInherit", conf_set_flag, SERVER(pass_inherit, .most = 1), RSRC_CONF,
                  "on if this server should inherit all ProxyPass directives defined in the main "
                  "server (Setting to "
                  "off recommended if using the Balancer Manager)"),
-    AP_INIT_TAKE1("ProxyStatus", proxy_status_cmd, NULL, RSRC_CONF,
-                  "Configure Status: proxy status to one of: on | off | full"),
+    AP_INIT_TAKE1("ProxyStatus", conf_set_word,
+                  SERVER(status, .words = status_words,
+                         .refusal = "ProxyStatus must be one of: off | on | full"),
+                  RSRC_CONF, "Configure Status: proxy status to one of: on | off | full"),
     AP_INIT_RAW_ARGS("ProxySet", proxy_set_cmd, NULL, PROXY_ANY,
                      "A balancer or worker name with list of params"),
     AP_INIT_TAKE1("ProxySourceAddress", proxy_source_cmd, NULL, RSRC_CONF,
                   "Configure local source IP used for request forward"),
-    AP_INIT_FLAG("ProxyAddHeaders", proxy_add_headers_cmd, NULL, PROXY_ANY,
+    AP_INIT_FLAG("ProxyAddHeaders", ap_set_flag_slot, SECTION(add_fields), PROXY_ANY,
                  "on if X-Forwarded-* headers should be added or completed"),
-    AP_INIT_FLAG("Proxy100Continue", proxy_continue_cmd, NULL, PROXY_ANY,
+    AP_INIT_FLAG("Proxy100Continue", ap_set_flag_slot, SECTION(pass_continue), PROXY_ANY,
                  "on if 100-Continue should be forwarded to the origin server, off if the proxy "
                  "should handle it by "
                  "itself"),
     {.name = NULL}};
 
-/* ---- what an answer depends on ---- */
+/* ---- dependencies of an answer ---- */
 
 /* Whether ProxyPass names a path follows from the path and the configuration. So files are answered from memory beside it; an
  * answer of a backend is not, unless the store had it. */
 
-/* 1 if a quick handler answered before the path was mapped to a backend: the answer is a stored one. Parts of pages are mapped first. */
+/* 1 if a quick handler answered before the path was mapped to a backend, or the store did in place of the handler. Parts of pages are
+ * mapped first. */
 static int proxy_is_stored(const request_rec *r)
 {
+    const request_offer *offer = request_offer_of(r);
+
+    if (offer && offer->stored)
+        return 1;
     return (r->proxyreq == PROXYREQ_REVERSE && !r->filename && !r->handler) || brg_cache_is_part(r);
 }
 
@@ -136,6 +151,8 @@ static int proxy_waits(request_rec *r)
     proxy_scgi_settings(r, &conf);
     if (brg_wait_possible(r) && !conf.scgi_sendfile)
         brg_wait_reads_body(r);
+    else if (r->main && !conf.scgi_sendfile)
+        request_mark_part_waits(r);
     else
         brg_request_needs_worker(r);
     return DECLINED;
@@ -187,6 +204,7 @@ static void proxy_hooks(apr_pool_t *p)
                                                                                NULL};
 
     brg_cache_declare(&proxy_module, proxy_depends);
+    brg_cache_name_declare(&proxy_module, proxy_name);
     brg_hooks_need_directive(
         &proxy_module,
         "post_read_request pre_translate_name translate_name map_to_storage fixups handler", NULL,
@@ -200,6 +218,8 @@ static void proxy_hooks(apr_pool_t *p)
     ap_hook_test_config(proxy_test_config, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_post_config(proxy_post_config, NULL, NULL, APR_HOOK_MIDDLE);
     APR_REGISTER_OPTIONAL_FN(brg_status_backend_get);
+    ap_hook_optional_fn_retrieve(proxy_edits_retrieve, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_optional_fn_retrieve(proxy_coding_retrieve, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_child_init(proxy_child_init, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_post_read_request(proxy_detect, NULL, NULL, APR_HOOK_FIRST);
     ap_hook_pre_translate_name(proxy_pre_translate, NULL, NULL, APR_HOOK_MIDDLE);

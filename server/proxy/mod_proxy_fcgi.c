@@ -78,20 +78,28 @@ static const apr_array_header_t *fcgi_php_main(void)
     return main ? main->php : NULL;
 }
 
-static void fcgi_tell_php(request_rec *r, const fcgi_dir *d)
+int proxy_php_is_inside(void)
 {
-    if (d->generic != 1)
-        php_settings_put(r, d->php, fcgi_php_main());
+    return php_module_is_here();
 }
 
 const char *proxy_php_doubt(apr_pool_t *p, const ap_directive_t *line)
 {
-    const char *args = line->args;
+    return php_module_is_here() ? NULL : proxy_php_doubt_of_fpm(p, line);
+}
 
-    if (proxy_fcgi_module.module_index == -1 || php_module_is_here())
+const char *proxy_php_doubt_of_fpm(apr_pool_t *p, const ap_directive_t *line)
+{
+    const char *args = line->args, *name = ap_getword_conf(p, &args);
+    const apr_array_header_t *main = fcgi_php_main();
+    apr_array_header_t *own = apr_array_make(p, 1, sizeof(php_setting));
+
+    if (proxy_fcgi_module.module_index == -1)
         return NULL;
-    return php_setting_doubt(ap_getword_conf(p, &args),
-                             !strncasecmp(line->directive, "php_admin", 9), fcgi_php_main());
+    APR_ARRAY_PUSH(own, php_setting) = (php_setting){.name = name};
+    if (php_module_is_here() && !line->parent) /* it would be of the main server */
+        main = own;
+    return php_setting_doubt(name, !strncasecmp(line->directive, "php_admin", 9), main);
 }
 
 int proxy_fcgi_set_variables(request_rec *r)
@@ -126,8 +134,15 @@ int proxy_fcgi_set_variables(request_rec *r)
             apr_table_setn(r->subprocess_env, v->name, value);
     }
     if (d)
-        fcgi_tell_php(r, d);
+        php_settings_put(r, d->php, fcgi_php_main(), d->generic == 1);
     return OK;
+}
+
+int proxy_fcgi_variables_are_fixed(const request_rec *r)
+{
+    const fcgi_dir *d = fcgi_dir_of(r);
+
+    return !d || !d->variables->nelts;
 }
 
 static const char *fcgi_type_cmd(cmd_parms *cmd, void *dconf, const char *arg)

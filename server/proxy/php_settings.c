@@ -185,7 +185,7 @@ static const char *php_line(apr_pool_t *p, const php_setting *one)
     return line;
 }
 
-/* What can be told in all other requests, too, may be told. */
+/* A setting that all other requests can have, too, may be sent. */
 const char *php_setting_doubt(const char *name, int admin, const apr_array_header_t *main)
 {
     const int row = php_name_find(name);
@@ -212,7 +212,8 @@ static const char *php_reset(request_rec *r, const php_name *name, const char *t
     return apr_pstrcat(r->pool, text, name->name, "=\"${", name->name, "}\"\n", NULL);
 }
 
-/* What any request was told begins anew: this one may have no word for it, or one that PHP refuses. */
+/* Settings of any request are reset: this one may have no line for one, or a line that PHP refuses.
+ */
 static const char *php_resets(request_rec *r)
 {
     const char *text = "";
@@ -226,21 +227,23 @@ static const char *php_resets(request_rec *r)
     return text;
 }
 
-static void php_put(request_rec *r, const char *variable, const char *text)
+static int php_has_admins(const apr_array_header_t *mine)
 {
-    const char *more = apr_table_get(r->subprocess_env, variable); /* of SetEnv */
-
-    if (*text)
-        apr_table_setn(r->subprocess_env, variable,
-                       more ? apr_pstrcat(r->pool, text, more, NULL) : text);
+    for (int i = 0; mine && i < mine->nelts; i++)
+        if (APR_ARRAY_IDX(mine, i, php_setting).admin)
+            return 1;
+    return 0;
 }
 
+/* An administrator's settings go to all that speaks FastCGI, and alone: what .htaccess says by variables, by another type of backend or by
+ * a rule with [P] takes none of them away, nor does a quote without an end. */
 void php_settings_put(request_rec *r, const apr_array_header_t *mine,
-                      const apr_array_header_t *main)
+                      const apr_array_header_t *main, int generic)
 {
-    const char *text[2] = {"", ""};
+    const int by_handler = !generic && r->handler && !strncmp(r->handler, "proxy:", 6);
+    const char *text[2] = {"", ""}, *more;
 
-    if (!php_told || !r->handler || strncmp(r->handler, "proxy:", 6))
+    if (!php_told || (!by_handler && !php_has_admins(mine)))
         return;
     for (int i = 0; mine && i < mine->nelts; i++) {
         const php_setting *one = &APR_ARRAY_IDX(mine, i, php_setting);
@@ -251,6 +254,10 @@ void php_settings_put(request_rec *r, const apr_array_header_t *mine,
             php_tell(one->row);
         text[one->admin] = apr_pstrcat(r->pool, text[one->admin], php_line(r->pool, one), NULL);
     }
-    php_put(r, "PHP_VALUE", apr_pstrcat(r->pool, php_resets(r), text[0], NULL));
-    php_put(r, "PHP_ADMIN_VALUE", text[1]);
+    more = apr_table_get(r->subprocess_env, "PHP_VALUE"); /* of SetEnv */
+    text[0] = apr_pstrcat(r->pool, php_resets(r), text[0], more, NULL);
+    if (*text[0])
+        apr_table_setn(r->subprocess_env, "PHP_VALUE", text[0]);
+    if (*text[1])
+        apr_table_setn(r->subprocess_env, "PHP_ADMIN_VALUE", text[1]);
 }

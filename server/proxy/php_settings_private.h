@@ -6,8 +6,10 @@
  * @file php_settings_private.h
  * php_value, php_flag, php_admin_value and php_admin_flag for PHP-FPM, as its variables PHP_VALUE and PHP_ADMIN_VALUE.
  *
- * A process of PHP-FPM keeps what it was told: a request without a setting that another request had would run with that
- * one's. So each request first sets every setting that any request had to the value of php.ini, or to PHP's own. PHP-FPM asks nobody whether a setting may be changed: PHP_SYSTEM and PHP_NEVER are kept here.
+ * A process of PHP-FPM keeps its settings: a request without a setting that another request had
+ * would run with that one's. So each request first sets every setting that any request had to the
+ * value of php.ini, or to PHP's own. PHP-FPM asks nobody whether a setting may be changed:
+ * PHP_SYSTEM and PHP_NEVER are kept here.
  */
 #include "httpd.h"
 #include "http_config.h"
@@ -52,10 +54,11 @@ const char *php_setting_cmd(cmd_parms *cmd, apr_array_header_t **to, const char 
 #define PHP_IS_FLAG 1
 #define PHP_IS_ADMIN 2
 
-/** What is known of the configuration that was read: is there a handler of FastCGI? Before its lines are carried out. */
+/** Begin of a configuration: is there a handler of FastCGI? Before its lines are carried out. */
 void php_settings_begin(void);
 
-/** Memory for what PHP was told; the supervisor. @return OK or an error that stops the start */
+/** Memory for the settings of PHP processes; the supervisor. @return OK or an error that stops the
+ * start */
 int php_settings_map(const server_rec *main);
 
 /** 1: mod_php itself is loaded. */
@@ -66,8 +69,13 @@ const char *php_setting_doubt(const char *name, int admin, const apr_array_heade
 
 const char *php_directives_cmd(cmd_parms *cmd, void *dir, int on);
 
-/** PHP_VALUE and PHP_ADMIN_VALUE into r->subprocess_env. @param mine  the request's; NULL: none @param main  the main server's */
+/**
+ * PHP_VALUE and PHP_ADMIN_VALUE into r->subprocess_env, behind all that else sets variables.
+ * @param mine     the request's; NULL: none
+ * @param main     the main server's
+ * @param generic  the backend is none of PHP: it gets an administrator's settings all the same
+ */
 void php_settings_put(request_rec *r, const apr_array_header_t *mine,
-                      const apr_array_header_t *main);
+                      const apr_array_header_t *main, int generic);
 
 #endif

@@ -4,15 +4,16 @@
 
 /**
  * @file proxy.h
- * Configuration and policy of the built-in mod_proxy: workers (a backend and how it is spoken to), balancers (groups
- * of workers), targets (where a request goes), and what is said of backends. No sockets: the room client has them.
+ * Configuration and policy of the built-in mod_proxy: workers (a backend and its
+ * protocol), balancers (groups of workers), targets (destinations of requests), and reports on
+ * backends. No sockets: the room client has them.
  *
  * A request goes this way: proxy_resolve(), then for each try proxy_choose(), proxy_sent() and one of proxy_answered()
  * and proxy_failed(), at last proxy_release().
  *
- * What is configured lies in pconf and is read only once post_config is over. proxy_state and balancer_state lie in
- * kept memory: all server processes share them, and they survive reload and upgrade. Threads: any, if nothing else is
- * said. Nothing here blocks or locks.
+ * The configuration lies in pconf and is read only once post_config is over. proxy_state and
+ * balancer_state lie in kept memory: all server processes share them, and they survive reload and
+ * upgrade. Threads: any, if nothing else is said. Nothing here blocks or locks.
  */
 #include "httpd.h"
 #include <stdio.h>
@@ -81,11 +82,8 @@ typedef enum proxy_param {
     PROXY_PARAM_FLUSH_WAIT = 1u << 23
 } proxy_param;
 
-typedef enum proxy_flush {
-    PROXY_FLUSH_OFF,
-    PROXY_FLUSH_ON,  /**< each piece is sent on at once */
-    PROXY_FLUSH_AUTO /**< when nothing more came for flush_wait */
-} proxy_flush;
+/** As configured and shown. All are served alike: a piece is sent on as soon as nothing more of the answer is here. */
+typedef enum proxy_flush { PROXY_FLUSH_OFF, PROXY_FLUSH_ON, PROXY_FLUSH_AUTO } proxy_flush;
 
 typedef enum proxy_check {
     PROXY_CHECK_NONE,
@@ -98,7 +96,8 @@ typedef enum proxy_check {
     PROXY_CHECK_GET11
 } proxy_check;
 
-/** Parameters of a worker. Times are in microseconds. What is not in @a set has its default. */
+/** Parameters of a worker. Times are in microseconds. A parameter that is not in @a set has its
+ * default. */
 typedef struct proxy_params {
     uint32_t set; /**< proxy_param */
     int min, smax;
@@ -116,21 +115,22 @@ typedef struct proxy_params {
     unsigned keepalive : 1; /**< SO_KEEPALIVE */
     unsigned
         no_reuse : 1; /**< connections are closed after each request; the default of FastCGI, SCGI, uwsgi */
-    const char *upgrade;   /**< "*" (any), "NONE", or the protocol; NULL: not named */
-    const char *secret;    /**< of AJP; accepted, without use here */
-    const char *flusher;   /**< "flush" */
-    int lbset, loadfactor; /**< as configured; the state has what holds. loadfactor in hundredths */
-    uint32_t status;       /**< as configured, PROXY_STATUS_* */
-    const char *route;     /**< as configured; "" */
-    const char *redirect;  /**< as configured; "" */
-    proxy_check check;     /**< hcmethod */
+    const char *upgrade; /**< "*" (any), "NONE", or the protocol; NULL: not named */
+    const char *secret;  /**< of AJP; accepted, without use here */
+    const char *flusher; /**< as configured; the provider of other modules, without use here */
+    /** as configured; the state has the current values. loadfactor in hundredths */
+    int lbset, loadfactor;
+    uint32_t status;      /**< as configured, PROXY_STATUS_* */
+    const char *route;    /**< as configured; "" */
+    const char *redirect; /**< as configured; "" */
+    proxy_check check;    /**< hcmethod */
     apr_interval_time_t check_interval;
     int check_passes, check_fails;
     const char *check_uri;  /**< "" */
     const char *check_expr; /**< name of ProxyHCExpr; "" */
-    apr_interval_time_t
-        slow_start; /**< slowstart=: so long after an error its share grows; 0: at once */
-    int eject;      /**< eject=: failures in a row that take it out; 0: never */
+    /** slowstart=: so long after an error its share grows; 0: at once */
+    apr_interval_time_t slow_start;
+    int eject; /**< eject=: failures in a row that take it out; 0: never */
 } proxy_params;
 
 /* Bits of a worker's status, as Apache's. */
@@ -159,7 +159,7 @@ typedef enum proxy_check_end {
     PROXY_CHECK_CONNECT, /**< no connection: the code is an apr_status_t, 0 where it is too large */
     PROXY_CHECK_TIME,    /**< no answer, or none that ends, in time */
     PROXY_CHECK_CLOSED,  /**< closed before an answer */
-    PROXY_CHECK_HEAD_BAD, /**< what came is no head of HTTP */
+    PROXY_CHECK_HEAD_BAD, /**< the bytes are no head of HTTP */
     PROXY_CHECK_STATUS,   /**< the status of the answer */
     PROXY_CHECK_CONDITION /**< hcexpr= */
 } proxy_check_end;
@@ -173,9 +173,9 @@ typedef struct proxy_check_made {
     _Atomic uint32_t end; /**< proxy_check_end << 16 | code of the answer, or error; 0: none came */
 } proxy_check_made;
 
-/** What all processes share of a worker. Read and written by single atomic operations. */
+/** The state of a worker that all processes share. Read and written by single atomic operations. */
 typedef struct proxy_state {
-    _Atomic uint64_t key; /**< hash of what the worker is; 0: the place is free */
+    _Atomic uint64_t key; /**< hash of the worker's identity; 0: the place is free */
     _Atomic uint32_t status;
     _Atomic int32_t lbstatus, lbfactor, lbset;
     _Atomic int32_t retries;
@@ -192,9 +192,9 @@ typedef struct proxy_state {
     _Atomic uint64_t refused, timeouts, broken, retried;
     _Atomic uint64_t waited_us, waited_n; /**< until the answer's head */
     _Atomic uint32_t names;               /**< odd while route and redirect are written */
-    _Atomic uint32_t configured; /**< hash of what the configuration says of the fields above */
-    _Atomic uint32_t spare;      /**< of a member that may be added: proxy_growth.c */
-    char url[PROXY_URL_SIZE];    /**< and its URL */
+    _Atomic uint32_t configured;          /**< hash of the configured values of the fields above */
+    _Atomic uint32_t spare;               /**< of a member that may be added: proxy_growth.c */
+    char url[PROXY_URL_SIZE];             /**< and its URL */
     char route[PROXY_ROUTE_SIZE], redirect[PROXY_ROUTE_SIZE]; /**< see proxy_route() */
 } proxy_state;
 
@@ -202,13 +202,13 @@ typedef struct proxy_balancer proxy_balancer;
 
 /** A backend, or the worker for all targets that have none (PROXY_STATUS_GENERIC). */
 typedef struct proxy_worker {
-    const char
-        *name; /**< as in the configuration, without the Unix socket: "http://app:8080/path" */
+    /** as in the configuration, without the Unix socket: "http://app:8080/path" */
+    const char *name;
     proxy_scheme scheme;
     const char *scheme_name;
-    const char
-        *host;       /**< without brackets of IPv6; "localhost" with a socket where none is named */
-    apr_port_t port; /**< 0: the scheme has none and none is named (with a Unix socket) */
+    /** without brackets of IPv6; "localhost" with a socket where none is named */
+    const char *host;
+    apr_port_t port;       /**< 0: the scheme has none and none is named (with a Unix socket) */
     const char *socket;    /**< path of the Unix socket; NULL */
     const char *prefix;    /**< path, "" or from '/' on */
     const char *authority; /**< for Host: host, and port if it is not the scheme's */
@@ -221,12 +221,12 @@ typedef struct proxy_worker {
     unsigned
         prefix_match : 1; /**< its name is a pattern of ProxyPassMatch: only its beginning is fixed */
     server_rec *server;   /**< where it was defined */
-    ap_conf_vector_t *
-        section; /**< of <Proxy URL>: settings of TLS (SSLProxy*); NULL: those of the request's server */
+    /** of <Proxy URL>: settings of TLS (SSLProxy*); NULL: those of the request's server */
+    ap_conf_vector_t *section;
     void *origin;             /**< of the room client, set after post_config; NULL before */
     _Atomic uint8_t says_100; /**< this process has had a 100 of it */
-    struct proxy_gauges
-        *gauges; /**< what this process has of it; NULL: before child_init, in tests */
+    /** this process's counts; NULL: before child_init, in tests */
+    struct proxy_gauges *gauges;
 } proxy_worker;
 
 /** Workers of all servers, generic ones included, once post_config is over; members that balancer-manager may add are
@@ -264,23 +264,22 @@ typedef struct proxy_target {
     apr_port_t port;       /**< to connect to */
     const char *authority; /**< for Host, ":authority": host, and port if it is not the scheme's */
     const char *path;      /**< to send, from '/' on, query included; CONNECT: the authority */
-    const char *
-        socket; /**< Unix socket to connect to; NULL. It need not be the worker's: a worker without a socket
-                              * has the parameters of all targets of its name (SetHandler proxy:unix:...) */
+    /** Unix socket to connect to; NULL. It need not be the worker's: a worker without a socket has
+     * the parameters of all targets of its name (SetHandler proxy:unix:...) */
+    const char *socket;
     const char *url; /**< all of it, canonical, the socket left out */
-    const proxy_remote
-        *remotes; /**< proxies to go by, the first that is reached; remotes_n of them */
+    /** proxies to go by, the first that is reached; remotes_n of them */
+    const proxy_remote *remotes;
     int remotes_n;
-    unsigned path_at;             /**< bytes of url before its path; 0: they were not counted */
+    unsigned path_at;               /**< bytes of url before its path; 0: they were not counted */
     struct upstream_origin *origin; /**< of the handler's URL, that the loop keeps; NULL */
-    unsigned dynamic : 1;         /**< it has no worker of its own: its connection is not kept */
-    unsigned forward : 1;         /**< r->proxyreq is PROXYREQ_PROXY */
-    unsigned chosen : 1;          /**< proxy_choose() counted it as busy */
+    unsigned dynamic : 1;           /**< it has no worker of its own: its connection is not kept */
+    unsigned forward : 1;           /**< r->proxyreq is PROXYREQ_PROXY */
+    unsigned chosen : 1;            /**< proxy_choose() counted it as busy */
     unsigned
         quiet : 1; /**< where no member may be asked the log does not hear it: one is waited for */
     unsigned no_failover : 1; /**< of a session: other members must not take it */
-    const char *sticky;       /**< the session's route; NULL */
-    proxy_worker **tried;     /**< those that failed, tried_n of them */
+    proxy_worker **tried;     /**< failed ones, tried_n of them */
     int tried_n;
 } proxy_target;
 
@@ -308,7 +307,7 @@ typedef enum proxy_failure {
     PROXY_FAILED_CONNECT, /**< refused, unreachable, no answer in time */
     PROXY_FAILED_SHAKE,   /**< connected, but TLS failed: no other is asked, as with Apache */
     PROXY_FAILED_TIMEOUT, /**< connected, but nothing came in time */
-    PROXY_FAILED_BROKEN,  /**< closed too early, or what came is no answer */
+    PROXY_FAILED_BROKEN,  /**< closed too early, or a malformed answer */
     PROXY_FAILED_BUSY     /**< no connection was free in time (acquire): no fault of its */
 } proxy_failure;
 
@@ -321,7 +320,8 @@ void proxy_failed(request_rec *r, proxy_target *target, proxy_failure why);
  */
 void proxy_answered(request_rec *r, proxy_target *target, int status, apr_interval_time_t waited);
 
-/** The try is over: give the worker back. @param written, read  bytes of what was sent to it and came from it */
+/** The try is over: give the worker back. @param written, read  bytes sent to it and received from
+ * it */
 void proxy_release(request_rec *r, proxy_target *target, apr_off_t written, apr_off_t read);
 
 /** The next health check of the worker gave this. Status and counts are changed as hcpasses and hcfails say. */
@@ -357,9 +357,6 @@ int proxy_overrides(const request_rec *r, int status);
 
 /* ---- forward proxy ---- */
 
-/** ProxyBlock, AllowCONNECT: OK, or 403 with its line in the log. Called by proxy_resolve() for names. */
-int proxy_check_address(request_rec *r, const proxy_target *target, const apr_sockaddr_t *address);
-
 /** Give the reason to the error page (for 502 and the like) and to the log. @return @a status */
 int proxy_error(request_rec *r, int status, const char *reason);
 
@@ -380,7 +377,12 @@ void proxy_explain(FILE *out, const server_rec *s, const char *url);
 /** 1: <IfModule NAME> holds since the settings of PHP in it are for PHP-FPM: a name of mod_php's, with PHPDirectives On. */
 int proxy_php_is_module(const char *name);
 
-/** Why PHP-FPM is not told what php_value or one of its kin says; NULL: it is told, or the line is of another module. */
+/** Why PHP-FPM does not get a line of php_value or its kin; NULL: it does, or the line is of
+ * another module. */
 const char *proxy_php_doubt(apr_pool_t *p, const ap_directive_t *line);
+/** The same where PHP runs within the server now: PHP-FPM would have it in its place. */
+const char *proxy_php_doubt_of_fpm(apr_pool_t *p, const ap_directive_t *line);
+/** 1: a module of PHP is loaded. */
+int proxy_php_is_inside(void);
 
 #endif

@@ -20,7 +20,7 @@ APLOG_USE_MODULE(proxy);
 #define BALANCE_MOST 1024 /* members of a set that are looked at */
 
 typedef struct balance_run {
-    request_rec *r;
+    proxy_asker *asker;
     proxy_target *t;
     apr_time_t now;
     int method;
@@ -134,16 +134,20 @@ static proxy_worker *balance_random(const balance_run *b)
     return balance_load(b, b->in[two]) < balance_load(b, b->in[one]) ? b->in[two] : b->in[one];
 }
 
+static const char *balance_uri(proxy_asker *a)
+{
+    return a->r ? a->r->unparsed_uri
+                : apr_pstrmemdup(proxy_asker_pool(a), a->head->uri, a->head->uri_len);
+}
+
 static const char *balance_key(const balance_run *b)
 {
     const char *name = b->t->balancer->hash_key;
 
     if (!name || !strcasecmp(name, "uri"))
-        return b->r->unparsed_uri;
-    if (!strcasecmp(name, "client"))
-        return b->r->useragent_ip;
-    name = apr_table_get(b->r->headers_in, name);
-    return name ? name : b->r->useragent_ip;
+        return balance_uri(b->asker);
+    name = strcasecmp(name, "client") ? proxy_asker_field(b->asker, name) : NULL;
+    return name ? name : b->asker->client;
 }
 
 static uint64_t balance_score(uint64_t seed, const char *name)
@@ -157,8 +161,8 @@ static uint64_t balance_score(uint64_t seed, const char *name)
     return seed ^ seed >> 33;
 }
 
-/* Rendezvous hashing (Thaler, Ravishankar, 1998): a member that goes moves its own keys alone. With bounded load
- * (Mirrokni et al., 2018): who has more than 5/4 of its share is left out. */
+/* Rendezvous hashing (Thaler, Ravishankar, 1998): a member that goes moves its own keys alone. With
+ * bounded load (Mirrokni et al., 2018): a member with more than 5/4 of its share is left out. */
 static proxy_worker *balance_hash(const balance_run *b)
 {
     const char *key = balance_key(b);
@@ -188,7 +192,7 @@ static proxy_worker *balance_hash(const balance_run *b)
 
 /* ---- sets ---- */
 
-static int balance_was_tried(const proxy_target *t, const proxy_worker *w)
+int proxy_was_tried(const proxy_target *t, const proxy_worker *w)
 {
     BRG_ASSERT(t->tried_n >= 0);
     for (int i = 0; i < t->tried_n; i++)
@@ -215,7 +219,7 @@ static int balance_set(balance_run *b, int set, int standby)
         if (mine != set || ((status & PROXY_STATUS_HOT_STANDBY) != 0) != standby ||
             (status & PROXY_STATUS_DRAIN))
             continue;
-        if (!proxy_worker_usable(b->r, w, b->now) || balance_was_tried(b->t, w))
+        if (!proxy_worker_usable(b->asker->r, w, b->now) || proxy_was_tried(b->t, w))
             out += !(status & PROXY_STATUS_HOT_SPARE);
         else if (!(status & PROXY_STATUS_HOT_SPARE))
             balance_consider(b, w);
@@ -246,14 +250,14 @@ static proxy_worker *balance_best(balance_run *b)
 /* ---- all are out ---- */
 
 /* Where all members are in error, waiting for retry= helps nobody: they are tried again at once. */
-static void balance_recover(request_rec *r, const proxy_balancer *b, apr_time_t now)
+static void balance_recover(const proxy_asker *a, const proxy_balancer *b, apr_time_t now)
 {
     BRG_ASSERT(now > 0);
     for (int i = 0; i < proxy_members(b)->nelts; i++) {
         proxy_worker *w = APR_ARRAY_IDX(proxy_members(b), i, proxy_worker *);
 
         if (!(atomic_load(&w->state->status) & PROXY_STATUS_IN_ERROR) ||
-            proxy_worker_usable(r, w, now))
+            proxy_worker_usable(a->r, w, now))
             return;
     }
     for (int i = 0; b->recovery && i < proxy_members(b)->nelts; i++) {
@@ -262,12 +266,12 @@ static void balance_recover(request_rec *r, const proxy_balancer *b, apr_time_t 
         atomic_fetch_add(&w->state->retries, 1);
         atomic_fetch_and(&w->state->status, ~PROXY_STATUS_IN_ERROR);
         ap_log_error(__FILE__, __LINE__, proxy_balancer_module.module_index, APLOG_DEBUG, 0,
-                     r->server, APLOGNO(01165) "%s: Forcing recovery for worker (%s:%d)", b->name,
+                     a->server, APLOGNO(01165) "%s: Forcing recovery for worker (%s:%d)", b->name,
                      w->host, w->port);
     }
 }
 
-/* A session's request counts as one that the method gave. */
+/* A session's request counts as if the method had chosen. */
 static void balance_took(const proxy_balancer *b, proxy_worker *took, apr_time_t now)
 {
     int32_t total = 0;
@@ -294,84 +298,49 @@ static int balance_has_route(const proxy_balancer *b, const char *route)
     return 0;
 }
 
-static void balance_session(request_rec *r, const char *route, const char *sticky)
-{
-    BRG_ASSERT(*sticky);
-    apr_table_setn(r->notes, "session-sticky", sticky);
-    apr_table_setn(r->notes, "session-route", route);
-    apr_table_setn(r->subprocess_env, "BALANCER_SESSION_STICKY", sticky);
-    apr_table_setn(r->subprocess_env, "BALANCER_SESSION_ROUTE", route);
-}
-
-static proxy_worker *balance_other(balance_run *run, const char *route, const char *sticky)
+static proxy_worker *balance_other(balance_run *run)
 {
     const proxy_balancer *b = run->t->balancer;
+    proxy_session *session = &run->asker->session;
+    request_rec *r = run->asker->r;
     proxy_worker *w;
 
     BRG_ASSERT(!run->best && !run->n);
-    if (route && atomic_load(&b->state->force) && balance_has_route(b, route)) {
+    if (session->route && atomic_load(&b->state->force) && balance_has_route(b, session->route)) {
         run->t->no_failover = 1;
-        if (!run->t->quiet)
-            ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, run->r,
+        if (r && !run->t->quiet)
+            ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
                           APLOGNO(01166) "%s: All workers are in error state for route (%s)",
-                          b->name, route);
+                          b->name, session->route);
         return NULL;
     }
     w = balance_best(run);
-    if (!w && !run->t->quiet)
-        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, run->r,
+    if (!w && r && !run->t->quiet)
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
                       APLOGNO(01167) "%s: All workers are in error state%s", b->name,
                       proxy_members(b)->nelts ? "" : ": it has no members");
-    if (w && sticky)
-        apr_table_setn(run->r->subprocess_env, "BALANCER_ROUTE_CHANGED", "1");
+    session->changed |= w && session->sticky;
     return w;
 }
 
-proxy_worker *proxy_balance(request_rec *r, proxy_target *t, apr_time_t now)
+proxy_worker *proxy_balance(proxy_asker *a, proxy_target *t, apr_time_t now)
 {
     balance_run run = {
-        .r = r, .t = t, .now = now, .method = atomic_load(&t->balancer->state->method)};
-    const char *route = NULL, *sticky = NULL;
+        .asker = a, .t = t, .now = now, .method = atomic_load(&t->balancer->state->method)};
     proxy_worker *w;
 
-    BRG_ASSERT(t->balancer && !t->chosen);
+    BRG_ASSERT(t->balancer && !t->chosen && !a->r == (a->head != NULL));
     if (run.method >= PROXY_METHOD_RANDOM2)
-        run.in = apr_palloc(r->pool, BALANCE_MOST * sizeof *run.in);
-    balance_recover(r, t->balancer, now);
-    w = proxy_sticky(r, t, &route, &sticky);
-    t->sticky = route;
+        run.in = apr_palloc(proxy_asker_pool(a), BALANCE_MOST * sizeof *run.in);
+    balance_recover(a, t->balancer, now);
+    w = proxy_sticky(a, t, now);
     if (w)
         balance_took(t->balancer, w, now);
     else
-        w = balance_other(&run, route, sticky);
+        w = balance_other(&run);
     if (!w)
         return NULL;
     atomic_fetch_add(&w->state->elected, 1);
     atomic_fetch_add(&t->balancer->state->spent, 1);
-    if (route)
-        balance_session(r, route, sticky);
-    return w;
-}
-
-/* ---- without a request ---- */
-
-int proxy_balances_plainly(const proxy_balancer *b)
-{
-    return !b->fail_statuses->nelts && !b->state->sticky[0] &&
-           atomic_load(&b->state->method) < PROXY_METHOD_RANDOM2;
-}
-
-proxy_worker *proxy_balance_plainly(proxy_balancer *b)
-{
-    proxy_target t = {.balancer = b};
-    balance_run run = {.t = &t, .now = apr_time_now(), .method = atomic_load(&b->state->method)};
-    proxy_worker *w;
-
-    BRG_ASSERT(run.method < PROXY_METHOD_RANDOM2);
-    w = balance_best(&run);
-    if (!w)
-        return NULL;
-    atomic_fetch_add(&w->state->elected, 1);
-    atomic_fetch_add(&b->state->spent, 1);
     return w;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Health checks on a loop: connect, ask, read the status line and what comes, judge. */
+/* Health checks on a loop: connect, ask, read the status line and the rest, judge. */
 #include "proxy_check.h"
 #include "proxy_origin.h"
 #include "proxy_private.h"
@@ -15,18 +15,18 @@
 
 APLOG_USE_MODULE(proxy_hcheck);
 
-#define CHECK_LOOK_US 100000 /* how often a loop looks what is due */
+#define CHECK_LOOK_US 100000 /* interval of a loop's looks for due checks */
 #define CHECK_BODY_MOST (64 * 1024)
 
 typedef struct proxy_checked_worker {
     proxy_worker *worker;
     upstream_origin *origin; /* of checks alone: they never use connections of requests */
-    const char *ask;       /* NULL: to connect is enough */
+    const char *ask;         /* NULL: to connect is enough */
     apr_size_t ask_n;
 } proxy_checked_worker;
 
 typedef struct check_run {
-    struct check_run *next, **prev; /* of those that run */
+    struct check_run *next, **prev; /* running ones */
     const proxy_checked_worker *of;
     brg_loop *loop;
     upstream_conn *cc;
@@ -137,7 +137,7 @@ static void check_end(check_run *run, int ok)
     wheel_cancel(&run->loop->wheel, &run->timer);
     upstream_ticket_leave(&run->ticket);
     if (run->cc)
-        client_close(run->cc);
+        upstream_close(run->cc);
     proxy_checked(w, ok, run->loop->wall);
     BRG_ASSERT(*run->prev == run);
     *run->prev = run->next;
@@ -192,7 +192,7 @@ static int check_send(check_run *run)
         const struct iovec iov = {(void *)(uintptr_t)(run->of->ask + run->sent),
                                   run->of->ask_n - run->sent};
         apr_size_t n;
-        apr_status_t rv = client_send(run->cc, &iov, 1, 0, &n);
+        apr_status_t rv = upstream_send(run->cc, &iov, 1, 0, &n);
 
         if (rv == APR_EAGAIN)
             return -1;
@@ -221,7 +221,7 @@ static int check_go(check_run *run)
             return upstream_in_size(run->cc) ? check_judge(run, 0) : -1;
         if (rv != APR_SUCCESS)
             return upstream_in_size(run->cc) ? check_judge(run, 1)
-                                           : check_failed(run, PROXY_CHECK_CLOSED, 0);
+                                             : check_failed(run, PROXY_CHECK_CLOSED, 0);
     }
 }
 
@@ -275,7 +275,7 @@ static void check_begin(const proxy_checked_worker *c, brg_loop *loop)
     check_notified(run);
 }
 
-/* Of all processes, the one that comes first. */
+/* Of all processes, the first one makes it. */
 static int check_is_mine(proxy_worker *w, apr_time_t now)
 {
     int64_t last = atomic_load(&w->state->check_at);

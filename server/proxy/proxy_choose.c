@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which worker gets a request; and what its answer, or its failure, says about the worker. */
+/* The choice of a worker for a request; and the meaning of an answer, or a failure, for the worker.
+ */
 #include "proxy_private.h"
 #include "proxy_growth.h"
 #include "proxy_plan.h"
@@ -110,25 +111,34 @@ void proxy_worker_take(proxy_worker *w)
     choose_gauge(w, 1);
 }
 
+/* Variables are those of Apache's where no member was found, too. */
+static int choose_member(request_rec *r, proxy_target *t, int attempt)
+{
+    proxy_asker asker = {.r = r,
+                         .pool = r->pool,
+                         .server = r->server,
+                         .url = r->filename + 6,
+                         .client = r->useragent_ip};
+
+    t->worker = attempt ? NULL : proxy_ahead_member(r, t->balancer, &asker.session);
+    if (!t->worker)
+        t->worker = proxy_balance(&asker, t, apr_time_now());
+    if (!t->worker)
+        asker.session.route = NULL;
+    proxy_session_tell(r, &asker.session);
+    if (!t->worker)
+        return HTTP_SERVICE_UNAVAILABLE;
+    choose_address(r, t);
+    choose_environment(r, t);
+    return OK;
+}
+
 int proxy_choose(request_rec *r, proxy_target *t, int attempt)
 {
-    int rv = OK;
+    int rv;
 
     BRG_ASSERT(!t->chosen && attempt >= 0);
-    if (t->balancer) {
-        const apr_time_t now = apr_time_now();
-
-        t->worker = attempt ? NULL : proxy_ahead_member(r, t->balancer);
-        if (!t->worker)
-            t->worker = proxy_balance(r, t, now);
-        if (!t->worker)
-            rv = HTTP_SERVICE_UNAVAILABLE;
-        else {
-            choose_address(r, t);
-            choose_environment(r, t);
-        }
-    } else
-        rv = choose_alone(r, t);
+    rv = t->balancer ? choose_member(r, t, attempt) : choose_alone(r, t);
     if (rv != OK)
         return rv;
     proxy_worker_take(t->worker);
@@ -174,7 +184,7 @@ int proxy_may_retry(const request_rec *r, const proxy_target *t, int attempt)
     return attempt < most && budget_allows(t->balancer);
 }
 
-/* ---- what happened ---- */
+/* ---- results ---- */
 
 static void failed_count(proxy_state *s, proxy_failure why)
 {
@@ -268,23 +278,25 @@ void proxy_failed(request_rec *r, proxy_target *t, proxy_failure why)
     }
 }
 
+int proxy_status_fails(const proxy_balancer *b, int status)
+{
+    for (int i = 0; i < b->fail_statuses->nelts; i++)
+        if (APR_ARRAY_IDX(b->fail_statuses, i, int) == status)
+            return 1;
+    return 0;
+}
+
 static void answered_status(request_rec *r, proxy_target *t, int status)
 {
-    const apr_array_header_t *bad = t->balancer->fail_statuses;
-
     BRG_ASSERT(t->balancer && t->worker->balancer == t->balancer);
-    for (int i = 0; i < bad->nelts; i++) {
-        if (APR_ARRAY_IDX(bad, i, int) != status)
-            continue;
-        ap_log_rerror(
-            APLOG_MARK, APLOG_ERR, 0, r,
-            APLOGNO(
-                01174) "%s: Forcing worker (%s) into error state due to status code %d matching "
-                       "'failonstatus' balancer parameter",
-            t->balancer->name, t->worker->name, status);
-        worker_has_error(r, t->worker);
+    if (!proxy_status_fails(t->balancer, status))
         return;
-    }
+    ap_log_rerror(
+        APLOG_MARK, APLOG_ERR, 0, r,
+        APLOGNO(01174) "%s: Forcing worker (%s) into error state due to status code %d matching "
+                       "'failonstatus' balancer parameter",
+        t->balancer->name, t->worker->name, status);
+    worker_has_error(r, t->worker);
 }
 
 void proxy_worker_answered(proxy_worker *w, int status, apr_interval_time_t waited)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ProxyPass, BalancerMember, ProxySet: what names workers and their parameters. */
+/* ProxyPass, BalancerMember, ProxySet: directives that name workers and their parameters. */
 #include "proxy_private.h"
 #include "http_log.h"
 #include "apr_fnmatch.h"
@@ -57,7 +57,7 @@ static const char *pass_word(cmd_parms *cmd, pass_words *w, char *word)
 static const char *pass_read(cmd_parms *cmd, const char *args, pass_words *w)
 {
     w->path = cmd->path;
-    /* What has wildcards, in <Location> or <LocationMatch>, is taken for a pattern. */
+    /* A path with wildcards, in <Location> or <LocationMatch>, is taken for a pattern. */
     w->regex = cmd->info != NULL || (cmd->path && apr_fnmatch_test(cmd->path));
     while (*args) {
         char *word = ap_getword_conf(cmd->pool, &args);
@@ -116,10 +116,8 @@ static const char *pass_balancer(cmd_parms *cmd, proxy_server_conf *conf, const 
 
         error = proxy_param_balancer(cmd->pool, b, e->key, e->val);
     }
-    if (!error && !b->manager_path) {
+    if (!error && !b->manager_path)
         b->manager_path = w->path;
-        b->manager_host = cmd->server->server_hostname;
-    }
     return error;
 }
 

@@ -5,15 +5,14 @@
 /* Setters of mod_proxy's directives: NULL or a message. */
 #include "http_config.h"
 
-typedef const char *proxy_flag_fn(cmd_parms *cmd, void *dconf, int on);
 typedef const char *proxy_word_fn(cmd_parms *cmd, void *dconf, const char *arg);
 typedef const char *proxy_three_fn(cmd_parms *cmd, void *dconf, const char *a, const char *b,
                                    const char *c);
 
-proxy_flag_fn proxy_requests_cmd, proxy_persist_cmd, proxy_inherit_cmd, proxy_pass_inherit_cmd;
-proxy_flag_fn proxy_interpolate_cmd, proxy_preserve_host_cmd, proxy_status_field_cmd,
-    proxy_add_headers_cmd, proxy_continue_cmd;
-proxy_word_fn proxy_via_cmd, proxy_bad_header_cmd, proxy_status_cmd, proxy_timeout_cmd;
+/* The server's settings, of a conf_setting. */
+void *proxy_of_server(const cmd_parms *cmd);
+
+proxy_word_fn proxy_via_cmd, proxy_bad_header_cmd, proxy_timeout_cmd;
 proxy_word_fn proxy_receive_buffer_cmd, proxy_io_buffer_cmd, proxy_max_forwards_cmd,
     proxy_growth_cmd;
 proxy_word_fn proxy_source_cmd, proxy_domain_cmd, proxy_block_cmd, proxy_direct_cmd,

@@ -6,6 +6,7 @@
 #include "apr_strings.h"
 #include "brigade/assert.h"
 #include "apr_uri.h"
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -31,14 +32,29 @@ const char *proxy_split_socket(apr_pool_t *p, const char *url, const char **sock
 
 /* ---- names ---- */
 
-/* Scheme and authority in small letters; the rest as it is. */
+/* @param end  of the authority. @return where ":PORT" begins that the scheme has anyway; @a end: it has none such */
+static char *name_usual_port(const char *name, char *authority, char *end)
+{
+    char *colon = end;
+    const int usual = proxy_scheme_port(proxy_scheme_of(name, strcspn(name, ":")));
+
+    while (colon > authority && apr_isdigit(colon[-1]))
+        colon--;
+    return colon > authority && colon < end && colon[-1] == ':' && usual && atoi(colon) == usual
+               ? colon - 1
+               : end;
+}
+
+/* Scheme and authority in small letters, without a port that goes without saying; the rest as it is. */
 static char *worker_name_of(apr_pool_t *p, const char *url)
 {
     char *name = apr_pstrdup(p, url), *at = strstr(name, "://");
-    char *end = at ? at + 3 + strcspn(at + 3, "/") : name + strlen(name);
+    char *end = at ? at + 3 + strcspn(at + 3, "/") : name + strlen(name), *port;
 
     for (char *c = name; c < end; c++)
         *c = (char)apr_tolower(*c);
+    port = at ? name_usual_port(name, at + 3, end) : end;
+    memmove(port, end, strlen(end) + 1);
     return name;
 }
 
@@ -74,16 +90,23 @@ static int socket_is(const proxy_worker *w, const char *socket)
     return w->socket && socket && !strcmp(w->socket, socket);
 }
 
-/* Is it a better match than the one so far? One for this very socket beats one without a socket of its own. */
+/* Of workers with the same name, the one for this very socket comes first; for a URL without a
+ * socket, a worker without one. */
+static int socket_rank(const proxy_worker *w, const char *socket)
+{
+    return !w->socket == !socket;
+}
+
+/* Is it a better match than the one so far? A URL without a socket leads to workers that have one, too. */
 static int worker_fits(const proxy_worker *w, const char *url, size_t least, const char *socket,
                        const proxy_worker *best)
 {
     const size_t len = strlen(w->name);
 
-    if (w->socket && !socket_is(w, socket))
+    if (w->socket && socket && !socket_is(w, socket))
         return 0;
-    if (best &&
-        (strlen(best->name) > len || (strlen(best->name) == len && (best->socket || !w->socket))))
+    if (best && (strlen(best->name) > len || (strlen(best->name) == len &&
+                                              socket_rank(best, socket) >= socket_rank(w, socket))))
         return 0;
     if (w->prefix_match)
         return name_matches_from(url, w->name);
@@ -228,7 +251,7 @@ const char *proxy_worker_fill(apr_pool_t *p, proxy_worker *w, proxy_balancer *ba
     w->balancer = balancer;
     worker_defaults(w);
     if (!balancer)
-        w->params.status |= PROXY_STATUS_IGNORE_ERRORS; /* there is none to take its place */
+        w->params.status |= PROXY_STATUS_IGNORE_ERRORS; /* no other can take its place */
     w->generic = host_open;                             /* each request names its own host */
     if (host_open)
         w->params.no_reuse = 1;

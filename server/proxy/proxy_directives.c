@@ -13,6 +13,11 @@
 
 APLOG_USE_MODULE(proxy);
 
+void *proxy_of_server(const cmd_parms *cmd)
+{
+    return proxy_conf_of(cmd->server);
+}
+
 static proxy_server_conf *conf_of(const cmd_parms *cmd)
 {
     return proxy_conf_of(cmd->server);
@@ -25,60 +30,6 @@ static int word_of(const char *arg, const char *const *words)
         if (!strcasecmp(arg, words[i]))
             return i;
     return -1;
-}
-
-const char *proxy_requests_cmd(cmd_parms *cmd, void *dconf, int on)
-{
-    conf_of(cmd)->requests = on != 0;
-    return NULL;
-}
-
-const char *proxy_persist_cmd(cmd_parms *cmd, void *dconf, int on)
-{
-    conf_of(cmd)->persist = on != 0;
-    return NULL;
-}
-
-const char *proxy_inherit_cmd(cmd_parms *cmd, void *dconf, int on)
-{
-    conf_of(cmd)->inherit = on != 0;
-    return NULL;
-}
-
-const char *proxy_pass_inherit_cmd(cmd_parms *cmd, void *dconf, int on)
-{
-    conf_of(cmd)->pass_inherit = on != 0;
-    return NULL;
-}
-
-const char *proxy_interpolate_cmd(cmd_parms *cmd, void *dconf, int on)
-{
-    ((proxy_dir_conf *)dconf)->interpolate = on != 0;
-    return NULL;
-}
-
-const char *proxy_status_field_cmd(cmd_parms *cmd, void *dconf, int on)
-{
-    ((proxy_dir_conf *)dconf)->status_field = on != 0;
-    return NULL;
-}
-
-const char *proxy_preserve_host_cmd(cmd_parms *cmd, void *dconf, int on)
-{
-    ((proxy_dir_conf *)dconf)->preserve_host = on != 0;
-    return NULL;
-}
-
-const char *proxy_add_headers_cmd(cmd_parms *cmd, void *dconf, int on)
-{
-    ((proxy_dir_conf *)dconf)->add_fields = on != 0;
-    return NULL;
-}
-
-const char *proxy_continue_cmd(cmd_parms *cmd, void *dconf, int on)
-{
-    ((proxy_dir_conf *)dconf)->pass_continue = on != 0;
-    return NULL;
 }
 
 const char *proxy_via_cmd(cmd_parms *cmd, void *dconf, const char *arg)
@@ -105,18 +56,7 @@ const char *proxy_bad_header_cmd(cmd_parms *cmd, void *dconf, const char *arg)
     return NULL;
 }
 
-const char *proxy_status_cmd(cmd_parms *cmd, void *dconf, const char *arg)
-{
-    static const char *const words[] = {"off", "on", "full", NULL};
-    const int n = word_of(arg, words);
-
-    if (n < 0)
-        return "ProxyStatus must be one of: off | on | full";
-    conf_of(cmd)->status = n;
-    return NULL;
-}
-
-/* Seconds; what follows the digits is left out of account, as in Apache: "5ms" are five seconds. */
+/* Seconds; text behind the digits is left out of account, as in Apache: "5ms" are five seconds. */
 const char *proxy_timeout_cmd(cmd_parms *cmd, void *dconf, const char *arg)
 {
     const long n = strtol(arg, NULL, 10);

@@ -4,10 +4,11 @@
 
 /**
  * @file proxy_exchange.h
- * One request at one backend: a machine without a thread of its own. exchange_go() does what can be done at once and says what it
- * waits for; proxy_handler.c lets it wait on an event loop (brigade/wait.h), or on a worker by poll().
+ * One request at one backend: a machine without a thread of its own.
+ * exchange_go() does as much as it can at once and names the event to wait for; proxy_handler.c
+ * lets it wait on an event loop (brigade/wait.h), or on a worker by poll().
  *
- *   state     what moves it on                              on failure
+ *   state     moved on by                                   on failure
  *   --------  --------------------------------------------  ------------------------------------------
  *   BODY      the codec wants the whole body first: it came  the client's fault
  *   CONNECT   an idle connection, or a new one is ready      another address, another worker, 503
@@ -30,22 +31,22 @@
 #include "brigade/wait.h"
 
 #define EXCHANGE_PIECE 32768 /**< bytes of a body that are read from the client at once */
-#define EXCHANGE_AHEAD \
-    (64 * 1024) /**< of a request body that wait for the backend, before more is read */
-#define EXCHANGE_BEHIND \
-    (256 * 1024) /**< of an answer that wait for the client, before more is read */
+/** of a request body that wait for the backend, before more is read */
+#define EXCHANGE_AHEAD (64 * 1024)
+/** of an answer that wait for the client, before more is read */
+#define EXCHANGE_BEHIND (256 * 1024)
 #define EXCHANGE_SPOOLED (32 * 1024) /**< the same, in memory, while the rest waits on disk */
-#define EXCHANGE_GATHERED \
-    (64 * 1024) /**< of an answer's beginning that wait for what is here of the rest */
-#define EXCHANGE_TURN \
-    (64 *             \
-     1024) /**< of an answer that filters make anew, in a turn of the loop: compressing takes a millisecond for so much */
-#define EXCHANGE_PATIENCE_US \
-    apr_time_from_msec(250) /**< for the client of one answer; then it waits on disk */
-#define EXCHANGE_HEAD_MOST \
-    (256 * 1024) /**< of an answer's head, if responsefieldsize= does not say */
-#define PROXY_FIELD_SIZE \
-    8192 /**< bytes of a field of an answer, if responsefieldsize= does not say */
+/** of an answer's beginning that wait for the bytes at hand of the rest */
+#define EXCHANGE_GATHERED (64 * 1024)
+/** of an answer that filters make anew, in a turn of the loop: compressing takes a millisecond for
+ * so much */
+#define EXCHANGE_TURN (64 * 1024)
+/** for the client of one answer; then it waits on disk */
+#define EXCHANGE_PATIENCE_US apr_time_from_msec(250)
+/** of an answer's head, if responsefieldsize= does not say */
+#define EXCHANGE_HEAD_MOST (256 * 1024)
+/** bytes of a field of an answer, if responsefieldsize= does not say */
+#define PROXY_FIELD_SIZE 8192
 #define EXCHANGE_REPLAY (64 * 1024) /**< of a request body that are kept, to be sent once more */
 #define EXCHANGE_INTERIM_MOST 32    /**< 1xx answers to one request */
 
@@ -54,12 +55,12 @@ typedef struct proxy_sink proxy_sink;
 
 /** Of a codec whose connections several exchanges share. x->cc is then the codec's from begin() on. */
 typedef struct proxy_mux {
-    /** Take part in a connection of this loop. @return APR_SUCCESS: x->cc is set, and ready; APR_EAGAIN: it is told by its ticket;
-     * APR_NOTFOUND: there is none */
+    /** Take part in a connection of this loop. @return APR_SUCCESS: x->cc is set, and ready;
+     * APR_EAGAIN: it is told by its ticket; APR_NOTFOUND: no connection */
     apr_status_t (*join)(proxy_exchange *x);
-    /** Send what can be sent. @return 1: some of the body that the codec held */
+    /** Send as much as possible. @return 1: some of the body that the codec held */
     int (*send)(proxy_exchange *x);
-    /** As take(), of what the connection has for it, or has to be read. */
+    /** As take(), of bytes that the connection has for it, or that have to be read. */
     apr_status_t (*receive)(proxy_exchange *x);
     /** Whatever its state: x->cc is not its any more. */
     void (*leave)(proxy_exchange *x);
@@ -69,6 +70,8 @@ typedef struct proxy_mux {
  * (exchange_direct.c). */
 struct proxy_sink {
     unsigned lends : 1; /**< a body that ends with what the connection has is left there: x->lent */
+    unsigned
+        ahead : 1; /**< the request was sent by a plan: request() has all of it, and a head is taken as a whole or not at all */
     unsigned interims : 1; /**< it takes 1xx answers, and heads in steps */
     /** The head of a request of HTTP/1. @return NULL: it cannot be sent */
     apr_bucket *(*request)(proxy_exchange *x);
@@ -79,11 +82,11 @@ struct proxy_sink {
     void (*trailer)(proxy_exchange *x, const http_field *f);
     /** Send x->in, and the end where x->complete. The client may have left then: exchange_client_left(). */
     void (*pass)(proxy_exchange *x);
-    /** NULL, or who stores the body that is passed, and has memory for it (NULL: nobody). */
+    /** NULL, or the sink that stores the passed body, and has memory for it (NULL: nobody). */
     const struct request_sink *(*stores)(proxy_exchange *x);
     /** Some was passed, and the rest does not come. */
     void (*cut)(proxy_exchange *x);
-    /** 1: the client has to take some of what was passed before more is read. */
+    /** 1: the client has to take some of the passed output before more is read. */
     int (*is_behind)(proxy_exchange *x);
 };
 
@@ -103,25 +106,30 @@ typedef struct proxy_codec {
         close : 1; /**< the backend serves one exchange for each connection unless it is told otherwise */
     unsigned any_length : 1; /**< with whole: of a body whose length the client did not tell, too */
     unsigned plans : 1;      /**< requests may be sent by a plan (proxy_plan.h) */
-    unsigned expects : 1;    /**< Expect: 100-continue goes on to the backend */
-    unsigned script : 1;     /**< variables of CGI are sent */
-    unsigned path_info : 1;  /**< with script: PATH_INFO is what follows the worker's path */
+    unsigned plans_alone : 1; /**< the same, but not to a member of a balancer */
+    unsigned expects : 1;     /**< Expect: 100-continue goes on to the backend */
+    unsigned script : 1;      /**< variables of CGI are sent */
+    unsigned path_info : 1;   /**< with script: PATH_INFO is what follows the worker's path */
     unsigned
         client_repeats : 1;  /**< a client whose connection had answers gets none of a broken one */
-    unsigned beside_own : 1; /**< an answer's fields stand beside those that are set already */
+    unsigned beside_own : 1; /**< an answer's fields stand beside earlier ones */
     /** NULL, or the field of an answer that names a path of this server, or a file; these return NULL where none does. */
     const char *(*path_field)(const proxy_exchange *x);
     const char *(*file_field)(const proxy_exchange *x);
     /** NULL, or the line of the log for a broken answer. @param text  "" if no more is known */
     void (*log_broken)(const proxy_exchange *x, apr_status_t error, const char *text);
-    /** Put what is sent first into x->out. @return OK or a status */
+    /** Put the begin of the request into x->out. @return OK or a status */
     int (*begin)(proxy_exchange *x);
+    /** NULL, or the same of a request that was sent without a request_rec: what is here is what came. */
+    void (*resume)(proxy_exchange *x);
     /** Frame a piece of the request's body, all of @a bb, into x->out. @param last  it ends with this */
     void (*body)(proxy_exchange *x, apr_bucket_brigade *bb, int last);
-    /** Take what came: the head (x->answered), the body into x->in, the end (x->complete).
-     * @return APR_SUCCESS: something was taken; APR_EAGAIN: more is needed; else what came is no answer (x->bad says why) */
+    /** Take received bytes: the head (x->answered), the body into x->in, the end (x->complete).
+     * @return APR_SUCCESS: something was taken; APR_EAGAIN: more is needed; else the answer is
+     *   malformed (x->bad says why) */
     apr_status_t (*take)(proxy_exchange *x);
-    /** NULL, or read bytes of the body itself, by upstream_recv_blocks(). @return as upstream_recv(); APR_ENOTIMPL: not what comes now */
+    /** NULL, or read bytes of the body itself, by upstream_recv_blocks(). @return as upstream_recv();
+     * APR_ENOTIMPL: the next bytes are not of the body */
     apr_status_t (*receive)(proxy_exchange *x);
     /** The backend closed. @return APR_SUCCESS: that was the end of the answer, and x->complete is set */
     apr_status_t (*end)(proxy_exchange *x);
@@ -129,6 +137,9 @@ typedef struct proxy_codec {
 
 extern const proxy_codec proxy_http_codec, proxy_h2_codec, proxy_fcgi_codec, proxy_scgi_codec,
     proxy_uwsgi_codec;
+
+/** NULL: no codec. */
+const proxy_codec *proxy_codec_of(proxy_scheme scheme);
 
 typedef enum exchange_state {
     EXCHANGE_CHOOSE, /**< no member of the balancer may be asked yet: timeout= of it */
@@ -141,7 +152,8 @@ typedef enum exchange_state {
 
 struct proxy_exchange {
     request_rec *
-        r; /**< NULL: of a plan. Codecs do not look at it: what they need stands in the fields behind it */
+        /** NULL: of a plan. Codecs do not look at it: their data stands in the fields behind it */
+        r;
     const proxy_sink *sink;
     conn_rec *client; /**< its connection; of a stream without a request_rec: that one's */
     server_rec *server;
@@ -155,22 +167,23 @@ struct proxy_exchange {
     proxy_request_settings conf;
     upstream_origin *origin;
     upstream_conn *cc; /**< NULL until connected, and when it was given back */
-    brg_loop *loop;  /**< NULL: a worker runs it */
+    brg_loop *loop;    /**< NULL: a worker runs it */
     upstream_ticket ticket;
     brg_waiting *waiting;
     exchange_state state;
     int attempt;
-    int status;              /**< DONE: what the handler returns */
+    int status;              /**< DONE: the handler's result */
     int code;                /**< of the head that came last */
-    const char *bad;         /**< why what came is no answer */
+    const char *bad;         /**< why the answer is malformed */
     apr_status_t send_error; /**< the rest of the request could not be sent in this try */
 
     apr_bucket_brigade own[3]; /**< the three below: without cleanups of their own */
     apr_bucket_brigade *out;   /**< to the backend, framed */
     apr_bucket_brigade *in;    /**< of the answer, to its sink */
     uint32_t lent;             /**< bytes of it behind those, the last ones, that cc has still */
-    apr_bucket_brigade
-        *body; /**< of the request's body: whole (codec->whole), or kept to be sent once more */
+    uint32_t behind;           /**< bytes that stand behind them in cc, and are no body */
+    /** Of the request's body: whole (codec->whole), or kept to be sent once more. */
+    apr_bucket_brigade *body;
     uint32_t body_room;      /**< bytes that fit behind the last small piece of body */
     apr_off_t out_n;         /**< bytes in out */
     apr_off_t held_n;        /**< of the body, that the codec holds until the backend has room */
@@ -180,7 +193,7 @@ struct proxy_exchange {
     apr_time_t choose_until; /**< EXCHANGE_CHOOSE: so long a member is waited for */
     apr_time_t connect_at;   /**< when this try began to connect; 0: it did not */
 
-    const char *local_file;        /**< name of what is sent in place of the answer's body; NULL */
+    const char *local_file;       /**< name of the file sent in place of the answer's body; NULL */
     struct exchange_spool *spool; /**< of the body, on disk in front of body; NULL: nothing is */
     uint8_t spool_error;          /**< it cannot be read any more */
 
@@ -207,9 +220,10 @@ struct proxy_exchange {
     uint8_t gathers;                /**< x->in was not passed, since more is here */
     uint8_t wants_body, wants_room; /**< beside the backend's socket */
     uint8_t yields;   /**< other connections of the loop come first, then it goes on */
-    uint8_t spools;   /**< what the client leaves goes to disk */
+    uint8_t spools;   /**< the rest that the client leaves goes to disk */
     uint8_t here;     /**< bytes of the answer had come before the exchange had the connection */
     uint8_t may_plan; /**< proxy_plan_look() */
+    uint8_t edits;    /**< the same: mod_headers changes fields of the answer */
     apr_time_t behind_at;          /**< since then it is waited for; 0: it is not */
     apr_interval_time_t behind_us; /**< and was so far */
 
@@ -229,9 +243,12 @@ struct proxy_exchange {
         const char *text;
     } failed;
 
-    cache_plan_offer plan; /**< with may_plan, when it is answered */
+    cache_plan_offer plan;           /**< with may_plan, when it is answered */
+    apr_array_header_t *plan_coding; /**< with may_plan: filters that may compress; NULL: none */
+    const apr_array_header_t *plan_edits; /**< the same; NULL: none */
     proxy_told told;
-    void *script; /**< of the codec: FastCGI, SCGI, uwsgi */
+    void *script;              /**< of the codec: FastCGI, SCGI, uwsgi */
+    _Alignas(8) char room[64]; /**< for that, if it is so small */
 };
 
 /** Microseconds of the clock that the exchange goes by. */
@@ -254,13 +271,15 @@ void exchange_end(proxy_exchange *x);
 
 /* ---- exchange_body.c: the request's body ---- */
 
-/** @return APR_SUCCESS: x->body_over, or something was read; APR_EAGAIN; else x->status says what is wrong with it */
+/** @return APR_SUCCESS: x->body_over, or something was read; APR_EAGAIN; else x->status names the
+ *   error */
 apr_status_t exchange_body_read(proxy_exchange *x, apr_bucket_brigade *bb);
 
 /** Put pieces of the body that came into x->out. @return as above */
 apr_status_t exchange_body_pump(proxy_exchange *x);
 
-/** Read what is here of the body, up to 16 KiB, and keep it: one that is whole is told by its length. Errors are found later. */
+/** Read the body's bytes at hand, up to 16 KiB, and keep them: a whole body is told by its length.
+ * Errors are found later. */
 apr_status_t exchange_body_ahead(proxy_exchange *x);
 
 /** Read the whole body into x->body, and to disk beyond 16 KiB. @return as above */
@@ -285,7 +304,7 @@ void exchange_fields_done(proxy_exchange *x);
 /** The same of a script's head, all of @a text. @return APR_SUCCESS; else x->bad is set */
 apr_status_t exchange_script_head(proxy_exchange *x, char *text, apr_size_t len);
 
-/** For what lives as long as the exchange. */
+/** For data that lives as long as the exchange. */
 apr_pool_t *exchange_pool(proxy_exchange *x);
 
 /** A 1xx answer: between these its fields are told; then it goes on to the client, unless x->bad is set. */

@@ -2,7 +2,7 @@
 /* FastCGI 1.0, role responder. PHP-FPM serves one exchange of a connection at a time and its children wait for a connection
  * that is kept, so none is kept unless enablereuse= asks for it. BEGIN, PARAMS and the first bytes of the body leave in one write; the
  * body is complete by then. */
-#include "proxy_script.h"
+#include "proxy_fcgi_private.h"
 #include "exchange_private.h"
 #include "brigade/assert.h"
 #include "http_log.h"
@@ -10,38 +10,6 @@
 #include <string.h>
 
 APLOG_USE_MODULE(proxy_fcgi);
-
-enum {
-    FCGI_BEGIN_REQUEST = 1,
-    FCGI_END_REQUEST = 3,
-    FCGI_PARAMS = 4,
-    FCGI_STDIN = 5,
-    FCGI_STDOUT = 6,
-    FCGI_STDERR = 7
-};
-
-#define FCGI_VERSION_1 1
-#define FCGI_RESPONDER 1
-#define FCGI_KEEP_CONN 1
-#define FCGI_ID 1             /* the only request of its connection */
-#define FCGI_HEADER 8         /* bytes of a record's header */
-#define FCGI_RECORD 65528     /* bytes of content in a record that is sent */
-#define FCGI_PARAMS_ROOM 2048 /* bytes of variables, at first */
-#define FCGI_STDERR_MOST 8192 /* bytes of a line in the error log */
-
-typedef struct fcgi_state {
-    script_head head;
-    unsigned char header[FCGI_HEADER]; /* of the record that comes */
-    uint8_t header_n;
-    uint8_t padding; /* bytes behind its content */
-    uint8_t type;
-    uint16_t left; /* bytes of its content to come */
-    uint8_t in_record;
-    uint8_t ended;    /* END_REQUEST was complete */
-    uint8_t bodiless; /* the end of STDIN left with the beginning */
-    char *errors;     /* text of STDERR that is not logged yet */
-    apr_size_t errors_n;
-} fcgi_state;
 
 static void fcgi_header(unsigned char *h, int type, apr_size_t len, int padding)
 {
@@ -57,7 +25,7 @@ static void fcgi_header(unsigned char *h, int type, apr_size_t len, int padding)
 
 /* ---- variables ---- */
 
-static unsigned char *fcgi_length_put(unsigned char *p, apr_size_t n)
+unsigned char *fcgi_length_put(unsigned char *p, apr_size_t n)
 {
     if (n < 128) {
         *p++ = (unsigned char)n;
@@ -143,16 +111,43 @@ static apr_size_t fcgi_headers_behind(apr_size_t n)
     return (n / FCGI_RECORD + 2) * FCGI_HEADER;
 }
 
+apr_size_t fcgi_request_frame(unsigned char *to, apr_size_t n, int keep)
+{
+    unsigned char *p;
+
+    BRG_ASSERT(n && n <= FCGI_RECORD);
+    p = fcgi_stream_split(fcgi_request_put(to, keep), FCGI_PARAMS, n);
+    fcgi_header(p, FCGI_STDIN, 0, 0);
+    return (apr_size_t)(p + FCGI_HEADER - to);
+}
+
+static fcgi_state *fcgi_state_of(proxy_exchange *x)
+{
+    _Static_assert(sizeof(fcgi_state) <= sizeof x->room, "it lies in the exchange");
+    return x->script = memset(x->room, 0, sizeof(fcgi_state));
+}
+
+/* @return 0: its variables are made here */
+static int fcgi_begin_ahead(proxy_exchange *x, fcgi_state *s)
+{
+    if (!x->sink->ahead)
+        return 0;
+    s->bodiless = 1;
+    exchange_out(x, x->sink->request(x));
+    return 1;
+}
+
 static int fcgi_begin(proxy_exchange *x)
 {
     const int keep = upstream_origin_settings(x->origin)->reuse;
     fcgi_params out = {.at = 3 * FCGI_HEADER, .room = FCGI_PARAMS_ROOM};
     unsigned char *p;
     apr_size_t n;
-    fcgi_state *s;
+    fcgi_state *s = fcgi_state_of(x);
 
-    x->script = s = apr_pcalloc(x->pool, sizeof *s);
     x->keep = (uint8_t)keep;
+    if (fcgi_begin_ahead(x, s))
+        return OK;
     out.buf = apr_palloc(x->pool, out.room);
     fcgi_params_put(x->pool, x->variables, &out, fcgi_headers_behind(0));
     n = out.at - 3 * FCGI_HEADER;
@@ -170,7 +165,7 @@ static int fcgi_begin(proxy_exchange *x)
     return OK;
 }
 
-/* One record for what is here, and an empty one at the end. */
+/* One record for the bytes at hand, and an empty one at the end. */
 static void fcgi_body(proxy_exchange *x, apr_bucket_brigade *bb, int last)
 {
     apr_bucket_alloc_t *alloc = x->alloc;
@@ -196,12 +191,13 @@ static void fcgi_body(proxy_exchange *x, apr_bucket_brigade *bb, int last)
     exchange_out(x, apr_bucket_heap_create((char *)header, FCGI_HEADER, NULL, alloc));
 }
 
-/* ---- what comes back ---- */
+/* ---- answers ---- */
 
 /* PHP writes messages there. */
 static void fcgi_log_errors(proxy_exchange *x, fcgi_state *s)
 {
-    const char *script = apr_table_get(x->variables, "SCRIPT_FILENAME");
+    const char *script =
+        x->variables ? apr_table_get(x->variables, "SCRIPT_FILENAME") : x->target->url;
 
     if (!s->errors_n)
         return;
@@ -213,14 +209,14 @@ static void fcgi_log_errors(proxy_exchange *x, fcgi_state *s)
 static void fcgi_errors(proxy_exchange *x, fcgi_state *s, const char *data, apr_size_t len)
 {
     if (!s->errors)
-        s->errors = apr_palloc(x->pool, FCGI_STDERR_MOST);
+        s->errors = apr_palloc(exchange_pool(x), FCGI_STDERR_MOST);
     while (len) {
         apr_size_t n = FCGI_STDERR_MOST - s->errors_n;
 
         if (n > len)
             n = len;
         memcpy(s->errors + s->errors_n, data, n);
-        s->errors_n += n;
+        s->errors_n = (uint16_t)(s->errors_n + n);
         data += n;
         len -= n;
         if (s->errors_n == FCGI_STDERR_MOST)
@@ -253,7 +249,7 @@ static apr_size_t fcgi_take_header(proxy_exchange *x, fcgi_state *s, const char 
     return n;
 }
 
-static void fcgi_record_ends(proxy_exchange *x, fcgi_state *s)
+void fcgi_record_ends(proxy_exchange *x, fcgi_state *s)
 {
     if (s->left || s->padding)
         return;
@@ -344,6 +340,8 @@ static apr_status_t fcgi_take(proxy_exchange *x)
 
     if (!upstream_in_size(x->cc))
         return APR_EAGAIN;
+    if (x->sink->ahead && !x->answered)
+        return fcgi_take_ahead(x, s);
     e = upstream_in_bucket(x->cc, upstream_in_size(x->cc), x->alloc);
     APR_BRIGADE_INSERT_TAIL(x->in, e);
     while (e != APR_BRIGADE_SENTINEL(x->in) && !x->bad) {
@@ -372,6 +370,14 @@ static apr_status_t fcgi_end(proxy_exchange *x)
     return APR_EOF;
 }
 
+/* Its request was sent by a plan. */
+static void fcgi_resume(proxy_exchange *x)
+{
+    (void)exchange_variables(x); /* there is no body, of which it may refuse one */
+    fcgi_state_of(x)->bodiless = 1;
+    x->keep = (uint8_t)upstream_origin_settings(x->origin)->reuse;
+}
+
 static const char *fcgi_path_field(const proxy_exchange *x)
 {
     return x->conf.fcgi_redirect_field;
@@ -391,11 +397,13 @@ const proxy_codec proxy_fcgi_codec = {.name = "FCGI",
                                       .broken = HTTP_SERVICE_UNAVAILABLE, /* as Apache's module */
                                       .any_length = 1,
                                       .script = 1,
+                                      .plans_alone = 1,
                                       .path_field = fcgi_path_field,
                                       .log_broken = fcgi_log_broken,
                                       .whole = 1,
                                       .close = 1,
                                       .begin = fcgi_begin,
+                                      .resume = fcgi_resume,
                                       .body = fcgi_body,
                                       .take = fcgi_take,
                                       .end = fcgi_end};

@@ -30,23 +30,28 @@ int proxy_check_name(request_rec *r, const char *host)
     return OK;
 }
 
-int proxy_check_address(request_rec *r, const proxy_target *target, const apr_sockaddr_t *address)
+/* IPv4 in IPv6 is the same address. */
+int proxy_blocks_address(const server_rec *s, const struct sockaddr *address)
 {
-    const apr_array_header_t *blocks = proxy_conf_of(r->server)->blocks;
+    const apr_array_header_t *blocks = proxy_conf_of(s)->blocks;
+    const int v6 = address->sa_family == AF_INET6;
+    apr_sockaddr_t asked = {.family = address->sa_family};
 
-    for (int i = 0; i < blocks->nelts; i++) {
-        const proxy_block *b = &APR_ARRAY_IDX(blocks, i, proxy_block);
-
-        for (const apr_sockaddr_t *a = b->addresses; a; a = a->next) {
-            if (!apr_sockaddr_equal(a, address))
+    if (!v6 && address->sa_family != AF_INET)
+        return 0;
+    memcpy(&asked.sa, address, v6 ? sizeof asked.sa.sin6 : sizeof asked.sa.sin);
+    asked.ipaddr_len = v6 ? sizeof asked.sa.sin6.sin6_addr : sizeof asked.sa.sin.sin_addr;
+    asked.ipaddr_ptr = v6 ? (void *)&asked.sa.sin6.sin6_addr : (void *)&asked.sa.sin.sin_addr;
+    for (int i = 0; i < blocks->nelts; i++)
+        for (const apr_sockaddr_t *a = APR_ARRAY_IDX(blocks, i, proxy_block).addresses; a;
+             a = a->next) {
+            if (!apr_sockaddr_equal(a, &asked))
                 continue;
-            ap_log_rerror(APLOG_MARK, APLOG_WARNING, 0, r,
-                          APLOGNO(00917) "connect to remote machine %s blocked: IP %pI matched",
-                          target->host, a);
-            return proxy_error(r, HTTP_FORBIDDEN, "Connect to remote machine blocked");
+            ap_log_error(APLOG_MARK, APLOG_WARNING, 0, s,
+                         APLOGNO(00917) "connect to remote machine blocked: IP %pI matched", a);
+            return 1;
         }
-    }
-    return OK;
+    return 0;
 }
 
 /* ---- NoProxy ---- */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* HTTP/2 towards backends (h2:// over TLS, h2c:// with prior knowledge): exchanges, each a stream of a connection that its loop shares.
- * What this side sends uses no dynamic table; that of the backend lives as long as the connection. Source: RFC 9113. */
+/* HTTP/2 towards backends (h2:// over TLS, h2c:// with prior knowledge): exchanges, each a stream
+ * of a connection that its loop shares. This side sends without a dynamic table; that of the
+ * backend lives as long as the connection. Source: RFC 9113. */
 #include "proxy_h2_private.h"
 #include "brigade/assert.h"
 #include "http_log.h"
@@ -100,7 +101,8 @@ static apr_status_t h2c_receive(proxy_exchange *x)
     h2c_session *s = st->s;
     apr_status_t rv;
 
-    if (s && !st->blocks && !st->data_n && !st->over && !st->bad && s->cc->rd_ready)
+    if (s && !st->blocks && !st->data_n && !st->stored_n && !st->over && !st->bad &&
+        s->cc->rd_ready)
         h2c_session_read(s);
     rv = h2c_take(x, st);
     if (!s)
@@ -124,7 +126,7 @@ static void h2c_leave(proxy_exchange *x)
     if (st)
         h2c_stream_leave(st);
     else if (cc && !cc->shared)
-        client_close(cc);
+        upstream_close(cc);
 }
 
 static const proxy_mux h2c_mux = {

@@ -39,7 +39,7 @@ static int h2c_field_is_of_connection(const http_field *f)
            proxy_answer_rule_of(f->name, f->name_len) == PROXY_ANSWER_STAYS;
 }
 
-/* What could be taken for something else once it is a line of HTTP/1 (RFC 9113, 8.2.1). */
+/* Bytes that could be misread once it is a line of HTTP/1 (RFC 9113, 8.2.1). */
 static int h2c_field_is_bad(const http_field *f)
 {
     const char *name_end = f->name + f->name_len, *end = f->value + f->value_len;
@@ -51,7 +51,7 @@ static int h2c_field_is_bad(const http_field *f)
            http_scan_value(f->value, end) != end || h2c_field_is_of_connection(f);
 }
 
-/* @return 0: there is another length, or it is none */
+/* @return 0: another length, or not a number */
 static int h2c_length(h2c_stream *st, const http_field *f)
 {
     int64_t n = 0;
@@ -153,19 +153,13 @@ static void h2c_credit(h2c_stream *st, apr_size_t n)
 
 static apr_status_t h2c_data(proxy_exchange *x, h2c_stream *st)
 {
-    const apr_size_t n = st->data_n;
-    apr_bucket *e;
+    const apr_size_t n = st->stored_n + st->data_n;
 
     st->came += (int64_t)n;
     if (!x->answered || h2c_has_no_body(x) || (st->length >= 0 && st->came > st->length))
         return h2c_bad(x, "more of a body than was told");
-    BRG_ASSERT(st->data_at + n <= st->data_cap);
-    e = apr_bucket_heap_create(st->data, st->data_cap, st->data_end, x->alloc);
-    e->start = (apr_off_t)st->data_at;
-    e->length = n;
-    APR_BRIGADE_INSERT_TAIL(x->in, e);
-    st->data = NULL;
-    st->data_at = st->data_n = st->data_cap = 0;
+    APR_BRIGADE_CONCAT(x->in, st->data);
+    st->stored_n = st->data_n = 0;
     h2c_credit(st, n);
     return APR_SUCCESS;
 }
@@ -206,12 +200,12 @@ static apr_status_t h2c_take_ended(proxy_exchange *x, h2c_stream *st)
 /* Heads, then the body, then trailers, then the end. */
 apr_status_t h2c_take(proxy_exchange *x, h2c_stream *st)
 {
-    const int any = st->blocks || st->data_n;
+    const int any = st->blocks || st->data_n || st->stored_n;
     apr_status_t rv = APR_SUCCESS;
 
     while (rv == APR_SUCCESS && st->blocks && !x->answered)
         rv = h2c_block_taken(x, st);
-    if (rv == APR_SUCCESS && st->data_n)
+    if (rv == APR_SUCCESS && (st->data_n || st->stored_n))
         rv = h2c_data(x, st);
     while (rv == APR_SUCCESS && st->blocks)
         rv = h2c_block_taken(x, st);

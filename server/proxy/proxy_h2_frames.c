@@ -2,7 +2,9 @@
 /* HTTP/2 towards backends: the frames that come, heads and bodies. Each stream gets its own frames. An
  * error of the connection ends all streams, an error of a stream that one. Source: RFC 9113, 4.3, 5.1, 6. */
 #include "proxy_h2_private.h"
+#include "request_context.h"
 #include "brigade/assert.h"
+#include "brigade/memory.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,7 +24,7 @@ static int block_is_interim(const http_field_block *list)
            *f->value == '1';
 }
 
-/* A copy that has just the size of what it holds. */
+/* A copy of exactly its size. */
 static h2c_block *block_copy(const http_field_block *list)
 {
     apr_size_t text = 0;
@@ -132,62 +134,67 @@ static void data_credit(h2c_session *s, h2c_stream *st, uint32_t n)
         h2c_stream_fault(st, "more than the window lets");
 }
 
-/* Room for @a n bytes more, and for the rest of their frame. @return 0: no memory */
-static int data_room(const h2c_session *s, h2c_stream *st, uint32_t n)
+/* Where a filter stores the body, and nothing waits before it: into the memory of that. @return how many bytes are there now */
+static uint32_t data_store(const h2c_session *s, h2c_stream *st, uint32_t n)
 {
-    const apr_size_t need = st->data_n + s->data_left,
-                     cap = need > 2 * st->data_n ? need : 2 * st->data_n;
-    char *more;
+    proxy_exchange *x = st->x;
+    const int is_next = x->passed && !st->data_n && (st->stored_n || APR_BRIGADE_EMPTY(x->in));
+    const request_sink *sink = is_next && x->sink->stores ? x->sink->stores(x) : NULL;
+    apr_size_t room = 0;
+    char *at;
 
-    if (st->data_at + st->data_n + n <= st->data_cap)
-        return 1;
-    if (!(more = malloc(cap)))
+    if (sink)
+        room = sink->room(sink->baton, &at);
+    if (!room)
         return 0;
-    if (st->data) {
-        memcpy(more, st->data + st->data_at, st->data_n);
-        st->data_end(st->data);
-    }
-    st->data = more;
-    st->data_at = 0;
-    st->data_cap = cap;
-    st->data_end = free;
-    return 1;
+    if (room > n)
+        room = n;
+    memcpy(at, upstream_in(s->cc), room);
+    brg_buffer_copied(room);
+    APR_BRIGADE_INSERT_TAIL(x->in, sink->take(sink->baton, room, x->alloc));
+    st->stored_n += room;
+    return (uint32_t)room;
 }
 
 /* All of a frame is here, nothing is behind it, and nothing before it waits: it stays where it was read. @return 0: no */
 static int data_take_block(h2c_session *s, h2c_stream *st, uint32_t n)
 {
+    void (*end)(void *);
     uint32_t at, cap;
+    apr_bucket *e;
+    char *block;
 
-    if (st->data || n != s->data_left || n != upstream_in_size(s->cc) ||
-        !(st->data = upstream_in_give(s->cc, &at, &cap, &st->data_end)))
+    if (st->data_n || n != s->data_left || n != upstream_in_size(s->cc) ||
+        !(block = upstream_in_give(s->cc, &at, &cap, &end)))
         return 0;
     BRG_ASSERT(at + n <= cap);
-    st->data_at = at;
-    st->data_cap = cap;
+    e = apr_bucket_heap_create(block, cap, end, st->x->alloc);
+    e->start = (apr_off_t)at;
+    e->length = n;
+    APR_BRIGADE_INSERT_TAIL(st->data, e);
     return 1;
 }
 
-/* @return 1: the bytes are no more the connection's */
-static int data_keep(h2c_session *s, h2c_stream *st, uint32_t n)
+/* @param bytes  [in, out] as many as were taken. @return 1: they are no more the connection's */
+static int data_keep(h2c_session *s, h2c_stream *st, uint32_t *bytes)
 {
-    int taken;
+    const uint32_t stored = st->bad ? 0 : data_store(s, st, *bytes);
+    const int given = !st->bad && !stored && data_take_block(s, st, *bytes);
 
     if (st->bad)
         return 0;
-    taken = data_take_block(s, st, n);
-    if (!taken) {
-        if (!data_room(s, st, n)) {
-            h2c_stream_fault(st, "no memory");
-            return 0;
+    if (stored) {
+        *bytes = stored;
+    } else {
+        if (!given) {
+            (void)apr_brigade_write(st->data, NULL, NULL, upstream_in(s->cc), *bytes);
+            brg_buffer_copied(*bytes);
         }
-        BRG_ASSERT(n <= s->data_left && st->data_at + st->data_n + n <= st->data_cap);
-        memcpy(st->data + st->data_at + st->data_n, upstream_in(s->cc), n);
+        st->data_n += *bytes;
     }
-    st->data_n += n;
-    st->x->got += n;
+    st->x->got += *bytes;
     h2c_stream_wake(st);
-    return taken;
+    return given;
 }
 
 static void data_done(h2c_session *s)
@@ -201,7 +208,7 @@ static void data_done(h2c_session *s)
     h2c_stream_wake(s->data_of);
 }
 
-/* What is here of a DATA frame. */
+/* The present bytes of a DATA frame. */
 static void data_part(h2c_session *s)
 {
     uint32_t n = upstream_in_size(s->cc);
@@ -209,9 +216,9 @@ static void data_part(h2c_session *s)
 
     if (s->data_left) {
         n = n < s->data_left ? n : s->data_left;
-        data_credit(s, s->data_of, n);
         if (s->data_of)
-            taken = data_keep(s, s->data_of, n);
+            taken = data_keep(s, s->data_of, &n);
+        data_credit(s, s->data_of, n);
         s->data_left -= n;
     } else {
         n = n < s->padding ? n : s->padding;
@@ -231,7 +238,7 @@ static int data_begin(h2c_session *s, const h2_frame *f)
     h2c_stream *st = h2c_stream_find(s, f->stream);
     uint32_t n = f->len, head = H2_FRAME_HEAD;
 
-    if (st && st->over) /* as of one that has left */
+    if (st && st->over) /* as after its reset */
         st = NULL;
 
     if (!frames_is_past(s, f->stream)) {

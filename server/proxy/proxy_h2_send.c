@@ -47,7 +47,7 @@ void h2c_write(h2c_session *s)
     while (s->out_from < s->out_to && s->broken == APR_SUCCESS) {
         const struct iovec iov = {s->out + s->out_from, s->out_to - s->out_from};
         apr_size_t n;
-        const apr_status_t rv = client_send(s->cc, &iov, 1, 0, &n);
+        const apr_status_t rv = upstream_send(s->cc, &iov, 1, 0, &n);
 
         BRG_ASSERT(n <= iov.iov_len);
         s->out_from += n;
@@ -125,13 +125,13 @@ apr_size_t h2c_request(proxy_exchange *x, const h2c_stream *st)
     const proxy_line *lines;
     const char *host, *scheme = x->target->scheme == PROXY_SCHEME_H2 ? "https" : "http";
     const int n = proxy_request_lines(x, &lines, &host);
-    apr_size_t room = HPACK_LINE_ROOM(8, strlen(x->method)) + HPACK_LINE_ROOM(8, 8) +
-                      HPACK_LINE_ROOM(12, strlen(host)) +
-                      HPACK_LINE_ROOM(6, strlen(x->target->path));
+    apr_size_t room = STREAM_LINE_ROOM(8, strlen(x->method)) + STREAM_LINE_ROOM(8, 8) +
+                      STREAM_LINE_ROOM(12, strlen(host)) +
+                      STREAM_LINE_ROOM(6, strlen(x->target->path));
     uint8_t *block, *p;
 
     for (int i = 0; i < n; i++)
-        room += HPACK_LINE_ROOM(lines[i].name_len, lines[i].value_len);
+        room += STREAM_LINE_ROOM(lines[i].name_len, lines[i].value_len);
     p = block = apr_palloc(x->pool, room);
     p = h2c_put_pseudo(p, ":method", x->method);
     p = h2c_put_pseudo(p, ":scheme", scheme);

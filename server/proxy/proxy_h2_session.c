@@ -34,10 +34,8 @@ static void stream_free(h2c_stream *st)
         st->blocks = b->next;
         free(b);
     }
-    if (st->data)
-        st->data_end(st->data);
-    st->data = NULL;
-    st->data_at = st->data_n = st->data_cap = 0;
+    apr_brigade_cleanup(st->data);
+    st->data_n = 0;
 }
 
 h2c_stream *h2c_stream_open(h2c_session *s, proxy_exchange *x)
@@ -52,6 +50,7 @@ h2c_stream *h2c_stream_open(h2c_session *s, proxy_exchange *x)
     st->began = exchange_now(x);
     st->window = s->initial;
     st->body = apr_brigade_create(x->pool, x->alloc);
+    st->data = apr_brigade_create(x->pool, x->alloc);
     st->blocks_last = &st->blocks;
     st->length = -1;
     st->prev = s->last;
@@ -219,13 +218,13 @@ static void session_rest(h2c_session *s)
     upstream_conn *cc = s->cc;
 
     if (s->leaving || s->out_from != s->out_to || s->next >= H2_STREAM_MAX - 2 || s->block.stream) {
-        client_close(cc);
+        upstream_close(cc);
         return;
     }
     free(s->out);
     s->out = NULL;
     s->out_from = s->out_to = s->out_cap = 0;
-    client_keep(cc);
+    upstream_keep(cc);
 }
 
 /* RFC 9113, 8.1: the answer is not wanted any more; or the answer came before the body was sent, which ends here. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The handler of what another server answers. It chooses a backend, lets the exchange run, and tries another one where that is
- * allowed.
+ * The handler of requests that another server answers. It chooses a backend, lets the exchange run,
+ * and tries another one where that is allowed.
  *
  * On a loop the exchange waits by brg_wait(): its backend's socket is in the poll set of the loop all the time, so a wait costs
  * no system call. A request whose handler runs on a worker goes back to its loop, unless it cannot wait there: a sub-request, or
@@ -93,8 +93,8 @@ static void proxy_poll(proxy_exchange *x)
     } else if (!x->cc) /* as many connections are open as may be; one of them ends soon */
         rv = APR_TIMEUP;
     else
-        rv = client_wait(x->cc, (short)(upstream_wants(x->cc) | (x->out_n ? POLLOUT : 0)),
-                         exchange_patience(x));
+        rv = upstream_wait(x->cc, (short)(upstream_wants(x->cc) | (x->out_n ? POLLOUT : 0)),
+                           exchange_patience(x));
     if (APR_STATUS_IS_TIMEUP(rv))
         exchange_expired(x);
 }
@@ -151,7 +151,7 @@ static int proxy_scheme_is_offered(proxy_scheme scheme)
     }
 }
 
-static const proxy_codec *proxy_codec_of(proxy_scheme scheme)
+const proxy_codec *proxy_codec_of(proxy_scheme scheme)
 {
     if (!proxy_scheme_is_offered(scheme))
         return NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* HTTP/1 towards backends. Framing is judged by h1_response_head.h: an answer that could be read in two ways is none, and no
- * connection is used again on which a byte stands that was not asked for. */
+/* HTTP/1 towards backends. Framing is judged by h1_response_head.h: an answer that could be read in
+ * two ways is refused, and no connection is used again with an unexpected byte on it. */
 #include "exchange_private.h"
 #include "net_block.h"
 #include "request_context.h"
@@ -72,7 +72,7 @@ static const char *http_bad(proxy_exchange *x, const http_head *head)
                         (int)head->bad_len, head->bad ? head->bad : "", "");
 }
 
-/* RFC 9112, 9.3: what both sides have said of the connection. */
+/* RFC 9112, 9.3: the wishes of both sides about the connection. */
 static int http_may_keep(const proxy_exchange *x, const http_head *head)
 {
     return x->body_end != H1_BODY_CLOSE && x->body_end != H1_BODY_TUNNEL && !x->no_keep &&
@@ -87,7 +87,7 @@ static void http_framed(proxy_exchange *x, const http_head *head)
         x->complete = 1;
 }
 
-/* What came stays for an exchange that has the request. */
+/* The received bytes stay for an exchange that has the request. */
 static apr_status_t http_refused(proxy_exchange *x)
 {
     exchange_done(x, EXCHANGE_NEEDS_REQUEST);
@@ -276,7 +276,8 @@ static apr_status_t http_take_head(proxy_exchange *x)
     size_t scanned = 0;
     apr_status_t rv;
 
-    switch (h1_parse_response(&head, upstream_in(x->cc), upstream_in_size(x->cc), &scanned, &limits)) {
+    switch (
+        h1_parse_response(&head, upstream_in(x->cc), upstream_in_size(x->cc), &scanned, &limits)) {
     case H1_MORE:
         return APR_EAGAIN;
     case H1_BAD:
@@ -353,11 +354,12 @@ static apr_status_t http_receive(proxy_exchange *x)
     apr_status_t rv;
     apr_size_t got;
 
-    if (!x->answered || x->body_end != H1_BODY_LENGTH || upstream_in_size(x->cc) ||
-        !upstream_can_recv_blocks(x->cc))
+    if (!x->answered || x->body_end != H1_BODY_LENGTH || upstream_in_size(x->cc))
         return APR_ENOTIMPL;
     if ((rv = http_receive_into(x)) != APR_ENOTIMPL || x->left < NET_BLOCK)
         return rv;
+    if (!upstream_can_recv_blocks(x->cc))
+        return APR_ENOTIMPL;
     rv = upstream_recv_blocks(x->cc, &b, x->left);
     if (rv != APR_SUCCESS)
         return rv;

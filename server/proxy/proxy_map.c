@@ -61,9 +61,7 @@ int proxy_detect(request_rec *r)
 
 /* ---- ProxyPass ---- */
 
-/* How much of a path a name covers: slashes in a row are as many as they like, and a name ends at a slash or at the
- * path's end. 0: it does not. */
-static size_t alias_covers(const char *uri, const char *name)
+size_t proxy_alias_covers(const char *uri, const char *name)
 {
     const char *u = uri, *n = name;
 
@@ -99,7 +97,8 @@ static const char *alias_servlet_uri(request_rec *r)
     return uri;
 }
 
-/* What is behind the part of @a uri that gave the first @a len bytes of @a servlet, parameters and all; what is left of
+/* The rest behind the part of @a uri that gave the first @a len bytes of @a servlet, parameters and
+ * all; the rest of
  * @a servlet, where more than parameters was taken off. */
 static const char *alias_servlet_rest(const char *uri, const char *servlet, size_t len)
 {
@@ -125,9 +124,10 @@ static const char *alias_servlet_rest(const char *uri, const char *servlet, size
 typedef struct alias_run {
     request_rec *r;
     const proxy_alias *alias;
-    const char *fake, *real, *uri; /* interpolated; what is matched */
+    const char *fake, *real, *uri; /* interpolated; the subject */
     int unsafe;                    /* nocanon, but the raw path does not match */
     const char *found;
+    size_t covered; /* of uri; 0: a pattern matched */
 } alias_run;
 
 static int alias_pattern(alias_run *a)
@@ -176,7 +176,7 @@ static const char *alias_join(apr_pool_t *p, const char *real, const char *rest)
 
 static int alias_prefix(alias_run *a)
 {
-    size_t len = alias_covers(a->uri, a->fake);
+    size_t len = proxy_alias_covers(a->uri, a->fake);
     const char *use = a->uri;
 
     BRG_ASSERT(!a->alias->regex && !a->found);
@@ -186,12 +186,13 @@ static int alias_prefix(alias_run *a)
         return DECLINED;
     if (a->alias->flags & ALIAS_NOCANON) {
         request_query_counts(a->r);
-        if (alias_covers(a->r->unparsed_uri, a->fake) == len)
+        if (proxy_alias_covers(a->r->unparsed_uri, a->fake) == len)
             use = a->r->unparsed_uri;
         else
             a->unsafe = 1;
     }
     use = a->alias->flags & ALIAS_SERVLET ? alias_servlet_rest(a->r->uri, a->uri, len) : use + len;
+    a->covered = len;
     a->found = alias_join(a->r->pool, a->real, use);
     return OK;
 }
@@ -226,7 +227,7 @@ static void alias_notes(const alias_run *a)
 static int alias_match(request_rec *r, const proxy_alias *alias, const proxy_dir_conf *dir)
 {
     const int interpolates = (alias->flags & ALIAS_INTERPOLATE) && dir && dir->interpolate == 1;
-    alias_run a = {r, alias, alias->fake, alias->real, r->uri, 0, NULL};
+    alias_run a = {r, alias, alias->fake, alias->real, r->uri, 0, NULL, 0};
     int rv;
 
     if (interpolates) {
@@ -257,7 +258,7 @@ static int alias_match(request_rec *r, const proxy_alias *alias, const proxy_dir
     r->handler = "proxy-server";
     r->proxyreq = PROXYREQ_REVERSE;
     alias_notes(&a);
-    proxy_place_mapped(r, alias->place);
+    proxy_place_mapped(r, alias, a.covered);
     if (!(alias->flags & ALIAS_SERVLET))
         return OK;
     r->uri = (char *)a.uri;
@@ -331,23 +332,26 @@ int proxy_translate(request_rec *r)
 
 /* ---- <Proxy> ---- */
 
+int proxy_section_covers(const proxy_dir_conf *d, const char *url)
+{
+    return d->is_fnmatch ? apr_fnmatch(d->path, url, 0) == APR_SUCCESS
+                         : !strncmp(url, d->path, strlen(d->path));
+}
+
 static int section_matches(request_rec *r, const proxy_dir_conf *d, const char *url)
 {
-    if (d->regex) {
-        ap_regmatch_t match[AP_MAX_REG_MATCH];
+    ap_regmatch_t match[AP_MAX_REG_MATCH];
 
-        if (ap_regexec(d->regex, url, AP_MAX_REG_MATCH, match, 0))
-            return 0;
-        for (int i = 0; d->refs && i < d->refs->nelts && i < AP_MAX_REG_MATCH; i++)
-            if (APR_ARRAY_IDX(d->refs, i, char *) && match[i].rm_so >= 0)
-                apr_table_setn(r->subprocess_env, APR_ARRAY_IDX(d->refs, i, char *),
-                               apr_pstrmemdup(r->pool, url + match[i].rm_so,
-                                              (apr_size_t)(match[i].rm_eo - match[i].rm_so)));
-        return 1;
-    }
-    if (d->is_fnmatch)
-        return apr_fnmatch(d->path, url, 0) == APR_SUCCESS;
-    return !strncmp(url, d->path, strlen(d->path));
+    if (!d->regex)
+        return proxy_section_covers(d, url);
+    if (ap_regexec(d->regex, url, AP_MAX_REG_MATCH, match, 0))
+        return 0;
+    for (int i = 0; d->refs && i < d->refs->nelts && i < AP_MAX_REG_MATCH; i++)
+        if (APR_ARRAY_IDX(d->refs, i, char *) && match[i].rm_so >= 0)
+            apr_table_setn(r->subprocess_env, APR_ARRAY_IDX(d->refs, i, char *),
+                           apr_pstrmemdup(r->pool, url + match[i].rm_so,
+                                          (apr_size_t)(match[i].rm_eo - match[i].rm_so)));
+    return 1;
 }
 
 static void sections_apply(request_rec *r)
@@ -386,7 +390,8 @@ int proxy_take_socket(request_rec *r)
     const char *url = r->filename + 6, *socket;
 
     BRG_ASSERT(!strncmp(r->filename, "proxy:", 6));
-    /* Only the configuration names sockets: what a client of a forward proxy asks for is no such name. */
+    /* Only the configuration names sockets: a URL from a client of a forward proxy is no such name.
+     */
     if (r->proxyreq != PROXYREQ_REVERSE || (*url | 0x20) != 'u' ||
         strncasecmp(url, "unix:", 5) != 0)
         return DECLINED;

@@ -29,6 +29,7 @@ static void origin_settings(const proxy_worker *w, server_rec *s, upstream_setti
         .ttl = p->ttl,
         .address_ttl = p->address_ttl,
         .receive_buffer = (int)(p->receive_buffer ? p->receive_buffer : conf->receive_buffer),
+        .refuses = proxy_conf_of(s)->blocks->nelts ? proxy_blocks_address : NULL,
         .from = (apr_sockaddr_t *)(uintptr_t)conf->source,
         .alpn = w->scheme == PROXY_SCHEME_H2 ? "\2h2" : NULL,
         .reuse = !p->no_reuse,
@@ -83,7 +84,7 @@ void proxy_origins_make(apr_pool_t *pconf, server_rec *s)
     }
 }
 
-/* What a proxy on the way to a backend of TLS gets first. */
+/* First bytes for a proxy on the way to a backend of TLS. */
 static const char *origin_tunnel(request_rec *r, const proxy_target *t)
 {
     const char *credentials = t->remotes[0].credentials;
@@ -112,6 +113,7 @@ static upstream_origin *origin_of_request(request_rec *r, const proxy_target *ta
         settings.host = target->remotes[0].host;
         settings.port = target->remotes[0].port;
         settings.path = NULL;
+        settings.refuses = NULL;
     }
     if (target->remotes_n && proxy_scheme_is_tls(target->scheme)) {
         settings.tunnel = origin_tunnel(r, target);
@@ -139,7 +141,7 @@ upstream_origin *proxy_origin_of_member(apr_pool_t *p, const proxy_worker *w)
 }
 
 upstream_origin *proxy_origin_of_handler(apr_pool_t *p, server_rec *s, const char *host,
-                                       apr_port_t port, const char *socket)
+                                         apr_port_t port, const char *socket)
 {
     upstream_settings settings;
 
@@ -154,7 +156,10 @@ upstream_origin *proxy_origin_of_handler(apr_pool_t *p, server_rec *s, const cha
 
 upstream_origin *proxy_origin_of(request_rec *r, const proxy_target *target)
 {
-    if (target->worker->origin && !target->dynamic && !target->remotes_n)
+    /* <Proxy fcgi://localhost> has settings for SetHandler "proxy:unix:...|fcgi://localhost". */
+    const int has_own_socket = target->socket && !target->worker->socket;
+
+    if (target->worker->origin && !target->dynamic && !target->remotes_n && !has_own_socket)
         return target->worker->origin;
     if (target->origin && target->worker == proxy_conf_of(r->server)->reverse && !target->remotes_n)
         return target->origin;

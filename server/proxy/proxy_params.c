@@ -23,7 +23,7 @@ typedef const char *param_fn(param_call *c);
 
 /* ---- kinds of values ---- */
 
-/* As Apache: what follows the digits is left out of account. */
+/* As Apache: text behind the digits is left out of account. */
 static int param_int(const char *value)
 {
     const long n = strtol(value, NULL, 10);
@@ -31,7 +31,7 @@ static int param_int(const char *value)
     return n > INT_MAX ? INT_MAX : n < INT_MIN ? INT_MIN : (int)n;
 }
 
-static const char *param_switch(const char *value, const char *message, int *to)
+const char *proxy_param_switch(const char *value, const char *message, int *to)
 {
     if (!strcasecmp(value, "on"))
         *to = 1;
@@ -150,7 +150,7 @@ static const char *param_receive_buffer(param_call *c)
 static const char *param_keepalive(param_call *c)
 {
     int on = 0;
-    const char *error = param_switch(c->value, "KeepAlive must be On|Off", &on);
+    const char *error = proxy_param_switch(c->value, "KeepAlive must be On|Off", &on);
 
     c->to->keepalive = on != 0;
     return error;
@@ -159,7 +159,7 @@ static const char *param_keepalive(param_call *c)
 static const char *param_disablereuse(param_call *c)
 {
     int on = 0;
-    const char *error = param_switch(c->value, "DisableReuse must be On|Off", &on);
+    const char *error = proxy_param_switch(c->value, "DisableReuse must be On|Off", &on);
 
     c->to->no_reuse = on != 0;
     return error;
@@ -168,7 +168,7 @@ static const char *param_disablereuse(param_call *c)
 static const char *param_enablereuse(param_call *c)
 {
     int on = 0;
-    const char *error = param_switch(c->value, "EnableReuse must be On|Off", &on);
+    const char *error = proxy_param_switch(c->value, "EnableReuse must be On|Off", &on);
 
     c->to->no_reuse = !on;
     return error;

@@ -15,14 +15,13 @@ typedef struct balancer_call {
 
 typedef const char *balancer_fn(balancer_call *c);
 
-static const char *balancer_switch(const char *value, const char *message, int *to)
+static const char *balancer_percent(const char *value, const char *message, int *to)
 {
-    if (!strcasecmp(value, "on"))
-        *to = 1;
-    else if (!strcasecmp(value, "off"))
-        *to = 0;
-    else
+    const long n = strtol(value, NULL, 10);
+
+    if (n < 1 || n > 100)
         return message;
+    *to = (int)n;
     return NULL;
 }
 
@@ -55,7 +54,7 @@ static const char *balancer_separator(balancer_call *c)
 
 static const char *balancer_force(balancer_call *c)
 {
-    return balancer_switch(c->value, "failover must be On|Off", &c->to->force);
+    return proxy_param_switch(c->value, "failover must be On|Off", &c->to->force);
 }
 
 static const char *balancer_timeout(balancer_call *c)
@@ -90,7 +89,7 @@ static const char *balancer_method(balancer_call *c)
 
 static const char *balancer_scolon(balancer_call *c)
 {
-    return balancer_switch(c->value, "scolonpathdelim must be On|Off", &c->to->scolon);
+    return proxy_param_switch(c->value, "scolonpathdelim must be On|Off", &c->to->scolon);
 }
 
 static const char *balancer_fail_on_status(balancer_call *c)
@@ -110,7 +109,7 @@ static const char *balancer_fail_on_status(balancer_call *c)
 
 static const char *balancer_fail_on_timeout(balancer_call *c)
 {
-    return balancer_switch(c->value, "failontimeout must be On|Off", &c->to->fail_on_timeout);
+    return proxy_param_switch(c->value, "failontimeout must be On|Off", &c->to->fail_on_timeout);
 }
 
 static const char *balancer_nonce(balancer_call *c)
@@ -126,17 +125,12 @@ static const char *balancer_nonce(balancer_call *c)
 
 static const char *balancer_growth(balancer_call *c)
 {
-    const long n = strtol(c->value, NULL, 10);
-
-    if (n < 1 || n > 100)
-        return "growth must be between 1 and 100";
-    c->to->growth = (int)n;
-    return NULL;
+    return balancer_percent(c->value, "growth must be between 1 and 100", &c->to->growth);
 }
 
 static const char *balancer_recovery(balancer_call *c)
 {
-    return balancer_switch(c->value, "forcerecovery must be On|Off", &c->to->recovery);
+    return proxy_param_switch(c->value, "forcerecovery must be On|Off", &c->to->recovery);
 }
 
 static const char *balancer_hash_key(balancer_call *c)
@@ -149,12 +143,8 @@ static const char *balancer_hash_key(balancer_call *c)
 
 static const char *balancer_retry_budget(balancer_call *c)
 {
-    const long n = strtol(c->value, NULL, 10);
-
-    if (n < 1 || n > 100)
-        return "retrybudget must be between 1 and 100 percent";
-    c->to->retry_budget = (int)n;
-    return NULL;
+    return balancer_percent(c->value, "retrybudget must be between 1 and 100 percent",
+                            &c->to->retry_budget);
 }
 
 static const struct {

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where a ProxyPass leads whatever the rest of the path: its URL in canonical form, and in parts, worked out once. It holds for a request
- * as long as r->filename is the string that ProxyPass put there, and then the one that was made of it. */
+/* Where a ProxyPass leads whatever the rest of the path: its URL in canonical form, and in parts,
+ * worked out once. It holds for a request as long as r->filename is the string that ProxyPass put
+ * there, and then its canonical form. */
 #include "proxy_private.h"
 #include "apr_strings.h"
+#include "brigade/assert.h"
 #include <string.h>
 
 /* 1: the path behind the URL is all that requests add: no pattern, no variable, no form of its own. */
@@ -52,15 +54,50 @@ proxy_request *proxy_request_of(request_rec *r)
     return pr;
 }
 
-void proxy_place_mapped(request_rec *r, const proxy_place *place)
+void proxy_place_mapped(request_rec *r, const proxy_alias *alias, size_t covered)
 {
-    proxy_request *pr;
+    proxy_request *pr = proxy_request_of(r);
 
-    if (!place)
-        return;
-    pr = proxy_request_of(r);
-    pr->place = place;
-    pr->mapped = r->filename;
+    pr->alias = alias;
+    pr->covered = covered;
+    if (alias->place) {
+        pr->place = alias->place;
+        pr->mapped = r->filename;
+    }
+}
+
+/* Of the URL of a ProxyPass; "": it has none. */
+static const char *place_path(const char *real)
+{
+    const char *host = strstr(real, "://"), *slash = host ? strchr(host + 3, '/') : NULL;
+
+    return slash ? slash : "";
+}
+
+size_t proxy_place_prefix(const request_rec *r, const char *path)
+{
+    const proxy_request *pr = ap_get_module_config(r->request_config, &proxy_module);
+    const char *start, *rest;
+    size_t start_len, rest_len;
+
+    if (!pr || !pr->alias || !pr->covered || !place_is_plain(pr->alias))
+        return 0;
+    BRG_ASSERT(pr->covered <= strlen(r->uri));
+    start = place_path(pr->alias->real);
+    start_len = strlen(start);
+    rest = r->uri + pr->covered;
+    rest_len = strlen(rest);
+    if (strncmp(path, start, start_len) != 0 || strncmp(path + start_len, rest, rest_len) != 0 ||
+        (path[start_len + rest_len] && path[start_len + rest_len] != '?'))
+        return 0;
+    path += start_len;
+    if (*rest == '/') {
+        rest++;
+        path++;
+    } else if (!start_len || path[-1] != '/') {
+        return 0;
+    }
+    return *rest && rest[-1] == '/' ? (size_t)(rest - r->uri) : 0;
 }
 
 const proxy_place *proxy_place_of(const request_rec *r, const char **rest)

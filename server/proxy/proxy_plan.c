@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Of which requests a plan is made (proxy_plan.h). What the phases did to the request must be told by its target alone, and by what
- * modules named: what is left of it is where it goes, and how. */
+/* Of which requests a plan is made (proxy_plan.h). The effects of the phases on the request must
+ * follow from its target alone, and from the dependencies that modules named: only its destination
+ * remains. */
 #include "proxy_plan.h"
+#include "exchange_private.h"
 #include "proxy_fields.h"
-#include "configuration.h"
 #include "connection.h"
+#include "http_fields.h"
+#include "http_response.h"
 #include "placement.h"
 #include "request_context.h"
 #include "stock_policy.h"
@@ -16,30 +19,43 @@
 
 static const cache_plan_kind plan_kind = {.begin = proxy_ahead_begin};
 
-/* ---- who may have one ---- */
+/* ---- requests with a plan ---- */
 
-/* What the protocol itself puts there, and nothing else. */
-static int plan_filters_are_plain(const request_rec *r)
+/* The filters of the protocol itself, behind those that may compress and that of mod_headers, and nothing else. */
+static int plan_filters_are_plain(proxy_exchange *x)
 {
+    const request_rec *r = x->r;
     const ap_filter_rec_t *const plain[] = {
         ap_byterange_filter_handle, ap_content_length_filter_handle, ap_http_header_filter_handle,
         ap_http_outerror_filter_handle, ap_core_output_filter_handle};
     const ap_filter_t *f = r->output_filters;
 
+    for (; f && f->frec->ftype < AP_FTYPE_PROTOCOL && !proxy_edits_filter(f->frec); f = f->next)
+        if (!proxy_coding_take(x, f))
+            return 0;
+    x->edits = f && proxy_edits_filter(f->frec);
+    f = x->edits ? f->next : f;
     for (size_t i = 0; i < sizeof plain / sizeof *plain; i++, f = f->next)
         if (!f || f->frec != plain[i])
             return 0;
     return !f && r->input_filters == r->proto_input_filters;
 }
 
+int proxy_plans_for(const proxy_worker *w)
+{
+    const proxy_codec *codec = proxy_codec_of(w->scheme);
+
+    return codec && codec->plans && !w->generic && w->origin;
+}
+
 static int plan_worker_is_plain(const proxy_exchange *x)
 {
     const proxy_target *t = x->target;
 
-    return t->worker && !t->dynamic &&
-           (t->balancer ? proxy_balances_plainly(t->balancer) : t->path_at != 0) && !t->remotes_n &&
-           !t->worker->generic && x->origin == t->worker->origin && x->codec->plans &&
-           upstream_origin_settings(x->origin)->reuse;
+    if (x->codec->script)
+        return proxy_plan_script_is_plain(x);
+    return t->worker && !t->dynamic && !t->remotes_n && x->origin == t->worker->origin &&
+           proxy_plans_for(t->worker);
 }
 
 static int plan_request_is_plain(const proxy_exchange *x)
@@ -48,8 +64,9 @@ static int plan_request_is_plain(const proxy_exchange *x)
     const brg_conn *bc = connection_of(r->connection);
 
     return bc && (bc->protocol == CONN_HTTP1) == !bc->master && !bc->module_driven &&
-           r->method_number == M_GET && !r->header_only && !x->has_body && !r->main && !r->prev &&
-           r->proxyreq == PROXYREQ_REVERSE && !r->user && r->proto_num >= HTTP_VERSION(1, 0);
+           r->method_number == M_GET && !r->header_only && !x->has_body && !r->main &&
+           (!r->prev || x->codec->script) && r->proxyreq == PROXYREQ_REVERSE &&
+           r->proto_num >= HTTP_VERSION(1, 0);
 }
 
 /* Variables by which a module, or the configuration, has requests and answers made otherwise. */
@@ -68,32 +85,29 @@ static int plan_environment_is_plain(const request_rec *r)
     return 1;
 }
 
-static int plan_settings_are_plain(const proxy_exchange *x)
-{
-    const request_rec *r = x->r;
-    const core_dir_config *d = ap_get_core_module_config(r->per_dir_config);
-
-    return !x->conf.status_field && proxy_dir_of(r)->interpolate != 1 &&
-           d->add_default_charset != ADD_DEFAULT_CHARSET_ON;
-}
-
 void proxy_plan_look(proxy_exchange *x)
 {
-    if (!x->loop || !cache_plans_are_kept(x->loop->cache))
+    BRG_ASSERT(!x->may_plan && !x->complete);
+    if (!connection_of(x->client) || !cache_plans_are_kept(exchange_loop(x)->cache))
         return;
-    x->may_plan = plan_request_is_plain(x) && plan_worker_is_plain(x) &&
-                  plan_filters_are_plain(x->r) && !conf_has_module_files() &&
+    x->may_plan = x->codec /* else it waits for a member */ && plan_request_is_plain(x) &&
+                  plan_worker_is_plain(x) && plan_filters_are_plain(x) &&
+                  (x->codec->script || apr_is_empty_table(x->r->err_headers_out)) &&
                   !changed_fields_are_there();
 }
 
 /* What was set beside the answer of the backend. */
-static int plan_answer_is_plain(const request_rec *r)
+static int plan_answer_is_plain(const proxy_exchange *x)
 {
-    return apr_is_empty_table(r->err_headers_out) && !r->content_encoding &&
+    const request_rec *r = x->r;
+
+    if (x->codec->script) /* the rest was looked at before it came */
+        return !r->no_cache && !r->no_local_copy;
+    return (x->edits || apr_is_empty_table(r->err_headers_out)) && !r->content_encoding &&
            apr_is_empty_array(r->content_languages) && !r->no_cache && !r->no_local_copy;
 }
 
-/* The query that is sent is the one that came. */
+/* The query is sent as it came. */
 static int plan_target_is_plain(const proxy_exchange *x)
 {
     const char *sent = strchr(x->target->path, '?'), *came = strchr(x->r->unparsed_uri, '?');
@@ -101,11 +115,63 @@ static int plan_target_is_plain(const proxy_exchange *x)
     return sent && came ? !strcmp(sent, came) : sent == came;
 }
 
+/* ---- for all below a prefix ---- */
+
+/* The path that is sent, without that of a member, and the query. */
+static const char *plan_path(const proxy_target *t)
+{
+    return t->path + (t->balancer ? strlen(t->worker->prefix) : 0);
+}
+
+/* No worker is for some only of the URLs that begin with the first @a len bytes of that of @a x. */
+static int plan_worker_is_alone(const proxy_exchange *x, size_t len)
+{
+    const apr_array_header_t *workers = proxy_conf_of(x->r->server)->workers;
+
+    for (int i = 0; i < workers->nelts; i++) {
+        const proxy_worker *w = APR_ARRAY_IDX(workers, i, proxy_worker *);
+        const size_t fixed = w->prefix_match ? strcspn(w->name, "$") : strlen(w->name);
+
+        if ((fixed > len || w->prefix_match) &&
+            !strncmp(w->name, x->target->url, fixed < len ? fixed : len))
+            return 0;
+    }
+    return 1;
+}
+
+/* How much of the URL of @a t stands before @a rest bytes of its path. 0: its path is not part of it */
+static size_t plan_url_len(const proxy_target *t, size_t rest)
+{
+    const size_t all = strlen(t->url);
+
+    return t->path >= t->url && t->path < t->url + all
+               ? (size_t)(t->path - t->url) + strcspn(t->path, "?") - rest
+               : 0;
+}
+
+/* So much of its path is a prefix below which all go the way of @a x, as far as modules say the same of them; 0: nothing is */
+static size_t plan_prefix(const proxy_exchange *x)
+{
+    const request_rec *r = x->r;
+    const size_t below = x->codec->script ? 0 : proxy_place_prefix(r, plan_path(x->target));
+    size_t url_len;
+
+    if (!below || proxy_conf_of(r->server)->remotes->nelts ||
+        !policy_names_see_alike(r->per_dir_config, r->server->lookup_defaults, &proxy_module))
+        return 0;
+    if (x->target->balancer)
+        return below;
+    url_len = plan_url_len(x->target, strlen(r->uri + below));
+    return url_len && plan_worker_is_alone(x, url_len) ? below : 0;
+}
+
 /* ---- making one ---- */
 
+/* @param text  may be NULL, of no length */
 static char *plan_put(char *to, const char *text, size_t len)
 {
-    memcpy(to, text, len);
+    if (len)
+        memcpy(to, text, len);
     return to + len;
 }
 
@@ -113,7 +179,7 @@ static char *plan_put(char *to, const char *text, size_t len)
 typedef struct plan_text {
     brg_text target;
     proxy_frame frame;
-    const char *via; /* NULL: none is added */
+    const char *via, *charset; /* NULL: none is added */
 } plan_text;
 
 static void plan_write(proxy_plan *p, const plan_text *t)
@@ -128,11 +194,105 @@ static void plan_write(proxy_plan *p, const plan_text *t)
     p->ours_len = (uint32_t)t->frame.ours.len;
     to = plan_put(to, t->frame.behind.at, t->frame.behind.len);
     p->behind_len = (uint32_t)t->frame.behind.len;
-    if (!t->via)
-        return;
-    p->via_at = (uint32_t)(to - p->text);
-    p->via_len = (uint32_t)strlen(t->via);
-    (void)plan_put(to, t->via, p->via_len);
+    if (t->via) {
+        p->via = to;
+        to = plan_put(to, t->via, strlen(t->via) + 1);
+    }
+    if (t->charset)
+        p->charset = strcpy(to, t->charset);
+}
+
+/* Of fields that modules changed: @a to has room for all. */
+static void plan_write_changes(proxy_plan *p, request_rec *r, char *to)
+{
+    const char *name;
+
+    p->changed = (http_field *)(void *)to;
+    for (int i = 0; (name = cache_plan_changes(r, i)) != NULL; i++)
+        p->changed_n++;
+    to = (char *)(p->changed + p->changed_n);
+    for (uint32_t i = 0; i < p->changed_n; i++) {
+        http_field *f = &p->changed[i];
+        const char *value;
+
+        name = cache_plan_changes(r, (int)i);
+        p->moved |= (uint32_t)cache_plan_moves(r, (int)i) << i;
+        value = apr_table_get(r->headers_in, name);
+        f->name = to;
+        f->name_len = (uint32_t)strlen(name);
+        to = plan_put(to, name, f->name_len);
+        if (!value)
+            continue;
+        f->value = to;
+        f->value_len = (uint32_t)strlen(value);
+        to = plan_put(to, value, f->value_len);
+    }
+}
+
+static size_t plan_changes_bytes(request_rec *r)
+{
+    const char *name, *value;
+    size_t bytes = 0;
+
+    for (int i = 0; (name = cache_plan_changes(r, i)) != NULL; i++) {
+        value = apr_table_get(r->headers_in, name);
+        bytes += sizeof(http_field) + strlen(name) + (value ? strlen(value) : 0);
+    }
+    return APR_ALIGN_DEFAULT(bytes);
+}
+
+static int plan_place(const apr_table_t *fields, const char *name)
+{
+    const apr_array_header_t *all = apr_table_elts(fields);
+
+    for (int i = 0; i < all->nelts; i++)
+        if (!strcasecmp(APR_ARRAY_IDX(all, i, apr_table_entry_t).key, name))
+            return i;
+    return -1;
+}
+
+/* Fields that are moved are the last ones, in the order of changes. */
+static int plan_moves_are_plain(const request_rec *r)
+{
+    int last = apr_table_elts(r->headers_in)->nelts, i = 0;
+
+    while (cache_plan_changes(r, i))
+        i++;
+    for (; i-- > 0;)
+        if (cache_plan_moves(r, i) && plan_place(r->headers_in, cache_plan_changes(r, i)) != --last)
+            return 0;
+    return 1;
+}
+
+/* They mean nothing to this server. */
+static int plan_changes_are_plain(const request_rec *r)
+{
+    const char *name;
+
+    if (!plan_moves_are_plain(r))
+        return 0;
+    for (int i = 0; (name = cache_plan_changes(r, i)) != NULL; i++) {
+        const size_t len = strlen(name);
+
+        if (i >= 32 ||
+            proxy_field_rule_of(http_field_id_of(name, len), name, len) != PROXY_FIELD_GOES)
+            return 0;
+    }
+    return 1;
+}
+
+static size_t plan_text_bytes(const plan_text *t)
+{
+    return strlen("GET ") + t->target.len + t->frame.before.len + t->frame.ours.len +
+           t->frame.behind.len + (t->via ? strlen(t->via) + 1 : 0) +
+           (t->charset ? strlen(t->charset) + 1 : 0);
+}
+
+/* Fields of a script's answer are not looked at. */
+static void plan_of_script_answers(proxy_plan *p, request_rec *r)
+{
+    p->overrides = proxy_dir_of(r)->override == 1;
+    p->minor = r->connection->master ? -1 : 1;
 }
 
 static void plan_of_answers(proxy_plan *p, request_rec *r)
@@ -145,31 +305,51 @@ static void plan_of_answers(proxy_plan *p, request_rec *r)
                           0;
     p->overrides = proxy_dir_of(r)->override == 1;
     p->looks_at_via = via != PROXY_VIA_OFF;
-    p->minor =
-        (int8_t)(p->via_len && !r->connection->master ? HTTP_VERSION_MINOR(r->proto_num) : -1);
+    p->minor = (int8_t)(p->via && !r->connection->master ? HTTP_VERSION_MINOR(r->proto_num) : -1);
 }
 
-static cache_plan *plan_make(request_rec *r, void *baton)
+/* Texts of a request over HTTP. */
+static void plan_text_of_http(plan_text *text, const proxy_exchange *x)
+{
+    const proxy_via via = proxy_settings_of(x->server)->via;
+
+    proxy_request_frame((proxy_exchange *)(uintptr_t)x, &text->frame);
+    if (x->target->balancer && !x->conf.preserve_host)
+        text->frame.before.len = strlen(" HTTP/1.1\r\n");
+    if (via == PROXY_VIA_ON || via == PROXY_VIA_FULL)
+        text->via = proxy_via_value(x->r, via);
+}
+
+static cache_plan *plan_make(request_rec *first, void *baton)
 {
     proxy_exchange *x = baton;
-    const proxy_via via = proxy_settings_of(r->server)->via;
+    request_rec *r = x->r; /* what rules led to */
     const proxy_balancer *b = x->target->balancer;
-    const char *path = x->target->path + (b ? strlen(x->target->worker->prefix) : 0);
-    plan_text text = {.target = {path, policy_query_counts(r) ? strlen(path) : strcspn(path, "?")}};
+    const int any_query = !policy_query_counts(r);
+    const char *path_of_all = cache_plan_is_for_all(first) ? first->uri : NULL;
+    const size_t below = path_of_all ? x->plan.below : 0;
+    const char *path = plan_path(x->target);
+    plan_text text = {.target = {path, any_query || below ? strcspn(path, "?") : strlen(path)}};
     proxy_reversal reversal = proxy_reversal_of(r);
-    size_t bytes, at;
+    proxy_plan_script *script =
+        x->codec->script ? proxy_plan_script_of(x, any_query, path_of_all) : NULL;
+    size_t bytes, changes_at, edits_at, coding_at, script_at;
     proxy_plan *p;
 
-    BRG_ASSERT(x->target->worker && x->origin);
-    proxy_request_frame(x, &text.frame);
-    if (b && !x->conf.preserve_host)
-        text.frame.before.len = strlen(" HTTP/1.1\r\n");
-    if (via == PROXY_VIA_ON || via == PROXY_VIA_FULL)
-        text.via = proxy_via_value(r, via);
-    bytes = sizeof *p + strlen("GET ") + text.target.len + text.frame.before.len +
-            text.frame.ours.len + text.frame.behind.len + (text.via ? strlen(text.via) : 0);
-    at = APR_ALIGN_DEFAULT(bytes);
-    bytes = at + proxy_reversal_bytes(&reversal);
+    BRG_ASSERT(x->target->worker && x->origin && first->pool == r->pool);
+    if (below)
+        text.target.len -= strlen(r->uri + below);
+    if (!script && x->codec->script)
+        return NULL;
+    if (!script)
+        plan_text_of_http(&text, x);
+    text.charset = http_default_charset(r);
+    changes_at = APR_ALIGN_DEFAULT(sizeof *p + plan_text_bytes(&text));
+    edits_at =
+        APR_ALIGN_DEFAULT(changes_at + plan_changes_bytes(r) + proxy_reversal_bytes(&reversal));
+    coding_at = edits_at + proxy_edits_bytes(x->plan_edits);
+    script_at = coding_at + proxy_coding_bytes(x->plan_coding);
+    bytes = script_at + (script ? script->bytes : 0);
     if (!(p = calloc(1, bytes)))
         return NULL;
     p->plan = (cache_plan){&plan_kind, bytes};
@@ -177,12 +357,23 @@ static cache_plan *plan_make(request_rec *r, void *baton)
     p->balancer = x->target->balancer;
     p->names_member = b && !x->conf.preserve_host;
     p->server = r->server;
-    p->any_query = !policy_query_counts(r);
+    p->any_query = (uint8_t)any_query;
+    p->below = (uint32_t)below;
     p->adds_for = (uint8_t)text.frame.adds_for;
+    p->tells_status = x->conf.status_field;
+    p->reuses = upstream_origin_settings(x->origin)->reuse != 0;
     p->reversal = reversal;
-    proxy_reversal_copy(&p->reversal, (char *)p + at);
+    plan_write_changes(p, r, (char *)p + changes_at);
+    proxy_reversal_copy(&p->reversal, (char *)p + changes_at + plan_changes_bytes(r));
+    proxy_edits_copy(p, x->plan_edits, (char *)p + edits_at);
+    proxy_coding_copy(p, x->plan_coding, (char *)p + coding_at);
     plan_write(p, &text);
-    plan_of_answers(p, r);
+    if (script) {
+        p->script = memcpy((char *)p + script_at, script, script->bytes);
+        plan_of_script_answers(p, r);
+    } else {
+        plan_of_answers(p, r);
+    }
     return &p->plan;
 }
 
@@ -191,9 +382,17 @@ void proxy_plan_offer(proxy_exchange *x)
     request_rec *r = x->r;
 
     BRG_ASSERT(x->may_plan && x->complete);
-    if (!plan_environment_is_plain(r) || !plan_settings_are_plain(x) || !plan_answer_is_plain(r) ||
-        !plan_target_is_plain(x))
+    if ((!x->codec->script && (!plan_environment_is_plain(r) || !plan_target_is_plain(x))) ||
+        proxy_dir_of(r)->interpolate == 1 || !plan_answer_is_plain(x) || !plan_changes_are_plain(r))
         return;
-    x->plan = (cache_plan_offer){plan_make, x};
+    x->plan_edits = x->edits ? proxy_edits_of(r, x->codec->script) : NULL;
+    if ((x->edits && !x->plan_edits) || (x->plan_coding && !proxy_coding_left(x)))
+        return;
+    x->plan = (cache_plan_offer){.make = plan_make, .baton = x, .below = plan_prefix(x)};
+    if (x->codec->script && !proxy_plan_script_any_query(x)) {
+        x->plan.query_led = proxy_plan_script_query_led(x);
+        if (!x->plan.query_led)
+            brg_cache_depends_on_query(r);
+    }
     cache_offer_plan(r, &x->plan);
 }

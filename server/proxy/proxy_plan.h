@@ -10,6 +10,9 @@
  * requests by it and runs their exchanges, which have no request_rec; exchange_direct.c is where answers go. An answer that needs the
  * request, and a failure, are left to an exchange that has it (proxy_ahead_take()): one try, whose request is sent.
  *
+ * A FastCGI backend gets variables of CGI in place of a head: what each request has of its own stands between text of the plan
+ * (proxy_plan_script.c makes it of the variables that a request had, proxy_ahead_script.c sends it).
+ *
  * Threads: the loop's. Blocking: no.
  */
 #include "cache_plan.h"
@@ -17,6 +20,45 @@
 #include "proxy_exchange.h"
 #include "proxy_private.h"
 #include "transport.h"
+
+/** What stands in a plan's list of variables. */
+typedef enum script_part_kind {
+    SCRIPT_TEXT,   /**< variables as they are sent */
+    SCRIPT_FIELDS, /**< one for each field of the request, about */
+    SCRIPT_CLIENT, /**< from here on: a variable of that name. The client's address */
+    SCRIPT_PORT,   /**< its port */
+    SCRIPT_LOCAL,  /**< the address that it came to */
+    SCRIPT_QUERY,  /**< without its "?", "" if there is none */
+    SCRIPT_TARGET, /**< as it was sent */
+    SCRIPT_PATH, /**< of it, where all paths below a folder have the plan (cache_plan_is_for_all()) */
+    SCRIPT_SNI,   /**< the name that its client asked for as TLS began */
+    SCRIPT_STREAM /**< what tells streams of HTTP/2 apart */
+} script_part_kind;
+
+typedef struct script_part {
+    uint32_t at, len; /**< of text */
+    uint8_t kind;     /**< script_part_kind */
+} script_part;
+
+/** How FastCGI is spoken to by a plan. In one block, in which offsets count from its front. */
+typedef struct proxy_plan_script {
+    proxy_target target; /**< without a path; strings of the configuration, or the loop's */
+    upstream_origin *origin;
+    uint32_t bytes;   /**< of all */
+    uint32_t text_at; /**< where text begins */
+    /** In text: variables before the fields with names as fields have them. Each ends with a NUL, the last is "". */
+    uint32_t names_at;
+    uint32_t url_at;     /**< in text: for messages */
+    uint16_t n;          /**< parts */
+    uint8_t some_before; /**< there are variables before the fields */
+    uint8_t credentials; /**< CGIPassAuth */
+    uint8_t has_sni;     /**< clients told a name as TLS began */
+    uint8_t led;         /**< a redirect of this server led to it */
+    script_part part[];
+} proxy_plan_script;
+
+#define PROXY_EDITS_MOST 24 /**< edits of a plan */
+typedef struct proxy_edit proxy_edit;
 
 /** In one block from malloc(). */
 typedef struct proxy_plan {
@@ -26,17 +68,34 @@ typedef struct proxy_plan {
     server_rec *server;
     proxy_reversal reversal; /**< of answers */
     uint32_t target_len, before_len, ours_len, behind_len;
-    uint32_t via_at, via_len; /**< in text: what Via of an answer tells; 0: nothing */
-    uint8_t any_query;        /**< the target ends before the query, which is the request's own */
-    uint8_t adds_for;         /**< X-Forwarded-For is sent */
-    uint8_t reverses_urls;    /**< there is a ProxyPassReverse */
+    uint32_t
+        below; /**< so much of a client's target the plan's stands for, all that follows is put behind it; 0: for its path */
+    const char *via;                 /**< of answers, in text; NULL: none is added */
+    const char *charset;             /**< AddDefaultCharset, in text; NULL: none is added */
+    const proxy_plan_script *script; /**< NULL: the backend speaks HTTP */
+    http_field *changed; /**< fields of clients that modules set, or take away (value NULL) */
+    uint32_t changed_n;
+    uint32_t
+        moved; /**< a bit for each of them that does not stay in the place of the client's, but goes behind all others */
+    const proxy_edit
+        *edit; /**< of answers: what mod_headers does to their fields (proxy_plan_edits.c) */
+    uint8_t edits_n;
+    /** Filters on the way of answers that may compress them (proxy_plan_coding.c). */
+    const struct brg_coding_step *coding;
+    uint8_t coding_n;
+    uint8_t any_query;     /**< the target ends before the query, which is the request's own */
+    uint8_t adds_for;      /**< X-Forwarded-For is sent */
+    uint8_t reverses_urls; /**< there is a ProxyPassReverse */
     uint8_t reverses_cookies;
     uint8_t overrides; /**< an answer of 400 and above may get another page: the request is made */
     uint8_t looks_at_via; /**< so it is for an answer with a Via */
+    uint8_t tells_status; /**< ProxyStatusField: the same for an answer with that field */
     uint8_t names_member; /**< Host is the member's; it is not in text */
+    uint8_t reuses;       /**< its backend's connections are kept, as its text tells */
     int8_t minor;         /**< of clients of HTTP/1 that it holds for; -1: all */
-    char text
-        []; /**< "GET " and the target; what follows it; what follows the fields of the client, before and behind X-Forwarded-For */
+    /** "GET " and the target; the text behind it; the text behind the client's fields, before and
+     * behind X-Forwarded-For. */
+    char text[];
 } proxy_plan;
 
 /** A request that was sent, and its exchange. Zeroed at first. */
@@ -44,25 +103,35 @@ typedef struct proxy_ahead {
     struct conn_ahead base; /**< first */
     proxy_exchange x;       /**< without a request_rec */
     proxy_target target;
+    proxy_session session;
     const proxy_plan *plan; /**< of base.entry */
     brg_conn *bc;
     apr_time_t began; /**< of the wall clock */
     char *asked;      /**< the request, if there was no connection for it; malloc(); NULL */
     uint32_t asked_len;
     /* Of the answer, by its sink: */
-    const char
-        *head;  /**< of HTTP/1, until it is passed; where the loop gathers its output, or kept */
-    char *kept; /**< malloc(); NULL */
+    /** of HTTP/1, until it is passed; where the loop gathers its output, or kept */
+    const char *head;
+    char *kept;       /**< malloc(); NULL */
     shared_ref *part; /**< of a stream, likewise */
     http_answer *log; /**< malloc(); NULL: nobody logs it */
     cache_planned_answer told;
     uint32_t head_len;
     uint8_t chunks; /**< the body is framed in chunks */
     uint8_t closes; /**< the client's connection ends behind it */
-    uint8_t
-        trailers; /**< there were some: the body's length is not told, as the other sink would not */
+    /** There were some: the body's length is not told, as the other sink would not. */
+    uint8_t trailers;
+    /** Of a stream: it has no room for all of the answer, which goes by its filter. */
+    uint8_t waits;
+    apr_array_header_t *trailer; /**< of http_field; NULL: none is sent */
     uint8_t logged;
+    uint8_t last_len; /**< of last */
+    /** Of HTTP/1: a line of the head behind those that tell of body and connection. Not zeroed at first. */
+    char last[160];
 } proxy_ahead;
+
+/** 1: requests may be sent to @a w by a plan. */
+int proxy_plans_for(const proxy_worker *w);
 
 /** Before @a x begins: note whether a plan may be made of it (x->may_plan). */
 void proxy_plan_look(proxy_exchange *x);
@@ -76,13 +145,87 @@ int proxy_ahead_begin(const cache_plan *base, cache_entry *entry, brg_conn *bc,
 
 #define AHEAD_HEAD_MOST 4096 /**< bytes of a request's head that is sent so */
 
+/* ---- proxy_plan_edits.c ---- */
+
+/** Once the modules of a configuration are there. */
+void proxy_edits_retrieve(void);
+
+/** 1: the filter of mod_headers, whose edits can be told. */
+int proxy_edits_filter(const ap_filter_rec_t *filter);
+
+/** Its edits of the answer to @a r, in its pool. @return NULL: the request has to be made for each. Threads: the request's. */
+const apr_array_header_t *proxy_edits_of(request_rec *r, int script);
+/** @param edits  may be NULL */
+size_t proxy_edits_bytes(const apr_array_header_t *edits);
+void proxy_edits_copy(proxy_plan *p, const apr_array_header_t *edits, char *to);
+
+/* ---- proxy_plan_coding.c ---- */
+
+/** Once the modules of a configuration are there. */
+void proxy_coding_retrieve(void);
+
+/** Note @a f, a filter on the way of the answer to x->r. @return 0: it does more than to compress. Threads: the request's. */
+int proxy_coding_take(proxy_exchange *x, const ap_filter_t *f);
+
+/** 1: such filters left the answer alone. Threads: the request's. */
+int proxy_coding_left(const proxy_exchange *x);
+/** @param steps  may be NULL */
+size_t proxy_coding_bytes(const apr_array_header_t *steps);
+void proxy_coding_copy(proxy_plan *p, const apr_array_header_t *steps, char *to);
+
+/* ---- proxy_plan_script.c, proxy_ahead_script.c ---- */
+
+/** 1: @a x goes to a FastCGI backend, over an origin that lives as long as the loop. Before it begins. */
+int proxy_plan_script_is_plain(const proxy_exchange *x);
+
+/** The plan of variables that @a x was sent with, in its pool. @param path  of the client's target, where each request has its own; or
+ * NULL @return NULL: they tell of more than a plan knows. */
+proxy_plan_script *proxy_plan_script_of(proxy_exchange *x, int any_query, const char *path);
+
+/** 1: whatever the query, the same variables but for those that tell it. */
+int proxy_plan_script_any_query(const proxy_exchange *x);
+
+/** 1: a redirect led to the script, with the query that the client sent, and so it would with any other that is not empty. */
+int proxy_plan_script_query_led(const proxy_exchange *x);
+
+/** The name that a client asked for as TLS began; NULL: none, or it is clear. */
+const char *ahead_sni(conn_rec *client);
+
+/** Put the request into a->asked. @return 0: it cannot be sent so, or no memory */
+int ahead_write_script(proxy_ahead *a, const http_head *head);
+
+/** What logs are told of the variables that were sent. */
+cache_planned_variables proxy_ahead_variables(proxy_ahead *a);
+
+/** In place of the client's value, what modules say of a field; NULL: they leave it. */
+const http_field *ahead_change(const proxy_plan *plan, const http_field *f);
+
+/** 1: @a change, of ahead_change(), is put behind the client's fields. */
+static inline int ahead_moves(const proxy_plan *plan, const http_field *change)
+{
+    return plan->moved >> (change - plan->changed) & 1;
+}
+
+/** The client's field that @a change is for; NULL: it sent none. */
+const http_field *ahead_changed(const proxy_plan *plan, const http_head *head,
+                                const http_field *change);
+
+/** 1: a field before number @a i has its name. @param seen  [in,out] of those that came so far; 0 at first */
+int ahead_repeats(const http_head *head, int i, uint64_t *seen);
+
 /* ---- proxy_ahead_head.c ---- */
 
 /** 1: nothing of @a head, its fields aside, asks for more than a plan. */
 int ahead_is_plain(const http_head *head);
 
 /** Its fields do neither, and there is room. Before a member is chosen: it will be asked. */
-int ahead_will_fit(const http_head *head);
+int ahead_will_fit(const proxy_plan *plan, const http_head *head);
+
+/** The path that is sent, without that of a member, and the query. @return its length; 0: it is longer than @a room */
+size_t ahead_write_path(const proxy_plan *plan, const http_head *head, char *buf, size_t room);
+
+/** The address that X-Forwarded-For tells. */
+const char *ahead_client_ip(const brg_conn *bc);
 
 /** Write it. @param buf  AHEAD_HEAD_MOST bytes @return its length; 0: it cannot be sent so */
 size_t ahead_write(const proxy_plan *plan, const proxy_worker *w, const brg_conn *bc,
@@ -91,17 +234,19 @@ size_t ahead_write(const proxy_plan *plan, const proxy_worker *w, const brg_conn
 /** 1 if the Connection field of @a head, should there be one, names "close" or "keep-alive" and no field. */
 int proxy_connection_is_plain(const http_head *head);
 
-/** An answer, or what there is of it, was passed: tell figures and logs. Once. */
+/** An answer, or the received part of it, was passed: tell figures and logs. Once. */
 void proxy_direct_told(proxy_ahead *a);
 
-/** What was made of a head that is not passed yet outlives this turn. @return 0: no memory */
+/** Data of a head that is not passed yet outlives this turn. @return 0: no memory */
 int proxy_direct_keep(proxy_ahead *a);
 
-/** Free what sinks made. */
+/** Free the sinks' data. */
 void proxy_direct_end(proxy_ahead *a);
 
-/** The member of @a b that a request was sent to of which @a r is made now. NULL: none was. Threads: the request's. */
-proxy_worker *proxy_ahead_member(const request_rec *r, const proxy_balancer *b);
+/** The member of @a b that a request was sent to of which @a r is made now. @param session  [out] of that request @return NULL: none
+ * was. Threads: the request's. */
+proxy_worker *proxy_ahead_member(const request_rec *r, const proxy_balancer *b,
+                                 proxy_session *session);
 
 /** The request of @a x was sent already: @a x takes its connection over, in EXCHANGE_TALK. Else nothing happens. */
 void proxy_ahead_take(proxy_exchange *x);

@@ -3,6 +3,7 @@
 #define BRIGADE_PROXY_PRIVATE_H
 
 /* Configuration, workers, requests and shared state, for all files of the room. */
+#include "http_head.h"
 #include "proxy.h"
 #include "proxy_settings.h"
 #include "upstream.h"
@@ -58,8 +59,8 @@ enum {
 #define BALANCER_STICKY_SIZE 64
 #define BALANCER_NONCE_SIZE 37
 
-/* What all processes share of a balancer; balancer-manager changes it. */
-/* What somebody changed at a balancer, or at its member of that number (BALANCER_ITSELF: none). */
+/* The state of a balancer that all processes share; balancer-manager changes it. */
+/* A change of a balancer, or of its member of that number (BALANCER_ITSELF: none). */
 enum { BALANCER_CHANGES = 8 };
 #define BALANCER_ITSELF UINT32_MAX
 
@@ -77,8 +78,8 @@ typedef struct balancer_state {
     _Atomic uint32_t grown; /* moves on with each member that is added */
     char sticky[BALANCER_STICKY_SIZE], sticky_path[BALANCER_STICKY_SIZE];
     char nonce[BALANCER_NONCE_SIZE]; /* written before there are server processes */
-    _Atomic uint64_t retries,
-        spent; /* of the retry budget: tries that are not the first, and all, lately */
+    /* of the retry budget: tries that are not the first, and all, lately */
+    _Atomic uint64_t retries, spent;
     _Atomic uint32_t changes; /* by hand, in all; the last ones are in a ring */
     balancer_change change[BALANCER_CHANGES];
 } balancer_state;
@@ -99,8 +100,8 @@ struct proxy_balancer {
     ap_conf_vector_t *section;
     server_rec *server;
     balancer_state *state;
-    struct proxy_growth *grown;              /* NULL: no growth= */
-    const char *manager_path, *manager_host; /* of the virtual host and path that ProxyPass gave */
+    struct proxy_growth *grown; /* NULL: no growth= */
+    const char *manager_path;   /* of the virtual host and path that ProxyPass gave */
 };
 
 /* Of the shared state, which any server process can write: a copy that ends. */
@@ -118,12 +119,12 @@ enum {
 
 /* Where requests of a ProxyPass go, whatever the rest of their path (proxy_place.c). */
 typedef struct proxy_place {
-    const char
-        *start; /* "proxy:SCHEME://AUTHORITY/PATH", in canonical form; the encoded rest follows */
+    /* "proxy:SCHEME://AUTHORITY/PATH", in canonical form; the encoded rest follows */
+    const char *start;
     size_t start_len;
     size_t path_at; /* in start: the path's slash */
-    size_t
-        real_len; /* of "proxy:" and the URL as it was written: the rest follows in r->filename */
+    /* of "proxy:" and the URL as it was written: the rest follows in r->filename */
+    size_t real_len;
     proxy_scheme scheme;
     const char *real, *scheme_name, *host, *authority;
     apr_port_t port;
@@ -180,7 +181,7 @@ typedef struct proxy_server_conf {
     int requests, status, growth, persist, inherit, pass_inherit; /* PROXY_UNSET: not named */
     proxy_server_settings settings;
     unsigned via_set : 1, bad_set : 1, forwards_set : 1, io_set : 1, receive_set : 1;
-    unsigned encoded_some : 1, encoded_all : 1; /* of the aliases: mapping= */
+    unsigned encoded_some : 1; /* of the aliases: mapping= */
 } proxy_server_conf;
 
 typedef struct proxy_dir_conf {
@@ -190,8 +191,8 @@ typedef struct proxy_dir_conf {
     int is_fnmatch;
     proxy_alias *alias;
     apr_array_header_t *reverses, *cookie_paths, *cookie_domains; /* of proxy_reverse */
-    int interpolate, override, preserve_host, status_field, add_fields,
-        pass_continue;                     /* PROXY_UNSET: not named */
+    /* PROXY_UNSET: not named */
+    int interpolate, override, preserve_host, status_field, add_fields, pass_continue;
     apr_array_header_t *override_statuses; /* of int; NULL: all */
 } proxy_dir_conf;
 
@@ -199,6 +200,9 @@ typedef struct proxy_dir_conf {
 void proxy_section_find(proxy_worker *w);
 
 proxy_server_conf *proxy_conf_of(const server_rec *s);
+
+/** ProxyBlock: 1, with a line in the log, if it names an address or a name that had it. A upstream_settings.refuses. */
+int proxy_blocks_address(const server_rec *s, const struct sockaddr *address);
 proxy_dir_conf *proxy_dir_of(const request_rec *r);
 void *proxy_server_create(apr_pool_t *p, server_rec *s);
 void *proxy_server_merge(apr_pool_t *p, void *base, void *add);
@@ -214,7 +218,9 @@ const char *proxy_param_balancer(apr_pool_t *p, proxy_balancer *balancer, const 
 /* Those of health checks (mod_proxy_hcheck), also of ProxyHCTemplate. */
 const char *proxy_param_check(apr_pool_t *p, server_rec *s, proxy_params *to, const char *key,
                               const char *value);
-/* The bit of a status letter; 0: there is none. */
+/* On or off. */
+const char *proxy_param_switch(const char *value, const char *message, int *to);
+/* The bit of a status letter; 0: unknown. */
 uint32_t proxy_status_bit(char letter);
 /* Words of a status, each with a space after it, as Apache shows them. */
 const char *proxy_status_words(apr_pool_t *p, uint32_t status);
@@ -223,11 +229,12 @@ const char *proxy_status_words(apr_pool_t *p, uint32_t status);
 
 enum { WORKER_MATCH = 1 }; /* of ProxyPassMatch: the URL may have $1 ... */
 
-/* "unix:path|url" in two. @return what follows '|', @a socket is set; @a url itself, socket NULL; NULL: wrong */
+/* "unix:path|url" in two. @return the text behind '|', @a socket is set; @a url itself, socket
+ * NULL; NULL: wrong */
 const char *proxy_split_socket(apr_pool_t *p, const char *url, const char **socket);
 const char *proxy_worker_define(apr_pool_t *p, proxy_worker **to, proxy_server_conf *conf,
                                 proxy_balancer *balancer, const char *url, int flags);
-/* Set up @a w, whose server is set, by the URL and by defaults. @return NULL or what is wrong */
+/* Set up @a w, whose server is set, by the URL and by defaults. @return NULL or the error */
 const char *proxy_worker_fill(apr_pool_t *p, proxy_worker *w, proxy_balancer *balancer,
                               const char *url, int flags);
 const char *proxy_balancer_define(apr_pool_t *p, proxy_balancer **to, proxy_server_conf *conf,
@@ -252,21 +259,28 @@ const char *proxy_pass_cmd(cmd_parms *cmd, void *dconf, const char *args);
 const char *proxy_member_cmd(cmd_parms *cmd, void *dconf, const char *args);
 const char *proxy_set_cmd(cmd_parms *cmd, void *dconf, const char *args);
 
-/* What this room keeps of a request. */
+/* This room's data on a request. */
 typedef struct proxy_request {
     const struct proxy_told *told; /* NULL: its handler did not run */
     const proxy_place *place;
-    const char *mapped,
-        *canonical; /* r->filename that place holds for, before and behind the fixups; NULL */
+    /* r->filename that place holds for, before and behind the fixups; NULL */
+    const char *mapped, *canonical;
+    /* the ProxyPass that the path was mapped by, and how much of it; NULL: none */
+    const proxy_alias *alias;
+    size_t covered;
 } proxy_request;
 
 proxy_request *proxy_request_of(request_rec *r);
 
-/* @return NULL: there is none */
+/* @return NULL: not possible */
 const proxy_place *proxy_place_make(apr_pool_t *p, const proxy_alias *alias);
 
-/* r->filename was made of this place. @param place  may be NULL */
-void proxy_place_mapped(request_rec *r, const proxy_place *place);
+/* r->filename was made of @a alias, and of what stands in the path behind @a covered bytes; 0: of a pattern */
+void proxy_place_mapped(request_rec *r, const proxy_alias *alias, size_t covered);
+
+/* How much of r->uri is the same for all paths that the ProxyPass of @a r leads on as it did r's, up to a slash; 0: nothing is. @param
+ * path  of the target, without that of a balancer's member */
+size_t proxy_place_prefix(const request_rec *r, const char *path);
 
 /* The place that r->filename was made of; NULL: of none. @param rest  [out] the rest of the path, not encoded yet */
 const proxy_place *proxy_place_of(const request_rec *r, const char **rest);
@@ -280,9 +294,18 @@ const proxy_place *proxy_place_resolved(const request_rec *r);
  * connections. Threads: the request's. @return 0: it is not; nothing was changed */
 int proxy_by_handler(request_rec *r, upstream_origin **origin);
 
+/* How much of a path a name covers: slashes in a row are as many as they like, and a name ends at a slash or at the path's end. 0: it
+ * does not. */
+size_t proxy_alias_covers(const char *uri, const char *name);
+/* 1: the URL lies in a <Proxy> without a pattern. */
+int proxy_section_covers(const proxy_dir_conf *d, const char *url);
+
 int proxy_detect(request_rec *r);
 int proxy_pre_translate(request_rec *r);
 int proxy_translate(request_rec *r);
+apr_int64_t proxy_name(const server_rec *s, ap_conf_vector_t *dir, const char *path,
+                       const char *filename, const char *path_info,
+                       int is_file); /* a brg_cache_name_fn */
 int proxy_map_to_storage(request_rec *r);
 int proxy_fixup(request_rec *r);
 /* "proxy:unix:path|url" in r->filename: put the socket into a note. @return OK, DECLINED or a status */
@@ -291,11 +314,12 @@ int proxy_take_socket(request_rec *r);
 
 /* Bring url (after "proxy:") in r->filename into its canonical form. @return OK, DECLINED or a status */
 int proxy_canonical(request_rec *r, const char *url);
-/* Encode what is not allowed in a path. NULL: it cannot be. */
+/* Encode characters that a path may not have. NULL: it cannot be. */
 char *proxy_encode_path(apr_pool_t *p, const char *path, int keep_encoded_slash);
-/* The first byte of a file's name that a path of FastCGI may not have; its end if there is none. */
+/* The first byte of a file's name that a path of FastCGI may not have; its end if all may. */
 const char *proxy_file_end(const char *path);
-/* "//[user[:password]@]host[:port][/path]". @return NULL or what is wrong; *url is what follows the first '/' */
+/* "//[user[:password]@]host[:port][/path]". @return NULL or the error; *url is the text behind the
+ * first '/' */
 const char *proxy_netloc(apr_pool_t *p, const char **url, const char **host, apr_port_t *port);
 const char *proxy_interpolate(request_rec *r, const char *text);
 /* 1: @a url, made of the target @a real of a ProxyPass and a request, names another host or port, or has user information. */
@@ -338,7 +362,7 @@ void proxy_worker_publish(proxy_worker *w);
 /* The number of a state in shared memory, below PROXY_STATES_MOST; -1: it is not shared. */
 int proxy_share_place_of(const proxy_state *state);
 
-/* ---- gauges: what each process has of a worker now ---- */
+/* ---- gauges: the present use of a worker by each process ---- */
 typedef struct proxy_gauges {
     upstream_gauges connections;
     _Atomic int32_t busy; /* requests that are chosen for it and not released */
@@ -358,17 +382,42 @@ int brg_status_backend_get(int n, apr_pool_t *p, brg_status_backend *out);
 void proxy_worker_take(proxy_worker *w);
 void proxy_worker_answered(proxy_worker *w, int status, apr_interval_time_t waited);
 void proxy_worker_release(proxy_worker *w, apr_off_t written, apr_off_t read);
-proxy_worker *proxy_balance(request_rec *r, proxy_target *t, apr_time_t now);
-/* 1: members are chosen whatever the request, and answers do not count against them. */
-int proxy_balances_plainly(const proxy_balancer *b);
-/* Of such a balancer. @return NULL: all are out; what follows needs a request */
-proxy_worker *proxy_balance_plainly(proxy_balancer *b);
 int proxy_worker_usable(request_rec *r, proxy_worker *w, apr_time_t now);
-void proxy_method_took(proxy_balancer *b, proxy_worker *w);
-proxy_worker *proxy_sticky(request_rec *r, proxy_target *t, const char **route,
-                           const char **sticky);
+/* 1: failonstatus= has it. */
+int proxy_status_fails(const proxy_balancer *b, int status);
+
+/* The session of a request at a balancer. Texts live as long as the asker's pool. */
+typedef struct proxy_session {
+    const char *sticky; /* name of the cookie or parameter; NULL: the balancer keeps no sessions */
+    const char *route;  /* that it names; NULL: it has none */
+    int changed;        /* it went to a member of another route */
+} proxy_session;
+
+/* A request, as balancers choose by it. */
+typedef struct proxy_asker {
+    request_rec *r;        /* NULL: it has none yet, and the log hears nothing of it */
+    const http_head *head; /* without r */
+    /* the first is made of the second once it is needed; with r: its pool */
+    apr_pool_t *pool, *of_pool;
+    server_rec *server;
+    const char *url;    /* that is sent: may have the parameter of a session */
+    const char *client; /* address */
+    proxy_session session;
+} proxy_asker;
+
+apr_pool_t *proxy_asker_pool(proxy_asker *a);
+const char *proxy_asker_field(proxy_asker *a, const char *name);
+
+/* @return NULL: all are out */
+proxy_worker *proxy_balance(proxy_asker *a, proxy_target *t, apr_time_t now);
+/** 1: @a w failed for this request already. */
+int proxy_was_tried(const proxy_target *t, const proxy_worker *w);
+/* @return the member of the session; NULL: any may take it */
+proxy_worker *proxy_sticky(proxy_asker *a, const proxy_target *t, apr_time_t now);
+/* Variables and notes of @a r about its session. */
+void proxy_session_tell(request_rec *r, const proxy_session *session);
 const char *proxy_method_name(int method);
-int proxy_method_of(const char *name); /* negative: there is none */
+int proxy_method_of(const char *name); /* negative: unknown */
 
 int balancer_manager(request_rec *r);
 int proxy_status_page(request_rec *r, int flags);

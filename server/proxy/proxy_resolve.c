@@ -99,7 +99,7 @@ static int resolve_url(request_rec *r, proxy_target *t)
     return OK;
 }
 
-/* The same, of what is known of a ProxyPass. @return 0: it is not what was resolved */
+/* The same, by the data of a ProxyPass. @return 0: it was not resolved so */
 static int resolve_place(request_rec *r, proxy_target *t)
 {
     const proxy_place *place = proxy_place_resolved(r);
@@ -127,6 +127,12 @@ static void resolve_worker(request_rec *r, proxy_target *t)
     }
     t->worker = t->path_at ? proxy_worker_longest(conf->workers, t->url, t->path_at, t->socket)
                            : proxy_worker_find(conf, NULL, t->url, t->socket);
+    if (t->worker && t->worker->socket && !t->socket) {
+        if (t->forward) /* no client chooses a socket */
+            t->worker = NULL;
+        else
+            t->socket = t->worker->socket;
+    }
     if (!t->worker) {
         t->worker = t->forward ? conf->forward : conf->reverse;
         t->dynamic = 1;

@@ -43,6 +43,13 @@ static apr_size_t head_end(script_head *head, const char *data, apr_size_t len)
     return 0;
 }
 
+apr_size_t script_head_size(const char *data, apr_size_t len)
+{
+    script_head head = {.text = NULL};
+
+    return head_end(&head, data, len);
+}
+
 apr_size_t script_head_take(proxy_exchange *x, script_head *head, const char *data, apr_size_t len,
                             int *done)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the configuration says of a request, whatever its backend. */
+/* Settings for a request, whatever its backend. */
 #include "proxy_private.h"
 #include "proxy_gateway_private.h"
 #include "apr_strings.h"
@@ -15,8 +15,6 @@ void proxy_settings_for(const request_rec *r, proxy_request_settings *to)
     to->status_field = d->status_field == 1;
     to->add_fields = d->add_fields != 0;
     to->pass_continue = d->pass_continue != 0;
-    to->websocket_is_http = proxy_websocket_is_http(r) != 0;
-    to->fcgi_generic = proxy_fcgi_is_generic(r) != 0;
     to->fcgi_redirect_field = proxy_fcgi_redirect_field(r);
     proxy_scgi_settings(r, to);
 }

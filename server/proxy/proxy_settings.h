@@ -4,8 +4,8 @@
 
 /**
  * @file proxy_settings.h
- * What the configuration says of all that is forwarded from a server or a directory, whatever the backend.
- * Read only; as long as the configuration.
+ * Settings for everything that is forwarded from a server or a directory,
+ * whatever the backend. Read only; as long as the configuration.
  */
 #include "httpd.h"
 #include "apr_network_io.h"
@@ -34,12 +34,10 @@ const proxy_server_settings *proxy_settings_of(const server_rec *s);
 
 /** Of a request. */
 typedef struct proxy_request_settings {
-    unsigned preserve_host : 1;     /**< ProxyPreserveHost */
-    unsigned status_field : 1;      /**< ProxyStatusField */
-    unsigned add_fields : 1;        /**< ProxyAddHeaders: X-Forwarded-For, -Host, -Server */
-    unsigned pass_continue : 1;     /**< Proxy100Continue: Expect is sent on */
-    unsigned websocket_is_http : 1; /**< ProxyWebsocketFallbackToProxyHttp */
-    unsigned fcgi_generic : 1;      /**< ProxyFCGIBackendType GENERIC */
+    unsigned preserve_host : 1; /**< ProxyPreserveHost */
+    unsigned status_field : 1;  /**< ProxyStatusField */
+    unsigned add_fields : 1;    /**< ProxyAddHeaders: X-Forwarded-For, -Host, -Server */
+    unsigned pass_continue : 1; /**< Proxy100Continue: Expect is sent on */
     unsigned
         scgi_redirect : 1; /**< ProxySCGIInternalRedirect: Location of a path is answered here */
     const char *scgi_redirect_field; /**< name of the field; NULL: "Location" */

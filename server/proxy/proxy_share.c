@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What processes share of workers and balancers, in memory that outlives a reload and an upgrade.
+/* State of workers and balancers that processes share, in memory that outlives a reload and an
+ * upgrade.
  *
- * Two tables of places of one size. A place belongs to what its key says, a hash of the virtual host and the names;
- * so whoever is configured again finds its state. */
+ * Two tables of places of one size. A place belongs to its key, a hash of the virtual host and the
+ * names; so a worker that is configured again finds its state. */
 #include "proxy_private.h"
 #include "proxy_growth.h"
 #include "kept_memory.h"
@@ -49,7 +50,8 @@ void proxy_text_write(_Atomic uint32_t *names, char *to, const char *from, size_
     uint32_t n = atomic_load(names);
 
     BRG_ASSERT(size > 0);
-    /* Writers are few: administrators. One that finds another at work, or what a dead one left, goes on. */
+    /* Writers are few: administrators. A writer that finds another at work, or a dead one's mark,
+     * goes on. */
     atomic_store(names, n | 1);
     for (size_t i = 0; i < size; i++) {
         __atomic_store_n(to + i, *from, __ATOMIC_RELEASE); /* not before the number is odd */
@@ -66,9 +68,9 @@ const char *proxy_text_read(_Atomic uint32_t *names, const char *from, char *to,
     for (int tries = 0; tries < 100; tries++) {
         const uint32_t n = atomic_load(names);
 
-        for (size_t i = 0; i < size; i++)
-            to[i] =
-                __atomic_load_n(from + i, __ATOMIC_ACQUIRE); /* before the number is read again */
+        for (size_t i = 0; i < size; i++) /* before the number is read again */
+            if (!(to[i] = __atomic_load_n(from + i, __ATOMIC_ACQUIRE)))
+                break;
         if (!(n & 1) && atomic_load(names) == n)
             break;
     }
@@ -138,7 +140,7 @@ static uint32_t share_worker_configured(const proxy_worker *w)
 
 #define SHARE_ERRORS (PROXY_STATUS_IN_ERROR | PROXY_STATUS_CHECK_FAILED)
 
-/* What is configured takes the place of what an administrator set, but for BalancerPersist. */
+/* The configuration replaces an administrator's settings, except with BalancerPersist. */
 static void share_worker_settings(proxy_worker *w, int persist)
 {
     proxy_state *s = w->state;
@@ -160,8 +162,9 @@ static void share_worker_settings(proxy_worker *w, int persist)
 /* Places of this configuration, in memory of this process: none goes to two workers, whatever is written in the tables. */
 static unsigned char share_worker_taken[SHARE_WORKERS], share_balancer_taken[SHARE_BALANCERS];
 
-/* The place of this key, or a free one. If there is none, one that an earlier configuration left: keys are never taken
- * back, and a server process can write all of them. Its reset is seen by processes of that configuration, which end. */
+/* The place of this key, or a free one. If none is free, one that an earlier configuration left:
+ * keys are never taken back, and a server process can write all of them. Its reset is seen by
+ * processes of that configuration, which end. */
 static proxy_state *share_worker_place(uint64_t key)
 {
     proxy_state *left = NULL, *s;
@@ -212,7 +215,7 @@ static balancer_state *share_balancer_place(uint64_t key)
     return left;
 }
 
-/* The next number for @a w. @param listed  who is found by it; NULL: nobody yet */
+/* The next number for @a w. @param listed  the worker found by it; NULL: nobody yet */
 static void share_number(apr_pool_t *p, proxy_worker *w, proxy_worker *listed)
 {
     w->number = share_n;
@@ -255,7 +258,7 @@ void proxy_worker_publish(proxy_worker *w)
     __atomic_store_n(&share_list[w->number], w, __ATOMIC_RELEASE);
 }
 
-static void share_balancer_settings(apr_pool_t *p, proxy_balancer *b, int persist)
+static void share_balancer_settings(proxy_balancer *b, int persist)
 {
     balancer_state *s = b->state;
     uint64_t h = share_hash(share_hash(SHARE_HASH_BEGIN, b->sticky), b->sticky_path);
@@ -296,7 +299,7 @@ static int share_balancer(apr_pool_t *p, proxy_balancer *b, int persist)
     b->state = share ? share_balancer_place(key ? key : 1) : apr_pcalloc(p, sizeof *b->state);
     if (!b->state)
         return -1;
-    share_balancer_settings(p, b, persist);
+    share_balancer_settings(b, persist);
     for (int i = 0; i < b->members->nelts; i++)
         if (share_worker(p, APR_ARRAY_IDX(b->members, i, proxy_worker *), persist))
             return -1;
@@ -317,7 +320,7 @@ static int share_server(apr_pool_t *p, server_rec *s)
     return failed;
 }
 
-/* A trial of a configuration leaves alone what server processes use. */
+/* A trial of a configuration leaves the memory of server processes alone. */
 static int share_map(server_rec *main)
 {
     static struct share_tables *mapped;

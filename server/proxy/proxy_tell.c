@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What logs and clients learn of an exchange: items of access logs, and the field Proxy-Status (RFC 9209). */
+/* Reports on an exchange: items of access logs, and the field Proxy-Status (RFC 9209). */
 #include "proxy_tell.h"
 #include "proxy_private.h"
 #include "brigade/assert.h"
@@ -46,8 +46,8 @@ static const char *told_address(apr_pool_t *p, const proxy_told *told)
     if (*told->peer == '/')
         return apr_pstrcat(p, "unix:", told->peer, NULL);
     if (strchr(told->peer, ':'))
-        return apr_psprintf(p, "[%s]:%u", told->peer, (unsigned)told->port);
-    return apr_psprintf(p, "%s:%u", told->peer, (unsigned)told->port);
+        return apr_pstrcat(p, "[", told->peer, "]:", apr_itoa(p, told->port), NULL);
+    return apr_pstrcat(p, told->peer, ":", apr_itoa(p, told->port), NULL);
 }
 
 /* ---- access logs ---- */
@@ -124,7 +124,7 @@ const char *proxy_tell_error(proxy_failure why, apr_status_t error, int is_malfo
     }
 }
 
-/* A String of RFC 8941: printing ASCII. @return NULL: it is none */
+/* A String of RFC 8941: printing ASCII. @return NULL: other bytes */
 static const char *tell_string(apr_pool_t *p, const char *text)
 {
     char *to = apr_palloc(p, 2 * strlen(text) + 3), *at = to;
@@ -142,28 +142,26 @@ static const char *tell_string(apr_pool_t *p, const char *text)
     return to;
 }
 
-static const char *tell_member(request_rec *r, const proxy_told *told)
+const char *proxy_tell_status(apr_pool_t *p, const server_rec *s, const proxy_told *told)
 {
-    const char *name =
-        tell_string(r->pool, r->server->server_hostname ? r->server->server_hostname : "proxy");
-    const char *address = told_address(r->pool, told);
-    const char *text = name ? name : "\"proxy\"",
-               *hop = address ? tell_string(r->pool, address) : NULL;
+    const char *name = tell_string(p, s->server_hostname ? s->server_hostname : "proxy");
+    const char *address = told_address(p, told);
+    const char *text = name ? name : "\"proxy\"", *hop = address ? tell_string(p, address) : NULL;
 
     if (told->error)
-        text = apr_pstrcat(r->pool, text, "; error=", told->error, NULL);
+        text = apr_pstrcat(p, text, "; error=", told->error, NULL);
     if (told->received)
-        text = apr_psprintf(r->pool, "%s; received-status=%d", text, told->received);
+        text = apr_pstrcat(p, text, "; received-status=", apr_itoa(p, told->received), NULL);
     if (hop)
-        text = apr_pstrcat(r->pool, text, "; next-hop=", hop, NULL);
+        text = apr_pstrcat(p, text, "; next-hop=", hop, NULL);
     if (told->protocol)
-        text = apr_pstrcat(r->pool, text, "; next-protocol=", told->protocol, NULL);
+        text = apr_pstrcat(p, text, "; next-protocol=", told->protocol, NULL);
     return text;
 }
 
 void proxy_tell_field(request_rec *r, const proxy_told *told, int is_own_page)
 {
-    const char *member = tell_member(r, told);
+    const char *member = proxy_tell_status(r->pool, r->server, told);
 
     if (is_own_page)
         apr_table_setn(r->err_headers_out, "Proxy-Status", member);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Opening and reading files of requests. A loop opens and reads only what the kernel has in memory, a
- * worker any file.
+ * Opening and reading files of requests. A loop opens and reads only data that the kernel has in
+ * memory, a worker any file.
  *
- * The walk opens what it would otherwise stat() (open + fstat, never stat + open), and keeps the
- * descriptor for the handler. On a loop both the open and the reads are refused by the kernel where
- * they would wait (openat2 with RESOLVE_CACHED, preadv2 with RWF_NOWAIT), at no cost where they do not;
- * then a worker continues the request.
+ * The walk opens files that it would otherwise stat() (open + fstat, never stat + open), and keeps
+ * the descriptor for the handler. On a loop both the open and the reads are refused by the kernel
+ * where they would wait (openat2 with RESOLVE_CACHED, preadv2 with RWF_NOWAIT), at no cost where
+ * they do not; then a worker continues the request.
  */
 #include "file_open_private.h"
 #include "brigade/assert.h"
@@ -305,4 +305,23 @@ brg_file_pread(request_rec *r, apr_file_t *file, char *data, apr_size_t *len, ap
     }
     *len = have;
     return APR_SUCCESS;
+}
+
+/* ---- for a loop alone ---- */
+
+int file_open_at_hand(const char *path)
+{
+    const int fd =
+        file_mounts_may_hang(path) ? -1 : file_openat2(path, FILE_OPEN_FLAGS, RESOLVE_CACHED);
+
+    file_count(1, fd < 0);
+    return fd;
+}
+
+int file_read_at_hand(int fd, char *data, size_t len)
+{
+    const ssize_t n = file_pread(fd, data, len, 0, 1);
+
+    file_count(1, n < 0);
+    return n == (ssize_t)len ? 0 : -1;
 }

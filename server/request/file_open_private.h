@@ -51,6 +51,12 @@ void file_mounts_open(void);
 /** Ask the kernel now whether mounts changed, for a decision that must not be a second old. Seldom. */
 void file_mounts_look(void);
 
+/** Open a file for a loop, which is not a request's. @return -1 with errno: EAGAIN where the kernel would have to wait */
+int file_open_at_hand(const char *path);
+
+/** Read @a len bytes from its beginning. @return -1: there are fewer, or the kernel would have to wait */
+int file_read_at_hand(int fd, char *data, size_t len);
+
 /**
  * An apr_file_t that owns @a fd, as if apr_file_open() had made it: it is closed with @a p, or with
  * the pool that it is set aside to. On failure @a fd is closed. (file_descriptor.c)

@@ -4,8 +4,9 @@
 
 /**
  * @file folder_private.h
- * The table of folders of a loop: folder_table.c (which there are, their names), folder_view.c (the configuration in force in one, for
- * one server), folder_file.c (files of scripts), walk_known.c (the directory walk through what is known).
+ * The table of folders of a loop: folder_table.c (the folders, their names),
+ * folder_view.c (the configuration in force in one, for one server), folder_file.c (files of
+ * scripts), walk_known.c (the directory walk through known folders).
  *
  * | Object       | Made by              | Referenced by                            | Dies                                         |
  * |--------------|----------------------|------------------------------------------|----------------------------------------------|
@@ -26,13 +27,13 @@ typedef struct folder folder;
 /** Names of a folder that a worker reads for the loop. */
 typedef struct folder_names {
     atomic_int refs;
-    _Atomic(watch_names *) read; /**< what the worker found; the folder takes it */
+    _Atomic(watch_names *) read; /**< the worker's result; the folder takes it */
     atomic_int failed;           /**< they cannot be known */
     uint32_t changes;            /**< of the folder, before they are read */
     char path[];
 } folder_names;
 
-/** What a link's path may be used for. */
+/** The use of a link's path. */
 enum { FOLDER_PLAIN, FOLDER_LINK_SAME_OWNER, FOLDER_LINK };
 
 struct folder {
@@ -72,7 +73,7 @@ struct folder_view {
     char dir[]; /**< its path, with a slash at the end */
 };
 
-/** What a request holds; in the request's pool. */
+/** The views that a request holds; in the request's pool. */
 typedef struct folder_hold {
     folder_view *view;
     struct folder_hold *next; /**< of walks before */
@@ -103,7 +104,7 @@ void folder_used(folder_table *t, folder *f);
 /** 1: nothing in it has that name. */
 int folder_lacks(folder_table *t, folder *f, const char *name, size_t len);
 
-/** What stat() says of it. @return 0: it failed */
+/** Its properties from stat(). @return 0: it failed */
 int folder_info(folder_table *t, folder *f, const request_rec *r, apr_finfo_t *info);
 
 /** A name was looked for in vain: @return 1 if a worker had better read all of them */
@@ -133,7 +134,11 @@ void folder_views_end(folder_table *t, folder *f);
 /** Memory that lives as long as the view. NULL: none */
 apr_pool_t *folder_view_pool(folder_view *v);
 
-/** @a r holds it until its pool ends; or uses what a request that led to it holds. */
+/** One more reference. */
+void folder_view_take(folder_view *v);
+void folder_view_release(folder_view *v);
+
+/** @a r holds it until its pool ends; or uses the one held by a request that led to it. */
 void folder_view_hold(request_rec *r, folder_view *v);
 
 /** create_request hook. */
@@ -144,7 +149,7 @@ int folder_request_begin(request_rec *r);
 /** @{ */
 typedef struct folder_files folder_files;
 
-/** 1: *info is what stat() says of the file @a path. */
+/** 1: *info has the properties of the file @a path. */
 int folder_file_find(folder_table *t, const char *path, size_t len, apr_finfo_t *info);
 void folder_files_end(folder_table *t);
 folder_files **folder_files_of(folder_table *t);

@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define VIEW_POOL_BYTES 8192 /* what the memory of an access file takes, roughly */
+#define VIEW_POOL_BYTES 8192 /* approximate memory of an access file */
 
 /* ---- of a folder ---- */
 
-static void view_release(folder_view *v)
+void folder_view_release(folder_view *v)
 {
     while (v && atomic_fetch_sub_explicit(&v->refs, 1, memory_order_acq_rel) == 1) {
         folder_view *above = v->above;
@@ -21,6 +21,11 @@ static void view_release(folder_view *v)
         free(v);
         v = above;
     }
+}
+
+void folder_view_take(folder_view *v)
+{
+    atomic_fetch_add_explicit(&v->refs, 1, memory_order_relaxed);
 }
 
 folder_view *folder_view_create(folder_table *t, folder *f, const server_rec *s, folder_view *above)
@@ -38,7 +43,7 @@ folder_view *folder_view_create(folder_table *t, folder *f, const server_rec *s,
         v->dir[len] = '/';
     v->server = s;
     if ((v->above = above) != NULL)
-        atomic_fetch_add_explicit(&above->refs, 1, memory_order_relaxed);
+        folder_view_take(above);
     v->own.loop = loop_self();
     v->bytes = sizeof *v + len;
     return v;
@@ -65,7 +70,7 @@ void folder_view_add(folder_table *t, folder *f, folder_view *v)
 void folder_view_drop(folder_table *t, folder_view *v)
 {
     watch_remove(folders_watch(t), &v->owner);
-    view_release(v);
+    folder_view_release(v);
 }
 
 folder_view *folder_view_find(folder_table *t, folder *f, const server_rec *s,
@@ -101,7 +106,7 @@ static apr_status_t view_request_ends(void *data)
     request_files *files = data;
 
     for (const folder_hold *hold = files->folders; hold; hold = hold->next)
-        view_release(hold->view);
+        folder_view_release(hold->view);
     files->folders = NULL;
     if (files->wanted)
         folder_names_release(files->wanted);
@@ -133,7 +138,7 @@ void folder_view_hold(request_rec *r, folder_view *v)
     hold = apr_palloc(r->pool, sizeof *hold);
     *hold = (folder_hold){v, files->folders};
     if (files->may_hold)
-        atomic_fetch_add_explicit(&v->refs, 1, memory_order_relaxed);
+        folder_view_take(v);
     files->folders = hold;
 }
 

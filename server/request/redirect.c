@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Internal redirects: another URI is answered in place of the one that was asked for.
+ * Internal redirects: another URI is answered in place of the requested one.
  *
- * ap_internal_redirect() makes a new request that replaces the old one; r->prev and r->next link the two.
- * Both live in the old one's pool. ap_internal_fast_redirect() works the other way round: what a
- * sub-request found is moved into the request itself, which continues as if it had asked for that.
+ * ap_internal_redirect() makes a new request that replaces the old one; r->prev and r->next link
+ * the two. Both live in the old one's pool. ap_internal_fast_redirect() works the other way round:
+ * a sub-request's result is moved into the request itself, which continues as if it had asked for
+ * that.
  *
  * In both cases filters of one request_rec belong to the other from then on.
  *
@@ -19,6 +20,7 @@
 #include "request_context.h"
 #include "request_wait.h"
 #include "brigade/response_cache.h"
+#include "brigade/wait.h"
 #include "http_config.h"
 #include "http_core.h"
 #include "http_log.h"
@@ -36,7 +38,7 @@ void redirect_filters(ap_filter_t *f, request_rec *from, request_rec *to)
             f->r = to;
 }
 
-/* Variables of a request are known as REDIRECT_* to the one that replaces it. */
+/* Variables of a request are called REDIRECT_* in its successor. */
 static apr_table_t *redirect_env(apr_pool_t *p, const apr_table_t *env)
 {
     const apr_array_header_t *vars = apr_table_elts(env);
@@ -174,7 +176,7 @@ static int redirect_reruns(request_rec *r)
     return brg_request_rerun_on_worker(r);
 }
 
-/* Its handler returned @a status. One that waits is ended when it went on (request_go_on()). */
+/* Its handler returned @a status. A waiting one is ended when it went on (request_go_on()). */
 static void redirect_end(const conn_rec *c, request_rec *to, int status)
 {
     if (status != SUSPENDED || !request_waits(c))
@@ -203,7 +205,7 @@ enum {
     REDIRECT_LEFT_READY
 };
 
-/* The request from the network, if what r is redirected to may begin on this loop. */
+/* The request from the network, if the redirect's target may begin on this loop. */
 static request_rec *redirect_loops_first(request_rec *r)
 {
     const request_marks *m;
@@ -267,7 +269,7 @@ static void redirect_run_on_loop(request_rec *first, request_rec *to, int quick)
         redirect_leave(first, to, REDIRECT_LEFT_READY);
         return;
     }
-    if (redirect_is_left(first)) /* it redirected on, to one that waits for a worker */
+    if (redirect_is_left(first)) /* it redirected on, to a request that waits for a worker */
         return;
     redirect_end(to->connection, to, status);
 }
@@ -345,8 +347,8 @@ static void redirect_move_resource(request_rec *r, request_rec *rr)
     r->subprocess_env = apr_table_overlay(r->pool, rr->subprocess_env, r->subprocess_env);
 }
 
-/* What r was until now had a configuration of its own, which counts for the outcome as well; not so the
- * handler that it would have had. */
+/* The earlier r had a configuration of its own, which counts for the outcome as well; its handler
+ * does not. */
 static void redirect_note_dependence(request_rec *r)
 {
     policy_reason reason = {.module = "core.c", .why = "LogLevel asks for debug messages"};
@@ -358,11 +360,25 @@ static void redirect_note_dependence(request_rec *r)
     r->handler = handler;
 }
 
+/* Waits of the part become waits of the request itself: on its loop, where that is possible. */
+static void redirect_take_waits(const request_rec *rr, request_rec *r)
+{
+    const request_marks *of = request_marks_of(rr);
+    request_marks *to = request_marks_of(r);
+
+    if (!of || !to || of->may_block != REQUEST_BLOCKS_AS_PART ||
+        to->may_block != REQUEST_BLOCKS_AS_PART || !brg_wait_possible(r))
+        return;
+    to->may_block = 0;
+    request_mark_reads(r);
+}
+
 AP_DECLARE(void) ap_internal_fast_redirect(request_rec *rr, request_rec *r)
 {
     request_files *files = request_files_of(r);
 
     BRG_ASSERT(rr != r);
+    redirect_take_waits(rr, r);
     redirect_note_dependence(r);
     apr_pool_join(r->pool, rr->pool);
     redirect_move_resource(r, rr);
@@ -371,6 +387,7 @@ AP_DECLARE(void) ap_internal_fast_redirect(request_rec *rr, request_rec *r)
         files->opened = NULL; /* of the folder, if any */
         files->links = request_files_of(rr)->links;
         files->walked = request_files_of(rr)->walked;
+        files->rest = request_files_of(rr)->rest;
     }
     r->output_filters = rr->output_filters;
     r->input_filters = rr->input_filters;
@@ -380,8 +397,8 @@ AP_DECLARE(void) ap_internal_fast_redirect(request_rec *rr, request_rec *r)
         ap_add_output_filter_handle(ap_subreq_core_filter_handle, NULL, r, r->connection);
         return;
     }
-    /* r is no subrequest: what kept the ends of subrequests out of the chain would now drop its
-     * own. */
+    /* r is no subrequest: the filter that kept the ends of subrequests out of the chain would now
+     * drop its own. */
     for (ap_filter_t *f = r->output_filters; f && f != r->proto_output_filters; f = f->next)
         if (f->frec == ap_subreq_core_filter_handle)
             ap_remove_output_filter(f);

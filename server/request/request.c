@@ -14,6 +14,7 @@
 #include "http_protocol.h"
 #include "http_request.h"
 #include "core_settings.h"
+#include "memory_sections.h"
 #include "placement.h"
 #include "regex_limits.h"
 #include "request_parts.h"
@@ -70,7 +71,7 @@ static int request_normalize(request_rec *r, unsigned flags)
     return HTTP_BAD_REQUEST;
 }
 
-/* Decode percent encoding; AllowEncodedSlashes says what becomes of %2f. */
+/* Decode percent encoding; AllowEncodedSlashes decides about %2f. */
 static int request_decode(request_rec *r)
 {
     const core_dir_config *d = ap_get_core_module_config(r->per_dir_config);
@@ -165,6 +166,7 @@ static int request_locate(request_rec *r)
     /* Again: sections for the URI outweigh those for the file. */
     if ((status = request_sections(r)) != OK)
         return status;
+    memory_request_use_section(r);
     request_take_loglevel(r);
     status = ap_run_post_perdir_config(r);
     if (status == BRG_WOULD_WAIT)
@@ -206,7 +208,7 @@ static int request_authenticate(request_rec *r)
     return status == BRG_WOULD_WAIT ? status : request_undecided(r, status, "check authorization");
 }
 
-/* On a loop only if all who take part know when they would wait. */
+/* On a loop only if all participants know when they would wait. */
 static int request_authenticate_here(request_rec *r, int may_stop)
 {
     int status;
@@ -251,8 +253,9 @@ static int request_access(request_rec *r, int may_stop)
     return status;
 }
 
-/* Hooks of access control of a request from the network may wait on its loop (brigade/wait.h): SUSPENDED. All of them are
- * called once more afterwards. @param from  REQUEST_AT_ACCESS: all of it; REQUEST_AT_AUTH: what request_stop() left */
+/* Hooks of access control of a request from the network may wait on its loop (brigade/wait.h):
+ * SUSPENDED. All of them are called once more afterwards. @param from  REQUEST_AT_ACCESS: all of
+ * it; REQUEST_AT_AUTH: the rest that request_stop() left */
 static int request_access_waits(request_rec *r, int may_stop, int from)
 {
     int status;
@@ -284,7 +287,8 @@ static int request_serve_file(request_rec *r, int may_stop)
     request_allow_defer(r, 0);
     if (status != OK)
         return status;
-    /* What may wait came with an .htaccess file of this request: no one knew of it when the request began. */
+    /* A module that may wait came with an .htaccess file of this request: unknown when the request
+     * began. */
     if (conn_on_loop() && !phases_may_run_inline() && (may_stop || request_lookup_may_fail(r)))
         return request_stop(r, REQUEST_AT_STORAGE);
     status = request_access_waits(r, may_stop, REQUEST_AT_ACCESS);
@@ -298,8 +302,9 @@ static int request_phases_run(request_rec *r, int may_stop)
     return status == OK ? request_serve_file(r, may_stop) : status;
 }
 
-/* A match that reached RegexMatchLimit is neither true nor false. Modules treat it as no match, which may
- * allow what a rule forbids: such a request fails. @param failures  regex_failures() before the phases */
+/* A match that reached RegexMatchLimit is neither true nor false. Modules treat it as no match,
+ * which may allow a request that a rule forbids: such a request fails. @param failures
+ * regex_failures() before the phases */
 static int request_check_regex(request_rec *r, unsigned failures, int status)
 {
     if (regex_failures() == failures || ap_is_HTTP_ERROR(status) || status == SUSPENDED)
@@ -324,7 +329,8 @@ AP_DECLARE(int) ap_process_request_internal(request_rec *r)
 
 /* ---- all phases ---- */
 
-/* Phases ended it, and not only for now. */
+/* The phases before the handler gave a status. SUSPENDED does not count: such a request waits, and
+ * goes on later. */
 static int request_refused(request_rec *r, int status)
 {
     if (ap_is_HTTP_VALID_RESPONSE(status) && !r->prev)

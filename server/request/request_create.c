@@ -131,13 +131,7 @@ static void request_take_authority(request_rec *r, const http_head *head)
                        apr_pstrmemdup(r->pool, head->authority, head->authority_len));
 }
 
-void request_fields_of(request_rec *r, const http_head *head)
-{
-    request_copy_each(r, head, apr_palloc(r->pool, request_fields_size(head)));
-    request_take_authority(r, head);
-}
-
-/* The end of the last field value: what follows it is not copied. */
+/* The end of the last field value: bytes behind it are not copied. */
 static const char *request_head_end(const http_head *head)
 {
     const http_field *last;
@@ -330,7 +324,7 @@ AP_DECLARE(int) ap_post_read_request(request_rec *r)
         return HTTP_INTERNAL_SERVER_ERROR; /* see request_internal() */
     if (status != OK && status != DECLINED)
         return status;
-    /* Only a forward proxy may be asked for what is not of http. */
+    /* Only a forward proxy may be asked for other schemes than http's. */
     if (!r->proxyreq && scheme && strcasecmp(scheme, "http") && strcasecmp(scheme, "https")) {
         ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r, "invalid scheme in URI: %s", r->unparsed_uri);
         return HTTP_BAD_REQUEST;

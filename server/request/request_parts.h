@@ -8,6 +8,7 @@
  * (request_finish.c), as the driver of a protocol calls them.
  */
 #include "httpd.h"
+#include "http_config.h"
 #include "http_head.h"
 #include "brigade/files.h"
 
@@ -17,14 +18,11 @@
  * and the protocol filters, create_request hook. The head's bytes are copied once into r->pool. Does
  * not run post_read_request.
  *
- * @param head  complete; with head->status set, one that is refused
+ * @param head  complete; with head->status set, of a refused request
  * @return the request; r->status is HTTP_OK, or the status to die with (then c->keepalive is
  * AP_CONN_CLOSE)
  */
 request_rec *request_create(conn_rec *c, const http_head *head);
-
-/** Fill r->headers_in, with copies in r->pool, as the request of that head has it. */
-void request_fields_of(request_rec *r, const http_head *head);
 
 /**
  * Fill r from a head's request line: method, target, protocol. r->the_request is set already.
@@ -45,13 +43,14 @@ int request_phases(request_rec *r);
 /** The rest of the phases after REQUEST_AUTH_PENDING; as request_phases. */
 int request_phases_resume(request_rec *r);
 
-/** The same phases of what an internal redirect led to, on a loop. @param quick  quick handlers, too */
+/** The same phases of an internal redirect's target, on a loop. @param quick  quick handlers, too
+ */
 int request_phases_redirected(request_rec *r, int quick);
 
 /**
- * Handler, error document where needed, end of request: what ap_process_async_request does after
- * the phases. Ends with an EOR bucket passed to the connection's filters; r must not be touched
- * after the call. Or the handler waits (request_waits()), and the loop goes on with it.
+ * @param status  result of request_phases Ends with an EOR bucket passed to the connection's
+ * filters; r must not be touched after the call. Or the handler waits (request_waits()), and the
+ * loop goes on with it.
  * @param status  what request_phases returned
  */
 void request_finish(request_rec *r, int status);
@@ -70,16 +69,18 @@ void request_await_module(conn_rec *c);
  */
 void request_end_with_error(request_rec *r, int status, int retry_s);
 
-/** request_finish_on_loop(): the request was redirected, to one that would wait. A worker goes on with it by request_follow(). */
+/** request_finish_on_loop(): the request was redirected, to a target that would wait. A worker goes
+ * on with it by request_follow(). */
 #define REQUEST_FOLLOW_PENDING (-1006)
 
 /** In place of request_finish(), after REQUEST_FOLLOW_PENDING. Threads: a worker. */
 void request_follow(request_rec *r);
 
-/** What became of a request on an event loop. */
+/** The fate of a request on an event loop. */
 typedef enum request_end {
-    REQUEST_LEFT, /**< a worker has to go on: by request_finish(r, *status), or, where *status is SUSPENDED, by
-                      request_await_module(), and r must not be touched after the call; or by request_follow() */
+    /** a worker has to go on: by request_finish(r, *status), or, where *status is SUSPENDED, by
+     * request_await_module(), and r must not be touched after the call; or by request_follow() */
+    REQUEST_LEFT,
     REQUEST_ENDED, /**< r must not be touched */
     REQUEST_WAITS  /**< its handler waits on the loop (request_wait.h) */
 } request_end;
@@ -104,5 +105,10 @@ typedef int handler_instead_fn(request_rec *r, const char *configured);
 
 /** For `--explain`: whom to ask; NULL: nobody. Before threads start. */
 void request_handle_instead(handler_instead_fn *fn);
+
+/** Sections by the last name of a path that leads to no file (walk_sections.c): 0: none is for it, or BRG_CACHE_NAME_COUNTS. A
+ * brg_cache_name_fn. */
+apr_int64_t walk_sections_of_name(const server_rec *s, ap_conf_vector_t *dir, const char *path,
+                                  const char *filename, const char *path_info, int is_file);
 
 #endif

@@ -4,8 +4,8 @@
  *
  * Chains are searched from the most to the least specific: address and port, address, port,
  * neither. Within a chain the first server in the order of the configuration that has the name
- * wins, whether by an exact name or a pattern. Exact names are hashed; only patterns of servers before the
- * one that was found are tried.
+ * wins, whether by an exact name or a pattern. Exact names are hashed; only patterns of servers
+ * before the found one are tried.
  */
 #include "vhosts.h"
 #include "http_vhost.h"
@@ -300,21 +300,6 @@ int vhost_server_has_name(const server_rec *s, const char *name)
             return 1;
     }
     return 0;
-}
-
-server_rec *vhost_by_name(const void *chain, server_rec *base, const char *host, size_t len,
-                          unsigned port)
-{
-    const core_server_config *conf = ap_get_core_module_config(base->module_config);
-    vhost_host parsed;
-    server_rec *s = NULL;
-
-    BRG_ASSERT_DEBUG(chain == NULL || ((const vhost_chain *)chain)->base == base);
-    if (!vhost_host_parse(host, len, conf->http_conformance != AP_HTTP_CONFORMANCE_UNSAFE, &parsed))
-        return NULL;
-    if (chain)
-        s = vhost_chain_find(chain, parsed.name, parsed.len);
-    return s || conf->strict_host_check == AP_CORE_CONFIG_ON ? s : base;
 }
 
 /* ---- the dump ---- */

@@ -25,7 +25,8 @@ typedef struct vhost_chain vhost_chain;
 int vhost_wants_local_address(void);
 
 /**
- * The chain for a connection to @a local, as in conn_rec.vhost_lookup_data. NULL if there is none.
+ * The chain for a connection to @a local, as in conn_rec.vhost_lookup_data. NULL without virtual
+ * hosts.
  *
  * @param local  the connection's own address; NULL: unknown, allowed if vhost_wants_local_address()
  * is 0
@@ -33,19 +34,6 @@ int vhost_wants_local_address(void);
  * was read
  */
 const void *vhost_chain_of(const apr_sockaddr_t *local, server_rec **base);
-
-/**
- * The server for the value of a Host field.
- *
- * @param chain  from vhost_chain_of, NULL is allowed
- * @param base   from vhost_chain_of
- * @param host   name or literal with an optional port; need not end in NUL
- * @param port   of the connection; not used by chains, which are chosen by port
- * @return NULL if the value is not one that can be answered without a closer look (malformed, or
- * StrictHostCheck objects): then process the request in full
- */
-server_rec *vhost_by_name(const void *chain, server_rec *base, const char *host, size_t len,
-                          unsigned port);
 
 /**
  * Server of @a chain that has the name, by ServerName, ServerAlias or, last, by the text of
@@ -60,7 +48,8 @@ server_rec *vhost_chain_find(const vhost_chain *chain, const char *name, size_t 
 int vhost_chain_each(const vhost_chain *chain, int (*visit)(void *baton, server_rec *s),
                      void *baton);
 
-/** Which tables these are: another number whenever they were built, never 0. For what is kept of look-ups. */
+/** Which tables these are: another number whenever they were built, never 0. For users of kept
+ * look-ups. */
 unsigned vhost_tables_number(void);
 
 /** Is @a name (lower case) the ServerName or a ServerAlias of @a s? */

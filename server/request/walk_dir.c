@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The directory walk: from r->filename to what it is (r->finfo), what is left of it (r->path_info)
+ * The directory walk: from r->filename to the file (r->finfo), the rest behind it (r->path_info)
  * and the configuration of the directories on the way: <Directory> sections, shortest first, each
  * level followed by its .htaccess, and regular expressions at the end.
  *
@@ -68,7 +68,8 @@ static apr_status_t dir_stat(dir_walk *w, apr_size_t end, apr_int32_t wanted, ap
     return rv == APR_INCOMPLETE && (finfo->valid & APR_FINFO_TYPE) ? APR_SUCCESS : rv;
 }
 
-/* The name is not there: what is known of the directory that it is missing in. @return an error of stat() */
+/* The name is not there: the properties of the directory that it is missing in. @return an error of
+ * stat() */
 static apr_status_t dir_survey_parent(dir_walk *w, apr_finfo_t *parent, apr_size_t *slash)
 {
     for (*slash = w->len - 1; *slash > 0 && w->path[*slash - 1] != '/'; (*slash)--) {
@@ -90,7 +91,7 @@ static int dir_missed(dir_walk *w, int waits)
     return request_files_of(w->r)->wanted != NULL;
 }
 
-/* What one or two system calls tell of the whole name. @return OK or WALK_WOULD_WAIT */
+/* The result of one or two system calls for the whole name. @return OK or WALK_WOULD_WAIT */
 static int dir_survey(dir_walk *w)
 {
     request_rec *r = w->r;
@@ -269,7 +270,7 @@ static int dir_component(dir_walk *w, apr_size_t end, unsigned level, int *is_di
 
 /* ---- the configuration ---- */
 
-/* The first pos bytes of path, a slash included that may be missing there, are what d says. */
+/* The first pos bytes of path, a slash included that may be missing there, are d's. */
 static int dir_is(const dir_walk *w, const char *d, apr_size_t pos)
 {
     apr_size_t have = pos > w->len ? w->len : pos;
@@ -338,9 +339,9 @@ static apr_size_t dir_of_file(const request_rec *r)
 }
 
 /*
- * What regular expressions are matched with. Requests that follow from one for the same directory,
- * such as that for its index, are under what was found for the first: so the expression
- * "/folder/$" counts for an index too, as in Apache.
+ * The subject of regular expressions. Requests that follow from one for the same directory, such as
+ * that for its index, are under the sections of the first: so the expression "/folder/$" counts for
+ * an index too, as in Apache.
  */
 static const char *dir_regex_subject(const request_rec *r)
 {
@@ -418,7 +419,8 @@ static int dir_begin(dir_walk *w, request_rec *r)
     return OK;
 }
 
-/* Split what follows the last component that exists (or the first that does not) off the name. */
+/* Split the text behind the last component that exists (or the first that does not) off the name.
+ */
 static void dir_finish(dir_walk *w, apr_size_t end)
 {
     request_rec *r = w->r;
@@ -439,6 +441,7 @@ static void dir_finish(dir_walk *w, apr_size_t end)
     if (files) {
         files->links = w->links;
         files->walked = r->filename;
+        files->rest = r->path_info;
     }
     dir_regexes(w);
     walk_dir_core(w);

@@ -3,12 +3,14 @@
 #include "walk_private.h"
 #include "expr_depends.h"
 #include "request_context.h"
+#include "request_parts.h"
 #include "http_log.h"
 #include "http_request.h"
 #include "ap_expr.h"
 #include "apr_fnmatch.h"
 #include "apr_strings.h"
 #include "brigade/assert.h"
+#include "brigade/response_cache.h"
 
 APLOG_USE_MODULE(core);
 
@@ -131,6 +133,40 @@ AP_DECLARE(int) ap_location_walk(request_rec *r)
     return OK;
 }
 
+/* ---- names that are not there ---- */
+
+/* As location_matches() and file_matches(), for no request. */
+static int section_holds(const core_dir_config *core, const char *subject, int is_location)
+{
+    if (core->r)
+        return ap_regexec(core->r, subject, 0, NULL, 0) != AP_REG_NOMATCH;
+    if (core->d_is_fnmatch)
+        return apr_fnmatch(core->d, subject, APR_FNM_PATHNAME) == APR_SUCCESS;
+    return is_location ? location_has_prefix(core->d, subject) : !strcmp(core->d, subject);
+}
+
+static int sections_hold(const apr_array_header_t *secs, const char *subject, int is_location)
+{
+    for (int i = 0; secs && i < secs->nelts; i++)
+        if (section_holds(ap_get_core_module_config(section_at(secs, i)), subject, is_location))
+            return 1;
+    return 0;
+}
+
+apr_int64_t walk_sections_of_name(const server_rec *s, ap_conf_vector_t *dir, const char *path,
+                                  const char *filename, const char *path_info, int is_file)
+{
+    const core_server_config *sconf = ap_get_core_module_config(s->module_config);
+    const core_dir_config *dconf = ap_get_core_module_config(dir);
+    const char *slash = strrchr(filename ? filename : path, '/');
+
+    /* where another hook answers no file is looked for, and so no <Files> */
+    return !slash || strstr(path, "//") || sections_hold(sconf->sec_url, path, 1) ||
+                   (filename && sections_hold(dconf->sec_file, slash + 1, 0))
+               ? BRG_CACHE_NAME_COUNTS
+               : 0;
+}
+
 /* ---- <Files> ---- */
 
 static int file_matches(request_rec *r, const core_dir_config *core, const char *name)
@@ -202,7 +238,7 @@ static void if_walk_level(request_rec *r, const apr_array_header_t *secs, walk_f
     }
 }
 
-/* Level by level: the sections inside those that matched come after all of their own level. */
+/* Level by level: the sections inside matching ones come after all of their own level. */
 AP_DECLARE(int) ap_if_walk(request_rec *r)
 {
     const core_dir_config *core = ap_get_core_module_config(r->per_dir_config);

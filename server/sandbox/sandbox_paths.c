@@ -18,7 +18,7 @@ typedef struct finder {
     const server_rec *s;
 } finder;
 
-/* ---- what every server process needs ---- */
+/* ---- needs of every server process ---- */
 
 static const sandbox_path paths_always[] = {
     {"/usr/lib", SANDBOX_READ, "libraries"},
@@ -78,14 +78,15 @@ static void paths_note(const finder *f, const ap_directive_t *d, const char *wha
 
 typedef enum {
     NAMES_PATH,    /* a file or a folder */
+    NAMES_FIRST,   /* a file or a folder, the first argument */
     NAMES_FILE,    /* a file that comes and goes: its folder */
     NAMES_PATTERN, /* the folder before the first variable part */
     NAMES_MAP,     /* type:path */
-    NAMES_NONE     /* of URLs, or of what server processes do not open */
+    NAMES_NONE     /* of URLs, or of files that server processes do not open */
 } paths_kind;
 
 /*
- * The last argument, but for sections, which have the path first. Every directive of the manual whose syntax has a path
+ * The last argument, but for sections and NAMES_FIRST, which have the path first. Every directive of the manual whose syntax has a path
  * has a row, NAMES_NONE where server processes need nothing of it: build/tools/manual.py --check holds that.
  */
 static const struct {
@@ -123,6 +124,7 @@ static const struct {
     {"CacheRoot", NAMES_PATH, SANDBOX_WRITE},
     {"CacheLockPath", NAMES_PATH, SANDBOX_WRITE},
     {"CoreDumpDirectory", NAMES_PATH, SANDBOX_WRITE},
+    {"H3QLog", NAMES_FIRST, SANDBOX_WRITE},
     {"MDStoreDir", NAMES_PATH, SANDBOX_WRITE},
     {"DavLockDB", NAMES_FILE, SANDBOX_WRITE},
     {"DAVLockDB", NAMES_FILE, SANDBOX_WRITE},
@@ -166,7 +168,7 @@ static const struct {
     {"RemoteIPInternalProxyList", NAMES_NONE, SANDBOX_READ},
     /* of a process of its own */
     {"ASTable", NAMES_NONE, SANDBOX_READ},
-    /* names of memory, and what is not offered */
+    /* names of memory, and missing features */
     {"PidFile", NAMES_NONE, SANDBOX_READ},
     {"ScoreBoardFile", NAMES_NONE, SANDBOX_READ},
     {"SSLSessionCache", NAMES_NONE, SANDBOX_READ},
@@ -194,7 +196,7 @@ static const struct {
     {"SandboxAllow", NAMES_NONE, SANDBOX_READ},
 };
 
-/* Of an argument with "$1", "%0", "*" and the like: the folder before that. NULL: there is none but the root. */
+/* Of an argument with "$1", "%0", "*" and the like: the folder before that. NULL: only the root. */
 static const char *paths_before_pattern(apr_pool_t *p, const char *arg)
 {
     size_t len = strcspn(arg, "$%*?[(\\^");
@@ -207,7 +209,7 @@ static const char *paths_before_pattern(apr_pool_t *p, const char *arg)
     return len ? apr_pstrmemdup(p, arg, len) : NULL;
 }
 
-/* "txt:/path", "dbm=db:/path", "file:/path". NULL: no file, or one that the supervisor alone needs. */
+/* "txt:/path", "dbm=db:/path", "file:/path". NULL: no file, or a file for the supervisor alone. */
 static const char *paths_of_map(apr_pool_t *p, const char *arg)
 {
     const char *path = strchr(arg, ':');
@@ -232,6 +234,13 @@ static const char *paths_argument(const finder *f, paths_kind kind, const char *
     if (!path || !*path || !(path = ap_server_root_relative(f->p, path)))
         return NULL;
     return kind == NAMES_FILE ? ap_make_dirstr_parent(f->p, path) : path;
+}
+
+static const char *paths_first_word(apr_pool_t *p, const char *args)
+{
+    const char *word = ap_getword_conf(p, &args);
+
+    return *word ? word : NULL;
 }
 
 static const char *paths_last_word(apr_pool_t *p, const char *args)
@@ -271,8 +280,9 @@ static void paths_of_directive(const finder *f, const ap_directive_t *d)
             continue;
         if (paths_of[i].kind == NAMES_NONE || paths_is_store_of_daemon(d))
             return;
-        word = *d->directive == '<' ? paths_section_word(f->p, d->args)
-                                    : paths_last_word(f->p, d->args);
+        word = *d->directive == '<'              ? paths_section_word(f->p, d->args)
+               : paths_of[i].kind == NAMES_FIRST ? paths_first_word(f->p, d->args)
+                                                 : paths_last_word(f->p, d->args);
         if (!word)
             return;
         path = paths_argument(f, paths_of[i].kind, word);
@@ -282,7 +292,7 @@ static void paths_of_directive(const finder *f, const ap_directive_t *d)
     }
 }
 
-/* ---- what will not work ---- */
+/* ---- lines that will not work ---- */
 
 /* Apache's mod_cgi has the server process itself start scripts; the daemon of others is outside. */
 static int paths_scripts_are_ours(void)
@@ -368,7 +378,8 @@ static void paths_note_users(const finder *f, const ap_directive_t *d)
 
 /* ---- folders with logs ---- */
 
-/* Who may write to a folder can read and replace what is in it. @return 1 if the file is to lie in it or below */
+/* A user who may write to a folder can read and replace its files. @return 1 if the file is to lie
+ * in it or below */
 static int paths_holds(const finder *f, const char *folder, const char *file)
 {
     char *a = realpath(folder, NULL), *b = realpath(ap_make_dirstr_parent(f->p, file), NULL);
@@ -458,7 +469,7 @@ static void paths_of_tree(const finder *f, const ap_directive_t *d)
     }
 }
 
-/* Programs need the one that loads their libraries. */
+/* Programs need the dynamic linker. */
 static void paths_for_exec(const finder *f)
 {
     static const char *const loaders[] = {"/lib64/ld-linux-x86-64.so.2",

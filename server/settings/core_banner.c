@@ -109,14 +109,12 @@ const char *core_set_tokens(cmd_parms *cmd, void *unused, const char *arg)
            "or 'Full'";
 }
 
-/* ---- what applications are told ---- */
+/* ---- SERVER_SOFTWARE ---- */
 
 const char *core_set_software(cmd_parms *cmd, void *unused, const char *arg)
 {
     const char *error = ap_check_cmd_context(cmd, GLOBAL_ONLY);
 
-    if (!error && !*arg)
-        error = "ServerSoftware must be followed by apache, brigade, or a text";
     if (!error)
         core_software_said = arg;
     return error;

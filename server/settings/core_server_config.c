@@ -8,6 +8,7 @@
 #include "apr_strings.h"
 #include "configuration.h"
 #include "core_settings.h"
+#include "setting.h"
 
 #define CORE_FLUSH_THRESHOLD 65535
 #define CORE_FLUSH_PIPELINED 5
@@ -15,7 +16,7 @@
 #define CORE_SERVER_TAG 0x434f5352
 
 typedef struct core_server_full {
-    core_server_config pub; /* first: what modules have a pointer to */
+    core_server_config pub; /* first: modules have a pointer to it */
     uint32_t tag;
     brg_core_conf ours;
     unsigned flush_threshold_set : 1, flush_pipelined_set : 1;
@@ -147,7 +148,7 @@ const char *core_set_flush_threshold(cmd_parms *cmd, void *dir, const char *arg)
     const char *error = ap_check_cmd_context(cmd, NOT_IN_DIR_CONTEXT);
 
     if (!error)
-        error = core_number(cmd, arg, 0, APR_UINT32_MAX, &n);
+        error = conf_number(cmd, arg, 0, APR_UINT32_MAX, &n);
     if (error)
         return error;
     full->pub.flush_max_threshold = (apr_size_t)n;
@@ -162,7 +163,7 @@ const char *core_set_flush_pipelined(cmd_parms *cmd, void *dir, const char *arg)
     const char *error = ap_check_cmd_context(cmd, NOT_IN_DIR_CONTEXT);
 
     if (!error)
-        error = core_number(cmd, arg, -1, APR_INT32_MAX, &n);
+        error = conf_number(cmd, arg, -1, APR_INT32_MAX, &n);
     if (error)
         return error;
     full->pub.flush_max_pipelined = (apr_int32_t)n;

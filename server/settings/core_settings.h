@@ -25,16 +25,14 @@ typedef enum brg_validate {
 typedef struct brg_core_conf {
     brg_validate file_cache_validate;
     apr_interval_time_t file_cache_age_us; /**< for BRG_VALIDATE_AGE, microseconds */
-    apr_off_t
-        file_cache_bytes; /**< FileCacheSize: memory of the response cache, bytes per loop; 0 = store no bodies;
-                                BRG_FILE_CACHE_BY_MEMORY */
-    apr_off_t
-        file_cache_max_file_bytes; /**< FileCacheMaxFile: largest body kept in memory, bytes */
-    int filter_statistics;         /**< FilterStatistics: filters are counted */
-    int file_cache_entries_n;      /**< FileCacheEntries: stored responses per loop; 0 = none */
-    const char *
-        upgrade; /**< Protocols that come before http/1.1, as Upgrade tells them in the first response of a
-                            connection; NULL: none. Set when the configuration is read. */
+    /** FileCacheSize: memory of the response cache, bytes per loop; 0 = store no bodies; BRG_FILE_CACHE_BY_MEMORY */
+    apr_off_t file_cache_bytes;
+    /** FileCacheMaxFile: largest body kept in memory, bytes */
+    apr_off_t file_cache_max_file_bytes;
+    int file_cache_entries_n; /**< FileCacheEntries: stored responses per loop; 0 = none */
+    /** Protocols that come before http/1.1, as Upgrade tells them in the first response of a connection; NULL:
+     * none. Set when the configuration is read. */
+    const char *upgrade;
 } brg_core_conf;
 
 #define BRG_FILE_CACHE_BY_MEMORY (-2) /**< the default: loops_config.cache_bytes */
@@ -95,26 +93,6 @@ void core_set_encoded_slashes(core_dir_config *d, int allow, int decode);
 /** BuiltinPages was said for this section. */
 void core_set_pages(core_dir_config *d, brg_pages pages);
 
-/**
- * A whole number, nothing behind it.
- * @return NULL with *value set, or a message that names the directive
- */
-const char *core_number(const cmd_parms *cmd, const char *arg, apr_int64_t min, apr_int64_t max,
-                        apr_int64_t *value);
-
-/**
- * A number of bytes; K, M or G may stand behind it.
- * @return NULL with *value set, or a message that names the directive
- */
-const char *core_bytes(const cmd_parms *cmd, const char *arg, apr_int64_t *value);
-
-/**
- * The same of brg_argument_number().
- * @return NULL with *value set, or a message that names the directive
- */
-const char *core_number_begin(const cmd_parms *cmd, const char *arg, apr_int64_t min,
-                              apr_int64_t max, apr_int64_t *value);
-
 /* ---- product tokens: core_banner.c ---- */
 
 /** Server name of the Server field, without version. */
@@ -129,7 +107,7 @@ const char *core_set_tokens(cmd_parms *cmd, void *unused, const char *arg);
 /** ServerSoftware. */
 const char *core_set_software(cmd_parms *cmd, void *unused, const char *arg);
 
-/** What applications see as SERVER_SOFTWARE; the Server field is ap_get_server_banner(). Lives as
+/** The value of SERVER_SOFTWARE for applications; the Server field is ap_get_server_banner(). Lives as
  * long as the configuration. Threads: any. */
 const char *core_software(void);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The block behind r->request_config: notes of modules, and what the core marks about a request. What it
- * looked at in the file system is in request_depends.c, what modules set for it in request_info.c.
+ * The block behind r->request_config: notes of modules, and marks of the core about a request. The files it
+ * looked at are in request_depends.c, values that modules set for it in request_info.c.
  */
 #include "httpd.h"
 #include "http_core.h"
@@ -215,14 +215,25 @@ int request_runs_each_time(const request_rec *r)
     return !block || block->each_time;
 }
 
-void request_mark_blocking(request_rec *r)
+static void request_mark_all(request_rec *r, int why)
 {
     for (; r; r = request_led_to(r)) {
         request_conf_block *block = request_block_of(r);
 
         if (block)
-            block->marks.may_block = 1;
+            block->marks.may_block |= why;
     }
+}
+
+void request_mark_blocking(request_rec *r)
+{
+    request_mark_all(r, REQUEST_BLOCKS);
+}
+
+void request_mark_part_waits(request_rec *sub)
+{
+    BRG_ASSERT(sub->main);
+    request_mark_all(sub, REQUEST_BLOCKS_AS_PART);
 }
 
 void request_mark_reads(request_rec *r)
@@ -438,14 +449,23 @@ brg_cache_dated_field(request_rec *r, const char *name, apr_interval_time_t afte
     dated->after = after;
 }
 
-ap_filter_t *request_conf_filter(request_rec *r)
+const char **request_length_text(const request_rec *r)
 {
     request_conf_block *block = request_block_of(r);
 
-    if (!block || block->filters_used == REQUEST_FILTERS)
-        return apr_palloc(r->pool, sizeof(ap_filter_t));
-    BRG_ASSERT(block->filters_used < REQUEST_FILTERS);
-    return &block->filters[block->filters_used++];
+    return block ? &block->length_text : NULL;
+}
+
+ap_filter_t *request_conf_filters(request_rec *r, unsigned n)
+{
+    request_conf_block *block = request_block_of(r);
+    ap_filter_t *first;
+
+    if (!block || block->filters_used + n > REQUEST_FILTERS)
+        return apr_palloc(r->pool, n * sizeof(ap_filter_t));
+    first = &block->filters[block->filters_used];
+    block->filters_used += n;
+    return first;
 }
 
 void request_conf_end(request_rec *r)

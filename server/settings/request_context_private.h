@@ -17,7 +17,7 @@ typedef struct request_conf_block {
     request_marks marks;         /**< first, since r->request_config points to it */
     apr_bucket_brigade bb;       /**< look-ahead of the request body */
     unsigned filters_used;       /**< of filters */
-    const char *volatile_module; /**< request_mark_volatile(): who, */
+    const char *volatile_module; /**< request_mark_volatile(): the module, */
     const char *volatile_why;    /**< and why; NULL: not marked */
     int apart;                   /**< request_set_apart() */
     int reruns;                  /**< and is to: request_mark_rerun() */
@@ -26,6 +26,7 @@ typedef struct request_conf_block {
     int announces;               /**< request_set_announces() */
     int fields_before;           /**< request_set_connection() */
     const char *connection;      /**< the same */
+    const char *length_text;     /**< request_length_text() */
     int stored;                  /**< request_mark_stored() */
     int each_time;               /**< brg_cache_each_time() */
     int guarded;                 /**< request_has_guarded_part() */
@@ -33,12 +34,12 @@ typedef struct request_conf_block {
     apr_array_header_t *vary;    /**< fields that the response depends on, or NULL */
     apr_array_header_t *changed; /**< fields of the request that modules changed, or NULL */
     apr_array_header_t *messages; /**< request_messages() */
-    apr_array_header_t *parts;    /**< out of the store of what others answered, or NULL */
+    apr_array_header_t *parts;    /**< out of the store of backends' answers, or NULL */
     request_dated dated;          /**< a response field that is computed from the time */
     request_dependencies depends; /**< used in the first request of a chain alone */
     const request_sink *sink;     /**< request_sink_offer() */
     int offered;                  /**< offer is set */
-    request_offer offer;          /**< not cleared, nor what follows, when the block is made */
+    request_offer offer; /**< not cleared, nor the members that follow, when the block is made */
     ap_filter_t filters[REQUEST_FILTERS];
     void *notes[]; /**< as many as modules registered */
 } request_conf_block;

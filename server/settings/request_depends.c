@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a request looked at in the file system. The list is kept with the first request: sub-requests
+ * The files and folders that a request looked at. The list is kept with the first request: sub-requests
  * and internal redirects add to the same one.
  */
 #include "request_context_private.h"
@@ -51,6 +51,19 @@ void request_query_counts(const request_rec *r)
 
     if (block)
         block->depends.query = 1;
+}
+
+void request_name_counts(const request_rec *r)
+{
+    request_conf_block *block = request_first_block(r);
+
+    if (block)
+        block->depends.name = 1;
+}
+
+BRG_DECLARE(void) brg_cache_depends_on_name(request_rec *r)
+{
+    request_name_counts(r);
 }
 
 BRG_DECLARE(void) brg_cache_depends_on_query(request_rec *r)

@@ -12,7 +12,7 @@
 #include <pthread.h>
 
 /* Other forms, or marks of another text, have other numbers: files of before are not read, and written anew. */
-#define DISK_MAGIC 0x3265686361636462ull
+#define DISK_MAGIC 0x3365686361636462ull
 #define DISK_RECORD 0x3264726f63657262ull
 #define DISK_UNIT 512u
 #define DISK_FILES 64
@@ -34,14 +34,14 @@ typedef struct disk_shared {
     uint64_t magic, layout, secret[2];
     char boot[40];
     _Atomic uint32_t boots;
-    _Atomic uint64_t
-        reserved[DISK_FILES]; /* of each file: where the next record begins, over all rounds */
+    /** of each file: where the next record begins, over all rounds */
+    _Atomic uint64_t reserved[DISK_FILES];
     _Atomic uint64_t written, objects_written, damaged, failed;
 } disk_shared;
 
 typedef struct disk_purges {
     uint64_t magic;
-    _Atomic int64_t all; /* older ones are gone, and those that a mark was forgotten for */
+    _Atomic int64_t all; /* older ones are gone, and those whose mark was forgotten */
     disk_mark mark[DISK_PURGES];
 } disk_purges;
 
@@ -54,7 +54,7 @@ typedef struct disk_record {
     uint32_t head_len;
     uint16_t text_len, marks_n;
     uint32_t vary;
-    uint64_t sum; /* of what stands above */
+    uint64_t sum; /* of the fields above */
 } disk_record;
 
 struct disk {

@@ -7,11 +7,13 @@
  * Objects in memory that all loops of all server processes share. They are found by a key, read while they are written,
  * and purged by key, prefix and mark.
  *
- * The memory is a piece of kept_memory.h, which outlives reloads and upgrades. It is split into segments of 1 MiB that
- * are only appended to. A segment is freed as a whole: its pages go back to the system (MADV_REMOVE), and only while no
- * reader has it pinned. So bytes that store_body() returned never change, not even those that wait in a socket. A table of
- * buckets of 64 bytes leads to the objects; its slots are written by compare-and-swap. No lock is taken. A process that
- * dies at any step leaves nothing that others wait for; what it held becomes free with its rows (store_process_ended()).
+ * The memory is a piece of kept_memory.h, which outlives reloads and upgrades. It is split into
+ * segments of 1 MiB that are only appended to. A segment is freed as a whole: its pages go back to
+ * the system (MADV_REMOVE), and only while no reader has it pinned. So bytes that store_body()
+ * returned never change, even while they wait in a socket. A table of buckets of 64 bytes leads to
+ * the objects; its slots are written by compare-and-swap. No lock is taken. A process that dies at
+ * any step leaves nothing that others wait for; its pins and segments become free with its rows
+ * (store_process_ended()).
  *
  * The store knows nothing of HTTP: a head is bytes of the caller's, a mark is a hash of a tag.
  *
@@ -42,19 +44,19 @@ typedef struct store_limits {
     uint64_t object_bytes; /**< CacheMaxFileSize: of one body */
     uint64_t flight_bytes; /**< of objects that are on their way */
     uint32_t objects;      /**< the table has room for so many; 0: bytes / 1 KiB */
-    uint32_t
-        objects_most; /**< CacheMaxObjects: beyond it objects are evicted; 0: as many as the table takes */
+    /** CacheMaxObjects: beyond it objects are evicted; 0: as many as the table takes */
+    uint32_t objects_most;
     uint32_t variants; /**< of one key */
     uint32_t marks;    /**< tags of one object, at most STORE_MARKS_MOST */
     uint32_t purges;   /**< keys and marks of which a purge is remembered one by one */
-    uint32_t readers;  /**< loops of all server processes, those that drain included */
+    uint32_t readers;  /**< loops of all server processes, draining ones included */
     uint32_t flights;  /**< fetches at a time */
 } store_limits;
 
 void store_limits_default(store_limits *limits, uint64_t bytes);
 
 /**
- * Other bounds for objects that are stored from now on, by this process and those that it forks; stored objects stay.
+ * Other bounds for later objects of this process and its children; stored objects stay.
  * @param asked  its variants, marks, flight_bytes and objects_most count, 0: those of store_limits_default(). Threads: main, before there are readers
  */
 void store_limits_change(store *s, const store_limits *asked);
@@ -72,11 +74,12 @@ void store_close(store **s);
 
 /**
  * Use memory that other processes use as a store, with limits of store_limits_default(): nothing is formatted.
- * @return NULL: it is none of this program's form, or there is no memory. Threads: main
+ * @return NULL: not of this program's form, or no memory. Threads: main
  */
 store *store_attach(void *memory, size_t bytes);
 
-/** A process ended: what its loops held is free for others. Threads: main of the supervisor, or any server process. */
+/** A process ended: pins and segments of its loops are free for others. Threads: main of the
+ * supervisor, or any server process. */
 void store_process_ended(store *s, int64_t pid);
 
 /** Rows of processes that are no more, by kill(pid, 0): for a program that took over. Threads: as above. */
@@ -118,6 +121,8 @@ typedef struct store_view {
     void *record;
     uint32_t segment, body_segment;
     void *body;        /**< the record that the body begins in */
+    const char *bytes; /**< of the body, as many as lie in the record; NULL: it is another one's */
+    uint32_t bytes_n;  /**< at most so many */
     const char *text;  /**< of its key */
     const char *terms; /**< STORE_TERMS bytes, not aligned */
     const char *head;
@@ -135,13 +140,14 @@ typedef struct store_place {
     store_key key;
 } store_place;
 
-/** What a look-up found. There may be an object and a flight: one is served while its successor is fetched. */
+/** Result of a look-up. There may be an object and a flight: one is served while its successor is
+ * fetched. */
 typedef struct store_found {
     store_view view;   /**< view.reader is NULL: no object */
     store_place place; /**< of the view, if there is one */
     uint32_t flight;   /**< a fetch that is under way, 0: none */
-    uint8_t
-        pass; /**< responses of this key cannot be stored: do not wait for the fetch of another request */
+    /** responses of this key cannot be stored: do not wait for the fetch of another request */
+    uint8_t pass;
 } store_found;
 
 /**
@@ -191,12 +197,9 @@ uint32_t store_view_marks(const store_view *view, uint64_t *marks);
  */
 int store_view_is_purged(const store_view *view, uint32_t epoch);
 
-/** Where in the file in memory this lies, for sendfile(2). */
-uint64_t store_offset(const store *s, const char *p);
-
 /* ---- one fetch for many */
 
-/** What a request for an absent key is to do. */
+/** The part of a request for an absent key. */
 typedef enum store_lead {
     STORE_LEAD,   /**< you fetch it */
     STORE_FOLLOW, /**< another request does, with *flight */
@@ -204,7 +207,7 @@ typedef enum store_lead {
 } store_lead;
 
 /**
- * Take the lead for a key, or learn who has it. A leader that is no more is replaced.
+ * Take the lead for a key, or learn the leader. A leader that is no more is replaced.
  * @param flight  [out] with STORE_LEAD and STORE_FOLLOW
  */
 store_lead store_flight_begin(store_reader *reader, const store_key *key, uint64_t mark,
@@ -235,7 +238,7 @@ void store_flight_end(store_reader *reader, uint32_t flight, apr_time_t pass_unt
 
 /* ---- writing */
 
-/** What an object begins with. */
+/** The begin of an object. */
 typedef struct store_head {
     store_key key;
     uint64_t mark;    /**< of the key whose variant it is; 0: it is no variant */
@@ -247,8 +250,9 @@ typedef struct store_head {
     const uint64_t *marks; /**< of its tags */
     uint32_t marks_n;
     uint8_t vary;
-    uint8_t
-        worth; /**< what it cost, at most STORE_WORTH_MOST: for so many rounds more it stays, once it was asked for again */
+    /** its cost, at most STORE_WORTH_MOST: for so many rounds more it stays, once it was asked for
+     * again */
+    uint8_t worth;
     uint64_t length; /**< of its body; STORE_LENGTH_UNKNOWN */
     uint32_t epoch;  /**< store_epoch() from before its origin was asked: purges since then count */
 } store_head;
@@ -290,22 +294,20 @@ void store_write_give_up(store_writer **w);
 /** The number of purges so far. Noted before a fetch (store_head.epoch), it makes later purges count for its object. */
 uint32_t store_epoch(const store *s);
 
-/** All objects of a key: its variants, too. @param soft  they are stale, not gone. Constant time */
-void store_purge_key(store *s, const store_key *key, int soft);
-/** All objects with a tag. Constant time */
+/** All objects with a tag, or of a key and its variants (store_mark_of_key()). @param soft  they are stale, not gone. Constant time */
 void store_purge_mark(store *s, uint64_t mark, int soft);
 /** All objects whose text begins so. Constant time; @return APR_EINVAL: longer than 512 bytes */
 apr_status_t store_purge_prefix(store *s, const char *text, size_t len, int soft);
 void store_purge_all(store *s, int soft);
 
-/* ---- what is there */
+/* ---- figures */
 
 typedef struct store_figures {
     uint64_t bytes, objects, flights, flight_bytes; /**< now */
-    uint64_t stored, evicted, promoted, refused, purges, broken, orphans,
-        collapsed;         /**< since it was formatted */
-    uint64_t objects_most; /**< CacheMaxObjects, or what the table takes */
-    uint32_t segments, segments_free, segments_dying;
+    /** since it was formatted */
+    uint64_t stored, evicted, promoted, refused, purges, broken, orphans, collapsed;
+    uint64_t objects_most; /**< CacheMaxObjects, or the table's capacity */
+    uint32_t segments, segments_free;
     uint64_t held;    /**< views and writers of readers that live: 0 when no request is there */
     uint64_t waiting; /**< readers that wait for a flight */
 } store_figures;
@@ -315,8 +317,5 @@ void store_figures_get(const store *s, store_figures *figures);
 /** Called for each object that is stored and not purged; that is no hit. Return 0 to stop. It takes as long as the table is */
 typedef int store_each_fn(void *data, const store_view *view, uint64_t length);
 void store_each(store_reader *reader, store_each_fn *fn, void *data);
-
-/** Free segments ahead of need, so that no writer has to: when a loop, or a worker, has nothing else to do. @return 1: there is more to do */
-int store_tend(store_reader *reader);
 
 #endif

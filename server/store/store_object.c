@@ -96,29 +96,40 @@ static int store_view_borrow(store_reader *reader, store_record *r, const store_
     return 0;
 }
 
-int store_view_make(store_reader *reader, store_record *r, store_view *view)
+/* The view of a record with these parts. 0: it is none of its own, or borrows a body that is gone */
+static int store_view_of(store_reader *reader, store_record *r, const store_parts *parts,
+                         store_view *view)
 {
-    const store *s = reader->s;
-    const uint32_t word = atomic_load(&r->word);
-    store_parts parts;
+    const uint32_t word = atomic_load(&r->word), segment = store_segment_of(reader->s, r);
 
-    if (store_record_parts(s, r, &parts) || (word & STORE_REC_PIECE))
+    if (word & STORE_REC_PIECE)
         return 0;
-    *view =
-        (store_view){.reader = reader, .record = r, .body = r, .segment = store_segment_of(s, r)};
-    view->body_segment = view->segment;
-    view->text = parts.text;
-    view->text_len = parts.text_len;
-    view->terms = parts.terms;
-    view->head = parts.head;
-    view->head_len = parts.head_len;
-    view->soft = (word & STORE_REC_SOFT) != 0;
-    view->vary = (word & STORE_REC_VARY) != 0;
-    if ((word & STORE_REC_BORROWS) && !store_view_borrow(reader, r, &parts, view)) {
+    *view = (store_view){.reader = reader,
+                         .record = r,
+                         .segment = segment,
+                         .body_segment = segment,
+                         .body = r,
+                         .bytes = word & STORE_REC_BORROWS ? NULL : parts->body,
+                         .bytes_n = parts->body_room,
+                         .text = parts->text,
+                         .terms = parts->terms,
+                         .head = parts->head,
+                         .text_len = parts->text_len,
+                         .head_len = parts->head_len,
+                         .soft = (word & STORE_REC_SOFT) != 0,
+                         .vary = (word & STORE_REC_VARY) != 0};
+    if ((word & STORE_REC_BORROWS) && !store_view_borrow(reader, r, parts, view)) {
         view->reader = NULL;
         return 0;
     }
     return 1;
+}
+
+int store_view_make(store_reader *reader, store_record *r, store_view *view)
+{
+    store_parts parts;
+
+    return !store_record_parts(reader->s, r, &parts) && store_view_of(reader, r, &parts, view);
 }
 
 void store_object_gone(store *s, uint64_t slot)
@@ -156,7 +167,7 @@ store_record *store_slot_pin(store_reader *reader, const store_key *key, _Atomic
     store_pin(reader, segment);
     /* The slot is read once more: whoever takes the object away looks for pins after that. */
     if (store_link_holds(s, link) && store_slot_link(atomic_load(at)) == link &&
-        (r = store_record_at(s, link)) && r->key.a == key->a && r->key.b == key->b &&
+        (r = store_record_at(s, link)) && (!key || (r->key.a == key->a && r->key.b == key->b)) &&
         (atomic_load(&r->word) & STORE_REC_STATE) == STORE_REC_COMPLETE &&
         !store_record_parts(s, r, parts))
         return r;
@@ -164,9 +175,9 @@ store_record *store_slot_pin(store_reader *reader, const store_key *key, _Atomic
     return NULL;
 }
 
-/* One slot of the right tag. 1: the view is open */
-static int store_find_object(store_reader *reader, const store_key *key, _Atomic uint64_t *at,
-                             uint64_t slot, store_found *found)
+/* An object's slot of the right tag: the view is open, unless it is another key's. */
+static void store_find_object(store_reader *reader, const store_key *key, _Atomic uint64_t *at,
+                              uint64_t slot, store_found *found)
 {
     store *s = reader->s;
     const uint32_t segment = store_link_segment(store_slot_link(slot)), epoch = store_epoch(s);
@@ -176,58 +187,70 @@ static int store_find_object(store_reader *reader, const store_key *key, _Atomic
     int purged;
 
     if (!r)
-        return 0;
+        return;
     BRG_ASSERT(segment < s->segments);
     purged = store_is_purged(s, r, &parts);
-    if (purged == 2 || !store_view_make(reader, r, view)) {
+    if (purged == 2 || !store_view_of(reader, r, &parts, view)) {
         store_object_forget(s, key, slot);
         store_unpin(reader, segment);
-        return 0;
+        return;
     }
     view->soft |= purged == 1;
     view->hits = store_slot_hits(slot);
     found->place = (store_place){at, slot & ~STORE_SLOT_HITS, epoch, *key};
     if (view->hits < 7)
         atomic_compare_exchange_strong(at, &slot, slot + STORE_SLOT_HIT);
-    return 1;
+}
+
+/* The flight of a slot of the right tag. 0: it is another key's, or over */
+static uint32_t store_find_flight(store_reader *reader, const store_key *key, uint64_t slot)
+{
+    const uint64_t link = store_slot_link(slot);
+    const uint32_t flight = (uint32_t)(link >> 16 & 0xffff) << 16 | (uint32_t)(link & 0xffff);
+
+    return store_flight_look(reader, flight, key, NULL) <= STORE_FLIGHT_GROWS ? flight : 0;
+}
+
+/* A slot of the right tag. */
+static void store_find_in(store_reader *reader, const store_key *key, _Atomic uint64_t *at,
+                          uint64_t slot, apr_time_t now, store_found *found)
+{
+    uint32_t flight;
+
+    switch (store_slot_kind(slot)) {
+    case STORE_SLOT_OBJECT:
+        if (!found->view.reader)
+            store_find_object(reader, key, at, slot, found);
+        break;
+    case STORE_SLOT_FLIGHT:
+        if ((flight = store_find_flight(reader, key, slot)) != 0)
+            found->flight = flight;
+        break;
+    case STORE_SLOT_PASS:
+        found->pass |= (uint8_t)store_slot_passes(key, slot, now);
+        break;
+    default:
+        break;
+    }
 }
 
 int store_find(store_reader *reader, const store_key *key, apr_time_t now, store_found *found)
 {
-    const store *s = reader->s;
-    int any = 0;
+    const uint16_t tag = (uint16_t)key->b;
 
-    BRG_ASSERT(reader->row < s->limits.readers);
+    BRG_ASSERT(reader->row < reader->s->limits.readers);
     *found = (store_found){0};
-    for (int i = 0; i < STORE_SLOTS; i++) {
-        _Atomic uint64_t *at = store_slot_at(s, key, i);
-        const uint64_t slot = atomic_load(at);
+    for (int i = 0; i < STORE_SLOTS; i += STORE_BUCKET) {
+        _Atomic uint64_t *at = store_slot_at(reader->s, key, i);
 
-        if (!slot || (slot & 0xffff) != (key->b & 0xffff))
-            continue;
-        switch (store_slot_kind(slot)) {
-        case STORE_SLOT_OBJECT:
-            if (!found->view.reader)
-                any |= store_find_object(reader, key, at, slot, found);
-            break;
-        case STORE_SLOT_FLIGHT: {
-            const uint32_t flight = (uint32_t)(store_slot_link(slot) >> 16 & 0xffff) << 16 |
-                                    (uint32_t)(store_slot_link(slot) & 0xffff);
+        for (const _Atomic uint64_t *end = at + STORE_BUCKET; at < end; at++) {
+            const uint64_t slot = atomic_load(at);
 
-            if (store_flight_look(reader, flight, key, NULL) <= STORE_FLIGHT_GROWS) {
-                found->flight = flight;
-                any = 1;
-            }
-            break;
-        }
-        default:
-            if (store_slot_passes(key, slot, now)) {
-                found->pass = 1;
-                any = 1;
-            }
+            if ((uint16_t)slot == tag)
+                store_find_in(reader, key, at, slot, now, found);
         }
     }
-    return any;
+    return found->view.reader || found->flight || found->pass;
 }
 
 void store_hold(store_view *to, const store_view *from)
@@ -325,6 +348,10 @@ size_t store_body(const store_view *view, uint64_t off, const char **p, int *los
 
     BRG_ASSERT(r && view->body_segment < s->segments);
     *lost = 0;
+    if (view->bytes && off < len && off < view->bytes_n) {
+        *p = view->bytes + off;
+        return (size_t)((len < view->bytes_n ? len : view->bytes_n) - off);
+    }
     for (uint32_t pieces = 0; off < len && pieces <= s->segments; pieces++) {
         uint64_t has;
 
@@ -344,24 +371,20 @@ size_t store_body(const store_view *view, uint64_t off, const char **p, int *los
     return 0;
 }
 
-/* The object of a slot, as a look-up would find it. 0: there is none */
+/* The object of a slot, as a look-up would find it. 0: free */
 static int store_each_view(store_reader *reader, _Atomic uint64_t *at, store_view *view)
 {
-    store *s = reader->s;
-    const uint64_t slot = atomic_load(at), link = store_slot_link(slot);
-    const uint32_t segment = store_link_segment(link);
+    const uint64_t slot = atomic_load(at);
     store_parts parts;
-    store_record *r;
-    int purged;
+    store_record *r = store_slot_kind(slot) == STORE_SLOT_OBJECT
+                          ? store_slot_pin(reader, NULL, at, slot, &parts)
+                          : NULL;
+    const int purged = r ? store_is_purged(reader->s, r, &parts) : 0;
 
-    if (store_slot_kind(slot) != STORE_SLOT_OBJECT || segment >= s->segments)
+    if (!r)
         return 0;
-    store_pin(reader, segment);
-    if (!store_link_holds(s, link) || atomic_load(at) != slot || !(r = store_record_at(s, link)) ||
-        (atomic_load(&r->word) & STORE_REC_STATE) != STORE_REC_COMPLETE ||
-        store_record_parts(s, r, &parts) || (purged = store_is_purged(s, r, &parts)) == 2 ||
-        !store_view_make(reader, r, view)) {
-        store_unpin(reader, segment);
+    if (purged == 2 || !store_view_of(reader, r, &parts, view)) {
+        store_unpin(reader, store_link_segment(store_slot_link(slot)));
         return 0;
     }
     view->soft |= purged == 1;
@@ -417,6 +440,4 @@ void store_figures_get(const store *s, store_figures *f)
                          .segments = s->segments};
     f->bytes = store_bytes_used(s, &f->segments_free);
     store_count_held(s, f);
-    for (uint32_t i = 0; i < s->segments; i++)
-        f->segments_dying += atomic_load(&s->segment[i].state) >= STORE_SEG_DYING;
 }

@@ -110,7 +110,7 @@ size_t store_size(const store_limits *limits)
 
 static void store_format(store *s, uint64_t layout)
 {
-    /* New memory is zero, and that is what most of it has to be. Memory of another layout has another size. */
+    /* New memory is zero, as most of it has to be. Memory of another layout has another size. */
     memset(s->base, 0, (size_t)((char *)s->pin - s->base));
     if (getrandom(s->shared->secret, sizeof s->shared->secret, 0) !=
         (ssize_t)sizeof s->shared->secret) {
@@ -237,7 +237,7 @@ static int store_row_claim(store *s, uint32_t i)
         return 0;
     atomic_store(&s->row[i].pid, getpid());
     STORE_STEP("row claimed");
-    /* What the last owner of this row had pinned is pinned no more. */
+    /* Pins of the last owner of this row are void. */
     for (uint32_t k = 0; k < s->segments; k++)
         if (atomic_load_explicit(&s->pin[(size_t)i * s->segments + k], memory_order_relaxed))
             atomic_store(&s->pin[(size_t)i * s->segments + k], 0);
@@ -329,9 +329,4 @@ uint64_t store_mark_of_key(const store_key *key)
     const uint64_t mark = (key->a ^ (key->b << 1)) & ~1ull;
 
     return mark ? mark : 2;
-}
-
-uint64_t store_offset(const store *s, const char *p)
-{
-    return (uint64_t)(p - s->base);
 }

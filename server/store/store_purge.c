@@ -30,8 +30,8 @@ static uint64_t store_purge_begun(store *s)
     return UINT64_C(1) << 63 | atomic_fetch_add(&s->shared->purgers, 1);
 }
 
-/* The number of a purge that is visible already, or more than UINT32_MAX if that mark was purged anew. Readers help, so nobody
- * waits for a purger who died. */
+/* The number of a purge that is visible already, or more than UINT32_MAX if that mark was purged
+ * anew. Readers help, so nobody waits for a dead purger. */
 static uint64_t store_purge_number(store *s, _Atomic uint64_t *epoch)
 {
     uint64_t now = atomic_load(epoch);
@@ -150,7 +150,7 @@ static int store_marks_purged(store *s, const store_record *r, const store_parts
 
 int store_is_purged(store *s, store_record *r, const store_parts *parts)
 {
-    /* The number first: what is purged meanwhile has a larger one, and is seen by the next look. */
+    /* The number first: a purge meanwhile has a larger one, and is seen by the next look. */
     const uint32_t epoch = atomic_load(&s->shared->epoch);
     uint32_t stamp = atomic_load(&r->stamp);
     int purged, more;
@@ -177,11 +177,6 @@ void store_purge_mark(store *s, uint64_t mark, int soft)
     store_purge_add(s, soft ? mark ^ STORE_SOFT_MARK : mark);
 }
 
-void store_purge_key(store *s, const store_key *key, int soft)
-{
-    store_purge_mark(s, store_mark_of_key(key), soft);
-}
-
 void store_purge_all(store *s, int soft)
 {
     STORE_COUNT(s, purges);
@@ -189,7 +184,7 @@ void store_purge_all(store *s, int soft)
                 atomic_fetch_add(&s->shared->epoch, 1) + 1);
 }
 
-/* The oldest place; that of a purger who died while he wrote, after ten seconds. */
+/* The oldest place; that of a purger that died while writing, after ten seconds. */
 static store_prefix *store_prefix_place(store *s, uint64_t now)
 {
     store_prefix *oldest = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Segments: who appends to which, who has them pinned, and how they become free. */
+/* Segments: their writers, their pins, and how they become free. */
 #include "store_private.h"
 
 #include <string.h>
@@ -56,7 +56,8 @@ void store_segment_drop(store *s, uint32_t segment)
         ;
 }
 
-/* The pages go back to the system. Those that a socket still has stay as they are; who writes here next gets new ones. */
+/* The pages go back to the system. Pages that a socket still has stay as they are; the next writer
+ * here gets new ones. */
 static void store_punch(store_reader *reader, uint32_t segment)
 {
     store *s = reader->s;
@@ -100,7 +101,8 @@ static void store_free_if_unpinned(store_reader *reader, uint32_t segment)
         store_punch(reader, segment);
 }
 
-/* Free what needs no choice: segments that die, and pieces whose object is gone. Open segments of dead owners are sealed. */
+/* Free everything that needs no choice: segments that die, and pieces whose object is gone. Open
+ * segments of dead owners are sealed. */
 static void store_segment_tidy(store_reader *reader, uint32_t i)
 {
     store *s = reader->s;
@@ -192,7 +194,8 @@ store_record *store_alloc(store_reader *reader, int kind, int evict, uint32_t by
 
 /* ---- eviction */
 
-/* How often more it stays without a hit: what cost much gets some rounds when it comes to those that stay, and has one less each time. */
+/* Rounds that it stays without a hit: a costly object gets some when it first survives, and has one
+ * less each time. */
 static uint32_t store_rounds(const store *s, const store_record *r, uint64_t slot)
 {
     const uint32_t segment = store_segment_of(s, r);
@@ -396,16 +399,4 @@ int store_make_room(store_reader *reader, uint64_t bytes)
     }
     return store_bytes_used(s, &free_segments) + bytes <= s->limits.bytes && free_segments > 2 ? 0
                                                                                                : -1;
-}
-
-int store_tend(store_reader *reader)
-{
-    store *s = reader->s;
-    const uint64_t spare = s->limits.bytes / 64 + 2ull * STORE_SEGMENT;
-
-    for (uint32_t i = 0; i < s->segments; i++)
-        store_segment_tidy(reader, i);
-    if (store_bytes_used(s, NULL) + spare <= s->limits.bytes)
-        return 0;
-    return !store_evict(reader) && store_bytes_used(s, NULL) + spare > s->limits.bytes;
 }

@@ -20,7 +20,7 @@ static size_t codec_size(const http_answer *a)
                   (a->date ? STREAM_LINE_ROOM(4, strlen(a->date)) : 0);
 
     for (int i = 0; i < a->n_fields; i++)
-        size += STREAM_LINE_ROOM(strlen(a->field[i].name), strlen(a->field[i].value));
+        size += STREAM_LINE_ROOM(a->field[i].name_len, a->field[i].value_len);
     return size;
 }
 
@@ -39,7 +39,7 @@ static uint8_t *codec_put_field(const stream_protocol *protocol, uint8_t *p, con
                                 const http_answer_field *f, http_stored_head *out)
 {
     char name[CODEC_NAME_MOST];
-    const size_t len = strlen(f->name);
+    const size_t len = f->name_len;
 
     if (len && http_field_traits_of(f->name, len, HTTP_FIELD_OF_CONNECTION))
         return p;
@@ -48,18 +48,19 @@ static uint8_t *codec_put_field(const stream_protocol *protocol, uint8_t *p, con
     for (size_t i = 0; i < len; i++)
         name[i] =
             f->name[i] >= 'A' && f->name[i] <= 'Z' ? (char)(f->name[i] + ('a' - 'A')) : f->name[i];
-    if (a->dated_name && !strcmp(f->name, a->dated_name) && strlen(f->value) == HTTP_DATE_LEN)
+    if (a->dated_name && !strcmp(f->name, a->dated_name) && f->value_len == HTTP_DATE_LEN)
         return codec_put_dated(protocol, p, name, len, f->value, &out->dated_off, out);
-    return protocol->put_line(p, name, len, f->value, strlen(f->value));
+    return protocol->put_line(p, name, len, f->value, f->value_len);
 }
 
-/* What codec_put_part() appends. */
+/* Fields that codec_put_part() appends. */
 static int codec_is_of_part(const http_answer *a, int field)
 {
     return a->status == 206 && (field == a->length_at || field == a->range_at);
 }
 
-http_stored_head *stream_codec_serialise(const stream_protocol *protocol, const http_answer *a)
+http_stored_head *stream_codec_serialise(const stream_protocol *protocol, const http_answer *a,
+                                         http_stored_head *room)
 {
     static const char blank[HTTP_DATE_LEN + 1] = "                             ";
     const size_t size = codec_size(a);
@@ -67,7 +68,7 @@ http_stored_head *stream_codec_serialise(const stream_protocol *protocol, const 
     uint8_t *p;
 
     BRG_ASSERT(a->status >= 200);
-    if (size + CODEC_PART_ROOM > HTTP_HEAD_ROOM || !(out = http_stored_head_new(size)))
+    if (size + CODEC_PART_ROOM > HTTP_HEAD_ROOM || !(out = http_stored_head_new(room, size)))
         return NULL;
     out->urgency = STREAM_URGENCY_DEFAULT;
     p = protocol->put_status((uint8_t *)out->text, a->status);
@@ -79,12 +80,13 @@ http_stored_head *stream_codec_serialise(const stream_protocol *protocol, const 
         p = protocol->put_line(p, "server", 6, a->server, strlen(a->server));
     for (int i = 0; i < a->n_fields && p; i++) {
         if (!strcasecmp(a->field[i].name, "Content-Type"))
-            out->urgency = stream_urgency_of_type(a->field[i].value, strlen(a->field[i].value));
+            out->urgency = stream_urgency_of_type(a->field[i].value, a->field[i].value_len);
         if (!codec_is_of_part(a, i))
             p = codec_put_field(protocol, p, a, &a->field[i], out);
     }
     if (!p) {
-        free(out);
+        if (!room)
+            free(out);
         return NULL;
     }
     out->len = out->conn_off = (uint32_t)(p - (uint8_t *)out->text);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The response of a running request in parts (transport.all): heads and trailers as fields, which become field blocks on the
- * thread that runs the request, and data between them.
+/* The response of a running request in parts (transport.all): heads and trailers as fields, which
+ * become field blocks on the thread that runs the request, and data between them.
  *
  *   STREAM_ANSWER_HEAD   a part is a head; after 1xx the next one
  *   STREAM_ANSWER_PARTS  data, of the length that the head told if it does; a part is the end
- *   STREAM_ANSWER_OVER   what still comes is dropped
+ *   STREAM_ANSWER_OVER   the rest is dropped
  *
  * Bytes before a head are text of HTTP/1: stream_answer.c. */
 #include "streams.h"
@@ -13,24 +13,16 @@
 #include "brigade/assert.h"
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
-static int parts_is(const http_field *f, const char *name, size_t len)
-{
-    return f->name_len == len && !strncasecmp(f->name, name, len);
-}
-
-#define PARTS_IS(f, name) parts_is(f, name, sizeof(name) - 1)
-
-/* What a head says of its body. */
+/* Fields of a head that describe its body. */
 static void parts_note(stream_block *b, const http_field *f)
 {
     if ((f->name[0] | 0x20) != 'c')
         return;
-    if (PARTS_IS(f, "content-length")) {
+    if (HTTP_FIELD_IS(f, "content-length")) {
         if (http_parse_length(f->value, f->value_len, &b->length))
             b->length = UINT64_MAX;
-    } else if (PARTS_IS(f, "content-type")) {
+    } else if (HTTP_FIELD_IS(f, "content-type")) {
         b->urgency = stream_urgency_of_type(f->value, f->value_len);
     }
 }
@@ -68,7 +60,7 @@ static const char *parts_lower(char *to, const http_field *f)
 
 static size_t parts_room(const stream_fields *fields, size_t *longest)
 {
-    size_t room = STREAM_LINE_ROOM(7, 3);
+    size_t room = STREAM_LINE_ROOM(7, 3) + STREAM_LINE_ROOM(STREAM_FIELD_ADDED, 0);
 
     *longest = 0;
     for (int i = 0; i < fields->n; i++) {
@@ -93,7 +85,7 @@ static uint8_t *parts_tunnel(const http_stream *s, stream_block *b)
 /* It answers the nonce of this server. */
 static int parts_is_accept(const http_field *f)
 {
-    return f->name_len == 20 && !strncasecmp(f->name, "Sec-WebSocket-Accept", 20);
+    return HTTP_FIELD_IS(f, "Sec-WebSocket-Accept");
 }
 
 stream_block *stream_parts_block(const http_stream *s, const stream_fields *fields)
@@ -135,6 +127,22 @@ shared_ref *stream_parts_encode(brg_conn *bc, const stream_fields *fields)
     stream_block *b = stream_parts_block(bc->below, fields);
 
     return b ? &b->ref : NULL;
+}
+
+size_t stream_parts_add(brg_conn *bc, shared_ref *part, const http_field *f)
+{
+    const http_stream *s = bc->below;
+    stream_block *b = (stream_block *)(void *)part;
+    char name[STREAM_FIELD_ADDED + 8];
+
+    if (!f)
+        return b->len;
+    BRG_ASSERT(b->status && f->name_len + f->value_len <= STREAM_FIELD_ADDED);
+    parts_note(b, f);
+    b->len = (uint32_t)(s->session->protocol->put_line(b->data + b->len, parts_lower(name, f),
+                                                       f->name_len, f->value, f->value_len) -
+                        b->data);
+    return b->len;
 }
 
 /* ---- under the session's lock ---- */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The transport of a stream that runs as a request: the body of the request comes from here as it is. For the response see
- * stream_pipe_output.c.
+/* The transport of a stream that runs as a request: the body of the request comes from here as it
+ * is. For the response see stream_pipe_output.c.
  *
- * The loop or a worker reads and writes; the loop alone brings bodies and takes output. What they share is under the
- * session's lock, which nobody holds for longer than it takes to copy some kilobytes. */
+ * The loop or a worker reads and writes; the loop alone brings bodies and takes output. Shared
+ * fields are under the session's lock, which nobody holds for longer than copying some kilobytes
+ * takes. */
 #include "stream_pipe_private.h"
 #include "clock.h"
 #include "connection.h"
@@ -46,7 +47,7 @@ static void pipe_unmark(http_stream *s)
     pipe_unlock(s);
 }
 
-/* What was changed by the thread that runs the request. */
+/* Changes by the thread that runs the request. */
 void stream_pipe_changed(http_stream *s)
 {
     http_streams *all = s->session;
@@ -110,7 +111,8 @@ static void pipe_drop_output(http_stream *s)
     p->out_bytes = 0;
 }
 
-/* What nobody reads, and what was read and is too little to be told by itself, is the connection's again. */
+/* Bytes that nobody reads, and read bytes that are too few for a report, are the connection's
+ * again. */
 static void pipe_forget_body(http_stream *s)
 {
     stream_pipe *p = s->pipe;
@@ -366,6 +368,7 @@ const struct conn_transport stream_pipe_transport = {.name = "stream",
                                                      .recv = pipe_recv,
                                                      .sendv = stream_pipe_sendv,
                                                      .encode = stream_parts_encode,
+                                                     .add = stream_parts_add,
                                                      .put = stream_pipe_put,
                                                      .send_file = stream_pipe_send_file,
                                                      .give = stream_pipe_give,
@@ -377,7 +380,7 @@ const struct conn_transport stream_pipe_transport = {.name = "stream",
 
 /* ---- on the loop ---- */
 
-/* What was read of its body makes room for more. */
+/* Read bytes of the body make room for more. */
 static void pipe_credit(http_stream *s)
 {
     uint32_t owed;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a decoded field block leads to: a request that memory answers, or that gets a stream and waits for its turn
- * (stream_waiting.c); the trailers of one. Bodies. */
+/* From a decoded field block to a request that memory answers, or that gets a stream and waits for
+ * its turn (stream_waiting.c); trailers of a stream. Bodies. */
 #include "streams.h"
 #include "http_fields.h"
 #include "http_scan.h"
@@ -63,15 +63,16 @@ const char *stream_request_read(http_streams *all, stream_scratch *t, const http
 }
 
 int stream_request_stored(http_streams *all, const http_head *head, const http_codec *codec,
-                          char *out, cache_reply *reply)
+                          char *out, cache_reply *reply, cache_entry **planned)
 {
     brg_conn *bc = all->bc;
 
     BRG_ASSERT_DEBUG(codec->protocol == bc->protocol);
+    *planned = NULL;
     if (head->status)
         return 0;
     transaction_enter(bc, TRANSACTION_HEAD);
-    if (!cache_reply_to(bc->loop->cache, bc, head, codec, out, reply)) {
+    if (!cache_reply_to(bc->loop->cache, bc, head, codec, out, reply, planned)) {
         transaction_enter(bc, TRANSACTION_END); /* its stream goes on */
         return 0;
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requests that memory did not answer, until it is their turn: a turn of the loop runs so many of a connection's as of one of
- * HTTP/1, and then others have theirs. All frames that have come are taken before, so that what the client reset is not run.
+/* Requests that memory did not answer, until it is their turn: a turn of the loop runs so many of a
+ * connection's as of one of HTTP/1, and then others have theirs. All received frames are taken
+ * before, so that a stream that the client reset is not run.
  *
  *   stream_wait()         the head is copied; the stream is on http_streams.waiting, by urgency
  *   stream_run_waiting()  from memory, if that can answer by now; by a plan (h1/h1_ahead.h), whose full way keeps the head; else
@@ -130,30 +131,30 @@ void stream_wait_end(http_stream *s)
 static int waiting_from_memory(http_stream *s)
 {
     brg_conn *bc = s->session->bc;
+    cache_entry *planned;
 
     BRG_ASSERT(s->asked_head && !s->answered && !s->local_closed);
     if (!s->remote_closed || s->is_tunnel)
         return 0;
-    if (s->session->protocol->answer_stored(s, &s->asked_head->head)) {
+    if (s->session->protocol->answer_stored(s, &s->asked_head->head, &planned)) {
         bc->requests--; /* it was counted as a stream, too */
         return 1;
     }
-    asked_plan(s->asked_head, cache_planned(bc->loop->cache));
+    asked_plan(s->asked_head, planned);
     return 0;
 }
 
-/* A conn_rec of its own below the connection's. @return 0: it cannot have one, and may be gone */
-static int waiting_attach(http_stream *s)
+/* conn_ahead_carrier.attach: a conn_rec of its own below the connection's. @return 0: it cannot have one */
+static int waiting_attach(brg_conn *stream)
 {
+    http_stream *s = stream->below;
     http_streams *all = s->session;
     brg_conn *bc = all->bc;
 
     BRG_ASSERT(s->pipe && s->bc->master == bc && !s->bc->c); /* it did not run yet */
     if ((!bc->c && connection_attach(bc) != APR_SUCCESS) ||
-        connection_attach_stream(s->bc) != APR_SUCCESS) {
-        all->protocol->fail(s);
+        connection_attach_stream(s->bc) != APR_SUCCESS)
         return 0;
-    }
     connection_stream_timeout(s->bc, all->terms.timeout);
     if (!all->terms.buffering)
         core_output_at_once(s->bc);
@@ -164,8 +165,10 @@ static void waiting_run(http_stream *s)
 {
     stream_asked *a;
 
-    if (!waiting_attach(s))
+    if (!waiting_attach(s->bc)) {
+        s->session->protocol->fail(s);
         return;
+    }
     a = waiting_over(s);
     h1_stream_run(s->bc, &a->head);
     asked_free(a);
@@ -190,21 +193,23 @@ static void ahead_full(brg_conn *bc)
     BRG_ASSERT(a && s->bc == bc);
     ahead_unreserve(s);
     s->ahead = NULL;
-    if (waiting_attach(s))
+    if (waiting_attach(bc)) {
         h1_stream_run(bc, &a->head);
-    else
+    } else {
+        all->protocol->fail(s);
         all->protocol->wants(all);
+    }
     asked_free(a);
 }
 
-/* conn_ahead_carrier.reserve: what is put into the pipe counts twice until it is over. */
+/* conn_ahead_carrier.reserve: bytes put into the pipe count twice until it is over. */
 static int ahead_reserve(brg_conn *bc, size_t len)
 {
     http_stream *s = bc->below;
     http_streams *all = s->session;
     int room;
 
-    BRG_ASSERT(!s->pipe->reserved);
+    BRG_ASSERT(!s->pipe->reserved && !bc->c);
     lock_counted(&all->lock, LOCK_STREAMS);
     room = len <= (size_t)all->terms.max_memory &&
            all->out_bytes + all->reserved + len <= (size_t)STREAM_OUTPUT_MOST;
@@ -215,7 +220,8 @@ static int ahead_reserve(brg_conn *bc, size_t len)
     return room;
 }
 
-static const conn_ahead_carrier stream_carrier = {.full = ahead_full, .reserve = ahead_reserve};
+static const conn_ahead_carrier stream_carrier = {
+    .full = ahead_full, .reserve = ahead_reserve, .attach = waiting_attach};
 
 void stream_ahead_end(http_stream *s)
 {
@@ -242,7 +248,8 @@ static int waiting_goes_ahead(http_stream *s)
     return 0;
 }
 
-/* What takes long has the processors already: more of it would be prepared for nothing if the client leaves. */
+/* Slow requests occupy the processors already: preparing more of them is in vain if the client
+ * leaves. */
 static http_stream *waiting_next(const http_streams *all)
 {
     BRG_ASSERT(all->running_n >= all->waiting_n);

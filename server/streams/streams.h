@@ -27,7 +27,7 @@
  *
  * Life of a stream:
  *
- *   state       what moves it on                              holds
+ *   state       moved on by                                   holds
  *   ----------  --------------------------------------------  ------------------------------------------
  *   open        stream_open()                                 -
  *   stored      memory answers, and the windows do not take   the entry's body; while a worker asks the disk for
@@ -50,24 +50,24 @@
 #include <pthread.h>
 
 #define STREAM_TAG 0x53545245u
-#define STREAM_BUCKETS 32
+#define STREAM_BUCKETS 16
 #define STREAM_URGENCIES 8
 #define STREAM_URGENCY_DEFAULT 3
 #define STREAM_LARGE 65536 /**< bytes of a body from which on a stream gives way after each frame */
 #define STREAM_CHUNK 16375 /**< output of a running request is kept in such pieces: a frame */
 #define STREAM_LONGS_MOST 8 /**< streams of a connection that take long, with workers at once */
-#define STREAM_OUTPUT_MOST \
-    (1 << 20) /**< of responses that wait for the client; beyond it a stream keeps one chunk */
-#define STREAM_LINE_ROOM(name_len, value_len)   \
-    ((size_t)(name_len) + (size_t)(value_len) + \
-     16) /**< bytes that a line of a block takes at most */
+/** of responses that wait for the client; beyond it a stream keeps one chunk */
+#define STREAM_OUTPUT_MOST (1 << 20)
+/** bytes that a line of a block takes at most */
+#define STREAM_LINE_ROOM(name_len, value_len) ((size_t)(name_len) + (size_t)(value_len) + 16)
 
 typedef struct http_streams http_streams;
 typedef struct http_stream http_stream;
 typedef struct stream_asked stream_asked;
 typedef struct stream_block stream_block;
 
-/** What a protocol does for its streams. Threads: the loop, but for put_status and put_line: any. */
+/** A protocol's functions for its streams. Threads: the loop, but for put_status and put_line: any.
+ */
 typedef struct stream_protocol {
     const char *name; /**< of r->protocol */
     uint16_t name_len;
@@ -88,24 +88,24 @@ typedef struct stream_protocol {
     void (*put_block)(http_stream *s, stream_block *b);
     /** All was sent. s may be gone afterwards. */
     void (*sent)(http_stream *s);
-    /** Have the connection run, if that is not what happens. */
+    /** Have the connection run, unless that is under way. */
     void (*wants)(http_streams *all);
     /** So many bytes of bodies were taken, or are of no use. @param s  the stream may have more, too; NULL: the connection alone */
     void (*credit)(http_streams *all, http_stream *s, uint32_t bytes);
-    /** Answer a stream that waits from memory, which ends it. @return 0: memory does not answer */
-    int (*answer_stored)(http_stream *s, const http_head *head);
+    /** Answer a stream that waits from memory, which ends it. @return 0: memory does not answer; *@a planned as of cache_reply_to() */
+    int (*answer_stored)(http_stream *s, const http_head *head, cache_entry **planned);
     /** End a stream that cannot go on through no fault of the client's. */
     void (*fail)(http_stream *s);
     /** The file of a stored response cannot be sent. @param error  errno; 0: it became shorter */
     void (*file_failed)(const http_stream *s, int error);
 } stream_protocol;
 
-/** What the server's settings say. */
+/** The server's settings. */
 typedef struct stream_terms {
     int max_streams;             /**< that run at once */
     int max_memory;              /**< bytes of a response that wait for the client */
     int max_block;               /**< bytes of a field block that is sent */
-    int max_errors;              /**< streams that may be malformed without one that is completed */
+    int max_errors;              /**< streams that may be malformed without a completed one */
     int frame_most;              /**< bytes of data in a frame that is sent */
     int window;                  /**< bytes of a request's body that nobody has read */
     int early_hints;             /**< 103 is sent */
@@ -139,7 +139,7 @@ struct stream_block {
     uint8_t data[];
 };
 
-/** The response of what runs in a stream (stream_parts.c, stream_answer.c). Under the lock. */
+/** The response of a stream's request (stream_parts.c, stream_answer.c). Under the lock. */
 typedef struct stream_answer {
     char *head; /**< a head that is not complete; malloc() */
     size_t head_len, head_cap, scanned;
@@ -174,12 +174,11 @@ typedef struct stream_pipe {
     size_t out_bytes;
     size_t reserved; /**< all of its answer has room, which has so many bytes; 0: none has */
     int out_most;
-    int over;  /**< the response is complete */
-    int reset; /**< nobody wants it */
-    uint8_t ranked,
-        urgency;     /**< the head told what it is worth, and the loop has not heard of it */
-    uint64_t length; /**< of the body, with ranked */
-    int dirty;       /**< on http_streams.dirty */
+    int over;                /**< the response is complete */
+    int reset;               /**< nobody wants it */
+    uint8_t ranked, urgency; /**< the head told its urgency, and the loop has not heard of it */
+    uint64_t length;         /**< of the body, with ranked */
+    int dirty;               /**< on http_streams.dirty */
     http_stream *dirty_next;
 } stream_pipe;
 
@@ -195,9 +194,8 @@ struct http_stream {
     uint32_t tag, id;
     http_streams *session;
     http_stream *next; /**< in the bucket */
-    http_stream *ready_next,
-        **ready_prev; /**< of its urgency, in http_streams.waiting or ready; prev NULL:
-                                            it has nothing to send */
+    /** of its urgency, in http_streams.waiting or ready; prev NULL: it has nothing to send */
+    http_stream *ready_next, **ready_prev;
     union {
         int64_t window; /**< that the client gave; HTTP/2's */
         void *carrier;  /**< HTTP/3's */
@@ -208,27 +206,27 @@ struct http_stream {
     uint8_t asked;   /**< by the client: its response does not change it */
     uint8_t is_head; /**< the method is HEAD */
     uint8_t has_length;
-    uint8_t is_tunnel; /**< the extended CONNECT: bytes go both ways behind a 101 of what runs */
+    uint8_t is_tunnel; /**< the extended CONNECT: bytes go both ways behind a 101 of the request */
     uint8_t remote_closed, local_closed;
     uint8_t answered; /**< the final head was sent */
     uint8_t failed;   /**< a reset is due instead of the rest */
     /* stored: */
     shared_ref *owner;
-    cache_piece now;         /**< what is sent next */
-    const cache_piece *more; /**< what follows it; the owner's */
+    cache_piece now;         /**< the next piece to send */
+    const cache_piece *more; /**< the pieces behind it; the owner's */
     unsigned more_n;
     size_t left;        /**< of the body */
     stream_chunk *file; /**< read of a piece that is in a file, from now.off on */
     /* waiting: */
     stream_asked *asked_head; /**< NULL: it does not wait */
-    stream_asked
-        *ahead; /**< its request was sent on ahead (h1/h1_ahead.h), and this is its head; NULL */
+    /** its request was sent on ahead (h1/h1_ahead.h), and this is its head; NULL */
+    stream_asked *ahead;
     /* waiting, running and sending: */
     brg_conn *bc;
     stream_pipe *pipe;
 };
 
-/** The streams of a connection: the first member of what its protocol keeps. */
+/** The streams of a connection: the first member of its protocol's session. */
 struct http_streams {
     brg_conn *bc;
     const stream_protocol *protocol;
@@ -238,7 +236,7 @@ struct http_streams {
     stream_object *spare; /**< of streams that ended: at most one more than there are streams */
     unsigned spare_n;
     unsigned n;         /**< all, those included that ended for the client and run still */
-    unsigned open_n;    /**< those that the client counts as open */
+    unsigned open_n;    /**< streams that the client counts as open */
     unsigned running_n; /**< with a brg_conn */
     unsigned waiting_n; /**< of these: waiting for their turn */
     unsigned answered;  /**< requests in this turn */
@@ -273,7 +271,7 @@ void streams_ready(http_streams *all);
 http_stream *stream_find(const http_streams *all, uint32_t id);
 /** NULL: no memory. */
 http_stream *stream_open(http_streams *all, uint32_t id);
-/** The first of those whose urgency is the highest; NULL: there is none. */
+/** The first stream of the highest urgency; NULL: no streams. */
 static inline http_stream *stream_first(const stream_list *lists)
 {
     for (int u = 0; u < STREAM_URGENCIES; u++)
@@ -286,7 +284,7 @@ void stream_ready(http_stream *s);
 void stream_unready(http_stream *s);
 /** The client counts it no more. */
 void stream_closed(http_stream *s);
-/** The client reset it, or the connection ends: so does what runs in it. s may be gone afterwards. */
+/** The client reset it, or the connection ends: so does its request. s may be gone afterwards. */
 void stream_cancel(http_stream *s);
 /** Free it if nothing needs it any more. */
 void stream_release(http_stream *s);
@@ -297,9 +295,9 @@ void stream_release(http_stream *s);
 int stream_wait(http_stream *s, const http_head *head, cache_entry *planned);
 /** It waits no longer, if it did. */
 void stream_wait_end(http_stream *s);
-/** What runs in s ends: the head of a request that was sent ahead. */
+/** The request in s ends: the head of a request that was sent ahead. */
 void stream_ahead_end(http_stream *s);
-/** Run those that wait, up to the share of a turn. */
+/** Run waiting streams, up to the share of a turn. */
 void stream_run_waiting(http_streams *all);
 
 /** 1: others have their turn now. */
@@ -312,30 +310,31 @@ static inline int stream_turn_is_over(const http_streams *all)
 
 /** Read a priority field. Source: RFC 9218, 4 */
 void stream_priority_parse(const char *value, size_t len, uint8_t *urgency, uint8_t *incremental);
-/** Set the priority of a stream by a field value; what it leaves out gets its default. Source: RFC 9218, 7 */
+/** Set the priority of a stream by a field value; missing parameters get their defaults. Source:
+ * RFC 9218, 7 */
 void stream_set_priority(http_stream *s, const char *value, size_t len);
 /** The same by its response, if the client said nothing. @param len  of its body; UINT64_MAX: unknown */
 void stream_rank(http_stream *s, uint8_t urgency, uint64_t len);
 /** The head of its response says so (stream_pipe.ranked). With the lock held. Threads: any; the loop does it, at once or later */
 void stream_rank_told(http_stream *s);
-/** What a content type is worth. Threads: any */
+/** The urgency of a content type. Threads: any */
 uint8_t stream_urgency_of_type(const char *type, size_t len);
 
 /* ---- stream_pipe.c ---- */
 
 /** The room for the pipe of @a s; all of it but the condition is zero. Threads: the loop */
 stream_pipe *stream_pipe_room(http_stream *s);
-/** Give the stream what runs in it: a brg_conn and a pipe. @return 0; -1: no memory */
+/** Give the stream a brg_conn and a pipe for its request. @return 0; -1: no memory */
 int stream_pipe_begin(http_stream *s);
 /** Body data came. @return 0; -1: no memory. Threads: the loop */
 int stream_pipe_body(http_stream *s, const uint8_t *data, size_t len);
 /** It is over. @param trailers  @a n of them, in one block of malloc() with their text, which is taken over. Threads: the loop */
 void stream_pipe_body_over(http_stream *s, http_field *trailers, int n);
-/** What runs is of no use: tell it. Threads: the loop */
+/** The stream's request is of no use: tell it. Threads: the loop */
 void stream_pipe_cancel(http_stream *s);
 /** Its response is complete: the rest of the body is not waited for. Threads: the loop */
 void stream_pipe_abandon(http_stream *s);
-/** There is room for output again, or body: let what waits go on. Threads: the loop */
+/** There is room for output again, or body: wake the waiting request. Threads: the loop */
 void stream_pipe_go_on(http_stream *s);
 void stream_pipe_free(http_stream *s);
 /** 1: it takes more of the response. With the lock held */
@@ -350,7 +349,7 @@ static inline int stream_pipe_has_room(const http_stream *s)
 
 /* ---- stream_head.c; any thread ---- */
 
-/** Pseudo fields, and what is found on the way. */
+/** Pseudo fields, and facts that reading them yields. */
 typedef struct stream_request {
     const http_field *method, *scheme, *authority, *path;
     const http_field *protocol; /* of the extended CONNECT: RFC 8441, 4 */
@@ -361,7 +360,8 @@ typedef struct stream_request {
     int host; /* index in the list, -1 */
 } stream_request;
 
-/** What the field lines of a request are; p->why is set if it is malformed. @param tunnels  the extended CONNECT is offered */
+/** Sort the field lines of a request; p->why is set if it is malformed. @param tunnels  the
+ * extended CONNECT is offered */
 void stream_parts_of(stream_request *p, const http_field_block *list, int tunnels);
 /** Why a field must not be sent; NULL: it may. */
 const char *stream_field_why(const http_field *f);
@@ -380,12 +380,12 @@ void stream_head_add(http_head *head, const char *name, size_t name_len, const c
 
 /* ---- stream_request.c; the loop ---- */
 
-/** What a thread needs within a call. */
+/** Memory of a thread within a call. */
 typedef struct stream_scratch {
     http_head head;
     http_field field[HTTP_HEAD_OWN_FIELDS];
     size_t room;
-    char text[]; /**< strings of a block, then what is made of them */
+    char text[]; /**< strings of a block, then those made of them */
 } stream_scratch;
 
 /** The loop's: one for all its connections. @param list  ready to decode a block into */
@@ -393,14 +393,14 @@ stream_scratch *stream_scratch_of(const http_streams *all, http_field_block *lis
 /**
  * Make t->head of the request of stream @a id.
  * @param fin  there is no body
- * @param as   [out] what the stream is to have of it
+ * @param as   [out] properties for the stream
  * @return why it is malformed; NULL: it is not
  */
 const char *stream_request_read(http_streams *all, stream_scratch *t, const http_field_block *list,
                                 const stream_request *p, uint32_t id, int fin, http_stream *as);
-/** 1: memory answers it. @param out  where the head of the response goes */
+/** 1: memory answers it. @param out  where the head of the response goes @param planned  as of cache_reply_to() */
 int stream_request_stored(http_streams *all, const http_head *head, const http_codec *codec,
-                          char *out, cache_reply *reply);
+                          char *out, cache_reply *reply, cache_entry **planned);
 /** s, a new stream, waits for its turn with t->head. @return 0; -1: no memory */
 int stream_request_wait(http_stream *s, stream_scratch *t, const http_stream *as,
                         cache_entry *planned);
@@ -418,14 +418,14 @@ typedef enum stream_body_said {
 
 /** Data of a request's body came. */
 stream_body_said stream_body_take(http_stream *s, const uint8_t *data, size_t len);
-/** The body is over, without trailers. @return 0; -1: it is not what Content-Length said */
+/** The body is over, without trailers. @return 0; -1: Content-Length said otherwise */
 int stream_body_end(http_stream *s);
 
 /* ---- stream_output.c; the loop ---- */
 
 /** Send a stored response, of which now, left and owner are set, if it fits into a frame. @return 1: it was sent whole */
 int stream_stored_at_once(http_stream *s);
-/** s, a new stream, sends what is left of the stored response of @a now. @param as  its priority */
+/** s, a new stream, sends the rest of the stored response of @a now. @param as  its priority */
 void stream_stored_wait(http_stream *s, const http_stream *now, const http_stream *as,
                         const cache_reply *reply);
 /** The next frame of s, which is ready. s may be gone afterwards. @return 1: it can send more */
@@ -446,7 +446,8 @@ void stream_limit_earn(http_streams *all);
 
 /* ---- stream_codec.c: http_codec; the loop ---- */
 
-http_stored_head *stream_codec_serialise(const stream_protocol *protocol, const http_answer *a);
+http_stored_head *stream_codec_serialise(const stream_protocol *protocol, const http_answer *a,
+                                         http_stored_head *room);
 size_t stream_codec_put(char *to, http_stored_head *head, const http_answer *a,
                         const http_answer_terms *t);
 size_t stream_codec_put_part(const stream_protocol *protocol, char *to, http_stored_head *head,
@@ -455,8 +456,9 @@ size_t stream_codec_put_part(const stream_protocol *protocol, char *to, http_sto
 
 /* ---- stream_parts.c ---- */
 
-/** conn_transport.encode. Threads: any */
+/** conn_transport.encode, .add. Threads: any */
 shared_ref *stream_parts_encode(brg_conn *bc, const stream_fields *fields);
+size_t stream_parts_add(brg_conn *bc, shared_ref *part, const http_field *f);
 /** The same for the stream; NULL: no memory. */
 stream_block *stream_parts_block(const http_stream *s, const stream_fields *fields);
 /** Queue a head, which the pipe then owns. Under the lock. @return 0; -1: it cannot be sent, and is the caller's */
@@ -498,7 +500,7 @@ static inline int stream_file_waits(const http_stream *s)
 {
     return s->bc && !s->pipe;
 }
-/** The stream is over: what it has of this. A worker that asks the disk ends that by itself. */
+/** The stream is over: close its file. A worker that asks the disk ends that by itself. */
 void stream_file_end(http_stream *s);
 
 #endif

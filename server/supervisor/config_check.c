@@ -90,7 +90,7 @@ static apr_status_t conf_check_attributes(apr_procattr_t **attr, apr_pool_t *p)
     return apr_procattr_error_check_set(*attr, 1);
 }
 
-/* What a trial for a reload has to know of this server. */
+/* The facts about this server for a trial of a reload. */
 static const char *conf_check_order(apr_pool_t *p)
 {
     const char *order = CONF_TRIAL_RELOAD, *name;
@@ -137,10 +137,10 @@ static int conf_check_left_ms(apr_time_t deadline)
 
 typedef struct conf_check {
     apr_proc_t child;
-    int alive; /* readable when the child has ended: what it started may keep its standard error open */
+    int alive; /* readable when the child has ended: its children may keep its standard error open */
     apr_time_t deadline;
     apr_array_header_t *lines; /* its messages */
-    const char *fault;         /* what it found wrong; NULL: it did not say */
+    const char *fault;         /* the fault that it found; NULL: it did not say */
     int told;                  /* its last line is there */
 } conf_check;
 
@@ -176,7 +176,7 @@ static void conf_check_is_late(const char *program)
     ap_log_error(APLOG_MARK, APLOG_ERR, 0, ap_server_conf,
                  "%s has not read the configuration within %d seconds (ReloadTimeout); "
                  "the server goes on as it is",
-                 program, mpm_reload_seconds);
+                 program, mpm_settings.reload_seconds);
 }
 
 static void conf_check_line(conf_check *c, const char *line, const char *says)
@@ -255,7 +255,7 @@ static const char *conf_check_no_word(const conf_check *c, int code, apr_exit_wh
                         last ? ": " : "", last ? last : "");
 }
 
-/* @return NULL if all is well, "" if it was ended, else what is wrong */
+/* @return NULL if all is well, "" if it was ended, else the fault */
 static const char *conf_check_ask(const process_rec *process, const char *program,
                                   const char *order, const char *says, conf_check *c, apr_pool_t *p)
 {
@@ -270,7 +270,7 @@ static const char *conf_check_ask(const process_rec *process, const char *progra
                             apr_strerror(rv, buf, sizeof buf));
     }
     c->alive = (int)syscall(SYS_pidfd_open, c->child.pid, 0);
-    c->deadline = clock_monotonic() + apr_time_from_sec(mpm_reload_seconds);
+    c->deadline = clock_monotonic() + apr_time_from_sec(mpm_settings.reload_seconds);
     c->lines = apr_array_make(p, 8, sizeof(char *));
     done = conf_check_output(c, program, says);
     conf_check_end(c, &code, &why);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The trial of a configuration, in a process of its own. Modules see a start: the configuration is read twice, in the run mode
- * of a server, and all hooks up to the one that begins to serve are run. What it may not do is in trial.h. */
+ * of a server, and all hooks up to the beginning of service are run. trial.h lists its limits. */
 #include "httpd.h"
 #include "brigade/assert.h"
 #include "http_config.h"
@@ -27,8 +27,8 @@
 
 APLOG_USE_MODULE(core);
 
-static const char
-    *trial_order; /* "start", or "reload" and the addresses that the server has; NULL: none */
+/* "start", or "reload" and the addresses that the server has; NULL: none */
+static const char *trial_order;
 
 int conf_trial_asked(void)
 {
@@ -70,7 +70,7 @@ static apr_status_t trial_run(process_rec *process)
 
     ap_main_state = AP_SQ_MS_CREATE_PRE_CONFIG;
     rv = conf_generation_read(process, CONF_DEPTH_CHECK);
-    if (rv != APR_SUCCESS || !mpm_trial_is_full)
+    if (rv != APR_SUCCESS || !mpm_settings.trial_is_full)
         return rv;
     rv = conf_generation_open(process, CONF_DEPTH_TRIAL);
     if (rv != APR_SUCCESS)
@@ -88,7 +88,7 @@ void conf_trial(process_rec *process)
     BRG_ASSERT(trial_order != NULL);
     /* Nobody waits for the result of one whose server was killed. */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    /* Daemons that modules start are of this process's group: whoever asked ends what is left of it. */
+    /* Daemons that modules start are of this process's group: the asking process ends the rest of it. */
     if (trial_is_reload())
         (void)setpgid(0, 0);
     trial_begin(trial_is_reload() ? TRIAL_RELOAD : TRIAL_START);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* State for the next program, as lines in a file without a name (handover.h). */
 #include "handover.h"
 #include "nameless_file.h"
 #include "supervisor_parts.h"
@@ -148,7 +149,7 @@ static void give_all(const char *program, int back)
     BRG_ASSERT(program && *program == '/');
     give(HANDOVER_BEGIN "program %s\n", HANDOVER_FORMAT, (long)getpid(), program);
     if (back >= 0) {
-        give("limit %d\n", mpm_reload_seconds);
+        give("limit %d\n", mpm_settings.reload_seconds);
         give_descriptor(back);
         give("back %d\n", back);
     }
@@ -351,7 +352,7 @@ static void take_udp(const char *line)
     while (sscanf(line, " %d:%d%n", &fd, &generation, &at) == 2) {
         line += at;
         if (!take_descriptor(fd) || a.n == (int)(sizeof a.fds / sizeof *a.fds))
-            return; /* the others would not be what they are */
+            return; /* the others would have another meaning */
         a.fds[a.n] = fd;
         a.generation[a.n++] = generation;
     }

@@ -22,7 +22,6 @@
 #include "core_settings.h"
 #include "crash.h"
 #include "descriptor_limit.h"
-#include "filter_statistics.h"
 #include "listen_sockets.h"
 #include "loops.h"
 #include "scores.h"
@@ -121,7 +120,7 @@ static process_order process_hear(server_process *sp)
         return order == SUP_GRACEFUL ? ORDER_GRACEFUL : ORDER_TERMINATE;
     if (n < 0)
         return ORDER_NONE;
-    /* The supervisor is gone. Free the ports for its successor, but finish what clients wait for.
+    /* The supervisor is gone. Free the ports for its successor, but finish the requests of clients.
      */
     ap_log_error(APLOG_MARK, APLOG_ALERT, 0, sp->s, "the supervisor died: ending");
     close(sp->fd);
@@ -313,8 +312,6 @@ static void process_set_up(server_process *sp, apr_pool_t *pconf, int index)
     ap_fatal_signal_child_setup(sp->s);
     connection_child_init(sp->slot);
     ap_run_child_init(sp->pool, sp->s);
-    if (core_conf_of(sp->s)->filter_statistics)
-        filter_statistics_start(sp->s);
     if ((rv = loops_start(sp->pool, &conf)) != APR_SUCCESS)
         process_fail(sp, "start of the event loops", rv, APEXIT_CHILDSICK);
     mpm_state = AP_MPMQ_RUNNING;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The supervisor: starts server processes, replaces those that die, carries out signals.
+ * The supervisor: starts server processes, replaces dead ones, carries out signals.
  *
  * The main program calls it through ap_run_mpm once per configuration. Returning OK means "read the
  * configuration again and come back", anything else "the end". Server processes live on over that:
@@ -149,7 +149,7 @@ static int sup_begin(apr_pool_t *pconf, apr_pool_t *plog, server_rec *s)
     }
     sup_spare_begin();
     log_watch_adopt();
-    /* One that was moved between its opening and its watch has told nobody. */
+    /* A file moved between its opening and its watch has told nobody. */
     sup.logs = clock_monotonic() + SUP_LOGS_US;
     sup.served = 0;
     sup.monitor = clock_monotonic() + SUP_MONITOR_US;
@@ -277,17 +277,18 @@ void sup_terminate(apr_pool_t *pconf, server_rec *s)
     pidfile_remove_logged(pconf);
 }
 
-/* Serve on until those who send requests have seen that this server is about to end. A second order to end gracefully
+/* Serve on until load balancers have seen that this server is about to end. A second order to end gracefully
  * ends that at once. -1: an order to end at once came */
 static int sup_drain(apr_pool_t *pconf, server_rec *s)
 {
-    const apr_time_t deadline = clock_monotonic() + apr_time_from_sec(mpm_drain_seconds);
+    const apr_time_t deadline = clock_monotonic() + apr_time_from_sec(mpm_settings.drain_seconds);
     sup_requests asked = {0};
 
     scoreboard_set_draining();
-    if (mpm_drain_seconds)
+    if (mpm_settings.drain_seconds)
         ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, s,
-                     "serving on for %d seconds, while readiness says 503", mpm_drain_seconds);
+                     "serving on for %d seconds, while readiness says 503",
+                     mpm_settings.drain_seconds);
     while (!asked.terminate && !asked.graceful_stop && clock_monotonic() < deadline) {
         sup_children_start(pconf, s);
         sup_wait_for_news(deadline);
@@ -333,7 +334,7 @@ static void sup_graceful_stop(apr_pool_t *pconf, server_rec *s)
 typedef enum { SUP_GO_ON, SUP_RELOAD, SUP_END, SUP_FAILED } sup_verdict;
 
 /* mod_wsgi starts its daemons with the configuration, and they end with it, while processes of the
- * old configuration would still send them requests. So these processes end first; who connects
+ * old configuration would still send them requests. So these processes end first; a client that connects
  * meanwhile waits in the queues of the sockets, which stay open. */
 static int sup_has_daemons(void)
 {
@@ -378,10 +379,10 @@ static sup_verdict sup_reload(apr_pool_t *pconf, server_rec *s, sup_way way)
     sup_log_reload(s, way);
     notify_reloading();
     if (!(way == SUP_BY_UPGRADE ? upgrade_check(s->process) : conf_test_in_child(s->process, 0))) {
-        notify_ready(); /* with what it has */
+        notify_ready(); /* with its old configuration */
         return SUP_GO_ON;
     }
-    /* What is replaced before it took over: the one before it still serves. */
+    /* A generation replaced before it took over: its predecessor still serves. */
     if (!sup.served && mpm_generation)
         sup_children_stop_all(sup.serving, 1);
     if (graceful && sup_has_daemons())
@@ -502,7 +503,7 @@ int supervisor_run(apr_pool_t *pconf, apr_pool_t *plog, server_rec *s)
         sup_reading_failed(sup_has_failed() + 1); /* processes of the one before serve on */
     else
         return !OK;
-    /* Who reads the new configuration is of the new generation: modules name files by it. */
+    /* The process that reads the new configuration is of the new generation: modules name files by it. */
     ap_unixd_mpm_get_retained_data()->my_generation = ++mpm_generation;
     return OK;
 }

@@ -4,16 +4,17 @@
 
 /**
  * @file transaction.h
- * One request and its answer on a connection or a stream, below request_rec: what limits and expressions ask of it, whether a
- * request_rec was made or not (logs: brigade/transaction.h); its states; and its end, which is the same for all protocols and for
- * all ways of answering.
+ * One request and its answer on a connection or a stream, below request_rec:
+ * accessors for limits and expressions, whether a request_rec was made or not (logs:
+ * brigade/transaction.h); its states; and its end, which is the same for all protocols and for all
+ * ways of answering.
  *
  *   state   what is done in it                                       next
  *   ------  -------------------------------------------------------  -------------------
  *   END     nothing: no head has come, or the request is over        HEAD
  *   HEAD    the head is complete; memory is looked up                HEAD (output went first), GATE, ROUTE, SOURCE, SEND,
  *                                                                    END (it goes on as a stream, or with modules)
- *   GATE    limits are asked before a stored answer                  as HEAD, but GATE
+ *   GATE    limits are asked before a stored answer, or a plan       as HEAD, but GATE
  *   ROUTE   a request_rec: virtual host, walks, phases               SOURCE
  *   SOURCE  the handler runs, or the backend of a plan is awaited    ROUTE, SOURCE (back from a worker), END
  *   SEND    a stored answer is written                               LOG
@@ -72,6 +73,7 @@ static inline void transaction_end(brg_conn *bc, const server_rec *s, transactio
 {
     transaction_enter(bc, TRANSACTION_END);
     transaction_count(bc->loop, 1, way);
+    bc->gated = 0;
     bc->requests++;
     bc->head_began = bc->loop->monotonic;
     bc->idle_until = bc->loop->monotonic + s->keep_alive_timeout;
@@ -92,7 +94,8 @@ typedef struct transaction {
     const http_head *head; /**< NULL: r is set */
     request_rec *r;        /**< NULL: none was made */
     const void *stored;    /**< the entry of memory that would answer it, or NULL */
-    /** Of that entry: who sent the request, in @a out (BRG_CACHE_USER_ROOM bytes); NULL: the answer is for all. */
+    /** Of that entry: the request's user, in @a out (BRG_CACHE_USER_ROOM bytes); NULL: the answer
+     * is for all. */
     const char *(*user)(const struct transaction *t, char *out);
     apr_off_t len;  /**< bytes of the body that would be sent */
     int only_looks; /**< nothing is counted yet: another gate is asked after this one */
@@ -126,7 +129,7 @@ static inline int transaction_names(const char *a, const char *b, size_t len)
 /**
  * The value of a request field. Of several lines r has one value; without it that is left to the full way.
  * @param id     http_field_id_of() @a name
- * @param value  [out] NULL: there is none
+ * @param value  [out] NULL: no such field
  * @return its length; -1: there are several lines
  */
 static inline apr_ssize_t transaction_field(const transaction *t, int id, const char *name,

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef BRIGADE_CLIENT_CLIENT_H
-#define BRIGADE_CLIENT_CLIENT_H
+#ifndef BRIGADE_UPSTREAM_UPSTREAM_H
+#define BRIGADE_UPSTREAM_UPSTREAM_H
 
 /**
  * @file upstream.h
  * Connections that this server makes: to backends. An origin is a place that connections lead to (address, Unix socket, TLS
  * settings); each event loop keeps idle connections to it, so that a request of a loop takes one of its own without a lock.
- * Workers, which serve requests that may block, share a place of their own.
+ * Workers, which serve requests that may block, share a pool of their own.
  *
- *   upstream_conn   what moves it on                         whose
+ *   upstream_conn   moved on by                              whose
  *   -----------   ---------------------------------------  ----------------------------------------
  *   connecting    upstream_go(): the socket, then TLS        the exchange that opened it
- *   ready         client_send(), upstream_recv()             the exchange
- *   shared        client_keep(), client_close()            its protocol's session
- *   idle          client_take(); data, an end, ttl: closed its place: the loop polls it
- *   closed        client_close()                           freed at the end of the turn
+ *   ready         upstream_send(), upstream_recv()             the exchange
+ *   shared        upstream_keep(), upstream_close()            its protocol's session
+ *   idle          upstream_take(); data, an end, ttl: closed its place: the loop polls it
+ *   closed        upstream_close()                           freed at the end of the turn
  *
  * The room knows connections and bytes, and no protocol of backends: codecs are in server/proxy.
  *
  * Threads: a upstream_conn has one owner at a time, its loop or one worker. Nothing blocks on a loop; on a worker name look-ups
- * and client_wait() do.
+ * and upstream_wait() do.
  */
 #include "conn.h"
 #include "httpd.h"
@@ -33,7 +33,7 @@ typedef struct upstream_origin upstream_origin;
 typedef struct upstream_conn upstream_conn;
 struct upstream_address;
 
-/** What the configuration says of an origin. Strings live as long as the origin. */
+/** The configuration of an origin. Strings live as long as the origin. */
 typedef struct upstream_settings {
     server_rec *server; /**< whose log and Timeout count */
     const char *host;   /**< name or address, without brackets; NULL with path */
@@ -42,24 +42,26 @@ typedef struct upstream_settings {
     const struct tls_proxy_ctx *tls; /* tls_client_context */ /**< NULL: clear */
     const char *sni;  /**< name for TLS; NULL: the host, if it is a name */
     const char *alpn; /**< wire form; NULL: none */
-    const char *
-        tunnel; /**< the head of a CONNECT, which a proxy gets before TLS begins; NULL: none is on the way */
+    /** the head of a CONNECT, which a proxy gets before TLS begins; NULL: none is on the way */
+    const char *tunnel;
+    /** 1: no connection may be made to that address; NULL: to any. Threads: any. Blocking: no. */
+    int (*refuses)(const server_rec *server, const struct sockaddr *address);
     apr_sockaddr_t *from;    /**< local address (ProxySourceAddress), or NULL */
     int max;                 /**< open connections of this process; 0: any number */
     int smax;                /**< idle ones that are kept whatever their age; -1: none beyond ttl */
     apr_interval_time_t ttl; /**< idle connections live so long, microseconds; 0: 60 s */
-    apr_interval_time_t
-        address_ttl;     /**< addresses are looked up again after it; 0: 60 s, in the background */
-    int receive_buffer;  /**< SO_RCVBUF; 0: the system's */
-    unsigned reuse : 1;  /**< connections are kept */
-    unsigned shared : 1; /**< several exchanges of a loop use one at a time (upstream_share()) */
+    /** addresses are looked up again after it; 0: 60 s, in the background */
+    apr_interval_time_t address_ttl;
+    int receive_buffer;     /**< SO_RCVBUF; 0: the system's */
+    unsigned reuse : 1;     /**< connections are kept */
+    unsigned shared : 1;    /**< several exchanges of a loop use one at a time (upstream_share()) */
     unsigned keepalive : 1; /**< SO_KEEPALIVE */
 } upstream_settings;
 
 /**
  * Make an origin that lives as long as the configuration.
  * @param p  pconf, or a pool that lives as long as the process; strings of @a settings live as long
- * Threads: main, while the configuration is read; later one that has @a p for itself.
+ * Threads: main, while the configuration is read; later any that has @a p for itself.
  */
 upstream_origin *upstream_origin_make(apr_pool_t *p, const upstream_settings *settings);
 
@@ -83,11 +85,7 @@ typedef struct upstream_gauges {
  * Threads: main, before loops and workers start. */
 void upstream_origin_gauges(upstream_origin *origin, upstream_gauges *gauges);
 
-/** Open connections to it now, idle ones among them. Threads: any. */
-unsigned upstream_origin_open(const upstream_origin *origin);
-unsigned upstream_origin_idle(const upstream_origin *origin);
-
-/** Forget what is known of its address: connecting failed. Threads: any. */
+/** Forget the known address: connecting failed. Threads: any. */
 void upstream_origin_doubt(upstream_origin *origin);
 
 /* ---- waiting ---- */
@@ -98,7 +96,7 @@ typedef void upstream_notify_fn(void *baton);
 /** A place in the queue for a connection, or for an address: embedded in the exchange. Zeroed at first. */
 typedef struct upstream_ticket {
     struct upstream_ticket *next, **prev; /**< prev NULL: not queued */
-    struct upstream_pool *place;
+    struct upstream_pool *pool;
     upstream_notify_fn *notify; /**< set by the owner */
     void *baton;
 } upstream_ticket;
@@ -118,8 +116,8 @@ typedef enum upstream_failure {
 struct upstream_conn {
     brg_conn bc; /**< socket, loop and transport; on no list of the loop's */
     upstream_origin *origin;
-    struct upstream_pool *place;
-    upstream_conn *next, **prev; /**< of the place's idle ones, or those before a full backlog */
+    struct upstream_pool *pool;
+    upstream_conn *next, **prev; /**< of the pool's idle ones, or those before a full backlog */
     upstream_notify_fn *notify;  /**< an event came; NULL while idle */
     void *baton;
     char *block; /**< bytes that came and are not taken yet: block[from .. to) */
@@ -131,84 +129,87 @@ struct upstream_conn {
     uint8_t state;
     uint8_t failure;            /**< upstream_failure */
     uint8_t rd_ready, wr_ready; /**< the socket may give or take something */
-    uint8_t hung_up; /**< the end stands behind what can be read: no event tells of it again */
+    uint8_t hung_up; /**< the end stands behind the readable bytes: no event tells of it again */
     uint8_t eof;
     uint8_t on_loop;
-    uint8_t opened;                         /**< it is counted */
-    uint8_t crowded;                        /**< it waits for a place in a full backlog */
-    apr_interval_time_t waited_us;          /**< of a worker that connects, so far */
-    apr_time_t idle_since;                  /**< monotonic */
+    uint8_t opened;                           /**< it is counted */
+    uint8_t crowded;                          /**< it waits for a place in a full backlog */
+    apr_interval_time_t waited_us;            /**< of a worker that connects, so far */
+    apr_time_t idle_since;                    /**< monotonic */
     const struct upstream_address *addresses; /**< while it connects */
     uint16_t addresses_n;
     struct upstream_race *race; /**< addresses that are tried beside; NULL: none */
-    uint8_t polls_room;       /**< the loop's poll set tells of room to write */
-    uint8_t wants_write;      /**< the handshake, or what goes before it, waits for room */
-    uint32_t tunnel_sent;     /**< bytes of the CONNECT */
-    void *session;            /**< of the protocol, as long as the connection; NULL */
+    uint8_t polls_room;         /**< the loop's poll set tells of room to write */
+    uint8_t wants_write;        /**< the handshake, or a step before it, waits for room */
+    uint32_t tunnel_sent;       /**< bytes of the CONNECT */
+    void *session;              /**< of the protocol, as long as the connection; NULL */
     void (*session_end)(void *session);
     int (*session_idle)(
-        void *
-            session); /**< an event while it is idle, of a protocol in which that may be; NULL: it is closed.
-                                           @return 1: it stays, and all that came was taken */
-    uint8_t shared;              /**< on its place's list */
+        /** an event while it is idle, of a protocol in which that may be; NULL: it is closed.
+         * @return 1: it stays, and all that came was taken */
+        void *session);
+    uint8_t shared;              /**< on its pool's list */
     uint8_t connecting;          /**< counted there */
     char peer[CONN_CLIENT_TEXT]; /**< the address that it leads to, as text */
 };
 
-/** An idle connection of this loop, or of the workers (@a loop NULL); NULL: there is none. Blocking: no. */
-upstream_conn *client_take(upstream_origin *origin, brg_loop *loop);
+/** An idle connection of this loop, or of the workers (@a loop NULL); NULL: not found. Blocking:
+ * no. */
+upstream_conn *upstream_take(upstream_origin *origin, brg_loop *loop);
 
 /**
  * Begin to connect.
  *
  * @param ticket  on a loop: queued, and told, where APR_EAGAIN is returned since an address is looked up or as many
- *                connections are open as may; the caller then tries client_take() and this again
- * @return APR_SUCCESS: *out is to be gone on with by upstream_go(); APR_EAGAIN; APR_ENOMEM;
+ *                connections are open as may; the caller then tries upstream_take() and this again
+ * @return APR_SUCCESS: *out is to be gone on with by upstream_go(); APR_EACCES: the settings refuse an address; APR_EAGAIN; APR_ENOMEM;
  *         APR_NOTFOUND: the name has no address
  * Threads: the loop's, or a worker. Blocking: on workers for a name.
  */
 apr_status_t upstream_open(upstream_origin *origin, brg_loop *loop, upstream_ticket *ticket,
-                         upstream_conn **out);
+                           upstream_conn **out);
 
 /**
  * Go on with connecting, the next address included, and with the handshake.
- * @return APR_SUCCESS: ready; APR_EAGAIN: upstream_wants() says what for; else cc->failure, cc->error, cc->why
+ * @return APR_SUCCESS: ready; APR_EAGAIN: upstream_wants() names the event; else cc->failure,
+ *   cc->error, cc->why
  * Blocking: no.
  */
 apr_status_t upstream_go(upstream_conn *cc);
 
 /* ---- connections of settings.shared, on loops ---- */
 
-/** Let others find a connection that is ready, and tell those that wait. */
+/** Let others find a connection that is ready, and tell the waiting ones. */
 void upstream_share(upstream_conn *cc);
 
 /** They find it no more. Also where it is not shared. */
 void upstream_unshare(upstream_conn *cc);
 
-/** The first that is shared on this loop; those behind it follow by next. NULL: there is none. */
+/** The first that is shared on this loop; those behind it follow by next. NULL: not found. */
 upstream_conn *upstream_shared(upstream_origin *origin, brg_loop *loop);
 
 /** 1: one is being connected on this loop, for which @a ticket now waits. */
 int upstream_awaits_shared(upstream_origin *origin, brg_loop *loop, upstream_ticket *ticket);
 
-/** What the protocol remembers of the backend, on this loop: exchanges that a connection takes at a time. 0 at first. */
+/** Exchanges that a connection to the backend takes at a time, as its protocol learnt on this loop.
+ * 0 at first. */
 unsigned *upstream_shared_most(upstream_conn *cc);
 
-/** A shared one can take another exchange: tell those that wait. */
+/** A shared connection can take another exchange: tell the waiting ones. */
 void upstream_shared_tell(upstream_conn *cc);
 
-/** POLLIN or POLLOUT: what upstream_go() waits for. */
+/** POLLIN or POLLOUT: the event for upstream_go(). */
 short upstream_wants(const upstream_conn *cc);
 
 /** Wait for the socket. Threads: workers. Blocking. @return APR_SUCCESS, APR_TIMEUP, an error */
-apr_status_t client_wait(upstream_conn *cc, short events, apr_interval_time_t timeout);
+apr_status_t upstream_wait(upstream_conn *cc, short events, apr_interval_time_t timeout);
 
 /**
  * Send. @param sent [out] bytes taken @param more further bytes follow at once
  * @return APR_SUCCESS, APR_EAGAIN (with *sent 0) or the error. Blocking: no.
  */
-apr_status_t client_send(upstream_conn *cc, const struct iovec *iov, int n, int more,
-                         apr_size_t *sent);
+apr_status_t upstream_send(upstream_conn *cc, const struct iovec *iov, int n, int more,
+                           apr_size_t *sent);
 
 /**
  * Read into cc->block once.
@@ -234,17 +235,18 @@ typedef struct upstream_blocks {
 apr_status_t upstream_recv_blocks(upstream_conn *cc, upstream_blocks *b, apr_size_t most);
 
 /**
- * Read once into @a at, which has room for @a room bytes of the @a most that are to come.
+ * Read once into @a at, which has room for @a room bytes of the @a most that are to come. Of any connection.
  * @param excess  bytes beyond @a most that came, and are lost
  * @return as upstream_recv_blocks()
  */
 apr_status_t upstream_recv_into(upstream_conn *cc, char *at, apr_size_t room, uint64_t most,
-                              apr_size_t *got, apr_size_t *excess);
+                                apr_size_t *got, apr_size_t *excess);
 
 /** 1: that may be called: nothing lies between the socket and the body. */
 int upstream_can_recv_blocks(const upstream_conn *cc);
 
-/** What came becomes buckets behind @a bb, a small piece at the end as a copy; the rest of the blocks goes back. */
+/** The received bytes become buckets behind @a bb, a small piece at the end as a copy; the rest of
+ * the blocks goes back. */
 void upstream_blocks_pass(upstream_blocks *b, apr_bucket_brigade *bb);
 
 /** All go back. */
@@ -278,9 +280,9 @@ char *upstream_in_give(upstream_conn *cc, uint32_t *at, uint32_t *cap, void (**e
 apr_bucket *upstream_in_bucket(upstream_conn *cc, uint32_t n, apr_bucket_alloc_t *alloc);
 
 /** No bytes wait and none are to come: the exchange is over, keep the connection for another. It is not the caller's any more. */
-void client_keep(upstream_conn *cc);
+void upstream_keep(upstream_conn *cc);
 
 /** Close it. It is not the caller's any more. */
-void client_close(upstream_conn *cc);
+void upstream_close(upstream_conn *cc);
 
 #endif

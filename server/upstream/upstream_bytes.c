@@ -22,7 +22,7 @@ void upstream_block_end(upstream_conn *cc)
     cc->from = cc->to = cc->cap = 0;
 }
 
-/* Room for more behind what is here. */
+/* Room behind the received bytes. */
 static apr_status_t block_room(upstream_conn *cc, uint32_t most)
 {
     char *bigger;
@@ -75,6 +75,17 @@ static apr_status_t recv_outcome(upstream_conn *cc, ssize_t n, size_t room)
     return n == 0 ? APR_EOF : errno;
 }
 
+static ssize_t recv_bytes(upstream_conn *cc, char *at, apr_size_t room)
+{
+    ssize_t n;
+
+    cc->bc.rd_ready = 0;
+    do
+        n = transport_recv(&cc->bc, at, room);
+    while (n < 0 && errno == EINTR);
+    return n;
+}
+
 apr_status_t upstream_recv(upstream_conn *cc, uint32_t most)
 {
     apr_status_t rv;
@@ -88,10 +99,7 @@ apr_status_t upstream_recv(upstream_conn *cc, uint32_t most)
     if ((rv = block_room(cc, most)) != APR_SUCCESS)
         return rv;
     room = cc->cap - cc->to;
-    cc->bc.rd_ready = 0;
-    do
-        n = transport_recv(&cc->bc, cc->block + cc->to, room);
-    while (n < 0 && errno == EINTR);
+    n = recv_bytes(cc, cc->block + cc->to, room);
     if (n > 0)
         cc->to += (uint32_t)n;
     return recv_outcome(cc, n, room);
@@ -138,8 +146,27 @@ apr_status_t upstream_recv_blocks(upstream_conn *cc, upstream_blocks *b, apr_siz
     return rv;
 }
 
+/* As upstream_recv_into(). Behind the last byte another record may be held, of which nothing else would tell. */
+static apr_status_t recv_into_from_layer(upstream_conn *cc, char *at, apr_size_t room,
+                                         uint64_t most, apr_size_t *got, apr_size_t *excess)
+{
+    char behind[64];
+    ssize_t n = recv_bytes(cc, at, room);
+    apr_status_t rv = recv_outcome(cc, n, room);
+
+    if (rv != APR_SUCCESS)
+        return rv;
+    *got = (apr_size_t)n;
+    if (*got < most || !cc->bc.rd_ready)
+        return APR_SUCCESS;
+    n = recv_bytes(cc, behind, sizeof behind);
+    (void)recv_outcome(cc, n, sizeof behind);
+    *excess = n > 0 ? (apr_size_t)n : 0;
+    return APR_SUCCESS;
+}
+
 apr_status_t upstream_recv_into(upstream_conn *cc, char *at, apr_size_t room, uint64_t most,
-                              apr_size_t *got, apr_size_t *excess)
+                                apr_size_t *got, apr_size_t *excess)
 {
     char behind[64];
     struct iovec to[2] = {{at, room}, {behind, sizeof behind}};
@@ -147,10 +174,12 @@ apr_status_t upstream_recv_into(upstream_conn *cc, char *at, apr_size_t room, ui
     apr_status_t rv;
     ssize_t n;
 
-    BRG_ASSERT(upstream_can_recv_blocks(cc) && room && room <= most);
+    BRG_ASSERT(room && room <= most);
     *got = *excess = 0;
     if (cc->eof || !cc->rd_ready)
         return cc->eof ? APR_EOF : APR_EAGAIN;
+    if (!transport_is_plain(&cc->bc))
+        return recv_into_from_layer(cc, at, room, most, got, excess);
     all = room + (room == most ? sizeof behind : 0);
     do
         n = readv(cc->bc.fd, to, all > room ? 2 : 1);
@@ -193,7 +222,7 @@ void upstream_blocks_pass(upstream_blocks *b, apr_bucket_brigade *bb)
     b->n = 0;
 }
 
-/* From now on it is asked for: what there is already is told, too. @return APR_EAGAIN or an error */
+/* From now on room is reported, also room that is there already. @return APR_EAGAIN or an error */
 static apr_status_t send_poll_room(upstream_conn *cc)
 {
     int error;
@@ -206,8 +235,8 @@ static apr_status_t send_poll_room(upstream_conn *cc)
     return error ? error : APR_EAGAIN;
 }
 
-apr_status_t client_send(upstream_conn *cc, const struct iovec *iov, int n, int more,
-                         apr_size_t *sent)
+apr_status_t upstream_send(upstream_conn *cc, const struct iovec *iov, int n, int more,
+                           apr_size_t *sent)
 {
     ssize_t got;
 
@@ -254,7 +283,8 @@ char *upstream_in_give(upstream_conn *cc, uint32_t *at, uint32_t *cap, void (**e
 {
     const uint32_t n = upstream_in_size(cc);
 
-    return n > UPSTREAM_COPIED && n >= cc->cap / UPSTREAM_SHARE ? block_leaves(cc, at, cap, end) : NULL;
+    return n > UPSTREAM_COPIED && n >= cc->cap / UPSTREAM_SHARE ? block_leaves(cc, at, cap, end)
+                                                                : NULL;
 }
 
 static apr_bucket *bucket_of_block(upstream_conn *cc, uint32_t n, apr_bucket_alloc_t *alloc)

@@ -15,8 +15,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define UPSTREAM_CROWDED_US \
-    apr_time_from_msec(50)   /* until a full backlog is tried again, by a loop */
+/* until a full backlog is tried again, by a loop */
+#define UPSTREAM_CROWDED_US apr_time_from_msec(50)
 #define UPSTREAM_CROWDED_MS 10 /* and by a worker */
 
 static void connect_name_path(upstream_conn *cc, const char *path)
@@ -71,7 +71,7 @@ static int connect_from(const upstream_conn *cc, int fd, int family)
     return bind(fd, (const struct sockaddr *)&from->sa, from->salen) ? errno : 0;
 }
 
-/* A Unix socket tells of room after each piece that its peer has read: nobody asks before there was none (client_send()). */
+/* A Unix socket tells of room after each piece that its peer has read: nobody asks before there was none (upstream_send()). */
 static int connect_poll(upstream_conn *cc, int family)
 {
     const uint32_t events = EPOLLIN | EPOLLRDHUP | EPOLLET;
@@ -94,7 +94,7 @@ static void connect_socket_end(upstream_conn *cc)
     cc->bc.fd = -1;
 }
 
-int client_socket(const upstream_conn *cc, const upstream_address *a, int *fd)
+int upstream_socket(const upstream_conn *cc, const upstream_address *a, int *fd)
 {
     const int family = a->to.any.sa_family;
     int error;
@@ -140,7 +140,7 @@ apr_status_t upstream_socket_is(upstream_conn *cc, int fd, const upstream_addres
 static int connect_to(upstream_conn *cc, const upstream_address *a)
 {
     int fd;
-    const int error = client_socket(cc, a, &fd);
+    const int error = upstream_socket(cc, a, &fd);
 
     connect_name(cc, a);
     if (error == 0)
@@ -330,7 +330,7 @@ static apr_status_t connect_wait_crowded(upstream_conn *cc, apr_interval_time_t 
     return timeout >= 0 && cc->waited_us >= timeout ? APR_TIMEUP : APR_SUCCESS;
 }
 
-apr_status_t client_wait(upstream_conn *cc, short events, apr_interval_time_t timeout)
+apr_status_t upstream_wait(upstream_conn *cc, short events, apr_interval_time_t timeout)
 {
     struct pollfd p = {.fd = cc->bc.fd, .events = events};
     int n;
@@ -350,7 +350,7 @@ apr_status_t client_wait(upstream_conn *cc, short events, apr_interval_time_t ti
 /* Of each that is kept: thousands may be, and nothing beside it. */
 _Static_assert(sizeof(upstream_conn) <= 1024, "an idle connection to a backend is small");
 
-static upstream_conn *connect_object(upstream_origin *o, upstream_pool *place, brg_loop *loop)
+static upstream_conn *connect_object(upstream_origin *o, upstream_pool *pool, brg_loop *loop)
 {
     upstream_conn *cc = calloc(1, sizeof *cc);
 
@@ -363,13 +363,13 @@ static upstream_conn *connect_object(upstream_origin *o, upstream_pool *place, b
     cc->bc.io.ready = upstream_ready;
     cc->bc.timer.expired = upstream_expired;
     cc->origin = o;
-    cc->place = place;
+    cc->pool = pool;
     cc->on_loop = loop != NULL;
     cc->opened = 1;
     cc->uses = 1;
     cc->connecting = loop && o->conf.shared;
-    if (cc->connecting) /* workers share a place, and leave the loops' counter alone */
-        place->connecting_n++;
+    if (cc->connecting) /* workers share a pool, and leave the loops' counter alone */
+        pool->connecting_n++;
     return cc;
 }
 
@@ -377,19 +377,28 @@ static upstream_conn *connect_object(upstream_origin *o, upstream_pool *place, b
 static void open_ask_others(upstream_origin *o, const upstream_pool *mine)
 {
     for (int i = 0; i < upstream_pools(o); i++) {
-        upstream_pool *place = atomic_load_explicit(&o->place[i], memory_order_acquire);
+        upstream_pool *pool = atomic_load_explicit(&o->pool[i], memory_order_acquire);
 
-        if (place && place != mine && atomic_load(&place->idle_n)) {
-            atomic_store(&place->wanted, 1);
-            loop_note_post(place->loop, &place->note);
+        if (pool && pool != mine && atomic_load(&pool->idle_n)) {
+            atomic_store(&pool->wanted, 1);
+            loop_note_post(pool->loop, &pool->note);
             return;
         }
     }
 }
 
-apr_status_t upstream_open(upstream_origin *o, brg_loop *loop, upstream_ticket *ticket, upstream_conn **out)
+static int open_is_refused(const upstream_origin *o, const upstream_address *addresses, unsigned n)
 {
-    upstream_pool *place = upstream_pool_of(o, loop);
+    for (unsigned i = 0; o->conf.refuses && i < n; i++)
+        if (o->conf.refuses(o->conf.server, &addresses[i].to.any))
+            return 1;
+    return 0;
+}
+
+apr_status_t upstream_open(upstream_origin *o, brg_loop *loop, upstream_ticket *ticket,
+                           upstream_conn **out)
+{
+    upstream_pool *pool = upstream_pool_of(o, loop);
     const upstream_address *addresses = NULL;
     unsigned n = 0;
     apr_status_t rv = upstream_resolve(o, !loop, &addresses, &n);
@@ -397,16 +406,20 @@ apr_status_t upstream_open(upstream_origin *o, brg_loop *loop, upstream_ticket *
 
     *out = NULL;
     if (rv == APR_EAGAIN)
-        upstream_ticket_wait(place, ticket);
+        upstream_ticket_wait(pool, ticket);
     if (rv != APR_SUCCESS)
         return rv;
+    if (!o->conf.path && open_is_refused(o, addresses, n)) {
+        upstream_addresses_free(o, addresses);
+        return APR_EACCES;
+    }
     if (!upstream_count_open(o, !loop)) {
         upstream_addresses_free(o, addresses);
-        upstream_ticket_wait(place, ticket);
-        open_ask_others(o, place);
+        upstream_ticket_wait(pool, ticket);
+        open_ask_others(o, pool);
         return APR_EAGAIN;
     }
-    cc = connect_object(o, place, loop);
+    cc = connect_object(o, pool, loop);
     if (!cc) {
         upstream_addresses_free(o, addresses);
         upstream_count_closed(o);
@@ -414,7 +427,7 @@ apr_status_t upstream_open(upstream_origin *o, brg_loop *loop, upstream_ticket *
     }
     cc->addresses = addresses;
     cc->addresses_n = (uint16_t)n;
-    (void)connect_next(cc, 0); /* what fails is told by upstream_go() */
+    (void)connect_next(cc, 0); /* upstream_go() tells of errors */
     if (cc->wr_ready && !cc->crowded)
         connect_done(cc);
     *out = cc;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Origins, their places by loop, and the number of their connections.
+/* Origins, their pools by loop, and the number of their connections.
  *
- * Places are made by their own loop and never moved, so a loop finds its own by one load. Another thread reaches a place
+ * Pools are made by their own loop and never moved, so a loop finds its own by one load. Another thread reaches a pool
  * by its note alone. */
 #include "upstream_private.h"
 #include "clock.h"
@@ -42,20 +42,20 @@ static void origin_fix_address(upstream_origin *o, const char *host, apr_port_t 
 
 static void place_note(struct loop_note *note)
 {
-    upstream_pool *place = loop_io_of(note, upstream_pool, note);
+    upstream_pool *pool = loop_io_of(note, upstream_pool, note);
 
-    if (atomic_exchange(&place->wanted, 0) && place->idle && !place->first)
-        client_close(place->idle);
-    upstream_pool_tell(place);
-    upstream_origin_release(place->origin);
+    if (atomic_exchange(&pool->wanted, 0) && pool->idle && !pool->first)
+        upstream_close(pool->idle);
+    upstream_pool_tell(pool);
+    upstream_origin_release(pool->origin);
 }
 
-static void place_begin(upstream_pool *place, upstream_origin *o, brg_loop *loop)
+static void place_begin(upstream_pool *pool, upstream_origin *o, brg_loop *loop)
 {
-    place->origin = o;
-    place->loop = loop;
-    place->last = &place->first;
-    place->note.run = place_note;
+    pool->origin = o;
+    pool->loop = loop;
+    pool->last = &pool->first;
+    pool->note.run = place_note;
 }
 
 static void origin_begin(upstream_origin *o, const upstream_settings *settings)
@@ -75,7 +75,7 @@ static void origin_begin(upstream_origin *o, const upstream_settings *settings)
 
 upstream_origin *upstream_origin_make(apr_pool_t *p, const upstream_settings *settings)
 {
-    upstream_origin *o = apr_pcalloc(p, sizeof *o + UPSTREAM_LOOPS_MOST * sizeof o->place[0]);
+    upstream_origin *o = apr_pcalloc(p, sizeof *o + UPSTREAM_LOOPS_MOST * sizeof o->pool[0]);
 
     o->is_kept = 1;
     origin_begin(o, settings);
@@ -91,7 +91,7 @@ void upstream_origin_gauges(upstream_origin *o, upstream_gauges *gauges)
 /* ---- origins of one request ---- */
 
 struct origin_once {
-    upstream_pool place;
+    upstream_pool pool;
     char *host, *path, *sni, *tunnel;
     upstream_origin origin;
 };
@@ -132,7 +132,7 @@ static char *origin_copy(const char *s)
 
 upstream_origin *upstream_origin_once(apr_pool_t *p, const upstream_settings *settings)
 {
-    struct origin_once *once = calloc(1, sizeof *once + sizeof once->origin.place[0]);
+    struct origin_once *once = calloc(1, sizeof *once + sizeof once->origin.pool[0]);
     upstream_settings conf = *settings;
 
     if (!once)
@@ -166,51 +166,51 @@ const upstream_settings *upstream_origin_settings(const upstream_origin *origin)
 /* Behind the loop's last connection of a client. */
 static void place_end(struct loop_guest *guest)
 {
-    upstream_pool *place = loop_io_of(guest, upstream_pool, guest);
+    upstream_pool *pool = loop_io_of(guest, upstream_pool, guest);
 
-    while (place->idle)
-        client_close(place->idle);
-    upstream_sessions_end(place);
+    while (pool->idle)
+        upstream_close(pool->idle);
+    upstream_sessions_end(pool);
 }
 
 static upstream_pool *place_make(upstream_origin *o, brg_loop *loop)
 {
-    upstream_pool *place = o->is_kept ? apr_pcalloc(loop->pool, sizeof *place)
-                                     : &loop_io_of(o, struct origin_once, origin)->place;
+    upstream_pool *pool = o->is_kept ? apr_pcalloc(loop->pool, sizeof *pool)
+                                     : &loop_io_of(o, struct origin_once, origin)->pool;
 
-    place_begin(place, o, loop);
+    place_begin(pool, o, loop);
     if (o->is_kept) {
-        place->guest.end = place_end;
-        loop_guest_add(loop, &place->guest);
+        pool->guest.end = place_end;
+        loop_guest_add(loop, &pool->guest);
     }
-    return place;
+    return pool;
 }
 
 upstream_pool *upstream_pool_of(upstream_origin *o, brg_loop *loop)
 {
     const int at = o->is_kept && loop ? loop->index : 0;
-    upstream_pool *place;
+    upstream_pool *pool;
 
     if (!loop)
         return &o->workers;
     BRG_ASSERT(at >= 0 && at < UPSTREAM_LOOPS_MOST);
-    place = atomic_load_explicit(&o->place[at], memory_order_acquire);
-    if (place)
-        return place;
-    place = place_make(o, loop);
-    atomic_store_explicit(&o->place[at], place, memory_order_release);
-    return place;
+    pool = atomic_load_explicit(&o->pool[at], memory_order_acquire);
+    if (pool)
+        return pool;
+    pool = place_make(o, loop);
+    atomic_store_explicit(&o->pool[at], pool, memory_order_release);
+    return pool;
 }
 
-void upstream_pool_tell(upstream_pool *place)
+void upstream_pool_tell(upstream_pool *pool)
 {
-    upstream_ticket *t = place->first, *next;
+    upstream_ticket *t = pool->first, *next;
 
-    atomic_fetch_sub_explicit(&place->origin->gauges->waiting,
-                              (int32_t)atomic_load(&place->waiting_n), memory_order_relaxed);
-    place->first = NULL;
-    place->last = &place->first;
-    atomic_store(&place->waiting_n, 0);
+    atomic_fetch_sub_explicit(&pool->origin->gauges->waiting,
+                              (int32_t)atomic_load(&pool->waiting_n), memory_order_relaxed);
+    pool->first = NULL;
+    pool->last = &pool->first;
+    atomic_store(&pool->waiting_n, 0);
     for (; t; t = next) {
         next = t->next;
         t->prev = NULL;
@@ -221,31 +221,31 @@ void upstream_pool_tell(upstream_pool *place)
 void upstream_origin_tell(upstream_origin *o)
 {
     for (int i = 0; i < upstream_pools(o); i++) {
-        upstream_pool *place = atomic_load_explicit(&o->place[i], memory_order_acquire);
+        upstream_pool *pool = atomic_load_explicit(&o->pool[i], memory_order_acquire);
 
-        if (place && atomic_load(&place->waiting_n)) {
+        if (pool && atomic_load(&pool->waiting_n)) {
             upstream_origin_hold(
                 o); /* once: nothing but the resolver tells of an origin of one request */
-            loop_note_post(place->loop, &place->note);
+            loop_note_post(pool->loop, &pool->note);
         }
     }
 }
 
-void upstream_ticket_wait(upstream_pool *place, upstream_ticket *t)
+void upstream_ticket_wait(upstream_pool *pool, upstream_ticket *t)
 {
-    BRG_ASSERT(!t->prev && t->notify && loop_self() == place->loop);
-    t->place = place;
+    BRG_ASSERT(!t->prev && t->notify && loop_self() == pool->loop);
+    t->pool = pool;
     t->next = NULL;
-    t->prev = place->last;
-    *place->last = t;
-    place->last = &t->next;
-    atomic_fetch_add(&place->waiting_n, 1);
-    atomic_fetch_add_explicit(&place->origin->gauges->waiting, 1, memory_order_relaxed);
+    t->prev = pool->last;
+    *pool->last = t;
+    pool->last = &t->next;
+    atomic_fetch_add(&pool->waiting_n, 1);
+    atomic_fetch_add_explicit(&pool->origin->gauges->waiting, 1, memory_order_relaxed);
 }
 
 void upstream_ticket_leave(upstream_ticket *t)
 {
-    upstream_pool *place = t->place;
+    upstream_pool *pool = t->pool;
 
     if (!t->prev)
         return;
@@ -253,27 +253,10 @@ void upstream_ticket_leave(upstream_ticket *t)
     if (t->next)
         t->next->prev = t->prev;
     else
-        place->last = t->prev;
+        pool->last = t->prev;
     t->prev = NULL;
-    atomic_fetch_sub(&place->waiting_n, 1);
-    atomic_fetch_sub_explicit(&place->origin->gauges->waiting, 1, memory_order_relaxed);
-}
-
-unsigned upstream_origin_open(const upstream_origin *o)
-{
-    return atomic_load_explicit(&o->open, memory_order_relaxed);
-}
-
-unsigned upstream_origin_idle(const upstream_origin *o)
-{
-    unsigned sum = atomic_load_explicit(&o->workers.idle_n, memory_order_relaxed);
-
-    for (int i = 0; i < upstream_pools(o); i++) {
-        const upstream_pool *place = atomic_load_explicit(&o->place[i], memory_order_acquire);
-
-        sum += place ? atomic_load_explicit(&place->idle_n, memory_order_relaxed) : 0;
-    }
-    return sum;
+    atomic_fetch_sub(&pool->waiting_n, 1);
+    atomic_fetch_sub_explicit(&pool->origin->gauges->waiting, 1, memory_order_relaxed);
 }
 
 int upstream_count_open(upstream_origin *o, int must)

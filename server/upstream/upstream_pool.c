@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Connections between exchanges. On a loop they stay in the poll set, edge-triggered: they cost nothing in a turn, and the
- * event of a backend that closes, or says what nobody asked for, closes ours. Those of workers are looked at when they are
- * taken. */
+/* Connections between exchanges. On a loop they stay in the poll set, edge-triggered: they cost
+ * nothing in a turn, and the event of a backend that closes, or sends without a request, closes
+ * ours. Those of workers are looked at when they are taken. */
 #include "upstream_private.h"
 #include "clock.h"
 #include "counted_lock.h"
@@ -11,39 +11,39 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-static void idle_lock(upstream_pool *place)
+static void idle_lock(upstream_pool *pool)
 {
-    if (!place->loop)
-        lock_counted(&place->lock, LOCK_BACKENDS);
+    if (!pool->loop)
+        lock_counted(&pool->lock, LOCK_BACKENDS);
 }
 
-static void idle_unlock(upstream_pool *place)
+static void idle_unlock(upstream_pool *pool)
 {
-    if (!place->loop)
-        pthread_mutex_unlock(&place->lock);
+    if (!pool->loop)
+        pthread_mutex_unlock(&pool->lock);
 }
 
-static void idle_remove(upstream_pool *place, upstream_conn *cc)
+static void idle_remove(upstream_pool *pool, upstream_conn *cc)
 {
-    BRG_ASSERT(cc->prev && cc->place == place);
+    BRG_ASSERT(cc->prev && cc->pool == pool);
     *cc->prev = cc->next;
     if (cc->next)
         cc->next->prev = cc->prev;
     cc->prev = NULL;
-    atomic_fetch_sub_explicit(&place->idle_n, 1, memory_order_relaxed);
-    atomic_fetch_sub_explicit(&place->origin->gauges->idle, 1, memory_order_relaxed);
+    atomic_fetch_sub_explicit(&pool->idle_n, 1, memory_order_relaxed);
+    atomic_fetch_sub_explicit(&pool->origin->gauges->idle, 1, memory_order_relaxed);
 }
 
-static void idle_insert(upstream_pool *place, upstream_conn *cc)
+static void idle_insert(upstream_pool *pool, upstream_conn *cc)
 {
     BRG_ASSERT(!cc->prev && cc->state == UPSTREAM_IDLE && !cc->block);
-    cc->next = place->idle;
-    cc->prev = &place->idle;
+    cc->next = pool->idle;
+    cc->prev = &pool->idle;
     if (cc->next)
         cc->next->prev = &cc->next;
-    place->idle = cc;
-    atomic_fetch_add_explicit(&place->idle_n, 1, memory_order_relaxed);
-    atomic_fetch_add_explicit(&place->origin->gauges->idle, 1, memory_order_relaxed);
+    pool->idle = cc;
+    atomic_fetch_add_explicit(&pool->idle_n, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&pool->origin->gauges->idle, 1, memory_order_relaxed);
 }
 
 /* Nothing came, and the backend did not close. */
@@ -58,19 +58,19 @@ static int idle_is_good(const upstream_conn *cc)
     return recv(cc->bc.fd, &c, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN;
 }
 
-upstream_conn *client_take(upstream_origin *o, brg_loop *loop)
+upstream_conn *upstream_take(upstream_origin *o, brg_loop *loop)
 {
-    upstream_pool *place;
+    upstream_pool *pool;
     upstream_conn *cc;
 
     if (!o->conf.reuse)
         return NULL;
-    place = upstream_pool_of(o, loop);
+    pool = upstream_pool_of(o, loop);
     for (;;) {
-        idle_lock(place);
-        if ((cc = place->idle) != NULL)
-            idle_remove(place, cc);
-        idle_unlock(place);
+        idle_lock(pool);
+        if ((cc = pool->idle) != NULL)
+            idle_remove(pool, cc);
+        idle_unlock(pool);
         if (!cc)
             return NULL;
         if (loop)
@@ -82,7 +82,7 @@ upstream_conn *client_take(upstream_origin *o, brg_loop *loop)
                 cc->rd_ready = cc->wr_ready = 1;
             return cc;
         }
-        client_close(cc);
+        upstream_close(cc);
     }
 }
 
@@ -101,15 +101,15 @@ static int keep_is_quiet(upstream_conn *cc)
     return 1;
 }
 
-void client_keep(upstream_conn *cc)
+void upstream_keep(upstream_conn *cc)
 {
-    upstream_pool *place = cc->place;
-    brg_loop *loop = place->loop;
+    upstream_pool *pool = cc->pool;
+    brg_loop *loop = pool->loop;
 
     BRG_ASSERT(cc->state == UPSTREAM_READY);
     if (!cc->origin->conf.reuse || !cc->wr_ready || (loop && loop->draining) ||
         !keep_is_quiet(cc)) {
-        client_close(cc);
+        upstream_close(cc);
         return;
     }
     upstream_block_end(cc);
@@ -117,14 +117,14 @@ void client_keep(upstream_conn *cc)
     cc->state = UPSTREAM_IDLE;
     cc->notify = NULL;
     cc->idle_since = loop ? loop->monotonic : clock_monotonic();
-    idle_lock(place);
-    idle_insert(place, cc);
-    idle_unlock(place);
+    idle_lock(pool);
+    idle_insert(pool, cc);
+    idle_unlock(pool);
     if (!loop)
         return;
     wheel_set(&loop->wheel, &cc->bc.timer, cc->idle_since + cc->origin->conf.ttl);
-    if (place->first)
-        upstream_pool_tell(place);
+    if (pool->first)
+        upstream_pool_tell(pool);
     else if (cc->origin->conf.max)
         upstream_origin_tell(cc->origin);
 }
@@ -142,15 +142,15 @@ static void close_object(upstream_conn *cc)
     upstream_origin_release(o);
 }
 
-void client_close(upstream_conn *cc)
+void upstream_close(upstream_conn *cc)
 {
-    upstream_pool *place = cc->place;
+    upstream_pool *pool = cc->pool;
 
     BRG_ASSERT(cc->state != UPSTREAM_CLOSED);
     if (cc->state == UPSTREAM_IDLE) {
-        idle_lock(place);
-        idle_remove(place, cc);
-        idle_unlock(place);
+        idle_lock(pool);
+        idle_remove(pool, cc);
+        idle_unlock(pool);
     }
     upstream_crowd_leave(cc);
     upstream_race_end(cc);
@@ -195,7 +195,7 @@ void upstream_ready(struct loop_io *io, uint32_t events)
     if (cc->session_idle && cc->session_idle(cc->session))
         upstream_block_end(cc);
     else
-        client_close(cc);
+        upstream_close(cc);
 }
 
 void upstream_expired(struct loop_timer *timer)
@@ -212,5 +212,5 @@ void upstream_expired(struct loop_timer *timer)
         return;
     }
     BRG_ASSERT(cc->state == UPSTREAM_IDLE);
-    client_close(cc);
+    upstream_close(cc);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef BRIGADE_CLIENT_CLIENT_PRIVATE_H
-#define BRIGADE_CLIENT_CLIENT_PRIVATE_H
+#ifndef BRIGADE_UPSTREAM_UPSTREAM_PRIVATE_H
+#define BRIGADE_UPSTREAM_UPSTREAM_PRIVATE_H
 
 /**
  * @file upstream_private.h
- * Between the files of the room: origins with their places and addresses (upstream_origin.c, upstream_resolve.c), connecting
+ * Between the files of the room: origins with their pools and addresses (upstream_origin.c, upstream_resolve.c), connecting
  * (upstream_connect.c), bytes (upstream_bytes.c), idle connections (upstream_pool.c).
  */
 #include "upstream.h"
@@ -14,10 +14,10 @@
 
 typedef struct upstream_address upstream_address;
 
-#define UPSTREAM_LOOPS_MOST 256    /**< loops of a process that have a place of their own */
+#define UPSTREAM_LOOPS_MOST 256    /**< loops of a process that have a pool of their own */
 #define UPSTREAM_ADDRESSES_MOST 16 /**< addresses of a name that are tried */
-#define UPSTREAM_RACE_US \
-    apr_time_from_msec(250) /**< RFC 8305, 5 and 8: the next address is tried beside */
+/** RFC 8305, 5 and 8: the next address is tried beside */
+#define UPSTREAM_RACE_US apr_time_from_msec(250)
 #define UPSTREAM_TTL_US apr_time_from_sec(60)
 #define UPSTREAM_ADDRESS_TTL_US apr_time_from_sec(60)
 
@@ -38,25 +38,25 @@ typedef struct upstream_addresses {
 
 struct tls_client_sessions;
 
-/** What one loop, or the workers, have of an origin. */
+/** The connections of one loop, or of the workers, to an origin. */
 typedef struct upstream_pool {
     upstream_origin *origin;
-    brg_loop *loop;    /**< NULL: the workers' */
-    upstream_conn *idle; /**< the one that was used last is first */
+    brg_loop *loop;      /**< NULL: the workers' */
+    upstream_conn *idle; /**< the most recently used first */
     _Atomic unsigned idle_n;
-    upstream_ticket *first, **last; /**< those that wait */
-    upstream_conn *crowded;         /**< those that found its backlog full, in order, by next */
-    upstream_conn
-        *shared; /**< settings.shared: that have exchanges, in the order of upstream_share() */
+    upstream_ticket *first, **last; /**< waiting ones */
+    upstream_conn *crowded; /**< connections that found its backlog full, in order, by next */
+    /** settings.shared: that have exchanges, in the order of upstream_share() */
+    upstream_conn *shared;
     unsigned shared_most;  /**< upstream_shared_most() */
     unsigned connecting_n; /**< settings.shared: that are being connected */
     _Atomic unsigned waiting_n;
     struct loop_guest guest; /**< the loop ends: so do idle connections */
-    struct loop_note
-        note; /**< an address came, a connection may be opened, or one is wanted elsewhere */
+    /** an address came, a connection may be opened, or one is wanted elsewhere */
+    struct loop_note note;
     struct tls_client_sessions *sessions; /**< of TLS; NULL: none yet */
     atomic_int wanted;    /**< another loop waits for a connection: close an idle one */
-    pthread_mutex_t lock; /**< of the workers' place */
+    pthread_mutex_t lock; /**< of the workers' pool */
 } upstream_pool;
 
 typedef enum upstream_resolve_state {
@@ -72,8 +72,8 @@ struct upstream_origin {
     _Atomic unsigned open;
     _Atomic(upstream_addresses *) addresses;
     upstream_addresses *older;     /**< the resolver's: freed with the next but one */
-    _Atomic apr_time_t known_at; /**< monotonic */
-    atomic_int resolving;        /**< upstream_resolve_state */
+    _Atomic apr_time_t known_at;   /**< monotonic */
+    atomic_int resolving;          /**< upstream_resolve_state */
     upstream_origin *resolve_next; /**< in the resolver's queue */
     upstream_address fixed;        /**< of a Unix socket, or an address that is no name */
     unsigned is_fixed : 1;
@@ -81,7 +81,7 @@ struct upstream_origin {
     _Atomic unsigned refs; /**< of one request's: that request, the resolver, a note on its way */
     upstream_pool workers;
     _Atomic(upstream_pool *)
-        place[]; /**< kept: [UPSTREAM_LOOPS_MOST], by the index of loops; else [1] */
+        pool[]; /**< kept: [UPSTREAM_LOOPS_MOST], by the index of loops; else [1] */
 };
 
 enum {
@@ -93,32 +93,32 @@ enum {
     UPSTREAM_CLOSED
 };
 
-/** The place of @a loop, made when it is first asked for; NULL loop: the workers'. NULL: no memory. */
+/** The pool of @a loop, made when it is first asked for; NULL loop: the workers'. NULL: no memory. */
 upstream_pool *upstream_pool_of(upstream_origin *origin, brg_loop *loop);
 
-/** Be queued in @a place, and told. Threads: its loop's. */
-void upstream_ticket_wait(upstream_pool *place, upstream_ticket *ticket);
+/** Be queued in @a pool, and told. Threads: its loop's. */
+void upstream_ticket_wait(upstream_pool *pool, upstream_ticket *ticket);
 
-/** Tell those that wait in @a place that they may try again. Threads: its loop's. */
-void upstream_pool_tell(upstream_pool *place);
+/** Tell the waiting ones in @a pool to try again. Threads: its loop's. */
+void upstream_pool_tell(upstream_pool *pool);
 
-/** Have all places told that have somebody waiting. Threads: any. */
+/** Have all pools told that have somebody waiting. Threads: any. */
 void upstream_origin_tell(upstream_origin *origin);
 
 /**
  * Addresses to connect to.
  * @param to  [out] the origin's own, or a copy: upstream_addresses_free()
- * @return APR_SUCCESS; APR_EAGAIN: asked, the places are told later; APR_NOTFOUND; APR_ENOMEM
+ * @return APR_SUCCESS; APR_EAGAIN: asked, the pools are told later; APR_NOTFOUND; APR_ENOMEM
  * Blocking: on workers (@a may_block).
  */
 apr_status_t upstream_resolve(upstream_origin *origin, int may_block, const upstream_address **to,
-                            unsigned *n);
+                              unsigned *n);
 void upstream_addresses_free(const upstream_origin *origin, const upstream_address *addresses);
 
 /** The connection tries no more addresses. */
 void upstream_addresses_end(upstream_conn *cc);
 
-/** Places in origin->place. */
+/** Pools in origin->pool. */
 static inline int upstream_pools(const upstream_origin *origin)
 {
     return origin->is_kept ? UPSTREAM_LOOPS_MOST : 1;
@@ -146,7 +146,7 @@ void upstream_crowd_tell(const upstream_origin *origin);
 
 /** A socket on its way to @a a. @param fd  [out] -1, or to be closed, also with an error
  * @return 0: connected; EINPROGRESS; else the errno */
-int client_socket(const upstream_conn *cc, const upstream_address *a, int *fd);
+int upstream_socket(const upstream_conn *cc, const upstream_address *a, int *fd);
 
 /** @return APR_SUCCESS: it is connected; APR_EAGAIN: on its way; else how it failed. Blocking: no. */
 apr_status_t upstream_socket_outcome(int fd);
@@ -171,18 +171,18 @@ int upstream_race_goes_on(upstream_conn *cc);
 /** Close the others, if there are any. */
 void upstream_race_end(upstream_conn *cc);
 
-/** client_wait() of a connection that has several addresses. */
+/** upstream_wait() of a connection that has several addresses. */
 apr_status_t upstream_race_wait(upstream_conn *cc, short events, apr_interval_time_t timeout);
 
 /** Give its block back. */
 void upstream_block_end(upstream_conn *cc);
 
-/** One of settings.shared is connected, or not to be: those that wait for it are told. Also where it was told before
- * (upstream_shared.c). */
+/** A connection of settings.shared is connected, or never will be: tell the waiting ones. Also
+ * where it was told before (upstream_shared.c). */
 void upstream_connecting_over(upstream_conn *cc);
 
 /** Free sessions of TLS that are kept. */
-void upstream_sessions_end(upstream_pool *place);
+void upstream_sessions_end(upstream_pool *pool);
 
 /** The proxy on the way: a CONNECT to it, and its answer. @return as upstream_go() (upstream_tunnel.c) */
 apr_status_t upstream_tunnel(upstream_conn *cc);

@@ -53,7 +53,7 @@ static void race_drop(race_try *t)
 static int race_begin(upstream_conn *cc, uint16_t address)
 {
     race_try *t = &cc->race->at[cc->race->n];
-    const int error = client_socket(cc, &cc->addresses[address], &t->fd);
+    const int error = upstream_socket(cc, &cc->addresses[address], &t->fd);
 
     BRG_ASSERT(cc->race->n < UPSTREAM_ADDRESSES_MOST && address < cc->addresses_n);
     t->cc = cc;

@@ -6,7 +6,7 @@
 
 void upstream_share(upstream_conn *cc)
 {
-    upstream_conn **at = &cc->place->shared;
+    upstream_conn **at = &cc->pool->shared;
 
     BRG_ASSERT(cc->on_loop && cc->state == UPSTREAM_READY && !cc->prev && !cc->shared);
     while (*at)
@@ -40,31 +40,31 @@ upstream_conn *upstream_shared(upstream_origin *o, brg_loop *loop)
 
 int upstream_awaits_shared(upstream_origin *o, brg_loop *loop, upstream_ticket *ticket)
 {
-    upstream_pool *place = upstream_pool_of(o, loop);
+    upstream_pool *pool = upstream_pool_of(o, loop);
 
-    if (!place->connecting_n)
+    if (!pool->connecting_n)
         return 0;
-    upstream_ticket_wait(place, ticket);
+    upstream_ticket_wait(pool, ticket);
     return 1;
 }
 
 unsigned *upstream_shared_most(upstream_conn *cc)
 {
-    return &cc->place->shared_most;
+    return &cc->pool->shared_most;
 }
 
 void upstream_shared_tell(upstream_conn *cc)
 {
-    if (cc->place->first)
-        upstream_pool_tell(cc->place);
+    if (cc->pool->first)
+        upstream_pool_tell(cc->pool);
 }
 
 void upstream_connecting_over(upstream_conn *cc)
 {
     if (!cc->connecting)
         return;
-    BRG_ASSERT(cc->place->connecting_n > 0);
+    BRG_ASSERT(cc->pool->connecting_n > 0);
     cc->connecting = 0;
-    cc->place->connecting_n--;
+    cc->pool->connecting_n--;
     upstream_shared_tell(cc);
 }

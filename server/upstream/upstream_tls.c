@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* TLS of outgoing connections. Sessions are a loop's own: workers, which share a place, keep none. */
+/* TLS of outgoing connections. Sessions are a loop's own: workers, which share a pool, keep none. */
 #include "upstream_private.h"
 #include "brigade/assert.h"
 #if BRIGADE_TLS
@@ -17,14 +17,14 @@ static apr_status_t handshake_fails(upstream_conn *cc, apr_status_t error, const
 static apr_status_t handshake_begin(upstream_conn *cc)
 {
     const upstream_settings *conf = &cc->origin->conf;
-    upstream_pool *place = cc->place;
+    upstream_pool *pool = cc->pool;
     apr_status_t rv;
 
-    if (place->loop && !place->sessions && cc->origin->is_kept)
-        place->sessions = apr_pcalloc(place->loop->pool, sizeof *place->sessions);
+    if (pool->loop && !pool->sessions && cc->origin->is_kept)
+        pool->sessions = apr_pcalloc(pool->loop->pool, sizeof *pool->sessions);
     cc->bc.base = conf->server;
     rv = tls_client_begin(&cc->bc, conf->tls, conf->sni ? conf->sni : conf->host, conf->alpn,
-                          place->sessions);
+                          pool->sessions);
     return rv == APR_SUCCESS ? rv : handshake_fails(cc, rv, "TLS cannot begin");
 }
 
@@ -49,16 +49,16 @@ apr_status_t upstream_handshake(upstream_conn *cc)
     }
 }
 
-void upstream_sessions_end(upstream_pool *place)
+void upstream_sessions_end(upstream_pool *pool)
 {
-    if (place->sessions)
-        tls_client_sessions_clear(place->sessions);
-    place->sessions = NULL;
+    if (pool->sessions)
+        tls_client_sessions_clear(pool->sessions);
+    pool->sessions = NULL;
 }
 #else
-void upstream_sessions_end(upstream_pool *place)
+void upstream_sessions_end(upstream_pool *pool)
 {
-    (void)place;
+    (void)pool;
 }
 
 apr_status_t upstream_handshake(upstream_conn *cc)

@@ -25,7 +25,7 @@ static apr_status_t tunnel_send(upstream_conn *cc)
         struct iovec iov = {.iov_base = (void *)(uintptr_t)(text + cc->tunnel_sent),
                             .iov_len = all - cc->tunnel_sent};
         apr_size_t n;
-        apr_status_t rv = client_send(cc, &iov, 1, 0, &n);
+        apr_status_t rv = upstream_send(cc, &iov, 1, 0, &n);
 
         cc->wants_write = rv == APR_EAGAIN;
         if (rv != APR_SUCCESS)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an owner depends on for a path: the entry, symbolic links and what they lead to, the inode,
- * and access files in each directory on the way. */
+/* Dependencies of an owner for a path: the entry, symbolic links and their targets, the inode, and
+ * access files in each directory on the way. */
 #include "watch_private.h"
 #include <errno.h>
 #include <limits.h>
@@ -17,8 +17,8 @@ static int is_missing(int error)
     return error == ENOENT || error == ENOTDIR;
 }
 
-/* The directory of path, or of the first of the directories above that is missing: *len is cut to
- * what is to be an entry of the result. NULL: it cannot be watched. */
+/* The directory of path, or the first existing one above it: *len is cut to the entry in the
+ * result. NULL: it cannot be watched. */
 static watch_dir *path_existing(watch_set *w, const char *path, size_t *len, int links)
 {
     for (;;) {
@@ -26,13 +26,13 @@ static watch_dir *path_existing(watch_set *w, const char *path, size_t *len, int
         watch_dir *d = watch_dir_get(w, path, up, links);
 
         if (d || !is_missing(errno) || up <= 1 || w->failed_len <= 1)
-            return d; /* NULL: the root is none where a container ends, say */
+            return d; /* NULL: where a container ends, say, the root has none */
         BRG_ASSERT(w->failed_len <= up);
         *len = w->failed_len;
     }
 }
 
-/* What was missing has come while watches were set: nothing of it is under watch. */
+/* A missing name has come while watches were set: nothing of it is under watch. */
 static int path_has_come(const char *path, size_t len)
 {
     char copy[PATH_MAX];
@@ -52,7 +52,7 @@ typedef struct path_end {
 static int path_entry(watch_set *w, watch_owner *owner, const char *path, size_t len, int links,
                       path_end *end);
 
-/* 1: it is a link; 0: it is none, and end->missing tells whether anything is there; -1: not watchable. */
+/* 1: a link; 0: no link, and end->missing tells whether anything is there; -1: not watchable. */
 static int path_link(watch_set *w, watch_owner *owner, const char *path, size_t len, int links,
                      path_end *end)
 {
@@ -157,19 +157,37 @@ static size_t path_clean(char *clean, const char *path)
     return watch_normalise(clean, len);
 }
 
-/* The directory of a path that is known to be that of a regular file, with a reference, and what is known of it; NULL: it is not. */
-static watch_dir *path_of_file(watch_set *w, const char *path, size_t len, const watch_node **node)
+/* The directory of a path, with a reference, and what is known of the entry there; NULL: it is not. */
+static watch_dir *path_of_entry(watch_set *w, const char *path, size_t len, const watch_node **node)
 {
     size_t up = watch_parent_len(path, len);
     watch_dir *d = len > 1 ? watch_dir_get(w, path, up, 0) : NULL;
 
     up += up > 1;
     *node = d ? watch_entry_find(w, d, path + up, len - up) : NULL;
-    if (*node && (*node)->file && !(*node)->changed && (*node)->mounted == w->mounted)
+    if (*node && !(*node)->changed && (*node)->mounted == w->mounted)
         return d;
     if (d)
         watch_dir_put(w, d);
     return NULL;
+}
+
+/* The same of a path that is known to be that of a regular file. */
+static watch_dir *path_of_file(watch_set *w, const char *path, size_t len, const watch_node **node)
+{
+    watch_dir *d = path_of_entry(w, path, len, node);
+
+    if (d && !(*node)->file) {
+        watch_dir_put(w, d);
+        d = NULL;
+    }
+    return d;
+}
+
+/* A file of the directory's file system, or a name that is not there, over which nothing can be mounted: an access file, mostly. */
+static int node_is_of_its_directory(const watch_node *node)
+{
+    return node->file ? node->local : node->missing && !node->place;
 }
 
 int watch_path_is_layered(watch_set *w, const char *path)
@@ -177,15 +195,15 @@ int watch_path_is_layered(watch_set *w, const char *path)
     char clean[PATH_MAX];
     size_t len = path_clean(clean, path);
     const watch_node *node;
-    watch_dir *d = len ? path_of_file(w, clean, len, &node) : NULL;
-    int layered = d && node->local ? d->layered : watch_is_layered(path);
+    watch_dir *d = len ? path_of_entry(w, clean, len, &node) : NULL;
+    int layered = d && node_is_of_its_directory(node) ? d->layered : watch_is_layered(path);
 
     if (d)
         watch_dir_put(w, d);
     return layered;
 }
 
-/* In the directory that path is, or the last of those that exist on its way, and all above. */
+/* In the directory at path, or the last existing one on its way, and all above. */
 static int path_names(watch_set *w, watch_owner *owner, const char *path, size_t len,
                       const char *const *names)
 {

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What directives and sections take: lines that are made of valid ones, by rule and at random, are accepted and refused by both programs
-alike, or DIFFERENCES has a reason. TEST_ARGUMENTS=all tries all of them, and each word of either program; otherwise a sample is tried."""
+alike, or DIFFERENCES has a reason. TEST_LONG=arguments tries all of them, and each word of either program; otherwise a sample is tried."""
 import itertools
 import os
 import random
@@ -9,6 +9,7 @@ import zlib
 
 import pytest
 
+import effort
 import brigade
 from matrix import sites, trials
 from stock import driver
@@ -18,7 +19,7 @@ pytestmark = [
     pytest.mark.skipif(not os.access(brigade.BINARY, os.X_OK), reason=f"{brigade.BINARY} is not built"),
     pytest.mark.skipif(brigade.is_apache(brigade.BINARY), reason="nothing to compare Apache with"),
 ]
-ALL = os.environ.get("TEST_ARGUMENTS") == "all"
+ALL = effort.everything("arguments")
 SHARE = 80  # of the sample: one line in so many
 WRAPPED = r"(-2147483649|4294967296|9223372036854775807|9223372036854775808)"
 
@@ -53,6 +54,7 @@ DIFFERENCES = [
     (r"MDCertificateAuthority", r"", "Apache", "what is no URL of http or https"),
     (r"MD(Renew|Warn)Window", r" %", "Apache", "a percentage without a number"),
     (r"MDMembers", r'"', "Apache", "a word in quotes, or an empty one"),
+    (r"MD(DnsResponder|OnDemand\w*)", r"", "Brigade", "directives of our own"),
     (r"MDPortMap", r"\d[^\d\s]|HTTP", "", "words behind a number are refused; capital letters are taken"),
     (r"SSLRandomSeed|SSLStapling\w+", r"", "Brigade", "without effect here, so its words are not looked at"),
 ]

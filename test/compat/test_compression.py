@@ -2,7 +2,7 @@
 """The built-in deflate and brotli beside Apache's modules: random requests with Accept-Encoding, Range and conditions, the same logs.
 
 Apache does not read all weights; so it is sent the one coding that is right, and has to answer the same. `build/test` sends 300 requests;
-TEST_COMPRESSION=5000 as many as that, TEST_COMPRESSION_SEED=2 others.
+TEST_COUNT=5000 as many as that, TEST_SEED=2 others.
 """
 import contextlib
 import gzip
@@ -12,10 +12,11 @@ import re
 
 import pytest
 
+import effort
 import brigade
 from stock import driver
 
-COUNT, SEED = int(os.environ.get("TEST_COMPRESSION", "300")), int(os.environ.get("TEST_COMPRESSION_SEED", "1"))
+COUNT, SEED = effort.count(300), int(effort.seed(1))
 pytestmark = [
     pytest.mark.skipif(not os.access(driver.APACHE, os.X_OK), reason=f"the peer is absent: {driver.APACHE} is not installed"),
     pytest.mark.skipif(brigade.is_apache(brigade.BINARY), reason="nothing to compare Apache with"),

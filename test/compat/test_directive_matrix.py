@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every directive of every stock module in the first, in the second, or in both of two sections of each kind that hold for a request.
 Both servers accept or refuse a configuration alike, answer alike, and none crashes. No callback of a module gets what Apache never passes
-it. TEST_MATRIX=all runs all of it, TEST_MATRIX=binaries those modules that are built into Brigade, as Apache's binaries; otherwise a
+it. TEST_LONG=matrix runs all of it, TEST_LONG=binaries those modules that are built into Brigade, as Apache's binaries; otherwise a
 sample runs. Run it with an ASan build of the server, too."""
 import functools
 import os
@@ -10,6 +10,7 @@ import zlib
 
 import pytest
 
+import effort
 import brigade
 import peer_module
 from matrix import sites
@@ -20,7 +21,7 @@ pytestmark = [
     pytest.mark.skipif(not os.access(brigade.BINARY, os.X_OK), reason=f"{brigade.BINARY} is not built"),
     pytest.mark.skipif(brigade.is_apache(brigade.BINARY), reason="nothing to compare Apache with"),
 ]
-ALL = os.environ.get("TEST_MATRIX") in ("all", "binaries")
+ALL = effort.everything("matrix") or "binaries" in effort.LONG
 # Of the sample: one in so many of the modules and kinds of sections, and of the refused directives.
 SHARE = 56
 

@@ -5,7 +5,7 @@ import os
 import pytest
 
 import brigade
-from stock import driver, packages
+from stock import driver, package_parts, packages
 
 pytestmark = [
     pytest.mark.skipif(not os.access(driver.APACHE, os.X_OK), reason=f"the peer is absent: {driver.APACHE} is not installed"),
@@ -29,7 +29,7 @@ def test_packaged(case):
     assert not differences, "\n".join(differences)
 
 
-@pytest.mark.parametrize("name", [n for n in packages.available() if n not in packages.covered()])
+@pytest.mark.parametrize("name", [n for n in package_parts.available() if n not in packages.covered()])
 def test_loads(name):
     """One that no case drives: it is loaded as packaged, and pages are served as before."""
     case = driver.Case(name, "", ["a.txt", "none", "HEAD a.txt"], {"a.txt": "A\n"}, packaged=[name], prefork=packages.needs_prefork(name))

@@ -2,15 +2,15 @@
 """Rules beside Apache's: answers and the trace of every step, for rules of a server, of sections and of .htaccess files.
 
 A table of rules and requests, the rule sets of well-known applications, and random combinations from a fixed seed.
-TEST_REWRITE=N tries N combinations; TEST_REWRITE_SEED another seed.
+TEST_COUNT=N tries N combinations; TEST_SEED another seed.
 """
 import itertools
-import os
 import random
 import re
 
 import pytest
 
+import effort
 import brigade
 from test_cases import Result, differences_of
 from test_compare import APACHE, pytestmark  # noqa: F401
@@ -340,9 +340,9 @@ def random_case(rng):
     return case(conf, requests, htaccess, rng.random() < 0.7)
 
 
-@pytest.mark.parametrize("n", range(int(os.environ.get("TEST_REWRITE", 12))))
+@pytest.mark.parametrize("n", range(effort.count(12)))
 def test_random_rules(n):
-    what = random_case(random.Random(f"{os.environ.get('TEST_REWRITE_SEED', '34')}/{n}"))
+    what = random_case(random.Random(f"{effort.seed(34)}/{n}"))
     try:
         compare(what)
     except AssertionError as error:

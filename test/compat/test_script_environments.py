@@ -3,7 +3,7 @@
 
 Random targets for a site of WordPress' kind (rules of an access file, PATH_INFO, encoded and odd names, DirectoryIndex, MultiViews, Alias) go to
 Apache, to Brigade twice, so that the second finds what the first made known, and to one that remembers nothing.
-TEST_ENVIRONMENTS=N tries N targets; TEST_ENVIRONMENTS_SEED another seed.
+TEST_COUNT=N tries N targets; TEST_SEED another seed.
 """
 import contextlib
 import os
@@ -13,12 +13,13 @@ import tempfile
 
 import pytest
 
+import effort
 import brigade
 from script_backend import Script
 from test_compare import APACHE, pytestmark  # noqa: F401
 
-COUNT = int(os.environ.get("TEST_ENVIRONMENTS", "300"))
-SEED = os.environ.get("TEST_ENVIRONMENTS_SEED", "1")
+COUNT = effort.count(300)
+SEED = effort.seed(1)
 CONF = """DocumentRoot "@SITE@"
 DirectoryIndex index.php index.html
 AllowEncodedSlashes {slashes}

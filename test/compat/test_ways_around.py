@@ -2,7 +2,7 @@
 """Ways around rules: paths, methods, hosts and trailers that mean something else to a rule than to the file that is sent.
 
 Each request goes to Apache and to Brigade, twice on one connection, so that the second may be answered from memory. Status, body of
-what was allowed, Location and Allow are alike. TEST_WAYS is the number of requests that are tried, TEST_WAYS_SEED where they begin.
+what was allowed, Location and Allow are alike. TEST_COUNT is the number of requests that are tried, TEST_SEED where they begin.
 """
 import gzip
 import os
@@ -10,12 +10,13 @@ import random
 
 import pytest
 
+import effort
 import brigade
 from http_client import Client
 from stock import driver
 
 pytestmark = pytest.mark.skipif(not os.path.exists(driver.APACHE) or brigade.is_apache(brigade.BINARY), reason="Apache beside Brigade")
-COUNT, SEED = int(os.environ.get("TEST_WAYS", "700")), os.environ.get("TEST_WAYS_SEED", "ways")
+COUNT, SEED = effort.count(700), effort.seed("ways")
 SECRET = "secret\n"
 FILES = {"a.txt": "a\n", "index.html": "index\n", "denied/a.txt": SECRET, "denied/in/a.txt": SECRET, "loc/a.txt": SECRET, "re/a.txt": SECRET,
          "files/secret.txt": SECRET, "files/a.txt": "a\n", "files/a.bak": SECRET, "files/Secret.txt": "other\n", "en code/a.txt": SECRET,

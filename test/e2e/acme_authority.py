@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import http.client
 import http.server
+import ipaddress
 import json
 import os
 import socket
@@ -139,7 +140,7 @@ class Authority:
         for name in names:
             order["authzs"].append(len(self.authzs))
             kind = next(i["type"] for i in payload["identifiers"] if i["value"] == name)
-            if (kind == "ip") != name.replace(".", "").isdigit():
+            if (kind == "ip") != (name.replace(".", "").isdigit() or ":" in name):
                 raise Problem("malformed", "this is no identifier of that type")
             self.authzs.append({"name": name, "kind": kind, "status": "pending", "token": encode(os.urandom(16)), "order": order, "error": None})
         self.orders.append(order)
@@ -188,7 +189,8 @@ class Authority:
     def prove_http(self, authz, expected):
         c = http.client.HTTPConnection("127.0.0.1", self.ports["HTTP"], timeout=brigade.PATIENCE)
         with contextlib.closing(c):
-            c.request("GET", f"/.well-known/acme-challenge/{authz['token']}", headers={"Host": authz["name"]})
+            host = f"[{authz['name']}]" if ":" in authz["name"] else authz["name"]
+            c.request("GET", f"/.well-known/acme-challenge/{authz['token']}", headers={"Host": host})
             answer = c.getresponse()
             return answer.status == 200 and answer.read().decode() == expected
 
@@ -196,7 +198,7 @@ class Authority:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
         context.set_alpn_protocols(["acme-tls/1"])
-        asked = ".".join(reversed(authz["name"].split("."))) + ".in-addr.arpa" if authz["kind"] == "ip" else authz["name"]
+        asked = ipaddress.ip_address(authz["name"]).reverse_pointer if authz["kind"] == "ip" else authz["name"]
         with socket.create_connection(("127.0.0.1", self.ports["TLS"]), brigade.PATIENCE) as plain, \
                 context.wrap_socket(plain, server_hostname=asked) as s:
             return s.selected_alpn_protocol() == "acme-tls/1" and \

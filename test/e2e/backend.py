@@ -66,6 +66,15 @@ class Connection:
         self.socket.sendall(data)
 
 
+def proxied(backend, more="", parameters=""):
+    """A configuration of one loop that leads /p/ to the backend."""
+    return f"""
+EventLoops 1
+ProxyPass /p/ http://127.0.0.1:{backend.port}/ {parameters}
+{more}
+"""
+
+
 def answer(body=b"ok\n", status="200 OK", fields=()):
     """A whole answer of HTTP/1.1."""
     lines = [f"HTTP/1.1 {status}", f"Content-Length: {len(body)}"] + [f"{n}: {v}" for n, v in fields]
@@ -162,3 +171,15 @@ class Backend:
 
     def __exit__(self, *_):
         self.close()
+
+
+def upper(connection, request):
+    """An echo in capitals, behind a greeting; it ends with its client's bytes."""
+    connection.send(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nX-A: b\r\nSec-WebSocket-Accept: x\r\n\r\nhello")
+    while True:
+        data = connection.buffer or connection.socket.recv(65536)
+        connection.buffer = b""
+        if not data:
+            connection.send(b"bye")
+            return False
+        connection.send(data.upper())

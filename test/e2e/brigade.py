@@ -162,11 +162,11 @@ class Server:
     def error_log(self):
         return self.read("logs/error_log") + self.read("logs/stderr")
 
-    def wait_for_log(self, pattern, name="logs/error_log"):
-        """Wait for a line in a log; return the match."""
+    def wait_for_log(self, pattern, name="logs/error_log", seconds=None):
+        """Wait for a line in a log (seconds=None: PATIENCE); return the match."""
         wanted = re.compile(pattern.encode() if isinstance(pattern, str) else pattern)
         try:
-            return wait_until(lambda: wanted.search(self.read(name)), f"{pattern!r} in {name}")
+            return wait_until(lambda: wanted.search(self.read(name)), f"{pattern!r} in {name}", seconds)
         except AssertionError as e:
             raise AssertionError(f"{e}:\n{self.read(name).decode(errors='replace')[-3000:]}") from None
 

@@ -141,6 +141,7 @@ WORLDS = {
                             lambda: applications(3000)),
     "cdn-in-front": (lambda: files("/srv/www", **{"assets/a.css": "a{}", "news/index.html": "News"}),),
     "canary": (lambda: applications(3001, 3002),),
+    "mass-hosting": (),
     "block-bots": (lambda: files("/srv/www", **{"photo.jpg": "picture"}),),
     "static-site": (certificate, lambda: pathlib.Path("/run/brigade").mkdir(), lambda: pathlib.Path("/var/log/brigade").mkdir(),
                     lambda: files("/srv/www", **{"assets/a.css": "a{}", ".git/config": "secret"})),

@@ -7,7 +7,7 @@ import os
 import re
 import subprocess
 
-STORE = "/memfd:cached-store-3 (deleted)"
+STORE = "/memfd:cached-store-4 (deleted)"
 BACKENDS = "/memfd:proxy-gauges-1 (deleted)"
 LIMITS = "/memfd:request-limits-1 (deleted)"
 LIMITS_HEADER, LIMITS_LEAST, PLACE = 3 * 4096, 1024, 16  # table_header_bytes(), LIMIT_KEYS_LEAST, sizeof(limit_slot)

@@ -120,6 +120,19 @@ class Client:
                 return b"".join(pieces), trailers
             trailers.append(line.decode("latin-1"))
 
+    def read_chunks(self):
+        """A body in chunks as it came, trailers included; chunk by chunk, since a server does not wait for a client that takes its time."""
+        raw = b""
+        while True:
+            line = self.read_until(b"\r\n") + b"\r\n"
+            size = int(line.split(b";")[0], 16)
+            raw += line + (self.read_exactly(size + 2) if size else b"")
+            if not size:
+                break
+        while line := self.read_until(b"\r\n"):
+            raw += line + b"\r\n"
+        return raw + b"\r\n"
+
     def read_response(self, method="GET", interim=False):
         """A whole response; 1xx are passed over unless interim is set."""
         while True:

@@ -22,6 +22,7 @@ class Relay:
         self.client, self.held, self.count = None, [], [0, 0]
         self.bytes = [0, 0]  # to the server, to the client: as they were sent
         self.lost, self.rebind_after, self.over = 0, None, False
+        self.renamed = None  # the number of a datagram to the server whose source connection id is changed
         self.hole, self.hole_ends = None, 0  # (after so many datagrams, for so many seconds) all are lost
         self.thread = threading.Thread(target=self.run, daemon=True)
 
@@ -47,6 +48,9 @@ class Relay:
         if to_server and self.rebind_after is not None and self.count[0] >= self.rebind_after:
             self.rebind_after = None
             self.back.append(self.socket())  # as a NAT that forgot the client: another port from now on
+        if to_server and self.count[0] == self.renamed:
+            self.renamed, at = None, 7 + data[5]
+            data = data[:at] + bytes([data[at] ^ 1]) + data[at + 1:]
         if self.hole and sum(self.count) >= self.hole[0]:
             self.hole_ends, self.hole = time.monotonic() + self.hole[1], None
         if self.random.random() < self.loss or time.monotonic() < self.hole_ends:

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a sweep found, for a failing test, and for a table over all sweeps:
 
-    TEST_FAULTS=all TEST_FAULTS_REPORT=/some/folder python3 -m pytest test/faults
+    TEST_LONG=faults TEST_FOLDER=/some/folder python3 -m pytest test/faults
     test/faults/fault_report.py /some/folder
 """
 import collections
@@ -12,8 +12,8 @@ import sys
 
 
 def report(name, tried, findings, missed=0):
-    """Text of the findings, each place once; kept in $TEST_FAULTS_REPORT, too."""
-    folder = os.environ.get("TEST_FAULTS_REPORT")
+    """Text of the findings, each place once; kept in $TEST_FOLDER, too."""
+    folder = os.environ.get("TEST_FOLDER")
     if folder:
         os.makedirs(folder, exist_ok=True)
         with open(os.path.join(folder, f"{name}.json"), "w", encoding="utf-8") as f:

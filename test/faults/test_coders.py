@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Each call of the libraries that compress fails once, as if they had no memory. A response is then sent without compression, or is
 an error, or is cut off so that the client sees it; never a whole one that is wrong. What failed has a line in the error log. A
-sample of long streams in build/test, all with TEST_FAULTS=all."""
+sample of long streams in build/test, all with TEST_LONG=faults."""
 import gzip
 import os
 
 import pytest
 
+import effort
 import brigade
 from cache_site import one_loop, settle
 from call_faults import Faults, appears, library
@@ -14,7 +15,7 @@ from codings import decoded, needs_all
 from http_client import Truncated
 
 LIBRARY = library("coder")
-COMPLETE = os.environ.get("TEST_FAULTS") == "all"
+COMPLETE = effort.everything("faults")
 SAMPLE = 6
 pytestmark = [pytest.mark.only("brigade"), needs_all,
               pytest.mark.skipif(not os.path.exists(LIBRARY), reason=f"{LIBRARY} is not built")]

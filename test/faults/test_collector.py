@@ -15,6 +15,7 @@ import time
 
 import pytest
 
+import effort
 import fault_table as table
 from bgp_router import END_OF_RIB, Session, opening, update
 from brigade import wait_until
@@ -29,7 +30,7 @@ pytestmark = [pytest.mark.only("brigade"),
               pytest.mark.skipif(not os.path.exists(LIBRARY), reason=f"{LIBRARY} is not built")]
 
 PEER, MOST_CALLS = 64512, 4
-SAMPLE = int(os.environ.get("TEST_FAULTS_SAMPLE", "3"))
+SAMPLE = effort.count(3)
 OF_ROUTER, OF_FILE = "198.51.100.7", "203.0.113.7"
 CONFIG = """ASTable file @ROOT@/htdocs/networks.txt
 ASTable bgp 127.0.0.1 port={port} asn=65000 peer-asn=64512 retry=1

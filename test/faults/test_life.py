@@ -13,6 +13,7 @@ import time
 
 import pytest
 
+import effort
 import brigade
 import fault_table as table
 from brigade import wait_until
@@ -22,7 +23,7 @@ from fault_site import CGID, NETWORKS, OWN_TLS, Site, has_module
 from fault_sweep import Finding
 import collections
 
-COMPLETE = os.environ.get("TEST_FAULTS") == "all"
+COMPLETE = effort.everything("faults")
 MOST_CALLS = 16
 SAMPLE = {"start": 8, "reload": 6, "upgrade": 6}
 START_SECONDS = 12

@@ -2,7 +2,7 @@
 """Every system call of a request refused, short, interrupted and delayed, in a server that goes on serving.
 
 It must not crash, hang, lose a descriptor, or bring a connection out of step; the next request must be right; and what
-failed must be in the error log, unless it was the client that went. TEST_FAULTS=all tries everything (build/test faults);
+failed must be in the error log, unless it was the client that went. TEST_LONG=faults tries everything (build/test faults);
 else a sample that is the same each time.
 """
 import os
@@ -10,13 +10,14 @@ import random
 
 import pytest
 
+import effort
 from fault_control import LIBRARY, Faults
 from fault_report import report
 from fault_site import SHAPES, Site, has_module
 from fault_sweep import Sweep
 
-COMPLETE = os.environ.get("TEST_FAULTS") == "all"
-SAMPLE = int(os.environ.get("TEST_FAULTS_SAMPLE", "8"))
+COMPLETE = effort.everything("faults")
+SAMPLE = effort.count(8)
 
 pytestmark = [pytest.mark.only("brigade"),
               pytest.mark.skipif(not os.path.exists(LIBRARY), reason=f"{LIBRARY} is not built")]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Each call of OpenSSL fails once, and each allocation of libcrypto: while a server starts, in handshakes, in requests over TLS,
 and in those that it forwards by TLS. Nothing crashes or hangs; what failed has a line in the error log; later connections are
-served. A sample in build/test, all with TEST_FAULTS=all."""
+served. A sample in build/test, all with TEST_LONG=faults."""
 import os
 import shutil
 import socket
@@ -10,6 +10,7 @@ import threading
 
 import pytest
 
+import effort
 import brigade
 from call_faults import Faults, appears, library
 from http_client import Truncated, request_bytes
@@ -18,9 +19,9 @@ from ports import named_localhost
 from tls_site import TLSAuthority, certificate
 
 LIBRARY = library("tls")
-COMPLETE = os.environ.get("TEST_FAULTS") == "all"
+COMPLETE = effort.everything("faults")
 AGAIN = 5  # a loop without what it needs tries again after a second
-SAMPLE = int(os.environ.get("TEST_FAULTS_SAMPLE", "2"))
+SAMPLE = effort.count(2)
 pytestmark = [pytest.mark.only("brigade"), pytest.mark.skipif(not os.path.exists(LIBRARY), reason=f"{LIBRARY} is not built"),
               pytest.mark.skipif(not shutil.which("openssl"), reason="openssl is not installed")]
 

@@ -548,6 +548,9 @@ MDMembers auto
 MDMustStaple off
 !MDNotifyCmd /bin/true
 !MDPortMap http:80
+!MDDnsResponder acme.example.net 127.0.0.1:5353 ns=ns1.example.net
+!MDOnDemand off
+!MDOnDemandLimits names=100 rate=10/h wait=5
 MDPrivateKeys RSA 2048
 MDProfile classic
 MDProfileMandatory off

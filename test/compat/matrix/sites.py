@@ -11,6 +11,7 @@ from stock import driver
 from tls_site import certificate
 
 from . import arguments
+import effort
 
 # Modules whose directives are known under another name than their file's.
 FILES = {"core": None, "http_core": None, "so": None, "unixd": None, "log_config": None, "logio": None, "version": None, "watchdog": None, "event": None, "util_ldap": "ldap"}
@@ -20,7 +21,7 @@ NEEDS = {"cache_disk": ["cache"], "cache_socache": ["cache", "socache_shmcb"], "
          "proxy": ["proxy_http", "proxy_balancer", "slotmem_shm", "lbmethod_byrequests"], "ssl": ["socache_shmcb"], "md": ["ssl", "socache_shmcb"], "lbmethod_heartbeat": ["proxy", "proxy_balancer", "slotmem_shm"],
          "proxy_hcheck": ["proxy_http", "watchdog"], "proxy_html": ["xml2enc"], "http2": ["ssl", "socache_shmcb"], "unixd": ["suexec"], "event": [], "cache": ["cache_disk"]}
 # Apache's binaries in place of built-in modules.
-REPLACED = os.environ.get("TEST_MATRIX") == "binaries"
+REPLACED = "binaries" in effort.LONG
 SECTIONS = ["Directory", "Location", "Files", "If", "htaccess"]
 HOSTS = ["host-first", "host-second", "host-both"]
 PLACES = {"first": (1, 0), "second": (0, 1), "both": (1, 1)}

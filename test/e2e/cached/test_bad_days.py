@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Processes that are killed while they write and lead, and backends that come and go, for as long as TEST_CACHE_KILLS and TEST_CACHE_FLAPS say:
+"""Processes that are killed while they write and lead, and backends that come and go, for as long as TEST_COUNT and TEST_SECONDS say:
 500 and a minute's in a long run, some of them else."""
 import os
 import random
@@ -11,6 +11,7 @@ import time
 
 import pytest
 
+import effort
 from backend import Backend, answer
 from brigade import wait_until
 from cached_site import config, fields
@@ -18,9 +19,8 @@ from http_client import Truncated
 
 pytestmark = [pytest.mark.only("brigade"), pytest.mark.slow]
 
-LONG = bool(os.environ.get("TEST_LONG"))
-KILLS = int(os.environ.get("TEST_CACHE_KILLS", "500" if LONG else "8"))
-FLAP_SECONDS = float(os.environ.get("TEST_CACHE_FLAPS", "60" if LONG else "4"))
+KILLS = effort.count(8, 500)
+FLAP_SECONDS = effort.seconds(4)
 
 
 def body_of(target):
@@ -214,7 +214,7 @@ def test_a_backend_that_flaps_under_load(serve):
     assert sum(n for (name, status, _), n in counts.items() if name == "/may") > 50 and any(re.match("/may", k[0]) and k[2] == "HIT" for k in counts)
 
 
-CHAOS_SECONDS = float(os.environ.get("TEST_CACHE_CHAOS", "60" if LONG else "4"))
+CHAOS_SECONDS = effort.seconds(4)
 
 
 class Chaos:

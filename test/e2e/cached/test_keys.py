@@ -51,6 +51,39 @@ def test_scripts_do_not_get_it_either(serve):
         assert kinds(server, ("/x?a=2&utm_x", {}), ("/i.php", {})) == ["HIT", "HIT"]
 
 
+ALIKE = [("//{}", "/{}"), ("/{}//a", "/{}/a"), ("/{}/%61", "/{}/a"), ("/{}/./a", "/{}/a"), ("/{}/x/../a", "/{}/a"), ("/{}/a%3Fb=1", "/{}/a?b=1"), ("/{}/a%20KEY%20b", "/{}/a"),
+         ("/{}/%c3%a4", "/{}/%C3%A4"), ("http://localhost/{}/a", "/{}/a"), ("http://localhost/{}/a?b", "/{}/a?b"), ("/{}/a;b", "/{}/a")]
+
+
+@pytest.mark.parametrize("more", ["", "CacheQuickHandler Off\n", "<Location /login>\nRequestLimit login by=client rate=10/s\n</Location>\n", NOISE])
+def test_scripts_see_what_the_key_has(serve, more):
+    """A script that redirects //a to /a, as WordPress does, would else redirect everybody from /a to /a; and a path that is decoded could be another
+    one with a query, or with what CacheKey adds."""
+    def script(params, body, send):
+        one.answer(send, params["REQUEST_URI"].encode(), fields="Cache-Control: max-age=100\r\n")
+    with Script("fcgi", script) as one:
+        server = serve(f'EventLoops 1\nCacheEnable memory /\nCacheHeader On\n<Directory @ROOT@/htdocs>\nFallbackResource /i.php\n</Directory>\n'
+                       f'<Files "i.php">\nSetHandler "proxy:unix:{one.path}|fcgi://localhost/"\n</Files>\n{more}', files={"i.php": ""})
+        for number, pair in enumerate(ALIKE):
+            for other, target in (pair, pair[::-1]):
+                name = f"{number}{'ab'[pair[0] == target]}"
+                for _ in range(3):
+                    assert server.get(other.format(name)).body.decode() in (other.format(name), target.format(name).replace("http://localhost", ""))
+                for _ in range(3):
+                    assert server.get(target.format(name)).body.decode() == target.format(name).replace("http://localhost", ""), (other, target)
+        assert kind(server.get("/a/b?utm_x=1&c" if more == NOISE else "/a/b?c")) == "MISS" and kind(server.get("/a/b?c")) == "HIT"
+
+
+@pytest.mark.parametrize("quick", ["On", "Off"])
+def test_a_path_by_another_name_is_disabled_too(serve, quick):
+    """A link to /p/%61ccount would leave the page of who follows it for everybody."""
+    with Backend({"*": lambda c, r: answer(r.target.encode(), fields=fields())}) as backend:
+        server = serve(config(backend, f"CacheDisable /p/account\nCacheQuickHandler {quick}\n"))
+        for target in ("/p/account", "/p/%61ccount", "/p//account", "/p/x/../account", "/p/./account", "/p/%2e/account/x", "/p/acc%6Funt?a=1"):
+            assert kinds(server, (target, {}), (target, {}), (target, {})) == ["-"] * 3, target
+        assert kinds(server, ("/p/%2561ccount", {}), ("/p/%2561ccount", {}), ("/p/%62", {}), ("/p/%62", {})) == ["MISS", "HIT"] * 2
+
+
 def test_without_the_directive_all_counts(serve):
     with Backend({"*": echo}) as backend:
         server = serve(config(backend))
@@ -89,7 +122,8 @@ def test_cookies_that_bypass(serve, quick):
             assert server.get("/p/x", headers=LOGGED_IN).body == LOGGED_IN["Cookie"].encode()
         for _ in range(5):
             assert server.get("/p/x").body == b"-"
-        for cookie in ("wordpress_logged_in_=", "wp-postpass_x", " comment_author_1=x", "a=;wordpress_logged_in_a=b"):
+        for cookie in ("wordpress_logged_in_=", "wp-postpass_x", " comment_author_1=x", "a=;wordpress_logged_in_a=b", "wordpress.logged.in.a=b", "wordpress[logged in_a=b",
+                       f"wordpress_logged_in_{'a' * 200}=b"):
             assert server.get("/p/x", headers={"Cookie": cookie}).body == cookie.strip().encode(), "neither from the loop's cache"
         got = server.raw(b"GET /p/x HTTP/1.1\r\nHost: localhost\r\nCookie: a=b\r\nCookie: wordpress_logged_in_1=2\r\nConnection: close\r\n\r\n")
         assert b"wordpress_logged_in_1=2" in got.split(b"\r\n\r\n", 1)[1]

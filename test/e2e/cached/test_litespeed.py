@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from cache_site import await_hits
 from php_fpm import IS_THERE, POOL, php
 
 pytestmark = [pytest.mark.only("brigade"), pytest.mark.skipif(not IS_THERE, reason="no php-fpm (php8.2-fpm), or not root")]
@@ -123,6 +124,44 @@ def test_cookies_and_values_of_rules(site):
         assert value in got.body and b'"LSCACHE_VARY_COOKIE":"login,currency"' in got.body, got.body
     assert len(set(seen.values())) == 4
     assert not same(server, page, "nocache=1", "nocache=1")
+
+
+METRICS = "<Location /metrics>\nSetHandler metrics\nRewriteEngine Off\nCacheDisable on\n</Location>\nMaxKeepAliveRequests 0\n"
+# What a client sends, and who else gets the same.
+CLIENTS = [({}, "all"), ({"Cookie": "_ga=1; x=y"}, "all"), ({"User-Agent": "Mobile x"}, "mobile"), ({"Accept": "image/webp"}, "webp"),
+           ({"User-Agent": "Mobile x", "Accept": "image/webp"}, "both"), ({"Cookie": "_lscache_vary=a"}, "a"), ({"Cookie": "q=1; _lscache_vary=a"}, "a"),
+           ({"Cookie": "_lscache_vary=b"}, "b"), ({"Cookie": "nocache=1"}, None), ({"Cookie": "_lscache_vary="}, "all")]
+
+
+@pytest.mark.parametrize("target", ["/", "/index.php", "/other.php"])
+def test_the_loop_itself_answers_a_visitor(site, target):
+    """A page for all, whose rules looked at what each visitor sends: hits need no phases, and everybody gets what the store would give."""
+    rules = ('RewriteCond %{HTTP_USER_AGENT} Mobile\nRewriteRule .? - [E=Cache-Control:vary=%{ENV:LSCACHE_VARY_VALUE}+ismobile]\n'
+             'RewriteCond %{HTTP_ACCEPT} image/webp\nRewriteRule .? - [E=Cache-Control:vary=%{ENV:LSCACHE_VARY_VALUE}+webp]\n'
+             'RewriteCond %{HTTP_COOKIE} nocache\nRewriteRule .? - [E=Cache-Control:no-cache]')
+    server = site(rules, METRICS)
+    page = f"{target}?{PUBLIC}&tag=t"
+    groups = {}
+    with server.connect() as client:
+        for i in range(8):
+            for fields, group in CLIENTS:
+                groups.setdefault(group, set()).add(number(client.get(page, fields)))
+        for _ in range(20):
+            groups["all"].add(number(client.get(page)))
+    fresh = groups.pop(None)
+    assert all(len(numbers) == 1 for numbers in groups.values()) and len(set.union(*groups.values())) == len(groups), groups
+    assert len(fresh) == 8 and not fresh & set.union(*groups.values())
+    await_hits(server, 25)
+    before = groups["all"].pop()
+    assert same(server, f"/other.php?{PUBLIC}&private=1", None, None)
+    server.get("/other.php?purge=t")
+    after = number(ask(server, page))
+    assert after != before and same(server, page, None, "_ga=2", None)
+    for _ in range(5):
+        assert number(ask(server, page)) == after
+    with open(server.path("htdocs/.htaccess"), "w") as f:
+        f.write("CacheLookup off\n")
+    assert len({number(ask(server, page)) for _ in range(4)} | {after}) == 5
 
 
 def test_rules_give_a_lifetime(site):
@@ -258,6 +297,62 @@ def test_poisoning_by_hosts_and_cookies(site):
     assert b"anna" not in ask(server, private, "PHPSESSID=1x").body
     got = server.raw(f"GET {private} HTTP/1.1\r\nHost: localhost\r\nCookie: PHPSESSID=2\r\nCookie: user=x; PHPSESSID=1\r\nConnection: close\r\n\r\n".encode())
     assert b"anna" not in got
+
+
+LOGIN = r"""<?php
+header('X-LiteSpeed-Cache-Control: public,max-age=100');
+foreach (['test=WP Cookie check; path=/', 'second=1; expires=Thu, 01 Jan 2037 00:00:00 GMT; path=/', 'third=3'] as $cookie) {
+    header("Set-Cookie: $cookie", false);
+    header("lsc-cookie: $cookie", false);
+}
+header('Set-Cookie: own=' . bin2hex(random_bytes(4)), false);
+echo bin2hex(random_bytes(4));
+"""
+
+
+def test_cookies_for_all(site):
+    """lsc-cookie: what a stored login page sets for everybody, since it asks for the cookie again; no other cookie, and no client sees the field."""
+    server = site(files={"login.php": LOGIN})
+    first, *hits = (server.get("/login.php") for _ in range(8))
+    cookies = [[v for n, v in got.headers if n.lower() == "set-cookie"] for got in (first, *hits)]
+    assert {got.body for got in hits} == {first.body} and {got["X-LiteSpeed-Cache"] for got in hits} == {"hit"}
+    assert cookies[1:] == [cookies[0][:3]] * 7 and cookies[0][:3] == ["test=WP Cookie check; path=/", "second=1; expires=Thu, 01 Jan 2037 00:00:00 GMT; path=/", "third=3"]
+    assert cookies[0][3].startswith("own=")
+    assert not [n for got in (first, *hits) for n, _ in got.headers if n.lower() == "lsc-cookie"]
+
+
+SEEN = r"""<?php
+if (isset($_GET['p'])) header('X-LiteSpeed-Cache-Control: public,max-age=100');
+if (isset($_GET['vary'])) header("X-LiteSpeed-Vary: $_GET[vary]");
+if (isset($_GET['cc'])) header("Cache-Control: $_GET[cc]");
+if (isset($_GET['cookie'])) setcookie('set', 'one');
+echo json_encode($_COOKIE), $_SERVER['PHP_AUTH_USER'] ?? '-', bin2hex(random_bytes(4));
+"""
+
+
+@pytest.mark.parametrize("query, name", [("p", "_lscache_vary"), ("p&vary=cookie=my_currency", "my_currency"), ("p&vary=cookie=size,cookie=my_currency", "my_currency")])
+def test_cookies_are_read_as_php_reads_them(site, query, name):
+    """Else a page that PHP made for one value would be kept under another one: parts end at semicolons alone, the first of a name counts."""
+    server = site(files={"seen.php": SEEN})
+    page = f"/seen.php?{query}"
+    for poison in (f"x=1,{name}=A", f"x=1, {name}=A", f"{name}=B; {name}=A", f"{name}=; {name}=A", f"size=1cookie=my_currency; x={name}=A", f"x =1 {name}=A"):
+        ask(server, page, poison)
+    for poison in (name.replace("_", ".") + "=EVIL", name.replace("_", " ") + "=EVIL", name.replace("_", "[") + "=EVIL", f"{name}[x]=EVIL"):
+        ask(server, page, poison)
+        assert b"EVIL" not in ask(server, page).body, poison
+    assert f'"{name}":"A"'.encode() in ask(server, page, f"{name}=A").body
+    assert f'"{name}":"A"'.encode() in server.raw(f"GET {page}&2 HTTP/1.1\r\nHost: localhost\r\nCookie: {name}=A\r\nConnection: close\r\n\r\n".encode())
+
+
+@pytest.mark.parametrize("said", ["cookie", "cc=private", "cc=no-store", "cc=no-cache", "auth"])
+def test_a_rules_lifetime_is_for_pages_that_are_for_all(site, said):
+    """A rule knows nothing of the page; PHP that starts a session, or asks for a password, says so."""
+    server = site("RewriteRule .* - [E=cache-control:max-age=3600]", files={"seen.php": SEEN})
+    fields = {"Authorization": "Basic YW5uYTp4"} if said == "auth" else {}
+    assert ask(server, f"/seen.php?{said}", **fields).status == 200
+    first = ask(server, f"/seen.php?{said}")
+    assert first["X-LiteSpeed-Cache"] != "hit" and b"anna" not in first.body
+    assert same(server, "/seen.php?cc=max-age=5", None, None), "others are kept"
 
 
 def test_cookies_of_one_client_are_not_stored(site):

@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random requests, changes and purges, beside a model of what RFC 9111 lets a shared cache send. TEST_MODEL_SECONDS is how long it runs."""
-import os
+"""Random requests, changes and purges, beside a model of what RFC 9111 lets a shared cache send. TEST_SECONDS is how long it runs."""
 import random
 import threading
 import time
 
 import pytest
 
+import effort
 from backend import Backend, answer
 from cache_site import await_hits
 from cached_site import config, kind
 
 pytestmark = [pytest.mark.only("brigade"), pytest.mark.threads]
 
-SECONDS = float(os.environ.get("TEST_MODEL_SECONDS", "4"))
+SECONDS = effort.seconds(4)
 PATHS = [f"/{i}" for i in range(8)]
 KINDS = ["a", "b", "c", None]
 CONTROLS = ["max-age=1", "max-age=2", "max-age=60", "public, max-age=60", "s-maxage=60", "max-age=60, must-revalidate", "no-store, max-age=60", "private, max-age=60",
@@ -151,9 +151,9 @@ def learn(model, path, headers, got, known):
 
 @pytest.mark.parametrize("more", ["", "FileCacheEntries 0", "CacheRefreshAhead 30%"])
 def test_model(serve, more):
-    seed = int(os.environ.get("TEST_MODEL_SEED", random.randrange(1 << 30)))
+    seed = int(effort.seed(random.randrange(1 << 30)))
     random.seed(seed)
-    print("TEST_MODEL_SEED", seed)
+    print("TEST_SEED", seed)
     model = Model()
     model.ahead = "Ahead" in more
     with Backend({"*": model.origin}) as backend:

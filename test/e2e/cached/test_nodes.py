@@ -76,7 +76,7 @@ def front(name, nodes):
     text = blocks("apache")[1]
     for n, node in enumerate(nodes):
         text = text.replace(f":{8081 + n}", f":{node.port}")
-    return brigade.Server(config=text)
+    return brigade.Server(config="KeepAliveTimeout 300\n" + text)  # clients may be held up on a busy machine
 
 
 class Load:

@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+import brigade
 from backend import Backend, answer
 from cached_site import config, fields, kind
 
@@ -191,3 +192,48 @@ def test_a_purge_needs_leave(serve, backend):
     server.request("PURGE", "/p/*")
     time.sleep(0.01)
     assert kind(server.get("/p/a")) == "HIT"
+
+
+@pytest.mark.parametrize("scheme", ["http", "https", "HTTPS"])
+def test_a_target_names_no_other_host_than_the_request(serve, backend, scheme):
+    """The host of an absolute target counts where it is of the server's scheme, else the Host field: what that host answers is its own."""
+    backend.scripts["*"] = lambda c, r: answer(r["Host"].encode(), fields=fields())
+    host = '<VirtualHost *:*>\nServerName {0}\nProxyPreserveHost On\n{1}</VirtualHost>\n'
+    server = serve("EventLoops 1\n" + "".join(host.format(name, config(backend).split("EventLoops 1\n")[-1]) for name in ("evil", "good")))
+    for target in ("/p/a", "/p/b"):
+        evil = server.raw(f"GET {scheme}://good{target} HTTP/1.1\r\nHost: evil\r\nConnection: close\r\n\r\n".encode())
+        assert evil.endswith(b"good" if scheme == "http" else b"evil")
+        for _ in range(3):
+            assert server.get(target, host="good").body == b"good" and server.get(target, host="evil").body == b"evil"
+
+
+def asks(port, host, target="/x"):
+    got = brigade.raw_exchange("127.0.0.1", port, f"GET {target} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode(), brigade.PATIENCE)
+    return got.rsplit(b"\r\n", 1)[1].decode(), b"X-Cache: HIT" in got
+
+
+@pytest.mark.parametrize("other", ["good", "evil"])
+def test_a_port_has_answers_of_its_own(serve, backend, other):
+    """Its server answers whatever the Host field says, and not for the server of that name."""
+    backend.scripts["*"] = lambda c, r: answer(r["X-Server"].encode(), fields=fields())
+    ports = [brigade.free_port(), brigade.free_port()]
+    host = ("Listen 127.0.0.1:{1}\n<VirtualHost *:{1}>\nServerName {0}\nServerAlias www.{0}\nRequestHeader set X-Server of{1}\n"
+            f"ProxyPass / http://127.0.0.1:{backend.port}/\nCacheEnable memory /\nCacheHeader On\nCachePurge 127.0.0.1\n</VirtualHost>\n")
+    serve("EventLoops 1\n" + host.format("good", ports[0]) + host.format(other, ports[1]))
+    for name in ("good", f"good:{ports[0]}", "www.good", "nobody", "evil"):
+        for rounds in range(3):
+            for port in ports[::-1]:
+                assert asks(port, name) == (f"of{port}", rounds > 0), name
+        purge = f"PURGE /x HTTP/1.1\r\nHost: {name}\r\nConnection: close\r\n\r\n".encode()
+        assert b" 200 " in brigade.raw_exchange("127.0.0.1", ports[0], purge, brigade.PATIENCE)
+        assert [asks(port, name)[1] for port in ports] == [False, False], "a URL ends with the answers of all servers"
+
+
+def test_the_usual_port_is_not_kept(serve, backend):
+    """An application that sends good:80 on to good would send everybody there, and those at good, too."""
+    backend.scripts["*"] = lambda c, r: answer(r["Host"].encode(), fields=fields())
+    server = serve(config(backend, "ProxyPreserveHost On\n"))
+    for name, seen in (("good:80", "good:80"), ("good", "good"), ("good:443", "good:443"), ("good:80", "good:80"), ("good", "good")):
+        for _ in range(2):
+            assert server.get("/p/a", host=name).body.decode() == seen
+    assert kind(server.get("/p/a", host="good")) == "HIT"

@@ -12,6 +12,7 @@ import time
 
 import pytest
 
+import effort
 from backend import Backend, answer
 from brigade import wait_until
 from cached_site import fields, kind
@@ -23,7 +24,7 @@ MASK = (1 << 64) - 1
 HEAD = "<QQQQQqqIIIIHHIIIIIII"  # server/cached/cached_tier_record.c, with the terms of server/freshness/freshness.h in the middle
 NAMES = ("magic", "sum", "life", "node", "body_len", "asked", "stored", "age", "lifetime", "swr", "sie", "flags", "code", "reserved", "text_len", "variant_len",
          "tags_len", "head_len", "vary", "reserved2")
-ROUNDS = int(os.environ.get("TEST_TIER_ATTACKS", "300" if os.environ.get("TEST_LONG") else "40"))
+ROUNDS = effort.count(40, 300)
 
 
 def summed(data):

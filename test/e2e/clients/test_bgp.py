@@ -9,6 +9,7 @@ import time
 
 import pytest
 
+import effort
 from bgp_router import BIRD, END_OF_RIB, KEEPALIVE, NOTIFICATION, OPEN, Bird, Router, message, opening, update
 from bgp_site import becomes, net, says, start
 from brigade import wait_until
@@ -301,9 +302,9 @@ def test_mistakes(serve, line, words):
     assert words in (result.stderr + result.stdout).decode()
 
 
-# ---- by hand: TEST_ASN=all ----
+# ---- by hand: TEST_LONG=networks ----
 
-needs_time = pytest.mark.skipif(not os.environ.get("TEST_ASN"), reason="TEST_ASN=all runs it")
+needs_time = pytest.mark.skipif(not effort.everything("networks"), reason="TEST_LONG=networks runs it")
 
 
 def asked_for(server, seconds, stop):

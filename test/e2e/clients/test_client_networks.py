@@ -56,6 +56,13 @@ def logged(server, n):
     return wait_until(complete, "the lines").splitlines()
 
 
+def test_answers_from_memory_are_logged_alike(serve):
+    server = start(serve, config='ASTable file nets.txt\nCustomLog @ROOT@/logs/access.log "%{asn}C %{asn-prefix}C"\n')
+    for _ in range(40):  # of each loop
+        assert server.get("/a.txt").status == 200
+    assert logged(server, 40) == ["64496 127.0.0.0/8"] * 40
+
+
 def renew(server, networks):
     server.write("nets.new", networks, base="")
     os.rename(server.path("nets.new"), server.path("nets.txt"))

@@ -116,12 +116,23 @@ def test_a_new_file(site):
     assert status == 1 and "the file changed in the last two seconds\n" in out
 
 
-@pytest.mark.parametrize("lines", ["ErrorDocument 404 /a.html", "<Directory @ROOT@/htdocs/list>\nRewriteEngine On\nRewriteRule ^none$ /a.html\n</Directory>"])
-def test_redirects_inside(site, lines):
+def test_redirects_inside(site):
     """The cause is not said to be a handler's."""
     loads = ["-C", f"LoadModule rewrite_module {brigade.APACHE_MODULES}/mod_rewrite.so"]
-    status, out, err = dump(site, "/list/none", *loads, "-c", lines.replace("@ROOT@", site.root))
+    lines = f"<Directory {site.root}/htdocs/list>\nRewriteEngine On\nRewriteRule ^none$ /a.html\n</Directory>"
+    status, out, err = dump(site, "/list/none", *loads, "-c", lines)
     assert status == 1 and "a redirect inside the server" in out, (out, err)
+
+
+def test_documents_of_errors(site):
+    status, out, err = dump(site, "/list/none", "-c", "ErrorDocument 404 /a.html")
+    assert status == 0, (out, err)
+
+
+def test_managed_domains(site):
+    """Their daemon does not run for a look."""
+    status, out, err = dump(site, "/a.html", "-c", "<MDomainSet managed.example>\nMDMember auto\n</MDomainSet>")
+    assert status == 0 and "assertion" not in err, (out, err)
 
 
 def test_a_kind_that_is_not_kept(site):

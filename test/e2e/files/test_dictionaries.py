@@ -79,14 +79,14 @@ def test_the_version_before(server, tmp_path):
     assert got["Content-Encoding"] == "dcz" and decoded(got.body, OLD, tmp_path) == NEW
 
 
-@pytest.mark.parametrize("how", ["no dcz", "q=0", "unknown", "no hash", "not the rule's", "another rule's", "another site", "cors", "range", "head", "too different", "filtered"])
+@pytest.mark.parametrize("how", ["no dcz", "q=0", "q=0;", "unknown", "no hash", "not the rule's", "another rule's", "another site", "cors", "range", "head", "too different", "filtered"])
 def test_without(serve, server, how, tmp_path):
     """The usual answer, whole and right."""
     path, accept, old, more = "/assets/app.2.js", "zstd, dcz", OLD, []
     if how == "no dcz":
         accept = "zstd, br"
-    elif how == "q=0":
-        accept = "zstd, dcz;q=0"
+    elif how in ("q=0", "q=0;"):
+        accept = f"zstd, dcz;{how}"
     elif how == "unknown":
         old = "never seen"
     elif how == "no hash":
@@ -130,6 +130,19 @@ def test_memory_has_a_bound(serve):
     os.unlink(server.path("htdocs/assets/app0.js"))
     assert asks(server, "/assets/app29.js", files["assets/app0.js"])["Content-Encoding"] != "dcz"
     assert sum(brigade_resident(server)) < 200e6
+
+
+def test_there_is_a_bound_of_their_number(serve):
+    """Each look goes through all of them."""
+    files = {f"assets/app{n}.js": text(n, 1500) for n in range(1100)}
+    server = serve(CONFIG, files)
+    for path in files:
+        assert server.get(f"/{path}").status == 200
+    os.unlink(server.path("htdocs/assets/app999.js"))
+    server.write("assets/app0.js", files["assets/app0.js"] + files["assets/app999.js"])
+    assert server.get("/assets/app0.js").body == (files["assets/app0.js"] + files["assets/app999.js"]).encode()
+    assert asks(server, "/assets/app0.js", files["assets/app999.js"])["Content-Encoding"] == "dcz"
+    assert asks(server, "/assets/app0.js", files["assets/app0.js"])["Content-Encoding"] != "dcz"
 
 
 def brigade_resident(server):

@@ -33,6 +33,12 @@ def ask(server, target):
     return c
 
 
+def processor_time(server):
+    """Seconds, of the server's processes."""
+    fields = [open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split() for pid in server.children()]
+    return sum(int(f[11]) + int(f[12]) for f in fields) / os.sysconf("SC_CLK_TCK")
+
+
 def serves_on(server, n=40):
     """Connections come to both loops."""
     for _ in range(n):
@@ -79,6 +85,10 @@ def test_the_rest_of_a_file_that_hangs_stops_nobody_else(serve, sendfile):
         counts = []
         wait_until(lambda: counts.append(folder.asked) or time.sleep(0.1) or counts[-4:] == [folder.asked] * 4,
                    "the sockets to be full")
+        before = processor_time(server)
+        serves_on(server)
+        time.sleep(1)
+        assert processor_time(server) - before < 0.5, "clients that take nothing are waited for, though nothing tells what of the file is in memory"
         folder.hang()
         for c in slow:
             c.socket.settimeout(0.2)

@@ -115,6 +115,15 @@ def test_from_what_length_on_files_are_mapped(serve, directives, mapped):
     assert bool(mappings(server, path)) == mapped
 
 
+@pytest.mark.parametrize("least, sent", [("100K", True), ("400K", False)])
+def test_from_what_length_on_files_leave_by_sendfile(serve, tmp_path, least, sent):
+    server = serve(ONE + f"FileCacheEntries 0\nEnableSendfile On\nFileSendfileLeast {least}\n")
+    content = LARGE[:300000]
+    server.write("file.bin", content)
+    calls = traced(server, tmp_path, "sendfile,sendfile64", lambda: take(server, "/file.bin", content, 2))
+    assert bool([call for call in calls if "sendfile" in call]) == sent, calls[:10]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("more", ["", "FileCacheEntries 0\n", "FileCacheEntries 0\nEnableSendfile On\nFileSendfileLeast 1\n"])
 def test_small_windows(serve, more):

@@ -77,7 +77,7 @@ def make_device(path):
 @pytest.mark.only("brigade")
 @pytest.mark.parametrize("make", [os.mkfifo, make_socket, make_device])
 def test_special_files(serve, make):
-    """Refused at once, whoever waits at the other end; also by a link, in a listing, and in place of a file."""
+    """Refused at once and by the look at its kind, whoever waits at the other end; also by a link, in a listing, and in place of a file."""
     server = serve("", {"a.txt": "A\n", "d/x.txt": "X"})
     make(server.path("htdocs/d/odd.txt"))
     os.symlink("d/odd.txt", server.path("htdocs/link.txt"))
@@ -91,6 +91,8 @@ def test_special_files(serve, make):
         os.rename(server.path("htdocs/d/odd.txt"), server.path("htdocs/d/x.txt"))
         assert c.get("/d/x.txt").status == 403
         assert c.get("/a.txt").body == b"A\n"
+    log = server.error_log()
+    assert log.count(b"AH00038: Forbidden") >= 7 and b"not a regular file" not in log  # no handler saw it
 
 
 @pytest.mark.parametrize("make", [os.mkfifo, make_socket, make_device])

@@ -10,6 +10,7 @@ import pytest
 import brigade
 import h2_client
 from backend import Backend, answer
+from script_backend import Script
 
 pytestmark = [pytest.mark.only("brigade"), pytest.mark.skipif(not shutil.which("curl"), reason="curl is not installed")]
 PAGE = b"""<!doctype html><html><head><title>x</title>
@@ -81,6 +82,30 @@ def test_learnt_from_html(serve, backend, loops):
         assert h2_client.status_of(h2.expect(h2_client.HEADERS)[3]) == 200
 
 
+@pytest.mark.parametrize("path", ["/p/a%3Fb/c", "/p/a%23b/c", "/p/a%2541/c"])
+def test_relative_targets_of_odd_paths(serve, backend, path):
+    """The decoded path of the page with a relative target behind it would be a path with a query: such targets are left out."""
+    backend.scripts["*"] = answer(b"<link rel=stylesheet href=late.css><script src=/plain.js></script>", fields=HTML)
+    server = serve(config(backend))
+    for client in (1, 2):
+        heads(server, path, client=client)
+    assert heads(server, path, client=3)[0] == (103, ["</plain.js>; rel=preload; as=script"])
+
+
+@pytest.mark.parametrize("rules", ["FallbackResource /i/i.php", "RewriteEngine On\nRewriteRule . /i/i.php [L]", "DirectoryIndex i.php"])
+def test_learnt_where_rules_lead_to_the_script(serve, rules):
+    """As with WordPress. Relative targets are of the page that the client asked for."""
+    page = b"<link rel=stylesheet href=late.css><script src=/plain.js></script>"
+    with Script("fcgi", lambda params, body, send: one.answer(send, page, fields="Content-Type: text/html\r\n")) as one:
+        server = serve(f'ServerProcesses 1\nProtocols h2c http/1.1\nEarlyHints learn\n<Directory @ROOT@/htdocs/p>\n{rules}\n</Directory>\n'
+                       f'<Files "i.php">\nSetHandler "proxy:unix:{one.path}|fcgi://localhost/"\n</Files>\n', files={"i/i.php": "", "p/i.php": ""})
+        path = "/p/" if "Index" in rules else "/p/a"
+        for client in (1, 2):
+            heads(server, path, client=client)
+        assert heads(server, path, client=3)[0] == (103, ["</p/late.css>; rel=preload; as=style", "</plain.js>; rel=preload; as=script"])
+        assert [status for status, _ in heads(server, "/i/i.php", client=3)] == [200], "that is another page"
+
+
 def test_learnt_from_fields(serve, backend):
     backend.scripts["*"] = answer(b"x", fields=[("Content-Type", "text/plain"), ("Link", '</a.css>; rel="preload"; as=style, <https://x.example/b.css>; rel=preload; as=style'),
                                                 ("Link", "<c.js>;as=script;rel=preload;crossorigin, </next>; rel=next, </m.js>; rel=modulepreload")])
@@ -102,6 +127,20 @@ def test_what_one_client_got_is_not_told(serve, backend):
     for client in range(1, 40):
         heads(server, client=client % 9 + 1)
     assert [status for status, _ in heads(server)] == [200]
+
+
+@pytest.mark.parametrize("said", ["private", "max-age=0, Private", "no-cache, no-store, must-revalidate"])
+def test_a_users_own_page_teaches_nothing(serve, backend, said):
+    """Who comes from two networks counts as two clients: what his page alone names would be told to all."""
+    server = serve(config(backend))
+    backend.scripts["*"] = answer(b"<link rel=stylesheet href=/of/anna.css>", fields=[*HTML, ("Cache-Control", said)])
+    for client in (1, 2, 1, 2):
+        heads(server, client=client)
+    assert [status for status, _ in heads(server, client=3)] == [200]
+    backend.scripts["*"] = answer(PAGE, fields=HTML)
+    for client in (1, 2):
+        heads(server, client=client)
+    assert heads(server, client=3)[0] == (103, LEARNT), "answers for all teach the next one"
 
 
 @pytest.mark.parametrize("how", ["http/1.1", "no page is wanted", "a fetch", "off", "another path", "authorization", "post"])

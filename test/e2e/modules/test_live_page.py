@@ -171,6 +171,18 @@ def test_a_browser_draws_it(serve, tmp_path, forced):
     assert re.search(r'<path class="line s0" d="M\d', page)
 
 
+@pytest.mark.skipif(not CHROMIUM, reason="chromium is not installed")
+def test_a_browser_shows_the_tree_of_pools(serve, tmp_path):
+    """By its button, or at once behind #pools."""
+    server = serve("MemoryReport On\nMemorySystem connection tracking(quiet) arena\n" + CONFIG)
+    done = subprocess.run([CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path}", "--window-size=390,800",
+                           "--virtual-time-budget=8000", "--dump-dom", f"http://127.0.0.1:{server.port}/status/live#pools"], capture_output=True, text=True, timeout=120)
+    page = done.stdout
+    assert re.search(r'id="pools">.*?<td class="t">apr_global_pool</td>.*?\u2014\u2014 pconf</td>', page, re.S), page[-2000:] + done.stderr[-1000:]
+    assert re.search(r'id="sites">.*?<td class="t">[^<]+</td><td class="t">libapr-1', page, re.S)
+    assert re.search(r'id="looked" role="status">process \d+, ', page)
+
+
 MAP = """
 Alias "/pictures/" "@ROOT@/pictures/"
 ProxyPass "/app/none/" "!"

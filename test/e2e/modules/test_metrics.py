@@ -2,6 +2,7 @@
 """Figures of the whole server: SetHandler metrics."""
 import json
 import os
+import pathlib
 import re
 import shutil
 import signal
@@ -258,7 +259,7 @@ def sent_by_way(server):
     ("FileCacheEntries 0\nEnableSendfile Off\n", 200_000, "read"),
     ("FileCacheEntries 0\nEnableSendfile Off\n", 20_000_000, "window")])
 def test_the_way_of_bodies_is_told(serve, lines, size, way):
-    server = serve("ServerProcesses 1\nEventLoops 1\n" + lines + METRICS, {"a.bin": b"x" * size})
+    server = serve("ServerProcesses 1\nEventLoops 1\nCustomLog @ROOT@/logs/ways \"%U %{sent-by}e\"\n" + lines + METRICS, {"a.bin": b"x" * size})
     os.utime(server.path("htdocs", "a.bin"), (1.7e9, 1.7e9))
     times = 20 if way == "memory" else 3  # the last ones are answered from memory, on a way of their own
     before = sent_by_way(server)
@@ -270,11 +271,40 @@ def test_the_way_of_bodies_is_told(serve, lines, size, way):
     assert grown[way] >= (1 if way == "window" else times * size)  # what is left of a large file is read
     assert way == "window" or sum(grown[name] for name in WAYS if name not in (way, "memory")) == 0
     assert way == "memory" or grown["memory"] < size  # heads, and the figures themselves
+    told = brigade.wait_until(lambda: (lines := re.findall(rb"^/a.bin (\S+)$", server.read("logs/ways"), re.M)) and len(lines) == times and lines, "the log")
+    assert {word for line in told for word in line.decode().split("+")} <= {way, "read"} and all(way in line.decode() for line in told), told
+
+
+@pytest.mark.parametrize("more", ["", "EnableSendfile On\n"])
+def test_the_way_of_each_request_is_logged(serve, more):
+    """On one connection: a file that is stored open, one that is stored in memory, a page, a 304, a HEAD."""
+    server = serve("ServerProcesses 1\nEventLoops 1\nFileCacheMaxFile 64K\nCustomLog @ROOT@/logs/ways \"%m %U %{sent-by}e\"\n" + more + METRICS,
+                   {"large.bin": b"x" * 3_000_000, "small.txt": "small", "dir/a": ""})
+    for name in ("large.bin", "small.txt"):
+        os.utime(server.path("htdocs", name), (1.7e9, 1.7e9))
+    brigade.wait_until(lambda: time.time() > os.stat(server.path("htdocs", "large.bin")).st_ctime + 2.1, "rest")
+    tag = server.get("/small.txt")["ETag"]
+    with server.connect() as c:
+        for _ in range(4):
+            c.request("GET", "/large.bin"), c.request("GET", "/small.txt"), c.request("GET", "/dir/"), c.request("HEAD", "/large.bin")
+            assert c.request("GET", "/small.txt", {"If-None-Match": tag}).status == 304
+    lines = brigade.wait_until(lambda: (found := server.read("logs/ways").decode().split("\n")[:-1]) and len(found) == 21 and found, "the log")
+    large = "sendfile" if more else "read"
+    assert set(lines) == {f"GET /large.bin {large}", "GET /small.txt memory", "GET /dir/ memory", "HEAD /large.bin -", "GET /small.txt -"}, sorted(set(lines))
 
 
 def test_waits_for_locks_are_told(serve):
     samples = figures(serve(METRICS, {"a.txt": "A"}))
     assert {dict(labels)["lock"] for name, labels in samples if name == "brigade_lock_waits_total"} == {"workers", "threads", "sections", "streams", "backends"}
+
+
+def test_locks_of_the_way_of_requests_are_counted():
+    """A file of the server that counts waits for some lock takes none without counting."""
+    top = pathlib.Path(__file__).resolve().parents[3] / "server"
+    files = {path: path.read_text() for path in top.glob("*/*.c") if path.name != "counted_lock.c"}
+    counted = {path.name: text for path, text in files.items() if '#include "counted_lock.h"' in text}
+    assert {"worker_pool.c", "worker_thread.c", "walk_merge.c"} <= set(counted) and len(counted) >= 8
+    assert not [name for name, text in counted.items() if "pthread_mutex_lock(" in text]
 
 
 def check_manual(server):

@@ -270,7 +270,7 @@ def test_surroundings_that_a_module_changes(serve, where):
     files = {**FILES, "i.shtml": '<!--#config timefmt="%a" --><!--#echo var="DATE_GMT" --><!--#include file="a.txt" -->'}
     config = ('MemoryReport On\nAddType text/html .shtml\nAddOutputFilter INCLUDES .shtml\n<Directory "@ROOT@/htdocs">\n'
               "Options +Includes +Indexes\n</Directory>\n<Location /st>\nSetHandler server-status\n</Location>\n"
-              f"FilterStatistics On\nMishap {where} surroundings")
+              f"Mishap {where} surroundings")
     server = prepared(serve, config, files)
     server.get("/handled?now")
     for _ in range(3):
@@ -283,7 +283,7 @@ def test_surroundings_that_a_module_changes(serve, where):
     assert server.get("/a.txt", {"Range": "bytes=0-0"}).body == b"A"
     assert server.get("/i.shtml").body.endswith(b"A\n")
     assert server.get("/m/").status == 200
-    for query in "json", "memory=json", "filters=json":
+    for query in "json", "memory=json":
         json.loads(server.get(f"/st?{query}").body)
     server.write("new.txt", "new\n")
     assert server.get("/new.txt").body == b"new\n"

@@ -9,6 +9,7 @@ import subprocess
 
 import pytest
 
+import effort
 import brigade
 from http3_client import Load, ask, http3_python
 from tls_site import certificate
@@ -64,7 +65,7 @@ def checked(running):
 
 def test_reloads(server):
     running = load(server)
-    for _ in range(int(os.environ.get("TEST_HTTP3_RELOADS", "6"))):
+    for _ in range(effort.count(6)):
         renew(server, lambda: server.signal(signal.SIGUSR1))
     checked(running)
 
@@ -79,7 +80,7 @@ def test_other_numbers_of_loops(server):
 
 def test_upgrades(server):
     running = load(server)
-    for _ in range(int(os.environ.get("TEST_HTTP3_UPGRADES", "3"))):
+    for _ in range(effort.count(3)):
         renew(server, lambda: subprocess.run(server.command("-k", "upgrade"), check=True, capture_output=True, env=server.env, timeout=60))
     checked(running)
 

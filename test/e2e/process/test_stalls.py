@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Event loops and workers that do not come to an end: it is told where they are, and their process is replaced."""
+import http.client
 import os
 import re
 import select
@@ -13,6 +14,7 @@ from service_manager import Manager
 from trouble import compiled
 
 pytestmark = [pytest.mark.only("brigade"), pytest.mark.slow]
+BUSY = 8 * brigade.PATIENCE  # for some seconds of processor time, where others want the processors, too
 
 
 def site(serve, config="", loops=1, **kwargs):
@@ -24,11 +26,14 @@ def site(serve, config="", loops=1, **kwargs):
 
 def ask(server, target):
     """Send it, where files need not be waited for: on an event loop, where the query does not say otherwise. A worker reads the names of
-    a folder once some were looked for in vain."""
-    for _ in range(8):
-        assert server.get("/a.txt").body == b"a"
-        assert server.get(target.partition("?")[0] + "?once").status == 200
-    client = socket.create_connection(("127.0.0.1", server.port))
+    a folder once some were looked for in vain, for each loop: so what goes before comes over the same connection."""
+    client = socket.create_connection(("127.0.0.1", server.port), timeout=brigade.PATIENCE)
+    for before in ("/a.txt", target.partition("?")[0] + "?once") * 8:
+        client.sendall(f"GET {before} HTTP/1.1\r\nHost: spins.example\r\n\r\n".encode())
+        answer = http.client.HTTPResponse(client)
+        answer.begin()
+        assert answer.status == 200
+        answer.read()
     client.sendall(f"GET {target} HTTP/1.1\r\nHost: spins.example\r\n\r\n".encode())
     return client
 
@@ -113,10 +118,10 @@ def test_workers(serve):
     server = site(serve, "WorkerTimeout 12\n").start()
     pid, = server.children()
     with ask(server, "/spin?worker"):
-        server.wait_for_log(r"worker thread \d+ has used the processor for 1\d s for one request")
+        server.wait_for_log(r"worker thread \d+ has used the processor for 1\d s for one request", seconds=BUSY)
         server.wait_for_log(r'worker thread \d+, after 1\d s of processor time on connection .* while serving "GET /spin\?worker HTTP/1.1"'
                             r".*: it is in module mod_busy\.c, hook handler, at ")
-        server.wait_for_log(r"\(WorkerTimeout\): the process is replaced")
+        server.wait_for_log(r"\(WorkerTimeout\): the process is replaced", seconds=BUSY)
         server.wait_for_log(rf"child pid {pid} does not end: it is killed")
     assert server.get("/a.txt").body == b"a"
 
@@ -124,8 +129,8 @@ def test_workers(serve):
 def test_prefork(serve):
     server = site(serve, "LoadModule mpm_prefork_module x\nStartServers 1\nWorkerTimeout 12\n").start()
     with ask(server, "/spin?worker"):
-        server.wait_for_log(r"child pid \d+ has used the processor for 1\d s for one request")
+        server.wait_for_log(r"child pid \d+ has used the processor for 1\d s for one request", seconds=BUSY)
         server.wait_for_log(r'while serving "GET /spin\?worker HTTP/1.1".*: it is in module mod_busy\.c, hook handler, at ')
-        server.wait_for_log(r"\(WorkerTimeout\): the process is replaced")
+        server.wait_for_log(r"\(WorkerTimeout\): the process is replaced", seconds=BUSY)
         server.wait_for_log(r"child pid \d+ does not end: it is killed")
     assert server.get("/a.txt").body == b"a"

@@ -11,6 +11,7 @@ import time
 
 import pytest
 
+import effort
 import brigade
 from brigade import BINARY, wait_until
 from cache_site import await_hits, hits
@@ -24,7 +25,7 @@ pytestmark = pytest.mark.only("brigade")
 
 FILES = {"a.txt": "A\n", "big.bin": bytes(range(256)) * 30_000}
 BASE = "MaxKeepAliveRequests 0\nKeepAliveTimeout 30\n"
-ROUNDS = int(os.environ.get("TEST_UPGRADES", "3"))  # 100 by hand
+ROUNDS = effort.count(3)  # 100 by hand
 
 # As a new program that does not start, or is not even found good by its trial.
 FAILS = """

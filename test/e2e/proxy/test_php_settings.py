@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """php_value and its kin for a real PHP-FPM of one process, which keeps what it is told."""
+import glob
 import json
+import re
+import subprocess
 
 import pytest
 
+import brigade
 from php_fpm import IS_THERE, POOL, php
 
 pytestmark = [pytest.mark.only("brigade"), pytest.mark.skipif(not IS_THERE, reason="no php-fpm (php8.2-fpm), or not root")]
@@ -48,6 +52,21 @@ def test_an_admins_value_holds_below(site):
                {"a": "php_value memory_limit 500M\nphp_flag log_errors off\nphp_value post_max_size 21M\n", "b": ""})
     assert ask("a", "memory_limit", "log_errors", "post_max_size", "sendmail_path") == ["50M", "1", "21M", "/bin/true"]
     assert ask("b", "memory_limit", "post_max_size", "sendmail_path") == ["100M", "20M", "/bin/true"]
+
+
+@pytest.mark.parametrize("access", ["SetEnv PHP_ADMIN_VALUE memory_limit=500M", "SetEnv PHP_ADMIN_VALUE 'x=\"'", "SetEnv PHP_VALUE memory_limit=500M", "SetEnv PHP_VALUE 'x=\"'",
+                                    "ProxyFCGISetEnvIf true PHP_ADMIN_VALUE memory_limit=500M", "ProxyFCGISetEnvIf true !PHP_ADMIN_VALUE", "ProxyFCGIBackendType GENERIC",
+                                    "RewriteEngine On\nRewriteRule . - [E=PHP_ADMIN_VALUE:memory_limit=500M]", "RewriteEngine On\nRewriteRule i.php @FPM@@ROOT@/htdocs/a/i.php [P]",
+                                    "SetEnv memory_limit 500M"])
+def test_what_a_folder_says_by_other_lines(site, access):
+    """With AllowOverride FileInfo all variables are a folder's to set; an administrator's settings stay."""
+    line = re.compile('SetHandler "proxy:(.*)"')
+    handler = HANDLER.replace("Override Options", "Override Options FileInfo")
+    ask = site('<Directory "@ROOT@/htdocs/a">\nphp_admin_value memory_limit 50M\n</Directory>\n', {"a": "", "b": ""}, handler)
+    fpm = line.search(ask.server.config)[1]
+    ask.server.write("a/.htaccess", access.replace("@FPM@", fpm).replace("@ROOT@", ask.server.path("")[:-1]) + "\nphp_value precision 9\n")
+    for _ in range(2):
+        assert ask("a", "memory_limit") == ["50M"] and ask("b", "memory_limit") == ["100M"]
 
 
 def test_what_a_folder_may_not_set(site):
@@ -119,3 +138,20 @@ def test_unknown_directives_may_be_let_go(serve):
 def test_only_for_a_handler_of_phps(site):
     ask = site("ProxyFCGIBackendType GENERIC\n", {"a": "php_value memory_limit 60M\n"})
     assert ask("a", "memory_limit") == ["100M"]
+
+
+@pytest.mark.parametrize("inside", [False, True])
+def test_a_takeover_tells_what_fpm_is_not_told(serve, inside):
+    """Where PHP runs within the server, too: what would be, if PHP-FPM took its place."""
+    module = next(iter(sorted(glob.glob(f"{brigade.APACHE_MODULES}/libphp*.so"))), None)
+    if inside and not module:
+        pytest.skip("mod_php is not installed")
+    lines = f"LoadModule mpm_prefork_module {brigade.APACHE_MODULES}/mod_mpm_prefork.so\nLoadModule php_module {module}\n" if inside else HANDLER.format("/run")
+    server = serve.unstarted(lines + "php_admin_value sendmail_path /bin/true\nphp_value extension x.so\n<Directory /srv>\nphp_value memory_limit 64M\nphp_value xdebug.mode off\n</Directory>\n")
+    server.port = brigade.free_port()
+    server.write_config()
+    done = subprocess.run([server.binary, "--takeover-check", server.path("conf/httpd.conf")], capture_output=True, text=True, timeout=brigade.PATIENCE)
+    assert ("it runs within the server (libphp)" in done.stdout) == inside, done
+    told = done.stdout.split("PHP-FPM is told of")[1].split("Modules that keep")[0]
+    assert "here (4 lines)" in told and "php_value extension x.so: PHP takes it at its start alone" in told and "xdebug.mode off: PHP's own value" in told
+    assert "sendmail_path" not in told and "memory_limit" not in told

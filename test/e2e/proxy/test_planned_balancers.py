@@ -58,7 +58,7 @@ def test_members_get_what_they_get_without_a_plan(serve, backends, more, path):
     assert got[0][2] == 0 and got[1][2] == 8
 
 
-@pytest.mark.parametrize("method", ["byrequests", "bytraffic", "bybusyness"])
+@pytest.mark.parametrize("method", ["byrequests", "bytraffic", "bybusyness", "random2"])
 def test_each_has_its_share(serve, backends, method):
     """Those with twice the factor twice as many, and nobody is asked twice."""
     server = serve(config(backends, parameters=("loadfactor=2", "loadfactor=1"), of_balancer=f"ProxySet lbmethod={method}"))
@@ -66,17 +66,103 @@ def test_each_has_its_share(serve, backends, method):
         ask(client, n=60)
     one, two = counts(backends)
     assert one + two == 60
-    if method != "bybusyness":
+    if method not in ("bybusyness", "random2"):
         assert 35 <= one <= 45
     assert full_ways(server) < 10
 
 
-@pytest.mark.parametrize("setting", ["ProxySet stickysession=S", "ProxySet lbmethod=hash", "ProxySet failonstatus=500"])
-def test_balancers_that_need_the_request(serve, backends, setting):
-    server = serve(config(backends, of_balancer=setting))
+KEYS = {"uri": lambda i: HEAD.replace("/x", f"/x?{i}"), "client": lambda i: HEAD, "X-Key": lambda i: HEAD + f"X-Key: {i}\r\n", "Cookie": lambda i: HEAD + f"Cookie: {i}\r\n"}
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_hashes(serve, backends, key):
+    """By a plan each goes where it goes without one."""
+    went = []
+    for server in twins(serve, backends, of_balancer=f"ProxySet lbmethod=hash hashkey={key}"):
+        with server.connect() as client:
+            ask(client, n=4)
+            planned, to = full_ways(server), []
+            for i in range(20):
+                before = counts(backends)
+                ask(client, KEYS[key](i % 10))
+                to.append([now - was for now, was in zip(counts(backends), before)])
+            planned = full_ways(server) - planned
+        went.append((to, planned))
+    assert went[0][0] == went[1][0] and went[0][1] == 0 and went[1][1] == 20
+    assert key == "client" or [1, 0] in went[0][0] and [0, 1] in went[0][0]
+
+
+SESSIONS = {"cookie": ("stickysession=S", lambda route: HEAD + f"Cookie: A=b; S=x.{route}; C=d\r\n"), "parameter": ("stickysession=S|s", lambda route: HEAD.replace("/x", f"/x?s=y.{route}")),
+            "path": ("stickysession=S|s scolonpathdelim=On", lambda route: HEAD.replace("/x", f"/x;s=y.{route}")), "dash": ("stickysession=S stickysessionsep=-", lambda route: HEAD + f"Cookie: S=x-{route}\r\n")}
+OF_SESSIONS = "LogFormat \"%{BALANCER_WORKER_ROUTE}e %{BALANCER_SESSION_ROUTE}e %{BALANCER_SESSION_STICKY}e %{BALANCER_ROUTE_CHANGED}e %{session-route}n %{session-sticky}n\" b\nCustomLog logs/access.log b"
+
+
+def lines_of(server, n):
+    """Of requests to members, once there are so many."""
+    def lines():
+        found = [line for line in server.read("logs/access.log").splitlines() if not line.startswith(b"-")]
+        return len(found) == n and found
+    return wait_until(lines, "its lines")
+
+
+@pytest.mark.parametrize("kind", SESSIONS)
+def test_sessions(serve, backends, kind):
+    """To the member of their route; without one, or with one that nobody has, to any. Logs tell of the request's own session."""
+    setting, head = SESSIONS[kind]
+    routes = ["a", "b", "b", "b", "a", "other", "a", "", "b", "b"]
+    seen = []
+    for server in twins(serve, backends, of_balancer=f"ProxySet {setting}", parameters=("route=a", "route=b"), more=OF_SESSIONS):
+        with server.connect() as client:
+            for route in dict.fromkeys(routes):  # each path has a plan of its own
+                ask(client, head(route), n=4)
+            planned, to = full_ways(server), []
+            for route in routes:
+                before = counts(backends)
+                ask(client, head(route) if route else HEAD)
+                to.append([now - was for now, was in zip(counts(backends), before)])
+                assert route not in "ab" or not route or to[-1] == ([1, 0] if route == "a" else [0, 1])
+            planned = full_ways(server) - planned
+        lines = [re.sub(rb"^[ab] (?=other|-)", b"ANY ", line) for line in lines_of(server, 10 + 4 * len(set(routes)))[-10:]]
+        seen.append((lines, planned))
+    assert seen[0][0] == seen[1][0]
+    assert seen[0][1] <= (4 if kind == "path" else 0) and seen[1][1] == 10  # HEAD alone has no plan of its own there
+
+
+def test_a_session_whose_answer_needs_the_request(serve, backends):
+    """The request that is made then has the member that was asked, and the session."""
+    lines = []
+    for server in twins(serve, backends, of_balancer="ProxySet stickysession=S", parameters=("route=a", "route=b"), more=OF_SESSIONS):
+        head = HEAD + "Cookie: S=x.b\r\n"
+        for b in backends:
+            b.scripts["*"] = PLAIN
+        with server.connect() as client:
+            ask(client, head, n=4)
+            for b in backends:
+                b.scripts["*"] = answer(b"no", status="401 Unauthorized", fields=[*DATED, ("WWW-Authenticate", "Basic realm=x")])
+            before = counts(backends)
+            for _ in range(3):
+                assert b" 401 " in ask(client, head)
+            ask(client, HEAD + "Cookie: S=x.other\r\n")
+        assert [now - was for now, was in zip(counts(backends), before)] in ([0, 4], [1, 3])
+        lines.append([re.sub(rb"^[ab] (?=other)", b"ANY ", line) for line in lines_of(server, 8)])
+    assert lines[0] == lines[1]
+
+
+def test_statuses_by_which_a_member_fails(serve, backends):
+    """failonstatus=: the request is made for such an answer, and its member is out."""
+    one, two = backends
+    server = serve(config(backends, of_balancer="ProxySet failonstatus=404"))
     with server.connect() as client:
         ask(client, n=6)
-    assert full_ways(server) == 6
+        before = full_ways(server)
+        ask(client, n=4)
+        assert full_ways(server) == before
+        one.scripts["*"] = answer(b"no", status="404 Not Found", fields=DATED)
+        ask(client, n=4)
+        before = counts(backends)
+        ask(client, n=6)
+    assert [now - was for now, was in zip(counts(backends), before)] == [0, 6]
+    assert b"AH01174" in server.error_log()
 
 
 def test_a_member_that_goes(serve, backends):
@@ -161,3 +247,16 @@ def test_rules_that_send_requests_on(serve, backends, to):
                 ask(client, f"GET /r/x?{name} HTTP/1.1\r\nHost: localhost\r\nX-To: {name}\r\nUser-Agent: {name}\r\n")
                 sent = [r.target for b, n in zip(backends, before) for r in b.requests[n:]]
                 assert len(sent) == 1 and sent[0].split("?")[0].endswith(name), (i, name, sent)
+
+
+@pytest.mark.parametrize("method", ["byrequests", "bytraffic", "bybusyness"])
+def test_members_that_have_no_plan_get_their_share(serve, backends, method):
+    """One of two members is asked by new connections, of which there is no plan: the choice that is made for it is not made twice."""
+    shares = []
+    for server in twins(serve, backends, parameters=("", "disablereuse=On"), of_balancer=f"ProxySet lbmethod={method}"):
+        before = counts(backends)
+        with server.connect() as client:
+            for i in range(40):
+                ask(client, HEAD.replace("/x", f"/x?{i}"))
+        shares.append([now - was for now, was in zip(counts(backends), before)])
+    assert shares[0] == shares[1] == [20, 20], shares

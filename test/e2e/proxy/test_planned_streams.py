@@ -174,7 +174,7 @@ def test_pieces_are_sent_as_without_a_plan(serve, backend, name):
     assert got[0] == got[1]
 
 
-@pytest.mark.parametrize("name", ["head-alone", "two", "bytes", "middling"])
+@pytest.mark.parametrize("name", ["head-alone", "two", "bytes", "middling", "long", "chunks", "chunks-in-pieces", "no-chunk", "trailers", "long-chunks"])
 def test_pieces_need_no_request(serve, backend, name):
     server = serve(config(backend))
     with connect(server) as client:
@@ -211,6 +211,66 @@ def test_lengths_and_small_windows(serve, backend, length):
                     over.add(number)
             assert set(came.values()) == {body}
     assert backend.open <= 3
+
+
+def chunked(body, size):
+    pieces = (body[at:at + size] for at in range(0, len(body), size))
+    return planned_site.CHUNKED + b"".join(b"%x\r\n%s\r\n" % (len(p), p) for p in pieces) + b"0\r\n\r\n"
+
+
+@pytest.mark.parametrize("length", [40000, 300000, 1500000])
+@pytest.mark.parametrize("framed", ["chunks", "length"])
+def test_answers_without_room(serve, backend, framed, length):
+    """Longer than what a stream keeps, or of a length that is not told: the backend is free before its client has taken any of it, no phases run, and each byte comes."""
+    body = b"".join(b"%07d\n" % i for i in range(length // 8 + 1))[:length]
+    server = serve(config(backend))
+    with connect(server) as client:
+        warm(client)
+        backend.scripts["/x"] = chunked(body, 5000) if framed == "chunks" else answer(body, fields=DATED)
+        assert client.get(TARGET).body == body
+    for window in (0, 1000):
+        full = full_ways(server)
+        with Connection(server.port, settings=struct.pack("!HI", 4, window)) as client:
+            client.request(1, path="/elsewhere")  # the first of a connection takes the full way
+            client.expect(HEADERS, stream=1)
+            for number in (3, 5):
+                client.request(number, path=TARGET)
+            wait_until(lambda: in_flight(server, backend) == ["0"], "the backend is free")
+            client.send(b"".join(frame(WINDOW_UPDATE, stream=n, payload=struct.pack("!I", 1 << 24)) for n in (0, 3, 5)))
+            came, over = {3: b"", 5: b""}, set()
+            while len(over) < 2:
+                _, flags, number, payload = client.expect(DATA)
+                if number in came:
+                    came[number] += payload
+                if flags & END_STREAM and number in came:
+                    over.add(number)
+            assert set(came.values()) == {body}
+        assert full_ways(server) - full <= 1
+
+
+@pytest.mark.parametrize("framed", ["chunks", "length"])
+def test_clients_that_leave_within_an_answer_without_room(serve, backend, framed):
+    """By a reset, or with their connection, with output in memory and on disk."""
+    body = b"l" * 900000
+    server = serve(config(backend))
+    with connect(server) as client:
+        warm(client)
+    for n in range(8):
+        with Connection(server.port, settings=struct.pack("!HI", 4, 100)) as client:
+            backend.scripts["/x"] = PLAIN
+            client.request(1, path=TARGET)
+            assert client.response(1) == (200, b"hello\n")
+            backend.scripts["/x"] = chunked(body, 70000) if framed == "chunks" else answer(body, fields=DATED)
+            client.request(3, path=TARGET)
+            client.expect(DATA, stream=3)
+            if n % 4 > 1:
+                wait_until(lambda: in_flight(server, backend) == ["0"], "the backend is free")
+            if n % 2:
+                client.send(frame(RST_STREAM, stream=3, payload=struct.pack("!I", 8)))
+                backend.scripts["/x"] = PLAIN
+                client.request(5, path=TARGET)
+                assert client.response(5) == (200, b"hello\n")
+    wait_until(lambda: in_flight(server, backend) == ["0"], "nothing is counted")
 
 
 def test_logs_tell_the_same(serve, backend):
@@ -250,7 +310,8 @@ def silent(connection, request):
 
 
 def in_flight(server, backend):
-    """Requests at the backend, as its server counts them."""
+    """Requests at the backend, as its server counts them. A page that full_ways() leaves out."""
+    server.figures_read = getattr(server, "figures_read", -1) + 1
     page = server.get("/metrics").body.decode()
     return [line.rsplit(" ", 1)[1] for line in page.splitlines() if line.startswith("brigade_backend") and "in_flight" in line and str(backend.port) in line]
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Clients and backends that send anything, in any pieces, and leave at any time: each client gets its own bytes, whole where its backend said all,
-or an error; nobody gets another's, nobody waits in vain, and nothing is left. TEST_MODEL_SECONDS is how long it runs, TEST_MODEL_SEED repeats one."""
+or an error; nobody gets another's, nobody waits in vain, and nothing is left. TEST_SECONDS is how long it runs, TEST_SEED repeats one."""
 import json
 import os
 import random
@@ -9,6 +9,7 @@ import time
 
 import pytest
 
+import effort
 from backend import Backend
 from brigade import APACHE_MODULES, PATIENCE, wait_until
 from h2_client import DATA, END_HEADERS, HEADERS, Connection, frame, request_block
@@ -16,8 +17,8 @@ from random_peers import KINDS, Asked, Http1Talk, Http2Talk, RandomBackend, Rand
 
 pytestmark = [pytest.mark.only("brigade"), pytest.mark.threads]
 
-SECONDS = float(os.environ.get("TEST_MODEL_SECONDS", "4"))
-SEED = int(os.environ.get("TEST_MODEL_SEED") or random.randrange(1 << 30))
+SECONDS = effort.seconds(4)
+SEED = int(effort.seed(random.randrange(1 << 30)))
 FRAMED = tuple(k for k in KINDS if k not in ("extra", "nobody", "both"))
 CONFIG = """EventLoops 2
 Protocols h2c http/1.1
@@ -68,7 +69,7 @@ class Crowd:
             t.start()
         for t in self.threads:
             t.join()
-        assert not self.wrong, f"TEST_MODEL_SEED={SEED}: " + "\n".join(self.wrong[:5])
+        assert not self.wrong, f"TEST_SEED={SEED}: " + "\n".join(self.wrong[:5])
         assert self.wholes > self.asked_n / 4 > 0, (self.wholes, self.asked_n)
 
 
@@ -95,8 +96,8 @@ def test_everybody_gets_his_own(serve, talks, odd):
     with RandomBackend(len(talks)) as backend:
         server = serve(CONFIG.replace("@BACKEND@", str(backend.port)))
         Crowd(server, talks, kinds=kinds, tolerant=odd).run()
-        assert not backend.wrong, f"TEST_MODEL_SEED={SEED}: {backend.wrong[:3]}"
-        assert not posts_twice(backend), f"TEST_MODEL_SEED={SEED}: {posts_twice(backend)}"
+        assert not backend.wrong, f"TEST_SEED={SEED}: {backend.wrong[:3]}"
+        assert not posts_twice(backend), f"TEST_SEED={SEED}: {posts_twice(backend)}"
         at_rest(server, backend)
 
 
@@ -107,8 +108,8 @@ def test_requests_that_workers_run(serve, talks):
     with RandomBackend(len(talks)) as backend:
         server = serve(f"LoadModule dumpio_module {APACHE_MODULES}/mod_dumpio.so\n" + CONFIG.replace("@BACKEND@", str(backend.port)))
         Crowd(server, talks, kinds=FRAMED).run()
-        assert not backend.wrong, f"TEST_MODEL_SEED={SEED}: {backend.wrong[:3]}"
-        assert not posts_twice(backend), f"TEST_MODEL_SEED={SEED}: {posts_twice(backend)}"
+        assert not backend.wrong, f"TEST_SEED={SEED}: {backend.wrong[:3]}"
+        assert not posts_twice(backend), f"TEST_SEED={SEED}: {posts_twice(backend)}"
         at_rest(server, backend, on_workers=True)
 
 
@@ -117,7 +118,7 @@ def test_streams_of_a_backend(serve):
     with RandomStreams() as backend:
         server = serve(CONFIG.replace("@BACKEND@", str(backend.port)).replace("http://", "h2c://"))
         Crowd(server, (Http1Talk, Http2Talk), kinds=FRAMED, tolerant=True).run()
-        assert not backend.wrong, f"TEST_MODEL_SEED={SEED}: {backend.wrong[:3]}"
+        assert not backend.wrong, f"TEST_SEED={SEED}: {backend.wrong[:3]}"
         wait_until(lambda: json.loads(server.get("/metrics?json").body)["backends"][0]["in_flight"] == 0, "rest", 90)
 
 
@@ -137,7 +138,7 @@ def test_from_the_cache(serve):
                 talk = Http1Talk(server.port, random.Random(1), [a])
                 talk.leaves = "stays"
                 talk.run(PATIENCE)
-                assert a.status in (200, 404) and a.whole and not a.wrong(), f"TEST_MODEL_SEED={SEED}: {a.wrong()}: {a!r}"
+                assert a.status in (200, 404) and a.whole and not a.wrong(), f"TEST_SEED={SEED}: {a.wrong()}: {a!r}"
         at_rest(server, backend)
 
 

@@ -9,6 +9,7 @@ import time
 
 import pytest
 
+import effort
 from backend import Backend, answer
 from brigade import wait_until
 from fuse_fs import HangingFolder
@@ -131,7 +132,7 @@ def test_a_thousand_slow_clients(serve, backend):
     assert server.get("/p/x").body == BODY
 
 
-@pytest.mark.skipif(os.environ.get("TEST_LONG") != "all", reason="a minute (TEST_LONG=all)")
+@pytest.mark.skipif(not effort.everything("minutes"), reason="a minute (TEST_LONG=minutes)")
 @pytest.mark.parametrize("size", [100000, 300000])
 def test_ten_thousand_clients_that_stop_reading(serve, backend, size):
     """Each has had an answer, asked for another one and reads nothing more: by a plan, and the full way."""

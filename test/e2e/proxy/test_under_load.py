@@ -11,6 +11,7 @@ import threading
 
 import pytest
 
+import effort
 from backend import Backend, answer
 import h2_client
 import h2_streams
@@ -21,8 +22,8 @@ from script_backend import Script
 
 pytestmark = pytest.mark.only("brigade")
 
-ROUNDS = int(os.environ.get("TEST_UPGRADES", "2"))  # 20 by hand
-LONG = os.environ.get("TEST_LONG") == "all"  # build/test all
+ROUNDS = effort.count(2)  # 20 by hand
+LONG = effort.everything("minutes")  # build/test all
 CONFIG = """EventLoops 2
 MaxKeepAliveRequests 0
 KeepAliveTimeout 30

@@ -5,7 +5,7 @@ import base64
 import h2_client
 import pytest
 
-from backend import Backend, answer
+from backend import Backend, answer, upper
 from brigade import wait_until
 from h2_client import DATA, END_STREAM, HEADERS, RST_STREAM, SETTINGS, frame, line
 
@@ -18,18 +18,6 @@ ProxyPass /p/ http://127.0.0.1:@PORT@/ @MORE@
 """
 CONNECT_PROTOCOL = 8
 PROTOCOL_ERROR, FLOW_BYTES = 1, 300_000
-
-
-def upper(connection, request):
-    """An echo in capitals, behind a greeting; it ends with its client's bytes."""
-    connection.send(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nX-A: b\r\nSec-WebSocket-Accept: x\r\n\r\nhello")
-    while True:
-        data = connection.buffer or connection.socket.recv(65536)
-        connection.buffer = b""
-        if not data:
-            connection.send(b"bye")
-            return False
-        connection.send(data.upper())
 
 
 @pytest.fixture

@@ -73,6 +73,18 @@ def test_clients_of_a_forward_proxy_name_no_socket(serve, config):
         assert not backend.connections
 
 
+@pytest.mark.parametrize("block,host,status", [("127.0.0.1", "localhost", 403), ("127.0.0.1", "127.0.0.1", 403), ("127.0.0.1", "[::ffff:7f00:1]", 403), ("127.0.0.2", "localhost", 200),
+                                               ("blocked.invalid", "localhost", 200)])
+def test_blocked_addresses_are_blocked_under_each_name(serve, block, host, status):
+    """ProxyBlock names an address, the client another name of it: no connection is made."""
+    with Backend() as backend:
+        server = serve(f"ProxyRequests On\nProxyBlock {block}\n")
+        for _ in range(2):
+            got = server.raw(f"GET http://{host}:{backend.port}/x HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode())
+            assert got.startswith(f"HTTP/1.1 {status} ".encode()), got
+        assert bool(backend.connections) == (status == 200)
+
+
 def text_of(done):
     return (done.stdout + (done.stderr or b"")).decode()
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Certificates that the built-in md module gets from an ACME authority."""
+import functools
 import glob
 import os
 import re
@@ -8,26 +9,17 @@ import subprocess
 
 import pytest
 
+import acme_site
 import brigade
-from acme_authority import Authority
-from acme_site import CONFIG, FALLBACK, shown, status
-from tls_site import start
+from acme_site import CONFIG, FALLBACK, shown, sites, status
 
 pytestmark = [pytest.mark.skipif(not shutil.which("openssl"), reason="openssl is not installed"),
               pytest.mark.skipif(not shutil.which("curl"), reason="curl is not installed"),
               pytest.mark.skipif(brigade.is_apache(brigade.BINARY), reason="of the built-in md module")]
 
-class Site:
+class Site(acme_site.Site):
     def __init__(self, serve, config="MDomain md.test\n", auto=None, **more):
-        self.ports = {name: brigade.free_port() for name in ("HTTP", "TLS")}
-        self.server = serve.unstarted(auto or CONFIG + config, files={"index.html": "the page"})
-        self.authority = Authority(self.server.path("made"), self.ports, **more)
-        for name, value in {**self.ports, "ACME": self.authority.url}.items():
-            self.server.config = self.server.config.replace(f"@{name}@", str(value))
-
-    def start(self):
-        start(self.server)
-        return self
+        super().__init__(serve.unstarted(auto or CONFIG + config, files={"index.html": "the page"}), **more)
 
     def has(self, name="md.test"):
         return "Test authority" in shown(self.ports["TLS"], name)
@@ -38,15 +30,7 @@ class Site:
 
 @pytest.fixture(name="site")
 def fixture_site(serve):
-    made = []
-
-    def make(*args, **more):
-        made.append(Site(serve, *args, **more))
-        return made[-1]
-
-    yield make
-    for site in made:
-        site.authority.end()
+    yield from sites(functools.partial(Site, serve))
 
 
 @pytest.mark.parametrize("way", ["http-01", "tls-alpn-01"])
@@ -198,6 +182,24 @@ def test_an_address(site, way):
     text = shown(site.ports["TLS"], "md.test")
     assert "IP Address:127.0.0.1" in text and "DNS:md.test" in text
     assert {(i["type"], i["value"]) for i in site.authority.orders[-1]["asked"]["identifiers"]} == {("ip", "127.0.0.1"), ("dns", "md.test"), ("dns", "www.md.test")}
+
+
+@pytest.mark.parametrize("way", ["http-01", "tls-alpn-01"])
+@pytest.mark.parametrize("written", ["2001:DB8:0:0::7", "[2001:db8::7]"])
+def test_an_address_of_ipv6(site, way, written):
+    """However it is written; proven in brackets, or by the name of ip6.arpa."""
+    site = site(f"MDomain {written} md.test\nMDCAChallenges {way}\n").start()
+    site.wait()
+    assert "IP Address:2001:DB8:0:0:0:0:0:7" in shown(site.ports["TLS"], "md.test")
+    assert ("ip", "2001:db8::7") in {(i["type"], i["value"]) for i in site.authority.orders[-1]["asked"]["identifiers"]}
+
+
+def test_a_host_that_is_an_address(site):
+    """Its ServerName has brackets; its certificate is that of the managed domain."""
+    site = site("MDomain 2001:db8::7\n")
+    site.server.config = site.server.config.replace("ServerName md.test", "ServerName [2001:db8::7]").replace("ServerAlias www.md.test", "")
+    site.start()
+    brigade.wait_until(lambda: "IP Address:2001:DB8:0:0:0:0:0:7" in shown(site.ports["TLS"], "x.test"), "the certificate")
 
 
 PERSIST = "MDCAChallenges dns-persist-01\nMDomain md.test *.md.test\n"

@@ -21,15 +21,17 @@ def fixture_got(serve):
     """A server that has its certificate."""
     pebbles = []
 
-    def make(config, env=None, **more):
+    def make(config, env=None, name="md.test", ready=None, **more):
         ports = {name: brigade.free_port() for name in ("HTTP", "TLS")}
         server = serve.unstarted(CONFIG + config)
-        pebble = Pebble(server.path("made"), ports, env, **more)
-        pebbles.append(pebble)
-        for name, value in {**ports, "ACME": f"https://127.0.0.1:{pebble.port}"}.items():
-            server.config = server.config.replace(f"@{name}@", str(value))
+        server.pebble = Pebble(server.path("made"), ports, env, **more)
+        pebbles.append(server.pebble)
+        for word, value in {**ports, "ACME": f"https://127.0.0.1:{server.pebble.port}"}.items():
+            server.config = server.config.replace(f"@{word}@", str(value))
         start(server)
-        brigade.wait_until(lambda: "Pebble" in shown(ports["TLS"], "md.test"), "the certificate")
+        if ready:
+            ready(server)
+        brigade.wait_until(lambda: "Pebble" in shown(ports["TLS"], name), "the certificate")
         server.ports = ports
         return server
 
@@ -59,15 +61,60 @@ def test_a_bound_account(got):
         externalAccountMACKeys={"kid-1": "zWNDZM6eQGHWpSRTPal5eIUYFTu7EajVIoguysqZ9wG44nMEtx3MUAsUDkMTQ12W"})
 
 
-def has_profiles():
-    """Not Debian 12's."""
+def knows(word):
+    """Debian 12's pebble does not know profiles, nor dns-persist-01."""
     with open(program("pebble"), "rb") as f:
-        return b"Profiles" in f.read()
+        return word in f.read()
+
+
+@pytest.mark.parametrize("way", ["http-01", "tls-alpn-01"])
+def test_an_address(got, way):
+    """Of IPv6, alone, on six days."""
+    if not knows(b"Profiles"):
+        pytest.skip("this pebble has no profiles")
+    server = got(f"Listen [::1]:@HTTP@\nListen [::1]:@TLS@\nMDProfile short\nMDCAChallenges {way}\nMDomain md.test\nMDomain ::1\n<VirtualHost *:@TLS@>\nServerName [::1]\nSSLEngine on\n"
+                 "Protocols h2 http/1.1 acme-tls/1\n</VirtualHost>\n",
+                 profiles={"default": {"description": "long", "validityPeriod": 7776000}, "short": {"description": "six days", "validityPeriod": 518400}})
+    brigade.wait_until(lambda: "IP Address:0:0:0:0:0:0:0:1" in shown(server.ports["TLS"], "[::1]"), "the certificate of the address")
+
+
+def test_names_on_demand(got):
+    """A handshake comes with a certificate that did not exist when it began."""
+    server = got("""MDomain md.test
+MDOnDemandLimits wait=60
+<VirtualHost *:@HTTP@>
+ServerName hosting.test
+ServerAlias *.hosting.test
+</VirtualHost>
+<VirtualHost *:@TLS@>
+ServerName hosting.test
+ServerAlias *.hosting.test
+SSLEngine on
+Protocols h2 http/1.1 acme-tls/1
+MDOnDemand "expr=%{HTTP_HOST} =~ /^[a-m]/"
+</VirtualHost>
+""", name="a.hosting.test")
+    assert "DNS:k.hosting.test" in shown(server.ports["TLS"], "k.hosting.test")
+    assert "Pebble" not in shown(server.ports["TLS"], "z.hosting.test")
+
+
+def test_a_record_that_stays(got):
+    """dns-persist-01: the log says which record is wanted; set once, it proves the name and its wildcard."""
+    if not knows(b"dns-persist-01"):
+        pytest.skip("this pebble does not know dns-persist-01")
+
+    def ready(server):
+        found = server.wait_for_log(rb'looks for the record  (\S+)\. IN TXT "([^"]+)"')
+        server.pebble.record(found.group(1).decode(), found.group(2).decode())
+
+    server = got("MDCAChallenges dns-persist-01\nMDomain md.test *.md.test\n", ready=ready)
+    server.expect_trouble = True
+    assert "DNS:*.md.test" in shown(server.ports["TLS"], "md.test")
 
 
 def test_a_profile(got):
     """Of six days."""
-    if not has_profiles():
+    if not knows(b"Profiles"):
         pytest.skip("this pebble has no profiles")
     server = got("MDProfile short\nMDProfileMandatory on\nMDomain md.test\n",
                  profiles={"default": {"description": "long", "validityPeriod": 7776000}, "short": {"description": "six days", "validityPeriod": 518400}})

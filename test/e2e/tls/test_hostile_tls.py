@@ -12,6 +12,7 @@ import time
 
 import pytest
 
+import effort
 import brigade
 import libssl
 import trouble
@@ -245,7 +246,7 @@ def test_half_closed_after_a_request(server, version, notify, at_once):
 def test_many_unfinished_handshakes(serve):
     """A loop that has thousands of them serves others; they end in time."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    most = min(int(os.environ.get("TEST_HANDSHAKES", "1500")), hard - 500)
+    most = min(effort.count(1500), hard - 500)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, max(soft, most + 500)), hard))
     s = serve.unstarted(CONFIG + "RequestReadTimeout handshake=3\nMaxRequestWorkers 10000\n", {"a.txt": "text\n"}, modules=())
     certificate(s)

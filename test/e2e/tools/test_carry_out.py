@@ -45,6 +45,11 @@ def test_guide(prefix, guide):
     assert done.returncode == 0 and re.search(r"[1-9]\d* commands, no fault\n$", done.stdout), done.stdout + done.stderr
 
 
+def test_numbers():
+    """Without a gap, and each once."""
+    assert [int(g.name[:2]) for g in GUIDES] == list(range(1, len(GUIDES) + 1))
+
+
 def test_ten_guides_at_least():
     assert len(CARRIED_OUT) >= 10
 

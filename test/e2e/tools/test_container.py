@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The container recipe (build/container). Its configuration runs here as in a container: without root, rights and a pid file. With
-TEST_PACKAGE=1, the steps of the Containerfile are carried out in a file system that is thrown away, and what they make is started on
+TEST_LONG=packages, the steps of the Containerfile are carried out in a file system that is thrown away, and what they make is started on
 a root that cannot be written; packages are those of this machine, for it takes no container engine."""
 import json
 import os
@@ -15,6 +15,7 @@ import urllib.request
 
 import pytest
 
+import effort
 import brigade
 
 TOP = pathlib.Path(__file__).resolve().parents[3]
@@ -157,7 +158,7 @@ def script(source):
     return "\n".join(out) + use.replace("@STOPSIGNAL@", one("STOPSIGNAL").removeprefix("SIG"))
 
 
-@pytest.mark.skipif(not os.environ.get("TEST_PACKAGE"), reason="TEST_PACKAGE asks for it")
+@pytest.mark.skipif(not effort.everything("packages"), reason="TEST_LONG=packages asks for it")
 def test_the_steps_of_the_recipe(tmp_path):
     source = tmp_path / "source"
     source.mkdir()

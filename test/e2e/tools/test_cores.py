@@ -60,10 +60,24 @@ def test_each_loop_keeps_to_a_processor(tmp_path):
         server.wait(60)
 
 
+def test_each_memory_system_has_its_rows():
+    """All kinds that a server may have; each is what the server says that it uses."""
+    systems = cores.systems_of(["all"])
+    assert len(systems) == 10 and cores.systems_of(None) == [None] and cores.systems_of(["arena"]) == ["arena"]
+    for system in systems:
+        lines = cores.lines_of(BINARY, system)
+        if system in ("jemalloc", "mimalloc") and "LoadModule" not in lines:
+            continue  # its library was not there
+        done = subprocess.run([BINARY, "-t", "-D", "DUMP_MEMORY", "-f", "/dev/null", "-c", "ErrorLog /dev/null", *(word for line in lines.splitlines() for word in ("-c", line))],
+                              capture_output=True, text=True, check=False, timeout=60)
+        assert re.search(rf"^  request +{re.escape(system.split('(')[0].split()[0])}", done.stdout, re.M), (system, done.stdout, done.stderr)
+
+
 @pytest.mark.skipif(not shutil.which("wrk"), reason="needs wrk")
 def test_the_table_has_a_row_for_each_number_of_loops():
-    done = run("--loops", "--pin", "--seconds", "1", "--connections", "8", "--system", "arena")
+    done = run("--loops", "--pin", "--seconds", "1", "--connections", "8", "--system", "arena", "--stock", BINARY)
     assert done.returncode == 0, done.stderr
+    assert re.search(r"^ *stock APR pools +1 +\d+ +[\d.]+ +100 % +100 %", done.stdout, re.M), done.stdout
     rows = re.findall(r"^ *arena +(\d+) +\d+ +[\d.]+ +(\d+) % +(\d+) %", done.stdout, re.M)
     assert [int(n) for n, _, _ in rows] == list(range(1, PROCESSORS + 1)) and rows[0][1:] == ("100", "100")
     assert f"{PROCESSORS} processors: from {PROCESSORS} loops on the client shares them" in done.stdout

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Debian packages: built, installed beside what is there, used, and purged. The unit is looked at by systemd itself.
-The packages take minutes: TEST_PACKAGE=1 asks for them. They are installed in a file system that is thrown away."""
+The packages take minutes: TEST_LONG=packages asks for them. They are installed in a file system that is thrown away."""
 import os
 import re
 import shutil
@@ -8,6 +8,7 @@ import subprocess
 
 import pytest
 
+import effort
 import brigade
 from debian_packages import MINUTES, TOP, build
 
@@ -81,7 +82,7 @@ def test_the_units_are_well_formed(tmp_path, name):
     assert done.returncode == 0 and "brigade" not in done.stderr, done.stderr
 
 
-@pytest.mark.skipif(not os.environ.get("TEST_PACKAGE"), reason="TEST_PACKAGE asks for it")
+@pytest.mark.skipif(not effort.everything("packages"), reason="TEST_LONG=packages asks for it")
 def test_the_packages(tmp_path):
     """As the maintainer, then the administrator, does it; needs root and the packages debhelper and dpkg-dev."""
     (tmp_path / "over").mkdir()

@@ -19,7 +19,7 @@ import manual  # noqa: E402
 MODULES = manual.read_all()
 README = re.findall(r"```apache\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
 # Files that an example names and that a reader has.
-FILES_OF_A_READER = re.compile("not readable|No such file|cannot be opened|cannot be read|does not exist")
+FILES_OF_A_READER = re.compile("not readable|No such file|cannot be opened|cannot be read|does not exist|needs OpenSSL|is no folder")
 pytestmark = pytest.mark.only("brigade")
 
 

@@ -2,7 +2,7 @@
 """Pages that people see: sample site, manual, listing, status, live figures, errors. Their markup has no errors; they fit narrow and
 wide screens, light and dark; texts, boxes and the focus stand out from what is behind them.
 
-TEST_PICTURES=FOLDER keeps a picture of each page on each screen."""
+TEST_FOLDER=FOLDER keeps a picture of each page on each screen."""
 import json
 import os
 import pathlib
@@ -13,6 +13,7 @@ import sys
 
 import pytest
 
+import effort
 import brigade
 import browser_pipe
 from backend import Backend, answer
@@ -24,7 +25,6 @@ CONFIG = """
 BuiltinPages modern
 ExtendedStatus On
 MemoryReport On
-FilterStatistics On
 RequestLimit perclient by=client rate=100000/s burst=100000
 DirectoryIndex index.html
 ErrorDocument 404 /errors/404.html
@@ -255,9 +255,9 @@ def test_screens(shown, tab, name):
         tab.show(f"http://127.0.0.1:{shown.port}{PAGES[name][0]}", width, dark=dark)
         if name == "figures":
             brigade.wait_until(lambda: tab.run("document.getElementById('state').textContent.startsWith('as of')"), "the first figures")
-        if os.environ.get("TEST_PICTURES"):
-            os.makedirs(os.environ["TEST_PICTURES"], exist_ok=True)
-            tab.picture(os.path.join(os.environ["TEST_PICTURES"], f"{name}-{screen}.png"))
+        if effort.FOLDER:
+            os.makedirs(effort.FOLDER, exist_ok=True)
+            tab.picture(os.path.join(effort.FOLDER, f"{name}-{screen}.png"))
         found += [f"{screen}: {one}" for one in tab.run(FAULTS) + tab.run(ORDER)]
         for _ in range(12):
             tab.tab()

@@ -97,6 +97,13 @@ def test_urls_of_a_site_that_runs(serve, so):
 
 
 @needs["valgrind"]
+def test_connections_that_end_while_it_counts(serve):
+    server = serve("KeepAliveTimeout 50ms\n", FILES)
+    text, _ = profile(server, "--requests", "20", "--seconds", "0.1", "/a.txt")
+    assert text.startswith("/a.txt: 200, 1,000 bytes") and instructions(text) > 2000
+
+
+@needs["valgrind"]
 def test_before_and_after_a_line(serve, so):
     server = serve(CONFIG.replace("@SO@", so), FILES)
     text, _ = profile(server, "--requests", "50", "--seconds", "0.1", "--with", "<Location /slow.txt>\nSetOutputFilter none\n</Location>", "/slow.txt")

@@ -8,6 +8,8 @@ import sys
 
 import pytest
 
+import effort
+
 CONFTEST = os.path.join(os.path.dirname(__file__), "../../conftest.py")
 TESTS = "import pytest\n@pytest.mark.parametrize('n', range({n}))\ndef test_{name}(n):\n    assert n % 10\n"
 
@@ -21,7 +23,8 @@ def run(folder, share, *options):
 
 @pytest.fixture(name="folder")
 def fixture_folder(tmp_path):
-    shutil.copy(CONFTEST, tmp_path)
+    for file in CONFTEST, effort.__file__:
+        shutil.copy(file, tmp_path)
     (tmp_path / "test_long.py").write_text(TESTS.format(n=100, name="long"))
     (tmp_path / "test_short.py").write_text(TESTS.format(n=20, name="short"))
     return tmp_path

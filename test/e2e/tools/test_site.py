@@ -11,6 +11,7 @@ import pytest
 import brigade
 from backend import Backend
 from brigade import BINARY, wait_until
+from script_backend import Script
 
 pytestmark = pytest.mark.only("brigade")
 PROGRAM = pathlib.Path(brigade.REPOSITORY, "build/tools/brigade-site")
@@ -96,6 +97,54 @@ def test_php_is_printed(server, tmp_path, wordpress):
     host = said.split("</VirtualHost>")[0] + "</VirtualHost>\n"
     done = server.run("-c", re.sub(r"^#.*\n", "", host, flags=re.M).replace(":80>", f":{server.port}>"), "-t", port=server.port)
     assert done.returncode == 0, done.stderr
+
+
+def php_site(server, tmp_path, one, *arguments):
+    """A site whose PHP is a script of the test; its documents."""
+    pools, root = tmp_path / "php/8.9/fpm/pool.d", tmp_path / "documents"
+    pools.mkdir(parents=True)
+    (pools / "www.conf").write_text(f"[www]\nlisten = {one.path}\n")
+    for name in ("index.php", "account.php", "wp-content/plugins/p/ajax.php", "wp-content/plugins/p/a.css", "wp-includes/b.js", "wp-content/uploads/x.php"):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text("file")
+    for path in (root, *root.parents):
+        if path.stat().st_uid == os.getuid() and len(path.parts) > 2:
+            path.chmod(path.stat().st_mode | 0o055)
+    code, said = site(server, "a.test", "--php-config", str(pools.parent), "--root", str(root), "--port", str(server.port), *arguments)
+    assert code == 0, said
+    wait_until(lambda: status(server, "a.test", "/index.php") == 200, "the site is served")
+    return root
+
+
+def test_a_name_of_a_style_sheet_makes_no_page_public(server, tmp_path):
+    """A script that answers for /ajax.php/x.css, and the page of an address without a file, have what they say themselves; files are kept for a year."""
+    with Script("fcgi", lambda params, body, send: one.answer(send, params["SCRIPT_NAME"].encode())) as one:
+        php_site(server, tmp_path, one, "--wordpress")
+        server.expect_trouble = True
+        for path in ("/wp-content/plugins/p/a.css", "/wp-includes/b.js"):
+            assert server.get(path, headers={"Host": "a.test"})["Cache-Control"] == "public, max-age=31536000", path
+        for path, script in (("/wp-content/plugins/p/ajax.php/x.css", b"/wp-content/plugins/p/ajax.php"), ("/wp-content/none.css", b"/index.php"), ("/wp-includes/none.js", b"/index.php")):
+            for cookie in ("wordpress_logged_in_x=1", "a=b"):
+                got = server.get(path, headers={"Host": "a.test", "Cookie": cookie})
+                assert got.body == script and got["Cache-Control"] is None, got
+        assert status(server, "a.test", "/wp-content/uploads/x.php") == 403
+
+
+@pytest.mark.parametrize("kind", ["--wordpress", "--php"])
+def test_what_one_visitor_sends_is_in_no_page_for_all(server, tmp_path, kind):
+    """Fields that an application may believe, other spellings of the address, and visitors who are somebody."""
+    def page(params, body, send):
+        seen = [params.get(name, "-") for name in ("HTTP_X_FORWARDED_HOST", "HTTP_X_ORIGINAL_URL", "HTTP_X_REWRITE_URL", "HTTP_X_HTTP_METHOD_OVERRIDE", "HTTP_COOKIE")]
+        one.answer(send, " ".join((params["REQUEST_URI"], *seen)).encode())
+    with Script("fcgi", page) as one:
+        php_site(server, tmp_path, one, kind, "--cache")
+        evil = {"X-Forwarded-Host": "evil", "X-Original-URL": "/evil", "X-Rewrite-URL": "/evil", "X-HTTP-Method-Override": "POST"}
+        for path in ("/index.php/a", "//index.php/a", "/index.php/%61"):
+            for _ in range(2):
+                assert server.get(path, headers={"Host": "a.test", **evil}).body == f"{path} - - - - -".encode()
+        for cookie in ("wordpress_logged_in_1=x", "wordpress.logged.in.1=x") if kind == "--wordpress" else ("PHPSESSID=1", "a=b; laravel_session=1", "SSESSabc=1", "phpbb3_x_sid=1", "auth_token=1", "remember_me=1"):
+            assert server.get("/account.php", headers={"Host": "a.test", "Cookie": cookie}).body.endswith(cookie.encode()), cookie
+        assert server.get("/account.php", headers={"Host": "a.test"}).body == b"/account.php - - - - -"
 
 
 @pytest.mark.parametrize("arguments, said", [

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Debian package under a systemd that runs: TEST_PACKAGE=1 asks for it (minutes). It is the first process of a space of its own, in
+"""The Debian package under a systemd that runs: TEST_LONG=packages asks for it (minutes). It is the first process of a space of its own, in
 a file system that is thrown away, with a network of its own."""
 import os
 import shutil
@@ -8,9 +8,10 @@ import tempfile
 
 import pytest
 
+import effort
 from debian_packages import MINUTES, build
 
-pytestmark = [pytest.mark.only("brigade"), pytest.mark.skipif(not os.environ.get("TEST_PACKAGE"), reason="TEST_PACKAGE asks for it"),
+pytestmark = [pytest.mark.only("brigade"), pytest.mark.skipif(not effort.everything("packages"), reason="TEST_LONG=packages asks for it"),
               pytest.mark.skipif(not os.path.exists("/lib/systemd/systemd"), reason="systemd is not installed"),
               pytest.mark.skipif(not os.path.exists("/usr/lib/apache2/modules/mod_cgid.so"), reason="apache2 is not installed"),
               pytest.mark.skipif(not os.path.exists("/usr/sbin/logrotate"), reason="logrotate is not installed")]

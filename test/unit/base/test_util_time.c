@@ -112,6 +112,7 @@ static void test_ht_time(void **state)
 static void test_local_times_are_kept(void **state)
 {
     const char *last = "";
+    apr_time_exp_t tm;
     int n;
 
     for (int i = 0; i < 3; i++) {
@@ -121,7 +122,12 @@ static void test_local_times_are_kept(void **state)
                             "53:21");
     }
     assert_string_equal(ap_ht_time(test_pool, MAY_2024, "%H %Z", 0), "07 EST");
+    assert_int_equal(ap_explode_recent_localtime(&tm, MAY_2024), APR_SUCCESS);
+    assert_int_equal(tm.tm_hour, 7);
     setenv("TZ", "XYZ-1", 1);
+    tzset();
+    assert_int_equal(ap_explode_recent_localtime(&tm, MAY_2024), APR_SUCCESS); /* not anew */
+    assert_int_equal(tm.tm_hour, 7);
     for (n = 0; n < 1000 && strcmp(last, "XYZ"); n++)
         last = ap_ht_time(test_pool, MAY_2024, "%H %Z", 0) + 3;
     assert_in_range(n, 2, 100);

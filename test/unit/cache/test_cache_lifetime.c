@@ -136,10 +136,10 @@ static void arm(site *t)
     assert_int_equal(cache_lifetime_arm(t->e, request_offer_of(t->request)->stored), 0);
     assert_int_equal(t->e->source, CACHE_SOURCE_LIFETIME);
     assert_true(cache_lifetime_bytes(t->e) > 0);
-    t->answer->field[0] = (http_answer_field){"age", "3"};
-    t->answer->field[1] = (http_answer_field){"X-Other", "1"};
-    t->answer->field[2] =
-        (http_answer_field){"Cache-Status", "far; hit; ttl=7, near; hit; ttl=97; key=\"k\""};
+    t->answer->field[0] = (http_answer_field){"age", "3", 3, 1};
+    t->answer->field[1] = (http_answer_field){"X-Other", "1", 7, 1};
+    t->answer->field[2] = (http_answer_field){
+        "Cache-Status", "far; hit; ttl=7, near; hit; ttl=97; key=\"k\"", 12, 46};
     t->answer->n_fields = FIELDS;
     assert_int_equal(cache_lifetime_take_head(t->e, &t->head), 0);
 }
@@ -207,7 +207,7 @@ static void it_ends_with_the_object(void **state)
     store_release(&t->view);
     offer(t, "http://a/1", 100);
     arm(t);
-    store_purge_key(t->s, &key, 0);
+    store_purge_mark(t->s, store_mark_of_key(&key), 0);
     assert_false(is_current(t, 0));
     assert_false(is_current(t, apr_time_from_sec(2)));
 }

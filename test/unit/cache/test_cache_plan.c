@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "cache_plan.h"
+#include "cache_fill_private.h"
 #include "cache_observed_private.h"
 #include "cache_source_private.h"
 #include "cache_vary_private.h"
@@ -76,11 +77,12 @@ static int fill(site *t)
     cache_plan_offer *offer = apr_palloc(test_pool, sizeof *offer);
     const uint64_t hash = cache_hash(&at, "h", 1, "/p", 2);
 
-    *offer = (cache_plan_offer){make, t};
+    *offer = (cache_plan_offer){make, t, 0, 0};
     request_offer_begin(t->request)->plan = offer;
     assert_true(cache_plan_is_offered(t->request));
     t->e = cache_add(&t->cache, &at, "h", 1, "/p", 2, hash, CACHE_ANSWERS);
     t->e->source = CACHE_SOURCE_PLAN;
+    t->e->plans = 1;
     return cache_plan_fill(&t->cache, t->e, t->request);
 }
 
@@ -92,8 +94,8 @@ static void a_plan_is_taken_and_ends_with_its_entry(void **state)
     assert_int_equal(fill(t), 0);
     before = t->cache.bytes;
     assert_int_equal(t->made, 1);
-    assert_ptr_equal(cache_plan_of(t->e)->kind, &kind);
-    assert_ptr_equal(cache_plan_server(t->e), t->request->server);
+    assert_ptr_equal(t->e->plan->kind, &kind);
+    assert_ptr_equal(t->e->server, t->request->server);
     assert_int_equal(cache_plan_bytes(t->e), cache_block(1000));
     assert_true(before > 1000);
     assert_false(
@@ -109,20 +111,8 @@ static void there_is_none_without_memory(void **state)
 
     t->fails = 1;
     assert_int_equal(fill(t), -1);
-    assert_null(cache_plan_of(t->e));
+    assert_null(t->e->plan);
     assert_int_equal(cache_plan_bytes(t->e), 0);
-}
-
-static void what_was_found_is_told_once(void **state)
-{
-    site *t = *state;
-
-    assert_int_equal(fill(t), 0);
-    assert_null(cache_planned(&t->cache));
-    t->cache.planned = t->e;
-    assert_ptr_equal(cache_planned(&t->cache), t->e);
-    assert_null(cache_planned(&t->cache));
-    assert_int_equal(t->e->uses, 1);
 }
 
 static int gate(const void *data, uint64_t fixed, const transaction *t)
@@ -145,27 +135,62 @@ static void fields_and_clients_tell_requests_apart(void **state)
     assert_true(cache_plan_is_open(t->request));
 }
 
-static void gates_and_users_do_not(void **state)
+static void gates_that_need_the_answer_do_not(void **state)
 {
     site *t = *state;
     static const brg_cache_users users;
     static const apr_uint64_t realm[2];
 
-    cache_gate(t->request, gate, t, 0);
+    cache_gate(t->request, gate, CACHE_GATE_REQUEST, t, 0);
+    assert_true(cache_plan_is_open(t->request));
+    cache_gate(t->request, gate, CACHE_GATE_ANSWER, t, 1);
     assert_false(cache_plan_is_open(t->request));
     t->request->request_config = ap_create_request_config(test_pool);
     request_conf_create(t->request);
     assert_true(cache_plan_is_open(t->request));
     brg_cache_vary_user(t->request, "Authorization", &users, realm);
-    assert_false(cache_plan_is_open(t->request));
+    assert_true(cache_plan_is_open(t->request));
 }
 
-static void files_do_not(void **state)
+static void fields_may_be_changed_by_what_was_sent(void **state)
 {
     site *t = *state;
 
-    brg_cache_depends_on(t->request, "/some/file");
+    assert_null(cache_plan_changes(t->request, 0));
+    brg_cache_field_changed(t->request, "X-New", BRG_FIELD_SET);
+    brg_cache_field_changed(t->request, "Referer", BRG_FIELD_REMOVED);
+    assert_true(cache_plan_is_open(t->request));
+    assert_string_equal(cache_plan_changes(t->request, 0), "X-New");
+    assert_string_equal(cache_plan_changes(t->request, 1), "Referer");
+    assert_null(cache_plan_changes(t->request, 2));
+    apr_table_setn(t->request->headers_in, "Cookie", "a=b");
+    brg_cache_field_changed(t->request, "Cookie", BRG_FIELD_EDITED);
+    brg_cache_field_changed(t->request, "x-new", BRG_FIELD_EDITED);
+    assert_true(cache_plan_is_open(t->request));
+    assert_false(cache_plan_moves(t->request, 0)); /* the client did not send it */
+    assert_true(cache_plan_moves(t->request, 2));
+    brg_cache_field_changed(t->request, "Referer", BRG_FIELD_UNKNOWN);
     assert_false(cache_plan_is_open(t->request));
+}
+
+/* What keeps it current: nothing, or watches, without which there is none. */
+static void files_have_to_be_watched(void **state)
+{
+    static const cache_place at;
+    site *t = *state;
+    cache_plan_offer offer = {make, t, 0, 0};
+    policy_reason reason = {.module = NULL};
+
+    request_offer_begin(t->request)->plan = &offer;
+    t->e =
+        cache_add(&t->cache, &at, "h", 1, "/p", 2, cache_hash(&at, "h", 1, "/p", 2), CACHE_ANSWERS);
+    assert_int_equal(cache_arm(&t->cache, t->e, t->request, &reason), 0);
+    assert_int_equal(t->e->source, CACHE_SOURCE_PLAN);
+    assert_true(t->e->plans);
+    t->e->source = CACHE_SOURCE_NONE;
+    brg_cache_depends_on(t->request, "/some/file");
+    assert_int_equal(cache_arm(&t->cache, t->e, t->request, &reason), -1);
+    assert_int_equal(t->e->source, CACHE_SOURCE_NONE);
 }
 
 static void a_module_asks_for_each_request(void **state)
@@ -210,10 +235,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_plan_is_taken_and_ends_with_its_entry, set_up, tear_down),
         cmocka_unit_test_setup_teardown(there_is_none_without_memory, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(what_was_found_is_told_once, set_up, tear_down),
         cmocka_unit_test_setup_teardown(fields_and_clients_tell_requests_apart, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(gates_and_users_do_not, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(files_do_not, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(gates_that_need_the_answer_do_not, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(fields_may_be_changed_by_what_was_sent, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(files_have_to_be_watched, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_module_asks_for_each_request, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_cache_without_room_has_none, set_up, tear_down),
         cmocka_unit_test_setup_teardown(where_a_server_lets_connections_stay, set_up, tear_down),

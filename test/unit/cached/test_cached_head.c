@@ -94,22 +94,6 @@ static void tables_become_fields(void **state)
     assert_int_equal(field[1].name_len, 4);
 }
 
-static void bytes_of_directives(void **state)
-{
-    static const char *const wrong[] = {"", "x", "1x", "1KK", "-1", "0", "99999999999G", "1 K"};
-    uint64_t n;
-
-    (void)state;
-    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
-        assert_int_equal(cached_bytes(wrong[i], &n), -1);
-    assert_int_equal(cached_bytes("100", &n), 0);
-    assert_int_equal(n, 100);
-    assert_int_equal(cached_bytes("8k", &n), 0);
-    assert_int_equal(n, 8192);
-    assert_int_equal(cached_bytes("2G", &n), 0);
-    assert_int_equal(n, 2ull << 30);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -117,7 +101,6 @@ int main(void)
         TEST_WITH_POOL(a_head_that_is_cut_is_none),
         TEST_WITH_POOL(a_head_that_was_changed_stays_in_its_bounds),
         TEST_WITH_POOL(tables_become_fields),
-        TEST_WITH_POOL(bytes_of_directives),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -52,6 +52,11 @@ static void test_each_time_has_its_bucket(void **state)
         assert_int_equal(figures_bucket(brg_bucket_bound(i)), i);
         assert_int_equal(figures_bucket(brg_bucket_bound(i) + 1), i + 1);
     }
+    for (uint64_t us = 1, at = 0; us < (uint64_t)1 << 40; us += us / 7 + 1) {
+        while (brg_bucket_bound((int)at) && us > brg_bucket_bound((int)at))
+            at++;
+        assert_int_equal(figures_bucket(us), at);
+    }
     assert_int_equal(figures_bucket(0), 0);
     assert_int_equal(figures_bucket(UINT64_MAX), BRG_BUCKETS - 1);
     assert_int_equal(brg_bucket_bound(BRG_BUCKETS - 1), 0);

@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "figures.h"
 #include "scores.h"
 #include "kept_memory.h"
 #include "ap_mpm.h"
@@ -65,7 +66,7 @@ static void entries_do_not_overlap(void **state)
         for (int l = 0; l < 2; l++) {
             struct loop_score *s = scoreboard_loop(p, l);
             assert_int_equal((uintptr_t)s % LOOP_SCORE_LINE, 0);
-            loop_score_set(&s->accesses, (uint64_t)(p * 2 + l));
+            loop_score_set(&s->accesses, (uint64_t)p * 2 + (uint64_t)l);
             for (int t = 0; t < 6; t++)
                 memset(ap_get_scoreboard_worker_from_indexes(p, t), 0x55, sizeof(worker_score));
             memset(ap_get_scoreboard_process(p), 0x55, sizeof(process_score));
@@ -248,20 +249,58 @@ static void strings_always_end(void **state)
     ap_extended_status = 0;
 }
 
+/* ---- processors ---- */
+
+typedef struct written {
+    const char *from;
+    size_t len;
+} written;
+
+/* The first and the last line of it. */
+static uintptr_t first_line(const written *w)
+{
+    return (uintptr_t)w->from / LOOP_SCORE_LINE;
+}
+
+static uintptr_t last_line(const written *w)
+{
+    return ((uintptr_t)w->from + w->len - 1) / LOOP_SCORE_LINE;
+}
+
+/* Each has one writer, or one kind of writers: those of two have no line in common, so that no processor waits for
+ * another one's counts. */
+static void writers_share_no_line(void **state)
+{
+    enum { LOOPS = 2, PROCESSES = 4, OF_LOOP = 4 };
+    written all[PROCESSES * LOOPS * OF_LOOP];
+    size_t n = 0;
+
+    for (int slot = 0; slot < PROCESSES; slot++)
+        for (int i = 0; i < LOOPS; i++) {
+            loop_figures *f = figures_of_loop(slot, i);
+
+            all[n++] = (written){(char *)scoreboard_loop(slot, i), sizeof(loop_score)};
+            all[n++] =
+                (written){(char *)scoreboard_http2(slot, i), HTTP2_SCORES * sizeof(http2_score)};
+            all[n++] = (written){(char *)&f->own, offsetof(loop_figures, others)};
+            all[n++] = (written){(char *)&f->others, sizeof f->others};
+        }
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < i; k++)
+            assert_true(last_line(&all[i]) < first_line(&all[k]) ||
+                        last_line(&all[k]) < first_line(&all[i]));
+}
+
 #define BOARD(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        BOARD(indexes_are_checked),
-        BOARD(entries_do_not_overlap),
-        BOARD(status_is_what_was_set),
-        BOARD(totals_outlive_processes),
-        BOARD(more_room_keeps_what_counts),
-        BOARD(other_processes_see_it),
-        BOARD(strings_always_end),
-        BOARD(the_next_program_goes_on),
-        BOARD(what_cannot_be_understood_is_left),
+        BOARD(writers_share_no_line),    BOARD(indexes_are_checked),
+        BOARD(entries_do_not_overlap),   BOARD(status_is_what_was_set),
+        BOARD(totals_outlive_processes), BOARD(more_room_keeps_what_counts),
+        BOARD(other_processes_see_it),   BOARD(strings_always_end),
+        BOARD(the_next_program_goes_on), BOARD(what_cannot_be_understood_is_left),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

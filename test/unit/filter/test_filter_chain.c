@@ -326,6 +326,40 @@ static void saved_brigades_are_joined(void **state)
     assert_memory_equal(out, "passingpassing", 14);
 }
 
+static void chains_are_of_declared_filters(void **state)
+{
+    static module m = {.name = "mod_declared.c"};
+    world *w = *state;
+    ap_filter_rec_t *known, *unknown;
+    ap_filter_t *f;
+
+    apr_hook_debug_current = m.name;
+    known = ap_register_output_filter("known", tracing_filter, NULL, AP_FTYPE_RESOURCE);
+    apr_hook_debug_current = "mod_undeclared.c";
+    unknown = ap_register_output_filter("unknown", tracing_filter, NULL, AP_FTYPE_RESOURCE);
+    w->c.output_filters = NULL;
+    enter(&w->r, &w->c);
+    assert_true(filter_chain_is_declared(w->r.output_filters));
+    ap_add_output_filter_handle(known, NULL, &w->r, &w->c);
+    assert_false(filter_chain_is_declared(w->r.output_filters));
+    brg_cache_declare(&m, NULL);
+    filter_declarations_changed();
+    for (int again = 0; again < 2; again++) {
+        assert_true(filter_chain_is_declared(w->r.output_filters));
+        f = ap_add_output_filter_handle(unknown, NULL, &w->r, &w->c);
+        assert_false(filter_chain_is_declared(w->r.output_filters));
+        assert_false(filter_chain_is_declared(f));
+        ap_remove_output_filter(f);
+    }
+    for (int i = 0; i < 20; i++) { /* more than are kept */
+        ap_add_output_filter_handle(known, NULL, &w->r, &w->c);
+        assert_true(filter_chain_is_declared(w->r.output_filters));
+        assert_true(filter_chain_is_declared(w->r.output_filters));
+    }
+    ap_add_output_filter_handle(unknown, NULL, &w->r, &w->c);
+    assert_false(filter_chain_is_declared(w->r.output_filters));
+}
+
 static void the_end_of_a_chain_answers(void **state)
 {
     world *w = *state;
@@ -352,6 +386,7 @@ int main(void)
         CHAIN_TEST(content_needs_a_request),
         CHAIN_TEST(the_end_is_seen_by_all_that_wait_for_it),
         CHAIN_TEST(saved_brigades_are_joined),
+        CHAIN_TEST(chains_are_of_declared_filters),
         CHAIN_TEST(the_end_of_a_chain_answers),
         CHAIN_TEST(registry_ends_with_its_pool),
     };

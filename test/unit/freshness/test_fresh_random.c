@@ -2,7 +2,7 @@
 /*
  * Random requests to a cache that follows the rules of this room, beside a model of RFC 9111 that has its own arithmetic and reads no
  * heads: it knows what the origin meant. Clock, origin and its failures are driven by the test. At each step the cache has to do
- * what the model says, no more and no less. TEST_MODEL_STEPS is how many there are, a million without it; TEST_MODEL_SEED repeats a run.
+ * what the model says, no more and no less. TEST_COUNT is how many there are, a million without it; TEST_SEED repeats a run.
  */
 #include "freshness.h"
 #include "fresh_vary.h"
@@ -455,7 +455,7 @@ static void step(void)
 
 static void test_a_million_steps(void **state)
 {
-    const char *asked_steps = getenv("TEST_MODEL_STEPS"), *seed = getenv("TEST_MODEL_SEED");
+    const char *asked_steps = getenv("TEST_COUNT"), *seed = getenv("TEST_SEED");
     const long steps = asked_steps ? atol(asked_steps) : 1000000;
     const uint64_t first = seed ? strtoull(seed, NULL, 10) : (uint64_t)time(NULL);
 
@@ -468,7 +468,7 @@ static void test_a_million_steps(void **state)
     for (long i = 0; i < steps; i++) {
         step();
         if (*trouble)
-            fail_msg("step %ld, TEST_MODEL_SEED=%llu: %s", i, (unsigned long long)first, trouble);
+            fail_msg("step %ld, TEST_SEED=%llu: %s", i, (unsigned long long)first, trouble);
     }
 }
 

@@ -62,6 +62,24 @@ static void say_204(request_rec *r)
     test_http_write(r, "hello", 1);
 }
 
+/* The filter says the length that the handler said; a field of that name that came between goes. */
+static void say_length_beside(request_rec *r)
+{
+    ap_set_content_length(r, 5);
+    apr_table_addn(r->headers_out, "content-length", "7");
+    test_http_write(r, "hello", 1);
+}
+
+/* A length that is no longer true. */
+static void say_length_in_vain(request_rec *r)
+{
+    ap_set_content_length(r, 5);
+    apr_table_setn(r->headers_out, "Content-Length", "7");
+    ap_set_content_length(r, 6);
+    ap_set_content_length(r, 5);
+    test_http_write(r, "hello", 1);
+}
+
 static void say_304(request_rec *r)
 {
     r->status = HTTP_NOT_MODIFIED;
@@ -266,6 +284,8 @@ static const struct response_case {
     {"ap_r*", GET11, say_by_calls, OK_HEAD "Content-Length: 7\r\n" PLAIN "a5-x!bc", 1},
     {"flush", GET11, say_and_flush,
      OK_HEAD "Transfer-Encoding: chunked\r\n\r\n1\r\na\r\n1\r\nb\r\n0\r\n\r\n", 1},
+    {"length", GET11, say_length_beside, OK_HEAD "Content-Length: 5\r\n\r\nhello", 1},
+    {"lengths", GET11, say_length_in_vain, OK_HEAD "Content-Length: 5\r\n\r\nhello", 1},
     {"204", GET11, say_204, "HTTP/1.1 204 No Content\r\n" TEST_HTTP_DATE "\r\n", 1},
     {"304", GET11, say_304, "HTTP/1.1 304 Not Modified\r\n" TEST_HTTP_DATE "ETag: \"x\"\r\n\r\n",
      1},
@@ -416,7 +436,7 @@ static void test_stored_head(void **state)
     answer = http_answer_of(r, NULL, 0);
     assert_non_null(answer);
     assert_int_equal(answer->status, 200);
-    stored = h1_codec.serialise(answer);
+    stored = h1_codec.serialise(answer, NULL);
     assert_non_null(stored);
     terms.now = r->request_time;
     n = h1_codec.put(with, stored, answer, &terms);

@@ -287,6 +287,53 @@ static void huffman_all(void **state)
     }
 }
 
+/* Text of short codes, which are decoded in pairs: each length at each place, in memory of exactly the bytes that are promised. */
+static void huffman_pairs(void **state)
+{
+    const char *const text =
+        "/img/photo-1200.webp?v=3; a=\"X\\Y\" {Mozilla/5.0 (X11)} 00aaeeiioosstt~^|<\x80>zz";
+    const size_t whole = strlen(text);
+
+    for (size_t from = 0; from < whole; from++)
+        for (size_t len = 0; len <= whole - from; len++) {
+            const size_t n = huffman_size(text + from, len);
+            uint8_t *coded = test_malloc(n);
+            char *back = test_malloc(HUFFMAN_ROOM(n));
+
+            assert_ptr_equal(huffman_encode(coded, text + from, len), coded + n);
+            assert_int_equal(huffman_decode(back, coded, n), len);
+            assert_memory_equal(back, text + from, len);
+            test_free(back);
+            test_free(coded);
+        }
+}
+
+/* Behind texts of all lengths, so that each way of reading the input's end meets them. */
+static void huffman_malformed(void **state)
+{
+    static const struct {
+        const char *tail;
+        size_t len;
+    } tails[] = {{"\xff", 1},                  /* a padding of a byte */
+                 {"\xff\xff\xff\xff", 4},      /* EOS */
+                 {"\x00", 1},                  /* a padding of zeros */
+                 {"\xff\xff\xff\xfc\x1f", 5}}; /* EOS, and something behind it */
+    uint8_t coded[32];
+    char back[HUFFMAN_ROOM(sizeof coded)];
+
+    for (size_t len = 0; len < 24; len++) {
+        memset(coded, 0, len); /* "0" is 00000: a multiple of 5 bytes ends with a byte */
+        if (len % 5)
+            continue;
+        for (size_t i = 0; i < sizeof tails / sizeof *tails; i++) {
+            memcpy(coded + len, tails[i].tail, tails[i].len);
+            assert_int_equal(huffman_decode(back, coded, len + tails[i].len), -1);
+        }
+        coded[len] = 0x07; /* one more "0", and a padding that is right */
+        assert_int_equal(huffman_decode(back, coded, len + 1), (ptrdiff_t)(len * 8 / 5 + 1));
+    }
+}
+
 /* ---- libnghttp2 ---- */
 
 typedef struct nghttp2_nv {
@@ -445,6 +492,7 @@ int main(void)
         cmocka_unit_test(rfc_examples),        cmocka_unit_test(every_cut),
         cmocka_unit_test(malformed),           cmocka_unit_test(bomb),
         cmocka_unit_test(encoder_and_decoder), cmocka_unit_test(huffman_all),
+        cmocka_unit_test(huffman_pairs),       cmocka_unit_test(huffman_malformed),
         cmocka_unit_test(their_encoder),       cmocka_unit_test(their_decoder),
         cmocka_unit_test(known_lines),
     };

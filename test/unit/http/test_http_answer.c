@@ -35,9 +35,9 @@ static char *toy_field(char *p, const char *name, const char *value)
     return toy_put(p, value, strlen(value), 0);
 }
 
-static http_stored_head *toy_serialise(const http_answer *a)
+static http_stored_head *toy_serialise(const http_answer *a, http_stored_head *room)
 {
-    http_stored_head *out = http_stored_head_new(HTTP_HEAD_ROOM);
+    http_stored_head *out = http_stored_head_new(room, HTTP_HEAD_ROOM);
     char *p = out->text;
 
     p = toy_put(p, ":status", 7, 0);
@@ -89,7 +89,7 @@ static const char *sent(const http_codec *codec, const http_answer *a, apr_time_
 {
     static char out[HTTP_HEAD_ROOM + 1];
     const http_answer_terms terms = {.now = now, .close = close, .left = -1};
-    http_stored_head *head = codec->serialise(a);
+    http_stored_head *head = codec->serialise(a, NULL);
 
     assert_non_null(head);
     out[codec->put(out, head, a, &terms)] = '\0';

@@ -11,6 +11,7 @@
 #include "test_request.h"
 #include "http_config.h"
 #include "http_core.h"
+#include "http_etag.h"
 #include "http_protocol.h"
 #include "apr_date.h"
 #include <stdio.h>
@@ -253,12 +254,34 @@ static void test_times(void **state)
     assert_string_equal(apr_table_get(r->headers_out, "Content-Length"), "9223372036854775807");
 }
 
+static void tags_have_hexadecimal_numbers(void **state)
+{
+    char tag[HTTP_ETAG_ROOM], same[HTTP_ETAG_ROOM];
+
+    for (int bits = 0; bits < 64; bits++) {
+        const apr_uint64_t n = UINT64_C(0xfedcba9876543210) >> bits;
+        const size_t len =
+            http_etag_put(tag, ETAG_INODE | ETAG_SIZE | ETAG_MTIME, n, bits & 1 ? 0 : n, ~n);
+
+        assert_int_equal(apr_snprintf(same, sizeof same,
+                                      "%" APR_UINT64_T_HEX_FMT "-%" APR_UINT64_T_HEX_FMT
+                                      "-%" APR_UINT64_T_HEX_FMT,
+                                      n, bits & 1 ? 0 : n, ~n),
+                         (int)len);
+        assert_string_equal(tag, same);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST_WITH_POOL(test_conditions),  TEST_WITH_POOL(test_if_range),
-        TEST_WITH_POOL(test_etag),        TEST_WITH_POOL(test_etag_weak),
-        TEST_WITH_POOL(test_etag_digest), TEST_WITH_POOL(test_times),
+        TEST_WITH_POOL(test_conditions),
+        TEST_WITH_POOL(test_if_range),
+        TEST_WITH_POOL(test_etag),
+        TEST_WITH_POOL(test_etag_weak),
+        TEST_WITH_POOL(test_etag_digest),
+        TEST_WITH_POOL(test_times),
+        cmocka_unit_test(tags_have_hexadecimal_numbers),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

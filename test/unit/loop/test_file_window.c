@@ -34,7 +34,7 @@ typedef struct window_bench {
 } window_bench;
 
 #ifndef __SANITIZE_ADDRESS__
-static int maps, maps_fail;
+static int maps, maps_fail, unmaps;
 
 /* The one that the server calls. */
 void *mmap(void *addr, size_t len, int prot, int flags, int fd, off_t offset)
@@ -47,6 +47,12 @@ void *mmap(void *addr, size_t len, int prot, int flags, int fd, off_t offset)
         }
     }
     return (void *)syscall(SYS_mmap, addr, len, prot, flags, fd, offset);
+}
+
+int munmap(void *addr, size_t len)
+{
+    unmaps++;
+    return (int)syscall(SYS_munmap, addr, len);
 }
 #endif
 
@@ -80,7 +86,7 @@ static int window_setup(void **state)
     for (size_t i = 0; i < FILE_LEN; i++)
         b->data[i] = (char)(i * 2654435761u >> 13);
 #ifndef __SANITIZE_ADDRESS__
-    maps = maps_fail = 0;
+    maps = maps_fail = unmaps = 0;
 #endif
     *state = b;
     return write(b->fd, b->data, FILE_LEN) == FILE_LEN ? 0 : -1;
@@ -91,6 +97,9 @@ static int window_teardown(void **state)
     window_bench *b = *state;
 
     assert_int_equal(b->ref.n, 1); /* nothing that waits holds it any more */
+#ifndef __SANITIZE_ADDRESS__
+    assert_int_equal(unmaps, maps_fail ? 0 : maps);
+#endif
     close(b->bc.fd);
     close(b->peer);
     close(b->fd);

@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 #include "clock.h"
+#include "counted_lock.h"
 #include "driver.h"
 #include "loop.h"
 #include "scoreboard.h"
@@ -363,6 +364,41 @@ static void test_a_thread_that_sits_needs_no_lock(void **state)
     end(ends, 8);
 }
 
+/* Holds the lock until somebody waits for it. */
+static void *hold_until_waited(void *baton)
+{
+    atomic_int *is_held = baton;
+
+    pthread_mutex_lock(&loop.workers->lock);
+    atomic_store(is_held, 1);
+    while (!lock_waits_take(LOCK_WORKERS))
+        usleep(100);
+    pthread_mutex_unlock(&loop.workers->lock);
+    return NULL;
+}
+
+static void test_who_waits_for_the_lock_is_counted(void **state)
+{
+    atomic_int is_held = 0;
+    brg_conn bc[1];
+    pthread_t holder;
+    int ends[1][2];
+
+    is_open = 1;
+    make(&bc[0], ends[0], clock_monotonic());
+    lock_waits_take(LOCK_WORKERS);
+    alarm(60); /* else the holder waits for ever */
+    assert_int_equal(pthread_create(&holder, NULL, hold_until_waited, &is_held), 0);
+    while (!atomic_load(&is_held))
+        usleep(100);
+    assert_int_equal(worker_pool_submit(loop.workers, &bc[0]), 0);
+    pthread_join(holder, NULL);
+    while (returned() < 1)
+        usleep(100);
+    alarm(0);
+    end(ends, 1);
+}
+
 /* It is there for what needs the lock, too: what takes long, and another loop that no thread is left for. */
 static void test_a_thread_that_sits_is_called(void **state)
 {
@@ -548,6 +584,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_loops_are_served_in_turn, setup, teardown),
         cmocka_unit_test_setup_teardown(test_what_takes_long_leaves_a_thread, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_thread_that_sits_needs_no_lock, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_who_waits_for_the_lock_is_counted, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_thread_that_sits_is_called, setup, teardown),
         cmocka_unit_test_setup_teardown(test_nothing_is_left_behind, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_stream_that_was_reset_is_not_begun, setup, teardown),

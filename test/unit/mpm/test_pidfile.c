@@ -159,6 +159,37 @@ static void a_file_of_another_user_names_his_processes_alone(void **state)
     assert_int_equal(waitpid(child, NULL, 0), child);
 }
 
+/* Real and effective user have to be the owner: a program of his that is set-user-ID is somebody else's process. */
+static void a_process_that_is_half_of_another_user_is_not_his(void **state)
+{
+    const uid_t other = 4711;
+    const uid_t owners[] = {other, other + 1, 0};
+    char byte;
+    int ready[2], believed = 0;
+    pid_t child;
+
+    if (geteuid() != 0)
+        skip();
+    assert_int_equal(pipe(ready), 0);
+    child = fork();
+    if (!child) {
+        if (setresuid(other, other + 1, 0) || write(ready[1], "x", 1) != 1)
+            _exit(1);
+        for (;;)
+            pause();
+    }
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    assert_int_equal(pidfile_write(test_pool, path, child), APR_SUCCESS);
+    for (unsigned i = 0; i < 3; i++)
+        believed |=
+            !chown(path, owners[i], owners[i]) && pidfile_is_believed(path, child) ? 1 << i : 0;
+    kill(child, SIGKILL); /* before anything fails: it would outlive this program */
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    assert_int_equal(believed, 1 << 2);
+    close(ready[0]);
+    close(ready[1]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -168,6 +199,7 @@ int main(void)
         TEST_WITH_POOL(failure_leaves_nothing_behind),
         TEST_WITH_POOL(a_pipe_holds_up_nobody),
         TEST_WITH_POOL(a_file_of_another_user_names_his_processes_alone),
+        TEST_WITH_POOL(a_process_that_is_half_of_another_user_is_not_his),
     };
 
     return cmocka_run_group_tests(tests, group_set_up, group_tear_down);

@@ -63,7 +63,7 @@ static void test_many_at_once(void **state)
             if (has(f.r, text, length) < -1)
                 _exit(1);
             if (rand() % 100 == 0)
-                store_purge_key(f.s, &key, 0);
+                store_purge_mark(f.s, store_mark_of_key(&key), 0);
             if (rand() % 3 == 0 && store_flight_begin(f.r, &key, 0, NOW, &flight) == STORE_LEAD) {
                 const store_head head = head_of(text, rand() & 1 ? length : STORE_LENGTH_UNKNOWN);
 
@@ -158,7 +158,7 @@ static void live(void)
         put(text, 400000);
         has(f.r, text, 400000);
         if (i == 15) {
-            store_purge_key(f.s, &key, i & 1);
+            store_purge_mark(f.s, store_mark_of_key(&key), i & 1);
             store_purge_prefix(f.s, "http://lo", 9, 0);
         }
     }

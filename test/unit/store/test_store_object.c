@@ -60,7 +60,7 @@ static void test_each_is_seen(void **state)
     assert_int_equal(t.n, 3);
     assert_int_equal(t.marked, 1);
     store_purge_prefix(f.s, "http://b/", 9, 1);
-    store_purge_key(f.s, &key, 0);
+    store_purge_mark(f.s, store_mark_of_key(&key), 0);
     t = (seen){0};
     store_each(f.other, see, &t);
     assert_int_equal(t.n, 2);

@@ -63,7 +63,7 @@ static void test_purges(void **state)
             assert_true(place("http://a/", &at) && place("http://b/", &beside));
             switch (i) {
             case 0:
-                store_purge_key(f.s, &key, soft);
+                store_purge_mark(f.s, store_mark_of_key(&key), soft);
                 break;
             case 1:
                 store_purge_mark(f.s, store_mark_of(f.s, "t", 1), soft);

@@ -27,7 +27,7 @@ static void test_purges(void **state)
         head.marks_n = 1;
         assert_int_equal(put_with(&head, 10, 0), APR_SUCCESS);
     }
-    store_purge_key(f.s, &key, 0);
+    store_purge_mark(f.s, store_mark_of_key(&key), 0);
     assert_int_equal(has(f.r, "http://a/1", 10), -1);
     assert_int_equal(has(f.r, "http://b/1", 10), 0);
     store_purge_mark(f.s, marks[1], 1);
@@ -74,7 +74,7 @@ static void test_a_purge_while_it_grows(void **state)
     store_purge_mark(f.s, red, 1);
     assert_true(store_view_is_purged(&view, store_epoch(f.s)));
     assert_false(store_view_is_purged(&view, before));
-    store_purge_key(f.s, &key, 0);
+    store_purge_mark(f.s, store_mark_of_key(&key), 0);
     assert_true(store_view_is_purged(&view, store_epoch(f.s)));
     store_release(&view);
     store_write_give_up(&w);
@@ -116,11 +116,11 @@ static void purge_meanwhile(const char *where)
     if (strcmp(where, "purge numbered") != 0)
         return;
     store_test_step = NULL;
-    store_purge_key(f.s, &key, 0);
+    store_purge_mark(f.s, store_mark_of_key(&key), 0);
     assert_int_equal(put("http://a/", 10), APR_SUCCESS);
     store_test_step = die_once_it_is_seen;
     if (!setjmp(purger_died))
-        store_purge_key(f.s, &key, 0);
+        store_purge_mark(f.s, store_mark_of_key(&key), 0);
     store_test_step = NULL;
 }
 
@@ -130,9 +130,10 @@ static void test_a_purge_that_is_numbered_late(void **state)
 
     (void)state;
     store_test_step = purge_meanwhile;
-    store_purge_key(f.s, &key, 0);
+    store_purge_mark(f.s, store_mark_of_key(&key), 0);
     assert_null(store_test_step);
-    store_purge_key(f.s, &another, 0); /* what began before is looked at by now */
+    store_purge_mark(f.s, store_mark_of_key(&another),
+                     0); /* what began before is looked at by now */
     assert_int_equal(has(f.r, "http://a/", 10), -1);
     assert_int_equal(put("http://a/", 10), APR_SUCCESS);
     assert_int_equal(has(f.r, "http://a/", 10), 0);

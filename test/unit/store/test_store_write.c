@@ -59,7 +59,7 @@ static void test_variants_are_bounded(void **state)
         if (w)
             assert_int_equal(store_write_end(&w), APR_SUCCESS);
     }
-    store_purge_key(f.s, &primary, 0);
+    store_purge_mark(f.s, store_mark_of_key(&primary), 0);
     for (int i = 0; i < 5; i++) {
         const store_key key = store_key_of(f.s, "http://a/", 9, (const char *)&i, sizeof i);
         store_found found;

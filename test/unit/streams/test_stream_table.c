@@ -111,10 +111,31 @@ static void priorities(void **state)
     assert_int_equal(stream_urgency_of_type("text/html", 9), STREAM_URGENCY_DEFAULT);
 }
 
+/* A client may give credit to each stream that ended, however many there are in a second; without responses there are a thousand. */
+static void limits(void **state)
+{
+    table *t = table_new();
+
+    t->all.limits.cheap_second = apr_time_sec(t->loop.monotonic);
+    for (int i = 0; i < 5000; i++) {
+        stream_limit_earn(&t->all);
+        assert_int_equal(stream_limit_cheap(&t->all) + stream_limit_cheap(&t->all), 0);
+    }
+    for (int i = 0; i < 3; i++)
+        stream_limit_earn(&t->all);
+    for (int i = 0; i < 998; i++)
+        assert_int_equal(stream_limit_cheap(&t->all), 0);
+    while (!stream_limit_cheap(&t->all))
+        assert_true(t->all.limits.cheap <= 1000);
+    t->loop.monotonic += apr_time_from_sec(1);
+    assert_int_equal(stream_limit_cheap(&t->all), 0);
+    streams_end(&t->all);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(found), cmocka_unit_test(order),
-                                       cmocka_unit_test(priorities)};
+                                       cmocka_unit_test(priorities), cmocka_unit_test(limits)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

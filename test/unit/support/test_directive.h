@@ -20,9 +20,8 @@ static inline ap_conf_vector_t *test_config_vector(apr_pool_t *p, module *m, voi
 {
     void **vector = apr_pcalloc(p, TEST_MODULE_SLOTS * sizeof(void *));
 
-    if (m->module_index < 0) {
+    if (m->module_index < 0)
         m->module_index = TEST_MODULE_SLOTS - 1;
-    }
     vector[m->module_index] = conf;
     return (ap_conf_vector_t *)vector;
 }
@@ -47,9 +46,8 @@ static inline const char *test_directive_argv(const command_rec *c, cmd_parms *c
     char *words[16] = {NULL};
     int n = 0;
 
-    while (*line && n < 15) {
+    while (*line && n < 15)
         words[n++] = ap_getword_conf(cmd->pool, &line);
-    }
     switch (c->args_how) {
     case TAKE_ARGV:
         return c->func.take_argv(cmd, conf, n, words);
@@ -75,16 +73,15 @@ static inline const char *test_directive(apr_pool_t *p, module *m, server_rec *s
                                          const char *path, const char *line)
 {
     const char *name = ap_getword_white(p, &line);
-    cmd_parms cmd = {.pool = p, .temp_pool = p, .server = s, .path = (char *)path};
+    cmd_parms cmd = {.pool = p, .temp_pool = p, .server = s, .path = (char *)path, .limited = -1};
     const command_rec *c;
 
     for (c = m->cmds; c->name; c++) {
         if (strcasecmp(c->name, name) == 0) {
             cmd.cmd = c;
             cmd.info = c->cmd_data;
-            if (c->args_how == RAW_ARGS) {
+            if (c->args_how == RAW_ARGS)
                 return c->func.raw_args(&cmd, conf, line);
-            }
             return c->args_how == ITERATE || c->args_how == ITERATE2
                        ? test_directive_iterate(c, &cmd, conf, line)
                        : test_directive_argv(c, &cmd, conf, line);

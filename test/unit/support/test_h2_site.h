@@ -237,6 +237,26 @@ static void site_finish(void)
     apr_pool_destroy(site_pool);
 }
 
+static void site_end_process(void)
+{
+    site_finish();
+    (void)test_server_down(NULL);
+}
+
+/** The site of a program that has it to its end, as a fuzz target. @return 0: it has it already */
+static inline int site_open_once(const char *directives)
+{
+    static int open;
+
+    if (open)
+        return 0;
+    open = 1;
+    site_open(directives);
+    site_begin();
+    atexit(site_end_process);
+    return 1;
+}
+
 /* ---- turns ---- */
 
 static void site_turn(void)
@@ -259,7 +279,7 @@ static void site_event(void)
 }
 
 /** A new connection with p as its client; it was driven once. @return the client's end of its socket */
-static int site_connect(peer *p)
+static inline int site_connect(peer *p)
 {
     struct sockaddr_un addr;
     socklen_t len = sizeof addr;
@@ -283,7 +303,7 @@ static unsigned site_at_work(void)
 
 /** Turns until nothing moves any more, but what waits for the client. @param tries  turns that may pass without
  * anything while a worker has a http_stream */
-static void site_settle(int tries)
+static inline void site_settle(int tries)
 {
     int idle = 0;
 
@@ -305,7 +325,7 @@ static void site_settle(int tries)
 }
 
 /** The client goes: the connection has to end, whatever it was doing. */
-static void site_leave(peer *p)
+static inline void site_leave(peer *p)
 {
     p->gone = 1;
     p->limit = p->room = SIZE_MAX;

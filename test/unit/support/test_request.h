@@ -10,6 +10,9 @@
 #include <apr_network_io.h>
 #include <apr_strings.h>
 #include <httpd.h>
+#include <http_config.h>
+
+#include "request_context.h"
 
 static request_rec *test_request(apr_pool_t *p)
 {
@@ -44,6 +47,18 @@ static request_rec *test_request(apr_pool_t *p)
     r->request_time = apr_time_from_sec(1715000000); /* Mon May 6 12:53:20 2024 UTC */
     apr_table_setn(r->headers_in, "Host", "www.example.com");
     apr_table_setn(r->headers_in, "User-Agent", "test/1.0");
+    return r;
+}
+
+/* The same with the core's part of its configuration, as modules and caches find it. */
+static inline request_rec *test_request_kept(apr_pool_t *p, request_rec *prev, request_rec *main)
+{
+    request_rec *r = test_request(p);
+
+    r->prev = prev;
+    r->main = main;
+    r->request_config = ap_create_request_config(p);
+    request_conf_create(r);
     return r;
 }
 

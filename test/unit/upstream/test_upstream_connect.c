@@ -192,9 +192,21 @@ static int teardown(void **state)
     return close(loop.poll_fd);
 }
 
+static unsigned idle(upstream_origin *o)
+{
+    unsigned sum = atomic_load(&o->workers.idle_n);
+
+    for (int i = 0; i < upstream_pools(o); i++) {
+        const upstream_pool *of_loop = atomic_load(&o->pool[i]);
+
+        sum += of_loop ? atomic_load(&of_loop->idle_n) : 0;
+    }
+    return sum;
+}
+
 static void origin_over(upstream_origin *o)
 {
-    assert_int_equal(upstream_origin_open(o), 0);
+    assert_int_equal(atomic_load(&o->open), 0);
     free(atomic_load(&o->addresses));
 }
 
@@ -212,7 +224,7 @@ static void test_the_first_that_answers(void **state)
     assert_null(cc->race);
     time_passes(2 * UPSTREAM_RACE_US); /* nothing is to be tried any more */
     assert_int_equal(leads_to(cc), 0);
-    client_close(cc);
+    upstream_close(cc);
     origin_over(o);
 }
 
@@ -228,7 +240,7 @@ static void test_refused_ones_are_passed_over(void **state)
     cc = opened(o = origin((upstream_settings){0}), &loop);
     assert_int_equal(connected(cc), APR_SUCCESS);
     assert_int_equal(leads_to(cc), 2);
-    client_close(cc);
+    upstream_close(cc);
     origin_over(o);
 }
 
@@ -255,7 +267,7 @@ static void test_a_silent_one_is_not_waited_for(void **state)
     assert_string_equal(cc->peer, "127.0.0.1");
     assert_null(cc->race);
     assert_int_equal(descriptors(), before + 1);
-    client_close(cc);
+    upstream_close(cc);
     assert_int_equal(descriptors(), before);
     origin_over(o);
 }
@@ -275,7 +287,7 @@ static void test_one_that_fails_makes_room_for_the_next(void **state)
         UPSTREAM_RACE_US); /* the second begins, and fails; the third does not wait for its time */
     assert_int_equal(connected(cc), APR_SUCCESS);
     assert_int_equal(leads_to(cc), 2);
-    client_close(cc);
+    upstream_close(cc);
     origin_over(o);
 }
 
@@ -294,7 +306,7 @@ static void test_two_silent_ones(void **state)
     time_passes(2 * UPSTREAM_RACE_US);
     assert_int_equal(connected(cc), APR_SUCCESS);
     assert_int_equal(leads_to(cc), 2);
-    client_close(cc);
+    upstream_close(cc);
     origin_over(o);
 }
 
@@ -312,7 +324,7 @@ static void test_all_fail(void **state)
     assert_int_equal(connected(cc), ECONNREFUSED);
     assert_int_equal(cc->failure, UPSTREAM_NO_CONNECT);
     assert_int_equal(descriptors(), before);
-    client_close(cc);
+    upstream_close(cc);
     origin_over(o);
 }
 
@@ -330,7 +342,7 @@ static void test_given_up_in_the_middle(void **state)
     time_passes(2 * UPSTREAM_RACE_US);
     assert_int_equal(upstream_go(cc), APR_EAGAIN);
     assert_int_equal(descriptors(), before + 2);
-    client_close(cc);
+    upstream_close(cc);
     assert_int_equal(descriptors(), before);
     time_passes(10 * UPSTREAM_RACE_US);
     origin_over(o);
@@ -347,10 +359,10 @@ static void test_a_worker(void **state)
     listens();
     cc = opened(o = origin((upstream_settings){0}), NULL);
     while ((rv = upstream_go(cc)) == APR_EAGAIN)
-        assert_int_equal(client_wait(cc, upstream_wants(cc), apr_time_from_sec(60)), APR_SUCCESS);
+        assert_int_equal(upstream_wait(cc, upstream_wants(cc), apr_time_from_sec(60)), APR_SUCCESS);
     assert_int_equal(rv, APR_SUCCESS);
     assert_int_equal(leads_to(cc), 1);
-    client_close(cc);
+    upstream_close(cc);
     origin_over(o);
 }
 
@@ -365,9 +377,9 @@ static void test_a_worker_waits_no_longer_than_it_may(void **state)
     is_silent();
     cc = opened(o = origin((upstream_settings){0}), NULL);
     for (int i = 0; i < 100 && upstream_go(cc) == APR_EAGAIN && rv == APR_SUCCESS; i++)
-        rv = client_wait(cc, upstream_wants(cc), 2 * UPSTREAM_RACE_US);
+        rv = upstream_wait(cc, upstream_wants(cc), 2 * UPSTREAM_RACE_US);
     assert_int_equal(rv, APR_TIMEUP);
-    client_close(cc);
+    upstream_close(cc);
     origin_over(o);
 }
 
@@ -383,16 +395,16 @@ static void test_kept_and_taken(void **state)
     cc = opened(o, &loop);
     assert_int_equal(connected(cc), APR_SUCCESS);
     other = accept(backends[0].listener, NULL, NULL);
-    assert_null(client_take(o, &loop));
-    client_keep(cc);
-    assert_int_equal(upstream_origin_idle(o), 1);
-    assert_ptr_equal(client_take(o, &loop), cc);
+    assert_null(upstream_take(o, &loop));
+    upstream_keep(cc);
+    assert_int_equal(idle(o), 1);
+    assert_ptr_equal(upstream_take(o, &loop), cc);
     assert_int_equal(cc->uses, 2);
-    client_keep(cc);
+    upstream_keep(cc);
     close(other); /* its event closes ours */
     turn(1000);
-    assert_int_equal(upstream_origin_idle(o), 0);
-    assert_null(client_take(o, &loop));
+    assert_int_equal(idle(o), 0);
+    assert_null(upstream_take(o, &loop));
     origin_over(o);
 }
 
@@ -417,8 +429,8 @@ static void test_an_end_that_was_told_before(void **state)
         told = 0;
         while (!told)
             turn(1000);
-        client_keep(cc);
-        assert_int_equal(upstream_origin_open(o), 0);
+        upstream_keep(cc);
+        assert_int_equal(atomic_load(&o->open), 0);
         if (bytes)
             close(other);
     }
@@ -435,11 +447,11 @@ static void test_idle_ones_end_by_their_time(void **state)
     o = origin((upstream_settings){.reuse = 1, .ttl = apr_time_from_sec(5)});
     cc = opened(o, &loop);
     assert_int_equal(connected(cc), APR_SUCCESS);
-    client_keep(cc);
+    upstream_keep(cc);
     time_passes(apr_time_from_sec(4));
-    assert_int_equal(upstream_origin_idle(o), 1);
+    assert_int_equal(idle(o), 1);
     time_passes(apr_time_from_sec(2));
-    assert_int_equal(upstream_origin_idle(o), 0);
+    assert_int_equal(idle(o), 0);
     origin_over(o);
 }
 
@@ -457,10 +469,10 @@ static void test_as_many_as_may(void **state)
     assert_int_equal(upstream_open(o, &loop, &ticket, &none), APR_EAGAIN);
     assert_null(none);
     told = 0;
-    client_keep(cc);
+    upstream_keep(cc);
     assert_int_equal(told, 1);
-    assert_ptr_equal(client_take(o, &loop), cc);
-    client_close(cc);
+    assert_ptr_equal(upstream_take(o, &loop), cc);
+    upstream_close(cc);
     origin_over(o);
 }
 

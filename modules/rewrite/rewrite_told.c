@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the rules of a folder make of the last name of a path, so that the answer to one name can be sent for others.
+ *
+ * Two names go the same way where each rule matches both or neither, with the same groups: such as lie before the name, or reach to its
+ * end. Conditions may look at nothing that goes with the name, so they say the same of both, whatever they say; but for %{REQUEST_URI}, which
+ * both have to match or not. A rule that matches must
+ * leave the path as it is, lead to the same path whatever the name, or end the request: else those behind it match what it made of the
+ * name.
+ */
+#include "rewrite_private.h"
+#include "apr_lib.h"
+#include "brigade/response_cache.h"
+
+#include <string.h>
+#include <strings.h>
+
+/* ---- rules, when they are read ---- */
+
+/* Variables that are the same for all names; @param name  up to a brace. */
+static int told_variable(const char *name, size_t len, int in_output)
+{
+    static const char *const same[] = {
+        "HTTPS",          "HTTP_HOST",   "HTTP_USER_AGENT", "HTTP_REFERER",  "HTTP_COOKIE",
+        "HTTP_ACCEPT",    "SERVER_NAME", "SERVER_PORT",     "SERVER_ADMIN",  "REQUEST_METHOD",
+        "REQUEST_SCHEME", "REMOTE_ADDR", "QUERY_STRING",    "DOCUMENT_ROOT", NULL};
+
+    if (len > 5 && !strncmp(name, "HTTP:", 5))
+        return 1;
+    if (in_output && len == 11 && !strncmp(name, "REQUEST_URI", len))
+        return 1;
+    for (const char *const *at = same; *at; at++)
+        if (strlen(*at) == len && !strncmp(name, *at, len))
+            return 1;
+    return 0;
+}
+
+/* @return the place behind a reference; NULL: it may go with the name. @param groups  of an output: those that it has, added; or NULL */
+static const char *told_reference(const char *text, unsigned *groups)
+{
+    const char *end;
+
+    if (apr_isdigit(text[1])) {
+        if (*text == '$' && !groups)
+            return NULL;
+        if (*text == '$')
+            *groups |= 1u << (text[1] - '0');
+        return text + 2;
+    }
+    if (text[1] != '{')
+        return text + 1;
+    end = strchr(text, '}');
+    return *text == '%' && end && told_variable(text + 2, (size_t)(end - text) - 2, groups != NULL)
+               ? end + 1
+               : NULL;
+}
+
+static int told_text(const char *text, unsigned *groups)
+{
+    while (text && *text) {
+        text += strcspn(text, "\\$%");
+        if (*text == '\\')
+            text += text[1] ? 2 : 1;
+        else if (*text && !(text = told_reference(text, groups)))
+            return 0;
+    }
+    return 1;
+}
+
+/* All names of an answer lead to files that are not empty, or to none. */
+static int told_file_test(const rewrite_cond *cond)
+{
+    return (cond->test == REWRITE_FILE || cond->test == REWRITE_FOLDER ||
+            cond->test == REWRITE_NONEMPTY) &&
+           (!strcmp(cond->input, "%{REQUEST_FILENAME}") ||
+            !strcmp(cond->input, "%{SCRIPT_FILENAME}"));
+}
+
+/* Each path is matched anew. */
+static int told_path_test(const rewrite_cond *cond)
+{
+    return cond->test == REWRITE_REGEX && cond->regex && !cond->captures &&
+           !strcmp(cond->input, "%{REQUEST_URI}");
+}
+
+/* Conditions of which one alone decides. */
+static void told_by_file(rewrite_rule *rule)
+{
+    int joined = 0;
+
+    for (int i = 0; i < rule->conds->nelts; i++) {
+        const rewrite_cond *cond = &APR_ARRAY_IDX(rule->conds, i, rewrite_cond);
+
+        if (!joined && !cond->or_next && told_file_test(cond)) {
+            rule->no_file |= (cond->test == REWRITE_FOLDER) != cond->negated;
+            rule->no_lack |= !cond->negated;
+        }
+        joined = cond->or_next;
+    }
+}
+
+static int told_conditions(const apr_array_header_t *conds)
+{
+    for (int i = 0; i < conds->nelts; i++) {
+        const rewrite_cond *cond = &APR_ARRAY_IDX(conds, i, rewrite_cond);
+        const int compares = cond->test == REWRITE_REGEX || cond->test >= REWRITE_LESS;
+
+        if (!told_file_test(cond) && !told_path_test(cond) &&
+            (!compares || cond->test == REWRITE_EXPR || !told_text(cond->input, NULL)))
+            return 0;
+    }
+    return 1;
+}
+
+static int told_variables(const apr_array_header_t *envs)
+{
+    for (int i = 0; envs && i < envs->nelts; i++)
+        if (!told_text(APR_ARRAY_IDX(envs, i, const char *), NULL))
+            return 0;
+    return 1;
+}
+
+/* A path of this server, the same for all names. */
+static int told_leads(const rewrite_rule *rule)
+{
+    const unsigned never = REWRITE_F_NOSUB | REWRITE_F_STATUS | REWRITE_F_REDIRECT;
+
+    return !(rule->flags & never) && !rule->groups && !strpbrk(rule->output, "$%\\") &&
+           !rewrite_scheme(rule->output, NULL);
+}
+
+void rewrite_tell_rule(rewrite_rule *rule)
+{
+    const unsigned never = REWRITE_F_NEXT | REWRITE_F_PROXY | REWRITE_F_PASS | REWRITE_F_ESCAPE |
+                           REWRITE_F_DISCARDPATH | REWRITE_F_CHAIN;
+    const unsigned stays = REWRITE_F_NOSUB | REWRITE_F_STATUS | REWRITE_F_REDIRECT;
+
+    told_by_file(rule);
+    rule->told = !(rule->flags & never) && !rule->skip && !rule->type && !rule->handler &&
+                 !rule->cookies && told_variables(rule->envs) && told_conditions(rule->conds) &&
+                 told_text(rule->output, &rule->groups) &&
+                 (rule->flags & stays || told_leads(rule));
+}
+
+/* ---- a name ---- */
+
+typedef struct told_name {
+    const char *uri;  /* decoded */
+    const char *path; /* what rules match, with what goes on behind the name */
+    size_t len, at;   /* of it, and where the name begins */
+    apr_uint64_t said;
+} told_name;
+
+static void told_mix(told_name *n, apr_uint64_t more)
+{
+    n->said = (n->said ^ more) * 0x9e3779b97f4a7c15u;
+    n->said ^= n->said >> 29;
+}
+
+/* @return 0: one has a part of the name */
+static int told_groups(told_name *n, unsigned groups, const ap_regmatch_t *at)
+{
+    for (int i = 0; groups; groups >>= 1, i++) {
+        const size_t from = (size_t)at[i].rm_so, to = (size_t)at[i].rm_eo;
+
+        if (!(groups & 1))
+            continue;
+        if (at[i].rm_so < 0 || from == to) {
+            told_mix(n, (apr_uint64_t)i);
+            continue;
+        }
+        if (to > n->at && (to != n->len || from > n->at))
+            return 0;
+        told_mix(n, (apr_uint64_t)i | (from + 1) << 4 | (to > n->at ? 0 : (to + 1) << 32));
+    }
+    return 1;
+}
+
+/* Conditions that look at the path, whether they are come to or not. @return 0: one cannot be told */
+static int told_paths(told_name *n, const apr_array_header_t *conds)
+{
+    for (int i = 0; i < conds->nelts; i++) {
+        const rewrite_cond *cond = &APR_ARRAY_IDX(conds, i, rewrite_cond);
+        int rv;
+
+        if (!told_path_test(cond))
+            continue;
+        rv = ap_regexec(cond->regex, n->uri, 0, NULL, 0);
+        if (rv && rv != AP_REG_NOMATCH)
+            return 0;
+        told_mix(n, rv == 0);
+    }
+    return 1;
+}
+
+/* @return 1: the rules behind it do not run; 0: they may; -1: it cannot be told */
+static int told_rule(told_name *n, const rewrite_rule *rule, int is_file, int is_last)
+{
+    const unsigned ends = REWRITE_F_LAST | REWRITE_F_END;
+    const int negated = (rule->flags & REWRITE_F_NEGATED) != 0;
+    ap_regmatch_t at[AP_MAX_REG_MATCH];
+    int rv;
+
+    if (is_file ? rule->no_file : rule->no_lack)
+        return 0;
+    rv = ap_regexec_len(rule->regex, n->path, n->len, AP_MAX_REG_MATCH, at, 0);
+    if (rv && rv != AP_REG_NOMATCH)
+        return -1;
+    told_mix(n, (rv == 0) != negated);
+    if ((rv == 0) == negated)
+        return 0;
+    if (!rule->told || (!negated && !told_groups(n, rule->groups, at)) ||
+        !told_paths(n, rule->conds))
+        return -1;
+    if (rule->flags & REWRITE_F_STATUS)
+        return !rule->conds->nelts;
+    if (!(rule->flags & (REWRITE_F_NOSUB | REWRITE_F_REDIRECT))) /* told_leads() */
+        return (rule->flags & ends) && !rule->conds->nelts;
+    if (!(rule->flags & REWRITE_F_NOSUB) && !(rule->flags & ends) && !is_last)
+        return -1;
+    return (rule->flags & ends) && !rule->conds->nelts;
+}
+
+/* Rules that are chained to one that does not match are skipped with it. @return the last of them */
+static int told_skip_chain(const apr_array_header_t *rules, int i)
+{
+    while (i < rules->nelts && APR_ARRAY_IDX(rules, i, rewrite_rule).flags & REWRITE_F_CHAIN)
+        i++;
+    return i;
+}
+
+static int told_rules(told_name *n, const apr_array_header_t *rules, int is_file)
+{
+    int ended = 0;
+
+    for (int i = 0; !ended && i < rules->nelts; i++) {
+        const rewrite_rule *rule = &APR_ARRAY_IDX(rules, i, rewrite_rule);
+
+        ended = told_rule(n, rule, is_file, i == rules->nelts - 1);
+        if (!ended &&
+            rule->flags & REWRITE_F_CHAIN) /* told_rule() tells nothing of one that matches */
+            i = told_skip_chain(rules, i);
+    }
+    return ended;
+}
+
+#define TOLD_PATH_MOST 2048
+
+/* What rules of a folder match. @return 0: it is too long */
+static int told_path(char *room, const char *filename, const char *path_info)
+{
+    const size_t len = strlen(filename), rest = strlen(path_info);
+
+    if (len + rest >= TOLD_PATH_MOST)
+        return 0;
+    memcpy(room, filename, len);
+    memcpy(room + len, path_info, rest + 1);
+    return 1;
+}
+
+/* Rules of a server put the whole target into the environment (SCRIPT_URL). */
+apr_int64_t rewrite_name(const server_rec *s, ap_conf_vector_t *dir, const char *path,
+                         const char *filename, const char *path_info, int is_file)
+{
+    const rewrite_conf *server = ap_get_module_config(s->module_config, &rewrite_module);
+    const rewrite_conf *section = ap_get_module_config(dir, &rewrite_module);
+    told_name n = {.uri = path, .said = 0x5851f42d4c957f2du};
+    char room[TOLD_PATH_MOST];
+    const char *slash;
+    size_t folder;
+
+    if (!server->on && !section->on)
+        return 0;
+    if (server->on || !filename || !(slash = strrchr(filename, '/')))
+        return BRG_CACHE_NAME_COUNTS;
+    folder = section->directory ? strlen(section->directory) : 0;
+    if (!folder || strncmp(filename, section->directory, folder) != 0 ||
+        folder > (size_t)(slash - filename) + 1)
+        folder = 0;
+    n.at = (size_t)(slash - filename) + 1 - folder;
+    if (*path_info && !told_path(room, filename, path_info))
+        return BRG_CACHE_NAME_COUNTS;
+    n.path = (*path_info ? room : filename) + folder;
+    n.len = strlen(n.path);
+    return told_rules(&n, section->rules, is_file) < 0 ? BRG_CACHE_NAME_COUNTS
+                                                       : (apr_int64_t)(n.said >> 1);
+}

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Entries for all names that a folder does not hold (cache_absent_private.h). */
+#include "cache_absent_private.h"
+#include "cache_below_private.h"
+#include "cache_moved_private.h"
+#include "cache_names_private.h"
+#include "apr_strings.h"
+#include <string.h>
+
+#define ABSENT_KIND '*'
+
+/* ---- which answers ---- */
+
+static int absent_status(const request_rec *r)
+{
+    const int refused = request_is_refused(r);
+
+    if (r->status == HTTP_NOT_FOUND && !refused)
+        return !r->handler || !strcmp(r->handler, "default-handler");
+    return refused &&
+           (r->status == HTTP_FORBIDDEN || r->status == HTTP_NOT_FOUND ||
+            r->status == HTTP_UNAUTHORIZED || r->status == HTTP_GONE || cache_moved_is(r));
+}
+
+/* A built-in page, or the file of an error document. */
+static int absent_is_offered(const request_offer *offer)
+{
+    return offer && (offer->body || offer->document);
+}
+
+static const char *absent_make(const request_rec *r)
+{
+    const size_t len = strlen(r->unparsed_uri);
+    char key[CACHE_NAME_PATH_MOST];
+    cache_names *names;
+    const char *name;
+    size_t name_len;
+    int lacks;
+
+    if (!absent_status(r) || !(name = cache_name_of(r->unparsed_uri, len, &name_len)) ||
+        !cache_name_is_last(r, name) ||
+        !cache_name_key(key, r->unparsed_uri, name, name_len, ABSENT_KIND) ||
+        r->finfo.filetype != APR_NOFILE || !cache_name_is_told(r) || !(names = cache_names_make(r)))
+        return NULL;
+    lacks = cache_names_lack(names, name, name_len);
+    cache_names_end(names);
+    return lacks ? apr_pstrdup(r->pool, key) : NULL;
+}
+
+const char *cache_absent_target(const request_rec *r)
+{
+    request_offer *offer = request_offer_of(r);
+
+    if (offer && offer->plan)
+        return cache_below_target(r);
+    if (!absent_is_offered(offer))
+        return NULL;
+    if (!offer->absent_asked) {
+        offer->absent_asked = 1;
+        offer->absent = absent_make(r);
+    }
+    return offer->absent;
+}
+
+/* ---- an entry ---- */
+
+static int absent_ends_with(const char *text, const char *name, size_t len)
+{
+    const size_t all = strlen(text);
+
+    return all > len && text[all - len - 1] == '/' && !memcmp(text + all - len, name, len);
+}
+
+/* The name is shown elsewhere than at the end of the path, and of the file's. */
+static int absent_log_shows(const struct cache_observed *o, const char *name, size_t len)
+{
+    const char *file = o->asked ? o->asked : o->filename;
+
+    return !absent_ends_with(o->uri, name, len) || (file && !absent_ends_with(file, name, len)) ||
+           cache_name_log_shows(o, name, len);
+}
+
+static int absent_shows(const cache_entry *e, const request_offer *offer, const char *name,
+                        size_t len)
+{
+    return (offer->body && cache_name_shows(offer->body, offer->len, name, len)) ||
+           cache_name_head_shows(e->head.answer, name, len);
+}
+
+int cache_absent_take(response_cache *c, cache_entry *e, const request_rec *r)
+{
+    const request_offer *offer = request_offer_of(r);
+    const char *name = strrchr(r->uri, '/') + 1;
+    const size_t len = strlen(name);
+
+    BRG_ASSERT(e->filled && !e->absent && offer && offer->absent);
+    if ((e->log && absent_log_shows(e->log, name, len)) || !(e->absent = cache_names_make(r)))
+        return -1;
+    c->absent_n++;
+    if (absent_shows(e, offer, name, len) &&
+        (!cache_moved_is(r) || cache_moved_take(e, offer->body, offer->len, name, len)))
+        return -1;
+    cache_account(c, e);
+    return 0;
+}
+
+void cache_absent_drop(response_cache *c, cache_entry *e)
+{
+    if (!e->absent)
+        return;
+    BRG_ASSERT(c->absent_n > 0);
+    c->absent_n--;
+    c->below_n -= e->absent->below != 0;
+    c->prefix_n -= cache_names_of_prefix(e->absent) != 0;
+    cache_names_end(e->absent);
+    e->absent = NULL;
+}
+
+size_t cache_absent_bytes(const cache_entry *e)
+{
+    return e->absent ? cache_block(sizeof *e->absent + e->absent->path_len + 1) : 0;
+}
+
+cache_entry *cache_absent_find(response_cache *c, const cache_place *at, const http_head *h,
+                               const cache_asked *asked)
+{
+    const http_field *host = &h->field[h->known[HTTP_F_HOST]];
+    char key[CACHE_NAME_PATH_MOST];
+    size_t name_len, len;
+    const char *name = cache_name_of(h->uri, h->uri_len, &name_len);
+    cache_entry *e;
+    uint64_t hash;
+
+    if (!name || !(len = cache_name_key(key, h->uri, name, name_len, ABSENT_KIND)))
+        return NULL;
+    e = cache_find(c, at, host->value, host->value_len, key, len, asked, &hash);
+    return e && e->absent && cache_names_lack(e->absent, name, name_len) &&
+                   cache_names_decide_alike(e->absent, e->server, name, name_len, 0)
+               ? e
+               : NULL;
+}
+
+/* ---- logs ---- */
+
+/* Of a head that the entry answers. */
+static const char *absent_last(const cache_entry *e, const http_head *h, size_t *len)
+{
+    const char *slash =
+        e->absent->below ? h->uri + e->absent->path_len - 1 : memrchr(h->uri, '/', h->uri_len);
+
+    BRG_ASSERT(slash && *slash == '/' && slash < h->uri + h->uri_len);
+    if (e->absent->below) {
+        const char *query = memchr(slash, '?', (size_t)(h->uri + h->uri_len - slash));
+
+        *len = (size_t)((query ? query : h->uri + h->uri_len) - slash) - 1;
+        return slash + 1;
+    }
+    *len = h->uri_len - (size_t)(slash + 1 - h->uri);
+    return slash + 1;
+}
+
+size_t cache_absent_text(char *out, size_t room, const cache_entry *e, const char *kept,
+                         const http_head *h)
+{
+    size_t len;
+    const char *name = absent_last(e, h, &len);
+    const size_t before = strlen(kept) - e->absent->name_len;
+
+    BRG_ASSERT(strlen(kept) >= e->absent->name_len);
+    if (before + len + 1 <= room) {
+        memcpy(out, kept, before);
+        memcpy(out + before, name, len);
+        out[before + len] = '\0';
+    }
+    return before + len + 1;
+}
+
+const char *cache_absent_message(apr_pool_t *p, const cache_entry *e, const char *kept,
+                                 const http_head *h)
+{
+    size_t len, path_len, before;
+    const char *name = absent_last(e, h, &len);
+    const char *at = cache_name_path_in(e->log, kept, &path_len);
+
+    if (!at)
+        return kept;
+    before = (size_t)(at - kept) + path_len - e->absent->name_len;
+    return apr_pstrcat(p, apr_pstrmemdup(p, kept, before), apr_pstrmemdup(p, name, len),
+                       kept + before + e->absent->name_len, NULL);
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BRIGADE_CACHE_CACHE_ABSENT_PRIVATE_H
+#define BRIGADE_CACHE_CACHE_ABSENT_PRIVATE_H
+
+/**
+ * @file cache_absent_private.h
+ * One entry for all names that a folder does not hold: the answer to
+ * the first of them (a refusal, or 404) is sent for any other that modules decide alike
+ * (brg_cache_name_declare()).
+ *
+ * Threads: the loop's. Blocking: no.
+ */
+#include "cache_private.h"
+#include "http_head.h"
+
+/** The text that stands for the target of @a r in the key of such an entry, in r->pool. NULL: the answer is for r's target alone. */
+const char *cache_absent_target(const request_rec *r);
+
+/** @a e was filled by @a r, whose cache_absent_target() it is for. -1: it shows r's name, or there is no memory. */
+int cache_absent_take(response_cache *c, cache_entry *e, const request_rec *r);
+void cache_absent_drop(response_cache *c, cache_entry *e);
+size_t cache_absent_bytes(const cache_entry *e);
+
+/** The entry for a target that has none of its own; NULL: none. Its sources are not looked at. */
+cache_entry *cache_absent_find(response_cache *c, const cache_place *at, const http_head *h,
+                               const cache_asked *asked);
+
+/**
+ * A path kept of the request that filled @a e, with the last name replaced by that of @a h.
+ * @param kept  text that ends with that name, or NULL
+ * @return bytes that it takes with its NUL, none written if they are more than @a room
+ */
+size_t cache_absent_text(char *out, size_t room, const cache_entry *e, const char *kept,
+                         const http_head *h);
+
+/** A message that may show the file's name, for the request @a h; in @a p. */
+const char *cache_absent_message(apr_pool_t *p, const cache_entry *e, const char *kept,
+                                 const http_head *h);
+
+#endif

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A FastCGI request by a plan (proxy_plan.h): text of the plan, and between it what this request has of its own. */
+#include "proxy_plan.h"
+#include "proxy_fcgi_private.h"
+#include "exchange_private.h"
+#include "http_fields.h"
+#include "http_text.h"
+#include "script_vars.h"
+#if BRIGADE_TLS
+#include "tls_connection.h"
+#endif
+#include "apr_strings.h"
+#include "brigade/assert.h"
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#define SCRIPT_NAME_MOST 200 /* bytes of a field's name */
+#define SCRIPT_SNI_MOST 256  /* bytes of a name; it is told twice at most */
+#define SCRIPT_ASKED_MOST (32 * 1024)
+
+/* Variables that are written. There is room for all. */
+typedef struct script_text {
+    unsigned char *p;
+    const proxy_ahead *a;
+    const proxy_plan_script *script;
+    const http_head *head;
+} script_text;
+
+static const char *script_texts(const proxy_plan_script *s)
+{
+    return (const char *)s + s->text_at;
+}
+
+static void script_put(script_text *t, const char *name, size_t name_len, const char *value,
+                       size_t value_len)
+{
+    unsigned char *p = fcgi_length_put(fcgi_length_put(t->p, name_len), value_len);
+
+    p = mempcpy(p, name, name_len);
+    t->p = mempcpy(p, value, value_len);
+}
+
+/* ---- fields ---- */
+
+/* A variable of before has the name. */
+static int script_is_there(const proxy_plan_script *s, const char *name, size_t len)
+{
+    for (const char *have = script_texts(s) + s->names_at; *have; have += strlen(have) + 1)
+        if (!strncasecmp(have, name, len) && !have[len])
+            return 1;
+    return 0;
+}
+
+/* @return 0: it is one of two variables, of which not both would be sent, or not sent as it came */
+static int script_put_field(script_text *t, const http_field *f)
+{
+    char name[SCRIPT_NAME_MOST + sizeof "HTTP_"];
+    size_t len;
+
+    if (!f->name_len || f->name_len > SCRIPT_NAME_MOST || HTTP_FIELD_IS(f, "Max-Forwards"))
+        return 0; /* the last counts down */
+    len = script_variable_name(name, f->name, f->name_len, t->script->credentials);
+    if (!len)
+        return 1;
+    if (script_is_there(t->script, name, len))
+        return 0;
+    script_put(t, name, len, f->value, f->value_len);
+    return 1;
+}
+
+/* With the client's name. */
+static int script_put_change(script_text *t, const http_field *f, const http_field *change)
+{
+    http_field now = *f;
+
+    now.value = change->value;
+    now.value_len = change->value_len;
+    return !change->value || script_put_field(t, &now);
+}
+
+/* Those that the client did not send, or that do not stay in their place. */
+static int script_put_new(script_text *t)
+{
+    const proxy_plan *plan = t->a->plan;
+
+    for (uint32_t i = 0; i < plan->changed_n; i++) {
+        const http_field *c = &plan->changed[i], *sent = ahead_changed(plan, t->head, c);
+
+        if ((!sent || ahead_moves(plan, c)) && !script_put_change(t, sent ? sent : c, c))
+            return 0;
+    }
+    return 1;
+}
+
+/* Beyond so many the full way puts them in order. */
+static int script_fields_are_few(const script_text *t)
+{
+    return !t->script->some_before ||
+           t->head->n_fields + (int)t->a->plan->changed_n <= SCRIPT_COMPARED;
+}
+
+static int script_put_fields(script_text *t)
+{
+    uint64_t seen = 0;
+
+    if (!script_fields_are_few(t))
+        return 0;
+    for (int i = 0; i < t->head->n_fields; i++) {
+        const http_field *f = &t->head->field[i];
+        const http_field *change = ahead_change(t->a->plan, f);
+
+        if (ahead_repeats(t->head, i, &seen))
+            return 0;
+        if (change && ahead_moves(t->a->plan, change))
+            continue;
+        if (!(change ? script_put_change(t, f, change) : script_put_field(t, f)))
+            return 0;
+    }
+    return script_put_new(t);
+}
+
+/* ---- all of it ---- */
+
+const char *ahead_sni(conn_rec *client)
+{
+#if BRIGADE_TLS
+    const tls_conn *t = tls_of(client);
+
+    return t ? SSL_get_servername(tls_ssl_of(t), TLSEXT_NAMETYPE_host_name) : NULL;
+#else
+    (void)client;
+    return NULL;
+#endif
+}
+
+static void script_put_part(script_text *t, const script_part *part)
+{
+    const brg_conn *bc = h1_ahead_client(t->a->bc);
+    const char *name = script_texts(t->script) + part->at, *value = "";
+    const http_head *head = t->head;
+    const char *end = head->uri + head->uri_len, *query;
+    char room[CACHE_PLANNED_VARIABLE];
+
+    switch (part->kind) {
+    case SCRIPT_CLIENT:
+        value = ahead_client_ip(t->a->bc);
+        break;
+    case SCRIPT_PORT:
+        room[http_put_number(room, bc->c->client_addr->port)] = '\0';
+        value = room;
+        break;
+    case SCRIPT_LOCAL:
+        value = bc->c->local_ip;
+        break;
+    case SCRIPT_SNI:
+        value = ahead_sni(bc->c);
+        break;
+    case SCRIPT_QUERY:
+        query = memchr(head->uri, '?', head->uri_len);
+        script_put(t, name, part->len, query ? query + 1 : "",
+                   query ? (size_t)(end - query - 1) : 0);
+        return;
+    case SCRIPT_TARGET:
+        script_put(t, name, part->len, head->uri, head->uri_len);
+        return;
+    case SCRIPT_PATH:
+        query = memchr(head->uri, '?', head->uri_len);
+        script_put(t, name, part->len, head->uri, (size_t)((query ? query : end) - head->uri));
+        return;
+    default:
+        BRG_ASSERT(part->kind == SCRIPT_STREAM);
+        (void)cache_plan_variable(room, bc->c, head, name);
+        value = room;
+    }
+    script_put(t, name, part->len, value, strlen(value));
+}
+
+static int script_put_all(script_text *t)
+{
+    const proxy_plan_script *s = t->script;
+
+    for (int i = 0; i < s->n; i++) {
+        const script_part *part = &s->part[i];
+
+        if (part->kind == SCRIPT_TEXT)
+            t->p = mempcpy(t->p, script_texts(s) + part->at, part->len);
+        else if (part->kind != SCRIPT_FIELDS)
+            script_put_part(t, part);
+        else if (!script_put_fields(t))
+            return 0;
+    }
+    return 1;
+}
+
+/* Bytes that it takes at most. */
+static size_t script_room(const proxy_plan *plan, const http_head *head)
+{
+    size_t n = FCGI_PARAMS_AT + FCGI_BEHIND + plan->script->bytes + 4u * head->uri_len +
+               (size_t)plan->script->n * (CACHE_PLANNED_VARIABLE + 8);
+
+    if (plan->script->has_sni)
+        n += 2 * SCRIPT_SNI_MOST;
+    for (int i = 0; i < head->n_fields; i++)
+        n += head->field[i].name_len + head->field[i].value_len + sizeof "HTTP_" + 8;
+    for (uint32_t i = 0; i < plan->changed_n; i++)
+        n += plan->changed[i].name_len + plan->changed[i].value_len + sizeof "HTTP_" + 8;
+    return n;
+}
+
+/* What the full way looks at behind the answer's head. */
+static int script_is_plain(const http_head *head)
+{
+    return (head->known[HTTP_F_IF_NONE_MATCH] & head->known[HTTP_F_IF_MODIFIED_SINCE]) == -1;
+}
+
+int ahead_write_script(proxy_ahead *a, const http_head *head)
+{
+    const proxy_plan_script *s = a->plan->script;
+    const size_t room = script_room(a->plan, head);
+    const char *sni = ahead_sni(h1_ahead_client(a->bc)->c);
+    script_text t = {.a = a, .script = s, .head = head};
+    unsigned char *to;
+
+    if ((sni != NULL) != s->has_sni || (sni && strlen(sni) >= SCRIPT_SNI_MOST))
+        return 0;
+    if (room > SCRIPT_ASKED_MOST || !script_is_plain(head) || !(a->asked = malloc(room)))
+        return 0;
+    BRG_ASSERT(s->origin && s->n > 0);
+    to = (unsigned char *)a->asked;
+    t.p = to + FCGI_PARAMS_AT;
+    if (!script_put_all(&t))
+        return 0;
+    a->asked_len = (uint32_t)fcgi_request_frame(to, (apr_size_t)(t.p - to - FCGI_PARAMS_AT),
+                                                upstream_origin_settings(s->origin)->reuse);
+    BRG_ASSERT(a->asked_len <= room);
+    return 1;
+}
+
+/* ---- what logs are told ---- */
+
+static const unsigned char *asked_length(const unsigned char *p, size_t *n)
+{
+    *n = *p;
+    if (!(*p & 0x80))
+        return p + 1;
+    *n = (size_t)(p[0] & 0x7f) << 24 | (size_t)p[1] << 16 | (size_t)p[2] << 8 | p[3];
+    return p + 4;
+}
+
+static const char *asked_variable(void *baton, const char *name)
+{
+    proxy_ahead *a = baton;
+    const unsigned char *p = (const unsigned char *)a->asked + FCGI_PARAMS_AT,
+                        *end = (const unsigned char *)a->asked + a->asked_len - FCGI_BEHIND;
+    const size_t len = strlen(name);
+
+    BRG_ASSERT(a->asked && a->asked_len > FCGI_PARAMS_AT + FCGI_BEHIND);
+    while (p < end) {
+        size_t key, value;
+
+        p = asked_length(asked_length(p, &key), &value);
+        if (key == len && !strncasecmp((const char *)p, name, len))
+            return apr_pstrmemdup(exchange_pool(&a->x), (const char *)p + key, value);
+        p += key + value;
+        BRG_ASSERT(p <= end);
+    }
+    return NULL;
+}
+
+cache_planned_variables proxy_ahead_variables(proxy_ahead *a)
+{
+    return (cache_planned_variables){asked_variable, a};
+}

@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Plans for FastCGI (proxy_plan.h): the variables that a request was sent with become text, but for those that each request has of its
+ * own. Their order is that of script_vars.h: what modules set, fields of the request, and what the server says, which begins with PATH.
+ * What stands elsewhere, or is not what it is known to be made of, has no plan. */
+#include "proxy_plan.h"
+#include "proxy_fcgi_private.h"
+#include "proxy_gateway_private.h"
+#include "exchange_private.h"
+#include "connection.h"
+#include "http_core.h"
+#include "script_vars.h"
+#include "util_script.h"
+#include "apr_strings.h"
+#include "brigade/assert.h"
+#include <string.h>
+#include <strings.h>
+
+#define DRAFT_PARTS 32 /* parts of a plan, at most */
+
+/* A plan that grows. */
+typedef struct script_draft {
+    const proxy_exchange *x;
+    script_part part[DRAFT_PARTS];
+    int n;
+    char *text;
+    uint32_t len, room;
+    int any_query;
+    const char
+        *path; /* that of the target, where each request has its own; NULL: it is the plan's */
+} script_draft;
+
+/* ---- who may have one ---- */
+
+/* What comes back may be another answer of this server. */
+static int script_answers_are_plain(const proxy_exchange *x)
+{
+    return !x->conf.fcgi_redirect_field && apr_is_empty_table(x->r->err_headers_out) &&
+           apr_is_empty_table(x->r->headers_out) && !x->r->content_encoding &&
+           apr_is_empty_array(x->r->content_languages);
+}
+
+/* Of rules: not the page of an error. */
+static int script_way_is_plain(const request_rec *r)
+{
+    for (; r->prev; r = r->prev)
+        if (r->prev->status != HTTP_OK || r->prev->prev)
+            return 0;
+    return 1;
+}
+
+int proxy_plan_script_is_plain(const proxy_exchange *x)
+{
+    const proxy_target *t = x->target;
+    const request_rec *r = x->r;
+
+    return x->codec->plans_alone && !t->balancer && !t->remotes_n && t->worker && x->origin &&
+           (x->origin == t->worker->origin || x->origin == t->origin) &&
+           proxy_fcgi_variables_are_fixed(r) && proxy_settings_of(r->server)->max_forwards < 0 &&
+           !r->user && !r->ap_auth_type && r->proto_num >= HTTP_VERSION(1, 1) &&
+           script_answers_are_plain(x) && script_way_is_plain(r);
+}
+
+/* ---- text ---- */
+
+static char *draft_room(script_draft *d, size_t more)
+{
+    char *bigger;
+
+    if (d->room - d->len < more) {
+        d->room = 2 * (d->room + (uint32_t)more);
+        bigger = apr_palloc(d->x->pool, d->room);
+        memcpy(bigger, d->text, d->len);
+        d->text = bigger;
+    }
+    return d->text + d->len;
+}
+
+/* @return where it begins */
+static uint32_t draft_text(script_draft *d, const char *text, size_t len)
+{
+    const uint32_t at = d->len;
+
+    BRG_ASSERT(d->len <= d->room);
+    if (len)
+        memcpy(draft_room(d, len), text, len);
+    d->len += (uint32_t)len;
+    return at;
+}
+
+/* @return 0: there are too many */
+static int draft_part(script_draft *d, script_part_kind kind, uint32_t at, size_t len)
+{
+    BRG_ASSERT(at + len <= d->len && d->n <= DRAFT_PARTS);
+    script_part *last = d->n ? &d->part[d->n - 1] : NULL;
+
+    if (kind == SCRIPT_TEXT && last && last->kind == SCRIPT_TEXT && last->at + last->len == at) {
+        last->len += (uint32_t)len;
+        return 1;
+    }
+    if (d->n == DRAFT_PARTS)
+        return 0;
+    d->part[d->n++] = (script_part){.at = at, .len = (uint32_t)len, .kind = (uint8_t)kind};
+    return 1;
+}
+
+static int draft_variable(script_draft *d, const apr_table_entry_t *e)
+{
+    const size_t key = strlen(e->key), val = strlen(e->val);
+    unsigned char *from = (unsigned char *)draft_room(d, key + val + 8);
+    unsigned char *p = fcgi_length_put(fcgi_length_put(from, key), val);
+
+    p = mempcpy(mempcpy(p, e->key, key), e->val, val);
+    d->len += (uint32_t)(p - from);
+    return draft_part(d, SCRIPT_TEXT, (uint32_t)((char *)from - d->text), (size_t)(p - from));
+}
+
+/* ---- variables that each request has of its own ---- */
+
+static const char *own_query(const proxy_exchange *x)
+{
+    const request_rec *r = x->r->prev ? x->r->prev : x->r;
+    const char *query = strchr(r->unparsed_uri, '?');
+
+    return query ? query + 1 : "";
+}
+
+static const char *own_name(const char *name)
+{
+    while (!strncasecmp(name, "REDIRECT_", 9))
+        name += 9;
+    return name;
+}
+
+static int own_is_sni(const char *name)
+{
+    return !strcmp(own_name(name), "SSL_TLS_SNI");
+}
+
+/* Its value for the request at hand; NULL: it tells nothing of its own. */
+static const char *own_value(const script_draft *d, const char *name, script_part_kind *kind)
+{
+    const conn_rec *client = d->x->client->master ? d->x->client->master : d->x->client;
+
+    if (!strcmp(name, "REMOTE_ADDR")) {
+        *kind = SCRIPT_CLIENT;
+        return ahead_client_ip(connection_of(d->x->client));
+    }
+    if (!strcmp(name, "REMOTE_PORT")) {
+        *kind = SCRIPT_PORT;
+        return apr_itoa(d->x->pool, client->client_addr->port);
+    }
+    if (!strcmp(name, "SERVER_ADDR")) {
+        *kind = SCRIPT_LOCAL;
+        return client->local_ip;
+    }
+    if (own_is_sni(name)) {
+        *kind = SCRIPT_SNI;
+        return ahead_sni(d->x->client);
+    }
+    if (d->any_query &&
+        (!strcmp(name, "QUERY_STRING") || (d->path && !strcmp(name, "REDIRECT_QUERY_STRING")))) {
+        *kind = SCRIPT_QUERY;
+        return own_query(d->x);
+    }
+    if ((d->any_query || d->path) && !strcmp(name, "REQUEST_URI")) {
+        *kind = SCRIPT_TARGET;
+        return d->x->r->prev ? d->x->r->prev->unparsed_uri : d->x->r->unparsed_uri;
+    }
+    if (d->path && !strcmp(name, "REDIRECT_URL")) {
+        *kind = SCRIPT_PATH;
+        return d->path;
+    }
+    return NULL;
+}
+
+/* What tells of a user, or of a connection, in a way that no plan knows. */
+static int own_is_beyond(const char *name)
+{
+    static const char *const beyond[] = {"REMOTE_HOST",          "REMOTE_USER",
+                                         "REMOTE_IDENT",         "AUTH_TYPE",
+                                         "REDIRECT_REMOTE_USER", AP_TRUST_CGILIKE_CL_ENVVAR,
+                                         "force-no-vary",        "nokeepalive",
+                                         "downgrade-1.0",        "force-response-1.0"};
+
+    for (size_t i = 0; i < sizeof beyond / sizeof *beyond; i++)
+        if (!strcasecmp(name, beyond[i]))
+            return 1;
+    return !own_is_sni(name) && !strncasecmp(own_name(name), "SSL_", 4);
+}
+
+/* It tells of a path that another request has not. */
+static int own_shows_path(const script_draft *d, const char *value)
+{
+    return d->path && strstr(value, d->path) != NULL;
+}
+
+/* @return 0: it is not what it is known to be made of */
+static int draft_own(script_draft *d, const apr_table_entry_t *e)
+{
+    script_part_kind kind;
+    const char *own = own_value(d, e->key, &kind);
+
+    if (own && strcmp(own, e->val) != 0)
+        return 0;
+    if (!own)
+        switch (cache_plan_variable(NULL, d->x->client, NULL, e->key)) {
+        case 0:
+            return !own_shows_path(d, e->val) && draft_variable(d, e);
+        case 1:
+            kind = SCRIPT_STREAM;
+            break;
+        default:
+            return 0;
+        }
+    return (kind != SCRIPT_STREAM || d->x->client->master) &&
+           draft_part(d, kind, draft_text(d, e->key, strlen(e->key) + 1), strlen(e->key));
+}
+
+static int draft_variables(script_draft *d, const apr_table_entry_t *e, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (own_is_beyond(e[i].key) || !draft_own(d, &e[i]))
+            return 0;
+    return 1;
+}
+
+/* ---- fields ---- */
+
+/* How many variables, those in front of @a end, are made of all fields of the request; -1: they are not. */
+static int fields_before(request_rec *r, const apr_table_entry_t *first,
+                         const apr_table_entry_t *end)
+{
+    const apr_array_header_t *fields = apr_table_elts(r->headers_in);
+    const apr_table_entry_t *f = (const void *)fields->elts;
+    const int credentials = script_passes_credentials(r);
+    const apr_table_entry_t *e = end;
+
+    BRG_ASSERT(first <= end);
+    for (int i = fields->nelts; i-- > 0;) {
+        const size_t len = strlen(f[i].key);
+        char *name = apr_palloc(r->pool, len + sizeof "HTTP_");
+        const size_t n = len ? script_variable_name(name, f[i].key, len, credentials) : 0;
+
+        name[n] = '\0';
+        if (!n)
+            continue;
+        if (e-- == first || strcmp(e->key, name) != 0 || strcmp(e->val, f[i].val) != 0)
+            return -1;
+    }
+    return (int)(end - e);
+}
+
+/* Names that a field of another request may have: of two variables the last would count. */
+static uint32_t fields_names(script_draft *d, const apr_table_entry_t *e, int n)
+{
+    const uint32_t at = d->len;
+
+    for (int i = 0; i < n; i++)
+        if (!strncasecmp(e[i].key, "HTTP_", 5) || !strncasecmp(e[i].key, "CONTENT_", 8))
+            draft_text(d, e[i].key, strlen(e[i].key) + 1);
+    draft_text(d, "", 1);
+    return at;
+}
+
+/* The first variable of the server; NULL: there is not one. */
+static const apr_table_entry_t *server_first(const apr_array_header_t *all)
+{
+    const apr_table_entry_t *e = (const void *)all->elts, *found = NULL;
+
+    for (int i = 0; i < all->nelts; i++)
+        if (!strcasecmp(e[i].key, "PATH")) {
+            if (found)
+                return NULL;
+            found = &e[i];
+        }
+    return found;
+}
+
+/* ---- all of it ---- */
+
+static void script_set_target(proxy_plan_script *s, const proxy_exchange *x)
+{
+    const proxy_target *t = x->target;
+    const proxy_worker *w = t->worker;
+    const int handled = x->origin == t->origin;
+    const upstream_settings *settings = upstream_origin_settings(x->origin);
+
+    BRG_ASSERT(handled || x->origin == w->origin);
+    s->origin = x->origin;
+    s->target = (proxy_target){.worker = t->worker,
+                               .scheme = t->scheme,
+                               .scheme_name = handled ? "fcgi" : w->scheme_name,
+                               .host = settings->host,
+                               .port = settings->port,
+                               .socket = settings->path,
+                               .dynamic = t->dynamic};
+}
+
+static proxy_plan_script *script_make(const script_draft *d)
+{
+    const size_t at = sizeof(proxy_plan_script) + (size_t)d->n * sizeof(script_part);
+    proxy_plan_script *s = apr_pcalloc(d->x->pool, at + d->len);
+
+    s->text_at = (uint32_t)at;
+    s->bytes = (uint32_t)(at + d->len);
+    s->n = (uint16_t)d->n;
+    memcpy(s->part, d->part, (size_t)d->n * sizeof(script_part));
+    memcpy((char *)s + at, d->text, d->len);
+    return s;
+}
+
+/* A rule may have put another query in its place, which happens to be the same. */
+int proxy_plan_script_query_led(const proxy_exchange *x)
+{
+    const request_rec *r = x->r;
+
+    return r->prev && x->origin == x->target->origin && *own_query(x) && r->args &&
+           !strcmp(r->args, own_query(x)) && r->prev->args == r->prev->parsed_uri.query;
+}
+
+int proxy_plan_script_any_query(const proxy_exchange *x)
+{
+    const request_rec *r = x->r;
+
+    if (r->prev || x->origin != x->target->origin)
+        return 0;
+    /* rules may have taken it away, or put another in its place */
+    return *own_query(x) ? r->args && !strcmp(r->args, own_query(x))
+                         : !r->args && !apr_table_get(r->subprocess_env, "SCRIPT_URL");
+}
+
+proxy_plan_script *proxy_plan_script_of(proxy_exchange *x, int any_query, const char *path)
+{
+    const apr_array_header_t *all = apr_table_elts(x->variables);
+    const apr_table_entry_t *first = (const void *)all->elts, *server = server_first(all);
+    const int fields = server ? fields_before(x->r, first, server) : -1;
+    const int before = server ? (int)(server - first) - fields : 0;
+    script_draft d = {.x = x, .room = 4096, .any_query = any_query, .path = path};
+    uint32_t names_at, url_at;
+    proxy_plan_script *s;
+
+    BRG_ASSERT(x->r && x->origin && !x->target->balancer);
+    if (fields < 0)
+        return NULL;
+    BRG_ASSERT(before >= 0);
+    d.text = apr_palloc(x->pool, d.room);
+    if (!draft_variables(&d, first, before) || !draft_part(&d, SCRIPT_FIELDS, 0, 0) ||
+        !draft_variables(&d, server, all->nelts - (int)(server - first)))
+        return NULL;
+    names_at = fields_names(&d, first, before);
+    url_at = draft_text(&d, x->target->url, strcspn(x->target->url, "?") + 1);
+    d.text[d.len - 1] = '\0';
+    s = script_make(&d);
+    s->names_at = names_at;
+    s->url_at = url_at;
+    s->some_before = before > 0;
+    s->credentials = (uint8_t)script_passes_credentials(x->r);
+    s->led = x->r->prev != NULL;
+    s->has_sni = ahead_sni(x->client) != NULL;
+    script_set_target(s, x);
+    return s;
+}

@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Twins for URLs that nobody asked for before, which rules lead to one script: a plan for all that is not there below a folder. Backends get
+the same variables, clients the same answers, and logs tell the same as from a server without plans; and files, folders and rules that appear
+count at once. TEST_COUNT=60000 sends so many, TEST_SEED repeats them."""
+import os
+import random
+
+import pytest
+
+import effort
+from planned_scripts import LOG, SCRIPTS, ScriptsOfHTTP1, ScriptsOfHTTP2, lines_of, old, script
+from planned_site import CONFIG, full_ways
+from script_backend import Script
+from tls_site import start
+
+pytestmark = pytest.mark.only("brigade")
+
+COUNT = effort.count(4000, 40000)
+SEED = int(effort.seed(random.randrange(1 << 30)))
+RULES = "RewriteEngine On\nRewriteRule ^metrics$ - [L]\n{before}RewriteRule ^index\\.php$ - [L]\nRewriteCond %{{REQUEST_FILENAME}} !-f\nRewriteCond %{{REQUEST_FILENAME}} !-d\nRewriteRule . {to} [L]\n"
+AUTHORIZATION = "RewriteRule .* - [E=HTTP_AUTHORIZATION:%{HTTP:Authorization}]\n"
+OPEN = SCRIPTS + "<Directory />\nAllowOverride All\nOptions FollowSymLinks\n</Directory>\n"
+
+
+def rules(to, before=""):
+    return RULES.format(to=to, before=before)
+
+
+# name: (configuration, files, 1: most new URLs go by plans, 0: none does, None: some do, of those that are decided alike)
+SITES = {
+    "root": (OPEN, {".htaccess": rules("/index.php", AUTHORIZATION)}, 1),
+    "base": (OPEN, {"blog/.htaccess": rules("/blog/index.php", "RewriteBase /blog/\n"), ".htaccess": rules("/index.php")}, 1),
+    "relative": (OPEN, {".htaccess": rules("index.php")}, 1),
+    "alias": (OPEN + "Alias /2026 \"@ROOT@/htdocs/blog\"\nAlias /deep/er \"@ROOT@/htdocs/blog\"\n<Directory \"@ROOT@/htdocs\">\nRequire all granted\n</Directory>\n",
+              {".htaccess": rules("/index.php"), "blog/.htaccess": rules("/blog/index.php")}, 1),
+    "query": (OPEN, {".htaccess": rules("/index.php?a=b")}, None),
+    "added": (OPEN, {".htaccess": rules("/index.php").replace("[L]", "[L,QSA]")}, 1),
+    "variables": (OPEN + "SetEnvIf Request_URI ^/2026 YEAR=1\nSetEnvIf Request_URI /x A=b\nSetEnv C d\n", {".htaccess": rules("/index.php", "RewriteRule ^2026 - [E=E:f]\n")}, None),
+    "moved": (OPEN, {".htaccess": rules("/index.php", "RewriteRule ^2026/[0-9]*/x$ /moved [R=301,L]\nRewriteRule ^deep/1 - [F]\n")}, 1),
+    "cookies": (OPEN, {".htaccess": rules("/index.php", "RewriteCond %{HTTP_COOKIE} c=d\nRewriteRule ^2026 /d/b.php [L]\n")}, None),
+    "part": (OPEN, {".htaccess": rules("/index.php", "RewriteRule ^2026/([0-9]*) - [E=NUMBER:$1]\n")}, None),
+    "whole": (OPEN, {".htaccess": rules("/index.php/$0")}, 0),
+    "of-server": (OPEN + "RewriteEngine On\nRewriteRule ^/never - [F]\n", {".htaccess": rules("/index.php")}, 0),
+    "qualified": (OPEN + "QualifyRedirectURL On\n", {".htaccess": rules("/index.php")}, 0),
+    "copied": (OPEN + "SetEnvIf Request_URI ^/2026/(.*) REST=$1\n", {".htaccess": rules("/index.php")}, None),
+    "chained": (OPEN, {".htaccess": rules("/index.php", "RewriteRule ^2026/1 - [C]\nRewriteRule ^(.*)$ /d/b.php [L]\nRewriteRule ^deep/er/1 - [F]\n")}, 1),
+    "skipping": (OPEN, {".htaccess": rules("/index.php", "RewriteRule ^2026/1 - [S=1]\nRewriteRule ^2026 - [F]\n")}, 1),
+    "sections": (OPEN + "<Location /2026/1>\nSetEnv OF section\n</Location>\n<LocationMatch ^/deep/er/1>\nRequire all denied\n</LocationMatch>\n"
+                 "<Files 2026>\nSetEnv FILE yes\n</Files>\n", {".htaccess": rules("/index.php")}, None),
+    "uri": (OPEN, {".htaccess": rules("/index.php", "RewriteCond %{REQUEST_URI} !^/(2026|deep)/[0-4]\nRewriteCond %{REQUEST_URI} [13579]/?$\nRewriteRule . /d/b.php [L]\n")}, None),
+    "uri-part": (OPEN, {".htaccess": rules("/index.php", "RewriteCond %{REQUEST_URI} ^/(2026/.)\nRewriteRule . - [E=PART:%1]\n")}, None),
+    "asked-query": (OPEN, {".htaccess": rules("/index.php", "RewriteCond %{QUERY_STRING} a=b\nRewriteRule . /d/b.php [L]\n")}, None),
+    "expression": (OPEN + "<If \"%{{REQUEST_URI}} =~ m#/1#\">\nSetEnv IF yes\n</If>\n", {".htaccess": rules("/index.php")}, 0),
+}
+PATHS = ["/2026/{}/x/", "/2026/{}/x", "/2026/{}", "/2026/{}/", "/{}", "/{}/", "/blog/{}", "/blog/{}/page/2/", "/deep/er/{}/", "/deep/{}", "/deep/er/.{}", "/2026//{}", "/2026/./{}",
+         "/2026/%41{}", "/2026/{}?a=b", "/2026/{}?", "/2026/{}?a={}", "/{}/?{}&x=%2f/../x", "/{}?a b", "/{}?a#b", "/2026/../{}", "/{}.php", "/{}.css", "/2026/{}.html/x", "/here.txt/{}", "/index.php/{}", "/2026/{}~x", "/a-{}/b_c.d/e"]
+FIELDS = ["Cookie: a=b", "Cookie: c=d", "Authorization: Basic eDp5", "X-B: 1", "Referer: http://localhost/2026/1/x/", "Connection: close", "If-None-Match: \"x\"", "Host: other:81"]
+
+
+class Request:
+    def __init__(self, chance):
+        self.method, self.version, self.body = "GET", "1.1", ""
+        path = chance.choice(PATHS[:6]) if chance.random() < .7 else chance.choice(PATHS)
+        self.target = path.format(*[chance.randrange(10000)] * 2)
+        if "?" not in path and chance.random() < .3:
+            self.target += chance.choice(["?s=a+b", "?utm_source=x&y=%C3%A4", "?" + str(chance.randrange(1000)), "?a[]=b|c", "?a=b?c=d", "?\"<", "?x=y&x=y"])
+        extra = chance.sample(FIELDS, chance.choice([0, 0, 0, 1, 2]))
+        self.fields = [] if any(f.startswith("Host") for f in extra) else ["Host: localhost"]
+        self.fields += [f"X-Answer: {chance.choice(['plain', 'php', 'status'])}", *extra]
+
+    @property
+    def text(self):
+        return "\r\n".join([f"{self.method} {self.target} HTTP/1.1", *self.fields, "", ""])
+
+    @property
+    def of_stream(self):
+        pairs = [(name, value.strip()) for name, _, value in (f.partition(":") for f in self.fields) if name != "Connection"]
+        return self.method, self.target, pairs, b""
+
+
+def of_site(text, backend):
+    return CONFIG + text.replace("{path}", backend.path).replace("{{", "{").replace("}}", "}") + LOG
+
+
+@pytest.mark.parametrize("protocol", [ScriptsOfHTTP1, ScriptsOfHTTP2], ids=["http1", "http2"])
+@pytest.mark.parametrize("site", SITES)
+def test_new_urls(serve, site, protocol):
+    chance = random.Random(SEED)
+    more, files, planned_too = SITES[site]
+    files = {"index.php": "x", "blog/index.php": "x", "d/b.php": "x", "deep/er/x.txt": old, "here.txt": old, **files}
+    with Script("fcgi", script) as backend:
+        servers = []
+        for first in ("", "FileCacheEntries 0\n"):
+            server = serve.unstarted(first + of_site(more, backend), files)
+            servers.append(start(server))
+        peers = [protocol(server, backend) for server in servers]
+        before, asked = full_ways(peers[0].server), COUNT // len(SITES) // 2
+        for n in range(asked):
+            request = Request(chance)
+            planned, full = (peer.ask(request) for peer in peers)
+            differing = [pair for sides in zip(planned[1], full[1]) for pair in zip(sides[0][0], sides[1][0]) if pair[0] != pair[1]]
+            assert planned == full, f"request {n} of TEST_SEED={SEED}: {request.text!r}: {planned[0]} {full[0]} {differing}"
+        ways = full_ways(peers[0].server) - before
+        for peer in peers:
+            peer.leave()
+            peer.server.stop()
+        lines = [lines_of(peer.server) for peer in peers]
+        assert lines[0] == lines[1] if protocol is ScriptsOfHTTP1 else sorted(lines[0]) == sorted(lines[1])
+    print(f"{site}: {asked} requests, {ways} of them the full way")  # the first of each kind go it
+    assert planned_too is None or asked < 100 or (ways < asked * .6 if planned_too else ways > asked * .9)
+
+
+def wordpress(serve, backend, files=None):
+    server = serve(of_site(OPEN, backend), files={"index.php": old, "d/b.php": old, ".htaccess": rules("/index.php"), **(files or {})})
+    with server.connect() as client:
+        for n in range(12):
+            assert client.get(f"/first/{n}/").body == b"hello\n"
+    return server
+
+
+def told(backend):
+    return backend.seen[-1][0]
+
+
+def test_one_plan_for_all(serve):
+    """Once the folder is known no new URL takes the full way, and scripts are told of each as it is."""
+    with Script("fcgi", script) as backend:
+        server = wordpress(serve, backend)
+        before = full_ways(server)
+        with server.connect() as client:
+            for n in range(50):
+                path = f"/{'year' if n % 2 else 'tag'}/{n}/a-title{'/' if n % 3 else ''}"
+                assert client.get(path).body == b"hello\n"
+                params = told(backend)
+                assert params["REQUEST_URI"] == params["REDIRECT_URL"] == path
+                assert params["SCRIPT_NAME"] == "/index.php" and params["REDIRECT_STATUS"] == "200" and params["QUERY_STRING"] == ""
+                assert "PATH_INFO" not in params and "REDIRECT_QUERY_STRING" not in params
+            for n in range(50):
+                assert client.get(f"/tag/{n}/?s={n}").body == b"hello\n"
+                params = told(backend)
+                assert params["REQUEST_URI"] == f"/tag/{n}/?s={n}" and params["REDIRECT_URL"] == f"/tag/{n}/"
+                assert params["QUERY_STRING"] == params["REDIRECT_QUERY_STRING"] == f"s={n}"
+        assert full_ways(server) - before <= 4  # the first of the connection, and those with a query until that is known
+
+
+CHANGES = {
+    "file": (lambda server: server.write("year", "a file\n"), "/year", b"a file\n"),
+    "folder": (lambda server: server.write("year/2026", "a file\n"), "/year/2026", b"a file\n"),
+    "script": (lambda server: server.write("year.php", "x"), "/year.php", "/year.php"),
+    "rules": (lambda server: server.write(".htaccess", rules("/d/b.php")), "/year/2026", "/d/b.php"),
+    "refused": (lambda server: server.write(".htaccess", "Require all denied\n" + rules("/index.php")), "/year/2026", 403),
+    "end": (lambda server: os.unlink(server.path("htdocs", ".htaccess")), "/year/2026", 404),
+    "access": (lambda server: server.write(".htaccess", rules("/index.php") + "SetEnv NEW yes\n"), "/year/2026", "NEW"),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_what_changes_counts_at_once(serve, change):
+    act, target, outcome = CHANGES[change]
+    with Script("fcgi", script) as backend:
+        server = wordpress(serve, backend)
+        with server.connect() as client:
+            for n in range(4):
+                assert client.get(f"/year/{n}").body == b"hello\n"
+            assert client.get(target).body == b"hello\n"
+            act(server)
+            answer = client.get(target)
+        if isinstance(outcome, int):
+            assert answer.status == outcome
+        elif isinstance(outcome, bytes):
+            assert answer.body == outcome
+        elif outcome == "NEW":
+            assert told(backend)["NEW"] == "yes"
+        else:
+            assert told(backend)["SCRIPT_NAME"] == outcome
+
+
+def test_a_folder_that_goes(serve):
+    """Its own rules go with it; those above lead its names elsewhere."""
+    with Script("fcgi", script) as backend:
+        server = wordpress(serve, backend, {"blog/.htaccess": rules("/d/b.php")})
+        with server.connect() as client:
+            for n in range(5):
+                assert client.get(f"/blog/{n}/x").body == b"hello\n"
+                assert told(backend)["SCRIPT_NAME"] == "/d/b.php"
+            os.rename(server.path("htdocs", "blog"), server.path("htdocs", "other"))
+            for n in range(5):
+                assert client.get(f"/blog/{n}/y").body == b"hello\n"
+                assert told(backend)["SCRIPT_NAME"] == "/index.php"
+                assert client.get(f"/other/{n}/x").body == b"hello\n"
+                assert told(backend)["SCRIPT_NAME"] == "/d/b.php"

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Filters that compress beside planned requests (test_planned.py): random answers to random clients, by plans and without, over HTTP/1 and
+HTTP/2, from HTTP and FastCGI backends. What is compressed takes the full way from its head on; what is left alone does not. TEST_SEED repeats
+them, TEST_COUNT=20000 sends so many."""
+import random
+
+import pytest
+
+import effort
+from backend import Backend, answer
+from codings import needs_all
+from planned_client import is_planned
+from planned_peers import PeerOfHTTP1, PeerOfHTTP2
+from planned_scripts import SCRIPTS, ScriptsOfHTTP1, ScriptsOfHTTP2, lines_of, old, whole
+from planned_site import CONFIG, DATE, full_ways, text_of
+from script_backend import Script
+
+pytestmark = [pytest.mark.only("brigade"), needs_all]
+
+COUNT = effort.count(4000, 20000)
+SEED = int(effort.seed(random.randrange(1 << 30)))
+BODY = b"a line of text that becomes shorter\n" * 30
+TYPES = ["text/html", "text/html; charset=utf-8", "text/css", "Text/HTML", "image/png", "application/json"]
+MORE = [[], [], [], ["Cache-Control: no-store"], ["Cache-Control: max-age=3"], ["Cache-Control: public", "Cache-Control: private"], ["Vary: Cookie"], ["Vary: Origin"],
+        ["Vary: Accept-Encoding"], ["Content-Encoding: br"], ["Content-Encoding: identity"], ["ETag: \"x\""], ["Cache-Control: no-transform"]]
+SITES = {
+    "by type": "AddOutputFilterByType DEFLATE text/html application/json\nAddOutputFilterByType DEFLATE text/css\n",
+    "always": "SetOutputFilter DEFLATE\n",
+    "of two": "AddOutputFilterByType BROTLI_COMPRESS;DEFLATE text/html\nHeader set X-New 1\n",
+    "by browser": "AddType text/css .css\nAddOutputFilterByType DEFLATE text/html text/css\nSetEnvIf User-Agent old no-gzip\nSetEnvIf User-Agent odd gzip-only-text/html\n",
+    "for users": "AddOutputFilterByType DEFLATE text/html text/css\nDeflatePrivate On\nProxyStatusField On\n",
+}
+ACCEPTS = [[], [], ["Accept-Encoding: gzip"], ["Accept-Encoding: gzip, deflate, br"], ["Accept-Encoding: identity"], ["Accept-Encoding: gzip;q=0"], ["Accept-Encoding: br, gzip;q=0.5"]]
+FIELDS = [[], [], [], ["Authorization: Basic eDp5"], ["User-Agent: old"], ["User-Agent: odd"], ["Cookie: a=b"]]
+LOG = "KeepAliveTimeout 300\nMaxKeepAliveRequests 0\nProtocols h2c http/1.1\nCustomLog logs/access.log all\n" \
+      "LogFormat \"- %U %>s %B %{Content-Type}o %{Content-Encoding}o %{Vary}o %{Cache-Control}o %{ETag}o\" all\n"
+
+
+class Request:
+    method, leaves = "GET", None
+
+    def __init__(self, target, fields):
+        self.target, self.fields = target, ["Host: localhost", *fields]
+
+    @property
+    def text(self):
+        return "\r\n".join([f"GET {self.target} HTTP/1.1", *self.fields, "", ""])
+
+    @property
+    def of_stream(self):
+        return "GET", self.target, [tuple(f.split(": ")) for f in self.fields if not f.startswith("Host")], b""
+
+
+def twins(serve, backend, protocol, text, **way):
+    return [protocol(serve(more + text, **way), backend) for more in ("", "FileCacheEntries 0\n")]
+
+
+def ask(peers, requests):
+    before = full_ways(peers[0].server)
+    for request in requests:
+        planned, full = (peer.ask(request) for peer in peers)
+        assert planned == full, f"TEST_SEED={SEED}: {request.text!r}"
+    ways = full_ways(peers[0].server) - before
+    for peer in peers:
+        peer.leave()
+        peer.server.stop()
+    lines = [sorted(lines_of(peer.server)) for peer in peers]
+    assert lines[0] == lines[1]
+    print(f"{len(requests)} requests, {ways} of them the full way")
+    assert ways < len(requests) * .95 or "SetOutputFilter" in peers[0].server.read("conf/httpd.conf").decode(), "some go on by a plan"
+
+
+def requests(chance, targets, fields=lambda n: ()):
+    return [Request(target, [*chance.choice(ACCEPTS), *chance.choice(FIELDS), *fields(n)])
+            for _ in range(COUNT // len(SITES) // 4 // 20) for n, target in [chance.choice(targets)] for _ in range(20)]
+
+
+@pytest.mark.parametrize("protocol", [PeerOfHTTP1, PeerOfHTTP2], ids=["http1", "http2"])
+@pytest.mark.parametrize("site", SITES)
+def test_answers_of_http(serve, site, protocol):
+    chance = random.Random(SEED)
+    with Backend({}) as backend:
+        for n in range(60):
+            body = BODY if chance.random() < .85 else b"short"
+            head = [DATE, f"Content-Type: {chance.choice(TYPES)}", *chance.choice(MORE)]
+            framed = text_of("200 OK", *head, "Transfer-Encoding: chunked", body=b"%x\r\n%b\r\n0\r\n\r\n" % (len(body), body))
+            backend.scripts[f"/{n}{'.css' if n % 4 == 0 else ''}"] = framed if chance.random() < .2 else text_of(chance.choice(["200 OK", "200 OK", "404 Not Found"]), *head, f"Content-Length: {len(body)}", body=body)
+        peers = twins(serve, backend, protocol, CONFIG + f"ProxyPass /p/ http://127.0.0.1:{backend.port}/\n" + SITES[site] + LOG)
+        ask(peers, requests(chance, [(n, f"/p/{n}{'.css' if n % 4 == 0 else ''}") for n in range(60)]))
+
+
+@pytest.mark.parametrize("protocol", [ScriptsOfHTTP1, ScriptsOfHTTP2], ids=["http1", "http2"])
+@pytest.mark.parametrize("site", SITES)
+def test_answers_of_scripts(serve, site, protocol):
+    chance = random.Random(SEED)
+    answers = [whole(f"Content-Type: {chance.choice(TYPES)}".encode(), *(line.encode() for line in chance.choice(MORE)), body=BODY if chance.random() < .85 else b"short") for _ in range(60)]
+
+    def script(params, body, send):
+        send(answers[int(params["HTTP_X_ANSWER"])])
+        return True
+
+    with Script("fcgi", script) as backend:
+        peers = twins(serve, backend, protocol, CONFIG + SCRIPTS.replace("{path}", backend.path) + SITES[site] + LOG, files={f"{n}.php": old for n in range(60)})
+        ask(peers, requests(chance, [(n, f"/{n}.php") for n in range(60)], lambda n: [f"X-Answer: {n}"]))
+
+
+PLANNED = {"another type": ["Content-Type: image/png"], "for one client": ["Content-Type: text/html", "Cache-Control: no-store"],
+           "coded": ["Content-Type: text/html", "Content-Encoding: br"], "not accepted": ["Content-Type: text/html"]}
+
+
+@pytest.mark.parametrize("site", ["by type", "by browser"])
+@pytest.mark.parametrize("kind", PLANNED)
+def test_there_are_plans(serve, site, kind):
+    """Of answers that are left alone, for clients that take gzip as well, if the answer says so."""
+    fields = [f.split(": ") for f in PLANNED[kind]]
+    with Backend({"*": answer(BODY, fields=[("Date", DATE[6:]), *fields])}) as backend:
+        head = "GET /p/x HTTP/1.1\r\nHost: localhost\r\n" + ("" if kind == "not accepted" else "Accept-Encoding: gzip\r\n")
+        assert is_planned(serve(f"{CONFIG}ProxyPass /p/ http://127.0.0.1:{backend.port}/\n{SITES[site]}"), head)
+
+
+def test_what_is_compressed_has_none(serve):
+    with Backend({"*": answer(BODY, fields=[("Date", DATE[6:]), ("Content-Type", "text/html")])}) as backend:
+        head = "GET /p/x HTTP/1.1\r\nHost: localhost\r\nAccept-Encoding: gzip\r\n"
+        assert not is_planned(serve(f"{CONFIG}ProxyPass /p/ http://127.0.0.1:{backend.port}/\n{SITES['by type']}"), head)
