@@ -66,7 +66,7 @@ def children_cpu():
 
 
 def search(target, seconds, options, ledger):
-    """One turn of a target."""
+    """One turn of a target. False: one of its kept inputs ends it, so that further turns would find nothing."""
     corpus, findings = os.path.join(options.folder, target), os.path.join(options.folder, "findings")
     os.makedirs(corpus, exist_ok=True)
     os.makedirs(findings, exist_ok=True)
@@ -78,9 +78,11 @@ def search(target, seconds, options, ledger):
     said = done.stderr.decode("utf-8", "replace")
     found = sorted(set(os.listdir(findings)) - before)
     executions = re.search(r"number_of_executed_units:\s*(\d+)", said)
-    ledger.add(target, children_cpu() - spent, int(executions[1]) if executions else 0, found)
+    spent = children_cpu() - spent
+    ledger.add(target, spent, int(executions[1]) if executions else 0, found)
     if found or done.returncode:
         print(f"{target}: {', '.join(found) or done.returncode}\n{said[-3000:]}", flush=True)
+    return not done.returncode or spent > 5
 
 
 def main():
@@ -101,8 +103,11 @@ def main():
     if unknown:
         parser.error(f"not built: {' '.join(unknown)}")
     end = ledger.cpu(names) + options.hours * 3600
-    while ledger.cpu(names) < end:
-        search(min(names, key=lambda name: ledger.cpu([name])), options.turn, options, ledger)
+    going = list(names)
+    while going and ledger.cpu(names) < end:
+        target = min(going, key=lambda name: ledger.cpu([name]))
+        if not search(target, options.turn, options, ledger):
+            going.remove(target)
     ledger.table(names)
     return 1 if ledger.found(names) else 0
 

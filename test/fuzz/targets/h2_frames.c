@@ -13,30 +13,12 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void end(void)
-{
-    site_finish();
-    (void)test_server_down(NULL);
-}
-
-static void open_once(void)
-{
-    static int open;
-
-    if (open)
-        return;
-    open = 1;
-    site_open("MaxKeepAliveRequests 0\nH2MaxHeaderBlockLen 4096\nLogLevel crit\n");
-    site_begin();
-    atexit(end);
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     peer *client;
     int fd;
 
-    open_once();
+    site_open_once("MaxKeepAliveRequests 0\nH2MaxHeaderBlockLen 4096\nLogLevel crit\n");
     if (!size)
         return 0;
     client = peer_new();

@@ -133,32 +133,14 @@ static void step(steps *s)
     }
 }
 
-static void end(void)
-{
-    site_finish();
-    (void)test_server_down(NULL);
-}
-
-static void open_once(void)
-{
-    static int open;
-
-    if (open)
-        return;
-    open = 1;
-    site_open(
-        "MaxKeepAliveRequests 0\nH2EarlyHints on\nH2MaxSessionStreams 20\n"
-        "H2StreamMaxMemSize 20000\nH2MaxHeaderBlockLen 4096\nH2WebSockets on\nLogLevel crit\n");
-    site_begin();
-    atexit(end);
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     steps s = {.at = data, .end = data + size, .next_id = 1};
     int fd;
 
-    open_once();
+    site_open_once(
+        "MaxKeepAliveRequests 0\nH2EarlyHints on\nH2MaxSessionStreams 20\n"
+        "H2StreamMaxMemSize 20000\nH2MaxHeaderBlockLen 4096\nH2WebSockets on\nLogLevel crit\n");
     if (!size)
         return 0;
     s.client = peer_new();

@@ -34,11 +34,14 @@ static void map(apr_pool_t *p, const char *format, const char *name)
     request_rec *r = test_request(p);
     void *configs[] = {NULL, NULL, vhost_alias_module.create_server_config(p, r->server)};
     void *of_request[] = {apr_pcalloc(p, sizeof(core_request_config)), NULL, NULL};
+    void *of_folder[] = {apr_pcalloc(p, sizeof(core_dir_config)), NULL, NULL};
     cmd_parms cmd = {.pool = p, .temp_pool = p, .server = r->server};
     int status;
 
     r->server->module_config = (ap_conf_vector_t *)(void *)configs;
     r->request_config = (ap_conf_vector_t *)(void *)of_request;
+    r->per_dir_config = (ap_conf_vector_t *)(void *)of_folder;
+    r->connection->local_addr = apr_pcalloc(p, sizeof(apr_sockaddr_t));
     r->connection->local_ip = apr_pstrdup(p, name);
     r->uri = apr_pstrdup(p, strlen(name) % 2 ? "/cgi-bin/a" : "/a");
     for (int i = SCRIPTS; i <= DOCUMENTS; i++) {
