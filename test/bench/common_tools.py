@@ -148,6 +148,15 @@ def table(found, jobs, names):
     return "\n".join(lines)
 
 
+def markdown(found, jobs, servers):
+    """As docs/benchmarks.md has it: microseconds of processor time a request, and requests a second."""
+    names = [server.peer.name for server in servers]
+    lines = ["| | " + " | ".join(server.peer.version() for server in servers) + " |", "|---|" + "---|" * len(names)]
+    for name, _, what, _ in jobs:
+        lines.append(f"| {what} | " + " | ".join(f"{found[name][server]['cpu']:.1f} ({found[name][server]['rate']:,.0f})" for server in names) + " |")
+    return "\n".join(lines)
+
+
 def bars(found, jobs, names, key, title):
     """A picture: a group of bars for each workload."""
     height, left, width = 16, 190, 900
@@ -183,6 +192,7 @@ def main():
     parser.add_argument("--seconds", type=int, default=3, help="of each measurement (3)")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--out", default=OUT)
+    parser.add_argument("--markdown", action="store_true", help="the table as docs/benchmarks.md has it")
     arguments = parser.parse_args()
     unknown = set(arguments.servers) - {peer.name for peer in PEERS} | set(arguments.workloads) - {"ab", "wrk", "h2load", "webstone"}
     if unknown or arguments.rounds < 1 or arguments.seconds <= 0:
@@ -219,7 +229,7 @@ def main():
             f.write(page(found, jobs, servers, words))
         with open(f"{arguments.out}/results.json", "w", encoding="utf-8") as f:
             json.dump({"versions": {s.peer.name: s.peer.version() for s in servers}, "words": words, "results": results}, f, indent=1)
-    print(table(found, jobs, [server.peer.name for server in servers]))
+    print(markdown(found, jobs, servers) if arguments.markdown else table(found, jobs, [server.peer.name for server in servers]))
     print(f"{words}\n{arguments.out}/index.html")
     sys.exit(1 if any(f["errors"] for row in found.values() for f in row.values()) else 0)
 

@@ -4,11 +4,12 @@
 from one loop to as many as there are processors.
 
     BRIGADE=out/release/brigade test/bench/cores.py [--seconds 5] [--connections 64]
-    BRIGADE=out/release/brigade test/bench/cores.py --loops [N] [--pin] [--system arena --system system]
+    BRIGADE=out/release/brigade test/bench/cores.py --loops [N] [--pin] [--system arena --system system] [--stock out/stock/brigade]
 
 --loops: one process with 1 to N event loops (the processors of the machine). --pin: each loop keeps to a processor of its own, and
 the client to those that are left, or to all where none is; more loops than processors are refused. --system: the same with each of
-these memory systems for requests, which then take the full way. 'rate' is how much of the rate of so many single loops is
+these memory systems ("all": with each kind that there is) for requests, connections and buckets; requests then take the full way. --stock: so with a
+program that was built with BRIGADE_MEMORY=OFF, in rows of their own. 'rate' is how much of the rate of so many single loops is
 reached, 'time' the processor time of a request with one loop as a part of that with so many: where loops hinder each other, both fall; where
 the client has no processor of its own, which is said below the table, the rate falls alone.
 
@@ -47,6 +48,8 @@ Require all granted
 </Directory>
 """
 TICKS = os.sysconf("SC_CLK_TCK")
+SYSTEMS = ("arena", "trivial", "blocks arena", "system", "limit(16M) arena", "tracking(quiet) arena", "guard", "os", "jemalloc", "mimalloc")
+FULL_WAY = "FileCacheEntries 0\n"
 
 
 def free_port():
@@ -232,6 +235,21 @@ def against_one(rows):
     return [(rate / one / n, cheap / cost if cost else 1.0) for n, rate, cost in rows]
 
 
+def systems_of(names):
+    """Memory systems to measure; None: what the configuration has without a line."""
+    return list(SYSTEMS) if names == ["all"] else names or [None]
+
+
+def lines_of(program, system):
+    """Of the configuration. A system that is a module is loaded from where the program was built."""
+    if not system:
+        return ""
+    kind = system.split()[-1].split("(")[0]
+    module = os.path.join(os.path.dirname(program), "modules", f"sms_{kind}.so")
+    load = f"LoadModule sms_{kind}_module {module}\n" if os.path.exists(module) else ""
+    return load + FULL_WAY + "".join(f"MemorySystem {scope} {system}\n" for scope in ("request", "connection", "bucket"))
+
+
 def by_loops(program, arguments):
     """A table of 1 to N loops, for each memory system."""
     processors = len(os.sched_getaffinity(0))
@@ -239,15 +257,19 @@ def by_loops(program, arguments):
     refused = why_not(most, processors, arguments.pin)
     if refused:
         sys.exit(refused)
-    print(f"{'memory system':>14} {'loops':>5} {'requests/s':>11} {'us/request':>11} {'rate':>7} {'time':>7} {'most':>6} {'fewest':>6}   load {os.getloadavg()[0]:.1f}")
-    for system in arguments.system or [None]:
-        more = f"FileCacheEntries 0\nMemorySystem request {system}\n" if system else ""
+    form, heads = "{:>24} {:>5} {:>11} {:>11} {:>7} {:>7} {:>6} {:>6}", ("memory system", "loops", "requests/s", "us/request", "rate", "time", "most", "fewest")
+    print("| " + " | ".join(heads) + " |\n|" + "---|" * len(heads) if arguments.markdown else form.format(*heads) + f"   load {os.getloadavg()[0]:.1f}")
+    measures = [(system or "default", program, lines_of(program, system)) for system in systems_of(arguments.system)]
+    if arguments.stock:
+        measures.append(("stock APR pools", os.path.abspath(arguments.stock), FULL_WAY))
+    for name, binary, lines in measures:
         rows = []
         for loops in range(1, most + 1):
-            rate, cost, (largest, fewest) = measured(program, loops, 1, arguments, more)
+            rate, cost, (largest, fewest) = measured(binary, loops, 1, arguments, lines)
             rows.append((loops, rate, cost))
             of_rate, of_time = against_one(rows)[-1]
-            print(f"{system or 'default':>14} {loops:5} {rate:11.0f} {cost:11.2f} {100 * of_rate:5.0f} % {100 * of_time:5.0f} % {largest:6} {fewest:6}", flush=True)
+            row = (name, loops, f"{rate:.0f}", f"{cost:.2f}", f"{100 * of_rate:.0f} %", f"{100 * of_time:.0f} %", largest, fewest)
+            print("| " + " | ".join(map(str, row)) + " |" if arguments.markdown else form.format(*row), flush=True)
     print("\n".join(caveats(most, processors)))
 
 
@@ -258,6 +280,8 @@ def main():
     parser.add_argument("--loops", type=int, nargs="?", const=0, default=None)
     parser.add_argument("--pin", action="store_true")
     parser.add_argument("--system", action="append")
+    parser.add_argument("--stock", metavar="PROGRAM")
+    parser.add_argument("--markdown", action="store_true", help="the table as docs/benchmarks.md has it")
     arguments = parser.parse_args()
     if not shutil.which("wrk"):
         sys.exit("wrk is needed (Debian: wrk)")

@@ -218,7 +218,6 @@ static void store_put(answer *a)
         store_write_give_up(&w);
     else if (w)
         (void)store_write_end(&w);
-    store_tend(reader);
 }
 
 /* ---- traces ---- */

@@ -22,6 +22,7 @@ import time
 
 import support
 import tree
+import tree_requests
 import tree_kinds
 from http_client import Truncated
 from support import brigade
@@ -384,14 +385,14 @@ class Reader:
         self.counts, self.failures = collections.Counter(), []
 
     def run(self, until, connections):
-        self.peers = [tree.Peer(self.server) for _ in range(connections)]
+        self.peers = [tree_requests.Peer(self.server) for _ in range(connections)]
         while time.monotonic() < until:
             for peer in self.peers:
                 self.turn(peer)
             if self.rng.random() < 0.05:
                 at = self.rng.randrange(len(self.peers))
                 self.peers[at].close()
-                self.peers[at] = tree.Peer(self.server)
+                self.peers[at] = tree_requests.Peer(self.server)
         for peer in self.peers:
             peer.close()
 
@@ -409,7 +410,7 @@ class Reader:
                 answer = peer.one(False)
             except (Truncated, ConnectionError) as e:
                 self.cut(at, low, e)
-                self.peers[self.peers.index(peer)] = tree.Peer(self.server)
+                self.peers[self.peers.index(peer)] = tree_requests.Peer(self.server)
                 return
             self.check(at, tag, low, self.begun[at], answer)
 

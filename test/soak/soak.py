@@ -4,13 +4,14 @@
 
     BRIGADE=out/release/brigade test/soak/soak.py --seconds 3600 --connections 5000 --svg soak.svg
 
-Static files, pages with includes, listings, errors, ranges, uploads, clients that read slowly and clients that say nothing;
-files that change; every minute the access log is rotated and the server reloads. Prints what it measured as a text plot;
+Static files, pages with includes, listings, errors, ranges, uploads, clients that read slowly and clients that say nothing; the same
+files over HTTP/3, with connections that are kept and new ones (where http3_client.py finds an interpreter); files that change; every minute the access log is rotated and the server reloads. Prints what it measured as a text plot;
 the exit status is 1 if an answer was wrong or a figure grew after the warm-up. What is measured is the supervisor, and the
 server process that is the newest: those of earlier configurations end when their last client is through.
 """
 import argparse
 import asyncio
+import hashlib
 import os
 import random
 import resource
@@ -21,7 +22,9 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "e2e"))
 import brigade  # noqa: E402
+from http3_client import Load, http3_python  # noqa: E402
 from soak_measure import Samples, descriptors_of, grown, processes_of  # noqa: E402
+from tls_site import certificate  # noqa: E402
 
 CONFIG = """Timeout 60
 KeepAliveTimeout 30
@@ -36,7 +39,18 @@ ErrorDocument 404 /errors/404.shtml
     DirectoryIndex index.html
 </Directory>
 """
+HTTP3 = """Listen 127.0.0.1:@TLS@ https
+Protocols h3 h2 http/1.1
+SSLCertificateFile @ROOT@/conf/cert.pem
+SSLCertificateKeyFile @ROOT@/conf/key.pem
+<VirtualHost *:@TLS@>
+SSLEngine on
+</VirtualHost>
+"""
+FIXED = {"fixed/small.txt": b"small\n" * 10, "fixed/middle.bin": bytes(range(256)) * 200, "fixed/large.bin": bytes(range(251)) * 6000}
 FILES_N = 400
+CONNECTING = 20  # seconds that a connection may take, twice
+GRACE = 2 * CONNECTING + 20  # for what was begun just before the end
 BIG = 2_000_000
 UPLOAD = b"u" * 60_000
 
@@ -141,7 +155,7 @@ class Traffic:
     async def connect(self, limit=65536):
         for _ in range(2):
             try:
-                pair = await asyncio.wait_for(asyncio.open_connection("127.0.0.1", self.server.port, limit=limit), 20)
+                pair = await asyncio.wait_for(asyncio.open_connection("127.0.0.1", self.server.port, limit=limit), CONNECTING)
                 self.open += 1
                 return pair
             except ConnectionRefusedError as e:
@@ -176,7 +190,7 @@ class Traffic:
 
     async def reloads(self):
         while self.options.reload and not self.over():
-            await asyncio.sleep(self.options.reload)
+            await asyncio.sleep(min(self.options.reload, max(self.end - time.monotonic(), 0)))
             if self.over():
                 return
             os.replace(self.server.path("logs/access"), self.server.path("logs/access.1"))
@@ -229,16 +243,30 @@ async def sample(traffic, samples):
         await asyncio.sleep(traffic.options.every)
 
 
+class OverHTTP3:
+    """Clients of HTTP/3 in a process of their own, for each of the fixed files one that keeps its connection and one with a new one each time."""
+
+    def __init__(self, server, port):
+        requests = [{"url": f"https://127.0.0.1:{port}/{name}", "sha1": hashlib.sha1(data).hexdigest(), "kept": kept, "pause": 0.05} for name, data in FIXED.items() for kept in (True, False)]
+        self.load = Load(http3_python(brigade.REPOSITORY), requests) if http3_python(brigade.REPOSITORY) else None
+
+    def end(self):
+        """What was wrong; how many answers came."""
+        told = self.load.end() if self.load else {"faults": [], "done": 0}
+        return [f"HTTP/3: {fault}" for fault in told["faults"][:5]], told["done"]
+
+
 async def all_of(traffic, samples):
-    tasks = [asyncio.create_task(traffic.client(i)) for i in range(traffic.options.connections)]
-    tasks += [asyncio.create_task(t) for t in (traffic.changes(), traffic.reloads(), sample(traffic, samples))]
-    _, late = await asyncio.wait(tasks, timeout=traffic.options.seconds + 30)
+    """What did not end, by name: a client's number, or what the other tasks do."""
+    tasks = [asyncio.create_task(traffic.client(i), name=f"client {i}") for i in range(traffic.options.connections)]
+    tasks += [asyncio.create_task(t, name=t.__name__) for t in (traffic.changes(), traffic.reloads(), sample(traffic, samples))]
+    _, late = await asyncio.wait(tasks, timeout=traffic.options.seconds + GRACE)
     for task in tasks:
         if not task.done():
             task.cancel()
         elif task.exception():
             raise task.exception()
-    return len(late)
+    return sorted(task.get_name() for task in late)
 
 
 def settle(server, baseline, seconds=40):
@@ -256,26 +284,30 @@ def run(options):
     """(figures as text, complaints)"""
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    with brigade.Server(CONFIG, files()) as server:
+    tls = brigade.free_port()
+    server = brigade.Server(CONFIG + (HTTP3.replace("@TLS@", str(tls)) if http3_python(brigade.REPOSITORY) else ""), {**files(), **FIXED})
+    certificate(server)
+    with server:
         for target in ("/files/0/f0.txt", "/list/0/", "/ssi/page.shtml"):
             server.get(target)
         brigade.wait_until(lambda: processes_of(server.process.pid), "a server process")
         baseline = descriptors_of(processes_of(server.process.pid)[-1])
-        traffic, samples = Traffic(server, options), Samples()
+        traffic, samples, http3 = Traffic(server, options), Samples(), OverHTTP3(server, tls)
         late = asyncio.run(all_of(traffic, samples))
+        wrong, over_http3 = http3.end()
         left, extra = settle(server, baseline + 16)
-        complaints = grown(samples, options.warm_up)
+        complaints = grown(samples, options.warm_up) + wrong
         if late:
-            complaints.append(f"{late} clients were stuck")
+            complaints.append(f"{len(late)} did not end: {', '.join(late[:5])}")
         if traffic.refused:
             complaints.append(f"{traffic.refused} connections were refused")
         if traffic.late:
-            complaints.append(f"{traffic.late} connections took more than 20 s")
+            complaints.append(f"{traffic.late} connections took more than {CONNECTING} s")
         if traffic.wrong:
             complaints.append(f"{len(traffic.wrong)} answers were wrong: {traffic.wrong[:5]}")
         if left != 1 or extra > 0:
             complaints.append(f"after the end: {left} processes, {extra} descriptors too many")
-        figures = f"{traffic.done} answers ({', '.join(f'{k} {n}' for k, n in sorted(traffic.by_kind.items()))}), " \
+        figures = f"{traffic.done} answers ({', '.join(f'{k} {n}' for k, n in sorted(traffic.by_kind.items()))}), {over_http3} over HTTP/3, " \
                   f"{samples.generations()} configurations"
         return figures, complaints, samples
 
