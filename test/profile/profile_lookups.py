@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which look-ups in tables a request makes: by table and key, with who makes them, from a library that is preloaded under the server
+"""Which look-ups in tables a request makes: by table and key, with who makes them, from a server that tells of them
 (lookups.c); and what a look-up costs, by callgrind. A table is named by the line of the source that makes it."""
 import collections
 import os
@@ -14,21 +14,28 @@ ASKED = 100  # requests
 # Look-ups of a request in all, by shape: what a change may not exceed. Less is a reason to lower them.
 BUDGETS = {"full": 22, "worker": 23, "ssi": 35, "http2-full": 30}
 MOST_OF_A_KEY = 3  # of one key in one table: who asks a fourth time keeps the answer instead
+WRAPPERS = "memory/pool_table.h:"  # what asks is the function around these
 CALLS = {"get", "set", "setn", "add", "addn", "merge", "mergen", "unset"}
 
 
-def library(program):
-    return os.path.join(os.path.dirname(program), "test", "libbrigade_lookups.so")
+def telling(program):
+    """The same server, which tells of its look-ups."""
+    return os.path.join(os.path.dirname(program), "test", "brigade_lookups")
 
 
 def why_not(program):
     """'' or why look-ups of this program cannot be told apart."""
-    if not os.path.exists(library(program)):
-        return "libbrigade_lookups.so is not built"
-    linked = subprocess.run(["ldd", program], capture_output=True, text=True, check=True).stdout
-    if "libasan" in linked or "libtsan" in linked:
-        return "a sanitizer has to come before any other library"
-    return "" if "libapr-1.so" in linked else "APR is a part of the program, so that its calls cannot be seen"
+    return "" if os.path.exists(telling(program)) else "brigade_lookups is not built"
+
+
+def asking(said):
+    """{address: (function, place)} of what addr2line -a -f -i says: the innermost that is written out there, but for the wrapper of a look-up."""
+    found = {}
+    for part in re.split(r"^0x0*(?=[0-9a-f])", said, flags=re.M)[1:]:
+        address, *lines = part.splitlines()
+        pairs = list(zip(lines[::2], lines[1::2]))
+        found[address] = next((pair for pair in pairs if WRAPPERS not in pair[1]), pairs[-1])
+    return found
 
 
 class Places:
@@ -36,9 +43,10 @@ class Places:
 
     def __init__(self, program, addresses):
         addresses = sorted(a for a in addresses if re.fullmatch(r"[0-9a-f]+", a))
-        said = subprocess.run(["addr2line", "-f", "-e", program], input="\n".join(addresses), capture_output=True, text=True, check=True).stdout.splitlines()
-        self.functions = {a: measure.plain_name(name) for a, name in zip(addresses, said[::2])}
-        self.lines = dict(zip(addresses, said[1::2]))
+        said = subprocess.run(["addr2line", "-a", "-f", "-i", "-e", program], input="\n".join(addresses), capture_output=True, text=True, check=True).stdout
+        found = asking(said)
+        self.functions = {a: measure.plain_name(name) for a, (name, _) in found.items()}
+        self.lines = {a: place for a, (_, place) in found.items()}
 
     def function(self, place):
         return self.functions.get(place, place)
@@ -70,7 +78,7 @@ def read_lines(text, skipped):
 
 
 def record(program, shape):
-    with Site() as site, Server(site, program, SHAPES[shape][0], ["env", f"LD_PRELOAD={library(program)}", "BRIGADE_LOOKUPS=@ROOT@/lookups"]) as server:
+    with Site() as site, Server(site, telling(program), SHAPES[shape][0], ["env", "BRIGADE_LOOKUPS=@ROOT@/lookups"]) as server:
         client = Client(server, shape)
         client.run(measure.WARM)
         skipped = os.path.getsize(f"{server.root}/lookups")
@@ -83,7 +91,7 @@ def record(program, shape):
 def measure_shape(program, shape):
     """{(call, table, key, function): look-ups for a request}"""
     found = read_lines(*record(program, shape))
-    places = Places(program, {of for key in found for of in (key[1], key[3])})
+    places = Places(telling(program), {of for key in found for of in (key[1], key[3])})
     named = collections.Counter()
     for (call, table, key, place), n in found.items():
         named[call, places.assigned(table), key, places.function(place)] += n / ASKED

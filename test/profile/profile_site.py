@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The server that is profiled, and its clients: one site, two configurations, and a way to ask for each shape of request."""
+import email.utils
 import gzip
+import itertools
 import os
 import pathlib
 import re
@@ -62,6 +64,20 @@ LogFormat "%h %l %u %t \\"%r\\" %>s %O \\"%{{Referer}}i\\" \\"%{{User-Agent}}i\\
     ProxyPass / http://127.0.0.1:{plain}/
     CacheEnable memory /
 </VirtualHost>
+Listen 127.0.0.1:{kept}
+<VirtualHost 127.0.0.1:{kept}>
+    ProxyPass / http://127.0.0.1:{keeper}/
+    CacheEnable memory /
+</VirtualHost>
+Listen 127.0.0.1:{plugin}
+<VirtualHost 127.0.0.1:{plugin}>
+    DocumentRoot {site}/htdocs/wild/plugin
+    LiteSpeedCache On
+    DirectoryIndex index.script
+    <Files index.script>
+        SetHandler "proxy:unix:{site}/plugin.sock|fcgi://localhost/"
+    </Files>
+</VirtualHost>
 <Files page.script>
     SetHandler "proxy:unix:{site}/script.sock|fcgi://localhost/"
 </Files>
@@ -80,6 +96,7 @@ TLS = """Listen 127.0.0.1:{tls}
 PROXIED = """Listen 127.0.0.1:{proxied}
 <VirtualHost 127.0.0.1:{proxied}>
     ProxyPass /p/ http://127.0.0.1:{backend}/
+    ProxyPass /s/ http://127.0.0.1:{small}/
 </VirtualHost>
 Listen 127.0.0.1:{http2-proxied}
 <VirtualHost 127.0.0.1:{http2-proxied}>
@@ -92,12 +109,20 @@ WILD = {
     "wordpress/.htaccess": "RewriteEngine On\nRewriteBase /wild/wordpress/\nRewriteRule ^page\\.script$ - [L]\nRewriteCond %{REQUEST_FILENAME} !-f\n"
                            "RewriteCond %{REQUEST_FILENAME} !-d\nRewriteRule . /wild/wordpress/page.script [L]\n",
     "wordpress/page.script": "answered by a backend\n",
+    "plugin/.htaccess": "CacheLookup on\nRewriteEngine On\nRewriteRule .* - [E=Cache-Control:no-autoflush]\nCacheKeyModify -qs:utm*\nRewriteRule ^index\\.script$ - [L]\n"
+                        "RewriteCond %{REQUEST_FILENAME} !-f\nRewriteCond %{REQUEST_FILENAME} !-d\nRewriteRule . /index.script [L]\n",
+    "plugin/index.script": "answered by a backend\n",
 }
 FULL = "FileCacheEntries 0\n"
 PREFORK = "LoadModule mpm_prefork_module modules/mod_mpm_prefork.so\n"
 BACKEND = (b"HTTP/1.1 200 OK\r\nDate: Fri, 20 Nov 2026 08:00:00 GMT\r\nServer: backend\r\nLast-Modified: Fri, 20 Nov 2026 08:00:00 GMT\r\n"
            b"ETag: \"v1-1000\"\r\nCache-Control: no-store\r\nContent-Type: text/html\r\nContent-Length: 1000\r\n\r\n" + b"x" * 1000)
+HEAD = BACKEND.partition(b"\r\n\r\n")[0]
+SMALL = HEAD.replace(b"Length: 1000", b"Length: 100") + b"\r\n\r\n" + b"x" * 100
+FRESH = (re.sub(rb"(?m)^Date: .*GMT", b"Date: " + email.utils.formatdate(usegmt=True).encode(), HEAD)
+         .replace(b"no-store", b"max-age=86400").replace(b"Length: 1000", b"Length: 10240") + b"\r\n\r\n" + b"x" * 10240)
 SCRIPT = b"Content-type: text/html;charset=UTF-8\r\n\r\n" + b"hello " * 200
+PLUGIN = b"Content-type: text/html;charset=UTF-8\r\nX-LiteSpeed-Cache-Control: public,max-age=86400\r\nX-LiteSpeed-Tag: front\r\n\r\n" + b"x" * 10240
 PAGE = """<html><head><title>page</title></head><body>
 <!--#set var="a" value="b" --><!--#if expr="$a = /b/" --><p>yes</p><!--#else --><p>no</p><!--#endif -->
 <!--#include virtual="/part.html" --><!--#echo var="DOCUMENT_NAME" --><!--#flastmod file="part.html" -->
@@ -110,6 +135,9 @@ UNCODED = "Accept-Encoding: identity\r\n"  # of shapes that have none of their o
 SHAPES = {
     "stored": ("stored", "plain", "/10k.bin", "", "10 KB from memory"),
     "hit": ("stored", "hit", "/10k.bin", "", "10 KB of a backend, stored and fresh"),
+    "first-hit": ("stored", "kept", "/@N@", "", "10 KB of a backend, stored and fresh, which the loop did not send before"),
+    "plugin-hit": ("stored", "plugin", "/", "", "10 KB that a plugin of a PHP application stored (LiteSpeedCache), for a visitor without a session"),
+    "stored-miss": ("stored", "kept", "/@N@", "", "10 KB that another server answers, and the store keeps"),
     "not-modified": ("stored", "plain", "/10k.bin", "If-None-Match: @ETAG@\r\n", "304 from memory"),
     "range": ("stored", "plain", "/10k.bin", "Range: bytes=100-4195\r\n", "4 KB of 10 KB from memory"),
     "large": ("stored", "plain", "/64k.bin", "", "64 KB from memory, which the kernel sends without a copy"),
@@ -125,6 +153,7 @@ SHAPES = {
     "ssi": ("full", "plain", "/page.shtml", "", "a page with six elements, rendered"),
     "scan": ("full", "plain", "/text.scan", "", "text of 10 KB that a handler sends through SSI: it is searched, not compiled"),
     "proxied": ("stored", "proxied", "/p/page", "", "1 KB that another server answers"),
+    "proxied-small": ("stored", "proxied", "/s/small", "", "100 bytes that another server answers"),
     "proxied-full": ("full", "proxied", "/p/page", "", "1 KB that another server answers, by all phases, an exchange and filters"),
     "http2-proxied": ("stored", "http2-proxied", "/p/page", "", "1 KB that another server answers, over HTTP/2"),
     "http2-proxied-full": ("full", "http2-proxied", "/p/page", "", "the same, by all phases, an exchange and filters"),
@@ -134,12 +163,15 @@ SHAPES = {
     "prefork": ("prefork", "plain", "/10k.bin", "", "10 KB, the full way in a process with one thread"),
     "denied": ("stored", "plain", "/wild/denied/@N@", "", "403 by an access file, for a name that nobody asked for before"),
     "missing": ("stored", "plain", "/wild/missing/@N@", "", "404 with an ErrorDocument, for a new name"),
+    "new-file": ("stored", "plain", "/wild/new/@N@", "", "10 KB of a file that nobody asked for before"),
     "redirect": ("stored", "plain", "/wild/moved/@N@", "", "301 by a rule of an access file, for a new name"),
     "wordpress": ("stored", "plain", "/wild/wordpress/2026/@N@/", "", "1 KB of a FastCGI backend behind WordPress' rules, for a new URL"),
     "connection": ("stored", "log", "/10k.bin", "", "10 KB from memory, combined log, a connection for each request"),
 }
+NEW = 8000  # names of files that nobody asked for before
 CONFIGURATIONS = ("stored", "full", "prefork")
 ANEW = {"connection"}  # shapes of one request on each connection
+KNOWN = {"first-hit": 1200}  # so many targets were asked for once before
 ALONE = {"prefork"}  # while they have a connection, the server takes no other one: it ends with their requests
 
 
@@ -157,6 +189,9 @@ def make_site(root):
         os.makedirs(os.path.dirname(f"{root}/{name}"), exist_ok=True)
         with open(f"{root}/{name}", "wb") as f:
             f.write(content)
+    os.makedirs(f"{root}/htdocs/wild/new")
+    for number in range(NEW):  # names of two files
+        os.link(f"{root}/htdocs/{'10k.bin' if number % 2 else '304.bin'}", f"{root}/htdocs/wild/new/{number:06}")
     subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj",
                     "/CN=localhost", "-keyout", f"{root}/key.pem", "-out", f"{root}/cert.pem"], check=True, capture_output=True)
     os.chmod(f"{root}/key.pem", 0o644)
@@ -173,7 +208,8 @@ def has_tls(program):
 class Backend:
     """Another server: the same answer to each request, over connections that it keeps."""
 
-    def __init__(self):
+    def __init__(self, answer=BACKEND):
+        self.answer = answer
         self.listener = self._listen()
         threading.Thread(target=self._accept, daemon=True).start()
 
@@ -190,15 +226,14 @@ class Backend:
                 return
             threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
 
-    @staticmethod
-    def _serve(connection):
+    def _serve(self, connection):
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         with connection:
             head = b""
             while data := connection.recv(65536):
                 head += data
                 if b"\r\n\r\n" in head:
-                    connection.sendall(BACKEND)
+                    connection.sendall(self.answer)
                     head = b""
 
     def close(self):
@@ -209,9 +244,9 @@ class Backend:
 class Scripts(Backend):
     """A FastCGI backend on a Unix socket, which closes each connection after its answer, as PHP-FPM does."""
 
-    def __init__(self, path):
+    def __init__(self, path, answer=SCRIPT):
         self.path = path
-        super().__init__()
+        super().__init__(answer)
 
     def _listen(self):
         listener = socket.socket(socket.AF_UNIX)
@@ -220,16 +255,15 @@ class Scripts(Backend):
         listener.listen(128)
         return listener
 
-    @staticmethod
-    def _serve(connection):
+    def _serve(self, connection):
         with connection:
             came = b""
             while not came.endswith(b"\x01\x05\x00\x01\x00\x00\x00\x00"):  # the end of STDIN
                 if not (data := connection.recv(65536)):
                     return
                 came += data
-            padding = -len(SCRIPT) % 8
-            connection.sendall(struct.pack("!BBHHBx", 1, 6, 1, len(SCRIPT), padding) + SCRIPT + bytes(padding) + struct.pack("!BBHHBx", 1, 3, 1, 8, 0) + bytes(8))
+            padding = -len(self.answer) % 8
+            connection.sendall(struct.pack("!BBHHBx", 1, 6, 1, len(self.answer), padding) + self.answer + bytes(padding) + struct.pack("!BBHHBx", 1, 3, 1, 8, 0) + bytes(8))
 
 
 class Site:
@@ -241,11 +275,12 @@ class Site:
         make_site(self.root)
         self.at_rest = time.monotonic() + AT_REST
         self.backend, self.scripts = Backend(), Scripts(f"{self.root}/script.sock")
+        self.keeper, self.small, self.plugin = Backend(FRESH), Backend(SMALL), Scripts(f"{self.root}/plugin.sock", PLUGIN)
         return self
 
     def __exit__(self, *_):
-        self.backend.close()
-        self.scripts.close()
+        for backend in (self.backend, self.scripts, self.keeper, self.small, self.plugin):
+            backend.close()
         self.folder.cleanup()
 
 
@@ -264,11 +299,11 @@ class Server:
         self.root = f"{site.root}/{configuration}-{Server.made}"
         os.mkdir(self.root)
         os.chmod(self.root, 0o777)
-        self.ports = {name: free_port() for name in ("plain", "log", "squid", "hit", "tls", "http2", "proxied", "http2-proxied")}
+        self.ports = {name: free_port() for name in ("plain", "log", "squid", "hit", "kept", "plugin", "tls", "http2", "proxied", "http2-proxied")}
         text = BASE + HTTP2 + PROXIED + (STORED + (TLS if has_tls(program) else "") if configuration == "stored" else FULL)
         text = (PREFORK if configuration == "prefork" else "") + (USER if os.getuid() == 0 else "") + text
         with open(f"{self.root}/httpd.conf", "w", encoding="utf-8") as f:
-            f.write((text + more).format(root=self.root, site=site.root, backend=site.backend.port, **self.ports))
+            f.write((text + more).format(root=self.root, site=site.root, backend=site.backend.port, keeper=site.keeper.port, small=site.small.port, **self.ports))
         who = {"user": "nobody", "group": "nogroup"} if os.getuid() == 0 and is_open_to_all(program) else {}
         self.log = open(f"{self.root}/output", "wb")
         self.process = subprocess.Popen([w.replace("@ROOT@", self.root) for w in under] + [program, "-X", "-f", f"{self.root}/httpd.conf"],
@@ -312,7 +347,7 @@ class Server:
 class Client:
     """A connection that asks for one shape, one request after the other."""
 
-    asked = 0  # by all clients
+    numbers = itertools.count()  # of all clients
 
     def __init__(self, server, shape):
         _, port, self.target, self.fields, _ = SHAPES[shape]
@@ -322,6 +357,7 @@ class Client:
             self.http2 = h2_client.Connection(server.ports[port])
             self.stream, self.update = 1, b""
             return
+        known = [next(Client.numbers) for _ in range(KNOWN.get(shape, 0))]
         self.address, self.anew = ("127.0.0.1", server.ports[port]), shape in ANEW
         self.alone = shape in ALONE
         if self.alone:
@@ -333,6 +369,10 @@ class Client:
             context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
             context.minimum_version = ssl.TLSVersion.TLSv1_3
             self.sock = context.wrap_socket(self.sock)
+        for number in known + known[:1] * 4:  # the loop knows how requests of the host go
+            self._get(self.fields, number)
+        if known:
+            self.numbers = itertools.chain(known[1:], Client.numbers)
         if "@ETAG@" in self.fields:
             head = self._get(self.fields.replace("@ETAG@", '"none"'))
             self.fields = self.fields.replace("@ETAG@", re.search(rb'(?i)etag: ("[^"]*")', head).group(1).decode())
@@ -341,9 +381,10 @@ class Client:
         self.sock = socket.create_connection(self.address, timeout=120)
         self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
-    def _get(self, fields):
-        Client.asked += 1
-        target = self.target.replace("@N@", f"{Client.asked:06}")
+    def _get(self, fields, number=None):
+        target = self.target
+        if "@N@" in target:
+            target = target.replace("@N@", f"{next(self.numbers) if number is None else number:06}")
         self.sock.sendall(f"GET {target} HTTP/1.1\r\nHost: localhost\r\n{self.agent}{fields}\r\n".encode())
         data = b""
         while b"\r\n\r\n" not in data:

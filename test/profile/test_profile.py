@@ -16,6 +16,7 @@ import profile_measure as measure  # noqa: E402
 import profile_order as order  # noqa: E402
 import profile_perf as perf  # noqa: E402
 import profile_sites as sites  # noqa: E402
+import profile_traffic as traffic  # noqa: E402
 import profile_trend as trend  # noqa: E402
 import request_profile as profile  # noqa: E402
 import train  # noqa: E402
@@ -28,7 +29,7 @@ PROGRAM = os.path.abspath(os.environ.get("BRIGADE", os.path.join(profile.HERE, "
 def profiles():
     if measure.missing_tools():
         pytest.skip(f"not installed: {', '.join(measure.missing_tools())}")
-    return measure.measure(PROGRAM, shapes_of(os.environ.get("TEST_SHARE")))
+    return measure.measure(PROGRAM, os.environ.get("PROFILE_SHAPES", "").split() or shapes_of(os.environ.get("TEST_SHARE")))
 
 
 def shapes_of(share):
@@ -56,6 +57,18 @@ def test_allocations(profiles):
     check(profile.more_taken(profile.load_golden(), profiles))
 
 
+def test_a_304_is_no_dearer_than_the_file(profiles):
+    """On the full way, too: it opens the file, and neither reads nor sends it."""
+    if "full-304" not in profiles:
+        pytest.skip("not of this share")
+    found = profiles
+    for _ in range(3):  # what runs once a second may fall into one of them
+        if found["full-304"].instructions < found["full"].instructions:
+            return
+        found = measure.measure(PROGRAM, ["full", "full-304"])
+    assert found["full-304"].instructions < found["full"].instructions
+
+
 def test_a_connection_costs_accept_and_close(profiles):
     """Where a log wants the client's address, too: nothing is asked that accept4() told or the listening socket knows."""
     if "connection" not in profiles:
@@ -70,7 +83,7 @@ def test_a_worker_reads_the_clock_once(profiles):
         pytest.skip("not of this share")
     reads = profiles["worker"].calls_of("clock reads")
     assert round(reads["thread_self_read"]) == 1, reads
-    assert sum(reads[name] for name in ("worker_main", "worker_wait", "loop_request_ended", "score_update")) < 0.5, reads
+    assert sum(n for name, n in reads.items() if name.startswith("worker_") or name in ("loop_request_ended", "score_update")) < 0.5, reads
     assert sum(profiles["worker"].calls_of("locks").values()) < 1.2  # a thread that sits gets its request without one; under valgrind it may have stood up
 
 
@@ -79,12 +92,14 @@ def test_sites_of_all_allocations_are_known(profiles):
     """Those that the compiler wrote out at their place, too: the sum is what the pool itself counted."""
     found = sites.measure(PROGRAM, "full")
     assert abs(sum(found.values()) - profiles["full"].taken["allocations"]) < 1
-    assert round(found["apr_table_make"]) >= 10 and round(found["request_create"]) >= 1
+    assert round(found["apr_table_make"]) >= 7 and round(found["request_create"]) >= 1
 
 
 def test_look_ups_are_read():
     lines = ["make 0x10 aa ", "get 0x10 bb Host", "make 0x10 cc ", "get 0x10 bb Host", "setn 0x20 dd X-Two Words"]
     text = "\n".join(lines) + "\n"
+    said = "0x0000000000001a2b\npool_table_get\n/x/memory/pool_table.h:81\nask_it\n/x/server/a.c:3\nmain\n/x/server/a.c:9\n0x0000000000000030\nplain\n??:0\n"
+    assert lookups.asking(said) == {"1a2b": ("ask_it", "/x/server/a.c:3"), "30": ("plain", "??:0")}
     assert lookups.read_lines(text, 0) == {("get", "aa", "Host", "bb"): 1, ("get", "cc", "Host", "bb"): 1, ("setn", "", "X-Two Words", "dd"): 1}
     assert lookups.read_lines(text, text.index("make 0x10 cc")) == {("get", "cc", "Host", "bb"): 1, ("setn", "", "X-Two Words", "dd"): 1}
     named = {("get", "notes", "a", "f"): 1, ("get", "notes", "a", "g"): 2, ("setn", "notes", "a", "f"): 1}
@@ -101,6 +116,16 @@ def test_few_look_ups(shape):
     assert round(keys["get", "headers_in", "Host"]) == 1 and round(keys["put", "headers_out", "Content-Length"]) >= 1
     assert sum(keys.values()) < lookups.BUDGETS[shape] + 0.5, lookups.text_of(shape, named, 0, 0)
     assert not [key for key, n in keys.items() if n > lookups.MOST_OF_A_KEY + 0.5], lookups.text_of(shape, named, 0, 0)
+    asking = {function for _, _, _, function in named}
+    assert len(asking) > 5 and "pool_table_get" not in asking, asking  # an inlined wrapper asks for nobody
+
+
+def test_shares_add_up():
+    """A curve of the sums: what the first functions cost together."""
+    p = measure.Profile()
+    p.functions.update({"a": 600, "b": 300, "c": 100})
+    rows = re.findall(r"^  ([abc]) +(\d+) +([\d.]+) % +([\d.]+) %$", profile.text_of("stored", p), re.M)
+    assert rows == [("a", "600", "60.0", "60.0"), ("b", "300", "30.0", "90.0"), ("c", "100", "10.0", "100.0")]
 
 
 def test_the_call_graph_is_whole(profiles):
@@ -117,9 +142,11 @@ def test_instructions(profiles):
     golden = profile.load_golden()
     differs = profile.same_signature(golden, measure.signature(PROGRAM, profiles))
     findings = profile.more(golden, profiles, differs)
-    # What runs once a second may fall into one shape by chance: what grew is measured once more.
-    if findings:
-        again = None if differs else sorted({f.split(":")[0] for f in findings})
+    # What runs once a second, or a request that a busy machine made slow, may fall into one shape by chance: what grew is measured again.
+    for _ in range(2):
+        if not findings:
+            return
+        again = None if differs and not differs.startswith("openssl") else sorted({f.split(":")[0] for f in findings})
         findings = profile.more(golden, measure.measure(PROGRAM, again), differs)
     check(findings, lambda: [f"Compared by proportion: {differs}"] if differs else [])
 
@@ -141,6 +168,20 @@ def test_arenas_spare_the_caches():
     assert not [name for name, _ in arena.functions(("Dr", "Dw"), 12) if name.endswith(("malloc", "free"))]
 
 
+@pytest.mark.skipif(measure.missing_tools() != [] or not os.path.exists(PROGRAM), reason="not built")
+def test_memory_traffic_keeps_to_its_budgets():
+    """From end to end: what the kernel copies for a request, too. A rate belongs to it."""
+    found = traffic.measure(PROGRAM, ["stored", "full", "large"])
+    assert not traffic.more(found), traffic.table(found)
+    assert found["stored"][0] > 10240 and found["large"][1] > 60000 and all(rate > 100 for *_, rate in found.values()), found
+
+
+def test_results_of_calls_are_read():
+    text = '7 recvfrom(3, ""..., 4096, 0, NULL, NULL) = 127\n7 writev(3, [...], 2)               = 10445\n7 read(3, ""..., 9) = -1 EAGAIN (x)\n7 <... read resumed>""..., 9) = 5\n'
+    assert traffic.read_calls(text) == {"recvfrom": 127, "writev": 10445}
+    assert traffic.more({"stored": (11_201, 0, 0, 1)}) and not traffic.more({"stored": (11_200, 0, 0, 1), "scan": (1 << 30, 0, 0, 1)})
+
+
 def test_counters_of_the_processor_are_read():
     """As perf stat -x, writes them, with those that the processor does not have."""
     text = "1000000,,instructions:u,1000,100.00,,\n<not supported>,,stalled-cycles-frontend:u,0,100.00,,\n500000,,cycles:u,1000,100.00,,\n640,,cache-misses:u,1000,100.00,,\n"
@@ -159,8 +200,8 @@ def test_the_front_end_seldom_stalls():
 
 @pytest.mark.skipif(measure.missing_tools() != [] or not os.path.exists(PROGRAM), reason="not built")
 def test_statistics_are_a_small_part():
-    """Inlined ones included; of an answer from memory, and of a request that takes all phases."""
-    for shape, most in (("stored", 0.025), ("full", 0.045)):
+    """Inlined ones included; of an answer from memory, of a request that takes all phases, and of one on a worker."""
+    for shape, most in (("stored", 0.011), ("full", 0.023), ("worker", 0.036)):
         part, whole = sites.statistics(PROGRAM, shape)
         assert 0 < sum(part.values()) < most * whole, (shape, part.most_common(5))
 
@@ -221,7 +262,8 @@ def test_elsewhere_a_shape_is_compared_with_the_others():
     assert [f.split(":")[0] for f in findings({"full": 1.2, "ssi": 1.2})] == ["full", "ssi"]
     assert [f.split(":")[0] for f in findings({}, 1.5)] == ["all shapes"]
     assert [f.split(":")[0] for f in findings({"range": 1.05}, 1, "processor: another")] == ["range"]
-    assert [f.split(":")[0] for f in findings({}, 1.05, "openssl: another")] == ["all shapes"]
+    assert [f.split(":")[0] for f in findings({}, 1.03, "openssl: another")] == ["stored", "range", "full", "ssi"]  # one to one, but for TLS
+    assert [f.split(":")[0] for f in findings({}, 1.05, "processor: another")] == ["all shapes"]
     more_calls = profiles_of(costs)
     more_calls["full"].calls["reader", "malloc"] = 1
     more_calls["full"].calls["reader", "memcpy"] = 1
