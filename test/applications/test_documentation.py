@@ -8,6 +8,7 @@ import brigade
 import test_debian_config as debian
 from applications import unpack
 from stock import driver
+import effort
 
 pytestmark = debian.pytestmark
 LANGUAGES = ["da", "de", "en", "es", "fr", "ja", "ko", "pt-br", "ru", "tr", "zh-cn"]
@@ -41,7 +42,7 @@ def targets(folder):
     pages = sorted(pages)
     found = [(f"/manual/{p}", lang) for p in pages for lang in LANGUAGES] + [(f"/manual/{lang}/{p}", None) for p in pages for lang in LANGUAGES]
     found += [("/manual/", lang) for lang in LANGUAGES] + [("/manual", None), ("/manual/none.html", "de")]
-    return found if os.environ.get("TEST_APPLICATIONS") == "all" else random.Random(1).sample(found, 1500)
+    return found if effort.everything("applications") else random.Random(1).sample(found, 1500)
 
 
 def test_manual():
