@@ -21,7 +21,7 @@
 #define FILTER_CHAINS_BITS \
     3 /* so many chains that a thread keeps, as a power of 2; each of at most */
 #define FILTER_CHAIN_KEPT 12 /* filters */
-#define FILTER_OWNERS_BITS 7 /* so many answers that a thread keeps, as a power of 2 */
+#define FILTER_OWNERS_BITS 6 /* so many answers that a thread keeps, as a power of 2 */
 
 /* A record as modules see it, with the module that registered it behind. */
 typedef struct filter_record {
