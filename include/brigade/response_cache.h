@@ -57,7 +57,7 @@ typedef int brg_cache_variant_fn(const void *data, const char *value, apr_size_t
  * for hooks before it. Of a field that was changed (brg_cache_field_changed()), each value that
  * clients send is a kind of its own.
  *
- * @param name  of the field
+ * @param name  of the field; must live as long as @a r
  * @param kind  NULL: every value is a kind of its own, for fields with few values
  * @param data  for @a kind; it, and its targets, must live as long as the configuration
  */

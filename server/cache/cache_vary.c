@@ -44,8 +44,11 @@ brg_cache_vary(request_rec *r, const char *name, brg_cache_variant_fn *kind, con
         if (have[i].name && !have[i].users && !strcasecmp(have[i].name, name) &&
             have[i].kind == kind && have[i].data == data)
             return;
-    if (list)
-        APR_ARRAY_PUSH(list, vary_wish) = (vary_wish){.name = name, .kind = kind, .data = data};
+    if (!list)
+        return;
+    if (r->main) /* the list outlives a sub-request's pool */
+        name = apr_pstrdup(list->pool, name);
+    APR_ARRAY_PUSH(list, vary_wish) = (vary_wish){.name = name, .kind = kind, .data = data};
 }
 
 BRG_DECLARE(void)
