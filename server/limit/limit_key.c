@@ -201,8 +201,10 @@ int limit_fixed(request_rec *r, const limit *l, uint64_t *fixed)
     }
     if (l->by_host)
         *fixed = key_add(1, r->hostname ? r->hostname : "", r->hostname ? strlen(r->hostname) : 0);
-    if (l->by_path)
+    if (l->by_path) {
+        brg_cache_depends_on_name(r);
         *fixed = key_add(*fixed + 2, r->uri, strlen(r->uri));
+    }
     if (!l->key || l->key_of_head)
         return 1;
     if (expr_depends(l->key))

@@ -98,7 +98,7 @@ int policy_names_see_alike(const ap_conf_vector_t *one, const ap_conf_vector_t *
                            const module *but)
 {
     for (const declaration *d = declarations; d < declarations + declarations_n; d++)
-        if (d->name_fn && d->hooks_requests && d->of != but &&
+        if (d->name_fn && d->hooks_requests && d->of != but && d->of != &core_module &&
             ap_get_module_config(one, d->of) != ap_get_module_config(other, d->of))
             return 0;
     return 1;

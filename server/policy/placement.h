@@ -79,7 +79,8 @@ int policy_names_hold(const server_rec *s, ap_conf_vector_t *dir, const char *pa
                       const char *filename, const char *path_info, int is_file,
                       const policy_names *said);
 
-/** 1 if the modules that are asked have the same configuration in both; @a but aside, whose function looks at neither. */
+/** 1 if the modules that are asked have the same configuration in both; @a but and the core aside, whose functions look at neither where no
+ * file is looked for. */
 int policy_names_see_alike(const ap_conf_vector_t *one, const ap_conf_vector_t *other,
                            const module *but);
 

@@ -157,6 +157,8 @@ static size_t plan_prefix(const proxy_exchange *x)
     size_t url_len;
 
     if (!below || proxy_conf_of(r->server)->remotes->nelts ||
+        /* proxy_name() knows the URLs of a server's ProxyPass alone */
+        (proxy_dir_of(r)->alias && proxy_conf_of(r->server)->sections->nelts) ||
         !policy_names_see_alike(r->per_dir_config, r->server->lookup_defaults, &proxy_module))
         return 0;
     if (x->target->balancer)

@@ -145,12 +145,24 @@ static int section_holds(const core_dir_config *core, const char *subject, int i
     return is_location ? location_has_prefix(core->d, subject) : !strcmp(core->d, subject);
 }
 
-static int sections_hold(const apr_array_header_t *secs, const char *subject, int is_location)
+#define SECTIONS_TOLD 62 /* bits of an answer */
+
+/* Those that hold: a bit for each. @return BRG_CACHE_NAME_COUNTS: they are too many, or make variables of the subject */
+static apr_int64_t sections_that_hold(const apr_array_header_t *secs, const char *subject,
+                                      int is_location)
 {
-    for (int i = 0; secs && i < secs->nelts; i++)
-        if (section_holds(ap_get_core_module_config(section_at(secs, i)), subject, is_location))
-            return 1;
-    return 0;
+    apr_int64_t which = 0;
+
+    for (int i = 0; secs && i < secs->nelts; i++) {
+        const core_dir_config *core = ap_get_core_module_config(section_at(secs, i));
+
+        if (!section_holds(core, subject, is_location))
+            continue;
+        if (i >= SECTIONS_TOLD || (core->r && core->refs && core->refs->nelts))
+            return BRG_CACHE_NAME_COUNTS;
+        which |= (apr_int64_t)1 << i;
+    }
+    return which;
 }
 
 apr_int64_t walk_sections_of_name(const server_rec *s, ap_conf_vector_t *dir, const char *path,
@@ -159,12 +171,13 @@ apr_int64_t walk_sections_of_name(const server_rec *s, ap_conf_vector_t *dir, co
     const core_server_config *sconf = ap_get_core_module_config(s->module_config);
     const core_dir_config *dconf = ap_get_core_module_config(dir);
     const char *slash = strrchr(filename ? filename : path, '/');
+    const apr_int64_t locations = sections_that_hold(sconf->sec_url, path, 1);
 
     /* where another hook answers no file is looked for, and so no <Files> */
-    return !slash || strstr(path, "//") || sections_hold(sconf->sec_url, path, 1) ||
-                   (filename && sections_hold(dconf->sec_file, slash + 1, 0))
+    return !slash || strstr(path, "//") ||
+                   (filename && (locations || sections_that_hold(dconf->sec_file, slash + 1, 0)))
                ? BRG_CACHE_NAME_COUNTS
-               : 0;
+               : locations;
 }
 
 /* ---- <Files> ---- */
