@@ -35,6 +35,8 @@ typedef struct brg_head_edit {
     const char *name;
     const char *value;       /**< of EDIT: the replacement */
     const ap_regex_t *regex; /**< of EDIT */
+    /** value is that of @a r alone: brg_head_value() tells each response's. Lives as long as the configuration. NULL: value holds */
+    const void *each;
 } brg_head_edit;
 
 /**
@@ -51,6 +53,11 @@ APR_DECLARE_OPTIONAL_FN(apr_array_header_t *, brg_head_edits, (request_rec * r))
  */
 APR_DECLARE_OPTIONAL_FN(const char *, brg_head_edited,
                         (apr_pool_t * p, const brg_head_edit *edit, const char *value));
+
+/** The value of an edit with @a each, in @a p. @param began  r->request_time of the response's request. Threads: any that has @a p.
+ * Blocking: no. */
+APR_DECLARE_OPTIONAL_FN(const char *, brg_head_value,
+                        (apr_pool_t * p, apr_time_t began, const brg_head_edit *edit));
 
 /** 1 if @a value is an element of the comma-separated @a list, as MERGE looks for it. Threads: any. Blocking: no. */
 APR_DECLARE_OPTIONAL_FN(int, brg_head_lists, (const char *list, const char *value));

@@ -146,6 +146,10 @@ BRG_DECLARE(void) brg_cache_declare_variable(apr_pool_t *p, ap_expr_var_func_t *
 BRG_DECLARE(int)
 brg_cache_depends_on_expression(request_rec *r, const ap_expr_info_t *expr, int groups);
 
+/** 1 if the value of @a expr depends on the status, the type or the fields of the response, or on the environment, to which handlers add.
+ * Threads: any. Blocking: no. */
+BRG_DECLARE(int) brg_expression_reads_response(const ap_expr_info_t *expr);
+
 /** 1 if the module that sets the variable @a name of the environment names its dependencies, as
  * mod_setenvif does; 0 if it may have another value for each request or connection, as UNIQUE_ID.
  * Threads: any, once the configuration is read. */

@@ -21,7 +21,7 @@ static int headers_is_response_type(const request_rec *r, const apr_table_t *hea
     return rule->content_type && headers != r->headers_in;
 }
 
-static int headers_condition_holds(request_rec *r, const headers_rule *rule)
+int headers_condition_holds(request_rec *r, const headers_rule *rule)
 {
     if (rule->env)
         return (apr_table_get(r->subprocess_env, rule->env) != NULL) != rule->env_negated;

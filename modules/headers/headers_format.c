@@ -30,51 +30,50 @@ static const char *headers_one_line(apr_pool_t *p, const char *value)
     return copy;
 }
 
-static const char *headers_tag_duration(request_rec *r, const char *arg)
+static const char *headers_tag_duration(const headers_asker *a, const char *arg)
 {
-    return apr_pstrcat(r->pool, "D=", apr_off_t_toa(r->pool, apr_time_now() - r->request_time),
-                       NULL);
+    return apr_pstrcat(a->pool, "D=", apr_off_t_toa(a->pool, apr_time_now() - a->began), NULL);
 }
 
-static const char *headers_tag_time(request_rec *r, const char *arg)
+static const char *headers_tag_time(const headers_asker *a, const char *arg)
 {
-    return apr_pstrcat(r->pool, "t=", apr_off_t_toa(r->pool, r->request_time), NULL);
+    return apr_pstrcat(a->pool, "t=", apr_off_t_toa(a->pool, a->began), NULL);
 }
 
-static const char *headers_tag_env(request_rec *r, const char *arg)
+static const char *headers_tag_env(const headers_asker *a, const char *arg)
 {
-    return headers_one_line(r->pool, apr_table_get(r->subprocess_env, arg));
+    return headers_one_line(a->pool, apr_table_get(a->r->subprocess_env, arg));
 }
 
-static const char *headers_tag_ssl(request_rec *r, const char *arg)
+static const char *headers_tag_ssl(const headers_asker *a, const char *arg)
 {
-    const char *value = ap_ssl_var_lookup(r->pool, r->server, r->connection, r, arg);
+    const char *value = ap_ssl_var_lookup(a->pool, a->r->server, a->r->connection, a->r, arg);
 
-    return headers_one_line(r->pool, value && *value ? value : NULL);
+    return headers_one_line(a->pool, value && *value ? value : NULL);
 }
 
-static const char *headers_tag_loadavg(request_rec *r, const char *arg)
+static const char *headers_tag_loadavg(const headers_asker *a, const char *arg)
 {
     ap_loadavg_t load;
 
     ap_get_loadavg(&load);
-    return apr_psprintf(r->pool, "l=%.2f/%.2f/%.2f", load.loadavg, load.loadavg5, load.loadavg15);
+    return apr_psprintf(a->pool, "l=%.2f/%.2f/%.2f", load.loadavg, load.loadavg5, load.loadavg15);
 }
 
-static const char *headers_tag_idle(request_rec *r, const char *arg)
+static const char *headers_tag_idle(const headers_asker *a, const char *arg)
 {
     ap_sload_t load;
 
     ap_get_sload(&load);
-    return apr_pstrcat(r->pool, "i=", apr_itoa(r->pool, load.idle), NULL);
+    return apr_pstrcat(a->pool, "i=", apr_itoa(a->pool, load.idle), NULL);
 }
 
-static const char *headers_tag_busy(request_rec *r, const char *arg)
+static const char *headers_tag_busy(const headers_asker *a, const char *arg)
 {
     ap_sload_t load;
 
     ap_get_sload(&load);
-    return apr_pstrcat(r->pool, "b=", apr_itoa(r->pool, load.busy), NULL);
+    return apr_pstrcat(a->pool, "b=", apr_itoa(a->pool, load.busy), NULL);
 }
 
 static headers_tag_fn *headers_tag_of(char letter)
@@ -210,7 +209,7 @@ static const char *headers_run_expr(request_rec *r, const headers_format *format
     return value;
 }
 
-const char *headers_format_run(request_rec *r, const headers_format *format)
+const char *headers_format_value(const headers_asker *a, const headers_format *format)
 {
     const headers_piece *part;
     char *value = NULL;
@@ -219,14 +218,30 @@ const char *headers_format_run(request_rec *r, const headers_format *format)
     if (format->literal)
         return format->literal;
     if (format->expr)
-        return headers_run_expr(r, format);
+        return headers_run_expr(a->r, format);
     part = (const headers_piece *)format->parts->elts;
     for (i = 0; i < format->parts->nelts; i++) {
-        const char *text = part[i].tag ? part[i].tag(r, part[i].text) : part[i].text;
+        const char *text = part[i].tag ? part[i].tag(a, part[i].text) : part[i].text;
 
-        value = i ? apr_pstrcat(r->pool, value, text, NULL) : apr_pstrdup(r->pool, text);
+        value = i ? apr_pstrcat(a->pool, value, text, NULL) : apr_pstrdup(a->pool, text);
     }
     return value;
+}
+
+const char *headers_format_run(request_rec *r, const headers_format *format)
+{
+    return headers_format_value(&(headers_asker){r->pool, r->request_time, r}, format);
+}
+
+int headers_format_is_timed(const headers_format *format)
+{
+    for (int i = 0; !format->expr && i < format->parts->nelts; i++) {
+        headers_tag_fn *const tag = APR_ARRAY_IDX(format->parts, i, headers_piece).tag;
+
+        if (tag == headers_tag_env || tag == headers_tag_ssl)
+            return 0;
+    }
+    return !format->expr;
 }
 
 int headers_format_is_known(const headers_format *format)

@@ -37,8 +37,15 @@ typedef enum headers_action {
     HEADERS_NOTE
 } headers_action;
 
-/** The value of one %-tag for a request; @a arg is the text in its braces. */
-typedef const char *headers_tag_fn(request_rec *r, const char *arg);
+/** Whom values are for. */
+typedef struct headers_asker {
+    apr_pool_t *pool;
+    apr_time_t began; /**< r->request_time */
+    request_rec *r;   /**< NULL: none was made; then headers_format_is_timed() */
+} headers_asker;
+
+/** The value of one %-tag; @a arg is the text in its braces. */
+typedef const char *headers_tag_fn(const headers_asker *a, const char *arg);
 
 typedef struct headers_piece {
     headers_tag_fn *tag; /**< NULL: @a text is literal */
@@ -88,6 +95,12 @@ const char *headers_format_parse(cmd_parms *cmd, const char *text, headers_forma
  */
 const char *headers_format_run(request_rec *r, const headers_format *format);
 
+/** The same for any asker. */
+const char *headers_format_value(const headers_asker *a, const headers_format *format);
+
+/** 1 if the value follows from the time and the load of the server alone. */
+int headers_format_is_timed(const headers_format *format);
+
 /** 1 if the value follows from the configuration, from variables whose setters declare their
  * dependencies, and from an expression, which is asked for each request. */
 int headers_format_is_known(const headers_format *format);
@@ -98,6 +111,9 @@ int headers_format_is_known(const headers_format *format);
  * @return 0 if a replacement failed and the request must end with a server error (logged), else 1
  */
 int headers_apply(request_rec *r, apr_table_t *headers, const apr_array_header_t *rules, int early);
+
+/** 1 if the rule is for @a r. A condition that fails is logged, and does not hold. */
+int headers_condition_holds(request_rec *r, const headers_rule *rule);
 
 /** 1 if @a value is one of the comma-separated elements of @a list. A comma in double quotes separates nothing. */
 int headers_list_has(const char *list, const char *value);

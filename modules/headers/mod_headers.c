@@ -122,8 +122,9 @@ static int headers_are_told(request_rec *r, const apr_array_header_t *rules)
 static int headers_depends(request_rec *r)
 {
     const headers_conf *conf = headers_conf_of(r);
+    const int told = ap_get_module_config(r->request_config, &headers_module) != NULL;
 
-    if (r->filename ? conf->varies : conf->varies_early)
+    if (!told && (r->filename ? conf->varies : conf->varies_early))
         return BRG_CACHE_VOLATILE;
     if (conf->asks && (!headers_are_told(r, conf->rules[HEADERS_SUCCESS]) ||
                        !headers_are_told(r, conf->rules[HEADERS_ALWAYS])))

@@ -189,7 +189,7 @@ const expr_offer expr_core_funcs[] = {
     OFFER("req", expr_f_req, EXPR_O_HEAD),
     OFFER("http", expr_f_req, EXPR_O_HEAD),
     OFFER("req_novary", expr_f_req_novary, EXPR_O_HEAD),
-    OFFER("resp", expr_f_resp, EXPR_O_SITE),
+    OFFER("resp", expr_f_resp, EXPR_O_SITE | EXPR_O_ANSWER),
     OFFER("reqenv", expr_f_reqenv, EXPR_O_ENV),
     OFFER("v", expr_f_reqenv, EXPR_O_ENV),
     OFFER("note", expr_f_note, 0),

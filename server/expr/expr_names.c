@@ -346,3 +346,19 @@ brg_cache_depends_on_expression(request_rec *r, const ap_expr_info_t *expr, int 
 {
     return !names_all(r, expr, groups);
 }
+
+/* Handlers add to the environment. */
+static int names_answer(const ap_expr_t *node)
+{
+    if (names_flags(node) & (EXPR_O_ANSWER | EXPR_O_ENV))
+        return 1;
+    for (int i = 0; i < node->n; i++)
+        if (names_answer(node->part[i]))
+            return 1;
+    return 0;
+}
+
+BRG_DECLARE(int) brg_expression_reads_response(const ap_expr_info_t *expr)
+{
+    return !expr || !expr->root_node || names_answer(expr->root_node);
+}

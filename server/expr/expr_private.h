@@ -176,6 +176,7 @@ int expr_is_declared(const ap_expr_t *node);
 #define EXPR_O_ENV 64     /**< a variable of the environment; its setter states the dependencies */
 #define EXPR_O_TELLS 128  /**< states its dependencies itself, when it is evaluated */
 #define EXPR_O_CLIENT 256 /**< depends on the client's address */
+#define EXPR_O_ANSWER 512 /**< is of the response, beside another of these */
 
 /** In flags of ap_expr_info_t, beside AP_EXPR_FLAG_*: the tree lives as long as the configuration. */
 #define EXPR_FLAG_LASTS (1U << 30)

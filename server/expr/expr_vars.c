@@ -308,6 +308,10 @@ static const char *expr_var_header_func(ap_expr_eval_ctx_t *ctx, const void *dat
     {                                                                    \
         name, (const void *)expr_var_request_func, EXPR_O_SITE, id, NULL \
     }
+#define ANSWER(name, id)                                                                 \
+    {                                                                                    \
+        name, (const void *)expr_var_request_func, EXPR_O_SITE | EXPR_O_ANSWER, id, NULL \
+    }
 #define FIXED(name, id)                                                    \
     {                                                                      \
         name, (const void *)expr_var_request_func, EXPR_O_STATIC, id, NULL \
@@ -340,7 +344,7 @@ const expr_offer expr_core_vars[] = {
     FIXED("DOCUMENT_URI", EXPR_V_URI),
     FIXED("REQUEST_FILENAME", EXPR_V_FILENAME),
     FIXED("SCRIPT_FILENAME", EXPR_V_FILENAME),
-    SITE("LAST_MODIFIED", EXPR_V_LAST_MODIFIED),
+    ANSWER("LAST_MODIFIED", EXPR_V_LAST_MODIFIED),
     REQUEST("SCRIPT_USER", EXPR_V_SCRIPT_USER),
     REQUEST("SCRIPT_GROUP", EXPR_V_SCRIPT_GROUP),
     FIXED("PATH_INFO", EXPR_V_PATH_INFO),
@@ -358,9 +362,9 @@ const expr_offer expr_core_vars[] = {
     {"SERVER_PROTOCOL", (const void *)expr_var_request_func, EXPR_O_LINE, EXPR_V_PROTOCOL, NULL},
     SITE("DOCUMENT_ROOT", EXPR_V_DOCUMENT_ROOT),
     REQUEST("AUTH_TYPE", EXPR_V_AUTH_TYPE),
-    SITE("CONTENT_TYPE", EXPR_V_CONTENT_TYPE),
+    ANSWER("CONTENT_TYPE", EXPR_V_CONTENT_TYPE),
     SITE("HANDLER", EXPR_V_HANDLER),
-    SITE("REQUEST_STATUS", EXPR_V_STATUS),
+    ANSWER("REQUEST_STATUS", EXPR_V_STATUS),
     REQUEST("REQUEST_LOG_ID", EXPR_V_REQUEST_LOG_ID),
     SITE("CONTEXT_PREFIX", EXPR_V_CONTEXT_PREFIX),
     SITE("CONTEXT_DOCUMENT_ROOT", EXPR_V_CONTEXT_ROOT),

@@ -21,6 +21,7 @@ static struct {
     APR_OPTIONAL_FN_TYPE(brg_head_edits) * of;
     APR_OPTIONAL_FN_TYPE(brg_head_edited) * edited;
     APR_OPTIONAL_FN_TYPE(brg_head_lists) * lists;
+    APR_OPTIONAL_FN_TYPE(brg_head_value) * value;
 } edits_by;
 
 void proxy_edits_retrieve(void)
@@ -28,7 +29,8 @@ void proxy_edits_retrieve(void)
     edits_by.of = APR_RETRIEVE_OPTIONAL_FN(brg_head_edits);
     edits_by.edited = APR_RETRIEVE_OPTIONAL_FN(brg_head_edited);
     edits_by.lists = APR_RETRIEVE_OPTIONAL_FN(brg_head_lists);
-    edits_by.filter = edits_by.of && edits_by.edited && edits_by.lists
+    edits_by.value = APR_RETRIEVE_OPTIONAL_FN(brg_head_value);
+    edits_by.filter = edits_by.of && edits_by.edited && edits_by.lists && edits_by.value
                           ? ap_get_output_filter_handle("FIXUP_HEADERS_OUT")
                           : NULL;
 }
@@ -296,15 +298,26 @@ static int edit_vary_is_plain(const direct_head *d)
     return 1;
 }
 
+/* With the value that it has for this answer. */
+static const proxy_edit *edit_of_now(proxy_ahead *a, const proxy_edit *e, proxy_edit *own)
+{
+    *own = *e;
+    own->edit.value = edits_by.value(exchange_pool(&a->x), a->began, &e->edit);
+    own->value_len = (uint32_t)strlen(own->edit.value);
+    return own;
+}
+
 int direct_edit(proxy_ahead *a, direct_head *d)
 {
     const proxy_plan *p = a->plan;
     edit_table t = {.d = d, .x = &a->x};
     int always_n = edit_always_n(a, d);
+    proxy_edit own;
 
     BRG_ASSERT(p->edits_n && p->edits_n <= PROXY_EDITS_MOST);
     for (int i = 0; i < p->edits_n; i++) {
-        const proxy_edit *e = &p->edit[i];
+        const proxy_edit *e =
+            p->edit[i].edit.each ? edit_of_now(a, &p->edit[i], &own) : &p->edit[i];
 
         t.from = e->edit.always ? 0 : always_n;
         t.to = e->edit.always ? always_n : d->n;

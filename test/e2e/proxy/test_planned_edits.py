@@ -3,6 +3,8 @@
 HTTP/2, from HTTP and FastCGI backends. Clients get the same, and logs tell the same. TEST_SEED repeats them, TEST_COUNT=1000 sets of rules are
 tried."""
 import random
+import re
+import time
 
 import pytest
 
@@ -21,9 +23,10 @@ SETS = effort.count(24, 1000)
 SEED = int(effort.seed(random.randrange(1 << 30)))
 NAMES = ["X-A", "x-a", "X-B", "X-New", "Set-Cookie", "Cache-Control", "ETag", "Location", "Vary", "X-Powered-By", "Last-Modified", "Expires", "Via"]
 RULES = ["set {} 1", "set {} \"%{{X}}e, b\"", "set {} \"\"", "append {} b", "append {} c", "add {} 2", "merge {} b", "merge {} Cookie", "setifempty {} 3", "unset {}",
-         "edit {} ^(.*)$ \"$1; HttpOnly\"", "edit {} a \"\"", "edit* {} [ab] <$0>", "edit {} x %{{X}}e", "set {} \"%{{QUERY_STRING}}e\"", "set {} 4 env=X", "set {} 5 env=!X", "unset {} env=none"]
+         "edit {} ^(.*)$ \"$1; HttpOnly\"", "edit {} a \"\"", "edit* {} [ab] <$0>", "edit {} x %{{X}}e", "set {} \"%{{QUERY_STRING}}e\"", "set {} 4 env=X", "set {} 5 env=!X", "unset {} env=none",
+         "set {} expr=%{{REQUEST_URI}}", "set {} 6 \"expr=%{{QUERY_STRING}} =~ /[3-5]/\"", "append {} 7 \"expr=%{{req:X-Answer}} == 'php'\""]
 OTHERS = ["unset Server", "set Server mine", "always unset Server"]
-RARE = ["set {} expr=%{{REQUEST_URI}}", "set {} 1 \"expr=%{{REQUEST_STATUS}} == 404\"", "set {} 1 early", "echo Referer", "note {} kept", "set Date x", "edit Server t T", "set Content-Type text/x"]
+RARE = ["setifempty {} expr=%{{req:X-Answer}}", "edit {} a expr=%{{req:X-Answer}}", "set {} 1 \"expr=%{{REQUEST_STATUS}} == 404\"", "set {} 1 early", "echo Referer", "note {} kept", "set Date x", "edit Server t T", "set Content-Type text/x"]
 USED = [name for name in ANSWERS if name not in ("pieces", "nothing", "garbage", "bad-field", "both", "more-than-told")]
 MANY = text_of("200 OK", DATE, TYPE, "X-A: a", "X-B: b, a", "Set-Cookie: a=b", "X-a: b", "Cache-Control: a, b", "Server: t", "Set-Cookie: c=d", "ETag: \"a\"", "Content-Length: 2", body=b"ab")
 FEW = ["plain", "php", "empty", "status", "location", "location-alone", "cookies", "twice", "modified", "date", "vary", "vary-list", "blanks", "medium", "no-type"]
@@ -106,7 +109,8 @@ def test_answers_of_scripts(serve, protocol):
 
 
 PLANNED = ["Header set X-New 1", "Header always set Strict-Transport-Security \"max-age=63072000\"", "Header unset X-A\nHeader always unset X-Powered-By",
-           "Header edit Set-Cookie ^(.*)$ \"$1; HttpOnly\"", "Header merge Vary Accept-Encoding", "SetEnv X y\nHeader append Cache-Control %{X}e env=X"]
+           "Header edit Set-Cookie ^(.*)$ \"$1; HttpOnly\"", "Header merge Vary Accept-Encoding", "SetEnv X y\nHeader append Cache-Control %{X}e env=X",
+           "Header set X-New \"%D %t\"", "Header always append X-New \"%l, %i of %b%%\"", "Header set X-New 1 \"expr=%{HTTP_USER_AGENT} =~ /x/\"", "Header set X-New expr=%{REQUEST_URI}?%{QUERY_STRING}"]
 
 
 @pytest.mark.parametrize("setting", PLANNED)
@@ -115,7 +119,7 @@ def test_there_are_plans(serve, setting):
         assert is_planned(serve(f"{CONFIG}ProxyPass /p/ http://127.0.0.1:{backend.port}/\n{setting}\n"))
 
 
-NOT_PLANNED = ["Header set X-New %t", "Header set X-New 1 \"expr=%{REQUEST_STATUS} == 200\"", "Header set X-New expr=%{REQUEST_STATUS}", "Header set Date x",
+NOT_PLANNED = ["SetEnv X y\nHeader set X-New \"%t %{X}e\"", "SetEnv X y\nHeader set X-New expr=%{reqenv:X}", "Header set X-New 1 \"expr=%{resp:X-A} == 'b'\"", "Header set X-New expr=%{TIME_SEC}", "Header set X-New 1 \"expr=%{REQUEST_STATUS} == 200\"", "Header set X-New expr=%{REQUEST_STATUS}", "Header set Date x",
                "Header always set Server x", "Header set X-New \"%{BALANCER_WORKER_NAME}e\"", "Header note X-A kept", "Header echo Host", "Header always set X-New 1 early"]
 
 
@@ -123,6 +127,20 @@ NOT_PLANNED = ["Header set X-New %t", "Header set X-New 1 \"expr=%{REQUEST_STATU
 def test_each_request_is_made(serve, setting):
     with Backend({"*": PLAIN}) as backend:
         assert not is_planned(serve(f"{CONFIG}ProxyPass /p/ http://127.0.0.1:{backend.port}/\n{setting}\n"))
+
+
+def test_values_of_the_time(serve):
+    """Each answer has its own, by a plan as without one."""
+    with Backend({"*": PLAIN}) as backend:
+        for more in ("", "FileCacheEntries 0\n"):
+            server = serve(f"{more}{CONFIG}ProxyPass /p/ http://127.0.0.1:{backend.port}/\nHeader set X-New \"%D %t %i%%\"\nHeader edit X-A b \"%t\"\n")
+            with server.connect() as client:
+                for _ in range(12):
+                    before = time.time()
+                    got = one(client, "GET /p/x HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                    took, began = re.search(rb"\r\nX-New: D=(\d+) t=(\d+) i=\d+%\r\n", got).groups()
+                    assert before - .01 < int(began) / 1e6 < time.time() + .01 and int(took) / 1e6 < time.time() - before + .01
+                    assert b"\r\nX-A: t=%b\r\n" % began in got
 
 
 @pytest.mark.parametrize("rule,planned", [("Header set X-New {}", True), ("Header edit X-A b {}", False)])
