@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Heads of files that nobody asked for before (cache_alike_private.h). */
 #include "cache_alike_private.h"
+#include "cache_loan_private.h"
 #include "cache_names_private.h"
 #include "cache_route.h"
 #include "cache_source_private.h"
@@ -308,29 +309,6 @@ void cache_alike_learn(response_cache *c, request_rec *r)
 
 /* ---- an answer ---- */
 
-/* Behind it: the head and its fields, the path, the name of the file, and the body. */
-typedef struct alike_loan {
-    cache_entry *like; /* held: texts of the head are its */
-    cache_body body;
-    alike_values values;
-    cache_entry entry; /* last */
-} alike_loan;
-
-static void alike_loan_end(shared_ref *ref)
-{
-    alike_loan *loan = (alike_loan *)(void *)((char *)ref - offsetof(alike_loan, entry.ref));
-
-    for (int i = 0; i < CONN_PROTOCOLS; i++)
-        free(loan->entry.head.form[i]);
-    cache_release(loan->like);
-    free(loan);
-}
-
-static size_t alike_head_bytes(const http_answer *a)
-{
-    return sizeof *a + a->n_fields * sizeof *a->field;
-}
-
 static void alike_set(http_answer *a, int at, const char *value, size_t len)
 {
     if (at < 0)
@@ -339,16 +317,14 @@ static void alike_set(http_answer *a, int at, const char *value, size_t len)
     a->field[at].value_len = (uint32_t)len;
 }
 
-static void alike_head(alike_loan *loan, http_answer *a)
+static void alike_head(cache_loan *loan, const alike_values *v)
 {
     const struct cache_alike *alike = loan->like->alike;
-    alike_values *v = &loan->values;
+    http_answer *a = loan->entry.head.answer;
 
-    memcpy(a, loan->like->head.answer, alike_head_bytes(loan->like->head.answer));
     alike_set(a, alike->length_at, v->length, v->length_len);
     alike_set(a, alike->modified_at, v->modified, APR_RFC822_DATE_LEN - 1);
     alike_set(a, alike->etag_at, v->etag, v->etag_len);
-    loan->entry.head.answer = a;
 }
 
 static char *alike_path(char **to, const char *folder, const char *name, size_t len)
@@ -364,7 +340,7 @@ static char *alike_path(char **to, const char *folder, const char *name, size_t 
 }
 
 /* Logs see the texts kept of the first file, with this answer's own values. */
-static void alike_log(alike_loan *loan, char **to, const char *name, size_t len,
+static void alike_log(const cache_loan *loan, char **to, const char *name, size_t len,
                       const file_identity *is)
 {
     const cache_names *names = loan->like->alike->names;
@@ -376,52 +352,32 @@ static void alike_log(alike_loan *loan, char **to, const char *name, size_t len,
     o->finfo.inode = (apr_ino_t)is->ino;
     o->finfo.mtime = alike_mtime(is);
     o->finfo.ctime = is->ctime_ns / 1000;
-    loan->entry.log = o;
 }
 
-static alike_loan *alike_make(cache_entry *like, const char *name, size_t len,
+/* Behind the head: its values, the path, the name of the file, and the body. */
+static cache_loan *alike_make(cache_entry *like, const char *name, size_t len,
                               const file_identity *is, int fd)
 {
     const cache_names *names = like->alike->names;
-    const size_t head = alike_head_bytes(like->head.answer);
     const size_t paths = names->path_len + strlen(folder_held_path(names->folder)) + 2 * len + 2;
-    alike_loan *loan = malloc(sizeof *loan + head + paths + (size_t)is->size);
-    char *to = (char *)(loan + 1);
+    char *to;
+    cache_loan *loan = cache_loan_new(like, sizeof(alike_values) + paths + (size_t)is->size, &to);
+    alike_values *values = (alike_values *)(void *)to;
 
     if (!loan)
         return NULL;
-    memset(loan, 0, sizeof *loan);
-    loan->entry.ref = (shared_ref){1, alike_loan_end};
-    cache_hold(loan->like = like);
     loan->entry.mtime = alike_mtime(is);
-    alike_values_of(&loan->values, like->alike->etag_bits, is);
-    alike_head(loan, (http_answer *)(void *)to);
-    to += head;
+    alike_values_of(values, like->alike->etag_bits, is);
+    alike_head(loan, values);
+    to += sizeof *values;
     if (like->log)
         alike_log(loan, &to, name, len, is);
-    loan->body = (cache_body){.data = to, .len = (apr_off_t)is->size, .fd = -1};
-    loan->entry.body = &loan->body;
+    loan->body.data = to;
+    loan->body.len = (apr_off_t)is->size;
     if (!folder_held_read(fd, to, (size_t)is->size))
         return loan;
     cache_release(&loan->entry);
     return NULL;
-}
-
-static cache_entry *alike_lend(cache_entry *like, alike_loan *loan, const http_codec *codec)
-{
-    cache_entry *e = &loan->entry;
-
-    e->head.form[codec->protocol] = codec->serialise(e->head.answer, NULL);
-    if (!e->head.form[codec->protocol]) {
-        cache_release(e);
-        return NULL;
-    }
-    e->server = like->server;
-    e->count = like->count;
-    e->observed = like->observed;
-    e->filled = 1;
-    cache_set_status(e, HTTP_OK);
-    return e;
 }
 
 /* A file that is requested again is stored, by the full way. */
@@ -459,10 +415,10 @@ static cache_entry *alike_find(response_cache *c, const brg_conn *bc, const http
     return NULL;
 }
 
-static alike_loan *alike_open(const response_cache *c, cache_entry *like, const char *name,
+static cache_loan *alike_open(const response_cache *c, cache_entry *like, const char *name,
                               size_t name_len)
 {
-    alike_loan *loan = NULL;
+    cache_loan *loan = NULL;
     file_identity is;
     const int fd = folder_held_open(like->alike->names->folder, name, name_len, &is);
 
@@ -481,13 +437,12 @@ cache_entry *cache_alike_entry(response_cache *c, const brg_conn *bc, const http
     const char *name = cache_name_of(h->uri, h->uri_len, &name_len);
     cache_entry *like =
         name && cache_head_is_plain(h) ? alike_find(c, bc, h, name, name_len) : NULL;
-    alike_loan *loan;
+    cache_loan *loan;
 
     BRG_ASSERT(!c->lent);
     if (!like || !alike_is_new(c, h, hash) || !(loan = alike_open(c, like, name, name_len)))
         return NULL;
-    cache_touch(c, like);
-    return c->lent = alike_lend(like, loan, codec);
+    return cache_loan_lend(c, loan, codec);
 }
 
 /* ---- an entry's end ---- */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Redirects whose Location ends with a name (cache_moved_private.h). */
 #include "cache_moved_private.h"
+#include "cache_loan_private.h"
 #include "cache_names_private.h"
 #include "cache_route.h"
 #include "http_text.h"
@@ -93,32 +94,18 @@ int cache_moved_take(cache_entry *e, const char *body, size_t len, const char *n
 
 /* ---- an answer ---- */
 
-/* Behind it: the head and its fields, Location, the page. */
-typedef struct moved_loan {
-    cache_entry *like; /* held: texts of the head are its */
-    cache_body body;
-    char length[24];
-    cache_entry entry; /* last */
-} moved_loan;
-
-static void moved_loan_end(shared_ref *ref)
-{
-    moved_loan *loan = (moved_loan *)(void *)((char *)ref - offsetof(moved_loan, entry.ref));
-
-    for (int i = 0; i < CONN_PROTOCOLS; i++)
-        free(loan->entry.head.form[i]);
-    cache_release(loan->like);
-    free(loan);
-}
+#define MOVED_LENGTH 24 /* bytes of a length as text */
 
 static char *moved_put(char *to, const char *text, size_t len)
 {
     return (char *)mempcpy(to, text, len);
 }
 
-static char *moved_head(moved_loan *loan, http_answer *a, char *to, const char *name, size_t len)
+/* @param to  room for the length, and for Location @return what is behind them */
+static char *moved_head(cache_loan *loan, char *to, const char *name, size_t len)
 {
     const cache_entry *like = loan->like;
+    http_answer *a = loan->entry.head.answer;
     const http_answer *from = like->head.answer;
     http_answer_field *f = &a->field[like->absent->location_at];
     const size_t before = f->value_len - like->absent->name_len;
@@ -129,14 +116,13 @@ static char *moved_head(moved_loan *loan, http_answer *a, char *to, const char *
     to = moved_put(to, name, len);
     *to++ = '\0';
     f = &a->field[a->length_at];
-    f->value = loan->length;
-    f->value_len = (uint32_t)http_put_number(loan->length, (apr_uint64_t)loan->body.len);
-    loan->length[f->value_len] = '\0';
-    loan->entry.head.answer = a;
-    return to;
+    f->value = to;
+    f->value_len = (uint32_t)http_put_number(to, (apr_uint64_t)loan->body.len);
+    to[f->value_len] = '\0';
+    return to + MOVED_LENGTH;
 }
 
-static void moved_page(moved_loan *loan, char *to, const char *name, size_t len)
+static void moved_page(cache_loan *loan, char *to, const char *name, size_t len)
 {
     const cache_body *page = loan->like->body;
     const cache_names *names = loan->like->absent;
@@ -146,44 +132,23 @@ static void moved_page(moved_loan *loan, char *to, const char *name, size_t len)
     to = moved_put(to, page->data, names->body_at);
     to = moved_put(to, name, len);
     moved_put(to, page->data + behind, (size_t)page->len - behind);
-    loan->entry.body = &loan->body;
 }
 
-static moved_loan *moved_make(cache_entry *like, const char *name, size_t len)
+/* Behind the head: Location, the length, and the page. */
+static cache_loan *moved_make(cache_entry *like, const char *name, size_t len)
 {
     const http_answer *from = like->head.answer;
     const cache_names *names = like->absent;
-    const size_t head = sizeof *from + from->n_fields * sizeof *from->field;
     const size_t location = from->field[names->location_at].value_len - names->name_len + len + 1;
     const size_t page = (size_t)like->body->len - names->name_len + len;
-    moved_loan *loan = malloc(sizeof *loan + head + location + page);
-    http_answer *a;
+    char *to;
+    cache_loan *loan = cache_loan_new(like, location + MOVED_LENGTH + page, &to);
 
     if (!loan)
         return NULL;
-    memset(loan, 0, sizeof *loan);
-    loan->entry.ref = (shared_ref){1, moved_loan_end};
-    cache_hold(loan->like = like);
-    loan->body = (cache_body){.len = (apr_off_t)page, .fd = -1};
-    a = (http_answer *)(void *)(loan + 1);
-    memcpy(a, from, head);
-    moved_page(loan, moved_head(loan, a, (char *)a + head, name, len), name, len);
+    loan->body.len = (apr_off_t)page;
+    moved_page(loan, moved_head(loan, to, name, len), name, len);
     return loan;
-}
-
-/* What is asked of the entry, but for head and page, is as of the one that it is like. */
-static void moved_take_over(cache_entry *e, cache_entry *like)
-{
-    e->server = like->server;
-    e->count = like->count;
-    e->observed = like->observed;
-    e->absent = like->absent;
-    e->log = like->log;
-    e->vary = like->vary;
-    e->vary_n = like->vary_n;
-    e->gated = like->gated;
-    e->filled = 1;
-    cache_set_status(e, like->status);
 }
 
 cache_entry *cache_moved_entry(response_cache *c, cache_entry *like, const http_head *h,
@@ -191,18 +156,8 @@ cache_entry *cache_moved_entry(response_cache *c, cache_entry *like, const http_
 {
     size_t name_len;
     const char *name = cache_name_of(h->uri, h->uri_len, &name_len);
-    moved_loan *loan = cache_head_is_plain(h) ? moved_make(like, name, name_len) : NULL;
-    cache_entry *e = loan ? &loan->entry : NULL;
+    cache_loan *loan = cache_head_is_plain(h) ? moved_make(like, name, name_len) : NULL;
 
-    BRG_ASSERT(name && like->absent->location_at >= 0 && !c->lent);
-    if (!e)
-        return NULL;
-    e->head.form[codec->protocol] = codec->serialise(e->head.answer, NULL);
-    if (!e->head.form[codec->protocol]) {
-        cache_release(e);
-        return NULL;
-    }
-    cache_touch(c, like);
-    moved_take_over(e, like);
-    return c->lent = e;
+    BRG_ASSERT(name && like->absent->location_at >= 0);
+    return loan ? cache_loan_lend(c, loan, codec) : NULL;
 }

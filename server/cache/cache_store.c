@@ -7,6 +7,7 @@
 #include "cache_alike_private.h"
 #include "cache_below_private.h"
 #include "cache_fill_private.h"
+#include "cache_moved_private.h"
 #include "cache_parts_private.h"
 #include "cache_plan.h"
 #include "cache_route.h"
@@ -80,18 +81,13 @@ static int store_is_refusal(const response_cache *c, const request_rec *r)
     if (!c->watches || (!offer->body && !offer->document) || offer->from || !request_is_refused(r))
         return 0;
     switch (r->status) {
-    case HTTP_MOVED_PERMANENTLY:
-    case HTTP_MOVED_TEMPORARILY:
-    case HTTP_SEE_OTHER:
-    case HTTP_TEMPORARY_REDIRECT:
-    case HTTP_PERMANENT_REDIRECT:
     case HTTP_UNAUTHORIZED:
     case HTTP_FORBIDDEN:
     case HTTP_NOT_FOUND:
     case HTTP_GONE:
         return cache_messages_last(r);
     default:
-        return 0;
+        return cache_moved_is(r) && cache_messages_last(r);
     }
 }
 
