@@ -49,6 +49,15 @@ static const char *util_cookie_new(request_rec *r, const char *name, const char 
                             util_cookie_attrs(r, attrs, DEFAULT_ATTRS));
 }
 
+/* @param what  was done, for the log */
+static void util_cookie_put(request_rec *r, const char *who, const char *what, const char *field,
+                            const char *text, va_list tables)
+{
+    ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r, "%s: user '%s' %s: '%s'", who, r->user, what,
+                  text);
+    util_cookie_add(field, text, tables);
+}
+
 AP_DECLARE(apr_status_t)
 ap_cookie_write(request_rec *r, const char *name, const char *val, const char *attrs, long maxage,
                 ...)
@@ -56,10 +65,8 @@ ap_cookie_write(request_rec *r, const char *name, const char *val, const char *a
     const char *text = util_cookie_new(r, name, val, attrs, maxage);
     va_list tables;
 
-    ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r,
-                  APLOGNO(00007) "ap_cookie: user '%s' set cookie: '%s'", r->user, text);
     va_start(tables, maxage);
-    util_cookie_add(SET_COOKIE, text, tables);
+    util_cookie_put(r, APLOGNO(00007) "ap_cookie", "set cookie", SET_COOKIE, text, tables);
     va_end(tables);
     return APR_SUCCESS;
 }
@@ -71,10 +78,8 @@ ap_cookie_write2(request_rec *r, const char *name2, const char *val, const char 
     const char *text = util_cookie_new(r, name2, val, attrs2, maxage);
     va_list tables;
 
-    ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r,
-                  APLOGNO(00008) "ap_cookie: user '%s' set cookie2: '%s'", r->user, text);
     va_start(tables, maxage);
-    util_cookie_add(SET_COOKIE2, text, tables);
+    util_cookie_put(r, APLOGNO(00008) "ap_cookie", "set cookie2", SET_COOKIE2, text, tables);
     va_end(tables);
     return APR_SUCCESS;
 }
@@ -85,10 +90,8 @@ AP_DECLARE(apr_status_t) ap_cookie_remove(request_rec *r, const char *name, cons
                                         util_cookie_attrs(r, attrs, CLEAR_ATTRS));
     va_list tables;
 
-    ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r,
-                  APLOGNO(00009) "ap_cookie: user '%s' removed cookie: '%s'", r->user, text);
     va_start(tables, attrs);
-    util_cookie_add(SET_COOKIE, text, tables);
+    util_cookie_put(r, APLOGNO(00009) "ap_cookie", "removed cookie", SET_COOKIE, text, tables);
     va_end(tables);
     return APR_SUCCESS;
 }
@@ -100,10 +103,8 @@ ap_cookie_remove2(request_rec *r, const char *name2, const char *attrs2, ...)
                                         util_cookie_attrs(r, attrs2, CLEAR_ATTRS));
     va_list tables;
 
-    ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r,
-                  APLOGNO(00010) "ap_cookie: user '%s' removed cookie2: '%s'", r->user, text);
     va_start(tables, attrs2);
-    util_cookie_add(SET_COOKIE2, text, tables);
+    util_cookie_put(r, APLOGNO(00010) "ap_cookie", "removed cookie2", SET_COOKIE2, text, tables);
     va_end(tables);
     return APR_SUCCESS;
 }
