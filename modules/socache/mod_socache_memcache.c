@@ -101,17 +101,6 @@ static const char *mc_create(ap_socache_instance_t **instance, const char *arg, 
     return socache_provider_make(instance, arg, &mc_protocol, p);
 }
 
-static const ap_socache_provider_t mc_provider = {"memcache",
-                                                  0,
-                                                  mc_create,
-                                                  socache_provider_init,
-                                                  socache_provider_destroy,
-                                                  socache_provider_store,
-                                                  socache_provider_retrieve,
-                                                  socache_provider_remove,
-                                                  socache_provider_status,
-                                                  socache_provider_iterate};
-
 static const char *mc_idle_cmd(cmd_parms *cmd, void *dir, const char *arg)
 {
     socache_times *conf =
@@ -128,8 +117,7 @@ static const command_rec mc_commands[] = {
 
 static void mc_hooks(apr_pool_t *p)
 {
-    ap_register_provider(p, AP_SOCACHE_PROVIDER_GROUP, "memcache", AP_SOCACHE_PROVIDER_VERSION,
-                         &mc_provider);
+    socache_provider_register(p, &mc_protocol, mc_create);
     brg_cache_declare(&socache_memcache_module, NULL);
 }
 

@@ -98,17 +98,6 @@ static const char *rd_create(ap_socache_instance_t **instance, const char *arg, 
     return socache_provider_make(instance, arg, &rd_protocol, p);
 }
 
-static const ap_socache_provider_t rd_provider = {"redis",
-                                                  0,
-                                                  rd_create,
-                                                  socache_provider_init,
-                                                  socache_provider_destroy,
-                                                  socache_provider_store,
-                                                  socache_provider_retrieve,
-                                                  socache_provider_remove,
-                                                  socache_provider_status,
-                                                  socache_provider_iterate};
-
 /* cmd->info: where in the configuration. */
 static const char *rd_span_cmd(cmd_parms *cmd, void *dir, const char *arg)
 {
@@ -127,8 +116,7 @@ static const command_rec rd_commands[] = {
 
 static void rd_hooks(apr_pool_t *p)
 {
-    ap_register_provider(p, AP_SOCACHE_PROVIDER_GROUP, "redis", AP_SOCACHE_PROVIDER_VERSION,
-                         &rd_provider);
+    socache_provider_register(p, &rd_protocol, rd_create);
     brg_cache_declare(&socache_redis_module, NULL);
 }
 

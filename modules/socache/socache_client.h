@@ -64,22 +64,11 @@ void *socache_times_create(apr_pool_t *p, server_rec *s);
 /** An instance of these servers. @return NULL or the message */
 const char *socache_provider_make(ap_socache_instance_t **instance, const char *names,
                                   const socache_protocol *protocol, apr_pool_t *p);
-apr_status_t socache_provider_init(ap_socache_instance_t *instance, const char *cname,
-                                   const struct ap_socache_hints *hints, server_rec *s,
-                                   apr_pool_t *p);
-void socache_provider_destroy(ap_socache_instance_t *instance, server_rec *s);
-apr_status_t socache_provider_store(ap_socache_instance_t *instance, server_rec *s,
-                                    const unsigned char *id, unsigned int idlen, apr_time_t expiry,
-                                    unsigned char *data, unsigned int datalen, apr_pool_t *pool);
-apr_status_t socache_provider_retrieve(ap_socache_instance_t *instance, server_rec *s,
-                                       const unsigned char *id, unsigned int idlen,
-                                       unsigned char *data, unsigned int *datalen,
-                                       apr_pool_t *pool);
-apr_status_t socache_provider_remove(ap_socache_instance_t *instance, server_rec *s,
-                                     const unsigned char *id, unsigned int idlen, apr_pool_t *pool);
-void socache_provider_status(ap_socache_instance_t *instance, request_rec *r, int flags);
-apr_status_t socache_provider_iterate(ap_socache_instance_t *instance, server_rec *s, void *userctx,
-                                      ap_socache_iterator_t *iterator, apr_pool_t *pool);
+/** Register the provider of @a protocol; @a create makes its instances. */
+void socache_provider_register(apr_pool_t *p, const socache_protocol *protocol,
+                               const char *(*create)(ap_socache_instance_t **instance,
+                                                     const char *arg, apr_pool_t *tmp,
+                                                     apr_pool_t *p));
 
 /** A client of these servers. @return NULL: no names are there */
 socache_client *socache_client_make(apr_pool_t *p, const char *names, apr_port_t port);

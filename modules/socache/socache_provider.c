@@ -2,6 +2,7 @@
 /* The functions of both providers for mod_cache and others: operations of a client, in its
  * protocol. */
 #include "socache_client.h"
+#include "ap_provider.h"
 #include "http_log.h"
 #include "apr_strings.h"
 #include "brigade/assert.h"
@@ -27,9 +28,9 @@ const char *socache_provider_make(ap_socache_instance_t **instance, const char *
     return NULL;
 }
 
-apr_status_t socache_provider_init(ap_socache_instance_t *instance, const char *cname,
-                                   const struct ap_socache_hints *hints, server_rec *s,
-                                   apr_pool_t *p)
+static apr_status_t provider_init(ap_socache_instance_t *instance, const char *cname,
+                                  const struct ap_socache_hints *hints, server_rec *s,
+                                  apr_pool_t *p)
 {
     const socache_protocol *protocol = instance->protocol;
     const socache_times *times = ap_get_module_config(s->module_config, protocol->module);
@@ -55,15 +56,15 @@ void *socache_times_create(apr_pool_t *p, server_rec *s)
     return times;
 }
 
-void socache_provider_destroy(ap_socache_instance_t *instance, server_rec *s)
+static void provider_destroy(ap_socache_instance_t *instance, server_rec *s)
 {
     (void)instance;
     (void)s;
 }
 
-apr_status_t socache_provider_store(ap_socache_instance_t *instance, server_rec *s,
-                                    const unsigned char *id, unsigned int idlen, apr_time_t expiry,
-                                    unsigned char *data, unsigned int datalen, apr_pool_t *pool)
+static apr_status_t provider_store(ap_socache_instance_t *instance, server_rec *s,
+                                   const unsigned char *id, unsigned int idlen, apr_time_t expiry,
+                                   unsigned char *data, unsigned int datalen, apr_pool_t *pool)
 {
     const socache_protocol *protocol = instance->protocol;
     socache_object object = {.data = data, .n = datalen, .seconds = socache_seconds(expiry)};
@@ -79,9 +80,9 @@ apr_status_t socache_provider_store(ap_socache_instance_t *instance, server_rec 
     return rv;
 }
 
-apr_status_t socache_provider_retrieve(ap_socache_instance_t *instance, server_rec *s,
-                                       const unsigned char *id, unsigned int idlen,
-                                       unsigned char *data, unsigned int *datalen, apr_pool_t *pool)
+static apr_status_t provider_retrieve(ap_socache_instance_t *instance, server_rec *s,
+                                      const unsigned char *id, unsigned int idlen,
+                                      unsigned char *data, unsigned int *datalen, apr_pool_t *pool)
 {
     const socache_protocol *protocol = instance->protocol;
     socache_object object = {.data = data, .most = *datalen};
@@ -96,21 +97,21 @@ apr_status_t socache_provider_retrieve(ap_socache_instance_t *instance, server_r
     return rv;
 }
 
-apr_status_t socache_provider_remove(ap_socache_instance_t *instance, server_rec *s,
-                                     const unsigned char *id, unsigned int idlen, apr_pool_t *pool)
+static apr_status_t provider_remove(ap_socache_instance_t *instance, server_rec *s,
+                                    const unsigned char *id, unsigned int idlen, apr_pool_t *pool)
 {
     (void)s;
     (void)pool;
     return socache_client_do(instance->client, id, idlen, instance->protocol->remove, NULL);
 }
 
-void socache_provider_status(ap_socache_instance_t *instance, request_rec *r, int flags)
+static void provider_status(ap_socache_instance_t *instance, request_rec *r, int flags)
 {
     socache_client_status(instance->client, r, instance->protocol->status_name, flags);
 }
 
-apr_status_t socache_provider_iterate(ap_socache_instance_t *instance, server_rec *s, void *userctx,
-                                      ap_socache_iterator_t *iterator, apr_pool_t *pool)
+static apr_status_t provider_iterate(ap_socache_instance_t *instance, server_rec *s, void *userctx,
+                                     ap_socache_iterator_t *iterator, apr_pool_t *pool)
 {
     (void)instance;
     (void)s;
@@ -118,4 +119,24 @@ apr_status_t socache_provider_iterate(ap_socache_instance_t *instance, server_re
     (void)iterator;
     (void)pool;
     return APR_ENOTIMPL;
+}
+
+void socache_provider_register(apr_pool_t *p, const socache_protocol *protocol,
+                               const char *(*create)(ap_socache_instance_t **instance,
+                                                     const char *arg, apr_pool_t *tmp,
+                                                     apr_pool_t *p))
+{
+    ap_socache_provider_t *provider = apr_palloc(p, sizeof *provider);
+
+    *provider = (ap_socache_provider_t){.name = protocol->name,
+                                        .create = create,
+                                        .init = provider_init,
+                                        .destroy = provider_destroy,
+                                        .store = provider_store,
+                                        .retrieve = provider_retrieve,
+                                        .remove = provider_remove,
+                                        .status = provider_status,
+                                        .iterate = provider_iterate};
+    ap_register_provider(p, AP_SOCACHE_PROVIDER_GROUP, protocol->name, AP_SOCACHE_PROVIDER_VERSION,
+                         provider);
 }
