@@ -121,14 +121,22 @@ static int status_pre_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *pt
     return OK;
 }
 
+static int status_sections(request_rec *r, int flags)
+{
+    static const status_section *const sections[] = {&status_memory, &status_certificates,
+                                                     &status_networks, &status_limits};
+
+    for (size_t i = 0; i < sizeof sections / sizeof *sections; i++)
+        if (sections[i]->is_there(r))
+            (flags & AP_STATUS_SHORT ? sections[i]->write_auto : sections[i]->write_html)(r);
+    return OK;
+}
+
 static void status_register_hooks(apr_pool_t *p)
 {
     ap_hook_pre_config(status_pre_config, NULL, NULL, APR_HOOK_LAST);
     ap_hook_handler(status_handler, NULL, NULL, APR_HOOK_MIDDLE);
-    status_memory_register(p);
-    status_certificates_register(p);
-    status_networks_register(p);
-    status_limits_register(p);
+    APR_OPTIONAL_HOOK(ap, status_hook, status_sections, NULL, NULL, APR_HOOK_LAST);
     brg_nonblocking_declare(&status_module);
     brg_handlers_are_for(&status_module, STATUS_HANDLER " " STATUS_MAGIC_TYPE);
 }

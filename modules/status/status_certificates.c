@@ -5,8 +5,6 @@
 #include "metrics_private.h"
 #include "http_config.h"
 #include "http_protocol.h"
-#include "mod_status.h"
-#include "apr_optional_hooks.h"
 #include "apr_strings.h"
 #include "brigade/status.h"
 #include <stddef.h>
@@ -140,18 +138,12 @@ static void certificates_write_html(request_rec *r)
     ap_rputs("</table>\n", r);
 }
 
-static int certificates_status(request_rec *r, int flags)
+static int certificates_are_there(request_rec *r)
 {
     brg_status_certificate c;
     int n = 0;
 
-    if (!certificate_next(r, &n, &c))
-        return DECLINED;
-    if (flags & AP_STATUS_SHORT)
-        certificates_write_auto(r);
-    else
-        certificates_write_html(r);
-    return OK;
+    return certificate_next(r, &n, &c);
 }
 
 int status_certificates_handle(request_rec *r, const char *what)
@@ -162,7 +154,5 @@ int status_certificates_handle(request_rec *r, const char *what)
     return status_part_handle(r, &part, what);
 }
 
-void status_certificates_register(apr_pool_t *p)
-{
-    APR_OPTIONAL_HOOK(ap, status_hook, certificates_status, NULL, NULL, APR_HOOK_LAST);
-}
+const status_section status_certificates = {certificates_are_there, certificates_write_auto,
+                                            certificates_write_html};

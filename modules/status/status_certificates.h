@@ -18,7 +18,7 @@ void status_certificates_list(request_rec *r);
 /** The samples alone, for Prometheus and OpenMetrics. */
 void status_certificates_write(request_rec *r);
 
-/** Add them to the page and to "?auto". */
-void status_certificates_register(apr_pool_t *p);
+/** What of them stands in the page and in "?auto". */
+extern const struct status_section status_certificates;
 
 #endif

@@ -5,8 +5,6 @@
 #include "status_private.h"
 #include "http_core.h"
 #include "http_protocol.h"
-#include "mod_status.h"
-#include "apr_optional_hooks.h"
 #include "apr_strings.h"
 #include "brigade/status.h"
 #include <stddef.h>
@@ -20,7 +18,7 @@ static int limit_next(int *n, brg_status_limit *out)
     return get && get((*n)++, out);
 }
 
-static int limits_are_there(void)
+static int limits_are_there(request_rec *r)
 {
     brg_status_limit limit;
     int n = 0;
@@ -94,7 +92,7 @@ void status_limits_write_text(request_rec *r, int open)
     brg_status_limit_key *keys;
     int n;
 
-    if (!limits_are_there())
+    if (!limits_are_there(r))
         return;
     for (size_t i = 0; i < FAMILIES; i++)
         write_family(r, i, open);
@@ -128,7 +126,7 @@ void status_limits_write_json(request_rec *r)
     const char *comma = "";
     brg_status_limit l;
 
-    if (!limits_are_there())
+    if (!limits_are_there(r))
         return;
     ap_rputs(",\n\"limits\":[", r);
     for (int n = 0; limit_next(&n, &l); comma = ",\n") {
@@ -184,18 +182,4 @@ static void limits_write_html(request_rec *r)
                    i + 1 == keys_n ? "</p>\n" : "");
 }
 
-static int limits_status(request_rec *r, int flags)
-{
-    if (!limits_are_there())
-        return DECLINED;
-    if (flags & AP_STATUS_SHORT)
-        limits_write_auto(r);
-    else
-        limits_write_html(r);
-    return OK;
-}
-
-void status_limits_register(apr_pool_t *p)
-{
-    APR_OPTIONAL_HOOK(ap, status_hook, limits_status, NULL, NULL, APR_HOOK_LAST);
-}
+const status_section status_limits = {limits_are_there, limits_write_auto, limits_write_html};

@@ -14,7 +14,7 @@ void status_limits_write_text(request_rec *r, int open);
 /** Further members of an object: ,"limits":[...],"limit_keys":[...]; nothing without limits. */
 void status_limits_write_json(request_rec *r);
 
-/** Add them to the page and to "?auto". */
-void status_limits_register(apr_pool_t *p);
+/** What of them stands in the page and in "?auto". */
+extern const struct status_section status_limits;
 
 #endif

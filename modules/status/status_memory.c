@@ -7,8 +7,6 @@
 #include "status_private.h"
 #include "http_config.h"
 #include "http_protocol.h"
-#include "mod_status.h"
-#include "apr_optional_hooks.h"
 #include "apr_escape.h"
 #include "apr_strings.h"
 #include "brigade/memory.h"
@@ -268,22 +266,19 @@ static void memory_write_html(request_rec *r)
     ap_rputs("</table>\n", r);
 }
 
-static int memory_status(request_rec *r, int flags)
+static void memory_write_auto(request_rec *r)
 {
     brg_buffer_figures buffers;
-    int scope;
 
-    if (!brg_memory_reported())
-        return DECLINED;
-    if (flags & AP_STATUS_SHORT) {
-        for (scope = 0; scope < BRG_SCOPES_N; scope++)
-            auto_scope(r, (brg_scope)scope);
-        brg_buffer_figures_get(&buffers);
-        status_figures_auto(r, &buffers_table, "MemoryBuffers", &buffers);
-    } else {
-        memory_write_html(r);
-    }
-    return OK;
+    for (int scope = 0; scope < BRG_SCOPES_N; scope++)
+        auto_scope(r, (brg_scope)scope);
+    brg_buffer_figures_get(&buffers);
+    status_figures_auto(r, &buffers_table, "MemoryBuffers", &buffers);
+}
+
+static int memory_is_there(request_rec *r)
+{
+    return brg_memory_reported();
 }
 
 int status_memory_handle(request_rec *r, const char *what)
@@ -297,7 +292,4 @@ int status_memory_handle(request_rec *r, const char *what)
     return status_part_handle(r, &part, what);
 }
 
-void status_memory_register(apr_pool_t *p)
-{
-    APR_OPTIONAL_HOOK(ap, status_hook, memory_status, NULL, NULL, APR_HOOK_LAST);
-}
+const status_section status_memory = {memory_is_there, memory_write_auto, memory_write_html};

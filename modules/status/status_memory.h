@@ -17,7 +17,7 @@ int status_memory_handle(request_rec *r, const char *what);
 /** Answer "?memory=live" or "live-json": the pools of this process as a tree, and the places that hold most, as text or as JSON. @return as handlers do */
 int status_live_memory_handle(request_rec *r, int as_json);
 
-/** Add the figures to the page and to "?auto". */
-void status_memory_register(apr_pool_t *p);
+/** What of them stands in the page and in "?auto". */
+extern const struct status_section status_memory;
 
 #endif

@@ -5,8 +5,6 @@
 #include "status_private.h"
 #include "http_core.h"
 #include "http_protocol.h"
-#include "mod_status.h"
-#include "apr_optional_hooks.h"
 #include "brigade/assert.h"
 #include "brigade/status.h"
 
@@ -217,18 +215,5 @@ static void networks_write_html(request_rec *r)
     networks_write_busiest(r);
 }
 
-static int networks_status(request_rec *r, int flags)
-{
-    if (!sources_are_there(r))
-        return DECLINED;
-    if (flags & AP_STATUS_SHORT)
-        networks_write_auto(r);
-    else
-        networks_write_html(r);
-    return OK;
-}
-
-void status_networks_register(apr_pool_t *p)
-{
-    APR_OPTIONAL_HOOK(ap, status_hook, networks_status, NULL, NULL, APR_HOOK_LAST);
-}
+const status_section status_networks = {sources_are_there, networks_write_auto,
+                                        networks_write_html};

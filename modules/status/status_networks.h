@@ -14,7 +14,7 @@ void status_networks_write_text(request_rec *r, int open);
 /** As a member "networks" of an object that has others; nothing without sources. */
 void status_networks_write_json(request_rec *r);
 
-/** Add them to the page and to "?auto". */
-void status_networks_register(apr_pool_t *p);
+/** What of them stands in the page and in "?auto". */
+extern const struct status_section status_networks;
 
 #endif

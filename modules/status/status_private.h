@@ -100,6 +100,12 @@ void status_figures_family(request_rec *r, const status_figures *table, int i);
 void status_figures_sample(request_rec *r, const status_figures *table, int i, const char *labels,
                            const void *from);
 
+/** Figures of the server's own, behind those of all parts in the page and in "?auto". */
+typedef struct status_section {
+    int (*is_there)(request_rec *r);
+    void (*write_auto)(request_rec *r), (*write_html)(request_rec *r);
+} status_section;
+
 /** Figures that an administrator reads and resets by "?NAME=...". */
 typedef struct status_part {
     const char *was_reset; /**< text of the response to "reset" */
