@@ -160,8 +160,8 @@ static void context_policy(SSL_CTX *ctx, const tls_server_conf *sc)
     SSL_CTX_set_tlsext_ticket_key_evp_cb(ctx, tls_ticket);
     tls_sessions_use(ctx);
     tls_resume_use(ctx);
-    if (sc->tickets == 0 && !tls_settings.cache_bytes)
-        SSL_CTX_set_num_tickets(ctx, 0); /* none that could be taken */
+    /* One, of TLS 1.3, where it can be taken: with each resumption its client gets the next one. */
+    SSL_CTX_set_num_tickets(ctx, sc->tickets != 0 || tls_settings.cache_bytes);
 }
 
 /* Parameters of the administrator's, in place of parameters that fit the key. */
@@ -291,6 +291,7 @@ void tls_context_apply(SSL *ssl, SSL_CTX *ctx, const tls_server_conf *sc)
     SSL_set_verify(ssl, SSL_CTX_get_verify_mode(ctx), tls_context_verified);
     SSL_set_verify_depth(ssl, SSL_CTX_get_verify_depth(ctx));
     SSL_set_session_id_context(ssl, sc->sid, sizeof sc->sid);
+    SSL_set_num_tickets(ssl, SSL_CTX_get_num_tickets(ctx));
     if (t->quic)
         tls_quic_settings(t->quic);
 }

@@ -310,6 +310,24 @@ def test_resumption(serve, version, how, works):
         assert resumed(s, version, session)[0] == works
 
 
+@pytest.mark.parametrize("how, tickets", [("", 1), ("SSLOpenSSLConfCmd NumTickets 3\n", 3), ("SSLSessionTickets off\nSSLSessionCache none\n", 0)])
+def test_tickets_of_a_handshake(serve, how, tickets):
+    """One of TLS 1.3, which reaches a client that asks for nothing, too; by name and by address."""
+    s = serve.unstarted(RESUME + how, {"a.txt": "text\n"}, modules=())
+    certificate(s)
+    s.start()
+    for name in (["-servername", "localhost"], ["-noservername"]):
+        client = subprocess.Popen(["openssl", "s_client", "-connect", f"127.0.0.1:{s.port}", "-tls1_3", "-msg", "-ign_eof", *name],
+                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        seen = 0
+        while seen < tickets:
+            line = client.stdout.readline()
+            assert line, f"{seen} tickets"
+            seen += b"NewSessionTicket" in line
+        rest, _ = client.communicate(b"GET /a.txt HTTP/1.0\r\n\r\n", timeout=brigade.PATIENCE)
+        assert b"200 OK" in rest and b"NewSessionTicket" not in rest
+
+
 def test_a_reload_with_a_bad_key_is_refused(serve):
     config = "BuiltinModule ssl_module On\nSSLEngine on\nSSLCertificateFile @ROOT@/conf/cert.pem\nSSLCertificateKeyFile @ROOT@/conf/key.pem\n"
     s = serve.unstarted(config, {"a.txt": "text\n"}, modules=())
