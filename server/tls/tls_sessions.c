@@ -117,12 +117,19 @@ static void session_put(const unsigned char *id, unsigned id_len, const unsigned
     slot_leave(to);
 }
 
+/* A client of TLS 1.3 that gets tickets never asks for the session by its id. */
+static int session_is_in_ticket(const SSL *ssl, const SSL_SESSION *session)
+{
+    return SSL_SESSION_get_protocol_version(session) == TLS1_3_VERSION &&
+           !(SSL_get_options(ssl) & SSL_OP_NO_TICKET);
+}
+
 static int session_new(SSL *ssl, SSL_SESSION *session)
 {
     unsigned char der[SESSION_DER], *at = der;
     unsigned id_len;
     const unsigned char *id = SSL_SESSION_get_id(session, &id_len);
-    int len = i2d_SSL_SESSION(session, NULL);
+    int len = session_is_in_ticket(ssl, session) ? 0 : i2d_SSL_SESSION(session, NULL);
 
     if (!id_len || len <= 0 || (size_t)len > sizeof der)
         return 0;

@@ -107,6 +107,27 @@ static void contexts_share_the_cache(void **state)
     resume_with(0);
 }
 
+/* Sessions that their tickets hold take no places: no client asks for one by its id. */
+static void sessions_in_tickets_are_not_kept(void **state)
+{
+    SSL_CTX *client = make_client(), *modern = SSL_CTX_new(TLS_client_method());
+    SSL_CTX *kept = make_server(0), *tickets = make_server(1);
+    SSL_SESSION *session = NULL, *none = NULL;
+
+    assert_int_equal(connect_once(client, kept, &session), 0);
+    for (int i = 0; i < 20; i++) {
+        assert_int_equal(connect_once(modern, tickets, &none), 0);
+        SSL_SESSION_free(none);
+        none = NULL;
+    }
+    assert_int_equal(connect_once(client, kept, &session), 1);
+    SSL_SESSION_free(session);
+    SSL_CTX_free(tickets);
+    SSL_CTX_free(kept);
+    SSL_CTX_free(modern);
+    SSL_CTX_free(client);
+}
+
 static void a_session_of_another_context_id_is_not_resumed(void **state)
 {
     SSL_CTX *client = make_client(), *first = make_server(1), *second = make_server(1);
@@ -184,6 +205,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(contexts_share_tickets),
+        cmocka_unit_test(sessions_in_tickets_are_not_kept),
         cmocka_unit_test(contexts_share_the_cache),
         cmocka_unit_test(a_session_of_another_context_id_is_not_resumed),
         cmocka_unit_test(threads_share_the_cache),
