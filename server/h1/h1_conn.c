@@ -248,10 +248,11 @@ int h1_conn_handled(brg_conn *bc, request_rec *r, request_end end, uint64_t page
     return end == REQUEST_LEFT ? h1_conn_to_worker(bc, r) : h1_conn_after_request(bc);
 }
 
-/* Gathered answers first, so that a full-way answer cannot overtake them. 1: go on. */
+/* Gathered answers first, so that a full-way answer cannot overtake them. With the last one the connection's end leaves.
+ * 1: go on. */
 static int h1_conn_flush_gathered(brg_conn *bc, gather *g)
 {
-    gather_flush(g, bc, 0);
+    gather_flush(g, bc, bc->close_after != CONN_KEEP && !bc->master);
     return h1_conn_written(bc);
 }
 

@@ -258,6 +258,8 @@ static int step_make(tls_conn *t)
         if (error != SSL_ERROR_WANT_READ && error != SSL_ERROR_WANT_WRITE)
             return step_failed(t, rc);
     }
+    /* A ticket is all that is left to say, and it may leave with the answer. */
+    t->more = rc == 1 && SSL_version(t->ssl) == TLS1_3_VERSION;
     if (tls_flush(t) && t->failed) {
         conn_fail(t->bc, errno, "cannot write to the client");
         return STEP_DROPPED;

@@ -373,7 +373,8 @@ static void tls_say_goodbye(tls_conn *t)
     if (t->shut || t->failed || !t->established || t->held_len)
         return;
     t->shut = 1;
-    t->last = t->more = 0;
+    t->last = 0;
+    t->more = 1; /* the socket's end follows */
     if (t->records) {
         static const unsigned char close_notify[2] = {SSL3_AL_WARNING, SSL_AD_CLOSE_NOTIFY};
 

@@ -8,6 +8,7 @@ import shutil
 import signal
 import socket
 import ssl
+import struct
 import subprocess
 import time
 
@@ -326,6 +327,23 @@ def test_tickets_of_a_handshake(serve, how, tickets):
             seen += b"NewSessionTicket" in line
         rest, _ = client.communicate(b"GET /a.txt HTTP/1.0\r\n\r\n", timeout=brigade.PATIENCE)
         assert b"200 OK" in rest and b"NewSessionTicket" not in rest
+
+
+def test_ticket_answer_and_end_are_one_packet(serve):
+    """Behind the server's messages of the handshake; the ticket leaves alone where the answer takes long, as on a busy machine."""
+    s = serve.unstarted(RESUME + "EventLoops 1\nServerProcesses 1\n", {"a.txt": "text\n"}, modules=())
+    certificate(s)
+    os.utime(s.path("htdocs/a.txt"), (1e9, 1e9))
+    s.start()
+    context = ssl.create_default_context(cafile=s.path("conf/cert.pem"))
+    for _ in range(4):
+        with socket.create_connection(("127.0.0.1", s.port), brigade.PATIENCE) as plain:
+            with context.wrap_socket(plain, server_hostname="localhost") as t:
+                t.sendall(b"GET /a.txt HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+                while t.recv(1000):
+                    pass
+                data_segments = struct.unpack_from("I", t.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 192), 152)[0]
+    assert 2 <= data_segments <= 3
 
 
 def test_a_reload_with_a_bad_key_is_refused(serve):
