@@ -8,12 +8,28 @@
 #include <strings.h>
 
 /* "NAME:other name:..." */
-static int aead_is_named(const OSSL_ALGORITHM *a, const char *name)
+static int algorithm_is_named(const OSSL_ALGORITHM *a, const char *name)
 {
     size_t len = strlen(name);
 
     return !strncasecmp(a->algorithm_names, name, len) &&
            (!a->algorithm_names[len] || a->algorithm_names[len] == ':');
+}
+
+const OSSL_DISPATCH *tls_provider_functions(const OSSL_PROVIDER *provider, int operation,
+                                            const char *name)
+{
+    const OSSL_ALGORITHM *all;
+    const OSSL_DISPATCH *found = NULL;
+    int no_store = 0;
+
+    if (!provider || !(all = OSSL_PROVIDER_query_operation(provider, operation, &no_store)))
+        return NULL;
+    for (const OSSL_ALGORITHM *one = all; one->algorithm_names && !found; one++)
+        if (algorithm_is_named(one, name))
+            found = one->implementation;
+    OSSL_PROVIDER_unquery_operation(provider, operation, all);
+    return found;
 }
 
 static void aead_functions(tls_aead *a, const OSSL_DISPATCH *f)
@@ -52,17 +68,11 @@ static void aead_functions(tls_aead *a, const OSSL_DISPATCH *f)
 static int aead_find(tls_aead *a, const char *name)
 {
     const OSSL_PROVIDER *provider = EVP_CIPHER_get0_provider(a->cipher);
-    const OSSL_ALGORITHM *all;
-    int no_store = 0;
+    const OSSL_DISPATCH *functions = tls_provider_functions(provider, OSSL_OP_CIPHER, name);
 
-    if (!provider || !(all = OSSL_PROVIDER_query_operation(provider, OSSL_OP_CIPHER, &no_store)))
+    if (!functions)
         return -1;
-    for (const OSSL_ALGORITHM *one = all; one->algorithm_names; one++)
-        if (aead_is_named(one, name)) {
-            aead_functions(a, one->implementation);
-            break;
-        }
-    OSSL_PROVIDER_unquery_operation(provider, OSSL_OP_CIPHER, all);
+    aead_functions(a, functions);
     a->provider = OSSL_PROVIDER_get0_provider_ctx(provider);
     return a->make && a->release && a->begin_seal && a->begin_open && a->update && a->final &&
                    a->get && a->set

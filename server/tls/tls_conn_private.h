@@ -15,7 +15,10 @@
  * tls_bio.c        between OpenSSL and the socket
  * tls_floods.c     bounds of requests of a client without data
  * tls_keys.c       keys of records after the handshake
- * tls_kdf.c        key derivation of TLS 1.3
+ * tls_kdf.c        key derivation, as a provider of OpenSSL's
+ * tls_hkdf.c       that of TLS 1.3
+ * tls_prf.c        that of TLS 1.2
+ * tls_digest.c     their digests
  * tls_share.c      connections share an SSL
  * tls_return.c     records are OpenSSL's again
  * tls_selftest.c   whether records of our own work with this OpenSSL

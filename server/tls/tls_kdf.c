@@ -13,86 +13,26 @@
 #include <openssl/kdf.h>
 #include <openssl/params.h>
 #include <openssl/provider.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define INFO_MOST 514 /* HkdfLabel: a length, two strings of up to 255 bytes with theirs */
-
 struct tls_kdf {
     OSSL_PROVIDER *ours, *standard;
-    EVP_MD *sha256, *sha384;
+    tls_digest sha256, sha384;
     EVP_KDF *prf; /* the standard one, for TLS 1.0 and 1.1 */
+    tls_hkdf_known known256, known384;
+    struct kdf_context *_Atomic spare; /* of no derivation now: for the next one of any thread */
 };
-
-/* ---- HKDF ---- */
 
 /* The arguments. */
 typedef struct asked {
-    const EVP_MD *md;
+    tls_hash *hash;
     int extract;
     tls_piece key, salt, prefix, label, data;
     tls_piece secret, seeds[TLS_PIECES - 1]; /* of the PRF */
     int seeds_n;
 } asked;
-
-static size_t info_of(const asked *a, tls_piece data, size_t len, unsigned char *info)
-{
-    size_t at = 3;
-
-    if (a->prefix.len + a->label.len > 255 || data.len > 255 || len > UINT16_MAX)
-        return 0;
-    info[0] = (unsigned char)(len >> 8);
-    info[1] = (unsigned char)len;
-    info[2] = (unsigned char)(a->prefix.len + a->label.len);
-    if (a->prefix.len)
-        memcpy(info + at, a->prefix.data, a->prefix.len);
-    at += a->prefix.len;
-    if (a->label.len)
-        memcpy(info + at, a->label.data, a->label.len);
-    at += a->label.len;
-    BRG_ASSERT(at + 1 + data.len <= INFO_MOST);
-    info[at++] = (unsigned char)data.len;
-    if (data.len)
-        memcpy(info + at, data.data, data.len);
-    return at + data.len;
-}
-
-static int expand(EVP_MD_CTX *c, const asked *a, tls_piece key, tls_piece data, unsigned char *out,
-                  size_t len)
-{
-    unsigned char info[INFO_MOST], block[EVP_MAX_MD_SIZE], number = 1;
-    size_t size = (size_t)EVP_MD_get_size(a->md), info_len = info_of(a, data, len, info);
-    int ok = info_len && len <= 255 * size;
-
-    for (size_t done = 0; ok && done < len; number++) {
-        const tls_piece pieces[] = {{block, done ? size : 0}, {info, info_len}, {&number, 1}};
-        size_t n = len - done < size ? len - done : size;
-
-        ok = tls_hmac(c, a->md, key, pieces, 3, block);
-        memcpy(out + done, block, n);
-        done += n;
-    }
-    OPENSSL_cleanse(block, sizeof block);
-    return ok;
-}
-
-/* The next secret of the schedule: from the one before, by "derived", and from the key. */
-static int extract(EVP_MD_CTX *c, const asked *a, unsigned char *out, size_t len)
-{
-    static const unsigned char zeros[EVP_MAX_MD_SIZE];
-    unsigned char salt[EVP_MAX_MD_SIZE], empty[EVP_MAX_MD_SIZE];
-    size_t size = (size_t)EVP_MD_get_size(a->md);
-    tls_piece key = a->key.data ? a->key : (tls_piece){zeros, size}, nothing = {empty, size};
-    size_t salt_len = a->salt.data ? size : 0;
-    int ok = len == size;
-
-    if (ok && salt_len)
-        ok = EVP_DigestInit_ex2(c, a->md, NULL) == 1 && EVP_DigestFinal_ex(c, empty, NULL) == 1 &&
-             expand(c, a, a->salt, nothing, salt, size);
-    ok = ok && tls_hmac(c, a->md, (tls_piece){salt, salt_len}, &key, 1, out);
-    OPENSSL_cleanse(salt, sizeof salt);
-    return ok;
-}
 
 /* ---- the secrets that are ours, too ---- */
 
@@ -107,6 +47,33 @@ void tls_kdf_listen(tls_records *records)
 static int label_is(const asked *a, const char *name)
 {
     return a->label.len == strlen(name) && !memcmp(a->label.data, name, a->label.len);
+}
+
+static int key_is(const asked *a, const tls_records *rec, unsigned knows, const tls_half *h)
+{
+    return (rec->known & knows) && a->key.len == rec->secret_len &&
+           !CRYPTO_memcmp(a->key.data, h->secret, a->key.len);
+}
+
+/* Key or IV of a secret that was learnt before: OpenSSL derives them for itself. */
+static void learn_key(tls_records *rec, const asked *a, const unsigned char *out, size_t len)
+{
+    const int is_key = label_is(a, "key"), is_iv = label_is(a, "iv") && len == TLS_IV;
+    tls_learned *l;
+
+    if (!(is_key || is_iv) || len > TLS_KEY_MOST || !(l = rec->learned))
+        return;
+    if (key_is(a, rec, TLS_KNOWS_CLIENT, &rec->in))
+        l += 0;
+    else if (key_is(a, rec, TLS_KNOWS_SERVER, &rec->out))
+        l += 1;
+    else
+        return;
+    memcpy(is_key ? l->key : l->iv, out, len);
+    if (is_key)
+        l->key_len = (uint8_t)len;
+    else
+        l->has_iv = 1;
 }
 
 static void kdf_learn(const asked *a, const unsigned char *secret, size_t len)
@@ -132,6 +99,7 @@ static void kdf_learn(const asked *a, const unsigned char *secret, size_t len)
         if (!rec->client)
             rec->out.seq = 0;
     } else {
+        learn_key(rec, a, secret, len);
         return;
     }
     rec->secret_len = (uint8_t)len;
@@ -163,29 +131,40 @@ static OSSL_FUNC_kdf_set_ctx_params_fn kdf_set;
 static OSSL_FUNC_kdf_settable_ctx_params_fn kdf_settable;
 
 typedef struct kdf_context {
-    const tls_kdf *kdf;
-    EVP_MD_CTX *digest;
+    tls_kdf *kdf;
+    tls_hash sha256, sha384;
 } kdf_context;
 
-static void *kdf_new(void *kdf)
+static void *kdf_new(void *data)
 {
-    kdf_context *c = calloc(1, sizeof *c);
+    tls_kdf *kdf = data;
+    kdf_context *c = atomic_exchange(&kdf->spare, NULL);
 
-    if (c && (c->digest = EVP_MD_CTX_new()) != NULL) {
-        c->kdf = kdf;
+    if (c || !(c = calloc(1, sizeof *c)))
         return c;
-    }
+    c->kdf = kdf;
+    c->sha256.of = &kdf->sha256;
+    c->sha384.of = &kdf->sha384;
+    return c;
+}
+
+static void context_free(kdf_context *c)
+{
+    if (!c)
+        return;
+    tls_hash_end(&c->sha256);
+    tls_hash_end(&c->sha384);
     free(c);
-    return NULL;
 }
 
 static void kdf_free(void *data)
 {
-    kdf_context *c = data;
+    kdf_context *c = data, *none = NULL;
 
-    if (c)
-        EVP_MD_CTX_free(c->digest);
-    free(c);
+    if (c && tls_hash_forget(&c->sha256) && tls_hash_forget(&c->sha384) &&
+        atomic_compare_exchange_strong(&c->kdf->spare, &none, c))
+        return;
+    context_free(c);
 }
 
 static void kdf_reset(void *data)
@@ -215,13 +194,20 @@ static const OSSL_PARAM *kdf_settable(void *data, void *provider)
 }
 
 /* EVP_MD_is_a() takes thousands of instructions. */
-static const EVP_MD *asked_digest(const tls_kdf *kdf, const char *name)
+static tls_hash *asked_digest(kdf_context *c, const char *name)
 {
-    if (!strcmp(name, "SHA2-384") || !strcmp(name, "SHA384"))
-        return kdf->sha384;
-    if (!strcmp(name, "SHA2-256") || !strcmp(name, "SHA256") || EVP_MD_is_a(kdf->sha256, name))
-        return kdf->sha256;
-    return EVP_MD_is_a(kdf->sha384, name) ? kdf->sha384 : NULL;
+    if (!strcmp(name, "SHA2-256") || !strcmp(name, "SHA256"))
+        return &c->sha256;
+    if (!strcmp(name, "SHA2-384") || !strcmp(name, "SHA384") ||
+        EVP_MD_is_a(c->kdf->sha384.md, name))
+        return &c->sha384;
+    return EVP_MD_is_a(c->kdf->sha256.md, name) ? &c->sha256 : NULL;
+}
+
+/* Seven names a derivation, among eight: most differ in the first two letters. */
+static int param_is(const OSSL_PARAM *p, const char *name)
+{
+    return p->key[0] == name[0] && p->key[1] == name[1] && !strcmp(p->key, name);
 }
 
 /* Each comes behind those before it. */
@@ -235,7 +221,7 @@ static int asked_seed(asked *a, const OSSL_PARAM *p)
     return 1;
 }
 
-static int asked_param(const tls_kdf *kdf, asked *a, const OSSL_PARAM *p)
+static int asked_param(kdf_context *c, asked *a, const OSSL_PARAM *p)
 {
     static const struct {
         const char *name;
@@ -249,15 +235,15 @@ static int asked_param(const tls_kdf *kdf, asked *a, const OSSL_PARAM *p)
     int mode = 0;
 
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        if (!strcmp(p->key, texts[i].name)) {
+        if (param_is(p, texts[i].name)) {
             *(tls_piece *)(void *)((char *)a + texts[i].at) = (tls_piece){p->data, p->data_size};
             return 1;
         }
-    if (!strcmp(p->key, OSSL_KDF_PARAM_SEED))
+    if (param_is(p, OSSL_KDF_PARAM_SEED))
         return asked_seed(a, p);
-    if (!strcmp(p->key, OSSL_KDF_PARAM_DIGEST))
-        return (a->md = asked_digest(kdf, p->data)) != NULL;
-    if (strcmp(p->key, OSSL_KDF_PARAM_MODE))
+    if (param_is(p, OSSL_KDF_PARAM_DIGEST))
+        return (a->hash = asked_digest(c, p->data)) != NULL;
+    if (!param_is(p, OSSL_KDF_PARAM_MODE))
         return 1;
     if (!OSSL_PARAM_get_int(p, &mode) ||
         (mode != EVP_KDF_HKDF_MODE_EXPAND_ONLY && mode != EVP_KDF_HKDF_MODE_EXTRACT_ONLY))
@@ -266,25 +252,27 @@ static int asked_param(const tls_kdf *kdf, asked *a, const OSSL_PARAM *p)
     return 1;
 }
 
-static int asked_all(const tls_kdf *kdf, asked *a, const OSSL_PARAM params[])
+static int asked_all(kdf_context *c, asked *a, const OSSL_PARAM params[])
 {
     memset(a, 0, sizeof *a);
     for (const OSSL_PARAM *p = params; p && p->key; p++)
-        if (!asked_param(kdf, a, p))
+        if (!asked_param(c, a, p))
             return 0;
-    return a->md != NULL;
+    return a->hash != NULL;
 }
 
 static int kdf_derive(void *data, unsigned char *out, size_t len, const OSSL_PARAM params[])
 {
-    const kdf_context *c = data;
+    kdf_context *c = data;
     asked a;
 
-    if (!asked_all(c->kdf, &a, params))
+    if (!asked_all(c, &a, params))
         return 0;
     if (a.extract)
-        return extract(c->digest, &a, out, len);
-    if (!a.key.data || !expand(c->digest, &a, a.key, a.data, out, len))
+        return tls_hkdf_extract(a.hash,
+                                a.hash == &c->sha384 ? &c->kdf->known384 : &c->kdf->known256, a.key,
+                                a.salt, a.prefix, a.label, out, len);
+    if (!a.key.data || !tls_hkdf_expand(a.hash, a.key, a.prefix, a.label, a.data, out, len))
         return 0;
     kdf_learn(&a, out, len);
     return 1;
@@ -303,12 +291,12 @@ static int prf_standard(const tls_kdf *kdf, unsigned char *out, size_t len,
 
 static int prf_derive(void *data, unsigned char *out, size_t len, const OSSL_PARAM params[])
 {
-    const kdf_context *c = data;
+    kdf_context *c = data;
     asked a;
 
-    if (!asked_all(c->kdf, &a, params) || !a.secret.data || !a.seeds_n)
+    if (!asked_all(c, &a, params) || !a.secret.data || !a.seeds_n)
         return prf_standard(c->kdf, out, len, params);
-    if (!tls_prf(c->digest, a.md, a.secret, a.seeds, a.seeds_n, out, len))
+    if (!tls_prf(a.hash, a.secret, a.seeds, a.seeds_n, out, len))
         return 0;
     prf_learn(&a, out, len);
     return 1;
@@ -364,10 +352,20 @@ static int provider_load(tls_kdf *kdf, OSSL_LIB_CTX *lib)
         kdf->ours = OSSL_PROVIDER_load(lib, "brigade");
     provider_made = NULL;
     kdf->standard = OSSL_PROVIDER_load(lib, "default");
-    kdf->sha256 = EVP_MD_fetch(lib, "SHA256", NULL);
-    kdf->sha384 = EVP_MD_fetch(lib, "SHA384", NULL);
     kdf->prf = EVP_KDF_fetch(lib, OSSL_KDF_NAME_TLS1_PRF, "provider=default");
-    return kdf->ours && kdf->standard && kdf->sha256 && kdf->sha384 && kdf->prf;
+    return kdf->ours && kdf->standard && kdf->prf &&
+           !tls_digest_begin(&kdf->sha256, lib, "SHA2-256") &&
+           !tls_digest_begin(&kdf->sha384, lib, "SHA2-384");
+}
+
+static int kdf_know(tls_kdf *kdf)
+{
+    kdf_context *c = kdf_new(kdf);
+    int ok =
+        c && tls_hkdf_know(&c->sha256, &kdf->known256) && tls_hkdf_know(&c->sha384, &kdf->known384);
+
+    kdf_free(c);
+    return ok;
 }
 
 tls_kdf *tls_kdf_begin(OSSL_LIB_CTX *lib)
@@ -375,7 +373,7 @@ tls_kdf *tls_kdf_begin(OSSL_LIB_CTX *lib)
     tls_kdf *kdf = calloc(1, sizeof *kdf);
 
     BRG_ASSERT(lib != NULL);
-    if (kdf && provider_load(kdf, lib))
+    if (kdf && provider_load(kdf, lib) && kdf_know(kdf))
         return kdf;
     tls_kdf_end(kdf);
     return NULL;
@@ -385,9 +383,10 @@ void tls_kdf_end(tls_kdf *kdf)
 {
     if (!kdf)
         return;
+    context_free(atomic_exchange(&kdf->spare, NULL));
     EVP_KDF_free(kdf->prf);
-    EVP_MD_free(kdf->sha256);
-    EVP_MD_free(kdf->sha384);
+    tls_digest_end(&kdf->sha256);
+    tls_digest_end(&kdf->sha384);
     if (kdf->ours)
         OSSL_PROVIDER_unload(kdf->ours);
     if (kdf->standard)
@@ -398,12 +397,14 @@ void tls_kdf_end(tls_kdf *kdf)
 int tls_expand_label(const tls_loop *l, const unsigned char *secret, size_t secret_len,
                      const char *label, unsigned char *out, size_t len)
 {
-    asked a = {.md = secret_len == 48 ? l->kdf->sha384 : l->kdf->sha256,
-               .prefix = {"tls13 ", 6},
-               .label = {label, strlen(label)}};
-    EVP_MD_CTX *c = EVP_MD_CTX_new();
-    int ok = c && expand(c, &a, (tls_piece){secret, secret_len}, (tls_piece){NULL, 0}, out, len);
+    kdf_context *c = kdf_new(l->kdf);
+    int ok;
 
-    EVP_MD_CTX_free(c);
+    if (!c)
+        return -1;
+    ok = tls_hkdf_expand(secret_len == 48 ? &c->sha384 : &c->sha256,
+                         (tls_piece){secret, secret_len}, (tls_piece){"tls13 ", 6},
+                         (tls_piece){label, strlen(label)}, (tls_piece){NULL, 0}, out, len);
+    kdf_free(c);
     return ok ? 0 : -1;
 }

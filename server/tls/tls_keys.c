@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define KEY_MOST 32
 #define SECRET_MOST TLS_SECRET_MOST
 
 /* ---- objects of a loop ---- */
@@ -51,7 +50,7 @@ void tls_keys_end(tls_loop *l)
 
 int tls_half_begin(const tls_loop *l, const tls_records *rec, tls_half *h, int seal)
 {
-    unsigned char key[KEY_MOST];
+    unsigned char key[TLS_KEY_MOST];
     size_t len = rec->aead->key_len;
     int failed;
 
@@ -62,6 +61,23 @@ int tls_half_begin(const tls_loop *l, const tls_records *rec, tls_half *h, int s
     OPENSSL_cleanse(key, sizeof key);
     h->seq = 0;
     return failed ? -1 : 0;
+}
+
+/* With what was learnt of its secret. */
+static int half_begin(const tls_loop *l, const tls_records *rec, tls_half *h,
+                      const tls_learned *learned, int seal)
+{
+    if (!learned || learned->key_len != rec->aead->key_len || !learned->has_iv)
+        return tls_half_begin(l, rec, h, seal);
+    memcpy(h->iv, learned->iv, TLS_IV);
+    h->seq = 0;
+    return tls_half_key(h, rec->aead, learned->key, seal);
+}
+
+static void learned_drop(tls_records *rec)
+{
+    OPENSSL_clear_free(rec->learned, 2 * sizeof *rec->learned);
+    rec->learned = NULL;
 }
 
 int tls_key_update(const tls_loop *l, tls_records *rec, tls_half *h, int seal)
@@ -117,6 +133,8 @@ static void keys_swap(tls_records *rec)
 static int keys_13(const tls_loop *l, tls_records *rec)
 {
     uint64_t sent = rec->out.seq;
+    const tls_learned *learned = rec->learned;
+    const int own = rec->client; /* of learned, that of input */
     int failed;
 
     if (rec->known != (TLS_KNOWS_CLIENT | TLS_KNOWS_SERVER) || !rec->secret_len || sent > UINT8_MAX)
@@ -126,7 +144,8 @@ static int keys_13(const tls_loop *l, tls_records *rec)
     rec->tickets = rec->client;
     if (rec->client)
         keys_swap(rec);
-    failed = tls_half_begin(l, rec, &rec->in, 0) || tls_half_begin(l, rec, &rec->out, 1);
+    failed = half_begin(l, rec, &rec->in, learned ? learned + own : NULL, 0) ||
+             half_begin(l, rec, &rec->out, learned ? learned + !own : NULL, 1);
     rec->out.seq = sent;
     rec->out_first = (uint8_t)sent;
     return failed;
@@ -164,8 +183,10 @@ void tls_keys_expect(tls_conn *t)
 {
     BRG_ASSERT(t->records == NULL && !t->established);
     t->records = calloc(1, sizeof *t->records);
-    if (t->records)
-        t->records->client = t->client != NULL;
+    if (!t->records)
+        return;
+    t->records->client = t->client != NULL;
+    t->records->learned = OPENSSL_zalloc(2 * sizeof *t->records->learned);
 }
 
 int tls_keys_take(tls_conn *t)
@@ -184,6 +205,7 @@ int tls_keys_take(tls_conn *t)
         else if (version == TLS1_2_VERSION)
             failed = keys_12(t->loop, rec);
     }
+    learned_drop(rec);
     if (failed)
         tls_keys_drop(t);
     else
@@ -202,6 +224,7 @@ void tls_keys_drop(tls_conn *t)
         rec->aead->release(rec->in.ctx);
     if (rec->out.ctx)
         rec->aead->release(rec->out.ctx);
+    learned_drop(rec);
     OPENSSL_cleanse(rec, sizeof *rec);
     free(rec);
     t->records = NULL;

@@ -34,9 +34,20 @@ typedef struct tls_half {
  * TLS 1.2 begins in in.secret and goes on in out.secret. */
 enum { TLS_KNOWS_CLIENT = 1, TLS_KNOWS_SERVER = 2, TLS_KNOWS_BLOCK = 4 };
 
+#define TLS_KEY_MOST 32
+
+/** What OpenSSL derived of a secret. */
+typedef struct tls_learned {
+    unsigned char key[TLS_KEY_MOST], iv[TLS_IV];
+    uint8_t key_len, has_iv;
+} tls_learned;
+
 struct tls_records {
-    struct tls_quic *quic; /**< its handshake hears of all traffic secrets (tls_quic_compat.c); NULL */
-    const tls_aead *aead;  /**< the loop's */
+    /** [2], of in and of out, until the keys are taken; NULL: they are derived once more */
+    tls_learned *learned;
+    struct tls_quic
+        *quic; /**< its handshake hears of all traffic secrets (tls_quic_compat.c); NULL */
+    const tls_aead *aead; /**< the loop's */
     uint8_t v13, explicit_iv;
     uint8_t known, secret_len;   /**< TLS_KNOWS_*, and bytes of that */
     uint8_t idle;                /**< records without data since the last with some */
@@ -60,6 +71,72 @@ struct tls_records {
 /** Give a direction its key. @return 0, or -1 */
 int tls_half_key(tls_half *h, const tls_aead *aead, const unsigned char *key, int seal);
 
+/** The functions of an algorithm, by one of its names; NULL: there are none. @param operation  OSSL_OP_* */
+const OSSL_DISPATCH *tls_provider_functions(const OSSL_PROVIDER *provider, int operation,
+                                            const char *name);
+
+/* ---- tls_digest.c ---- */
+
+/** Bytes that are hashed. */
+typedef struct tls_piece {
+    const void *data;
+    size_t len;
+} tls_piece;
+
+/** A digest as the provider offers it (provider-digest(7)). */
+typedef struct tls_digest {
+    EVP_MD *md;         /**< holds the provider */
+    void *provider;     /**< its context */
+    size_t size, block; /**< bytes */
+    OSSL_FUNC_digest_newctx_fn *make;
+    OSSL_FUNC_digest_freectx_fn *release;
+    OSSL_FUNC_digest_init_fn *begin;
+    OSSL_FUNC_digest_update_fn *update;
+    OSSL_FUNC_digest_final_fn *final;
+} tls_digest;
+
+/** What one thread at a time hashes with. */
+typedef struct tls_hash {
+    const tls_digest *of;
+    void *state; /**< NULL: it is made when it is needed */
+} tls_hash;
+
+/** @return 0; -1: OpenSSL has none such, or not as expected. Threads: main, or once */
+int tls_digest_begin(tls_digest *d, OSSL_LIB_CTX *lib, const char *name);
+void tls_digest_end(tls_digest *d);
+
+/** The digest of all pieces. @param out  room for a digest. @return 1, or 0 */
+int tls_hash_all(tls_hash *h, const tls_piece *pieces, int n, unsigned char *out);
+
+/** Nothing of what was hashed stays. @return 1, or 0 */
+int tls_hash_forget(tls_hash *h);
+void tls_hash_end(tls_hash *h);
+
+/* ---- tls_hkdf.c ---- */
+
+/** Values of a digest that are the same in all handshakes. */
+typedef struct tls_hkdf_known {
+    unsigned char empty[TLS_SECRET_MOST];   /**< the digest of nothing */
+    unsigned char early[TLS_SECRET_MOST];   /**< the schedule's first secret, without a session */
+    unsigned char derived[TLS_SECRET_MOST]; /**< from that, for the second */
+} tls_hkdf_known;
+
+/** @return 1, or 0. Threads: main, or once */
+int tls_hkdf_know(tls_hash *h, tls_hkdf_known *known);
+
+/** HKDF-Expand-Label of RFC 8446. @return 1, or 0 */
+int tls_hkdf_expand(tls_hash *h, tls_piece key, tls_piece prefix, tls_piece label, tls_piece data,
+                    unsigned char *out, size_t len);
+
+/**
+ * The next secret of the schedule: from the one before, by @a label, and from @a key.
+ * @param key   no data: zeros
+ * @param salt  the secret before; no data: this is the first
+ * @return 1, or 0
+ */
+int tls_hkdf_extract(tls_hash *h, const tls_hkdf_known *known, tls_piece key, tls_piece salt,
+                     tls_piece prefix, tls_piece label, unsigned char *out, size_t len);
+
 /* ---- tls_kdf.c ---- */
 
 /** Let a loop's handshakes derive their keys with it. NULL: OpenSSL has no such way. Threads: main. */
@@ -74,12 +151,6 @@ int tls_half_begin(const tls_loop *l, const tls_records *rec, tls_half *h, int s
 /** Next keys of a direction, by KeyUpdate. @return 0, or -1: no memory */
 int tls_key_update(const tls_loop *l, tls_records *rec, tls_half *h, int seal);
 
-/** Bytes that are hashed. */
-typedef struct tls_piece {
-    const void *data;
-    size_t len;
-} tls_piece;
-
 /** most of them: a link of the PRF, its label, and five seeds as OpenSSL has them */
 #define TLS_PIECES 7
 
@@ -89,13 +160,12 @@ int tls_expand_label(const tls_loop *l, const unsigned char *secret, size_t secr
 
 /* ---- tls_prf.c ---- */
 
-/** HMAC of up to TLS_PIECES pieces. @param c  any; @param out  room for a digest. @return 1, or 0 */
-int tls_hmac(EVP_MD_CTX *c, const EVP_MD *md, tls_piece key, const tls_piece *pieces, int n,
-             unsigned char *out);
+/** HMAC of up to TLS_PIECES pieces. @param out  room for a digest. @return 1, or 0 */
+int tls_hmac(tls_hash *h, tls_piece key, const tls_piece *pieces, int n, unsigned char *out);
 
 /** The PRF of TLS 1.2: @a seeds are its label and the seeds behind it. @return 1, or 0 */
-int tls_prf(EVP_MD_CTX *c, const EVP_MD *md, tls_piece secret, const tls_piece *seeds, int n,
-            unsigned char *out, size_t len);
+int tls_prf(tls_hash *h, tls_piece secret, const tls_piece *seeds, int n, unsigned char *out,
+            size_t len);
 
 /* ---- tls_record.c ---- */
 

@@ -41,6 +41,59 @@ static void keys_are_those_of_rfc_8448(void **state)
     OSSL_LIB_CTX_free(loop.lib);
 }
 
+/* A secret of the schedule, from the one before and from a key. @param before  NULL: none; @param key  NULL: none */
+static void secret_of(OSSL_LIB_CTX *lib, const char *whose, const char *digest,
+                      const unsigned char *before, const unsigned char *key, unsigned char *out,
+                      size_t len)
+{
+    EVP_KDF *kdf = EVP_KDF_fetch(lib, "TLS13-KDF", whose);
+    EVP_KDF_CTX *c = EVP_KDF_CTX_new(kdf);
+    int mode = EVP_KDF_HKDF_MODE_EXTRACT_ONLY;
+    OSSL_PARAM params[7], *p = params;
+
+    *p++ = OSSL_PARAM_construct_int("mode", &mode);
+    *p++ = OSSL_PARAM_construct_utf8_string("digest", (char *)(uintptr_t)digest, 0);
+    if (key)
+        *p++ = OSSL_PARAM_construct_octet_string("key", (void *)(uintptr_t)key, 32);
+    if (before)
+        *p++ = OSSL_PARAM_construct_octet_string("salt", (void *)(uintptr_t)before, len);
+    *p++ = OSSL_PARAM_construct_octet_string("prefix", (void *)(uintptr_t) "tls13 ", 6);
+    *p++ = OSSL_PARAM_construct_octet_string("label", (void *)(uintptr_t) "derived", 7);
+    *p = OSSL_PARAM_construct_end();
+    assert_int_equal(EVP_KDF_derive(c, out, len, params), 1);
+    EVP_KDF_CTX_free(c);
+    EVP_KDF_free(kdf);
+}
+
+/* The three secrets without a session, and those with one. */
+static void schedule_is_openssl_s(void **state)
+{
+    static const struct {
+        const char *name;
+        size_t len;
+    } digests[] = {{"SHA2-256", 32}, {"SHA2-384", 48}};
+    static const unsigned char key[32] = "what both sides agreed on";
+    unsigned char ours[48], theirs[48], before[48];
+    tls_loop loop;
+
+    memset(&loop, 0, sizeof loop);
+    loop.lib = OSSL_LIB_CTX_new();
+    tls_keys_begin(&loop);
+    for (size_t i = 0; i < 8; i++) {
+        const char *digest = digests[i / 4].name;
+        size_t len = digests[i / 4].len;
+        const int first = i % 4 == 0 || i % 4 == 3;
+        const unsigned char *with = i % 4 == 1 || i % 4 == 3 ? key : NULL;
+
+        secret_of(loop.lib, "provider=brigade", digest, first ? NULL : before, with, ours, len);
+        secret_of(loop.lib, "provider=default", digest, first ? NULL : before, with, theirs, len);
+        assert_memory_equal(ours, theirs, len);
+        memcpy(before, ours, len);
+    }
+    tls_keys_end(&loop);
+    OSSL_LIB_CTX_free(loop.lib);
+}
+
 /* What OpenSSL's own makes of the same, by the name that both have. */
 static void prf_of(OSSL_LIB_CTX *lib, const char *whose, const char *digest, size_t secret,
                    unsigned char *out, size_t len)
@@ -224,9 +277,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(works_with_this_openssl), cmocka_unit_test(keys_are_those_of_rfc_8448),
-        cmocka_unit_test(prf_is_openssl_s),        cmocka_unit_test(opened_as_sealed),
-        cmocka_unit_test(spoiled_is_refused),      cmocka_unit_test(types_are_told),
-        cmocka_unit_test(what_is_no_record)};
+        cmocka_unit_test(schedule_is_openssl_s),   cmocka_unit_test(prf_is_openssl_s),
+        cmocka_unit_test(opened_as_sealed),        cmocka_unit_test(spoiled_is_refused),
+        cmocka_unit_test(types_are_told),          cmocka_unit_test(what_is_no_record)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
