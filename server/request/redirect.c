@@ -176,10 +176,11 @@ static int redirect_reruns(request_rec *r)
     return brg_request_rerun_on_worker(r);
 }
 
-/* Its handler returned @a status. A waiting one is ended when it went on (request_go_on()). */
+/* Its handler returned @a status. While it waits, or another one that it redirected to does, nothing is ended here: the
+ * waiting one is when it went on (request_go_on()). */
 static void redirect_end(const conn_rec *c, request_rec *to, int status)
 {
-    if (status != SUSPENDED || !request_waits(c))
+    if (!request_waits(c))
         ap_die(status, to);
 }
 

@@ -109,6 +109,21 @@ def test_scripts_that_read_slowly(serve):
             assert server.request("POST", "/s/a", body=b"x" * size).body == b"%d" % size
 
 
+def test_rules_of_a_folder_that_lead_on_twice(serve):
+    """The target of a rule is no file, and the next rule leads on to a script, which waits for its backend there."""
+    def script(params, body, send):
+        one.answer(send, b"%s for %s, %d" % (params["SCRIPT_NAME"].encode(), params["REQUEST_URI"].encode(), len(body)))
+    with Script("fcgi", script) as one:
+        rules = ("RewriteEngine On\nRewriteCond %{REQUEST_URI} ^/admin/\nRewriteRule . none.php [L]\n"
+                 "RewriteCond %{REQUEST_FILENAME} !-f\nRewriteRule . index.php\n")
+        server = serve(f'EventLoops 1\n<FilesMatch "\\.php$">\nSetHandler "proxy:unix:{one.path}|fcgi://localhost"\n</FilesMatch>\n',
+                       files={"index.php": "", ".htaccess": rules})
+        for size in (0, 5, 300000):
+            for target in ("/admin/", "/admin/x?y=1", "/other"):
+                got = server.request("POST" if size else "GET", target, body=b"b" * size)
+                assert got.status == 200 and got.body == b"/index.php for %s, %d" % (target.encode(), size)
+
+
 def test_what_a_script_is_may_change(serve):
     """What is known of its file ends with a change of its path: it becomes a folder, goes, comes back; its folder moves."""
     with Script("fcgi", lambda params, body, send: one.answer(send, params["SCRIPT_FILENAME"].rsplit("/", 1)[1].encode())) as one:
