@@ -14,6 +14,7 @@
 #include "http_protocol.h"
 #include "http_request.h"
 #include "apr_strings.h"
+#include "brigade/field_names.h"
 #include "brigade/response_cache.h"
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -154,7 +155,10 @@ static void reads_of_modules(ssi_top *top)
     if (n > RENDERING_FIELDS_MOST)
         top->kept_page = NULL;
     for (int i = 0; i < n && i < RENDERING_FIELDS_MOST; i++)
-        read_add(top, names[i], apr_table_get(top->r->headers_in, names[i]), SSI_READ_FIELD);
+        if (!strncmp(names[i], BRG_CACHE_VARY_NAMES, sizeof BRG_CACHE_VARY_NAMES - 1))
+            top->kept_page = NULL;
+        else
+            read_add(top, names[i], apr_table_get(top->r->headers_in, names[i]), SSI_READ_FIELD);
 }
 
 static int text_is_same(const char *a, const char *b)

@@ -40,6 +40,7 @@ static void *setenvif_merge_conf(apr_pool_t *p, void *base_conf, void *add_conf)
     conf = apr_pcalloc(p, sizeof(*conf));
     conf->rules = apr_array_append(p, base->rules, add->rules);
     conf->varies = base->varies || add->varies;
+    conf->names = base->names || add->names;
     conf->asks = base->asks || add->asks;
     conf->clients = base->clients || add->clients;
     return conf;
@@ -89,6 +90,8 @@ static const char *setenvif_subject(request_rec *r, const setenvif_rule *rule)
         break;
     case SETENVIF_HEADER_REGEX:
         value = setenvif_last_header(r, rule->name_regex);
+        if (value && !rule->field) /* setenvif_depends() asks */
+            ap_set_module_config(r->request_config, &setenvif_module, r);
         break;
     case SETENVIF_NAMED:
         value = apr_table_get(r->headers_in, rule->name);

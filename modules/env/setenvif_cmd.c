@@ -120,6 +120,9 @@ static void setenvif_classify(setenvif_conf *conf, const setenvif_rule *rule)
         break;
     case SETENVIF_REQUEST_URI:
         break;
+    case SETENVIF_HEADER_REGEX:
+        conf->names |= rule->field == NULL;
+        break;
     default:
         conf->varies |= rule->field == NULL || !strcasecmp(rule->field, "UNIQUE_ID");
     }

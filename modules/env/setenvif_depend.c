@@ -3,6 +3,7 @@
  * address, matches: which of them do is all that counts of its value, so that an answer serves all
  * browsers of a kind. */
 #include "setenvif_private.h"
+#include "brigade/field_names.h"
 #include "brigade/response_cache.h"
 #include "apr_strings.h"
 
@@ -157,6 +158,11 @@ void setenvif_list_fields(apr_pool_t *p, setenvif_conf *conf)
     }
 }
 
+static const char *setenvif_names(apr_pool_t *p, const setenvif_rule *rule)
+{
+    return apr_pstrcat(p, BRG_CACHE_VARY_NAMES, rule->name, NULL);
+}
+
 /* Rules of sections and of .htaccess files may end with the request: their fields count by value.
  */
 static void setenvif_by_values(request_rec *r, const setenvif_conf *conf)
@@ -166,6 +172,8 @@ static void setenvif_by_values(request_rec *r, const setenvif_conf *conf)
 
         if (rule->field)
             brg_cache_vary(r, apr_pstrdup(r->pool, rule->field), NULL, NULL);
+        else if (rule->name_regex)
+            brg_cache_vary(r, setenvif_names(r->pool, rule), NULL, NULL);
     }
 }
 
@@ -184,11 +192,22 @@ static int setenvif_others_tell(request_rec *r, const setenvif_conf *conf)
     return 1;
 }
 
+/* 1 if a rule found a field by an expression on names, for r or for what led to it. */
+static int setenvif_found_name(const request_rec *r)
+{
+    for (; r; r = r->prev ? r->prev : r->main)
+        if (ap_get_module_config(r->request_config, &setenvif_module))
+            return 1;
+    return 0;
+}
+
 int setenvif_depends(request_rec *r)
 {
     const setenvif_conf *server = ap_get_module_config(r->server->module_config, &setenvif_module);
     const setenvif_conf *dir = ap_get_module_config(r->per_dir_config, &setenvif_module);
 
+    if (setenvif_found_name(r))
+        return BRG_CACHE_VOLATILE;
     if (server->varies || dir->varies || dir->clients || (server->clients && !server->bits))
         return BRG_CACHE_VOLATILE;
     if (!setenvif_others_tell(r, server) || !setenvif_others_tell(r, dir))
@@ -198,6 +217,12 @@ int setenvif_depends(request_rec *r)
 
         brg_cache_vary(r, field->name, field->by_rule ? setenvif_kind : NULL,
                        field->by_rule ? field : NULL);
+    }
+    for (int i = 0; server->names && i < server->rules->nelts; i++) {
+        const setenvif_rule *rule = &APR_ARRAY_IDX(server->rules, i, setenvif_rule);
+
+        if (rule->name_regex && !rule->field)
+            brg_cache_vary(r, setenvif_names(r->pool, rule), NULL, NULL);
     }
     setenvif_by_values(r, dir);
     return BRG_CACHE_STATIC;

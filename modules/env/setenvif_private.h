@@ -57,6 +57,7 @@ typedef struct setenvif_conf {
     /** a rule looks at more than request line, named request fields, the client's address and the
      * dependencies of its expression */
     int varies;
+    int names;   /**< a rule looks for a field by an expression on names */
     int asks;    /**< a rule looks at the request line, or at an expression */
     int clients; /**< a rule looks at the client's address */
     int bits; /**< of a server: how many rules have one; 0 if not all that look at the client do */

@@ -272,6 +272,7 @@ struct response_cache {
     cache_entry *lent;
     cache_verdict verdict; /**< on the last response that was considered */
     cache_classified classified[CACHE_CLASSIFIED];
+    struct cache_named *named; /**< expressions on names of fields (cache_named.c) */
     /** a field for the request that is looked up, or NULL: cache_vary_matches() */
     const char *added_name;
     int added_len;

@@ -34,6 +34,12 @@ apr_array_header_t *cache_vary_wishes(request_rec *r)
     return *list;
 }
 
+/* Names of fields in any case; an expression on names as it is written. */
+static int vary_same_name(const char *a, const char *b)
+{
+    return *a == ':' ? !strcmp(a, b) : !strcasecmp(a, b);
+}
+
 BRG_DECLARE(void)
 brg_cache_vary(request_rec *r, const char *name, brg_cache_variant_fn *kind, const void *data)
 {
@@ -41,7 +47,7 @@ brg_cache_vary(request_rec *r, const char *name, brg_cache_variant_fn *kind, con
     const vary_wish *have = list ? (const vary_wish *)(const void *)list->elts : NULL;
 
     for (int i = 0; list && i < list->nelts; i++)
-        if (have[i].name && !have[i].users && !strcasecmp(have[i].name, name) &&
+        if (have[i].name && !have[i].users && vary_same_name(have[i].name, name) &&
             have[i].kind == kind && have[i].data == data)
             return;
     if (!list)
@@ -207,6 +213,11 @@ int cache_vary_matches(response_cache *c, const cache_entry *e, const cache_aske
                 return 0;
             continue;
         }
+        if (s->named) {
+            if (!cache_named_absent(s->named, asked))
+                return 0;
+            continue;
+        }
         if (!vary_value(asked, s, &value, &len))
             return 0;
         if (s->users) {
@@ -236,6 +247,14 @@ static int vary_named_in_head(const http_head *h, const char *name, const cache_
     return vary_value_in_head(h, &named, value, len);
 }
 
+static int vary_take_named(response_cache *c, cache_vary_key *s, const vary_wish *wish)
+{
+    if (!(s->named = cache_named_take(c, wish->name)) || !(s->name = strdup(wish->name)))
+        return -1;
+    s->name_len = (uint32_t)strlen(wish->name);
+    return 0;
+}
+
 static int vary_take(response_cache *c, cache_vary_key *s, const vary_wish *wish,
                      const cache_asked *asked)
 {
@@ -254,6 +273,8 @@ static int vary_take(response_cache *c, cache_vary_key *s, const vary_wish *wish
         s->client_variant = wish->variant;
         return wish->variant >= 0 ? 0 : -1;
     }
+    if (!strncmp(wish->name, BRG_CACHE_VARY_NAMES, sizeof BRG_CACHE_VARY_NAMES - 1))
+        return vary_take_named(c, s, wish);
     s->name_len = (uint32_t)strlen(wish->name);
     s->is_line = !strcmp(wish->name, REQUEST_VARY_LINE);
     s->id = s->name_len ? (uint8_t)http_field_id_of(wish->name, s->name_len) : HTTP_F_OTHER;
@@ -335,7 +356,7 @@ static int vary_is_for(const cache_vary_key *s, const vary_wish *wish)
     if (s->client || wish->client)
         return s->client == wish->client && s->data == wish->data &&
                s->client_variant == wish->variant;
-    return !strcasecmp(s->name, wish->name) && s->kind == wish->kind && s->data == wish->data &&
+    return vary_same_name(s->name, wish->name) && s->kind == wish->kind && s->data == wish->data &&
            s->users == wish->users && s->realm[0] == wish->realm[0] &&
            s->realm[1] == wish->realm[1];
 }
@@ -365,7 +386,9 @@ size_t cache_vary_bytes(const cache_entry *e)
     size_t bytes = e->vary_n ? cache_block(e->vary_n * sizeof(*e->vary)) : 0;
 
     for (int i = 0; i < e->vary_n; i++)
-        bytes += e->vary[i].name ? cache_block(e->vary[i].name_len + e->vary[i].value_len + 2) : 0;
+        bytes +=
+            (e->vary[i].name ? cache_block(e->vary[i].name_len + e->vary[i].value_len + 2) : 0) +
+            (e->vary[i].named ? cache_named_bytes(e->vary[i].named) : 0);
     return bytes;
 }
 
@@ -398,8 +421,11 @@ const char *cache_vary_user(const cache_entry *e, const http_head *h, char *out,
 
 void cache_vary_drop(cache_entry *e)
 {
-    for (int i = 0; i < e->vary_n; i++)
+    for (int i = 0; i < e->vary_n; i++) {
+        if (e->vary[i].named)
+            cache_named_release(e->vary[i].named);
         free(e->vary[i].name);
+    }
     free(e->vary);
     e->vary = NULL;
     e->vary_n = 0;

@@ -10,6 +10,10 @@
 #include "cache_private.h"
 #include "cache_gate.h"
 #include "brigade/auth.h"
+#include "brigade/field_names.h"
+
+/** An expression on names of request fields (cache_named.c). */
+typedef struct cache_named cache_named;
 
 /** A dependency that a request declares while it is answered. */
 typedef struct vary_wish {
@@ -48,7 +52,16 @@ struct cache_vary_key {
     apr_uint64_t realm[2];
     cache_gate_fn *gate; /**< then nothing else but data and fixed counts */
     uint64_t fixed;
+    cache_named *named; /**< BRG_CACHE_VARY_NAMES: no field has such a name; NULL: not this */
 };
+
+/** The expression behind BRG_CACHE_VARY_NAMES in @a text, compiled once for all entries of @a c. NULL: it cannot be. The
+ * caller calls cache_named_release(), while @a c is there. */
+cache_named *cache_named_take(response_cache *c, const char *text);
+void cache_named_release(cache_named *n);
+/** 1 if no field of the request has a name that @a n matches. */
+int cache_named_absent(cache_named *n, const cache_asked *asked);
+size_t cache_named_bytes(const cache_named *n);
 
 /** The request that came from the network, of which @a r is a part. */
 const request_rec *cache_vary_first(const request_rec *r);

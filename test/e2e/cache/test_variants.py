@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from brigade import APACHE_MODULES
+from brigade import APACHE_MODULES, wait_until
 from cache_site import one_loop, settle, warm
 
 pytestmark = [pytest.mark.only("brigade"), pytest.mark.threads]
@@ -92,6 +92,31 @@ def test_client_without_keep_alive(serve):
         for agent, said in (("Poor", "close"), ("Rich", None)):
             with server.connect() as c:
                 assert c.get("/a.txt", {"User-Agent": agent})["Connection"] == said
+
+
+BY_NAME = """
+SetEnvIf ^X-Own\\d one IS_ONE
+SetEnvIfNoCase ^(X-cept-Encoding|X{5}|~{5})$ ^(gzip|x+)$ LIKES_GZIP
+SetEnvIf ^X-Own\\D one IS_LETTER
+Header set X-Class gzip env=LIKES_GZIP
+Header set X-Class one env=IS_ONE
+Header set X-Class letter env=IS_LETTER
+"""
+NAMES = [({}, None), ({"x-cept-encoding": "gzip"}, "gzip"), ({"XXXXX": "xxx"}, "gzip"), ({"XXXXX": "none"}, None), ({"X-Other": "gzip"}, None), ({"X-Own7": "one"}, "one"),
+         ({"X-Owns": "one"}, "letter"), ({"x-own7": "one"}, None), ({"Accept-Encoding": "gzip"}, None), ({"X-Own": "one"}, None)]
+
+
+@pytest.mark.parametrize("where", ["server", "Directory", ".htaccess"])
+def test_rules_that_look_for_names_of_fields(serve, where):
+    """Who sends no such field gets the answer for all of them, from memory; each of the others is answered anew."""
+    rules = BY_NAME if where == "Directory" else ""
+    server = one_loop(serve, (BY_NAME if where == "server" else "") + f'CustomLog @ROOT@/logs/asked "%{{cache-result}}e"\n<Directory "@ROOT@/htdocs">\nAllowOverride All\n{rules}</Directory>\n',
+                      files={"a.txt": "a", **({".htaccess": BY_NAME} if where == ".htaccess" else {})})
+    settle(server.path("htdocs"))
+    turns(server, "/a.txt", [(h, "X-Class", v) for h, v in NAMES])
+    lines = wait_until(lambda: (got := server.read("logs/asked").split()) and len(got) == 6 * len(NAMES) and got)
+    kept = [lines[-len(NAMES):][i] == b"TCP_MEM_HIT" for i in range(len(NAMES))]
+    assert kept == [not any(n.lower() in ("x-cept-encoding", "xxxxx", "x-own7", "x-owns") for n in h) for h, _ in NAMES]
 
 
 def test_one_field_twice(serve):
