@@ -100,7 +100,10 @@ apr_status_t exchange_script_head(proxy_exchange *x, char *text, apr_size_t len)
     int status;
 
     BRG_ASSERT(text && !text[len]);
-    r->status = HTTP_OK; /* the server's own fields stay beside the script's, as with Apache */
+    /* The server's own fields stay beside the script's, as with Apache; and so does the status of an error whose document
+     * the script is, unless it says another. */
+    if (!r->prev || !ap_is_HTTP_ERROR(r->prev->status))
+        r->status = HTTP_OK;
     r->status_line = NULL;
     buf[0] = '\0';
     status = ap_scan_script_header_err_core_ex(r, buf, head_gets, &in, APLOG_MODULE_INDEX);

@@ -109,6 +109,25 @@ def test_scripts_that_read_slowly(serve):
             assert server.request("POST", "/s/a", body=b"x" * size).body == b"%d" % size
 
 
+@pytest.mark.parametrize("protocol", ["fcgi", "scgi"])
+def test_scripts_that_are_documents_of_errors(serve, protocol):
+    """The status of the error stays, as with Apache, unless the script says another."""
+    def script(params, body, send):
+        head = {"/said.php": b"Status: 200 Here\r\n", "/other.php": b"Status: 410 Gone\r\n"}.get(params["SCRIPT_NAME"], b"")
+        text = head + b"Content-Type: text/plain\r\n\r\nfor " + params.get("REDIRECT_STATUS", "none").encode()
+        send(record(STDOUT, text) + record(STDOUT) + end() if protocol == "fcgi" else text)
+        return protocol == "fcgi"
+    with Script(protocol, script) as one:
+        folders = "".join(f"<Location /{name}/>\nErrorDocument 404 /{name}.php\n</Location>\n" for name in ("plain", "said", "other"))
+        server = serve(f'EventLoops 1\n<FilesMatch "\\.php$">\nSetHandler "proxy:unix:{one.path}|{protocol}://localhost"\n</FilesMatch>\n{folders}',
+                       files={f"{name}.php": "" for name in ("plain", "said", "other")})
+        for name, status in (("plain", 404), ("said", 200), ("other", 410)):
+            for _ in range(2):
+                got = server.get(f"/{name}/none.html")
+                assert got.status == status and got.body == b"for 404"
+        assert server.get("/plain.php").status == 200
+
+
 def test_rules_of_a_folder_that_lead_on_twice(serve):
     """The target of a rule is no file, and the next rule leads on to a script, which waits for its backend there."""
     def script(params, body, send):
