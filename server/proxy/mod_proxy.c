@@ -135,8 +135,9 @@ static int proxy_depends(request_rec *r)
     if (proxy_is_stored(r) || cache_plan_is_offered(r))
         return BRG_CACHE_STATIC;
     if (r->proxyreq || (r->filename && !strncmp(r->filename, "proxy:", 6)) ||
-        (r->handler && (!strcmp(r->handler, "proxy-server") || !strncmp(r->handler, "proxy:", 6) ||
-                        !strcmp(r->handler, "balancer-manager"))))
+        (r->handler && !request_is_refused(r) && /* a phase answered: no handler was called */
+         (!strcmp(r->handler, "proxy-server") || !strncmp(r->handler, "proxy:", 6) ||
+          !strcmp(r->handler, "balancer-manager"))))
         return BRG_CACHE_VOLATILE;
     return apr_table_get(r->notes, "proxy-unless-upgrade") ? BRG_CACHE_VOLATILE : BRG_CACHE_STATIC;
 }

@@ -128,6 +128,23 @@ def test_scripts_that_are_documents_of_errors(serve, protocol):
         assert server.get("/plain.php").status == 200
 
 
+def test_redirects_of_names_of_scripts_come_from_memory(serve):
+    """A phase answers before the handler, which is then no dependency; what the script answers is asked for each time."""
+    def script(params, body, send):
+        one.answer(send, b"script")
+    with Script("fcgi", script) as one:
+        rules = "RewriteEngine On\nRewriteRule ^index\\.php$ http://elsewhere.example/ [R=301,L]\nRedirect 302 /none.php /page.html\nRewriteRule ^gone\\.php$ - [G]\n"
+        server = serve(f'EventLoops 1\nCustomLog @ROOT@/logs/asked "%U %{{cache-result}}e"\n<FilesMatch "\\.php$">\nSetHandler "proxy:unix:{one.path}|fcgi://localhost"\n</FilesMatch>\n',
+                       files={"index.php": "", "page.php": "", ".htaccess": rules})
+        for name in ("index.php", "page.php", ".htaccess"):
+            os.utime(server.path("htdocs", name), (1e9, 1e9))
+        wanted = {"/index.php": 301, "/none.php": 302, "/gone.php": 410, "/page.php": 200}
+        for target, status in wanted.items():
+            assert [server.get(target).status for _ in range(6)] == [status] * 6
+        lines = wait_until(lambda: (got := server.read("logs/asked").decode().splitlines()) and len(got) == 24 and got, "24 lines")
+        assert {line.split()[0] for line in lines[5::6] if "MEM_HIT" in line} == {"/index.php", "/none.php", "/gone.php"}
+
+
 def test_rules_of_a_folder_that_lead_on_twice(serve):
     """The target of a rule is no file, and the next rule leads on to a script, which waits for its backend there."""
     def script(params, body, send):
