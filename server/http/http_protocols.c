@@ -4,6 +4,7 @@
  * (RFC 9110 section 7.8).
  */
 #include "http_error.h"
+#include "connection.h"
 #include "core_settings.h"
 #include "request_context.h"
 #include "http_config.h"
@@ -182,12 +183,21 @@ const char *http_upgrade_of(const request_rec *r)
     return r->main || r->connection->master ? NULL : core_conf_of(r->server)->upgrade;
 }
 
+/* Of a connection in which no module takes part its driver knows. */
+static int upgrade_is_of_http1(conn_rec *c)
+{
+    const brg_conn *bc = connection_of(c);
+
+    return bc && !bc->module_driven ? bc->protocol == CONN_HTTP1
+                                    : !strcmp(ap_get_protocol(c), AP_PROTOCOL_HTTP1);
+}
+
 void http_upgrade_announce(request_rec *r)
 {
     const char *upgrade = http_upgrade_of(r);
 
     BRG_ASSERT(r->headers_out);
-    if (!upgrade || strcmp(ap_get_protocol(r->connection), AP_PROTOCOL_HTTP1))
+    if (!upgrade || !upgrade_is_of_http1(r->connection))
         return;
     request_set_announces(r, 1);
     if (r->connection->keepalives > 0)
