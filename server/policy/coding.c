@@ -3,8 +3,10 @@
 #include "coding.h"
 #include "declarations.h"
 #include "filter_registry.h"
+#include "stock_policy.h"
 #include "brigade/assert.h"
 #include "brigade/content_coding.h"
+#include "apr_lib.h"
 #include <string.h>
 
 /* Bits of a set: the codings themselves; that a filter is not ours; from CODING_LIST on a brg_codings. */
@@ -61,6 +63,13 @@ int coding_add(int *codings, const ap_filter_t *f)
     return 1;
 }
 
+int coding_is_likely(const ap_filter_t *f)
+{
+    if (!coding_of_filter(f->frec))
+        return 0;
+    return !f->frec->providers || !coding_chosen || coding_chosen(f, NULL) != NULL;
+}
+
 /* ---- content codings ---- */
 
 static int coding_bit(const char *word, size_t len)
@@ -107,4 +116,106 @@ int coding_accepted(const void *data, const char *value, apr_size_t len)
         return coding_words(codings, value, len);
     /* All of them: the first filter may leave the response to the next. */
     return brg_codings_accepted((const void *)(intptr_t)(codings >> CODING_LIST), value, len);
+}
+
+/* ---- filters of Apache's files ---- */
+
+/* Both files look at a response alike. What they decide by its length differs from build to build: bodies of fewer bytes are left to them. */
+#define CODING_FILE_LEAST 128
+
+typedef struct coding_file {
+    const char *module, *filter;
+    enum brg_coding coding;
+    const char *off, *only_html, *force; /* variables, or NULL: as in compress_coder */
+} coding_file;
+
+static const coding_file coding_files[] = {
+    {"mod_deflate.c", "deflate", BRG_CODING_GZIP, "no-gzip", "gzip-only-text/html", "force-gzip"},
+    {"mod_brotli.c", "brotli_compress", BRG_CODING_BROTLI, "no-brotli", NULL, NULL}};
+
+static const coding_file *coding_file_of(const ap_filter_rec_t *frec)
+{
+    const declaration *d = filter_declaration(frec);
+
+    if (!d || !d->stock || stock_rule_is_void(d->stock))
+        return NULL;
+    for (size_t i = 0; i < sizeof coding_files / sizeof *coding_files; i++)
+        if (!strcmp(d->name, coding_files[i].module) &&
+            !ap_cstr_casecmp(frec->name, coding_files[i].filter))
+            return &coding_files[i];
+    return NULL;
+}
+
+static const char *coding_variable(const request_rec *r, const char *name)
+{
+    return name ? apr_table_get(r->subprocess_env, name) : NULL;
+}
+
+int coding_of_file(const request_rec *r, const ap_filter_rec_t *frec, brg_coding_step *step)
+{
+    const coding_file *file = coding_file_of(frec);
+    const char *only;
+
+    if (!file)
+        return 0;
+    only = coding_variable(r, file->only_html);
+    step->coding = coding_variable(r, file->off) || r->main ? BRG_CODING_NONE : file->coding;
+    step->least = CODING_FILE_LEAST;
+    step->only_html = only && !strcmp(only, "1");
+    step->forced = coding_variable(r, file->force) != NULL;
+    step->with_user = 1;
+    return 1;
+}
+
+/* Lists, and names that mean no coding, are left to the filter. */
+static int coding_is_there(const char *value)
+{
+    static const char *const none[] = {"identity", "7bit", "8bit", "binary"};
+
+    if (value[strcspn(value, ",; \t\"")])
+        return 0;
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++)
+        if (!ap_cstr_casecmp(value, none[i]))
+            return 0;
+    return *value != '\0';
+}
+
+int coding_has_type(const char *types, const char *type)
+{
+    const size_t len = strcspn(type, "; \t");
+
+    for (; *types; types += strlen(types) + 1)
+        if (!strncmp(types, type, len) && !types[len])
+            return 1;
+    return 0;
+}
+
+/* The coding's name is somewhere in it. How builds read weights differs. */
+static int coding_may_be_named(enum brg_coding coding, const char *accept)
+{
+    return accept && ap_strcasestr(accept, brg_coding_name(coding));
+}
+
+brg_coding_fate coding_file_fate(const brg_coding_step *step, const brg_coding_asked *asked)
+{
+    const char *type = asked->type;
+
+    BRG_ASSERT(step->types != NULL);
+    if (!type)
+        return BRG_CODING_COMPRESSES;
+    for (const char *at = type; *at && *at != ';'; at++)
+        if (apr_isupper(*at))
+            return BRG_CODING_COMPRESSES;
+    if (step->coding == BRG_CODING_NONE || asked->status != HTTP_OK ||
+        !coding_has_type(step->types, type) ||
+        (step->only_html && strncmp(type, "text/html", 9) != 0))
+        return BRG_CODING_LEAVES;
+    if (asked->coding)
+        return coding_is_there(asked->coding) ? BRG_CODING_LEAVES : BRG_CODING_COMPRESSES;
+    if (!asked->knows_request)
+        return BRG_CODING_ASKS;
+    return asked->least < (apr_off_t)step->least || step->forced ||
+                   coding_may_be_named(step->coding, asked->accept)
+               ? BRG_CODING_COMPRESSES
+               : BRG_CODING_NAMES;
 }

@@ -25,6 +25,22 @@ int coding_add(int *codings, const ap_filter_t *f);
  */
 int coding_accepted(const void *data, const char *value, apr_size_t len);
 
+/**
+ * Apache's module file stands behind the filter @a frec, which compresses: what it goes by in a request, as brg_coding_step_of() tells of
+ * ours, but for the types.
+ * @return 0: it is another one. Threads: the request's.
+ */
+int coding_of_file(const request_rec *r, const ap_filter_rec_t *frec, brg_coding_step *step);
+
+/** 1: that of @a type, but for its parameters, is one of @a types (brg_filter_types()). Threads: any. */
+int coding_has_type(const char *types, const char *type);
+
+/** 1: @a f compresses the response, by the type that it has so far, if its client takes the coding. Threads: the request's. */
+int coding_is_likely(const ap_filter_t *f);
+
+/** What such a filter does to a response; BRG_CODING_COMPRESSES where a name in Accept-Encoding might mean its coding. Threads: any. */
+brg_coding_fate coding_file_fate(const brg_coding_step *step, const brg_coding_asked *asked);
+
 /** To be called when all modules have registered: finds mod_filter's part. Main thread. */
 void coding_survey(void);
 

@@ -84,12 +84,13 @@ static int stock_takes_coding(const request_rec *r)
            apr_table_get(r->subprocess_env, "force-gzip");
 }
 
+/* A type that is not known yet: that of a backend's answer, which a loop compresses as it comes, with our own filters, too. */
 static int stock_compression_waits(request_rec *r)
 {
     if (r->finfo.filetype == APR_REG && r->finfo.size <= STOCK_DEFLATE_BYTES)
         return 0;
     for (const ap_filter_t *f = r->output_filters; f; f = f->next)
-        if ((coding_of_filter(f->frec) && stock_takes_coding(r)) ||
+        if ((coding_is_likely(f) && stock_takes_coding(r)) ||
             !ap_cstr_casecmp(f->frec->name, "inflate"))
             return 1;
     return 0;

@@ -245,6 +245,7 @@ struct proxy_exchange {
 
     cache_plan_offer plan;           /**< with may_plan, when it is answered */
     apr_array_header_t *plan_coding; /**< with may_plan: filters that may compress; NULL: none */
+    int plan_coding_files;           /**< so many of them, the last ones, are of Apache's files */
     const apr_array_header_t *plan_edits; /**< the same; NULL: none */
     proxy_told told;
     void *script;              /**< of the codec: FastCGI, SCGI, uwsgi */

@@ -368,7 +368,7 @@ static cache_plan *plan_make(request_rec *first, void *baton)
     plan_write_changes(p, r, (char *)p + changes_at);
     proxy_reversal_copy(&p->reversal, (char *)p + changes_at + plan_changes_bytes(r));
     proxy_edits_copy(p, x->plan_edits, (char *)p + edits_at);
-    proxy_coding_copy(p, x->plan_coding, (char *)p + coding_at);
+    proxy_coding_copy(p, x->plan_coding, x->plan_coding_files, (char *)p + coding_at);
     plan_write(p, &text);
     if (script) {
         p->script = memcpy((char *)p + script_at, script, script->bytes);

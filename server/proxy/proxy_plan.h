@@ -83,6 +83,7 @@ typedef struct proxy_plan {
     /** Filters on the way of answers that may compress them (proxy_plan_coding.c). */
     const struct brg_coding_step *coding;
     uint8_t coding_n;
+    uint8_t coding_files;  /**< so many of them, the last ones, are of Apache's files */
     uint8_t any_query;     /**< the target ends before the query, which is the request's own */
     uint8_t adds_for;      /**< X-Forwarded-For is sent */
     uint8_t reverses_urls; /**< there is a ProxyPassReverse */
@@ -171,7 +172,8 @@ int proxy_coding_take(proxy_exchange *x, const ap_filter_t *f);
 int proxy_coding_left(const proxy_exchange *x);
 /** @param steps  may be NULL */
 size_t proxy_coding_bytes(const apr_array_header_t *steps);
-void proxy_coding_copy(proxy_plan *p, const apr_array_header_t *steps, char *to);
+/** @param files  proxy_exchange.plan_coding_files */
+void proxy_coding_copy(proxy_plan *p, const apr_array_header_t *steps, int files, char *to);
 
 /* ---- proxy_plan_script.c, proxy_ahead_script.c ---- */
 

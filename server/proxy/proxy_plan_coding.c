@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Filters that compress, for plans: they tell what they go by while the request is made that a plan is made of
- * (brigade/content_coding.h). An answer that they leave alone goes on; for any other the request is made, and they are on its way. */
+ * (brigade/content_coding.h; of Apache's files policy/coding.h tells it). An answer that they leave alone goes on; for any other the
+ * request is made, and they are on its way. */
 #include "exchange_direct_private.h"
+#include "coding.h"
 #include "http_fields.h"
 #include "http_scan.h"
 #include "util_filter.h"
@@ -20,25 +22,59 @@ typedef struct coding_value {
 static struct {
     APR_OPTIONAL_FN_TYPE(brg_coding_step_of) * step;
     APR_OPTIONAL_FN_TYPE(brg_coding_fate_of) * fate;
+    APR_OPTIONAL_FN_TYPE(brg_filter_types) * types;
 } coding_by;
 
 void proxy_coding_retrieve(void)
 {
     coding_by.step = APR_RETRIEVE_OPTIONAL_FN(brg_coding_step_of);
     coding_by.fate = APR_RETRIEVE_OPTIONAL_FN(brg_coding_fate_of);
+    coding_by.types = APR_RETRIEVE_OPTIONAL_FN(brg_filter_types);
 }
 
 /* ---- of a plan ---- */
 
+static int coding_step_of(const ap_filter_t *f, brg_coding_step *step)
+{
+    return coding_by.step && coding_by.fate && coding_by.step(f, step);
+}
+
+/* As of ours (compress_told.c): by its name the target may have a type already. */
+static int coding_step_of_file(const ap_filter_t *f, brg_coding_step *step)
+{
+    const request_rec *r = f->r;
+    const ap_filter_rec_t *frec;
+
+    *step = (brg_coding_step){.coding = BRG_CODING_NONE};
+    step->types = coding_by.types ? coding_by.types(f, r->pool, &frec) : NULL;
+    return step->types && !(r->content_type && coding_has_type(step->types, r->content_type)) &&
+           coding_of_file(r, frec, step);
+}
+
+/* Those of files stand behind ours: each of them decides for itself. */
+static void coding_put(proxy_exchange *x, const brg_coding_step *step, int is_file)
+{
+    brg_coding_step *list;
+    int at;
+
+    if (!x->plan_coding)
+        x->plan_coding = apr_array_make(x->pool, 2, sizeof *step);
+    apr_array_push(x->plan_coding);
+    list = (brg_coding_step *)(void *)x->plan_coding->elts;
+    at = x->plan_coding->nelts - 1 - (is_file ? 0 : x->plan_coding_files);
+    memmove(list + at + 1, list + at, (size_t)(x->plan_coding->nelts - 1 - at) * sizeof *list);
+    list[at] = *step;
+    x->plan_coding_files += is_file;
+}
+
 int proxy_coding_take(proxy_exchange *x, const ap_filter_t *f)
 {
     brg_coding_step step;
+    const int is_file = !coding_step_of(f, &step);
 
-    if (!coding_by.step || !coding_by.fate || !coding_by.step(f, &step))
+    if (is_file && !coding_step_of_file(f, &step))
         return 0;
-    if (!x->plan_coding)
-        x->plan_coding = apr_array_make(x->pool, 2, sizeof step);
-    APR_ARRAY_PUSH(x->plan_coding, brg_coding_step) = step;
+    coding_put(x, &step, is_file);
     return x->plan_coding->nelts <= CODING_STEPS;
 }
 
@@ -73,7 +109,7 @@ size_t proxy_coding_bytes(const apr_array_header_t *steps)
     return APR_ALIGN_DEFAULT(bytes);
 }
 
-void proxy_coding_copy(proxy_plan *p, const apr_array_header_t *steps, char *to)
+void proxy_coding_copy(proxy_plan *p, const apr_array_header_t *steps, int files, char *to)
 {
     brg_coding_step *step = (brg_coding_step *)(void *)to;
 
@@ -83,6 +119,7 @@ void proxy_coding_copy(proxy_plan *p, const apr_array_header_t *steps, char *to)
     BRG_ASSERT(steps->nelts <= CODING_STEPS);
     p->coding = step;
     p->coding_n = (uint8_t)steps->nelts;
+    p->coding_files = (uint8_t)files;
     to = (char *)(step + steps->nelts);
     for (int i = 0; i < steps->nelts; i++) {
         size_t len;
@@ -140,6 +177,20 @@ static apr_off_t coding_least(const proxy_ahead *a, const direct_head *d)
     return here > head ? (apr_off_t)(here - head) / 8 : 0;
 }
 
+static brg_coding_fate coding_fate(const proxy_plan *p, const brg_coding_asked *asked)
+{
+    const int ours = p->coding_n - p->coding_files;
+    brg_coding_fate fate = ours ? coding_by.fate(p->coding, ours, asked) : BRG_CODING_LEAVES;
+
+    BRG_ASSERT(ours >= 0);
+    for (int i = ours; i < p->coding_n; i++) {
+        const brg_coding_fate one = coding_file_fate(p->coding + i, asked);
+
+        fate = one > fate ? one : fate; /* in the order of brg_coding_fate */
+    }
+    return fate;
+}
+
 /* With what the request says of it. @return BRG_CODING_COMPRESSES: it has to be made */
 static brg_coding_fate coding_ask_request(proxy_ahead *a, brg_coding_asked *asked)
 {
@@ -150,15 +201,15 @@ static brg_coding_fate coding_ask_request(proxy_ahead *a, brg_coding_asked *aske
     if (!coding_text(&asked->accept, &accept, coding_sent(head, "Accept-Encoding", 15)) ||
         !coding_text(&asked->authorization, &authorization, coding_sent(head, "Authorization", 13)))
         return BRG_CODING_COMPRESSES;
-    return coding_by.fate(a->plan->coding, a->plan->coding_n, asked);
+    return coding_fate(a->plan, asked);
 }
 
-/* A list is written anew. @return 0: there is one already */
+/* A list is written anew, and a part of a body goes as it is. @return 0: the filters see to that */
 static int coding_name(direct_head *d)
 {
     static const char name[] = "Vary", value[] = "Accept-Encoding";
 
-    if (coding_field(d, name, sizeof name - 1))
+    if (coding_field(d, name, sizeof name - 1) || coding_field(d, "Content-Range", 13))
         return 0;
     *direct_make(d) = direct_field(name, sizeof name - 1, value, sizeof value - 1);
     d->more += sizeof name + sizeof value;
@@ -177,7 +228,7 @@ int direct_code(proxy_ahead *a, direct_head *d)
         !coding_text(&asked.control, &control, coding_field(d, "Cache-Control", 13)) ||
         !coding_text(&asked.vary, &vary, coding_field(d, "Vary", 4)))
         return 0;
-    fate = coding_by.fate(a->plan->coding, a->plan->coding_n, &asked);
+    fate = coding_fate(a->plan, &asked);
     if (fate == BRG_CODING_ASKS)
         fate = coding_ask_request(a, &asked);
     return fate == BRG_CODING_LEAVES || (fate == BRG_CODING_NAMES && coding_name(d));

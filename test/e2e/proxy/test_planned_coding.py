@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Filters that compress beside planned requests (test_planned.py): random answers to random clients, by plans and without, over HTTP/1 and
-HTTP/2, from HTTP and FastCGI backends. What is compressed takes the full way from its head on; what is left alone does not. TEST_SEED repeats
-them, TEST_COUNT=20000 sends so many."""
+HTTP/2, from HTTP and FastCGI backends, with the built-in modules and with Apache's files. What is compressed takes the full way from its head
+on; what is left alone does not. TEST_SEED repeats them, TEST_COUNT=20000 sends so many."""
 import random
 
 import pytest
 
 import effort
 from backend import Backend, answer
+from brigade import APACHE_MODULES
 from codings import needs_all
 from planned_client import is_planned
 from planned_peers import PeerOfHTTP1, PeerOfHTTP2
@@ -20,18 +21,27 @@ pytestmark = [pytest.mark.only("brigade"), needs_all]
 COUNT = effort.count(4000, 20000)
 SEED = int(effort.seed(random.randrange(1 << 30)))
 BODY = b"a line of text that becomes shorter\n" * 30
+BODIES = [BODY] * 12 + [b"short", BODY[:68], BODY[:69], BODY[:120]]
 TYPES = ["text/html", "text/html; charset=utf-8", "text/css", "Text/HTML", "image/png", "application/json"]
 MORE = [[], [], [], ["Cache-Control: no-store"], ["Cache-Control: max-age=3"], ["Cache-Control: public", "Cache-Control: private"], ["Vary: Cookie"], ["Vary: Origin"],
-        ["Vary: Accept-Encoding"], ["Content-Encoding: br"], ["Content-Encoding: identity"], ["ETag: \"x\""], ["Cache-Control: no-transform"]]
+        ["Vary: Accept-Encoding"], ["Content-Encoding: br"], ["Content-Encoding: identity"], ["Content-Encoding: identity, gzip"], ["Content-Range: bytes 0-9/99"], ["ETag: \"x\""], ["Cache-Control: no-transform"]]
 SITES = {
     "by type": "AddOutputFilterByType DEFLATE text/html application/json\nAddOutputFilterByType DEFLATE text/css\n",
     "always": "SetOutputFilter DEFLATE\n",
     "of two": "AddOutputFilterByType BROTLI_COMPRESS;DEFLATE text/html\nHeader set X-New 1\n",
     "by browser": "AddType text/css .css\nAddOutputFilterByType DEFLATE text/html text/css\nSetEnvIf User-Agent old no-gzip\nSetEnvIf User-Agent odd gzip-only-text/html\n",
     "for users": "AddOutputFilterByType DEFLATE text/html text/css\nDeflatePrivate On\nProxyStatusField On\n",
+    "by a file": "AddOutputFilterByType DEFLATE text/html application/json\nAddOutputFilterByType DEFLATE text/css\n",
+    "by a file, by browser": "AddType text/css .css\nAddOutputFilterByType DEFLATE text/html text/css\nSetEnvIf User-Agent old no-gzip\nSetEnvIf User-Agent odd gzip-only-text/html\n"
+                             "SetEnvIf User-Agent forced force-gzip\n",
+    "by two files": "AddOutputFilterByType BROTLI_COMPRESS;DEFLATE text/html\nHeader set X-New 1\nSetEnvIf User-Agent old no-brotli\n",
+    "by a file, and ours": "AddOutputFilterByType DEFLATE;BROTLI_COMPRESS text/html\nAddOutputFilterByType BROTLI_COMPRESS text/css\n",
 }
-ACCEPTS = [[], [], ["Accept-Encoding: gzip"], ["Accept-Encoding: gzip, deflate, br"], ["Accept-Encoding: identity"], ["Accept-Encoding: gzip;q=0"], ["Accept-Encoding: br, gzip;q=0.5"]]
-FIELDS = [[], [], [], ["Authorization: Basic eDp5"], ["User-Agent: old"], ["User-Agent: odd"], ["Cookie: a=b"]]
+LOADS = {site: "BuiltinModules all\n" + "".join(f"LoadModule {name}_module {APACHE_MODULES}/mod_{name}.so\n" for name in (["deflate", "brotli"] if "two" in site else ["deflate"]))
+         for site in SITES if "file" in site}
+ACCEPTS = [[], [], ["Accept-Encoding: gzip"], ["Accept-Encoding: gzip, deflate, br"], ["Accept-Encoding: identity"], ["Accept-Encoding: gzip;q=0"], ["Accept-Encoding: br, gzip;q=0.5"],
+           ["Accept-Encoding: br"], ["Accept-Encoding: x-gzip, deflate"], ["Accept-Encoding: GZIP"], ["Accept-Encoding: *"]]
+FIELDS = [[], [], [], ["Authorization: Basic eDp5"], ["User-Agent: old"], ["User-Agent: odd"], ["User-Agent: forced"], ["Cookie: a=b"]]
 LOG = "KeepAliveTimeout 300\nMaxKeepAliveRequests 0\nProtocols h2c http/1.1\nCustomLog logs/access.log all\n" \
       "LogFormat \"- %U %>s %B %{Content-Type}o %{Content-Encoding}o %{Vary}o %{Cache-Control}o %{ETag}o\" all\n"
 
@@ -81,11 +91,11 @@ def test_answers_of_http(serve, site, protocol):
     chance = random.Random(SEED)
     with Backend({}) as backend:
         for n in range(60):
-            body = BODY if chance.random() < .85 else b"short"
+            body = chance.choice(BODIES)
             head = [DATE, f"Content-Type: {chance.choice(TYPES)}", *chance.choice(MORE)]
             framed = text_of("200 OK", *head, "Transfer-Encoding: chunked", body=b"%x\r\n%b\r\n0\r\n\r\n" % (len(body), body))
             backend.scripts[f"/{n}{'.css' if n % 4 == 0 else ''}"] = framed if chance.random() < .2 else text_of(chance.choice(["200 OK", "200 OK", "404 Not Found"]), *head, f"Content-Length: {len(body)}", body=body)
-        peers = twins(serve, backend, protocol, CONFIG + f"ProxyPass /p/ http://127.0.0.1:{backend.port}/\n" + SITES[site] + LOG)
+        peers = twins(serve, backend, protocol, LOADS.get(site, "") + CONFIG + f"ProxyPass /p/ http://127.0.0.1:{backend.port}/\n" + SITES[site] + LOG)
         ask(peers, requests(chance, [(n, f"/p/{n}{'.css' if n % 4 == 0 else ''}") for n in range(60)]))
 
 
@@ -93,14 +103,14 @@ def test_answers_of_http(serve, site, protocol):
 @pytest.mark.parametrize("site", SITES)
 def test_answers_of_scripts(serve, site, protocol):
     chance = random.Random(SEED)
-    answers = [whole(f"Content-Type: {chance.choice(TYPES)}".encode(), *(line.encode() for line in chance.choice(MORE)), body=BODY if chance.random() < .85 else b"short") for _ in range(60)]
+    answers = [whole(f"Content-Type: {chance.choice(TYPES)}".encode(), *(line.encode() for line in chance.choice(MORE)), body=chance.choice(BODIES)) for _ in range(60)]
 
     def script(params, body, send):
         send(answers[int(params["HTTP_X_ANSWER"])])
         return True
 
     with Script("fcgi", script) as backend:
-        peers = twins(serve, backend, protocol, CONFIG + SCRIPTS.replace("{path}", backend.path) + SITES[site] + LOG, files={f"{n}.php": old for n in range(60)})
+        peers = twins(serve, backend, protocol, LOADS.get(site, "") + CONFIG + SCRIPTS.replace("{path}", backend.path) + SITES[site] + LOG, files={f"{n}.php": old for n in range(60)})
         ask(peers, requests(chance, [(n, f"/{n}.php") for n in range(60)], lambda n: [f"X-Answer: {n}"]))
 
 
@@ -108,17 +118,18 @@ PLANNED = {"another type": ["Content-Type: image/png"], "for one client": ["Cont
            "coded": ["Content-Type: text/html", "Content-Encoding: br"], "not accepted": ["Content-Type: text/html"]}
 
 
-@pytest.mark.parametrize("site", ["by type", "by browser"])
-@pytest.mark.parametrize("kind", PLANNED)
+@pytest.mark.parametrize("site,kind", [(site, kind) for site in ("by type", "by browser", "by a file", "by a file, by browser") for kind in PLANNED
+                                       if "file" not in site or kind != "for one client"])  # Apache's compress that, too
 def test_there_are_plans(serve, site, kind):
     """Of answers that are left alone, for clients that take gzip as well, if the answer says so."""
     fields = [f.split(": ") for f in PLANNED[kind]]
     with Backend({"*": answer(BODY, fields=[("Date", DATE[6:]), *fields])}) as backend:
         head = "GET /p/x HTTP/1.1\r\nHost: localhost\r\n" + ("" if kind == "not accepted" else "Accept-Encoding: gzip\r\n")
-        assert is_planned(serve(f"{CONFIG}ProxyPass /p/ http://127.0.0.1:{backend.port}/\n{SITES[site]}"), head)
+        assert is_planned(serve(f"{LOADS.get(site, '')}{CONFIG}ProxyPass /p/ http://127.0.0.1:{backend.port}/\n{SITES[site]}"), head)
 
 
-def test_what_is_compressed_has_none(serve):
+@pytest.mark.parametrize("site", ["by type", "by a file"])
+def test_what_is_compressed_has_none(serve, site):
     with Backend({"*": answer(BODY, fields=[("Date", DATE[6:]), ("Content-Type", "text/html")])}) as backend:
         head = "GET /p/x HTTP/1.1\r\nHost: localhost\r\nAccept-Encoding: gzip\r\n"
-        assert not is_planned(serve(f"{CONFIG}ProxyPass /p/ http://127.0.0.1:{backend.port}/\n{SITES['by type']}"), head)
+        assert not is_planned(serve(f"{LOADS.get(site, '')}{CONFIG}ProxyPass /p/ http://127.0.0.1:{backend.port}/\n{SITES[site]}"), head)

@@ -130,15 +130,62 @@ static void test_weights_of_own_filters(void **state)
     assert_int_equal(accepted(codings, "br, gzip"), list);
 }
 
+/* Of Apache's files: what they leave alone is told by a head, and what a client's words may mean is left to them. */
+static void test_filters_of_files(void **state)
+{
+    static const brg_coding_step plain = {
+        .coding = BRG_CODING_GZIP, .least = 128, .types = "text/html\0text/css\0"};
+    brg_coding_step step = plain;
+    brg_coding_asked page = {.status = 200, .type = "text/html; charset=utf-8", .least = 1000};
+
+    assert_int_equal(coding_file_fate(&step, &page), BRG_CODING_ASKS);
+    page.knows_request = 1;
+    assert_int_equal(coding_file_fate(&step, &page), BRG_CODING_NAMES);
+    page.accept = "br, identity;q=0.5";
+    assert_int_equal(coding_file_fate(&step, &page), BRG_CODING_NAMES);
+    page.accept = "br, x-GZIP;q=0";
+    assert_int_equal(coding_file_fate(&step, &page), BRG_CODING_COMPRESSES);
+    step.only_html = 1;
+    assert_int_equal(coding_file_fate(&step, &page), BRG_CODING_COMPRESSES);
+    page.type = "text/css";
+    assert_int_equal(coding_file_fate(&step, &page), BRG_CODING_LEAVES);
+    page.type = "image/png";
+    step = plain;
+    assert_int_equal(coding_file_fate(&step, &page), BRG_CODING_LEAVES);
+    page.type = "text/htm";
+    assert_int_equal(coding_file_fate(&step, &page), BRG_CODING_LEAVES);
+    page.type = "text/HTML";
+    assert_int_equal(coding_file_fate(&step, &page), BRG_CODING_COMPRESSES);
+    page.type = NULL;
+    assert_int_equal(coding_file_fate(&step, &page), BRG_CODING_COMPRESSES);
+    page.type = "text/html";
+    page.coding = "br";
+    assert_int_equal(coding_file_fate(&step, &page), BRG_CODING_LEAVES);
+    page.coding = "Identity";
+    assert_int_equal(coding_file_fate(&step, &page), BRG_CODING_COMPRESSES);
+    page.coding = "identity, br";
+    assert_int_equal(coding_file_fate(&step, &page), BRG_CODING_COMPRESSES);
+    page.coding = page.accept = NULL;
+    page.least = 100;
+    assert_int_equal(coding_file_fate(&step, &page), BRG_CODING_COMPRESSES);
+    page.least = 1000;
+    step.forced = 1;
+    assert_int_equal(coding_file_fate(&step, &page), BRG_CODING_COMPRESSES);
+    page.status = 404;
+    assert_int_equal(coding_file_fate(&step, &page), BRG_CODING_LEAVES);
+    page.status = 200;
+    step.coding = BRG_CODING_NONE;
+    assert_int_equal(coding_file_fate(&step, &page), BRG_CODING_LEAVES);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_filters_by_name),
-        TEST(test_others_add_nothing),
-        TEST(test_words_of_foreign_filters),
-        TEST(test_weights_of_own_filters),
+        TEST(test_filters_by_name),          TEST(test_others_add_nothing),
+        TEST(test_words_of_foreign_filters), TEST(test_weights_of_own_filters),
+        TEST(test_filters_of_files),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
