@@ -45,8 +45,9 @@ static int path_has_come(const char *path, size_t len)
 
 /* Where a path leads. */
 typedef struct path_end {
-    int missing; /* to nothing */
-    int local;   /* to a file beside a directory under watch, in the same file system */
+    int missing;      /* to nothing */
+    int local;        /* to a file beside a directory under watch, in the same file system */
+    watch_node *node; /* local, and not by a link: the entry */
 } path_end;
 
 static int path_entry(watch_set *w, watch_owner *owner, const char *path, size_t len, int links,
@@ -98,6 +99,7 @@ static int path_entry(watch_set *w, watch_owner *owner, const char *path, size_t
         return 0;
     }
     end->local = node->local;
+    end->node = node->local && have == len ? node : NULL;
     rc = node->plain ? 0 : path_link(w, owner, path, have, links, end);
     node->missing = rc == 0 && end->missing;
     if (rc < 0 || (have < len && path_has_come(path, have)))
@@ -106,16 +108,30 @@ static int path_entry(watch_set *w, watch_owner *owner, const char *path, size_t
     return 0;
 }
 
-/* The file itself, whatever links lead to it. */
-static int path_inode(watch_set *w, watch_owner *owner, const char *path, int local)
+/* It is under watch already, and so is the name that leads to it: should another file have taken its place meanwhile, an event says so. */
+static watch_inode *path_inode_known(watch_set *w, const watch_node *node)
 {
-    watch_inode *x = watch_inode_get(w, path, WATCH_FILE_MASK);
+    watch_inode *x = node && node->wd ? watch_inode_find(w, node->wd) : NULL;
 
-    if (!x)
+    if (!x || !x->node)
+        return NULL;
+    BRG_ASSERT(!node->changed && node->local && !x->node->changed);
+    x->refs++;
+    return x;
+}
+
+/* The file itself, whatever links lead to it. */
+static int path_inode(watch_set *w, watch_owner *owner, const char *path, const path_end *end)
+{
+    watch_inode *x = path_inode_known(w, end->node);
+
+    if (!x && !(x = watch_inode_get(w, path, WATCH_FILE_MASK)))
         return is_missing(errno) ? 0 : -1;
+    if (end->node)
+        end->node->wd = x->wd;
     if (watch_on_inode(w, owner, x))
         return -1;
-    return local || watch_is_local(path) ? 0 : -1; /* a file may be mounted over a file */
+    return end->local || watch_is_local(path) ? 0 : -1; /* a file may be mounted over a file */
 }
 
 static int path_file(watch_set *w, watch_owner *owner, const char *path, size_t len)
@@ -123,7 +139,7 @@ static int path_file(watch_set *w, watch_owner *owner, const char *path, size_t 
     path_end end;
     int rc = path_entry(w, owner, path, len, 0, &end);
 
-    return rc || end.missing ? rc : path_inode(w, owner, path, end.local);
+    return rc || end.missing ? rc : path_inode(w, owner, path, &end);
 }
 
 static int path_names_in(watch_set *w, watch_owner *owner, const watch_dir *d,

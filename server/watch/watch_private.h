@@ -51,9 +51,9 @@ struct watch_dir {
     watch_node *any;     /**< on every entry and unchanged, or NULL */
     uint64_t generation; /**< of the set, when it was last found alive */
     uint64_t epoch;
-    uint64_t place;   /**< watch_place_of() it, when it was made */
-    uint64_t mount;   /**< watch_look: of its target */
-    uint64_t mounted; /**< of the set, when that was last compared */
+    uint64_t place;     /**< watch_place_of() it, when it was made */
+    uint64_t mount;     /**< watch_look: of its target */
+    uint64_t mounted;   /**< of the set, when that was last compared */
     watch_names *names; /**< all that are in it, or more; NULL: not known */
     unsigned refs;
     uint8_t dead;
@@ -77,6 +77,7 @@ struct watch_node {
     uint64_t mounted;        /**< of the set, when that was last compared */
     uint32_t refs;           /**< owners */
     uint32_t hash;
+    int wd;          /**< local: of its inode, once that was put under watch; it may be gone */
     uint8_t kind;    /**< WATCH_* */
     uint8_t changed; /**< not found any more */
     uint8_t missing; /**< an entry that did not exist when it was put under watch */
@@ -142,7 +143,8 @@ watch_inode *watch_inode_find(watch_set *w, int wd);
 
 /** The object at a path. */
 typedef struct watch_look {
-    uint64_t place; /**< the mount, the device, the inode as a number; 0: nothing is there; WATCH_NO_PLACE */
+    uint64_t
+        place; /**< the mount, the device, the inode as a number; 0: nothing is there; WATCH_NO_PLACE */
     uint64_t mount; /**< its id; WATCH_NO_MOUNT: the kernel does not tell */
     int is_link;    /**< where it was not followed */
     int is_file;    /**< a regular one */

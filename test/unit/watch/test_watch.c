@@ -239,6 +239,38 @@ static void test_many_owners_of_one_directory(void **state)
     watch_set_destroy(w);
 }
 
+/* Owners beyond the first make no call for a file; what happened to it before they came they are told all the same. */
+static void test_a_file_is_put_under_watch_once(void **state)
+{
+    watch_set *w = new_set();
+    watch_owner first = {0}, second = {0}, third = {0};
+    unsigned watches;
+
+    if (!w)
+        skip();
+    fresh_tree();
+    assert_int_equal(watch_add(w, &first, at("a/b/c/f"), 0), 0);
+    watch_drain(w);
+    watches = watch_count(w);
+    run("echo y > a/b/c/g && mv a/b/c/g a/b/c/f");
+    assert_int_equal(watch_add(w, &second, at("a/b/c/f"), 0), 0);
+    assert_int_equal(watch_count(w), watches); /* else the file that is there now is one more */
+    watch_drain(w);
+    assert_int_equal(watch_changed(w, &first), 1);
+    assert_int_equal(watch_changed(w, &second), 1);
+    watch_remove(w, &first);
+    watch_remove(w, &second);
+    assert_int_equal(watch_add(w, &third, at("a/b/c/f"), 0), 0);
+    watch_drain(w);
+    assert_int_equal(watch_changed(w, &third), 0);
+    run("echo z >> a/b/c/f");
+    watch_drain(w);
+    assert_int_equal(watch_changed(w, &third), 1);
+    watch_remove(w, &third);
+    assert_int_equal(watch_count(w), 0);
+    watch_set_destroy(w);
+}
+
 /* In a mount namespace of its own, where that may be made. */
 static void test_mounts(void **state)
 {
@@ -473,6 +505,7 @@ int main(void)
         cmocka_unit_test(test_seen),
         cmocka_unit_test(test_not_local),
         cmocka_unit_test(test_many_owners_of_one_directory),
+        cmocka_unit_test(test_a_file_is_put_under_watch_once),
         cmocka_unit_test(test_changes_come_before_what_tells_of_them),
         cmocka_unit_test(test_silence_costs_no_call),
     };
