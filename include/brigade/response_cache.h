@@ -85,13 +85,13 @@ BRG_DECLARE(void) brg_cache_depends_on_name(request_rec *r);
  * file, serves others of the same folder and the same extension for which all modules say the same. The extension, from the
  * first dot on, is told apart already. A redirect may show the name, as it is and at the end of Location.
  * Where rules lead what is not there to one script, the path may go on behind the name, in another way for each request. Where a backend
- * is asked for all below a prefix (ProxyPass), it may be another one from there on.
+ * is asked for all below a prefix (ProxyPass), or a hook redirects it, the name is all behind the prefix; a query may follow in Location.
  *
  * @param s         the server
  * @param dir       the configuration in force in the folder
  * @param path      of the target, decoded
  * @param filename  where it leads; NULL: a translate_name hook answers, or one before
- * @param path_info what goes on behind filename's name in path; "" if nothing does
+ * @param path_info what goes on behind filename's name in path; without filename the end of path that is the name. "": nothing, the last one
  * @param is_file   1: a regular file is there, which is not empty; 0: nothing
  * @return          0 or more: another value for each way to decide; BRG_CACHE_NAME_COUNTS
  * Threads: any. Blocking: must not.

@@ -58,4 +58,8 @@ apr_size_t alias_match(const char *uri, const char *fake);
 
 extern const command_rec alias_commands[];
 
+/** A brg_cache_name_fn (alias_told.c). */
+apr_int64_t alias_name(const server_rec *s, ap_conf_vector_t *dir, const char *path,
+                       const char *filename, const char *path_info, int is_file);
+
 #endif

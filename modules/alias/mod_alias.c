@@ -356,36 +356,6 @@ static int alias_depends(request_rec *r)
                : BRG_CACHE_STATIC;
 }
 
-#define ALIAS_TOLD_MOST 1023 /* entries of a list */
-
-/* The first entry of @a list that takes @a path, from 1 on; 0: none; -1: its result for other names
- * is unknown. */
-static apr_int64_t alias_first(const apr_array_header_t *list, const char *path)
-{
-    for (int i = 0; list && i < list->nelts; i++) {
-        const alias_entry *entry = &APR_ARRAY_IDX(list, i, alias_entry);
-
-        if (entry->regex && ap_regexec(entry->regex, path, 0, NULL, 0) != AP_REG_NOMATCH)
-            return -1;
-        if (!entry->regex && alias_match(path, entry->fake))
-            return i < ALIAS_TOLD_MOST ? i + 1 : -1;
-    }
-    return 0;
-}
-
-static apr_int64_t alias_name(const server_rec *s, ap_conf_vector_t *dir, const char *path,
-                              const char *filename, const char *path_info, int is_file)
-{
-    const alias_server_conf *server = ap_get_module_config(s->module_config, &alias_module);
-    const alias_dir_conf *conf = ap_get_module_config(dir, &alias_module);
-    const apr_int64_t redirect = alias_first(server->redirects, path),
-                      alias = alias_first(server->aliases, path),
-                      section = alias_first(conf->redirects, path);
-
-    return redirect < 0 || alias < 0 || section < 0 ? BRG_CACHE_NAME_COUNTS
-                                                    : redirect << 20 | alias << 10 | section;
-}
-
 static void alias_register_hooks(apr_pool_t *p)
 {
     static const char *const after_us[] = {"mod_userdir.c", "mod_vhost_alias.c", NULL};

@@ -109,6 +109,7 @@ typedef struct rewrite_rule {
     unsigned groups;           /**< that the output refers to: bits */
     unsigned told;             /**< by rewrite_tell_rule(): what it makes of names can be told */
     unsigned no_file, no_lack; /**< it holds for no name of a file, or for none that is not there */
+    unsigned files;            /**< a condition asks whether the file is there */
 } rewrite_rule;
 
 #define REWRITE_ROUNDS 10000 /**< the limit of N */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the rules of a folder make of the last name of a path, so that the answer to one name can be sent for others.
+ * What the rules of a server and of a folder make of the last name of a path, or of all that it has behind a prefix, so that the answer to
+ * one name can be sent for others.
  *
  * Two names go the same way where each rule matches both or neither, with the same groups: such as lie before the name, or reach to its
  * end. Conditions may look at nothing that goes with the name, so they say the same of both, whatever they say; but for %{REQUEST_URI}, which
@@ -10,6 +11,7 @@
  */
 #include "rewrite_private.h"
 #include "apr_lib.h"
+#include "brigade/assert.h"
 #include "brigade/response_cache.h"
 
 #include <string.h>
@@ -140,6 +142,8 @@ void rewrite_tell_rule(rewrite_rule *rule)
                  !rule->cookies && told_variables(rule->envs) && told_conditions(rule->conds) &&
                  told_text(rule->output, &rule->groups) &&
                  (rule->flags & stays || told_leads(rule));
+    for (int i = 0; i < rule->conds->nelts; i++)
+        rule->files |= (unsigned)told_file_test(&APR_ARRAY_IDX(rule->conds, i, rewrite_cond));
 }
 
 /* ---- a name ---- */
@@ -148,6 +152,7 @@ typedef struct told_name {
     const char *uri;  /* decoded */
     const char *path; /* what rules match, with what goes on behind the name */
     size_t len, at;   /* of it, and where the name begins */
+    int of_server;    /* rules come before names are looked for: where they lead is not told */
     apr_uint64_t said;
 } told_name;
 
@@ -193,6 +198,16 @@ static int told_paths(told_name *n, const apr_array_header_t *conds)
     return 1;
 }
 
+/* It matches. @return 0: its effect is not the same for names that are told alike */
+static int told_effect(told_name *n, const rewrite_rule *rule, const ap_regmatch_t *at)
+{
+    const unsigned stays = REWRITE_F_NOSUB | REWRITE_F_STATUS | REWRITE_F_REDIRECT;
+
+    return rule->told && (!n->of_server || (!rule->files && rule->flags & stays)) &&
+           (rule->flags & REWRITE_F_NEGATED || told_groups(n, rule->groups, at)) &&
+           told_paths(n, rule->conds);
+}
+
 /* @return 1: the rules behind it do not run; 0: they may; -1: it cannot be told */
 static int told_rule(told_name *n, const rewrite_rule *rule, int is_file, int is_last)
 {
@@ -201,7 +216,7 @@ static int told_rule(told_name *n, const rewrite_rule *rule, int is_file, int is
     ap_regmatch_t at[AP_MAX_REG_MATCH];
     int rv;
 
-    if (is_file ? rule->no_file : rule->no_lack)
+    if (!n->of_server && (is_file ? rule->no_file : rule->no_lack))
         return 0;
     rv = ap_regexec_len(rule->regex, n->path, n->len, AP_MAX_REG_MATCH, at, 0);
     if (rv && rv != AP_REG_NOMATCH)
@@ -209,8 +224,7 @@ static int told_rule(told_name *n, const rewrite_rule *rule, int is_file, int is
     told_mix(n, (rv == 0) != negated);
     if ((rv == 0) == negated)
         return 0;
-    if (!rule->told || (!negated && !told_groups(n, rule->groups, at)) ||
-        !told_paths(n, rule->conds))
+    if (!told_effect(n, rule, at))
         return -1;
     if (rule->flags & REWRITE_F_STATUS)
         return !rule->conds->nelts;
@@ -258,30 +272,56 @@ static int told_path(char *room, const char *filename, const char *path_info)
     return 1;
 }
 
-/* Rules of a server put the whole target into the environment (SCRIPT_URL). */
+/* What rules of the server make of @a path. @return 0: it cannot be told */
+static int told_server(told_name *n, const apr_array_header_t *rules, const char *path,
+                       const char *filename, const char *path_info)
+{
+    const size_t len = strlen(path), behind = strlen(path_info);
+    const char *slash = memrchr(path, '/', len - behind);
+
+    BRG_ASSERT(behind <= len);
+    if (!slash)
+        return 0;
+    n->path = path;
+    n->len = len;
+    n->at = !filename && behind ? len - behind : (size_t)(slash + 1 - path);
+    n->of_server = 1;
+    return told_rules(n, rules, 0) >= 0;
+}
+
+/* What rules of the folder make of the file's name. */
+static int told_folder(told_name *n, const rewrite_conf *section, const char *filename,
+                       const char *path_info, int is_file)
+{
+    const char *slash = strrchr(filename, '/');
+    size_t folder = section->directory ? strlen(section->directory) : 0;
+    char room[TOLD_PATH_MOST];
+
+    if (!slash || (*path_info && !told_path(room, filename, path_info)))
+        return 0;
+    if (!folder || strncmp(filename, section->directory, folder) != 0 ||
+        folder > (size_t)(slash - filename) + 1)
+        folder = 0;
+    n->at = (size_t)(slash - filename) + 1 - folder;
+    n->path = (*path_info ? room : filename) + folder;
+    n->len = strlen(n->path);
+    n->of_server = 0;
+    return told_rules(n, section->rules, is_file) >= 0;
+}
+
+/* Rules of a server are asked whether they run or not: then they tell names apart that are alike. */
 apr_int64_t rewrite_name(const server_rec *s, ap_conf_vector_t *dir, const char *path,
                          const char *filename, const char *path_info, int is_file)
 {
     const rewrite_conf *server = ap_get_module_config(s->module_config, &rewrite_module);
     const rewrite_conf *section = ap_get_module_config(dir, &rewrite_module);
     told_name n = {.uri = path, .said = 0x5851f42d4c957f2du};
-    char room[TOLD_PATH_MOST];
-    const char *slash;
-    size_t folder;
 
     if (!server->on && !section->on)
         return 0;
-    if (server->on || !filename || !(slash = strrchr(filename, '/')))
+    if (server->rules->nelts && !told_server(&n, server->rules, path, filename, path_info))
         return BRG_CACHE_NAME_COUNTS;
-    folder = section->directory ? strlen(section->directory) : 0;
-    if (!folder || strncmp(filename, section->directory, folder) != 0 ||
-        folder > (size_t)(slash - filename) + 1)
-        folder = 0;
-    n.at = (size_t)(slash - filename) + 1 - folder;
-    if (*path_info && !told_path(room, filename, path_info))
+    if (filename && section->on && !told_folder(&n, section, filename, path_info, is_file))
         return BRG_CACHE_NAME_COUNTS;
-    n.path = (*path_info ? room : filename) + folder;
-    n.len = strlen(n.path);
-    return told_rules(&n, section->rules, is_file) < 0 ? BRG_CACHE_NAME_COUNTS
-                                                       : (apr_int64_t)(n.said >> 1);
+    return (apr_int64_t)(n.said >> 1);
 }

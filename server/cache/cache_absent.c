@@ -57,7 +57,9 @@ const char *cache_absent_target(const request_rec *r)
         return NULL;
     if (!offer->absent_asked) {
         offer->absent_asked = 1;
-        offer->absent = absent_make(r);
+        offer->absent = cache_moved_is(r) ? cache_moved_target(r) : NULL;
+        if (!offer->absent)
+            offer->absent = absent_make(r);
     }
     return offer->absent;
 }
@@ -94,6 +96,8 @@ int cache_absent_take(response_cache *c, cache_entry *e, const request_rec *r)
     const size_t len = strlen(name);
 
     BRG_ASSERT(e->filled && !e->absent && offer && offer->absent);
+    if (cache_moved_is_below(offer->absent))
+        return cache_moved_take_below(c, e, r);
     if ((e->log && absent_log_shows(e->log, name, len)) || !(e->absent = cache_names_make(r)))
         return -1;
     c->absent_n++;
@@ -110,7 +114,8 @@ void cache_absent_drop(response_cache *c, cache_entry *e)
         return;
     BRG_ASSERT(c->absent_n > 0);
     c->absent_n--;
-    c->below_n -= e->absent->below != 0;
+    c->moved_n -= e->absent->moved != 0;
+    c->below_n -= e->absent->below && !e->absent->moved;
     c->prefix_n -= cache_names_of_prefix(e->absent) != 0;
     cache_names_end(e->absent);
     e->absent = NULL;
@@ -162,11 +167,15 @@ static const char *absent_last(const cache_entry *e, const http_head *h, size_t 
 size_t cache_absent_text(char *out, size_t room, const cache_entry *e, const char *kept,
                          const http_head *h)
 {
-    size_t len;
+    const int is_url = e->absent->moved && strchr(kept, '?');
+    const size_t kept_len = is_url ? e->absent->tail_len : e->absent->name_len;
+    size_t len, before;
     const char *name = absent_last(e, h, &len);
-    const size_t before = strlen(kept) - e->absent->name_len;
 
-    BRG_ASSERT(strlen(kept) >= e->absent->name_len);
+    BRG_ASSERT(strlen(kept) >= kept_len);
+    before = strlen(kept) - kept_len;
+    if (is_url)
+        len = (size_t)(h->uri + h->uri_len - name);
     if (before + len + 1 <= room) {
         memcpy(out, kept, before);
         memcpy(out + before, name, len);

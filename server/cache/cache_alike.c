@@ -242,7 +242,8 @@ static int alike_log_same(const struct cache_observed *a, const struct cache_obs
         return 0;
     for (uint32_t i = 0; i < n; i++)
         if (!alike_texts_same(a->pair[i].name, b->pair[i].name) ||
-            !alike_texts_same(a->pair[i].value, b->pair[i].value))
+            (!alike_texts_same(a->pair[i].value, b->pair[i].value) &&
+             !(i < a->env_n && cache_name_is_url(a->pair[i].name))))
             return 0;
     return 1;
 }
@@ -348,6 +349,7 @@ static void alike_log(const cache_loan *loan, char **to, const char *name, size_
 
     o->uri = alike_path(to, names->path, name, len);
     o->filename = alike_path(to, folder_held_path(names->folder), name, len);
+    o->own_urls = 1;
     o->finfo.size = (apr_off_t)is->size;
     o->finfo.inode = (apr_ino_t)is->ino;
     o->finfo.mtime = alike_mtime(is);

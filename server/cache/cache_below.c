@@ -16,7 +16,7 @@
 /* ---- targets ---- */
 
 /* Such bytes stand in a target and in a path alike. */
-static int below_is_plain(const char *uri, size_t len)
+int cache_below_is_plain(const char *uri, size_t len)
 {
     for (size_t i = 0; i < len; i++)
         if (!apr_isalnum(uri[i]) && !strchr("-_.~/", uri[i]))
@@ -62,7 +62,7 @@ static int below_path_is_plain(const request_rec *r)
     return !r->prev && !r->main && r->finfo.filetype == APR_NOFILE && r->uri &&
            strlen(r->uri) == below_path_len(r->unparsed_uri, strlen(r->unparsed_uri)) &&
            !strncmp(r->uri, r->unparsed_uri, strlen(r->uri)) &&
-           below_is_plain(r->uri, strlen(r->uri));
+           cache_below_is_plain(r->uri, strlen(r->uri));
 }
 
 /* Another request of this server answers r, because of rules of a folder; r's own path leads to nothing. */
@@ -97,14 +97,15 @@ static const char *below_name(const request_rec *r, const char **rest)
     return !memcmp(at, slash, len) && (!behind || !strcmp(*rest, files->rest)) ? at + 1 : NULL;
 }
 
+/* Logs are shown the URL of each request. */
 static int below_table_shows(const apr_table_t *table, const char *name, size_t len)
 {
     const apr_array_header_t *rows = apr_table_elts(table);
 
     for (int i = 0; i < rows->nelts; i++) {
-        const char *value = APR_ARRAY_IDX(rows, i, apr_table_entry_t).val;
+        const apr_table_entry_t *row = &APR_ARRAY_IDX(rows, i, apr_table_entry_t);
 
-        if (cache_name_shows(value, strlen(value), name, len))
+        if (!cache_name_is_url(row->key) && cache_name_shows(row->val, strlen(row->val), name, len))
             return 1;
     }
     return 0;
@@ -348,7 +349,7 @@ cache_entry *cache_below_find(response_cache *c, const cache_place *at, const ht
     const char *slash = h->uri;
     cache_entry *e = NULL;
 
-    if (!b.kind || !below_is_plain(h->uri, path_len))
+    if (!b.kind || !cache_below_is_plain(h->uri, path_len))
         return NULL;
     for (int i = 0; !e && slash && slash + 1 < b.end && i < BELOW_FOLDERS_MOST; i++) {
         e = below_of(c, &b, slash + 1);

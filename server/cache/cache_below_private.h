@@ -13,6 +13,9 @@
 #include "cache_private.h"
 #include "http_head.h"
 
+/** 1: such bytes of a path stand in a target, in a path and in a URL that is made of it alike. */
+int cache_below_is_plain(const char *uri, size_t len);
+
 /** The text that stands for the target of @a r in the key of such an entry, in r->pool. NULL: a plan is for r's target alone. */
 const char *cache_below_target(const request_rec *r);
 

@@ -101,12 +101,28 @@ static int name_message_shows(const struct cache_observed *o, const char *text, 
            name_text_shows(at + path_len, name, len);
 }
 
+int cache_name_is_url(const char *variable)
+{
+    return !strcmp(variable, "SCRIPT_URL") || !strcmp(variable, "SCRIPT_URI");
+}
+
+/* At the end, and nowhere else. */
+static int name_url_shows(const char *url, const char *name, size_t len)
+{
+    const size_t all = url ? strlen(url) : 0;
+
+    return all <= len || url[all - len - 1] != '/' || memcmp(url + all - len, name, len) != 0 ||
+           cache_name_shows(url, all - len, name, len);
+}
+
 int cache_name_log_shows(const struct cache_observed *o, const char *name, size_t len)
 {
     const uint32_t others = o->env_n + o->notes_n + o->changed_n;
 
     for (uint32_t i = 0; i < others; i++)
-        if (name_text_shows(o->pair[i].value, name, len))
+        if (i < o->env_n && cache_name_is_url(o->pair[i].name)
+                ? name_url_shows(o->pair[i].value, name, len)
+                : name_text_shows(o->pair[i].value, name, len))
             return 1;
     for (uint32_t i = others; i < others + o->messages_n; i++)
         if (name_message_shows(o, o->pair[i].name, name, len))
@@ -154,6 +170,13 @@ int cache_name_is_told_prefix(const request_rec *r)
     return found && !found->first && name_is_told(r, NULL, "");
 }
 
+int cache_name_is_told_moved(const request_rec *r, const char *name)
+{
+    const request_dependencies *found = request_dependencies_of(r);
+
+    return found && !found->first && cache_sender_of(r) == r && name_is_told(r, NULL, name);
+}
+
 int cache_name_is_told(const request_rec *r)
 {
     return cache_name_is_told_below(r, "");
@@ -193,7 +216,8 @@ static cache_names *names_new(const request_rec *r, const char *name, folder_hel
     names->name_len = strlen(name);
     names->location_at = -1;
     names->body_at = 0;
-    names->below = 0;
+    names->tail_len = names->page_len = names->name_len;
+    names->below = names->moved = 0;
     names->folder = folder;
     return names;
 }
@@ -238,6 +262,16 @@ cache_names *cache_names_make_prefix(const request_rec *r, const char *name)
     return names_ask(r, names, "");
 }
 
+cache_names *cache_names_make_moved(const request_rec *r, const char *name)
+{
+    cache_names *names = name_was_not_walked(r) ? names_new(r, name, NULL) : NULL;
+
+    if (!names)
+        return NULL;
+    names->below = names->moved = 1;
+    return names_ask(r, names, name);
+}
+
 void cache_names_end(cache_names *names)
 {
     folder_held_end(names->folder);
@@ -266,11 +300,12 @@ int cache_names_decide_alike(const cache_names *names, const server_rec *s, cons
 {
     char path[CACHE_NAME_PATH_MOST], file[CACHE_NAME_PATH_MOST];
     const char *folder = names->folder ? folder_held_path(names->folder) : NULL;
+    const char *rest = names->moved ? path + names->path_len : "";
 
     return name_path(path, names->path, names->path_len, name, len) &&
            (!folder || name_path(file, folder, strlen(folder), name, len)) &&
            policy_names_hold(s, folder ? folder_held_conf(names->folder) : s->lookup_defaults, path,
-                             folder ? file : NULL, "", is_file, &names->said);
+                             folder ? file : NULL, rest, is_file, &names->said);
 }
 
 int cache_names_below_alike(const cache_names *names, const server_rec *s, const char *name,

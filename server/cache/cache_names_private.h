@@ -26,10 +26,13 @@ typedef struct cache_names {
     folder_held *folder;
     policy_names said;
     size_t name_len; /**< of the name of the request that it is of, with what stands behind it */
-    int below; /**< it is of cache_below.c: other paths may go on behind the name in another way */
+    int below; /**< other paths may go on behind the name in another way: of cache_below.c, or with moved */
+    int moved; /**< of cache_moved.c: the name is all that a path has behind a prefix */
     /** the field of the answer that ends with the name, which the page shows as well (cache_moved_private.h); -1: it shows no name */
     int location_at;
     size_t body_at; /**< with it: where, in the page */
+    /** with it, bytes of each request's own: of the field, the query too, and of the page, where they may be escaped */
+    size_t tail_len, page_len;
     size_t path_len;
     char path[]; /**< of the folder, as modules see it, with a slash at the end */
 } cache_names;
@@ -43,10 +46,13 @@ void cache_names_end(cache_names *names);
 /** The same for @a name, all that r->uri has behind a prefix; no file was looked at. */
 cache_names *cache_names_make_prefix(const request_rec *r, const char *name);
 
+/** The same for a redirect. */
+cache_names *cache_names_make_moved(const request_rec *r, const char *name);
+
 /** 1 if it is of cache_names_make_prefix(): cache_names_decide_alike() tells of a path. */
 static inline int cache_names_of_prefix(const cache_names *names)
 {
-    return names->below && !names->folder;
+    return names->below && !names->folder && !names->moved;
 }
 
 /** 1 if there is no file of that name, as far as names were looked for. */
@@ -79,14 +85,19 @@ int cache_name_is_told(const request_rec *r);
 int cache_name_is_told_below(const request_rec *r, const char *rest);
 /** The same where no file was looked at, for a path. */
 int cache_name_is_told_prefix(const request_rec *r);
+/** The same for a redirect, as of @a name, which is all that the path has behind a prefix. */
+int cache_name_is_told_moved(const request_rec *r, const char *name);
 
 /** @name 1 if @a name is shown as a word of its own: a short name is part of many */
 /** @{ */
 int cache_name_shows(const char *text, size_t len, const char *name, size_t name_len);
 int cache_name_head_shows(const http_answer *a, const char *name, size_t len);
-/** But for the one path that a message may show. */
+/** But for the one path that a message may show, and for variables that end with the path (cache_name_is_url()). */
 int cache_name_log_shows(const struct cache_observed *o, const char *name, size_t len);
 /** @} */
+
+/** 1 if the variable tells the URL of each request: mod_rewrite's SCRIPT_URL and SCRIPT_URI. */
+int cache_name_is_url(const char *variable);
 
 /** Where a message shows the path of the file, or of the target; NULL: nowhere. @param len  [out] of it */
 const char *cache_name_path_in(const struct cache_observed *o, const char *text, size_t *len);

@@ -229,8 +229,42 @@ int cache_stream_value(char *out, const conn_rec *c, const http_head *h, const c
     return 1;
 }
 
-static void observe_env(request_rec *r, const struct cache_observed *o, const http_head *h)
+/* A path behind a scheme and a host. */
+static const char *observed_path_of(const char *url)
 {
+    const char *host = strstr(url, "://");
+
+    return host ? strchr(host + 3, '/') : NULL;
+}
+
+const char *cache_observed_url(char *out, const cache_entry *e, const char *name, const char *kept,
+                               const char *uri)
+{
+    const char *path;
+
+    if ((!e->absent && !e->log->own_urls) || !cache_name_is_url(name))
+        return kept;
+    if (*kept == '/')
+        return uri;
+    path = observed_path_of(kept);
+    if (!path || (size_t)(path - kept) + strlen(uri) >= CACHE_URL_ROOM)
+        return kept;
+    memcpy(out, kept, (size_t)(path - kept));
+    strcpy(out + (path - kept), uri);
+    return out;
+}
+
+static void observe_variable(request_rec *r, const cache_entry *e, const observed_pair *kept)
+{
+    char url[CACHE_URL_ROOM];
+    const char *own = cache_observed_url(url, e, kept->name, kept->value, r->uri);
+
+    apr_table_addn(r->subprocess_env, kept->name, own == url ? apr_pstrdup(r->pool, own) : own);
+}
+
+static void observe_env(request_rec *r, const cache_entry *e, const http_head *h)
+{
+    const struct cache_observed *o = e->log;
     char value[CACHE_STREAM_ROOM];
 
     apr_table_clear(r->subprocess_env);
@@ -238,7 +272,7 @@ static void observe_env(request_rec *r, const struct cache_observed *o, const ht
         if (cache_stream_value(value, r->connection, h, o->pair[i].name))
             apr_table_add(r->subprocess_env, o->pair[i].name, value);
         else
-            apr_table_addn(r->subprocess_env, o->pair[i].name, o->pair[i].value);
+            observe_variable(r, e, &o->pair[i]);
 }
 
 static void observe_user(request_rec *r, const cache_entry *e, const http_head *h)
@@ -267,7 +301,7 @@ static void observe_changed(request_rec *r, const struct cache_observed *o)
 static void observe_absent(request_rec *r, const cache_entry *e, const http_head *h)
 {
     char **const text[] = {&r->uri, &r->filename};
-    const int n = e->log->asked || (e->absent && e->absent->below) ? 1 : 2;
+    const int n = e->log->asked || (e->absent && e->absent->below && !e->absent->moved) ? 1 : 2;
 
     for (int i = 0; e->absent && i < n && *text[i]; i++) {
         const size_t bytes = cache_absent_text(NULL, 0, e, *text[i], h);
@@ -305,7 +339,7 @@ static void observe_fill(request_rec *r, const cache_entry *e, const http_head *
     observe_connection(r, h);
     if (sent->partial)
         observe_part(r, sent->part);
-    observe_env(r, o, h);
+    observe_env(r, e, h);
     observe_changed(r, o);
     apr_table_clear(r->notes);
     for (uint32_t i = 0; i < o->notes_n; i++)

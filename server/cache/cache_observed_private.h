@@ -25,6 +25,8 @@ struct cache_observed {
     const char *asked;
     apr_finfo_t finfo;
     uint32_t env_n, notes_n, changed_n, messages_n;
+    uint8_t
+        own_urls; /**< as with cache_entry.absent: variables of cache_name_is_url() are each answer's own */
     /** the environment, the notes, and request fields that were changed (value NULL: taken away),
      * and what the error log says: text, and how it is said as numbers */
     observed_pair *pair;
@@ -58,6 +60,15 @@ struct cache_observed *cache_observed_copy(const struct cache_observed *o);
 /** The same for an answer of the store to another target. */
 struct cache_observed *cache_observed_of(const struct cache_observed *like,
                                          const cache_found *found);
+/**
+ * The variable @a name of an answer's own.
+ * @param kept  value of that of the request that filled the entry @param uri  of the answer's request
+ * @param out   CACHE_URL_ROOM bytes
+ */
+const char *cache_observed_url(char *out, const cache_entry *e, const char *name, const char *kept,
+                               const char *uri);
+#define CACHE_URL_ROOM 1536
+
 /** @return bytes of the data kept for logs (cache_observe.c) */
 size_t cache_observed_bytes(const cache_entry *e);
 

@@ -261,10 +261,11 @@ struct response_cache {
     memory_file *memory; /**< of large bodies; NULL: none yet, or the kernel has none */
     cache_admission admission;
     cache_figures figures;
-    uint32_t alike_n;           /**< entries that are the head of files */
-    uint32_t absent_n;          /**< entries for names that are not there */
-    uint32_t below_n;           /**< of them, plans for what is below a folder, or a prefix */
-    uint32_t prefix_n;          /**< of these, a prefix */
+    uint32_t alike_n;  /**< entries that are the head of files */
+    uint32_t absent_n; /**< entries for names that are not there */
+    uint32_t below_n;  /**< of them, plans for what is below a folder, or a prefix */
+    uint32_t prefix_n; /**< of these, a prefix */
+    uint32_t moved_n;  /**< entries for redirects of all below a prefix; of absent_n, too */
     struct cache_route *routes; /**< cache_route.h; NULL: none was learned */
     struct cache_route *route;  /**< with routes: the one that was used last */
     struct route_loan *loan;    /**< of cache_route.c, for the next one that is lent; NULL: none */

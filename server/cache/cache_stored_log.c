@@ -23,6 +23,7 @@ typedef struct stored_view {
     char range[HTTP_PART_ROOM], length[24]; /* of parts */
     char stream[CACHE_STREAM_ROOM];
     char user[BRG_CACHE_USER_ROOM];
+    char url[CACHE_URL_ROOM];
     char made[BRG_TRANSACTION_VARIABLES_MOST][BRG_TRANSACTION_ITEM_ROOM]; /* empty: not yet */
 } stored_view;
 
@@ -268,7 +269,7 @@ static const char *view_own(const brg_transaction *t, stored_view *v, const char
                 v->made[i][view_variables.make[i](t, v->made[i])] = '\0';
             return v->made[i];
         }
-    return kept;
+    return cache_observed_url(v->url, v->entry, name, kept, t->uri);
 }
 
 /* Of this request alone. @return 0: it has none of its own */
@@ -368,7 +369,7 @@ static int view_filename(const cache_entry *e, const http_head *h,
 static int view_absent(const cache_entry *e, const http_head *h, char *uri, char *filename,
                        brg_transaction *t)
 {
-    const int has_name = t->filename && !e->log->asked && !e->absent->below;
+    const int has_name = t->filename && !e->log->asked && (!e->absent->below || e->absent->moved);
 
     if (cache_absent_text(uri, VIEW_FILENAME_ROOM, e, t->uri, h) > VIEW_FILENAME_ROOM ||
         (has_name &&

@@ -354,7 +354,11 @@ ANSWER_INLINE cache_entry *answer_entry(response_cache *c, const brg_conn *bc, c
     e = cache_find(c, &at, host->value, host->value_len, h->uri, h->uri_len, &asked, &hash);
     if (e && entry_may_answer(c, e, bc, h, planned))
         return e;
-    if (c->absent_n > c->below_n && !e && (e = cache_absent_find(c, &at, h, &asked)) != NULL &&
+    if (c->moved_n && !e && (e = cache_moved_find(c, &at, h, &asked)) != NULL &&
+        entry_may_answer(c, e, bc, h, planned))
+        return cache_moved_entry(c, e, h, codec);
+    if (c->absent_n > c->below_n + c->moved_n && !e &&
+        (e = cache_absent_find(c, &at, h, &asked)) != NULL &&
         entry_may_answer(c, e, bc, h, planned))
         return e->absent->location_at < 0 ? e : cache_moved_entry(c, e, h, codec);
     if (c->below_n && !e)

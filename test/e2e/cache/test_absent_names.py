@@ -11,7 +11,7 @@ import pytest
 
 import brigade
 from brigade import APACHE_MODULES
-from cache_site import await_hits, hits, one_loop, settle
+from cache_site import await_hits, from_memory, hits, known, lines, one_loop, settle, steady
 from tls_site import certificate
 
 pytestmark = [pytest.mark.only("brigade"), pytest.mark.threads, pytest.mark.slow]
@@ -79,45 +79,6 @@ def twin(serve, config=CONFIG, more_files=None):
 
 def said(answer, server):
     return answer.status, [re.sub(r';[0-9a-f]+"', '"', (answer[n] or "").replace(str(server.port), "PORT")) for n in SAID], answer.body.replace(str(server.port).encode(), b"PORT")
-
-
-def known(client, folder):
-    """The folder's names are read by a worker, when some were looked for in vain."""
-    for i in range(60):
-        client.get(f"{folder}warm{i}")
-
-
-def lines(server, name):
-    with open(server.path(name), encoding="utf-8", errors="replace") as f:
-        text = f.read().replace(server.root, "ROOT").replace(str(server.port), "PORT")
-    return [re.sub(r"^\[[^]]*\] |\[pid [^]]*\] |127.0.0.1:\d+|port \d+", "", line) for line in text.splitlines() if "warm" not in line and "metrics" not in line and ("[client" in line or name == "access")]
-
-
-def from_memory(server, client, folder, extension=""):
-    """How many of 20 names that were not asked for before are answered from memory. Figures are published once a second: those of
-    /a.txt, which was answered from memory behind them, show that these are in."""
-    for _ in range(6):
-        assert client.get("/a.txt").status == 200
-    before = steady(server)
-    for i in range(20):
-        client.get(f"{folder}new{i}{extension}")
-    for _ in range(5):
-        client.get("/a.txt")
-    await_hits(server, before + 5)
-    return steady(server) - before - 5
-
-
-def steady(server):
-    """The figure, once it stands still for longer than it takes to publish it."""
-    found = [hits(server), time.monotonic()]
-
-    def still():
-        now = hits(server)
-        if now != found[0]:
-            found[:] = [now, time.monotonic()]
-        return time.monotonic() - found[1] > 1.5
-    brigade.wait_until(still, "figures at rest")
-    return found[0]
 
 
 @pytest.mark.parametrize("folder,status", [("/deny/", 403), ("/none/", 404), ("/login/", 401), ("/files/", 404), ("/lost/", 404), ("/shut/", 403), ("/moved/", 303), ("/away/", 302), ("/rules/", 404),

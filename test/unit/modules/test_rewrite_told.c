@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names that rules of a folder treat alike: the same value; and such as nobody can tell of. */
+/* Names that rules of a folder, or of a server, treat alike: the same value; and such as nobody can tell of. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -21,6 +21,7 @@ static void told_begins(void)
     rewrite_module.module_index = 7;
     memset(&told_server, 0, sizeof told_server);
     memset(&told_section, 0, sizeof told_section);
+    told_server.rules = apr_array_make(told_pool, 4, sizeof(rewrite_rule));
     told_section.on = 1;
     told_section.directory = "/site/docs/";
     told_section.rules = apr_array_make(told_pool, 4, sizeof(rewrite_rule));
@@ -29,10 +30,10 @@ static void told_begins(void)
 }
 
 /* @param tested, test  of its one condition; NULL: it has none */
-static void told_rule(const char *pattern, const char *output, unsigned flags, const char *tested,
-                      rewrite_test test, int negated)
+static void told_rule_in(apr_array_header_t *rules, const char *pattern, const char *output,
+                         unsigned flags, const char *tested, rewrite_test test, int negated)
 {
-    rewrite_rule *rule = apr_array_push(told_section.rules);
+    rewrite_rule *rule = apr_array_push(rules);
 
     memset(rule, 0, sizeof *rule);
     rule->flags = flags | (strcmp(output, "-") ? 0 : REWRITE_F_NOSUB);
@@ -50,6 +51,29 @@ static void told_rule(const char *pattern, const char *output, unsigned flags, c
         cond->negated = (unsigned)negated;
     }
     rewrite_tell_rule(rule);
+}
+
+static void told_rule(const char *pattern, const char *output, unsigned flags, const char *tested,
+                      rewrite_test test, int negated)
+{
+    told_rule_in(told_section.rules, pattern, output, flags, tested, test, negated);
+}
+
+/* Of the server, with or without one condition. */
+static void told_server_rule(const char *pattern, const char *output, unsigned flags,
+                             const char *tested, rewrite_test test)
+{
+    told_server.on = 1;
+    told_rule_in(told_server.rules, pattern, output, flags, tested, test, 1);
+}
+
+/* Before the walk: all of the path behind the prefix, or, where that is "", its last name. */
+static apr_int64_t told_path(const char *prefix, const char *name)
+{
+    server_rec s = {.module_config = (ap_conf_vector_t *)told_vector[0]};
+
+    return rewrite_name(&s, (ap_conf_vector_t *)told_vector[1],
+                        apr_pstrcat(told_pool, prefix, name, NULL), NULL, name, 0);
 }
 
 static apr_int64_t told_behind(const char *name, const char *rest)
@@ -202,12 +226,46 @@ static void chained_rules_are_skipped_together(void **state)
     assert_true(told("x", 0) == BRG_CACHE_NAME_COUNTS);
 }
 
-static void rules_of_a_server_count_names(void **state)
+static void rules_of_a_server_are_told_of_a_path(void **state)
 {
     told_begins();
-    assert_true(told("a", 0) == told("b", 0));
-    told_server.on = 1;
+    told_server_rule("^/a/(.*)$", "https://elsewhere.example/$1", MOVED, NULL, REWRITE_REGEX);
+    assert_true(told_path("/a/", "b/c") >= 0);
+    assert_true(told_path("/a/", "b/c") == told_path("/a/", "d"));
+    assert_true(told_path("/", "a/b") == BRG_CACHE_NAME_COUNTS); /* a part of it */
+    assert_true(told_path("/", "b/c") >= 0 && told_path("/", "b/c") != told_path("/a/", "b"));
+    assert_true(told("b", 0) == told("c", 0)); /* it does not match */
+    told_server_rule("^/([a-z]+)/[^/]+/(.*)$", "/$1/$2", MOVED, NULL, REWRITE_REGEX);
+    assert_true(told_path("/b/c/", "d/e") >= 0);
+    assert_true(told_path("/b/c/", "d/e") == told_path("/b/c/", "f"));
+    assert_true(told_path("/b/", "c/d") == BRG_CACHE_NAME_COUNTS);
+}
+
+static void rules_of_a_server_know_no_files(void **state)
+{
+    told_begins();
+    told_server_rule("^/a/(.*)$", "https://elsewhere.example/$1", MOVED, "%{REQUEST_FILENAME}",
+                     REWRITE_FILE);
+    assert_true(told_path("/a/", "b") == BRG_CACHE_NAME_COUNTS);
+    assert_true(told_path("/c/", "b") >= 0);
+}
+
+static void rules_of_a_server_that_lead_elsewhere_here_count_names(void **state)
+{
+    told_begins();
+    told_server_rule("^/docs/a", "/one", REWRITE_F_LAST, NULL, REWRITE_REGEX);
     assert_true(told("a", 0) == BRG_CACHE_NAME_COUNTS);
+    assert_true(told("b", 0) >= 0 && told("b", 0) == told("c", 0));
+}
+
+/* A rule of the server stands before those of the folder. */
+static void both_are_told(void **state)
+{
+    told_begins();
+    told_server_rule("^/docs/a", "-", 0, NULL, REWRITE_REGEX);
+    told_rule("^.b", "-", REWRITE_F_STATUS, NULL, REWRITE_REGEX, 0);
+    assert_true(told("a", 0) != told("c", 0) && told("ab", 0) != told("a", 0));
+    assert_true(told("ab", 0) == told("abc", 0) && told("ab", 0) != told("cb", 0));
 }
 
 int main(void)
@@ -224,7 +282,10 @@ int main(void)
         cmocka_unit_test(paths_of_conditions_are_matched_anew),
         cmocka_unit_test(paths_that_a_name_is_part_of_are_not_told),
         cmocka_unit_test(chained_rules_are_skipped_together),
-        cmocka_unit_test(rules_of_a_server_count_names),
+        cmocka_unit_test(rules_of_a_server_are_told_of_a_path),
+        cmocka_unit_test(rules_of_a_server_know_no_files),
+        cmocka_unit_test(rules_of_a_server_that_lead_elsewhere_here_count_names),
+        cmocka_unit_test(both_are_told),
     };
     int failed;
 
