@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Filters that compress beside planned requests (test_planned.py): random answers to random clients, by plans and without, over HTTP/1 and
 HTTP/2, from HTTP and FastCGI backends, with the built-in modules and with Apache's files. What is compressed takes the full way from its head
-on; what is left alone does not. TEST_SEED repeats them, TEST_COUNT=20000 sends so many."""
+on; what is left alone does not. TEST_SEED repeats them, TEST_COUNT=36000 sends so many."""
 import random
 
 import pytest
@@ -18,7 +18,7 @@ from script_backend import Script
 
 pytestmark = [pytest.mark.only("brigade"), needs_all]
 
-COUNT = effort.count(4000, 20000)
+COUNT = effort.count(7200, 36000)
 SEED = int(effort.seed(random.randrange(1 << 30)))
 BODY = b"a line of text that becomes shorter\n" * 30
 BODIES = [BODY] * 12 + [b"short", BODY[:68], BODY[:69], BODY[:120]]
