@@ -59,7 +59,7 @@ SITES = {
     "worker": (f"ProxyPass /special/ {TO}/base/deep/er/ disablereuse=on\n{PASS}", 0),
     "worker-of-pattern": (f"ProxyPassMatch ^/special/(.*)$ {TO}/base/deep/$1 disablereuse=on\n{PASS}", 0),
     "remote": (f"{PASS}ProxyRemote {TO}/base/deep/ {TO}\n", 0),
-    "rules": (f"{PASS}RewriteEngine On\nRewriteRule ^/p/a/0 - [F]\n", 0),
+    "rules": (f"{PASS}RewriteEngine On\nRewriteRule ^/p/a/0 - [F]\n", 1),
     "ruled": (f"RewriteEngine On\nRewriteRule ^/p/(.*) {TO}/base/$1 [P]\n", 0),
     "servlet": (PASS.replace("base/\n", "base/ mapping=servlet\n"), 0),
     "encoded": (PASS.replace("base/\n", "base/ mapping=encoded\n"), 0),
