@@ -9,6 +9,7 @@
  * Threads: the owner of a key. Blocking: no. A failure of OpenSSL is one of memory, or a packet that was not made with the key.
  */
 #include "quic_wire.h"
+#include "tls_hmac.h"
 #include <stddef.h>
 #include <stdint.h>
 
@@ -20,14 +21,14 @@
 
 enum { QUIC_AES_128_GCM = 0x1301, QUIC_AES_256_GCM, QUIC_CHACHA20 }; /**< suites, as in TLS 1.3 */
 
-struct evp_cipher_ctx_st;
 struct tls_aead;
 
 /** Key, IV and key of the heads of one level and direction. */
 typedef struct quic_key {
     void *aead; /**< a context of cipher's; NULL: there is no key */
     const struct tls_aead *cipher;
-    struct evp_cipher_ctx_st *head;
+    void *head; /**< of head_cipher's */
+    const struct tls_aead *head_cipher;
     uint8_t iv[QUIC_IV];
     uint8_t secret[QUIC_SECRET_MOST];
     uint8_t head_key[32]; /**< of quic_key_make(), for quic_key_wake() */
@@ -91,9 +92,17 @@ unsigned quic_key_unmask(quic_key *key, uint8_t *packet, size_t pn_off, size_t l
 int quic_retry_tag(uint32_t version, const quic_cid *original, const uint8_t *retry, size_t len,
                    uint8_t tag[QUIC_TAG]);
 
-/** HMAC-SHA-256 of up to two pieces. @return 0; -1 */
-int quic_hmac(const uint8_t *key, size_t key_len, const void *a, size_t a_len, const void *b,
-              size_t b_len, uint8_t out[32]);
+/** The digest of a suite, to hash with until tls_hash_end(). */
+tls_hash quic_hash(uint16_t suite);
+/** HKDF-Expand-Label of RFC 8446, 7.1, with an empty context. @param len  no more than a digest. @return 0; -1 */
+int quic_expand(tls_hash *h, const uint8_t *secret, size_t secret_len, const char *label,
+                uint8_t *out, size_t len);
+
+/** HMAC. @param out  room for a digest. @return 0; -1 */
+int quic_hmac_with(tls_hash *h, const uint8_t *key, size_t key_len, const void *data, size_t len,
+                   uint8_t *out);
+/** HMAC-SHA-256, with a hash of its own. */
+int quic_hmac(const uint8_t *key, size_t key_len, const void *data, size_t len, uint8_t out[32]);
 
 /** Encrypt (AES-128-GCM) or decrypt address tokens, which only servers read. @param key  32 bytes.
  * @return 0; -1: it is not ours */

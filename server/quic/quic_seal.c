@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Seals of servers beside packets: Retry, address tokens, tokens of stateless resets. */
+/* Seals of servers beside packets: Retry, address tokens. */
 #include "quic_keys.h"
 #include <openssl/evp.h>
-#include <openssl/hmac.h>
 
 static int seal_gcm(const uint8_t *key, const uint8_t *nonce, const uint8_t *aad, size_t aad_len,
                     uint8_t *data, size_t len, uint8_t tag[QUIC_TAG], int seal)
@@ -44,16 +43,4 @@ int quic_retry_tag(uint32_t version, const quic_cid *original, const uint8_t *re
     p = quic_put_bytes(quic_put_bytes(p, original->id, original->len), retry, len);
     return seal_gcm(version == QUIC_V2 ? key2 : key1, version == QUIC_V2 ? nonce2 : nonce1, pseudo,
                     (size_t)(p - pseudo), NULL, 0, tag, 1);
-}
-
-int quic_hmac(const uint8_t *key, size_t key_len, const void *a, size_t a_len, const void *b,
-              size_t b_len, uint8_t out[32])
-{
-    uint8_t all[256], *p = all;
-    unsigned n = 0;
-
-    if (a_len + b_len > sizeof all)
-        return -1;
-    p = quic_put_bytes(quic_put_bytes(p, a, a_len), b, b_len);
-    return HMAC(EVP_sha256(), key, (int)key_len, all, (size_t)(p - all), out, &n) ? 0 : -1;
 }

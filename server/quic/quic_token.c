@@ -101,6 +101,6 @@ void quic_reset_token(quic_endpoint *ep, const quic_cid *cid, uint8_t token[QUIC
 {
     uint8_t digest[32] = {0};
 
-    quic_hmac(ep->setup->reset_key, QUIC_KEY_BYTES, cid->id, cid->len, NULL, 0, digest);
+    quic_hmac(ep->setup->reset_key, QUIC_KEY_BYTES, cid->id, cid->len, digest);
     memcpy(token, digest, QUIC_RESET_TOKEN);
 }

@@ -11,6 +11,7 @@
  */
 #include "tls_conn_private.h"
 #include "tls_aead.h"
+#include "tls_hmac.h"
 
 #define TLS_HEADER 5
 #define TLS_TAG 16
@@ -77,40 +78,11 @@ const OSSL_DISPATCH *tls_provider_functions(const OSSL_PROVIDER *provider, int o
 
 /* ---- tls_digest.c ---- */
 
-/** Bytes that are hashed. */
-typedef struct tls_piece {
-    const void *data;
-    size_t len;
-} tls_piece;
-
-/** A digest as the provider offers it (provider-digest(7)). */
-typedef struct tls_digest {
-    EVP_MD *md;         /**< holds the provider */
-    void *provider;     /**< its context */
-    size_t size, block; /**< bytes */
-    OSSL_FUNC_digest_newctx_fn *make;
-    OSSL_FUNC_digest_freectx_fn *release;
-    OSSL_FUNC_digest_init_fn *begin;
-    OSSL_FUNC_digest_update_fn *update;
-    OSSL_FUNC_digest_final_fn *final;
-} tls_digest;
-
-/** What one thread at a time hashes with. */
-typedef struct tls_hash {
-    const tls_digest *of;
-    void *state; /**< NULL: it is made when it is needed */
-} tls_hash;
-
-/** @return 0; -1: OpenSSL has none such, or not as expected. Threads: main, or once */
-int tls_digest_begin(tls_digest *d, OSSL_LIB_CTX *lib, const char *name);
-void tls_digest_end(tls_digest *d);
-
 /** The digest of all pieces. @param out  room for a digest. @return 1, or 0 */
 int tls_hash_all(tls_hash *h, const tls_piece *pieces, int n, unsigned char *out);
 
 /** Nothing of what was hashed stays. @return 1, or 0 */
 int tls_hash_forget(tls_hash *h);
-void tls_hash_end(tls_hash *h);
 
 /* ---- tls_hkdf.c ---- */
 
@@ -151,17 +123,11 @@ int tls_half_begin(const tls_loop *l, const tls_records *rec, tls_half *h, int s
 /** Next keys of a direction, by KeyUpdate. @return 0, or -1: no memory */
 int tls_key_update(const tls_loop *l, tls_records *rec, tls_half *h, int seal);
 
-/** most of them: a link of the PRF, its label, and five seeds as OpenSSL has them */
-#define TLS_PIECES 7
-
 /** RFC 8446's HKDF-Expand-Label without a context. @return 0, or -1 */
 int tls_expand_label(const tls_loop *l, const unsigned char *secret, size_t secret_len,
                      const char *label, unsigned char *out, size_t len);
 
 /* ---- tls_prf.c ---- */
-
-/** HMAC of up to TLS_PIECES pieces. @param out  room for a digest. @return 1, or 0 */
-int tls_hmac(tls_hash *h, tls_piece key, const tls_piece *pieces, int n, unsigned char *out);
 
 /** The PRF of TLS 1.2: @a seeds are its label and the seeds behind it. @return 1, or 0 */
 int tls_prf(tls_hash *h, tls_piece secret, const tls_piece *seeds, int n, unsigned char *out,

@@ -178,12 +178,53 @@ static void test_refused(void **state)
     assert_int_equal(quic_key_make(&k, QUIC_V1, QUIC_AES_128_GCM, 1, secret, 64), -1);
 }
 
+/* RFC 4231, 4.2. */
+static void test_hmac(void **state)
+{
+    uint8_t key[20], want[32], got[32];
+
+    (void)state;
+    memset(key, 0x0b, sizeof key);
+    keys_hex("b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7", want);
+    assert_int_equal(quic_hmac(key, sizeof key, "Hi There", 8, got), 0);
+    assert_memory_equal(got, want, sizeof want);
+}
+
+/* Masks of many heads at once are those of each; no block is held back for the next call. */
+static void test_masks(void **state)
+{
+    static const uint16_t suites[] = {QUIC_AES_128_GCM, QUIC_AES_256_GCM, QUIC_CHACHA20};
+    uint8_t secret[QUIC_SECRET_MOST] = {7}, samples[5 * QUIC_SAMPLE], all[sizeof samples], one[16];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof samples; i++)
+        samples[i] = (uint8_t)(i * 37);
+    for (size_t s = 0; s < 3; s++) {
+        quic_key k;
+
+        assert_int_equal(quic_key_make(&k, QUIC_V1, suites[s], 1, secret, s == 1 ? 48 : 32), 0);
+        for (int round = 0; round < 2; round++) {
+            assert_int_equal(quic_key_masks(&k, samples, 5, all), 0);
+            for (size_t i = 0; i < 5; i++) {
+                assert_int_equal(quic_key_masks(&k, samples + i * QUIC_SAMPLE, 1, one), 0);
+                assert_memory_equal(one, all + i * QUIC_SAMPLE, QUIC_MASK);
+            }
+        }
+        quic_key_sleep(&k);
+        assert_int_equal(quic_key_wake(&k), 0);
+        assert_int_equal(quic_key_masks(&k, samples, 1, one), 0);
+        assert_memory_equal(one, all, QUIC_MASK);
+        quic_key_end(&k);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_initial),   cmocka_unit_test(test_server_initial),
         cmocka_unit_test(test_retry),     cmocka_unit_test(test_chacha),
-        cmocka_unit_test(test_version_2), cmocka_unit_test(test_refused)};
+        cmocka_unit_test(test_version_2), cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_hmac),      cmocka_unit_test(test_masks)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
