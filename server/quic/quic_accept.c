@@ -178,7 +178,7 @@ static void accept_initial(quic_endpoint *ep, const quic_head *h, uint8_t *data,
     if (quic_tls_start(qc))
         quic_conn_fail(qc, QUIC_INTERNAL_ERROR, "");
     else
-        quic_packets(qc, data, len, peer, local, ecn);
+        quic_packets(qc, h, data, len, peer, local, ecn);
     quic_conn_leave(qc);
 }
 
@@ -212,6 +212,6 @@ void quic_datagram(quic_endpoint *ep, uint8_t *data, size_t len, const quic_addr
         return;
     }
     quic_conn_enter(qc);
-    quic_packets(qc, data, len, peer, local, ecn);
+    quic_packets(qc, &h, data, len, peer, local, ecn);
     quic_conn_leave(qc);
 }

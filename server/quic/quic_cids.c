@@ -34,8 +34,10 @@ void quic_cids_issue(quic_conn *qc)
     if (!qc->theirs[0].cid.len && qc->peer.no_migration)
         most = 1;
     for (uint64_t i = 0; i < most; i++)
-        if (!qc->own[i].qc && !cids_make(qc, &qc->own[i]))
+        if (!qc->own[i].qc && !cids_make(qc, &qc->own[i])) {
             qc->own[i].due = 1;
+            qc->due |= QUIC_DUE_CIDS;
+        }
 }
 
 int quic_retire_came(quic_conn *qc, quic_reader *r, const quic_came *came)

@@ -155,6 +155,8 @@ static void conn_sleep(quic_conn *qc)
     quic_key_sleep(&sp->read);
     quic_key_sleep(&sp->write);
     quic_sent_trim(sp);
+    if (sp->first_pn == sp->next_pn)
+        quic_sent_end(sp);
     quic_id_remove(&qc->first);
     qc->asleep = 1;
 }

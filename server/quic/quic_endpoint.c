@@ -283,7 +283,7 @@ quic_endpoint *quic_endpoint_begin(brg_loop *loop, brg_listener *listener, int f
     ep->pending_tail = &ep->pending;
     ep->alarm.run = endpoint_alarmed;
     ep->alarm.due = LOOP_NEVER;
-    ep->in = malloc((size_t)QUIC_IN_MSGS * QUIC_IN_BYTES);
+    ep->in = quic_in_new();
     ep->out = malloc(QUIC_OUT_BYTES);
     if (!ep->ids || !ep->in || !ep->out || (fd >= 0 && quic_socket_begin(ep))) {
         free(ep->ids);

@@ -233,6 +233,24 @@ static int output_is_long(const quic_conn *qc, int has_initial)
     return has_initial || qc->path.challenge_due || qc->responses_n;
 }
 
+/* Behind the handshake: a packet of the one level that is left. @return its length; 0: nothing */
+static size_t output_app_datagram(output *o, size_t most, int may_send)
+{
+    quic_conn *qc = o->qc;
+    output_shape shape = {.at = o->at, .room = most, .may_send = may_send};
+    int eliciting = 0;
+    size_t len;
+
+    if (!quic_write_wants(qc, QUIC_S_APP, may_send))
+        return 0;
+    if (qc->space[QUIC_S_APP]->probes)
+        shape.may_send = 1;
+    if (most >= QUIC_DATAGRAM_MIN && output_is_long(qc, 0))
+        shape.pad_to = QUIC_DATAGRAM_MIN;
+    len = output_packet_make(o, QUIC_S_APP, &shape, &eliciting);
+    return qc->state <= QUIC_UP ? len : 0;
+}
+
 /* Packets of all levels that have something to send. @return its length; 0: nothing */
 static size_t output_datagram(output *o, size_t most, int may_send)
 {
@@ -434,7 +452,9 @@ void quic_conn_send(quic_conn *qc)
             output_fill(qc, budget);
         if (qc->state > QUIC_UP || most < OUTPUT_LEAST + QUIC_TAG)
             break;
-        if ((len = output_datagram(&o, most, may_send)) != 0)
+        len = qc->confirmed ? output_app_datagram(&o, most, may_send)
+                            : output_datagram(&o, most, may_send);
+        if (len)
             output_add(&o, len);
         share = !output_is_full(&o);
     }

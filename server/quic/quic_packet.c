@@ -209,7 +209,10 @@ static int packet_is_ours(const quic_conn *qc, const quic_head *h)
 {
     if (quic_cid_equal(&h->dcid, &qc->first.cid))
         return h->type == QUIC_INITIAL || h->type == QUIC_0RTT;
-    return quic_id_find(qc->ep, &h->dcid) == qc;
+    for (int i = 0; i < QUIC_CIDS; i++)
+        if (qc->own[i].qc && quic_cid_equal(&qc->own[i].cid, &h->dcid))
+            return 1;
+    return 0;
 }
 
 /* A client speaks the version that it began with until it has heard of another one. */
@@ -219,12 +222,12 @@ static int packet_is_spoken(const quic_conn *qc, const quic_head *h)
            (h->type == QUIC_INITIAL && h->version == qc->first_version);
 }
 
-void quic_packets(quic_conn *qc, uint8_t *data, size_t len, const quic_addr *peer,
-                  const quic_addr *local, int ecn)
+void quic_packets(quic_conn *qc, const quic_head *first, uint8_t *data, size_t len,
+                  const quic_addr *peer, const quic_addr *local, int ecn)
 {
     uint8_t *const whole = data;
     const size_t whole_len = len;
-    quic_head h;
+    quic_head h = *first;
     int bad = 0;
 
     BRG_ASSERT(qc->in_call);
@@ -236,13 +239,13 @@ void quic_packets(quic_conn *qc, uint8_t *data, size_t len, const quic_addr *pee
         return;
     if (quic_addr_equal(peer, &qc->path.peer))
         qc->path.in += len;
-    while (len && qc->state <= QUIC_UP && !quic_head_read(&h, data, len) &&
-           h.type != QUIC_VERSIONS) {
-        if (!packet_is_ours(qc, &h) || (data[0] & 0x80 && !packet_is_spoken(qc, &h)))
-            break;
+    while (qc->state <= QUIC_UP && h.type != QUIC_VERSIONS && packet_is_ours(qc, &h) &&
+           (!(data[0] & 0x80) || packet_is_spoken(qc, &h))) {
         bad |= packet_one(qc, &h, data, peer, local, ecn);
         data += h.len;
         len -= h.len;
+        if (!len || quic_head_read(&h, data, len))
+            break;
     }
     if (bad && qc->state <= QUIC_UP && quic_cids_is_reset(qc, whole, whole_len)) {
         qc->end = (quic_end){.is_silent = 1, .by_peer = 1, .reason = "stateless reset"};

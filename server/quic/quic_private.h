@@ -62,6 +62,8 @@ void quic_random(quic_endpoint *ep, void *out, size_t len);
 /* ---- quic_socket.c ---- */
 
 int quic_socket_begin(quic_endpoint *ep);
+/** Room for a batch, in one piece of malloc(). NULL: no memory */
+quic_in *quic_in_new(void);
 /** loop_io_fn of the socket. */
 void quic_socket_ready(struct loop_io *io, uint32_t events);
 /** Room for @a len bytes of datagrams at ep->out + ep->out_len, after a flush if need be. */
@@ -133,9 +135,9 @@ int quic_tls_crypto(quic_conn *qc, quic_space_id id, uint64_t off, const uint8_t
 
 /* ---- quic_packet.c ---- */
 
-/** Packets of a datagram for qc. */
-void quic_packets(quic_conn *qc, uint8_t *data, size_t len, const quic_addr *peer,
-                  const quic_addr *local, int ecn);
+/** Packets of a datagram for qc. @param first  the head of the first one, which was read */
+void quic_packets(quic_conn *qc, const quic_head *first, uint8_t *data, size_t len,
+                  const quic_addr *peer, const quic_addr *local, int ecn);
 /** Free qc->other. */
 void quic_other_keys_end(quic_conn *qc);
 /** Change our key of 1-RTT packets, and the peer's with it. @return 0; -1 */

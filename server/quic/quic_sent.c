@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Packets under way: a ring by packet number, and a ring of their content. Both grow by doubling,
- * and go when they are empty. */
+ * and go when they are empty: large ones at once, small ones when the connection sleeps. */
 #include "quic_private.h"
 #include <stdlib.h>
 
 #define SENT_FIRST 16
+#define SENT_KEPT 64 /* packets: a larger ring is not kept empty */
 
 /* Where n entries of a ring from first on are, those of one twice as large. */
 static void *sent_ring(void *old, uint32_t old_cap, uint32_t cap, uint64_t first, uint64_t n,
@@ -154,8 +155,10 @@ static void lost_of_stream(quic_conn *qc, const quic_sent_frame *f, unsigned due
 static void lost_cid(quic_conn *qc, uint64_t seq)
 {
     for (int i = 0; i < QUIC_CIDS; i++)
-        if (qc->own[i].qc && qc->own[i].seq == seq)
+        if (qc->own[i].qc && qc->own[i].seq == seq) {
             qc->own[i].due = 1;
+            qc->due |= QUIC_DUE_CIDS;
+        }
 }
 
 static void lost_retire(quic_conn *qc, uint64_t seq)
@@ -243,7 +246,7 @@ void quic_sent_trim(quic_space *sp)
         sp->frames_first = s->frame + s->frames_n;
         sp->first_pn++;
     }
-    if (sp->first_pn == sp->next_pn)
+    if (sp->first_pn == sp->next_pn && sp->sent_cap > SENT_KEPT)
         quic_sent_end(sp);
 }
 

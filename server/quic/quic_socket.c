@@ -7,6 +7,7 @@
 #include "http_config.h"
 #include "http_log.h"
 #include <errno.h>
+#include <stdlib.h>
 #include <netinet/udp.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -28,6 +29,32 @@ typedef union socket_control {
     struct cmsghdr align;
     uint8_t bytes[128];
 } socket_control;
+
+/* What the kernel fills for a batch that came; what it does not change is set once. */
+struct quic_in {
+    struct mmsghdr m[QUIC_IN_MSGS];
+    struct iovec iov[QUIC_IN_MSGS];
+    quic_addr peer[QUIC_IN_MSGS];
+    socket_control control[QUIC_IN_MSGS];
+    uint8_t bytes[QUIC_IN_MSGS][QUIC_IN_BYTES];
+};
+
+quic_in *quic_in_new(void)
+{
+    quic_in *in = malloc(sizeof *in);
+
+    if (!in)
+        return NULL;
+    memset(in, 0, offsetof(quic_in, bytes));
+    for (int i = 0; i < QUIC_IN_MSGS; i++) {
+        in->iov[i] = (struct iovec){in->bytes[i], QUIC_IN_BYTES};
+        in->m[i].msg_hdr = (struct msghdr){.msg_name = &in->peer[i],
+                                           .msg_iov = &in->iov[i],
+                                           .msg_iovlen = 1,
+                                           .msg_control = &in->control[i]};
+    }
+    return in;
+}
 
 static int socket_option(int fd, int level, int name, int value)
 {
@@ -110,30 +137,20 @@ static void socket_message(quic_endpoint *ep, struct msghdr *m, uint8_t *data, s
 /* @return messages that came; 0: no more */
 static int socket_read(quic_endpoint *ep)
 {
-    struct mmsghdr m[QUIC_IN_MSGS];
-    struct iovec iov[QUIC_IN_MSGS];
-    quic_addr peer[QUIC_IN_MSGS];
-    socket_control control[QUIC_IN_MSGS];
+    quic_in *in = ep->in;
     int n;
 
-    memset(m, 0, sizeof m);
-    memset(peer, 0, sizeof peer);
     for (int i = 0; i < QUIC_IN_MSGS; i++) {
-        iov[i] = (struct iovec){ep->in + (size_t)i * QUIC_IN_BYTES, QUIC_IN_BYTES};
-        m[i].msg_hdr = (struct msghdr){.msg_name = &peer[i],
-                                       .msg_namelen = sizeof peer[i],
-                                       .msg_iov = &iov[i],
-                                       .msg_iovlen = 1,
-                                       .msg_control = &control[i],
-                                       .msg_controllen = sizeof control[i]};
+        in->m[i].msg_hdr.msg_namelen = sizeof in->peer[i];
+        in->m[i].msg_hdr.msg_controllen = sizeof in->control[i];
     }
-    n = recvmmsg(ep->fd, m, QUIC_IN_MSGS, MSG_DONTWAIT, NULL);
+    n = recvmmsg(ep->fd, in->m, QUIC_IN_MSGS, MSG_DONTWAIT, NULL);
     if (n <= 0)
         return n < 0 && (errno == EINTR || errno == ECONNREFUSED) ? -1 : 0;
     ep->loop->config->services->refresh(
         ep->loop); /* a change made before these were sent is seen by their answers */
     for (int i = 0; i < n; i++)
-        socket_message(ep, &m[i].msg_hdr, iov[i].iov_base, m[i].msg_len, &peer[i]);
+        socket_message(ep, &in->m[i].msg_hdr, in->bytes[i], in->m[i].msg_len, &in->peer[i]);
     return n;
 }
 

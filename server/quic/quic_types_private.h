@@ -277,7 +277,8 @@ enum {
     QUIC_DUE_MAX_UNI = 8,
     QUIC_DUE_TOKEN = 16,
     QUIC_DUE_DATA_BLOCKED = 32,
-    QUIC_DUE_PING = 64
+    QUIC_DUE_PING = 64,
+    QUIC_DUE_CIDS = 128 /**< of quic_id.due */
 };
 
 typedef struct quic_qlog quic_qlog;
@@ -392,6 +393,8 @@ typedef struct quic_out_msg {
     uint8_t ecn, closed; /**< closed: a smaller one was the last */
 } quic_out_msg;
 
+typedef struct quic_in quic_in; /**< a batch of datagrams that came */
+
 /** What loop/loop.h and tls/tls_quic.h do, or a test. */
 typedef struct quic_below {
     brg_conn *(*open)(brg_loop *loop, brg_listener *l, int fd, const struct sockaddr *peer,
@@ -435,7 +438,7 @@ struct quic_endpoint {
     size_t out_len;
     quic_out_msg msg[QUIC_OUT_MSGS];
     unsigned msg_n;
-    uint8_t *in;
+    quic_in *in;
 };
 
 #endif

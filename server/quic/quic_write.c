@@ -128,12 +128,17 @@ static void write_due(quic_conn *qc, quic_writer *w)
 
 static void write_cids(quic_conn *qc, quic_writer *w)
 {
+    int left = 0;
+
     for (int i = 0; i < QUIC_CIDS; i++) {
         quic_id *own = &qc->own[i];
 
-        if (!own->qc || !own->due ||
-            !writer_fits(w, 1 + 8 + 8 + 1 + QUIC_CID_LEN + QUIC_RESET_TOKEN))
+        if (!own->qc || !own->due)
             continue;
+        if (!writer_fits(w, 1 + 8 + 8 + 1 + QUIC_CID_LEN + QUIC_RESET_TOKEN)) {
+            left = 1;
+            continue;
+        }
         own->due = 0;
         *w->p++ = QUIC_F_NEW_CONNECTION_ID;
         w->p = quic_put_varint(quic_put_varint(w->p, own->seq), 0);
@@ -143,6 +148,12 @@ static void write_cids(quic_conn *qc, quic_writer *w)
         w->p += QUIC_RESET_TOKEN;
         writer_note(w, QUIC_F_NEW_CONNECTION_ID, own->seq, 0, 0, 0);
     }
+    if (!left)
+        qc->due &= (uint8_t)~QUIC_DUE_CIDS;
+}
+
+static void write_retire(quic_conn *qc, quic_writer *w)
+{
     while (qc->retire_n &&
            write_numbers(w, QUIC_F_RETIRE_CONNECTION_ID, 1, qc->retire[qc->retire_n - 1], 0, 0))
         qc->retire_n--;
@@ -293,11 +304,13 @@ void quic_write_frames(quic_conn *qc, quic_writer *w, int may_send)
         write_paths(qc, w); /* the window is that of another way: they do not wait for it */
     if (!may_send)
         return;
-    if (w->id == QUIC_S_APP && qc->begun)
+    if (w->id == QUIC_S_APP && qc->begun && qc->due)
         write_due(qc, w);
     write_crypto(w);
     if (w->id == QUIC_S_APP && qc->begun) {
-        write_cids(qc, w);
+        if (qc->due & QUIC_DUE_CIDS)
+            write_cids(qc, w);
+        write_retire(qc, w);
         for (quic_stream *qs = qc->due_streams; qs && !w->full; qs = next) {
             next = qs->due_next;
             write_of_stream(qs, w);
@@ -335,10 +348,5 @@ int quic_write_wants(const quic_conn *qc, quic_space_id id, int may_send)
         return 1;
     if (id != QUIC_S_APP || !qc->begun)
         return 0;
-    if (qc->due || qc->retire_n || qc->due_streams)
-        return 1;
-    for (int i = 0; i < QUIC_CIDS; i++)
-        if (qc->own[i].qc && qc->own[i].due)
-            return 1;
-    return write_wants_streams(qc);
+    return qc->due || qc->retire_n || qc->due_streams || write_wants_streams(qc);
 }
