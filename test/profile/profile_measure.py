@@ -14,7 +14,7 @@ import subprocess
 import threading
 import time
 
-from profile_site import ANEW, CONFIGURATIONS, SHAPES, Client, Server, Site, has_tls
+from profile_site import ANEW, CONFIGURATIONS, SHAPES, Client, Server, Site, is_there
 
 WARM = 40
 REQUESTS = {"stored": 1000, "full": 250}  # by configuration; others as full
@@ -249,7 +249,7 @@ def read_strace(path):
 
 def measure(program, shapes=None):
     """@return {shape: Profile}"""
-    into = {shape: Profile() for shape in shapes or SHAPES if shape != "tls" or has_tls(program)}
+    into = {shape: Profile() for shape in shapes or SHAPES if is_there(program, shape)}
     own = functions_of(program)
     for profile in into.values():
         profile.own_names = own
@@ -351,6 +351,6 @@ def signature(program, profiles):
     compilers = sorted(set(re.findall(r"((?:GCC|clang|Debian clang)[^\n]*)", comment)))
     variants = set()
     for profile in profiles.values():
-        variants |= {name for name in profile.functions if re.match(r"_+(mem|str)\w*_(avx|sse|evex|erms)", name)}
+        variants |= {name for name in profile.functions if re.match(r"_+(mem|str)(?!\w*_chk)\w*_(avx|sse|evex|erms)", name)}
     openssl = subprocess.run(["openssl", "version"], capture_output=True, text=True, check=False).stdout.split()[:2]
     return {"machine": os.uname().machine, "compiler": compilers, "openssl": " ".join(openssl), "variants": sorted(variants)}

@@ -20,7 +20,9 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "e2e"))
 
 import h2_client  # noqa: E402
+from http3_client import http3_python  # noqa: E402
 from ports import free_port  # noqa: E402
+from profile_http3 import Http3  # noqa: E402
 
 AT_REST = 2.2  # seconds; what changed less than two seconds before is not remembered
 USER = "User nobody\nGroup nogroup\n"
@@ -93,6 +95,14 @@ TLS = """Listen 127.0.0.1:{tls}
     SSLCertificateKeyFile {site}/key.pem
 </VirtualHost>
 """
+HTTP3 = """Listen 127.0.0.1:{http3}
+<VirtualHost 127.0.0.1:{http3}>
+    Protocols h3 http/1.1
+    SSLEngine On
+    SSLCertificateFile {site}/cert.pem
+    SSLCertificateKeyFile {site}/key.pem
+</VirtualHost>
+"""
 PROXIED = """Listen 127.0.0.1:{proxied}
 <VirtualHost 127.0.0.1:{proxied}>
     ProxyPass /p/ http://127.0.0.1:{backend}/
@@ -145,6 +155,9 @@ SHAPES = {
     "log": ("stored", "log", "/10k.bin", "Referer: http://localhost/\r\n", "10 KB from memory, combined log"),
     "tls": ("stored", "tls", "/10k.bin", "", "10 KB from memory over TLS 1.3"),
     "http2": ("stored", "http2", "/10k.bin", "", "10 KB from memory over HTTP/2"),
+    "http3": ("stored", "http3", "/10k.bin", "", "10 KB from memory over HTTP/3"),
+    "http3-small": ("stored", "http3", "/small.bin", "", "100 bytes from memory over HTTP/3"),
+    "http3-connection": ("stored", "http3", "/small.bin", "", "100 bytes from memory over HTTP/3, a handshake for each"),
     "full": ("full", "plain", "/10k.bin", "", "10 KB, all phases, filters and the file"),
     "full-304": ("full", "plain", "/304.bin", "If-None-Match: @ETAG@\r\n", "304 of a file, all phases"),
     "full-206": ("full", "plain", "/206.bin", "Range: bytes=100-4195\r\n", "4 KB of 10 KB, all phases, filters and the file"),
@@ -170,7 +183,7 @@ SHAPES = {
 }
 NEW = 8000  # names of files that nobody asked for before
 CONFIGURATIONS = ("stored", "full", "prefork")
-ANEW = {"connection"}  # shapes of one request on each connection
+ANEW = {"connection", "http3-connection"}  # shapes of one request on each connection
 KNOWN = {"first-hit": 1200}  # so many targets were asked for once before
 ALONE = {"prefork"}  # while they have a connection, the server takes no other one: it ends with their requests
 
@@ -180,7 +193,7 @@ def make_site(root):
     os.makedirs(f"{root}/htdocs")
     os.chmod(root, 0o777)
     for name, content in {"htdocs/10k.bin": b"x" * 10240, "htdocs/304.bin": b"x" * 10240, "htdocs/206.bin": b"x" * 10240, "htdocs/100k.bin": b"x" * 102400,
-                          "htdocs/64k.bin": b"x" * 65536, "htdocs/coded.bin": b"x" * 10240,
+                          "htdocs/64k.bin": b"x" * 65536, "htdocs/small.bin": b"x" * 100, "htdocs/coded.bin": b"x" * 10240,
                           "htdocs/coded.bin.gz": gzip.compress(b"x" * 10240), "htdocs/part.html": b"<p>part</p>\n", "htdocs/page.shtml": PAGE.encode(),
                           "htdocs/text.scan": TEXT.encode(), "htdocs/page.asis": b"Content-Type: text/html\n\n<p>page</p>\n",
                           "htdocs/page.script": b"answered by a backend\n",
@@ -203,6 +216,16 @@ def make_site(root):
 
 def has_tls(program):
     return b"SSLEngine" in open(program, "rb").read()
+
+
+def has_http3(program):
+    return b"H3IdleTimeout" in open(program, "rb").read() and http3_python(os.path.join(HERE, "..", "..")) is not None
+
+
+def is_there(program, shape):
+    """Whether the program was built with it, and there is a client for it."""
+    port = SHAPES[shape][1]
+    return has_http3(program) if port == "http3" else has_tls(program) if port == "tls" else True
 
 
 class Backend:
@@ -299,8 +322,9 @@ class Server:
         self.root = f"{site.root}/{configuration}-{Server.made}"
         os.mkdir(self.root)
         os.chmod(self.root, 0o777)
-        self.ports = {name: free_port() for name in ("plain", "log", "squid", "hit", "kept", "plugin", "tls", "http2", "proxied", "http2-proxied")}
-        text = BASE + HTTP2 + PROXIED + (STORED + (TLS if has_tls(program) else "") if configuration == "stored" else FULL)
+        self.ports = {name: free_port() for name in ("plain", "log", "squid", "hit", "kept", "plugin", "tls", "http2", "http3", "proxied", "http2-proxied")}
+        secure = (TLS if has_tls(program) else "") + (HTTP3 if has_http3(program) else "")
+        text = BASE + HTTP2 + PROXIED + (STORED + secure if configuration == "stored" else FULL)
         text = (PREFORK if configuration == "prefork" else "") + (USER if os.getuid() == 0 else "") + text
         with open(f"{self.root}/httpd.conf", "w", encoding="utf-8") as f:
             f.write((text + more).format(root=self.root, site=site.root, backend=site.backend.port, keeper=site.keeper.port, small=site.small.port, **self.ports))
@@ -352,7 +376,10 @@ class Client:
     def __init__(self, server, shape):
         _, port, self.target, self.fields, _ = SHAPES[shape]
         self.agent = AGENT + ("" if "Accept-Encoding" in self.fields else UNCODED)
-        self.http2 = None
+        self.http2 = self.http3 = None
+        if port == "http3":
+            self.http3 = Http3(http3_python(os.path.join(HERE, "..", "..")), server.ports[port], self.target, shape in ANEW)
+            return
         if port.startswith("http2"):
             self.http2 = h2_client.Connection(server.ports[port])
             self.stream, self.update = 1, b""
@@ -404,6 +431,8 @@ class Client:
 
     def run(self, n):
         """@return the status of the last response"""
+        if self.http3:
+            return self.http3.run(n)
         if not self.http2:
             if self.alone:
                 self._connect()
@@ -426,6 +455,9 @@ class Client:
         return int(status)
 
     def close(self):
+        if self.http3:
+            self.http3.close()
+            return
         sock = (self.http2 or self).sock
         if sock:
             sock.close()

@@ -14,7 +14,7 @@ import tempfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 
-from profile_site import CONFIGURATIONS, SHAPES, Client, Server, Site, has_tls  # noqa: E402
+from profile_site import CONFIGURATIONS, SHAPES, Client, Server, Site, is_there  # noqa: E402
 
 REFUSED = {"denied", "missing"}  # shapes that are answered by an error
 
@@ -26,7 +26,7 @@ def train(program, requests):
         for configuration in CONFIGURATIONS:
             with Server(site, program, configuration) as server:
                 for shape, (wanted, *_) in SHAPES.items():
-                    if wanted == configuration and (shape != "tls" or has_tls(program)):
+                    if wanted == configuration and is_there(program, shape):
                         client = Client(server, shape)
                         answered[shape] = client.run(requests)
                         client.close()
