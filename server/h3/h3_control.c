@@ -136,12 +136,15 @@ static void control_frame(h3_stream *x)
     case H3_PRIORITY_UPDATE:
         control_priority(h, at, end);
         break;
+    case H3_PRIORITY_UPDATE_PUSH:
+        h3_fail(h, H3_ID_ERROR, "PRIORITY_UPDATE of a push that was not promised");
+        break;
     case H3_CANCEL_PUSH:
     case H3_MAX_PUSH_ID:
     case H3_GOAWAY:
         control_number(h, x->type, at, end);
         break;
-    default: /* those of pushes, of which there are none, and unknown ones */
+    default: /* unknown ones */
         h3_limit_cheap(h, "frames of unknown types, again and again");
     }
 }

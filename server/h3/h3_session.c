@@ -227,12 +227,21 @@ static void session_wait(h3_session *h)
 
 /* ---- the driver ---- */
 
+/* 1: a client has not got all of an answer, which may have come from memory. */
+static int session_sends(const h3_session *h)
+{
+    for (const h3_stream *x = h->all; x; x = x->next)
+        if (x->kind == H3_REQUEST)
+            return 1;
+    return 0;
+}
+
 /* Requests that were on their way when it was told which ones are taken are rejected, so that their clients ask elsewhere: a
  * connection that ended at once would leave them without a word. */
 static int session_is_over(const h3_session *h)
 {
     return !h->streams.n &&
-           (h->goaway_came ||
+           ((h->goaway_came && !session_sends(h)) ||
             (h->goaway_sent && h->streams.bc->loop->monotonic >= h->goaway_at + LOOP_DRAIN_US));
 }
 

@@ -239,11 +239,14 @@ static void user_stopped(quic_stream *qs, uint64_t code)
 static void user_ended(quic_stream *qs)
 {
     h3_stream *x = quic_stream_user(qs);
+    h3_session *h = x->h;
 
     BRG_ASSERT_TAG(x, H3_STREAM_TAG);
     BRG_ASSERT(x->qs == qs);
     stream_end_request(x);
     h3_stream_free(x);
+    if (h->goaway_came)
+        h3_wants(h); /* it may have been the last one */
 }
 
 static void user_room(quic_stream *qs)

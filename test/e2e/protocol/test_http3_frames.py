@@ -64,6 +64,7 @@ def test_requests_in_pieces(server):
     ("GOAWAY that rises", on_control(frame(SETTINGS), frame(GOAWAY, b"\0"), frame(GOAWAY, b"\4")), ID_ERROR),
     ("a number that is too long", on_control(frame(SETTINGS), frame(MAX_PUSH_ID, b"\4\4")), FRAME_ERROR),
     ("PRIORITY_UPDATE of no request", on_control(frame(SETTINGS), frame(PRIORITY_UPDATE, b"\2u=1")), ID_ERROR),
+    ("PRIORITY_UPDATE of a push", on_control(frame(SETTINGS), frame(0xf0701, b"\0u=1")), ID_ERROR),
     ("two control streams", [CONTROL, CONTROL], STREAM_CREATION),
     ("a push stream", [CONTROL, (True, b"\1\0", False)], STREAM_CREATION),
     ("a control stream that ends", [(True, b"\0" + frame(SETTINGS), True)], CLOSED_CRITICAL),
@@ -91,6 +92,14 @@ def test_faults_of_streams(server, name, data, error):
     told = send(PYTHON, server.url, [CONTROL, (False, data, True), (False, HEAD, True)])
     assert told["error"] is None and told["streams"]["0"]["reset"] == error, told
     assert told["streams"]["4"]["data"].endswith(ANSWER), told
+
+
+def test_goaway_of_a_client_cuts_no_answer(server):
+    """One from memory is not at its end when it is written; the connection ends behind it."""
+    for behind in (False, True):
+        control, ask = (True, b"\0" + frame(SETTINGS) + frame(GOAWAY, b"\0"), False), (False, HEAD, True)
+        told = send(PYTHON, server.url, [control, ask] if behind else [ask, control])
+        assert told["streams"]["0"]["data"].endswith(ANSWER), told
 
 
 def test_large_fields_are_answered(server):
