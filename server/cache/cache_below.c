@@ -6,6 +6,7 @@
 #include "apr_lib.h"
 #include "apr_strings.h"
 #include "brigade/assert.h"
+#include <limits.h>
 #include <string.h>
 
 #define BELOW_KIND '~'
@@ -18,8 +19,12 @@
 /* Such bytes stand in a target and in a path alike. */
 int cache_below_is_plain(const char *uri, size_t len)
 {
+    static const char plain[UCHAR_MAX + 1] = {
+        ['0' ... '9'] = 1, ['A' ... 'Z'] = 1, ['a' ... 'z'] = 1, ['-'] = 1,
+        ['_'] = 1,         ['.'] = 1,         ['~'] = 1,         ['/'] = 1};
+
     for (size_t i = 0; i < len; i++)
-        if (!apr_isalnum(uri[i]) && !strchr("-_.~/", uri[i]))
+        if (!plain[(unsigned char)uri[i]])
             return 0;
         else if (i && uri[i - 1] == '/' && (uri[i] == '/' || uri[i] == '.'))
             return 0;
