@@ -4,6 +4,8 @@
 #include "cache_below_private.h"
 #include "cache_moved_private.h"
 #include "cache_names_private.h"
+#include "connection.h"
+#include "loop.h"
 #include "apr_strings.h"
 #include <string.h>
 
@@ -47,6 +49,25 @@ static const char *absent_make(const request_rec *r)
     return lacks ? apr_pstrdup(r->pool, key) : NULL;
 }
 
+/* Names of a letter or two stand in a page, or in a note for logs, by chance: their URLs have entries of their own. */
+static uint64_t *absent_shown(response_cache *c, const request_rec *r, uint64_t *hash)
+{
+    const cache_place at = cache_place_of(connection_of(r->connection));
+    const char *host = apr_table_get(r->headers_in, "Host");
+
+    *hash = cache_hash(&at, host ? host : "", host ? strlen(host) : 0, r->unparsed_uri,
+                       strlen(r->unparsed_uri));
+    return &c->shown[*hash % CACHE_SHOWN];
+}
+
+static int absent_is_shown(const request_rec *r)
+{
+    response_cache *c = loop_self() ? cache_store_cache() : NULL;
+    uint64_t hash;
+
+    return c && *absent_shown(c, r, &hash) == hash;
+}
+
 const char *cache_absent_target(const request_rec *r)
 {
     request_offer *offer = request_offer_of(r);
@@ -60,6 +81,8 @@ const char *cache_absent_target(const request_rec *r)
         offer->absent = cache_moved_is(r) ? cache_moved_target(r) : NULL;
         if (!offer->absent)
             offer->absent = absent_make(r);
+        if (offer->absent && absent_is_shown(r))
+            offer->absent = NULL;
     }
     return offer->absent;
 }
@@ -89,13 +112,12 @@ static int absent_shows(const cache_entry *e, const request_offer *offer, const 
            cache_name_head_shows(e->head.answer, name, len);
 }
 
-int cache_absent_take(response_cache *c, cache_entry *e, const request_rec *r)
+static int absent_take(response_cache *c, cache_entry *e, const request_rec *r)
 {
     const request_offer *offer = request_offer_of(r);
     const char *name = strrchr(r->uri, '/') + 1;
     const size_t len = strlen(name);
 
-    BRG_ASSERT(e->filled && !e->absent && offer && offer->absent);
     if (cache_moved_is_below(offer->absent))
         return cache_moved_take_below(c, e, r);
     if ((e->log && absent_log_shows(e->log, name, len)) || !(e->absent = cache_names_make(r)))
@@ -106,6 +128,18 @@ int cache_absent_take(response_cache *c, cache_entry *e, const request_rec *r)
         return -1;
     cache_account(c, e);
     return 0;
+}
+
+int cache_absent_take(response_cache *c, cache_entry *e, const request_rec *r)
+{
+    uint64_t hash, *shown;
+
+    BRG_ASSERT(e->filled && !e->absent && cache_absent_target(r));
+    if (!absent_take(c, e, r))
+        return 0;
+    shown = absent_shown(c, r, &hash);
+    *shown = hash;
+    return -1;
 }
 
 void cache_absent_drop(response_cache *c, cache_entry *e)

@@ -241,6 +241,7 @@ static inline void cache_set_status(cache_entry *e, int status)
 }
 
 #define CACHE_CHAIN_MOST 64 /**< entries at most in one bucket */
+#define CACHE_SHOWN 64      /**< URLs that are known to show their name */
 
 struct response_cache {
     brg_loop *loop;
@@ -266,6 +267,8 @@ struct response_cache {
     uint32_t below_n;  /**< of them, plans for what is below a folder, or a prefix */
     uint32_t prefix_n; /**< of these, a prefix */
     uint32_t moved_n;  /**< entries for redirects of all below a prefix; of absent_n, too */
+    /** URLs whose answers show the name elsewhere, too: each has an entry of its own. */
+    uint64_t shown[CACHE_SHOWN];
     struct cache_route *routes; /**< cache_route.h; NULL: none was learned */
     struct cache_route *route;  /**< with routes: the one that was used last */
     struct route_loan *loan;    /**< of cache_route.c, for the next one that is lent; NULL: none */
