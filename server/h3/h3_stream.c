@@ -221,13 +221,13 @@ static void user_reset(quic_stream *qs, uint64_t code)
 
 static void user_stopped(quic_stream *qs, uint64_t code)
 {
+    h3_session *h = quic_conn_bc(quic_stream_conn(qs))->above;
     h3_stream *x = quic_stream_user(qs);
-    h3_session *h = x->h;
 
-    BRG_ASSERT_TAG(x, H3_STREAM_TAG);
+    BRG_ASSERT_TAG(h, H3_SESSION_TAG);
     if (qs == h->control) {
         h3_fail(h, H3_CLOSED_CRITICAL_STREAM, "the control stream is not read");
-    } else if (!x->over) {
+    } else if (x && !x->over) {
         if (!x->s || !x->s->remote_closed)
             quic_stream_stop(qs, H3_REQUEST_CANCELLED);
         stream_end_request(x);

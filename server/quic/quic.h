@@ -57,7 +57,8 @@ typedef struct quic_user {
     void (*data)(quic_stream *qs, const uint8_t *data, size_t len, int fin);
     /** The peer sends no more (RESET_STREAM). */
     void (*reset)(quic_stream *qs, uint64_t code);
-    /** The peer reads no more (STOP_SENDING). RESET_STREAM with the same code is sent. Nothing may be written any more. */
+    /** The peer reads no more (STOP_SENDING), of a stream of ours without a user, too. RESET_STREAM with the same code is sent. Nothing
+     * may be written any more. */
     void (*stopped)(quic_stream *qs, uint64_t code);
     /** The peer takes more of it: quic_stream_room() was 0, and is not any more. May be NULL */
     void (*room)(quic_stream *qs);
@@ -178,8 +179,8 @@ static inline int quic_id_is_uni(uint64_t id)
     return (id & 2) != 0;
 }
 
-/** The user's pointer. NULL, as at first: none of data, reset, stopped and ended is called for it,
- * but its bytes are dropped and credited. So stream_came sets it. */
+/** The user's pointer. NULL, as at first: none of data, reset and ended is called for it, but its bytes are dropped and credited. So
+ * stream_came sets it. */
 void *quic_stream_user(const quic_stream *qs);
 void quic_stream_set_user(quic_stream *qs, void *user);
 

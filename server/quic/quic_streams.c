@@ -312,8 +312,7 @@ int quic_stop_came(quic_conn *qc, quic_reader *r)
     if (quic_conn_flood(qc, 8))
         return -QUIC_INTERNAL_ERROR;
     quic_stream_reset(qs, code);
-    if (qs->user)
-        qc->ep->setup->user->stopped(qs, code);
+    qc->ep->setup->user->stopped(qs, code);
     return qc->state > QUIC_UP ? -QUIC_INTERNAL_ERROR : 0;
 }
 

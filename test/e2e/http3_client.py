@@ -286,6 +286,10 @@ def by_bytes(order):
                     wanted.add(stream)
             for stream in order.get("cancelled", []):
                 quic.reset_stream(stream, 0x10c)
+            for stream in order.get("stopped", []):  # aioquic does so where bytes of it came
+                while str(stream) not in client.told["streams"]:
+                    await client.ping()
+                quic.stop_stream(stream, 0x10c)
             client.wanted = wanted
             client.transmit()
 

@@ -77,6 +77,12 @@ def test_faults_of_connections(server, name, streams, error):
     assert told["error"] == error, told
 
 
+def test_the_control_stream_of_the_server_is_read(server):
+    """RFC 9114, 6.2.1. It opens no streams of QPACK, as RFC 9204, 4.2, lets it: who stops these names streams that there are not."""
+    assert send(PYTHON, server.url, [CONTROL], stopped=[3])["error"] == CLOSED_CRITICAL
+    server.wait_for_log("the control stream is not read, client 127.0.0.1")
+
+
 @pytest.mark.parametrize("name,data,error", [
     ("a name with capitals", frame(HEADERS, section(*GET, ("X-Upper", "x"))), MESSAGE_ERROR),
     ("no path", frame(HEADERS, section(*GET[:3])), MESSAGE_ERROR),
