@@ -83,8 +83,19 @@ static int endpoint_qlogs(const quic_conn *qc)
     return !conf.qlog_of || endpoint_is_of(conf.qlog_of, quic_conn_bc(qc));
 }
 
-static void endpoint_setup(quic_setup *setup, const endpoint_keys *keys, const brg_listener *l,
-                           const h3_server_conf *conf)
+/* Handshakes of clients of whom nobody knows whether they are there take a part of the loop's places at most. */
+static uint32_t endpoint_retry_above(const h3_server_conf *conf, const brg_loop *loop, uint32_t usual)
+{
+    const uint32_t part = loop->conns_most / 4;
+
+    return conf->validation == H3_VALIDATE_ALWAYS  ? 0
+           : conf->validation == H3_VALIDATE_NEVER ? UINT32_MAX
+           : part < usual                          ? part
+                                                   : usual;
+}
+
+static void endpoint_setup(quic_setup *setup, const endpoint_keys *keys, const brg_loop *loop,
+                           const brg_listener *l, const h3_server_conf *conf)
 {
     BRG_ASSERT(keys->made && conf->max_streams > 0);
     quic_setup_defaults(setup);
@@ -100,9 +111,7 @@ static void endpoint_setup(quic_setup *setup, const endpoint_keys *keys, const b
     setup->qlog_dir = conf->qlog_dir;
     setup->qlogs = endpoint_qlogs;
     setup->early = conf->early ? endpoint_promise(setup, conf) : 0;
-    setup->retry_above = conf->validation == H3_VALIDATE_ALWAYS  ? 0
-                         : conf->validation == H3_VALIDATE_NEVER ? UINT32_MAX
-                                                                 : setup->retry_above;
+    setup->retry_above = endpoint_retry_above(conf, loop, setup->retry_above);
 }
 
 /* loop_datagrams.begin */
@@ -117,7 +126,7 @@ static int endpoint_begin(brg_loop *loop, brg_listener *l)
     }
     BRG_ASSERT(l->udp_fd > 0);
     h3_conf_of(h3_first_server(loop->server, l->addr->port), &e->conf);
-    endpoint_setup(&e->setup, keys, l, &e->conf);
+    endpoint_setup(&e->setup, keys, loop, l, &e->conf);
     if (!(e->ep = quic_endpoint_begin(loop, l, l->udp_fd, &e->setup))) {
         free(e);
         return -1;

@@ -105,7 +105,6 @@ struct h3_session {
     h3_stream *all;
     unsigned heads_n;      /**< of these: owe a head */
     uint32_t kept;         /**< bytes of their blocks */
-    apr_time_t active;     /**< when a request came last, or was under way */
     quic_stream *control;  /**< ours */
     uint64_t next_request; /**< the id of QUIC behind the highest that came */
     int64_t room;          /**< bytes that may be sent now */

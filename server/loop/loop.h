@@ -135,7 +135,7 @@ struct brg_loop {
     unsigned conns_n;
     unsigned conns_most;            /**< this loop's share of max_connections */
     unsigned peak;                  /**< most open connections since memory was given back */
-    struct loop_note shed_note;     /**< another loop of the process is short of descriptors */
+    struct loop_note shed_note;     /**< loop_shed(), when the events in hand are over */
     apr_time_t shed_last;           /**< when this one closed silent connections to make room */
     apr_interval_time_t shed_pause; /**< for so long it does not do so again */
 
@@ -254,6 +254,10 @@ void loop_shed(brg_loop *loop);
 
 /** The loop has no room: do that if a client waits in the queue of a listening socket. */
 void loop_shed_if_wanted(brg_loop *loop);
+
+/** A client waits that no listening socket has: it sends its first packet again. @return 1: there is room for it; 0: loop_shed() makes
+ * some when the events in hand are over. Threads: the loop's own. */
+int loop_make_room(brg_loop *loop);
 
 /** The process is short of descriptors: have each of its loops do that in its next turn. Threads: a loop's. */
 void loops_shed(void);

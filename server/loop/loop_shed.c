@@ -127,6 +127,14 @@ void loop_shed(brg_loop *loop)
     figures_add(&loop->figures->own.value[BRG_FIGURE_SHED], n);
 }
 
+int loop_make_room(brg_loop *loop)
+{
+    if (!loop_is_full(loop))
+        return 1;
+    loop_note_post(loop, &loop->shed_note);
+    return 0;
+}
+
 /* The poll set does not hold them while there is no room: others that share them shall be woken. */
 static int shed_is_wanted(const brg_loop *loop)
 {

@@ -150,6 +150,14 @@ static int accept_token(quic_endpoint *ep, const quic_head *h, const quic_addr *
     return proof > 0;
 }
 
+/* A place of a full loop is for clients of whom it is known that they are there. */
+static int accept_asks_proof(const quic_endpoint *ep)
+{
+    const uint32_t above = ep->setup->retry_above;
+
+    return ep->handshakes >= above || (above != UINT32_MAX && loop_is_full(ep->loop));
+}
+
 static void accept_initial(quic_endpoint *ep, const quic_head *h, uint8_t *data, size_t len,
                            const quic_addr *peer, const quic_addr *local, int ecn)
 {
@@ -162,10 +170,12 @@ static void accept_initial(quic_endpoint *ep, const quic_head *h, uint8_t *data,
         return;
     if ((proved = accept_token(ep, h, peer, local, &original, &is_retry)) < 0)
         return;
-    if (!proved && ep->handshakes >= ep->setup->retry_above) {
+    if (!proved && accept_asks_proof(ep)) {
         accept_retry(ep, h, peer, local);
         return;
     }
+    if (!loop_make_room(ep->loop))
+        return; /* it comes again */
     if (ep->handshakes >= ep->setup->handshakes_most || !(qc = quic_conn_new(ep, h, peer, local))) {
         accept_refuse(ep, h, QUIC_CONNECTION_REFUSED, peer, local);
         return;

@@ -20,6 +20,8 @@ from aioquic.quic.events import ConnectionTerminated, HandshakeCompleted, Stream
 from aioquic.quic.packet import QuicPacketType
 from aioquic.tls import Epoch
 
+import http3_frames as h3
+
 PORT, ATTACK, SECONDS = int(sys.argv[1]), sys.argv[2], float(sys.argv[3])
 SERVER = ("127.0.0.1", PORT)
 
@@ -35,7 +37,7 @@ class Attacker:
         self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.socket.setblocking(False)
         conf = QuicConfiguration(is_client=True, alpn_protocols=["h3"], verify_mode=ssl.CERT_NONE, server_name="localhost", **settings)
-        self.quic, self.up, self.error, self.packets, self.came = QuicConnection(configuration=conf), False, None, 0, 0
+        self.quic, self.up, self.error, self.packets, self.came, self.asked = QuicConnection(configuration=conf), False, None, 0, 0, 0
         self.reads = True
         self.quic.connect(SERVER, now=time.monotonic())
 
@@ -98,6 +100,35 @@ def stream(stream_id, offset, data, fin=False):
     return 0x0E | fin, numbers(stream_id, offset, len(data)) + data
 
 
+def piece(i, stream_id, data, begin=b"", fin=False):
+    """STREAM with the i-th piece of a stream, all of one length, behind its begin."""
+    return stream(stream_id, 0, begin + data, fin) if not i else stream(stream_id, len(begin) + i * len(data), data, fin)
+
+
+def requests(i, n, data, fin=True):
+    """n streams of the client's, with the same bytes."""
+    return [stream(4 * (n * i + k), 0, data, fin) for k in range(n)]
+
+
+def allowed_request(a, data):
+    """One on a new stream; where the server gave no credit for one yet, something else."""
+    if a.asked >= a.quic._remote_max_streams_bidi:
+        return [(0x01, b"")]
+    a.quic._get_or_create_stream_for_send(4 * a.asked)
+    a.asked += 1
+    return [stream(4 * (a.asked - 1), 0, data, True)]
+
+
+def small_pieces(i, stream_id, data, begin):
+    """20 pieces of 10 bytes."""
+    return [piece(20 * i + n, stream_id, 10 * data, begin) for n in range(20)]
+
+
+SETTINGS_FIRST = b"\0" + h3.frame(h3.SETTINGS)
+NOT_WHOLE = h3.frame(h3.HEADERS, h3.section(*h3.GET[:3]))
+# a line of the static table's longest entry, in two bytes: 84 of name and value
+BOMB = h3.frame(h3.HEADERS, h3.section(*h3.GET) + 500 * b"\xff\x16")
+
 # frames of the i-th packet of an attack
 ATTACKS = {
     "ping": lambda a, i: [(0x01, b"")] * 200,
@@ -120,6 +151,16 @@ ATTACKS = {
     "blocked": lambda a, i: [(0x14, numbers(i))] * 200,
     "nothing but padding": lambda a, i: [(0x00, bytes(1000))],
     "unknown frames": lambda a, i: [(0x3F, b"")],
+    "http/3: frames of unknown types": lambda a, i: [piece(i, 0, 400 * h3.frame(0x21), h3.HEAD)],
+    "http/3: DATA without bytes": lambda a, i: [piece(i, 0, 400 * h3.frame(h3.DATA), h3.frame(h3.HEADERS, h3.section(*h3.POST)))],
+    "http/3: PRIORITY_UPDATE": lambda a, i: [piece(i, 2, 100 * h3.frame(h3.PRIORITY_UPDATE, b"\0u=1"), SETTINGS_FIRST)],
+    "http/3: MAX_PUSH_ID": lambda a, i: [piece(i, 2, 300 * h3.frame(h3.MAX_PUSH_ID, b"\1"), SETTINGS_FIRST)],
+    "http/3: malformed requests": lambda a, i: requests(i, 8, NOT_WHOLE),
+    "http/3: heads without an end": lambda a, i: [stream(4 * (i % 90), i // 90 * 1000, (b"" if i >= 90 else h3.number(h3.HEADERS) + h3.number(60000) + b"\0\0").ljust(1000, b"x"))],
+    "qpack: lines that are long when they are read": lambda a, i: allowed_request(a, BOMB),
+    "qpack: sections that wait for a table": lambda a, i: requests(i, 8, h3.frame(h3.HEADERS, b"\2\0\x80")),
+    "qpack: a table of 0 bytes, again and again": lambda a, i: small_pieces(i, 6, b"\x20", b"\2"),
+    "qpack: streams that are cancelled": lambda a, i: small_pieces(i, 6, b"\x40", b"\3"),
 }
 SETTINGS = {"credit by single bytes": {"max_stream_data": 1000}, "slow reader": {"max_data": 50_000_000, "max_stream_data": 50_000_000}}
 
@@ -166,6 +207,18 @@ def handshakes(until):
     return told
 
 
+def connections(until):
+    """Handshakes of clients that are there, that ask for nothing and do not say that they go."""
+    told = {"connections": 0, "ended": 0, "error": None, "packets": 0}
+    while time.monotonic() < until:
+        a = Attacker()
+        told["connections"] += a.connect(until)
+        a.turn()
+        told["packets"] += a.packets
+        a.socket.close()
+    return told
+
+
 def migrations(until):
     """Each packet from another port."""
     told = {"connections": 0, "ended": 0, "error": None, "packets": 0}
@@ -207,7 +260,7 @@ def slow_readers(until):
     return {"connections": len(all_of_them), "ended": 0, "error": None, "packets": 0}
 
 
-OTHERS = {"first packets": handshakes, "migrations": migrations, "slow reader": slow_readers}
+OTHERS = {"first packets": handshakes, "handshakes": connections, "migrations": migrations, "slow reader": slow_readers}
 if __name__ == "__main__":
     if ATTACK == "list":
         print(json.dumps([*ATTACKS, *OTHERS]))

@@ -80,7 +80,7 @@ def test_faults_of_connections(server, name, streams, error):
 def test_the_control_stream_of_the_server_is_read(server):
     """RFC 9114, 6.2.1. It opens no streams of QPACK, as RFC 9204, 4.2, lets it: who stops these names streams that there are not."""
     assert send(PYTHON, server.url, [CONTROL], stopped=[3])["error"] == CLOSED_CRITICAL
-    server.wait_for_log("the control stream is not read, client 127.0.0.1")
+    server.wait_for_log("error 0x104: the control stream is not read")
 
 
 @pytest.mark.parametrize("name,data,error", [

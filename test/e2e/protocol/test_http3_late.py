@@ -1,17 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """Clients of HTTP/3 that hold a connection: heads that do not come to their end, packets without requests, field sections in pieces."""
+import json
+import os
 import re
 import shutil
+import subprocess
 import time
 
 import pytest
 
 import brigade
-from http3_client import http3_python, send
+from http3_client import ask, http3_python, send
 from http3_frames import CONTROL, DATA, EXCESSIVE_LOAD, HEAD, HEADERS, INCOMPLETE, NO_ERROR, POST, frame, number, section
 from tls_site import certificate
 
 PYTHON = http3_python(brigade.REPOSITORY)
+ATTACKS = os.path.join(brigade.REPOSITORY, "test/e2e/quic_attacks.py")
 pytestmark = [pytest.mark.skipif(not PYTHON, reason="no interpreter with aioquic and pycurl (http3_client.py)"),
               pytest.mark.skipif(not shutil.which("openssl"), reason="openssl is not installed")]
 
@@ -84,6 +88,16 @@ def test_packets_without_requests(serve):
     told = send(PYTHON, site(serve, "3s").url, [CONTROL], pings=True)
     assert told["error"] == NO_ERROR, told
     assert time.monotonic() - began > 2.5
+
+
+@pytest.mark.slow
+def test_idle_connections_make_room(serve):
+    """Clients that ask for nothing keep nobody out until H3IdleTimeout is over: there is room for 20."""
+    server = site(serve, "300s", "EventLoops 1\nServerProcesses 1\nMaxRequestWorkers 10\nAsyncRequestWorkerFactor 1\n<Location /metrics>\nSetHandler metrics\n</Location>")
+    done = subprocess.run([PYTHON, ATTACKS, server.url.rpartition(":")[2], "handshakes", "4"], capture_output=True, text=True, timeout=60)
+    assert json.loads(done.stdout)["connections"] > 40, done.stdout + done.stderr
+    assert ask(PYTHON, "curl", [{"url": server.url + "/a.txt"}])[0].body == b"first\n"
+    assert int(re.search(rb"^brigade_connections_shed_total (\d+)", server.get("/metrics").body, re.M)[1]) > 20
 
 
 def test_sections_in_pieces(serve):

@@ -18,7 +18,7 @@ ATTACKS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "quic_a
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not PYTHON, reason="no interpreter with aioquic and pycurl (http3_client.py)")]
 CONFIG = """
 Protocols h3 h2 http/1.1
-LogLevel info
+LogLevel info http3:debug
 EventLoops 1
 ServerProcesses 1
 Listen 127.0.0.1:@TLS@ https
@@ -30,6 +30,7 @@ SSLEngine on
 </VirtualHost>
 """
 NO_USE, WRONG = "error 0x1: too many frames of no use", "error 0x{}: a frame that is wrong"
+AGAIN = "HTTP/3 connection ended: {}, again and again"
 # what the log says; None: there is no limit
 EXPECTED = {
     "ping": NO_USE, "path challenge": NO_USE, "ack of what was not sent": WRONG.format("a"), "optimistic ack": WRONG.format("a"), "crypto gaps": WRONG.format("d"),
@@ -37,7 +38,12 @@ EXPECTED = {
     "retired ids": WRONG.format("a"), "credit that is no more": NO_USE, "credit by single bytes": NO_USE, "credit of the connection by single bytes": None,
     "reset again and again": None, "stop again and again": None, "requests, reset at once": "requests that are cancelled, again and again|" + WRONG.format("4"),
     "empty stream frames": NO_USE, "tiny stream frames": NO_USE, "blocked": NO_USE, "nothing but padding": None, "unknown frames": WRONG.format("7"),
-    "first packets": None, "migrations": NO_USE, "slow reader": None}
+    "http/3: frames of unknown types": AGAIN.format("frames of unknown types"), "http/3: DATA without bytes": AGAIN.format("DATA frames without data"),
+    "http/3: PRIORITY_UPDATE": AGAIN.format("PRIORITY_UPDATE frames"), "http/3: MAX_PUSH_ID": AGAIN.format("MAX_PUSH_ID frames"),
+    "http/3: malformed requests": "HTTP/3 connection ended: ", "http/3: heads without an end": "HTTP/3 connection ended: field sections that wait for their end, too many",
+    "qpack: lines that are long when they are read": None, "qpack: sections that wait for a table": "ended with error 0x200: field section that cannot be decoded",
+    "qpack: a table of 0 bytes, again and again": AGAIN.format("instructions of QPACK"), "qpack: streams that are cancelled": AGAIN.format("instructions of QPACK"),
+    "first packets": None, "handshakes": None, "migrations": NO_USE, "slow reader": None}
 
 
 @pytest.fixture(scope="module")

@@ -130,11 +130,32 @@ static void test_key_updates(void **state)
     end();
 }
 
+/* A full loop makes room for clients of whom it is known that they are there, and for no others. */
+static void test_no_room(void **state)
+{
+    begin();
+    the_loop.conns_most = 0;
+    the_loop.wakes = 1; /* nobody sleeps */
+    peer_begin(the_peer, the_ep, QUIC_V1);
+    peer_flush(the_peer, 0, net_from_client);
+    assert_null(the_loop.notes);
+    run_for(apr_time_from_msec(30));
+    assert_int_equal(the_ep->figures.retries, 1);
+    assert_ptr_equal(the_loop.notes, &the_loop.shed_note);
+    assert_int_equal(the_ep->figures.conns + the_ep->figures.refused, 0);
+    the_loop.conns_most = UINT_MAX;
+    shake_hands();
+    assert_int_equal(the_ep->figures.conns, 1);
+    assert_true(the_peer->done);
+    end();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_crypto_without_end), cmocka_unit_test(test_ids_twice),
-        cmocka_unit_test(test_answers_elsewhere), cmocka_unit_test(test_key_updates)};
+        cmocka_unit_test(test_answers_elsewhere), cmocka_unit_test(test_key_updates),
+        cmocka_unit_test(test_no_room)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

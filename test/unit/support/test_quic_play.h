@@ -8,6 +8,7 @@
  * certificate is play_certificate bytes long.
  */
 #include "quic_private.h"
+#include <limits.h>
 #include <stdlib.h>
 
 static const uint8_t play_secret[5][32] = {{1}, {2}, {3}, {4}, {5}};
