@@ -10,6 +10,8 @@
 #include <string.h>
 
 #define ABSENT_KIND '*'
+#define ABSENT_KIND_BELOW '-'  /* the path goes on behind the name that is not there */
+#define ABSENT_FOLDERS_MOST 12 /* folders of a target that are looked up */
 
 /* ---- which answers ---- */
 
@@ -39,14 +41,49 @@ static const char *absent_make(const request_rec *r)
     size_t name_len;
     int lacks;
 
-    if (!absent_status(r) || !(name = cache_name_of(r->unparsed_uri, len, &name_len)) ||
-        !cache_name_is_last(r, name) ||
+    if (!(name = cache_name_of(r->unparsed_uri, len, &name_len)) || !cache_name_is_last(r, name) ||
         !cache_name_key(key, r->unparsed_uri, name, name_len, ABSENT_KIND) ||
         r->finfo.filetype != APR_NOFILE || !cache_name_is_told(r) || !(names = cache_names_make(r)))
         return NULL;
     lacks = cache_names_lack(names, name, name_len);
     cache_names_end(names);
     return lacks ? apr_pstrdup(r->pool, key) : NULL;
+}
+
+/* Of the extensions of a path, modules may look at the last one. @return its length; 0: it is too long, or the name has one of its own */
+static size_t absent_key_below(char *key, const char *uri, const char *name, size_t name_len,
+                               const char *end)
+{
+    const char *last = (const char *)memrchr(name, '/', (size_t)(end - name)) + 1;
+
+    return memchr(name, '.', name_len)
+               ? 0
+               : cache_name_key_below(key, uri, (size_t)(name - uri), last, (size_t)(end - last),
+                                      ABSENT_KIND_BELOW);
+}
+
+/* A folder on the way is not there. */
+static const char *absent_make_below(const request_rec *r)
+{
+    char key[CACHE_NAME_PATH_MOST];
+    const char *name, *rest;
+    cache_names *names;
+    int lacks;
+
+    if (cache_moved_is(r) || !cache_below_path_is_plain(r) ||
+        strlen(r->uri) != strlen(r->unparsed_uri) || !(name = cache_below_name(r, &rest)) ||
+        *rest != '/' ||
+        !absent_key_below(key, r->uri, name, (size_t)(rest - name), rest + strlen(rest)) ||
+        !cache_name_is_told_below(r, rest) || !(names = cache_names_make_below(r, name, rest)))
+        return NULL;
+    lacks = cache_names_lack(names, name, (size_t)(rest - name));
+    cache_names_end(names);
+    return lacks ? apr_pstrdup(r->pool, key) : NULL;
+}
+
+static int absent_is_below(const char *absent)
+{
+    return strchr(absent, ' ')[1] == ABSENT_KIND_BELOW;
 }
 
 /* Names of a letter or two stand in a page, or in a note for logs, by chance: their URLs have entries of their own. */
@@ -79,8 +116,8 @@ const char *cache_absent_target(const request_rec *r)
     if (!offer->absent_asked) {
         offer->absent_asked = 1;
         offer->absent = cache_moved_is(r) ? cache_moved_target(r) : NULL;
-        if (!offer->absent)
-            offer->absent = absent_make(r);
+        if (!offer->absent && absent_status(r) && !(offer->absent = absent_make(r)))
+            offer->absent = absent_make_below(r);
         if (offer->absent && absent_is_shown(r))
             offer->absent = NULL;
     }
@@ -97,34 +134,52 @@ static int absent_ends_with(const char *text, const char *name, size_t len)
 }
 
 /* The name is shown elsewhere than at the end of the path, and of the file's. */
-static int absent_log_shows(const struct cache_observed *o, const char *name, size_t len)
+static int absent_log_shows(const struct cache_observed *o, const char *name, size_t step)
 {
     const char *file = o->asked ? o->asked : o->filename;
 
-    return !absent_ends_with(o->uri, name, len) || (file && !absent_ends_with(file, name, len)) ||
-           cache_name_log_shows(o, name, len);
+    return !absent_ends_with(o->uri, name, strlen(name)) ||
+           (file && !absent_ends_with(file, name, step));
 }
 
-static int absent_shows(const cache_entry *e, const request_offer *offer, const char *name,
-                        size_t len)
+static int absent_part_shows(const cache_entry *e, const request_offer *offer, const char *part,
+                             size_t len)
 {
-    return (offer->body && cache_name_shows(offer->body, offer->len, name, len)) ||
-           cache_name_head_shows(e->head.answer, name, len);
+    return (offer->body && cache_name_shows(offer->body, offer->len, part, len)) ||
+           cache_name_head_shows(e->head.answer, part, len);
+}
+
+/* One folder of a path may be shown without the others. */
+static int absent_shows(const cache_entry *e, const request_offer *offer, const char *name,
+                        int in_log)
+{
+    for (const char *part = name; *part; part += strcspn(part, "/")) {
+        part += *part == '/';
+        const size_t len = strcspn(part, "/");
+
+        if (len && (in_log ? cache_name_log_shows(e->log, name, strlen(name), part, len)
+                           : absent_part_shows(e, offer, part, len)))
+            return 1;
+    }
+    return 0;
 }
 
 static int absent_take(response_cache *c, cache_entry *e, const request_rec *r)
 {
     const request_offer *offer = request_offer_of(r);
-    const char *name = strrchr(r->uri, '/') + 1;
-    const size_t len = strlen(name);
+    const int below = absent_is_below(offer->absent);
+    const char *rest = "", *name = below ? cache_below_name(r, &rest) : strrchr(r->uri, '/') + 1;
 
     if (cache_moved_is_below(offer->absent))
         return cache_moved_take_below(c, e, r);
-    if ((e->log && absent_log_shows(e->log, name, len)) || !(e->absent = cache_names_make(r)))
+    if ((e->log &&
+         (absent_log_shows(e->log, name, strcspn(name, "/")) || absent_shows(e, offer, name, 1))) ||
+        !(e->absent = below ? cache_names_make_below(r, name, rest) : cache_names_make(r)))
         return -1;
     c->absent_n++;
-    if (absent_shows(e, offer, name, len) &&
-        (!cache_moved_is(r) || cache_moved_take(e, offer->body, offer->len, name, len)))
+    c->deep_n += below != 0;
+    if (absent_shows(e, offer, name, 0) &&
+        (!cache_moved_is(r) || cache_moved_take(e, offer->body, offer->len, name, strlen(name))))
         return -1;
     cache_account(c, e);
     return 0;
@@ -149,7 +204,8 @@ void cache_absent_drop(response_cache *c, cache_entry *e)
     BRG_ASSERT(c->absent_n > 0);
     c->absent_n--;
     c->moved_n -= e->absent->moved != 0;
-    c->below_n -= e->absent->below && !e->absent->moved;
+    c->below_n -= e->absent->below && e->plans;
+    c->deep_n -= cache_absent_is_deep(e);
     c->prefix_n -= cache_names_of_prefix(e->absent) != 0;
     cache_names_end(e->absent);
     e->absent = NULL;
@@ -160,8 +216,8 @@ size_t cache_absent_bytes(const cache_entry *e)
     return e->absent ? cache_block(sizeof *e->absent + e->absent->path_len + 1) : 0;
 }
 
-cache_entry *cache_absent_find(response_cache *c, const cache_place *at, const http_head *h,
-                               const cache_asked *asked)
+static cache_entry *absent_find_last(response_cache *c, const cache_place *at, const http_head *h,
+                                     const cache_asked *asked)
 {
     const http_field *host = &h->field[h->known[HTTP_F_HOST]];
     char key[CACHE_NAME_PATH_MOST];
@@ -177,6 +233,52 @@ cache_entry *cache_absent_find(response_cache *c, const cache_place *at, const h
                    cache_names_decide_alike(e->absent, e->server, name, name_len, 0)
                ? e
                : NULL;
+}
+
+/* @param rest  of the target, behind the name */
+static cache_entry *absent_find_step(response_cache *c, const cache_place *at, const http_head *h,
+                                     const cache_asked *asked, const char *name, const char *rest)
+{
+    const http_field *host = &h->field[h->known[HTTP_F_HOST]];
+    const size_t name_len = (size_t)(rest - name);
+    const char *end = h->uri + h->uri_len;
+    char key[CACHE_NAME_PATH_MOST];
+    const size_t len = absent_key_below(key, h->uri, name, name_len, end);
+    cache_entry *e;
+    uint64_t hash;
+
+    e = len ? cache_find(c, at, host->value, host->value_len, key, len, asked, &hash) : NULL;
+    return e && e->absent && cache_names_lack(e->absent, name, name_len) &&
+                   cache_names_below_alike(e->absent, e->server, name, name_len,
+                                           (size_t)(end - rest))
+               ? e
+               : NULL;
+}
+
+/* From the last folder up. */
+static cache_entry *absent_find_below(response_cache *c, const cache_place *at, const http_head *h,
+                                      const cache_asked *asked)
+{
+    const char *rest = memrchr(h->uri, '/', h->uri_len);
+    cache_entry *e = NULL;
+
+    if (!cache_below_is_plain(h->uri, h->uri_len))
+        return NULL;
+    for (int i = 0; !e && rest > h->uri && i < ABSENT_FOLDERS_MOST; i++) {
+        const char *slash = memrchr(h->uri, '/', (size_t)(rest - h->uri));
+
+        e = absent_find_step(c, at, h, asked, slash + 1, rest);
+        rest = slash;
+    }
+    return e;
+}
+
+cache_entry *cache_absent_find(response_cache *c, const cache_place *at, const http_head *h,
+                               const cache_asked *asked)
+{
+    cache_entry *e = absent_find_last(c, at, h, asked);
+
+    return e || !c->deep_n ? e : absent_find_below(c, at, h, asked);
 }
 
 /* ---- logs ---- */
@@ -198,18 +300,10 @@ static const char *absent_last(const cache_entry *e, const http_head *h, size_t 
     return slash + 1;
 }
 
-size_t cache_absent_text(char *out, size_t room, const cache_entry *e, const char *kept,
-                         const http_head *h)
+/* @return bytes with the NUL, none written if they are more than room */
+static size_t absent_put(char *out, size_t room, const char *kept, size_t before, const char *name,
+                         size_t len)
 {
-    const int is_url = e->absent->moved && strchr(kept, '?');
-    const size_t kept_len = is_url ? e->absent->tail_len : e->absent->name_len;
-    size_t len, before;
-    const char *name = absent_last(e, h, &len);
-
-    BRG_ASSERT(strlen(kept) >= kept_len);
-    before = strlen(kept) - kept_len;
-    if (is_url)
-        len = (size_t)(h->uri + h->uri_len - name);
     if (before + len + 1 <= room) {
         memcpy(out, kept, before);
         memcpy(out + before, name, len);
@@ -218,16 +312,61 @@ size_t cache_absent_text(char *out, size_t room, const cache_entry *e, const cha
     return before + len + 1;
 }
 
+size_t cache_absent_text(char *out, size_t room, const cache_entry *e, const char *kept,
+                         const http_head *h)
+{
+    const int is_url = e->absent->moved && strchr(kept, '?');
+    const size_t kept_len = is_url ? e->absent->tail_len : e->absent->name_len;
+    size_t len;
+    const char *name = absent_last(e, h, &len);
+
+    BRG_ASSERT(strlen(kept) >= kept_len);
+    if (is_url)
+        len = (size_t)(h->uri + h->uri_len - name);
+    return absent_put(out, room, kept, strlen(kept) - kept_len, name, len);
+}
+
+static size_t absent_step(const char *name, size_t len)
+{
+    const char *slash = memchr(name, '/', len);
+
+    return slash ? (size_t)(slash - name) : len;
+}
+
+size_t cache_absent_file(char *out, size_t room, const cache_entry *e, const char *kept,
+                         const http_head *h)
+{
+    size_t len;
+    const char *name = absent_last(e, h, &len);
+
+    return cache_absent_is_deep(e) ? absent_put(out, room, kept, strlen(kept) - e->absent->step_len,
+                                                name, absent_step(name, len))
+                                   : cache_absent_text(out, room, e, kept, h);
+}
+
+/* What the path of the request that filled it has behind the file. */
+static const char *absent_rest(const cache_entry *e)
+{
+    const char *uri = e->log->uri;
+
+    return cache_absent_is_deep(e) ? uri + strlen(uri) - e->absent->name_len + e->absent->step_len
+                                   : "";
+}
+
 const char *cache_absent_message(apr_pool_t *p, const cache_entry *e, const char *kept,
                                  const http_head *h)
 {
-    size_t len, path_len, before;
-    const char *name = absent_last(e, h, &len);
-    const char *at = cache_name_path_in(e->log, kept, &path_len);
+    size_t len, path_len, own = e->absent->name_len, before;
+    const char *name = absent_last(e, h, &len), *rest = absent_rest(e);
+    const char *at = cache_name_path_in(e->log, kept, rest, &path_len);
 
     if (!at)
         return kept;
-    before = (size_t)(at - kept) + path_len - e->absent->name_len;
+    if (path_len < strlen(rest) || strncmp(at + path_len - strlen(rest), rest, strlen(rest)) != 0) {
+        own = e->absent->step_len;
+        len = absent_step(name, len);
+    }
+    before = (size_t)(at - kept) + path_len - own;
     return apr_pstrcat(p, apr_pstrmemdup(p, kept, before), apr_pstrmemdup(p, name, len),
-                       kept + before + e->absent->name_len, NULL);
+                       kept + before + own, NULL);
 }

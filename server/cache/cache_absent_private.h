@@ -6,12 +6,18 @@
  * @file cache_absent_private.h
  * One entry for all names that a folder does not hold: the answer to
  * the first of them (a refusal, or 404) is sent for any other that modules decide alike
- * (brg_cache_name_declare()).
+ * (brg_cache_name_declare()). And one for all below folders that are not there.
  *
  * Threads: the loop's. Blocking: no.
  */
-#include "cache_private.h"
+#include "cache_names_private.h"
 #include "http_head.h"
+
+/** 1: a folder on the way is not there, and the path goes on behind it. */
+static inline int cache_absent_is_deep(const cache_entry *e)
+{
+    return e->absent && e->absent->below && !e->absent->moved && !e->plans;
+}
 
 /** The text that stands for the target of @a r in the key of such an entry, in r->pool. NULL: the answer is for r's target alone. */
 const char *cache_absent_target(const request_rec *r);
@@ -31,6 +37,10 @@ cache_entry *cache_absent_find(response_cache *c, const cache_place *at, const h
  * @return bytes that it takes with its NUL, none written if they are more than @a room
  */
 size_t cache_absent_text(char *out, size_t room, const cache_entry *e, const char *kept,
+                         const http_head *h);
+
+/** The same for the name of the file, which ends with the name that is not there: what the path has behind it is no part of it. */
+size_t cache_absent_file(char *out, size_t room, const cache_entry *e, const char *kept,
                          const http_head *h);
 
 /** A message that may show the file's name, for the request @a h; in @a p. */

@@ -139,7 +139,7 @@ static int alike_take(response_cache *c, cache_entry *e, request_rec *r)
     return cache_fill_head(r, &e->head) || alike_find_fields(e->alike, e->head.answer, r) ||
                    (e->observed && cache_observe_keep(e, r)) ||
                    cache_name_head_shows(e->head.answer, name, strlen(name)) ||
-                   (e->log && cache_name_log_shows(e->log, name, strlen(name)))
+                   (e->log && cache_name_log_shows(e->log, name, strlen(name), name, strlen(name)))
                ? -1
                : 0;
 }

@@ -61,8 +61,7 @@ static char below_kind_of(const request_rec *r)
                : 0;
 }
 
-/* It leads to nothing here, and is written as its target. */
-static int below_path_is_plain(const request_rec *r)
+int cache_below_path_is_plain(const request_rec *r)
 {
     return !r->prev && !r->main && r->finfo.filetype == APR_NOFILE && r->uri &&
            strlen(r->uri) == below_path_len(r->unparsed_uri, strlen(r->unparsed_uri)) &&
@@ -74,7 +73,7 @@ static int below_path_is_plain(const request_rec *r)
 static int below_is_led(const request_rec *r)
 {
     return r->next && !r->next->next && r->status == HTTP_OK && r->next->server == r->server &&
-           below_path_is_plain(r);
+           cache_below_path_is_plain(r);
 }
 
 /* What r->uri has behind the prefix of its plan. NULL: it is of none */
@@ -86,8 +85,7 @@ static const char *below_prefix(const request_rec *r)
     return below ? r->uri + below : NULL;
 }
 
-/* Where the name that is not there begins in r->uri. @param rest  [out] what stands behind it @return NULL: it is written in another way */
-static const char *below_name(const request_rec *r, const char **rest)
+const char *cache_below_name(const request_rec *r, const char **rest)
 {
     const request_files *files = request_files_of(r);
     const char *slash = files && files->walked ? strrchr(files->walked, '/') : NULL;
@@ -130,7 +128,7 @@ static const char *below_make_prefix(const request_rec *r, const char *name)
     const size_t len = strlen(name);
     char key[CACHE_NAME_PATH_MOST];
 
-    return !r->next && below_path_is_plain(r) && !policy_query_counts(r) &&
+    return !r->next && cache_below_path_is_plain(r) && !policy_query_counts(r) &&
                    below_kind(r->unparsed_uri, strlen(r->uri), strlen(r->unparsed_uri)) &&
                    below_prefix_key(key, r->uri, name, name + len) &&
                    !below_table_shows(r->subprocess_env, name, len) &&
@@ -149,7 +147,7 @@ static const char *below_make(const request_rec *r)
 
     if (name)
         return below_make_prefix(r, name);
-    if (!below_is_led(r) || !(kind = below_kind_of(r)) || !(name = below_name(r, &rest)) ||
+    if (!below_is_led(r) || !(kind = below_kind_of(r)) || !(name = cache_below_name(r, &rest)) ||
         !cache_name_key(key, r->uri, name, (size_t)(rest - name), kind) ||
         !cache_name_is_told_below(r, rest) || !(names = cache_names_make_below(r, name, rest)))
         return NULL;
@@ -228,7 +226,7 @@ int cache_below_take(response_cache *c, cache_entry *e, const request_rec *r)
 
     if (name)
         return below_take_prefix(c, e, r, name);
-    name = below_name(r, &rest);
+    name = cache_below_name(r, &rest);
     BRG_ASSERT(e->plan && !e->absent && name);
     if ((e->log && below_log_shows(e->log, name, (size_t)(rest - name))) ||
         !(e->absent = cache_names_make_below(r, name, rest)))
@@ -278,7 +276,7 @@ int cache_below_is_for(const cache_entry *e, const request_rec *r)
 
     if (name)
         return below_holds_prefix(e, name, name + strlen(name));
-    name = below_name(r, &rest);
+    name = cache_below_name(r, &rest);
     BRG_ASSERT(e->plan && name);
     return below_holds(e, name, r->uri + strlen(r->uri));
 }

@@ -16,6 +16,12 @@
 /** 1: such bytes of a path stand in a target, in a path and in a URL that is made of it alike. */
 int cache_below_is_plain(const char *uri, size_t len);
 
+/** 1: the path of @a r leads to nothing here, and is written as in its target. */
+int cache_below_path_is_plain(const request_rec *r);
+
+/** Where the name that is not there begins in r->uri. @param rest  [out] what stands behind it @return NULL: it is written in another way */
+const char *cache_below_name(const request_rec *r, const char **rest);
+
 /** The text that stands for the target of @a r in the key of such an entry, in r->pool. NULL: a plan is for r's target alone. */
 const char *cache_below_target(const request_rec *r);
 

@@ -263,7 +263,7 @@ static int moved_log_shows(const struct cache_observed *o, const char *name, con
     return o->messages_n || o->asked ||
            (o->filename && !moved_text_ends(o->filename, name) &&
             !moved_text_ends(o->filename, tail)) ||
-           cache_name_log_shows(o, name, strlen(name));
+           cache_name_log_shows(o, name, strlen(name), name, strlen(name));
 }
 
 int cache_moved_take_below(response_cache *c, cache_entry *e, const request_rec *r)

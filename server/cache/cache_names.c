@@ -77,23 +77,27 @@ int cache_name_head_shows(const http_answer *a, const char *name, size_t len)
     return name_text_shows(a->connection, name, len);
 }
 
-const char *cache_name_path_in(const struct cache_observed *o, const char *text, size_t *len)
+const char *cache_name_path_in(const struct cache_observed *o, const char *text, const char *rest,
+                               size_t *len)
 {
     const char *const path[] = {o->asked ? o->asked : o->filename, o->uri};
     const char *at = NULL;
 
     for (int i = 0; i < 2 && !at; i++)
-        if (path[i] && (at = strstr(text, path[i])) != NULL)
+        if (path[i] && (at = strstr(text, path[i])) != NULL) {
             *len = strlen(path[i]);
+            if (!strncmp(at + *len, rest, strlen(rest)))
+                *len += strlen(rest);
+        }
     return at;
 }
 
 /* It may show one of them, once. */
-static int name_message_shows(const struct cache_observed *o, const char *text, const char *name,
-                              size_t len)
+static int name_message_shows(const struct cache_observed *o, const char *text, const char *rest,
+                              const char *name, size_t len)
 {
     size_t path_len;
-    const char *at = cache_name_path_in(o, text, &path_len);
+    const char *at = cache_name_path_in(o, text, rest, &path_len);
 
     if (!at)
         return name_text_shows(text, name, len);
@@ -115,17 +119,18 @@ static int name_url_shows(const char *url, const char *name, size_t len)
            cache_name_shows(url, all - len, name, len);
 }
 
-int cache_name_log_shows(const struct cache_observed *o, const char *name, size_t len)
+int cache_name_log_shows(const struct cache_observed *o, const char *name, size_t len,
+                         const char *part, size_t part_len)
 {
     const uint32_t others = o->env_n + o->notes_n + o->changed_n;
 
     for (uint32_t i = 0; i < others; i++)
         if (i < o->env_n && cache_name_is_url(o->pair[i].name)
                 ? name_url_shows(o->pair[i].value, name, len)
-                : name_text_shows(o->pair[i].value, name, len))
+                : name_text_shows(o->pair[i].value, part, part_len))
             return 1;
     for (uint32_t i = others; i < others + o->messages_n; i++)
-        if (name_message_shows(o, o->pair[i].name, name, len))
+        if (name_message_shows(o, o->pair[i].name, strchrnul(name, '/'), part, part_len))
             return 1;
     return 0;
 }
@@ -217,6 +222,7 @@ static cache_names *names_new(const request_rec *r, const char *name, folder_hel
     names->location_at = -1;
     names->body_at = 0;
     names->tail_len = names->page_len = names->name_len;
+    names->step_len = strcspn(name, "/");
     names->below = names->moved = 0;
     names->folder = folder;
     return names;

@@ -26,8 +26,9 @@ typedef struct cache_names {
     folder_held *folder;
     policy_names said;
     size_t name_len; /**< of the name of the request that it is of, with what stands behind it */
-    int below; /**< other paths may go on behind the name in another way: of cache_below.c, or with moved */
-    int moved; /**< of cache_moved.c: the name is all that a path has behind a prefix */
+    size_t step_len; /**< without that */
+    int below;       /**< other paths may go on behind the name in another way */
+    int moved;       /**< of cache_moved.c: the name is all that a path has behind a prefix */
     /** the field of the answer that ends with the name, which the page shows as well (cache_moved_private.h); -1: it shows no name */
     int location_at;
     size_t body_at; /**< with it: where, in the page */
@@ -92,14 +93,17 @@ int cache_name_is_told_moved(const request_rec *r, const char *name);
 /** @{ */
 int cache_name_shows(const char *text, size_t len, const char *name, size_t name_len);
 int cache_name_head_shows(const http_answer *a, const char *name, size_t len);
-/** But for the one path that a message may show, and for variables that end with the path (cache_name_is_url()). */
-int cache_name_log_shows(const struct cache_observed *o, const char *name, size_t len);
+/** @a part, or all, of it. But for the one path that a message may show, and for variables that end with @a name (cache_name_is_url()). */
+int cache_name_log_shows(const struct cache_observed *o, const char *name, size_t len,
+                         const char *part, size_t part_len);
 /** @} */
 
 /** 1 if the variable tells the URL of each request: mod_rewrite's SCRIPT_URL and SCRIPT_URI. */
 int cache_name_is_url(const char *variable);
 
-/** Where a message shows the path of the file, or of the target; NULL: nowhere. @param len  [out] of it */
-const char *cache_name_path_in(const struct cache_observed *o, const char *text, size_t *len);
+/** Where a message shows the path of the file, or of the target; NULL: nowhere. @param rest  what the target has behind the file; "": nothing
+ * @param len  [out] of the path, with the rest if it is shown, too */
+const char *cache_name_path_in(const struct cache_observed *o, const char *text, const char *rest,
+                               size_t *len);
 
 #endif

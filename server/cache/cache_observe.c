@@ -297,17 +297,20 @@ static void observe_changed(request_rec *r, const struct cache_observed *o)
             apr_table_unset(r->headers_in, pair[i].name);
 }
 
+typedef size_t observe_put_fn(char *, size_t, const cache_entry *, const char *, const http_head *);
+
 /* Its name is another one than that of the request that filled the entry. */
 static void observe_absent(request_rec *r, const cache_entry *e, const http_head *h)
 {
+    observe_put_fn *const put[] = {cache_absent_text, cache_absent_file};
     char **const text[] = {&r->uri, &r->filename};
-    const int n = e->log->asked || (e->absent && e->absent->below && !e->absent->moved) ? 1 : 2;
+    const int n = e->log->asked || e->plans ? 1 : 2;
 
     for (int i = 0; e->absent && i < n && *text[i]; i++) {
-        const size_t bytes = cache_absent_text(NULL, 0, e, *text[i], h);
+        const size_t bytes = put[i](NULL, 0, e, *text[i], h);
         char *own = apr_palloc(r->pool, bytes);
 
-        cache_absent_text(own, bytes, e, *text[i], h);
+        put[i](own, bytes, e, *text[i], h);
         *text[i] = own;
     }
     r->canonical_filename = r->filename;

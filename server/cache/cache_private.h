@@ -266,6 +266,7 @@ struct response_cache {
     uint32_t absent_n; /**< entries for names that are not there */
     uint32_t below_n;  /**< of them, plans for what is below a folder, or a prefix */
     uint32_t prefix_n; /**< of these, a prefix */
+    uint32_t deep_n;   /**< of absent_n, answers for what is below folders that are not there */
     uint32_t moved_n;  /**< entries for redirects of all below a prefix; of absent_n, too */
     /** URLs whose answers show the name elsewhere, too: each has an entry of its own. */
     uint64_t shown[CACHE_SHOWN];

@@ -369,11 +369,11 @@ static int view_filename(const cache_entry *e, const http_head *h,
 static int view_absent(const cache_entry *e, const http_head *h, char *uri, char *filename,
                        brg_transaction *t)
 {
-    const int has_name = t->filename && !e->log->asked && (!e->absent->below || e->absent->moved);
+    const int has_name = t->filename && !e->log->asked && !e->plans;
 
     if (cache_absent_text(uri, VIEW_FILENAME_ROOM, e, t->uri, h) > VIEW_FILENAME_ROOM ||
         (has_name &&
-         cache_absent_text(filename, VIEW_FILENAME_ROOM, e, t->filename, h) > VIEW_FILENAME_ROOM))
+         cache_absent_file(filename, VIEW_FILENAME_ROOM, e, t->filename, h) > VIEW_FILENAME_ROOM))
         return -1;
     t->uri = uri;
     if (has_name)

@@ -47,7 +47,7 @@ def known(client, folder):
 
 def lines(server, name):
     with open(server.path(name), encoding="utf-8", errors="replace") as f:
-        text = f.read().replace(server.root, "ROOT").replace(str(server.port), "PORT")
+        text = re.sub(rf"\b{server.port}\b", "PORT", f.read().replace(server.root, "ROOT"))
     return [re.sub(r"^\[[^]]*\] |\[pid [^]]*\] |127.0.0.1:\d+|port \d+", "", line) for line in text.splitlines() if "warm" not in line and "metrics" not in line and ("[client" in line or name == "access")]
 
 

@@ -82,7 +82,7 @@ def said(answer, server):
 
 
 @pytest.mark.parametrize("folder,status", [("/deny/", 403), ("/none/", 404), ("/login/", 401), ("/files/", 404), ("/lost/", 404), ("/shut/", 403), ("/moved/", 303), ("/away/", 302), ("/rules/", 404),
-                                           ("/none/far/", 301)])
+                                           ("/none/far/", 301), ("/none/no/", 404), ("/none/no/such/", 404), ("/deny/no/", 403), ("/login/no/", 401), ("/lost/no/", 404), ("/shut/no/", 403)])
 def test_new_names_come_from_memory(serve, folder, status):
     server, plain = twin(serve)
     with server.connect() as c, plain.connect() as p:
@@ -93,6 +93,33 @@ def test_new_names_come_from_memory(serve, folder, status):
             assert one.status == status and said(one, server) == said(other, plain)
         known(c, folder)
         assert from_memory(server, c, folder, ".png") >= 16  # a kind of its own
+
+
+@pytest.mark.parametrize("folder", ["/none/", "/deny/", "/lost/", "/shut/", "/login/", "/"])
+def test_folders_that_are_not_there(serve, folder):
+    """Whatever they are called, and whatever stands behind them: one answer for all, until one of them comes."""
+    server, plain = twin(serve)
+    with server.connect() as c, plain.connect() as p:
+        for client in (c, p):
+            known(client, folder + "lacks/")
+        before = hits(server)
+        for i in range(40):
+            target = f"{folder}folder{i % 7}" + ("/deep" * (i % 4)) + f"/n{i}"
+            assert said(c.get(target), server) == said(p.get(target), plain), target
+        await_hits(server, before + 40)
+        for i, rest in enumerate(["", "/", "/x/", "//x", "/./x", "/../x", "/x.png", "/picture", "/a.b/x", "/x?q", "/x/.htaccess", "/%41", "/secret/x", "/there", "/none/far", "/n" * 30]):
+            for name in ("other", "there", "folder.png", "secret", "picture", ".htaccess", "far", "alias", "go", "no"):
+                assert said(c.get(f"{folder}{name}{rest}"), server) == said(p.get(f"{folder}{name}{rest}"), plain), (name, rest)
+        for which in (server, plain):
+            which.write(folder[1:] + "folder1/new", "x")
+            which.write(folder[1:] + "folder2/.htaccess", "Require all granted\nErrorDocument 404 /gone.html\n")
+        for name, status in (("folder1/new", {403, 401, 200}), ("folder2/new", {404}), ("folder3/new", {401, 403, 404})):
+            one, other = c.get(folder + name), p.get(folder + name)
+            assert one.status in status and said(one, server)[::2] == said(other, plain)[::2], name
+    server.stop()
+    plain.stop()
+    assert lines(server, "access") == lines(plain, "access")
+    assert lines(server, "logs/error_log") == lines(plain, "logs/error_log")
 
 
 @pytest.mark.parametrize("folder", ["/views/", "/back/", "/expr/"])
@@ -109,7 +136,7 @@ def test_where_names_count_none_do(serve, folder):
 def test_each_is_answered_and_logged_as_by_the_full_way(serve):
     server, plain = twin(serve)
     rng = random.Random(7)
-    folders = ["/deny/", "/none/", "/login/", "/files/", "/views/", "/back/", "/rules/", "/expr/", "/", "/lacking/", "/lost/", "/shut/", "/moved/", "/away/", "/none/far/"]
+    folders = ["/deny/", "/none/", "/login/", "/files/", "/views/", "/back/", "/rules/", "/expr/", "/", "/lacking/", "/lost/", "/shut/", "/moved/", "/away/", "/none/far/", "/none/no/", "/deny/no/such/", "/lost/no/", "/shut/no/", "/moved/no/", "/login/no/"]
     with server.connect() as c, plain.connect() as p:
         for folder in folders:
             known(c, folder)
