@@ -247,6 +247,8 @@ ap_regexec_len(const ap_regex_t *preg, const char *buff, apr_size_t len, apr_siz
     BRG_ASSERT_TAG(code, REGEX_CODE_TAG);
     if (len > INT_MAX)
         return AP_REG_INVARG;
+    if (code->literal.len && !eflags)
+        return regex_literal_match(&code->literal, buff, len, nmatch, pmatch);
     job.pcre = code->pcre;
     job.self = regex_thread_get((uint32_t)(groups < nmatch ? groups : nmatch));
     if (!job.self)

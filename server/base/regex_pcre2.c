@@ -60,17 +60,18 @@ AP_DECLARE(int) ap_regcomp_default_cflag_by_name(const char *name)
 }
 
 /* @return NULL without memory */
-static regex_code *regex_code_make(pcre2_code *pcre, const char *pattern)
+static regex_code *regex_code_make(pcre2_code *pcre, const char *pattern, int cflags)
 {
     conf_position position = conf_position_now();
     size_t size = strlen(pattern) + (position.file ? strlen(position.file) : 0) + 64;
-    regex_code *code = malloc(sizeof(*code) + size);
+    regex_code *code = malloc(sizeof(*code) + size + strlen(pattern));
 
     BRG_ASSERT(pcre != NULL);
     if (!code)
         return NULL;
     code->tag = REGEX_CODE_TAG;
     code->pcre = pcre;
+    regex_literal_find(&code->literal, code->text + size, pattern, cflags);
     if (position.file)
         apr_snprintf(code->text, size, "\"%s\" (line %d of %s)", pattern, position.line,
                      position.file);
@@ -103,7 +104,7 @@ AP_DECLARE(int) ap_regcomp(ap_regex_t *preg, const char *regex, int cflags)
     preg->re_erroffset = offset;
     if (!pcre)
         return error == PCRE2_ERROR_HEAP_FAILED ? AP_REG_ESPACE : AP_REG_INVARG;
-    preg->re_pcre = regex_code_make(pcre, regex);
+    preg->re_pcre = regex_code_make(pcre, regex, cflags);
     if (!preg->re_pcre) {
         pcre2_code_free(pcre);
         return AP_REG_ESPACE;
