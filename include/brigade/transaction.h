@@ -122,6 +122,9 @@ APR_DECLARE_OPTIONAL_FN(void, brg_register_transaction_item,
 BRG_DECLARE(void)
 brg_transaction_variable(apr_pool_t *pconf, const char *name, brg_transaction_item_fn *make);
 
+/** r->log_id, as the error log has it; NULL: no message was written. Valid during the call. */
+BRG_DECLARE(const char *) brg_transaction_log_id(const brg_transaction *t);
+
 /** 1 if @a r is not a request that was processed, but made for the log of an answer from memory. Threads: the request's. */
 BRG_DECLARE(int) brg_request_is_stored(const request_rec *r);
 

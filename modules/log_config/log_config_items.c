@@ -425,12 +425,10 @@ LOG_EMIT(log_emit_keepalives)
     log_out_number(out, t->connection->keepalives ? t->connection->keepalives - 1 : 0);
 }
 
-/* A request without a request_rec has no id, but where a module gives it one, which then wants a request_rec. */
 LOG_EMIT(log_emit_log_id)
 {
     log_out_plain(out, strcmp(item->arg, "c") == 0 ? t->connection->log_id
-                       : t->r                      ? t->r->log_id
-                                                   : NULL);
+                                                   : brg_transaction_log_id(t));
 }
 
 LOG_EMIT(log_emit_connection)

@@ -7,6 +7,7 @@
  * Character classes of the escaping, unescaping and header scanning functions: one table, computed
  * at compile time, one bit per class. Independent of the locale.
  */
+#include <stddef.h>
 #include <stdint.h>
 
 #define UTIL_C_SHELL 0x0001u   /**< ap_escape_shell_cmd puts a backslash before it */
@@ -60,6 +61,10 @@ static inline char *util_put_hex(char *d, unsigned char c)
     d[1] = util_hex_digits[c & 15];
     return d + 2;
 }
+
+/** As ap_escape_errorlog_item(), for @a len bytes of @a source. @param room  of @a dest, 1 at least, NUL included @return bytes written
+ * before that */
+size_t util_escape_errorlog(char *dest, size_t room, const char *source, size_t len);
 
 /** First byte of @a s that is outside of (or, NUL apart, inside) the classes. */
 static inline const char *util_skip(const char *s, unsigned set)

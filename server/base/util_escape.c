@@ -207,44 +207,63 @@ AP_DECLARE(char *) ap_escape_logitem(apr_pool_t *p, const char *str)
     return out;
 }
 
-/* Quotes are harmless in the error log, which does not quote its items. */
-static const char *errorlog_plain_end(const char *source)
+#define ESCAPE_BYTES (~UINT64_C(0) / 255) /* 1 in each byte */
+
+/* The high bit of each byte of x that is @a c. */
+static uint64_t errorlog_bytes_that_are(uint64_t x, unsigned char c)
 {
-    for (;; source++)
-        if (util_is(*source, UTIL_C_LOG) ? *source != '"' : !*source)
-            return source;
+    x ^= ESCAPE_BYTES * c;
+    return (x - ESCAPE_BYTES) & ~x;
+}
+
+/* Bytes from the first one on that need no escape. Quotes are harmless in the error log, which does not quote its items. */
+static size_t errorlog_plain(const char *source, size_t len)
+{
+    size_t n = 0;
+    uint64_t x;
+
+    for (; n + sizeof x <= len; n += sizeof x) {
+        memcpy(&x, source + n, sizeof x);
+        if ((x | ((x - ESCAPE_BYTES * ' ') & ~x) | errorlog_bytes_that_are(x, '\\') |
+             errorlog_bytes_that_are(x, 0x7f)) &
+            (ESCAPE_BYTES << 7))
+            break;
+    }
+    while (n < len && (source[n] == '"' || !util_is(source[n], UTIL_C_LOG)))
+        n++;
+    return n;
+}
+
+size_t util_escape_errorlog(char *dest, size_t room, const char *source, size_t len)
+{
+    const char *source_end = source + len;
+    char *d = dest, *end = dest + room - 1;
+
+    BRG_ASSERT(room > 0);
+    while (d < end) {
+        size_t n = errorlog_plain(source, (size_t)(source_end - source));
+        char item[4];
+
+        if (n > (size_t)(end - d))
+            n = (size_t)(end - d);
+        d = mempcpy(d, source, n);
+        source += n;
+        if (source == source_end || d == end)
+            break;
+        n = (size_t)(util_put_log(item, *source++) - item);
+        BRG_ASSERT(n <= sizeof item);
+        if (n > (size_t)(end - d))
+            break;
+        d = mempcpy(d, item, n);
+    }
+    *d = '\0';
+    return (size_t)(d - dest);
 }
 
 AP_DECLARE(apr_size_t)
 ap_escape_errorlog_item(char *dest, const char *source, apr_size_t buflen)
 {
-    char *d = dest, *end;
-
-    if (buflen == 0)
-        return 0;
-    end = dest + buflen - 1;
-    for (; d < end; source++) {
-        const char *plain = source;
-        char item[4];
-        size_t len;
-
-        source = errorlog_plain_end(source);
-        len = (size_t)(source - plain);
-        if (len > (size_t)(end - d))
-            len = (size_t)(end - d);
-        memcpy(d, plain, len);
-        d += len;
-        if (!*source || d == end)
-            break;
-        len = (size_t)(util_put_log(item, *source) - item);
-        BRG_ASSERT(len <= sizeof item);
-        if (len > (size_t)(end - d))
-            break;
-        memcpy(d, item, len);
-        d += len;
-    }
-    *d = '\0';
-    return (apr_size_t)(d - dest);
+    return buflen ? util_escape_errorlog(dest, buflen, source, strlen(source)) : 0;
 }
 
 AP_DECLARE(char *) ap_escape_shell_cmd(apr_pool_t *p, const char *s)

@@ -164,6 +164,27 @@ static int absent_shows(const cache_entry *e, const request_offer *offer, const 
     return 0;
 }
 
+/* Where messages show the name. */
+static void absent_find_in_messages(struct cache_observed *o, const cache_names *names, int deep)
+{
+    const char *rest = deep ? o->uri + strlen(o->uri) - names->name_len + names->step_len : "";
+    const size_t rest_len = strlen(rest);
+
+    for (uint32_t i = 0; i < o->messages_n; i++) {
+        observed_message *m = &o->message[i];
+        size_t len;
+        const char *at = cache_name_path_in(o, m->said.text, rest, &len);
+
+        if (!at)
+            continue;
+        at += len;
+        m->own_len =
+            (uint32_t)(len > rest_len && !memcmp(at - rest_len, rest, rest_len) ? names->name_len
+                                                                                : names->step_len);
+        m->own_at = (uint32_t)(at - m->said.text) - m->own_len;
+    }
+}
+
 static int absent_take(response_cache *c, cache_entry *e, const request_rec *r)
 {
     const request_offer *offer = request_offer_of(r);
@@ -181,6 +202,8 @@ static int absent_take(response_cache *c, cache_entry *e, const request_rec *r)
     if (absent_shows(e, offer, name, 0) &&
         (!cache_moved_is(r) || cache_moved_take(e, offer->body, offer->len, name, strlen(name))))
         return -1;
+    if (e->log)
+        absent_find_in_messages(e->log, e->absent, below);
     cache_account(c, e);
     return 0;
 }
@@ -344,29 +367,20 @@ size_t cache_absent_file(char *out, size_t room, const cache_entry *e, const cha
                                    : cache_absent_text(out, room, e, kept, h);
 }
 
-/* What the path of the request that filled it has behind the file. */
-static const char *absent_rest(const cache_entry *e)
-{
-    const char *uri = e->log->uri;
-
-    return cache_absent_is_deep(e) ? uri + strlen(uri) - e->absent->name_len + e->absent->step_len
-                                   : "";
-}
-
-const char *cache_absent_message(apr_pool_t *p, const cache_entry *e, const char *kept,
+const char *cache_absent_message(char *out, const cache_entry *e, const observed_message *kept,
                                  const http_head *h)
 {
-    size_t len, path_len, own = e->absent->name_len, before;
-    const char *name = absent_last(e, h, &len), *rest = absent_rest(e);
-    const char *at = cache_name_path_in(e->log, kept, rest, &path_len);
+    const char *text = kept->said.text, *name;
+    size_t len;
 
-    if (!at)
-        return kept;
-    if (path_len < strlen(rest) || strncmp(at + path_len - strlen(rest), rest, strlen(rest)) != 0) {
-        own = e->absent->step_len;
+    if (!e->absent || !kept->own_len)
+        return text;
+    name = absent_last(e, h, &len);
+    if (kept->own_len != e->absent->name_len)
         len = absent_step(name, len);
-    }
-    before = (size_t)(at - kept) + path_len - own;
-    return apr_pstrcat(p, apr_pstrmemdup(p, kept, before), apr_pstrmemdup(p, name, len),
-                       kept + before + own, NULL);
+    BRG_ASSERT(kept->own_at + len < CACHE_NAME_PATH_MOST + MAX_STRING_LEN / 2);
+    out = mempcpy(out, text, kept->own_at);
+    out = mempcpy(out, name, len);
+    strcpy(out, text + kept->own_at + kept->own_len);
+    return out - kept->own_at - len;
 }

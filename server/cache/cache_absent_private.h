@@ -43,8 +43,10 @@ size_t cache_absent_text(char *out, size_t room, const cache_entry *e, const cha
 size_t cache_absent_file(char *out, size_t room, const cache_entry *e, const char *kept,
                          const http_head *h);
 
-/** A message that may show the file's name, for the request @a h; in @a p. */
-const char *cache_absent_message(apr_pool_t *p, const cache_entry *e, const char *kept,
+#define CACHE_MESSAGE_ROOM (MAX_STRING_LEN + CACHE_NAME_PATH_MOST)
+
+/** A message that may show a name, for the request @a h. @param out  CACHE_MESSAGE_ROOM bytes, which it may be written to */
+const char *cache_absent_message(char *out, const cache_entry *e, const observed_message *kept,
                                  const http_head *h);
 
 #endif

@@ -122,15 +122,13 @@ static int name_url_shows(const char *url, const char *name, size_t len)
 int cache_name_log_shows(const struct cache_observed *o, const char *name, size_t len,
                          const char *part, size_t part_len)
 {
-    const uint32_t others = o->env_n + o->notes_n + o->changed_n;
-
-    for (uint32_t i = 0; i < others; i++)
+    for (uint32_t i = 0; i < cache_observed_pairs(o); i++)
         if (i < o->env_n && cache_name_is_url(o->pair[i].name)
                 ? name_url_shows(o->pair[i].value, name, len)
                 : name_text_shows(o->pair[i].value, part, part_len))
             return 1;
-    for (uint32_t i = others; i < others + o->messages_n; i++)
-        if (name_message_shows(o, o->pair[i].name, strchrnul(name, '/'), part, part_len))
+    for (uint32_t i = 0; i < o->messages_n; i++)
+        if (name_message_shows(o, o->message[i].said.text, strchrnul(name, '/'), part, part_len))
             return 1;
     return 0;
 }

@@ -53,6 +53,8 @@ static size_t observed_size(struct cache_observed *o)
         bytes += text_size(*text[i]);
     for (uint32_t i = 0; i < cache_observed_pairs(o); i++)
         bytes += text_size(o->pair[i].name) + text_size(o->pair[i].value);
+    for (uint32_t i = 0; i < o->messages_n; i++)
+        bytes += sizeof *o->message + text_size(o->message[i].said.text);
     return bytes;
 }
 
@@ -67,7 +69,12 @@ struct cache_observed *cache_observed_copy(const struct cache_observed *of)
     if (!(o = malloc(like.bytes)))
         return NULL;
     like.pair = (observed_pair *)(o + 1);
-    to = (char *)(like.pair + cache_observed_pairs(&like));
+    like.message = (observed_message *)(like.pair + cache_observed_pairs(&like));
+    to = (char *)(like.message + like.messages_n);
+    for (uint32_t i = 0; i < like.messages_n; i++) {
+        like.message[i] = of->message[i];
+        like.message[i].said.text = put_text(&to, of->message[i].said.text);
+    }
     for (uint32_t i = 0; i < cache_observed_pairs(&like); i++) {
         like.pair[i].name = put_text(&to, pair[i].name);
         like.pair[i].value = put_text(&to, pair[i].value);
@@ -101,15 +108,11 @@ static uint32_t list_changed(observed_pair *pair, request_rec *r)
     return (uint32_t)n;
 }
 
-/* How a message is said, as text. */
-static uint32_t list_messages(observed_pair *pair, apr_pool_t *p, const apr_array_header_t *list)
+static uint32_t list_messages(observed_message *message, const apr_array_header_t *list)
 {
-    for (int i = 0; list && i < list->nelts; i++) {
-        const request_message *m = &APR_ARRAY_IDX(list, i, request_message);
-
-        pair[i] = (observed_pair){
-            m->text, apr_psprintf(p, "%d %d %d", m->level, m->module_index, (int)m->status)};
-    }
+    BRG_ASSERT(!list || list->nelts <= REQUEST_MESSAGES_MOST);
+    for (int i = 0; list && i < list->nelts; i++)
+        message[i] = (observed_message){.said = APR_ARRAY_IDX(list, i, request_message)};
     return list ? (uint32_t)list->nelts : 0;
 }
 
@@ -127,9 +130,9 @@ int cache_observe_keep(cache_entry *e, request_rec *r)
     const char *asked = sender == r || e->plans ? NULL : r->filename ? r->filename : "";
     const apr_array_header_t *messages = cache_messages_of(r);
     const int most = apr_table_elts(sender->subprocess_env)->nelts +
-                     apr_table_elts(sender->notes)->nelts + CACHE_CHANGED_MOST +
-                     (messages ? messages->nelts : 0);
+                     apr_table_elts(sender->notes)->nelts + CACHE_CHANGED_MOST;
     observed_pair *pair = apr_palloc(r->pool, (apr_size_t)most * sizeof *pair);
+    observed_message message[REQUEST_MESSAGES_MOST];
     struct cache_observed o = {.filename = sender->filename,
                                .asked = asked,
                                .handler = r->handler,
@@ -138,12 +141,13 @@ int cache_observe_keep(cache_entry *e, request_rec *r)
                                .args = sender->args,
                                .hostname = r->hostname ? r->hostname : "",
                                .finfo = sender->finfo,
-                               .pair = pair};
+                               .pair = pair,
+                               .message = message};
 
     pair += o.env_n = list_table(pair, sender->subprocess_env);
     pair += o.notes_n = list_table(pair, sender->notes);
     pair += o.changed_n = list_changed(pair, r);
-    o.messages_n = list_messages(pair, r->pool, messages);
+    o.messages_n = list_messages(message, messages);
     free(e->log);
     e->log = cache_observed_copy(&o);
     return e->log ? 0 : -1;
@@ -351,18 +355,28 @@ static void observe_fill(request_rec *r, const cache_entry *e, const http_head *
 
 static void observe_messages(request_rec *r, const cache_entry *e, const http_head *h)
 {
-    const struct cache_observed *o = e->log;
-    const observed_pair *pair = o->pair + o->env_n + o->notes_n + o->changed_n;
+    char text[CACHE_MESSAGE_ROOM];
 
-    for (uint32_t i = 0; i < o->messages_n; i++) {
-        char *end;
-        const int level = (int)strtol(pair[i].value, &end, 10);
-        const int module_index = (int)strtol(end, &end, 10);
+    for (uint32_t i = 0; i < e->log->messages_n; i++) {
+        const observed_message *m = &e->log->message[i];
 
-        ap_log_rerror_(
-            __FILE__, __LINE__, module_index, level, (apr_status_t)strtol(end, &end, 10), r, "%s",
-            e->absent ? cache_absent_message(r->pool, e, pair[i].name, h) : pair[i].name);
+        ap_log_rerror_(__FILE__, __LINE__, m->said.module_index, m->said.level, m->said.status, r,
+                       "%s", cache_absent_message(text, e, m, h));
     }
+}
+
+/* The same, and access logs, without a request_rec. @return 0: nothing was done */
+static int observe_directly(cache_entry *e, brg_conn *bc, const http_head *h,
+                            const cache_observed_answer *sent)
+{
+    cache_observed_answer said_of = *sent;
+    log_said said;
+
+    if (!(e->observed & CACHE_OBSERVED_BY_MESSAGES))
+        return cache_log_directly(e, bc, h, sent, bc->loop->wall, CACHE_LOG_BOTH);
+    said_of.said = &said;
+    return cache_messages_begin(&said, e, bc, h) &&
+           cache_log_directly(e, bc, h, &said_of, bc->loop->wall, CACHE_LOG_BOTH);
 }
 
 void cache_observe(cache_entry *e, brg_conn *bc, const http_head *head,
@@ -382,8 +396,7 @@ void cache_observe(cache_entry *e, brg_conn *bc, const http_head *head,
     bc->c->keepalives = (int)bc->requests + (bc->close_after == CONN_KEEP);
     bc->c->keepalive = bc->close_after == CONN_KEEP ? AP_CONN_KEEPALIVE : AP_CONN_CLOSE;
     core_output_add_bytes(bc, (apr_off_t)sent->head_sent + sent->body_sent);
-    if (!(e->observed & CACHE_OBSERVED_BY_MESSAGES) &&
-        cache_log_directly(e, bc, head, sent, bc->loop->wall, CACHE_LOG_BOTH))
+    if (observe_directly(e, bc, head, sent))
         return;
     r = request_create(bc->c, head);
     cache_hold(e);

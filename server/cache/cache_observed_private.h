@@ -10,11 +10,20 @@
 #include "cache_plan.h"
 #include "cache_private.h"
 #include "cache_stored.h"
+#include "log_said.h"
+#include "request_context.h"
 #include "brigade/transaction.h"
 
 typedef struct observed_pair {
     const char *name, *value;
 } observed_pair;
+
+/** What the error log says of each answer. */
+typedef struct observed_message {
+    request_message said;
+    uint32_t own_at,
+        own_len; /**< with cache_entry.absent: where it shows the name, if own_len is not 0 */
+} observed_message;
 
 /** One block from malloc(); everything in it points into it, but in one that cache_observed_copy() is given. The response
  * fields are those of the stored head. */
@@ -27,14 +36,14 @@ struct cache_observed {
     uint32_t env_n, notes_n, changed_n, messages_n;
     uint8_t
         own_urls; /**< as with cache_entry.absent: variables of cache_name_is_url() are each answer's own */
-    /** the environment, the notes, and request fields that were changed (value NULL: taken away),
-     * and what the error log says: text, and how it is said as numbers */
+    /** the environment, the notes, and request fields that were changed (value NULL: taken away) */
     observed_pair *pair;
+    observed_message *message;
 };
 
 static inline uint32_t cache_observed_pairs(const struct cache_observed *o)
 {
-    return o->env_n + o->notes_n + o->changed_n + o->messages_n;
+    return o->env_n + o->notes_n + o->changed_n;
 }
 
 /** What was sent of an entry. */
@@ -46,6 +55,7 @@ typedef struct cache_observed_answer {
     apr_off_t body_sent;
     const struct cache_planned_env *env; /**< before those that are kept; NULL: there are none */
     cache_planned_variables variables;   /**< in place of those that are kept */
+    log_said *said;                      /**< NULL: nothing, in the error log */
 } cache_observed_answer;
 
 /** Show a stored answer to the log_transaction hooks. */
@@ -71,6 +81,13 @@ const char *cache_observed_url(char *out, const cache_entry *e, const char *name
 
 /** @return bytes of the data kept for logs (cache_observe.c) */
 size_t cache_observed_bytes(const cache_entry *e);
+
+/** Messages that an answer of @a e to @a h is to cause are written by log_say(). 0: a request_rec is needed (cache_messages.c) */
+int cache_messages_begin(log_said *said, const cache_entry *e, const brg_conn *bc,
+                         const http_head *h);
+
+/** Write them. */
+void cache_messages_say(log_said *said, const cache_entry *e, const http_head *h);
 
 #define CACHE_STREAM_ROOM 48
 

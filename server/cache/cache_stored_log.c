@@ -320,6 +320,15 @@ BRG_DECLARE(const char *) brg_transaction_user(const brg_transaction *t)
     return cache_vary_user(v->entry, v->head, v->user, &type);
 }
 
+BRG_DECLARE(const char *) brg_transaction_log_id(const brg_transaction *t)
+{
+    const stored_view *v = t->core;
+
+    if (t->r)
+        return t->r->log_id;
+    return v->sent->said ? log_said_id(v->sent->said) : NULL;
+}
+
 #define QUERY_ROOM 1024
 #define VIEW_FILENAME_ROOM 2048
 
@@ -435,6 +444,8 @@ static int log_directly(const policy_stored_loggers *loggers, cache_entry *e, co
     for (int i = 0; step != CACHE_LOG_WRITE && i < loggers->n; i++)
         if (!loggers->ready[i](&a))
             return 0;
+    if (sent->said)
+        cache_messages_say(sent->said, e, h);
     for (int i = 0; step != CACHE_LOG_ASK && i < loggers->n; i++)
         if (loggers->log[i])
             loggers->log[i](&a);
@@ -446,5 +457,7 @@ int cache_log_directly(cache_entry *e, brg_conn *bc, const http_head *h,
 {
     const policy_stored_loggers *loggers = policy_stored_log();
 
+    if (sent->said && view_variables.n) /* ids in logs are those of modules */
+        return 0;
     return loggers && log_directly(loggers, e, bc, h, sent, began, step);
 }

@@ -37,20 +37,9 @@ AP_IMPLEMENT_HOOK_RUN_FIRST(int, generate_log_id,
 
 AP_DECLARE_DATA int ap_default_loglevel = DEFAULT_LOGLEVEL;
 
-#define LOG_ID_BYTES 24 /* of an id as text */
-
-/* Where a message goes. */
-typedef struct log_target {
-    apr_file_t *file;               /* NULL: no file, or a service */
-    const brg_log_service *service; /* NULL: it is a file */
-    int fd;                         /* of either; -1: none */
-    int wanted;
-} log_target;
-
 /* ---- ids ---- */
 
-/* Unique among the processes of a host: time, process and a count per process. */
-static const char *log_new_id(apr_pool_t *p)
+void log_put_new_id(char *id)
 {
     static atomic_uint count;
     struct {
@@ -58,7 +47,6 @@ static const char *log_new_id(apr_pool_t *p)
         uint32_t pid, count;
     } raw = {(uint64_t)apr_time_now(), (uint32_t)log_process(), atomic_fetch_add(&count, 1)};
     unsigned char bytes[13];
-    char *id = apr_palloc(p, LOG_ID_BYTES);
     int n;
 
     memcpy(bytes, &raw.time, 7);
@@ -68,16 +56,18 @@ static const char *log_new_id(apr_pool_t *p)
     BRG_ASSERT(n > 0 && n <= LOG_ID_BYTES);
     id[n - 1] = '\0';
     *strchrnul(id, '=') = '\0';
-    return id;
 }
 
 int log_generate_id(const conn_rec *c, const request_rec *r, const char **id)
 {
-    *id = log_new_id(r ? r->pool : c->pool);
+    char *text = apr_palloc(r ? r->pool : c->pool, LOG_ID_BYTES);
+
+    log_put_new_id(text);
+    *id = text;
     return OK;
 }
 
-static void log_set_id(const conn_rec *c, const request_rec *r)
+void log_set_id(const conn_rec *c, const request_rec *r)
 {
     conn_rec *cw = (conn_rec *)(uintptr_t)c;
     request_rec *rw = (request_rec *)(uintptr_t)r;
@@ -98,7 +88,7 @@ static int log_level_for(const ap_errorlog_info *info)
     return ap_get_server_module_loglevel(info->s, info->module_index);
 }
 
-static log_target log_find_target(const ap_errorlog_info *info)
+log_target log_find_target(const ap_errorlog_info *info)
 {
     log_target target = {.file = log_stderr, .fd = -1, .wanted = 1};
     int level = info->level & APLOG_LEVELMASK;
@@ -211,7 +201,7 @@ static void log_lose(void)
     brg_status_log_lines_lost(1);
 }
 
-static void log_write_line(log_target *to, const ap_errorlog_info *info, char *line, int len)
+void log_write_line(log_target *to, const ap_errorlog_info *info, char *line, int len)
 {
     if (!to->service && (!to->file || apr_os_file_get(&to->fd, to->file) != APR_SUCCESS))
         return;

@@ -131,9 +131,15 @@ static const char *const log_level_names[] = {
     "emerg",  "alert",  "crit",   "error",  "warn",   "notice", "info",   "debug",
     "trace1", "trace2", "trace3", "trace4", "trace5", "trace6", "trace7", "trace8"};
 
+const char *log_level_name(int level)
+{
+    BRG_ASSERT(level >= 0 && level <= APLOG_TRACE8);
+    return log_level_names[level];
+}
+
 static int log_item_level(const ap_errorlog_info *info, const char *arg, char *buf, int buflen)
 {
-    return log_put(buf, buflen, log_level_names[info->level & APLOG_LEVELMASK]);
+    return log_put(buf, buflen, log_level_name(info->level & APLOG_LEVELMASK));
 }
 
 static int log_item_module(const ap_errorlog_info *info, const char *arg, char *buf, int buflen)

@@ -14,6 +14,7 @@
 #include "http_core.h"
 #include "http_log.h"
 #include "brigade/log_service.h"
+#include "log_said.h"
 
 #define LOG_LINE_BYTES MAX_STRING_LEN /**< longest line, NUL included; longer ones are cut */
 
@@ -23,6 +24,25 @@ extern apr_file_t *log_stderr;
 
 /** 1 once stderr is the main error log: start-up messages then look like all others. */
 extern int log_is_open;
+
+/** Where a message goes. */
+typedef struct log_target {
+    apr_file_t *file;               /**< NULL: no file, or a service */
+    const brg_log_service *service; /**< NULL: it is a file */
+    int fd;                         /**< of either; -1: none */
+    int wanted;
+} log_target;
+
+log_target log_find_target(const ap_errorlog_info *info);
+
+/** @param line  of LOG_LINE_BYTES, @a len of them used; a line end is put behind them */
+void log_write_line(log_target *to, const ap_errorlog_info *info, char *line, int len);
+
+/** Give @a r an id, or with NULL the connection, if it has none. */
+void log_set_id(const conn_rec *c, const request_rec *r);
+
+/** An id that is unique among the processes of a host: time, process and a count per process. @param id  LOG_ID_BYTES bytes */
+void log_put_new_id(char *id);
 
 /** getpid() and gettid() without the system call. Threads: any. (log_process.c) */
 pid_t log_process(void);
@@ -91,6 +111,9 @@ const ap_errorlog_handler *log_item_find(char tag);
 
 /** Put text, or as much of it as fits, with its NUL. @return its length; 0: NULL, or no room (log_items.c) */
 int log_put(char *buf, int buflen, const char *s);
+
+/** Of APLOG_EMERG to APLOG_TRACE8. */
+const char *log_level_name(int level);
 
 /** Register the items of Apache's manual. */
 void log_items_register(void);

@@ -228,14 +228,19 @@ void core_set_pages(core_dir_config *d, brg_pages pages)
     ((core_dir_full *)d)->pages = pages;
 }
 
-brg_pages brg_pages_of(const request_rec *r)
+brg_pages core_pages_of(const core_dir_config *d)
 {
-    const core_dir_full *full = (const core_dir_full *)core_dir_conf_of(r);
+    const core_dir_full *full = (const core_dir_full *)d;
 
     BRG_ASSERT_TAG(full, CORE_DIR_TAG);
     if (full->pages != BRG_PAGES_UNSET)
         return full->pages;
     return conf_is_of_apache() ? BRG_PAGES_APACHE : BRG_PAGES_MODERN;
+}
+
+brg_pages brg_pages_of(const request_rec *r)
+{
+    return core_pages_of(core_dir_conf_of(r));
 }
 
 const struct ap_logconf *core_log_config(apr_pool_t *p, const server_rec *s,

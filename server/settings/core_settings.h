@@ -93,6 +93,9 @@ void core_set_encoded_slashes(core_dir_config *d, int allow, int decode);
 /** BuiltinPages was said for this section. */
 void core_set_pages(core_dir_config *d, brg_pages pages);
 
+/** As brg_pages_of(). */
+brg_pages core_pages_of(const core_dir_config *d);
+
 /* ---- product tokens: core_banner.c ---- */
 
 /** Server name of the Server field, without version. */

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from brigade import APACHE_MODULES
-from cache_site import await_hits, hits, one_loop, settle
+from cache_site import await_hits, hits, known, one_loop, settle
 
 pytestmark = [pytest.mark.only("brigade"), pytest.mark.threads]
 
@@ -127,3 +127,40 @@ def test_new_names_push_no_files_out(serve):
         for _ in range(5):
             assert c.get("/a.txt").status == 200
     await_hits(server, before + 5)
+
+
+def log_lines(server, name):
+    """But for what is another one for each: times, threads, ports of clients."""
+    with open(server.path(name), encoding="utf-8", errors="replace") as f:
+        text = re.sub(rf"\b{server.port}\b", "PORT", f.read().replace(server.root, "ROOT"))
+    for what, name in ((r"\w{3} \w{3} [ \d]\d \d\d:\d\d:\d\d\.\d{6} \d{4}", "TIME"), (r"pid \d+:tid \d+", "PID"), (r"127\.0\.0\.[01]:\d+", "CLIENT"), (r"request: [\w+/]{10,20}", "request: ID"), (r"^id [\w+/]{10,20}", "id ID"),
+                       (r'"time":"[^"]*"|"pid":\d+|"tid":"?\d+"?|"client_port":\d+|"(request|connection)_id":"[^"]*"', "FIELD"), (r"( [\w+/]{18}){1,2}$", " ID")):
+        text = re.sub(what, name, text, flags=re.M)
+    return [line for line in text.splitlines() if "/deny/n" in line]
+
+
+@pytest.mark.parametrize("more", ["", "BuiltinPages modern\n", "BuiltinPages apache\n", 'ErrorLogFormat "[%{u}t] [%-m:%l] %M %{Referer}i %L"\n', 'ErrorLogFormat request "request %L %{c}L"\n', "ErrorLogFormat json\n",
+                                  "LogLevel crit\n", "LogLevel info\n", "RequestHeader set Referer http://set.example/\n", "RequestId On\n", "LogMaskClient 16 48\n"])
+def test_lines_are_those_of_the_full_way(serve, more):
+    """Each refusal has a line, by whatever way it is sent: in any format, with its fields, and the id that the access log shows."""
+    servers = [site(serve, less + more.replace("[%{u}t]", "TIME") + 'LogFormat "id %L %{c}L %U" ids\nCustomLog @ROOT@/access ids\n') for less in ("", "FileCacheEntries 0\n")]
+    referers = ["", "http://localhost/a", "a \\\"b\\\"", "x\\y", "tab\there", "\u00e9" * 3, "y" * 2000, "-"]
+    with servers[0].connect() as c, servers[1].connect() as p:
+        known(c, "/deny/")
+        known(p, "/deny/")
+        before = hits(servers[0])
+        for i in range(40):
+            fields = {"Referer": referers[i % len(referers)]} if i > 8 else {}
+            one, other = (client.get(f"/deny/n{i}" if i % 3 else "/deny/nothing", fields) for client in (c, p))
+            assert one.status == 403 and said(one, servers[0]) == said(other, servers[1])
+        await_hits(servers[0], before + 15)
+    for server in servers:
+        server.stop()
+    assert log_lines(servers[0], "logs/error_log") == log_lines(servers[1], "logs/error_log")
+    assert [line.split()[0] for line in log_lines(servers[0], "access")] == [line.split()[0] for line in log_lines(servers[1], "access")]
+    with open(servers[0].path("access")) as a, open(servers[0].path("logs/error_log"), encoding="utf-8", errors="replace") as e:
+        ids, text = [line.split()[1] for line in a if "/deny/n" in line], e.read()
+    assert ("-" in ids) == (more == "LogLevel crit\n")
+    assert len(set(ids)) == (1 if more == "LogLevel crit\n" else 40)
+    if "modern" in more or "%L" in more:
+        assert all(text.count(an_id) == 1 for an_id in ids)
