@@ -84,7 +84,8 @@ static int endpoint_qlogs(const quic_conn *qc)
 }
 
 /* Handshakes of clients of whom nobody knows whether they are there take a part of the loop's places at most. */
-static uint32_t endpoint_retry_above(const h3_server_conf *conf, const brg_loop *loop, uint32_t usual)
+static uint32_t endpoint_retry_above(const h3_server_conf *conf, const brg_loop *loop,
+                                     uint32_t usual)
 {
     const uint32_t part = loop->conns_most / 4;
 

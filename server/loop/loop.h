@@ -122,7 +122,7 @@ struct brg_loop {
     int last_accepts;            /**< draining: listeners on which connections wait still */
     /** with accepting == 0: when to try; a connection that closes brings it forward */
     apr_time_t accept_again;
-    void *datagrams;         /**< of loop_datagrams */
+    void *datagrams; /**< of loop_datagrams */
 
     /* ---- connections, by turn ---- */
     brg_conn *ready, **ready_tail; /**< to be looked at in this turn */
