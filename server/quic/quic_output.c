@@ -9,6 +9,8 @@
 /* of so many packet numbers about one is left out: an ACK of it tells that the peer lies */
 #define OUTPUT_SKIP 500
 #define OUTPUT_BYTES 65536 /* of a turn's share */
+#define OUTPUT_WORTH \
+    4 /* datagrams that are all there is to send, from which on larger ones are tried */
 
 /* A packet whose head is not masked. */
 typedef struct output_packet {
@@ -227,7 +229,8 @@ static int output_last_space(const quic_conn *qc, int may_send)
     return -1;
 }
 
-/* 1: a datagram of this connection has to be as long as the smallest that all paths take. */
+/* 1: a datagram of this connection has to be as long as the smallest that all paths take. @param has_initial  an Initial packet that
+ * the client acknowledges (RFC 9000, 14.1) */
 static int output_is_long(const quic_conn *qc, int has_initial)
 {
     return has_initial || qc->path.challenge_due || qc->responses_n;
@@ -256,7 +259,7 @@ static size_t output_datagram(output *o, size_t most, int may_send)
 {
     quic_conn *qc = o->qc;
     const int last = output_last_space(qc, may_send);
-    const int is_long = output_is_long(qc, quic_write_wants(qc, QUIC_S_INITIAL, may_send));
+    const int is_long = output_is_long(qc, quic_write_elicits(qc, QUIC_S_INITIAL, may_send));
     size_t len = 0;
     int eliciting = 0;
 
@@ -340,6 +343,14 @@ static void output_fill(quic_conn *qc, int64_t budget)
         return;
     if (!qc->ep->setup->user->fill(qc, (size_t)(room - qc->unsent)))
         qc->wants = 0;
+}
+
+/* 1: a larger datagram is to be tried. It is one more than the client needs, and one more to acknowledge: where little is sent
+ * it pays for nothing. */
+static int output_tries_more(const quic_conn *qc)
+{
+    return qc->mtu_due && qc->path.validated && qc->state <= QUIC_UP &&
+           qc->unsent >= (uint64_t)(qc->wants ? 1 : OUTPUT_WORTH) * qc->mtu;
 }
 
 /* A larger datagram is tried. */
@@ -443,13 +454,13 @@ void quic_conn_send(quic_conn *qc)
         least = qc->mtu;
         by_pace = !by_window && budget < (int64_t)qc->mtu;
         may_send = !by_window && !by_pace;
-        if (qc->mtu_due && may_send && qc->path.validated) {
+        if (qc->wants && qc->begun && may_send)
+            output_fill(qc, budget);
+        if (output_tries_more(qc) && may_send) {
             output_mtu_probe(&o); /* before data, which would leave no room for it */
             share = !output_is_full(&o);
             continue;
         }
-        if (qc->wants && qc->begun && may_send)
-            output_fill(qc, budget);
         if (qc->state > QUIC_UP || most < OUTPUT_LEAST + QUIC_TAG)
             break;
         len = qc->confirmed ? output_app_datagram(&o, most, may_send)

@@ -143,8 +143,8 @@ static void packet_read(quic_conn *qc, quic_came *came, uint8_t *data, size_t he
     if (rc || qc->state > QUIC_UP || !qc->space[came->space])
         return;
     quic_ack_note(qc, came->space, came->pn, came->eliciting, ecn);
-    if (came->space == QUIC_S_APP && !came->probing_only &&
-        came->pn == qc->space[QUIC_S_APP]->largest_got && !quic_addr_equal(peer, &qc->path.peer))
+    if ((came->space != QUIC_S_APP || !came->probing_only) &&
+        came->pn == qc->space[came->space]->largest_got && !quic_addr_equal(peer, &qc->path.peer))
         quic_path_moved(qc, came);
 }
 

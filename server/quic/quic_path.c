@@ -109,12 +109,25 @@ static void path_begin(quic_conn *qc, const quic_came *came)
     qc->ecn_state = 0;
 }
 
+/* Clients keep their address until the handshake is confirmed (RFC 9000, 9), but not each NAT does. Nothing is proved of the new
+ * one. */
+static void path_of_handshake(quic_conn *qc, const quic_came *came)
+{
+    BRG_ASSERT(!qc->confirmed && !qc->old && !qc->path.challenged);
+    qc->path = (quic_path){.peer = *came->peer, .local = *came->local, .in = came->size};
+    quic_pending(qc);
+}
+
 void quic_path_moved(quic_conn *qc, const quic_came *came)
 {
     BRG_ASSERT(!quic_addr_equal(&qc->path.peer, came->peer));
-    if (!qc->confirmed || quic_conn_flood(qc, 64))
+    if (quic_conn_flood(qc, 64))
         return;
     qc->ep->figures.migrations++;
+    if (!qc->confirmed) {
+        path_of_handshake(qc, came);
+        return;
+    }
     if (qc->old && quic_addr_equal(&qc->old->peer, came->peer)) { /* it came back */
         path_back(qc);
         return;
@@ -143,8 +156,6 @@ static void mtu_try(quic_conn *qc, unsigned step)
         step++;
     qc->mtu_probe = step < MTU_STEPS && steps[step] > qc->mtu ? steps[step] : 0;
     qc->mtu_due = qc->mtu_probe != 0;
-    if (qc->mtu_due)
-        quic_pending(qc);
 }
 
 void quic_mtu_begin(quic_conn *qc)
@@ -175,7 +186,6 @@ void quic_mtu_lost(quic_conn *qc, uint16_t size)
         return;
     if (++qc->mtu_tries < MTU_TRIES) {
         qc->mtu_due = 1;
-        quic_pending(qc);
         return;
     }
     qc->mtu_tries = 0;

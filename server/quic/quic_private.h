@@ -276,6 +276,8 @@ static inline quic_packet_type quic_sent_type(quic_space_id id)
 void quic_write_frames(quic_conn *qc, quic_writer *w, int may_send);
 /** 1: there is something to send. */
 int quic_write_wants(const quic_conn *qc, quic_space_id id, int may_send);
+/** 1: there is more than an ACK to send. */
+int quic_write_elicits(const quic_conn *qc, quic_space_id id, int may_send);
 
 /* ---- quic_cids.c ---- */
 

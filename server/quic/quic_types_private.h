@@ -340,7 +340,7 @@ struct quic_conn {
     uint8_t responses_n;
     uint8_t responses[QUIC_RESPONSES][8];
     uint16_t mtu, mtu_probe;    /**< datagrams; probe: under way, 0: none */
-    uint8_t mtu_tries, mtu_due; /**< due: a probe is to be sent */
+    uint8_t mtu_tries, mtu_due; /**< due: a probe is to be sent before much data */
 
     /* recovery: */
     apr_interval_time_t rtt, rtt_var, rtt_min, rtt_last; /**< rtt 0: no sample */

@@ -331,15 +331,18 @@ static int write_wants_streams(const quic_conn *qc)
     return 0;
 }
 
-int quic_write_wants(const quic_conn *qc, quic_space_id id, int may_send)
+static int write_is_open(const quic_conn *qc, quic_space_id id)
+{
+    const quic_space *sp = qc->space[id];
+
+    return sp && sp->write.aead && !(qc->retired & 1 << id);
+}
+
+static int write_elicits(const quic_conn *qc, quic_space_id id, int may_send)
 {
     const quic_space *sp = qc->space[id];
     uint64_t off;
 
-    if (!sp || !sp->write.aead || (qc->retired & 1 << id))
-        return 0;
-    if (quic_ack_is_due(qc, sp))
-        return 1;
     if (id == QUIC_S_APP && qc->confirmed && (qc->responses_n || qc->path.challenge_due))
         return 1;
     if (!may_send && !sp->probes)
@@ -349,4 +352,15 @@ int quic_write_wants(const quic_conn *qc, quic_space_id id, int may_send)
     if (id != QUIC_S_APP || !qc->begun)
         return 0;
     return qc->due || qc->retire_n || qc->due_streams || write_wants_streams(qc);
+}
+
+int quic_write_wants(const quic_conn *qc, quic_space_id id, int may_send)
+{
+    return write_is_open(qc, id) &&
+           (quic_ack_is_due(qc, qc->space[id]) || write_elicits(qc, id, may_send));
+}
+
+int quic_write_elicits(const quic_conn *qc, quic_space_id id, int may_send)
+{
+    return write_is_open(qc, id) && write_elicits(qc, id, may_send);
 }

@@ -16,5 +16,5 @@ pytestmark = [pytest.mark.skipif(not http3_python(brigade.REPOSITORY), reason="n
 
 def test_an_idle_connection_takes_at_most_six_kilobytes():
     program = os.path.join(brigade.REPOSITORY, "test/bench/http3_many.py")
-    done = subprocess.run([sys.executable, program, "-n", "1000", "--most", "6144"], env={**os.environ, "BRIGADE": os.path.abspath(brigade.BINARY)}, capture_output=True, text=True)
+    done = subprocess.run([sys.executable, program, "-n", "2000", "--most", "6144"], env={**os.environ, "BRIGADE": os.path.abspath(brigade.BINARY)}, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -122,6 +122,34 @@ static void test_amplification(void **state)
     end();
 }
 
+/* Half a hello is acknowledged by a packet of its own size: of what may go to the client the certificate needs all. */
+static void test_half_a_hello(void **state)
+{
+    begin();
+    peer_begin(the_peer, the_ep, QUIC_V1);
+    the_peer->said[1].used = 0;
+    peer_flush(the_peer, 0, net_from_client);
+    run_for(apr_time_from_msec(100));
+    assert_int_equal(net.to_server, 1200);
+    assert_in_range(net.to_client, 30, 100);
+    end();
+}
+
+/* A larger datagram is tried where there is something to send in it. */
+static void test_larger_datagrams(void **state)
+{
+    begin();
+    connect_v(QUIC_V1);
+    peer_ask(the_peer, 0, 2000);
+    wait_for(0, 2000, apr_time_from_sec(5));
+    assert_int_equal(site.qc->mtu, QUIC_DATAGRAM_MIN);
+    assert_int_equal(site.qc->mtu_due, 1);
+    peer_ask(the_peer, 4, 200000);
+    wait_for(4, 200000, apr_time_from_sec(5));
+    assert_int_equal(site.qc->mtu, QUIC_DATAGRAM_MOST);
+    end();
+}
+
 /* Silence ends a connection; the handshake may not take for ever. */
 static void test_idle(void **state)
 {
@@ -217,6 +245,23 @@ static void test_migration(void **state)
     the_peer->addr.v4.sin_addr.s_addr = htonl(0x7f000009);
     wait_for(4, 2000000, apr_time_from_sec(20));
     assert_true(the_ep->figures.migrations >= 2);
+    end();
+}
+
+/* A NAT gives the client another port while the server's flight is under way to the old one, where nobody is any more. */
+static void test_rebinding_early(void **state)
+{
+    begin();
+    net.gone_port = htons(4444);
+    peer_begin(the_peer, the_ep, QUIC_V1);
+    peer_flush(the_peer, 0, net_from_client);
+    run_for(apr_time_from_msec(15));
+    the_peer->addr.v4.sin_port = htons(4445);
+    shake_hands();
+    assert_true(the_peer->done);
+    peer_ask(the_peer, 0, 5000);
+    wait_for(0, 5000, apr_time_from_sec(5));
+    assert_int_equal(the_ep->figures.migrations, 1);
     end();
 }
 
@@ -438,16 +483,27 @@ static void test_close(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_handshake),  cmocka_unit_test(test_bad_network),
-        cmocka_unit_test(test_rate),       cmocka_unit_test(test_order),
-        cmocka_unit_test(test_retry),      cmocka_unit_test(test_amplification),
-        cmocka_unit_test(test_idle),       cmocka_unit_test(test_sleep),
-        cmocka_unit_test(test_key_update), cmocka_unit_test(test_migration),
-        cmocka_unit_test(test_strangers),  cmocka_unit_test(test_violations),
-        cmocka_unit_test(test_resets),     cmocka_unit_test(test_floods),
-        cmocka_unit_test(test_upload),     cmocka_unit_test(test_blocked),
-        cmocka_unit_test(test_mtu),        cmocka_unit_test(test_close)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_handshake),
+                                       cmocka_unit_test(test_bad_network),
+                                       cmocka_unit_test(test_rate),
+                                       cmocka_unit_test(test_order),
+                                       cmocka_unit_test(test_retry),
+                                       cmocka_unit_test(test_amplification),
+                                       cmocka_unit_test(test_half_a_hello),
+                                       cmocka_unit_test(test_larger_datagrams),
+                                       cmocka_unit_test(test_idle),
+                                       cmocka_unit_test(test_sleep),
+                                       cmocka_unit_test(test_key_update),
+                                       cmocka_unit_test(test_migration),
+                                       cmocka_unit_test(test_rebinding_early),
+                                       cmocka_unit_test(test_strangers),
+                                       cmocka_unit_test(test_violations),
+                                       cmocka_unit_test(test_resets),
+                                       cmocka_unit_test(test_floods),
+                                       cmocka_unit_test(test_upload),
+                                       cmocka_unit_test(test_blocked),
+                                       cmocka_unit_test(test_mtu),
+                                       cmocka_unit_test(test_close)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -183,6 +183,7 @@ static struct {
     in_port_t other_port; /* datagrams to it, in network order ... */
     unsigned to_other;    /* ... are counted */
     size_t other_len;     /* of the last */
+    in_port_t gone_port;  /* datagrams to it are lost */
     unsigned queued;
 } net;
 
@@ -227,6 +228,10 @@ static void net_from_server(void *of, const uint8_t *data, size_t len, const qui
     if (net.other_port && to->v4.sin_port == net.other_port) {
         net.to_other++;
         net.other_len = len;
+    }
+    if (net.gone_port && to->v4.sin_port == net.gone_port) {
+        net.lost++;
+        return;
     }
     net_put(data, len, 0);
 }
