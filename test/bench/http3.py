@@ -3,13 +3,15 @@
 """What an answer over HTTP/3 costs a server: processor time, in one run, beside other servers, and beside our own HTTP/2.
 
     BRIGADE=out/release/brigade H2O_HTTPCLIENT=PROGRAM test/bench/http3.py [--server brigade --server h2o=PROGRAM --server nginx=PROGRAM --server caddy=PROGRAM]
-                                [--rounds 3] [SHAPE ...]
+                                [--rounds 3] [--awake] [SHAPE ...]
 
 Servers have one thread for requests each, no access log, and the same files; the client is h2o-httpclient. Both are in network namespaces
 with a pair of veth devices between them: an MTU of 1500, GSO on. A shape is a size and how many streams are asked for at once over one
 connection; 'handshake' is a connection for each request of 100 bytes. Shown is the server's processor time, user and system, in microseconds: by
 request (100 B, handshake), else by KB; the least of the rounds, which take the servers in turn. brigade-h2: the same over HTTP/2 and TLS. On veth
-the sender's time has the receiver's part of the kernel in it, for all alike. Needs root.
+the sender's time has the receiver's part of the kernel in it, for all alike. --awake: a program without an end runs on each core when nobody else
+wants it, so that none sleeps: what the kernel takes to wake one is counted for who is woken, and is a part of what a request alone takes that differs
+from run to run. Needs root.
 """
 import argparse
 import os
@@ -84,6 +86,15 @@ def measured(link, client, server, version, shape):
     return took / times if size == "100B" else took * 1024 / total
 
 
+def spinners():
+    """Programs that keep each core awake, and give way to all others."""
+    made = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in os.sched_getaffinity(0)]
+    for one, core in zip(made, sorted(os.sched_getaffinity(0))):
+        os.sched_setaffinity(one.pid, {core})
+        os.sched_setscheduler(one.pid, os.SCHED_IDLE, os.sched_param(0))
+    return made
+
+
 def servers():
     found = {"brigade": os.environ.get("BRIGADE", "out/release/brigade"), "h2o": shutil.which("h2o"), "caddy": shutil.which("caddy")}
     return [f"{name}={program}" for name, program in found.items() if program]
@@ -121,12 +132,14 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--server", action="append")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--awake", action="store_true")
     parser.add_argument("shapes", nargs="*", metavar="SHAPE", help=", ".join(SHAPES))
     arguments = parser.parse_args()
     client = os.environ.get("H2O_HTTPCLIENT") or shutil.which("h2o-httpclient")
     if why_not() or not client:
         sys.exit(why_not() or "no h2o-httpclient (H2O_HTTPCLIENT)")
     root = tempfile.mkdtemp(prefix="brigade-http3-")
+    idle = spinners() if arguments.awake else []
     try:
         http3_interop.site(root)
         for name, size in SIZES.items():
@@ -134,6 +147,9 @@ def main():
                 f.write(os.urandom(size))
         show(run(arguments, root, client), arguments.shapes or list(SHAPES))
     finally:
+        for one in idle:
+            one.kill()
+            one.wait()
         shutil.rmtree(root)
 
 
