@@ -95,6 +95,9 @@ def by_curl(order):
         curl.setopt(pycurl.HTTPHEADER, [f"{k}: {v}" for k, v in r.get("headers", {}).items()])
         if r.get("resolve"):
             curl.setopt(pycurl.RESOLVE, [r["resolve"]])
+        if r.get("staple"):  # the authority's file: the answer is an error without an OCSP response
+            for option, value in [(pycurl.SSL_VERIFYPEER, 1), (pycurl.SSL_VERIFYSTATUS, 1), (pycurl.CAINFO, r["staple"])]:
+                curl.setopt(option, value)
         if r.get("cert"):
             curl.setopt(pycurl.SSLCERT, r["cert"])
             curl.setopt(pycurl.SSLKEY, r["key"])

@@ -2,6 +2,7 @@
 """Reloads, upgrades and crashes while clients ask over HTTP/3: connections of the old generation go on to their end, new ones come to the
 new one."""
 import hashlib
+import json
 import os
 import shutil
 import signal
@@ -11,6 +12,7 @@ import pytest
 
 import effort
 import brigade
+import http3_client
 from http3_client import Load, ask, http3_python
 from tls_site import certificate
 
@@ -83,6 +85,20 @@ def test_upgrades(server):
     for _ in range(effort.count(3)):
         renew(server, lambda: subprocess.run(server.command("-k", "upgrade"), check=True, capture_output=True, env=server.env, timeout=60))
     checked(running)
+
+
+def test_tickets(server):
+    """One of before is good in the processes that came then."""
+    order = {"requests": [{"url": server.url + "/a.txt"}] * 2, "between": True}
+    client = subprocess.Popen([PYTHON, http3_client.__file__, "early"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    client.stdin.write(json.dumps(order) + "\n")
+    client.stdin.flush()
+    assert client.stdout.readline() == "between\n"
+    before = set(server.children())
+    renew(server, lambda: server.signal(signal.SIGUSR1))
+    brigade.wait_until(lambda: not before & set(server.children()), "the end of the old processes")
+    told = json.loads(client.communicate("go\n", timeout=60)[0])
+    assert [t["status"] for t in told] == [200, 200] and [bool(t["resumed"]) for t in told] == [False, True], told
 
 
 def test_a_crash(server):

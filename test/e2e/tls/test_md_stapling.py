@@ -11,12 +11,14 @@ import pytest
 import acme_site
 import brigade
 from acme_authority import Authority
+from http3_client import ask, http3_python
 from staple_responder import Responder
 from tls_site import TLSAuthority, start
 
 pytestmark = [pytest.mark.skipif(not shutil.which("openssl"), reason="openssl is not installed"),
               pytest.mark.skipif(brigade.is_apache(brigade.BINARY), reason="of the built-in md module")]
 
+PYTHON = http3_python(brigade.REPOSITORY)
 CONFIG = """
 BuiltinModule md_module On
 EventLoops 1
@@ -78,6 +80,16 @@ def stapled(port, name="a.test", *options):
 
 def wait(site, status="good"):
     brigade.wait_until(lambda: stapled(site.tls) == status, f"a response: {status}")
+
+
+@pytest.mark.skipif(not PYTHON, reason="no interpreter with aioquic and pycurl (http3_client.py)")
+@pytest.mark.parametrize("on", [True, False])
+def test_stapled_over_http3(site, on):
+    site = site(f"MDStapling {'on' if on else 'off'}\nProtocols h3 http/1.1\n").start()
+    if on:
+        wait(site)
+    answer = ask(PYTHON, "curl", [{"url": f"https://a.test:{site.tls}/x.txt", "resolve": f"a.test:{site.tls}:127.0.0.1", "staple": site.server.path("made/ca.pem")}])[0]
+    assert (answer.body == b"x\n") == on and (on or "status" in str(answer.error)), answer
 
 
 @pytest.mark.parametrize("everywhere,host", [("MDStapling on\n", ""), ("", "MDStapling on"), ("", "SSLUseStapling on")],
