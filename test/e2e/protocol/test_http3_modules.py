@@ -8,6 +8,7 @@ import types
 import pytest
 
 import brigade
+from backend import Backend
 from http3_client import ask, http3_python
 from script_backend import Script, end, record, STDOUT
 from tls_site import TLSAuthority, TLSClient, certificate
@@ -26,6 +27,7 @@ RequestLimit few rate=1/h burst=2 "when=%{REQUEST_URI} == '/few.txt'"
 <VirtualHost *:@TLS@>
 ServerName localhost
 SSLEngine on
+ProxyPass /up/ http://127.0.0.1:@UP@/
 ProxyPass /script/ unix:@SOCKET@|fcgi://localhost/
 AddOutputFilterByType DEFLATE text/css
 Redirect 301 /old /new
@@ -58,21 +60,24 @@ FILES = {"a.txt": "first\n", "b.css": "b { color: red }\n" * 200, "few.txt": "fe
 OTHER = {"connection", "keep-alive", "date", "expires", "alt-svc", "upgrade", "transfer-encoding", "content-length", "server"}
 
 
+TRAILERS = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum\r\n\r\n2\r\nab\r\n0\r\nX-Sum: 1\r\n\r\n"
+
+
 def script(params, body, send):
     send(record(STDOUT, f"Content-Type: text/plain\r\nStatus: 203\r\n\r\n{params['REQUEST_METHOD']} {params['REQUEST_URI']} {params['HTTPS']} {len(body)}\n".encode()) + end())
 
 
 @pytest.fixture(scope="module")
 def server(serve_module):
-    tls, backend = brigade.free_port(), Script("fcgi", script)
-    made = serve_module.unstarted(CONFIG.replace("@TLS@", str(tls)).replace("@SOCKET@", backend.path), FILES)
+    tls, backend, up = brigade.free_port(), Script("fcgi", script), Backend({"/trailers": TRAILERS})
+    made = serve_module.unstarted(CONFIG.replace("@TLS@", str(tls)).replace("@SOCKET@", backend.path).replace("@UP@", str(up.port)), FILES)
     certificate(made)
     made.write("users", "user:{SHA}W6ph5Mm5Pz8GgiULbPgzG37mj9g=\n", base="conf")  # of "password"
     TLSAuthority(made.path("conf/ca"))
     for folder, _, names in os.walk(made.path("htdocs")):
         for name in names:  # old enough for memory
             os.utime(os.path.join(folder, name), (1e9, 1e9))
-    made.tls, made.url = tls, f"https://127.0.0.1:{tls}"
+    made.up, made.tls, made.url = up, tls, f"https://127.0.0.1:{tls}"
     yield made.start()
 
 
@@ -104,6 +109,13 @@ def test_as_over_http_1(server, path, headers, status):
 
 def test_bodies_to_a_script(server):
     assert over_http3(server, "/script/p", body=b"x" * 70000).body == b"POST /script/p on 70000\n"
+
+
+def test_trailers(server):
+    """Of an answer; those of a request end its body."""
+    told = ask(PYTHON, "aioquic", [{"url": server.url + "/up/trailers", "headers": {"TE": "trailers"}}, {"url": server.url + "/up/x", "body": b"body", "trailers": {"x-sum": "1"}}])
+    assert (told[0].body, told[0].trailers) == (b"ab", {"x-sum": "1"}), (told[0], told[0].trailers)
+    assert told[1].body == b"ok\n" and server.up.requests[-1].body == b"body"
 
 
 def test_request_limit(server):
