@@ -184,11 +184,23 @@ static apr_off_t decide_length(apr_bucket_brigade *bb)
     return length;
 }
 
+/* How long the body will be, before it is seen. -1: nobody knows. */
+static apr_off_t decide_future_length(const request_rec *r)
+{
+    const char *text = apr_table_get(r->headers_out, "Content-Length");
+    apr_off_t length;
+    char *end;
+
+    if (text && apr_strtoff(&length, text, &end, 10) == APR_SUCCESS && !*end)
+        return length;
+    return -1;
+}
+
 static compress_source decide_source(const request_rec *r, apr_off_t length)
 {
     return (compress_source){.file = r->finfo.filetype == APR_REG && length == r->finfo.size &&
                                      length <= DECIDE_FILE_MOST,
-                             .length = length};
+                             .length = length < 0 ? decide_future_length(r) : length};
 }
 
 /* ---- its head ---- */
@@ -254,18 +266,6 @@ int compress_decide(ap_filter_t *f, apr_bucket_brigade *bb, const compress_coder
         return 0;
     *source = decide_source(r, length);
     return 1;
-}
-
-/* How long the body will be, before it is seen. -1: nobody knows. */
-static apr_off_t decide_future_length(const request_rec *r)
-{
-    const char *text = apr_table_get(r->headers_out, "Content-Length");
-    apr_off_t length;
-    char *end;
-
-    if (text && apr_strtoff(&length, text, &end, 10) == APR_SUCCESS && !*end)
-        return length;
-    return -1;
 }
 
 /* Which filter will compress, before it has seen anything; *varies: it depends on Accept-Encoding. Most requests have none. */

@@ -69,8 +69,9 @@ typedef struct compress_dir_conf {
 
 /** The origin of a response, as far as the level depends on it. */
 typedef struct compress_source {
-    int file;         /**< all of a file that the cache may keep: it is worth more work */
-    apr_off_t length; /**< of the body, or -1 */
+    int file; /**< all of a file that the cache may keep: it is worth more work */
+    apr_off_t
+        length; /**< of the body, or -1; unless it is all of a file, as was announced: it may be wrong */
 } compress_source;
 
 typedef struct compress_coder {

@@ -19,8 +19,12 @@ enum { GZIP_LEVEL = COMPRESS_ARG_OWN, GZIP_MEMORY, GZIP_WINDOW, GZIP_FILE_LEVEL 
 #define GZIP_MEMORY_STANDARD 9
 #define GZIP_WINDOW_STANDARD 15
 #define GZIP_WINDOW_LEAST 9 /* of zlib's, as its deflate() works */
-#define GZIP_FORMAT 16      /* added to the window: the gzip format */
-#define GZIP_LEAST 69       /* bytes of a body: shorter ones do not gain */
+#define GZIP_WINDOW_MOST 15 /* 32 KiB */
+#define GZIP_AHEAD 262      /* bytes of the window that matches do not reach */
+#define GZIP_WINDOW_OVER_MEMORY \
+    6                  /* with it, zlib's table has two places for each byte of the window */
+#define GZIP_FORMAT 16 /* added to the window: the gzip format */
+#define GZIP_LEAST 69  /* bytes of a body: shorter ones do not gain */
 
 void zlib_give(z_stream *z, const coder_io *io)
 {
@@ -38,9 +42,31 @@ void zlib_take(const z_stream *z, coder_io *io)
     io->out_room = z->avail_out;
 }
 
+/* The window in which all of a body is in sight. */
+static int gzip_window_for(apr_off_t length)
+{
+    int window = GZIP_WINDOW_LEAST;
+
+    if (length < 0)
+        return GZIP_WINDOW_MOST;
+    while (window < GZIP_WINDOW_MOST && (1 << window) - GZIP_AHEAD < length)
+        window++;
+    return window;
+}
+
+static int gzip_least_of(int one, int other)
+{
+    return one < other ? one : other;
+}
+
+/* Larger tables are cleared in vain, which costs a short body as much as its compression; the result is the same. The format says nothing of
+ * the window. */
 static void *gzip_begin(const compress_conf *conf, const compress_source *source)
 {
-    const int window = compress_arg(conf, GZIP_WINDOW, GZIP_WINDOW_STANDARD);
+    const int fits = gzip_window_for(source->length);
+    const int window = gzip_least_of(compress_arg(conf, GZIP_WINDOW, GZIP_WINDOW_STANDARD), fits);
+    const int memory = gzip_least_of(compress_arg(conf, GZIP_MEMORY, GZIP_MEMORY_STANDARD),
+                                     fits - GZIP_WINDOW_OVER_MEMORY);
     z_stream *z = calloc(1, sizeof *z);
 
     if (z &&
@@ -50,7 +76,7 @@ static void *gzip_begin(const compress_conf *conf, const compress_source *source
                                         compress_arg(conf, GZIP_LEVEL, GZIP_FILE_LEVEL_STANDARD))
                          : compress_arg(conf, GZIP_LEVEL, GZIP_LEVEL_STANDARD),
             Z_DEFLATED, (window < GZIP_WINDOW_LEAST ? GZIP_WINDOW_LEAST : window) + GZIP_FORMAT,
-            compress_arg(conf, GZIP_MEMORY, GZIP_MEMORY_STANDARD), Z_DEFAULT_STRATEGY) == Z_OK)
+            memory, Z_DEFAULT_STRATEGY) == Z_OK)
         return z;
     free(z);
     return NULL;
