@@ -367,10 +367,10 @@ static void redirect_take_waits(const request_rec *rr, request_rec *r)
     const request_marks *of = request_marks_of(rr);
     request_marks *to = request_marks_of(r);
 
-    if (!of || !to || of->may_block != REQUEST_BLOCKS_AS_PART ||
-        to->may_block != REQUEST_BLOCKS_AS_PART || !brg_wait_possible(r))
+    if (!of || !to || of->may_block || to->may_block || of->parts_wait != 1 ||
+        to->parts_wait != 1 || !brg_wait_possible(r))
         return;
-    to->may_block = 0;
+    to->parts_wait = 0;
     request_mark_reads(r);
 }
 

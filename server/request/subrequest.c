@@ -263,6 +263,7 @@ AP_DECLARE(int) ap_run_sub_req(request_rec *r)
 
 AP_DECLARE(void) ap_destroy_sub_req(request_rec *r)
 {
+    request_end_part(r);
     apr_pool_destroy(r->pool);
 }
 

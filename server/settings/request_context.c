@@ -215,25 +215,44 @@ int request_runs_each_time(const request_rec *r)
     return !block || block->each_time;
 }
 
-static void request_mark_all(request_rec *r, int why)
+void request_mark_blocking(request_rec *r)
 {
     for (; r; r = request_led_to(r)) {
         request_conf_block *block = request_block_of(r);
 
         if (block)
-            block->marks.may_block |= why;
+            block->marks.may_block = 1;
     }
 }
 
-void request_mark_blocking(request_rec *r)
+static void request_count_part(request_rec *r, int n)
 {
-    request_mark_all(r, REQUEST_BLOCKS);
+    for (; r; r = request_led_to(r)) {
+        request_conf_block *block = request_block_of(r);
+
+        if (block) /* one that became a request of its own does not count any more */
+            block->marks.parts_wait =
+                block->marks.parts_wait > -n ? block->marks.parts_wait + n : 0;
+    }
 }
 
 void request_mark_part_waits(request_rec *sub)
 {
+    request_marks *m = request_marks_of(sub);
+
     BRG_ASSERT(sub->main);
-    request_mark_all(sub, REQUEST_BLOCKS_AS_PART);
+    if (!m || m->waits_as_part)
+        return;
+    m->waits_as_part = 1;
+    request_count_part(sub, 1);
+}
+
+void request_end_part(request_rec *sub)
+{
+    const request_marks *m = request_marks_of(sub);
+
+    if (m && m->parts_wait)
+        request_count_part(sub, -m->parts_wait);
 }
 
 void request_mark_reads(request_rec *r)

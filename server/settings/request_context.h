@@ -63,7 +63,9 @@ typedef struct request_files {
  */
 typedef struct request_marks {
     core_request_config conf; /**< the part that modules see */
-    int may_block;            /**< REQUEST_BLOCKS... */
+    int may_block;            /**< request_mark_blocking() */
+    int waits_as_part;        /**< request_mark_part_waits() */
+    int parts_wait;           /**< so many parts do, with itself */
     int reads;                /**< request_mark_reads() */
     int bodyless;             /**< request_mark_bodyless() */
     int refused;              /**< request_mark_refused() */
@@ -144,23 +146,19 @@ int request_has_guarded_part(const request_rec *r);
 /** @a r is made for the log of an answer from memory: brg_request_is_stored(). */
 void request_mark_stored(request_rec *r);
 
-/** Why a request is to run on a worker: a set. */
-enum {
-    REQUEST_BLOCKS = 1,        /**< request_mark_blocking() */
-    REQUEST_BLOCKS_AS_PART = 2 /**< request_mark_part_waits() */
-};
-
 /** The handler of @a r, or of one of its sub-requests, may wait: it is to run on a worker. */
 void request_mark_blocking(request_rec *r);
 /** The same of a sub-request whose handler would wait on a loop, were it no sub-request: ap_internal_fast_redirect() takes it back. */
 void request_mark_part_waits(request_rec *sub);
+/** The sub-request ends: what it led to goes on without it. */
+void request_end_part(request_rec *sub);
 
 /** 1 if @a r was so marked. */
 static inline int request_may_block(const request_rec *r)
 {
     const request_marks *m = request_marks_of(r);
 
-    return !m || m->may_block;
+    return !m || m->may_block || m->parts_wait;
 }
 
 /** The handler of @a r reads the body as it comes, without waiting for it: brg_wait_reads_body(). */

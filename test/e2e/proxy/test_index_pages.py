@@ -27,3 +27,17 @@ def test_no_worker_waits_for_the_backend(serve, target):
         assert server.request("POST", target, body=b"x" * 10000).body == b"page\n" and backend.requests[-1].body == b"x" * 10000
         wait_until(lambda: figure(server, "brigade_http_requests_total") > 41, "the figures")
         assert figure(server, "brigade_worker_wait_seconds_count") - before < 20
+
+
+def test_an_index_that_is_not_there_takes_none(serve):
+    """Its name has the backend's handler, but nobody calls it: what is found in its place is answered on the loop."""
+    with Backend({"*": answer(b"page\n")}) as backend:
+        server = serve("ServerProcesses 1\nEventLoops 1\nDirectoryIndex index.php last.txt\n<Location /metrics>\nSetHandler metrics\n</Location>\n"
+                       f'<FilesMatch "\\.php$">\nSetHandler "proxy:http://127.0.0.1:{backend.port}/"\n</FilesMatch>\nFileCacheEntries 0\n', {"d/last.txt": "last\n", "e/x": ""})
+        for _ in range(8):  # the folders' names are read, by a worker
+            server.get("/d/"), server.get("/e/")
+        before = figure(server, "brigade_worker_wait_seconds_count")
+        for i in range(40):
+            assert server.get("/d/").body == b"last\n" and server.get("/e/").status in (200, 403, 404)
+        wait_until(lambda: figure(server, "brigade_http_requests_total") > 81, "the figures")
+        assert figure(server, "brigade_worker_wait_seconds_count") - before < 20 and not backend.requests

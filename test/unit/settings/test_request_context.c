@@ -71,10 +71,17 @@ static void test_blocking(void **state)
 {
     assert_false(request_may_block(first));
     request_mark_part_waits(part);
-    assert_int_equal(request_marks_of(first)->may_block, REQUEST_BLOCKS_AS_PART);
+    request_mark_part_waits(part);
+    assert_int_equal(request_marks_of(first)->parts_wait, 1);
+    assert_true(request_may_block(first) && request_may_block(part));
+    request_end_part(part);
+    assert_false(request_may_block(first) || request_may_block(part));
+    request_end_part(part);
+    assert_int_equal(request_marks_of(first)->parts_wait, 0);
     request_mark_blocking(redirected);
-    assert_int_equal(request_marks_of(first)->may_block, REQUEST_BLOCKS_AS_PART | REQUEST_BLOCKS);
-    assert_int_equal(request_marks_of(part)->may_block, REQUEST_BLOCKS_AS_PART);
+    assert_true(request_may_block(first) && !request_may_block(part));
+    request_end_part(redirected);
+    assert_true(request_may_block(first));
     assert_true(request_may_block(foreign));
 }
 
