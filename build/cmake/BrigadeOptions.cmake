@@ -24,6 +24,9 @@ target_compile_options(brigade_flags INTERFACE
     -Wall -Wextra -Wundef -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith
     -Wwrite-strings -Wvla -Wno-unused-parameter -fno-strict-aliasing -fno-common
     -fmacro-prefix-map=${CMAKE_SOURCE_DIR}/=)
+# Rooms are parts of programs alone: their functions are no other file's to replace, so they may be inlined. Calls
+# of libraries take no stub: they are bound when the program starts.
+target_compile_options(brigade_flags INTERFACE "$<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,OBJECT_LIBRARY>:-fPIE;-fno-plt>")
 if(CMAKE_C_COMPILER_ID STREQUAL "Clang")
     target_compile_options(brigade_flags INTERFACE -Wno-null-pointer-subtraction) # APR's ring macros
 endif()
