@@ -22,26 +22,21 @@ static inline apr_table_entry_t *table_entries(const apr_table_t *t)
 
 static inline int table_is(const apr_table_entry_t *e, const char *key, uint32_t checksum)
 {
-    return e->key_checksum == checksum && strcasecmp(e->key, key) == 0;
+    return e->key_checksum == checksum && (e->key == key || strcasecmp(e->key, key) == 0);
 }
 
 /* ---- making ---- */
-
-static void table_init(apr_table_t *t, apr_pool_t *p, int room)
-{
-    t->a.pool = p;
-    t->a.elt_size = sizeof(apr_table_entry_t);
-    t->a.nelts = t->a.nalloc = 0;
-    t->a.elts = NULL;
-    t->letters = 0;
-    t->room = room > 0 ? room : 1;
-}
 
 APR_DECLARE(apr_table_t *) apr_table_make(apr_pool_t *p, int nelts)
 {
     apr_table_t *t = table_alloc(p, sizeof *t);
 
-    table_init(t, p, nelts);
+    t->a.pool = p;
+    t->a.elt_size = sizeof(apr_table_entry_t);
+    t->a.nelts = t->a.nalloc = 0;
+    t->a.elts = NULL;
+    t->letters = 0;
+    t->room = nelts > 0 ? nelts : 1;
     return t;
 }
 

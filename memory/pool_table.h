@@ -12,7 +12,7 @@
 /* The array of entries first: apr_table_elts() gives that. */
 struct apr_table_t {
     apr_array_header_t a; /* without entries until the first one comes: nalloc 0, elts NULL */
-    uint32_t letters;     /* a bit for each first letter that was put in: pool_table_letter() */
+    uint32_t letters;     /* the bits of all names that were put in: pool_table_letter() */
     int room;             /* entries that the first allocation is for */
 };
 
@@ -34,10 +34,10 @@ static inline __attribute__((always_inline)) uint32_t pool_table_checksum(const 
     return sum & POOL_TABLE_CASE;
 }
 
-/** The bit of apr_table_t.letters for a checksum. */
+/** The bit of apr_table_t.letters for a checksum. All four letters count: names of requests begin with few others. */
 static inline __attribute__((always_inline)) uint32_t pool_table_letter(uint32_t checksum)
 {
-    return (uint32_t)1 << (checksum >> 24 & 31);
+    return (uint32_t)1 << (checksum * 0x9e3779b1u >> 27);
 }
 
 /** The value of the first entry of that name, or NULL. @param checksum  pool_table_checksum(key) */
