@@ -398,7 +398,7 @@ static int dir_begin(dir_walk *w, request_rec *r)
     }
     if (r->filename[0] != '/') {
         rv = APR_EBADPATH;
-    } else if (!walk_is_canonical(r->filename)) {
+    } else if (r->filename != r->canonical_filename && !walk_is_canonical(r->filename)) {
         rv = apr_filepath_merge(&r->filename, NULL, r->filename,
                                 APR_FILEPATH_NOTRELATIVE | APR_FILEPATH_TRUENAME, r->pool);
     }
