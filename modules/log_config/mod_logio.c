@@ -149,10 +149,11 @@ static const char *logio_first_byte(request_rec *r, char *arg)
 static int logio_log_transaction(request_rec *r)
 {
     logio_conn *lc = logio_conn_of(r->connection);
-    apr_off_t received;
+    apr_off_t received, sent;
 
-    logio_bytes(r, &received, &lc->last_sent);
-    brg_connection_octets(r->connection, &received, &lc->sent);
+    brg_connection_octets(r->connection, &received, &sent);
+    lc->last_sent = sent + lc->added_sent - lc->sent;
+    lc->sent = sent;
     if (lc->latest == logio_request_of(r))
         lc->latest = NULL;
     lc->added_received = lc->added_sent = 0;
