@@ -190,6 +190,20 @@ static int request_is_followed(const request_rec *r, int *status)
     return 1;
 }
 
+static request_end request_over(request_rec *r)
+{
+    if (request_answered)
+        request_answered(r);
+    ap_process_request_after_handler(r);
+    return REQUEST_ENDED;
+}
+
+/* As nearly all: the handler itself passed all of the response down, which can be neither lost nor redirected any more. */
+static int request_is_whole(const request_rec *r, int status)
+{
+    return status == OK && r->eos_sent && r->sent_bodyct && !r->next;
+}
+
 /* The response was passed down, by whatever request. @param left  [out] with REQUEST_LEFT */
 static request_end request_answer_end(request_rec *r, int *left)
 {
@@ -206,10 +220,7 @@ static request_end request_answer_end(request_rec *r, int *left)
         return REQUEST_WAITS;
     if (request_is_followed(r, left))
         return REQUEST_LEFT;
-    if (request_answered)
-        request_answered(r);
-    ap_process_request_after_handler(r);
-    return REQUEST_ENDED;
+    return request_over(r);
 }
 
 static request_end request_answer(request_rec *r, int status)
@@ -221,6 +232,10 @@ static request_end request_answer(request_rec *r, int status)
 /* The response, or an error document, of r or of its redirect's target. */
 static request_end request_answer_on_loop(request_rec *first, request_rec *r, int *status)
 {
+    if (r == first && request_is_whole(r, *status)) {
+        ap_finalize_request_protocol(r);
+        return request_over(r);
+    }
     if (r == first)
         request_die(*status, r, HTTP_OK);
     else
@@ -278,9 +293,7 @@ void request_follow(request_rec *r)
 void request_go_on_gone(request_rec *first)
 {
     connection_abort(first->connection);
-    if (request_answered)
-        request_answered(first);
-    ap_process_request_after_handler(first);
+    request_over(first);
 }
 
 void request_finish(request_rec *r, int status)
@@ -304,9 +317,7 @@ void request_end_with_error(request_rec *r, int status, int retry_s)
     last->status = status;
     r->connection->keepalive = AP_CONN_CLOSE;
     ap_send_error_response(last, 0);
-    if (request_answered)
-        request_answered(r);
-    ap_process_request_after_handler(r);
+    request_over(r);
 }
 
 AP_DECLARE(void) ap_process_request_after_handler(request_rec *r)
