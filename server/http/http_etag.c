@@ -83,37 +83,33 @@ int brg_etag_waits(const request_rec *r, apr_file_t *file)
            file_identity_take(&id, fd, NULL) || !http_digest_find(&id, digest);
 }
 
-static char *etag_plain(apr_pool_t *p, const char *weak, const char *opaque)
+static char *etag_with(request_rec *r, int weak, const char *opaque, size_t len,
+                       const char *variants)
 {
-    const size_t before = strlen(weak), len = strlen(opaque);
-    char *tag = apr_palloc(p, before + len + 3);
+    size_t more = 0;
+    char *tag, *to;
 
-    memcpy(tag, weak, before);
-    tag[before] = '"';
-    memcpy(tag + before + 1, opaque, len);
-    memcpy(tag + before + 1 + len, "\"", 2);
-    return tag;
-}
-
-static char *etag_with(request_rec *r, const char *weak, const char *opaque, const char *variants)
-{
     /* The validator of the list of variants comes as an entity tag itself; its mark and quotes are
      * dropped. */
-    size_t len;
-
-    if (!variants)
-        return etag_plain(r->pool, weak, opaque);
-    if (variants[0] == 'W') {
+    if (variants && variants[0] == 'W') {
         variants += 2;
-        weak = "W/";
+        weak = 1;
     }
-    if (*variants == '"')
+    if (variants && *variants == '"')
         variants++;
-    len = strlen(variants);
-    if (len && variants[len - 1] == '"')
-        len--;
-    return apr_pstrcat(r->pool, weak, "\"", opaque, ";", apr_pstrmemdup(r->pool, variants, len),
-                       "\"", NULL);
+    if (variants && (more = strlen(variants)) != 0 && variants[more - 1] == '"')
+        more--;
+    tag = to = apr_palloc(r->pool, len + more + sizeof "W/\";\"");
+    if (weak)
+        to = mempcpy(to, "W/", 2);
+    *to++ = '"';
+    to = mempcpy(to, opaque, len);
+    if (variants) {
+        *to++ = ';';
+        to = mempcpy(to, variants, more);
+    }
+    memcpy(to, "\"", 2);
+    return tag;
 }
 
 int http_etag_bits(const core_dir_config *conf)
@@ -150,37 +146,41 @@ AP_DECLARE(char *) ap_make_etag_ex(request_rec *r, etag_rec *er)
     const etag_components_t bits = etag_components(r);
     char opaque[HTTP_ETAG_ROOM];
     int weak = er->force_weak;
+    size_t len;
 
     if (((bits & ETAG_NONE) && !(bits & (ETAG_ALL | ETAG_DIGEST))) ||
         apr_table_get(r->notes, "no-etag"))
         return apr_pstrdup(r->pool, ""); /* the note is a filter's, which will change the body */
     if ((bits & ETAG_DIGEST) && er->finfo->filetype == APR_REG && etag_digest(r, er, opaque))
-        return etag_with(r, "", opaque, er->vlist_validator);
+        return etag_with(r, 0, opaque, strlen(opaque), er->vlist_validator);
     if ((bits & ETAG_DIGEST) && !(bits & ETAG_ALL) && er->finfo->filetype == APR_REG)
         return apr_pstrdup(r->pool, ""); /* nothing is known of the file's content */
     /* A file that changed within the last second may change again without its time showing it. */
     if (er->request_time - er->finfo->mtime <= APR_USEC_PER_SEC)
         weak = 1;
     if (er->finfo->filetype == APR_NOFILE)
-        http_etag_put(opaque, ETAG_MTIME, 0, 0, (apr_uint64_t)er->finfo->mtime);
+        len = http_etag_put(opaque, ETAG_MTIME, 0, 0, (apr_uint64_t)er->finfo->mtime);
     else
-        http_etag_put(opaque, (int)bits, (apr_uint64_t)er->finfo->inode,
-                      (apr_uint64_t)er->finfo->size, (apr_uint64_t)er->finfo->mtime);
-    return etag_with(r, weak ? "W/" : "", opaque, er->vlist_validator);
+        len = http_etag_put(opaque, (int)bits, (apr_uint64_t)er->finfo->inode,
+                            (apr_uint64_t)er->finfo->size, (apr_uint64_t)er->finfo->mtime);
+    return etag_with(r, weak, opaque, len, er->vlist_validator);
 }
 
 static char *etag_make(request_rec *r, int force_weak, apr_file_t *fd)
 {
-    apr_finfo_t finfo = r->finfo;
+    apr_finfo_t changed;
     etag_rec er = {.vlist_validator = r->vlist_validator,
                    .request_time = r->request_time,
-                   .finfo = &finfo,
+                   .finfo = &r->finfo,
                    .pathname = r->filename,
                    .fd = fd,
                    .force_weak = force_weak};
 
-    if (r->mtime)
-        finfo.mtime = r->mtime;
+    if (r->mtime && r->mtime != r->finfo.mtime) {
+        changed = r->finfo;
+        changed.mtime = r->mtime;
+        er.finfo = &changed;
+    }
     return ap_make_etag_ex(r, &er);
 }
 

@@ -66,12 +66,13 @@ static void response_fix_vary(request_rec *r)
 
 static void response_fix_languages(request_rec *r)
 {
-    const char *set = apr_table_get(r->headers_out, "Content-Language"), *token;
+    const char *set, *token;
     apr_array_header_t *tokens;
 
     BRG_ASSERT(r->headers_out);
     if (apr_is_empty_array(r->content_languages))
         return;
+    set = apr_table_get(r->headers_out, "Content-Language");
     tokens = apr_array_copy(r->pool, r->content_languages);
     while (set && (token = ap_get_list_item(r->pool, &set)) != NULL) /* in lower case */
         response_add_token(tokens, token);
