@@ -160,6 +160,22 @@ static void tunnels_check(server_rec *s)
         conf->websockets = h2_tunnels_work(s, "H2WebSockets");
 }
 
+/* The variables that all streams have alike. */
+static apr_table_t *http2_variables;
+
+static void http2_variables_make(apr_pool_t *p)
+{
+    static const char *const all[][2] = {{"HTTP2", "on"},
+                                         {"H2PUSH", "off"},
+                                         {"H2_PUSH", "off"},
+                                         {"H2_PUSHED", ""},
+                                         {"H2_PUSHED_ON", ""}};
+
+    http2_variables = apr_table_make(p, sizeof all / sizeof *all);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        apr_table_addn(http2_variables, all[i][0], all[i][1]);
+}
+
 static int module_post_config(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *s)
 {
     int threaded = 1, wanted = 0;
@@ -177,6 +193,7 @@ static int module_post_config(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp
     for (server_rec *v = s; v; v = v->next)
         tunnels_check(v);
     conn_protocol_set(CONN_HTTP2, wanted ? &protocol : NULL, 1);
+    http2_variables_make(p);
     return OK;
 }
 
@@ -284,23 +301,16 @@ static int module_fixups(request_rec *r)
 {
     const http_stream *stream = stream_of(r->connection);
     apr_table_t *env = r->subprocess_env;
-    void (*const put)(apr_table_t *, const char *, const char *) =
-        apr_is_empty_table(env) ? apr_table_addn : apr_table_setn;
     const char *tag;
     char *id;
-    int is_h2;
 
     if (!stream)
         return DECLINED;
-    is_h2 = http2_is_h2(r->connection);
     tag = http2_stream_name(r->pool, r->connection->master, stream->id, &id);
-    put(env, "HTTP2", is_h2 ? "on" : "off");
-    put(env, "H2PUSH", is_h2 ? "off" : "");
-    put(env, "H2_PUSH", is_h2 ? "off" : "");
-    put(env, "H2_PUSHED", "");
-    put(env, "H2_PUSHED_ON", "");
-    put(env, "H2_STREAM_ID", id);
-    put(env, "H2_STREAM_TAG", tag);
+    apr_table_overlap(env, http2_variables,
+                      apr_is_empty_table(env) ? APR_OVERLAP_TABLES_ADD : APR_OVERLAP_TABLES_SET);
+    apr_table_setn(env, "H2_STREAM_ID", id);
+    apr_table_setn(env, "H2_STREAM_TAG", tag);
     return DECLINED;
 }
 
