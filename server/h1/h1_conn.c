@@ -205,7 +205,7 @@ static void conn_took_long(brg_loop *loop, uint64_t page, request_end end)
 int h1_conn_handle(brg_conn *bc, request_rec *r, int status)
 {
     brg_loop *loop = bc->loop;
-    const uint64_t page = status == OK && !loop->prefork ? loop_page_of(r) : 0;
+    const uint64_t page = status == OK && !loop->prefork ? loop_page_early(loop, r) : 0;
     request_end end = REQUEST_LEFT;
 
     BRG_ASSERT(bc->state == CONN_REQUEST && !bc->held.r);
@@ -242,7 +242,7 @@ int h1_conn_handled(brg_conn *bc, request_rec *r, request_end end, uint64_t page
     if (end == REQUEST_WAITS)
         return h1_held_begin(bc);
     if (page && took >= LOOP_LONG_US)
-        conn_took_long(loop, page, end);
+        conn_took_long(loop, loop_page_late(loop, r, page), end);
     else if (page && loop->long_pages)
         loop_page_is_quick(loop, page);
     return end == REQUEST_LEFT ? h1_conn_to_worker(bc, r) : h1_conn_after_request(bc);

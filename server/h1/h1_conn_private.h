@@ -105,7 +105,7 @@ int h1_conn_handle(brg_conn *bc, request_rec *r, int status);
 
 /**
  * Go on after r, which ran on the loop until now; r is used with REQUEST_LEFT alone.
- * @param page  as loop_page_of(), 0: it does not count whether it took long
+ * @param page  as loop_page_early(), 0: it does not count whether it took long
  * @return as h1_conn_handle()
  */
 int h1_conn_handled(brg_conn *bc, request_rec *r, request_end end, uint64_t page);

@@ -186,6 +186,7 @@ struct brg_loop {
         unsigned left;              /**< to workers, before their handlers ran here */
         const request_rec *running; /**< the running request, once it is known */
         int ends;                   /**< it ended, and the clock was read when it did */
+        uint64_t page;              /**< of loop_page_of(), when it ended above LOOP_LONG_US */
         char line[LOOP_SLOW_LINE], longest[LOOP_SLOW_LINE]; /**< request lines, NUL-terminated */
     } slow; /**< for the log line about a turn that took too long (loop_slow.c) */
 
@@ -349,6 +350,22 @@ apr_interval_time_t loop_request_ended(brg_loop *loop);
 /** The page of @a r, by its server and file, for the functions below. Never 0. Threads: the owner
  * of r */
 uint64_t loop_page_of(const request_rec *r);
+
+/** Where no page was slow yet, @a r is not looked at until it took long: loop_page_late(). */
+#define LOOP_PAGE_LATER UINT64_C(2)
+
+/** loop_page_of() or LOOP_PAGE_LATER, for the functions below. */
+static inline uint64_t loop_page_early(const brg_loop *loop, const request_rec *r)
+{
+    return loop->long_pages ? loop_page_of(r) : LOOP_PAGE_LATER;
+}
+
+/** loop_page_of(), of a request that took LOOP_LONG_US or more on the loop and may have ended.
+ * @param page  loop_page_early() of it */
+static inline uint64_t loop_page_late(const brg_loop *loop, const request_rec *r, uint64_t page)
+{
+    return page != LOOP_PAGE_LATER ? page : loop->slow.page ? loop->slow.page : loop_page_of(r);
+}
 
 /** 1: a worker is to make it, since it takes LOOP_LONG_US or more. */
 int loop_takes_long(const brg_loop *loop, uint64_t page);

@@ -22,6 +22,7 @@ void loop_request_begins(brg_loop *loop, const char *line, size_t len)
     loop->slow.began = loop->monotonic;
     loop->slow.running = NULL;
     loop->slow.ends = 0;
+    loop->slow.page = 0;
 }
 
 apr_time_t loop_request_ends(brg_loop *loop, const request_rec *r)
@@ -29,6 +30,8 @@ apr_time_t loop_request_ends(brg_loop *loop, const request_rec *r)
     BRG_ASSERT(loop_self() == loop);
     loop->monotonic = clock_monotonic();
     loop->slow.ends = r == loop->slow.running;
+    if (r && loop->slow.ends && loop->monotonic - loop->slow.began >= LOOP_LONG_US)
+        loop->slow.page = loop_page_of(r);
     return loop->monotonic + loop->wall_ahead;
 }
 
