@@ -291,15 +291,20 @@ static apr_status_t core_output_push_before(struct core_output *out, apr_bucket 
     return rv;
 }
 
-/* 1: e is the next of all, and of the kind that a spool takes. */
-static int core_output_is_spools(const struct core_output *out, const apr_bucket *e)
+static int core_output_spool_wants(const struct core_output *out, const apr_bucket *e)
 {
-    if (__builtin_expect(!out->spool, 1) || !core_spool_takes(out) || !APR_BRIGADE_EMPTY(out->bb) ||
+    if (!core_spool_takes(out) || !APR_BRIGADE_EMPTY(out->bb) ||
         e != APR_BRIGADE_FIRST(out->unsent))
         return 0;
     if (APR_BUCKET_IS_METADATA(e))
         return APR_BUCKET_IS_FLUSH(e) || APR_BUCKET_IS_EOS(e);
     return !APR_BUCKET_IS_FILE(e) || e->length <= OUTPUT_SPOOL_FILE;
+}
+
+/* 1: e is the next of all, and of the kind that a spool takes. */
+static inline int core_output_is_spools(const struct core_output *out, const apr_bucket *e)
+{
+    return out->spool && core_output_spool_wants(out, e);
 }
 
 /* Data of unknown length: have it at hand before it is queued. Earlier output must not wait for it.
