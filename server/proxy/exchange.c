@@ -24,7 +24,7 @@ void exchange_set_up(proxy_exchange *x, const proxy_sink *sink, conn_rec *client
         exchange_brigade(x, &x->own[i]);
     x->out = &x->own[0];
     x->in = &x->own[1];
-    x->body = &x->own[2];
+    x->body.kept = &x->own[2];
 }
 
 void exchange_of_request(proxy_exchange *x, request_rec *r)
@@ -49,7 +49,7 @@ void exchange_done(proxy_exchange *x, int status)
 {
     x->state = EXCHANGE_DONE;
     x->status = status;
-    x->wants_body = x->wants_room = 0;
+    x->body.wanted = x->wants_room = 0;
 }
 
 void exchange_drop(proxy_exchange *x)
@@ -75,7 +75,7 @@ void exchange_give_back(proxy_exchange *x)
     }
     BRG_ASSERT(cc->baton == x); /* nobody else has it */
     x->cc = NULL;
-    if (x->keep && x->complete && x->body_ended && !x->out_n && !x->held_n)
+    if (x->keep && x->answer.complete && x->body.ended && !x->out_n && !x->body.held)
         upstream_keep(cc);
     else
         upstream_close(cc);
@@ -84,7 +84,7 @@ void exchange_give_back(proxy_exchange *x)
 void exchange_release(proxy_exchange *x)
 {
     if (x->target->chosen)
-        proxy_release(x->r, x->target, x->sent, x->got);
+        proxy_release(x->r, x->target, x->attempt.sent, x->attempt.got);
 }
 
 struct brg_loop *exchange_loop(const proxy_exchange *x)
@@ -99,7 +99,7 @@ void exchange_end(proxy_exchange *x)
     exchange_drop(x);
     exchange_release(x);
     x->state = EXCHANGE_DONE;
-    BRG_ASSERT(!x->cc && !x->spool);
+    BRG_ASSERT(!x->cc && !x->body.spool);
 }
 
 /* ---- talking ---- */
@@ -124,7 +124,7 @@ static int talk_gather(proxy_exchange *x, struct iovec *iov)
 static void talk_sent(proxy_exchange *x, apr_size_t n)
 {
     BRG_ASSERT((apr_off_t)n <= x->out_n);
-    x->sent += (apr_off_t)n;
+    x->attempt.sent += (apr_off_t)n;
     x->out_n -= (apr_off_t)n;
     while (!APR_BRIGADE_EMPTY(x->out)) {
         apr_bucket *e = APR_BRIGADE_FIRST(x->out);
@@ -146,14 +146,14 @@ static void talk_sent(proxy_exchange *x, apr_size_t n)
 static void talk_send_failed(proxy_exchange *x, apr_status_t error)
 {
     BRG_ASSERT(x->cc && x->state != EXCHANGE_DONE);
-    x->send_error = error;
+    x->attempt.send_error = error;
     apr_brigade_cleanup(x->out);
     x->out_n = 0;
-    if (!x->body_over || exchange_spooled(x))
-        x->body_lost = 1;
+    if (!x->body.over || exchange_spooled(x))
+        x->body.lost = 1;
     exchange_spool_forget(x);
-    x->body_ended = 0;
-    x->body_over = 1;
+    x->body.ended = 0;
+    x->body.over = 1;
     x->cc->rd_ready = 1;
 }
 
@@ -197,14 +197,14 @@ static apr_status_t talk_take(proxy_exchange *x)
 
     do
         rv = x->codec->take(x);
-    while (rv == APR_SUCCESS && !x->complete && x->state == EXCHANGE_TALK &&
+    while (rv == APR_SUCCESS && !x->answer.complete && x->state == EXCHANGE_TALK &&
            upstream_in_size(x->cc));
     return rv == APR_EAGAIN ? APR_SUCCESS : rv;
 }
 
 static void talk_broken(proxy_exchange *x, apr_status_t rv)
 {
-    exchange_fail(x, PROXY_FAILED_BROKEN, APR_STATUS_IS_EOF(rv) ? 0 : rv, x->bad);
+    exchange_fail(x, PROXY_FAILED_BROKEN, APR_STATUS_IS_EOF(rv) ? 0 : rv, x->answer.bad);
 }
 
 /* Of a connection that others use, too. @return as talk_receive() */
@@ -224,15 +224,15 @@ static apr_status_t talk_read(proxy_exchange *x)
 
     if (rv != APR_ENOTIMPL)
         return rv;
-    if (x->here) {
-        x->here = 0;
-        x->got += before;
+    if (x->answer.here) {
+        x->answer.here = 0;
+        x->attempt.got += before;
         return talk_take(x);
     }
     rv = upstream_recv(x->cc, talk_head_most(x));
     if (rv != APR_SUCCESS)
         return rv;
-    x->got += upstream_in_size(x->cc) - before;
+    x->attempt.got += upstream_in_size(x->cc) - before;
     return talk_take(x);
 }
 
@@ -243,13 +243,13 @@ static apr_status_t talk_receive(proxy_exchange *x)
 
     if (rv == APR_EAGAIN)
         return rv;
-    if (x->answered && APR_STATUS_IS_EOF(rv))
+    if (x->answer.begun && APR_STATUS_IS_EOF(rv))
         rv = x->codec->end(x);
     else if (rv == APR_ENOSPC)
-        x->bad = "the head is too large";
+        x->answer.bad = "the head is too large";
     if (rv == APR_SUCCESS)
         return rv;
-    if (x->gathers)
+    if (x->answer.gathers)
         x->sink->pass(x);
     if (x->state == EXCHANGE_TALK)
         talk_broken(x, rv);
@@ -261,7 +261,7 @@ static int talk_gathers(const proxy_exchange *x)
 {
     apr_off_t n = 0;
 
-    if (x->passed || x->body_end != H1_BODY_LENGTH || x->codec->mux || !exchange_has_more(x) ||
+    if (x->answer.passed || x->h1.end != H1_BODY_LENGTH || x->codec->mux || !exchange_has_more(x) ||
         APR_BRIGADE_EMPTY(x->in))
         return 0;
     (void)apr_brigade_length(x->in, 0, &n);
@@ -272,18 +272,18 @@ static int talk_gathers(const proxy_exchange *x)
  * @return APR_EAGAIN, or APR_SUCCESS: the client has left, or the exchange failed */
 static apr_status_t talk_pause(proxy_exchange *x)
 {
-    if (x->gathers)
+    if (x->answer.gathers)
         x->sink->pass(x);
-    x->gathers = 0;
-    if (x->send_error && x->state == EXCHANGE_TALK)
-        talk_broken(x, x->send_error);
+    x->answer.gathers = 0;
+    if (x->attempt.send_error && x->state == EXCHANGE_TALK)
+        talk_broken(x, x->attempt.send_error);
     return x->state == EXCHANGE_TALK ? APR_EAGAIN : APR_SUCCESS;
 }
 
 /* Less, if the block was given away. */
 static void talk_take_lent(proxy_exchange *x)
 {
-    const uint32_t n = x->lent + x->behind, here = upstream_in_size(x->cc);
+    const uint32_t n = x->answer.lent + x->answer.behind, here = upstream_in_size(x->cc);
 
     upstream_in_take(x->cc, n < here ? n : here);
 }
@@ -291,7 +291,7 @@ static void talk_take_lent(proxy_exchange *x)
 /* The last piece goes to the client after the connection went to the next request, unless that has it still. */
 static void talk_finish(proxy_exchange *x)
 {
-    BRG_ASSERT(x->answered && x->complete);
+    BRG_ASSERT(x->answer.begun && x->answer.complete);
     if (x->sink->lends) {
         x->sink->pass(x);
         if (x->state != EXCHANGE_TALK)
@@ -311,12 +311,12 @@ static void talk_count_behind(proxy_exchange *x)
 {
     const apr_time_t now = exchange_now(x);
 
-    BRG_ASSERT(x->loop && x->passed); /* a worker waits by itself */
-    if (x->behind_at)
-        x->behind_us += now - x->behind_at;
-    x->behind_at = now;
-    if (x->behind_us >= EXCHANGE_PATIENCE_US)
-        x->spools = 1;
+    BRG_ASSERT(x->loop && x->answer.passed); /* a worker waits by itself */
+    if (x->answer.behind_at)
+        x->answer.behind_us += now - x->answer.behind_at;
+    x->answer.behind_at = now;
+    if (x->answer.behind_us >= EXCHANGE_PATIENCE_US)
+        x->answer.spools = 1;
 }
 
 /* The client has not taken much of the passed output: the backend waits, unless the rest can wait
@@ -328,11 +328,11 @@ int exchange_is_behind(proxy_exchange *x, brg_conn *bc)
     if (waits <= EXCHANGE_SPOOLED)
         return 0;
     if (core_output_is_pressed(bc))
-        x->spools = 1;
-    if (!x->spools && waits <= EXCHANGE_BEHIND)
+        x->answer.spools = 1;
+    if (!x->answer.spools && waits <= EXCHANGE_BEHIND)
         return 0;
     talk_count_behind(x);
-    if (x->spools)
+    if (x->answer.spools)
         (void)core_output_park(bc); /* where it cannot, the client is waited for */
     x->wants_room = 1;
     return 1;
@@ -341,18 +341,18 @@ int exchange_is_behind(proxy_exchange *x, brg_conn *bc)
 static int talk_is_behind(proxy_exchange *x)
 {
     x->wants_room = 0;
-    return x->loop && x->passed && x->sink->is_behind(x);
+    return x->loop && x->answer.passed && x->sink->is_behind(x);
 }
 
 /* 1: more of the body is to be sent */
 static int talk_has_body(const proxy_exchange *x)
 {
-    return !x->holds && (!x->body_over || exchange_spool_left(x));
+    return !x->body.holds && (!x->body.over || exchange_spool_left(x));
 }
 
 int exchange_brings_body(const proxy_exchange *x)
 {
-    return x->state == EXCHANGE_TALK && talk_has_body(x) && !x->out_n && !x->held_n;
+    return x->state == EXCHANGE_TALK && talk_has_body(x) && !x->out_n && !x->body.held;
 }
 
 /* Until the client has no more, or the backend takes no more. @return 0: the body cannot be read */
@@ -374,7 +374,7 @@ static int talk_forward(proxy_exchange *x)
 /* Filters that make the answer anew take much longer for it than its way through the server does. */
 static int talk_yields(proxy_exchange *x, apr_off_t from)
 {
-    if (!x->loop || !x->r || x->gathers || x->got - from < EXCHANGE_TURN ||
+    if (!x->loop || !x->r || x->answer.gathers || x->attempt.got - from < EXCHANGE_TURN ||
         brg_output_is_plain(x->r))
         return 0;
     x->yields = 1;
@@ -383,30 +383,30 @@ static int talk_yields(proxy_exchange *x, apr_off_t from)
 
 static apr_status_t exchange_talk(proxy_exchange *x)
 {
-    const apr_off_t from = x->got;
+    const apr_off_t from = x->attempt.got;
     apr_status_t rv;
 
     BRG_ASSERT(x->state == EXCHANGE_TALK && x->cc);
-    x->wants_body = 0;
+    x->body.wanted = 0;
     if ((x->out_n || x->codec->mux || talk_has_body(x)) && !talk_forward(x))
         return APR_EGENERAL;
     for (;;) {
         if (talk_is_behind(x))
             return APR_EAGAIN;
-        x->behind_at = 0;
+        x->answer.behind_at = 0;
         rv = x->codec->mux ? talk_receive_shared(x) : talk_receive(x);
         if (x->state != EXCHANGE_TALK)
             return APR_SUCCESS;
         if (rv == APR_EAGAIN)
             return talk_pause(x);
-        if (x->complete) {
+        if (x->answer.complete) {
             talk_finish(x);
             return APR_SUCCESS;
         }
         if (x->out_n) /* the codec's reply to received bytes */
             (void)exchange_send(x);
-        x->gathers = (uint8_t)talk_gathers(x);
-        if (!x->gathers && !APR_BRIGADE_EMPTY(x->in))
+        x->answer.gathers = (uint8_t)talk_gathers(x);
+        if (!x->answer.gathers && !APR_BRIGADE_EMPTY(x->in))
             x->sink->pass(x);
         if (x->state != EXCHANGE_TALK)
             return APR_SUCCESS;
@@ -437,7 +437,7 @@ apr_status_t exchange_go(proxy_exchange *x)
                 exchange_done(x, x->status);
             break;
         case EXCHANGE_CONNECT:
-            x->wants_body = 0;
+            x->body.wanted = 0;
             rv = exchange_connect(x);
             if (rv == APR_EAGAIN)
                 return rv;

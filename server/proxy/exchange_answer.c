@@ -129,7 +129,7 @@ void exchange_status(proxy_exchange *x, int code, const char *reason, apr_size_t
 
     if (!x->codec->beside_own || code < 200)
         r->headers_out = apr_table_make(r->pool, 16);
-    r->status = x->code = code;
+    r->status = x->answer.code = code;
     r->status_line = reason ? answer_line(r->pool, code, reason, len) : NULL;
 }
 
@@ -198,13 +198,13 @@ void exchange_interim_begin(proxy_exchange *x, int code)
 {
     request_rec *r = x->r;
 
-    BRG_ASSERT(!x->answered && code < 200);
-    x->interim_status = r->status;
-    x->interim_line = r->status_line;
-    x->interim_fields = r->headers_out;
-    if (++x->interims > EXCHANGE_INTERIM_MOST)
-        x->bad = "too many interim answers";
-    x->holds = 0;
+    BRG_ASSERT(!x->answer.begun && code < 200);
+    x->interim.status = r->status;
+    x->interim.line = r->status_line;
+    x->interim.fields = r->headers_out;
+    if (++x->answer.interims > EXCHANGE_INTERIM_MOST)
+        x->answer.bad = "too many interim answers";
+    x->body.holds = 0;
     if (code == HTTP_CONTINUE)
         atomic_store_explicit(&x->target->worker->says_100, 1, memory_order_relaxed);
     exchange_status(x, code, NULL, 0);
@@ -215,18 +215,18 @@ void exchange_interim_end(proxy_exchange *x)
     request_rec *r = x->r;
 
     apr_table_unset(r->headers_out, "Content-Length"); /* RFC 9110, 8.6 */
-    if (!x->bad)
+    if (!x->answer.bad)
         ap_send_interim_response(r, 1);
-    r->status = x->interim_status;
-    r->status_line = x->interim_line;
-    r->headers_out = x->interim_fields;
+    r->status = x->interim.status;
+    r->status_line = x->interim.line;
+    r->headers_out = x->interim.fields;
 }
 
 void exchange_head_done(proxy_exchange *x)
 {
-    BRG_ASSERT(!x->answered && !x->passed);
-    x->answered = 1;
-    x->told.waited = exchange_now(x) - x->chosen_at;
+    BRG_ASSERT(!x->answer.begun && !x->answer.passed);
+    x->answer.begun = 1;
+    x->told.waited = exchange_now(x) - x->attempt.chosen_at;
     x->sink->answered(x);
 }
 
@@ -240,7 +240,7 @@ static void request_answered(proxy_exchange *x)
     proxy_answered(r, x->target, r->status, x->told.waited);
     x->status = OK;
     if (r->status != HTTP_SWITCHING_PROTOCOLS && proxy_overrides(r, r->status)) {
-        x->swallow = 1;
+        x->answer.swallow = 1;
         x->status = r->status;
         r->status = HTTP_OK;
         apr_table_setn(r->subprocess_env, "proxy-error-override", "1");
@@ -248,13 +248,13 @@ static void request_answered(proxy_exchange *x)
     if (x->codec->path_field)
         exchange_look_here(x);
     if (x->conf.status_field)
-        proxy_tell_field(r, &x->told, x->swallow);
+        proxy_tell_field(r, &x->told, x->answer.swallow);
 }
 
 /* Pieces go at once where nothing more is here: the client of a slow or endless answer waits for each. */
 static int answer_flushes(const proxy_exchange *x)
 {
-    return !x->complete && !exchange_has_more(x);
+    return !x->answer.complete && !exchange_has_more(x);
 }
 
 void exchange_client_left(proxy_exchange *x)
@@ -272,21 +272,21 @@ static void request_pass(proxy_exchange *x)
     request_rec *r = x->r;
     apr_bucket_alloc_t *alloc = r->connection->bucket_alloc;
 
-    if (x->swallow) {
+    if (x->answer.swallow) {
         apr_brigade_cleanup(x->in);
         return;
     }
     /* Trailers stand behind a body whose length is not told (but by the backend), as with Apache. */
-    if (x->complete && !APR_BRIGADE_EMPTY(x->in) && !apr_is_empty_table(r->trailers_out)) {
+    if (x->answer.complete && !APR_BRIGADE_EMPTY(x->in) && !apr_is_empty_table(r->trailers_out)) {
         if (ap_pass_brigade(r->output_filters, x->in) != APR_SUCCESS)
             r->connection->aborted = 1;
         apr_brigade_cleanup(x->in);
     }
     if (answer_flushes(x))
         APR_BRIGADE_INSERT_TAIL(x->in, apr_bucket_flush_create(alloc));
-    if (x->complete)
+    if (x->answer.complete)
         APR_BRIGADE_INSERT_TAIL(x->in, apr_bucket_eos_create(alloc));
-    x->passed = 1;
+    x->answer.passed = 1;
     if (ap_pass_brigade(r->output_filters, x->in) != APR_SUCCESS || r->connection->aborted) {
         exchange_client_left(x);
         return;
@@ -300,7 +300,7 @@ static void request_cut(proxy_exchange *x)
     request_rec *r = x->r;
     apr_bucket_alloc_t *alloc = r->connection->bucket_alloc;
 
-    BRG_ASSERT(x->passed && !x->complete);
+    BRG_ASSERT(x->answer.passed && !x->answer.complete);
     r->connection->keepalive = AP_CONN_CLOSE;
     apr_brigade_cleanup(x->in);
     APR_BRIGADE_INSERT_TAIL(x->in, ap_bucket_error_create(HTTP_BAD_GATEWAY, NULL, r->pool, alloc));

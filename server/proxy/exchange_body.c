@@ -41,7 +41,7 @@ static apr_status_t body_own(proxy_exchange *x, apr_bucket_brigade *bb)
         apr_size_t len;
 
         if (APR_BUCKET_IS_EOS(e))
-            x->body_over = 1;
+            x->body.over = 1;
         if (APR_BUCKET_IS_METADATA(e)) {
             next = APR_BUCKET_NEXT(e);
             apr_bucket_delete(e);
@@ -53,7 +53,7 @@ static apr_status_t body_own(proxy_exchange *x, apr_bucket_brigade *bb)
             rv = apr_bucket_setaside(e, x->r->pool);
         if (rv == APR_ENOTIMPL)
             rv = APR_SUCCESS;
-        x->body_n += (apr_off_t)e->length;
+        x->body.read += (apr_off_t)e->length;
     }
     return rv;
 }
@@ -63,7 +63,7 @@ apr_status_t exchange_body_read(proxy_exchange *x, apr_bucket_brigade *bb)
     request_rec *r = x->r;
     const apr_read_type_e how = body_how(x);
 
-    BRG_ASSERT(!x->body_over && x->has_body);
+    BRG_ASSERT(!x->body.over && x->body.exists);
     apr_status_t rv = ap_get_brigade(r->input_filters, bb, AP_MODE_READBYTES, how, EXCHANGE_PIECE);
 
     if (rv == APR_SUCCESS && APR_BRIGADE_EMPTY(bb))
@@ -87,26 +87,26 @@ static int body_add_small(proxy_exchange *x, apr_bucket *e)
     const char *data;
     apr_size_t len;
 
-    if (APR_BRIGADE_EMPTY(x->body) || e->length > EXCHANGE_SMALL ||
+    if (APR_BRIGADE_EMPTY(x->body.kept) || e->length > EXCHANGE_SMALL ||
         apr_bucket_read(e, &data, &len, APR_BLOCK_READ) || len > EXCHANGE_SMALL)
         return 0;
-    if (x->body_room < len) {
-        char *block = apr_bucket_alloc(APR_BUCKET_BUFF_SIZE, x->body->bucket_alloc);
+    if (x->body.room < len) {
+        char *block = apr_bucket_alloc(APR_BUCKET_BUFF_SIZE, x->body.kept->bucket_alloc);
 
-        APR_BRIGADE_INSERT_TAIL(x->body,
+        APR_BRIGADE_INSERT_TAIL(x->body.kept,
                                 apr_bucket_heap_create(block, APR_BUCKET_BUFF_SIZE, apr_bucket_free,
-                                                       x->body->bucket_alloc));
-        APR_BRIGADE_LAST(x->body)->length = 0;
-        x->body_room = APR_BUCKET_BUFF_SIZE;
+                                                       x->body.kept->bucket_alloc));
+        APR_BRIGADE_LAST(x->body.kept)->length = 0;
+        x->body.room = APR_BUCKET_BUFF_SIZE;
     }
-    e = APR_BRIGADE_LAST(x->body);
+    e = APR_BRIGADE_LAST(x->body.kept);
     memcpy(((apr_bucket_heap *)e->data)->base + e->start + e->length, data, len);
     e->length += len;
-    x->body_room -= (uint32_t)len;
+    x->body.room -= (uint32_t)len;
     return 1;
 }
 
-/* All of @a bb goes to x->body; it is empty afterwards. */
+/* All of @a bb goes to x->body.kept; it is empty afterwards. */
 static void body_add(proxy_exchange *x, apr_bucket_brigade *bb)
 {
     while (!APR_BRIGADE_EMPTY(bb)) {
@@ -117,8 +117,8 @@ static void body_add(proxy_exchange *x, apr_bucket_brigade *bb)
             continue;
         }
         APR_BUCKET_REMOVE(e);
-        APR_BRIGADE_INSERT_TAIL(x->body, e);
-        x->body_room = 0;
+        APR_BRIGADE_INSERT_TAIL(x->body.kept, e);
+        x->body.room = 0;
     }
 }
 
@@ -127,12 +127,12 @@ static void body_keep(proxy_exchange *x, apr_bucket_brigade *bb)
 {
     apr_bucket *e;
 
-    if (x->body_lost)
+    if (x->body.lost)
         return;
-    if (x->body_n > EXCHANGE_REPLAY) {
-        apr_brigade_cleanup(x->body);
-        x->body_room = 0;
-        x->body_lost = 1;
+    if (x->body.read > EXCHANGE_REPLAY) {
+        apr_brigade_cleanup(x->body.kept);
+        x->body.room = 0;
+        x->body.lost = 1;
         return;
     }
     for (e = APR_BRIGADE_FIRST(bb); e != APR_BRIGADE_SENTINEL(bb); e = APR_BUCKET_NEXT(e)) {
@@ -140,11 +140,11 @@ static void body_keep(proxy_exchange *x, apr_bucket_brigade *bb)
 
         if (body_add_small(x, e))
             continue;
-        x->body_room = 0;
+        x->body.room = 0;
         if (apr_bucket_copy(e, &copy) == APR_SUCCESS)
-            APR_BRIGADE_INSERT_TAIL(x->body, copy);
+            APR_BRIGADE_INSERT_TAIL(x->body.kept, copy);
         else
-            x->body_lost = 1;
+            x->body.lost = 1;
     }
 }
 
@@ -155,31 +155,31 @@ void exchange_body_memory(proxy_exchange *x)
     apr_bucket *e;
 
     exchange_brigade(x, &bb);
-    for (e = APR_BRIGADE_FIRST(x->body); e != APR_BRIGADE_SENTINEL(x->body);
+    for (e = APR_BRIGADE_FIRST(x->body.kept); e != APR_BRIGADE_SENTINEL(x->body.kept);
          e = APR_BUCKET_NEXT(e)) {
         apr_bucket *copy;
 
         if (apr_bucket_copy(e, &copy) == APR_SUCCESS)
             APR_BRIGADE_INSERT_TAIL(&bb, copy);
     }
-    x->codec->body(x, &bb, x->body_over);
-    x->body_ended = x->body_over;
+    x->codec->body(x, &bb, x->body.over);
+    x->body.ended = x->body.over;
     apr_brigade_cleanup(&bb);
 }
 
 void exchange_body_begin(proxy_exchange *x)
 {
-    x->body_ended = 0;
+    x->body.ended = 0;
     exchange_spool_rewind(x);
-    if (!exchange_spool_left(x) && (x->body_n || x->body_over))
+    if (!exchange_spool_left(x) && (x->body.read || x->body.over))
         exchange_body_memory(x);
 }
 
 static apr_status_t body_from_disk(proxy_exchange *x)
 {
-    if (x->out_n + x->held_n < EXCHANGE_AHEAD && !x->spool_error)
+    if (x->out_n + x->body.held < EXCHANGE_AHEAD && !x->body.spool_error)
         exchange_spool_get(x);
-    if (!x->spool_error)
+    if (!x->body.spool_error)
         return APR_SUCCESS;
     x->status = HTTP_INTERNAL_SERVER_ERROR;
     return APR_EGENERAL;
@@ -190,21 +190,21 @@ apr_status_t exchange_body_pump(proxy_exchange *x)
     apr_bucket_brigade own, *bb = exchange_brigade(x, &own);
     apr_status_t rv = APR_SUCCESS;
 
-    x->wants_body = 0;
-    if (exchange_spool_left(x) && !x->complete)
+    x->body.wanted = 0;
+    if (exchange_spool_left(x) && !x->answer.complete)
         return body_from_disk(x);
-    if (x->body_over || x->holds || x->complete)
+    if (x->body.over || x->body.holds || x->answer.complete)
         return APR_SUCCESS;
-    while (rv == APR_SUCCESS && !x->body_over && x->out_n + x->held_n < EXCHANGE_AHEAD) {
+    while (rv == APR_SUCCESS && !x->body.over && x->out_n + x->body.held < EXCHANGE_AHEAD) {
         rv = exchange_body_read(x, bb);
         if (rv == APR_SUCCESS) {
             body_keep(x, bb);
-            x->codec->body(x, bb, x->body_over);
-            x->body_ended = x->body_over;
+            x->codec->body(x, bb, x->body.over);
+            x->body.ended = x->body.over;
         }
         apr_brigade_cleanup(bb);
     }
-    x->wants_body = !x->body_over && x->out_n + x->held_n < EXCHANGE_AHEAD;
+    x->body.wanted = !x->body.over && x->out_n + x->body.held < EXCHANGE_AHEAD;
     return APR_STATUS_IS_EAGAIN(rv) ? APR_SUCCESS : rv;
 }
 
@@ -213,7 +213,7 @@ apr_status_t exchange_body_ahead(proxy_exchange *x)
     apr_bucket_brigade own, *bb = exchange_brigade(x, &own);
     apr_status_t rv = APR_SUCCESS;
 
-    while (rv == APR_SUCCESS && !x->body_over && x->body_n < EXCHANGE_BODY_AHEAD) {
+    while (rv == APR_SUCCESS && !x->body.over && x->body.read < EXCHANGE_BODY_AHEAD) {
         rv = exchange_body_read(x, bb);
         if (rv == APR_SUCCESS)
             body_add(x, bb);
@@ -236,7 +236,7 @@ static apr_status_t body_is_endless(proxy_exchange *x)
 /* Make room for more of it. @return 1: there is; 0: not before the disk took some; -1: no more is kept */
 static int body_make_room(proxy_exchange *x, apr_off_t most)
 {
-    const apr_off_t memory = x->body_n - exchange_spooled(x);
+    const apr_off_t memory = x->body.read - exchange_spooled(x);
 
     BRG_ASSERT(memory >= 0); /* the file has a part of the bytes */
     if (memory < EXCHANGE_BODY_AHEAD)
@@ -254,16 +254,16 @@ apr_status_t exchange_body_whole(proxy_exchange *x)
     apr_status_t rv = APR_SUCCESS;
     int room = 1;
 
-    while (rv == APR_SUCCESS && !x->body_over && (room = body_make_room(x, most)) > 0) {
+    while (rv == APR_SUCCESS && !x->body.over && (room = body_make_room(x, most)) > 0) {
         rv = exchange_body_read(x, bb);
         if (rv == APR_SUCCESS)
             body_add(x, bb);
         apr_brigade_cleanup(bb);
     }
-    x->wants_body = APR_STATUS_IS_EAGAIN(rv);
+    x->body.wanted = APR_STATUS_IS_EAGAIN(rv);
     if (rv == APR_SUCCESS && room >= 0 && exchange_spool_is_busy(x))
         return APR_EAGAIN;
-    if (rv == APR_SUCCESS && !is_told && !x->body_over)
+    if (rv == APR_SUCCESS && !is_told && !x->body.over)
         return body_is_endless(x);
     return rv;
 }
@@ -286,5 +286,5 @@ static int method_is_idempotent(const request_rec *r)
 
 int exchange_may_repeat(const proxy_exchange *x)
 {
-    return !x->answered && !x->body_lost && (!x->sent || method_is_idempotent(x->r));
+    return !x->answer.begun && !x->body.lost && (!x->attempt.sent || method_is_idempotent(x->r));
 }

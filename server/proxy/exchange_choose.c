@@ -18,9 +18,9 @@ int exchange_choose(proxy_exchange *x)
     const apr_interval_time_t patience = t->balancer ? choose_patience(t->balancer) : 0;
     int status;
 
-    BRG_ASSERT(!x->attempt && !x->cc);
+    BRG_ASSERT(!x->attempt.n && !x->cc);
     t->quiet = patience > 0;
-    x->choose_until = exchange_now(x) + patience;
+    x->attempt.choose_until = exchange_now(x) + patience;
     status = proxy_next_try(x);
     if (status == HTTP_SERVICE_UNAVAILABLE && t->quiet && !t->chosen) {
         x->state = EXCHANGE_CHOOSE;
@@ -45,7 +45,7 @@ void exchange_choose_again(proxy_exchange *x)
     int status;
 
     BRG_ASSERT(t->balancer && !t->chosen);
-    t->quiet = exchange_now(x) < x->choose_until;
+    t->quiet = exchange_now(x) < x->attempt.choose_until;
     status = proxy_next_try(x);
     if (status == OK)
         x->state = x->codec->whole ? EXCHANGE_BODY : EXCHANGE_CONNECT;

@@ -15,8 +15,8 @@ static int exchange_wants_fresh(const proxy_exchange *x)
 {
     const request_rec *r = x->r;
 
-    return x->fresh || (r && !r->connection->keepalives &&
-                        apr_table_get(r->subprocess_env, "proxy-initial-not-pooled"));
+    return x->attempt.fresh || (r && !r->connection->keepalives &&
+                                apr_table_get(r->subprocess_env, "proxy-initial-not-pooled"));
 }
 
 /* A connection that is there. @return APR_SUCCESS: x->cc is set; APR_NOTFOUND; APR_EAGAIN: the exchange is told */
@@ -26,8 +26,8 @@ static apr_status_t connect_known(proxy_exchange *x)
 
     BRG_ASSERT(!x->cc);
 
-    if (!x->connect_at)
-        x->connect_at = exchange_now(x);
+    if (!x->attempt.connect_at)
+        x->attempt.connect_at = exchange_now(x);
     upstream_ticket_leave(&x->ticket);
     if (!exchange_wants_fresh(x)) {
         if (x->codec->mux && x->loop)
@@ -35,7 +35,7 @@ static apr_status_t connect_known(proxy_exchange *x)
         if (rv == APR_NOTFOUND && (x->cc = upstream_take(x->origin, x->loop)) != NULL)
             rv = APR_SUCCESS;
     }
-    x->reused = rv == APR_SUCCESS;
+    x->attempt.reused = rv == APR_SUCCESS;
     return rv;
 }
 
@@ -79,10 +79,10 @@ apr_status_t exchange_begin(proxy_exchange *x)
     int status;
 
     BRG_ASSERT(x->cc && x->state == EXCHANGE_CONNECT && !x->out_n);
-    x->answered = x->complete = x->keep = x->swallow = 0;
-    x->bad = NULL;
-    x->send_error = 0;
-    x->body_ended = x->body_over;
+    x->answer.begun = x->answer.complete = x->keep = x->answer.swallow = 0;
+    x->answer.bad = NULL;
+    x->attempt.send_error = 0;
+    x->body.ended = x->body.over;
     if (x->target->scheme == PROXY_SCHEME_CONNECT && !x->target->remotes_n) {
         x->r->status = HTTP_OK;
         x->state = EXCHANGE_TALK;
@@ -90,8 +90,8 @@ apr_status_t exchange_begin(proxy_exchange *x)
         exchange_tunnel_begin(x);
         return APR_SUCCESS;
     }
-    x->holds = x->codec->expects && x->has_body && !x->body_n && x->r->expecting_100 &&
-               x->conf.pass_continue && !x->body_over;
+    x->body.holds = x->codec->expects && x->body.exists && !x->body.read && x->r->expecting_100 &&
+                    x->conf.pass_continue && !x->body.over;
     x->no_keep =
         x->r && x->codec->plans && apr_table_get(x->r->subprocess_env, "proxy-nokeepalive") != NULL;
     status = x->codec->script && x->r ? exchange_variables(x) : OK;

@@ -204,7 +204,7 @@ static int direct_take_frame(direct_head *d, const proxy_ahead *a, const http_he
 {
     if (a->plan->script)
         return direct_take_status(d, head, 0);
-    return (a->x.body_end == H1_BODY_LENGTH ? direct_length_is_plain(head) : a->base.minor != 0) &&
+    return (a->x.h1.end == H1_BODY_LENGTH ? direct_length_is_plain(head) : a->base.minor != 0) &&
            direct_take_status(d, head, sizeof "HTTP/1.1");
 }
 
@@ -218,7 +218,7 @@ int direct_takes(proxy_ahead *a, http_head *head, direct_head *d)
     d->head = head;
     d->n = d->made_n = d->last_n = d->typed = d->varies = 0;
     d->more = 0;
-    if (a->plan->script && a->x.body_end == H1_BODY_LENGTH)
+    if (a->plan->script && a->x.h1.end == H1_BODY_LENGTH)
         direct_add_last(d, "Content-Length", d->length,
                         http_put_number(d->length, head->content_length));
     for (int i = 0; i < head->n_fields; i++)
@@ -313,7 +313,7 @@ void proxy_direct_told(proxy_ahead *a)
         {"session-route", s->route},
         {NULL, NULL}};
 
-    BRG_ASSERT(a->x.answered && !a->logged);
+    BRG_ASSERT(a->x.answer.begun && !a->logged);
     a->logged = 1;
     if (a->log && !a->told.head)
         a->told.head = h1_ahead_head(a->bc);

@@ -75,14 +75,14 @@ static void h1_end_head(proxy_ahead *a, apr_off_t n)
     int asked;
     const int keep = h1_ahead_keeps(a->bc, s, &asked);
 
-    if (a->x.body_end != H1_BODY_LENGTH && n >= 0) {
+    if (a->x.h1.end != H1_BODY_LENGTH && n >= 0) {
         p = stpcpy(p, "Content-Length: ");
         p += http_put_number(p, (apr_uint64_t)n);
         p = stpcpy(p, "\r\n");
     }
     p += h1_format_connection(p, !keep, asked, s->keep_alive_timeout,
                               s->keep_alive_max ? s->keep_alive_max - (int)a->bc->requests : -1);
-    if (a->x.body_end != H1_BODY_LENGTH && n < 0) {
+    if (a->x.h1.end != H1_BODY_LENGTH && n < 0) {
         p = stpcpy(p, "Transfer-Encoding: chunked\r\n");
         a->chunks = 1;
     }
@@ -99,7 +99,7 @@ static int h1_pieces(const proxy_exchange *x, struct iovec *iov, apr_off_t *byte
 {
     int n = 0;
 
-    *bytes = x->lent;
+    *bytes = x->answer.lent;
     for (apr_bucket *e = APR_BRIGADE_FIRST(x->in); e != APR_BRIGADE_SENTINEL(x->in);
          e = APR_BUCKET_NEXT(e)) {
         const char *data;
@@ -110,8 +110,8 @@ static int h1_pieces(const proxy_exchange *x, struct iovec *iov, apr_off_t *byte
         iov[n++] = (struct iovec){(void *)(uintptr_t)data, len};
         *bytes += (apr_off_t)len;
     }
-    if (x->lent)
-        iov[n++] = (struct iovec){(void *)(uintptr_t)upstream_in(x->cc), x->lent};
+    if (x->answer.lent)
+        iov[n++] = (struct iovec){(void *)(uintptr_t)upstream_in(x->cc), x->answer.lent};
     return n;
 }
 
@@ -153,7 +153,7 @@ static void h1_frame(proxy_exchange *x, apr_off_t n)
         APR_BRIGADE_INSERT_TAIL(x->in, apr_bucket_immortal_create("\r\n", 2, x->alloc));
         a->told.head_sent += (apr_size_t)len + 2;
     }
-    if (!x->complete)
+    if (!x->answer.complete)
         return;
     APR_BRIGADE_INSERT_TAIL(x->in, apr_bucket_immortal_create("0\r\n\r\n", 5, x->alloc));
     a->told.head_sent += 5;
@@ -164,17 +164,17 @@ static void h1_pass_piece(proxy_exchange *x)
     proxy_ahead *a = direct_of(x);
     apr_off_t n = 0;
 
-    if (x->lent)
-        APR_BRIGADE_INSERT_TAIL(x->in, h1_text(x, upstream_in(x->cc), x->lent));
+    if (x->answer.lent)
+        APR_BRIGADE_INSERT_TAIL(x->in, h1_text(x, upstream_in(x->cc), x->answer.lent));
     (void)apr_brigade_length(x->in, 1, &n);
-    if (!x->passed)
-        h1_end_head(a, x->complete && !(n && a->trailers) ? n : -1);
+    if (!x->answer.passed)
+        h1_end_head(a, x->answer.complete && !(n && a->trailers) ? n : -1);
     if (a->chunks)
         h1_frame(x, n);
-    if (!x->passed)
+    if (!x->answer.passed)
         APR_BRIGADE_INSERT_HEAD(x->in, h1_text(x, a->head, a->head_len));
     a->told.body_sent += n;
-    if (x->complete || !exchange_has_more(x))
+    if (x->answer.complete || !exchange_has_more(x))
         APR_BRIGADE_INSERT_TAIL(x->in, apr_bucket_flush_create(x->alloc));
     if (ap_pass_brigade(a->bc->c->output_filters, x->in) != APR_SUCCESS || a->bc->c->aborted)
         a->bc->failed = 1;
@@ -184,9 +184,9 @@ static void h1_pass(proxy_exchange *x)
 {
     proxy_ahead *a = direct_of(x);
 
-    if (x->passed || !x->complete || !h1_pass_whole(x))
+    if (x->answer.passed || !x->answer.complete || !h1_pass_whole(x))
         h1_pass_piece(x);
-    x->passed = 1;
+    x->answer.passed = 1;
     apr_brigade_cleanup(x->in);
     if (a->bc->failed)
         exchange_client_left(x);

@@ -19,7 +19,7 @@ static int stream_put_head(proxy_ahead *a, const direct_head *d)
     const char *server = d->top.server ? d->top.server : ap_get_server_banner();
     const size_t server_len = d->top.server ? d->top.server_len : strlen(server);
     stream_fields fields = {.status = d->head->code,
-                            .is_whole = a->x.body_end == H1_BODY_LENGTH && !a->x.left,
+                            .is_whole = a->x.h1.end == H1_BODY_LENGTH && !a->x.h1.left,
                             .n = 1,
                             .field = field};
 
@@ -38,11 +38,11 @@ static int stream_takes(proxy_exchange *x, http_head *head)
     proxy_ahead *a = direct_of(x);
     direct_head d;
 
-    x->left = x->body_end == H1_BODY_LENGTH ? head->content_length : 0;
+    x->h1.left = x->h1.end == H1_BODY_LENGTH ? head->content_length : 0;
     if (!direct_takes(a, head, &d) ||
         (cache_plan_is_logged(a->base.entry) && !direct_log_is_ready(a, &d)))
         return 0;
-    a->waits = x->body_end != H1_BODY_LENGTH ||
+    a->waits = x->h1.end != H1_BODY_LENGTH ||
                !a->base.carrier->reserve(a->bc, head->head_len + head->content_length);
     a->told.status = head->code;
     return stream_put_head(a, &d);
@@ -85,11 +85,11 @@ static int stream_put_lent(brg_conn *bc, const proxy_exchange *x)
     void (*end)(void *);
     uint32_t at, cap;
     char *block =
-        upstream_in_size(x->cc) == x->lent ? upstream_in_give(x->cc, &at, &cap, &end) : NULL;
+        upstream_in_size(x->cc) == x->answer.lent ? upstream_in_give(x->cc, &at, &cap, &end) : NULL;
 
     if (!block)
-        return stream_put(bc, upstream_in(x->cc), x->lent);
-    if (bc->transport->give(bc, block, end, block + at, x->lent) == (ssize_t)x->lent)
+        return stream_put(bc, upstream_in(x->cc), x->answer.lent);
+    if (bc->transport->give(bc, block, end, block + at, x->answer.lent) == (ssize_t)x->answer.lent)
         return 1;
     end(block);
     return 0;
@@ -110,7 +110,7 @@ static int stream_pass_all(proxy_exchange *x)
     proxy_ahead *a = direct_of(x);
     brg_conn *bc = a->bc;
 
-    if (!x->passed && bc->transport->put(bc, stream_take_head(a)) < 0)
+    if (!x->answer.passed && bc->transport->put(bc, stream_take_head(a)) < 0)
         return 0;
     for (apr_bucket *e = APR_BRIGADE_FIRST(x->in); e != APR_BRIGADE_SENTINEL(x->in);
          e = APR_BUCKET_NEXT(e)) {
@@ -118,10 +118,10 @@ static int stream_pass_all(proxy_exchange *x)
         if (!stream_put_bucket(bc, e))
             return 0;
     }
-    a->told.body_sent += x->lent;
-    if (x->lent && !stream_put_lent(bc, x))
+    a->told.body_sent += x->answer.lent;
+    if (x->answer.lent && !stream_put_lent(bc, x))
         return 0;
-    if (x->complete)
+    if (x->answer.complete)
         return bc->transport->put(bc, NULL) >= 0;
     bc->transport->sent(bc);
     return 1;
@@ -139,8 +139,8 @@ static int stream_is_whole(proxy_exchange *x)
     http_field length;
 
     (void)apr_brigade_length(x->in, 1, &n);
-    n += x->lent;
-    if (x->passed || !x->complete || a->trailer ||
+    n += x->answer.lent;
+    if (x->answer.passed || !x->answer.complete || a->trailer ||
         !a->base.carrier->reserve(a->bc, (size_t)n + a->bc->transport->add(a->bc, a->part, NULL)))
         return 0;
     length = direct_field("Content-Length", 14, digits, http_put_number(digits, (apr_uint64_t)n));
@@ -196,18 +196,18 @@ static int stream_pass_on(proxy_exchange *x)
     apr_bucket *end = NULL;
     apr_off_t n = 0;
 
-    if (x->lent)
+    if (x->answer.lent)
         APR_BRIGADE_INSERT_TAIL(
-            x->in, apr_bucket_heap_create(upstream_in(x->cc), x->lent, NULL, x->alloc));
+            x->in, apr_bucket_heap_create(upstream_in(x->cc), x->answer.lent, NULL, x->alloc));
     (void)apr_brigade_length(x->in, 1, &n);
     a->told.body_sent += n;
-    if (!x->passed)
+    if (!x->answer.passed)
         APR_BRIGADE_INSERT_HEAD(x->in, bucket_part_create(stream_take_head(a), x->alloc));
-    if (x->complete && !(end = stream_end(x)))
+    if (x->answer.complete && !(end = stream_end(x)))
         return 0;
     if (end)
         APR_BRIGADE_INSERT_TAIL(x->in, end);
-    if (x->complete || !exchange_has_more(x))
+    if (x->answer.complete || !exchange_has_more(x))
         APR_BRIGADE_INSERT_TAIL(x->in, apr_bucket_flush_create(x->alloc));
     return ap_pass_brigade(a->bc->c->output_filters, x->in) == APR_SUCCESS && !a->bc->c->aborted;
 }
@@ -229,7 +229,7 @@ static void stream_pass(proxy_exchange *x)
     BRG_ASSERT(bc->master && !bc->failed);
     if (!stream_pass_some(x))
         bc->failed = 1; /* its client sees that it breaks off */
-    x->passed = 1;
+    x->answer.passed = 1;
     apr_brigade_cleanup(x->in);
     if (bc->failed)
         exchange_client_left(x);
@@ -247,7 +247,7 @@ static void stream_trailer(proxy_exchange *x, const http_field *f)
     apr_pool_t *p = exchange_pool(x);
     const int id = http_field_id_of(f->name, f->name_len);
 
-    if (x->body_end == H1_BODY_LENGTH || id == HTTP_F_CONTENT_LENGTH ||
+    if (x->h1.end == H1_BODY_LENGTH || id == HTTP_F_CONTENT_LENGTH ||
         id == HTTP_F_TRANSFER_ENCODING || id == HTTP_F_TRAILER)
         return;
     if (!a->trailer)

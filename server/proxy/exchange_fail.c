@@ -62,7 +62,8 @@ static int failure_is_clients_to_repeat(proxy_exchange *x, proxy_failure why, ap
 
     if (!x->codec->client_repeats || why != PROXY_FAILED_BROKEN ||
         r->proxyreq != PROXYREQ_REVERSE || !r->connection->keepalives ||
-        failure_is_within_head(x) || x->bad || apr_table_get(r->notes, PROXY_ANSWERS_FAILURES))
+        failure_is_within_head(x) || x->answer.bad ||
+        apr_table_get(r->notes, PROXY_ANSWERS_FAILURES))
         return 0;
     ap_log_rerror(APLOG_MARK, APLOG_DEBUG, error, r,
                   APLOGNO(01103) "Closing connection to client because reading from backend server "
@@ -165,26 +166,26 @@ static void failure_log(proxy_exchange *x, proxy_failure why, apr_status_t error
 /* 1 if the backend closed a kept connection at this moment: nothing is lost, and the worker is not at fault. */
 static int failure_is_stale(proxy_exchange *x, proxy_failure why)
 {
-    if (x->untouched)
-        return !x->body_lost && ++x->again_n <= EXCHANGE_AGAIN_MOST;
-    return x->reused && !x->got && why == PROXY_FAILED_BROKEN && !x->bad &&
-           exchange_may_repeat(x) && (!x->codec->mux || ++x->again_n <= EXCHANGE_AGAIN_MOST);
+    if (x->attempt.untouched)
+        return !x->body.lost && ++x->attempt.free_n <= EXCHANGE_AGAIN_MOST;
+    return x->attempt.reused && !x->attempt.got && why == PROXY_FAILED_BROKEN && !x->answer.bad &&
+           exchange_may_repeat(x) && (!x->codec->mux || ++x->attempt.free_n <= EXCHANGE_AGAIN_MOST);
 }
 
 static void exchange_try_again(proxy_exchange *x)
 {
-    BRG_ASSERT(!x->passed &&
+    BRG_ASSERT(!x->answer.passed &&
                x->state != EXCHANGE_DONE); /* the client has seen nothing of a try that failed */
     exchange_drop(x);
     apr_brigade_cleanup(x->out);
     x->out_n = 0;
-    x->held_n = 0;
+    x->body.held = 0;
     x->script = NULL;
-    x->sent = x->got = 0;
-    x->reused = x->untouched = 0;
-    x->bad = NULL;
+    x->attempt.sent = x->attempt.got = 0;
+    x->attempt.reused = x->attempt.untouched = 0;
+    x->answer.bad = NULL;
     x->told.received = 0;
-    x->connect_at = 0;
+    x->attempt.connect_at = 0;
     x->state = EXCHANGE_CONNECT;
 }
 
@@ -193,17 +194,17 @@ static int exchange_try_other(proxy_exchange *x)
 {
     int status;
 
-    if (!exchange_may_repeat(x) || !proxy_may_retry(x->r, x->target, x->attempt))
+    if (!exchange_may_repeat(x) || !proxy_may_retry(x->r, x->target, x->attempt.n))
         return 0;
     exchange_drop(x); /* by its codec: the other member may have another */
     exchange_release(x);
-    x->attempt++;
+    x->attempt.n++;
     status = proxy_next_try(x);
     if (status != OK) {
         exchange_done(x, status);
         return 1;
     }
-    x->fresh = 0;
+    x->attempt.fresh = 0;
     exchange_try_again(x);
     return 1;
 }
@@ -231,7 +232,7 @@ static int exchange_try_other_way(proxy_exchange *x, proxy_failure why)
 /* Before the answer's head: another try, or a page. */
 void exchange_fail(proxy_exchange *x, proxy_failure why, apr_status_t error, const char *text)
 {
-    if (!x->r && !x->passed) { /* the exchange of the request tells it */
+    if (!x->r && !x->answer.passed) { /* the exchange of the request tells it */
         x->failed.known = 1;
         x->failed.why = why;
         x->failed.error = error;
@@ -240,14 +241,14 @@ void exchange_fail(proxy_exchange *x, proxy_failure why, apr_status_t error, con
         return;
     }
     if (failure_is_stale(x, why)) {
-        x->fresh =
+        x->attempt.fresh =
             !x->codec
                  ->mux; /* where streams share connections another request may have opened a new one */
         x->told.tries++;
         exchange_try_again(x);
         return;
     }
-    if (x->passed) {
+    if (x->answer.passed) {
         exchange_log(
             APLOG_MARK, APLOG_ERR, error, x,
             APLOGNO(01110) "Network error reading response from %s:%u%s%s: the answer is cut off",
@@ -257,7 +258,7 @@ void exchange_fail(proxy_exchange *x, proxy_failure why, apr_status_t error, con
         exchange_done(x, OK);
         return;
     }
-    x->told.error = proxy_tell_error(why, error, x->bad != NULL);
+    x->told.error = proxy_tell_error(why, error, x->answer.bad != NULL);
     x->told.received = 0;
     failure_log(x, why, error, text);
     if (why == PROXY_FAILED_CONNECT || why == PROXY_FAILED_RESOLVE)

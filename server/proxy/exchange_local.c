@@ -36,8 +36,8 @@ void exchange_look_here(proxy_exchange *x)
         return;
     if (value) {
         here_drop(r, field);
-        x->local_file = value;
-        x->swallow = 1;
+        x->answer.local_file = value;
+        x->answer.swallow = 1;
         return;
     }
     field = x->codec->path_field(x);
@@ -46,7 +46,7 @@ void exchange_look_here(proxy_exchange *x)
         return;
     apr_table_setn(r->notes, HERE_NOTE, value);
     here_drop(r, field);
-    x->swallow = 1;
+    x->answer.swallow = 1;
 }
 
 /* The file in place of the body, if the client may have it: a sub-request asks the sections of its path. */
@@ -56,15 +56,15 @@ static int here_send(proxy_exchange *x)
     int status = OK;
 
     BRG_ASSERT(!x->loop); /* proxy_waits() */
-    rr = ap_sub_req_lookup_file(x->local_file, r, r->output_filters);
+    rr = ap_sub_req_lookup_file(x->answer.local_file, r, r->output_filters);
     if (rr->status == HTTP_OK && rr->finfo.filetype != APR_NOFILE) {
-        x->passed = 1;
+        x->answer.passed = 1;
         (void)ap_run_sub_req(rr); /* errors of sending are not told, as by Apache's module */
     } else {
         ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
                       APLOGNO(00864) "Subrequest to file '%s' not possible. "
                                      "(rr->status=%d, rr->finfo.filetype=%d)",
-                      x->local_file, rr->status, (int)rr->finfo.filetype);
+                      x->answer.local_file, rr->status, (int)rr->finfo.filetype);
         status = HTTP_INTERNAL_SERVER_ERROR;
     }
     ap_destroy_sub_req(rr);
@@ -74,9 +74,9 @@ static int here_send(proxy_exchange *x)
 int exchange_answer_local(proxy_exchange *x)
 {
     BRG_ASSERT(x->state == EXCHANGE_DONE);
-    if (!x->complete || x->status != OK)
+    if (!x->answer.complete || x->status != OK)
         return x->status;
-    return x->local_file ? here_send(x) : exchange_redirect_local(x->r, x->status);
+    return x->answer.local_file ? here_send(x) : exchange_redirect_local(x->r, x->status);
 }
 
 int exchange_redirect_local(request_rec *r, int otherwise)

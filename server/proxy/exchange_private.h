@@ -93,7 +93,7 @@ int exchange_answer_local(proxy_exchange *x);
 /** The redirect that an exchange of @a r led to, made now. @return OK; @a otherwise: there was none */
 int exchange_redirect_local(request_rec *r, int otherwise);
 
-/* ---- exchange_spool.c: of the request's body, on disk in front of x->body ---- */
+/* ---- exchange_spool.c: of the request's body, on disk in front of x->body.kept ---- */
 
 /** Bytes of it that are there, or on their way. */
 apr_off_t exchange_spooled(const proxy_exchange *x);
@@ -101,14 +101,14 @@ apr_off_t exchange_spooled(const proxy_exchange *x);
 /** A piece is on its way to disk or back: the exchange is told when it is there. */
 int exchange_spool_is_busy(const proxy_exchange *x);
 
-/** Put x->body behind the spooled bytes; none is on its way. @return 0: it stays in memory
+/** Put x->body.kept behind the spooled bytes; none is on its way. @return 0: it stays in memory
  * (OutputSpoolSize, a disk that failed) */
 int exchange_spool_put(proxy_exchange *x);
 
 /** 1: some of it is to be sent in this try, before x->body. */
 int exchange_spool_left(const proxy_exchange *x);
 
-/** Have the next piece of it framed into x->out; x->spool_error is set where that cannot be. */
+/** Have the next piece of it framed into x->out; x->body.spool_error is set where that cannot be. */
 void exchange_spool_get(proxy_exchange *x);
 
 /** Another try begins; no more of it is wanted; the exchange ends. */

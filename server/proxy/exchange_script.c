@@ -55,14 +55,14 @@ int exchange_variables(proxy_exchange *x)
     request_rec *r = x->r;
     int status;
 
-    if (!x->codec->any_length && x->has_body && !apr_table_get(r->headers_in, "Content-Length"))
+    if (!x->codec->any_length && x->body.exists && !apr_table_get(r->headers_in, "Content-Length"))
         return HTTP_LENGTH_REQUIRED; /* as Apache's modules */
     status = proxy_script_environment(r, x->target);
 
     if (status != OK)
         return status;
-    if (x->body_over && x->has_body)
-        script_tell_length(r, x->body_n);
+    if (x->body.over && x->body.exists)
+        script_tell_length(r, x->body.read);
     if (x->codec->path_info)
         script_path_info(r, x->target);
     x->variables = r->subprocess_env;
@@ -113,9 +113,9 @@ apr_status_t exchange_script_head(proxy_exchange *x, char *text, apr_size_t len)
     }
     if (status != OK) {
         ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r, APLOGNO(01070) "Error parsing script headers");
-        x->bad = buf[0] ? apr_pstrdup(r->pool, buf) : "malformed head of a script";
+        x->answer.bad = buf[0] ? apr_pstrdup(r->pool, buf) : "malformed head of a script";
         return APR_EGENERAL;
     }
-    x->code = r->status;
+    x->answer.code = r->status;
     return APR_SUCCESS;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Bodies that a backend gets only when they are complete: bytes beyond those in memory go to a file as they come (spool_job.h), and
  * from there to the backend. So a script is not held up by a client that sends slowly. The body is the content of the file, and
- * x->body behind it. A worker does the same and waits for the disk. */
+ * x->body.kept behind it. A worker does the same and waits for the disk. */
 #include "exchange_private.h"
 #include "loop.h"
 #include "spool_job.h"
@@ -45,7 +45,7 @@ static apr_bucket *piece_bucket(spool_piece *piece)
 
 apr_off_t exchange_spooled(const proxy_exchange *x)
 {
-    const struct exchange_spool *sp = x->spool;
+    const struct exchange_spool *sp = x->body.spool;
 
     return !sp ? 0
                : sp->n + (sp->piece && !sp->piece->job.reads ? (apr_off_t)sp->piece->job.len : 0);
@@ -53,12 +53,12 @@ apr_off_t exchange_spooled(const proxy_exchange *x)
 
 int exchange_spool_is_busy(const proxy_exchange *x)
 {
-    return x->spool && x->spool->piece;
+    return x->body.spool && x->body.spool->piece;
 }
 
 int exchange_spool_left(const proxy_exchange *x)
 {
-    return x->spool && x->spool->sends && x->spool->at < x->spool->n;
+    return x->body.spool && x->body.spool->sends && x->body.spool->at < x->body.spool->n;
 }
 
 /* ---- end of a piece ---- */
@@ -68,30 +68,30 @@ static int piece_was_written(spool_piece *piece)
 {
     proxy_exchange *x = piece->x;
 
-    BRG_ASSERT(!piece->job.reads && !x->spool->piece);
+    BRG_ASSERT(!piece->job.reads && !x->body.spool->piece);
     if (!piece->job.error) {
-        x->spool->n += (apr_off_t)piece->job.len;
+        x->body.spool->n += (apr_off_t)piece->job.len;
         return 0;
     }
     ap_log_rerror(APLOG_MARK, APLOG_ERR, piece->job.error, x->r,
                   "cannot write the body of a request in %s: it stays in memory",
                   piece->job.loop->config->spool_dir);
-    x->spool->refused = 1;
-    APR_BRIGADE_INSERT_HEAD(x->body, piece_bucket(piece));
+    x->body.spool->refused = 1;
+    APR_BRIGADE_INSERT_HEAD(x->body.kept, piece_bucket(piece));
     return 1;
 }
 
 static int piece_was_read(spool_piece *piece)
 {
     proxy_exchange *x = piece->x;
-    struct exchange_spool *sp = x->spool;
+    struct exchange_spool *sp = x->body.spool;
     apr_bucket_brigade own, *bb = exchange_brigade(x, &own);
 
     if (piece->job.error) {
         ap_log_rerror(APLOG_MARK, APLOG_ERR, piece->job.error, x->r,
                       "cannot read the body of a request in %s",
                       piece->job.loop->config->spool_dir);
-        x->spool_error = 1;
+        x->body.spool_error = 1;
         return 0;
     }
     sp->at += (apr_off_t)piece->job.len;
@@ -110,8 +110,8 @@ static void piece_is_done(spool_piece *piece)
     int kept = 0;
 
     if (x) {
-        BRG_ASSERT(x->spool->piece == piece);
-        x->spool->piece = NULL;
+        BRG_ASSERT(x->body.spool->piece == piece);
+        x->body.spool->piece = NULL;
         kept = piece->job.reads ? piece_was_read(piece) : piece_was_written(piece);
     }
     spool_file_release(piece->job.file);
@@ -135,9 +135,9 @@ static int piece_start(spool_piece *piece)
 {
     proxy_exchange *x = piece->x;
 
-    BRG_ASSERT(!x->spool->piece && piece->job.at >= 0); /* one at a time */
+    BRG_ASSERT(!x->body.spool->piece && piece->job.at >= 0); /* one at a time */
     spool_file_hold(piece->job.file);
-    x->spool->piece = piece;
+    x->body.spool->piece = piece;
     if (!x->loop) {
         spool_job_run(&piece->job);
         piece_is_done(piece);
@@ -145,7 +145,7 @@ static int piece_start(spool_piece *piece)
     }
     if (spool_job_submit(&piece->job))
         return 1;
-    x->spool->piece = NULL;
+    x->body.spool->piece = NULL;
     spool_file_release(piece->job.file);
     return 0;
 }
@@ -154,12 +154,12 @@ static spool_piece *piece_new(proxy_exchange *x, apr_size_t len, int reads)
 {
     spool_piece *piece = malloc(sizeof *piece + len);
 
-    BRG_ASSERT(len > 0 && x->spool->file && !x->spool->piece);
+    BRG_ASSERT(len > 0 && x->body.spool->file && !x->body.spool->piece);
     if (!piece)
         return NULL;
     piece->job = (spool_job){.note = {.run = piece_came},
                              .loop = exchange_loop(x),
-                             .file = x->spool->file,
+                             .file = x->body.spool->file,
                              .data = piece->data,
                              .len = len,
                              .reads = (uint8_t)reads};
@@ -171,12 +171,12 @@ static spool_piece *piece_new(proxy_exchange *x, apr_size_t len, int reads)
 
 static int spool_begin(proxy_exchange *x)
 {
-    if (x->spool)
-        return !x->spool->refused;
-    x->spool = apr_pcalloc(x->r->pool, sizeof *x->spool);
-    x->spool->file = spool_file_new();
-    x->spool->refused = !x->spool->file;
-    return !x->spool->refused;
+    if (x->body.spool)
+        return !x->body.spool->refused;
+    x->body.spool = apr_pcalloc(x->r->pool, sizeof *x->body.spool);
+    x->body.spool->file = spool_file_new();
+    x->body.spool->refused = !x->body.spool->file;
+    return !x->body.spool->refused;
 }
 
 /* Memory of the body goes into the piece. */
@@ -184,8 +184,8 @@ static void spool_fill(proxy_exchange *x, spool_piece *piece)
 {
     apr_size_t done = 0;
 
-    while (!APR_BRIGADE_EMPTY(x->body)) {
-        apr_bucket *e = APR_BRIGADE_FIRST(x->body);
+    while (!APR_BRIGADE_EMPTY(x->body.kept)) {
+        apr_bucket *e = APR_BRIGADE_FIRST(x->body.kept);
         const char *data;
         apr_size_t len;
 
@@ -197,28 +197,28 @@ static void spool_fill(proxy_exchange *x, spool_piece *piece)
         apr_bucket_delete(e);
     }
     BRG_ASSERT(done == piece->job.len);
-    x->body_room = 0;
+    x->body.room = 0;
 }
 
 int exchange_spool_put(proxy_exchange *x)
 {
-    const apr_size_t len = (apr_size_t)(x->body_n - exchange_spooled(x));
+    const apr_size_t len = (apr_size_t)(x->body.read - exchange_spooled(x));
     spool_piece *piece;
 
     BRG_ASSERT(len && !exchange_spool_is_busy(x));
     if (!spool_begin(x) || !(piece = piece_new(x, len, 0)))
         return 0;
-    piece->job.at = spool_file_grow(x->spool->file, piece->job.loop->config, len);
+    piece->job.at = spool_file_grow(x->body.spool->file, piece->job.loop->config, len);
     if (piece->job.at < 0) {
-        x->spool->refused = 1;
+        x->body.spool->refused = 1;
         free(piece);
         return 0;
     }
     spool_fill(x, piece);
     if (piece_start(piece))
         return 1;
-    x->spool->refused = 1;
-    APR_BRIGADE_INSERT_HEAD(x->body, piece_bucket(piece));
+    x->body.spool->refused = 1;
+    APR_BRIGADE_INSERT_HEAD(x->body.kept, piece_bucket(piece));
     return 0;
 }
 
@@ -226,26 +226,26 @@ int exchange_spool_put(proxy_exchange *x)
 
 void exchange_spool_forget(proxy_exchange *x)
 {
-    if (!x->spool)
+    if (!x->body.spool)
         return;
-    if (x->spool->piece)
-        x->spool->piece->x = NULL;
-    x->spool->piece = NULL;
-    x->spool->sends = 0;
+    if (x->body.spool->piece)
+        x->body.spool->piece->x = NULL;
+    x->body.spool->piece = NULL;
+    x->body.spool->sends = 0;
 }
 
 void exchange_spool_rewind(proxy_exchange *x)
 {
     exchange_spool_forget(x);
-    if (!x->spool)
+    if (!x->body.spool)
         return;
-    x->spool->at = 0;
-    x->spool->sends = 1;
+    x->body.spool->at = 0;
+    x->body.spool->sends = 1;
 }
 
 void exchange_spool_get(proxy_exchange *x)
 {
-    struct exchange_spool *sp = x->spool;
+    struct exchange_spool *sp = x->body.spool;
     apr_off_t len = sp->n - sp->at;
     spool_piece *piece;
 
@@ -258,13 +258,13 @@ void exchange_spool_get(proxy_exchange *x)
     if (piece && piece_start(piece))
         return;
     free(piece);
-    x->spool_error = 1;
+    x->body.spool_error = 1;
 }
 
 void exchange_spool_end(proxy_exchange *x)
 {
     exchange_spool_forget(x);
-    if (x->spool && x->spool->file)
-        spool_file_release(x->spool->file);
-    x->spool = NULL;
+    if (x->body.spool && x->body.spool->file)
+        spool_file_release(x->body.spool->file);
+    x->body.spool = NULL;
 }

@@ -8,9 +8,9 @@
 /* The time to connect is that of all waits together: a full backlog is tried again and again. */
 static apr_interval_time_t exchange_left(const proxy_exchange *x, apr_interval_time_t all)
 {
-    const apr_interval_time_t left = all - (exchange_now(x) - x->connect_at);
+    const apr_interval_time_t left = all - (exchange_now(x) - x->attempt.connect_at);
 
-    if (!x->connect_at) /* it goes to its loop first */
+    if (!x->attempt.connect_at) /* it goes to its loop first */
         return all;
     return left > 0 ? left : 1;
 }
@@ -30,9 +30,9 @@ apr_interval_time_t exchange_patience(const proxy_exchange *x)
                    ? w->params.acquire
                    : exchange_left(x, proxy_connect_timeout(w, s));
     case EXCHANGE_TALK:
-        if (x->wants_room && !x->spools)
-            return EXCHANGE_PATIENCE_US - x->behind_us;
-        return x->holds && !atomic_load_explicit(&w->says_100, memory_order_relaxed)
+        if (x->wants_room && !x->answer.spools)
+            return EXCHANGE_PATIENCE_US - x->answer.behind_us;
+        return x->body.holds && !atomic_load_explicit(&w->says_100, memory_order_relaxed)
                    ? EXCHANGE_HOLD_US
                    : proxy_timeout(w, s);
     default:
@@ -54,11 +54,11 @@ void exchange_expired(proxy_exchange *x)
         exchange_fail(x, x->cc ? PROXY_FAILED_CONNECT : PROXY_FAILED_BUSY, APR_TIMEUP, NULL);
         break;
     case EXCHANGE_TALK:
-        if (x->holds)
-            x->holds = 0;
-        else if (x->wants_room && !x->spools)
-            x->spools = 1;
-        else if (x->wants_body && !x->answered)
+        if (x->body.holds)
+            x->body.holds = 0;
+        else if (x->wants_room && !x->answer.spools)
+            x->answer.spools = 1;
+        else if (x->body.wanted && !x->answer.begun)
             exchange_done(x, HTTP_REQUEST_TIME_OUT);
         else
             exchange_fail(x, PROXY_FAILED_TIMEOUT, APR_TIMEUP, NULL);

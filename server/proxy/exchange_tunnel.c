@@ -39,9 +39,9 @@ void exchange_tunnel_begin(proxy_exchange *x)
 {
     request_rec *r = x->r;
 
-    BRG_ASSERT(x->answered && x->state == EXCHANGE_TALK);
+    BRG_ASSERT(x->answer.begun && x->state == EXCHANGE_TALK);
     x->script = apr_pcalloc(r->pool, sizeof(exchange_tunnel));
-    x->passed = 1;
+    x->answer.passed = 1;
     x->keep = 0;
     x->state = EXCHANGE_TUNNEL;
     r->connection->keepalive = AP_CONN_CLOSE;
@@ -154,7 +154,7 @@ static int tunnel_to_client(proxy_exchange *x, exchange_tunnel *t)
             t->backend_ended = 1;
             return 1;
         }
-        x->got += upstream_in_size(x->cc);
+        x->attempt.got += upstream_in_size(x->cc);
         APR_BRIGADE_INSERT_TAIL(x->in, upstream_in_bucket(x->cc, upstream_in_size(x->cc),
                                                           x->r->connection->bucket_alloc));
         tunnel_pass(x);
@@ -201,7 +201,7 @@ apr_status_t exchange_tunnel_go(proxy_exchange *x)
             return APR_SUCCESS;
         }
     } while (any);
-    x->wants_body = !t->client_ended && x->out_n < EXCHANGE_AHEAD;
+    x->body.wanted = !t->client_ended && x->out_n < EXCHANGE_AHEAD;
     if (x->loop)
         return APR_EAGAIN;
     tunnel_block(x);

@@ -80,7 +80,7 @@ static void ahead_drop(struct conn_ahead *base)
 {
     proxy_ahead *a = ahead_of(base);
 
-    if (a->x.answered && !a->logged && a->x.status != EXCHANGE_NEEDS_REQUEST)
+    if (a->x.answer.begun && !a->logged && a->x.status != EXCHANGE_NEEDS_REQUEST)
         proxy_direct_told(a);
     if (a->x.state != EXCHANGE_DONE || a->x.cc || a->target.chosen)
         exchange_end(&a->x);
@@ -147,9 +147,9 @@ static int ahead_send(proxy_exchange *x, char *text, size_t len)
     x->cc = cc;
     cc->notify = exchange_told;
     cc->baton = x;
-    x->body_ended = x->reused = 1;
-    x->sent = (apr_off_t)len;
-    x->connect_at = x->chosen_at;
+    x->body.ended = x->attempt.reused = 1;
+    x->attempt.sent = (apr_off_t)len;
+    x->attempt.connect_at = x->attempt.chosen_at;
     x->state = EXCHANGE_TALK;
     return 1;
 }
@@ -216,8 +216,8 @@ static void ahead_set_up(proxy_ahead *a)
     x->loop = bc->loop;
     x->ticket.notify = ahead_told;
     x->ticket.baton = a;
-    x->body_over = 1;
-    x->chosen_at = bc->loop->monotonic;
+    x->body.over = 1;
+    x->attempt.chosen_at = bc->loop->monotonic;
     x->state = EXCHANGE_CONNECT;
 }
 
@@ -322,7 +322,7 @@ static h1_ahead_step ahead_is_over(proxy_ahead *a)
 {
     if (a->x.status == EXCHANGE_NEEDS_REQUEST)
         return H1_AHEAD_FULL;
-    BRG_ASSERT(a->x.passed);
+    BRG_ASSERT(a->x.answer.passed);
     if (a->closes)
         a->bc->close_after = a->base.close || !a->base.minor ? CONN_SHUT : CONN_DRAIN;
     proxy_direct_told(a);
@@ -341,7 +341,7 @@ static h1_ahead_step ahead_go_on(brg_conn *bc)
     if (exchange_go(&a->x) == APR_SUCCESS)
         return ahead_is_over(a);
     a->base.due = bc->loop->monotonic + exchange_patience(&a->x);
-    a->base.answers = a->x.answered;
+    a->base.answers = a->x.answer.begun;
     a->told.head = NULL; /* parsed once more when it is asked for */
     if (proxy_direct_keep(a))
         return H1_AHEAD_WAITS;
@@ -392,7 +392,7 @@ static int ahead_is_same_way(const proxy_ahead *a, const request_rec *r)
 static int ahead_fits(const proxy_ahead *a, const proxy_exchange *x)
 {
     return (x->state == EXCHANGE_CONNECT || x->state == EXCHANGE_BODY) && x->loop == a->bc->loop &&
-           !x->has_body && ahead_is_same_way(a, x->r) && x->codec == a->x.codec &&
+           !x->body.exists && ahead_is_same_way(a, x->r) && x->codec == a->x.codec &&
            ahead_same_origin(x->origin, a->x.origin) && x->target->worker == a->target.worker &&
            ahead_sent_path(a, x->target->path, x->r);
 }
@@ -412,7 +412,7 @@ proxy_worker *proxy_ahead_member(const request_rec *r, const proxy_balancer *b,
 /* A failure is told as if it had happened here. */
 static void ahead_fail(const proxy_exchange *from, proxy_exchange *x)
 {
-    x->bad = from->bad ? apr_pstrdup(x->pool, from->bad) : NULL;
+    x->answer.bad = from->answer.bad ? apr_pstrdup(x->pool, from->answer.bad) : NULL;
     exchange_fail(x, from->failed.why, from->failed.error,
                   from->failed.text ? apr_pstrdup(x->pool, from->failed.text) : NULL);
 }
@@ -423,15 +423,15 @@ static void ahead_hand_over(proxy_ahead *a, proxy_exchange *x)
 
     BRG_ASSERT(!x->cc && x->target->chosen);
     x->cc = cc;
-    x->reused = a->x.reused;
-    x->chosen_at = a->x.chosen_at;
-    x->connect_at = a->x.connect_at;
+    x->attempt.reused = a->x.attempt.reused;
+    x->attempt.chosen_at = a->x.attempt.chosen_at;
+    x->attempt.connect_at = a->x.attempt.connect_at;
     x->r->request_time = a->began;
-    if (a->x.sent || a->x.got) {
-        x->here = upstream_in_size(cc) > 0;
-        x->got = x->here ? 0 : a->x.got;
-        x->sent = a->x.sent;
-        x->body_over = x->body_ended = 1;
+    if (a->x.attempt.sent || a->x.attempt.got) {
+        x->answer.here = upstream_in_size(cc) > 0;
+        x->attempt.got = x->answer.here ? 0 : a->x.attempt.got;
+        x->attempt.sent = a->x.attempt.sent;
+        x->body.over = x->body.ended = 1;
         proxy_tell_peer(&x->told, cc->peer, upstream_origin_settings(x->origin)->port);
         x->state = EXCHANGE_TALK;
         if (x->codec->resume)
@@ -442,7 +442,7 @@ static void ahead_hand_over(proxy_ahead *a, proxy_exchange *x)
         cc->baton = x;
     }
     a->x.cc = NULL;
-    a->x.sent = a->x.got = 0;
+    a->x.attempt.sent = a->x.attempt.got = 0;
     if (a->x.failed.known)
         ahead_fail(&a->x, x);
 }

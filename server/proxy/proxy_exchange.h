@@ -69,7 +69,8 @@ typedef struct proxy_mux {
 /** Where an answer goes: the filters of a request_rec (exchange_answer.c), or without one a connection of HTTP/1 or a stream
  * (exchange_direct.c). */
 struct proxy_sink {
-    unsigned lends : 1; /**< a body that ends with what the connection has is left there: x->lent */
+    /** A body that ends with what the connection has is left there: x->answer.lent. */
+    unsigned lends : 1;
     unsigned
         ahead : 1; /**< the request was sent by a plan: request() has all of it, and a head is taken as a whole or not at all */
     unsigned interims : 1; /**< it takes 1xx answers, and heads in steps */
@@ -80,7 +81,7 @@ struct proxy_sink {
     /** All of the head was told. */
     void (*answered)(proxy_exchange *x);
     void (*trailer)(proxy_exchange *x, const http_field *f);
-    /** Send x->in, and the end where x->complete. The client may have left then: exchange_client_left(). */
+    /** Send x->in, and the end where x->answer.complete. The client may have left then: exchange_client_left(). */
     void (*pass)(proxy_exchange *x);
     /** NULL, or the sink that stores the passed body, and has memory for it (NULL: nobody). */
     const struct request_sink *(*stores)(proxy_exchange *x);
@@ -124,14 +125,14 @@ typedef struct proxy_codec {
     void (*resume)(proxy_exchange *x);
     /** Frame a piece of the request's body, all of @a bb, into x->out. @param last  it ends with this */
     void (*body)(proxy_exchange *x, apr_bucket_brigade *bb, int last);
-    /** Take received bytes: the head (x->answered), the body into x->in, the end (x->complete).
+    /** Take received bytes: the head (x->answer.begun), the body into x->in, the end (x->answer.complete).
      * @return APR_SUCCESS: something was taken; APR_EAGAIN: more is needed; else the answer is
-     *   malformed (x->bad says why) */
+     *   malformed (x->answer.bad says why) */
     apr_status_t (*take)(proxy_exchange *x);
     /** NULL, or read bytes of the body itself, by upstream_recv_blocks(). @return as upstream_recv();
      * APR_ENOTIMPL: the next bytes are not of the body */
     apr_status_t (*receive)(proxy_exchange *x);
-    /** The backend closed. @return APR_SUCCESS: that was the end of the answer, and x->complete is set */
+    /** The backend closed. @return APR_SUCCESS: that was the end of the answer, and x->answer.complete is set */
     apr_status_t (*end)(proxy_exchange *x);
 } proxy_codec;
 
@@ -149,6 +150,67 @@ typedef enum exchange_state {
     EXCHANGE_TUNNEL,
     EXCHANGE_DONE
 } exchange_state;
+
+/** The request's body on its way to the backend (exchange_body.c, exchange_spool.c). */
+typedef struct exchange_body {
+    /** Whole (codec->whole), or kept to be sent once more. */
+    apr_bucket_brigade *kept;
+    struct exchange_spool *spool; /**< on disk in front of kept; NULL: nothing is */
+    apr_off_t read;               /**< bytes of the client, so far */
+    apr_off_t held;               /**< bytes that the codec holds until the backend has room */
+    uint32_t room;                /**< bytes that fit behind the last small piece of kept */
+    uint8_t exists;               /**< the request has one */
+    uint8_t chunked;              /**< to the backend: in chunks */
+    uint8_t over;                 /**< all of it was read */
+    uint8_t lost;                 /**< some of it was sent and not kept: no other try */
+    uint8_t ended;                /**< all of it, and its end, are in out */
+    uint8_t holds;                /**< Expect: 100-continue: it waits for the backend */
+    uint8_t spool_error;          /**< the spool cannot be read any more */
+    uint8_t wanted;               /**< more of it is waited for, beside the backend's socket */
+} exchange_body;
+
+/** A try with one backend. */
+typedef struct exchange_attempt {
+    apr_off_t sent, got;     /**< bytes to and from the backend */
+    apr_time_t chosen_at;    /**< monotonic */
+    apr_time_t choose_until; /**< EXCHANGE_CHOOSE: so long a member is waited for */
+    apr_time_t connect_at;   /**< when it began to connect; 0: it did not */
+    apr_status_t send_error; /**< the rest of the request could not be sent */
+    int n;                   /**< which of them: those at no charge are not counted */
+    uint8_t free_n;          /**< so many were at no charge */
+    uint8_t reused;          /**< the connection served others before */
+    uint8_t fresh;           /**< the next try is to have a new connection */
+    uint8_t untouched;       /**< the backend said that it did not look at the request */
+} exchange_attempt;
+
+/** The answer on its way to the sink (exchange_answer.c, exchange_direct.c). */
+typedef struct exchange_answer {
+    const char *bad;               /**< why it is malformed */
+    const char *local_file;        /**< name of the file sent in place of its body; NULL */
+    apr_time_t behind_at;          /**< since then its client is waited for; 0: it is not */
+    apr_interval_time_t behind_us; /**< and was so far */
+    int code;                      /**< of the head that came last */
+    uint32_t lent;    /**< bytes of its body behind x->in, the last ones, that cc has still */
+    uint32_t behind;  /**< bytes that stand behind them in cc, and are no body */
+    uint8_t begun;    /**< its head was taken */
+    uint8_t passed;   /**< and went to the client */
+    uint8_t complete; /**< it ended */
+    uint8_t swallow;  /**< its body is dropped: another page is sent */
+    uint8_t interims;
+    uint8_t gathers; /**< x->in was not passed, since more is here */
+    uint8_t spools;  /**< the rest that the client leaves goes to disk */
+    uint8_t here;    /**< bytes of it had come before the exchange had the connection */
+} exchange_answer;
+
+/** A plan for requests to come (proxy_plan.c). */
+typedef struct exchange_plan {
+    cache_plan_offer offer;          /**< with may, when it is answered */
+    apr_array_header_t *coding;      /**< with may: filters that may compress; NULL: none */
+    const apr_array_header_t *edits; /**< with is_edited; NULL: none */
+    int coding_files;                /**< so many of coding, the last ones, are of Apache's files */
+    uint8_t may;                     /**< proxy_plan_look() */
+    uint8_t is_edited;               /**< the same: mod_headers changes fields of the answer */
+} exchange_plan;
 
 struct proxy_exchange {
     request_rec *
@@ -171,70 +233,35 @@ struct proxy_exchange {
     upstream_ticket ticket;
     brg_waiting *waiting;
     exchange_state state;
-    int attempt;
-    int status;              /**< DONE: the handler's result */
-    int code;                /**< of the head that came last */
-    const char *bad;         /**< why the answer is malformed */
-    apr_status_t send_error; /**< the rest of the request could not be sent in this try */
+    int status;         /**< DONE: the handler's result */
+    uint8_t came;       /**< set of BRG_WAIT_*, since the last wait */
+    uint8_t is_head;    /**< HEAD: the answer has no body, whatever its head says */
+    uint8_t no_keep;    /**< the connection is closed behind it (proxy-nokeepalive) */
+    uint8_t keep;       /**< the connection may be used again */
+    uint8_t upgrade;    /**< an Upgrade was sent to the backend */
+    uint8_t wants_room; /**< of its client, beside the backend's socket */
+    uint8_t yields;     /**< other connections of the loop come first, then it goes on */
 
-    apr_bucket_brigade own[3]; /**< the three below: without cleanups of their own */
+    apr_bucket_brigade own[3]; /**< out, in and body.kept: without cleanups of their own */
     apr_bucket_brigade *out;   /**< to the backend, framed */
     apr_bucket_brigade *in;    /**< of the answer, to its sink */
-    uint32_t lent;             /**< bytes of it behind those, the last ones, that cc has still */
-    uint32_t behind;           /**< bytes that stand behind them in cc, and are no body */
-    /** Of the request's body: whole (codec->whole), or kept to be sent once more. */
-    apr_bucket_brigade *body;
-    uint32_t body_room;      /**< bytes that fit behind the last small piece of body */
-    apr_off_t out_n;         /**< bytes in out */
-    apr_off_t held_n;        /**< of the body, that the codec holds until the backend has room */
-    apr_off_t body_n;        /**< of the request's body, read so far */
-    apr_off_t sent, got;     /**< to and from the backend, in this try */
-    apr_time_t chosen_at;    /**< monotonic */
-    apr_time_t choose_until; /**< EXCHANGE_CHOOSE: so long a member is waited for */
-    apr_time_t connect_at;   /**< when this try began to connect; 0: it did not */
+    apr_off_t out_n;           /**< bytes in out */
 
-    const char *local_file;       /**< name of the file sent in place of the answer's body; NULL */
-    struct exchange_spool *spool; /**< of the body, on disk in front of body; NULL: nothing is */
-    uint8_t spool_error;          /**< it cannot be read any more */
+    exchange_attempt attempt;
+    exchange_answer answer;
+    exchange_body body;
 
-    uint8_t came;         /**< set of BRG_WAIT_*, since the last wait */
-    uint8_t is_head;      /**< HEAD: the answer has no body, whatever its head says */
-    uint8_t no_keep;      /**< the connection is closed behind it (proxy-nokeepalive) */
-    uint8_t has_body;     /**< the request has one */
-    uint8_t body_chunked; /**< to the backend: in chunks */
-    uint8_t body_over;    /**< all of it was read */
-    uint8_t body_lost;    /**< some of it was sent and not kept: no other try */
-    uint8_t body_ended;   /**< all of it, and its end, are in out */
-    uint8_t holds;        /**< Expect: 100-continue: the body waits for the backend */
-    uint8_t reused;       /**< the connection served others before */
-    uint8_t fresh;        /**< the next try is to have a new connection */
-    uint8_t answered;     /**< the answer's head was taken */
-    uint8_t passed;       /**< and went to the client */
-    uint8_t complete;     /**< the answer ended */
-    uint8_t keep;         /**< the connection may be used again */
-    uint8_t swallow;      /**< the body of the answer is dropped: another page is sent */
-    uint8_t interims;
-    uint8_t untouched;              /**< the backend said that it did not look at the request */
-    uint8_t again_n;                /**< tries at no charge */
-    uint8_t upgrade;                /**< an Upgrade was sent to the backend */
-    uint8_t gathers;                /**< x->in was not passed, since more is here */
-    uint8_t wants_body, wants_room; /**< beside the backend's socket */
-    uint8_t yields;   /**< other connections of the loop come first, then it goes on */
-    uint8_t spools;   /**< the rest that the client leaves goes to disk */
-    uint8_t here;     /**< bytes of the answer had come before the exchange had the connection */
-    uint8_t may_plan; /**< proxy_plan_look() */
-    uint8_t edits;    /**< the same: mod_headers changes fields of the answer */
-    apr_time_t behind_at;          /**< since then it is waited for; 0: it is not */
-    apr_interval_time_t behind_us; /**< and was so far */
+    struct {
+        h1_body_end end;
+        h1_chunked chunked;
+        uint64_t left; /**< H1_BODY_LENGTH */
+    } h1;              /**< of codecs whose answers are framed as in HTTP/1 */
 
-    /* Of HTTP/1. */
-    h1_body_end body_end;
-    h1_chunked chunked;
-    uint64_t left; /**< H1_BODY_LENGTH */
-
-    int interim_status; /**< of the answer proper, while a 1xx is told */
-    const char *interim_line;
-    apr_table_t *interim_fields;
+    struct {
+        int status; /**< of the answer proper, while a 1xx is told */
+        const char *line;
+        apr_table_t *fields;
+    } interim;
 
     struct {
         uint8_t known; /**< the exchange failed that was begun without a request */
@@ -243,10 +270,7 @@ struct proxy_exchange {
         const char *text;
     } failed;
 
-    cache_plan_offer plan;           /**< with may_plan, when it is answered */
-    apr_array_header_t *plan_coding; /**< with may_plan: filters that may compress; NULL: none */
-    int plan_coding_files;           /**< so many of them, the last ones, are of Apache's files */
-    const apr_array_header_t *plan_edits; /**< the same; NULL: none */
+    exchange_plan plan;
     proxy_told told;
     void *script;              /**< of the codec: FastCGI, SCGI, uwsgi */
     _Alignas(8) char room[64]; /**< for that, if it is so small */
@@ -272,7 +296,7 @@ void exchange_end(proxy_exchange *x);
 
 /* ---- exchange_body.c: the request's body ---- */
 
-/** @return APR_SUCCESS: x->body_over, or something was read; APR_EAGAIN; else x->status names the
+/** @return APR_SUCCESS: x->body.over, or something was read; APR_EAGAIN; else x->status names the
  *   error */
 apr_status_t exchange_body_read(proxy_exchange *x, apr_bucket_brigade *bb);
 
@@ -283,7 +307,7 @@ apr_status_t exchange_body_pump(proxy_exchange *x);
  * Errors are found later. */
 apr_status_t exchange_body_ahead(proxy_exchange *x);
 
-/** Read the whole body into x->body, and to disk beyond 16 KiB. @return as above */
+/** Read the whole body into x->body.kept, and to disk beyond 16 KiB. @return as above */
 apr_status_t exchange_body_whole(proxy_exchange *x);
 
 /** 1: the request may be sent to a backend once more: nothing of its body is lost, and it may be repeated. */
@@ -302,13 +326,13 @@ void exchange_status(proxy_exchange *x, int code, const char *reason, apr_size_t
 void exchange_field(proxy_exchange *x, const char *name, const char *value);
 void exchange_fields_done(proxy_exchange *x);
 
-/** The same of a script's head, all of @a text. @return APR_SUCCESS; else x->bad is set */
+/** The same of a script's head, all of @a text. @return APR_SUCCESS; else x->answer.bad is set */
 apr_status_t exchange_script_head(proxy_exchange *x, char *text, apr_size_t len);
 
 /** For data that lives as long as the exchange. */
 apr_pool_t *exchange_pool(proxy_exchange *x);
 
-/** A 1xx answer: between these its fields are told; then it goes on to the client, unless x->bad is set. */
+/** A 1xx answer: between these its fields are told; then it goes on to the client, unless x->answer.bad is set. */
 void exchange_interim_begin(proxy_exchange *x, int code);
 void exchange_interim_end(proxy_exchange *x);
 

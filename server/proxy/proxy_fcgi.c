@@ -154,7 +154,7 @@ static int fcgi_begin(proxy_exchange *x)
     if (out.room - out.at < fcgi_headers_behind(n))
         fcgi_params_grow(x->pool, &out, fcgi_headers_behind(n));
     p = fcgi_stream_split(fcgi_request_put(out.buf, keep), FCGI_PARAMS, n);
-    if (x->body_over && !x->body_n) {
+    if (x->body.over && !x->body.read) {
         fcgi_header(p, FCGI_STDIN, 0, 0);
         p += FCGI_HEADER;
         s->bodiless = 1;
@@ -238,9 +238,9 @@ static apr_size_t fcgi_take_header(proxy_exchange *x, fcgi_state *s, const char 
     if (s->header_n < FCGI_HEADER)
         return n;
     if (s->header[0] != FCGI_VERSION_1)
-        x->bad = "a record of another version of FastCGI";
+        x->answer.bad = "a record of another version of FastCGI";
     else if (s->header[2] != 0 || s->header[3] != FCGI_ID)
-        x->bad = "a record of another request";
+        x->answer.bad = "a record of another request";
     s->type = s->header[1];
     s->left = (uint16_t)(s->header[4] << 8 | s->header[5]);
     s->padding = s->header[6];
@@ -258,9 +258,9 @@ void fcgi_record_ends(proxy_exchange *x, fcgi_state *s)
         return;
     fcgi_log_errors(x, s);
     s->ended = 1;
-    if (!x->answered)
-        x->bad = "the request ended without an answer";
-    x->complete = 1;
+    if (!x->answer.begun)
+        x->answer.bad = "the request ended without an answer";
+    x->answer.complete = 1;
 }
 
 /* Content of STDOUT: the head first. @param is_body [out] the bytes taken are the answer's body @return bytes taken */
@@ -270,11 +270,11 @@ static apr_size_t fcgi_take_output(proxy_exchange *x, fcgi_state *s, const char 
     apr_size_t n;
     int done;
 
-    *is_body = x->answered;
-    if (x->answered)
+    *is_body = x->answer.begun;
+    if (x->answer.begun)
         return len;
     n = script_head_take(x, &s->head, data, len, &done);
-    if (done && !x->bad && script_head_read(x, &s->head) == APR_SUCCESS) {
+    if (done && !x->answer.bad && script_head_read(x, &s->head) == APR_SUCCESS) {
         fcgi_log_errors(x, s);
         exchange_head_done(x);
     }
@@ -308,7 +308,7 @@ static apr_size_t fcgi_take_some(proxy_exchange *x, fcgi_state *s, const char *d
     *is_body = 0;
     if (!s->in_record) {
         n = fcgi_take_header(x, s, data, len);
-        if (s->in_record && !x->bad)
+        if (s->in_record && !x->answer.bad)
             fcgi_record_ends(x, s); /* an empty one */
         return n;
     }
@@ -340,11 +340,11 @@ static apr_status_t fcgi_take(proxy_exchange *x)
 
     if (!upstream_in_size(x->cc))
         return APR_EAGAIN;
-    if (x->sink->ahead && !x->answered)
+    if (x->sink->ahead && !x->answer.begun)
         return fcgi_take_ahead(x, s);
     e = upstream_in_bucket(x->cc, upstream_in_size(x->cc), x->alloc);
     APR_BRIGADE_INSERT_TAIL(x->in, e);
-    while (e != APR_BRIGADE_SENTINEL(x->in) && !x->bad) {
+    while (e != APR_BRIGADE_SENTINEL(x->in) && !x->answer.bad) {
         const char *data;
         apr_size_t len, n;
         int is_body = 0;
@@ -354,14 +354,14 @@ static apr_status_t fcgi_take(proxy_exchange *x)
             x->keep = 0;
         n = s->ended ? len : fcgi_take_some(x, s, data, len, &is_body);
         if (!is_body) {
-            e = fcgi_skip(e, x->bad ? len : n, len);
+            e = fcgi_skip(e, x->answer.bad ? len : n, len);
             continue;
         }
-        if (n < len && !x->bad)
+        if (n < len && !x->answer.bad)
             apr_bucket_split(e, n);
         e = APR_BUCKET_NEXT(e);
     }
-    return x->bad ? APR_EGENERAL : APR_SUCCESS;
+    return x->answer.bad ? APR_EGENERAL : APR_SUCCESS;
 }
 
 static apr_status_t fcgi_end(proxy_exchange *x)

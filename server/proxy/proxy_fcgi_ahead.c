@@ -75,14 +75,14 @@ static apr_status_t ahead_refused(proxy_exchange *x)
 static void ahead_lend(proxy_exchange *x, const fcgi_seen *seen)
 {
     BRG_ASSERT(seen->whole && seen->body <= upstream_in_size(x->cc));
-    x->lent = (uint32_t)seen->body;
-    x->behind = upstream_in_size(x->cc) - x->lent;
-    x->complete = 1;
+    x->answer.lent = (uint32_t)seen->body;
+    x->answer.behind = upstream_in_size(x->cc) - x->answer.lent;
+    x->answer.complete = 1;
 }
 
 static void ahead_framed(proxy_exchange *x, http_head *head, const fcgi_seen *seen)
 {
-    x->body_end = seen->whole ? H1_BODY_LENGTH : H1_BODY_CHUNKED;
+    x->h1.end = seen->whole ? H1_BODY_LENGTH : H1_BODY_CHUNKED;
     head->content_length = seen->body; /* or more */
     head->minor = head->major = 1;
 }
@@ -94,7 +94,7 @@ apr_status_t fcgi_take_ahead(proxy_exchange *x, fcgi_state *s)
     apr_status_t rv = seen_look(&seen, upstream_in(x->cc), upstream_in_size(x->cc));
     http_head head;
 
-    BRG_ASSERT(!x->r && x->loop && !x->answered && !s->in_record);
+    BRG_ASSERT(!x->r && x->loop && !x->answer.begun && !s->in_record);
     if (rv == APR_EAGAIN)
         return rv;
     if (rv != APR_SUCCESS ||
@@ -103,7 +103,7 @@ apr_status_t fcgi_take_ahead(proxy_exchange *x, fcgi_state *s)
     ahead_framed(x, &head, &seen);
     if (!x->sink->head(x, &head))
         return ahead_refused(x);
-    x->code = head.code;
+    x->answer.code = head.code;
     upstream_in_take(x->cc, (uint32_t)(FCGI_HEADER + seen.head_len));
     exchange_head_done(x);
     if (seen.whole && seen.records == 1) {

@@ -154,7 +154,7 @@ static int fields_goes_on(const proxy_exchange *x, fields_head *h, const char *n
     case PROXY_FIELD_STAYS:
         return 0;
     case PROXY_FIELD_EXPECT:
-        return x->holds;
+        return x->body.holds;
     case PROXY_FIELD_CONDITION:
         return !r->main;
     case PROXY_FIELD_CREDENTIALS:
@@ -283,15 +283,16 @@ static void fields_of_body(proxy_exchange *x, fields_head *h, int is_10)
     request_rec *r = x->r;
     const char *length = h->length;
 
-    x->body_chunked = 0;
+    x->body.chunked = 0;
     if (x->target->scheme == PROXY_SCHEME_CONNECT)
         return;
-    if (x->body_over && (x->has_body || length)) {
-        fields_add(h, "Content-Length", apr_psprintf(r->pool, "%" APR_OFF_T_FMT, x->body_n));
-    } else if (x->has_body && length && !h->coding && r->input_filters == r->proto_input_filters) {
+    if (x->body.over && (x->body.exists || length)) {
+        fields_add(h, "Content-Length", apr_psprintf(r->pool, "%" APR_OFF_T_FMT, x->body.read));
+    } else if (x->body.exists && length && !h->coding &&
+               r->input_filters == r->proto_input_filters) {
         fields_add(h, "Content-Length", length);
-    } else if (x->has_body && !is_10) {
-        x->body_chunked = 1;
+    } else if (x->body.exists && !is_10) {
+        x->body.chunked = 1;
         fields_say(h, "Transfer-Encoding", "chunked");
     }
 }
@@ -408,9 +409,9 @@ int proxy_request_lines(proxy_exchange *x, const proxy_line **lines, const char 
     fields_collect(x, &h);
     fields_of_client(x, &h);
     fields_of_ours(x, &h);
-    if (x->body_over && (x->has_body || h.length))
-        fields_add(&h, "Content-Length", apr_psprintf(r->pool, "%" APR_OFF_T_FMT, x->body_n));
-    else if (x->has_body && h.length && !h.coding && r->input_filters == r->proto_input_filters)
+    if (x->body.over && (x->body.exists || h.length))
+        fields_add(&h, "Content-Length", apr_psprintf(r->pool, "%" APR_OFF_T_FMT, x->body.read));
+    else if (x->body.exists && h.length && !h.coding && r->input_filters == r->proto_input_filters)
         fields_add(&h, "Content-Length", h.length);
     if (h.te && ap_find_token(r->pool, h.te, "trailers"))
         fields_say(&h, "TE", "trailers");

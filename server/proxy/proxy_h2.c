@@ -34,13 +34,13 @@ static int h2c_begin(proxy_exchange *x)
     }
     if (!(s = h2c_session_get(x->cc)))
         return HTTP_SERVICE_UNAVAILABLE;
-    if (x->has_body && !x->body_over && !x->body_n)
+    if (x->body.exists && !x->body.over && !x->body.read)
         (void)exchange_body_ahead(x);
     st = h2c_stream_open(s, x);
-    st->ended = x->body_over && !x->body_n;
+    st->ended = x->body.over && !x->body.read;
     x->script = st;
-    x->held_n = 0;
-    x->sent += (apr_off_t)h2c_request(x, st);
+    x->body.held = 0;
+    x->attempt.sent += (apr_off_t)h2c_request(x, st);
     return OK;
 }
 

@@ -101,7 +101,7 @@ static apr_status_t h2c_answer(proxy_exchange *x, h2c_stream *st, const http_fie
         exchange_interim_begin(x, status);
         bad = h2c_fields(x, NULL, list);
         exchange_interim_end(x);
-        return bad || x->bad ? h2c_bad(x, bad ? bad : x->bad) : APR_SUCCESS;
+        return bad || x->answer.bad ? h2c_bad(x, bad ? bad : x->answer.bad) : APR_SUCCESS;
     }
     exchange_status(x, status, NULL, 0);
     if ((bad = h2c_fields(x, st, list)) != NULL)
@@ -126,7 +126,7 @@ static apr_status_t h2c_trailers(proxy_exchange *x, const http_field_block *list
 /* An answer to HEAD, 204 and 304 have none, whatever their Content-Length. */
 static int h2c_has_no_body(const proxy_exchange *x)
 {
-    return x->is_head || x->code == HTTP_NO_CONTENT || x->code == HTTP_NOT_MODIFIED;
+    return x->is_head || x->answer.code == HTTP_NO_CONTENT || x->answer.code == HTTP_NOT_MODIFIED;
 }
 
 /* The stream ended: as much came as was told (RFC 9113, 8.1.1). */
@@ -134,7 +134,7 @@ static apr_status_t h2c_complete(proxy_exchange *x, const h2c_stream *st)
 {
     if (st->length >= 0 && st->came != st->length && !h2c_has_no_body(x))
         return h2c_bad(x, "a body of another length than was told");
-    x->complete = 1;
+    x->answer.complete = 1;
     return APR_SUCCESS;
 }
 
@@ -156,7 +156,7 @@ static apr_status_t h2c_data(proxy_exchange *x, h2c_stream *st)
     const apr_size_t n = st->stored_n + st->data_n;
 
     st->came += (int64_t)n;
-    if (!x->answered || h2c_has_no_body(x) || (st->length >= 0 && st->came > st->length))
+    if (!x->answer.begun || h2c_has_no_body(x) || (st->length >= 0 && st->came > st->length))
         return h2c_bad(x, "more of a body than was told");
     APR_BRIGADE_CONCAT(x->in, st->data);
     st->stored_n = st->data_n = 0;
@@ -177,7 +177,7 @@ static apr_status_t h2c_block_taken(proxy_exchange *x, h2c_stream *st)
     if (!st->blocks)
         st->blocks_last = &st->blocks;
     st->blocks_n--;
-    rv = x->answered ? h2c_trailers(x, &list) : h2c_answer(x, st, &list);
+    rv = x->answer.begun ? h2c_trailers(x, &list) : h2c_answer(x, st, &list);
     free(b);
     return rv;
 }
@@ -185,7 +185,7 @@ static apr_status_t h2c_block_taken(proxy_exchange *x, h2c_stream *st)
 static apr_status_t h2c_take_ended(proxy_exchange *x, h2c_stream *st)
 {
     if (st->bad) {
-        x->untouched = st->untouched;
+        x->attempt.untouched = st->untouched;
         return h2c_bad(x, st->bad);
     }
     if (st->over)
@@ -203,7 +203,7 @@ apr_status_t h2c_take(proxy_exchange *x, h2c_stream *st)
     const int any = st->blocks || st->data_n || st->stored_n;
     apr_status_t rv = APR_SUCCESS;
 
-    while (rv == APR_SUCCESS && st->blocks && !x->answered)
+    while (rv == APR_SUCCESS && st->blocks && !x->answer.begun)
         rv = h2c_block_taken(x, st);
     if (rv == APR_SUCCESS && (st->data_n || st->stored_n))
         rv = h2c_data(x, st);

@@ -78,7 +78,7 @@ static void block_for(h2c_session *s, h2c_stream *st, const http_field_block *li
     *st->blocks_last = b;
     st->blocks_last = &b->next;
     st->blocks_n++;
-    st->x->got += s->block.len;
+    st->x->attempt.got += s->block.len;
     st->over = (uint8_t)ends;
     if (st->over && !st->headed)
         h2c_stream_fault(st, "the stream ended without an answer");
@@ -138,7 +138,8 @@ static void data_credit(h2c_session *s, h2c_stream *st, uint32_t n)
 static uint32_t data_store(const h2c_session *s, h2c_stream *st, uint32_t n)
 {
     proxy_exchange *x = st->x;
-    const int is_next = x->passed && !st->data_n && (st->stored_n || APR_BRIGADE_EMPTY(x->in));
+    const int is_next =
+        x->answer.passed && !st->data_n && (st->stored_n || APR_BRIGADE_EMPTY(x->in));
     const request_sink *sink = is_next && x->sink->stores ? x->sink->stores(x) : NULL;
     apr_size_t room = 0;
     char *at;
@@ -192,7 +193,7 @@ static int data_keep(h2c_session *s, h2c_stream *st, uint32_t *bytes)
         }
         st->data_n += *bytes;
     }
-    st->x->got += *bytes;
+    st->x->attempt.got += *bytes;
     h2c_stream_wake(st);
     return given;
 }

@@ -102,7 +102,7 @@ struct h2c_stream {
 /** The answer is malformed. */
 static inline apr_status_t h2c_bad(proxy_exchange *x, const char *why)
 {
-    x->bad = why;
+    x->answer.bad = why;
     return APR_EGENERAL;
 }
 

@@ -182,10 +182,10 @@ static int send_copy(h2c_session *s, h2c_stream *st, apr_size_t n)
 static void send_data(proxy_exchange *x, h2c_stream *st, apr_size_t n)
 {
     h2c_session *s = st->s;
-    const int ends = st->last && n == (apr_size_t)x->held_n;
+    const int ends = st->last && n == (apr_size_t)x->body.held;
     uint8_t head[H2_FRAME_HEAD];
 
-    BRG_ASSERT(!st->ended && (apr_off_t)n <= x->held_n);
+    BRG_ASSERT(!st->ended && (apr_off_t)n <= x->body.held);
     h2_put_frame(head, n, H2_DATA, ends ? H2_END_STREAM : 0, st->id);
     h2c_out(s, head, sizeof head);
     if (!send_copy(s, st, n))
@@ -193,8 +193,8 @@ static void send_data(proxy_exchange *x, h2c_stream *st, apr_size_t n)
     BRG_ASSERT((int64_t)n <= s->window || !n);                          /* h2c_flush() */
     s->window -= (int64_t)n;
     st->window -= (int64_t)n;
-    x->held_n -= (apr_off_t)n;
-    x->sent += (apr_off_t)n;
+    x->body.held -= (apr_off_t)n;
+    x->attempt.sent += (apr_off_t)n;
     st->ended |= (uint8_t)ends;
     s->control = 0;
 }
@@ -204,9 +204,9 @@ int h2c_flush(proxy_exchange *x, h2c_stream *st)
     h2c_session *s = st->s;
     int any = 0;
 
-    while (!st->ended && !s->bad && s->broken == APR_SUCCESS && x->held_n > 0 && s->window > 0 &&
+    while (!st->ended && !s->bad && s->broken == APR_SUCCESS && x->body.held > 0 && s->window > 0 &&
            st->window > 0 && s->out_to - s->out_from < H2C_OUT) {
-        int64_t n = x->held_n;
+        int64_t n = x->body.held;
 
         if (n > s->window)
             n = s->window;
@@ -217,7 +217,7 @@ int h2c_flush(proxy_exchange *x, h2c_stream *st)
     }
     if (any)
         send_last(s, st);
-    if (st->last && !st->ended && !x->held_n) {
+    if (st->last && !st->ended && !x->body.held) {
         send_data(x, st, 0);
         any = 1;
     }
@@ -239,7 +239,7 @@ void h2c_body(proxy_exchange *x, apr_bucket_brigade *bb, int last)
             apr_bucket_delete(e);
     }
     apr_brigade_length(bb, 1, &n);
-    x->held_n += n;
+    x->body.held += n;
     st->last |= (uint8_t)last;
     APR_BRIGADE_CONCAT(st->body, bb);
     if (st->s)

@@ -91,7 +91,7 @@ void h2c_stream_fault(h2c_stream *st, const char *why)
 void h2c_session_wake_senders(const h2c_session *s)
 {
     for (h2c_stream *st = s->first; st; st = st->next)
-        if (st->x->held_n || (st->last && !st->ended))
+        if (st->x->body.held || (st->last && !st->ended))
             h2c_stream_wake(st);
 }
 

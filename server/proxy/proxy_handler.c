@@ -67,7 +67,7 @@ static int proxy_wait(proxy_exchange *x)
 {
     const brg_wait_for wanted = {.fd = -1,
                                  .timeout = exchange_patience(x),
-                                 .body = x->wants_body,
+                                 .body = x->body.wanted,
                                  .room = x->wants_room,
                                  .waiting = &x->waiting};
     int status;
@@ -109,7 +109,7 @@ static int proxy_run(proxy_exchange *x)
         proxy_poll(x);
     }
     status = exchange_answer_local(x);
-    if (x->may_plan && x->complete && status == OK)
+    if (x->plan.may && x->answer.complete && status == OK)
         proxy_plan_offer(x);
     exchange_end(x);
     return status;
@@ -189,7 +189,7 @@ static void proxy_no_backend(proxy_exchange *x)
 int proxy_next_try(proxy_exchange *x)
 {
     request_rec *r = x->r;
-    int status = proxy_choose(r, x->target, x->attempt);
+    int status = proxy_choose(r, x->target, x->attempt.n);
 
     if (status != OK) {
         if (!x->target->quiet)
@@ -197,7 +197,7 @@ int proxy_next_try(proxy_exchange *x)
         return status;
     }
     x->target->quiet = 0;
-    x->chosen_at = exchange_now(x);
+    x->attempt.chosen_at = exchange_now(x);
     x->codec = proxy_codec_of(x->target->scheme);
     x->told.tries++;
     x->told.protocol = x->codec ? x->codec->protocol : NULL;
@@ -273,9 +273,9 @@ static proxy_exchange *proxy_exchange_make(request_rec *r, proxy_target *target)
     x->loop = loop_self();
     x->ticket.notify = proxy_notified;
     x->ticket.baton = x;
-    x->has_body = (uint8_t)(ap_request_has_body(r) != 0);
-    x->body_over = !x->has_body;
-    if (!x->has_body) /* there is nothing to wait for (RFC 9110, 10.1.1) */
+    x->body.exists = (uint8_t)(ap_request_has_body(r) != 0);
+    x->body.over = !x->body.exists;
+    if (!x->body.exists) /* there is nothing to wait for (RFC 9110, 10.1.1) */
         r->expecting_100 = 0;
     proxy_tell_begin(r, &x->told);
     apr_pool_cleanup_register(r->pool, x, proxy_pool_ends, apr_pool_cleanup_null);

@@ -18,16 +18,16 @@ static int http_begin(proxy_exchange *x)
 {
     apr_bucket *head;
 
-    x->left = 0;
-    x->chunked = (h1_chunked){0};
-    if (x->has_body && !x->holds && !x->body_over && !x->body_n)
+    x->h1.left = 0;
+    x->h1.chunked = (h1_chunked){0};
+    if (x->body.exists && !x->body.holds && !x->body.over && !x->body.read)
         (void)exchange_body_ahead(x);
     head = x->sink->request(x);
     if (!head)
         return HTTP_BAD_REQUEST;
     exchange_out(x, head);
     if (x->target->scheme == PROXY_SCHEME_CONNECT)
-        x->body_over = x->body_ended = 1;
+        x->body.over = x->body.ended = 1;
     return OK;
 }
 
@@ -39,7 +39,7 @@ static void http_body(proxy_exchange *x, apr_bucket_brigade *bb, int last)
     int len;
 
     apr_brigade_length(bb, 1, &n);
-    if (!x->body_chunked) {
+    if (!x->body.chunked) {
         x->out_n += n;
         APR_BRIGADE_CONCAT(x->out, bb);
         return;
@@ -63,7 +63,7 @@ static apr_status_t http_interim(proxy_exchange *x, const http_head *head)
     exchange_interim_begin(x, head->code);
     exchange_head(x, head);
     exchange_interim_end(x);
-    return x->bad ? APR_EGENERAL : APR_SUCCESS;
+    return x->answer.bad ? APR_EGENERAL : APR_SUCCESS;
 }
 
 static const char *http_bad(proxy_exchange *x, const http_head *head)
@@ -75,16 +75,16 @@ static const char *http_bad(proxy_exchange *x, const http_head *head)
 /* RFC 9112, 9.3: the wishes of both sides about the connection. */
 static int http_may_keep(const proxy_exchange *x, const http_head *head)
 {
-    return x->body_end != H1_BODY_CLOSE && x->body_end != H1_BODY_TUNNEL && !x->no_keep &&
+    return x->h1.end != H1_BODY_CLOSE && x->h1.end != H1_BODY_TUNNEL && !x->no_keep &&
            h1_response_keeps(head);
 }
 
 static void http_framed(proxy_exchange *x, const http_head *head)
 {
     x->keep = (uint8_t)http_may_keep(x, head);
-    x->left = head->content_length;
-    if (x->body_end == H1_BODY_NONE || (x->body_end == H1_BODY_LENGTH && !x->left))
-        x->complete = 1;
+    x->h1.left = head->content_length;
+    if (x->h1.end == H1_BODY_NONE || (x->h1.end == H1_BODY_LENGTH && !x->h1.left))
+        x->answer.complete = 1;
 }
 
 /* The received bytes stay for an exchange that has the request. */
@@ -105,15 +105,15 @@ static apr_status_t http_head_taken(proxy_exchange *x, http_head *head)
     const int connect = x->target->scheme == PROXY_SCHEME_CONNECT && !x->target->remotes_n;
 
     if (http_is_uncalled(x, head)) {
-        x->bad = "101 was not asked for";
+        x->answer.bad = "101 was not asked for";
         return APR_EGENERAL;
     }
     if (head->code < 200 && head->code != HTTP_SWITCHING_PROTOCOLS)
         return x->sink->interims ? http_interim(x, head) : http_refused(x);
-    if (x->holds) /* it is answered without its body, which the client need not send */
-        x->body_over = 1;
-    x->holds = 0;
-    x->body_end = h1_response_body(head, x->is_head ? HTTP_METHOD_HEAD : HTTP_METHOD_GET, connect);
+    if (x->body.holds) /* it is answered without its body, which the client need not send */
+        x->body.over = 1;
+    x->body.holds = 0;
+    x->h1.end = h1_response_body(head, x->is_head ? HTTP_METHOD_HEAD : HTTP_METHOD_GET, connect);
     if (!x->sink->head(x, head))
         return http_refused(x);
     http_framed(x, head);
@@ -141,17 +141,17 @@ static apr_status_t http_take_length(proxy_exchange *x)
 {
     uint32_t n = upstream_in_size(x->cc);
 
-    BRG_ASSERT(n && x->left && !x->complete);
-    if (n > x->left)
-        n = (uint32_t)x->left;
-    if (n == x->left && x->sink->lends)
-        x->lent = n;
-    else if (n == x->left && n <= UPSTREAM_COPIED && !x->passed)
+    BRG_ASSERT(n && x->h1.left && !x->answer.complete);
+    if (n > x->h1.left)
+        n = (uint32_t)x->h1.left;
+    if (n == x->h1.left && x->sink->lends)
+        x->answer.lent = n;
+    else if (n == x->h1.left && n <= UPSTREAM_COPIED && !x->answer.passed)
         http_take_small(x, n);
     else
         http_take_bytes(x, n);
-    x->left -= n;
-    x->complete = !x->left;
+    x->h1.left -= n;
+    x->answer.complete = !x->h1.left;
     return APR_SUCCESS;
 }
 
@@ -171,7 +171,7 @@ static const char *http_trailer(proxy_exchange *x, http_trailers *t)
     if (t->len && t->line[t->len - 1] == '\r')
         t->len--;
     if (!t->len) {
-        x->complete = 1;
+        x->answer.complete = 1;
         return NULL;
     }
     bad = h1_parse_field(&f, t->line, t->len, &limits);
@@ -188,18 +188,18 @@ static apr_size_t http_take_trailers(proxy_exchange *x, const char *data, apr_si
     apr_size_t i = 0;
 
     if (!t && len >= 2 && data[0] == '\r' && data[1] == '\n') { /* there are none */
-        x->complete = 1;
+        x->answer.complete = 1;
         return 2;
     }
     if (!t)
         x->script = t = apr_pcalloc(exchange_pool(x), sizeof *t);
-    while (i < len && !x->complete && !x->bad) {
+    while (i < len && !x->answer.complete && !x->answer.bad) {
         const char c = data[i++];
 
         if (++t->all > HTTP_TRAILERS_MOST || (c != '\n' && t->len == sizeof t->line))
-            x->bad = "the trailers are too large";
+            x->answer.bad = "the trailers are too large";
         else if (c == '\n')
-            x->bad = http_trailer(x, t);
+            x->answer.bad = http_trailer(x, t);
         else
             t->line[t->len++] = c;
     }
@@ -210,11 +210,11 @@ static apr_size_t http_take_framing(proxy_exchange *x, const char *data, apr_siz
 {
     apr_size_t n = 0;
 
-    if (x->chunked.state != H1_CHUNK_TRAILER)
-        n = h1_chunked_feed(&x->chunked, data, len);
-    if (x->chunked.state == H1_CHUNK_BAD)
-        x->bad = "malformed chunk";
-    else if (x->chunked.state == H1_CHUNK_TRAILER && n < len)
+    if (x->h1.chunked.state != H1_CHUNK_TRAILER)
+        n = h1_chunked_feed(&x->h1.chunked, data, len);
+    if (x->h1.chunked.state == H1_CHUNK_BAD)
+        x->answer.bad = "malformed chunk";
+    else if (x->h1.chunked.state == H1_CHUNK_TRAILER && n < len)
         n += http_take_trailers(x, data + n, len - n);
     return n;
 }
@@ -225,19 +225,19 @@ static apr_status_t http_take_chunked(proxy_exchange *x)
     apr_bucket *e = upstream_in_bucket(x->cc, upstream_in_size(x->cc), x->alloc), *next;
 
     APR_BRIGADE_INSERT_TAIL(x->in, e);
-    while (e != APR_BRIGADE_SENTINEL(x->in) && !x->bad) {
+    while (e != APR_BRIGADE_SENTINEL(x->in) && !x->answer.bad) {
         const char *data;
         apr_size_t len, n;
-        int is_data = x->chunked.state == H1_CHUNK_DATA;
+        int is_data = x->h1.chunked.state == H1_CHUNK_DATA;
 
         (void)apr_bucket_read(e, &data, &len, APR_BLOCK_READ);
-        if (x->complete) { /* bytes that nobody asked for */
+        if (x->answer.complete) { /* bytes that nobody asked for */
             x->keep = 0;
             is_data = 0;
             n = len;
         } else if (is_data) {
-            n = len < x->chunked.left ? len : (apr_size_t)x->chunked.left;
-            h1_chunked_took(&x->chunked, n);
+            n = len < x->h1.chunked.left ? len : (apr_size_t)x->h1.chunked.left;
+            h1_chunked_took(&x->h1.chunked, n);
         } else {
             n = http_take_framing(x, data, len);
         }
@@ -248,14 +248,14 @@ static apr_status_t http_take_chunked(proxy_exchange *x)
             apr_bucket_delete(e);
         e = next;
     }
-    return x->bad ? APR_EGENERAL : APR_SUCCESS;
+    return x->answer.bad ? APR_EGENERAL : APR_SUCCESS;
 }
 
 static apr_status_t http_take_body(proxy_exchange *x)
 {
     if (!upstream_in_size(x->cc))
         return APR_EAGAIN;
-    switch (x->body_end) {
+    switch (x->h1.end) {
     case H1_BODY_LENGTH:
         return http_take_length(x);
     case H1_BODY_CHUNKED:
@@ -281,7 +281,7 @@ static apr_status_t http_take_head(proxy_exchange *x)
     case H1_MORE:
         return APR_EAGAIN;
     case H1_BAD:
-        x->bad = http_bad(x, &head);
+        x->answer.bad = http_bad(x, &head);
         return APR_EGENERAL;
     default:
         break;
@@ -293,16 +293,16 @@ static apr_status_t http_take_head(proxy_exchange *x)
     if (rv != APR_SUCCESS || (head.code < 200 && head.code != HTTP_SWITCHING_PROTOCOLS))
         return rv;
     exchange_head_done(x);
-    if (x->body_end == H1_BODY_TUNNEL)
+    if (x->h1.end == H1_BODY_TUNNEL)
         exchange_tunnel_begin(x);
-    else if (!x->complete && upstream_in_size(x->cc))
+    else if (!x->answer.complete && upstream_in_size(x->cc))
         return http_take_body(x);
     return APR_SUCCESS;
 }
 
 static apr_status_t http_take(proxy_exchange *x)
 {
-    return x->answered ? http_take_body(x) : http_take_head(x);
+    return x->answer.begun ? http_take_body(x) : http_take_head(x);
 }
 
 /* Bytes behind the answer are nobody's. */
@@ -324,7 +324,7 @@ static void http_cut_excess(proxy_exchange *x, apr_size_t excess)
 static apr_status_t http_receive_into(proxy_exchange *x)
 {
     const request_sink *sink =
-        x->passed && x->sink->stores && APR_BRIGADE_EMPTY(x->in) ? x->sink->stores(x) : NULL;
+        x->answer.passed && x->sink->stores && APR_BRIGADE_EMPTY(x->in) ? x->sink->stores(x) : NULL;
     apr_size_t room, got, excess;
     apr_status_t rv;
     char *at;
@@ -333,17 +333,17 @@ static apr_status_t http_receive_into(proxy_exchange *x)
         return APR_ENOTIMPL;
     if (room > UPSTREAM_BLOCKS * NET_BLOCK)
         room = UPSTREAM_BLOCKS * NET_BLOCK;
-    if (room > x->left)
-        room = (apr_size_t)x->left;
-    rv = upstream_recv_into(x->cc, at, room, x->left, &got, &excess);
+    if (room > x->h1.left)
+        room = (apr_size_t)x->h1.left;
+    rv = upstream_recv_into(x->cc, at, room, x->h1.left, &got, &excess);
     if (rv != APR_SUCCESS)
         return rv;
     if (excess)
         x->keep = 0;
     APR_BRIGADE_INSERT_TAIL(x->in, sink->take(sink->baton, got, x->alloc));
-    x->got += (apr_off_t)(got + excess);
-    x->left -= got;
-    x->complete = !x->left;
+    x->attempt.got += (apr_off_t)(got + excess);
+    x->h1.left -= got;
+    x->answer.complete = !x->h1.left;
     return APR_SUCCESS;
 }
 
@@ -354,32 +354,32 @@ static apr_status_t http_receive(proxy_exchange *x)
     apr_status_t rv;
     apr_size_t got;
 
-    if (!x->answered || x->body_end != H1_BODY_LENGTH || upstream_in_size(x->cc))
+    if (!x->answer.begun || x->h1.end != H1_BODY_LENGTH || upstream_in_size(x->cc))
         return APR_ENOTIMPL;
-    if ((rv = http_receive_into(x)) != APR_ENOTIMPL || x->left < NET_BLOCK)
+    if ((rv = http_receive_into(x)) != APR_ENOTIMPL || x->h1.left < NET_BLOCK)
         return rv;
     if (!upstream_can_recv_blocks(x->cc))
         return APR_ENOTIMPL;
-    rv = upstream_recv_blocks(x->cc, &b, x->left);
+    rv = upstream_recv_blocks(x->cc, &b, x->h1.left);
     if (rv != APR_SUCCESS)
         return rv;
     got = b.len;
     upstream_blocks_pass(&b, x->in);
-    x->got += (apr_off_t)got;
-    if (got > x->left) {
-        http_cut_excess(x, (apr_size_t)(got - x->left));
-        got = (apr_size_t)x->left;
+    x->attempt.got += (apr_off_t)got;
+    if (got > x->h1.left) {
+        http_cut_excess(x, (apr_size_t)(got - x->h1.left));
+        got = (apr_size_t)x->h1.left;
     }
-    x->left -= got;
-    x->complete = !x->left;
+    x->h1.left -= got;
+    x->answer.complete = !x->h1.left;
     return APR_SUCCESS;
 }
 
 static apr_status_t http_end(proxy_exchange *x)
 {
-    if (x->body_end != H1_BODY_CLOSE)
+    if (x->h1.end != H1_BODY_CLOSE)
         return APR_EOF;
-    x->complete = 1;
+    x->answer.complete = 1;
     x->keep = 0;
     return APR_SUCCESS;
 }

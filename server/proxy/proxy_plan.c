@@ -33,8 +33,8 @@ static int plan_filters_are_plain(proxy_exchange *x)
     for (; f && f->frec->ftype < AP_FTYPE_PROTOCOL && !proxy_edits_filter(f->frec); f = f->next)
         if (!proxy_coding_take(x, f))
             return 0;
-    x->edits = f && proxy_edits_filter(f->frec);
-    f = x->edits ? f->next : f;
+    x->plan.is_edited = f && proxy_edits_filter(f->frec);
+    f = x->plan.is_edited ? f->next : f;
     for (size_t i = 0; i < sizeof plain / sizeof *plain; i++, f = f->next)
         if (!f || f->frec != plain[i])
             return 0;
@@ -64,7 +64,7 @@ static int plan_request_is_plain(const proxy_exchange *x)
     const brg_conn *bc = connection_of(r->connection);
 
     return bc && (bc->protocol == CONN_HTTP1) == !bc->master && !bc->module_driven &&
-           r->method_number == M_GET && !r->header_only && !x->has_body && !r->main &&
+           r->method_number == M_GET && !r->header_only && !x->body.exists && !r->main &&
            (!r->prev || x->codec->script) && r->proxyreq == PROXYREQ_REVERSE &&
            r->proto_num >= HTTP_VERSION(1, 0);
 }
@@ -87,10 +87,10 @@ static int plan_environment_is_plain(const request_rec *r)
 
 void proxy_plan_look(proxy_exchange *x)
 {
-    BRG_ASSERT(!x->may_plan && !x->complete);
+    BRG_ASSERT(!x->plan.may && !x->answer.complete);
     if (!connection_of(x->client) || !cache_plans_are_kept(exchange_loop(x)->cache))
         return;
-    x->may_plan = x->codec /* else it waits for a member */ && plan_request_is_plain(x) &&
+    x->plan.may = x->codec /* else it waits for a member */ && plan_request_is_plain(x) &&
                   plan_worker_is_plain(x) && plan_filters_are_plain(x) &&
                   (x->codec->script || apr_is_empty_table(x->r->err_headers_out)) &&
                   !changed_fields_are_there();
@@ -103,7 +103,7 @@ static int plan_answer_is_plain(const proxy_exchange *x)
 
     if (x->codec->script) /* the rest was looked at before it came */
         return !r->no_cache && !r->no_local_copy;
-    return (x->edits || apr_is_empty_table(r->err_headers_out)) && !r->content_encoding &&
+    return (x->plan.is_edited || apr_is_empty_table(r->err_headers_out)) && !r->content_encoding &&
            apr_is_empty_array(r->content_languages) && !r->no_cache && !r->no_local_copy;
 }
 
@@ -329,7 +329,7 @@ static cache_plan *plan_make(request_rec *first, void *baton)
     const proxy_balancer *b = x->target->balancer;
     const int any_query = !policy_query_counts(r);
     const char *path_of_all = cache_plan_is_for_all(first) ? first->uri : NULL;
-    const size_t below = path_of_all ? x->plan.below : 0;
+    const size_t below = path_of_all ? x->plan.offer.below : 0;
     const char *path = plan_path(x->target);
     plan_text text = {.target = {path, any_query || below ? strcspn(path, "?") : strlen(path)}};
     proxy_reversal reversal = proxy_reversal_of(r);
@@ -349,8 +349,8 @@ static cache_plan *plan_make(request_rec *first, void *baton)
     changes_at = APR_ALIGN_DEFAULT(sizeof *p + plan_text_bytes(&text));
     edits_at =
         APR_ALIGN_DEFAULT(changes_at + plan_changes_bytes(r) + proxy_reversal_bytes(&reversal));
-    coding_at = edits_at + proxy_edits_bytes(x->plan_edits);
-    script_at = coding_at + proxy_coding_bytes(x->plan_coding);
+    coding_at = edits_at + proxy_edits_bytes(x->plan.edits);
+    script_at = coding_at + proxy_coding_bytes(x->plan.coding);
     bytes = script_at + (script ? script->bytes : 0);
     if (!(p = calloc(1, bytes)))
         return NULL;
@@ -367,8 +367,8 @@ static cache_plan *plan_make(request_rec *first, void *baton)
     p->reversal = reversal;
     plan_write_changes(p, r, (char *)p + changes_at);
     proxy_reversal_copy(&p->reversal, (char *)p + changes_at + plan_changes_bytes(r));
-    proxy_edits_copy(p, x->plan_edits, (char *)p + edits_at);
-    proxy_coding_copy(p, x->plan_coding, x->plan_coding_files, (char *)p + coding_at);
+    proxy_edits_copy(p, x->plan.edits, (char *)p + edits_at);
+    proxy_coding_copy(p, x->plan.coding, x->plan.coding_files, (char *)p + coding_at);
     plan_write(p, &text);
     if (script) {
         p->script = memcpy((char *)p + script_at, script, script->bytes);
@@ -383,18 +383,18 @@ void proxy_plan_offer(proxy_exchange *x)
 {
     request_rec *r = x->r;
 
-    BRG_ASSERT(x->may_plan && x->complete);
+    BRG_ASSERT(x->plan.may && x->answer.complete);
     if ((!x->codec->script && (!plan_environment_is_plain(r) || !plan_target_is_plain(x))) ||
         proxy_dir_of(r)->interpolate == 1 || !plan_answer_is_plain(x) || !plan_changes_are_plain(r))
         return;
-    x->plan_edits = x->edits ? proxy_edits_of(r, x->codec->script) : NULL;
-    if ((x->edits && !x->plan_edits) || (x->plan_coding && !proxy_coding_left(x)))
+    x->plan.edits = x->plan.is_edited ? proxy_edits_of(r, x->codec->script) : NULL;
+    if ((x->plan.is_edited && !x->plan.edits) || (x->plan.coding && !proxy_coding_left(x)))
         return;
-    x->plan = (cache_plan_offer){.make = plan_make, .baton = x, .below = plan_prefix(x)};
+    x->plan.offer = (cache_plan_offer){.make = plan_make, .baton = x, .below = plan_prefix(x)};
     if (x->codec->script && !proxy_plan_script_any_query(x)) {
-        x->plan.query_led = proxy_plan_script_query_led(x);
-        if (!x->plan.query_led)
+        x->plan.offer.query_led = proxy_plan_script_query_led(x);
+        if (!x->plan.offer.query_led)
             brg_cache_depends_on_query(r);
     }
-    cache_offer_plan(r, &x->plan);
+    cache_offer_plan(r, &x->plan.offer);
 }

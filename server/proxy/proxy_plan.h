@@ -134,7 +134,7 @@ typedef struct proxy_ahead {
 /** 1: requests may be sent to @a w by a plan. */
 int proxy_plans_for(const proxy_worker *w);
 
-/** Before @a x begins: note whether a plan may be made of it (x->may_plan). */
+/** Before @a x begins: note whether a plan may be made of it (x->plan.may). */
 void proxy_plan_look(proxy_exchange *x);
 
 /** @a x is answered: offer a plan, if that was noted. */
@@ -172,7 +172,7 @@ int proxy_coding_take(proxy_exchange *x, const ap_filter_t *f);
 int proxy_coding_left(const proxy_exchange *x);
 /** @param steps  may be NULL */
 size_t proxy_coding_bytes(const apr_array_header_t *steps);
-/** @param files  proxy_exchange.plan_coding_files */
+/** @param files  exchange_plan.coding_files */
 void proxy_coding_copy(proxy_plan *p, const apr_array_header_t *steps, int files, char *to);
 
 /* ---- proxy_plan_script.c, proxy_ahead_script.c ---- */

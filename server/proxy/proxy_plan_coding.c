@@ -57,14 +57,14 @@ static void coding_put(proxy_exchange *x, const brg_coding_step *step, int is_fi
     brg_coding_step *list;
     int at;
 
-    if (!x->plan_coding)
-        x->plan_coding = apr_array_make(x->pool, 2, sizeof *step);
-    apr_array_push(x->plan_coding);
-    list = (brg_coding_step *)(void *)x->plan_coding->elts;
-    at = x->plan_coding->nelts - 1 - (is_file ? 0 : x->plan_coding_files);
-    memmove(list + at + 1, list + at, (size_t)(x->plan_coding->nelts - 1 - at) * sizeof *list);
+    if (!x->plan.coding)
+        x->plan.coding = apr_array_make(x->pool, 2, sizeof *step);
+    apr_array_push(x->plan.coding);
+    list = (brg_coding_step *)(void *)x->plan.coding->elts;
+    at = x->plan.coding->nelts - 1 - (is_file ? 0 : x->plan.coding_files);
+    memmove(list + at + 1, list + at, (size_t)(x->plan.coding->nelts - 1 - at) * sizeof *list);
     list[at] = *step;
-    x->plan_coding_files += is_file;
+    x->plan.coding_files += is_file;
 }
 
 int proxy_coding_take(proxy_exchange *x, const ap_filter_t *f)
@@ -75,7 +75,7 @@ int proxy_coding_take(proxy_exchange *x, const ap_filter_t *f)
     if (is_file && !coding_step_of_file(f, &step))
         return 0;
     coding_put(x, &step, is_file);
-    return x->plan_coding->nelts <= CODING_STEPS;
+    return x->plan.coding->nelts <= CODING_STEPS;
 }
 
 int proxy_coding_left(const proxy_exchange *x)
@@ -172,7 +172,7 @@ static apr_off_t coding_least(const proxy_ahead *a, const direct_head *d)
 {
     const apr_size_t here = upstream_in_size(a->x.cc), head = d->head->head_len;
 
-    if (a->plan->script || a->x.body_end == H1_BODY_LENGTH)
+    if (a->plan->script || a->x.h1.end == H1_BODY_LENGTH)
         return (apr_off_t)d->head->content_length;
     return here > head ? (apr_off_t)(here - head) / 8 : 0;
 }

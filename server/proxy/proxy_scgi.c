@@ -27,16 +27,16 @@ static void plain_body(proxy_exchange *x, apr_bucket_brigade *bb, int last)
 
 static apr_status_t plain_end(proxy_exchange *x)
 {
-    if (!x->answered)
+    if (!x->answer.begun)
         return APR_EOF;
-    x->complete = 1;
+    x->answer.complete = 1;
     x->keep = 0;
     return APR_SUCCESS;
 }
 
 static void plain_take(proxy_exchange *x)
 {
-    BRG_ASSERT(x->answered && x->cc);
+    BRG_ASSERT(x->answer.begun && x->cc);
     APR_BRIGADE_INSERT_TAIL(x->in, upstream_in_bucket(x->cc, upstream_in_size(x->cc), x->alloc));
 }
 
@@ -96,12 +96,12 @@ static apr_status_t scgi_take(proxy_exchange *x)
 
     if (!upstream_in_size(x->cc))
         return APR_EAGAIN;
-    if (x->answered) {
+    if (x->answer.begun) {
         plain_take(x);
         return APR_SUCCESS;
     }
     n = script_head_take(x, x->script, upstream_in(x->cc), upstream_in_size(x->cc), &done);
-    if (x->bad)
+    if (x->answer.bad)
         return APR_EGENERAL;
     BRG_ASSERT(n <= upstream_in_size(x->cc));
     upstream_in_take(x->cc, (uint32_t)n);
@@ -163,7 +163,7 @@ static apr_status_t uwsgi_take(proxy_exchange *x)
 
     if (!upstream_in_size(x->cc))
         return APR_EAGAIN;
-    if (x->answered) {
+    if (x->answer.begun) {
         plain_take(x);
         return APR_SUCCESS;
     }
@@ -172,7 +172,7 @@ static apr_status_t uwsgi_take(proxy_exchange *x)
     case H1_MORE:
         return APR_EAGAIN;
     case H1_BAD:
-        x->bad = "malformed head";
+        x->answer.bad = "malformed head";
         return APR_EGENERAL;
     default:
         break;

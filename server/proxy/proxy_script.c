@@ -59,7 +59,7 @@ apr_size_t script_head_take(proxy_exchange *x, script_head *head, const char *da
     if (!n)
         n = len;
     if (head->len + n > SCRIPT_HEAD_MOST) {
-        x->bad = "the script's head is too large";
+        x->answer.bad = "the script's head is too large";
         return 0;
     }
     BRG_ASSERT(n <= len);
@@ -72,9 +72,9 @@ apr_size_t script_head_take(proxy_exchange *x, script_head *head, const char *da
 
 int script_status_is_final(proxy_exchange *x)
 {
-    if (x->code >= 200 && x->code <= 999)
+    if (x->answer.code >= 200 && x->answer.code <= 999)
         return 1;
-    x->bad = "a status that ends no request";
+    x->answer.bad = "a status that ends no request";
     return 0;
 }
 

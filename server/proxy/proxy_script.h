@@ -21,7 +21,7 @@ typedef struct script_head {
 /**
  * Take head bytes.
  * @param done  [out] 1: the head ends within @a data
- * @return bytes taken; beyond SCRIPT_HEAD_MOST nothing is, and x->bad is set
+ * @return bytes taken; beyond SCRIPT_HEAD_MOST nothing is, and x->answer.bad is set
  */
 apr_size_t script_head_take(proxy_exchange *x, script_head *head, const char *data, apr_size_t len,
                             int *done);
@@ -39,10 +39,10 @@ apr_size_t script_head_size(const char *data, apr_size_t len);
  */
 int script_head_parse(http_head *head, const char *text, size_t len, apr_time_t now, char *type);
 
-/** The head is whole: the answer's status and fields are told. @return APR_SUCCESS; else x->bad is set */
+/** The head is whole: the answer's status and fields are told. @return APR_SUCCESS; else x->answer.bad is set */
 apr_status_t script_head_read(proxy_exchange *x, script_head *head);
 
-/** 1: x->code may end a request; else x->bad is set. A script has no interim answers, and no other protocol. */
+/** 1: x->answer.code may end a request; else x->answer.bad is set. A script has no interim answers, and no other protocol. */
 int script_status_is_final(proxy_exchange *x);
 
 #endif

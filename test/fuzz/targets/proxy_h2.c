@@ -69,7 +69,7 @@ static void check_sent(proxy_exchange *x, size_t len)
             sent += f.len;
         p += H2_FRAME_HEAD + f.len;
     }
-    exchange_check(s->bad || sent + (size_t)x->held_n == len / 2 * 2);
+    exchange_check(s->bad || sent + (size_t)x->body.held == len / 2 * 2);
 }
 
 /* Both exchanges take what came of their streams. */
@@ -77,11 +77,11 @@ static void take(proxy_exchange *x, exchange_body_text *to)
 {
     apr_status_t rv = APR_SUCCESS;
 
-    while (rv == APR_SUCCESS && !x->complete && !x->bad) {
+    while (rv == APR_SUCCESS && !x->answer.complete && !x->answer.bad) {
         rv = h2c_take(x, x->script);
-        exchange_check(rv == APR_SUCCESS || rv == APR_EAGAIN || x->bad);
+        exchange_check(rv == APR_SUCCESS || rv == APR_EAGAIN || x->answer.bad);
     }
-    if (!x->bad)
+    if (!x->answer.bad)
         exchange_collect(x, to);
 }
 

@@ -128,7 +128,7 @@ static void test_frames_go_to_their_streams(void **state)
         assert_int_equal(h2c_take(x[0], stream(0)), APR_SUCCESS);
         assert_int_equal(h2c_take(x[1], stream(1)), APR_SUCCESS);
         assert_int_equal(h2c_take(x[2], stream(2)), APR_SUCCESS);
-        assert_true(x[0]->complete && !x[1]->complete && x[2]->complete);
+        assert_true(x[0]->answer.complete && !x[1]->answer.complete && x[2]->answer.complete);
         assert_string_equal(body_of(0), "aaA");
         assert_string_equal(body_of(1), "");
         assert_string_equal(body_of(2), "cccCC");
@@ -204,22 +204,22 @@ static void test_windows_of_streams_and_of_the_connection(void **state)
     sent();
     (void)h2c_flush(x[0], stream(0));
     sent();
-    assert_int_equal(x[0]->held_n, 100000 - H2_WINDOW_DEFAULT); /* both windows */
+    assert_int_equal(x[0]->body.held, 100000 - H2_WINDOW_DEFAULT); /* both windows */
     assert_int_equal(stream(0)->window, 0);
     body(1, 1000, 1);
-    assert_int_equal(x[1]->held_n, 1000); /* its own has room, the connection's has none */
+    assert_int_equal(x[1]->body.held, 1000); /* its own has room, the connection's has none */
     add_window(0, 500);
     come(text_n);
     assert_false(h2c_flush(x[0], stream(0)));
     assert_true(h2c_flush(x[1], stream(1)));
-    assert_int_equal(x[1]->held_n, 500);
+    assert_int_equal(x[1]->body.held, 500);
     add_window(0, 100000);
     add_setting(H2_SET_INITIAL_WINDOW_SIZE, H2_WINDOW_DEFAULT + 10);
     come(text_n);
     assert_int_equal(stream(0)->window, 10);
     sent();
     assert_true(h2c_flush(x[0], stream(0)));
-    assert_int_equal(x[0]->held_n, 100000 - H2_WINDOW_DEFAULT - 10);
+    assert_int_equal(x[0]->body.held, 100000 - H2_WINDOW_DEFAULT - 10);
     assert_true(h2c_flush(x[1], stream(1)) && stream(1)->ended && !stream(0)->ended);
 }
 
@@ -250,7 +250,7 @@ static void test_more_than_the_window(void **state)
     assert_null(session()->bad);
     assert_int_equal(h2c_take(x[1], stream(1)), APR_SUCCESS);
     assert_int_equal(h2c_take(x[0], stream(0)), APR_EGENERAL);
-    assert_string_equal(x[0]->bad, "more than the window lets");
+    assert_string_equal(x[0]->answer.bad, "more than the window lets");
 }
 
 /* What the exchange has taken is given back, in halves of the window; the connection's is given back as it comes. */
@@ -283,7 +283,7 @@ static void test_goaway(void **state)
     come(text_n);
     assert_true(!stream(0)->untouched && stream(1)->untouched && !stream(2)->untouched);
     assert_int_equal(h2c_take(x[1], stream(1)), APR_EGENERAL);
-    assert_true(x[1]->untouched);
+    assert_true(x[1]->attempt.untouched);
 }
 
 static void test_refused(void **state)
@@ -293,7 +293,7 @@ static void test_refused(void **state)
     add(H2_RST_STREAM, 0, 3, code, 4);
     come(text_n);
     assert_int_equal(h2c_take(x[1], stream(1)), APR_EGENERAL);
-    assert_true(x[1]->untouched && stream(1)->ended && stream(1)->over);
+    assert_true(x[1]->attempt.untouched && stream(1)->ended && stream(1)->over);
     assert_int_equal(session()->most, 2);
     assert_false(h2c_session_has_room(session()));
     h2c_stream_leave(stream(1));
@@ -319,7 +319,7 @@ static void test_faults_are_everybodys(void **state)
     assert_string_equal(session()->bad, "DATA that was not asked for");
     for (int i = 0; i < 3; i++) {
         assert_int_equal(h2c_take(x[i], stream(i)), APR_EGENERAL);
-        assert_string_equal(x[i]->bad, session()->bad);
+        assert_string_equal(x[i]->answer.bad, session()->bad);
     }
 }
 

@@ -106,7 +106,7 @@ static void frame_is_what_a_head_has(const char *text)
     target.worker = &worker;
     x.r = r;
     x.target = &target;
-    x.body_over = 1;
+    x.body.over = 1;
     proxy_settings_for(r, &x.conf);
     proxy_request_frame(&x, &frame);
     assert_int_equal(apr_bucket_read(proxy_request_head(&x), &data, &len, APR_BLOCK_READ),

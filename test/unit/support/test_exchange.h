@@ -96,9 +96,9 @@ static proxy_exchange *exchange_make_on(apr_pool_t *p, const proxy_codec *codec,
     x->target = exchange_target(p, scheme, name);
     x->origin = upstream_origin_once(p, &settings);
     x->cc = cc;
-    x->has_body = body != 0;
-    x->body_over = 1; /* it is not read from a client */
-    x->body_n = body;
+    x->body.exists = body != 0;
+    x->body.over = 1; /* it is not read from a client */
+    x->body.read = body;
     x->state = EXCHANGE_TALK;
     exchange_check(!codec->script || exchange_variables(x) == OK);
     exchange_check(codec->begin(x) == OK);
@@ -149,7 +149,7 @@ static inline void exchange_collect(proxy_exchange *x, exchange_body_text *to)
     apr_size_t len;
 
     exchange_check(apr_brigade_length(x->in, 1, &n) == APR_SUCCESS);
-    exchange_check(!n || x->answered);
+    exchange_check(!n || x->answer.begun);
     to->text = realloc(to->text, to->len + (size_t)n + 1);
     exchange_check(to->text != NULL);
     len = (apr_size_t)n;
@@ -171,13 +171,13 @@ static inline int exchange_feed(proxy_exchange *x, const uint8_t *data, size_t l
         const apr_off_t out = x->out_n;
 
         rv = x->codec->take(x);
-        exchange_check(rv == APR_SUCCESS || rv == APR_EAGAIN || x->bad);
+        exchange_check(rv == APR_SUCCESS || rv == APR_EAGAIN || x->answer.bad);
         exchange_check(rv != APR_SUCCESS || upstream_in_size(x->cc) < before || x->out_n > out);
-    } while (rv == APR_SUCCESS && !x->complete && !x->bad && upstream_in_size(x->cc));
-    if (x->bad)
+    } while (rv == APR_SUCCESS && !x->answer.complete && !x->answer.bad && upstream_in_size(x->cc));
+    if (x->answer.bad)
         return 0;
     exchange_collect(x, to);
-    return !x->complete;
+    return !x->answer.complete;
 }
 
 /* What the answer has become, as a text. */
@@ -201,15 +201,15 @@ static inline const char *exchange_text(proxy_exchange *x, exchange_body_text *b
     request_rec *r = x->r;
     exchange_outcome out = {r->pool, ""};
 
-    if (!x->bad && x->answered) {
+    if (!x->answer.bad && x->answer.begun) {
         out.text =
             apr_psprintf(r->pool, "%d %s\n", r->status, r->status_line ? r->status_line : "");
         apr_table_do(exchange_line, &out, r->headers_out, NULL);
         apr_table_do(exchange_line, &out, r->trailers_out, NULL);
-        out.text = apr_pstrcat(r->pool, out.text, x->complete ? "whole\n" : "cut\n",
+        out.text = apr_pstrcat(r->pool, out.text, x->answer.complete ? "whole\n" : "cut\n",
                                apr_pescape_hex(r->pool, body->text, body->len, 0), NULL);
-    } else if (x->bad) {
-        out.text = x->bad;
+    } else if (x->answer.bad) {
+        out.text = x->answer.bad;
     }
     free(body->text);
     return out.text;
