@@ -24,11 +24,11 @@ void h2_score_begin(h2_session *h)
     unsigned place;
 
     BRG_ASSERT(!h->score);
-    if (!ap_extended_status || !loop->http2_scores || !~loop->http2_scored)
+    if (!ap_extended_status || !loop->http2.scores || !~loop->http2.scored)
         return;
-    place = (unsigned)__builtin_ctzll(~loop->http2_scored);
-    loop->http2_scored |= 1ULL << place;
-    h->score = &loop->http2_scores[place];
+    place = (unsigned)__builtin_ctzll(~loop->http2.scored);
+    loop->http2.scored |= 1ULL << place;
+    h->score = &loop->http2.scores[place];
     score_set_client(h->score, h->streams.bc);
     loop_score_set(&h->score->tls, h->streams.bc->transport != NULL);
     loop_score_set(&h->score->open, 0);
@@ -54,8 +54,8 @@ void h2_score_end(h2_session *h)
 
     if (!h->score)
         return;
-    BRG_ASSERT(h->score >= loop->http2_scores && h->score < loop->http2_scores + HTTP2_SCORES);
+    BRG_ASSERT(h->score >= loop->http2.scores && h->score < loop->http2.scores + HTTP2_SCORES);
     loop_score_set(&h->score->since, 0);
-    loop->http2_scored &= ~(1ULL << (h->score - loop->http2_scores));
+    loop->http2.scored &= ~(1ULL << (h->score - loop->http2.scores));
     h->score = NULL;
 }

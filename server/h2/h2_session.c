@@ -57,7 +57,7 @@ static void session_streams_begin(h2_session *h)
     if (conf->max_frame && conf->max_frame < frame)
         frame = conf->max_frame;
     h->streams.protocol = &h2_protocol;
-    h->streams.counted = &h->streams.bc->loop->http2_streams_n;
+    h->streams.counted = &h->streams.bc->loop->http2.streams;
     h->streams.terms = (stream_terms){.max_streams = conf->max_streams,
                                       .max_memory = conf->max_memory,
                                       .max_block = conf->max_block,
@@ -88,7 +88,7 @@ static h2_session *session_new(brg_conn *bc)
     h->frame_began = bc->loop->monotonic;
     bc->above = h;
     bc->protocol = CONN_HTTP2;
-    bc->loop->http2_n++;
+    bc->loop->http2.n++;
     h2_score_begin(h);
     session_settings(h);
     return h;
@@ -99,8 +99,8 @@ static void session_free(h2_session *h)
     streams_end(&h->streams);
     h2_score_end(h);
     h->streams.bc->above = NULL;
-    BRG_ASSERT(h->streams.bc->loop->http2_n > 0);
-    h->streams.bc->loop->http2_n--;
+    BRG_ASSERT(h->streams.bc->loop->http2.n > 0);
+    h->streams.bc->loop->http2.n--;
     hpack_table_free(&h->decoder);
     h2_block_free(&h->block);
     free(h->ctl);

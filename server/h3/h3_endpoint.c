@@ -87,7 +87,7 @@ static int endpoint_qlogs(const quic_conn *qc)
 static uint32_t endpoint_retry_above(const h3_server_conf *conf, const brg_loop *loop,
                                      uint32_t usual)
 {
-    const uint32_t part = loop->conns_most / 4;
+    const uint32_t part = loop->conns.most / 4;
 
     return conf->validation == H3_VALIDATE_ALWAYS  ? 0
            : conf->validation == H3_VALIDATE_NEVER ? UINT32_MAX
@@ -132,14 +132,14 @@ static int endpoint_begin(brg_loop *loop, brg_listener *l)
         free(e);
         return -1;
     }
-    e->next = loop->datagrams;
-    loop->datagrams = e;
+    e->next = loop->accept.datagrams;
+    loop->accept.datagrams = e;
     return 0;
 }
 
 static void endpoint_drain(brg_loop *loop)
 {
-    for (endpoint_set *e = loop->datagrams; e; e = e->next)
+    for (endpoint_set *e = loop->accept.datagrams; e; e = e->next)
         quic_endpoint_drain(e->ep);
 }
 
@@ -175,7 +175,7 @@ static void endpoint_figures(brg_loop *loop)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         uint64_t sum = 0;
 
-        for (const endpoint_set *e = loop->datagrams; e; e = e->next)
+        for (const endpoint_set *e = loop->accept.datagrams; e; e = e->next)
             sum += *(const uint64_t *)(const void *)((const char *)quic_endpoint_figures(e->ep) +
                                                      rows[i].at);
         figures_set(&loop->figures->own.value[rows[i].id], sum);
@@ -186,8 +186,8 @@ static void endpoint_end(brg_loop *loop)
 {
     endpoint_set *e;
 
-    while ((e = loop->datagrams) != NULL) {
-        loop->datagrams = e->next;
+    while ((e = loop->accept.datagrams) != NULL) {
+        loop->accept.datagrams = e->next;
         quic_endpoint_end(e->ep);
         free(e);
     }

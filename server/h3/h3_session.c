@@ -33,7 +33,7 @@ static server_rec *session_server(const brg_conn *bc)
 static void session_streams_begin(h3_session *h)
 {
     h->streams.protocol = &h3_protocol;
-    h->streams.counted = &h->streams.bc->loop->http3_streams_n;
+    h->streams.counted = &h->streams.bc->loop->http3.streams;
     h->streams.terms = (stream_terms){.max_streams = h->conf->max_streams,
                                       .max_memory = SESSION_MEMORY,
                                       .max_block = SESSION_BLOCK,
@@ -60,7 +60,7 @@ static h3_session *session_new(brg_conn *bc, quic_conn *qc)
     bc->above = h;
     bc->protocol = CONN_HTTP3;
     bc->driver = &h3_driver;
-    bc->loop->http3_n++;
+    bc->loop->http3.n++;
     bc->head_began = bc->loop->monotonic;
     bc->idle_until = bc->head_began + h->conf->idle_timeout;
     return h;
@@ -74,8 +74,8 @@ static void session_free(h3_session *h)
     }
     streams_end(&h->streams);
     h->streams.bc->above = NULL;
-    BRG_ASSERT(h->streams.bc->loop->http3_n > 0);
-    h->streams.bc->loop->http3_n--;
+    BRG_ASSERT(h->streams.bc->loop->http3.n > 0);
+    h->streams.bc->loop->http3.n--;
     h->tag = 0;
     free(h);
 }

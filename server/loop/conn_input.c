@@ -222,7 +222,7 @@ apr_status_t conn_read(brg_conn *bc, apr_read_type_e block, apr_interval_time_t 
         apr_status_t rv = conn_recv(bc, &got);
 
         if (conn_on_loop())
-            bc->loop->read_n += got;
+            bc->loop->turn.read_n += got;
         else if (got)
             figures_add_shared(&bc->loop->figures->others.value[BRG_FIGURE_READ], got);
 
@@ -275,7 +275,7 @@ void conn_fill(brg_conn *bc)
     if (!conn_in_size(bc) && bc->requests && bc->state != CONN_BODY && bc->state != CONN_WAIT)
         bc->head_began = bc->loop->monotonic;
     rv = conn_recv(bc, &got);
-    bc->loop->read_n += got;
+    bc->loop->turn.read_n += got;
     if (bc->state == CONN_IDLE)
         conn_enter(bc, CONN_HEAD);
     /* A read that filled the buffer may have left something behind, and no further event will tell.

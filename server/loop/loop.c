@@ -30,7 +30,7 @@ atomic_int loops_phase;
 
 void loop_read_clocks(brg_loop *loop)
 {
-    loop->turn_began = loop->monotonic = clock_monotonic();
+    loop->turn.began = loop->monotonic = clock_monotonic();
     if (loop->monotonic - loop->wall_read >= LOOP_DATE_US) {
         loop->wall_read = loop->monotonic;
         __atomic_store_n(&loop->wall_ahead, apr_time_now() - loop->monotonic, __ATOMIC_RELAXED);
@@ -40,11 +40,11 @@ void loop_read_clocks(brg_loop *loop)
 
 static void loop_returned(brg_loop *loop, brg_conn *bc)
 {
-    brg_conn *head = atomic_load_explicit(&loop->returned, memory_order_relaxed);
+    brg_conn *head = atomic_load_explicit(&loop->posted.returned, memory_order_relaxed);
 
     do {
         bc->next = head;
-    } while (!atomic_compare_exchange_weak_explicit(&loop->returned, &head, bc,
+    } while (!atomic_compare_exchange_weak_explicit(&loop->posted.returned, &head, bc,
                                                     memory_order_release, memory_order_relaxed));
 }
 
@@ -56,11 +56,11 @@ void loop_wake(brg_loop *loop)
     int tries = LOOP_WAKE_TRIES;
 
     do
-        n = write(loop->wake_fd, &one, sizeof one);
+        n = write(loop->poll.wake_fd, &one, sizeof one);
     while (n < 0 && (errno == EINTR || errno == EAGAIN) && --tries);
     if (n >= 0)
         return;
-    atomic_store(&loop->wakes, 0); /* the next one tries again */
+    atomic_store(&loop->posted.wakes, 0); /* the next one tries again */
     ap_log_error(APLOG_MARK, APLOG_CRIT, errno, loop->server, "cannot wake an event loop");
 }
 
@@ -71,14 +71,14 @@ void loop_return(brg_conn *bc)
     BRG_ASSERT_TAG(bc, CONN_TAG);
     BRG_ASSERT(bc->state == CONN_WORKER && !loop_self());
     loop_returned(loop, bc);
-    if (!atomic_exchange(&loop->wakes, 1))
+    if (!atomic_exchange(&loop->posted.wakes, 1))
         loop_wake(loop);
 }
 
 static void loop_take_returned(brg_loop *loop)
 {
     brg_conn *bc, *next;
-    brg_conn *first = atomic_exchange_explicit(&loop->returned, NULL, memory_order_acquire);
+    brg_conn *first = atomic_exchange_explicit(&loop->posted.returned, NULL, memory_order_acquire);
 
     loop_take_drains(loop); /* returned connections have drains, too: they were posted before */
     for (bc = first; bc; bc = next) {
@@ -97,36 +97,38 @@ static void loop_take_returned(brg_loop *loop)
  * connection, so loop_woken() sees that, too. */
 static int loop_has_returned(brg_loop *loop)
 {
-    return atomic_load_explicit(&loop->returned, memory_order_relaxed) ||
-           atomic_load_explicit(&loop->notes, memory_order_relaxed) ||
-           atomic_load_explicit(&loop->drains_posted, memory_order_relaxed);
+    return atomic_load_explicit(&loop->posted.returned, memory_order_relaxed) ||
+           atomic_load_explicit(&loop->posted.notes, memory_order_relaxed) ||
+           atomic_load_explicit(&loop->posted.drains, memory_order_relaxed);
 }
 
 void loop_woken(struct loop_io *io, uint32_t events)
 {
-    brg_loop *loop = loop_io_of(io, brg_loop, wake);
+    brg_loop *loop = loop_io_of(io, brg_loop, poll.wake);
     uint64_t n;
 
     (void)events;
-    if (read(loop->wake_fd, &n, sizeof n) < 0 && errno != EAGAIN)
+    if (read(loop->poll.wake_fd, &n, sizeof n) < 0 && errno != EAGAIN)
         ap_log_error(APLOG_MARK, APLOG_ERR, errno, loop->server,
                      "event loop: read from its eventfd");
     /* also acquires the writes of workers before the wake */
-    (void)atomic_exchange(&loop->wakes, 0);
+    (void)atomic_exchange(&loop->posted.wakes, 0);
 }
 
 void loop_publish(brg_loop *loop)
 {
     struct loop_score *score = loop->score;
 
-    loop_score_set(&score->connections, loop->conns_n);
-    loop_score_set(&score->reading, loop->state_n[CONN_HEAD] + loop->state_n[CONN_BODY]);
-    loop_score_set(&score->keepalive, loop->state_n[CONN_IDLE]);
-    loop_score_set(&score->writing, loop->state_n[CONN_WRITE]);
-    loop_score_set(&score->busy, loop->state_n[CONN_WORKER] + loop->state_n[CONN_WAIT]);
-    loop_score_set(&score->lingering, loop->state_n[CONN_LINGER]);
-    loop_score_set(&score->http2, loop->http2_n);
-    loop_score_set(&score->streams, loop->http2_streams_n);
+    loop_score_set(&score->connections, loop->conns.n);
+    loop_score_set(&score->reading,
+                   loop->conns.by_state[CONN_HEAD] + loop->conns.by_state[CONN_BODY]);
+    loop_score_set(&score->keepalive, loop->conns.by_state[CONN_IDLE]);
+    loop_score_set(&score->writing, loop->conns.by_state[CONN_WRITE]);
+    loop_score_set(&score->busy,
+                   loop->conns.by_state[CONN_WORKER] + loop->conns.by_state[CONN_WAIT]);
+    loop_score_set(&score->lingering, loop->conns.by_state[CONN_LINGER]);
+    loop_score_set(&score->http2, loop->http2.n);
+    loop_score_set(&score->streams, loop->http2.streams);
     loop_score_add(&score->turns, 1);
 }
 
@@ -148,40 +150,40 @@ static void loop_refuse(brg_loop *loop)
 /* @param busy  there was something to do */
 static void loop_end_turn(brg_loop *loop, int busy)
 {
-    if (loop->closed)
+    if (loop->turn.closed)
         loop_reap(loop);
-    if (busy || loop->ended_n) {
-        loop->unmeasured.requests += loop->ended_n - loop->full_n;
+    if (busy || loop->turn.ended_n) {
+        loop->unmeasured.requests += loop->turn.ended_n - loop->turn.full_n;
         if (++loop->unmeasured.turns >= LOOP_MEASURED || loop->slow.requests || loop->long_turn)
             loop_figures_turn(loop);
     }
     loop_slow_check(loop);
     loop_publish(loop);
-    if (loop->conns_n > loop->peak)
-        loop->peak = loop->conns_n;
-    if (loop->monotonic - loop->trim_last >= apr_time_from_sec(1)) {
+    if (loop->conns.n > loop->conns.peak)
+        loop->conns.peak = loop->conns.n;
+    if (loop->monotonic - loop->spare.trimmed >= apr_time_from_sec(1)) {
         loop_refuse(loop);
         loop_drains_expire(loop);
         loop_trim(loop);
         loop_figures_second(loop);
     }
-    if (loop->ended_n || loop->monotonic - loop->turn_end_last >= apr_time_from_sec(1)) {
-        loop_score_add(&loop->score->accesses, loop->ended_n);
-        loop->ended_n = loop->full_n = 0;
-        loop->turn_end_last = loop->monotonic;
+    if (loop->turn.ended_n || loop->monotonic - loop->turn.end_last >= apr_time_from_sec(1)) {
+        loop_score_add(&loop->score->accesses, loop->turn.ended_n);
+        loop->turn.ended_n = loop->turn.full_n = 0;
+        loop->turn.end_last = loop->monotonic;
         brg_run_turn_end(loop->wall);
     }
 }
 
 static void loop_accept_resume(brg_loop *loop)
 {
-    if (loop->last_accepts && loop->monotonic >= loop->accept_again)
-        loop->last_accepts = loop_accept_last(loop);
-    if (loop->accepting || atomic_load_explicit(&loops_phase, memory_order_relaxed) != LOOPS_RUN)
+    if (loop->accept.last && loop->monotonic >= loop->accept.again)
+        loop->accept.last = loop_accept_last(loop);
+    if (loop->accept.on || atomic_load_explicit(&loops_phase, memory_order_relaxed) != LOOPS_RUN)
         return;
     if (loop_is_full(loop))
         loop_shed_if_wanted(loop);
-    else if (loop->monotonic >= loop->accept_again)
+    else if (loop->monotonic >= loop->accept.again)
         loop_listeners(loop, 1);
 }
 
@@ -202,24 +204,24 @@ static void loop_turn_prefork(brg_loop *loop)
         loop_run_ready(loop);
     }
     loop->work_waits = bc != NULL;
-    loop->config->orders(loop->config->baton, loop->orders_come);
-    loop->orders_come = 0;
+    loop->config->orders(loop->config->baton, loop->poll.orders_come);
+    loop->poll.orders_come = 0;
 }
 
 static void loop_orders(struct loop_io *io, uint32_t events)
 {
     (void)events;
-    loop_io_of(io, brg_loop, orders)->orders_come = 1;
+    loop_io_of(io, brg_loop, poll.orders)->poll.orders_come = 1;
 }
 
 static void loop_hear_orders(brg_loop *loop)
 {
     const loops_config *conf = loop->config;
 
-    loop->orders.ready = loop_orders;
+    loop->poll.orders.ready = loop_orders;
     for (size_t i = 0; i < sizeof conf->order_fds / sizeof *conf->order_fds; i++) {
         int fd = conf->order_fds[i],
-            error = fd >= 0 ? loop_io_add(loop, &loop->orders, fd, EPOLLIN) : 0;
+            error = fd >= 0 ? loop_io_add(loop, &loop->poll.orders, fd, EPOLLIN) : 0;
 
         if (error)
             ap_log_error(APLOG_MARK, APLOG_CRIT, error, loop->server,
@@ -231,13 +233,13 @@ static void loop_hear_orders(brg_loop *loop)
  * another process. */
 static void loop_wait_failed(brg_loop *loop, int error)
 {
-    if (!loop->wait_failures++)
+    if (!loop->poll.failures++)
         ap_log_error(APLOG_MARK, APLOG_CRIT, error, loop->server, "event loop: epoll_wait");
-    if (loop->wait_failures < LOOP_WAIT_FAILURES)
+    if (loop->poll.failures < LOOP_WAIT_FAILURES)
         return;
     ap_log_error(APLOG_MARK, APLOG_ALERT, error, loop->server,
                  "event loop: epoll_wait failed %d times in a row: the process ends",
-                 loop->wait_failures);
+                 loop->poll.failures);
     crash_exit_expected();
     _exit(APEXIT_CHILDSICK);
 }
@@ -280,11 +282,11 @@ static int loop_wait_ms(const brg_loop *loop)
 {
     int wait, again = loop->drains ? loop_drains_wait_ms(loop) : -1;
 
-    if (loop->again || loop->ready || loop->work_waits)
+    if (loop->turn.again || loop->turn.ready || loop->work_waits)
         return 0;
     wait = wheel_wait_ms(&loop->wheel, loop->monotonic,
-                         loop->accepting || loop->draining ? LOOP_WAIT_MS
-                                                           : (int)(loop->shed_pause / 1000));
+                         loop->accept.on || loop->draining ? LOOP_WAIT_MS
+                                                           : (int)(loop->shed.pause / 1000));
     if (loop->wants_worker && wait > loop->wants_worker)
         wait = loop->wants_worker;
     if (loop->alarms)
@@ -298,21 +300,21 @@ void loop_turn(brg_loop *loop)
     int n, wait = loop_wait_ms(loop);
 
     loop_score_set(&loop->score->waits, 1);
-    n = epoll_wait(loop->poll_fd, events, LOOP_EVENTS, wait);
+    n = epoll_wait(loop->poll.fd, events, LOOP_EVENTS, wait);
     loop_score_set(&loop->score->waits, 0);
     loop_read_clocks(loop);
     if (n < 0 && errno != EINTR)
         loop_wait_failed(loop, errno);
-    if (loop->again)
+    if (loop->turn.again)
         loop_read_again(loop);
     if (loop->drains)
         loop_drains_again(loop);
     if (n >= 0)
-        loop->wait_failures = 0;
+        loop->poll.failures = 0;
     loop_io_run(loop, events, n);
     if (loop_has_returned(loop))
         loop_take_returned(loop);
-    if (loop->ready) {
+    if (loop->turn.ready) {
         loop->config->services->refresh(loop);
         loop_run_ready(loop);
     }
@@ -334,10 +336,10 @@ static void loop_begin_drain(brg_loop *loop)
     BRG_ASSERT(!loop->draining);
     loop->draining = 1;
     loop_listeners(loop, 0);
-    if (loop->datagrams)
+    if (loop->accept.datagrams)
         loop_datagrams_offered()->drain(loop);
-    loop->last_accepts = loop_accept_last(loop);
-    for (brg_conn *bc = loop->all, *next; bc; bc = next) {
+    loop->accept.last = loop_accept_last(loop);
+    for (brg_conn *bc = loop->conns.all, *next; bc; bc = next) {
         next = bc->all_next;
         if (bc->driver->drain)
             bc->driver->drain(bc);
@@ -388,7 +390,7 @@ void loop_main(brg_loop *loop)
     while ((phase = atomic_load_explicit(&loops_phase, memory_order_relaxed)) != LOOPS_DROP) {
         if (phase == LOOPS_DRAIN && !loop->draining)
             loop_begin_drain(loop);
-        if (loop->draining && !loop->conns_n && !loop->last_accepts)
+        if (loop->draining && !loop->conns.n && !loop->accept.last)
             break;
         loop_turn(loop);
     }

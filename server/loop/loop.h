@@ -87,82 +87,101 @@ struct loop_alarm {
 #define LOOP_NEVER INT64_MAX
 
 struct brg_loop {
-    int index;   /**< among the loops of this process */
-    int prefork; /**< the thread of this loop is the process's only one */
+    int index;    /**< among the loops of this process */
+    int prefork;  /**< the thread of this loop is the process's only one */
+    int draining; /**< LOOPS_DRAIN was seen */
     const loops_config *config;
     server_rec *server;
     apr_pool_t *pool; /**< the loop's own, with an allocator of its own */
 
-    /* ---- the poll set ---- */
-    int poll_fd;                /**< epoll */
-    int wake_fd;                /**< eventfd: workers and the main thread end the wait with it */
-    struct loop_io wake;        /**< that */
-    struct loop_io orders;      /**< loops_config.order_fds */
-    struct epoll_event *events; /**< in hand: the events of this turn */
-    int events_n;
-    int orders_come;   /**< see loops_config.orders */
-    int wait_failures; /**< of epoll_wait, in a row */
+    struct {
+        int fd;                /**< epoll */
+        int wake_fd;           /**< eventfd: workers and the main thread end the wait with it */
+        struct loop_io wake;   /**< that */
+        struct loop_io orders; /**< loops_config.order_fds */
+        struct epoll_event *events; /**< in hand: the events of this turn */
+        int events_n;
+        int orders_come; /**< see loops_config.orders */
+        int failures;    /**< of epoll_wait, in a row */
+    } poll;
 
     /* ---- clocks, read once per turn, and timers ---- */
     /** clock_monotonic(), for deadlines: read once per turn, and after each request that was not
      * answered from memory */
     apr_time_t monotonic;
-    apr_time_t turn_began; /**< monotonic at the beginning of the turn */
     apr_time_t wall;       /**< microseconds since the epoch, once per turn: for dates */
     apr_time_t wall_ahead; /**< of monotonic, when both were read */
     apr_time_t wall_read;  /**< when that was */
-    apr_time_t turn_end_last;
     timer_wheel wheel;
+    struct loop_alarm *alarms; /**< loop_alarm_add() */
 
-    /* ---- listeners ---- */
-    brg_listener **listeners;    /**< NULL-terminated */
-    struct loop_listener *doors; /**< loop->listeners in the poll set, in their order */
-    int accepting;               /**< listeners are in the poll set */
-    int draining;                /**< LOOPS_DRAIN was seen */
-    int last_accepts;            /**< draining: listeners on which connections wait still */
-    /** with accepting == 0: when to try; a connection that closes brings it forward */
-    apr_time_t accept_again;
-    void *datagrams; /**< of loop_datagrams */
+    /** Listeners (loop_accept.c). */
+    struct {
+        brg_listener **listeners;    /**< NULL-terminated */
+        struct loop_listener *doors; /**< these in the poll set, in their order */
+        int on;                      /**< they are in the poll set */
+        int last;                    /**< draining: on so many connections wait still */
+        apr_time_t again; /**< not on: when to try; a connection that closes brings it forward */
+        void *datagrams;  /**< of loop_datagrams */
+    } accept;
 
-    /* ---- connections, by turn ---- */
-    brg_conn *ready, **ready_tail; /**< to be looked at in this turn */
-    brg_conn *later[LOOP_COHORT];  /**< to be driven again in this turn: loop_later() */
-    unsigned later_n;
-    int more_ready;                /**< other events of this turn follow the driven connection */
-    brg_conn *closed;              /**< in this turn; events for them may still be in hand */
-    brg_conn *again, **again_tail; /**< to be looked at in the next turn without waiting */
-    brg_conn *all;                 /**< open connections, by all_next */
-    unsigned conns_n;
-    unsigned conns_most;            /**< this loop's share of max_connections */
-    unsigned peak;                  /**< most open connections since memory was given back */
-    struct loop_note shed_note;     /**< loop_shed(), when the events in hand are over */
-    apr_time_t shed_last;           /**< when this one closed silent connections to make room */
-    apr_interval_time_t shed_pause; /**< for so long it does not do so again */
+    /** Connections of a turn, and its counts (loop.c). */
+    struct {
+        apr_time_t began;              /**< monotonic then */
+        apr_time_t end_last;           /**< when the hooks of an end were run */
+        brg_conn *ready, **ready_tail; /**< to be looked at in this turn */
+        brg_conn *later[LOOP_COHORT];  /**< to be driven again in this turn: loop_later() */
+        unsigned later_n;
+        int more_ready;   /**< other events of this turn follow the driven connection */
+        brg_conn *closed; /**< in this turn; events for them may still be in hand */
+        brg_conn *again, **again_tail; /**< to be looked at in the next turn without waiting */
+        unsigned ended_n;              /**< requests that ended in this turn */
+        unsigned full_n;               /**< of these: not answered from memory */
+        uint64_t read_n;               /**< bytes that the loop read and has not told yet */
+    } turn;
 
-    /* ---- objects kept for the next connection ---- */
-    brg_conn *spare;
-    unsigned spare_n;
-    void *spare_in;
-    unsigned spare_in_n;
-    void *spare_waiting; /**< of requests that waited (request/request_wait.c), linked */
-    unsigned spare_waiting_n;
-    apr_time_t trim_last; /**< loop_trim() */
+    /** Open connections. */
+    struct {
+        brg_conn *all; /**< by all_next */
+        unsigned n;
+        unsigned most; /**< this loop's share of max_connections */
+        unsigned peak; /**< most open ones since memory was given back */
+        unsigned by_state[CONN_STATES];
+        unsigned streams[CONN_STATES]; /**< streams that have a brg_conn, by state */
+    } conns;
 
-    /* ---- counts, scores, figures ---- */
-    unsigned ended_n;                 /**< requests that ended in this turn */
-    unsigned full_n;                  /**< of these: not answered from memory */
-    uint64_t read_n;                  /**< bytes that the loop read and has not told yet */
-    unsigned state_n[CONN_STATES];    /**< open connections by state */
-    unsigned stream_n[CONN_STATES];   /**< streams that have a brg_conn, by state */
-    unsigned http2_n;                 /**< open connections of HTTP/2 */
-    unsigned http2_streams_n;         /**< and their open streams */
-    unsigned http3_n;                 /**< open connections of HTTP/3 */
-    unsigned http3_streams_n;         /**< and their open streams */
-    uint64_t http2_scored;            /**< which of http2_scores are in use */
-    struct http2_score *http2_scores; /**< on the status page; NULL: none */
-    struct loop_score *score;         /**< counters in the scoreboard; never NULL */
-    struct worker_score *line;        /**< of its thread there; NULL: it has none */
-    loop_figures *figures;            /**< and those of figures.h; never NULL */
+    /** Silent connections are closed to make room (loop_shed.c). */
+    struct {
+        struct loop_note note;     /**< loop_shed(), when the events in hand are over */
+        apr_time_t last;           /**< when this loop did so */
+        apr_interval_time_t pause; /**< for so long it does not do so again */
+    } shed;
+
+    /** Objects kept for the next connection (loop_trim.c). */
+    struct {
+        brg_conn *conns;
+        unsigned conns_n;
+        void *in;
+        unsigned in_n;
+        void *waiting; /**< of requests that waited (request/request_wait.c), linked */
+        unsigned waiting_n;
+        apr_time_t trimmed; /**< loop_trim() */
+    } spare;
+
+    /* ---- scores, figures ---- */
+    struct {
+        unsigned n;                 /**< open connections */
+        unsigned streams;           /**< and their open streams */
+        uint64_t scored;            /**< which of scores are in use */
+        struct http2_score *scores; /**< on the status page; NULL: none */
+    } http2;
+    struct {
+        unsigned n;       /**< open connections */
+        unsigned streams; /**< and their open streams */
+    } http3;
+    struct loop_score *score;  /**< counters in the scoreboard; never NULL */
+    struct worker_score *line; /**< of its thread there; NULL: it has none */
+    loop_figures *figures;     /**< and those of figures.h; never NULL */
 
     /* ---- long turns ---- */
     struct loop_long_page *long_pages; /**< slow pages (loop_long.c); NULL: none */
@@ -192,10 +211,13 @@ struct brg_loop {
 
     /* ---- workers and other threads ---- */
     worker_pool *workers;
-    _Atomic(brg_conn *) returned; /**< pushed by workers, taken by the loop (release / acquire) */
-    atomic_int wakes;             /**< 1 while wake_fd is signalled */
-    _Atomic(struct loop_note *) notes;          /**< pushed by any thread, taken by the loop */
-    _Atomic(struct conn_drain *) drains_posted; /**< the same for loop_drain_post() */
+    /** Pushed by other threads, taken by the loop (release / acquire). */
+    struct {
+        _Atomic(brg_conn *) returned;        /**< by workers */
+        atomic_int wakes;                    /**< 1 while poll.wake_fd is signalled */
+        _Atomic(struct loop_note *) notes;   /**< by any thread */
+        _Atomic(struct conn_drain *) drains; /**< by workers: loop_drain_post() */
+    } posted;
     struct conn_drain *drains; /**< output that workers still produce (loop_drain.h) */
     size_t output_memory;      /**< bytes of output of its connections that wait in memory */
     int wants_worker; /**< in so many ms: threads of the pool are started one by one: worker_pool_grow() */
@@ -208,7 +230,6 @@ struct brg_loop {
     struct walk_memos *walks;  /**< where walks came to (request/walk_memo.c); NULL: nothing yet */
     void *layer;               /**< result of loop_layer.begin(), or NULL */
     struct loop_guest *guests; /**< loop_guest_add() */
-    struct loop_alarm *alarms; /**< loop_alarm_add() */
 };
 
 /** How a server process ends: written by the main thread, read by loops and workers (relaxed: a
@@ -249,7 +270,7 @@ void loop_publish(brg_loop *loop);
  * Make room: of the connections that have no request (idle, silent since accept, heads begun a
  * while ago) close the eighth that has been silent for the longest, at least LOOP_SHED of them, but
  * not more than half (loop_shed.c). Goes through the open connections, thus at most once in
- * loop->shed_pause. Not while events are in hand. Threads: the loop's own.
+ * loop->shed.pause. Not while events are in hand. Threads: the loop's own.
  */
 void loop_shed(brg_loop *loop);
 
@@ -380,7 +401,7 @@ void loop_page_is_quick(brg_loop *loop, uint64_t page);
 static inline int loop_turn_is_over(const brg_loop *loop, unsigned answered)
 {
     return answered >= LOOP_QUANTUM_REQUESTS ||
-           loop->monotonic - loop->turn_began >= LOOP_QUANTUM_US;
+           loop->monotonic - loop->turn.began >= LOOP_QUANTUM_US;
 }
 
 /** The loop that the calling thread runs, or NULL. */
@@ -413,7 +434,7 @@ static inline void loop_sent(brg_loop *loop, brg_figure_id way, uint64_t n)
 /** Change bc's state, and the figures by state. */
 static inline void conn_enter(brg_conn *bc, conn_state_id state)
 {
-    unsigned *n = bc->master ? bc->loop->stream_n : bc->loop->state_n;
+    unsigned *n = bc->master ? bc->loop->conns.streams : bc->loop->conns.by_state;
 
     BRG_ASSERT_DEBUG(n[bc->state] > 0 && state < CONN_STATES);
     n[bc->state]--;
@@ -425,7 +446,7 @@ static inline void conn_enter(brg_conn *bc, conn_state_id state)
 void loop_conn_ready(struct loop_io *io, uint32_t events);
 void loop_conn_expired(struct loop_timer *t);
 
-/** loop_io_fn of loop->wake. */
+/** loop_io_fn of loop->poll.wake. */
 void loop_woken(struct loop_io *io, uint32_t events);
 
 /** Put bc on the list of this turn, if it is not there. */
@@ -437,8 +458,8 @@ static inline void loop_ready(brg_loop *loop, brg_conn *bc)
         return;
     bc->queued = 1;
     bc->next = NULL;
-    *loop->ready_tail = bc;
-    loop->ready_tail = &bc->next;
+    *loop->turn.ready_tail = bc;
+    loop->turn.ready_tail = &bc->next;
 }
 
 /**

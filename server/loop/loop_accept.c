@@ -27,7 +27,7 @@ static int listeners_poll(brg_loop *loop, int on)
 {
     int error = 0;
 
-    for (struct loop_listener *d = loop->doors; d->listener; d++) {
+    for (struct loop_listener *d = loop->accept.doors; d->listener; d++) {
         /* A shared socket wakes one of its pollers. */
         uint32_t exclusive = loop->prefork || d->listener->shared ? EPOLLEXCLUSIVE : 0;
         int rc = on ? loop_io_add(loop, &d->io, d->listener->fd, EPOLLIN | exclusive)
@@ -43,10 +43,10 @@ int loop_listeners(brg_loop *loop, int on)
 {
     int error;
 
-    if (loop->accepting == on)
+    if (loop->accept.on == on)
         return 0;
     error = listeners_poll(loop, on);
-    loop->accepting = on;
+    loop->accept.on = on;
     if (!error)
         return 0;
     if (on) {
@@ -60,11 +60,11 @@ int loop_listeners(brg_loop *loop, int on)
 
 static brg_conn *conn_object(brg_loop *loop)
 {
-    brg_conn *bc = loop->spare;
+    brg_conn *bc = loop->spare.conns;
 
     if (bc) {
-        loop->spare = bc->next;
-        loop->spare_n--;
+        loop->spare.conns = bc->next;
+        loop->spare.conns_n--;
     } else if (!(bc = malloc(sizeof *bc)))
         return NULL;
     memset(bc, 0, sizeof *bc);
@@ -93,20 +93,20 @@ brg_conn *loop_stream(brg_conn *master)
     bc->protocol = master->protocol;
     bc->rd_ready = 1;
     bc->head_began = loop->monotonic;
-    loop->stream_n[CONN_HEAD]++;
+    loop->conns.streams[CONN_HEAD]++;
     return bc;
 }
 
 static void conn_enlist(brg_loop *loop, brg_conn *bc)
 {
     bc->head_began = loop->monotonic;
-    bc->all_next = loop->all;
-    bc->all_prev = &loop->all;
-    if (loop->all)
-        loop->all->all_prev = &bc->all_next;
-    loop->all = bc;
-    loop->conns_n++;
-    loop->state_n[CONN_HEAD]++;
+    bc->all_next = loop->conns.all;
+    bc->all_prev = &loop->conns.all;
+    if (loop->conns.all)
+        loop->conns.all->all_prev = &bc->all_next;
+    loop->conns.all = bc;
+    loop->conns.n++;
+    loop->conns.by_state[CONN_HEAD]++;
     loop_score_add(&loop->score->accepted, 1);
 }
 
@@ -146,8 +146,8 @@ brg_conn *loop_conn_begin(brg_loop *loop, brg_listener *l, int fd, const struct 
         return bc;
     }
     bc->fd = -1;
-    bc->all_next = loop->closed;
-    loop->closed = bc;
+    bc->all_next = loop->turn.closed;
+    loop->turn.closed = bc;
     return NULL;
 }
 
@@ -160,7 +160,7 @@ static void accept_failed(brg_loop *loop, int error)
     apr_time_t last = atomic_load(&said);
 
     loop_listeners(loop, 0);
-    loop->accept_again = loop->monotonic + apr_time_from_msec(LOOP_SHED_VAIN_MS);
+    loop->accept.again = loop->monotonic + apr_time_from_msec(LOOP_SHED_VAIN_MS);
     if (error == EMFILE || error == ENFILE)
         loops_shed();
     if (loop->monotonic - last < apr_time_from_sec(1) ||
@@ -168,7 +168,7 @@ static void accept_failed(brg_loop *loop, int error)
         return;
     ap_log_error(APLOG_MARK, APLOG_CRIT, error, loop->server,
                  "cannot accept connections (%u open here): trying again ten times a second",
-                 loop->conns_n);
+                 loop->conns.n);
 }
 
 /* A client that gave up, or a signal, does not matter, unless nothing else comes: the socket stays
@@ -189,13 +189,13 @@ static int accept_is_fatal(int error)
  * is not while there is no free process anyway. */
 int loop_is_full(const brg_loop *loop)
 {
-    unsigned n = loop->conns_n;
+    unsigned n = loop->conns.n;
 
-    if (!loop->prefork || loop->draining || n >= loop->conns_most)
-        return n >= loop->conns_most;
-    n -= loop->state_n[CONN_LINGER];
+    if (!loop->prefork || loop->draining || n >= loop->conns.most)
+        return n >= loop->conns.most;
+    n -= loop->conns.by_state[CONN_LINGER];
     if (n && scoreboard_is_full())
-        n -= loop->state_n[CONN_IDLE];
+        n -= loop->conns.by_state[CONN_IDLE];
     return n > 0;
 }
 
@@ -256,7 +256,7 @@ int loop_accept_last(brg_loop *loop)
 {
     int open = 0;
 
-    for (brg_listener **l = loop->listeners; *l; l++) {
+    for (brg_listener **l = loop->accept.listeners; *l; l++) {
         int more = (*l)->fd >= 0;
 
         if (!more)

@@ -2,8 +2,8 @@
 /* The connections of a loop: their sockets in the poll set, input buffers, and the objects of
  * closed ones.
  *
- * An object whose connection was closed stays as it is until the end of the turn (loop->closed), since it may be on
- * a list of the turn still; then it is kept for connections to come (loop->spare), or freed. */
+ * An object whose connection was closed stays as it is until the end of the turn (loop->turn.closed), since it may be on
+ * a list of the turn still; then it is kept for connections to come (loop->spare.conns), or freed. */
 #include "loop.h"
 #include "driver.h"
 #include "loop_drain.h"
@@ -87,24 +87,24 @@ int loop_wait(brg_conn *bc, apr_time_t due, int idle)
 
 char *loop_in_get(brg_loop *loop)
 {
-    void *buf = loop->spare_in;
+    void *buf = loop->spare.in;
 
     if (!buf)
         return malloc(LOOP_IN_BYTES);
-    loop->spare_in = *(void **)buf;
-    loop->spare_in_n--;
+    loop->spare.in = *(void **)buf;
+    loop->spare.in_n--;
     return buf;
 }
 
 void loop_in_put(brg_loop *loop, char *buf)
 {
-    if (loop->spare_in_n >= LOOP_IN_SPARE) {
+    if (loop->spare.in_n >= LOOP_IN_SPARE) {
         free(buf);
         return;
     }
-    *(void **)(void *)buf = loop->spare_in;
-    loop->spare_in = buf;
-    loop->spare_in_n++;
+    *(void **)(void *)buf = loop->spare.in;
+    loop->spare.in = buf;
+    loop->spare.in_n++;
 }
 
 /* The stream's transport learns of it; the socket is its master's. */
@@ -114,9 +114,9 @@ static void loop_close_stream(brg_loop *loop, brg_conn *bc)
     transport_end(bc);
     bc->fd = -1;
     conn_in_release(bc);
-    bc->all_next = loop->closed;
-    loop->closed = bc;
-    loop->stream_n[bc->state]--;
+    bc->all_next = loop->turn.closed;
+    loop->turn.closed = bc;
+    loop->conns.streams[bc->state]--;
 }
 
 void loop_close(brg_loop *loop, brg_conn *bc)
@@ -127,7 +127,7 @@ void loop_close(brg_loop *loop, brg_conn *bc)
         loop_close_stream(loop, bc);
         return;
     }
-    BRG_ASSERT(loop->conns_n > 0 && loop->state_n[bc->state] > 0);
+    BRG_ASSERT(loop->conns.n > 0 && loop->conns.by_state[bc->state] > 0);
     if (bc->held_places[0])
         loop_doorkeeper_leave(bc);
     wheel_cancel(&loop->wheel, &bc->timer);
@@ -143,40 +143,40 @@ void loop_close(brg_loop *loop, brg_conn *bc)
     *bc->all_prev = bc->all_next;
     if (bc->all_next)
         bc->all_next->all_prev = bc->all_prev;
-    bc->all_next = loop->closed;
-    loop->closed = bc;
-    loop->conns_n--;
-    loop->state_n[bc->state]--;
-    loop->accept_again = loop->monotonic; /* if descriptors had run out: here is one */
+    bc->all_next = loop->turn.closed;
+    loop->turn.closed = bc;
+    loop->conns.n--;
+    loop->conns.by_state[bc->state]--;
+    loop->accept.again = loop->monotonic; /* if descriptors had run out: here is one */
 }
 
 void loop_reap(brg_loop *loop)
 {
-    brg_conn *bc, *next = loop->closed;
+    brg_conn *bc, *next = loop->turn.closed;
 
-    loop->closed = NULL;
+    loop->turn.closed = NULL;
     while ((bc = next) != NULL) {
         next = bc->all_next;
         BRG_ASSERT(bc->fd < 0 && !bc->timer.prev);
         if (bc->queued) { /* still on the list of the next turn */
-            bc->all_next = loop->closed;
-            loop->closed = bc;
+            bc->all_next = loop->turn.closed;
+            loop->turn.closed = bc;
             continue;
         }
         bc->tag = 0;
-        if (loop->spare_n >= LOOP_CONN_SPARE) {
+        if (loop->spare.conns_n >= LOOP_CONN_SPARE) {
             free(bc);
             continue;
         }
-        bc->next = loop->spare;
-        loop->spare = bc;
-        loop->spare_n++;
+        bc->next = loop->spare.conns;
+        loop->spare.conns = bc;
+        loop->spare.conns_n++;
     }
 }
 
 void loop_drop_conns(brg_loop *loop, int with_workers)
 {
-    for (brg_conn *bc = loop->all, *next; bc; bc = next) {
+    for (brg_conn *bc = loop->conns.all, *next; bc; bc = next) {
         next = bc->all_next;
         if (with_workers || bc->state != CONN_WORKER)
             bc->driver->drop(bc);
@@ -189,15 +189,15 @@ void loop_free(brg_loop *loop)
 
     BRG_ASSERT(!loop_self());
     loop_drop_conns(loop, 1);
-    BRG_ASSERT(loop->conns_n == 0);
-    if (loop->datagrams)
+    BRG_ASSERT(loop->conns.n == 0);
+    if (loop->accept.datagrams)
         loop_datagrams_offered()->end(loop);
-    while ((bc = loop->closed) != NULL) {
-        loop->closed = bc->all_next;
+    while ((bc = loop->turn.closed) != NULL) {
+        loop->turn.closed = bc->all_next;
         free(bc);
     }
     loop_spares_free(loop);
     loop->config->services->end(loop);
-    close(loop->poll_fd);
-    close(loop->wake_fd);
+    close(loop->poll.fd);
+    close(loop->poll.wake_fd);
 }

@@ -13,12 +13,12 @@ void loop_drain_post(struct conn_drain *d)
     BRG_ASSERT(d->bc->state == CONN_WORKER && !loop_self());
     if (atomic_exchange(&d->posted, 1))
         return;
-    head = atomic_load_explicit(&loop->drains_posted, memory_order_relaxed);
+    head = atomic_load_explicit(&loop->posted.drains, memory_order_relaxed);
     do
         d->posted_next = head;
-    while (!atomic_compare_exchange_weak_explicit(&loop->drains_posted, &head, d,
+    while (!atomic_compare_exchange_weak_explicit(&loop->posted.drains, &head, d,
                                                   memory_order_release, memory_order_relaxed));
-    if (!atomic_exchange(&loop->wakes, 1))
+    if (!atomic_exchange(&loop->posted.wakes, 1))
         loop_wake(loop);
 }
 
@@ -64,9 +64,9 @@ void loop_take_drains(brg_loop *loop)
 {
     struct conn_drain *d, *next;
 
-    if (!atomic_load_explicit(&loop->drains_posted, memory_order_relaxed))
+    if (!atomic_load_explicit(&loop->posted.drains, memory_order_relaxed))
         return;
-    for (d = atomic_exchange_explicit(&loop->drains_posted, NULL, memory_order_acquire); d;
+    for (d = atomic_exchange_explicit(&loop->posted.drains, NULL, memory_order_acquire); d;
          d = next) {
         next = d->posted_next;
         atomic_store(&d->posted, 0); /* before run() looks for output */

@@ -35,7 +35,7 @@ struct conn_drain {
     apr_interval_time_t timeout_us;
     apr_time_t progress; /**< loop->monotonic when bytes left; run() keeps it */
 
-    _Atomic int posted; /**< on loop->drains_posted */
+    _Atomic int posted; /**< on loop->posted.drains */
     struct conn_drain *posted_next;
     struct conn_drain *next, **prev; /**< the loop's list; prev NULL = not there */
     uint8_t blocked;                 /**< the loop's: the socket is full */

@@ -20,14 +20,14 @@ void loop_figures_turn(brg_loop *loop)
     uint64_t us;
     int bucket;
 
-    BRG_ASSERT(loop->ended_n >= loop->full_n && turns > 0);
+    BRG_ASSERT(loop->turn.ended_n >= loop->turn.full_n && turns > 0);
     loop->unmeasured.turns = 0;
     loop->unmeasured.requests = 0;
     /* Where none was answered from memory the clock was read when the last request ended. */
-    if (!loop->slow.requests || loop->long_turn || loop->ended_n != loop->full_n)
+    if (!loop->slow.requests || loop->long_turn || loop->turn.ended_n != loop->turn.full_n)
         loop->monotonic = clock_monotonic();
     loop->long_turn = 0;
-    us = (uint64_t)(loop->monotonic - loop->turn_began);
+    us = (uint64_t)(loop->monotonic - loop->turn.began);
     bucket = figures_bucket(us);
     figures_add(&took[BRG_TOOK_TURN].n[bucket], turns);
     figures_add(&took[BRG_TOOK_TURN].sum_us, us * turns);
@@ -69,8 +69,8 @@ void loop_figures_second(brg_loop *loop)
     BRG_ASSERT(loop->workers != NULL && loop->figures != NULL);
     if (loop->unmeasured.turns)
         loop_figures_turn(loop);
-    figures_add(&value[BRG_FIGURE_READ], loop->read_n);
-    loop->read_n = 0;
+    figures_add(&value[BRG_FIGURE_READ], loop->turn.read_n);
+    loop->turn.read_n = 0;
     figures_of_locks(value);
     figures_set(&value[BRG_FIGURE_LONGEST], figures_longest(loop));
     worker_pool_figures(loop->workers, &alive, &busy, &waiting);
@@ -79,11 +79,11 @@ void loop_figures_second(brg_loop *loop)
     if (loop->index == 0)
         figures_set(&value[BRG_FIGURE_WORKERS_MOST], (uint64_t)loop->config->n_workers);
     figures_set(&value[BRG_FIGURE_WAITING], (uint64_t)waiting);
-    figures_set(&value[BRG_FIGURE_HTTP2], loop->http2_n);
-    figures_set(&value[BRG_FIGURE_STREAMS], loop->http2_streams_n);
-    figures_set(&value[BRG_FIGURE_HTTP3], loop->http3_n);
-    figures_set(&value[BRG_FIGURE_HTTP3_STREAMS], loop->http3_streams_n);
-    if (loop->datagrams)
+    figures_set(&value[BRG_FIGURE_HTTP2], loop->http2.n);
+    figures_set(&value[BRG_FIGURE_STREAMS], loop->http2.streams);
+    figures_set(&value[BRG_FIGURE_HTTP3], loop->http3.n);
+    figures_set(&value[BRG_FIGURE_HTTP3_STREAMS], loop->http3.streams);
+    if (loop->accept.datagrams)
         loop_datagrams_offered()->figures(loop);
     if (loop->config->services->figures)
         loop->config->services->figures(loop);

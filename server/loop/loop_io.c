@@ -11,7 +11,7 @@ static int io_control(brg_loop *loop, int what, struct loop_io *io, int fd, uint
     struct epoll_event e = {.events = events, .data.ptr = io};
 
     BRG_ASSERT(fd >= 0 && io->ready);
-    return epoll_ctl(loop->poll_fd, what, fd, &e) ? errno : 0;
+    return epoll_ctl(loop->poll.fd, what, fd, &e) ? errno : 0;
 }
 
 int loop_io_add(brg_loop *loop, struct loop_io *io, int fd, uint32_t events)
@@ -26,21 +26,21 @@ int loop_io_change(brg_loop *loop, struct loop_io *io, int fd, uint32_t events)
 
 int loop_io_remove(brg_loop *loop, struct loop_io *io, int fd)
 {
-    for (int i = 0; i < loop->events_n; i++)
-        if (loop->events[i].data.ptr == io)
-            loop->events[i].data.ptr = NULL;
+    for (int i = 0; i < loop->poll.events_n; i++)
+        if (loop->poll.events[i].data.ptr == io)
+            loop->poll.events[i].data.ptr = NULL;
     return io_control(loop, EPOLL_CTL_DEL, io, fd, 0);
 }
 
 void loop_io_run(brg_loop *loop, struct epoll_event *events, int n)
 {
-    loop->events = events;
-    loop->events_n = n;
+    loop->poll.events = events;
+    loop->poll.events_n = n;
     for (int i = 0; i < n; i++) {
         struct loop_io *io = events[i].data.ptr;
 
         if (io)
             io->ready(io, events[i].events);
     }
-    loop->events_n = 0;
+    loop->poll.events_n = 0;
 }

@@ -11,12 +11,12 @@ void loop_note_post(brg_loop *loop, struct loop_note *note)
 
     if (atomic_exchange(&note->posted, 1))
         return;
-    head = atomic_load_explicit(&loop->notes, memory_order_relaxed);
+    head = atomic_load_explicit(&loop->posted.notes, memory_order_relaxed);
     do
         note->next = head;
-    while (!atomic_compare_exchange_weak_explicit(&loop->notes, &head, note, memory_order_release,
-                                                  memory_order_relaxed));
-    if (!atomic_exchange(&loop->wakes, 1))
+    while (!atomic_compare_exchange_weak_explicit(&loop->posted.notes, &head, note,
+                                                  memory_order_release, memory_order_relaxed));
+    if (!atomic_exchange(&loop->posted.wakes, 1))
         loop_wake(loop);
 }
 
@@ -49,7 +49,7 @@ void loop_notes_end(void)
 void loop_take_notes(brg_loop *loop)
 {
     struct loop_note *next,
-        *note = atomic_exchange_explicit(&loop->notes, NULL, memory_order_acquire);
+        *note = atomic_exchange_explicit(&loop->posted.notes, NULL, memory_order_acquire);
 
     for (; note; note = next) {
         BRG_ASSERT(atomic_load(&note->posted)); /* it is on one list, once */

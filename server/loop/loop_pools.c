@@ -39,7 +39,7 @@ static int pools_are_elsewhere(const brg_conn *bc)
 static void pools_of_loop(const brg_loop *loop, brg_pool_tree *t)
 {
     const apr_time_t end = clock_monotonic() + BRG_POOL_LOOP_US;
-    const brg_conn *bc = loop->all;
+    const brg_conn *bc = loop->conns.all;
 
     for (int n = 1; bc; bc = bc->all_next, n++) {
         if (pools_are_elsewhere(bc))

@@ -16,13 +16,13 @@ void loop_again(brg_loop *loop, brg_conn *bc)
         return;
     bc->queued = 1;
     bc->next = NULL;
-    *loop->again_tail = bc;
-    loop->again_tail = &bc->next;
+    *loop->turn.again_tail = bc;
+    loop->turn.again_tail = &bc->next;
 }
 
 void loop_unlist(brg_loop *loop, brg_conn *bc)
 {
-    brg_conn **at = &loop->again;
+    brg_conn **at = &loop->turn.again;
 
     if (!bc->queued)
         return;
@@ -30,18 +30,18 @@ void loop_unlist(brg_loop *loop, brg_conn *bc)
         at = &(*at)->next;
     if (*at)
         *at = bc->next;
-    if (loop->again_tail == &bc->next)
-        loop->again_tail = at;
+    if (loop->turn.again_tail == &bc->next)
+        loop->turn.again_tail = at;
     bc->queued = 0;
 }
 
 int loop_later(brg_loop *loop, brg_conn *bc)
 {
     BRG_ASSERT(bc->loop == loop && bc->fd >= 0);
-    if (!loop->more_ready && !loop->later_n)
+    if (!loop->turn.more_ready && !loop->turn.later_n)
         return 0;
-    BRG_ASSERT(loop->later_n < LOOP_COHORT);
-    loop->later[loop->later_n++] = bc;
+    BRG_ASSERT(loop->turn.later_n < LOOP_COHORT);
+    loop->turn.later[loop->turn.later_n++] = bc;
     return 1;
 }
 
@@ -58,11 +58,11 @@ static void loop_run_later(brg_loop *loop)
     brg_conn *now[LOOP_COHORT];
     unsigned n;
 
-    while ((n = loop->later_n)) {
-        memcpy(now, loop->later, n * sizeof *now);
-        loop->later_n = 0;
+    while ((n = loop->turn.later_n)) {
+        memcpy(now, loop->turn.later, n * sizeof *now);
+        loop->turn.later_n = 0;
         for (unsigned i = 0; i < n; i++) {
-            loop->more_ready = i + 1 < n;
+            loop->turn.more_ready = i + 1 < n;
             loop_drive(now[i]);
         }
     }
@@ -70,26 +70,26 @@ static void loop_run_later(brg_loop *loop)
 
 void loop_run_ready(brg_loop *loop)
 {
-    brg_conn *bc = loop->ready, *next;
+    brg_conn *bc = loop->turn.ready, *next;
 
-    loop->ready = NULL;
-    loop->ready_tail = &loop->ready;
+    loop->turn.ready = NULL;
+    loop->turn.ready_tail = &loop->turn.ready;
     for (; bc; bc = next) {
         next = bc->next;
         bc->queued = 0;
-        loop->more_ready = next != NULL;
+        loop->turn.more_ready = next != NULL;
         loop_drive(bc);
-        if (loop->later_n && (!next || loop->later_n == LOOP_COHORT))
+        if (loop->turn.later_n && (!next || loop->turn.later_n == LOOP_COHORT))
             loop_run_later(loop);
     }
 }
 
 void loop_read_again(brg_loop *loop)
 {
-    brg_conn *bc = loop->again, *next;
+    brg_conn *bc = loop->turn.again, *next;
 
-    loop->again = NULL;
-    loop->again_tail = &loop->again;
+    loop->turn.again = NULL;
+    loop->turn.again_tail = &loop->turn.again;
     for (; bc; bc = next) {
         next = bc->next;
         bc->queued = 0;

@@ -45,7 +45,7 @@ static shed_span shed_measure(const brg_loop *loop)
 {
     shed_span span = {.first = INT64_MAX};
 
-    for (const brg_conn *bc = loop->all; bc; bc = bc->all_next) {
+    for (const brg_conn *bc = loop->conns.all; bc; bc = bc->all_next) {
         if (!shed_may_close(bc))
             continue;
         span.n++;
@@ -64,7 +64,7 @@ static int shed_last_bin(const brg_loop *loop, const shed_span *span, unsigned m
     int bin = 0;
 
     memset(n, 0, sizeof n);
-    for (const brg_conn *bc = loop->all; bc; bc = bc->all_next)
+    for (const brg_conn *bc = loop->conns.all; bc; bc = bc->all_next)
         if (shed_may_close(bc))
             n[shed_bin(span, bc)]++;
     while (bin < SHED_BINS - 1 && (sum += n[bin]) < most)
@@ -93,8 +93,10 @@ static void shed_one(brg_loop *loop, brg_conn *bc)
 static int shed_is_due(const brg_loop *loop)
 {
     return !loop->prefork &&
-           loop->state_n[CONN_IDLE] + loop->state_n[CONN_LINGER] + loop->state_n[CONN_HEAD] > 0 &&
-           loop->monotonic - loop->shed_last >= loop->shed_pause;
+           loop->conns.by_state[CONN_IDLE] + loop->conns.by_state[CONN_LINGER] +
+                   loop->conns.by_state[CONN_HEAD] >
+               0 &&
+           loop->monotonic - loop->shed.last >= loop->shed.pause;
 }
 
 void loop_shed(brg_loop *loop)
@@ -106,13 +108,13 @@ void loop_shed(brg_loop *loop)
     BRG_ASSERT(loop_self() == loop);
     if (!shed_is_due(loop))
         return;
-    loop->shed_last = loop->monotonic;
+    loop->shed.last = loop->monotonic;
     span = shed_measure(loop);
     most = span.n / 8 > LOOP_SHED ? span.n / 8 : LOOP_SHED;
     if (most > (span.n + 1) / 2)
         most = (span.n + 1) / 2;
     last = shed_last_bin(loop, &span, most);
-    for (brg_conn *bc = loop->all, *next; bc; bc = next) {
+    for (brg_conn *bc = loop->conns.all, *next; bc; bc = next) {
         next = bc->all_next;
         if (bc->state == CONN_LINGER) {
             shed_linger(loop, bc);
@@ -122,8 +124,8 @@ void loop_shed(brg_loop *loop)
         }
     }
     BRG_ASSERT(n <= span.n);
-    loop->shed_pause =
-        apr_time_from_msec(n || loop->state_n[CONN_LINGER] ? LOOP_SHED_MS : LOOP_SHED_VAIN_MS);
+    loop->shed.pause = apr_time_from_msec(
+        n || loop->conns.by_state[CONN_LINGER] ? LOOP_SHED_MS : LOOP_SHED_VAIN_MS);
     figures_add(&loop->figures->own.value[BRG_FIGURE_SHED], n);
 }
 
@@ -131,14 +133,14 @@ int loop_make_room(brg_loop *loop)
 {
     if (!loop_is_full(loop))
         return 1;
-    loop_note_post(loop, &loop->shed_note);
+    loop_note_post(loop, &loop->shed.note);
     return 0;
 }
 
 /* The poll set does not hold them while there is no room: others that share them shall be woken. */
 static int shed_is_wanted(const brg_loop *loop)
 {
-    for (brg_listener **l = loop->listeners; *l; l++) {
+    for (brg_listener **l = loop->accept.listeners; *l; l++) {
         struct pollfd waits = {.fd = (*l)->fd, .events = POLLIN};
 
         if (poll(&waits, 1, 0) > 0 && waits.revents & POLLIN)
@@ -149,7 +151,7 @@ static int shed_is_wanted(const brg_loop *loop)
 
 void loop_shed_if_wanted(brg_loop *loop)
 {
-    BRG_ASSERT(!loop->accepting);
+    BRG_ASSERT(!loop->accept.on);
     if (!shed_is_due(loop) || !shed_is_wanted(loop))
         return;
     loop_shed(loop);

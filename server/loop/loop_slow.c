@@ -80,7 +80,7 @@ static void slow_log(brg_loop *loop, apr_interval_time_t took)
                  "for \"%s\"; "
                  "%u connections waited",
                  loop->index, loop->slow.requests, (long)apr_time_as_msec(took),
-                 (long)apr_time_as_msec(loop->slow.most), loop->slow.longest, loop->conns_n);
+                 (long)apr_time_as_msec(loop->slow.most), loop->slow.longest, loop->conns.n);
 }
 
 void loop_slow_check(brg_loop *loop)
@@ -89,7 +89,7 @@ void loop_slow_check(brg_loop *loop)
 
     if (!loop->slow.requests)
         return; /* answers from memory alone: their cost is bounded, and the clock was not read */
-    took = loop->monotonic - loop->turn_began;
+    took = loop->monotonic - loop->turn.began;
     if (took >= LOOP_SLOW_US && loop->monotonic - loop->slow.said >= LOOP_SLOW_LOG_US)
         slow_log(loop, took);
     loop->slow.requests = 0;

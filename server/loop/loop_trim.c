@@ -17,27 +17,27 @@ void loop_spares_free(brg_loop *loop)
     brg_conn *bc;
     void *buf;
 
-    while ((bc = loop->spare) != NULL) {
-        loop->spare = bc->next;
+    while ((bc = loop->spare.conns) != NULL) {
+        loop->spare.conns = bc->next;
         free(bc);
     }
-    while ((buf = loop->spare_in) != NULL) {
-        loop->spare_in = *(void **)buf;
+    while ((buf = loop->spare.in) != NULL) {
+        loop->spare.in = *(void **)buf;
         free(buf);
     }
-    while ((buf = loop->spare_waiting) != NULL) {
-        loop->spare_waiting = *(void **)buf;
+    while ((buf = loop->spare.waiting) != NULL) {
+        loop->spare.waiting = *(void **)buf;
         free(buf);
     }
-    loop->spare_n = loop->spare_in_n = loop->spare_waiting_n = 0;
+    loop->spare.conns_n = loop->spare.in_n = loop->spare.waiting_n = 0;
 }
 
 void loop_trim(brg_loop *loop)
 {
-    loop->trim_last = loop->monotonic;
-    if (loop->peak < LOOP_TRIM_PEAK || loop->conns_n > loop->peak / 4)
+    loop->spare.trimmed = loop->monotonic;
+    if (loop->conns.peak < LOOP_TRIM_PEAK || loop->conns.n > loop->conns.peak / 4)
         return;
-    loop->peak = loop->conns_n;
+    loop->conns.peak = loop->conns.n;
     loop_spares_free(loop);
     loop->config->services->thread_trim();
     memory_trim_thread(loop->server);

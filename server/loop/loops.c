@@ -84,7 +84,7 @@ const loop_datagrams *loop_datagrams_offered(void)
 
 static int loops_begin_datagrams(brg_loop *loop)
 {
-    for (brg_listener **l = loop->listeners; loops_datagrams && *l; l++)
+    for (brg_listener **l = loop->accept.listeners; loops_datagrams && *l; l++)
         if ((*l)->udp_fd > 0 && loops_datagrams->begin(loop, *l))
             return -1;
     return 0;
@@ -154,7 +154,7 @@ static void *loops_thread(void *baton)
 
 static void loops_shed_one(struct loop_note *note)
 {
-    loop_shed((brg_loop *)(void *)((char *)note - offsetof(brg_loop, shed_note)));
+    loop_shed((brg_loop *)(void *)((char *)note - offsetof(brg_loop, shed.note)));
 }
 
 /* The loop's listeners as its poll set has them. @return ends with one without a listener */
@@ -163,12 +163,12 @@ static struct loop_listener *loop_doors(brg_loop *loop, apr_pool_t *p)
     struct loop_listener *doors;
     apr_size_t n = 0;
 
-    while (loop->listeners[n])
+    while (loop->accept.listeners[n])
         n++;
     doors = apr_pcalloc(p, (n + 1) * sizeof *doors);
     for (apr_size_t i = 0; i < n; i++)
         doors[i] = (struct loop_listener){
-            .io = {loop_accept}, .loop = loop, .listener = loop->listeners[i]};
+            .io = {loop_accept}, .loop = loop, .listener = loop->accept.listeners[i]};
     return doors;
 }
 
@@ -194,28 +194,28 @@ apr_status_t loop_create(brg_loop **out, apr_pool_t *p, const loops_config *conf
     loop->out = loop_lines_calloc(p, sizeof *loop->out);
     loop->config = conf;
     loop->server = conf->server;
-    loop->listeners = conf->listeners[index];
-    loop->conns_most = (unsigned)(conf->max_connections / conf->n_loops);
-    if (!loop->conns_most)
-        loop->conns_most = 1;
-    loop->ready_tail = &loop->ready;
-    loop->again_tail = &loop->again;
+    loop->accept.listeners = conf->listeners[index];
+    loop->conns.most = (unsigned)(conf->max_connections / conf->n_loops);
+    if (!loop->conns.most)
+        loop->conns.most = 1;
+    loop->turn.ready_tail = &loop->turn.ready;
+    loop->turn.again_tail = &loop->turn.again;
     loop->score = scoreboard_loop(conf->slot, index);
-    loop->http2_scores = scoreboard_http2(conf->slot, index);
+    loop->http2.scores = scoreboard_http2(conf->slot, index);
     loop->figures = figures_of_loop(conf->slot, index);
-    loop->poll_fd = epoll_create1(EPOLL_CLOEXEC);
-    loop->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (loop->poll_fd < 0 || loop->wake_fd < 0)
+    loop->poll.fd = epoll_create1(EPOLL_CLOEXEC);
+    loop->poll.wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (loop->poll.fd < 0 || loop->poll.wake_fd < 0)
         return errno;
-    loop->shed_note.run = loops_shed_one;
-    loop->wake.ready = loop_woken;
-    loop->doors = loop_doors(loop, p);
-    rv = loop_io_add(loop, &loop->wake, loop->wake_fd, EPOLLIN);
+    loop->shed.note.run = loops_shed_one;
+    loop->poll.wake.ready = loop_woken;
+    loop->accept.doors = loop_doors(loop, p);
+    rv = loop_io_add(loop, &loop->poll.wake, loop->poll.wake_fd, EPOLLIN);
     if (rv)
         return rv;
     brg_pool_create_scoped(&loop->pool, p, BRG_SCOPE_PROCESS);
     loop->prefork = !conf->n_workers;
-    loop->shed_pause = apr_time_from_msec(loop->prefork ? LOOP_SHED_VAIN_MS : LOOP_SHED_MS);
+    loop->shed.pause = apr_time_from_msec(loop->prefork ? LOOP_SHED_VAIN_MS : LOOP_SHED_MS);
     loop->workers =
         worker_pool_create(p, loop, conf->workers ? conf->workers : loops_share(p, conf));
     if (!loop->prefork)
@@ -272,7 +272,7 @@ void loops_shed(void)
 {
     for (int i = 0; i < loops_n; i++)
         if (loops[i])
-            loop_note_post(loops[i], &loops[i]->shed_note);
+            loop_note_post(loops[i], &loops[i]->shed.note);
 }
 
 int loops_watch_workers(int limit)

@@ -17,11 +17,11 @@
  *   queued      a thread is free                    pool     linked by bc->next, oldest first
  *   refused     too late, or its client left        loop     bc->refused; the driver's refused() runs
  *   running     the driver's work() returns         worker   bc and all that hangs on it; may block
- *   returned    the worker: loop_return()           loop     on loop->returned until the loop's next turn
+ *   returned    the worker: loop_return()           loop     on loop->posted.returned until the loop's next turn
  *   taken back  the loop: the driver's run()        loop     bc->state becomes another one
  *
  * The pool's lock, or the seat of a thread that waits without it, and the release / acquire pair of
- * loop->returned order the writes of both sides.
+ * loop->posted.returned order the writes of both sides.
  */
 #include "conn.h"
 

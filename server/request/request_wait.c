@@ -99,12 +99,12 @@ static int waiting_is_last(request_rec *r)
 static struct brg_waiting *waiting_make(void)
 {
     brg_loop *loop = loop_self();
-    struct brg_waiting *w = loop ? loop->spare_waiting : NULL;
+    struct brg_waiting *w = loop ? loop->spare.waiting : NULL;
 
     if (!w)
         return calloc(1, sizeof *w);
-    loop->spare_waiting = *(void **)w;
-    loop->spare_waiting_n--;
+    loop->spare.waiting = *(void **)w;
+    loop->spare.waiting_n--;
     memset(w, 0, sizeof *w);
     return w;
 }
@@ -282,13 +282,13 @@ static void waiting_free(struct brg_waiting *w)
 
     if (atomic_load(&w->note.posted)) /* waiting_resumed() frees it */
         return;
-    if (!loop || loop->spare_waiting_n >= WAITING_SPARE) {
+    if (!loop || loop->spare.waiting_n >= WAITING_SPARE) {
         free(w);
         return;
     }
-    *(void **)w = loop->spare_waiting;
-    loop->spare_waiting = w;
-    loop->spare_waiting_n++;
+    *(void **)w = loop->spare.waiting;
+    loop->spare.waiting = w;
+    loop->spare.waiting_n++;
 }
 
 /* The request that came from the network. */

@@ -99,7 +99,7 @@ int stream_wait(http_stream *s, const http_head *head, cache_entry *planned)
     BRG_ASSERT(!s->asked_head && !s->ready_prev && s->bc);
     if (!(s->asked_head = asked_copy(head)))
         return -1;
-    s->asked_head->turn = all->bc->loop->turn_began;
+    s->asked_head->turn = all->bc->loop->turn.began;
     s->asked_head->planned = NULL;
     asked_plan(s->asked_head, planned);
     all->waiting_n++;
@@ -262,22 +262,22 @@ static http_stream *waiting_next(const http_streams *all)
 void stream_run_waiting(http_streams *all)
 {
     brg_loop *loop = all->bc->loop;
-    const int others = loop->more_ready;
+    const int others = loop->turn.more_ready;
     http_stream *s;
 
     while (!all->bc->failed && !all->bc->pending && !all->ending &&
            (s = waiting_next(all)) != NULL) {
-        if (stream_turn_is_over(all) || loop->later_n == LOOP_COHORT) {
+        if (stream_turn_is_over(all) || loop->turn.later_n == LOOP_COHORT) {
             all->more = 1;
             break;
         }
         /* Nothing can have come to memory since it was looked for there. */
-        if ((all->answered || s->asked_head->turn != loop->turn_began) && waiting_from_memory(s))
+        if ((all->answered || s->asked_head->turn != loop->turn.began) && waiting_from_memory(s))
             continue;
         all->answered++;
-        loop->more_ready = others || all->waiting_n > 1;
+        loop->turn.more_ready = others || all->waiting_n > 1;
         if (!waiting_goes_ahead(s))
             waiting_run(s);
     }
-    loop->more_ready = others;
+    loop->turn.more_ready = others;
 }

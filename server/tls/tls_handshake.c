@@ -412,8 +412,8 @@ static int handshake_gives_way(const brg_conn *bc)
     tls_loop *l = t->loop;
 
     BRG_ASSERT(l != NULL);
-    if (l->turn != bc->loop->turn_began) {
-        l->turn = bc->loop->turn_began;
+    if (l->turn != bc->loop->turn.began) {
+        l->turn = bc->loop->turn.began;
         l->steps = 0;
         l->steps_began = clock_monotonic();
     }

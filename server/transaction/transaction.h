@@ -62,9 +62,9 @@ typedef enum transaction_way {
 /** @a n requests are over. */
 static inline void transaction_count(brg_loop *loop, unsigned n, transaction_way way)
 {
-    loop->ended_n += n;
+    loop->turn.ended_n += n;
     if (way == TRANSACTION_FULL)
-        loop->full_n += n;
+        loop->turn.full_n += n;
 }
 
 /** The request is over for bc: it is counted, and the time of keep-alive and that of the next head begin.

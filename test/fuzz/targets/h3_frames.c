@@ -362,12 +362,12 @@ static void leave(void)
 {
     if (!play_is_over())
         site_conn->driver->drop(site_conn);
-    for (int i = 0; site_loop->conns_n && i < 100000; i++) {
+    for (int i = 0; site_loop->conns.n && i < 100000; i++) {
         site_turn();
         if (i > 10)
             nanosleep(&(struct timespec){0, 20000}, NULL);
     }
-    PEER_CHECK(!site_loop->conns_n && !site_loop->http3_n && !site_loop->http3_streams_n);
+    PEER_CHECK(!site_loop->conns.n && !site_loop->http3.n && !site_loop->http3.streams);
     while (play.ep->all)
         quic_conn_free(play.ep->all);
     play.qc = NULL;

@@ -179,9 +179,9 @@ static void loop_shares_its_turn(void **state)
     put(bb, eos(&conn));
     assert_int_equal(pass(&conn, bb), APR_SUCCESS);
     while (core_output_flush(&conn) == APR_EAGAIN)
-        if (loop.again) { /* as the next turn would */
-            loop.again = NULL;
-            loop.again_tail = &loop.again;
+        if (loop.turn.again) { /* as the next turn would */
+            loop.turn.again = NULL;
+            loop.turn.again_tail = &loop.turn.again;
             conn.queued = 0;
         }
     assert_int_equal(core_output_bytes(conn.c), (apr_off_t)sizeof pattern * 4);

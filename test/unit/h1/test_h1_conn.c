@@ -85,12 +85,12 @@ static int connect_again(void)
 {
     struct sockaddr_in addr;
     socklen_t len = sizeof addr;
-    unsigned n = loop->conns_n;
+    unsigned n = loop->conns.n;
     int fd = socket(AF_INET, SOCK_STREAM, 0);
 
     assert_int_equal(getsockname(listener.fd, (struct sockaddr *)&addr, &len), 0);
     assert_int_equal(connect(fd, (struct sockaddr *)&addr, sizeof addr), 0);
-    while (loop->conns_n == n)
+    while (loop->conns.n == n)
         turn();
     return fd;
 }
@@ -103,7 +103,7 @@ static int connect_client(void **state)
     assert_int_equal(loop_create(&loop, pool, &config, 0), APR_SUCCESS);
     loop_begin(loop);
     client = connect_again();
-    conn = loop->all;
+    conn = loop->conns.all;
     seen_n = 0;
     return 0;
 }
@@ -226,7 +226,7 @@ static void test_quantum(void **state)
     say(text);
     turn();
     assert_int_equal(conn->requests, LOOP_QUANTUM_REQUESTS);
-    assert_ptr_equal(loop->again, conn);
+    assert_ptr_equal(loop->turn.again, conn);
     assert_null(conn->timer.prev);
     turn();
     assert_int_equal(conn->requests, MANY);
@@ -235,9 +235,9 @@ static void test_quantum(void **state)
 
 static void check_gone(void)
 {
-    for (int i = 0; i < 8 && loop->conns_n; i++)
+    for (int i = 0; i < 8 && loop->conns.n; i++)
         turn();
-    assert_int_equal(loop->conns_n, 0);
+    assert_int_equal(loop->conns.n, 0);
 }
 
 /* What the client still sends is read for a while, so that it gets the answer. */
@@ -258,7 +258,7 @@ static void test_an_error_closes(void **state)
     assert_int_equal(conn->state, CONN_LINGER);
     say("more of it");
     turn();
-    assert_int_equal(loop->conns_n, 1);
+    assert_int_equal(loop->conns.n, 1);
     shutdown(client, SHUT_WR);
     check_gone();
 }

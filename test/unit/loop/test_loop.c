@@ -139,7 +139,7 @@ static int setup(void **state)
     apr_palloc(pool, 8); /* nothing is aligned by chance */
     assert_int_equal(loop_create(&loop, pool, &config, 0), APR_SUCCESS);
     loop_begin(loop);
-    loop->turn_end_last = loop->trim_last = loop->monotonic;
+    loop->turn.end_last = loop->spare.trimmed = loop->monotonic;
     memset(story, 0, sizeof story);
     accepted_n = 0;
     on_run = NULL;
@@ -184,7 +184,7 @@ static void open_connections(int n)
     for (int i = 0; i < n; i++)
         clients[i] = client_connect();
     on_run = wait_for_more;
-    while (accepted_n < n || loop->ready)
+    while (accepted_n < n || loop->turn.ready)
         loop_turn(loop);
     loop_wake(loop);
     loop_turn(loop); /* what is put into the poll set is ready to be written to */
@@ -244,13 +244,13 @@ static void test_again(void **state)
     on_run = run_again_once;
     loop_turn(loop);
     assert_string_equal(story, "Ra");
-    assert_ptr_equal(loop->again, conns[0]);
+    assert_ptr_equal(loop->turn.again, conns[0]);
     conns[0]->rd_ready = 1;
     client_send(0, "two");
     loop_turn(loop);
     assert_string_equal(story, "RaRa");
     assert_int_equal(conn_in_size(conns[0]), 6);
-    assert_null(loop->again);
+    assert_null(loop->turn.again);
 }
 
 static void close_both(brg_conn *bc, int i)
@@ -269,15 +269,15 @@ static void test_closed_in_this_turn(void **state)
     on_run = close_both;
     loop_turn(loop);
     assert_int_equal(strlen(story), 2);
-    assert_int_equal(loop->conns_n, 0);
-    assert_int_equal(loop->spare_n, 2);
-    assert_null(loop->closed);
+    assert_int_equal(loop->conns.n, 0);
+    assert_int_equal(loop->spare.conns_n, 2);
+    assert_null(loop->turn.closed);
     close(clients[0]);
     close(clients[1]);
     accepted_n = 0;
     open_connections(2);
-    assert_int_equal(loop->spare_n, 0);
-    assert_int_equal(loop->conns_n, 2);
+    assert_int_equal(loop->spare.conns_n, 0);
+    assert_int_equal(loop->conns.n, 2);
     assert_int_equal(conns[0]->tag, CONN_TAG);
 }
 
@@ -294,11 +294,11 @@ static void test_closed_on_the_list(void **state)
     client_send(0, "x");
     on_run = again_and_close;
     loop_turn(loop);
-    assert_ptr_equal(loop->closed, conns[0]);
+    assert_ptr_equal(loop->turn.closed, conns[0]);
     assert_int_equal(conns[0]->tag, CONN_TAG);
     loop_turn(loop);
-    assert_null(loop->closed);
-    assert_int_equal(loop->spare_n, 1);
+    assert_null(loop->turn.closed);
+    assert_int_equal(loop->spare.conns_n, 1);
     assert_string_equal(story, "Ra");
 }
 
@@ -307,12 +307,12 @@ static void test_deadlines(void **state)
     open_connections(2);
     wheel_set(&loop->wheel, &conns[0]->timer, loop->monotonic + 2 * WHEEL_TICK_US);
     wheel_set(&loop->wheel, &conns[1]->timer, loop->monotonic + apr_time_from_sec(30));
-    while (loop->conns_n == 2)
+    while (loop->conns.n == 2)
         loop_turn(loop);
     assert_non_null(strchr(story, 'X'));
     assert_null(strchr(story, 'R'));
     assert_int_equal(conns[0]->fd, -1);
-    assert_int_equal(loop->spare_n, 1);
+    assert_int_equal(loop->spare.conns_n, 1);
 }
 
 /* Where there is no room, the half of the silent connections that has been so for the longest goes, and no other one, whatever
@@ -334,7 +334,7 @@ static void test_silent_ones_make_room(void **state)
         loop_turn(loop);
     for (int i = 0; i < CONNECTIONS; i++)
         assert_int_equal(recv(clients[i], &byte, 1, MSG_DONTWAIT), i == 1 || i == 2 ? 0 : -1);
-    assert_int_equal(loop->conns_n, CONNECTIONS - 1);
+    assert_int_equal(loop->conns.n, CONNECTIONS - 1);
     assert_int_equal(loop->figures->own.value[BRG_FIGURE_SHED], 2);
 }
 
@@ -374,16 +374,16 @@ static void test_no_room(void **state)
     loop_wake(loop);
     loop_turn(loop);
     loop_turn(loop);
-    assert_int_equal(loop->conns_n, CONNECTIONS);
-    assert_false(loop->accepting);
+    assert_int_equal(loop->conns.n, CONNECTIONS);
+    assert_false(loop->accept.on);
     client_send(2, "x");
     on_run = close_both;
     loop_turn(loop); /* a and b are gone */
-    assert_true(loop->accepting);
+    assert_true(loop->accept.on);
     on_run = NULL;
     while (accepted_n <= CONNECTIONS)
         loop_turn(loop);
-    assert_int_equal(loop->conns_n, CONNECTIONS - 1);
+    assert_int_equal(loop->conns.n, CONNECTIONS - 1);
 }
 
 static int put_off;
@@ -409,7 +409,7 @@ static void test_later(void **state)
     assert_int_equal(strlen(story), 7);
     memcpy(first, story + 1, 3);
     assert_string_equal(story + 4, first);
-    assert_int_equal(loop->later_n, 0);
+    assert_int_equal(loop->turn.later_n, 0);
 }
 
 /* One alone waits for nobody. */
@@ -458,8 +458,8 @@ static void test_later_and_closed(void **state)
     on_run = later_and_close;
     loop_turn(loop);
     assert_int_equal(strlen(story), 3);
-    assert_int_equal(loop->conns_n, 0);
-    assert_int_equal(loop->spare_n, 2);
+    assert_int_equal(loop->conns.n, 0);
+    assert_int_equal(loop->spare.conns_n, 2);
 }
 
 static void look_for_the_end(brg_conn *bc, int i)
@@ -482,7 +482,7 @@ static void test_the_client_leaves(void **state)
 
 static void request_ends(brg_conn *bc, int i)
 {
-    bc->loop->ended_n++;
+    bc->loop->turn.ended_n++;
 }
 
 /* The hook runs at the end of a turn in which a request ended, and once a second. */
@@ -496,7 +496,7 @@ static void test_turn_end(void **state)
     on_run = request_ends;
     loop_turn(loop);
     assert_string_equal(story, "RaRaE");
-    loop->turn_end_last = loop->monotonic - apr_time_from_sec(1);
+    loop->turn.end_last = loop->monotonic - apr_time_from_sec(1);
     loop_wake(loop);
     loop_turn(loop);
     assert_string_equal(story, "RaRaEE");
@@ -510,7 +510,7 @@ static void test_drop(void **state)
     atomic_store(&loops_phase, LOOPS_DROP);
     loop_main(loop);
     atomic_store(&loops_phase, LOOPS_RUN);
-    assert_int_equal(loop->conns_n, 0);
+    assert_int_equal(loop->conns.n, 0);
     assert_null(loop_self());
 }
 
@@ -526,7 +526,7 @@ static void test_drain(void **state)
     loop_main(loop);
     atomic_store(&loops_phase, LOOPS_RUN);
     assert_int_equal(accepted_n, 2);
-    assert_int_equal(loop->conns_n, 0);
+    assert_int_equal(loop->conns.n, 0);
     assert_int_equal(listener.fd, -1);
 }
 

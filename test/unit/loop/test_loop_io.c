@@ -50,7 +50,7 @@ static void user_end(user *u)
 static int turn(void)
 {
     struct epoll_event events[LOOP_EVENTS];
-    int n = epoll_wait(loop.poll_fd, events, LOOP_EVENTS, 0);
+    int n = epoll_wait(loop.poll.fd, events, LOOP_EVENTS, 0);
 
     loop_io_run(&loop, events, n);
     return n;
@@ -59,13 +59,13 @@ static int turn(void)
 static int setup(void **state)
 {
     memset(&loop, 0, sizeof loop);
-    loop.poll_fd = epoll_create1(EPOLL_CLOEXEC);
-    return loop.poll_fd < 0;
+    loop.poll.fd = epoll_create1(EPOLL_CLOEXEC);
+    return loop.poll.fd < 0;
 }
 
 static int teardown(void **state)
 {
-    return close(loop.poll_fd);
+    return close(loop.poll.fd);
 }
 
 static void test_events_reach_their_owner(void **state)

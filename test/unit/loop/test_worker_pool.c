@@ -64,7 +64,7 @@ static void make_loop(brg_loop *of, worker_share *share)
 {
     memset(of, 0, sizeof *of);
     of->config = &config;
-    of->wake_fd = eventfd(0, EFD_NONBLOCK);
+    of->poll.wake_fd = eventfd(0, EFD_NONBLOCK);
     of->workers = worker_pool_create(pool, of, share);
     of->figures = &figures;
 }
@@ -94,8 +94,8 @@ static int teardown(void **state)
     worker_pool_stop(other.workers);
     while (!worker_pool_ended(loop.workers) || !worker_pool_ended(other.workers))
         usleep(1000);
-    close(loop.wake_fd);
-    close(other.wake_fd);
+    close(loop.poll.wake_fd);
+    close(other.poll.wake_fd);
     apr_pool_destroy(pool);
     return 0;
 }
@@ -130,7 +130,7 @@ static int returned(void)
     int n = 0;
 
     for (int i = 0; i < 2; i++)
-        for (brg_conn *bc = atomic_load(&of[i]->returned); bc; bc = bc->next)
+        for (brg_conn *bc = atomic_load(&of[i]->posted.returned); bc; bc = bc->next)
             n++;
     return n;
 }
@@ -462,8 +462,8 @@ static void test_nothing_is_left_behind(void **state)
         pthread_mutex_lock(&lock);
         ran_n = running = 0;
         pthread_mutex_unlock(&lock);
-        atomic_store(&loop.returned, NULL);
-        atomic_store(&other.returned, NULL);
+        atomic_store(&loop.posted.returned, NULL);
+        atomic_store(&other.posted.returned, NULL);
         for (int i = 1; i < 2 * EACH; i++)
             bc[i] = bc[0];
         for (int i = 0; i < 2; i++)
@@ -535,7 +535,7 @@ static void test_pace(void **state)
     const apr_time_t start = apr_time_from_sec(9);
 
     worker_pool_stop(loop.workers);
-    close(loop.wake_fd);
+    close(loop.poll.wake_fd);
     share->processors = 1;
     make_loop(&loop, share);
     loop.monotonic = start;

@@ -134,16 +134,16 @@ static void test_key_updates(void **state)
 static void test_no_room(void **state)
 {
     begin();
-    the_loop.conns_most = 0;
-    the_loop.wakes = 1; /* nobody sleeps */
+    the_loop.conns.most = 0;
+    the_loop.posted.wakes = 1; /* nobody sleeps */
     peer_begin(the_peer, the_ep, QUIC_V1);
     peer_flush(the_peer, 0, net_from_client);
-    assert_null(the_loop.notes);
+    assert_null(the_loop.posted.notes);
     run_for(apr_time_from_msec(30));
     assert_int_equal(the_ep->figures.retries, 1);
-    assert_ptr_equal(the_loop.notes, &the_loop.shed_note);
+    assert_ptr_equal(the_loop.posted.notes, &the_loop.shed.note);
     assert_int_equal(the_ep->figures.conns + the_ep->figures.refused, 0);
-    the_loop.conns_most = UINT_MAX;
+    the_loop.conns.most = UINT_MAX;
     shake_hands();
     assert_int_equal(the_ep->figures.conns, 1);
     assert_true(the_peer->done);

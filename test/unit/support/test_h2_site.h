@@ -298,7 +298,7 @@ static inline int site_connect(peer *p)
 /** Streams that a worker has, and whether the loop would go on by itself. */
 static unsigned site_at_work(void)
 {
-    return site_loop->stream_n[CONN_WORKER] + (site_loop->again || site_loop->ready);
+    return site_loop->conns.streams[CONN_WORKER] + (site_loop->turn.again || site_loop->turn.ready);
 }
 
 /** Turns until nothing moves any more, but what waits for the client. @param tries  turns that may pass without
@@ -329,14 +329,14 @@ static inline void site_leave(peer *p)
 {
     p->gone = 1;
     p->limit = p->room = SIZE_MAX;
-    for (int i = 0; site_loop->conns_n && i < 100000; i++) {
+    for (int i = 0; site_loop->conns.n && i < 100000; i++) {
         site_event();
         if (i > 10)
             nanosleep(&(struct timespec){0, 20000}, NULL);
     }
-    PEER_CHECK(!site_loop->conns_n);
+    PEER_CHECK(!site_loop->conns.n);
     for (int i = 0; i < CONN_STATES; i++)
-        PEER_CHECK(!site_loop->stream_n[i]);
+        PEER_CHECK(!site_loop->conns.streams[i]);
 }
 
 /** The session of the open connection, or NULL. */

@@ -145,7 +145,7 @@ static inline void become_loop(void)
     memset(&loop, 0, sizeof loop);
     loop.config = test_loop()->config;
     loop.figures = &figures;
-    loop.again_tail = &loop.again;
+    loop.turn.again_tail = &loop.turn.again;
     conn.loop = &loop;
     thread_self_set(&loop, 0);
     assert_true(conn_on_loop());

@@ -330,7 +330,7 @@ static void begin(void)
     net.delay = 10000;
     the_loop = (brg_loop){.monotonic = apr_time_from_sec(1000),
                           .wall = apr_time_from_sec(1000),
-                          .conns_most = UINT_MAX,
+                          .conns.most = UINT_MAX,
                           .server = &the_server};
     quic_setup_defaults(&the_setup);
     the_setup.user = &site_user;

@@ -50,15 +50,15 @@ static void test_the_end_counts(void **state)
     assert_int_equal(bc.requests, 4);
     assert_int_equal(bc.idle_until, 1500);
     assert_int_equal(bc.head_began, 1000);
-    assert_int_equal(loop.ended_n, 1);
-    assert_int_equal(loop.full_n, 0);
+    assert_int_equal(loop.turn.ended_n, 1);
+    assert_int_equal(loop.turn.full_n, 0);
     transaction_enter(&bc, TRANSACTION_HEAD);
     transaction_enter(&bc, TRANSACTION_ROUTE);
     transaction_enter(&bc, TRANSACTION_SOURCE);
     transaction_end(&bc, &s, TRANSACTION_FULL);
     transaction_count(&loop, 2, TRANSACTION_FULL);
-    assert_int_equal(loop.ended_n, 4);
-    assert_int_equal(loop.full_n, 3);
+    assert_int_equal(loop.turn.ended_n, 4);
+    assert_int_equal(loop.turn.full_n, 3);
 }
 
 /* ---- fields ---- */

@@ -130,7 +130,7 @@ static upstream_conn *opened(upstream_origin *o, brg_loop *on)
 static void turn(int ms)
 {
     struct epoll_event events[LOOP_EVENTS];
-    int n = epoll_wait(loop.poll_fd, events, LOOP_EVENTS, ms);
+    int n = epoll_wait(loop.poll.fd, events, LOOP_EVENTS, ms);
 
     loop_io_run(&loop, events, n);
 }
@@ -170,13 +170,13 @@ static int setup(void **state)
     apr_pool_create(&pool, NULL);
     memset(&loop, 0, sizeof loop);
     loop.pool = pool;
-    loop.poll_fd = epoll_create1(EPOLL_CLOEXEC);
+    loop.poll.fd = epoll_create1(EPOLL_CLOEXEC);
     loop.monotonic = clock_monotonic();
     wheel_init(&loop.wheel, loop.monotonic);
     thread_self_set(&loop, 0);
     backends_n = 0;
     told = 0;
-    return loop.poll_fd < 0;
+    return loop.poll.fd < 0;
 }
 
 static int teardown(void **state)
@@ -189,7 +189,7 @@ static int teardown(void **state)
     }
     apr_pool_destroy(pool);
     thread_self_end();
-    return close(loop.poll_fd);
+    return close(loop.poll.fd);
 }
 
 static unsigned idle(upstream_origin *o)
