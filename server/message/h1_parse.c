@@ -112,7 +112,7 @@ static inline int h1_plain_field(h1_cursor *cur, http_field *field)
     if (end - colon < 4 || *colon != ':' || colon == name)
         return 0;
     value = colon + 1 + (colon[1] == ' ');
-    stop = http_scan_value(value, end);
+    stop = http_scan_value_behind(cur->buf, value, end);
     if (end - stop < 2 || memcmp(stop, "\r\n", 2) != 0 || (uint8_t)*value <= ' ' ||
         (uint8_t)stop[-1] <= ' ' || h1_over(cur->line, stop, cur->limits->field_size))
         return 0;

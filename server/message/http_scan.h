@@ -32,6 +32,19 @@ static inline int http_is(char c, int classes)
     return http_class[(uint8_t)c] & classes;
 }
 
+#if defined(__SSE2__)
+/** A bit for each of the 16 bytes at @a p that may not stand in a field value. */
+static inline uint32_t http_value_bad(const char *p)
+{
+    const __m128i low = _mm_set1_epi8(0x1f), tab = _mm_set1_epi8('\t'), del = _mm_set1_epi8(0x7f);
+    const __m128i x = _mm_loadu_si128((const __m128i *)(const void *)p);
+
+    return (uint32_t)_mm_movemask_epi8(_mm_or_si128(
+        _mm_andnot_si128(_mm_cmpeq_epi8(x, tab), _mm_cmpeq_epi8(_mm_min_epu8(x, low), x)),
+        _mm_cmpeq_epi8(x, del)));
+}
+#endif
+
 /** First byte in [p, end) that may not stand in a field value; end if all may. */
 static inline const char *http_scan_value(const char *p, const char *end)
 {
@@ -50,13 +63,8 @@ static inline const char *http_scan_value(const char *p, const char *end)
         p += 32;
     }
 #elif defined(__SSE2__)
-    const __m128i low = _mm_set1_epi8(0x1f), tab = _mm_set1_epi8('\t'), del = _mm_set1_epi8(0x7f);
     while (end - p >= 16) {
-        const __m128i x = _mm_loadu_si128((const __m128i *)(const void *)p);
-        const __m128i bad = _mm_or_si128(
-            _mm_andnot_si128(_mm_cmpeq_epi8(x, tab), _mm_cmpeq_epi8(_mm_min_epu8(x, low), x)),
-            _mm_cmpeq_epi8(x, del));
-        const uint32_t mask = (uint32_t)_mm_movemask_epi8(bad);
+        const uint32_t mask = http_value_bad(p);
         if (mask)
             return p + __builtin_ctz(mask);
         p += 16;
@@ -65,6 +73,24 @@ static inline const char *http_scan_value(const char *p, const char *end)
     while (p < end && http_is(*p, HTTP_C_VALUE))
         p++;
     return p;
+}
+
+/** The same. Bytes from @a before on may be read as well: those at the end are looked at as the last of 16. */
+static inline const char *http_scan_value_behind(const char *before, const char *p, const char *end)
+{
+#if defined(__SSE2__)
+    if (end - before >= 16) {
+        while (end - p >= 16) {
+            const uint32_t mask = http_value_bad(p);
+            if (mask)
+                return p + __builtin_ctz(mask);
+            p += 16;
+        }
+        const uint32_t mask = http_value_bad(end - 16) >> (16 - (end - p));
+        return mask ? p + __builtin_ctz(mask) : end;
+    }
+#endif
+    return http_scan_value(p, end);
 }
 
 /** First byte in [p, end) that may not stand in a request target; end if all may. */

@@ -31,6 +31,9 @@ static void each(size_t len, char fill)
     for (size_t at = 0; at < len; at++) {
         for (int c = 0; c < 256; c++) {
             text[at] = (char)c;
+            for (size_t from = 0; from <= len; from += 7)
+                assert_ptr_equal(http_scan_value_behind(text, text + from, text + len),
+                                 http_scan_value(text + from, text + len));
             assert_int_equal(http_is_value(text, len) != 0, bytewise(text, len, HTTP_C_VALUE));
             assert_int_equal(http_is_token(text, len) != 0, bytewise(text, len, HTTP_C_TOKEN));
         }
