@@ -10,6 +10,7 @@
 #include "auth_private.h"
 #include "conn.h"
 #include "handler_private.h"
+#include "hook_lists.h"
 #include "http_log.h"
 #include "http_protocol.h"
 #include "http_request.h"
@@ -102,9 +103,10 @@ static int request_decode(request_rec *r)
 static int request_pre_translate(request_rec *r)
 {
     ap_conf_vector_t *conf = r->per_dir_config;
-    int status;
+    int status, n;
 
-    if (!ap_hook_get_pre_translate_name())
+    (void)hook_links_for(r, HOOK_pre_translate_name, ap_hook_get_pre_translate_name(), &n);
+    if (!n)
         return OK;
     if ((status = request_sections(r)) != OK)
         return status;

@@ -122,10 +122,11 @@ AP_DECLARE(int) ap_location_walk(request_rec *r)
 {
     const core_server_config *sconf = ap_get_core_module_config(r->server->module_config);
     const location_note *note;
-    walk_fold fold = {.keep = walk_keep_of(r, r->per_dir_config)};
+    walk_fold fold;
 
     if (!sconf->sec_url || !sconf->sec_url->nelts || !r->uri)
         return OK;
+    fold = (walk_fold){.keep = walk_keep_of(r, r->per_dir_config)};
     note = location_match_all(r, sconf->sec_url);
     for (int i = 0; i < note->n; i++)
         walk_fold_add(r, &fold, note->secs[i], 1);
