@@ -197,11 +197,12 @@ AP_DECLARE(int) ap_file_walk(request_rec *r)
     const core_dir_config *dconf = ap_get_core_module_config(r->per_dir_config);
     const apr_array_header_t *secs = dconf->sec_file;
     const char *slash, *name;
-    walk_fold fold = {.keep = walk_keep_of(r, r->per_dir_config)};
+    walk_fold fold;
     int is_config;
 
     if (!secs || !secs->nelts || !r->filename)
         return OK;
+    fold = (walk_fold){.keep = walk_keep_of(r, r->per_dir_config)};
     slash = strrchr(r->filename, '/');
     name = slash ? slash + 1 : r->filename;
     is_config = walk_is_config(r, r->per_dir_config); /* and with it the sections that it lists */
