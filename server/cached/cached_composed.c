@@ -46,7 +46,7 @@ static void composed_until(cached_composed *c, apr_time_t until)
 
 static void composed_names(const cached_request *page, const char *names)
 {
-    cached_composed *c = page->composed;
+    cached_composed *c = page->save.composed;
 
     for (const char *at = names; at && *at;) {
         const size_t n = strcspn(at, ",");
@@ -63,12 +63,12 @@ void cached_composed_ask(const request_rec *r)
     cached_request *page;
 
     while ((page = composed_page(r, &r)) != NULL) {
-        if (!page->composed) {
-            page->composed = apr_pcalloc(page->r->pool, sizeof *page->composed);
-            page->composed->until = INT64_MAX;
-            page->composed->names = "";
+        if (!page->save.composed) {
+            page->save.composed = apr_pcalloc(page->r->pool, sizeof *page->save.composed);
+            page->save.composed->until = INT64_MAX;
+            page->save.composed->names = "";
         }
-        page->composed->asked++;
+        page->save.composed->asked++;
     }
 }
 
@@ -80,13 +80,13 @@ static void composed_add(const cached_request *q, const uint64_t *marks, uint32_
 
     BRG_ASSERT(n <= STORE_MARKS_MOST);
     while ((page = composed_page(r, &r)) != NULL) {
-        if (!page->composed)
+        if (!page->save.composed)
             continue;
         for (uint32_t i = 0; i < n; i++)
-            composed_mark(page->composed, marks[i]);
-        composed_mark(page->composed, store_mark_of_key(&q->key));
-        composed_until(page->composed, fresh_until(&q->terms));
-        composed_names(page, q->names);
+            composed_mark(page->save.composed, marks[i]);
+        composed_mark(page->save.composed, store_mark_of_key(&q->key.hash));
+        composed_until(page->save.composed, fresh_until(&q->found.terms));
+        composed_names(page, q->key.names);
     }
 }
 
@@ -96,8 +96,8 @@ static void composed_keep(const cached_request *q)
     const cached_request *page;
 
     while ((page = composed_page(r, &r)) != NULL)
-        if (page->composed)
-            page->composed->kept++;
+        if (page->save.composed)
+            page->save.composed->kept++;
 }
 
 void cached_composed_serve(const cached_request *q)
@@ -106,8 +106,8 @@ void cached_composed_serve(const cached_request *q)
 
     if (!q->r->main)
         return;
-    BRG_ASSERT(q->view.reader);
-    composed_add(q, marks, store_view_marks(&q->view, marks));
+    BRG_ASSERT(q->found.view.reader);
+    composed_add(q, marks, store_view_marks(&q->found.view, marks));
     composed_keep(q);
 }
 
@@ -141,15 +141,15 @@ void cached_composed_vary(const cached_request *q)
 {
     request_rec *r = q->r;
 
-    if (q->composed)
-        composed_vary_by(r, q->composed->names);
+    if (q->save.composed)
+        composed_vary_by(r, q->save.composed->names);
     if (q->vary)
         composed_vary_by(r, q->vary);
 }
 
 const char *cached_composed_refused(const cached_request *q)
 {
-    const cached_composed *c = q->composed;
+    const cached_composed *c = q->save.composed;
 
     if (request_has_guarded_part(q->r))
         return "access to a part of it depends on who asks";
@@ -162,7 +162,7 @@ const char *cached_composed_refused(const cached_request *q)
 
 void cached_composed_apply(cached_request *q, fresh_terms *terms, store_head *head)
 {
-    const cached_composed *c = q->composed;
+    const cached_composed *c = q->save.composed;
     uint64_t *marks;
     int64_t left;
 
@@ -178,10 +178,11 @@ void cached_composed_apply(cached_request *q, fresh_terms *terms, store_head *he
         terms->lifetime = left > 0 ? terms->age + (uint32_t)left : 0;
     terms->swr = terms->sie = 0;
     terms->flags |= FRESH_T_COMPOSED;
-    q->composed_of = c->asked;
+    q->save.composed_of = c->asked;
 }
 
 int cached_composed_grew(const cached_request *q)
 {
-    return (q->composed && q->composed->asked != q->composed_of) || request_has_guarded_part(q->r);
+    return (q->save.composed && q->save.composed->asked != q->save.composed_of) ||
+           request_has_guarded_part(q->r);
 }

@@ -17,7 +17,7 @@ struct cached_composed {
 
 /** A part of a page, which is @a r's, is looked for. Threads: that of the page */
 void cached_composed_ask(const request_rec *r);
-/** It is served from @a q->view. */
+/** It is served from @a q->found.view. */
 void cached_composed_serve(const cached_request *q);
 /** It is being stored: with that head; and was stored. */
 void cached_composed_save(const cached_request *q, const store_head *head);

@@ -11,9 +11,10 @@
 /* Fresh, and for every client: the loop's cache does not look at wishes of single requests. */
 static int front_is_for_all(const cached_request *q)
 {
-    return q->use == FRESH_SERVE && q->outcome == CACHED_FROM_STORE && !q->soft && !q->follows &&
-           (q->quick || (q->ls && cached_ls_is_usual(q))) && q->places_n && !q->request.cc.has &&
-           !q->request.authorized && q->text_len <= q->target_len + q->site_len;
+    return q->found.use == FRESH_SERVE && q->outcome == CACHED_FROM_STORE && !q->found.soft &&
+           !q->follow.flight && (q->quick || (q->ls && cached_ls_is_usual(q))) &&
+           q->found.places_n && !q->request.cc.has && !q->request.authorized &&
+           q->key.text_len <= q->key.target_len + q->key.site_len;
 }
 
 /* A request with a cookie of CacheBypassCookies takes the full way. So does one of LiteSpeedCache that has a session, to whom PHP's answer
@@ -47,26 +48,27 @@ void cached_offer(cached_request *q)
     apr_time_t until;
     uint64_t length;
 
-    if (!front_is_for_all(q) || !conn_on_loop() || here != q->place || !cached_count_hits(here))
+    if (!front_is_for_all(q) || !conn_on_loop() || here != q->save.place ||
+        !cached_count_hits(here))
         return;
-    BRG_ASSERT(q->places_n <= CACHE_STORED_PLACES && q->view.reader);
-    until = cached_refresh_of(cached_section_of(q->first), &q->terms);
-    if (store_view_state(&q->view, &length) != STORE_COMPLETE || brg_now() >= until)
+    BRG_ASSERT(q->found.places_n <= CACHE_STORED_PLACES && q->found.view.reader);
+    until = cached_refresh_of(cached_section_of(q->first), &q->found.terms);
+    if (store_view_state(&q->found.view, &length) != STORE_COMPLETE || brg_now() >= until)
         return;
     stored = apr_pcalloc(q->r->pool, sizeof *stored);
-    *stored = (cache_stored){.view = &q->view,
+    *stored = (cache_stored){.view = &q->found.view,
                              .length = length,
                              .reader = cached_reader(here),
-                             .places_n = q->places_n,
-                             .terms = q->terms,
+                             .places_n = q->found.places_n,
+                             .terms = q->found.terms,
                              .until = until,
-                             .vary = cached_names_of(q->r->pool, q->names),
+                             .vary = cached_names_of(q->r->pool, q->key.names),
                              .hits = cached_count_hits(here),
                              .led_to = !q->quick,
                              .tells_ttl = cached_section_of(q->first)->standard == CACHED_ON};
-    for (int i = 0; i < q->places_n; i++)
-        stored->place[i] = q->places[i];
-    q->offered = 1;
+    for (int i = 0; i < q->found.places_n; i++)
+        stored->place[i] = q->found.places[i];
+    q->found.offered = 1;
     if (server->bypass_cookies)
         cache_gate(q->r, front_admits, CACHE_GATE_ANSWER, server, 0);
     if (q->ls) {

@@ -80,7 +80,7 @@ void cached_count(const cached_request *q)
     count_row *row;
 
     BRG_ASSERT(q->outcome < CACHED_OUTCOMES);
-    if (!place || !count_rows || (!q->known && q->outcome == CACHED_PASSED))
+    if (!place || !count_rows || (!q->found.known && q->outcome == CACHED_PASSED))
         return; /* it was never looked up */
     row = &count_rows[store_reader_row(cached_reader(place)) % CACHED_ROWS];
     atomic_fetch_add_explicit(&row->n[q->outcome], 1, memory_order_relaxed);

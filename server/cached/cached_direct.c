@@ -66,12 +66,12 @@ static apr_size_t direct_room(void *baton, char **at)
     const cached_request *q = baton;
     apr_size_t n = 0;
 
-    if (!q->writer || q->written >= q->most)
+    if (!q->save.writer || q->save.written >= q->most)
         return 0;
-    cached_lock(q->place);
-    n = store_write_room(q->writer, at);
-    cached_unlock(q->place);
-    return n < q->most - q->written ? n : (apr_size_t)(q->most - q->written);
+    cached_lock(q->save.place);
+    n = store_write_room(q->save.writer, at);
+    cached_unlock(q->save.place);
+    return n < q->most - q->save.written ? n : (apr_size_t)(q->most - q->save.written);
 }
 
 static apr_bucket *direct_take(void *baton, apr_size_t n, apr_bucket_alloc_t *alloc)
@@ -81,13 +81,13 @@ static apr_bucket *direct_take(void *baton, apr_size_t n, apr_bucket_alloc_t *al
     char *at = NULL;
     int held;
 
-    BRG_ASSERT(q->writer && n && n <= q->most - q->written); /* direct_room() */
-    cached_lock(q->place);
-    (void)store_write_room(q->writer, &at);
-    held = store_write_view(q->writer, &view);
-    store_write_commit(q->writer, n);
-    cached_unlock(q->place);
-    q->written += n;
+    BRG_ASSERT(q->save.writer && n && n <= q->most - q->save.written); /* direct_room() */
+    cached_lock(q->save.place);
+    (void)store_write_room(q->save.writer, &at);
+    held = store_write_view(q->save.writer, &view);
+    store_write_commit(q->save.writer, n);
+    cached_unlock(q->save.place);
+    q->save.written += n;
     if (held)
         return direct_bucket(q, &view, at, n, alloc);
     return apr_bucket_heap_create(at, n, NULL, alloc);
@@ -95,9 +95,10 @@ static apr_bucket *direct_take(void *baton, apr_size_t n, apr_bucket_alloc_t *al
 
 void cached_direct_offer(cached_request *q, const ap_filter_t *f)
 {
-    BRG_ASSERT(q->writer && f->ctx == q);
-    q->sink = (request_sink){.filter = f, .room = direct_room, .take = direct_take, .baton = q};
-    request_sink_offer(q->r, &q->sink);
+    BRG_ASSERT(q->save.writer && f->ctx == q);
+    q->save.sink =
+        (request_sink){.filter = f, .room = direct_room, .take = direct_take, .baton = q};
+    request_sink_offer(q->r, &q->save.sink);
 }
 
 int cached_direct_is_of(const cached_request *q, const apr_bucket *b)

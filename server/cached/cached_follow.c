@@ -29,10 +29,10 @@ static int follow_may_wait(request_rec *r)
 
 static void follow_leave(cached_request *q)
 {
-    if (q->waits_at)
-        cached_follower_remove(q->waits_at, q);
-    q->waits_at = NULL;
-    q->waiting = NULL;
+    if (q->follow.at)
+        cached_follower_remove(q->follow.at, q);
+    q->follow.at = NULL;
+    q->follow.waiting = NULL;
 }
 
 static int follow_go_on(request_rec *r, void *baton, int came)
@@ -58,18 +58,20 @@ static void follow_gone(request_rec *r, void *baton)
 
 int cached_follow_wait(cached_request *q, int room)
 {
-    const brg_wait_for wanted = {
-        .fd = -1, .timeout = apr_time_from_sec(1), .room = room != 0, .waiting = &q->waiting};
+    const brg_wait_for wanted = {.fd = -1,
+                                 .timeout = apr_time_from_sec(1),
+                                 .room = room != 0,
+                                 .waiting = &q->follow.waiting};
     const int status = brg_wait(q->r, &wanted, follow_go_on, follow_gone, q);
 
     if (status != SUSPENDED)
         return status;
     if (!conn_on_loop()) {
-        brg_wait_resume(q->waiting); /* goes on on its loop */
+        brg_wait_resume(q->follow.waiting); /* goes on on its loop */
     } else if (!room) {
-        BRG_ASSERT(!q->waits_at && !q->prev); /* follow_leave() */
-        q->waits_at = cached_place_here();
-        cached_follower_add(q->waits_at, q);
+        BRG_ASSERT(!q->follow.at && !q->follow.prev); /* follow_leave() */
+        q->follow.at = cached_place_here();
+        cached_follower_add(q->follow.at, q);
     }
     return status;
 }
@@ -78,16 +80,17 @@ void cached_followers_look(cached_request *first)
 {
     if (first)
         cached_tier_watch();
-    for (cached_request *q = first; q; q = q->next) {
-        store_reader *reader = cached_reader(q->waits_at);
+    for (cached_request *q = first; q; q = q->follow.next) {
+        store_reader *reader = cached_reader(q->follow.at);
         uint64_t length = 0;
 
-        BRG_ASSERT(q->waiting);
-        BRG_ASSERT(*q->prev == q && q->waits_at);
-        if (q->grows ? store_view_state(&q->view, &length) != STORE_WRITING || length > q->sent
-                     : store_flight_look(reader, q->follows, &q->follows_key, NULL) !=
-                           STORE_FLIGHT_WAITS)
-            request_wait_came(q->waiting);
+        BRG_ASSERT(q->follow.waiting);
+        BRG_ASSERT(*q->follow.prev == q && q->follow.at);
+        if (q->follow.grows ? store_view_state(&q->found.view, &length) != STORE_WRITING ||
+                                  length > q->follow.sent
+                            : store_flight_look(reader, q->follow.flight, &q->follow.key, NULL) !=
+                                  STORE_FLIGHT_WAITS)
+            request_wait_came(q->follow.waiting);
     }
 }
 
@@ -103,9 +106,9 @@ static int follow_wants_own(const cached_request *q)
 /* Another machine may have a fresher one, and this client would have to wait for a validation. */
 static int follow_may_be_fresher(const cached_request *q)
 {
-    return !q->view.reader ||
-           (q->use == FRESH_VALIDATE && !q->soft && !q->ahead &&
-            fresh_use_now(&q->terms, &q->request, &q->policy, brg_now()) == FRESH_VALIDATE);
+    return !q->found.view.reader ||
+           (q->found.use == FRESH_VALIDATE && !q->found.soft && !q->found.ahead &&
+            fresh_use_now(&q->found.terms, &q->request, &q->policy, brg_now()) == FRESH_VALIDATE);
 }
 
 /* 1 if it lies below memory, or may do so, and the request may have it from there. */
@@ -114,18 +117,18 @@ static int follow_is_below(const cached_request *q, const store_key *key)
     if (follow_wants_own(q))
         return 0;
     if (q->tier == CACHED_DISK)
-        return !q->view.reader && cached_disk_has(key);
-    return q->tier == CACHED_SOCACHE && !q->asked_tier && follow_may_be_fresher(q) &&
+        return !q->found.view.reader && cached_disk_has(key);
+    return q->tier == CACHED_SOCACHE && !q->found.asked_tier && follow_may_be_fresher(q) &&
            cached_tier_answers();
 }
 
 static cached_tier_name follow_name(const cached_request *q, const store_key *key)
 {
     return (cached_tier_name){.key = *key,
-                              .text = q->text,
-                              .variant = q->variant_text,
-                              .text_len = q->text_len,
-                              .variant_len = q->has_variant ? q->variant_text_len : 0};
+                              .text = q->key.text,
+                              .variant = q->key.variant_text,
+                              .text_len = q->key.text_len,
+                              .variant_len = q->key.has_variant ? q->key.variant_text_len : 0};
 }
 
 static int follow_from_below(cached_request *q, const store_key *key, uint32_t flight)
@@ -136,8 +139,8 @@ static int follow_from_below(cached_request *q, const store_key *key, uint32_t f
         return 0;
     if (q->tier == CACHED_DISK)
         return cached_disk_fetch(key, flight);
-    q->asked_tier = 1;
-    return cached_tier_fetch(&name, q->view.reader != NULL, flight);
+    q->found.asked_tier = 1;
+    return cached_tier_fetch(&name, q->found.view.reader != NULL, flight);
 }
 
 /* The same by a worker, which waits. */
@@ -147,37 +150,37 @@ static int lead_fetch_wait(cached_request *q, const store_key *key, uint32_t fli
 
     if (q->tier == CACHED_DISK)
         return cached_disk_fetch_wait(key, flight);
-    q->asked_tier = 1;
-    return cached_tier_fetch_wait(&name, q->view.reader != NULL, flight);
+    q->found.asked_tier = 1;
+    return cached_tier_fetch_wait(&name, q->found.view.reader != NULL, flight);
 }
 
 static int follow_begin(cached_request *q)
 {
-    const store_key key = q->has_variant ? q->variant : q->key;
+    const store_key key = q->key.has_variant ? q->key.variant : q->key.hash;
     uint32_t flight;
 
-    BRG_ASSERT(!q->flight); /* a leader follows nobody */
-    q->place = cached_place_here();
-    switch (store_flight_begin(cached_reader(q->place), &key, store_mark_of_key(&q->key), brg_now(),
-                               &flight)) {
+    BRG_ASSERT(!q->lead.flight); /* a leader follows nobody */
+    q->save.place = cached_place_here();
+    switch (store_flight_begin(cached_reader(q->save.place), &key, store_mark_of_key(&q->key.hash),
+                               brg_now(), &flight)) {
     case STORE_LEAD:
         if (follow_from_below(q, &key, flight)) {
-            q->follows = flight;
-            q->follows_key = key;
+            q->follow.flight = flight;
+            q->follow.key = key;
             return OK;
         }
-        q->flight = flight;
-        q->flight_key = key;
+        q->lead.flight = flight;
+        q->lead.key = key;
         cached_stay(q, 1);
-        q->epoch = store_epoch(cached_store());
-        q->asked = brg_now();
+        q->ask.epoch = store_epoch(cached_store());
+        q->ask.at = brg_now();
         return DECLINED;
     case STORE_FOLLOW:
-        q->follows = flight;
-        q->follows_key = key;
+        q->follow.flight = flight;
+        q->follow.key = key;
         return OK;
     default:
-        q->alone = 1;
+        q->found.alone = 1;
         return DECLINED;
     }
 }
@@ -185,21 +188,21 @@ static int follow_begin(cached_request *q)
 /* It ended with an object: is it for this request? */
 static int follow_done(cached_request *q, int *status)
 {
-    const int had_variant = q->has_variant;
+    const int had_variant = q->key.has_variant;
 
     cached_drop(q);
     cached_find(q);
-    if (cached_serves(q->use)) {
+    if (cached_serves(q->found.use)) {
         *status = cached_serve(q, cached_filters_behind(q->r), "cache hit", 0);
         return 0;
     }
     /* The names of Vary's fields came from below: the variant may lie there, too. */
-    if (!had_variant && q->has_variant && !q->view.reader) {
-        q->asked_tier = 0;
+    if (!had_variant && q->key.has_variant && !q->found.view.reader) {
+        q->found.asked_tier = 0;
         *status = follow_begin(q);
         return *status == OK;
     }
-    q->alone = 1; /* it does not wait once more */
+    q->found.alone = 1; /* it does not wait once more */
     *status = DECLINED;
     return 0;
 }
@@ -207,19 +210,19 @@ static int follow_done(cached_request *q, int *status)
 /* @return 1: look again; 0: *status */
 static int follow_again(cached_request *q, int *status)
 {
-    q->follows = 0;
-    if (q->tier == CACHED_SOCACHE && !q->asked_tier)
-        q->asked_tier = 1; /* that was another one's look-up, which found nothing */
-    else if (++q->rounds > FOLLOW_ROUNDS)
-        q->alone = 1;
+    q->follow.flight = 0;
+    if (q->tier == CACHED_SOCACHE && !q->found.asked_tier)
+        q->found.asked_tier = 1; /* that was another one's look-up, which found nothing */
+    else if (++q->follow.rounds > FOLLOW_ROUNDS)
+        q->found.alone = 1;
     /* Meanwhile it may be there, or be known to have variants. */
     cached_drop(q);
     cached_find(q);
-    if (cached_serves(q->use)) {
+    if (cached_serves(q->found.use)) {
         *status = cached_serve(q, cached_filters_behind(q->r), "cache hit", 0);
         return 0;
     }
-    *status = q->alone ? DECLINED : follow_begin(q);
+    *status = q->found.alone ? DECLINED : follow_begin(q);
     return *status == OK;
 }
 
@@ -229,23 +232,23 @@ static int follow_run(cached_request *q)
     store_view view = {0};
     int status;
 
-    if (q->grows)
+    if (q->follow.grows)
         return cached_growing_send(q);
     for (;;) {
-        store_flight_wait(reader, q->follows);
-        switch (store_flight_look(reader, q->follows, &q->follows_key, &view)) {
+        store_flight_wait(reader, q->follow.flight);
+        switch (store_flight_look(reader, q->follow.flight, &q->follow.key, &view)) {
         case STORE_FLIGHT_GROWS:
-            if (store_view_is_purged(&view, q->epoch)) { /* it was asked for before that */
+            if (store_view_is_purged(&view, q->ask.epoch)) { /* it was asked for before that */
                 store_release(&view);
-                q->alone = 1;
+                q->found.alone = 1;
                 return DECLINED;
             }
             if (cached_growing_begin(q, &view, &status))
                 return status;
             /* fall through */
         case STORE_FLIGHT_WAITS:
-            if (brg_monotonic_now() - q->follows_since > q->r->server->timeout) {
-                q->alone = 1;
+            if (brg_monotonic_now() - q->follow.since > q->r->server->timeout) {
+                q->found.alone = 1;
                 return DECLINED;
             }
             return cached_follow_wait(q, 0);
@@ -254,7 +257,7 @@ static int follow_run(cached_request *q)
                 return status;
             break;
         case STORE_FLIGHT_PASS:
-            q->alone = 1;
+            q->found.alone = 1;
             return DECLINED;
         default:
             if (!follow_again(q, &status))
@@ -268,13 +271,13 @@ static int follow_run(cached_request *q)
 static int lead_from_below(cached_request *q)
 {
     for (int i = 0; i < 2; i++) {
-        const store_key key = q->has_variant ? q->variant : q->key;
-        const int had_variant = q->has_variant;
+        const store_key key = q->key.has_variant ? q->key.variant : q->key.hash;
+        const int had_variant = q->key.has_variant;
         store_reader *reader = cached_reader(cached_place_here());
         uint32_t flight;
 
         if (conn_on_loop() || !follow_is_below(q, &key) ||
-            store_flight_begin(reader, &key, store_mark_of_key(&q->key), brg_now(), &flight) !=
+            store_flight_begin(reader, &key, store_mark_of_key(&q->key.hash), brg_now(), &flight) !=
                 STORE_LEAD)
             return DECLINED;
         if (!lead_fetch_wait(q, &key, flight)) {
@@ -282,11 +285,11 @@ static int lead_from_below(cached_request *q)
             return DECLINED;
         }
         cached_find(q);
-        if (cached_serves(q->use))
+        if (cached_serves(q->found.use))
             return cached_serve(q, cached_filters_behind(q->r), "cache hit", 0);
-        if (had_variant || !q->has_variant)
+        if (had_variant || !q->key.has_variant)
             return DECLINED;
-        q->asked_tier = 0;
+        q->found.asked_tier = 0;
     }
     return DECLINED;
 }
@@ -301,19 +304,20 @@ static int lead_stays(void *baton)
 
 static int lead_is_refresh(const cached_request *q)
 {
-    return q->view.reader && !q->soft &&
-           fresh_use_now(&q->terms, &q->request, &q->policy, brg_now()) == FRESH_SERVE_REFRESH;
+    return q->found.view.reader && !q->found.soft &&
+           fresh_use_now(&q->found.terms, &q->request, &q->policy, brg_now()) ==
+               FRESH_SERVE_REFRESH;
 }
 
 void cached_restore_answer(const cached_request *q)
 {
-    if (!q->answered)
+    if (!q->stale.answered)
         return;
-    q->r->status = q->status;
-    q->r->status_line = q->status_line;
-    q->r->headers_out = q->fields;
+    q->r->status = q->stale.status;
+    q->r->status_line = q->stale.status_line;
+    q->r->headers_out = q->stale.fields;
     if (!q->r->connection->aborted)
-        q->r->connection->keepalive = q->keepalive;
+        q->r->connection->keepalive = q->stale.keepalive;
 }
 
 /* The client has the stale answer at once; its request goes on, and the handler's answer is for the store alone. */
@@ -322,19 +326,19 @@ static int lead_refresh(cached_request *q)
     request_rec *r = q->r;
     int status;
 
-    BRG_ASSERT(q->flight && q->view.reader && conn_on_loop());
+    BRG_ASSERT(q->lead.flight && q->found.view.reader && conn_on_loop());
     status = cached_serve(q, cached_filters_behind(r), "cache hit", 0);
     if (status != OK)
         return status;
-    q->answered = 1;
-    q->keepalive = r->connection->keepalive;
-    q->status = r->status;
-    q->status_line = r->status_line;
-    q->fields = r->headers_out;
+    q->stale.answered = 1;
+    q->stale.keepalive = r->connection->keepalive;
+    q->stale.status = r->status;
+    q->stale.status_line = r->status_line;
+    q->stale.fields = r->headers_out;
     r->headers_out = apr_table_make(r->pool, 8);
     r->status = HTTP_OK;
     r->status_line = NULL;
-    q->stays = (uint8_t)request_wait_stays(r, lead_stays, q);
+    q->lead.stays = (uint8_t)request_wait_stays(r, lead_stays, q);
     return DECLINED;
 }
 
@@ -343,12 +347,12 @@ static int lead_ahead(cached_request *q)
 {
     if (follow_may_wait(q->r) && conn_on_loop() && cached_refresh_begin(q)) {
         follow_begin(q);
-        if (q->flight)
+        if (q->lead.flight)
             return lead_refresh(q);
     }
     cached_refresh_end(q);
-    q->follows = 0;
-    q->use = FRESH_SERVE;
+    q->follow.flight = 0;
+    q->found.use = FRESH_SERVE;
     return cached_serve(q, cached_filters_behind(q->r), "cache hit", 0);
 }
 
@@ -365,24 +369,24 @@ int cached_lead(cached_request *q)
 {
     request_rec *r = q->r;
 
-    q->epoch = store_epoch(cached_store());
-    q->asked = brg_now();
-    if (q->ahead)
+    q->ask.epoch = store_epoch(cached_store());
+    q->ask.at = brg_now();
+    if (q->found.ahead)
         return lead_ahead(q);
-    if (q->alone || q->flight || !fresh_is_get(&q->request) ||
+    if (q->found.alone || q->lead.flight || !fresh_is_get(&q->request) ||
         cached_server_of(r->server)->lock == CACHED_OFF)
         return DECLINED;
     if (!follow_may_wait(r))
         return lead_from_below(q);
     if (follow_begin(q) != OK)
-        return q->flight && conn_on_loop() && lead_is_refresh(q) ? lead_stale(q) : DECLINED;
+        return q->lead.flight && conn_on_loop() && lead_is_refresh(q) ? lead_stale(q) : DECLINED;
     if (follow_wants_own(q)) {
-        q->alone = 1;
+        q->found.alone = 1;
         return DECLINED;
     }
     if (lead_is_refresh(q)) /* another one validates it */
         return cached_serve(q, cached_filters_behind(r), "cache hit", 0);
-    q->follows_since = brg_monotonic_now();
+    q->follow.since = brg_monotonic_now();
     if (!conn_on_loop())
         return cached_follow_wait(q, 0);
     return follow_run(q);

@@ -28,7 +28,7 @@ static int growing_cut(cached_request *q)
 /* How much of a body of this length is sent now; the rest comes in the next turn. */
 static uint64_t growing_piece(const cached_request *q, uint64_t length)
 {
-    if (q->sent || length <= GROWING_FIRST || !conn_on_loop())
+    if (q->follow.sent || length <= GROWING_FIRST || !conn_on_loop())
         return length;
     cached_followers_soon(cached_place_here());
     return GROWING_FIRST;
@@ -42,22 +42,23 @@ int cached_growing_send(cached_request *q)
     uint64_t length, piece;
     store_state state;
 
-    BRG_ASSERT(q->grows && q->view.reader && q->follows);
-    store_flight_wait(cached_reader(cached_place_here()), q->follows);
+    BRG_ASSERT(q->follow.grows && q->found.view.reader && q->follow.flight);
+    store_flight_wait(cached_reader(cached_place_here()), q->follow.flight);
     if (brg_wait_output(r) > GROWING_OUTPUT)
         return cached_follow_wait(q, 1);
-    state = store_view_state(&q->view, &length);
-    if (length == q->sent && state == STORE_WRITING)
+    state = store_view_state(&q->found.view, &length);
+    if (length == q->follow.sent && state == STORE_WRITING)
         return cached_follow_wait(q, 0);
-    if (length == q->sent && state != STORE_COMPLETE)
+    if (length == q->follow.sent && state != STORE_COMPLETE)
         return growing_cut(q);
     bb = apr_brigade_create(r->pool, alloc);
     piece = growing_piece(q, length);
     if (piece < length)
         state = STORE_WRITING;
-    if (piece > q->sent)
-        APR_BRIGADE_INSERT_TAIL(bb, cached_bucket(&q->view, q->sent, piece - q->sent, alloc));
-    q->sent = piece;
+    if (piece > q->follow.sent)
+        APR_BRIGADE_INSERT_TAIL(
+            bb, cached_bucket(&q->found.view, q->follow.sent, piece - q->follow.sent, alloc));
+    q->follow.sent = piece;
     APR_BRIGADE_INSERT_TAIL(bb, state == STORE_COMPLETE ? apr_bucket_eos_create(alloc)
                                                         : apr_bucket_flush_create(alloc));
     if (ap_pass_brigade(cached_filters_behind(r), bb) != APR_SUCCESS || r->connection->aborted ||
@@ -80,7 +81,7 @@ static int growing_has_begun(const cached_request *q)
 {
     uint64_t length;
 
-    return store_view_state(&q->view, &length) == STORE_COMPLETE || length;
+    return store_view_state(&q->found.view, &length) == STORE_COMPLETE || length;
 }
 
 /* The head is there, in a view that is open. @return 1: it is sent; *status */
@@ -88,24 +89,24 @@ int cached_growing_begin(cached_request *q, store_view *view, int *status)
 {
     cached_request was = *q;
 
-    q->view.reader = NULL;
+    q->found.view.reader = NULL;
     if (view->vary || !growing_may_stream(q) || !cached_open(q, view))
         store_release(view);
-    else if (q->terms.flags & FRESH_T_PARTIAL)
-        store_release(&q->view);
+    else if (q->found.terms.flags & FRESH_T_PARTIAL)
+        store_release(&q->found.view);
     else if (!growing_has_begun(q) ||
-             !cached_serves(fresh_use_now(&q->terms, &q->request, &q->policy, brg_now())))
-        store_release(&q->view);
-    if (!q->view.reader) {
-        q->view = was.view;
-        q->terms = was.terms;
-        q->stored = was.stored;
-        q->soft = was.soft;
+             !cached_serves(fresh_use_now(&q->found.terms, &q->request, &q->policy, brg_now())))
+        store_release(&q->found.view);
+    if (!q->found.view.reader) {
+        q->found.view = was.found.view;
+        q->found.terms = was.found.terms;
+        q->found.stored = was.found.stored;
+        q->found.soft = was.found.soft;
         return 0;
     }
-    store_release(&was.view);
-    q->grows = 1;
-    q->sent = 0;
+    store_release(&was.found.view);
+    q->follow.grows = 1;
+    q->follow.sent = 0;
     cached_head_apply(q, 1);
     cached_head_is_stored(q->r);
     cached_tell(q, CACHED_COLLAPSED, "cache hit", 0);

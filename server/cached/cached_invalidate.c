@@ -14,7 +14,7 @@ APLOG_USE_MODULE(cache);
 /* The origin and target of a key's text. */
 static int invalidate_target(const cached_request *q, fresh_target *target)
 {
-    const char *text = apr_pstrmemdup(q->r->pool, q->text, q->text_len),
+    const char *text = apr_pstrmemdup(q->r->pool, q->key.text, q->key.text_len),
                *authority = strstr(text, "://"), *path;
 
     if (!authority || !(path = strchr(authority + 3, '/')))
@@ -43,7 +43,7 @@ static void invalidate_named(cached_request *q, const char *value)
     if (!target.path_len)
         return;
     target.path = room;
-    key.room = q->text_len + target.path_len + 64;
+    key.room = q->key.text_len + target.path_len + 64;
     key.at = apr_palloc(q->r->pool, key.room);
     fresh_key(&key, &target, &q->policy);
     if (!key.over)
@@ -54,7 +54,7 @@ static void invalidate_now(cached_request *q)
 {
     request_rec *r = q->r;
 
-    BRG_ASSERT(q->text_len);
+    BRG_ASSERT(q->key.text_len);
     if (!fresh_invalidates(FRESH_UNSAFE, r->status)) {
         ap_log_rerror(
             APLOG_MARK, APLOG_DEBUG, 0, r,
@@ -63,7 +63,7 @@ static void invalidate_now(cached_request *q)
             r->method, r->status, r->uri);
         return;
     }
-    cached_purge(q->text, q->text_len);
+    cached_purge(q->key.text, q->key.text_len);
     invalidate_named(q, apr_table_get(r->headers_out, "Location"));
     invalidate_named(q, apr_table_get(r->headers_out, "Content-Location"));
     cached_groups_end(q, apr_table_get(r->headers_out, "Cache-Group-Invalidation"));
@@ -79,8 +79,8 @@ apr_status_t cached_invalidate(ap_filter_t *f, apr_bucket_brigade *in)
 {
     cached_request *q = f->ctx;
 
-    if (q && !q->decided) {
-        q->decided = 1;
+    if (q && !q->save.decided) {
+        q->save.decided = 1;
         q->r = f->r;
         invalidate_now(q);
     }

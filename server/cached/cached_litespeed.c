@@ -146,7 +146,7 @@ int cached_ls_is_usual(const cached_request *q)
     const struct cached_ls *ls = q->ls;
 
     return ls->kind == CACHED_LS_PUBLIC && !ls->session && !*ls->vary && !q->r->prev &&
-           (!q->names || !strchr(q->names, '=')) && !cached_ls_has_blocks(q) &&
+           (!q->key.names || !strchr(q->key.names, '=')) && !cached_ls_has_blocks(q) &&
            !ls_noted(q->r, LS_COOKIES_NOTE) && !ls_noted(q->r, LS_VALUE_NOTE);
 }
 
@@ -276,15 +276,16 @@ void cached_ls_use_key(cached_request *q, cached_ls_kind kind)
     const char *vary = kind == CACHED_LS_NO_VARY ? "" : ls->vary;
 
     BRG_ASSERT(kind != CACHED_LS_PRIVATE || ls->session);
-    BRG_ASSERT(q->text_len >= q->target_len + q->site_len);
+    BRG_ASSERT(q->key.text_len >= q->key.target_len + q->key.site_len);
     ls->kind = (uint8_t)kind;
-    q->text = apr_pstrcat(q->r->pool, apr_pstrmemdup(q->r->pool, q->text, q->target_len),
-                          q->site ? CACHED_KEY_SITE : "", q->site, NULL);
+    q->key.text =
+        apr_pstrcat(q->r->pool, apr_pstrmemdup(q->r->pool, q->key.text, q->key.target_len),
+                    q->key.site ? CACHED_KEY_SITE : "", q->key.site, NULL);
     if (kind != CACHED_LS_PUBLIC || *vary)
-        q->text = apr_psprintf(q->r->pool, "%s LS %c%s%s", q->text, letters[kind],
-                               kind == CACHED_LS_PRIVATE ? ls->session : "", vary);
-    q->text_len = (uint32_t)strlen(q->text);
-    q->key = store_key_of(cached_store(), q->text, q->text_len, NULL, 0);
+        q->key.text = apr_psprintf(q->r->pool, "%s LS %c%s%s", q->key.text, letters[kind],
+                                   kind == CACHED_LS_PRIVATE ? ls->session : "", vary);
+    q->key.text_len = (uint32_t)strlen(q->key.text);
+    q->key.hash = store_key_of(cached_store(), q->key.text, q->key.text_len, NULL, 0);
 }
 
 void cached_ls_find(cached_request *q)
@@ -296,9 +297,9 @@ void cached_ls_find(cached_request *q)
             (kind == CACHED_LS_SHARED && !ls->session && !*ls->vary))
             continue;
         cached_ls_use_key(q, kind);
-        q->known = 0;
+        q->found.known = 0;
         cached_find(q);
-        if (q->view.reader)
+        if (q->found.view.reader)
             return;
     }
 }
@@ -352,7 +353,7 @@ void cached_ls_say(cached_request *q, int hit)
 
 int cached_ls_has_blocks(const cached_request *q)
 {
-    return FRESH_FIND(&q->stored.head, "surrogate-control") != NULL;
+    return FRESH_FIND(&q->found.stored.head, "surrogate-control") != NULL;
 }
 
 /* The other instance of CACHE_SAVE stands behind the blocks. @return 1: they are put in */

@@ -40,7 +40,7 @@ struct cached_ls {
     cached_ls_control rules, said;
     const char *tags;    /**< X-LiteSpeed-Tag; NULL: none */
     const char *cookies; /**< X-LiteSpeed-Vary: "cookie=a,cookie=b"; NULL: none */
-    uint8_t kind;        /**< cached_ls_kind of q->key */
+    uint8_t kind;        /**< cached_ls_kind of q->key.hash */
     uint8_t took;        /**< the fields of the answer were read */
     uint8_t raw;         /**< it is stored as PHP sent it, and its blocks are put in each time */
 };

@@ -36,7 +36,7 @@ static uint64_t part_length(const fresh_range *range)
 static char *part_text(const cached_request *q, const fresh_range *range)
 {
     const http_part part = {(apr_off_t)range->first, (apr_off_t)range->last,
-                            (apr_off_t)q->part.total};
+                            (apr_off_t)q->found.part.total};
     char *text = apr_palloc(q->r->pool, HTTP_PART_ROOM);
 
     http_part_text(text, &part);
@@ -55,10 +55,10 @@ static int part_is_sound(cached_request *q)
 {
     uint64_t length;
 
-    return part_content_range(&q->stored.head, &q->part.range, &q->part.total) &&
-           q->part.total != FRESH_LENGTH_UNKNOWN &&
-           store_view_state(&q->view, &length) == STORE_COMPLETE &&
-           length == part_length(&q->part.range);
+    return part_content_range(&q->found.stored.head, &q->found.part.range, &q->found.part.total) &&
+           q->found.part.total != FRESH_LENGTH_UNKNOWN &&
+           store_view_state(&q->found.view, &length) == STORE_COMPLETE &&
+           length == part_length(&q->found.part.range);
 }
 
 static int part_has_conditions(const fresh_request *w)
@@ -88,51 +88,54 @@ static int part_answers(cached_request *q)
 
     http_part_limits_of(&limits, q->r);
     if (!fresh_is_get(w) || !w->range || part_has_conditions(w) ||
-        !part_is_meant(w, &q->stored.head) ||
-        http_parts_read(w->range->value, w->range->value_len, (apr_off_t)q->part.total, &limits,
-                        &wanted, 1, &n) != HTTP_PARTS_SOME ||
+        !part_is_meant(w, &q->found.stored.head) ||
+        http_parts_read(w->range->value, w->range->value_len, (apr_off_t)q->found.part.total,
+                        &limits, &wanted, 1, &n) != HTTP_PARTS_SOME ||
         memchr(w->range->value, ',', w->range->value_len) ||
-        (uint64_t)wanted.first < q->part.range.first || (uint64_t)wanted.last > q->part.range.last)
+        (uint64_t)wanted.first < q->found.part.range.first ||
+        (uint64_t)wanted.last > q->found.part.range.last)
         return 0;
-    q->part.wanted = (fresh_range){(uint64_t)wanted.first, (uint64_t)wanted.last};
+    q->found.part.wanted = (fresh_range){(uint64_t)wanted.first, (uint64_t)wanted.last};
     return 1;
 }
 
 void cached_part_drop(cached_request *q)
 {
-    store_release(&q->part.view);
-    q->part.serves = 0;
+    store_release(&q->found.part.view);
+    q->found.part.serves = 0;
 }
 
 int cached_part_found(cached_request *q, const store_key *key)
 {
-    cached_part *part = &q->part;
+    cached_part *part = &q->found.part;
 
-    BRG_ASSERT(q->view.reader && !part->view.reader && (q->terms.flags & FRESH_T_PARTIAL));
+    BRG_ASSERT(q->found.view.reader && !part->view.reader &&
+               (q->found.terms.flags & FRESH_T_PARTIAL));
     if (!part_is_sound(q)) {
-        store_release(&q->view);
+        store_release(&q->found.view);
         return 0;
     }
-    if ((q->use == FRESH_SERVE || q->use == FRESH_SERVE_STALE) && part_answers(q)) {
+    if ((q->found.use == FRESH_SERVE || q->found.use == FRESH_SERVE_STALE) && part_answers(q)) {
         part->serves = 1;
         return 1;
     }
-    part->view = q->view;
-    part->head = q->stored;
+    part->view = q->found.view;
+    part->head = q->found.stored;
     part->key = *key;
-    q->view.reader = NULL;
-    q->soft = 0;
+    q->found.view.reader = NULL;
+    q->found.soft = 0;
     return 0;
 }
 
 uint64_t cached_part_apply(cached_request *q, uint64_t *begin)
 {
     request_rec *r = q->r;
-    const fresh_range *wanted = &q->part.wanted;
+    const fresh_range *wanted = &q->found.part.wanted;
 
-    BRG_ASSERT(wanted->first >= q->part.range.first && wanted->last <= q->part.range.last);
+    BRG_ASSERT(wanted->first >= q->found.part.range.first &&
+               wanted->last <= q->found.part.range.last);
     apr_table_setn(r->headers_out, "Content-Range", part_text(q, wanted));
-    *begin = wanted->first - q->part.range.first;
+    *begin = wanted->first - q->found.part.range.first;
     return part_length(wanted);
 }
 
@@ -141,20 +144,20 @@ uint64_t cached_part_apply(cached_request *q, uint64_t *begin)
 /* Its origin says that it sends ranges, and did so when it was asked last. A part alone does not show that: clients can cause parts. */
 static int part_may_be_asked(const cached_request *q)
 {
-    const http_field *f = FRESH_FIND(&q->part.head.head, "accept-ranges");
+    const http_field *f = FRESH_FIND(&q->found.part.head.head, "accept-ranges");
     const uint64_t vain =
-        atomic_load_explicit(&part_vain[q->part.key.b % PART_VAIN], memory_order_relaxed);
+        atomic_load_explicit(&part_vain[q->found.part.key.b % PART_VAIN], memory_order_relaxed);
 
     return f && f->value_len == 5 && !strncasecmp(f->value, "bytes", 5) &&
-           vain != (q->part.key.a | 1);
+           vain != (q->found.part.key.a | 1);
 }
 
 static const char *part_tag(const cached_request *q)
 {
-    const http_field *f = FRESH_FIND(&q->part.head.head, "etag");
+    const http_field *f = FRESH_FIND(&q->found.part.head.head, "etag");
 
     /* Combined with itself: it has a tag, and a strong one. */
-    return f && fresh_parts_combine(&q->part.head.head, &q->part.head.head)
+    return f && fresh_parts_combine(&q->found.part.head.head, &q->found.part.head.head)
                ? apr_pstrmemdup(q->r->pool, f->value, f->value_len)
                : NULL;
 }
@@ -162,15 +165,15 @@ static const char *part_tag(const cached_request *q)
 void cached_ask_rest(cached_request *q)
 {
     const fresh_request *w = &q->request;
-    cached_part *part = &q->part;
+    cached_part *part = &q->found.part;
     const char *tag;
 
-    if (!part->view.reader || part->asked_rest || q->asked_own || !fresh_is_get(w) || w->range ||
+    if (!part->view.reader || part->asked_rest || q->ask.put_away || !fresh_is_get(w) || w->range ||
         part_has_conditions(w) || (w->cc.has & FRESH_CC_NO_CACHE) || part->range.first ||
         part_length(&part->range) > PART_COPY_MOST || !part_may_be_asked(q) || !(tag = part_tag(q)))
         return;
     part->asked_rest = 1;
-    q->forward = FRESH_FWD_PARTIAL;
+    q->ask.forward = FRESH_FWD_PARTIAL;
     apr_table_setn(q->r->headers_in, "Range",
                    apr_psprintf(q->r->pool, "bytes=%" APR_UINT64_T_FMT "-", part->range.last + 1));
     apr_table_setn(q->r->headers_in, "If-Range", tag);
@@ -178,7 +181,7 @@ void cached_ask_rest(cached_request *q)
 
 void cached_rest_restore(cached_request *q)
 {
-    if (!q->part.asked_rest)
+    if (!q->found.part.asked_rest)
         return;
     apr_table_unset(q->r->headers_in, "Range");
     apr_table_unset(q->r->headers_in, "If-Range");
@@ -186,7 +189,7 @@ void cached_rest_restore(cached_request *q)
 
 static int part_is_rest(const cached_request *q, const fresh_head *answer)
 {
-    const cached_part *part = &q->part;
+    const cached_part *part = &q->found.part;
     fresh_range rest;
     uint64_t total;
 
@@ -199,7 +202,7 @@ static int part_is_rest(const cached_request *q, const fresh_head *answer)
 static void part_fields_apply(cached_request *q)
 {
     request_rec *r = q->r;
-    const fresh_head *head = &q->part.head.head;
+    const fresh_head *head = &q->found.part.head.head;
 
     for (uint32_t i = 0; i < head->n; i++) {
         const http_field *f = head->field + i;
@@ -216,7 +219,7 @@ static void part_fields_apply(cached_request *q)
 int cached_rest_came(cached_request *q, const fresh_head *answer, apr_bucket_brigade *in)
 {
     request_rec *r = q->r;
-    cached_part *part = &q->part;
+    cached_part *part = &q->found.part;
 
     BRG_ASSERT(part->asked_rest && part->view.reader);
     part->asked_rest = 0;
@@ -243,7 +246,7 @@ int cached_rest_came(cached_request *q, const fresh_head *answer, apr_bucket_bri
 static int part_joins(cached_request *q, const fresh_range *came, uint64_t total,
                       const fresh_head *answer)
 {
-    cached_part *part = &q->part;
+    cached_part *part = &q->found.part;
     const fresh_range *has = &part->range;
 
     if (total != part->total || part_length(has) > PART_COPY_MOST || came->first > has->last + 1 ||
@@ -256,13 +259,13 @@ static int part_joins(cached_request *q, const fresh_range *came, uint64_t total
 
 const char *cached_part_refused(cached_request *q, const fresh_head *answer, uint64_t length)
 {
-    cached_part *part = &q->part;
+    cached_part *part = &q->found.part;
     fresh_range came;
     uint64_t total;
 
     part->before = part->behind = 0;
     part->joins = 0;
-    if (q->view.reader)
+    if (q->found.view.reader)
         return "a part of what is stored as a whole";
     if (!part_content_range(answer, &came, &total) || total == FRESH_LENGTH_UNKNOWN ||
         length != part_length(&came))
@@ -296,7 +299,7 @@ static void part_set_field(http_field *field, uint32_t *n, const char *name, con
 
 uint32_t cached_part_fields(cached_request *q, const fresh_head *answer, http_field **field)
 {
-    const fresh_head *has = &q->part.head.head;
+    const fresh_head *has = &q->found.part.head.head;
 
     *field = apr_palloc(q->r->pool, (has->n + answer->n + 2) * sizeof **field);
     return fresh_merge(*field, has, answer, &q->policy);
@@ -305,7 +308,7 @@ uint32_t cached_part_fields(cached_request *q, const fresh_head *answer, http_fi
 void cached_part_head(cached_request *q, http_field *field, uint32_t *n, fresh_terms *terms,
                       uint64_t *length)
 {
-    const cached_part *part = &q->part;
+    const cached_part *part = &q->found.part;
     const fresh_range all = {part->range.first - part->before, part->range.last + part->behind};
     const int whole = !all.first && all.last + 1 == part->total;
 
@@ -324,37 +327,37 @@ static int part_copy(cached_request *q, const store_view *view, uint64_t from, u
 {
     int failed = 0;
 
-    BRG_ASSERT(q->writer && n <= PART_COPY_MOST);
-    cached_lock(q->place);
+    BRG_ASSERT(q->save.writer && n <= PART_COPY_MOST);
+    cached_lock(q->save.place);
     while (n && !failed) {
         const char *p;
         int lost;
         size_t has = store_body(view, from, &p, &lost);
 
         has = has < n ? has : (size_t)n;
-        failed = !has || store_write(q->writer, p, has);
+        failed = !has || store_write(q->save.writer, p, has);
         from += has;
         n -= has;
     }
-    cached_unlock(q->place);
+    cached_unlock(q->save.place);
     return failed ? -1 : 0;
 }
 
 int cached_part_before(cached_request *q)
 {
-    q->written += q->part.before;
-    return q->part.before ? part_copy(q, &q->part.view, 0, q->part.before) : 0;
+    q->save.written += q->found.part.before;
+    return q->found.part.before ? part_copy(q, &q->found.part.view, 0, q->found.part.before) : 0;
 }
 
 int cached_part_behind(cached_request *q)
 {
     uint64_t length;
 
-    if (!q->part.behind)
+    if (!q->found.part.behind)
         return 0;
-    (void)store_view_state(&q->part.view, &length);
-    q->written += q->part.behind;
-    return part_copy(q, &q->part.view, length - q->part.behind, q->part.behind);
+    (void)store_view_state(&q->found.part.view, &length);
+    q->save.written += q->found.part.behind;
+    return part_copy(q, &q->found.part.view, length - q->found.part.behind, q->found.part.behind);
 }
 
 /* ---- an answer that was cut ---- */
@@ -363,7 +366,7 @@ int cached_part_behind(cached_request *q)
 static int part_of_cut(cached_request *q, const store_view *cut, uint64_t length, store_head *head)
 {
     const char *bytes = apr_pmemdup(q->r->pool, cut->head, cut->head_len);
-    cached_part *part = &q->part;
+    cached_part *part = &q->found.part;
     fresh_terms *terms = apr_palloc(q->r->pool, sizeof *terms);
     http_field *field;
     cached_head read;
@@ -374,7 +377,7 @@ static int part_of_cut(cached_request *q, const store_view *cut, uint64_t length
         !fresh_parts_combine(&read.head, &read.head))
         return 0;
     cached_part_drop(q);
-    *part = (cached_part){.range = {0, length - 1}, .total = q->length};
+    *part = (cached_part){.range = {0, length - 1}, .total = q->save.length};
     n = read.head.n;
     field = apr_palloc(q->r->pool, (n + 2) * sizeof *field);
     memcpy(field, read.head.field, n * sizeof *field);
@@ -384,9 +387,9 @@ static int part_of_cut(cached_request *q, const store_view *cut, uint64_t length
     bytes = cached_head_write(q->r->pool, NULL, field, n, &len);
     cached_head_fill(q, head, terms, bytes, len, &(fresh_head){.field = field, .n = n});
     head->length = length;
-    if (q->has_variant) {
-        head->key = q->variant;
-        head->mark = store_mark_of_key(&q->key);
+    if (q->key.has_variant) {
+        head->key = q->key.variant;
+        head->mark = store_mark_of_key(&q->key.hash);
     }
     return 1;
 }
@@ -397,30 +400,30 @@ void cached_part_keep(cached_request *q)
     store_head head;
     uint64_t length = 0;
     const char *why;
-    int open = q->length != STORE_LENGTH_UNKNOWN && store_write_view(q->writer, &cut);
+    int open = q->save.length != STORE_LENGTH_UNKNOWN && store_write_view(q->save.writer, &cut);
 
     if (open)
         (void)store_view_state(&cut, &length);
-    cached_lock(q->place);
-    store_write_give_up(&q->writer);
-    cached_unlock(q->place);
-    if (open && length >= PART_CUT_LEAST && length <= PART_COPY_MOST && length < q->length &&
+    cached_lock(q->save.place);
+    store_write_give_up(&q->save.writer);
+    cached_unlock(q->save.place);
+    if (open && length >= PART_CUT_LEAST && length <= PART_COPY_MOST && length < q->save.length &&
         part_of_cut(q, &cut, length, &head)) {
-        cached_lock(q->place);
-        q->writer = store_write_begin(cached_reader(q->place), &head, 0, &why);
-        cached_unlock(q->place);
-        if (q->writer && part_copy(q, &cut, 0, length) == 0) {
-            cached_lock(q->place);
-            (void)store_write_end(&q->writer);
-            cached_unlock(q->place);
+        cached_lock(q->save.place);
+        q->save.writer = store_write_begin(cached_reader(q->save.place), &head, 0, &why);
+        cached_unlock(q->save.place);
+        if (q->save.writer && part_copy(q, &cut, 0, length) == 0) {
+            cached_lock(q->save.place);
+            (void)store_write_end(&q->save.writer);
+            cached_unlock(q->save.place);
             ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, q->r,
                           "cache: %" APR_UINT64_T_FMT " of %" APR_UINT64_T_FMT
                           " bytes are stored of an answer that was cut",
-                          length, q->length);
-        } else if (q->writer) {
-            cached_lock(q->place);
-            store_write_give_up(&q->writer);
-            cached_unlock(q->place);
+                          length, q->save.length);
+        } else if (q->save.writer) {
+            cached_lock(q->save.place);
+            store_write_give_up(&q->save.writer);
+            cached_unlock(q->save.place);
         }
     }
     store_release(&cut);

@@ -282,25 +282,26 @@ void cached_followers_soon(cached_place *place)
 
 void cached_follower_add(cached_place *place, cached_request *q)
 {
-    BRG_ASSERT(place->loop == loop_self() && !q->prev);
-    q->next = place->followers;
-    q->prev = &place->followers;
-    if (q->next)
-        q->next->prev = &q->next;
+    BRG_ASSERT(place->loop == loop_self() && !q->follow.prev);
+    q->follow.next = place->followers;
+    q->follow.prev = &place->followers;
+    if (q->follow.next)
+        q->follow.next->follow.prev = &q->follow.next;
     place->followers = q;
     place_time(place, 1);
 }
 
 void cached_follower_remove(cached_place *place, cached_request *q)
 {
-    if (!q->prev)
+    if (!q->follow.prev)
         return;
-    BRG_ASSERT(*q->prev == q && (!q->next || q->next->prev == &q->next));
-    *q->prev = q->next;
-    if (q->next)
-        q->next->prev = q->prev;
-    q->prev = NULL;
-    q->next = NULL;
+    BRG_ASSERT(*q->follow.prev == q &&
+               (!q->follow.next || q->follow.next->follow.prev == &q->follow.next));
+    *q->follow.prev = q->follow.next;
+    if (q->follow.next)
+        q->follow.next->follow.prev = q->follow.prev;
+    q->follow.prev = NULL;
+    q->follow.next = NULL;
     if (!place->followers)
         place_time(place, 0);
 }

@@ -277,81 +277,94 @@ typedef struct cached_request {
     uint8_t phase;              /**< cached_phase */
     uint8_t outcome;            /**< cached_outcome */
 
-    /* ---- its key ---- */
-    const char *text; /**< of the key */
-    const char *site; /**< part of the text: another server has this host, too; NULL: none has */
-    uint32_t text_len, target_len; /**< target_len: of the part that a URL names */
-    uint32_t site_len;             /**< of the part that names the server */
-    const char *unsearched; /**< the text without No-Vary-Search; NULL: that was not asked for */
-    const char *search;     /**< No-Vary-Search; NULL: none */
-    store_key key;
-    store_key target;         /**< of the target alone: the key, unless something was added to it */
-    store_key variant;        /**< with has_variant: what is looked up in the end */
-    const char *variant_text; /**< that the variant's key is made of */
-    uint32_t variant_text_len;
-    int has_variant;
-    const char *names; /**< fields that led to the variant, joined by ","; NULL: no variant */
+    struct {
+        const char *text;
+        const char *site; /**< part of the text: another server has this host, too; NULL: none has */
+        uint32_t text_len, target_len; /**< target_len: of the part that a URL names */
+        uint32_t site_len;             /**< of the part that names the server */
+        const char *unsearched; /**< the text without No-Vary-Search; NULL: that was not asked for */
+        const char *search;     /**< No-Vary-Search; NULL: none */
+        store_key hash;
+        store_key target;  /**< of the target alone: hash, unless something was added to it */
+        store_key variant; /**< with has_variant: what is looked up in the end */
+        const char *variant_text; /**< that the variant's key is made of */
+        uint32_t variant_text_len;
+        int has_variant;
+        const char *names; /**< fields that led to the variant, joined by ","; NULL: no variant */
+    } key;
 
-    /* ---- what is stored: cached_find(), until cached_drop() ---- */
-    store_view view; /**< view.reader NULL: nothing */
-    /** of the view, and, first, of what led to it by Vary */
-    store_place places[CACHE_STORED_PLACES];
-    fresh_terms terms;
-    cached_head stored;
-    cached_part part; /**< some bytes of it, if these are all that is stored */
-    uint8_t places_n;
-    uint8_t known;      /**< it was looked for */
-    uint8_t use;        /**< fresh_use */
-    uint8_t soft;       /**< it was purged softly: stale */
-    uint8_t ahead;      /**< it is fresh, and fetched ahead of its end */
-    uint8_t alone;      /**< the request does not wait for others */
-    uint8_t asked_tier; /**< the tier was asked for it */
-    uint8_t offered;    /**< the loop's own cache may answer such requests by itself */
+    /** What is stored: cached_find(), until cached_drop(). */
+    struct {
+        store_view view; /**< view.reader NULL: nothing */
+        /** of the view, and, first, of what led to it by Vary */
+        store_place places[CACHE_STORED_PLACES];
+        fresh_terms terms;
+        cached_head stored;
+        cached_part part; /**< some bytes of it, if these are all that is stored */
+        uint8_t places_n;
+        uint8_t known;      /**< it was looked for */
+        uint8_t use;        /**< fresh_use */
+        uint8_t soft;       /**< it was purged softly: stale */
+        uint8_t ahead;      /**< it is fresh, and fetched ahead of its end */
+        uint8_t alone;      /**< the request does not wait for others */
+        uint8_t asked_tier; /**< the tier was asked for it */
+        uint8_t offered;    /**< the loop's own cache may answer such requests by itself */
+    } found;
 
-    /* ---- the handler is asked: cached_ask(), until cached_ask_restore() ---- */
-    const char *own[6];  /**< conditions of the request, by cached_conditions[] */
-    uint8_t asked_own;   /**< these were put away */
-    uint8_t forward;     /**< fresh_fwd: why it is asked, if it is */
-    uint32_t epoch;      /**< of the store, before that */
-    apr_time_t asked;    /**< when */
-    const char *refused; /**< why its answer is not stored, known before it was asked for; NULL */
+    /** The handler is asked: cached_ask(), until cached_ask_restore(). */
+    struct {
+        const char *own[6];  /**< conditions of the request, by cached_conditions[] */
+        uint8_t put_away;    /**< these were, for the handler */
+        uint8_t forward;     /**< fresh_fwd: why it is asked, if it is */
+        uint32_t epoch;      /**< of the store, before that */
+        apr_time_t at;       /**< when */
+        const char *refused; /**< why its answer is not stored, known before it was asked; NULL */
+    } ask;
 
-    /* ---- its answer is stored: cached_save.c ---- */
-    cached_place *place;  /**< whose reader has the lead, or writes */
-    uint8_t decided;      /**< the first piece of the answer passed */
-    uint8_t renewed;      /**< its answer was stored, or made what is stored fresh */
-    store_writer *writer; /**< NULL: it is not, or no more */
-    request_sink sink;    /**< with writer: cached_direct_offer() */
-    uint64_t written;     /**< bytes of the body */
-    uint64_t length;      /**< that is announced of it */
-    const char *tags;     /**< of it, each ends with NUL; only for CACHED_SOCACHE */
-    uint32_t tags_len;
-    uint32_t composed_of;      /**< with writer: how many parts had been */
-    cached_composed *composed; /**< NULL: no part was looked for */
+    /** Its answer is stored: cached_save.c. */
+    struct {
+        cached_place *place;  /**< whose reader has the lead, or writes */
+        uint8_t decided;      /**< the first piece of the answer passed */
+        uint8_t renewed;      /**< its answer was stored, or made what is stored fresh */
+        store_writer *writer; /**< NULL: it is not, or no more */
+        request_sink sink;    /**< with writer: cached_direct_offer() */
+        uint64_t written;     /**< bytes of the body */
+        uint64_t length;      /**< that is announced of it */
+        const char *tags;     /**< of it, each ends with NUL; only for CACHED_SOCACHE */
+        uint32_t tags_len;
+        uint32_t composed_of;      /**< with writer: how many parts had been */
+        cached_composed *composed; /**< NULL: no part was looked for */
+    } save;
 
-    /* ---- others wait for its fetch: from cached_lead() to cached_land() ---- */
-    uint32_t flight; /**< that this request leads; 0: none */
-    store_key flight_key;
-    uint8_t stays;                  /**< cached_stay() */
-    _Atomic uint32_t *ahead_counts; /**< its backend's requests ahead of time count it; NULL */
+    /** Others wait for its fetch: from cached_lead() to cached_land(). */
+    struct {
+        uint32_t flight; /**< that this request leads; 0: none */
+        store_key key;
+        uint8_t stays;            /**< cached_stay() */
+        _Atomic uint32_t *counts; /**< its backend's requests ahead of time count it; NULL */
+    } lead;
 
-    /* ---- it waits for another one's: cached_follow.c, cached_growing.c ---- */
-    uint32_t follows; /**< that flight; 0: none */
-    store_key follows_key;
-    apr_time_t follows_since;
-    uint8_t rounds; /**< how often it waited in vain */
-    uint8_t grows;  /**< the view is of an object that grows */
-    uint64_t sent;  /**< bytes of that */
-    cached_place *waits_at;
-    struct cached_request *next, **prev; /**< of those that wait there */
-    brg_waiting *waiting;
+    /** It waits for another one's: cached_follow.c, cached_growing.c. */
+    struct {
+        uint32_t flight; /**< 0: none */
+        store_key key;
+        apr_time_t since;
+        uint8_t rounds; /**< how often it waited in vain */
+        uint8_t grows;  /**< the view is of an object that grows */
+        uint64_t sent;  /**< bytes of that */
+        cached_place *at;
+        struct cached_request *next, **prev; /**< of those that wait there */
+        brg_waiting *waiting;
+    } follow;
 
-    /* ---- the client has the stale answer, and what the handler answers is stored alone: cached_follow.c ---- */
-    uint8_t answered;
-    int status; /**< of the stale answer, for logs, as the next three */
-    const char *status_line;
-    apr_table_t *fields;
-    ap_conn_keepalive_e keepalive;
+    /** The client has the stale answer, and what the handler answers is stored alone: cached_follow.c. */
+    struct {
+        uint8_t answered;
+        int status; /**< for logs, as the next three */
+        const char *status_line;
+        apr_table_t *fields;
+        ap_conn_keepalive_e keepalive;
+    } stale;
 } cached_request;
 
 /** 1: a part of a page, whose output goes to the page. */
@@ -378,7 +391,7 @@ int cached_env_forbids(const request_rec *r);
 void cached_request_answers(cached_request *q, request_rec *r);
 
 /**
- * An internal redirect led to r: it answers in place of the request that asked the store. Is its answer not one for that key, q->refused
+ * An internal redirect led to r: it answers in place of the request that asked the store. Is its answer not one for that key, q->ask.refused
  * says so. @return NULL: the store was not asked, or answered
  */
 cached_request *cached_request_go_on(request_rec *r);
@@ -448,7 +461,7 @@ extern ap_filter_rec_t *cached_query_filter;
 apr_status_t cached_query_input(ap_filter_t *f, apr_bucket_brigade *bb, ap_input_mode_t mode,
                                 apr_read_type_e block, apr_off_t most);
 /**
- * In the handler: read the body, which makes the key; or q->refused. On a loop nothing is waited for here, on a worker it is.
+ * In the handler: read the body, which makes the key; or q->ask.refused. On a loop nothing is waited for here, on a worker it is.
  * @param go_on  calls it once more, with q as its baton
  * @return OK: read; the result of brg_wait(); or a status
  */
@@ -462,7 +475,7 @@ void cached_head_apply(cached_request *q, int age);
 void cached_head_is_stored(request_rec *r);
 /** Send the stored answer to the filters from @a to on. @return OK, or a status */
 int cached_serve(cached_request *q, ap_filter_t *to, const char *reason, int revalidated);
-/** With q->writer: the producer of the body may write it into the store itself. @param f  the
+/** With q->save.writer: the producer of the body may write it into the store itself. @param f  the
  * filter that saves */
 void cached_direct_offer(cached_request *q, const ap_filter_t *f);
 /** The bytes of @a b were so written by the request that saves with @a q. */

@@ -122,18 +122,18 @@ int cached_purge_request(cached_request *q)
 
     if (strcmp(r->method, "PURGE") != 0 || !purge_is_allowed(r))
         return DECLINED;
-    BRG_ASSERT(q->text_len);
+    BRG_ASSERT(q->key.text_len);
     if ((tags = purge_tags(q, soft)) > 0)
         return purge_answer(r,
                             apr_psprintf(r->pool, "purged: %d tag%s\n", tags, tags > 1 ? "s" : ""));
-    if (q->text[q->text_len - 1] == '*') {
+    if (q->key.text[q->key.text_len - 1] == '*') {
         const cached_named prefix = {
-            .what = CACHED_PREFIX, .text = q->text, .len = q->text_len - 1};
+            .what = CACHED_PREFIX, .text = q->key.text, .len = q->key.text_len - 1};
 
         return cached_purge_named(&prefix, soft) ? HTTP_REQUEST_URI_TOO_LARGE
                                                  : purge_answer(r, "purged: all that begins so\n");
     }
     (void)cached_purge_named(
-        &(cached_named){.what = CACHED_TARGET, .text = q->text, .len = q->text_len}, soft);
+        &(cached_named){.what = CACHED_TARGET, .text = q->key.text, .len = q->key.text_len}, soft);
     return purge_answer(r, "purged: this target\n");
 }

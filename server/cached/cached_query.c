@@ -171,8 +171,8 @@ static struct cached_query *query_begin(request_rec *r)
 
 static int query_passes(cached_request *q)
 {
-    q->refused = "the body of the QUERY is longer than 64 KiB";
-    q->forward = FRESH_FWD_BYPASS;
+    q->ask.refused = "the body of the QUERY is longer than 64 KiB";
+    q->ask.forward = FRESH_FWD_BYPASS;
     return OK;
 }
 
@@ -185,8 +185,8 @@ static int query_end(cached_request *q)
     sha256_end(&q->query->sum, digest);
     if (cached_request_key(q, digest))
         return OK;
-    q->refused = "its key is too long";
-    q->forward = FRESH_FWD_BYPASS;
+    q->ask.refused = "its key is too long";
+    q->ask.forward = FRESH_FWD_BYPASS;
     return OK;
 }
 
@@ -208,7 +208,7 @@ int cached_query_read(cached_request *q, brg_wait_go_on_fn *go_on)
     const brg_wait_for wanted = {.fd = -1, .body = 1};
     apr_status_t rv;
 
-    BRG_ASSERT(q->request.method == FRESH_QUERY && !q->known);
+    BRG_ASSERT(q->request.method == FRESH_QUERY && !q->found.known);
     if (!q->query && query_is_long(q->r))
         return query_passes(q);
     if (!q->query)

@@ -50,7 +50,7 @@ static void redirect_vary(cached_request *q)
         const char *names = apr_table_get(at->notes, BRG_REWRITE_FIELDS_NOTE);
 
         if (names && ap_find_token(r->pool, names, "*"))
-            q->refused = "RewriteCond expr, without NV, led to the URL that answers";
+            q->ask.refused = "RewriteCond expr, without NV, led to the URL that answers";
         else if (names)
             q->vary = q->vary ? apr_pstrcat(r->pool, q->vary, ", ", names, NULL) : names;
     }
@@ -66,7 +66,8 @@ void cached_request_answers(cached_request *q, request_rec *r)
 
 static int redirect_asked(const cached_request *q)
 {
-    return q && q->known && !q->decided && (q->use == FRESH_FETCH || q->use == FRESH_VALIDATE);
+    return q && q->found.known && !q->save.decided &&
+           (q->found.use == FRESH_FETCH || q->found.use == FRESH_VALIDATE);
 }
 
 /* An error document, or a handler's substitute for its own answer: the next request for the first
@@ -75,8 +76,8 @@ static void redirect_is_not_led(cached_request *q)
 {
     const int status = q->r->status;
 
-    q->refused = status == HTTP_OK ? "another URL answers, by an internal redirect"
-                                   : "an error document answers";
+    q->ask.refused = status == HTTP_OK ? "another URL answers, by an internal redirect"
+                                       : "an error document answers";
     cached_ask_restore(q);
     cached_part_drop(q);
     q->phase = CACHED_FETCHES;
@@ -91,11 +92,11 @@ cached_request *cached_request_go_on(request_rec *r)
         q = cached_of(at);
     if (!redirect_asked(q))
         return NULL;
-    BRG_ASSERT(!q->writer); /* begins when an answer is decided on */
+    BRG_ASSERT(!q->save.writer); /* begins when an answer is decided on */
     cached_request_answers(q, r);
     if (!cached_is_led(r))
         redirect_is_not_led(q);
-    if (!q->refused && !q->view.reader)
+    if (!q->ask.refused && !q->found.view.reader)
         cached_find(q); /* another one may have stored it since */
     return q;
 }

@@ -65,7 +65,7 @@ apr_time_t cached_refresh_of(const cached_section *section, const fresh_terms *t
 /* 1 if it was tried lately in vain: the backend failed, or its answer cannot be stored any more. */
 static int ahead_is_vain(const cached_request *q)
 {
-    const store_key *key = q->has_variant ? &q->variant : &q->key;
+    const store_key *key = q->key.has_variant ? &q->key.variant : &q->key.hash;
     const uint64_t vain =
         atomic_load_explicit(&ahead_vain[key->a % AHEAD_VAIN], memory_order_relaxed);
 
@@ -74,7 +74,7 @@ static int ahead_is_vain(const cached_request *q)
 
 static void ahead_was_vain(const cached_request *q)
 {
-    const store_key *key = q->has_variant ? &q->variant : &q->key;
+    const store_key *key = q->key.has_variant ? &q->key.variant : &q->key.hash;
     const uint64_t until = (uint64_t)apr_time_sec(brg_now()) + AHEAD_VAIN_S;
 
     atomic_store_explicit(&ahead_vain[key->a % AHEAD_VAIN],
@@ -83,10 +83,10 @@ static void ahead_was_vain(const cached_request *q)
 
 int cached_refresh_is_due(const cached_request *q)
 {
-    return q->use == FRESH_SERVE && !q->soft && !q->alone && fresh_is_get(&q->request) &&
-           cached_section_of(q->first)->ahead > 0 && conn_on_loop() &&
+    return q->found.use == FRESH_SERVE && !q->found.soft && !q->found.alone &&
+           fresh_is_get(&q->request) && cached_section_of(q->first)->ahead > 0 && conn_on_loop() &&
            cached_server_of(q->r->server)->lock != CACHED_OFF &&
-           brg_now() >= cached_refresh_of(cached_section_of(q->first), &q->terms) &&
+           brg_now() >= cached_refresh_of(cached_section_of(q->first), &q->found.terms) &&
            !ahead_is_vain(q);
 }
 
@@ -106,22 +106,22 @@ int cached_refresh_begin(cached_request *q)
     _Atomic uint32_t *count = ahead_count(q->r);
     const uint16_t given = cached_section_of(q->first)->ahead_most;
 
-    BRG_ASSERT(!q->ahead_counts);
+    BRG_ASSERT(!q->lead.counts);
     if (atomic_fetch_add(count, 1) >= (given ? given : AHEAD_USUAL)) {
         atomic_fetch_sub(count, 1);
         return 0;
     }
-    q->ahead_counts = count;
+    q->lead.counts = count;
     return 1;
 }
 
 void cached_refresh_end(cached_request *q)
 {
-    if (!q->ahead_counts)
+    if (!q->lead.counts)
         return;
-    BRG_ASSERT(atomic_load(q->ahead_counts) > 0);
-    atomic_fetch_sub(q->ahead_counts, 1);
-    q->ahead_counts = NULL;
-    if (q->answered && !q->renewed)
+    BRG_ASSERT(atomic_load(q->lead.counts) > 0);
+    atomic_fetch_sub(q->lead.counts, 1);
+    q->lead.counts = NULL;
+    if (q->stale.answered && !q->save.renewed)
         ahead_was_vain(q);
 }

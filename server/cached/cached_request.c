@@ -20,7 +20,7 @@ APLOG_USE_MODULE(cache);
 static const char *const cached_conditions[] = {
     "If-None-Match", "If-Modified-Since", "If-Match", "If-Unmodified-Since", "Range", "If-Range"};
 #define CONDITIONS (sizeof cached_conditions / sizeof *cached_conditions)
-_Static_assert(CONDITIONS == sizeof((cached_request *)0)->own / sizeof(const char *),
+_Static_assert(CONDITIONS == sizeof((cached_request *)0)->ask.own / sizeof(const char *),
                "one place each");
 
 cached_request *cached_of(const request_rec *r)
@@ -69,10 +69,10 @@ const char *cached_request_path(const request_rec *r)
 /* Behind a blank, which no target has. */
 static void request_adds(cached_request *q, const char *word, const char *value)
 {
-    BRG_ASSERT(q->text_len >= q->target_len && word[0] == ' ');
-    q->text = apr_pstrcat(q->r->pool, apr_pstrmemdup(q->r->pool, q->text, q->text_len), word, value,
-                          NULL);
-    q->text_len = (uint32_t)strlen(q->text);
+    BRG_ASSERT(q->key.text_len >= q->key.target_len && word[0] == ' ');
+    q->key.text = apr_pstrcat(q->r->pool, apr_pstrmemdup(q->r->pool, q->key.text, q->key.text_len),
+                              word, value, NULL);
+    q->key.text_len = (uint32_t)strlen(q->key.text);
 }
 
 /* What CacheKey adds. @return 0: too long, or no value */
@@ -107,21 +107,21 @@ int cached_request_key(cached_request *q, const unsigned char *digest)
         cached_key_text(r->pool, s, &target, cached_request_path(r), r->parsed_uri.query, &len);
     if (!text)
         return 0;
-    q->text = text;
-    q->text_len = len;
-    q->target_len = (uint32_t)fresh_key_target(text, len);
-    q->site = q->request.method == FRESH_UNSAFE || r->proxyreq == PROXYREQ_PROXY
-                  ? NULL
-                  : cached_site_of(r->server, authority);
-    if (q->site) {
-        request_adds(q, CACHED_KEY_SITE, q->site);
-        q->site_len = q->text_len - len;
+    q->key.text = text;
+    q->key.text_len = len;
+    q->key.target_len = (uint32_t)fresh_key_target(text, len);
+    q->key.site = q->request.method == FRESH_UNSAFE || r->proxyreq == PROXYREQ_PROXY
+                      ? NULL
+                      : cached_site_of(r->server, authority);
+    if (q->key.site) {
+        request_adds(q, CACHED_KEY_SITE, q->key.site);
+        q->key.site_len = q->key.text_len - len;
     } else if (s->search == CACHED_ON && !digest)
         cached_search_find(q);
     if (!q->ls && !request_key_adds(q))
         return 0;
-    q->key = store_key_of(cached_store(), q->text, q->text_len, NULL, 0);
-    q->target = store_key_of(cached_store(), q->text, q->target_len, NULL, 0);
+    q->key.hash = store_key_of(cached_store(), q->key.text, q->key.text_len, NULL, 0);
+    q->key.target = store_key_of(cached_store(), q->key.text, q->key.target_len, NULL, 0);
     if (q->ls)
         cached_ls_use_key(q, CACHED_LS_PUBLIC);
     return 1;
@@ -250,7 +250,7 @@ cached_request *cached_request_begin(request_rec *r)
     if (q->request.method != FRESH_UNSAFE)
         cached_noise_leave(r, first, q->ls ? q->ls->keys : cached_server_of(first->server));
     cached_sizes(first, &q->least, &q->most);
-    q->place = place;
+    q->save.place = place;
     cached_request_answers(q, r);
     apr_pool_cleanup_register(r->pool, q, request_pool_ends, apr_pool_cleanup_null);
     return q;
@@ -259,8 +259,8 @@ cached_request *cached_request_begin(request_rec *r)
 void cached_drop(cached_request *q)
 {
     cached_part_drop(q);
-    store_release(&q->view);
-    q->use = FRESH_FETCH;
+    store_release(&q->found.view);
+    q->found.use = FRESH_FETCH;
 }
 
 /* 1 if some request waits for the flight of this one. */
@@ -268,9 +268,10 @@ static int request_has_followers(void *baton)
 {
     const cached_request *q = baton;
     uint64_t rows[CACHED_ROWS / 64];
-    const size_t words =
-        q->flight ? store_flight_waiters(cached_reader(q->place), q->flight, rows, CACHED_ROWS / 64)
-                  : 0;
+    const size_t words = q->lead.flight
+                             ? store_flight_waiters(cached_reader(q->save.place), q->lead.flight,
+                                                    rows, CACHED_ROWS / 64)
+                             : 0;
 
     for (size_t i = 0; i < words; i++)
         if (rows[i])
@@ -280,42 +281,44 @@ static int request_has_followers(void *baton)
 
 void cached_stay(cached_request *q, int on)
 {
-    if (on || q->stays)
-        q->stays = (uint8_t)(request_wait_stays(q->r, on ? request_has_followers : NULL, q) && on);
+    if (on || q->lead.stays)
+        q->lead.stays =
+            (uint8_t)(request_wait_stays(q->r, on ? request_has_followers : NULL, q) && on);
 }
 
 void cached_land(cached_request *q, int pass)
 {
-    const uint32_t flight = q->flight;
+    const uint32_t flight = q->lead.flight;
 
     if (!flight)
         return;
-    q->flight = 0;
+    q->lead.flight = 0;
     cached_stay(q, 0);
     /* Woken before the flight's entry may have another use, and after that for late followers. */
-    cached_wake(q->place, flight);
-    store_flight_end(cached_reader(q->place), flight, pass ? brg_now() + apr_time_from_sec(10) : 0);
-    cached_wake(q->place, flight);
+    cached_wake(q->save.place, flight);
+    store_flight_end(cached_reader(q->save.place), flight,
+                     pass ? brg_now() + apr_time_from_sec(10) : 0);
+    cached_wake(q->save.place, flight);
 }
 
 void cached_request_end(cached_request *q)
 {
-    if (q->waits_at)
-        cached_follower_remove(q->waits_at, q);
+    if (q->follow.at)
+        cached_follower_remove(q->follow.at, q);
     cached_stay(q, 0);
-    if (q->writer) {
-        q->flight = 0;
-        cached_lock(q->place);
-        store_write_give_up(&q->writer);
-        cached_unlock(q->place);
+    if (q->save.writer) {
+        q->lead.flight = 0;
+        cached_lock(q->save.place);
+        store_write_give_up(&q->save.writer);
+        cached_unlock(q->save.place);
     }
     cached_land(q, 0);
     cached_refresh_end(q);
     if (q->r->main)
         cached_count(q); /* nothing is logged of it */
     cached_part_drop(q);
-    store_release(&q->view);
-    BRG_ASSERT(!q->writer && !q->flight && !q->view.reader && !q->prev);
+    store_release(&q->found.view);
+    BRG_ASSERT(!q->save.writer && !q->lead.flight && !q->found.view.reader && !q->follow.prev);
 }
 
 /* ---- the stored answer ---- */
@@ -324,15 +327,15 @@ int cached_open(cached_request *q, const store_view *view)
 {
     const char *head = apr_pmemdup(q->r->pool, view->head, view->head_len);
 
-    BRG_ASSERT(!q->view.reader && view->reader); /* a view is released before the next */
+    BRG_ASSERT(!q->found.view.reader && view->reader); /* a view is released before the next */
 
-    memcpy(&q->terms, view->terms, sizeof q->terms);
-    if (cached_head_read(q->r->pool, head, view->head_len, &q->stored) || q->terms.code < 200 ||
-        q->terms.code > 599)
+    memcpy(&q->found.terms, view->terms, sizeof q->found.terms);
+    if (cached_head_read(q->r->pool, head, view->head_len, &q->found.stored) ||
+        q->found.terms.code < 200 || q->found.terms.code > 599)
         return 0;
-    q->stored.head.code = q->terms.code;
-    q->view = *view;
-    q->soft = view->soft;
+    q->found.stored.head.code = q->found.terms.code;
+    q->found.view = *view;
+    q->found.soft = view->soft;
     return 1;
 }
 
@@ -344,11 +347,12 @@ static void request_variant(cached_request *q, const char *names, apr_size_t len
 
     text.at = apr_palloc(q->r->pool, text.room);
     fresh_variant(&text, names, len, &q->request.head);
-    q->has_variant = !text.over;
-    q->variant_text = text.at;
-    q->variant_text_len = (uint32_t)text.len;
-    if (q->has_variant)
-        q->variant = store_key_of(cached_store(), q->text, q->text_len, text.at, text.len);
+    q->key.has_variant = !text.over;
+    q->key.variant_text = text.at;
+    q->key.variant_text_len = (uint32_t)text.len;
+    if (q->key.has_variant)
+        q->key.variant =
+            store_key_of(cached_store(), q->key.text, q->key.text_len, text.at, text.len);
 }
 
 /* Names of the fields of Vary lead to the variant for this request. */
@@ -357,60 +361,62 @@ static int request_find_variant(cached_request *q, store_reader *reader, store_f
     char *names = apr_pstrmemdup(q->r->pool, found->view.head, found->view.head_len);
     const apr_size_t len = found->view.head_len;
 
-    q->places[q->places_n++] = found->place;
-    q->names = names;
+    q->found.places[q->found.places_n++] = found->place;
+    q->key.names = names;
     store_release(&found->view);
     if (len > FRESH_VARY_TEXT)
         return 0;
     request_variant(q, names, len);
-    if (!q->has_variant)
+    if (!q->key.has_variant)
         return 0;
-    return store_find(reader, &q->variant, brg_now(), found);
+    return store_find(reader, &q->key.variant, brg_now(), found);
 }
 
 void cached_find(cached_request *q)
 {
     store_reader *reader = cached_reader(cached_place_here());
     store_found found;
-    const int is_first = !q->known; /* after a wait it does not fetch ahead */
+    const int is_first = !q->found.known; /* after a wait it does not fetch ahead */
     int any;
 
-    BRG_ASSERT(!q->view.reader);
-    q->known = 1;
+    BRG_ASSERT(!q->found.view.reader);
+    q->found.known = 1;
     cached_part_drop(q);
-    q->has_variant = 0;
-    q->places_n = 0;
-    q->names = NULL;
-    any = store_find(reader, &q->key, brg_now(), &found);
+    q->key.has_variant = 0;
+    q->found.places_n = 0;
+    q->key.names = NULL;
+    any = store_find(reader, &q->key.hash, brg_now(), &found);
     if (any && found.view.reader && found.view.vary)
         any = request_find_variant(q, reader, &found);
-    q->alone = any && found.pass;
+    q->found.alone = any && found.pass;
     if (any && found.view.reader) {
-        q->places[q->places_n++] = found.place;
+        q->found.places[q->found.places_n++] = found.place;
         if (!cached_open(q, &found.view))
             store_release(&found.view);
     }
-    q->use = (uint8_t)fresh_use_now(q->view.reader ? &q->terms : NULL, &q->request, &q->policy,
-                                    brg_now());
-    if (q->view.reader && q->soft && (q->use == FRESH_SERVE || q->use == FRESH_SERVE_STALE))
-        q->use = FRESH_VALIDATE;
-    if (q->view.reader && (q->terms.flags & FRESH_T_PARTIAL)) {
-        if (cached_part_found(q, q->has_variant ? &q->variant : &q->key))
+    q->found.use = (uint8_t)fresh_use_now(q->found.view.reader ? &q->found.terms : NULL,
+                                          &q->request, &q->policy, brg_now());
+    if (q->found.view.reader && q->found.soft &&
+        (q->found.use == FRESH_SERVE || q->found.use == FRESH_SERVE_STALE))
+        q->found.use = FRESH_VALIDATE;
+    if (q->found.view.reader && (q->found.terms.flags & FRESH_T_PARTIAL)) {
+        if (cached_part_found(q, q->key.has_variant ? &q->key.variant : &q->key.hash))
             return;
-        q->use = (uint8_t)fresh_use_now(NULL, &q->request, &q->policy, brg_now());
+        q->found.use = (uint8_t)fresh_use_now(NULL, &q->request, &q->policy, brg_now());
     }
-    q->ahead = (uint8_t)(is_first && cached_refresh_is_due(q) && !found.flight);
-    if (q->ahead)
-        q->use = FRESH_VALIDATE;
-    if (q->use == FRESH_VALIDATE && q->view.reader && (q->terms.flags & FRESH_T_COMPOSED))
-        q->use = FRESH_FETCH;
+    q->found.ahead = (uint8_t)(is_first && cached_refresh_is_due(q) && !found.flight);
+    if (q->found.ahead)
+        q->found.use = FRESH_VALIDATE;
+    if (q->found.use == FRESH_VALIDATE && q->found.view.reader &&
+        (q->found.terms.flags & FRESH_T_COMPOSED))
+        q->found.use = FRESH_FETCH;
     /* no-cache: the stored object has no say in the answer, as with Apache. */
-    if (q->use == FRESH_VALIDATE && (q->request.cc.has & FRESH_CC_NO_CACHE) &&
+    if (q->found.use == FRESH_VALIDATE && (q->request.cc.has & FRESH_CC_NO_CACHE) &&
         !q->policy.ignore_request)
-        q->use = FRESH_FETCH;
+        q->found.use = FRESH_FETCH;
     /* While it is validated for one, the others have the stale one: RFC 5861, 3. */
-    if (q->use == FRESH_SERVE_REFRESH && !found.flight)
-        q->use = FRESH_VALIDATE;
+    if (q->found.use == FRESH_SERVE_REFRESH && !found.flight)
+        q->found.use = FRESH_VALIDATE;
 }
 
 /* ---- conditions ---- */
@@ -420,11 +426,11 @@ void cached_ask_own(cached_request *q)
     apr_table_t *in = q->r->headers_in;
     fresh_validators v;
 
-    if (q->asked_own || !fresh_condition(&v, &q->stored.head))
+    if (q->ask.put_away || !fresh_condition(&v, &q->found.stored.head))
         return;
-    q->asked_own = 1;
+    q->ask.put_away = 1;
     for (size_t i = 0; i < CONDITIONS; i++) {
-        q->own[i] = apr_table_get(in, cached_conditions[i]);
+        q->ask.own[i] = apr_table_get(in, cached_conditions[i]);
         apr_table_unset(in, cached_conditions[i]);
     }
     if (v.tag_len)
@@ -437,7 +443,7 @@ void cached_ask_own(cached_request *q)
 
 void cached_ask(cached_request *q)
 {
-    if (q->use == FRESH_VALIDATE)
+    if (q->found.use == FRESH_VALIDATE)
         cached_ask_own(q);
     else
         cached_ask_rest(q);
@@ -448,12 +454,12 @@ void cached_ask_restore(cached_request *q)
     apr_table_t *in = q->r->headers_in;
 
     cached_rest_restore(q);
-    if (!q->asked_own)
+    if (!q->ask.put_away)
         return;
-    q->asked_own = 0;
+    q->ask.put_away = 0;
     for (size_t i = 0; i < CONDITIONS; i++) {
         apr_table_unset(in, cached_conditions[i]);
-        if (q->own[i])
-            apr_table_setn(in, cached_conditions[i], q->own[i]);
+        if (q->ask.own[i])
+            apr_table_setn(in, cached_conditions[i], q->ask.own[i]);
     }
 }

@@ -50,14 +50,14 @@ static const char *save_refused(cached_request *q, const fresh_response *respons
         return "environment variable 'no-cache' is set";
     if (r->no_cache)
         return "r->no_cache present";
-    if (q->refused)
-        return q->refused;
+    if (q->ask.refused)
+        return q->ask.refused;
     *why = fresh_may_store(&q->request, response, &q->policy);
     if (*why)
         return cached_why(q, *why, r->status);
     *why = FRESH_WHY_METHOD;
-    if (q->view.reader && !q->soft &&
-        fresh_is_older(response, &q->stored.head, &q->terms, brg_now()))
+    if (q->found.view.reader && !q->found.soft &&
+        fresh_is_older(response, &q->found.stored.head, &q->found.terms, brg_now()))
         return "what is stored has a later Date";
     if (r->status == HTTP_PARTIAL_CONTENT) {
         refused = cached_part_refused(q, &response->head, length);
@@ -66,7 +66,7 @@ static const char *save_refused(cached_request *q, const fresh_response *respons
     }
     if (cached_composed_refused(q))
         return cached_composed_refused(q);
-    if (q->unsearched && (refused = cached_search_decide(q, &response->head)) != NULL)
+    if (q->key.unsearched && (refused = cached_search_decide(q, &response->head)) != NULL)
         return refused;
     if (length != STORE_LENGTH_UNKNOWN && (length > q->most || length < q->least))
         return "cache miss: cache unwilling to store response";
@@ -102,37 +102,37 @@ static void save_not(cached_request *q, const char *reason, fresh_why why)
     const int of_request = cached_is_of_request(r, why);
 
     q->phase = CACHED_PASSES;
-    cached_why_note(&q->target, r->status, reason);
-    if (q->view.reader && !of_request && save_ends_stored(r))
-        cached_purge(q->text, q->text_len);
+    cached_why_note(&q->key.target, r->status, reason);
+    if (q->found.view.reader && !of_request && save_ends_stored(r))
+        cached_purge(q->key.text, q->key.text_len);
     cached_land(q, !of_request);
-    if (!q->answered)
+    if (!q->stale.answered)
         cached_tell(q, CACHED_PASSED, reason, 0);
     ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r,
                   APLOGNO(00768) "cache: %s not cached for request %s. Reason: %s",
-                  apr_pstrmemdup(r->pool, q->text, q->text_len), r->uri, reason);
+                  apr_pstrmemdup(r->pool, q->key.text, q->key.text_len), r->uri, reason);
 }
 
 static void save_give_up(cached_request *q)
 {
-    const uint32_t flight = q->flight;
+    const uint32_t flight = q->lead.flight;
 
     q->phase = CACHED_PASSES;
-    if (!q->writer)
+    if (!q->save.writer)
         return;
-    q->flight = 0;
+    q->lead.flight = 0;
     cached_stay(q, 0);
-    cached_lock(q->place);
-    store_write_give_up(&q->writer);
-    cached_unlock(q->place);
+    cached_lock(q->save.place);
+    store_write_give_up(&q->save.writer);
+    cached_unlock(q->save.place);
     if (flight)
-        cached_wake(q->place, flight);
+        cached_wake(q->save.place, flight);
 }
 
 /* The joined bytes are of the same variant. */
 static int save_fits_part(const cached_request *q, const store_head *head)
 {
-    const cached_part *part = &q->part;
+    const cached_part *part = &q->found.part;
 
     return !part->joins || (part->key.a == head->key.a && part->key.b == head->key.b);
 }
@@ -141,7 +141,7 @@ static int save_fits_part(const cached_request *q, const store_head *head)
  * that is four times as long. Objects below memory are fetched from there, too. */
 static uint8_t save_worth(const cached_request *q)
 {
-    const apr_time_t cost = brg_now() - q->asked;
+    const apr_time_t cost = brg_now() - q->ask.at;
     uint8_t worth = 0;
 
     if (q->tier != CACHED_MEMORY)
@@ -155,7 +155,7 @@ static uint8_t save_worth(const cached_request *q)
 /* A handler stops when its client left, and then an end of the output is not the end of the answer. Only a length would show that. */
 static int save_is_torn(const cached_request *q)
 {
-    return q->r->connection->aborted && q->length == STORE_LENGTH_UNKNOWN;
+    return q->r->connection->aborted && q->save.length == STORE_LENGTH_UNKNOWN;
 }
 
 /* A body that is whole in the first piece is written where it stays, though nobody told its length. */
@@ -163,8 +163,8 @@ static uint64_t save_whole_length(const cached_request *q, const apr_bucket_brig
 {
     uint64_t n = 0;
 
-    if (q->length != STORE_LENGTH_UNKNOWN || save_is_torn(q))
-        return q->length;
+    if (q->save.length != STORE_LENGTH_UNKNOWN || save_is_torn(q))
+        return q->save.length;
     for (const apr_bucket *b = APR_BRIGADE_FIRST(in); b != APR_BRIGADE_SENTINEL(in);
          b = APR_BUCKET_NEXT(b)) {
         if (APR_BUCKET_IS_EOS(b))
@@ -187,12 +187,12 @@ static void save_begin(cached_request *q, const fresh_response *response,
     store_head head;
     const char *why = "cache miss: store_headers failed", *bytes;
 
-    fresh_terms_make(&terms, response, &q->policy, q->asked, brg_now());
-    q->length = save_length(r);
-    if (is_part && q->part.joins)
+    fresh_terms_make(&terms, response, &q->policy, q->ask.at, brg_now());
+    q->save.length = save_length(r);
+    if (is_part && q->found.part.joins)
         n = cached_part_fields(q, &response->head, &kept);
     if (is_part) {
-        cached_part_head(q, kept, &n, &terms, &q->length);
+        cached_part_head(q, kept, &n, &terms, &q->save.length);
         cached_land(q, 0); /* others want the rest */
     }
     bytes = cached_head_write(r->pool, is_part ? NULL : r->status_line, kept, n, &len);
@@ -206,32 +206,32 @@ static void save_begin(cached_request *q, const fresh_response *response,
         save_not(q, why, FRESH_WHY_METHOD);
         return;
     }
-    BRG_ASSERT(q->decided && !q->writer); /* once a request */
-    cached_lock(q->place);
-    q->writer = store_write_begin(cached_reader(q->place), &head, q->flight, &why);
-    cached_unlock(q->place);
-    if (!q->writer) {
+    BRG_ASSERT(q->save.decided && !q->save.writer); /* once a request */
+    cached_lock(q->save.place);
+    q->save.writer = store_write_begin(cached_reader(q->save.place), &head, q->lead.flight, &why);
+    cached_unlock(q->save.place);
+    if (!q->save.writer) {
         save_not(q, why, FRESH_WHY_METHOD);
         return;
     }
     q->phase = CACHED_SAVES;
-    q->terms = terms;
+    q->found.terms = terms;
     if (r->main)
         cached_composed_save(q, &head);
-    if (q->flight)
-        cached_wake(q->place, q->flight);
+    if (q->lead.flight)
+        cached_wake(q->save.place, q->lead.flight);
     if (is_part && cached_part_before(q)) {
         save_give_up(q);
         save_not(q, why, FRESH_WHY_METHOD);
         return;
     }
-    if (!q->answered && q->ls)
+    if (!q->stale.answered && q->ls)
         cached_ls_say(q, 0);
-    if (!q->answered)
+    if (!q->stale.answered)
         cached_tell(q, CACHED_STORED, "cache miss: attempting entity save", 0);
     ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r,
                   APLOGNO(00769) "cache: Caching url %s for request %s",
-                  apr_pstrmemdup(r->pool, q->text, q->text_len), r->uri);
+                  apr_pstrmemdup(r->pool, q->key.text, q->key.text_len), r->uri);
 }
 
 /* The answer is neither the rest of the stored part nor the whole. The client asked for no range, and cannot have this one. */
@@ -241,13 +241,13 @@ static int save_no_rest(cached_request *q, ap_filter_t *f, apr_status_t *rv)
     apr_bucket_alloc_t *alloc = f->c->bucket_alloc;
     apr_bucket_brigade *bb = apr_brigade_create(r->pool, alloc);
 
-    cached_purge(q->text, q->text_len);
+    cached_purge(q->key.text, q->key.text_len);
     cached_part_drop(q);
     save_not(q, "the rest of what is stored did not come", FRESH_WHY_STATUS);
     q->phase = CACHED_SWALLOWS;
     APR_BRIGADE_INSERT_TAIL(bb, ap_bucket_error_create(HTTP_BAD_GATEWAY, NULL, r->pool, alloc));
     APR_BRIGADE_INSERT_TAIL(bb, apr_bucket_eos_create(alloc));
-    *rv = q->answered ? APR_SUCCESS : ap_pass_brigade(f->next, bb);
+    *rv = q->stale.answered ? APR_SUCCESS : ap_pass_brigade(f->next, bb);
     return 1;
 }
 
@@ -255,12 +255,12 @@ static int save_no_rest(cached_request *q, ap_filter_t *f, apr_status_t *rv)
  * all asks for one of its own. */
 static void save_litespeed(cached_request *q)
 {
-    const store_key asked = q->key;
+    const store_key asked = q->key.hash;
 
     cached_ls_take(q->r, q->ls);
-    if (!q->refused)
-        q->refused = cached_ls_decide(q);
-    if (q->refused || q->key.a != asked.a || q->key.b != asked.b)
+    if (!q->ask.refused)
+        q->ask.refused = cached_ls_decide(q);
+    if (q->ask.refused || q->key.hash.a != asked.a || q->key.hash.b != asked.b)
         cached_land(q, 1);
 }
 
@@ -276,28 +276,28 @@ static int save_decide(cached_request *q, ap_filter_t *f, apr_bucket_brigade *in
     const char *reason;
     fresh_why why;
 
-    q->decided = 1;
+    q->save.decided = 1;
     if (AP_STATUS_IS_HEADER_ONLY(r->status))
         q->least = 0;
     cached_ask_restore(q);
-    if (!q->writer && !q->flight)
-        q->place = cached_place_here();
+    if (!q->save.writer && !q->lead.flight)
+        q->save.place = cached_place_here();
     if (validates && r->status == HTTP_NOT_MODIFIED)
         return cached_validated(q, f, rv);
     if (r->status >= 500 && cached_stale_on_error(q, r->status)) {
         cached_land(q, 0);
         q->phase = CACHED_SWALLOWS;
-        *rv = q->answered ? APR_SUCCESS : cached_send_stale(q, f, r->status);
+        *rv = q->stale.answered ? APR_SUCCESS : cached_send_stale(q, f, r->status);
         return 1;
     }
     cached_composed_vary(q);
     if (q->ls)
         save_litespeed(q);
     head.n = cached_response_fields(r, &field);
-    if (q->ls && !q->refused)
+    if (q->ls && !q->ask.refused)
         cached_ls_response(q, field, &head.n);
     head.field = field;
-    if (q->part.asked_rest) {
+    if (q->found.part.asked_rest) {
         if (cached_rest_came(q, &head, in))
             return save_no_rest(q, f, rv);
         head.code = (uint16_t)r->status;
@@ -310,7 +310,7 @@ static int save_decide(cached_request *q, ap_filter_t *f, apr_bucket_brigade *in
         save_not(q, reason, why);
     else
         save_begin(q, &response, in);
-    if (q->writer)
+    if (q->save.writer)
         cached_direct_offer(q, f);
     return 0;
 }
@@ -319,29 +319,29 @@ static int save_decide(cached_request *q, ap_filter_t *f, apr_bucket_brigade *in
 
 static void save_end(cached_request *q)
 {
-    const uint32_t flight = q->flight;
+    const uint32_t flight = q->lead.flight;
     apr_status_t rv;
 
-    BRG_ASSERT(q->writer && q->written <= q->most); /* save_bytes() gives up */
-    if (q->written < q->least || cached_part_behind(q) || cached_composed_grew(q)) {
+    BRG_ASSERT(q->save.writer && q->save.written <= q->most); /* save_bytes() gives up */
+    if (q->save.written < q->least || cached_part_behind(q) || cached_composed_grew(q)) {
         save_give_up(q);
         return;
     }
     q->phase = CACHED_PASSES;
-    q->flight = 0;
+    q->lead.flight = 0;
     cached_stay(q, 0);
-    cached_lock(q->place);
-    rv = store_write_end(&q->writer);
-    cached_unlock(q->place);
-    q->renewed = rv == APR_SUCCESS;
+    cached_lock(q->save.place);
+    rv = store_write_end(&q->save.writer);
+    cached_unlock(q->save.place);
+    q->save.renewed = rv == APR_SUCCESS;
     if (rv == APR_SUCCESS && q->r->main)
         cached_composed_saved(q);
     if (flight)
-        cached_wake(q->place, flight);
+        cached_wake(q->save.place, flight);
     if (rv == APR_SUCCESS && q->tier == CACHED_DISK) {
-        if (q->has_variant)
-            cached_disk_write(&q->key, q->asked);
-        cached_disk_write(q->has_variant ? &q->variant : &q->key, q->asked);
+        if (q->key.has_variant)
+            cached_disk_write(&q->key.hash, q->ask.at);
+        cached_disk_write(q->key.has_variant ? &q->key.variant : &q->key.hash, q->ask.at);
     }
     if (rv == APR_SUCCESS && q->tier == CACHED_SOCACHE)
         cached_tier_write(q);
@@ -351,17 +351,17 @@ static void save_bytes(cached_request *q, const char *p, apr_size_t n)
 {
     int failed;
 
-    BRG_ASSERT(q->writer && n > 0);
-    q->written += n;
-    failed = q->written > q->most;
+    BRG_ASSERT(q->save.writer && n > 0);
+    q->save.written += n;
+    failed = q->save.written > q->most;
     if (!failed) {
-        cached_lock(q->place);
-        failed = store_write(q->writer, p, n);
-        cached_unlock(q->place);
+        cached_lock(q->save.place);
+        failed = store_write(q->save.writer, p, n);
+        cached_unlock(q->save.place);
     }
     if (!failed)
         return;
-    cached_why_note(&q->target, q->r->status,
+    cached_why_note(&q->key.target, q->r->status,
                     "it is longer than may be stored, or no memory was free");
     save_give_up(q);
 }
@@ -369,16 +369,16 @@ static void save_bytes(cached_request *q, const char *p, apr_size_t n)
 /* The end of the answer does not come. */
 static void save_cut(cached_request *q)
 {
-    const uint32_t flight = q->flight;
+    const uint32_t flight = q->lead.flight;
 
-    if (!q->writer)
+    if (!q->save.writer)
         return;
     q->phase = CACHED_PASSES;
-    q->flight = 0;
+    q->lead.flight = 0;
     cached_stay(q, 0);
     cached_part_keep(q);
     if (flight)
-        cached_wake(q->place, flight);
+        cached_wake(q->save.place, flight);
 }
 
 /* One bucket. @return an error of reading it; APR_EAGAIN: its bytes are not there yet */
@@ -409,7 +409,7 @@ static apr_status_t save_bucket(cached_request *q, apr_bucket *b, apr_read_type_
 /* To the client, unless it has its answer already. */
 static apr_status_t save_forward(cached_request *q, ap_filter_t *f, apr_bucket_brigade *in)
 {
-    if (!q->answered)
+    if (!q->stale.answered)
         return ap_pass_brigade(f->next, in);
     apr_brigade_cleanup(in);
     return APR_SUCCESS;
@@ -433,12 +433,12 @@ static apr_status_t save_body(cached_request *q, ap_filter_t *f, apr_bucket_brig
 {
     apr_bucket *b = APR_BRIGADE_FIRST(in);
 
-    while (b != APR_BRIGADE_SENTINEL(in) && q->writer) {
+    while (b != APR_BRIGADE_SENTINEL(in) && q->save.writer) {
         apr_status_t rv = save_bucket(q, b, APR_NONBLOCK_READ);
 
         if (APR_STATUS_IS_EAGAIN(rv)) {
             rv = save_pass(q, f, in, b);
-            if (rv == APR_SUCCESS && q->writer)
+            if (rv == APR_SUCCESS && q->save.writer)
                 rv = save_bucket(q, b, APR_BLOCK_READ);
         }
         if (rv != APR_SUCCESS) {
@@ -465,10 +465,10 @@ apr_status_t cached_save(ap_filter_t *f, apr_bucket_brigade *in)
     apr_status_t rv;
 
     BRG_ASSERT(q);
-    if (!q->decided && !save_has_begun(in))
+    if (!q->save.decided && !save_has_begun(in))
         return save_forward(q, f, in);
     q->r = f->r; /* an internal redirect answers in place of the first request */
-    if (!q->decided && save_decide(q, f, in, &rv)) {
+    if (!q->save.decided && save_decide(q, f, in, &rv)) {
         cached_restore_answer(q);
         apr_brigade_cleanup(in);
         return rv;
@@ -478,7 +478,7 @@ apr_status_t cached_save(ap_filter_t *f, apr_bucket_brigade *in)
         apr_brigade_cleanup(in);
         return APR_SUCCESS;
     }
-    if (q->writer && cached_composed_grew(q)) /* before others have any of it */
+    if (q->save.writer && cached_composed_grew(q)) /* before others have any of it */
         save_give_up(q);
-    return q->writer ? save_body(q, f, in) : save_forward(q, f, in);
+    return q->save.writer ? save_body(q, f, in) : save_forward(q, f, in);
 }

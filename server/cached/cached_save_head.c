@@ -37,16 +37,16 @@ void cached_head_fill(cached_request *q, store_head *head, const fresh_terms *te
 {
     uint64_t *marks = apr_palloc(q->r->pool, CACHED_MARKS * sizeof *marks);
 
-    *head = (store_head){.key = q->key,
-                         .text = q->text,
-                         .text_len = q->text_len,
+    *head = (store_head){.key = q->key.hash,
+                         .text = q->key.text,
+                         .text_len = q->key.text_len,
                          .terms = terms,
                          .head = bytes,
                          .head_len = len,
                          .marks = marks,
                          .marks_n = cached_marks(q, fields, marks),
                          .length = STORE_LENGTH_UNKNOWN,
-                         .epoch = q->epoch};
+                         .epoch = q->ask.epoch};
     BRG_ASSERT(head->marks_n <= CACHED_MARKS);
 }
 
@@ -59,11 +59,11 @@ int cached_save_rule(const cached_request *q, const store_head *head)
     int stored = 0;
 
     BRG_ASSERT(head->vary && !head->length);
-    cached_lock(q->place);
-    w = store_write_begin(cached_reader(q->place), head, 0, &why);
+    cached_lock(q->save.place);
+    w = store_write_begin(cached_reader(q->save.place), head, 0, &why);
     if (w)
         stored = store_write_end(&w) == APR_SUCCESS;
-    cached_unlock(q->place);
+    cached_unlock(q->save.place);
     return stored;
 }
 
@@ -71,15 +71,15 @@ int cached_save_rule(const cached_request *q, const store_head *head)
 static int save_names(cached_request *q, const char *names, uint32_t len)
 {
     static const char none[STORE_TERMS];
-    const store_head head = {.key = q->key,
-                             .text = q->text,
-                             .text_len = q->text_len,
+    const store_head head = {.key = q->key.hash,
+                             .text = q->key.text,
+                             .text_len = q->key.text_len,
                              .terms = none,
                              .head = names,
                              .head_len = len,
                              .vary = 1,
                              .length = 0,
-                             .epoch = q->epoch};
+                             .epoch = q->ask.epoch};
 
     return cached_save_rule(q, &head);
 }
@@ -89,15 +89,15 @@ static void save_lead_variant(cached_request *q)
 {
     uint32_t flight = 0;
 
-    BRG_ASSERT(q->has_variant);
-    if (!q->flight || (q->flight_key.a == q->variant.a && q->flight_key.b == q->variant.b))
+    BRG_ASSERT(q->key.has_variant);
+    if (!q->lead.flight || (q->lead.key.a == q->key.variant.a && q->lead.key.b == q->key.variant.b))
         return;
-    if (store_flight_begin(cached_reader(q->place), &q->variant, store_mark_of_key(&q->key),
-                           brg_now(), &flight) != STORE_LEAD)
+    if (store_flight_begin(cached_reader(q->save.place), &q->key.variant,
+                           store_mark_of_key(&q->key.hash), brg_now(), &flight) != STORE_LEAD)
         flight = 0;
     cached_land(q, 0);
-    q->flight = flight;
-    q->flight_key = q->variant;
+    q->lead.flight = flight;
+    q->lead.key = q->key.variant;
     if (flight)
         cached_stay(q, 1);
 }
@@ -106,8 +106,8 @@ int cached_save_variant(cached_request *q, const fresh_response *response, store
 {
     fresh_text names = {.room = FRESH_VARY_TEXT}, text = {.room = FRESH_VARIANT_MOST};
 
-    q->has_variant = 0;
-    q->names = NULL;
+    q->key.has_variant = 0;
+    q->key.names = NULL;
     if (!response->has_vary && !(q->ls && q->ls->cookies))
         return 1;
     names.at = apr_palloc(q->r->pool, names.room);
@@ -123,13 +123,13 @@ int cached_save_variant(cached_request *q, const fresh_response *response, store
     fresh_variant(&text, names.at, names.len, &q->request.head);
     if (text.over || !save_names(q, names.at, (uint32_t)names.len))
         return 0;
-    q->has_variant = 1;
-    q->names = apr_pstrmemdup(q->r->pool, names.at, names.len);
-    q->variant_text = text.at;
-    q->variant_text_len = (uint32_t)text.len;
-    q->variant = store_key_of(cached_store(), q->text, q->text_len, text.at, text.len);
-    head->key = q->variant;
-    head->mark = store_mark_of_key(&q->key);
+    q->key.has_variant = 1;
+    q->key.names = apr_pstrmemdup(q->r->pool, names.at, names.len);
+    q->key.variant_text = text.at;
+    q->key.variant_text_len = (uint32_t)text.len;
+    q->key.variant = store_key_of(cached_store(), q->key.text, q->key.text_len, text.at, text.len);
+    head->key = q->key.variant;
+    head->mark = store_mark_of_key(&q->key.hash);
     save_lead_variant(q);
     return 1;
 }

@@ -40,7 +40,7 @@ int cached_save_variant(cached_request *q, const fresh_response *response, store
 
 /** Marks of the tags and groups of a response, each once. @param mark  room for CACHED_MARKS. @return how many */
 uint32_t cached_marks(const cached_request *q, const fresh_head *fields, uint64_t *mark);
-/** q->tags of these fields. */
+/** q->save.tags of these fields. */
 void cached_tags(cached_request *q, const fresh_head *fields);
 /** Purge the groups that Cache-Group-Invalidation of an unsafe request's response names. @param
  * value  NULL: no such field */

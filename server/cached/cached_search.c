@@ -17,16 +17,16 @@
 
 static uint32_t search_path_len(const cached_request *q, const char *text)
 {
-    const char *query = memchr(text, '?', q->target_len);
+    const char *query = memchr(text, '?', q->key.target_len);
 
-    return query ? (uint32_t)(query - text) : q->target_len;
+    return query ? (uint32_t)(query - text) : q->key.target_len;
 }
 
 static const char *search_rule_text(const cached_request *q, uint32_t *len)
 {
-    const char *text =
-        apr_pstrcat(q->r->pool, apr_pstrmemdup(q->r->pool, q->text, search_path_len(q, q->text)),
-                    " SEARCH", NULL);
+    const char *text = apr_pstrcat(
+        q->r->pool, apr_pstrmemdup(q->r->pool, q->key.text, search_path_len(q, q->key.text)),
+        " SEARCH", NULL);
 
     *len = (uint32_t)strlen(text);
     return text;
@@ -67,16 +67,16 @@ void cached_search_find(cached_request *q)
     fresh_search search;
     store_found found;
 
-    q->unsearched = q->text = apr_pstrmemdup(q->r->pool, q->text, q->text_len);
+    q->key.unsearched = q->key.text = apr_pstrmemdup(q->r->pool, q->key.text, q->key.text_len);
     if (!place || !store_find(cached_reader(place), &key, brg_now(), &found) || !found.view.reader)
         return;
     if (found.view.vary && found.view.head_len <= SEARCH_RULE_MOST)
-        q->search = apr_pstrmemdup(q->r->pool, found.view.head, found.view.head_len);
+        q->key.search = apr_pstrmemdup(q->r->pool, found.view.head, found.view.head_len);
     store_release(&found.view);
-    if (!q->search || !fresh_search_read(&search, q->search, strlen(q->search)))
+    if (!q->key.search || !fresh_search_read(&search, q->key.search, strlen(q->key.search)))
         return;
-    q->text = search_apply(q->r->pool, &search, q->text);
-    q->text_len = q->target_len = (uint32_t)strlen(q->text);
+    q->key.text = search_apply(q->r->pool, &search, q->key.text);
+    q->key.text_len = q->key.target_len = (uint32_t)strlen(q->key.text);
 }
 
 /* @return 1: it is stored */
@@ -93,7 +93,7 @@ static int search_store(cached_request *q, const char *rule)
                              .head_len = (uint32_t)strlen(rule),
                              .vary = 1,
                              .length = 0,
-                             .epoch = q->epoch};
+                             .epoch = q->ask.epoch};
 
     return cached_save_rule(q, &head);
 }
@@ -112,25 +112,26 @@ static const char *search_said(const cached_request *q, const fresh_head *head)
 
 const char *cached_search_decide(cached_request *q, const fresh_head *head)
 {
-    const char *said = search_said(q, head), *text = q->unsearched;
+    const char *said = search_said(q, head), *text = q->key.unsearched;
     fresh_search search;
     uint32_t len;
 
-    if (!q->unsearched || q->r->status >= HTTP_BAD_REQUEST)
+    if (!q->key.unsearched || q->r->status >= HTTP_BAD_REQUEST)
         return NULL;
     if (said &&
         (strlen(said) > SEARCH_RULE_MOST || !fresh_search_read(&search, said, strlen(said))))
         said = NULL;
-    if (said && q->search && !strcmp(said, q->search))
+    if (said && q->key.search && !strcmp(said, q->key.search))
         return NULL;
     if (said)
         text = search_apply(q->r->pool, &search, text);
-    if (!said && q->search) {
+    if (!said && q->key.search) {
         const char *rule = search_rule_text(q, &len);
 
         cached_purge(rule, len);
     } else if (said && !search_store(q, said)) {
         return "what No-Vary-Search says could not be kept";
     }
-    return strcmp(text, q->text) != 0 ? "No-Vary-Search gives it another key from now on" : NULL;
+    return strcmp(text, q->key.text) != 0 ? "No-Vary-Search gives it another key from now on"
+                                          : NULL;
 }

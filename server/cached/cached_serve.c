@@ -33,7 +33,7 @@ static apr_time_t serve_date(const cached_request *q)
     const char *date = apr_table_get(q->r->headers_out, "Date");
     const apr_time_t t = date ? apr_date_parse_http(date) : APR_DATE_BAD;
 
-    return t == APR_DATE_BAD ? q->terms.stored : t;
+    return t == APR_DATE_BAD ? q->found.terms.stored : t;
 }
 
 /* Fields that request_rec has members for. */
@@ -78,14 +78,14 @@ void cached_head_apply(cached_request *q, int age)
 {
     request_rec *r = q->r;
 
-    BRG_ASSERT(q->stored.head.code >= 200);
-    r->status = q->stored.head.code;
-    r->status_line = q->stored.line;
-    serve_fields(r, &q->stored.head);
+    BRG_ASSERT(q->found.stored.head.code >= 200);
+    r->status = q->found.stored.head.code;
+    r->status_line = q->found.stored.line;
+    serve_fields(r, &q->found.stored.head);
     serve_known(q);
     if (age)
         apr_table_setn(r->headers_out, "Age",
-                       apr_ltoa(r->pool, (long)fresh_age(&q->terms, brg_now())));
+                       apr_ltoa(r->pool, (long)fresh_age(&q->found.terms, brg_now())));
 }
 
 ap_filter_t *cached_filters_behind(request_rec *r)
@@ -120,7 +120,7 @@ static apr_bucket_brigade *serve_body(cached_request *q, uint64_t begin, uint64_
     if (r->status != HTTP_NOT_MODIFIED && !AP_STATUS_IS_HEADER_ONLY(r->status)) {
         ap_set_content_length(r, (apr_off_t)length);
         if (length && !r->header_only)
-            APR_BRIGADE_INSERT_TAIL(bb, cached_bucket(&q->view, begin, length, alloc));
+            APR_BRIGADE_INSERT_TAIL(bb, cached_bucket(&q->found.view, begin, length, alloc));
     }
     APR_BRIGADE_INSERT_TAIL(bb, apr_bucket_eos_create(alloc));
     return bb;
@@ -130,9 +130,9 @@ static cached_outcome serve_outcome(const cached_request *q, int revalidated)
 {
     if (revalidated)
         return CACHED_REVALIDATED;
-    if (q->follows)
+    if (q->follow.flight)
         return CACHED_COLLAPSED;
-    return fresh_left(&q->terms, brg_now()) <= 0 ? CACHED_STALE : CACHED_FROM_STORE;
+    return fresh_left(&q->found.terms, brg_now()) <= 0 ? CACHED_STALE : CACHED_FROM_STORE;
 }
 
 static int serve_from_store(cached_request *q, ap_filter_t *to, const char *reason, int revalidated)
@@ -141,10 +141,10 @@ static int serve_from_store(cached_request *q, ap_filter_t *to, const char *reas
     uint64_t length, begin = 0;
     int status;
 
-    if (store_view_state(&q->view, &length) != STORE_COMPLETE)
+    if (store_view_state(&q->found.view, &length) != STORE_COMPLETE)
         return DECLINED;
     cached_head_apply(q, !revalidated);
-    if (q->part.serves)
+    if (q->found.part.serves)
         length = cached_part_apply(q, &begin);
     cached_tell(q, serve_outcome(q, revalidated), reason, revalidated ? HTTP_NOT_MODIFIED : 0);
     if (q->ls)
@@ -161,7 +161,7 @@ static int serve_from_store(cached_request *q, ap_filter_t *to, const char *reas
                               : APLOGNO(00764) "cache: serving %s",
                   r->uri);
     cached_head_is_stored(r);
-    if (!q->part.serves)
+    if (!q->found.part.serves)
         cached_offer(q);
     if (r->main)
         cached_composed_serve(q);
@@ -187,8 +187,8 @@ apr_status_t cached_send_stale(cached_request *q, ap_filter_t *f, int code)
     request_rec *r = q->r;
     uint64_t length;
 
-    BRG_ASSERT(q->view.reader);
-    if (store_view_state(&q->view, &length) != STORE_COMPLETE)
+    BRG_ASSERT(q->found.view.reader);
+    if (store_view_state(&q->found.view, &length) != STORE_COMPLETE)
         length = 0;
     apr_table_clear(r->headers_out);
     apr_table_setn(r->headers_out, "Warning", "111 Revalidation failed");

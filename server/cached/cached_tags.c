@@ -15,14 +15,15 @@ typedef void tags_fn(void *to, const char *tag, size_t len);
 /* "https://example.org members". Tags of the other fields have a line end in them. */
 static const char *tags_of_group(const cached_request *q, const char *group, size_t len, size_t *n)
 {
-    const char *end = q->text + q->text_len, *path = memchr(q->text, ':', q->text_len);
+    const char *end = q->key.text + q->key.text_len,
+               *path = memchr(q->key.text, ':', q->key.text_len);
     char *text;
     size_t origin;
 
     path = path && end - path > 3 ? memchr(path + 3, '/', (size_t)(end - path - 3)) : NULL;
-    origin = path ? (size_t)(path - q->text) : q->text_len;
+    origin = path ? (size_t)(path - q->key.text) : q->key.text_len;
     text = apr_palloc(q->r->pool, origin + 1 + len);
-    memcpy(text, q->text, origin);
+    memcpy(text, q->key.text, origin);
     text[origin] = ' ';
     memcpy(text + origin + 1, group, len);
     *n = origin + 1 + len;
@@ -85,8 +86,8 @@ uint32_t cached_marks(const cached_request *q, const fresh_head *fields, uint64_
 {
     tags_marks marks = {mark, 0};
 
-    if (q->text_len > q->target_len) /* it ends with its target */
-        marks.mark[marks.n++] = store_mark_of_key(&q->target);
+    if (q->key.text_len > q->key.target_len) /* it ends with its target */
+        marks.mark[marks.n++] = store_mark_of_key(&q->key.target);
     if (q->ls)
         cached_ls_tags(q, tags_mark, &marks);
     tags_each(q, fields, tags_mark, &marks);
@@ -103,11 +104,11 @@ static void tags_measure(void *to, const char *tag, size_t len)
 static void tags_add(void *to, const char *tag, size_t len)
 {
     cached_request *q = to;
-    char *at = (char *)q->tags + q->tags_len;
+    char *at = (char *)q->save.tags + q->save.tags_len;
 
     memcpy(at, tag, len);
     at[len] = '\0';
-    q->tags_len += (uint32_t)len + 1;
+    q->save.tags_len += (uint32_t)len + 1;
 }
 
 void cached_tags(cached_request *q, const fresh_head *fields)
@@ -117,12 +118,12 @@ void cached_tags(cached_request *q, const fresh_head *fields)
     if (q->ls)
         cached_ls_tags(q, tags_measure, &room);
     tags_each(q, fields, tags_measure, &room);
-    q->tags_len = 0;
-    q->tags = room ? apr_palloc(q->r->pool, room) : NULL;
+    q->save.tags_len = 0;
+    q->save.tags = room ? apr_palloc(q->r->pool, room) : NULL;
     if (q->ls)
         cached_ls_tags(q, tags_add, q);
     tags_each(q, fields, tags_add, q);
-    BRG_ASSERT(q->tags_len == room);
+    BRG_ASSERT(q->save.tags_len == room);
 }
 
 static void tags_purge(void *to, const char *tag, size_t len)
@@ -136,7 +137,7 @@ void cached_groups_end(cached_request *q, const char *value)
 {
     const http_field f = {.value = value, .value_len = value ? (uint32_t)strlen(value) : 0};
 
-    BRG_ASSERT(q->text_len);
+    BRG_ASSERT(q->key.text_len);
     if (value)
         tags_of_groups(q, &f, tags_purge, NULL);
 }

@@ -28,10 +28,10 @@ static void tell_standard(const cached_request *q, const char *reason, int code)
     const char *before = apr_table_get(r->headers_out, "Cache-Status");
     fresh_text text = {.room = strlen(r->server->server_hostname) * 2 + strlen(reason) * 2 + 256};
     const fresh_status status = {.name = r->server->server_hostname,
-                                 .fwd = asked ? q->forward : FRESH_FWD_NONE,
+                                 .fwd = asked ? q->ask.forward : FRESH_FWD_NONE,
                                  .fwd_status = (uint16_t)code,
                                  .has_ttl = q->outcome != CACHED_PASSED,
-                                 .ttl = fresh_left(&q->terms, brg_now()),
+                                 .ttl = fresh_left(&q->found.terms, brg_now()),
                                  .stored = q->outcome == CACHED_STORED,
                                  .collapsed = q->outcome == CACHED_COLLAPSED,
                                  .detail = q->outcome == CACHED_PASSED ? reason : NULL};
@@ -52,9 +52,9 @@ static const char *tell_kind(const cached_request *q, int code)
         return code ? "TCP_REF_FAIL_HIT" : "TCP_STALE_HIT";
     if (q->outcome != CACHED_PASSED && q->outcome != CACHED_STORED)
         return NULL;
-    return q->forward == FRESH_FWD_STALE     ? "TCP_REFRESH_MISS"
-           : q->forward == FRESH_FWD_REQUEST ? "TCP_CLIENT_REFRESH_MISS"
-                                             : NULL;
+    return q->ask.forward == FRESH_FWD_STALE     ? "TCP_REFRESH_MISS"
+           : q->ask.forward == FRESH_FWD_REQUEST ? "TCP_CLIENT_REFRESH_MISS"
+                                                 : NULL;
 }
 
 /* q->r is the last request of internal redirects, which is sent and logged. */

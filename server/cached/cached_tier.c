@@ -342,30 +342,31 @@ int cached_tier_fetch_wait(const cached_tier_name *name, int fresh, uint32_t fli
 
 static void tier_write(cached_request *q, const cached_tier_name *name, int names)
 {
-    tier_job *job = atomic_load(&tier_jobs_n) < TIER_JOBS
-                        ? tier_job_new(name, names ? NULL : q->tags, names ? 0 : q->tags_len)
-                        : NULL;
+    tier_job *job =
+        atomic_load(&tier_jobs_n) < TIER_JOBS
+            ? tier_job_new(name, names ? NULL : q->save.tags, names ? 0 : q->save.tags_len)
+            : NULL;
 
     if (!job)
         return;
     job->what = TIER_WRITES_IT;
-    job->asked = q->asked;
+    job->asked = q->ask.at;
     cached_so_limits(q->first, &job->bytes, &job->most, &job->least);
     tier_post(job);
 }
 
 void cached_tier_write(cached_request *q)
 {
-    cached_tier_name name = {.key = q->key, .text = q->text, .text_len = q->text_len};
+    cached_tier_name name = {.key = q->key.hash, .text = q->key.text, .text_len = q->key.text_len};
 
-    BRG_ASSERT(q->tier == CACHED_SOCACHE && q->asked);
-    if (!cached_tier_answers() || (q->terms.flags & FRESH_T_PARTIAL))
+    BRG_ASSERT(q->tier == CACHED_SOCACHE && q->ask.at);
+    if (!cached_tier_answers() || (q->found.terms.flags & FRESH_T_PARTIAL))
         return;
-    if (q->has_variant) {
+    if (q->key.has_variant) {
         tier_write(q, &name, 1);
-        name.key = q->variant;
-        name.variant = q->variant_text;
-        name.variant_len = q->variant_text_len;
+        name.key = q->key.variant;
+        name.variant = q->key.variant_text;
+        name.variant_len = q->key.variant_text_len;
     }
     tier_write(q, &name, 0);
 }

@@ -12,8 +12,9 @@ APLOG_USE_MODULE(cache);
 
 int cached_stale_on_error(cached_request *q, int code)
 {
-    return q->view.reader && !q->grows && cached_section_of(q->first)->stale != CACHED_OFF &&
-           fresh_use_on_error(&q->terms, &q->request, &q->policy, code, brg_now());
+    return q->found.view.reader && !q->follow.grows &&
+           cached_section_of(q->first)->stale != CACHED_OFF &&
+           fresh_use_on_error(&q->found.terms, &q->request, &q->policy, code, brg_now());
 }
 
 /* The merged head beside the body that stays. */
@@ -21,28 +22,28 @@ static void validated_store(cached_request *q, const fresh_terms *terms)
 {
     store_head head;
     uint32_t len;
-    const char *bytes =
-        cached_head_write(q->r->pool, q->stored.line, q->stored.head.field, q->stored.head.n, &len);
-    const uint32_t flight = q->flight;
+    const char *bytes = cached_head_write(q->r->pool, q->found.stored.line,
+                                          q->found.stored.head.field, q->found.stored.head.n, &len);
+    const uint32_t flight = q->lead.flight;
     apr_status_t rv;
 
-    cached_head_fill(q, &head, terms, bytes, len, &q->stored.head);
-    head.key = q->has_variant ? q->variant : q->key;
-    head.mark = q->has_variant ? store_mark_of_key(&q->key) : 0;
-    cached_lock(q->place);
-    rv = store_write_refreshed(cached_reader(q->place), &head, &q->view, flight);
-    cached_unlock(q->place);
-    q->renewed = rv == APR_SUCCESS;
+    cached_head_fill(q, &head, terms, bytes, len, &q->found.stored.head);
+    head.key = q->key.has_variant ? q->key.variant : q->key.hash;
+    head.mark = q->key.has_variant ? store_mark_of_key(&q->key.hash) : 0;
+    cached_lock(q->save.place);
+    rv = store_write_refreshed(cached_reader(q->save.place), &head, &q->found.view, flight);
+    cached_unlock(q->save.place);
+    q->save.renewed = rv == APR_SUCCESS;
     if (rv == APR_SUCCESS) {
-        q->flight = 0;
+        q->lead.flight = 0;
         cached_stay(q, 0);
     }
     if (flight)
-        cached_wake(q->place, flight);
+        cached_wake(q->save.place, flight);
     if (rv == APR_SUCCESS && q->tier == CACHED_DISK)
-        cached_disk_write(&head.key, q->asked);
+        cached_disk_write(&head.key, q->ask.at);
     if (rv == APR_SUCCESS && q->tier == CACHED_SOCACHE) {
-        cached_tags(q, &q->stored.head);
+        cached_tags(q, &q->found.stored.head);
         cached_tier_write(q);
     }
 }
@@ -51,40 +52,40 @@ int cached_validated(cached_request *q, ap_filter_t *f, apr_status_t *rv)
 {
     request_rec *r = q->r;
     http_field *field, *merged;
-    fresh_head answer = {.code = HTTP_NOT_MODIFIED}, stored = q->stored.head;
+    fresh_head answer = {.code = HTTP_NOT_MODIFIED}, stored = q->found.stored.head;
     fresh_response response;
     fresh_request request = q->request;
     fresh_terms terms;
     fresh_why why;
     int status;
 
-    BRG_ASSERT(r->status == HTTP_NOT_MODIFIED && q->view.reader);
+    BRG_ASSERT(r->status == HTTP_NOT_MODIFIED && q->found.view.reader);
     if (!apr_table_get(r->headers_out, "Content-Type"))
         r->content_type = NULL; /* a guess by the name of the target, and not the origin's word */
     answer.n = cached_response_fields(r, &field);
     answer.field = field;
     if (!fresh_304_selects(&stored, &answer)) {
         /* The 304 is about another representation. The client gets the stored one, and the next request fetches. */
-        cached_purge(q->text, q->text_len);
+        cached_purge(q->key.text, q->key.text_len);
         merged = (http_field *)(uintptr_t)stored.field;
     } else {
         merged = apr_palloc(r->pool, (stored.n + answer.n + 1) * sizeof *merged);
-        q->stored.head.n = fresh_merge(merged, &stored, &answer, &q->policy);
-        q->stored.head.field = merged;
-        fresh_response_read(&response, &q->stored.head, &q->policy);
-        fresh_terms_make(&terms, &response, &q->policy, q->asked, brg_now());
-        q->terms = terms;
+        q->found.stored.head.n = fresh_merge(merged, &stored, &answer, &q->policy);
+        q->found.stored.head.field = merged;
+        fresh_response_read(&response, &q->found.stored.head, &q->policy);
+        fresh_terms_make(&terms, &response, &q->policy, q->ask.at, brg_now());
+        q->found.terms = terms;
         request.method = FRESH_GET; /* a HEAD freshens the object of a GET */
         why = fresh_may_store(&request, &response, &q->policy);
         if (why == FRESH_STORE)
             validated_store(q, &terms);
         else if (why != FRESH_WHY_REQUEST_NO_STORE && why != FRESH_WHY_AUTHORIZATION)
-            cached_purge(q->text, q->text_len);
+            cached_purge(q->key.text, q->key.text_len);
     }
     q->phase = CACHED_SWALLOWS;
     cached_land(q, 0);
     *rv = APR_SUCCESS;
-    if (q->answered)
+    if (q->stale.answered)
         return 1;
     apr_table_clear(r->headers_out);
     status = cached_serve(q, f->next, "conditional cache hit: entity refreshed", 1);

@@ -46,12 +46,13 @@ static int cache_miss(cached_request *q)
 /* Why the handler is asked, if it is: RFC 9211, 2.2. */
 static uint8_t cache_forward(const cached_request *q)
 {
-    if (q->part.view.reader)
+    if (q->found.part.view.reader)
         return FRESH_FWD_PARTIAL;
-    if (!q->view.reader)
-        return q->has_variant ? FRESH_FWD_VARY_MISS : FRESH_FWD_URI_MISS;
-    return q->request.cc.has && !q->soft && fresh_left(&q->terms, brg_now()) > 0 ? FRESH_FWD_REQUEST
-                                                                                 : FRESH_FWD_STALE;
+    if (!q->found.view.reader)
+        return q->key.has_variant ? FRESH_FWD_VARY_MISS : FRESH_FWD_URI_MISS;
+    return q->request.cc.has && !q->found.soft && fresh_left(&q->found.terms, brg_now()) > 0
+               ? FRESH_FWD_REQUEST
+               : FRESH_FWD_STALE;
 }
 
 /* Send the stored object, or ask the handler. */
@@ -63,8 +64,8 @@ static int cache_answer(cached_request *q)
         cached_ls_find(q);
     else
         cached_find(q);
-    q->forward = cache_forward(q);
-    switch (q->use) {
+    q->ask.forward = cache_forward(q);
+    switch (q->found.use) {
     case FRESH_SERVE:
     case FRESH_SERVE_STALE:
     case FRESH_SERVE_REFRESH: {
@@ -95,7 +96,7 @@ static int cache_query(cached_request *q)
 
     if (status != OK)
         return status;
-    return q->refused ? cache_miss(q) : cache_answer(q);
+    return q->ask.refused ? cache_miss(q) : cache_answer(q);
 }
 
 static int cache_consider(request_rec *r, int sections, int quick)
@@ -139,7 +140,8 @@ static int cache_is_query(const request_rec *r)
 
 static int cache_is_hit(const cached_request *q)
 {
-    return q && q->known && q->view.reader && !q->decided && cached_serves(q->use);
+    return q && q->found.known && q->found.view.reader && !q->save.decided &&
+           cached_serves(q->found.use);
 }
 
 /* Would a part of a page come from the store? If so its object is held until the part is run. */
@@ -157,7 +159,7 @@ static int cache_look(request_rec *r)
     q->tier = (uint8_t)tier;
     q->quick = 1;
     cached_find(q);
-    q->forward = cache_forward(q);
+    q->ask.forward = cache_forward(q);
     if (cache_is_hit(q))
         return OK;
     ap_set_module_config(r->request_config, &cache_module, NULL); /* it is asked about once more */
@@ -187,7 +189,7 @@ static cached_request *cache_go_on(request_rec *r)
 {
     cached_request *q = cached_request_go_on(r);
 
-    if (q && !cached_serves(q->use))
+    if (q && !cached_serves(q->found.use))
         (void)cache_miss(q);
     return q;
 }
@@ -208,9 +210,9 @@ static int cache_handler(request_rec *r)
             return status;
         q = cached_of(r);
     }
-    if (!q || !q->known || q->decided || q->refused)
+    if (!q || !q->found.known || q->save.decided || q->ask.refused)
         return DECLINED;
-    if (r->prev && cached_serves(q->use) && !q->ahead)
+    if (r->prev && cached_serves(q->found.use) && !q->found.ahead)
         return cached_serve(q, cached_filters_behind(r), "cache hit", 0);
     status = cached_lead(q);
     if (status == DECLINED)
@@ -223,12 +225,12 @@ static void cache_error_filter(request_rec *r)
 {
     cached_request *q = cached_of(r);
 
-    if (q && q->answered) { /* the client has an answer: this one is for nobody */
+    if (q && q->stale.answered) { /* the client has an answer: this one is for nobody */
         cached_land(q, 1);
         ap_add_output_filter_handle(cached_drop_filter, q, r, r->connection);
         return;
     }
-    if (!q || !q->known || q->decided)
+    if (!q || !q->found.known || q->save.decided)
         return;
     cached_ask_restore(q);
     if (cached_stale_on_error(q, r->status))
@@ -269,7 +271,7 @@ static int cache_depends(request_rec *r)
     for (const request_rec *at = cached_store() ? r : NULL; at; at = at->prev) {
         const cached_request *q = cached_of(at);
 
-        if (q && !q->offered)
+        if (q && !q->found.offered)
             return BRG_CACHE_VOLATILE;
     }
     return BRG_CACHE_STATIC;
