@@ -11,7 +11,7 @@ import threading
 
 import brigade
 import http_client
-from hpack_decoder import Decoder
+from hpack_decoder import Decoder, integer
 from http_client import Response, Truncated
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
@@ -26,17 +26,6 @@ INDEXED_STATUS = {8: 200, 9: 204, 10: 206, 11: 304, 12: 400, 13: 404, 14: 500}
 
 def frame(kind, flags=0, stream=0, payload=b""):
     return struct.pack("!I", len(payload))[1:] + bytes([kind, flags]) + struct.pack("!I", stream) + payload
-
-
-def integer(value, bits, first=0):
-    most = (1 << bits) - 1
-    if value < most:
-        return bytes([first | value])
-    out, value = [first | most], value - most
-    while value >= 128:
-        out.append(value & 127 | 128)
-        value >>= 7
-    return bytes([*out, value])
 
 
 def line(name, value):

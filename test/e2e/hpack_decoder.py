@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""HPACK (RFC 7541) as a client decodes it: static and dynamic table, Huffman codes."""
+"""HPACK (RFC 7541) as a client decodes it: static and dynamic table, Huffman codes; its integers, both ways."""
 
 # Bits of each symbol's code (appendix B), as one character each: '5' to '9' and 'a' (10) to 'u' (30). The code is canonical.
 CODE_BITS = ("dnsssssssoussussssssssusssssssss6aacd68baa8b8666555666666678f6cad67777777777777777777777878djde6f5656566657766"
@@ -13,6 +13,18 @@ STATIC = [(":authority", ""), (":method", "GET"), (":method", "POST"), (":path",
               "date etag expect expires from host if-match if-modified-since if-none-match if-range if-unmodified-since last-modified "
               "link location max-forwards proxy-authenticate proxy-authorization range referer refresh retry-after server set-cookie "
               "strict-transport-security transfer-encoding user-agent vary via www-authenticate").split())]
+
+
+def integer(value, bits, first=0):
+    """5.1, as bytes, behind the bits of first."""
+    most = (1 << bits) - 1
+    if value < most:
+        return bytes([first | value])
+    out, value = [first | most], value - most
+    while value >= 128:
+        out.append(value & 127 | 128)
+        value >>= 7
+    return bytes([*out, value])
 
 
 def _codes():
