@@ -16,7 +16,6 @@
 #include "mod_http2.h"
 #include "apr_strings.h"
 #include "brigade/assert.h"
-#include "brigade/hooks.h"
 #include "brigade/response_cache.h"
 #include <string.h>
 
@@ -333,7 +332,6 @@ static void module_hooks(apr_pool_t *p)
     APR_REGISTER_OPTIONAL_FN(http2_var_lookup);
     APR_REGISTER_OPTIONAL_FN(http2_get_num_workers);
     brg_cache_declare(&http2_module, module_depends);
-    brg_hooks_need_directive(&http2_module, "fixups", "Protocols", BRG_HOOKS_EVERYWHERE);
 }
 
 module AP_MODULE_DECLARE_DATA http2_module = {
