@@ -54,16 +54,28 @@ int h1_ahead_begin_stream(brg_conn *bc, cache_entry *e, const http_head *head,
     return ahead_begun(bc);
 }
 
-const http_head *h1_ahead_head(brg_conn *bc)
+static const http_head *ahead_parse(const brg_conn *bc, const char *text)
 {
     http_head *head = h1_conn_scratch_head();
     size_t scanned = 0;
-    h1_result result;
+    const h1_result result = h1_parse(head, text, conn_in_size(bc), &scanned, h1_limits_for(bc));
 
-    if (bc->ahead->head)
-        return bc->ahead->head;
-    result = h1_parse(head, bc->in + bc->in_off, conn_in_size(bc), &scanned, h1_limits_for(bc));
-    BRG_ASSERT(bc->ahead && result == H1_DONE && head->head_len == bc->ahead->head_len);
+    BRG_ASSERT(result == H1_DONE);
+    h1_conn_scratch_keep(text);
+    return head;
+}
+
+/* An answer is looked at by several, one behind the other. */
+const http_head *h1_ahead_head(brg_conn *bc)
+{
+    const char *text = bc->in + bc->in_off;
+    const http_head *head = bc->ahead->head;
+
+    if (head)
+        return head;
+    if (!(head = h1_conn_scratch_kept(text)))
+        head = ahead_parse(bc, text);
+    BRG_ASSERT(head->head_len == bc->ahead->head_len);
     return head;
 }
 

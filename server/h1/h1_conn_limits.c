@@ -9,11 +9,23 @@
 #include "http_config.h"
 #include <string.h>
 
+static PROGRAM_THREAD_LOCAL http_head scratch_head;
+static PROGRAM_THREAD_LOCAL const char *scratch_of;
+
 http_head *h1_conn_scratch_head(void)
 {
-    static PROGRAM_THREAD_LOCAL http_head head;
+    scratch_of = NULL;
+    return &scratch_head;
+}
 
-    return &head;
+void h1_conn_scratch_keep(const char *text)
+{
+    scratch_of = text;
+}
+
+const http_head *h1_conn_scratch_kept(const char *text)
+{
+    return text == scratch_of ? &scratch_head : NULL;
 }
 
 /* Looked up when the server changes, which on most sites is never. */

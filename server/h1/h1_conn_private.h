@@ -29,6 +29,11 @@ struct cache_entry;
 /** The calling thread's http_head: it is too large for the stack of a deep call chain. */
 http_head *h1_conn_scratch_head(void);
 
+/** What was parsed into it is of @a text, which stays as it is until it is answered. */
+void h1_conn_scratch_keep(const char *text);
+/** The same once more, while nothing else was parsed into it; NULL: something was. */
+const http_head *h1_conn_scratch_kept(const char *text);
+
 /** Limits for the next head of bc: those of the server that its address leads to. */
 const h1_limits *h1_limits_for(const brg_conn *bc);
 
