@@ -9,6 +9,7 @@
 #define CC_C 0.4
 #define CC_WINDOW_MOST (64u << 20)
 #define CC_BURST 10 /* datagrams that leave at once, at least */
+#define CC_PACE_SLOW_START 4 /* windows by round trip */
 /* microseconds of the rate that may leave at once: the precision of a loop's deadlines */
 #define CC_TICK 2000
 /* of a window: what ACKs make room for before it is used, and no more datagrams than these */
@@ -150,18 +151,29 @@ static void cc_avoid(quic_conn *qc, size_t acked)
         cc->window += (uint64_t)((target - window) / window * (double)acked);
 }
 
+/* The window is counted in datagrams: one that left before longer ones were known to come through counts as one of these, and their
+ * probe as one. So the order of the ACKs does not matter. */
+static size_t cc_size(const quic_conn *qc, const quic_sent *s)
+{
+    const quic_cc *cc = &qc->cc;
+
+    if (s->probe)
+        return qc->mtu;
+    return s->time < cc->mtu_at ? (size_t)s->size * qc->mtu / cc->mtu_before : s->size;
+}
+
 void quic_cc_acked(quic_conn *qc, const quic_sent *s, uint64_t pn)
 {
     quic_cc *cc = &qc->cc;
 
     cc_round_end(qc, pn);
     /* Nothing is learnt from a window that was not used: RFC 9002, 7.8. */
-    if (s->time <= cc->recovery || s->probe || !cc->limited)
+    if (s->time <= cc->recovery || !cc->limited)
         return;
     if (cc_is_slow_start(cc))
-        cc->window += s->size / (cc->css ? CC_CSS_DIVISOR : 1);
+        cc->window += cc_size(qc, s) / (cc->css ? CC_CSS_DIVISOR : 1);
     else
-        cc_avoid(qc, s->size);
+        cc_avoid(qc, cc_size(qc, s));
     if (cc->window > CC_WINDOW_MOST)
         cc->window = CC_WINDOW_MOST;
 }
@@ -173,6 +185,8 @@ void quic_cc_mtu(quic_conn *qc, uint16_t before)
     quic_cc *cc = &qc->cc;
 
     BRG_ASSERT(before > 0 && cc->window <= CC_WINDOW_MOST);
+    cc->mtu_before = before;
+    cc->mtu_at = quic_now(qc);
     cc->window = cc->window * qc->mtu / before;
     if (cc->threshold != UINT64_MAX)
         cc->threshold = cc->threshold * qc->mtu / before;
@@ -238,13 +252,13 @@ void quic_cc_collapse(quic_conn *qc)
 
 /* ---- pacing ---- */
 
-/* Bytes by the second: somewhat more than the window by round trip, so that it can be used; twice as many in slow start, where
- * it doubles. */
+/* Bytes by the microsecond: somewhat more than the window by round trip, so that it can be used. In slow start, where it doubles, what
+ * a round sends has left in half of the round trip, or each round would begin later than by the ACKs. */
 static double pace_rate(const quic_conn *qc)
 {
     const double rtt = qc->rtt ? (double)qc->rtt : 100000;
 
-    return (double)qc->cc.window / rtt * (cc_is_slow_start(&qc->cc) ? 2 : 1.25);
+    return (double)qc->cc.window / rtt * (cc_is_slow_start(&qc->cc) ? CC_PACE_SLOW_START : 1.25);
 }
 
 int64_t quic_pace_budget(quic_conn *qc)

@@ -218,6 +218,8 @@ typedef struct quic_cc {
     apr_interval_time_t round_min, last_round_min, css_baseline;
     uint32_t round_samples;
     uint8_t css, css_rounds, limited;
+    uint16_t mtu_before; /**< of datagrams that left before ... */
+    apr_time_t mtu_at;   /**< ... this; 0: it has not changed */
     /* pacing: */
     int64_t budget; /**< bytes that may leave now */
     apr_time_t budget_at;

@@ -47,6 +47,50 @@ static void test_mtu(void **state)
     assert_int_equal(qc.cc.threshold, qc.cc.window);
 }
 
+/* The first flight grows as by datagrams of the length that its probe proves, whichever of their ACKs comes first. */
+static void test_mtu_of_first_flight(void **state)
+{
+    for (int probe = 0; probe < 3; probe++) {
+        begin();
+        quic_cc_sent(&qc, 1472 + 2 * 1200);
+        quic_cc_used(&qc, 1, 0);
+        the_loop.monotonic += qc.rtt;
+        for (int i = 0; i < 3; i++) {
+            const quic_sent s = {.time = the_loop.monotonic - qc.rtt,
+                                 .size = i == probe ? 1472 : 1200,
+                                 .probe = i == probe};
+
+            quic_cc_acked(&qc, &s, 0);
+            if (!s.probe)
+                continue;
+            qc.mtu = 1472;
+            quic_cc_mtu(&qc, 1200);
+        }
+        assert_int_equal(qc.cc.window, 13 * 1472);
+    }
+}
+
+/* In slow start what a round sends beyond a burst leaves in half of the round trip at most, so that the next one begins by the ACKs. */
+static void test_pace(void **state)
+{
+    int64_t sent;
+
+    begin();
+    qc.cc.window = 100 * 1200;
+    sent = quic_pace_budget(&qc);
+    assert_int_equal(sent, 10 * 1200);
+    quic_cc_sent(&qc, (size_t)sent);
+    for (int i = 0; i < 25; i++) {
+        the_loop.monotonic += qc.rtt / 50;
+        sent += quic_pace_budget(&qc);
+        quic_cc_sent(&qc, (size_t)qc.cc.budget);
+    }
+    assert_true(sent >= 2 * 100 * 1200);
+    quic_cc_lost(&qc, the_loop.monotonic, 1); /* behind it: a window and a quarter of it */
+    the_loop.monotonic += qc.rtt / 100;
+    assert_in_range(quic_pace_budget(&qc), 1049, 1050);
+}
+
 /* What was used by half grows in slow start; less, and behind it, does not. */
 static void test_used(void **state)
 {
@@ -93,7 +137,7 @@ static void test_batch(void **state)
     assert_int_equal(quic_cc_batch(&qc), 10 * 1200);
     qc.cc.window = 1000 * 1200;
     assert_int_equal(quic_cc_batch(&qc), 44 * 1200); /* of one message to the kernel */
-    qc.rtt = 250000; /* twice a window by round trip: 9.6 a millisecond */
+    qc.rtt = 500000; /* four windows by round trip: 9.6 a millisecond */
     assert_in_range(quic_cc_batch(&qc), 9599, 9600);
     qc.rtt = 10000000;
     assert_int_equal(quic_cc_batch(&qc), qc.mtu);
@@ -106,8 +150,10 @@ static void test_batch(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_mtu), cmocka_unit_test(test_used),
-                                       cmocka_unit_test(test_lost), cmocka_unit_test(test_batch)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_mtu),  cmocka_unit_test(test_mtu_of_first_flight),
+        cmocka_unit_test(test_pace), cmocka_unit_test(test_used),
+        cmocka_unit_test(test_lost), cmocka_unit_test(test_batch)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
