@@ -35,6 +35,13 @@ def transfer(url, version, write):
     return c
 
 
+def wait(multi):
+    """For sockets, and for no longer than curl's own timers (of QUIC: pacing, ACK, PTO) allow; select() alone knows nothing of these."""
+    due = multi.timeout()
+    if due:
+        multi.select(min(0.02, due / 1000) if due > 0 else 0.02)
+
+
 def drive(multi, until, over):
     """Until over() or the time is up. @return faults"""
     faults = []
@@ -42,7 +49,7 @@ def drive(multi, until, over):
         multi.perform()
         for c, code, text in multi.info_read()[2]:
             faults.append(text or str(code))
-        multi.poll(20) if hasattr(multi, "poll") else multi.select(0.02)
+        wait(multi)
     return faults
 
 
@@ -85,7 +92,7 @@ def visit(order):
             if bad:
                 raise RuntimeError(bad[0][2])
             if len(status) < n:
-                multi.poll(20) if hasattr(multi, "poll") else multi.select(0.02)
+                wait(multi)
 
     add(order["urls"][0])
     until_done(1)
