@@ -302,10 +302,11 @@ APR_DECLARE(void) apr_table_addn(apr_table_t *t, const char *key, const char *va
 static int table_join(apr_table_t *t, const char *key, const char *val, uint32_t checksum)
 {
     const int i = table_place(t, key, checksum, 0);
-    apr_table_entry_t *e = table_entries(t) + i;
+    apr_table_entry_t *e;
 
     if (i == t->a.nelts)
         return 0;
+    e = table_entries(t) + i;
     e->val = apr_pstrcat(t->a.pool, e->val, ", ", val, NULL);
     return 1;
 }
