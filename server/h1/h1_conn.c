@@ -187,12 +187,14 @@ void h1_stream_run(brg_conn *bc, const http_head *head)
     (void)h1_conn_full(bc, head);
 }
 
-/* A page that came to the response cache, or may do so, is made here some times more. */
+/* A page that came to the response cache, or may do so, is made here some times more. @param page  0: unknown */
 static void conn_took_long(brg_loop *loop, uint64_t page, request_end end)
 {
     const cache_verdict verdict =
         end == REQUEST_LEFT ? CACHE_KEEPS_NOT : cache_verdict_of(loop->cache);
 
+    if (!page)
+        return;
     if (verdict == CACHE_KEEPS)
         loop_page_is_quick(loop, page);
     else
@@ -242,7 +244,7 @@ int h1_conn_handled(brg_conn *bc, request_rec *r, request_end end, uint64_t page
     if (end == REQUEST_WAITS)
         return h1_held_begin(bc);
     if (page && took >= LOOP_LONG_US)
-        conn_took_long(loop, loop_page_late(loop, r, page), end);
+        conn_took_long(loop, loop_page_late(loop, end == REQUEST_LEFT ? r : NULL, page), end);
     else if (page && loop->long_pages)
         loop_page_is_quick(loop, page);
     return end == REQUEST_LEFT ? h1_conn_to_worker(bc, r) : h1_conn_after_request(bc);

@@ -381,11 +381,13 @@ static inline uint64_t loop_page_early(const brg_loop *loop, const request_rec *
     return loop->long_pages ? loop_page_of(r) : LOOP_PAGE_LATER;
 }
 
-/** loop_page_of(), of a request that took LOOP_LONG_US or more on the loop and may have ended.
- * @param page  loop_page_early() of it */
+/** loop_page_of(), of a request that took LOOP_LONG_US or more on the loop. @param r  NULL: it has ended
+ * @param page  loop_page_early() of it @return 0: nobody knows, since its end was told of another request */
 static inline uint64_t loop_page_late(const brg_loop *loop, const request_rec *r, uint64_t page)
 {
-    return page != LOOP_PAGE_LATER ? page : loop->slow.page ? loop->slow.page : loop_page_of(r);
+    if (page != LOOP_PAGE_LATER)
+        return page;
+    return r ? loop_page_of(r) : loop->slow.page;
 }
 
 /** 1: a worker is to make it, since it takes LOOP_LONG_US or more. */

@@ -25,13 +25,21 @@ void loop_request_begins(brg_loop *loop, const char *line, size_t len)
     loop->slow.page = 0;
 }
 
+/* @param r  the last one, after redirects of the server's own */
+static int slow_is_running(const brg_loop *loop, const request_rec *r)
+{
+    while (r && r->prev)
+        r = r->prev;
+    return r && r == loop->slow.running;
+}
+
 apr_time_t loop_request_ends(brg_loop *loop, const request_rec *r)
 {
     BRG_ASSERT(loop_self() == loop);
     loop->monotonic = clock_monotonic();
     loop->slow.ends = r == loop->slow.running;
-    if (r && loop->slow.ends && loop->monotonic - loop->slow.began >= LOOP_LONG_US)
-        loop->slow.page = loop_page_of(r);
+    if (loop->monotonic - loop->slow.began >= LOOP_LONG_US && slow_is_running(loop, r))
+        loop->slow.page = loop_page_of(loop->slow.running);
     return loop->monotonic + loop->wall_ahead;
 }
 
