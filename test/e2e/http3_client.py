@@ -314,7 +314,8 @@ def by_bytes(order):
 
 def by_early(order):
     """Each request on a connection of its own, by the ticket of the first one, before the handshake is done where it may: of each its status, body,
-    whether early data was taken, and whether the handshake was confirmed when the answer came."""
+    whether early data was taken, and whether the handshake was confirmed when the answer came. With "between": it says so behind the first one, and
+    waits for a line; "cert", "key": the client's."""
     import asyncio
 
     from aioquic.asyncio.client import connect
@@ -347,6 +348,8 @@ def by_early(order):
     async def one(r):
         url = urllib.parse.urlsplit(r["url"])
         conf = QuicConfiguration(is_client=True, alpn_protocols=H3_ALPN, verify_mode=ssl.CERT_NONE, server_name="localhost", session_ticket=tickets[0] if tickets else None)
+        if order.get("cert"):
+            conf.load_cert_chain(order["cert"], order["key"])
         async with connect(url.hostname, url.port, configuration=conf, create_protocol=Client, session_ticket_handler=tickets.append, wait_connected=not tickets) as client:
             body = base64.b64decode(r["body"]) if "body" in r else None
             fields = [(b":method", r.get("method", "GET" if body is None else "POST").encode()), (b":scheme", b"https"), (b":authority", b"localhost"), (b":path", url.path.encode())]

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sessions of clients with certificates: a client that would not be let in now is not let in by what it was given before. Apache does the
 same with the same configuration (BRIGADE=/usr/sbin/apache2), but for what `only` says."""
+import json
 import os
 import shutil
 import signal
@@ -13,12 +14,14 @@ import time
 import pytest
 
 import brigade
+import http3_client
 from ocsp_responder import Responder
 from tls_site import TLSAuthority, certificate
 
 pytestmark = pytest.mark.skipif(not shutil.which("openssl"), reason="openssl is not installed")
 
 ours = pytest.mark.skipif(brigade.is_apache(brigade.BINARY), reason="Apache resumes such sessions")
+HTTP3 = http3_client.http3_python(brigade.REPOSITORY)
 LOAD = "" if brigade.is_apache(brigade.BINARY) else "BuiltinModule ssl_module On\nEventLoops 2\n"
 COMMON = LOAD + """
 SSLEngine on
@@ -116,6 +119,27 @@ def test_after_a_reload(serve, lines, version, check, change):
     reload(server)
     assert ask(server, context)[0] == "refused"
     assert [ask(server, context, session)[0] for _ in range(3)] == ["refused"] * 3
+
+
+def ask_twice_over_http3(server, change):
+    """What the client was told of its two connections, the second one by the first's ticket, with a change between them."""
+    order = {"requests": [{"url": f"https://127.0.0.1:{server.port}/a.txt"}] * 2, "between": True, "cert": server.client["cert"], "key": server.client["key"]}
+    client = subprocess.Popen([HTTP3, http3_client.__file__, "early"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    client.stdin.write(json.dumps(order) + "\n")
+    client.stdin.flush()
+    assert client.stdout.readline() == "between\n"
+    change()
+    return json.loads(client.communicate("go\n", timeout=60)[0])
+
+
+@ours
+@pytest.mark.skipif(not HTTP3, reason="no interpreter with aioquic (http3_client.py)")
+@pytest.mark.parametrize("change", [None, revoke, distrust], ids=["nothing", "list", "authority"])
+def test_over_http3(serve, change):
+    server = site(serve, KEPT["tickets"] + LISTS + "Protocols h3 http/1.1\n")
+    first, second = ask_twice_over_http3(server, lambda: (change and change(server), reload(server)))
+    assert first["status"] == 200 and not first["resumed"]
+    assert (second.get("status"), bool(second.get("resumed"))) == ((None, False) if change else (200, True)), second
 
 
 @ours
