@@ -159,6 +159,12 @@ static void vars_note(request_rec *r)
         ap_set_module_config(r->request_config, &ssl_module, (void *)1);
 }
 
+/* The same with each connection that has TLS. Apache's mod_deflate asks for the compression of each one. */
+static int vars_is_of_all(const char *name)
+{
+    return !strcasecmp(name, "HTTPS") || !strcasecmp(name, "SSL_COMPRESS_METHOD");
+}
+
 static const char *vars_lookup(apr_pool_t *p, server_rec *s, conn_rec *c, request_rec *r,
                                const char *name)
 {
@@ -171,7 +177,7 @@ static const char *vars_lookup(apr_pool_t *p, server_rec *s, conn_rec *c, reques
             vars_note(r);
         return r ? tls_vars_of_request(p, r, name) : NULL;
     }
-    if (r && tls_of(c) && strcasecmp(name, "HTTPS"))
+    if (r && tls_of(c) && !vars_is_of_all(name))
         vars_note(r);
     return vars_get(p, c, r, name);
 }
