@@ -368,8 +368,7 @@ static const char *explain_unkept(void)
         return "the answer comes from no file";
     if (strcmp(explain.method, "GET"))
         return "this is no GET request";
-    return !ap_cstr_casecmpn(explain.url, "https://", 8) ? "over TLS each request is answered anew"
-                                                         : NULL;
+    return NULL;
 }
 
 static void explain_cache_verdict(void)

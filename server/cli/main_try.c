@@ -491,12 +491,6 @@ void main_try(process_rec *process, const char *url)
         main_trial_read(process);
         mpm_process_exit(process, main_trial_run(process, url, &once));
     }
-    if (!ap_cstr_casecmpn(url, "https://", 8)) {
-        printf("%s\nKept in memory: no\n  over TLS each request is answered anew; ask for the "
-               "http:// form to learn of the other modules\n",
-               url);
-        mpm_process_exit(process, 1);
-    }
     if (main_lines_are_left_out()) {
         main_trial_read(process);
         mpm_process_exit(process, main_trial_run(process, url, &again));

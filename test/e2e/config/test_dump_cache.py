@@ -6,6 +6,7 @@ import socket
 import pytest
 
 import brigade
+from tls_site import certificate
 
 pytestmark = pytest.mark.skipif(brigade.is_apache(brigade.BINARY), reason="an option of Brigade's")
 FILES = {"a.html": "a\n", "b.html": "b\n", "index.html": "index\n", "list/x.txt": "x\n", "page.shtml": '<!--#include file="a.html" -->\n', "clock.shtml": '<!--#echo var="DATE_LOCAL" -->\n',
@@ -142,8 +143,18 @@ def test_a_kind_that_is_not_kept(site):
 
 
 def test_over_tls(site):
-    status, out, _ = dump(site, "https://first.example/a.html")
-    assert status == 1 and "over TLS" in out
+    """As over TCP alone, but for what is read of the connection."""
+    certificate(site)
+    host = "Listen 443\n<VirtualHost *:443>\nServerName first.example\nDocumentRoot @ROOT@/htdocs\nSSLEngine on\nSSLCertificateFile @ROOT@/conf/cert.pem\n" \
+           "SSLCertificateKeyFile @ROOT@/conf/key.pem\n<Location /b.html>\nSSLOptions +StdEnvVars\n</Location>\n</VirtualHost>".replace("@ROOT@", site.root)
+    for target, code, said in [("/a.html", 0, "Kept in memory: yes"), ("/coded.txt", 0, "of Accept-Encoding\n"), ("/b.html", 1, "mod_ssl.c")]:
+        status, out, err = dump(site, "https://first.example" + target, "-c", host)
+        assert status == code and said in out, (out, err)
+
+
+def test_over_tls_that_is_not_there(site):
+    status, out, err = dump(site, "https://first.example/a.html")
+    assert status == 2 and "TLS" in err, (out, err)
 
 
 @pytest.mark.parametrize("arguments", [[], ["nonsense"], ["ftp://x/y"], ["/a", "/b"], ["/a\r\nX: y"]])
