@@ -9,6 +9,7 @@
 #include "http_protocol.h"
 #include "http_request.h"
 #include "module_rows.h"
+#include "stock_policy.h"
 #include <string.h>
 
 /* Of the hooks before the phases: their work may be for each request, but is the same for all paths. */
@@ -24,12 +25,19 @@ static int names_hook_is_passed(int hook, int handlers)
     return hook == HOOK_log_transaction || (hook == HOOK_handler && !handlers);
 }
 
+/* Rows of built-in modules do not tell of files that are loaded in their place; those of others do where their directives are not used. */
+static int names_row_is_true(const declaration *d, const module_row *row)
+{
+    return !d->stock || (!row->is_builtin && stock_rule_says_static(d->stock) &&
+                         !stock_rule_is_void(d->stock));
+}
+
 static int names_link_is_told(const hook_link *l, int hook)
 {
     const declaration *d = declaration_of(l->module);
     const module_row *row = module_row_named(l->module);
 
-    return (d && (d->name_fn || (d->name_free && !d->stock))) ||
+    return (d && (d->name_fn || (d->name_free && names_row_is_true(d, row)))) ||
            (row && row->early_alike && names_hook_is_early(hook));
 }
 
@@ -65,6 +73,8 @@ int policy_names_are_told(const server_rec *s, int handlers)
     unsigned char *kept = lists ? &lists->names[handlers != 0] : NULL;
     unsigned char told = kept ? __atomic_load_n(kept, __ATOMIC_RELAXED) : 1;
 
+    if (kept && stock_rules_are_void()) /* by an access file, just now perhaps */
+        return names_lists_are_told(lists, handlers);
     if (!told) {
         told = (unsigned char)(1 + names_lists_are_told(lists, handlers));
         __atomic_store_n(kept, told, __ATOMIC_RELAXED);

@@ -47,7 +47,8 @@ void policy_observe(request_rec *r)
 
 const policy_stored_loggers *policy_stored_log(void)
 {
-    return policy_found.stored_loggers.n < 0 || declarations_phases_wait()
+    return policy_found.stored_loggers.n < 0 || declarations_phases_wait() ||
+                   (policy_found.logs_idle && stock_rules_are_void())
                ? NULL
                : &policy_found.stored_loggers;
 }
@@ -62,6 +63,7 @@ int policy_query_counts(const request_rec *r)
     const request_dependencies *found = request_dependencies_of(r);
 
     return policy_found.query || !found || found->query ||
+           (policy_found.query_by_rule && stock_rules_are_void()) ||
            (policy_found.rewrite && stock_is_marked("mod_rewrite.c"));
 }
 

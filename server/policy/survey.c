@@ -162,12 +162,17 @@ static void survey_stored_loggers(void)
     policy_stored_loggers *s = &policy_found.stored_loggers;
     apr_array_header_t *links = ap_hook_get_log_transaction();
 
+    policy_found.logs_idle = 0;
     s->n = survey_observers_ready(s);
     for (int k = 0; links && k < links->nelts && s->n >= 0; k++) {
         const declaration *d = declaration_of(hook_link_at(links, k)->module);
 
         if (d && d->log_declared && !d->log_stored)
             continue;
+        if (d && d->stock && d->stock->logs_idle) {
+            policy_found.logs_idle = 1;
+            continue;
+        }
         if (!d || !d->log_stored || s->n == (int)(sizeof s->log / sizeof *s->log)) {
             s->n = -1;
             return;
@@ -258,7 +263,8 @@ static void survey_declarations(void)
     policy_found.asked_n = policy_found.stock_n = policy_found.stock_filters_wait =
         policy_found.waiters_n = 0;
     policy_found.client_changer = NULL;
-    policy_found.authenticate = policy_found.query = policy_found.rewrite = 0;
+    policy_found.authenticate = policy_found.query = policy_found.query_by_rule =
+        policy_found.rewrite = 0;
     atomic_store(&policy_found.phases_differ, atomic_load(&policy_found.phases_asked) != NULL);
     for (const declaration *d = declarations; d < declarations + declarations_n; d++) {
         if ((d->never && d->hooks_phases) ||
@@ -268,6 +274,7 @@ static void survey_declarations(void)
             policy_found.rewrite = 1;
         else
             policy_found.query |= d->hooks_requests && !d->query_free;
+        policy_found.query_by_rule |= d->query_free && d->stock && d->stock->unless;
         if (d->phases_wait) {
             policy_found.waiters[policy_found.waiters_n++] = d;
             atomic_store(&policy_found.phases_differ, 1);

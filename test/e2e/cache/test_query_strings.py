@@ -3,7 +3,7 @@
 import pytest
 
 import brigade
-from cache_site import settle
+from cache_site import await_hits, hits, settle
 
 FILES = {"a.txt": "plain\n", "page.shtml": '<!--#echo var="QUERY_STRING" -->\n', "d/index.html": "index\n", "list/one.txt": "1\n", "list/two.txt": "22\n"}
 LOADS = f"LoadModule rewrite_module {brigade.APACHE_MODULES}/mod_rewrite.so\n"
@@ -52,6 +52,30 @@ def test_a_rewrite_condition_that_comes(site):
     assert {a.status for a in asked(server, "/a.txt", "1", None, "no")} == {200}
     server.write(".htaccess", "RewriteEngine On\nRewriteCond %{QUERY_STRING} ^no$\nRewriteRule ^ - [F]\n")
     assert [a.status for a in asked(server, "/a.txt", "1", None, "no", "2")] == [200, 200, 403, 200] * 4
+
+
+LUA = """function of_query(r)
+    r.headers_out["X-Query"] = r.args or "none"
+    return apache2.DECLINED
+end
+"""
+
+
+LUA_LOADED = f"BuiltinModules all\nLoadModule lua_module {brigade.APACHE_MODULES}/mod_lua.so\n<Location /metrics>\nSetHandler metrics\n</Location>\n"
+
+
+def test_a_module_that_begins_to_look_at_it(site):
+    """Without its directives mod_lua leaves queries alone."""
+    access_files = "<Directory @ROOT@/htdocs>\nAllowOverride All\n</Directory>\n"
+    mine = not brigade.is_apache(brigade.BINARY)
+    server = site(LUA_LOADED + access_files) if mine else site(access_files, modules=["lua"])
+    before = hits(server) if mine else 0
+    assert {a["X-Query"] for a in asked(server, "/a.txt", *map(str, range(20)))} == {None}
+    if mine:
+        await_hits(server, before + 70)
+    server.write("of_query.lua", LUA, "conf")
+    server.write(".htaccess", f"LuaHookFixups {server.path('conf/of_query.lua')} of_query\n")
+    assert [a["X-Query"] for a in asked(server, "/a.txt", "1", None, "2")] == ["1", "none", "2"] * 4
 
 
 def test_a_field_of_the_response(site):

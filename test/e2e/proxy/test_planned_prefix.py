@@ -6,6 +6,7 @@ import random
 import pytest
 
 import effort
+from brigade import APACHE_MODULES
 from backend import Backend
 from planned_peers import PeerOfHTTP1, PeerOfHTTP2
 from planned_site import ANSWERS, CONFIG, DATE, NOT_WHOLE, TYPE, WHOLE, full_ways, text_of
@@ -24,6 +25,8 @@ APPLICATION = (  # as sites have it
     f"RequestHeader set X-Forwarded-Proto http\n{BALANCER}ProxyPass /p/ balancer://b/\nProxyPassReverse /p/ balancer://b/\n"
     "ProxyPass /shop/ balancer://b/\nProxyPassReverse /shop/ balancer://b/\nCacheEnable memory /shop/\n")
 
+LOADED = "BuiltinModules all\n" + "".join(f"LoadModule {name}_module {APACHE_MODULES}/mod_{name}.so\n" for name in ("lua", "dav", "dav_fs", "sed", "ext_filter"))
+
 # name: (configuration, 1: most new URLs go by plans, 0: none does, None: some do, of those that are decided alike)
 SITES = {
     "folder": (PASS, 1),
@@ -34,6 +37,7 @@ SITES = {
     "patterns": (f"ProxyPassMatch ^/p/[0-4] !\nProxyPassMatch ^/p/a/[5-9] {TO}/matched\n{PASS}", None),
     "pattern": (f"ProxyPassMatch ^/p/(.*)$ {TO}/base/$1\n", 0),
     "application": (APPLICATION, 1),
+    "loaded": (LOADED + APPLICATION, 1),
     "host": (f"{PASS}ProxyPreserveHost On\nProxyVia On\n", 1),
     "member": (f"{BALANCER}ProxyPass /p/ balancer://b/\nProxyPassReverse /p/ balancer://b/\n", 1),
     "reverse": (f"{PASS}ProxyPassReverse /p/ {TO}/base/\nProxyPassReverseCookiePath /base/ /p/\n", 1),
