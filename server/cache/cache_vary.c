@@ -247,12 +247,14 @@ static int vary_named_in_head(const http_head *h, const char *name, const cache_
     return vary_value_in_head(h, &named, value, len);
 }
 
-static int vary_take_named(response_cache *c, cache_vary_key *s, const vary_wish *wish)
+/* A request that has such a field is not the kind that the entry is for, though its module may not mind the field's case. */
+static int vary_take_named(response_cache *c, cache_vary_key *s, const vary_wish *wish,
+                           const cache_asked *asked)
 {
     if (!(s->named = cache_named_take(c, wish->name)) || !(s->name = strdup(wish->name)))
         return -1;
     s->name_len = (uint32_t)strlen(wish->name);
-    return 0;
+    return cache_named_absent(s->named, asked) ? 0 : -1;
 }
 
 static int vary_take(response_cache *c, cache_vary_key *s, const vary_wish *wish,
@@ -274,7 +276,7 @@ static int vary_take(response_cache *c, cache_vary_key *s, const vary_wish *wish
         return wish->variant >= 0 ? 0 : -1;
     }
     if (!strncmp(wish->name, BRG_CACHE_VARY_NAMES, sizeof BRG_CACHE_VARY_NAMES - 1))
-        return vary_take_named(c, s, wish);
+        return vary_take_named(c, s, wish, asked);
     s->name_len = (uint32_t)strlen(wish->name);
     s->is_line = !strcmp(wish->name, REQUEST_VARY_LINE);
     s->id = s->name_len ? (uint8_t)http_field_id_of(wish->name, s->name_len) : HTTP_F_OTHER;
