@@ -427,8 +427,8 @@ LOG_EMIT(log_emit_keepalives)
 
 LOG_EMIT(log_emit_log_id)
 {
-    log_out_plain(out, strcmp(item->arg, "c") == 0 ? t->connection->log_id
-                                                   : brg_transaction_log_id(t));
+    log_out_plain(out,
+                  strcmp(item->arg, "c") == 0 ? t->connection->log_id : brg_transaction_log_id(t));
 }
 
 LOG_EMIT(log_emit_connection)

@@ -279,11 +279,13 @@ typedef struct cached_request {
 
     struct {
         const char *text;
-        const char *site; /**< part of the text: another server has this host, too; NULL: none has */
+        const char
+            *site; /**< part of the text: another server has this host, too; NULL: none has */
         uint32_t text_len, target_len; /**< target_len: of the part that a URL names */
         uint32_t site_len;             /**< of the part that names the server */
-        const char *unsearched; /**< the text without No-Vary-Search; NULL: that was not asked for */
-        const char *search;     /**< No-Vary-Search; NULL: none */
+        const char
+            *unsearched;    /**< the text without No-Vary-Search; NULL: that was not asked for */
+        const char *search; /**< No-Vary-Search; NULL: none */
         store_key hash;
         store_key target;  /**< of the target alone: hash, unless something was added to it */
         store_key variant; /**< with has_variant: what is looked up in the end */

@@ -28,8 +28,8 @@ static int names_hook_is_passed(int hook, int handlers)
 /* Rows of built-in modules do not tell of files that are loaded in their place; those of others do where their directives are not used. */
 static int names_row_is_true(const declaration *d, const module_row *row)
 {
-    return !d->stock || (!row->is_builtin && stock_rule_says_static(d->stock) &&
-                         !stock_rule_is_void(d->stock));
+    return !d->stock ||
+           (!row->is_builtin && stock_rule_says_static(d->stock) && !stock_rule_is_void(d->stock));
 }
 
 static int names_link_is_told(const hook_link *l, int hook)

@@ -15,9 +15,9 @@ typedef struct policy_findings {
     int surveyed;           /**< policy_survey_hooks() ran in this process */
     const char *undeclared; /**< the first module without a declaration, where not all are plain */
     int handlers_plain, authenticate, auth_plain;
-    int query;   /**< a module that hooks requests may look at the query */
+    int query;         /**< a module that hooks requests may look at the query */
     int query_by_rule; /**< some may where a directive of stock_rule.unless is used */
-    int rewrite; /**< mod_rewrite is there, which does so where RewriteEngine is on */
+    int rewrite;       /**< mod_rewrite is there, which does so where RewriteEngine is on */
     const char *client_changer; /**< policy_client_changer() */
     atomic_int phases_differ;   /**< requests have to be asked whether their phases wait */
     _Atomic(policy_waits_fn *) phases_asked;   /**< by policy_phases_ask() */
@@ -35,7 +35,7 @@ typedef struct policy_findings {
     brg_cache_name_fn *names[POLICY_NAMES_MOST]; /**< brg_cache_name_declare() */
     int names_n;
     policy_stored_loggers stored_loggers; /**< n < 0: a request_rec is needed */
-    int logs_idle; /**< some loggers are none by stock_rule.logs_idle */
+    int logs_idle;                        /**< some loggers are none by stock_rule.logs_idle */
 } policy_findings;
 
 extern policy_findings policy_found;

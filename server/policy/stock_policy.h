@@ -31,7 +31,7 @@ typedef struct stock_rule {
     int filters_work; /**< its filters do not wait, but for the cases of waits() */
     int changes_client; /**< it gives requests another client's address by fields that are not known here */
     int logs_idle; /**< without the directives of unless its log hook does nothing */
-    int observes; /**< logs want the values that its post_read_request hook makes of a request */
+    int observes;  /**< logs want the values that its post_read_request hook makes of a request */
 } stock_rule;
 
 /** The rule for a module; NULL: without a rule, its responses may depend on anything. Call once the

@@ -8,7 +8,7 @@
 #define CC_BETA 0.7
 #define CC_C 0.4
 #define CC_WINDOW_MOST (64u << 20)
-#define CC_BURST 10 /* datagrams that leave at once, at least */
+#define CC_BURST 10          /* datagrams that leave at once, at least */
 #define CC_PACE_SLOW_START 4 /* windows by round trip */
 /* microseconds of the rate that may leave at once: the precision of a loop's deadlines */
 #define CC_TICK 2000
