@@ -35,7 +35,8 @@ def neutral(server, got):
     """Without the time, and the port, that pages of the server's own have."""
     today = time.strftime("%d %b %Y", time.gmtime()).encode()  # of a Last-Modified that is still to come
     got = re.sub(rb"(?im)^(retry-after|ratelimit): (?!3\r)[^\r]*", rb"\1: SECONDS", got)  # how many of an hour are left
-    return re.sub(rb"(?i)\r\nDate: (?!Fri, 20 Nov 2026 08:00:00)[^\r]*|\r\nLast-Modified: \w+, " + today + rb"[^\r]*", b"", got).replace(str(server.port).encode(), b"PORT")
+    got = re.sub(rb"(?i)\r\nDate: (?!Fri, 20 Nov 2026 08:00:00)[^\r]*|\r\nLast-Modified: \w+, " + today + rb"[^\r]*", b"", got)
+    return re.sub(rb"\b%d\b" % server.port, b"PORT", got)
 
 
 def in_pieces(*pieces):
