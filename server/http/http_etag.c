@@ -14,7 +14,6 @@
 #include "apr_sha1.h"
 #include "apr_strings.h"
 #include "brigade/files.h"
-#include <endian.h>
 #include <errno.h>
 #include <string.h>
 
@@ -25,31 +24,13 @@ static etag_components_t etag_components(const request_rec *r)
     return (etag_components_t)http_etag_bits(core_dir_conf_of(r));
 }
 
-#define ETAG_EACH(byte) (UINT64_C(0x0101010101010101) * (byte))
-
-/* Eight digits at once: a byte for each, which is '0' and its value, and 39 more from 'a' on. */
-static void etag_hex_eight(char *p, uint32_t n)
-{
-    uint64_t text = n;
-
-    text = (text << 16 | text) & UINT64_C(0x0000ffff0000ffff);
-    text = (text << 8 | text) & UINT64_C(0x00ff00ff00ff00ff);
-    text = (text << 4 | text) & ETAG_EACH(0x0f);
-    text += ETAG_EACH('0') + (((text + ETAG_EACH(6)) >> 4) & ETAG_EACH(1)) * ('a' - '0' - 10);
-    text = htobe64(text);
-    memcpy(p, &text, sizeof text);
-}
-
-/* @param p  has room for 16 digits */
 static char *etag_hex(char *p, apr_uint64_t n)
 {
-    const int digits = 16 - __builtin_clzll(n | 1) / 4;
+    static const char digits[] = "0123456789abcdef";
 
-    n <<= 64 - 4 * digits;
-    etag_hex_eight(p, (uint32_t)(n >> 32));
-    if (digits > 8)
-        etag_hex_eight(p + 8, (uint32_t)n);
-    return p + digits;
+    for (int shift = (63 - __builtin_clzll(n | 1)) & ~3; shift >= 0; shift -= 4)
+        *p++ = digits[n >> shift & 0xf];
+    return p;
 }
 
 /* 1 and base64 in out (29 bytes); 0 if the file cannot be read. */

@@ -165,46 +165,11 @@ static apr_file_t *file_of_walk(const request_rec *r, const request_files *files
     return files->opened;
 }
 
-static apr_time_t file_time(struct timespec t)
-{
-    return apr_time_from_sec(t.tv_sec) + t.tv_nsec / 1000;
-}
-
-/* As apr_file_info_get(), of files and directories: nothing else is opened here. APR keeps the digits of the kernel's mode
- * apart by a bit. */
-static apr_status_t file_info(apr_finfo_t *info, apr_file_t *file, apr_pool_t *p)
-{
-    apr_os_file_t fd;
-    struct stat is;
-
-    apr_os_file_get(&fd, file);
-    if (fstat(fd, &is))
-        return errno;
-    *info = (apr_finfo_t){
-        .pool = p,
-        .valid = APR_FINFO_NORM | APR_FINFO_NLINK,
-        .protection = (apr_fileperms_t)((is.st_mode & 07000) << 4 | (is.st_mode & 0700) << 2 |
-                                        (is.st_mode & 070) << 1 | (is.st_mode & 07)),
-        .filetype = S_ISREG(is.st_mode)   ? APR_REG
-                    : S_ISDIR(is.st_mode) ? APR_DIR
-                                          : APR_UNKFILE,
-        .user = is.st_uid,
-        .group = is.st_gid,
-        .inode = is.st_ino,
-        .device = is.st_dev,
-        .nlink = (apr_int32_t)is.st_nlink,
-        .size = is.st_size,
-        .atime = file_time(is.st_atim),
-        .mtime = file_time(is.st_mtim),
-        .ctime = file_time(is.st_ctim)};
-    return APR_SUCCESS;
-}
-
 /* If another file was opened than the walk saw, r->finfo becomes that of the opened one, which is sent. */
 static apr_status_t file_confirm(request_rec *r, apr_file_t *file)
 {
     apr_finfo_t now;
-    apr_status_t rv = file_info(&now, file, r->pool);
+    apr_status_t rv = apr_file_info_get(&now, APR_FINFO_MIN | APR_FINFO_IDENT, file);
 
     BRG_ASSERT(file != NULL);
     if (rv != APR_SUCCESS)
@@ -268,7 +233,7 @@ static apr_status_t file_walk_open(apr_finfo_t *finfo, request_rec *r, apr_int32
         return rv;
     if (rv != APR_SUCCESS)
         return AP_DECLINED; /* it exists but cannot be read: stat() may still work */
-    rv = file_info(finfo, file, r->pool);
+    rv = apr_file_info_get(finfo, wanted, file);
     if (rv != APR_SUCCESS || finfo->filetype != APR_REG) {
         apr_file_close(file);
         return rv == APR_SUCCESS && finfo->filetype == APR_DIR ? rv : AP_DECLINED;
