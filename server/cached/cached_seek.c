@@ -72,7 +72,7 @@ static void *seek_open(server_rec *s, const char *scheme, const char *host)
 
     if (!place || !cached_count_hits(place) || server->quick == CACHED_OFF || server->key ||
         server->litespeed == CACHED_ON || server->bypass_cookies || section->disable == CACHED_ON ||
-        (section->methods && !(section->methods & CACHED_M_GET)) || limit_is_of_phases() ||
+        (section->methods && !(section->methods & CACHED_M_GET)) || limit_is_of_phases(NULL) ||
         !(text = cached_key_text(p, server, &target, "/", NULL, &len)))
         return NULL;
     tail = cached_site_of(s, host);
@@ -110,6 +110,8 @@ static int seek_target(const seek *s, cache_found *found)
     if ((query = memchr(path, '?', len)) != NULL)
         *query++ = '\0';
     if (query && s->site->server->ignore_params) /* logs show what is left of it */
+        return 0;
+    if (limit_is_of_phases(path))
         return 0;
     found->uri = path;
     found->args = query;

@@ -170,7 +170,7 @@ static int cache_look(request_rec *r)
 static int cache_is_not_quick(const request_rec *r)
 {
     return cached_server_of(r->server)->quick == CACHED_OFF || cache_is_query(r) ||
-           cached_ls_is_on(r->server) || (!r->main && limit_is_of_phases());
+           cached_ls_is_on(r->server) || (!r->main && limit_is_of_phases(r->parsed_uri.path));
 }
 
 static int cache_quick(request_rec *r, int lookup)

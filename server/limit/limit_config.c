@@ -402,6 +402,17 @@ static const char *config_name(cmd_parms *cmd, const char *name)
                      name, LIMIT_NAME_ROOM - 1);
 }
 
+/* What <Location> names, if it stands in no other section. */
+static const char *config_location(const cmd_parms *cmd)
+{
+    const ap_directive_t *section = cmd->directive ? cmd->directive->parent : NULL;
+
+    return section && !strcasecmp(section->directive, "<Location") && cmd->path &&
+                   cmd->path[0] == '/' && !ap_is_matchexp(cmd->path)
+               ? cmd->path
+               : NULL;
+}
+
 static const char *config_limit(cmd_parms *cmd, void *dir, const char *args)
 {
     limit *l = apr_pcalloc(cmd->pool, sizeof *l);
@@ -413,6 +424,7 @@ static const char *config_limit(cmd_parms *cmd, void *dir, const char *args)
     l->name = ap_getword_conf(cmd->pool, &args);
     l->server = cmd->server;
     l->path = cmd->path;
+    l->location = config_location(cmd);
     l->status = HTTP_TOO_MANY_REQUESTS;
     err = config_name(cmd, l->name);
     if (!err && !ap_cstr_casecmp(args, "off")) {

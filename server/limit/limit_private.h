@@ -42,6 +42,8 @@ typedef struct limit {
     const char *name;
     const server_rec *server; /**< where it stands */
     const char *path;         /**< the section, or NULL */
+    const char
+        *location; /**< the section is a <Location> of this path, without a pattern; or NULL */
     uint64_t id;
     uint32_t row; /**< of figures */
     limit_measure measure;

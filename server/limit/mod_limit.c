@@ -25,7 +25,8 @@ APLOG_USE_MODULE(limit);
 #define LIMIT_MEMORY "request-limits-1"
 
 limit_table limit_shared;
-static int limits_of_phases;
+static int limits_of_phases;                   /* for all paths */
+static const apr_array_header_t *limits_below; /* limit *, of paths; NULL: none */
 
 /* ---- identity of a limit ---- */
 
@@ -139,26 +140,55 @@ static int limits_pre_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *pt
     return OK;
 }
 
-int limit_is_of_phases(void)
+/* It may be another path where sections are found. */
+static int path_is_odd(const char *path)
 {
-    return limits_of_phases;
+    return path[0] != '/' || strchr(path, '%') || strstr(path, "//") || strstr(path, "/.");
 }
 
-static int limits_find_of_phases(void)
+static int path_is_below(const char *path, const char *location)
 {
+    const size_t len = strlen(location);
+
+    BRG_ASSERT(len > 0);
+    return !strncmp(path, location, len) &&
+           (location[len - 1] == '/' || path[len] == '/' || !path[len]);
+}
+
+int limit_is_of_phases(const char *path)
+{
+    if (limits_of_phases || !path || !limits_below)
+        return limits_of_phases;
+    if (path_is_odd(path))
+        return 1;
+    for (int i = 0; i < limits_below->nelts; i++)
+        if (path_is_below(path, APR_ARRAY_IDX(limits_below, i, const limit *)->location))
+            return 1;
+    return 0;
+}
+
+static void limits_find_of_phases(apr_pool_t *p)
+{
+    apr_array_header_t *below = apr_array_make(p, 1, sizeof(const limit *));
+
+    limits_of_phases = 0;
     for (int i = 0; limit_all && i < limit_all->nelts; i++) {
         const limit *l = APR_ARRAY_IDX(limit_all, i, const limit *);
 
-        if (l->measure != LIMIT_CONNECTIONS && (l->path || l->what == LIMIT_USER))
-            return 1;
+        if (l->measure == LIMIT_CONNECTIONS || !(l->path || l->what == LIMIT_USER))
+            continue;
+        if (l->location)
+            APR_ARRAY_PUSH(below, const limit *) = l;
+        else
+            limits_of_phases = 1;
     }
-    return 0;
+    limits_below = below->nelts ? below : NULL;
 }
 
 static int limits_post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *s)
 {
     limit_clients_change = changed_fields_are_there();
-    limits_of_phases = limits_find_of_phases();
+    limits_find_of_phases(pconf);
     limit_conn_watch(pconf);
     return OK;
 }

@@ -160,6 +160,19 @@ def test_first_hits(serve, backend, protocol):
         assert [a for a, b in zip(*map(lines, servers)) if a != b and not a.startswith("TCP_MEM_HIT/404")] == []  # of files, under CacheDisable
 
 
+def test_a_limit_of_a_location_is_for_its_paths(serve, backend):
+    """What is below it is counted in the phases; all else comes from the loop's memory as without it."""
+    backend.scripts["*"] = lambda c, r: answer(r.target.encode(), fields=fields(("Date", now())))
+    server = serve(config(backend, ALL + "<Location /p/few>\nRequestLimit few rate=1/h burst=4\n</Location>"))
+    before = hits(server)
+    assert {server.get("/p/fewer").status for _ in range(12)} == {200}
+    await_hits(server, before + 8)
+    below = ["/p/few", "/p/few/a", "/p/%66ew", "/p//few", "/p/b/../few"]
+    assert [server.get(path).status for path in below] == [200] * 5
+    assert {server.get(path).status for path in below * 2} == {429}
+    assert server.get("/p/fewer").status == 200
+
+
 BEFORE = {
     "no-cache": ("SetEnvIf X-No 1 no-cache", [{}, {}, {"X-No": "1"}, {}, {"X-No": "1"}, {"X-No": "0"}, {}]),
     "early field": ("RequestHeader set X-Kind evil early", [{}, {"X-Kind": "a"}, {"X-Kind": "a"}, {}, {"X-Kind": "evil"}]),
