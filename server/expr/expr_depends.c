@@ -115,6 +115,19 @@ static int expr_tree_is_of_head(const ap_expr_t *node)
     return 1;
 }
 
+int expr_is_constant(const ap_expr_info_t *info)
+{
+    static const expr_kind asking[] = {EXPR_VAR,   EXPR_CALL,   EXPR_BACKREF,
+                                       EXPR_UNARY, EXPR_BINARY, EXPR_IN_CALL};
+
+    if (!info || !info->root_node)
+        return 0;
+    for (size_t i = 0; i < sizeof asking / sizeof *asking; i++)
+        if (expr_has(info->root_node, asking[i]))
+            return 0;
+    return 1;
+}
+
 int expr_is_of_head(const ap_expr_info_t *info)
 {
     return info && info->root_node && expr_tree_is_of_head(info->root_node);

@@ -20,4 +20,7 @@ int expr_name_all(request_rec *r, const ap_expr_info_t *info);
  *  @return 1 if certainly so, else 0 */
 int expr_is_of_head(const ap_expr_info_t *info);
 
+/** 1: its value is the same for each request. */
+int expr_is_constant(const ap_expr_info_t *info);
+
 #endif

@@ -3,6 +3,7 @@
 #include "proxy_private.h"
 #include "php_settings_private.h"
 #include "proxy_gateway_private.h"
+#include "expr_depends.h"
 #include "apr_strings.h"
 #include "http_log.h"
 #include "http_main.h"
@@ -138,11 +139,30 @@ int proxy_fcgi_set_variables(request_rec *r)
     return OK;
 }
 
+/* Variables that each request has of its own, or may have: a plan is made by what the request at hand has. */
+static int fcgi_is_of_request(const char *name)
+{
+    static const char *const of[] = {"HTTP_",     "CONTENT_", "REMOTE_",     "REQUEST_",
+                                     "REDIRECT_", "QUERY_",   "SERVER_ADDR", "SSL_"};
+
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++)
+        if (!strncasecmp(name, of[i], strlen(of[i])))
+            return 1;
+    return !strcasecmp(name, "PATH");
+}
+
 int proxy_fcgi_variables_are_fixed(const request_rec *r)
 {
     const fcgi_dir *d = fcgi_dir_of(r);
 
-    return !d || !d->variables->nelts;
+    for (int i = 0; d && i < d->variables->nelts; i++) {
+        const fcgi_variable *v = &APR_ARRAY_IDX(d->variables, i, fcgi_variable);
+
+        if (!expr_is_constant(v->when) || (v->value && !expr_is_constant(v->value)) ||
+            fcgi_is_of_request(v->name))
+            return 0;
+    }
+    return 1;
 }
 
 static const char *fcgi_type_cmd(cmd_parms *cmd, void *dconf, const char *arg)

@@ -10,7 +10,7 @@ int proxy_fcgi_is_generic(const request_rec *r);
 const char *proxy_fcgi_redirect_field(const request_rec *r);
 /* Variables of ProxyFCGISetEnvIf into r->subprocess_env. @return OK or a status */
 int proxy_fcgi_set_variables(request_rec *r);
-/* 1: those are the same for each request. */
+/* 1: those are the same for each request, and no variable is among them that a request has of its own. */
 int proxy_fcgi_variables_are_fixed(const request_rec *r);
 void proxy_scgi_settings(const request_rec *r, proxy_request_settings *to);
 
