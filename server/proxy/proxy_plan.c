@@ -266,20 +266,28 @@ static int plan_moves_are_plain(const request_rec *r)
     return 1;
 }
 
-/* They mean nothing to this server. */
-static int plan_changes_are_plain(const request_rec *r)
+/* A field that was changed means nothing to this server. One that proxies add to goes to a script as others do; clients that send it have
+ * no plan, so that taking it away changes nothing for those that have. */
+static int plan_change_is_plain(const proxy_exchange *x, const char *name)
 {
+    const size_t len = strlen(name);
+    const proxy_field_rule rule = proxy_field_rule_of(http_field_id_of(name, len), name, len);
+
+    return rule == PROXY_FIELD_GOES ||
+           (rule == PROXY_FIELD_ADDED_TO &&
+            (x->codec->script || !apr_table_get(x->r->headers_in, name)));
+}
+
+static int plan_changes_are_plain(const proxy_exchange *x)
+{
+    const request_rec *r = x->r;
     const char *name;
 
     if (!plan_moves_are_plain(r))
         return 0;
-    for (int i = 0; (name = cache_plan_changes(r, i)) != NULL; i++) {
-        const size_t len = strlen(name);
-
-        if (i >= 32 ||
-            proxy_field_rule_of(http_field_id_of(name, len), name, len) != PROXY_FIELD_GOES)
+    for (int i = 0; (name = cache_plan_changes(r, i)) != NULL; i++)
+        if (i >= 32 || !plan_change_is_plain(x, name))
             return 0;
-    }
     return 1;
 }
 
@@ -385,7 +393,7 @@ void proxy_plan_offer(proxy_exchange *x)
 
     BRG_ASSERT(x->plan.may && x->answer.complete);
     if ((!x->codec->script && (!plan_environment_is_plain(r) || !plan_target_is_plain(x))) ||
-        proxy_dir_of(r)->interpolate == 1 || !plan_answer_is_plain(x) || !plan_changes_are_plain(r))
+        proxy_dir_of(r)->interpolate == 1 || !plan_answer_is_plain(x) || !plan_changes_are_plain(x))
         return;
     x->plan.edits = x->plan.is_edited ? proxy_edits_of(r, x->codec->script) : NULL;
     if ((x->plan.is_edited && !x->plan.edits) || (x->plan.coding && !proxy_coding_left(x)))

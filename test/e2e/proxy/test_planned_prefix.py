@@ -42,6 +42,7 @@ SITES = {
     "member": (f"{BALANCER}ProxyPass /p/ balancer://b/\nProxyPassReverse /p/ balancer://b/\n", 1),
     "reverse": (f"{PASS}ProxyPassReverse /p/ {TO}/base/\nProxyPassReverseCookiePath /base/ /p/\n", 1),
     "changed": (f"{PASS}RequestHeader set X-B 2\nRequestHeader unset Referer\nHeader set X-New 1\nHeader edit Set-Cookie a=b a=c\n", 1),
+    "unset": (f"{PASS}RequestHeader unset X-Forwarded-For\nRequestHeader unset X-Forwarded-Host\nRequestHeader unset Via\n", 1),
     "files": (f"{PASS}<FilesMatch \"html$\">\nRequire all denied\n</FilesMatch>\n", 1),
     "types": (f"{PASS}AddType text/x-a .html\nAddType text/x-b .a.html\nAddOutputFilterByType DEFLATE text/x-b\n", 1),
     "locations": (f"{PASS}<Location /p/deep>\nRequestHeader set X-Of section\n</Location>\n<LocationMatch ^/p/a/[0-4]>\nRequire all denied\n</LocationMatch>\n", None),

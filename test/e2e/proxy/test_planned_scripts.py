@@ -34,6 +34,7 @@ SITES = {
     "own": (SCRIPTS + "SetEnv REMOTE_PORT 1\nSetEnv SERVER_NAME x\nSetEnv REQUEST_URI y\n", {}),
     "passwords": (SCRIPTS + "<Location />\nCGIPassAuth On\n</Location>\nSetEnvIf Authorization (.+) HTTP_AUTHORIZATION=$1\n", {}),
     "changed": (SCRIPTS + "RequestHeader set X-B 2\nRequestHeader set X-New 3\nRequestHeader unset Referer\n", {}),
+    "unset": (SCRIPTS + "RequestHeader unset X-Forwarded-For\nRequestHeader unset Via\nRequestHeader set X-Forwarded-Host h\nRequestHeader unset X-Forwarded-Server\n", {}),
     "edited": (SCRIPTS + "RequestHeader set X-New 1\nRequestHeader edit X-B ^(.)$ $1$1\nRequestHeader setifempty X-C 5\nRequestHeader append Cookie x=y\nRequestHeader edit* Referer r ss\n", {}),
     "edits": (SCRIPTS + "Header set X-New 1\nHeader always append X-A c\nHeader always edit Set-Cookie a=b a=c\nHeader always unset X-Powered-By\nHeader set ETag e\n", {}),
     "generic": (SCRIPTS + "<Location />\nProxyFCGIBackendType GENERIC\nProxyFCGISetEnvIf \"%{{REQUEST_URI}} =~ /info/\" SEEN yes\n</Location>\n", {}),
