@@ -243,8 +243,6 @@ cached_tier cached_is_enabled(request_rec *r, int sections)
     }
     if (!tier && sections && cached_ls_is_on(r->server))
         tier = CACHED_MEMORY;
-    if (tier)
-        brg_cache_each_time(r);
     return tier && cached_is_disabled(r, path) ? CACHED_NOWHERE : tier;
 }
 

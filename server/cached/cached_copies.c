@@ -17,17 +17,15 @@ static int front_is_for_all(const cached_request *q)
            q->key.text_len <= q->key.target_len + q->key.site_len;
 }
 
-/* A request with a cookie of CacheBypassCookies takes the full way. So does one of LiteSpeedCache that has a session, to whom PHP's answer
- * for all is not sent, or whom rules of its folder told apart. */
-static int front_admits(const void *data, uint64_t is_ls, const transaction *t)
+/* A request of LiteSpeedCache that has a session, to whom PHP's answer for all is not sent, or whom rules of its folder told apart, takes
+ * the full way. */
+static int front_admits(const void *data, uint64_t fixed, const transaction *t)
 {
-    const cached_server *s = data;
     const char *cookies;
     const apr_ssize_t len = transaction_field(t, HTTP_F_COOKIE, "Cookie", 6, &cookies);
 
-    return !len ||
-           (len > 0 && (is_ls ? cached_ls_is_for_all(s, cookies, (size_t)len)
-                              : !cached_cookie_is(s->bypass_cookies, cookies, (size_t)len)));
+    (void)fixed;
+    return !len || (len > 0 && cached_ls_is_for_all(data, cookies, (size_t)len));
 }
 
 /* Stored heads have none of the fields that it takes away. */
@@ -69,11 +67,9 @@ void cached_offer(cached_request *q)
     for (int i = 0; i < q->found.places_n; i++)
         stored->place[i] = q->found.places[i];
     q->found.offered = 1;
-    if (server->bypass_cookies)
-        cache_gate(q->r, front_admits, CACHE_GATE_ANSWER, server, 0);
     if (q->ls) {
         front_ls_filter_ends(q->r);
-        cache_gate(q->r, front_admits, CACHE_GATE_ANSWER, server, 1);
+        cache_gate(q->r, front_admits, CACHE_GATE_ANSWER, server, 0);
     }
     if (q->r->main)
         cache_note_part(q->r, stored);

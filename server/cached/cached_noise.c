@@ -217,10 +217,17 @@ int cached_cookie_is(const apr_array_header_t *patterns, const char *cookies, ap
     return 0;
 }
 
-int cached_is_bypassed(const request_rec *r)
+static int noise_cookies_kind(const void *patterns, const char *cookies, apr_size_t len)
+{
+    return cookies && cached_cookie_is(patterns, cookies, len);
+}
+
+int cached_is_bypassed(request_rec *r)
 {
     const apr_array_header_t *patterns = cached_server_of(r->server)->bypass_cookies;
     const char *cookies = patterns ? apr_table_get(r->headers_in, "Cookie") : NULL;
 
-    return cookies && cached_cookie_is(patterns, cookies, strlen(cookies));
+    if (patterns)
+        brg_cache_vary(cached_first(r), "Cookie", noise_cookies_kind, patterns);
+    return noise_cookies_kind(patterns, cookies, cookies ? strlen(cookies) : 0);
 }

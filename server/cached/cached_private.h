@@ -212,7 +212,7 @@ const char *cached_search_decide(struct cached_request *q, const fresh_head *hea
 /** 1: a cookie of the field has a name that matches. */
 int cached_cookie_is(const apr_array_header_t *patterns, const char *cookies, apr_size_t len);
 /** 1: the request has a cookie of CacheBypassCookies. */
-int cached_is_bypassed(const request_rec *r);
+int cached_is_bypassed(request_rec *r);
 
 /* ---- a request (cached_request.c) ---- */
 

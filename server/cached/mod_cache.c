@@ -106,8 +106,10 @@ static int cache_consider(request_rec *r, int sections, int quick)
     cached_request *q;
 
     if (!tier || cached_env_forbids(r) || cached_section_of(r)->disable == CACHED_ON ||
-        (cached_is_bypassed(r) && fresh_method_of(r->method, strlen(r->method)) != FRESH_UNSAFE) ||
-        !(q = cached_request_begin(r)))
+        (cached_is_bypassed(r) && fresh_method_of(r->method, strlen(r->method)) != FRESH_UNSAFE))
+        return DECLINED;
+    brg_cache_each_time(cached_first(r));
+    if (!(q = cached_request_begin(r)))
         return DECLINED;
     q->tier = (uint8_t)tier;
     q->quick = (uint8_t)quick;

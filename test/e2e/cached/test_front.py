@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Stored answers that the loops' own caches send: they are what the store would have sent, are logged and counted as that, and end with it."""
 import email.utils
+import itertools
 import random
 import re
 import threading
@@ -13,6 +14,7 @@ from backend import Backend, answer
 from brigade import wait_until
 from cache_site import await_hits, hits
 from cached_site import DATE, config, fields, kind
+from planned_site import full_ways
 
 pytestmark = [pytest.mark.only("brigade"), pytest.mark.threads]
 
@@ -173,6 +175,23 @@ def test_a_limit_of_a_location_is_for_its_paths(serve, backend):
     assert server.get("/p/fewer").status == 200
 
 
+@pytest.mark.parametrize("more, who, path", [("CacheBypassCookies sess*", {"Cookie": "a=b; session=1"}, "/p/a"), ("SetEnvIf Cookie sess no-cache", {"Cookie": "session=1"}, "/p/a"),
+                                             ("CacheDisable /p/own", {}, "/p/own")])
+def test_who_is_bypassed_has_a_plan(serve, backend, more, who, path):
+    """Whom the store has nothing for does not pay for it; all others have what is stored."""
+    numbers = itertools.count()
+    backend.scripts["*"] = lambda c, r: answer(f"{next(numbers)}".encode(), fields=fields(("Date", now()), ("Content-Type", "text/plain")))
+    server = serve(config(backend, ALL + more))
+    with server.connect() as client:
+        stored = {client.get("/p/a").body for _ in range(8)}
+        own = {client.get(path, who).body for _ in range(8)}
+        before = full_ways(server)
+        own |= {client.get(path, who).body for _ in range(20)}
+        assert full_ways(server) - before <= 1
+        assert len(stored) == 1 and len(own) == 28 and not stored & own
+        assert client.get("/p/a").body in stored
+
+
 BEFORE = {
     "no-cache": ("SetEnvIf X-No 1 no-cache", [{}, {}, {"X-No": "1"}, {}, {"X-No": "1"}, {"X-No": "0"}, {}]),
     "early field": ("RequestHeader set X-Kind evil early", [{}, {"X-Kind": "a"}, {"X-Kind": "a"}, {}, {"X-Kind": "evil"}]),
@@ -187,6 +206,8 @@ BEFORE = {
     "header": ("Header set X-Late %t\nHeader set X-Soon 1 early", [{}, {}]),
     "in the handler": ("CacheQuickHandler Off", [{}, {}, {"X-Kind": "a"}, {"X-Kind": "a"}]),
     "rewritten": ("RewriteEngine On\nRewriteCond %{HTTP:X-Kind} a\nRewriteRule ^/p/a$ /p/b [PT]", [{}, {}, {"X-Kind": "a"}, {"X-Kind": "a"}, {}]),
+    "bypassed": ("CacheBypassCookies sess*", [{}, {}, {"Cookie": "session=1"}, {}, {"Cookie": "a=b; session"}, {"Cookie": "b=sess"}, {}]),
+    "bypassed by a variable": ("SetEnvIf Cookie sess no-cache", [{}, {}, {"Cookie": "session=1"}, {}, {"Cookie": "b"}]),
     "denied": ("<Location /p/>\nRequire all denied\n</Location>", [{}, {}, {}]),
 }
 
