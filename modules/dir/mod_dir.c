@@ -295,10 +295,11 @@ static int dir_depends(request_rec *r)
                                                                 : BRG_CACHE_STATIC;
 }
 
+/* All that is not there falls back to the same resource. */
 static apr_int64_t dir_name(const server_rec *s, ap_conf_vector_t *dir, const char *path,
                             const char *filename, const char *path_info, int is_file)
 {
-    return dir_falls_back(ap_get_module_config(dir, &dir_module)) ? BRG_CACHE_NAME_COUNTS : 0;
+    return 0;
 }
 
 static const command_rec dir_commands[] = {
