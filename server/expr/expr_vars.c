@@ -64,13 +64,21 @@ typedef enum expr_var {
     EXPR_V_TIME
 } expr_var;
 
+/* The value follows from the path; where a redirect inside the server led, from that of the redirect, which is the same for all names that
+ * are led there alike. */
+static void vars_tell_name(const request_rec *r)
+{
+    if (!r->prev)
+        request_name_counts(r);
+}
+
 static const char *expr_var_owner(ap_expr_eval_ctx_t *ctx, int user)
 {
     const apr_finfo_t *info = &ctx->r->finfo;
     char *name = NULL;
 
     BRG_ASSERT(ctx->r);
-    request_name_counts(ctx->r);
+    vars_tell_name(ctx->r);
     if (user && (info->valid & APR_FINFO_USER))
         apr_uid_name_get(&name, info->user, ctx->p);
     else if (!user && (info->valid & APR_FINFO_GROUP))
@@ -100,20 +108,20 @@ static const char *expr_var_request(ap_expr_eval_ctx_t *ctx, expr_var id)
     case EXPR_V_SCHEME:
         return ap_http_scheme(r);
     case EXPR_V_URI:
-        request_name_counts(r);
+        vars_tell_name(r);
         return r->uri;
     case EXPR_V_FILENAME:
-        request_name_counts(r);
+        vars_tell_name(r);
         return r->filename ? r->filename : r->uri;
     case EXPR_V_LAST_MODIFIED:
-        request_name_counts(r);
+        vars_tell_name(r);
         return expr_var_stamp(ctx, r->mtime);
     case EXPR_V_SCRIPT_USER:
         return expr_var_owner(ctx, 1);
     case EXPR_V_SCRIPT_GROUP:
         return expr_var_owner(ctx, 0);
     case EXPR_V_PATH_INFO:
-        request_name_counts(r);
+        vars_tell_name(r);
         return r->path_info;
     case EXPR_V_QUERY:
         request_query_counts(r);

@@ -99,7 +99,7 @@ class PeerOfScripts:
     def neutral(self, name, value):
         if name == "REMOTE_PORT":
             return value == str(self.port)
-        if name in ("H2_STREAM_ID", "H2_STREAM_TAG", "REDIRECT_H2_STREAM_ID", "REDIRECT_H2_STREAM_TAG"):
+        if name.endswith(("H2_STREAM_ID", "H2_STREAM_TAG")):
             return value.split("-")[-1]
         return value.replace(str(self.server.root), "ROOT").replace(str(self.server.port), "PORT")
 

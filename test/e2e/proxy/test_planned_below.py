@@ -50,6 +50,11 @@ SITES = {
     "uri": (OPEN, {".htaccess": rules("/index.php", "RewriteCond %{REQUEST_URI} !^/(2026|deep)/[0-4]\nRewriteCond %{REQUEST_URI} [13579]/?$\nRewriteRule . /d/b.php [L]\n")}, None),
     "uri-part": (OPEN, {".htaccess": rules("/index.php", "RewriteCond %{REQUEST_URI} ^/(2026/.)\nRewriteRule . - [E=PART:%1]\n")}, None),
     "asked-query": (OPEN, {".htaccess": rules("/index.php", "RewriteCond %{QUERY_STRING} a=b\nRewriteRule . /d/b.php [L]\n")}, None),
+    "if-file": (OPEN + "<FilesMatch \\.php$>\n<If \"-f %{{REQUEST_FILENAME}} && %{{REQUEST_URI}} !~ m#/2026/1#\">\nSetEnv IF file\n</If>\n</FilesMatch>\n", {".htaccess": rules("/index.php")}, 1),
+    "if-led": (OPEN + "<FilesMatch \\.php$>\n<If \"%{{REQUEST_URI}} =~ m#/(d)/#\">\nSetEnv IF d\n</If>\n</FilesMatch>\n",
+               {".htaccess": rules("/index.php", "RewriteRule ^deep/.*(b|x) /d/$1.php [L]\nRewriteRule ^2026/.*/(.) /d/$1.php [L]\n")}, None),
+    "fallback": (OPEN, {".htaccess": rules("/index.php") + "FallbackResource /d/b.php\n"}, 1),
+    "fallback-alone": (OPEN, {".htaccess": "FallbackResource /index.php\n"}, None),
     "expression": (OPEN + "<If \"%{{REQUEST_URI}} =~ m#/1#\">\nSetEnv IF yes\n</If>\n", {".htaccess": rules("/index.php")}, 0),
 }
 PATHS = ["/2026/{}/x/", "/2026/{}/x", "/2026/{}", "/2026/{}/", "/{}", "/{}/", "/blog/{}", "/blog/{}/page/2/", "/deep/er/{}/", "/deep/{}", "/deep/er/.{}", "/2026//{}", "/2026/./{}",
