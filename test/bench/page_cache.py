@@ -41,11 +41,11 @@ fastcgi_cache pages; fastcgi_cache_key $scheme$request_method$host$request_uri; 
 
 
 @contextlib.contextmanager
-def nginx(root, socket, tmp):
+def nginx(root, socket, tmp, text=NGINX, **more):
     port = free_port()
     with open(f"{tmp}/nginx.conf", "w") as f:
-        f.write(NGINX.format(tmp=tmp, port=port, root=root, socket=socket))
-    process = subprocess.Popen(["/usr/sbin/nginx", "-c", f"{tmp}/nginx.conf"], stderr=subprocess.DEVNULL)
+        f.write(text.format(tmp=tmp, port=port, root=root, socket=socket, **more))
+    process = subprocess.Popen(["nginx", "-c", f"{tmp}/nginx.conf"], stderr=subprocess.DEVNULL)
     try:
         brigade.wait_until(lambda: os.path.exists(f"{tmp}/nginx.pid"), "nginx")
         yield port, process.pid
