@@ -243,7 +243,7 @@ static apr_status_t talk_receive(proxy_exchange *x)
 
     if (rv == APR_EAGAIN)
         return rv;
-    if (x->answer.begun && APR_STATUS_IS_EOF(rv))
+    if ((x->answer.begun || x->sink->ahead) && APR_STATUS_IS_EOF(rv))
         rv = x->codec->end(x);
     else if (rv == APR_ENOSPC)
         x->answer.bad = "the head is too large";

@@ -175,7 +175,7 @@ static int direct_take_field(direct_head *d, proxy_ahead *a, int i)
     known = direct_take_known(d, a->plan, f);
     if (known <= 0)
         return known;
-    if (a->plan->script && f->name_len == 12 && http_same_wide(f->name, "content-type", 12)) {
+    if (a->plan->script_head && f->name_len == 12 && http_same_wide(f->name, "content-type", 12)) {
         direct_add_last(d, "Content-Type", f->value, f->value_len);
         return 1;
     }
@@ -202,7 +202,7 @@ static int direct_take_status(direct_head *d, const http_head *head, uint32_t co
 /* How long the body is, is told as it would be written anew, or not at all. */
 static int direct_take_frame(direct_head *d, const proxy_ahead *a, const http_head *head)
 {
-    if (a->plan->script)
+    if (a->plan->script_head)
         return direct_take_status(d, head, 0);
     return (a->x.h1.end == H1_BODY_LENGTH ? direct_length_is_plain(head) : a->base.minor != 0) &&
            direct_take_status(d, head, sizeof "HTTP/1.1");
@@ -218,7 +218,7 @@ int direct_takes(proxy_ahead *a, http_head *head, direct_head *d)
     d->head = head;
     d->n = d->made_n = d->last_n = d->typed = d->varies = 0;
     d->more = 0;
-    if (a->plan->script && a->x.h1.end == H1_BODY_LENGTH)
+    if (a->plan->script_head && a->x.h1.end == H1_BODY_LENGTH)
         direct_add_last(d, "Content-Length", d->length,
                         http_put_number(d->length, head->content_length));
     for (int i = 0; i < head->n_fields; i++)
@@ -336,7 +336,7 @@ apr_bucket *direct_request(proxy_exchange *x)
 {
     const proxy_ahead *a = direct_of(x);
 
-    return apr_bucket_immortal_create(a->asked, a->asked_len, x->alloc);
+    return apr_bucket_immortal_create(a->asked + a->asked_at, a->asked_len, x->alloc);
 }
 
 int proxy_direct_keep(proxy_ahead *a)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A FastCGI request by a plan (proxy_plan.h): text of the plan, and between it what this request has of its own. */
+/* A request by a plan to the backend of a script (proxy_plan.h): text of the plan, and between it what this request has of its own. */
 #include "proxy_plan.h"
-#include "proxy_fcgi_private.h"
+#include "proxy_script_format.h"
 #include "exchange_private.h"
 #include "http_fields.h"
 #include "http_text.h"
@@ -18,12 +18,14 @@
 #define SCRIPT_NAME_MOST 200 /* bytes of a field's name */
 #define SCRIPT_SNI_MOST 256  /* bytes of a name; it is told twice at most */
 #define SCRIPT_ASKED_MOST (32 * 1024)
+#define SCRIPT_FIELD_MORE (sizeof "HTTP_" + SCRIPT_PAIR_MORE)
 
 /* Variables that are written. There is room for all. */
 typedef struct script_text {
     unsigned char *p;
     const proxy_ahead *a;
     const proxy_plan_script *script;
+    const script_format *format;
     const http_head *head;
 } script_text;
 
@@ -32,13 +34,15 @@ static const char *script_texts(const proxy_plan_script *s)
     return (const char *)s + s->text_at;
 }
 
+static const script_format *script_format_of(const proxy_plan_script *s)
+{
+    return proxy_codec_of(s->target.scheme)->format;
+}
+
 static void script_put(script_text *t, const char *name, size_t name_len, const char *value,
                        size_t value_len)
 {
-    unsigned char *p = fcgi_length_put(fcgi_length_put(t->p, name_len), value_len);
-
-    p = mempcpy(p, name, name_len);
-    t->p = mempcpy(p, value, value_len);
+    t->p = t->format->put(t->p, name, name_len, value, value_len);
 }
 
 /* ---- fields ---- */
@@ -63,7 +67,8 @@ static int script_put_field(script_text *t, const http_field *f)
     len = script_variable_name(name, f->name, f->name_len, t->script->credentials);
     if (!len)
         return 1;
-    if (script_is_there(t->script, name, len))
+    if (script_is_there(t->script, name, len) ||
+        (t->format->is_own && t->format->is_own(name, len)))
         return 0;
     script_put(t, name, len, f->value, f->value_len);
     return 1;
@@ -196,15 +201,16 @@ static int script_put_all(script_text *t)
 /* Bytes that it takes at most. */
 static size_t script_room(const proxy_plan *plan, const http_head *head)
 {
-    size_t n = FCGI_PARAMS_AT + FCGI_BEHIND + plan->script->bytes + 4u * head->uri_len +
-               (size_t)plan->script->n * (CACHE_PLANNED_VARIABLE + 8);
+    const script_format *format = script_format_of(plan->script);
+    size_t n = format->before + format->behind + plan->script->bytes + 4u * head->uri_len +
+               (size_t)plan->script->n * (CACHE_PLANNED_VARIABLE + SCRIPT_PAIR_MORE);
 
     if (plan->script->has_sni)
         n += 2 * SCRIPT_SNI_MOST;
     for (int i = 0; i < head->n_fields; i++)
-        n += head->field[i].name_len + head->field[i].value_len + sizeof "HTTP_" + 8;
+        n += head->field[i].name_len + head->field[i].value_len + SCRIPT_FIELD_MORE;
     for (uint32_t i = 0; i < plan->changed_n; i++)
-        n += plan->changed[i].name_len + plan->changed[i].value_len + sizeof "HTTP_" + 8;
+        n += plan->changed[i].name_len + plan->changed[i].value_len + SCRIPT_FIELD_MORE;
     return n;
 }
 
@@ -219,8 +225,9 @@ int ahead_write_script(proxy_ahead *a, const http_head *head)
     const proxy_plan_script *s = a->plan->script;
     const size_t room = script_room(a->plan, head);
     const char *sni = ahead_sni(h1_ahead_client(a->bc)->c);
-    script_text t = {.a = a, .script = s, .head = head};
+    script_text t = {.a = a, .script = s, .format = script_format_of(s), .head = head};
     unsigned char *to;
+    apr_size_t at;
 
     if ((sni != NULL) != s->has_sni || (sni && strlen(sni) >= SCRIPT_SNI_MOST))
         return 0;
@@ -228,41 +235,32 @@ int ahead_write_script(proxy_ahead *a, const http_head *head)
         return 0;
     BRG_ASSERT(s->origin && s->n > 0);
     to = (unsigned char *)a->asked;
-    t.p = to + FCGI_PARAMS_AT;
+    t.p = to + t.format->before;
     if (!script_put_all(&t))
         return 0;
-    a->asked_len = (uint32_t)fcgi_request_frame(to, (apr_size_t)(t.p - to - FCGI_PARAMS_AT),
-                                                upstream_origin_settings(s->origin)->reuse);
-    BRG_ASSERT(a->asked_len <= room);
+    a->asked_len = (uint32_t)t.format->frame(to, (apr_size_t)(t.p - to) - t.format->before,
+                                             upstream_origin_settings(s->origin)->reuse, &at);
+    a->asked_at = (uint8_t)at;
+    BRG_ASSERT(at + a->asked_len <= room);
     return 1;
 }
 
 /* ---- what logs are told ---- */
 
-static const unsigned char *asked_length(const unsigned char *p, size_t *n)
-{
-    *n = *p;
-    if (!(*p & 0x80))
-        return p + 1;
-    *n = (size_t)(p[0] & 0x7f) << 24 | (size_t)p[1] << 16 | (size_t)p[2] << 8 | p[3];
-    return p + 4;
-}
-
 static const char *asked_variable(void *baton, const char *name)
 {
     proxy_ahead *a = baton;
-    const unsigned char *p = (const unsigned char *)a->asked + FCGI_PARAMS_AT,
-                        *end = (const unsigned char *)a->asked + a->asked_len - FCGI_BEHIND;
+    const script_format *format = script_format_of(a->plan->script);
+    const char *p = a->asked + format->before,
+               *end = a->asked + a->asked_at + a->asked_len - format->behind;
     const size_t len = strlen(name);
+    script_pair pair;
 
-    BRG_ASSERT(a->asked && a->asked_len > FCGI_PARAMS_AT + FCGI_BEHIND);
+    BRG_ASSERT(a->asked && p < end);
     while (p < end) {
-        size_t key, value;
-
-        p = asked_length(asked_length(p, &key), &value);
-        if (key == len && !strncasecmp((const char *)p, name, len))
-            return apr_pstrmemdup(exchange_pool(&a->x), (const char *)p + key, value);
-        p += key + value;
+        p = format->get(p, &pair);
+        if (pair.name_len == len && !strncasecmp(pair.name, name, len))
+            return apr_pstrmemdup(exchange_pool(&a->x), pair.value, pair.value_len);
         BRG_ASSERT(p <= end);
     }
     return NULL;

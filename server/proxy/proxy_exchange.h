@@ -51,6 +51,7 @@
 #define EXCHANGE_INTERIM_MOST 32    /**< 1xx answers to one request */
 
 typedef struct proxy_exchange proxy_exchange;
+struct script_format;
 typedef struct proxy_sink proxy_sink;
 
 /** Of a codec whose connections several exchanges share. x->cc is then the codec's from begin() on. */
@@ -107,13 +108,15 @@ typedef struct proxy_codec {
         close : 1; /**< the backend serves one exchange for each connection unless it is told otherwise */
     unsigned any_length : 1; /**< with whole: of a body whose length the client did not tell, too */
     unsigned plans : 1;      /**< requests may be sent by a plan (proxy_plan.h) */
-    unsigned plans_alone : 1; /**< the same, but not to a member of a balancer */
-    unsigned expects : 1;     /**< Expect: 100-continue goes on to the backend */
-    unsigned script : 1;      /**< variables of CGI are sent */
-    unsigned path_info : 1;   /**< with script: PATH_INFO is what follows the worker's path */
+    unsigned expects : 1;    /**< Expect: 100-continue goes on to the backend */
+    unsigned script : 1;     /**< variables of CGI are sent */
+    unsigned path_info : 1;  /**< with script: PATH_INFO is what follows the worker's path */
+    unsigned http_head : 1;  /**< with script: an answer has a head of HTTP, not of a CGI program */
     unsigned
         client_repeats : 1;  /**< a client whose connection had answers gets none of a broken one */
     unsigned beside_own : 1; /**< an answer's fields stand beside earlier ones */
+    /** With script: how variables are framed where requests are sent by a plan (proxy_script_format.h); NULL: none is. */
+    const struct script_format *format;
     /** NULL, or the field of an answer that names a path of this server, or a file; these return NULL where none does. */
     const char *(*path_field)(const proxy_exchange *x);
     const char *(*file_field)(const proxy_exchange *x);
@@ -132,7 +135,8 @@ typedef struct proxy_codec {
     /** NULL, or read bytes of the body itself, by upstream_recv_blocks(). @return as upstream_recv();
      * APR_ENOTIMPL: the next bytes are not of the body */
     apr_status_t (*receive)(proxy_exchange *x);
-    /** The backend closed. @return APR_SUCCESS: that was the end of the answer, and x->answer.complete is set */
+    /** The backend closed: behind the answer's head, or, where heads are taken as a whole, before it was. @return APR_SUCCESS: that was the
+     * end of the answer, and x->answer.complete is set */
     apr_status_t (*end)(proxy_exchange *x);
 } proxy_codec;
 

@@ -25,7 +25,7 @@ static void fcgi_header(unsigned char *h, int type, apr_size_t len, int padding)
 
 /* ---- variables ---- */
 
-unsigned char *fcgi_length_put(unsigned char *p, apr_size_t n)
+static unsigned char *fcgi_length_put(unsigned char *p, apr_size_t n)
 {
     if (n < 128) {
         *p++ = (unsigned char)n;
@@ -36,6 +36,31 @@ unsigned char *fcgi_length_put(unsigned char *p, apr_size_t n)
     *p++ = (unsigned char)(n >> 8);
     *p++ = (unsigned char)n;
     return p;
+}
+
+static const char *fcgi_length_get(const char *at, apr_size_t *n)
+{
+    const unsigned char *p = (const unsigned char *)at;
+
+    *n = *p;
+    if (!(*p & 0x80))
+        return at + 1;
+    *n = (apr_size_t)(p[0] & 0x7f) << 24 | (apr_size_t)p[1] << 16 | (apr_size_t)p[2] << 8 | p[3];
+    return at + 4;
+}
+
+static unsigned char *fcgi_pair_put(unsigned char *p, const char *name, apr_size_t name_len,
+                                    const char *value, apr_size_t value_len)
+{
+    p = fcgi_length_put(fcgi_length_put(p, name_len), value_len);
+    return mempcpy(mempcpy(p, name, name_len), value, value_len);
+}
+
+static const char *fcgi_pair_get(const char *p, script_pair *pair)
+{
+    pair->name = fcgi_length_get(fcgi_length_get(p, &pair->name_len), &pair->value_len);
+    pair->value = pair->name + pair->name_len;
+    return pair->value + pair->value_len;
 }
 
 /* Bytes that become variables, and where they stand. */
@@ -63,16 +88,13 @@ static void fcgi_params_put(apr_pool_t *pool, const apr_table_t *env, fcgi_param
     const apr_table_entry_t *e = (const void *)all->elts, *end = e + all->nelts;
 
     for (; e < end; e++) {
-        const apr_size_t key = strlen(e->key), val = strlen(e->val), most = 8 + key + val + behind;
-        unsigned char *p;
+        const apr_size_t key = strlen(e->key), val = strlen(e->val),
+                         most = SCRIPT_PAIR_MORE + key + val + behind;
 
         if (out->room - out->at < most)
             fcgi_params_grow(pool, out, most);
-        p = fcgi_length_put(out->buf + out->at, key);
-        p = fcgi_length_put(p, val);
-        memcpy(p, e->key, key);
-        memcpy(p + key, e->val, val);
-        out->at = (apr_size_t)(p + key + val - out->buf);
+        out->at =
+            (apr_size_t)(fcgi_pair_put(out->buf + out->at, e->key, key, e->val, val) - out->buf);
     }
 }
 
@@ -111,15 +133,23 @@ static apr_size_t fcgi_headers_behind(apr_size_t n)
     return (n / FCGI_RECORD + 2) * FCGI_HEADER;
 }
 
-apr_size_t fcgi_request_frame(unsigned char *to, apr_size_t n, int keep)
+/* Variables that fit into a record. */
+static apr_size_t fcgi_request_frame(unsigned char *to, apr_size_t n, int keep, apr_size_t *at)
 {
     unsigned char *p;
 
     BRG_ASSERT(n && n <= FCGI_RECORD);
+    *at = 0;
     p = fcgi_stream_split(fcgi_request_put(to, keep), FCGI_PARAMS, n);
     fcgi_header(p, FCGI_STDIN, 0, 0);
     return (apr_size_t)(p + FCGI_HEADER - to);
 }
+
+static const script_format fcgi_format = {.before = 3 * FCGI_HEADER,
+                                          .behind = 2 * FCGI_HEADER,
+                                          .put = fcgi_pair_put,
+                                          .get = fcgi_pair_get,
+                                          .frame = fcgi_request_frame};
 
 static fcgi_state *fcgi_state_of(proxy_exchange *x)
 {
@@ -366,6 +396,10 @@ static apr_status_t fcgi_take(proxy_exchange *x)
 
 static apr_status_t fcgi_end(proxy_exchange *x)
 {
+    if (x->sink->ahead && !x->answer.begun && upstream_in_size(x->cc)) {
+        exchange_done(x, EXCHANGE_NEEDS_REQUEST);
+        return APR_EGENERAL;
+    }
     fcgi_log_errors(x, x->script);
     return APR_EOF;
 }
@@ -397,7 +431,7 @@ const proxy_codec proxy_fcgi_codec = {.name = "FCGI",
                                       .broken = HTTP_SERVICE_UNAVAILABLE, /* as Apache's module */
                                       .any_length = 1,
                                       .script = 1,
-                                      .plans_alone = 1,
+                                      .format = &fcgi_format,
                                       .path_field = fcgi_path_field,
                                       .log_broken = fcgi_log_broken,
                                       .whole = 1,

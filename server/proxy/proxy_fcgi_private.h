@@ -4,7 +4,7 @@
 
 /**
  * @file proxy_fcgi_private.h
- * FastCGI's records, for the codec (proxy_fcgi.c), and for exchanges of a plan (proxy_fcgi_ahead.c, proxy_ahead_script.c).
+ * FastCGI's records, for the codec (proxy_fcgi.c), and for exchanges of a plan (proxy_fcgi_ahead.c).
  * Threads: the exchange's. Blocking: no.
  */
 #include "proxy_script.h"
@@ -41,17 +41,6 @@ typedef struct fcgi_state {
     uint8_t ended;    /**< END_REQUEST was complete */
     uint8_t bodiless; /**< the end of STDIN left with the beginning */
 } fcgi_state;
-
-/** A length in front of a name or a value. @return what follows it */
-unsigned char *fcgi_length_put(unsigned char *p, apr_size_t n);
-
-#define FCGI_PARAMS_AT (3 * FCGI_HEADER) /**< bytes before the variables of a request */
-#define FCGI_BEHIND \
-    (2 * FCGI_HEADER) /**< bytes behind those that fit into a record, without a body */
-
-/** Frame @a n bytes of variables, at @a to + FCGI_PARAMS_AT, at most FCGI_RECORD of them: a request without a body.
- * @param keep  the connection is to stay @return bytes, all together */
-apr_size_t fcgi_request_frame(unsigned char *to, apr_size_t n, int keep);
 
 /** The record that began is over, if all of it was taken. */
 void fcgi_record_ends(proxy_exchange *x, fcgi_state *s);

@@ -298,34 +298,33 @@ static size_t plan_text_bytes(const plan_text *t)
            (t->charset ? strlen(t->charset) + 1 : 0);
 }
 
-/* Fields of a script's answer are not looked at. */
-static void plan_of_script_answers(proxy_plan *p, request_rec *r)
-{
-    p->overrides = proxy_dir_of(r)->override == 1;
-    p->minor = r->connection->master ? -1 : 1;
-}
-
 static void plan_of_answers(proxy_plan *p, request_rec *r)
 {
-    const proxy_via via = proxy_settings_of(r->server)->via;
-
+    p->overrides = proxy_dir_of(r)->override == 1;
+    p->minor =
+        (int8_t)((p->via || p->script) && !r->connection->master ? HTTP_VERSION_MINOR(r->proto_num)
+                                                                 : -1);
+    if (p->script_head) /* its fields are not looked at */
+        return;
     p->reverses_urls = p->reversal.list[PROXY_REVERSES_URLS]->nelts > 0;
     p->reverses_cookies = p->reversal.list[PROXY_REVERSES_PATHS]->nelts +
                               p->reversal.list[PROXY_REVERSES_DOMAINS]->nelts >
                           0;
-    p->overrides = proxy_dir_of(r)->override == 1;
-    p->looks_at_via = via != PROXY_VIA_OFF;
-    p->minor = (int8_t)(p->via && !r->connection->master ? HTTP_VERSION_MINOR(r->proto_num) : -1);
+    p->looks_at_via = proxy_settings_of(r->server)->via != PROXY_VIA_OFF;
 }
 
-/* Texts of a request over HTTP. */
+/* Texts around the fields of a request over HTTP. */
 static void plan_text_of_http(plan_text *text, const proxy_exchange *x)
 {
-    const proxy_via via = proxy_settings_of(x->server)->via;
-
     proxy_request_frame((proxy_exchange *)(uintptr_t)x, &text->frame);
     if (x->target->balancer && !x->conf.preserve_host)
         text->frame.before.len = strlen(" HTTP/1.1\r\n");
+}
+
+static void plan_text_of_answers(plan_text *text, const proxy_exchange *x)
+{
+    const proxy_via via = proxy_settings_of(x->server)->via;
+
     if (via == PROXY_VIA_ON || via == PROXY_VIA_FULL)
         text->via = proxy_via_value(x->r, via);
 }
@@ -341,6 +340,7 @@ static cache_plan *plan_make(request_rec *first, void *baton)
     const char *path = plan_path(x->target);
     plan_text text = {.target = {path, any_query || below ? strcspn(path, "?") : strlen(path)}};
     proxy_reversal reversal = proxy_reversal_of(r);
+    const int script_head = x->codec->script && !x->codec->http_head;
     proxy_plan_script *script =
         x->codec->script ? proxy_plan_script_of(x, any_query, path_of_all) : NULL;
     size_t bytes, changes_at, edits_at, coding_at, script_at;
@@ -353,6 +353,8 @@ static cache_plan *plan_make(request_rec *first, void *baton)
         return NULL;
     if (!script)
         plan_text_of_http(&text, x);
+    if (!script_head)
+        plan_text_of_answers(&text, x);
     text.charset = http_default_charset(r);
     changes_at = APR_ALIGN_DEFAULT(sizeof *p + plan_text_bytes(&text));
     edits_at =
@@ -378,12 +380,10 @@ static cache_plan *plan_make(request_rec *first, void *baton)
     proxy_edits_copy(p, x->plan.edits, (char *)p + edits_at);
     proxy_coding_copy(p, x->plan.coding, x->plan.coding_files, (char *)p + coding_at);
     plan_write(p, &text);
-    if (script) {
+    if (script)
         p->script = memcpy((char *)p + script_at, script, script->bytes);
-        plan_of_script_answers(p, r);
-    } else {
-        plan_of_answers(p, r);
-    }
+    p->script_head = (uint8_t)script_head;
+    plan_of_answers(p, r);
     return &p->plan;
 }
 
@@ -395,7 +395,8 @@ void proxy_plan_offer(proxy_exchange *x)
     if ((!x->codec->script && (!plan_environment_is_plain(r) || !plan_target_is_plain(x))) ||
         proxy_dir_of(r)->interpolate == 1 || !plan_answer_is_plain(x) || !plan_changes_are_plain(x))
         return;
-    x->plan.edits = x->plan.is_edited ? proxy_edits_of(r, x->codec->script) : NULL;
+    x->plan.edits =
+        x->plan.is_edited ? proxy_edits_of(r, x->codec->script && !x->codec->http_head) : NULL;
     if ((x->plan.is_edited && !x->plan.edits) || (x->plan.coding && !proxy_coding_left(x)))
         return;
     x->plan.offer = (cache_plan_offer){.make = plan_make, .baton = x, .below = plan_prefix(x)};

@@ -10,7 +10,7 @@
  * requests by it and runs their exchanges, which have no request_rec; exchange_direct.c is where answers go. An answer that needs the
  * request, and a failure, are left to an exchange that has it (proxy_ahead_take()): one try, whose request is sent.
  *
- * A FastCGI backend gets variables of CGI in place of a head: what each request has of its own stands between text of the plan
+ * A backend of scripts (FastCGI, SCGI, uwsgi) gets variables of CGI in place of a head: what each request has of its own stands between text of the plan
  * (proxy_plan_script.c makes it of the variables that a request had, proxy_ahead_script.c sends it).
  *
  * Threads: the loop's. Blocking: no.
@@ -40,7 +40,7 @@ typedef struct script_part {
     uint8_t kind;     /**< script_part_kind */
 } script_part;
 
-/** How FastCGI is spoken to by a plan. In one block, in which offsets count from its front. */
+/** How the backend of a script is spoken to by a plan. In one block, in which offsets count from its front. */
 typedef struct proxy_plan_script {
     proxy_target target; /**< without a path; strings of the configuration, or the loop's */
     upstream_origin *origin;
@@ -92,6 +92,7 @@ typedef struct proxy_plan {
     uint8_t looks_at_via; /**< so it is for an answer with a Via */
     uint8_t tells_status; /**< ProxyStatusField: the same for an answer with that field */
     uint8_t names_member; /**< Host is the member's; it is not in text */
+    uint8_t script_head;  /**< answers have the head of a CGI program, not of HTTP */
     uint8_t reuses;       /**< its backend's connections are kept, as its text tells */
     int8_t minor;         /**< of clients of HTTP/1 that it holds for; -1: all */
     /** "GET " and the target; the text behind it; the text behind the client's fields, before and
@@ -110,6 +111,7 @@ typedef struct proxy_ahead {
     apr_time_t began; /**< of the wall clock */
     char *asked;      /**< the request, if there was no connection for it; malloc(); NULL */
     uint32_t asked_len;
+    uint8_t asked_at; /**< bytes of it in front, which are not sent */
     /* Of the answer, by its sink: */
     /** of HTTP/1, until it is passed; where the loop gathers its output, or kept */
     const char *head;
@@ -155,7 +157,7 @@ void proxy_edits_retrieve(void);
 int proxy_edits_filter(const ap_filter_rec_t *filter);
 
 /** Its edits of the answer to @a r, in its pool. @return NULL: the request has to be made for each. Threads: the request's. */
-const apr_array_header_t *proxy_edits_of(request_rec *r, int script);
+const apr_array_header_t *proxy_edits_of(request_rec *r, int script_head);
 /** @param edits  may be NULL */
 size_t proxy_edits_bytes(const apr_array_header_t *edits);
 void proxy_edits_copy(proxy_plan *p, const apr_array_header_t *edits, char *to);
@@ -177,7 +179,7 @@ void proxy_coding_copy(proxy_plan *p, const apr_array_header_t *steps, int files
 
 /* ---- proxy_plan_script.c, proxy_ahead_script.c ---- */
 
-/** 1: @a x goes to a FastCGI backend, over an origin that lives as long as the loop. Before it begins. */
+/** 1: @a x goes to the backend of a script, over an origin that lives as long as the loop. Before it begins. */
 int proxy_plan_script_is_plain(const proxy_exchange *x);
 
 /** The plan of variables that @a x was sent with, in its pool. @param path  of the client's target, where each request has its own; or

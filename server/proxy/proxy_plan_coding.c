@@ -172,7 +172,7 @@ static apr_off_t coding_least(const proxy_ahead *a, const direct_head *d)
 {
     const apr_size_t here = upstream_in_size(a->x.cc), head = d->head->head_len;
 
-    if (a->plan->script || a->x.h1.end == H1_BODY_LENGTH)
+    if (a->plan->script_head || a->x.h1.end == H1_BODY_LENGTH)
         return (apr_off_t)d->head->content_length;
     return here > head ? (apr_off_t)(here - head) / 8 : 0;
 }

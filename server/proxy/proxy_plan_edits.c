@@ -43,7 +43,7 @@ int proxy_edits_filter(const ap_filter_rec_t *filter)
 /* ---- of a plan ---- */
 
 /* Fields of which more depends than their text. */
-static int edit_is_plain(const brg_head_edit *e, int script)
+static int edit_is_plain(const brg_head_edit *e, int script_head)
 {
     static const char *const others[] = {"Date",
                                          "Content-Type",
@@ -58,7 +58,8 @@ static int edit_is_plain(const brg_head_edit *e, int script)
         if (!strcasecmp(e->name, *name))
             return 0;
     if (!strcasecmp(e->name, "Server")) /* there is one at most, in front of the others */
-        return e->action == BRG_HEAD_UNSET || (e->action == BRG_HEAD_SET && e->always == script);
+        return e->action == BRG_HEAD_UNSET ||
+               (e->action == BRG_HEAD_SET && e->always == script_head);
     return !http_field_traits_of(e->name, strlen(e->name), HTTP_FIELD_HOP_BY_HOP);
 }
 
@@ -68,7 +69,7 @@ static int edit_is_sendable(const brg_head_edit *e)
            (http_is_token(e->name, strlen(e->name)) && http_is_value(e->value, strlen(e->value)));
 }
 
-const apr_array_header_t *proxy_edits_of(request_rec *r, int script)
+const apr_array_header_t *proxy_edits_of(request_rec *r, int script_head)
 {
     const apr_array_header_t *edits;
 
@@ -79,7 +80,7 @@ const apr_array_header_t *proxy_edits_of(request_rec *r, int script)
     for (int i = 0; i < edits->nelts; i++) {
         const brg_head_edit *e = &APR_ARRAY_IDX(edits, i, brg_head_edit);
 
-        if (!edit_is_plain(e, script) || !edit_is_sendable(e))
+        if (!edit_is_plain(e, script_head) || !edit_is_sendable(e))
             return NULL;
     }
     return edits;
@@ -268,7 +269,7 @@ static int edit_always_n(const proxy_ahead *a, const direct_head *d)
 {
     int n = 0;
 
-    while (a->plan->script && n < d->n && !HTTP_FIELD_IS(d->field[n], "Last-Modified") &&
+    while (a->plan->script_head && n < d->n && !HTTP_FIELD_IS(d->field[n], "Last-Modified") &&
            !HTTP_FIELD_IS(d->field[n], "Location") && !HTTP_FIELD_IS(d->field[n], "ETag") &&
            !HTTP_FIELD_IS(d->field[n], "Content-Range"))
         n++;
@@ -322,7 +323,7 @@ int direct_edit(proxy_ahead *a, direct_head *d)
         t.from = e->edit.always ? 0 : always_n;
         t.to = e->edit.always ? always_n : d->n;
         if (e->name_len == 6 && http_same(e->edit.name, "server", 6)) {
-            if (e->edit.always == (p->script != NULL))
+            if (e->edit.always == p->script_head)
                 edit_server(d, e);
         } else if (!table_run(&t, e)) {
             return 0;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Plans for FastCGI (proxy_plan.h): the variables that a request was sent with become text, but for those that each request has of its
+/* Plans for backends of scripts (proxy_plan.h): the variables that a request was sent with become text, but for those that each request has of its
  * own. Their order is that of script_vars.h: what modules set, fields of the request, and what the server says, which begins with PATH.
  * What stands elsewhere, or is not what it is known to be made of, has no plan. */
 #include "proxy_plan.h"
-#include "proxy_fcgi_private.h"
+#include "proxy_script_format.h"
 #include "proxy_gateway_private.h"
 #include "exchange_private.h"
 #include "connection.h"
@@ -20,6 +20,7 @@
 /* A plan that grows. */
 typedef struct script_draft {
     const proxy_exchange *x;
+    const script_format *format;
     script_part part[DRAFT_PARTS];
     int n;
     char *text;
@@ -31,12 +32,16 @@ typedef struct script_draft {
 
 /* ---- who may have one ---- */
 
-/* What comes back may be another answer of this server. */
+/* Of those that name an answer of this server, one by Location is told by its head (script_head_parse()). */
 static int script_answers_are_plain(const proxy_exchange *x)
 {
-    return !x->conf.fcgi_redirect_field && apr_is_empty_table(x->r->err_headers_out) &&
-           apr_is_empty_table(x->r->headers_out) && !x->r->content_encoding &&
-           apr_is_empty_array(x->r->content_languages);
+    const proxy_codec *codec = x->codec;
+    const char *path = codec->path_field ? codec->path_field(x) : NULL;
+
+    return (!path || !strcasecmp(path, "Location")) &&
+           (!codec->file_field || !codec->file_field(x)) &&
+           apr_is_empty_table(x->r->err_headers_out) && apr_is_empty_table(x->r->headers_out) &&
+           !x->r->content_encoding && apr_is_empty_array(x->r->content_languages);
 }
 
 /* Of rules: not the page of an error. */
@@ -53,7 +58,7 @@ int proxy_plan_script_is_plain(const proxy_exchange *x)
     const proxy_target *t = x->target;
     const request_rec *r = x->r;
 
-    return x->codec->plans_alone && !t->balancer && !t->remotes_n && t->worker && x->origin &&
+    return x->codec->format && !t->balancer && !t->remotes_n && t->worker && x->origin &&
            (x->origin == t->worker->origin || x->origin == t->origin) &&
            proxy_fcgi_variables_are_fixed(r) && proxy_settings_of(r->server)->max_forwards < 0 &&
            !r->user && !r->ap_auth_type && r->proto_num >= HTTP_VERSION(1, 1) &&
@@ -106,10 +111,9 @@ static int draft_part(script_draft *d, script_part_kind kind, uint32_t at, size_
 static int draft_variable(script_draft *d, const apr_table_entry_t *e)
 {
     const size_t key = strlen(e->key), val = strlen(e->val);
-    unsigned char *from = (unsigned char *)draft_room(d, key + val + 8);
-    unsigned char *p = fcgi_length_put(fcgi_length_put(from, key), val);
+    unsigned char *from = (unsigned char *)draft_room(d, key + val + SCRIPT_PAIR_MORE);
+    unsigned char *p = d->format->put(from, e->key, key, e->val, val);
 
-    p = mempcpy(mempcpy(p, e->key, key), e->val, val);
     d->len += (uint32_t)(p - from);
     return draft_part(d, SCRIPT_TEXT, (uint32_t)((char *)from - d->text), (size_t)(p - from));
 }
@@ -219,7 +223,9 @@ static int draft_own(script_draft *d, const apr_table_entry_t *e)
 static int draft_variables(script_draft *d, const apr_table_entry_t *e, int n)
 {
     for (int i = 0; i < n; i++)
-        if (own_is_beyond(e[i].key) || !draft_own(d, &e[i]))
+        if (own_is_beyond(e[i].key) ||
+            (d->format->is_own && d->format->is_own(e[i].key, strlen(e[i].key))) ||
+            !draft_own(d, &e[i]))
             return 0;
     return 1;
 }
@@ -248,6 +254,13 @@ static int fields_before(request_rec *r, const apr_table_entry_t *first,
             return -1;
     }
     return (int)(end - e);
+}
+
+static int draft_first(script_draft *d)
+{
+    const size_t len = d->format->first_len;
+
+    return !len || draft_part(d, SCRIPT_TEXT, draft_text(d, d->format->first, len), len);
 }
 
 /* Names that a field of another request may have: of two variables the last would count. */
@@ -287,13 +300,14 @@ static void script_set_target(proxy_plan_script *s, const proxy_exchange *x)
 
     BRG_ASSERT(handled || x->origin == w->origin);
     s->origin = x->origin;
-    s->target = (proxy_target){.worker = t->worker,
-                               .scheme = t->scheme,
-                               .scheme_name = handled ? "fcgi" : w->scheme_name,
-                               .host = settings->host,
-                               .port = settings->port,
-                               .socket = settings->path,
-                               .dynamic = t->dynamic};
+    s->target =
+        (proxy_target){.worker = t->worker,
+                       .scheme = t->scheme,
+                       .scheme_name = handled ? "fcgi" : w->scheme_name, /* proxy_set_handler.c */
+                       .host = settings->host,
+                       .port = settings->port,
+                       .socket = settings->path,
+                       .dynamic = t->dynamic};
 }
 
 static proxy_plan_script *script_make(const script_draft *d)
@@ -335,7 +349,8 @@ proxy_plan_script *proxy_plan_script_of(proxy_exchange *x, int any_query, const 
     const apr_table_entry_t *first = (const void *)all->elts, *server = server_first(all);
     const int fields = server ? fields_before(x->r, first, server) : -1;
     const int before = server ? (int)(server - first) - fields : 0;
-    script_draft d = {.x = x, .room = 4096, .any_query = any_query, .path = path};
+    script_draft d = {
+        .x = x, .format = x->codec->format, .room = 4096, .any_query = any_query, .path = path};
     uint32_t names_at, url_at;
     proxy_plan_script *s;
 
@@ -344,7 +359,8 @@ proxy_plan_script *proxy_plan_script_of(proxy_exchange *x, int any_query, const 
         return NULL;
     BRG_ASSERT(before >= 0);
     d.text = apr_palloc(x->pool, d.room);
-    if (!draft_variables(&d, first, before) || !draft_part(&d, SCRIPT_FIELDS, 0, 0) ||
+    if (!draft_first(&d) || !draft_variables(&d, first, before) ||
+        !draft_part(&d, SCRIPT_FIELDS, 0, 0) ||
         !draft_variables(&d, server, all->nelts - (int)(server - first)))
         return NULL;
     names_at = fields_names(&d, first, before);

@@ -8,6 +8,7 @@
  * head as of a CGI program comes back (RFC 3875, 6).
  */
 #include "proxy_exchange.h"
+#include "proxy_script_format.h"
 
 #define SCRIPT_HEAD_MOST (64 * 1024) /**< bytes of a script's head */
 

@@ -147,6 +147,16 @@ static int fields_line(http_field *f, const char *line, size_t len)
     return http_is_token(f->name, f->name_len) && http_is_value(f->value, f->value_len);
 }
 
+/* It may name a path of this server, whose answer is sent in its place (exchange_local.c). */
+static int fields_lead_here(const script_fields *all, int code)
+{
+    for (int i = 0; code == HTTP_OK && i < all->out_n; i++)
+        if (HTTP_FIELD_IS(&all->out[i], "Location") && all->out[i].value_len &&
+            all->out[i].value[0] == '/')
+            return 1;
+    return 0;
+}
+
 static void fields_put(http_head *head, const http_field *from, int n)
 {
     BRG_ASSERT(head->n_fields + n <= HTTP_HEAD_OWN_FIELDS);
@@ -189,5 +199,5 @@ int script_head_parse(http_head *head, const char *text, size_t len, apr_time_t 
         fields_put(head, &all.type, 1);
     if (!head->code)
         head->code = HTTP_OK;
-    return head->n_fields > 0;
+    return head->n_fields > 0 && !fields_lead_here(&all, head->code);
 }

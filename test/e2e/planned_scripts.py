@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What tests of FastCGI by plans share: what scripts answer, clients and what backends got of them, and lines of logs."""
 import os
+import random
 
-from planned_peers import PeerOfHTTP1, PeerOfHTTP2
+from h2_client import OF_A_CONNECTION
+from planned_peers import LEFT, PeerOfHTTP1, PeerOfHTTP2
+from planned_site import full_ways
 from script_backend import STDERR, STDOUT, end, record
 
 TYPE = b"Content-type: Text/HTML;charset=UTF-8\r\n"
@@ -57,6 +60,7 @@ ANSWERS = {
     "stderr-first": record(STDERR, b"said first") + whole(TYPED),
     "stderr-last": whole(TYPED)[:-16] + record(STDERR, b"said last") + end(),
     "cut": whole(TYPED)[:-16],
+    "cut-head": record(STDOUT, TYPE + TYPE)[:50],
     "more": whole(TYPED) + b"more",
     "other-version": b"\x02" + whole(TYPED)[1:],
     "other-request": record(STDOUT, TYPE + b"\r\nx", number=2) + end(),
@@ -64,7 +68,7 @@ ANSWERS = {
     "many-fields": whole(*[b"X-%d: %d" % (i, i) for i in range(90)], TYPED),
     "medium": whole(TYPED, body=b"m" * 10240),
 }
-CLOSES = ("cut", "other-version", "other-request")  # more is waited for, or the rest is no answer
+CLOSES = ("cut", "cut-head", "other-version", "other-request")  # more is waited for, or the rest is no answer
 
 
 def script(params, body, send):
@@ -97,7 +101,7 @@ class PeerOfScripts:
                 for params, body in self.backend.seen[before:] if "HTTP_X_LEFT" not in params]
 
     def neutral(self, name, value):
-        if name == "REMOTE_PORT":
+        if name.endswith("REMOTE_PORT"):
             return value == str(self.port)
         if name.endswith(("H2_STREAM_ID", "H2_STREAM_TAG")):
             return value.split("-")[-1]
@@ -120,3 +124,59 @@ class ScriptsOfHTTP2(PeerOfScripts, PeerOfHTTP2):
 def lines_of(server):
     root = str(server.root).encode()
     return [line.replace(root, b"ROOT") for line in server.read("logs/access.log").splitlines() if b" /metrics" not in line and line.startswith(b"- ")]
+
+
+FIELDS = ["Accept: */*", "Cookie: a=b", "Cookie: c=d", "Authorization: Basic eDp5", "X-B: 1", "X-b:  2 ", "X_B: 3", "X-C:", "Referer: r", "Proxy: x",
+          "Connection: keep-alive", "Connection: close", "Connection: TE", "TE: trailers", "Keep-Alive: timeout=3", "Upgrade: websocket", "Via: 1.0 a",
+          "X-Forwarded-For: 192.0.2.1", "Max-Forwards: 3", "Range: bytes=1-2", "If-None-Match: \"x\"", "If-None-Match: *", "If-Match: \"y\"",
+          "If-Modified-Since: Fri, 20 Nov 2026 08:00:00 GMT", "Expect: odd", "Proxy-Authorization: Basic eDp5", f"X-Long: {'b' * 3000}", f"X-Longer: {'b' * 200}",
+          "Accept-Encoding: gzip", "Content-Type: text/x", "X-Odd:\t1\t2\t", *[f"X-{n}: {n}" for n in range(40)]]
+
+
+class Request:
+    """A random one. What its backend answers is named by a field."""
+
+    def __init__(self, chance, targets, answers):
+        self.method = chance.choices(["GET", "HEAD", "POST"], [95, 3, 2])[0]
+        self.target = chance.choice(targets)
+        answer = "plain" if chance.random() < .4 else chance.choice(list(answers))
+        self.fields = [f"Host: {chance.choice(['localhost'] * 8 + ['other:81'])}", f"X-Answer: {answer}"]
+        self.fields += chance.sample(FIELDS, chance.choice([0, 0, 0, 1, 1, 2, 4] + [40] * (chance.random() < .05)))
+        chance.shuffle(self.fields)
+        self.body = "abc" if self.method == "POST" else ""
+        self.version = chance.choices(["1.1", "1.0"], [95, 5])[0]
+        self.leaves = chance.random() if chance.random() < .02 else None
+
+    @property
+    def text(self):
+        fields = [*self.fields, "Content-Length: 3"] if self.body else self.fields
+        return "\r\n".join([f"{self.method} {self.target} HTTP/{self.version}", *fields, "", self.body])
+
+    @property
+    def of_stream(self):
+        pairs = [(name, value.strip()) for name, _, value in (f.partition(":") for f in self.fields) if name.lower() not in OF_A_CONNECTION]
+        return self.method, self.target.replace("http://localhost", ""), pairs, self.body.encode()
+
+
+def compare(peers, targets, answers, count, seed, order=None):
+    """Ask the twins, the first of which has plans, the same. @param order  of lines of logs; None: as they were written @return how many requests were asked, and how many of them took its full way"""
+    chance = random.Random(seed)
+    before, asked = full_ways(peers[0].server), 0
+    for n in range(count):
+        request = Request(chance, targets, answers)
+        if request.leaves is not None:
+            for peer in peers:
+                peer.abandon(request)
+            continue
+        asked += 1
+        planned, full = (peer.ask(request) for peer in peers)
+        assert planned == full, f"request {n} of TEST_SEED={seed}: {request.text!r}"
+    ways = full_ways(peers[0].server) - before
+    for peer in peers:
+        peer.leave()
+        peer.server.stop()
+    lines = [lines_of(peer.server) for peer in peers]
+    order = order or (list if isinstance(peers[0], PeerOfHTTP1) else sorted)
+    assert order(lines[0]) == order(lines[1])
+    assert all(LEFT not in line.lower() for line in lines[0])
+    return asked, ways

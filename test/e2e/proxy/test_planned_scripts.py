@@ -9,10 +9,8 @@ import shutil
 import pytest
 
 import effort
-from h2_client import OF_A_CONNECTION
-from planned_peers import LEFT
-from planned_scripts import ANSWERS, LOG, SCRIPTS, ScriptsOfHTTP1, ScriptsOfHTTP2, lines_of, old, script
-from planned_site import CONFIG, full_ways
+from planned_scripts import ANSWERS, LOG, SCRIPTS, ScriptsOfHTTP1, ScriptsOfHTTP2, compare, old, script
+from planned_site import CONFIG
 from script_backend import Script
 from tls_site import TLSClient, certificate, start
 
@@ -20,13 +18,8 @@ pytestmark = pytest.mark.only("brigade")
 
 COUNT = effort.count(6000, 60000)
 SEED = int(effort.seed(random.randrange(1 << 30)))
-FIELDS = ["Accept: */*", "Cookie: a=b", "Cookie: c=d", "Authorization: Basic eDp5", "X-B: 1", "X-b:  2 ", "X_B: 3", "X-C:", "Referer: r", "Proxy: x",
-          "Connection: keep-alive", "Connection: close", "Connection: TE", "TE: trailers", "Keep-Alive: timeout=3", "Upgrade: websocket", "Via: 1.0 a",
-          "X-Forwarded-For: 192.0.2.1", "Max-Forwards: 3", "Range: bytes=1-2", "If-None-Match: \"x\"", "If-None-Match: *", "If-Match: \"y\"",
-          "If-Modified-Since: Fri, 20 Nov 2026 08:00:00 GMT", "Expect: odd", "Proxy-Authorization: Basic eDp5", f"X-Long: {'b' * 3000}", f"X-Longer: {'b' * 200}",
-          "Accept-Encoding: gzip", "Content-Type: text/x", "X-Odd:\t1\t2\t", *[f"X-{n}: {n}" for n in range(40)]]
 FILES = ["/a.php", "/d/b.php"]
-TARGETS = [*["{}"] * 6, *["{}?a=b"] * 3, "{}?", "{}?x=%2f?y", "{}/info", "{}/info/more?q", "/.{}", "//{}", "http://localhost{}", "/%64/b.php", "/d/", "/d/?x=y", "/d", "/none.php", "/new/{}"]
+TARGETS = [target.format(file) for file in FILES for target in (*["{}"] * 6, *["{}?a=b"] * 3, "{}?", "{}?x=%2f?y", "{}/info", "{}/info/more?q", "/.{}", "//{}", "http://localhost{}", "/%64/b.php", "/d/", "/d/?x=y", "/d", "/none.php", "/new/{}")]
 RULES = "RewriteEngine On\nRewriteRule ^metrics$ - [L]\nRewriteRule ^d/b\\.php$ - [L]\nRewriteCond %{REQUEST_FILENAME} !-f\nRewriteCond %{REQUEST_FILENAME} !-d\nRewriteRule . /d/b.php [L]\n"
 SITES = {
     "plain": (SCRIPTS, {}),
@@ -51,27 +44,6 @@ SITES = {
     "authorization": (SCRIPTS + "<Directory />\nAllowOverride All\nOptions FollowSymLinks\n</Directory>\n",
                       {".htaccess": RULES.replace("RewriteRule ^d", "RewriteRule .* - [E=HTTP_AUTHORIZATION:%{HTTP:Authorization}]\nRewriteRule ^d", 1)}),
 }
-class Request:
-    def __init__(self, chance):
-        self.method = chance.choices(["GET", "HEAD", "POST"], [95, 3, 2])[0]
-        self.target = chance.choice(TARGETS).format(chance.choice(FILES))
-        answer = "plain" if chance.random() < .4 else chance.choice(list(ANSWERS))
-        self.fields = [f"Host: {chance.choice(['localhost'] * 8 + ['other:81'])}", f"X-Answer: {answer}"]
-        self.fields += chance.sample(FIELDS, chance.choice([0, 0, 0, 1, 1, 2, 4] + [40] * (chance.random() < .05)))
-        chance.shuffle(self.fields)
-        self.body = "abc" if self.method == "POST" else ""
-        self.version = chance.choices(["1.1", "1.0"], [95, 5])[0]
-        self.leaves = chance.random() if chance.random() < .02 else None
-
-    @property
-    def text(self):
-        fields = [*self.fields, "Content-Length: 3"] if self.body else self.fields
-        return "\r\n".join([f"{self.method} {self.target} HTTP/{self.version}", *fields, "", self.body])
-
-    @property
-    def of_stream(self):
-        pairs = [(name, value.strip()) for name, _, value in (f.partition(":") for f in self.fields) if name.lower() not in OF_A_CONNECTION]
-        return self.method, self.target.replace("http://localhost", ""), pairs, self.body.encode()
 
 
 TLS = "SSLEngine On\nSSLCertificateFile conf/cert.pem\nSSLCertificateKeyFile conf/key.pem\n"
@@ -117,28 +89,11 @@ def test_clients_over_tls(serve):
 @pytest.mark.parametrize("protocol", [ScriptsOfHTTP1, ScriptsOfHTTP2], ids=["http1", "http2"])
 @pytest.mark.parametrize("site", SITES)
 def test_random_requests(serve, site, protocol):
-    chance = random.Random(SEED)
     more, files = SITES[site]
     files = {"a.php": "x", "d/b.php": "x", "here.txt": old, **files}
     with Script("fcgi", script) as backend:
         text = CONFIG + more.replace("{path}", backend.path).replace("{{", "{").replace("}}", "}") + LOG
-        peers = [protocol(serve(first + text, files=files), backend) for first in ("", "FileCacheEntries 0\n")]
-        before, asked = full_ways(peers[0].server), 0
-        for n in range(COUNT // len(SITES) // 2):
-            request = Request(chance)
-            if request.leaves is not None:
-                for peer in peers:
-                    peer.abandon(request)
-                continue
-            asked += 1
-            planned, full = (peer.ask(request) for peer in peers)
-            assert planned == full, f"request {n} of TEST_SEED={SEED}: {request.text!r}"
-        ways = full_ways(peers[0].server) - before
-        for peer in peers:
-            peer.leave()
-            peer.server.stop()
-        lines = [lines_of(peer.server) for peer in peers]
-        assert lines[0] == lines[1] if protocol is ScriptsOfHTTP1 else sorted(lines[0]) == sorted(lines[1])
-        assert all(LEFT not in line.lower() for line in lines[0])
+        servers = [serve(first + text, files=files) for first in ("", "FileCacheEntries 0\n")]
+        asked, ways = compare([protocol(server, backend) for server in servers], TARGETS, ANSWERS, COUNT // len(SITES) // 2, SEED)
     print(f"{site}: {asked} requests, {ways} of them the full way")
     assert ways < asked * .9 or site in ("generic", "here", "fixed own"), "some go on by a plan"

@@ -454,6 +454,21 @@ def test_statuses_that_end_no_request(serve, protocol, head_bytes):
         assert server.get("/").status != 500
 
 
+@pytest.mark.parametrize("plans", ["", "FileCacheEntries 0\n"], ids=["planned", "full"])
+@pytest.mark.parametrize("length, body", [(5, b"hello"), (3, b"hel"), (10, b"hello")], ids=["right", "too-short", "too-long"])
+def test_lengths_that_uwsgi_scripts_tell(serve, length, body, plans):
+    """A client takes so many bytes for the body: what is behind them is not sent, and the connection ends where they do not come."""
+    answer = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n\r\nhello" % length
+    with Script("uwsgi", lambda params, body, send: send(answer)) as one:
+        server = serve(plans + config(one))
+        for _ in range(6):
+            with server.connect() as client:
+                for _ in range(2 if length == len(body) else 1):
+                    client.send(b"GET /s/x HTTP/1.1\r\nHost: x\r\n\r\n")
+                    assert b"Content-Length: %d\r\n" % length in client.read_until(b"\r\n\r\n") + b"\r\n"
+                    assert (client.read_exactly(length) if length == len(body) else client.read_to_end()) == body
+
+
 def test_an_uwsgi_script_gets_a_path_that_is_decoded(serve):
     with Script("uwsgi", lambda params, body, send: one.answer(send, params["SCRIPT_FILENAME"].encode())) as one:
         assert serve(config(one)).get("/s/a%20b/c").body.endswith(b"/a b/c")
