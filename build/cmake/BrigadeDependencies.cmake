@@ -35,21 +35,23 @@ macro(brigade_optional option package name what)
     target_compile_definitions(brigade_flags INTERFACE BRIGADE_HAS_${name}=$<BOOL:${BRIGADE_HAS_${name}}>)
 endmacro()
 
-# brigade_coding(OPTION PACKAGE MODULE FILES...): MODULE is one of these files of filters/compress. Appends to
-# BRIGADE_CODINGS and BRIGADE_COMPRESS_SOURCES.
+# brigade_coding(OPTION PACKAGE MODULE CODER FILES...): MODULE is one of these files of filters/compress, CODER a file of
+# server/coder. Appends to BRIGADE_CODINGS, BRIGADE_CODER_SOURCES and BRIGADE_COMPRESS_SOURCES.
 set(BRIGADE_CODINGS "")
+set(BRIGADE_CODER_SOURCES coder.c)
 set(BRIGADE_COMPRESS_SOURCES compress_config.c compress_decide.c compress_told.c compress_filter.c)
-macro(brigade_coding option package module)
+macro(brigade_coding option package module coder)
     string(TOUPPER ${module} upper)
     brigade_optional(${option} ${package} ${upper} mod_${module})
     if(BRIGADE_HAS_${upper})
         list(APPEND BRIGADE_CODINGS PkgConfig::${option}_LIBRARY)
+        list(APPEND BRIGADE_CODER_SOURCES ${coder})
         list(APPEND BRIGADE_COMPRESS_SOURCES ${ARGN})
     endif()
 endmacro()
-brigade_coding(BRIGADE_ZLIB zlib deflate mod_deflate.c inflate.c inflate_input.c inflate_output.c)
-brigade_coding(BRIGADE_BROTLI libbrotlienc brotli mod_brotli.c)
-brigade_coding(BRIGADE_ZSTD libzstd zstd mod_zstd.c dictionary.c dictionary_store.c)
+brigade_coding(BRIGADE_ZLIB zlib deflate coder_gzip.c mod_deflate.c inflate.c inflate_input.c inflate_output.c)
+brigade_coding(BRIGADE_BROTLI libbrotlienc brotli coder_brotli.c mod_brotli.c)
+brigade_coding(BRIGADE_ZSTD libzstd zstd coder_zstd.c mod_zstd.c dictionary.c dictionary_store.c)
 
 set(BRIGADE_MAXMIND "")
 brigade_optional(BRIGADE_MAXMINDDB libmaxminddb MAXMINDDB "MaxMind's files for ASTable")

@@ -5,6 +5,7 @@
 set(BRIGADE_ROOMS
     memory
     server/base
+    server/coder
     server/message
     server/freshness
     server/hooks
@@ -106,6 +107,9 @@ function(brigade_room room)
     if(room STREQUAL "filters/compress") # what its libraries allow
         set(sources ${BRIGADE_COMPRESS_SOURCES})
         list(TRANSFORM sources PREPEND ${CMAKE_SOURCE_DIR}/${room}/)
+    elseif(room STREQUAL "server/coder")
+        set(sources ${BRIGADE_CODER_SOURCES})
+        list(TRANSFORM sources PREPEND ${CMAKE_SOURCE_DIR}/${room}/)
     endif()
     add_library(${target} OBJECT ${sources})
     foreach(dir ${ARGN})
@@ -127,6 +131,8 @@ macro(brigade_rooms)
         list(APPEND BRIGADE_ROOM_TARGETS ${target})
         if(room MATCHES "^server/(certs|tls|mod_ssl|md|quic)$")
             target_link_libraries(${target} PUBLIC PkgConfig::OPENSSL)
+        elseif(room STREQUAL "server/coder")
+            target_link_libraries(${target} PUBLIC ${BRIGADE_CODINGS})
         endif()
         if(room MATCHES "^server/")
             list(APPEND BRIGADE_SERVER_TARGETS ${target})

@@ -20,7 +20,7 @@ typedef enum run_stage { RUN_DATA, RUN_OVER, RUN_FAILED } run_stage;
 typedef struct compress_ctx {
     uint32_t tag;
     const compress_coder *coder;
-    void *state;
+    brg_coder *state;
     apr_bucket_brigade *out;
     char *buffer; /* NULL, or the buffer that is being filled */
     apr_size_t room, used;
@@ -35,7 +35,7 @@ static apr_status_t run_end(void *data)
 
     BRG_ASSERT_TAG(ctx, COMPRESS_TAG);
     if (ctx->state)
-        ctx->coder->end(ctx->state);
+        brg_coder_end(ctx->state);
     ctx->state = NULL;
     if (ctx->buffer)
         apr_bucket_free(ctx->buffer);
@@ -81,18 +81,18 @@ static apr_status_t run_failed(ap_filter_t *f, compress_ctx *ctx)
 
 /* @a len bytes, or an operation without data, through the compressor. */
 static apr_status_t run_step(ap_filter_t *f, compress_ctx *ctx, const char *data, apr_size_t len,
-                             coder_op op)
+                             brg_coder_op op)
 {
-    coder_io io = {.in = (const unsigned char *)data, .in_len = len};
-    coder_result result = CODER_MORE;
+    brg_coder_io io = {.in = (const unsigned char *)data, .in_len = len};
+    brg_coder_result result = BRG_CODER_MORE;
 
-    while (result == CODER_MORE) {
+    while (result == BRG_CODER_MORE) {
         if (!ctx->buffer)
             ctx->buffer = apr_bucket_alloc(ctx->room, ctx->out->bucket_alloc);
         io.out = (unsigned char *)ctx->buffer + ctx->used;
         io.out_room = ctx->room - ctx->used;
-        result = ctx->coder->step(ctx->state, &io, op);
-        if (result == CODER_FAILED)
+        result = brg_coder_step(ctx->state, &io, op);
+        if (result == BRG_CODER_FAILED)
             return run_failed(f, ctx);
         ctx->used = ctx->room - io.out_room;
         if (!io.out_room)
@@ -137,7 +137,7 @@ static apr_status_t run_metadata(ap_filter_t *f, compress_ctx *ctx, apr_bucket *
     apr_status_t rv = APR_SUCCESS;
 
     if (eos || flush)
-        rv = run_step(f, ctx, NULL, 0, eos ? CODER_FINISH : CODER_FLUSH);
+        rv = run_step(f, ctx, NULL, 0, eos ? BRG_CODER_FINISH : BRG_CODER_FLUSH);
     if (rv != APR_SUCCESS)
         return rv;
     if (eos || flush)
@@ -166,7 +166,7 @@ static apr_status_t run_bucket(ap_filter_t *f, compress_ctx *ctx, apr_bucket *b)
         return rv;
     }
     if (len)
-        rv = run_step(f, ctx, data, len, CODER_RUN);
+        rv = run_step(f, ctx, data, len, BRG_CODER_RUN);
     if (rv == APR_SUCCESS)
         apr_bucket_delete(b);
     return rv;
@@ -177,6 +177,7 @@ static compress_ctx *run_begin(ap_filter_t *f, apr_bucket_brigade *bb, const com
 {
     const compress_conf *conf = compress_conf_of(f->r, coder);
     compress_source source;
+    brg_coder_settings settings = {.coding = coder->coding};
     compress_ctx *ctx;
 
     if (!compress_decide(f, bb, coder, &source))
@@ -188,7 +189,8 @@ static compress_ctx *run_begin(ap_filter_t *f, apr_bucket_brigade *bb, const com
     ctx->out = apr_brigade_create(f->r->pool, f->c->bucket_alloc);
     apr_pool_cleanup_register(f->r->pool, ctx, run_end, apr_pool_cleanup_null);
     /* Last: an allocation of the pool that fails ends the request, and nothing of the library's may be left. */
-    if (!(ctx->state = coder->begin(conf, &source))) {
+    coder->settings(conf, &source, &settings);
+    if (!(ctx->state = brg_coder_begin(&settings))) {
         ap_log_rerror(APLOG_MARK, APLOG_ERR, APR_ENOMEM, f->r, "%s: sent without compression",
                       coder->filter);
         return NULL;

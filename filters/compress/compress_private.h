@@ -4,11 +4,11 @@
 
 /**
  * @file compress_private.h
- * Filters that compress: one filter (compress_filter.c) with a compressor for each coding.
+ * Filters that compress: one filter (compress_filter.c) with a compressor for each coding (brigade/coder.h).
  *
  * | File | Purpose |
  * |---|---|
- * | mod_deflate.c, mod_brotli.c, mod_zstd.c | a library, directives and hooks of a module |
+ * | mod_deflate.c, mod_brotli.c, mod_zstd.c | directives and hooks of a module |
  * | compress_decide.c | whether a response is compressed, and its head then |
  * | compress_told.c | the same by a head alone |
  * | compress_filter.c | buckets through a compressor |
@@ -19,25 +19,8 @@
 #include "http_config.h"
 #include "util_filter.h"
 #include "brigade/assert.h"
-#include "brigade/content_coding.h"
+#include "brigade/coder.h"
 #include "apr_buckets.h"
-
-/** Input and output of a compressor; it moves the pointers. */
-typedef struct coder_io {
-    const unsigned char *in;
-    apr_size_t in_len;
-    unsigned char *out;
-    apr_size_t out_room;
-} coder_io;
-
-typedef enum coder_op {
-    CODER_RUN,   /**< take input; output may come later */
-    CODER_FLUSH, /**< all input so far can be decoded from the output */
-    CODER_FINISH
-} coder_op;
-
-/** Result of a step. MORE: the output needs more room. */
-typedef enum coder_result { CODER_DONE, CODER_MORE, CODER_FAILED } coder_result;
 
 /** Values of DeflateAlterETag and its like. */
 typedef enum compress_etag {
@@ -86,10 +69,8 @@ typedef struct compress_coder {
     apr_size_t least;         /**< shorter bodies are left alone */
     const char *private_name; /**< directive that allows responses with credentials */
     apr_size_t loop_most;     /**< a loop compresses files up to this size itself */
-    /** @return a state, for end(); NULL: no memory */
-    void *(*begin)(const compress_conf *conf, const compress_source *source);
-    coder_result (*step)(void *state, coder_io *io, coder_op op);
-    void (*end)(void *state);
+    void (*settings)(const compress_conf *conf, const compress_source *source,
+                     brg_coder_settings *settings);
 } compress_coder;
 
 /* ---- compress_config.c ---- */

@@ -2,7 +2,9 @@
 /* A gzip stream, read in pieces. zlib reads heads and checks trailers; members may follow each other. */
 #include "inflate_private.h"
 #include "apr_strings.h"
+#include <limits.h>
 #include <string.h>
+#include <zlib.h>
 
 #define INFLATE_FORMAT (15 + 16) /* the largest window; the gzip format alone */
 #define GZIP_MAGIC 0x1f          /* first byte of a member */
@@ -38,7 +40,7 @@ int inflate_is_complete(const inflate_stream *s)
 }
 
 /* Behind a member: another one, or other bytes. */
-static inflate_result inflate_next(inflate_stream *s, const coder_io *io)
+static inflate_result inflate_next(inflate_stream *s, const brg_coder_io *io)
 {
     if (s->garbage || *io->in != GZIP_MAGIC || inflateReset(&s->z) != Z_OK) {
         s->garbage = 1;
@@ -48,7 +50,23 @@ static inflate_result inflate_next(inflate_stream *s, const coder_io *io)
     return INFLATE_MORE;
 }
 
-inflate_result inflate_step(inflate_stream *s, coder_io *io)
+static void zlib_give(z_stream *z, const brg_coder_io *io)
+{
+    z->next_in = (unsigned char *)io->in; /* zlib does not write there */
+    z->avail_in = io->in_len < UINT_MAX ? (uInt)io->in_len : UINT_MAX;
+    z->next_out = io->out;
+    z->avail_out = (uInt)io->out_room;
+}
+
+static void zlib_take(const z_stream *z, brg_coder_io *io)
+{
+    io->in_len -= (apr_size_t)(z->next_in - io->in);
+    io->in = z->next_in;
+    io->out = z->next_out;
+    io->out_room = z->avail_out;
+}
+
+inflate_result inflate_step(inflate_stream *s, brg_coder_io *io)
 {
     int rv;
 

@@ -115,7 +115,8 @@ static apr_status_t input_check(ap_filter_t *f, input_ctx *ctx)
  * byte. @return bytes that were used; -1: ctx->status says why not */
 static apr_ssize_t input_inflate(ap_filter_t *f, input_ctx *ctx, const char *data, apr_size_t len)
 {
-    coder_io io = {(const unsigned char *)data, len, (unsigned char *)ctx->buffer, INPUT_BUFFER};
+    brg_coder_io io = {(const unsigned char *)data, len, (unsigned char *)ctx->buffer,
+                       INPUT_BUFFER};
     const inflate_result result = inflate_step(ctx->stream, &io);
     const apr_size_t made = INPUT_BUFFER - io.out_room;
 

@@ -106,7 +106,7 @@ static apr_status_t output_pass(ap_filter_t *f, inflate_ctx *ctx)
 /* Copied: input may come in small pieces, and a buffer for each of them would hold much more than it has. */
 static apr_status_t output_data(ap_filter_t *f, inflate_ctx *ctx, const char *data, apr_size_t len)
 {
-    coder_io io = {.in = (const unsigned char *)data, .in_len = len};
+    brg_coder_io io = {.in = (const unsigned char *)data, .in_len = len};
     inflate_result result = INFLATE_MORE;
     apr_status_t rv = APR_SUCCESS;
     int full = 0;

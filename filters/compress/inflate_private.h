@@ -7,11 +7,6 @@
  * From gzip to plain: the stream, the output filter INFLATE and the input filter DEFLATE.
  */
 #include "compress_private.h"
-#include <zlib.h>
-
-/** z's view of @a io, and back. */
-void zlib_give(z_stream *z, const coder_io *io);
-void zlib_take(const z_stream *z, coder_io *io);
 
 /** A gzip stream of one or more members (RFC 1952), which is read in pieces of any size. */
 typedef struct inflate_stream inflate_stream;
@@ -29,7 +24,7 @@ typedef enum inflate_result {
 inflate_stream *inflate_open(apr_pool_t *p);
 
 /** As far as the input and the room go; @a io is moved. */
-inflate_result inflate_step(inflate_stream *s, coder_io *io);
+inflate_result inflate_step(inflate_stream *s, brg_coder_io *io);
 
 /** 1 if the input may end here: behind a member, or before the first one. */
 int inflate_is_complete(const inflate_stream *s);

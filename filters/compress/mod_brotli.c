@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mod_brotli: the coding br, by libbrotlienc. The filter BROTLI_COMPRESS.
+ * mod_brotli: the coding br. The filter BROTLI_COMPRESS.
  */
 #include "compress_private.h"
 #include "http_core.h"
-#include <brotli/encode.h>
 
 extern module AP_MODULE_DECLARE_DATA brotli_module;
 
@@ -15,51 +14,16 @@ enum { BROTLI_QUALITY = COMPRESS_ARG_OWN, BROTLI_WINDOW, BROTLI_BLOCK, BROTLI_FI
 #define BROTLI_FILE_QUALITY_STANDARD 8
 #define BROTLI_WINDOW_STANDARD 18
 
-static int brotli_set_up(BrotliEncoderState *state, const compress_conf *conf,
-                         const compress_source *source)
+static void brotli_settings(const compress_conf *conf, const compress_source *source,
+                            brg_coder_settings *settings)
 {
     const int stream = compress_arg(conf, BROTLI_QUALITY, BROTLI_QUALITY_STANDARD);
     const int file = compress_arg(conf, BROTLI_FILE_QUALITY,
                                   compress_arg(conf, BROTLI_QUALITY, BROTLI_FILE_QUALITY_STANDARD));
 
-    return BrotliEncoderSetParameter(state, BROTLI_PARAM_QUALITY,
-                                     (uint32_t)(source->file ? file : stream)) &&
-           BrotliEncoderSetParameter(
-               state, BROTLI_PARAM_LGWIN,
-               (uint32_t)compress_arg(conf, BROTLI_WINDOW, BROTLI_WINDOW_STANDARD)) &&
-           BrotliEncoderSetParameter(state, BROTLI_PARAM_LGBLOCK,
-                                     (uint32_t)compress_arg(conf, BROTLI_BLOCK, 0));
-}
-
-static void *brotli_begin(const compress_conf *conf, const compress_source *source)
-{
-    BrotliEncoderState *state = BrotliEncoderCreateInstance(NULL, NULL, NULL);
-
-    if (state && brotli_set_up(state, conf, source))
-        return state;
-    if (state)
-        BrotliEncoderDestroyInstance(state);
-    return NULL;
-}
-
-static coder_result brotli_step(void *state, coder_io *io, coder_op op)
-{
-    static const BrotliEncoderOperation ops[] = {[CODER_RUN] = BROTLI_OPERATION_PROCESS,
-                                                 [CODER_FLUSH] = BROTLI_OPERATION_FLUSH,
-                                                 [CODER_FINISH] = BROTLI_OPERATION_FINISH};
-
-    BRG_ASSERT(io->out_room > 0);
-    if (!BrotliEncoderCompressStream(state, ops[op], &io->in_len, &io->in, &io->out_room, &io->out,
-                                     NULL))
-        return CODER_FAILED;
-    if (op == CODER_FINISH)
-        return BrotliEncoderIsFinished(state) ? CODER_DONE : CODER_MORE;
-    return io->in_len || BrotliEncoderHasMoreOutput(state) ? CODER_MORE : CODER_DONE;
-}
-
-static void brotli_end(void *state)
-{
-    BrotliEncoderDestroyInstance(state);
+    settings->level = (short)(source->file ? file : stream);
+    settings->window = (short)compress_arg(conf, BROTLI_WINDOW, BROTLI_WINDOW_STANDARD);
+    settings->block = (short)compress_arg(conf, BROTLI_BLOCK, 0);
 }
 
 static const compress_coder brotli_coder = {
@@ -70,9 +34,7 @@ static const compress_coder brotli_coder = {
     .module = &brotli_module,
     .private_name = "BrotliPrivate",
     .loop_most = 16 * 1024,
-    .begin = brotli_begin,
-    .step = brotli_step,
-    .end = brotli_end,
+    .settings = brotli_settings,
 };
 
 static apr_status_t brotli_filter(ap_filter_t *f, apr_bucket_brigade *bb)

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mod_deflate: gzip, by zlib. The filter DEFLATE for output and input, and INFLATE.
+ * mod_deflate: gzip. The filter DEFLATE for output and input, and INFLATE.
  */
 #include "compress_private.h"
 #include "inflate_private.h"
 #include "http_core.h"
-#include <limits.h>
-#include <stdlib.h>
-#include <zlib.h>
 
 extern module AP_MODULE_DECLARE_DATA deflate_module;
 
@@ -18,92 +15,19 @@ enum { GZIP_LEVEL = COMPRESS_ARG_OWN, GZIP_MEMORY, GZIP_WINDOW, GZIP_FILE_LEVEL 
 #define GZIP_FILE_LEVEL_STANDARD 6
 #define GZIP_MEMORY_STANDARD 9
 #define GZIP_WINDOW_STANDARD 15
-#define GZIP_WINDOW_LEAST 9 /* of zlib's, as its deflate() works */
-#define GZIP_WINDOW_MOST 15 /* 32 KiB */
-#define GZIP_AHEAD 262      /* bytes of the window that matches do not reach */
-#define GZIP_WINDOW_OVER_MEMORY \
-    6                  /* with it, zlib's table has two places for each byte of the window */
-#define GZIP_FORMAT 16 /* added to the window: the gzip format */
-#define GZIP_LEAST 69  /* bytes of a body: shorter ones do not gain */
+#define GZIP_LEAST 69 /* bytes of a body: shorter ones do not gain */
 
-void zlib_give(z_stream *z, const coder_io *io)
+static void gzip_settings(const compress_conf *conf, const compress_source *source,
+                          brg_coder_settings *settings)
 {
-    z->next_in = (unsigned char *)io->in; /* zlib does not write there */
-    z->avail_in = io->in_len < UINT_MAX ? (uInt)io->in_len : UINT_MAX;
-    z->next_out = io->out;
-    z->avail_out = (uInt)io->out_room;
-}
+    const int stream = compress_arg(conf, GZIP_LEVEL, GZIP_LEVEL_STANDARD);
+    const int file = compress_arg(conf, GZIP_FILE_LEVEL,
+                                  compress_arg(conf, GZIP_LEVEL, GZIP_FILE_LEVEL_STANDARD));
 
-void zlib_take(const z_stream *z, coder_io *io)
-{
-    io->in_len -= (apr_size_t)(z->next_in - io->in);
-    io->in = z->next_in;
-    io->out = z->next_out;
-    io->out_room = z->avail_out;
-}
-
-/* The window in which all of a body is in sight. */
-static int gzip_window_for(apr_off_t length)
-{
-    int window = GZIP_WINDOW_LEAST;
-
-    if (length < 0)
-        return GZIP_WINDOW_MOST;
-    while (window < GZIP_WINDOW_MOST && (1 << window) - GZIP_AHEAD < length)
-        window++;
-    return window;
-}
-
-static int gzip_least_of(int one, int other)
-{
-    return one < other ? one : other;
-}
-
-/* Larger tables are cleared in vain, which costs a short body as much as its compression; the result is the same. The format says nothing of
- * the window. */
-static void *gzip_begin(const compress_conf *conf, const compress_source *source)
-{
-    const int fits = gzip_window_for(source->length);
-    const int window = gzip_least_of(compress_arg(conf, GZIP_WINDOW, GZIP_WINDOW_STANDARD), fits);
-    const int memory = gzip_least_of(compress_arg(conf, GZIP_MEMORY, GZIP_MEMORY_STANDARD),
-                                     fits - GZIP_WINDOW_OVER_MEMORY);
-    z_stream *z = calloc(1, sizeof *z);
-
-    if (z &&
-        deflateInit2(
-            z,
-            source->file ? compress_arg(conf, GZIP_FILE_LEVEL,
-                                        compress_arg(conf, GZIP_LEVEL, GZIP_FILE_LEVEL_STANDARD))
-                         : compress_arg(conf, GZIP_LEVEL, GZIP_LEVEL_STANDARD),
-            Z_DEFLATED, (window < GZIP_WINDOW_LEAST ? GZIP_WINDOW_LEAST : window) + GZIP_FORMAT,
-            memory, Z_DEFAULT_STRATEGY) == Z_OK)
-        return z;
-    free(z);
-    return NULL;
-}
-
-static coder_result gzip_step(void *state, coder_io *io, coder_op op)
-{
-    static const int flush[] = {
-        [CODER_RUN] = Z_NO_FLUSH, [CODER_FLUSH] = Z_SYNC_FLUSH, [CODER_FINISH] = Z_FINISH};
-    z_stream *z = state;
-    int rv;
-
-    BRG_ASSERT(io->out_room > 0 && io->out_room <= UINT_MAX);
-    zlib_give(z, io);
-    rv = deflate(z, flush[op]);
-    zlib_take(z, io);
-    if (rv == Z_STREAM_END || rv == Z_BUF_ERROR) /* the latter: there was nothing to do */
-        return CODER_DONE;
-    if (rv != Z_OK)
-        return CODER_FAILED;
-    return !io->out_room || io->in_len || op == CODER_FINISH ? CODER_MORE : CODER_DONE;
-}
-
-static void gzip_end(void *state)
-{
-    (void)deflateEnd(state);
-    free(state);
+    settings->level = (short)(source->file ? file : stream);
+    settings->window = (short)compress_arg(conf, GZIP_WINDOW, GZIP_WINDOW_STANDARD);
+    settings->memory = (short)compress_arg(conf, GZIP_MEMORY, GZIP_MEMORY_STANDARD);
+    settings->length = source->length;
 }
 
 static const compress_coder gzip_coder = {
@@ -118,9 +42,7 @@ static const compress_coder gzip_coder = {
     .least = GZIP_LEAST,
     .private_name = "DeflatePrivate",
     .loop_most = 32 * 1024,
-    .begin = gzip_begin,
-    .step = gzip_step,
-    .end = gzip_end,
+    .settings = gzip_settings,
 };
 
 static apr_status_t gzip_filter(ap_filter_t *f, apr_bucket_brigade *bb)

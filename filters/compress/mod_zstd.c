@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mod_zstd: the coding zstd, by libzstd. The filter ZSTD_COMPRESS.
+ * mod_zstd: the coding zstd. The filter ZSTD_COMPRESS.
  */
 #include "compress_private.h"
 #include "dictionary_private.h"
 #include "http_core.h"
-#include <zstd.h>
 
 extern module AP_MODULE_DECLARE_DATA zstd_module;
 
@@ -18,60 +17,19 @@ enum { ZSTD_ARG_LEVEL = COMPRESS_ARG_OWN, ZSTD_ARG_WINDOW, ZSTD_ARG_FILE_LEVEL }
 #define ZSTD_WINDOW_MOST 23 /* RFC 9659: a decoder of HTTP need not have more than 8 MiB */
 #define ZSTD_LEAST 63       /* bytes of a body: shorter ones do not gain */
 
-static int zstd_set(ZSTD_CCtx *state, ZSTD_cParameter parameter, int value)
-{
-    return !ZSTD_isError(ZSTD_CCtx_setParameter(state, parameter, value));
-}
-
-static int zstd_set_up(ZSTD_CCtx *state, const compress_conf *conf, const compress_source *source)
+static void zstd_settings(const compress_conf *conf, const compress_source *source,
+                          brg_coder_settings *settings)
 {
     const int stream = compress_arg(conf, ZSTD_ARG_LEVEL, ZSTD_LEVEL_STANDARD);
     const int file = compress_arg(conf, ZSTD_ARG_FILE_LEVEL,
                                   compress_arg(conf, ZSTD_ARG_LEVEL, ZSTD_FILE_LEVEL_STANDARD));
-    const int level = source->file ? file : stream, window = compress_arg(conf, ZSTD_ARG_WINDOW, 0);
+    const int level = source->file ? file : stream;
 
-    if (!zstd_set(state, ZSTD_c_compressionLevel, level))
-        return 0;
-    if ((window || level > ZSTD_LEVEL_USUAL) &&
-        !zstd_set(state, ZSTD_c_windowLog, window ? window : ZSTD_WINDOW_MOST))
-        return 0;
-    return !source->file ||
-           !ZSTD_isError(ZSTD_CCtx_setPledgedSrcSize(state, (unsigned long long)source->length));
-}
-
-static void *zstd_begin(const compress_conf *conf, const compress_source *source)
-{
-    ZSTD_CCtx *state = ZSTD_createCCtx();
-
-    if (state && zstd_set_up(state, conf, source))
-        return state;
-    ZSTD_freeCCtx(state);
-    return NULL;
-}
-
-static coder_result zstd_step(void *state, coder_io *io, coder_op op)
-{
-    static const ZSTD_EndDirective ops[] = {
-        [CODER_RUN] = ZSTD_e_continue, [CODER_FLUSH] = ZSTD_e_flush, [CODER_FINISH] = ZSTD_e_end};
-    ZSTD_inBuffer in = {io->in, io->in_len, 0};
-    ZSTD_outBuffer out = {io->out, io->out_room, 0};
-    size_t rest;
-
-    BRG_ASSERT(io->out_room > 0);
-    rest = ZSTD_compressStream2(state, &out, &in, ops[op]);
-    if (ZSTD_isError(rest))
-        return CODER_FAILED;
-    io->in += in.pos;
-    io->in_len -= in.pos;
-    io->out += out.pos;
-    io->out_room -= out.pos;
-    /* Gathered data must come out only at a flush and at the end. */
-    return io->in_len || (rest && op != CODER_RUN) ? CODER_MORE : CODER_DONE;
-}
-
-static void zstd_end(void *state)
-{
-    ZSTD_freeCCtx(state);
+    settings->level = (short)level;
+    settings->window =
+        (short)compress_arg(conf, ZSTD_ARG_WINDOW, level > ZSTD_LEVEL_USUAL ? ZSTD_WINDOW_MOST : 0);
+    settings->is_exact = source->file;
+    settings->length = source->length;
 }
 
 static const compress_coder zstd_coder = {
@@ -83,9 +41,7 @@ static const compress_coder zstd_coder = {
     .least = ZSTD_LEAST,
     .private_name = "ZstdPrivate",
     .loop_most = 16 * 1024,
-    .begin = zstd_begin,
-    .step = zstd_step,
-    .end = zstd_end,
+    .settings = zstd_settings,
 };
 
 static apr_status_t zstd_filter(ap_filter_t *f, apr_bucket_brigade *bb)

@@ -40,7 +40,7 @@ static fuzz_result run(apr_pool_t *p, const uint8_t *data, size_t size, size_t p
     check(s != NULL);
     while ((size || full) && r.last <= INFLATE_END && r.len < FUZZ_OUTPUT_MOST) {
         const size_t given = size < piece ? size : piece;
-        coder_io io = {data, full ? 0 : given, out, room};
+        brg_coder_io io = {data, full ? 0 : given, out, room};
         const size_t before = io.in_len;
 
         r.last = inflate_step(s, &io);
