@@ -12,7 +12,6 @@
 #include "apr_strings.h"
 
 #define COMPRESS_TAG 0x434d5052u /* "CMPR" */
-#define COMPRESS_BUFFER 8096     /* Apache's default of DeflateBufferSize */
 #define COMPRESS_PASS (64 * 1024)
 
 typedef enum run_stage { RUN_DATA, RUN_OVER, RUN_FAILED } run_stage;
@@ -190,6 +189,7 @@ static compress_ctx *run_begin(ap_filter_t *f, apr_bucket_brigade *bb, const com
     apr_pool_cleanup_register(f->r->pool, ctx, run_end, apr_pool_cleanup_null);
     /* Last: an allocation of the pool that fails ends the request, and nothing of the library's may be left. */
     coder->settings(conf, &source, &settings);
+    BRG_ASSERT(settings.coding == coder->coding && (settings.length >= 0 || !settings.is_exact));
     if (!(ctx->state = brg_coder_begin(&settings))) {
         ap_log_rerror(APLOG_MARK, APLOG_ERR, APR_ENOMEM, f->r, "%s: sent without compression",
                       coder->filter);

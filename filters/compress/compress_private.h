@@ -19,7 +19,7 @@
 #include "http_config.h"
 #include "util_filter.h"
 #include "brigade/assert.h"
-#include "brigade/coder.h"
+#include "brigade/content_coding.h"
 #include "apr_buckets.h"
 
 /** Values of DeflateAlterETag and its like. */
@@ -31,6 +31,7 @@ typedef enum compress_etag {
 } compress_etag;
 
 #define COMPRESS_UNSET (-1)
+#define COMPRESS_BUFFER 8096 /**< Apache's default of DeflateBufferSize */
 
 /** Places in compress_conf.args; those from COMPRESS_ARG_OWN on have a meaning of each compressor's own. */
 enum { COMPRESS_ARG_BUFFER, COMPRESS_ARG_OWN, COMPRESS_ARGS = COMPRESS_ARG_OWN + 5 };

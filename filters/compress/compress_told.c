@@ -50,6 +50,25 @@ static int told_is_by_type(const ap_filter_t *f, brg_coding_step *step,
     return step->types && !(r->content_type && told_has_type(step->types, r->content_type));
 }
 
+/* What is made of a body that is no file. Notes are left to the filter. */
+static void told_compression(brg_coding_step *step, const compress_conf *conf,
+                             const compress_coder *coder)
+{
+    const compress_source source = {.length = -1};
+
+    BRG_ASSERT(coder->suffix && coder->settings);
+    step->is_told = !conf->note_input && !conf->note_output && !conf->note_ratio;
+    step->tag = conf->etag == COMPRESS_ETAG_REMOVE ? BRG_CODING_TAG_REMOVE
+                : conf->etag == COMPRESS_ETAG_KEEP ? BRG_CODING_TAG_KEEP
+                                                   : BRG_CODING_TAG_SUFFIX;
+    step->tag_least = sizeof "\"\"" - 1;
+    step->passes = BRG_CODING_PASSES_MUCH;
+    step->suffix = coder->suffix;
+    step->piece = (apr_size_t)compress_arg(conf, COMPRESS_ARG_BUFFER, COMPRESS_BUFFER);
+    step->coder.coding = coder->coding;
+    coder->settings(conf, &source, &step->coder);
+}
+
 static int brg_coding_step_of(const ap_filter_t *f, brg_coding_step *step)
 {
     const request_rec *r = f->r;
@@ -70,6 +89,7 @@ static int brg_coding_step_of(const ap_filter_t *f, brg_coding_step *step)
     step->forced = coder->force && apr_table_get(r->subprocess_env, coder->force);
     step->with_user = conf->private == 1;
     step->has_user = r->user != NULL;
+    told_compression(step, compress_conf_of(r, coder), coder);
     return 1;
 }
 
@@ -112,24 +132,26 @@ static brg_coding_fate told_fate(const brg_coding_step *step, int n, const brg_c
         return BRG_CODING_ASKS;
     if (!step->with_user && (step->has_user || a->authorization))
         return BRG_CODING_LEAVES;
-    if (a->least < (apr_off_t)step->least || step->forced || told_accepts(step, n, a))
-        return BRG_CODING_COMPRESSES;
-    return BRG_CODING_NAMES;
+    if (a->least < (apr_off_t)step->least)
+        return BRG_CODING_UNKNOWN;
+    if (!step->forced && !told_accepts(step, n, a))
+        return BRG_CODING_NAMES;
+    return step->is_told ? BRG_CODING_COMPRESSES : BRG_CODING_UNKNOWN;
 }
 
 static brg_coding_fate brg_coding_fate_of(const brg_coding_step *step, int n,
-                                          const brg_coding_asked *a)
+                                          const brg_coding_asked *a, int *by)
 {
     brg_coding_fate fate = BRG_CODING_LEAVES;
 
     if (compress_is_coded(a->coding))
         return BRG_CODING_LEAVES;
     if (!a->type || !told_type_is_plain(a->type))
-        return BRG_CODING_COMPRESSES;
-    for (int i = 0; i < n; i++) {
-        const brg_coding_fate one = told_fate(step + i, n - i, a);
+        return BRG_CODING_UNKNOWN;
+    for (*by = 0; *by < n; ++*by) {
+        const brg_coding_fate one = told_fate(step + *by, n - *by, a);
 
-        if (one == BRG_CODING_ASKS || one == BRG_CODING_COMPRESSES)
+        if (one > BRG_CODING_NAMES)
             return one;
         fate = one == BRG_CODING_NAMES ? one : fate;
     }

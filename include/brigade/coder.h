@@ -7,12 +7,20 @@
  * Compressors of content codings, as far as the server was built with their libraries.
  */
 #include "apr.h"
-#include "brigade/content_coding.h"
 #include "brigade/declare.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/** The codings that are known. */
+enum brg_coding {
+    BRG_CODING_NONE,
+    BRG_CODING_BROTLI,
+    BRG_CODING_ZSTD,
+    BRG_CODING_GZIP,
+    BRG_CODINGS
+};
 
 /** A compressor at work. Not in a pool: its owner ends it. */
 typedef struct brg_coder brg_coder;
@@ -27,6 +35,7 @@ typedef struct brg_coder_settings {
     short memory; /**< of gzip: 1 to 9 */
     short block;  /**< of br: the largest input block as a power of two, 16 to 24; 0: by quality */
     int is_exact; /**< length is right, or the coder fails */
+    int hides_level; /**< of gzip: the head says nothing of it (RFC 1952, XFL), as that of Apache's module */
     apr_off_t length; /**< of the body, for tables of its size; -1: not known */
 } brg_coder_settings;
 

@@ -9,20 +9,12 @@
 #include "httpd.h"
 #include "util_filter.h"
 #include "apr_optional.h"
+#include "brigade/coder.h"
 #include "brigade/declare.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/** The codings that are known. */
-enum brg_coding {
-    BRG_CODING_NONE,
-    BRG_CODING_BROTLI,
-    BRG_CODING_ZSTD,
-    BRG_CODING_GZIP,
-    BRG_CODINGS
-};
 
 /** Codings in an order, without repetition: two bits each from the lowest on; 0 = no more. */
 typedef int brg_codings;
@@ -82,6 +74,20 @@ APR_DECLARE_OPTIONAL_FN(const ap_filter_rec_t *, brg_filter_chosen,
 APR_DECLARE_OPTIONAL_FN(const char *, brg_filter_types,
                         (const ap_filter_t *f, apr_pool_t *p, const ap_filter_rec_t **frec));
 
+/** What becomes of the entity tag of a response that is compressed. */
+typedef enum brg_coding_tag {
+    BRG_CODING_TAG_SUFFIX, /**< it gets one */
+    BRG_CODING_TAG_KEEP,
+    BRG_CODING_TAG_REMOVE
+} brg_coding_tag;
+
+/** When a filter that compresses passes output on before a flush or the end: then the length of all is not told. */
+typedef enum brg_coding_passes {
+    BRG_CODING_PASSES_MUCH, /**< 64 KiB of pieces */
+    BRG_CODING_PASSES_FULL, /**< a full piece, at the next input */
+    BRG_CODING_PASSES_ANY   /**< whatever comes out */
+} brg_coding_passes;
+
 /** What a filter that compresses goes by in a request, but for the response. */
 typedef struct brg_coding_step {
     enum brg_coding coding;  /**< BRG_CODING_NONE: it leaves all responses to such requests alone */
@@ -91,6 +97,14 @@ typedef struct brg_coding_step {
     unsigned char forced;    /**< whatever the client takes */
     unsigned char with_user; /**< responses that depend on credentials, too */
     unsigned char has_user;  /**< the request has one */
+    unsigned char
+        is_told; /**< the fields below tell what it makes of a response: nothing but a coder is needed */
+    unsigned char tag;        /**< a brg_coding_tag */
+    unsigned char tag_least;  /**< bytes of a tag that gets the suffix */
+    unsigned char passes;     /**< a brg_coding_passes */
+    const char *suffix;       /**< static */
+    apr_size_t piece;         /**< bytes that are put out at once */
+    brg_coder_settings coder; /**< but for the length */
 } brg_coding_step;
 
 /** A response, as far as those filters look at it. Strings, or NULL. */
@@ -106,18 +120,20 @@ typedef struct brg_coding_asked {
 } brg_coding_asked;
 
 typedef enum brg_coding_fate {
-    BRG_CODING_LEAVES,    /**< it goes on as it is */
-    BRG_CODING_NAMES,     /**< the same, with Accept-Encoding in its Vary */
-    BRG_CODING_ASKS,      /**< the request has to be known */
-    BRG_CODING_COMPRESSES /**< or it is not known yet whether */
+    BRG_CODING_LEAVES,     /**< it goes on as it is */
+    BRG_CODING_NAMES,      /**< the same, with Accept-Encoding in its Vary */
+    BRG_CODING_ASKS,       /**< the request has to be known */
+    BRG_CODING_COMPRESSES, /**< as a step tells that is_told */
+    BRG_CODING_UNKNOWN     /**< nobody but the filters can tell */
 } brg_coding_fate;
 
 /** Filters that compress: what @a f goes by. @return 0: it is none, or goes by more. Threads: the request's. Blocking: no. */
 APR_DECLARE_OPTIONAL_FN(int, brg_coding_step_of, (const ap_filter_t *f, brg_coding_step *step));
 
-/** What @a n filters, in their order, do to a response. Threads: any. Blocking: no. */
+/** What @a n filters, in their order, do to a response. @param by  [out] number of the filter that compresses. Threads: any. Blocking: no. */
 APR_DECLARE_OPTIONAL_FN(brg_coding_fate, brg_coding_fate_of,
-                        (const brg_coding_step *step, int n, const brg_coding_asked *asked));
+                        (const brg_coding_step *step, int n, const brg_coding_asked *asked,
+                         int *by));
 
 /**
  * Filters that compress: the entity tag with which the response to @a r will be sent, @a etag being

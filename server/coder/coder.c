@@ -23,9 +23,12 @@ BRG_DECLARE(int) brg_coder_is_there(enum brg_coding coding)
 
 BRG_DECLARE(brg_coder *) brg_coder_begin(const brg_coder_settings *settings)
 {
-    const coder_kind *kind = coder_kinds[settings->coding];
-    brg_coder *c = kind ? kind->begin(settings) : NULL;
+    const coder_kind *kind;
+    brg_coder *c;
 
+    BRG_ASSERT(settings->coding > BRG_CODING_NONE && settings->coding < BRG_CODINGS);
+    kind = coder_kinds[settings->coding];
+    c = kind ? kind->begin(settings) : NULL;
     if (c)
         c->kind = kind;
     return c;
@@ -39,5 +42,6 @@ BRG_DECLARE(brg_coder_result) brg_coder_step(brg_coder *c, brg_coder_io *io, brg
 
 BRG_DECLARE(void) brg_coder_end(brg_coder *c)
 {
+    BRG_ASSERT(c && c->kind);
     c->kind->end(c);
 }

@@ -12,10 +12,12 @@
 #define GZIP_WINDOW_OVER_MEMORY \
     6                  /* with it, zlib's table has two places for each byte of the window */
 #define GZIP_FORMAT 16 /* added to the window: the gzip format */
+#define GZIP_XFL 8     /* place in the head */
 
 typedef struct gzip_coder {
     brg_coder base; /* first */
     z_stream z;
+    int hides_level;
 } gzip_coder;
 
 static gzip_coder *gzip_of(brg_coder *c)
@@ -49,6 +51,8 @@ static brg_coder *gzip_begin(const brg_coder_settings *s)
     const int memory = gzip_least_of(s->memory, fits - GZIP_WINDOW_OVER_MEMORY);
     gzip_coder *c = calloc(1, sizeof *c);
 
+    if (c)
+        c->hides_level = s->hides_level;
     if (c && deflateInit2(&c->z, s->level, Z_DEFLATED,
                           (window < GZIP_WINDOW_LEAST ? GZIP_WINDOW_LEAST : window) + GZIP_FORMAT,
                           memory, Z_DEFAULT_STRATEGY) == Z_OK)
@@ -78,13 +82,18 @@ static brg_coder_result gzip_step(brg_coder *c, brg_coder_io *io, brg_coder_op o
     static const int flush[] = {[BRG_CODER_RUN] = Z_NO_FLUSH,
                                 [BRG_CODER_FLUSH] = Z_SYNC_FLUSH,
                                 [BRG_CODER_FINISH] = Z_FINISH};
-    z_stream *z = &gzip_of(c)->z;
+    gzip_coder *gzip = gzip_of(c);
+    z_stream *z = &gzip->z;
+    unsigned char *out = io->out;
+    const uLong before = z->total_out;
     int rv;
 
     BRG_ASSERT(io->out_room <= UINT_MAX);
     gzip_give(z, io);
     rv = deflate(z, flush[op]);
     gzip_take(z, io);
+    if (gzip->hides_level && before <= GZIP_XFL && z->total_out > GZIP_XFL)
+        out[GZIP_XFL - before] = 0;
     if (rv == Z_STREAM_END || rv == Z_BUF_ERROR) /* the latter: there was nothing to do */
         return BRG_CODER_DONE;
     if (rv != Z_OK)

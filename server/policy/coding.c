@@ -164,6 +164,7 @@ int coding_of_file(const request_rec *r, const ap_filter_rec_t *frec, brg_coding
     step->only_html = only && !strcmp(only, "1");
     step->forced = coding_variable(r, file->force) != NULL;
     step->with_user = 1;
+    step->is_told = step->coding != BRG_CODING_NONE && stock_coding_tell(r->server, step);
     return 1;
 }
 
@@ -190,10 +191,20 @@ int coding_has_type(const char *types, const char *type)
     return 0;
 }
 
-/* The coding's name is somewhere in it. How builds read weights differs. */
+/* The coding's name is somewhere in it. */
 static int coding_may_be_named(enum brg_coding coding, const char *accept)
 {
     return accept && ap_strcasestr(accept, brg_coding_name(coding));
+}
+
+/* How builds read weights differs. */
+static brg_coding_fate coding_file_accepted(const brg_coding_step *step, const char *accept)
+{
+    const int words = accept ? coding_words(CODING_BIT(step->coding), accept, strlen(accept)) : 0;
+
+    if (words > 0)
+        return step->is_told ? BRG_CODING_COMPRESSES : BRG_CODING_UNKNOWN;
+    return coding_may_be_named(step->coding, accept) ? BRG_CODING_UNKNOWN : BRG_CODING_NAMES;
 }
 
 brg_coding_fate coding_file_fate(const brg_coding_step *step, const brg_coding_asked *asked)
@@ -202,20 +213,19 @@ brg_coding_fate coding_file_fate(const brg_coding_step *step, const brg_coding_a
 
     BRG_ASSERT(step->types != NULL);
     if (!type)
-        return BRG_CODING_COMPRESSES;
+        return BRG_CODING_UNKNOWN;
     for (const char *at = type; *at && *at != ';'; at++)
         if (apr_isupper(*at))
-            return BRG_CODING_COMPRESSES;
+            return BRG_CODING_UNKNOWN;
     if (step->coding == BRG_CODING_NONE || asked->status != HTTP_OK ||
         !coding_has_type(step->types, type) ||
         (step->only_html && strncmp(type, "text/html", 9) != 0))
         return BRG_CODING_LEAVES;
     if (asked->coding)
-        return coding_is_there(asked->coding) ? BRG_CODING_LEAVES : BRG_CODING_COMPRESSES;
+        return coding_is_there(asked->coding) ? BRG_CODING_LEAVES : BRG_CODING_UNKNOWN;
     if (!asked->knows_request)
         return BRG_CODING_ASKS;
-    return asked->least < (apr_off_t)step->least || step->forced ||
-                   coding_may_be_named(step->coding, asked->accept)
-               ? BRG_CODING_COMPRESSES
-               : BRG_CODING_NAMES;
+    return asked->least < (apr_off_t)step->least || step->forced
+               ? BRG_CODING_UNKNOWN
+               : coding_file_accepted(step, asked->accept);
 }

@@ -38,7 +38,7 @@ int coding_has_type(const char *types, const char *type);
 /** 1: @a f compresses the response, by the type that it has so far, if its client takes the coding. Threads: the request's. */
 int coding_is_likely(const ap_filter_t *f);
 
-/** What such a filter does to a response; BRG_CODING_COMPRESSES where a name in Accept-Encoding might mean its coding. Threads: any. */
+/** What such a filter does to a response; BRG_CODING_UNKNOWN where a name in Accept-Encoding might mean its coding. Threads: any. */
 brg_coding_fate coding_file_fate(const brg_coding_step *step, const brg_coding_asked *asked);
 
 /** To be called when all modules have registered: finds mod_filter's part. Main thread. */

@@ -304,6 +304,8 @@ void stock_policy_directive(const module *m, const cmd_parms *cmd, ap_conf_vecto
         stock_cache_directive(cmd, d->directive, d->args);
     if (!strcmp(m->name, "mod_remoteip.c"))
         stock_remoteip_directive(cmd, d->directive, d->args);
+    if (!strcmp(m->name, "mod_deflate.c") || !strcmp(m->name, "mod_brotli.c"))
+        stock_coding_directive(m, cmd, d->directive, d->args);
     if (!conf_is_htaccess(cmd) || !(rule = stock_rule_named(m->name)))
         return;
     if (stock_is_use(d, rule->unless))

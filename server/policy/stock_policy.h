@@ -73,6 +73,16 @@ void stock_cache_directive(const cmd_parms *cmd, const char *name, const char *a
 int stock_cache_enabled(const request_rec *r);
 /** @} */
 
+/** @name mod_deflate, mod_brotli: how they compress (stock_coding.c) */
+/** @{ */
+struct brg_coding_step;
+/** A directive of one of them was read. */
+void stock_coding_directive(const module *m, const cmd_parms *cmd, const char *name,
+                            const char *args);
+/** Fill in what step->coding is made by on @a s. @return step->is_told */
+int stock_coding_tell(const server_rec *s, struct brg_coding_step *step);
+/** @} */
+
 /** @name The request fields that mod_remoteip and others change (changed_fields.c) */
 /** @{ */
 void stock_remoteip_directive(const cmd_parms *cmd, const char *name, const char *args);

@@ -371,11 +371,10 @@ static int talk_forward(proxy_exchange *x)
     return 1;
 }
 
-/* Filters that make the answer anew take much longer for it than its way through the server does. */
 static int talk_yields(proxy_exchange *x, apr_off_t from)
 {
-    if (!x->loop || !x->r || x->answer.gathers || x->attempt.got - from < EXCHANGE_TURN ||
-        brg_output_is_plain(x->r))
+    if (!x->loop || x->answer.gathers || x->attempt.got - from < EXCHANGE_TURN ||
+        !x->sink->works(x))
         return 0;
     x->yields = 1;
     return 1;

@@ -315,6 +315,11 @@ static const request_sink *request_stores(proxy_exchange *x)
     return request_sink_of(x->r);
 }
 
+static int request_works(const proxy_exchange *x)
+{
+    return !brg_output_is_plain(x->r);
+}
+
 static int request_is_behind(proxy_exchange *x)
 {
     return exchange_is_behind(x, connection_of(x->client));
@@ -328,4 +333,5 @@ const proxy_sink proxy_sink_request = {.interims = 1,
                                        .pass = request_pass,
                                        .stores = request_stores,
                                        .cut = request_cut,
+                                       .works = request_works,
                                        .is_behind = request_is_behind};

@@ -208,6 +208,18 @@ static int direct_take_frame(direct_head *d, const proxy_ahead *a, const http_he
            direct_take_status(d, head, sizeof "HTTP/1.1");
 }
 
+/* A script's fields lie in err_headers_out, but for those with which conditions have to do, which stand behind them. */
+static int direct_always_n(const proxy_ahead *a, const direct_head *d)
+{
+    int n = 0;
+
+    while (a->plan->script_head && n < d->n && !HTTP_FIELD_IS(d->field[n], "Last-Modified") &&
+           !HTTP_FIELD_IS(d->field[n], "Location") && !HTTP_FIELD_IS(d->field[n], "ETag") &&
+           !HTTP_FIELD_IS(d->field[n], "Content-Range"))
+        n++;
+    return n;
+}
+
 int direct_takes(proxy_ahead *a, http_head *head, direct_head *d)
 {
     if (!direct_status_is_plain(head->code) || head->repeated ||
@@ -228,6 +240,7 @@ int direct_takes(proxy_ahead *a, http_head *head, direct_head *d)
         direct_add(d, "Via", a->plan->via);
     if (a->plan->tells_status)
         direct_add_status(d, a);
+    d->always_n = a->plan->coding_n || a->plan->edits_n ? direct_always_n(a, d) : 0;
     if ((a->plan->coding_n && !direct_code(a, d)) || (a->plan->edits_n && !direct_edit(a, d)))
         return 0;
     if (!d->typed || direct_room(d) > GATHER_HEAD_MAX)
@@ -331,6 +344,11 @@ void direct_answered(proxy_exchange *x)
     proxy_worker_answered(x->target->worker, direct_of(x)->told.status, x->told.waited);
 }
 
+int direct_works(const proxy_exchange *x)
+{
+    return direct_of(x)->coded != NULL;
+}
+
 /* The request that was kept, since no connection was idle. */
 apr_bucket *direct_request(proxy_exchange *x)
 {
@@ -353,6 +371,8 @@ int proxy_direct_keep(proxy_ahead *a)
 
 void proxy_direct_end(proxy_ahead *a)
 {
+    if (a->coded)
+        direct_coded_end(a);
     if (a->part)
         shared_release(a->part);
     if (a->log)

@@ -75,14 +75,14 @@ static void h1_end_head(proxy_ahead *a, apr_off_t n)
     int asked;
     const int keep = h1_ahead_keeps(a->bc, s, &asked);
 
-    if (a->x.h1.end != H1_BODY_LENGTH && n >= 0) {
+    if (!direct_tells_length(a) && n >= 0) {
         p = stpcpy(p, "Content-Length: ");
         p += http_put_number(p, (apr_uint64_t)n);
         p = stpcpy(p, "\r\n");
     }
     p += h1_format_connection(p, !keep, asked, s->keep_alive_timeout,
                               s->keep_alive_max ? s->keep_alive_max - (int)a->bc->requests : -1);
-    if (a->x.h1.end != H1_BODY_LENGTH && n < 0) {
+    if (!direct_tells_length(a) && n < 0) {
         p = stpcpy(p, "Transfer-Encoding: chunked\r\n");
         a->chunks = 1;
     }
@@ -115,6 +115,16 @@ static int h1_pieces(const proxy_exchange *x, struct iovec *iov, apr_off_t *byte
     return n;
 }
 
+/* The @a n bytes at hand are all of the body, and its length is told. Compressed bytes were held back to its end, behind trailers. */
+static int h1_is_whole(const proxy_exchange *x, apr_off_t n)
+{
+    const proxy_ahead *a = direct_of(x);
+
+    if (!x->answer.complete)
+        return 0;
+    return a->coded ? !direct_coded_is_early(a) : !(n && a->trailers);
+}
+
 /* Head and body in one write. @return 0: it is in too many pieces */
 static int h1_pass_whole(proxy_exchange *x)
 {
@@ -124,7 +134,7 @@ static int h1_pass_whole(proxy_exchange *x)
     apr_off_t bytes;
     const int n = h1_pieces(x, iov, &bytes);
 
-    if (n < 0 || a->kept || (bytes && a->trailers))
+    if (n < 0 || a->kept || !h1_is_whole(x, bytes))
         return 0;
     h1_end_head(a, bytes);
     gather_add_head(g, a->head_len);
@@ -132,6 +142,7 @@ static int h1_pass_whole(proxy_exchange *x)
         gather_add_lent(g, iov[i].iov_base, iov[i].iov_len);
     gather_flush(g, a->bc, 0);
     a->told.body_sent = bytes;
+    a->head = NULL;
     return 1;
 }
 
@@ -167,12 +178,13 @@ static void h1_pass_piece(proxy_exchange *x)
     if (x->answer.lent)
         APR_BRIGADE_INSERT_TAIL(x->in, h1_text(x, upstream_in(x->cc), x->answer.lent));
     (void)apr_brigade_length(x->in, 1, &n);
-    if (!x->answer.passed)
-        h1_end_head(a, x->answer.complete && !(n && a->trailers) ? n : -1);
+    if (a->head)
+        h1_end_head(a, h1_is_whole(x, n) ? n : -1);
     if (a->chunks)
         h1_frame(x, n);
-    if (!x->answer.passed)
+    if (a->head)
         APR_BRIGADE_INSERT_HEAD(x->in, h1_text(x, a->head, a->head_len));
+    a->head = NULL;
     a->told.body_sent += n;
     if (x->answer.complete || !exchange_has_more(x))
         APR_BRIGADE_INSERT_TAIL(x->in, apr_bucket_flush_create(x->alloc));
@@ -183,8 +195,10 @@ static void h1_pass_piece(proxy_exchange *x)
 static void h1_pass(proxy_exchange *x)
 {
     proxy_ahead *a = direct_of(x);
+    const int pass = a->coded ? direct_coded_pass(x) : 1;
 
-    if (x->answer.passed || !x->answer.complete || !h1_pass_whole(x))
+    a->bc->failed |= pass < 0;
+    if (pass > 0 && (!a->head || !x->answer.complete || !h1_pass_whole(x)))
         h1_pass_piece(x);
     x->answer.passed = 1;
     apr_brigade_cleanup(x->in);
@@ -217,4 +231,5 @@ const proxy_sink proxy_sink_h1 = {.lends = 1,
                                   .trailer = h1_trailer,
                                   .pass = h1_pass,
                                   .cut = h1_cut,
+                                  .works = direct_works,
                                   .is_behind = h1_is_behind};

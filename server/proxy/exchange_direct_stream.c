@@ -11,6 +11,20 @@
 #include "apr_strings.h"
 #include <string.h>
 
+/* The last field of a script stands behind a length that is not known yet. @return how many of d->last come before it */
+static int stream_keep_last(proxy_ahead *a, const direct_head *d)
+{
+    const http_field *f;
+
+    if (!d->last_n || direct_tells_length(a))
+        return d->last_n;
+    f = &d->last[d->last_n - 1];
+    BRG_ASSERT(HTTP_FIELD_IS(f, "Content-Type") && f->value_len <= sizeof a->last);
+    memcpy(a->last, f->value, f->value_len);
+    a->last_len = (uint8_t)f->value_len;
+    return d->last_n - 1;
+}
+
 /* @return 0: no memory */
 static int stream_put_head(proxy_ahead *a, const direct_head *d)
 {
@@ -19,7 +33,7 @@ static int stream_put_head(proxy_ahead *a, const direct_head *d)
     const char *server = d->top.server ? d->top.server : ap_get_server_banner();
     const size_t server_len = d->top.server ? d->top.server_len : strlen(server);
     stream_fields fields = {.status = d->head->code,
-                            .is_whole = a->x.h1.end == H1_BODY_LENGTH && !a->x.h1.left,
+                            .is_whole = direct_tells_length(a) && !a->x.h1.left,
                             .n = 1,
                             .field = field};
 
@@ -28,7 +42,7 @@ static int stream_put_head(proxy_ahead *a, const direct_head *d)
         field[fields.n++] = direct_field("Server", 6, server, server_len);
     for (int i = 0; i < d->n; i++)
         field[fields.n++] = *d->field[i];
-    for (int i = 0; i < d->last_n; i++)
+    for (int i = 0, n = stream_keep_last(a, d); i < n; i++)
         field[fields.n++] = d->last[i];
     return (a->part = a->bc->transport->encode(a->bc, &fields)) != NULL;
 }
@@ -42,7 +56,7 @@ static int stream_takes(proxy_exchange *x, http_head *head)
     if (!direct_takes(a, head, &d) ||
         (cache_plan_is_logged(a->base.entry) && !direct_log_is_ready(a, &d)))
         return 0;
-    a->waits = x->h1.end != H1_BODY_LENGTH ||
+    a->waits = !direct_tells_length(a) ||
                !a->base.carrier->reserve(a->bc, head->head_len + head->content_length);
     a->told.status = head->code;
     return stream_put_head(a, &d);
@@ -100,6 +114,11 @@ static shared_ref *stream_take_head(proxy_ahead *a)
     shared_ref *part = a->part;
 
     BRG_ASSERT(part && !a->told.head_sent);
+    if (a->last_len) {
+        const http_field type = direct_field("Content-Type", 12, a->last, a->last_len);
+
+        (void)a->bc->transport->add(a->bc, part, &type);
+    }
     a->told.head_sent = a->bc->transport->add(a->bc, part, NULL);
     a->part = NULL;
     return part;
@@ -110,7 +129,7 @@ static int stream_pass_all(proxy_exchange *x)
     proxy_ahead *a = direct_of(x);
     brg_conn *bc = a->bc;
 
-    if (!x->answer.passed && bc->transport->put(bc, stream_take_head(a)) < 0)
+    if (a->part && bc->transport->put(bc, stream_take_head(a)) < 0)
         return 0;
     for (apr_bucket *e = APR_BRIGADE_FIRST(x->in); e != APR_BRIGADE_SENTINEL(x->in);
          e = APR_BUCKET_NEXT(e)) {
@@ -140,8 +159,9 @@ static int stream_is_whole(proxy_exchange *x)
 
     (void)apr_brigade_length(x->in, 1, &n);
     n += x->answer.lent;
-    if (x->answer.passed || !x->answer.complete || a->trailer ||
-        !a->base.carrier->reserve(a->bc, (size_t)n + a->bc->transport->add(a->bc, a->part, NULL)))
+    if (!a->part || !x->answer.complete || a->trailer || direct_coded_is_early(a) ||
+        !a->base.carrier->reserve(a->bc, (size_t)n + a->bc->transport->add(a->bc, a->part, NULL) +
+                                             a->last_len))
         return 0;
     length = direct_field("Content-Length", 14, digits, http_put_number(digits, (apr_uint64_t)n));
     (void)a->bc->transport->add(a->bc, a->part, &length);
@@ -201,7 +221,7 @@ static int stream_pass_on(proxy_exchange *x)
             x->in, apr_bucket_heap_create(upstream_in(x->cc), x->answer.lent, NULL, x->alloc));
     (void)apr_brigade_length(x->in, 1, &n);
     a->told.body_sent += n;
-    if (!x->answer.passed)
+    if (a->part)
         APR_BRIGADE_INSERT_HEAD(x->in, bucket_part_create(stream_take_head(a), x->alloc));
     if (x->answer.complete && !(end = stream_end(x)))
         return 0;
@@ -224,10 +244,12 @@ static int stream_pass_some(proxy_exchange *x)
 
 static void stream_pass(proxy_exchange *x)
 {
-    brg_conn *bc = direct_of(x)->bc;
+    const proxy_ahead *a = direct_of(x);
+    brg_conn *bc = a->bc;
+    const int pass = a->coded ? direct_coded_pass(x) : 1;
 
     BRG_ASSERT(bc->master && !bc->failed);
-    if (!stream_pass_some(x))
+    if (pass < 0 || (pass && !stream_pass_some(x)))
         bc->failed = 1; /* its client sees that it breaks off */
     x->answer.passed = 1;
     apr_brigade_cleanup(x->in);
@@ -247,8 +269,8 @@ static void stream_trailer(proxy_exchange *x, const http_field *f)
     apr_pool_t *p = exchange_pool(x);
     const int id = http_field_id_of(f->name, f->name_len);
 
-    if (x->h1.end == H1_BODY_LENGTH || id == HTTP_F_CONTENT_LENGTH ||
-        id == HTTP_F_TRANSFER_ENCODING || id == HTTP_F_TRAILER)
+    if (direct_tells_length(a) || id == HTTP_F_CONTENT_LENGTH || id == HTTP_F_TRANSFER_ENCODING ||
+        id == HTTP_F_TRAILER)
         return;
     if (!a->trailer)
         a->trailer = apr_array_make(p, 4, sizeof(http_field));
@@ -259,7 +281,9 @@ static void stream_trailer(proxy_exchange *x, const http_field *f)
 
 static int stream_is_behind(proxy_exchange *x)
 {
-    return direct_of(x)->waits && exchange_is_behind(x, direct_of(x)->bc);
+    const proxy_ahead *a = direct_of(x);
+
+    return a->waits && a->bc->c && exchange_is_behind(x, a->bc);
 }
 
 const proxy_sink proxy_sink_stream = {.lends = 1,
@@ -270,4 +294,5 @@ const proxy_sink proxy_sink_stream = {.lends = 1,
                                       .trailer = stream_trailer,
                                       .pass = stream_pass,
                                       .cut = stream_cut,
+                                      .works = direct_works,
                                       .is_behind = stream_is_behind};

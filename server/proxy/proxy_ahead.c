@@ -88,7 +88,7 @@ static void ahead_drop(struct conn_ahead *base)
     apr_brigade_cleanup(a->x.out);
     if (a->x.pool)
         apr_pool_destroy(a->x.pool);
-    if (a->part || a->log || a->kept || a->asked)
+    if (a->part || a->log || a->kept || a->asked || a->coded)
         proxy_direct_end(a);
     cache_release(a->base.entry);
     ahead_put(a);
@@ -343,6 +343,9 @@ static h1_ahead_step ahead_go_on(brg_conn *bc)
     a->base.due = bc->loop->monotonic + exchange_patience(&a->x);
     a->base.answers = a->x.answer.begun;
     a->told.head = NULL; /* parsed once more when it is asked for */
+    if (a->x.yields)
+        loop_ready(bc->loop, bc);
+    a->x.yields = 0;
     if (proxy_direct_keep(a))
         return H1_AHEAD_WAITS;
     bc->failed = a->logged = 1;

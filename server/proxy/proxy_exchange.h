@@ -88,6 +88,8 @@ struct proxy_sink {
     const struct request_sink *(*stores)(proxy_exchange *x);
     /** Some was passed, and the rest does not come. */
     void (*cut)(proxy_exchange *x);
+    /** 1: the answer is made anew, which takes much longer for it than its way through the server does. */
+    int (*works)(const proxy_exchange *x);
     /** 1: the client has to take some of the passed output before more is read. */
     int (*is_behind)(proxy_exchange *x);
 };

@@ -397,7 +397,7 @@ void proxy_plan_offer(proxy_exchange *x)
         return;
     x->plan.edits =
         x->plan.is_edited ? proxy_edits_of(r, x->codec->script && !x->codec->http_head) : NULL;
-    if ((x->plan.is_edited && !x->plan.edits) || (x->plan.coding && !proxy_coding_left(x)))
+    if (x->plan.is_edited && !x->plan.edits)
         return;
     x->plan.offer = (cache_plan_offer){.make = plan_make, .baton = x, .below = plan_prefix(x)};
     if (x->codec->script && !proxy_plan_script_any_query(x)) {

@@ -113,11 +113,12 @@ typedef struct proxy_ahead {
     uint32_t asked_len;
     uint8_t asked_at; /**< bytes of it in front, which are not sent */
     /* Of the answer, by its sink: */
-    /** of HTTP/1, until it is passed; where the loop gathers its output, or kept */
+    /** of HTTP/1, NULL once it is passed; where the loop gathers its output, or kept */
     const char *head;
-    char *kept;       /**< malloc(); NULL */
-    shared_ref *part; /**< of a stream, likewise */
-    http_answer *log; /**< malloc(); NULL: nobody logs it */
+    char *kept;                 /**< malloc(); NULL */
+    shared_ref *part;           /**< of a stream, likewise */
+    struct direct_coded *coded; /**< its body is compressed (exchange_direct_coded.c); NULL */
+    http_answer *log;           /**< malloc(); NULL: nobody logs it */
     cache_planned_answer told;
     uint32_t head_len;
     uint8_t chunks; /**< the body is framed in chunks */
@@ -129,7 +130,7 @@ typedef struct proxy_ahead {
     apr_array_header_t *trailer; /**< of http_field; NULL: none is sent */
     uint8_t logged;
     uint8_t last_len; /**< of last */
-    /** Of HTTP/1: a line of the head behind those that tell of body and connection. Not zeroed at first. */
+    /** Behind the fields that tell of body and connection: of HTTP/1 a line, of a stream the value of Content-Type. Not zeroed at first. */
     char last[160];
 } proxy_ahead;
 
@@ -170,8 +171,6 @@ void proxy_coding_retrieve(void);
 /** Note @a f, a filter on the way of the answer to x->r. @return 0: it does more than to compress. Threads: the request's. */
 int proxy_coding_take(proxy_exchange *x, const ap_filter_t *f);
 
-/** 1: such filters left the answer alone. Threads: the request's. */
-int proxy_coding_left(const proxy_exchange *x);
 /** @param steps  may be NULL */
 size_t proxy_coding_bytes(const apr_array_header_t *steps);
 /** @param files  exchange_plan.coding_files */

@@ -6,6 +6,7 @@
 #include "coding.h"
 #include "http_fields.h"
 #include "http_scan.h"
+#include "util_char.h"
 #include "util_filter.h"
 #include "brigade/assert.h"
 #include "brigade/content_coding.h"
@@ -78,14 +79,6 @@ int proxy_coding_take(proxy_exchange *x, const ap_filter_t *f)
     return x->plan.coding->nelts <= CODING_STEPS;
 }
 
-int proxy_coding_left(const proxy_exchange *x)
-{
-    for (const ap_filter_t *f = x->r->output_filters; f; f = f->next)
-        if (f->frec->ftype < AP_FTYPE_PROTOCOL)
-            return 0;
-    return 1;
-}
-
 /* With the empty one behind them. */
 static size_t coding_types_len(const char *types)
 {
@@ -148,7 +141,7 @@ static int coding_text(const char **to, coding_value *room, const http_field *f)
 }
 
 /* The first of that name. */
-static const http_field *coding_field(const direct_head *d, const char *name, size_t len)
+static http_field *coding_field(direct_head *d, const char *name, size_t len)
 {
     for (int i = 0; i < d->n; i++)
         if (http_field_is(d->field[i], name, len))
@@ -167,32 +160,59 @@ static const http_field *coding_sent(const http_head *head, const char *name, si
     return NULL;
 }
 
-/* A chunk of one byte takes six. */
-static apr_off_t coding_least(const proxy_ahead *a, const direct_head *d)
+/* The size that stands in front of the first chunk; 0: it is not here. */
+static apr_off_t coding_first_chunk(const char *at, const char *end)
 {
-    const apr_size_t here = upstream_in_size(a->x.cc), head = d->head->head_len;
+    apr_off_t size = 0;
 
-    if (a->plan->script_head || a->x.h1.end == H1_BODY_LENGTH)
-        return (apr_off_t)d->head->content_length;
-    return here > head ? (apr_off_t)(here - head) / 8 : 0;
+    for (int i = 0; at < end && i < 7 && http_is(*at, HTTP_C_HEX); i++, at++)
+        size = size << 4 | (apr_off_t)util_hex_value(*at);
+    return at < end && *at == '\r' ? size : 0;
 }
 
-static brg_coding_fate coding_fate(const proxy_plan *p, const brg_coding_asked *asked)
+/* FastCGI tells by its records how much is here. */
+static apr_off_t coding_least(const proxy_ahead *a, const direct_head *d)
+{
+    const upstream_conn *cc = a->x.cc;
+    const uint32_t here = upstream_in_size(cc), head = d->head->head_len;
+
+    if (a->x.h1.end == H1_BODY_LENGTH || (a->plan->script_head && a->x.h1.end == H1_BODY_CHUNKED))
+        return (apr_off_t)d->head->content_length;
+    if (here < head)
+        return 0;
+    return a->x.h1.end == H1_BODY_CHUNKED
+               ? coding_first_chunk(upstream_in(cc) + head, upstream_in(cc) + here)
+               : (apr_off_t)(here - head);
+}
+
+/* @param by  [out] the step that compresses */
+static brg_coding_fate coding_fate(const proxy_plan *p, const brg_coding_asked *asked,
+                                   const brg_coding_step **by)
 {
     const int ours = p->coding_n - p->coding_files;
-    brg_coding_fate fate = ours ? coding_by.fate(p->coding, ours, asked) : BRG_CODING_LEAVES;
+    int n = 0;
+    brg_coding_fate fate = ours ? coding_by.fate(p->coding, ours, asked, &n) : BRG_CODING_LEAVES;
 
     BRG_ASSERT(ours >= 0);
+    *by = p->coding + n;
     for (int i = ours; i < p->coding_n; i++) {
         const brg_coding_fate one = coding_file_fate(p->coding + i, asked);
 
-        fate = one > fate ? one : fate; /* in the order of brg_coding_fate */
+        if (fate == BRG_CODING_COMPRESSES && one == fate) {
+            if (*by < p->coding + ours) /* whose turn is first is not known */
+                return BRG_CODING_UNKNOWN;
+            continue;
+        }
+        if (one > fate) /* in the order of brg_coding_fate */
+            *by = p->coding + i;
+        fate = one > fate ? one : fate;
     }
     return fate;
 }
 
-/* With what the request says of it. @return BRG_CODING_COMPRESSES: it has to be made */
-static brg_coding_fate coding_ask_request(proxy_ahead *a, brg_coding_asked *asked)
+/* With what the request says of it. @return BRG_CODING_UNKNOWN: it has to be made */
+static brg_coding_fate coding_ask_request(proxy_ahead *a, brg_coding_asked *asked,
+                                          const brg_coding_step **by)
 {
     const http_head *head = h1_ahead_head(a->bc);
     coding_value accept, authorization;
@@ -200,26 +220,107 @@ static brg_coding_fate coding_ask_request(proxy_ahead *a, brg_coding_asked *aske
     asked->knows_request = 1;
     if (!coding_text(&asked->accept, &accept, coding_sent(head, "Accept-Encoding", 15)) ||
         !coding_text(&asked->authorization, &authorization, coding_sent(head, "Authorization", 13)))
-        return BRG_CODING_COMPRESSES;
-    return coding_fate(a->plan, asked);
+        return BRG_CODING_UNKNOWN;
+    return coding_fate(a->plan, asked, by);
 }
 
-/* A list is written anew, and a part of a body goes as it is. @return 0: the filters see to that */
+static void coding_put_field(direct_head *d, const char *name, const char *value)
+{
+    *direct_make(d) = direct_field(name, (uint32_t)strlen(name), value, strlen(value));
+    d->more += strlen(name) + strlen(value) + 4;
+}
+
+static void coding_set(direct_head *d, http_field *f, const char *value, size_t len)
+{
+    f->value = value;
+    f->value_len = (uint32_t)len;
+    d->more += len;
+}
+
+/* A part of a body goes as it is. @return 0: the filters see to that */
 static int coding_name(direct_head *d)
 {
-    static const char name[] = "Vary", value[] = "Accept-Encoding";
+    static const char value[] = "Accept-Encoding";
+    const size_t len = sizeof value - 1;
+    http_field *f = coding_field(d, "Vary", 4);
 
-    if (coding_field(d, name, sizeof name - 1) || coding_field(d, "Content-Range", 13))
+    if (coding_field(d, "Content-Range", 13))
         return 0;
-    *direct_make(d) = direct_field(name, sizeof name - 1, value, sizeof value - 1);
-    d->more += sizeof name + sizeof value;
+    if (!f) {
+        coding_put_field(d, "Vary", value);
+        return 1;
+    }
+    if (f->value_len == len && http_same(f->value, "accept-encoding", len))
+        return 1;
+    if (f->value_len + len + 2 > sizeof d->vary)
+        return 0;
+    memcpy(d->vary, f->value, f->value_len);
+    d->vary[f->value_len] = ',';
+    memcpy(d->vary + f->value_len + 1, value, len);
+    coding_set(d, f, d->vary, f->value_len + 1 + len);
     return 1;
+}
+
+/* ---- its head when it is compressed ---- */
+
+static void coding_drop(direct_head *d, const char *name, size_t len)
+{
+    int n = d->always_n;
+
+    for (int i = n; i < d->n; i++)
+        if (!http_field_is(d->field[i], name, len))
+            d->field[n++] = d->field[i];
+    d->n = n;
+    for (int i = n = 0; i < d->last_n; i++)
+        if (!http_field_is(&d->last[i], name, len))
+            d->last[n++] = d->last[i];
+    d->last_n = n;
+}
+
+/* @return 0: it is too long */
+static int coding_tag(direct_head *d, const brg_coding_step *step)
+{
+    http_field *f = coding_field(d, "ETag", 4);
+    const size_t more = strlen(step->suffix);
+
+    BRG_ASSERT(step->tag_least > 0);
+    if (step->tag == BRG_CODING_TAG_REMOVE)
+        coding_drop(d, "ETag", 4);
+    if (!f || step->tag != BRG_CODING_TAG_SUFFIX || f->value_len < step->tag_least ||
+        f->value[f->value_len - 1] != '"')
+        return 1;
+    if (f->value_len + more > sizeof d->tag)
+        return 0;
+    memcpy(d->tag, f->value, f->value_len - 1);
+    memcpy(d->tag + f->value_len - 1, step->suffix, more);
+    d->tag[f->value_len - 1 + more] = '"';
+    coding_set(d, f, d->tag, f->value_len + more);
+    return 1;
+}
+
+/* The length of the body, as far as it is known before the body is there. */
+static apr_off_t coding_length(const proxy_ahead *a, const direct_head *d)
+{
+    return a->x.h1.end == H1_BODY_LENGTH ? (apr_off_t)d->head->content_length : -1;
+}
+
+/* Clients of HTTP/1.0 know no chunks. @return 0: the filters do it */
+static int coding_compress(proxy_ahead *a, direct_head *d, const brg_coding_step *step)
+{
+    if ((!a->bc->master && !a->base.minor) || coding_field(d, "Content-Encoding", 16) ||
+        !coding_name(d) || !coding_tag(d, step))
+        return 0;
+    coding_put_field(d, "Content-Encoding", brg_coding_name(step->coding));
+    coding_drop(d, "Content-Length", 14);
+    coding_drop(d, "Content-MD5", 11);
+    return direct_coded_begin(a, step, coding_length(a, d));
 }
 
 int direct_code(proxy_ahead *a, direct_head *d)
 {
     coding_value type, coding, control, vary;
     brg_coding_asked asked = {.status = d->head->code, .least = coding_least(a, d)};
+    const brg_coding_step *by;
     brg_coding_fate fate;
 
     BRG_ASSERT(a->plan->coding_n && a->plan->coding_n <= CODING_STEPS);
@@ -228,8 +329,10 @@ int direct_code(proxy_ahead *a, direct_head *d)
         !coding_text(&asked.control, &control, coding_field(d, "Cache-Control", 13)) ||
         !coding_text(&asked.vary, &vary, coding_field(d, "Vary", 4)))
         return 0;
-    fate = coding_fate(a->plan, &asked);
+    fate = coding_fate(a->plan, &asked, &by);
     if (fate == BRG_CODING_ASKS)
-        fate = coding_ask_request(a, &asked);
+        fate = coding_ask_request(a, &asked, &by);
+    if (fate == BRG_CODING_COMPRESSES)
+        return coding_compress(a, d, by);
     return fate == BRG_CODING_LEAVES || (fate == BRG_CODING_NAMES && coding_name(d));
 }

@@ -264,18 +264,6 @@ static int table_run(edit_table *t, const proxy_edit *e)
     }
 }
 
-/* A script's fields lie in err_headers_out, but for those with which conditions have to do, which stand behind them. */
-static int edit_always_n(const proxy_ahead *a, const direct_head *d)
-{
-    int n = 0;
-
-    while (a->plan->script_head && n < d->n && !HTTP_FIELD_IS(d->field[n], "Last-Modified") &&
-           !HTTP_FIELD_IS(d->field[n], "Location") && !HTTP_FIELD_IS(d->field[n], "ETag") &&
-           !HTTP_FIELD_IS(d->field[n], "Content-Range"))
-        n++;
-    return n;
-}
-
 static void edit_server(direct_head *d, const proxy_edit *e)
 {
     d->top.server = e->edit.action == BRG_HEAD_UNSET ? NULL : e->edit.value;
@@ -312,7 +300,7 @@ int direct_edit(proxy_ahead *a, direct_head *d)
 {
     const proxy_plan *p = a->plan;
     edit_table t = {.d = d, .x = &a->x};
-    int always_n = edit_always_n(a, d);
+    int always_n = d->always_n, varies = 0;
     proxy_edit own;
 
     BRG_ASSERT(p->edits_n && p->edits_n <= PROXY_EDITS_MOST);
@@ -329,6 +317,7 @@ int direct_edit(proxy_ahead *a, direct_head *d)
             return 0;
         }
         always_n = e->edit.always ? t.to : always_n;
+        varies |= e->name_len == 4 && http_same(e->edit.name, "vary", 4);
     }
-    return edit_vary_is_plain(d);
+    return !varies || edit_vary_is_plain(d);
 }

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Filters that compress beside planned requests (test_planned.py): random answers to random clients, by plans and without, over HTTP/1 and
-HTTP/2, from HTTP and FastCGI backends, with the built-in modules and with Apache's files. What is compressed takes the full way from its head
-on; what is left alone does not. TEST_SEED repeats them, TEST_COUNT=36000 sends so many."""
+HTTP/2, from HTTP and FastCGI backends, with the built-in modules and with Apache's files. What is compressed goes by a plan as what is left
+alone does, and is the same byte for byte (test_planned_compression.py has bodies in pieces). TEST_SEED repeats them, TEST_COUNT=36000 sends so many."""
 import random
 
 import pytest
@@ -24,7 +24,8 @@ BODY = b"a line of text that becomes shorter\n" * 30
 BODIES = [BODY] * 12 + [b"short", BODY[:68], BODY[:69], BODY[:120]]
 TYPES = ["text/html", "text/html; charset=utf-8", "text/css", "Text/HTML", "image/png", "application/json"]
 MORE = [[], [], [], ["Cache-Control: no-store"], ["Cache-Control: max-age=3"], ["Cache-Control: public", "Cache-Control: private"], ["Vary: Cookie"], ["Vary: Origin"],
-        ["Vary: Accept-Encoding"], ["Content-Encoding: br"], ["Content-Encoding: identity"], ["Content-Encoding: identity, gzip"], ["Content-Range: bytes 0-9/99"], ["ETag: \"x\""], ["Cache-Control: no-transform"]]
+        ["Vary: Accept-Encoding"], ["Content-Encoding: br"], ["Content-Encoding: identity"], ["Content-Encoding: identity, gzip"], ["Content-Range: bytes 0-9/99"], ["ETag: \"x\""], ["ETag: \"x\"", "Vary: accept-encoding"], ["ETag: W/\"a long one\""], ["ETag: \"\""], ["ETag: x"], ["Content-MD5: Q2hlY2sgSW50ZWdyaXR5IQ=="],
+        ["Cache-Control: no-transform"]]
 SITES = {
     "by type": "AddOutputFilterByType DEFLATE text/html application/json\nAddOutputFilterByType DEFLATE text/css\n",
     "always": "SetOutputFilter DEFLATE\n",
@@ -35,6 +36,14 @@ SITES = {
     "by a file, by browser": "AddType text/css .css\nAddOutputFilterByType DEFLATE text/html text/css\nSetEnvIf User-Agent old no-gzip\nSetEnvIf User-Agent odd gzip-only-text/html\n"
                              "SetEnvIf User-Agent forced force-gzip\n",
     "by two files": "AddOutputFilterByType BROTLI_COMPRESS;DEFLATE text/html\nHeader set X-New 1\nSetEnvIf User-Agent old no-brotli\n",
+    "edited": "AddOutputFilterByType DEFLATE text/html text/css\nDeflateAlterETag Remove\nHeader always set X-Always 1\nHeader set X-New 1\nHeader always append X-More 2\n",
+    "edited, by a file": "AddOutputFilterByType DEFLATE text/html text/css\nHeader always set X-Always 1\nHeader set X-New 1\nHeader edit ETag x y\n",
+    "as told": "AddOutputFilterByType DEFLATE text/html text/css\nDeflateCompressionLevel 9\nDeflateAlterETag NoChange\nDeflateBufferSize 60\nDeflateMemLevel 2\n",
+    "as a file is told": "AddOutputFilterByType DEFLATE text/html text/css\nDeflateCompressionLevel 9\nDeflateMemLevel 3\nDeflateWindowSize 10\nDeflateBufferSize 20\nDeflateAlterETag Remove\n",
+    "as two files are told": "AddOutputFilterByType BROTLI_COMPRESS;DEFLATE text/html text/css\nBrotliCompressionQuality 9\nBrotliCompressionWindow 11\nBrotliCompressionMaxInputBlock 16\n"
+                            "BrotliAlterETag NoChange\nDeflateAlterETag NoChange\n",
+    "a file in a host": "AddOutputFilterByType DEFLATE text/html text/css\nDeflateCompressionLevel 1\nDeflateBufferSize 20\n<VirtualHost *:*>\nServerName localhost\n"
+                        "DeflateAlterETag NoChange\n</VirtualHost>\n",
     "by a file, and ours": "AddOutputFilterByType DEFLATE;BROTLI_COMPRESS text/html\nAddOutputFilterByType BROTLI_COMPRESS text/css\n",
 }
 LOADS = {site: "BuiltinModules all\n" + "".join(f"LoadModule {name}_module {APACHE_MODULES}/mod_{name}.so\n" for name in (["deflate", "brotli"] if "two" in site else ["deflate"]))
@@ -128,8 +137,18 @@ def test_there_are_plans(serve, site, kind):
         assert is_planned(serve(f"{LOADS.get(site, '')}{CONFIG}ProxyPass /p/ http://127.0.0.1:{backend.port}/\n{SITES[site]}"), head)
 
 
-@pytest.mark.parametrize("site", ["by type", "by a file"])
-def test_what_is_compressed_has_none(serve, site):
+@pytest.mark.parametrize("site", ["by type", "by a file", "as told", "as a file is told", "as two files are told", "a file in a host"])
+def test_what_is_compressed_has_them(serve, site):
     with Backend({"*": answer(BODY, fields=[("Date", DATE[6:]), ("Content-Type", "text/html")])}) as backend:
         head = "GET /p/x HTTP/1.1\r\nHost: localhost\r\nAccept-Encoding: gzip\r\n"
-        assert not is_planned(serve(f"{LOADS.get(site, '')}{CONFIG}ProxyPass /p/ http://127.0.0.1:{backend.port}/\n{SITES[site]}"), head)
+        assert is_planned(serve(f"{LOADS.get(site, '')}{CONFIG}ProxyPass /p/ http://127.0.0.1:{backend.port}/\n{SITES[site]}"), head)
+
+
+@pytest.mark.parametrize("site", ["by type", "by a file"])
+@pytest.mark.parametrize("more,fields", [("DeflateFilterNote ratio\n", ""), ("", "Accept-Encoding: gzip;q=1\r\n")], ids=["notes", "weights"])
+def test_what_the_filter_alone_can_say(serve, site, more, fields):
+    """Its notes; and how a build of Apache's file reads weights."""
+    with Backend({"*": answer(BODY, fields=[("Date", DATE[6:]), ("Content-Type", "text/html")])}) as backend:
+        head = "GET /p/x HTTP/1.1\r\nHost: localhost\r\n" + (fields or "Accept-Encoding: gzip\r\n")
+        planned = is_planned(serve(f"{LOADS.get(site, '')}{CONFIG}ProxyPass /p/ http://127.0.0.1:{backend.port}/\n{SITES[site]}{more}"), head)
+        assert planned == (not more and site == "by type")

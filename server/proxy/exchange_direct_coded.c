@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A coder between an answer without a request_rec and its sink: what filters that compress would make of it (proxy_plan_coding.c). They
+ * are told by a brg_coding_step which pieces they would pass on, since the length of all is told only of an answer that was not begun
+ * before its end. */
+#include "exchange_direct_private.h"
+#include "exchange_private.h"
+#include "brigade/assert.h"
+#include "brigade/content_coding.h"
+#include "http_log.h"
+#include <stdlib.h>
+
+APLOG_USE_MODULE(proxy);
+
+#define CODED_MUCH (64 * 1024) /* of output that waits for the end */
+#define CODED_HEAD 10 /* bytes in front of a gzip body, which are in no piece of Apache's */
+
+struct direct_coded {
+    brg_coder *coder;
+    apr_bucket_brigade out; /* full pieces; without memory of its own */
+    char *piece;            /* malloc(), of room bytes; NULL */
+    apr_size_t room, used;
+    apr_size_t size; /* of pieces behind the first */
+    apr_size_t held; /* bytes in out */
+    uint8_t passes;  /* a brg_coding_passes */
+    uint8_t full;    /* the last piece came to its end with the input */
+    uint8_t early;   /* some of the answer would have gone on before its end */
+};
+
+int direct_coded_begin(proxy_ahead *a, const brg_coding_step *step, apr_off_t length)
+{
+    brg_coder_settings settings = step->coder;
+    struct direct_coded *c = calloc(1, sizeof *c);
+
+    BRG_ASSERT(step->is_told && step->piece && !a->coded);
+    settings.length = length;
+    if (!c || !(c->coder = brg_coder_begin(&settings))) {
+        free(c);
+        return 0;
+    }
+    exchange_brigade(&a->x, &c->out);
+    c->size = step->piece;
+    c->room = c->size + (step->passes == BRG_CODING_PASSES_FULL ? CODED_HEAD : 0);
+    c->passes = step->passes;
+    a->coded = c;
+    return 1;
+}
+
+void direct_coded_end(proxy_ahead *a)
+{
+    struct direct_coded *c = a->coded;
+
+    BRG_ASSERT(c && c->coder);
+    apr_brigade_cleanup(&c->out);
+    brg_coder_end(c->coder);
+    free(c->piece);
+    free(c);
+    a->coded = NULL;
+}
+
+int direct_coded_is_early(const proxy_ahead *a)
+{
+    return a->coded && a->coded->early;
+}
+
+static void coded_end_piece(proxy_exchange *x, struct direct_coded *c)
+{
+    if (!c->piece)
+        return;
+    BRG_ASSERT(c->used <= c->room);
+    if (c->used)
+        APR_BRIGADE_INSERT_TAIL(&c->out, apr_bucket_heap_create(c->piece, c->used, free, x->alloc));
+    else
+        free(c->piece);
+    c->held += c->used;
+    c->piece = NULL;
+    c->used = 0;
+    c->room = c->size;
+}
+
+/* One step into the piece. @return its result; BRG_CODER_FAILED: or no memory */
+static brg_coder_result coded_step(proxy_exchange *x, struct direct_coded *c, brg_coder_io *io,
+                                   brg_coder_op op)
+{
+    brg_coder_result result;
+
+    if (!c->piece && !(c->piece = malloc(c->room)))
+        return BRG_CODER_FAILED;
+    io->out = (unsigned char *)c->piece + c->used;
+    io->out_room = c->room - c->used;
+    result = brg_coder_step(c->coder, io, op);
+    c->early |= c->passes == BRG_CODING_PASSES_ANY && op == BRG_CODER_RUN &&
+                c->used < c->room - io->out_room;
+    c->used = c->room - io->out_room;
+    c->full = op == BRG_CODER_RUN && !io->out_room;
+    if (!io->out_room)
+        coded_end_piece(x, c);
+    c->early |= c->passes == BRG_CODING_PASSES_MUCH && c->held >= CODED_MUCH;
+    return result;
+}
+
+/* @return 0: it failed */
+static int coded_run(proxy_exchange *x, struct direct_coded *c, const char *data, apr_size_t len,
+                     brg_coder_op op)
+{
+    brg_coder_io io = {.in = (const unsigned char *)data, .in_len = len};
+    brg_coder_result result = BRG_CODER_MORE;
+
+    while (result == BRG_CODER_MORE) {
+        c->early |= c->passes == BRG_CODING_PASSES_FULL && c->full && io.in_len;
+        result = coded_step(x, c, &io, op);
+    }
+    return result == BRG_CODER_DONE;
+}
+
+/* What came of the body. @return 0: it failed */
+static int coded_take(proxy_exchange *x, struct direct_coded *c)
+{
+    while (!APR_BRIGADE_EMPTY(x->in)) {
+        apr_bucket *e = APR_BRIGADE_FIRST(x->in);
+        const char *data;
+        apr_size_t len;
+
+        if (apr_bucket_read(e, &data, &len, APR_BLOCK_READ) != APR_SUCCESS ||
+            (len && !coded_run(x, c, data, len, BRG_CODER_RUN)))
+            return 0;
+        apr_bucket_delete(e);
+    }
+    if (x->answer.lent && !coded_run(x, c, upstream_in(x->cc), x->answer.lent, BRG_CODER_RUN))
+        return 0;
+    x->answer.behind += x->answer.lent; /* nobody reads it once more */
+    x->answer.lent = 0;
+    return 1;
+}
+
+/* A client waits for each piece of a slow answer. */
+static int coded_flush(proxy_exchange *x, struct direct_coded *c)
+{
+    const int over = x->answer.complete;
+
+    if (!over && exchange_has_more(x))
+        return 1;
+    c->early |= !over;
+    if (!coded_run(x, c, NULL, 0, over ? BRG_CODER_FINISH : BRG_CODER_FLUSH))
+        return 0;
+    coded_end_piece(x, c);
+    return 1;
+}
+
+int direct_coded_pass(proxy_exchange *x)
+{
+    struct direct_coded *c = direct_of(x)->coded;
+
+    BRG_ASSERT(c && x->answer.begun && x->in->bucket_alloc == x->alloc);
+    if (!coded_take(x, c) || !coded_flush(x, c)) {
+        exchange_log(APLOG_MARK, APLOG_ERR, APR_ENOMEM, x,
+                     "the answer cannot be compressed, and is cut off");
+        return -1;
+    }
+    if (!x->answer.complete && !c->early)
+        return 0;
+    APR_BRIGADE_CONCAT(x->in, &c->out);
+    c->held = 0;
+    return x->answer.complete || !APR_BRIGADE_EMPTY(x->in) || !exchange_has_more(x);
+}
