@@ -22,19 +22,39 @@ int cache_plans_are_kept(const response_cache *c)
     return c->buckets_n != 0;
 }
 
+/* @return the first request of the chain; NULL: a module has its say in each */
+static request_rec *plan_first(request_rec *r)
+{
+    while (!request_runs_each_time(r) && r->prev)
+        r = r->prev;
+    return request_runs_each_time(r) ? NULL : r;
+}
+
+/* @param r  NULL: as plan_first() says */
+static const char *plan_refusal(const response_cache *c, const request_rec *r)
+{
+    if (!r)
+        return "a module is asked anew for each request";
+    if (!c || c->is_workers)
+        return "a worker thread had to answer";
+    if (!cache_request_is_plain(r))
+        return "it has no Host, or a variable changes the form of its answer";
+    return cache_changes_are_known(r) ? NULL
+                                      : "a module changes fields of the request, each in its way";
+}
+
 /* What redirects of this server led to is offered for what was asked for. */
 void cache_offer_plan(request_rec *last, const cache_plan_offer *plan)
 {
     const response_cache *c = loop_self() ? cache_store_cache() : NULL;
-    request_rec *r = last;
+    request_rec *r = plan_first(last);
+    const char *refusal = plan_refusal(c, r);
     request_offer *offer;
 
     BRG_ASSERT(plan->make != NULL && !last->main);
-    for (; r->prev; r = r->prev)
-        if (request_runs_each_time(r))
-            return;
-    if (!c || c->is_workers || !cache_request_is_plain(r) || request_runs_each_time(r) ||
-        !cache_changes_are_known(r) || request_offer_of(r) || !(offer = request_offer_begin(r)))
+    if (refusal)
+        request_set_unplanned(last, refusal);
+    if (refusal || request_offer_of(r) || !(offer = request_offer_begin(r)))
         return;
     cache_changes_vary(r);
     offer->plan = plan;
@@ -74,9 +94,14 @@ int cache_plan_fill(response_cache *c, cache_entry *e, request_rec *r)
     const cache_plan_offer *offer = request_offer_of(r)->plan;
 
     BRG_ASSERT(e->in_cache && e->plans && !e->plan && !e->filled && e->source);
-    if (cache_observe_keep(e, r) || !(e->plan = offer->make(r, offer->baton)) ||
+    if (cache_observe_keep(e, r)) {
+        request_set_unplanned(r, "a log shows more of a request than is known without it");
+        return -1;
+    }
+    if (!(e->plan = offer->make(r, offer->baton)) ||
         (cache_plan_is_for_all(r) && cache_below_take(c, e, r)))
         return -1;
+    c->figures.planned++;
     e->server = r->server;
     e->uncacheable = 1;
     e->reserved = 0;

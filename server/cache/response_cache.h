@@ -25,6 +25,7 @@ typedef struct cache_figures {
     uint64_t hits;                            /**< answers sent from the cache, 304 included */
     uint64_t misses;                          /**< requests that could have been answered from it */
     uint64_t armed, filled, displaced;        /**< entries */
+    uint64_t planned;                         /**< plans that were made (cache_plan.h) */
     uint64_t changed;                         /**< entries forgotten since a dependency changed */
     uint64_t shared;                          /**< entries that found their body stored */
     uint64_t answers, errors, bytes, watches; /**< now; bytes as counted against FileCacheSize */

@@ -22,6 +22,9 @@
 #include "main_parts.h"
 #include "main_trial.h"
 #include "memory_settings.h"
+#include "placement.h"
+#include "request_context.h"
+#include "cache_plan.h"
 #include "response_cache.h"
 #include "scores.h"
 #include "supervisor_parts.h"
@@ -63,6 +66,8 @@ static struct {
     const response_cache *cache;
     pthread_mutex_t lock; /* for the following: workers tell, too */
     int told, status, fields_n;
+    int asks_backend; /* a backend answers */
+    char unplanned[256];
     char file[1024], host[1024], module[256], why[256], fields[TRY_FIELDS][64];
 } trial = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -274,6 +279,19 @@ static void *try_client(void *unused)
 
 /* ---- the server ---- */
 
+/* Why a request that a backend answers was not sent on by a plan. */
+static void try_note_plan(request_rec *r)
+{
+    const request_dependencies *found = request_dependencies_of(r);
+    policy_reason reason = {.module = NULL};
+    const char *why = found ? found->unplanned : NULL;
+
+    trial.asks_backend = why || cache_plan_is_offered(r);
+    if (!why && trial.asks_backend && policy_ask_modules(r, &reason) == BRG_CACHE_VOLATILE)
+        why = apr_pstrcat(r->pool, reason.module, ": ", reason.why, NULL);
+    apr_snprintf(trial.unplanned, sizeof trial.unplanned, "%s", why ? why : "");
+}
+
 void main_trial_teller(void *baton, request_rec *r, const policy_reason *reason)
 {
     const char *names[TRY_FIELDS];
@@ -281,6 +299,7 @@ void main_trial_teller(void *baton, request_rec *r, const policy_reason *reason)
 
     pthread_mutex_lock(&trial.lock);
     trial.told = 1;
+    try_note_plan(r);
     trial.status = r->status;
     apr_snprintf(trial.file, sizeof trial.file, "%s", r->filename ? r->filename : "no file");
     apr_snprintf(trial.host, sizeof trial.host, "%s%s%s",
@@ -373,6 +392,20 @@ int main_trial_is_kept(void)
     return figures.hits > 0;
 }
 
+static void try_print_plan(void)
+{
+    cache_figures figures;
+
+    if (!trial.asks_backend)
+        return;
+    cache_figures_of(trial.cache, &figures);
+    if (figures.planned)
+        printf("Sent on by a plan: yes\n");
+    else
+        printf("Sent on by a plan: no\n  %s\n",
+               *trial.unplanned ? trial.unplanned : "there is none within a few requests");
+}
+
 const char *main_trial_why(apr_pool_t *p, const char **reason)
 {
     const char *fields = "";
@@ -395,6 +428,7 @@ static int try_print(void)
            trial.file, main_trial_is_kept() ? "yes" : "no");
     if (*why)
         printf("  %s\n", why);
+    try_print_plan();
     fflush(stdout);
     main_lines_blame(reason);
     return !main_trial_is_kept();

@@ -14,6 +14,7 @@
 #include "brigade/assert.h"
 #include "http_core.h"
 #include "mod_core.h"
+#include "apr_strings.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,8 +32,11 @@ static int plan_filters_are_plain(proxy_exchange *x)
     const ap_filter_t *f = r->output_filters;
 
     for (; f && f->frec->ftype < AP_FTYPE_PROTOCOL && !proxy_edits_filter(f->frec); f = f->next)
-        if (!proxy_coding_take(x, f))
+        if (!proxy_coding_take(x, f)) {
+            request_set_unplanned(r, apr_pstrcat(r->pool, "the filter ", f->frec->name,
+                                                 " is on the answer's way", NULL));
             return 0;
+        }
     x->plan.is_edited = f && proxy_edits_filter(f->frec);
     f = x->plan.is_edited ? f->next : f;
     for (size_t i = 0; i < sizeof plain / sizeof *plain; i++, f = f->next)
@@ -48,36 +52,65 @@ int proxy_plans_for(const proxy_worker *w)
     return codec && codec->plans && !w->generic && w->origin;
 }
 
-static int plan_worker_is_plain(const proxy_exchange *x)
+static int plan_has_codec(const proxy_exchange *x)
 {
-    const proxy_target *t = x->target;
+    return x->codec != NULL;
+}
 
-    if (x->codec->script)
-        return proxy_plan_script_is_plain(x);
-    return t->worker && !t->dynamic && !t->remotes_n && x->origin == t->worker->origin &&
-           proxy_plans_for(t->worker);
+static int plan_connection_is_plain(const proxy_exchange *x)
+{
+    const brg_conn *bc = connection_of(x->r->connection);
+
+    return bc && (bc->protocol == CONN_HTTP1) == !bc->master && !bc->module_driven;
 }
 
 static int plan_request_is_plain(const proxy_exchange *x)
 {
     const request_rec *r = x->r;
-    const brg_conn *bc = connection_of(r->connection);
 
-    return bc && (bc->protocol == CONN_HTTP1) == !bc->master && !bc->module_driven &&
-           r->method_number == M_GET && !r->header_only && !x->body.exists && !r->main &&
-           (!r->prev || x->codec->script) && r->proxyreq == PROXYREQ_REVERSE &&
+    return r->method_number == M_GET && !r->header_only && !x->body.exists && !r->main &&
            r->proto_num >= HTTP_VERSION(1, 0);
 }
 
-/* Variables by which a module, or the configuration, has requests and answers made otherwise. */
-static int plan_environment_is_plain(const request_rec *r)
+static int plan_way_is_plain(const proxy_exchange *x)
 {
+    return (!x->r->prev || x->codec->script) && x->r->proxyreq == PROXYREQ_REVERSE;
+}
+
+static int plan_worker_is_plain(const proxy_exchange *x)
+{
+    const proxy_target *t = x->target;
+
+    return x->codec->script || (t->worker && !t->dynamic && !t->remotes_n &&
+                                x->origin == t->worker->origin && proxy_plans_for(t->worker));
+}
+
+static int plan_script_is_plain(const proxy_exchange *x)
+{
+    return !x->codec->script || proxy_plan_script_is_plain(x);
+}
+
+static int plan_fields_are_plain(const proxy_exchange *x)
+{
+    return x->codec->script || apr_is_empty_table(x->r->err_headers_out);
+}
+
+static int plan_clients_are_plain(const proxy_exchange *x)
+{
+    (void)x;
+    return !changed_fields_are_there();
+}
+
+/* Variables by which a module, or the configuration, has requests and answers made otherwise. */
+static int plan_environment_is_plain(const proxy_exchange *x)
+{
+    const request_rec *r = x->r;
     static const char *const special[] = {
         "proxy-nokeepalive", "force-proxy-request-1.0", "proxy-initial-not-pooled",
         "Proxy-Chain-Auth",  "force-no-vary",           "nokeepalive",
         "downgrade-1.0",     "force-response-1.0",      "no-proxy"};
 
-    if (apr_is_empty_table(r->subprocess_env))
+    if (x->codec->script || apr_is_empty_table(r->subprocess_env))
         return 1;
     for (size_t i = 0; i < sizeof special / sizeof *special; i++)
         if (apr_table_get(r->subprocess_env, special[i]))
@@ -85,15 +118,37 @@ static int plan_environment_is_plain(const request_rec *r)
     return 1;
 }
 
+int proxy_plan_holds(const proxy_exchange *x, const proxy_plan_ask *asks, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!asks[i].holds(x)) {
+            request_set_unplanned(x->r, asks[i].why);
+            return 0;
+        }
+    return 1;
+}
+
 void proxy_plan_look(proxy_exchange *x)
 {
+    static const proxy_plan_ask asks[] = {
+        {plan_has_codec, "it waited for a member of its balancer"},
+        {plan_connection_is_plain, "a module drives the client's connection"},
+        {plan_request_is_plain, "it is no GET, has a body, or is a part of a page"},
+        {plan_way_is_plain,
+         "it is a forward proxy's, or a rule led to another path of this server first"},
+        {plan_worker_is_plain, "the backend's URL goes with the request (a variable, ProxyRemote), "
+                               "or its protocol has no plans"},
+        {plan_script_is_plain, "the script's backend has no plans"},
+        {plan_fields_are_plain, "a module sets fields of the answer beside those of Header"},
+        {plan_clients_are_plain, "addresses of clients come in fields (RemoteIPHeader)"}};
+
     BRG_ASSERT(!x->plan.may && !x->answer.complete);
     if (!connection_of(x->client) || !cache_plans_are_kept(exchange_loop(x)->cache))
         return;
-    x->plan.may = x->codec /* else it waits for a member */ && plan_request_is_plain(x) &&
-                  plan_worker_is_plain(x) && plan_filters_are_plain(x) &&
-                  (x->codec->script || apr_is_empty_table(x->r->err_headers_out)) &&
-                  !changed_fields_are_there();
+    x->plan.may =
+        proxy_plan_holds(x, asks, sizeof asks / sizeof *asks) && plan_filters_are_plain(x);
+    if (!x->plan.may)
+        request_set_unplanned(x->r, "filters of the protocol were changed");
 }
 
 /* What was set beside the answer of the backend. */
@@ -112,7 +167,7 @@ static int plan_target_is_plain(const proxy_exchange *x)
 {
     const char *sent = strchr(x->target->path, '?'), *came = strchr(x->r->unparsed_uri, '?');
 
-    return sent && came ? !strcmp(sent, came) : sent == came;
+    return x->codec->script || (sent && came ? !strcmp(sent, came) : sent == came);
 }
 
 /* ---- for all below a prefix ---- */
@@ -349,8 +404,10 @@ static cache_plan *plan_make(request_rec *first, void *baton)
     BRG_ASSERT(x->target->worker && x->origin && first->pool == r->pool);
     if (below)
         text.target.len -= strlen(r->uri + below);
-    if (!script && x->codec->script)
+    if (!script && x->codec->script) {
+        request_set_unplanned(r, "the script is told of its request in a way that no plan knows");
         return NULL;
+    }
     if (!script)
         plan_text_of_http(&text, x);
     if (!script_head)
@@ -387,18 +444,32 @@ static cache_plan *plan_make(request_rec *first, void *baton)
     return &p->plan;
 }
 
+static int plan_url_is_plain(const proxy_exchange *x)
+{
+    return proxy_dir_of(x->r)->interpolate != 1;
+}
+
 void proxy_plan_offer(proxy_exchange *x)
 {
+    static const proxy_plan_ask asks[] = {
+        {plan_environment_is_plain, "a variable has requests or answers made otherwise "
+                                    "(proxy-nokeepalive, force-no-vary ...)"},
+        {plan_target_is_plain, "the backend is asked with another query than the client's"},
+        {plan_url_is_plain, "ProxyPassInterpolateEnv is on"},
+        {plan_answer_is_plain,
+         "a module says that the answer is not to be kept, or sets its fields"},
+        {plan_changes_are_plain, "a module changes a field that means something to this server"}};
     request_rec *r = x->r;
 
     BRG_ASSERT(x->plan.may && x->answer.complete);
-    if ((!x->codec->script && (!plan_environment_is_plain(r) || !plan_target_is_plain(x))) ||
-        proxy_dir_of(r)->interpolate == 1 || !plan_answer_is_plain(x) || !plan_changes_are_plain(x))
+    if (!proxy_plan_holds(x, asks, sizeof asks / sizeof *asks))
         return;
     x->plan.edits =
         x->plan.is_edited ? proxy_edits_of(r, x->codec->script && !x->codec->http_head) : NULL;
-    if (x->plan.is_edited && !x->plan.edits)
+    if (x->plan.is_edited && !x->plan.edits) {
+        request_set_unplanned(r, "a rule of Header goes by the answer, the time or an access file");
         return;
+    }
     x->plan.offer = (cache_plan_offer){.make = plan_make, .baton = x, .below = plan_prefix(x)};
     if (x->codec->script && !proxy_plan_script_any_query(x)) {
         x->plan.offer.query_led = proxy_plan_script_query_led(x);

@@ -134,6 +134,15 @@ typedef struct proxy_ahead {
     char last[160];
 } proxy_ahead;
 
+/** What has to hold of a request that a plan is made of, and the reason that is told where it does not (`-t -D DUMP_CACHE`). */
+typedef struct proxy_plan_ask {
+    int (*holds)(const proxy_exchange *x);
+    const char *why;
+} proxy_plan_ask;
+
+/** 1: all hold. 0: the reason is noted. */
+int proxy_plan_holds(const proxy_exchange *x, const proxy_plan_ask *asks, size_t n);
+
 /** 1: requests may be sent to @a w by a plan. */
 int proxy_plans_for(const proxy_worker *w);
 

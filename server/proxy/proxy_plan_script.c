@@ -7,6 +7,7 @@
 #include "proxy_gateway_private.h"
 #include "exchange_private.h"
 #include "connection.h"
+#include "request_context.h"
 #include "http_core.h"
 #include "script_vars.h"
 #include "util_script.h"
@@ -32,6 +33,30 @@ typedef struct script_draft {
 
 /* ---- who may have one ---- */
 
+static int script_backend_is_plain(const proxy_exchange *x)
+{
+    const proxy_target *t = x->target;
+
+    return x->codec->format && !t->balancer && !t->remotes_n && t->worker && x->origin &&
+           (x->origin == t->worker->origin || x->origin == t->origin);
+}
+
+static int script_variables_are_fixed(const proxy_exchange *x)
+{
+    return proxy_fcgi_variables_are_fixed(x->r);
+}
+
+static int script_has_no_user(const proxy_exchange *x)
+{
+    return !x->r->user && !x->r->ap_auth_type;
+}
+
+static int script_client_is_plain(const proxy_exchange *x)
+{
+    return x->r->proto_num >= HTTP_VERSION(1, 1) &&
+           proxy_settings_of(x->r->server)->max_forwards < 0;
+}
+
 /* Of those that name an answer of this server, one by Location is told by its head (script_head_parse()). */
 static int script_answers_are_plain(const proxy_exchange *x)
 {
@@ -45,9 +70,9 @@ static int script_answers_are_plain(const proxy_exchange *x)
 }
 
 /* Of rules: not the page of an error. */
-static int script_way_is_plain(const request_rec *r)
+static int script_way_is_plain(const proxy_exchange *x)
 {
-    for (; r->prev; r = r->prev)
+    for (const request_rec *r = x->r; r->prev; r = r->prev)
         if (r->prev->status != HTTP_OK || r->prev->prev)
             return 0;
     return 1;
@@ -55,14 +80,20 @@ static int script_way_is_plain(const request_rec *r)
 
 int proxy_plan_script_is_plain(const proxy_exchange *x)
 {
-    const proxy_target *t = x->target;
-    const request_rec *r = x->r;
+    static const proxy_plan_ask asks[] = {
+        {script_backend_is_plain,
+         "a script has no plan behind a balancer, or with variables in its URL"},
+        {script_variables_are_fixed, "ProxyFCGISetEnvIf looks at the request, or is for a variable "
+                                     "that each request has of its own"},
+        {script_has_no_user, "the script is told the name of a user"},
+        {script_client_is_plain, "the client speaks HTTP/1.0, or ProxyMaxForwards is on"},
+        {script_answers_are_plain,
+         "its answer may be another one of this server (ProxyFCGIInternalRedirect ...), or a "
+         "module sets fields, a language or a coding of the answer"},
+        {script_way_is_plain,
+         "it is the page of an error, or more than one rule led to the script"}};
 
-    return x->codec->format && !t->balancer && !t->remotes_n && t->worker && x->origin &&
-           (x->origin == t->worker->origin || x->origin == t->origin) &&
-           proxy_fcgi_variables_are_fixed(r) && proxy_settings_of(r->server)->max_forwards < 0 &&
-           !r->user && !r->ap_auth_type && r->proto_num >= HTTP_VERSION(1, 1) &&
-           script_answers_are_plain(x) && script_way_is_plain(r);
+    return proxy_plan_holds(x, asks, sizeof asks / sizeof *asks);
 }
 
 /* ---- text ---- */

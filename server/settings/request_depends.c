@@ -53,6 +53,14 @@ void request_query_counts(const request_rec *r)
         block->depends.query = 1;
 }
 
+void request_set_unplanned(const request_rec *r, const char *why)
+{
+    request_conf_block *block = request_first_block(r);
+
+    if (block && !block->depends.unplanned)
+        block->depends.unplanned = why;
+}
+
 void request_name_counts(const request_rec *r)
 {
     request_conf_block *block = request_first_block(r);

@@ -6,6 +6,8 @@ import socket
 import pytest
 
 import brigade
+from backend import Backend
+from planned_site import PLAIN
 from tls_site import certificate
 
 pytestmark = pytest.mark.skipif(brigade.is_apache(brigade.BINARY), reason="an option of Brigade's")
@@ -73,6 +75,24 @@ def test_kept(site, url, said):
 def test_not_kept(site, url, options, said):
     status, out, err = dump(site, url, *options)
     assert status == 1 and "Kept in memory: no\n" in out and said in out, (out, err)
+
+
+UNPLANNED = {
+    "": None, "Header set X-A b\nRequestHeader unset X-Forwarded-Host": None,
+    "Header set X-A expr=%{resp:X}": "a rule of Header goes by the answer, the time or an access file", "ProxyPassInterpolateEnv On": "ProxyPassInterpolateEnv is on",
+    "SetEnv proxy-nokeepalive 1": "a variable has requests or answers made otherwise", "CacheEnable memory /": "the filter cache_save is on the answer's way",
+    "RemoteIPHeader X-Client": "addresses of clients come in fields", "RequestHeader set TE x": "a module changes a field that means something to this server",
+    "SetOutputFilter SUBSTITUTE": "the filter substitute is on the answer's way", "SetEnv force-response-1.0 1": "a variable has requests or answers made otherwise"}
+
+
+@pytest.mark.parametrize("lines", UNPLANNED)
+def test_what_a_backend_answers(site, lines):
+    with Backend() as backend:
+        backend.scripts["*"] = PLAIN
+        options = [word for line in (f"ProxyPass /p/ http://127.0.0.1:{backend.port}/", *lines.splitlines()) for word in ("-c", line)]
+        status, out, err = dump(site, "/p/a", *options)
+    said = UNPLANNED[lines]
+    assert status == 1 and ("Sent on by a plan: no\n  " + said if said else "Sent on by a plan: yes\n") in out, (out, err)
 
 
 LINES = {  # of the server and of an access file; those that are the reason
