@@ -4,6 +4,7 @@ import re
 import time
 
 from backend import answer
+from http_client import Truncated
 
 DATED = [("Date", "Fri, 20 Nov 2026 08:00:00 GMT"), ("Content-Type", "text/plain")]
 PLAIN = answer(b"hello\n", fields=[*DATED, ("X-A", "b")])
@@ -20,11 +21,35 @@ def config(backend, more="", parameters="", target="/"):
     return f"{CONFIG}ProxyPass /p/ http://127.0.0.1:{backend.port}{target} {parameters}\n{more}\n"
 
 
+class Figures:
+    """Reads /metrics over a connection of its own: a worker makes the page, and may count it after its client has it, but before the connection's next request."""
+
+    def __init__(self, server):
+        self.server, self.process, self.client, self.pages = server, server.process, server.connect(), 0
+
+    def page(self):
+        try:
+            page = self.client.get("/metrics")
+        except (OSError, Truncated):  # KeepAliveTimeout
+            self.client = self.server.connect()
+            page = self.client.get("/metrics")
+        self.pages += 1
+        return page.body.decode()
+
+    def full_ways(self):
+        page = self.page()
+        return sum(int(n) for n in re.findall(r'^brigade_cache_not_kept_total{reason="(?:handler|worker)"} (\d+)$', page, re.M)) - self.pages + 1
+
+
+def figures_of(server):
+    if getattr(server, "figures", None) is None or server.figures.process is not server.process:
+        server.figures = Figures(server)
+    return server.figures
+
+
 def full_ways(server):
     """Requests so far that took the full way to a handler, the proxy's or, before this one, that of this page, which is left out."""
-    pages = server.figures_read = getattr(server, "figures_read", -1) + 1
-    page = server.get("/metrics").body.decode()
-    return sum(int(n) for n in re.findall(r'^brigade_cache_not_kept_total{reason="(?:handler|worker)"} (\d+)$', page, re.M)) - pages
+    return figures_of(server).full_ways()
 
 
 def twins(serve, backend, more="", **way):

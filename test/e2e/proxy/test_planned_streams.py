@@ -13,7 +13,7 @@ from backend import Backend, answer
 from brigade import PATIENCE, wait_until
 from h2_client import DATA, END_STREAM, GOAWAY, HEADERS, RST_STREAM, WINDOW_UPDATE, Closed, Connection, frame
 from http_client import Truncated
-from planned_site import ANSWERS, DATED, NOT_WHOLE, PIECES, PLAIN, WHOLE, full_ways, neutral
+from planned_site import ANSWERS, DATED, figures_of, full_ways, neutral, NOT_WHOLE, PIECES, PLAIN, WHOLE
 from processes import reload
 from tls_site import certificate, start
 
@@ -311,8 +311,7 @@ def silent(connection, request):
 
 def in_flight(server, backend):
     """Requests at the backend, as its server counts them. A page that full_ways() leaves out."""
-    server.figures_read = getattr(server, "figures_read", -1) + 1
-    page = server.get("/metrics").body.decode()
+    page = figures_of(server).page()
     return [line.rsplit(" ", 1)[1] for line in page.splitlines() if line.startswith("brigade_backend") and "in_flight" in line and str(backend.port) in line]
 
 
